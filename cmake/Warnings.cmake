@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: MIT
+# What every target of ours is compiled with.
+add_library(tenfold_flags INTERFACE)
+target_compile_options(tenfold_flags INTERFACE
+  -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith
+  -Wcast-qual -Wformat=2 -Wundef -Wwrite-strings)
+if(TENFOLD_WERROR)
+  target_compile_options(tenfold_flags INTERFACE -Werror)
+endif()
+target_compile_definitions(tenfold_flags INTERFACE _GNU_SOURCE _FILE_OFFSET_BITS=64)
+if(TENFOLD_SANITIZE)
+  target_compile_options(tenfold_flags INTERFACE
+    -fsanitize=${TENFOLD_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(tenfold_flags INTERFACE -fsanitize=${TENFOLD_SANITIZE})
+endif()

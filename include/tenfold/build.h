@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file build.h
+ * Put tensors together and save them in any format that can hold them.
+ *
+ *     tnf_builder *b;
+ *     tnf_builder_new(&b, NULL, &error);
+ *     tnf_builder_add(b, "w", tnf_type_of(TNF_F32), 2, (uint64_t[]){2, 3}, values, &error);
+ *     tnf_save(b, "model.safetensors", NULL, &error);
+ *     tnf_builder_free(b);
+ *
+ * A builder describes; it copies names, shapes and attributes but never tensor bytes. Those are
+ * fetched while saving, front to back, so files larger than memory are no trouble.
+ */
+#ifndef TENFOLD_BUILD_H
+#define TENFOLD_BUILD_H
+
+#include <tenfold/tenfold.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tnf_builder tnf_builder;
+
+/** allocator may be NULL. */
+TNF_API TNF_CHECKED tnf_status tnf_builder_new(tnf_builder **out, const tnf_allocator *allocator,
+                                               tnf_error *error);
+TNF_API void tnf_builder_free(tnf_builder *builder);
+
+/** A dense tensor in C order from the caller's memory, which must stay until after saving. */
+TNF_API TNF_CHECKED tnf_status tnf_builder_add(tnf_builder *builder, const char *name,
+                                               const tnf_type *type, uint32_t rank,
+                                               const uint64_t *shape, const void *data,
+                                               tnf_error *error);
+
+/** Gives n bytes of a tensor from `offset` on; called in ascending order while saving. */
+typedef tnf_status (*tnf_fetch)(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *error);
+
+/** A dense tensor whose bytes come from a function while saving. */
+TNF_API TNF_CHECKED tnf_status tnf_builder_add_stream(tnf_builder *builder, const char *name,
+                                                      const tnf_type *type, uint32_t rank,
+                                                      const uint64_t *shape, tnf_fetch fetch,
+                                                      void *ctx, tnf_error *error);
+
+/** A tensor of an open file, or built by hand from parts, under the same name or another (NULL:
+ *  the same). What it points to must stay until after saving. */
+TNF_API TNF_CHECKED tnf_status tnf_builder_add_object(tnf_builder *builder,
+                                                      const tnf_object *object, const char *name,
+                                                      tnf_error *error);
+
+/** All of an open file: tensors, attributes, extras. The file must stay open until after saving. */
+TNF_API TNF_CHECKED tnf_status tnf_builder_add_file(tnf_builder *builder, const tnf_file *file,
+                                                    tnf_error *error);
+
+/** Sets (value NULL: removes) an attribute of the file, or of the tensor `name` if that is given. */
+TNF_API TNF_CHECKED tnf_status tnf_builder_set(tnf_builder *builder, const char *name,
+                                               const char *key, const tnf_value *value,
+                                               tnf_error *error);
+
+/* ------------------------------------------------------------------- save */
+
+/** What becomes of an item in a target format. */
+typedef enum tnf_fate {
+    TNF_NATIVE,      /**< kept, in the format's own way */
+    TNF_STASHED,     /**< kept in a reserved metadata entry that Tenfold reads back */
+    TNF_TRANSFORMED, /**< its values or its name change */
+    TNF_DROPPED      /**< lost */
+} tnf_fate;
+
+typedef struct tnf_plan_item {
+    tnf_fate fate;
+    const char *kind; /**< "tensor", "attribute", "extra": what --allow-loss can name */
+    tnf_str name;     /**< of the tensor, attribute or extra */
+    const char *reason;
+} tnf_plan_item;
+
+/** How to save. Zero-initialise; NULL means all defaults. */
+typedef struct tnf_save_options {
+    size_t size;        /**< sizeof(tnf_save_options) */
+    const char *format; /**< name; NULL takes it from the path's extension */
+    const tnf_option *options;
+    size_t noptions;
+    bool replace;     /**< an existing file may be replaced */
+    bool no_sync;     /**< skip fsync */
+    bool allow_loss;  /**< drop what the format cannot hold instead of refusing */
+    bool dry_run;     /**< plan only, write nothing */
+    const char *loss; /**< with allow_loss: kinds that may go, separated by commas; NULL: all */
+    /** Told the fate of each item before the first byte is written. */
+    void (*plan)(void *ctx, const tnf_plan_item *item);
+    tnf_progress progress;
+    void *ctx;
+} tnf_save_options;
+
+#define TNF_SAVE_INIT { sizeof(tnf_save_options) }
+
+/** Saves to a file: complete under its name, or not at all. TNF_ELOSSY if the format cannot hold
+ *  everything and losses are not allowed. */
+TNF_API TNF_CHECKED tnf_status tnf_save(const tnf_builder *builder, const char *path,
+                                        const tnf_save_options *options, tnf_error *error);
+/** Saves to a sink (options->format is required), commits it, and leaves it to the caller. */
+TNF_API TNF_CHECKED tnf_status tnf_save_sink(const tnf_builder *builder, tnf_sink *sink,
+                                             const tnf_save_options *options, tnf_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

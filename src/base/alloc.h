@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory by way of the handle's allocator. */
+#ifndef TNF_BASE_ALLOC_H
+#define TNF_BASE_ALLOC_H
+
+#include <tenfold/tenfold.h>
+
+/* The given allocator, or malloc where it is zero or NULL. */
+tnf_allocator tnf_allocator_or_default(const tnf_allocator *a);
+
+void *tnf_alloc(const tnf_allocator *a, size_t n);  /* uninitialised */
+void *tnf_alloc0(const tnf_allocator *a, size_t n); /* zeroed */
+void *tnf_realloc(const tnf_allocator *a, void *p, size_t old_size, size_t new_size);
+void tnf_free(const tnf_allocator *a, void *p, size_t size); /* p may be NULL */
+
+#endif

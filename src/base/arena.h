@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* A bump arena with a limit: everything of one handle, released at once.
+ *
+ *   head ─> [block: ████████░░░░] ─> [block: ████████████] ─> NULL
+ */
+#ifndef TNF_BASE_ARENA_H
+#define TNF_BASE_ARENA_H
+
+#include "base/alloc.h"
+
+typedef struct tnf_arena {
+    tnf_allocator alloc;
+    struct tnf_arena_block *head;
+    uint64_t total, limit; /* bytes taken from the allocator; how many may be */
+    bool over_limit;       /* the last NULL was the limit's doing, not the allocator's */
+} tnf_arena;
+
+void tnf_arena_init(tnf_arena *arena, const tnf_allocator *alloc, uint64_t limit);
+void tnf_arena_free(tnf_arena *arena);
+
+/* Zeroed memory aligned for any type (or to 1 for _str). NULL: no memory, or over the limit. */
+void *tnf_arena_alloc(tnf_arena *arena, size_t n);
+void *tnf_arena_array(tnf_arena *arena, uint64_t count, size_t size);
+/* A copy that ends in a NUL. */
+char *tnf_arena_str(tnf_arena *arena, const void *p, size_t n);
+
+/* The error for a NULL from above: TNF_ELIMIT or TNF_ENOMEM. */
+tnf_status tnf_arena_fail(const tnf_arena *arena, const char *what, tnf_error *e);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* A growable buffer that is born with a maximum. Sticky: after a failure writes do nothing and
+ * tnf_buf_status() tells. */
+#ifndef TNF_BASE_BUF_H
+#define TNF_BASE_BUF_H
+
+#include "base/alloc.h"
+
+typedef struct tnf_buf {
+    tnf_allocator alloc;
+    uint8_t *p;
+    size_t n, capacity;
+    uint64_t max;
+    tnf_status status;
+} tnf_buf;
+
+void tnf_buf_init(tnf_buf *b, const tnf_allocator *alloc, uint64_t max);
+void tnf_buf_free(tnf_buf *b);
+void tnf_buf_put(tnf_buf *b, const void *p, size_t n);
+void tnf_buf_puts(tnf_buf *b, const char *s);
+void tnf_buf_printf(tnf_buf *b, const char *format, ...) TNF_PRINTF(2, 3);
+void tnf_buf_u8(tnf_buf *b, uint8_t v);
+void tnf_buf_u32(tnf_buf *b, uint32_t v); /* little-endian */
+void tnf_buf_u64(tnf_buf *b, uint64_t v); /* little-endian */
+/* TNF_OK, TNF_ENOMEM or TNF_ELIMIT ("what" is over its maximum). */
+tnf_status tnf_buf_status(const tnf_buf *b, const char *what, tnf_error *e);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* Raising errors. Every fallible function returns tnf_status and takes a tnf_error last. */
+#ifndef TNF_BASE_ERROR_H
+#define TNF_BASE_ERROR_H
+
+#include <tenfold/types.h>
+
+/* Fills *e (which may be NULL) and returns status, so that `return tnf_fail(...)` reads well. */
+tnf_status tnf_fail(tnf_error *e, tnf_status status, uint64_t offset, const char *format, ...)
+    TNF_PRINTF(4, 5);
+
+/* The same for a failed system call: TNF_EIO (TNF_ENOTFOUND for a missing file, TNF_EEXISTS …) with
+ * the system's own words after ours. */
+tnf_status tnf_fail_sys(tnf_error *e, int err, const char *format, ...) TNF_PRINTF(3, 4);
+
+/* Puts "prefix: " before the message. */
+void tnf_error_prefix(tnf_error *e, const char *prefix);
+
+/* Copies n bytes of a name from a file for a message: escaped, shortened, in quotes. The result is
+ * in `out` (at least 8 bytes) and is returned. */
+const char *tnf_quote(char *out, size_t out_size, const char *name, size_t n);
+/* For use inside tnf_fail(): TNF_QUOTED(name) with a tnf_str. */
+#define TNF_QUOTED(str) tnf_quote((char[72]) { 0 }, 72, (str).p, (str).n)
+
+#define TNF_TRY(expression)                                                                        \
+    do {                                                                                           \
+        tnf_status tnf_try_status_ = (expression);                                                 \
+        if (tnf_try_status_ != TNF_OK)                                                             \
+            return tnf_try_status_;                                                                \
+    } while (0)
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* All that a format file needs: the descriptor to fill in, and the helpers to call.
+ *
+ * `probe` looks at a few bytes and says how sure it is. `index` fills the catalog and stops.
+ * `write` streams a catalog that the core has already fitted to what `can` declares.
+ * TEMPLATE.c shows a whole format; docs/adding-a-format.md walks through it.
+ */
+#ifndef TNF_FORMAT_H
+#define TNF_FORMAT_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/ckd.h"
+#include "base/cursor.h"
+#include "base/error.h"
+#include "base/utf8.h"
+#include "io/sink.h"
+#include "io/source.h"
+#include "model/catalog.h"
+#include "model/dtype.h"
+#include "model/layout.h"
+#include "model/value.h"
+#include <tenfold/build.h>
+#include <tenfold/tenfold.h>
+
+/* How sure a probe is. Text formats never exceed PLAUSIBLE without their extension. */
+enum {
+    TNF_PROBE_NO = 0,
+    TNF_PROBE_EXTENSION = 20,
+    TNF_PROBE_PLAUSIBLE = 40,
+    TNF_PROBE_STRUCTURE = 75,
+    TNF_PROBE_MAGIC = 100
+};
+
+#define TNF_PROBE_HEAD 4096u
+#define TNF_PROBE_TAIL 64u
+
+typedef struct tnf_probe {
+    const uint8_t *head, *tail; /* the first 4 KiB, the last 64 bytes (or all there is) */
+    size_t nhead, ntail;
+    uint64_t size;
+    const char *ext; /* of the path, without the dot, lower case; "" if none */
+} tnf_probe;
+
+/* Where metadata can go. */
+typedef enum tnf_holds { TNF_HOLDS_NONE, TNF_HOLDS_TEXT, TNF_HOLDS_TYPED } tnf_holds;
+
+/* What a format can hold. Lists are words separated by spaces; a NULL list means any. */
+typedef struct tnf_can {
+    const char *types, *layouts;
+    bool order_f;
+    bool zero_rank;   /* scalars */
+    bool extras;      /* any extras; those of its own family are always offered */
+    bool utf8_names;  /* names must be UTF-8 */
+    bool ascii_names; /* names must be ASCII */
+    tnf_holds attrs;  /* file attributes beyond its own */
+    const char *file_attrs, *object_attrs; /* attributes it has a native place for */
+    const char *derived;                   /* attributes its reader computes: never worth keeping */
+} tnf_can;
+
+/* Rules that the core checks over the whole catalog when `index` is done. */
+enum {
+    TNF_RULE_NO_OVERLAP = 1, /* no byte belongs to two tensors */
+    TNF_RULE_NO_HOLES = 2,   /* tensors tile the data exactly, from data_start to the end */
+    TNF_RULE_DATA_START = 4, /* no tensor begins before r->data_start */
+    TNF_RULE_OVERLAP_ODD = 8 /* overlap is legal but worth a warning */
+};
+
+typedef struct tnf_option_value {
+    uint64_t u;    /* number; bool; position of the choice */
+    const char *s; /* as given, or the default */
+} tnf_option_value;
+
+typedef struct tnf_reader {
+    tnf_arena *arena;   /* lives as long as the handle */
+    tnf_arena *scratch; /* lives until `index` returns */
+    const tnf_source *source;
+    tnf_catalog *catalog;
+    tnf_limits limits; /* no zeros left */
+    bool lenient;
+    const tnf_option_value *options; /* in the order of read_options */
+    const char *version;             /* for `index` to set: a literal or in the arena */
+    uint64_t data_start;             /* for `index` to set where a rule needs it */
+    void *state;                     /* for `index` to set and `decode` to use: in the arena */
+    struct tnf_file *file;           /* the core's */
+} tnf_reader;
+
+typedef struct tnf_writer {
+    const tnf_catalog *catalog;
+    tnf_arena *scratch;              /* lives until `write` returns */
+    const tnf_option_value *options; /* in the order of write_options */
+    tnf_sink *sink;                  /* sink->written is the position */
+    struct tnf_save *save;           /* the core's */
+} tnf_writer;
+
+typedef struct tnf_format {
+    const char *name, *title, *extensions, *family; /* "ztensor2", "zTensor 2", "zt", "ztensor" */
+    unsigned caps;                                  /* TNF_CAN_READ | TNF_CAN_WRITE … */
+    unsigned rules;                                 /* TNF_RULE_… */
+    bool stands_for_shards;                         /* an index of files, shown as their format */
+    tnf_can can;
+    const tnf_option_info *read_options, *write_options;
+
+    int (*probe)(const tnf_probe *p);
+    tnf_status (*index)(tnf_reader *r, tnf_error *e);
+    tnf_status (*decode)(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,
+                         tnf_error *e);
+    tnf_status (*write)(tnf_writer *w, tnf_error *e);
+} tnf_format;
+
+/* ---------------------------------------------------------------- reading */
+
+/* n bytes from offset on into scratch, with a cursor over them. TNF_ELIMIT above max (and above
+ * limits.header_bytes), TNF_ETRUNCATED (with the number of missing bytes) beyond the file. `what`
+ * names them for the message: "header", "index". */
+tnf_status tnf_read_range(tnf_reader *r, const char *what, uint64_t offset, uint64_t n,
+                          uint64_t max, tnf_cur *out, tnf_error *e);
+
+/* A dense tensor as an index entry describes it. */
+typedef struct tnf_dense {
+    tnf_str name;
+    const tnf_type *type;
+    const uint64_t *shape; /* copied */
+    uint32_t rank;
+    uint64_t offset, length; /* its bytes in the file */
+    const tnf_value *attrs;  /* a map in r->arena, or NULL */
+    uint64_t at;             /* where the entry stands, for messages */
+} tnf_dense;
+
+/* Adds it after all the checks that every format needs: name length, rank, overflow of the product,
+ * length against shape and type, duplicate names. Whether the range lies inside the file is checked
+ * for all together when `index` is done, so that a short file can be told from a wrong one. */
+tnf_status tnf_add_dense(tnf_reader *r, const tnf_dense *d, tnf_error *e);
+/* The same for any layout. Parts with payload TNF_AT or TNF_ENCODED and no origin are taken to be
+ * in this file. */
+tnf_status tnf_add_object(tnf_reader *r, const tnf_object *object, uint64_t at, tnf_error *e);
+tnf_status tnf_add_extra(tnf_reader *r, const char *key, uint64_t offset, uint64_t n, tnf_error *e);
+tnf_status tnf_set_attr(tnf_reader *r, const char *key, tnf_value value, tnf_error *e);
+
+/* Odd but legal. */
+void tnf_warn(tnf_reader *r, uint64_t offset, const char *format, ...) TNF_PRINTF(3, 4);
+/* Illegal, but the real readers look the other way: an error, or a warning if r->lenient. Use as
+ * TNF_TRY(tnf_stricter(r, e, ...)). */
+tnf_status tnf_stricter(tnf_reader *r, tnf_error *e, tnf_status status, uint64_t offset,
+                        const char *format, ...) TNF_PRINTF(5, 6);
+/* One line of the parse log; free when nobody listens. */
+void tnf_trace(tnf_reader *r, uint64_t offset, const char *format, ...) TNF_PRINTF(3, 4);
+
+/* Opens a file that lies beside this one (or below it), as the given format. The name comes from
+ * the file and is not trusted: no absolute path, no "..", no empty or NUL-holding name. It is
+ * opened once however often it is asked for, and closed with this one. Only for sources with a
+ * path. */
+tnf_status tnf_open_sibling(tnf_reader *r, const tnf_file **out, tnf_str name, const char *format,
+                            tnf_error *e);
+
+/* ---------------------------------------------------------------- writing */
+
+tnf_status tnf_put(tnf_writer *w, const void *bytes, size_t n, tnf_error *e);
+tnf_status tnf_put_u8(tnf_writer *w, uint8_t v, tnf_error *e);
+tnf_status tnf_put_u32(tnf_writer *w, uint32_t v, tnf_error *e);
+tnf_status tnf_put_u64(tnf_writer *w, uint64_t v, tnf_error *e);
+tnf_status tnf_put_fill(tnf_writer *w, uint8_t byte, uint64_t n, tnf_error *e);
+/* The decoded bytes of a part, wherever they come from. */
+tnf_status tnf_put_data(tnf_writer *w, const tnf_part *part, tnf_error *e);
+
+/* Positions of the catalog's objects in a writing order, in w->scratch. compare() gets two objects
+ * as qsort would; NULL sorts by the bytes of the name. Ties keep the catalog's order. */
+tnf_status tnf_sorted(tnf_writer *w, const uint32_t **out,
+                      int (*compare)(const tnf_object *a, const tnf_object *b), tnf_error *e);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TNF_IO_SINK_H
+#define TNF_IO_SINK_H
+
+#include "base/alloc.h"
+#include "io/source.h"
+#include <tenfold/io.h>
+
+struct tnf_sink {
+    tnf_sink_ops ops;
+    void *ctx;
+    tnf_allocator alloc;
+    uint64_t written; /* bytes taken so far, buffered ones included */
+    int fd;           /* for copying inside the kernel; -1 if there is none */
+    uint8_t *buffer;  /* small writes gather here */
+    size_t buffered;
+    bool done; /* committed or aborted */
+};
+
+tnf_status tnf_sink_open(tnf_sink **out, const char *path, unsigned flags,
+                         const tnf_allocator *alloc, tnf_error *e);
+tnf_status tnf_sink_write(tnf_sink *s, const void *bytes, size_t n, tnf_error *e);
+/* n bytes of a source, in the kernel where both ends are files. */
+tnf_status tnf_sink_copy(tnf_sink *s, const tnf_source *from, uint64_t offset, uint64_t n,
+                         tnf_error *e);
+tnf_status tnf_sink_commit(tnf_sink *s, tnf_error *e);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TNF_IO_SOURCE_H
+#define TNF_IO_SOURCE_H
+
+#include "base/alloc.h"
+#include <tenfold/io.h>
+
+struct tnf_source {
+    tnf_source_ops ops;
+    void *ctx;
+    uint64_t size;
+    tnf_allocator alloc;
+    int fd;              /* for copying inside the kernel; -1 if there is none */
+    const char *map_why; /* why views are impossible; NULL if they may be */
+};
+
+/* As tnf_source_file() and friends, with the handle's allocator. */
+tnf_status tnf_source_open(tnf_source **out, const char *path, tnf_access access,
+                           const tnf_allocator *alloc, tnf_error *e);
+
+/* Exactly n bytes, checked against the size: TNF_ETRUNCATED beyond it. */
+tnf_status tnf_source_read(const tnf_source *s, uint64_t offset, void *dst, size_t n,
+                           tnf_error *e);
+/* Several ranges in ascending order; neighbours are merged where the source can. */
+tnf_status tnf_source_read_many(const tnf_source *s, const tnf_range *ranges, size_t n,
+                                tnf_error *e);
+const void *tnf_source_map(const tnf_source *s, uint64_t offset, uint64_t n);
+void tnf_source_advise(const tnf_source *s, uint64_t offset, uint64_t n, tnf_advice advice);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* What a file holds: objects in order, found by name, with attributes and extras. */
+#ifndef TNF_MODEL_CATALOG_H
+#define TNF_MODEL_CATALOG_H
+
+#include "base/arena.h"
+#include "base/hash.h"
+#include "model/value.h"
+#include <tenfold/types.h>
+
+typedef struct tnf_catalog {
+    tnf_arena *arena; /* names, shapes, parts, attributes */
+    tnf_object *objects;
+    size_t n, capacity;
+    tnf_hash names;
+    tnf_attrs attrs;
+    tnf_extra *extras;
+    size_t nextras, extras_capacity;
+} tnf_catalog;
+
+void tnf_catalog_init(tnf_catalog *c, tnf_arena *arena);
+void tnf_catalog_free(tnf_catalog *c);
+
+/* Adds a copy of the object: name, shape and parts are copied into the arena, attrs are taken as
+ * they are. No checks but this one: a name already there is TNF_EEXISTS, unless `again` allows it
+ * (then both are listed and the later one is found). */
+tnf_status tnf_catalog_add(tnf_catalog *c, const tnf_object *object, bool again, tnf_error *e);
+tnf_status tnf_catalog_add_extra(tnf_catalog *c, const tnf_extra *extra, tnf_error *e);
+const tnf_object *tnf_catalog_find(const tnf_catalog *c, const char *name, size_t n);
+/* Gives unused capacity back. */
+void tnf_catalog_shrink(tnf_catalog *c);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* Layouts: which parts a tensor has and what their sizes must be. One table; ids are open, so a
+ * reader may meet one that is not in it. */
+#ifndef TNF_MODEL_LAYOUT_H
+#define TNF_MODEL_LAYOUT_H
+
+#include "base/arena.h"
+#include <tenfold/types.h>
+
+typedef struct tnf_layout_part {
+    const char *role;
+    bool optional;
+} tnf_layout_part;
+
+/* Reads n bytes of a part from offset on; how a validator sees data without knowing IO. */
+typedef tnf_status (*tnf_part_reader)(const tnf_part *part, uint64_t offset, void *dst, size_t n,
+                                      tnf_error *e);
+
+struct tnf_layout {
+    const char *id;
+    const tnf_layout_part *parts; /* ends with a NULL role; NULL: any parts (unknown layout) */
+    /* Do roles, types and sizes fit the shape? NULL: nothing beyond the roles. */
+    tnf_status (*check)(const tnf_object *object, tnf_error *e);
+    /* Do the data keep the layout's rules (offsets ascend, indices in range …)? May be NULL. */
+    tnf_status (*check_data)(const tnf_object *object, tnf_part_reader read, tnf_error *e);
+};
+
+extern const tnf_layout tnf_layout_dense;
+
+/* A known layout, or NULL. */
+const tnf_layout *tnf_layout_named(const char *id, size_t n);
+/* An unknown layout, kept by name. NULL: no memory. */
+const tnf_layout *tnf_layout_unknown(tnf_arena *arena, const char *id, size_t n);
+const tnf_layout *tnf_layout_at(size_t i);
+
+/* Roles as the layout wants them, each once, and then its own check. */
+tnf_status tnf_layout_check(const tnf_object *object, tnf_error *e);
+/* Product of the dimensions; false on overflow. A zero anywhere gives zero. */
+bool tnf_shape_elements(uint64_t *out, const uint64_t *shape, uint32_t rank);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* Building attribute trees. Every node lives in an arena; maps keep the order of insertion. */
+#ifndef TNF_MODEL_VALUE_H
+#define TNF_MODEL_VALUE_H
+
+#include "base/arena.h"
+#include <tenfold/types.h>
+
+/* A map under construction. Zero-initialise but for arena. */
+typedef struct tnf_attrs {
+    tnf_arena *arena;
+    tnf_member *members;
+    size_t n, capacity;
+} tnf_attrs;
+
+/* Sets a key (the key is copied, the value is taken as it is); an existing one is replaced where it
+ * stands. TNF_ENOMEM or TNF_ELIMIT from the arena. */
+tnf_status tnf_attrs_set(tnf_attrs *m, const char *key, size_t key_n, tnf_value value, tnf_error *e);
+/* The same for a key that outlives the map (a literal) and is known to be new: no copy, no search. */
+tnf_status tnf_attrs_push(tnf_attrs *m, const char *literal, tnf_value value, tnf_error *e);
+void tnf_attrs_remove(tnf_attrs *m, const char *key);
+tnf_value tnf_attrs_value(const tnf_attrs *m);
+
+/* Deep copy into an arena, no deeper than `depth`. */
+tnf_status tnf_value_copy(tnf_value *out, const tnf_value *v, tnf_arena *arena, unsigned depth,
+                          tnf_error *e);
+bool tnf_value_equal(const tnf_value *a, const tnf_value *b);
+const tnf_value *tnf_value_get_n(const tnf_value *map, const char *key, size_t n);
+
+/* Scalars; strings are borrowed. */
+tnf_value tnf_value_str(tnf_kind kind, const char *p, size_t n);
+tnf_value tnf_value_number(tnf_dtype dtype, const void *little_endian);
+
+#endif
