@@ -55,7 +55,8 @@ typedef struct tnf_can {
     bool ascii_names; /* names must be ASCII */
     tnf_holds attrs;  /* file attributes beyond its own */
     const char *file_attrs, *object_attrs; /* attributes it has a native place for */
-    const char *derived;                   /* attributes its reader computes: never worth keeping */
+    /* Attributes its reader computes, or sets when the file says nothing ("key=false"): no loss. */
+    const char *derived;
 } tnf_can;
 
 /* Rules that the core checks over the whole catalog when `index` is done. */
@@ -90,7 +91,11 @@ typedef struct tnf_writer {
     tnf_arena *scratch;              /* lives until `write` returns */
     const tnf_option_value *options; /* in the order of write_options */
     tnf_sink *sink;                  /* sink->written is the position */
-    struct tnf_save *save;           /* the core's */
+    /* For formats with can.attrs TNF_HOLDS_TEXT: the text map to write, all values strings. It
+     * holds the family's own metadata first, then what the core put there for safe keeping. */
+    const tnf_member *text;
+    size_t ntext;
+    struct tnf_save *save; /* the core's */
 } tnf_writer;
 
 typedef struct tnf_format {
@@ -136,6 +141,9 @@ tnf_status tnf_add_dense(tnf_reader *r, const tnf_dense *d, tnf_error *e);
 tnf_status tnf_add_object(tnf_reader *r, const tnf_object *object, uint64_t at, tnf_error *e);
 tnf_status tnf_add_extra(tnf_reader *r, const char *key, uint64_t offset, uint64_t n, tnf_error *e);
 tnf_status tnf_set_attr(tnf_reader *r, const char *key, tnf_value value, tnf_error *e);
+/* For formats with a text map: one pair of it, both UTF-8 and copied. They become the attribute
+ * "<family>.metadata", except for what the core itself once put there, which it takes back. */
+tnf_status tnf_set_text(tnf_reader *r, tnf_str key, tnf_str value, tnf_error *e);
 
 /* Odd but legal. */
 void tnf_warn(tnf_reader *r, uint64_t offset, const char *format, ...) TNF_PRINTF(3, 4);

@@ -53,7 +53,8 @@ TNF_API TNF_CHECKED tnf_status tnf_builder_add_object(tnf_builder *builder,
 TNF_API TNF_CHECKED tnf_status tnf_builder_add_file(tnf_builder *builder, const tnf_file *file,
                                                     tnf_error *error);
 
-/** Sets (value NULL: removes) an attribute of the file, or of the tensor `name` if that is given. */
+/** Sets (value NULL: removes) an attribute of the file, or of the tensor `name` if that is given.
+ */
 TNF_API TNF_CHECKED tnf_status tnf_builder_set(tnf_builder *builder, const char *name,
                                                const char *key, const tnf_value *value,
                                                tnf_error *error);
@@ -92,7 +93,10 @@ typedef struct tnf_save_options {
     void *ctx;
 } tnf_save_options;
 
-#define TNF_SAVE_INIT { sizeof(tnf_save_options) }
+#define TNF_SAVE_INIT                                                                              \
+    {                                                                                              \
+        sizeof(tnf_save_options)                                                                   \
+    }
 
 /** Saves to a file: complete under its name, or not at all. TNF_ELOSSY if the format cannot hold
  *  everything and losses are not allowed. */

@@ -79,7 +79,10 @@ typedef struct tnf_open_options {
     void *ctx;
 } tnf_open_options;
 
-#define TNF_OPEN_INIT { sizeof(tnf_open_options) }
+#define TNF_OPEN_INIT                                                                              \
+    {                                                                                              \
+        sizeof(tnf_open_options)                                                                   \
+    }
 
 /** Opens a file, or a directory or index file that stands for one model in several files. Reads the
  *  index only. */
@@ -217,9 +220,10 @@ TNF_API TNF_CHECKED tnf_status tnf_verify(tnf_verify_result *out, const tnf_file
 enum { TNF_CAN_READ = 1, TNF_CAN_WRITE = 2, TNF_CAN_APPEND = 4 };
 
 typedef enum tnf_option_kind {
-    TNF_OPTION_BOOL,  /**< yes or no */
-    TNF_OPTION_UINT,  /**< a whole number, with K, M, G for powers of 1024 */
-    TNF_OPTION_CHOICE /**< one of `choices` */
+    TNF_OPTION_BOOL,   /**< yes or no */
+    TNF_OPTION_UINT,   /**< a whole number, with K, M, G for powers of 1024 */
+    TNF_OPTION_CHOICE, /**< one of `choices` */
+    TNF_OPTION_TEXT    /**< anything */
 } tnf_option_kind;
 
 /** An option of a format. */

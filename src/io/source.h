@@ -19,8 +19,7 @@ tnf_status tnf_source_open(tnf_source **out, const char *path, tnf_access access
                            const tnf_allocator *alloc, tnf_error *e);
 
 /* Exactly n bytes, checked against the size: TNF_ETRUNCATED beyond it. */
-tnf_status tnf_source_read(const tnf_source *s, uint64_t offset, void *dst, size_t n,
-                           tnf_error *e);
+tnf_status tnf_source_read(const tnf_source *s, uint64_t offset, void *dst, size_t n, tnf_error *e);
 /* Several ranges in ascending order; neighbours are merged where the source can. */
 tnf_status tnf_source_read_many(const tnf_source *s, const tnf_range *ranges, size_t n,
                                 tnf_error *e);

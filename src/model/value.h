@@ -15,8 +15,10 @@ typedef struct tnf_attrs {
 
 /* Sets a key (the key is copied, the value is taken as it is); an existing one is replaced where it
  * stands. TNF_ENOMEM or TNF_ELIMIT from the arena. */
-tnf_status tnf_attrs_set(tnf_attrs *m, const char *key, size_t key_n, tnf_value value, tnf_error *e);
-/* The same for a key that outlives the map (a literal) and is known to be new: no copy, no search. */
+tnf_status tnf_attrs_set(tnf_attrs *m, const char *key, size_t key_n, tnf_value value,
+                         tnf_error *e);
+/* The same for a key that outlives the map (a literal) and is known to be new: no copy, no search.
+ */
 tnf_status tnf_attrs_push(tnf_attrs *m, const char *literal, tnf_value value, tnf_error *e);
 void tnf_attrs_remove(tnf_attrs *m, const char *key);
 tnf_value tnf_attrs_value(const tnf_attrs *m);
