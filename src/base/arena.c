@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* The bump arena: blocks that double up to a megabyte, larger wishes get a block of their own. */
+#include "base/arena.h"
+
+#include "base/ckd.h"
+#include "base/error.h"
+
+#include <string.h>
+
+#define FIRST_BLOCK 1024u
+#define MAX_BLOCK   (1u << 20)
+#define ALIGN       16u
+
+struct tnf_arena_block {
+    struct tnf_arena_block *next;
+    size_t size, used; /* of data */
+    _Alignas(ALIGN) unsigned char data[];
+};
+
+void tnf_arena_init(tnf_arena *arena, const tnf_allocator *alloc, uint64_t limit)
+{
+    *arena = (tnf_arena) { .alloc = *alloc, .limit = limit };
+}
+
+void tnf_arena_free(tnf_arena *arena)
+{
+    for (struct tnf_arena_block *b = arena->head, *next; b; b = next) {
+        next = b->next;
+        tnf_free(&arena->alloc, b, sizeof *b + b->size);
+    }
+    arena->head = NULL;
+    arena->total = 0;
+}
+
+static struct tnf_arena_block *new_block(tnf_arena *arena, size_t size)
+{
+    uint64_t whole = (uint64_t)sizeof(struct tnf_arena_block) + size;
+    arena->over_limit = whole > arena->limit - arena->total;
+    if (arena->over_limit)
+        return NULL;
+    struct tnf_arena_block *b = tnf_alloc(&arena->alloc, (size_t)whole);
+    if (!b)
+        return NULL;
+    *b = (struct tnf_arena_block) { .size = size };
+    arena->total += whole;
+    return b;
+}
+
+/* A wish too large for the common blocks: its own block, behind the head, which stays in use. */
+static void *alloc_alone(tnf_arena *arena, size_t n)
+{
+    struct tnf_arena_block *b = new_block(arena, n);
+    if (!b)
+        return NULL;
+    b->used = n;
+    struct tnf_arena_block **at = arena->head ? &arena->head->next : &arena->head;
+    b->next = *at;
+    *at = b;
+    return b->data;
+}
+
+static size_t next_size(const tnf_arena *arena, size_t n)
+{
+    size_t size = arena->head ? arena->head->size * 2 : FIRST_BLOCK;
+    if (size > MAX_BLOCK)
+        size = MAX_BLOCK;
+    return size < n ? n : size;
+}
+
+static void *bump(tnf_arena *arena, size_t n, size_t align)
+{
+    if (n > SIZE_MAX / 2 - ALIGN) {
+        arena->over_limit = true;
+        return NULL;
+    }
+    struct tnf_arena_block *b = arena->head;
+    size_t at = b ? (b->used + align - 1) & ~(align - 1) : 0;
+    if (!b || at > b->size || n > b->size - at) {
+        if (n > MAX_BLOCK / 4)
+            return alloc_alone(arena, n);
+        b = new_block(arena, next_size(arena, n));
+        if (!b)
+            return NULL;
+        b->next = arena->head;
+        arena->head = b;
+        at = 0;
+    }
+    b->used = at + n;
+    return b->data + at;
+}
+
+void *tnf_arena_alloc(tnf_arena *arena, size_t n)
+{
+    void *p = bump(arena, n, n >= ALIGN ? ALIGN : 8);
+    return p ? memset(p, 0, n) : NULL;
+}
+
+void *tnf_arena_array(tnf_arena *arena, uint64_t count, size_t size)
+{
+    uint64_t bytes;
+    size_t n;
+    if (!tnf_ckd_mul(&bytes, count, size) || !tnf_to_size(&n, bytes)) {
+        arena->over_limit = true;
+        return NULL;
+    }
+    return tnf_arena_alloc(arena, n);
+}
+
+char *tnf_arena_str(tnf_arena *arena, const void *p, size_t n)
+{
+    char *s = n == SIZE_MAX ? NULL : bump(arena, n + 1, 1);
+    if (!s)
+        return NULL;
+    if (n)
+        memcpy(s, p, n);
+    s[n] = 0;
+    return s;
+}
+
+tnf_status tnf_arena_fail(const tnf_arena *arena, const char *what, tnf_error *e)
+{
+    if (arena->over_limit)
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
+                        "no room for %s within the limit of %llu bytes", what,
+                        (unsigned long long)arena->limit);
+    return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for %s", what);
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* Names to positions: open addressing over (hash, position) pairs, at most half full.
+ *
+ *   slots: [hash|pos] [    ] [hash|pos] [hash|pos] [    ] …     pos == NONE: free
+ *
+ * The hash is SipHash-1-3 with a key of its own for each table: names come from files, and an
+ * unkeyed hash would let a file make every lookup linear.
+ */
+#include "base/hash.h"
+
+#include "base/bytes.h"
+
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+struct tnf_hash_slot {
+    uint32_t hash, position;
+};
+
+static uint64_t rotl(uint64_t x, int n)
+{
+    return x << n | x >> (64 - n);
+}
+
+static void sip_round(uint64_t v[4])
+{
+    v[0] += v[1];
+    v[1] = rotl(v[1], 13) ^ v[0];
+    v[0] = rotl(v[0], 32);
+    v[2] += v[3];
+    v[3] = rotl(v[3], 16) ^ v[2];
+    v[0] += v[3];
+    v[3] = rotl(v[3], 21) ^ v[0];
+    v[2] += v[1];
+    v[1] = rotl(v[1], 17) ^ v[2];
+    v[2] = rotl(v[2], 32);
+}
+
+static uint32_t hash_of(const tnf_hash *h, const char *name, size_t n)
+{
+    uint64_t v[4] = { h->seed[0] ^ 0x736f6d6570736575u, h->seed[1] ^ 0x646f72616e646f6du,
+                      h->seed[0] ^ 0x6c7967656e657261u, h->seed[1] ^ 0x7465646279746573u };
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        uint64_t m = tnf_le64(name + i);
+        v[3] ^= m;
+        sip_round(v);
+        v[0] ^= m;
+    }
+    uint64_t last = (uint64_t)n << 56;
+    for (size_t j = 0; i + j < n; j++)
+        last |= (uint64_t)(unsigned char)name[i + j] << 8 * j;
+    v[3] ^= last;
+    sip_round(v);
+    v[0] ^= last;
+    v[2] ^= 0xff;
+    for (int r = 0; r < 3; r++)
+        sip_round(v);
+    uint64_t x = v[0] ^ v[1] ^ v[2] ^ v[3];
+    return (uint32_t)(x ^ x >> 32);
+}
+
+void tnf_hash_init(tnf_hash *h, const tnf_allocator *alloc,
+                   tnf_str (*key)(const void *ctx, uint32_t position), const void *ctx)
+{
+    *h = (tnf_hash) { .alloc = *alloc, .key = key, .ctx = ctx };
+    if (getrandom(h->seed, sizeof h->seed, GRND_NONBLOCK) != (ssize_t)sizeof h->seed) {
+        struct timespec now;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        h->seed[0] = (uint64_t)now.tv_nsec * 0x9e3779b97f4a7c15u ^ (uint64_t)(uintptr_t)h;
+        h->seed[1] = (uint64_t)now.tv_sec ^ (uint64_t)(uintptr_t)&now << 16;
+    }
+}
+
+void tnf_hash_free(tnf_hash *h)
+{
+    tnf_free(&h->alloc, h->slots, h->capacity * sizeof *h->slots);
+    h->slots = NULL;
+    h->capacity = h->used = 0;
+}
+
+/* The slot that holds the name, or the free one where it would go. */
+static struct tnf_hash_slot *slot_for(const tnf_hash *h, uint32_t hash, const char *name, size_t n)
+{
+    size_t mask = h->capacity - 1;
+    for (size_t i = hash & mask;; i = (i + 1) & mask) {
+        struct tnf_hash_slot *s = &h->slots[i];
+        if (s->position == TNF_HASH_NONE)
+            return s;
+        if (s->hash != hash)
+            continue;
+        tnf_str other = h->key(h->ctx, s->position);
+        if (other.n == n && (n == 0 || memcmp(other.p, name, n) == 0))
+            return s;
+    }
+}
+
+uint32_t tnf_hash_find(const tnf_hash *h, const char *name, size_t n)
+{
+    return h->capacity ? slot_for(h, hash_of(h, name, n), name, n)->position : TNF_HASH_NONE;
+}
+
+static bool grow(tnf_hash *h)
+{
+    size_t capacity = h->capacity ? h->capacity * 2 : 16;
+    struct tnf_hash_slot *slots = tnf_alloc(&h->alloc, capacity * sizeof *slots);
+    if (!slots)
+        return false;
+    memset(slots, 0xff, capacity * sizeof *slots);
+    for (size_t i = 0; i < h->capacity; i++) {
+        if (h->slots[i].position == TNF_HASH_NONE)
+            continue;
+        size_t at = h->slots[i].hash & (capacity - 1);
+        while (slots[at].position != TNF_HASH_NONE)
+            at = (at + 1) & (capacity - 1);
+        slots[at] = h->slots[i];
+    }
+    tnf_free(&h->alloc, h->slots, h->capacity * sizeof *slots);
+    h->slots = slots;
+    h->capacity = capacity;
+    return true;
+}
+
+bool tnf_hash_add(tnf_hash *h, uint32_t position, bool replace, uint32_t *previous)
+{
+    if (h->used >= h->capacity / 2 && !grow(h))
+        return false;
+    tnf_str name = h->key(h->ctx, position);
+    uint32_t hash = hash_of(h, name.p, name.n);
+    struct tnf_hash_slot *s = slot_for(h, hash, name.p, name.n);
+    *previous = s->position;
+    if (s->position != TNF_HASH_NONE && !replace)
+        return true;
+    h->used += s->position == TNF_HASH_NONE;
+    *s = (struct tnf_hash_slot) { hash, position };
+    return true;
+}
