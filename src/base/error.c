@@ -67,8 +67,11 @@ tnf_status tnf_fail_sys(tnf_error *e, int err, const char *format, ...)
         va_end(args);
         size_t n = strlen(e->message);
         char text[96];
-        /* strerror_l and friends need a locale; the GNU strerror_r returns its own text. */
+#ifdef __GLIBC__
         const char *words = strerror_r(err, text, sizeof text);
+#else
+        const char *words = strerror_r(err, text, sizeof text) == 0 ? text : "unknown error";
+#endif
         snprintf(e->message + n, sizeof e->message - n, "%s%s", n ? ": " : "", words);
     }
     return status;

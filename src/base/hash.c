@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
+#include <unistd.h>
 
 struct tnf_hash_slot {
     uint32_t hash, position;
@@ -65,7 +66,7 @@ void tnf_hash_init(tnf_hash *h, const tnf_allocator *alloc,
                    tnf_str (*key)(const void *ctx, uint32_t position), const void *ctx)
 {
     *h = (tnf_hash) { .alloc = *alloc, .key = key, .ctx = ctx };
-    if (getrandom(h->seed, sizeof h->seed, GRND_NONBLOCK) != (ssize_t)sizeof h->seed) {
+    if (getentropy(h->seed, sizeof h->seed) != 0) {
         struct timespec now;
         clock_gettime(CLOCK_MONOTONIC, &now);
         h->seed[0] = (uint64_t)now.tv_nsec * 0x9e3779b97f4a7c15u ^ (uint64_t)(uintptr_t)h;

@@ -14,9 +14,14 @@ struct tnf_sink {
     int fd;           /* for copying inside the kernel; -1 if there is none */
     uint8_t *buffer;  /* small writes gather here */
     size_t buffered;
-    bool done; /* committed or aborted */
+    bool done;                  /* committed */
+    void (*release)(void *ctx); /* ours, after commit or abort; NULL for a user's sink */
 };
 
+/* A sink over a back-end; alloc may be NULL. On failure ctx stays the caller's. Where fd is set
+ * afterwards, write(NULL, n) tells the back-end that n bytes were put there behind its back. */
+tnf_status tnf_sink_new(tnf_sink **out, const tnf_sink_ops *ops, void *ctx,
+                        const tnf_allocator *alloc, tnf_error *e);
 tnf_status tnf_sink_open(tnf_sink **out, const char *path, unsigned flags,
                          const tnf_allocator *alloc, tnf_error *e);
 tnf_status tnf_sink_write(tnf_sink *s, const void *bytes, size_t n, tnf_error *e);

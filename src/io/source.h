@@ -14,6 +14,10 @@ struct tnf_source {
     const char *map_why; /* why views are impossible; NULL if they may be */
 };
 
+/* A source over a back-end; alloc may be NULL. On failure ctx stays the caller's. */
+tnf_status tnf_source_new(tnf_source **out, const tnf_source_ops *ops, void *ctx, uint64_t size,
+                          const tnf_allocator *alloc, tnf_error *e);
+
 /* As tnf_source_file() and friends, with the handle's allocator. */
 tnf_status tnf_source_open(tnf_source **out, const char *path, tnf_access access,
                            const tnf_allocator *alloc, tnf_error *e);

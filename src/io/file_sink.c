@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/* Files that appear whole or not at all.
+ *
+ *   open     a nameless file in the target's directory (O_TMPFILE), or target.tmp-XXXXXXXX where
+ *            the system has none: a kill leaves the old file, and mostly no litter
+ *   write    append; the disk starts on it early, so that the fsync at the end is short
+ *   commit   fsync, rename over the target, fsync of the directory
+ *   abort    close and unlink
+ *
+ * A target that is a device or a pipe is written to directly: there is nothing to rename.
+ */
+#include "base/error.h"
+#include "io/sink.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define WRITEBACK (32u << 20) /* hand this much to the disk at a time */
+#define TRIES     100
+
+struct file {
+    int fd;
+    bool own_fd, direct; /* direct: no temporary file */
+    bool sync, replace, nameless, committed;
+    uint64_t written, handed; /* bytes; bytes whose writing to disk was started */
+    char *target, *temp;      /* temp is unused while nameless */
+    tnf_allocator alloc;
+};
+
+static tnf_status file_write(void *ctx, const void *bytes, size_t n, tnf_error *e)
+{
+    struct file *f = ctx;
+    for (size_t done = 0; bytes && done < n;) {
+        ssize_t put = write(f->fd, (const uint8_t *)bytes + done, n - done);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return tnf_fail_sys(e, errno, "cannot write");
+        done += (size_t)put;
+    }
+    f->written += n;
+#ifdef __linux__
+    if (f->sync && f->written - f->handed >= WRITEBACK) {
+        (void)sync_file_range(f->fd, (off_t)f->handed, (off_t)(f->written - f->handed),
+                              SYNC_FILE_RANGE_WRITE);
+        f->handed = f->written;
+    }
+#endif
+    return TNF_OK;
+}
+
+static tnf_status sync_directory(const char *target, tnf_error *e)
+{
+    char dir[PATH_MAX];
+    const char *slash = strrchr(target, '/');
+    int n = slash ? snprintf(dir, sizeof dir, "%.*s", (int)(slash - target + 1), target)
+                  : snprintf(dir, sizeof dir, ".");
+    if (n < 0 || (size_t)n >= sizeof dir)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the path is too long");
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return TNF_OK; /* a directory that can be written but not read: nothing to do */
+    int failed = fsync(fd) != 0 && errno != EINVAL && errno != EROFS ? errno : 0;
+    close(fd);
+    return failed ? tnf_fail_sys(e, failed, "cannot sync the directory") : TNF_OK;
+}
+
+static void fresh_name(struct file *f, int attempt)
+{
+    uint32_t random = 0;
+    if (getentropy(&random, sizeof random) != 0)
+        random = (uint32_t)getpid() * 2654435761u + (uint32_t)attempt;
+    snprintf(f->temp, strlen(f->target) + 14, "%s.tmp-%08x", f->target, random);
+}
+
+/* Gives a nameless file a temporary name, so that it can be renamed over the target. */
+static tnf_status name_it(struct file *f, const char *name, tnf_error *e)
+{
+    char proc[64];
+    snprintf(proc, sizeof proc, "/proc/self/fd/%d", f->fd);
+    if (name)
+        return linkat(AT_FDCWD, proc, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0
+                   ? TNF_OK
+                   : tnf_fail_sys(e, errno, "cannot put the file in place");
+    for (int i = 0; i < TRIES; i++) {
+        fresh_name(f, i);
+        if (linkat(AT_FDCWD, proc, AT_FDCWD, f->temp, AT_SYMLINK_FOLLOW) == 0) {
+            f->nameless = false;
+            return TNF_OK;
+        }
+        if (errno != EEXIST)
+            break;
+    }
+    return tnf_fail_sys(e, errno, "cannot put the file in place");
+}
+
+static tnf_status put_in_place(struct file *f, tnf_error *e)
+{
+    if (!f->replace) {
+        /* link, unlike rename, fails if somebody made the target meanwhile */
+        if (f->nameless)
+            return name_it(f, f->target, e);
+        if (link(f->temp, f->target) == 0) {
+            unlink(f->temp);
+            return TNF_OK;
+        }
+        if (errno == EEXIST)
+            return tnf_fail_sys(e, errno, "cannot put the file in place");
+    } else if (f->nameless) {
+        TNF_TRY(name_it(f, NULL, e));
+    }
+    if (rename(f->temp, f->target) != 0)
+        return tnf_fail_sys(e, errno, "cannot put the file in place");
+    return TNF_OK;
+}
+
+static tnf_status file_commit(void *ctx, tnf_error *e)
+{
+    struct file *f = ctx;
+    if (f->direct)
+        return TNF_OK;
+    if (f->sync && fsync(f->fd) != 0)
+        return tnf_fail_sys(e, errno, "cannot sync the file");
+    TNF_TRY(put_in_place(f, e));
+    f->committed = true;
+    return f->sync ? sync_directory(f->target, e) : TNF_OK;
+}
+
+static void file_abort(void *ctx)
+{
+    struct file *f = ctx;
+    if (!f->direct && !f->nameless && !f->committed)
+        unlink(f->temp);
+}
+
+static void file_release(void *ctx)
+{
+    struct file *f = ctx;
+    if (f->own_fd && f->fd >= 0)
+        close(f->fd);
+    tnf_allocator a = f->alloc;
+    if (f->target) {
+        size_t n = strlen(f->target);
+        tnf_free(&a, f->temp, n + 14);
+        tnf_free(&a, f->target, n + 1);
+    }
+    tnf_free(&a, f, sizeof *f);
+}
+
+static int open_nameless(const char *target, mode_t mode)
+{
+#ifdef O_TMPFILE
+    char dir[PATH_MAX];
+    const char *slash = strrchr(target, '/');
+    int n = slash ? snprintf(dir, sizeof dir, "%.*s", (int)(slash - target + 1), target)
+                  : snprintf(dir, sizeof dir, ".");
+    if (n < 0 || (size_t)n >= sizeof dir)
+        return -1;
+    int fd = open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
+    char proc[64];
+    snprintf(proc, sizeof proc, "/proc/self/fd/%d", fd);
+    struct stat st;
+    if (fd >= 0 && stat(proc, &st) != 0) { /* without /proc it could never get a name */
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+#else
+    (void)target, (void)mode;
+    return -1;
+#endif
+}
+
+static tnf_status open_temp(struct file *f, mode_t mode, tnf_error *e)
+{
+    f->fd = open_nameless(f->target, mode);
+    f->nameless = f->fd >= 0;
+    for (int i = 0; f->fd < 0 && i < TRIES; i++) {
+        fresh_name(f, i);
+        f->fd = open(f->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        if (f->fd < 0 && errno != EEXIST && errno != EINTR)
+            break;
+    }
+    return f->fd < 0 ? tnf_fail_sys(e, errno, "cannot write beside the target") : TNF_OK;
+}
+
+/* Looks at what stands under the name now and opens accordingly. */
+static tnf_status open_target(struct file *f, tnf_error *e)
+{
+    struct stat st;
+    if (stat(f->target, &st) != 0)
+        return errno == ENOENT ? open_temp(f, 0666, e) : tnf_fail_sys(e, errno, "cannot write");
+    if (S_ISDIR(st.st_mode))
+        return tnf_fail_sys(e, EISDIR, "cannot write");
+    if (!S_ISREG(st.st_mode)) {
+        f->direct = true;
+        f->sync = false;
+        f->fd = open(f->target, O_WRONLY | O_CLOEXEC);
+        return f->fd < 0 ? tnf_fail_sys(e, errno, "cannot write") : TNF_OK;
+    }
+    if (!f->replace)
+        return tnf_fail_sys(e, EEXIST, "cannot write");
+    TNF_TRY(open_temp(f, 0600, e));
+    (void)fchmod(f->fd, st.st_mode & 07777); /* the new file may be read by whom the old one was */
+    return TNF_OK;
+}
+
+static const tnf_sink_ops file_ops = {
+    .version = TNF_SINK_OPS_VERSION,
+    .write = file_write,
+    .commit = file_commit,
+    .abort = file_abort,
+};
+
+static tnf_status make_sink(tnf_sink **out, struct file *f, tnf_error *e)
+{
+    TNF_TRY(tnf_sink_new(out, &file_ops, f, &f->alloc, e));
+    (*out)->fd = f->fd;
+    (*out)->release = file_release;
+    return TNF_OK;
+}
+
+tnf_status tnf_sink_open(tnf_sink **out, const char *path, unsigned flags,
+                         const tnf_allocator *alloc, tnf_error *e)
+{
+    *out = NULL;
+    tnf_allocator a = tnf_allocator_or_default(alloc);
+    char real[PATH_MAX]; /* through a symbolic link, the file it points to is replaced */
+    if (realpath(path, real))
+        path = real;
+    size_t n = strlen(path);
+    struct file *f = tnf_alloc0(&a, sizeof *f);
+    if (!f)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a file");
+    *f = (struct file) { .fd = -1, .own_fd = true, .alloc = a };
+    f->sync = !(flags & TNF_SINK_NO_SYNC);
+    f->replace = flags & TNF_SINK_REPLACE;
+    f->target = tnf_alloc(&a, n + 1);
+    f->temp = f->target ? tnf_alloc(&a, n + 14) : NULL;
+    tnf_status status = TNF_OK;
+    if (!f->temp) {
+        status = tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a path");
+        tnf_free(&a, f->target, n + 1);
+        f->target = NULL;
+    } else {
+        memcpy(f->target, path, n + 1);
+        status = open_target(f, e);
+    }
+    if (status == TNF_OK)
+        status = make_sink(out, f, e);
+    if (status != TNF_OK) {
+        if (f->fd >= 0)
+            file_abort(f);
+        file_release(f);
+    }
+    return status;
+}
+
+tnf_status tnf_sink_file(tnf_sink **out, const char *path, unsigned flags, tnf_error *e)
+{
+    return tnf_sink_open(out, path, flags, NULL, e);
+}
+
+tnf_status tnf_sink_fd(tnf_sink **out, int fd, tnf_error *e)
+{
+    *out = NULL;
+    tnf_allocator a = tnf_allocator_or_default(NULL);
+    struct file *f = tnf_alloc(&a, sizeof *f);
+    if (!f)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a descriptor");
+    *f = (struct file) { .fd = fd, .direct = true, .alloc = a };
+    tnf_status status = make_sink(out, f, e);
+    if (status != TNF_OK)
+        file_release(f);
+    return status;
+}

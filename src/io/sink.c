@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/* Sinks: what every target shares. Small writes gather in a buffer, large ones pass through, and
+ * bytes that only move from file to file never leave the kernel. */
+#include "io/sink.h"
+
+#include "base/buf.h"
+#include "base/error.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BUFFER     (64u << 10)
+#define COPY_BLOCK (1u << 20)  /* through memory */
+#define COPY_CHUNK (16u << 20) /* inside the kernel: small enough that a signal is soon seen */
+
+tnf_status tnf_sink_new(tnf_sink **out, const tnf_sink_ops *ops, void *ctx,
+                        const tnf_allocator *alloc, tnf_error *e)
+{
+    tnf_allocator a = tnf_allocator_or_default(alloc);
+    tnf_sink *s = tnf_alloc(&a, sizeof *s);
+    uint8_t *buffer = tnf_alloc(&a, BUFFER);
+    if (!s || !buffer) {
+        tnf_free(&a, s, sizeof *s);
+        tnf_free(&a, buffer, BUFFER);
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a sink");
+    }
+    *s = (tnf_sink) { .ops = *ops, .ctx = ctx, .alloc = a, .fd = -1, .buffer = buffer };
+    *out = s;
+    return TNF_OK;
+}
+
+tnf_status tnf_sink_custom(tnf_sink **out, const tnf_sink_ops *ops, void *ctx, tnf_error *e)
+{
+    *out = NULL;
+    if (!ops || ops->version == 0 || ops->version > TNF_SINK_OPS_VERSION || !ops->write)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "a sink needs version %u and write in its ops", TNF_SINK_OPS_VERSION);
+    return tnf_sink_new(out, ops, ctx, NULL, e);
+}
+
+static tnf_status flush(tnf_sink *s, tnf_error *e)
+{
+    size_t n = s->buffered;
+    s->buffered = 0;
+    return n ? s->ops.write(s->ctx, s->buffer, n, e) : TNF_OK;
+}
+
+tnf_status tnf_sink_write(tnf_sink *s, const void *bytes, size_t n, tnf_error *e)
+{
+    if (s->done)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the sink was committed already");
+    if (n > BUFFER - s->buffered)
+        TNF_TRY(flush(s, e));
+    s->written += n;
+    if (n >= BUFFER)
+        return s->ops.write(s->ctx, bytes, n, e);
+    if (n)
+        memcpy(s->buffer + s->buffered, bytes, n);
+    s->buffered += n;
+    return TNF_OK;
+}
+
+/* Copies inside the kernel as far as it will. *left is what remains; TNF_OK with *left > 0 means
+ * that this kernel, or this pair of files, cannot. */
+static tnf_status copy_in_kernel(tnf_sink *s, const tnf_source *from, uint64_t *offset,
+                                 uint64_t *left, tnf_error *e)
+{
+#ifdef __linux__
+    while (*left > 0 && from->fd >= 0 && s->fd >= 0) {
+        off_t at = (off_t)*offset;
+        size_t want = *left < COPY_CHUNK ? (size_t)*left : COPY_CHUNK;
+        ssize_t got = copy_file_range(from->fd, &at, s->fd, NULL, want, 0);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
+            return tnf_fail_sys(e, errno, "cannot write");
+        if (got <= 0)
+            break; /* not between these two, or an end that read will explain */
+        *offset += (uint64_t)got;
+        *left -= (uint64_t)got;
+        s->written += (uint64_t)got;
+        TNF_TRY(s->ops.write(s->ctx, NULL, (size_t)got, e)); /* tell it that it grew */
+    }
+#else
+    (void)s, (void)from, (void)offset, (void)left, (void)e;
+#endif
+    return TNF_OK;
+}
+
+tnf_status tnf_sink_copy(tnf_sink *s, const tnf_source *from, uint64_t offset, uint64_t n,
+                         tnf_error *e)
+{
+    if (n >= BUFFER && s->fd >= 0 && from->fd >= 0) {
+        TNF_TRY(flush(s, e));
+        TNF_TRY(copy_in_kernel(s, from, &offset, &n, e));
+    }
+    if (n == 0)
+        return TNF_OK;
+    size_t size = n < COPY_BLOCK ? (size_t)n : COPY_BLOCK;
+    uint8_t *block = tnf_alloc(&s->alloc, size);
+    if (!block)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for copying");
+    tnf_status status = TNF_OK;
+    while (n > 0 && status == TNF_OK) {
+        size_t part = n < size ? (size_t)n : size;
+        status = tnf_source_read(from, offset, block, part, e);
+        if (status == TNF_OK)
+            status = tnf_sink_write(s, block, part, e);
+        offset += part;
+        n -= part;
+    }
+    tnf_free(&s->alloc, block, size);
+    return status;
+}
+
+tnf_status tnf_sink_commit(tnf_sink *s, tnf_error *e)
+{
+    if (s->done)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the sink was committed already");
+    TNF_TRY(flush(s, e));
+    if (s->ops.commit)
+        TNF_TRY(s->ops.commit(s->ctx, e));
+    s->done = true;
+    return TNF_OK;
+}
+
+void tnf_sink_close(tnf_sink *s)
+{
+    if (!s)
+        return;
+    if (!s->done && s->ops.abort)
+        s->ops.abort(s->ctx);
+    if (s->release)
+        s->release(s->ctx);
+    tnf_allocator a = s->alloc;
+    tnf_free(&a, s->buffer, BUFFER);
+    tnf_free(&a, s, sizeof *s);
+}
+
+/* ----------------------------------------------------------------- memory */
+
+struct memory {
+    tnf_buf bytes;
+};
+
+static tnf_status memory_write(void *ctx, const void *bytes, size_t n, tnf_error *e)
+{
+    struct memory *m = ctx;
+    tnf_buf_put(&m->bytes, bytes, n);
+    return tnf_buf_status(&m->bytes, "memory sink", e);
+}
+
+static void memory_release(void *ctx)
+{
+    struct memory *m = ctx;
+    tnf_allocator a = m->bytes.alloc;
+    tnf_buf_free(&m->bytes);
+    tnf_free(&a, m, sizeof *m);
+}
+
+static const tnf_sink_ops memory_ops = { .version = TNF_SINK_OPS_VERSION, .write = memory_write };
+
+tnf_status tnf_sink_memory(tnf_sink **out, tnf_error *e)
+{
+    *out = NULL;
+    tnf_allocator a = tnf_allocator_or_default(NULL);
+    struct memory *m = tnf_alloc(&a, sizeof *m);
+    if (!m)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a sink");
+    tnf_buf_init(&m->bytes, &a, UINT64_MAX);
+    tnf_status status = tnf_sink_new(out, &memory_ops, m, &a, e);
+    if (status != TNF_OK)
+        memory_release(m);
+    else
+        (*out)->release = memory_release;
+    return status;
+}
+
+tnf_str tnf_sink_bytes(const tnf_sink *s)
+{
+    if (s->ops.write != memory_write)
+        return (tnf_str) { NULL, 0 };
+    const struct memory *m = s->ctx;
+    return (tnf_str) { (const char *)m->bytes.p, m->bytes.n };
+}
