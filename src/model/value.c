@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/* Attribute trees: small maps searched in order, since a format's own keys are few. Code that puts
+ * thousands of keys in one map uses tnf_attrs_push() and looks for duplicates itself. */
+#include "model/value.h"
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "model/dtype.h"
+
+#include <string.h>
+
+static bool same_key(const tnf_member *m, const char *key, size_t n)
+{
+    return m->key.n == n && (n == 0 || memcmp(m->key.p, key, n) == 0);
+}
+
+const tnf_value *tnf_value_get_n(const tnf_value *map, const char *key, size_t n)
+{
+    if (!map || map->kind != TNF_MAP)
+        return NULL;
+    for (size_t i = 0; i < map->n; i++)
+        if (same_key(&map->as.members[i], key, n))
+            return &map->as.members[i].value;
+    return NULL;
+}
+
+const tnf_value *tnf_value_get(const tnf_value *map, const char *key)
+{
+    return tnf_value_get_n(map, key, strlen(key));
+}
+
+tnf_value tnf_value_str(tnf_kind kind, const char *p, size_t n)
+{
+    return (tnf_value) { .kind = (uint8_t)kind, .n = n, .as.s = p };
+}
+
+tnf_value tnf_value_string(const char *s)
+{
+    return tnf_value_str(TNF_STRING, s, strlen(s));
+}
+
+tnf_value tnf_value_uint(uint64_t u)
+{
+    return (tnf_value) { .kind = TNF_UINT, .dtype = TNF_U64, .as.u = u };
+}
+
+tnf_value tnf_value_bool(bool b)
+{
+    return (tnf_value) { .kind = TNF_BOOL, .as.b = b };
+}
+
+tnf_value tnf_value_number(tnf_dtype dtype, const void *le)
+{
+    tnf_value v = { .dtype = (uint8_t)dtype };
+    uint64_t bits = 0;
+    for (size_t i = tnf_dtype_size(dtype); i-- > 0;)
+        bits = bits << 8 | ((const uint8_t *)le)[i];
+    switch (dtype) {
+    case TNF_F64:
+        v.kind = TNF_FLOAT;
+        memcpy(&v.as.f64, &bits, 8);
+        break;
+    case TNF_F32: {
+        uint32_t half = (uint32_t)bits;
+        v.kind = TNF_FLOAT;
+        memcpy(&v.as.f32, &half, 4);
+        break;
+    }
+    case TNF_I64:
+    case TNF_I32:
+    case TNF_I16:
+    case TNF_I8: {
+        unsigned unused = 64 - 8 * (unsigned)tnf_dtype_size(dtype);
+        uint64_t sign = (uint64_t)1 << (63 - unused);
+        v.kind = TNF_INT;
+        v.as.i = (int64_t)((bits ^ sign) - sign);
+        break;
+    }
+    default:
+        v.kind = TNF_UINT;
+        v.as.u = bits;
+        break;
+    }
+    return v;
+}
+
+static tnf_status make_room(tnf_attrs *m, tnf_error *e)
+{
+    if (m->n < m->capacity)
+        return TNF_OK;
+    size_t capacity = m->capacity ? m->capacity * 2 : 4;
+    tnf_member *members = tnf_arena_array(m->arena, capacity, sizeof *members);
+    if (!members)
+        return tnf_arena_fail(m->arena, "attributes", e);
+    if (m->n)
+        memcpy(members, m->members, m->n * sizeof *members);
+    m->members = members;
+    m->capacity = capacity;
+    return TNF_OK;
+}
+
+tnf_status tnf_attrs_push(tnf_attrs *m, const char *literal, tnf_value value, tnf_error *e)
+{
+    TNF_TRY(make_room(m, e));
+    m->members[m->n++] = (tnf_member) { { literal, strlen(literal) }, value };
+    return TNF_OK;
+}
+
+tnf_status tnf_attrs_set(tnf_attrs *m, const char *key, size_t key_n, tnf_value value, tnf_error *e)
+{
+    for (size_t i = 0; i < m->n; i++)
+        if (same_key(&m->members[i], key, key_n)) {
+            m->members[i].value = value;
+            return TNF_OK;
+        }
+    TNF_TRY(make_room(m, e));
+    char *copy = tnf_arena_str(m->arena, key, key_n);
+    if (!copy)
+        return tnf_arena_fail(m->arena, "an attribute's name", e);
+    m->members[m->n++] = (tnf_member) { { copy, key_n }, value };
+    return TNF_OK;
+}
+
+void tnf_attrs_remove(tnf_attrs *m, const char *key)
+{
+    size_t n = strlen(key);
+    for (size_t i = 0; i < m->n; i++)
+        if (same_key(&m->members[i], key, n)) {
+            memmove(&m->members[i], &m->members[i + 1], (m->n - i - 1) * sizeof *m->members);
+            m->n--;
+            return;
+        }
+}
+
+tnf_value tnf_attrs_value(const tnf_attrs *m)
+{
+    return (tnf_value) { .kind = TNF_MAP, .n = m->n, .as.members = m->members };
+}
+
+static tnf_status copy_items(tnf_value *out, const tnf_value *v, tnf_arena *arena, unsigned depth,
+                             tnf_error *e)
+{
+    tnf_value *items = tnf_arena_array(arena, v->n, sizeof *items);
+    if (!items)
+        return tnf_arena_fail(arena, "attributes", e);
+    for (size_t i = 0; i < v->n; i++)
+        TNF_TRY(tnf_value_copy(&items[i], &v->as.items[i], arena, depth - 1, e));
+    out->as.items = items;
+    return TNF_OK;
+}
+
+static tnf_status copy_members(tnf_value *out, const tnf_value *v, tnf_arena *arena, unsigned depth,
+                               tnf_error *e)
+{
+    tnf_member *members = tnf_arena_array(arena, v->n, sizeof *members);
+    if (!members)
+        return tnf_arena_fail(arena, "attributes", e);
+    for (size_t i = 0; i < v->n; i++) {
+        tnf_str key = v->as.members[i].key;
+        members[i].key = (tnf_str) { tnf_arena_str(arena, key.p, key.n), key.n };
+        if (!members[i].key.p)
+            return tnf_arena_fail(arena, "attributes", e);
+        TNF_TRY(tnf_value_copy(&members[i].value, &v->as.members[i].value, arena, depth - 1, e));
+    }
+    out->as.members = members;
+    return TNF_OK;
+}
+
+tnf_status tnf_value_copy(tnf_value *out, const tnf_value *v, tnf_arena *arena, unsigned depth,
+                          tnf_error *e)
+{
+    if (depth == 0)
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "attributes are nested too deeply");
+    *out = *v;
+    switch (v->kind) {
+    case TNF_STRING:
+    case TNF_BYTES:
+    case TNF_JSON:
+        out->as.s = tnf_arena_str(arena, v->as.s, v->n);
+        return out->as.s ? TNF_OK : tnf_arena_fail(arena, "an attribute", e);
+    case TNF_ARRAY:
+        return copy_items(out, v, arena, depth, e);
+    case TNF_MAP:
+        return copy_members(out, v, arena, depth, e);
+    default:
+        return TNF_OK;
+    }
+}
+
+static bool equal_members(const tnf_value *a, const tnf_value *b)
+{
+    for (size_t i = 0; i < a->n; i++) {
+        const tnf_member *x = &a->as.members[i], *y = &b->as.members[i];
+        if (!same_key(x, y->key.p, y->key.n) || !tnf_value_equal(&x->value, &y->value))
+            return false;
+    }
+    return true;
+}
+
+bool tnf_value_equal(const tnf_value *a, const tnf_value *b)
+{
+    if (a->kind != b->kind || a->n != b->n)
+        return false;
+    switch (a->kind) {
+    case TNF_NULL:
+        return true;
+    case TNF_BOOL:
+        return a->as.b == b->as.b;
+    case TNF_INT:
+    case TNF_UINT:
+        return a->dtype == b->dtype && a->as.u == b->as.u;
+    case TNF_FLOAT: /* by bits: a NaN equals itself */
+        return a->dtype == b->dtype &&
+               memcmp(&a->as, &b->as, a->dtype == TNF_F32 ? sizeof(float) : sizeof(double)) == 0;
+    case TNF_STRING:
+    case TNF_BYTES:
+    case TNF_JSON:
+        return a->n == 0 || memcmp(a->as.s, b->as.s, a->n) == 0;
+    case TNF_MAP:
+        return equal_members(a, b);
+    default:
+        for (size_t i = 0; i < a->n; i++)
+            if (!tnf_value_equal(&a->as.items[i], &b->as.items[i]))
+                return false;
+        return true;
+    }
+}
