@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/* BLAKE3, plain hash mode, in portable C. Parameter ids hash names of a few dozen bytes, so this
+ * aims at being short and right; it keeps everything on the stack.
+ *
+ * The input is cut into chunks of 1024 bytes and those into blocks of 64. Each chunk gives a
+ * chaining value; a binary tree joins them, the left side of every node holding the largest power
+ * of two chunks that leaves something for the right:
+ *
+ *                  root                  chunks done   stack (subtree sizes)
+ *                 /    \                      1        1
+ *              node     \                     2        2
+ *             /    \     \                    3        2 1
+ *           c0      c1    c2                  4        4
+ *
+ * So a stack of finished subtrees, joined whenever two are of one size, needs one place a bit of
+ * the chunk count: 54 for 2^64 bytes.
+ */
+#include "base/blake3.h"
+
+#include "base/bytes.h"
+
+enum { BLOCK = 64, CHUNK = 1024, MAX_DEPTH = 54 };
+enum { CHUNK_START = 1, CHUNK_END = 2, PARENT = 4, ROOT = 8 };
+
+/* The first half of the state of an empty chain: the initial values of SHA-256. */
+static const uint32_t initial[8] = {
+    0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
+};
+
+/* Where the words of the next round come from. */
+static const uint8_t permutation[16] = { 2, 6, 3, 10, 7, 0, 4, 13, 1, 11, 12, 5, 9, 14, 15, 8 };
+
+/* A block that is ready but for the question whether it is the root. */
+typedef struct node {
+    uint32_t chain[8], block[16];
+    uint64_t counter;
+    uint32_t length, flags;
+} node;
+
+static uint32_t rotate(uint32_t x, unsigned by)
+{
+    return x >> by | x << (32 - by);
+}
+
+static void mix(uint32_t *v, unsigned a, unsigned b, unsigned c, unsigned d, uint32_t x, uint32_t y)
+{
+    v[a] += v[b] + x;
+    v[d] = rotate(v[d] ^ v[a], 16);
+    v[c] += v[d];
+    v[b] = rotate(v[b] ^ v[c], 12);
+    v[a] += v[b] + y;
+    v[d] = rotate(v[d] ^ v[a], 8);
+    v[c] += v[d];
+    v[b] = rotate(v[b] ^ v[c], 7);
+}
+
+static void round_of(uint32_t v[16], const uint32_t m[16])
+{
+    mix(v, 0, 4, 8, 12, m[0], m[1]);
+    mix(v, 1, 5, 9, 13, m[2], m[3]);
+    mix(v, 2, 6, 10, 14, m[4], m[5]);
+    mix(v, 3, 7, 11, 15, m[6], m[7]);
+    mix(v, 0, 5, 10, 15, m[8], m[9]);
+    mix(v, 1, 6, 11, 12, m[10], m[11]);
+    mix(v, 2, 7, 8, 13, m[12], m[13]);
+    mix(v, 3, 4, 9, 14, m[14], m[15]);
+}
+
+/* The chaining value of a node (or the digest's words, if flags say ROOT). */
+static void compress(uint32_t out[8], const node *x, uint32_t flags)
+{
+    uint32_t v[16], m[16];
+    memcpy(v, x->chain, 32);
+    memcpy(v + 8, initial, 16);
+    v[12] = (uint32_t)x->counter;
+    v[13] = (uint32_t)(x->counter >> 32);
+    v[14] = x->length;
+    v[15] = flags;
+    memcpy(m, x->block, sizeof m);
+    for (int i = 0;; i++) {
+        round_of(v, m);
+        if (i == 6)
+            break;
+        uint32_t next[16];
+        for (int k = 0; k < 16; k++)
+            next[k] = m[permutation[k]];
+        memcpy(m, next, sizeof m);
+    }
+    for (int i = 0; i < 8; i++)
+        out[i] = v[i] ^ v[i + 8];
+}
+
+/* A chunk of at most 1024 bytes, all compressed but its last block, which becomes the node. */
+static void chunk_node(node *x, const uint8_t *p, size_t n, uint64_t counter)
+{
+    memcpy(x->chain, initial, sizeof x->chain);
+    x->counter = counter;
+    x->flags = CHUNK_START;
+    for (;;) {
+        uint8_t padded[BLOCK] = { 0 };
+        x->length = n < BLOCK ? (uint32_t)n : BLOCK;
+        if (n > 0) /* an empty input may come without a pointer */
+            memcpy(padded, p, x->length);
+        for (int i = 0; i < 16; i++)
+            x->block[i] = tnf_le32(padded + 4 * i);
+        if (n <= BLOCK)
+            break;
+        compress(x->chain, x, x->flags);
+        x->flags = 0;
+        p += BLOCK;
+        n -= BLOCK;
+    }
+    x->flags |= CHUNK_END;
+}
+
+static void parent_node(node *x, const uint32_t left[8], const uint32_t right[8])
+{
+    memcpy(x->chain, initial, sizeof x->chain);
+    memcpy(x->block, left, 32);
+    memcpy(x->block + 8, right, 32);
+    x->counter = 0;
+    x->length = BLOCK;
+    x->flags = PARENT;
+}
+
+void tnf_blake3(uint8_t out[32], const void *bytes, size_t n)
+{
+    uint32_t stack[MAX_DEPTH][8], value[8];
+    unsigned depth = 0;
+    uint64_t chunks = 0;
+    const uint8_t *p = bytes;
+    node x;
+    for (; n > CHUNK; p += CHUNK, n -= CHUNK) {
+        chunk_node(&x, p, CHUNK, chunks++);
+        compress(value, &x, x.flags);
+        for (uint64_t done = chunks; (done & 1) == 0; done >>= 1) {
+            parent_node(&x, stack[--depth], value);
+            compress(value, &x, x.flags);
+        }
+        memcpy(stack[depth++], value, sizeof value);
+    }
+    chunk_node(&x, p, n, chunks);
+    while (depth > 0) {
+        compress(value, &x, x.flags);
+        parent_node(&x, stack[--depth], value);
+    }
+    compress(value, &x, x.flags | ROOT);
+    for (int i = 0; i < 8; i++)
+        tnf_put_le32(out + 4 * i, value[i]);
+}

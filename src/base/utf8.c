@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* Is it text? UTF-8 as RFC 3629 has it (Unicode's table of well-formed byte sequences):
+ *
+ *   00..7F
+ *   C2..DF  80..BF
+ *   E0      A0..BF  80..BF            (less would be overlong)
+ *   E1..EF  80..BF  80..BF            (but ED 80..9F: the rest are surrogates)
+ *   F0      90..BF  80..BF  80..BF    (less would be overlong)
+ *   F1..F4  80..BF  80..BF  80..BF    (but F4 80..8F: the rest is beyond U+10FFFF)
+ *
+ * Names are nearly always ASCII and a file may have a hundred thousand of them, so ASCII goes by
+ * words.
+ */
+#include "base/utf8.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#define HIGH_BITS 0x8080808080808080u
+
+/* How many bytes from p on are ASCII, at least; all of them if that many. */
+static size_t ascii_run(const uint8_t *p, size_t n)
+{
+    size_t i = 0;
+    for (; n - i >= 32; i += 32) {
+        uint64_t w[4];
+        memcpy(w, p + i, sizeof w);
+        if ((w[0] | w[1] | w[2] | w[3]) & HIGH_BITS)
+            break;
+    }
+    for (; n - i >= 8; i += 8) {
+        uint64_t w;
+        memcpy(&w, p + i, sizeof w);
+        if (w & HIGH_BITS)
+            break;
+    }
+    while (i < n && p[i] < 0x80)
+        i++;
+    return i;
+}
+
+static bool between(uint8_t byte, uint8_t low, uint8_t high)
+{
+    return byte >= low && byte <= high;
+}
+
+/* The length of the well-formed sequence of two to four bytes at p, or 0. */
+static size_t sequence(const uint8_t *p, size_t left)
+{
+    uint8_t lead = p[0];
+    size_t n = between(lead, 0xc2, 0xdf)   ? 2
+               : between(lead, 0xe0, 0xef) ? 3
+               : between(lead, 0xf0, 0xf4) ? 4
+                                           : 0;
+    if (n == 0 || n > left)
+        return 0;
+    uint8_t low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
+    uint8_t high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
+    if (!between(p[1], low, high))
+        return 0;
+    for (size_t i = 2; i < n; i++)
+        if (!between(p[i], 0x80, 0xbf))
+            return 0;
+    return n;
+}
+
+bool tnf_utf8_valid(const char *p, size_t n, size_t *bad_at)
+{
+    const uint8_t *bytes = (const uint8_t *)p;
+    for (size_t i = 0; i < n;) {
+        size_t step = bytes[i] < 0x80 ? ascii_run(bytes + i, n - i) : sequence(bytes + i, n - i);
+        if (step == 0) {
+            if (bad_at)
+                *bad_at = i;
+            return false;
+        }
+        i += step;
+    }
+    return true;
+}
+
+bool tnf_ascii(const char *p, size_t n)
+{
+    return ascii_run((const uint8_t *)p, n) == n;
+}
