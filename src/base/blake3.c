@@ -27,8 +27,17 @@ static const uint32_t initial[8] = {
     0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
 };
 
-/* Where the words of the next round come from. */
-static const uint8_t permutation[16] = { 2, 6, 3, 10, 7, 0, 4, 13, 1, 11, 12, 5, 9, 14, 15, 8 };
+/* Which word of the block goes where in each round: each line is the one before it, permuted by
+ * 2 6 3 10 7 0 4 13 1 11 12 5 9 14 15 8. */
+static const uint8_t schedule[7][16] = {
+    { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 },
+    { 2, 6, 3, 10, 7, 0, 4, 13, 1, 11, 12, 5, 9, 14, 15, 8 },
+    { 3, 4, 10, 12, 13, 2, 7, 14, 6, 5, 9, 0, 11, 15, 8, 1 },
+    { 10, 7, 12, 9, 14, 3, 13, 15, 4, 0, 11, 2, 5, 8, 1, 6 },
+    { 12, 13, 9, 11, 15, 10, 14, 8, 7, 2, 5, 3, 0, 1, 6, 4 },
+    { 9, 14, 11, 5, 8, 12, 15, 1, 13, 3, 0, 10, 2, 6, 4, 7 },
+    { 11, 15, 5, 0, 1, 9, 8, 6, 14, 10, 2, 12, 3, 4, 7, 13 },
+};
 
 /* A block that is ready but for the question whether it is the root. */
 typedef struct node {
@@ -42,7 +51,8 @@ static uint32_t rotate(uint32_t x, unsigned by)
     return x >> by | x << (32 - by);
 }
 
-static void mix(uint32_t *v, unsigned a, unsigned b, unsigned c, unsigned d, uint32_t x, uint32_t y)
+static inline void mix(uint32_t *v, unsigned a, unsigned b, unsigned c, unsigned d, uint32_t x,
+                       uint32_t y)
 {
     v[a] += v[b] + x;
     v[d] = rotate(v[d] ^ v[a], 16);
@@ -54,38 +64,30 @@ static void mix(uint32_t *v, unsigned a, unsigned b, unsigned c, unsigned d, uin
     v[b] = rotate(v[b] ^ v[c], 7);
 }
 
-static void round_of(uint32_t v[16], const uint32_t m[16])
+static inline void round_of(uint32_t v[16], const uint32_t m[16], const uint8_t s[16])
 {
-    mix(v, 0, 4, 8, 12, m[0], m[1]);
-    mix(v, 1, 5, 9, 13, m[2], m[3]);
-    mix(v, 2, 6, 10, 14, m[4], m[5]);
-    mix(v, 3, 7, 11, 15, m[6], m[7]);
-    mix(v, 0, 5, 10, 15, m[8], m[9]);
-    mix(v, 1, 6, 11, 12, m[10], m[11]);
-    mix(v, 2, 7, 8, 13, m[12], m[13]);
-    mix(v, 3, 4, 9, 14, m[14], m[15]);
+    mix(v, 0, 4, 8, 12, m[s[0]], m[s[1]]);
+    mix(v, 1, 5, 9, 13, m[s[2]], m[s[3]]);
+    mix(v, 2, 6, 10, 14, m[s[4]], m[s[5]]);
+    mix(v, 3, 7, 11, 15, m[s[6]], m[s[7]]);
+    mix(v, 0, 5, 10, 15, m[s[8]], m[s[9]]);
+    mix(v, 1, 6, 11, 12, m[s[10]], m[s[11]]);
+    mix(v, 2, 7, 8, 13, m[s[12]], m[s[13]]);
+    mix(v, 3, 4, 9, 14, m[s[14]], m[s[15]]);
 }
 
 /* The chaining value of a node (or the digest's words, if flags say ROOT). */
 static void compress(uint32_t out[8], const node *x, uint32_t flags)
 {
-    uint32_t v[16], m[16];
+    uint32_t v[16];
     memcpy(v, x->chain, 32);
     memcpy(v + 8, initial, 16);
     v[12] = (uint32_t)x->counter;
     v[13] = (uint32_t)(x->counter >> 32);
     v[14] = x->length;
     v[15] = flags;
-    memcpy(m, x->block, sizeof m);
-    for (int i = 0;; i++) {
-        round_of(v, m);
-        if (i == 6)
-            break;
-        uint32_t next[16];
-        for (int k = 0; k < 16; k++)
-            next[k] = m[permutation[k]];
-        memcpy(m, next, sizeof m);
-    }
+    for (int i = 0; i < 7; i++)
+        round_of(v, x->block, schedule[i]);
     for (int i = 0; i < 8; i++)
         out[i] = v[i] ^ v[i + 8];
 }

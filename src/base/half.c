@@ -30,7 +30,8 @@ static float from_bits(uint32_t bits)
     return f;
 }
 
-/* A sign, `exponent` bits, `mantissa` bits, and no special values but zero and subnormals. */
+/* A sign, `exponent` bits, `mantissa` bits, and no special values but zero and subnormals. Bits
+ * above the sign do not count. */
 static float finite(uint32_t bits, unsigned exponent, unsigned mantissa, unsigned bias)
 {
     uint32_t sign = (bits >> (exponent + mantissa) & 1) << 31;
@@ -86,15 +87,15 @@ float tnf_f8_e8m0_to_f32(uint8_t bits)
 
 float tnf_f6_e2m3_to_f32(uint8_t bits)
 {
-    return finite(bits & 0x3f, 2, 3, 1);
+    return finite(bits, 2, 3, 1);
 }
 
 float tnf_f6_e3m2_to_f32(uint8_t bits)
 {
-    return finite(bits & 0x3f, 3, 2, 3);
+    return finite(bits, 3, 2, 3);
 }
 
 float tnf_f4_e2m1_to_f32(uint8_t bits)
 {
-    return finite(bits & 0x0f, 2, 1, 1);
+    return finite(bits, 2, 1, 1);
 }

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -95,14 +96,15 @@ static void four_byte_forms_are_counted(void **state)
     assert_int_equal(valid, (48 + 3 * 64 + 16) * 2 * 2);
 }
 
-/* One wrong byte at every place of a long string, and no read beyond its end. */
+/* One wrong byte at every place of a long string. The memory ends where the string does, so that a
+ * read beyond it shows. */
 static void every_position_is_looked_at(void **state)
 {
     (void)state;
-    char text[101];
-    for (size_t n = 0; n <= 100; n++) {
+    for (size_t n = 1; n <= 100; n++) {
+        char *text = malloc(n);
+        assert_non_null(text);
         memset(text, 'a', n);
-        text[n] = '\xff'; /* not part of it */
         assert_true(tnf_utf8_valid(text, n, NULL));
         assert_true(tnf_ascii(text, n));
         for (size_t i = 0; i < n; i++) {
@@ -113,6 +115,9 @@ static void every_position_is_looked_at(void **state)
             assert_false(tnf_ascii(text, n));
             text[i] = 'a';
         }
+        text[n - 1] = '\xf0'; /* the lead of a sequence that is not there */
+        assert_false(tnf_utf8_valid(text, n, NULL));
+        free(text);
     }
     assert_true(tnf_utf8_valid(NULL, 0, NULL));
     assert_true(tnf_ascii(NULL, 0));
