@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/* CRC-32C: polynomial 0x1EDC6F41, reflected (0x82F63B78), ones before and after.
+ *
+ * x86-64 has an instruction for it since SSE4.2; whether this CPU does is asked at run time.
+ * Everywhere else eight bytes go through eight tables at once ("slicing"): table k tells what a
+ * byte does to the sum when k more bytes follow it. The sum is linear, so the entry of a byte is
+ * the xor of the entries of its bits: eight constants make a table, at compile time.
+ */
+#include "base/crc32c.h"
+
+#include "base/bytes.h"
+
+#define BIT(i, b, constant) ((i) >> (b)&1 ? (constant) : 0u)
+#define ENTRY(i, a, b, c, d, e, f, g, h)                                                           \
+    (BIT(i, 0, a) ^ BIT(i, 1, b) ^ BIT(i, 2, c) ^ BIT(i, 3, d) ^ BIT(i, 4, e) ^ BIT(i, 5, f) ^     \
+     BIT(i, 6, g) ^ BIT(i, 7, h))
+#define FOUR(i, ...)                                                                               \
+    ENTRY((i), __VA_ARGS__), ENTRY((i) + 1, __VA_ARGS__), ENTRY((i) + 2, __VA_ARGS__),             \
+        ENTRY((i) + 3, __VA_ARGS__)
+#define SIXTEEN(i, ...)                                                                            \
+    FOUR((i), __VA_ARGS__), FOUR((i) + 4, __VA_ARGS__), FOUR((i) + 8, __VA_ARGS__),                \
+        FOUR((i) + 12, __VA_ARGS__)
+#define SIXTY_FOUR(i, ...)                                                                         \
+    SIXTEEN((i), __VA_ARGS__), SIXTEEN((i) + 16, __VA_ARGS__), SIXTEEN((i) + 32, __VA_ARGS__),     \
+        SIXTEEN((i) + 48, __VA_ARGS__)
+#define TABLE(...)                                                                                 \
+    {                                                                                              \
+        SIXTY_FOUR(0u, __VA_ARGS__), SIXTY_FOUR(64u, __VA_ARGS__), SIXTY_FOUR(128u, __VA_ARGS__),  \
+            SIXTY_FOUR(192u, __VA_ARGS__)                                                          \
+    }
+
+static const uint32_t tables[8][256] = {
+    TABLE(0xf26b8303, 0xe13b70f7, 0xc79a971f, 0x8ad958cf, 0x105ec76f, 0x20bd8ede, 0x417b1dbc,
+          0x82f63b78),
+    TABLE(0x13a29877, 0x274530ee, 0x4e8a61dc, 0x9d14c3b8, 0x3fc5f181, 0x7f8be302, 0xff17c604,
+          0xfbc3faf9),
+    TABLE(0xa541927e, 0x4f6f520d, 0x9edea41a, 0x38513ec5, 0x70a27d8a, 0xe144fb14, 0xc76580d9,
+          0x8b277743),
+    TABLE(0xdd45aab8, 0xbf672381, 0x7b2231f3, 0xf64463e6, 0xe964b13d, 0xd725148b, 0xaba65fe7,
+          0x52a0c93f),
+    TABLE(0x38116fac, 0x7022df58, 0xe045beb0, 0xc5670b91, 0x8f2261d3, 0x1ba8b557, 0x37516aae,
+          0x6ea2d55c),
+    TABLE(0xef306b19, 0xdb8ca0c3, 0xb2f53777, 0x6006181f, 0xc00c303e, 0x85f4168d, 0x0e045beb,
+          0x1c08b7d6),
+    TABLE(0x68032cc8, 0xd0065990, 0xa5e0c5d1, 0x4e2dfd53, 0x9c5bfaa6, 0x3d5b83bd, 0x7ab7077a,
+          0xf56e0ef4),
+    TABLE(0x493c7d27, 0x9278fa4e, 0x211d826d, 0x423b04da, 0x847609b4, 0x0d006599, 0x1a00cb32,
+          0x34019664),
+};
+
+uint32_t tnf_crc32c_portable(uint32_t crc, const void *bytes, size_t n)
+{
+    const uint8_t *p = bytes;
+    crc = ~crc;
+    for (; n >= 8; p += 8, n -= 8) {
+        uint32_t low = tnf_le32(p) ^ crc, high = tnf_le32(p + 4);
+        crc = tables[7][low & 0xff] ^ tables[6][low >> 8 & 0xff] ^ tables[5][low >> 16 & 0xff] ^
+              tables[4][low >> 24] ^ tables[3][high & 0xff] ^ tables[2][high >> 8 & 0xff] ^
+              tables[1][high >> 16 & 0xff] ^ tables[0][high >> 24];
+    }
+    for (; n > 0; p++, n--)
+        crc = tables[0][(crc ^ *p) & 0xff] ^ crc >> 8;
+    return ~crc;
+}
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <nmmintrin.h>
+
+__attribute__((target("sse4.2"))) static uint32_t by_instruction(uint32_t crc, const void *bytes,
+                                                                 size_t n)
+{
+    const uint8_t *p = bytes;
+    uint64_t sum = (uint32_t)~crc;
+    for (; n >= 8; p += 8, n -= 8)
+        sum = _mm_crc32_u64(sum, tnf_le64(p));
+    for (; n > 0; p++, n--)
+        sum = _mm_crc32_u8((uint32_t)sum, *p);
+    return ~(uint32_t)sum;
+}
+
+uint32_t tnf_crc32c(uint32_t crc, const void *bytes, size_t n)
+{
+    return __builtin_cpu_supports("sse4.2") ? by_instruction(crc, bytes, n)
+                                            : tnf_crc32c_portable(crc, bytes, n);
+}
+#else
+uint32_t tnf_crc32c(uint32_t crc, const void *bytes, size_t n)
+{
+    return tnf_crc32c_portable(crc, bytes, n);
+}
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/* Checksums by name: one table over libxxhash, libcrypto, zlib and our own CRC-32C.
+ *
+ * All digests come out as they are read in hex, most significant byte first.
+ */
+#include "base/digest.h"
+
+#include "base/crc32c.h"
+
+#include <openssl/evp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+#include <zlib.h>
+
+typedef struct tnf_digest_algorithm {
+    const char *name;
+    size_t size;
+    void *(*begin)(void); /* NULL: no memory */
+    void (*update)(void *state, const void *bytes, size_t n);
+    /* Writes the digest and releases the state; out may be NULL. */
+    void (*end)(void *state, uint8_t *out);
+} algorithm;
+
+static void *crc_begin(void)
+{
+    return calloc(1, sizeof(uint32_t));
+}
+
+static void crc32c_update(void *state, const void *bytes, size_t n)
+{
+    uint32_t *crc = state;
+    *crc = tnf_crc32c(*crc, bytes, n);
+}
+
+static void crc32_update(void *state, const void *bytes, size_t n)
+{
+    uint32_t *crc = state;
+    *crc = (uint32_t)crc32_z(*crc, bytes, n);
+}
+
+static void crc_end(void *state, uint8_t *out)
+{
+    const uint32_t *crc = state;
+    for (int i = 0; out && i < 4; i++)
+        out[i] = (uint8_t)(*crc >> (24 - 8 * i));
+    free(state);
+}
+
+/* The state of XXH3 must be aligned to 64 bytes: the library makes and frees it. */
+static void *xxh3_64_begin(void)
+{
+    XXH3_state_t *state = XXH3_createState();
+    if (state)
+        XXH3_64bits_reset(state);
+    return state;
+}
+
+static void xxh3_64_update(void *state, const void *bytes, size_t n)
+{
+    XXH3_64bits_update(state, bytes, n);
+}
+
+static void xxh3_64_end(void *state, uint8_t *out)
+{
+    if (out) {
+        XXH64_canonical_t canonical;
+        XXH64_canonicalFromHash(&canonical, XXH3_64bits_digest(state));
+        memcpy(out, canonical.digest, sizeof canonical.digest);
+    }
+    XXH3_freeState(state);
+}
+
+static void *xxh3_128_begin(void)
+{
+    XXH3_state_t *state = XXH3_createState();
+    if (state)
+        XXH3_128bits_reset(state);
+    return state;
+}
+
+static void xxh3_128_update(void *state, const void *bytes, size_t n)
+{
+    XXH3_128bits_update(state, bytes, n);
+}
+
+static void xxh3_128_end(void *state, uint8_t *out)
+{
+    if (out) {
+        XXH128_canonical_t canonical;
+        XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(state));
+        memcpy(out, canonical.digest, sizeof canonical.digest);
+    }
+    XXH3_freeState(state);
+}
+
+static void *sha256_begin(void)
+{
+    EVP_MD_CTX *context = EVP_MD_CTX_new();
+    if (context && EVP_DigestInit_ex(context, EVP_sha256(), NULL) != 1) {
+        EVP_MD_CTX_free(context);
+        return NULL;
+    }
+    return context;
+}
+
+static void sha256_update(void *state, const void *bytes, size_t n)
+{
+    EVP_DigestUpdate(state, bytes, n); /* cannot fail once begun */
+}
+
+static void sha256_end(void *state, uint8_t *out)
+{
+    if (out)
+        EVP_DigestFinal_ex(state, out, NULL);
+    EVP_MD_CTX_free(state);
+}
+
+static const algorithm algorithms[] = {
+    { "crc32c", 4, crc_begin, crc32c_update, crc_end },
+    { "crc32", 4, crc_begin, crc32_update, crc_end },
+    { "xxh3-64", 8, xxh3_64_begin, xxh3_64_update, xxh3_64_end },
+    { "xxh3-128", 16, xxh3_128_begin, xxh3_128_update, xxh3_128_end },
+    { "sha256", 32, sha256_begin, sha256_update, sha256_end },
+};
+
+static const algorithm *find(const char *name)
+{
+    for (size_t i = 0; i < sizeof algorithms / sizeof algorithms[0]; i++)
+        if (strcmp(algorithms[i].name, name) == 0)
+            return &algorithms[i];
+    return NULL;
+}
+
+size_t tnf_digest_size(const char *name)
+{
+    const algorithm *a = find(name);
+    return a ? a->size : 0;
+}
+
+bool tnf_digest_begin(tnf_digester *d, const char *name)
+{
+    d->algorithm = find(name);
+    d->state = d->algorithm ? d->algorithm->begin() : NULL;
+    return d->state != NULL;
+}
+
+void tnf_digest_update(tnf_digester *d, const void *bytes, size_t n)
+{
+    if (n > 0)
+        d->algorithm->update(d->state, bytes, n);
+}
+
+void tnf_digest_end(tnf_digester *d, uint8_t *out)
+{
+    if (d->state)
+        d->algorithm->end(d->state, out);
+    d->state = NULL;
+}
