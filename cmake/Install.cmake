@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT
+# Headers, both libraries, tenfold.pc, the CMake package, the command with its manual pages and
+# completions, the documents.
+include(CMakePackageConfigHelpers)
+
+install(DIRECTORY include/tenfold DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  FILES_MATCHING PATTERN "*.h")
+install(FILES ${TENFOLD_GENERATED}/tenfold/version.h
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tenfold)
+
+install(TARGETS tenfold EXPORT tenfoldTargets)
+install(TARGETS tenfold_static EXPORT tenfoldStaticTargets)
+
+# The package finds its own place, so the whole tree may be moved.
+function(tenfold_pc_dir out dir)
+  if(IS_ABSOLUTE "${dir}")
+    set(${out} "${dir}" PARENT_SCOPE)
+  else()
+    set(${out} "\${prefix}/${dir}" PARENT_SCOPE)
+  endif()
+endfunction()
+tenfold_pc_dir(TENFOLD_PC_LIBDIR "${CMAKE_INSTALL_LIBDIR}")
+tenfold_pc_dir(TENFOLD_PC_INCLUDEDIR "${CMAKE_INSTALL_INCLUDEDIR}")
+if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
+  set(TENFOLD_PC_PREFIX "${CMAKE_INSTALL_PREFIX}")
+else()
+  file(RELATIVE_PATH up "/p/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/p")
+  string(REGEX REPLACE "/$" "" up "${up}")
+  set(TENFOLD_PC_PREFIX "\${pcfiledir}/${up}")
+endif()
+configure_file(cmake/tenfold.pc.in tenfold.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/tenfold.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+set(package ${CMAKE_INSTALL_LIBDIR}/cmake/tenfold)
+install(EXPORT tenfoldTargets NAMESPACE tenfold:: DESTINATION ${package})
+install(EXPORT tenfoldStaticTargets NAMESPACE tenfold:: DESTINATION ${package})
+configure_package_config_file(cmake/tenfoldConfig.cmake.in tenfoldConfig.cmake
+  INSTALL_DESTINATION ${package})
+# Before 1.0 a minor version may break the API.
+write_basic_package_version_file(tenfoldConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/tenfoldConfig.cmake
+  ${PROJECT_BINARY_DIR}/tenfoldConfigVersion.cmake DESTINATION ${package})
+
+install(PROGRAMS ${PROJECT_BINARY_DIR}/tenfold DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(DIRECTORY ${PROJECT_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1
+  FILES_MATCHING PATTERN "*.1")
+set(completions ${PROJECT_BINARY_DIR}/completions)
+install(FILES ${completions}/tenfold.bash RENAME tenfold
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES ${completions}/_tenfold DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+install(FILES ${completions}/tenfold.fish
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+
+install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
+install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: MIT
+# tenfold_test(NAME [TIMEOUT seconds] COMMAND ...): a ctest with our settings.
+include_guard()
+function(tenfold_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "COMMAND")
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  add_test(NAME ${name} COMMAND ${arg_COMMAND})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT})
+  set_property(TEST ${name} PROPERTY ENVIRONMENT
+    "TENFOLD=${PROJECT_BINARY_DIR}/tenfold"
+    "ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1:strict_string_checks=1"
+    "UBSAN_OPTIONS=print_stacktrace=1"
+    "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1"
+    "NO_COLOR=1" "LC_ALL=C.UTF-8")
+endfunction()

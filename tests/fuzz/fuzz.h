@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* What fuzz targets, the mutator and the replaying driver share. */
+#ifndef TNF_FUZZ_H
+#define TNF_FUZZ_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The interface of libFuzzer; driver.c stands in for it with other compilers. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed);
+
+/* Prints the sentence and aborts, so that the input is kept. */
+#define FUZZ_REQUIRE(condition, ...)                                                               \
+    do {                                                                                           \
+        if (!(condition))                                                                          \
+            fuzz_die(__FILE__, __LINE__, __VA_ARGS__);                                             \
+    } while (0)
+_Noreturn void fuzz_die(const char *file, int line, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif
