@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/* The ranges of all tensors against the file and against each other.
+ *
+ *   0        data_start                                     size
+ *   ├─ header ─┤├── a ──┤├── b ──┤  hole  ├── c ──┤ trailing ┤
+ *                              ├ overlap ┤
+ *
+ * Done once for all, in order of position, so that a file that was cut short is told from one whose
+ * index is wrong, and so that it costs n log n at most (n, when the index is in order already).
+ */
+#include "core/core.h"
+
+#include <stdlib.h>
+
+struct range {
+    uint64_t begin, end;
+    uint32_t object, part;
+};
+
+static int by_position(const void *a, const void *b)
+{
+    const struct range *x = a, *y = b;
+    if (x->begin != y->begin)
+        return x->begin < y->begin ? -1 : 1;
+    return x->end < y->end ? -1 : x->end > y->end;
+}
+
+/* The parts that lie in this very file. A range whose end overflows is illegal in any format. */
+static tnf_status collect(tnf_file *f, struct range **out, size_t *n, tnf_error *e)
+{
+    size_t count = 0;
+    bool sorted = true;
+    for (size_t i = 0; i < f->catalog.n; i++)
+        count += f->catalog.objects[i].nparts;
+    struct range *r = tnf_arena_array(f->reader.scratch, count, sizeof *r);
+    if (!r)
+        return tnf_arena_fail(f->reader.scratch, "checking", e);
+    *n = 0;
+    for (size_t i = 0; i < f->catalog.n; i++) {
+        const tnf_object *o = &f->catalog.objects[i];
+        for (uint32_t p = 0; p < o->nparts; p++) {
+            const tnf_part *part = &o->parts[p];
+            uint64_t end;
+            if (part->payload > TNF_ENCODED || part->origin != &f->origin)
+                continue;
+            if (!tnf_ckd_add(&end, part->offset, part->stored))
+                return tnf_fail(e, TNF_EFORMAT, part->offset, "the end of %s is beyond 2^64",
+                                TNF_QUOTED(o->name));
+            r[*n] = (struct range) { part->offset, end, (uint32_t)i, p };
+            sorted = sorted && (*n == 0 || by_position(&r[*n - 1], &r[*n]) <= 0);
+            (*n)++;
+        }
+    }
+    if (!sorted)
+        qsort(r, *n, sizeof *r, by_position);
+    *out = r;
+    return TNF_OK;
+}
+
+static tnf_str name_of(const tnf_file *f, const struct range *r)
+{
+    return f->catalog.objects[r->object].name;
+}
+
+/* All inside the file? Lenient: what is not there is listed, but cannot be read. */
+static tnf_status check_size(tnf_file *f, const struct range *r, size_t n, tnf_error *e)
+{
+    uint64_t size = f->source->size, need = 0;
+    for (size_t i = 0; i < n; i++)
+        need = r[i].end > need ? r[i].end : need;
+    if (need <= size)
+        return TNF_OK;
+    TNF_TRY(tnf_stricter(&f->reader, e, TNF_ETRUNCATED, size,
+                         "the file has %llu bytes, its index needs %llu: %llu bytes are missing "
+                         "(cut short?)",
+                         (unsigned long long)size, (unsigned long long)need,
+                         (unsigned long long)(need - size)));
+    for (size_t i = 0; i < n; i++)
+        if (r[i].end > size)
+            tnf_part_mutable(&f->catalog.objects[r[i].object].parts[r[i].part])
+                ->flags |= TNF_PART_UNREADABLE;
+    return TNF_OK;
+}
+
+static tnf_status check_start(tnf_file *f, const struct range *r, size_t n, tnf_error *e)
+{
+    uint64_t start = f->reader.data_start;
+    for (size_t i = 0; i < n && r[i].begin < start; i++)
+        TNF_TRY(tnf_stricter(&f->reader, e, TNF_EFORMAT, r[i].begin,
+                             "%s begins at byte %llu, inside the header, which ends at %llu",
+                             TNF_QUOTED(name_of(f, &r[i])), (unsigned long long)r[i].begin,
+                             (unsigned long long)start));
+    return TNF_OK;
+}
+
+static tnf_status overlap(tnf_file *f, const struct range *a, const struct range *b, tnf_error *e)
+{
+    const char *format = "%s and %s share bytes from %llu on";
+    if (!(f->format->rules & TNF_RULE_NO_OVERLAP)) {
+        tnf_warn(&f->reader, b->begin, format, TNF_QUOTED(name_of(f, a)), TNF_QUOTED(name_of(f, b)),
+                 (unsigned long long)b->begin);
+        return TNF_OK;
+    }
+    return tnf_stricter(&f->reader, e, TNF_EFORMAT, b->begin, format, TNF_QUOTED(name_of(f, a)),
+                        TNF_QUOTED(name_of(f, b)), (unsigned long long)b->begin);
+}
+
+/* Neighbours in order of position: `last` is the range that reaches furthest so far. */
+static tnf_status check_neighbours(tnf_file *f, const struct range *r, size_t n, tnf_error *e)
+{
+    unsigned rules = f->format->rules;
+    const struct range *last = NULL;
+    uint64_t end = f->reader.data_start;
+    for (size_t i = 0; i < n; i++) {
+        bool inside = last && r[i].begin < end;
+        if (inside && (r[i].end > r[i].begin || rules & TNF_RULE_NO_HOLES))
+            TNF_TRY(overlap(f, last, &r[i], e));
+        if (rules & TNF_RULE_NO_HOLES && r[i].begin > end)
+            TNF_TRY(tnf_stricter(
+                &f->reader, e, TNF_EFORMAT, end, "%llu bytes before %s belong to no tensor",
+                (unsigned long long)(r[i].begin - end), TNF_QUOTED(name_of(f, &r[i]))));
+        if (!last || r[i].end > end) {
+            end = r[i].end > end ? r[i].end : end;
+            last = &r[i];
+        }
+    }
+    if (rules & TNF_RULE_NO_HOLES && end < f->source->size)
+        TNF_TRY(tnf_stricter(&f->reader, e, TNF_EFORMAT, end,
+                             "%llu bytes after the last tensor belong to none",
+                             (unsigned long long)(f->source->size - end)));
+    return TNF_OK;
+}
+
+tnf_status tnf_check_ranges(tnf_file *f, tnf_error *e)
+{
+    struct range *r = NULL;
+    size_t n = 0;
+    TNF_TRY(collect(f, &r, &n, e));
+    TNF_TRY(check_size(f, r, n, e));
+    if (f->format->rules & TNF_RULE_DATA_START)
+        TNF_TRY(check_start(f, r, n, e));
+    if (f->format->rules & (TNF_RULE_NO_OVERLAP | TNF_RULE_NO_HOLES | TNF_RULE_OVERLAP_ODD))
+        TNF_TRY(check_neighbours(f, r, n, e));
+    return TNF_OK;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of core/ share: the handle, where parts come from, the registry. */
+#ifndef TNF_CORE_CORE_H
+#define TNF_CORE_CORE_H
+
+#include "format.h"
+#include "model/limits.h"
+
+/* Who reads a part: a file's source and format, or the caller's function. */
+struct tnf_origin {
+    const tnf_source *source;
+    const tnf_format *format;
+    tnf_reader *reader;
+    const char *label; /* a shard's name, for messages; NULL for the file itself */
+    tnf_fetch fetch;   /* TNF_MEMORY without memory */
+    void *ctx;
+};
+
+struct sibling {
+    struct sibling *next;
+    char *name;
+    struct tnf_file *file;
+};
+
+struct tnf_file {
+    tnf_allocator alloc;
+    tnf_arena arena;
+    tnf_source *source;
+    tnf_catalog catalog;
+    tnf_reader reader;
+    struct tnf_origin origin;
+    const tnf_format *format;
+    tnf_open_options options;
+    tnf_info info;
+    tnf_value attrs;
+    tnf_attrs text; /* the text map as read, until it is raised */
+    tnf_warning *warnings;
+    size_t nwarnings;
+    const char *directory; /* where siblings are looked for; NULL: nowhere */
+    const char *extension;
+    struct sibling *siblings;
+    unsigned depth; /* how many files opened one another up to this one */
+};
+
+/* registry.c */
+const tnf_format *tnf_registry_at(size_t i);
+const tnf_format *tnf_registry_find(const char *name);
+/* The format to write a path in: by its extension. Fails with a sentence. */
+tnf_status tnf_registry_by_extension(const tnf_format **out, const char *path, tnf_error *e);
+/* Is `key` an attribute that some format has a place of its own for, or computes? */
+bool tnf_registry_owns(const char *key, size_t n);
+bool tnf_registry_derives(const tnf_member *attr);
+/* The extension of a path in lower case, "" if none, in `out`. */
+const char *tnf_extension(char out[16], const char *path);
+
+/* probe.c */
+tnf_status tnf_probe_source(const tnf_format **out, const tnf_source *source, const char *ext,
+                            tnf_error *e);
+
+/* misnamed.c: the sentence for bytes that no format claims. */
+tnf_status tnf_misnamed(const tnf_probe *p, tnf_error *e);
+
+/* options.c */
+tnf_status tnf_options_parse(const tnf_option_value **out, const tnf_option_info *table,
+                             const tnf_option *given, size_t n, tnf_arena *arena, tnf_error *e);
+
+/* directory.c: the file that stands for a directory. */
+tnf_status tnf_directory_model(char **out, const char *path, tnf_arena *arena, tnf_error *e);
+
+/* open.c */
+tnf_status tnf_open_path(tnf_file **out, const char *path, const tnf_open_options *options,
+                         unsigned depth, tnf_error *e);
+
+/* check.c: the rules of the format over the whole catalog. */
+tnf_status tnf_check_ranges(tnf_file *file, tnf_error *e);
+
+/* raise.c: takes back what lower.c once put in a text map. */
+tnf_status tnf_raise(tnf_file *file, tnf_error *e);
+
+/* A part of ours that a const pointer is handed out to. */
+static inline tnf_part *tnf_part_mutable(const tnf_part *part)
+{
+    return (tnf_part *)(uintptr_t)part;
+}
+
+#define TNF_STASH_KEY "tenfold.stash"
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* A directory stands for the model in it: its index of shards, or else its only tensor file. */
+#include "core/core.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <string.h>
+
+#define INDEX_SUFFIX   ".index.json"
+#define FAVOURED_INDEX "model.safetensors.index.json"
+
+struct found {
+    char *name; /* in the arena */
+    size_t count;
+};
+
+static bool has_suffix(const char *name, const char *suffix)
+{
+    size_t n = strlen(name), m = strlen(suffix);
+    return n > m && strcmp(name + n - m, suffix) == 0;
+}
+
+static bool readable(const char *name)
+{
+    char ext[16];
+    tnf_extension(ext, name);
+    for (size_t i = 0; *ext && tnf_registry_at(i); i++) {
+        const tnf_format *f = tnf_registry_at(i);
+        if (f->caps & TNF_CAN_READ && !f->stands_for_shards && tnf_list_has(f->extensions, ext))
+            return true;
+    }
+    return false;
+}
+
+static tnf_status note(struct found *f, const char *name, tnf_arena *arena, tnf_error *e)
+{
+    f->count++;
+    if (f->name && strcmp(name, FAVOURED_INDEX) != 0)
+        return TNF_OK;
+    if (strcmp(name, FAVOURED_INDEX) == 0)
+        f->count = 1;
+    f->name = tnf_arena_str(arena, name, strlen(name));
+    return f->name ? TNF_OK : tnf_arena_fail(arena, "a file's name", e);
+}
+
+static tnf_status look_through(DIR *dir, struct found *index, struct found *file, tnf_arena *arena,
+                               tnf_error *e)
+{
+    bool favoured = false;
+    for (const struct dirent *d; (d = readdir(dir)) != NULL;) {
+        if (d->d_name[0] == '.')
+            continue;
+        if (has_suffix(d->d_name, INDEX_SUFFIX)) {
+            if (!favoured)
+                TNF_TRY(note(index, d->d_name, arena, e));
+            favoured = favoured || strcmp(d->d_name, FAVOURED_INDEX) == 0;
+        } else if (readable(d->d_name)) {
+            TNF_TRY(note(file, d->d_name, arena, e));
+        }
+    }
+    return TNF_OK;
+}
+
+tnf_status tnf_directory_model(char **out, const char *path, tnf_arena *arena, tnf_error *e)
+{
+    DIR *dir = opendir(path);
+    if (!dir)
+        return tnf_fail_sys(e, errno, "cannot look into the directory");
+    struct found index = { 0 }, file = { 0 };
+    tnf_status status = look_through(dir, &index, &file, arena, e);
+    closedir(dir);
+    TNF_TRY(status);
+    const struct found *f = index.count ? &index : &file;
+    if (f->count == 0)
+        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET,
+                        "the directory holds no index (*" INDEX_SUFFIX ") and no tensor file");
+    if (f->count > 1)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the directory holds %zu %s: name one",
+                        f->count, index.count ? "indexes" : "tensor files and no index");
+    size_t n = strlen(path), m = strlen(f->name);
+    *out = tnf_arena_alloc(arena, n + m + 2);
+    if (!*out)
+        return tnf_arena_fail(arena, "a path", e);
+    memcpy(*out, path, n);
+    (*out)[n] = '/';
+    memcpy(*out + n + 1, f->name, m);
+    return TNF_OK;
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/* What formats call while they index: bounded reads, and objects added with the checks that every
+ * format needs. */
+#include "core/core.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* --------------------------------------------------------------- warnings */
+
+static void keep_warning(tnf_file *f, const tnf_warning *w)
+{
+    if (f->nwarnings >= TNF_MAX_WARNINGS)
+        return;
+    if (!f->warnings)
+        f->warnings = tnf_arena_array(&f->arena, TNF_MAX_WARNINGS, sizeof *f->warnings);
+    char *copy = tnf_arena_str(&f->arena, w->message, strlen(w->message));
+    if (f->warnings && copy) /* a warning that finds no memory is not worth failing for */
+        f->warnings[f->nwarnings++] = (tnf_warning) { w->offset, copy };
+}
+
+static void warn_text(tnf_file *f, uint64_t offset, const char *text)
+{
+    tnf_warning w = { offset, text };
+    keep_warning(f, &w);
+    if (f->options.warn)
+        f->options.warn(f->options.ctx, &w);
+}
+
+void tnf_warn(tnf_reader *r, uint64_t offset, const char *format, ...)
+{
+    char text[240];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    warn_text(r->file, offset, text);
+}
+
+tnf_status tnf_stricter(tnf_reader *r, tnf_error *e, tnf_status status, uint64_t offset,
+                        const char *format, ...)
+{
+    char text[240];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (!r->lenient)
+        return tnf_fail(e, status, offset, "%s", text);
+    warn_text(r->file, offset, text);
+    return TNF_OK;
+}
+
+void tnf_trace(tnf_reader *r, uint64_t offset, const char *format, ...)
+{
+    if (!r->file->options.trace)
+        return;
+    char text[240];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    r->file->options.trace(r->file->options.ctx, offset, text);
+}
+
+/* ------------------------------------------------------------------ bytes */
+
+tnf_status tnf_read_range(tnf_reader *r, const char *what, uint64_t offset, uint64_t n,
+                          uint64_t max, tnf_cur *out, tnf_error *e)
+{
+    uint64_t cap = max < r->limits.header_bytes ? max : r->limits.header_bytes;
+    uint64_t size = r->source->size;
+    if (n > cap)
+        return tnf_fail(e, TNF_ELIMIT, offset,
+                        "the %s is said to have %llu bytes, %llu are allowed", what,
+                        (unsigned long long)n, (unsigned long long)cap);
+    uint64_t here = offset < size ? size - offset : 0;
+    if (n > here)
+        return tnf_fail(e, TNF_ETRUNCATED, size,
+                        "the file ends inside the %s: %llu bytes are missing (cut short?)", what,
+                        (unsigned long long)(n - here));
+    uint8_t *bytes = tnf_arena_array(r->scratch, n, 1);
+    if (!bytes)
+        return tnf_arena_fail(r->scratch, what, e);
+    TNF_TRY(tnf_source_read(r->source, offset, bytes, (size_t)n, e));
+    tnf_trace(r, offset, "%s, %llu bytes", what, (unsigned long long)n);
+    *out = tnf_cur_over(bytes, (size_t)n, offset);
+    return TNF_OK;
+}
+
+/* ---------------------------------------------------------------- objects */
+
+static tnf_status check_name(tnf_reader *r, tnf_str name, uint64_t at, tnf_error *e)
+{
+    if (name.n > r->limits.name_bytes)
+        return tnf_fail(e, TNF_ELIMIT, at, "a name has %zu bytes, %u are allowed", name.n,
+                        r->limits.name_bytes);
+    if (r->catalog->n >= r->limits.objects)
+        return tnf_fail(e, TNF_ELIMIT, at, "there are more than %llu tensors",
+                        (unsigned long long)r->limits.objects);
+    return TNF_OK;
+}
+
+static tnf_status check_rank(tnf_reader *r, const tnf_object *o, uint64_t at, tnf_error *e)
+{
+    uint64_t elements;
+    if (o->rank > r->limits.rank)
+        return tnf_fail(e, TNF_ELIMIT, at, "%s has %u dimensions, %u are allowed",
+                        TNF_QUOTED(o->name), o->rank, r->limits.rank);
+    if (!tnf_shape_elements(&elements, o->shape, o->rank))
+        return tnf_fail(e, TNF_EFORMAT, at, "the shape of %s has more than 2^64 elements",
+                        TNF_QUOTED(o->name));
+    return TNF_OK;
+}
+
+/* Everything but the sizes. */
+static tnf_status add_checked(tnf_reader *r, const tnf_object *o, uint64_t at, tnf_error *e)
+{
+    bool twice = tnf_catalog_find(r->catalog, o->name.p, o->name.n) != NULL;
+    if (twice)
+        TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, at, "the tensor %s is there twice",
+                             TNF_QUOTED(o->name)));
+    return tnf_catalog_add(r->catalog, o, twice, e);
+}
+
+tnf_status tnf_add_object(tnf_reader *r, const tnf_object *object, uint64_t at, tnf_error *e)
+{
+    TNF_TRY(check_name(r, object->name, at, e));
+    TNF_TRY(check_rank(r, object, at, e));
+    for (uint16_t i = 0; i < object->nparts; i++) {
+        tnf_part *p = tnf_part_mutable(&object->parts[i]);
+        if (!p->origin && p->payload != TNF_MEMORY)
+            p->origin = &r->file->origin;
+    }
+    tnf_status status = tnf_layout_check(object, e);
+    if (status != TNF_OK) {
+        if (e && e->offset == TNF_NO_OFFSET)
+            e->offset = at;
+        return status;
+    }
+    return add_checked(r, object, at, e);
+}
+
+/* "[2,3]" for messages. */
+static const char *shape_text(char *out, size_t size, const tnf_dense *d)
+{
+    size_t n = (size_t)snprintf(out, size, "[");
+    for (uint32_t i = 0; i < d->rank && n < size; i++)
+        n += (size_t)snprintf(out + n, size - n, "%s%llu", i ? "," : "",
+                              (unsigned long long)d->shape[i]);
+    if (n < size)
+        snprintf(out + n, size - n, "]");
+    return out;
+}
+
+/* The size equation: as many bytes as shape and type ask for. */
+static tnf_status check_length(tnf_reader *r, const tnf_dense *d, bool *fits, tnf_error *e)
+{
+    uint64_t elements = 0, want = 0;
+    char shape[80];
+    *fits = tnf_shape_elements(&elements, d->shape, d->rank) &&
+            tnf_type_bytes(&want, d->type, elements) && want == d->length;
+    if (*fits)
+        return TNF_OK;
+    return tnf_stricter(r, e, TNF_EFORMAT, d->at,
+                        "%s has %llu bytes, but its shape %s of %s needs %llu", TNF_QUOTED(d->name),
+                        (unsigned long long)d->length, shape_text(shape, sizeof shape, d),
+                        d->type->id, (unsigned long long)want);
+}
+
+tnf_status tnf_add_dense(tnf_reader *r, const tnf_dense *d, tnf_error *e)
+{
+    tnf_part part = {
+        .role = "data",
+        .type = d->type,
+        .origin = &r->file->origin,
+        .offset = d->offset,
+        .stored = d->length,
+        .nbytes = d->length,
+        .payload = TNF_AT,
+    };
+    tnf_object object = {
+        .name = d->name,
+        .shape = d->shape,
+        .layout = &tnf_layout_dense,
+        .parts = &part,
+        .attrs = d->attrs,
+        .rank = d->rank,
+        .nparts = 1,
+    };
+    bool fits;
+    TNF_TRY(check_name(r, d->name, d->at, e));
+    TNF_TRY(check_rank(r, &object, d->at, e));
+    TNF_TRY(check_length(r, d, &fits, e));
+    if (!fits)
+        part.flags |= TNF_PART_UNREADABLE;
+    return add_checked(r, &object, d->at, e);
+}
+
+tnf_status tnf_add_extra(tnf_reader *r, const char *key, uint64_t offset, uint64_t n, tnf_error *e)
+{
+    tnf_extra extra = { .key = { key, strlen(key) },
+                        .bytes = { .role = "data",
+                                   .type = tnf_type_of(TNF_U8),
+                                   .origin = &r->file->origin,
+                                   .offset = offset,
+                                   .stored = n,
+                                   .nbytes = n,
+                                   .payload = TNF_AT } };
+    return tnf_catalog_add_extra(r->catalog, &extra, e);
+}
+
+tnf_status tnf_set_attr(tnf_reader *r, const char *key, tnf_value value, tnf_error *e)
+{
+    return tnf_attrs_set(&r->catalog->attrs, key, strlen(key), value, e);
+}
+
+tnf_status tnf_set_text(tnf_reader *r, tnf_str key, tnf_str value, tnf_error *e)
+{
+    tnf_arena *a = r->arena;
+    const char *k = tnf_arena_str(a, key.p, key.n), *v = tnf_arena_str(a, value.p, value.n);
+    if (!k || !v)
+        return tnf_arena_fail(a, "metadata", e);
+    TNF_TRY(tnf_attrs_push(&r->file->text, k, tnf_value_str(TNF_STRING, v, value.n), e));
+    r->file->text.members[r->file->text.n - 1].key.n = key.n; /* it may hold NULs */
+    return TNF_OK;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* What is it, if it is none of ours? A download that went wrong, most often; sometimes a real
+ * format that this version cannot read. The sentence names the thing and the way out. */
+#include "core/core.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct known {
+    const char *magic;
+    uint8_t n;
+    tnf_status status;
+    const char *sentence;
+};
+
+#define M(text) text, sizeof text - 1
+
+static const struct known known[] = {
+    { M("GGUF"), TNF_EUNSUPPORTED, "this is a GGUF file, which this version does not read" },
+    { M("PK\3\4"), TNF_EUNSUPPORTED,
+      "this is a ZIP archive (a PyTorch .pt or NumPy .npz file, perhaps), which this version does "
+      "not read" },
+    { M("PK\5\6"), TNF_EUNSUPPORTED, "this is an empty ZIP archive" },
+    { M("\x1f\x8b"), TNF_EUNSUPPORTED, "this is gzip-compressed: run gunzip on it first" },
+    { M("\x28\xb5\x2f\xfd"), TNF_EUNSUPPORTED, "this is zstd-compressed: run unzstd on it first" },
+    { M("\xfd"
+        "7zXZ"),
+      TNF_EUNSUPPORTED, "this is xz-compressed: run unxz on it first" },
+    { M("BZh"), TNF_EUNSUPPORTED, "this is bzip2-compressed: run bunzip2 on it first" },
+    { M("\x93NUMPY"), TNF_EUNSUPPORTED,
+      "this is a NumPy .npy file, which this version does not read" },
+    { M("\x89HDF\r\n\x1a\n"), TNF_EUNSUPPORTED,
+      "this is an HDF5 file, which this version does not read" },
+    { M("\xff\xfe"), TNF_EFORMAT, "this begins with a UTF-16 byte order mark: text, no tensors" },
+    { M("\xfe\xff"), TNF_EFORMAT, "this begins with a UTF-16 byte order mark: text, no tensors" },
+    { M("\x7f"
+        "ELF"),
+      TNF_EFORMAT, "this is a program (ELF)" },
+    { M("%PDF-"), TNF_EFORMAT, "this is a PDF document" },
+    { M("\x89PNG"), TNF_EFORMAT, "this is a PNG picture" },
+    { M("<?xml"), TNF_EFORMAT,
+      "this is an XML document, perhaps an error page saved instead of the file: download it "
+      "again" },
+};
+
+#define LFS "version https://git-lfs"
+
+static bool starts(const tnf_probe *p, size_t at, const char *text)
+{
+    size_t n = strlen(text);
+    if (p->nhead < at || p->nhead - at < n)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (tolower(p->head[at + i]) != tolower((unsigned char)text[i]))
+            return false;
+    return true;
+}
+
+/* The size line of a git-LFS pointer, or 0. */
+static unsigned long long lfs_size(const tnf_probe *p)
+{
+    char text[512];
+    size_t n = p->nhead < sizeof text - 1 ? p->nhead : sizeof text - 1;
+    memcpy(text, p->head, n);
+    text[n] = 0;
+    const char *line = strstr(text, "\nsize ");
+    return line ? strtoull(line + 6, NULL, 10) : 0;
+}
+
+static tnf_status lfs_pointer(const tnf_probe *p, tnf_error *e)
+{
+    unsigned long long size = lfs_size(p);
+    if (size)
+        return tnf_fail(e, TNF_EFORMAT, 0,
+                        "this is a git-LFS pointer, not the file itself, which has %llu bytes: run "
+                        "'git lfs pull'",
+                        size);
+    return tnf_fail(e, TNF_EFORMAT, 0,
+                    "this is a git-LFS pointer, not the file itself: run 'git lfs pull'");
+}
+
+static bool all_zero(const tnf_probe *p)
+{
+    for (size_t i = 0; i < p->nhead; i++)
+        if (p->head[i])
+            return false;
+    return true;
+}
+
+tnf_status tnf_misnamed(const tnf_probe *p, tnf_error *e)
+{
+    if (p->size == 0)
+        return tnf_fail(e, TNF_ETRUNCATED, 0, "the file is empty");
+    if (starts(p, 0, LFS))
+        return lfs_pointer(p, e);
+    size_t at = 0;
+    while (at < p->nhead && isspace(p->head[at]))
+        at++;
+    if (starts(p, at, "<!doctype html") || starts(p, at, "<html") || starts(p, at, "<head"))
+        return tnf_fail(e, TNF_EFORMAT, 0,
+                        "this is an HTML page, perhaps an error or login page saved instead of the "
+                        "file: download it again");
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (p->nhead >= known[i].n && memcmp(p->head, known[i].magic, known[i].n) == 0)
+            return tnf_fail(e, known[i].status, 0, "%s", known[i].sentence);
+    /* A pickle says its protocol, 2 to 5, and its last opcode is STOP. */
+    if (p->nhead >= 2 && p->head[0] == 0x80 && p->head[1] >= 2 && p->head[1] <= 5)
+        return tnf_fail(
+            e, TNF_EUNSUPPORTED, 0,
+            "this is a Python pickle (an old PyTorch file, perhaps), which this version "
+            "does not read");
+    if (starts(p, at, "{") || starts(p, at, "["))
+        return tnf_fail(e, TNF_EFORMAT, at,
+                        "this is JSON text, perhaps a server's error message, and no index of a "
+                        "model");
+    if (p->size < 8)
+        return tnf_fail(e, TNF_ETRUNCATED, p->size,
+                        "the file has only %llu bytes, too few for any format",
+                        (unsigned long long)p->size);
+    if (all_zero(p))
+        return tnf_fail(e, TNF_EFORMAT, 0,
+                        "the file begins with zeros only: an unfinished download, perhaps");
+    return tnf_fail(e, TNF_EUNSUPPORTED, 0, "this is no format that is known here");
+}

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT */
+/* Opening: find the format, let it index, check what it found, take back what was stashed. After
+ * that the handle never changes. */
+#include "core/core.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#define MAX_FILE_DEPTH 4u
+
+static tnf_open_options complete_options(const tnf_open_options *given)
+{
+    tnf_open_options o = { 0 };
+    if (given) {
+        size_t n = given->size && given->size < sizeof o ? given->size : sizeof o;
+        memcpy(&o, given, n);
+    }
+    o.size = sizeof o;
+    o.allocator = tnf_allocator_or_default(&o.allocator);
+    tnf_limits *l = &o.limits;
+    l->header_bytes = l->header_bytes ? l->header_bytes : TNF_DEFAULT_HEADER_BYTES;
+    l->memory = l->memory ? l->memory : TNF_DEFAULT_MEMORY;
+    l->objects = l->objects ? l->objects : TNF_DEFAULT_OBJECTS;
+    l->rank = l->rank ? l->rank : TNF_DEFAULT_RANK;
+    l->depth = l->depth ? l->depth : TNF_DEFAULT_DEPTH;
+    l->name_bytes = l->name_bytes ? l->name_bytes : TNF_DEFAULT_NAME_BYTES;
+    return o;
+}
+
+/* An empty handle. The catalog's name table points into it, so it never moves. */
+static tnf_status new_file(tnf_file **out, const tnf_open_options *o, tnf_error *e)
+{
+    tnf_file *f = tnf_alloc0(&o->allocator, sizeof *f);
+    if (!f)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a handle");
+    f->alloc = o->allocator;
+    f->options = *o;
+    tnf_arena_init(&f->arena, &f->alloc, o->limits.memory);
+    tnf_catalog_init(&f->catalog, &f->arena);
+    f->text.arena = &f->arena;
+    f->extension = "";
+    *out = f;
+    return TNF_OK;
+}
+
+void tnf_close(tnf_file *f)
+{
+    if (!f)
+        return;
+    for (struct sibling *s = f->siblings; s; s = s->next)
+        tnf_close(s->file);
+    tnf_catalog_free(&f->catalog);
+    tnf_arena_free(&f->arena);
+    tnf_source_close(f->source);
+    tnf_allocator alloc = f->alloc;
+    tnf_free(&alloc, f, sizeof *f);
+}
+
+static tnf_status choose_format(tnf_file *f, tnf_error *e)
+{
+    const char *wanted = f->options.format;
+    if (!wanted)
+        return tnf_probe_source(&f->format, f->source, f->extension, e);
+    f->format = tnf_registry_find(wanted);
+    if (!f->format)
+        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no format '%s'", wanted);
+    if (!(f->format->caps & TNF_CAN_READ))
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "the format '%s' can only be written",
+                        wanted);
+    return TNF_OK;
+}
+
+static uint64_t total_size(const tnf_file *f)
+{
+    uint64_t size = f->source->size;
+    for (const struct sibling *s = f->siblings; s; s = s->next)
+        size += s->file->info.size;
+    return size;
+}
+
+static void fill_info(tnf_file *f)
+{
+    tnf_catalog_shrink(&f->catalog);
+    uint64_t payload = 0;
+    for (size_t i = 0; i < f->catalog.n; i++)
+        for (size_t p = 0; p < f->catalog.objects[i].nparts; p++)
+            if (!tnf_ckd_add(&payload, payload, f->catalog.objects[i].parts[p].nbytes))
+                payload = UINT64_MAX;
+    f->attrs = tnf_attrs_value(&f->catalog.attrs);
+    bool shards = f->format->stands_for_shards && f->siblings;
+    f->info = (tnf_info) {
+        .format = shards ? f->siblings->file->format->name : f->format->name,
+        .version = f->reader.version ? f->reader.version : "",
+        .size = total_size(f),
+        .payload = payload,
+        .objects = f->catalog.n,
+        .attrs = &f->attrs,
+        .extras = f->catalog.extras,
+        .nextras = f->catalog.nextras,
+        .warnings = f->warnings,
+        .nwarnings = f->nwarnings,
+    };
+}
+
+static tnf_status run_index(tnf_file *f, tnf_error *e)
+{
+    tnf_arena scratch;
+    tnf_arena_init(&scratch, &f->alloc, f->options.limits.memory);
+    f->reader = (tnf_reader) {
+        .arena = &f->arena,
+        .scratch = &scratch,
+        .source = f->source,
+        .catalog = &f->catalog,
+        .limits = f->options.limits,
+        .lenient = f->options.lenient,
+        .file = f,
+    };
+    f->origin.source = f->source;
+    f->origin.format = f->format;
+    f->origin.reader = &f->reader;
+    tnf_status status = tnf_options_parse(&f->reader.options, f->format->read_options,
+                                          f->options.options, f->options.noptions, &f->arena, e);
+    if (status == TNF_OK)
+        status = f->format->index(&f->reader, e);
+    if (status == TNF_OK)
+        status = tnf_check_ranges(f, e);
+    if (status == TNF_OK)
+        status = tnf_raise(f, e);
+    tnf_arena_free(&scratch);
+    f->reader.scratch = NULL;
+    return status;
+}
+
+/* Everything after the source is there. On failure the caller closes the handle. */
+static tnf_status open_rest(tnf_file *f, tnf_error *e)
+{
+    TNF_TRY(choose_format(f, e));
+    tnf_status status = run_index(f, e);
+    if (status != TNF_OK) {
+        tnf_error_prefix(e, f->format->name);
+        return status;
+    }
+    fill_info(f);
+    /* The caller's strings and functions are not ours to keep. */
+    f->options.format = NULL;
+    f->options.options = NULL;
+    f->options.noptions = 0;
+    f->options.warn = NULL;
+    f->options.trace = NULL;
+    return TNF_OK;
+}
+
+tnf_status tnf_open_source(tnf_file **out, tnf_source *source, const tnf_open_options *options,
+                           tnf_error *e)
+{
+    *out = NULL;
+    tnf_open_options o = complete_options(options);
+    tnf_file *f;
+    tnf_status status = new_file(&f, &o, e);
+    if (status != TNF_OK) {
+        tnf_source_close(source);
+        return status;
+    }
+    f->source = source;
+    status = open_rest(f, e);
+    if (status != TNF_OK) {
+        tnf_close(f);
+        return status;
+    }
+    *out = f;
+    return TNF_OK;
+}
+
+/* Remembers the directory, for siblings, and the extension, for probes. */
+static tnf_status remember_path(tnf_file *f, const char *path, tnf_error *e)
+{
+    char ext[16];
+    tnf_extension(ext, path);
+    const char *slash = strrchr(path, '/');
+    f->extension = tnf_arena_str(&f->arena, ext, strlen(ext));
+    f->directory = slash ? tnf_arena_str(&f->arena, path, (size_t)(slash - path) + 1)
+                         : tnf_arena_str(&f->arena, "", 0);
+    return f->extension && f->directory ? TNF_OK : tnf_arena_fail(&f->arena, "a path", e);
+}
+
+static tnf_status open_into(tnf_file *f, const char *path, tnf_error *e)
+{
+    struct stat st;
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+        char *inside = NULL;
+        TNF_TRY(tnf_directory_model(&inside, path, &f->arena, e));
+        path = inside;
+    }
+    TNF_TRY(remember_path(f, path, e));
+    TNF_TRY(tnf_source_open(&f->source, path, f->options.access, &f->alloc, e));
+    return open_rest(f, e);
+}
+
+tnf_status tnf_open_path(tnf_file **out, const char *path, const tnf_open_options *options,
+                         unsigned depth, tnf_error *e)
+{
+    *out = NULL;
+    tnf_open_options o = complete_options(options);
+    tnf_file *f;
+    TNF_TRY(new_file(&f, &o, e));
+    f->depth = depth;
+    tnf_status status = open_into(f, path, e);
+    if (status != TNF_OK) {
+        tnf_close(f);
+        return status;
+    }
+    *out = f;
+    return TNF_OK;
+}
+
+tnf_status tnf_open(tnf_file **out, const char *path, const tnf_open_options *options, tnf_error *e)
+{
+    return tnf_open_path(out, path, options, 0, e);
+}
+
+/* --------------------------------------------------------------- siblings */
+
+/* A name out of a file: relative, below, and a name. */
+static tnf_status check_sibling_name(tnf_str name, tnf_error *e)
+{
+    bool bad = name.n == 0 || name.n > 4000 || name.p[0] == '/' || memchr(name.p, 0, name.n) ||
+               memchr(name.p, '\\', name.n);
+    for (size_t i = 0; i < name.n && !bad; i++) {
+        size_t left = name.n - i;
+        bool starts = i == 0 || name.p[i - 1] == '/';
+        bad = starts && left >= 2 && name.p[i] == '.' && name.p[i + 1] == '.' &&
+              (left == 2 || name.p[i + 2] == '/');
+    }
+    if (bad)
+        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
+                        "the file name %s leads out of the model's directory, or is none",
+                        TNF_QUOTED(name));
+    return TNF_OK;
+}
+
+static struct sibling *known_sibling(tnf_file *f, tnf_str name)
+{
+    for (struct sibling *s = f->siblings; s; s = s->next)
+        if (strlen(s->name) == name.n && memcmp(s->name, name.p, name.n) == 0)
+            return s;
+    return NULL;
+}
+
+/* The node is in the list before the file is open, so that nothing can be forgotten. */
+static tnf_status add_sibling(struct sibling **out, tnf_file *f, tnf_str name, tnf_error *e)
+{
+    struct sibling *s = tnf_arena_alloc(&f->arena, sizeof *s);
+    if (s)
+        s->name = tnf_arena_str(&f->arena, name.p, name.n);
+    if (!s || !s->name)
+        return tnf_arena_fail(&f->arena, "a file's name", e);
+    s->next = f->siblings;
+    f->siblings = s;
+    *out = s;
+    return TNF_OK;
+}
+
+tnf_status tnf_open_sibling(tnf_reader *r, const tnf_file **out, tnf_str name, const char *format,
+                            tnf_error *e)
+{
+    tnf_file *f = r->file;
+    TNF_TRY(check_sibling_name(name, e));
+    if (!f->directory)
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                        "%s is in a file of its own: open the model by its path", TNF_QUOTED(name));
+    if (f->depth >= MAX_FILE_DEPTH)
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "files refer to files too deeply");
+    struct sibling *s = known_sibling(f, name);
+    if (!s)
+        TNF_TRY(add_sibling(&s, f, name, e));
+    if (!s->file) {
+        size_t n = strlen(f->directory);
+        char *path = tnf_arena_alloc(r->scratch, n + name.n + 1);
+        if (!path)
+            return tnf_arena_fail(r->scratch, "a path", e);
+        memcpy(path, f->directory, n);
+        memcpy(path + n, name.p, name.n);
+        tnf_open_options o = f->options;
+        o.format = format;
+        o.options = NULL;
+        o.noptions = 0;
+        tnf_status status = tnf_open_path(&s->file, path, &o, f->depth + 1, e);
+        if (status != TNF_OK) {
+            tnf_error_prefix(e, s->name);
+            return status;
+        }
+        s->file->origin.label = s->name;
+    }
+    *out = s->file;
+    return TNF_OK;
+}
+
+/* ------------------------------------------------------------------- look */
+
+const tnf_info *tnf_file_info(const tnf_file *file)
+{
+    return &file->info;
+}
+
+const tnf_object *tnf_at(const tnf_file *file, size_t i)
+{
+    return i < file->catalog.n ? &file->catalog.objects[i] : NULL;
+}
+
+const tnf_object *tnf_find_n(const tnf_file *file, const char *name, size_t n)
+{
+    return tnf_catalog_find(&file->catalog, name, n);
+}
+
+const tnf_object *tnf_find(const tnf_file *file, const char *name)
+{
+    return tnf_find_n(file, name, strlen(name));
+}
+
+uint64_t tnf_elements(const tnf_object *object)
+{
+    uint64_t n = 0;
+    return tnf_shape_elements(&n, object->shape, object->rank) ? n : UINT64_MAX;
+}

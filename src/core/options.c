@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* "key=value" pairs against a format's table: checked once, so that formats see typed values. */
+#include "core/core.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool parse_bool(uint64_t *out, const char *s)
+{
+    static const char *const yes[] = { "yes", "true", "on", "1" };
+    static const char *const no[] = { "no", "false", "off", "0" };
+    for (size_t i = 0; i < 4; i++) {
+        if (strcmp(s, yes[i]) == 0 || strcmp(s, no[i]) == 0) {
+            *out = strcmp(s, yes[i]) == 0;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool parse_uint(uint64_t *out, const char *s)
+{
+    if (*s < '0' || *s > '9')
+        return false;
+    char *end;
+    errno = 0;
+    uint64_t v = strtoull(s, &end, 10);
+    if (errno)
+        return false;
+    const char *const units = "KMG";
+    const char *unit = *end ? strchr(units, *end) : NULL;
+    if (unit)
+        end++;
+    *out = v;
+    return *end == 0 &&
+           (!unit || tnf_ckd_mul(out, v, (uint64_t)1 << 10 * (unsigned)(unit - units + 1)));
+}
+
+static bool parse_choice(uint64_t *out, const char *choices, const char *s)
+{
+    size_t n = strlen(s);
+    *out = 0;
+    for (const char *p = choices; p; (*out)++) {
+        const char *bar = strchr(p, '|');
+        size_t len = bar ? (size_t)(bar - p) : strlen(p);
+        if (len == n && memcmp(p, s, n) == 0)
+            return true;
+        p = bar ? bar + 1 : NULL;
+    }
+    return false;
+}
+
+static tnf_status parse_one(tnf_option_value *out, const tnf_option_info *o, const char *s,
+                            tnf_error *e)
+{
+    out->s = s;
+    switch (o->kind) {
+    case TNF_OPTION_BOOL:
+        if (parse_bool(&out->u, s))
+            return TNF_OK;
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "option %s is yes or no, not '%s'", o->name,
+                        s);
+    case TNF_OPTION_UINT:
+        if (parse_uint(&out->u, s))
+            return TNF_OK;
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "option %s is a whole number (K, M, G may follow), not '%s'", o->name, s);
+    case TNF_OPTION_CHOICE:
+        if (parse_choice(&out->u, o->choices, s))
+            return TNF_OK;
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "option %s is one of %s, not '%s'", o->name,
+                        o->choices, s);
+    default:
+        return TNF_OK;
+    }
+}
+
+static tnf_status unknown(const tnf_option_info *table, const char *key, tnf_error *e)
+{
+    char names[128] = "";
+    size_t n = 0;
+    for (const tnf_option_info *o = table; o && o->name && n < sizeof names; o++)
+        n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", n ? ", " : "", o->name);
+    if (n == 0)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no option '%s', nor any other",
+                        key);
+    return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no option '%s'; there are %s", key,
+                    names);
+}
+
+tnf_status tnf_options_parse(const tnf_option_value **out, const tnf_option_info *table,
+                             const tnf_option *given, size_t n, tnf_arena *arena, tnf_error *e)
+{
+    size_t count = 0;
+    while (table && table[count].name)
+        count++;
+    tnf_option_value *values = tnf_arena_array(arena, count, sizeof *values);
+    if (!values)
+        return tnf_arena_fail(arena, "options", e);
+    for (size_t i = 0; i < count; i++)
+        TNF_TRY(parse_one(&values[i], &table[i], table[i].fallback, e));
+    for (size_t g = 0; g < n; g++) {
+        size_t i = 0;
+        while (i < count && strcmp(table[i].name, given[g].key) != 0)
+            i++;
+        if (i == count)
+            return unknown(table, given[g].key, e);
+        TNF_TRY(parse_one(&values[i], &table[i], given[g].value, e));
+    }
+    *out = values;
+    return TNF_OK;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* The formats, from the one list. */
+#include "core/core.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#define X(id) extern const tnf_format tnf_format_##id;
+#include "formats/list.h"
+#undef X
+
+static const tnf_format *const formats[] = {
+#define X(id) &tnf_format_##id,
+#include "formats/list.h"
+#undef X
+};
+
+#define COUNT (sizeof formats / sizeof *formats)
+
+const char *tnf_version(void)
+{
+    return TNF_VERSION_STRING;
+}
+
+const tnf_format *tnf_registry_at(size_t i)
+{
+    return i < COUNT ? formats[i] : NULL;
+}
+
+const tnf_format *tnf_registry_find(const char *name)
+{
+    for (size_t i = 0; i < COUNT; i++)
+        if (strcmp(formats[i]->name, name) == 0)
+            return formats[i];
+    for (size_t i = 0; i < COUNT; i++)
+        if (strcmp(formats[i]->family, name) == 0 && formats[i]->caps & TNF_CAN_WRITE)
+            return formats[i];
+    return NULL;
+}
+
+const char *tnf_extension(char out[16], const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *dot = strrchr(slash ? slash + 1 : path, '.');
+    size_t n = 0;
+    for (const char *p = dot ? dot + 1 : ""; *p && n < 15; p++)
+        out[n++] = (char)tolower((unsigned char)*p);
+    out[n] = 0;
+    return out;
+}
+
+tnf_status tnf_registry_by_extension(const tnf_format **out, const char *path, tnf_error *e)
+{
+    char ext[16];
+    tnf_extension(ext, path);
+    *out = NULL;
+    for (size_t i = 0; i < COUNT; i++) {
+        const tnf_format *f = formats[i];
+        if (!(f->caps & TNF_CAN_WRITE) || !*ext || !tnf_list_has(f->extensions, ext))
+            continue;
+        if (*out && strcmp((*out)->family, f->family) != 0)
+            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "'.%s' may be %s or %s: say which format",
+                            ext, (*out)->name, f->name);
+        if (!*out)
+            *out = f;
+    }
+    if (*out)
+        return TNF_OK;
+    if (!*ext)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "the name has no extension to tell the format by: say which format");
+    return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                    "no format that can be written has the extension '.%s': say which format", ext);
+}
+
+bool tnf_registry_owns(const char *key, size_t n)
+{
+    char text[128];
+    if (n >= sizeof text)
+        return false;
+    memcpy(text, key, n);
+    text[n] = 0;
+    for (size_t i = 0; i < COUNT; i++)
+        if (formats[i]->can.file_attrs && tnf_list_has(formats[i]->can.file_attrs, text))
+            return true;
+    return false;
+}
+
+bool tnf_registry_derives(const tnf_member *attr)
+{
+    char text[128];
+    bool is_false = attr->value.kind == TNF_BOOL && !attr->value.as.b;
+    if (attr->key.n + sizeof "=false" > sizeof text)
+        return false;
+    memcpy(text, attr->key.p, attr->key.n);
+    for (int with_value = 0; with_value <= (is_false ? 1 : 0); with_value++) {
+        memcpy(text + attr->key.n, with_value ? "=false" : "", with_value ? 7 : 1);
+        for (size_t i = 0; i < COUNT; i++)
+            if (formats[i]->can.derived && tnf_list_has(formats[i]->can.derived, text))
+                return true;
+    }
+    return false;
+}
+
+/* ----------------------------------------------------------------- public */
+
+static void describe(tnf_format_info *out, const tnf_format *f)
+{
+    static const char *const metadata[] = { "none", "text", "typed" };
+    *out = (tnf_format_info) {
+        .name = f->name,
+        .title = f->title,
+        .extensions = f->extensions,
+        .family = f->family,
+        .caps = f->caps,
+        .types = f->can.types,
+        .layouts = f->can.layouts,
+        .metadata = metadata[f->can.attrs],
+        .read_options = f->read_options,
+        .write_options = f->write_options,
+    };
+}
+
+bool tnf_format_at(tnf_format_info *out, size_t i)
+{
+    if (i >= COUNT)
+        return false;
+    describe(out, formats[i]);
+    return true;
+}
+
+bool tnf_format_named(tnf_format_info *out, const char *name)
+{
+    const tnf_format *f = tnf_registry_find(name);
+    if (f)
+        describe(out, f);
+    return f != NULL;
+}
