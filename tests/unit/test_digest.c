@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Known answers: RFC 3720 B.4 (crc32c), FIPS 180-4 (sha256 of "" "abc" and the 56 letters), the
- * CRC catalogue's check value of "123456789"; the others from zlib, python-xxhash, google-crc32c
+ * CRC catalogue's check value of "123456789"; the others from zlib, python-xxhash, PyPI crc32c
  * and hashlib, which agree with those. */
 #include "base/digest.h"
 
