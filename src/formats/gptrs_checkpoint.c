@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: MIT */
+/* gpt.rs checkpoints: a model's config and its parameters. Little-endian, index first:
+ *
+ *   "GPTRSCHK"  u32 version=2
+ *   u32 config_len, config (JSON, see wire/gptrs_config.h)
+ *   u32 index_len,  index (see wire/gptrs_index.h: plain or bincode, with ids)
+ *   data            offsets are absolute; back to back in the order of the index as a rule
+ *
+ *   "GPTRSCHK"  u32 version=1
+ *   u32 config_len, config
+ *   u32 count, then per tensor its description and its data
+ *
+ * Both versions are read; written is version 2 with a plain index, to the byte as gpt.rs writes it.
+ * gpt.rs checks little of what an index says, so most rules here give way to `lenient`.
+ */
+#include "format.h"
+#include "wire/gptrs_config.h"
+#include "wire/gptrs_index.h"
+#include "wire/json.h"
+
+#include <string.h>
+
+#define MAGIC     "GPTRSCHK"
+#define HEAD      16u
+#define MAX_BYTES UINT32_MAX
+#define TRAILING  "gptrs.trailing"
+
+enum { WRITE_ALIGN, WRITE_IDS, WRITE_ORDER, WRITE_KIND, WRITE_CONFIG };
+enum { IDS_KEEP, IDS_ZERO, IDS_REAL };
+enum { ORDER_NAME, ORDER_FILE };
+
+static const uint8_t zero_id[TNF_GPTRS_ID];
+static const char zero_hex[] = "00000000000000000000000000000000";
+
+static int probe(const tnf_probe *p)
+{
+    return p->nhead >= 8 && memcmp(p->head, MAGIC, 8) == 0 ? TNF_PROBE_MAGIC : TNF_PROBE_NO;
+}
+
+/* ---------------------------------------------------------------- config */
+
+static tnf_status set_copy(tnf_reader *r, const char *key, tnf_kind kind, tnf_str text,
+                           tnf_error *e)
+{
+    const char *copy = tnf_arena_str(r->arena, text.p, text.n);
+    if (!copy)
+        return tnf_arena_fail(r->arena, "config", e);
+    return tnf_set_attr(r, key, tnf_value_str(kind, copy, text.n), e);
+}
+
+static tnf_status read_metadata(tnf_reader *r, const tnf_gptrs_config *c, tnf_error *e)
+{
+    tnf_json j;
+    tnf_str key, value;
+    tnf_json_init(&j, c->metadata.p, c->metadata.n, c->metadata_at, r->scratch, r->limits.depth, e);
+    tnf_json_enter(&j, '{');
+    while (tnf_json_key(&j, &key) && tnf_json_string(&j, &value))
+        TNF_TRY(tnf_set_text(r, key, value, e));
+    return j.status;
+}
+
+static tnf_status read_config(tnf_reader *r, uint32_t n, bool v1, tnf_error *e)
+{
+    tnf_cur c;
+    TNF_TRY(tnf_read_range(r, "config", HEAD, n, MAX_BYTES, &c, e));
+    tnf_gptrs_config config;
+    TNF_TRY(tnf_gptrs_config_parse(&config, (const char *)c.p, n, HEAD, r->scratch, r->limits.depth,
+                                   e));
+    for (size_t i = 0; i < config.nfindings; i++) {
+        const tnf_gptrs_finding *f = &config.findings[i];
+        if (f->odd)
+            tnf_warn(r, f->offset, "%s", f->message);
+        else
+            TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, f->offset, "%s", f->message));
+    }
+    if (config.untagged && !v1)
+        tnf_warn(r, HEAD,
+                 "the config is a bare GPT config without \"kind\", which newer gpt.rs "
+                 "refuse: converting with -o kind=gpt wraps it");
+    tnf_trace(r, HEAD, "config of %lu bytes, kind %s", (unsigned long)n,
+              config.kind.p ? TNF_QUOTED(config.kind) : "unknown");
+    if (!config.placeholder)
+        TNF_TRY(set_copy(r, "gptrs.config", TNF_JSON, config.text, e));
+    if (config.kind.p)
+        TNF_TRY(set_copy(r, "gptrs.kind", TNF_STRING, config.kind, e));
+    return config.metadata.p ? read_metadata(r, &config, e) : TNF_OK;
+}
+
+/* ----------------------------------------------------------------- index */
+
+/* The attributes of one tensor, in one piece of memory: files have a hundred thousand of them. */
+struct attrs {
+    tnf_value map;
+    tnf_member members[3];
+    char hex[2 * TNF_GPTRS_ID + 1];
+};
+
+static void push(struct attrs *a, const char *literal, tnf_value value)
+{
+    a->members[a->map.n++] = (tnf_member) { { literal, strlen(literal) }, value };
+}
+
+static tnf_value grad_value(uint8_t byte)
+{
+    if (byte <= 1)
+        return (tnf_value) { .kind = TNF_BOOL, .as.b = byte };
+    return (tnf_value) { .kind = TNF_UINT, .dtype = TNF_U8, .as.u = byte };
+}
+
+/* A stored id is zero or the right one, so one string of hex digits is enough for both. */
+static tnf_status make_attrs(const tnf_value **out, tnf_reader *r, const tnf_gptrs_entry *t,
+                             const uint8_t *computed, tnf_error *e)
+{
+    struct attrs *a = tnf_arena_alloc(r->arena, sizeof *a);
+    if (!a)
+        return tnf_arena_fail(r->arena, "attributes", e);
+    a->map.kind = TNF_MAP;
+    a->map.as.members = a->members;
+    push(a, "gptrs.requires_grad", grad_value(t->requires_grad));
+    const char *param_hex = a->hex;
+    if (computed)
+        tnf_gptrs_hex(a->hex, computed);
+    if (t->id) {
+        const char *hex = a->hex;
+        if (memcmp(t->id, zero_id, TNF_GPTRS_ID) == 0)
+            hex = zero_hex;
+        else if (!computed || memcmp(t->id, computed, TNF_GPTRS_ID) != 0) {
+            char stored[2 * TNF_GPTRS_ID + 1];
+            tnf_gptrs_hex(stored, t->id);
+            hex = tnf_arena_str(r->arena, stored, 2 * TNF_GPTRS_ID);
+            if (!hex)
+                return tnf_arena_fail(r->arena, "attributes", e);
+        }
+        push(a, "gptrs.base_id", tnf_value_str(TNF_STRING, hex, 2 * TNF_GPTRS_ID));
+    }
+    if (computed)
+        push(a, "gptrs.param_id", tnf_value_str(TNF_STRING, param_hex, 2 * TNF_GPTRS_ID));
+    *out = &a->map;
+    return TNF_OK;
+}
+
+/* gpt.rs opens none of these, or fails when it comes to read the tensor. */
+static tnf_status check_entry(tnf_reader *r, const tnf_gptrs_entry *t, bool ascii,
+                              const uint8_t *computed, tnf_error *e)
+{
+    if (!ascii)
+        TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, t->name_at,
+                             "the name %s is not ASCII, as a parameter's must be",
+                             TNF_QUOTED(t->name)));
+    if (ascii && t->id && memcmp(t->id, zero_id, TNF_GPTRS_ID) != 0 &&
+        memcmp(t->id, computed, TNF_GPTRS_ID) != 0)
+        TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, t->name_at + t->name.n,
+                             "the stored id of %s is not the hash of its name",
+                             TNF_QUOTED(t->name)));
+    if (t->rank == 0)
+        TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, t->rank_at,
+                             "%s has no dimensions, and gpt.rs has no scalars",
+                             TNF_QUOTED(t->name)));
+    if (t->requires_grad > 1)
+        tnf_warn(r, t->grad_at, "the byte for requires_grad of %s is %u", TNF_QUOTED(t->name),
+                 t->requires_grad);
+    return TNF_OK;
+}
+
+static tnf_status add(tnf_reader *r, const tnf_gptrs_entry *t, tnf_error *e)
+{
+    uint8_t computed[TNF_GPTRS_ID] = { 0 };
+    bool ascii = tnf_ascii(t->name.p, t->name.n);
+    if (ascii)
+        tnf_gptrs_base_id(computed, t->name);
+    TNF_TRY(check_entry(r, t, ascii, computed, e));
+    tnf_trace(r, t->at, "tensor %s: %s, %u dimensions, %llu bytes at %llu", TNF_QUOTED(t->name),
+              t->type->id, t->rank, (unsigned long long)t->length, (unsigned long long)t->offset);
+    tnf_dense d = { .name = t->name,
+                    .type = t->type,
+                    .shape = t->shape,
+                    .rank = t->rank,
+                    .offset = t->offset,
+                    .length = t->length,
+                    .at = t->at };
+    TNF_TRY(make_attrs(&d.attrs, r, t, ascii ? computed : NULL, e));
+    return tnf_add_dense(r, &d, e);
+}
+
+static tnf_status add_all(tnf_reader *r, tnf_gptrs_index *x, tnf_error *e)
+{
+    bool stored_ids = false;
+    uint64_t end = r->data_start;
+    for (uint64_t i = 0; i < x->count; i++) {
+        tnf_gptrs_entry t;
+        TNF_TRY(tnf_gptrs_next(x, &t, e));
+        TNF_TRY(add(r, &t, e));
+        stored_ids = stored_ids || (t.id && memcmp(t.id, zero_id, TNF_GPTRS_ID) != 0);
+        uint64_t behind;
+        if (tnf_ckd_add(&behind, t.offset, t.length) && behind > end)
+            end = behind;
+    }
+    if (stored_ids)
+        TNF_TRY(tnf_set_attr(r, "gptrs.stored_ids", tnf_value_bool(true), e));
+    if (end >= r->source->size)
+        return TNF_OK;
+    uint64_t rest = r->source->size - end;
+    tnf_warn(r, end, "%llu bytes follow the last tensor", (unsigned long long)rest);
+    return tnf_add_extra(r, TRAILING, end, rest, e);
+}
+
+static tnf_status index_v2(tnf_reader *r, uint64_t at, tnf_gptrs_index *x, tnf_error *e)
+{
+    tnf_cur c;
+    TNF_TRY(tnf_read_range(r, "header", at, 4, 4, &c, e));
+    uint32_t n = tnf_u32(&c);
+    TNF_TRY(tnf_read_range(r, "index", at + 4, n, MAX_BYTES, &c, e));
+    r->data_start = at + 4 + n;
+    TNF_TRY(tnf_gptrs_index_begin(x, c, e));
+    r->version = x->bincode ? "2-bincode" : "2";
+    tnf_trace(r, at, "%s index of %lu bytes, %llu tensors", x->bincode ? "bincode" : "plain",
+              (unsigned long)n, (unsigned long long)x->count);
+    TNF_TRY(add_all(r, x, e));
+    if (tnf_left(&x->cur) > 0)
+        TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, tnf_where(&x->cur),
+                             "%zu bytes of the index follow its last tensor", tnf_left(&x->cur)));
+    return TNF_OK;
+}
+
+static tnf_status fetch(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    const tnf_reader *r = ctx;
+    return tnf_source_read(r->source, offset, dst, n, e);
+}
+
+static tnf_status index_v1(tnf_reader *r, uint64_t at, tnf_gptrs_index *x, tnf_error *e)
+{
+    tnf_cur c;
+    TNF_TRY(tnf_read_range(r, "header", at, 4, 4, &c, e));
+    uint32_t count = tnf_u32(&c);
+    r->version = "1";
+    r->data_start = at + 4;
+    tnf_trace(r, at, "%lu tensors, each before its data", (unsigned long)count);
+    tnf_gptrs_inline_begin(x, at + 4, count, fetch, r, r->source->size);
+    return add_all(r, x, e);
+}
+
+static tnf_status index_all(tnf_reader *r, tnf_error *e)
+{
+    tnf_cur c;
+    TNF_TRY(tnf_read_range(r, "header", 8, 8, 8, &c, e));
+    uint32_t version = tnf_u32(&c), config_len = tnf_u32(&c);
+    if (version != 1 && version != 2)
+        return tnf_fail(e, TNF_EUNSUPPORTED, 8, "version %lu; known are 1 and 2",
+                        (unsigned long)version);
+    TNF_TRY(read_config(r, config_len, version == 1, e));
+    tnf_gptrs_index x = { .ids = true,
+                          .scratch = r->scratch,
+                          .max_rank = r->limits.rank,
+                          .max_name = r->limits.name_bytes };
+    uint64_t at = HEAD + (uint64_t)config_len;
+    return version == 1 ? index_v1(r, at, &x, e) : index_v2(r, at, &x, e);
+}
+
+/* ---------------------------------------------------------------- writing */
+
+/* The real id, or zero for "not stored". Never what an attribute says: the name may have changed.
+ */
+static void id_to_write(uint8_t id[TNF_GPTRS_ID], const tnf_writer *w, const tnf_object *o)
+{
+    const tnf_value file = tnf_attrs_value(&w->catalog->attrs);
+    const tnf_value *all = tnf_value_get(&file, "gptrs.stored_ids");
+    const tnf_value *own = tnf_value_get(o->attrs, "gptrs.base_id");
+    bool real = all && all->kind == TNF_BOOL && all->as.b;
+    if (own && own->kind == TNF_STRING)
+        real = own->n != 2 * TNF_GPTRS_ID || memcmp(own->as.s, zero_hex, own->n) != 0;
+    if (w->options[WRITE_IDS].u != IDS_KEEP)
+        real = w->options[WRITE_IDS].u == IDS_REAL;
+    memcpy(id, zero_id, TNF_GPTRS_ID);
+    if (real)
+        tnf_gptrs_base_id(id, o->name);
+}
+
+static const tnf_object *nth(const tnf_writer *w, const uint32_t *order, size_t i)
+{
+    return &w->catalog->objects[order ? order[i] : i];
+}
+
+static tnf_status put_index(tnf_writer *w, const uint32_t *order, uint64_t at, tnf_buf *b,
+                            tnf_error *e)
+{
+    TNF_TRY(tnf_put_u32(w, (uint32_t)w->catalog->n, e));
+    for (size_t i = 0; i < w->catalog->n; i++) {
+        const tnf_object *o = nth(w, order, i);
+        uint8_t id[TNF_GPTRS_ID];
+        id_to_write(id, w, o);
+        TNF_TRY(tnf_gptrs_place(&at, at, o, w->options[WRITE_ALIGN].u, e));
+        b->n = 0;
+        tnf_gptrs_put_entry(b, o, id, at);
+        TNF_TRY(tnf_buf_status(b, "index entry", e));
+        TNF_TRY(tnf_put(w, b->p, b->n, e));
+        at += o->parts[0].nbytes;
+    }
+    return TNF_OK;
+}
+
+static tnf_status put_payloads(tnf_writer *w, const uint32_t *order, tnf_error *e)
+{
+    for (size_t i = 0; i < w->catalog->n; i++) {
+        const tnf_object *o = nth(w, order, i);
+        uint64_t at;
+        TNF_TRY(tnf_gptrs_place(&at, w->sink->written, o, w->options[WRITE_ALIGN].u, e));
+        TNF_TRY(tnf_put_fill(w, 0, at - w->sink->written, e));
+        TNF_TRY(tnf_put_data(w, &o->parts[0], e));
+    }
+    for (size_t i = 0; i < w->catalog->nextras; i++)
+        if (strcmp(w->catalog->extras[i].key.p, TRAILING) == 0)
+            TNF_TRY(tnf_put_data(w, &w->catalog->extras[i].bytes, e));
+    return TNF_OK;
+}
+
+/* The config, with spaces behind it so that the data begin on a multiple of `align`. */
+static tnf_status make_config(tnf_buf *b, const tnf_writer *w, uint64_t index_len, tnf_error *e)
+{
+    const tnf_value attrs = tnf_attrs_value(&w->catalog->attrs);
+    const tnf_value *source = tnf_value_get(&attrs, "gptrs.config");
+    tnf_gptrs_recipe recipe = { .kind = w->options[WRITE_KIND].s,
+                                .config = w->options[WRITE_CONFIG].s,
+                                .text = w->text,
+                                .ntext = w->ntext };
+    if (source && (source->kind == TNF_JSON || source->kind == TNF_STRING))
+        recipe.source = (tnf_str) { source->as.s, source->n };
+    TNF_TRY(tnf_gptrs_config_put(b, &recipe, w->scratch, e));
+    uint64_t data = HEAD + 4 + index_len + b->n, aligned;
+    if (!tnf_ckd_align(&aligned, data, w->options[WRITE_ALIGN].u))
+        aligned = data;
+    for (; data < aligned; data++)
+        tnf_buf_u8(b, ' ');
+    return tnf_buf_status(b, "config", e);
+}
+
+static tnf_status put_all(tnf_writer *w, tnf_buf *b, tnf_error *e)
+{
+    const uint32_t *order = NULL;
+    uint64_t index_len;
+    if (w->options[WRITE_ORDER].u == ORDER_NAME)
+        TNF_TRY(tnf_sorted(w, &order, NULL, e));
+    TNF_TRY(tnf_gptrs_index_size(&index_len, w->catalog, true, e));
+    TNF_TRY(make_config(b, w, index_len, e));
+    TNF_TRY(tnf_put(w, MAGIC, 8, e));
+    TNF_TRY(tnf_put_u32(w, 2, e));
+    TNF_TRY(tnf_put_u32(w, (uint32_t)b->n, e));
+    TNF_TRY(tnf_put(w, b->p, b->n, e));
+    TNF_TRY(tnf_put_u32(w, (uint32_t)index_len, e));
+    TNF_TRY(put_index(w, order, w->sink->written + index_len, b, e));
+    return put_payloads(w, order, e);
+}
+
+static tnf_status write_all(tnf_writer *w, tnf_error *e)
+{
+    TNF_TRY(tnf_gptrs_check_align(w->options[WRITE_ALIGN].u, e));
+    tnf_buf b;
+    tnf_buf_init(&b, &w->scratch->alloc, MAX_BYTES);
+    tnf_status status = put_all(w, &b, e);
+    tnf_buf_free(&b);
+    return status;
+}
+
+static const tnf_option_info write_options[] = {
+    { "align", TNF_OPTION_UINT, NULL, "1",
+      "begin every tensor on a multiple of this; 1 as gpt.rs does, 64 for mapped use" },
+    { "ids", TNF_OPTION_CHOICE, "keep|zero|real", "keep",
+      "ids in the index: as the source has them, none (as the Python exporter), or all" },
+    { "order", TNF_OPTION_CHOICE, "name|file", "name",
+      "of the tensors: by name as gpt.rs does, or as in the source" },
+    { "kind", TNF_OPTION_TEXT, NULL, "", "kind of model to put in the config (gpt, ministral …)" },
+    { "config", TNF_OPTION_TEXT, NULL, "", "JSON to put in the config as the model's own" },
+    { 0 },
+};
+
+const tnf_format tnf_format_gptrs_checkpoint = {
+    .name = "gptrs-checkpoint",
+    .title = "gpt.rs checkpoint",
+    .extensions = "bin",
+    .family = "gptrs",
+    .caps = TNF_CAN_READ | TNF_CAN_WRITE,
+    .rules = TNF_RULE_DATA_START | TNF_RULE_OVERLAP_ODD,
+    .can = { .types = "f32 f16 bf16 i32",
+             .layouts = "dense",
+             .utf8_names = true,
+             .ascii_names = true,
+             .attrs = TNF_HOLDS_TEXT,
+             .file_attrs = "gptrs.config gptrs.stored_ids",
+             .object_attrs = "gptrs.requires_grad gptrs.base_id",
+             .derived = "gptrs.kind gptrs.param_id gptrs.base_id gptrs.requires_grad=false" },
+    .write_options = write_options,
+    .probe = probe,
+    .index = index_all,
+    .write = write_all,
+};
