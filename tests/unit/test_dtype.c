@@ -223,10 +223,9 @@ static void packed_types(void **state)
     decode("bit", "\x4d", 1, 6, 2, out);
     assert_true(out[0] == 1 && out[1] == 0);
     check_decode("f4_e2m1", "\x21\x0f", 2, 3, (double[]) { 0.5, 1, -6 });
-    /* f6_e2m3: 1 is 001000, -7.5 is 111111, 0.125 is 000001, 2 is 010000 */
-    check_decode("f6_e2m3", "\xc8\x1f\x40", 3, 4, (double[]) { 1, -7.5, 0.125, 2 });
-    /* f6_e3m2: 1 is 001100, -28 is 111111, 0.0625 is 000001, 2 is 010000 */
-    check_decode("f6_e3m2", "\xcc\x1f\x40", 3, 4, (double[]) { 1, -28, 0.0625, 2 });
+    /* 001101 101001 000110 110010, valued by ml_dtypes */
+    check_decode("f6_e2m3", "\x4d\x6a\xc8", 3, 4, (double[]) { 1.625, -1.125, 0.75, -2.5 });
+    check_decode("f6_e3m2", "\x4d\x6a\xc8", 3, 4, (double[]) { 1.25, -0.625, 0.375, -3 });
 }
 
 /* Any window gives what the whole gives, and needs no byte beyond its own. */
