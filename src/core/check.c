@@ -12,6 +12,8 @@
 
 #include <stdlib.h>
 
+#define SHARED "%s and %s share bytes from %llu on"
+
 struct range {
     uint64_t begin, end;
     uint32_t object, part;
@@ -95,13 +97,12 @@ static tnf_status check_start(tnf_file *f, const struct range *r, size_t n, tnf_
 
 static tnf_status overlap(tnf_file *f, const struct range *a, const struct range *b, tnf_error *e)
 {
-    const char *format = "%s and %s share bytes from %llu on";
     if (!(f->format->rules & TNF_RULE_NO_OVERLAP)) {
-        tnf_warn(&f->reader, b->begin, format, TNF_QUOTED(name_of(f, a)), TNF_QUOTED(name_of(f, b)),
+        tnf_warn(&f->reader, b->begin, SHARED, TNF_QUOTED(name_of(f, a)), TNF_QUOTED(name_of(f, b)),
                  (unsigned long long)b->begin);
         return TNF_OK;
     }
-    return tnf_stricter(&f->reader, e, TNF_EFORMAT, b->begin, format, TNF_QUOTED(name_of(f, a)),
+    return tnf_stricter(&f->reader, e, TNF_EFORMAT, b->begin, SHARED, TNF_QUOTED(name_of(f, a)),
                         TNF_QUOTED(name_of(f, b)), (unsigned long long)b->begin);
 }
 

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading parts: straight from their source, through the format's decoder, or from memory; always
+ * delivered little-endian. */
+#include "core/core.h"
+
+#include <string.h>
+
+static tnf_status check_want(const tnf_part *part, uint64_t offset, uint64_t n, tnf_error *e)
+{
+    if (part->flags & TNF_PART_UNREADABLE)
+        return tnf_fail(e, TNF_EUNSUPPORTED, part->offset,
+                        "this tensor can be listed but not read: see the warnings of the file");
+    if (offset > part->nbytes || n > part->nbytes - offset)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "%llu bytes wanted from byte %llu on of a tensor of %llu bytes",
+                        (unsigned long long)n, (unsigned long long)offset,
+                        (unsigned long long)part->nbytes);
+    return TNF_OK;
+}
+
+static void reverse_elements(uint8_t *p, size_t n, size_t width)
+{
+    for (; n >= width; p += width, n -= width)
+        for (size_t i = 0; i < width / 2; i++) {
+            uint8_t t = p[i];
+            p[i] = p[width - 1 - i];
+            p[width - 1 - i] = t;
+        }
+}
+
+/* Elements cut by the edges of the wanted range are read whole beside it. */
+static tnf_status read_edge(const tnf_part *part, uint64_t element, size_t width, size_t skip,
+                            uint8_t *dst, size_t n, tnf_error *e)
+{
+    uint8_t whole[8];
+    TNF_TRY(tnf_source_read(part->origin->source, part->offset + element, whole, width, e));
+    reverse_elements(whole, width, width);
+    memcpy(dst, whole + skip, n);
+    return TNF_OK;
+}
+
+static tnf_status read_big_endian(const tnf_part *part, uint64_t offset, uint8_t *dst, size_t n,
+                                  tnf_error *e)
+{
+    size_t width = tnf_dtype_size(part->type->storage);
+    size_t skip = (size_t)(offset % width);
+    if (skip) {
+        size_t part_n = n < width - skip ? n : width - skip;
+        TNF_TRY(read_edge(part, offset - skip, width, skip, dst, part_n, e));
+        offset += part_n;
+        dst += part_n;
+        n -= part_n;
+    }
+    size_t middle = n / width * width;
+    TNF_TRY(tnf_source_read(part->origin->source, part->offset + offset, dst, middle, e));
+    reverse_elements(dst, middle, width);
+    if (n > middle)
+        return read_edge(part, offset + middle, width, 0, dst + middle, n - middle, e);
+    return TNF_OK;
+}
+
+static tnf_status read_anyhow(const tnf_part *part, uint64_t offset, void *dst, size_t n,
+                              tnf_error *e)
+{
+    const struct tnf_origin *o = part->origin;
+    switch (part->payload) {
+    case TNF_AT:
+        if (part->flags & TNF_PART_BIG_ENDIAN && tnf_dtype_size(part->type->storage) > 1)
+            return read_big_endian(part, offset, dst, n, e);
+        return tnf_source_read(o->source, part->offset + offset, dst, n, e);
+    case TNF_OPAQUE:
+        return o->format->decode(o->reader, part->offset, offset, dst, n, e);
+    case TNF_MEMORY:
+        if (!part->memory)
+            return o->fetch(o->ctx, offset, dst, n, e);
+        memcpy(dst, (const uint8_t *)part->memory + offset, n);
+        return TNF_OK;
+    default:
+        return tnf_fail(e, TNF_EUNSUPPORTED, part->offset, "the codec of this tensor is not built");
+    }
+}
+
+tnf_status tnf_read_part(const tnf_part *part, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    TNF_TRY(check_want(part, offset, n, e));
+    if (n == 0)
+        return TNF_OK;
+    tnf_status status = read_anyhow(part, offset, dst, n, e);
+    if (status != TNF_OK && part->origin && part->origin->label)
+        tnf_error_prefix(e, part->origin->label);
+    return status;
+}
+
+tnf_status tnf_read(const tnf_object *object, void *dst, size_t n, tnf_error *e)
+{
+    if (object->nparts != 1)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "%s has the layout %s with %u parts: read them one by one",
+                        TNF_QUOTED(object->name), object->layout->id, object->nparts);
+    if (n != object->parts->nbytes)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s has %llu bytes, the buffer %zu",
+                        TNF_QUOTED(object->name), (unsigned long long)object->parts->nbytes, n);
+    return tnf_read_part(object->parts, 0, dst, n, e);
+}
+
+/* ------------------------------------------------------------------ views */
+
+static tnf_status cannot_map(const char *why, tnf_error *e)
+{
+    return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "no view without a copy: %s", why);
+}
+
+tnf_status tnf_map(const void **out, const tnf_part *part, tnf_error *e)
+{
+    *out = NULL;
+    TNF_TRY(check_want(part, 0, part->nbytes, e));
+    if (part->payload == TNF_ENCODED || part->payload == TNF_OPAQUE)
+        return cannot_map("the bytes are encoded in the file", e);
+    if (part->flags & TNF_PART_BIG_ENDIAN)
+        return cannot_map("the bytes are big-endian in the file", e);
+    if (part->payload == TNF_MEMORY && part->nbytes && !part->memory)
+        return cannot_map("the bytes come from a function", e);
+    if (part->nbytes == 0) {
+        *out = "";
+        return TNF_OK;
+    }
+    const void *p = part->payload == TNF_MEMORY
+                        ? part->memory
+                        : tnf_source_map(part->origin->source, part->offset, part->nbytes);
+    if (!p) {
+        const char *why = part->origin->source->map_why;
+        return cannot_map(why ? why : "the system would not map the file", e);
+    }
+    if ((uintptr_t)p % tnf_type_align(part->type) != 0)
+        return tnf_fail(e, TNF_EUNSUPPORTED, part->offset,
+                        "no view without a copy: the bytes begin at %llu, which is not a multiple "
+                        "of %zu as %s wants",
+                        (unsigned long long)part->offset, tnf_type_align(part->type),
+                        part->type->id);
+    *out = p;
+    return TNF_OK;
+}
+
+static void advise(const tnf_part *part, tnf_advice advice)
+{
+    if (part->payload <= TNF_ENCODED && part->origin)
+        tnf_source_advise(part->origin->source, part->offset, part->stored, advice);
+}
+
+void tnf_prefetch(const tnf_part *part)
+{
+    advise(part, TNF_WILL_NEED);
+}
+
+void tnf_evict(const tnf_part *part)
+{
+    advise(part, TNF_WONT_NEED);
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* Many parts at once.
+ *
+ *   requests   a b c d …                         as the caller gave them
+ *   pieces     c ab d1 d2 d3 …                   by source and position, large ones cut
+ *   jobs       [c ab] [d1] [d2] [d3] …           about 8 MiB each, taken by the threads in order
+ *
+ * Each job is one call to its source, which merges neighbours into one system call.
+ */
+#include "base/pool.h"
+#include "core/core.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCK        ((size_t)8 << 20)
+#define MAX_JOB      4096u               /* pieces: small tensors by the thousand */
+#define WORTH_THREAD ((uint64_t)4 << 20) /* below this a thread costs more than it brings */
+
+struct piece {
+    const struct tnf_origin *origin; /* NULL: read the part in one go */
+    const tnf_part *part;
+    tnf_range range;
+};
+
+struct job {
+    size_t first, n;
+};
+
+struct work {
+    struct piece *pieces;
+    tnf_range *ranges; /* the same order as pieces */
+    struct job *jobs;
+    size_t npieces, njobs;
+    uint64_t total, done;
+    const tnf_read_options *options;
+    pthread_mutex_t lock; /* guards done and the callback */
+};
+
+static bool plain(const tnf_part *p)
+{
+    return p->payload == TNF_AT && !(p->flags & (TNF_PART_BIG_ENDIAN | TNF_PART_UNREADABLE));
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct piece *x = a, *y = b;
+    uintptr_t s = (uintptr_t)x->origin, t = (uintptr_t)y->origin;
+    if (s != t)
+        return s < t ? -1 : 1;
+    return x->range.offset < y->range.offset ? -1 : x->range.offset > y->range.offset;
+}
+
+static size_t count_pieces(const tnf_request *requests, size_t n)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        count += plain(requests[i].part) ? (size_t)(requests[i].part->nbytes / BLOCK) + 1 : 1;
+    return count;
+}
+
+static void cut_pieces(struct work *w, const tnf_request *requests, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const tnf_part *p = requests[i].part;
+        w->total += p->nbytes;
+        if (!plain(p)) {
+            w->pieces[w->npieces++] = (struct piece) { NULL,
+                                                       p,
+                                                       { 0, (size_t)p->nbytes, requests[i].dst } };
+            continue;
+        }
+        for (uint64_t at = 0; at < p->nbytes; at += BLOCK) {
+            size_t len = p->nbytes - at < BLOCK ? (size_t)(p->nbytes - at) : BLOCK;
+            w->pieces[w->npieces++] = (struct piece) {
+                p->origin, p, { p->offset + at, len, (uint8_t *)requests[i].dst + at }
+            };
+        }
+    }
+}
+
+/* Neighbours of one source share a job until it is full. */
+static void make_jobs(struct work *w)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < w->npieces; i++) {
+        const struct piece *p = &w->pieces[i];
+        struct job *last = w->njobs ? &w->jobs[w->njobs - 1] : NULL;
+        bool fits = last && p->origin && w->pieces[i - 1].origin == p->origin &&
+                    last->n < MAX_JOB && p->range.n <= BLOCK - bytes;
+        w->ranges[i] = p->range;
+        if (fits) {
+            last->n++;
+            bytes += p->range.n;
+        } else {
+            w->jobs[w->njobs++] = (struct job) { i, 1 };
+            bytes = p->range.n < BLOCK ? p->range.n : BLOCK;
+        }
+    }
+}
+
+static tnf_status tell_progress(struct work *w, uint64_t bytes, tnf_error *e)
+{
+    if (!w->options || !w->options->progress)
+        return TNF_OK;
+    pthread_mutex_lock(&w->lock);
+    w->done += bytes;
+    bool go_on = w->options->progress(w->options->ctx, w->done, w->total);
+    pthread_mutex_unlock(&w->lock);
+    return go_on ? TNF_OK : tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "stopped on request");
+}
+
+static tnf_status run_job(void *ctx, size_t i, tnf_error *e)
+{
+    struct work *w = ctx;
+    const struct job *j = &w->jobs[i];
+    const struct piece *p = &w->pieces[j->first];
+    uint64_t bytes = 0;
+    if (!p->origin) {
+        TNF_TRY(tnf_read_part(p->part, 0, p->range.dst, p->range.n, e));
+        return tell_progress(w, p->range.n, e);
+    }
+    tnf_status status = tnf_source_read_many(p->origin->source, w->ranges + j->first, j->n, e);
+    if (status != TNF_OK) {
+        if (p->origin->label)
+            tnf_error_prefix(e, p->origin->label);
+        return status;
+    }
+    for (size_t k = 0; k < j->n; k++)
+        bytes += p[k].range.n;
+    return tell_progress(w, bytes, e);
+}
+
+tnf_status tnf_read_many(const tnf_request *requests, size_t n, const tnf_read_options *options,
+                         tnf_error *e)
+{
+    size_t count = count_pieces(requests, n);
+    tnf_allocator a = tnf_allocator_or_default(NULL);
+    size_t size = count * (sizeof(struct piece) + sizeof(tnf_range) + sizeof(struct job));
+    uint8_t *memory = tnf_alloc(&a, size);
+    if (!memory)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for %zu reads", count);
+    struct work w = { .pieces = (void *)memory,
+                      .ranges = (void *)(memory + count * sizeof(struct piece)),
+                      .options = options,
+                      .lock = PTHREAD_MUTEX_INITIALIZER };
+    w.jobs = (void *)(w.ranges + count);
+    cut_pieces(&w, requests, n);
+    qsort(w.pieces, w.npieces, sizeof *w.pieces, by_place);
+    make_jobs(&w);
+    unsigned threads = w.total < WORTH_THREAD ? 1 : options ? options->threads : 0;
+    tnf_status status = tnf_pool_run(threads, w.njobs, run_job, &w, e);
+    pthread_mutex_destroy(&w.lock);
+    tnf_free(&a, memory, size);
+    return status;
+}
