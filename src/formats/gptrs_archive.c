@@ -29,36 +29,34 @@ static int probe(const tnf_probe *p)
     return p->nhead >= 8 && memcmp(p->head, MAGIC, 8) == 0 ? TNF_PROBE_MAGIC : TNF_PROBE_NO;
 }
 
-/* All tensors share one of two maps, unless the byte is neither 0 nor 1. */
+/* All tensors share one of these, unless the byte is neither 0 nor 1. */
+static const tnf_member grad_members[2] = {
+    { { "gptrs.requires_grad", 19 }, { .kind = TNF_BOOL, .as.b = false } },
+    { { "gptrs.requires_grad", 19 }, { .kind = TNF_BOOL, .as.b = true } },
+};
+static const tnf_value grad_maps[2] = {
+    { .kind = TNF_MAP, .n = 1, .as.members = &grad_members[0] },
+    { .kind = TNF_MAP, .n = 1, .as.members = &grad_members[1] },
+};
+
 static tnf_status make_attrs(const tnf_value **out, tnf_reader *r, const tnf_gptrs_entry *t,
                              tnf_error *e)
 {
-#define GRAD                                                                                       \
-    {                                                                                              \
-        "gptrs.requires_grad", 19                                                                  \
-    }
-    static const tnf_member members[2] = { { GRAD, { .kind = TNF_BOOL, .as.b = false } },
-                                           { GRAD, { .kind = TNF_BOOL, .as.b = true } } };
-    static const tnf_value maps[2] = { { .kind = TNF_MAP, .n = 1, .as.members = &members[0] },
-                                       { .kind = TNF_MAP, .n = 1, .as.members = &members[1] } };
-    struct odd {
-        tnf_value map;
-        tnf_member member;
-    } * odd;
     if (t->requires_grad <= 1) {
-        *out = &maps[t->requires_grad];
+        *out = &grad_maps[t->requires_grad];
         return TNF_OK;
     }
     tnf_warn(r, t->grad_at, "the byte for requires_grad of %s is %u", TNF_QUOTED(t->name),
              t->requires_grad);
-    if (!(odd = tnf_arena_alloc(r->arena, sizeof *odd)))
+    tnf_attrs attrs = { .arena = r->arena };
+    tnf_value byte = { .kind = TNF_UINT, .dtype = TNF_U8, .as.u = t->requires_grad };
+    TNF_TRY(tnf_attrs_push(&attrs, "gptrs.requires_grad", byte, e));
+    tnf_value *map = tnf_arena_alloc(r->arena, sizeof *map);
+    if (!map)
         return tnf_arena_fail(r->arena, "attributes", e);
-    odd->map = (tnf_value) { .kind = TNF_MAP, .n = 1, .as.members = &odd->member };
-    odd->member = (tnf_member) { GRAD,
-                                 { .kind = TNF_UINT, .dtype = TNF_U8, .as.u = t->requires_grad } };
-    *out = &odd->map;
+    *map = tnf_attrs_value(&attrs);
+    *out = map;
     return TNF_OK;
-#undef GRAD
 }
 
 static tnf_status add(tnf_reader *r, const tnf_gptrs_entry *t, tnf_error *e)

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* The identity of parameters as gpt.rs has it.
+ *
+ *   base id = BLAKE3(name)[0..16]
+ *   key     = BLAKE3("gpt-rs:param-key:v1" ‖ namespace, 16 bytes ‖ base id, 16 bytes)[0..16]
+ *
+ * gpt.rs reads both as little-endian numbers of 128 bits; here they stay the bytes they are.
+ */
+#include "base/blake3.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/utf8.h"
+#include <tenfold/params.h>
+
+static tnf_id first_half(const uint8_t digest[32])
+{
+    tnf_id id;
+    memcpy(id.bytes, digest, sizeof id.bytes);
+    return id;
+}
+
+tnf_status tnf_param_id(tnf_id *out, const char *name, size_t n, tnf_error *e)
+{
+    if (!tnf_ascii(name, n))
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "the name %s is not ASCII, so it has no parameter id",
+                        TNF_QUOTED(((tnf_str) { name, n })));
+    uint8_t digest[32];
+    tnf_blake3(digest, name, n);
+    *out = first_half(digest);
+    return TNF_OK;
+}
+
+tnf_id tnf_namespace_id(uint64_t number)
+{
+    tnf_id id = { { 0 } };
+    tnf_put_le64(id.bytes, number);
+    return id;
+}
+
+tnf_id tnf_param_key(tnf_id name_space, tnf_id base_id)
+{
+    static const char domain[] = "gpt-rs:param-key:v1";
+    enum { N = sizeof domain - 1 };
+    uint8_t text[N + 32], digest[32];
+    memcpy(text, domain, N);
+    memcpy(text + N, name_space.bytes, 16);
+    memcpy(text + N + 16, base_id.bytes, 16);
+    tnf_blake3(digest, text, sizeof text);
+    return first_half(digest);
+}
