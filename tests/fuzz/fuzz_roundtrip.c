@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* The law of conversion, on any input that some format A claims and for every format B that can be
+ * written:
+ *
+ *   A ─> B           holds the same tensors, or is refused
+ *   A ─> B ─> A      gives the bytes that A ─> A gives
+ */
+#include "check.h"
+
+static void check_pair(const tnf_file *file, const char *b, const char *a, const tnf_sink *direct)
+{
+    tnf_sink *there = fuzz_save(file, b);
+    if (!there)
+        return;
+    tnf_file *other = fuzz_reopen(there, b);
+    fuzz_compare_files(file, other);
+    if (direct) {
+        tnf_sink *back = fuzz_save(other, a);
+        FUZZ_REQUIRE(back != NULL, "%s to %s went, but not back", a, b);
+        fuzz_compare_bytes(direct, back, "there and back again: other bytes");
+        tnf_sink_close(back);
+    }
+    tnf_close(other);
+    tnf_sink_close(there);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    tnf_status status;
+    tnf_format_info own, other;
+    tnf_file *file = fuzz_open(data, size, NULL, false, &status);
+    if (!file)
+        return 0;
+    FUZZ_REQUIRE(tnf_format_named(&own, tnf_file_info(file)->format), "a format without a name");
+    tnf_sink *direct = own.caps & TNF_CAN_WRITE ? fuzz_save(file, own.name) : NULL;
+    for (size_t i = 0; tnf_format_at(&other, i); i++)
+        if (other.caps & TNF_CAN_WRITE)
+            check_pair(file, other.name, own.name, direct);
+    tnf_sink_close(direct);
+    tnf_close(file);
+    return 0;
+}
