@@ -15,6 +15,7 @@
 #include <string.h>
 
 #define MAX_RANK 64u
+#define MAX_BITS 128u                 /* of an element */
 #define DIRECT   ((uint64_t)64 << 10) /* bytes of a run that are read straight into place */
 #define WINDOW   ((size_t)1 << 20)
 #define BLOCK    ((uint64_t)32 << 20) /* of a column-major tensor */
@@ -247,7 +248,7 @@ static tnf_status select_from(struct selection *s, const tnf_object *o, const tn
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                         "%s has the layout %s: only dense tensors have slices", TNF_QUOTED(o->name),
                         o->layout->id);
-    if (o->rank > MAX_RANK || o->parts->type->bits == 0)
+    if (o->rank > MAX_RANK || o->parts->type->bits == 0 || o->parts->type->bits > MAX_BITS)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s cannot be sliced",
                         TNF_QUOTED(o->name));
     s->part = o->parts;

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+/* Fitting a catalog to what a format can hold, item by item: native, stashed, transformed, dropped.
+ *
+ * What has no place of its own goes to the format's text map, if it has one: strings under their
+ * own key, the rest in one entry, the stash, as JSON with exact types:
+ *
+ *   tenfold.stash = {"attrs":{…},"kinds":{"gptrs.config":"json"},"tensors":{"w":{…}}}
+ *
+ * raise.c takes it all back when the file is opened.
+ */
+#include "core/save.h"
+#include "wire/json.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define STASH_MAX ((uint64_t)64 << 20)
+#define METADATA  ".metadata"
+
+struct lowering {
+    struct tnf_save *save;
+    const tnf_format *format;
+    tnf_buf attrs, kinds, tensors; /* the members of the stash, separated by commas */
+    uint64_t refused;
+    char first[160]; /* the first thing that would be lost */
+};
+
+/* ------------------------------------------------------------------- plan */
+
+static bool may_lose(const tnf_save_options *o, const char *kind)
+{
+    if (!o->allow_loss || !o->loss)
+        return o->allow_loss;
+    size_t n = strlen(kind);
+    for (const char *p = o->loss; p; p = strchr(p, ',')) {
+        p += *p == ',';
+        if (strncmp(p, kind, n) == 0 && (p[n] == 0 || p[n] == ','))
+            return true;
+    }
+    return false;
+}
+
+static void tell(struct lowering *l, tnf_fate fate, const char *kind, tnf_str name,
+                 const char *reason)
+{
+    const tnf_save_options *o = &l->save->options;
+    if (o->plan)
+        o->plan(o->ctx, &(tnf_plan_item) { fate, kind, name, reason });
+    if (fate < TNF_TRANSFORMED || may_lose(o, kind))
+        return;
+    if (l->refused++ == 0)
+        snprintf(l->first, sizeof l->first, "%s %s: %s", kind, TNF_QUOTED(name), reason);
+}
+
+/* ------------------------------------------------------------------ stash */
+
+static void comma(tnf_buf *b)
+{
+    if (b->n)
+        tnf_buf_u8(b, ',');
+}
+
+static void stash_member(tnf_buf *b, const tnf_member *m)
+{
+    comma(b);
+    tnf_json_put_string(b, m->key.p, m->key.n);
+    tnf_buf_u8(b, ':');
+    tnf_json_put_typed(b, &m->value);
+}
+
+static tnf_status push_text(struct lowering *l, tnf_str key, const char *p, size_t n, tnf_error *e)
+{
+    return tnf_attrs_set(&l->save->text, key.p, key.n, tnf_value_str(TNF_STRING, p, n), e);
+}
+
+static tnf_status put_part_of_stash(tnf_buf *all, const char *name, tnf_buf *part, tnf_error *e)
+{
+    TNF_TRY(tnf_buf_status(part, "stash", e));
+    if (part->n == 0)
+        return TNF_OK;
+    tnf_buf_printf(all, "%s\"%s\":{", all->n > 1 ? "," : "", name);
+    tnf_buf_put(all, part->p, part->n);
+    tnf_buf_u8(all, '}');
+    return TNF_OK;
+}
+
+static tnf_status finish_stash(struct lowering *l, tnf_error *e)
+{
+    tnf_buf all;
+    tnf_buf_init(&all, &l->save->arena.alloc, STASH_MAX);
+    tnf_buf_u8(&all, '{');
+    tnf_status status = put_part_of_stash(&all, "attrs", &l->attrs, e);
+    if (status == TNF_OK)
+        status = put_part_of_stash(&all, "kinds", &l->kinds, e);
+    if (status == TNF_OK)
+        status = put_part_of_stash(&all, "tensors", &l->tensors, e);
+    bool empty = all.n == 1;
+    tnf_buf_u8(&all, '}');
+    if (status == TNF_OK)
+        status = tnf_buf_status(&all, "stash", e);
+    if (status == TNF_OK && !empty) {
+        const char *text = tnf_arena_str(&l->save->arena, all.p, all.n);
+        tnf_str key = { TNF_STASH_KEY, sizeof TNF_STASH_KEY - 1 };
+        status = text ? push_text(l, key, text, all.n, e)
+                      : tnf_arena_fail(&l->save->arena, "the stash", e);
+    }
+    tnf_buf_free(&all);
+    return status;
+}
+
+/* -------------------------------------------------------- file attributes */
+
+static bool is_text(const tnf_value *v)
+{
+    return (v->kind == TNF_STRING || v->kind == TNF_JSON) && tnf_utf8_valid(v->as.s, v->n, NULL);
+}
+
+/* "<family>.metadata", a map of strings: some format's whole text map. */
+static bool is_text_map(const tnf_member *m)
+{
+    size_t n = sizeof METADATA - 1;
+    if (m->value.kind != TNF_MAP || m->key.n < n || memcmp(m->key.p + m->key.n - n, METADATA, n))
+        return false;
+    for (size_t i = 0; i < m->value.n; i++)
+        if (m->value.as.members[i].value.kind != TNF_STRING ||
+            !is_text(&m->value.as.members[i].value))
+            return false;
+    return true;
+}
+
+static bool list_has(const char *list, tnf_str key)
+{
+    char text[128];
+    if (!list || key.n >= sizeof text)
+        return false;
+    memcpy(text, key.p, key.n);
+    text[key.n] = 0;
+    return tnf_list_has(list, text);
+}
+
+static tnf_status lower_text_map(struct lowering *l, const tnf_member *m, tnf_error *e)
+{
+    for (size_t i = 0; i < m->value.n; i++) {
+        const tnf_member *pair = &m->value.as.members[i];
+        TNF_TRY(push_text(l, pair->key, pair->value.as.s, pair->value.n, e));
+    }
+    tell(l, TNF_NATIVE, "attribute", m->key, "");
+    return TNF_OK;
+}
+
+static tnf_status lower_to_text(struct lowering *l, const tnf_member *m, tnf_error *e)
+{
+    if (!is_text(&m->value)) {
+        stash_member(&l->attrs, m);
+        tell(l, TNF_STASHED, "attribute", m->key, "kept in " TNF_STASH_KEY);
+        return TNF_OK;
+    }
+    if (m->value.kind == TNF_JSON) {
+        comma(&l->kinds);
+        tnf_json_put_string(&l->kinds, m->key.p, m->key.n);
+        tnf_buf_puts(&l->kinds, ":\"json\"");
+    }
+    tell(l, TNF_STASHED, "attribute", m->key, "kept as text");
+    return push_text(l, m->key, m->value.as.s, m->value.n, e);
+}
+
+static tnf_status lower_attr(struct lowering *l, const tnf_member *m, tnf_error *e)
+{
+    const tnf_can *can = &l->format->can;
+    if (list_has(can->file_attrs, m->key) || can->attrs == TNF_HOLDS_TYPED) {
+        if (can->attrs == TNF_HOLDS_TEXT && is_text_map(m))
+            return lower_text_map(l, m, e);
+        tell(l, TNF_NATIVE, "attribute", m->key, "");
+        return tnf_attrs_set(&l->save->lowered.attrs, m->key.p, m->key.n, m->value, e);
+    }
+    if (tnf_registry_derives(m))
+        return TNF_OK;
+    if (can->attrs == TNF_HOLDS_TEXT)
+        return is_text_map(m) ? lower_text_map(l, m, e) : lower_to_text(l, m, e);
+    tell(l, TNF_DROPPED, "attribute", m->key, "the format has no place for metadata");
+    return TNF_OK;
+}
+
+/* ---------------------------------------------------------------- objects */
+
+static void lower_object_attrs(struct lowering *l, const tnf_object *o)
+{
+    const tnf_can *can = &l->format->can;
+    bool opened = false;
+    for (size_t i = 0; o->attrs && i < o->attrs->n; i++) {
+        const tnf_member *m = &o->attrs->as.members[i];
+        if (list_has(can->object_attrs, m->key) || can->attrs == TNF_HOLDS_TYPED ||
+            tnf_registry_derives(m))
+            continue;
+        if (can->attrs == TNF_HOLDS_NONE) {
+            tell(l, TNF_DROPPED, "attribute", m->key, "the format has no place for metadata");
+            continue;
+        }
+        if (!opened) {
+            comma(&l->tensors);
+            tnf_json_put_string(&l->tensors, o->name.p, o->name.n);
+            tnf_buf_puts(&l->tensors, ":{");
+            opened = true;
+        } else {
+            tnf_buf_u8(&l->tensors, ',');
+        }
+        tnf_json_put_string(&l->tensors, m->key.p, m->key.n);
+        tnf_buf_u8(&l->tensors, ':');
+        tnf_json_put_typed(&l->tensors, &m->value);
+        tell(l, TNF_STASHED, "attribute", m->key, "kept in " TNF_STASH_KEY);
+    }
+    if (opened)
+        tnf_buf_u8(&l->tensors, '}');
+}
+
+/* Why the format cannot hold the tensor at all, or NULL. */
+static const char *why_not(const tnf_can *can, const tnf_object *o)
+{
+    if (!tnf_list_has(can->layouts, o->layout->id))
+        return "the format has no such layout";
+    for (uint16_t i = 0; i < o->nparts; i++) {
+        if (!tnf_list_has(can->types, o->parts[i].type->id))
+            return "the format has no such type";
+        if (o->parts[i].flags & TNF_PART_UNREADABLE)
+            return "its bytes cannot be read";
+    }
+    if (o->order == TNF_ORDER_F && !can->order_f && o->rank > 1)
+        return "the format is row-major only";
+    if (can->ascii_names && !tnf_ascii(o->name.p, o->name.n))
+        return "the format wants ASCII names";
+    if (can->utf8_names && !tnf_utf8_valid(o->name.p, o->name.n, NULL))
+        return "the format wants UTF-8 names";
+    return NULL;
+}
+
+static void lower_object(struct lowering *l, const tnf_object *o)
+{
+    static const uint64_t one[] = { 1 };
+    const tnf_can *can = &l->format->can;
+    const char *why = why_not(can, o);
+    if (why) {
+        tell(l, TNF_DROPPED, "tensor", o->name, why);
+        return;
+    }
+    tnf_catalog *c = &l->save->lowered;
+    c->objects[c->n] = *o;
+    if (o->rank == 0 && !can->zero_rank) {
+        c->objects[c->n].rank = 1;
+        c->objects[c->n].shape = one;
+        tell(l, TNF_TRANSFORMED, "tensor", o->name, "a scalar becomes a tensor of shape [1]");
+    } else {
+        tell(l, TNF_NATIVE, "tensor", o->name, "");
+    }
+    c->n++;
+    for (uint16_t i = 0; i < o->nparts; i++)
+        l->save->total += o->parts[i].nbytes;
+    lower_object_attrs(l, o);
+}
+
+/* Extras are somebody's bytes in somebody's place: only their own family can put them back. */
+static tnf_status lower_extra(struct lowering *l, const tnf_extra *x, tnf_error *e)
+{
+    size_t n = strlen(l->format->family);
+    bool own = x->key.n > n && memcmp(x->key.p, l->format->family, n) == 0 && x->key.p[n] == '.';
+    if (!own || !l->format->can.extras) {
+        tell(l, TNF_DROPPED, "extra", x->key, "the format has no place for it");
+        return TNF_OK;
+    }
+    tell(l, TNF_NATIVE, "extra", x->key, "");
+    return tnf_catalog_add_extra(&l->save->lowered, x, e);
+}
+
+/* -------------------------------------------------------------------- all */
+
+static tnf_status lower_all(struct lowering *l, const tnf_catalog *from, tnf_error *e)
+{
+    for (size_t i = 0; i < from->attrs.n; i++)
+        TNF_TRY(lower_attr(l, &from->attrs.members[i], e));
+    for (size_t i = 0; i < from->n; i++)
+        lower_object(l, &from->objects[i]);
+    for (size_t i = 0; i < from->nextras; i++)
+        TNF_TRY(lower_extra(l, &from->extras[i], e));
+    if (l->refused)
+        return tnf_fail(e, TNF_ELOSSY, TNF_NO_OFFSET,
+                        "%llu thing%s would be lost or changed (%s); allow it or choose another "
+                        "format",
+                        (unsigned long long)l->refused, l->refused > 1 ? "s" : "", l->first);
+    return finish_stash(l, e);
+}
+
+tnf_status tnf_lower(struct tnf_save *save, const tnf_catalog *from, tnf_error *e)
+{
+    struct lowering l = { .save = save, .format = save->format };
+    tnf_arena *a = &save->arena;
+    save->text.arena = a;
+    save->lowered.arena = save->lowered.attrs.arena = a;
+    save->lowered.objects = tnf_arena_array(a, from->n, sizeof *save->lowered.objects);
+    if (!save->lowered.objects)
+        return tnf_arena_fail(a, "the list of tensors", e);
+    tnf_buf_init(&l.attrs, &a->alloc, STASH_MAX);
+    tnf_buf_init(&l.kinds, &a->alloc, STASH_MAX);
+    tnf_buf_init(&l.tensors, &a->alloc, STASH_MAX);
+    tnf_status status = lower_all(&l, from, e);
+    tnf_buf_free(&l.attrs);
+    tnf_buf_free(&l.kinds);
+    tnf_buf_free(&l.tensors);
+    return status;
+}

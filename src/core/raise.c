@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* The way back from lower.c: of the text map that a reader found, what was put there for safe
+ * keeping becomes attributes again; the rest is the family's own metadata. */
+#include "core/core.h"
+#include "wire/json.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool is_stash(const tnf_member *m)
+{
+    return m->key.n == sizeof TNF_STASH_KEY - 1 && memcmp(m->key.p, TNF_STASH_KEY, m->key.n) == 0;
+}
+
+/* The stash as a tree, or NULL if there is none or somebody broke it. */
+static const tnf_value *read_stash(tnf_file *f, tnf_value *out)
+{
+    for (size_t i = 0; i < f->text.n; i++) {
+        const tnf_member *m = &f->text.members[i];
+        if (!is_stash(m))
+            continue;
+        tnf_json j;
+        tnf_error error = { .offset = TNF_NO_OFFSET };
+        tnf_json_init(&j, m->value.as.s, m->value.n, 0, &f->arena, f->options.limits.depth, &error);
+        if (tnf_json_typed(&j, out) && tnf_json_end(&j) == TNF_OK && out->kind == TNF_MAP)
+            return out;
+        tnf_warn(&f->reader, TNF_NO_OFFSET, "the entry " TNF_STASH_KEY " is ignored: %s",
+                 error.message);
+    }
+    return NULL;
+}
+
+static tnf_status raise_text(tnf_file *f, const tnf_value *kinds, tnf_attrs *own, bool keep_stash,
+                             tnf_error *e)
+{
+    for (size_t i = 0; i < f->text.n; i++) {
+        const tnf_member *m = &f->text.members[i];
+        const tnf_value *kind = tnf_value_get_n(kinds, m->key.p, m->key.n);
+        bool json = kind && kind->kind == TNF_STRING && kind->n == 4 &&
+                    memcmp(kind->as.s, "json", 4) == 0;
+        if (is_stash(m) && !keep_stash)
+            continue;
+        tnf_attrs *to = json || tnf_registry_owns(m->key.p, m->key.n) ? &f->catalog.attrs : own;
+        tnf_value v = m->value;
+        if (json) {
+            tnf_json j;
+            tnf_json_init(&j, v.as.s, v.n, 0, &f->arena, f->options.limits.depth, NULL);
+            if (tnf_json_skip(&j, NULL) && tnf_json_end(&j) == TNF_OK)
+                v.kind = TNF_JSON; /* else somebody edited it: text it is */
+        }
+        if (to == own) { /* may be many: known to be new, so no search */
+            TNF_TRY(tnf_attrs_push(own, m->key.p, v, e));
+            own->members[own->n - 1].key.n = m->key.n;
+        } else {
+            TNF_TRY(tnf_attrs_set(to, m->key.p, m->key.n, v, e));
+        }
+    }
+    return TNF_OK;
+}
+
+static tnf_status raise_attrs(tnf_file *f, const tnf_value *attrs, tnf_error *e)
+{
+    for (size_t i = 0; attrs && attrs->kind == TNF_MAP && i < attrs->n; i++) {
+        const tnf_member *m = &attrs->as.members[i];
+        TNF_TRY(tnf_attrs_set(&f->catalog.attrs, m->key.p, m->key.n, m->value, e));
+    }
+    return TNF_OK;
+}
+
+static tnf_status merge_attrs(tnf_file *f, tnf_object *o, const tnf_value *more, tnf_error *e)
+{
+    if (!o->attrs) {
+        o->attrs = more;
+        return TNF_OK;
+    }
+    tnf_attrs all = { .arena = &f->arena };
+    const tnf_value *from[2] = { o->attrs, more };
+    for (int k = 0; k < 2; k++)
+        for (size_t i = 0; i < from[k]->n; i++) {
+            const tnf_member *m = &from[k]->as.members[i];
+            TNF_TRY(tnf_attrs_set(&all, m->key.p, m->key.n, m->value, e));
+        }
+    tnf_value *map = tnf_arena_alloc(&f->arena, sizeof *map);
+    if (!map)
+        return tnf_arena_fail(&f->arena, "attributes", e);
+    *map = tnf_attrs_value(&all);
+    o->attrs = map;
+    return TNF_OK;
+}
+
+static tnf_status raise_tensors(tnf_file *f, const tnf_value *tensors, tnf_error *e)
+{
+    for (size_t i = 0; tensors && tensors->kind == TNF_MAP && i < tensors->n; i++) {
+        const tnf_member *m = &tensors->as.members[i];
+        uint32_t at = tnf_hash_find(&f->catalog.names, m->key.p, m->key.n);
+        if (at == TNF_HASH_NONE || m->value.kind != TNF_MAP)
+            tnf_warn(&f->reader, TNF_NO_OFFSET, "what " TNF_STASH_KEY " says of %s is ignored: %s",
+                     TNF_QUOTED(m->key), "there is no such tensor any more");
+        else
+            TNF_TRY(merge_attrs(f, &f->catalog.objects[at], &m->value, e));
+    }
+    return TNF_OK;
+}
+
+tnf_status tnf_raise(tnf_file *f, tnf_error *e)
+{
+    if (f->text.n == 0)
+        return TNF_OK;
+    tnf_value tree;
+    const tnf_value *stash = read_stash(f, &tree);
+    tnf_attrs own = { .arena = &f->arena };
+    TNF_TRY(raise_text(f, tnf_value_get(stash, "kinds"), &own, !stash, e));
+    TNF_TRY(raise_attrs(f, tnf_value_get(stash, "attrs"), e));
+    TNF_TRY(raise_tensors(f, tnf_value_get(stash, "tensors"), e));
+    if (own.n == 0)
+        return TNF_OK;
+    char key[80];
+    int n = snprintf(key, sizeof key, "%s.metadata", f->format->family);
+    return tnf_attrs_set(&f->catalog.attrs, key, (size_t)n, tnf_attrs_value(&own), e);
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/* Saving: lower, write, commit; and what formats call while they write. */
+#include "core/save.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCK ((size_t)8 << 20) /* between two words of progress */
+#define STEP  ((size_t)1 << 20) /* through memory */
+
+/* -------------------------------------------------- what formats may call */
+
+tnf_status tnf_put(tnf_writer *w, const void *bytes, size_t n, tnf_error *e)
+{
+    return tnf_sink_write(w->sink, bytes, n, e);
+}
+
+tnf_status tnf_put_u8(tnf_writer *w, uint8_t v, tnf_error *e)
+{
+    return tnf_put(w, &v, 1, e);
+}
+
+tnf_status tnf_put_u32(tnf_writer *w, uint32_t v, tnf_error *e)
+{
+    uint8_t bytes[4];
+    tnf_put_le32(bytes, v);
+    return tnf_put(w, bytes, sizeof bytes, e);
+}
+
+tnf_status tnf_put_u64(tnf_writer *w, uint64_t v, tnf_error *e)
+{
+    uint8_t bytes[8];
+    tnf_put_le64(bytes, v);
+    return tnf_put(w, bytes, sizeof bytes, e);
+}
+
+tnf_status tnf_put_fill(tnf_writer *w, uint8_t byte, uint64_t n, tnf_error *e)
+{
+    uint8_t bytes[256];
+    memset(bytes, byte, sizeof bytes);
+    for (; n > 0; n -= n < sizeof bytes ? n : sizeof bytes)
+        TNF_TRY(tnf_put(w, bytes, n < sizeof bytes ? (size_t)n : sizeof bytes, e));
+    return TNF_OK;
+}
+
+static tnf_status tell_progress(struct tnf_save *s, uint64_t n, tnf_error *e)
+{
+    s->done += n;
+    if (!s->options.progress || s->options.progress(s->options.ctx, s->done, s->total))
+        return TNF_OK;
+    return tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "stopped on request");
+}
+
+/* Bytes that must be decoded, swapped or fetched. */
+static tnf_status put_through_memory(tnf_writer *w, const tnf_part *part, tnf_error *e)
+{
+    size_t size = part->nbytes < STEP ? (size_t)part->nbytes : STEP;
+    uint8_t *block = tnf_alloc(&w->scratch->alloc, size);
+    if (!block)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for writing");
+    tnf_status status = TNF_OK;
+    for (uint64_t at = 0; at < part->nbytes && status == TNF_OK; at += size) {
+        size_t n = part->nbytes - at < size ? (size_t)(part->nbytes - at) : size;
+        status = tnf_read_part(part, at, block, n, e);
+        if (status == TNF_OK)
+            status = tnf_put(w, block, n, e);
+        if (status == TNF_OK)
+            status = tell_progress(w->save, n, e);
+    }
+    tnf_free(&w->scratch->alloc, block, size);
+    return status;
+}
+
+tnf_status tnf_put_data(tnf_writer *w, const tnf_part *part, tnf_error *e)
+{
+    bool memory = part->payload == TNF_MEMORY && part->memory;
+    bool plain = part->payload == TNF_AT && !part->flags;
+    if (part->nbytes == 0)
+        return TNF_OK;
+    if (!memory && !plain)
+        return put_through_memory(w, part, e);
+    for (uint64_t at = 0; at < part->nbytes; at += BLOCK) {
+        size_t n = part->nbytes - at < BLOCK ? (size_t)(part->nbytes - at) : BLOCK;
+        TNF_TRY(memory ? tnf_put(w, (const uint8_t *)part->memory + at, n, e)
+                       : tnf_sink_copy(w->sink, part->origin->source, part->offset + at, n, e));
+        TNF_TRY(tell_progress(w->save, n, e));
+    }
+    return TNF_OK;
+}
+
+static int by_name(const tnf_object *a, const tnf_object *b)
+{
+    size_t n = a->name.n < b->name.n ? a->name.n : b->name.n;
+    int c = n ? memcmp(a->name.p, b->name.p, n) : 0;
+    return c ? c : a->name.n < b->name.n ? -1 : a->name.n > b->name.n;
+}
+
+/* Merge sort: stable, n log n at worst, and no comparison function with a hidden argument. */
+static void merge_sort(uint32_t *a, uint32_t *spare, size_t n, const tnf_object *objects,
+                       int (*compare)(const tnf_object *a, const tnf_object *b))
+{
+    for (size_t width = 1; width < n; width *= 2) {
+        for (size_t lo = 0; lo < n; lo += 2 * width) {
+            size_t mid = lo + width < n ? lo + width : n;
+            size_t hi = lo + 2 * width < n ? lo + 2 * width : n;
+            for (size_t i = lo, j = mid, k = lo; k < hi; k++) {
+                bool left = j >= hi || (i < mid && compare(&objects[a[i]], &objects[a[j]]) <= 0);
+                spare[k] = left ? a[i++] : a[j++];
+            }
+        }
+        memcpy(a, spare, n * sizeof *a);
+    }
+}
+
+tnf_status tnf_sorted(tnf_writer *w, const uint32_t **out,
+                      int (*compare)(const tnf_object *a, const tnf_object *b), tnf_error *e)
+{
+    size_t n = w->catalog->n;
+    uint32_t *order = tnf_arena_array(w->scratch, n, sizeof *order);
+    uint32_t *spare = tnf_arena_array(w->scratch, n, sizeof *spare);
+    if (!order || !spare)
+        return tnf_arena_fail(w->scratch, "sorting", e);
+    for (size_t i = 0; i < n; i++)
+        order[i] = (uint32_t)i;
+    merge_sort(order, spare, n, w->catalog->objects, compare ? compare : by_name);
+    *out = order;
+    return TNF_OK;
+}
+
+/* ------------------------------------------------------------------- save */
+
+static tnf_status start(struct tnf_save *s, const tnf_builder *b, const tnf_save_options *options,
+                        const char *path, tnf_error *e)
+{
+    *s = (struct tnf_save) { 0 };
+    if (options) {
+        size_t size = options->size && options->size < sizeof *options ? options->size
+                                                                       : sizeof *options;
+        memcpy(&s->options, options, size);
+    }
+    tnf_arena_init(&s->arena, &b->alloc, UINT64_MAX);
+    const char *name = s->options.format;
+    if (!name && !path)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "say which format");
+    if (!name)
+        return tnf_registry_by_extension(&s->format, path, e);
+    s->format = tnf_registry_find(name);
+    if (!s->format)
+        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no format '%s'", name);
+    if (!(s->format->caps & TNF_CAN_WRITE))
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s can only be read", name);
+    return TNF_OK;
+}
+
+static void finish(struct tnf_save *s)
+{
+    tnf_free(&s->arena.alloc, s->lowered.extras,
+             s->lowered.extras_capacity * sizeof *s->lowered.extras);
+    tnf_arena_free(&s->arena);
+}
+
+static tnf_status plan(struct tnf_save *s, const tnf_builder *b, const tnf_option_value **values,
+                       tnf_error *e)
+{
+    const tnf_save_options *o = &s->options;
+    tnf_status status = tnf_options_parse(values, s->format->write_options, o->options, o->noptions,
+                                          &s->arena, e);
+    if (status == TNF_OK)
+        status = tnf_lower(s, &b->catalog, e);
+    if (status != TNF_OK)
+        tnf_error_prefix(e, s->format->name);
+    return status;
+}
+
+static tnf_status write_to(struct tnf_save *s, const tnf_option_value *values, tnf_sink *sink,
+                           tnf_error *e)
+{
+    tnf_arena scratch;
+    tnf_arena_init(&scratch, &s->arena.alloc, UINT64_MAX);
+    tnf_writer w = {
+        .catalog = &s->lowered,
+        .scratch = &scratch,
+        .options = values,
+        .sink = sink,
+        .text = s->text.members,
+        .ntext = s->text.n,
+        .save = s,
+    };
+    tnf_status status = s->format->write(&w, e);
+    tnf_arena_free(&scratch);
+    if (status != TNF_OK) {
+        tnf_error_prefix(e, s->format->name);
+        return status;
+    }
+    return tnf_sink_commit(sink, e);
+}
+
+tnf_status tnf_save_sink(const tnf_builder *b, tnf_sink *sink, const tnf_save_options *options,
+                         tnf_error *e)
+{
+    struct tnf_save s;
+    const tnf_option_value *values = NULL;
+    tnf_status status = start(&s, b, options, NULL, e);
+    if (status == TNF_OK)
+        status = plan(&s, b, &values, e);
+    if (status == TNF_OK && !s.options.dry_run)
+        status = write_to(&s, values, sink, e);
+    finish(&s);
+    return status;
+}
+
+static tnf_status save_to_path(struct tnf_save *s, const tnf_option_value *values, const char *path,
+                               tnf_error *e)
+{
+    unsigned flags = (s->options.replace ? TNF_SINK_REPLACE : 0u) |
+                     (s->options.no_sync ? TNF_SINK_NO_SYNC : 0u);
+    tnf_sink *sink;
+    TNF_TRY(tnf_sink_open(&sink, path, flags, &s->arena.alloc, e));
+    tnf_status status = write_to(s, values, sink, e);
+    tnf_sink_close(sink);
+    return status;
+}
+
+tnf_status tnf_save(const tnf_builder *b, const char *path, const tnf_save_options *options,
+                    tnf_error *e)
+{
+    struct tnf_save s;
+    const tnf_option_value *values = NULL;
+    tnf_status status = start(&s, b, options, path, e);
+    if (status == TNF_OK)
+        status = plan(&s, b, &values, e);
+    if (status == TNF_OK && !s.options.dry_run)
+        status = save_to_path(&s, values, path, e);
+    finish(&s);
+    return status;
+}
