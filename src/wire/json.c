@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: MIT */
+/* The pulling JSON reader (RFC 8259, nothing more): one pass, no tree, exact offsets.
+ *
+ *   start ─────────── p ─────────── end      where() = base + (p - start)
+ *
+ * The header of a large model is tens of megabytes of names and small numbers, so plain strings are
+ * scanned eight bytes at a time and handed out where they lie; only escapes cost a copy. Nesting is
+ * a counter, never the C stack.
+ */
+#include "wire/json.h"
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/utf8.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Above any sensible limit; bounds the bit stack of tnf_json_skip() and the recursion of trees. */
+#define DEEPEST 512u
+
+void tnf_json_init(tnf_json *j, const void *text, size_t n, uint64_t base, tnf_arena *arena,
+                   unsigned max_depth, tnf_error *e)
+{
+    const uint8_t *start = n ? text : (const void *)"";
+    *j = (tnf_json) { .start = start,
+                      .p = start,
+                      .end = start + n,
+                      .base = base,
+                      .arena = arena,
+                      .max_depth = max_depth < DEEPEST ? max_depth : DEEPEST,
+                      .e = e };
+}
+
+/* ----------------------------------------------------------------- errors */
+
+static uint64_t position(const tnf_json *j, const uint8_t *p)
+{
+    return j->base + (uint64_t)(p - j->start);
+}
+
+uint64_t tnf_json_where(const tnf_json *j)
+{
+    return position(j, j->p);
+}
+
+bool tnf_json_fail(tnf_json *j, tnf_status status, uint64_t offset, const char *format, ...)
+{
+    if (j->status != TNF_OK)
+        return false;
+    char message[sizeof j->e->message];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    j->status = tnf_fail(j->e, status, offset == TNF_NO_OFFSET ? tnf_json_where(j) : offset, "%s",
+                         message);
+    return false;
+}
+
+/* `wanted` is not what stands at p: says what is there instead. */
+static bool unexpected(tnf_json *j, const uint8_t *p, const char *wanted)
+{
+    uint64_t at = position(j, p);
+    if (p == j->end)
+        return tnf_json_fail(j, TNF_ETRUNCATED, at, "the JSON text ends where %s should be",
+                             wanted);
+    if (*p > 0x20 && *p < 0x7f)
+        return tnf_json_fail(j, TNF_EFORMAT, at, "the JSON text has '%c' where %s should be", *p,
+                             wanted);
+    return tnf_json_fail(j, TNF_EFORMAT, at, "the JSON text has byte 0x%02x where %s should be", *p,
+                         wanted);
+}
+
+static bool bad(tnf_json *j, const uint8_t *p, const char *what)
+{
+    return tnf_json_fail(j, TNF_EFORMAT, position(j, p), "%s", what);
+}
+
+/* ---------------------------------------------------------------- tokens */
+
+static void skip_space(tnf_json *j)
+{
+    const uint8_t *p = j->p;
+    while (p < j->end && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t'))
+        p++;
+    j->p = p;
+}
+
+/* The start of a value that begins with c, after white space. */
+static bool at_value(tnf_json *j, char c, const char *wanted)
+{
+    if (j->status != TNF_OK)
+        return false;
+    skip_space(j);
+    if (j->p < j->end && *j->p == (uint8_t)c)
+        return true;
+    return unexpected(j, j->p, wanted);
+}
+
+char tnf_json_peek(tnf_json *j)
+{
+    if (j->status != TNF_OK)
+        return 0;
+    skip_space(j);
+    if (j->p == j->end)
+        return 0;
+    uint8_t c = *j->p;
+    if (c == '-' || (c >= '0' && c <= '9'))
+        return '0';
+    if (c == '"' || c == '{' || c == '[' || c == 't' || c == 'f' || c == 'n')
+        return (char)c;
+    unexpected(j, j->p, "a value");
+    return 0;
+}
+
+bool tnf_json_enter(tnf_json *j, char opener)
+{
+    if (!at_value(j, opener, opener == '{' ? "an object" : "an array"))
+        return false;
+    if (j->depth >= j->max_depth)
+        return tnf_json_fail(j, TNF_ELIMIT, TNF_NO_OFFSET,
+                             "the JSON text is nested deeper than %u levels", j->max_depth);
+    j->p++;
+    j->depth++;
+    j->first = true;
+    return true;
+}
+
+/* True before the next member or element; false after the closer, which is consumed. */
+static bool next(tnf_json *j, uint8_t closer)
+{
+    if (j->status != TNF_OK)
+        return false;
+    skip_space(j);
+    if (j->p < j->end && *j->p == closer) {
+        j->p++;
+        j->depth--;
+        j->first = false;
+        return false;
+    }
+    if (!j->first) {
+        if (j->p == j->end || *j->p != ',')
+            return unexpected(j, j->p, closer == '}' ? "',' or '}'" : "',' or ']'");
+        j->p++;
+        skip_space(j);
+        if (j->p < j->end && *j->p == closer)
+            return bad(j, j->p, "the JSON text has a comma before a closing bracket");
+    }
+    j->first = false;
+    return true;
+}
+
+bool tnf_json_item(tnf_json *j)
+{
+    return next(j, ']');
+}
+
+/* --------------------------------------------------------------- strings */
+
+#define ALL(byte) (0x0101010101010101u * (uint64_t)(byte))
+
+/* Nonzero if one of eight bytes is a quote, a backslash, a control character or beyond ASCII. The
+ * borrows of a subtraction only run upwards from a byte that counts anyway. */
+static uint64_t special(uint64_t v)
+{
+    uint64_t quote = v ^ ALL('"'), backslash = v ^ ALL('\\');
+    return (v | (v - ALL(0x20)) | (quote - ALL(1)) | (backslash - ALL(1))) & ALL(0x80);
+}
+
+/* The first byte at p or after that is not plain. */
+static const uint8_t *plain_end(const uint8_t *p, const uint8_t *end)
+{
+    while (end - p >= 8 && !special(tnf_le64(p)))
+        p += 8;
+    while (p < end && *p >= 0x20 && *p < 0x80 && *p != '"' && *p != '\\')
+        p++;
+    return p;
+}
+
+/* Value of four hexadecimal digits at p, or -1. */
+static int hex4(const uint8_t *p, const uint8_t *end)
+{
+    int v = 0;
+    if (end - p < 4)
+        return -1;
+    for (int i = 0; i < 4; i++) {
+        uint8_t c = p[i], lower = c | 0x20;
+        if (c >= '0' && c <= '9')
+            v = v << 4 | (c - '0');
+        else if (lower >= 'a' && lower <= 'f')
+            v = v << 4 | (lower - 'a' + 10);
+        else
+            return -1;
+    }
+    return v;
+}
+
+static size_t put_utf8(uint8_t *out, uint32_t c)
+{
+    if (c < 0x80) {
+        out[0] = (uint8_t)c;
+        return 1;
+    }
+    if (c < 0x800) {
+        out[0] = (uint8_t)(0xc0 | c >> 6);
+        out[1] = (uint8_t)(0x80 | (c & 0x3f));
+        return 2;
+    }
+    if (c < 0x10000) {
+        out[0] = (uint8_t)(0xe0 | c >> 12);
+        out[1] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
+        out[2] = (uint8_t)(0x80 | (c & 0x3f));
+        return 3;
+    }
+    out[0] = (uint8_t)(0xf0 | c >> 18);
+    out[1] = (uint8_t)(0x80 | (c >> 12 & 0x3f));
+    out[2] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
+    out[3] = (uint8_t)(0x80 | (c & 0x3f));
+    return 4;
+}
+
+/* \uXXXX, or a pair of them, at *p (the backslash). Moves *p past it; writes UTF-8 to out. */
+static bool unicode_escape(tnf_json *j, const uint8_t **p, const uint8_t *end, uint8_t *out,
+                           size_t *n)
+{
+    const uint8_t *at = *p;
+    int high = hex4(at + 2, end), low = -1;
+    if (high < 0)
+        return bad(j, at, "the JSON text has \\u without four hexadecimal digits");
+    *p = at + 6;
+    if (high >= 0xdc00 && high <= 0xdfff)
+        return bad(j, at, "the JSON text has the second half of a surrogate pair alone");
+    if (high < 0xd800 || high > 0xdbff) {
+        *n = put_utf8(out, (uint32_t)high);
+        return true;
+    }
+    if (end - *p >= 2 && (*p)[0] == '\\' && (*p)[1] == 'u')
+        low = hex4(*p + 2, end);
+    if (low < 0xdc00 || low > 0xdfff)
+        return bad(j, at, "the JSON text has the first half of a surrogate pair alone");
+    *p += 6;
+    *n = put_utf8(out, 0x10000u + ((uint32_t)high - 0xd800u) * 0x400u + (uint32_t)low - 0xdc00u);
+    return true;
+}
+
+/* Decodes what stands between the quotes into dst, or only checks it if dst is NULL. An escape is
+ * never shorter than what it stands for, so dst needs no more than the text has. */
+static bool unescape(tnf_json *j, const uint8_t *p, const uint8_t *end, uint8_t *dst, size_t *n)
+{
+    static const char letters[] = "\"\\/bfnrt", meaning[] = "\"\\/\b\f\n\r\t";
+    size_t total = 0;
+    while (p < end) {
+        const uint8_t *run = p;
+        p = memchr(p, '\\', (size_t)(end - p));
+        p = p ? p : end;
+        if (dst && p > run)
+            memcpy(dst + total, run, (size_t)(p - run));
+        total += (size_t)(p - run);
+        if (p == end)
+            break;
+        uint8_t code[4];
+        size_t ncode = 1;
+        const char *letter = p[1] ? strchr(letters, p[1]) : NULL;
+        if (letter) {
+            code[0] = (uint8_t)meaning[letter - letters];
+            p += 2;
+        } else if (p[1] != 'u') {
+            return bad(j, p, "the JSON text has an unknown escape in a string");
+        } else if (!unicode_escape(j, &p, end, code, &ncode)) {
+            return false;
+        }
+        if (dst)
+            memcpy(dst + total, code, ncode);
+        total += ncode;
+    }
+    *n = total;
+    return true;
+}
+
+/* A string with something in it that is not plain; j->p is at its quote, p at that something. */
+static bool string_slow(tnf_json *j, const uint8_t *p, tnf_str *out)
+{
+    const uint8_t *start = j->p + 1;
+    bool escapes = false, high = false;
+    for (; p < j->end && *p != '"'; p = plain_end(p, j->end)) {
+        if (*p < 0x20)
+            return bad(j, p, "the JSON text has a bare control character in a string");
+        high |= *p >= 0x80;
+        escapes |= *p == '\\';
+        p += *p == '\\' && j->end - p > 1 ? 2 : 1;
+    }
+    if (p >= j->end)
+        return tnf_json_fail(j, TNF_ETRUNCATED, position(j, j->end),
+                             "the JSON text ends inside a string");
+    size_t n = (size_t)(p - start), wrong;
+    if (high && !tnf_utf8_valid((const char *)start, n, &wrong))
+        return bad(j, start + wrong, "the JSON text has a string that is not UTF-8");
+    char *copy = NULL;
+    if (escapes && out && !(copy = tnf_arena_str(j->arena, start, n))) {
+        j->status = tnf_arena_fail(j->arena, "a string", j->e);
+        return false;
+    }
+    if (escapes && !unescape(j, start, p, (uint8_t *)copy, &n))
+        return false;
+    if (copy)
+        copy[n] = 0;
+    if (out)
+        *out = (tnf_str) { copy ? copy : (const char *)start, n };
+    j->p = p + 1;
+    return true;
+}
+
+/* A string at j->p after white space; out may be NULL. */
+static bool string(tnf_json *j, tnf_str *out, const char *wanted)
+{
+    if (!at_value(j, '"', wanted))
+        return false;
+    const uint8_t *start = j->p + 1, *p = plain_end(start, j->end);
+    if (p == j->end || *p != '"')
+        return string_slow(j, p, out);
+    if (out)
+        *out = (tnf_str) { (const char *)start, (size_t)(p - start) };
+    j->p = p + 1;
+    return true;
+}
+
+bool tnf_json_string(tnf_json *j, tnf_str *out)
+{
+    return string(j, out, "a string");
+}
+
+/* key may be NULL: checked, not wanted. */
+bool tnf_json_key(tnf_json *j, tnf_str *key)
+{
+    if (!next(j, '}') || !string(j, key, "a key in quotes") || !at_value(j, ':', "':'"))
+        return false;
+    j->p++;
+    return true;
+}
+
+/* --------------------------------------------------------------- scalars */
+
+static bool is_digit(const tnf_json *j, const uint8_t *p)
+{
+    return p < j->end && *p >= '0' && *p <= '9';
+}
+
+static const uint8_t *digits_end(const tnf_json *j, const uint8_t *p)
+{
+    while (is_digit(j, p))
+        p++;
+    return p;
+}
+
+bool tnf_json_u64(tnf_json *j, uint64_t *out)
+{
+    if (j->status != TNF_OK)
+        return false;
+    skip_space(j);
+    const uint8_t *p = j->p;
+    if (!is_digit(j, p))
+        return unexpected(j, p, "a whole number");
+    uint64_t v = 0;
+    for (; is_digit(j, p); p++) {
+        uint64_t digit = *p - (uint64_t)'0';
+        if (v > (UINT64_MAX - digit) / 10)
+            return bad(j, j->p, "the JSON text has a number beyond 64 bits");
+        v = v * 10 + digit;
+    }
+    if (*j->p == '0' && p - j->p > 1)
+        return bad(j, j->p, "the JSON text has a number that begins with 0");
+    if (p < j->end && (*p == '.' || *p == 'e' || *p == 'E'))
+        return bad(j, j->p,
+                   "the JSON text has a number with a point or an exponent where a whole "
+                   "number should be");
+    j->p = p;
+    *out = v;
+    return true;
+}
+
+/* Checks the grammar of a number and reads past it. */
+static bool skip_number(tnf_json *j)
+{
+    const uint8_t *p = j->p + (*j->p == '-');
+    if (!is_digit(j, p))
+        return unexpected(j, p, "a digit");
+    if (*p == '0' && is_digit(j, p + 1))
+        return bad(j, p, "the JSON text has a number that begins with 0");
+    p = digits_end(j, p);
+    if (p < j->end && *p == '.') {
+        if (!is_digit(j, ++p))
+            return unexpected(j, p, "a digit");
+        p = digits_end(j, p);
+    }
+    if (p < j->end && (*p == 'e' || *p == 'E')) {
+        p++;
+        p += p < j->end && (*p == '+' || *p == '-');
+        if (!is_digit(j, p))
+            return unexpected(j, p, "a digit");
+        p = digits_end(j, p);
+    }
+    j->p = p;
+    return true;
+}
+
+static bool word(tnf_json *j, const char *text)
+{
+    const uint8_t *p = j->p;
+    for (; *text; text++, p++)
+        if (p == j->end || *p != (uint8_t)*text)
+            return unexpected(j, p, "the rest of true, false or null");
+    j->p = p;
+    return true;
+}
+
+bool tnf_json_bool(tnf_json *j, bool *out)
+{
+    char c = tnf_json_peek(j);
+    if (j->status != TNF_OK)
+        return false;
+    if (c != 't' && c != 'f')
+        return unexpected(j, j->p, "true or false");
+    *out = c == 't';
+    return word(j, *out ? "true" : "false");
+}
+
+static bool skip_scalar(tnf_json *j, char c)
+{
+    switch (c) {
+    case '"':
+        return string(j, NULL, "a string");
+    case '0':
+        return skip_number(j);
+    case 't':
+        return word(j, "true");
+    case 'f':
+        return word(j, "false");
+    case 'n':
+        return word(j, "null");
+    default:
+        return unexpected(j, j->p, "a value");
+    }
+}
+
+/* To the next value of the containers opened since `outer`, closing those that end before it. */
+static bool next_value(tnf_json *j, unsigned outer, const uint64_t *objects)
+{
+    while (j->depth > outer) {
+        unsigned level = j->depth - outer - 1;
+        bool object = objects[level / 64] >> level % 64 & 1;
+        if (object ? tnf_json_key(j, NULL) : tnf_json_item(j))
+            return true;
+        if (j->status != TNF_OK)
+            return false;
+    }
+    return false;
+}
+
+bool tnf_json_skip(tnf_json *j, tnf_str *out)
+{
+    uint64_t objects[DEEPEST / 64] = { 0 }; /* a bit for each level: is it an object? */
+    const unsigned outer = j->depth;
+    char c = tnf_json_peek(j);
+    const uint8_t *start = j->p;
+    for (;; c = tnf_json_peek(j)) {
+        unsigned level = j->depth - outer;
+        if (c == '{' || c == '[') {
+            if (level >= DEEPEST || !tnf_json_enter(j, c))
+                return tnf_json_fail(j, TNF_ELIMIT, TNF_NO_OFFSET, "the JSON text is too deep");
+            uint64_t bit = (uint64_t)1 << level % 64;
+            objects[level / 64] &= ~bit;
+            objects[level / 64] |= c == '{' ? bit : 0;
+        } else if (!skip_scalar(j, c)) {
+            return false;
+        }
+        if (!next_value(j, outer, objects))
+            break;
+    }
+    if (out)
+        *out = (tnf_str) { (const char *)start, (size_t)(j->p - start) };
+    return j->status == TNF_OK;
+}
+
+tnf_status tnf_json_end(tnf_json *j)
+{
+    if (j->status == TNF_OK) {
+        skip_space(j);
+        if (j->p < j->end)
+            unexpected(j, j->p, "nothing more");
+    }
+    return j->status;
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* JSON out: strings for any writer, and trees whose exact types can be read back. */
+#include "base/utf8.h"
+#include "model/dtype.h"
+#include "wire/json.h"
+
+#include <string.h>
+
+/* Deeper trees than any reader builds are refused rather than printed. */
+#define DEEPEST 512u
+
+/* How a byte is escaped: 0 not at all, 'u' by number, else by that letter. */
+static char escape_of(uint8_t c)
+{
+    static const char controls[] = "uuuuuuuubtnufr";
+    if (c < 0x20)
+        return c < sizeof controls - 1 ? controls[c] : 'u';
+    return c == '"' || c == '\\' ? (char)c : 0;
+}
+
+void tnf_json_put_string(tnf_buf *b, const char *p, size_t n)
+{
+    size_t from = 0;
+    tnf_buf_put(b, "\"", 1);
+    for (size_t i = 0; i < n; i++) {
+        char how = escape_of((uint8_t)p[i]);
+        if (!how)
+            continue;
+        tnf_buf_put(b, p + from, i - from);
+        from = i + 1;
+        if (how == 'u')
+            tnf_buf_printf(b, "\\u%04x", (unsigned)(uint8_t)p[i]);
+        else
+            tnf_buf_put(b, (char[]) { '\\', how }, 2);
+    }
+    tnf_buf_put(b, p + from, n - from);
+    tnf_buf_put(b, "\"", 1);
+}
+
+static void put_hex(tnf_buf *b, const char *type, const char *p, size_t n)
+{
+    static const char digits[] = "0123456789abcdef";
+    tnf_buf_printf(b, "{\"$%s\":\"", type);
+    for (size_t i = 0; i < n; i++) {
+        uint8_t byte = (uint8_t)p[i];
+        tnf_buf_put(b, (char[]) { digits[byte >> 4], digits[byte & 15] }, 2);
+    }
+    tnf_buf_puts(b, "\"}");
+}
+
+/* The id of the value's dtype, if that is one between first and last; else the fallback's. */
+static const char *dtype_id(const tnf_value *v, tnf_dtype first, tnf_dtype last, tnf_dtype fallback)
+{
+    tnf_dtype d = (tnf_dtype)v->dtype;
+    return tnf_type_of(d >= first && d <= last ? d : fallback)->id;
+}
+
+static void put_float(tnf_buf *b, const tnf_value *v)
+{
+    const char *id = dtype_id(v, TNF_F64, TNF_BF16, TNF_F64);
+    if (v->dtype == TNF_F32) {
+        uint32_t bits;
+        memcpy(&bits, &v->as.f32, sizeof bits);
+        tnf_buf_printf(b, "{\"$%s\":\"%08lx\"}", id, (unsigned long)bits);
+    } else {
+        uint64_t bits;
+        memcpy(&bits, &v->as.f64, sizeof bits);
+        tnf_buf_printf(b, "{\"$%s\":\"%016llx\"}", id, (unsigned long long)bits);
+    }
+}
+
+static void put_int(tnf_buf *b, const tnf_value *v)
+{
+    const char *id = dtype_id(v, TNF_I64, TNF_I8, TNF_I64);
+    if (strcmp(id, "i64") == 0)
+        tnf_buf_printf(b, "%lld", (long long)v->as.i);
+    else
+        tnf_buf_printf(b, "{\"$%s\":%lld}", id, (long long)v->as.i);
+}
+
+/* Text that is not UTF-8 cannot stand in JSON, so its bytes do. */
+static void put_text(tnf_buf *b, const tnf_value *v)
+{
+    if (v->kind == TNF_BYTES) {
+        put_hex(b, "bytes", v->as.s, v->n);
+    } else if (!tnf_utf8_valid(v->as.s, v->n, NULL)) {
+        if (v->kind == TNF_JSON)
+            b->status = TNF_EINVAL;
+        put_hex(b, "string", v->as.s, v->n);
+    } else if (v->kind == TNF_JSON) {
+        tnf_buf_puts(b, "{\"$json\":");
+        tnf_json_put_string(b, v->as.s, v->n);
+        tnf_buf_puts(b, "}");
+    } else {
+        tnf_json_put_string(b, v->as.s, v->n);
+    }
+}
+
+static void put(tnf_buf *b, const tnf_value *v, unsigned depth);
+
+static void put_array(tnf_buf *b, const tnf_value *v, unsigned depth)
+{
+    tnf_buf_puts(b, "[");
+    for (size_t i = 0; i < v->n; i++) {
+        if (i)
+            tnf_buf_puts(b, ",");
+        put(b, &v->as.items[i], depth - 1);
+    }
+    tnf_buf_puts(b, "]");
+}
+
+static void put_map(tnf_buf *b, const tnf_value *v, unsigned depth)
+{
+    bool wrap = v->n && v->as.members[0].key.n && v->as.members[0].key.p[0] == '$';
+    tnf_buf_puts(b, wrap ? "{\"$map\":{" : "{");
+    for (size_t i = 0; i < v->n; i++) {
+        const tnf_member *m = &v->as.members[i];
+        if (i)
+            tnf_buf_puts(b, ",");
+        if (!tnf_utf8_valid(m->key.p, m->key.n, NULL))
+            b->status = TNF_EINVAL;
+        tnf_json_put_string(b, m->key.p, m->key.n);
+        tnf_buf_puts(b, ":");
+        put(b, &m->value, depth - 1);
+    }
+    tnf_buf_puts(b, wrap ? "}}" : "}");
+}
+
+static void put(tnf_buf *b, const tnf_value *v, unsigned depth)
+{
+    switch ((tnf_kind)v->kind) {
+    case TNF_NULL:
+        tnf_buf_puts(b, "null");
+        break;
+    case TNF_BOOL:
+        tnf_buf_puts(b, v->as.b ? "true" : "false");
+        break;
+    case TNF_INT:
+        put_int(b, v);
+        break;
+    case TNF_UINT:
+        tnf_buf_printf(b, "{\"$%s\":%llu}", dtype_id(v, TNF_U64, TNF_U8, TNF_U64),
+                       (unsigned long long)v->as.u);
+        break;
+    case TNF_FLOAT:
+        put_float(b, v);
+        break;
+    case TNF_STRING:
+    case TNF_BYTES:
+    case TNF_JSON:
+        put_text(b, v);
+        break;
+    case TNF_ARRAY:
+    case TNF_MAP:
+        if (depth == 0 && b->status == TNF_OK)
+            b->status = TNF_ELIMIT;
+        if (b->status == TNF_OK)
+            (v->kind == TNF_ARRAY ? put_array : put_map)(b, v, depth);
+        break;
+    }
+}
+
+void tnf_json_put_typed(tnf_buf *b, const tnf_value *v)
+{
+    put(b, v, DEEPEST);
+}
