@@ -15,8 +15,8 @@ static void check_typed(const tnf_value *value, tnf_arena *arena)
     tnf_json j;
     tnf_value again;
     tnf_buf once, twice;
-    tnf_buf_init(&once, NULL, (uint64_t)64 << 20);
-    tnf_buf_init(&twice, NULL, (uint64_t)64 << 20);
+    tnf_buf_init(&once, &arena->alloc, (uint64_t)64 << 20);
+    tnf_buf_init(&twice, &arena->alloc, (uint64_t)64 << 20);
     tnf_json_put_typed(&once, value);
     FUZZ_REQUIRE(once.status == TNF_OK, "printing failed");
     tnf_json_init(&j, once.p, once.n, 0, arena, 4 * DEPTH, &error);
@@ -35,7 +35,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     tnf_json j;
     tnf_str text;
     tnf_value value;
-    tnf_arena_init(&arena, NULL, (uint64_t)64 << 20);
+    tnf_allocator allocator = tnf_allocator_or_default(NULL);
+    tnf_arena_init(&arena, &allocator, (uint64_t)64 << 20);
 
     tnf_json_init(&j, data, size, 0, &arena, DEPTH, &error);
     bool skipped = tnf_json_skip(&j, &text) && tnf_json_end(&j) == TNF_OK;
