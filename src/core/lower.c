@@ -21,6 +21,7 @@ struct lowering {
     struct tnf_save *save;
     const tnf_format *format;
     tnf_buf attrs, kinds, tensors; /* the members of the stash, separated by commas */
+    tnf_hash keys;                 /* of save->text */
     uint64_t refused;
     char first[160]; /* the first thing that would be lost */
 };
@@ -68,9 +69,26 @@ static void stash_member(tnf_buf *b, const tnf_member *m)
     tnf_json_put_typed(b, &m->value);
 }
 
+static tnf_str text_key(const void *ctx, uint32_t position)
+{
+    return ((const tnf_attrs *)ctx)->members[position].key;
+}
+
+/* The first of two entries under one key stays. */
 static tnf_status push_text(struct lowering *l, tnf_str key, const char *p, size_t n, tnf_error *e)
 {
-    return tnf_attrs_set(&l->save->text, key.p, key.n, tnf_value_str(TNF_STRING, p, n), e);
+    tnf_attrs *text = &l->save->text;
+    TNF_TRY(tnf_attrs_push(text, key.p, tnf_value_str(TNF_STRING, p, n), e));
+    text->members[text->n - 1].key.n = key.n;
+    uint32_t previous;
+    if (!tnf_hash_add(&l->keys, (uint32_t)text->n - 1, false, &previous))
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for metadata");
+    if (previous != TNF_HASH_NONE) {
+        text->n--;
+        if (!tnf_value_equal(&text->members[previous].value, &text->members[text->n].value))
+            tell(l, TNF_DROPPED, "attribute", key, "another entry has the same key");
+    }
+    return TNF_OK;
 }
 
 static tnf_status put_part_of_stash(tnf_buf *all, const char *name, tnf_buf *part, tnf_error *e)
@@ -280,12 +298,13 @@ static tnf_status lower_all(struct lowering *l, const tnf_catalog *from, tnf_err
         lower_object(l, &from->objects[i]);
     for (size_t i = 0; i < from->nextras; i++)
         TNF_TRY(lower_extra(l, &from->extras[i], e));
+    TNF_TRY(finish_stash(l, e));
     if (l->refused)
         return tnf_fail(e, TNF_ELOSSY, TNF_NO_OFFSET,
                         "%llu thing%s would be lost or changed (%s); allow it or choose another "
                         "format",
                         (unsigned long long)l->refused, l->refused > 1 ? "s" : "", l->first);
-    return finish_stash(l, e);
+    return TNF_OK;
 }
 
 tnf_status tnf_lower(struct tnf_save *save, const tnf_catalog *from, tnf_error *e)
@@ -297,6 +316,7 @@ tnf_status tnf_lower(struct tnf_save *save, const tnf_catalog *from, tnf_error *
     save->lowered.objects = tnf_arena_array(a, from->n, sizeof *save->lowered.objects);
     if (!save->lowered.objects)
         return tnf_arena_fail(a, "the list of tensors", e);
+    tnf_hash_init(&l.keys, &a->alloc, text_key, &save->text);
     tnf_buf_init(&l.attrs, &a->alloc, STASH_MAX);
     tnf_buf_init(&l.kinds, &a->alloc, STASH_MAX);
     tnf_buf_init(&l.tensors, &a->alloc, STASH_MAX);
@@ -304,5 +324,6 @@ tnf_status tnf_lower(struct tnf_save *save, const tnf_catalog *from, tnf_error *
     tnf_buf_free(&l.attrs);
     tnf_buf_free(&l.kinds);
     tnf_buf_free(&l.tensors);
+    tnf_hash_free(&l.keys);
     return status;
 }

@@ -7,9 +7,29 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Nobody stashes more in one map; a file that does wants to make us search without end. */
+#define MAX_STASHED 4096u
+
 static bool is_stash(const tnf_member *m)
 {
     return m->key.n == sizeof TNF_STASH_KEY - 1 && memcmp(m->key.p, TNF_STASH_KEY, m->key.n) == 0;
+}
+
+static bool small_map(const tnf_value *v)
+{
+    return !v || (v->kind == TNF_MAP && v->n <= MAX_STASHED);
+}
+
+static bool stash_like(const tnf_value *v)
+{
+    const tnf_value *tensors = tnf_value_get(v, "tensors");
+    if (v->kind != TNF_MAP || v->n > MAX_STASHED || !small_map(tnf_value_get(v, "attrs")) ||
+        !small_map(tnf_value_get(v, "kinds")) || (tensors && tensors->kind != TNF_MAP))
+        return false;
+    for (size_t i = 0; tensors && i < tensors->n; i++)
+        if (!small_map(&tensors->as.members[i].value))
+            return false;
+    return true;
 }
 
 /* The stash as a tree, or NULL if there is none or somebody broke it. */
@@ -22,10 +42,10 @@ static const tnf_value *read_stash(tnf_file *f, tnf_value *out)
         tnf_json j;
         tnf_error error = { .offset = TNF_NO_OFFSET };
         tnf_json_init(&j, m->value.as.s, m->value.n, 0, &f->arena, f->options.limits.depth, &error);
-        if (tnf_json_typed(&j, out) && tnf_json_end(&j) == TNF_OK && out->kind == TNF_MAP)
+        if (tnf_json_typed(&j, out) && tnf_json_end(&j) == TNF_OK && stash_like(out))
             return out;
         tnf_warn(&f->reader, TNF_NO_OFFSET, "the entry " TNF_STASH_KEY " is ignored: %s",
-                 error.message);
+                 j.status != TNF_OK ? error.message : "it is not of our making");
     }
     return NULL;
 }
@@ -60,7 +80,7 @@ static tnf_status raise_text(tnf_file *f, const tnf_value *kinds, tnf_attrs *own
 
 static tnf_status raise_attrs(tnf_file *f, const tnf_value *attrs, tnf_error *e)
 {
-    for (size_t i = 0; attrs && attrs->kind == TNF_MAP && i < attrs->n; i++) {
+    for (size_t i = 0; attrs && i < attrs->n; i++) {
         const tnf_member *m = &attrs->as.members[i];
         TNF_TRY(tnf_attrs_set(&f->catalog.attrs, m->key.p, m->key.n, m->value, e));
     }
@@ -90,12 +110,13 @@ static tnf_status merge_attrs(tnf_file *f, tnf_object *o, const tnf_value *more,
 
 static tnf_status raise_tensors(tnf_file *f, const tnf_value *tensors, tnf_error *e)
 {
-    for (size_t i = 0; tensors && tensors->kind == TNF_MAP && i < tensors->n; i++) {
+    for (size_t i = 0; tensors && i < tensors->n; i++) {
         const tnf_member *m = &tensors->as.members[i];
         uint32_t at = tnf_hash_find(&f->catalog.names, m->key.p, m->key.n);
-        if (at == TNF_HASH_NONE || m->value.kind != TNF_MAP)
-            tnf_warn(&f->reader, TNF_NO_OFFSET, "what " TNF_STASH_KEY " says of %s is ignored: %s",
-                     TNF_QUOTED(m->key), "there is no such tensor any more");
+        if (at == TNF_HASH_NONE)
+            tnf_warn(&f->reader, TNF_NO_OFFSET,
+                     "what " TNF_STASH_KEY " says of %s is ignored: there is no such tensor",
+                     TNF_QUOTED(m->key));
         else
             TNF_TRY(merge_attrs(f, &f->catalog.objects[at], &m->value, e));
     }
