@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* A selection of a tensor, read in bounded blocks, and its elements as text. */
+#ifndef TENFOLD_CLI_ARRAY_H
+#define TENFOLD_CLI_ARRAY_H
+
+#include "out.h"
+
+#define BLOCK_BYTES ((size_t)8 << 20)
+
+/* What a user asked for: a tensor (or one part of it, flat) and a slice of each dimension. */
+typedef struct view {
+    tnf_object object; /* a copy: its shape and parts may be the two below */
+    const tnf_type *type;
+    tnf_slice *slices; /* object.rank of them */
+    uint64_t *shape;   /* of the result: dimensions with a plain index are gone */
+    uint32_t rank;
+    uint64_t elements;
+    uint64_t flat; /* shape and part of a view of one part */
+    tnf_part part;
+} view;
+
+/* All of an object; or of one of its parts, as a row of elements. */
+tnf_status view_object(view *v, const tnf_object *object, tnf_error *error);
+tnf_status view_part(view *v, const tnf_object *object, const tnf_part *part, tnf_error *error);
+/* Narrows a whole view down to "0:4,:,-1". */
+tnf_status view_slice(view *v, const char *text, tnf_error *error);
+void view_free(view *v);
+
+/* Goes through a view in C order, at most BLOCK_BYTES at a time. */
+typedef struct blocks {
+    const view *view;
+    tnf_slice *now;     /* the block, as slices of the tensor */
+    uint64_t *position; /* in each dimension of the tensor */
+    uint32_t axis;      /* blocks take runs of this dimension, and all of those behind it */
+    uint64_t run;
+    bool done;
+    unsigned char *bytes;
+    size_t n;        /* bytes of this block */
+    size_t elements; /* elements of this block */
+} blocks;
+
+tnf_status blocks_begin(blocks *b, const view *v, tnf_error *error);
+/* Reads the next block; elements 0 means there is none. */
+tnf_status blocks_next(blocks *b, tnf_error *error);
+void blocks_end(blocks *b);
+/* Reads `count` elements along the last dimension of the result, from `position` on. */
+tnf_status view_row(const view *v, const uint64_t *position, uint64_t count, void *dst, size_t n,
+                    tnf_error *error);
+
+#define ELEMENT_TEXT 72
+#define DECODED      512u
+
+/* Packed elements, decoded in runs as they are asked for, one after the other. */
+typedef struct element_run {
+    const tnf_type *type;
+    const unsigned char *packed;
+    size_t n, from, to;
+    double numbers[2 * DECODED];
+} element_run;
+
+/* Can elements of this type be shown as numbers? */
+bool type_readable(const tnf_type *type);
+void elements_begin(element_run *e, const tnf_type *type, const void *packed, size_t n);
+void element_json(element_run *e, size_t i, json *j);
+int element_text(element_run *e, size_t i, char out[ELEMENT_TEXT]);
+
+/* cat_text.c: for people, with brackets; cut short in the middle unless `all`. */
+tnf_status put_array(FILE *to, const view *v, bool all, tnf_error *error);
+/* cat_strings.c: a tensor of strings, as JSON, or a line each for people. */
+bool is_strings(const tnf_object *object);
+tnf_status json_strings(json *j, const view *v, tnf_error *error);
+tnf_status put_strings(FILE *to, const view *v, bool all, tnf_error *error);
+
+/* Fills in an error of our own. */
+tnf_status cat_fail(tnf_error *error, tnf_status status, const char *format, ...) TNF_PRINTF(3, 4);
+
+#endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* Tensors of strings (layout strings/1): part "offsets" holds n+1 numbers, part "bytes" the strings
+ * one behind the other. Read through a window of offsets and one of bytes, so that going through a
+ * vocabulary takes few reads and little memory. */
+#include "array.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define WINDOW      4096u /* strings */
+#define LINES_SHOWN 1000u
+#define LINES_EDGE  20u
+
+typedef struct strings {
+    const tnf_part *offsets, *bytes;
+    uint64_t count;
+    uint64_t first; /* of the window */
+    size_t n;       /* strings in it; its bytes are there if they fit */
+    uint64_t at[WINDOW + 1];
+    char *text;
+    size_t room;
+} strings;
+
+bool is_strings(const tnf_object *object)
+{
+    return object->layout && !strcmp(tnf_layout_id(object->layout), "strings/1");
+}
+
+static tnf_status strings_begin(strings *s, const tnf_object *object, tnf_error *error)
+{
+    s->offsets = tnf_object_part(object, "offsets");
+    s->bytes = tnf_object_part(object, "bytes");
+    s->n = s->room = 0;
+    s->text = NULL;
+    if (!s->offsets || !s->bytes || s->offsets->type != tnf_type_of(TNF_U64) ||
+        s->offsets->nbytes < 8)
+        return cat_fail(error, TNF_EFORMAT, "a tensor of strings without its offsets or bytes");
+    s->count = s->offsets->nbytes / 8 - 1;
+    return TNF_OK;
+}
+
+static tnf_status make_room(strings *s, uint64_t n, tnf_error *error)
+{
+    if (n <= s->room)
+        return TNF_OK;
+    char *more = n < SIZE_MAX ? realloc(s->text, (size_t)n) : NULL;
+    if (!more)
+        return cat_fail(error, TNF_ENOMEM, "out of memory");
+    s->text = more;
+    s->room = (size_t)n;
+    return TNF_OK;
+}
+
+static uint64_t little_endian(const unsigned char *p)
+{
+    uint64_t u = 0;
+    for (unsigned b = 8; b-- > 0;)
+        u = u << 8 | p[b];
+    return u;
+}
+
+/* Takes `n` strings from `first` on into the window; fewer if their bytes are many. */
+static tnf_status fill_window(strings *s, uint64_t first, size_t n, tnf_error *error)
+{
+    unsigned char raw[8 * (WINDOW + 1)];
+    s->n = 0;
+    tnf_status status = tnf_read_part(s->offsets, 8 * first, raw, 8 * (n + 1), error);
+    for (size_t i = 0; status == TNF_OK && i <= n; i++) {
+        s->at[i] = little_endian(raw + 8 * i);
+        if (s->at[i] > s->bytes->nbytes || (i > 0 && s->at[i] < s->at[i - 1]))
+            status = cat_fail(error, TNF_EFORMAT, "the offsets of string %llu are out of range",
+                              (unsigned long long)(first + i));
+    }
+    if (status != TNF_OK)
+        return status;
+    while (n > 1 && s->at[n] - s->at[0] > BLOCK_BYTES)
+        n /= 2;
+    uint64_t bytes = s->at[n] - s->at[0];
+    if ((status = make_room(s, bytes, error)) == TNF_OK && bytes > 0)
+        status = tnf_read_part(s->bytes, s->at[0], s->text, (size_t)bytes, error);
+    s->first = first;
+    s->n = status == TNF_OK ? n : 0;
+    return status;
+}
+
+static tnf_status string_at(strings *s, uint64_t i, bool in_order, tnf_str *out, tnf_error *error)
+{
+    if (i >= s->count)
+        return cat_fail(error, TNF_EFORMAT, "there is no string %llu", (unsigned long long)i);
+    if (s->n == 0 || i < s->first || i - s->first >= s->n) {
+        uint64_t n = in_order ? (s->count - i < WINDOW ? s->count - i : WINDOW) : 1;
+        tnf_status status = fill_window(s, i, (size_t)n, error);
+        if (status != TNF_OK)
+            return status;
+    }
+    size_t k = (size_t)(i - s->first);
+    *out = (tnf_str) { s->n ? s->text + (s->at[k] - s->at[0]) : "",
+                       (size_t)(s->at[k + 1] - s->at[k]) };
+    if (out->n == 0)
+        out->p = "";
+    return TNF_OK;
+}
+
+/* The position in the file of the k-th string of a view, in C order. */
+static uint64_t position(const view *v, uint64_t k)
+{
+    uint64_t at = 0, stride = 1;
+    for (uint32_t d = v->object.rank; d-- > 0;) {
+        const tnf_slice *s = &v->slices[d];
+        at += stride * (uint64_t)(s->start + (int64_t)(k % s->count) * s->step);
+        k /= s->count;
+        stride *= v->object.shape[d];
+    }
+    return at;
+}
+
+typedef tnf_status (*string_user)(void *ctx, tnf_str s);
+
+static tnf_status each_string(const view *v, uint64_t from, uint64_t to, string_user use, void *ctx,
+                              tnf_error *error)
+{
+    strings *s = malloc(sizeof *s);
+    if (!s)
+        return cat_fail(error, TNF_ENOMEM, "out of memory");
+    tnf_status status = strings_begin(s, &v->object, error);
+    bool in_order = v->object.rank == 1 && v->slices[0].step == 1;
+    for (uint64_t k = from; status == TNF_OK && k < to; k++) {
+        tnf_str string;
+        status = string_at(s, position(v, k), in_order, &string, error);
+        if (status == TNF_OK)
+            status = use(ctx, string);
+    }
+    free(s->text);
+    free(s);
+    return status;
+}
+
+static tnf_status use_json(void *ctx, tnf_str s)
+{
+    json_str(ctx, s);
+    return TNF_OK;
+}
+
+static tnf_status use_line(void *ctx, tnf_str s)
+{
+    put_name(ctx, s);
+    putc_unlocked('\n', (FILE *)ctx);
+    return TNF_OK;
+}
+
+tnf_status json_strings(json *j, const view *v, tnf_error *error)
+{
+    return each_string(v, 0, v->elements, use_json, j, error);
+}
+
+tnf_status put_strings(FILE *to, const view *v, bool all, tnf_error *error)
+{
+    if (all || v->elements <= LINES_SHOWN)
+        return each_string(v, 0, v->elements, use_line, to, error);
+    tnf_status status = each_string(v, 0, LINES_EDGE, use_line, to, error);
+    fputs("...\n", to);
+    if (status == TNF_OK)
+        status = each_string(v, v->elements - LINES_EDGE, v->elements, use_line, to, error);
+    return status;
+}

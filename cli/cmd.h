@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* What a command is, and what all commands share. Each cmd_*.c ends with its descriptor. */
+#ifndef TENFOLD_CLI_CMD_H
+#define TENFOLD_CLI_CMD_H
+
+#include "opt.h"
+#include <stdio.h>
+#include <tenfold/tenfold.h>
+
+/* The contract of exit codes. */
+enum {
+    EXIT_DONE = 0,
+    EXIT_DIFFERS = 1, /* differs, or does not verify */
+    EXIT_USAGE = 2,
+    EXIT_IO = 3,   /* file system, network, memory */
+    EXIT_BAD = 4,  /* bad or unsupported file */
+    EXIT_LOSSY = 5 /* refused because it would lose something */
+};
+
+enum { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
+
+/* Options that every command takes. */
+typedef struct cli_state {
+    bool quiet, verbose, trace, help, version;
+    int color;
+} cli_state;
+
+typedef struct example {
+    const char *command, *what;
+} example;
+
+typedef struct command {
+    const char *name, *alias; /* alias: or NULL */
+    const char *args;         /* "FILE [GLOB...]" */
+    const char *summary;      /* one line */
+    const char *about;        /* paragraphs, separated by "\n\n" */
+    const example *examples;  /* ends with a NULL command */
+    const opt *table;         /* or NULL */
+    size_t size;              /* of the struct that the table fills */
+    int min_args, max_args;   /* max_args -1: any number */
+    int (*run)(const cli_state *cli, const void *options, int argc, char **argv);
+} command;
+
+extern const command cmd_info, cmd_ls, cmd_cat, cmd_convert, cmd_verify, cmd_formats, cmd_help,
+    cmd_version;
+
+/* main.c: the tables that help, man pages and completions go through. */
+extern const command *const commands[]; /* ends with NULL */
+extern const opt global_options[];
+const command *find_command(const char *name);
+/* Says that there is no such command, with the nearest one. */
+int unknown_command(const char *name);
+
+/* help.c */
+void help_overview(FILE *to);
+void help_command(FILE *to, const command *c);
+
+/* man.c and complete.c: what the build calls as `tenfold --generate KIND DIR`. */
+int generate(int argc, char **argv);
+bool man_pages(const char *dir);
+bool completions(const char *kind, const char *dir);
+FILE *generated_file(const char *dir, const char *name);
+
+/* report.c: messages, each one line on stderr. */
+int exit_code(tnf_status status);
+/* "tenfold: …"; gives EXIT_USAGE. */
+int usage_error(const char *format, ...) TNF_PRINTF(1, 2);
+/* "tenfold: FILE: MESSAGE (at byte N)"; gives the exit code that belongs to the error. */
+int file_error(const char *path, const tnf_error *error);
+void file_message(const char *path, const char *kind, uint64_t offset, const char *message);
+/* What a path is called in messages: "-" is standard input. */
+const char *shown_path(const char *path);
+
+#endif

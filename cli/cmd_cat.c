@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT */
+/* tenfold cat: the values of one tensor. */
+#include "array.h"
+#include "input.h"
+#include "suggest.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct options {
+    input_options in;
+    bool json, raw, all;
+} options;
+
+/* What a NAME[SLICE] argument turned out to mean. */
+typedef struct target {
+    const tnf_object *object;
+    const tnf_part *part; /* of NAME#ROLE; NULL: the object */
+    char *slice;          /* or NULL */
+    char *text;           /* what slice points into */
+} target;
+
+/* ----------------------------------------------------------------- naming */
+
+/* "NAME", else "NAME#ROLE". */
+static bool find_plain(target *t, const tnf_file *file, const char *name, size_t n)
+{
+    t->object = tnf_find_n(file, name, n);
+    t->part = NULL;
+    for (size_t i = n; !t->object && i-- > 0;)
+        if (name[i] == '#') {
+            char role[64];
+            const tnf_object *o = tnf_find_n(file, name, i);
+            snprintf(role, sizeof role, "%.*s", (int)(n - i - 1 < 63 ? n - i - 1 : 63),
+                     name + i + 1);
+            t->part = o ? tnf_object_part(o, role) : NULL;
+            t->object = t->part ? o : NULL;
+        }
+    return t->object != NULL;
+}
+
+/* A whole name goes first, so that one with brackets or '#' in it can be reached. */
+static bool find_text(target *t, const tnf_file *file, char *text, size_t n)
+{
+    if (find_plain(t, file, text, n))
+        return true;
+    char *bracket = n > 0 && text[n - 1] == ']' ? strrchr(text, '[') : NULL;
+    if (!bracket || !find_plain(t, file, text, (size_t)(bracket - text)))
+        return false;
+    text[n - 1] = '\0';
+    t->slice = bracket + 1;
+    return true;
+}
+
+/* As given, else as `ls` prints it, with escapes. */
+static bool find_target(target *t, const tnf_file *file, const char *arg)
+{
+    *t = (target) { .text = strdup(arg) };
+    if (!t->text)
+        return false;
+    return find_text(t, file, t->text, strlen(t->text)) ||
+           find_text(t, file, t->text, unescape(t->text));
+}
+
+static void list_near(const suggestion *near)
+{
+    for (size_t i = 0; i < near->n; i++) {
+        fputs(i > 0 ? ", '" : "; did you mean '", stderr);
+        put_name(stderr, near->near[i]);
+        putc('\'', stderr);
+    }
+    fputs(near->n > 0 ? "?\n" : "\n", stderr);
+}
+
+/* Says what is wrong with the name: the part is not there, or the tensor, and what is near it. */
+static int not_found(const input *in, const char *arg)
+{
+    const tnf_object *o;
+    suggestion near;
+    size_t n = strcspn(arg, "[");
+    const char *hash = strrchr(arg, '#');
+    fputs("tenfold: ", stderr);
+    put_safe(stderr, in->name, strlen(in->name), false);
+    if (hash && (o = tnf_find_n(in->file, arg, (size_t)(hash - arg)))) {
+        fputs(": that tensor has no such part; it has", stderr);
+        for (uint16_t i = 0; i < o->nparts; i++)
+            fprintf(stderr, "%s '%s'", i > 0 ? "," : "", o->parts[i].role);
+        putc('\n', stderr);
+        return EXIT_USAGE;
+    }
+    fputs(": no tensor '", stderr);
+    put_safe(stderr, arg, strlen(arg), false);
+    putc('\'', stderr);
+    suggest_begin(&near, arg, n > 0 ? n : strlen(arg));
+    for (size_t i = 0; (o = tnf_at(in->file, i)); i++)
+        suggest_offer(&near, o->name.p, o->name.n);
+    list_near(&near);
+    return EXIT_USAGE;
+}
+
+/* ---------------------------------------------------------------- writing */
+
+static tnf_status raw_failed(tnf_error *error)
+{
+    tnf_status status = cat_fail(error, TNF_EIO, "standard output: %s", strerror(errno));
+    error->sys = errno;
+    return status;
+}
+
+/* Bits behind those of an unfinished byte; types of whole bytes never leave one. */
+typedef struct bit_joiner {
+    unsigned char left;
+    unsigned nleft;
+} bit_joiner;
+
+static bool join_bits(bit_joiner *b, unsigned char *bytes, size_t n, uint64_t bits)
+{
+    size_t out = 0;
+    if (b->nleft == 0 && bits % 8 == 0)
+        return fwrite(bytes, 1, n, stdout) == n;
+    for (size_t i = 0; i < n; i++) {
+        unsigned take = bits >= 8 ? 8 : (unsigned)bits;
+        unsigned byte = bytes[i] & (0xffu >> (8 - take));
+        unsigned both = b->left | byte << b->nleft;
+        bits -= take;
+        b->nleft += take;
+        if (b->nleft >= 8) {
+            bytes[out++] = (unsigned char)both;
+            both >>= 8;
+            b->nleft -= 8;
+        }
+        b->left = (unsigned char)both;
+    }
+    return fwrite(bytes, 1, out, stdout) == out;
+}
+
+static tnf_status as_raw(const view *v, tnf_error *error)
+{
+    blocks b;
+    bit_joiner joiner = { 0, 0 };
+    tnf_status status = blocks_begin(&b, v, error);
+    while (status == TNF_OK && (status = blocks_next(&b, error)) == TNF_OK && b.elements > 0)
+        if (!join_bits(&joiner, b.bytes, b.n, (uint64_t)b.elements * v->type->bits))
+            status = raw_failed(error);
+    if (status == TNF_OK && joiner.nleft > 0 && putchar(joiner.left) == EOF)
+        status = raw_failed(error);
+    blocks_end(&b);
+    return status;
+}
+
+/* Bytes of a type that is not known here, as they are. */
+static tnf_status as_bytes(const tnf_part *part, tnf_error *error)
+{
+    unsigned char *block = malloc(BLOCK_BYTES);
+    tnf_status status = block ? TNF_OK : cat_fail(error, TNF_ENOMEM, "out of memory");
+    for (uint64_t at = 0; status == TNF_OK && at < part->nbytes;) {
+        uint64_t left = part->nbytes - at;
+        size_t n = left < BLOCK_BYTES ? (size_t)left : BLOCK_BYTES;
+        status = tnf_read_part(part, at, block, n, error);
+        if (status == TNF_OK && fwrite(block, 1, n, stdout) != n)
+            status = raw_failed(error);
+        at += n;
+    }
+    free(block);
+    return status;
+}
+
+static tnf_status json_numbers(json *j, const view *v, tnf_error *error)
+{
+    blocks b;
+    element_run e;
+    tnf_status status = blocks_begin(&b, v, error);
+    while (status == TNF_OK && (status = blocks_next(&b, error)) == TNF_OK && b.elements > 0) {
+        elements_begin(&e, v->type, b.bytes, b.elements);
+        for (size_t i = 0; i < b.elements; i++)
+            element_json(&e, i, j);
+    }
+    blocks_end(&b);
+    return status;
+}
+
+static tnf_status as_json(const view *v, tnf_error *error)
+{
+    json j = { stdout, false };
+    json_open(&j, '{');
+    json_key(&j, "name");
+    json_str(&j, v->object.name);
+    json_key(&j, "dtype");
+    json_text(&j, v->type->id);
+    json_key(&j, "shape");
+    json_open(&j, '[');
+    for (uint32_t i = 0; i < v->rank; i++)
+        json_uint(&j, v->shape[i]);
+    json_close(&j, ']');
+    json_key(&j, "values");
+    json_open(&j, '[');
+    tnf_status status = is_strings(&v->object) ? json_strings(&j, v, error)
+                                               : json_numbers(&j, v, error);
+    json_close(&j, ']');
+    json_close(&j, '}');
+    putchar('\n');
+    return status;
+}
+
+/* ---------------------------------------------------------------- command */
+
+/* Can this be shown in that way? */
+static tnf_status check(const target *t, const view *v, const options *o, tnf_error *error)
+{
+    const char *layout = tnf_layout_id(t->object->layout);
+    bool strings = !t->part && is_strings(t->object);
+    if (strings && o->raw)
+        return cat_fail(error, TNF_EINVAL,
+                        "strings have no raw elements: ask for '#bytes' and '#offsets'");
+    if (!t->part && !strings && !is_dense(t->object))
+        return cat_fail(error, TNF_EUNSUPPORTED,
+                        "a tensor laid out as %s is not put together by this version: ask for one "
+                        "of its parts, as in '#%s'",
+                        layout, t->object->nparts ? t->object->parts[0].role : "data");
+    if (!o->raw && !strings && !type_readable(v->type))
+        return cat_fail(
+            error, TNF_EUNSUPPORTED,
+            "what elements of type '%s' mean is not known here; --raw gives their bytes",
+            v->type->id);
+    return TNF_OK;
+}
+
+static tnf_status show(const target *t, const view *v, const options *o, tnf_error *error)
+{
+    tnf_status status = check(t, v, o, error);
+    if (status != TNF_OK)
+        return status;
+    if (o->raw)
+        return as_raw(v, error);
+    if (o->json)
+        return as_json(v, error);
+    if (is_strings(&v->object))
+        return put_strings(stdout, v, o->all, error);
+    return put_array(stdout, v, o->all, error);
+}
+
+static tnf_status cat(const target *t, const options *o, tnf_error *error)
+{
+    view v = { 0 };
+    const tnf_part *part = t->part ? t->part : t->object->nparts == 1 ? t->object->parts : NULL;
+    if (o->raw && part && part->type->bits == 0 && !t->slice)
+        return as_bytes(part, error);
+    tnf_status status = t->part ? view_part(&v, t->object, t->part, error)
+                                : view_object(&v, t->object, error);
+    if (status == TNF_OK && t->slice)
+        status = view_slice(&v, t->slice, error);
+    if (status == TNF_OK)
+        status = show(t, &v, o, error);
+    view_free(&v);
+    return status;
+}
+
+static int run(const cli_state *cli, const void *opts, int argc, char **argv)
+{
+    const options *o = opts;
+    input in;
+    target t = { 0 };
+    tnf_error error;
+    (void)argc;
+    if (o->json && o->raw)
+        return usage_error("--json and --raw exclude each other");
+    if (o->raw && isatty(STDOUT_FILENO))
+        return usage_error("raw bytes would upset the terminal: send them to a file or a pipe");
+    int code = input_open(&in, cli, &o->in, argv[0]);
+    if (code == EXIT_DONE) {
+        if (!find_target(&t, in.file, argv[1]))
+            code = not_found(&in, argv[1]);
+        else if (cat(&t, o, &error) != TNF_OK)
+            code = file_error(in.name, &error);
+    }
+    free(t.text);
+    input_close(&in);
+    return code;
+}
+
+static const opt table[] = {
+    { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
+      "Print one JSON document: name, dtype, shape, and the values in C order without nesting." },
+    { "raw", 0, OPT_FLAG, offsetof(options, raw), NULL, NULL,
+      "Write the bytes of the elements, little-endian and in C order, and nothing else." },
+    { "all", 'a', OPT_FLAG, offsetof(options, all), NULL, NULL,
+      "Print every value; otherwise more than a thousand are cut short in the middle." },
+    INPUT_OPTIONS(options, in),
+    READER_OPTION(options, in),
+    { 0 },
+};
+
+static const example examples[] = {
+    { "tenfold cat model.safetensors wte.weight", "the values, cut short if they are many" },
+    { "tenfold cat model.safetensors 'wte.weight[0:4,:,-1]'", "a slice, as in numpy" },
+    { "tenfold cat --raw model.gptrs ln_f.bias > bias.f32", "the bytes alone" },
+    { 0 },
+};
+
+const command cmd_cat = {
+    .name = "cat",
+    .args = "FILE NAME[SLICE]",
+    .summary = "print the values of a tensor",
+    .about = "Prints the values of one tensor for people, as JSON or as bytes. Only what is asked "
+             "for is read, and never more than a few megabytes are held in memory.\n\nSLICE is "
+             "numpy's, in square brackets: a position, start:stop or start:stop:step for each "
+             "dimension, negative numbers counting from the end, ... for all that are not named. "
+             "A tensor of strings gives its strings. NAME#ROLE asks for one part of a tensor that "
+             "is made of several. A name that itself has brackets or # in it is tried first as it "
+             "stands; names may be given as 'tenfold ls' prints them.",
+    .examples = examples,
+    .table = table,
+    .size = sizeof(options),
+    .min_args = 2,
+    .max_args = 2,
+    .run = run,
+};

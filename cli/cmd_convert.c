@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: MIT */
+/* tenfold convert: a file in another format, with nothing lost unasked. */
+#include "input.h"
+#include "out.h"
+#include "plan.h"
+#include "progress.h"
+#include <signal.h>
+#include <string.h>
+#include <tenfold/build.h>
+#include <unistd.h>
+
+typedef struct options {
+    input_options in;
+    const char *to, *dtype;
+    opt_list writer, select;
+    opt_maybe allow_loss;
+    bool dry_run, json, force, no_sync;
+} options;
+
+/* One conversion under way. */
+typedef struct job {
+    const cli_state *cli;
+    const options *options;
+    const char *out;
+    input in;
+    tnf_builder *builder;
+    progress progress;
+    plan plan;
+} job;
+
+/* ---------------------------------------------------------------- signals */
+
+/* The signal that came while saving: the library is told to stop, removes what it wrote, and the
+ * signal is then raised again so that whoever sent it sees its effect. */
+static volatile sig_atomic_t stopped_by;
+
+static void on_signal(int number)
+{
+    stopped_by = number;
+}
+
+static const int stopping[] = { SIGINT, SIGTERM, SIGHUP };
+#define NSTOPPING (sizeof stopping / sizeof *stopping)
+
+static void catch_signals(struct sigaction *before)
+{
+    struct sigaction action = { 0 };
+    action.sa_handler = on_signal;
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < NSTOPPING; i++) {
+        sigaction(stopping[i], NULL, &before[i]);
+        if (before[i].sa_handler != SIG_IGN)
+            sigaction(stopping[i], &action, NULL);
+    }
+}
+
+static void release_signals(const struct sigaction *before)
+{
+    for (size_t i = 0; i < NSTOPPING; i++)
+        sigaction(stopping[i], &before[i], NULL);
+    if (stopped_by)
+        raise(stopped_by);
+}
+
+static bool on_progress(void *ctx, uint64_t done, uint64_t total)
+{
+    job *j = ctx;
+    progress_step(&j->progress, done, total);
+    return !stopped_by;
+}
+
+static void on_plan(void *ctx, const tnf_plan_item *item)
+{
+    plan_item(&((job *)ctx)->plan, item);
+}
+
+/* ----------------------------------------------------------------- adding */
+
+static tnf_status add_attributes(job *j, tnf_error *error)
+{
+    const tnf_value *attrs = j->in.info->attrs;
+    for (size_t i = 0; i < attrs->n; i++) {
+        tnf_status status = tnf_builder_set(j->builder, NULL, attrs->as.members[i].key.p,
+                                            &attrs->as.members[i].value, error);
+        if (status != TNF_OK)
+            return status;
+    }
+    return TNF_OK;
+}
+
+/* Only some tensors: each by itself, with the file's attributes. */
+static tnf_status add_selected(job *j, size_t *n, tnf_error *error)
+{
+    const tnf_object *o;
+    for (size_t i = 0; (o = tnf_at(j->in.file, i)); i++) {
+        if (!glob_any(&j->options->select, o->name))
+            continue;
+        tnf_status status = tnf_builder_add_object(j->builder, o, NULL, error);
+        if (status != TNF_OK)
+            return status;
+        ++*n;
+    }
+    return add_attributes(j, error);
+}
+
+/* What the library is not given it cannot count as lost. */
+static bool extras_lost(job *j)
+{
+    const tnf_info *info = j->in.info;
+    const opt_maybe *allowed = &j->options->allow_loss;
+    for (size_t i = 0; i < info->nextras; i++)
+        plan_item(&j->plan, &(tnf_plan_item) { TNF_DROPPED, "extra", info->extras[i].key,
+                                               "a selection of tensors leaves it behind" });
+    return info->nextras > 0 &&
+           !(allowed->given && (!allowed->value || strstr(allowed->value, "extra")));
+}
+
+/* Fills the builder; gives an exit code. */
+static int add_input(job *j)
+{
+    tnf_error error;
+    size_t n = 0;
+    if (j->options->select.n == 0) {
+        if (tnf_builder_add_file(j->builder, j->in.file, &error) != TNF_OK)
+            return file_error(j->in.name, &error);
+        return EXIT_DONE;
+    }
+    if (add_selected(j, &n, &error) != TNF_OK)
+        return file_error(j->in.name, &error);
+    if (n == 0) {
+        file_message(j->in.name, "", TNF_NO_OFFSET, "no tensor matches what --select asks for");
+        return EXIT_USAGE;
+    }
+    if (!extras_lost(j))
+        return EXIT_DONE;
+    plan_refused(&j->plan);
+    file_message(j->in.name, "", TNF_NO_OFFSET,
+                 "--select would leave extras behind; --allow-loss=extra lets them go");
+    return EXIT_LOSSY;
+}
+
+/* ----------------------------------------------------------------- saving */
+
+static tnf_status save_to_stdout(job *j, const tnf_save_options *how, tnf_error *error)
+{
+    tnf_sink *sink;
+    fflush(stdout);
+    tnf_status status = tnf_sink_fd(&sink, STDOUT_FILENO, error);
+    if (status == TNF_OK) {
+        status = tnf_save_sink(j->builder, sink, how, error);
+        tnf_sink_close(sink);
+    }
+    return status;
+}
+
+static tnf_status save_to_file(job *j, const tnf_save_options *how, tnf_error *error)
+{
+    struct sigaction before[NSTOPPING];
+    catch_signals(before);
+    tnf_status status = tnf_save(j->builder, j->out, how, error);
+    progress_end(&j->progress);
+    if (status != TNF_ECANCELLED)
+        stopped_by = 0; /* it came too late: the file is there */
+    release_signals(before);
+    return status;
+}
+
+static int save(job *j)
+{
+    const options *o = j->options;
+    format_options writer;
+    if (!format_options_parse(&writer, &o->writer))
+        return EXIT_USAGE;
+    tnf_save_options how = { .size = sizeof how };
+    how.format = o->to;
+    how.options = writer.items;
+    how.noptions = writer.n;
+    how.replace = o->force;
+    how.no_sync = o->no_sync;
+    how.allow_loss = o->allow_loss.given;
+    how.loss = o->allow_loss.value;
+    how.dry_run = o->dry_run;
+    how.plan = on_plan;
+    how.progress = on_progress;
+    how.ctx = j;
+
+    tnf_error error;
+    bool to_stdout = !strcmp(j->out, "-");
+    progress_begin(&j->progress, j->cli);
+    tnf_status status = to_stdout ? save_to_stdout(j, &how, &error) : save_to_file(j, &how, &error);
+    progress_end(&j->progress);
+    format_options_free(&writer);
+    plan_end(&j->plan);
+    if (status == TNF_OK)
+        return EXIT_DONE;
+    if (status == TNF_ELOSSY)
+        plan_refused(&j->plan);
+    return file_error(to_stdout ? "standard output" : j->out, &error);
+}
+
+/* ---------------------------------------------------------------- command */
+
+/* The name of the format that will be written, for the plan; the library decides and complains. */
+static const char *target_format(const options *o, const char *out, tnf_format_info *f)
+{
+    const char *dot = strrchr(out, '.');
+    if (o->to)
+        return tnf_format_named(f, o->to) ? f->name : o->to;
+    for (size_t i = 0; dot && tnf_format_at(f, i); i++) {
+        const char *found = strstr(f->extensions, dot + 1);
+        size_t n = strlen(dot + 1);
+        if (f->caps & TNF_CAN_WRITE && n > 0 && found && (found[n] == ' ' || !found[n]) &&
+            (found == f->extensions || found[-1] == ' '))
+            return f->name;
+    }
+    return NULL;
+}
+
+static int check_usage(const options *o, const char *out)
+{
+    tnf_format_info f;
+    if (o->dtype)
+        return usage_error("convert: this version does not change element types: leave --dtype "
+                           "away");
+    if (o->json && !o->dry_run)
+        return usage_error("convert: --json prints the plan of a --dry-run");
+    if (o->to && !known_format(o->to, &f))
+        return EXIT_USAGE;
+    if (o->to && !(f.caps & TNF_CAN_WRITE))
+        return usage_error("convert: %s can be read but not written", f.name);
+    if (strcmp(out, "-") != 0)
+        return EXIT_DONE;
+    if (!o->to)
+        return usage_error("convert: standard output has no extension: give the format with -t");
+    if (isatty(STDOUT_FILENO) && !o->dry_run && !o->force)
+        return usage_error("convert: a tensor file would upset the terminal: send it to a file or "
+                           "a pipe");
+    return EXIT_DONE;
+}
+
+static int convert(job *j)
+{
+    tnf_error error;
+    tnf_format_info f;
+    if (tnf_builder_new(&j->builder, NULL, &error) != TNF_OK)
+        return file_error(j->in.name, &error);
+    const char *format = target_format(j->options, j->out, &f);
+    plan_style style = j->options->dry_run ? (j->options->json ? PLAN_JSON : PLAN_TEXT)
+                       : j->cli->verbose   ? PLAN_VERBOSE
+                                           : PLAN_KEEP;
+    plan_begin(&j->plan, style, j->cli, j->in.path, j->out, format);
+    int code = add_input(j);
+    if (code == EXIT_DONE)
+        code = save(j);
+    plan_end(&j->plan);
+    plan_free(&j->plan);
+    tnf_builder_free(j->builder);
+    return code;
+}
+
+static int run(const cli_state *cli, const void *opts, int argc, char **argv)
+{
+    const options *o = opts;
+    (void)argc;
+    int code = check_usage(o, argv[1]);
+    if (code != EXIT_DONE)
+        return code;
+    job j = { .cli = cli, .options = o, .out = argv[1] };
+    code = input_open(&j.in, cli, &o->in, argv[0]);
+    if (code == EXIT_DONE)
+        code = convert(&j);
+    input_close(&j.in);
+    return code;
+}
+
+static const opt table[] = {
+    { "to", 't', OPT_TEXT, offsetof(options, to), "FORMAT", "@formats",
+      "Write this format; otherwise the extension of OUT decides." },
+    { "option", 'o', OPT_LIST, offsetof(options, writer), "KEY=VALUE", NULL,
+      "Set an option of the format's writer ('tenfold formats NAME' lists them). May be "
+      "repeated." },
+    { "select", 0, OPT_LIST, offsetof(options, select), "GLOB", NULL,
+      "Convert only the tensors whose name matches; as in 'tenfold ls'. May be repeated." },
+    { "dtype", 0, OPT_TEXT, offsetof(options, dtype), "DTYPE", NULL,
+      "Change the element type of the tensors. Not in this version." },
+    { "allow-loss", 0, OPT_MAYBE, offsetof(options, allow_loss), "KIND", NULL,
+      "Drop what the format cannot hold instead of refusing: everything, or the kinds named: "
+      "tensor, attribute, extra, separated by commas." },
+    { "dry-run", 'n', OPT_FLAG, offsetof(options, dry_run), NULL, NULL,
+      "Print what would become of each thing, and write nothing." },
+    { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
+      "Print the plan of a --dry-run as one JSON document." },
+    { "force", 0, OPT_FLAG, offsetof(options, force), NULL, NULL,
+      "Replace OUT if it exists. It may be IN itself." },
+    { "no-sync", 0, OPT_FLAG, offsetof(options, no_sync), NULL, NULL,
+      "Do not wait until the file is on the disk: faster, but a power cut may lose it." },
+    INPUT_OPTIONS(options, in),
+    { "in-option", 0, OPT_LIST, offsetof(options, in.options), "KEY=VALUE", NULL,
+      "Set an option of the reader of IN. May be repeated." },
+    { 0 },
+};
+
+static const example examples[] = {
+    { "tenfold convert model.safetensors model.gptrs", "the format by the extension" },
+    { "tenfold convert --dry-run checkpoint.bin out.safetensors", "what would become of what?" },
+    { "tenfold convert -t safetensors --select 'wte.*' in.gptrs - > wte.safetensors",
+      "a few tensors, to standard output" },
+    { 0 },
+};
+
+const command cmd_convert = {
+    .name = "convert",
+    .args = "IN OUT",
+    .summary = "write a file in another format",
+    .about = "Writes the tensors and the metadata of IN to OUT in another format (or in the same "
+             "one, laid out afresh). First a plan is made of what becomes of each thing: native "
+             "(kept in the format's own way), stashed (kept in a metadata entry that tenfold reads "
+             "back), transformed (its values or its name change) or dropped. If anything would be "
+             "dropped or transformed, convert writes nothing, prints the plan and exits with 5, "
+             "unless --allow-loss says that it may.\n\nOUT appears under its name when it is "
+             "complete, and not at all if anything fails. Bytes are streamed, so memory does not "
+             "grow with the size of the file. - stands for standard input or output.",
+    .examples = examples,
+    .table = table,
+    .size = sizeof(options),
+    .min_args = 2,
+    .max_args = 2,
+    .run = run,
+};

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/* tenfold formats: what each format reads, writes and holds. */
+#include "input.h"
+#include "out.h"
+#include <string.h>
+
+typedef struct options {
+    bool json;
+} options;
+
+static const char *kind_text(tnf_option_kind kind)
+{
+    static const char *const names[] = { "bool", "uint", "choice", "text" };
+    return (unsigned)kind < 4 ? names[kind] : "text";
+}
+
+/* ------------------------------------------------------------------- JSON */
+
+static void json_choices(json *j, const char *choices)
+{
+    const char *word;
+    size_t n;
+    json_open(j, '[');
+    for (size_t i = 0; choices && (n = opt_word(choices, i, &word)) > 0; i++)
+        json_str(j, (tnf_str) { word, n });
+    json_close(j, ']');
+}
+
+static void json_options(json *j, const char *key, const tnf_option_info *o)
+{
+    json_key(j, key);
+    json_open(j, '[');
+    for (; o && o->name; o++) {
+        json_open(j, '{');
+        json_key(j, "name");
+        json_text(j, o->name);
+        json_key(j, "kind");
+        json_text(j, kind_text(o->kind));
+        if (o->kind == TNF_OPTION_CHOICE) {
+            json_key(j, "choices");
+            json_choices(j, o->choices);
+        }
+        json_key(j, "default");
+        json_text(j, o->fallback);
+        json_key(j, "help");
+        json_text(j, o->help);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
+static void json_format(json *j, const tnf_format_info *f)
+{
+    json_open(j, '{');
+    json_key(j, "name");
+    json_text(j, f->name);
+    json_key(j, "title");
+    json_text(j, f->title);
+    json_key(j, "family");
+    json_text(j, f->family);
+    json_key(j, "extensions");
+    json_words(j, f->extensions ? f->extensions : "");
+    json_key(j, "read");
+    json_bool(j, f->caps & TNF_CAN_READ);
+    json_key(j, "write");
+    json_bool(j, f->caps & TNF_CAN_WRITE);
+    json_key(j, "append");
+    json_bool(j, f->caps & TNF_CAN_APPEND);
+    json_key(j, "types");
+    json_words(j, f->types);
+    json_key(j, "layouts");
+    json_words(j, f->layouts);
+    json_key(j, "metadata");
+    json_text(j, f->metadata);
+    json_options(j, "read_options", f->read_options);
+    json_options(j, "write_options", f->write_options);
+    json_close(j, '}');
+}
+
+static void all_as_json(void)
+{
+    tnf_format_info f;
+    json j = { stdout, false };
+    json_open(&j, '{');
+    json_key(&j, "formats");
+    json_open(&j, '[');
+    for (size_t i = 0; tnf_format_at(&f, i); i++) {
+        json_line(&j);
+        json_format(&j, &f);
+    }
+    json_close(&j, ']');
+    json_close(&j, '}');
+    putchar('\n');
+}
+
+/* ------------------------------------------------------------- for people */
+
+static const char *ways(const tnf_format_info *f)
+{
+    static const char *const names[] = { "-", "read", "write", "read, write" };
+    return names[f->caps & (TNF_CAN_READ | TNF_CAN_WRITE)];
+}
+
+static size_t count_words(const char *words)
+{
+    size_t n = 0;
+    for (const char *p = words + strspn(words, " "); *p; n++) {
+        p += strcspn(p, " ");
+        p += strspn(p, " ");
+    }
+    return n;
+}
+
+static void table_line(const tnf_format_info *f)
+{
+    printf("%-18s %-28s %-16s %-12s %-9s ", f->name, f->title, f->extensions ? f->extensions : "",
+           ways(f), f->metadata ? f->metadata : "none");
+    size_t n = f->types ? count_words(f->types) : 0;
+    if (!f->types)
+        fputs("any\n", stdout);
+    else if (n <= 5)
+        printf("%s\n", f->types);
+    else
+        printf("%zu types\n", n);
+}
+
+static void all_for_people(const cli_state *cli)
+{
+    tnf_format_info f;
+    printf("%s%-18s %-28s %-16s %-12s %-9s %s%s\n", painted(cli, PAINT_BOLD), "NAME", "TITLE",
+           "EXTENSIONS", "CAN", "METADATA", "TYPES", painted(cli, PAINT_OFF));
+    for (size_t i = 0; tnf_format_at(&f, i); i++)
+        table_line(&f);
+}
+
+static void put_options(const char *title, const tnf_option_info *o)
+{
+    if (!o || !o->name)
+        return;
+    printf("\n%s:\n", title);
+    for (; o->name; o++) {
+        const char *values = o->kind == TNF_OPTION_CHOICE ? o->choices
+                             : o->kind == TNF_OPTION_BOOL ? "yes|no"
+                             : o->kind == TNF_OPTION_UINT ? "NUMBER"
+                                                          : "TEXT";
+        printf("  %s=%s", o->name, values);
+        if (o->fallback && *o->fallback)
+            printf(" (default %s)", o->fallback);
+        printf("\n      %s\n", o->help);
+    }
+}
+
+static void one_for_people(const tnf_format_info *f)
+{
+    static const struct {
+        const char *name, *what;
+    } metadata[] = { { "none", "none of others; its own alone" },
+                     { "text", "a map of text; what is not text is kept there in a stash" },
+                     { "typed", "a typed tree" } };
+    printf("%s: %s\n\n", f->name, f->title);
+    printf("family      %s\n", f->family && *f->family ? f->family : f->name);
+    printf("extensions  %s\n", f->extensions && *f->extensions ? f->extensions : "none");
+    printf("can         %s\n", ways(f));
+    printf("types       %s\n", f->types ? f->types : "any");
+    printf("layouts     %s\n", f->layouts ? f->layouts : "any");
+    for (size_t i = 0; i < 3; i++)
+        if (f->metadata && !strcmp(f->metadata, metadata[i].name))
+            printf("metadata    %s\n", metadata[i].what);
+    put_options("options for reading (-o, for convert --in-option)", f->read_options);
+    put_options("options for writing (convert -o)", f->write_options);
+}
+
+static int run(const cli_state *cli, const void *opts, int argc, char **argv)
+{
+    const options *o = opts;
+    tnf_format_info f;
+    if (argc == 0) {
+        if (o->json)
+            all_as_json();
+        else
+            all_for_people(cli);
+        return EXIT_DONE;
+    }
+    if (!known_format(argv[0], &f))
+        return EXIT_USAGE;
+    if (o->json) {
+        json j = { stdout, false };
+        json_format(&j, &f);
+        putchar('\n');
+    } else {
+        one_for_people(&f);
+    }
+    return EXIT_DONE;
+}
+
+static const opt table[] = {
+    { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL, "Print one JSON document." },
+    { 0 },
+};
+
+static const example examples[] = {
+    { "tenfold formats", "all formats" },
+    { "tenfold formats safetensors", "what it holds, and its options" },
+    { 0 },
+};
+
+const command cmd_formats = {
+    .name = "formats",
+    .args = "[NAME]",
+    .summary = "tell what formats there are and what each can hold",
+    .about = "Lists the formats: which extensions they go by, whether they can be read and "
+             "written, which element types and what metadata they hold. With a NAME, everything "
+             "about that format, with the options of its reader and writer.",
+    .examples = examples,
+    .table = table,
+    .size = sizeof(options),
+    .max_args = 1,
+    .run = run,
+};

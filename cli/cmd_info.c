@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/* tenfold info: what a file is. */
+#include "input.h"
+#include "out.h"
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct options {
+    input_options in;
+    bool json;
+} options;
+
+/* The tensors of one element type together. */
+typedef struct tally {
+    const tnf_type *type;
+    uint64_t tensors, elements, bytes;
+} tally;
+
+static uint64_t sum(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static int larger_first(const void *a, const void *b)
+{
+    const tally *x = a, *y = b;
+    return (x->bytes < y->bytes) - (x->bytes > y->bytes);
+}
+
+/* Types are few; those of one file fewer still. Returns how many there are. */
+static size_t count_types(const tnf_file *file, tally *out, size_t room)
+{
+    size_t n = 0;
+    const tnf_object *o;
+    for (size_t i = 0; (o = tnf_at(file, i)); i++) {
+        const tnf_type *type = object_type(o);
+        size_t at = 0;
+        while (at < n && out[at].type != type && strcmp(out[at].type->id, type->id))
+            at++;
+        if (at == room)
+            at--; /* the last one takes the rest */
+        else if (at == n)
+            out[n++] = (tally) { .type = type };
+        out[at].tensors++;
+        out[at].elements = sum(out[at].elements, tnf_elements(o));
+        out[at].bytes = sum(out[at].bytes, object_bytes(o));
+    }
+    qsort(out, n, sizeof *out, larger_first);
+    return n;
+}
+
+static void label(const cli_state *cli, const char *text)
+{
+    printf("%s%s%s", painted(cli, PAINT_BOLD), text, painted(cli, PAINT_OFF));
+    put_spaces(stdout, strlen(text) < 12 ? 12 - strlen(text) : 1);
+}
+
+static void put_bytes(uint64_t bytes)
+{
+    char text[SIZE_TEXT];
+    size_text(text, bytes);
+    if (bytes >= 1024) {
+        printf("%s (", text);
+        put_grouped(stdout, bytes);
+        fputs(" bytes)", stdout);
+    } else {
+        printf("%s", text);
+    }
+}
+
+static void put_types(const cli_state *cli, const tnf_file *file)
+{
+    tally types[64];
+    size_t n = count_types(file, types, sizeof types / sizeof *types);
+    uint64_t elements = 0;
+    for (size_t i = 0; i < n; i++)
+        elements = sum(elements, types[i].elements);
+    label(cli, "parameters");
+    put_grouped(stdout, elements);
+    putchar('\n');
+    for (size_t i = 0; i < n; i++) {
+        char size[SIZE_TEXT];
+        size_text(size, types[i].bytes);
+        label(cli, i == 0 ? "types" : "");
+        printf("%-5s ", types[i].type->id);
+        put_grouped(stdout, types[i].tensors);
+        printf(" tensor%s, ", types[i].tensors == 1 ? "" : "s");
+        put_grouped(stdout, types[i].elements);
+        printf(" element%s, %s\n", types[i].elements == 1 ? "" : "s", size);
+    }
+}
+
+static void put_extras(const cli_state *cli, const tnf_info *info)
+{
+    for (size_t i = 0; i < info->nextras; i++) {
+        label(cli, i == 0 ? "extras" : "");
+        put_name(stdout, info->extras[i].key);
+        fputs(": ", stdout);
+        put_bytes(info->extras[i].bytes.nbytes);
+        putchar('\n');
+    }
+}
+
+static void for_people(const cli_state *cli, const input *in)
+{
+    const tnf_info *info = in->info;
+    label(cli, "file");
+    put_safe(stdout, in->name, strlen(in->name), false);
+    putchar('\n');
+    label(cli, "format");
+    printf("%s%s%s\n", info->format, *info->version ? " " : "", info->version);
+    label(cli, "size");
+    put_bytes(info->size);
+    putchar('\n');
+    label(cli, "tensors");
+    put_grouped(stdout, info->objects);
+    if (info->objects > 0) {
+        fputs(", ", stdout);
+        put_bytes(info->payload);
+        putchar('\n');
+        put_types(cli, in->file);
+    } else {
+        putchar('\n');
+    }
+    put_extras(cli, info);
+    if (info->nwarnings > 0) {
+        label(cli, "warnings");
+        printf("%zu%s\n", info->nwarnings, cli->verbose ? "" : " (-v tells them)");
+    }
+    if (info->attrs->n > 0) {
+        printf("%sattributes%s\n", painted(cli, PAINT_BOLD), painted(cli, PAINT_OFF));
+        put_attrs(stdout, info->attrs, 2, cli->verbose);
+    }
+}
+
+static void as_json(const input *in)
+{
+    const tnf_info *info = in->info;
+    json j = { stdout, false };
+    json_open(&j, '{');
+    json_key(&j, "file");
+    json_text(&j, in->path);
+    json_key(&j, "format");
+    json_text(&j, info->format);
+    json_key(&j, "version");
+    json_text(&j, info->version);
+    json_key(&j, "size");
+    json_uint(&j, info->size);
+    json_key(&j, "tensors");
+    json_uint(&j, info->objects);
+    json_key(&j, "payload");
+    json_uint(&j, info->payload);
+    json_key(&j, "attrs");
+    json_value(&j, info->attrs);
+    json_key(&j, "extras");
+    json_open(&j, '[');
+    for (size_t i = 0; i < info->nextras; i++) {
+        json_open(&j, '{');
+        json_key(&j, "key");
+        json_str(&j, info->extras[i].key);
+        json_key(&j, "offset");
+        json_uint(&j, info->extras[i].bytes.offset);
+        json_key(&j, "nbytes");
+        json_uint(&j, info->extras[i].bytes.nbytes);
+        json_close(&j, '}');
+    }
+    json_close(&j, ']');
+    json_key(&j, "warnings");
+    json_open(&j, '[');
+    for (size_t i = 0; i < info->nwarnings; i++)
+        json_text(&j, info->warnings[i].message);
+    json_close(&j, ']');
+    json_close(&j, '}');
+    putchar('\n');
+}
+
+static int run(const cli_state *cli, const void *opts, int argc, char **argv)
+{
+    const options *o = opts;
+    input in;
+    (void)argc;
+    int code = input_open(&in, cli, &o->in, argv[0]);
+    if (code == EXIT_DONE) {
+        if (o->json)
+            as_json(&in);
+        else
+            for_people(cli, &in);
+    }
+    input_close(&in);
+    return code;
+}
+
+static const opt table[] = {
+    { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL, "Print one JSON document." },
+    INPUT_OPTIONS(options, in),
+    READER_OPTION(options, in),
+    { 0 },
+};
+
+static const example examples[] = {
+    { "tenfold info model.safetensors", "what the file is and holds" },
+    { "tenfold info --json model.gptrs | jq .attrs", "its metadata, for a script" },
+    { "tenfold info --trace broken.bin", "how far the reader gets" },
+    { 0 },
+};
+
+const command cmd_info = {
+    .name = "info",
+    .args = "FILE",
+    .summary = "tell what a file is and holds",
+    .about = "Tells the format of a file and its version, its size, how many tensors and "
+             "parameters of which types it holds, and its metadata. Only the file's index is "
+             "read.\n\nFILE may also be a directory or an index file that stands for one model in "
+             "several files, or - for standard input.",
+    .examples = examples,
+    .table = table,
+    .size = sizeof(options),
+    .min_args = 1,
+    .max_args = 1,
+    .run = run,
+};

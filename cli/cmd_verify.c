@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/* tenfold verify: is a file what it says it is? */
+#include "input.h"
+#include "out.h"
+#include "progress.h"
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct options {
+    input_options in;
+    bool json, values;
+} options;
+
+/* What the library tells while it looks, kept until all is known. */
+typedef struct found {
+    const input *in;
+    const options *options;
+    progress progress;
+    json problems, values; /* JSON fragments, written to memory */
+    char *problems_text, *values_text;
+    size_t problems_n, values_n;
+} found;
+
+static void json_problem(json *j, tnf_status code, uint64_t offset, const tnf_object *object,
+                         const char *message)
+{
+    json_open(j, '{');
+    json_key(j, "code");
+    json_text(j, tnf_status_name(code));
+    json_key(j, "offset");
+    if (offset == TNF_NO_OFFSET)
+        json_null(j);
+    else
+        json_uint(j, offset);
+    json_key(j, "tensor");
+    if (object)
+        json_str(j, object->name);
+    else
+        json_null(j);
+    json_key(j, "message");
+    json_text(j, message);
+    json_close(j, '}');
+}
+
+static void on_problem(void *ctx, const tnf_problem *p)
+{
+    found *f = ctx;
+    progress_end(&f->progress);
+    json_problem(&f->problems, p->code, p->offset, p->object, p->message);
+    if (!f->options->json)
+        file_message(f->in->name, "", p->offset, p->message);
+}
+
+static void on_values(void *ctx, const tnf_object *object, const tnf_value_counts *c)
+{
+    found *f = ctx;
+    json *j = &f->values;
+    if (!f->options->json) {
+        char min[NUMBER_TEXT], max[NUMBER_TEXT];
+        number_f64(min, c->min);
+        number_f64(max, c->max);
+        put_name(j->to, object->name);
+        fprintf(j->to,
+                ": %" PRIu64 " elements, %" PRIu64 " NaN, %" PRIu64 " infinite, %" PRIu64
+                " zero, from %s to %s\n",
+                c->elements, c->nan, c->inf, c->zero, min, max);
+        return;
+    }
+    json_open(j, '{');
+    json_key(j, "name");
+    json_str(j, object->name);
+    json_key(j, "elements");
+    json_uint(j, c->elements);
+    json_key(j, "nan");
+    json_uint(j, c->nan);
+    json_key(j, "inf");
+    json_uint(j, c->inf);
+    json_key(j, "zero");
+    json_uint(j, c->zero);
+    json_key(j, "min");
+    json_f64(j, c->min);
+    json_key(j, "max");
+    json_f64(j, c->max);
+    json_close(j, '}');
+}
+
+static bool on_progress(void *ctx, uint64_t done, uint64_t total)
+{
+    found *f = ctx;
+    progress_step(&f->progress, done, total);
+    return true;
+}
+
+/* ----------------------------------------------------------------- report */
+
+static void put_json(const found *f, bool ok, const tnf_verify_result *result)
+{
+    const tnf_info *info = f->in->info;
+    json j = { stdout, false };
+    json_open(&j, '{');
+    json_key(&j, "file");
+    json_text(&j, f->in->path);
+    json_key(&j, "ok");
+    json_bool(&j, ok);
+    json_key(&j, "format");
+    json_text(&j, info ? info->format : NULL);
+    json_key(&j, "checked");
+    json_uint(&j, result->checked);
+    json_key(&j, "undigested");
+    json_uint(&j, result->undigested);
+    json_key(&j, "problems");
+    json_open(&j, '[');
+    fwrite(f->problems_text, 1, f->problems_n, stdout);
+    json_close(&j, ']');
+    if (f->options->values) {
+        json_key(&j, "values");
+        json_open(&j, '[');
+        fwrite(f->values_text, 1, f->values_n, stdout);
+        json_close(&j, ']');
+    }
+    json_close(&j, '}');
+    putchar('\n');
+}
+
+static void put_lines(const cli_state *cli, const found *f, bool ok,
+                      const tnf_verify_result *result)
+{
+    const tnf_info *info = f->in->info;
+    if (cli->quiet && !f->values_n)
+        return;
+    put_safe(stdout, f->in->name, strlen(f->in->name), false);
+    printf(": %s%s%s", painted(cli, ok ? PAINT_GREEN : PAINT_RED), ok ? "ok" : "FAILED",
+           painted(cli, PAINT_OFF));
+    if (info)
+        printf(" (%s, %zu tensor%s)", info->format, info->objects, info->objects == 1 ? "" : "s");
+    putchar('\n');
+    if (cli->verbose)
+        printf("  %" PRIu64 " part%s checked, %" PRIu64 " without a digest, %" PRIu64
+               " problem%s\n",
+               result->checked, result->checked == 1 ? "" : "s", result->undigested,
+               result->problems, result->problems == 1 ? "" : "s");
+    for (const char *p = f->values_text, *end = p + f->values_n; p < end;) {
+        const char *next = memchr(p, '\n', (size_t)(end - p));
+        printf("  %.*s\n", (int)(next - p), p);
+        p = next + 1;
+    }
+}
+
+/* Opens and checks; gives the exit code. Faults of the file are problems like any other. */
+static int check(const cli_state *cli, found *f, input *in, const char *path,
+                 tnf_verify_result *result)
+{
+    tnf_error error;
+    int code;
+    tnf_status status = input_try(in, cli, &f->options->in, path, &code, &error);
+    if (code != EXIT_DONE)
+        return code;
+    if (status == TNF_OK) {
+        tnf_verify_options how = { .size = sizeof how };
+        how.problem = on_problem;
+        how.values = f->options->values ? on_values : NULL;
+        how.progress = on_progress;
+        how.ctx = f;
+        progress_begin(&f->progress, cli);
+        status = tnf_verify(result, in->file, &how, &error);
+        progress_end(&f->progress);
+    }
+    if (status == TNF_OK)
+        return result->problems > 0 ? EXIT_DIFFERS : EXIT_DONE;
+    result->problems++;
+    json_problem(&f->problems, status, error.offset, NULL, error.message);
+    if (!f->options->json)
+        file_error(in->name, &error);
+    return exit_code(status);
+}
+
+static int verify(const cli_state *cli, const options *o, const char *path)
+{
+    input in = { 0 };
+    found f = { .in = &in, .options = o };
+    tnf_verify_result result = { 0 };
+    f.problems.to = open_memstream(&f.problems_text, &f.problems_n);
+    f.values.to = open_memstream(&f.values_text, &f.values_n);
+    int code = EXIT_IO;
+    if (f.problems.to && f.values.to)
+        code = check(cli, &f, &in, path, &result);
+    else
+        usage_error("out of memory");
+    if (f.problems.to)
+        fclose(f.problems.to);
+    if (f.values.to)
+        fclose(f.values.to);
+    bool known = code != EXIT_USAGE && f.problems.to && f.values.to;
+    if (known && o->json)
+        put_json(&f, code == EXIT_DONE, &result);
+    else if (known)
+        put_lines(cli, &f, code == EXIT_DONE, &result);
+    fflush(stdout);
+    free(f.problems_text);
+    free(f.values_text);
+    input_close(&in);
+    return code;
+}
+
+static int run(const cli_state *cli, const void *opts, int argc, char **argv)
+{
+    int worst = EXIT_DONE;
+    for (int i = 0; i < argc; i++) {
+        int code = verify(cli, opts, argv[i]);
+        worst = code > worst ? code : worst;
+    }
+    return worst;
+}
+
+static const opt table[] = {
+    { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
+      "Print a JSON object for each FILE, each on a line of its own." },
+    { "values", 0, OPT_FLAG, offsetof(options, values), NULL, NULL,
+      "Read every number, too: count NaN, infinities and zeros of each tensor and tell its "
+      "smallest and largest value." },
+    INPUT_OPTIONS(options, in),
+    READER_OPTION(options, in),
+    { 0 },
+};
+
+static const example examples[] = {
+    { "tenfold verify model.safetensors", "is it complete and sound?" },
+    { "tenfold verify --json *.safetensors | jq .ok", "the same of many, for a script" },
+    { "tenfold verify --values model.gptrs", "are there NaNs in it?" },
+    { 0 },
+};
+
+const command cmd_verify = {
+    .name = "verify",
+    .args = "FILE...",
+    .summary = "check that files are complete and sound",
+    .about = "Checks the structure of each file, that all of its tensors lie within it and have "
+             "the size that their shape asks for, the digests that it stores, and the rules that "
+             "its data must keep. Exits with 0 if all is well, 1 if something does not verify, 4 "
+             "if a file cannot be opened because it is damaged or not supported.",
+    .examples = examples,
+    .table = table,
+    .size = sizeof(options),
+    .min_args = 1,
+    .max_args = -1,
+    .run = run,
+};

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* Elements as text. Doubles hold every type exactly but 64-bit integers, which are taken from their
+ * bytes. */
+#include "array.h"
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+bool type_readable(const tnf_type *type)
+{
+    double number[2];
+    static const unsigned char zeros[16];
+    return type->number != TNF_NUMBER_OPAQUE && type->bits > 0 && type->bits <= 128 &&
+           tnf_type_decode(type, zeros, 0, 1, number);
+}
+
+void elements_begin(element_run *e, const tnf_type *type, const void *packed, size_t n)
+{
+    e->type = type;
+    e->packed = packed;
+    e->n = n;
+    e->from = e->to = 0;
+}
+
+/* The number(s) of element i. */
+static const double *decoded(element_run *e, size_t i)
+{
+    if (i < e->from || i >= e->to) {
+        e->from = i;
+        e->to = e->n - i < DECODED ? e->n : i + DECODED;
+        tnf_type_decode(e->type, e->packed, i, e->to - i, e->numbers);
+    }
+    return e->numbers + (i - e->from) * (e->type->number == TNF_NUMBER_COMPLEX ? 2 : 1);
+}
+
+static bool is_wide_integer(const tnf_type *type)
+{
+    return (type->number == TNF_NUMBER_INT || type->number == TNF_NUMBER_UINT) && type->bits == 64;
+}
+
+static uint64_t wide_integer(const element_run *e, size_t i)
+{
+    uint64_t u = 0;
+    for (unsigned b = 8; b-- > 0;)
+        u = u << 8 | e->packed[8 * i + b];
+    return u;
+}
+
+/* Is the number of a width that reads back from a float's digits? Narrower ones are exact only with
+ * a double's. */
+static bool is_single(const tnf_type *type)
+{
+    return type->storage == TNF_F32;
+}
+
+static void json_float(json *j, const tnf_type *type, double d)
+{
+    if (is_single(type))
+        json_f32(j, (float)d);
+    else
+        json_f64(j, d);
+}
+
+void element_json(element_run *e, size_t i, json *j)
+{
+    if (is_wide_integer(e->type)) {
+        uint64_t u = wide_integer(e, i);
+        if (e->type->number == TNF_NUMBER_INT)
+            json_int(j, (int64_t)u);
+        else
+            json_uint(j, u);
+        return;
+    }
+    const double *d = decoded(e, i);
+    switch (e->type->number) {
+    case TNF_NUMBER_INT:
+    case TNF_NUMBER_UINT:
+        json_int(j, (int64_t)*d);
+        break;
+    case TNF_NUMBER_BOOL:
+        json_bool(j, *d != 0);
+        break;
+    case TNF_NUMBER_COMPLEX:
+        json_open(j, '[');
+        json_float(j, e->type, d[0]);
+        json_float(j, e->type, d[1]);
+        json_close(j, ']');
+        break;
+    default:
+        json_float(j, e->type, *d);
+    }
+}
+
+/* People want no more digits than the type has. */
+static int float_text(char out[NUMBER_TEXT], const tnf_type *type, double d)
+{
+    if (is_single(type))
+        return number_f32(out, (float)d);
+    if (type->storage == TNF_F64 || isnan(d))
+        return number_f64(out, d);
+    int n = snprintf(out, NUMBER_TEXT - 3, "%.*g", type->storage == TNF_F16 ? 5 : 4, d);
+    if (!strpbrk(out, ".enif"))
+        n += snprintf(out + n, 3, ".0");
+    return n;
+}
+
+int element_text(element_run *e, size_t i, char out[ELEMENT_TEXT])
+{
+    if (is_wide_integer(e->type)) {
+        uint64_t u = wide_integer(e, i);
+        if (e->type->number == TNF_NUMBER_INT)
+            return snprintf(out, ELEMENT_TEXT, "%" PRId64, (int64_t)u);
+        return snprintf(out, ELEMENT_TEXT, "%" PRIu64, u);
+    }
+    const double *d = decoded(e, i);
+    char re[NUMBER_TEXT], im[NUMBER_TEXT];
+    switch (e->type->number) {
+    case TNF_NUMBER_INT:
+    case TNF_NUMBER_UINT:
+        return snprintf(out, ELEMENT_TEXT, "%" PRId64, (int64_t)*d);
+    case TNF_NUMBER_BOOL:
+        return snprintf(out, ELEMENT_TEXT, "%s", *d != 0 ? "true" : "false");
+    case TNF_NUMBER_COMPLEX:
+        float_text(re, e->type, d[0]);
+        float_text(im, e->type, d[1]);
+        return snprintf(out, ELEMENT_TEXT, "%s%s%sj", re, *im == '-' ? "" : "+", im);
+    default:
+        return float_text(out, e->type, *d);
+    }
+}

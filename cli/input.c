@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+#include "input.h"
+#include "out.h"
+#include "suggest.h"
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+bool format_options_parse(format_options *out, const opt_list *list)
+{
+    *out = (format_options) { 0 };
+    if (list->n == 0)
+        return true;
+    out->items = calloc(list->n, sizeof *out->items);
+    for (size_t i = 0; out->items && i < list->n; i++) {
+        size_t n = strcspn(list->items[i], "=");
+        if (n == 0 || !list->items[i][n]) {
+            usage_error("'%s' is no KEY=VALUE", list->items[i]);
+            format_options_free(out);
+            return false;
+        }
+        char *key = strndup(list->items[i], n);
+        if (!key)
+            break;
+        out->items[out->n++] = (tnf_option) { key, list->items[i] + n + 1 };
+    }
+    if (out->n == list->n)
+        return true;
+    usage_error("out of memory");
+    format_options_free(out);
+    return false;
+}
+
+void format_options_free(format_options *o)
+{
+    for (size_t i = 0; i < o->n; i++)
+        free((void *)(uintptr_t)o->items[i].key);
+    free(o->items);
+    *o = (format_options) { 0 };
+}
+
+bool known_format(const char *name, tnf_format_info *out)
+{
+    if (tnf_format_named(out, name))
+        return true;
+    suggestion best;
+    tnf_format_info f;
+    suggest_begin(&best, name, strlen(name));
+    for (size_t i = 0; tnf_format_at(&f, i); i++)
+        suggest_offer(&best, f.name, strlen(f.name));
+    if (best.n > 0)
+        usage_error("unknown format '%s'; did you mean '%s'?", name, best.near[0].p);
+    else
+        usage_error("unknown format '%s'; 'tenfold formats' lists them", name);
+    return false;
+}
+
+static void on_warning(void *ctx, const tnf_warning *warning)
+{
+    const input *in = ctx;
+    if (in->cli->verbose && !in->cli->quiet)
+        file_message(in->name, "warning: ", warning->offset, warning->message);
+}
+
+static void on_trace(void *ctx, uint64_t offset, const char *line)
+{
+    (void)ctx;
+    if (offset == TNF_NO_OFFSET)
+        fprintf(stderr, "%12s  ", "");
+    else
+        fprintf(stderr, "%12" PRIu64 "  ", offset);
+    put_safe(stderr, line, strlen(line), false);
+    putc('\n', stderr);
+}
+
+tnf_status input_try(input *in, const cli_state *cli, const input_options *options,
+                     const char *path, int *code, tnf_error *error)
+{
+    format_options reader;
+    tnf_format_info known;
+    *in = (input) { .path = path, .name = shown_path(path), .cli = cli };
+    *code = EXIT_USAGE;
+    if ((options->format && !known_format(options->format, &known)) ||
+        !format_options_parse(&reader, &options->options))
+        return TNF_EINVAL;
+    *code = EXIT_DONE;
+
+    tnf_open_options how = { .size = sizeof how };
+    how.format = options->format;
+    how.lenient = options->lenient;
+    how.access = (tnf_access)options->access;
+    how.options = reader.items;
+    how.noptions = reader.n;
+    how.warn = on_warning;
+    how.trace = cli->trace ? on_trace : NULL;
+    how.ctx = in;
+
+    tnf_status status;
+    if (!strcmp(path, "-")) {
+        tnf_source *source;
+        status = tnf_source_fd(&source, STDIN_FILENO, how.access, error);
+        if (status == TNF_OK)
+            status = tnf_open_source(&in->file, source, &how, error);
+    } else {
+        status = tnf_open(&in->file, path, &how, error);
+    }
+    if (status == TNF_OK)
+        in->info = tnf_file_info(in->file);
+    format_options_free(&reader);
+    return status;
+}
+
+int input_open(input *in, const cli_state *cli, const input_options *options, const char *path)
+{
+    int code;
+    tnf_error error;
+    tnf_status status = input_try(in, cli, options, path, &code, &error);
+    if (status != TNF_OK && code == EXIT_DONE)
+        return file_error(in->name, &error);
+    return code;
+}
+
+void input_close(input *in)
+{
+    tnf_close(in->file);
+    in->file = NULL;
+}

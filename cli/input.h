@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/* Opening what a command reads, by the options that all reading commands share. */
+#ifndef TENFOLD_CLI_INPUT_H
+#define TENFOLD_CLI_INPUT_H
+
+#include "cmd.h"
+#include "opt.h"
+
+typedef struct input_options {
+    const char *format;
+    bool lenient;
+    int access;
+    opt_list options; /* key=value for the reader */
+} input_options;
+
+/* Their lines in the table of a command whose struct has them as `field`. */
+#define INPUT_OPTIONS(type, field)                                                                 \
+    { "format",                                                                                    \
+      'f',                                                                                         \
+      OPT_TEXT,                                                                                    \
+      offsetof(type, field.format),                                                                \
+      "FORMAT",                                                                                    \
+      "@formats",                                                                                  \
+      "Take the input for this format instead of detecting it." },                                 \
+        { "lenient",                                                                               \
+          0,                                                                                       \
+          OPT_FLAG,                                                                                \
+          offsetof(type, field.lenient),                                                           \
+          NULL,                                                                                    \
+          NULL,                                                                                    \
+          "Where a file breaks a rule that its format's real readers do not check, warn instead "  \
+          "of refusing it." },                                                                     \
+    {                                                                                              \
+        "access", 0, OPT_CHOICE, offsetof(type, field.access), "HOW", "auto|mmap|pread",           \
+            "How the file is reached: mmap, pread, or what suits its file system (auto)."          \
+    }
+#define READER_OPTION(type, field)                                                                 \
+    {                                                                                              \
+        "option", 'o', OPT_LIST, offsetof(type, field.options), "KEY=VALUE", NULL,                 \
+            "Set an option of the format's reader ('tenfold formats NAME' lists them). May be "    \
+            "repeated."                                                                            \
+    }
+
+/* An open file and what belongs to it. */
+typedef struct input {
+    tnf_file *file;
+    const tnf_info *info;
+    const char *path; /* as given */
+    const char *name; /* as messages call it */
+    const cli_state *cli;
+} input;
+
+/* Options of a format, from "key=value" texts. Release with format_options_free(). */
+typedef struct format_options {
+    tnf_option *items;
+    size_t n;
+} format_options;
+
+/* False after saying which is no key=value. */
+bool format_options_parse(format_options *out, const opt_list *list);
+void format_options_free(format_options *o);
+
+/* Is there a format of that name? Else says so, with the nearest. */
+bool known_format(const char *name, tnf_format_info *out);
+
+/* Opens `path` ("-": standard input). The first says what is wrong and gives an exit code; the
+ * second leaves the error to the caller, except for mistakes in the options: then *code is set. */
+int input_open(input *in, const cli_state *cli, const input_options *options, const char *path);
+tnf_status input_try(input *in, const cli_state *cli, const input_options *options,
+                     const char *path, int *code, tnf_error *error);
+void input_close(input *in);
+
+/* A list of patterns: * any run (dots and slashes too), ? one character, [a-z] [!a-z], \ escapes.
+ * An empty list takes everything. */
+bool glob_any(const opt_list *globs, tnf_str name);
+bool glob_match(const char *glob, tnf_str name);
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* tenfold: the table of commands, the options that all of them take, and the way in and out. */
+#include "cmd.h"
+#include "out.h"
+#include "suggest.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+const command *const commands[] = {
+    &cmd_info,    &cmd_ls,   &cmd_cat,     &cmd_convert, &cmd_verify,
+    &cmd_formats, &cmd_help, &cmd_version, NULL,
+};
+
+const opt global_options[] = {
+    { "quiet", 'q', OPT_FLAG, offsetof(cli_state, quiet), NULL, NULL,
+      "Say nothing but errors: no progress, no notes." },
+    { "verbose", 'v', OPT_FLAG, offsetof(cli_state, verbose), NULL, NULL,
+      "Say more: warnings about input that is odd but legal." },
+    { "trace", 0, OPT_FLAG, offsetof(cli_state, trace), NULL, NULL,
+      "Log to stderr what the reader sees, with byte offsets." },
+    { "color", 0, OPT_CHOICE, offsetof(cli_state, color), "WHEN", "auto|always|never",
+      "Colour the output on a terminal (auto), always or never. NO_COLOR is honoured." },
+    { "help", 'h', OPT_FLAG, offsetof(cli_state, help), NULL, NULL, "Explain the command." },
+    { "version", 0, OPT_FLAG, offsetof(cli_state, version), NULL, NULL, "Print the version." },
+    { 0 },
+};
+
+const command *find_command(const char *name)
+{
+    for (const command *const *c = commands; *c; c++)
+        if (!strcmp((*c)->name, name) || ((*c)->alias && !strcmp((*c)->alias, name)))
+            return *c;
+    return NULL;
+}
+
+int unknown_command(const char *name)
+{
+    suggestion best;
+    suggest_begin(&best, name, strlen(name));
+    for (const command *const *c = commands; *c; c++) {
+        suggest_offer(&best, (*c)->name, strlen((*c)->name));
+        if ((*c)->alias)
+            suggest_offer(&best, (*c)->alias, strlen((*c)->alias));
+    }
+    if (best.n > 0)
+        return usage_error("unknown command '%s'; did you mean '%s'?", name, best.near[0].p);
+    return usage_error("unknown command '%s'; 'tenfold help' lists them", name);
+}
+
+static int run_version(const cli_state *cli, const void *options, int argc, char **argv)
+{
+    (void)cli;
+    (void)options;
+    (void)argc;
+    (void)argv;
+    printf("tenfold %s\n", tnf_version());
+    return EXIT_DONE;
+}
+
+const command cmd_version = {
+    .name = "version",
+    .args = "",
+    .summary = "print the version",
+    .about = "Prints the version of the library that runs.",
+    .run = run_version,
+};
+
+static int check_and_run(const cli_state *cli, const command *c, const void *options, int n,
+                         char **args)
+{
+    if (cli->help) {
+        help_command(stdout, c);
+        return EXIT_DONE;
+    }
+    if (cli->version)
+        return cmd_version.run(cli, NULL, 0, NULL);
+    if (n < c->min_args)
+        return usage_error("%s: too few arguments; usage: tenfold %s [OPTIONS] %s", c->name,
+                           c->name, c->args);
+    if (c->max_args >= 0 && n > c->max_args)
+        return usage_error("%s: what is '%s' for? usage: tenfold %s [OPTIONS] %s", c->name,
+                           args[c->max_args], c->name, c->args);
+    return c->run(cli, options, n, args);
+}
+
+static int run_command(cli_state *cli, const command *c, int argc, char **argv)
+{
+    void *options = calloc(1, c->size + 1);
+    if (!options) {
+        fputs("tenfold: out of memory\n", stderr);
+        return EXIT_IO;
+    }
+    opt_set sets[] = { { c->table, options }, { global_options, cli } };
+    int n, code = EXIT_USAGE;
+    if (opt_parse(sets, 2, argc, argv, false, &n))
+        code = check_and_run(cli, c, options, n, argv);
+    opt_release(&sets[0]);
+    free(options);
+    return code;
+}
+
+static int run_line(int argc, char **argv)
+{
+    cli_state cli = { 0 };
+    opt_set set = { global_options, &cli };
+    int n;
+    if (argc > 0 && !strcmp(argv[0], "--generate"))
+        return generate(argc - 1, argv + 1);
+    if (!opt_parse(&set, 1, argc, argv, true, &n))
+        return EXIT_USAGE;
+    if (n == 0 && cli.version)
+        return cmd_version.run(&cli, NULL, 0, NULL);
+    if (n == 0) {
+        help_overview(cli.help ? stdout : stderr);
+        return cli.help ? EXIT_DONE : EXIT_USAGE;
+    }
+    const command *c = find_command(argv[0]);
+    return c ? run_command(&cli, c, n - 1, argv + 1) : unknown_command(argv[0]);
+}
+
+/* Data that did not arrive is a failure, however well the rest went. */
+static int flush_output(int code)
+{
+    errno = 0;
+    bool failed = fflush(stdout) != 0 || ferror(stdout);
+    if (!failed)
+        return code;
+    fprintf(stderr, "tenfold: standard output: %s\n", errno ? strerror(errno) : "write error");
+    return code == EXIT_DONE ? EXIT_IO : code;
+}
+
+int main(int argc, char **argv)
+{
+    static char buffer[1 << 16];
+    setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
+    setvbuf(stderr, NULL, _IOLBF, 0);
+    return flush_output(run_line(argc > 0 ? argc - 1 : 0, argv + 1));
+}

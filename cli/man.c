@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/* Man pages from the option tables: tenfold.1 and tenfold-COMMAND.1, in man(7) macros. */
+#include "out.h"
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+#define MAN_DATE "2026-11-15" /* of the last change to what the pages say */
+
+static const struct {
+    const char *code, *meaning;
+} exits[] = {
+    { "0", "Done." },
+    { "1", "Something differs, or does not verify." },
+    { "2", "The command line makes no sense." },
+    { "3", "A file could not be read or written, or the network or the memory failed." },
+    { "4", "A file is damaged, or of a kind that is not supported." },
+    { "5", "Refused, because something would be lost." },
+};
+
+FILE *generated_file(const char *dir, const char *name)
+{
+    char path[4096];
+    int n = snprintf(path, sizeof path, "%s/%s", dir, name);
+    FILE *f = n > 0 && (size_t)n < sizeof path ? fopen(path, "w") : NULL;
+    if (!f)
+        fprintf(stderr, "tenfold: %s/%s: %s\n", dir, name, strerror(errno));
+    return f;
+}
+
+/* Text as roff wants it: a line of input that begins with a dot or quote would be a request. */
+static void roff(FILE *to, const char *text)
+{
+    bool first = true;
+    for (; *text; text++) {
+        if (first && (*text == '.' || *text == '\''))
+            fputs("\\&", to);
+        first = *text == '\n';
+        if (*text == '\\')
+            fputs("\\e", to);
+        else if (*text == '-')
+            fputs("\\-", to);
+        else if (*text == '\'')
+            fputs("\\(aq", to);
+        else
+            putc(*text, to);
+    }
+}
+
+/* Paragraphs, a sentence or so a line. */
+static void paragraphs(FILE *to, const char *text)
+{
+    fputs(".PP\n", to);
+    while (*text) {
+        char line[1024];
+        const char *end = strstr(text, "\n\n");
+        const char *stop = strstr(text, ". ");
+        size_t n = end ? (size_t)(end - text) : strlen(text);
+        if (stop && (size_t)(stop - text) < n)
+            n = (size_t)(stop - text) + 1;
+        snprintf(line, sizeof line, "%.*s", (int)n, text);
+        roff(to, line);
+        putc('\n', to);
+        text += n;
+        if (!strncmp(text, "\n\n", 2))
+            fputs(".PP\n", to);
+        text += strspn(text, " \n");
+    }
+}
+
+/* FILE and GLOB in italics, the rest as it is. */
+static void arguments(FILE *to, const char *args)
+{
+    bool italic = false;
+    for (; *args; args++) {
+        bool upper = isupper((unsigned char)*args) || (italic && *args == '_');
+        if (upper != italic)
+            fputs(upper ? "\\fI" : "\\fR", to);
+        italic = upper;
+        putc(*args, to);
+    }
+    if (italic)
+        fputs("\\fR", to);
+}
+
+static void option(FILE *to, const opt *o)
+{
+    fputs(".TP\n", to);
+    if (o->letter)
+        fprintf(to, "\\fB\\-%c\\fR, ", o->letter);
+    fputs("\\fB\\-\\-", to);
+    roff(to, o->name);
+    fputs("\\fR", to);
+    if (o->kind != OPT_FLAG) {
+        fputs(o->kind == OPT_MAYBE ? "[=" : "=", to);
+        arguments(to, o->arg);
+        fputs(o->kind == OPT_MAYBE ? "]" : "", to);
+    }
+    putc('\n', to);
+    roff(to, o->help);
+    putc('\n', to);
+}
+
+static void options(FILE *to, const char *title, const opt *table)
+{
+    fprintf(to, ".SH %s\n", title);
+    for (const opt *o = table; o->name; o++)
+        option(to, o);
+}
+
+static void head(FILE *to, const char *title, const char *name, const char *summary)
+{
+    fprintf(to, ".TH %s 1 \"%s\" \"tenfold %s\" \"Tenfold manual\"\n.SH NAME\n", title, MAN_DATE,
+            tnf_version());
+    roff(to, name);
+    fputs(" \\- ", to);
+    roff(to, summary);
+    fputs("\n.SH SYNOPSIS\n", to);
+}
+
+static void exit_status(FILE *to)
+{
+    fputs(".SH EXIT STATUS\n", to);
+    for (size_t i = 0; i < sizeof exits / sizeof *exits; i++)
+        fprintf(to, ".TP\n.B %s\n%s\n", exits[i].code, exits[i].meaning);
+}
+
+static void page_examples(FILE *to, const example *x)
+{
+    if (!x || !x->command)
+        return;
+    fputs(".SH EXAMPLES\n", to);
+    for (; x->command; x++) {
+        fputs(".TP\n\\fB", to);
+        roff(to, x->command);
+        fputs("\\fR\n", to);
+        roff(to, x->what);
+        putc('\n', to);
+    }
+}
+
+static bool command_page(const char *dir, const command *c)
+{
+    char file[64], title[64], name[64];
+    snprintf(file, sizeof file, "tenfold-%s.1", c->name);
+    snprintf(name, sizeof name, "tenfold-%s", c->name);
+    snprintf(title, sizeof title, "TENFOLD\\-%s", c->name);
+    for (char *p = title; *p; p++)
+        *p = (char)toupper((unsigned char)*p);
+    FILE *to = generated_file(dir, file);
+    if (!to)
+        return false;
+    head(to, title, name, c->summary);
+    fprintf(to, "\\fBtenfold %s\\fR [\\fIOPTIONS\\fR] ", c->name);
+    arguments(to, c->args);
+    fputs("\n.SH DESCRIPTION\n", to);
+    paragraphs(to, c->about);
+    if (c->alias)
+        fprintf(to, ".PP\n\\fBtenfold %s\\fR is the same.\n", c->alias);
+    if (c->table)
+        options(to, "OPTIONS", c->table);
+    options(to, "OPTIONS OF EVERY COMMAND", global_options);
+    exit_status(to);
+    page_examples(to, c->examples);
+    fputs(".SH SEE ALSO\n.BR tenfold (1)\n", to);
+    return fclose(to) == 0;
+}
+
+static bool main_page(const char *dir)
+{
+    FILE *to = generated_file(dir, "tenfold.1");
+    if (!to)
+        return false;
+    head(to, "TENFOLD", "tenfold",
+         "read, write, convert and verify tensor, checkpoint and embedding files");
+    fputs("\\fBtenfold\\fR \\fICOMMAND\\fR [\\fIOPTIONS\\fR] \\fIFILE\\fR...\n.SH DESCRIPTION\n",
+          to);
+    paragraphs(to, "tenfold looks into files of tensors, prints their values, converts them to "
+                   "other formats and checks that they are sound. Formats are detected by "
+                   "content. - stands for standard input or output.\n\nData goes to standard "
+                   "output; messages, warnings and progress to standard error. Files are replaced "
+                   "only with --force, and appear under their name only when they are complete.");
+    fputs(".SH COMMANDS\n", to);
+    for (const command *const *c = commands; *c; c++) {
+        fprintf(to, ".TP\n.BR tenfold\\-%s (1)\n", (*c)->name);
+        roff(to, (*c)->summary);
+        putc('\n', to);
+    }
+    options(to, "OPTIONS OF EVERY COMMAND", global_options);
+    exit_status(to);
+    fputs(".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nIf set and not empty, output is not coloured unless "
+          "\\fB\\-\\-color=always\\fR asks for it.\n.SH SEE ALSO\n",
+          to);
+    for (const command *const *c = commands; *c; c++)
+        fprintf(to, ".BR tenfold\\-%s (1)%s\n", (*c)->name, c[1] ? "," : "");
+    return fclose(to) == 0;
+}
+
+bool man_pages(const char *dir)
+{
+    bool ok = main_page(dir);
+    for (const command *const *c = commands; *c; c++)
+        ok = command_page(dir, *c) && ok;
+    return ok;
+}
+
+int generate(int argc, char **argv)
+{
+    if (argc != 2)
+        return usage_error("--generate takes man, bash, zsh or fish, and a directory");
+    bool ok = !strcmp(argv[0], "man") ? man_pages(argv[1]) : completions(argv[0], argv[1]);
+    return ok ? EXIT_DONE : EXIT_IO;
+}

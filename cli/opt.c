@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/* Command lines by table: --name, --name=value, --name value, -n, -nvalue, -abc, and -- to end. */
+#include "opt.h"
+#include "cmd.h"
+#include "suggest.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct found {
+    const opt *o;
+    void *values;
+} found;
+
+/* Where a parse stands. */
+typedef struct parse {
+    const opt_set *sets;
+    size_t nsets;
+    char **argv;
+    int argc, at;
+} parse;
+
+size_t opt_word(const char *words, size_t i, const char **out)
+{
+    const char *p = words;
+    for (; i > 0; i--) {
+        p = strchr(p, '|');
+        if (!p)
+            return 0;
+        p++;
+    }
+    *out = p;
+    return strcspn(p, "|");
+}
+
+static bool find_long(const parse *p, const char *name, size_t n, found *out)
+{
+    for (size_t s = 0; s < p->nsets; s++)
+        for (const opt *o = p->sets[s].table; o && o->name; o++)
+            if (strlen(o->name) == n && !memcmp(o->name, name, n)) {
+                *out = (found) { o, p->sets[s].values };
+                return true;
+            }
+    return false;
+}
+
+static bool find_short(const parse *p, char letter, found *out)
+{
+    for (size_t s = 0; s < p->nsets; s++)
+        for (const opt *o = p->sets[s].table; o && o->name; o++)
+            if (o->letter == letter) {
+                *out = (found) { o, p->sets[s].values };
+                return true;
+            }
+    return false;
+}
+
+static bool unknown_long(const parse *p, const char *name, size_t n)
+{
+    suggestion best;
+    suggest_begin(&best, name, n);
+    for (size_t s = 0; s < p->nsets; s++)
+        for (const opt *o = p->sets[s].table; o && o->name; o++)
+            suggest_offer(&best, o->name, strlen(o->name));
+    if (best.n > 0)
+        usage_error("unknown option '--%.*s'; did you mean '--%s'?", (int)n, name, best.near[0].p);
+    else
+        usage_error("unknown option '--%.*s'", (int)n, name);
+    return false;
+}
+
+static bool set_choice(const opt *o, int *to, const char *value)
+{
+    const char *word;
+    size_t n;
+    for (size_t i = 0; (n = opt_word(o->words, i, &word)) > 0; i++)
+        if (strlen(value) == n && !memcmp(word, value, n)) {
+            *to = (int)i;
+            return true;
+        }
+    usage_error("option '--%s' takes one of %s, not '%s'", o->name, o->words, value);
+    return false;
+}
+
+static bool append(opt_list *list, const char *value)
+{
+    const char **more = realloc(list->items, (list->n + 1) * sizeof *more);
+    if (!more) {
+        usage_error("out of memory");
+        return false;
+    }
+    list->items = more;
+    list->items[list->n++] = value;
+    return true;
+}
+
+/* value is NULL for an option given without one. */
+static bool set(const found *f, const char *value)
+{
+    void *to = (char *)f->values + f->o->at;
+    switch (f->o->kind) {
+    case OPT_FLAG:
+        *(bool *)to = true;
+        return true;
+    case OPT_TEXT:
+        *(const char **)to = value;
+        return true;
+    case OPT_MAYBE:
+        *(opt_maybe *)to = (opt_maybe) { true, value };
+        return true;
+    case OPT_LIST:
+        return append(to, value);
+    case OPT_CHOICE:
+        return set_choice(f->o, to, value);
+    }
+    return false;
+}
+
+static bool wants_value(const opt *o)
+{
+    return o->kind == OPT_TEXT || o->kind == OPT_LIST || o->kind == OPT_CHOICE;
+}
+
+/* The value of an option that stands in the next argument. */
+static const char *next_value(parse *p, const opt *o)
+{
+    if (p->at >= p->argc) {
+        usage_error("option '--%s' needs a %s", o->name, o->arg);
+        return NULL;
+    }
+    return p->argv[p->at++];
+}
+
+static bool parse_long(parse *p, const char *text)
+{
+    size_t n = strcspn(text, "=");
+    const char *value = text[n] ? text + n + 1 : NULL;
+    found f;
+    if (!find_long(p, text, n, &f))
+        return unknown_long(p, text, n);
+    if (value && f.o->kind == OPT_FLAG) {
+        usage_error("option '--%s' takes no value", f.o->name);
+        return false;
+    }
+    if (!value && wants_value(f.o) && !(value = next_value(p, f.o)))
+        return false;
+    return set(&f, value);
+}
+
+static bool parse_short(parse *p, const char *letters)
+{
+    for (; *letters; letters++) {
+        found f;
+        if (!find_short(p, *letters, &f)) {
+            usage_error("unknown option '-%c'", *letters);
+            return false;
+        }
+        if (!wants_value(f.o)) {
+            if (!set(&f, NULL))
+                return false;
+            continue;
+        }
+        const char *value = letters[1] ? letters + 1 : next_value(p, f.o);
+        return value && set(&f, value);
+    }
+    return true;
+}
+
+bool opt_parse(const opt_set *sets, size_t nsets, int argc, char **argv, bool leading, int *nargs)
+{
+    parse p = { sets, nsets, argv, argc, 0 };
+    int kept = 0;
+    while (p.at < argc) {
+        char *arg = argv[p.at++];
+        if (!strcmp(arg, "--")) {
+            while (p.at < argc)
+                argv[kept++] = argv[p.at++];
+        } else if (arg[0] == '-' && arg[1] == '-') {
+            if (!parse_long(&p, arg + 2))
+                return false;
+        } else if (arg[0] == '-' && arg[1]) {
+            if (!parse_short(&p, arg + 1))
+                return false;
+        } else {
+            argv[kept++] = arg;
+            while (leading && p.at < argc)
+                argv[kept++] = argv[p.at++];
+        }
+    }
+    *nargs = kept;
+    return true;
+}
+
+void opt_release(const opt_set *set)
+{
+    for (const opt *o = set->table; o && o->name; o++)
+        if (o->kind == OPT_LIST)
+            free(((opt_list *)(void *)((char *)set->values + o->at))->items);
+}

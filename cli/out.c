@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/* The JSON writer. It streams: a comma is due after a value and before the next, so one flag is all
+ * the state there is, however deep the document. */
+#include "out.h"
+#include <inttypes.h>
+#include <string.h>
+
+static void before_value(json *j)
+{
+    if (j->comma)
+        putc_unlocked(',', j->to);
+    j->comma = true;
+}
+
+void json_open(json *j, char bracket)
+{
+    before_value(j);
+    putc_unlocked(bracket, j->to);
+    j->comma = false;
+}
+
+void json_close(json *j, char bracket)
+{
+    putc_unlocked(bracket, j->to);
+    j->comma = true;
+}
+
+void json_line(json *j)
+{
+    if (j->comma)
+        putc_unlocked(',', j->to);
+    fputs("\n  ", j->to);
+    j->comma = false;
+}
+
+void json_null(json *j)
+{
+    before_value(j);
+    fputs("null", j->to);
+}
+
+void json_bool(json *j, bool b)
+{
+    before_value(j);
+    fputs(b ? "true" : "false", j->to);
+}
+
+void json_int(json *j, int64_t i)
+{
+    before_value(j);
+    fprintf(j->to, "%" PRId64, i);
+}
+
+void json_uint(json *j, uint64_t u)
+{
+    char digits[24];
+    size_t at = sizeof digits;
+    do
+        digits[--at] = (char)('0' + u % 10);
+    while ((u /= 10) > 0);
+    before_value(j);
+    fwrite(digits + at, 1, sizeof digits - at, j->to);
+}
+
+/* A number's text, or its name in quotes when JSON has no number for it. */
+static void number(json *j, const char *text)
+{
+    before_value(j);
+    if (!strcmp(text, "nan"))
+        fputs("\"NaN\"", j->to);
+    else if (!strcmp(text, "inf"))
+        fputs("\"Infinity\"", j->to);
+    else if (!strcmp(text, "-inf"))
+        fputs("\"-Infinity\"", j->to);
+    else
+        fputs(text, j->to);
+}
+
+void json_f32(json *j, float f)
+{
+    char text[NUMBER_TEXT];
+    number_f32(text, f);
+    number(j, text);
+}
+
+void json_f64(json *j, double f)
+{
+    char text[NUMBER_TEXT];
+    number_f64(text, f);
+    number(j, text);
+}
+
+/* Characters that JSON allows as they are, but a terminal or a reader's eye should not meet:
+ * DEL and C1 controls, line separators, and what turns text around. */
+static bool better_escaped(uint32_t c)
+{
+    return (c >= 0x7f && c < 0xa0) || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+}
+
+static void escape(FILE *to, uint32_t c)
+{
+    static const char letters[] = "btn\0fr";
+    if (c == '"' || c == '\\')
+        fprintf(to, "\\%c", (int)c);
+    else if (c >= '\b' && c <= '\r' && letters[c - '\b'])
+        fprintf(to, "\\%c", letters[c - '\b']);
+    else
+        fprintf(to, "\\u%04x", (unsigned)c);
+}
+
+/* The inside of a JSON string; runs of plain bytes go out in one piece. `escaped`: the text is
+ * already the inside of one, so quotes and backslashes stay. */
+static void characters(FILE *to, const char *p, size_t n, bool escaped)
+{
+    size_t from = 0, at = 0;
+    while (at < n) {
+        uint32_t c;
+        size_t length = utf8_next(p + at, n - at, &c);
+        if (length == 0)
+            break;
+        bool plain = c >= 0x20 && !better_escaped(c) && (escaped || (c != '"' && c != '\\'));
+        if (!plain) {
+            fwrite(p + from, 1, at - from, to);
+            escape(to, c);
+            from = at + length;
+        }
+        at += length;
+    }
+    fwrite(p + from, 1, at - from, to);
+}
+
+static void quoted(FILE *to, const char *p, size_t n)
+{
+    putc_unlocked('"', to);
+    characters(to, p, n, false);
+    putc_unlocked('"', to);
+}
+
+static void base64(FILE *to, const void *bytes, size_t n)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const uint8_t *p = bytes;
+    for (size_t i = 0; i < n; i += 3) {
+        uint32_t three = (uint32_t)p[i] << 16;
+        if (i + 1 < n)
+            three |= (uint32_t)p[i + 1] << 8;
+        if (i + 2 < n)
+            three |= p[i + 2];
+        putc_unlocked(digits[three >> 18], to);
+        putc_unlocked(digits[three >> 12 & 63], to);
+        putc_unlocked(i + 1 < n ? digits[three >> 6 & 63] : '=', to);
+        putc_unlocked(i + 2 < n ? digits[three & 63] : '=', to);
+    }
+}
+
+void json_bytes(json *j, const void *bytes, size_t n)
+{
+    before_value(j);
+    fputs("{\"$bytes\":\"", j->to);
+    base64(j->to, bytes, n);
+    fputs("\"}", j->to);
+}
+
+void json_str(json *j, tnf_str s)
+{
+    if (!utf8_valid(s.p, s.n)) {
+        json_bytes(j, s.p, s.n);
+        return;
+    }
+    before_value(j);
+    quoted(j->to, s.p, s.n);
+}
+
+void json_text(json *j, const char *s)
+{
+    if (s)
+        json_str(j, (tnf_str) { s, strlen(s) });
+    else
+        json_null(j);
+}
+
+void json_key_bytes(json *j, tnf_str key)
+{
+    before_value(j);
+    if (utf8_valid(key.p, key.n)) {
+        quoted(j->to, key.p, key.n);
+    } else { /* a key can only be a string */
+        fputs("\"$bytes:", j->to);
+        base64(j->to, key.p, key.n);
+        putc_unlocked('"', j->to);
+    }
+    putc_unlocked(':', j->to);
+    j->comma = false;
+}
+
+void json_key(json *j, const char *key)
+{
+    json_key_bytes(j, (tnf_str) { key, strlen(key) });
+}
+
+void json_words(json *j, const char *words)
+{
+    if (!words) {
+        json_null(j);
+        return;
+    }
+    json_open(j, '[');
+    for (const char *p = words + strspn(words, " "); *p; p += strspn(p, " ")) {
+        size_t n = strcspn(p, " ");
+        json_str(j, (tnf_str) { p, n });
+        p += n;
+    }
+    json_close(j, ']');
+}
+
+void json_document(json *j, tnf_str document)
+{
+    const char *p = document.p, *end = p + document.n;
+    if (!utf8_valid(p, document.n)) {
+        json_bytes(j, p, document.n);
+        return;
+    }
+    before_value(j);
+    while (p < end) {
+        if (*p == '"') {
+            const char *from = p++;
+            while (p < end && *p != '"')
+                p += *p == '\\' && end - p > 1 ? 2 : 1;
+            p += p < end;
+            characters(j->to, from, (size_t)(p - from), true);
+        } else {
+            if (!strchr(" \t\r\n", *p))
+                putc_unlocked(*p, j->to);
+            p++;
+        }
+    }
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* What goes to stdout: JSON, text that a terminal survives, numbers, tables' small change. */
+#ifndef TENFOLD_CLI_OUT_H
+#define TENFOLD_CLI_OUT_H
+
+#include "cmd.h"
+#include <stdio.h>
+#include <tenfold/tenfold.h>
+
+/* A stream of JSON. Commas come by themselves. */
+typedef struct json {
+    FILE *to;
+    bool comma; /* the next value needs one */
+} json;
+
+void json_open(json *j, char bracket);  /* '{' or '[' */
+void json_close(json *j, char bracket); /* '}' or ']' */
+void json_key(json *j, const char *key);
+void json_key_bytes(json *j, tnf_str key);
+void json_null(json *j);
+void json_bool(json *j, bool b);
+void json_int(json *j, int64_t i);
+void json_uint(json *j, uint64_t u);
+void json_f32(json *j, float f);
+void json_f64(json *j, double f);
+void json_text(json *j, const char *s); /* NULL gives null */
+void json_str(json *j, tnf_str s);      /* bytes that are not UTF-8 give {"$bytes":…} */
+void json_bytes(json *j, const void *bytes, size_t n);
+/* An array of the words of a list separated by spaces; NULL gives null. */
+void json_words(json *j, const char *words);
+/* A JSON document as it is, without the white space between its tokens. */
+void json_document(json *j, tnf_str document);
+/* A line's end between two values, for those who read along. */
+void json_line(json *j);
+/* value.c: an attribute tree; NULL gives {}. */
+void json_value(json *j, const tnf_value *value);
+
+/* Room for one number as text. */
+#define NUMBER_TEXT 32
+/* The shortest text that gives the same number again; always with a point, exponent or letters. */
+int number_f32(char out[NUMBER_TEXT], float f);
+int number_f64(char out[NUMBER_TEXT], double f);
+
+/* One character of UTF-8 at p; its length, or 0 if there is none. */
+size_t utf8_next(const char *p, size_t n, uint32_t *out);
+bool utf8_valid(const char *p, size_t n);
+
+/* Bytes of a file as text for people: control characters, bytes that are no UTF-8 and what could
+ * turn the line around become \n, \x1b, \u202e; with `backslash`, \ becomes \\ so that nothing is
+ * ambiguous. Gives the columns it takes; `to` NULL only counts. */
+size_t put_safe(FILE *to, const char *p, size_t n, bool backslash);
+#define put_name(to, s) put_safe((to), (s).p, (s).n, true)
+/* Undoes put_safe() in place; the new length. */
+size_t unescape(char *s);
+
+void put_spaces(FILE *to, size_t n);
+/* "1,234,567" */
+void put_grouped(FILE *to, uint64_t u);
+#define SIZE_TEXT 16
+/* "1.2 GiB" */
+int size_text(char out[SIZE_TEXT], uint64_t bytes);
+
+/* Escape sequences, or "" where there is no colour on stdout. */
+typedef enum paint { PAINT_OFF, PAINT_BOLD, PAINT_DIM, PAINT_GREEN, PAINT_RED } paint;
+const char *painted(const cli_state *cli, paint p);
+
+/* value.c: an attribute tree for people. */
+void put_attrs(FILE *to, const tnf_value *attrs, unsigned indent, bool all);
+
+/* Describes an object: what its elements are; never NULL. */
+const tnf_type *object_type(const tnf_object *object);
+bool is_dense(const tnf_object *object);
+uint64_t object_bytes(const tnf_object *object);
+
+#endif

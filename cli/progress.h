@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* A bar on stderr for work that takes longer than a second, on a terminal only. */
+#ifndef TENFOLD_CLI_PROGRESS_H
+#define TENFOLD_CLI_PROGRESS_H
+
+#include "cmd.h"
+
+typedef struct progress {
+    bool shown; /* there is somebody to show it to */
+    bool drawn;
+    double began, last;
+} progress;
+
+void progress_begin(progress *p, const cli_state *cli);
+/* A tnf_progress step; draws at most ten times a second. */
+void progress_step(progress *p, uint64_t done, uint64_t total);
+/* Wipes the bar away. */
+void progress_end(progress *p);
+
+#endif

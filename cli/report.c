@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* Messages: one line each on stderr, and the exit code that goes with them. Whatever they quote may
+ * come from a hostile file, so all of it is made safe for a terminal. */
+#include "out.h"
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+int exit_code(tnf_status status)
+{
+    switch (status) {
+    case TNF_OK:
+        return EXIT_DONE;
+    case TNF_EINVAL:
+        return EXIT_USAGE;
+    case TNF_EFORMAT:
+    case TNF_ETRUNCATED:
+    case TNF_EUNSUPPORTED:
+    case TNF_ELIMIT:
+    case TNF_EDIGEST:
+        return EXIT_BAD;
+    case TNF_ELOSSY:
+        return EXIT_LOSSY;
+    default:
+        return EXIT_IO;
+    }
+}
+
+const char *shown_path(const char *path)
+{
+    return strcmp(path, "-") ? path : "standard input";
+}
+
+int usage_error(const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    fputs("tenfold: ", stderr);
+    put_safe(stderr, text, strlen(text), false);
+    putc('\n', stderr);
+    return EXIT_USAGE;
+}
+
+void file_message(const char *path, const char *kind, uint64_t offset, const char *message)
+{
+    fputs("tenfold: ", stderr);
+    put_safe(stderr, path, strlen(path), false);
+    fprintf(stderr, ": %s", kind);
+    put_safe(stderr, message, strlen(message), false);
+    if (offset != TNF_NO_OFFSET)
+        fprintf(stderr, " (at byte %" PRIu64 ")", offset);
+    putc('\n', stderr);
+}
+
+int file_error(const char *path, const tnf_error *error)
+{
+    file_message(path, "", error->offset, error->message);
+    return exit_code(error->status);
+}

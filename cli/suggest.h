@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* The nearest of many names to one that was mistyped. */
+#ifndef TENFOLD_CLI_SUGGEST_H
+#define TENFOLD_CLI_SUGGEST_H
+
+#include <stddef.h>
+#include <tenfold/types.h>
+
+#define SUGGEST_MAX  3u
+#define SUGGEST_LONG 255u /* longer names are compared no further */
+
+typedef struct suggestion {
+    const char *wanted;
+    size_t wanted_n;
+    size_t n; /* how many are near, nearest first */
+    tnf_str near[SUGGEST_MAX];
+    unsigned distance[SUGGEST_MAX];
+    unsigned limit; /* farther ones are no help */
+} suggestion;
+
+void suggest_begin(suggestion *s, const char *wanted, size_t n);
+/* Offers a candidate, which must outlive the suggestion. */
+void suggest_offer(suggestion *s, const char *name, size_t n);
+
+#endif

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/* Text for people: UTF-8 and escapes, numbers, sizes, colours. */
+#include "out.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+size_t utf8_next(const char *p, size_t n, uint32_t *out)
+{
+    static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+    const unsigned char *b = (const unsigned char *)p;
+    if (n == 0)
+        return 0;
+    if (b[0] < 0x80) {
+        *out = b[0];
+        return 1;
+    }
+    size_t length = b[0] < 0xc2 ? 0 : b[0] < 0xe0 ? 2 : b[0] < 0xf0 ? 3 : b[0] < 0xf5 ? 4 : 0;
+    if (length == 0 || length > n)
+        return 0;
+    uint32_t c = b[0] & (0x7fu >> length);
+    for (size_t i = 1; i < length; i++) {
+        if ((b[i] & 0xc0) != 0x80)
+            return 0;
+        c = c << 6 | (b[i] & 0x3f);
+    }
+    if (c < least[length] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+        return 0;
+    *out = c;
+    return length;
+}
+
+bool utf8_valid(const char *p, size_t n)
+{
+    uint32_t c;
+    for (size_t at = 0; at < n;) {
+        size_t length = utf8_next(p + at, n - at, &c);
+        if (length == 0)
+            return false;
+        at += length;
+    }
+    return true;
+}
+
+/* Would this character move a terminal's cursor, or reorder what stands around it? */
+static bool dangerous(uint32_t c)
+{
+    return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x200e || c == 0x200f ||
+           (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
+}
+
+static int escaped(char out[16], const char *p, size_t length, uint32_t c)
+{
+    if (length == 0)
+        return snprintf(out, 16, "\\x%02x", (unsigned)(unsigned char)*p);
+    if (c == '\n' || c == '\t' || c == '\r')
+        return snprintf(out, 16, "\\%c", c == '\n' ? 'n' : c == '\t' ? 't' : 'r');
+    return snprintf(out, 16, c < 0x80 ? "\\x%02x" : "\\u%04x", (unsigned)c);
+}
+
+size_t put_safe(FILE *to, const char *p, size_t n, bool backslash)
+{
+    size_t columns = 0;
+    for (size_t at = 0; at < n;) {
+        uint32_t c = 0;
+        char text[16];
+        size_t length = utf8_next(p + at, n - at, &c);
+        if (length > 0 && !dangerous(c)) {
+            if (backslash && c == '\\' && to)
+                putc_unlocked('\\', to);
+            columns += 1 + (backslash && c == '\\');
+            if (to)
+                fwrite(p + at, 1, length, to);
+        } else {
+            columns += (size_t)escaped(text, p + at, length, c);
+            if (to)
+                fputs(text, to);
+        }
+        at += length ? length : 1;
+    }
+    return columns;
+}
+
+static size_t put_utf8(char *out, uint32_t c)
+{
+    if (c < 0x80) {
+        out[0] = (char)c;
+        return 1;
+    }
+    if (c < 0x800) {
+        out[0] = (char)(0xc0 | c >> 6);
+        out[1] = (char)(0x80 | (c & 0x3f));
+        return 2;
+    }
+    out[0] = (char)(0xe0 | c >> 12);
+    out[1] = (char)(0x80 | (c >> 6 & 0x3f));
+    out[2] = (char)(0x80 | (c & 0x3f));
+    return 3;
+}
+
+/* The number behind \x or \u, of exactly `digits` hexadecimal digits; -1 if there is none. */
+static long hex_digits(const char *p, size_t digits)
+{
+    char text[5] = { 0 };
+    if (strspn(p, "0123456789abcdefABCDEF") < digits)
+        return -1;
+    memcpy(text, p, digits);
+    return strtol(text, NULL, 16);
+}
+
+/* One escape at s: its bytes go to out (never more than it is long); its length, 0 if it is none.
+ */
+static size_t one_escape(char *out, size_t *n, const char *s)
+{
+    static const char pairs[] = "n\nt\tr\r\\\\";
+    long c;
+    *n = 1;
+    if (s[0] != '\\')
+        return 0;
+    for (const char *p = pairs; *p; p += 2)
+        if (s[1] == *p) {
+            *out = p[1];
+            return 2;
+        }
+    if (s[1] == 'x' && (c = hex_digits(s + 2, 2)) >= 0) {
+        *out = (char)c; /* one byte, whatever it means */
+        return 4;
+    }
+    if (s[1] == 'u' && (c = hex_digits(s + 2, 4)) >= 0) {
+        *n = put_utf8(out, (uint32_t)c);
+        return 6;
+    }
+    return 0;
+}
+
+size_t unescape(char *s)
+{
+    size_t to = 0, from = 0;
+    while (s[from]) {
+        char bytes[4];
+        size_t n, length = one_escape(bytes, &n, s + from);
+        if (length == 0) {
+            bytes[0] = s[from];
+            length = 1;
+        }
+        memcpy(s + to, bytes, n);
+        to += n;
+        from += length;
+    }
+    s[to] = '\0';
+    return to;
+}
+
+/* Makes a number look like no integer, so that -0 and 1 stay floats wherever they are read. */
+static int with_point(char out[NUMBER_TEXT], int n)
+{
+    if (strpbrk(out, ".enif"))
+        return n;
+    out[n] = '.';
+    out[n + 1] = '0';
+    out[n + 2] = '\0';
+    return n + 2;
+}
+
+/* Any text of up to 6 (15) digits survives the way through a float (double), so those need no
+ * shorter attempts: %g leaves trailing zeros out. */
+int number_f32(char out[NUMBER_TEXT], float f)
+{
+    int n = 0;
+    if (isnan(f))
+        return snprintf(out, NUMBER_TEXT, "nan");
+    for (int digits = 6; digits <= 9; digits++) {
+        n = snprintf(out, NUMBER_TEXT, "%.*g", digits, (double)f);
+        if (strtof(out, NULL) == f)
+            break;
+    }
+    return with_point(out, n);
+}
+
+int number_f64(char out[NUMBER_TEXT], double f)
+{
+    int n = 0;
+    if (isnan(f))
+        return snprintf(out, NUMBER_TEXT, "nan");
+    for (int digits = 15; digits <= 17; digits++) {
+        n = snprintf(out, NUMBER_TEXT, "%.*g", digits, f);
+        if (strtod(out, NULL) == f)
+            break;
+    }
+    return with_point(out, n);
+}
+
+void put_spaces(FILE *to, size_t n)
+{
+    while (n-- > 0)
+        putc_unlocked(' ', to);
+}
+
+void put_grouped(FILE *to, uint64_t u)
+{
+    char digits[32];
+    size_t at = sizeof digits;
+    for (unsigned i = 0; i == 0 || u > 0; i++, u /= 10) {
+        if (i > 0 && i % 3 == 0)
+            digits[--at] = ',';
+        digits[--at] = (char)('0' + u % 10);
+    }
+    fwrite(digits + at, 1, sizeof digits - at, to);
+}
+
+int size_text(char out[SIZE_TEXT], uint64_t bytes)
+{
+    static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+    double size = (double)bytes;
+    size_t unit = 0;
+    for (; size >= 1023.95 && unit < 6; unit++)
+        size /= 1024;
+    return snprintf(out, SIZE_TEXT, "%.*f %s", unit > 0, size, units[unit]);
+}
+
+const char *painted(const cli_state *cli, paint p)
+{
+    static const char *const codes[] = { "\033[0m", "\033[1m", "\033[2m", "\033[32m", "\033[31m" };
+    const char *no_color = getenv("NO_COLOR");
+    const char *term = getenv("TERM");
+    bool on = cli->color == COLOR_ALWAYS;
+    if (cli->color == COLOR_AUTO)
+        on = isatty(STDOUT_FILENO) && !(no_color && *no_color) && !(term && !strcmp(term, "dumb"));
+    return on ? codes[p] : "";
+}

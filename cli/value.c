@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/* Attribute trees, as JSON and for people. */
+#include "out.h"
+#include <inttypes.h>
+#include <string.h>
+
+/* Trees come from readers that limit their depth; this is the belt to those braces. */
+#define DEEPEST     256u
+/* What people see of a long array or string before they ask for all. */
+#define ITEMS_SHOWN 16u
+#define CHARS_SHOWN 160u
+
+static tnf_str bytes_of(const tnf_value *v)
+{
+    return (tnf_str) { v->as.s, v->n };
+}
+
+static void value_at(json *j, const tnf_value *v, unsigned depth)
+{
+    switch (depth < DEEPEST ? (tnf_kind)v->kind : TNF_NULL) {
+    case TNF_NULL:
+        json_null(j);
+        break;
+    case TNF_BOOL:
+        json_bool(j, v->as.b);
+        break;
+    case TNF_INT:
+        json_int(j, v->as.i);
+        break;
+    case TNF_UINT:
+        json_uint(j, v->as.u);
+        break;
+    case TNF_FLOAT:
+        if (v->dtype == TNF_F32)
+            json_f32(j, v->as.f32);
+        else
+            json_f64(j, v->as.f64);
+        break;
+    case TNF_STRING:
+        json_str(j, bytes_of(v));
+        break;
+    case TNF_BYTES:
+        json_bytes(j, v->as.s, v->n);
+        break;
+    case TNF_JSON:
+        json_document(j, bytes_of(v));
+        break;
+    case TNF_ARRAY:
+        json_open(j, '[');
+        for (size_t i = 0; i < v->n; i++)
+            value_at(j, &v->as.items[i], depth + 1);
+        json_close(j, ']');
+        break;
+    case TNF_MAP:
+        json_open(j, '{');
+        for (size_t i = 0; i < v->n; i++) {
+            json_key_bytes(j, v->as.members[i].key);
+            value_at(j, &v->as.members[i].value, depth + 1);
+        }
+        json_close(j, '}');
+        break;
+    }
+}
+
+void json_value(json *j, const tnf_value *value)
+{
+    static const tnf_value empty = { .kind = TNF_MAP };
+    value_at(j, value ? value : &empty, 0);
+}
+
+/* ------------------------------------------------------------- for people */
+
+/* A JSON document over several lines. It is valid, so brackets and quotes are all there is to see.
+ */
+static void put_document(FILE *to, tnf_str d, unsigned indent)
+{
+    unsigned depth = 0;
+    for (const char *p = d.p, *end = p + d.n; p < end; p++) {
+        if (strchr(" \t\r\n", *p))
+            continue;
+        const char *next = p + 1;
+        while (next < end && strchr(" \t\r\n", *next))
+            next++;
+        if (*p == '"') {
+            const char *from = p++;
+            while (p < end && *p != '"')
+                p += *p == '\\' && end - p > 1 ? 2 : 1;
+            put_safe(to, from, (size_t)((p < end ? p + 1 : end) - from), false);
+        } else if (*p == '{' || *p == '[') {
+            putc_unlocked(*p, to);
+            if (next < end && (*next == '}' || *next == ']')) {
+                putc_unlocked(*next, to);
+                p = next;
+                continue;
+            }
+            depth++;
+            putc_unlocked('\n', to);
+            put_spaces(to, indent + 2 * depth);
+        } else if (*p == '}' || *p == ']') {
+            depth -= depth > 0;
+            putc_unlocked('\n', to);
+            put_spaces(to, indent + 2 * depth);
+            putc_unlocked(*p, to);
+        } else {
+            putc_unlocked(*p, to);
+            if (*p == ',') {
+                putc_unlocked('\n', to);
+                put_spaces(to, indent + 2 * depth);
+            } else if (*p == ':') {
+                putc_unlocked(' ', to);
+            }
+        }
+    }
+}
+
+/* Text of several lines stays so, each made safe. */
+static void put_lines(FILE *to, tnf_str s, unsigned indent, bool all)
+{
+    size_t shown = !all && s.n > CHARS_SHOWN && !memchr(s.p, '\n', s.n) ? CHARS_SHOWN : s.n;
+    const char *p = s.p, *end = s.p + shown, *line;
+    for (; (line = memchr(p, '\n', (size_t)(end - p))) && line + 1 < end; p = line + 1) {
+        put_safe(to, p, (size_t)(line - p), false);
+        putc_unlocked('\n', to);
+        put_spaces(to, indent);
+    }
+    put_safe(to, p, (size_t)((line ? line : end) - p), false);
+    if (shown < s.n)
+        fprintf(to, "... (%zu bytes)", s.n);
+}
+
+static void put_value(FILE *to, const tnf_value *v, unsigned indent, unsigned depth, bool all);
+
+static void put_array(FILE *to, const tnf_value *v, unsigned indent, unsigned depth, bool all)
+{
+    size_t shown = all || v->n <= ITEMS_SHOWN ? v->n : ITEMS_SHOWN;
+    putc_unlocked('[', to);
+    for (size_t i = 0; i < shown; i++) {
+        if (i > 0)
+            fputs(", ", to);
+        put_value(to, &v->as.items[i], indent + 2, depth + 1, all);
+    }
+    if (shown < v->n)
+        fprintf(to, ", ... (%zu items)", v->n);
+    putc_unlocked(']', to);
+}
+
+static void put_members(FILE *to, const tnf_value *v, unsigned indent, unsigned depth, bool all)
+{
+    for (size_t i = 0; i < v->n; i++) {
+        if (i > 0 || depth > 0) {
+            putc_unlocked('\n', to);
+        }
+        put_spaces(to, indent);
+        put_name(to, v->as.members[i].key);
+        fputs(": ", to);
+        put_value(to, &v->as.members[i].value, indent + 2, depth + 1, all);
+    }
+    if (v->n == 0)
+        fputs("{}", to);
+}
+
+static void put_value(FILE *to, const tnf_value *v, unsigned indent, unsigned depth, bool all)
+{
+    json plain = { to, false };
+    switch (depth < DEEPEST ? (tnf_kind)v->kind : TNF_NULL) {
+    case TNF_STRING:
+        put_lines(to, bytes_of(v), indent, all);
+        break;
+    case TNF_BYTES:
+        fprintf(to, "(%zu bytes)", v->n);
+        break;
+    case TNF_JSON:
+        put_document(to, bytes_of(v), indent);
+        break;
+    case TNF_ARRAY:
+        put_array(to, v, indent, depth, all);
+        break;
+    case TNF_MAP:
+        put_members(to, v, indent, depth, all);
+        break;
+    default:
+        value_at(&plain, v, depth);
+    }
+}
+
+void put_attrs(FILE *to, const tnf_value *attrs, unsigned indent, bool all)
+{
+    put_members(to, attrs, indent, 0, all);
+    putc_unlocked('\n', to);
+}
+
+/* ---------------------------------------------------------------- objects */
+
+bool is_dense(const tnf_object *object)
+{
+    return !strcmp(tnf_layout_id(object->layout), "dense");
+}
+
+/* A tensor of several parts is of the type of the part that holds its numbers. */
+const tnf_type *object_type(const tnf_object *object)
+{
+    static const char *const roles[] = { "data", "values", "codebooks", "bytes" };
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
+        const tnf_part *part = tnf_object_part(object, roles[i]);
+        if (part)
+            return part->type;
+    }
+    return object->nparts > 0 ? object->parts[0].type : tnf_type_of(TNF_U8);
+}
+
+uint64_t object_bytes(const tnf_object *object)
+{
+    uint64_t sum = 0;
+    for (uint16_t i = 0; i < object->nparts; i++)
+        sum += object->parts[i].nbytes;
+    return sum;
+}
