@@ -260,6 +260,33 @@ static tnf_status add_sibling(struct sibling **out, tnf_file *f, tnf_str name, t
     return TNF_OK;
 }
 
+/* Opens it like this file; what it warns of is said here, under its name. */
+static tnf_status open_sibling_file(struct sibling *s, tnf_reader *r, const char *format,
+                                    tnf_error *e)
+{
+    tnf_file *f = r->file;
+    size_t n = strlen(f->directory), m = strlen(s->name);
+    char *path = tnf_arena_alloc(r->scratch, n + m + 1);
+    if (!path)
+        return tnf_arena_fail(r->scratch, "a path", e);
+    memcpy(path, f->directory, n);
+    memcpy(path + n, s->name, m);
+    tnf_open_options o = f->options;
+    o.format = format;
+    o.options = NULL;
+    o.noptions = 0;
+    o.warn = NULL;
+    tnf_status status = tnf_open_path(&s->file, path, &o, f->depth + 1, e);
+    if (status != TNF_OK) {
+        tnf_error_prefix(e, s->name);
+        return status;
+    }
+    s->file->origin.label = s->name;
+    for (size_t i = 0; i < s->file->nwarnings; i++)
+        tnf_warn(r, s->file->warnings[i].offset, "%s: %s", s->name, s->file->warnings[i].message);
+    return TNF_OK;
+}
+
 tnf_status tnf_open_sibling(tnf_reader *r, const tnf_file **out, tnf_str name, const char *format,
                             tnf_error *e)
 {
@@ -273,24 +300,8 @@ tnf_status tnf_open_sibling(tnf_reader *r, const tnf_file **out, tnf_str name, c
     struct sibling *s = known_sibling(f, name);
     if (!s)
         TNF_TRY(add_sibling(&s, f, name, e));
-    if (!s->file) {
-        size_t n = strlen(f->directory);
-        char *path = tnf_arena_alloc(r->scratch, n + name.n + 1);
-        if (!path)
-            return tnf_arena_fail(r->scratch, "a path", e);
-        memcpy(path, f->directory, n);
-        memcpy(path + n, name.p, name.n);
-        tnf_open_options o = f->options;
-        o.format = format;
-        o.options = NULL;
-        o.noptions = 0;
-        tnf_status status = tnf_open_path(&s->file, path, &o, f->depth + 1, e);
-        if (status != TNF_OK) {
-            tnf_error_prefix(e, s->name);
-            return status;
-        }
-        s->file->origin.label = s->name;
-    }
+    if (!s->file)
+        TNF_TRY(open_sibling_file(s, r, format, e));
     *out = s->file;
     return TNF_OK;
 }
