@@ -31,7 +31,8 @@ struct block {
     tnf_param param;
     struct block *older, *newer; /* in the line */
     struct slot *slot;
-    size_t size; /* of the allocation: this struct, then the aligned bytes */
+    uint8_t *data; /* param.data, to write to */
+    size_t size;   /* of the allocation: this struct, then the aligned bytes */
     uint64_t refs;
     bool cached, pinned;
 };
@@ -174,9 +175,9 @@ static struct block *new_block(tnf_params *p, struct slot *s)
     if (!b)
         return NULL;
     uintptr_t gap = (ALIGNMENT - (uintptr_t)(b + 1) % ALIGNMENT) % ALIGNMENT;
-    *b = (struct block) { .slot = s, .size = size };
+    *b = (struct block) { .slot = s, .data = (uint8_t *)(b + 1) + gap, .size = size };
     b->param = (tnf_param) { .object = s->object,
-                             .data = (uint8_t *)(b + 1) + gap,
+                             .data = b->data,
                              .nbytes = (size_t)s->nbytes,
                              .base_id = s->id,
                              .key = tnf_param_key(p->options.name_space, s->id) };
@@ -190,8 +191,7 @@ static tnf_status read_block(struct block *b, tnf_error *e)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                         "%s has the layout %s; only tensors of one part can be parameters",
                         TNF_QUOTED(o->name), tnf_layout_id(o->layout));
-    uint8_t *data = (uint8_t *)b + ((const uint8_t *)b->param.data - (const uint8_t *)b);
-    return tnf_read(o, data, b->param.nbytes, e);
+    return tnf_read(o, b->data, b->param.nbytes, e);
 }
 
 /* The lock is held before and after, and given up while reading. */
@@ -282,10 +282,12 @@ void tnf_params_release(tnf_params *p, const tnf_param *param)
 
 /* --------------------------------------------------------------- prefetch */
 
-/* Loads and pins one, if there is still room for it. */
+/* Loads and pins one, if there is still room for it. Of two with the same name the last counts. */
 static tnf_status prefetch_slot(tnf_params *p, struct slot *s, tnf_error *e)
 {
     tnf_status status = TNF_OK;
+    if (find_slot(p, s->id) != s)
+        return TNF_OK;
     struct block *b = NULL;
     pthread_mutex_lock(&p->mutex);
     s->prefetched = true;
