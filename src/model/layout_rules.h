@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* What the layouts' own files share: the table's entries, and helpers for writing rules.
+ *
+ * A `check` may rely on the roles: each required part is there, once, and no other. A `check_data`
+ * begins with tnf_layout_check(), since a file opened leniently may hold what `check` refuses.
+ */
+#ifndef TNF_MODEL_LAYOUT_RULES_H
+#define TNF_MODEL_LAYOUT_RULES_H
+
+#include "base/error.h"
+#include "model/layout.h"
+
+#include <string.h>
+
+extern const tnf_layout tnf_layout_strings;
+extern const tnf_layout tnf_layout_sparse_csr;
+extern const tnf_layout tnf_layout_sparse_coo;
+extern const tnf_layout tnf_layout_quant_group;
+extern const tnf_layout tnf_layout_mx;
+extern const tnf_layout tnf_layout_pq;
+
+/* A type's id for a message: somebody else's comes from a file and is quoted. */
+#define TNF_TYPE_TEXT(type)                                                                        \
+    ((type)->number == TNF_NUMBER_OPAQUE                                                           \
+         ? TNF_QUOTED(((tnf_str) { (type)->id, strlen((type)->id) }))                              \
+         : (type)->id)
+
+/* TNF_EFORMAT with the tensor's name before the sentence. */
+tnf_status tnf_layout_fail(const tnf_object *object, tnf_error *e, const char *format, ...)
+    TNF_PRINTF(3, 4);
+/* The same for something wrong at byte `at` of a part: the file's offset is told where the bytes
+ * stand in the file as they are. */
+tnf_status tnf_layout_fail_at(const tnf_object *object, const tnf_part *part, uint64_t at,
+                              tnf_error *e, const char *format, ...) TNF_PRINTF(5, 6);
+
+/* Elements of the whole shape; fails beyond 2^64. */
+tnf_status tnf_layout_elements(uint64_t *out, const tnf_object *object, tnf_error *e);
+/* Is the part of that type? */
+tnf_status tnf_part_must_be(const tnf_object *object, const tnf_part *part, const tnf_type *type,
+                            tnf_error *e);
+/* Is the part as long as `count` elements of its type? A type of unknown width may have any. */
+tnf_status tnf_part_must_hold(const tnf_object *object, const tnf_part *part, uint64_t count,
+                              tnf_error *e);
+/* Do the `count` elements keep their type's own rules? A bool is 0 or 1; f4 and f6 leave no bit set
+ * after the last element (the spare bits of `bit` are nobody's business: its one format ignores
+ * them). */
+tnf_status tnf_part_check_elements(const tnf_object *object, const tnf_part *part, uint64_t count,
+                                   tnf_part_reader read, tnf_error *e);
+
+/* The integers of a u32 or u64 part, one after the other, with one block in memory. */
+typedef struct tnf_part_ints {
+    const tnf_part *part;
+    tnf_part_reader read;
+    uint64_t at;      /* in the part: where the block ends */
+    size_t left, n;   /* bytes of the block not yet handed out, and all */
+    size_t width;     /* of an integer */
+    uint64_t last_at; /* in the part: where the integer last handed out stands */
+    uint8_t block[16384];
+} tnf_part_ints;
+
+void tnf_part_ints_begin(tnf_part_ints *s, const tnf_part *part, tnf_part_reader read);
+/* The caller knows how many there are. */
+tnf_status tnf_part_ints_next(tnf_part_ints *s, uint64_t *out, tnf_error *e);
+
+#endif
