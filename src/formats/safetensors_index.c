@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: MIT */
+/* A safetensors model in several files, by its index (model.safetensors.index.json):
+ *
+ *   {"metadata":{"total_size":123,…},
+ *    "weight_map":{"tensor":"model-00001-of-00002.safetensors",…}}
+ *
+ * The index decides which tensors the model has and where they are. Every shard is opened (its
+ * header only), and whatever the two do not agree on is said: an index that sends a reader to the
+ * wrong file is an error, anything less is a warning.
+ */
+#include "base/hash.h"
+#include "format.h"
+#include "wire/json.h"
+
+#include <string.h>
+
+#define METADATA "safetensors.metadata"
+
+/* A line of the weight_map. */
+typedef struct place {
+    tnf_str name;
+    uint64_t at; /* in the index */
+    uint32_t shard;
+} place;
+
+typedef struct shard {
+    tnf_str name;
+    uint64_t at; /* of its first mention */
+    const tnf_file *file;
+} shard;
+
+/* A pair of some shard's __metadata__. */
+typedef struct pair {
+    tnf_str key, value;
+    uint32_t shard;
+} pair;
+
+/* A list with a table of its names; every record begins with the name. */
+typedef struct table {
+    tnf_buf records;
+    size_t size;
+    tnf_hash names;
+} table;
+
+typedef struct model {
+    tnf_reader *r;
+    table places, shards, pairs;
+    bool weight_map;
+    tnf_str metadata; /* the text of "metadata"; n is 0 if there is none */
+    uint64_t metadata_at;
+} model;
+
+/* ------------------------------------------------------------------ lists */
+
+static tnf_str record_name(const void *ctx, uint32_t position)
+{
+    const table *t = ctx;
+    tnf_str name;
+    memcpy(&name, t->records.p + position * t->size, sizeof name);
+    return name;
+}
+
+static void table_init(table *t, size_t size, const tnf_reader *r)
+{
+    t->size = size;
+    tnf_buf_init(&t->records, &r->scratch->alloc, r->limits.memory);
+    tnf_hash_init(&t->names, &r->scratch->alloc, record_name, t);
+}
+
+static void table_free(table *t)
+{
+    tnf_hash_free(&t->names);
+    tnf_buf_free(&t->records);
+}
+
+static uint32_t count(const table *t)
+{
+    return (uint32_t)(t->records.n / t->size);
+}
+
+/* Adds the record unless its name is there already; *previous tells. */
+static tnf_status table_add(table *t, const void *record, uint32_t *previous, tnf_error *e)
+{
+    size_t before = t->records.n;
+    if (count(t) >= TNF_HASH_NONE - 1)
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the index has too many entries");
+    tnf_buf_put(&t->records, record, t->size);
+    TNF_TRY(tnf_buf_status(&t->records, "index in memory", e));
+    if (!tnf_hash_add(&t->names, count(t) - 1, false, previous))
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for the index");
+    if (*previous != TNF_HASH_NONE)
+        t->records.n = before;
+    return TNF_OK;
+}
+
+static place *place_at(const model *m, uint32_t i)
+{
+    return (place *)(void *)m->places.records.p + i;
+}
+
+static shard *shard_at(const model *m, uint32_t i)
+{
+    return (shard *)(void *)m->shards.records.p + i;
+}
+
+/* ---------------------------------------------------------------- probing */
+
+static size_t skip_space(const tnf_probe *p, size_t at)
+{
+    while (at < p->nhead && memchr(" \t\r\n", p->head[at], 4))
+        at++;
+    return at;
+}
+
+static bool has_text(const tnf_probe *p, size_t at, const char *text)
+{
+    size_t n = strlen(text);
+    return p->nhead - at >= n && memcmp(p->head + at, text, n) == 0;
+}
+
+/* Does `"key" : {` stand anywhere in the head from `at` on? */
+static bool has_object(const tnf_probe *p, size_t at, const char *key)
+{
+    for (; at < p->nhead; at++) {
+        if (p->head[at] != '"' || !has_text(p, at, key))
+            continue;
+        size_t colon = skip_space(p, at + strlen(key));
+        if (colon < p->nhead && p->head[colon] == ':' && has_text(p, skip_space(p, colon + 1), "{"))
+            return true;
+    }
+    return false;
+}
+
+static int probe(const tnf_probe *p)
+{
+    bool named = strcmp(p->ext, "json") == 0;
+    size_t at = skip_space(p, 0);
+    if (at >= p->nhead || p->head[at] != '{')
+        return TNF_PROBE_NO;
+    if (has_object(p, at, "\"weight_map\""))
+        return named ? TNF_PROBE_STRUCTURE : TNF_PROBE_PLAUSIBLE;
+    /* The metadata may fill more than is seen here. */
+    bool metadata = has_text(p, skip_space(p, at + 1), "\"metadata\"");
+    return named && metadata && p->size > p->nhead ? TNF_PROBE_EXTENSION : TNF_PROBE_NO;
+}
+
+/* ---------------------------------------------------------------- parsing */
+
+/* Where the next key will be found, past white space and comma. */
+static uint64_t next_key_at(const tnf_json *j)
+{
+    const uint8_t *p = j->p;
+    while (p < j->end && (*p <= ' ' || *p == ','))
+        p++;
+    return j->base + (uint64_t)(p - j->start);
+}
+
+static tnf_status add_place(model *m, tnf_str name, uint64_t at, tnf_str file, uint64_t file_at,
+                            tnf_error *e)
+{
+    uint32_t known, twice;
+    TNF_TRY(table_add(&m->shards, &(shard) { .name = file, .at = file_at }, &known, e));
+    uint32_t where = known == TNF_HASH_NONE ? count(&m->shards) - 1 : known;
+    TNF_TRY(table_add(&m->places, &(place) { name, at, where }, &twice, e));
+    if (twice != TNF_HASH_NONE)
+        return tnf_fail(e, TNF_EFORMAT, at, "the index has the tensor %s twice", TNF_QUOTED(name));
+    return TNF_OK;
+}
+
+static tnf_status read_weight_map(model *m, tnf_json *j, tnf_error *e)
+{
+    tnf_str name, file;
+    if (!tnf_json_enter(j, '{'))
+        return j->status;
+    for (uint64_t at; at = next_key_at(j), tnf_json_key(j, &name);) {
+        (void)tnf_json_peek(j);
+        uint64_t file_at = tnf_json_where(j);
+        if (!tnf_json_string(j, &file))
+            return j->status;
+        TNF_TRY(add_place(m, name, at, file, file_at, e));
+    }
+    return j->status;
+}
+
+static bool is_word(tnf_str s, const char *word)
+{
+    return s.n == strlen(word) && memcmp(s.p, word, s.n) == 0;
+}
+
+static tnf_status read_member(model *m, tnf_json *j, tnf_str key, uint64_t at, tnf_error *e)
+{
+    bool metadata = is_word(key, "metadata");
+    if (is_word(key, "weight_map")) {
+        if (m->weight_map)
+            return tnf_fail(e, TNF_EFORMAT, at, "the index has two weight_maps");
+        m->weight_map = true;
+        return read_weight_map(m, j, e);
+    }
+    if (metadata && m->metadata.n)
+        return tnf_fail(e, TNF_EFORMAT, at, "the index has metadata twice");
+    if (!metadata)
+        tnf_warn(m->r, at, "the index has the entry %s, which is not known", TNF_QUOTED(key));
+    (void)tnf_json_peek(j);
+    m->metadata_at = metadata ? tnf_json_where(j) : m->metadata_at;
+    tnf_json_skip(j, metadata ? &m->metadata : NULL);
+    return j->status;
+}
+
+static tnf_status parse(model *m, tnf_error *e)
+{
+    tnf_reader *r = m->r;
+    tnf_cur c;
+    tnf_json j;
+    tnf_str key;
+    TNF_TRY(tnf_read_range(r, "index", 0, r->source->size, UINT64_MAX, &c, e));
+    tnf_json_init(&j, c.p, tnf_left(&c), 0, r->scratch, r->limits.depth, e);
+    tnf_json_enter(&j, '{');
+    for (uint64_t at; at = next_key_at(&j), tnf_json_key(&j, &key);)
+        TNF_TRY(read_member(m, &j, key, at, e));
+    TNF_TRY(tnf_json_end(&j));
+    if (!m->weight_map)
+        return tnf_fail(e, TNF_EFORMAT, 0, "the JSON text has no weight_map: no index of a model");
+    return TNF_OK;
+}
+
+/* ---------------------------------------------------------------- opening */
+
+static tnf_status open_shards(model *m, tnf_error *e)
+{
+    for (uint32_t i = 0; i < count(&m->shards); i++) {
+        shard *s = shard_at(m, i);
+        tnf_status status = tnf_open_sibling(m->r, &s->file, s->name, "safetensors", e);
+        if (status == TNF_ENOTFOUND)
+            return tnf_fail(e, status, s->at, "the shard %s, which the index names, is missing",
+                            TNF_QUOTED(s->name));
+        if (status != TNF_OK && e && e->offset == TNF_NO_OFFSET)
+            e->offset = s->at;
+        TNF_TRY(status);
+        tnf_trace(m->r, s->at, "shard %s", TNF_QUOTED(s->name));
+    }
+    return TNF_OK;
+}
+
+/* A tensor that is not where the index says. Lenient: taken from elsewhere, or left out. */
+static tnf_status find_elsewhere(const tnf_object **out, model *m, const place *p, tnf_error *e)
+{
+    const shard *said = shard_at(m, p->shard);
+    for (uint32_t i = 0; i < count(&m->shards); i++) {
+        const shard *s = shard_at(m, i);
+        *out = tnf_find_n(s->file, p->name.p, p->name.n);
+        if (*out)
+            return tnf_stricter(m->r, e, TNF_EFORMAT, p->at,
+                                "the index places %s in %s, but it is in %s", TNF_QUOTED(p->name),
+                                TNF_QUOTED(said->name), TNF_QUOTED(s->name));
+    }
+    return tnf_stricter(m->r, e, TNF_EFORMAT, p->at,
+                        "the index places %s in %s, but no shard has it", TNF_QUOTED(p->name),
+                        TNF_QUOTED(said->name));
+}
+
+static tnf_status add_tensors(model *m, uint64_t *total, tnf_error *e)
+{
+    *total = 0;
+    for (uint32_t i = 0; i < count(&m->places); i++) {
+        const place *p = place_at(m, i);
+        const tnf_object *o = tnf_find_n(shard_at(m, p->shard)->file, p->name.p, p->name.n);
+        if (!o)
+            TNF_TRY(find_elsewhere(&o, m, p, e));
+        if (!o)
+            continue;
+        TNF_TRY(tnf_add_object(m->r, o, p->at, e));
+        for (uint16_t k = 0; k < o->nparts; k++)
+            if (!tnf_ckd_add(total, *total, o->parts[k].nbytes))
+                *total = UINT64_MAX;
+    }
+    return TNF_OK;
+}
+
+/* --------------------------------------------------------------- agreeing */
+
+/* What a shard holds beyond what the index takes from it. */
+static void check_shard(model *m, uint32_t i)
+{
+    const shard *s = shard_at(m, i);
+    const tnf_object *first = NULL;
+    size_t unnamed = 0;
+    for (size_t k = 0; tnf_at(s->file, k); k++) {
+        const tnf_object *o = tnf_at(s->file, k);
+        uint32_t at = tnf_hash_find(&m->places.names, o->name.p, o->name.n);
+        if (at == TNF_HASH_NONE) {
+            first = first ? first : o;
+            unnamed++;
+        } else if (place_at(m, at)->shard != i) {
+            const shard *other = shard_at(m, place_at(m, at)->shard);
+            tnf_warn(m->r, place_at(m, at)->at, "%s is in %s too; the index takes it from %s",
+                     TNF_QUOTED(o->name), TNF_QUOTED(s->name), TNF_QUOTED(other->name));
+        }
+    }
+    if (unnamed)
+        tnf_warn(m->r, s->at, "%s holds %zu tensor%s that the index does not name (%s%s)",
+                 TNF_QUOTED(s->name), unnamed, unnamed > 1 ? "s" : "", TNF_QUOTED(first->name),
+                 unnamed > 1 ? ", …" : "");
+}
+
+static tnf_status merge_text(model *m, uint32_t i, const tnf_value *map, tnf_error *e)
+{
+    for (size_t k = 0; k < map->n; k++) {
+        const tnf_member *from = &map->as.members[k];
+        pair p = { from->key, { from->value.as.s, from->value.n }, i };
+        uint32_t known;
+        if (from->value.kind != TNF_STRING)
+            continue;
+        TNF_TRY(table_add(&m->pairs, &p, &known, e));
+        if (known == TNF_HASH_NONE) {
+            TNF_TRY(tnf_set_text(m->r, p.key, p.value, e));
+            continue;
+        }
+        const pair *first = (const pair *)(void *)m->pairs.records.p + known;
+        if (first->value.n != p.value.n || memcmp(first->value.p, p.value.p, p.value.n) != 0)
+            tnf_warn(m->r, TNF_NO_OFFSET,
+                     "the metadata entry %s of %s differs from that of %s, which is taken",
+                     TNF_QUOTED(p.key), TNF_QUOTED(shard_at(m, i)->name),
+                     TNF_QUOTED(shard_at(m, first->shard)->name));
+    }
+    return TNF_OK;
+}
+
+/* Attributes that the core took back from a shard's metadata belong to the whole, too. */
+static tnf_status merge_attr(model *m, uint32_t i, const tnf_member *from, tnf_error *e)
+{
+    tnf_attrs *all = &m->r->catalog->attrs;
+    tnf_value map = tnf_attrs_value(all);
+    const tnf_value *first = tnf_value_get_n(&map, from->key.p, from->key.n);
+    if (!first)
+        return tnf_attrs_set(all, from->key.p, from->key.n, from->value, e);
+    if (!tnf_value_equal(first, &from->value))
+        tnf_warn(m->r, TNF_NO_OFFSET, "the attribute %s of %s differs from that of another shard",
+                 TNF_QUOTED(from->key), TNF_QUOTED(shard_at(m, i)->name));
+    return TNF_OK;
+}
+
+static tnf_status merge_metadata(model *m, tnf_error *e)
+{
+    for (uint32_t i = 0; i < count(&m->shards); i++) {
+        const tnf_value *attrs = tnf_file_info(shard_at(m, i)->file)->attrs;
+        for (size_t k = 0; k < attrs->n; k++) {
+            const tnf_member *a = &attrs->as.members[k];
+            if (is_word(a->key, METADATA) && a->value.kind == TNF_MAP)
+                TNF_TRY(merge_text(m, i, &a->value, e));
+            else
+                TNF_TRY(merge_attr(m, i, a, e));
+        }
+    }
+    return TNF_OK;
+}
+
+/* Kept as it is written; of what it says only total_size can be checked. */
+static tnf_status keep_index_metadata(model *m, uint64_t total, tnf_error *e)
+{
+    tnf_reader *r = m->r;
+    tnf_json j;
+    tnf_value v;
+    if (m->metadata.n == 0)
+        return TNF_OK;
+    tnf_json_init(&j, m->metadata.p, m->metadata.n, m->metadata_at, r->scratch, r->limits.depth, e);
+    if (!tnf_json_value(&j, &v))
+        return j.status;
+    const char *text = tnf_arena_str(r->arena, m->metadata.p, m->metadata.n);
+    if (!text)
+        return tnf_arena_fail(r->arena, "metadata", e);
+    const tnf_value *size = tnf_value_get(&v, "total_size");
+    bool whole = size && ((size->kind == TNF_INT && size->as.i >= 0) || size->kind == TNF_UINT);
+    if (whole && size->as.u != total)
+        tnf_warn(r, m->metadata_at, "the index says total_size %llu, its tensors have %llu bytes",
+                 (unsigned long long)size->as.u, (unsigned long long)total);
+    return tnf_set_attr(r, "safetensors.index_metadata",
+                        tnf_value_str(TNF_JSON, text, m->metadata.n), e);
+}
+
+static tnf_status index_model(model *m, tnf_error *e)
+{
+    uint64_t total;
+    TNF_TRY(parse(m, e));
+    TNF_TRY(open_shards(m, e));
+    TNF_TRY(add_tensors(m, &total, e));
+    for (uint32_t i = 0; i < count(&m->shards); i++)
+        check_shard(m, i);
+    TNF_TRY(tnf_set_attr(m->r, "safetensors.shards", tnf_value_uint(count(&m->shards)), e));
+    TNF_TRY(keep_index_metadata(m, total, e));
+    return merge_metadata(m, e);
+}
+
+static tnf_status index_all(tnf_reader *r, tnf_error *e)
+{
+    model m = { .r = r };
+    table_init(&m.places, sizeof(place), r);
+    table_init(&m.shards, sizeof(shard), r);
+    table_init(&m.pairs, sizeof(pair), r);
+    tnf_status status = index_model(&m, e);
+    table_free(&m.pairs);
+    table_free(&m.shards);
+    table_free(&m.places);
+    return status;
+}
+
+const tnf_format tnf_format_safetensors_index = {
+    .name = "safetensors-index",
+    .title = "safetensors in several files, by its index",
+    .extensions = "json",
+    .family = "safetensors",
+    .caps = TNF_CAN_READ,
+    .stands_for_shards = true,
+    .can = { .attrs = TNF_HOLDS_TEXT,
+             .file_attrs = "safetensors.metadata safetensors.index_metadata",
+             .derived = "safetensors.shards" },
+    .probe = probe,
+    .index = index_all,
+};
