@@ -41,7 +41,7 @@ write_basic_package_version_file(tenfoldConfigVersion.cmake COMPATIBILITY SameMi
 install(FILES ${PROJECT_BINARY_DIR}/tenfoldConfig.cmake
   ${PROJECT_BINARY_DIR}/tenfoldConfigVersion.cmake DESTINATION ${package})
 
-install(PROGRAMS ${PROJECT_BINARY_DIR}/tenfold DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS tenfold_cli)
 install(DIRECTORY ${PROJECT_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1
   FILES_MATCHING PATTERN "*.1")
 set(completions ${PROJECT_BINARY_DIR}/completions)

@@ -71,7 +71,8 @@ uint8_t *fuzz_read(const tnf_part *part)
 {
     tnf_error error;
     uint8_t *bytes = fuzz_take(part->nbytes);
-    for (uint64_t at = 0; at < part->nbytes; at += PIECE) {
+    uint64_t at = 0;
+    do { /* once at least: a part without bytes may be unreadable too */
         size_t n = part->nbytes - at < PIECE ? (size_t)(part->nbytes - at) : PIECE;
         tnf_status status = tnf_read_part(part, at, bytes + at, n, &error);
         fuzz_expect_honest(status, &error);
@@ -79,7 +80,8 @@ uint8_t *fuzz_read(const tnf_part *part)
             free(bytes);
             return NULL;
         }
-    }
+        at += n;
+    } while (at < part->nbytes);
     return bytes;
 }
 
@@ -104,11 +106,11 @@ tnf_sink *fuzz_save(const tnf_file *file, const char *format)
     return NULL;
 }
 
-tnf_file *fuzz_reopen(const tnf_sink *sink, const char *format)
+tnf_file *fuzz_reopen(const tnf_sink *sink, const char *format, bool lenient)
 {
     tnf_str bytes = tnf_sink_bytes(sink);
     tnf_status status;
-    tnf_file *file = fuzz_open(bytes.p, bytes.n, format, false, &status);
+    tnf_file *file = fuzz_open(bytes.p, bytes.n, format, lenient, &status);
     FUZZ_REQUIRE(file != NULL, "our own %s does not open: %s", format, tnf_status_name(status));
     return file;
 }
@@ -144,7 +146,8 @@ void fuzz_compare_files(const tnf_file *a, const tnf_file *b)
     FUZZ_REQUIRE(tnf_file_info(b)->objects == n, "the number of tensors changed");
     for (size_t i = 0; i < n && i < FUZZ_MAX_OBJECTS; i++) {
         const tnf_object *object = tnf_at(a, i);
-        compare_objects(object, tnf_find_n(b, object->name.p, object->name.n));
+        if (tnf_find_n(a, object->name.p, object->name.n) == object) /* not a second of that name */
+            compare_objects(object, tnf_find_n(b, object->name.p, object->name.n));
     }
 }
 

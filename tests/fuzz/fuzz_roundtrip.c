@@ -12,7 +12,7 @@ static void check_pair(const tnf_file *file, const char *b, const char *a, const
     tnf_sink *there = fuzz_save(file, b);
     if (!there)
         return;
-    tnf_file *other = fuzz_reopen(there, b);
+    tnf_file *other = fuzz_reopen(there, b, false);
     fuzz_compare_files(file, other);
     if (direct) {
         tnf_sink *back = fuzz_save(other, a);
