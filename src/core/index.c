@@ -117,11 +117,13 @@ static tnf_status check_rank(tnf_reader *r, const tnf_object *o, uint64_t at, tn
 /* Everything but the sizes. */
 static tnf_status add_checked(tnf_reader *r, const tnf_object *o, uint64_t at, tnf_error *e)
 {
-    bool twice = tnf_catalog_find(r->catalog, o->name.p, o->name.n) != NULL;
-    if (twice)
-        TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, at, "the tensor %s is there twice",
-                             TNF_QUOTED(o->name)));
-    return tnf_catalog_add(r->catalog, o, twice, e);
+    size_t names = r->catalog->names.used;
+    tnf_status status = tnf_catalog_add(r->catalog, o, r->lenient, e);
+    if (status == TNF_EEXISTS)
+        return tnf_fail(e, TNF_EFORMAT, at, "the tensor %s is there twice", TNF_QUOTED(o->name));
+    if (status == TNF_OK && r->catalog->names.used == names)
+        tnf_warn(r, at, "the tensor %s is there twice; the later one counts", TNF_QUOTED(o->name));
+    return status;
 }
 
 tnf_status tnf_add_object(tnf_reader *r, const tnf_object *object, uint64_t at, tnf_error *e)
