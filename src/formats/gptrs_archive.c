@@ -212,6 +212,7 @@ const tnf_format tnf_format_gptrs_archive = {
     .can = { .types = "f32 f16 bf16 i32",
              .layouts = "dense",
              .utf8_names = true,
+             .extras = true,
              .attrs = TNF_HOLDS_NONE,
              .object_attrs = "gptrs.requires_grad",
              .derived = "gptrs.requires_grad=false" },

@@ -384,6 +384,7 @@ const tnf_format tnf_format_gptrs_checkpoint = {
              .layouts = "dense",
              .utf8_names = true,
              .ascii_names = true,
+             .extras = true,
              .attrs = TNF_HOLDS_TEXT,
              .file_attrs = "gptrs.config gptrs.stored_ids",
              .object_attrs = "gptrs.requires_grad gptrs.base_id",

@@ -397,10 +397,14 @@ static size_t trimmed(const tnf_buf *b, size_t start, size_t n)
 }
 
 /* Turns the closing brace that ends the document into one more member and a brace. */
-static tnf_status put_metadata(tnf_buf *b, size_t start, const tnf_gptrs_recipe *r, tnf_error *e)
+static tnf_status put_metadata(tnf_buf *b, size_t start, const tnf_gptrs_recipe *r,
+                               tnf_arena *scratch, tnf_error *e)
 {
     TNF_TRY(tnf_buf_status(b, "config", e));
     size_t brace = trimmed(b, start, b->n);
+    tnf_str tail = { tnf_arena_str(scratch, b->p + brace, b->n - brace), b->n - brace };
+    if (!tail.p)
+        return tnf_arena_fail(scratch, "config", e);
     if (brace == start || b->p[brace - 1] != '}')
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "the config is not a JSON object, so there is no place for metadata");
@@ -416,6 +420,7 @@ static tnf_status put_metadata(tnf_buf *b, size_t start, const tnf_gptrs_recipe 
         tnf_json_put_string(b, r->text[i].value.as.s, r->text[i].value.n);
     }
     tnf_buf_puts(b, "}}");
+    tnf_buf_put(b, tail.p, tail.n);
     return TNF_OK;
 }
 
@@ -436,6 +441,6 @@ tnf_status tnf_gptrs_config_put(tnf_buf *b, const tnf_gptrs_recipe *recipe, tnf_
     else
         tnf_buf_puts(b, PLACEHOLDER);
     if (recipe->ntext > 0)
-        TNF_TRY(put_metadata(b, start, recipe, e));
+        TNF_TRY(put_metadata(b, start, recipe, scratch, e));
     return tnf_buf_status(b, "config", e);
 }

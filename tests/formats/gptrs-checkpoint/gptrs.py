@@ -132,6 +132,26 @@ def archive(tensors, wide=False, sort=True):
     return head + index(tensors, len(head) + n, False, wide) + b"".join(t.data for t in tensors)
 
 
+def aligned(config, tensors, align):
+    """A checkpoint, or an archive if config is None, whose tensors begin on multiples of align."""
+    tensors = sorted(tensors, key=lambda t: t.name)
+    n = index_size(tensors, config is not None)
+    if config is not None:
+        config += " " * (-(20 + len(config.encode()) + n) % align)
+        at = 20 + len(config.encode()) + n
+    else:
+        at = 16 + n
+    start, data = at, b""
+    for t in tensors:
+        gap = -at % align if t.data else 0
+        t.offset, data, at = at + gap, data + bytes(gap) + t.data, at + gap + len(t.data)
+    for t in tensors:
+        t.data, t.length = b"", t.length
+    whole = checkpoint(config, tensors) if config is not None else archive(tensors)
+    assert len(whole) == start
+    return whole + data
+
+
 def records(tensors):
     return struct.pack("<I", len(tensors)) + b"".join(
         t.head() + struct.pack("<Q", t.length) + t.data for t in tensors)
@@ -250,6 +270,20 @@ class Folder:
             (self.here / "reject" / name).write_bytes(data)
         self.expect["reject"][name] = {"code": code, "offset": offset, "message": message,
                                        "lenient": lenient}
+
+    def written(self, name, align=1, config=None):
+        """What writing a valid file again must give, where that differs from the file itself:
+        version 2, plain, sorted, and without what was only lying about."""
+        data = (self.here / "valid" / name).read_bytes()
+        _, text, found = parse(data)
+        tensors = [Tensor(t["name"], t["dtype"], t["shape"], data[t["offset"]:t["offset"] + t["length"]],
+                          t["grad"], t["id"] or NO_ID) for t in found]
+        end = max([t["offset"] + t["length"] for t in found], default=len(data))
+        again = aligned(config or text and text.rstrip(" "), tensors, align) + data[end:]
+        if align > 1 or again != data:
+            (self.here / "written").mkdir(exist_ok=True)
+            prefix = "align%d_" % align if align > 1 else ""
+            (self.here / "written" / (prefix + name)).write_bytes(again)
 
     def close(self):
         for name in ("valid", "reject"):

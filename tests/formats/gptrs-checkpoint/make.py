@@ -273,4 +273,13 @@ out.reject("v1_count_3.bin", patched(V1, 42, "I", 3), SHORT, 134, "tensor 3 of 3
 out.reject("v1_tag.bin", patched(V1, 71, "I", 9), UNSUPPORTED, 71, "type tag 9")
 out.reject("v1_name_over_limit.bin", checkpoint_v1(CONFIG, [tensor("n" * 80000, "f32", [1])]), LIMIT, RECORD, "limits")
 
+# ------------------------------------------------------------ written again
+OWN = CONFIG[:-1] + ',"tenfold.metadata":{"author":"J\u00f6rg","n":"1"}}'
+for name, entry in sorted(out.expect["valid"].items()):
+    if not entry["lenient"]:
+        out.written(name, config=OWN if name == "config_own_metadata.bin" else None)
+for name in ("edge.bin", "chk_v2_gpt_small.bin", "chk_v2_empty.bin", "config_own_metadata.bin"):
+    out.written(name, align=64, config=OWN if name == "config_own_metadata.bin" else None)
+out.written("chk_v2_mixed_grad.bin", align=4096)
+
 out.close()
