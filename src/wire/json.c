@@ -161,19 +161,27 @@ bool tnf_json_item(tnf_json *j)
 
 #define ALL(byte) (0x0101010101010101u * (uint64_t)(byte))
 
-/* Nonzero if one of eight bytes is a quote, a backslash, a control character or beyond ASCII. The
- * borrows of a subtraction only run upwards from a byte that counts anyway. */
-static uint64_t special(uint64_t v)
+/* The high bit of each byte that is a quote, a backslash, a control character or beyond ASCII; the
+ * lowest such bit is right, those above it may be wrong, for subtractions borrow upwards. */
+static inline uint64_t special(uint64_t v)
 {
     uint64_t quote = v ^ ALL('"'), backslash = v ^ ALL('\\');
     return (v | (v - ALL(0x20)) | (quote - ALL(1)) | (backslash - ALL(1))) & ALL(0x80);
 }
 
 /* The first byte at p or after that is not plain. */
-static const uint8_t *plain_end(const uint8_t *p, const uint8_t *end)
+static inline const uint8_t *plain_end(const uint8_t *p, const uint8_t *end)
 {
-    while (end - p >= 8 && !special(tnf_le64(p)))
-        p += 8;
+    for (; end - p >= 8; p += 8) {
+        uint64_t found = special(tnf_le64(p));
+#if defined(__GNUC__)
+        if (found)
+            return p + __builtin_ctzll(found) / 8;
+#else
+        if (found)
+            break;
+#endif
+    }
     while (p < end && *p >= 0x20 && *p < 0x80 && *p != '"' && *p != '\\')
         p++;
     return p;
@@ -359,22 +367,22 @@ bool tnf_json_u64(tnf_json *j, uint64_t *out)
     if (j->status != TNF_OK)
         return false;
     skip_space(j);
-    const uint8_t *p = j->p;
-    if (!is_digit(j, p))
-        return unexpected(j, p, "a whole number");
+    const uint8_t *start = j->p, *p = start;
     uint64_t v = 0;
     for (; is_digit(j, p); p++) {
         uint64_t digit = *p - (uint64_t)'0';
-        if (v > (UINT64_MAX - digit) / 10)
-            return bad(j, j->p, "the JSON text has a number beyond 64 bits");
+        if (p - start >= 19 && v > (UINT64_MAX - digit) / 10) /* 19 digits always fit */
+            return bad(j, start, "the JSON text has a number beyond 64 bits");
         v = v * 10 + digit;
     }
-    if (*j->p == '0' && p - j->p > 1)
-        return bad(j, j->p, "the JSON text has a number that begins with 0");
+    if (p == start)
+        return unexpected(j, p, "a whole number");
+    if (*start == '0' && p - start > 1)
+        return bad(j, start, "the JSON text has a number that begins with 0");
     if (p < j->end && (*p == '.' || *p == 'e' || *p == 'E'))
-        return bad(j, j->p,
-                   "the JSON text has a number with a point or an exponent where a whole "
-                   "number should be");
+        return bad(j, start,
+                   "the JSON text has a number with a point or an exponent where a whole number "
+                   "should be");
     j->p = p;
     *out = v;
     return true;
