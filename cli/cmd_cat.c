@@ -78,7 +78,8 @@ static int not_found(const input *in, const char *arg)
 {
     const tnf_object *o;
     suggestion near;
-    size_t n = strcspn(arg, "[");
+    size_t n = strlen(arg);
+    const char *bracket = n > 0 && arg[n - 1] == ']' ? strrchr(arg, '[') : NULL;
     const char *hash = strrchr(arg, '#');
     fputs("tenfold: ", stderr);
     put_safe(stderr, in->name, strlen(in->name), false);
@@ -92,7 +93,7 @@ static int not_found(const input *in, const char *arg)
     fputs(": no tensor '", stderr);
     put_safe(stderr, arg, strlen(arg), false);
     putc('\'', stderr);
-    suggest_begin(&near, arg, n > 0 ? n : strlen(arg));
+    suggest_begin(&near, arg, bracket ? (size_t)(bracket - arg) : n);
     for (size_t i = 0; (o = tnf_at(in->file, i)); i++)
         suggest_offer(&near, o->name.p, o->name.n);
     list_near(&near);

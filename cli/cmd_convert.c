@@ -9,6 +9,8 @@
 #include <tenfold/build.h>
 #include <unistd.h>
 
+#define LOSS_KINDS "tensor|attribute|extra" /* as plan items are called */
+
 typedef struct options {
     input_options in;
     const char *to, *dtype;
@@ -165,6 +167,18 @@ static tnf_status save_to_file(job *j, const tnf_save_options *how, tnf_error *e
     return status;
 }
 
+/* Bytes that turn out bad while they are copied are the input's fault. */
+static int save_error(const job *j, bool to_stdout, tnf_status status, const tnf_error *error)
+{
+    if (status == TNF_EFORMAT || status == TNF_ETRUNCATED || status == TNF_EDIGEST)
+        return file_error(j->in.name, error);
+    const char *out = to_stdout ? "standard output" : j->out;
+    if (status != TNF_EEXISTS)
+        return file_error(out, error);
+    file_message(out, "", TNF_NO_OFFSET, "it exists already; --force replaces it");
+    return EXIT_IO;
+}
+
 static int save(job *j)
 {
     const options *o = j->options;
@@ -195,7 +209,7 @@ static int save(job *j)
         return EXIT_DONE;
     if (status == TNF_ELOSSY)
         plan_refused(&j->plan);
-    return file_error(to_stdout ? "standard output" : j->out, &error);
+    return save_error(j, to_stdout, status, &error);
 }
 
 /* ---------------------------------------------------------------- command */
@@ -216,12 +230,28 @@ static const char *target_format(const options *o, const char *out, tnf_format_i
     return NULL;
 }
 
+/* --allow-loss=KIND,KIND: a kind that does not exist would allow nothing, silently. */
+static bool known_kinds(const char *kinds)
+{
+    for (const char *p = kinds; p; p = *p ? p + 1 : NULL) {
+        size_t n = strcspn(p, ",");
+        if (opt_position(LOSS_KINDS, p, n) < 0)
+            return false;
+        p += n;
+    }
+    return true;
+}
+
 static int check_usage(const options *o, const char *out)
 {
     tnf_format_info f;
     if (o->dtype)
         return usage_error("convert: this version does not change element types: leave --dtype "
                            "away");
+    if (o->allow_loss.value && !known_kinds(o->allow_loss.value))
+        return usage_error("convert: --allow-loss takes one or more of " LOSS_KINDS
+                           ", separated by commas, not '%s'",
+                           o->allow_loss.value);
     if (o->json && !o->dry_run)
         return usage_error("convert: --json prints the plan of a --dry-run");
     if (o->to && !known_format(o->to, &f))
@@ -283,7 +313,7 @@ static const opt table[] = {
       "Convert only the tensors whose name matches; as in 'tenfold ls'. May be repeated." },
     { "dtype", 0, OPT_TEXT, offsetof(options, dtype), "DTYPE", NULL,
       "Change the element type of the tensors. Not in this version." },
-    { "allow-loss", 0, OPT_MAYBE, offsetof(options, allow_loss), "KIND", NULL,
+    { "allow-loss", 0, OPT_MAYBE, offsetof(options, allow_loss), "KIND", LOSS_KINDS,
       "Drop what the format cannot hold instead of refusing: everything, or the kinds named: "
       "tensor, attribute, extra, separated by commas." },
     { "dry-run", 'n', OPT_FLAG, offsetof(options, dry_run), NULL, NULL,

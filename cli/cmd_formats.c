@@ -111,26 +111,51 @@ static size_t count_words(const char *words)
     return n;
 }
 
-static void table_line(const tnf_format_info *f)
+/* The columns of the table; the last one is not padded. */
+enum { COLUMNS = 6 };
+
+static void cells(const tnf_format_info *f, const char *out[COLUMNS], char types[32])
 {
-    printf("%-18s %-28s %-16s %-12s %-9s ", f->name, f->title, f->extensions ? f->extensions : "",
-           ways(f), f->metadata ? f->metadata : "none");
     size_t n = f->types ? count_words(f->types) : 0;
-    if (!f->types)
-        fputs("any\n", stdout);
-    else if (n <= 5)
-        printf("%s\n", f->types);
-    else
-        printf("%zu types\n", n);
+    snprintf(types, 32, "%zu types", n);
+    out[0] = f->name;
+    out[1] = f->title;
+    out[2] = f->extensions && *f->extensions ? f->extensions : "-";
+    out[3] = ways(f);
+    out[4] = f->metadata ? f->metadata : "none";
+    out[5] = !f->types ? "any" : n <= 5 ? f->types : types;
+}
+
+static void table_line(const char *const cell[COLUMNS], const size_t widths[COLUMNS])
+{
+    for (size_t c = 0; c + 1 < COLUMNS; c++)
+        printf("%-*s  ", (int)widths[c], cell[c]);
+    fputs(cell[COLUMNS - 1], stdout);
 }
 
 static void all_for_people(const cli_state *cli)
 {
+    static const char *const titles[COLUMNS] = { "NAME", "TITLE",    "EXTENSIONS",
+                                                 "CAN",  "METADATA", "TYPES" };
+    const char *cell[COLUMNS];
+    char types[32];
+    size_t widths[COLUMNS];
     tnf_format_info f;
-    printf("%s%-18s %-28s %-16s %-12s %-9s %s%s\n", painted(cli, PAINT_BOLD), "NAME", "TITLE",
-           "EXTENSIONS", "CAN", "METADATA", "TYPES", painted(cli, PAINT_OFF));
-    for (size_t i = 0; tnf_format_at(&f, i); i++)
-        table_line(&f);
+    for (size_t c = 0; c < COLUMNS; c++)
+        widths[c] = strlen(titles[c]);
+    for (size_t i = 0; tnf_format_at(&f, i); i++) {
+        cells(&f, cell, types);
+        for (size_t c = 0; c < COLUMNS; c++)
+            widths[c] = strlen(cell[c]) > widths[c] ? strlen(cell[c]) : widths[c];
+    }
+    fputs(painted(cli, PAINT_BOLD), stdout);
+    table_line(titles, widths);
+    printf("%s\n", painted(cli, PAINT_OFF));
+    for (size_t i = 0; tnf_format_at(&f, i); i++) {
+        cells(&f, cell, types);
+        table_line(cell, widths);
+        putchar('\n');
+    }
 }
 
 static void put_options(const char *title, const tnf_option_info *o)
@@ -161,7 +186,8 @@ static void one_for_people(const tnf_format_info *f)
     printf("family      %s\n", f->family && *f->family ? f->family : f->name);
     printf("extensions  %s\n", f->extensions && *f->extensions ? f->extensions : "none");
     printf("can         %s\n", ways(f));
-    printf("types       %s\n", f->types ? f->types : "any");
+    fputs("types       ", stdout);
+    put_filled(stdout, f->types ? f->types : "any", 12, 12);
     printf("layouts     %s\n", f->layouts ? f->layouts : "any");
     for (size_t i = 0; i < 3; i++)
         if (f->metadata && !strcmp(f->metadata, metadata[i].name))

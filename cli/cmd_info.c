@@ -73,8 +73,11 @@ static void put_types(const cli_state *cli, const tnf_file *file)
     tally types[64];
     size_t n = count_types(file, types, sizeof types / sizeof *types);
     uint64_t elements = 0;
-    for (size_t i = 0; i < n; i++)
+    size_t width = 0;
+    for (size_t i = 0; i < n; i++) {
         elements = sum(elements, types[i].elements);
+        width = strlen(types[i].type->id) > width ? strlen(types[i].type->id) : width;
+    }
     label(cli, "parameters");
     put_grouped(stdout, elements);
     putchar('\n');
@@ -82,7 +85,7 @@ static void put_types(const cli_state *cli, const tnf_file *file)
         char size[SIZE_TEXT];
         size_text(size, types[i].bytes);
         label(cli, i == 0 ? "types" : "");
-        printf("%-5s ", types[i].type->id);
+        printf("%-*s  ", (int)width, types[i].type->id);
         put_grouped(stdout, types[i].tensors);
         printf(" tensor%s, ", types[i].tensors == 1 ? "" : "s");
         put_grouped(stdout, types[i].elements);

@@ -43,13 +43,38 @@ static void json_problem(json *j, tnf_status code, uint64_t offset, const tnf_ob
     json_close(j, '}');
 }
 
+/* A problem for people, with the tensor's name unless the message has it already. */
+static void problem_line(const char *path, const tnf_problem *p)
+{
+    char text[512];
+    if (p->object && !strstr(p->message, p->object->name.p))
+        snprintf(text, sizeof text, "'%.200s': %s", p->object->name.p, p->message);
+    else
+        snprintf(text, sizeof text, "%s", p->message);
+    file_message(path, "", p->offset, text);
+}
+
 static void on_problem(void *ctx, const tnf_problem *p)
 {
     found *f = ctx;
     progress_end(&f->progress);
     json_problem(&f->problems, p->code, p->offset, p->object, p->message);
     if (!f->options->json)
-        file_message(f->in->name, "", p->offset, p->message);
+        problem_line(f->in->name, p);
+}
+
+static void values_line(FILE *to, const tnf_object *object, const tnf_value_counts *c)
+{
+    put_name(to, object->name);
+    fprintf(to, ": %" PRIu64 " value%s, %" PRIu64 " NaN, %" PRIu64 " infinite, %" PRIu64 " zero",
+            c->elements, c->elements == 1 ? "" : "s", c->nan, c->inf, c->zero);
+    if (c->nan + c->inf < c->elements) {
+        char min[NUMBER_TEXT], max[NUMBER_TEXT];
+        number_f64(min, c->min);
+        number_f64(max, c->max);
+        fprintf(to, ", from %s to %s", min, max);
+    }
+    putc_unlocked('\n', to);
 }
 
 static void on_values(void *ctx, const tnf_object *object, const tnf_value_counts *c)
@@ -57,14 +82,7 @@ static void on_values(void *ctx, const tnf_object *object, const tnf_value_count
     found *f = ctx;
     json *j = &f->values;
     if (!f->options->json) {
-        char min[NUMBER_TEXT], max[NUMBER_TEXT];
-        number_f64(min, c->min);
-        number_f64(max, c->max);
-        put_name(j->to, object->name);
-        fprintf(j->to,
-                ": %" PRIu64 " elements, %" PRIu64 " NaN, %" PRIu64 " infinite, %" PRIu64
-                " zero, from %s to %s\n",
-                c->elements, c->nan, c->inf, c->zero, min, max);
+        values_line(j->to, object, c);
         return;
     }
     json_open(j, '{');

@@ -270,6 +270,5 @@ bool completions(const char *kind, const char *dir)
             shells[i].write(to);
             return fclose(to) == 0;
         }
-    usage_error("nothing is generated for '%s'", kind);
     return false;
 }

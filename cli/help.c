@@ -7,8 +7,7 @@
 #define WIDTH     79u
 #define HELP_FROM 26u
 
-/* A text filled into lines; `column` is where the first one stands now. "\n\n" parts paragraphs. */
-static void fill(FILE *to, const char *text, size_t indent, size_t column)
+void put_filled(FILE *to, const char *text, size_t indent, size_t column)
 {
     while (*text) {
         if (*text == '\n') {
@@ -52,7 +51,7 @@ static void help_option(FILE *to, const opt *o)
         column = 0;
     }
     put_spaces(to, HELP_FROM - column);
-    fill(to, o->help, HELP_FROM, HELP_FROM);
+    put_filled(to, o->help, HELP_FROM, HELP_FROM);
 }
 
 static void help_options(FILE *to, const char *title, const opt *table)
@@ -69,7 +68,7 @@ void help_command(FILE *to, const command *c)
     if (c->alias)
         fprintf(to, "       tenfold %s is the same\n", c->alias);
     putc('\n', to);
-    fill(to, c->about, 0, 0);
+    put_filled(to, c->about, 0, 0);
     if (c->table)
         help_options(to, "options", c->table);
     help_options(to, "options of every command", global_options);

@@ -50,7 +50,6 @@ static void roff(FILE *to, const char *text)
 /* Paragraphs, a sentence or so a line. */
 static void paragraphs(FILE *to, const char *text)
 {
-    fputs(".PP\n", to);
     while (*text) {
         char line[1024];
         const char *end = strstr(text, "\n\n");
@@ -206,7 +205,7 @@ bool man_pages(const char *dir)
 
 int generate(int argc, char **argv)
 {
-    if (argc != 2)
+    if (argc != 2 || opt_position("man|bash|zsh|fish", argv[0], strlen(argv[0])) < 0)
         return usage_error("--generate takes man, bash, zsh or fish, and a directory");
     bool ok = !strcmp(argv[0], "man") ? man_pages(argv[1]) : completions(argv[0], argv[1]);
     return ok ? EXIT_DONE : EXIT_IO;

@@ -69,17 +69,24 @@ static bool unknown_long(const parse *p, const char *name, size_t n)
     return false;
 }
 
-static bool set_choice(const opt *o, int *to, const char *value)
+int opt_position(const char *words, const char *text, size_t n)
 {
     const char *word;
-    size_t n;
-    for (size_t i = 0; (n = opt_word(o->words, i, &word)) > 0; i++)
-        if (strlen(value) == n && !memcmp(word, value, n)) {
-            *to = (int)i;
-            return true;
-        }
-    usage_error("option '--%s' takes one of %s, not '%s'", o->name, o->words, value);
-    return false;
+    size_t length;
+    for (size_t i = 0; (length = opt_word(words, i, &word)) > 0; i++)
+        if (length == n && !memcmp(word, text, n))
+            return (int)i;
+    return -1;
+}
+
+static bool set_choice(const opt *o, int *to, const char *value)
+{
+    int position = opt_position(o->words, value, strlen(value));
+    if (position < 0)
+        usage_error("option '--%s' takes one of %s, not '%s'", o->name, o->words, value);
+    else
+        *to = position;
+    return position >= 0;
 }
 
 static bool append(opt_list *list, const char *value)

@@ -50,5 +50,7 @@ void opt_release(const opt_set *set);
 
 /* Takes the i-th of words separated by '|'; its length, 0 past the last. */
 size_t opt_word(const char *words, size_t i, const char **out);
+/* The position of a text among such words, or -1. */
+int opt_position(const char *words, const char *text, size_t n);
 
 #endif

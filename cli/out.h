@@ -54,6 +54,9 @@ size_t put_safe(FILE *to, const char *p, size_t n, bool backslash);
 size_t unescape(char *s);
 
 void put_spaces(FILE *to, size_t n);
+/* help.c: a text filled into lines; `column` is where the first one stands now. Paragraphs are
+ * parted by "\n\n". */
+void put_filled(FILE *to, const char *text, size_t indent, size_t column);
 /* "1,234,567" */
 void put_grouped(FILE *to, uint64_t u);
 #define SIZE_TEXT 16

@@ -50,6 +50,34 @@ static bool dangerous(uint32_t c)
            (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
 }
 
+typedef struct span {
+    uint32_t first, last;
+} span;
+
+static bool within(const span *spans, size_t n, uint32_t c)
+{
+    for (size_t i = 0; i < n; i++)
+        if (c >= spans[i].first && c <= spans[i].last)
+            return true;
+    return false;
+}
+
+/* Columns of a character: two for those of East Asia and pictures, none for marks that combine. A
+ * rough table, for the sake of alignment alone. */
+static size_t columns_of(uint32_t c)
+{
+    static const span wide[] = { { 0x1100, 0x115f },   { 0x2e80, 0x303e },  { 0x3041, 0xa4cf },
+                                 { 0xac00, 0xd7a3 },   { 0xf900, 0xfaff },  { 0xfe30, 0xfe6f },
+                                 { 0xff00, 0xff60 },   { 0xffe0, 0xffe6 },  { 0x1f300, 0x1f64f },
+                                 { 0x1f900, 0x1f9ff }, { 0x20000, 0x3fffd } };
+    static const span none[] = { { 0x300, 0x36f }, { 0x200b, 0x200d }, { 0xfe00, 0xfe0f } };
+    if (c < 0x300)
+        return 1;
+    return within(wide, sizeof wide / sizeof *wide, c)   ? 2
+           : within(none, sizeof none / sizeof *none, c) ? 0
+                                                         : 1;
+}
+
 static int escaped(char out[16], const char *p, size_t length, uint32_t c)
 {
     if (length == 0)
@@ -69,7 +97,7 @@ size_t put_safe(FILE *to, const char *p, size_t n, bool backslash)
         if (length > 0 && !dangerous(c)) {
             if (backslash && c == '\\' && to)
                 putc_unlocked('\\', to);
-            columns += 1 + (backslash && c == '\\');
+            columns += columns_of(c) + (backslash && c == '\\');
             if (to)
                 fwrite(p + at, 1, length, to);
         } else {

@@ -113,19 +113,34 @@ static void put_document(FILE *to, tnf_str d, unsigned indent)
     }
 }
 
-/* Text of several lines stays so, each made safe. */
-static void put_lines(FILE *to, tnf_str s, unsigned indent, bool all)
+static bool has_lines(const tnf_value *v)
 {
-    size_t shown = !all && s.n > CHARS_SHOWN && !memchr(s.p, '\n', s.n) ? CHARS_SHOWN : s.n;
-    const char *p = s.p, *end = s.p + shown, *line;
-    for (; (line = memchr(p, '\n', (size_t)(end - p))) && line + 1 < end; p = line + 1) {
+    const char *line = v->kind == TNF_STRING ? memchr(v->as.s, '\n', v->n) : NULL;
+    return line && line + 1 < v->as.s + v->n;
+}
+
+/* Text of several lines stays so, each made safe; a long line is cut. */
+static void put_lines(FILE *to, const tnf_value *v, unsigned indent, bool all)
+{
+    const char *p = v->as.s, *end = p + v->n, *line;
+    bool lines = has_lines(v);
+    if (!lines && !all && v->n > CHARS_SHOWN) {
+        put_safe(to, p, CHARS_SHOWN, false);
+        fprintf(to, "... (%zu bytes)", v->n);
+        return;
+    }
+    for (; lines && (line = memchr(p, '\n', (size_t)(end - p))); p = line + 1) {
+        putc_unlocked('\n', to);
+        put_spaces(to, indent);
         put_safe(to, p, (size_t)(line - p), false);
+        if (line + 1 == end)
+            return;
+    }
+    if (lines) {
         putc_unlocked('\n', to);
         put_spaces(to, indent);
     }
-    put_safe(to, p, (size_t)((line ? line : end) - p), false);
-    if (shown < s.n)
-        fprintf(to, "... (%zu bytes)", s.n);
+    put_safe(to, p, (size_t)(end - p), false);
 }
 
 static void put_value(FILE *to, const tnf_value *v, unsigned indent, unsigned depth, bool all);
@@ -147,13 +162,14 @@ static void put_array(FILE *to, const tnf_value *v, unsigned indent, unsigned de
 static void put_members(FILE *to, const tnf_value *v, unsigned indent, unsigned depth, bool all)
 {
     for (size_t i = 0; i < v->n; i++) {
-        if (i > 0 || depth > 0) {
+        const tnf_value *value = &v->as.members[i].value;
+        bool below = (value->kind == TNF_MAP && value->n > 0) || has_lines(value);
+        if (i > 0 || depth > 0)
             putc_unlocked('\n', to);
-        }
         put_spaces(to, indent);
         put_name(to, v->as.members[i].key);
-        fputs(": ", to);
-        put_value(to, &v->as.members[i].value, indent + 2, depth + 1, all);
+        fputs(below ? ":" : ": ", to);
+        put_value(to, value, indent + 2, depth + 1, all);
     }
     if (v->n == 0)
         fputs("{}", to);
@@ -164,13 +180,13 @@ static void put_value(FILE *to, const tnf_value *v, unsigned indent, unsigned de
     json plain = { to, false };
     switch (depth < DEEPEST ? (tnf_kind)v->kind : TNF_NULL) {
     case TNF_STRING:
-        put_lines(to, bytes_of(v), indent, all);
+        put_lines(to, v, indent, all);
         break;
     case TNF_BYTES:
         fprintf(to, "(%zu bytes)", v->n);
         break;
     case TNF_JSON:
-        put_document(to, bytes_of(v), indent);
+        put_document(to, bytes_of(v), indent - 2);
         break;
     case TNF_ARRAY:
         put_array(to, v, indent, depth, all);

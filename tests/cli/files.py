@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: MIT
+"""Makes the input files of the golden tests in the directory given: small, from the formats'
+descriptions alone, the same every time."""
+import json
+import os
+import struct
+import sys
+
+
+def safetensors(tensors, metadata=None, pad=True):
+    """tensors: (name, dtype, shape, bytes) in the order they are stored in."""
+    header, data = {}, b""
+    if metadata is not None:
+        header["__metadata__"] = metadata
+    for name, dtype, shape, raw in tensors:
+        header[name] = {"dtype": dtype, "shape": shape,
+                        "data_offsets": [len(data), len(data) + len(raw)]}
+        data += raw
+    text = json.dumps(header, separators=(",", ":")).encode()
+    if pad:
+        text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def f32(*values):
+    return struct.pack("<%df" % len(values), *values)
+
+
+def i32(*values):
+    return struct.pack("<%di" % len(values), *values)
+
+
+def gptrs_index(tensors, start, with_id):
+    """The index of a version 2 file whose index begins at `start`, and its data."""
+    tags = {"f32": 0, "f16": 1, "bf16": 2, "i32": 3}
+    size = 4 + sum((45 if with_id else 29) + len(n) + 8 * len(s) for n, _, s, _, _ in tensors)
+    index, data = struct.pack("<I", len(tensors)), b""
+    for name, dtype, shape, raw, grad in tensors:
+        index += struct.pack("<I", len(name)) + name + (bytes(16) if with_id else b"")
+        index += struct.pack("<I%dQ" % len(shape), len(shape), *shape)
+        index += struct.pack("<IBQQ", tags[dtype], grad, start + size + len(data), len(raw))
+        data += raw
+    assert len(index) == size
+    return index, data
+
+
+def checkpoint(config, tensors):
+    index, data = gptrs_index(tensors, 20 + len(config), True)
+    return (b"GPTRSCHK" + struct.pack("<II", 2, len(config)) + config +
+            struct.pack("<I", len(index)) + index + data)
+
+
+def archive(tensors):
+    index, data = gptrs_index(tensors, 16, False)
+    return b"GPTRSTEN" + struct.pack("<II", 2, len(index)) + index + data
+
+
+NAN, INF = float("nan"), float("inf")
+
+MODEL = [
+    ("blocks.0.weight", "F32", [2, 3], f32(1, -2.5, 3, NAN, INF, -0.0)),
+    ("blocks.0.bias", "F32", [3], f32(0.1, 1e-7, 16777216)),
+    ("blocks.1.weight", "BF16", [2, 2], bytes.fromhex("803f0040cd3d80ff")),
+    ("half", "F16", [3], bytes.fromhex("003c663effff")),
+    ("double", "F64", [2], struct.pack("<2d", 0.1, 1e300)),
+    ("big", "I64", [2], struct.pack("<2q", -2**63, 2**53 + 1)),
+    ("huge", "U64", [1], struct.pack("<Q", 2**64 - 1)),
+    ("small", "I8", [2, 2], bytes.fromhex("80ff007f")),
+    ("flags", "BOOL", [3], bytes([1, 0, 1])),
+    ("float8", "F8_E4M3", [2], bytes.fromhex("387e")),
+    ("complex", "C64", [2], f32(1, -2, 0.5, NAN)),
+    ("scalar", "F32", [], f32(42)),
+    ("empty", "F32", [0, 4], b""),
+]
+
+TABLE = [
+    ("table", "I32", [40, 60], i32(*range(2400))),
+    ("cube", "I32", [2, 3, 4], i32(*range(24))),
+    ("stack", "F32", [12, 12, 12], f32(*[i / 4 for i in range(1728)])),
+]
+
+NAMES = [
+    ("\x1b[31mred\x1b[0m", "I32", [1], i32(1)),
+    ("two\nlines\tand a tab", "I32", [1], i32(2)),
+    ("a[0]", "I32", [2], i32(3, 4)),
+    ("a", "I32", [2], i32(5, 6)),
+    ("a#data", "I32", [1], i32(7)),
+    ("back\\slash", "I32", [1], i32(8)),
+    ("\u202eturned", "I32", [1], i32(9)),
+    ("gr\u00fc\u00dfe/\u6771\u4eac", "I32", [1], i32(10)),
+    ("quote\"'", "I32", [1], i32(11)),
+]
+
+CONFIG = (b'{"kind":"gpt","config":{"vocab_size":2,"context_length":4,"embed_dim":2,'
+          b'"num_layers":1,"num_heads":1,"mlp_ratio":4,"dropout":0.0}}')
+
+PARAMETERS = [
+    (b"blocks.0.w", "f32", [2, 2], f32(1, 2, 3, 4), 1),
+    (b"lm_head", "f32", [2, 2], f32(5, 6, 7, 8), 0),
+]
+
+
+def main(out):
+    def put(name, content):
+        path = os.path.join(out, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as f:
+            f.write(content)
+
+    model = safetensors(MODEL, {"format": "pt", "note": "two\nlines"})
+    put("model.safetensors", model)
+    put("table.safetensors", safetensors(TABLE))
+    put("names.safetensors", safetensors(NAMES))
+    put("plain.safetensors", safetensors([("a", "F32", [2], f32(1, 2)), ("b", "I32", [1], i32(3))]))
+    put("model.bin", checkpoint(CONFIG, PARAMETERS))
+    put("model.gten", archive([(n, t, s, r, 0) for n, t, s, r, _ in PARAMETERS]))
+    put("cut.safetensors", model[:-5])
+    put("cut_header.safetensors", model[:100])
+    put("cut.gten", archive([(n, t, s, r, 0) for n, t, s, r, _ in PARAMETERS])[:-3])
+    put("grown.safetensors", model + b"\0\0\0")
+    put("overlap.safetensors", safetensors([("a", "F32", [1], f32(1))]).replace(b"[0,4]", b"[0,8]"))
+    put("badbool.safetensors", safetensors([("flag", "BOOL", [2], b"\1\2")]))
+    put("lfs.safetensors", b"version https://git-lfs.github.com/spec/v1\n"
+        b"oid sha256:" + b"ab" * 32 + b"\nsize 548105171\n")
+    put("page.safetensors", b"<!DOCTYPE html>\n<html><body>404</body></html>\n")
+    put("gzip.safetensors", bytes.fromhex("1f8b0800000000000003") + b"\0" * 20)
+    put("zip.bin", b"PK\3\4" + b"\0" * 40)
+    put("pickle.bin", b"\x80\x02}q\0." + b"\0" * 20)
+    put("gguf.bin", b"GGUF" + struct.pack("<IQQ", 3, 0, 0))
+    put("empty.bin", b"")
+    put("zeros.bin", bytes(4096))
+    put("noise.bin", bytes((i * 167 + 13) % 251 for i in range(300)))
+    put("nothing/readme.txt", b"no model here\n")
+    a = safetensors([("a", "F32", [2], f32(1, 2))])
+    b = safetensors([("b", "I32", [1], i32(3))])
+    put("sharded/model-00001-of-00002.safetensors", a)
+    put("sharded/model-00002-of-00002.safetensors", b)
+    put("sharded/model.safetensors.index.json", json.dumps({
+        "metadata": {"total_size": 12},
+        "weight_map": {"a": "model-00001-of-00002.safetensors",
+                       "b": "model-00002-of-00002.safetensors"}}).encode())
+
+
+main(sys.argv[1])
