@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+"""Files to measure with, written without any of the libraries that are measured."""
+import json
+import os
+
+BLOCK = 8 << 20
+WIDTH = {"F32": 4, "BF16": 2}
+
+
+def write(path, tensors, sparse=False):
+    """A safetensors file: (name, dtype, shape) each, back to back; random bytes, or a hole."""
+    header, at = {}, 0
+    for name, dtype, shape in tensors:
+        n = WIDTH[dtype]
+        for d in shape:
+            n *= d
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + n]}
+        at += n
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as f:
+        f.write(len(text).to_bytes(8, "little") + text)
+        if sparse:
+            f.truncate(8 + len(text) + at)
+        else:
+            noise = os.urandom(BLOCK)
+            for done in range(0, at, BLOCK):
+                f.write(noise[: min(BLOCK, at - done)])
+        f.flush()
+        os.fsync(f.fileno())
+    return path
+
+
+def layer(i):
+    """One layer of a decoder: matrices of 8 and 22 MiB, vectors of 8 KiB."""
+    p = f"model.layers.{i}."
+    for name in "qkvo":
+        yield p + f"self_attn.{name}_proj.weight", "BF16", [2048, 2048]
+    for name in ("gate", "up"):
+        yield p + f"mlp.{name}_proj.weight", "BF16", [5632, 2048]
+    yield p + "mlp.down_proj.weight", "BF16", [2048, 5632]
+    for name in ("input", "post_attention"):
+        yield p + f"{name}_layernorm.weight", "F32", [2048]
+
+
+def model(path, size):
+    """Layers up to about `size` bytes, at least one."""
+    tensors, total = [], 0
+    while not tensors or total < size:
+        some = list(layer(len(tensors) // 9))
+        tensors += some
+        total += sum(WIDTH[t] * s[0] * (s[1] if len(s) > 1 else 1) for _, t, s in some)
+    return write(path, tensors)
+
+
+def many(path, count, shape):
+    """Small tensors with the long names of a mixture of experts."""
+    return write(path, [(f"model.layers.{i // 256}.mlp.experts.{i % 256}.down_proj.weight", "F32",
+                         shape) for i in range(count)])
+
+
+def hollow(path, size):
+    """Two matrices with nothing in them: a file that is large by its length alone."""
+    rows = size // 2 // 4096 // 4
+    return write(path, [("a", "F32", [rows, 4096]), ("b", "F32", [rows, 4096])], sparse=True)
