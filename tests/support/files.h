@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/* Whole files in memory, a directory of our own, and every fixture there is. */
+#ifndef TNF_SUPPORT_FILES_H
+#define TNF_SUPPORT_FILES_H
+
+#include "check.h"
+#include <dirent.h>
+#include <errno.h>
+#include <ftw.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <tenfold/tenfold.h>
+#include <unistd.h>
+
+struct bytes {
+    uint8_t *p;
+    size_t n;
+};
+
+static inline struct bytes bytes_of_file(const char *path)
+{
+    struct bytes b = { NULL, 0 };
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        return b;
+    for (size_t room = 4096;; room *= 2) {
+        b.p = realloc(b.p, room);
+        MUST(b.p != NULL);
+        b.n += fread(b.p + b.n, 1, room - b.n, f);
+        if (b.n < room)
+            break;
+    }
+    fclose(f);
+    return b;
+}
+
+static inline void bytes_to_file(const char *path, const void *p, size_t n)
+{
+    FILE *f = fopen(path, "wb");
+    MUST(f != NULL);
+    MUST(fwrite(p, 1, n, f) == n);
+    MUST(fclose(f) == 0);
+}
+
+/* ---------------------------------------------------- a directory of our own */
+
+static inline int files_remove(const char *path, const struct stat *st, int kind, struct FTW *ftw)
+{
+    (void)st, (void)kind, (void)ftw;
+    return remove(path);
+}
+
+static char files_dir[256];
+
+static inline void files_dir_remove(void)
+{
+    if (*files_dir)
+        nftw(files_dir, files_remove, 8, FTW_DEPTH | FTW_PHYS);
+    *files_dir = 0;
+}
+
+/* Made on the first call, gone when the program ends. */
+static inline const char *files_temp(void)
+{
+    if (!*files_dir) {
+        const char *base = getenv("TMPDIR");
+        snprintf(files_dir, sizeof files_dir, "%s/tenfold-test-XXXXXX", base ? base : "/tmp");
+        MUST(mkdtemp(files_dir) != NULL);
+        atexit(files_dir_remove);
+    }
+    return files_dir;
+}
+
+/* How many entries of a directory have a name with `part` in it; "" counts all. */
+static inline size_t files_count(const char *directory, const char *part)
+{
+    DIR *d = opendir(directory);
+    MUST(d != NULL);
+    size_t n = 0;
+    for (const struct dirent *entry; (entry = readdir(d)) != NULL;)
+        n += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+             strstr(entry->d_name, part) != NULL;
+    closedir(d);
+    return n;
+}
+
+/* ----------------------------------------------------------------- fixtures */
+
+struct fixture {
+    char *path;
+    const char *label; /* the end of path, for messages */
+    struct bytes file;
+    const char *format; /* as probed from the bytes alone; NULL if none claims them */
+};
+
+static struct {
+    struct fixture *list;
+    size_t n, room;
+    const char *must_hold; /* of the path, e.g. "/valid/" */
+} fixtures;
+
+static inline int fixtures_add(const char *path, const struct stat *st, int kind)
+{
+    if (kind != FTW_F || !strstr(path, fixtures.must_hold) || st->st_size > (16 << 20))
+        return 0;
+    if (fixtures.n == fixtures.room) {
+        fixtures.room = fixtures.room ? fixtures.room * 2 : 64;
+        fixtures.list = realloc(fixtures.list, fixtures.room * sizeof *fixtures.list);
+        MUST(fixtures.list != NULL);
+    }
+    struct fixture *f = &fixtures.list[fixtures.n++];
+    f->path = strdup(path);
+    MUST(f->path != NULL);
+    const char *formats = strstr(f->path, "/formats/"), *shared = strstr(f->path, "/fixtures/");
+    f->label = formats ? formats + 9 : shared ? shared + 10 : f->path;
+    f->file = bytes_of_file(path);
+    f->format = NULL;
+    return 0;
+}
+
+static inline int fixtures_by_path(const void *a, const void *b)
+{
+    return strcmp(((const struct fixture *)a)->path, ((const struct fixture *)b)->path);
+}
+
+static inline void fixtures_free(void)
+{
+    for (size_t i = 0; i < fixtures.n; i++) {
+        free(fixtures.list[i].path);
+        free(fixtures.list[i].file.p);
+    }
+    free(fixtures.list);
+    fixtures.list = NULL;
+    fixtures.n = fixtures.room = 0;
+}
+
+/* What format the bytes are of, without a name to go by; NULL: none opens them. */
+static inline const char *format_of(const void *p, size_t n, bool lenient)
+{
+    tnf_format_info info;
+    tnf_source *source;
+    tnf_file *file;
+    tnf_open_options o = { .size = sizeof o, .lenient = lenient };
+    const char *found = NULL;
+    if (tnf_source_memory(&source, p, n, NULL) != TNF_OK ||
+        tnf_open_source(&file, source, &o, NULL) != TNF_OK)
+        return NULL;
+    const char *name = tnf_file_info(file)->format;
+    for (size_t i = 0; !found && tnf_format_at(&info, i); i++)
+        if (strcmp(info.name, name) == 0)
+            found = info.name;
+    tnf_close(file);
+    return found;
+}
+
+/* Every file below `root` whose path holds `must_hold`, added to `fixtures`, in order of path. */
+static inline void fixtures_find(const char *root, const char *must_hold)
+{
+    fixtures.must_hold = must_hold;
+    size_t before = fixtures.n;
+    if (before == 0)
+        atexit(fixtures_free);
+    if (access(root, R_OK) == 0)
+        MUST(ftw(root, fixtures_add, 16) == 0);
+    qsort(fixtures.list + before, fixtures.n - before, sizeof *fixtures.list, fixtures_by_path);
+}
+
+/* The valid files of every format in the tree; format is known for those that stand alone. */
+static inline void fixtures_valid(void)
+{
+    fixtures_find(TNF_TESTS_DIR "/formats", "/valid/");
+    for (size_t i = 0; i < fixtures.n; i++) {
+        struct fixture *f = &fixtures.list[i];
+        f->format = format_of(f->file.p, f->file.n, true);
+    }
+    MUST(fixtures.n > 0);
+}
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* Opening bytes in memory, looking at everything in them, saving them elsewhere. */
+#ifndef TNF_SUPPORT_OPEN_H
+#define TNF_SUPPORT_OPEN_H
+
+#include "check.h"
+#include "files.h"
+#include <string.h>
+#include <tenfold/build.h>
+#include <tenfold/tenfold.h>
+
+#define OPEN_MAX_PAYLOAD ((uint64_t)32 << 20)
+
+static inline tnf_status open_bytes(tnf_file **out, const void *p, size_t n,
+                                    const tnf_open_options *options, tnf_error *error)
+{
+    tnf_source *source;
+    *out = NULL;
+    MUST(tnf_source_memory(&source, p, n, NULL) == TNF_OK);
+    tnf_status status = tnf_open_source(out, source, options, error);
+    check_error(status, error);
+    return status;
+}
+
+static volatile uint8_t open_eaten;
+
+/* Reads every byte, so that a sanitizer sees what may not be read. */
+static inline void eat(const void *p, size_t n)
+{
+    uint8_t sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum ^= ((const uint8_t *)p)[i];
+    open_eaten = sum;
+}
+
+static inline void eat_value(const tnf_value *v)
+{
+    switch (v->kind) {
+    case TNF_STRING:
+    case TNF_BYTES:
+    case TNF_JSON:
+        eat(v->as.s, v->n + 1); /* the NUL counts too */
+        break;
+    case TNF_ARRAY:
+        for (size_t i = 0; i < v->n; i++)
+            eat_value(&v->as.items[i]);
+        break;
+    case TNF_MAP:
+        for (size_t i = 0; i < v->n; i++) {
+            eat(v->as.members[i].key.p, v->as.members[i].key.n + 1);
+            eat_value(&v->as.members[i].value);
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+/* A part's bytes, or NULL if they cannot be had. Free them. */
+static inline uint8_t *read_part(const tnf_part *part, tnf_status *status)
+{
+    tnf_error error;
+    uint8_t *p = malloc(part->nbytes ? (size_t)part->nbytes : 1);
+    MUST(p != NULL);
+    memset(p, 0xa5, (size_t)part->nbytes);
+    *status = tnf_read_part(part, 0, p, (size_t)part->nbytes, &error);
+    check_error(*status, &error);
+    if (*status == TNF_OK)
+        return p;
+    free(p);
+    return NULL;
+}
+
+/* Lists all there is to a file: names, shapes, attributes, warnings. */
+static inline void eat_listing(const tnf_file *file)
+{
+    const tnf_info *info = tnf_file_info(file);
+    eat(info->format, strlen(info->format));
+    eat(info->version, strlen(info->version));
+    eat_value(info->attrs);
+    for (size_t i = 0; i < info->objects; i++) {
+        const tnf_object *o = tnf_at(file, i);
+        eat(o->name.p, o->name.n + 1);
+        eat(o->shape, o->rank * sizeof *o->shape);
+        eat(tnf_layout_id(o->layout), strlen(tnf_layout_id(o->layout)));
+        if (o->attrs)
+            eat_value(o->attrs);
+        for (uint16_t p = 0; p < o->nparts; p++) {
+            eat(o->parts[p].role, strlen(o->parts[p].role));
+            eat(o->parts[p].type->id, strlen(o->parts[p].type->id));
+        }
+        CHECK(tnf_find_n(file, o->name.p, o->name.n) != NULL, "'%s' is not found", o->name.p);
+    }
+    CHECK(tnf_at(file, info->objects) == NULL, "one tensor too many");
+    for (size_t i = 0; i < info->nextras; i++)
+        eat(info->extras[i].key.p, info->extras[i].key.n + 1);
+    for (size_t i = 0; i < info->nwarnings; i++)
+        eat(info->warnings[i].message, strlen(info->warnings[i].message));
+}
+
+static inline tnf_status verify_all(const tnf_file *file, tnf_error *error)
+{
+    tnf_verify_result result;
+    tnf_status status = tnf_verify(&result, file, NULL, error);
+    check_error(status, error);
+    return status;
+}
+
+/* Saves to memory. NULL and *status on failure; close what is returned. */
+static inline tnf_sink *save_bytes(const tnf_file *file, const char *format, bool allow_loss,
+                                   tnf_status *status, tnf_error *error)
+{
+    tnf_builder *b;
+    tnf_sink *sink;
+    tnf_save_options o = { .size = sizeof o, .format = format, .allow_loss = allow_loss };
+    MUST(tnf_builder_new(&b, NULL, NULL) == TNF_OK);
+    MUST(tnf_sink_memory(&sink, NULL) == TNF_OK);
+    *status = tnf_builder_add_file(b, file, error);
+    if (*status == TNF_OK)
+        *status = tnf_save_sink(b, sink, &o, error);
+    check_error(*status, error);
+    tnf_builder_free(b);
+    if (*status == TNF_OK)
+        return sink;
+    tnf_sink_close(sink);
+    return NULL;
+}
+
+/* The i-th format that can be written, or NULL past the last. */
+static inline const char *writable(size_t i)
+{
+    tnf_format_info info;
+    for (size_t at = 0; tnf_format_at(&info, at); at++)
+        if (info.caps & TNF_CAN_WRITE && i-- == 0)
+            return info.name;
+    return NULL;
+}
+
+#endif

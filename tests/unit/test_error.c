@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* Errors: status, offset, sentence; names of files and tensors made fit for print. */
+#include "../support/unit.h"
+#include "base/error.h"
+#include "base/utf8.h"
+
+#include <errno.h>
+
+static void names_of_statuses(void **state)
+{
+    (void)state;
+    assert_string_equal(tnf_status_name(TNF_OK), "TNF_OK");
+    assert_string_equal(tnf_status_name(TNF_ENOMEM), "TNF_ENOMEM");
+    assert_string_equal(tnf_status_name(TNF_ENOTFOUND), "TNF_ENOTFOUND");
+    assert_string_equal(tnf_status_name(TNF_EBUG), "TNF_EBUG");
+    assert_string_equal(tnf_status_name((tnf_status)-15), "TNF_?");
+    assert_string_equal(tnf_status_name((tnf_status)1), "TNF_?");
+    assert_string_equal(tnf_status_name((tnf_status)INT32_MIN), "TNF_?");
+}
+
+static void fail_fills_and_returns(void **state)
+{
+    (void)state;
+    tnf_error e = { .sys = 7 };
+    assert_int_equal(tnf_fail(&e, TNF_EFORMAT, 12, "%s is %d", "x", 3), TNF_EFORMAT);
+    assert_int_equal(e.status, TNF_EFORMAT);
+    assert_int_equal(e.sys, 0);
+    assert_int_equal(e.offset, 12);
+    assert_string_equal(e.message, "x is 3");
+    assert_int_equal(tnf_fail(NULL, TNF_ELIMIT, 0, "%s", "unheard"), TNF_ELIMIT);
+}
+
+static void long_sentences_are_cut(void **state)
+{
+    (void)state;
+    tnf_error e;
+    char text[400];
+    memset(text, 'a', sizeof text - 1);
+    text[sizeof text - 1] = 0;
+    tnf_fail(&e, TNF_EIO, 0, "%s", text);
+    assert_int_equal(strlen(e.message), sizeof e.message - 1);
+    tnf_error_prefix(&e, "format");
+    assert_int_equal(strlen(e.message), sizeof e.message - 1);
+    assert_memory_equal(e.message, "format: aaa", 11);
+}
+
+/* A sentence that is cut inside a character would be no text any more. */
+static void cut_sentences_stay_utf8(void **state)
+{
+    (void)state;
+    for (size_t lead = 0; lead < 4; lead++) {
+        char text[400] = "xyz";
+        size_t n = lead;
+        while (n + 4 < sizeof text) { /* U+1F600, four bytes */
+            memcpy(text + n, "\xf0\x9f\x98\x80", 4);
+            n += 4;
+        }
+        text[n] = 0;
+        tnf_error e;
+        tnf_fail(&e, TNF_EIO, 0, "%s", text);
+        assert_true(tnf_utf8_valid(e.message, strlen(e.message), NULL));
+        tnf_error_prefix(&e, "ab");
+        assert_true(tnf_utf8_valid(e.message, strlen(e.message), NULL));
+    }
+}
+
+static void system_errors(void **state)
+{
+    (void)state;
+    static const struct {
+        int err;
+        tnf_status status;
+    } cases[] = { { ENOENT, TNF_ENOTFOUND }, { ENOTDIR, TNF_ENOTFOUND }, { EEXIST, TNF_EEXISTS },
+                  { ENOMEM, TNF_ENOMEM },    { ENOSPC, TNF_EIO },        { EACCES, TNF_EIO } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tnf_error e;
+        assert_int_equal(tnf_fail_sys(&e, cases[i].err, "cannot %s", "open"), cases[i].status);
+        assert_int_equal(e.status, cases[i].status);
+        assert_int_equal(e.sys, cases[i].err);
+        assert_true(e.offset == TNF_NO_OFFSET);
+        assert_memory_equal(e.message, "cannot open: ", 13);
+        assert_true(strlen(e.message) > 15);
+        assert_int_equal(tnf_fail_sys(NULL, cases[i].err, "x"), cases[i].status);
+    }
+}
+
+static void prefix(void **state)
+{
+    (void)state;
+    tnf_error e;
+    tnf_fail(&e, TNF_EFORMAT, 3, "wrong");
+    tnf_error_prefix(&e, "safetensors");
+    assert_string_equal(e.message, "safetensors: wrong");
+    assert_int_equal(e.offset, 3);
+    tnf_error_prefix(NULL, "nobody");
+}
+
+static void quoting(void **state)
+{
+    (void)state;
+    char out[72];
+    assert_string_equal(tnf_quote(out, sizeof out, "w", 1), "'w'");
+    assert_string_equal(tnf_quote(out, sizeof out, "", 0), "''");
+    assert_string_equal(tnf_quote(out, sizeof out, NULL, 0), "''");
+    assert_string_equal(tnf_quote(out, sizeof out, "a\0b", 3), "'a\\x00b'");
+    assert_string_equal(tnf_quote(out, sizeof out, "\x1b[2J\x7f", 5), "'\\x1b[2J\\x7f'");
+    assert_string_equal(tnf_quote(out, sizeof out, "\xc3\xa9", 2), "'\xc3\xa9'");
+    assert_string_equal(TNF_QUOTED(((tnf_str) { "abc", 2 })), "'ab'");
+}
+
+/* Whatever the name and the room: in quotes, NUL-terminated, inside the buffer, and valid text when
+ * the name is. */
+static void quoting_shortens(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        "a name that is far too long for such a small place, as some names are, alas",
+        "\xe4\xb8\xad\xe6\x96\x87\xe4\xb8\xad\xe6\x96\x87\xe4\xb8\xad\xe6\x96\x87\xe4\xb8\xad",
+        "\xf0\x9f\x98\x80\xf0\x9f\x98\x80\xf0\x9f\x98\x80\xf0\x9f\x98\x80",
+        "\x01\x02\x03\x04\x05\x06\x07\x08\x0b\x0c\x0e",
+        "ab\x01\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80", /* not UTF-8 */
+        "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80",
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (size_t size = 8; size <= 40; size++) {
+            char *out = malloc(size);
+            assert_ptr_equal(tnf_quote(out, size, names[i], strlen(names[i])), out);
+            size_t n = strlen(out);
+            assert_true(n < size && n >= 2 && out[0] == '\'' && out[n - 1] == '\'');
+            if (i < 4)
+                assert_true(tnf_utf8_valid(out, n, NULL));
+            for (const char *p = out; (p = strchr(p, '\\')) != NULL; p++)
+                if (p[1] == 'x') /* an escape is whole or not there */
+                    assert_true(strspn(p + 2, "0123456789abcdef") >= 2);
+            free(out);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_of_statuses),
+        cmocka_unit_test(fail_fills_and_returns),
+        cmocka_unit_test(long_sentences_are_cut),
+        cmocka_unit_test(cut_sentences_stay_utf8),
+        cmocka_unit_test(system_errors),
+        cmocka_unit_test(prefix),
+        cmocka_unit_test(quoting),
+        cmocka_unit_test(quoting_shortens),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* Jobs on threads: each once, all of them, and the first failure is told. */
+#include "../support/unit.h"
+#include "base/error.h"
+#include "base/pool.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define JOBS 500
+
+struct work {
+    atomic_uint done[JOBS];
+    size_t fail_at;
+    atomic_uint started;
+};
+
+static tnf_status one(void *ctx, size_t i, tnf_error *e)
+{
+    struct work *w = ctx;
+    atomic_fetch_add(&w->started, 1);
+    if (i == w->fail_at)
+        return tnf_fail(e, TNF_EDIGEST, i, "job %zu", i);
+    atomic_fetch_add(&w->done[i], 1);
+    return TNF_OK;
+}
+
+static void each_once(void **state)
+{
+    (void)state;
+    tnf_error e;
+    for (unsigned threads = 0; threads <= 9; threads++) {
+        struct work w = { .fail_at = SIZE_MAX };
+        assert_ok(tnf_pool_run(threads, JOBS, one, &w, &e));
+        for (size_t i = 0; i < JOBS; i++)
+            assert_int_equal(w.done[i], 1);
+    }
+    struct work none = { .fail_at = SIZE_MAX };
+    assert_ok(tnf_pool_run(4, 0, one, &none, &e));
+    assert_int_equal(none.started, 0);
+    assert_ok(tnf_pool_run(1000, 3, one, &none, &e));
+    assert_int_equal(none.started, 3);
+}
+
+static void the_first_failure_stops(void **state)
+{
+    (void)state;
+    for (unsigned threads = 1; threads <= 8; threads++) {
+        tnf_error e;
+        struct work w = { .fail_at = 20 };
+        assert_fails(tnf_pool_run(threads, JOBS, one, &w, &e), TNF_EDIGEST);
+        assert_int_equal(e.offset, 20);
+        assert_string_equal(e.message, "job 20");
+        if (threads == 1)
+            assert_int_equal(w.started, 21);
+        assert_int_equal(tnf_pool_run(threads, JOBS, one, &w, NULL), TNF_EDIGEST);
+    }
+}
+
+static tnf_status all_fail(void *ctx, size_t i, tnf_error *e)
+{
+    (void)ctx;
+    return tnf_fail(e, TNF_EIO, i, "number %zu", i);
+}
+
+static void status_and_error_belong_together(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 50; i++) {
+        tnf_error e;
+        assert_fails(tnf_pool_run(4, 100, all_fail, NULL, &e), TNF_EIO);
+        char text[32];
+        snprintf(text, sizeof text, "number %u", (unsigned)e.offset);
+        assert_string_equal(e.message, text);
+    }
+}
+
+static void counts(void **state)
+{
+    (void)state;
+    assert_int_equal(tnf_pool_threads(3), 3);
+    assert_in_range(tnf_pool_threads(0), 1, 8);
+    assert_in_range(tnf_pool_threads(UINT32_MAX), 1, 64);
+}
+
+/* Threads that work on something slow really work at once. */
+static pthread_barrier_t both;
+
+static tnf_status meet(void *ctx, size_t i, tnf_error *e)
+{
+    (void)ctx, (void)i, (void)e;
+    pthread_barrier_wait(&both);
+    return TNF_OK;
+}
+
+static void two_at_once(void **state)
+{
+    (void)state;
+    tnf_error e;
+    pthread_barrier_init(&both, NULL, 2);
+    assert_ok(tnf_pool_run(2, 2, meet, NULL, &e)); /* would hang, were there one thread */
+    pthread_barrier_destroy(&both);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_once),
+        cmocka_unit_test(the_first_failure_stops),
+        cmocka_unit_test(status_and_error_belong_together),
+        cmocka_unit_test(counts),
+        cmocka_unit_test(two_at_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
