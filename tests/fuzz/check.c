@@ -151,8 +151,12 @@ void fuzz_compare_files(const tnf_file *a, const tnf_file *b)
     }
 }
 
-void fuzz_compare_bytes(const tnf_sink *a, const tnf_sink *b, const char *complaint)
+void fuzz_compare_bytes(const tnf_sink *a, const tnf_sink *b, const char *way)
 {
     tnf_str x = tnf_sink_bytes(a), y = tnf_sink_bytes(b);
-    FUZZ_REQUIRE(x.n == y.n && memcmp(x.p, y.p, x.n) == 0, "%s", complaint);
+    size_t at = 0;
+    while (at < x.n && at < y.n && x.p[at] == y.p[at])
+        at++;
+    FUZZ_REQUIRE(at == x.n && at == y.n, "by way of %s: %zu and %zu bytes, differing at %zu", way,
+                 x.n, y.n, at);
 }

@@ -32,6 +32,7 @@ tnf_sink *fuzz_save(const tnf_file *file, const char *format);
 tnf_file *fuzz_reopen(const tnf_sink *sink, const char *format, bool lenient);
 /* All of a's tensors must be in b, and nothing else: shapes, types, bytes. */
 void fuzz_compare_files(const tnf_file *a, const tnf_file *b);
-void fuzz_compare_bytes(const tnf_sink *a, const tnf_sink *b, const char *complaint);
+/* `way` says what they went through. */
+void fuzz_compare_bytes(const tnf_sink *a, const tnf_sink *b, const char *way);
 
 #endif

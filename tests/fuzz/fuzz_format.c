@@ -15,7 +15,8 @@
 #define PASTE(a, b)  a##b
 #define FORMAT_OF(x) PASTE(tnf_format_, x)
 extern const tnf_format FORMAT_OF(FUZZ_FORMAT);
-#define FORMAT (&FORMAT_OF(FUZZ_FORMAT))
+#define MAX_SLICED 8u /* slow with sanitizers, and all tensors go the same way */
+#define FORMAT     (&FORMAT_OF(FUZZ_FORMAT))
 
 static void on_problem(void *ctx, const tnf_problem *problem)
 {
@@ -111,7 +112,6 @@ static void check_object(const tnf_file *file, const tnf_object *object, bool le
     FUZZ_REQUIRE(found == object || (lenient && found), "a tensor is not found under its name");
     for (uint16_t i = 0; i < object->nparts; i++)
         check_part(&object->parts[i]);
-    check_slices(object);
 }
 
 static void check_file(const tnf_file *file, bool lenient)
@@ -121,6 +121,8 @@ static void check_file(const tnf_file *file, bool lenient)
     FUZZ_REQUIRE(tnf_at(file, info->objects) == NULL, "one tensor too many");
     for (size_t i = 0; i < info->objects && i < FUZZ_MAX_OBJECTS; i++)
         check_object(file, tnf_at(file, i), lenient);
+    for (size_t i = 0; i < info->objects && i < MAX_SLICED; i++)
+        check_slices(tnf_at(file, i));
     for (size_t i = 0; i < info->nextras && i < FUZZ_MAX_OBJECTS; i++)
         check_part(&info->extras[i].bytes);
     if (info->payload > FUZZ_MAX_PAYLOAD)
@@ -142,7 +144,7 @@ static void check_round_trip(const tnf_file *file, bool lenient)
     fuzz_compare_files(file, again);
     tnf_sink *second = fuzz_save(again, FORMAT->name);
     FUZZ_REQUIRE(second != NULL, "saved once, refused the second time");
-    fuzz_compare_bytes(first, second, "saving what was saved gives other bytes");
+    fuzz_compare_bytes(first, second, "saving what was saved");
     tnf_sink_close(second);
     tnf_close(again);
     tnf_sink_close(first);

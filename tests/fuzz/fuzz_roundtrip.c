@@ -17,7 +17,7 @@ static void check_pair(const tnf_file *file, const char *b, const char *a, const
     if (direct) {
         tnf_sink *back = fuzz_save(other, a);
         FUZZ_REQUIRE(back != NULL, "%s to %s went, but not back", a, b);
-        fuzz_compare_bytes(direct, back, "there and back again: other bytes");
+        fuzz_compare_bytes(direct, back, b);
         tnf_sink_close(back);
     }
     tnf_close(other);
