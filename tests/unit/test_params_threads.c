@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/* A parameter source under many threads, with reads and allocations that fail. */
+#include "params_files.h"
+
+#include "base/error.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+/* A source that counts, can fail, and can wait until two are inside. */
+struct slow {
+    bytes b;
+    atomic_int reads, failures, inside, most_inside;
+    bool meet;
+};
+
+static void nap(void)
+{
+    nanosleep(&(struct timespec) { .tv_nsec = 1000000 }, NULL);
+}
+
+static tnf_status slow_read(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    struct slow *s = ctx;
+    memcpy(dst, s->b.p + offset, n);
+    if (n != 40) /* the index */
+        return TNF_OK;
+    atomic_fetch_add(&s->reads, 1);
+    int inside = atomic_fetch_add(&s->inside, 1) + 1;
+    for (int i = 0; s->meet && i < 2000 && atomic_load(&s->most_inside) < 2; i++) {
+        inside = atomic_load(&s->inside);
+        int most = atomic_load(&s->most_inside);
+        while (inside > most && !atomic_compare_exchange_weak(&s->most_inside, &most, inside))
+            ;
+        nap();
+    }
+    if (!s->meet)
+        nap();
+    atomic_fetch_sub(&s->inside, 1);
+    if (atomic_fetch_sub(&s->failures, 1) > 0)
+        return tnf_fail(e, TNF_EIO, offset, "on purpose");
+    return TNF_OK;
+}
+
+static tnf_file *open_slow(struct slow *s)
+{
+    static const tnf_source_ops ops = { .version = TNF_SOURCE_OPS_VERSION, .read_at = slow_read };
+    tnf_source *source;
+    tnf_file *file;
+    tnf_error e = { 0 };
+    s->b = compose(sizes, sizeof sizes / sizeof sizes[0]);
+    assert_int_equal(tnf_source_custom(&source, &ops, s, s->b.n, &e), TNF_OK);
+    if (tnf_open_source(&file, source, NULL, &e) != TNF_OK)
+        fail_msg("%s", e.message);
+    atomic_store(&s->reads, 0);
+    return file;
+}
+
+struct job {
+    tnf_params *params;
+    const char *name;
+    tnf_status status;
+    int rounds;
+};
+
+static void *load_once(void *arg)
+{
+    struct job *job = arg;
+    const tnf_param *p;
+    tnf_error e;
+    job->status = tnf_params_load(&p, job->params, job->name, &e);
+    if (job->status == TNF_OK)
+        tnf_params_release(job->params, p);
+    return NULL;
+}
+
+static void run_two(struct job *a, struct job *b)
+{
+    pthread_t one, two;
+    assert_int_equal(pthread_create(&one, NULL, load_once, a), 0);
+    assert_int_equal(pthread_create(&two, NULL, load_once, b), 0);
+    pthread_join(one, NULL);
+    pthread_join(two, NULL);
+}
+
+/* Reads of different parameters meet inside the source: nobody holds the lock meanwhile. */
+static void test_different_ones_in_parallel(void **state)
+{
+    (void)state;
+    struct slow s = { .meet = true };
+    tnf_file *file = open_slow(&s);
+    tnf_params *params;
+    tnf_error e;
+    assert_int_equal(tnf_params_new(&params, file, NULL, &e), TNF_OK);
+    struct job a = { params, "a", TNF_OK, 1 }, b = { params, "b", TNF_OK, 1 };
+    run_two(&a, &b);
+    assert_int_equal(a.status, TNF_OK);
+    assert_int_equal(b.status, TNF_OK);
+    assert_int_equal(atomic_load(&s.most_inside), 2);
+    tnf_params_free(params);
+    tnf_close(file);
+    free(s.b.p);
+}
+
+/* Many want the same one at the same time, and it is kept: one reads, the others wait for it. */
+static void test_same_one_is_read_once(void **state)
+{
+    (void)state;
+    struct slow s = { 0 };
+    tnf_file *file = open_slow(&s);
+    tnf_params *params;
+    tnf_params_options o = { .size = sizeof o, .budget = 40 };
+    tnf_error e;
+    assert_int_equal(tnf_params_new(&params, file, &o, &e), TNF_OK);
+    pthread_t threads[8];
+    struct job jobs[8];
+    for (int i = 0; i < 8; i++) {
+        jobs[i] = (struct job) { params, "a", TNF_EBUG, 1 };
+        assert_int_equal(pthread_create(&threads[i], NULL, load_once, &jobs[i]), 0);
+    }
+    for (int i = 0; i < 8; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(jobs[i].status, TNF_OK);
+    }
+    assert_int_equal(atomic_load(&s.reads), 1);
+    tnf_params_stats t = tnf_params_statistics(params);
+    assert_int_equal(t.misses, 1);
+    assert_int_equal(t.hits, 7);
+    tnf_params_free(params);
+    tnf_close(file);
+    free(s.b.p);
+}
+
+/* A read fails: its caller is told, nothing stays behind, and the next one tries again. */
+static void test_failed_read(void **state)
+{
+    (void)state;
+    struct slow s = { 0 };
+    tnf_file *file = open_slow(&s);
+    tnf_params *params;
+    tnf_params_options o = { .size = sizeof o, .budget = 1000 };
+    tnf_error e = { 0 };
+    const tnf_param *p;
+    assert_int_equal(tnf_params_new(&params, file, &o, &e), TNF_OK);
+    atomic_store(&s.failures, 1);
+    assert_int_equal(tnf_params_load(&p, params, "a", &e), TNF_EIO);
+    assert_null(p);
+    tnf_params_stats t = tnf_params_statistics(params);
+    assert_int_equal(t.cached, 0);
+    assert_int_equal(t.in_use, 0);
+    atomic_store(&s.failures, 1); /* of two at once, one fails and the other reads for itself */
+    struct job a = { params, "b", TNF_OK, 1 }, b = a;
+    run_two(&a, &b);
+    assert_true((a.status == TNF_EIO) != (b.status == TNF_EIO));
+    tnf_params_free(params);
+    o.prefetch_prefix = "c";
+    atomic_store(&s.failures, 1);
+    assert_int_equal(tnf_params_new(&params, file, &o, &e), TNF_EIO);
+    assert_null(params);
+    tnf_close(file);
+    free(s.b.p);
+}
+
+static void *churn(void *arg)
+{
+    static const char *const names[] = { "a", "b", "c", "d", "f", "tiny" };
+    struct job *job = arg;
+    unsigned seed = (unsigned)job->rounds;
+    for (int i = 0; i < 400 && job->status == TNF_OK; i++) {
+        const tnf_param *p, *q;
+        tnf_error e;
+        seed = seed * 1103515245 + 12345;
+        const char *name = names[seed / 65536 % 6], *other = names[seed / 4096 % 6];
+        job->status = tnf_params_load(&p, job->params, name, &e);
+        if (job->status != TNF_OK)
+            break;
+        if (((const char *)p->data)[p->nbytes - 1] != name[0])
+            job->status = TNF_EBUG;
+        if (tnf_params_load(&q, job->params, other, &e) == TNF_OK) {
+            if (((const char *)q->data)[0] != other[0])
+                job->status = TNF_EBUG;
+            tnf_params_release(job->params, q);
+        }
+        if (i % 50 == 0)
+            tnf_params_trim(job->params);
+        if (i % 70 == 0 && tnf_params_prefetch(job->params, "ti", &e) != TNF_OK)
+            job->status = TNF_EBUG;
+        tnf_params_release(job->params, p);
+        if (tnf_params_statistics(job->params).cached_bytes > 130)
+            job->status = TNF_EBUG;
+    }
+    return NULL;
+}
+
+static void test_many_threads(void **state)
+{
+    (void)state;
+    struct fixture x;
+    begin(&x, (tnf_params_options) { .budget = 130 });
+    pthread_t threads[6];
+    struct job jobs[6];
+    for (int i = 0; i < 6; i++) {
+        jobs[i] = (struct job) { x.params, NULL, TNF_OK, i };
+        assert_int_equal(pthread_create(&threads[i], NULL, churn, &jobs[i]), 0);
+    }
+    for (int i = 0; i < 6; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(jobs[i].status, TNF_OK);
+    }
+    assert_int_equal(tnf_params_statistics(x.params).in_use, 0);
+    tnf_params_trim(x.params);
+    assert_int_equal(tnf_params_statistics(x.params).cached_bytes, 0);
+    end(&x);
+}
+
+/* ------------------------------------------------------------------- memory */
+
+struct faulty {
+    int left; /* allocations until one fails */
+    size_t now;
+};
+
+static void *faulty(void *ctx, void *p, size_t old_size, size_t new_size)
+{
+    struct faulty *f = ctx;
+    if (new_size > 0 && f->left-- == 0)
+        return NULL;
+    f->now += new_size - old_size;
+    if (new_size == 0) {
+        free(p);
+        return NULL;
+    }
+    return realloc(p, new_size);
+}
+
+static void test_every_allocation_fails_once(void **state)
+{
+    (void)state;
+    struct fixture x;
+    begin(&x, (tnf_params_options) { 0 });
+    int n = 0;
+    for (bool done = false; !done; n++) {
+        struct faulty f = { n, 0 };
+        tnf_params_options o = {
+            .size = sizeof o, .budget = 100, .prefetch_prefix = "a", .allocator = { faulty, &f }
+        };
+        tnf_params *params;
+        const tnf_param *p = NULL;
+        tnf_error e = { 0 };
+        tnf_status s = tnf_params_new(&params, x.file, &o, &e);
+        if (s == TNF_OK) {
+            s = tnf_params_load(&p, params, "b", &e);
+            done = s == TNF_OK;
+        }
+        assert_true(s == TNF_OK || s == TNF_ENOMEM);
+        tnf_params_free(params);
+        assert_int_equal(f.now, 0);
+    }
+    assert_true(n > 4);
+    end(&x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_different_ones_in_parallel),
+        cmocka_unit_test(test_same_one_is_read_once),
+        cmocka_unit_test(test_failed_read),
+        cmocka_unit_test(test_many_threads),
+        cmocka_unit_test(test_every_allocation_fails_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
