@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/* What every sink shares: gathering small writes, order, commit once, abort otherwise. */
+#include "../support/check.h"
+#include "../support/memory.h"
+#include "../support/unit.h"
+#include "base/error.h"
+#include "io/sink.h"
+
+struct log {
+    uint8_t *p;
+    size_t n, largest;
+    unsigned writes, commits, aborts;
+    unsigned fail_write; /* at this write; 0: never */
+    bool fail_commit;
+};
+
+static tnf_status log_write(void *ctx, const void *bytes, size_t n, tnf_error *e)
+{
+    struct log *log = ctx;
+    if (++log->writes == log->fail_write)
+        return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET, "no");
+    log->p = realloc(log->p, log->n + n + 1);
+    memcpy(log->p + log->n, bytes, n);
+    log->n += n;
+    log->largest = n > log->largest ? n : log->largest;
+    return TNF_OK;
+}
+
+static tnf_status log_commit(void *ctx, tnf_error *e)
+{
+    struct log *log = ctx;
+    log->commits++;
+    return log->fail_commit ? tnf_fail(e, TNF_EIO, TNF_NO_OFFSET, "no") : TNF_OK;
+}
+
+static void log_abort(void *ctx)
+{
+    ((struct log *)ctx)->aborts++;
+}
+
+static const tnf_sink_ops ops = {
+    .version = 1, .write = log_write, .commit = log_commit, .abort = log_abort
+};
+
+/* Pieces of every size come out as they went in. */
+static void bytes_in_order(void **state)
+{
+    (void)state;
+    tnf_error e;
+    struct log log = { 0 };
+    tnf_sink *s;
+    uint64_t rng = 5, total = 0;
+    static uint8_t piece[300000], all[3000000];
+    assert_ok(tnf_sink_custom(&s, &ops, &log, &e));
+    for (int i = 0; i < 400; i++) {
+        uint64_t r = roll(&rng);
+        size_t n = (size_t)(r >> 16) % (r % 40 == 0 ? sizeof piece : 600);
+        if (total + n > sizeof all)
+            break;
+        for (size_t k = 0; k < n; k++)
+            piece[k] = (uint8_t)(r >> 8 * (k % 8));
+        memcpy(all + total, piece, n);
+        total += n;
+        assert_ok(tnf_sink_write(s, piece, n, &e));
+        assert_int_equal(s->written, total);
+    }
+    assert_true(log.writes < 60); /* small ones were gathered */
+    assert_ok(tnf_sink_commit(s, &e));
+    assert_int_equal(log.commits, 1);
+    assert_int_equal(log.n, total);
+    assert_memory_equal(log.p, all, total);
+    assert_fails(tnf_sink_commit(s, &e), TNF_EINVAL);
+    assert_fails(tnf_sink_write(s, "x", 1, &e), TNF_EINVAL);
+    tnf_sink_close(s);
+    assert_int_equal(log.aborts, 0);
+    assert_int_equal(log.commits, 1);
+    free(log.p);
+}
+
+static void close_without_commit_aborts(void **state)
+{
+    (void)state;
+    tnf_error e;
+    struct log log = { 0 };
+    tnf_sink *s;
+    assert_ok(tnf_sink_custom(&s, &ops, &log, &e));
+    assert_ok(tnf_sink_write(s, "x", 1, &e));
+    tnf_sink_close(s);
+    assert_int_equal(log.aborts, 1);
+    assert_int_equal(log.commits, 0);
+    free(log.p);
+    tnf_sink_close(NULL);
+}
+
+static void failures(void **state)
+{
+    (void)state;
+    tnf_error e;
+    static uint8_t big[100000];
+    struct log log = { .fail_write = 1 };
+    tnf_sink *s;
+    assert_ok(tnf_sink_custom(&s, &ops, &log, &e));
+    assert_fails(tnf_sink_write(s, big, sizeof big, &e), TNF_ENET);
+    tnf_sink_close(s);
+    assert_int_equal(log.aborts, 1);
+
+    log = (struct log) { .fail_write = 1 };
+    assert_ok(tnf_sink_custom(&s, &ops, &log, &e));
+    assert_ok(tnf_sink_write(s, "x", 1, &e));
+    assert_fails(tnf_sink_commit(s, &e), TNF_ENET); /* what was gathered could not be written */
+    tnf_sink_close(s);
+    assert_int_equal(log.commits, 0);
+    assert_int_equal(log.aborts, 1);
+
+    log = (struct log) { .fail_commit = true };
+    assert_ok(tnf_sink_custom(&s, &ops, &log, &e));
+    assert_fails(tnf_sink_commit(s, &e), TNF_EIO);
+    tnf_sink_close(s);
+    assert_int_equal(log.aborts, 1);
+    free(log.p);
+}
+
+static void least_ops(void **state)
+{
+    (void)state;
+    tnf_error e;
+    struct log log = { 0 };
+    tnf_sink *s;
+    tnf_sink_ops few = { .version = 1, .write = log_write };
+    assert_ok(tnf_sink_custom(&s, &few, &log, &e));
+    assert_ok(tnf_sink_write(s, "abc", 3, &e));
+    assert_ok(tnf_sink_commit(s, &e));
+    assert_int_equal(log.n, 3);
+    assert_null(tnf_sink_bytes(s).p); /* not a memory sink */
+    tnf_sink_close(s);
+    assert_ok(tnf_sink_custom(&s, &few, &log, &e));
+    tnf_sink_close(s);
+    free(log.p);
+    few.write = NULL;
+    assert_fails(tnf_sink_custom(&s, &few, &log, &e), TNF_EINVAL);
+    few = ops;
+    few.version = 2;
+    assert_fails(tnf_sink_custom(&s, &few, &log, &e), TNF_EINVAL);
+    few.version = 0;
+    assert_fails(tnf_sink_custom(&s, &few, &log, &e), TNF_EINVAL);
+    assert_fails(tnf_sink_custom(&s, NULL, &log, &e), TNF_EINVAL);
+    assert_null(s);
+}
+
+static void memory(void **state)
+{
+    (void)state;
+    tnf_error e;
+    tnf_sink *s;
+    static uint8_t big[200000];
+    assert_ok(tnf_sink_memory(&s, &e));
+    assert_int_equal(tnf_sink_bytes(s).n, 0);
+    assert_ok(tnf_sink_write(s, "ab", 2, &e));
+    memset(big, 'z', sizeof big);
+    assert_ok(tnf_sink_write(s, big, sizeof big, &e));
+    assert_ok(tnf_sink_write(s, "cd", 2, &e));
+    assert_ok(tnf_sink_commit(s, &e));
+    tnf_str all = tnf_sink_bytes(s);
+    assert_int_equal(all.n, 200004);
+    assert_memory_equal(all.p, "abz", 3);
+    assert_memory_equal(all.p + 200001, "zcd", 3);
+    tnf_sink_close(s);
+}
+
+static tnf_status bad_read(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    (void)ctx, (void)dst, (void)n;
+    return tnf_fail(e, TNF_ENET, offset, "gone");
+}
+
+/* Copies from a source, small and large, through memory. */
+static void copies(void **state)
+{
+    (void)state;
+    tnf_error e;
+    tnf_sink *s;
+    tnf_source *from;
+    size_t n = 3500000;
+    uint8_t *bytes = malloc(n);
+    uint64_t rng = 6;
+    for (size_t i = 0; i < n; i++)
+        bytes[i] = (uint8_t)(roll(&rng) >> 20);
+    assert_ok(tnf_source_memory(&from, bytes, n, &e));
+    assert_ok(tnf_sink_memory(&s, &e));
+    assert_ok(tnf_sink_copy(s, from, 0, 0, &e));
+    assert_ok(tnf_sink_copy(s, from, 7, 10, &e));
+    assert_ok(tnf_sink_copy(s, from, 1, n - 1, &e));
+    assert_fails(tnf_sink_copy(s, from, 1, n, &e), TNF_ETRUNCATED);
+    assert_ok(tnf_sink_commit(s, &e));
+    tnf_str all = tnf_sink_bytes(s);
+    assert_true(all.n >= n + 9); /* the failed copy may have left a part */
+    assert_memory_equal(all.p, bytes + 7, 10);
+    assert_memory_equal(all.p + 10, bytes + 1, n - 1);
+    tnf_sink_close(s);
+    tnf_source_close(from);
+    free(bytes);
+    tnf_source_ops bad = { .version = 1, .read_at = bad_read };
+    assert_ok(tnf_source_custom(&from, &bad, NULL, 1000, &e));
+    assert_ok(tnf_sink_memory(&s, &e));
+    assert_fails(tnf_sink_copy(s, from, 0, 1000, &e), TNF_ENET);
+    tnf_sink_close(s);
+    tnf_source_close(from);
+}
+
+static void no_memory(void **state)
+{
+    (void)state;
+    tnf_error e;
+    struct log log = { 0 };
+    tnf_source *from;
+    static uint8_t bytes[1000];
+    assert_ok(tnf_source_memory(&from, bytes, sizeof bytes, &e));
+    for (uint64_t n = 1; n <= 3; n++) {
+        struct memory_log m = { .fail_at = n };
+        tnf_allocator a = memory_allocator(&m);
+        tnf_sink *s;
+        tnf_status status = tnf_sink_new(&s, &ops, &log, &a, &e);
+        if (status == TNF_OK) {
+            assert_fails(tnf_sink_copy(s, from, 0, 1000, &e), TNF_ENOMEM);
+            tnf_sink_close(s);
+        } else {
+            assert_int_equal(status, TNF_ENOMEM);
+        }
+        assert_int_equal(m.blocks, 0);
+        assert_int_equal(m.wrong_sizes, 0);
+    }
+    tnf_source_close(from);
+    free(log.p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bytes_in_order), cmocka_unit_test(close_without_commit_aborts),
+        cmocka_unit_test(failures),       cmocka_unit_test(least_ops),
+        cmocka_unit_test(memory),         cmocka_unit_test(copies),
+        cmocka_unit_test(no_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
