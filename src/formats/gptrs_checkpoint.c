@@ -29,7 +29,6 @@ enum { WRITE_ALIGN, WRITE_IDS, WRITE_ORDER, WRITE_KIND, WRITE_CONFIG };
 enum { IDS_KEEP, IDS_ZERO, IDS_REAL };
 enum { ORDER_NAME, ORDER_FILE };
 
-static const uint8_t zero_id[TNF_GPTRS_ID];
 static const char zero_hex[] = "00000000000000000000000000000000";
 
 static int probe(const tnf_probe *p)
@@ -91,9 +90,14 @@ static tnf_status read_config(tnf_reader *r, uint32_t n, bool v1, tnf_error *e)
 /* The attributes of one tensor, in one piece of memory: files have a hundred thousand of them. */
 struct attrs {
     tnf_value map;
-    tnf_member members[3];
     char hex[2 * TNF_GPTRS_ID + 1];
+    tnf_member members[]; /* room for four */
 };
+
+static bool is_stored(const tnf_gptrs_entry *t)
+{
+    return t->id && memcmp(t->id, tnf_gptrs_no_id, TNF_GPTRS_ID) != 0;
+}
 
 static void push(struct attrs *a, const char *literal, tnf_value value)
 {
@@ -107,34 +111,39 @@ static tnf_value grad_value(uint8_t byte)
     return (tnf_value) { .kind = TNF_UINT, .dtype = TNF_U8, .as.u = byte };
 }
 
-/* A stored id is zero or the right one, so one string of hex digits is enough for both. */
-static tnf_status make_attrs(const tnf_value **out, tnf_reader *r, const tnf_gptrs_entry *t,
-                             const uint8_t *computed, tnf_error *e)
+/* The hex digits of a stored id. As a rule it is zero, or the right one whose digits are there. */
+static const char *stored_hex(tnf_arena *arena, const struct attrs *a, const tnf_gptrs_entry *t)
 {
-    struct attrs *a = tnf_arena_alloc(r->arena, sizeof *a);
+    char hex[2 * TNF_GPTRS_ID + 1];
+    if (!is_stored(t))
+        return zero_hex;
+    tnf_gptrs_hex(hex, t->id);
+    return strcmp(hex, a->hex) == 0 ? a->hex : tnf_arena_str(arena, hex, 2 * TNF_GPTRS_ID);
+}
+
+/* `mixed`: other tensors of the file have a stored id, so that this one has none must be said. */
+static tnf_status make_attrs(const tnf_value **out, tnf_reader *r, const tnf_gptrs_entry *t,
+                             const uint8_t *computed, bool mixed, tnf_error *e)
+{
+    const bool lacks_id = mixed && !is_stored(t);
+    const size_t n = 1u + (t->id != NULL) + (computed != NULL) + lacks_id;
+    struct attrs *a = tnf_arena_alloc(r->arena, sizeof *a + n * sizeof a->members[0]);
     if (!a)
         return tnf_arena_fail(r->arena, "attributes", e);
-    a->map.kind = TNF_MAP;
-    a->map.as.members = a->members;
+    a->map = (tnf_value) { .kind = TNF_MAP, .as.members = a->members };
     push(a, "gptrs.requires_grad", grad_value(t->requires_grad));
-    const char *param_hex = a->hex;
     if (computed)
         tnf_gptrs_hex(a->hex, computed);
     if (t->id) {
-        const char *hex = a->hex;
-        if (memcmp(t->id, zero_id, TNF_GPTRS_ID) == 0)
-            hex = zero_hex;
-        else if (!computed || memcmp(t->id, computed, TNF_GPTRS_ID) != 0) {
-            char stored[2 * TNF_GPTRS_ID + 1];
-            tnf_gptrs_hex(stored, t->id);
-            hex = tnf_arena_str(r->arena, stored, 2 * TNF_GPTRS_ID);
-            if (!hex)
-                return tnf_arena_fail(r->arena, "attributes", e);
-        }
+        const char *hex = stored_hex(r->arena, a, t);
+        if (!hex)
+            return tnf_arena_fail(r->arena, "attributes", e);
         push(a, "gptrs.base_id", tnf_value_str(TNF_STRING, hex, 2 * TNF_GPTRS_ID));
     }
     if (computed)
-        push(a, "gptrs.param_id", tnf_value_str(TNF_STRING, param_hex, 2 * TNF_GPTRS_ID));
+        push(a, "gptrs.param_id", tnf_value_str(TNF_STRING, a->hex, 2 * TNF_GPTRS_ID));
+    if (lacks_id)
+        push(a, "gptrs.stored_id", tnf_value_bool(false));
     *out = &a->map;
     return TNF_OK;
 }
@@ -147,8 +156,7 @@ static tnf_status check_entry(tnf_reader *r, const tnf_gptrs_entry *t, bool asci
         TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, t->name_at,
                              "the name %s is not ASCII, as a parameter's must be",
                              TNF_QUOTED(t->name)));
-    if (ascii && t->id && memcmp(t->id, zero_id, TNF_GPTRS_ID) != 0 &&
-        memcmp(t->id, computed, TNF_GPTRS_ID) != 0)
+    if (ascii && is_stored(t) && memcmp(t->id, computed, TNF_GPTRS_ID) != 0)
         TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, t->name_at + t->name.n,
                              "the stored id of %s is not the hash of its name",
                              TNF_QUOTED(t->name)));
@@ -162,7 +170,7 @@ static tnf_status check_entry(tnf_reader *r, const tnf_gptrs_entry *t, bool asci
     return TNF_OK;
 }
 
-static tnf_status add(tnf_reader *r, const tnf_gptrs_entry *t, tnf_error *e)
+static tnf_status add(tnf_reader *r, const tnf_gptrs_entry *t, bool mixed, tnf_error *e)
 {
     uint8_t computed[TNF_GPTRS_ID] = { 0 };
     bool ascii = tnf_ascii(t->name.p, t->name.n);
@@ -178,24 +186,23 @@ static tnf_status add(tnf_reader *r, const tnf_gptrs_entry *t, tnf_error *e)
                     .offset = t->offset,
                     .length = t->length,
                     .at = t->at };
-    TNF_TRY(make_attrs(&d.attrs, r, t, ascii ? computed : NULL, e));
+    TNF_TRY(make_attrs(&d.attrs, r, t, ascii ? computed : NULL, mixed, e));
     return tnf_add_dense(r, &d, e);
 }
 
 static tnf_status add_all(tnf_reader *r, tnf_gptrs_index *x, tnf_error *e)
 {
-    bool stored_ids = false;
+    const bool mixed = x->stored_ids > 0 && x->stored_ids < x->count;
     uint64_t end = r->data_start;
     for (uint64_t i = 0; i < x->count; i++) {
         tnf_gptrs_entry t;
         TNF_TRY(tnf_gptrs_next(x, &t, e));
-        TNF_TRY(add(r, &t, e));
-        stored_ids = stored_ids || (t.id && memcmp(t.id, zero_id, TNF_GPTRS_ID) != 0);
+        TNF_TRY(add(r, &t, mixed, e));
         uint64_t behind;
         if (tnf_ckd_add(&behind, t.offset, t.length) && behind > end)
             end = behind;
     }
-    if (stored_ids)
+    if (x->stored_ids > 0)
         TNF_TRY(tnf_set_attr(r, "gptrs.stored_ids", tnf_value_bool(true), e));
     if (end >= r->source->size)
         return TNF_OK;
@@ -259,21 +266,20 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
 
 /* ---------------------------------------------------------------- writing */
 
-/* The real id, or zero for "not stored". Never what an attribute says: the name may have changed.
- */
-static void id_to_write(uint8_t id[TNF_GPTRS_ID], const tnf_writer *w, const tnf_object *o)
+/* Shall this one's id be stored? What an attribute says the id is does not count: the name may have
+ * changed since. */
+static bool wants_id(const tnf_writer *w, const tnf_object *o)
 {
+    if (w->options[WRITE_IDS].u != IDS_KEEP)
+        return w->options[WRITE_IDS].u == IDS_REAL;
+    const tnf_value *id = tnf_value_get(o->attrs, "gptrs.base_id");
+    if (id && id->kind == TNF_STRING)
+        return id->n != 2 * TNF_GPTRS_ID || memcmp(id->as.s, zero_hex, id->n) != 0;
     const tnf_value file = tnf_attrs_value(&w->catalog->attrs);
     const tnf_value *all = tnf_value_get(&file, "gptrs.stored_ids");
-    const tnf_value *own = tnf_value_get(o->attrs, "gptrs.base_id");
-    bool real = all && all->kind == TNF_BOOL && all->as.b;
-    if (own && own->kind == TNF_STRING)
-        real = own->n != 2 * TNF_GPTRS_ID || memcmp(own->as.s, zero_hex, own->n) != 0;
-    if (w->options[WRITE_IDS].u != IDS_KEEP)
-        real = w->options[WRITE_IDS].u == IDS_REAL;
-    memcpy(id, zero_id, TNF_GPTRS_ID);
-    if (real)
-        tnf_gptrs_base_id(id, o->name);
+    const tnf_value *own = tnf_value_get(o->attrs, "gptrs.stored_id");
+    return all && all->kind == TNF_BOOL && all->as.b &&
+           !(own && own->kind == TNF_BOOL && !own->as.b);
 }
 
 static const tnf_object *nth(const tnf_writer *w, const uint32_t *order, size_t i)
@@ -287,8 +293,9 @@ static tnf_status put_index(tnf_writer *w, const uint32_t *order, uint64_t at, t
     TNF_TRY(tnf_put_u32(w, (uint32_t)w->catalog->n, e));
     for (size_t i = 0; i < w->catalog->n; i++) {
         const tnf_object *o = nth(w, order, i);
-        uint8_t id[TNF_GPTRS_ID];
-        id_to_write(id, w, o);
+        uint8_t id[TNF_GPTRS_ID] = { 0 };
+        if (wants_id(w, o))
+            tnf_gptrs_base_id(id, o->name);
         TNF_TRY(tnf_gptrs_place(&at, at, o, w->options[WRITE_ALIGN].u, e));
         b->n = 0;
         tnf_gptrs_put_entry(b, o, id, at);
@@ -387,7 +394,7 @@ const tnf_format tnf_format_gptrs_checkpoint = {
              .extras = true,
              .attrs = TNF_HOLDS_TEXT,
              .file_attrs = "gptrs.config gptrs.stored_ids",
-             .object_attrs = "gptrs.requires_grad gptrs.base_id",
+             .object_attrs = "gptrs.requires_grad gptrs.base_id gptrs.stored_id",
              .derived = "gptrs.kind gptrs.param_id gptrs.base_id gptrs.requires_grad=false" },
     .write_options = write_options,
     .probe = probe,

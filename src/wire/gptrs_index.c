@@ -14,6 +14,8 @@
 static const tnf_dtype tags[] = { TNF_F32, TNF_F16, TNF_BF16, TNF_I32 };
 #define NTAGS (sizeof tags / sizeof tags[0])
 
+const uint8_t tnf_gptrs_no_id[TNF_GPTRS_ID] = { 0 };
+
 /* A description as it stands, before anything but its lengths was looked at. */
 typedef struct record {
     uint64_t at, name_at, rank_at, tag_at, grad_at;
@@ -58,20 +60,25 @@ static uint64_t take_count(tnf_cur *c, bool bincode)
     return bincode ? tnf_u64(c) : tnf_u32(c);
 }
 
-/* Does this syntax use up the bytes to the last? Each round eats at least 29 of them. */
-static bool fits(const tnf_gptrs_index *x, tnf_cur c, bool bincode)
+/* Does this syntax use up the bytes to the last? Each round eats at least 29 of them. Counts the
+ * ids on the way. */
+static bool fits(tnf_gptrs_index *x, tnf_cur c, bool bincode)
 {
-    tnf_gptrs_index as = *x;
-    as.bincode = bincode;
-    for (uint64_t n = take_count(&c, bincode); n > 0 && !c.bad; n--)
-        take(&c, &as);
+    x->bincode = bincode;
+    x->stored_ids = 0;
+    for (uint64_t n = take_count(&c, bincode); n > 0 && !c.bad; n--) {
+        record t = take(&c, x);
+        if (t.id && memcmp(t.id, tnf_gptrs_no_id, TNF_GPTRS_ID) != 0)
+            x->stored_ids++;
+    }
     return !c.bad && tnf_left(&c) == 0;
 }
 
 tnf_status tnf_gptrs_index_begin(tnf_gptrs_index *x, tnf_cur index, tnf_error *e)
 {
     x->inlined = false;
-    x->bincode = !fits(x, index, false) && fits(x, index, true);
+    if (!fits(x, index, false) && !fits(x, index, true))
+        fits(x, index, false);
     x->cur = index;
     x->done = 0;
     x->count = take_count(&x->cur, x->bincode);
@@ -87,6 +94,7 @@ void tnf_gptrs_inline_begin(tnf_gptrs_index *x, uint64_t at, uint64_t count, tnf
 {
     x->inlined = true;
     x->bincode = false;
+    x->stored_ids = 0;
     x->done = 0;
     x->count = count;
     x->at = at;

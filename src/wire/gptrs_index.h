@@ -20,6 +20,8 @@
 #include <tenfold/build.h>
 
 #define TNF_GPTRS_ID 16u
+/* Stands for "not stored". */
+extern const uint8_t tnf_gptrs_no_id[TNF_GPTRS_ID];
 
 /* One description. What it points to lives until the next one is read. */
 typedef struct tnf_gptrs_entry {
@@ -42,7 +44,8 @@ typedef struct tnf_gptrs_index {
 
     bool bincode, inlined;
     uint64_t count, done;
-    tnf_cur cur; /* over the index; over a window of the file if inlined */
+    uint64_t stored_ids; /* how many have an id that is not zero; 0 if inlined */
+    tnf_cur cur;         /* over the index; over a window of the file if inlined */
     uint64_t *shape;
     size_t shape_capacity;
 
