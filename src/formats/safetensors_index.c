@@ -225,19 +225,34 @@ static tnf_status parse(model *m, tnf_error *e)
 
 /* ---------------------------------------------------------------- opening */
 
+/* Whatever is not safetensors is opened once more as what it is, for the sentence: often enough all
+ * shards are git-LFS pointers. */
+static tnf_status open_shard(model *m, shard *s, tnf_error *e)
+{
+    if (s->name.n >= 5 && memcmp(s->name.p + s->name.n - 5, ".json", 5) == 0)
+        return tnf_fail(e, TNF_EFORMAT, s->at, "the index names %s as a shard, which is an index",
+                        TNF_QUOTED(s->name));
+    tnf_status status = tnf_open_sibling(m->r, &s->file, s->name, "safetensors", e);
+    if (status == TNF_EFORMAT || status == TNF_ETRUNCATED || status == TNF_ELIMIT)
+        status = tnf_open_sibling(m->r, &s->file, s->name, NULL, e);
+    else if (status == TNF_ENOTFOUND)
+        return tnf_fail(e, status, s->at, "the shard %s, which the index names, is missing",
+                        TNF_QUOTED(s->name));
+    if (status != TNF_OK && e && e->offset == TNF_NO_OFFSET)
+        e->offset = s->at;
+    TNF_TRY(status);
+    const char *format = tnf_file_info(s->file)->format;
+    if (strcmp(format, "safetensors") != 0)
+        return tnf_fail(e, TNF_EFORMAT, s->at, "the shard %s is a %s file", TNF_QUOTED(s->name),
+                        format);
+    tnf_trace(m->r, s->at, "shard %s", TNF_QUOTED(s->name));
+    return TNF_OK;
+}
+
 static tnf_status open_shards(model *m, tnf_error *e)
 {
-    for (uint32_t i = 0; i < count(&m->shards); i++) {
-        shard *s = shard_at(m, i);
-        tnf_status status = tnf_open_sibling(m->r, &s->file, s->name, "safetensors", e);
-        if (status == TNF_ENOTFOUND)
-            return tnf_fail(e, status, s->at, "the shard %s, which the index names, is missing",
-                            TNF_QUOTED(s->name));
-        if (status != TNF_OK && e && e->offset == TNF_NO_OFFSET)
-            e->offset = s->at;
-        TNF_TRY(status);
-        tnf_trace(m->r, s->at, "shard %s", TNF_QUOTED(s->name));
-    }
+    for (uint32_t i = 0; i < count(&m->shards); i++)
+        TNF_TRY(open_shard(m, shard_at(m, i), e));
     return TNF_OK;
 }
 
