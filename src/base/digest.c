@@ -20,7 +20,7 @@ typedef struct tnf_digest_algorithm {
     void (*update)(void *state, const void *bytes, size_t n);
     /* Writes the digest and releases the state; out may be NULL. */
     void (*end)(void *state, uint8_t *out);
-} algorithm;
+} kind;
 
 static void *crc_begin(void)
 {
@@ -116,7 +116,7 @@ static void sha256_end(void *state, uint8_t *out)
     EVP_MD_CTX_free(state);
 }
 
-static const algorithm algorithms[] = {
+static const kind kinds[] = {
     { "crc32c", 4, crc_begin, crc32c_update, crc_end },
     { "crc32", 4, crc_begin, crc32_update, crc_end },
     { "xxh3-64", 8, xxh3_64_begin, xxh3_64_update, xxh3_64_end },
@@ -124,23 +124,23 @@ static const algorithm algorithms[] = {
     { "sha256", 32, sha256_begin, sha256_update, sha256_end },
 };
 
-static const algorithm *find(const char *name)
+static const kind *find(const char *algorithm)
 {
-    for (size_t i = 0; i < sizeof algorithms / sizeof algorithms[0]; i++)
-        if (strcmp(algorithms[i].name, name) == 0)
-            return &algorithms[i];
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (strcmp(kinds[i].name, algorithm) == 0)
+            return &kinds[i];
     return NULL;
 }
 
-size_t tnf_digest_size(const char *name)
+size_t tnf_digest_size(const char *algorithm)
 {
-    const algorithm *a = find(name);
-    return a ? a->size : 0;
+    const kind *k = find(algorithm);
+    return k ? k->size : 0;
 }
 
-bool tnf_digest_begin(tnf_digester *d, const char *name)
+bool tnf_digest_begin(tnf_digester *d, const char *algorithm)
 {
-    d->algorithm = find(name);
+    d->algorithm = find(algorithm);
     d->state = d->algorithm ? d->algorithm->begin() : NULL;
     return d->state != NULL;
 }

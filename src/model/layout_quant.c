@@ -108,7 +108,7 @@ static tnf_status get_packing(const tnf_object *object, quant *q, tnf_error *e)
     TNF_TRY(get_word(object, packing, "order", orders, &order, e));
     TNF_TRY(get_uint(object, packing, "per_word", &q->per_word, e));
     unsigned word_bits = 8u << q->word;
-    if (q->bits < 2 || q->bits > 8 || q->bits == 7 || word_bits % q->bits != 0)
+    if (q->bits < 2 || q->bits > 8 || word_bits % q->bits != 0)
         return tnf_layout_fail(object, e, "codes of %" PRIu64 " bits in words of %u", q->bits,
                                word_bits);
     if (q->per_word != word_bits / q->bits)

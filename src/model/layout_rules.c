@@ -9,26 +9,16 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-tnf_status tnf_layout_fail(const tnf_object *object, tnf_error *e, const char *format, ...)
+void tnf_layout_say(const tnf_object *object, const tnf_part *part, uint64_t at, tnf_error *e,
+                    const char *format, ...)
 {
     char text[200];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "%s: %s", TNF_QUOTED(object->name), text);
-}
-
-tnf_status tnf_layout_fail_at(const tnf_object *object, const tnf_part *part, uint64_t at,
-                              tnf_error *e, const char *format, ...)
-{
-    char text[200];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    uint64_t offset = part->payload == TNF_AT ? part->offset + at : TNF_NO_OFFSET;
-    return tnf_fail(e, TNF_EFORMAT, offset, "%s: %s", TNF_QUOTED(object->name), text);
+    uint64_t offset = part && part->payload == TNF_AT ? part->offset + at : TNF_NO_OFFSET;
+    (void)tnf_fail(e, TNF_EFORMAT, offset, "%s: %s", TNF_QUOTED(object->name), text);
 }
 
 tnf_status tnf_layout_elements(uint64_t *out, const tnf_object *object, tnf_error *e)

@@ -25,13 +25,16 @@ extern const tnf_layout tnf_layout_pq;
          ? TNF_QUOTED(((tnf_str) { (type)->id, strlen((type)->id) }))                              \
          : (type)->id)
 
-/* TNF_EFORMAT with the tensor's name before the sentence. */
-tnf_status tnf_layout_fail(const tnf_object *object, tnf_error *e, const char *format, ...)
-    TNF_PRINTF(3, 4);
+/* TNF_EFORMAT, with the tensor's name before the sentence. Macros, so that it is in sight that they
+ * never give TNF_OK. */
+#define tnf_layout_fail(object, e, ...)                                                            \
+    (tnf_layout_say(object, NULL, 0, e, __VA_ARGS__), TNF_EFORMAT)
 /* The same for something wrong at byte `at` of a part: the file's offset is told where the bytes
  * stand in the file as they are. */
-tnf_status tnf_layout_fail_at(const tnf_object *object, const tnf_part *part, uint64_t at,
-                              tnf_error *e, const char *format, ...) TNF_PRINTF(5, 6);
+#define tnf_layout_fail_at(object, part, at, e, ...)                                               \
+    (tnf_layout_say(object, part, at, e, __VA_ARGS__), TNF_EFORMAT)
+void tnf_layout_say(const tnf_object *object, const tnf_part *part, uint64_t at, tnf_error *e,
+                    const char *format, ...) TNF_PRINTF(5, 6);
 
 /* Elements of the whole shape; fails beyond 2^64. */
 tnf_status tnf_layout_elements(uint64_t *out, const tnf_object *object, tnf_error *e);

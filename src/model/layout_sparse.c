@@ -146,6 +146,7 @@ static tnf_status read_cells(const coo *c, uint64_t first, size_t n, uint64_t *c
 {
     uint8_t block[BLOCK * sizeof(uint64_t)];
     size_t width = tnf_dtype_size(c->coords->type->storage);
+    memset(cells, 0, n * sizeof *cells);
     for (uint32_t d = 0; d < c->object->rank; d++) {
         uint64_t at = (d * c->nnz + first) * width, length = c->object->shape[d];
         TNF_TRY(c->read(c->coords, at, block, n * width, e));
@@ -157,7 +158,7 @@ static tnf_status read_cells(const coo *c, uint64_t first, size_t n, uint64_t *c
                                           "element %" PRIu64 " has coordinate %" PRIu64
                                           " of %" PRIu64 " in dimension %u",
                                           first + i, x, length, d);
-            cells[i] = d == 0 ? x : cells[i] * length + x;
+            cells[i] = cells[i] * length + x;
         }
     }
     return TNF_OK;
