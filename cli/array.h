@@ -5,7 +5,9 @@
 
 #include "out.h"
 
+#ifndef BLOCK_BYTES /* tests make do with less */
 #define BLOCK_BYTES ((size_t)8 << 20)
+#endif
 
 /* What a user asked for: a tensor (or one part of it, flat) and a slice of each dimension. */
 typedef struct view {

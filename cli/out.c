@@ -195,7 +195,11 @@ void json_key_bytes(json *j, tnf_str key)
 
 void json_key(json *j, const char *key)
 {
-    json_key_bytes(j, (tnf_str) { key, strlen(key) });
+    before_value(j);
+    putc_unlocked('"', j->to);
+    fputs(key, j->to);
+    fputs("\":", j->to);
+    j->comma = false;
 }
 
 void json_words(json *j, const char *words)

@@ -13,10 +13,10 @@ typedef struct json {
     bool comma; /* the next value needs one */
 } json;
 
-void json_open(json *j, char bracket);  /* '{' or '[' */
-void json_close(json *j, char bracket); /* '}' or ']' */
-void json_key(json *j, const char *key);
-void json_key_bytes(json *j, tnf_str key);
+void json_open(json *j, char bracket);     /* '{' or '[' */
+void json_close(json *j, char bracket);    /* '}' or ']' */
+void json_key(json *j, const char *key);   /* of ours: nothing in it to escape */
+void json_key_bytes(json *j, tnf_str key); /* of a file */
 void json_null(json *j);
 void json_bool(json *j, bool b);
 void json_int(json *j, int64_t i);

@@ -82,31 +82,37 @@ static int escaped(char out[16], const char *p, size_t length, uint32_t c)
 {
     if (length == 0)
         return snprintf(out, 16, "\\x%02x", (unsigned)(unsigned char)*p);
-    if (c == '\n' || c == '\t' || c == '\r')
-        return snprintf(out, 16, "\\%c", c == '\n' ? 'n' : c == '\t' ? 't' : 'r');
+    if (c == '\n' || c == '\t' || c == '\r' || c == '\\')
+        return snprintf(out, 16, "\\%c",
+                        c == '\n'   ? 'n'
+                        : c == '\t' ? 't'
+                        : c == '\r' ? 'r'
+                                    : '\\');
     return snprintf(out, 16, c < 0x80 ? "\\x%02x" : "\\u%04x", (unsigned)c);
 }
 
 size_t put_safe(FILE *to, const char *p, size_t n, bool backslash)
 {
-    size_t columns = 0;
-    for (size_t at = 0; at < n;) {
+    size_t columns = 0, from = 0, at = 0;
+    while (at < n) {
         uint32_t c = 0;
         char text[16];
         size_t length = utf8_next(p + at, n - at, &c);
-        if (length > 0 && !dangerous(c)) {
-            if (backslash && c == '\\' && to)
-                putc_unlocked('\\', to);
-            columns += columns_of(c) + (backslash && c == '\\');
-            if (to)
-                fwrite(p + at, 1, length, to);
-        } else {
-            columns += (size_t)escaped(text, p + at, length, c);
-            if (to)
-                fputs(text, to);
+        if (length > 0 && !dangerous(c) && !(backslash && c == '\\')) {
+            columns += columns_of(c);
+            at += length;
+            continue; /* plain runs go out in one piece */
+        }
+        columns += (size_t)escaped(text, p + at, length, c);
+        if (to) {
+            fwrite(p + from, 1, at - from, to);
+            fputs(text, to);
         }
         at += length ? length : 1;
+        from = at;
     }
+    if (to && at > from)
+        fwrite(p + from, 1, at - from, to);
     return columns;
 }
 

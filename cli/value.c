@@ -145,7 +145,7 @@ static void put_lines(FILE *to, const tnf_value *v, unsigned indent, bool all)
 
 static void put_value(FILE *to, const tnf_value *v, unsigned indent, unsigned depth, bool all);
 
-static void put_array(FILE *to, const tnf_value *v, unsigned indent, unsigned depth, bool all)
+static void put_items(FILE *to, const tnf_value *v, unsigned indent, unsigned depth, bool all)
 {
     size_t shown = all || v->n <= ITEMS_SHOWN ? v->n : ITEMS_SHOWN;
     putc_unlocked('[', to);
@@ -189,7 +189,7 @@ static void put_value(FILE *to, const tnf_value *v, unsigned indent, unsigned de
         put_document(to, bytes_of(v), indent - 2);
         break;
     case TNF_ARRAY:
-        put_array(to, v, indent, depth, all);
+        put_items(to, v, indent, depth, all);
         break;
     case TNF_MAP:
         put_members(to, v, indent, depth, all);
