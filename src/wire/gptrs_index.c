@@ -60,9 +60,9 @@ static uint64_t take_count(tnf_cur *c, bool bincode)
     return bincode ? tnf_u64(c) : tnf_u32(c);
 }
 
-/* Does this syntax use up the bytes to the last? Each round eats at least 29 of them. Counts the
- * ids on the way. */
-static bool fits(tnf_gptrs_index *x, tnf_cur c, bool bincode)
+/* How many bytes a syntax leaves over, SIZE_MAX if it needs more than there are. Each round eats at
+ * least 29 of them. Counts the ids on the way. */
+static size_t try_syntax(tnf_gptrs_index *x, tnf_cur c, bool bincode)
 {
     x->bincode = bincode;
     x->stored_ids = 0;
@@ -71,14 +71,15 @@ static bool fits(tnf_gptrs_index *x, tnf_cur c, bool bincode)
         if (t.id && memcmp(t.id, tnf_gptrs_no_id, TNF_GPTRS_ID) != 0)
             x->stored_ids++;
     }
-    return !c.bad && tnf_left(&c) == 0;
+    return c.bad ? SIZE_MAX : tnf_left(&c);
 }
 
 tnf_status tnf_gptrs_index_begin(tnf_gptrs_index *x, tnf_cur index, tnf_error *e)
 {
     x->inlined = false;
-    if (!fits(x, index, false) && !fits(x, index, true))
-        fits(x, index, false);
+    size_t left = try_syntax(x, index, false);
+    if (left > 0 && try_syntax(x, index, true) >= left)
+        try_syntax(x, index, false);
     x->cur = index;
     x->done = 0;
     x->count = take_count(&x->cur, x->bincode);

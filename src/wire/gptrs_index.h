@@ -57,7 +57,7 @@ typedef struct tnf_gptrs_index {
 } tnf_gptrs_index;
 
 /* Over the bytes of an index. Which of the two syntaxes it has is decided by which of them uses up
- * the bytes exactly; plain, if neither does. */
+ * the bytes exactly, or leaves fewer over; plain, if that does not tell. */
 tnf_status tnf_gptrs_index_begin(tnf_gptrs_index *x, tnf_cur index, tnf_error *e);
 /* Over a file of version 1 of `size` bytes, whose first description stands at `at`. */
 void tnf_gptrs_inline_begin(tnf_gptrs_index *x, uint64_t at, uint64_t count, tnf_fetch fetch,

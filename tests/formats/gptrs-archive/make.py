@@ -88,7 +88,7 @@ for cut, offset, message in ((8, 8, "8 bytes are missing"), (15, 15, "1 bytes ar
                              (16, 16, "50 bytes are missing"), (START - 1, START - 1, "1 bytes are missing")):
     out.reject("cut_%d.gten" % cut, said()[:cut], SHORT, offset, message)
 out.reject("cut_data.gten", said()[:-3], SHORT, START + 13, "3 bytes are missing", "opens")
-out.reject("index_len_past_file.gten", patched(said(), 12, "I", START), SHORT, START + 16, "inside the index")
+out.reject("index_len_past_file.gten", patched(said(), 12, "I", START + 1), SHORT, START + 16, "inside the index")
 out.reject("index_len_max.gten", patched(said(), 12, "I", 0xFFFFFFFF), LIMIT, 16, "4294967295 bytes")
 for n in (0, 3):
     out.reject("index_len_%d.gten" % n, patched(said(), 12, "I", n), BAD, 16, "too short")

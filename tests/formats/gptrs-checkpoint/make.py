@@ -54,10 +54,11 @@ out.valid("chk_v2_rust_style.bin",
                  "gptrs.config": {"kind": "gpt", "config": GPT}})
 out.valid("chk_v2_untagged_config.bin", warnings=1,
           attrs={"gptrs.kind": "gpt", "gptrs.config": GPT, "gptrs.stored_ids": True})
-out.valid("chk_v2_bincode_transitional.bin",
+out.valid("chk_v2_bincode_transitional.bin", warnings=1,
           attrs={"gptrs.kind": "gpt", "gptrs.config": GPT, "gptrs.stored_ids": True})
 out.valid("chk_v2_nonascii_name.bin", lenient=True, warnings=1)
-out.reject("chk_v2_nonascii_name.bin", None, BAD, 86, "not ASCII", "opens")
+accented = (HERE / "reject/chk_v2_nonascii_name.bin").read_bytes().index("param\u00e8tre".encode())
+out.reject("chk_v2_nonascii_name.bin", None, BAD, accented, "not ASCII", "opens")
 
 out.valid("good_reference.bin")
 out.valid("cfg_extra_keys.bin")
@@ -142,8 +143,8 @@ out.valid("config_untagged_kind_number.bin", one(json.dumps({"kind": 7, **GPT}))
 out.valid("config_placeholder.bin", one(tagged("unknown", {})), attrs={"gptrs.kind": "unknown"})
 
 # ------------------------------------------------------------ files that lie here already
-out.reject("bad_magic.bin", None, BAD, 0, "")
-out.reject("trunc_7.bin", None, BAD, 0, "")
+out.reject("bad_magic.bin", None, UNSUPPORTED, 0, "no format that is known")
+out.reject("trunc_7.bin", None, SHORT, 7, "only 7 bytes")
 out.reject("trunc_11.bin", None, SHORT, 11, "5 bytes are missing")
 out.reject("trunc_41.bin", None, SHORT, 41, "1 bytes are missing")
 out.reject("trunc_127.bin", None, SHORT, 127, "1 bytes are missing", "opens")
@@ -214,8 +215,11 @@ out.reject("id_one_bit.bin", said(ident=bytes([base_id("w")[0] ^ 1]) + base_id("
 out.reject("rank_0.bin", said(shape=[], data=bytes(4)), BAD, RANK, "no dimensions", "opens")
 twice = checkpoint(CONFIG, [tensor("w", "f32", [2]), tensor("w", "f32", [2], start=5)])
 out.reject("duplicate.bin", twice, BAD, ENTRY + 45 + 1 + 8, "there twice", "opens")
-out.reject("bincode_trailing.bin", checkpoint(CONFIG, [tensor("w", "f32", [2])], wide=True).replace(
-    struct.pack("<I", 8 + 8 + 1 + 16 + 8 + 8 + 5 + 16), struct.pack("<I", 71)) + b"\0", BAD, None, "index")
+WIDE = checkpoint(CONFIG, [tensor("w", "f32", [2], offset=0)], wide=True)
+first = 20 + len(CONFIG) + index_size([tensor("w", "f32", [2])], True, True)
+WIDE = patched(patched(WIDE, first - 16, "Q", first + 1), 42, "I", first - INDEX + 1) + b"\0"
+out.reject("bincode_trailing.bin", WIDE, BAD, first, "1 bytes of the index follow", "opens")
+out.reject("bincode_count_max.bin", patched(WIDE, INDEX, "Q", (1 << 64) - 1), BAD, None, "tensor")
 
 # ------------------------------------------------------------ configs
 TOO_DEEP = '{"kind":"gpt","config":' + "[" * 64 + "]" * 64 + "}"
@@ -261,14 +265,15 @@ for cut, offset, message, code in ((42, 42, "inside the header", SHORT), (45, 45
                                    (60, 55, "tensor 1 of 2", SHORT), (83, 76, "tensor 1 of 2", SHORT),
                                    (84, 84, "tensor 1 of 2 end 16 bytes after the file", SHORT),
                                    (99, 99, "tensor 1 of 2 end 1 bytes after the file", SHORT),
-                                   (100, 100, "tensor 2 of 2", SHORT), (129, 121, "tensor 2 of 2", SHORT)):
+                                   (100, 100, "tensor 2 of 2", SHORT), (129, 122, "tensor 2 of 2", SHORT)):
     out.reject("v1_cut_%d.bin" % cut, V1[:cut], code, offset, message)
 out.reject("v1_cut_133.bin", V1[:133], SHORT, 133, "1 bytes are missing", "opens")
 out.reject("v1_name_len_max.bin", patched(V1, RECORD, "I", 0xFFFFFFFF), SHORT, RECORD + 4, "tensor 1 of 2")
 out.reject("v1_rank_max.bin", patched(V1, RECORD + 5, "I", 0xFFFFFFFF), SHORT, RECORD + 9, "tensor 1 of 2")
 out.reject("v1_length_huge.bin", patched(V1, 76, "Q", 1 << 62), BAD, RECORD, "4611686018427387904 bytes")
 out.reject("v1_length_max.bin", patched(V1, 76, "Q", (1 << 64) - 1), BAD, RECORD, "18446744073709551615 bytes")
-out.reject("v1_length_short.bin", patched(V1, 76, "Q", 12), BAD, RECORD, "has 12 bytes")
+# Lenient goes on from there and finds what looks like one more tensor.
+out.reject("v1_length_short.bin", patched(V1, 76, "Q", 12), BAD, RECORD, "has 12 bytes", "opens")
 out.reject("v1_count_3.bin", patched(V1, 42, "I", 3), SHORT, 134, "tensor 3 of 3")
 out.reject("v1_tag.bin", patched(V1, 71, "I", 9), UNSUPPORTED, 71, "type tag 9")
 out.reject("v1_name_over_limit.bin", checkpoint_v1(CONFIG, [tensor("n" * 80000, "f32", [1])]), LIMIT, RECORD, "limits")
