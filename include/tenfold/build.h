@@ -95,7 +95,8 @@ typedef struct tnf_save_options {
 
 #define TNF_SAVE_INIT                                                                              \
     {                                                                                              \
-        sizeof(tnf_save_options)                                                                   \
+        sizeof(tnf_save_options), NULL, NULL, 0, false, false, false, false, NULL, NULL, NULL,     \
+            NULL                                                                                   \
     }
 
 /** Saves to a file: complete under its name, or not at all. TNF_ELOSSY if the format cannot hold

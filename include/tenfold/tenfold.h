@@ -81,7 +81,8 @@ typedef struct tnf_open_options {
 
 #define TNF_OPEN_INIT                                                                              \
     {                                                                                              \
-        sizeof(tnf_open_options)                                                                   \
+        sizeof(tnf_open_options), NULL, false, TNF_ACCESS_AUTO, { 0, 0, 0, 0, 0, 0 },              \
+            { NULL, NULL }, NULL, 0, NULL, NULL, NULL                                              \
     }
 
 /** Opens a file, or a directory or index file that stands for one model in several files. Reads the

@@ -25,15 +25,17 @@ static bool make_room(tnf_buf *b, size_t n)
 {
     if (b->status != TNF_OK)
         return false;
-    if (n <= b->capacity - b->n)
-        return true;
     if (n > b->max - b->n || n > SIZE_MAX / 2 - b->n) {
         b->status = TNF_ELIMIT;
         return false;
     }
-    size_t capacity = b->capacity > SIZE_MAX / 4 ? b->n + n : b->capacity * 2;
+    if (n <= b->capacity - b->n)
+        return true;
+    size_t capacity = b->capacity * 2 > 256 ? b->capacity * 2 : 256;
     if (capacity < b->n + n)
-        capacity = b->n + n < 256 ? 256 : b->n + n;
+        capacity = b->n + n;
+    if (capacity > b->max)
+        capacity = (size_t)b->max;
     void *p = tnf_realloc(&b->alloc, b->p, b->capacity, capacity);
     if (!p) {
         b->status = TNF_ENOMEM;
@@ -68,7 +70,7 @@ void tnf_buf_printf(tnf_buf *b, const char *format, ...)
         return;
     if ((size_t)n < sizeof small) {
         tnf_buf_put(b, small, (size_t)n);
-    } else if (make_room(b, (size_t)n + 1)) {
+    } else if (make_room(b, (size_t)n + 1)) { /* and one for the NUL, which does not count */
         va_start(args, format);
         vsnprintf((char *)b->p + b->n, (size_t)n + 1, format, args);
         va_end(args);

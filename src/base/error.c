@@ -2,6 +2,8 @@
 /* Errors: a status for programs, an offset for tools, a sentence for people. */
 #include "base/error.h"
 
+#include "base/utf8.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,6 +21,14 @@ const char *tnf_status_name(tnf_status status)
     return i < sizeof status_names / sizeof *status_names ? status_names[i] : "TNF_?";
 }
 
+/* A text that was cut at the end of its room: no half of a character may stay. */
+static void cut_whole(char *text, size_t size)
+{
+    size_t bad;
+    if (!tnf_utf8_valid(text, size - 1, &bad) && bad + 4 >= size)
+        text[bad] = 0;
+}
+
 static void fill(tnf_error *e, tnf_status status, int sys, uint64_t offset, const char *format,
                  va_list args) TNF_PRINTF(5, 0);
 
@@ -28,7 +38,9 @@ static void fill(tnf_error *e, tnf_status status, int sys, uint64_t offset, cons
     e->status = status;
     e->sys = sys;
     e->offset = offset;
-    vsnprintf(e->message, sizeof e->message, format, args);
+    int n = vsnprintf(e->message, sizeof e->message, format, args);
+    if (n >= (int)sizeof e->message)
+        cut_whole(e->message, sizeof e->message);
 }
 
 tnf_status tnf_fail(tnf_error *e, tnf_status status, uint64_t offset, const char *format, ...)
@@ -81,48 +93,46 @@ void tnf_error_prefix(tnf_error *e, const char *prefix)
 {
     if (!e)
         return;
-    char whole[sizeof e->message];
-    snprintf(whole, sizeof whole, "%s: %.*s", prefix, (int)sizeof e->message, e->message);
-    memcpy(e->message, whole, sizeof whole);
+    char whole[2 * sizeof e->message];
+    snprintf(whole, sizeof whole, "%.200s: %s", prefix, e->message);
+    size_t n = strlen(whole);
+    bool cut = n >= sizeof e->message;
+    memcpy(e->message, whole, cut ? sizeof e->message - 1 : n + 1);
+    e->message[sizeof e->message - 1] = 0;
+    if (cut)
+        cut_whole(e->message, sizeof e->message);
 }
 
-/* Appends c (escaped if need be) and returns the new length, or 0 if it does not fit. */
-static size_t quote_char(char *out, size_t at, size_t room, unsigned char c)
+/* The next character of a name: how many bytes it takes, and its text for a message (itself, or an
+ * escape if it is a control character or no UTF-8). */
+static size_t character(char out[8], const unsigned char *p, size_t n)
 {
-    char text[5] = { (char)c, 0 };
-    if (c < 0x20 || c == 0x7f)
-        snprintf(text, sizeof text, "\\x%02x", c);
-    size_t n = strlen(text);
-    if (at + n > room)
-        return 0;
-    memcpy(out + at, text, n);
-    return at + n;
-}
-
-/* Never cuts a UTF-8 sequence in two: a message must stay valid text when the name is. */
-static size_t whole_characters(const char *p, size_t n)
-{
-    while (n > 0 && ((unsigned char)p[n] & 0xc0) == 0x80)
-        n--;
-    return n;
+    size_t want = p[0] < 0x80 ? 1 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
+    if (p[0] >= 0x20 && p[0] != 0x7f && want <= n && tnf_utf8_valid((const char *)p, want, NULL)) {
+        memcpy(out, p, want);
+        out[want] = 0;
+        return want;
+    }
+    snprintf(out, 8, "\\x%02x", p[0]);
+    return 1;
 }
 
 const char *tnf_quote(char *out, size_t out_size, const char *name, size_t n)
 {
-    const size_t room = out_size - 6; /* '…' and NUL: two quotes, three bytes of ellipsis, NUL */
-    size_t at = 1, i = 0;
+    const size_t room = out_size - 6; /* two quotes, three bytes of ellipsis, NUL */
+    size_t at = 1;
     out[0] = '\'';
-    for (; i < n; i++) {
-        size_t next = quote_char(out, at, room, (unsigned char)name[i]);
-        if (next == 0)
+    for (size_t i = 0; i < n;) {
+        char text[8];
+        i += character(text, (const unsigned char *)name + i, n - i);
+        size_t len = strlen(text);
+        if (at - 1 + len > room) {
+            memcpy(out + at, "\xe2\x80\xa6", 3);
+            at += 3;
             break;
-        at = next;
-    }
-    if (i < n) {
-        size_t kept = whole_characters(name, i);
-        at -= i - kept; /* continuation bytes are one byte each, never escaped */
-        memcpy(out + at, "\xe2\x80\xa6", 3);
-        at += 3;
+        }
+        memcpy(out + at, text, len);
+        at += len;
     }
     out[at] = '\'';
     out[at + 1] = 0;

@@ -71,18 +71,6 @@ static void count_values(tnf_value_counts *v, const tnf_type *type, const uint8_
     }
 }
 
-/* A bool that is neither 0 nor 1 is read as true by some and as an error by others. */
-static tnf_status check_bools(const tnf_part *p, uint64_t at, const uint8_t *bytes, size_t n,
-                              tnf_error *e)
-{
-    for (size_t i = 0; i < n; i++)
-        if (bytes[i] > 1)
-            return tnf_fail(
-                e, TNF_EFORMAT, p->payload == TNF_AT ? p->offset + at + i : TNF_NO_OFFSET,
-                "element %llu is a bool with the value %u", (unsigned long long)(at + i), bytes[i]);
-    return TNF_OK;
-}
-
 static tnf_status tell_progress(struct check *c, size_t n, tnf_error *e)
 {
     c->done += n;
@@ -102,15 +90,12 @@ static size_t block_size(const tnf_type *t)
 static tnf_status scan(struct check *c, const tnf_part *p, tnf_digester *d, tnf_value_counts *v,
                        uint64_t elements, tnf_error *e)
 {
-    bool bools = p->type == tnf_type_named("bool");
     size_t size = block_size(p->type);
     for (uint64_t at = 0; at < p->nbytes; at += size) {
         size_t n = p->nbytes - at < size ? (size_t)(p->nbytes - at) : size;
         TNF_TRY(tnf_read_part(p, at, c->block, n, e));
         if (d->algorithm)
             tnf_digest_update(d, c->block, n);
-        if (bools)
-            TNF_TRY(check_bools(p, at, c->block, n, e));
         if (v && p->type->bits) {
             uint64_t here = (uint64_t)n * 8 / p->type->bits;
             here = here < elements ? here : elements;
@@ -140,7 +125,7 @@ static tnf_status check_part(struct check *c, const tnf_part *p, tnf_value_count
     bool digested = n > 0 && n == p->digest->n && tnf_digest_begin(&d, p->digest->algorithm);
     c->result->checked++;
     c->result->undigested += !digested;
-    if (!digested && !v && p->type != tnf_type_named("bool")) {
+    if (!digested && !v) {
         /* Nothing to compare with, but the last byte must be there. */
         return p->nbytes && !(p->flags & TNF_PART_UNREADABLE)
                    ? tnf_read_part(p, p->nbytes - 1, c->block, 1, e)
