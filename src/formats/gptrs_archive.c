@@ -65,8 +65,8 @@ static tnf_status add(tnf_reader *r, const tnf_gptrs_entry *t, tnf_error *e)
         TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, t->rank_at,
                              "%s has no dimensions, and gpt.rs has no scalars",
                              TNF_QUOTED(t->name)));
-    tnf_trace(r, t->at, "tensor %s: %s, %u dimensions, %llu bytes at %llu", TNF_QUOTED(t->name),
-              t->type->id, t->rank, (unsigned long long)t->length, (unsigned long long)t->offset);
+    tnf_trace(r, t->at, "tensor of %s, %u dimensions, %llu bytes at %llu", t->type->id, t->rank,
+              (unsigned long long)t->length, (unsigned long long)t->offset);
     tnf_dense d = { .name = t->name,
                     .type = t->type,
                     .shape = t->shape,

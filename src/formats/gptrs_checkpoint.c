@@ -177,8 +177,8 @@ static tnf_status add(tnf_reader *r, const tnf_gptrs_entry *t, bool mixed, tnf_e
     if (ascii)
         tnf_gptrs_base_id(computed, t->name);
     TNF_TRY(check_entry(r, t, ascii, computed, e));
-    tnf_trace(r, t->at, "tensor %s: %s, %u dimensions, %llu bytes at %llu", TNF_QUOTED(t->name),
-              t->type->id, t->rank, (unsigned long long)t->length, (unsigned long long)t->offset);
+    tnf_trace(r, t->at, "tensor of %s, %u dimensions, %llu bytes at %llu", t->type->id, t->rank,
+              (unsigned long long)t->length, (unsigned long long)t->offset);
     tnf_dense d = { .name = t->name,
                     .type = t->type,
                     .shape = t->shape,
