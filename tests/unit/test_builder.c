@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/* Putting a catalog together: what is copied, what is refused. */
+#include "../support/memory.h"
+#include "../support/unit.h"
+#include "core/save.h"
+
+struct world {
+    struct memory_log log;
+    tnf_builder *b;
+};
+
+static int begin(void **state)
+{
+    struct world *w = calloc(1, sizeof *w);
+    tnf_allocator a = memory_allocator(&w->log);
+    *state = w;
+    return tnf_builder_new(&w->b, &a, NULL);
+}
+
+static int end(void **state)
+{
+    struct world *w = *state;
+    tnf_builder_free(w->b);
+    tnf_builder_free(NULL);
+    int bad = w->log.blocks != 0 || w->log.wrong_sizes != 0;
+    free(w);
+    return bad;
+}
+
+static tnf_status nothing(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    (void)ctx, (void)offset, (void)e;
+    memset(dst, 0, n);
+    return TNF_OK;
+}
+
+static void dense(void **state)
+{
+    struct world *w = *state;
+    tnf_error e;
+    char name[] = "w";
+    uint64_t shape[] = { 2, 3 };
+    float data[6] = { 0 };
+    assert_ok(tnf_builder_add(w->b, name, tnf_type_of(TNF_F32), 2, shape, data, &e));
+    name[0] = 'x'; /* name and shape are copied, data are not */
+    shape[0] = 7;
+    const tnf_object *o = tnf_catalog_find(&w->b->catalog, "w", 1);
+    assert_non_null(o);
+    assert_int_equal(o->shape[0], 2);
+    assert_int_equal(o->parts->nbytes, 24);
+    assert_ptr_equal(o->parts->memory, data);
+    assert_int_equal(o->parts->payload, TNF_MEMORY);
+    assert_fails(tnf_builder_add(w->b, "w", tnf_type_of(TNF_F32), 0, NULL, data, &e), TNF_EEXISTS);
+    assert_ok(tnf_builder_add(w->b, "scalar", tnf_type_of(TNF_F32), 0, NULL, data, &e));
+    uint64_t none[] = { 0, 5 };
+    assert_ok(tnf_builder_add(w->b, "empty", tnf_type_of(TNF_F32), 2, none, NULL, &e));
+    assert_ok(tnf_builder_add(w->b, "", tnf_type_of(TNF_U8), 0, NULL, data, &e));
+    assert_int_equal(w->b->catalog.n, 4);
+}
+
+static void refusals(void **state)
+{
+    struct world *w = *state;
+    tnf_error e;
+    uint64_t shape[] = { 2, 3 }, huge[] = { (uint64_t)1 << 40, (uint64_t)1 << 40 };
+    uint64_t wraps[] = { (uint64_t)1 << 61 };
+    float data[6] = { 0 };
+    const tnf_type *f32 = tnf_type_of(TNF_F32), *f64 = tnf_type_of(TNF_F64);
+    assert_fails(tnf_builder_add(w->b, NULL, f32, 2, shape, data, &e), TNF_EINVAL);
+    assert_fails(tnf_builder_add(w->b, "w", NULL, 2, shape, data, &e), TNF_EINVAL);
+    assert_fails(tnf_builder_add(w->b, "w", f32, 2, NULL, data, &e), TNF_EINVAL);
+    assert_fails(tnf_builder_add(w->b, "w", f32, 2, shape, NULL, &e), TNF_EINVAL);
+    assert_fails(tnf_builder_add(w->b, "w", f32, 2, huge, data, &e), TNF_EINVAL);
+    assert_fails(tnf_builder_add(w->b, "w", f64, 1, wraps, data, &e), TNF_EINVAL);
+    assert_fails(tnf_builder_add_stream(w->b, "w", f32, 2, shape, NULL, NULL, &e), TNF_EINVAL);
+    assert_ok(tnf_builder_add_stream(w->b, "s", f32, 2, shape, nothing, NULL, &e));
+    assert_int_equal(w->b->catalog.n, 1);
+}
+
+/* Objects made by hand: a mistake is told, now or when saving, and never a crash. */
+static void objects_by_hand(void **state)
+{
+    struct world *w = *state;
+    uint64_t shape[] = { 2, 3 };
+    uint8_t data[24] = { 0 };
+    const tnf_part good = { .role = "data",
+                            .type = tnf_type_of(TNF_F32),
+                            .memory = data,
+                            .stored = 24,
+                            .nbytes = 24,
+                            .payload = TNF_MEMORY };
+    const tnf_object base = {
+        .name = { "w", 1 }, .shape = shape, .rank = 2, .nparts = 1, .layout = &tnf_layout_dense
+    };
+    enum {
+        GOOD,
+        NO_DATA,
+        FORGOT_PAYLOAD,
+        NO_PARTS,
+        WRONG_SIZE,
+        NO_TYPE,
+        NO_ROLE,
+        WRONG_ROLE,
+        NO_LAYOUT,
+        CASES
+    };
+    for (int i = 0; i < CASES; i++) {
+        tnf_error e = { .status = TNF_OK };
+        tnf_part part = good;
+        tnf_object o = base;
+        tnf_builder *b;
+        tnf_sink *sink;
+        o.parts = &part;
+        part.memory = i == NO_DATA ? NULL : part.memory;
+        part.payload = i == FORGOT_PAYLOAD ? TNF_AT : part.payload;
+        o.nparts = i == NO_PARTS ? 0 : o.nparts;
+        part.nbytes = i == WRONG_SIZE ? 20 : part.nbytes;
+        part.type = i == NO_TYPE ? NULL : part.type;
+        part.role = i == NO_ROLE ? NULL : i == WRONG_ROLE ? "values" : part.role;
+        o.layout = i == NO_LAYOUT ? NULL : o.layout;
+        assert_ok(tnf_builder_new(&b, NULL, &e));
+        assert_ok(tnf_sink_memory(&sink, &e));
+        tnf_save_options options = { .size = sizeof options, .format = "gptrs-archive" };
+        tnf_status status = tnf_builder_add_object(b, &o, NULL, &e);
+        if (status == TNF_OK)
+            status = tnf_save_sink(b, sink, &options, &e);
+        if (i == GOOD ? status != TNF_OK : status == TNF_OK)
+            fail_msg("case %d: %s", i, tnf_status_name(status));
+        if (i != GOOD && status != TNF_EINVAL && status != TNF_EFORMAT)
+            fail_msg("case %d: %s: %s", i, tnf_status_name(status), e.message);
+        tnf_sink_close(sink);
+        tnf_builder_free(b);
+    }
+    (void)w;
+}
+
+static void renaming(void **state)
+{
+    struct world *w = *state;
+    tnf_error e;
+    uint8_t data[2] = { 0 };
+    uint64_t shape[] = { 2 };
+    tnf_part part = { .role = "data",
+                      .type = tnf_type_of(TNF_U8),
+                      .memory = data,
+                      .stored = 2,
+                      .nbytes = 2,
+                      .payload = TNF_MEMORY };
+    tnf_object o = { .name = { "a", 1 },
+                     .shape = shape,
+                     .rank = 1,
+                     .parts = &part,
+                     .nparts = 1,
+                     .layout = &tnf_layout_dense };
+    assert_ok(tnf_builder_add_object(w->b, &o, NULL, &e));
+    assert_ok(tnf_builder_add_object(w->b, &o, "b", &e));
+    assert_non_null(tnf_catalog_find(&w->b->catalog, "a", 1));
+    assert_non_null(tnf_catalog_find(&w->b->catalog, "b", 1));
+    assert_fails(tnf_builder_add_object(w->b, &o, "b", &e), TNF_EEXISTS);
+}
+
+static void attributes(void **state)
+{
+    struct world *w = *state;
+    tnf_error e;
+    char text[] = "value";
+    tnf_value v = tnf_value_string(text);
+    uint8_t data = 0;
+    assert_ok(tnf_builder_add(w->b, "t", tnf_type_of(TNF_U8), 0, NULL, &data, &e));
+    assert_ok(tnf_builder_set(w->b, NULL, "k", &v, &e));
+    assert_ok(tnf_builder_set(w->b, "t", "k", &v, &e));
+    text[0] = 'X'; /* it was copied */
+    tnf_value map = tnf_attrs_value(&w->b->catalog.attrs);
+    assert_string_equal(tnf_value_get(&map, "k")->as.s, "value");
+    assert_string_equal(tnf_value_get(w->b->catalog.objects[0].attrs, "k")->as.s, "value");
+    v = tnf_value_uint(3);
+    assert_ok(tnf_builder_set(w->b, "t", "k", &v, &e));
+    assert_ok(tnf_builder_set(w->b, "t", "other", &v, &e));
+    assert_int_equal(tnf_value_get(w->b->catalog.objects[0].attrs, "k")->as.u, 3);
+    assert_ok(tnf_builder_set(w->b, "t", "k", NULL, &e));
+    assert_null(tnf_value_get(w->b->catalog.objects[0].attrs, "k"));
+    assert_non_null(tnf_value_get(w->b->catalog.objects[0].attrs, "other"));
+    assert_ok(tnf_builder_set(w->b, NULL, "k", NULL, &e));
+    assert_int_equal(w->b->catalog.attrs.n, 0);
+    assert_ok(tnf_builder_set(w->b, NULL, "not there", NULL, &e));
+    assert_fails(tnf_builder_set(w->b, "no such", "k", &v, &e), TNF_ENOTFOUND);
+    assert_fails(tnf_builder_set(w->b, NULL, NULL, &v, &e), TNF_EINVAL);
+    tnf_value deep[100];
+    for (int i = 0; i < 99; i++)
+        deep[i] = (tnf_value) { .kind = TNF_ARRAY, .n = 1, .as.items = &deep[i + 1] };
+    deep[99] = tnf_value_uint(1);
+    assert_fails(tnf_builder_set(w->b, NULL, "deep", deep, &e), TNF_ELIMIT);
+}
+
+/* A tensor's attributes are the file's until they are changed: then a copy is. */
+static void shared_attributes(void **state)
+{
+    struct world *w = *state;
+    tnf_error e;
+    const tnf_member members[] = { { { "k", 1 }, { .kind = TNF_NULL } } };
+    const tnf_value map = { .kind = TNF_MAP, .n = 1, .as.members = members };
+    uint8_t data = 0;
+    tnf_part part = { .role = "data",
+                      .type = tnf_type_of(TNF_U8),
+                      .memory = &data,
+                      .stored = 1,
+                      .nbytes = 1,
+                      .payload = TNF_MEMORY };
+    tnf_object o = {
+        .name = { "a", 1 }, .parts = &part, .nparts = 1, .attrs = &map, .layout = &tnf_layout_dense
+    };
+    assert_ok(tnf_builder_add_object(w->b, &o, NULL, &e));
+    tnf_value v = tnf_value_uint(3);
+    assert_ok(tnf_builder_set(w->b, "a", "k", &v, &e));
+    assert_int_equal(members[0].value.kind, TNF_NULL);
+    assert_int_equal(tnf_value_get(w->b->catalog.objects[0].attrs, "k")->as.u, 3);
+}
+
+int main(void)
+{
+#define WITH_WORLD(f) cmocka_unit_test_setup_teardown(f, begin, end)
+    const struct CMUnitTest tests[] = {
+        WITH_WORLD(dense),    WITH_WORLD(refusals),   WITH_WORLD(objects_by_hand),
+        WITH_WORLD(renaming), WITH_WORLD(attributes), WITH_WORLD(shared_attributes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
