@@ -82,6 +82,7 @@ static uint32_t count(const table *t)
 static tnf_status table_add(table *t, const void *record, uint32_t *previous, tnf_error *e)
 {
     size_t before = t->records.n;
+    *previous = TNF_HASH_NONE;
     if (count(t) >= TNF_HASH_NONE - 1)
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the index has too many entries");
     tnf_buf_put(&t->records, record, t->size);
