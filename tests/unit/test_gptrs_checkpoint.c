@@ -410,6 +410,41 @@ static void test_every_cut_and_flip(void **state)
     cut_and_flip("config_own_metadata.bin");
 }
 
+static tnf_status open_limited(const char *name, tnf_limits limits, tnf_error *e)
+{
+    bytes file = load_fixture(FORMAT, "valid", name);
+    tnf_source *source;
+    tnf_file *f = NULL;
+    tnf_open_options o = { .size = sizeof o, .limits = limits };
+    assert_int_equal(tnf_source_memory(&source, file.p, file.n, e), TNF_OK);
+    tnf_status status = tnf_open_source(&f, source, &o, e);
+    tnf_close(f);
+    free(file.p);
+    return status;
+}
+
+/* The names of v1_long.bin have up to 9000 bytes, edge.bin has a rank of 64, their configs 26
+ * bytes.
+ */
+static void test_limits(void **state)
+{
+    (void)state;
+    tnf_error e;
+    const tnf_limits names = { .name_bytes = 100 }, rank = { .rank = 6 }, few = { .objects = 4 };
+    const tnf_limits small = { .header_bytes = 25 }, depth = { .depth = 1 };
+    assert_int_equal(open_limited("v1_long.bin", names, &e), TNF_ELIMIT);
+    assert_int_equal(e.offset, 46);
+    assert_int_equal(open_limited("edge.bin", names, &e), TNF_ELIMIT);
+    assert_int_equal(open_limited("edge.bin", rank, &e), TNF_ELIMIT);
+    assert_non_null(strstr(e.message, "64 dimensions"));
+    assert_int_equal(open_limited("edge.bin", few, &e), TNF_ELIMIT);
+    assert_int_equal(open_limited("v1_long.bin", few, &e), TNF_ELIMIT);
+    assert_int_equal(open_limited("v1_long.bin", small, &e), TNF_ELIMIT);
+    assert_int_equal(e.offset, 16);
+    assert_int_equal(open_limited("edge.bin", depth, &e), TNF_ELIMIT);
+    assert_int_equal(open_limited("v1_long.bin", (tnf_limits) { 0 }, &e), TNF_OK);
+}
+
 /* ------------------------------------------------------------------ memory */
 
 static void *count(void *ctx, void *p, size_t old_size, size_t new_size)
@@ -475,6 +510,7 @@ int main(void)
         cmocka_unit_test(test_lenient_duplicate_last_wins),
         cmocka_unit_test(test_lenient_part_is_listed_only),
         cmocka_unit_test(test_every_cut_and_flip),
+        cmocka_unit_test(test_limits),
         cmocka_unit_test(test_memory_per_tensor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
