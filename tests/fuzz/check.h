@@ -23,6 +23,9 @@ void fuzz_expect_honest(tnf_status status, const tnf_error *error);
 /* NULL if it does not open; *status says why. format may be NULL: detected. */
 tnf_file *fuzz_open(const void *bytes, size_t n, const char *format, bool lenient,
                     tnf_status *status);
+/* The same for a file that names others: it is put beside two shards (see shards.c). */
+tnf_file *fuzz_open_among_shards(const void *bytes, size_t n, const char *format, bool lenient,
+                                 tnf_status *status);
 /* The whole part, read in pieces that end inside elements; NULL if it cannot be read. To be freed.
  */
 uint8_t *fuzz_read(const tnf_part *part);

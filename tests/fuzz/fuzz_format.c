@@ -160,10 +160,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int score = FORMAT->probe(&probe);
     FUZZ_REQUIRE(score >= 0 && score <= 100, "probe says %d", score);
 
+    tnf_file *(*open)(const void *, size_t, const char *, bool,
+                      tnf_status *) = FORMAT->stands_for_shards ? fuzz_open_among_shards
+                                                                : fuzz_open;
     tnf_status strict, lenient;
     for (int round = 0; round < 2; round++) {
-        tnf_file *file = fuzz_open(data, size, FORMAT->name, round == 1,
-                                   round ? &lenient : &strict);
+        tnf_file *file = open(data, size, FORMAT->name, round == 1, round ? &lenient : &strict);
         if (!file)
             continue;
         check_file(file, round == 1);
