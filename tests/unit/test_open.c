@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/* Opening: options, limits, paths, directories, siblings, and what is kept of the caller's. */
+#include "../support/fake.h"
+#include "../support/files.h"
+
+/* A gpt.rs archive, version 2, by its specification: one tensor "w", f32 [2], or with a trailing
+ * byte an extra. */
+static const uint8_t archive[] = {
+    'G', 'P', 'T', 'R', 'S', 'T', 'E', 'N', 2,   0, 0, 0, 42, 0, 0, 0, /* version, index_len */
+    1,   0,   0,   0,   1,   0,   0,   0,   'w', 1, 0, 0, 0,  2, 0, 0,
+    0,   0,   0,   0,   0, /* count, name, rank, dim */
+    0,   0,   0,   0,   0,   58,  0,   0,   0,   0, 0, 0, 0,  8, 0, 0,
+    0,   0,   0,   0,   0,                 /* f32, no grad, at 58, 8 */
+    0,   0,   128, 63,  0,   0,   0,   64, /* 1, 2 */
+};
+
+static char path[300];
+
+static int begin(void **state)
+{
+    (void)state;
+    snprintf(path, sizeof path, "%s/a.gten", files_temp());
+    bytes_to_file(path, archive, sizeof archive);
+    return 0;
+}
+
+static void a_file(void **state)
+{
+    (void)state;
+    tnf_error e;
+    tnf_file *f;
+    float v[2];
+    assert_ok(tnf_open(&f, path, NULL, &e));
+    const tnf_info *info = tnf_file_info(f);
+    assert_string_equal(info->format, "gptrs-archive");
+    assert_string_equal(info->version, "2");
+    assert_int_equal(info->size, sizeof archive);
+    assert_int_equal(info->payload, 8);
+    assert_int_equal(info->objects, 1);
+    assert_non_null(info->attrs);
+    assert_int_equal(info->attrs->kind, TNF_MAP);
+    assert_int_equal(info->nextras + info->nwarnings, 0);
+    assert_ptr_equal(tnf_at(f, 0), tnf_find(f, "w"));
+    assert_null(tnf_at(f, 1));
+    assert_null(tnf_find(f, "W"));
+    assert_null(tnf_find_n(f, "w\0", 2));
+    assert_ok(tnf_read(tnf_find(f, "w"), v, sizeof v, &e));
+    assert_true(v[0] == 1.0f && v[1] == 2.0f);
+    tnf_close(f);
+    tnf_close(NULL);
+}
+
+static void a_named_format(void **state)
+{
+    (void)state;
+    tnf_error e;
+    tnf_file *f;
+    tnf_open_options o = TNF_OPEN_INIT;
+    o.format = "gptrs-archive";
+    assert_ok(tnf_open(&f, path, &o, &e));
+    tnf_close(f);
+    o.format = "gptrs-checkpoint"; /* no probing: it has to try */
+    assert_true(tnf_open(&f, path, &o, &e) != TNF_OK);
+    assert_null(f);
+    assert_says("gptrs-checkpoint: ");
+    o.format = "no such";
+    assert_fails(tnf_open(&f, path, &o, &e), TNF_ENOTFOUND);
+}
+
+static void options_of_the_format(void **state)
+{
+    (void)state;
+    tnf_error e;
+    tnf_file *f;
+    tnf_option option = { "nosuch", "1" };
+    tnf_open_options o = { .size = sizeof o, .options = &option, .noptions = 1 };
+    assert_fails(tnf_open(&f, path, &o, &e), TNF_EINVAL);
+    assert_says("nosuch");
+}
+
+/* Options from a program built with an older, shorter struct: the rest is default. */
+static void older_options(void **state)
+{
+    (void)state;
+    tnf_error e;
+    tnf_file *f;
+    tnf_open_options o;
+    memset(&o, 0xee, sizeof o);
+    o.size = offsetof(tnf_open_options, lenient);
+    o.format = NULL;
+    assert_ok(tnf_open(&f, path, &o, &e));
+    tnf_close(f);
+    tnf_open_options zero = { 0 };
+    assert_ok(tnf_open(&f, path, &zero, &e));
+    tnf_close(f);
+}
+
+static void directories(void **state)
+{
+    (void)state;
+    tnf_error e;
+    tnf_file *f;
+    char dir[300], inside[320];
+    snprintf(dir, sizeof dir, "%s/model", files_temp());
+    snprintf(inside, sizeof inside, "%s/weights.gten", dir);
+    assert_int_equal(mkdir(dir, 0700), 0);
+    assert_fails(tnf_open(&f, dir, NULL, &e), TNF_ENOTFOUND);
+    bytes_to_file(inside, archive, sizeof archive);
+    assert_ok(tnf_open(&f, dir, NULL, &e));
+    assert_int_equal(tnf_file_info(f)->objects, 1);
+    tnf_close(f);
+}
+
+static void nothing_there(void **state)
+{
+    (void)state;
+    tnf_error e;
+    tnf_file *f = (tnf_file *)&e;
+    assert_fails(tnf_open(&f, "/nonexistent/file", NULL, &e), TNF_ENOTFOUND);
+    assert_null(f);
+    assert_fails(tnf_open(&f, "", NULL, &e), TNF_ENOTFOUND);
+    assert_int_equal(tnf_open(&f, "/nonexistent/file", NULL, NULL), TNF_ENOTFOUND);
+    char link_path[320];
+    snprintf(link_path, sizeof link_path, "%s/loop", files_temp());
+    assert_int_equal(symlink("loop", link_path), 0);
+    assert_fails(tnf_open(&f, link_path, NULL, &e), TNF_EIO);
+}
+
+static unsigned closed;
+
+static void count_close(void *ctx)
+{
+    (void)ctx;
+    closed++;
+}
+
+static tnf_status read_archive(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    (void)ctx, (void)e;
+    memcpy(dst, archive + offset, n);
+    return TNF_OK;
+}
+
+/* The source belongs to the handle, also when opening fails, whatever the reason. */
+static void sources_are_taken(void **state)
+{
+    (void)state;
+    tnf_error e;
+    tnf_file *f;
+    tnf_source *s;
+    tnf_source_ops ops = { .version = 1, .read_at = read_archive, .close = count_close };
+    assert_ok(tnf_source_custom(&s, &ops, NULL, sizeof archive, &e));
+    assert_ok(tnf_open_source(&f, s, NULL, &e));
+    assert_int_equal(closed, 0);
+    tnf_close(f);
+    assert_int_equal(closed, 1);
+    assert_ok(tnf_source_custom(&s, &ops, NULL, 20, &e)); /* cut */
+    assert_true(tnf_open_source(&f, s, NULL, &e) != TNF_OK);
+    assert_int_equal(closed, 2);
+    struct memory_log log = { .fail_at = 1 };
+    tnf_open_options o = { .size = sizeof o, .allocator = memory_allocator(&log) };
+    assert_ok(tnf_source_custom(&s, &ops, NULL, sizeof archive, &e));
+    assert_fails(tnf_open_source(&f, s, &o, &e), TNF_ENOMEM);
+    assert_int_equal(closed, 3);
+}
+
+/* -------------------------------------------------------------- siblings */
+
+static tnf_status sibling(struct fake *f, const char *name, size_t n, const tnf_file **out,
+                          tnf_error *e)
+{
+    return tnf_open_sibling(f->r, out, (tnf_str) { name, n }, "gptrs-archive", e);
+}
+
+static void siblings(void **state)
+{
+    (void)state;
+    tnf_error e;
+    struct fake f;
+    const tnf_file *a, *b;
+    char dir[300], below[320];
+    snprintf(dir, sizeof dir, "%s/", files_temp());
+    snprintf(below, sizeof below, "%s/below", files_temp());
+    assert_int_equal(mkdir(below, 0700), 0);
+    snprintf(below, sizeof below, "%s/below/b.gten", files_temp());
+    bytes_to_file(below, archive, sizeof archive);
+    fake_begin(&f, "", 0, 0, false);
+    assert_fails(sibling(&f, "a.gten", 6, &a, &e), TNF_EUNSUPPORTED); /* no path, no siblings */
+    f.file->directory = dir;
+    f.file->options.allocator = f.file->alloc;
+    assert_ok(sibling(&f, "a.gten", 6, &a, &e));
+    assert_ok(sibling(&f, "a.gten", 6, &b, &e));
+    assert_ptr_equal(a, b); /* opened once */
+    assert_ok(sibling(&f, "below/b.gten", 12, &b, &e));
+    assert_ptr_not_equal(a, b);
+    assert_fails(sibling(&f, "none.gten", 9, &b, &e), TNF_ENOTFOUND);
+    assert_says("none.gten: ");
+    static const struct {
+        const char *name;
+        size_t n;
+    } bad[] = { { "", 0 },          { "/etc/passwd", 11 },  { "..", 2 },
+                { "../a.gten", 9 }, { "below/..", 8 },      { "below/../a.gten", 15 },
+                { "a.gten\0x", 8 }, { "below\\b.gten", 12 } };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_fails(sibling(&f, bad[i].name, bad[i].n, &b, &e), TNF_EFORMAT);
+    static const char *const fine[] = { "..a", "a..", "below/..b", "..." }; /* only odd */
+    for (size_t i = 0; i < sizeof fine / sizeof *fine; i++)
+        assert_fails(sibling(&f, fine[i], strlen(fine[i]), &b, &e), TNF_ENOTFOUND);
+    f.file->depth = 100;
+    assert_fails(sibling(&f, "other.gten", 10, &b, &e), TNF_ELIMIT);
+    for (struct sibling *s = f.file->siblings; s; s = s->next)
+        tnf_close(s->file);
+    fake_end(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_file),
+        cmocka_unit_test(a_named_format),
+        cmocka_unit_test(options_of_the_format),
+        cmocka_unit_test(older_options),
+        cmocka_unit_test(directories),
+        cmocka_unit_test(nothing_there),
+        cmocka_unit_test(sources_are_taken),
+        cmocka_unit_test(siblings),
+    };
+    return cmocka_run_group_tests(tests, begin, NULL);
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/* Taking back what was put in a text map: right, stale, broken or hostile. */
+#include "../support/fake.h"
+#include "core/save.h"
+
+#include <time.h>
+
+static const uint8_t bytes[10];
+
+static void text(struct fake *f, const char *key, const char *value)
+{
+    tnf_error e;
+    assert_ok(
+        tnf_set_text(f->r, (tnf_str) { key, strlen(key) }, (tnf_str) { value, strlen(value) }, &e));
+}
+
+static const tnf_value *attr(const struct fake *f, const char *key)
+{
+    static tnf_value map;
+    map = tnf_attrs_value(&f->file->catalog.attrs);
+    return tnf_value_get(&map, key);
+}
+
+static void no_text(void **state)
+{
+    (void)state;
+    tnf_error e;
+    struct fake f;
+    fake_begin(&f, bytes, sizeof bytes, 0, false);
+    assert_ok(tnf_raise(f.file, &e));
+    assert_int_equal(f.file->catalog.attrs.n, 0);
+    fake_end(&f);
+}
+
+static void the_familys_own(void **state)
+{
+    (void)state;
+    tnf_error e;
+    struct fake f;
+    fake_begin(&f, bytes, sizeof bytes, 0, false);
+    text(&f, "format", "pt");
+    text(&f, "", "");
+    assert_ok(tnf_raise(f.file, &e));
+    assert_int_equal(f.file->catalog.attrs.n, 1);
+    const tnf_value *own = attr(&f, "fake.metadata");
+    assert_int_equal(own->n, 2);
+    assert_string_equal(tnf_value_get(own, "format")->as.s, "pt");
+    assert_non_null(tnf_value_get(own, ""));
+    fake_end(&f);
+}
+
+static void the_stash(void **state)
+{
+    (void)state;
+    tnf_error e;
+    struct fake f;
+    fake_begin(&f, bytes, sizeof bytes, 0, false);
+    assert_ok(fake_add(&f, "w", 0, 1, &e));
+    assert_ok(fake_add(&f, "v", 1, 1, &e));
+    static const tnf_member had = { { "old", 3 }, { .kind = TNF_BOOL, .as.b = true } };
+    static const tnf_value attrs = { .kind = TNF_MAP, .n = 1, .as.members = &had };
+    f.file->catalog.objects[1].attrs = &attrs;
+    text(&f, "gptrs.config", "{\"a\": 1 }");
+    text(&f, "other", "{}");
+    text(&f, TNF_STASH_KEY,
+         "{\"attrs\":{\"n\":{\"$u8\":7},\"f\":{\"$f32\":\"7fc00001\"}},"
+         "\"kinds\":{\"gptrs.config\":\"json\"},"
+         "\"tensors\":{\"w\":{\"k\":\"x\"},\"v\":{\"old\":false,\"new\":null}}}");
+    assert_ok(tnf_raise(f.file, &e));
+    assert_int_equal(f.warned, 0);
+    assert_int_equal(attr(&f, "n")->dtype, TNF_U8);
+    assert_int_equal(attr(&f, "n")->as.u, 7);
+    uint32_t bits;
+    memcpy(&bits, &attr(&f, "f")->as.f32, 4);
+    assert_true(bits == 0x7fc00001);
+    assert_int_equal(attr(&f, "gptrs.config")->kind, TNF_JSON);
+    assert_string_equal(attr(&f, "gptrs.config")->as.s, "{\"a\": 1 }");
+    assert_null(attr(&f, TNF_STASH_KEY));
+    assert_int_equal(attr(&f, "fake.metadata")->n, 1);
+    const tnf_object *w = tnf_catalog_find(&f.file->catalog, "w", 1);
+    const tnf_object *v = tnf_catalog_find(&f.file->catalog, "v", 1);
+    assert_string_equal(tnf_value_get(w->attrs, "k")->as.s, "x");
+    assert_int_equal(v->attrs->n, 2);
+    assert_false(tnf_value_get(v->attrs, "old")->as.b);
+    fake_end(&f);
+}
+
+static void a_stash_somebody_broke(void **state)
+{
+    (void)state;
+    static const char *const broken[] = {
+        "",
+        "not JSON",
+        "{\"attrs\":",
+        "[]",
+        "3",
+        "{\"attrs\":3}",
+        "{\"kinds\":[]}",
+        "{\"tensors\":\"x\"}",
+        "{\"tensors\":{\"w\":3}}",
+        "{\"attrs\":{\"a\":1,\"a\":2}}",
+        "{\"attrs\":{\"a\":{\"$u8\":999}}}",
+        "{} trailing",
+        "{\"attrs\":{\"a\":[[[[[[[[[[[[]]]]]]]]]]]]}}", /* deeper than the limit of 8 */
+    };
+    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+        tnf_error e;
+        struct fake f;
+        fake_begin(&f, bytes, sizeof bytes, 0, false);
+        assert_ok(fake_add(&f, "w", 0, 1, &e));
+        text(&f, TNF_STASH_KEY, broken[i]);
+        assert_ok(tnf_raise(f.file, &e)); /* not worth refusing a file for */
+        if (f.warned != 1)
+            fail_msg("'%s' gives %u warnings", broken[i], f.warned);
+        /* nothing is lost: the text is there as text */
+        assert_string_equal(tnf_value_get(attr(&f, "fake.metadata"), TNF_STASH_KEY)->as.s,
+                            broken[i]);
+        assert_null(f.file->catalog.objects[0].attrs);
+        fake_end(&f);
+    }
+}
+
+static void a_stale_stash(void **state)
+{
+    (void)state;
+    tnf_error e;
+    struct fake f;
+    fake_begin(&f, bytes, sizeof bytes, 0, false);
+    text(&f, "gptrs.config", "{ edited");
+    text(&f, TNF_STASH_KEY,
+         "{\"kinds\":{\"gptrs.config\":\"json\",\"gone\":\"json\"},\"tensors\":{\"gone\":{\"a\":1}}"
+         "}");
+    assert_ok(tnf_raise(f.file, &e));
+    assert_int_equal(f.warned, 1);
+    assert_non_null(strstr(f.warning, "'gone'"));
+    assert_int_equal(attr(&f, "gptrs.config")->kind, TNF_STRING); /* text it is */
+    fake_end(&f);
+}
+
+/* A file may try to make us search without end; 100,000 keys against a full stash must be quick. */
+static void a_hostile_stash(void **state)
+{
+    (void)state;
+    tnf_error e;
+    struct fake f;
+    size_t room = 4000000, n = 0;
+    char *stash = malloc(room);
+    fake_begin(&f, bytes, sizeof bytes, 0, false);
+    tnf_arena_free(&f.file->arena);
+    tnf_arena_init(&f.file->arena, &f.file->alloc, UINT64_MAX);
+    n += (size_t)snprintf(stash, room, "{\"kinds\":{");
+    for (unsigned i = 0; i < 4000; i++)
+        n += (size_t)snprintf(stash + n, room - n, "%s\"key%05u\":\"json\"", i ? "," : "", i);
+    snprintf(stash + n, room - n, "}}");
+    text(&f, TNF_STASH_KEY, stash);
+    for (unsigned i = 0; i < 100000; i++) {
+        char key[16];
+        snprintf(key, sizeof key, "kez%05u", i); /* as long as those above */
+        text(&f, key, "");
+    }
+    struct timespec a, b;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &a);
+    assert_ok(tnf_raise(f.file, &e));
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &b);
+    double seconds = (double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) / 1e9;
+    if (seconds > 1.5)
+        fail_msg("it took %.1f s", seconds);
+    free(stash);
+    fake_end(&f);
+}
+
+/* Whatever is lowered to a text map comes back the same: the law of this pair. */
+static void there_and_back(void **state)
+{
+    (void)state;
+    tnf_error e;
+    static const tnf_value items[] = { { .kind = TNF_NULL },
+                                       { .kind = TNF_UINT, .dtype = TNF_U16, .as.u = 3 } };
+    static const tnf_member inner[] = { { { "$u8", 3 }, { .kind = TNF_INT, .dtype = TNF_I8 } } };
+    const tnf_member attrs[] = {
+        { { "int", 3 }, { .kind = TNF_INT, .dtype = TNF_I64, .as.i = INT64_MIN } },
+        { { "float", 5 }, { .kind = TNF_FLOAT, .dtype = TNF_F64, .as.f64 = -0.0 } },
+        { { "bytes", 5 }, { .kind = TNF_BYTES, .n = 3, .as.s = "\0\xff\x80" } },
+        { { "array", 5 }, { .kind = TNF_ARRAY, .n = 2, .as.items = items } },
+        { { "map", 3 }, { .kind = TNF_MAP, .n = 1, .as.members = inner } },
+        { { "json", 4 }, { .kind = TNF_JSON, .n = 6, .as.s = "[1, 2]" } },
+        { { "string", 6 }, { .kind = TNF_STRING, .n = 7, .as.s = "a\0\"\n\xc3\xa9\x01" } },
+        { { "null", 4 }, { .kind = TNF_NULL } },
+        { { "", 0 }, { .kind = TNF_BOOL, .as.b = true } },
+    };
+    enum { N = sizeof attrs / sizeof *attrs };
+    tnf_builder *b;
+    assert_ok(tnf_builder_new(&b, NULL, &e));
+    assert_ok(tnf_builder_add(b, "w", tnf_type_of(TNF_U8), 0, NULL, bytes, &e));
+    for (size_t i = 0; i < N; i++) {
+        assert_ok(tnf_builder_set(b, NULL, attrs[i].key.p, &attrs[i].value, &e));
+        assert_ok(tnf_builder_set(b, "w", attrs[i].key.p, &attrs[i].value, &e));
+    }
+    tnf_format format = { .name = "made-up", .family = "made-up", .caps = TNF_CAN_WRITE };
+    format.can = (tnf_can) { .attrs = TNF_HOLDS_TEXT, .zero_rank = true };
+    struct tnf_save save = { .format = &format };
+    tnf_arena_init(&save.arena, &b->alloc, UINT64_MAX);
+    assert_ok(tnf_lower(&save, &b->catalog, &e));
+
+    struct fake f;
+    fake_begin(&f, bytes, sizeof bytes, 0, false);
+    assert_ok(fake_add(&f, "w", 0, 1, &e));
+    for (size_t i = 0; i < save.text.n; i++) {
+        const tnf_member *m = &save.text.members[i];
+        assert_ok(tnf_set_text(f.r, m->key, (tnf_str) { m->value.as.s, m->value.n }, &e));
+    }
+    assert_ok(tnf_raise(f.file, &e));
+    assert_int_equal(f.warned, 0);
+    for (size_t i = 0; i < N; i++) {
+        const tnf_value *file = attr(&f, attrs[i].key.p);
+        const tnf_value *object = tnf_value_get(f.file->catalog.objects[0].attrs, attrs[i].key.p);
+        if (!object || !tnf_value_equal(object, &attrs[i].value))
+            fail_msg("the tensor's attribute '%s' did not come back", attrs[i].key.p);
+        if (!file || !tnf_value_equal(file, &attrs[i].value))
+            fail_msg("the file's attribute '%s' did not come back", attrs[i].key.p);
+    }
+    assert_int_equal(f.file->catalog.attrs.n, N); /* and nothing else did */
+    fake_end(&f);
+    tnf_arena_free(&save.arena);
+    tnf_builder_free(b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_text),        cmocka_unit_test(the_familys_own),
+        cmocka_unit_test(the_stash),      cmocka_unit_test(a_stash_somebody_broke),
+        cmocka_unit_test(a_stale_stash),  cmocka_unit_test(a_hostile_stash),
+        cmocka_unit_test(there_and_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+/* Verifying: digests, rules on data, counts of values, and what stops it. */
+#include "../support/fake.h"
+
+#include <math.h>
+
+struct told {
+    unsigned problems, values;
+    tnf_status code;
+    uint64_t offset;
+    char message[240], name[64];
+    tnf_value_counts counts;
+};
+
+static void on_problem(void *ctx, const tnf_problem *p)
+{
+    struct told *t = ctx;
+    t->problems++;
+    t->code = p->code;
+    t->offset = p->offset;
+    snprintf(t->message, sizeof t->message, "%s", p->message);
+    snprintf(t->name, sizeof t->name, "%s", p->object ? p->object->name.p : "");
+}
+
+static void on_values(void *ctx, const tnf_object *o, const tnf_value_counts *v)
+{
+    struct told *t = ctx;
+    (void)o;
+    t->values++;
+    t->counts = *v;
+}
+
+static tnf_status verify(struct fake *f, bool values, struct told *t, tnf_verify_result *r,
+                         tnf_error *e)
+{
+    *t = (struct told) { 0 };
+    f->file->info.payload = 0;
+    for (size_t i = 0; i < f->file->catalog.n; i++)
+        f->file->info.payload += f->file->catalog.objects[i].parts[0].nbytes;
+    tnf_verify_options o = { .size = sizeof o, .problem = on_problem, .ctx = t };
+    o.values = values ? on_values : NULL;
+    return tnf_verify(r, f->file, &o, e);
+}
+
+static void add(struct fake *f, const char *name, const char *type, uint64_t count, uint64_t offset,
+                uint64_t n, const tnf_digest *digest)
+{
+    tnf_error e;
+    tnf_part part = { .role = "data",
+                      .type = tnf_type_named(type),
+                      .offset = offset,
+                      .stored = n,
+                      .nbytes = n,
+                      .digest = digest };
+    tnf_object o = { .name = { name, strlen(name) },
+                     .shape = &count,
+                     .rank = 1,
+                     .parts = &part,
+                     .nparts = 1,
+                     .layout = &tnf_layout_dense };
+    assert_ok(tnf_add_object(f->r, &o, 0, &e));
+}
+
+/* The check values of "123456789", as each algorithm's own documents give them. */
+static void digests(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *algorithm, *hex;
+    } known[] = {
+        { "crc32", "cbf43926" },
+        { "crc32c", "e3069283" },
+        { "sha256", "15e2b0d3c33891ebb0f1ef609ec419420c20e320ce94c65fbc8c3312448eb225" },
+    };
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+        tnf_error e;
+        struct fake f;
+        struct told t;
+        tnf_verify_result r;
+        uint8_t sum[32];
+        size_t n = strlen(known[k].hex) / 2;
+        for (size_t i = 0; i < n; i++)
+            sum[i] = (uint8_t)strtoul((char[]) { known[k].hex[2 * i], known[k].hex[2 * i + 1], 0 },
+                                      NULL, 16);
+        tnf_digest d = { known[k].algorithm, sum, n };
+        fake_begin(&f, "..123456789", 11, 0, false);
+        add(&f, "good", "u8", 9, 2, 9, &d);
+        add(&f, "plain", "u8", 9, 2, 9, NULL);
+        assert_ok(verify(&f, false, &t, &r, &e));
+        assert_int_equal(r.checked, 2);
+        assert_int_equal(r.undigested, 1);
+        assert_int_equal(r.problems, 0);
+        sum[n - 1] ^= 1;
+        assert_ok(verify(&f, false, &t, &r, &e)); /* problems are told, not failed with */
+        assert_int_equal(r.problems, 1);
+        assert_int_equal(t.problems, 1);
+        assert_int_equal(t.code, TNF_EDIGEST);
+        assert_int_equal(t.offset, 2);
+        assert_string_equal(t.name, "good");
+        assert_non_null(strstr(t.message, known[k].algorithm));
+        fake_end(&f);
+    }
+}
+
+static void digests_that_cannot_be_checked(void **state)
+{
+    (void)state;
+    tnf_error e;
+    struct fake f;
+    struct told t;
+    tnf_verify_result r;
+    static const uint8_t sum[32];
+    tnf_digest unknown = { "md6", sum, 16 }, short_one = { "sha256", sum, 16 };
+    fake_begin(&f, "abcdefgh", 8, 0, false);
+    add(&f, "a", "u8", 4, 0, 4, &unknown);
+    add(&f, "b", "u8", 4, 4, 4, &short_one);
+    assert_ok(verify(&f, false, &t, &r, &e));
+    assert_int_equal(r.undigested, 2);
+    assert_int_equal(r.problems, 0);
+    fake_end(&f);
+}
+
+static void bools(void **state)
+{
+    (void)state;
+    tnf_error e;
+    struct fake f;
+    struct told t;
+    tnf_verify_result r;
+    fake_begin(&f, "\0\1\1\0\2\1", 6, 0, false);
+    add(&f, "fine", "bool", 4, 0, 4, NULL);
+    add(&f, "odd", "bool", 4, 2, 4, NULL);
+    assert_ok(verify(&f, false, &t, &r, &e));
+    assert_int_equal(r.problems, 1);
+    assert_int_equal(t.code, TNF_EFORMAT);
+    assert_int_equal(t.offset, 4);
+    assert_string_equal(t.name, "odd");
+    fake_end(&f);
+}
+
+static void counting_values(void **state)
+{
+    (void)state;
+    tnf_error e;
+    struct fake f;
+    struct told t;
+    tnf_verify_result r;
+    float v[] = { 1.5f, -2.0f, 0.0f, -0.0f, NAN, INFINITY, -INFINITY, 3.0f };
+    fake_begin(&f, v, sizeof v, 0, false);
+    add(&f, "v", "f32", 8, 0, 32, NULL);
+    assert_ok(verify(&f, true, &t, &r, &e));
+    assert_int_equal(t.values, 1);
+    assert_int_equal(t.counts.elements, 8);
+    assert_int_equal(t.counts.nan, 1);
+    assert_int_equal(t.counts.inf, 2);
+    assert_int_equal(t.counts.zero, 2);
+    assert_true(t.counts.min == -2.0 && t.counts.max == 3.0);
+    fake_end(&f);
+    float bad[] = { NAN, INFINITY }; /* no finite value: both 0 */
+    fake_begin(&f, bad, sizeof bad, 0, false);
+    add(&f, "v", "f32", 2, 0, 8, NULL);
+    assert_ok(verify(&f, true, &t, &r, &e));
+    assert_true(t.counts.min == 0.0 && t.counts.max == 0.0);
+    fake_end(&f);
+    fake_begin(&f, v, sizeof v, 0, false); /* halves of complex numbers each count */
+    add(&f, "v", "c64", 4, 0, 32, NULL);
+    assert_ok(verify(&f, true, &t, &r, &e));
+    assert_int_equal(t.counts.elements, 8);
+    fake_end(&f);
+    fake_begin(&f, "\x10\x32\x04", 3, 0, false); /* five of f4: the spare bits are none */
+    add(&f, "v", "f4_e2m1", 5, 0, 3, NULL);
+    assert_ok(verify(&f, true, &t, &r, &e));
+    assert_int_equal(t.counts.elements, 5);
+    assert_int_equal(t.counts.zero, 1);
+    fake_end(&f);
+}
+
+/* Blocks do not end where elements do: six bits, megabytes of them. */
+static void across_blocks(void **state)
+{
+    (void)state;
+    tnf_error e;
+    struct fake f;
+    struct told t;
+    tnf_verify_result r;
+    size_t n = (3 << 20) + 3;
+    uint8_t *bytes = calloc(1, n);
+    bytes[n - 1] = 0x7c; /* the last element: 011111 */
+    fake_begin(&f, bytes, n, 0, false);
+    add(&f, "v", "f6_e2m3", n / 3 * 4, 0, n, NULL);
+    assert_ok(verify(&f, true, &t, &r, &e));
+    assert_int_equal(t.counts.elements, n / 3 * 4);
+    assert_int_equal(t.counts.zero, n / 3 * 4 - 1);
+    assert_true(t.counts.max == 7.5);
+    fake_end(&f);
+    free(bytes);
+}
+
+/* What can be listed but not read does not verify. */
+static void unreadable(void **state)
+{
+    (void)state;
+    tnf_error e;
+    struct fake f;
+    struct told t;
+    tnf_verify_result r;
+    fake_begin(&f, "abc", 3, 0, true);
+    assert_ok(fake_add(&f, "there", 0, 3, &e));
+    assert_ok(fake_add(&f, "gone", 2, 5, &e));
+    assert_ok(tnf_check_ranges(f.file, &e));
+    assert_ok(verify(&f, false, &t, &r, &e));
+    assert_int_equal(r.checked, 2);
+    assert_int_equal(r.problems, 1);
+    assert_string_equal(t.name, "gone");
+    fake_end(&f);
+}
+
+static void layouts_check_their_data(void **state)
+{
+    (void)state;
+    tnf_error e;
+    struct fake f;
+    struct told t;
+    tnf_verify_result r;
+    uint64_t file[] = { 0, 3, 2, 5, 0x6564636261 }; /* the offsets go back */
+    fake_begin(&f, file, sizeof file, 0, false);
+    uint64_t count = 3;
+    tnf_part parts[] = {
+        { .role = "offsets", .type = tnf_type_of(TNF_U64), .stored = 32, .nbytes = 32 },
+        { .role = "bytes", .type = tnf_type_of(TNF_U8), .offset = 32, .stored = 5, .nbytes = 5 }
+    };
+    tnf_object o = { .name = { "words", 5 },
+                     .shape = &count,
+                     .rank = 1,
+                     .parts = parts,
+                     .nparts = 2,
+                     .layout = tnf_layout_named("strings/1", 9) };
+    assert_ok(tnf_add_object(f.r, &o, 9, &e));
+    assert_ok(verify(&f, false, &t, &r, &e));
+    assert_int_equal(r.checked, 2);
+    assert_int_equal(r.problems, 1);
+    assert_int_equal(t.code, TNF_EFORMAT);
+    assert_int_equal(t.offset, 16);
+    fake_end(&f);
+}
+
+static bool stop(void *ctx, uint64_t done, uint64_t total)
+{
+    (void)ctx;
+    assert_true(done <= total);
+    return false;
+}
+
+static void what_stops_it(void **state)
+{
+    (void)state;
+    tnf_error e;
+    struct fake f;
+    struct told t;
+    tnf_verify_result r;
+    static const uint8_t sum[4];
+    tnf_digest d = { "crc32", sum, 4 };
+    fake_begin(&f, "abc", 3, 0, false);
+    add(&f, "a", "u8", 3, 0, 3, &d);
+    f.file->info.payload = 3;
+    tnf_verify_options o = { .size = sizeof o, .progress = stop };
+    assert_fails(tnf_verify(&r, f.file, &o, &e), TNF_ECANCELLED);
+    f.log.fail_at = 1;
+    assert_fails(verify(&f, false, &t, &r, &e), TNF_ENOMEM);
+    f.log.fail_at = 0;
+    assert_ok(tnf_verify(&r, f.file, NULL, &e)); /* nobody need listen */
+    assert_int_equal(r.problems, 1);
+    fake_end(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(digests),
+        cmocka_unit_test(digests_that_cannot_be_checked),
+        cmocka_unit_test(bools),
+        cmocka_unit_test(counting_values),
+        cmocka_unit_test(across_blocks),
+        cmocka_unit_test(unreadable),
+        cmocka_unit_test(layouts_check_their_data),
+        cmocka_unit_test(what_stops_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
