@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Checks every fixture of every format through the command.
+
+    run.py TENFOLD [FORMAT...]
+
+Each tests/formats/FORMAT has files in valid/ and reject/ and an expect.json that was not made by
+Tenfold:
+
+    {"valid":  {"FILE": {"format", "version", "lenient", "warnings", "attrs": {a subset},
+                         "tensors": [{"name", "dtype", "shape", "order", "sha256", "attrs"}]}},
+     "reject": {"FILE": {"code", "offset" or null, "message": a part of it,
+                         "lenient": "opens" or "rejects"}}}
+
+sha256 is that of the elements, little-endian and in C order, as `cat --raw` writes them; null or
+absent where the bytes cannot be read. What is not mentioned is not checked.
+"""
+import concurrent.futures
+import hashlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+# The contract: which exit code goes with which status when a file does not open.
+EXITS = {"TNF_EFORMAT": 4, "TNF_ETRUNCATED": 4, "TNF_EUNSUPPORTED": 4, "TNF_ELIMIT": 4,
+         "TNF_EDIGEST": 4, "TNF_ENOTFOUND": 3, "TNF_EIO": 3, "TNF_ENET": 3, "TNF_ENOMEM": 3,
+         "TNF_EINVAL": 2}
+
+
+class Wrong(Exception):
+    """What a fixture does not do as expected."""
+
+
+def need(ok, *words):
+    if not ok:
+        raise Wrong(" ".join(str(word) for word in words))
+
+
+class Command:
+    def __init__(self, path):
+        self.path = path
+
+    def run(self, *args):
+        done = subprocess.run([self.path, *args], capture_output=True, timeout=120, check=False)
+        error = done.stderr.decode("utf-8", "backslashreplace")
+        need(done.returncode >= 0, f"{args[0]} died of signal {-done.returncode}:", error)
+        need("Sanitizer" not in error and "runtime error:" not in error, f"{args[0]}:", error)
+        return done.returncode, done.stdout, error
+
+    def json(self, *args):
+        code, out, error = self.run(*args)
+        need(code == 0, f"{args[0]} exits with {code}:", error.strip())
+        return parse(out)
+
+    def verify(self, directory, names, *options):
+        """Problems of many files at once: {name: (opened, [problem])}."""
+        found = {}
+        for at in range(0, len(names), 200):
+            part = names[at:at + 200]
+            _, out, _ = self.run("verify", "--json", *options, *[str(directory / n) for n in part])
+            lines = out.decode().splitlines()
+            need(len(lines) == len(part), "verify gives", len(lines), "lines for", len(part))
+            for name, line in zip(part, lines):
+                told = parse(line)
+                need(told["file"] == str(directory / name), "verify tells of", told["file"])
+                need(told["ok"] == (not told["problems"]), name, "ok is", told["ok"])
+                found[name] = told["format"] is not None, told["problems"]
+        return found
+
+
+def parse(text):
+    def refuse(word):
+        raise Wrong(f"JSON with a bare {word}")
+
+    def unique(pairs):
+        need(len(pairs) == len({key for key, _ in pairs}), "JSON with a key twice:", pairs)
+        return dict(pairs)
+
+    return json.loads(text, parse_constant=refuse, object_pairs_hook=unique)
+
+
+def need_subset(want, have, where):
+    """Every key of want is in have with the same value; numbers of the same kind."""
+    for key, value in want.items():
+        need(key in have, where, repr(key), "is missing")
+        same = json.dumps(have[key], sort_keys=True) == json.dumps(value, sort_keys=True)
+        need(same, where, repr(key), "is", have[key], "instead of", value)
+
+
+def as_argument(name):
+    """A tensor's name as a shell would pass it: what `ls` prints where bytes cannot be passed."""
+    return name.replace("\0", "\\x00")
+
+
+def check_tensors(command, path, want, options):
+    listed = command.json("ls", "--json", *options, path)
+    need(listed["format"] == want["format"], "ls says the format is", listed["format"])
+    have, want = listed["tensors"], want["tensors"]
+    need(len(have) == len(want), len(have), "tensors instead of", len(want))
+    last = {t["name"]: i for i, t in enumerate(want)}
+    for i, (h, w) in enumerate(zip(have, want)):
+        name = w["name"]
+        for key in ("name", "dtype", "shape", "order", "layout", "nbytes"):
+            if key in w:
+                need(h[key] == w[key], repr(name), key, "is", h[key], "instead of", w[key])
+        need_subset(w.get("attrs", {}), h["attrs"], repr(name))
+        if w.get("sha256") and last[name] == i:  # of two under one name the later one is found
+            code, out, error = command.run("cat", "--raw", *options, path, as_argument(name))
+            need(code == 0, "cat", repr(name), "exits with", code, error.strip())
+            digest = hashlib.sha256(out).hexdigest()
+            need(digest == w["sha256"], repr(name), "has other bytes:", len(out), "of them")
+
+
+def check_valid(command, path, want):
+    options = ["--lenient"] if want.get("lenient") else []
+    info = command.json("info", "--json", *options, path)
+    for key in ("format", "version", "size", "payload"):
+        if key in want:
+            need(info[key] == want[key], key, "is", repr(info[key]), "instead of", repr(want[key]))
+    if "warnings" in want:
+        need(len(info["warnings"]) == want["warnings"], "warnings:", info["warnings"])
+    need_subset(want.get("attrs", {}), info["attrs"], "attribute")
+    if os.path.isfile(path):
+        need(info["size"] == os.path.getsize(path), "size is", info["size"])
+    if options:  # what only opens leniently does not open otherwise
+        code, _, _ = command.run("info", path)
+        need(code in (3, 4), "opens without --lenient")
+    if "tensors" in want:
+        need(info["tensors"] == len(want["tensors"]), info["tensors"], "tensors")
+        check_tensors(command, path, want, options)
+
+
+def need_problem(want, problems, what):
+    for p in problems:
+        if (p["code"] == want["code"] and want.get("message", "") in p["message"]
+                and want.get("offset") in (None, p["offset"])):
+            return
+    raise Wrong(f"{what}: {json.dumps(problems)} is not {json.dumps(want)}")
+
+
+def check_reject(command, path, want, strict, lenient):
+    opened, problems = strict
+    need_problem(want, problems, "verify")
+    code, out, error = command.run("info", path)
+    if opened:
+        need(code == 0, "verify opens it, info exits with", code)
+    else:
+        need(code == EXITS[want["code"]], "exit code", code, "for", want["code"])
+        need(out == b"", "info writes to stdout:", out)
+        lines = error.splitlines()
+        need(len(lines) == 1, "not one line on stderr:", error)
+        need(lines[0].startswith("tenfold: "), lines[0])
+        at = lines[0].find(want.get("message", ""))
+        need(at >= 0, "the message is not in:", lines[0])
+        if want.get("offset") is not None:
+            need(lines[0].endswith(f" (at byte {want['offset']})"), "no offset in:", lines[0])
+    if "lenient" in want:
+        need(lenient[0] == (want["lenient"] == "opens"), "leniently it",
+             "opens" if lenient[0] else "does not open: " + json.dumps(lenient[1]))
+
+
+def jobs_of(command, folder):
+    """(label, function) for every expectation of a format."""
+    expect = json.loads((folder / "expect.json").read_text(encoding="utf-8"))
+    valid, reject = expect.get("valid", {}), expect.get("reject", {})
+    label = folder.name
+
+    def listed(kind, expected):
+        have = {p.name for p in (folder / kind).iterdir()} if (folder / kind).is_dir() else set()
+        named = {name.split("/")[0] for name in expected}
+        need(have == named, f"{kind}/ and expect.json differ:", sorted(have ^ named))
+
+    yield f"{label}/valid", lambda: listed("valid", valid)
+    yield f"{label}/reject", lambda: listed("reject", reject)
+    strict = command.verify(folder / "reject", list(reject))
+    lenient = command.verify(folder / "reject", list(reject), "--lenient")
+    for name, want in valid.items():
+        path = str(folder / "valid" / name)
+        yield f"{label}/valid/{name}", lambda p=path, w=want: check_valid(command, p, w)
+    plain = [name for name, want in valid.items() if not want.get("lenient")]
+    for name, (_, problems) in command.verify(folder / "valid", plain).items():
+        if "problems" not in valid[name]:
+            yield (f"{label}/valid/{name} verifies",
+                   lambda found=problems: need(not found, "problems:", found))
+    for name, want in reject.items():
+        path = str(folder / "reject" / name)
+        yield (f"{label}/reject/{name}",
+               lambda p=path, w=want, s=strict[name], m=lenient[name]:
+               check_reject(command, p, w, s, m))
+
+
+def attempt(job):
+    label, function = job
+    try:
+        function()
+        return None
+    except Wrong as wrong:
+        return f"{label}: {wrong}"
+    except Exception as error:  # a runner that dies tells nothing of the other files
+        return f"{label}: {type(error).__name__}: {error}"
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    command = Command(os.path.abspath(sys.argv[1]))
+    wanted = sys.argv[2:] or sorted(p.parent.name for p in HERE.glob("*/expect.json"))
+    passed, failed = 0, []
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 2) as pool:
+        for name in wanted:
+            try:
+                jobs = list(jobs_of(command, HERE / name))
+            except (Wrong, OSError, ValueError) as error:
+                failed.append(f"{name}: {error}")
+                continue
+            for complaint in pool.map(attempt, jobs):
+                passed += complaint is None
+                failed += [complaint] if complaint else []
+    print("\n".join(failed), end="\n" if failed else "")
+    print(f"{passed} passed, {len(failed)} failed")
+    sys.exit(1 if failed or not passed else 0)
+
+
+if __name__ == "__main__":
+    main()
