@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-tnf_status cat_fail(tnf_error *error, tnf_status status, const char *format, ...)
+void cat_message(tnf_error *error, tnf_status status, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -19,7 +19,6 @@ tnf_status cat_fail(tnf_error *error, tnf_status status, const char *format, ...
     error->status = status;
     error->sys = 0;
     error->offset = TNF_NO_OFFSET;
-    return status;
 }
 
 static tnf_status no_memory(tnf_error *error)

@@ -73,7 +73,8 @@ bool is_strings(const tnf_object *object);
 tnf_status json_strings(json *j, const view *v, tnf_error *error);
 tnf_status put_strings(FILE *to, const view *v, bool all, tnf_error *error);
 
-/* Fills in an error of our own. */
-tnf_status cat_fail(tnf_error *error, tnf_status status, const char *format, ...) TNF_PRINTF(3, 4);
+/* Fills in an error of our own and gives its status. */
+#define cat_fail(error, status, ...) (cat_message(error, status, __VA_ARGS__), (status))
+void cat_message(tnf_error *error, tnf_status status, const char *format, ...) TNF_PRINTF(3, 4);
 
 #endif

@@ -29,8 +29,6 @@ static tnf_status strings_begin(strings *s, const tnf_object *object, tnf_error 
 {
     s->offsets = tnf_object_part(object, "offsets");
     s->bytes = tnf_object_part(object, "bytes");
-    s->n = s->room = 0;
-    s->text = NULL;
     if (!s->offsets || !s->bytes || s->offsets->type != tnf_type_of(TNF_U64) ||
         s->offsets->nbytes < 8)
         return cat_fail(error, TNF_EFORMAT, "a tensor of strings without its offsets or bytes");
@@ -118,7 +116,7 @@ typedef tnf_status (*string_user)(void *ctx, tnf_str s);
 static tnf_status each_string(const view *v, uint64_t from, uint64_t to, string_user use, void *ctx,
                               tnf_error *error)
 {
-    strings *s = malloc(sizeof *s);
+    strings *s = calloc(1, sizeof *s);
     if (!s)
         return cat_fail(error, TNF_ENOMEM, "out of memory");
     tnf_status status = strings_begin(s, &v->object, error);

@@ -217,17 +217,16 @@ tnf_status put_array(FILE *to, const view *v, bool all, tnf_error *error)
         to, v, numbers, numbers + v->rank + 1, numbers + 2 * ((size_t)v->rank + 1), 0, 0
     };
     tnf_status status;
+    bool few = v->elements <= SHOWN_MOST;
     show_everything(&p);
-    if (v->elements <= SHOWN_MOST)
-        status = put_aligned(&p, error);
-    else if (all)
+    if (all && !few)
         status = stream_all(&p, error);
-    else if (choose_edges(&p))
+    else if (few || choose_edges(&p))
         status = put_aligned(&p, error);
     else
-        status = cat_fail(error, TNF_EINVAL,
-                          "of so many dimensions no part tells much: ask for a "
-                          "slice, or for --all");
+        status = cat_fail(
+            error, TNF_EINVAL,
+            "of so many dimensions no part tells much: ask for a slice, or for --all");
     putc_unlocked('\n', to);
     free(numbers);
     return status;

@@ -17,8 +17,7 @@ typedef struct options {
 typedef struct target {
     const tnf_object *object;
     const tnf_part *part; /* of NAME#ROLE; NULL: the object */
-    char *slice;          /* or NULL */
-    char *text;           /* what slice points into */
+    char *slice;          /* or NULL; points into the argument's copy */
 } target;
 
 /* ----------------------------------------------------------------- naming */
@@ -54,13 +53,9 @@ static bool find_text(target *t, const tnf_file *file, char *text, size_t n)
 }
 
 /* As given, else as `ls` prints it, with escapes. */
-static bool find_target(target *t, const tnf_file *file, const char *arg)
+static bool find_target(target *t, const tnf_file *file, char *text)
 {
-    *t = (target) { .text = strdup(arg) };
-    if (!t->text)
-        return false;
-    return find_text(t, file, t->text, strlen(t->text)) ||
-           find_text(t, file, t->text, unescape(t->text));
+    return find_text(t, file, text, strlen(text)) || find_text(t, file, text, unescape(text));
 }
 
 static void list_near(const suggestion *near)
@@ -244,8 +239,9 @@ static tnf_status show(const target *t, const view *v, const options *o, tnf_err
 static tnf_status cat(const target *t, const options *o, tnf_error *error)
 {
     view v = { 0 };
-    const tnf_part *part = t->part ? t->part : t->object->nparts == 1 ? t->object->parts : NULL;
-    if (o->raw && part && part->type->bits == 0 && !t->slice)
+    const tnf_part *part = t->part ? t->part : t->object->parts;
+    bool single = t->part || t->object->nparts == 1;
+    if (o->raw && single && part->type->bits == 0 && !t->slice)
         return as_bytes(part, error);
     tnf_status status = t->part ? view_part(&v, t->object, t->part, error)
                                 : view_object(&v, t->object, error);
@@ -261,21 +257,22 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
     input in;
-    target t = { 0 };
     tnf_error error;
     (void)argc;
     if (o->json && o->raw)
         return usage_error("--json and --raw exclude each other");
     if (o->raw && isatty(STDOUT_FILENO))
         return usage_error("raw bytes would upset the terminal: send them to a file or a pipe");
+    target t = { 0 };
+    char *text = strdup(argv[1]);
     int code = input_open(&in, cli, &o->in, argv[0]);
     if (code == EXIT_DONE) {
-        if (!find_target(&t, in.file, argv[1]))
+        if (!text || !find_target(&t, in.file, text))
             code = not_found(&in, argv[1]);
         else if (cat(&t, o, &error) != TNF_OK)
             code = file_error(in.name, &error);
     }
-    free(t.text);
+    free(text);
     input_close(&in);
     return code;
 }

@@ -10,9 +10,9 @@ typedef struct options {
     bool json;
 } options;
 
-/* The tensors of one element type together. */
+/* The tensors of one element type together, or of one layout that is not dense. */
 typedef struct tally {
-    const tnf_type *type;
+    const char *kind;
     uint64_t tensors, elements, bytes;
 } tally;
 
@@ -33,14 +33,14 @@ static size_t count_types(const tnf_file *file, tally *out, size_t room)
     size_t n = 0;
     const tnf_object *o;
     for (size_t i = 0; (o = tnf_at(file, i)); i++) {
-        const tnf_type *type = object_type(o);
+        const char *kind = object_kind(o);
         size_t at = 0;
-        while (at < n && out[at].type != type && strcmp(out[at].type->id, type->id))
+        while (at < n && strcmp(out[at].kind, kind) != 0)
             at++;
         if (at == room)
             at--; /* the last one takes the rest */
         else if (at == n)
-            out[n++] = (tally) { .type = type };
+            out[n++] = (tally) { .kind = kind };
         out[at].tensors++;
         out[at].elements = sum(out[at].elements, tnf_elements(o));
         out[at].bytes = sum(out[at].bytes, object_bytes(o));
@@ -75,8 +75,9 @@ static void put_types(const cli_state *cli, const tnf_file *file)
     uint64_t elements = 0;
     size_t width = 0;
     for (size_t i = 0; i < n; i++) {
-        elements = sum(elements, types[i].elements);
-        width = strlen(types[i].type->id) > width ? strlen(types[i].type->id) : width;
+        if (strcmp(types[i].kind, "strings/1") != 0)
+            elements = sum(elements, types[i].elements);
+        width = strlen(types[i].kind) > width ? strlen(types[i].kind) : width;
     }
     label(cli, "parameters");
     put_grouped(stdout, elements);
@@ -85,7 +86,7 @@ static void put_types(const cli_state *cli, const tnf_file *file)
         char size[SIZE_TEXT];
         size_text(size, types[i].bytes);
         label(cli, i == 0 ? "types" : "");
-        printf("%-*s  ", (int)width, types[i].type->id);
+        printf("%-*s  ", (int)width, types[i].kind);
         put_grouped(stdout, types[i].tensors);
         printf(" tensor%s, ", types[i].tensors == 1 ? "" : "s");
         put_grouped(stdout, types[i].elements);

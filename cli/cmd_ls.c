@@ -39,12 +39,6 @@ static size_t put_shape(FILE *to, const tnf_object *o, const char *comma, bool b
     return n;
 }
 
-/* People read what an object is; a layout says more than the type of one of its parts. */
-static const char *type_text(const tnf_object *o)
-{
-    return is_dense(o) ? object_type(o)->id : tnf_layout_id(o->layout);
-}
-
 static const char *encoding_text(const tnf_part *p)
 {
     return p->payload == TNF_ENCODED ? "encoded" : p->payload == TNF_OPAQUE ? "opaque" : "raw";
@@ -186,7 +180,7 @@ static size_t measure(widths *w, const input *in, const opt_list *globs)
             continue;
         size_t name = put_safe(NULL, o->name.p, o->name.n, true);
         w->name = larger(w->name, name < NAME_WIDEST ? name : NAME_WIDEST);
-        w->type = larger(w->type, strlen(type_text(o)));
+        w->type = larger(w->type, strlen(object_kind(o)));
         w->shape = larger(w->shape, put_shape(NULL, o, ", ", true));
         n++;
     }
@@ -231,7 +225,7 @@ static void part_lines(const tnf_object *o, const widths *w)
 static void line(const tnf_object *o, const widths *w, bool details)
 {
     char size[SIZE_TEXT];
-    const char *type = type_text(o);
+    const char *type = object_kind(o);
     pad(put_name(stdout, o->name), w->name);
     fputs(type, stdout);
     pad(strlen(type), w->type);

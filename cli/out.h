@@ -72,6 +72,8 @@ void put_attrs(FILE *to, const tnf_value *attrs, unsigned indent, bool all);
 
 /* Describes an object: what its elements are; never NULL. */
 const tnf_type *object_type(const tnf_object *object);
+/* What people read: a layout says more than the type of one of its parts. */
+const char *object_kind(const tnf_object *object);
 bool is_dense(const tnf_object *object);
 uint64_t object_bytes(const tnf_object *object);
 

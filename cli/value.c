@@ -224,6 +224,11 @@ const tnf_type *object_type(const tnf_object *object)
     return object->nparts > 0 ? object->parts[0].type : tnf_type_of(TNF_U8);
 }
 
+const char *object_kind(const tnf_object *object)
+{
+    return is_dense(object) ? object_type(object)->id : tnf_layout_id(object->layout);
+}
+
 uint64_t object_bytes(const tnf_object *object)
 {
     uint64_t sum = 0;
