@@ -258,6 +258,27 @@ def check_options(folder):
     run("convert", "--force", "-t", "safetensors", path, "-")
 
 
+def check_shards(folder):
+    """Shards of the package's making, by directory and by index, become the file it would write."""
+    r = random.Random(9)
+    model = rand_model(r, 20)
+    shards = {"a-00001.safetensors": {}, "b-00002.safetensors": {}, "c-00003.safetensors": {}}
+    places = {name: r.choice(list(shards)) for name in model}
+    for name, shard in places.items():
+        shards[shard][name] = model[name]
+    for shard, part in shards.items():
+        (folder / shard).write_bytes(package_writes(part, {"format": "pt"}))
+    index = folder / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": places}))
+    ours = folder / "whole.bin"
+    for path in (index, folder):
+        listed = json.loads(run("ls", "--json", path).stdout)["tensors"]
+        assert [t["name"] for t in listed] == list(model)
+        run("convert", "--force", "-t", "safetensors", path, ours)
+        assert ours.read_bytes() == package_writes(model, {"format": "pt"})
+        package_reads(ours.read_bytes(), model, {"format": "pt"})
+
+
 def package_verdict(path):
     try:
         deserialize(path.read_bytes())
@@ -291,6 +312,8 @@ def main():
         folder = pathlib.Path(name)
         check_every_type(folder)
         check_options(folder)
+        (folder / "shards").mkdir()
+        check_shards(folder / "shards")
         for seed in range(25):
             r = random.Random(seed)
             metadata = [None, {"format": "pt"}, {rand_name(r): rand_name(r) for _ in range(5)}][seed % 3]
@@ -310,6 +333,7 @@ STRICTER = {
     "metadata_null": "the format wants a map of strings; the package takes null for none",
     "header_entry_array": "the package takes an array for an entry, by accident of its JSON library",
     "dtype_object": "the same: {\"F32\": null} for \"F32\"",
+    "bool_of_2": "opens, but does not verify",
     "name_too_long": "our limit of 65,536 bytes, which a caller may raise",
     "rank_65": "our limit of 64 dimensions, which a caller may raise",
     "too_deep": "our limit of 64 levels, which a caller may raise",

@@ -399,6 +399,8 @@ def reject_json():
       lenient="opens", data=bytes(2))
     w('"dtype":"F4","shape":[3],"data_offsets":[0,1]', "f4_odd_short", 1, "no whole number of bytes",
       lenient="opens", data=bytes(1))
+    data = file({"b": entry("BOOL", (3,), 0, 3)}, b"\1\0\2")
+    reject("bool_of_2", data, BAD, len(data) - 1, "bool", "opens")  # verify says it
     w(f'"dtype":"F32",{rest},"x":' + "[" * 63 + "]" * 63, "too_deep", '[]', "deeper than 64", LIMIT)
     w(f'"dtype":"F32",{rest},"x":NaN', "nan", "NaN", "a value")
     w(f'"dtype":"F32",{rest},"x":"\\ud800"', "surrogate_alone", "\\ud800", "surrogate")
