@@ -71,6 +71,53 @@ static inline uint8_t *read_part(const tnf_part *part, tnf_status *status)
     return NULL;
 }
 
+/* Reads one part and compares with the bytes of the file: never one that was not there. */
+static inline void check_part(const tnf_part *part, const void *file, size_t n, const char *name)
+{
+    tnf_status status;
+    if (part->nbytes > OPEN_MAX_PAYLOAD) { /* said, perhaps, but not there */
+        CHECK(part->payload != TNF_AT || part->flags & TNF_PART_UNREADABLE || part->nbytes <= n,
+              "'%s' can be read though it is larger than the file", name);
+        return;
+    }
+    uint8_t *p = read_part(part, &status);
+    if (p && part->payload == TNF_AT) {
+        bool inside = part->offset <= n && part->nbytes <= n - part->offset;
+        if (CHECK(inside, "'%s' is read from beyond the file", name) &&
+            !(part->flags & TNF_PART_BIG_ENDIAN))
+            CHECK(part->nbytes == 0 ||
+                      memcmp(p, (const uint8_t *)file + part->offset, (size_t)part->nbytes) == 0,
+                  "'%s' has bytes that are not those of the file", name);
+    }
+    const void *view;
+    tnf_error error;
+    status = tnf_map(&view, part, &error);
+    check_error(status, &error);
+    CHECK(status != TNF_OK || p, "'%s' can be mapped but not read", name);
+    if (status == TNF_OK && p)
+        CHECK(memcmp(view, p, (size_t)part->nbytes) == 0, "'%s' is another when mapped", name);
+    free(p);
+}
+
+/* Every part of every tensor, and every extra. `bytes` is NULL where parts lie in several files. */
+static inline void check_parts(const tnf_file *file, const void *bytes, size_t n)
+{
+    const tnf_info *info = tnf_file_info(file);
+    for (size_t i = 0; i < info->objects; i++) {
+        const tnf_object *o = tnf_at(file, i);
+        for (uint16_t p = 0; p < o->nparts; p++) {
+            tnf_status status;
+            if (bytes)
+                check_part(&o->parts[p], bytes, n, o->name.p);
+            else if (o->parts[p].nbytes <= OPEN_MAX_PAYLOAD)
+                free(read_part(&o->parts[p], &status));
+        }
+    }
+    for (size_t i = 0; i < info->nextras; i++)
+        if (bytes)
+            check_part(&info->extras[i].bytes, bytes, n, info->extras[i].key.p);
+}
+
 /* Lists all there is to a file: names, shapes, attributes, warnings. */
 static inline void eat_listing(const tnf_file *file)
 {
