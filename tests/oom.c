@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/* The n-th allocation fails, for every n: while opening, listing and verifying every fixture, and
+ * while saving it in every format that can be written. Each time TNF_ENOMEM or success; nothing
+ * leaks, nothing is freed under a wrong size, no half file is left behind. */
+#include "support/files.h"
+#include "support/memory.h"
+#include "support/open.h"
+
+#define MANY 3000u /* allocations: no small file needs more */
+
+static unsigned long opens, saves;
+
+static void check_log(const struct memory_log *log)
+{
+    CHECK(log->blocks == 0, "%llu blocks of %llu bytes are lost", (unsigned long long)log->blocks,
+          (unsigned long long)log->live);
+    CHECK(log->wrong_sizes == 0, "%llu blocks were freed under a wrong size",
+          (unsigned long long)log->wrong_sizes);
+}
+
+static void check_status(tnf_status status, const struct memory_log *log, const tnf_error *error)
+{
+    check_error(status, error);
+    CHECK(status == TNF_OK || status == TNF_ENOMEM, "%s: %s", tnf_status_name(status),
+          error->message);
+    CHECK(status == TNF_OK || log->failed > 0, "TNF_ENOMEM, but memory was there");
+}
+
+/* An index stands for its directory. */
+static const char *path_to_open(const struct fixture *f, char *buffer, size_t size)
+{
+    snprintf(buffer, size, "%s", f->path);
+    if (is_index(f->path))
+        *strrchr(buffer, '/') = 0;
+    return buffer;
+}
+
+/* -------------------------------------------------------------------- open */
+
+/* True when nothing failed: all allocations are behind us. */
+static bool open_failing(const struct fixture *f, uint64_t n, bool once, size_t objects)
+{
+    struct memory_log log = { .fail_at = n, .fail_once = once };
+    tnf_error error;
+    tnf_file *file;
+    char path[4096];
+    tnf_open_options o = { .size = sizeof o, .lenient = true, .allocator = memory_allocator(&log) };
+    check_doing("%s: open, allocation %llu%s", f->label, (unsigned long long)n,
+                once ? " alone" : " and all after it");
+    tnf_status status = tnf_open(&file, path_to_open(f, path, sizeof path), &o, &error);
+    check_status(status, &log, &error);
+    opens++;
+    if (status == TNF_OK) {
+        tnf_verify_result result;
+        CHECK(tnf_file_info(file)->objects == objects, "%zu tensors of %zu",
+              tnf_file_info(file)->objects, objects);
+        eat_listing(file);
+        status = tnf_verify(&result, file, NULL, &error);
+        check_status(status, &log, &error);
+        tnf_close(file);
+    } else {
+        CHECK(file == NULL, "a handle in spite of the failure");
+    }
+    check_log(&log);
+    return log.failed == 0;
+}
+
+static void try_open(const struct fixture *f)
+{
+    tnf_error error;
+    tnf_file *file;
+    char path[4096];
+    tnf_open_options o = { .size = sizeof o, .lenient = true };
+    check_doing("%s", f->label);
+    if (!CHECK(tnf_open(&file, path_to_open(f, path, sizeof path), &o, &error) == TNF_OK, "%s",
+               error.message))
+        return;
+    size_t objects = tnf_file_info(file)->objects;
+    tnf_close(file);
+    for (int once = 0; once < 2; once++) {
+        uint64_t n = 1;
+        while (n < MANY && !open_failing(f, n, once, objects))
+            n++;
+        CHECK(n < MANY, "it never comes to an end");
+    }
+}
+
+/* -------------------------------------------------------------------- save */
+
+static tnf_status save_with(const tnf_file *file, const char *format, const char *path,
+                            const tnf_allocator *a, tnf_error *error)
+{
+    tnf_builder *b;
+    tnf_save_options o = {
+        .size = sizeof o, .format = format, .no_sync = true, .allow_loss = true
+    };
+    tnf_status status = tnf_builder_new(&b, a, error);
+    if (status != TNF_OK)
+        return status;
+    status = tnf_builder_add_file(b, file, error);
+    if (status == TNF_OK)
+        status = tnf_save(b, path, &o, error);
+    tnf_builder_free(b);
+    return status;
+}
+
+static bool save_failing(const tnf_file *file, const char *format, uint64_t n, bool once)
+{
+    struct memory_log log = { .fail_at = n, .fail_once = once };
+    tnf_error error;
+    tnf_allocator a = memory_allocator(&log);
+    char path[600], dir[300];
+    snprintf(dir, sizeof dir, "%s/out", files_temp());
+    snprintf(path, sizeof path, "%s/file", dir);
+    tnf_status status = save_with(file, format, path, &a, &error);
+    check_status(status, &log, &error);
+    check_log(&log);
+    saves++;
+    CHECK(files_count(dir, "") == (status == TNF_OK ? 1 : 0), "%zu files are there after %s",
+          files_count(dir, ""), tnf_status_name(status));
+    unlink(path);
+    return log.failed == 0;
+}
+
+static void try_save(const struct fixture *f)
+{
+    tnf_error error;
+    tnf_file *file;
+    char path[4096];
+    tnf_open_options o = { .size = sizeof o, .lenient = true };
+    if (tnf_open(&file, path_to_open(f, path, sizeof path), &o, &error) != TNF_OK)
+        return; /* told already */
+    for (size_t i = 0; writable(i); i++) {
+        tnf_status status;
+        check_doing("%s", f->label);
+        tnf_sink *sink = save_bytes(file, writable(i), true, &status, &error);
+        tnf_sink_close(sink);
+        for (int once = 0; sink && once < 2; once++) {
+            uint64_t n = 1;
+            do
+                check_doing("%s: save as %s, allocation %llu%s", f->label, writable(i),
+                            (unsigned long long)n, once ? " alone" : " and all after it");
+            while (n < MANY && !save_failing(file, writable(i), n++, once));
+            CHECK(n < MANY, "it never comes to an end");
+        }
+    }
+    tnf_close(file);
+}
+
+int main(void)
+{
+    char dir[300];
+    snprintf(dir, sizeof dir, "%s/out", files_temp());
+    MUST(mkdir(dir, 0700) == 0);
+    fixtures_valid();
+    for (size_t i = 0; i < fixtures.n; i++) {
+        try_open(&fixtures.list[i]);
+        try_save(&fixtures.list[i]);
+    }
+    printf("%zu files: opened %lu times, saved %lu times\n", fixtures.n, opens, saves);
+    return check_end("oom");
+}
