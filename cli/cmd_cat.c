@@ -291,7 +291,7 @@ static const opt table[] = {
 
 static const example examples[] = {
     { "tenfold cat model.safetensors wte.weight", "the values, cut short if they are many" },
-    { "tenfold cat model.safetensors 'wte.weight[0:4,:,-1]'", "a slice, as in numpy" },
+    { "tenfold cat model.safetensors 'wte.weight[0:4,-1]'", "a slice, as in numpy" },
     { "tenfold cat --raw model.gptrs ln_f.bias > bias.f32", "the bytes alone" },
     { 0 },
 };

@@ -304,7 +304,7 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 }
 
 static const opt table[] = {
-    { "to", 't', OPT_TEXT, offsetof(options, to), "FORMAT", "@formats",
+    { "to", 't', OPT_TEXT, offsetof(options, to), "FORMAT", "@writable",
       "Write this format; otherwise the extension of OUT decides." },
     { "option", 'o', OPT_LIST, offsetof(options, writer), "KEY=VALUE", NULL,
       "Set an option of the format's writer ('tenfold formats NAME' lists them). May be "

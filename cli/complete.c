@@ -9,8 +9,11 @@ static void each_word(FILE *to, const opt *o, const char *between)
     tnf_format_info f;
     const char *word, *before = "";
     size_t n;
-    if (!strcmp(o->words, "@formats")) {
+    if (*o->words == '@') {
+        unsigned can = strcmp(o->words, "@writable") == 0 ? TNF_CAN_WRITE : TNF_CAN_READ;
         for (size_t i = 0; tnf_format_at(&f, i); i++) {
+            if (!(f.caps & can))
+                continue;
             fprintf(to, "%s%s", before, f.name);
             before = between;
         }
@@ -132,9 +135,12 @@ static void zsh_option(FILE *to, const opt *o)
 {
     const char *equals = o->kind == OPT_FLAG ? "" : o->kind == OPT_MAYBE ? "=-" : "=";
     fputs("        ", to);
+    if (o->letter && o->kind == OPT_LIST)
+        fputs("'*'", to);
+    else if (o->letter)
+        fprintf(to, "'(-%c --%s)'", o->letter, o->name);
     if (o->letter)
-        fprintf(to, "%s'(-%c --%s)'{-%c%s,--%s%s}", o->kind == OPT_LIST ? "'*'" : "", o->letter,
-                o->name, o->letter, o->kind == OPT_FLAG ? "" : "+", o->name, equals);
+        fprintf(to, "{-%c%s,--%s%s}", o->letter, o->kind == OPT_FLAG ? "" : "+", o->name, equals);
     else
         fprintf(to, "'%s--%s%s'", o->kind == OPT_LIST ? "*" : "", o->name, equals);
     fputs("'[", to);

@@ -47,13 +47,22 @@ static void roff(FILE *to, const char *text)
     }
 }
 
+/* The end of the first sentence, or NULL; "..." ends none. */
+static const char *sentence_end(const char *text)
+{
+    const char *stop = strstr(text, ". ");
+    while (stop && stop > text && stop[-1] == '.')
+        stop = strstr(stop + 1, ". ");
+    return stop;
+}
+
 /* Paragraphs, a sentence or so a line. */
 static void paragraphs(FILE *to, const char *text)
 {
     while (*text) {
         char line[1024];
         const char *end = strstr(text, "\n\n");
-        const char *stop = strstr(text, ". ");
+        const char *stop = sentence_end(text);
         size_t n = end ? (size_t)(end - text) : strlen(text);
         if (stop && (size_t)(stop - text) < n)
             n = (size_t)(stop - text) + 1;

@@ -31,7 +31,7 @@ typedef struct opt {
     opt_kind kind;
     size_t at;         /* where in the command's struct the value goes */
     const char *arg;   /* what its value is called: "FORMAT" */
-    const char *words; /* what may stand there: "auto|mmap|pread", "@formats", or NULL */
+    const char *words; /* what may stand there: "auto|mmap", "@formats", "@writable"; or NULL */
     const char *help;
 } opt;
 
