@@ -49,11 +49,11 @@ typedef enum tnf_holds { TNF_HOLDS_NONE, TNF_HOLDS_TEXT, TNF_HOLDS_TYPED } tnf_h
 typedef struct tnf_can {
     const char *types, *layouts;
     bool order_f;
-    bool zero_rank;   /* scalars */
-    bool extras;      /* any extras; those of its own family are always offered */
-    bool utf8_names;  /* names must be UTF-8 */
-    bool ascii_names; /* names must be ASCII */
-    tnf_holds attrs;  /* file attributes beyond its own */
+    bool zero_rank;                        /* scalars */
+    bool extras;                           /* extras of its own family */
+    bool utf8_names;                       /* names must be UTF-8 */
+    bool ascii_names;                      /* names must be ASCII */
+    tnf_holds attrs;                       /* file attributes beyond its own */
     const char *file_attrs, *object_attrs; /* attributes it has a native place for */
     /* Attributes its reader computes, or sets when the file says nothing ("key=false"): no loss. */
     const char *derived;
@@ -151,7 +151,8 @@ void tnf_warn(tnf_reader *r, uint64_t offset, const char *format, ...) TNF_PRINT
  * TNF_TRY(tnf_stricter(r, e, ...)). */
 tnf_status tnf_stricter(tnf_reader *r, tnf_error *e, tnf_status status, uint64_t offset,
                         const char *format, ...) TNF_PRINTF(5, 6);
-/* One line of the parse log; free when nobody listens. */
+/* One line of the parse log. Its arguments are computed even if nobody listens: mind loops. Every
+ * tensor that is added gets a line from the core. */
 void tnf_trace(tnf_reader *r, uint64_t offset, const char *format, ...) TNF_PRINTF(3, 4);
 
 /* Opens a file that lies beside this one (or below it), as the given format. The name comes from
@@ -175,5 +176,13 @@ tnf_status tnf_put_data(tnf_writer *w, const tnf_part *part, tnf_error *e);
  * as qsort would; NULL sorts by the bytes of the name. Ties keep the catalog's order. */
 tnf_status tnf_sorted(tnf_writer *w, const uint32_t **out,
                       int (*compare)(const tnf_object *a, const tnf_object *b), tnf_error *e);
+/* By the bytes of the names: what NULL stands for above. */
+int tnf_compare_names(const tnf_object *a, const tnf_object *b);
+
+/* The i-th object in that order; a NULL order is the catalog's own. */
+static inline const tnf_object *tnf_nth(const tnf_writer *w, const uint32_t *order, size_t i)
+{
+    return &w->catalog->objects[order ? order[i] : i];
+}
 
 #endif

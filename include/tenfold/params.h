@@ -48,7 +48,8 @@ typedef struct tnf_param {
     const tnf_object *object;
     const void *data; /**< object's bytes, decoded, little-endian, 64-byte aligned */
     size_t nbytes;
-    tnf_id base_id, key;
+    tnf_id base_id; /**< the hash of the name's bytes, also where they are not ASCII */
+    tnf_id key;
 } tnf_param;
 
 typedef struct tnf_params_options {
@@ -60,12 +61,14 @@ typedef struct tnf_params_options {
     uint64_t small_bytes;        /**< parameters up to this size are kept for good; 0: none */
     uint32_t prefetch_layers;    /**< load and keep "blocks.0." … "blocks.<n-1>." at once */
     const char *prefetch_prefix; /**< load and keep every name that begins so, at once */
-    tnf_allocator allocator;
+    tnf_allocator allocator;     /**< called by one thread at a time */
 } tnf_params_options;
 
 typedef struct tnf_params_stats {
-    uint64_t hits, misses, evictions, loaded_bytes;
-    uint64_t cached_bytes, pinned_bytes, cached, in_use;
+    uint64_t hits; /**< loads that read nothing: of parameters cached or still in use */
+    uint64_t misses, evictions, loaded_bytes;
+    uint64_t cached_bytes, pinned_bytes, cached;
+    uint64_t in_use; /**< parameters loaded and not yet released */
     uint64_t budget; /**< the smallest of those set; UINT64_MAX if none */
 } tnf_params_stats;
 

@@ -106,6 +106,16 @@ void *tnf_arena_array(tnf_arena *arena, uint64_t count, size_t size)
     return tnf_arena_alloc(arena, n);
 }
 
+void *tnf_arena_raw(tnf_arena *arena, uint64_t n)
+{
+    size_t size;
+    if (!tnf_to_size(&size, n)) {
+        arena->over_limit = true;
+        return NULL;
+    }
+    return bump(arena, size, ALIGN);
+}
+
 char *tnf_arena_str(tnf_arena *arena, const void *p, size_t n)
 {
     char *s = n == SIZE_MAX ? NULL : bump(arena, n + 1, 1);

@@ -79,9 +79,20 @@ tnf_status tnf_builder_add_object(tnf_builder *b, const tnf_object *object, cons
     tnf_object copy = *object;
     if (name)
         copy.name = (tnf_str) { name, strlen(name) };
-    for (uint16_t i = 0; i < object->nparts; i++)
-        if (!object->parts[i].origin && !object->parts[i].memory && object->parts[i].nbytes)
+    bool readable = true;
+    for (uint16_t i = 0; i < object->nparts; i++) {
+        const tnf_part *p = &object->parts[i];
+        bool here = p->payload == TNF_MEMORY ? p->memory || (p->origin && p->origin->fetch)
+                                             : p->origin && p->origin->source;
+        if (!p->role || !p->type || (!here && p->nbytes))
             return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s has no data", TNF_QUOTED(copy.name));
+        readable = readable && !(p->flags & TNF_PART_UNREADABLE);
+    }
+    if (!copy.layout || (copy.rank && !copy.shape))
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s has no layout or no shape",
+                        TNF_QUOTED(copy.name));
+    if (readable)
+        TNF_TRY(tnf_layout_check(&copy, e));
     return tnf_catalog_add(&b->catalog, &copy, false, e);
 }
 

@@ -80,7 +80,7 @@ tnf_status tnf_read_range(tnf_reader *r, const char *what, uint64_t offset, uint
         return tnf_fail(e, TNF_ETRUNCATED, size,
                         "the file ends inside the %s: %llu bytes are missing (cut short?)", what,
                         (unsigned long long)(n - here));
-    uint8_t *bytes = tnf_arena_array(r->scratch, n, 1);
+    uint8_t *bytes = tnf_arena_raw(r->scratch, n);
     if (!bytes)
         return tnf_arena_fail(r->scratch, what, e);
     TNF_TRY(tnf_source_read(r->source, offset, bytes, (size_t)n, e));
@@ -121,9 +121,22 @@ static tnf_status add_checked(tnf_reader *r, const tnf_object *o, uint64_t at, t
     tnf_status status = tnf_catalog_add(r->catalog, o, r->lenient, e);
     if (status == TNF_EEXISTS)
         return tnf_fail(e, TNF_EFORMAT, at, "the tensor %s is there twice", TNF_QUOTED(o->name));
-    if (status == TNF_OK && r->catalog->names.used == names)
+    TNF_TRY(status);
+    if (r->catalog->names.used == names)
         tnf_warn(r, at, "the tensor %s is there twice; the later one counts", TNF_QUOTED(o->name));
-    return status;
+    if (r->file->options.trace)
+        tnf_trace(r, at, "tensor %s: %s, %u dimensions, %llu bytes", TNF_QUOTED(o->name),
+                  o->layout->id, o->rank, (unsigned long long)(o->nparts ? o->parts->nbytes : 0));
+    return TNF_OK;
+}
+
+/* What cannot be read need not fit either. */
+static bool readable(const tnf_object *o)
+{
+    for (uint16_t i = 0; i < o->nparts; i++)
+        if (o->parts[i].flags & TNF_PART_UNREADABLE)
+            return false;
+    return true;
 }
 
 tnf_status tnf_add_object(tnf_reader *r, const tnf_object *object, uint64_t at, tnf_error *e)
@@ -135,7 +148,7 @@ tnf_status tnf_add_object(tnf_reader *r, const tnf_object *object, uint64_t at, 
         if (!p->origin && p->payload != TNF_MEMORY)
             p->origin = &r->file->origin;
     }
-    tnf_status status = tnf_layout_check(object, e);
+    tnf_status status = readable(object) ? tnf_layout_check(object, e) : TNF_OK;
     if (status != TNF_OK) {
         if (e && e->offset == TNF_NO_OFFSET)
             e->offset = at;

@@ -173,10 +173,12 @@ static tnf_status lower_to_text(struct lowering *l, const tnf_member *m, tnf_err
         tell(l, TNF_STASHED, "attribute", m->key, "kept in " TNF_STASH_KEY);
         return TNF_OK;
     }
-    if (m->value.kind == TNF_JSON) {
+    /* Without a word on its kind it would come back as the format's own metadata, unless its key
+     * tells whose it is. */
+    if (m->value.kind == TNF_JSON || !tnf_registry_owns(m->key.p, m->key.n)) {
         comma(&l->kinds);
         tnf_json_put_string(&l->kinds, m->key.p, m->key.n);
-        tnf_buf_puts(&l->kinds, ":\"json\"");
+        tnf_buf_puts(&l->kinds, m->value.kind == TNF_JSON ? ":\"json\"" : ":\"string\"");
     }
     tell(l, TNF_STASHED, "attribute", m->key, "kept as text");
     return push_text(l, m->key, m->value.as.s, m->value.n, e);

@@ -186,7 +186,7 @@ static tnf_status remember_path(tnf_file *f, const char *path, tnf_error *e)
 static tnf_status open_into(tnf_file *f, const char *path, tnf_error *e)
 {
     struct stat st;
-    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+    if (f->depth == 0 && stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
         char *inside = NULL;
         TNF_TRY(tnf_directory_model(&inside, path, &f->arena, e));
         path = inside;

@@ -50,32 +50,60 @@ static const tnf_value *read_stash(tnf_file *f, tnf_value *out)
     return NULL;
 }
 
+static tnf_str kind_key(const void *ctx, uint32_t position)
+{
+    return ((const tnf_value *)ctx)->as.members[position].key;
+}
+
+/* The kinds by key: there may be thousands of both. */
+static tnf_status index_kinds(tnf_hash *h, tnf_file *f, const tnf_value *kinds, tnf_error *e)
+{
+    uint32_t previous;
+    tnf_hash_init(h, &f->alloc, kind_key, kinds);
+    for (size_t i = 0; kinds && i < kinds->n; i++)
+        if (!tnf_hash_add(h, (uint32_t)i, false, &previous))
+            return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for metadata");
+    return TNF_OK;
+}
+
+static bool is_json(tnf_file *f, const tnf_value *v)
+{
+    tnf_json j;
+    tnf_json_init(&j, v->as.s, v->n, 0, &f->arena, f->options.limits.depth, NULL);
+    return tnf_json_skip(&j, NULL) && tnf_json_end(&j) == TNF_OK;
+}
+
+static tnf_status raise_pair(tnf_file *f, const tnf_member *m, const tnf_value *kind,
+                             tnf_attrs *own, tnf_error *e)
+{
+    tnf_value v = m->value;
+    if (!kind && !tnf_registry_owns(m->key.p, m->key.n)) {
+        /* The format's own, and maybe one of many: known to be new, so no search. */
+        TNF_TRY(tnf_attrs_push(own, m->key.p, v, e));
+        own->members[own->n - 1].key.n = m->key.n;
+        return TNF_OK;
+    }
+    bool json = kind && kind->kind == TNF_STRING && kind->n == 4 &&
+                memcmp(kind->as.s, "json", 4) == 0;
+    if (json && is_json(f, &v)) /* else somebody edited it: text it is */
+        v.kind = TNF_JSON;
+    return tnf_attrs_set(&f->catalog.attrs, m->key.p, m->key.n, v, e);
+}
+
 static tnf_status raise_text(tnf_file *f, const tnf_value *kinds, tnf_attrs *own, bool keep_stash,
                              tnf_error *e)
 {
-    for (size_t i = 0; i < f->text.n; i++) {
+    tnf_hash h;
+    tnf_status status = index_kinds(&h, f, kinds, e);
+    for (size_t i = 0; i < f->text.n && status == TNF_OK; i++) {
         const tnf_member *m = &f->text.members[i];
-        const tnf_value *kind = tnf_value_get_n(kinds, m->key.p, m->key.n);
-        bool json = kind && kind->kind == TNF_STRING && kind->n == 4 &&
-                    memcmp(kind->as.s, "json", 4) == 0;
-        if (is_stash(m) && !keep_stash)
-            continue;
-        tnf_attrs *to = json || tnf_registry_owns(m->key.p, m->key.n) ? &f->catalog.attrs : own;
-        tnf_value v = m->value;
-        if (json) {
-            tnf_json j;
-            tnf_json_init(&j, v.as.s, v.n, 0, &f->arena, f->options.limits.depth, NULL);
-            if (tnf_json_skip(&j, NULL) && tnf_json_end(&j) == TNF_OK)
-                v.kind = TNF_JSON; /* else somebody edited it: text it is */
-        }
-        if (to == own) { /* may be many: known to be new, so no search */
-            TNF_TRY(tnf_attrs_push(own, m->key.p, v, e));
-            own->members[own->n - 1].key.n = m->key.n;
-        } else {
-            TNF_TRY(tnf_attrs_set(to, m->key.p, m->key.n, v, e));
-        }
+        uint32_t at = tnf_hash_find(&h, m->key.p, m->key.n);
+        if (!is_stash(m) || keep_stash)
+            status = raise_pair(f, m, at == TNF_HASH_NONE ? NULL : &kinds->as.members[at].value,
+                                own, e);
     }
-    return TNF_OK;
+    tnf_hash_free(&h);
+    return status;
 }
 
 static tnf_status raise_attrs(tnf_file *f, const tnf_value *attrs, tnf_error *e)

@@ -88,7 +88,7 @@ tnf_status tnf_put_data(tnf_writer *w, const tnf_part *part, tnf_error *e)
     return TNF_OK;
 }
 
-static int by_name(const tnf_object *a, const tnf_object *b)
+int tnf_compare_names(const tnf_object *a, const tnf_object *b)
 {
     size_t n = a->name.n < b->name.n ? a->name.n : b->name.n;
     int c = n ? memcmp(a->name.p, b->name.p, n) : 0;
@@ -122,7 +122,7 @@ tnf_status tnf_sorted(tnf_writer *w, const uint32_t **out,
         return tnf_arena_fail(w->scratch, "sorting", e);
     for (size_t i = 0; i < n; i++)
         order[i] = (uint32_t)i;
-    merge_sort(order, spare, n, w->catalog->objects, compare ? compare : by_name);
+    merge_sort(order, spare, n, w->catalog->objects, compare ? compare : tnf_compare_names);
     *out = order;
     return TNF_OK;
 }

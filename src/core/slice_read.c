@@ -4,11 +4,12 @@
  * The selected elements lie in the file as runs: the innermost dimensions that are taken whole make
  * one run, the outer dimensions count over the runs.
  *
- *   w[0:2, 1:3, :] of [4,4,5]     ░░░░░█████ █████░░░░░ …      run = 2*5 elements, 2 of them
+ *   w[0:2, 1:3, :] of [4,4,5]     ░░░░░██████████░░░░░ ░░░░░██████████ …   a run is 2*5 elements
  *
- * Long runs go straight to the caller; short ones come through a window that reads ahead no further
- * than the last selected byte. Column-major tensors are read in their own order, a block of the
- * first dimension at a time, and transposed in memory.
+ * Long runs go straight to the caller. Short ones that lie close together are read as one block,
+ * gaps and all, and picked from memory; so nothing is read twice, whichever way a step goes, and
+ * far pieces are not bridged. Column-major tensors are read in their own order, block by block, and
+ * scattered to their places.
  */
 #include "core/core.h"
 
@@ -16,8 +17,8 @@
 
 #define MAX_RANK 64u
 #define MAX_BITS 128u                 /* of an element */
-#define DIRECT   ((uint64_t)64 << 10) /* bytes of a run that are read straight into place */
-#define WINDOW   ((size_t)1 << 20)
+#define DIRECT   ((uint64_t)64 << 10) /* a run that is read straight into place; a gap worth it */
+#define WINDOW   ((uint64_t)1 << 20)  /* the largest block */
 #define BLOCK    ((uint64_t)32 << 20) /* of a column-major tensor */
 
 /* A selection in the order of storage: the last dimension varies fastest. */
@@ -29,11 +30,17 @@ struct selection {
     tnf_slice slice[MAX_RANK];
 };
 
+/* How it is read: dimensions below `block` one index at a time, `chunk` indices of dimension
+ * `block` with all of the inner ones as one block. outer == block: each run by itself. */
+struct plan {
+    uint32_t outer, block;
+    uint64_t run, chunk;
+};
+
+/* What is in memory: the bytes from `at` on. */
 struct window {
     uint8_t *bytes;
-    uint64_t at, n;
-    uint64_t low, high; /* the selection's own bytes */
-    bool ahead, backwards;
+    uint64_t at;
 };
 
 /* ------------------------------------------------------------------- bits */
@@ -52,37 +59,83 @@ static void copy_bits(uint8_t *dst, uint64_t to, const uint8_t *src, uint64_t fr
         dst[to / 8] |= (uint8_t)((src[from / 8] >> from % 8 & 1u) << to % 8);
 }
 
-/* ------------------------------------------------------------------- runs */
+/* ------------------------------------------------------------------- plan */
 
-static tnf_status refill(struct window *w, const tnf_part *part, uint64_t at, uint64_t n,
-                         tnf_error *e)
+/* Bytes between two neighbours of a dimension, rounded up; what lies beyond matters no more. */
+static uint64_t distance(const struct selection *s, uint32_t d)
 {
-    uint64_t begin = at, end = at + n;
-    if (w->ahead && !w->backwards)
-        end = w->high - at < WINDOW ? w->high : at + WINDOW;
-    else if (w->ahead)
-        begin = end - w->low < WINDOW ? w->low : end - WINDOW;
-    TNF_TRY(tnf_read_part(part, begin, w->bytes, (size_t)(end - begin), e));
-    w->at = begin;
-    w->n = end - begin;
-    return TNF_OK;
+    int64_t step = s->slice[d].step;
+    uint64_t steps = step < 0 ? 0 - (uint64_t)step : (uint64_t)step, bits;
+    if (!tnf_ckd_mul(&bits, steps, s->stride[d]) || !tnf_ckd_mul(&bits, bits, s->bits))
+        return UINT64_MAX / 16;
+    return bits / 8 + 1;
 }
 
-/* One run of elements: to bit `to` of dst. */
+static void plan_runs(struct plan *p, const struct selection *s)
+{
+    p->run = 1;
+    p->outer = s->rank;
+    while (p->outer > 0) {
+        const tnf_slice *x = &s->slice[p->outer - 1];
+        if (s->stride[p->outer - 1] != p->run || (x->step != 1 && x->count > 1))
+            break;
+        p->run *= x->count;
+        p->outer--;
+    }
+}
+
+/* From the inside out, as long as neighbours are close and all of it fits the window. */
+static void plan_block(struct plan *p, const struct selection *s)
+{
+    uint64_t span = p->run * s->bits / 8 + 2;
+    p->block = p->outer;
+    p->chunk = 1;
+    if (span > DIRECT)
+        return;
+    while (p->block > 0) {
+        uint64_t count = s->slice[p->block - 1].count, gap = distance(s, p->block - 1);
+        if (count > 1 && gap > DIRECT)
+            return;
+        uint64_t fit = count > 1 ? (WINDOW - span) / gap + 1 : 1;
+        p->block--;
+        p->chunk = fit < count ? fit : count;
+        if (fit < count)
+            return;
+        span += (count - 1) * gap;
+    }
+}
+
+/* Lowest and highest element of `n` indices from `first` on of dimension d, added to the two. */
+static void extend(const struct selection *s, uint32_t d, uint64_t first, uint64_t n, uint64_t *low,
+                   uint64_t *high)
+{
+    uint64_t a = (uint64_t)s->slice[d].start + first * (uint64_t)s->slice[d].step;
+    uint64_t b = a + (n - 1) * (uint64_t)s->slice[d].step; /* wraps well when negative */
+    *low += (a < b ? a : b) * s->stride[d];
+    *high += (a < b ? b : a) * s->stride[d];
+}
+
+/* ---------------------------------------------------------------- reading */
+
+static tnf_status fetch(const struct selection *s, struct window *w, uint64_t from_bit,
+                        uint64_t until_bit, tnf_error *e)
+{
+    w->at = from_bit / 8;
+    return tnf_read_part(s->part, w->at, w->bytes, (size_t)((until_bit + 7) / 8 - w->at), e);
+}
+
+/* One run that is not in memory: straight into place, or through the window where bits shift. */
 static tnf_status read_run(const struct selection *s, struct window *w, uint64_t element,
                            uint64_t count, uint8_t *dst, uint64_t to, tnf_error *e)
 {
-    if (s->bits % 8 == 0 && count * (s->bits / 8) >= DIRECT)
+    if (s->bits % 8 == 0)
         return tnf_read_part(s->part, element * (s->bits / 8), dst + to / 8,
                              (size_t)(count * (s->bits / 8)), e);
-    uint64_t chunk = DIRECT / 2 * 8 / s->bits / 8 * 8; /* elements: whole bytes, at most half */
-    while (count > 0) {
+    for (uint64_t chunk = DIRECT * 8; count > 0;) { /* elements of less than a byte */
         uint64_t take = count < chunk ? count : chunk;
         uint64_t from = element * s->bits, until = (element + take) * s->bits;
-        uint64_t at = from / 8, n = (until + 7) / 8 - at;
-        if (at < w->at || at + n > w->at + w->n)
-            TNF_TRY(refill(w, s->part, at, n, e));
-        copy_bits(dst, to, w->bytes + (at - w->at), from % 8, until - from);
+        TNF_TRY(fetch(s, w, from, until, e));
+        copy_bits(dst, to, w->bytes, from % 8, until - from);
         element += take;
         to += take * s->bits;
         count -= take;
@@ -90,118 +143,122 @@ static tnf_status read_run(const struct selection *s, struct window *w, uint64_t
     return TNF_OK;
 }
 
-/* How many of the last dimensions make one run, and its length. */
-static uint32_t inner_dimensions(const struct selection *s, uint64_t *run)
+/* Steps dimensions [from, to) like an odometer; false when it has been through. */
+static bool next_index(const struct selection *s, uint64_t *index, const uint64_t *counts,
+                       uint32_t from, uint32_t to, uint64_t *element)
 {
-    uint32_t d = s->rank;
-    *run = 1;
-    while (d > 0) {
-        const tnf_slice *x = &s->slice[d - 1];
-        if (s->stride[d - 1] != *run || (x->step != 1 && x->count > 1))
-            break;
-        *run *= x->count;
-        d--;
-    }
-    return d;
-}
-
-static uint64_t first_element(const struct selection *s)
-{
-    uint64_t element = 0;
-    for (uint32_t d = 0; d < s->rank; d++)
-        element += (uint64_t)s->slice[d].start * s->stride[d];
-    return element;
-}
-
-static void plan_window(struct window *w, const struct selection *s, uint32_t outer)
-{
-    uint64_t low = 0, high = 0; /* elements */
-    for (uint32_t d = 0; d < s->rank; d++) {
-        uint64_t a = (uint64_t)s->slice[d].start;
-        uint64_t b = a + (s->slice[d].count - 1) * (uint64_t)s->slice[d].step;
-        low += (a < b ? a : b) * s->stride[d];
-        high += (a < b ? b : a) * s->stride[d];
-    }
-    w->low = low * s->bits / 8;
-    w->high = ((high + 1) * s->bits + 7) / 8;
-    if (outer > 0) {
-        int64_t step = s->slice[outer - 1].step;
-        uint64_t stride = (uint64_t)(step < 0 ? -step : step) * s->stride[outer - 1];
-        w->backwards = step < 0;
-        w->ahead = stride <= DIRECT * 8 / s->bits;
-    }
-}
-
-/* Steps the outer dimensions like an odometer; false when it has been through. */
-static bool next_run(const struct selection *s, uint64_t *index, uint32_t outer, uint64_t *element)
-{
-    for (uint32_t d = outer; d-- > 0;) {
+    for (uint32_t d = to; d-- > from;) {
         uint64_t by = (uint64_t)s->slice[d].step * s->stride[d]; /* wraps well when negative */
-        if (++index[d] < s->slice[d].count) {
+        if (++index[d] < counts[d]) {
             *element += by;
             return true;
         }
-        *element -= by * (s->slice[d].count - 1);
+        *element -= by * (counts[d] - 1);
         index[d] = 0;
     }
     return false;
 }
 
+/* A block: `n` indices from `first` on of the block's dimension. `base` is the first element of the
+ * dimensions below it. */
+static tnf_status read_block(const struct selection *s, const struct plan *p, struct window *w,
+                             uint64_t base, uint64_t first, uint64_t n, uint8_t *dst, uint64_t *to,
+                             tnf_error *e)
+{
+    uint64_t low = base, high = base, element = base, counts[MAX_RANK], index[MAX_RANK] = { 0 };
+    extend(s, p->block, first, n, &low, &high);
+    element += ((uint64_t)s->slice[p->block].start + first * (uint64_t)s->slice[p->block].step) *
+               s->stride[p->block];
+    for (uint32_t d = p->block + 1; d < s->rank; d++) {
+        extend(s, d, 0, s->slice[d].count, &low, &high);
+        element += (uint64_t)s->slice[d].start * s->stride[d];
+        counts[d] = s->slice[d].count;
+    }
+    counts[p->block] = n;
+    TNF_TRY(fetch(s, w, low * s->bits, (high + 1) * s->bits, e));
+    do {
+        copy_bits(dst, *to, w->bytes, element * s->bits - w->at * 8, p->run * s->bits);
+        *to += p->run * s->bits;
+    } while (next_index(s, index, counts, p->block, p->outer, &element));
+    return TNF_OK;
+}
+
+static tnf_status read_planned(const struct selection *s, const struct plan *p, struct window *w,
+                               uint8_t *dst, tnf_error *e)
+{
+    uint64_t index[MAX_RANK] = { 0 }, counts[MAX_RANK], element = 0, to = 0;
+    for (uint32_t d = 0; d < s->rank; d++) {
+        counts[d] = s->slice[d].count;
+        if (d < p->block || p->block == p->outer)
+            element += (uint64_t)s->slice[d].start * s->stride[d];
+    }
+    do {
+        if (p->block == p->outer) {
+            TNF_TRY(read_run(s, w, element, p->run, dst, to, e));
+            to += p->run * s->bits;
+            continue;
+        }
+        for (uint64_t first = 0; first < counts[p->block]; first += p->chunk) {
+            uint64_t left = counts[p->block] - first;
+            TNF_TRY(read_block(s, p, w, element, first, left < p->chunk ? left : p->chunk, dst, &to,
+                               e));
+        }
+    } while (next_index(s, index, counts, 0, p->block, &element));
+    return TNF_OK;
+}
+
 /* All selected elements, in the order of storage, packed into dst. */
 static tnf_status read_selection(const struct selection *s, uint8_t *dst, tnf_error *e)
 {
-    uint64_t run, index[MAX_RANK] = { 0 };
-    uint32_t outer = inner_dimensions(s, &run);
+    struct plan p;
+    plan_runs(&p, s);
+    plan_block(&p, s);
     struct window w = { 0 };
-    plan_window(&w, s, outer);
     tnf_allocator a = tnf_allocator_or_default(NULL);
-    size_t size = WINDOW + 64;
-    if (!(w.bytes = tnf_alloc(&a, size)))
+    bool through = p.block < p.outer || s->bits % 8 != 0;
+    if (through && !(w.bytes = tnf_alloc(&a, WINDOW + 64)))
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for reading a slice");
-    uint64_t element = first_element(s), to = 0;
-    tnf_status status;
-    do {
-        status = read_run(s, &w, element, run, dst, to, e);
-        to += run * s->bits;
-    } while (status == TNF_OK && next_run(s, index, outer, &element));
-    tnf_free(&a, w.bytes, size);
+    tnf_status status = read_planned(s, &p, &w, dst, e);
+    tnf_free(&a, w.bytes, WINDOW + 64);
     return status;
 }
 
 /* -------------------------------------------------------------- transpose */
 
-/* src holds counts[rank] elements with the first dimension fastest; dst gets the last fastest. */
-static void transpose(const struct selection *s, const uint64_t *counts, const uint8_t *src,
-                      uint8_t *dst, uint64_t to)
+/* src holds the selection in the order of storage, from index `first` of its first dimension on;
+ * each element goes to its place in dst, where that dimension varies fastest. */
+static void scatter(const struct selection *s, const uint64_t *counts, uint64_t first,
+                    const uint8_t *src, uint8_t *dst)
 {
-    uint64_t stride[MAX_RANK], index[MAX_RANK] = { 0 }, from = 0, n = 1;
-    uint64_t bytes = s->bits % 8 == 0 ? s->bits / 8 : 0;
+    uint64_t stride[MAX_RANK], index[MAX_RANK] = { 0 }, n = 1, elements = s->slice[0].count;
+    uint64_t bytes = s->bits % 8 == 0 ? s->bits / 8 : 0, to = first;
     for (uint32_t d = 0; d < s->rank; d++) {
         stride[d] = n;
         n *= counts[d];
     }
-    for (; n > 0; n--, to += s->bits) {
+    for (uint32_t d = 1; d < s->rank; d++)
+        elements *= counts[d];
+    for (uint64_t from = 0; from < elements; from++) {
         if (bytes)
-            memcpy(dst + to / 8, src + from * bytes, (size_t)bytes);
+            memcpy(dst + to * bytes, src + from * bytes, (size_t)bytes);
         else
-            copy_bits(dst, to, src, from * s->bits, s->bits);
+            copy_bits(dst, to * s->bits, src, from * s->bits, s->bits);
         for (uint32_t d = s->rank; d-- > 0;) {
-            from += stride[d];
-            if (++index[d] < counts[d])
+            to += stride[d];
+            if (++index[d] < (d ? counts[d] : s->slice[0].count))
                 break;
-            from -= stride[d] * counts[d];
+            to -= stride[d] * index[d];
             index[d] = 0;
         }
     }
 }
 
-/* s->slice is in storage order, that is reversed: the tensor's first dimension is its last. */
 static tnf_status read_transposed(struct selection *s, uint8_t *dst, tnf_error *e)
 {
     uint64_t counts[MAX_RANK], rest = 1;
-    tnf_slice *first = &s->slice[s->rank - 1], whole = *first;
+    const tnf_slice whole = s->slice[0];
     for (uint32_t d = 0; d < s->rank; d++)
-        counts[d] = s->slice[s->rank - 1 - d].count;
+        counts[d] = s->slice[d].count;
     for (uint32_t d = 1; d < s->rank; d++)
         rest *= counts[d];
     uint64_t rows = BLOCK * 8 / s->bits / rest;
@@ -213,12 +270,13 @@ static tnf_status read_transposed(struct selection *s, uint8_t *dst, tnf_error *
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for transposing");
     tnf_status status = TNF_OK;
     for (uint64_t row = 0; row < whole.count && status == TNF_OK; row += rows) {
-        first->start = whole.start + (int64_t)row * whole.step;
-        first->count = counts[0] = whole.count - row < rows ? whole.count - row : rows;
-        memset(block, 0, size);
+        s->slice[0].start = (int64_t)((uint64_t)whole.start + row * (uint64_t)whole.step);
+        s->slice[0].count = whole.count - row < rows ? whole.count - row : rows;
+        if (s->bits % 8)
+            memset(block, 0, size);
         status = read_selection(s, block, e);
         if (status == TNF_OK)
-            transpose(s, counts, block, dst, row * rest * s->bits);
+            scatter(s, counts, row, block, dst);
     }
     tnf_free(&a, block, size);
     return status;

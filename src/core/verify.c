@@ -125,12 +125,8 @@ static tnf_status check_part(struct check *c, const tnf_part *p, tnf_value_count
     bool digested = n > 0 && n == p->digest->n && tnf_digest_begin(&d, p->digest->algorithm);
     c->result->checked++;
     c->result->undigested += !digested;
-    if (!digested && !v) {
-        /* Nothing to compare with, but the last byte must be there. */
-        return p->nbytes && !(p->flags & TNF_PART_UNREADABLE)
-                   ? tnf_read_part(p, p->nbytes - 1, c->block, 1, e)
-                   : TNF_OK;
-    }
+    if (!digested && !v) /* nothing to compare with, but the last byte must be there */
+        return tnf_read_part(p, p->nbytes ? p->nbytes - 1 : 0, c->block, p->nbytes ? 1 : 0, e);
     tnf_status status = scan(c, p, &d, v, elements, e);
     if (!digested)
         return status;

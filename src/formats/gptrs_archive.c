@@ -65,8 +65,6 @@ static tnf_status add(tnf_reader *r, const tnf_gptrs_entry *t, tnf_error *e)
         TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, t->rank_at,
                              "%s has no dimensions, and gpt.rs has no scalars",
                              TNF_QUOTED(t->name)));
-    tnf_trace(r, t->at, "tensor of %s, %u dimensions, %llu bytes at %llu", t->type->id, t->rank,
-              (unsigned long long)t->length, (unsigned long long)t->offset);
     tnf_dense d = { .name = t->name,
                     .type = t->type,
                     .shape = t->shape,
@@ -107,8 +105,8 @@ static tnf_status index_v2(tnf_reader *r, uint32_t n, tnf_gptrs_index *x, tnf_er
               (unsigned long)n, (unsigned long long)x->count);
     TNF_TRY(add_all(r, x, e));
     if (tnf_left(&x->cur) > 0)
-        TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, tnf_where(&x->cur),
-                             "%zu bytes of the index follow its last tensor", tnf_left(&x->cur)));
+        tnf_warn(r, tnf_where(&x->cur), "the index goes on for %zu bytes after its last tensor",
+                 tnf_left(&x->cur));
     return TNF_OK;
 }
 
@@ -140,17 +138,12 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
 
 /* ---------------------------------------------------------------- writing */
 
-static const tnf_object *nth(const tnf_writer *w, const uint32_t *order, size_t i)
-{
-    return &w->catalog->objects[order ? order[i] : i];
-}
-
 static tnf_status put_index(tnf_writer *w, const uint32_t *order, uint64_t at, tnf_buf *b,
                             tnf_error *e)
 {
     TNF_TRY(tnf_put_u32(w, (uint32_t)w->catalog->n, e));
     for (size_t i = 0; i < w->catalog->n; i++) {
-        const tnf_object *o = nth(w, order, i);
+        const tnf_object *o = tnf_nth(w, order, i);
         TNF_TRY(tnf_gptrs_place(&at, at, o, w->options[WRITE_ALIGN].u, e));
         b->n = 0;
         tnf_gptrs_put_entry(b, o, NULL, at);
@@ -164,7 +157,7 @@ static tnf_status put_index(tnf_writer *w, const uint32_t *order, uint64_t at, t
 static tnf_status put_payloads(tnf_writer *w, const uint32_t *order, tnf_error *e)
 {
     for (size_t i = 0; i < w->catalog->n; i++) {
-        const tnf_object *o = nth(w, order, i);
+        const tnf_object *o = tnf_nth(w, order, i);
         uint64_t at;
         TNF_TRY(tnf_gptrs_place(&at, w->sink->written, o, w->options[WRITE_ALIGN].u, e));
         TNF_TRY(tnf_put_fill(w, 0, at - w->sink->written, e));

@@ -72,7 +72,9 @@ static tnf_status read_config(tnf_reader *r, uint32_t n, bool v1, tnf_error *e)
         else
             TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, f->offset, "%s", f->message));
     }
-    if (config.untagged && !v1)
+    if (config.untagged && v1) /* so it was in version 1; version 2 wants a kind */
+        TNF_TRY(tnf_set_attr(r, "gptrs.bare_config", tnf_value_bool(true), e));
+    else if (config.untagged)
         tnf_warn(r, HEAD,
                  "the config is a bare GPT config without \"kind\", which newer gpt.rs "
                  "refuse: converting with -o kind=gpt wraps it");
@@ -152,10 +154,9 @@ static tnf_status make_attrs(const tnf_value **out, tnf_reader *r, const tnf_gpt
 static tnf_status check_entry(tnf_reader *r, const tnf_gptrs_entry *t, bool ascii,
                               const uint8_t *computed, tnf_error *e)
 {
-    if (!ascii)
-        TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, t->name_at,
-                             "the name %s is not ASCII, as a parameter's must be",
-                             TNF_QUOTED(t->name)));
+    if (!ascii) /* the format allows it and the exporter writes it: not ours to refuse */
+        tnf_warn(r, t->name_at, "the name %s is not ASCII: gpt.rs itself refuses the file",
+                 TNF_QUOTED(t->name));
     if (ascii && is_stored(t) && memcmp(t->id, computed, TNF_GPTRS_ID) != 0)
         TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, t->name_at + t->name.n,
                              "the stored id of %s is not the hash of its name",
@@ -177,8 +178,6 @@ static tnf_status add(tnf_reader *r, const tnf_gptrs_entry *t, bool mixed, tnf_e
     if (ascii)
         tnf_gptrs_base_id(computed, t->name);
     TNF_TRY(check_entry(r, t, ascii, computed, e));
-    tnf_trace(r, t->at, "tensor of %s, %u dimensions, %llu bytes at %llu", t->type->id, t->rank,
-              (unsigned long long)t->length, (unsigned long long)t->offset);
     tnf_dense d = { .name = t->name,
                     .type = t->type,
                     .shape = t->shape,
@@ -224,8 +223,8 @@ static tnf_status index_v2(tnf_reader *r, uint64_t at, tnf_gptrs_index *x, tnf_e
               (unsigned long)n, (unsigned long long)x->count);
     TNF_TRY(add_all(r, x, e));
     if (tnf_left(&x->cur) > 0)
-        TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, tnf_where(&x->cur),
-                             "%zu bytes of the index follow its last tensor", tnf_left(&x->cur)));
+        tnf_warn(r, tnf_where(&x->cur), "the index goes on for %zu bytes after its last tensor",
+                 tnf_left(&x->cur));
     return TNF_OK;
 }
 
@@ -282,17 +281,12 @@ static bool wants_id(const tnf_writer *w, const tnf_object *o)
            !(own && own->kind == TNF_BOOL && !own->as.b);
 }
 
-static const tnf_object *nth(const tnf_writer *w, const uint32_t *order, size_t i)
-{
-    return &w->catalog->objects[order ? order[i] : i];
-}
-
 static tnf_status put_index(tnf_writer *w, const uint32_t *order, uint64_t at, tnf_buf *b,
                             tnf_error *e)
 {
     TNF_TRY(tnf_put_u32(w, (uint32_t)w->catalog->n, e));
     for (size_t i = 0; i < w->catalog->n; i++) {
-        const tnf_object *o = nth(w, order, i);
+        const tnf_object *o = tnf_nth(w, order, i);
         uint8_t id[TNF_GPTRS_ID] = { 0 };
         if (wants_id(w, o))
             tnf_gptrs_base_id(id, o->name);
@@ -309,7 +303,7 @@ static tnf_status put_index(tnf_writer *w, const uint32_t *order, uint64_t at, t
 static tnf_status put_payloads(tnf_writer *w, const uint32_t *order, tnf_error *e)
 {
     for (size_t i = 0; i < w->catalog->n; i++) {
-        const tnf_object *o = nth(w, order, i);
+        const tnf_object *o = tnf_nth(w, order, i);
         uint64_t at;
         TNF_TRY(tnf_gptrs_place(&at, w->sink->written, o, w->options[WRITE_ALIGN].u, e));
         TNF_TRY(tnf_put_fill(w, 0, at - w->sink->written, e));
@@ -332,6 +326,9 @@ static tnf_status make_config(tnf_buf *b, const tnf_writer *w, uint64_t index_le
                                 .ntext = w->ntext };
     if (source && (source->kind == TNF_JSON || source->kind == TNF_STRING))
         recipe.source = (tnf_str) { source->as.s, source->n };
+    const tnf_value *bare = tnf_value_get(&attrs, "gptrs.bare_config");
+    if (bare && bare->kind == TNF_BOOL && bare->as.b && !*recipe.kind)
+        recipe.kind = "gpt";
     TNF_TRY(tnf_gptrs_config_put(b, &recipe, w->scratch, e));
     uint64_t data = HEAD + 4 + index_len + b->n, aligned;
     if (!tnf_ckd_align(&aligned, data, w->options[WRITE_ALIGN].u))
@@ -390,10 +387,9 @@ const tnf_format tnf_format_gptrs_checkpoint = {
     .can = { .types = "f32 f16 bf16 i32",
              .layouts = "dense",
              .utf8_names = true,
-             .ascii_names = true,
              .extras = true,
              .attrs = TNF_HOLDS_TEXT,
-             .file_attrs = "gptrs.config gptrs.stored_ids",
+             .file_attrs = "gptrs.config gptrs.stored_ids gptrs.bare_config",
              .object_attrs = "gptrs.requires_grad gptrs.base_id gptrs.stored_id",
              .derived = "gptrs.kind gptrs.param_id gptrs.base_id gptrs.requires_grad=false" },
     .write_options = write_options,

@@ -127,15 +127,6 @@ typedef struct entry {
     uint64_t begin, end, offsets_at; /* relative to the data; where the pair stands */
 } entry;
 
-/* Where the next key will be found, past white space and comma. */
-static uint64_t next_key_at(const tnf_json *j)
-{
-    const uint8_t *p = j->p;
-    while (p < j->end && (is_space(*p) || *p == ','))
-        p++;
-    return j->base + (uint64_t)(p - j->start);
-}
-
 static uint64_t value_at(tnf_json *j)
 {
     (void)tnf_json_peek(j);
@@ -257,14 +248,22 @@ static tnf_status keep_fields(parser *p, entry *t, tnf_json again, tnf_error *e)
 
 /* What the crate checks beyond the size equation: it multiplies the dimensions in order, so that
  * they may overflow before a zero comes, and wants whole bytes. */
+static bool multiply_in_order(uint64_t *product, const uint64_t *shape, uint32_t rank)
+{
+    *product = 1;
+    for (uint32_t i = 0; i < rank; i++)
+        if (!tnf_ckd_mul(product, *product, shape[i]))
+            return false;
+    return true;
+}
+
 static tnf_status check_shape(parser *p, const entry *t, tnf_error *e)
 {
-    uint64_t product = 1;
-    for (uint32_t i = 0; i < t->d.rank; i++)
-        if (!tnf_ckd_mul(&product, product, t->d.shape[i]))
-            return tnf_stricter(p->r, e, TNF_EFORMAT, t->d.at,
-                                "the dimensions of %s multiply to more than 2^64",
-                                TNF_QUOTED(t->d.name));
+    uint64_t product;
+    if (!multiply_in_order(&product, t->d.shape, t->d.rank))
+        return tnf_stricter(p->r, e, TNF_EFORMAT, t->d.at,
+                            "the dimensions of %s multiply to more than 2^64",
+                            TNF_QUOTED(t->d.name));
     if (product % 8 * t->d.type->bits % 8 != 0)
         return tnf_stricter(p->r, e, TNF_EFORMAT, t->d.at,
                             "%s has %llu elements of %u bits, which is no whole number of bytes",
@@ -303,7 +302,7 @@ static tnf_status read_entry(parser *p, tnf_str name, uint64_t at, tnf_error *e)
     tnf_str key;
     if (!tnf_json_enter(&p->j, '{'))
         return p->j.status;
-    for (uint64_t key_at; key_at = next_key_at(&p->j), tnf_json_key(&p->j, &key);)
+    for (uint64_t key_at; key_at = tnf_json_next_key_at(&p->j), tnf_json_key(&p->j, &key);)
         if (!read_field(p, &t, key, key_at))
             return p->j.status;
     if (p->j.status != TNF_OK)
@@ -354,7 +353,7 @@ static tnf_status read_header(parser *p, tnf_error *e)
     tnf_str name;
     if (!tnf_json_enter(j, '{'))
         return j->status;
-    for (uint64_t at; at = next_key_at(j), tnf_json_key(j, &name);) {
+    for (uint64_t at; at = tnf_json_next_key_at(j), tnf_json_key(j, &name);) {
         if (IS(name, METADATA))
             TNF_TRY(read_metadata(p, at, e));
         else
@@ -431,9 +430,7 @@ static int canonical(const tnf_object *a, const tnf_object *b)
     const tnf_type *left = a->parts[0].type, *right = b->parts[0].type;
     if (left != right)
         return dtype_of(left) > dtype_of(right) ? -1 : 1;
-    size_t n = a->name.n < b->name.n ? a->name.n : b->name.n;
-    int order = n ? memcmp(a->name.p, b->name.p, n) : 0;
-    return order ? order : (a->name.n > b->name.n) - (a->name.n < b->name.n);
+    return tnf_compare_names(a, b);
 }
 
 static tnf_status check_object(const tnf_object *o, tnf_error *e)
@@ -442,8 +439,12 @@ static tnf_status check_object(const tnf_object *o, tnf_error *e)
     if (IS(o->name, METADATA))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "no tensor can be named " METADATA " in this format");
-    if (!tnf_shape_elements(&elements, o->shape, o->rank) ||
-        elements % 8 * o->parts[0].type->bits % 8 != 0)
+    if (!multiply_in_order(&elements, o->shape, o->rank))
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                        "the dimensions of %s multiply to more than 2^64 before its zero comes, "
+                        "which this format does not allow",
+                        TNF_QUOTED(o->name));
+    if (elements % 8 * o->parts[0].type->bits % 8 != 0)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                         "%s has %u-bit elements that do not fill its last byte, which this format "
                         "does not allow",
@@ -475,11 +476,6 @@ static void put_entry(tnf_buf *b, const tnf_object *o, uint64_t begin, uint64_t 
                    (unsigned long long)end);
 }
 
-static const tnf_object *nth(const tnf_writer *w, const uint32_t *order, size_t i)
-{
-    return &w->catalog->objects[order ? order[i] : i];
-}
-
 static tnf_status make_header(tnf_buf *b, tnf_writer *w, const uint32_t *order, tnf_error *e)
 {
     uint64_t begin = 0, end;
@@ -487,7 +483,7 @@ static tnf_status make_header(tnf_buf *b, tnf_writer *w, const uint32_t *order, 
     if (w->ntext)
         put_metadata(b, w);
     for (size_t i = 0; i < w->catalog->n; i++, begin = end) {
-        const tnf_object *o = nth(w, order, i);
+        const tnf_object *o = tnf_nth(w, order, i);
         TNF_TRY(check_object(o, e));
         if (!tnf_ckd_add(&end, begin, o->parts[0].nbytes))
             return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the file would exceed 2^64 bytes");
@@ -528,7 +524,7 @@ static tnf_status write_all(tnf_writer *w, tnf_error *e)
         status = put_header(w, &b, e);
     tnf_buf_free(&b);
     for (size_t i = 0; status == TNF_OK && i < w->catalog->n; i++)
-        status = tnf_put_data(w, &nth(w, order, i)->parts[0], e);
+        status = tnf_put_data(w, &tnf_nth(w, order, i)->parts[0], e);
     return status;
 }
 

@@ -147,15 +147,6 @@ static int probe(const tnf_probe *p)
 
 /* ---------------------------------------------------------------- parsing */
 
-/* Where the next key will be found, past white space and comma. */
-static uint64_t next_key_at(const tnf_json *j)
-{
-    const uint8_t *p = j->p;
-    while (p < j->end && (*p <= ' ' || *p == ','))
-        p++;
-    return j->base + (uint64_t)(p - j->start);
-}
-
 static tnf_status add_place(model *m, tnf_str name, uint64_t at, tnf_str file, uint64_t file_at,
                             tnf_error *e)
 {
@@ -173,7 +164,7 @@ static tnf_status read_weight_map(model *m, tnf_json *j, tnf_error *e)
     tnf_str name, file;
     if (!tnf_json_enter(j, '{'))
         return j->status;
-    for (uint64_t at; at = next_key_at(j), tnf_json_key(j, &name);) {
+    for (uint64_t at; at = tnf_json_next_key_at(j), tnf_json_key(j, &name);) {
         (void)tnf_json_peek(j);
         uint64_t file_at = tnf_json_where(j);
         if (!tnf_json_string(j, &file))
@@ -216,7 +207,7 @@ static tnf_status parse(model *m, tnf_error *e)
     TNF_TRY(tnf_read_range(r, "index", 0, r->source->size, UINT64_MAX, &c, e));
     tnf_json_init(&j, c.p, tnf_left(&c), 0, r->scratch, r->limits.depth, e);
     tnf_json_enter(&j, '{');
-    for (uint64_t at; at = next_key_at(&j), tnf_json_key(&j, &key);)
+    for (uint64_t at; at = tnf_json_next_key_at(&j), tnf_json_key(&j, &key);)
         TNF_TRY(read_member(m, &j, key, at, e));
     TNF_TRY(tnf_json_end(&j));
     if (!m->weight_map)

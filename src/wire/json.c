@@ -45,6 +45,14 @@ uint64_t tnf_json_where(const tnf_json *j)
     return position(j, j->p);
 }
 
+uint64_t tnf_json_next_key_at(const tnf_json *j)
+{
+    const uint8_t *p = j->p;
+    while (p < j->end && (*p <= ' ' || *p == ','))
+        p++;
+    return position(j, p);
+}
+
 bool tnf_json_fail(tnf_json *j, tnf_status status, uint64_t offset, const char *format, ...)
 {
     if (j->status != TNF_OK)

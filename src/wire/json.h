@@ -4,7 +4,10 @@
  *
  *     tnf_json j;
  *     tnf_json_init(&j, text, n, file_position, arena, depth, e);
- *     for (tnf_str key; tnf_json_enter(&j, '{'), tnf_json_key(&j, &key);)
+ *     if (tnf_json_enter(&j, '{'))
+ *         for (tnf_str key; tnf_json_key(&j, &key);)
+ *             tnf_json_skip(&j, NULL);
+ *     return tnf_json_end(&j);
  *
  * Sticky: after the first error everything returns false and j.status holds the reason.
  */
@@ -39,6 +42,8 @@ bool tnf_json_enter(tnf_json *j, char opener);
 /* Within an object: the next key (then read or skip its value), or false at its end, which is
  * consumed, or on an error. */
 bool tnf_json_key(tnf_json *j, tnf_str *key);
+/* Where the next key will be found: past white space and comma. */
+uint64_t tnf_json_next_key_at(const tnf_json *j);
 /* Within an array: true if an element follows (then read or skip it), false at its end, which is
  * consumed, or on an error. */
 bool tnf_json_item(tnf_json *j);

@@ -247,19 +247,10 @@ static bool member(builder *b, keys *k, tnf_str key, uint64_t at)
     return true;
 }
 
-/* Where the next key will be found, past white space and comma. */
-static uint64_t next_key_at(const tnf_json *j)
-{
-    const uint8_t *p = j->p;
-    while (p < j->end && (*p <= ' ' || *p == ','))
-        p++;
-    return j->base + (uint64_t)(p - j->start);
-}
-
 static bool members(builder *b, keys *k)
 {
     tnf_str key;
-    for (uint64_t at; at = next_key_at(b->j), tnf_json_key(b->j, &key);)
+    for (uint64_t at; at = tnf_json_next_key_at(b->j), tnf_json_key(b->j, &key);)
         if (!member(b, k, key, at))
             return false;
     return b->j->status == TNF_OK;
@@ -408,10 +399,10 @@ static bool wrapper(builder *b, tnf_value *out)
     j->max_depth++;
     if (!tnf_json_enter(j, '{'))
         return false;
-    uint64_t at = next_key_at(j);
+    uint64_t at = tnf_json_next_key_at(j);
     if (!tnf_json_key(j, &key) || !wrapped(b, key, at, out))
         return false;
-    at = next_key_at(j);
+    at = tnf_json_next_key_at(j);
     if (tnf_json_key(j, &more))
         return tnf_json_fail(j, TNF_EFORMAT, at, "a typed value has a second key");
     j->max_depth--;

@@ -202,15 +202,28 @@ class Reader:
 
 
 def _indexed(data, start, n, ids):
+    found = []  # (bytes left over, bincode, tensors): the syntax that leaves less is taken
     for wide in (False, True):
         r = Reader(data[:start + n], start)
         try:
             out = [r.record(wide, ids, False) for _ in range(r.number("Q" if wide else "I"))]
-            if r.at == start + n:
-                return out, "2-bincode" if wide else "2"
+            found.append((start + n - r.at, wide, out))
         except (ValueError, KeyError, UnicodeDecodeError):
             pass
-    raise ValueError("no index")
+    if not found:
+        raise ValueError("no index")
+    _, wide, out = min(found, key=lambda f: f[:2])
+    return out, "2-bincode" if wide else "2"
+
+
+def data_start(data):
+    """Where the data of a legal file without tensors would begin."""
+    r = Reader(data, 8)
+    version = r.number("I")
+    if data[:8] == CHECKPOINT:
+        r.take(r.number("I"))
+    n = r.number("I")
+    return r.at + (n if version == 2 else 0)
 
 
 def parse(data):
@@ -278,7 +291,7 @@ class Folder:
         _, text, found = parse(data)
         tensors = [Tensor(t["name"], t["dtype"], t["shape"], data[t["offset"]:t["offset"] + t["length"]],
                           t["grad"], t["id"] or NO_ID) for t in found]
-        end = max([t["offset"] + t["length"] for t in found], default=len(data))
+        end = max([t["offset"] + t["length"] for t in found], default=data_start(data))
         again = aligned(config or text and text.rstrip(" "), tensors, align) + data[end:]
         if align > 1 or again != data:
             (self.here / "written").mkdir(exist_ok=True)

@@ -56,9 +56,7 @@ out.valid("chk_v2_untagged_config.bin", warnings=1,
           attrs={"gptrs.kind": "gpt", "gptrs.config": GPT, "gptrs.stored_ids": True})
 out.valid("chk_v2_bincode_transitional.bin", warnings=1,
           attrs={"gptrs.kind": "gpt", "gptrs.config": GPT, "gptrs.stored_ids": True})
-out.valid("chk_v2_nonascii_name.bin", lenient=True, warnings=1)
-accented = (HERE / "reject/chk_v2_nonascii_name.bin").read_bytes().index("param\u00e8tre".encode())
-out.reject("chk_v2_nonascii_name.bin", None, BAD, accented, "not ASCII", "opens")
+out.valid("chk_v2_nonascii_name.bin", warnings=1)
 
 out.valid("good_reference.bin")
 out.valid("cfg_extra_keys.bin")
@@ -155,11 +153,11 @@ out.reject("cfg_runtime_bad.bin", None, BAD,
            16 + len('{"kind":"gpt","config":{},"runtime":{"weight_streaming":{"enabled":'),
            "runtime.weight_streaming.enabled is not true or false", "opens")
 out.reject("idx_count_too_big.bin", None, BAD, 112, "tensor 2 of the 2")
-out.reject("idx_trailing.bin", None, BAD, 112, "3 bytes of the index follow", "opens")
+out.valid("idx_trailing.bin", warnings=1)
 out.reject("len_huge.bin", None, BAD, ENTRY, "4611686018427387904 bytes", "opens")
 out.reject("len_mismatch.bin", None, BAD, ENTRY, "has 12 bytes, but its shape [2,2] of f32 needs 16", "opens")
 out.reject("len_not_multiple.bin", None, BAD, ENTRY, "has 15 bytes", "opens")
-out.reject("name_nonascii.bin", None, BAD, NAME, "not ASCII", "opens")
+out.valid("name_nonascii.bin", warnings=1)
 out.reject("offset_in_header.bin", None, BAD, 0, "inside the header", "opens")
 out.reject("offset_past_eof.bin", None, SHORT, 128, "bytes are missing", "opens")
 
@@ -183,7 +181,7 @@ for n in (0, 3):
     out.reject("index_len_%d.bin" % n, patched(one(), 42, "I", n), BAD, 46, "too short")
 out.reject("index_len_one_short.bin", patched(one(), 42, "I", 65), BAD, START - 8, "tensor 1 of the 1")
 out.reject("count_max.bin", patched(one(), INDEX, "I", 0xFFFFFFFF), BAD, START, "tensor 2 of the 4294967295")
-out.reject("count_zero.bin", patched(one(), INDEX, "I", 0), BAD, ENTRY, "62 bytes of the index", "opens")
+out.valid("count_zero.bin", patched(one(), INDEX, "I", 0), warnings=2)
 out.reject("name_len_max.bin", patched(one(), ENTRY, "I", 0xFFFFFFFF), BAD, NAME, "tensor 1 of the 1")
 out.reject("name_len_past_index.bin", patched(one(), ENTRY, "I", 59), BAD, NAME, "tensor 1 of the 1")
 out.reject("rank_max.bin", patched(one(), RANK, "I", 0xFFFFFFFF), BAD, DIMS, "tensor 1 of the 1")
@@ -217,7 +215,7 @@ out.reject("duplicate.bin", twice, BAD, ENTRY + 45 + 1 + 8, "there twice", "open
 WIDE = checkpoint(CONFIG, [tensor("w", "f32", [2], offset=0)], wide=True)
 first = 20 + len(CONFIG) + index_size([tensor("w", "f32", [2])], True, True)
 WIDE = patched(patched(WIDE, first - 16, "Q", first + 1), 42, "I", first - INDEX + 1) + b"\0"
-out.reject("bincode_trailing.bin", WIDE, BAD, first, "1 bytes of the index follow", "opens")
+out.valid("bincode_trailing.bin", WIDE, warnings=1)
 out.reject("bincode_count_max.bin", patched(WIDE, INDEX, "Q", (1 << 64) - 1), BAD, None, "tensor")
 
 # ------------------------------------------------------------ configs
@@ -278,9 +276,11 @@ out.reject("v1_tag.bin", patched(V1, 71, "I", 9), UNSUPPORTED, 71, "type tag 9")
 
 # ------------------------------------------------------------ written again
 OWN = CONFIG[:-1] + ',"tenfold.metadata":{"author":"J\u00f6rg","n":"1"}}'
+# A bare config of version 1 is wrapped, so that today's gpt.rs opens the file.
+WRAPPED = {name: '{"kind":"gpt","config":%s}' % json.dumps(GPT) for name in ("v1_gpt_small.bin", "v1_empty.bin")}
 for name, entry in sorted(out.expect["valid"].items()):
     if not entry["lenient"]:
-        out.written(name, config=OWN if name == "config_own_metadata.bin" else None)
+        out.written(name, config=OWN if name == "config_own_metadata.bin" else WRAPPED.get(name))
 for name in ("edge.bin", "chk_v2_gpt_small.bin", "chk_v2_empty.bin", "config_own_metadata.bin"):
     out.written(name, align=64, config=OWN if name == "config_own_metadata.bin" else None)
 out.written("chk_v2_mixed_grad.bin", align=4096)

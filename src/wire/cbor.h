@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* CBOR (RFC 8949) by pulling, in two profiles, and CBOR out.
+ *
+ *     tnf_cbor r;
+ *     tnf_cbor_scope map;
+ *     tnf_cbor_init(&r, bytes, n, file_position, arena, depth, TNF_CBOR_STRICT, e);
+ *     tnf_cbor_enter_map(&r, &map);
+ *     for (tnf_str key; tnf_cbor_key(&r, &map, &key);)
+ *         if (is_word(key, "size"))
+ *             tnf_cbor_u64(&r, &size);
+ *         else
+ *             tnf_cbor_skip(&r, NULL);
+ *     if (tnf_cbor_end(&r) != TNF_OK) …
+ *
+ * Sticky: after the first error everything returns false; r.status holds the reason, r.rule the
+ * rule that was broken. Nothing is allocated but copies of strings that come in chunks, trees, and
+ * the table of a lenient map's keys once they are more than a few: all in the arena.
+ */
+#ifndef TNF_WIRE_CBOR_H
+#define TNF_WIRE_CBOR_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "wire/tree.h"
+#include <tenfold/types.h>
+
+typedef enum tnf_cbor_profile {
+    /* What common readers take: lengths left open, tags (skipped, but kept by _skip and _value),
+     * heads longer than needed, keys in any order, floats of any width, `undefined` as null. */
+    TNF_CBOR_LENIENT,
+    /* Deterministic encoding and nothing else: one way to write each thing. */
+    TNF_CBOR_STRICT
+} tnf_cbor_profile;
+
+/* Which rule an error is about. */
+typedef enum tnf_cbor_rule {
+    TNF_CBOR_FINE,          /* no error, or one of memory */
+    TNF_CBOR_SYNTAX,        /* bytes that are no CBOR, end early, or are outside the profile */
+    TNF_CBOR_DETERMINISM,   /* strict: not the one way to write it */
+    TNF_CBOR_DUPLICATE_KEY, /* strict: the same bytes; lenient: the same text */
+    TNF_CBOR_DEPTH,         /* nested deeper than the limit */
+    TNF_CBOR_SCHEMA         /* fine CBOR, but another kind of item than asked for */
+} tnf_cbor_rule;
+
+/* "CborSyntax", "CborDeterminism", "CborDuplicateKey", "CborDepth", "Schema"; "" for none. */
+const char *tnf_cbor_rule_name(tnf_cbor_rule rule);
+
+typedef enum tnf_cbor_kind {
+    TNF_CBOR_END, /* nothing follows, or there is an error */
+    TNF_CBOR_UINT,
+    TNF_CBOR_NEGATIVE,
+    TNF_CBOR_BYTES,
+    TNF_CBOR_TEXT,
+    TNF_CBOR_ARRAY,
+    TNF_CBOR_MAP,
+    TNF_CBOR_FLOAT,
+    TNF_CBOR_BOOL,
+    TNF_CBOR_NULL
+} tnf_cbor_kind;
+
+typedef struct tnf_cbor {
+    const uint8_t *start, *p, *end;
+    uint64_t base; /* file position of start */
+    tnf_arena *arena;
+    unsigned depth, max_depth; /* containers we are in; how many an item may be in */
+    tnf_cbor_profile profile;
+    tnf_cbor_rule rule;
+    tnf_status status;
+    tnf_error *e;
+} tnf_cbor;
+
+/* An item that is within max_depth containers is still read; the outermost is within none. */
+void tnf_cbor_init(tnf_cbor *r, const void *bytes, size_t n, uint64_t base, tnf_arena *arena,
+                   unsigned max_depth, tnf_cbor_profile profile, tnf_error *e);
+
+/* File position of the next byte. */
+uint64_t tnf_cbor_where(const tnf_cbor *r);
+/* The kind of the next item, tags passed over. TNF_CBOR_END within a container of open length, too,
+ * where the next byte closes it. */
+tnf_cbor_kind tnf_cbor_peek(tnf_cbor *r);
+
+/* ------------------------------------------------------------- containers */
+
+#define TNF_CBOR_OPEN UINT64_MAX
+
+typedef struct tnf_cbor_level {
+    uint64_t left; /* items or pairs still to come, TNF_CBOR_OPEN if the end is marked */
+    bool map;
+    const uint8_t *key; /* where the key now being read begins, or NULL */
+    tnf_str previous;   /* the key before it, as encoded; during its value: the key itself */
+} tnf_cbor_level;
+
+/* A container being walked through. Not to be moved. */
+typedef struct tnf_cbor_scope {
+    tnf_cbor_level level; /* .left just after entering: how many there are */
+    tnf_keys keys;
+} tnf_cbor_scope;
+
+bool tnf_cbor_enter_array(tnf_cbor *r, tnf_cbor_scope *scope);
+bool tnf_cbor_enter_map(tnf_cbor *r, tnf_cbor_scope *scope);
+/* Within an array: true if an item follows (then read or skip it), false past the end or on an
+ * error. The count was checked against the bytes that are left, so it can be trusted as a bound. */
+bool tnf_cbor_item(tnf_cbor *r, tnf_cbor_scope *scope);
+/* Within a map: the next key (then read or skip its value), or false past the end or on an error.
+ * A key that is no text gives key->p == NULL; scope->level.previous is then its encoding. A key
+ * that comes twice is an error (those that are no text are compared in STRICT only). */
+bool tnf_cbor_key(tnf_cbor *r, tnf_cbor_scope *scope, tnf_str *key);
+
+/* ------------------------------------------------------------------ items */
+
+bool tnf_cbor_text(tnf_cbor *r, tnf_str *out); /* UTF-8; in the bytes, or in the arena if chunked */
+bool tnf_cbor_bytes(tnf_cbor *r, tnf_str *out); /* likewise */
+bool tnf_cbor_u64(tnf_cbor *r, uint64_t *out);
+bool tnf_cbor_i64(tnf_cbor *r, int64_t *out); /* TNF_ELIMIT beyond 64 bits */
+bool tnf_cbor_f64(tnf_cbor *r, double *out);  /* a float of any width, exactly; no integer */
+bool tnf_cbor_bool(tnf_cbor *r, bool *out);
+/* Reads past a null and says true; anything else is left where it is, and no error. */
+bool tnf_cbor_null(tnf_cbor *r);
+/* Reads past any item, checking it wholly (but not for the same key twice in LENIENT); *raw, if
+ * given, is its encoding, tags and all. */
+bool tnf_cbor_skip(tnf_cbor *r, tnf_str *raw);
+/* Any item as a tree. Integers that fit become TNF_INT (i64) or else TNF_UINT (u64); floats become
+ * TNF_FLOAT (f64) whatever their width, for in deterministic CBOR the width says nothing but that
+ * the value fits it; NaNs keep their bits. What a tree has no word for is kept as it is encoded:
+ *
+ *     {"$cbor": bytes}      a map with a key that is no text, an integer below -2^63, a tagged
+ *                           item, `undefined`
+ *     {"$map": {…}}         a map that would be taken for one of these two
+ *
+ * and tnf_cbor_put_value() of the same profile writes it so. */
+bool tnf_cbor_value(tnf_cbor *r, tnf_value *out);
+/* Nothing may be left. */
+tnf_status tnf_cbor_end(tnf_cbor *r);
+/* Raises an error at `offset`, or at the next byte if that is TNF_NO_OFFSET. Returns false. */
+bool tnf_cbor_fail(tnf_cbor *r, tnf_cbor_rule rule, tnf_status status, uint64_t offset,
+                   const char *format, ...) TNF_PRINTF(5, 6);
+
+/* -------------------------------------------------------------------- out */
+
+/* Everything in its shortest form, as deterministic encoding wants it. */
+void tnf_cbor_put_uint(tnf_buf *b, uint64_t v);
+void tnf_cbor_put_int(tnf_buf *b, int64_t v);
+void tnf_cbor_put_text(tnf_buf *b, const char *p, size_t n); /* the caller knows it is UTF-8 */
+void tnf_cbor_put_string(tnf_buf *b, const char *s);
+void tnf_cbor_put_bytes(tnf_buf *b, const void *p, size_t n);
+void tnf_cbor_put_array(tnf_buf *b, uint64_t n); /* then n items */
+void tnf_cbor_put_map(tnf_buf *b, uint64_t n); /* then n pairs: order them by tnf_cbor_compare() */
+void tnf_cbor_put_bool(tnf_buf *b, bool v);
+void tnf_cbor_put_null(tnf_buf *b);
+/* As half, single or double, the first that holds it; every NaN as f9 7e00. */
+void tnf_cbor_put_f64(tnf_buf *b, double v);
+/* A map of open length: pairs, then the end. */
+void tnf_cbor_put_open_map(tnf_buf *b);
+void tnf_cbor_put_break(tnf_buf *b);
+
+/* The order of text keys in a deterministic map, that of their encodings: the shorter first, else
+ * byte by byte. */
+int tnf_cbor_compare(tnf_str a, tnf_str b);
+
+/* A whole tree, as tnf_cbor_value() gives it or as anybody builds it. STRICT: maps in deterministic
+ * order; LENIENT: members as they come, NaNs with their bits. TNF_JSON is written as text, TNF_F32
+ * by its value. TNF_EINVAL for text that is not UTF-8 and for a key that comes twice (in LENIENT
+ * the caller sees to that), TNF_ELIMIT for a tree too deep; else as tnf_buf_status(). */
+tnf_status tnf_cbor_put_value(tnf_buf *b, const tnf_value *v, tnf_cbor_profile profile,
+                              unsigned max_depth, tnf_error *e);
+
+#endif
