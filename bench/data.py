@@ -4,7 +4,7 @@ import json
 import os
 
 BLOCK = 8 << 20
-WIDTH = {"F32": 4, "BF16": 2}
+WIDTH = {"F32": 4, "F16": 2}
 
 
 def write(path, tensors, sparse=False):
@@ -35,10 +35,10 @@ def layer(i):
     """One layer of a decoder: matrices of 8 and 22 MiB, vectors of 8 KiB."""
     p = f"model.layers.{i}."
     for name in "qkvo":
-        yield p + f"self_attn.{name}_proj.weight", "BF16", [2048, 2048]
+        yield p + f"self_attn.{name}_proj.weight", "F16", [2048, 2048]
     for name in ("gate", "up"):
-        yield p + f"mlp.{name}_proj.weight", "BF16", [5632, 2048]
-    yield p + "mlp.down_proj.weight", "BF16", [2048, 5632]
+        yield p + f"mlp.{name}_proj.weight", "F16", [5632, 2048]
+    yield p + "mlp.down_proj.weight", "F16", [2048, 5632]
     for name in ("input", "post_attention"):
         yield p + f"{name}_layernorm.weight", "F32", [2048]
 

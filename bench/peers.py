@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""The safetensors package at the same work: peers.py keys|list|load FILE ROUNDS. Only the calls are
-timed, not the interpreter's start, the import or the closing. Prints one JSON object."""
+"""The safetensors package at the same work: peers.py keys|list|load|save FILE ROUNDS. Only the calls
+are timed, not the interpreter's start, the import or the closing. Prints one JSON object."""
 import json
+import os
 import sys
 import time
 
+import numpy
 import safetensors
 from safetensors import safe_open
-from safetensors.numpy import load_file
+from safetensors.numpy import load_file, save_file
+
 
 
 def keys(path):
@@ -24,15 +27,25 @@ def everything(path):
     return f
 
 
+def saver():
+    """The same tensors as bench_save makes of 100,000."""
+    values = numpy.ones((100_000, 32), numpy.float32)
+    tensors = {f"model.layers.{i // 64}.mlp.experts.{i % 64}.up_proj.weight": values[i]
+               for i in range(len(values))}
+    return lambda path: save_file(tensors, path)
+
+
 def main():
     what, path, rounds = sys.argv[1], sys.argv[2], int(sys.argv[3])
-    work = {"keys": keys, "list": everything, "load": load_file}[what]
+    work = saver() if what == "save" else {"keys": keys, "list": everything, "load": load_file}[what]
     seconds = []
     for i in range(rounds + 1):  # the first is not counted
         start = time.perf_counter()
         held = work(path)
         seconds += [time.perf_counter() - start] if i else []
         del held
+        if what == "save":
+            os.remove(path)
     print(json.dumps({"seconds": seconds, "version": safetensors.__version__,
                       "python": sys.version.split()[0]}))
 
