@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/* Every valid fixture A through every format B that can be written:
+ *
+ *   A ─ plan ─> nothing lost? ─ save ─> B ─ open ─> the same model ─ save as A ─> A' the same model
+ *                    └─ something is: refused, and the plan says what
+ *
+ * and A' is A to the byte wherever A is as its own writer would have it. Where that writer has a
+ * newer version of the format, A' is compared with what it makes of A. */
+#include "support/model.h"
+
+static unsigned long whole, lossy, identical, canonical;
+
+struct plan {
+    unsigned items[4]; /* of each fate */
+    bool wordless;     /* a loss without a reason */
+};
+
+static void note(void *ctx, const tnf_plan_item *item)
+{
+    struct plan *p = ctx;
+    p->items[item->fate]++;
+    p->wordless = p->wordless || (item->fate >= TNF_TRANSFORMED && !*item->reason);
+}
+
+/* Saves to memory; also tells the plan. NULL if it is refused. */
+static tnf_sink *save(const tnf_file *file, const char *format, bool allow, bool dry,
+                      struct plan *plan, tnf_status *status, tnf_error *error)
+{
+    tnf_builder *b;
+    tnf_sink *sink;
+    tnf_save_options o = { .size = sizeof o, .format = format, .plan = note, .ctx = plan };
+    o.allow_loss = allow;
+    o.dry_run = dry;
+    *plan = (struct plan) { 0 };
+    MUST(tnf_builder_new(&b, NULL, NULL) == TNF_OK);
+    MUST(tnf_sink_memory(&sink, NULL) == TNF_OK);
+    *status = tnf_builder_add_file(b, file, error);
+    if (*status == TNF_OK)
+        *status = tnf_save_sink(b, sink, &o, error);
+    check_error(*status, error);
+    tnf_builder_free(b);
+    if (*status == TNF_OK)
+        return sink;
+    tnf_sink_close(sink);
+    return NULL;
+}
+
+/* Opens what we saved ourselves; it must open. */
+static tnf_file *reopen(const tnf_sink *sink, const char *format, bool lenient)
+{
+    tnf_error error;
+    tnf_file *file;
+    tnf_str bytes = tnf_sink_bytes(sink);
+    tnf_open_options o = { .size = sizeof o, .format = format, .lenient = lenient };
+    tnf_status status = open_bytes(&file, bytes.p, bytes.n, &o, &error);
+    CHECK(status == TNF_OK, "what was saved as %s does not open: %s", format, error.message);
+    return status == TNF_OK ? file : NULL;
+}
+
+static bool same_bytes(const tnf_sink *a, const tnf_sink *b)
+{
+    tnf_str x = tnf_sink_bytes(a), y = tnf_sink_bytes(b);
+    return x.n == y.n && (x.n == 0 || memcmp(x.p, y.p, x.n) == 0);
+}
+
+/* What is refused would lose something, says so, and can be had all the same. */
+static void check_refusal(const tnf_file *a, const char *format)
+{
+    struct plan plan;
+    tnf_status status;
+    tnf_error error;
+    tnf_sink *sink = save(a, format, true, false, &plan, &status, &error);
+    CHECK(plan.items[TNF_DROPPED] + plan.items[TNF_TRANSFORMED] > 0, "nothing would be lost");
+    CHECK(!plan.wordless, "a loss without a reason");
+    if (CHECK(status == TNF_OK, "with losses allowed: %s", error.message)) {
+        tnf_file *b = reopen(sink, format, true);
+        if (b) {
+            eat_listing(b);
+            tnf_close(b);
+        }
+        tnf_sink_close(sink);
+    }
+    lossy++;
+}
+
+/* A fixture, open, and as its own format's writer has it: bytes and model, both NULL if the format
+ * cannot be written, or not without loss. */
+struct one {
+    const struct fixture *f;
+    tnf_file *file, *own_file;
+    tnf_sink *own;
+    bool canonical, lenient;
+};
+
+/* B holds all of A; is A to be had back? */
+static void check_way_back(const struct one *a, const tnf_file *b)
+{
+    struct plan plan;
+    tnf_status status;
+    tnf_error error;
+    const char *format = tnf_file_info(a->file)->format;
+    tnf_sink *sink = save(b, format, false, false, &plan, &status, &error);
+    if (!CHECK(sink != NULL, "no way back: %s", error.message))
+        return;
+    tnf_file *again = reopen(sink, format, a->lenient);
+    if (again) {
+        model_check(a->own_file, again, true);
+        tnf_close(again);
+    }
+    if (a->canonical) {
+        identical++;
+        CHECK(same_bytes(a->own, sink), "A to B to A is not A to the byte");
+    }
+    tnf_sink_close(sink);
+}
+
+static void there_and_back(const struct one *a, const char *format)
+{
+    struct plan plan, dry;
+    tnf_status status;
+    tnf_error error;
+    check_doing("%s as %s", a->f->label, format);
+    tnf_sink *none = save(a->file, format, false, true, &dry, &status, &error);
+    if (none) {
+        CHECK(tnf_sink_bytes(none).n == 0, "a dry run writes");
+        tnf_sink_close(none);
+    }
+    tnf_sink *sink = save(a->file, format, false, false, &plan, &status, &error);
+    CHECK((sink != NULL) == (none != NULL), "the dry run says otherwise");
+    CHECK(memcmp(plan.items, dry.items, sizeof plan.items) == 0, "the dry run plans otherwise");
+    if (!sink) {
+        CHECK(status == TNF_ELOSSY || status == TNF_EEXISTS, "%s: %s", tnf_status_name(status),
+              error.message);
+        if (status == TNF_ELOSSY)
+            check_refusal(a->file, format);
+        return;
+    }
+    CHECK(plan.items[TNF_DROPPED] + plan.items[TNF_TRANSFORMED] == 0, "it is lost all the same");
+    whole++;
+    tnf_file *b = reopen(sink, format, a->lenient);
+    if (b) {
+        bool own = strcmp(format, tnf_file_info(a->file)->format) == 0;
+        model_check(own ? a->own_file : a->file, b, true);
+        check_doing("%s as %s and back", a->f->label, format);
+        if (a->own_file)
+            check_way_back(a, b);
+        tnf_close(b);
+    }
+    tnf_sink_close(sink);
+}
+
+static void try_all(const struct fixture *f)
+{
+    struct plan plan;
+    tnf_status status;
+    tnf_error error;
+    struct one a = { .f = f };
+    tnf_open_options o = { .size = sizeof o, .lenient = true };
+    char path[4096];
+    snprintf(path, sizeof path, "%s", f->path);
+    if (!f->format)
+        *strrchr(path, '/') = 0; /* an index stands for its directory */
+    check_doing("%s", f->label);
+    if (!CHECK(tnf_open(&a.file, path, &o, &error) == TNF_OK, "%s", error.message))
+        return;
+    const tnf_info *info = tnf_file_info(a.file);
+    a.lenient = info->nwarnings > 0;
+    a.own = save(a.file, info->format, false, false, &plan, &status, &error);
+    a.own_file = a.own ? reopen(a.own, info->format, a.lenient) : NULL;
+    if (a.own_file) {
+        bool same = strcmp(info->version, tnf_file_info(a.own_file)->version) == 0;
+        model_check(a.file, a.own_file, same);
+        a.canonical = f->format && tnf_sink_bytes(a.own).n == f->file.n &&
+                      memcmp(tnf_sink_bytes(a.own).p, f->file.p, f->file.n) == 0;
+        canonical += a.canonical;
+    }
+    for (size_t i = 0; writable(i); i++)
+        there_and_back(&a, writable(i));
+    tnf_close(a.own_file);
+    tnf_sink_close(a.own);
+    tnf_close(a.file);
+}
+
+int main(void)
+{
+    fixtures_valid();
+    for (size_t i = 0; i < fixtures.n; i++)
+        try_all(&fixtures.list[i]);
+    printf("%zu files: %lu conversions without loss, %lu refused; %lu files canonical, %lu times "
+           "identical after two conversions\n",
+           fixtures.n, whole, lossy, canonical, identical);
+    return check_end("roundtrip");
+}

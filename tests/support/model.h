@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* Is what one file holds in another, too? Names, shapes, types, bytes, attributes. */
+#ifndef TNF_SUPPORT_MODEL_H
+#define TNF_SUPPORT_MODEL_H
+
+#include "core/core.h"
+#include "open.h"
+
+static inline void model_check_parts(const tnf_part *p, const tnf_part *q, const char *name)
+{
+    tnf_status s, t;
+    CHECK(strcmp(p->role, q->role) == 0, "'%s': part %s became %s", name, p->role, q->role);
+    CHECK(strcmp(p->type->id, q->type->id) == 0, "'%s': type %s became %s", name, p->type->id,
+          q->type->id);
+    if (!CHECK(p->nbytes == q->nbytes, "'%s': %llu bytes became %llu", name,
+               (unsigned long long)p->nbytes, (unsigned long long)q->nbytes))
+        return;
+    uint8_t *x = read_part(p, &s), *y = read_part(q, &t);
+    CHECK(x && y && memcmp(x, y, (size_t)p->nbytes) == 0, "'%s': other bytes (%s, %s)", name,
+          tnf_status_name(s), tnf_status_name(t));
+    free(x);
+    free(y);
+}
+
+/* Is the text map of one family, "p.metadata", inside that of another, "q.metadata"? Formats that
+ * have such a map take over each other's pairs. */
+static inline bool model_has_pairs(const tnf_member *m, const tnf_value *b)
+{
+    static const char end[] = ".metadata";
+    size_t n = sizeof end - 1;
+    for (size_t i = 0; i < b->n; i++) {
+        const tnf_member *x = &b->as.members[i];
+        if (m->key.n < n || x->key.n < n || memcmp(m->key.p + m->key.n - n, end, n) != 0 ||
+            memcmp(x->key.p + x->key.n - n, end, n) != 0 || m->value.kind != TNF_MAP)
+            continue;
+        size_t found = 0;
+        for (size_t k = 0; k < m->value.n; k++) {
+            const tnf_member *pair = &m->value.as.members[k];
+            const tnf_value *v = tnf_value_get_n(&x->value, pair->key.p, pair->key.n);
+            found += v && tnf_value_equal(v, &pair->value);
+        }
+        return found == m->value.n;
+    }
+    return false;
+}
+
+/* All that `a` says, `b` says as well, but for what a reader works out by itself. */
+static inline void model_check_attrs(const tnf_value *a, const tnf_value *b, const char *name)
+{
+    for (size_t i = 0; a && i < a->n; i++) {
+        const tnf_member *m = &a->as.members[i];
+        const tnf_value *other = tnf_value_get_n(b, m->key.p, m->key.n);
+        if (tnf_registry_derives(m) || (!other && model_has_pairs(m, b)))
+            continue;
+        if (CHECK(other != NULL, "%s: attribute '%s' is gone", name, m->key.p))
+            CHECK(tnf_value_equal(&m->value, other), "%s: attribute '%s' changed", name, m->key.p);
+    }
+}
+
+static inline void model_check_objects(const tnf_object *a, const tnf_object *b)
+{
+    const char *name = a->name.p;
+    if (!CHECK(b != NULL, "'%s' is gone", name))
+        return;
+    CHECK(a->rank == b->rank &&
+              (a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0),
+          "'%s': another shape", name);
+    CHECK(strcmp(tnf_layout_id(a->layout), tnf_layout_id(b->layout)) == 0, "'%s': layout %s", name,
+          tnf_layout_id(b->layout));
+    CHECK(a->order == b->order, "'%s': another order", name);
+    if (CHECK(a->nparts == b->nparts, "'%s': %u parts", name, b->nparts))
+        for (uint16_t p = 0; p < a->nparts; p++)
+            model_check_parts(&a->parts[p], &b->parts[p], name);
+    model_check_attrs(a->attrs, b->attrs, name);
+}
+
+/* Everything of `a` is in `b`, and `b` has no tensor that `a` has not. */
+static inline void model_check(const tnf_file *a, const tnf_file *b, bool attrs)
+{
+    const tnf_info *x = tnf_file_info(a), *y = tnf_file_info(b);
+    CHECK(x->objects == y->objects, "%zu tensors became %zu", x->objects, y->objects);
+    for (size_t i = 0; i < x->objects; i++) {
+        const tnf_object *o = tnf_at(a, i);
+        model_check_objects(o, tnf_find_n(b, o->name.p, o->name.n));
+    }
+    if (attrs)
+        model_check_attrs(x->attrs, y->attrs, "the file");
+}
+
+#endif
