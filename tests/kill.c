@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* A process is killed while it saves over an existing file, at many different moments: the file is
+ * the old one or the new one, whole. Where the system has nameless files nothing else is left;
+ * where it has none (made believe here), at most a file named as temporary ones are. */
+#include "support/big.h"
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#define MOMENTS 110
+#define TENSORS 6u
+#define BYTES   ((uint64_t)300 << 10)
+
+/* The library's open(), in front of the system's. */
+static bool no_nameless_files;
+
+int open(const char *path, int flags, ...)
+{
+    va_list args;
+    va_start(args, flags);
+    mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, mode_t) : 0;
+    va_end(args);
+    if (no_nameless_files && (flags & O_TMPFILE) == O_TMPFILE) {
+        errno = EOPNOTSUPP;
+        return -1;
+    }
+    return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void wait_for(double seconds)
+{
+    struct timespec t = { .tv_sec = (time_t)seconds };
+    t.tv_nsec = (long)((seconds - (double)t.tv_sec) * 1e9);
+    while (nanosleep(&t, &t) != 0 && errno == EINTR)
+        continue;
+}
+
+static char dir[300], target[340];
+static struct bytes versions[2]; /* the two files that may ever be seen */
+
+static unsigned version_there(void)
+{
+    struct bytes b = bytes_of_file(target);
+    unsigned found = 2;
+    for (unsigned v = 0; v < 2; v++)
+        if (b.n == versions[v].n && memcmp(b.p, versions[v].p, b.n) == 0)
+            found = v;
+    CHECK(found < 2, "the file has %zu bytes, and is neither the old nor the new one", b.n);
+    free(b.p);
+    return found;
+}
+
+/* A child that does nothing but save; what it takes, from fork to end. */
+static pid_t start_saving(unsigned version)
+{
+    pid_t child = fork();
+    MUST(child >= 0);
+    if (child == 0)
+        _exit(big_save(target, version, TENSORS, BYTES, true, NULL) == TNF_OK ? 0 : 1);
+    return child;
+}
+
+static double time_of_saving(void)
+{
+    double longest = 0;
+    for (int i = 0; i < 3; i++) {
+        int status;
+        double from = now();
+        MUST(waitpid(start_saving(0), &status, 0) > 0 && status == 0);
+        longest = now() - from > longest ? now() - from : longest;
+    }
+    return longest;
+}
+
+/* Litter, if there is any, is a temporary file; it is told, then removed. */
+static size_t litter(void)
+{
+    size_t all = files_count(dir, ""), temporary = files_count(dir, "out.tmp-");
+    CHECK(all == temporary + 1, "%zu files that nobody asked for", all - temporary - 1);
+    DIR *d = opendir(dir);
+    MUST(d != NULL);
+    for (const struct dirent *entry; (entry = readdir(d)) != NULL;)
+        if (strstr(entry->d_name, ".tmp-"))
+            MUST(unlinkat(dirfd(d), entry->d_name, 0) == 0);
+    closedir(d);
+    return temporary;
+}
+
+static void round_of(const char *name, bool nameless)
+{
+    unsigned olds = 0, news = 0, there = 0;
+    size_t left = 0;
+    no_nameless_files = !nameless;
+    MUST(big_save(target, there, TENSORS, BYTES, false, NULL) == TNF_OK);
+    double longest = time_of_saving();
+    for (int i = 0; i < MOMENTS; i++) {
+        double delay = longest * 1.1 * i / MOMENTS;
+        int status;
+        check_doing("%s files, killed after %.2f ms of %.2f", name, delay * 1e3, longest * 1e3);
+        pid_t child = start_saving(!there);
+        wait_for(delay);
+        kill(child, SIGKILL);
+        MUST(waitpid(child, &status, 0) == child);
+        unsigned found = version_there();
+        olds += found == there;
+        news += found == !there;
+        there = found < 2 ? found : 0;
+        left += litter();
+    }
+    printf("%s files: %u times the old file, %u times the new one, %zu temporary files left\n",
+           name, olds, news, left);
+    CHECK(olds > 0 && news > 0, "the moments are not well spread");
+    /* A nameless file has a name for the moment between link and rename; that may be hit. */
+    CHECK(!nameless || left <= 2, "%zu temporary files are left", left);
+}
+
+int main(void)
+{
+    snprintf(dir, sizeof dir, "%s/kill", files_temp());
+    snprintf(target, sizeof target, "%s/out", dir);
+    MUST(mkdir(dir, 0700) == 0);
+    for (unsigned v = 0; v < 2; v++) {
+        MUST(big_save(target, v, TENSORS, BYTES, false, NULL) == TNF_OK);
+        versions[v] = bytes_of_file(target);
+    }
+    int fd = open(dir, O_TMPFILE | O_WRONLY, 0600);
+    bool has_nameless = fd >= 0;
+    if (has_nameless)
+        close(fd);
+    if (has_nameless)
+        round_of("nameless", true);
+    else
+        printf("no nameless files on this file system\n");
+    round_of("named", false);
+    free(versions[0].p);
+    free(versions[1].p);
+    return check_end("kill");
+}
