@@ -14,6 +14,7 @@
 #include "base/cursor.h"
 #include "base/error.h"
 #include "base/utf8.h"
+#include "codec/codec.h"
 #include "io/sink.h"
 #include "io/source.h"
 #include "model/catalog.h"
@@ -32,6 +33,8 @@ enum {
     TNF_PROBE_MAGIC = 100
 };
 
+#define TNF_STASH_KEY  "tenfold.stash"
+
 #define TNF_PROBE_HEAD 4096u
 #define TNF_PROBE_TAIL 64u
 
@@ -43,6 +46,8 @@ typedef struct tnf_probe {
 } tnf_probe;
 
 /* Where metadata can go. */
+/* TYPED: any tree of null, bool, i64, u64, f64, text, bytes, array, map; the core keeps the rest in
+ * one text attribute, TNF_STASH_KEY. */
 typedef enum tnf_holds { TNF_HOLDS_NONE, TNF_HOLDS_TEXT, TNF_HOLDS_TYPED } tnf_holds;
 
 /* What a format can hold. Lists are words separated by spaces; a NULL list means any. */
@@ -171,6 +176,30 @@ tnf_status tnf_put_u64(tnf_writer *w, uint64_t v, tnf_error *e);
 tnf_status tnf_put_fill(tnf_writer *w, uint8_t byte, uint64_t n, tnf_error *e);
 /* The decoded bytes of a part, wherever they come from. */
 tnf_status tnf_put_data(tnf_writer *w, const tnf_part *part, tnf_error *e);
+
+/* The same, encoded and digested on the way. */
+typedef struct tnf_put_how {
+    tnf_codec codec; /* TNF_CODEC_RAW: as it is */
+    int level;       /* 0: the codec's own default */
+    bool big_endian;
+    const char *digest; /* algorithm, or NULL */
+    bool of_stored;     /* what the digest is of: stored bytes, or decoded ones */
+} tnf_put_how;
+
+typedef struct tnf_put_done {
+    uint64_t offset, stored;
+    uint8_t digest[32];
+    size_t digest_n;
+} tnf_put_done;
+
+tnf_status tnf_put_part(tnf_writer *w, const tnf_part *part, const tnf_put_how *how,
+                        tnf_put_done *done, tnf_error *e);
+
+/* The digest of the decoded bytes of a part, without writing it: for writers that look for equal
+ * parts first. tnf_parts_equal() then compares the bytes themselves. */
+tnf_status tnf_part_digest(const tnf_part *part, const char *algorithm, uint8_t out[32],
+                           tnf_error *e);
+tnf_status tnf_parts_equal(bool *out, const tnf_part *a, const tnf_part *b, tnf_error *e);
 
 /* Positions of the catalog's objects in a writing order, in w->scratch. compare() gets two objects
  * as qsort would; NULL sorts by the bytes of the name. Ties keep the catalog's order. */

@@ -120,7 +120,7 @@ static void on_problem(void *ctx, const tnf_problem *problem)
 static void verify_some(void)
 {
     static const uint8_t wrong[4] = { 1, 2, 3, 4 };
-    static const tnf_digest digest = { "crc32c", wrong, sizeof wrong };
+    static const tnf_digest digest = { .algorithm = "crc32c", .bytes = wrong, .n = sizeof wrong };
     tnf_error e;
     tnf_file *f;
     tnf_verify_result result;

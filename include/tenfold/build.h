@@ -53,6 +53,10 @@ TNF_API TNF_CHECKED tnf_status tnf_builder_add_object(tnf_builder *builder,
 TNF_API TNF_CHECKED tnf_status tnf_builder_add_file(tnf_builder *builder, const tnf_file *file,
                                                     tnf_error *error);
 
+/** An extra of an open file, for formats that can put it back. */
+TNF_API TNF_CHECKED tnf_status tnf_builder_add_extra(tnf_builder *builder, const tnf_extra *extra,
+                                                     tnf_error *error);
+
 /** Sets (value NULL: removes) an attribute of the file, or of the tensor `name` if that is given.
  */
 TNF_API TNF_CHECKED tnf_status tnf_builder_set(tnf_builder *builder, const char *name,

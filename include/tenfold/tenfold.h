@@ -131,6 +131,13 @@ TNF_API TNF_CHECKED tnf_status tnf_read(const tnf_object *object, void *dst, siz
 TNF_API TNF_CHECKED tnf_status tnf_read_part(const tnf_part *part, uint64_t offset, void *dst,
                                              size_t n, tnf_error *error);
 
+/** Is given the decoded bytes of a part in order; whatever it returns but TNF_OK stops. */
+typedef tnf_status (*tnf_take)(void *ctx, const void *bytes, size_t n, tnf_error *error);
+/** All decoded bytes of a part, in order, a block at a time: what reading an encoded part piece by
+ *  piece should be done with, since each tnf_read_part() of it may decode from the start. */
+TNF_API TNF_CHECKED tnf_status tnf_scan(const tnf_part *part, tnf_take take, void *ctx,
+                                        tnf_error *error);
+
 /** One dimension of a selection, as numpy's start:stop:step. */
 typedef struct tnf_slice {
     int64_t start, step;

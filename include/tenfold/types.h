@@ -177,10 +177,15 @@ typedef enum tnf_payload {
 
 /** A checksum as the file states it. */
 typedef struct tnf_digest {
-    const char *algorithm; /**< "crc32c", "sha256", "xxh3-128" … */
+    const char *algorithm; /**< "crc32c", "sha256", "xxh3-64" …; NULL if it cannot be checked */
     const uint8_t *bytes;
     size_t n;
+    const char *text; /**< as it stands in the file: "crc32c:0x42709AEA"; or NULL */
+    bool of_stored;   /**< of the stored bytes, not of the decoded ones */
 } tnf_digest;
+
+/** "raw", "zstd" …: how a part with payload TNF_ENCODED is encoded. */
+TNF_API const char *tnf_codec_name(uint8_t codec);
 
 enum {
     TNF_PART_BIG_ENDIAN = 1, /**< stored big-endian (handed out little-endian) */
@@ -206,6 +211,8 @@ typedef struct tnf_part {
 typedef struct tnf_layout tnf_layout;
 /** "dense", "strings/1", "sparse_csr/1" … */
 TNF_API const char *tnf_layout_id(const tnf_layout *layout);
+/** A known layout by its id, or NULL: for objects that are built by hand. */
+TNF_API const tnf_layout *tnf_layout_by_id(const char *id);
 
 typedef enum tnf_order { TNF_ORDER_C = 0, TNF_ORDER_F = 1 } tnf_order;
 

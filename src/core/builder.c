@@ -96,6 +96,11 @@ tnf_status tnf_builder_add_object(tnf_builder *b, const tnf_object *object, cons
     return tnf_catalog_add(&b->catalog, &copy, false, e);
 }
 
+tnf_status tnf_builder_add_extra(tnf_builder *b, const tnf_extra *extra, tnf_error *e)
+{
+    return tnf_catalog_add_extra(&b->catalog, extra, e);
+}
+
 tnf_status tnf_builder_add_file(tnf_builder *b, const tnf_file *file, tnf_error *e)
 {
     const tnf_info *info = tnf_file_info(file);
@@ -106,7 +111,7 @@ tnf_status tnf_builder_add_file(tnf_builder *b, const tnf_file *file, tnf_error 
         TNF_TRY(tnf_attrs_set(&b->catalog.attrs, m->key.p, m->key.n, m->value, e));
     }
     for (size_t i = 0; i < info->nextras; i++)
-        TNF_TRY(tnf_catalog_add_extra(&b->catalog, &info->extras[i], e));
+        TNF_TRY(tnf_builder_add_extra(b, &info->extras[i], e));
     return TNF_OK;
 }
 

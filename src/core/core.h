@@ -77,12 +77,13 @@ tnf_status tnf_check_ranges(tnf_file *file, tnf_error *e);
 /* raise.c: takes back what lower.c once put in a text map. */
 tnf_status tnf_raise(tnf_file *file, tnf_error *e);
 
+/* read.c: the bytes of each element the other way round; n is a multiple of width. */
+void tnf_reverse_elements(uint8_t *p, size_t n, size_t width);
+
 /* A part of ours that a const pointer is handed out to. */
 static inline tnf_part *tnf_part_mutable(const tnf_part *part)
 {
     return (tnf_part *)(uintptr_t)part;
 }
-
-#define TNF_STASH_KEY "tenfold.stash"
 
 #endif

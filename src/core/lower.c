@@ -91,6 +91,45 @@ static tnf_status push_text(struct lowering *l, tnf_str key, const char *p, size
     return TNF_OK;
 }
 
+/* Can a typed tree say it exactly? */
+static bool is_plain(const tnf_value *v)
+{
+    switch (v->kind) {
+    case TNF_INT:
+        return v->dtype == TNF_I64;
+    case TNF_UINT: /* below 2^63 it would come back signed */
+        return v->dtype == TNF_U64 && v->as.u > INT64_MAX;
+    case TNF_FLOAT:
+        return v->dtype == TNF_F64;
+    case TNF_ARRAY:
+        for (size_t i = 0; i < v->n; i++)
+            if (!is_plain(&v->as.items[i]))
+                return false;
+        return true;
+    case TNF_MAP:
+        for (size_t i = 0; i < v->n; i++)
+            if (!is_plain(&v->as.members[i].value))
+                return false;
+        return true;
+    default:
+        return v->kind != TNF_JSON;
+    }
+}
+
+static tnf_status keep_attr(struct lowering *l, const tnf_member *m, tnf_kind kind, tnf_error *e)
+{
+    tnf_value v = m->value;
+    v.kind = (uint8_t)kind;
+    return tnf_attrs_set(&l->save->lowered.attrs, m->key.p, m->key.n, v, e);
+}
+
+static void note_kind(struct lowering *l, const tnf_member *m)
+{
+    comma(&l->kinds);
+    tnf_json_put_string(&l->kinds, m->key.p, m->key.n);
+    tnf_buf_puts(&l->kinds, m->value.kind == TNF_JSON ? ":\"json\"" : ":\"string\"");
+}
+
 static tnf_status put_part_of_stash(tnf_buf *all, const char *name, tnf_buf *part, tnf_error *e)
 {
     TNF_TRY(tnf_buf_status(part, "stash", e));
@@ -119,8 +158,13 @@ static tnf_status finish_stash(struct lowering *l, tnf_error *e)
     if (status == TNF_OK && !empty) {
         const char *text = tnf_arena_str(&l->save->arena, all.p, all.n);
         tnf_str key = { TNF_STASH_KEY, sizeof TNF_STASH_KEY - 1 };
-        status = text ? push_text(l, key, text, all.n, e)
-                      : tnf_arena_fail(&l->save->arena, "the stash", e);
+        tnf_member m = { key, tnf_value_str(TNF_STRING, text, all.n) };
+        if (!text)
+            status = tnf_arena_fail(&l->save->arena, "the stash", e);
+        else if (l->format->can.attrs == TNF_HOLDS_TYPED)
+            status = keep_attr(l, &m, TNF_STRING, e);
+        else
+            status = push_text(l, key, text, all.n, e);
     }
     tnf_buf_free(&all);
     return status;
@@ -175,26 +219,41 @@ static tnf_status lower_to_text(struct lowering *l, const tnf_member *m, tnf_err
     }
     /* Without a word on its kind it would come back as the format's own metadata, unless its key
      * tells whose it is. */
-    if (m->value.kind == TNF_JSON || !tnf_registry_owns(m->key.p, m->key.n)) {
-        comma(&l->kinds);
-        tnf_json_put_string(&l->kinds, m->key.p, m->key.n);
-        tnf_buf_puts(&l->kinds, m->value.kind == TNF_JSON ? ":\"json\"" : ":\"string\"");
-    }
+    if (m->value.kind == TNF_JSON || !tnf_registry_owns(m->key.p, m->key.n))
+        note_kind(l, m);
     tell(l, TNF_STASHED, "attribute", m->key, "kept as text");
     return push_text(l, m->key, m->value.as.s, m->value.n, e);
+}
+
+static tnf_status lower_typed(struct lowering *l, const tnf_member *m, tnf_error *e)
+{
+    if (is_plain(&m->value)) {
+        tell(l, TNF_NATIVE, "attribute", m->key, "");
+        return keep_attr(l, m, m->value.kind, e);
+    }
+    if (m->value.kind == TNF_JSON) {
+        note_kind(l, m);
+        tell(l, TNF_STASHED, "attribute", m->key, "kept as text");
+        return keep_attr(l, m, TNF_STRING, e);
+    }
+    stash_member(&l->attrs, m);
+    tell(l, TNF_STASHED, "attribute", m->key, "kept in " TNF_STASH_KEY);
+    return TNF_OK;
 }
 
 static tnf_status lower_attr(struct lowering *l, const tnf_member *m, tnf_error *e)
 {
     const tnf_can *can = &l->format->can;
-    if (list_has(can->file_attrs, m->key) || can->attrs == TNF_HOLDS_TYPED) {
+    if (list_has(can->file_attrs, m->key)) {
         if (can->attrs == TNF_HOLDS_TEXT && is_text_map(m))
             return lower_text_map(l, m, e);
         tell(l, TNF_NATIVE, "attribute", m->key, "");
-        return tnf_attrs_set(&l->save->lowered.attrs, m->key.p, m->key.n, m->value, e);
+        return keep_attr(l, m, m->value.kind, e);
     }
     if (tnf_registry_derives(m))
         return TNF_OK;
+    if (can->attrs == TNF_HOLDS_TYPED)
+        return lower_typed(l, m, e);
     if (can->attrs == TNF_HOLDS_TEXT)
         return is_text_map(m) ? lower_text_map(l, m, e) : lower_to_text(l, m, e);
     tell(l, TNF_DROPPED, "attribute", m->key, "the format has no place for metadata");
@@ -209,8 +268,8 @@ static void lower_object_attrs(struct lowering *l, const tnf_object *o)
     bool opened = false;
     for (size_t i = 0; o->attrs && i < o->attrs->n; i++) {
         const tnf_member *m = &o->attrs->as.members[i];
-        if (list_has(can->object_attrs, m->key) || can->attrs == TNF_HOLDS_TYPED ||
-            tnf_registry_derives(m))
+        if (list_has(can->object_attrs, m->key) || tnf_registry_derives(m) ||
+            (can->attrs == TNF_HOLDS_TYPED && is_plain(&m->value)))
             continue;
         if (can->attrs == TNF_HOLDS_NONE) {
             tell(l, TNF_DROPPED, "attribute", m->key, "the format has no place for metadata");

@@ -33,11 +33,11 @@ static bool stash_like(const tnf_value *v)
 }
 
 /* The stash as a tree, or NULL if there is none or somebody broke it. */
-static const tnf_value *read_stash(tnf_file *f, tnf_value *out)
+static const tnf_value *read_stash(tnf_file *f, const tnf_attrs *from, tnf_value *out)
 {
-    for (size_t i = 0; i < f->text.n; i++) {
-        const tnf_member *m = &f->text.members[i];
-        if (!is_stash(m))
+    for (size_t i = 0; i < from->n; i++) {
+        const tnf_member *m = &from->members[i];
+        if (!is_stash(m) || m->value.kind != TNF_STRING)
             continue;
         tnf_json j;
         tnf_error error = { .offset = TNF_NO_OFFSET };
@@ -151,12 +151,34 @@ static tnf_status raise_tensors(tnf_file *f, const tnf_value *tensors, tnf_error
     return TNF_OK;
 }
 
+/* A format with a typed tree holds most attributes as they are. */
+static tnf_status raise_typed(tnf_file *f, tnf_error *e)
+{
+    tnf_value tree;
+    const tnf_value *stash = read_stash(f, &f->catalog.attrs, &tree);
+    const tnf_value *kinds = tnf_value_get(stash, "kinds");
+    if (!stash)
+        return TNF_OK;
+    for (size_t i = 0; kinds && i < kinds->n; i++) {
+        const tnf_member *kind = &kinds->as.members[i];
+        const tnf_value attrs = tnf_attrs_value(&f->catalog.attrs);
+        const tnf_value *v = tnf_value_get_n(&attrs, kind->key.p, kind->key.n);
+        if (!v || v->kind != TNF_STRING || !is_json(f, v) || kind->value.n != 4)
+            continue;
+        TNF_TRY(tnf_attrs_set(&f->catalog.attrs, kind->key.p, kind->key.n,
+                              tnf_value_str(TNF_JSON, v->as.s, v->n), e));
+    }
+    tnf_attrs_remove(&f->catalog.attrs, TNF_STASH_KEY);
+    TNF_TRY(raise_attrs(f, tnf_value_get(stash, "attrs"), e));
+    return raise_tensors(f, tnf_value_get(stash, "tensors"), e);
+}
+
 tnf_status tnf_raise(tnf_file *f, tnf_error *e)
 {
     if (f->text.n == 0)
-        return TNF_OK;
+        return raise_typed(f, e);
     tnf_value tree;
-    const tnf_value *stash = read_stash(f, &tree);
+    const tnf_value *stash = read_stash(f, &f->text, &tree);
     tnf_attrs own = { .arena = &f->arena };
     TNF_TRY(raise_text(f, tnf_value_get(stash, "kinds"), &own, !stash, e));
     TNF_TRY(raise_attrs(f, tnf_value_get(stash, "attrs"), e));

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Reading parts: straight from their source, through the format's decoder, or from memory; always
  * delivered little-endian. */
-#include "core/core.h"
+#include "core/stream.h"
 
 #include <string.h>
+
+/* A multiple of every element's width, three times four included (f6 packs four in three bytes). */
+#define SCAN_BLOCK ((size_t)3 << 18)
 
 static tnf_status check_want(const tnf_part *part, uint64_t offset, uint64_t n, tnf_error *e)
 {
@@ -18,7 +21,7 @@ static tnf_status check_want(const tnf_part *part, uint64_t offset, uint64_t n, 
     return TNF_OK;
 }
 
-static void reverse_elements(uint8_t *p, size_t n, size_t width)
+void tnf_reverse_elements(uint8_t *p, size_t n, size_t width)
 {
     for (; n >= width; p += width, n -= width)
         for (size_t i = 0; i < width / 2; i++) {
@@ -34,7 +37,7 @@ static tnf_status read_edge(const tnf_part *part, uint64_t element, size_t width
 {
     uint8_t whole[8];
     TNF_TRY(tnf_source_read(part->origin->source, part->offset + element, whole, width, e));
-    reverse_elements(whole, width, width);
+    tnf_reverse_elements(whole, width, width);
     memcpy(dst, whole + skip, n);
     return TNF_OK;
 }
@@ -53,14 +56,14 @@ static tnf_status read_big_endian(const tnf_part *part, uint64_t offset, uint8_t
     }
     size_t middle = n / width * width;
     TNF_TRY(tnf_source_read(part->origin->source, part->offset + offset, dst, middle, e));
-    reverse_elements(dst, middle, width);
+    tnf_reverse_elements(dst, middle, width);
     if (n > middle)
         return read_edge(part, offset + middle, width, 0, dst + middle, n - middle, e);
     return TNF_OK;
 }
 
-static tnf_status read_anyhow(const tnf_part *part, uint64_t offset, void *dst, size_t n,
-                              tnf_error *e)
+static tnf_status read_plain(const tnf_part *part, uint64_t offset, void *dst, size_t n,
+                             tnf_error *e)
 {
     const struct tnf_origin *o = part->origin;
     switch (part->payload) {
@@ -70,25 +73,115 @@ static tnf_status read_anyhow(const tnf_part *part, uint64_t offset, void *dst, 
         return tnf_source_read(o->source, part->offset + offset, dst, n, e);
     case TNF_OPAQUE:
         return o->format->decode(o->reader, part->offset, offset, dst, n, e);
-    case TNF_MEMORY:
+    default:
         if (!part->memory)
             return o->fetch(o->ctx, offset, dst, n, e);
         memcpy(dst, (const uint8_t *)part->memory + offset, n);
         return TNF_OK;
-    default:
-        return tnf_fail(e, TNF_EUNSUPPORTED, part->offset, "the codec of this tensor is not built");
     }
+}
+
+/* ---------------------------------------------------------------- streams */
+
+static tnf_status read_stored(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    const tnf_part *part = ctx;
+    return tnf_source_read(part->origin->source, part->offset + offset, dst, n, e);
+}
+
+/* A decoder counts from the start of the stored bytes, people from the start of the file; and they
+ * want to know which file. */
+static tnf_status in_file(const tnf_part *part, tnf_status status, tnf_error *e)
+{
+    if (status == TNF_OK || !e)
+        return status;
+    if (part->origin && part->origin->label)
+        tnf_error_prefix(e, part->origin->label);
+    return status;
+}
+
+static tnf_status decoded(const tnf_part *part, tnf_status status, tnf_error *e)
+{
+    if ((status == TNF_EFORMAT || status == TNF_ETRUNCATED) && e && e->offset <= part->stored)
+        e->offset += part->offset;
+    return in_file(part, status, e);
+}
+
+tnf_status tnf_stream_open(tnf_stream *s, const tnf_part *part, tnf_error *e)
+{
+    *s = (tnf_stream) { .part = part };
+    TNF_TRY(check_want(part, 0, 0, e));
+    if (part->payload != TNF_ENCODED)
+        return TNF_OK;
+    tnf_encoded from = { read_stored, tnf_part_mutable(part), part->stored, part->nbytes };
+    return decoded(part, tnf_decoder_open(&s->decoder, part->codec, &from, NULL, e), e);
+}
+
+tnf_status tnf_stream_read(tnf_stream *s, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    const tnf_part *part = s->part;
+    TNF_TRY(check_want(part, offset, n, e));
+    if (n == 0)
+        return TNF_OK;
+    if (!s->decoder)
+        return in_file(part, read_plain(part, offset, dst, n, e), e);
+    TNF_TRY(decoded(part, tnf_decoder_read(s->decoder, offset, dst, n, e), e));
+    if (part->flags & TNF_PART_BIG_ENDIAN)
+        tnf_reverse_elements(dst, n, tnf_dtype_size(part->type->storage));
+    return TNF_OK;
+}
+
+tnf_status tnf_stream_end(tnf_stream *s, tnf_error *e)
+{
+    return s->decoder ? decoded(s->part, tnf_decoder_end(s->decoder, e), e) : TNF_OK;
+}
+
+void tnf_stream_close(tnf_stream *s)
+{
+    tnf_decoder_close(s->decoder);
+    s->decoder = NULL;
 }
 
 tnf_status tnf_read_part(const tnf_part *part, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
+    tnf_stream s;
     TNF_TRY(check_want(part, offset, n, e));
     if (n == 0)
         return TNF_OK;
-    tnf_status status = read_anyhow(part, offset, dst, n, e);
-    if (status != TNF_OK && part->origin && part->origin->label)
-        tnf_error_prefix(e, part->origin->label);
+    tnf_status status = tnf_stream_open(&s, part, e);
+    if (status == TNF_OK)
+        status = tnf_stream_read(&s, offset, dst, n, e);
+    if (status == TNF_OK && offset + n == part->nbytes)
+        status = tnf_stream_end(&s, e);
+    tnf_stream_close(&s);
     return status;
+}
+
+tnf_status tnf_scan(const tnf_part *part, tnf_take take, void *ctx, tnf_error *e)
+{
+    tnf_allocator a = tnf_allocator_or_default(NULL);
+    size_t size = part->nbytes < SCAN_BLOCK ? (size_t)part->nbytes : SCAN_BLOCK;
+    tnf_stream s;
+    tnf_status status = tnf_stream_open(&s, part, e);
+    uint8_t *block = status == TNF_OK ? tnf_alloc(&a, size) : NULL;
+    if (status == TNF_OK && !block)
+        status = tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for reading");
+    for (uint64_t at = 0; at < part->nbytes && status == TNF_OK; at += size) {
+        size_t n = part->nbytes - at < size ? (size_t)(part->nbytes - at) : size;
+        status = tnf_stream_read(&s, at, block, n, e);
+        if (status == TNF_OK)
+            status = take(ctx, block, n, e);
+    }
+    if (status == TNF_OK)
+        status = tnf_stream_end(&s, e);
+    tnf_free(&a, block, size);
+    tnf_stream_close(&s);
+    return status;
+}
+
+const char *tnf_codec_name(uint8_t codec)
+{
+    return tnf_codec_id(codec);
 }
 
 tnf_status tnf_read(const tnf_object *object, void *dst, size_t n, tnf_error *e)

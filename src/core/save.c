@@ -6,7 +6,6 @@
 #include <string.h>
 
 #define BLOCK ((size_t)8 << 20) /* between two words of progress */
-#define STEP  ((size_t)1 << 20) /* through memory */
 
 /* -------------------------------------------------- what formats may call */
 
@@ -43,7 +42,7 @@ tnf_status tnf_put_fill(tnf_writer *w, uint8_t byte, uint64_t n, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status tell_progress(struct tnf_save *s, uint64_t n, tnf_error *e)
+tnf_status tnf_save_progress(struct tnf_save *s, uint64_t n, tnf_error *e)
 {
     s->done += n;
     if (!s->options.progress || s->options.progress(s->options.ctx, s->done, s->total))
@@ -51,24 +50,11 @@ static tnf_status tell_progress(struct tnf_save *s, uint64_t n, tnf_error *e)
     return tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "stopped on request");
 }
 
-/* Bytes that must be decoded, swapped or fetched. */
-static tnf_status put_through_memory(tnf_writer *w, const tnf_part *part, tnf_error *e)
+static tnf_status put_block(void *ctx, const void *bytes, size_t n, tnf_error *e)
 {
-    size_t size = part->nbytes < STEP ? (size_t)part->nbytes : STEP;
-    uint8_t *block = tnf_alloc(&w->scratch->alloc, size);
-    if (!block)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for writing");
-    tnf_status status = TNF_OK;
-    for (uint64_t at = 0; at < part->nbytes && status == TNF_OK; at += size) {
-        size_t n = part->nbytes - at < size ? (size_t)(part->nbytes - at) : size;
-        status = tnf_read_part(part, at, block, n, e);
-        if (status == TNF_OK)
-            status = tnf_put(w, block, n, e);
-        if (status == TNF_OK)
-            status = tell_progress(w->save, n, e);
-    }
-    tnf_free(&w->scratch->alloc, block, size);
-    return status;
+    tnf_writer *w = ctx;
+    TNF_TRY(tnf_put(w, bytes, n, e));
+    return tnf_save_progress(w->save, n, e);
 }
 
 tnf_status tnf_put_data(tnf_writer *w, const tnf_part *part, tnf_error *e)
@@ -78,12 +64,12 @@ tnf_status tnf_put_data(tnf_writer *w, const tnf_part *part, tnf_error *e)
     if (part->nbytes == 0)
         return TNF_OK;
     if (!memory && !plain)
-        return put_through_memory(w, part, e);
+        return tnf_scan(part, put_block, w, e); /* to be decoded, swapped or fetched */
     for (uint64_t at = 0; at < part->nbytes; at += BLOCK) {
         size_t n = part->nbytes - at < BLOCK ? (size_t)(part->nbytes - at) : BLOCK;
         TNF_TRY(memory ? tnf_put(w, (const uint8_t *)part->memory + at, n, e)
                        : tnf_sink_copy(w->sink, part->origin->source, part->offset + at, n, e));
-        TNF_TRY(tell_progress(w->save, n, e));
+        TNF_TRY(tnf_save_progress(w->save, n, e));
     }
     return TNF_OK;
 }

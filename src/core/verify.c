@@ -80,29 +80,37 @@ static tnf_status tell_progress(struct check *c, size_t n, tnf_error *e)
     return tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "stopped on request");
 }
 
-/* Blocks hold whole elements and whole bytes: 1 MiB is a multiple of every element's bits but those
- * of f6, which 3/4 of it is. */
-static size_t block_size(const tnf_type *t)
+/* One part on its way through. */
+struct pass {
+    struct check *c;
+    const tnf_part *part;
+    tnf_digester digester;
+    tnf_value_counts *values; /* NULL: not wanted */
+    uint64_t elements;        /* left to count */
+};
+
+static tnf_status take(void *ctx, const void *bytes, size_t n, tnf_error *e)
 {
-    return t->bits == 6 ? BLOCK / 4 * 3 : BLOCK;
+    struct pass *p = ctx;
+    uint32_t bits = p->part->type->bits;
+    if (p->digester.algorithm && !p->part->digest->of_stored)
+        tnf_digest_update(&p->digester, bytes, n);
+    if (p->values && bits) { /* blocks hold whole elements */
+        uint64_t here = (uint64_t)n * 8 / bits;
+        here = here < p->elements ? here : p->elements;
+        count_values(p->values, p->part->type, bytes, (size_t)here);
+        p->elements -= here;
+    }
+    return tell_progress(p->c, n, e);
 }
 
-static tnf_status scan(struct check *c, const tnf_part *p, tnf_digester *d, tnf_value_counts *v,
-                       uint64_t elements, tnf_error *e)
+static tnf_status digest_stored(struct pass *p, tnf_error *e)
 {
-    size_t size = block_size(p->type);
-    for (uint64_t at = 0; at < p->nbytes; at += size) {
-        size_t n = p->nbytes - at < size ? (size_t)(p->nbytes - at) : size;
-        TNF_TRY(tnf_read_part(p, at, c->block, n, e));
-        if (d->algorithm)
-            tnf_digest_update(d, c->block, n);
-        if (v && p->type->bits) {
-            uint64_t here = (uint64_t)n * 8 / p->type->bits;
-            here = here < elements ? here : elements;
-            count_values(v, p->type, c->block, (size_t)here);
-            elements -= here;
-        }
-        TNF_TRY(tell_progress(c, n, e));
+    const tnf_part *part = p->part;
+    for (uint64_t at = 0; at < part->stored; at += BLOCK) {
+        size_t n = part->stored - at < BLOCK ? (size_t)(part->stored - at) : BLOCK;
+        TNF_TRY(tnf_source_read(part->origin->source, part->offset + at, p->c->block, n, e));
+        tnf_digest_update(&p->digester, p->c->block, n);
     }
     return TNF_OK;
 }
@@ -120,19 +128,22 @@ static tnf_status compare_digest(const tnf_part *p, tnf_digester *d, tnf_error *
 static tnf_status check_part(struct check *c, const tnf_part *p, tnf_value_counts *v,
                              uint64_t elements, tnf_error *e)
 {
-    tnf_digester d = { 0 };
-    size_t n = p->digest ? tnf_digest_size(p->digest->algorithm) : 0;
-    bool digested = n > 0 && n == p->digest->n && tnf_digest_begin(&d, p->digest->algorithm);
+    struct pass pass = { .c = c, .part = p, .values = v, .elements = elements };
+    const tnf_digest *d = p->digest;
+    size_t n = d && d->algorithm ? tnf_digest_size(d->algorithm) : 0;
+    bool digested = n > 0 && n == d->n && tnf_digest_begin(&pass.digester, d->algorithm);
     c->result->checked++;
     c->result->undigested += !digested;
-    if (!digested && !v) /* nothing to compare with, but the last byte must be there */
+    if (!digested && !v && p->payload != TNF_ENCODED) /* but the last byte must be there */
         return tnf_read_part(p, p->nbytes ? p->nbytes - 1 : 0, c->block, p->nbytes ? 1 : 0, e);
-    tnf_status status = scan(c, p, &d, v, elements, e);
+    tnf_status status = digested && d->of_stored ? digest_stored(&pass, e) : TNF_OK;
+    if (status == TNF_OK)
+        status = tnf_scan(p, take, &pass, e);
     if (!digested)
         return status;
     if (status == TNF_OK)
-        return compare_digest(p, &d, e);
-    tnf_digest_end(&d, NULL);
+        return compare_digest(p, &pass.digester, e);
+    tnf_digest_end(&pass.digester, NULL);
     return status;
 }
 

@@ -47,6 +47,11 @@ const tnf_layout *tnf_layout_unknown(tnf_arena *arena, const char *id, size_t n)
     return layout;
 }
 
+const tnf_layout *tnf_layout_by_id(const char *id)
+{
+    return tnf_layout_named(id, strlen(id));
+}
+
 const char *tnf_layout_id(const tnf_layout *layout)
 {
     return layout->id;

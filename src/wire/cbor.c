@@ -52,11 +52,11 @@ uint64_t tnf_cbor_where(const tnf_cbor *r)
     return tnf_cbor_position(r, r->p);
 }
 
-bool tnf_cbor_fail(tnf_cbor *r, tnf_cbor_rule rule, tnf_status status, uint64_t offset,
-                   const char *format, ...)
+void tnf_cbor_say(tnf_cbor *r, tnf_cbor_rule rule, tnf_status status, uint64_t offset,
+                  const char *format, ...)
 {
     if (r->status != TNF_OK)
-        return false;
+        return;
     char message[sizeof r->e->message];
     va_list args;
     va_start(args, format);
@@ -65,7 +65,6 @@ bool tnf_cbor_fail(tnf_cbor *r, tnf_cbor_rule rule, tnf_status status, uint64_t 
     r->rule = rule;
     r->status = tnf_fail(r->e, status, offset == TNF_NO_OFFSET ? tnf_cbor_where(r) : offset, "%s",
                          message);
-    return false;
 }
 
 static bool no_cbor(tnf_cbor *r, const uint8_t *p, const char *what)
@@ -78,22 +77,9 @@ static bool not_deterministic(tnf_cbor *r, const uint8_t *p, const char *what)
     return tnf_cbor_fail(r, TNF_CBOR_DETERMINISM, TNF_EFORMAT, tnf_cbor_position(r, p), "%s", what);
 }
 
-bool tnf_cbor_cut_short(tnf_cbor *r, const char *where)
-{
-    return tnf_cbor_fail(r, TNF_CBOR_SYNTAX, TNF_ETRUNCATED, tnf_cbor_position(r, r->end),
-                         "the CBOR ends %s", where);
-}
-
 size_t tnf_cbor_left(const tnf_cbor *r)
 {
     return (size_t)(r->end - r->p);
-}
-
-bool tnf_cbor_too_long(tnf_cbor *r, const tnf_cbor_head *h, const char *units)
-{
-    return tnf_cbor_fail(r, TNF_CBOR_SYNTAX, TNF_ETRUNCATED, tnf_cbor_position(r, h->at),
-                         "the CBOR claims %llu %s (bytes left: %zu)",
-                         (unsigned long long)h->argument, units, tnf_cbor_left(r));
 }
 
 /* ------------------------------------------------------------------ heads */
@@ -374,7 +360,7 @@ bool tnf_cbor_skip_content(tnf_cbor *r, const tnf_cbor_head *h)
 tnf_status tnf_cbor_end(tnf_cbor *r)
 {
     if (r->status == TNF_OK && r->p < r->end)
-        tnf_cbor_fail(r, TNF_CBOR_SYNTAX, TNF_EFORMAT, TNF_NO_OFFSET,
-                      "the CBOR goes on after its end (bytes left: %zu)", tnf_cbor_left(r));
+        tnf_cbor_say(r, TNF_CBOR_SYNTAX, TNF_EFORMAT, TNF_NO_OFFSET,
+                     "the CBOR goes on after its end (bytes left: %zu)", tnf_cbor_left(r));
     return r->status;
 }

@@ -44,9 +44,15 @@ bool tnf_cbor_skip_content(tnf_cbor *r, const tnf_cbor_head *h);
 
 uint64_t tnf_cbor_position(const tnf_cbor *r, const uint8_t *p);
 size_t tnf_cbor_left(const tnf_cbor *r);
-/* The bytes end too soon: "the CBOR ends <where>"; an item claims more than there is. */
-bool tnf_cbor_cut_short(tnf_cbor *r, const char *where);
-bool tnf_cbor_too_long(tnf_cbor *r, const tnf_cbor_head *h, const char *units);
+/* The bytes end too soon: "the CBOR ends <where>". */
+#define tnf_cbor_cut_short(r, where)                                                               \
+    tnf_cbor_fail(r, TNF_CBOR_SYNTAX, TNF_ETRUNCATED, tnf_cbor_position(r, (r)->end),              \
+                  "the CBOR ends %s", where)
+/* An item claims more than there is. */
+#define tnf_cbor_too_long(r, h, units)                                                             \
+    tnf_cbor_fail(r, TNF_CBOR_SYNTAX, TNF_ETRUNCATED, tnf_cbor_position(r, (h)->at),               \
+                  "the CBOR claims %llu %s (bytes left: %zu)", (unsigned long long)(h)->argument,  \
+                  units, tnf_cbor_left(r))
 
 /* The bits of a half (5, 10) or single (8, 23) as those of the double of the same value. */
 uint64_t tnf_cbor_widen(uint64_t bits, unsigned exponent_bits, unsigned fraction_bits);

@@ -59,12 +59,11 @@ static int compare_encoded(tnf_str a, tnf_str b)
     return order ? order : (a.n > b.n) - (a.n < b.n);
 }
 
-/* A key was read: is it where it should be? */
-static bool end_key(tnf_cbor *r, tnf_cbor_level *level)
+/* A key was read that began at `start`: is it where it should be? */
+static bool end_key(tnf_cbor *r, tnf_cbor_level *level, const uint8_t *start)
 {
     char one[72], two[72];
-    tnf_str before = level->previous,
-            key = { (const char *)level->key, (size_t)(r->p - level->key) };
+    tnf_str before = level->previous, key = { (const char *)start, (size_t)(r->p - start) };
     level->previous = key;
     level->key = NULL;
     if (r->profile == TNF_CBOR_LENIENT || !before.p)
@@ -122,10 +121,11 @@ bool tnf_cbor_key(tnf_cbor *r, tnf_cbor_scope *scope, tnf_str *key)
     *key = (tnf_str) { 0 };
     if (!next(r, &scope->level))
         return false;
+    const uint8_t *start = r->p;
     bool text = tnf_cbor_peek(r) == TNF_CBOR_TEXT;
     if (text ? !tnf_cbor_text(r, key) : !tnf_cbor_skip(r, NULL))
         return false;
-    if (!end_key(r, &scope->level))
+    if (!end_key(r, &scope->level, start))
         return false;
     return r->profile == TNF_CBOR_STRICT || !text || new_key(r, scope, *key);
 }
@@ -139,7 +139,7 @@ static bool next_of(tnf_cbor *r, tnf_cbor_level *levels, unsigned *open)
     while (*open && r->status == TNF_OK) {
         tnf_cbor_level *level = &levels[*open - 1];
         if (level->key)
-            return end_key(r, level);
+            return end_key(r, level, level->key);
         if (next(r, level))
             return true;
         --*open;

@@ -82,7 +82,7 @@ static void digests(void **state)
         for (size_t i = 0; i < n; i++)
             sum[i] = (uint8_t)strtoul((char[]) { known[k].hex[2 * i], known[k].hex[2 * i + 1], 0 },
                                       NULL, 16);
-        tnf_digest d = { known[k].algorithm, sum, n };
+        tnf_digest d = { .algorithm = known[k].algorithm, .bytes = sum, .n = n };
         fake_begin(&f, "..123456789", 11, 0, false);
         add(&f, "good", "u8", 9, 2, 9, &d);
         add(&f, "plain", "u8", 9, 2, 9, NULL);
@@ -110,7 +110,8 @@ static void digests_that_cannot_be_checked(void **state)
     struct told t;
     tnf_verify_result r;
     static const uint8_t sum[32];
-    tnf_digest unknown = { "md6", sum, 16 }, short_one = { "sha256", sum, 16 };
+    tnf_digest unknown = { .algorithm = "md6", .bytes = sum, .n = 16 };
+    tnf_digest short_one = { .algorithm = "sha256", .bytes = sum, .n = 16 };
     fake_begin(&f, "abcdefgh", 8, 0, false);
     add(&f, "a", "u8", 4, 0, 4, &unknown);
     add(&f, "b", "u8", 4, 4, 4, &short_one);
@@ -259,7 +260,7 @@ static void what_stops_it(void **state)
     struct told t;
     tnf_verify_result r;
     static const uint8_t sum[4];
-    tnf_digest d = { "crc32", sum, 4 };
+    tnf_digest d = { .algorithm = "crc32", .bytes = sum, .n = 4 };
     fake_begin(&f, "abc", 3, 0, false);
     add(&f, "a", "u8", 3, 0, 3, &d);
     f.file->info.payload = 3;

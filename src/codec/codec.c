@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of codecs and what they share. */
+#include "codec/codec.h"
+
+#include "codec/codec_ops.h"
+
+#include <string.h>
+
+#define SKIP_BLOCK (64u << 10)
+
+/* Known to files, not to this build. */
+static const tnf_codec_ops gzip_absent = { .id = "gzip" };
+static const tnf_codec_ops snappy_absent = { .id = "snappy" };
+static const tnf_codec_ops raw = { .id = "raw" };
+
+static const tnf_codec_ops *const codecs[TNF_CODEC_COUNT] = {
+    [TNF_CODEC_RAW] = &raw,
+    [TNF_CODEC_ZSTD] = &tnf_codec_zstd,
+    [TNF_CODEC_ZSTD_SEEKABLE] = &tnf_codec_zstd_seekable,
+    [TNF_CODEC_GZIP] = &gzip_absent,
+    [TNF_CODEC_SNAPPY] = &snappy_absent,
+};
+
+const char *tnf_codec_id(unsigned codec)
+{
+    return codec < TNF_CODEC_COUNT ? codecs[codec]->id : "?";
+}
+
+static tnf_status not_built(tnf_codec codec, tnf_error *e)
+{
+    return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "the codec %s is not built in",
+                    tnf_codec_id(codec));
+}
+
+/* --------------------------------------------------------------- decoding */
+
+tnf_status tnf_decoder_open(tnf_decoder **out, tnf_codec codec, const tnf_encoded *from,
+                            const tnf_allocator *alloc, tnf_error *e)
+{
+    *out = NULL;
+    if ((unsigned)codec >= TNF_CODEC_COUNT || !codecs[codec]->decode_open)
+        return not_built(codec, e);
+    tnf_allocator a = tnf_allocator_or_default(alloc);
+    tnf_decoder *d = tnf_alloc0(&a, sizeof *d);
+    if (!d)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for decoding");
+    d->ops = codecs[codec];
+    d->from = *from;
+    d->alloc = a;
+    tnf_status status = d->ops->decode_open(d, e);
+    if (status != TNF_OK) {
+        tnf_decoder_close(d);
+        return status;
+    }
+    *out = d;
+    return TNF_OK;
+}
+
+void tnf_decoder_close(tnf_decoder *d)
+{
+    if (!d)
+        return;
+    d->ops->decode_close(d);
+    tnf_allocator a = d->alloc;
+    tnf_free(&a, d, sizeof *d);
+}
+
+/* Starts anew: the only way back for a codec without a table. */
+static tnf_status rewind_decoder(tnf_decoder *d, tnf_error *e)
+{
+    d->ops->decode_close(d);
+    d->state = NULL;
+    d->position = 0;
+    return d->ops->decode_open(d, e);
+}
+
+static tnf_status skip_to(tnf_decoder *d, uint64_t offset, tnf_error *e)
+{
+    if (d->ops->decode_seek)
+        TNF_TRY(d->ops->decode_seek(d, offset, e));
+    else if (offset < d->position)
+        TNF_TRY(rewind_decoder(d, e));
+    if (offset == d->position)
+        return TNF_OK;
+    uint8_t *nowhere = tnf_alloc(&d->alloc, SKIP_BLOCK);
+    if (!nowhere)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for decoding");
+    tnf_status status = TNF_OK;
+    while (d->position < offset && status == TNF_OK) {
+        uint64_t left = offset - d->position;
+        size_t n = left < SKIP_BLOCK ? (size_t)left : SKIP_BLOCK;
+        status = d->ops->decode(d, nowhere, n, e);
+        d->position += n;
+    }
+    tnf_free(&d->alloc, nowhere, SKIP_BLOCK);
+    return status;
+}
+
+tnf_status tnf_decoder_read(tnf_decoder *d, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    if (n == 0)
+        return TNF_OK;
+    TNF_TRY(skip_to(d, offset, e));
+    TNF_TRY(d->ops->decode(d, dst, n, e));
+    d->position += n;
+    return TNF_OK;
+}
+
+tnf_status tnf_decoder_end(tnf_decoder *d, tnf_error *e)
+{
+    return d->ops->decode_end(d, e);
+}
+
+/* --------------------------------------------------------------- encoding */
+
+tnf_status tnf_encoder_open(tnf_encoder **out, tnf_codec codec, int level, const tnf_encode_to *to,
+                            const tnf_allocator *alloc, tnf_error *e)
+{
+    *out = NULL;
+    if ((unsigned)codec >= TNF_CODEC_COUNT || !codecs[codec]->encode_open)
+        return not_built(codec, e);
+    tnf_allocator a = tnf_allocator_or_default(alloc);
+    tnf_encoder *x = tnf_alloc0(&a, sizeof *x);
+    if (!x)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for encoding");
+    x->ops = codecs[codec];
+    x->to = *to;
+    x->alloc = a;
+    x->level = level;
+    tnf_status status = x->ops->encode_open(x, e);
+    if (status != TNF_OK) {
+        tnf_encoder_close(x);
+        return status;
+    }
+    *out = x;
+    return TNF_OK;
+}
+
+tnf_status tnf_encoder_write(tnf_encoder *x, const void *bytes, size_t n, tnf_error *e)
+{
+    return n ? x->ops->encode(x, bytes, n, e) : TNF_OK;
+}
+
+tnf_status tnf_encoder_end(tnf_encoder *x, tnf_error *e)
+{
+    return x->ops->encode_end(x, e);
+}
+
+void tnf_encoder_close(tnf_encoder *x)
+{
+    if (!x)
+        return;
+    x->ops->encode_close(x);
+    tnf_allocator a = x->alloc;
+    tnf_free(&a, x, sizeof *x);
+}
+
+/* ------------------------------------------------------------------- feed */
+
+tnf_status tnf_feed_open(tnf_feed *f, const tnf_decoder *d, uint64_t at, uint64_t end, tnf_error *e)
+{
+    *f = (tnf_feed) { .at = at, .end = end };
+    f->block = tnf_alloc(&d->alloc, TNF_FEED_BLOCK);
+    return f->block ? TNF_OK : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for decoding");
+}
+
+tnf_status tnf_feed_more(tnf_feed *f, const tnf_decoder *d, tnf_error *e)
+{
+    if (f->used < f->n || f->at == f->end)
+        return TNF_OK;
+    size_t n = f->end - f->at < TNF_FEED_BLOCK ? (size_t)(f->end - f->at) : TNF_FEED_BLOCK;
+    TNF_TRY(d->from.read(d->from.ctx, f->at, f->block, n, e));
+    f->at += n;
+    f->n = n;
+    f->used = 0;
+    return TNF_OK;
+}
+
+void tnf_feed_close(tnf_feed *f, const tnf_decoder *d)
+{
+    tnf_free(&d->alloc, f->block, TNF_FEED_BLOCK);
+    f->block = NULL;
+}
+
+uint64_t tnf_feed_where(const tnf_feed *f)
+{
+    return f->at - (f->n - f->used);
+}

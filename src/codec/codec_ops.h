@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* What each codec fills in; only codec/ sees it. */
+#ifndef TNF_CODEC_CODEC_OPS_H
+#define TNF_CODEC_CODEC_OPS_H
+
+#include "base/error.h"
+#include "codec/codec.h"
+
+struct tnf_decoder {
+    const struct tnf_codec_ops *ops;
+    tnf_encoded from;
+    tnf_allocator alloc;
+    uint64_t position; /* of the next decoded byte */
+    void *state;
+};
+
+struct tnf_encoder {
+    const struct tnf_codec_ops *ops;
+    tnf_encode_to to;
+    tnf_allocator alloc;
+    int level;
+    void *state;
+};
+
+typedef struct tnf_codec_ops {
+    const char *id;
+    /* decode_open and encode_open may be NULL: not built, or not possible. */
+    tnf_status (*decode_open)(tnf_decoder *d, tnf_error *e);
+    /* Moves to `offset` if the codec can do better than decoding from where it is; may be NULL. */
+    tnf_status (*decode_seek)(tnf_decoder *d, uint64_t offset, tnf_error *e);
+    tnf_status (*decode)(tnf_decoder *d, void *dst, size_t n, tnf_error *e);
+    tnf_status (*decode_end)(tnf_decoder *d, tnf_error *e);
+    void (*decode_close)(tnf_decoder *d);
+    tnf_status (*encode_open)(tnf_encoder *x, tnf_error *e);
+    tnf_status (*encode)(tnf_encoder *x, const void *bytes, size_t n, tnf_error *e);
+    tnf_status (*encode_end)(tnf_encoder *x, tnf_error *e);
+    void (*encode_close)(tnf_encoder *x);
+} tnf_codec_ops;
+
+extern const tnf_codec_ops tnf_codec_zstd, tnf_codec_zstd_seekable;
+
+/* Input as codecs like it: a block of stored bytes at a time. */
+typedef struct tnf_feed {
+    uint8_t *block;
+    size_t n, used;   /* bytes in the block; of those, eaten */
+    uint64_t at, end; /* next stored byte to fetch; where the stored bytes end */
+} tnf_feed;
+
+#define TNF_FEED_BLOCK (128u << 10)
+
+tnf_status tnf_feed_open(tnf_feed *f, const tnf_decoder *d, uint64_t at, uint64_t end,
+                         tnf_error *e);
+/* More input if the block is eaten up; n == used afterwards means the end. */
+tnf_status tnf_feed_more(tnf_feed *f, const tnf_decoder *d, tnf_error *e);
+void tnf_feed_close(tnf_feed *f, const tnf_decoder *d);
+/* Stored offset of the next byte to be eaten. */
+uint64_t tnf_feed_where(const tnf_feed *f);
+
+#endif

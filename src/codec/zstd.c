@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* zstd over libzstd: frames back to back, decoded from the start. Sizes come from the container, so
+ * a frame without a content size is fine, and a bomb is stopped at what the container allows. */
+#include "codec/codec_ops.h"
+
+#include <zstd.h>
+
+#define MAX_WINDOW_LOG 27 /* 128 MiB, what zstd itself takes by default */
+
+struct decode {
+    tnf_feed feed;
+    ZSTD_DCtx *ctx;
+    size_t hint; /* 0: between frames */
+};
+
+static tnf_status decode_open(tnf_decoder *d, tnf_error *e)
+{
+    struct decode *s = tnf_alloc0(&d->alloc, sizeof *s);
+    d->state = s;
+    if (!s || !(s->ctx = ZSTD_createDCtx()))
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for zstd");
+    (void)ZSTD_DCtx_setParameter(s->ctx, ZSTD_d_windowLogMax, MAX_WINDOW_LOG);
+    return tnf_feed_open(&s->feed, d, 0, d->from.stored, e);
+}
+
+static void decode_close(tnf_decoder *d)
+{
+    struct decode *s = d->state;
+    if (!s)
+        return;
+    ZSTD_freeDCtx(s->ctx);
+    tnf_feed_close(&s->feed, d);
+    tnf_free(&d->alloc, s, sizeof *s);
+}
+
+/* One step; *made is what came out of it. */
+static tnf_status step(tnf_decoder *d, void *dst, size_t n, size_t *made, tnf_error *e)
+{
+    struct decode *s = d->state;
+    TNF_TRY(tnf_feed_more(&s->feed, d, e));
+    ZSTD_inBuffer in = { s->feed.block, s->feed.n, s->feed.used };
+    ZSTD_outBuffer out = { dst, n, 0 };
+    size_t hint = ZSTD_decompressStream(s->ctx, &out, &in);
+    if (ZSTD_isError(hint))
+        return tnf_fail(e, TNF_EFORMAT, tnf_feed_where(&s->feed), "zstd: %s",
+                        ZSTD_getErrorName(hint));
+    bool stuck = in.pos == s->feed.used && out.pos == 0;
+    s->feed.used = in.pos;
+    s->hint = hint;
+    *made = out.pos;
+    if (stuck && s->feed.at == s->feed.end && s->feed.used == s->feed.n)
+        return tnf_fail(e, TNF_ETRUNCATED, d->from.stored,
+                        "the zstd data end before their %llu bytes are decoded",
+                        (unsigned long long)d->from.decoded);
+    return TNF_OK;
+}
+
+static tnf_status decode(tnf_decoder *d, void *dst, size_t n, tnf_error *e)
+{
+    for (size_t done = 0, made; done < n; done += made)
+        TNF_TRY(step(d, (uint8_t *)dst + done, n - done, &made, e));
+    return TNF_OK;
+}
+
+static tnf_status decode_end(tnf_decoder *d, tnf_error *e)
+{
+    struct decode *s = d->state;
+    uint8_t more[1];
+    size_t made = 0;
+    while (s->hint != 0 || s->feed.used < s->feed.n || s->feed.at < s->feed.end) {
+        TNF_TRY(step(d, more, sizeof more, &made, e));
+        if (made)
+            return tnf_fail(e, TNF_EFORMAT, tnf_feed_where(&s->feed),
+                            "the zstd data hold more than the %llu bytes they should",
+                            (unsigned long long)d->from.decoded);
+    }
+    return TNF_OK;
+}
+
+/* --------------------------------------------------------------- encoding */
+
+struct encode {
+    ZSTD_CCtx *ctx;
+    uint8_t *block;
+    size_t size;
+};
+
+static tnf_status encode_open(tnf_encoder *x, tnf_error *e)
+{
+    struct encode *s = tnf_alloc0(&x->alloc, sizeof *s);
+    x->state = s;
+    if (s) {
+        s->size = ZSTD_CStreamOutSize();
+        s->ctx = ZSTD_createCCtx();
+        s->block = tnf_alloc(&x->alloc, s->size);
+    }
+    if (!s || !s->ctx || !s->block)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for zstd");
+    size_t bad = ZSTD_CCtx_setParameter(s->ctx, ZSTD_c_compressionLevel, x->level);
+    if (ZSTD_isError(bad))
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "zstd level %d: %s", x->level,
+                        ZSTD_getErrorName(bad));
+    return TNF_OK;
+}
+
+static void encode_close(tnf_encoder *x)
+{
+    struct encode *s = x->state;
+    if (!s)
+        return;
+    ZSTD_freeCCtx(s->ctx);
+    tnf_free(&x->alloc, s->block, s->size);
+    tnf_free(&x->alloc, s, sizeof *s);
+}
+
+static tnf_status push(tnf_encoder *x, ZSTD_inBuffer *in, ZSTD_EndDirective how, tnf_error *e)
+{
+    struct encode *s = x->state;
+    for (size_t left = 1; left || in->pos < in->size;) {
+        ZSTD_outBuffer out = { s->block, s->size, 0 };
+        left = ZSTD_compressStream2(s->ctx, &out, in, how);
+        if (ZSTD_isError(left))
+            return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "zstd: %s", ZSTD_getErrorName(left));
+        if (out.pos)
+            TNF_TRY(x->to.write(x->to.ctx, s->block, out.pos, e));
+        if (how == ZSTD_e_continue && in->pos == in->size)
+            break;
+    }
+    return TNF_OK;
+}
+
+static tnf_status encode(tnf_encoder *x, const void *bytes, size_t n, tnf_error *e)
+{
+    return push(x, &(ZSTD_inBuffer) { bytes, n, 0 }, ZSTD_e_continue, e);
+}
+
+static tnf_status encode_end(tnf_encoder *x, tnf_error *e)
+{
+    return push(x, &(ZSTD_inBuffer) { "", 0, 0 }, ZSTD_e_end, e);
+}
+
+const tnf_codec_ops tnf_codec_zstd = {
+    .id = "zstd",
+    .decode_open = decode_open,
+    .decode = decode,
+    .decode_end = decode_end,
+    .decode_close = decode_close,
+    .encode_open = encode_open,
+    .encode = encode,
+    .encode_end = encode_end,
+    .encode_close = encode_close,
+};

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT */
+/* zstd in frames with a table of them at the end, so that any range can be decoded by itself.
+ *
+ *   frame … frame │ 5E 2A 4D 18 │ u32 n │ entries │ u32 frames │ u8 descriptor │ B1 EA 92 8F
+ *                    a skippable frame    entry = u32 stored, u32 decoded (, u32 checksum)
+ *
+ * All frames but the last decode to the same size, none to more than 16 MiB. One frame is held at a
+ * time, decoded whole.
+ */
+#include "base/bytes.h"
+#include "codec/codec_ops.h"
+
+#include <zstd.h>
+
+#define FOOTER     9u /* frames, descriptor, magic */
+#define HEADER     8u /* skippable magic, length */
+#define HEAD_MAGIC 0x184D2A5Eu
+#define FOOT_MAGIC 0x8F92EAB1u
+#define MAX_FRAME  (16u << 20)
+#define CHUNK      (1u << 20) /* what we write */
+#define LEVEL      3
+
+struct decode {
+    uint64_t frames, table; /* count; stored offset of the first entry */
+    size_t entry;           /* bytes of one */
+    uint64_t frame_decoded; /* of every frame but the last */
+    uint64_t index;         /* the frame in `plain`; UINT64_MAX: none */
+    uint64_t *starts;       /* stored offset of each frame, and the end */
+    uint8_t *plain, *stored;
+    size_t plain_n, plain_size, stored_size;
+    ZSTD_DCtx *ctx;
+};
+
+static tnf_status bad(tnf_decoder *d, uint64_t at, const char *what, tnf_error *e)
+{
+    (void)d;
+    return tnf_fail(e, TNF_EFORMAT, at, "zstd-seekable: %s", what);
+}
+
+static tnf_status no_memory(tnf_error *e)
+{
+    return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for zstd");
+}
+
+/* The ends of the table; nothing is allocated for what they claim before it is known to fit. */
+static tnf_status read_footer(tnf_decoder *d, struct decode *s, tnf_error *e)
+{
+    uint8_t foot[FOOTER], head[HEADER];
+    uint64_t stored = d->from.stored, size;
+    if (stored < HEADER + FOOTER)
+        return bad(d, stored, "too short for a table of frames", e);
+    TNF_TRY(d->from.read(d->from.ctx, stored - FOOTER, foot, FOOTER, e));
+    if (tnf_le32(foot + 5) != FOOT_MAGIC)
+        return bad(d, stored - 4, "no table of frames at the end", e);
+    if (foot[4] & 0x7f)
+        return bad(d, stored - 5, "a table of an unknown kind", e);
+    s->frames = tnf_le32(foot);
+    s->entry = foot[4] & 0x80 ? 12 : 8;
+    size = s->frames * s->entry + FOOTER;
+    if (size > stored - HEADER)
+        return bad(d, stored - FOOTER, "the table is larger than the data", e);
+    TNF_TRY(d->from.read(d->from.ctx, stored - size - HEADER, head, HEADER, e));
+    if (tnf_le32(head) != HEAD_MAGIC || tnf_le32(head + 4) != size)
+        return bad(d, stored - size - HEADER, "the table does not begin where it should", e);
+    s->table = stored - size;
+    return TNF_OK;
+}
+
+static tnf_status check_entry(tnf_decoder *d, struct decode *s, uint64_t i, uint32_t decoded,
+                              uint64_t *total, tnf_error *e)
+{
+    uint64_t at = s->table + i * s->entry + 4;
+    if (decoded > MAX_FRAME)
+        return bad(d, at, "a frame of more than 16 MiB", e);
+    if (i == 0)
+        s->frame_decoded = decoded;
+    bool last = i + 1 == s->frames;
+    if (last ? decoded > s->frame_decoded : decoded != s->frame_decoded)
+        return bad(d, at, "frames of unequal size", e);
+    *total += decoded;
+    return TNF_OK;
+}
+
+static tnf_status read_table(tnf_decoder *d, struct decode *s, tnf_error *e)
+{
+    uint8_t block[512 * 12]; /* entries at a time */
+    uint64_t total = 0, at = 0, per = sizeof block / s->entry;
+    s->starts = tnf_alloc(&d->alloc, (size_t)(s->frames + 1) * sizeof *s->starts);
+    if (!s->starts)
+        return no_memory(e);
+    for (uint64_t i = 0; i < s->frames; i++) {
+        if (i % per == 0) {
+            uint64_t n = s->frames - i < per ? s->frames - i : per;
+            TNF_TRY(d->from.read(d->from.ctx, s->table + i * s->entry, block,
+                                 (size_t)(n * s->entry), e));
+        }
+        const uint8_t *entry = block + i % per * s->entry;
+        TNF_TRY(check_entry(d, s, i, tnf_le32(entry + 4), &total, e));
+        s->starts[i] = at;
+        at += tnf_le32(entry);
+    }
+    s->starts[s->frames] = at;
+    if (at != s->table - HEADER)
+        return bad(d, s->table, "the frames do not fill the data before the table", e);
+    if (total != d->from.decoded)
+        return bad(d, s->table, "the frames decode to another size than is said", e);
+    return TNF_OK;
+}
+
+static tnf_status decode_open(tnf_decoder *d, tnf_error *e)
+{
+    struct decode *s = tnf_alloc0(&d->alloc, sizeof *s);
+    d->state = s;
+    if (!s)
+        return no_memory(e);
+    s->index = UINT64_MAX;
+    TNF_TRY(read_footer(d, s, e));
+    TNF_TRY(read_table(d, s, e));
+    s->ctx = ZSTD_createDCtx();
+    s->plain_size = (size_t)s->frame_decoded;
+    s->plain = tnf_alloc(&d->alloc, s->plain_size);
+    return s->ctx && s->plain ? TNF_OK : no_memory(e);
+}
+
+static void decode_close(tnf_decoder *d)
+{
+    struct decode *s = d->state;
+    if (!s)
+        return;
+    ZSTD_freeDCtx(s->ctx);
+    tnf_free(&d->alloc, s->starts, (size_t)(s->frames + 1) * sizeof *s->starts);
+    tnf_free(&d->alloc, s->plain, s->plain_size);
+    tnf_free(&d->alloc, s->stored, s->stored_size);
+    tnf_free(&d->alloc, s, sizeof *s);
+}
+
+/* The stored size of a frame is checked against what zstd could ever need for it. */
+static tnf_status load(tnf_decoder *d, struct decode *s, uint64_t i, tnf_error *e)
+{
+    if (i == s->index)
+        return TNF_OK;
+    uint64_t n = s->starts[i + 1] - s->starts[i];
+    uint64_t last = d->from.decoded - (s->frames - 1) * s->frame_decoded;
+    uint64_t want = i + 1 == s->frames ? last : s->frame_decoded;
+    if (n > ZSTD_compressBound((size_t)want) + 1024)
+        return bad(d, s->starts[i], "a frame larger than any that zstd writes", e);
+    if (n > s->stored_size) {
+        uint8_t *p = tnf_realloc(&d->alloc, s->stored, s->stored_size, (size_t)n);
+        if (!p)
+            return no_memory(e);
+        s->stored = p;
+        s->stored_size = (size_t)n;
+    }
+    s->index = UINT64_MAX;
+    TNF_TRY(d->from.read(d->from.ctx, s->starts[i], s->stored, (size_t)n, e));
+    size_t got = ZSTD_decompressDCtx(s->ctx, s->plain, (size_t)want, s->stored, (size_t)n);
+    if (ZSTD_isError(got))
+        return tnf_fail(e, TNF_EFORMAT, s->starts[i], "zstd: %s", ZSTD_getErrorName(got));
+    if (got != want)
+        return bad(d, s->starts[i], "a frame decodes to another size than the table says", e);
+    s->plain_n = got;
+    s->index = i;
+    return TNF_OK;
+}
+
+static tnf_status decode_seek(tnf_decoder *d, uint64_t offset, tnf_error *e)
+{
+    (void)e;
+    d->position = offset; /* decode() finds the frame */
+    return TNF_OK;
+}
+
+static tnf_status decode(tnf_decoder *d, void *dst, size_t n, tnf_error *e)
+{
+    struct decode *s = d->state;
+    uint64_t at = d->position;
+    uint8_t *to = dst;
+    while (n > 0) {
+        uint64_t i = s->frame_decoded ? at / s->frame_decoded : s->frames;
+        if (i >= s->frames)
+            return tnf_fail(e, TNF_ETRUNCATED, d->from.stored, "zstd-seekable: the data end early");
+        TNF_TRY(load(d, s, i, e));
+        size_t skip = (size_t)(at - i * s->frame_decoded);
+        size_t here = s->plain_n - skip < n ? s->plain_n - skip : n;
+        if (here == 0)
+            return tnf_fail(e, TNF_ETRUNCATED, d->from.stored, "zstd-seekable: the data end early");
+        memcpy(to, s->plain + skip, here);
+        to += here;
+        at += here;
+        n -= here;
+    }
+    return TNF_OK;
+}
+
+static tnf_status decode_end(tnf_decoder *d, tnf_error *e)
+{
+    (void)d, (void)e;
+    return TNF_OK; /* the table was checked to the last byte when it was opened */
+}
+
+/* --------------------------------------------------------------- encoding */
+
+struct encode {
+    ZSTD_CCtx *ctx;
+    uint8_t *plain, *stored;
+    size_t n, bound;
+    uint8_t *table; /* entries so far */
+    size_t frames, room;
+};
+
+static tnf_status encode_open(tnf_encoder *x, tnf_error *e)
+{
+    struct encode *s = tnf_alloc0(&x->alloc, sizeof *s);
+    x->state = s;
+    if (s) {
+        s->bound = ZSTD_compressBound(CHUNK);
+        s->ctx = ZSTD_createCCtx();
+        s->plain = tnf_alloc(&x->alloc, CHUNK);
+        s->stored = tnf_alloc(&x->alloc, s->bound);
+    }
+    if (!s || !s->ctx || !s->plain || !s->stored)
+        return no_memory(e);
+    size_t wrong = ZSTD_CCtx_setParameter(s->ctx, ZSTD_c_compressionLevel,
+                                          x->level ? x->level : LEVEL);
+    if (ZSTD_isError(wrong))
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "zstd level %d: %s", x->level,
+                        ZSTD_getErrorName(wrong));
+    (void)ZSTD_CCtx_setParameter(s->ctx, ZSTD_c_checksumFlag, 1);
+    (void)ZSTD_CCtx_setParameter(s->ctx, ZSTD_c_contentSizeFlag, 0);
+    return TNF_OK;
+}
+
+static void encode_close(tnf_encoder *x)
+{
+    struct encode *s = x->state;
+    if (!s)
+        return;
+    ZSTD_freeCCtx(s->ctx);
+    tnf_free(&x->alloc, s->plain, CHUNK);
+    tnf_free(&x->alloc, s->stored, s->bound);
+    tnf_free(&x->alloc, s->table, s->room * 8);
+    tnf_free(&x->alloc, s, sizeof *s);
+}
+
+static tnf_status add_entry(tnf_encoder *x, struct encode *s, size_t stored, tnf_error *e)
+{
+    if (s->frames == s->room) {
+        size_t room = s->room ? 2 * s->room : 64;
+        uint8_t *p = tnf_realloc(&x->alloc, s->table, s->room * 8, room * 8);
+        if (!p)
+            return no_memory(e);
+        s->table = p;
+        s->room = room;
+    }
+    tnf_put_le32(s->table + 8 * s->frames, (uint32_t)stored);
+    tnf_put_le32(s->table + 8 * s->frames + 4, (uint32_t)s->n);
+    s->frames++;
+    return TNF_OK;
+}
+
+static tnf_status put_frame(tnf_encoder *x, tnf_error *e)
+{
+    struct encode *s = x->state;
+    if (s->frames >= (UINT32_MAX - FOOTER) / 8)
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "too many frames for one table");
+    size_t n = ZSTD_compress2(s->ctx, s->stored, s->bound, s->plain, s->n);
+    if (ZSTD_isError(n))
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "zstd: %s", ZSTD_getErrorName(n));
+    TNF_TRY(add_entry(x, s, n, e));
+    s->n = 0;
+    return x->to.write(x->to.ctx, s->stored, n, e);
+}
+
+static tnf_status encode(tnf_encoder *x, const void *bytes, size_t n, tnf_error *e)
+{
+    struct encode *s = x->state;
+    for (const uint8_t *p = bytes; n > 0;) {
+        size_t here = CHUNK - s->n < n ? CHUNK - s->n : n;
+        memcpy(s->plain + s->n, p, here);
+        s->n += here;
+        p += here;
+        n -= here;
+        if (s->n == CHUNK)
+            TNF_TRY(put_frame(x, e));
+    }
+    return TNF_OK;
+}
+
+static tnf_status encode_end(tnf_encoder *x, tnf_error *e)
+{
+    struct encode *s = x->state;
+    uint8_t head[HEADER], foot[FOOTER];
+    if (s->n)
+        TNF_TRY(put_frame(x, e));
+    tnf_put_le32(head, HEAD_MAGIC);
+    tnf_put_le32(head + 4, (uint32_t)(8 * s->frames + FOOTER));
+    tnf_put_le32(foot, (uint32_t)s->frames);
+    foot[4] = 0;
+    tnf_put_le32(foot + 5, FOOT_MAGIC);
+    TNF_TRY(x->to.write(x->to.ctx, head, HEADER, e));
+    if (s->frames)
+        TNF_TRY(x->to.write(x->to.ctx, s->table, 8 * s->frames, e));
+    return x->to.write(x->to.ctx, foot, FOOTER, e);
+}
+
+const tnf_codec_ops tnf_codec_zstd_seekable = {
+    .id = "zstd-seekable",
+    .decode_open = decode_open,
+    .decode_seek = decode_seek,
+    .decode = decode,
+    .decode_end = decode_end,
+    .decode_close = decode_close,
+    .encode_open = encode_open,
+    .encode = encode,
+    .encode_end = encode_end,
+    .encode_close = encode_close,
+};

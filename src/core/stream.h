@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* The decoded bytes of a part, with the decoder kept from one read to the next. */
+#ifndef TNF_CORE_STREAM_H
+#define TNF_CORE_STREAM_H
+
+#include "codec/codec.h"
+#include "core/core.h"
+
+typedef struct tnf_stream {
+    const tnf_part *part;
+    tnf_decoder *decoder; /* of an encoded part */
+} tnf_stream;
+
+tnf_status tnf_stream_open(tnf_stream *s, const tnf_part *part, tnf_error *e);
+/* n decoded bytes from `offset` on; going forward is cheap. */
+tnf_status tnf_stream_read(tnf_stream *s, uint64_t offset, void *dst, size_t n, tnf_error *e);
+/* When the last byte was read in order: an encoded part may hold no more. */
+tnf_status tnf_stream_end(tnf_stream *s, tnf_error *e);
+void tnf_stream_close(tnf_stream *s);
+
+#endif
