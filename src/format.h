@@ -46,8 +46,8 @@ typedef struct tnf_probe {
 } tnf_probe;
 
 /* Where metadata can go. */
-/* TYPED: any tree of null, bool, i64, u64, f64, text, bytes, array, map; the core keeps the rest in
- * one text attribute, TNF_STASH_KEY. */
+/* TYPED: any tree of null, bool, u64, i64 (if negative), f64, text, bytes, array, map; the core
+ * keeps the rest in one text attribute, TNF_STASH_KEY. */
 typedef enum tnf_holds { TNF_HOLDS_NONE, TNF_HOLDS_TEXT, TNF_HOLDS_TYPED } tnf_holds;
 
 /* What a format can hold. Lists are words separated by spaces; a NULL list means any. */

@@ -95,10 +95,10 @@ static tnf_status push_text(struct lowering *l, tnf_str key, const char *p, size
 static bool is_plain(const tnf_value *v)
 {
     switch (v->kind) {
-    case TNF_INT:
-        return v->dtype == TNF_I64;
-    case TNF_UINT: /* below 2^63 it would come back signed */
-        return v->dtype == TNF_U64 && v->as.u > INT64_MAX;
+    case TNF_INT: /* others come back unsigned */
+        return v->dtype == TNF_I64 && v->as.i < 0;
+    case TNF_UINT:
+        return v->dtype == TNF_U64;
     case TNF_FLOAT:
         return v->dtype == TNF_F64;
     case TNF_ARRAY:
