@@ -74,7 +74,7 @@ tnf_status view_part(view *v, const tnf_object *object, const tnf_part *part, tn
     v->flat = part->nbytes / part->type->bits * 8 +
               part->nbytes % part->type->bits * 8 / part->type->bits;
     v->part.role = "data";
-    v->object.layout = NULL; /* read_flat() takes it */
+    v->object.layout = tnf_layout_by_id("dense"); /* as the library reads it then */
     v->object.parts = &v->part;
     v->object.nparts = 1;
     v->object.shape = &v->flat;
@@ -97,41 +97,6 @@ void view_free(view *v)
     free(v->shape);
     v->slices = NULL;
     v->shape = NULL;
-}
-
-/* ---------------------------------------------------------------- reading */
-
-/* Elements of a part, which the library reads by bytes only: through a window that begins at the
- * element wanted, so that any step will do. */
-static tnf_status read_flat(const view *v, const tnf_slice *s, unsigned char *dst, size_t n,
-                            tnf_error *error)
-{
-    unsigned char window[4096 + 16];
-    uint64_t bits = v->type->bits, from = 0, end = 0, to = 0;
-    if (s->step == 1 && bits % 8 == 0)
-        return tnf_read_part(&v->part, (uint64_t)s->start * (bits / 8), dst, n, error);
-    memset(dst, 0, n);
-    for (uint64_t i = 0; i < s->count; i++) {
-        uint64_t at = (uint64_t)(s->start + (int64_t)i * s->step) * bits;
-        if (at / 8 < from || (at + bits + 7) / 8 > end) {
-            from = at / 8;
-            end = v->part.nbytes - from < 4096 ? v->part.nbytes : from + 4096;
-            tnf_status status = tnf_read_part(&v->part, from, window, (size_t)(end - from), error);
-            if (status != TNF_OK)
-                return status;
-        }
-        for (uint64_t b = at - 8 * from; b < at - 8 * from + bits; b++, to++)
-            dst[to / 8] |= (unsigned char)((window[b / 8] >> b % 8 & 1u) << to % 8);
-    }
-    return TNF_OK;
-}
-
-static tnf_status read_slices(const view *v, const tnf_slice *slices, void *dst, size_t n,
-                              tnf_error *error)
-{
-    if (!v->object.layout)
-        return read_flat(v, slices, dst, n, error);
-    return tnf_read_slice(&v->object, slices, dst, n, error);
 }
 
 /* ----------------------------------------------------------------- blocks */
@@ -197,7 +162,7 @@ tnf_status blocks_next(blocks *b, tnf_error *error)
     b->elements = (size_t)elements;
     if (b->n > BLOCK_BYTES)
         return cat_fail(error, TNF_EBUG, "a block of %zu bytes", b->n);
-    tnf_status status = read_slices(v, b->now, b->bytes, b->n, error);
+    tnf_status status = tnf_read_slice(&v->object, b->now, b->bytes, b->n, error);
     advance(b);
     return status;
 }
@@ -223,7 +188,7 @@ tnf_status view_row(const view *v, const uint64_t *position, uint64_t count, voi
         at += !gone;
     }
     size_t bytes = (size_t)tnf_slice_bytes(&v->object, row);
-    tnf_status status = bytes <= n ? read_slices(v, row, dst, bytes, error)
+    tnf_status status = bytes <= n ? tnf_read_slice(&v->object, row, dst, bytes, error)
                                    : cat_fail(error, TNF_EBUG, "a row of %zu bytes", bytes);
     free(row);
     return status;

@@ -131,8 +131,32 @@ static bool join_bits(bit_joiner *b, unsigned char *bytes, size_t n, uint64_t bi
     return fwrite(bytes, 1, out, stdout) == out;
 }
 
+static tnf_status put_block(void *ctx, const void *bytes, size_t n, tnf_error *error)
+{
+    (void)ctx;
+    return fwrite(bytes, 1, n, stdout) == n ? TNF_OK : raw_failed(error);
+}
+
+/* All bytes of a part as they are: of a type that is not known here, or of a whole tensor. */
+static tnf_status as_bytes(const tnf_part *part, tnf_error *error)
+{
+    return tnf_scan(part, put_block, NULL, error);
+}
+
+static bool is_whole(const view *v)
+{
+    if (v->object.order == TNF_ORDER_F && v->object.rank > 1)
+        return false;
+    for (uint32_t d = 0; d < v->object.rank; d++)
+        if (v->slices[d].count != v->object.shape[d] || v->slices[d].step != 1)
+            return false;
+    return true;
+}
+
 static tnf_status as_raw(const view *v, tnf_error *error)
 {
+    if (is_whole(v))
+        return as_bytes(v->object.parts, error);
     blocks b;
     bit_joiner joiner = { 0, 0 };
     tnf_status status = blocks_begin(&b, v, error);
@@ -142,23 +166,6 @@ static tnf_status as_raw(const view *v, tnf_error *error)
     if (status == TNF_OK && joiner.nleft > 0 && putchar(joiner.left) == EOF)
         status = raw_failed(error);
     blocks_end(&b);
-    return status;
-}
-
-/* Bytes of a type that is not known here, as they are. */
-static tnf_status as_bytes(const tnf_part *part, tnf_error *error)
-{
-    unsigned char *block = malloc(BLOCK_BYTES);
-    tnf_status status = block ? TNF_OK : cat_fail(error, TNF_ENOMEM, "out of memory");
-    for (uint64_t at = 0; status == TNF_OK && at < part->nbytes;) {
-        uint64_t left = part->nbytes - at;
-        size_t n = left < BLOCK_BYTES ? (size_t)left : BLOCK_BYTES;
-        status = tnf_read_part(part, at, block, n, error);
-        if (status == TNF_OK && fwrite(block, 1, n, stdout) != n)
-            status = raw_failed(error);
-        at += n;
-    }
-    free(block);
     return status;
 }
 

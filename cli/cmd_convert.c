@@ -102,19 +102,12 @@ static tnf_status add_selected(job *j, size_t *n, tnf_error *error)
             return status;
         ++*n;
     }
+    for (size_t i = 0; i < j->in.info->nextras; i++) {
+        tnf_status status = tnf_builder_add_extra(j->builder, &j->in.info->extras[i], error);
+        if (status != TNF_OK)
+            return status;
+    }
     return add_attributes(j, error);
-}
-
-/* What the library is not given it cannot count as lost. */
-static bool extras_lost(job *j)
-{
-    const tnf_info *info = j->in.info;
-    const opt_maybe *allowed = &j->options->allow_loss;
-    for (size_t i = 0; i < info->nextras; i++)
-        plan_item(&j->plan, &(tnf_plan_item) { TNF_DROPPED, "extra", info->extras[i].key,
-                                               "a selection of tensors leaves it behind" });
-    return info->nextras > 0 &&
-           !(allowed->given && (!allowed->value || strstr(allowed->value, "extra")));
 }
 
 /* Fills the builder; gives an exit code. */
@@ -133,12 +126,7 @@ static int add_input(job *j)
         file_message(j->in.name, "", TNF_NO_OFFSET, "no tensor matches what --select asks for");
         return EXIT_USAGE;
     }
-    if (!extras_lost(j))
-        return EXIT_DONE;
-    plan_refused(&j->plan);
-    file_message(j->in.name, "", TNF_NO_OFFSET,
-                 "--select would leave extras behind; --allow-loss=extra lets them go");
-    return EXIT_LOSSY;
+    return EXIT_DONE;
 }
 
 /* ----------------------------------------------------------------- saving */

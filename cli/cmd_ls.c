@@ -41,13 +41,19 @@ static size_t put_shape(FILE *to, const tnf_object *o, const char *comma, bool b
 
 static const char *encoding_text(const tnf_part *p)
 {
-    return p->payload == TNF_ENCODED ? "encoded" : p->payload == TNF_OPAQUE ? "opaque" : "raw";
+    return p->payload == TNF_ENCODED  ? tnf_codec_name(p->codec)
+           : p->payload == TNF_OPAQUE ? "opaque"
+                                      : "raw";
 }
 
-/* "crc32c:0x01020304", "sha256:…"; `to` gets nothing without a digest. */
+/* As it stands in the file, or "crc32c:0x01020304", "sha256:…"; nothing without a digest. */
 static int digest_text(char out[160], const tnf_part *p)
 {
     if (!p->digest)
+        return 0;
+    if (p->digest->text)
+        return snprintf(out, 160, "%.150s", p->digest->text);
+    if (!p->digest->algorithm)
         return 0;
     bool number = !strncmp(p->digest->algorithm, "crc", 3);
     int n = snprintf(out, 64, "%.40s:%s", p->digest->algorithm, number ? "0x" : "");
