@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+/* Codecs: there and back, pieces, damage, bombs, and streams that libzstd itself made. */
+#include "base/bytes.h"
+#include "codec/codec.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+#include <cmocka.h>
+
+struct bytes {
+    uint8_t *p;
+    size_t n;
+};
+
+static tnf_status append(void *ctx, const void *bytes, size_t n, tnf_error *e)
+{
+    (void)e;
+    struct bytes *b = ctx;
+    b->p = realloc(b->p, b->n + n);
+    memcpy(b->p + b->n, bytes, n);
+    b->n += n;
+    return TNF_OK;
+}
+
+static tnf_status fetch(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    (void)e;
+    const struct bytes *b = ctx;
+    assert_true(offset <= b->n && n <= b->n - offset); /* never outside of what is stored */
+    memcpy(dst, b->p + offset, n);
+    return TNF_OK;
+}
+
+/* Compressible, but with no two equal megabytes. */
+static uint8_t *sample(size_t n)
+{
+    uint8_t *p = malloc(n ? n : 1);
+    uint32_t x = 1;
+    for (size_t i = 0; i < n; i++) {
+        x = x * 1664525u + 1013904223u;
+        p[i] = (uint8_t)(x >> 30);
+    }
+    return p;
+}
+
+static struct bytes encoded(tnf_codec codec, int level, const uint8_t *plain, size_t n)
+{
+    struct bytes out = { 0 };
+    tnf_encode_to to = { append, &out };
+    tnf_encoder *x;
+    tnf_error e;
+    assert_int_equal(tnf_encoder_open(&x, codec, level, &to, NULL, &e), TNF_OK);
+    for (size_t at = 0, step; at < n; at += step) { /* in uneven pieces */
+        step = n - at < 70001 ? n - at : 70001;
+        assert_int_equal(tnf_encoder_write(x, plain + at, step, &e), TNF_OK);
+    }
+    assert_int_equal(tnf_encoder_end(x, &e), TNF_OK);
+    tnf_encoder_close(x);
+    return out;
+}
+
+static tnf_status decode_all(tnf_codec codec, const struct bytes *in, uint64_t decoded,
+                             uint8_t *out, tnf_error *e)
+{
+    tnf_encoded from = { fetch, (void *)(uintptr_t)in, in->n, decoded };
+    tnf_decoder *d;
+    tnf_status status = tnf_decoder_open(&d, codec, &from, NULL, e);
+    if (status == TNF_OK)
+        status = tnf_decoder_read(d, 0, out, (size_t)decoded, e);
+    if (status == TNF_OK)
+        status = tnf_decoder_end(d, e);
+    tnf_decoder_close(d);
+    return status;
+}
+
+static const tnf_codec both[] = { TNF_CODEC_ZSTD, TNF_CODEC_ZSTD_SEEKABLE };
+
+static void there_and_back(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = { 0, 1, 100, 65536, 1048575, 1048576, 1048577, 3000000 };
+    for (size_t c = 0; c < 2; c++)
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+            tnf_error e;
+            uint8_t *plain = sample(sizes[i]), *back = malloc(sizes[i] + 1);
+            struct bytes in = encoded(both[c], (int)i, plain, sizes[i]);
+            assert_int_equal(decode_all(both[c], &in, sizes[i], back, &e), TNF_OK);
+            assert_memory_equal(plain, back, sizes[i]);
+            free(in.p);
+            free(plain);
+            free(back);
+        }
+}
+
+/* Pieces in any order give what is there; backwards too. */
+static void pieces(void **state)
+{
+    (void)state;
+    enum { N = 2500000 };
+    uint8_t *plain = sample(N), piece[5000];
+    for (size_t c = 0; c < 2; c++) {
+        struct bytes in = encoded(both[c], 1, plain, N);
+        tnf_encoded from = { fetch, &in, in.n, N };
+        tnf_decoder *d;
+        tnf_error e;
+        assert_int_equal(tnf_decoder_open(&d, both[c], &from, NULL, &e), TNF_OK);
+        static const size_t places[] = { 0, 100, 2000000, 1048570, 1048576, 3, N - 5000 };
+        for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+            assert_int_equal(tnf_decoder_read(d, places[i], piece, sizeof piece, &e), TNF_OK);
+            assert_memory_equal(piece, plain + places[i], sizeof piece);
+        }
+        assert_int_not_equal(tnf_decoder_read(d, N - 1, piece, 2, &e), TNF_OK); /* no more there */
+        tnf_decoder_close(d);
+        free(in.p);
+    }
+    free(plain);
+}
+
+/* The sizes come from elsewhere: saying too much or too little is an error, not silence. */
+static void sizes_must_agree(void **state)
+{
+    (void)state;
+    uint8_t *plain = sample(100000), *back = malloc(100001);
+    for (size_t c = 0; c < 2; c++) {
+        tnf_error e;
+        struct bytes in = encoded(both[c], 0, plain, 100000);
+        assert_int_not_equal(decode_all(both[c], &in, 99999, back, &e), TNF_OK);
+        assert_int_not_equal(decode_all(both[c], &in, 100001, back, &e), TNF_OK);
+        assert_true(e.offset <= in.n);
+        free(in.p);
+    }
+    free(plain);
+    free(back);
+}
+
+/* Cut anywhere, or with any bit wrong: an error, or the right bytes; never others. A frame of
+ * seekable zstd has a checksum; plain zstd has none, so there only cuts are tried. */
+static void damage(void **state)
+{
+    (void)state;
+    enum { N = 3000 };
+    uint8_t *plain = sample(N), back[N];
+    for (size_t c = 0; c < 2; c++) {
+        tnf_error e;
+        struct bytes in = encoded(both[c], 0, plain, N);
+        for (size_t cut = 0; cut < in.n; cut++) {
+            struct bytes shorter = { in.p, cut };
+            assert_int_not_equal(decode_all(both[c], &shorter, N, back, &e), TNF_OK);
+        }
+        for (size_t bit = 0; both[c] == TNF_CODEC_ZSTD_SEEKABLE && bit < 8 * in.n; bit++) {
+            in.p[bit / 8] ^= (uint8_t)(1u << bit % 8);
+            memset(back, 0, N);
+            if (decode_all(both[c], &in, N, back, &e) == TNF_OK)
+                assert_memory_equal(plain, back, N);
+            in.p[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        }
+        free(in.p);
+    }
+    free(plain);
+}
+
+/* As the reference writer makes it: 17 bytes for nothing. */
+static void empty_seekable(void **state)
+{
+    (void)state;
+    static const uint8_t want[17] = { 0x5e, 0x2a, 0x4d, 0x18, 9,    0,    0,    0,   0,
+                                      0,    0,    0,    0,    0xb1, 0xea, 0x92, 0x8f };
+    struct bytes in = encoded(TNF_CODEC_ZSTD_SEEKABLE, 0, NULL, 0);
+    assert_int_equal(in.n, sizeof want);
+    assert_memory_equal(in.p, want, sizeof want);
+    free(in.p);
+}
+
+/* Frames begin as the reference's do: checksum flag, no content size. */
+static void frame_header(void **state)
+{
+    (void)state;
+    uint8_t *plain = sample(2 << 20);
+    struct bytes in = encoded(TNF_CODEC_ZSTD_SEEKABLE, 0, plain, 2 << 20);
+    assert_int_equal(tnf_le32(in.p), 0xFD2FB528u);
+    assert_int_equal(in.p[4], 0x04);
+    assert_int_equal(tnf_le32(in.p + in.n - 9), 2); /* two frames of 1 MiB */
+    free(in.p);
+    free(plain);
+}
+
+/* What libzstd wrote by itself, several frames back to back, a skippable one among them. */
+static void frames_of_others(void **state)
+{
+    (void)state;
+    uint8_t *plain = sample(30000), *back = malloc(30000), block[20000];
+    struct bytes in = { 0 };
+    static const uint8_t skippable[12] = { 0x50, 0x2a, 0x4d, 0x18, 4, 0, 0, 0, 'n', 'o', 't', 'e' };
+    tnf_error e;
+    for (size_t at = 0; at < 30000; at += 10000) {
+        size_t n = ZSTD_compress(block, sizeof block, plain + at, 10000, 3);
+        append(&in, block, n, NULL);
+        append(&in, skippable, sizeof skippable, NULL);
+    }
+    assert_int_equal(decode_all(TNF_CODEC_ZSTD, &in, 30000, back, &e), TNF_OK);
+    assert_memory_equal(plain, back, 30000);
+    append(&in, "junk", 4, NULL);
+    assert_int_not_equal(decode_all(TNF_CODEC_ZSTD, &in, 30000, back, &e), TNF_OK);
+    free(in.p);
+    free(plain);
+    free(back);
+}
+
+/* A table that claims more than there is must not make us allocate for it. */
+static void hostile_table(void **state)
+{
+    (void)state;
+    uint8_t table[17] = { 0x5e, 0x2a, 0x4d, 0x18, 9,    0,    0,    0,   0xff,
+                          0xff, 0xff, 0xff, 0,    0xb1, 0xea, 0x92, 0x8f };
+    struct bytes in = { table, sizeof table };
+    tnf_error e;
+    uint8_t back[1];
+    assert_int_equal(decode_all(TNF_CODEC_ZSTD_SEEKABLE, &in, 1, back, &e), TNF_EFORMAT);
+    table[12] = 1; /* a descriptor of the future */
+    assert_int_equal(decode_all(TNF_CODEC_ZSTD_SEEKABLE, &in, 1, back, &e), TNF_EFORMAT);
+    in.n = 16;
+    assert_int_equal(decode_all(TNF_CODEC_ZSTD_SEEKABLE, &in, 1, back, &e), TNF_EFORMAT);
+}
+
+static void absent_codecs_say_so(void **state)
+{
+    (void)state;
+    struct bytes in = { 0 };
+    tnf_encoded from = { fetch, &in, 0, 0 };
+    tnf_encode_to to = { append, &in };
+    tnf_decoder *d;
+    tnf_encoder *x;
+    tnf_error e;
+    for (unsigned c = 0; c < TNF_CODEC_COUNT; c++) {
+        if (c == TNF_CODEC_ZSTD || c == TNF_CODEC_ZSTD_SEEKABLE)
+            continue;
+        assert_int_equal(tnf_decoder_open(&d, (tnf_codec)c, &from, NULL, &e), TNF_EUNSUPPORTED);
+        assert_int_equal(tnf_encoder_open(&x, (tnf_codec)c, 0, &to, NULL, &e), TNF_EUNSUPPORTED);
+        assert_non_null(strstr(e.message, tnf_codec_id(c)));
+    }
+    assert_string_equal(tnf_codec_id(TNF_CODEC_ZSTD), "zstd");
+    assert_string_equal(tnf_codec_id(99), "?");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(there_and_back),       cmocka_unit_test(pieces),
+        cmocka_unit_test(sizes_must_agree),     cmocka_unit_test(damage),
+        cmocka_unit_test(empty_seekable),       cmocka_unit_test(frame_header),
+        cmocka_unit_test(frames_of_others),     cmocka_unit_test(hostile_table),
+        cmocka_unit_test(absent_codecs_say_so),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
