@@ -119,7 +119,7 @@ bool tnf_cbor_null(tnf_cbor *r);
 /* Reads past any item, checking it wholly (but not for the same key twice in LENIENT); *raw, if
  * given, is its encoding, tags and all. */
 bool tnf_cbor_skip(tnf_cbor *r, tnf_str *raw);
-/* Any item as a tree. Integers that fit become TNF_INT (i64) or else TNF_UINT (u64); floats become
+/* Any item as a tree. Integers become TNF_UINT (u64), negative ones TNF_INT (i64); floats become
  * TNF_FLOAT (f64) whatever their width, for in deterministic CBOR the width says nothing but that
  * the value fits it; NaNs keep their bits. What a tree has no word for is kept as it is encoded:
  *

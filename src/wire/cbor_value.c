@@ -39,13 +39,10 @@ static bool integer(tnf_cbor *r, tnf_value *out)
     tnf_cbor_head h;
     if (!tnf_cbor_next_head(r, &h))
         return false;
-    if (h.argument > INT64_MAX)
-        *out = (tnf_value) { .kind = TNF_UINT, .dtype = TNF_U64, .as.u = h.argument };
+    if (h.major == CBOR_NEGATIVE) /* beyond 64 bits it was kept as it is encoded */
+        *out = (tnf_value) { .kind = TNF_INT, .dtype = TNF_I64, .as.i = -1 - (int64_t)h.argument };
     else
-        *out = (tnf_value) { .kind = TNF_INT,
-                             .dtype = TNF_I64,
-                             .as.i = h.major == CBOR_NEGATIVE ? -1 - (int64_t)h.argument
-                                                              : (int64_t)h.argument };
+        *out = (tnf_value) { .kind = TNF_UINT, .dtype = TNF_U64, .as.u = h.argument };
     return true;
 }
 

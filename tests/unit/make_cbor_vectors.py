@@ -47,7 +47,7 @@ def typed(v):
     if v is None or isinstance(v, bool):
         return json.dumps(v)
     if isinstance(v, int):
-        return str(v) if v < 2 ** 63 else '{"$u64":%d}' % v
+        return '{"$u64":%d}' % v if v >= 0 else str(v)
     if isinstance(v, float):
         return '{"$f64":"%s"}' % struct.pack(">d", math.nan if v != v else v).hex()
     if isinstance(v, bytes):
