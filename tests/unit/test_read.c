@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reading parts, whatever they are made of; views, and why there is none. */
+#include "../support/encoded.h"
 #include "../support/fake.h"
 
 static uint8_t bytes[64] __attribute__((aligned(64)));
@@ -116,6 +117,137 @@ static void decoded(void **state)
     fake_end(&f);
 }
 
+/* Any piece of an encoded part, in either byte order, is that piece of the whole. */
+static void encoded_pieces(void **state)
+{
+    (void)state;
+    static const tnf_codec codecs[] = { TNF_CODEC_ZSTD, TNF_CODEC_ZSTD_SEEKABLE };
+    for (int k = 0; k < 4; k++) {
+        tnf_error e;
+        struct fake f;
+        uint8_t plain[40], want[40], out[42];
+        for (size_t i = 0; i < sizeof plain; i++) {
+            plain[i] = (uint8_t)(i * i);
+            want[i] = plain[i];
+        }
+        struct encoded x = encoded_bytes(codecs[k % 2], plain, sizeof plain);
+        fake_begin(&f, x.p, x.n, 0, false);
+        tnf_part p = part_at(&f, "f32", 0, x.n);
+        p.nbytes = sizeof plain;
+        p.payload = TNF_ENCODED;
+        p.codec = (uint8_t)codecs[k % 2];
+        if (k >= 2) {
+            p.flags = TNF_PART_BIG_ENDIAN;
+            for (size_t i = 0; i < sizeof plain; i++)
+                want[i] = plain[i / 4 * 4 + 3 - i % 4];
+        }
+        for (size_t at = 0; at <= sizeof plain; at++)
+            for (size_t n = 0; at + n <= sizeof plain; n++) {
+                memset(out, 0xee, sizeof out);
+                assert_ok(tnf_read_part(&p, at, out + 1, n, &e));
+                if (memcmp(out + 1, want + at, n) != 0)
+                    fail_msg("%s%s: bytes %zu to %zu", tnf_codec_name(p.codec),
+                             k >= 2 ? " big-endian" : "", at, at + n);
+                assert_int_equal(out[0], 0xee);
+                assert_int_equal(out[n + 1], 0xee);
+            }
+        fake_end(&f);
+        free(x.p);
+    }
+}
+
+/* Where it went wrong is told as a place in the file, whoever noticed it. */
+static void encoded_errors(void **state)
+{
+    (void)state;
+    tnf_error e;
+    struct fake f;
+    uint8_t plain[3000], out[3000];
+    uint64_t rng = 77;
+    for (size_t i = 0; i < sizeof plain; i++)
+        plain[i] = (uint8_t)((rng = rng * 6364136223846793005u + 1) >> 40); /* does not shrink */
+    struct encoded x = encoded_bytes(TNF_CODEC_ZSTD, plain, sizeof plain);
+    assert_true(x.n > sizeof plain);
+    uint8_t *file = calloc(1, 64 + x.n);
+    memcpy(file + 64, x.p, x.n);
+    fake_begin(&f, file, 64 + x.n / 2, 0, false); /* cut in its middle */
+    tnf_part p = part_at(&f, "u8", 64, x.n);
+    p.nbytes = sizeof plain;
+    p.payload = TNF_ENCODED;
+    p.codec = TNF_CODEC_ZSTD;
+    assert_fails(tnf_read_part(&p, 0, out, sizeof out, &e), TNF_ETRUNCATED);
+    assert_int_equal(e.offset, 64 + x.n / 2);
+    fake_end(&f);
+    memset(file + 64, 0, 4); /* no zstd at all */
+    fake_begin(&f, file, 64 + x.n, 0, false);
+    p.origin = &f.file->origin;
+    assert_fails(tnf_read_part(&p, 0, out, sizeof out, &e), TNF_EFORMAT);
+    assert_in_range(e.offset, 64, 64 + x.n);
+    p.nbytes = sizeof plain - 1; /* less than what is there */
+    memcpy(file + 64, x.p, 4);
+    assert_int_not_equal(tnf_read_part(&p, 0, out, sizeof plain - 1, &e), TNF_OK);
+    p.nbytes = sizeof plain + 1; /* more */
+    uint8_t *more = malloc(sizeof plain + 1);
+    assert_int_not_equal(tnf_read_part(&p, 0, more, sizeof plain + 1, &e), TNF_OK);
+    free(more);
+    fake_end(&f);
+    free(file);
+    free(x.p);
+}
+
+struct scanned {
+    uint8_t *p;
+    size_t n, stop_at;
+};
+
+static tnf_status collect(void *ctx, const void *p, size_t n, tnf_error *e)
+{
+    struct scanned *s = ctx;
+    if (s->stop_at && s->n >= s->stop_at)
+        return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET, "enough");
+    s->p = realloc(s->p, s->n + n + 1);
+    memcpy(s->p + s->n, p, n);
+    s->n += n;
+    return TNF_OK;
+}
+
+static void scanning(void **state)
+{
+    (void)state;
+    tnf_error e;
+    size_t n = 3000004;
+    uint8_t *plain = malloc(n);
+    for (size_t i = 0; i < n; i++)
+        plain[i] = (uint8_t)(i >> 8 ^ i);
+    struct encoded x = encoded_bytes(TNF_CODEC_ZSTD, plain, n);
+    for (int k = 0; k < 5; k++) { /* raw, big-endian, encoded, memory, nothing */
+        struct fake f;
+        struct scanned s = { 0 };
+        fake_begin(&f, k == 2 ? x.p : plain, k == 2 ? x.n : n, 0, false);
+        tnf_part p = part_at(&f, "f32", 0, k == 2 ? x.n : n);
+        p.nbytes = k == 4 ? 0 : n;
+        p.flags = k == 1 ? TNF_PART_BIG_ENDIAN : 0;
+        p.payload = k == 2 ? TNF_ENCODED : k == 3 ? TNF_MEMORY : TNF_AT;
+        p.codec = TNF_CODEC_ZSTD;
+        p.memory = plain;
+        assert_ok(tnf_scan(&p, collect, &s, &e));
+        assert_int_equal(s.n, p.nbytes);
+        for (size_t i = 0; i < s.n; i++)
+            assert_true(s.p[i] == plain[k == 1 ? i / 4 * 4 + 3 - i % 4 : i]);
+        free(s.p);
+        s = (struct scanned) { .stop_at = 1 };
+        if (k < 4)
+            assert_fails(tnf_scan(&p, collect, &s, &e), TNF_ENET);
+        assert_true(s.n < n);
+        free(s.p);
+        p.flags = TNF_PART_UNREADABLE;
+        assert_fails(tnf_scan(&p, collect, &s, &e), TNF_EUNSUPPORTED);
+        fake_end(&f);
+    }
+    free(plain);
+    free(x.p);
+}
+
 static void memory_and_functions(void **state)
 {
     (void)state;
@@ -215,9 +347,15 @@ static void views(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain),         cmocka_unit_test(big_endian),
-        cmocka_unit_test(decoded),       cmocka_unit_test(memory_and_functions),
-        cmocka_unit_test(whole_tensors), cmocka_unit_test(views),
+        cmocka_unit_test(plain),
+        cmocka_unit_test(big_endian),
+        cmocka_unit_test(decoded),
+        cmocka_unit_test(encoded_pieces),
+        cmocka_unit_test(encoded_errors),
+        cmocka_unit_test(scanning),
+        cmocka_unit_test(memory_and_functions),
+        cmocka_unit_test(whole_tensors),
+        cmocka_unit_test(views),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

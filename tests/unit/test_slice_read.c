@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Fetching slices: what is refused, and how much of the file is read for it. tests/slices.c
  * compares the elements with a plain reference. */
+#include "../support/encoded.h"
 #include "../support/unit.h"
 #include "core/core.h"
 
@@ -139,6 +140,72 @@ static void column_major_is_read_about_once(void **state)
         fail_msg("80 MiB cost %llu bytes", (unsigned long long)l.bytes);
 }
 
+struct stored {
+    struct log log;
+    struct encoded x;
+};
+
+static tnf_status stored_read(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    struct stored *s = ctx;
+    (void)e;
+    s->log.calls++;
+    s->log.bytes += n;
+    memcpy(dst, s->x.p + offset, n);
+    return TNF_OK;
+}
+
+/* An encoded tensor is decoded about once for a slice, not once for every row of it. */
+static void encoded(void **state)
+{
+    (void)state;
+    static const char *const texts[] = { ":,::2", ":,:70000", "::3,10:", "5,:", ":,7" };
+    static const tnf_source_ops ops = { .version = 1, .read_at = stored_read };
+    enum { ROWS = 12, COLUMNS = 100000 };
+    uint64_t shape[] = { ROWS, COLUMNS }, rng = 5;
+    uint8_t *plain = malloc(ROWS * COLUMNS);
+    for (size_t i = 0; i < ROWS * COLUMNS; i++)
+        plain[i] = (uint8_t)((rng = rng * 6364136223846793005u + 1) >> 40);
+    struct stored s = { .x = encoded_bytes(TNF_CODEC_ZSTD, plain, ROWS * COLUMNS) };
+    tnf_error e;
+    tnf_source *from;
+    assert_ok(tnf_source_custom(&from, &ops, &s, s.x.n, &e));
+    struct tnf_origin here = { .source = from };
+    tnf_part part = { .role = "data",
+                      .type = tnf_type_of(TNF_U8),
+                      .origin = &here,
+                      .stored = s.x.n,
+                      .nbytes = ROWS * COLUMNS,
+                      .payload = TNF_ENCODED,
+                      .codec = TNF_CODEC_ZSTD };
+    tnf_object o = { .name = { "t", 1 },
+                     .shape = shape,
+                     .rank = 2,
+                     .parts = &part,
+                     .nparts = 1,
+                     .layout = &tnf_layout_dense };
+    for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
+        tnf_slice sl[2];
+        assert_ok(tnf_slice_parse(sl, texts[k], shape, 2, &e));
+        size_t n = (size_t)tnf_slice_bytes(&o, sl);
+        uint8_t *out = malloc(n);
+        s.log = (struct log) { 0 };
+        assert_ok(tnf_read_slice(&o, sl, out, n, &e));
+        for (size_t i = 0; i < n; i++) {
+            uint64_t row = (uint64_t)sl[0].start + i / sl[1].count * (uint64_t)sl[0].step;
+            uint64_t column = (uint64_t)sl[1].start + i % sl[1].count * (uint64_t)sl[1].step;
+            assert_true(out[i] == plain[row * COLUMNS + column]);
+        }
+        if (s.log.bytes > 2 * s.x.n + (1 << 20))
+            fail_msg("[%s] reads %llu of %zu stored bytes", texts[k],
+                     (unsigned long long)s.log.bytes, s.x.n);
+        free(out);
+    }
+    tnf_source_close(from);
+    free(s.x.p);
+    free(plain);
+}
+
 static void refusals(void **state)
 {
     (void)state;
@@ -194,6 +261,7 @@ int main(void)
         cmocka_unit_test(far_pieces_are_not_bridged),
         cmocka_unit_test(backwards),
         cmocka_unit_test(column_major_is_read_about_once),
+        cmocka_unit_test(encoded),
         cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, begin, end);
