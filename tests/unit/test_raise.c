@@ -137,11 +137,22 @@ static void a_stale_stash(void **state)
     fake_end(&f);
 }
 
+static void assert_quick(struct fake *f)
+{
+    tnf_error e;
+    struct timespec a, b;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &a);
+    assert_ok(tnf_raise(f->file, &e));
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &b);
+    double seconds = (double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) / 1e9;
+    if (seconds > 1.5)
+        fail_msg("it took %.1f s", seconds);
+}
+
 /* A file may try to make us search without end; 100,000 keys against a full stash must be quick. */
 static void a_hostile_stash(void **state)
 {
     (void)state;
-    tnf_error e;
     struct fake f;
     size_t room = 4000000, n = 0;
     char *stash = malloc(room);
@@ -158,21 +169,83 @@ static void a_hostile_stash(void **state)
         snprintf(key, sizeof key, "kez%05u", i); /* as long as those above */
         text(&f, key, "");
     }
-    struct timespec a, b;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &a);
-    assert_ok(tnf_raise(f.file, &e));
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &b);
-    double seconds = (double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) / 1e9;
-    if (seconds > 1.5)
-        fail_msg("it took %.1f s", seconds);
+    assert_quick(&f);
     free(stash);
     fake_end(&f);
 }
 
-/* Whatever is lowered to a text map comes back the same: the law of this pair. */
-static void there_and_back(void **state)
+/* The same in a typed tree: as many attributes, and a stash that has a word on each of its own. */
+static void a_hostile_typed_stash(void **state)
 {
     (void)state;
+    tnf_error e;
+    struct fake f;
+    size_t room = 4000000, n = 0;
+    char *stash = malloc(room);
+    fake_begin(&f, bytes, sizeof bytes, 0, false);
+    tnf_arena_free(&f.file->arena);
+    tnf_arena_init(&f.file->arena, &f.file->alloc, UINT64_MAX);
+    n += (size_t)snprintf(stash, room, "{\"kinds\":{");
+    for (unsigned i = 0; i < 4000; i++)
+        n += (size_t)snprintf(stash + n, room - n, "%s\"key%05u\":\"json\"", i ? "," : "", i);
+    snprintf(stash + n, room - n, "}}");
+    for (unsigned i = 0; i < 100000; i++) {
+        char key[16];
+        snprintf(key, sizeof key, "kez%05u", i);
+        char *copy = tnf_arena_str(&f.file->arena, key, strlen(key));
+        assert_ok(tnf_attrs_push(&f.file->catalog.attrs, copy, tnf_value_bool(true), &e));
+    }
+    assert_ok(tnf_attrs_push(&f.file->catalog.attrs, TNF_STASH_KEY, tnf_value_string(stash), &e));
+    assert_quick(&f);
+    free(stash);
+    fake_end(&f);
+}
+
+/* What a format with a typed tree is asked to hold: nothing but these (see tnf_holds). */
+static bool is_plain(const tnf_value *v)
+{
+    bool plain = true;
+    switch (v->kind) {
+    case TNF_JSON:
+        return false;
+    case TNF_INT:
+        return v->dtype == TNF_I64 && v->as.i < 0;
+    case TNF_UINT:
+        return v->dtype == TNF_U64;
+    case TNF_FLOAT:
+        return v->dtype == TNF_F64;
+    case TNF_ARRAY:
+        for (size_t i = 0; i < v->n; i++)
+            plain = plain && is_plain(&v->as.items[i]);
+        return plain;
+    case TNF_MAP:
+        for (size_t i = 0; i < v->n; i++)
+            plain = plain && is_plain(&v->as.members[i].value);
+        return plain;
+    default:
+        return true;
+    }
+}
+
+/* The attributes of a tensor that such a format would hold, those that it cannot left out. */
+static const tnf_value *plain_attrs(struct fake *f, const tnf_value *attrs, tnf_holds holds)
+{
+    tnf_error e;
+    tnf_attrs kept = { .arena = &f->file->arena };
+    for (size_t i = 0; attrs && holds == TNF_HOLDS_TYPED && i < attrs->n; i++) {
+        const tnf_member *m = &attrs->as.members[i];
+        if (is_plain(&m->value))
+            assert_ok(tnf_attrs_set(&kept, m->key.p, m->key.n, m->value, &e));
+    }
+    tnf_value *map = tnf_arena_alloc(&f->file->arena, sizeof *map);
+    *map = tnf_attrs_value(&kept);
+    return kept.n ? map : NULL;
+}
+
+/* Whatever is lowered to a text map, or to a typed tree, comes back the same: the law of this pair.
+ */
+static void there_and_back(tnf_holds holds)
+{
     tnf_error e;
     static const tnf_value items[] = { { .kind = TNF_NULL },
                                        { .kind = TNF_UINT, .dtype = TNF_U16, .as.u = 3 } };
@@ -197,7 +270,7 @@ static void there_and_back(void **state)
         assert_ok(tnf_builder_set(b, "w", attrs[i].key.p, &attrs[i].value, &e));
     }
     tnf_format format = { .name = "made-up", .family = "made-up", .caps = TNF_CAN_WRITE };
-    format.can = (tnf_can) { .attrs = TNF_HOLDS_TEXT, .zero_rank = true };
+    format.can = (tnf_can) { .attrs = holds, .zero_rank = true };
     struct tnf_save save = { .format = &format };
     tnf_arena_init(&save.arena, &b->alloc, UINT64_MAX);
     assert_ok(tnf_lower(&save, &b->catalog, &e));
@@ -205,6 +278,12 @@ static void there_and_back(void **state)
     struct fake f;
     fake_begin(&f, bytes, sizeof bytes, 0, false);
     assert_ok(fake_add(&f, "w", 0, 1, &e));
+    for (size_t i = 0; i < save.lowered.attrs.n; i++) {
+        const tnf_member *m = &save.lowered.attrs.members[i];
+        assert_true(holds == TNF_HOLDS_TYPED && is_plain(&m->value));
+        assert_ok(tnf_attrs_set(&f.file->catalog.attrs, m->key.p, m->key.n, m->value, &e));
+    }
+    f.file->catalog.objects[0].attrs = plain_attrs(&f, save.lowered.objects[0].attrs, holds);
     for (size_t i = 0; i < save.text.n; i++) {
         const tnf_member *m = &save.text.members[i];
         assert_ok(tnf_set_text(f.r, m->key, (tnf_str) { m->value.as.s, m->value.n }, &e));
@@ -225,13 +304,30 @@ static void there_and_back(void **state)
     tnf_builder_free(b);
 }
 
+static void through_text(void **state)
+{
+    (void)state;
+    there_and_back(TNF_HOLDS_TEXT);
+}
+
+static void through_a_typed_tree(void **state)
+{
+    (void)state;
+    there_and_back(TNF_HOLDS_TYPED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_text),        cmocka_unit_test(the_familys_own),
-        cmocka_unit_test(the_stash),      cmocka_unit_test(a_stash_somebody_broke),
-        cmocka_unit_test(a_stale_stash),  cmocka_unit_test(a_hostile_stash),
-        cmocka_unit_test(there_and_back),
+        cmocka_unit_test(no_text),
+        cmocka_unit_test(the_familys_own),
+        cmocka_unit_test(the_stash),
+        cmocka_unit_test(a_stash_somebody_broke),
+        cmocka_unit_test(a_stale_stash),
+        cmocka_unit_test(a_hostile_stash),
+        cmocka_unit_test(a_hostile_typed_stash),
+        cmocka_unit_test(through_text),
+        cmocka_unit_test(through_a_typed_tree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
