@@ -65,7 +65,7 @@ int main(int argc, char **argv)
         return 2;
     }
     unsigned rounds = bench_rounds(argv[2]);
-    static volatile uint64_t sum;
+    uint64_t sum = 0;
     tnf_error error;
     tnf_file *file;
     printf("{\"tenfold\":[");
@@ -78,7 +78,7 @@ int main(int argc, char **argv)
         if (r > 0)
             printf("%s%.9f", r > 1 ? "," : "", seconds);
     }
-    printf("],");
+    printf("],\"looked\":%" PRIu64 ",", sum);
     print_memory(argv[1]);
     return 0;
 }
