@@ -85,6 +85,8 @@ typedef struct tnf_reader {
     tnf_limits limits; /* no zeros left */
     bool lenient;
     const tnf_option_value *options; /* in the order of read_options */
+    const char *stem;                /* the file's name without directory and extension, or NULL */
+    bool sibling;                    /* opened by tnf_open_sibling(), for another file's sake */
     const char *version;             /* for `index` to set: a literal or in the arena */
     uint64_t data_start;             /* for `index` to set where a rule needs it */
     void *state;                     /* for `index` to set and `decode` to use: in the arena */
@@ -166,6 +168,11 @@ void tnf_trace(tnf_reader *r, uint64_t offset, const char *format, ...) TNF_PRIN
  * path. */
 tnf_status tnf_open_sibling(tnf_reader *r, const tnf_file **out, tnf_str name, const char *format,
                             tnf_error *e);
+/* The same below a directory that the user, not the file, has named. */
+tnf_status tnf_open_stored(tnf_reader *r, const tnf_file **out, const char *directory, tnf_str name,
+                           const char *format, tnf_error *e);
+/* Who reads the bytes of a file opened so, and how many it has: for parts that lie in it. */
+const struct tnf_origin *tnf_file_origin(const tnf_file *file, uint64_t *size);
 
 /* ---------------------------------------------------------------- writing */
 

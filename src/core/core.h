@@ -38,6 +38,7 @@ struct tnf_file {
     size_t nwarnings;
     const char *directory; /* where siblings are looked for; NULL: nowhere */
     const char *extension;
+    const char *stem; /* NULL: no path */
     struct sibling *siblings;
     unsigned depth; /* how many files opened one another up to this one */
 };

@@ -292,6 +292,32 @@ static void lower_object_attrs(struct lowering *l, const tnf_object *o)
         tnf_buf_u8(&l->tensors, '}');
 }
 
+static bool held(const tnf_can *can, const tnf_member *m)
+{
+    return list_has(can->object_attrs, m->key) || (is_plain(&m->value) && !tnf_registry_derives(m));
+}
+
+/* A format with a typed tree gets what it can hold and no more: the rest is stashed, or computed
+ * again when the file is read. */
+static tnf_status keep_held_attrs(struct lowering *l, tnf_object *o, tnf_error *e)
+{
+    size_t n = o->attrs ? o->attrs->n : 0, kept = 0;
+    for (size_t i = 0; i < n; i++)
+        kept += held(&l->format->can, &o->attrs->as.members[i]);
+    if (kept == n)
+        return TNF_OK;
+    tnf_member *members = tnf_arena_array(&l->save->arena, kept, sizeof *members);
+    tnf_value *map = tnf_arena_alloc(&l->save->arena, sizeof *map);
+    if (!members || !map)
+        return tnf_arena_fail(&l->save->arena, "attributes", e);
+    *map = (tnf_value) { .kind = TNF_MAP, .n = kept, .as.members = members };
+    for (size_t i = 0; i < n; i++)
+        if (held(&l->format->can, &o->attrs->as.members[i]))
+            *members++ = o->attrs->as.members[i];
+    o->attrs = map;
+    return TNF_OK;
+}
+
 /* Why the format cannot hold the tensor at all, or NULL. */
 static const char *why_not(const tnf_can *can, const tnf_object *o)
 {
@@ -312,14 +338,14 @@ static const char *why_not(const tnf_can *can, const tnf_object *o)
     return NULL;
 }
 
-static void lower_object(struct lowering *l, const tnf_object *o)
+static tnf_status lower_object(struct lowering *l, const tnf_object *o, tnf_error *e)
 {
     static const uint64_t one[] = { 1 };
     const tnf_can *can = &l->format->can;
     const char *why = why_not(can, o);
     if (why) {
         tell(l, TNF_DROPPED, "tensor", o->name, why);
-        return;
+        return TNF_OK;
     }
     tnf_catalog *c = &l->save->lowered;
     c->objects[c->n] = *o;
@@ -334,6 +360,7 @@ static void lower_object(struct lowering *l, const tnf_object *o)
     for (uint16_t i = 0; i < o->nparts; i++)
         l->save->total += o->parts[i].nbytes;
     lower_object_attrs(l, o);
+    return can->attrs == TNF_HOLDS_TYPED ? keep_held_attrs(l, &c->objects[c->n - 1], e) : TNF_OK;
 }
 
 /* Extras are somebody's bytes in somebody's place: only their own family can put them back. */
@@ -356,7 +383,7 @@ static tnf_status lower_all(struct lowering *l, const tnf_catalog *from, tnf_err
     for (size_t i = 0; i < from->attrs.n; i++)
         TNF_TRY(lower_attr(l, &from->attrs.members[i], e));
     for (size_t i = 0; i < from->n; i++)
-        lower_object(l, &from->objects[i]);
+        TNF_TRY(lower_object(l, &from->objects[i], e));
     for (size_t i = 0; i < from->nextras; i++)
         TNF_TRY(lower_extra(l, &from->extras[i], e));
     TNF_TRY(finish_stash(l, e));

@@ -113,6 +113,8 @@ static tnf_status run_index(tnf_file *f, tnf_error *e)
         .catalog = &f->catalog,
         .limits = f->options.limits,
         .lenient = f->options.lenient,
+        .stem = f->stem,
+        .sibling = f->depth > 0,
         .file = f,
     };
     f->origin.source = f->source;
@@ -180,7 +182,11 @@ static tnf_status remember_path(tnf_file *f, const char *path, tnf_error *e)
     f->extension = tnf_arena_str(&f->arena, ext, strlen(ext));
     f->directory = slash ? tnf_arena_str(&f->arena, path, (size_t)(slash - path) + 1)
                          : tnf_arena_str(&f->arena, "", 0);
-    return f->extension && f->directory ? TNF_OK : tnf_arena_fail(&f->arena, "a path", e);
+    const char *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
+    f->stem = tnf_arena_str(&f->arena, name,
+                            dot && dot > name ? (size_t)(dot - name) : strlen(name));
+    return f->extension && f->directory && f->stem ? TNF_OK
+                                                   : tnf_arena_fail(&f->arena, "a path", e);
 }
 
 static tnf_status open_into(tnf_file *f, const char *path, tnf_error *e)
@@ -261,16 +267,18 @@ static tnf_status add_sibling(struct sibling **out, tnf_file *f, tnf_str name, t
 }
 
 /* Opens it like this file; what it warns of is said here, under its name. */
-static tnf_status open_sibling_file(struct sibling *s, tnf_reader *r, const char *format,
-                                    tnf_error *e)
+static tnf_status open_sibling_file(struct sibling *s, tnf_reader *r, const char *directory,
+                                    const char *format, tnf_error *e)
 {
     tnf_file *f = r->file;
-    size_t n = strlen(f->directory), m = strlen(s->name);
-    char *path = tnf_arena_alloc(r->scratch, n + m + 1);
+    size_t n = strlen(directory), m = strlen(s->name);
+    bool slash = n > 0 && directory[n - 1] != '/';
+    char *path = tnf_arena_alloc(r->scratch, n + slash + m + 1);
     if (!path)
         return tnf_arena_fail(r->scratch, "a path", e);
-    memcpy(path, f->directory, n);
-    memcpy(path + n, s->name, m);
+    memcpy(path, directory, n);
+    path[n] = '/';
+    memcpy(path + n + slash, s->name, m);
     tnf_open_options o = f->options;
     o.format = format;
     o.options = NULL;
@@ -290,20 +298,33 @@ static tnf_status open_sibling_file(struct sibling *s, tnf_reader *r, const char
 tnf_status tnf_open_sibling(tnf_reader *r, const tnf_file **out, tnf_str name, const char *format,
                             tnf_error *e)
 {
-    tnf_file *f = r->file;
     TNF_TRY(check_sibling_name(name, e));
-    if (!f->directory)
+    if (!r->file->directory)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                         "%s is in a file of its own: open the model by its path", TNF_QUOTED(name));
+    return tnf_open_stored(r, out, r->file->directory, name, format, e);
+}
+
+tnf_status tnf_open_stored(tnf_reader *r, const tnf_file **out, const char *directory, tnf_str name,
+                           const char *format, tnf_error *e)
+{
+    tnf_file *f = r->file;
+    TNF_TRY(check_sibling_name(name, e));
     if (f->depth >= MAX_FILE_DEPTH)
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "files refer to files too deeply");
     struct sibling *s = known_sibling(f, name);
     if (!s)
         TNF_TRY(add_sibling(&s, f, name, e));
     if (!s->file)
-        TNF_TRY(open_sibling_file(s, r, format, e));
+        TNF_TRY(open_sibling_file(s, r, directory, format, e));
     *out = s->file;
     return TNF_OK;
+}
+
+const struct tnf_origin *tnf_file_origin(const tnf_file *file, uint64_t *size)
+{
+    *size = file->source->size;
+    return &file->origin;
 }
 
 /* ------------------------------------------------------------------- look */

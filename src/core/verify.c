@@ -134,6 +134,10 @@ static tnf_status check_part(struct check *c, const tnf_part *p, tnf_value_count
     bool digested = n > 0 && n == d->n && tnf_digest_begin(&pass.digester, d->algorithm);
     c->result->checked++;
     c->result->undigested += !digested;
+    if (n > 0 && n != d->n)
+        return tnf_fail(e, TNF_EDIGEST, p->payload <= TNF_ENCODED ? p->offset : TNF_NO_OFFSET,
+                        "the digest of part '%s' has %zu bytes, a %s has %zu", p->role, d->n,
+                        d->algorithm, n);
     if (!digested && !v && p->payload != TNF_ENCODED) /* but the last byte must be there */
         return tnf_read_part(p, p->nbytes ? p->nbytes - 1 : 0, c->block, p->nbytes ? 1 : 0, e);
     tnf_status status = digested && d->of_stored ? digest_stored(&pass, e) : TNF_OK;
