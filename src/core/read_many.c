@@ -25,14 +25,16 @@ struct piece {
 };
 
 struct job {
-    size_t first, n;
+    const struct piece *piece; /* its first */
+    size_t first, n;           /* of the ranges */
+    size_t bytes;
 };
 
 struct work {
     struct piece *pieces;
-    tnf_range *ranges; /* the same order as pieces */
+    tnf_range *ranges; /* the same order as pieces, those that touch joined */
     struct job *jobs;
-    size_t npieces, njobs;
+    size_t npieces, nranges, njobs;
     uint64_t total, done;
     const tnf_read_options *options;
     pthread_mutex_t lock; /* guards done and the callback */
@@ -80,22 +82,40 @@ static void cut_pieces(struct work *w, const tnf_request *requests, size_t n)
     }
 }
 
-/* Neighbours of one source share a job until it is full. */
+/* Most files are asked for in their own order. */
+static void sort_pieces(struct work *w)
+{
+    size_t i = 1;
+    while (i < w->npieces && by_place(&w->pieces[i - 1], &w->pieces[i]) <= 0)
+        i++;
+    if (i < w->npieces)
+        qsort(w->pieces, w->npieces, sizeof *w->pieces, by_place);
+}
+
+static bool touch(const tnf_range *a, const tnf_range *b)
+{
+    return a->offset + a->n == b->offset && (uint8_t *)a->dst + a->n == (uint8_t *)b->dst;
+}
+
+/* Neighbours of one source share a job until it is full; those that are neighbours in memory too
+ * become one range. */
 static void make_jobs(struct work *w)
 {
-    size_t bytes = 0;
     for (size_t i = 0; i < w->npieces; i++) {
         const struct piece *p = &w->pieces[i];
         struct job *last = w->njobs ? &w->jobs[w->njobs - 1] : NULL;
-        bool fits = last && p->origin && w->pieces[i - 1].origin == p->origin &&
-                    last->n < MAX_JOB && p->range.n <= BLOCK - bytes;
-        w->ranges[i] = p->range;
-        if (fits) {
-            last->n++;
-            bytes += p->range.n;
+        bool fits = last && p->origin && p->origin == last->piece->origin && last->n < MAX_JOB &&
+                    last->bytes < BLOCK && p->range.n <= BLOCK - last->bytes;
+        if (!fits) {
+            last = &w->jobs[w->njobs++];
+            *last = (struct job) { .piece = p, .first = w->nranges };
+        }
+        last->bytes += p->range.n;
+        if (last->n && touch(&w->ranges[w->nranges - 1], &p->range)) {
+            w->ranges[w->nranges - 1].n += p->range.n;
         } else {
-            w->jobs[w->njobs++] = (struct job) { i, 1 };
-            bytes = p->range.n < BLOCK ? p->range.n : BLOCK;
+            w->ranges[w->nranges++] = p->range;
+            last->n++;
         }
     }
 }
@@ -115,8 +135,7 @@ static tnf_status run_job(void *ctx, size_t i, tnf_error *e)
 {
     struct work *w = ctx;
     const struct job *j = &w->jobs[i];
-    const struct piece *p = &w->pieces[j->first];
-    uint64_t bytes = 0;
+    const struct piece *p = j->piece;
     if (!p->origin) {
         TNF_TRY(tnf_read_part(p->part, 0, p->range.dst, p->range.n, e));
         return tell_progress(w, p->range.n, e);
@@ -127,9 +146,7 @@ static tnf_status run_job(void *ctx, size_t i, tnf_error *e)
             tnf_error_prefix(e, p->origin->label);
         return status;
     }
-    for (size_t k = 0; k < j->n; k++)
-        bytes += p[k].range.n;
-    return tell_progress(w, bytes, e);
+    return tell_progress(w, j->bytes, e);
 }
 
 tnf_status tnf_read_many(const tnf_request *requests, size_t n, const tnf_read_options *options,
@@ -147,7 +164,7 @@ tnf_status tnf_read_many(const tnf_request *requests, size_t n, const tnf_read_o
                       .lock = PTHREAD_MUTEX_INITIALIZER };
     w.jobs = (void *)(w.ranges + count);
     cut_pieces(&w, requests, n);
-    qsort(w.pieces, w.npieces, sizeof *w.pieces, by_place);
+    sort_pieces(&w);
     make_jobs(&w);
     unsigned threads = w.total < WORTH_THREAD ? 1 : options ? options->threads : 0;
     tnf_status status = tnf_pool_run(threads, w.njobs, run_job, &w, e);

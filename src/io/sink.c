@@ -8,11 +8,19 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define BUFFER     (64u << 10)
-#define COPY_BLOCK (1u << 20)  /* through memory */
-#define COPY_CHUNK (16u << 20) /* inside the kernel: small enough that a signal is soon seen */
+#define COPY_BLOCK (1u << 20)   /* through memory */
+#define COPY_CHUNK (16u << 20)  /* inside the kernel: small enough that a signal is soon seen */
+#define WINDOW     (2u << 20)   /* over the source; small enough to stay in the CPU's cache */
+#define STEP       (256u << 10) /* of writing a window */
+#define PAGE       4096u        /* of the page cache, at least */
+#ifndef MAP_POPULATE
+#define MAP_POPULATE 0
+#endif
 
 tnf_status tnf_sink_new(tnf_sink **out, const tnf_sink_ops *ops, void *ctx,
                         const tnf_allocator *alloc, tnf_error *e)
@@ -88,15 +96,88 @@ static tnf_status copy_in_kernel(tnf_sink *s, const tnf_source *from, uint64_t *
     return TNF_OK;
 }
 
+/* In steps: a longer write makes Linux look for larger pages, which can cost more than it saves. */
+static tnf_status write_steps(tnf_sink *s, const uint8_t *p, size_t n, tnf_error *e)
+{
+    for (size_t part; n > 0; p += part, n -= part) {
+        part = n < STEP ? n : STEP;
+        TNF_TRY(s->ops.write(s->ctx, p, part, e));
+    }
+    return TNF_OK;
+}
+
+/* The write could not read its window, or the window showed the end of the file: the source was cut
+ * short, or its disk fails. Reading tells which. */
+static tnf_status window_failed(tnf_sink *s, const tnf_source *from, uint64_t offset, size_t n,
+                                tnf_error *e)
+{
+    for (size_t part; n > 0; offset += part, n -= part) {
+        part = n < BUFFER ? n : BUFFER;
+        TNF_TRY(tnf_source_read(from, offset, s->buffer, part, e));
+    }
+    return tnf_fail_sys(e, EFAULT, "cannot read");
+}
+
+/* Writes from windows over the source. Faster than copying in the kernel where the pages of the two
+ * files do not line up, and where the kernel cannot. Only the kernel touches a window, so a source
+ * cut short is an error (EFAULT) and no signal; past an end within a page it would see zeros, so
+ * the size is looked at afterwards. */
+static tnf_status copy_mapped(tnf_sink *s, const tnf_source *from, uint64_t *offset, uint64_t *left,
+                              tnf_error *e)
+{
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    while (*left >= STEP && *offset <= from->size && *left <= from->size - *offset) {
+        size_t skip = (size_t)(*offset % page);
+        size_t n = *left < WINDOW - skip ? (size_t)*left : WINDOW - skip;
+        uint8_t *window = mmap(NULL, skip + n, PROT_READ, MAP_SHARED | MAP_POPULATE, from->fd,
+                               (off_t)(*offset - skip));
+        if (window == MAP_FAILED)
+            return TNF_OK;
+        tnf_error error = { .offset = TNF_NO_OFFSET };
+        tnf_status status = write_steps(s, window + skip, n, &error);
+        munmap(window, skip + n);
+        struct stat st;
+        bool cut = fstat(from->fd, &st) != 0 || (uint64_t)st.st_size < *offset + n;
+        if (cut || (status != TNF_OK && error.sys == EFAULT))
+            return window_failed(s, from, *offset, n, e);
+        if (status != TNF_OK && e)
+            *e = error;
+        TNF_TRY(status);
+        *offset += n;
+        *left -= n;
+        s->written += n;
+    }
+    return TNF_OK;
+}
+
+/* Small pieces gather in the buffer, like small writes. */
+static tnf_status copy_small(tnf_sink *s, const tnf_source *from, uint64_t offset, size_t n,
+                             tnf_error *e)
+{
+    if (n > BUFFER - s->buffered)
+        TNF_TRY(flush(s, e));
+    TNF_TRY(tnf_source_read(from, offset, s->buffer + s->buffered, n, e));
+    s->buffered += n;
+    s->written += n;
+    return TNF_OK;
+}
+
 tnf_status tnf_sink_copy(tnf_sink *s, const tnf_source *from, uint64_t offset, uint64_t n,
                          tnf_error *e)
 {
-    if (n >= BUFFER && s->fd >= 0 && from->fd >= 0) {
+    if (s->done)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the sink was committed already");
+    if (n < BUFFER)
+        return copy_small(s, from, offset, (size_t)n, e);
+    if (s->fd >= 0 && from->fd >= 0) {
         TNF_TRY(flush(s, e));
-        TNF_TRY(copy_in_kernel(s, from, &offset, &n, e));
+        if ((offset - s->written) % PAGE == 0 || from->map_why)
+            TNF_TRY(copy_in_kernel(s, from, &offset, &n, e));
+        if (!from->map_why)
+            TNF_TRY(copy_mapped(s, from, &offset, &n, e));
     }
-    if (n == 0)
-        return TNF_OK;
+    if (n < BUFFER)
+        return copy_small(s, from, offset, (size_t)n, e);
     size_t size = n < COPY_BLOCK ? (size_t)n : COPY_BLOCK;
     uint8_t *block = tnf_alloc(&s->alloc, size);
     if (!block)

@@ -223,6 +223,14 @@ static void copies_inside_the_kernel(void **state)
     assert_ok(tnf_sink_file(&s, target, TNF_SINK_REPLACE, &e));
     assert_fails(tnf_sink_copy(s, from, 0, N, &e), TNF_ETRUNCATED);
     tnf_sink_close(s);
+    /* also by one byte, and where its pages do not line up with the target's */
+    bytes_to_file(path, bytes, N);
+    assert_int_equal(truncate(path, N - 1), 0);
+    assert_ok(tnf_sink_file(&s, target, TNF_SINK_REPLACE, &e));
+    assert_ok(tnf_sink_write(s, "<", 1, &e));
+    assert_fails(tnf_sink_copy(s, from, 0, N, &e), TNF_ETRUNCATED);
+    assert_int_equal(e.offset, N - 1);
+    tnf_sink_close(s);
     out = bytes_of_file(target);
     assert_int_equal(out.n, 1 + N - 3 + 1 + 100); /* still the old one */
     free(out.p);
