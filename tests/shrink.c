@@ -2,6 +2,7 @@
 /* A file that is cut short, replaced or overwritten while it is open and mapped: whatever is read
  * through the library is an error or what was there, and the process lives. */
 #include "support/big.h"
+#include <sys/wait.h>
 
 #define TENSORS 5u
 #define BYTES   ((uint64_t)300000)
@@ -129,11 +130,14 @@ static void verify(const tnf_file *file, int way, unsigned good)
     (void)way;
 }
 
-static void save(const tnf_file *file, int way, unsigned good)
+static void save(const tnf_file *file, int way, unsigned good, bool shifted)
 {
     tnf_error error;
     tnf_builder *b;
+    tnf_option align = { "align", "64" }; /* shifts pages: they are copied in another way */
     tnf_save_options o = { .size = sizeof o, .format = BIG_FORMAT, .no_sync = true };
+    o.options = &align;
+    o.noptions = shifted;
     MUST(tnf_builder_new(&b, NULL, NULL) == TNF_OK);
     MUST(tnf_builder_add_file(b, file, &error) == TNF_OK);
     tnf_status status = tnf_save(b, saved, &o, &error);
@@ -174,10 +178,66 @@ static void try_way(int way, tnf_access access, bool map_first)
     read_many(file, way, good);
     read_slices(file, way);
     verify(file, way, good);
-    save(file, way, good);
+    save(file, way, good, false);
+    save(file, way, good, true);
     tnf_prefetch(tnf_at(file, 0)->parts);
     tnf_evict(tnf_at(file, TENSORS - 1)->parts);
     tnf_close(file);
+}
+
+/* Somebody cuts the file while it is saved elsewhere, at one moment after the other: an error, or a
+ * whole file; never zeros in place of bytes that are gone, and never a signal. */
+static void cut_while_saving(unsigned tensors)
+{
+    enum { MOMENTS = 60 };
+    unsigned whole = 0, failed = 0;
+    for (int i = 0; i < MOMENTS; i++) {
+        tnf_error error;
+        tnf_file *file;
+        tnf_builder *b;
+        struct stat st;
+        check_doing("cut while saving, moment %d", i);
+        MUST(big_save(target, 0, tensors, BYTES, false, NULL) == TNF_OK && stat(target, &st) == 0);
+        MUST(tnf_open(&file, target, NULL, &error) == TNF_OK);
+        MUST(tnf_builder_new(&b, NULL, NULL) == TNF_OK);
+        MUST(tnf_builder_add_file(b, file, &error) == TNF_OK);
+        int gate[2];
+        char c = 0;
+        MUST(pipe(gate) == 0);
+        pid_t child = fork();
+        MUST(child >= 0);
+        if (child == 0) { /* waits for the start, and then a little */
+            bool ok = read(gate[0], &c, 1) == 1;
+            for (volatile int wait = 0; wait < i * 20000; wait++)
+                continue;
+            _exit(ok && truncate(target, i % 3 ? st.st_size / 2 + i : 0) == 0 ? 0 : 1);
+        }
+        tnf_option align = { "align", "64" }; /* shifts pages: copied in another way */
+        tnf_save_options o = { .size = sizeof o, .format = BIG_FORMAT, .no_sync = true };
+        o.options = &align;
+        o.noptions = i % 2;
+        MUST(write(gate[1], &c, 1) == 1);
+        tnf_status status = tnf_save(b, saved, &o, &error);
+        int end;
+        MUST(waitpid(child, &end, 0) == child && end == 0);
+        check_error(status, &error);
+        CHECK(status == TNF_OK || status == TNF_ETRUNCATED, "%s", error.message);
+        whole += status == TNF_OK;
+        failed += status != TNF_OK;
+        if (status == TNF_OK) {
+            tnf_file *again;
+            if (CHECK(tnf_open(&again, saved, NULL, &error) == TNF_OK, "%s", error.message)) {
+                CHECK(read_one_by_one(again, REMOVED) == tensors, "not all is there");
+                tnf_close(again);
+            }
+        }
+        unlink(saved);
+        close(gate[0]);
+        close(gate[1]);
+        tnf_builder_free(b);
+        tnf_close(file);
+    }
+    printf("cut while saving: %u times too late, %u times noticed\n", whole, failed);
 }
 
 int main(void)
@@ -190,5 +250,6 @@ int main(void)
         try_way(way, TNF_ACCESS_MMAP, false);
         try_way(way, TNF_ACCESS_PREAD, false);
     }
+    cut_while_saving(20);
     return check_end("shrink");
 }

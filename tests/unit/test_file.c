@@ -108,27 +108,37 @@ static void views(void **state)
     tnf_source_close(s);
 }
 
+static pthread_barrier_t start;
+
 static void *map_once(void *arg)
 {
+    pthread_barrier_wait(&start);
     return (void *)(uintptr_t)tnf_source_map(arg, 0, SIZE);
 }
 
+/* All get the same view, however close the race for making it is. */
 static void views_from_many_threads(void **state)
 {
     (void)state;
+    enum { THREADS = 4 };
     tnf_error e;
     tnf_source *s;
-    pthread_t ids[8];
-    assert_ok(tnf_source_file(&s, path, TNF_ACCESS_MMAP, &e));
-    for (int i = 0; i < 8; i++)
-        assert_int_equal(pthread_create(&ids[i], NULL, map_once, s), 0);
-    void *first = NULL, *p;
-    for (int i = 0; i < 8; i++) {
-        pthread_join(ids[i], &p);
-        first = i ? first : p;
-        assert_ptr_equal(p, first);
+    pthread_t ids[THREADS];
+    pthread_barrier_init(&start, NULL, THREADS);
+    for (int round = 0; round < 400; round++) {
+        void *first = NULL, *p;
+        assert_ok(tnf_source_file(&s, path, TNF_ACCESS_MMAP, &e));
+        for (int i = 0; i < THREADS; i++)
+            assert_int_equal(pthread_create(&ids[i], NULL, map_once, s), 0);
+        for (int i = 0; i < THREADS; i++) {
+            pthread_join(ids[i], &p);
+            first = i ? first : p;
+            assert_non_null(p);
+            assert_ptr_equal(p, first);
+        }
+        tnf_source_close(s);
     }
-    tnf_source_close(s);
+    pthread_barrier_destroy(&start);
 }
 
 static void what_is_no_file(void **state)

@@ -206,6 +206,17 @@ static void siblings(void **state)
     static const char *const fine[] = { "..a", "a..", "below/..b", "..." }; /* only odd */
     for (size_t i = 0; i < sizeof fine / sizeof *fine; i++)
         assert_fails(sibling(&f, fine[i], strlen(fine[i]), &b, &e), TNF_ENOTFOUND);
+    /* below a directory of the user's choice, with and without a slash at its end */
+    uint64_t size;
+    char place[320];
+    snprintf(place, sizeof place, "%s/below", files_temp());
+    assert_ok(tnf_open_stored(f.r, &a, place, (tnf_str) { "b.gten", 6 }, "gptrs-archive", &e));
+    assert_non_null(tnf_file_origin(a, &size));
+    assert_int_equal(size, sizeof archive);
+    snprintf(place, sizeof place, "%s/below/", files_temp());
+    assert_ok(tnf_open_stored(f.r, &b, place, (tnf_str) { "b.gten", 6 }, "gptrs-archive", &e));
+    assert_fails(tnf_open_stored(f.r, &b, place, (tnf_str) { "../a.gten", 9 }, NULL, &e),
+                 TNF_EFORMAT);
     f.file->depth = 100;
     assert_fails(sibling(&f, "other.gten", 10, &b, &e), TNF_ELIMIT);
     for (struct sibling *s = f.file->siblings; s; s = s->next)

@@ -117,7 +117,9 @@ static void digests_that_cannot_be_checked(void **state)
     add(&f, "b", "u8", 4, 4, 4, &short_one);
     assert_ok(verify(&f, false, &t, &r, &e));
     assert_int_equal(r.undigested, 2);
-    assert_int_equal(r.problems, 0);
+    assert_int_equal(r.problems, 1); /* of another length than its algorithm gives: it is wrong */
+    assert_int_equal(t.code, TNF_EDIGEST);
+    assert_string_equal(t.name, "b");
     fake_end(&f);
 }
 
