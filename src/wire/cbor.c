@@ -150,7 +150,7 @@ bool tnf_cbor_next_head(tnf_cbor *r, tnf_cbor_head *h)
     if (r->status != TNF_OK)
         return false;
     for (unsigned tags = 0;; tags++) {
-        if (r->depth > r->max_depth || tags > r->max_depth)
+        if (r->depth + tags > r->max_depth) /* a tag is a level, for what it is on */
             return tnf_cbor_fail(
                 r, TNF_CBOR_DEPTH, r->profile == TNF_CBOR_STRICT ? TNF_EFORMAT : TNF_ELIMIT,
                 TNF_NO_OFFSET, "the CBOR is nested deeper than %u levels", r->max_depth);

@@ -53,10 +53,10 @@ static const char *key_words(char *out, size_t size, tnf_str encoded)
     return tnf_quote(out, size, encoded.p + before, encoded.n - before);
 }
 
+/* No encoding is the beginning of another, so what is equal as far as both go is equal. */
 static int compare_encoded(tnf_str a, tnf_str b)
 {
-    int order = memcmp(a.p, b.p, a.n < b.n ? a.n : b.n);
-    return order ? order : (a.n > b.n) - (a.n < b.n);
+    return memcmp(a.p, b.p, a.n < b.n ? a.n : b.n);
 }
 
 /* A key was read that began at `start`: is it where it should be? */

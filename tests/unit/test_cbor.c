@@ -309,6 +309,7 @@ static const struct wrong strict_only[] = {
     { "81 a1 00 a2 6162 00 6161 00", DETERMINISM, 7 },
     { "a2 8101 00 8100 00", DETERMINISM, 4 },
     { "a2 6162 00 6161", DETERMINISM, 4 }, /* before its value is missed */
+    { "a2 6a 61616161616161616161 00 6162", DETERMINISM, 13 },
     /* the same key twice */
     { "a2 6161 00 6161 00", TWICE, 4 },
     { "a2 00 00 00 00", TWICE, 3 },
@@ -355,6 +356,8 @@ static const struct wrong lenient_only[] = {
     { "8181818181 00", TNF_CBOR_DEPTH, TNF_ELIMIT, 5 },
     { "9f9f9f9f9f 00 ffffffffff", TNF_CBOR_DEPTH, TNF_ELIMIT, 5 },
     { "c0c0c0c0c000", TNF_CBOR_DEPTH, TNF_ELIMIT, 5 },
+    { "81c0c0c0c000", TNF_CBOR_DEPTH, TNF_ELIMIT, 5 },
+    { "81818181c000", TNF_CBOR_DEPTH, TNF_ELIMIT, 5 },
 };
 
 static void check_wrong(fixture *f, const struct wrong *w, size_t n, tnf_cbor_profile profile)
