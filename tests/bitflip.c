@@ -33,7 +33,8 @@ static void save_everywhere(const tnf_file *file, bool lenient)
     }
 }
 
-static bool try_flip(struct change *c, bool lenient, bool save)
+/* `again`: it was opened strictly already, and differs in nothing but what it warns of. */
+static bool try_flip(struct change *c, bool lenient, bool save, bool again)
 {
     tnf_error error;
     tnf_file *file;
@@ -43,7 +44,8 @@ static bool try_flip(struct change *c, bool lenient, bool save)
     opened++;
     eat_listing(file);
     check_parts(file, change_bytes(c), c->n);
-    CHECK(verify_all(file, &error) == TNF_OK, "verify stops: %s", error.message);
+    if (!again)
+        CHECK(verify_all(file, &error) == TNF_OK, "verify stops: %s", error.message);
     if (save)
         save_everywhere(file, lenient);
     tnf_close(file);
@@ -86,8 +88,8 @@ static void flip(const struct fixture *f, bool full)
         bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
         change_set(&c, bytes, f->file.n);
         bool save = full || (bit + bit / 8) % 4 == 0;
-        bool strict = try_flip(&c, false, save);
-        bool lenient = try_flip(&c, true, save && !strict);
+        bool strict = try_flip(&c, false, save, false);
+        bool lenient = try_flip(&c, true, save && !strict, strict);
         CHECK(lenient || !strict, "opens strictly, but not leniently");
         bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
         flips++;

@@ -75,11 +75,16 @@ static inline uint8_t *read_part(const tnf_part *part, tnf_status *status)
 static inline void check_part(const tnf_part *part, const void *file, size_t n, const char *name)
 {
     tnf_status status;
-    if (part->nbytes > OPEN_MAX_PAYLOAD) { /* said, perhaps, but not there */
-        CHECK(part->payload != TNF_AT || part->flags & TNF_PART_UNREADABLE || part->nbytes <= n,
-              "'%s' can be read though it is larger than the file", name);
+    if (part->payload == TNF_AT && part->nbytes > n) { /* said, but not there */
+        uint8_t byte;
+        tnf_error error;
+        status = tnf_read_part(part, part->nbytes - 1, &byte, 1, &error);
+        check_error(status, &error);
+        CHECK(status != TNF_OK, "'%s' can be read though it is larger than the file", name);
         return;
     }
+    if (part->nbytes > OPEN_MAX_PAYLOAD)
+        return;
     uint8_t *p = read_part(part, &status);
     if (p && part->payload == TNF_AT) {
         bool inside = part->offset <= n && part->nbytes <= n - part->offset;
