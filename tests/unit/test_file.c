@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Files as sources: pread, merged reads, mapping, pipes. */
+#include "../support/descriptors.h"
 #include "../support/files.h"
 #include "../support/memory.h"
 #include "../support/unit.h"
@@ -237,6 +238,21 @@ static void pipes_are_spooled(void **state)
     free(out);
 }
 
+static void pipes_that_cannot_be_read(void **state)
+{
+    (void)state;
+    tnf_error e;
+    tnf_source *s;
+    int ends[2];
+    unsigned before = descriptors_open();
+    assert_int_equal(pipe(ends), 0);
+    assert_fails(tnf_source_fd(&s, ends[1], TNF_ACCESS_AUTO, &e), TNF_EIO); /* the wrong end */
+    assert_null(s);
+    close(ends[0]);
+    close(ends[1]);
+    assert_int_equal(descriptors_open(), before);
+}
+
 static void pipes_need_a_place(void **state)
 {
     (void)state;
@@ -297,6 +313,7 @@ int main(void)
         cmocka_unit_test(a_file_that_shrinks),
         cmocka_unit_test(descriptors_stay_the_callers),
         cmocka_unit_test(pipes_are_spooled),
+        cmocka_unit_test(pipes_that_cannot_be_read),
         cmocka_unit_test(pipes_need_a_place),
         cmocka_unit_test(memory_is_the_handles),
     };

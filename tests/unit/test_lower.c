@@ -160,6 +160,71 @@ static void column_major(void **state)
     assert_string_equal(w->plan.text, "native tensor f; ");
     assert_int_equal(w->save.lowered.objects[0].order, TNF_ORDER_F);
     done(w);
+    w->format.can.order_f = false; /* never silently another shape */
+    tnf_status status = lower(w, &e);
+    if (status == TNF_OK) /* then the writer gets it the other way round */
+        assert_int_equal(w->save.lowered.objects[0].order, TNF_ORDER_C);
+    else
+        assert_int_equal(status, TNF_ELOSSY);
+    done(w);
+}
+
+static void what_cannot_be_read(void **state)
+{
+    struct world *w = *state;
+    tnf_error e;
+    uint64_t shape[] = { 6 };
+    tnf_part part = { .role = "data",
+                      .type = tnf_type_of(TNF_U8),
+                      .memory = data,
+                      .stored = 6,
+                      .nbytes = 6,
+                      .payload = TNF_MEMORY,
+                      .flags = TNF_PART_UNREADABLE };
+    tnf_object o = { .name = { "u", 1 },
+                     .shape = shape,
+                     .rank = 1,
+                     .parts = &part,
+                     .nparts = 1,
+                     .layout = &tnf_layout_dense };
+    assert_ok(tnf_builder_add_object(w->b, &o, NULL, &e));
+    assert_fails(lower(w, &e), TNF_ELOSSY);
+    assert_says("cannot be read");
+    done(w);
+}
+
+/* A format with a typed tree gets what a tree can say as it is, and the rest as text. */
+static void a_typed_tree(void **state)
+{
+    struct world *w = *state;
+    tnf_error e;
+    static const tnf_value plain[] = { { .kind = TNF_UINT, .dtype = TNF_U64, .as.u = 1 },
+                                       { .kind = TNF_STRING, .n = 1, .as.s = "x" } };
+    static const tnf_value narrow[] = { { .kind = TNF_UINT, .dtype = TNF_U8, .as.u = 1 } };
+    const tnf_member inside[] = { { { "a", 1 },
+                                    { .kind = TNF_ARRAY, .n = 2, .as.items = plain } } };
+    const tnf_member odd[] = { { { "a", 1 }, { .kind = TNF_ARRAY, .n = 1, .as.items = narrow } } };
+    const tnf_value fine = { .kind = TNF_MAP, .n = 1, .as.members = inside };
+    const tnf_value not_fine = { .kind = TNF_MAP, .n = 1, .as.members = odd };
+    add(w, "t", "f32", 1);
+    for (int k = 0; k < 2; k++) {
+        set(w, k ? "t" : NULL, "fine", fine);
+        set(w, k ? "t" : NULL, "narrow", not_fine);
+        set(w, k ? "t" : NULL, "json", tnf_value_str(TNF_JSON, "[1]", 3));
+    }
+    set(w, "t", "gptrs.param_id", tnf_value_string("00"));
+    w->format.can.attrs = TNF_HOLDS_TYPED;
+    assert_ok(lower(w, &e));
+    assert_non_null(strstr(w->plan.text, "native attribute fine; "));
+    assert_non_null(strstr(w->plan.text, "stashed attribute narrow; "));
+    assert_non_null(strstr(w->plan.text, "stashed attribute json; "));
+    tnf_value map = tnf_attrs_value(&w->save.lowered.attrs);
+    assert_int_equal(map.n, 3); /* fine, json as text, the stash */
+    assert_int_equal(tnf_value_get(&map, "json")->kind, TNF_STRING);
+    assert_non_null(tnf_value_get(&map, TNF_STASH_KEY));
+    assert_int_equal(w->save.lowered.objects[0].attrs->n, 1);
+    assert_non_null(tnf_value_get(w->save.lowered.objects[0].attrs, "fine"));
+    done(w);
 }
 
 static void scalars(void **state)
@@ -359,6 +424,8 @@ int main(void)
         WITH_WORLD(all_native),
         cmocka_unit_test(tensors_that_do_not_fit),
         WITH_WORLD(column_major),
+        WITH_WORLD(what_cannot_be_read),
+        WITH_WORLD(a_typed_tree),
         WITH_WORLD(scalars),
         WITH_WORLD(attributes_without_a_place),
         WITH_WORLD(derived_attributes),

@@ -94,6 +94,37 @@ static void any_parts(void **state)
     tnf_source_close(memory);
 }
 
+/* Neighbours in the file that are neighbours in memory, too. */
+static void one_after_the_other(void **state)
+{
+    (void)state;
+    enum { N = 3000, EACH = 7001 };
+    tnf_error e;
+    tnf_source *file;
+    tnf_part *parts = malloc(N * sizeof *parts);
+    tnf_request *requests = malloc(N * sizeof *requests);
+    uint8_t *out = malloc((size_t)N * EACH);
+    assert_ok(tnf_source_file(&file, path, TNF_ACCESS_AUTO, &e));
+    struct tnf_origin origin = { .source = file };
+    for (unsigned threads = 1; threads <= 3; threads++) {
+        struct counted c = { 0 };
+        tnf_read_options o = { .size = sizeof o, .threads = threads, .progress = count, .ctx = &c };
+        memset(out, 0, (size_t)N * EACH);
+        for (size_t i = 0; i < N; i++) {
+            size_t k = threads == 2 ? N - 1 - i : i; /* asked for backwards */
+            parts[i] = part_at(&origin, 13 + (uint64_t)k * EACH, EACH);
+            requests[i] = (tnf_request) { &parts[i], out + k * EACH };
+        }
+        assert_ok(tnf_read_many(requests, N, &o, &e));
+        assert_memory_equal(out, content + 13, (size_t)N * EACH);
+        assert_int_equal(c.last, (uint64_t)N * EACH);
+    }
+    tnf_source_close(file);
+    free(parts);
+    free(requests);
+    free(out);
+}
+
 static void nothing_to_do(void **state)
 {
     (void)state;
@@ -145,9 +176,8 @@ static void failures_are_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_parts),
-        cmocka_unit_test(nothing_to_do),
-        cmocka_unit_test(cancelling),
+        cmocka_unit_test(any_parts),         cmocka_unit_test(one_after_the_other),
+        cmocka_unit_test(nothing_to_do),     cmocka_unit_test(cancelling),
         cmocka_unit_test(failures_are_told),
     };
     return cmocka_run_group_tests(tests, begin, end);

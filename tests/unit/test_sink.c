@@ -71,6 +71,10 @@ static void bytes_in_order(void **state)
     assert_memory_equal(log.p, all, total);
     assert_fails(tnf_sink_commit(s, &e), TNF_EINVAL);
     assert_fails(tnf_sink_write(s, "x", 1, &e), TNF_EINVAL);
+    tnf_source *from;
+    assert_ok(tnf_source_memory(&from, "abc", 3, &e));
+    assert_fails(tnf_sink_copy(s, from, 0, 3, &e), TNF_EINVAL);
+    tnf_source_close(from);
     tnf_sink_close(s);
     assert_int_equal(log.aborts, 0);
     assert_int_equal(log.commits, 1);
@@ -167,6 +171,42 @@ static void memory(void **state)
     tnf_sink_close(s);
 }
 
+/* Copies and writes of all sizes by turns stay in order. */
+static void small_copies(void **state)
+{
+    (void)state;
+    tnf_error e;
+    tnf_sink *s;
+    tnf_source *from;
+    static uint8_t bytes[70000];
+    uint64_t rng = 11;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)roll(&rng);
+    assert_ok(tnf_source_memory(&from, bytes, sizeof bytes, &e));
+    assert_ok(tnf_sink_memory(&s, &e));
+    uint8_t *want = malloc(8000000);
+    size_t total = 0;
+    for (int i = 0; i < 300; i++) {
+        uint64_t r = roll(&rng);
+        size_t n = (size_t)(r >> 8) % (r % 5 ? 40000 : sizeof bytes), at = sizeof bytes - n;
+        if (total + n > 8000000)
+            break;
+        memcpy(want + total, bytes + at, n);
+        total += n;
+        if (r & 64)
+            assert_ok(tnf_sink_copy(s, from, at, n, &e));
+        else
+            assert_ok(tnf_sink_write(s, bytes + at, n, &e));
+        assert_int_equal(s->written, total);
+    }
+    assert_ok(tnf_sink_commit(s, &e));
+    assert_int_equal(tnf_sink_bytes(s).n, total);
+    assert_memory_equal(tnf_sink_bytes(s).p, want, total);
+    free(want);
+    tnf_sink_close(s);
+    tnf_source_close(from);
+}
+
 static tnf_status bad_read(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     (void)ctx, (void)dst, (void)n;
@@ -239,7 +279,7 @@ int main(void)
         cmocka_unit_test(bytes_in_order), cmocka_unit_test(close_without_commit_aborts),
         cmocka_unit_test(failures),       cmocka_unit_test(least_ops),
         cmocka_unit_test(memory),         cmocka_unit_test(copies),
-        cmocka_unit_test(no_memory),
+        cmocka_unit_test(small_copies),   cmocka_unit_test(no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

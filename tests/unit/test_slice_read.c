@@ -246,6 +246,10 @@ static void refusals(void **state)
     part.flags = TNF_PART_UNREADABLE;
     assert_fails(tnf_read_slice(&o, all, out, 20, &e), TNF_EUNSUPPORTED);
     part.flags = 0;
+    static const tnf_type opaque = { "theirs", TNF_U8, TNF_NUMBER_OPAQUE, 0 };
+    part.type = &opaque; /* nobody knows how wide it is */
+    assert_int_not_equal(tnf_read_slice(&o, all, out, 20, &e), TNF_OK);
+    part.type = tnf_type_of(TNF_U8);
     o.layout = tnf_layout_named("strings/1", 9);
     assert_fails(tnf_read_slice(&o, all, out, 20, &e), TNF_EUNSUPPORTED);
     assert_says("strings/1");

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Verifying: digests, rules on data, counts of values, and what stops it. */
+#include "../support/encoded.h"
 #include "../support/fake.h"
+#include "base/digest.h"
 
 #include <math.h>
 
@@ -100,6 +102,53 @@ static void digests(void **state)
         assert_non_null(strstr(t.message, known[k].algorithm));
         fake_end(&f);
     }
+}
+
+/* Some files digest what they store, others what it decodes to. */
+static void digests_of_stored_bytes(void **state)
+{
+    (void)state;
+    enum { N = 2500000 };
+    uint8_t *plain = calloc(1, N), sums[2][32];
+    struct encoded x = encoded_bytes(TNF_CODEC_ZSTD, plain, N);
+    for (int of_stored = 0; of_stored < 2; of_stored++) {
+        tnf_digester d;
+        assert_true(tnf_digest_begin(&d, "sha256"));
+        tnf_digest_update(&d, of_stored ? x.p : plain, of_stored ? x.n : N);
+        tnf_digest_end(&d, sums[of_stored]);
+    }
+    for (int k = 0; k < 4; k++) { /* of stored or decoded bytes; right or wrong */
+        tnf_error e;
+        struct fake f;
+        struct told t;
+        tnf_verify_result r;
+        tnf_digest d = { "sha256", sums[k & 1], 32, NULL, k & 1 };
+        sums[k & 1][31] ^= (uint8_t)(k >> 1);
+        fake_begin(&f, x.p, x.n, 0, false);
+        uint64_t n = N;
+        tnf_part part = { .role = "data",
+                          .type = tnf_type_of(TNF_U8),
+                          .stored = x.n,
+                          .nbytes = N,
+                          .digest = &d,
+                          .payload = TNF_ENCODED,
+                          .codec = TNF_CODEC_ZSTD };
+        tnf_object o = { .name = { "z", 1 },
+                         .shape = &n,
+                         .rank = 1,
+                         .parts = &part,
+                         .nparts = 1,
+                         .layout = &tnf_layout_dense };
+        assert_ok(tnf_add_object(f.r, &o, 0, &e));
+        assert_ok(verify(&f, false, &t, &r, &e));
+        assert_int_equal(r.problems, k >> 1);
+        assert_int_equal(r.undigested, 0);
+        if (k >> 1)
+            assert_int_equal(t.code, TNF_EDIGEST);
+        fake_end(&f);
+    }
+    free(plain);
+    free(x.p);
 }
 
 static void digests_that_cannot_be_checked(void **state)
@@ -280,6 +329,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(digests),
+        cmocka_unit_test(digests_of_stored_bytes),
         cmocka_unit_test(digests_that_cannot_be_checked),
         cmocka_unit_test(bools),
         cmocka_unit_test(counting_values),
