@@ -4,8 +4,9 @@
  *   A ─ plan ─> nothing lost? ─ save ─> B ─ open ─> the same model ─ save as A ─> A' the same model
  *                    └─ something is: refused, and the plan says what
  *
- * and A' is A to the byte wherever A is as its own writer would have it. Where that writer has a
- * newer version of the format, A' is compared with what it makes of A. */
+ * and A' is A to the byte wherever A is as its own writer would have it; if that writer follows its
+ * source in the order of the tensors and in how their bytes are stored, where B has kept these.
+ * Where it has a newer version of the format, A' is compared with what it makes of A. */
 #include "support/model.h"
 
 static unsigned long whole, lossy, identical, canonical;
@@ -92,6 +93,28 @@ struct one {
     bool canonical, lenient;
 };
 
+static bool follows_source(const char *format)
+{
+    return strcmp(format, "ztensor0") == 0 || strcmp(format, "ztensor1") == 0;
+}
+
+/* Are the tensors in the same order, and their bytes encoded and digested alike? */
+static bool stored_alike(const tnf_file *a, const tnf_file *b)
+{
+    for (size_t i = 0; i < tnf_file_info(a)->objects; i++) {
+        const tnf_object *x = tnf_at(a, i), *y = tnf_at(b, i);
+        if (!y || x->name.n != y->name.n || memcmp(x->name.p, y->name.p, x->name.n) != 0)
+            return false;
+        for (uint16_t p = 0; p < x->nparts; p++) {
+            const tnf_part *q = tnf_object_part(y, x->parts[p].role);
+            if (!q || q->payload != x->parts[p].payload || q->codec != x->parts[p].codec ||
+                q->flags != x->parts[p].flags || !q->digest != !x->parts[p].digest)
+                return false;
+        }
+    }
+    return true;
+}
+
 /* B holds all of A; is A to be had back? */
 static void check_way_back(const struct one *a, const tnf_file *b)
 {
@@ -107,7 +130,7 @@ static void check_way_back(const struct one *a, const tnf_file *b)
         model_check(a->own_file, again, true);
         tnf_close(again);
     }
-    if (a->canonical) {
+    if (a->canonical && (!follows_source(format) || stored_alike(a->file, b))) {
         identical++;
         CHECK(same_bytes(a->own, sink), "A to B to A is not A to the byte");
     }

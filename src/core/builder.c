@@ -73,8 +73,8 @@ tnf_status tnf_builder_add_stream(tnf_builder *b, const char *name, const tnf_ty
     return add_dense(b, name, type, rank, shape, &(tnf_part) { .origin = origin }, e);
 }
 
-tnf_status tnf_builder_add_object(tnf_builder *b, const tnf_object *object, const char *name,
-                                  tnf_error *e)
+static tnf_status add_object(tnf_builder *b, const tnf_object *object, const char *name,
+                             unsigned again, tnf_error *e)
 {
     tnf_object copy = *object;
     if (name)
@@ -93,7 +93,25 @@ tnf_status tnf_builder_add_object(tnf_builder *b, const tnf_object *object, cons
                         TNF_QUOTED(copy.name));
     if (readable)
         TNF_TRY(tnf_layout_check(&copy, e));
-    return tnf_catalog_add(&b->catalog, &copy, false, e);
+    return tnf_catalog_add(&b->catalog, &copy, again, e);
+}
+
+tnf_status tnf_builder_add_object(tnf_builder *b, const tnf_object *object, const char *name,
+                                  tnf_error *e)
+{
+    return add_object(b, object, name, TNF_NAMES_ONCE, e);
+}
+
+/* Names that a file has twice it keeps, and the same one of them is found; but names of others
+ * that are here already are taken. */
+static unsigned names_of(const tnf_builder *b, size_t others, const tnf_file *file,
+                         const tnf_object *o)
+{
+    const tnf_object *known = tnf_catalog_find(&b->catalog, o->name.p, o->name.n);
+    if (!known || known < b->catalog.objects + others)
+        return TNF_NAMES_ONCE;
+    return o > tnf_find_n(file, o->name.p, o->name.n) ? TNF_NAMES_FIRST_FOUND
+                                                      : TNF_NAMES_LATER_FOUND;
 }
 
 tnf_status tnf_builder_add_extra(tnf_builder *b, const tnf_extra *extra, tnf_error *e)
@@ -104,8 +122,11 @@ tnf_status tnf_builder_add_extra(tnf_builder *b, const tnf_extra *extra, tnf_err
 tnf_status tnf_builder_add_file(tnf_builder *b, const tnf_file *file, tnf_error *e)
 {
     const tnf_info *info = tnf_file_info(file);
-    for (size_t i = 0; i < info->objects; i++)
-        TNF_TRY(tnf_builder_add_object(b, tnf_at(file, i), NULL, e));
+    size_t others = b->catalog.n;
+    for (size_t i = 0; i < info->objects; i++) {
+        const tnf_object *o = tnf_at(file, i);
+        TNF_TRY(add_object(b, o, NULL, names_of(b, others, file, o), e));
+    }
     for (size_t i = 0; i < info->attrs->n; i++) {
         const tnf_member *m = &info->attrs->as.members[i];
         TNF_TRY(tnf_attrs_set(&b->catalog.attrs, m->key.p, m->key.n, m->value, e));

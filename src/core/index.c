@@ -118,12 +118,17 @@ static tnf_status check_rank(tnf_reader *r, const tnf_object *o, uint64_t at, tn
 static tnf_status add_checked(tnf_reader *r, const tnf_object *o, uint64_t at, tnf_error *e)
 {
     size_t names = r->catalog->names.used;
-    tnf_status status = tnf_catalog_add(r->catalog, o, r->lenient, e);
+    bool may = r->file->format->rules & TNF_RULE_NAMES_MAY_REPEAT;
+    unsigned again = may          ? TNF_NAMES_FIRST_FOUND
+                     : r->lenient ? TNF_NAMES_LATER_FOUND
+                                  : TNF_NAMES_ONCE;
+    tnf_status status = tnf_catalog_add(r->catalog, o, again, e);
     if (status == TNF_EEXISTS)
         return tnf_fail(e, TNF_EFORMAT, at, "the tensor %s is there twice", TNF_QUOTED(o->name));
     TNF_TRY(status);
     if (r->catalog->names.used == names)
-        tnf_warn(r, at, "the tensor %s is there twice; the later one counts", TNF_QUOTED(o->name));
+        tnf_warn(r, at, "the tensor %s is there twice; the %s one counts", TNF_QUOTED(o->name),
+                 may ? "first" : "later");
     if (r->file->options.trace)
         tnf_trace(r, at, "tensor %s: %s, %u dimensions, %llu bytes", TNF_QUOTED(o->name),
                   o->layout->id, o->rank, (unsigned long long)(o->nparts ? o->parts->nbytes : 0));

@@ -338,11 +338,21 @@ static const char *why_not(const tnf_can *can, const tnf_object *o)
     return NULL;
 }
 
-static tnf_status lower_object(struct lowering *l, const tnf_object *o, tnf_error *e)
+/* Of several tensors with one name, only the one that is found is kept, or it and those after it
+ * where the format has a place for them. */
+static bool is_hidden(const struct lowering *l, const tnf_catalog *from, const tnf_object *o)
+{
+    const tnf_object *found = tnf_catalog_find(from, o->name.p, o->name.n);
+    bool may = l->format->rules & TNF_RULE_NAMES_MAY_REPEAT;
+    return found != o && !(may && found < o);
+}
+
+static tnf_status lower_object(struct lowering *l, const tnf_catalog *from, const tnf_object *o,
+                               tnf_error *e)
 {
     static const uint64_t one[] = { 1 };
     const tnf_can *can = &l->format->can;
-    const char *why = why_not(can, o);
+    const char *why = is_hidden(l, from, o) ? "another tensor has the same name" : why_not(can, o);
     if (why) {
         tell(l, TNF_DROPPED, "tensor", o->name, why);
         return TNF_OK;
@@ -383,7 +393,7 @@ static tnf_status lower_all(struct lowering *l, const tnf_catalog *from, tnf_err
     for (size_t i = 0; i < from->attrs.n; i++)
         TNF_TRY(lower_attr(l, &from->attrs.members[i], e));
     for (size_t i = 0; i < from->n; i++)
-        TNF_TRY(lower_object(l, &from->objects[i], e));
+        TNF_TRY(lower_object(l, from, &from->objects[i], e));
     for (size_t i = 0; i < from->nextras; i++)
         TNF_TRY(lower_extra(l, &from->extras[i], e));
     TNF_TRY(finish_stash(l, e));

@@ -65,16 +65,16 @@ static tnf_status copy_object(tnf_catalog *c, tnf_object *to, const tnf_object *
     return TNF_OK;
 }
 
-tnf_status tnf_catalog_add(tnf_catalog *c, const tnf_object *object, bool again, tnf_error *e)
+tnf_status tnf_catalog_add(tnf_catalog *c, const tnf_object *object, unsigned again, tnf_error *e)
 {
     void *objects = c->objects;
     TNF_TRY(make_room(c, &objects, c->n, &c->capacity, sizeof *c->objects, e));
     c->objects = objects;
     TNF_TRY(copy_object(c, &c->objects[c->n], object, e));
     uint32_t previous;
-    if (!tnf_hash_add(&c->names, (uint32_t)c->n, again, &previous))
+    if (!tnf_hash_add(&c->names, (uint32_t)c->n, again == TNF_NAMES_LATER_FOUND, &previous))
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for the table of names");
-    if (previous != TNF_HASH_NONE && !again)
+    if (previous != TNF_HASH_NONE && again == TNF_NAMES_ONCE)
         return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET, "the tensor %s is there twice",
                         TNF_QUOTED(object->name));
     c->n++;

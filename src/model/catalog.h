@@ -21,10 +21,12 @@ typedef struct tnf_catalog {
 void tnf_catalog_init(tnf_catalog *c, tnf_arena *arena);
 void tnf_catalog_free(tnf_catalog *c);
 
+/* What a name that is already there means: TNF_EEXISTS, or both are listed and one is found. */
+enum { TNF_NAMES_ONCE, TNF_NAMES_LATER_FOUND, TNF_NAMES_FIRST_FOUND };
+
 /* Adds a copy of the object: name, shape and parts are copied into the arena, attrs are taken as
- * they are. No checks but this one: a name already there is TNF_EEXISTS, unless `again` allows it
- * (then both are listed and the later one is found). */
-tnf_status tnf_catalog_add(tnf_catalog *c, const tnf_object *object, bool again, tnf_error *e);
+ * they are. No checks but that of the name. */
+tnf_status tnf_catalog_add(tnf_catalog *c, const tnf_object *object, unsigned again, tnf_error *e);
 tnf_status tnf_catalog_add_extra(tnf_catalog *c, const tnf_extra *extra, tnf_error *e);
 const tnf_object *tnf_catalog_find(const tnf_catalog *c, const char *name, size_t n);
 /* Gives unused capacity back. */

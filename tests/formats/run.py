@@ -100,14 +100,14 @@ def check_tensors(command, path, want, options):
     need(listed["format"] == want["format"], "ls says the format is", listed["format"])
     have, want = listed["tensors"], want["tensors"]
     need(len(have) == len(want), len(have), "tensors instead of", len(want))
-    last = {t["name"]: i for i, t in enumerate(want)}
+    last = {t["name"]: i for i, t in enumerate(want) if t.get("sha256")}
     for i, (h, w) in enumerate(zip(have, want)):
         name = w["name"]
         for key in ("name", "dtype", "shape", "order", "layout", "nbytes"):
             if key in w:
                 need(h[key] == w[key], repr(name), key, "is", h[key], "instead of", w[key])
         need_subset(w.get("attrs", {}), h["attrs"], repr(name))
-        if w.get("sha256") and last[name] == i:  # of two under one name the later one is found
+        if w.get("sha256") and last[name] == i:  # of two under one name one is found
             code, out, error = command.run("cat", "--raw", *options, path, as_argument(name))
             need(code == 0, "cat", repr(name), "exits with", code, error.strip())
             digest = hashlib.sha256(out).hexdigest()
@@ -123,7 +123,7 @@ def check_valid(command, path, want):
     if "warnings" in want:
         need(len(info["warnings"]) == want["warnings"], "warnings:", info["warnings"])
     need_subset(want.get("attrs", {}), info["attrs"], "attribute")
-    if os.path.isfile(path):
+    if os.path.isfile(path) and "size" not in want:
         need(info["size"] == os.path.getsize(path), "size is", info["size"])
     if options:  # what only opens leniently does not open otherwise
         code, _, _ = command.run("info", path)
