@@ -9,6 +9,7 @@
  * raise.c takes it all back when the file is opened.
  */
 #include "core/save.h"
+#include "wire/cbor.h"
 #include "wire/json.h"
 
 #include <stdio.h>
@@ -114,6 +115,21 @@ static bool is_plain(const tnf_value *v)
     default:
         return v->kind != TNF_JSON;
     }
+}
+
+/* Do its maps stand in the order that a format with sorted maps gives them back in? If not, they
+ * are kept natively and, for the order, in the stash as well. */
+static bool in_order(const tnf_value *v)
+{
+    for (size_t i = 0; v->kind == TNF_ARRAY && i < v->n; i++)
+        if (!in_order(&v->as.items[i]))
+            return false;
+    for (size_t i = 0; v->kind == TNF_MAP && i < v->n; i++) {
+        const tnf_member *m = &v->as.members[i];
+        if ((i > 0 && tnf_cbor_compare(m[-1].key, m->key) > 0) || !in_order(&m->value))
+            return false;
+    }
+    return true;
 }
 
 static tnf_status keep_attr(struct lowering *l, const tnf_member *m, tnf_kind kind, tnf_error *e)
@@ -228,6 +244,8 @@ static tnf_status lower_to_text(struct lowering *l, const tnf_member *m, tnf_err
 static tnf_status lower_typed(struct lowering *l, const tnf_member *m, tnf_error *e)
 {
     if (is_plain(&m->value)) {
+        if (l->format->can.sorted_maps && !in_order(&m->value))
+            stash_member(&l->attrs, m);
         tell(l, TNF_NATIVE, "attribute", m->key, "");
         return keep_attr(l, m, m->value.kind, e);
     }
@@ -262,30 +280,40 @@ static tnf_status lower_attr(struct lowering *l, const tnf_member *m, tnf_error 
 
 /* ---------------------------------------------------------------- objects */
 
+static void stash_object_attr(struct lowering *l, const tnf_object *o, const tnf_member *m,
+                              bool *opened)
+{
+    if (!*opened) {
+        comma(&l->tensors);
+        tnf_json_put_string(&l->tensors, o->name.p, o->name.n);
+        tnf_buf_puts(&l->tensors, ":{");
+        *opened = true;
+    } else {
+        tnf_buf_u8(&l->tensors, ',');
+    }
+    tnf_json_put_string(&l->tensors, m->key.p, m->key.n);
+    tnf_buf_u8(&l->tensors, ':');
+    tnf_json_put_typed(&l->tensors, &m->value);
+}
+
 static void lower_object_attrs(struct lowering *l, const tnf_object *o)
 {
     const tnf_can *can = &l->format->can;
     bool opened = false;
     for (size_t i = 0; o->attrs && i < o->attrs->n; i++) {
         const tnf_member *m = &o->attrs->as.members[i];
-        if (list_has(can->object_attrs, m->key) || tnf_registry_derives(m) ||
-            (can->attrs == TNF_HOLDS_TYPED && is_plain(&m->value)))
+        if (list_has(can->object_attrs, m->key) || tnf_registry_derives(m))
             continue;
+        if (can->attrs == TNF_HOLDS_TYPED && is_plain(&m->value)) {
+            if (can->sorted_maps && !in_order(&m->value))
+                stash_object_attr(l, o, m, &opened);
+            continue;
+        }
         if (can->attrs == TNF_HOLDS_NONE) {
             tell(l, TNF_DROPPED, "attribute", m->key, "the format has no place for metadata");
             continue;
         }
-        if (!opened) {
-            comma(&l->tensors);
-            tnf_json_put_string(&l->tensors, o->name.p, o->name.n);
-            tnf_buf_puts(&l->tensors, ":{");
-            opened = true;
-        } else {
-            tnf_buf_u8(&l->tensors, ',');
-        }
-        tnf_json_put_string(&l->tensors, m->key.p, m->key.n);
-        tnf_buf_u8(&l->tensors, ':');
-        tnf_json_put_typed(&l->tensors, &m->value);
+        stash_object_attr(l, o, m, &opened);
         tell(l, TNF_STASHED, "attribute", m->key, "kept in " TNF_STASH_KEY);
     }
     if (opened)
@@ -353,7 +381,10 @@ static tnf_status lower_object(struct lowering *l, const tnf_catalog *from, cons
     static const uint64_t one[] = { 1 };
     const tnf_can *can = &l->format->can;
     const char *why = is_hidden(l, from, o) ? "another tensor has the same name" : why_not(can, o);
-    if (why) {
+    tnf_fate fate = why ? TNF_DROPPED : TNF_NATIVE;
+    if (!why && can->takes)
+        fate = can->takes(o, &why);
+    if (fate == TNF_DROPPED) {
         tell(l, TNF_DROPPED, "tensor", o->name, why);
         return TNF_OK;
     }
@@ -364,7 +395,7 @@ static tnf_status lower_object(struct lowering *l, const tnf_catalog *from, cons
         c->objects[c->n].shape = one;
         tell(l, TNF_TRANSFORMED, "tensor", o->name, "a scalar becomes a tensor of shape [1]");
     } else {
-        tell(l, TNF_NATIVE, "tensor", o->name, "");
+        tell(l, fate, "tensor", o->name, fate == TNF_NATIVE ? "" : why);
     }
     c->n++;
     for (uint16_t i = 0; i < o->nparts; i++)

@@ -74,7 +74,7 @@ static uint64_t total_size(const tnf_file *f)
 {
     uint64_t size = f->source->size;
     for (const struct sibling *s = f->siblings; s; s = s->next)
-        size += s->file->info.size;
+        size += s->file ? s->file->info.size : 0; /* NULL: gone, and we are lenient */
     return size;
 }
 

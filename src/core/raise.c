@@ -2,9 +2,11 @@
 /* The way back from lower.c: of the text map that a reader found, what was put there for safe
  * keeping becomes attributes again; the rest is the family's own metadata. */
 #include "core/core.h"
+#include "wire/cbor.h"
 #include "wire/json.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Nobody stashes more in one map; a file that does wants to make us search without end. */
@@ -106,11 +108,49 @@ static tnf_status raise_text(tnf_file *f, const tnf_value *kinds, tnf_attrs *own
     return status;
 }
 
+static int by_key(const void *a, const void *b)
+{
+    return tnf_cbor_compare(((const tnf_member *)a)->key, ((const tnf_member *)b)->key);
+}
+
+/* A tree of our own making, no deeper than the limit it was read by. */
+static void sort_maps(tnf_value *v)
+{
+    for (size_t i = 0; v->kind == TNF_ARRAY && i < v->n; i++)
+        sort_maps((tnf_value *)(uintptr_t)&v->as.items[i]);
+    for (size_t i = 0; v->kind == TNF_MAP && i < v->n; i++)
+        sort_maps((tnf_value *)(uintptr_t)&v->as.members[i].value);
+    if (v->kind == TNF_MAP && v->n > 1)
+        qsort((tnf_member *)(uintptr_t)v->as.members, v->n, sizeof(tnf_member), by_key);
+}
+
+/* May the stash have its say on a key? If the file has it too, then only on the order of maps that
+ * the format sorts: who edited the file since is right. */
+static tnf_status has_say(bool *out, tnf_file *f, const tnf_value *native, const tnf_value *stashed,
+                          tnf_error *e)
+{
+    tnf_value sorted;
+    *out = true;
+    if (!native || !f->format->can.sorted_maps)
+        return TNF_OK;
+    TNF_TRY(tnf_value_copy(&sorted, stashed, &f->arena, f->options.limits.depth, e));
+    sort_maps(&sorted);
+    *out = tnf_value_equal(&sorted, native);
+    return TNF_OK;
+}
+
 static tnf_status raise_attrs(tnf_file *f, const tnf_value *attrs, tnf_error *e)
 {
     for (size_t i = 0; attrs && i < attrs->n; i++) {
         const tnf_member *m = &attrs->as.members[i];
-        TNF_TRY(tnf_attrs_set(&f->catalog.attrs, m->key.p, m->key.n, m->value, e));
+        const tnf_value all = tnf_attrs_value(&f->catalog.attrs);
+        const tnf_value *native = f->format->can.sorted_maps
+                                      ? tnf_value_get_n(&all, m->key.p, m->key.n)
+                                      : NULL;
+        bool say;
+        TNF_TRY(has_say(&say, f, native, &m->value, e));
+        if (say)
+            TNF_TRY(tnf_attrs_set(&f->catalog.attrs, m->key.p, m->key.n, m->value, e));
     }
     return TNF_OK;
 }
@@ -126,7 +166,11 @@ static tnf_status merge_attrs(tnf_file *f, tnf_object *o, const tnf_value *more,
     for (int k = 0; k < 2; k++)
         for (size_t i = 0; i < from[k]->n; i++) {
             const tnf_member *m = &from[k]->as.members[i];
-            TNF_TRY(tnf_attrs_set(&all, m->key.p, m->key.n, m->value, e));
+            const tnf_value *native = k ? tnf_value_get_n(o->attrs, m->key.p, m->key.n) : NULL;
+            bool say;
+            TNF_TRY(has_say(&say, f, native, &m->value, e));
+            if (say)
+                TNF_TRY(tnf_attrs_set(&all, m->key.p, m->key.n, m->value, e));
         }
     tnf_value *map = tnf_arena_alloc(&f->arena, sizeof *map);
     if (!map)

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* Parts that lie in other files. The manifest names its shards by label, size and digest; where
+ * they are is a matter of convention:
+ *
+ *   beside     model.zt, label base          → model-base.zt in the same directory
+ *   store      digest sha256:ab12…           → <store>/blobs/sha256/ab12…
+ *   none       nothing is looked for: their parts are listed, and cannot be read
+ *
+ * A label is letters, digits, '.', '_' and '-', a digest hex: no path leads anywhere else. A shard
+ * is a zTensor file of exactly the size that is told; its own shards are not followed.
+ */
+#include "formats/ztensor2/zt2.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { OPTION_SHARDS, OPTION_STORE };
+enum { BESIDE, STORE, NONE };
+
+const tnf_option_info zt2_read_options[] = {
+    { "shards", TNF_OPTION_CHOICE, "beside|store|none", "beside",
+      "where other files of the model are looked for" },
+    { "store", TNF_OPTION_TEXT, NULL, "", "directory of files by their digest, for shards=store" },
+    { 0 },
+};
+
+static tnf_status open_beside(zt2 *z, const zt2_shard *s, const tnf_file **file, tnf_error *e)
+{
+    const char *stem = z->r->stem ? z->r->stem : "";
+    size_t n = strlen(stem), size = n + s->name.n + sizeof "-.zt";
+    char *name = tnf_arena_alloc(z->r->scratch, size);
+    if (!name)
+        return tnf_arena_fail(z->r->scratch, "a file's name", e);
+    snprintf(name, size, "%s-%.*s.zt", stem, (int)s->name.n, s->name.p);
+    return tnf_open_sibling(z->r, file, (tnf_str) { name, size - 1 }, "ztensor2", e);
+}
+
+static tnf_status open_in_store(zt2 *z, const zt2_shard *s, const tnf_file **file, tnf_error *e)
+{
+    const char *store = z->r->options[OPTION_STORE].s,
+               *colon = memchr(s->digest.p, ':', s->digest.n);
+    int head = (int)(colon - s->digest.p), hex = (int)s->digest.n - head - 1;
+    size_t size = s->digest.n + sizeof "blobs//";
+    if (!*store)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "shards=store needs store=DIRECTORY");
+    char *name = tnf_arena_alloc(z->r->scratch, size);
+    if (!name)
+        return tnf_arena_fail(z->r->scratch, "a file's name", e);
+    int n = snprintf(name, size, "blobs/%.*s/%.*s", head, s->digest.p, hex, colon + 1);
+    return tnf_open_stored(z->r, file, store, (tnf_str) { name, (size_t)n }, "ztensor2", e);
+}
+
+static tnf_status resolve_one(zt2 *z, zt2_shard *s, tnf_error *e)
+{
+    const tnf_file *file;
+    uint64_t size;
+    bool store = z->r->options[OPTION_SHARDS].u == STORE;
+    tnf_status status = (store ? open_in_store : open_beside)(z, s, &file, e);
+    if (status == TNF_EFORMAT || status == TNF_ETRUNCATED) {
+        tnf_error_prefix(e, "ShardIdentity");
+        if (e) /* it was of the other file */
+            e->offset = s->at;
+    }
+    TNF_TRY(status);
+    s->origin = tnf_file_origin(file, &size);
+    if (size == s->size)
+        return TNF_OK;
+    s->origin = NULL;
+    return tnf_fail(e, TNF_EFORMAT, s->at,
+                    "ShardIdentity: the shard %s has %" PRIu64 " bytes, not the %" PRIu64
+                    " that the manifest tells",
+                    TNF_QUOTED(s->name), size, s->size);
+}
+
+tnf_status zt2_resolve(zt2 *z, tnf_error *e)
+{
+    if (z->r->sibling || z->r->options[OPTION_SHARDS].u == NONE)
+        return TNF_OK;
+    for (size_t i = 0; i < z->nshards; i++) {
+        tnf_error why = { .offset = TNF_NO_OFFSET };
+        tnf_status status = resolve_one(z, &z->shards[i], &why);
+        if (status == TNF_OK)
+            continue;
+        if (status == TNF_ENOMEM || status == TNF_ELIMIT || status == TNF_EINVAL) {
+            if (e)
+                *e = why;
+            return status;
+        }
+        TNF_TRY(tnf_stricter(z->r, e, status, why.offset, "%s", why.message));
+    }
+    return TNF_OK;
+}
+
+tnf_status zt2_tell_shards(zt2 *z, tnf_error *e)
+{
+    tnf_arena *a = z->r->arena;
+    tnf_attrs all = { .arena = a };
+    for (size_t i = 0; i < z->nshards; i++) {
+        const zt2_shard *s = &z->shards[i];
+        const char *digest = tnf_arena_str(a, s->digest.p, s->digest.n);
+        const char *name = tnf_arena_str(a, s->name.p, s->name.n);
+        tnf_attrs one = { .arena = a };
+        if (!digest || !name)
+            return tnf_arena_fail(a, "shards", e);
+        TNF_TRY(tnf_attrs_push(&one, "size", tnf_value_uint(s->size), e));
+        TNF_TRY(tnf_attrs_push(&one, "digest", tnf_value_str(TNF_STRING, digest, s->digest.n), e));
+        TNF_TRY(tnf_attrs_push(&all, name, tnf_attrs_value(&one), e));
+    }
+    return z->nshards ? tnf_set_attr(z->r, ZT2_SHARDS, tnf_attrs_value(&all), e) : TNF_OK;
+}

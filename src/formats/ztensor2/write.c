@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+/* Writing: blobs in the order of the names' bytes, then the manifest in the order of CBOR, which
+ * has shorter names first. By default the canonical form, to the byte what the reference writes for
+ * the same content:
+ *
+ *   magic │ 0… │ a │ 0… │ b │ 0… │ manifest │ footer       multiples of 65536, equal parts once
+ */
+#include "formats/ztensor2/zt2.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { ALIGN, ENCODING, LEVEL, DIGEST, CANONICAL, SMALL };
+enum { AUTO, YES, NO };
+
+const tnf_option_info zt2_write_options[] = {
+    { "align", TNF_OPTION_UINT, NULL, "64K",
+      "where blobs begin: multiples of it; other than 64K is not canonical" },
+    { "encoding", TNF_OPTION_CHOICE, "raw|zstd", "raw",
+      "zstd compresses each part, in frames that can be read one by one; not canonical" },
+    { "level", TNF_OPTION_UINT, NULL, "0", "of zstd, 1 to 22; 0 is its own choice" },
+    { "digest", TNF_OPTION_CHOICE, "xxh3|sha256", "xxh3", "of each part; sha256 is not canonical" },
+    { "canonical", TNF_OPTION_CHOICE, "auto|yes|no", "auto",
+      "yes refuses what is not; no leaves tensors in their order" },
+    { "small", TNF_OPTION_BOOL, NULL, "no",
+      "parts below 64K begin at multiples of 4K: for many small tensors; not canonical" },
+    { 0 },
+};
+
+typedef struct writing {
+    tnf_writer *w;
+    zt2_blobs blobs;
+    const zt2_blob **placed; /* of each part, object after object as in the catalog */
+    uint64_t *first;         /* of each object: its first in `placed` */
+    const tnf_part **order;  /* room for the parts of one object */
+    tnf_buf manifest;
+} writing;
+
+/* ---------------------------------------------------------------- options */
+
+static tnf_status read_options(writing *x, tnf_error *e)
+{
+    const tnf_option_value *o = x->w->options;
+    uint64_t align = o[ALIGN].u, canonical = o[CANONICAL].u;
+    if (align < ZT2_FLOOR || (align & (align - 1)) != 0 || align > (uint64_t)1 << 40)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "align=%s: it must be a power of two from 4096 on", o[ALIGN].s);
+    if (o[LEVEL].u > 22)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "level=%s: 1 to 22, or 0", o[LEVEL].s);
+    bool plain = align == ZT2_ALIGN && !o[ENCODING].u && !o[DIGEST].u && !o[SMALL].u;
+    if (canonical == YES && !plain)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "canonical=yes goes with no other alignment, encoding or digest");
+    x->blobs.align = align;
+    x->blobs.small_below = o[SMALL].u ? ZT2_SMALL : 0;
+    x->blobs.how = (tnf_put_how) {
+        .codec = o[ENCODING].u ? TNF_CODEC_ZSTD_SEEKABLE : TNF_CODEC_RAW,
+        .level = (int)o[LEVEL].u,
+        .digest = o[DIGEST].u ? "sha256" : "xxh3-64",
+    };
+    return TNF_OK;
+}
+
+tnf_fate zt2_takes(const tnf_object *o, const char **reason)
+{
+    *reason = !zt2_name_ok(o->name)    ? "names have 1 to 1024 bytes, none of them a NUL"
+              : o->rank > ZT2_MAX_RANK ? "tensors have at most 64 dimensions"
+              : o->nparts == 0         ? "tensors have at least one part"
+                                       : NULL;
+    for (uint16_t i = 0; i < o->nparts && !*reason; i++)
+        if (!zt2_name_ok((tnf_str) { o->parts[i].role, strlen(o->parts[i].role) }))
+            *reason = "parts have names of 1 to 1024 bytes";
+    for (size_t i = 0; o->attrs && i < o->attrs->n && !*reason; i++)
+        if (!zt2_name_ok(o->attrs->as.members[i].key))
+            *reason = "attributes have names of 1 to 1024 bytes";
+    return *reason ? TNF_DROPPED : TNF_NATIVE;
+}
+
+/* Is it surely in Unicode's normal form C? Ranges without any sign that composes or is composed. */
+static bool surely_nfc(tnf_str s)
+{
+    static const uint32_t sure[][2] = {
+        { 0, 0x2FF },       { 0x391, 0x3FF },     { 0x400, 0x482 },   { 0x1E00, 0x1EFF },
+        { 0x2010, 0x2027 }, { 0x3041, 0x3096 },   { 0x30A1, 0x30FF }, { 0x4E00, 0x9FFF },
+        { 0xAC00, 0xD7A3 }, { 0x1F300, 0x1FAFF },
+    };
+    for (size_t i = 0; i < s.n;) {
+        uint8_t c = (uint8_t)s.p[i];
+        unsigned more = c < 0x80 ? 0 : c < 0xE0 ? 1 : c < 0xF0 ? 2 : 3;
+        uint32_t point = c < 0x80 ? c : c & (0x3Fu >> more);
+        bool in = false;
+        for (i++; more > 0 && i < s.n; more--, i++)
+            point = point << 6 | ((uint8_t)s.p[i] & 0x3Fu);
+        for (size_t k = 0; k < sizeof sure / sizeof *sure && !in; k++)
+            in = point >= sure[k][0] && point <= sure[k][1];
+        if (!in)
+            return false;
+    }
+    return true;
+}
+
+static tnf_status check_name(const writing *x, tnf_str name, const char *what, tnf_error *e)
+{
+    if (!zt2_name_ok(name))
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "%s cannot be the name of %s: 1 to %u bytes without a NUL",
+                        TNF_QUOTED(name), what, ZT2_MAX_NAME);
+    if (x->w->options[CANONICAL].u == YES && !surely_nfc(name))
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                        "%s may not be in Unicode's normal form C, as canonical=yes wants it",
+                        TNF_QUOTED(name));
+    return TNF_OK;
+}
+
+/* ------------------------------------------------------------------ blobs */
+
+static int by_role(const void *a, const void *b)
+{
+    return strcmp((*(const tnf_part *const *)a)->role, (*(const tnf_part *const *)b)->role);
+}
+
+static int by_role_in_cbor(const void *a, const void *b)
+{
+    const char *x = (*(const tnf_part *const *)a)->role, *y = (*(const tnf_part *const *)b)->role;
+    return tnf_cbor_compare((tnf_str) { x, strlen(x) }, (tnf_str) { y, strlen(y) });
+}
+
+static int by_name_in_cbor(const tnf_object *a, const tnf_object *b)
+{
+    return tnf_cbor_compare(a->name, b->name);
+}
+
+/* The parts of an object in an order, in x->order. */
+static void order_parts(writing *x, const tnf_object *o, int (*compare)(const void *, const void *))
+{
+    for (uint16_t i = 0; i < o->nparts; i++)
+        x->order[i] = &o->parts[i];
+    if (o->nparts > 1)
+        qsort(x->order, o->nparts, sizeof *x->order, compare);
+}
+
+static const zt2_blob **place_of(writing *x, const tnf_object *o, const tnf_part *p)
+{
+    return &x->placed[x->first[o - x->w->catalog->objects] + (size_t)(p - o->parts)];
+}
+
+static tnf_status write_object_blobs(writing *x, const tnf_object *o, tnf_error *e)
+{
+    TNF_TRY(check_name(x, o->name, "a tensor", e));
+    order_parts(x, o, by_role);
+    for (uint16_t i = 0; i < o->nparts; i++) {
+        const tnf_part *p = x->order[i];
+        tnf_str role = { p->role, strlen(p->role) };
+        TNF_TRY(check_name(x, role, "a part", e));
+        TNF_TRY(zt2_blobs_put(&x->blobs, p, place_of(x, o, p), e));
+    }
+    return TNF_OK;
+}
+
+static tnf_status write_blobs(writing *x, tnf_error *e)
+{
+    const tnf_catalog *c = x->w->catalog;
+    const uint32_t *order = NULL;
+    if (x->w->options[CANONICAL].u != NO)
+        TNF_TRY(tnf_sorted(x->w, &order, NULL, e));
+    TNF_TRY(tnf_put(x->w, ZT2_MAGIC, ZT2_MAGIC_N, e));
+    for (size_t i = 0; i < c->n; i++)
+        TNF_TRY(write_object_blobs(x, tnf_nth(x->w, order, i), e));
+    if (x->w->options[CANONICAL].u == YES && x->blobs.unsure)
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                        "two tensors may be equal that can be read only once, which canonical=yes "
+                        "cannot do");
+    return zt2_blobs_align(&x->blobs, e);
+}
+
+/* --------------------------------------------------------------- manifest */
+
+static int by_key(const void *a, const void *b)
+{
+    return tnf_cbor_compare((*(const tnf_member *const *)a)->key,
+                            (*(const tnf_member *const *)b)->key);
+}
+
+/* A map of attributes whose values are `depth` containers deep; `but` is left out. */
+static tnf_status put_attributes(writing *x, const tnf_member *members, size_t n, const char *but,
+                                 unsigned depth, tnf_error *e)
+{
+    const tnf_member **order = tnf_arena_array(x->w->scratch, n, sizeof *order);
+    size_t kept = 0;
+    if (!order)
+        return tnf_arena_fail(x->w->scratch, "attributes", e);
+    for (size_t i = 0; i < n; i++)
+        if (!but || !zt2_is(members[i].key, but))
+            order[kept++] = &members[i];
+    qsort(order, kept, sizeof *order, by_key);
+    tnf_cbor_put_string(&x->manifest, "attributes");
+    tnf_cbor_put_map(&x->manifest, kept);
+    for (size_t i = 0; i < kept; i++) {
+        TNF_TRY(check_name(x, order[i]->key, "an attribute", e));
+        tnf_cbor_put_text(&x->manifest, order[i]->key.p, order[i]->key.n);
+        TNF_TRY(tnf_cbor_put_value(&x->manifest, &order[i]->value, TNF_CBOR_STRICT,
+                                   ZT2_MAX_DEPTH - depth, e));
+    }
+    return TNF_OK;
+}
+
+static void put_digest(writing *x, const zt2_blob *blob)
+{
+    bool sha = x->w->options[DIGEST].u != 0;
+    char text[sizeof "sha256:" + 2 * TNF_DIGEST_MAX];
+    size_t n = (size_t)snprintf(text, sizeof text, sha ? "sha256:" : "xxh3:");
+    for (size_t i = 0; i < (sha ? 32u : 8u); i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "%02x", blob->digest[i]);
+    tnf_cbor_put_string(&x->manifest, "digest");
+    tnf_cbor_put_text(&x->manifest, text, n);
+}
+
+static void put_part(writing *x, const tnf_object *o, const tnf_part *p)
+{
+    tnf_buf *b = &x->manifest;
+    const zt2_blob *blob = *place_of(x, o, p);
+    const char *type = zt2_type_name(p->type);
+    bool encoded = x->blobs.how.codec != TNF_CODEC_RAW;
+    tnf_cbor_put_string(b, p->role);
+    tnf_cbor_put_map(b, 3u + (type ? 1u : 0u) + (encoded ? 2u : 0u));
+    tnf_cbor_put_string(b, "blob");
+    tnf_cbor_put_array(b, 2);
+    tnf_cbor_put_uint(b, blob->offset);
+    tnf_cbor_put_uint(b, blob->stored);
+    if (type) {
+        tnf_cbor_put_string(b, "type");
+        tnf_cbor_put_string(b, type);
+    }
+    tnf_cbor_put_string(b, "dtype");
+    tnf_cbor_put_string(b, tnf_type_of(p->type->storage)->id);
+    put_digest(x, blob);
+    if (encoded) {
+        tnf_cbor_put_string(b, "encoding");
+        tnf_cbor_put_string(b, ZT2_SEEKABLE);
+        tnf_cbor_put_string(b, "decoded_length");
+        tnf_cbor_put_uint(b, blob->nbytes);
+    }
+}
+
+static tnf_status put_object(writing *x, const tnf_object *o, tnf_error *e)
+{
+    tnf_buf *b = &x->manifest;
+    char layout[64];
+    bool attrs = o->attrs && o->attrs->n;
+    tnf_cbor_put_text(b, o->name.p, o->name.n);
+    tnf_cbor_put_map(b, attrs ? 4 : 3);
+    tnf_cbor_put_string(b, "parts");
+    tnf_cbor_put_map(b, o->nparts);
+    order_parts(x, o, by_role_in_cbor);
+    for (uint16_t i = 0; i < o->nparts; i++)
+        put_part(x, o, x->order[i]);
+    tnf_cbor_put_string(b, "shape");
+    tnf_cbor_put_array(b, o->rank);
+    for (uint32_t i = 0; i < o->rank; i++)
+        tnf_cbor_put_uint(b, o->shape[i]);
+    tnf_cbor_put_string(b, "layout");
+    tnf_cbor_put_string(b, zt2_layout_name(layout, sizeof layout, o->layout));
+    return attrs ? put_attributes(x, o->attrs->as.members, o->attrs->n, NULL, 4, e) : TNF_OK;
+}
+
+static tnf_status put_manifest(writing *x, tnf_error *e)
+{
+    const tnf_catalog *c = x->w->catalog;
+    const uint32_t *order;
+    tnf_value all = tnf_attrs_value(&c->attrs);
+    bool attrs = c->attrs.n > 0; /* perhaps only the one that says: a map without any */
+    TNF_TRY(tnf_sorted(x->w, &order, by_name_in_cbor, e));
+    tnf_cbor_put_map(&x->manifest, attrs ? 2 : 1);
+    tnf_cbor_put_string(&x->manifest, "objects");
+    tnf_cbor_put_map(&x->manifest, c->n);
+    for (size_t i = 0; i < c->n; i++)
+        TNF_TRY(put_object(x, tnf_nth(x->w, order, i), e));
+    if (attrs)
+        TNF_TRY(put_attributes(x, all.as.members, all.n, ZT2_EMPTY_ATTRS, 2, e));
+    return tnf_buf_status(&x->manifest, "the manifest", e);
+}
+
+static tnf_status write_end(writing *x, tnf_error *e)
+{
+    tnf_digester d;
+    uint8_t hash[TNF_DIGEST_MAX];
+    uint64_t at = x->w->sink->written;
+    TNF_TRY(put_manifest(x, e));
+    if (!tnf_digest_begin(&d, "xxh3-64"))
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a digest");
+    tnf_digest_update(&d, x->manifest.p, x->manifest.n);
+    tnf_digest_end(&d, hash);
+    TNF_TRY(tnf_put(x->w, x->manifest.p, x->manifest.n, e));
+    TNF_TRY(tnf_put_u64(x->w, at, e));
+    TNF_TRY(tnf_put_u64(x->w, x->manifest.n, e));
+    TNF_TRY(tnf_put_u64(x->w, tnf_be64(hash), e));
+    TNF_TRY(tnf_put_u32(x->w, ZT2_VERSION, e));
+    TNF_TRY(tnf_put_u32(x->w, 0, e));
+    return tnf_put(x->w, ZT2_MAGIC, ZT2_MAGIC_N, e);
+}
+
+/* -------------------------------------------------------------------- all */
+
+static tnf_status prepare(writing *x, tnf_error *e)
+{
+    const tnf_catalog *c = x->w->catalog;
+    tnf_arena *a = x->w->scratch;
+    uint64_t parts = 0, most = 0;
+    x->first = tnf_arena_array(a, c->n, sizeof *x->first);
+    if (!x->first)
+        return tnf_arena_fail(a, "the list of tensors", e);
+    for (size_t i = 0; i < c->n; i++) {
+        x->first[i] = parts;
+        parts += c->objects[i].nparts;
+        most = c->objects[i].nparts > most ? c->objects[i].nparts : most;
+    }
+    x->placed = tnf_arena_array(a, parts, sizeof *x->placed);
+    x->order = tnf_arena_array(a, most, sizeof *x->order);
+    if (!x->placed || !x->order)
+        return tnf_arena_fail(a, "the list of parts", e);
+    return zt2_blobs_init(&x->blobs, x->w, parts, e);
+}
+
+tnf_status zt2_write(tnf_writer *w, tnf_error *e)
+{
+    writing x = { .w = w };
+    TNF_TRY(read_options(&x, e));
+    TNF_TRY(prepare(&x, e));
+    TNF_TRY(write_blobs(&x, e));
+    tnf_buf_init(&x.manifest, &w->scratch->alloc, ZT2_MAX_MANIFEST);
+    tnf_status status = write_end(&x, e);
+    tnf_buf_free(&x.manifest);
+    return status;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of this folder share: a manifest as it was read, and the words of the format.
+ *
+ *   ztensor2.c   the container and the descriptor      words.c    types, layouts, digests by name
+ *   manifest.c   CBOR to the structures below          rules.c    what must hold between them
+ *   shards.c     other files that parts lie in         identity.c the content digest
+ *   write.c      the other way                         blobs.c    equal parts share one blob
+ */
+#ifndef TNF_FORMATS_ZTENSOR2_ZT2_H
+#define TNF_FORMATS_ZTENSOR2_ZT2_H
+
+#include "base/digest.h"
+#include "format.h"
+#include "wire/cbor.h"
+
+#include <string.h>
+
+#define ZT2_MAGIC        "\x89ZT2\r\n\x1a\n"
+#define ZT2_MAGIC_N      8u
+#define ZT2_FOOTER       40u
+#define ZT2_SMALLEST     48u
+#define ZT2_VERSION      2u
+#define ZT2_FLOOR        4096u  /* every blob begins at a multiple of it */
+#define ZT2_ALIGN        65536u /* and of this one in canonical form */
+#define ZT2_MAX_MANIFEST ((uint64_t)1 << 30)
+#define ZT2_MAX_DEPTH    32u
+#define ZT2_MAX_NAME     1024u
+#define ZT2_MAX_RANK     64u
+#define ZT2_SEEKABLE     "zt.zstd-seekable/1"
+
+/* Attributes for what the model has no word for. */
+#define ZT2_EMPTY_ATTRS  "ztensor.empty_attributes" /* the file says: attributes, none */
+#define ZT2_CONTENT      "ztensor.content_digest"
+#define ZT2_SHARDS       "ztensor.shards"
+#define ZT2_DATA_SHARD   "ztensor.data_shard"
+
+/* ---------------------------------------------------------- as it was read */
+
+typedef struct zt2_part {
+    tnf_str role;
+    uint64_t offset, length, decoded;
+    tnf_dtype dtype;
+    tnf_str type, shard, digest, encoding; /* p is NULL: not there */
+    uint64_t at;                           /* where its blob's place is told, in the file */
+    uint32_t group;                        /* 0: this file; else 1 + position of the shard */
+} zt2_part;
+
+typedef struct zt2_object {
+    tnf_str name, layout;
+    const uint64_t *shape;
+    uint64_t rank;
+    zt2_part *parts; /* in the manifest's order */
+    uint64_t nparts;
+    const tnf_value *attrs;
+    tnf_str raw_shape, raw_attrs; /* as encoded */
+    uint64_t at;
+} zt2_object;
+
+typedef struct zt2_shard {
+    tnf_str name, digest;
+    uint64_t size, at;
+    const struct tnf_origin *origin; /* NULL: not found, or not looked for */
+} zt2_shard;
+
+typedef struct zt2 {
+    tnf_reader *r;
+    uint64_t manifest, manifest_n; /* where it is */
+    tnf_cbor c;
+    zt2_object *objects; /* in the manifest's order */
+    size_t n;
+    zt2_shard *shards; /* likewise */
+    size_t nshards;
+    bool has_objects, empty_attrs;
+} zt2;
+
+/* manifest.c: the bytes into z, by the rules of the encoding and the schema. */
+tnf_status zt2_parse(zt2 *z, const void *bytes, size_t n, tnf_error *e);
+
+/* rules.c: all rules between the entries; then the tensors, in order of their names. */
+tnf_status zt2_check(zt2 *z, tnf_object **out, tnf_error *e);
+tnf_status zt2_add(zt2 *z, tnf_object *objects, tnf_error *e);
+
+/* shards.c */
+extern const tnf_option_info zt2_read_options[];
+tnf_status zt2_resolve(zt2 *z, tnf_error *e);
+tnf_status zt2_tell_shards(zt2 *z, tnf_error *e);
+
+/* identity.c: what `zt id` prints, as an attribute. */
+tnf_status zt2_tell_content(zt2 *z, tnf_error *e);
+
+/* ------------------------------------------------------------------- words */
+
+static inline bool zt2_is(tnf_str s, const char *word)
+{
+    size_t n = strlen(word);
+    return s.n == n && memcmp(s.p, word, n) == 0;
+}
+
+/* A name as objects, parts and attributes have it: 1 to 1024 bytes without a NUL. */
+static inline bool zt2_name_ok(tnf_str s)
+{
+    return s.n >= 1 && s.n <= ZT2_MAX_NAME && !memchr(s.p, 0, s.n);
+}
+
+int zt2_compare(tnf_str a, tnf_str b); /* byte by byte, which is not the manifest's order */
+
+bool zt2_dtype(tnf_dtype *out, tnf_str name);
+bool zt2_digest_ok(tnf_str text);
+/* The digest in the arena; NULL: no memory. */
+const tnf_digest *zt2_digest(tnf_arena *arena, tnf_str text);
+/* A logical type; *pinned is false if the type wants another dtype. NULL: no memory. */
+const tnf_type *zt2_type(tnf_arena *arena, tnf_str name, tnf_dtype dtype, bool *pinned);
+/* How the type is called in a file; NULL for a plain dtype. */
+const char *zt2_type_name(const tnf_type *type);
+/* A layout, known or not. NULL: no memory. */
+const tnf_layout *zt2_layout(tnf_arena *arena, tnf_str name);
+/* The same as one that has no rules. */
+const tnf_layout *zt2_layout_unruled(tnf_arena *arena, tnf_str name);
+/* How it is called in a file, in `out`. */
+const char *zt2_layout_name(char *out, size_t size, const tnf_layout *layout);
+/* The rules of gguf.<type>/1, which no layout of the model stands for. */
+bool zt2_is_gguf(tnf_str layout);
+tnf_status zt2_check_gguf(const tnf_object *object, tnf_str layout, tnf_error *e);
+
+/* ------------------------------------------------------------------- write */
+
+#define ZT2_SMALL  65536u /* bytes of a part that is held in memory */
+#define ZT2_SAMPLE 4096u  /* of one that is not: what is looked at first */
+
+/* A blob that is written. */
+typedef struct zt2_blob {
+    uint64_t offset, stored, nbytes, sample;
+    const tnf_part *part;  /* whose bytes it has; NULL: they could be had only once */
+    const uint8_t *strong; /* their SHA-256 then, if they were few */
+    uint8_t digest[TNF_DIGEST_MAX];
+    uint32_t next_sample, next_digest; /* in the chains of blobs.c */
+} zt2_blob;
+
+typedef struct zt2_blobs {
+    tnf_put_how how; /* to be set before the first */
+    uint64_t align, small_below;
+    bool unsure; /* two may be equal that were both written */
+    tnf_writer *w;
+    zt2_blob *list;
+    size_t n, mask;
+    uint32_t *by_sample, *by_digest;
+    uint8_t *small;
+} zt2_blobs;
+
+/* For at most so many. */
+tnf_status zt2_blobs_init(zt2_blobs *b, tnf_writer *w, uint64_t most, tnf_error *e);
+/* Writes a part, or finds it written; *out stays. */
+tnf_status zt2_blobs_put(zt2_blobs *b, const tnf_part *part, const zt2_blob **out, tnf_error *e);
+/* To where the manifest may begin. */
+tnf_status zt2_blobs_align(zt2_blobs *b, tnf_error *e);
+
+tnf_fate zt2_takes(const tnf_object *object, const char **reason);
+tnf_status zt2_write(tnf_writer *w, tnf_error *e);
+extern const tnf_option_info zt2_write_options[];
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* zTensor 2 (.zt), specification draft 4. Little-endian, row-major, index last:
+ *
+ *   0        magic 89 "ZT2" 0D 0A 1A 0A
+ *   4096·k   blobs, anywhere at multiples of 4096 (65536 in canonical form); zeros between
+ *   4096·m   manifest: deterministic CBOR (manifest.c)
+ *   -40      u64 manifest offset, u64 its length, u64 its XXH3-64
+ *   -16      u32 version = 2, u32 reserved
+ *   -8       magic
+ *
+ * A length of zero means a data shard: only bytes, which the manifest of another file tells about.
+ * Faults are told in the order and by the class of the specification, "BlobAlignment: …".
+ */
+#include "formats/ztensor2/zt2.h"
+
+#include <inttypes.h>
+
+static int probe(const tnf_probe *p)
+{
+    return p->nhead >= ZT2_MAGIC_N && memcmp(p->head, ZT2_MAGIC, ZT2_MAGIC_N) == 0 ? TNF_PROBE_MAGIC
+                                                                                   : TNF_PROBE_NO;
+}
+
+/* ---------------------------------------------------------------- reading */
+
+typedef struct footer {
+    uint64_t offset, length, hash, at;
+} footer;
+
+static tnf_status read_footer(tnf_reader *r, footer *f, tnf_error *e)
+{
+    tnf_cur c;
+    uint64_t size = r->source->size;
+    if (size < ZT2_SMALLEST)
+        return tnf_fail(e, TNF_ETRUNCATED, size,
+                        "FileTooSmall: %" PRIu64 " bytes are no file of %u", size, ZT2_SMALLEST);
+    TNF_TRY(tnf_read_range(r, "magic", 0, ZT2_MAGIC_N, ZT2_MAGIC_N, &c, e));
+    if (memcmp(c.p, ZT2_MAGIC, ZT2_MAGIC_N) != 0)
+        return tnf_fail(e, TNF_EFORMAT, 0, "HeaderMagic: the file does not begin as zTensor 2");
+    f->at = size - ZT2_FOOTER;
+    TNF_TRY(tnf_read_range(r, "footer", f->at, ZT2_FOOTER, ZT2_FOOTER, &c, e));
+    f->offset = tnf_u64(&c);
+    f->length = tnf_u64(&c);
+    f->hash = tnf_u64(&c);
+    uint32_t version = tnf_u32(&c);
+    tnf_u32(&c); /* reserved: of no meaning yet */
+    if (memcmp(c.p, ZT2_MAGIC, ZT2_MAGIC_N) != 0)
+        return tnf_fail(e, TNF_ETRUNCATED, size - ZT2_MAGIC_N,
+                        "FooterMagic: the file does not end with a footer (cut short?)");
+    if (version != ZT2_VERSION)
+        return tnf_fail(e, TNF_EUNSUPPORTED, size - 16, "Version: %u is not known, only %u is",
+                        version, ZT2_VERSION);
+    return TNF_OK;
+}
+
+static tnf_status check_footer(const footer *f, tnf_error *e)
+{
+    uint64_t end;
+    if (f->length > ZT2_MAX_MANIFEST)
+        return tnf_fail(e, TNF_ELIMIT, f->at + 8,
+                        "ManifestTooLarge: the manifest is said to have %" PRIu64 " bytes",
+                        f->length);
+    if (f->offset % ZT2_FLOOR != 0 || f->offset < ZT2_FLOOR)
+        return tnf_fail(e, TNF_EFORMAT, f->at,
+                        "BlobAlignment: the manifest begins at %" PRIu64
+                        ", no multiple of %u above zero",
+                        f->offset, ZT2_FLOOR);
+    if (!tnf_ckd_add(&end, f->offset, f->length) || end > f->at)
+        return tnf_fail(e, TNF_EFORMAT, f->at,
+                        "ManifestBounds: the manifest has %" PRIu64 " bytes at %" PRIu64
+                        ", but the footer begins at %" PRIu64,
+                        f->length, f->offset, f->at);
+    return TNF_OK;
+}
+
+static tnf_status check_hash(const footer *f, const tnf_cur *c, tnf_error *e)
+{
+    uint8_t hash[TNF_DIGEST_MAX];
+    tnf_digester d;
+    if (!tnf_digest_begin(&d, "xxh3-64"))
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a digest");
+    tnf_digest_update(&d, c->p, tnf_left(c));
+    tnf_digest_end(&d, hash);
+    if (tnf_be64(hash) != f->hash)
+        return tnf_fail(e, TNF_EFORMAT, f->at + 16,
+                        "ManifestHash: the manifest does not match its hash");
+    return TNF_OK;
+}
+
+static tnf_status index_data_shard(tnf_reader *r, const footer *f, tnf_error *e)
+{
+    if (f->offset != 0 || f->hash != 0)
+        return tnf_fail(e, TNF_EFORMAT, f->at,
+                        "ManifestBounds: a manifest of no bytes has a place or a hash");
+    return tnf_set_attr(r, ZT2_DATA_SHARD, tnf_value_bool(true), e);
+}
+
+static tnf_status index_all(tnf_reader *r, tnf_error *e)
+{
+    footer f;
+    tnf_cur c;
+    r->version = "2";
+    TNF_TRY(read_footer(r, &f, e));
+    if (f.length == 0)
+        return index_data_shard(r, &f, e);
+    TNF_TRY(check_footer(&f, e));
+    TNF_TRY(tnf_read_range(r, "manifest", f.offset, f.length, ZT2_MAX_MANIFEST, &c, e));
+    TNF_TRY(check_hash(&f, &c, e));
+    zt2 z = { .r = r, .manifest = f.offset, .manifest_n = f.length };
+    tnf_object *objects;
+    TNF_TRY(zt2_parse(&z, c.p, tnf_left(&c), e));
+    TNF_TRY(zt2_check(&z, &objects, e));
+    TNF_TRY(zt2_resolve(&z, e));
+    TNF_TRY(zt2_add(&z, objects, e));
+    if (z.empty_attrs)
+        TNF_TRY(tnf_set_attr(r, ZT2_EMPTY_ATTRS, tnf_value_bool(true), e));
+    TNF_TRY(zt2_tell_shards(&z, e));
+    return zt2_tell_content(&z, e);
+}
+
+const tnf_format tnf_format_ztensor2 = {
+    .name = "ztensor2",
+    .title = "zTensor 2",
+    .extensions = "zt",
+    .family = "ztensor",
+    .caps = TNF_CAN_READ | TNF_CAN_WRITE,
+    .can = { .zero_rank = true,
+             .utf8_names = true,
+             .attrs = TNF_HOLDS_TYPED,
+             .sorted_maps = true,
+             .takes = zt2_takes,
+             .file_attrs = ZT2_EMPTY_ATTRS,
+             .derived = ZT2_CONTENT " " ZT2_SHARDS " " ZT2_DATA_SHARD },
+    .read_options = zt2_read_options,
+    .write_options = zt2_write_options,
+    .probe = probe,
+    .index = index_all,
+    .write = zt2_write,
+};
