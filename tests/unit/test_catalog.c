@@ -33,7 +33,7 @@ static int end(void **state)
     return bad;
 }
 
-static tnf_status add(tnf_catalog *c, const char *name, bool again, tnf_error *e)
+static tnf_status add(tnf_catalog *c, const char *name, unsigned again, tnf_error *e)
 {
     uint64_t shape[] = { 2, 3 };
     tnf_part part = { .role = "data", .nbytes = 24 };
@@ -56,7 +56,7 @@ static void order_and_names(void **state)
     char name[16];
     for (unsigned i = 0; i < 3000; i++) {
         snprintf(name, sizeof name, "t%u", i * 7919 % 3000);
-        assert_ok(add(&w->catalog, name, false, &e));
+        assert_ok(add(&w->catalog, name, TNF_NAMES_ONCE, &e));
     }
     assert_int_equal(w->catalog.n, 3000);
     for (unsigned i = 0; i < 3000; i++) {
@@ -78,16 +78,22 @@ static void names_twice(void **state)
 {
     struct world *w = *state;
     tnf_error e;
-    assert_ok(add(&w->catalog, "a", false, &e));
-    assert_fails(add(&w->catalog, "a", false, &e), TNF_EEXISTS);
+    assert_ok(add(&w->catalog, "a", TNF_NAMES_ONCE, &e));
+    assert_fails(add(&w->catalog, "a", TNF_NAMES_ONCE, &e), TNF_EEXISTS);
     assert_says("'a'");
     assert_int_equal(w->catalog.n, 1);
     assert_ptr_equal(tnf_catalog_find(&w->catalog, "a", 1), &w->catalog.objects[0]);
-    assert_ok(add(&w->catalog, "a", true, &e)); /* both listed, the later one found */
+    assert_ok(
+        add(&w->catalog, "a", TNF_NAMES_LATER_FOUND, &e)); /* both listed, the later one found */
     assert_int_equal(w->catalog.n, 2);
     assert_ptr_equal(tnf_catalog_find(&w->catalog, "a", 1), &w->catalog.objects[1]);
-    assert_ok(add(&w->catalog, "b", true, &e));
+    assert_ok(add(&w->catalog, "b", TNF_NAMES_LATER_FOUND, &e));
     assert_int_equal(w->catalog.n, 3);
+    assert_ok(add(&w->catalog, "b", TNF_NAMES_FIRST_FOUND, &e));
+    assert_ok(add(&w->catalog, "c", TNF_NAMES_FIRST_FOUND, &e));
+    assert_int_equal(w->catalog.n, 5);
+    assert_ptr_equal(tnf_catalog_find(&w->catalog, "b", 1), &w->catalog.objects[2]);
+    assert_ptr_equal(tnf_catalog_find(&w->catalog, "c", 1), &w->catalog.objects[4]);
 }
 
 static void odd_objects(void **state)
@@ -95,9 +101,9 @@ static void odd_objects(void **state)
     struct world *w = *state;
     tnf_error e;
     tnf_object nothing = { .name = { "", 0 }, .layout = &tnf_layout_dense };
-    assert_ok(tnf_catalog_add(&w->catalog, &nothing, false, &e));
+    assert_ok(tnf_catalog_add(&w->catalog, &nothing, TNF_NAMES_ONCE, &e));
     tnf_object nul = { .name = { "a\0b", 3 }, .layout = &tnf_layout_dense };
-    assert_ok(tnf_catalog_add(&w->catalog, &nul, false, &e));
+    assert_ok(tnf_catalog_add(&w->catalog, &nul, TNF_NAMES_ONCE, &e));
     assert_non_null(tnf_catalog_find(&w->catalog, "", 0));
     assert_non_null(tnf_catalog_find(&w->catalog, "a\0b", 3));
     assert_null(tnf_catalog_find(&w->catalog, "a", 1));
@@ -127,7 +133,7 @@ static void limit_and_memory(void **state)
     tnf_status status = TNF_OK;
     for (unsigned i = 0; i < 10000 && status == TNF_OK; i++) {
         snprintf(name, sizeof name, "t%u", i);
-        status = add(&w->catalog, name, false, &e);
+        status = add(&w->catalog, name, TNF_NAMES_ONCE, &e);
     }
     assert_int_equal(status, TNF_ELIMIT);
     assert_true(w->catalog.n > 20);
@@ -137,11 +143,11 @@ static void limit_and_memory(void **state)
     status = TNF_OK;
     for (unsigned i = 0; i < 10000 && status == TNF_OK; i++) {
         snprintf(name, sizeof name, "u%u", i);
-        status = add(&w->catalog, name, false, &e);
+        status = add(&w->catalog, name, TNF_NAMES_ONCE, &e);
     }
     assert_int_equal(status, TNF_ENOMEM);
     w->log.fail_at = 0;
-    assert_ok(add(&w->catalog, "after", false, &e));
+    assert_ok(add(&w->catalog, "after", TNF_NAMES_ONCE, &e));
     assert_non_null(tnf_catalog_find(&w->catalog, "after", 5));
 }
 

@@ -173,6 +173,23 @@ static void names_twice(void **state)
     }
 }
 
+/* Where a format allows it, the first of a name is found, strict or not; it is still odd. */
+static void names_that_may_repeat(void **state)
+{
+    (void)state;
+    tnf_error e;
+    for (int lenient = 0; lenient < 2; lenient++) {
+        struct fake f;
+        fake_begin(&f, bytes, sizeof bytes, TNF_RULE_NAMES_MAY_REPEAT, lenient);
+        assert_ok(fake_add(&f, "a", 0, 10, &e));
+        assert_ok(fake_add(&f, "a", 10, 10, &e));
+        assert_int_equal(f.file->catalog.n, 2);
+        assert_int_equal(tnf_catalog_find(&f.file->catalog, "a", 1)->parts->offset, 0);
+        assert_int_equal(f.warned, 1);
+        fake_end(&f);
+    }
+}
+
 static void objects_of_any_layout(void **state)
 {
     (void)state;
@@ -249,10 +266,15 @@ static void warnings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bounded_reads),         cmocka_unit_test(dense_tensors),
-        cmocka_unit_test(the_size_equation),     cmocka_unit_test(limits),
-        cmocka_unit_test(names_twice),           cmocka_unit_test(objects_of_any_layout),
-        cmocka_unit_test(attributes_and_extras), cmocka_unit_test(warnings),
+        cmocka_unit_test(bounded_reads),
+        cmocka_unit_test(dense_tensors),
+        cmocka_unit_test(the_size_equation),
+        cmocka_unit_test(limits),
+        cmocka_unit_test(names_twice),
+        cmocka_unit_test(names_that_may_repeat),
+        cmocka_unit_test(objects_of_any_layout),
+        cmocka_unit_test(attributes_and_extras),
+        cmocka_unit_test(warnings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -169,6 +169,29 @@ static void column_major(void **state)
     done(w);
 }
 
+/* Two tensors of one name, from a file that has them so: a format that may repeat names gets both
+ * if the first is the one that is found, any other gets the one that is found. */
+static void names_twice(void **state)
+{
+    struct world *w = *state;
+    tnf_error e;
+    add(w, "a", "f32", 1);
+    add(w, "b", "f32", 1);
+    tnf_object copy = w->b->catalog.objects[0];
+    assert_ok(tnf_catalog_add(&w->b->catalog, &copy, TNF_NAMES_FIRST_FOUND, &e));
+    assert_fails(lower(w, &e), TNF_ELOSSY);
+    assert_says("same name");
+    assert_string_equal(w->plan.text, "native tensor a; native tensor b; dropped tensor a; ");
+    done(w);
+    w->format.rules = TNF_RULE_NAMES_MAY_REPEAT;
+    assert_ok(lower(w, &e));
+    assert_int_equal(w->save.lowered.n, 3);
+    done(w);
+    assert_ok(tnf_catalog_add(&w->b->catalog, &copy, TNF_NAMES_LATER_FOUND, &e));
+    assert_fails(lower(w, &e), TNF_ELOSSY); /* the last is found: the others are hidden */
+    done(w);
+}
+
 static void what_cannot_be_read(void **state)
 {
     struct world *w = *state;
@@ -424,6 +447,7 @@ int main(void)
         WITH_WORLD(all_native),
         cmocka_unit_test(tensors_that_do_not_fit),
         WITH_WORLD(column_major),
+        WITH_WORLD(names_twice),
         WITH_WORLD(what_cannot_be_read),
         WITH_WORLD(a_typed_tree),
         WITH_WORLD(scalars),
