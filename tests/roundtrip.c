@@ -98,6 +98,13 @@ static bool follows_source(const char *format)
     return strcmp(format, "ztensor0") == 0 || strcmp(format, "ztensor1") == 0;
 }
 
+static bool same_digests(const tnf_digest *a, const tnf_digest *b)
+{
+    if (!a || !b || !a->algorithm || !b->algorithm)
+        return a == b;
+    return strcmp(a->algorithm, b->algorithm) == 0 && a->of_stored == b->of_stored;
+}
+
 /* Are the tensors in the same order, and their bytes encoded and digested alike? */
 static bool stored_alike(const tnf_file *a, const tnf_file *b)
 {
@@ -108,7 +115,7 @@ static bool stored_alike(const tnf_file *a, const tnf_file *b)
         for (uint16_t p = 0; p < x->nparts; p++) {
             const tnf_part *q = tnf_object_part(y, x->parts[p].role);
             if (!q || q->payload != x->parts[p].payload || q->codec != x->parts[p].codec ||
-                q->flags != x->parts[p].flags || !q->digest != !x->parts[p].digest)
+                q->flags != x->parts[p].flags || !same_digests(q->digest, x->parts[p].digest))
                 return false;
         }
     }
