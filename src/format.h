@@ -61,7 +61,8 @@ typedef struct tnf_can {
     tnf_holds attrs;                       /* file attributes beyond its own */
     bool sorted_maps;                      /* TYPED, but maps come back in CBOR's order of keys */
     const char *file_attrs, *object_attrs; /* attributes it has a native place for */
-    /* Attributes its reader computes, or sets when the file says nothing ("key=false"): no loss. */
+    /* Attributes its reader computes, or sets when the file says nothing ("key=false",
+     * "key=text"): no loss. */
     const char *derived;
     /* What becomes of a tensor for reasons of the format's own, asked last: TNF_NATIVE, or with a
      * reason TNF_TRANSFORMED (`write` sees to it) or TNF_DROPPED. May be NULL. */

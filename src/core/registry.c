@@ -86,18 +86,27 @@ bool tnf_registry_owns(const char *key, size_t n)
     return false;
 }
 
+/* Is "key", or "key=value" for a value worth writing so, in a format's list? */
 bool tnf_registry_derives(const tnf_member *attr)
 {
     char text[128];
-    bool is_false = attr->value.kind == TNF_BOOL && !attr->value.as.b;
-    if (attr->key.n + sizeof "=false" > sizeof text)
+    const tnf_value *v = &attr->value;
+    tnf_str said = v->kind == TNF_BOOL && !v->as.b ? (tnf_str) { "false", 5 }
+                   : v->kind == TNF_STRING         ? (tnf_str) { v->as.s, v->n }
+                                                   : (tnf_str) { 0 };
+    if (attr->key.n + 1 > sizeof text)
         return false;
     memcpy(text, attr->key.p, attr->key.n);
-    for (int with_value = 0; with_value <= (is_false ? 1 : 0); with_value++) {
-        memcpy(text + attr->key.n, with_value ? "=false" : "", with_value ? 7 : 1);
+    text[attr->key.n] = 0;
+    for (int with_value = 0; with_value < 2; with_value++) {
         for (size_t i = 0; i < COUNT; i++)
             if (formats[i]->can.derived && tnf_list_has(formats[i]->can.derived, text))
                 return true;
+        if (!said.p || said.n > sizeof text || attr->key.n + said.n + 2 > sizeof text)
+            return false;
+        text[attr->key.n] = '=';
+        memcpy(text + attr->key.n + 1, said.p, said.n);
+        text[attr->key.n + 1 + said.n] = 0;
     }
     return false;
 }
