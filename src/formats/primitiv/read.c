@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading primitiv files: everything but the payloads.
+ *
+ * Of several parameters under one path primitiv takes the last, of several statistics or configs
+ * under one key the first; so what is found is gathered before any of it is listed.
+ */
+#include "formats/primitiv/scan.h"
+#include "wire/tree.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct tensor {
+    prim_shape shape;
+    uint64_t at, offset, length; /* of its shape; of its payload */
+};
+
+struct statistic {
+    struct statistic *next;
+    tnf_str key;
+    struct tensor t;
+};
+
+struct param {
+    struct param *next;
+    tnf_str name; /* of the path */
+    struct tensor value;
+    struct statistic *stats;
+    uint64_t at;
+    bool sorted; /* all statistics are in the order of their keys */
+};
+
+/* ---------------------------------------------------------------- objects */
+
+/* How many bytes the payload must have: in 64 bits, where primitiv itself counts in 32. */
+static bool payload_bytes(uint64_t *out, const prim_shape *shape)
+{
+    *out = 4;
+    for (uint32_t i = 0; i < shape->rank; i++)
+        if (!tnf_ckd_mul(out, *out, shape->dims[i]))
+            return false;
+    return tnf_ckd_mul(out, *out, shape->batch);
+}
+
+/* "[2,3]x1", as primitiv says it. */
+static const char *shape_text(char *out, size_t size, const prim_shape *shape)
+{
+    size_t n = (size_t)snprintf(out, size, "[");
+    for (uint32_t i = 0; i < shape->rank; i++)
+        n += (size_t)snprintf(out + n, size - n, "%s%lu", i ? "," : "",
+                              (unsigned long)shape->dims[i]);
+    snprintf(out + n, size - n, "]x%lu", (unsigned long)shape->batch);
+    return out;
+}
+
+static tnf_status read_tensor(prim_scan *s, struct tensor *t, tnf_error *e)
+{
+    char text[8 * 11 + 16];
+    uint64_t need;
+    t->at = s->at;
+    TNF_TRY(prim_pull(s, prim_take_shape, &t->shape, e));
+    uint64_t bin = s->at;
+    TNF_TRY(prim_pull(s, prim_take_bin_head, &t->length, e));
+    if (!payload_bytes(&need, &t->shape))
+        return tnf_fail(e, TNF_EFORMAT, t->at, "a tensor of shape %s has more than 2^64 bytes",
+                        shape_text(text, sizeof text, &t->shape));
+    if (t->length != need)
+        return tnf_fail(e, TNF_EFORMAT, bin, "a tensor has %llu bytes, but its shape %s needs %llu",
+                        (unsigned long long)t->length, shape_text(text, sizeof text, &t->shape),
+                        (unsigned long long)need);
+    uint64_t here = s->r->source->size - s->at;
+    if (t->length > here)
+        return tnf_fail(e, TNF_ETRUNCATED, s->r->source->size,
+                        "the file ends inside a tensor: %llu bytes are missing (cut short?)",
+                        (unsigned long long)(t->length - here));
+    t->offset = s->at;
+    s->at += t->length;
+    return TNF_OK;
+}
+
+/* A string out of the window, where it stays. */
+static tnf_status keep(prim_scan *s, tnf_str *out, const void *p, size_t n, tnf_error *e)
+{
+    *out = (tnf_str) { tnf_arena_str(s->r->scratch, p, n), n };
+    return out->p ? TNF_OK : tnf_arena_fail(s->r->scratch, "names", e);
+}
+
+static int compare_str(tnf_str a, tnf_str b)
+{
+    size_t n = a.n < b.n ? a.n : b.n;
+    int c = n ? memcmp(a.p, b.p, n) : 0;
+    return c ? c : a.n < b.n ? -1 : a.n > b.n;
+}
+
+static tnf_status read_stats(prim_scan *s, struct param *p, tnf_error *e)
+{
+    uint32_t n;
+    tnf_keys keys;
+    struct statistic **end = &p->stats, *last = NULL;
+    tnf_keys_init(&keys, s->r->scratch);
+    p->sorted = true;
+    TNF_TRY(prim_pull(s, prim_take_u32, &n, e));
+    for (uint32_t i = 0; i < n; i++) {
+        tnf_str key;
+        bool twice;
+        uint64_t at = s->at;
+        struct statistic *stat = tnf_arena_alloc(s->r->scratch, sizeof *stat);
+        if (!stat)
+            return tnf_arena_fail(s->r->scratch, "statistics", e);
+        TNF_TRY(prim_pull(s, prim_take_str, &key, e));
+        TNF_TRY(keep(s, &stat->key, key.p, key.n, e));
+        TNF_TRY(read_tensor(s, &stat->t, e));
+        TNF_TRY(tnf_keys_add(&keys, stat->key, &twice, e));
+        if (twice) {
+            tnf_warn(s->r, at, "the statistic %s is there twice; the first one counts",
+                     TNF_QUOTED(stat->key));
+            continue;
+        }
+        p->sorted = p->sorted && (!last || compare_str(last->key, stat->key) < 0);
+        *end = last = stat;
+        end = &stat->next;
+    }
+    return TNF_OK;
+}
+
+static tnf_status read_parameter(prim_scan *s, struct param *p, tnf_error *e)
+{
+    TNF_TRY(read_tensor(s, &p->value, e));
+    if (p->value.shape.batch != 1)
+        return tnf_fail(e, TNF_EFORMAT, p->value.at, "a parameter has a batch of %lu instead of 1",
+                        (unsigned long)p->value.shape.batch);
+    return read_stats(s, p, e);
+}
+
+/* ---------------------------------------------------------------- listing */
+
+/* Text, or bytes if it is none. */
+static tnf_status text_value(tnf_value *out, tnf_arena *a, tnf_str text, tnf_error *e)
+{
+    const char *copy = tnf_arena_str(a, text.p, text.n);
+    if (!copy)
+        return tnf_arena_fail(a, "attributes", e);
+    bool utf8 = tnf_utf8_valid(copy, text.n, NULL);
+    *out = tnf_value_str(utf8 ? TNF_STRING : TNF_BYTES, copy, text.n);
+    return TNF_OK;
+}
+
+/* The elements of a path, out of its name. */
+static tnf_status path_value(tnf_value *out, prim_scan *s, tnf_str name, tnf_error *e)
+{
+    tnf_arena *a = s->r->arena;
+    uint64_t n = prim_path_elements(name);
+    tnf_value *items = tnf_arena_array(a, n, sizeof *items);
+    if (!items)
+        return tnf_arena_fail(a, "attributes", e);
+    prim_path path = prim_path_of(name);
+    for (uint64_t i = 0; i < n; i++) {
+        s->name.n = 0;
+        for (int c; (c = prim_path_next(&path)) >= 0;)
+            tnf_buf_u8(&s->name, (uint8_t)c);
+        TNF_TRY(tnf_buf_status(&s->name, "name", e));
+        tnf_str element = { s->name.n ? (const char *)s->name.p : "", s->name.n };
+        TNF_TRY(text_value(&items[i], a, element, e));
+    }
+    *out = (tnf_value) { .kind = TNF_ARRAY, .n = (size_t)n, .as.items = items };
+    return TNF_OK;
+}
+
+static tnf_value u32_value(uint32_t v)
+{
+    return (tnf_value) { .kind = TNF_UINT, .dtype = TNF_U32, .as.u = v };
+}
+
+/* The attributes of one tensor while they are put together. */
+struct marks {
+    tnf_member members[5];
+    size_t n;
+};
+
+static void mark(struct marks *m, const char *literal, tnf_value value)
+{
+    m->members[m->n++] = (tnf_member) { { literal, strlen(literal) }, value };
+}
+
+static tnf_status list(prim_scan *s, tnf_str name, const struct tensor *t, struct marks *m,
+                       tnf_error *e)
+{
+    uint64_t shape[PRIM_MAX_DIMS + 1];
+    uint32_t rank = t->shape.rank;
+    for (uint32_t i = 0; i < rank; i++)
+        shape[i] = t->shape.dims[i];
+    if (t->shape.batch > 1) {
+        shape[rank++] = t->shape.batch;
+        mark(m, "primitiv.batch", u32_value(t->shape.batch));
+    }
+    tnf_value *map = NULL;
+    if (m->n > 0) {
+        map = tnf_arena_alloc(s->r->arena, sizeof *map + m->n * sizeof m->members[0]);
+        if (!map)
+            return tnf_arena_fail(s->r->arena, "attributes", e);
+        *map = (tnf_value) { .kind = TNF_MAP, .n = m->n, .as.members = (tnf_member *)(map + 1) };
+        memcpy(map + 1, m->members, m->n * sizeof m->members[0]);
+    }
+    tnf_part part = { .role = "data",
+                      .type = tnf_type_of(TNF_F32),
+                      .offset = t->offset,
+                      .stored = t->length,
+                      .nbytes = t->length };
+    tnf_object o = { .name = name,
+                     .shape = shape,
+                     .layout = &tnf_layout_dense,
+                     .parts = &part,
+                     .attrs = map,
+                     .rank = rank,
+                     .nparts = 1,
+                     .order = rank > 1 ? TNF_ORDER_F : TNF_ORDER_C };
+    return tnf_add_object(s->r, &o, t->at, e);
+}
+
+/* "w@m", or, where another tensor has that name, with a number behind it: *renamed. */
+static tnf_status stat_name(prim_scan *s, tnf_str *out, const struct param *p,
+                            const struct statistic *stat, tnf_keys *names, bool *renamed,
+                            tnf_error *e)
+{
+    bool taken = true;
+    s->name.n = 0;
+    tnf_buf_put(&s->name, p->name.p, p->name.n);
+    tnf_buf_u8(&s->name, '@');
+    tnf_buf_put(&s->name, stat->key.p, stat->key.n);
+    for (*renamed = false;; *renamed = true) {
+        TNF_TRY(tnf_buf_status(&s->name, "name", e));
+        TNF_TRY(keep(s, out, s->name.p, s->name.n, e));
+        TNF_TRY(tnf_keys_add(names, *out, &taken, e));
+        if (!taken)
+            return TNF_OK;
+        tnf_buf_printf(&s->name, "@%zu", s->r->catalog->n);
+    }
+}
+
+/* A parameter and its statistics; path is NULL for one that is not in a model. */
+static tnf_status list_parameter(prim_scan *s, const struct param *p, const tnf_value *path,
+                                 tnf_keys *names, tnf_error *e)
+{
+    struct marks m = { .n = 0 };
+    uint32_t place = 0;
+    if (path)
+        mark(&m, "primitiv.path", *path);
+    TNF_TRY(list(s, p->name, &p->value, &m, e));
+    for (const struct statistic *stat = p->stats; stat; stat = stat->next) {
+        tnf_str name;
+        tnf_value value;
+        bool renamed;
+        m.n = 0;
+        TNF_TRY(stat_name(s, &name, p, stat, names, &renamed, e));
+        if (path)
+            mark(&m, "primitiv.path", *path);
+        TNF_TRY(text_value(&value, s->r->arena, stat->key, e));
+        mark(&m, "primitiv.stat", value);
+        if (!p->sorted) /* what sorts tensors by name on the way would change it */
+            mark(&m, "primitiv.order", u32_value(place++));
+        if (renamed) {
+            TNF_TRY(text_value(&value, s->r->arena, p->name, e));
+            mark(&m, "primitiv.of", value);
+        }
+        TNF_TRY(list(s, name, &stat->t, &m, e));
+    }
+    return TNF_OK;
+}
+
+/* ------------------------------------------------------------------ files */
+
+static tnf_status index_shape(prim_scan *s, tnf_error *e)
+{
+    prim_shape shape;
+    TNF_TRY(prim_pull(s, prim_take_shape, &shape, e));
+    tnf_value *dims = tnf_arena_array(s->r->arena, shape.rank, sizeof *dims);
+    if (!dims)
+        return tnf_arena_fail(s->r->arena, "attributes", e);
+    for (uint32_t i = 0; i < shape.rank; i++)
+        dims[i] = u32_value(shape.dims[i]);
+    tnf_value array = { .kind = TNF_ARRAY, .n = shape.rank, .as.items = dims };
+    TNF_TRY(tnf_set_attr(s->r, "primitiv.dims", array, e));
+    return tnf_set_attr(s->r, "primitiv.batch", u32_value(shape.batch), e);
+}
+
+static tnf_status index_tensor(prim_scan *s, tnf_error *e)
+{
+    struct tensor t;
+    struct marks m = { .n = 0 };
+    TNF_TRY(read_tensor(s, &t, e));
+    return list(s, (tnf_str) { PRIM_VALUE, sizeof PRIM_VALUE - 1 }, &t, &m, e);
+}
+
+static tnf_status index_parameter(prim_scan *s, tnf_error *e)
+{
+    tnf_keys names;
+    struct param p = { .name = { PRIM_VALUE, sizeof PRIM_VALUE - 1 } };
+    tnf_keys_init(&names, s->r->scratch);
+    TNF_TRY(read_parameter(s, &p, e));
+    return list_parameter(s, &p, NULL, &names, e);
+}
+
+/* All parameters, the last one first. */
+static tnf_status read_model(prim_scan *s, struct param **out, tnf_error *e)
+{
+    uint32_t n;
+    *out = NULL;
+    TNF_TRY(prim_pull(s, prim_take_u32, &n, e));
+    tnf_trace(s->r, s->at, "%lu parameters", (unsigned long)n);
+    for (uint32_t i = 0; i < n; i++) {
+        struct param *p = tnf_arena_alloc(s->r->scratch, sizeof *p);
+        if (!p)
+            return tnf_arena_fail(s->r->scratch, "parameters", e);
+        p->at = s->at;
+        TNF_TRY(prim_pull(s, prim_take_path, NULL, e));
+        TNF_TRY(tnf_buf_status(&s->name, "name", e));
+        TNF_TRY(keep(s, &p->name, s->name.n ? (const void *)s->name.p : "", s->name.n, e));
+        TNF_TRY(read_parameter(s, p, e));
+        p->next = *out;
+        *out = p;
+    }
+    return TNF_OK;
+}
+
+static tnf_status index_model(prim_scan *s, tnf_error *e)
+{
+    tnf_keys names;
+    struct param *backwards, *all = NULL;
+    tnf_keys_init(&names, s->r->scratch);
+    TNF_TRY(read_model(s, &backwards, e));
+    while (backwards) {
+        struct param *p = backwards;
+        bool twice;
+        backwards = p->next;
+        TNF_TRY(tnf_keys_add(&names, p->name, &twice, e));
+        if (twice) {
+            tnf_warn(s->r, p->at, "the parameter %s is there twice; the later one counts",
+                     TNF_QUOTED(p->name));
+            continue;
+        }
+        p->next = all;
+        all = p;
+    }
+    for (; all; all = all->next) {
+        tnf_value path;
+        TNF_TRY(path_value(&path, s, all->name, e));
+        TNF_TRY(list_parameter(s, all, &path, &names, e));
+    }
+    return TNF_OK;
+}
+
+/* One map of an optimizer, on the tree's stack. *odd: a key is no text. */
+static tnf_status read_pairs(prim_scan *s, tnf_tree *tree, bool floats, bool *odd, tnf_error *e)
+{
+    uint64_t n;
+    tnf_keys keys;
+    tnf_keys_init(&keys, s->r->scratch);
+    TNF_TRY(prim_pull(s, prim_take_map, &n, e));
+    for (uint64_t i = 0; i < n; i++) {
+        tnf_str key;
+        bool twice;
+        uint64_t at = s->at;
+        uint32_t u = 0;
+        tnf_value k, v = { .kind = TNF_FLOAT, .dtype = TNF_F32 };
+        TNF_TRY(prim_pull(s, prim_take_str, &key, e));
+        TNF_TRY(text_value(&k, s->r->arena, key, e));
+        TNF_TRY(floats ? prim_pull(s, prim_take_f32, &v.as.f32, e)
+                       : prim_pull(s, prim_take_u32, &u, e));
+        TNF_TRY(tnf_keys_add(&keys, (tnf_str) { k.as.s, k.n }, &twice, e));
+        if (twice) {
+            tnf_warn(s->r, at, "the key %s is there twice; the first one counts",
+                     TNF_QUOTED(((tnf_str) { k.as.s, k.n })));
+            continue;
+        }
+        if (!floats)
+            v = u32_value(u);
+        *odd = *odd || k.kind != TNF_STRING;
+        TNF_TRY(tnf_tree_push(tree, &k, e));
+        TNF_TRY(tnf_tree_push(tree, &v, e));
+    }
+    return TNF_OK;
+}
+
+static tnf_status read_configs(prim_scan *s, tnf_tree *tree, bool floats, tnf_error *e)
+{
+    tnf_value map, pairs;
+    bool odd = false;
+    size_t mark_of_map = tnf_tree_mark(tree);
+    TNF_TRY(read_pairs(s, tree, floats, &odd, e));
+    if (odd) {
+        TNF_TRY(tnf_tree_pairs(tree, mark_of_map, &pairs, e));
+        TNF_TRY(tnf_tree_wrap(tree, "$pairs", &pairs, &map, e));
+    } else {
+        TNF_TRY(tnf_tree_map(tree, mark_of_map, &map, e));
+    }
+    return tnf_set_attr(s->r, floats ? "primitiv.float_configs" : "primitiv.uint_configs", map, e);
+}
+
+static tnf_status index_optimizer(prim_scan *s, tnf_error *e)
+{
+    tnf_tree tree;
+    tnf_tree_init(&tree, s->r->arena);
+    tnf_status status = read_configs(s, &tree, false, e);
+    if (status == TNF_OK)
+        status = read_configs(s, &tree, true, e);
+    tnf_tree_free(&tree);
+    return status;
+}
+
+static tnf_status read_header(prim_scan *s, prim_type *type, tnf_error *e)
+{
+    uint32_t major, minor, code;
+    TNF_TRY(prim_pull(s, prim_take_u32, &major, e));
+    TNF_TRY(prim_pull(s, prim_take_u32, &minor, e));
+    if (major != 0 || minor != 1)
+        return tnf_fail(e, TNF_EUNSUPPORTED, 0, "version %lu.%lu; known is 0.1",
+                        (unsigned long)major, (unsigned long)minor);
+    uint64_t at = s->at;
+    TNF_TRY(prim_pull(s, prim_take_u32, &code, e));
+    if (code % 0x100 != 0 || code / 0x100 >= PRIM_TYPES)
+        return tnf_fail(e, TNF_EUNSUPPORTED, at,
+                        "data type 0x%lx; known are 0, 0x100, 0x200, 0x300 and 0x400",
+                        (unsigned long)code);
+    *type = (prim_type)(code / 0x100);
+    s->r->version = "0.1";
+    return TNF_OK;
+}
+
+static tnf_status index_all(prim_scan *s, tnf_error *e)
+{
+    static tnf_status (*const index[PRIM_TYPES])(prim_scan *, tnf_error *) = {
+        index_shape, index_tensor, index_parameter, index_model, index_optimizer
+    };
+    prim_type type;
+    TNF_TRY(read_header(s, &type, e));
+    const char *name = prim_type_names[type];
+    tnf_trace(s->r, s->at, "a %s", name);
+    TNF_TRY(tnf_set_attr(s->r, "primitiv.type", tnf_value_string(name), e));
+    TNF_TRY(index[type](s, e));
+    if (s->odd_at != TNF_NO_OFFSET)
+        tnf_warn(s->r, s->odd_at,
+                 "an integer is not written as 0xce and four bytes: primitiv refuses the file");
+    uint64_t rest = s->r->source->size - s->at;
+    if (rest == 0)
+        return TNF_OK;
+    tnf_warn(s->r, s->at, "%llu bytes follow the %s", (unsigned long long)rest, name);
+    return tnf_add_extra(s->r, PRIM_TRAILING, s->at, rest, e);
+}
+
+tnf_status prim_index(tnf_reader *r, tnf_error *e)
+{
+    prim_scan s = { .r = r, .odd_at = TNF_NO_OFFSET };
+    tnf_buf_init(&s.name, &r->arena->alloc, r->limits.header_bytes);
+    tnf_status status = index_all(&s, e);
+    tnf_buf_free(&s.name);
+    return status;
+}
