@@ -52,20 +52,26 @@ static const tnf_value *read_stash(tnf_file *f, const tnf_attrs *from, tnf_value
     return NULL;
 }
 
-static tnf_str kind_key(const void *ctx, uint32_t position)
+static tnf_str member_key(const void *ctx, uint32_t position)
 {
     return ((const tnf_value *)ctx)->as.members[position].key;
 }
 
-/* The kinds by key: there may be thousands of both. */
-static tnf_status index_kinds(tnf_hash *h, tnf_file *f, const tnf_value *kinds, tnf_error *e)
+/* The members of a map by key, where a search for each of many would be one too many. The map must
+ * stay where it is; NULL is empty. */
+static tnf_status index_map(tnf_hash *h, tnf_file *f, const tnf_value *map, tnf_error *e)
 {
     uint32_t previous;
-    tnf_hash_init(h, &f->alloc, kind_key, kinds);
-    for (size_t i = 0; kinds && i < kinds->n; i++)
+    tnf_hash_init(h, &f->alloc, member_key, map);
+    for (size_t i = 0; map && i < map->n; i++)
         if (!tnf_hash_add(h, (uint32_t)i, false, &previous))
             return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for metadata");
     return TNF_OK;
+}
+
+static bool says_json(const tnf_value *kind)
+{
+    return kind && kind->kind == TNF_STRING && kind->n == 4 && memcmp(kind->as.s, "json", 4) == 0;
 }
 
 static bool is_json(tnf_file *f, const tnf_value *v)
@@ -85,9 +91,7 @@ static tnf_status raise_pair(tnf_file *f, const tnf_member *m, const tnf_value *
         own->members[own->n - 1].key.n = m->key.n;
         return TNF_OK;
     }
-    bool json = kind && kind->kind == TNF_STRING && kind->n == 4 &&
-                memcmp(kind->as.s, "json", 4) == 0;
-    if (json && is_json(f, &v)) /* else somebody edited it: text it is */
+    if (says_json(kind) && is_json(f, &v)) /* else somebody edited it: text it is */
         v.kind = TNF_JSON;
     return tnf_attrs_set(&f->catalog.attrs, m->key.p, m->key.n, v, e);
 }
@@ -96,7 +100,7 @@ static tnf_status raise_text(tnf_file *f, const tnf_value *kinds, tnf_attrs *own
                              tnf_error *e)
 {
     tnf_hash h;
-    tnf_status status = index_kinds(&h, f, kinds, e);
+    tnf_status status = index_map(&h, f, kinds, e);
     for (size_t i = 0; i < f->text.n && status == TNF_OK; i++) {
         const tnf_member *m = &f->text.members[i];
         uint32_t at = tnf_hash_find(&h, m->key.p, m->key.n);
@@ -139,20 +143,32 @@ static tnf_status has_say(bool *out, tnf_file *f, const tnf_value *native, const
     return TNF_OK;
 }
 
+/* The keys of the stash are all different, so what is not in the file is new. */
+static tnf_status raise_attr(tnf_file *f, const tnf_hash *known, const tnf_member *m, tnf_error *e)
+{
+    tnf_attrs *attrs = &f->catalog.attrs;
+    uint32_t at = tnf_hash_find(known, m->key.p, m->key.n);
+    if (at == TNF_HASH_NONE) {
+        TNF_TRY(tnf_attrs_push(attrs, m->key.p, m->value, e));
+        attrs->members[attrs->n - 1].key.n = m->key.n;
+        return TNF_OK;
+    }
+    bool say;
+    TNF_TRY(has_say(&say, f, &attrs->members[at].value, &m->value, e));
+    if (say)
+        attrs->members[at].value = m->value;
+    return TNF_OK;
+}
+
 static tnf_status raise_attrs(tnf_file *f, const tnf_value *attrs, tnf_error *e)
 {
-    for (size_t i = 0; attrs && i < attrs->n; i++) {
-        const tnf_member *m = &attrs->as.members[i];
-        const tnf_value all = tnf_attrs_value(&f->catalog.attrs);
-        const tnf_value *native = f->format->can.sorted_maps
-                                      ? tnf_value_get_n(&all, m->key.p, m->key.n)
-                                      : NULL;
-        bool say;
-        TNF_TRY(has_say(&say, f, native, &m->value, e));
-        if (say)
-            TNF_TRY(tnf_attrs_set(&f->catalog.attrs, m->key.p, m->key.n, m->value, e));
-    }
-    return TNF_OK;
+    const tnf_value before = tnf_attrs_value(&f->catalog.attrs);
+    tnf_hash known;
+    tnf_status status = index_map(&known, f, attrs ? &before : NULL, e);
+    for (size_t i = 0; attrs && i < attrs->n && status == TNF_OK; i++)
+        status = raise_attr(f, &known, &attrs->as.members[i], e);
+    tnf_hash_free(&known);
+    return status;
 }
 
 static tnf_status merge_attrs(tnf_file *f, tnf_object *o, const tnf_value *more, tnf_error *e)
@@ -203,15 +219,17 @@ static tnf_status raise_typed(tnf_file *f, tnf_error *e)
     const tnf_value *kinds = tnf_value_get(stash, "kinds");
     if (!stash)
         return TNF_OK;
-    for (size_t i = 0; kinds && i < kinds->n; i++) {
-        const tnf_member *kind = &kinds->as.members[i];
-        const tnf_value attrs = tnf_attrs_value(&f->catalog.attrs);
-        const tnf_value *v = tnf_value_get_n(&attrs, kind->key.p, kind->key.n);
-        if (!v || v->kind != TNF_STRING || !is_json(f, v) || kind->value.n != 4)
-            continue;
-        TNF_TRY(tnf_attrs_set(&f->catalog.attrs, kind->key.p, kind->key.n,
-                              tnf_value_str(TNF_JSON, v->as.s, v->n), e));
+    tnf_hash h;
+    tnf_status status = index_map(&h, f, kinds, e);
+    for (size_t i = 0; i < f->catalog.attrs.n && status == TNF_OK; i++) {
+        tnf_member *m = &f->catalog.attrs.members[i];
+        uint32_t at = tnf_hash_find(&h, m->key.p, m->key.n);
+        if (at != TNF_HASH_NONE && m->value.kind == TNF_STRING &&
+            says_json(&kinds->as.members[at].value) && is_json(f, &m->value))
+            m->value.kind = TNF_JSON;
     }
+    tnf_hash_free(&h);
+    TNF_TRY(status);
     tnf_attrs_remove(&f->catalog.attrs, TNF_STASH_KEY);
     TNF_TRY(raise_attrs(f, tnf_value_get(stash, "attrs"), e));
     return raise_tensors(f, tnf_value_get(stash, "tensors"), e);

@@ -31,46 +31,65 @@ void tnf_reverse_elements(uint8_t *p, size_t n, size_t width)
         }
 }
 
-/* Elements cut by the edges of the wanted range are read whole beside it. */
-static tnf_status read_edge(const tnf_part *part, uint64_t element, size_t width, size_t skip,
-                            uint8_t *dst, size_t n, tnf_error *e)
+/* ---------------------------------------------------------------- streams */
+
+static tnf_status read_stored(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
-    uint8_t whole[8];
-    TNF_TRY(tnf_source_read(part->origin->source, part->offset + element, whole, width, e));
-    tnf_reverse_elements(whole, width, width);
-    memcpy(dst, whole + skip, n);
-    return TNF_OK;
+    tnf_stream *s = ctx;
+    tnf_status status = tnf_source_read(s->part->origin->source, s->part->offset + offset, dst, n,
+                                        e);
+    s->cannot_read = status != TNF_OK;
+    return status;
 }
 
-static tnf_status read_big_endian(const tnf_part *part, uint64_t offset, uint8_t *dst, size_t n,
-                                  tnf_error *e)
+/* A decoder counts from the start of the stored bytes, people from the start of the file; and they
+ * want to know which file. */
+static tnf_status in_file(const tnf_stream *s, tnf_status status, tnf_error *e)
 {
-    size_t width = tnf_dtype_size(part->type->storage);
-    size_t skip = (size_t)(offset % width);
-    if (skip) {
-        size_t part_n = n < width - skip ? n : width - skip;
-        TNF_TRY(read_edge(part, offset - skip, width, skip, dst, part_n, e));
-        offset += part_n;
-        dst += part_n;
-        n -= part_n;
-    }
-    size_t middle = n / width * width;
-    TNF_TRY(tnf_source_read(part->origin->source, part->offset + offset, dst, middle, e));
-    tnf_reverse_elements(dst, middle, width);
-    if (n > middle)
-        return read_edge(part, offset + middle, width, 0, dst + middle, n - middle, e);
-    return TNF_OK;
+    const tnf_part *part = s->part;
+    if (status == TNF_OK || !e)
+        return status;
+    if (s->decoder && !s->cannot_read && e->offset != TNF_NO_OFFSET)
+        e->offset += part->offset;
+    if (part->origin && part->origin->label)
+        tnf_error_prefix(e, part->origin->label);
+    return status;
 }
 
-static tnf_status read_plain(const tnf_part *part, uint64_t offset, void *dst, size_t n,
-                             tnf_error *e)
+tnf_status tnf_stream_open(tnf_stream *s, const tnf_part *part, tnf_error *e)
 {
+    *s = (tnf_stream) { .part = part };
+    TNF_TRY(check_want(part, 0, 0, e));
+    if (part->payload != TNF_ENCODED)
+        return TNF_OK;
+    tnf_encoded from = { read_stored, s, part->stored, part->nbytes };
+    tnf_status status = tnf_decoder_open(&s->decoder, part->codec, &from, NULL, e);
+    if (status != TNF_OK && !s->cannot_read && e && e->offset != TNF_NO_OFFSET)
+        e->offset += part->offset;
+    return in_file(s, status, e);
+}
+
+void tnf_stream_close(tnf_stream *s)
+{
+    tnf_decoder_close(s->decoder);
+    s->decoder = NULL;
+}
+
+tnf_status tnf_stream_end(tnf_stream *s, tnf_error *e)
+{
+    return s->decoder ? in_file(s, tnf_decoder_end(s->decoder, e), e) : TNF_OK;
+}
+
+/* Bytes as they are stored, but decoded. */
+static tnf_status read_plain(tnf_stream *s, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    const tnf_part *part = s->part;
     const struct tnf_origin *o = part->origin;
     switch (part->payload) {
     case TNF_AT:
-        if (part->flags & TNF_PART_BIG_ENDIAN && tnf_dtype_size(part->type->storage) > 1)
-            return read_big_endian(part, offset, dst, n, e);
         return tnf_source_read(o->source, part->offset + offset, dst, n, e);
+    case TNF_ENCODED:
+        return tnf_decoder_read(s->decoder, offset, dst, n, e);
     case TNF_OPAQUE:
         return o->format->decode(o->reader, part->offset, offset, dst, n, e);
     default:
@@ -81,65 +100,46 @@ static tnf_status read_plain(const tnf_part *part, uint64_t offset, void *dst, s
     }
 }
 
-/* ---------------------------------------------------------------- streams */
-
-static tnf_status read_stored(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+/* Elements cut by the edges of the wanted range are read whole beside it. */
+static tnf_status read_edge(tnf_stream *s, uint64_t element, size_t width, size_t skip,
+                            uint8_t *dst, size_t n, tnf_error *e)
 {
-    const tnf_part *part = ctx;
-    return tnf_source_read(part->origin->source, part->offset + offset, dst, n, e);
+    uint8_t whole[8];
+    TNF_TRY(read_plain(s, element, whole, width, e));
+    tnf_reverse_elements(whole, width, width);
+    memcpy(dst, whole + skip, n);
+    return TNF_OK;
 }
 
-/* A decoder counts from the start of the stored bytes, people from the start of the file; and they
- * want to know which file. */
-static tnf_status in_file(const tnf_part *part, tnf_status status, tnf_error *e)
+static tnf_status read_big_endian(tnf_stream *s, uint64_t offset, uint8_t *dst, size_t n,
+                                  tnf_error *e)
 {
-    if (status == TNF_OK || !e)
-        return status;
-    if (part->origin && part->origin->label)
-        tnf_error_prefix(e, part->origin->label);
-    return status;
-}
-
-static tnf_status decoded(const tnf_part *part, tnf_status status, tnf_error *e)
-{
-    if ((status == TNF_EFORMAT || status == TNF_ETRUNCATED) && e && e->offset <= part->stored)
-        e->offset += part->offset;
-    return in_file(part, status, e);
-}
-
-tnf_status tnf_stream_open(tnf_stream *s, const tnf_part *part, tnf_error *e)
-{
-    *s = (tnf_stream) { .part = part };
-    TNF_TRY(check_want(part, 0, 0, e));
-    if (part->payload != TNF_ENCODED)
-        return TNF_OK;
-    tnf_encoded from = { read_stored, tnf_part_mutable(part), part->stored, part->nbytes };
-    return decoded(part, tnf_decoder_open(&s->decoder, part->codec, &from, NULL, e), e);
+    size_t width = tnf_dtype_size(s->part->type->storage);
+    size_t skip = (size_t)(offset % width);
+    if (skip) {
+        size_t part_n = n < width - skip ? n : width - skip;
+        TNF_TRY(read_edge(s, offset - skip, width, skip, dst, part_n, e));
+        offset += part_n;
+        dst += part_n;
+        n -= part_n;
+    }
+    size_t middle = n / width * width;
+    TNF_TRY(middle ? read_plain(s, offset, dst, middle, e) : TNF_OK);
+    tnf_reverse_elements(dst, middle, width);
+    if (n > middle)
+        return read_edge(s, offset + middle, width, 0, dst + middle, n - middle, e);
+    return TNF_OK;
 }
 
 tnf_status tnf_stream_read(tnf_stream *s, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
-    const tnf_part *part = s->part;
-    TNF_TRY(check_want(part, offset, n, e));
+    TNF_TRY(check_want(s->part, offset, n, e));
     if (n == 0)
         return TNF_OK;
-    if (!s->decoder)
-        return in_file(part, read_plain(part, offset, dst, n, e), e);
-    TNF_TRY(decoded(part, tnf_decoder_read(s->decoder, offset, dst, n, e), e));
-    if (part->flags & TNF_PART_BIG_ENDIAN)
-        tnf_reverse_elements(dst, n, tnf_dtype_size(part->type->storage));
-    return TNF_OK;
-}
-
-tnf_status tnf_stream_end(tnf_stream *s, tnf_error *e)
-{
-    return s->decoder ? decoded(s->part, tnf_decoder_end(s->decoder, e), e) : TNF_OK;
-}
-
-void tnf_stream_close(tnf_stream *s)
-{
-    tnf_decoder_close(s->decoder);
-    s->decoder = NULL;
+    bool swap = s->part->flags & TNF_PART_BIG_ENDIAN &&
+                tnf_dtype_size(s->part->type->storage) > 1 && s->part->payload <= TNF_ENCODED;
+    return in_file(
+        s, swap ? read_big_endian(s, offset, dst, n, e) : read_plain(s, offset, dst, n, e), e);
 }
 
 tnf_status tnf_read_part(const tnf_part *part, uint64_t offset, void *dst, size_t n, tnf_error *e)

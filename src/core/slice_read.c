@@ -11,7 +11,7 @@
  * far pieces are not bridged. Column-major tensors are read in their own order, block by block, and
  * scattered to their places.
  */
-#include "core/core.h"
+#include "core/stream.h"
 
 #include <string.h>
 
@@ -23,7 +23,7 @@
 
 /* A selection in the order of storage: the last dimension varies fastest. */
 struct selection {
-    const tnf_part *part;
+    tnf_stream *from;
     uint32_t rank;
     uint64_t bits; /* per element */
     uint64_t stride[MAX_RANK];
@@ -121,7 +121,7 @@ static tnf_status fetch(const struct selection *s, struct window *w, uint64_t fr
                         uint64_t until_bit, tnf_error *e)
 {
     w->at = from_bit / 8;
-    return tnf_read_part(s->part, w->at, w->bytes, (size_t)((until_bit + 7) / 8 - w->at), e);
+    return tnf_stream_read(s->from, w->at, w->bytes, (size_t)((until_bit + 7) / 8 - w->at), e);
 }
 
 /* One run that is not in memory: straight into place, or through the window where bits shift. */
@@ -129,8 +129,8 @@ static tnf_status read_run(const struct selection *s, struct window *w, uint64_t
                            uint64_t count, uint8_t *dst, uint64_t to, tnf_error *e)
 {
     if (s->bits % 8 == 0)
-        return tnf_read_part(s->part, element * (s->bits / 8), dst + to / 8,
-                             (size_t)(count * (s->bits / 8)), e);
+        return tnf_stream_read(s->from, element * (s->bits / 8), dst + to / 8,
+                               (size_t)(count * (s->bits / 8)), e);
     for (uint64_t chunk = DIRECT * 8; count > 0;) { /* elements of less than a byte */
         uint64_t take = count < chunk ? count : chunk;
         uint64_t from = element * s->bits, until = (element + take) * s->bits;
@@ -309,7 +309,6 @@ static tnf_status select_from(struct selection *s, const tnf_object *o, const tn
     if (o->rank > MAX_RANK || o->parts->type->bits == 0 || o->parts->type->bits > MAX_BITS)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s cannot be sliced",
                         TNF_QUOTED(o->name));
-    s->part = o->parts;
     s->rank = o->rank;
     s->bits = o->parts->type->bits;
     uint64_t stride = 1;
@@ -336,6 +335,12 @@ tnf_status tnf_read_slice(const tnf_object *object, const tnf_slice *slices, voi
     TNF_TRY(select_from(&s, object, slices, e));
     if (s.bits % 8)
         memset(dst, 0, n);
-    return object->order == TNF_ORDER_F && object->rank > 1 ? read_transposed(&s, dst, e)
-                                                            : read_selection(&s, dst, e);
+    tnf_stream from;
+    s.from = &from;
+    tnf_status status = tnf_stream_open(&from, object->parts, e);
+    if (status == TNF_OK)
+        status = object->order == TNF_ORDER_F && object->rank > 1 ? read_transposed(&s, dst, e)
+                                                                  : read_selection(&s, dst, e);
+    tnf_stream_close(&from);
+    return status;
 }

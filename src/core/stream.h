@@ -9,8 +9,10 @@
 typedef struct tnf_stream {
     const tnf_part *part;
     tnf_decoder *decoder; /* of an encoded part */
+    bool cannot_read;     /* it was the file that failed, not what is in it */
 } tnf_stream;
 
+/* The stream must not be moved afterwards. */
 tnf_status tnf_stream_open(tnf_stream *s, const tnf_part *part, tnf_error *e);
 /* n decoded bytes from `offset` on; going forward is cheap. */
 tnf_status tnf_stream_read(tnf_stream *s, uint64_t offset, void *dst, size_t n, tnf_error *e);

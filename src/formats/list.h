@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Every format, one line each: the only registration. X(gptrs_archive) stands for the descriptor
- * tnf_format_gptrs_archive in gptrs_archive.c. Within a family the newest comes first. */
+ * tnf_format_gptrs_archive in gptrs/archive.c. Within a family the newest comes first. */
 X(gptrs_checkpoint)
 X(gptrs_archive)
 X(safetensors)

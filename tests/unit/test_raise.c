@@ -145,7 +145,7 @@ static void assert_quick(struct fake *f)
     assert_ok(tnf_raise(f->file, &e));
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &b);
     double seconds = (double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) / 1e9;
-    if (seconds > 1.5)
+    if (seconds > 30) /* quadratic would be minutes under a sanitizer; a busy machine is not */
         fail_msg("it took %.1f s", seconds);
 }
 

@@ -13,21 +13,16 @@
  * Both versions are read; written is version 2 with a plain index, to the byte as gpt.rs writes it.
  * gpt.rs checks little of what an index says, so most rules here give way to `lenient`.
  */
-#include "format.h"
+#include "formats/gptrs/common.h"
 #include "wire/gptrs_config.h"
-#include "wire/gptrs_index.h"
 #include "wire/json.h"
 
 #include <string.h>
 
-#define MAGIC     "GPTRSCHK"
-#define HEAD      16u
-#define MAX_BYTES UINT32_MAX
-#define TRAILING  "gptrs.trailing"
+#define MAGIC "GPTRSCHK"
 
-enum { WRITE_ALIGN, WRITE_IDS, WRITE_ORDER, WRITE_KIND, WRITE_CONFIG };
+enum { WRITE_IDS = GPTRS_WRITE_OWN, WRITE_KIND, WRITE_CONFIG };
 enum { IDS_KEEP, IDS_ZERO, IDS_REAL };
-enum { ORDER_NAME, ORDER_FILE };
 
 static const char zero_hex[] = "00000000000000000000000000000000";
 
@@ -61,10 +56,10 @@ static tnf_status read_metadata(tnf_reader *r, const tnf_gptrs_config *c, tnf_er
 static tnf_status read_config(tnf_reader *r, uint32_t n, bool v1, tnf_error *e)
 {
     tnf_cur c;
-    TNF_TRY(tnf_read_range(r, "config", HEAD, n, MAX_BYTES, &c, e));
+    TNF_TRY(tnf_read_range(r, "config", GPTRS_HEAD, n, GPTRS_MAX_BYTES, &c, e));
     tnf_gptrs_config config;
-    TNF_TRY(tnf_gptrs_config_parse(&config, (const char *)c.p, n, HEAD, r->scratch, r->limits.depth,
-                                   e));
+    TNF_TRY(tnf_gptrs_config_parse(&config, (const char *)c.p, n, GPTRS_HEAD, r->scratch,
+                                   r->limits.depth, e));
     for (size_t i = 0; i < config.nfindings; i++) {
         const tnf_gptrs_finding *f = &config.findings[i];
         if (f->odd)
@@ -75,10 +70,10 @@ static tnf_status read_config(tnf_reader *r, uint32_t n, bool v1, tnf_error *e)
     if (config.untagged && v1) /* so it was in version 1; version 2 wants a kind */
         TNF_TRY(tnf_set_attr(r, "gptrs.bare_config", tnf_value_bool(true), e));
     else if (config.untagged)
-        tnf_warn(r, HEAD,
+        tnf_warn(r, GPTRS_HEAD,
                  "the config is a bare GPT config without \"kind\", which newer gpt.rs "
                  "refuse: converting with -o kind=gpt wraps it");
-    tnf_trace(r, HEAD, "config of %lu bytes, kind %s", (unsigned long)n,
+    tnf_trace(r, GPTRS_HEAD, "config of %lu bytes, kind %s", (unsigned long)n,
               config.kind.p ? TNF_QUOTED(config.kind) : "unknown");
     if (!config.placeholder)
         TNF_TRY(set_copy(r, "gptrs.config", TNF_JSON, config.text, e));
@@ -124,8 +119,8 @@ static const char *stored_hex(tnf_arena *arena, const struct attrs *a, const tnf
 }
 
 /* `mixed`: other tensors of the file have a stored id, so that this one has none must be said. */
-static tnf_status make_attrs(const tnf_value **out, tnf_reader *r, const tnf_gptrs_entry *t,
-                             const uint8_t *computed, bool mixed, tnf_error *e)
+static tnf_status build_attrs(const tnf_value **out, tnf_reader *r, const tnf_gptrs_entry *t,
+                              const uint8_t *computed, bool mixed, tnf_error *e)
 {
     const bool lacks_id = mixed && !is_stored(t);
     const size_t n = 1u + (t->id != NULL) + (computed != NULL) + lacks_id;
@@ -150,9 +145,8 @@ static tnf_status make_attrs(const tnf_value **out, tnf_reader *r, const tnf_gpt
     return TNF_OK;
 }
 
-/* gpt.rs opens none of these, or fails when it comes to read the tensor. */
-static tnf_status check_entry(tnf_reader *r, const tnf_gptrs_entry *t, bool ascii,
-                              const uint8_t *computed, tnf_error *e)
+static tnf_status check_name(tnf_reader *r, const tnf_gptrs_entry *t, bool ascii,
+                             const uint8_t *computed, tnf_error *e)
 {
     if (!ascii) /* the format allows it and the exporter writes it: not ours to refuse */
         tnf_warn(r, t->name_at, "the name %s is not ASCII: gpt.rs itself refuses the file",
@@ -161,89 +155,19 @@ static tnf_status check_entry(tnf_reader *r, const tnf_gptrs_entry *t, bool asci
         TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, t->name_at + t->name.n,
                              "the stored id of %s is not the hash of its name",
                              TNF_QUOTED(t->name)));
-    if (t->rank == 0)
-        TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, t->rank_at,
-                             "%s has no dimensions, and gpt.rs has no scalars",
-                             TNF_QUOTED(t->name)));
-    if (t->requires_grad > 1)
-        tnf_warn(r, t->grad_at, "the byte for requires_grad of %s is %u", TNF_QUOTED(t->name),
-                 t->requires_grad);
     return TNF_OK;
 }
 
-static tnf_status add(tnf_reader *r, const tnf_gptrs_entry *t, bool mixed, tnf_error *e)
+static tnf_status make_attrs(const tnf_value **out, tnf_reader *r, const tnf_gptrs_index *x,
+                             const tnf_gptrs_entry *t, tnf_error *e)
 {
+    const bool mixed = x->stored_ids > 0 && x->stored_ids < x->count;
     uint8_t computed[TNF_GPTRS_ID] = { 0 };
     bool ascii = tnf_ascii(t->name.p, t->name.n);
     if (ascii)
         tnf_gptrs_base_id(computed, t->name);
-    TNF_TRY(check_entry(r, t, ascii, computed, e));
-    tnf_dense d = { .name = t->name,
-                    .type = t->type,
-                    .shape = t->shape,
-                    .rank = t->rank,
-                    .offset = t->offset,
-                    .length = t->length,
-                    .at = t->at };
-    TNF_TRY(make_attrs(&d.attrs, r, t, ascii ? computed : NULL, mixed, e));
-    return tnf_add_dense(r, &d, e);
-}
-
-static tnf_status add_all(tnf_reader *r, tnf_gptrs_index *x, tnf_error *e)
-{
-    const bool mixed = x->stored_ids > 0 && x->stored_ids < x->count;
-    uint64_t end = r->data_start;
-    for (uint64_t i = 0; i < x->count; i++) {
-        tnf_gptrs_entry t;
-        TNF_TRY(tnf_gptrs_next(x, &t, e));
-        TNF_TRY(add(r, &t, mixed, e));
-        uint64_t behind;
-        if (tnf_ckd_add(&behind, t.offset, t.length) && behind > end)
-            end = behind;
-    }
-    if (x->stored_ids > 0)
-        TNF_TRY(tnf_set_attr(r, "gptrs.stored_ids", tnf_value_bool(true), e));
-    if (end >= r->source->size)
-        return TNF_OK;
-    uint64_t rest = r->source->size - end;
-    tnf_warn(r, end, "%llu bytes follow the last tensor", (unsigned long long)rest);
-    return tnf_add_extra(r, TRAILING, end, rest, e);
-}
-
-static tnf_status index_v2(tnf_reader *r, uint64_t at, tnf_gptrs_index *x, tnf_error *e)
-{
-    tnf_cur c;
-    TNF_TRY(tnf_read_range(r, "header", at, 4, 4, &c, e));
-    uint32_t n = tnf_u32(&c);
-    TNF_TRY(tnf_read_range(r, "index", at + 4, n, MAX_BYTES, &c, e));
-    r->data_start = at + 4 + n;
-    TNF_TRY(tnf_gptrs_index_begin(x, c, e));
-    r->version = x->bincode ? "2-bincode" : "2";
-    tnf_trace(r, at, "%s index of %lu bytes, %llu tensors", x->bincode ? "bincode" : "plain",
-              (unsigned long)n, (unsigned long long)x->count);
-    TNF_TRY(add_all(r, x, e));
-    if (tnf_left(&x->cur) > 0)
-        tnf_warn(r, tnf_where(&x->cur), "the index goes on for %zu bytes after its last tensor",
-                 tnf_left(&x->cur));
-    return TNF_OK;
-}
-
-static tnf_status fetch(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
-{
-    const tnf_reader *r = ctx;
-    return tnf_source_read(r->source, offset, dst, n, e);
-}
-
-static tnf_status index_v1(tnf_reader *r, uint64_t at, tnf_gptrs_index *x, tnf_error *e)
-{
-    tnf_cur c;
-    TNF_TRY(tnf_read_range(r, "header", at, 4, 4, &c, e));
-    uint32_t count = tnf_u32(&c);
-    r->version = "1";
-    r->data_start = at + 4;
-    tnf_trace(r, at, "%lu tensors, each before its data", (unsigned long)count);
-    tnf_gptrs_inline_begin(x, at + 4, count, fetch, r, r->source->size);
-    return add_all(r, x, e);
+    TNF_TRY(check_name(r, t, ascii, computed, e));
+    return build_attrs(out, r, t, ascii ? computed : NULL, mixed, e);
 }
 
 static tnf_status index_all(tnf_reader *r, tnf_error *e)
@@ -255,12 +179,13 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
         return tnf_fail(e, TNF_EUNSUPPORTED, 8, "version %lu; known are 1 and 2",
                         (unsigned long)version);
     TNF_TRY(read_config(r, config_len, version == 1, e));
-    tnf_gptrs_index x = { .ids = true,
-                          .scratch = r->scratch,
-                          .max_rank = r->limits.rank,
-                          .max_name = r->limits.name_bytes };
-    uint64_t at = HEAD + (uint64_t)config_len;
-    return version == 1 ? index_v1(r, at, &x, e) : index_v2(r, at, &x, e);
+    uint64_t at = GPTRS_HEAD + (uint64_t)config_len;
+    TNF_TRY(tnf_read_range(r, "header", at, 4, 4, &c, e));
+    tnf_gptrs_index x = tnf_gptrs_index_of(r, true);
+    if (version == 1)
+        return tnf_gptrs_read_v1(r, at + 4, tnf_u32(&c), &x, make_attrs, e);
+    TNF_TRY(tnf_gptrs_read_v2(r, at + 4, tnf_u32(&c), &x, make_attrs, e));
+    return x.stored_ids ? tnf_set_attr(r, "gptrs.stored_ids", tnf_value_bool(true), e) : TNF_OK;
 }
 
 /* ---------------------------------------------------------------- writing */
@@ -281,38 +206,11 @@ static bool wants_id(const tnf_writer *w, const tnf_object *o)
            !(own && own->kind == TNF_BOOL && !own->as.b);
 }
 
-static tnf_status put_index(tnf_writer *w, const uint32_t *order, uint64_t at, tnf_buf *b,
-                            tnf_error *e)
+static void id_of(uint8_t id[TNF_GPTRS_ID], const tnf_writer *w, const tnf_object *o)
 {
-    TNF_TRY(tnf_put_u32(w, (uint32_t)w->catalog->n, e));
-    for (size_t i = 0; i < w->catalog->n; i++) {
-        const tnf_object *o = tnf_nth(w, order, i);
-        uint8_t id[TNF_GPTRS_ID] = { 0 };
-        if (wants_id(w, o))
-            tnf_gptrs_base_id(id, o->name);
-        TNF_TRY(tnf_gptrs_place(&at, at, o, w->options[WRITE_ALIGN].u, e));
-        b->n = 0;
-        tnf_gptrs_put_entry(b, o, id, at);
-        TNF_TRY(tnf_buf_status(b, "index entry", e));
-        TNF_TRY(tnf_put(w, b->p, b->n, e));
-        at += o->parts[0].nbytes;
-    }
-    return TNF_OK;
-}
-
-static tnf_status put_payloads(tnf_writer *w, const uint32_t *order, tnf_error *e)
-{
-    for (size_t i = 0; i < w->catalog->n; i++) {
-        const tnf_object *o = tnf_nth(w, order, i);
-        uint64_t at;
-        TNF_TRY(tnf_gptrs_place(&at, w->sink->written, o, w->options[WRITE_ALIGN].u, e));
-        TNF_TRY(tnf_put_fill(w, 0, at - w->sink->written, e));
-        TNF_TRY(tnf_put_data(w, &o->parts[0], e));
-    }
-    for (size_t i = 0; i < w->catalog->nextras; i++)
-        if (strcmp(w->catalog->extras[i].key.p, TRAILING) == 0)
-            TNF_TRY(tnf_put_data(w, &w->catalog->extras[i].bytes, e));
-    return TNF_OK;
+    memset(id, 0, TNF_GPTRS_ID); /* "not stored"; nor is there one for other names than ASCII */
+    if (wants_id(w, o) && tnf_ascii(o->name.p, o->name.n))
+        tnf_gptrs_base_id(id, o->name);
 }
 
 /* The config, with spaces behind it so that the data begin on a multiple of `align`. */
@@ -330,48 +228,45 @@ static tnf_status make_config(tnf_buf *b, const tnf_writer *w, uint64_t index_le
     if (bare && bare->kind == TNF_BOOL && bare->as.b && !*recipe.kind)
         recipe.kind = "gpt";
     TNF_TRY(tnf_gptrs_config_put(b, &recipe, w->scratch, e));
-    uint64_t data = HEAD + 4 + index_len + b->n, aligned;
-    if (!tnf_ckd_align(&aligned, data, w->options[WRITE_ALIGN].u))
+    uint64_t data = GPTRS_HEAD + 4 + index_len + b->n, aligned;
+    if (!tnf_ckd_align(&aligned, data, w->options[GPTRS_WRITE_ALIGN].u))
         aligned = data;
     for (; data < aligned; data++)
         tnf_buf_u8(b, ' ');
     return tnf_buf_status(b, "config", e);
 }
 
-static tnf_status put_all(tnf_writer *w, tnf_buf *b, tnf_error *e)
+static tnf_status put_head(tnf_writer *w, uint64_t index_len, tnf_error *e)
 {
-    const uint32_t *order = NULL;
-    uint64_t index_len;
-    if (w->options[WRITE_ORDER].u == ORDER_NAME)
-        TNF_TRY(tnf_sorted(w, &order, NULL, e));
-    TNF_TRY(tnf_gptrs_index_size(&index_len, w->catalog, true, e));
-    TNF_TRY(make_config(b, w, index_len, e));
-    TNF_TRY(tnf_put(w, MAGIC, 8, e));
-    TNF_TRY(tnf_put_u32(w, 2, e));
-    TNF_TRY(tnf_put_u32(w, (uint32_t)b->n, e));
-    TNF_TRY(tnf_put(w, b->p, b->n, e));
-    TNF_TRY(tnf_put_u32(w, (uint32_t)index_len, e));
-    TNF_TRY(put_index(w, order, w->sink->written + index_len, b, e));
-    return put_payloads(w, order, e);
+    tnf_buf b;
+    tnf_buf_init(&b, &w->scratch->alloc, GPTRS_MAX_BYTES);
+    tnf_status status = make_config(&b, w, index_len, e);
+    if (status == TNF_OK)
+        status = tnf_put(w, MAGIC, 8, e);
+    if (status == TNF_OK)
+        status = tnf_put_u32(w, 2, e);
+    if (status == TNF_OK)
+        status = tnf_put_u32(w, (uint32_t)b.n, e);
+    if (status == TNF_OK)
+        status = tnf_put(w, b.p, b.n, e);
+    tnf_buf_free(&b);
+    return status == TNF_OK ? tnf_put_u32(w, (uint32_t)index_len, e) : status;
 }
 
 static tnf_status write_all(tnf_writer *w, tnf_error *e)
 {
-    TNF_TRY(tnf_gptrs_check_align(w->options[WRITE_ALIGN].u, e));
-    tnf_buf b;
-    tnf_buf_init(&b, &w->scratch->alloc, MAX_BYTES);
-    tnf_status status = put_all(w, &b, e);
-    tnf_buf_free(&b);
-    return status;
+    const uint32_t *order;
+    uint64_t index_len;
+    TNF_TRY(tnf_gptrs_order(w, &order, e));
+    TNF_TRY(tnf_gptrs_index_size(&index_len, w->catalog, true, e));
+    TNF_TRY(put_head(w, index_len, e));
+    return tnf_gptrs_write(w, order, index_len, id_of, e);
 }
 
 static const tnf_option_info write_options[] = {
-    { "align", TNF_OPTION_UINT, NULL, "1",
-      "begin every tensor on a multiple of this; 1 as gpt.rs does, 64 for mapped use" },
+    GPTRS_WRITE_OPTIONS,
     { "ids", TNF_OPTION_CHOICE, "keep|zero|real", "keep",
       "ids in the index: as the source has them, none (as the Python exporter), or all" },
-    { "order", TNF_OPTION_CHOICE, "name|file", "name",
-      "of the tensors: by name as gpt.rs does, or as in the source" },
     { "kind", TNF_OPTION_TEXT, NULL, "", "kind of model to put in the config (gpt, ministral …)" },
     { "config", TNF_OPTION_TEXT, NULL, "", "JSON to put in the config as the model's own" },
     { 0 },

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/* What checkpoints and archives of gpt.rs do alike. wire/gptrs_index.h draws the index. */
+#include "formats/gptrs/common.h"
+
+#include <string.h>
+
+#define TRAILING "gptrs.trailing"
+
+tnf_gptrs_index tnf_gptrs_index_of(const tnf_reader *r, bool ids)
+{
+    return (tnf_gptrs_index) { .ids = ids,
+                               .scratch = r->scratch,
+                               .max_rank = r->limits.rank,
+                               .max_name = r->limits.name_bytes };
+}
+
+static tnf_status add(tnf_reader *r, const tnf_gptrs_index *x, const tnf_gptrs_entry *t,
+                      tnf_gptrs_attrs attrs, tnf_error *e)
+{
+    tnf_dense d = { .name = t->name,
+                    .type = t->type,
+                    .shape = t->shape,
+                    .rank = t->rank,
+                    .offset = t->offset,
+                    .length = t->length,
+                    .at = t->at };
+    if (t->rank == 0)
+        TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, t->rank_at,
+                             "%s has no dimensions, and gpt.rs has no scalars",
+                             TNF_QUOTED(t->name)));
+    if (t->requires_grad > 1)
+        tnf_warn(r, t->grad_at, "the byte for requires_grad of %s is %u", TNF_QUOTED(t->name),
+                 t->requires_grad);
+    TNF_TRY(attrs(&d.attrs, r, x, t, e));
+    return tnf_add_dense(r, &d, e);
+}
+
+static tnf_status add_all(tnf_reader *r, tnf_gptrs_index *x, tnf_gptrs_attrs attrs, tnf_error *e)
+{
+    uint64_t end = r->data_start;
+    for (uint64_t i = 0; i < x->count; i++) {
+        tnf_gptrs_entry t;
+        uint64_t behind;
+        TNF_TRY(tnf_gptrs_next(x, &t, e));
+        TNF_TRY(add(r, x, &t, attrs, e));
+        if (tnf_ckd_add(&behind, t.offset, t.length) && behind > end)
+            end = behind;
+    }
+    if (end >= r->source->size)
+        return TNF_OK;
+    uint64_t rest = r->source->size - end;
+    tnf_warn(r, end, "%llu bytes follow the last tensor", (unsigned long long)rest);
+    return tnf_add_extra(r, TRAILING, end, rest, e);
+}
+
+tnf_status tnf_gptrs_read_v2(tnf_reader *r, uint64_t at, uint32_t n, tnf_gptrs_index *x,
+                             tnf_gptrs_attrs attrs, tnf_error *e)
+{
+    tnf_cur c;
+    TNF_TRY(tnf_read_range(r, "index", at, n, GPTRS_MAX_BYTES, &c, e));
+    r->data_start = at + n;
+    TNF_TRY(tnf_gptrs_index_begin(x, c, e));
+    r->version = x->bincode ? "2-bincode" : "2";
+    tnf_trace(r, at, "%s index of %lu bytes, %llu tensors", x->bincode ? "bincode" : "plain",
+              (unsigned long)n, (unsigned long long)x->count);
+    TNF_TRY(add_all(r, x, attrs, e));
+    if (tnf_left(&x->cur) > 0)
+        tnf_warn(r, tnf_where(&x->cur), "the index goes on for %zu bytes after its last tensor",
+                 tnf_left(&x->cur));
+    return TNF_OK;
+}
+
+static tnf_status fetch(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    const tnf_reader *r = ctx;
+    return tnf_source_read(r->source, offset, dst, n, e);
+}
+
+tnf_status tnf_gptrs_read_v1(tnf_reader *r, uint64_t at, uint32_t count, tnf_gptrs_index *x,
+                             tnf_gptrs_attrs attrs, tnf_error *e)
+{
+    r->version = "1";
+    r->data_start = at;
+    tnf_trace(r, at, "%lu tensors, each before its data", (unsigned long)count);
+    tnf_gptrs_inline_begin(x, at, count, fetch, r, r->source->size);
+    return add_all(r, x, attrs, e);
+}
+
+/* ---------------------------------------------------------------- writing */
+
+tnf_status tnf_gptrs_order(tnf_writer *w, const uint32_t **order, tnf_error *e)
+{
+    *order = NULL;
+    TNF_TRY(tnf_gptrs_check_align(w->options[GPTRS_WRITE_ALIGN].u, e));
+    return w->options[GPTRS_WRITE_ORDER].u == GPTRS_ORDER_NAME ? tnf_sorted(w, order, NULL, e)
+                                                               : TNF_OK;
+}
+
+static tnf_status put_index(tnf_writer *w, const uint32_t *order, uint64_t at, tnf_gptrs_id id,
+                            tnf_buf *b, tnf_error *e)
+{
+    TNF_TRY(tnf_put_u32(w, (uint32_t)w->catalog->n, e));
+    for (size_t i = 0; i < w->catalog->n; i++) {
+        const tnf_object *o = tnf_nth(w, order, i);
+        uint8_t bytes[TNF_GPTRS_ID];
+        if (id)
+            id(bytes, w, o);
+        TNF_TRY(tnf_gptrs_place(&at, at, o, w->options[GPTRS_WRITE_ALIGN].u, e));
+        b->n = 0;
+        tnf_gptrs_put_entry(b, o, id ? bytes : NULL, at);
+        TNF_TRY(tnf_buf_status(b, "index entry", e));
+        TNF_TRY(tnf_put(w, b->p, b->n, e));
+        at += o->parts[0].nbytes;
+    }
+    return TNF_OK;
+}
+
+static tnf_status put_payloads(tnf_writer *w, const uint32_t *order, tnf_error *e)
+{
+    for (size_t i = 0; i < w->catalog->n; i++) {
+        const tnf_object *o = tnf_nth(w, order, i);
+        uint64_t at;
+        TNF_TRY(tnf_gptrs_place(&at, w->sink->written, o, w->options[GPTRS_WRITE_ALIGN].u, e));
+        TNF_TRY(tnf_put_fill(w, 0, at - w->sink->written, e));
+        TNF_TRY(tnf_put_data(w, &o->parts[0], e));
+    }
+    for (size_t i = 0; i < w->catalog->nextras; i++)
+        if (strcmp(w->catalog->extras[i].key.p, TRAILING) == 0)
+            TNF_TRY(tnf_put_data(w, &w->catalog->extras[i].bytes, e));
+    return TNF_OK;
+}
+
+tnf_status tnf_gptrs_write(tnf_writer *w, const uint32_t *order, uint64_t index_len,
+                           tnf_gptrs_id id, tnf_error *e)
+{
+    tnf_buf b;
+    tnf_buf_init(&b, &w->scratch->alloc, GPTRS_MAX_BYTES);
+    tnf_status status = put_index(w, order, w->sink->written + index_len, id, &b, e);
+    tnf_buf_free(&b);
+    return status == TNF_OK ? put_payloads(w, order, e) : status;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* What checkpoints and archives of gpt.rs do alike: going through the index, laying out the data.
+ */
+#ifndef TNF_FORMATS_GPTRS_COMMON_H
+#define TNF_FORMATS_GPTRS_COMMON_H
+
+#include "format.h"
+#include "wire/gptrs_index.h"
+
+#define GPTRS_HEAD      16u /* magic, version, and a u32 of either format's own */
+#define GPTRS_MAX_BYTES UINT32_MAX
+
+/* The first of write_options in both formats. */
+enum { GPTRS_WRITE_ALIGN, GPTRS_WRITE_ORDER, GPTRS_WRITE_OWN };
+enum { GPTRS_ORDER_NAME, GPTRS_ORDER_FILE };
+
+#define GPTRS_WRITE_OPTIONS                                                                        \
+    { "align", TNF_OPTION_UINT, NULL, "1",                                                         \
+      "begin every tensor on a multiple of this; 1 as gpt.rs does, 64 for mapped use" },           \
+    {                                                                                              \
+        "order", TNF_OPTION_CHOICE, "name|file", "name",                                           \
+            "of the tensors: by name as gpt.rs does, or as in the source"                          \
+    }
+
+/* Attributes of a tensor, which is where the formats differ. */
+typedef tnf_status (*tnf_gptrs_attrs)(const tnf_value **out, tnf_reader *r,
+                                      const tnf_gptrs_index *x, const tnf_gptrs_entry *t,
+                                      tnf_error *e);
+
+/* An index that is ready to be walked through, but for where it is. */
+tnf_gptrs_index tnf_gptrs_index_of(const tnf_reader *r, bool ids);
+/* Version 2: n bytes of index at `at`, data behind them. Adds every tensor. */
+tnf_status tnf_gptrs_read_v2(tnf_reader *r, uint64_t at, uint32_t n, tnf_gptrs_index *x,
+                             tnf_gptrs_attrs attrs, tnf_error *e);
+/* Version 1: `count` tensors from `at` on, each before its data. */
+tnf_status tnf_gptrs_read_v1(tnf_reader *r, uint64_t at, uint32_t count, tnf_gptrs_index *x,
+                             tnf_gptrs_attrs attrs, tnf_error *e);
+
+/* The id to write for a tensor. */
+typedef void (*tnf_gptrs_id)(uint8_t id[TNF_GPTRS_ID], const tnf_writer *w, const tnf_object *o);
+
+/* The order that the options ask for; NULL is the catalog's own. */
+tnf_status tnf_gptrs_order(tnf_writer *w, const uint32_t **order, tnf_error *e);
+/* The index of index_len bytes from here on, the data behind it, and what once followed them. `id`
+ * is NULL for an index without ids. */
+tnf_status tnf_gptrs_write(tnf_writer *w, const uint32_t *order, uint64_t index_len,
+                           tnf_gptrs_id id, tnf_error *e);
+
+#endif
