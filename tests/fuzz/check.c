@@ -134,7 +134,8 @@ static void compare_objects(const tnf_object *a, const tnf_object *b)
     FUZZ_REQUIRE(a->rank == b->rank, "rank of '%s'", a->name.p);
     FUZZ_REQUIRE(!a->rank || memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0,
                  "shape of '%s'", a->name.p);
-    FUZZ_REQUIRE(a->layout == b->layout && a->order == b->order && a->nparts == b->nparts,
+    FUZZ_REQUIRE(strcmp(tnf_layout_id(a->layout), tnf_layout_id(b->layout)) == 0 &&
+                     a->order == b->order && a->nparts == b->nparts,
                  "layout of '%s'", a->name.p);
     for (uint16_t i = 0; i < a->nparts; i++)
         compare_parts(&a->parts[i], &b->parts[i], a->name.p);

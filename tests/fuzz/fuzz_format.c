@@ -93,6 +93,10 @@ static void check_slices(const tnf_object *object)
         if (bytes && i == 0 && object->order == TNF_ORDER_C &&
             !(part->flags & TNF_PART_UNREADABLE)) {
             uint8_t *all = fuzz_read(part);
+            if (!all && part->payload == TNF_ENCODED) { /* its end is looked at by readers of all */
+                free(bytes);
+                return;
+            }
             FUZZ_REQUIRE(all && n == part->nbytes, "the slice ... has %llu bytes of %llu",
                          (unsigned long long)n, (unsigned long long)part->nbytes);
             FUZZ_REQUIRE(part->type->bits % 8 || memcmp(all, bytes, (size_t)n) == 0,
@@ -109,7 +113,8 @@ static void check_object(const tnf_file *file, const tnf_object *object, bool le
     fuzz_eat(object->shape, object->rank * sizeof *object->shape);
     tnf_elements(object);
     const tnf_object *found = tnf_find_n(file, object->name.p, object->name.n);
-    FUZZ_REQUIRE(found == object || (lenient && found), "a tensor is not found under its name");
+    bool may_repeat = lenient || FORMAT->rules & TNF_RULE_NAMES_MAY_REPEAT;
+    FUZZ_REQUIRE(found == object || (may_repeat && found), "a tensor is not found under its name");
     for (uint16_t i = 0; i < object->nparts; i++)
         check_part(&object->parts[i]);
 }

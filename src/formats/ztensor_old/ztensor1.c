@@ -56,6 +56,7 @@ typedef struct object {
     bool has_shape, has_components;
     size_t n;       /* components */
     uint64_t begin; /* of the first of them in the file */
+    bool empty;     /* none has a byte */
     size_t number;  /* in the map */
 } object;
 
@@ -338,6 +339,8 @@ static int by_offset(const void *a, const void *b)
     const component *x = a, *y = b;
     if (x->offset != y->offset)
         return x->offset < y->offset ? -1 : 1;
+    if (!x->length != !y->length)
+        return x->length ? 1 : -1;
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
@@ -407,8 +410,11 @@ static bool keep_object(parser *p, object *o)
     o->shape = shape;
     o->components = components;
     o->begin = UINT64_MAX;
-    for (size_t i = 0; i < o->n; i++)
+    o->empty = true;
+    for (size_t i = 0; i < o->n; i++) {
         o->begin = components[i].offset < o->begin ? components[i].offset : o->begin;
+        o->empty = o->empty && components[i].length == 0;
+    }
     o->number = p->n;
     p->objects = grown;
     p->objects[p->n++] = *o;
@@ -431,11 +437,14 @@ static bool read_objects(parser *p)
     return p->c.status == TNF_OK;
 }
 
+/* What has no bytes was written before what lies at the same place. */
 static int by_place(const void *a, const void *b)
 {
     const object *x = a, *y = b;
     if (x->begin != y->begin)
         return x->begin < y->begin ? -1 : 1;
+    if (x->empty != y->empty)
+        return x->empty ? -1 : 1;
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
