@@ -58,7 +58,7 @@ static tnf_status use(struct bad_source *bad, tnf_error *error)
         return status;
     for (size_t i = 0; tnf_at(file, i) && status == TNF_OK; i++) {
         const tnf_part *p = tnf_at(file, i)->parts;
-        if (p->flags & TNF_PART_UNREADABLE)
+        if (p->flags & TNF_PART_UNREADABLE || p->nbytes > (uint64_t)64 << 20)
             continue;
         uint8_t *bytes = malloc((size_t)p->nbytes + 1);
         MUST(bytes != NULL);
