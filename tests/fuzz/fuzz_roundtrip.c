@@ -4,8 +4,34 @@
  *
  *   A ─> B           holds the same tensors, or is refused
  *   A ─> B ─> A      gives the bytes that A ─> A gives
+ *
+ * The order of tensors, how they are encoded, whether they are digested and how their bytes lie are
+ * the container's own affair. Where B has its own ways there, A comes back as the same model, but
+ * not to the byte.
  */
 #include "check.h"
+
+#include <string.h>
+
+static const char *digest_of(const tnf_part *p)
+{
+    return !p->digest ? "none" : p->digest->algorithm ? p->digest->algorithm : "foreign";
+}
+
+static bool same_ways(const tnf_file *a, const tnf_file *b)
+{
+    const tnf_object *x, *y;
+    for (size_t i = 0; (x = tnf_at(a, i)) && (y = tnf_at(b, i)); i++) {
+        if (x->name.n != y->name.n || memcmp(x->name.p, y->name.p, x->name.n) != 0)
+            return false;
+        for (uint16_t k = 0; k < x->nparts && k < y->nparts; k++)
+            if (strcmp(digest_of(&x->parts[k]), digest_of(&y->parts[k])) != 0 ||
+                x->parts[k].payload != y->parts[k].payload ||
+                x->parts[k].flags != y->parts[k].flags)
+                return false;
+    }
+    return true;
+}
 
 static void check_pair(const tnf_file *file, const char *b, const char *a, const tnf_sink *direct)
 {
@@ -17,7 +43,13 @@ static void check_pair(const tnf_file *file, const char *b, const char *a, const
     if (direct) {
         tnf_sink *back = fuzz_save(other, a);
         FUZZ_REQUIRE(back != NULL, "%s to %s went, but not back", a, b);
-        fuzz_compare_bytes(direct, back, b);
+        if (same_ways(file, other)) {
+            fuzz_compare_bytes(direct, back, b);
+        } else {
+            tnf_file *again = fuzz_reopen(back, a, false);
+            fuzz_compare_files(file, again);
+            tnf_close(again);
+        }
         tnf_sink_close(back);
     }
     tnf_close(other);
