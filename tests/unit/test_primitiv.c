@@ -41,10 +41,10 @@ static void test_bytes_as_primitiv_writes_them(void **state)
 {
     (void)state;
     static const char *const other[] = {
-        "probe_p_dims_array16", "probe_p_dims_array32", "probe_p_bin16_short",
-        "probe_p_bin32_short",  "probe_p_dims8_ones",   "probe_p_dims_2_1",
-        "probe_p_stat_str16",   "probe_p_stat_str32",   "probe_p_stat_twice",
-        "probe_m_reversed",     "probe_m_dup",          "probe_o_map16",
+        "probe_p_dims_array16", "probe_p_dims_array32",  "probe_p_bin16_short",
+        "probe_p_bin32_short",  "probe_p_dims8_ones",    "probe_p_dims_2_1",
+        "probe_p_stat_str16",   "probe_p_stat_str32",    "probe_p_stat_twice",
+        "probe_m_reversed",     "probe_m_dup",           "probe_o_map16",
         "probe_o_twice",        "probe_m_unknown_first",
     };
     const size_t n = sizeof other / sizeof *other;
