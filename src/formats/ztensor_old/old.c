@@ -148,6 +148,18 @@ static bool stays(const tnf_part *p, const zt_how *how, const zt_blob *b)
     return p->payload == TNF_AT && big == b->big_endian;
 }
 
+/* A text that nobody here knows is kept, unless the format knows it to be broken. */
+static tnf_status check_foreign(tnf_writer *w, const zt_how *how, zt_blob *b, tnf_error *e)
+{
+    tnf_zt_digest_kind kind;
+    const tnf_digest *again;
+    tnf_str text = { b->digest, strlen(b->digest) };
+    TNF_TRY(tnf_zt_digest_read(&again, &kind, text, how->big_x, w->scratch, e));
+    if (kind == TNF_ZT_DIGEST_BROKEN)
+        b->digest = NULL;
+    return TNF_OK;
+}
+
 /* The algorithm to compute, or NULL; a text that can be kept as it is goes to the blob. */
 static const char *choose_digest(const tnf_part *p, const zt_how *how, bool same, zt_blob *b)
 {
@@ -202,6 +214,8 @@ tnf_status zt_put_blob(tnf_writer *w, const tnf_part *part, const zt_how *how, z
         put.level = how->level > 100 ? 100 : (int)how->level;
         put.big_endian = out->big_endian;
     }
+    if (out->digest && out->digest != out->text)
+        TNF_TRY(check_foreign(w, how, out, e));
     TNF_TRY(put_padding(w, e));
     TNF_TRY(tnf_put_part(w, &from, &put, &done, e));
     out->offset = done.offset;

@@ -52,6 +52,7 @@ enum { ZT_ENDIAN_KEEP, ZT_ENDIAN_LITTLE, ZT_ENDIAN_BIG };
 
 typedef struct zt_how {
     uint64_t encoding, digest, endian, level;
+    bool big_x; /* as in tnf_zt_digest_read() */
 } zt_how;
 
 typedef struct zt_blob {

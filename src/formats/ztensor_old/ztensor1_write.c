@@ -141,7 +141,8 @@ static tnf_status put_blobs(tnf_writer *w, zt_blob **blobs, tnf_error *e)
     zt_how how = { .encoding = w->options[ENCODING].u,
                    .digest = w->options[CHECKSUM].u,
                    .endian = ZT_ENDIAN_LITTLE,
-                   .level = w->options[LEVEL].u };
+                   .level = w->options[LEVEL].u,
+                   .big_x = true };
     for (size_t i = 0; i < w->catalog->n; i++) {
         const tnf_object *o = &w->catalog->objects[i];
         blobs[i] = tnf_arena_array(w->scratch, o->nparts, sizeof **blobs);
