@@ -197,7 +197,8 @@ static bool is_text(const tnf_value *v)
 static bool is_text_map(const tnf_member *m)
 {
     size_t n = sizeof METADATA - 1;
-    if (m->value.kind != TNF_MAP || m->key.n < n || memcmp(m->key.p + m->key.n - n, METADATA, n))
+    if (m->value.kind != TNF_MAP || m->key.n < n ||
+        memcmp(m->key.p + m->key.n - n, METADATA, n) != 0)
         return false;
     for (size_t i = 0; i < m->value.n; i++)
         if (m->value.as.members[i].value.kind != TNF_STRING ||

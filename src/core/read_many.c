@@ -106,7 +106,7 @@ static void make_jobs(struct work *w)
         struct job *last = w->njobs ? &w->jobs[w->njobs - 1] : NULL;
         bool fits = last && p->origin && p->origin == last->piece->origin && last->n < MAX_JOB &&
                     last->bytes < BLOCK && p->range.n <= BLOCK - last->bytes;
-        if (!fits) {
+        if (!last || !fits) {
             last = &w->jobs[w->njobs++];
             *last = (struct job) { .piece = p, .first = w->nranges };
         }

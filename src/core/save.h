@@ -22,7 +22,7 @@ struct tnf_save {
 
 /* lower.c: fits the catalog to the format, telling each item's fate; TNF_ELOSSY if something would
  * be lost that may not. */
-tnf_status tnf_lower(struct tnf_save *save, const tnf_catalog *catalog, tnf_error *e);
+tnf_status tnf_lower(struct tnf_save *save, const tnf_catalog *from, tnf_error *e);
 
 /* save.c: n more bytes are done; TNF_ECANCELLED if the caller says stop. */
 tnf_status tnf_save_progress(struct tnf_save *save, uint64_t n, tnf_error *e);

@@ -138,7 +138,7 @@ static bool take_size(prim_scan *s, tnf_msgpack *m, const char *what, uint32_t *
 bool prim_take_shape(prim_scan *s, tnf_msgpack *m, void *out)
 {
     prim_shape *shape = out;
-    uint64_t n, at = tnf_msgpack_where(m);
+    uint64_t n = 0, at = tnf_msgpack_where(m);
     if (!take_count(s, m, false, &n))
         return false;
     if (n > PRIM_MAX_DIMS)
@@ -156,7 +156,7 @@ bool prim_take_shape(prim_scan *s, tnf_msgpack *m, void *out)
 bool prim_take_path(prim_scan *s, tnf_msgpack *m, void *out)
 {
     (void)out;
-    uint64_t n, at = tnf_msgpack_where(m), most = s->r->limits.name_bytes;
+    uint64_t n = 0, at = tnf_msgpack_where(m), most = s->r->limits.name_bytes;
     tnf_str element;
     s->name.n = 0;
     if (!take_count(s, m, false, &n))

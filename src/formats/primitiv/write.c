@@ -134,7 +134,7 @@ static tnf_str owner_name(const tnf_object *o)
     tnf_str key = text_of(tnf_value_get(o->attrs, "primitiv.stat"));
     if (of.p)
         return of;
-    if (o->name.n <= key.n || memcmp(o->name.p + o->name.n - key.n, key.p, key.n) != 0 ||
+    if (!key.p || o->name.n <= key.n || memcmp(o->name.p + o->name.n - key.n, key.p, key.n) != 0 ||
         o->name.p[o->name.n - key.n - 1] != '@')
         return (tnf_str) { 0 };
     return (tnf_str) { o->name.p, o->name.n - key.n - 1 };
