@@ -103,10 +103,10 @@ static void make_jobs(struct work *w)
 {
     for (size_t i = 0; i < w->npieces; i++) {
         const struct piece *p = &w->pieces[i];
-        struct job *last = w->njobs ? &w->jobs[w->njobs - 1] : NULL;
-        bool fits = last && p->origin && p->origin == last->piece->origin && last->n < MAX_JOB &&
-                    last->bytes < BLOCK && p->range.n <= BLOCK - last->bytes;
-        if (!last || !fits) {
+        struct job *last = &w->jobs[w->njobs ? w->njobs - 1 : 0];
+        bool fits = w->njobs && p->origin && p->origin == last->piece->origin &&
+                    last->n < MAX_JOB && last->bytes < BLOCK && p->range.n <= BLOCK - last->bytes;
+        if (!fits) {
             last = &w->jobs[w->njobs++];
             *last = (struct job) { .piece = p, .first = w->nranges };
         }

@@ -80,12 +80,12 @@ static void fresh_name(struct file *f, int attempt)
 }
 
 /* Gives a nameless file a temporary name, so that it can be renamed over the target. */
-static tnf_status name_it(struct file *f, const char *name, tnf_error *e)
+static tnf_status name_it(struct file *f, bool target, tnf_error *e)
 {
     char proc[64];
     snprintf(proc, sizeof proc, "/proc/self/fd/%d", f->fd);
-    if (name)
-        return linkat(AT_FDCWD, proc, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0
+    if (target)
+        return linkat(AT_FDCWD, proc, AT_FDCWD, f->target, AT_SYMLINK_FOLLOW) == 0
                    ? TNF_OK
                    : tnf_fail_sys(e, errno, "cannot put the file in place");
     for (int i = 0; i < TRIES; i++) {
@@ -105,7 +105,7 @@ static tnf_status put_in_place(struct file *f, tnf_error *e)
     if (!f->replace) {
         /* link, unlike rename, fails if somebody made the target meanwhile */
         if (f->nameless)
-            return name_it(f, f->target, e);
+            return name_it(f, true, e);
         if (link(f->temp, f->target) == 0) {
             unlink(f->temp);
             return TNF_OK;
@@ -113,7 +113,7 @@ static tnf_status put_in_place(struct file *f, tnf_error *e)
         if (errno == EEXIST)
             return tnf_fail_sys(e, errno, "cannot put the file in place");
     } else if (f->nameless) {
-        TNF_TRY(name_it(f, NULL, e));
+        TNF_TRY(name_it(f, false, e));
     }
     if (rename(f->temp, f->target) != 0)
         return tnf_fail_sys(e, errno, "cannot put the file in place");

@@ -49,12 +49,12 @@ tnf_value tnf_value_bool(bool b)
     return (tnf_value) { .kind = TNF_BOOL, .as.b = b };
 }
 
-tnf_value tnf_value_number(tnf_dtype dtype, const void *le)
+tnf_value tnf_value_number(tnf_dtype dtype, const void *little_endian)
 {
     tnf_value v = { .dtype = (uint8_t)dtype };
     uint64_t bits = 0;
     for (size_t i = tnf_dtype_size(dtype); i-- > 0;)
-        bits = bits << 8 | ((const uint8_t *)le)[i];
+        bits = bits << 8 | ((const uint8_t *)little_endian)[i];
     switch (dtype) {
     case TNF_F64:
         v.kind = TNF_FLOAT;

@@ -107,7 +107,7 @@ int zt2_compare(tnf_str a, tnf_str b); /* byte by byte, which is not the manifes
 bool zt2_dtype(tnf_dtype *out, tnf_str name);
 bool zt2_digest_ok(tnf_str text);
 /* The digest in the arena; NULL: no memory. */
-const tnf_digest *zt2_digest(tnf_arena *arena, tnf_str text);
+const tnf_digest *zt2_digest(tnf_arena *arena, tnf_str s);
 /* A logical type; *pinned is false if the type wants another dtype. NULL: no memory. */
 const tnf_type *zt2_type(tnf_arena *arena, tnf_str name, tnf_dtype dtype, bool *pinned);
 /* How the type is called in a file; NULL for a plain dtype. */
