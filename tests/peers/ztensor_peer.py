@@ -18,8 +18,7 @@ import tempfile
 try:
     import ztensor
 except ImportError:
-    print("not run: the package ztensor is not installed")
-    sys.exit(0)
+    sys.exit("the package ztensor is not installed")
 
 TENFOLD = sys.argv[1]
 WIDTHS = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "i64": 8, "i32": 4, "i16": 2, "i8": 1, "u64": 8,
