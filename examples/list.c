@@ -27,7 +27,7 @@ int main(int argc, char **argv)
            info->size);
 
     for (i = 0; (t = tnf_at(file, i)) != NULL; i++) {
-        printf("  %s  %s [", t->name.p, t->parts[0].type->id);
+        printf("  %s  %s [", t->name.p, t->nparts ? t->parts[0].type->id : "-");
         for (d = 0; d < t->rank; d++)
             printf("%s%" PRIu64, d ? "," : "", t->shape[d]);
         printf("]\n");

@@ -80,8 +80,9 @@ static uint8_t *weights_of(const struct fixture *f)
     if (!f->format || open_bytes(&file, f->file.p, f->file.n, &o, &error) != TNF_OK)
         return weight;
     for (size_t i = 0; tnf_at(file, i); i++) {
-        const tnf_part *p = tnf_at(file, i)->parts;
-        if (p->offset <= f->file.n && p->stored <= f->file.n - p->offset)
+        const tnf_object *t = tnf_at(file, i);
+        const tnf_part *p = t->parts;
+        if (t->nparts && p->offset <= f->file.n && p->stored <= f->file.n - p->offset)
             memset(weight + p->offset, ONE, (size_t)p->stored);
     }
     tnf_close(file);

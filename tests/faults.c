@@ -46,18 +46,12 @@ static const tnf_source_ops bad_ops = { .version = TNF_SOURCE_OPS_VERSION,
                                         .read_at = bad_read,
                                         .close = bad_close };
 
-/* Opens, reads, verifies, saves; the first failure is returned. */
-static tnf_status use(struct bad_source *bad, tnf_error *error)
+/* Every part of a tensor (some have none), alone and in a batch. */
+static tnf_status read_both_ways(const tnf_object *t, tnf_error *error)
 {
-    tnf_source *source;
-    tnf_file *file;
-    tnf_open_options o = { .size = sizeof o, .lenient = true };
-    MUST(tnf_source_custom(&source, &bad_ops, bad, bad->file->n, NULL) == TNF_OK);
-    tnf_status status = tnf_open_source(&file, source, &o, error);
-    if (status != TNF_OK)
-        return status;
-    for (size_t i = 0; tnf_at(file, i) && status == TNF_OK; i++) {
-        const tnf_part *p = tnf_at(file, i)->parts;
+    tnf_status status = TNF_OK;
+    for (size_t i = 0; i < t->nparts && status == TNF_OK; i++) {
+        const tnf_part *p = &t->parts[i];
         if (p->flags & TNF_PART_UNREADABLE || p->nbytes > (uint64_t)64 << 20)
             continue;
         uint8_t *bytes = malloc((size_t)p->nbytes + 1);
@@ -68,6 +62,21 @@ static tnf_status use(struct bad_source *bad, tnf_error *error)
             status = tnf_read_many(&r, 1, NULL, error);
         free(bytes);
     }
+    return status;
+}
+
+/* Opens, reads, verifies, saves; the first failure is returned. */
+static tnf_status use(struct bad_source *bad, tnf_error *error)
+{
+    tnf_source *source;
+    tnf_file *file;
+    tnf_open_options o = { .size = sizeof o, .lenient = true };
+    MUST(tnf_source_custom(&source, &bad_ops, bad, bad->file->n, NULL) == TNF_OK);
+    tnf_status status = tnf_open_source(&file, source, &o, error);
+    if (status != TNF_OK)
+        return status;
+    for (size_t i = 0; tnf_at(file, i) && status == TNF_OK; i++)
+        status = read_both_ways(tnf_at(file, i), error);
     tnf_verify_result result;
     if (status == TNF_OK)
         status = tnf_verify(&result, file, NULL, error);

@@ -221,7 +221,7 @@ typedef struct tnf_object {
     tnf_str name;
     const uint64_t *shape; /**< the logical shape, whatever the order */
     const tnf_layout *layout;
-    const tnf_part *parts;
+    const tnf_part *parts;  /**< NULL when there is none, as for a layout nobody knows */
     const tnf_value *attrs; /**< a map, or NULL */
     uint32_t rank;
     uint16_t nparts;

@@ -61,7 +61,7 @@ static tnf_status copy_object(tnf_catalog *c, tnf_object *to, const tnf_object *
     if (from->nparts)
         memcpy(parts, from->parts, from->nparts * sizeof *parts);
     to->shape = shape;
-    to->parts = parts;
+    to->parts = from->nparts ? parts : NULL; /* no part: no address to misread */
     return TNF_OK;
 }
 
