@@ -50,6 +50,25 @@ typedef struct tnf_probe {
  * keeps the rest in one text attribute, TNF_STASH_KEY. */
 typedef enum tnf_holds { TNF_HOLDS_NONE, TNF_HOLDS_TEXT, TNF_HOLDS_TYPED } tnf_holds;
 
+typedef struct tnf_option_value {
+    uint64_t u;    /* number; bool; position of the choice */
+    const char *s; /* as given, or the default */
+} tnf_option_value;
+
+/* What is to become of a thing, and why if it is not simply kept. */
+typedef struct tnf_verdict {
+    tnf_fate fate;
+    const char *why;
+} tnf_verdict;
+
+/* Everything that is to be saved, with what was found of each thing by itself. */
+typedef struct tnf_fit {
+    const tnf_catalog *catalog;
+    const tnf_option_value *options; /* of the writer, in the order of write_options */
+    tnf_arena *scratch;
+    tnf_verdict *objects, *attrs; /* one for each of the catalog's objects and attributes */
+} tnf_fit;
+
 /* What a format can hold. Lists are words separated by spaces; a NULL list means any. */
 typedef struct tnf_can {
     const char *types, *layouts;
@@ -67,6 +86,9 @@ typedef struct tnf_can {
     /* What becomes of a tensor for reasons of the format's own, asked last: TNF_NATIVE, or with a
      * reason TNF_TRANSFORMED (`write` sees to it) or TNF_DROPPED. May be NULL. */
     tnf_fate (*takes)(const tnf_object *object, const char **reason);
+    /* The same for what does not fit together: makes verdicts worse, never better, before any of
+     * them is told. May be NULL. */
+    tnf_status (*fits)(tnf_fit *fit, tnf_error *e);
 } tnf_can;
 
 /* Rules that the core checks over the whole catalog when `index` is done. */
@@ -77,11 +99,6 @@ enum {
     TNF_RULE_OVERLAP_ODD = 8,      /* overlap is legal but worth a warning */
     TNF_RULE_NAMES_MAY_REPEAT = 16 /* legal, worth a warning, and the first is found */
 };
-
-typedef struct tnf_option_value {
-    uint64_t u;    /* number; bool; position of the choice */
-    const char *s; /* as given, or the default */
-} tnf_option_value;
 
 typedef struct tnf_reader {
     tnf_arena *arena;   /* lives as long as the handle */
@@ -111,6 +128,11 @@ typedef struct tnf_writer {
     struct tnf_save *save; /* the core's */
 } tnf_writer;
 
+/* What a specification calls the rules on which verifying found a part wanting. */
+typedef struct tnf_rule_names {
+    const char *digest, *encoding, *data;
+} tnf_rule_names;
+
 typedef struct tnf_format {
     const char *name, *title, *extensions, *family; /* "ztensor2", "zTensor 2", "zt", "ztensor" */
     unsigned caps;                                  /* TNF_CAN_READ | TNF_CAN_WRITE … */
@@ -118,11 +140,15 @@ typedef struct tnf_format {
     bool stands_for_shards;                         /* an index of files, shown as their format */
     tnf_can can;
     const tnf_option_info *read_options, *write_options;
+    const tnf_rule_names *rule_names; /* NULL: it has no such words */
 
     int (*probe)(const tnf_probe *p);
     tnf_status (*index)(tnf_reader *r, tnf_error *e);
     tnf_status (*decode)(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,
                          tnf_error *e);
+    /* Lends the strings of a strings/1 tensor whose part `bytes` is TNF_OPAQUE under that key, or
+     * says why not with tnf_cannot_map(). May be NULL. */
+    tnf_status (*strings)(tnf_reader *r, uint64_t key, tnf_strings *out, tnf_error *e);
     tnf_status (*write)(tnf_writer *w, tnf_error *e);
 } tnf_format;
 
@@ -157,6 +183,9 @@ tnf_status tnf_set_attr(tnf_reader *r, const char *key, tnf_value value, tnf_err
 /* For formats with a text map: one pair of it, both UTF-8 and copied. They become the attribute
  * "<family>.metadata", except for what the core itself once put there, which it takes back. */
 tnf_status tnf_set_text(tnf_reader *r, tnf_str key, tnf_str value, tnf_error *e);
+
+/* Views without a copy are impossible, for this reason: TNF_EUNSUPPORTED. */
+tnf_status tnf_cannot_map(const char *why, tnf_error *e);
 
 /* Odd but legal. */
 void tnf_warn(tnf_reader *r, uint64_t offset, const char *format, ...) TNF_PRINTF(3, 4);

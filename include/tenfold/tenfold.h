@@ -162,6 +162,28 @@ TNF_API TNF_CHECKED tnf_status tnf_read_slice(const tnf_object *object, const tn
  *  the view after somebody cut the file short raises SIGBUS, as with any mmap; reading does not. */
 TNF_API TNF_CHECKED tnf_status tnf_map(const void **out, const tnf_part *part, tnf_error *error);
 
+/** Strings lent without copying, in one of two forms:
+ *
+ *     plain        prefix 0: string i is base[offsets[i]] up to base[offsets[i + 1]]
+ *     interleaved  prefix 4: in base each entry is a u32 length (little-endian), that many bytes,
+ *                  and `suffix` bytes of something else; entry k * every begins at marks[k]
+ *
+ *  All of it was checked to lie inside base. It lives as long as the handle. */
+typedef struct tnf_strings {
+    const uint8_t *base;
+    uint64_t count;          /**< of strings */
+    uint64_t bytes;          /**< of base: prefixes and suffixes are counted */
+    uint32_t prefix, suffix; /**< 4 and its suffix if interleaved, else 0 and 0 */
+    const uint64_t *marks;   /**< interleaved: one for every `every` strings begun; else NULL */
+    uint32_t every;
+    const uint64_t *offsets; /**< plain: count + 1 of them; else NULL */
+} tnf_strings;
+
+/** Borrows the strings of a strings/1 tensor. TNF_EUNSUPPORTED says plainly why that is impossible:
+ *  then read its parts `offsets` and `bytes`. */
+TNF_API TNF_CHECKED tnf_status tnf_strings_map(tnf_strings *out, const tnf_object *object,
+                                               tnf_error *error);
+
 /** A whole part wanted by tnf_read_many(): dst holds part->nbytes. */
 typedef struct tnf_request {
     const tnf_part *part;
@@ -195,6 +217,7 @@ typedef struct tnf_problem {
     uint64_t offset;
     const tnf_object *object; /**< or NULL */
     const char *message;
+    const char *rule; /**< as in tnf_error, or NULL */
 } tnf_problem;
 
 /** Counts of the values of one tensor. For complex types each half counts. */

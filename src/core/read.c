@@ -198,7 +198,7 @@ tnf_status tnf_read(const tnf_object *object, void *dst, size_t n, tnf_error *e)
 
 /* ------------------------------------------------------------------ views */
 
-static tnf_status cannot_map(const char *why, tnf_error *e)
+tnf_status tnf_cannot_map(const char *why, tnf_error *e)
 {
     return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "no view without a copy: %s", why);
 }
@@ -208,11 +208,11 @@ tnf_status tnf_map(const void **out, const tnf_part *part, tnf_error *e)
     *out = NULL;
     TNF_TRY(check_want(part, 0, part->nbytes, e));
     if (part->payload == TNF_ENCODED || part->payload == TNF_OPAQUE)
-        return cannot_map("the bytes are encoded in the file", e);
+        return tnf_cannot_map("the bytes are encoded in the file", e);
     if (part->flags & TNF_PART_BIG_ENDIAN)
-        return cannot_map("the bytes are big-endian in the file", e);
+        return tnf_cannot_map("the bytes are big-endian in the file", e);
     if (part->payload == TNF_MEMORY && part->nbytes && !part->memory)
-        return cannot_map("the bytes come from a function", e);
+        return tnf_cannot_map("the bytes come from a function", e);
     if (part->nbytes == 0) {
         *out = "";
         return TNF_OK;
@@ -222,7 +222,7 @@ tnf_status tnf_map(const void **out, const tnf_part *part, tnf_error *e)
                         : tnf_source_map(part->origin->source, part->offset, part->nbytes);
     if (!p) {
         const char *why = part->origin->source->map_why;
-        return cannot_map(why ? why : "the system would not map the file", e);
+        return tnf_cannot_map(why ? why : "the system would not map the file", e);
     }
     if ((uintptr_t)p % tnf_type_align(part->type) != 0)
         return tnf_fail(e, TNF_EUNSUPPORTED, part->offset,

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* Strings lent without copying: straight out of the parts of a strings/1 tensor, or as the format
+ * has them.
+ *
+ *   plain        offsets  0  3  8        base  o n e t h r e e
+ *   interleaved  base     03 00 00 00 o n e 05 00 00 00 t h r e e
+ */
+#include "core/core.h"
+
+#include <string.h>
+
+/* A file's offsets are as little to be trusted as its lengths. */
+static tnf_status check_offsets(const tnf_object *object, const tnf_strings *s, tnf_error *e)
+{
+    uint64_t before = 0;
+    bool fits = tnf_le64(s->offsets) == 0;
+    for (uint64_t i = 0; fits && i <= s->count; i++) {
+        uint64_t offset = tnf_le64(&s->offsets[i]);
+        fits = offset >= before;
+        before = offset;
+    }
+    if (fits && before == s->bytes)
+        return TNF_OK;
+    return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
+                    "the offsets of %s do not ascend from 0 to the %llu bytes there are",
+                    TNF_QUOTED(object->name), (unsigned long long)s->bytes);
+}
+
+tnf_status tnf_strings_map(tnf_strings *out, const tnf_object *object, tnf_error *e)
+{
+    *out = (tnf_strings) { 0 };
+    const void *numbers = NULL, *base = NULL;
+    if (strcmp(object->layout->id, "strings/1") != 0)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s is %s, not strings/1",
+                        TNF_QUOTED(object->name), object->layout->id);
+    TNF_TRY(tnf_layout_check(object, e)); /* it may have been built by hand */
+    const tnf_part *offsets = tnf_object_part(object, "offsets");
+    const tnf_part *bytes = tnf_object_part(object, "bytes");
+    const tnf_format *format = bytes->origin ? bytes->origin->format : NULL;
+    if (bytes->payload == TNF_OPAQUE && format && format->strings)
+        return format->strings(bytes->origin->reader, bytes->offset, out, e);
+    TNF_TRY(tnf_map(&numbers, offsets, e));
+    TNF_TRY(tnf_map(&base, bytes, e));
+    tnf_strings s = { .base = base,
+                      .count = offsets->nbytes / sizeof(uint64_t) - 1,
+                      .bytes = bytes->nbytes,
+                      .offsets = numbers };
+    TNF_TRY(check_offsets(object, &s, e));
+    *out = s;
+    return TNF_OK;
+}
