@@ -23,6 +23,7 @@ struct lowering {
     const tnf_format *format;
     tnf_buf attrs, kinds, tensors; /* the members of the stash, separated by commas */
     tnf_hash keys;                 /* of save->text */
+    tnf_fit fit;
     uint64_t refused;
     char first[160]; /* the first thing that would be lost */
 };
@@ -260,9 +261,14 @@ static tnf_status lower_typed(struct lowering *l, const tnf_member *m, tnf_error
     return TNF_OK;
 }
 
-static tnf_status lower_attr(struct lowering *l, const tnf_member *m, tnf_error *e)
+static tnf_status lower_attr(struct lowering *l, const tnf_member *m, tnf_verdict found,
+                             tnf_error *e)
 {
     const tnf_can *can = &l->format->can;
+    if (found.fate == TNF_DROPPED) {
+        tell(l, TNF_DROPPED, "attribute", m->key, found.why);
+        return TNF_OK;
+    }
     if (list_has(can->file_attrs, m->key)) {
         if (can->attrs == TNF_HOLDS_TEXT && is_text_map(m))
             return lower_text_map(l, m, e);
@@ -376,17 +382,38 @@ static bool is_hidden(const struct lowering *l, const tnf_catalog *from, const t
     return found != o && !(may && found < o);
 }
 
-static tnf_status lower_object(struct lowering *l, const tnf_catalog *from, const tnf_object *o,
-                               tnf_error *e)
+/* What becomes of a tensor by itself. */
+static tnf_verdict judge(const struct lowering *l, const tnf_catalog *from, const tnf_object *o)
 {
-    static const uint64_t one[] = { 1 };
     const tnf_can *can = &l->format->can;
     const char *why = is_hidden(l, from, o) ? "another tensor has the same name" : why_not(can, o);
     tnf_fate fate = why ? TNF_DROPPED : TNF_NATIVE;
     if (!why && can->takes)
         fate = can->takes(o, &why);
-    if (fate == TNF_DROPPED) {
-        tell(l, TNF_DROPPED, "tensor", o->name, why);
+    return (tnf_verdict) { fate, fate == TNF_NATIVE ? "" : why };
+}
+
+/* And in view of the rest. */
+static tnf_status judge_all(struct lowering *l, const tnf_catalog *from, tnf_error *e)
+{
+    tnf_arena *a = &l->save->arena;
+    l->fit = (tnf_fit) { .catalog = from, .options = l->save->values, .scratch = a };
+    l->fit.objects = tnf_arena_array(a, from->n, sizeof *l->fit.objects);
+    l->fit.attrs = tnf_arena_array(a, from->attrs.n, sizeof *l->fit.attrs);
+    if (!l->fit.objects || !l->fit.attrs)
+        return tnf_arena_fail(a, "the plan", e);
+    for (size_t i = 0; i < from->n; i++)
+        l->fit.objects[i] = judge(l, from, &from->objects[i]);
+    return l->format->can.fits ? l->format->can.fits(&l->fit, e) : TNF_OK;
+}
+
+static tnf_status lower_object(struct lowering *l, const tnf_object *o, tnf_verdict found,
+                               tnf_error *e)
+{
+    static const uint64_t one[] = { 1 };
+    const tnf_can *can = &l->format->can;
+    if (found.fate == TNF_DROPPED) {
+        tell(l, TNF_DROPPED, "tensor", o->name, found.why);
         return TNF_OK;
     }
     tnf_catalog *c = &l->save->lowered;
@@ -396,7 +423,7 @@ static tnf_status lower_object(struct lowering *l, const tnf_catalog *from, cons
         c->objects[c->n].shape = one;
         tell(l, TNF_TRANSFORMED, "tensor", o->name, "a scalar becomes a tensor of shape [1]");
     } else {
-        tell(l, fate, "tensor", o->name, fate == TNF_NATIVE ? "" : why);
+        tell(l, found.fate, "tensor", o->name, found.why);
     }
     c->n++;
     for (uint16_t i = 0; i < o->nparts; i++)
@@ -422,10 +449,11 @@ static tnf_status lower_extra(struct lowering *l, const tnf_extra *x, tnf_error 
 
 static tnf_status lower_all(struct lowering *l, const tnf_catalog *from, tnf_error *e)
 {
+    TNF_TRY(judge_all(l, from, e));
     for (size_t i = 0; i < from->attrs.n; i++)
-        TNF_TRY(lower_attr(l, &from->attrs.members[i], e));
+        TNF_TRY(lower_attr(l, &from->attrs.members[i], l->fit.attrs[i], e));
     for (size_t i = 0; i < from->n; i++)
-        TNF_TRY(lower_object(l, from, &from->objects[i], e));
+        TNF_TRY(lower_object(l, &from->objects[i], l->fit.objects[i], e));
     for (size_t i = 0; i < from->nextras; i++)
         TNF_TRY(lower_extra(l, &from->extras[i], e));
     TNF_TRY(finish_stash(l, e));

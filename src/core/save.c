@@ -151,6 +151,7 @@ static tnf_status plan(struct tnf_save *s, const tnf_builder *b, const tnf_optio
     const tnf_save_options *o = &s->options;
     tnf_status status = tnf_options_parse(values, s->format->write_options, o->options, o->noptions,
                                           &s->arena, e);
+    s->values = *values;
     if (status == TNF_OK)
         status = tnf_lower(s, &b->catalog, e);
     if (status != TNF_OK)
