@@ -272,7 +272,7 @@ static tnf_status lower_attr(struct lowering *l, const tnf_member *m, tnf_verdic
     if (list_has(can->file_attrs, m->key)) {
         if (can->attrs == TNF_HOLDS_TEXT && is_text_map(m))
             return lower_text_map(l, m, e);
-        tell(l, TNF_NATIVE, "attribute", m->key, "");
+        tell(l, found.fate, "attribute", m->key, found.why ? found.why : "");
         return keep_attr(l, m, m->value.kind, e);
     }
     if (tnf_registry_derives(m))

@@ -61,7 +61,8 @@ const tnf_format tnf_format_primitiv = {
              .object_attrs = "primitiv.path primitiv.stat primitiv.batch primitiv.order "
                              "primitiv.of",
              .derived = "primitiv.path primitiv.type=model",
-             .takes = prim_takes },
+             .takes = prim_takes,
+             .fits = prim_fits },
     .write_options = write_options,
     .probe = probe,
     .index = prim_index,

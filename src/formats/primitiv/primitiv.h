@@ -50,9 +50,50 @@ void prim_path_put(tnf_buf *name, tnf_str element, bool last);
 /* By elements, each by its bytes, as primitiv orders the parameters of a model. */
 int prim_path_compare(const tnf_object *a, const tnf_object *b);
 
+/* ------------------------------------------------------ marks.c: attributes */
+
+tnf_str prim_text_of(const tnf_value *v); /* text or bytes; p is NULL if it is neither */
+bool prim_number_of(const tnf_value *v, uint64_t *out);
+int prim_compare_keys(tnf_str a, tnf_str b);
+bool prim_is_stat(const tnf_object *o);
+uint64_t prim_batch_of(const tnf_object *o); /* above 1 only if the last axis is the batch */
+uint32_t prim_dims_of(const tnf_object *o);
+/* The name of the parameter that a statistic belongs to: "w" for "w@m"; p NULL if none. */
+tnf_str prim_owner_of(const tnf_object *o);
+
+/* A map of configs, or its other form, {"$pairs": [[key, value], …]}; from NULL: neither. */
+typedef struct prim_configs {
+    const tnf_value *from;
+    size_t n;
+} prim_configs;
+
+typedef struct prim_config {
+    tnf_str key;
+    const tnf_value *value;
+} prim_config;
+
+prim_configs prim_configs_of(const tnf_value *map);
+bool prim_config_at(prim_config *out, const prim_configs *all, size_t i);
+bool prim_config_u32(const tnf_value *v, uint32_t *out);
+bool prim_config_f32(const tnf_value *v, float *out, bool *rounded);
+
+/* primitiv.dims and primitiv.batch of a file; false if they are no shape. */
+typedef struct prim_dims {
+    uint64_t dims[PRIM_MAX_DIMS], batch;
+    uint32_t n;
+} prim_dims;
+
+bool prim_shape_of(prim_dims *out, const tnf_value *dims, const tnf_value *batch);
+
+/* ---------------------------------------------------------------- the format */
+
 tnf_status prim_index(tnf_reader *r, tnf_error *e);
 tnf_status prim_write(tnf_writer *w, tnf_error *e);
 tnf_fate prim_takes(const tnf_object *o, const char **reason);
+tnf_status prim_fits(tnf_fit *fit, tnf_error *e);
+/* The kind of file that a catalog makes, by the options and by what it holds. With a fit, what is
+ * to be dropped does not count. */
+prim_type prim_type_for(const tnf_catalog *c, const tnf_option_value *options, const tnf_fit *fit);
 
 /* In the order of the write options. */
 enum { PRIM_OPTION_TYPE, PRIM_OPTION_ORDER, PRIM_OPTION_SORT };

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/* What primitiv files can hold: each tensor by itself, and everything together. All that would be
+ * lost is found here, before a byte is written; `write` may rely on it.
+ */
+#include "formats/primitiv/primitiv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------ by themselves */
+
+tnf_fate prim_takes(const tnf_object *o, const char **reason)
+{
+    const tnf_value *stat = tnf_value_get(o->attrs, "primitiv.stat");
+    const tnf_value *batch = tnf_value_get(o->attrs, "primitiv.batch");
+    uint32_t n = prim_dims_of(o);
+    uint64_t b;
+    *reason = "the format is column-major only";
+    if (o->rank > 1 && o->order != TNF_ORDER_F)
+        return TNF_DROPPED;
+    *reason = "the format has no more than 8 dimensions";
+    if (n > PRIM_MAX_DIMS)
+        return TNF_DROPPED;
+    *reason = "the format has no empty tensors";
+    for (uint32_t i = 0; i < o->rank; i++)
+        if (o->shape[i] == 0)
+            return TNF_DROPPED;
+    *reason = "the format has no tensors of 4 GiB or more";
+    if (o->parts[0].nbytes > UINT32_MAX)
+        return TNF_DROPPED;
+    *reason = "its primitiv.stat is not the key of a statistic";
+    if (stat && !prim_text_of(stat).p)
+        return TNF_DROPPED;
+    *reason = "its primitiv.batch is not its last dimension";
+    if (batch && (!prim_number_of(batch, &b) || b != prim_batch_of(o)))
+        return TNF_DROPPED;
+    *reason = "dimensions of 1 at the end fall away";
+    if (n > 0 && o->shape[n - 1] == 1)
+        return TNF_TRANSFORMED;
+    *reason = "";
+    return TNF_NATIVE;
+}
+
+/* ---------------------------------------------------------------- the type */
+
+/* What there is to write. */
+struct content {
+    size_t values, stats;
+    bool configs, shape;
+    const tnf_object *value; /* the first */
+    tnf_str said;            /* primitiv.type */
+};
+
+static const tnf_value *attr(const tnf_catalog *c, const char *key)
+{
+    const tnf_value all = tnf_attrs_value(&c->attrs);
+    return tnf_value_get(&all, key);
+}
+
+static struct content content_of(const tnf_catalog *c, const tnf_fit *fit)
+{
+    struct content k = { .said = prim_text_of(attr(c, "primitiv.type")) };
+    k.configs = attr(c, "primitiv.uint_configs") || attr(c, "primitiv.float_configs");
+    k.shape = attr(c, "primitiv.dims") || attr(c, "primitiv.batch");
+    for (size_t i = c->n; i-- > 0;) {
+        if (fit && fit->objects[i].fate == TNF_DROPPED)
+            continue;
+        if (prim_is_stat(&c->objects[i])) {
+            k.stats++;
+        } else {
+            k.values++;
+            k.value = &c->objects[i];
+        }
+    }
+    return k;
+}
+
+static bool is_text(tnf_str s, const char *text)
+{
+    return s.p && s.n == strlen(text) && memcmp(s.p, text, s.n) == 0;
+}
+
+static bool holds(const struct content *k, prim_type type)
+{
+    if ((k->configs && type != PRIM_OPTIMIZER) || (k->shape && type != PRIM_SHAPE))
+        return false;
+    switch (type) {
+    case PRIM_TENSOR:
+        return k->values == 1 && k->stats == 0 && is_text(k->value->name, PRIM_VALUE);
+    case PRIM_PARAMETER:
+        return k->values == 1 && is_text(k->value->name, PRIM_VALUE);
+    case PRIM_MODEL:
+        return true;
+    default:
+        return k->values == 0 && k->stats == 0;
+    }
+}
+
+prim_type prim_type_for(const tnf_catalog *c, const tnf_option_value *options, const tnf_fit *fit)
+{
+    const struct content k = content_of(c, fit);
+    if (options[PRIM_OPTION_TYPE].u != PRIM_TYPE_AUTO)
+        return (prim_type)(options[PRIM_OPTION_TYPE].u - 1);
+    for (unsigned t = 0; t < PRIM_TYPES; t++)
+        if (is_text(k.said, prim_type_names[t]) && holds(&k, (prim_type)t))
+            return (prim_type)t;
+    if (k.configs && holds(&k, PRIM_OPTIMIZER))
+        return PRIM_OPTIMIZER;
+    return k.shape && holds(&k, PRIM_SHAPE) ? PRIM_SHAPE : PRIM_MODEL;
+}
+
+/* -------------------------------------------------------------- attributes */
+
+static tnf_verdict fit_configs(const tnf_value *map, bool floats)
+{
+    const prim_configs all = prim_configs_of(map);
+    bool ok = all.from != NULL, changed = false;
+    for (size_t i = 0; ok && i < all.n; i++) {
+        prim_config c;
+        uint32_t u;
+        float f;
+        bool rounded = false;
+        ok = prim_config_at(&c, &all, i) &&
+             (floats ? prim_config_f32(c.value, &f, &rounded) : prim_config_u32(c.value, &u));
+        changed = changed || rounded;
+    }
+    if (!ok)
+        return (tnf_verdict) { TNF_DROPPED, floats ? "it is no map of text to numbers"
+                                                   : "it is no map of text to whole numbers of 32 "
+                                                     "bits" };
+    return changed ? (tnf_verdict) { TNF_TRANSFORMED, "numbers are rounded to 32 bits" }
+                   : (tnf_verdict) { TNF_NATIVE, "" };
+}
+
+static bool is_type_name(const tnf_value *v)
+{
+    for (unsigned t = 0; t < PRIM_TYPES; t++)
+        if (is_text(prim_text_of(v), prim_type_names[t]))
+            return true;
+    return false;
+}
+
+static tnf_verdict fit_attr(const tnf_catalog *c, const tnf_member *m, prim_type type)
+{
+    static const tnf_verdict fine = { TNF_NATIVE, "" };
+    bool uints = is_text(m->key, "primitiv.uint_configs");
+    if (uints || is_text(m->key, "primitiv.float_configs"))
+        return type == PRIM_OPTIMIZER
+                   ? fit_configs(&m->value, !uints)
+                   : (tnf_verdict) { TNF_DROPPED, "only an optimizer has configs" };
+    if (is_text(m->key, "primitiv.dims") || is_text(m->key, "primitiv.batch")) {
+        prim_dims shape;
+        if (type != PRIM_SHAPE)
+            return (tnf_verdict) { TNF_DROPPED, "only a shape has dimensions of its own" };
+        return prim_shape_of(&shape, attr(c, "primitiv.dims"), attr(c, "primitiv.batch"))
+                   ? fine
+                   : (tnf_verdict) { TNF_DROPPED, "that is no shape: up to 8 dimensions of 1 or "
+                                                  "more" };
+    }
+    if (is_text(m->key, "primitiv.type") && !is_type_name(&m->value))
+        return (tnf_verdict) { TNF_DROPPED, "there is no such kind of file" };
+    return fine;
+}
+
+/* ----------------------------------------------------------------- tensors */
+
+static void drop(tnf_fit *fit, size_t i, const char *why)
+{
+    fit->objects[i] = (tnf_verdict) { TNF_DROPPED, why };
+}
+
+/* A tensor that is no statistic; *taken: the only place is. */
+static void fit_value(tnf_fit *fit, size_t i, prim_type type, bool *taken)
+{
+    const tnf_object *o = &fit->catalog->objects[i];
+    if (type == PRIM_SHAPE || type == PRIM_OPTIMIZER)
+        drop(fit, i, "such a file has no tensors");
+    else if (type != PRIM_TENSOR && prim_batch_of(o) > 1)
+        drop(fit, i, "a parameter has no batch");
+    else if (type != PRIM_MODEL && *taken)
+        drop(fit, i, "such a file has one tensor only");
+    else if (type != PRIM_MODEL && !is_text(o->name, PRIM_VALUE))
+        fit->objects[i] = (tnf_verdict) { TNF_TRANSFORMED, "such a file does not keep its name" };
+    *taken = *taken || fit->objects[i].fate != TNF_DROPPED;
+}
+
+/* A statistic, when it is known which values stay. */
+static void fit_stat(tnf_fit *fit, size_t i, prim_type type)
+{
+    const tnf_catalog *c = fit->catalog;
+    tnf_str name = prim_owner_of(&c->objects[i]);
+    const tnf_object *owner = name.p ? tnf_catalog_find(c, name.p, name.n) : NULL;
+    const tnf_verdict *found = owner ? &fit->objects[owner - c->objects] : NULL;
+    if (type != PRIM_PARAMETER && type != PRIM_MODEL)
+        drop(fit, i, "such a file has no statistics");
+    else if (!found || found->fate == TNF_DROPPED || prim_is_stat(owner))
+        drop(fit, i, "a statistic without its parameter");
+    else if (type == PRIM_PARAMETER && !is_text(name, PRIM_VALUE))
+        fit->objects[i] = (tnf_verdict) { TNF_TRANSFORMED, "such a file does not keep its name" };
+}
+
+static int by_owner_and_key(const void *a, const void *b)
+{
+    const tnf_object *x = *(const tnf_object *const *)a, *y = *(const tnf_object *const *)b;
+    int c = prim_compare_keys(prim_owner_of(x), prim_owner_of(y));
+    if (c == 0)
+        c = prim_compare_keys(prim_text_of(tnf_value_get(x->attrs, "primitiv.stat")),
+                              prim_text_of(tnf_value_get(y->attrs, "primitiv.stat")));
+    return c ? c : x < y ? -1 : x > y;
+}
+
+/* Of several statistics of one parameter under one key only the first would be read. */
+static tnf_status fit_keys(tnf_fit *fit, tnf_error *e)
+{
+    const tnf_catalog *c = fit->catalog;
+    const tnf_object **stats = tnf_arena_array(fit->scratch, c->n, sizeof *stats);
+    size_t n = 0;
+    if (!stats)
+        return tnf_arena_fail(fit->scratch, "statistics", e);
+    for (size_t i = 0; i < c->n; i++)
+        if (prim_is_stat(&c->objects[i]) && fit->objects[i].fate != TNF_DROPPED)
+            stats[n++] = &c->objects[i];
+    if (n > 1)
+        qsort(stats, n, sizeof *stats, by_owner_and_key);
+    for (size_t i = 1; i < n; i++)
+        if (prim_compare_keys(prim_owner_of(stats[i]), prim_owner_of(stats[i - 1])) == 0 &&
+            prim_compare_keys(prim_text_of(tnf_value_get(stats[i]->attrs, "primitiv.stat")),
+                              prim_text_of(tnf_value_get(stats[i - 1]->attrs, "primitiv.stat"))) ==
+                0)
+            drop(fit, (size_t)(stats[i] - c->objects),
+                 "another statistic of the parameter has the same key");
+    return TNF_OK;
+}
+
+tnf_status prim_fits(tnf_fit *fit, tnf_error *e)
+{
+    const tnf_catalog *c = fit->catalog;
+    prim_type type = prim_type_for(c, fit->options, fit);
+    bool taken = false;
+    for (size_t i = 0; i < c->attrs.n; i++)
+        fit->attrs[i] = fit_attr(c, &c->attrs.members[i], type);
+    for (size_t i = 0; i < c->n; i++)
+        if (fit->objects[i].fate != TNF_DROPPED && !prim_is_stat(&c->objects[i]))
+            fit_value(fit, i, type, &taken);
+    for (size_t i = 0; i < c->n; i++)
+        if (fit->objects[i].fate != TNF_DROPPED && prim_is_stat(&c->objects[i]))
+            fit_stat(fit, i, type);
+    return fit_keys(fit, e);
+}

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+/* What primitiv files cannot hold is told by the plan, before anything is written; and with leave
+ * to drop it, what remains is written and read again. */
+#include "gptrs_files.h"
+
+#define FORMAT "primitiv"
+#define F32    tnf_type_of(TNF_F32)
+
+static const float numbers[16] = { 1, 2, 3, 4, 5, 6 };
+
+static tnf_builder *nothing(void)
+{
+    tnf_builder *b;
+    tnf_error e;
+    assert_int_equal(tnf_builder_new(&b, NULL, &e), TNF_OK);
+    return b;
+}
+
+static void add(tnf_builder *b, const char *name, uint64_t n)
+{
+    tnf_error e;
+    assert_int_equal(tnf_builder_add(b, name, F32, 1, &n, numbers, &e), TNF_OK);
+}
+
+static void set(tnf_builder *b, const char *name, const char *key, tnf_value value)
+{
+    tnf_error e;
+    assert_int_equal(tnf_builder_set(b, name, key, &value, &e), TNF_OK);
+}
+
+static tnf_builder *vector(const char *name, uint64_t n)
+{
+    tnf_builder *b = nothing();
+    add(b, name, n);
+    return b;
+}
+
+/* The plan's word on one thing. */
+struct told {
+    const char *name;
+    tnf_fate fate;
+    char why[128];
+    int times;
+};
+
+static void hear(void *ctx, const tnf_plan_item *item)
+{
+    struct told *t = ctx;
+    if (item->name.n != strlen(t->name) || memcmp(item->name.p, t->name, item->name.n) != 0)
+        return;
+    t->fate = item->fate;
+    t->times++;
+    snprintf(t->why, sizeof t->why, "%s", item->reason);
+}
+
+/* Plans only: `name` gets that fate, for a reason with these words. */
+static void plan(tnf_builder *b, const char *type, const char *name, tnf_fate fate, const char *why)
+{
+    tnf_option option = { "type", type };
+    struct told t = { .name = name };
+    tnf_save_options o = { .size = sizeof o, .format = FORMAT, .dry_run = true, .plan = hear };
+    tnf_error e = { 0 };
+    tnf_sink *sink;
+    o.ctx = &t;
+    o.options = &option;
+    o.noptions = type ? 1 : 0;
+    assert_int_equal(tnf_sink_memory(&sink, &e), TNF_OK);
+    tnf_status status = tnf_save_sink(b, sink, &o, &e);
+    assert_int_equal(status, fate < TNF_TRANSFORMED ? TNF_OK : TNF_ELOSSY);
+    assert_int_equal(t.times, 1);
+    assert_int_equal(t.fate, fate);
+    if (!strstr(t.why, why))
+        fail_msg("%s: '%s' is not in: %s", name, why, t.why);
+    assert_int_equal(tnf_sink_bytes(sink).n, 0);
+    tnf_sink_close(sink);
+}
+
+static void refused(tnf_builder *b, const char *name, const char *why)
+{
+    plan(b, NULL, name, TNF_DROPPED, why);
+    tnf_builder_free(b);
+}
+
+/* Saves with leave to lose and opens what came of it. */
+static tnf_file *lossy(const tnf_builder *b, const char *type, bytes *out)
+{
+    tnf_option option = { "type", type };
+    tnf_save_options o = { .size = sizeof o, .format = FORMAT, .allow_loss = true };
+    tnf_error e = { 0 };
+    tnf_sink *sink;
+    o.options = &option;
+    o.noptions = type ? 1 : 0;
+    assert_int_equal(tnf_sink_memory(&sink, &e), TNF_OK);
+    if (tnf_save_sink(b, sink, &o, &e) != TNF_OK)
+        fail_msg("%s", e.message);
+    tnf_str written = tnf_sink_bytes(sink);
+    *out = (bytes) { 0 };
+    add_bytes(out, written.p, written.n);
+    tnf_sink_close(sink);
+    return must_open(out);
+}
+
+static void test_tensors_by_themselves(void **state)
+{
+    (void)state;
+    uint64_t shape[9] = { 2, 1, 1, 1, 1, 1, 1, 1, 3 };
+    refused(vector("w", 0), "w", "no empty tensors");
+    tnf_builder *b = vector("w", 1);
+    plan(b, NULL, "w", TNF_TRANSFORMED, "fall away");
+    tnf_builder_free(b);
+    b = nothing();
+    tnf_error e;
+    assert_int_equal(tnf_builder_add(b, "w", tnf_type_of(TNF_I32), 1, shape, numbers, &e), TNF_OK);
+    refused(b, "w", "no such type");
+    b = nothing();
+    tnf_part part = { .role = "data", .type = F32, .stored = 24, .nbytes = 24 };
+    part.memory = numbers;
+    part.payload = TNF_MEMORY;
+    tnf_object o = { .name = { "w", 1 }, .shape = shape, .rank = 9, .parts = &part, .nparts = 1 };
+    o.layout = tnf_layout_by_id("dense");
+    o.order = TNF_ORDER_F;
+    assert_int_equal(tnf_builder_add_object(b, &o, NULL, &e), TNF_OK);
+    refused(b, "w", "8 dimensions");
+    b = vector("w", 2);
+    set(b, "w", "primitiv.stat", tnf_value_uint(2));
+    refused(b, "w", "not the key");
+    b = vector("w", 2);
+    set(b, "w", "primitiv.batch", tnf_value_uint(3));
+    refused(b, "w", "not its last");
+}
+
+static void test_more_than_four_gigabytes(void **state)
+{
+    (void)state;
+    tnf_builder *b = vector("w", (uint64_t)1 << 30); /* nothing is read by a plan */
+    refused(b, "w", "4 GiB");
+    b = vector("w", ((uint64_t)1 << 30) - 1);
+    plan(b, NULL, "w", TNF_NATIVE, "");
+    tnf_builder_free(b);
+}
+
+static tnf_builder *with_stats(void)
+{
+    tnf_builder *b = vector("w", 2);
+    add(b, "w@m", 3);
+    set(b, "w@m", "primitiv.stat", tnf_value_string("m"));
+    return b;
+}
+
+static void test_statistics_and_their_parameters(void **state)
+{
+    (void)state;
+    tnf_builder *b = with_stats();
+    plan(b, NULL, "w@m", TNF_NATIVE, "");
+    plan(b, "tensor", "w@m", TNF_DROPPED, "no statistics");
+    add(b, "u@m", 2);
+    set(b, "u@m", "primitiv.stat", tnf_value_string("m"));
+    plan(b, NULL, "u@m", TNF_DROPPED, "without its parameter");
+    bytes out;
+    tnf_file *f = lossy(b, NULL, &out);
+    assert_int_equal(tnf_file_info(f)->objects, 2);
+    assert_non_null(tnf_find(f, "w@m"));
+    tnf_close(f);
+    free(out.p);
+    tnf_builder_free(b);
+
+    b = with_stats();
+    add(b, "other", 2); /* the same key again, under a name of its own */
+    set(b, "other", "primitiv.stat", tnf_value_string("m"));
+    set(b, "other", "primitiv.of", tnf_value_string("w"));
+    refused(b, "other", "the same key");
+}
+
+/* With its parameter the statistic goes too. */
+static void test_a_parameter_that_cannot_stay(void **state)
+{
+    (void)state;
+    uint64_t two = 2;
+    tnf_builder *b = nothing();
+    tnf_error e;
+    assert_int_equal(tnf_builder_add(b, "w", tnf_type_of(TNF_I32), 1, &two, numbers, &e), TNF_OK);
+    add(b, "w@m", 3);
+    set(b, "w@m", "primitiv.stat", tnf_value_string("m"));
+    add(b, "x", 2);
+    plan(b, NULL, "w@m", TNF_DROPPED, "without its parameter");
+    bytes out;
+    tnf_file *f = lossy(b, NULL, &out);
+    assert_int_equal(tnf_file_info(f)->objects, 1);
+    tnf_close(f);
+    free(out.p);
+    tnf_builder_free(b);
+}
+
+static void test_batches(void **state)
+{
+    (void)state;
+    tnf_builder *b = vector("w", 2);
+    set(b, "w", "primitiv.batch", tnf_value_uint(2));
+    plan(b, NULL, "w", TNF_DROPPED, "no batch");
+    plan(b, "parameter", "w", TNF_DROPPED, "no batch");
+    tnf_builder_free(b);
+    b = vector("value", 2);
+    set(b, "value", "primitiv.batch", tnf_value_uint(2));
+    plan(b, "tensor", "value", TNF_NATIVE, "");
+    tnf_builder_free(b);
+}
+
+static tnf_value one_config(tnf_member *room, const char *key, tnf_value value)
+{
+    *room = (tnf_member) { { key, strlen(key) }, value };
+    return (tnf_value) { .kind = TNF_MAP, .n = 1, .as.members = room };
+}
+
+static void test_kinds_do_not_mix(void **state)
+{
+    (void)state;
+    tnf_member room;
+    bytes out;
+    tnf_builder *b = vector("w", 2);
+    set(b, NULL, "primitiv.uint_configs", one_config(&room, "e", tnf_value_uint(1)));
+    plan(b, NULL, "primitiv.uint_configs", TNF_DROPPED, "only an optimizer");
+    plan(b, "optimizer", "w", TNF_DROPPED, "no tensors");
+    tnf_file *f = lossy(b, NULL, &out);
+    assert_int_equal(tnf_file_info(f)->objects, 1);
+    assert_null(tnf_value_get(tnf_file_info(f)->attrs, "primitiv.uint_configs"));
+    tnf_close(f);
+    free(out.p);
+    f = lossy(b, "optimizer", &out);
+    assert_int_equal(tnf_file_info(f)->objects, 0);
+    assert_non_null(tnf_value_get(tnf_file_info(f)->attrs, "primitiv.uint_configs"));
+    tnf_close(f);
+    free(out.p);
+    tnf_builder_free(b);
+
+    b = vector("w", 2);
+    tnf_value dims = { .kind = TNF_ARRAY };
+    set(b, NULL, "primitiv.dims", dims);
+    plan(b, NULL, "primitiv.dims", TNF_DROPPED, "only a shape");
+    plan(b, "shape", "w", TNF_DROPPED, "no tensors");
+    tnf_builder_free(b);
+    b = vector("w", 2);
+    set(b, NULL, "primitiv.type", tnf_value_string("module"));
+    refused(b, "primitiv.type", "no such kind");
+}
+
+static void test_files_of_one_tensor(void **state)
+{
+    (void)state;
+    bytes out;
+    tnf_builder *b = with_stats();
+    add(b, "x", 2);
+    plan(b, "parameter", "x", TNF_DROPPED, "one tensor only");
+    plan(b, "parameter", "w", TNF_TRANSFORMED, "its name");
+    plan(b, "parameter", "w@m", TNF_TRANSFORMED, "its name");
+    tnf_file *f = lossy(b, "parameter", &out);
+    assert_non_null(tnf_find(f, "value"));
+    assert_non_null(tnf_find(f, "value@m"));
+    assert_int_equal(tnf_file_info(f)->objects, 2);
+    tnf_close(f);
+    free(out.p);
+    tnf_builder_free(b);
+
+    static const char *const tensor[] = { "type", "tensor", NULL };
+    tnf_error e = { 0 };
+    b = nothing();
+    assert_int_equal(save_builder(&out, b, FORMAT, tensor, &e), TNF_EINVAL);
+    assert_non_null(strstr(e.message, "no tensor to make a tensor of"));
+    tnf_builder_free(b);
+}
+
+static void test_values_of_configs_and_shapes(void **state)
+{
+    (void)state;
+    static const char uints[] = "primitiv.uint_configs", floats[] = "primitiv.float_configs";
+    const tnf_value tenth = { .kind = TNF_FLOAT, .dtype = TNF_F64, .as.f64 = 0.1 };
+    const tnf_value minus = { .kind = TNF_INT, .dtype = TNF_I64, .as.i = -1 };
+    tnf_member room;
+    tnf_builder *b = nothing();
+    set(b, NULL, uints, one_config(&room, "e", tnf_value_uint(UINT32_MAX)));
+    plan(b, NULL, uints, TNF_NATIVE, "");
+    set(b, NULL, uints, one_config(&room, "e", tnf_value_uint((uint64_t)1 << 32)));
+    plan(b, NULL, uints, TNF_DROPPED, "32 bits");
+    set(b, NULL, uints, one_config(&room, "e", minus));
+    plan(b, NULL, uints, TNF_DROPPED, "32 bits");
+    set(b, NULL, uints, tnf_value_string("e"));
+    refused(b, uints, "no map");
+    b = nothing();
+    set(b, NULL, floats, one_config(&room, "e", minus));
+    plan(b, NULL, floats, TNF_NATIVE, "");
+    set(b, NULL, floats, one_config(&room, "e", tenth));
+    plan(b, NULL, floats, TNF_TRANSFORMED, "rounded");
+    set(b, NULL, floats, one_config(&room, "e", tnf_value_uint((1 << 24) + 1)));
+    plan(b, NULL, floats, TNF_TRANSFORMED, "rounded");
+    set(b, NULL, floats, one_config(&room, "e", tnf_value_bool(true)));
+    refused(b, floats, "no map");
+    b = nothing();
+    tnf_value none = tnf_value_uint(0);
+    set(b, NULL, "primitiv.dims", (tnf_value) { .kind = TNF_ARRAY, .n = 1, .as.items = &none });
+    refused(b, "primitiv.dims", "no shape");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tensors_by_themselves),
+        cmocka_unit_test(test_more_than_four_gigabytes),
+        cmocka_unit_test(test_statistics_and_their_parameters),
+        cmocka_unit_test(test_a_parameter_that_cannot_stay),
+        cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_kinds_do_not_mix),
+        cmocka_unit_test(test_files_of_one_tensor),
+        cmocka_unit_test(test_values_of_configs_and_shapes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
