@@ -11,15 +11,18 @@
  * far pieces are not bridged. Column-major tensors are read in their own order, block by block, and
  * scattered to their places.
  */
+#include "base/transpose.h"
 #include "core/stream.h"
 
 #include <string.h>
 
-#define MAX_RANK 64u
-#define MAX_BITS 128u                 /* of an element */
-#define DIRECT   ((uint64_t)64 << 10) /* a run that is read straight into place; a gap worth it */
-#define WINDOW   ((uint64_t)1 << 20)  /* the largest block */
-#define BLOCK    ((uint64_t)32 << 20) /* of a column-major tensor */
+#define MAX_RANK  64u
+#define MAX_BITS  128u                 /* of an element */
+#define DIRECT    ((uint64_t)64 << 10) /* a run that is read straight into place; a gap worth it */
+#define NEAR      ((uint64_t)4 << 10)  /* a gap that is always read across */
+#define MOST_READ 8u                   /* times what is wanted is read across wider ones */
+#define WINDOW    ((uint64_t)1 << 20)  /* the largest block */
+#define BLOCK     ((uint64_t)32 << 20) /* of a column-major tensor */
 
 /* A selection in the order of storage: the last dimension varies fastest. */
 struct selection {
@@ -94,7 +97,7 @@ static void plan_block(struct plan *p, const struct selection *s)
         return;
     while (p->block > 0) {
         uint64_t count = s->slice[p->block - 1].count, gap = distance(s, p->block - 1);
-        if (count > 1 && gap > DIRECT)
+        if (count > 1 && (gap > DIRECT || (gap > NEAR && gap / MOST_READ > span)))
             return;
         uint64_t fit = count > 1 ? (WINDOW - span) / gap + 1 : 1;
         p->block--;
@@ -225,32 +228,60 @@ static tnf_status read_selection(const struct selection *s, uint8_t *dst, tnf_er
 
 /* -------------------------------------------------------------- transpose */
 
-/* src holds the selection in the order of storage, from index `first` of its first dimension on;
- * each element goes to its place in dst, where that dimension varies fastest. */
-static void scatter(const struct selection *s, const uint64_t *counts, uint64_t first,
-                    const uint8_t *src, uint8_t *dst)
+/* A block of a column-major tensor in memory: indices [first, first + rows) of its first dimension
+ * in the order of storage, with all of the others. Each element goes to its place in dst, where
+ * that dimension varies fastest. */
+struct block {
+    const uint8_t *src;
+    uint8_t *dst;
+    uint32_t rank;
+    uint64_t bits, first, rows;
+    const uint64_t *counts; /* of the whole */
+};
+
+static void scatter_elements(const struct block *b, const uint64_t *stride, uint64_t from,
+                             uint64_t to)
 {
-    uint64_t stride[MAX_RANK], index[MAX_RANK] = { 0 }, n = 1, elements = s->slice[0].count;
-    uint64_t bytes = s->bits % 8 == 0 ? s->bits / 8 : 0, to = first;
-    for (uint32_t d = 0; d < s->rank; d++) {
+    uint64_t last = b->rank - 1, rest = 1;
+    for (uint32_t d = 1; d < b->rank; d++)
+        rest *= b->counts[d];
+    for (uint64_t r = 0; r < b->rows; r++)
+        for (uint64_t c = 0; c < b->counts[last]; c++)
+            copy_bits(b->dst, (to + r + c * stride[last]) * b->bits, b->src,
+                      (from + r * rest + c) * b->bits, b->bits);
+}
+
+/* Steps the dimensions between the first and the last; false when it has been through. */
+static bool next_between(const struct block *b, const uint64_t *stride, uint64_t *index,
+                         uint64_t *to)
+{
+    for (uint32_t d = b->rank - 1; d-- > 1;) {
+        *to += stride[d];
+        if (++index[d] < b->counts[d])
+            return true;
+        *to -= stride[d] * index[d];
+        index[d] = 0;
+    }
+    return false;
+}
+
+/* The first and the last dimension make a matrix to transpose, for each index of those between. */
+static void scatter(const struct block *b)
+{
+    uint64_t stride[MAX_RANK], index[MAX_RANK] = { 0 }, n = 1, from = 0, to = b->first;
+    for (uint32_t d = 0; d < b->rank; d++) {
         stride[d] = n;
-        n *= counts[d];
+        n *= b->counts[d];
     }
-    for (uint32_t d = 1; d < s->rank; d++)
-        elements *= counts[d];
-    for (uint64_t from = 0; from < elements; from++) {
-        if (bytes)
-            memcpy(dst + to * bytes, src + from * bytes, (size_t)bytes);
-        else
-            copy_bits(dst, to * s->bits, src, from * s->bits, s->bits);
-        for (uint32_t d = s->rank; d-- > 0;) {
-            to += stride[d];
-            if (++index[d] < (d ? counts[d] : s->slice[0].count))
-                break;
-            to -= stride[d] * index[d];
-            index[d] = 0;
-        }
-    }
+    uint64_t last = b->rank - 1, cols = b->counts[last], width = b->bits / 8;
+    size_t rest = (size_t)(n / b->counts[0]);
+    do {
+        if (b->bits % 8 ||
+            !tnf_transpose(b->dst + to * width, (size_t)stride[last], b->src + from * width, rest,
+                           (size_t)b->rows, (size_t)cols, (size_t)width))
+            scatter_elements(b, stride, from, to);
+        from += cols;
+    } while (next_between(b, stride, index, &to));
 }
 
 static tnf_status read_transposed(struct selection *s, uint8_t *dst, tnf_error *e)
@@ -276,7 +307,8 @@ static tnf_status read_transposed(struct selection *s, uint8_t *dst, tnf_error *
             memset(block, 0, size);
         status = read_selection(s, block, e);
         if (status == TNF_OK)
-            scatter(s, counts, row, block, dst);
+            scatter(
+                &(struct block) { block, dst, s->rank, s->bits, row, s->slice[0].count, counts });
     }
     tnf_free(&a, block, size);
     return status;
