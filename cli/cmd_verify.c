@@ -22,24 +22,23 @@ typedef struct found {
     size_t problems_n, values_n;
 } found;
 
-static void json_problem(json *j, tnf_status code, uint64_t offset, const tnf_object *object,
-                         const char *message)
+static void json_problem(json *j, const tnf_problem *p)
 {
     json_open(j, '{');
     json_key(j, "code");
-    json_text(j, tnf_status_name(code));
+    json_text(j, p->rule ? p->rule : tnf_status_name(p->code));
     json_key(j, "offset");
-    if (offset == TNF_NO_OFFSET)
+    if (p->offset == TNF_NO_OFFSET)
         json_null(j);
     else
-        json_uint(j, offset);
+        json_uint(j, p->offset);
     json_key(j, "tensor");
-    if (object)
-        json_str(j, object->name);
+    if (p->object)
+        json_str(j, p->object->name);
     else
         json_null(j);
     json_key(j, "message");
-    json_text(j, message);
+    json_text(j, p->message);
     json_close(j, '}');
 }
 
@@ -58,7 +57,7 @@ static void on_problem(void *ctx, const tnf_problem *p)
 {
     found *f = ctx;
     progress_end(&f->progress);
-    json_problem(&f->problems, p->code, p->offset, p->object, p->message);
+    json_problem(&f->problems, p);
     if (!f->options->json)
         problem_line(f->in->name, p);
 }
@@ -187,7 +186,8 @@ static int check(const cli_state *cli, found *f, input *in, const char *path,
     if (status == TNF_OK)
         return result->problems > 0 ? EXIT_DIFFERS : EXIT_DONE;
     result->problems++;
-    json_problem(&f->problems, status, error.offset, NULL, error.message);
+    json_problem(&f->problems,
+                 &(tnf_problem) { status, error.offset, NULL, error.message, error.rule });
     if (!f->options->json)
         file_error(in->name, &error);
     return exit_code(status);

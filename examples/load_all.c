@@ -37,7 +37,7 @@ static int load(const tnf_file *file, tnf_error *error)
 
 int main(int argc, char **argv)
 {
-    tnf_error error = { TNF_OK, 0, 0, "no memory" };
+    tnf_error error = { .offset = TNF_NO_OFFSET, .message = "no memory" };
     tnf_file *file = NULL;
     int failed = 1;
 

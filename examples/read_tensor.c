@@ -35,7 +35,7 @@ static int print_values(const tnf_object *t, const void *bytes)
 
 int main(int argc, char **argv)
 {
-    tnf_error error = { TNF_OK, 0, 0, "no such dense tensor" };
+    tnf_error error = { .offset = TNF_NO_OFFSET, .message = "no such dense tensor" };
     tnf_file *file = NULL;
     const tnf_object *t;
     const void *bytes;

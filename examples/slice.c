@@ -37,7 +37,7 @@ static int print_slice(const tnf_object *t, const char *text, tnf_error *error)
 
 int main(int argc, char **argv)
 {
-    tnf_error error = { TNF_OK, 0, 0, "no such dense tensor" };
+    tnf_error error = { .offset = TNF_NO_OFFSET, .message = "no such dense tensor" };
     tnf_file *file = NULL;
     const tnf_object *t;
     int failed = 1;

@@ -128,6 +128,9 @@ typedef struct tnf_writer {
     struct tnf_save *save; /* the core's */
 } tnf_writer;
 
+/* Is told what is wrong with a file; it goes on. */
+typedef void (*tnf_tell)(void *ctx, const tnf_error *problem);
+
 /* What a specification calls the rules on which verifying found a part wanting. */
 typedef struct tnf_rule_names {
     const char *digest, *encoding, *data;
@@ -150,6 +153,10 @@ typedef struct tnf_format {
      * says why not with tnf_cannot_map(). May be NULL. */
     tnf_status (*strings)(tnf_reader *r, uint64_t key, tnf_strings *out, tnf_error *e);
     tnf_status (*write)(tnf_writer *w, tnf_error *e);
+    /* Tells where an open file departs from the form that its specification calls canonical. May be
+     * NULL: there is none. */
+    tnf_status (*canonical)(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
+                            tnf_error *e);
 } tnf_format;
 
 /* ---------------------------------------------------------------- reading */

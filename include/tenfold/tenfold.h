@@ -233,6 +233,9 @@ typedef struct tnf_verify_options {
     void (*values)(void *ctx, const tnf_object *object, const tnf_value_counts *counts);
     tnf_progress progress;
     void *ctx;
+    /** Is the file in the format's canonical form, too? TNF_EUNSUPPORTED if there is none. */
+    bool canonical;
+    unsigned threads; /**< 0: one a core, at most 8 */
 } tnf_verify_options;
 
 typedef struct tnf_verify_result {
@@ -242,7 +245,7 @@ typedef struct tnf_verify_result {
 } tnf_verify_result;
 
 /** Checks what opening does not: digests, and rules on the data itself. TNF_OK also when problems
- *  were found; those are counted and told. */
+ *  were found; those are counted and told, in the order of the file and on the caller's thread. */
 TNF_API TNF_CHECKED tnf_status tnf_verify(tnf_verify_result *out, const tnf_file *file,
                                           const tnf_verify_options *options, tnf_error *error);
 

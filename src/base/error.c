@@ -38,6 +38,7 @@ static void fill(tnf_error *e, tnf_status status, int sys, uint64_t offset, cons
     e->status = status;
     e->sys = sys;
     e->offset = offset;
+    e->rule = NULL;
     int n = vsnprintf(e->message, sizeof e->message, format, args);
     if (n >= (int)sizeof e->message)
         cut_whole(e->message, sizeof e->message);
@@ -52,6 +53,26 @@ tnf_status tnf_fail(tnf_error *e, tnf_status status, uint64_t offset, const char
         va_end(args);
     }
     return status;
+}
+
+tnf_status tnf_fail_rule(tnf_error *e, const char *rule, tnf_status status, uint64_t offset,
+                         const char *format, ...)
+{
+    if (e) {
+        va_list args;
+        va_start(args, format);
+        fill(e, status, 0, offset, format, args);
+        va_end(args);
+        tnf_error_prefix(e, rule);
+        e->rule = rule;
+    }
+    return status;
+}
+
+void tnf_error_rule(tnf_error *e, const char *rule)
+{
+    if (e)
+        e->rule = rule;
 }
 
 static tnf_status status_of_errno(int err)

@@ -13,6 +13,13 @@ tnf_status tnf_fail(tnf_error *e, tnf_status status, uint64_t offset, const char
  * the system's own words after ours. */
 tnf_status tnf_fail_sys(tnf_error *e, int err, const char *format, ...) TNF_PRINTF(3, 4);
 
+/* Fails by a rule that the format's specification has a name for: a literal, which is kept and
+ * leads the message, "BlobAlignment: …". */
+tnf_status tnf_fail_rule(tnf_error *e, const char *rule, tnf_status status, uint64_t offset,
+                         const char *format, ...) TNF_PRINTF(5, 6);
+/* Names the rule of an error that is raised already; its message stays. */
+void tnf_error_rule(tnf_error *e, const char *rule);
+
 /* Puts "prefix: " before the message. */
 void tnf_error_prefix(tnf_error *e, const char *prefix);
 

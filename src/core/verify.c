@@ -1,49 +1,44 @@
 /* SPDX-License-Identifier: MIT */
 /* Verifying: what opening does not look at. Digests, the rules of layouts on their data, and on
- * request every number. One pass over each part, in blocks. */
+ * request every number and the canonical form. One pass over each part, in blocks.
+ *
+ *   objects    a b c d …               each is a job; the largest begin first
+ *   outcomes   ok ok problem ok …      told in the order of the file when all are done
+ */
 #include "base/digest.h"
+#include "base/pool.h"
 #include "core/core.h"
 
 #include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define BLOCK    ((size_t)1 << 20)
-#define ELEMENTS 512u /* decoded at a time */
+#define BLOCK        ((size_t)1 << 20)
+#define ELEMENTS     512u                /* decoded at a time */
+#define WORTH_THREAD ((uint64_t)4 << 20) /* below this a thread costs more than it brings */
 
-struct check {
-    const tnf_verify_options *options;
-    tnf_verify_result *result;
-    uint64_t done, total;
-    uint8_t *block;
+/* What was found out about one object. */
+struct outcome {
+    tnf_error *problem; /* NULL: none */
+    uint32_t checked, undigested;
 };
 
-static void tell_problem(struct check *c, const tnf_object *o, const tnf_error *e)
-{
-    c->result->problems++;
-    if (c->options && c->options->problem)
-        c->options->problem(c->options->ctx,
-                            &(tnf_problem) { e->status, e->offset, o, e->message });
-}
+struct check {
+    tnf_verify_options options;
+    const tnf_file *file;
+    uint64_t done, total;
+    struct outcome *outcomes; /* of the catalog's objects */
+    tnf_value_counts *values; /* likewise, if they are wanted */
+    size_t *order;            /* in which they are looked at: the largest first */
+    pthread_mutex_t lock;     /* guards done, the progress function and the allocator */
+};
 
-/* A fault of the file is a problem to tell; any other stops the whole. */
-static tnf_status told(struct check *c, const tnf_object *o, tnf_status status, tnf_error *error,
-                       tnf_error *e)
+/* Is the fault one of the file, which is to be told, or does it stop the whole? */
+static bool of_the_file(tnf_status status)
 {
-    switch (status) {
-    case TNF_OK:
-        return TNF_OK;
-    case TNF_EFORMAT:
-    case TNF_ETRUNCATED:
-    case TNF_EDIGEST:
-    case TNF_EUNSUPPORTED:
-    case TNF_ELIMIT:
-        tell_problem(c, o, error);
-        return TNF_OK;
-    default:
-        if (e)
-            *e = *error;
-        return status;
-    }
+    return status == TNF_EFORMAT || status == TNF_ETRUNCATED || status == TNF_EDIGEST ||
+           status == TNF_EUNSUPPORTED || status == TNF_ELIMIT;
 }
 
 static void count_values(tnf_value_counts *v, const tnf_type *type, const uint8_t *bytes,
@@ -71,13 +66,15 @@ static void count_values(tnf_value_counts *v, const tnf_type *type, const uint8_
     }
 }
 
-static tnf_status tell_progress(struct check *c, size_t n, tnf_error *e)
+static tnf_status tell_progress(struct check *c, uint64_t n, tnf_error *e)
 {
-    c->done += n;
-    if (!c->options || !c->options->progress ||
-        c->options->progress(c->options->ctx, c->done, c->total))
+    if (!c->options.progress)
         return TNF_OK;
-    return tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "stopped on request");
+    pthread_mutex_lock(&c->lock);
+    c->done += n;
+    bool go_on = c->options.progress(c->options.ctx, c->done, c->total);
+    pthread_mutex_unlock(&c->lock);
+    return go_on ? TNF_OK : tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "stopped on request");
 }
 
 /* One part on its way through. */
@@ -85,6 +82,7 @@ struct pass {
     struct check *c;
     const tnf_part *part;
     tnf_digester digester;
+    bool as_read;             /* the digest is of the bytes that the scan gives */
     tnf_value_counts *values; /* NULL: not wanted */
     uint64_t elements;        /* left to count */
 };
@@ -93,7 +91,7 @@ static tnf_status take(void *ctx, const void *bytes, size_t n, tnf_error *e)
 {
     struct pass *p = ctx;
     uint32_t bits = p->part->type->bits;
-    if (p->digester.algorithm && !p->part->digest->of_stored)
+    if (p->digester.algorithm && p->as_read)
         tnf_digest_update(&p->digester, bytes, n);
     if (p->values && bits) { /* blocks hold whole elements */
         uint64_t here = (uint64_t)n * 8 / bits;
@@ -104,15 +102,23 @@ static tnf_status take(void *ctx, const void *bytes, size_t n, tnf_error *e)
     return tell_progress(p->c, n, e);
 }
 
-static tnf_status digest_stored(struct pass *p, tnf_error *e)
+/* The stored bytes of a range of a source. */
+static tnf_status digest_range(tnf_digester *d, const tnf_source *source, uint64_t offset,
+                               uint64_t n, tnf_error *e)
 {
-    const tnf_part *part = p->part;
-    for (uint64_t at = 0; at < part->stored; at += BLOCK) {
-        size_t n = part->stored - at < BLOCK ? (size_t)(part->stored - at) : BLOCK;
-        TNF_TRY(tnf_source_read(part->origin->source, part->offset + at, p->c->block, n, e));
-        tnf_digest_update(&p->digester, p->c->block, n);
+    tnf_allocator a = tnf_allocator_or_default(NULL);
+    size_t size = n < BLOCK ? (size_t)n : BLOCK;
+    uint8_t *block = tnf_alloc(&a, size);
+    tnf_status status = block ? TNF_OK
+                              : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for reading");
+    for (uint64_t at = 0; at < n && status == TNF_OK; at += size) {
+        size_t here = n - at < size ? (size_t)(n - at) : size;
+        status = tnf_source_read(source, offset + at, block, here, e);
+        if (status == TNF_OK)
+            tnf_digest_update(d, block, here);
     }
-    return TNF_OK;
+    tnf_free(&a, block, size);
+    return status;
 }
 
 static tnf_status compare_digest(const tnf_part *p, tnf_digester *d, tnf_error *e)
@@ -125,22 +131,33 @@ static tnf_status compare_digest(const tnf_part *p, tnf_digester *d, tnf_error *
                     "the bytes of part '%s' do not match their %s", p->role, p->digest->algorithm);
 }
 
-static tnf_status check_part(struct check *c, const tnf_part *p, tnf_value_counts *v,
-                             uint64_t elements, tnf_error *e)
+/* Nothing to compare, nothing to count: but the last byte must be there. */
+static tnf_status touch(struct check *c, const tnf_part *p, tnf_error *e)
+{
+    uint8_t last;
+    TNF_TRY(tnf_read_part(p, p->nbytes ? p->nbytes - 1 : 0, &last, p->nbytes ? 1 : 0, e));
+    return tell_progress(c, p->nbytes, e);
+}
+
+static tnf_status check_part(struct check *c, struct outcome *out, const tnf_part *p,
+                             tnf_value_counts *v, uint64_t elements, tnf_error *e)
 {
     struct pass pass = { .c = c, .part = p, .values = v, .elements = elements };
     const tnf_digest *d = p->digest;
     size_t n = d && d->algorithm ? tnf_digest_size(d->algorithm) : 0;
     bool digested = n > 0 && n == d->n && tnf_digest_begin(&pass.digester, d->algorithm);
-    c->result->checked++;
-    c->result->undigested += !digested;
+    out->checked++;
+    out->undigested += !digested;
     if (n > 0 && n != d->n)
         return tnf_fail(e, TNF_EDIGEST, p->payload <= TNF_ENCODED ? p->offset : TNF_NO_OFFSET,
                         "the digest of part '%s' has %zu bytes, a %s has %zu", p->role, d->n,
                         d->algorithm, n);
-    if (!digested && !v && p->payload != TNF_ENCODED) /* but the last byte must be there */
-        return tnf_read_part(p, p->nbytes ? p->nbytes - 1 : 0, c->block, p->nbytes ? 1 : 0, e);
-    tnf_status status = digested && d->of_stored ? digest_stored(&pass, e) : TNF_OK;
+    if (!digested && !v && p->payload != TNF_ENCODED)
+        return touch(c, p, e);
+    pass.as_read = digested && (!d->of_stored || (p->payload == TNF_AT && p->flags == 0));
+    tnf_status status = TNF_OK;
+    if (digested && !pass.as_read)
+        status = digest_range(&pass.digester, p->origin->source, p->offset, p->stored, e);
     if (status == TNF_OK)
         status = tnf_scan(p, take, &pass, e);
     if (!digested)
@@ -151,37 +168,177 @@ static tnf_status check_part(struct check *c, const tnf_part *p, tnf_value_count
     return status;
 }
 
-static tnf_status check_object(struct check *c, const tnf_object *o, tnf_error *e)
+/* What the format's specification calls such a fault, unless its own code has said so. */
+static void name_rule(const struct check *c, const tnf_part *p, tnf_error *e)
 {
-    bool values = c->options && c->options->values;
-    tnf_value_counts v = { 0 };
-    tnf_error error = { .offset = TNF_NO_OFFSET };
-    for (uint16_t i = 0; i < o->nparts; i++) {
-        bool counted = values && o->layout == &tnf_layout_dense;
-        tnf_status status = check_part(c, &o->parts[i], counted ? &v : NULL, tnf_elements(o),
-                                       &error);
-        TNF_TRY(told(c, o, status, &error, e));
+    const tnf_rule_names *names = c->file->format->rule_names;
+    if (!names || e->rule)
+        return;
+    if (e->status == TNF_EDIGEST)
+        e->rule = names->digest;
+    else if (e->status == TNF_EFORMAT || e->status == TNF_ETRUNCATED)
+        e->rule = !p ? names->data : p->payload == TNF_ENCODED ? names->encoding : NULL;
+}
+
+static tnf_status check_parts(struct check *c, size_t i, tnf_error *e)
+{
+    const tnf_object *o = &c->file->catalog.objects[i];
+    tnf_value_counts *v = o->layout == &tnf_layout_dense && c->values ? &c->values[i] : NULL;
+    for (uint16_t k = 0; k < o->nparts; k++) {
+        tnf_status status = check_part(c, &c->outcomes[i], &o->parts[k], v, tnf_elements(o), e);
         if (status != TNF_OK)
-            return TNF_OK;
+            name_rule(c, &o->parts[k], e);
+        TNF_TRY(status);
     }
-    if (o->layout->check_data)
-        TNF_TRY(told(c, o, o->layout->check_data(o, tnf_read_part, &error), &error, e));
-    if (values && o->layout == &tnf_layout_dense)
-        c->options->values(c->options->ctx, o, &v);
+    if (!o->layout->check_data)
+        return TNF_OK;
+    tnf_status status = o->layout->check_data(o, tnf_read_part, e);
+    if (status != TNF_OK)
+        name_rule(c, NULL, e);
+    return status;
+}
+
+static tnf_status check_object(void *ctx, size_t job, tnf_error *e)
+{
+    struct check *c = ctx;
+    size_t i = c->order ? c->order[job] : job;
+    tnf_error error = { .offset = TNF_NO_OFFSET };
+    tnf_status status = check_parts(c, i, &error);
+    if (status == TNF_OK)
+        return TNF_OK;
+    if (!of_the_file(status)) {
+        *e = error;
+        return status;
+    }
+    pthread_mutex_lock(&c->lock);
+    tnf_error *kept = tnf_alloc(&c->file->alloc, sizeof *kept);
+    pthread_mutex_unlock(&c->lock);
+    if (!kept)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a problem");
+    *kept = error;
+    c->outcomes[i].problem = kept;
     return TNF_OK;
+}
+
+/* ------------------------------------------------------------------- jobs */
+
+struct sized {
+    uint64_t bytes;
+    size_t i;
+};
+
+static int larger_first(const void *a, const void *b)
+{
+    const struct sized *x = a, *y = b;
+    if (x->bytes != y->bytes)
+        return x->bytes > y->bytes ? -1 : 1;
+    return x->i < y->i ? -1 : x->i > y->i;
+}
+
+/* The largest first, so that no thread is left alone with one at the end. */
+static tnf_status make_order(struct check *c, tnf_arena *arena, tnf_error *e)
+{
+    size_t n = c->file->catalog.n;
+    struct sized *sizes = tnf_arena_array(arena, n, sizeof *sizes);
+    c->order = tnf_arena_array(arena, n, sizeof *c->order);
+    if (!sizes || !c->order)
+        return tnf_arena_fail(arena, "verifying", e);
+    for (size_t i = 0; i < n; i++) {
+        const tnf_object *o = &c->file->catalog.objects[i];
+        sizes[i] = (struct sized) { 0, i };
+        for (uint16_t k = 0; k < o->nparts; k++)
+            sizes[i].bytes += o->parts[k].nbytes;
+    }
+    qsort(sizes, n, sizeof *sizes, larger_first);
+    for (size_t i = 0; i < n; i++)
+        c->order[i] = sizes[i].i;
+    return TNF_OK;
+}
+
+static tnf_status check_objects(struct check *c, tnf_arena *arena, tnf_error *e)
+{
+    size_t n = c->file->catalog.n;
+    unsigned threads = c->total < WORTH_THREAD || n < 2 ? 1 : tnf_pool_threads(c->options.threads);
+    c->outcomes = tnf_arena_array(arena, n, sizeof *c->outcomes);
+    if (c->options.values)
+        c->values = tnf_arena_array(arena, n, sizeof *c->values);
+    if (!c->outcomes || (c->options.values && !c->values))
+        return tnf_arena_fail(arena, "verifying", e);
+    if (threads > 1)
+        TNF_TRY(make_order(c, arena, e));
+    return tnf_pool_run(threads, n, check_object, c, e);
+}
+
+/* ---------------------------------------------------------------- telling */
+
+static void tell(struct check *c, tnf_verify_result *result, const tnf_object *o,
+                 const tnf_error *e)
+{
+    result->problems++;
+    if (c->options.problem)
+        c->options.problem(c->options.ctx,
+                           &(tnf_problem) { e->status, e->offset, o, e->message, e->rule });
+}
+
+static void tell_outcomes(struct check *c, tnf_verify_result *result)
+{
+    for (size_t i = 0; c->outcomes && i < c->file->catalog.n; i++) {
+        struct outcome *out = &c->outcomes[i];
+        const tnf_object *o = &c->file->catalog.objects[i];
+        result->checked += out->checked;
+        result->undigested += out->undigested;
+        if (out->problem)
+            tell(c, result, o, out->problem);
+        else if (c->values && out->checked && o->layout == &tnf_layout_dense)
+            c->options.values(c->options.ctx, o, &c->values[i]);
+        tnf_free(&c->file->alloc, out->problem, sizeof *out->problem);
+    }
+}
+
+struct telling {
+    struct check *c;
+    tnf_verify_result *result;
+};
+
+static void tell_one(void *ctx, const tnf_error *problem)
+{
+    const struct telling *t = ctx;
+    tell(t->c, t->result, NULL, problem);
+}
+
+/* ------------------------------------------------------------------ whole */
+
+static tnf_status check_file(struct check *c, tnf_verify_result *result, tnf_arena *arena,
+                             tnf_error *e)
+{
+    const tnf_format *format = c->file->format;
+    struct telling telling = { c, result };
+    if (c->options.canonical && !format->canonical)
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s has no canonical form",
+                        format->name);
+    tnf_status status = check_objects(c, arena, e);
+    tell_outcomes(c, result);
+    if (status == TNF_OK && c->options.canonical)
+        status = format->canonical(&c->file->reader, arena, tell_one, &telling, e);
+    return status;
 }
 
 tnf_status tnf_verify(tnf_verify_result *out, const tnf_file *file,
                       const tnf_verify_options *options, tnf_error *e)
 {
     *out = (tnf_verify_result) { 0 };
-    struct check c = { .options = options, .result = out, .total = file->info.payload };
-    tnf_allocator a = tnf_allocator_or_default(&file->alloc);
-    if (!(c.block = tnf_alloc(&a, BLOCK)))
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for verifying");
-    tnf_status status = TNF_OK;
-    for (size_t i = 0; i < file->catalog.n && status == TNF_OK; i++)
-        status = check_object(&c, &file->catalog.objects[i], e);
-    tnf_free(&a, c.block, BLOCK);
+    struct check c = { .file = file,
+                       .total = file->info.payload,
+                       .lock = PTHREAD_MUTEX_INITIALIZER };
+    if (options) {
+        size_t size = options->size && options->size < sizeof *options ? options->size
+                                                                       : sizeof *options;
+        memcpy(&c.options, options, size);
+    }
+    tnf_arena arena;
+    tnf_arena_init(&arena, &file->alloc, UINT64_MAX);
+    tnf_status status = check_file(&c, out, &arena, e);
+    tnf_arena_free(&arena);
+    pthread_mutex_destroy(&c.lock);
     return status;
 }

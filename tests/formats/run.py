@@ -8,8 +8,10 @@ Each tests/formats/FORMAT has files in valid/ and reject/ and an expect.json tha
 Tenfold:
 
     {"valid":  {"FILE": {"format", "version", "lenient", "warnings", "attrs": {a subset},
+                         "canonical": a bool, or what `verify --canonical` says,
                          "tensors": [{"name", "dtype", "shape", "order", "sha256", "attrs"}]}},
      "reject": {"FILE": {"code", "offset" or null, "message": a part of it,
+                         "rule": what the specification calls it, where it has such words,
                          "lenient": "opens" or "rejects"}}}
 
 sha256 is that of the elements, little-endian and in C order, as `cat --raw` writes them; null or
@@ -135,10 +137,18 @@ def check_valid(command, path, want):
 
 def need_problem(want, problems, what):
     for p in problems:
-        if (p["code"] == want["code"] and want.get("message", "") in p["message"]
+        if (p["code"] == want.get("rule", want["code"]) and want.get("message", "") in p["message"]
                 and want.get("offset") in (None, p["offset"])):
             return
     raise Wrong(f"{what}: {json.dumps(problems)} is not {json.dumps(want)}")
+
+
+def check_canonical(found, want):
+    told = [p["message"] for p in found if p["code"] == "Canonical"]
+    if isinstance(want, bool):
+        need(want == (not told), "canonical is", want, "but told is", told)
+    else:
+        need(any(want in message for message in told), repr(want), "is not in", told)
 
 
 def check_reject(command, path, want, strict, lenient):
@@ -185,6 +195,12 @@ def jobs_of(command, folder):
         if "problems" not in valid[name]:
             yield (f"{label}/valid/{name} verifies",
                    lambda found=problems: need(not found, "problems:", found))
+    for form in (True, False):
+        asked = [name for name, want in valid.items() if "canonical" in want
+                 and (want["canonical"] is True) == form]
+        for name, (_, problems) in command.verify(folder / "valid", asked, "--canonical").items():
+            yield (f"{label}/valid/{name} canonical",
+                   lambda found=problems, w=valid[name]["canonical"]: check_canonical(found, w))
     for name, want in reject.items():
         path = str(folder / "reject" / name)
         yield (f"{label}/reject/{name}",

@@ -11,7 +11,7 @@ int main(int argc, char **argv)
     const float values[6] = { 1, 2, 3, 4, 5, 6 };
     const uint64_t shape[2] = { 2, 3 };
     float back[6] = { 0 };
-    tnf_error error = { TNF_OK, 0, 0, "" };
+    tnf_error error = { TNF_OK, 0, 0, NULL, "" };
     tnf_builder *builder = NULL;
     tnf_file *file = NULL;
     int bad = 1;

@@ -30,6 +30,28 @@ static void fail_fills_and_returns(void **state)
     assert_int_equal(tnf_fail(NULL, TNF_ELIMIT, 0, "%s", "unheard"), TNF_ELIMIT);
 }
 
+static void rules_stay(void **state)
+{
+    (void)state;
+    tnf_error e;
+    assert_int_equal(tnf_fail_rule(&e, "Shape", TNF_EFORMAT, 5, "%d is odd", 3), TNF_EFORMAT);
+    assert_string_equal(e.rule, "Shape");
+    assert_string_equal(e.message, "Shape: 3 is odd");
+    assert_int_equal(e.offset, 5);
+    tnf_error_prefix(&e, "file");
+    assert_string_equal(e.rule, "Shape");
+    assert_string_equal(e.message, "file: Shape: 3 is odd");
+    tnf_error_rule(&e, "Other");
+    assert_string_equal(e.rule, "Other");
+    tnf_fail(&e, TNF_EIO, 0, "else"); /* the next error has none */
+    assert_null(e.rule);
+    tnf_error_rule(&e, "Other");
+    tnf_fail_sys(&e, EIO, "else");
+    assert_null(e.rule);
+    tnf_error_rule(NULL, "unheard");
+    assert_int_equal(tnf_fail_rule(NULL, "Shape", TNF_ELIMIT, 0, "unheard"), TNF_ELIMIT);
+}
+
 static void long_sentences_are_cut(void **state)
 {
     (void)state;
@@ -141,6 +163,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_of_statuses),
         cmocka_unit_test(fail_fills_and_returns),
+        cmocka_unit_test(rules_stay),
         cmocka_unit_test(long_sentences_are_cut),
         cmocka_unit_test(cut_sentences_stay_utf8),
         cmocka_unit_test(system_errors),

@@ -325,6 +325,83 @@ static void what_stops_it(void **state)
     fake_end(&f);
 }
 
+/* Many tensors, some of them damaged: told in the order of the file, however many threads look,
+ * and by the word that the format has for it. */
+struct heard {
+    size_t n;
+    int numbers[64];
+    const char *rules[64];
+    uint64_t done;
+};
+
+static void hear(void *ctx, const tnf_problem *p)
+{
+    struct heard *h = ctx;
+    h->rules[h->n] = p->rule;
+    h->numbers[h->n++] = (int)strtol(p->object->name.p, NULL, 10);
+}
+
+static bool hear_progress(void *ctx, uint64_t done, uint64_t total)
+{
+    struct heard *h = ctx;
+    assert_true(done > h->done && done <= total);
+    h->done = done;
+    return true;
+}
+
+static void on_many_threads(void **state)
+{
+    (void)state;
+    enum { N = 40, SIZE = 300000 };
+    static const tnf_rule_names names = { "Digest", "Encoding", "Data" };
+    tnf_error e;
+    struct fake f;
+    uint8_t *bytes = calloc(1, (size_t)N * SIZE), sum[4], wrong[4] = { 1, 2, 3, 4 };
+    tnf_digest right = { "crc32c", sum, 4, NULL, true }, bad = { "crc32c", wrong, 4, NULL, false };
+    tnf_digester d;
+    assert_true(tnf_digest_begin(&d, "crc32c"));
+    tnf_digest_update(&d, bytes, SIZE);
+    tnf_digest_end(&d, sum);
+    fake_begin(&f, bytes, (size_t)N * SIZE, 0, false);
+    f.format.rule_names = &names;
+    for (int i = 0; i < N; i++) { /* 7, 14, 21 … have another digest, 33 bytes that are no bools */
+        char name[8];
+        snprintf(name, sizeof name, "%d", i);
+        if (i == 33)
+            bytes[(size_t)i * SIZE] = 2;
+        add(&f, name, i == 33 ? "bool" : "u8", i % 7 ? SIZE : SIZE - (size_t)i, (uint64_t)i * SIZE,
+            i % 7 ? SIZE : SIZE - (size_t)i,
+            i == 33 || i == 5 ? NULL
+            : i % 7           ? &right
+                              : &bad);
+    }
+    f.file->info.payload = 0;
+    for (int i = 0; i < N; i++)
+        f.file->info.payload += f.file->catalog.objects[i].parts[0].nbytes;
+    for (unsigned threads = 0; threads < 5; threads++) {
+        struct heard h = { 0 };
+        tnf_verify_result r;
+        tnf_verify_options o = { .size = sizeof o, .problem = hear, .progress = hear_progress };
+        o.ctx = &h;
+        o.threads = threads;
+        assert_ok(tnf_verify(&r, f.file, &o, &e));
+        assert_int_equal(h.n, 7);
+        assert_int_equal(r.problems, 7);
+        assert_int_equal(r.checked, N);
+        assert_int_equal(r.undigested, 2);
+        assert_int_equal(h.done, f.file->info.payload); /* those without a digest count, too */
+        for (size_t i = 0; i < 7; i++) {
+            static const int want[] = { 0, 7, 14, 21, 28, 33, 35 };
+            assert_int_equal(h.numbers[i], want[i]);
+            assert_string_equal(h.rules[i], want[i] == 33 ? "Data" : "Digest");
+        }
+        o.canonical = true; /* which this format has not */
+        assert_fails(tnf_verify(&r, f.file, &o, &e), TNF_EUNSUPPORTED);
+    }
+    fake_end(&f);
+    free(bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -337,6 +414,7 @@ int main(void)
         cmocka_unit_test(unreadable),
         cmocka_unit_test(layouts_check_their_data),
         cmocka_unit_test(what_stops_it),
+        cmocka_unit_test(on_many_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

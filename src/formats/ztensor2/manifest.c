@@ -37,11 +37,12 @@ static bool check_name(zt2 *z, const tnf_cbor_scope *scope, tnf_str key, const c
     if (!key.p)
         return tnf_cbor_fail(&z->c, TNF_CBOR_SCHEMA, TNF_EFORMAT, at, "the name of %s is no text",
                              what);
-    return zt2_name_ok(key) ||
-           tnf_cbor_fail(&z->c, TNF_CBOR_FINE, TNF_EFORMAT, at,
-                         "Name: the name of %s has %zu bytes%s; 1 to %u are allowed, and no NUL",
-                         what, key.n, memchr(key.p, 0, key.n) ? ", a NUL among them" : "",
-                         ZT2_MAX_NAME);
+    if (zt2_name_ok(key))
+        return true;
+    z->rule = "Name";
+    return tnf_cbor_fail(&z->c, TNF_CBOR_SCHEMA, TNF_EFORMAT, at,
+                         "the name of %s has %zu bytes%s; 1 to %u are allowed, and no NUL", what,
+                         key.n, memchr(key.p, 0, key.n) ? ", a NUL among them" : "", ZT2_MAX_NAME);
 }
 
 static bool read_digest(zt2 *z, tnf_str *out)
@@ -109,9 +110,11 @@ static bool read_shards(zt2 *z)
     for (tnf_str key; tnf_cbor_key(c, &map, &key); z->nshards++) {
         if (!key.p)
             return schema(z, key_at(c, &map), "the name of a shard is no text");
-        if (!shard_name_ok(key))
-            return tnf_cbor_fail(c, TNF_CBOR_FINE, TNF_EFORMAT, key_at(c, &map),
-                                 "ShardName: %s cannot be the name of a shard", TNF_QUOTED(key));
+        if (!shard_name_ok(key)) {
+            z->rule = "ShardName";
+            return tnf_cbor_fail(c, TNF_CBOR_SCHEMA, TNF_EFORMAT, key_at(c, &map),
+                                 "%s cannot be the name of a shard", TNF_QUOTED(key));
+        }
         z->shards[z->nshards].name = key;
         if (!read_shard(z, &z->shards[z->nshards]))
             return false;
@@ -369,7 +372,10 @@ tnf_status zt2_parse(zt2 *z, const void *bytes, size_t n, tnf_error *e)
         tnf_cbor_init(&z->c, bytes, n, z->manifest, z->r->arena, depth, TNF_CBOR_STRICT, e);
         read_root(z);
     }
-    if (z->c.status != TNF_OK && z->c.rule != TNF_CBOR_FINE)
-        tnf_error_prefix(e, tnf_cbor_rule_name(z->c.rule));
+    if (z->c.status != TNF_OK && z->c.rule != TNF_CBOR_FINE) {
+        z->rule = z->rule ? z->rule : tnf_cbor_rule_name(z->c.rule);
+        tnf_error_prefix(e, z->rule);
+        tnf_error_rule(e, z->rule);
+    }
     return z->c.status;
 }

@@ -43,22 +43,21 @@ static tnf_status check_place(zt2 *z, const zt2_object *o, zt2_part *p, tnf_erro
 {
     uint64_t end, region = z->r->source->size - ZT2_FOOTER;
     if (p->offset % ZT2_FLOOR != 0 || p->offset < ZT2_FLOOR)
-        return tnf_fail(e, TNF_EFORMAT, p->at,
-                        "BlobAlignment: %s begins at %" PRIu64 ", no multiple of %u above zero",
-                        TNF_QUOTED(o->name), p->offset, ZT2_FLOOR);
+        return tnf_fail_rule(e, "BlobAlignment", TNF_EFORMAT, p->at,
+                             "%s begins at %" PRIu64 ", no multiple of %u above zero",
+                             TNF_QUOTED(o->name), p->offset, ZT2_FLOOR);
     if (p->shard.p) {
         p->group = find_shard(z, p->shard);
         if (p->group == 0)
-            return tnf_fail(e, TNF_EFORMAT, p->at,
-                            "ShardRef: %s lies in the shard %s, which is not in the table",
-                            TNF_QUOTED(o->name), TNF_QUOTED(p->shard));
+            return tnf_fail_rule(e, "ShardRef", TNF_EFORMAT, p->at,
+                                 "%s lies in the shard %s, which is not in the table",
+                                 TNF_QUOTED(o->name), TNF_QUOTED(p->shard));
         region = z->shards[p->group - 1].size - ZT2_FOOTER;
     }
     if (!tnf_ckd_add(&end, p->offset, p->length) || end > region)
-        return tnf_fail(e, TNF_EFORMAT, p->at,
-                        "BlobBounds: %s has %" PRIu64 " bytes at %" PRIu64
-                        ", but blobs end at %" PRIu64,
-                        TNF_QUOTED(o->name), p->length, p->offset, region);
+        return tnf_fail_rule(e, "BlobBounds", TNF_EFORMAT, p->at,
+                             "%s has %" PRIu64 " bytes at %" PRIu64 ", but blobs end at %" PRIu64,
+                             TNF_QUOTED(o->name), p->length, p->offset, region);
     return TNF_OK;
 }
 
@@ -73,8 +72,9 @@ static tnf_status make_part(zt2 *z, const zt2_object *o, zt2_part *p, tnf_part *
     if (!role || !type || (p->digest.p && !digest))
         return tnf_arena_fail(a, "a part", e);
     if (!pinned)
-        return tnf_fail(e, TNF_EFORMAT, p->at, "Schema: %s has the type %s over the dtype %s",
-                        TNF_QUOTED(o->name), TNF_QUOTED(p->type), tnf_type_of(p->dtype)->id);
+        return tnf_fail_rule(e, "Schema", TNF_EFORMAT, p->at,
+                             "%s has the type %s over the dtype %s", TNF_QUOTED(o->name),
+                             TNF_QUOTED(p->type), tnf_type_of(p->dtype)->id);
     *out = (tnf_part) {
         .role = role,
         .type = type,
@@ -92,22 +92,31 @@ static tnf_status make_part(zt2 *z, const zt2_object *o, zt2_part *p, tnf_part *
 
 /* ---------------------------------------------------------------- layouts */
 
+/* A rule that the reference has no code for: an error, or a warning to the lenient. */
+static tnf_status stricter(zt2 *z, const char *rule, tnf_status status, uint64_t at,
+                           const char *message, tnf_error *e)
+{
+    status = tnf_stricter(z->r, e, status, at, "%s: %s", rule, message);
+    if (status != TNF_OK)
+        tnf_error_rule(e, rule);
+    return status;
+}
+
 /* Rules that the reference keeps, too; the others it has no code for, or the code has a hole. */
 static tnf_status check_dense(zt2 *z, const zt2_object *from, tnf_object *o, tnf_error *e)
 {
     tnf_error why = { .offset = TNF_NO_OFFSET };
     uint64_t elements, bytes;
     if (o->nparts != 1 || strcmp(o->parts[0].role, "data") != 0)
-        return tnf_fail(e, TNF_EFORMAT, from->at,
-                        "LayoutRule: %s is dense and has other parts than 'data'",
-                        TNF_QUOTED(o->name));
+        return tnf_fail_rule(e, "LayoutRule", TNF_EFORMAT, from->at,
+                             "%s is dense and has other parts than 'data'", TNF_QUOTED(o->name));
     if (tnf_layout_check(o, &why) == TNF_OK)
         return TNF_OK;
     bool fits = tnf_shape_elements(&elements, o->shape, o->rank) &&
                 tnf_type_bytes(&bytes, o->parts[0].type, elements);
     if (fits)
-        return tnf_fail(e, TNF_EFORMAT, from->at, "DenseSize: %s", why.message);
-    TNF_TRY(tnf_stricter(z->r, e, TNF_EFORMAT, from->at, "DenseSize: %s", why.message));
+        return tnf_fail_rule(e, "DenseSize", TNF_EFORMAT, from->at, "%s", why.message);
+    TNF_TRY(stricter(z, "DenseSize", TNF_EFORMAT, from->at, why.message, e));
     ((tnf_part *)(uintptr_t)o->parts)->flags |= TNF_PART_UNREADABLE;
     return TNF_OK;
 }
@@ -119,15 +128,15 @@ static tnf_status check_layout(zt2 *z, const zt2_object *from, tnf_object *o, tn
         return check_dense(z, from, o, e);
     bool csr = zt2_is(from->layout, "zt.sparse_csr/1");
     if (csr && o->rank == 2 && o->shape[0] == UINT64_MAX)
-        return tnf_fail(e, TNF_EFORMAT, from->at, "Shape: %s has too many rows",
-                        TNF_QUOTED(o->name));
+        return tnf_fail_rule(e, "Shape", TNF_EFORMAT, from->at, "%s has too many rows",
+                             TNF_QUOTED(o->name));
     tnf_status status = zt2_is_gguf(from->layout) ? zt2_check_gguf(o, from->layout, &why)
                                                   : tnf_layout_check(o, &why);
     if (status == TNF_OK)
         return TNF_OK;
     if (csr)
-        return tnf_fail(e, status, from->at, "LayoutRule: %s", why.message);
-    TNF_TRY(tnf_stricter(z->r, e, status, from->at, "LayoutRule: %s", why.message));
+        return tnf_fail_rule(e, "LayoutRule", status, from->at, "%s", why.message);
+    TNF_TRY(stricter(z, "LayoutRule", status, from->at, why.message, e));
     o->layout = zt2_layout_unruled(z->r->arena, from->layout);
     return o->layout ? TNF_OK : tnf_arena_fail(z->r->arena, "a layout", e);
 }
@@ -156,11 +165,11 @@ static tnf_status make_object(zt2 *z, const zt2_object *from, tnf_object *o, tnf
 {
     uint64_t elements;
     if (from->rank > ZT2_MAX_RANK)
-        return tnf_fail(e, TNF_EFORMAT, from->at, "Shape: %s has %" PRIu64 " dimensions",
-                        TNF_QUOTED(from->name), from->rank);
+        return tnf_fail_rule(e, "Shape", TNF_EFORMAT, from->at, "%s has %" PRIu64 " dimensions",
+                             TNF_QUOTED(from->name), from->rank);
     if (!tnf_shape_elements(&elements, from->shape, (uint32_t)from->rank))
-        return tnf_fail(e, TNF_EFORMAT, from->at, "Shape: %s has more than 2^64 elements",
-                        TNF_QUOTED(from->name));
+        return tnf_fail_rule(e, "Shape", TNF_EFORMAT, from->at, "%s has more than 2^64 elements",
+                             TNF_QUOTED(from->name));
     *o = (tnf_object) {
         .name = from->name,
         .shape = from->shape,
@@ -266,9 +275,9 @@ static tnf_status check_overlap(zt2 *z, tnf_error *e)
         if (a->group != b->group || same || a->offset + a->length <= b->offset)
             continue;
         char one[72], two[72];
-        return tnf_fail(e, TNF_EFORMAT, b->object ? b->at : a->at,
-                        "BlobOverlap: %s and %s share bytes from %" PRIu64 " on",
-                        owner(one, sizeof one, a), owner(two, sizeof two, b), b->offset);
+        return tnf_fail_rule(e, "BlobOverlap", TNF_EFORMAT, b->object ? b->at : a->at,
+                             "%s and %s share bytes from %" PRIu64 " on", owner(one, sizeof one, a),
+                             owner(two, sizeof two, b), b->offset);
     }
     return TNF_OK;
 }
@@ -280,10 +289,9 @@ tnf_status zt2_check(zt2 *z, tnf_object **out, tnf_error *e)
     zt2_object **order;
     for (size_t i = 0; i < z->nshards; i++)
         if (z->shards[i].size < ZT2_SMALLEST)
-            return tnf_fail(e, TNF_EFORMAT, z->shards[i].at,
-                            "Schema: the shard %s is said to have %" PRIu64
-                            " bytes, fewer than any",
-                            TNF_QUOTED(z->shards[i].name), z->shards[i].size);
+            return tnf_fail_rule(e, "Schema", TNF_EFORMAT, z->shards[i].at,
+                                 "the shard %s is said to have %" PRIu64 " bytes, fewer than any",
+                                 TNF_QUOTED(z->shards[i].name), z->shards[i].size);
     TNF_TRY(sort_objects(z, &order, e));
     *out = tnf_arena_array(z->r->scratch, z->n, sizeof **out);
     if (!*out)

@@ -56,20 +56,20 @@ static tnf_status resolve_one(zt2 *z, zt2_shard *s, tnf_error *e)
     uint64_t size;
     bool store = z->r->options[OPTION_SHARDS].u == STORE;
     tnf_status status = (store ? open_in_store : open_beside)(z, s, &file, e);
-    if (status == TNF_EFORMAT || status == TNF_ETRUNCATED) {
+    if (status != TNF_OK && e->rule) { /* it was of the other file */
         tnf_error_prefix(e, "ShardIdentity");
-        if (e) /* it was of the other file */
-            e->offset = s->at;
+        tnf_error_rule(e, "ShardIdentity");
+        e->offset = s->at;
     }
     TNF_TRY(status);
     s->origin = tnf_file_origin(file, &size);
     if (size == s->size)
         return TNF_OK;
     s->origin = NULL;
-    return tnf_fail(e, TNF_EFORMAT, s->at,
-                    "ShardIdentity: the shard %s has %" PRIu64 " bytes, not the %" PRIu64
-                    " that the manifest tells",
-                    TNF_QUOTED(s->name), size, s->size);
+    return tnf_fail_rule(e, "ShardIdentity", TNF_EFORMAT, s->at,
+                         "the shard %s has %" PRIu64 " bytes, not the %" PRIu64
+                         " that the manifest tells",
+                         TNF_QUOTED(s->name), size, s->size);
 }
 
 tnf_status zt2_resolve(zt2 *z, tnf_error *e)
@@ -86,7 +86,10 @@ tnf_status zt2_resolve(zt2 *z, tnf_error *e)
                 *e = why;
             return status;
         }
-        TNF_TRY(tnf_stricter(z->r, e, status, why.offset, "%s", why.message));
+        status = tnf_stricter(z->r, e, status, why.offset, "%s", why.message);
+        if (status != TNF_OK)
+            tnf_error_rule(e, why.rule);
+        TNF_TRY(status);
     }
     return TNF_OK;
 }

@@ -71,6 +71,7 @@ typedef struct zt2 {
     zt2_shard *shards; /* likewise */
     size_t nshards;
     bool has_objects, empty_attrs;
+    const char *rule; /* that the schema breaks, if it is not "Schema" */
 } zt2;
 
 /* manifest.c: the bytes into z, by the rules of the encoding and the schema. */

@@ -32,11 +32,12 @@ static tnf_status read_footer(tnf_reader *r, footer *f, tnf_error *e)
     tnf_cur c;
     uint64_t size = r->source->size;
     if (size < ZT2_SMALLEST)
-        return tnf_fail(e, TNF_ETRUNCATED, size,
-                        "FileTooSmall: %" PRIu64 " bytes are no file of %u", size, ZT2_SMALLEST);
+        return tnf_fail_rule(e, "FileTooSmall", TNF_ETRUNCATED, size,
+                             "%" PRIu64 " bytes are no file of %u", size, ZT2_SMALLEST);
     TNF_TRY(tnf_read_range(r, "magic", 0, ZT2_MAGIC_N, ZT2_MAGIC_N, &c, e));
     if (memcmp(c.p, ZT2_MAGIC, ZT2_MAGIC_N) != 0)
-        return tnf_fail(e, TNF_EFORMAT, 0, "HeaderMagic: the file does not begin as zTensor 2");
+        return tnf_fail_rule(e, "HeaderMagic", TNF_EFORMAT, 0,
+                             "the file does not begin as zTensor 2");
     f->at = size - ZT2_FOOTER;
     TNF_TRY(tnf_read_range(r, "footer", f->at, ZT2_FOOTER, ZT2_FOOTER, &c, e));
     f->offset = tnf_u64(&c);
@@ -45,11 +46,11 @@ static tnf_status read_footer(tnf_reader *r, footer *f, tnf_error *e)
     uint32_t version = tnf_u32(&c);
     tnf_u32(&c); /* reserved: of no meaning yet */
     if (memcmp(c.p, ZT2_MAGIC, ZT2_MAGIC_N) != 0)
-        return tnf_fail(e, TNF_ETRUNCATED, size - ZT2_MAGIC_N,
-                        "FooterMagic: the file does not end with a footer (cut short?)");
+        return tnf_fail_rule(e, "FooterMagic", TNF_ETRUNCATED, size - ZT2_MAGIC_N,
+                             "the file does not end with a footer (cut short?)");
     if (version != ZT2_VERSION)
-        return tnf_fail(e, TNF_EUNSUPPORTED, size - 16, "Version: %u is not known, only %u is",
-                        version, ZT2_VERSION);
+        return tnf_fail_rule(e, "Version", TNF_EUNSUPPORTED, size - 16,
+                             "%u is not known, only %u is", version, ZT2_VERSION);
     return TNF_OK;
 }
 
@@ -57,19 +58,17 @@ static tnf_status check_footer(const footer *f, tnf_error *e)
 {
     uint64_t end;
     if (f->length > ZT2_MAX_MANIFEST)
-        return tnf_fail(e, TNF_ELIMIT, f->at + 8,
-                        "ManifestTooLarge: the manifest is said to have %" PRIu64 " bytes",
-                        f->length);
+        return tnf_fail_rule(e, "ManifestTooLarge", TNF_ELIMIT, f->at + 8,
+                             "the manifest is said to have %" PRIu64 " bytes", f->length);
     if (f->offset % ZT2_FLOOR != 0 || f->offset < ZT2_FLOOR)
-        return tnf_fail(e, TNF_EFORMAT, f->at,
-                        "BlobAlignment: the manifest begins at %" PRIu64
-                        ", no multiple of %u above zero",
-                        f->offset, ZT2_FLOOR);
+        return tnf_fail_rule(e, "BlobAlignment", TNF_EFORMAT, f->at,
+                             "the manifest begins at %" PRIu64 ", no multiple of %u above zero",
+                             f->offset, ZT2_FLOOR);
     if (!tnf_ckd_add(&end, f->offset, f->length) || end > f->at)
-        return tnf_fail(e, TNF_EFORMAT, f->at,
-                        "ManifestBounds: the manifest has %" PRIu64 " bytes at %" PRIu64
-                        ", but the footer begins at %" PRIu64,
-                        f->length, f->offset, f->at);
+        return tnf_fail_rule(e, "ManifestBounds", TNF_EFORMAT, f->at,
+                             "the manifest has %" PRIu64 " bytes at %" PRIu64
+                             ", but the footer begins at %" PRIu64,
+                             f->length, f->offset, f->at);
     return TNF_OK;
 }
 
@@ -82,16 +81,16 @@ static tnf_status check_hash(const footer *f, const tnf_cur *c, tnf_error *e)
     tnf_digest_update(&d, c->p, tnf_left(c));
     tnf_digest_end(&d, hash);
     if (tnf_be64(hash) != f->hash)
-        return tnf_fail(e, TNF_EFORMAT, f->at + 16,
-                        "ManifestHash: the manifest does not match its hash");
+        return tnf_fail_rule(e, "ManifestHash", TNF_EFORMAT, f->at + 16,
+                             "the manifest does not match its hash");
     return TNF_OK;
 }
 
 static tnf_status index_data_shard(tnf_reader *r, const footer *f, tnf_error *e)
 {
     if (f->offset != 0 || f->hash != 0)
-        return tnf_fail(e, TNF_EFORMAT, f->at,
-                        "ManifestBounds: a manifest of no bytes has a place or a hash");
+        return tnf_fail_rule(e, "ManifestBounds", TNF_EFORMAT, f->at,
+                             "a manifest of no bytes has a place or a hash");
     return tnf_set_attr(r, ZT2_DATA_SHARD, tnf_value_bool(true), e);
 }
 
@@ -118,6 +117,10 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
     return zt2_tell_content(&z, e);
 }
 
+static const tnf_rule_names rule_names = { .digest = "Digest",
+                                           .encoding = "Encoding",
+                                           .data = "LayoutData" };
+
 const tnf_format tnf_format_ztensor2 = {
     .name = "ztensor2",
     .title = "zTensor 2",
@@ -133,6 +136,7 @@ const tnf_format tnf_format_ztensor2 = {
              .derived = ZT2_CONTENT " " ZT2_SHARDS " " ZT2_DATA_SHARD },
     .read_options = zt2_read_options,
     .write_options = zt2_write_options,
+    .rule_names = &rule_names,
     .probe = probe,
     .index = index_all,
     .write = zt2_write,

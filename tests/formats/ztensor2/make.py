@@ -43,10 +43,22 @@ def valid(name, tensors, data=None, size=None, **more):
                              "tensors": tensors, **more}
 
 
-def reject(name, data, message, code=BAD, offset=None, lenient="rejects"):
+# What the specification calls its rules.
+RULES = set("""FileTooSmall HeaderMagic FooterMagic Version ManifestBounds ManifestTooLarge ManifestHash
+CborSyntax CborDeterminism CborDuplicateKey CborDepth Schema Name Shape BlobAlignment BlobBounds
+BlobOverlap ShardRef ShardName LayoutRule LayoutData DenseSize Encoding Digest ShardIdentity""".split())
+
+
+def reject(name, data, message, code=BAD, offset=None, lenient="rejects", rule=None):
+    """The rule that leads the message is the one that is told, unless another is named."""
     put("reject", name, data)
+    rule = rule or message.split(":")[0]
     expect["reject"][name] = {"code": code, "offset": offset, "message": message,
                               "lenient": lenient}
+    if rule in RULES:
+        expect["reject"][name]["rule"] = rule
+    else:
+        assert code == "TNF_ENOTFOUND", name
 
 
 def corpus(objects, end=4104, shards=None, attributes=None, **more):
@@ -205,9 +217,10 @@ data = corpus({k: dense(*v["parts"]["data"]["blob"], v["shape"], shard="base") f
 reject("corpus-shard-blob-partial-overlap.zt", data, "BlobOverlap: 'a' and 'b'",
        offset=at_blob(data, 1))
 reject("corpus-bool-invalid-byte.zt", corpus({"t": dense(4096, 8, [8], type="bool")}),
-       "element 0 of 'data' is 171, which is no bool", offset=4096, lenient="opens")
+       "element 0 of 'data' is 171, which is no bool", offset=4096, lenient="opens",
+       rule="LayoutData")
 reject("corpus-f4-nonzero-odd-nibble.zt", corpus({"t": dense(4096, 3, [5], type="f4_e2m1")}, 4099),
-       "bits are set after the last element", offset=4098, lenient="opens")
+       "bits are set after the last element", offset=4098, lenient="opens", rule="LayoutData")
 
 
 def raw_manifest(manifest, **more):
@@ -227,9 +240,10 @@ for name, manifest, message, offset in [
     reject(f"corpus-{name}.zt", raw_manifest(manifest), message, offset=offset,
            code=BAD)
 reject("corpus-csr-index-out-of-cols.zt", csr(columns=(0, 3, 1)), "column 3 of 3", offset=8196,
-       lenient="opens")
-reject("corpus-csr-indptr-not-zero-based.zt", csr(rows=(1, 2, 3)), "the first row begins at 1", lenient="opens")
-reject("corpus-csr-row-not-increasing.zt", csr(columns=(2, 0, 1)), "row 0", lenient="opens")
+       lenient="opens", rule="LayoutData")
+reject("corpus-csr-indptr-not-zero-based.zt", csr(rows=(1, 2, 3)), "the first row begins at 1", lenient="opens",
+       rule="LayoutData")
+reject("corpus-csr-row-not-increasing.zt", csr(columns=(2, 0, 1)), "row 0", lenient="opens", rule="LayoutData")
 for name, change in [("indptr-count", {"indptr": part(12288, 8, "u32")}), ("missing-part", {"indptr": None}),
                      ("signed-indices", {"indices": part(8192, 12, "i32")}),
                      ("values-size", {"values": part(4096, 8, "f32")})]:
@@ -274,7 +288,7 @@ reject("corpus-shard-ref-not-in-table.zt", data, "ShardRef: 't' lies in the shar
        offset=at_blob(data))
 reject("corpus-shard-table-key-not-text.zt", corpus(ONE, shards={1: SHARD["base"]}), "Schema: ")
 reject("corpus-verify-digest-mismatch.zt", corpus({"t": dense(4096, 8, [8], digest="xxh3:0123456789abcdef")}),
-       "do not match their xxh3-64", "TNF_EDIGEST", 4096, "opens")
+       "do not match their xxh3-64", "TNF_EDIGEST", 4096, "opens", "Digest")
 
 # ------------------------------------------------- beyond the corpus: every type, attributes …
 WIDTHS = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "i64": 8, "i32": 4, "i16": 2, "i8": 1, "u64": 8,
@@ -365,6 +379,17 @@ reject("nan-other.zt", container(b"\xa2\x67objects\xa0\x6aattributes\xa1\x61a\xf
 reject("blob-over-manifest.zt", corpus({"t": dense(8192, 8, [8])}), "BlobOverlap: ")
 reject("blob-end-wraps.zt", corpus({"t": dense((1 << 64) - 4096, 8192, [8192])}), "BlobBounds: ")
 
+# Encoded parts that are none: the class is told when they are read.
+EMPTY_TABLE = bytes.fromhex("5e2a4d180900000000000000" "00" "b1ea928f")
+for name, stored, decoded in [("short", EMPTY_TABLE[1:], 0), ("magic", EMPTY_TABLE[:-1] + b"\0", 0),
+                              ("reserved", EMPTY_TABLE[:12] + b"\1" + EMPTY_TABLE[13:], 0),
+                              ("sum", EMPTY_TABLE, 5), ("gap", b"\0" + EMPTY_TABLE, 0),
+                              ("frame", bytes(9) + bytes.fromhex("5e2a4d1811000000" "09000000" "05000000"
+                                                                 "01000000" "00" "b1ea928f"), 5)]:
+    reject(f"encoding-{name}.zt", container(cbor({"objects": {"t": dense(
+        4096, len(stored), [decoded], encoding="zt.zstd-seekable/1", decoded_length=decoded)}}), stored),
+        "", rule="Encoding", lenient="opens")
+
 # ------------------------------------------------- what the reference wrote, and its edges
 U8 = {"01": b"\1", "02": b"\2"}
 valid("ref-empty.zt", [])
@@ -390,8 +415,8 @@ for name in "append c2 nfcattr stream_dup zero_then zstd".split():
 for name in "digest_ok d2 empty_shards intkey_in_part unknown_root_key zero_off_past_manifest".split():
     expect["valid"][f"ref-{name}.zt"] = {"format": "ztensor2", "version": "2", "warnings": 0}
 reject("ref-badattr.zt", None, "Schema: ", offset=65557)
-reject("ref-bool_open.zt", None, "which is no bool", offset=4096, lenient="opens")
-reject("ref-digest_short.zt", None, "has 0 bytes", "TNF_EDIGEST", lenient="opens")
+reject("ref-bool_open.zt", None, "which is no bool", offset=4096, lenient="opens", rule="LayoutData")
+reject("ref-digest_short.zt", None, "has 0 bytes", "TNF_EDIGEST", lenient="opens", rule="Digest")
 for name, message, lenient in [
         ("coo_bad_metadata", "LayoutRule: ", "opens"), ("gguf_bad_metadata", "LayoutRule: ", "opens"),
         ("dense_overflow", "DenseSize: ", "opens"), ("dense_big_nooverflow", "DenseSize: ", "rejects"),
