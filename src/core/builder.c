@@ -99,7 +99,15 @@ static tnf_status add_object(tnf_builder *b, const tnf_object *object, const cha
 tnf_status tnf_builder_add_object(tnf_builder *b, const tnf_object *object, const char *name,
                                   tnf_error *e)
 {
-    return add_object(b, object, name, TNF_NAMES_ONCE, e);
+    tnf_object copy = *object;
+    if (object->attrs) {
+        tnf_value *attrs = tnf_arena_alloc(&b->arena, sizeof *attrs);
+        if (!attrs)
+            return tnf_arena_fail(&b->arena, "attributes", e);
+        TNF_TRY(tnf_value_copy(attrs, object->attrs, &b->arena, TNF_DEFAULT_DEPTH + 1, e));
+        copy.attrs = attrs;
+    }
+    return add_object(b, &copy, name, TNF_NAMES_ONCE, e);
 }
 
 /* Names that a file has twice it keeps, and the same one of them is found; but names of others

@@ -2,6 +2,7 @@
 /* What a user's first lines look like must compile without a warning, as C99 and as C++17. */
 #include <tenfold/build.h>
 #include <tenfold/params.h>
+#include <tenfold/primitiv.h>
 #include <tenfold/tenfold.h>
 
 int use(const char *path);

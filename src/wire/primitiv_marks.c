@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What attributes say of tensors and files: see primitiv.h. */
-#include "formats/primitiv/primitiv.h"
+/* What attributes say of tensors and files: see primitiv_marks.h. */
+#include "wire/primitiv_marks.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Paths as names and back: see primitiv.h. */
-#include "formats/primitiv/primitiv.h"
+/* Paths as names and back: see primitiv_path.h. */
+#include "wire/primitiv_path.h"
 
 prim_path prim_path_of(tnf_str name)
 {
@@ -46,25 +46,35 @@ uint64_t prim_path_elements(tnf_str name)
     return n;
 }
 
-static void put_slashes(tnf_buf *name, size_t n)
+static void put_slashes(prim_put put, void *to, size_t n)
 {
     for (; n > 0; n--)
-        tnf_buf_u8(name, '\\');
+        put(to, '\\');
 }
 
-void prim_path_put(tnf_buf *name, tnf_str element, bool last)
+void prim_path_escape(tnf_str element, bool last, prim_put put, void *to)
 {
     size_t run = 0; /* backslashes just before */
     for (size_t i = 0; i < element.n; i++) {
         if (element.p[i] == '.')
-            put_slashes(name, run + 1);
+            put_slashes(put, to, run + 1);
         run = element.p[i] == '\\' ? run + 1 : 0;
-        tnf_buf_u8(name, (uint8_t)element.p[i]);
+        put(to, element.p[i]);
     }
     if (last)
         return;
-    put_slashes(name, run);
-    tnf_buf_u8(name, '.');
+    put_slashes(put, to, run);
+    put(to, '.');
+}
+
+static void put_to_buf(void *to, char c)
+{
+    tnf_buf_u8(to, (uint8_t)c);
+}
+
+void prim_path_put(tnf_buf *name, tnf_str element, bool last)
+{
+    prim_path_escape(element, last, put_to_buf, name);
 }
 
 int prim_path_compare(const tnf_object *a, const tnf_object *b)
