@@ -9,7 +9,7 @@
 
 typedef struct options {
     input_options in;
-    bool json, values;
+    bool json, values, canonical;
 } options;
 
 /* What the library tells while it looks, kept until all is known. */
@@ -179,6 +179,7 @@ static int check(const cli_state *cli, found *f, input *in, const char *path,
         how.values = f->options->values ? on_values : NULL;
         how.progress = on_progress;
         how.ctx = f;
+        how.canonical = f->options->canonical;
         progress_begin(&f->progress, cli);
         status = tnf_verify(result, in->file, &how, &error);
         progress_end(&f->progress);
@@ -237,6 +238,9 @@ static const opt table[] = {
     { "values", 0, OPT_FLAG, offsetof(options, values), NULL, NULL,
       "Read every number, too: count NaN, infinities and zeros of each tensor and tell its "
       "smallest and largest value." },
+    { "canonical", 0, OPT_FLAG, offsetof(options, canonical), NULL, NULL,
+      "Is each file also in the canonical form of its format, the one way to write its content? "
+      "Every departure is a problem." },
     INPUT_OPTIONS(options, in),
     READER_OPTION(options, in),
     { 0 },
@@ -246,6 +250,7 @@ static const example examples[] = {
     { "tenfold verify model.safetensors", "is it complete and sound?" },
     { "tenfold verify --json *.safetensors | jq .ok", "the same of many, for a script" },
     { "tenfold verify --values model.gptrs", "are there NaNs in it?" },
+    { "tenfold verify --canonical model.zt", "is it to the byte what its content asks for?" },
     { 0 },
 };
 

@@ -45,6 +45,14 @@ static bool check_name(zt2 *z, const tnf_cbor_scope *scope, tnf_str key, const c
                          key.n, memchr(key.p, 0, key.n) ? ", a NUL among them" : "", ZT2_MAX_NAME);
 }
 
+/* A key that nobody knows: for the future, and passed over. */
+static bool pass_over(zt2 *z)
+{
+    if (!z->foreign_at)
+        z->foreign_at = tnf_cbor_where(&z->c);
+    return tnf_cbor_skip(&z->c, NULL);
+}
+
 static bool read_digest(zt2 *z, tnf_str *out)
 {
     uint64_t at = tnf_cbor_where(&z->c);
@@ -92,7 +100,7 @@ static bool read_shard(zt2 *z, zt2_shard *s)
         else if (key.p && zt2_is(key, "digest"))
             read_digest(z, &s->digest);
         else
-            tnf_cbor_skip(c, NULL);
+            pass_over(z);
     if (c->status == TNF_OK && (!size || !s->digest.p))
         return schema(z, s->at, "a shard lacks its size or its digest");
     return c->status == TNF_OK;
@@ -102,6 +110,7 @@ static bool read_shards(zt2 *z)
 {
     tnf_cbor *c = &z->c;
     tnf_cbor_scope map;
+    z->shards_at = tnf_cbor_where(c);
     if (!tnf_cbor_enter_map(c, &map))
         return false;
     z->shards = tnf_arena_array(z->r->scratch, map.level.left, sizeof *z->shards);
@@ -216,7 +225,7 @@ static bool read_part_field(zt2 *z, zt2_part *p, tnf_str key, unsigned *has)
         *has |= HAS_DECODED;
         return tnf_cbor_u64(c, &p->decoded);
     }
-    return tnf_cbor_skip(c, NULL);
+    return pass_over(z);
 }
 
 static bool read_part(zt2 *z, zt2_part *p)
@@ -228,7 +237,7 @@ static bool read_part(zt2 *z, zt2_part *p)
     if (!tnf_cbor_enter_map(c, &map))
         return false;
     for (tnf_str key; tnf_cbor_key(c, &map, &key);)
-        if (!(key.p ? read_part_field(z, p, key, &has) : tnf_cbor_skip(c, NULL)))
+        if (!(key.p ? read_part_field(z, p, key, &has) : pass_over(z)))
             return false;
     if (c->status != TNF_OK)
         return false;
@@ -294,7 +303,7 @@ static bool read_object(zt2 *z, zt2_object *o)
     bool fine = tnf_cbor_enter_map(c, &map);
     for (tnf_str key; fine && tnf_cbor_key(c, &map, &key);) {
         if (!key.p)
-            fine = tnf_cbor_skip(c, NULL);
+            fine = pass_over(z);
         else if (zt2_is(key, "parts"))
             fine = read_parts(z, o);
         else if (zt2_is(key, "shape"))
@@ -304,7 +313,7 @@ static bool read_object(zt2 *z, zt2_object *o)
         else if (zt2_is(key, "attributes"))
             fine = read_object_attributes(z, o);
         else
-            fine = tnf_cbor_skip(c, NULL);
+            fine = pass_over(z);
     }
     if (!fine || c->status != TNF_OK)
         return false;
@@ -346,7 +355,7 @@ static bool read_root(zt2 *z)
     bool fine = tnf_cbor_enter_map(c, &map);
     for (tnf_str key; fine && tnf_cbor_key(c, &map, &key);) {
         if (!key.p)
-            fine = tnf_cbor_skip(c, NULL);
+            fine = pass_over(z);
         else if (zt2_is(key, "shards"))
             fine = read_shards(z);
         else if (zt2_is(key, "objects"))
@@ -355,7 +364,7 @@ static bool read_root(zt2 *z)
             fine = read_attributes(z, &z->r->catalog->attrs);
             z->empty_attrs = z->r->catalog->attrs.n == 0;
         } else
-            fine = tnf_cbor_skip(c, NULL);
+            fine = pass_over(z);
     }
     if (!fine || c->status != TNF_OK)
         return false;
@@ -366,10 +375,10 @@ tnf_status zt2_parse(zt2 *z, const void *bytes, size_t n, tnf_error *e)
 {
     uint32_t limit = z->r->limits.depth;
     unsigned depth = limit < ZT2_MAX_DEPTH ? limit : ZT2_MAX_DEPTH;
-    tnf_cbor_init(&z->c, bytes, n, z->manifest, z->r->scratch, depth, TNF_CBOR_STRICT, e);
+    tnf_cbor_init(&z->c, bytes, n, z->footer.offset, z->r->scratch, depth, TNF_CBOR_STRICT, e);
     tnf_cbor_skip(&z->c, NULL);
     if (tnf_cbor_end(&z->c) == TNF_OK) {
-        tnf_cbor_init(&z->c, bytes, n, z->manifest, z->r->arena, depth, TNF_CBOR_STRICT, e);
+        tnf_cbor_init(&z->c, bytes, n, z->footer.offset, z->r->arena, depth, TNF_CBOR_STRICT, e);
         read_root(z);
     }
     if (z->c.status != TNF_OK && z->c.rule != TNF_CBOR_FINE) {

@@ -245,7 +245,7 @@ static tnf_status collect(zt2 *z, range **out, size_t *n, tnf_error *e)
     range *r = tnf_arena_array(z->r->scratch, count, sizeof *r);
     if (!r)
         return tnf_arena_fail(z->r->scratch, "checking", e);
-    r[0] = (range) { z->manifest, z->manifest_n, z->manifest, 0, NULL };
+    r[0] = (range) { z->footer.offset, z->footer.length, z->footer.offset, 0, NULL };
     *n = 1;
     for (size_t i = 0; i < z->n; i++)
         for (size_t k = 0; k < z->objects[i].nparts; k++) {

@@ -5,6 +5,7 @@
  *
  *   magic │ 0… │ a │ 0… │ b │ 0… │ manifest │ footer       multiples of 65536, equal parts once
  */
+#include "base/nfc.h"
 #include "formats/ztensor2/zt2.h"
 
 #include <inttypes.h>
@@ -77,38 +78,15 @@ tnf_fate zt2_takes(const tnf_object *o, const char **reason)
     return *reason ? TNF_DROPPED : TNF_NATIVE;
 }
 
-/* Is it surely in Unicode's normal form C? Ranges without any sign that composes or is composed. */
-static bool surely_nfc(tnf_str s)
-{
-    static const uint32_t sure[][2] = {
-        { 0, 0x2FF },       { 0x391, 0x3FF },     { 0x400, 0x482 },   { 0x1E00, 0x1EFF },
-        { 0x2010, 0x2027 }, { 0x3041, 0x3096 },   { 0x30A1, 0x30FF }, { 0x4E00, 0x9FFF },
-        { 0xAC00, 0xD7A3 }, { 0x1F300, 0x1FAFF },
-    };
-    for (size_t i = 0; i < s.n;) {
-        uint8_t c = (uint8_t)s.p[i];
-        unsigned more = c < 0x80 ? 0 : c < 0xE0 ? 1 : c < 0xF0 ? 2 : 3;
-        uint32_t point = c < 0x80 ? c : c & (0x3Fu >> more);
-        bool in = false;
-        for (i++; more > 0 && i < s.n; more--, i++)
-            point = point << 6 | ((uint8_t)s.p[i] & 0x3Fu);
-        for (size_t k = 0; k < sizeof sure / sizeof *sure && !in; k++)
-            in = point >= sure[k][0] && point <= sure[k][1];
-        if (!in)
-            return false;
-    }
-    return true;
-}
-
 static tnf_status check_name(const writing *x, tnf_str name, const char *what, tnf_error *e)
 {
     if (!zt2_name_ok(name))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "%s cannot be the name of %s: 1 to %u bytes without a NUL",
                         TNF_QUOTED(name), what, ZT2_MAX_NAME);
-    if (x->w->options[CANONICAL].u == YES && !surely_nfc(name))
+    if (x->w->options[CANONICAL].u == YES && !tnf_nfc(name.p, name.n))
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "%s may not be in Unicode's normal form C, as canonical=yes wants it",
+                        "%s is not in Unicode's normal form C, as canonical=yes wants it",
                         TNF_QUOTED(name));
     return TNF_OK;
 }

@@ -5,6 +5,7 @@
  *   manifest.c   CBOR to the structures below          rules.c    what must hold between them
  *   shards.c     other files that parts lie in         identity.c the content digest
  *   write.c      the other way                         blobs.c    equal parts share one blob
+ *   canonical.c  is this file as write.c would write it?
  */
 #ifndef TNF_FORMATS_ZTENSOR2_ZT2_H
 #define TNF_FORMATS_ZTENSOR2_ZT2_H
@@ -62,17 +63,28 @@ typedef struct zt2_shard {
     const struct tnf_origin *origin; /* NULL: not found, or not looked for */
 } zt2_shard;
 
+typedef struct zt2_footer {
+    uint64_t offset, length, hash; /* of the manifest; all 0 for a data shard */
+    uint64_t at;                   /* where the footer is */
+    uint32_t reserved;
+} zt2_footer;
+
 typedef struct zt2 {
     tnf_reader *r;
-    uint64_t manifest, manifest_n; /* where it is */
+    zt2_footer footer;
     tnf_cbor c;
     zt2_object *objects; /* in the manifest's order */
     size_t n;
     zt2_shard *shards; /* likewise */
     size_t nshards;
     bool has_objects, empty_attrs;
-    const char *rule; /* that the schema breaks, if it is not "Schema" */
+    uint64_t shards_at;  /* where the table of shards is told, or 0 */
+    uint64_t foreign_at; /* where the first key is that nobody knows, or 0 */
+    const char *rule;    /* that the schema breaks, if it is not "Schema" */
 } zt2;
+
+/* ztensor2.c: the footer and the manifest into z, by their own rules. */
+tnf_status zt2_read(zt2 *z, tnf_error *e);
 
 /* manifest.c: the bytes into z, by the rules of the encoding and the schema. */
 tnf_status zt2_parse(zt2 *z, const void *bytes, size_t n, tnf_error *e);
@@ -85,6 +97,10 @@ tnf_status zt2_add(zt2 *z, tnf_object *objects, tnf_error *e);
 extern const tnf_option_info zt2_read_options[];
 tnf_status zt2_resolve(zt2 *z, tnf_error *e);
 tnf_status zt2_tell_shards(zt2 *z, tnf_error *e);
+
+/* canonical.c */
+tnf_status zt2_canonical(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
+                         tnf_error *e);
 
 /* identity.c: what `zt id` prints, as an attribute. */
 tnf_status zt2_tell_content(zt2 *z, tnf_error *e);

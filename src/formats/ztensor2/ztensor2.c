@@ -23,11 +23,7 @@ static int probe(const tnf_probe *p)
 
 /* ---------------------------------------------------------------- reading */
 
-typedef struct footer {
-    uint64_t offset, length, hash, at;
-} footer;
-
-static tnf_status read_footer(tnf_reader *r, footer *f, tnf_error *e)
+static tnf_status read_footer(tnf_reader *r, zt2_footer *f, tnf_error *e)
 {
     tnf_cur c;
     uint64_t size = r->source->size;
@@ -44,7 +40,7 @@ static tnf_status read_footer(tnf_reader *r, footer *f, tnf_error *e)
     f->length = tnf_u64(&c);
     f->hash = tnf_u64(&c);
     uint32_t version = tnf_u32(&c);
-    tnf_u32(&c); /* reserved: of no meaning yet */
+    f->reserved = tnf_u32(&c); /* of no meaning yet */
     if (memcmp(c.p, ZT2_MAGIC, ZT2_MAGIC_N) != 0)
         return tnf_fail_rule(e, "FooterMagic", TNF_ETRUNCATED, size - ZT2_MAGIC_N,
                              "the file does not end with a footer (cut short?)");
@@ -54,7 +50,7 @@ static tnf_status read_footer(tnf_reader *r, footer *f, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status check_footer(const footer *f, tnf_error *e)
+static tnf_status check_footer(const zt2_footer *f, tnf_error *e)
 {
     uint64_t end;
     if (f->length > ZT2_MAX_MANIFEST)
@@ -72,7 +68,7 @@ static tnf_status check_footer(const footer *f, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status check_hash(const footer *f, const tnf_cur *c, tnf_error *e)
+static tnf_status check_hash(const zt2_footer *f, const tnf_cur *c, tnf_error *e)
 {
     uint8_t hash[TNF_DIGEST_MAX];
     tnf_digester d;
@@ -86,28 +82,30 @@ static tnf_status check_hash(const footer *f, const tnf_cur *c, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status index_data_shard(tnf_reader *r, const footer *f, tnf_error *e)
+tnf_status zt2_read(zt2 *z, tnf_error *e)
 {
-    if (f->offset != 0 || f->hash != 0)
+    tnf_cur c;
+    zt2_footer *f = &z->footer;
+    TNF_TRY(read_footer(z->r, f, e));
+    if (f->length == 0 && (f->offset != 0 || f->hash != 0))
         return tnf_fail_rule(e, "ManifestBounds", TNF_EFORMAT, f->at,
                              "a manifest of no bytes has a place or a hash");
-    return tnf_set_attr(r, ZT2_DATA_SHARD, tnf_value_bool(true), e);
+    if (f->length == 0)
+        return TNF_OK;
+    TNF_TRY(check_footer(f, e));
+    TNF_TRY(tnf_read_range(z->r, "manifest", f->offset, f->length, ZT2_MAX_MANIFEST, &c, e));
+    TNF_TRY(check_hash(f, &c, e));
+    return zt2_parse(z, c.p, tnf_left(&c), e);
 }
 
 static tnf_status index_all(tnf_reader *r, tnf_error *e)
 {
-    footer f;
-    tnf_cur c;
-    r->version = "2";
-    TNF_TRY(read_footer(r, &f, e));
-    if (f.length == 0)
-        return index_data_shard(r, &f, e);
-    TNF_TRY(check_footer(&f, e));
-    TNF_TRY(tnf_read_range(r, "manifest", f.offset, f.length, ZT2_MAX_MANIFEST, &c, e));
-    TNF_TRY(check_hash(&f, &c, e));
-    zt2 z = { .r = r, .manifest = f.offset, .manifest_n = f.length };
+    zt2 z = { .r = r };
     tnf_object *objects;
-    TNF_TRY(zt2_parse(&z, c.p, tnf_left(&c), e));
+    r->version = "2";
+    TNF_TRY(zt2_read(&z, e));
+    if (z.footer.length == 0)
+        return tnf_set_attr(r, ZT2_DATA_SHARD, tnf_value_bool(true), e);
     TNF_TRY(zt2_check(&z, &objects, e));
     TNF_TRY(zt2_resolve(&z, e));
     TNF_TRY(zt2_add(&z, objects, e));
@@ -140,4 +138,5 @@ const tnf_format tnf_format_ztensor2 = {
     .probe = probe,
     .index = index_all,
     .write = zt2_write,
+    .canonical = zt2_canonical,
 };

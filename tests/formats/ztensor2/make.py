@@ -425,5 +425,52 @@ for name, message, lenient in [
         ("zero_off_oob", "BlobBounds: ", "rejects")]:
     reject(f"ref-{name}.zt", None, message, lenient=lenient)
 
+# ------------------------------------------------- canonical form, to the byte
+def changed(at, byte, data):
+    return data[:at] + bytes([byte]) + data[at + 1:]
+
+
+def again(manifest, heap, **more):
+    """A file whose heap begins at 65536."""
+    return container(cbor(manifest), bytes(61440) + heap, **more)
+
+
+ONE_U8 = {"a": ("dense", [1], {"data": ("u8", None, b"\1")}, None)}
+A1 = [tensor("a", "u8", [1], b"\1")]
+A1_AT = {"digest": digest(b"\1")}
+perfect = canonical(ONE_U8)
+valid("canonical-one.zt", A1, perfect, canonical=True)
+valid("canonical-attrs.zt", A1, canonical(ONE_U8, {"b": 1, "aa": [True]}), canonical=True)
+valid("canonical-not-padding.zt", A1, changed(70000, 1, perfect), canonical="between blobs")
+valid("canonical-not-head.zt", A1, changed(8, 1, perfect), canonical="between blobs")
+valid("canonical-not-reserved.zt", A1, changed(len(perfect) - 12, 1, perfect), canonical="reserved")
+valid("canonical-not-gap.zt", A1, again({"objects": {"a": dense(65536, 1, [1], **A1_AT)}}, b"\1",
+                                        at=196608), canonical="the manifest begins at 196608, not at 131072")
+valid("canonical-not-last.zt", A1, again({"objects": {"a": dense(131072, 1, [1], **A1_AT)}},
+                                         bytes(65536) + b"\1", at=196608), canonical="'a' begins at 131072, not")
+valid("canonical-not-order.zt", [tensor("a", "u8", [1], b"\1"), tensor("b", "u8", [1], b"\2")],
+      again({"objects": {"a": dense(131072, 1, [1], **A1_AT), "b": dense(65536, 1, [1], digest=digest(b"\2"))}},
+            b"\2" + bytes(65535) + b"\1", at=196608), canonical="'a' begins at 131072, not at 65536")
+valid("canonical-not-attrs.zt", A1, again({"objects": {"a": {**dense(65536, 1, [1], **A1_AT), "attributes": {}}}},
+                                          b"\1", at=131072), canonical="says that it has no attributes")
+valid("canonical-not-digest.zt", A1, again({"objects": {"a": dense(65536, 1, [1])}}, b"\1", at=131072),
+      canonical="without an xxh3")
+valid("canonical-not-shards.zt", A1, again({"objects": {"a": dense(65536, 1, [1], **A1_AT)}, "shards": {}}, b"\1",
+                                           at=131072), canonical="table of shards")
+for name, spelled in [("nfd", "e\u0301"), ("singleton", "\u212b"), ("reordered", "\u00e2\u0323")]:
+    valid(f"canonical-not-{name}.zt", [tensor(spelled, "u8", [1], b"\1")],
+          canonical({spelled: ONE_U8["a"]}), canonical="normal form C")
+valid("canonical-nfc.zt", [tensor("\u1eb9\u0301\uac01", "u8", [1], b"\1")],
+      canonical({"\u1eb9\u0301\uac01": ONE_U8["a"]}), canonical=True)
+tail = perfect[:-40] + b"\0" + perfect[-40:]
+valid("canonical-not-tail.zt", A1, tail, canonical="the footer does not follow")
+for name in "canonical-tied ref-empty ref-emptyattr ref-order ref-alias ref-then_zero ref-only_zero ref-c2 ref-zero_then".split():
+    expect["valid"][name + ".zt"]["canonical"] = True  # the last one the reference denies, see its writer
+for name, why in [("ref-stream_dup", "where a part with the same bytes is"), ("ref-nfcattr", "normal form C"),
+                  ("ref-append", "'b' begins at 196608"), ("ref-zstd", "is encoded"), ("future-keys", "not known"),
+                  ("corpus-minimal", "'t' begins at 4096, not at 65536"), ("corpus-data-shard", "a data shard"),
+                  ("digest-sha256", "without an xxh3"), ("overlay/model", "table of shards")]:
+    expect["valid"][name + ".zt"]["canonical"] = why
+
 (HERE / "expect.json").write_text(json.dumps(expect, indent=1, sort_keys=True, allow_nan=False) + "\n")
 print(len(expect["valid"]), "valid,", len(expect["reject"]), "to reject")

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+/* Is a file in canonical form, the one way to write its content? Its own bytes are looked at, not
+ * only what the manifest says of them. The rules of the specification:
+ *
+ *   1  one manifest, no byte that belongs to nothing        4  raw parts, each with its xxh3
+ *   2  blobs at successive multiples of 65536               5  names in normal form C
+ *   3  in order of (object, part), equal ones once,         6  no shards
+ *      then the manifest, then the footer
+ *
+ * and what follows from them: zeros between blobs, nothing that a writer would not write. Of each
+ * kind of departure the first is told.
+ */
+#include "base/nfc.h"
+#include "formats/ztensor2/zt2.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define RULE    "Canonical"
+#define NOTHING UINT32_MAX
+#define BLOCK   65536u
+
+/* A part in the order of the canonical form. */
+typedef struct place {
+    const zt2_object *object;
+    const zt2_part *part;
+    uint32_t next; /* in its chain, if it is the first with its bytes */
+} place;
+
+typedef struct look {
+    zt2 z;
+    tnf_arena *arena;
+    tnf_tell tell;
+    void *ctx;
+    const struct tnf_origin *origin;
+    place *places;
+    size_t n, mask;
+    uint32_t *chains; /* of places by digest and length */
+    uint8_t *block;
+    bool apart; /* some part is encoded or elsewhere: there is no placement to look at */
+} look;
+
+#define depart(l, at, ...)                                                                         \
+    do {                                                                                           \
+        tnf_error departure;                                                                       \
+        (void)tnf_fail_rule(&departure, RULE, TNF_EFORMAT, at, __VA_ARGS__);                       \
+        (l)->tell((l)->ctx, &departure);                                                           \
+    } while (0)
+
+/* --------------------------------------------------------------- manifest */
+
+static bool nfc(tnf_str s)
+{
+    return tnf_nfc(s.p, s.n);
+}
+
+static const tnf_str *odd_key(const tnf_member *members, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!nfc(members[i].key))
+            return &members[i].key;
+    return NULL;
+}
+
+static void look_at_names(look *l)
+{
+    const tnf_attrs *root = &l->z.r->catalog->attrs;
+    const tnf_str *odd = odd_key(root->members, root->n);
+    uint64_t at = l->z.footer.offset;
+    for (size_t i = 0; i < l->z.n && !odd; i++) {
+        const zt2_object *o = &l->z.objects[i];
+        at = o->at;
+        odd = nfc(o->name) ? NULL : &o->name;
+        for (size_t k = 0; k < o->nparts && !odd; k++)
+            odd = nfc(o->parts[k].role) ? NULL : &o->parts[k].role;
+        if (!odd && o->attrs)
+            odd = odd_key(o->attrs->as.members, o->attrs->n);
+    }
+    if (odd)
+        depart(l, at, "the name %s is not in Unicode's normal form C", TNF_QUOTED(*odd));
+}
+
+static bool digest_is_xxh3(tnf_str s)
+{
+    return s.p && s.n == 5 + 16 && memcmp(s.p, "xxh3:", 5) == 0;
+}
+
+static void look_at_parts(look *l)
+{
+    const zt2_object *encoded = NULL, *undigested = NULL, *empty = NULL;
+    for (size_t i = 0; i < l->z.n; i++) {
+        const zt2_object *o = &l->z.objects[i];
+        empty = !empty && o->raw_attrs.p && !o->attrs ? o : empty;
+        for (size_t k = 0; k < o->nparts; k++) {
+            const zt2_part *p = &o->parts[k];
+            encoded = !encoded && p->encoding.p ? o : encoded;
+            undigested = !undigested && !digest_is_xxh3(p->digest) ? o : undigested;
+            l->apart = l->apart || p->encoding.p || p->shard.p;
+        }
+    }
+    if (encoded)
+        depart(l, encoded->at, "%s is encoded, not raw", TNF_QUOTED(encoded->name));
+    if (undigested)
+        depart(l, undigested->at, "%s has a part without an xxh3 of 16 digits",
+               TNF_QUOTED(undigested->name));
+    if (empty)
+        depart(l, empty->at, "%s says that it has no attributes instead of saying nothing",
+               TNF_QUOTED(empty->name));
+}
+
+static void look_at_manifest(look *l)
+{
+    if (l->z.shards_at)
+        depart(l, l->z.shards_at, "there is a table of shards");
+    if (l->z.foreign_at)
+        depart(l, l->z.foreign_at, "the manifest has a key that is not known");
+    look_at_parts(l);
+    look_at_names(l);
+}
+
+/* -------------------------------------------------------------- placement */
+
+static int by_names(const void *a, const void *b)
+{
+    const place *x = a, *y = b;
+    int c = zt2_compare(x->object->name, y->object->name);
+    return c ? c : zt2_compare(x->part->role, y->part->role);
+}
+
+static tnf_status list_places(look *l, tnf_error *e)
+{
+    uint64_t count = 0;
+    size_t buckets = 16;
+    for (size_t i = 0; i < l->z.n; i++)
+        count += l->z.objects[i].nparts;
+    while (buckets < count)
+        buckets *= 2;
+    l->mask = buckets - 1;
+    l->places = tnf_arena_array(l->arena, count, sizeof *l->places);
+    l->chains = tnf_arena_array(l->arena, buckets, sizeof *l->chains);
+    l->block = tnf_arena_raw(l->arena, BLOCK);
+    if (!l->places || !l->chains || !l->block)
+        return tnf_arena_fail(l->arena, "the canonical form", e);
+    memset(l->chains, 0xff, buckets * sizeof *l->chains);
+    for (size_t i = 0; i < l->z.n; i++)
+        for (size_t k = 0; k < l->z.objects[i].nparts; k++)
+            l->places[l->n++] = (place) { &l->z.objects[i], &l->z.objects[i].parts[k], NOTHING };
+    qsort(l->places, l->n, sizeof *l->places, by_names);
+    return TNF_OK;
+}
+
+static uint32_t *chain_of(const look *l, const zt2_part *p)
+{
+    uint64_t hash = p->length * 0x9E3779B97F4A7C15u;
+    for (size_t i = 0; i < p->digest.n; i++)
+        hash = (hash ^ (uint8_t)p->digest.p[i]) * 0x100000001B3u;
+    return &l->chains[(hash ^ hash >> 32) & l->mask];
+}
+
+static tnf_status same_bytes(const look *l, bool *out, const zt2_part *a, const zt2_part *b,
+                             tnf_error *e)
+{
+    tnf_part one = { .role = "data",
+                     .type = tnf_type_of(TNF_U8),
+                     .origin = l->origin,
+                     .offset = a->offset,
+                     .stored = a->length,
+                     .nbytes = a->length };
+    tnf_part two = one;
+    two.offset = b->offset;
+    *out = a->offset == b->offset;
+    return *out ? TNF_OK : tnf_parts_equal(out, &one, &two, e);
+}
+
+/* The earlier part with the same bytes, or NULL. */
+static tnf_status find_equal(const look *l, const zt2_part **out, const zt2_part *p, tnf_error *e)
+{
+    *out = NULL;
+    for (uint32_t i = *chain_of(l, p); i != NOTHING; i = l->places[i].next) {
+        const zt2_part *known = l->places[i].part;
+        bool same = known->length == p->length && zt2_compare(known->digest, p->digest) == 0;
+        if (same)
+            TNF_TRY(same_bytes(l, &same, known, p, e));
+        if (same) {
+            *out = known;
+            break;
+        }
+    }
+    return TNF_OK;
+}
+
+static tnf_status look_at_padding(look *l, uint64_t from, uint64_t to, bool *zeros, tnf_error *e)
+{
+    while (from < to && *zeros) {
+        size_t n = to - from < BLOCK ? (size_t)(to - from) : BLOCK, i = 0;
+        TNF_TRY(tnf_source_read(l->z.r->source, from, l->block, n, e));
+        while (i < n && l->block[i] == 0)
+            i++;
+        *zeros = i == n;
+        if (!*zeros)
+            depart(l, from + i, "the bytes between blobs are not zero");
+        from += n;
+    }
+    return TNF_OK;
+}
+
+/* As the writer goes: *at is where it is, *next where a blob may begin. */
+static void advance(uint64_t at, uint64_t *next)
+{
+    if (!tnf_ckd_align(next, at, ZT2_ALIGN))
+        *next = UINT64_MAX;
+}
+
+static tnf_status look_at_blobs(look *l, tnf_error *e)
+{
+    uint64_t at = ZT2_MAGIC_N, next;
+    bool zeros = true;
+    for (size_t i = 0; i < l->n; i++) {
+        const place *here = &l->places[i];
+        const zt2_part *p = here->part, *known;
+        TNF_TRY(find_equal(l, &known, p, e));
+        advance(at, &next);
+        if (p->offset != (known ? known->offset : next)) {
+            depart(l, p->at, "%s begins at %" PRIu64 ", not at %" PRIu64 "%s",
+                   TNF_QUOTED(here->object->name), p->offset, known ? known->offset : next,
+                   known ? ", where a part with the same bytes is" : "");
+            return TNF_OK;
+        }
+        if (known)
+            continue;
+        uint32_t *chain = chain_of(l, p);
+        l->places[i].next = *chain;
+        *chain = (uint32_t)i;
+        TNF_TRY(look_at_padding(l, at, next, &zeros, e));
+        at = next + p->length;
+    }
+    advance(at, &next);
+    if (l->z.footer.offset != next) {
+        depart(l, l->z.footer.at, "the manifest begins at %" PRIu64 ", not at %" PRIu64,
+               l->z.footer.offset, next);
+        return TNF_OK;
+    }
+    return look_at_padding(l, at, next, &zeros, e);
+}
+
+static tnf_status look_at_file(look *l, tnf_error *e)
+{
+    const zt2_footer *f = &l->z.footer;
+    TNF_TRY(zt2_read(&l->z, e));
+    if (f->length == 0) {
+        depart(l, f->at, "a data shard is no model of its own");
+        return TNF_OK;
+    }
+    look_at_manifest(l);
+    if (f->reserved != 0)
+        depart(l, f->at + 28, "the reserved bytes are not zero");
+    if (f->offset + f->length != f->at)
+        depart(l, f->offset + f->length, "the footer does not follow the manifest");
+    TNF_TRY(list_places(l, e));
+    return l->apart ? TNF_OK : look_at_blobs(l, e);
+}
+
+/* Reads the manifest once more: what opening kept is the model, not how it was said. */
+tnf_status zt2_canonical(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
+                         tnf_error *e)
+{
+    tnf_catalog catalog;
+    tnf_reader again = *r;
+    uint64_t size;
+    tnf_catalog_init(&catalog, arena);
+    again.arena = again.scratch = arena;
+    again.catalog = &catalog;
+    look l = { .z = { .r = &again }, .arena = arena, .tell = tell, .ctx = ctx };
+    l.origin = tnf_file_origin(r->file, &size);
+    tnf_status status = look_at_file(&l, e);
+    tnf_catalog_free(&catalog);
+    return status;
+}
