@@ -9,7 +9,8 @@ Tenfold:
 
     {"valid":  {"FILE": {"format", "version", "lenient", "warnings", "attrs": {a subset},
                          "canonical": a bool, or what `verify --canonical` says,
-                         "tensors": [{"name", "dtype", "shape", "order", "sha256", "attrs"}]}},
+                         "tensors": [{"name", "dtype", "shape", "order", "sha256", "attrs",
+                                      "parts": {"ROLE": sha256}, "strings": […]}]}},
      "reject": {"FILE": {"code", "offset" or null, "message": a part of it,
                          "rule": what the specification calls it, where it has such words,
                          "lenient": "opens" or "rejects"}}}
@@ -114,6 +115,14 @@ def check_tensors(command, path, want, options):
             need(code == 0, "cat", repr(name), "exits with", code, error.strip())
             digest = hashlib.sha256(out).hexdigest()
             need(digest == w["sha256"], repr(name), "has other bytes:", len(out), "of them")
+        for role, want_digest in w.get("parts", {}).items():
+            code, out, error = command.run("cat", "--raw", *options, path, f"{name}#{role}")
+            need(code == 0, "cat", repr(name), role, "exits with", code, error.strip())
+            digest = hashlib.sha256(out).hexdigest()
+            need(digest == want_digest, repr(name), role, "has other bytes:", len(out), "of them")
+        if "strings" in w:
+            told = command.json("cat", "--json", *options, path, as_argument(name))["values"]
+            need(told == w["strings"], repr(name), "has other strings:", told[:20])
 
 
 def check_valid(command, path, want):

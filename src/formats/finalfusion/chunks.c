@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+/* The chunks of a file: its header, their frames, and which dialect they are in.
+ *
+ *   "FiFu"  u32 version 0  u32 n  u32 ids[n]        ("R2V" before the first release)
+ *   chunk   u32 id  u64 length  length bytes        one after the other, to the end of the file
+ *
+ *   [metadata 5]  vocabulary 1 3 7 8 9  storage 2 4  [norms 6]
+ *   [metadata 5]  vocabulary 0 3        storage 1                  as the document numbers them
+ *
+ * Frames are followed, not the list: tools of 2019 wrote norms without listing them. A chunk with
+ * an id beyond 9 is kept as an extra, under the place where it stood. The tool in Python saves
+ * single chunks as files; and a chunk without any header before it can be opened, too.
+ */
+#include "formats/finalfusion/ff.h"
+
+#include <string.h>
+
+const char *const ff_places[FF_KIND_UNKNOWN] = {
+    FF_ATTR("chunk.first"),         FF_ATTR("chunk.after_metadata"), FF_ATTR("chunk.after_vocab"),
+    FF_ATTR("chunk.after_storage"), FF_ATTR("chunk.after_norms"),
+};
+
+static const char *const kind_names[] = { "", "metadata", "vocabulary", "matrix", "norms" };
+
+/* What the header says, and what is met. */
+struct walk {
+    ff_reading f;
+    uint64_t at;
+    const uint8_t *listed; /* ids, little-endian */
+    uint32_t nlisted;
+    bool bare; /* no header at all */
+    uint8_t *met;
+    uint32_t nmet;
+};
+
+/* ----------------------------------------------------------------- header */
+
+static tnf_status read_ids(struct walk *k, uint64_t at, tnf_error *e)
+{
+    tnf_reader *r = k->f.r;
+    tnf_cur c;
+    TNF_TRY(tnf_read_range(r, "header", at, 8, 8, &c, e));
+    uint32_t version = tnf_u32(&c);
+    k->nlisted = tnf_u32(&c);
+    if (version != 0)
+        return tnf_fail(e, TNF_EUNSUPPORTED, at, "version %u; only 0 is known", version);
+    if (k->nlisted == 0)
+        return tnf_fail(e, TNF_EFORMAT, at + 4, "the file has no chunks");
+    if (k->nlisted > FF_MAX_CHUNKS)
+        return tnf_fail(e, TNF_ELIMIT, at + 4, "the file has %u chunks, %u are allowed", k->nlisted,
+                        FF_MAX_CHUNKS);
+    TNF_TRY(tnf_read_range(r, "list of chunks", at + 8, 4 * (uint64_t)k->nlisted,
+                           4 * (uint64_t)FF_MAX_CHUNKS, &c, e));
+    k->listed = c.p;
+    k->at = at + 8 + 4 * (uint64_t)k->nlisted;
+    return TNF_OK;
+}
+
+static tnf_status read_header(struct walk *k, tnf_error *e)
+{
+    tnf_reader *r = k->f.r;
+    tnf_cur c;
+    TNF_TRY(tnf_read_range(r, "header", 0, 4, 4, &c, e));
+    if (memcmp(c.p, FF_MAGIC, 4) == 0)
+        return read_ids(k, 4, e);
+    if (memcmp(c.p, FF_R2V_MAGIC, 3) == 0) {
+        k->f.dialect = FF_R2V;
+        return read_ids(k, 3, e);
+    }
+    uint32_t id = tnf_u32(&c);
+    if (id < FF_SIMPLE || id > FF_LAST)
+        return tnf_fail(e, TNF_EFORMAT, 0, "neither '" FF_MAGIC "' nor a chunk stands first");
+    k->bare = true;
+    return TNF_OK;
+}
+
+/* ------------------------------------------------------------------ frames */
+
+tnf_status ff_frame_read(tnf_reader *r, uint64_t at, ff_frame *out, tnf_error *e)
+{
+    tnf_cur c;
+    TNF_TRY(tnf_read_range(r, "chunk's header", at, FF_FRAME, FF_FRAME, &c, e));
+    *out = (ff_frame) { .at = at, .body = at + FF_FRAME };
+    out->id = tnf_u32(&c);
+    out->length = tnf_u64(&c);
+    if (!tnf_ckd_add(&out->end, out->body, out->length))
+        return tnf_fail(e, TNF_EFORMAT, at + 4, "chunk %u ends beyond 2^64", out->id);
+    return TNF_OK;
+}
+
+/* The id of the chunk after this one that has one of ours; 0xffffffff if there is none. */
+static tnf_status next_known(tnf_reader *r, const ff_frame *c, uint32_t *out, tnf_error *e)
+{
+    uint64_t at = c->end, size = r->source->size;
+    *out = UINT32_MAX;
+    for (unsigned i = 0; i < FF_MAX_CHUNKS && at <= size && size - at >= FF_FRAME; i++) {
+        uint8_t frame[FF_FRAME];
+        TNF_TRY(tnf_source_read(r->source, at, frame, sizeof frame, e));
+        if (tnf_le32(frame) <= FF_LAST) {
+            *out = tnf_le32(frame);
+            break;
+        }
+        if (!tnf_ckd_add(&at, at + FF_FRAME, tnf_le64(frame + 4)))
+            break;
+    }
+    return TNF_OK;
+}
+
+/* A subword vocabulary alone: in the tools' order the words come first, and there cannot be more
+ * than there are bytes for. */
+static tnf_status looks_like_seed(tnf_reader *r, const ff_frame *c, bool *out, tnf_error *e)
+{
+    uint8_t words[8];
+    *out = false;
+    if (c->length < 20 || c->end > r->source->size)
+        return TNF_OK;
+    TNF_TRY(tnf_source_read(r->source, c->body, words, sizeof words, e));
+    *out = tnf_le64(words) > (c->length - 20) / 4;
+    return TNF_OK;
+}
+
+/* Ids 0 and 3 where a vocabulary stands: the document's numbers? */
+static tnf_status find_dialect(struct walk *k, const ff_frame *c, tnf_error *e)
+{
+    bool seed = c->id == FF_SEED_SIMPLE;
+    uint32_t next;
+    if (k->f.dialect != FF_REAL)
+        return TNF_OK;
+    if (c->id == FF_BUCKET) {
+        TNF_TRY(next_known(k->f.r, c, &next, e));
+        seed = next == FF_SEED_STORAGE;
+        if (next == UINT32_MAX)
+            TNF_TRY(looks_like_seed(k->f.r, c, &seed, e));
+    }
+    if (seed)
+        k->f.dialect = FF_SEED;
+    return TNF_OK;
+}
+
+/* What the chunk is for, by its id and by where it stands. */
+static ff_kind kind_of(const struct walk *k, uint32_t id)
+{
+    bool vocab_before = k->f.words_known;
+    switch (id) {
+    case FF_SEED_SIMPLE:
+        return FF_KIND_VOCAB;
+    case FF_SIMPLE: /* or the document's storage */
+        return vocab_before && k->f.vocab != FF_SIMPLE ? FF_KIND_STORAGE : FF_KIND_VOCAB;
+    case FF_BUCKET:
+    case FF_FASTTEXT:
+    case FF_EXPLICIT:
+    case FF_FLORET:
+        return FF_KIND_VOCAB;
+    case FF_DENSE:
+    case FF_QUANTIZED:
+        return FF_KIND_STORAGE;
+    case FF_METADATA:
+        return FF_KIND_METADATA;
+    case FF_NORMS:
+        return FF_KIND_NORMS;
+    default:
+        return FF_KIND_UNKNOWN;
+    }
+}
+
+static tnf_status check_order(const struct walk *k, const ff_frame *c, ff_kind kind, tnf_error *e)
+{
+    const ff_reading *f = &k->f;
+    bool seed = f->dialect == FF_SEED;
+    if (kind == f->last)
+        return tnf_fail(e, TNF_EFORMAT, c->at, "a second %s (chunk %u)", kind_names[kind], c->id);
+    if (kind < f->last)
+        return tnf_fail(e, TNF_EFORMAT, c->at, "the %s (chunk %u) comes after the %s",
+                        kind_names[kind], c->id, kind_names[f->last]);
+    if (kind == FF_KIND_STORAGE && seed && c->id != FF_SEED_STORAGE)
+        return tnf_fail(e, TNF_EFORMAT, c->at,
+                        "the vocabulary is numbered as in the document, the matrix (chunk %u) as "
+                        "the tools do",
+                        c->id);
+    if (f->dialect == FF_R2V &&
+        (c->id == FF_SEED_SIMPLE || (kind == FF_KIND_STORAGE && c->id == FF_SEED_STORAGE)))
+        return tnf_fail(e, TNF_EFORMAT, c->at, "chunk %u in an R2V file", c->id);
+    return TNF_OK;
+}
+
+/* ------------------------------------------------------------------- chunks */
+
+static tnf_status cut_short(const tnf_reader *r, const ff_frame *c, tnf_error *e)
+{
+    return tnf_fail(e, TNF_ETRUNCATED, r->source->size,
+                    "the file ends inside chunk %u: %llu bytes are missing (cut short?)", c->id,
+                    (unsigned long long)(c->end - r->source->size));
+}
+
+/* A chunk of tomorrow. What does not even fit is no chunk, but then nobody looked that far. */
+static tnf_status keep_unknown(struct walk *k, ff_frame *c, tnf_error *e)
+{
+    tnf_reader *r = k->f.r;
+    uint64_t size = r->source->size;
+    if (c->end <= size) {
+        tnf_warn(r, c->at, "chunk %u is not known here and kept as it is", c->id);
+        return tnf_add_extra(r, ff_places[k->f.last], c->at, c->end - c->at, e);
+    }
+    if (k->f.last < FF_KIND_STORAGE || k->nmet <= k->nlisted)
+        return cut_short(r, c, e);
+    k->nmet--;
+    c->end = size;
+    TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, c->at, "%llu bytes after the last chunk are none",
+                         (unsigned long long)(size - c->at)));
+    return tnf_add_extra(r, FF_TRAILING, c->at, size - c->at, e);
+}
+
+/* As the header has it? It counts for little, but it should not lie. */
+static tnf_status check_listed(struct walk *k, const ff_frame *c, tnf_error *e)
+{
+    tnf_reader *r = k->f.r;
+    uint32_t i = k->nmet - 1;
+    if (k->bare)
+        return TNF_OK;
+    if (i < k->nlisted) {
+        uint32_t listed = tnf_le32(k->listed + 4 * (size_t)i);
+        if (listed == c->id)
+            return TNF_OK;
+        return tnf_stricter(r, e, TNF_EFORMAT, c->at,
+                            "chunk %u stands where the header lists chunk %u", c->id, listed);
+    }
+    if (c->id == FF_NORMS)
+        tnf_warn(r, c->at, "the header does not list the norms, as in files of 2019");
+    else if (c->id <= FF_LAST)
+        return tnf_stricter(r, e, TNF_EFORMAT, c->at, "the header does not list chunk %u", c->id);
+    return TNF_OK;
+}
+
+static tnf_status read_known(struct walk *k, ff_frame *c, ff_kind kind, tnf_error *e)
+{
+    ff_reading *f = &k->f;
+    TNF_TRY(check_order(k, c, kind, e));
+    if (kind == FF_KIND_VOCAB)
+        TNF_TRY(find_dialect(k, c, e));
+    if (kind == FF_KIND_STORAGE && c->id == FF_SEED_STORAGE)
+        f->dialect = FF_SEED;
+    if (kind <= FF_KIND_VOCAB && c->end > f->r->source->size)
+        return cut_short(f->r, c, e);
+    tnf_trace(f->r, c->at, "chunk %u, %llu bytes", c->id, (unsigned long long)c->length);
+    f->last = kind;
+    switch (kind) {
+    case FF_KIND_METADATA:
+        return ff_read_metadata(f, c, e);
+    case FF_KIND_VOCAB:
+        return ff_read_vocab(f, c, e);
+    case FF_KIND_STORAGE:
+        return ff_read_storage(f, c, e);
+    default:
+        return ff_read_norms(f, c, e);
+    }
+}
+
+static tnf_status read_chunk(struct walk *k, tnf_error *e)
+{
+    tnf_reader *r = k->f.r;
+    ff_frame c;
+    if (k->nmet == FF_MAX_CHUNKS)
+        return tnf_fail(e, TNF_ELIMIT, k->at, "the file has more than %u chunks", FF_MAX_CHUNKS);
+    TNF_TRY(ff_frame_read(r, k->at, &c, e));
+    tnf_put_le32(k->met + 4 * (size_t)k->nmet++, c.id);
+    ff_kind kind = kind_of(k, c.id);
+    if (kind != FF_KIND_UNKNOWN)
+        TNF_TRY(check_listed(k, &c, e));
+    TNF_TRY(kind == FF_KIND_UNKNOWN ? keep_unknown(k, &c, e) : read_known(k, &c, kind, e));
+    k->at = c.end;
+    return TNF_OK;
+}
+
+/* Too little for a frame: a chunk that was cut off, or something that is none. */
+static tnf_status keep_rest(struct walk *k, tnf_error *e)
+{
+    tnf_reader *r = k->f.r;
+    uint64_t left = r->source->size - k->at;
+    TNF_TRY(tnf_stricter(r, e, TNF_ETRUNCATED, r->source->size,
+                         "the file ends inside a chunk's header: %llu bytes are missing (cut "
+                         "short?)",
+                         (unsigned long long)(FF_FRAME - left)));
+    return tnf_add_extra(r, FF_TRAILING, k->at, left, e);
+}
+
+/* --------------------------------------------------------------------- all */
+
+static tnf_status set_ids(const struct walk *k, tnf_error *e)
+{
+    tnf_arena *a = k->f.r->arena;
+    tnf_value *items = tnf_arena_array(a, k->nmet, sizeof *items);
+    if (k->nmet && !items)
+        return tnf_arena_fail(a, "a list of chunks", e);
+    for (uint32_t i = 0; i < k->nmet; i++)
+        items[i] = tnf_value_uint(tnf_le32(k->met + 4 * (size_t)i));
+    tnf_value all = { .kind = TNF_ARRAY, .n = k->nmet, .as.items = items };
+    return tnf_set_attr(k->f.r, FF_ATTR("chunks"), all, e);
+}
+
+/* What is missing, and by what name it goes. */
+static tnf_status finish(struct walk *k, tnf_error *e)
+{
+    static const char *const names[] = { "real", "seed", "r2v" };
+    tnf_reader *r = k->f.r;
+    const char *name = names[k->f.dialect];
+    bool matrix = tnf_catalog_find(r->catalog, FF_EMBEDDINGS, strlen(FF_EMBEDDINGS)) != NULL;
+    if (!k->bare && k->nmet < k->nlisted && k->at <= r->source->size)
+        TNF_TRY(tnf_stricter(r, e, TNF_ETRUNCATED, r->source->size,
+                             "the header lists %u chunks, the file ends after %u (cut short?)",
+                             k->nlisted, k->nmet));
+    if (k->nmet > 1 && !(matrix && k->f.words_known))
+        tnf_warn(r, TNF_NO_OFFSET, "there is no %s", matrix ? "vocabulary" : "matrix");
+    TNF_TRY(tnf_set_attr(r, FF_ATTR("dialect"), tnf_value_str(TNF_STRING, name, strlen(name)), e));
+    return set_ids(k, e);
+}
+
+tnf_status ff_index(tnf_reader *r, tnf_error *e)
+{
+    uint64_t size = r->source->size, most = size / FF_FRAME + 1;
+    struct walk k = { .f.r = r };
+    TNF_TRY(read_header(&k, e));
+    k.met = tnf_arena_array(r->scratch, most < FF_MAX_CHUNKS ? most : FF_MAX_CHUNKS, 4);
+    if (!k.met)
+        return tnf_arena_fail(r->scratch, "a list of chunks", e);
+    k.f.state = tnf_arena_alloc(r->arena, sizeof *k.f.state);
+    if (!k.f.state)
+        return tnf_arena_fail(r->arena, "the state of a reader", e);
+    r->state = k.f.state;
+    r->version = "0";
+    while (k.at < size && size - k.at >= FF_FRAME)
+        TNF_TRY(read_chunk(&k, e));
+    if (k.at < size)
+        TNF_TRY(keep_rest(&k, e));
+    return finish(&k, e);
+}

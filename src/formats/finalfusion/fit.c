@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+/* What of a catalog a file can hold: five tensors by their names, and only if they fit together.
+ *
+ *   embeddings    the matrix, a row for each word and then one for each bucket or group of n-grams
+ *   vocab         the words
+ *   ngrams        the n-grams of an explicit vocabulary
+ *   ngrams.index  the row of each, counted from the last word's; without it each has its own
+ *   norms         one a word
+ *
+ * finalfusion.vocab says which kind of vocabulary it is; without that it is explicit where there
+ * are n-grams, and simple where there are words.
+ */
+#include "formats/finalfusion/ff.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool is_named(const tnf_object *o, const char *name)
+{
+    return o->name.n == strlen(name) && memcmp(o->name.p, name, o->name.n) == 0;
+}
+
+/* -------------------------------------------------------------------- plan */
+
+static bool get_uint(const tnf_catalog *c, const char *key, uint64_t most, uint64_t *out)
+{
+    const tnf_value attrs = tnf_attrs_value(&c->attrs);
+    const tnf_value *v = tnf_value_get(&attrs, key);
+    bool number = v && (v->kind == TNF_UINT || (v->kind == TNF_INT && v->as.i >= 0));
+    *out = number ? v->as.u : 0;
+    return number && *out <= most;
+}
+
+static bool get_text(const tnf_catalog *c, const char *key, tnf_str *out)
+{
+    const tnf_value attrs = tnf_attrs_value(&c->attrs);
+    const tnf_value *v = tnf_value_get(&attrs, key);
+    bool text = v && v->kind == TNF_STRING && v->n <= UINT32_MAX;
+    *out = text ? (tnf_str) { v->as.s, v->n } : (tnf_str) { "", 0 };
+    return text;
+}
+
+static bool get_lengths(ff_plan *p, const tnf_catalog *c)
+{
+    return get_uint(c, FF_ATTR("min_n"), UINT32_MAX, &p->min_n) &&
+           get_uint(c, FF_ATTR("max_n"), UINT32_MAX, &p->max_n) && p->min_n >= 1 &&
+           p->min_n <= p->max_n;
+}
+
+static bool get_floret(ff_plan *p, const tnf_catalog *c)
+{
+    return get_uint(c, FF_ATTR("hashes"), 4, &p->hashes) && p->hashes >= 1 &&
+           get_uint(c, FF_ATTR("seed"), UINT32_MAX, &p->seed) &&
+           get_text(c, FF_ATTR("bow"), &p->bow) && get_text(c, FF_ATTR("eow"), &p->eow);
+}
+
+/* Can that kind of vocabulary be made of what is there? */
+static bool is_possible(ff_plan *p, const tnf_catalog *c, uint32_t kind)
+{
+    bool lengths = get_lengths(p, c);
+    bool buckets = get_uint(c, FF_ATTR("buckets"), UINT64_MAX, &p->buckets) && p->buckets > 0;
+    switch (kind) {
+    case FF_SIMPLE:
+        return p->vocab;
+    case FF_BUCKET:
+        return p->vocab && lengths && buckets && (p->buckets & (p->buckets - 1)) == 0;
+    case FF_FASTTEXT:
+        return p->vocab && lengths && buckets && p->buckets <= UINT32_MAX;
+    case FF_EXPLICIT:
+        return p->vocab && p->ngrams && lengths;
+    default:
+        return !p->vocab && lengths && buckets && get_floret(p, c);
+    }
+}
+
+static uint32_t kind_named(tnf_str name)
+{
+    for (uint32_t id = 1; id <= FF_LAST; id++)
+        if (ff_vocab_names[id] && strlen(ff_vocab_names[id]) == name.n &&
+            memcmp(ff_vocab_names[id], name.p, name.n) == 0)
+            return id;
+    return 0;
+}
+
+static void choose_kind(ff_plan *p, const tnf_catalog *c)
+{
+    tnf_str name;
+    uint32_t said = get_text(c, FF_ATTR("vocab"), &name) ? kind_named(name) : 0;
+    p->kind = p->vocab ? FF_SIMPLE : 0;
+    if (said && is_possible(p, c, said))
+        p->kind = said;
+    else if (said && p->vocab)
+        p->why = "the vocabulary is saved as simple: its other attributes, or its n-grams, are "
+                 "missing or make no sense";
+    else if (!said && is_possible(p, c, FF_EXPLICIT))
+        p->kind = FF_EXPLICIT;
+    p->words = p->kind && p->vocab ? p->vocab->shape[0] : 0;
+    p->subwords = p->kind <= FF_SIMPLE || p->kind == FF_EXPLICIT ? 0 : p->buckets;
+}
+
+void ff_plan_make(ff_plan *p, const tnf_catalog *c, const tnf_option_value *options,
+                  const tnf_verdict *objects)
+{
+    *p = (ff_plan) { .dialect = options[FF_OPTION_DIALECT].u ? FF_SEED : FF_REAL };
+    for (size_t i = 0; i < c->n; i++) {
+        const tnf_object *o = &c->objects[i];
+        if (objects && objects[i].fate == TNF_DROPPED)
+            continue;
+        if (is_named(o, FF_EMBEDDINGS))
+            p->embeddings = o;
+        else if (is_named(o, FF_VOCAB))
+            p->vocab = o;
+        else if (is_named(o, FF_NGRAMS))
+            p->ngrams = o;
+        else if (is_named(o, FF_INDEX))
+            p->index = o;
+        else if (is_named(o, FF_NORMS_NAME))
+            p->norms = o;
+    }
+    choose_kind(p, c);
+}
+
+bool ff_is_native(const ff_plan *p, const tnf_member *m)
+{
+    static const struct {
+        const char *key;
+        uint32_t kinds; /* a bit for each vocabulary that says it */
+    } says[] = {
+#define KIND(id) (1u << (id))
+#define SUBWORD  (KIND(FF_BUCKET) | KIND(FF_FASTTEXT) | KIND(FF_EXPLICIT) | KIND(FF_FLORET))
+        { FF_ATTR("vocab"), SUBWORD | KIND(FF_SIMPLE) },
+        { FF_ATTR("min_n"), SUBWORD },
+        { FF_ATTR("max_n"), SUBWORD },
+        { FF_ATTR("buckets"), SUBWORD },
+        { FF_ATTR("hashes"), KIND(FF_FLORET) },
+        { FF_ATTR("seed"), KIND(FF_FLORET) },
+        { FF_ATTR("bow"), KIND(FF_FLORET) },
+        { FF_ATTR("eow"), KIND(FF_FLORET) },
+    };
+    if (strcmp(m->key.p, FF_ATTR("metadata")) == 0)
+        return m->value.kind == TNF_STRING || m->value.kind == TNF_BYTES;
+    for (size_t i = 0; i < sizeof says / sizeof *says; i++)
+        if (strcmp(m->key.p, says[i].key) == 0)
+            return says[i].kinds >> p->kind & 1;
+    return false;
+}
+
+/* ------------------------------------------------------------------- alone */
+
+uint64_t ff_pieces(const tnf_object *o)
+{
+    uint64_t rows = o->shape[0];
+    const tnf_value *said = tnf_value_get(o->attrs, FF_PIECES);
+    if (rows)
+        return tnf_object_part(o, "codes")->nbytes / rows;
+    bool divides = said && said->kind == TNF_UINT && said->as.u && o->shape[1] % said->as.u == 0;
+    return divides ? said->as.u : 1;
+}
+
+static const char *why_no_matrix(const tnf_object *o, bool seed)
+{
+    bool quantized = strcmp(o->layout->id, "pq/1") == 0;
+    uint32_t id;
+    if ((!quantized && o->layout != &tnf_layout_dense) || o->rank != 2)
+        return "finalfusion's embeddings are a matrix, dense or quantized";
+    if (o->shape[1] > UINT32_MAX)
+        return "a row has more than 2^32 elements";
+    if (quantized)
+        return NULL; /* the layout saw to the rest */
+    if (!ff_type_id(&id, o->parts[0].type))
+        return "the format has no such type";
+    if (id != FF_TYPE_F32 && !seed)
+        return "finalfusion's tools take f32 only: -o dialect=seed keeps it, --dtype f32 casts it";
+    return NULL;
+}
+
+static const char *why_not(const tnf_object *o, bool seed)
+{
+    bool strings = strcmp(o->layout->id, "strings/1") == 0 && o->rank == 1;
+    bool vector = o->layout == &tnf_layout_dense && o->rank == 1;
+    if (is_named(o, FF_EMBEDDINGS))
+        return why_no_matrix(o, seed);
+    if (is_named(o, FF_VOCAB) || is_named(o, FF_NGRAMS))
+        return strings ? NULL : "finalfusion's words are a list of strings";
+    if (is_named(o, FF_INDEX))
+        return vector && o->parts[0].type == tnf_type_of(TNF_U64) ? NULL
+                                                                  : "indices of n-grams are u64";
+    if (is_named(o, FF_NORMS_NAME))
+        return vector && o->parts[0].type == tnf_type_of(TNF_F32) ? NULL
+                                                                  : "norms are a vector of f32";
+    return "finalfusion has a place for embeddings, vocab, norms and ngrams only";
+}
+
+/* ---------------------------------------------------------------- together */
+
+struct judging {
+    tnf_fit *fit;
+    ff_plan plan;
+};
+
+/* Drops it (NULL is allowed) and plans anew. */
+static void drop(struct judging *j, const tnf_object *o, const char *why)
+{
+    const tnf_catalog *c = j->fit->catalog;
+    if (!o)
+        return;
+    j->fit->objects[o - c->objects] = (tnf_verdict) { TNF_DROPPED, why };
+    ff_plan_make(&j->plan, c, j->fit->options, j->fit->objects);
+}
+
+static tnf_status judge_strings(struct judging *j, const tnf_object *o, tnf_error *e)
+{
+    ff_words words;
+    const char *why = NULL;
+    if (!o)
+        return TNF_OK;
+    TNF_TRY(ff_words_load(&words, o, NULL, j->fit->scratch, &why, e));
+    if (!why)
+        TNF_TRY(ff_words_check(&words, &why, e));
+    if (why)
+        drop(j, o, why);
+    return TNF_OK;
+}
+
+/* Rows that n-grams need: their indices must be as many, and leave none out. */
+static tnf_status judge_ngrams(struct judging *j, tnf_error *e)
+{
+    ff_plan *p = &j->plan;
+    ff_words words;
+    const char *why = NULL;
+    if (p->kind == FF_EXPLICIT && p->index && p->index->shape[0] != p->ngrams->shape[0])
+        drop(j, p->index, "there are more or fewer indices than n-grams");
+    if (p->kind != FF_EXPLICIT) {
+        why = "only an explicit vocabulary has n-grams, with finalfusion.min_n and .max_n";
+        drop(j, p->index, why);
+        drop(j, p->ngrams, why);
+        return TNF_OK;
+    }
+    TNF_TRY(ff_words_load(&words, p->ngrams, p->index, j->fit->scratch, &why, e));
+    if (!why)
+        TNF_TRY(ff_words_rows(&words, &p->subwords, j->fit->scratch, &why, e));
+    if (!why)
+        return TNF_OK;
+    drop(j, p->index, why);
+    drop(j, p->ngrams, why);
+    return TNF_OK;
+}
+
+static void judge_rows(struct judging *j)
+{
+    static const char why[] = "words, with the rows for their parts, and rows of the matrix are "
+                              "not as many";
+    const ff_plan *p = &j->plan;
+    uint64_t rows;
+    if (!p->embeddings || !p->kind)
+        return;
+    if (tnf_ckd_add(&rows, p->words, p->subwords) && rows == p->embeddings->shape[0])
+        return;
+    drop(j, p->index, why);
+    drop(j, p->ngrams, why);
+    drop(j, p->vocab ? p->vocab : p->embeddings, why);
+}
+
+static void judge_attrs(struct judging *j)
+{
+    const tnf_attrs *attrs = &j->fit->catalog->attrs;
+    for (size_t i = 0; j->plan.why && i < attrs->n; i++)
+        if (strcmp(attrs->members[i].key.p, FF_ATTR("vocab")) == 0)
+            j->fit->attrs[i] = (tnf_verdict) { TNF_TRANSFORMED, j->plan.why };
+}
+
+tnf_status ff_fits(tnf_fit *fit, tnf_error *e)
+{
+    struct judging j = { .fit = fit };
+    bool seed = fit->options[FF_OPTION_DIALECT].u != 0;
+    for (size_t i = 0; i < fit->catalog->n; i++) {
+        const char *why = why_not(&fit->catalog->objects[i], seed);
+        if (why && fit->objects[i].fate != TNF_DROPPED)
+            fit->objects[i] = (tnf_verdict) { TNF_DROPPED, why };
+    }
+    ff_plan_make(&j.plan, fit->catalog, fit->options, fit->objects);
+    TNF_TRY(judge_strings(&j, j.plan.vocab, e));
+    TNF_TRY(judge_strings(&j, j.plan.ngrams, e));
+    TNF_TRY(judge_ngrams(&j, e));
+    judge_rows(&j);
+    if (seed && !j.plan.kind) /* alone it could not be told from a vocabulary of the tools */
+        drop(&j, j.plan.embeddings, "the document's files have a vocabulary before the matrix");
+    if (j.plan.kind && j.plan.norms && j.plan.norms->shape[0] != j.plan.words)
+        drop(&j, j.plan.norms, "norms and words are not as many");
+    judge_attrs(&j);
+    return TNF_OK;
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/* The metadata chunk: TOML text, kept as it is. What else a catalog has to say goes into a table of
+ * our own at its end, which any reader of TOML understands and which is taken off again here:
+ *
+ *   [tenfold]
+ *   attrs = "{\"attrs\":{…},\"tensors\":{\"embeddings\":{…}}}"
+ *
+ * The text before it, if there is any chunk without it, ends in one line feed more.
+ */
+#include "formats/finalfusion/ff.h"
+#include "wire/json.h"
+
+#include <string.h>
+
+#define TABLE        "[tenfold]\n"
+#define ENTRY        "attrs = \""
+#define DELETE       "\\u007F" /* the one character that JSON leaves and TOML does not want */
+#define MAX_METADATA ((uint64_t)64 << 20)
+
+/* ---------------------------------------------------------------- reading */
+
+/* Where the last table of that name begins, or n. */
+static size_t find_table(const char *p, size_t n)
+{
+    size_t m = sizeof TABLE - 1;
+    for (size_t at = n < m ? 0 : n - m + 1; at-- > 0;)
+        if (memcmp(p + at, TABLE, m) == 0 && (at == 0 || p[at - 1] == '\n'))
+            return at;
+    return n;
+}
+
+/* The string of the entry, without its escapes; NULL if it is not as we write it. */
+static char *unescape(const char *p, size_t n, size_t *out_n, tnf_arena *arena)
+{
+    size_t m = sizeof ENTRY - 1, k = 0;
+    if (n < m + 2 || memcmp(p, ENTRY, m) != 0 || p[n - 2] != '"' || p[n - 1] != '\n')
+        return NULL;
+    char *out = tnf_arena_raw(arena, n);
+    for (size_t i = m; out && i < n - 2; i++) {
+        size_t left = n - 2 - i;
+        bool escape = p[i] == '\\';
+        if (escape && left >= 6 && memcmp(p + i, DELETE, 6) == 0) {
+            out[k++] = 0x7f;
+            i += 5;
+        } else if (p[i] == '"' || (escape && (left < 2 || (p[i + 1] != '"' && p[i + 1] != '\\')))) {
+            return NULL;
+        } else {
+            i += escape;
+            out[k++] = p[i];
+        }
+    }
+    *out_n = k;
+    return out;
+}
+
+/* Our table as a tree. False: it is none of ours, or somebody changed it. */
+static bool read_table(ff_reading *f, const char *p, size_t n, tnf_value *out)
+{
+    tnf_json j;
+    size_t text_n = 0;
+    *out = (tnf_value) { .kind = TNF_MAP };
+    if (n == 0)
+        return true;
+    const char *text = unescape(p, n, &text_n, f->r->arena);
+    if (!text)
+        return false;
+    tnf_json_init(&j, text, text_n, 0, f->r->arena, f->r->limits.depth, NULL);
+    return tnf_json_typed(&j, out) && tnf_json_end(&j) == TNF_OK && out->kind == TNF_MAP;
+}
+
+static tnf_status take_table(ff_reading *f, const tnf_value *table, tnf_error *e)
+{
+    const tnf_value *attrs = tnf_value_get(table, "attrs");
+    f->tensors = tnf_value_get(table, "tensors");
+    for (size_t i = 0; attrs && attrs->kind == TNF_MAP && i < attrs->n; i++) {
+        const tnf_member *m = &attrs->as.members[i];
+        TNF_TRY(tnf_attrs_set(&f->r->catalog->attrs, m->key.p, m->key.n, m->value, e));
+    }
+    return TNF_OK;
+}
+
+static tnf_status set_text(ff_reading *f, const ff_frame *c, const char *p, size_t n, tnf_error *e)
+{
+    size_t bad = 0;
+    bool text = tnf_utf8_valid(p, n, &bad);
+    if (!text)
+        TNF_TRY(tnf_stricter(f->r, e, TNF_EFORMAT, c->body + bad, "the metadata are not UTF-8"));
+    const char *copy = tnf_arena_str(f->r->arena, p, n);
+    if (!copy)
+        return tnf_arena_fail(f->r->arena, "metadata", e);
+    return tnf_set_attr(f->r, FF_ATTR("metadata"),
+                        tnf_value_str(text ? TNF_STRING : TNF_BYTES, copy, n), e);
+}
+
+tnf_status ff_read_metadata(ff_reading *f, ff_frame *c, tnf_error *e)
+{
+    tnf_cur cur;
+    tnf_value table;
+    TNF_TRY(tnf_read_range(f->r, "metadata", c->body, c->length, MAX_METADATA, &cur, e));
+    const char *p = (const char *)cur.p;
+    size_t n = tnf_left(&cur), at = find_table(p, n);
+    if (at == n || !read_table(f, p + at + sizeof TABLE - 1, n - at - (sizeof TABLE - 1), &table))
+        return set_text(f, c, p, n, e);
+    TNF_TRY(take_table(f, &table, e));
+    return at ? set_text(f, c, p, at - 1, e) : TNF_OK;
+}
+
+/* Attributes of a tensor: those that the reader found, and those that were put away. */
+tnf_status ff_add(ff_reading *f, tnf_object *object, uint64_t at, tnf_error *e)
+{
+    const tnf_value *more = f->tensors ? tnf_value_get_n(f->tensors, object->name.p, object->name.n)
+                                       : NULL;
+    if (more && more->kind == TNF_MAP && !object->attrs)
+        object->attrs = more;
+    return tnf_add_object(f->r, object, at, e);
+}
+
+tnf_status ff_set_uint(ff_reading *f, const char *key, uint64_t value, tnf_error *e)
+{
+    return tnf_set_attr(f->r, key, tnf_value_uint(value), e);
+}
+
+/* ---------------------------------------------------------------- writing */
+
+static void put_member(tnf_buf *b, const tnf_member *m, bool *first)
+{
+    if (!*first)
+        tnf_buf_u8(b, ',');
+    *first = false;
+    tnf_json_put_string(b, m->key.p, m->key.n);
+    tnf_buf_u8(b, ':');
+    tnf_json_put_typed(b, &m->value);
+}
+
+static bool put_attrs(tnf_buf *b, const ff_plan *plan, const tnf_attrs *attrs)
+{
+    bool first = true;
+    for (size_t i = 0; i < attrs->n; i++) {
+        if (ff_is_native(plan, &attrs->members[i]))
+            continue;
+        if (first)
+            tnf_buf_puts(b, "\"attrs\":{");
+        put_member(b, &attrs->members[i], &first);
+    }
+    if (!first)
+        tnf_buf_u8(b, '}');
+    return !first;
+}
+
+static bool told_by_file(const tnf_object *o, const tnf_member *m)
+{
+    return strcmp(m->key.p, FF_PIECES) == 0 && o->shape[0] == 0;
+}
+
+static bool put_tensor(tnf_buf *b, const tnf_object *o, bool *open)
+{
+    bool first = true;
+    for (size_t i = 0; o->attrs && i < o->attrs->n; i++) {
+        const tnf_member *m = &o->attrs->as.members[i];
+        if (told_by_file(o, m))
+            continue;
+        if (first) {
+            tnf_buf_puts(b, *open ? "," : "\"tensors\":{");
+            *open = true;
+            tnf_json_put_string(b, o->name.p, o->name.n);
+            tnf_buf_puts(b, ":{");
+        }
+        put_member(b, m, &first);
+    }
+    if (!first)
+        tnf_buf_u8(b, '}');
+    return !first;
+}
+
+/* Everything that has no place of its own, as JSON; *some: there is anything. */
+static void put_rest(tnf_buf *b, const ff_plan *plan, const tnf_catalog *c, bool *some)
+{
+    bool open = false;
+    tnf_buf_u8(b, '{');
+    *some = put_attrs(b, plan, &c->attrs);
+    size_t comma = b->n;
+    if (*some)
+        tnf_buf_u8(b, ',');
+    for (size_t i = 0; i < c->n; i++)
+        put_tensor(b, &c->objects[i], &open);
+    if (open)
+        tnf_buf_u8(b, '}');
+    else if (*some && b->status == TNF_OK)
+        b->n = comma;
+    tnf_buf_u8(b, '}');
+    *some = *some || open;
+}
+
+static void put_escaped(tnf_buf *b, const uint8_t *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (p[i] == '"' || p[i] == '\\')
+            tnf_buf_u8(b, '\\');
+        if (p[i] == 0x7f)
+            tnf_buf_puts(b, DELETE);
+        else
+            tnf_buf_u8(b, p[i]);
+    }
+}
+
+tnf_status ff_compose_metadata(tnf_buf *out, bool *there, const ff_plan *plan, const tnf_writer *w,
+                               tnf_error *e)
+{
+    const tnf_value attrs = tnf_attrs_value(&w->catalog->attrs);
+    const tnf_value *text = tnf_value_get(&attrs, FF_ATTR("metadata"));
+    bool some, native = text && (text->kind == TNF_STRING || text->kind == TNF_BYTES);
+    bool nothing = !plan->kind && !plan->embeddings && !plan->norms && !w->catalog->nextras;
+    tnf_buf json;
+    tnf_buf_init(&json, &out->alloc, MAX_METADATA);
+    put_rest(&json, plan, w->catalog, &some);
+    if (native)
+        tnf_buf_put(out, text->as.s, text->n);
+    if (some || (nothing && !native)) { /* a file must have some chunk */
+        tnf_buf_puts(out, native ? "\n" TABLE : TABLE);
+        if (some) {
+            tnf_buf_puts(out, ENTRY);
+            put_escaped(out, json.p, json.n);
+            tnf_buf_puts(out, "\"\n");
+        }
+    }
+    *there = native || some || nothing;
+    tnf_status status = tnf_buf_status(&json, "the attributes", e);
+    tnf_buf_free(&json);
+    return status == TNF_OK ? tnf_buf_status(out, "the metadata", e) : status;
+}

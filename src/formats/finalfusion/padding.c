@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* Element types, and where the data of a chunk begin.
+ *
+ *   fields │ padding │ data         the chunk's length counts them all
+ *
+ * The tools write 4 - P % 4 bytes of padding, P being where the fields end in the file: one to
+ * four, four where none is needed. The document wants the data at a multiple of their type's size
+ * and no byte more than that takes. Which of them it was is told by the length. R2V counted no
+ * padding with a dense matrix, and at first had none: there the end of the file tells.
+ */
+#include "formats/finalfusion/ff.h"
+
+#include <string.h>
+
+static const tnf_type i128 = { "i128", TNF_U64, TNF_NUMBER_OPAQUE, 128 };
+static const tnf_type u128 = { "u128", TNF_U64, TNF_NUMBER_OPAQUE, 128 };
+
+const tnf_type *ff_type_of(uint32_t id)
+{
+    static const tnf_dtype types[FF_TYPES] = {
+        TNF_I8,  TNF_U8,  TNF_I16, TNF_U16, TNF_I32, TNF_U32,
+        TNF_I64, TNF_U64, TNF_F64, TNF_F64, TNF_F32, TNF_F64,
+    };
+    return id == 8 ? &i128 : id == 9 ? &u128 : id < FF_TYPES ? tnf_type_of(types[id]) : NULL;
+}
+
+bool ff_type_id(uint32_t *out, const tnf_type *type)
+{
+    for (uint32_t id = 0; id < FF_TYPES; id++)
+        if (strcmp(ff_type_of(id)->id, type->id) == 0) {
+            *out = id;
+            return true;
+        }
+    return false;
+}
+
+/* ---------------------------------------------------------------- padding */
+
+ff_space ff_space_of(const ff_frame *c, uint64_t fields, uint64_t bytes, uint64_t align,
+                     const char *what)
+{
+    ff_space s = { .from = c->body + fields, .bytes = bytes, .align = align, .what = what };
+    s.fits = c->length >= fields && c->length - fields >= bytes;
+    s.slack = s.fits ? c->length - fields - bytes : 0;
+    return s;
+}
+
+static uint64_t tools_padding(const ff_space *s)
+{
+    return s->align - s->from % s->align;
+}
+
+static bool ends_file(const ff_reading *f, const ff_space *s, uint64_t padding)
+{
+    uint64_t end;
+    return tnf_ckd_add(&end, s->from + padding, s->bytes) && end == f->r->source->size;
+}
+
+/* Is the slack a padding that somebody writes? */
+bool ff_find_padding(ff_reading *f, const ff_space *s, uint64_t *out)
+{
+    uint64_t tools = tools_padding(s);
+    *out = tools;
+    if (!s->fits)
+        return false;
+    if (s->slack == tools)
+        return true;
+    if (f->dialect == FF_R2V && s->slack == 0) { /* not counted, or not there */
+        *out = ends_file(f, s, tools) ? tools : 0;
+        return ends_file(f, s, *out);
+    }
+    *out = tools % s->align;
+    return s->slack == *out && (f->dialect == FF_SEED || *out == 0);
+}
+
+static tnf_status check_zeros(ff_reading *f, uint64_t at, uint64_t n, tnf_error *e)
+{
+    uint8_t bytes[16] = { 0 };
+    if (n == 0 || at > f->r->source->size || n > f->r->source->size - at)
+        return TNF_OK; /* cut short: told elsewhere */
+    TNF_TRY(tnf_source_read(f->r->source, at, bytes, (size_t)n, e));
+    for (uint64_t i = 0; i < n; i++)
+        if (bytes[i])
+            return tnf_stricter(f->r, e, TNF_EFORMAT, at + i, "padding is not zero");
+    return TNF_OK;
+}
+
+/* Where the data begin. */
+tnf_status ff_place(ff_reading *f, ff_frame *c, const ff_space *s, uint64_t *at, tnf_error *e)
+{
+    uint64_t padding;
+    if (!ff_find_padding(f, s, &padding)) {
+        padding = tools_padding(s);
+        TNF_TRY(tnf_stricter(f->r, e, TNF_EFORMAT, c->at + 4,
+                             "the %s is said to have %llu bytes, its fields and data have %llu and "
+                             "its padding %llu",
+                             s->what, (unsigned long long)c->length,
+                             (unsigned long long)(s->from - c->body + s->bytes),
+                             (unsigned long long)padding));
+    } else if (f->dialect == FF_REAL && padding == 0) {
+        tnf_warn(f->r, c->at + 4,
+                 "no padding before the data of the %s: finalfusion's own tools would read them "
+                 "four bytes off",
+                 s->what);
+    }
+    TNF_TRY(check_zeros(f, s->from, padding, e));
+    *at = s->from + padding;
+    if (!tnf_ckd_add(&c->end, *at, s->bytes))
+        return tnf_fail(e, TNF_EFORMAT, c->at, "the %s ends beyond 2^64", s->what);
+    return TNF_OK;
+}
+
+tnf_status ff_too_large(const ff_frame *c, const char *what, tnf_error *e)
+{
+    return tnf_fail(e, TNF_EFORMAT, c->body, "the %s has more than 2^64 bytes", what);
+}
+
+tnf_status ff_read_fields(ff_reading *f, const ff_frame *c, uint64_t n, const char *what,
+                          tnf_cur *out, tnf_error *e)
+{
+    if (c->length < n)
+        return tnf_fail(e, TNF_EFORMAT, c->at + 4,
+                        "the %s is said to have %llu bytes, its fields alone have %llu", what,
+                        (unsigned long long)c->length, (unsigned long long)n);
+    return tnf_read_range(f->r, what, c->body, n, n, out, e);
+}
+
+/* As many rows as the vocabulary asks for? */
+tnf_status ff_check_rows(ff_reading *f, uint64_t rows, uint64_t at, tnf_error *e)
+{
+    uint64_t want;
+    if (!f->words_known)
+        return TNF_OK;
+    if (!tnf_ckd_add(&want, f->words, f->subwords))
+        want = UINT64_MAX;
+    if (rows == want)
+        return TNF_OK;
+    return tnf_stricter(f->r, e, TNF_EFORMAT, at,
+                        "the matrix has %llu rows; %llu words and %llu rows for their parts are "
+                        "%llu",
+                        (unsigned long long)rows, (unsigned long long)f->words,
+                        (unsigned long long)f->subwords, (unsigned long long)want);
+}
+
+tnf_part ff_part_at(const char *role, const tnf_type *type, uint64_t offset, uint64_t n)
+{
+    return (tnf_part) { .role = role, .type = type, .offset = offset, .stored = n, .nbytes = n };
+}

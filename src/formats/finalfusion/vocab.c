@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/* The vocabulary chunks.
+ *
+ *   simple (1)              u64 words │ words
+ *   bucket (3)              u64 words  u32 min_n  u32 max_n  u32 exponent │ words
+ *     in the document       u32 min_n  u32 max_n  u32 exponent  u64 words │ words
+ *   fastText (7)            u64 words  u32 min_n  u32 max_n  u32 buckets │ words
+ *   explicit (8)            u64 words  u64 n-grams  u32 min_n  u32 max_n │ words │ n-grams
+ *   floret (9)              u32 min_n  u32 max_n  u64 buckets  u32 hashes  u32 seed
+ *                           │ u32 length, begin of word │ u32 length, end of word
+ *
+ *   word    u32 length, UTF-8                    row i of the matrix belongs to word i
+ *   n-gram  u32 length, UTF-8, u64 index         rows of n-grams come after those of words
+ *
+ * The tool in Python forgets the indices when it counts the bytes of an explicit vocabulary: such a
+ * chunk is 8 bytes an n-gram longer than it says.
+ */
+#include "formats/finalfusion/ff.h"
+
+#include <string.h>
+
+const char *const ff_vocab_names[FF_LAST + 1] = {
+    [FF_SIMPLE] = "simple",     [FF_BUCKET] = "bucket", [FF_FASTTEXT] = "fasttext",
+    [FF_EXPLICIT] = "explicit", [FF_FLORET] = "floret",
+};
+
+struct fields {
+    uint64_t words, ngrams, buckets;
+    uint32_t min_n, max_n, hashes, seed;
+};
+
+static tnf_status fixed(ff_reading *f, const ff_frame *c, uint64_t n, tnf_cur *out, tnf_error *e)
+{
+    if (c->length < n)
+        return tnf_fail(e, TNF_EFORMAT, c->at,
+                        "the vocabulary is said to have %llu bytes, it needs %llu at least",
+                        (unsigned long long)c->length, (unsigned long long)n);
+    return tnf_read_range(f->r, "vocabulary", c->body, n, n, out, e);
+}
+
+static tnf_status check_lengths(ff_reading *f, const struct fields *v, uint64_t at, tnf_error *e)
+{
+    if (v->min_n >= 1 && v->min_n <= v->max_n)
+        return TNF_OK;
+    return tnf_stricter(f->r, e, TNF_EFORMAT, at, "n-grams of %u to %u characters", v->min_n,
+                        v->max_n);
+}
+
+static tnf_status set_lengths(ff_reading *f, const struct fields *v, tnf_error *e)
+{
+    TNF_TRY(ff_set_uint(f, FF_ATTR("min_n"), v->min_n, e));
+    TNF_TRY(ff_set_uint(f, FF_ATTR("max_n"), v->max_n, e));
+    return ff_set_uint(f, FF_ATTR("buckets"), v->buckets, e);
+}
+
+/* 2 to the exponent, or the number itself. */
+static tnf_status count_buckets(ff_reading *f, struct fields *v, uint32_t number, bool power,
+                                uint64_t at, tnf_error *e)
+{
+    if (power && number > FF_MAX_EXPONENT)
+        return tnf_fail(e, TNF_EFORMAT, at, "2 to the power of %u buckets", number);
+    if (power && number == 0)
+        tnf_warn(f->r, at, "a single bucket, which finalfusion's tool in Python refuses");
+    if (!power && number == 0)
+        return tnf_fail(e, TNF_EFORMAT, at, "a fastText vocabulary without buckets");
+    v->buckets = power ? (uint64_t)1 << number : number;
+    return check_lengths(f, v, at - 8, e);
+}
+
+/* Words from `at` on; on the way out *at is behind them. */
+static tnf_status read_words(ff_reading *f, ff_frame *c, uint64_t words, uint64_t *at,
+                             uint64_t bound, tnf_error *e)
+{
+    ff_list *l = &f->state->lists[FF_WORDS];
+    *l = (ff_list) { .at = *at, .count = words };
+    TNF_TRY(ff_list_scan(f, l, bound, "word", NULL, NULL, e));
+    *at += l->bytes;
+    f->words = words;
+    return ff_list_add(f, FF_WORDS, FF_VOCAB, c->at, e);
+}
+
+/* Does the chunk end where it says? The real readers do not look. */
+static tnf_status check_end(ff_reading *f, ff_frame *c, uint64_t at, tnf_error *e)
+{
+    if (at != c->end)
+        TNF_TRY(tnf_stricter(f->r, e, TNF_EFORMAT, c->at + 4,
+                             "the vocabulary is said to have %llu bytes, but has %llu",
+                             (unsigned long long)c->length, (unsigned long long)(at - c->body)));
+    c->end = at;
+    return TNF_OK;
+}
+
+/* Up to where words may reach: readers that do not look at the length go on to the end. */
+static uint64_t bound_of(const ff_reading *f, const ff_frame *c)
+{
+    return f->r->lenient ? f->r->source->size : c->end;
+}
+
+/* --------------------------------------------------------------- by kind */
+
+static tnf_status read_simple(ff_reading *f, ff_frame *c, tnf_error *e)
+{
+    tnf_cur cur;
+    TNF_TRY(fixed(f, c, 8, &cur, e));
+    uint64_t at = c->body + 8;
+    TNF_TRY(read_words(f, c, tnf_u64(&cur), &at, bound_of(f, c), e));
+    return check_end(f, c, at, e);
+}
+
+static tnf_status read_buckets(ff_reading *f, ff_frame *c, tnf_error *e)
+{
+    bool seed = f->dialect == FF_SEED && c->id == FF_BUCKET;
+    struct fields v = { 0 };
+    tnf_cur cur;
+    TNF_TRY(fixed(f, c, 20, &cur, e));
+    if (!seed)
+        v.words = tnf_u64(&cur);
+    v.min_n = tnf_u32(&cur);
+    v.max_n = tnf_u32(&cur);
+    uint64_t at = tnf_where(&cur);
+    uint32_t number = tnf_u32(&cur);
+    if (seed)
+        v.words = tnf_u64(&cur);
+    TNF_TRY(count_buckets(f, &v, number, c->id == FF_BUCKET, at, e));
+    TNF_TRY(set_lengths(f, &v, e));
+    at = c->body + 20;
+    TNF_TRY(read_words(f, c, v.words, &at, bound_of(f, c), e));
+    f->subwords = v.buckets;
+    return check_end(f, c, at, e);
+}
+
+static tnf_status read_explicit(ff_reading *f, ff_frame *c, tnf_error *e)
+{
+    struct fields v = { 0 };
+    uint64_t size = f->r->source->size, at = c->body + 24;
+    tnf_cur cur;
+    TNF_TRY(fixed(f, c, 24, &cur, e));
+    v.words = tnf_u64(&cur);
+    v.ngrams = tnf_u64(&cur);
+    v.min_n = tnf_u32(&cur);
+    v.max_n = tnf_u32(&cur);
+    TNF_TRY(check_lengths(f, &v, c->body + 16, e));
+    TNF_TRY(read_words(f, c, v.words, &at, bound_of(f, c), e));
+    f->state->lists[FF_GRAMS] = (ff_list) { .at = at, .count = v.ngrams, .suffix = 8 };
+    TNF_TRY(ff_read_ngrams(f, c, size, &v.buckets, e));
+    TNF_TRY(set_lengths(f, &v, e));
+    f->subwords = v.buckets;
+    at += f->state->lists[FF_GRAMS].bytes;
+    if (v.ngrams && at > c->end && at - c->end == 8 * v.ngrams) {
+        tnf_warn(f->r, c->at + 4,
+                 "the vocabulary is said to have %llu bytes, 8 an n-gram too few, as finalfusion's "
+                 "tool in Python has it",
+                 (unsigned long long)c->length);
+        c->end = at;
+    }
+    return check_end(f, c, at, e);
+}
+
+/* A marker, into the arena. */
+static tnf_status read_marker(ff_reading *f, tnf_cur *cur, const char *key, tnf_error *e)
+{
+    uint64_t at = tnf_where(cur);
+    uint32_t n = tnf_u32(cur);
+    const char *p = tnf_bytes(cur, n);
+    if (!p)
+        return tnf_fail(e, TNF_EFORMAT, at, "a marker of %u bytes runs past the vocabulary", n);
+    bool text = tnf_utf8_valid(p, n, NULL);
+    if (!text)
+        TNF_TRY(tnf_stricter(f->r, e, TNF_EFORMAT, at + 4, "the marker of a word's %s is not UTF-8",
+                             strcmp(key, FF_ATTR("bow")) == 0 ? "beginning" : "end"));
+    const char *copy = tnf_arena_str(f->r->arena, p, n);
+    if (!copy)
+        return tnf_arena_fail(f->r->arena, "a marker", e);
+    return tnf_set_attr(f->r, key, tnf_value_str(text ? TNF_STRING : TNF_BYTES, copy, n), e);
+}
+
+static tnf_status read_floret(ff_reading *f, ff_frame *c, tnf_error *e)
+{
+    struct fields v = { 0 };
+    tnf_cur cur;
+    TNF_TRY(fixed(f, c, 32, &cur, e)); /* both markers have a length */
+    TNF_TRY(tnf_read_range(f->r, "vocabulary", c->body, c->length, c->length, &cur, e));
+    v.min_n = tnf_u32(&cur);
+    v.max_n = tnf_u32(&cur);
+    v.buckets = tnf_u64(&cur);
+    v.hashes = tnf_u32(&cur);
+    v.seed = tnf_u32(&cur);
+    TNF_TRY(check_lengths(f, &v, c->body, e));
+    if (v.buckets == 0)
+        return tnf_fail(e, TNF_EFORMAT, c->body + 8, "a floret vocabulary without buckets");
+    if (v.hashes < 1 || v.hashes > 4)
+        return tnf_fail(e, TNF_EFORMAT, c->body + 16, "%u hashes a word, not 1 to 4", v.hashes);
+    TNF_TRY(set_lengths(f, &v, e));
+    TNF_TRY(ff_set_uint(f, FF_ATTR("hashes"), v.hashes, e));
+    TNF_TRY(ff_set_uint(f, FF_ATTR("seed"), v.seed, e));
+    TNF_TRY(read_marker(f, &cur, FF_ATTR("bow"), e));
+    TNF_TRY(read_marker(f, &cur, FF_ATTR("eow"), e));
+    f->subwords = v.buckets;
+    return check_end(f, c, tnf_where(&cur), e);
+}
+
+tnf_status ff_read_vocab(ff_reading *f, ff_frame *c, tnf_error *e)
+{
+    uint32_t id = c->id == FF_SEED_SIMPLE ? FF_SIMPLE : c->id;
+    tnf_status (*read)(ff_reading *, ff_frame *, tnf_error *) = id == FF_SIMPLE     ? read_simple
+                                                                : id == FF_EXPLICIT ? read_explicit
+                                                                : id == FF_FLORET   ? read_floret
+                                                                                    : read_buckets;
+    const char *name = ff_vocab_names[id];
+    TNF_TRY(tnf_set_attr(f->r, FF_ATTR("vocab"), tnf_value_str(TNF_STRING, name, strlen(name)), e));
+    TNF_TRY(read(f, c, e));
+    f->words_known = true;
+    f->vocab = c->id;
+    return ff_set_uint(f, FF_ATTR("words"), f->words, e);
+}
