@@ -72,7 +72,8 @@ typedef struct tnf_fit {
 /* What a format can hold. Lists are words separated by spaces; a NULL list means any. */
 typedef struct tnf_can {
     const char *types, *layouts;
-    bool order_f;
+    bool order_f;                          /* columns first */
+    bool only_f;                           /* and never rows first */
     bool zero_rank;                        /* scalars */
     bool extras;                           /* extras of its own family */
     bool utf8_names;                       /* names must be UTF-8 */

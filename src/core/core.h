@@ -77,6 +77,13 @@ tnf_status tnf_check_ranges(tnf_file *file, tnf_error *e);
 
 /* raise.c: takes back what lower.c once put in a text map. */
 tnf_status tnf_raise(tnf_file *file, tnf_error *e);
+/* The members of a map by key, where a search for each of many would be one too many. The map must
+ * stay where it is; NULL is empty. */
+tnf_status tnf_index_members(tnf_hash *h, tnf_file *file, const tnf_value *map, tnf_error *e);
+
+/* unfit.c: tensors that were changed to fit the format become what they were, by the notes of the
+ * stash. */
+tnf_status tnf_unfit(tnf_file *file, const tnf_value *stash, tnf_error *e);
 
 /* read.c: the bytes of each element the other way round; n is a multiple of width. */
 void tnf_reverse_elements(uint8_t *p, size_t n, size_t width);

@@ -57,9 +57,7 @@ static tnf_str member_key(const void *ctx, uint32_t position)
     return ((const tnf_value *)ctx)->as.members[position].key;
 }
 
-/* The members of a map by key, where a search for each of many would be one too many. The map must
- * stay where it is; NULL is empty. */
-static tnf_status index_map(tnf_hash *h, tnf_file *f, const tnf_value *map, tnf_error *e)
+tnf_status tnf_index_members(tnf_hash *h, tnf_file *f, const tnf_value *map, tnf_error *e)
 {
     uint32_t previous;
     tnf_hash_init(h, &f->alloc, member_key, map);
@@ -100,7 +98,7 @@ static tnf_status raise_text(tnf_file *f, const tnf_value *kinds, tnf_attrs *own
                              tnf_error *e)
 {
     tnf_hash h;
-    tnf_status status = index_map(&h, f, kinds, e);
+    tnf_status status = tnf_index_members(&h, f, kinds, e);
     for (size_t i = 0; i < f->text.n && status == TNF_OK; i++) {
         const tnf_member *m = &f->text.members[i];
         uint32_t at = tnf_hash_find(&h, m->key.p, m->key.n);
@@ -164,7 +162,7 @@ static tnf_status raise_attrs(tnf_file *f, const tnf_value *attrs, tnf_error *e)
 {
     const tnf_value before = tnf_attrs_value(&f->catalog.attrs);
     tnf_hash known;
-    tnf_status status = index_map(&known, f, attrs ? &before : NULL, e);
+    tnf_status status = tnf_index_members(&known, f, attrs ? &before : NULL, e);
     for (size_t i = 0; attrs && i < attrs->n && status == TNF_OK; i++)
         status = raise_attr(f, &known, &attrs->as.members[i], e);
     tnf_hash_free(&known);
@@ -220,7 +218,7 @@ static tnf_status raise_typed(tnf_file *f, tnf_error *e)
     if (!stash)
         return TNF_OK;
     tnf_hash h;
-    tnf_status status = index_map(&h, f, kinds, e);
+    tnf_status status = tnf_index_members(&h, f, kinds, e);
     for (size_t i = 0; i < f->catalog.attrs.n && status == TNF_OK; i++) {
         tnf_member *m = &f->catalog.attrs.members[i];
         uint32_t at = tnf_hash_find(&h, m->key.p, m->key.n);
@@ -232,6 +230,7 @@ static tnf_status raise_typed(tnf_file *f, tnf_error *e)
     TNF_TRY(status);
     tnf_attrs_remove(&f->catalog.attrs, TNF_STASH_KEY);
     TNF_TRY(raise_attrs(f, tnf_value_get(stash, "attrs"), e));
+    TNF_TRY(tnf_unfit(f, stash, e));
     return raise_tensors(f, tnf_value_get(stash, "tensors"), e);
 }
 
@@ -244,6 +243,7 @@ tnf_status tnf_raise(tnf_file *f, tnf_error *e)
     tnf_attrs own = { .arena = &f->arena };
     TNF_TRY(raise_text(f, tnf_value_get(stash, "kinds"), &own, !stash, e));
     TNF_TRY(raise_attrs(f, tnf_value_get(stash, "attrs"), e));
+    TNF_TRY(tnf_unfit(f, stash, e));
     TNF_TRY(raise_tensors(f, tnf_value_get(stash, "tensors"), e));
     if (own.n == 0)
         return TNF_OK;

@@ -140,8 +140,7 @@ static tnf_status start(struct tnf_save *s, const tnf_builder *b, const tnf_save
 
 static void finish(struct tnf_save *s)
 {
-    tnf_free(&s->arena.alloc, s->lowered.extras,
-             s->lowered.extras_capacity * sizeof *s->lowered.extras);
+    tnf_lower_end(s);
     tnf_arena_free(&s->arena);
 }
 

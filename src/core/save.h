@@ -11,6 +11,20 @@ struct tnf_builder {
     tnf_catalog catalog;
 };
 
+/* What fit.c did to a tensor. */
+enum {
+    TNF_CHANGE_PARTS = 1, /* each part became a tensor */
+    TNF_CHANGE_TYPE = 2,
+    TNF_CHANGE_SHAPE = 4, /* a scalar got a dimension */
+    TNF_CHANGE_ORDER = 8
+};
+
+typedef struct tnf_change {
+    const tnf_object *of; /* as it was */
+    unsigned what;
+    uint16_t pieces; /* tensors that it became, one after the other */
+} tnf_change;
+
 struct tnf_save {
     tnf_save_options options;
     const tnf_format *format;
@@ -19,11 +33,28 @@ struct tnf_save {
     tnf_attrs text;                 /* its text map */
     const tnf_option_value *values; /* of the format's options */
     uint64_t done, total;
+    tnf_catalog fitted;  /* where tensors had to change: what lower.c lowers */
+    tnf_change *changes; /* one for each of its tensors; NULL: nothing changed */
+    struct reordered *reordered;
 };
+
+/* fit.c: *out is `from`, or save->fitted where a tensor had to change. */
+tnf_status tnf_fit_tensors(struct tnf_save *save, const tnf_catalog *from, const tnf_catalog **out,
+                           tnf_error *e);
+/* For the plan; "" if nothing was done. */
+const char *tnf_change_reason(const tnf_change *change);
+
+/* reorder.c: the only part of a dense tensor in the other order, made while it is read; it ends
+ * with the saving. */
+tnf_status tnf_reorder(tnf_part *out, const tnf_object *object, struct tnf_save *save,
+                       tnf_error *e);
+void tnf_reorder_end(struct tnf_save *save);
 
 /* lower.c: fits the catalog to the format, telling each item's fate; TNF_ELOSSY if something would
  * be lost that may not. */
 tnf_status tnf_lower(struct tnf_save *save, const tnf_catalog *from, tnf_error *e);
+/* What is not in the arena; also after a failure. */
+void tnf_lower_end(struct tnf_save *save);
 
 /* save.c: n more bytes are done; TNF_ECANCELLED if the caller says stop. */
 tnf_status tnf_save_progress(struct tnf_save *save, uint64_t n, tnf_error *e);

@@ -100,6 +100,17 @@ const tnf_object *tnf_catalog_find(const tnf_catalog *c, const char *name, size_
     return position == TNF_HASH_NONE ? NULL : &c->objects[position];
 }
 
+tnf_status tnf_catalog_reindex(tnf_catalog *c, bool later_found, tnf_error *e)
+{
+    uint32_t previous;
+    tnf_hash_free(&c->names);
+    tnf_hash_init(&c->names, &c->arena->alloc, name_at, c);
+    for (size_t i = 0; i < c->n; i++)
+        if (!tnf_hash_add(&c->names, (uint32_t)i, later_found, &previous))
+            return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for the table of names");
+    return TNF_OK;
+}
+
 void tnf_catalog_shrink(tnf_catalog *c)
 {
     if (c->n == 0 || c->n == c->capacity)

@@ -29,6 +29,8 @@ enum { TNF_NAMES_ONCE, TNF_NAMES_LATER_FOUND, TNF_NAMES_FIRST_FOUND };
 tnf_status tnf_catalog_add(tnf_catalog *c, const tnf_object *object, unsigned again, tnf_error *e);
 tnf_status tnf_catalog_add_extra(tnf_catalog *c, const tnf_extra *extra, tnf_error *e);
 const tnf_object *tnf_catalog_find(const tnf_catalog *c, const char *name, size_t n);
+/* Makes the table of names anew, after the objects were moved about. */
+tnf_status tnf_catalog_reindex(tnf_catalog *c, bool later_found, tnf_error *e);
 /* Gives unused capacity back. */
 void tnf_catalog_shrink(tnf_catalog *c);
 

@@ -53,6 +53,7 @@ const tnf_format tnf_format_primitiv = {
     .can = { .types = "f32",
              .layouts = "dense",
              .order_f = true,
+             .only_f = true,
              .zero_rank = true,
              .extras = true,
              .attrs = TNF_HOLDS_NONE,

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* What lower.c (attributes, extras, the stash) and lower_objects.c (tensors) share. */
+#ifndef TNF_CORE_LOWER_H
+#define TNF_CORE_LOWER_H
+
+#include "core/save.h"
+
+struct lowering {
+    struct tnf_save *save;
+    const tnf_format *format;
+    tnf_buf attrs, kinds, tensors, objects; /* of the stash, separated by commas */
+    tnf_hash keys;                          /* of save->text */
+    tnf_fit fit;
+    uint64_t refused;
+    char first[160]; /* the first thing that would be lost */
+};
+
+/* lower.c */
+void tnf_lower_tell(struct lowering *l, tnf_fate fate, const char *kind, tnf_str name,
+                    const char *reason);
+void tnf_lower_comma(tnf_buf *b);
+/* Can a typed tree say it exactly? */
+bool tnf_lower_plain(const tnf_value *v);
+/* Do its maps stand in the order that a format with sorted maps gives them back in? If not, they
+ * are kept natively and, for the order, in the stash as well. */
+bool tnf_lower_in_order(const tnf_value *v);
+/* Is the key one of the words of the list? No list: no. */
+bool tnf_lower_listed(const char *list, tnf_str key);
+
+/* lower_objects.c: what becomes of each tensor of l->fit.catalog, then the tensors themselves. */
+tnf_status tnf_lower_judge(struct lowering *l, tnf_error *e);
+tnf_status tnf_lower_objects(struct lowering *l, tnf_error *e);
+
+#endif

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/* The way back from fit.c: tensors that were changed to fit a format become what they were, as the
+ * stash tells (lower_objects.c draws an entry).
+ *
+ *   file      w   v#offsets   v#bytes        note: v = strings/1 of v#offsets, v#bytes
+ *   model     w   v
+ *
+ * Somebody may have edited the file since, or have made the note up: a note that does not fit what
+ * is there, by all the rules of its layout, is ignored with a warning.
+ */
+#include "core/core.h"
+
+#include <string.h>
+
+/* Positions in the catalog: GONE into the tensor at another one. */
+struct unfitting {
+    tnf_file *f;
+    tnf_object *raised; /* one for each of the catalog's positions; layout NULL: as it is */
+    bool *gone;
+    const tnf_value *tensors; /* what the stash says of tensors: attributes by name */
+    tnf_hash by_name;
+    bool any;
+    bool no_memory;
+};
+
+static tnf_str text_of(const tnf_value *map, const char *key)
+{
+    const tnf_value *v = tnf_value_get(map, key);
+    return v && v->kind == TNF_STRING ? (tnf_str) { v->as.s, v->n } : (tnf_str) { NULL, 0 };
+}
+
+static void *room(struct unfitting *u, size_t n, size_t size)
+{
+    void *p = tnf_arena_array(&u->f->arena, n, size);
+    u->no_memory = u->no_memory || !p;
+    return p;
+}
+
+static const char *copy(struct unfitting *u, tnf_str text)
+{
+    const char *p = tnf_arena_str(&u->f->arena, text.p, text.n);
+    u->no_memory = u->no_memory || !p;
+    return p;
+}
+
+static bool read_number(uint64_t *out, const tnf_value *v)
+{
+    bool is = v && (v->kind == TNF_UINT || (v->kind == TNF_INT && v->as.i >= 0));
+    if (is)
+        *out = v->as.u;
+    return is;
+}
+
+static bool read_shape(tnf_object *o, const tnf_value *shape, struct unfitting *u)
+{
+    uint64_t *dims, elements;
+    if (!shape || shape->kind != TNF_ARRAY || shape->n > u->f->options.limits.rank ||
+        !(dims = room(u, shape->n, sizeof *dims)))
+        return false;
+    for (size_t d = 0; d < shape->n; d++)
+        if (!read_number(&dims[d], &shape->as.items[d]))
+            return false;
+    o->shape = dims;
+    o->rank = (uint32_t)shape->n;
+    return tnf_shape_elements(&elements, dims, o->rank);
+}
+
+/* A type that is nobody's but the file's it came from. */
+static const tnf_type *unknown_type(struct unfitting *u, tnf_str id, tnf_dtype storage,
+                                    const tnf_value *note)
+{
+    tnf_type *type = room(u, 1, sizeof *type);
+    const char *text = copy(u, id);
+    uint64_t bits = 0;
+    read_number(&bits, tnf_value_get(note, "bits"));
+    if (!type || !text || bits > 1024)
+        return NULL;
+    *type = (tnf_type) { text, storage, TNF_NUMBER_OPAQUE, (uint32_t)bits };
+    return type;
+}
+
+/* The part that a tensor of the file is, under the role and type it had. */
+static bool read_part(tnf_part *out, const tnf_value *note, const tnf_object *now,
+                      struct unfitting *u)
+{
+    tnf_str role = text_of(note, "role"), type = text_of(note, "type");
+    if (!role.p || !type.p || now->layout != &tnf_layout_dense || now->nparts != 1 ||
+        (now->order != TNF_ORDER_C && now->rank > 1))
+        return false;
+    *out = *now->parts;
+    out->role = copy(u, role);
+    if (strlen(out->type->id) != type.n || memcmp(out->type->id, type.p, type.n) != 0)
+        out->type = tnf_type_find(type.p, type.n);
+    if (!out->type)
+        out->type = unknown_type(u, type, now->parts->type->storage, note);
+    return out->role && out->type && out->type->storage == now->parts->type->storage;
+}
+
+static bool read_parts(tnf_object *o, const tnf_value *parts, struct unfitting *u,
+                       uint32_t *positions)
+{
+    const tnf_catalog *c = &u->f->catalog;
+    tnf_part *p = room(u, parts->n, sizeof *p);
+    if (!p)
+        return false;
+    for (size_t i = 0; i < parts->n; i++) {
+        tnf_str as = text_of(&parts->as.items[i], "as");
+        positions[i] = as.p ? tnf_hash_find(&c->names, as.p, as.n) : TNF_HASH_NONE;
+        if (positions[i] == TNF_HASH_NONE || u->gone[positions[i]] ||
+            u->raised[positions[i]].layout ||
+            !read_part(&p[i], &parts->as.items[i], &c->objects[positions[i]], u))
+            return false;
+        for (size_t k = 0; k < i; k++)
+            if (positions[k] == positions[i])
+                return false;
+    }
+    o->parts = p;
+    o->nparts = (uint16_t)parts->n;
+    return true;
+}
+
+/* Nobody else may have its name. */
+static bool name_free(const tnf_catalog *c, tnf_str name, const uint32_t *positions, size_t n)
+{
+    uint32_t at = tnf_hash_find(&c->names, name.p, name.n);
+    bool own = at == TNF_HASH_NONE;
+    for (size_t i = 0; i < n; i++)
+        own = own || positions[i] == at;
+    return own;
+}
+
+/* The attributes that its layout may ask for. */
+static const tnf_value *attrs_of(struct unfitting *u, tnf_str name, const tnf_object *now)
+{
+    uint32_t at = now ? TNF_HASH_NONE : tnf_hash_find(&u->by_name, name.p, name.n);
+    return now ? now->attrs : at == TNF_HASH_NONE ? NULL : &u->tensors->as.members[at].value;
+}
+
+#define MOST_PARTS 16u
+
+static bool read_note(struct unfitting *u, const tnf_value *note, tnf_error *why)
+{
+    tnf_file *f = u->f;
+    tnf_object o = { 0 };
+    uint32_t positions[MOST_PARTS];
+    const tnf_value *parts = tnf_value_get(note, "parts");
+    tnf_str layout = text_of(note, "layout"), name = text_of(note, "name");
+    if (!layout.p || !name.p || !parts || parts->kind != TNF_ARRAY || parts->n == 0 ||
+        parts->n > MOST_PARTS || name.n > f->options.limits.name_bytes)
+        return false;
+    o.layout = tnf_layout_named(layout.p, layout.n);
+    if (!o.layout && !(o.layout = tnf_layout_unknown(&f->arena, layout.p, layout.n))) {
+        u->no_memory = true;
+        return false;
+    }
+    o.name = (tnf_str) { copy(u, name), name.n };
+    if (!o.name.p || !read_shape(&o, tnf_value_get(note, "shape"), u) ||
+        !read_parts(&o, parts, u, positions))
+        return false;
+    o.attrs = attrs_of(u, name, parts->n == 1 ? &f->catalog.objects[positions[0]] : NULL);
+    if (!name_free(&f->catalog, o.name, positions, parts->n) || tnf_layout_check(&o, why) != TNF_OK)
+        return false;
+    u->raised[positions[0]] = o;
+    for (size_t i = 1; i < parts->n; i++)
+        u->gone[positions[i]] = true;
+    u->any = true;
+    return true;
+}
+
+/* The catalog with each raised tensor in the place of its first part. */
+static tnf_status rebuild(struct unfitting *u, tnf_error *e)
+{
+    tnf_catalog *c = &u->f->catalog;
+    size_t n = 0;
+    for (size_t i = 0; i < c->n; i++)
+        if (!u->gone[i])
+            c->objects[n++] = u->raised[i].layout ? u->raised[i] : c->objects[i];
+    c->n = n;
+    return tnf_catalog_reindex(c, !(u->f->format->rules & TNF_RULE_NAMES_MAY_REPEAT), e);
+}
+
+static tnf_status read_notes(struct unfitting *u, const tnf_value *notes, tnf_error *e)
+{
+    for (size_t i = 0; i < notes->n; i++) {
+        tnf_error why = { .message = "the file has changed since" };
+        if (read_note(u, &notes->as.items[i], &why))
+            continue;
+        if (u->no_memory)
+            return tnf_arena_fail(&u->f->arena, "the stash", e);
+        tnf_str name = text_of(&notes->as.items[i], "name");
+        tnf_warn(&u->f->reader, TNF_NO_OFFSET, "what " TNF_STASH_KEY " says of %s is ignored: %s",
+                 name.p ? TNF_QUOTED(name) : "a tensor", why.message);
+    }
+    return u->any ? rebuild(u, e) : TNF_OK;
+}
+
+tnf_status tnf_unfit(tnf_file *f, const tnf_value *stash, tnf_error *e)
+{
+    const tnf_value *notes = tnf_value_get(stash, "objects");
+    if (!notes || notes->kind != TNF_ARRAY || notes->n == 0)
+        return TNF_OK;
+    tnf_arena scratch;
+    tnf_arena_init(&scratch, &f->alloc, UINT64_MAX);
+    struct unfitting u = { .f = f, .tensors = tnf_value_get(stash, "tensors") };
+    u.raised = tnf_arena_array(&scratch, f->catalog.n, sizeof *u.raised);
+    u.gone = tnf_arena_array(&scratch, f->catalog.n, sizeof *u.gone);
+    tnf_status status = tnf_index_members(&u.by_name, f, u.tensors, e);
+    if (status == TNF_OK && (!u.raised || !u.gone))
+        status = tnf_arena_fail(&scratch, "the stash", e);
+    if (status == TNF_OK)
+        status = read_notes(&u, notes, e);
+    tnf_hash_free(&u.by_name);
+    tnf_arena_free(&scratch);
+    return status;
+}
