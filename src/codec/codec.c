@@ -8,17 +8,14 @@
 
 #define SKIP_BLOCK (64u << 10)
 
-/* Known to files, not to this build. */
-static const tnf_codec_ops gzip_absent = { .id = "gzip" };
-static const tnf_codec_ops snappy_absent = { .id = "snappy" };
 static const tnf_codec_ops raw = { .id = "raw" };
 
 static const tnf_codec_ops *const codecs[TNF_CODEC_COUNT] = {
     [TNF_CODEC_RAW] = &raw,
     [TNF_CODEC_ZSTD] = &tnf_codec_zstd,
     [TNF_CODEC_ZSTD_SEEKABLE] = &tnf_codec_zstd_seekable,
-    [TNF_CODEC_GZIP] = &gzip_absent,
-    [TNF_CODEC_SNAPPY] = &snappy_absent,
+    [TNF_CODEC_GZIP] = &tnf_codec_gzip,
+    [TNF_CODEC_SNAPPY] = &tnf_codec_snappy,
 };
 
 const char *tnf_codec_id(unsigned codec)

@@ -37,7 +37,8 @@ typedef struct tnf_codec_ops {
     void (*encode_close)(tnf_encoder *x);
 } tnf_codec_ops;
 
-extern const tnf_codec_ops tnf_codec_zstd, tnf_codec_zstd_seekable;
+extern const tnf_codec_ops tnf_codec_zstd, tnf_codec_zstd_seekable, tnf_codec_gzip,
+    tnf_codec_snappy;
 
 /* Input as codecs like it: a block of stored bytes at a time. */
 typedef struct tnf_feed {

@@ -212,6 +212,16 @@ static const tnf_source_ops file_ops = {
     .close = file_close,
 };
 
+void tnf_source_measure(const tnf_source *s)
+{
+    struct stat st;
+    if (s->ops.read_at != file_read || s->fd < 0 || fstat(s->fd, &st) != 0)
+        return;
+    struct file *f = s->ctx;
+    if (!atomic_load(&f->mapping) && (uint64_t)st.st_size > f->size)
+        f->size = ((tnf_source *)(uintptr_t)s)->size = (uint64_t)st.st_size;
+}
+
 static tnf_status over_fd(tnf_source **out, int fd, bool own, uint64_t size, tnf_access access,
                           const tnf_allocator *alloc, tnf_error *e)
 {

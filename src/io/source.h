@@ -22,6 +22,10 @@ tnf_status tnf_source_new(tnf_source **out, const tnf_source_ops *ops, void *ctx
 tnf_status tnf_source_open(tnf_source **out, const char *path, tnf_access access,
                            const tnf_allocator *alloc, tnf_error *e);
 
+/* Looks again how long a file is that others may have appended to since it was opened. Only for the
+ * one that is opening it: before there are readers or views. */
+void tnf_source_measure(const tnf_source *s);
+
 /* Exactly n bytes, checked against the size: TNF_ETRUNCATED beyond it. */
 tnf_status tnf_source_read(const tnf_source *s, uint64_t offset, void *dst, size_t n, tnf_error *e);
 /* Several ranges in ascending order; neighbours are merged where the source can. */

@@ -236,7 +236,7 @@ static void absent_codecs_say_so(void **state)
     tnf_encoder *x;
     tnf_error e;
     for (unsigned c = 0; c < TNF_CODEC_COUNT; c++) {
-        if (c == TNF_CODEC_ZSTD || c == TNF_CODEC_ZSTD_SEEKABLE)
+        if (c != TNF_CODEC_RAW)
             continue;
         assert_int_equal(tnf_decoder_open(&d, (tnf_codec)c, &from, NULL, &e), TNF_EUNSUPPORTED);
         assert_int_equal(tnf_encoder_open(&x, (tnf_codec)c, 0, &to, NULL, &e), TNF_EUNSUPPORTED);

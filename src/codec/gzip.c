@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/* gzip (RFC 1952) over zlib: members back to back, decoded from the start. Sizes come from the
+ * container, so a bomb is stopped one byte beyond what it may hold.
+ *
+ *   1f 8b 08 flags mtime[4] xfl os  deflated bytes  crc32[4] size[4]   then perhaps the next member
+ *
+ * What is written is one member with no name, mtime 0 and os 255 (unknown): the same bytes give the
+ * same file on every machine with the same zlib.
+ */
+#include "codec/blocks.h"
+#include "codec/codec_ops.h"
+
+#include <limits.h>
+#include <string.h>
+#include <zlib.h>
+
+#define WINDOW_GZIP (15 + 16) /* the largest window, gzip around it */
+#define OUT_BLOCK   (64u << 10)
+#define MEMORY      8 /* zlib's own default */
+
+/* ---------------------------------------------------------------- inflating */
+
+/* What inflate() said of damaged data, for a person. */
+static tnf_status damaged(const z_stream *z, int said, uint64_t at, tnf_error *e)
+{
+    if (said == Z_MEM_ERROR)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for gzip");
+    return tnf_fail(e, TNF_EFORMAT, at, "corrupt gzip: %s",
+                    z->msg                ? z->msg
+                    : said == Z_NEED_DICT ? "it needs a dictionary"
+                                          : "not gzip data");
+}
+
+static uInt at_most(size_t n)
+{
+    return n < UINT_MAX ? (uInt)n : UINT_MAX;
+}
+
+/* zlib wants a pointer to something it may not write to without const. */
+static Bytef *unconst(const void *p)
+{
+    return (Bytef *)(uintptr_t)p;
+}
+
+/* ----------------------------------------------------------------- streams */
+
+struct decode {
+    tnf_feed feed;
+    z_stream z;
+    bool open;    /* z is to be ended */
+    bool between; /* a member ended, and none has begun since */
+};
+
+static tnf_status decode_open(tnf_decoder *d, tnf_error *e)
+{
+    struct decode *s = tnf_alloc0(&d->alloc, sizeof *s);
+    d->state = s;
+    if (!s || inflateInit2(&s->z, WINDOW_GZIP) != Z_OK)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for gzip");
+    s->open = true;
+    return tnf_feed_open(&s->feed, d, 0, d->from.stored, e);
+}
+
+static void decode_close(tnf_decoder *d)
+{
+    struct decode *s = d->state;
+    if (!s)
+        return;
+    if (s->open)
+        inflateEnd(&s->z);
+    tnf_feed_close(&s->feed, d);
+    tnf_free(&d->alloc, s, sizeof *s);
+}
+
+static bool at_end(const struct decode *s)
+{
+    return s->feed.used == s->feed.n && s->feed.at == s->feed.end;
+}
+
+/* One step; *made is what came out of it. */
+static tnf_status step(tnf_decoder *d, void *dst, size_t n, size_t *made, tnf_error *e)
+{
+    struct decode *s = d->state;
+    TNF_TRY(tnf_feed_more(&s->feed, d, e));
+    if (at_end(s) && (s->between || d->from.stored == 0))
+        return tnf_fail(e, TNF_ETRUNCATED, d->from.stored,
+                        "the gzip data end before their %llu bytes are decoded",
+                        (unsigned long long)d->from.decoded);
+    if (s->between && inflateReset(&s->z) != Z_OK)
+        return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "gzip: no new member");
+    s->between = false;
+    s->z.next_in = s->feed.block + s->feed.used;
+    s->z.avail_in = (uInt)(s->feed.n - s->feed.used);
+    s->z.next_out = dst;
+    s->z.avail_out = at_most(n);
+    uInt room = s->z.avail_out;
+    int said = inflate(&s->z, Z_NO_FLUSH);
+    *made = room - s->z.avail_out;
+    s->feed.used = s->feed.n - s->z.avail_in;
+    s->between = said == Z_STREAM_END;
+    if (said == Z_OK || said == Z_STREAM_END)
+        return TNF_OK;
+    if (said == Z_BUF_ERROR && at_end(s))
+        return tnf_fail(e, TNF_ETRUNCATED, d->from.stored, "the gzip data end within a member");
+    return said == Z_BUF_ERROR ? TNF_OK : damaged(&s->z, said, tnf_feed_where(&s->feed), e);
+}
+
+static tnf_status decode(tnf_decoder *d, void *dst, size_t n, tnf_error *e)
+{
+    for (size_t done = 0, made; done < n; done += made)
+        TNF_TRY(step(d, (uint8_t *)dst + done, n - done, &made, e));
+    return TNF_OK;
+}
+
+static tnf_status decode_end(tnf_decoder *d, tnf_error *e)
+{
+    struct decode *s = d->state;
+    uint8_t more[1];
+    size_t made = 0;
+    while (!s->between || !at_end(s)) {
+        TNF_TRY(step(d, more, sizeof more, &made, e));
+        if (made)
+            return tnf_fail(e, TNF_EFORMAT, tnf_feed_where(&s->feed),
+                            "the gzip data hold more than the %llu bytes they should",
+                            (unsigned long long)d->from.decoded);
+    }
+    return TNF_OK;
+}
+
+/* --------------------------------------------------------------- encoding */
+
+struct encode {
+    z_stream z;
+    gz_header header;
+    bool open;
+    uint8_t *block;
+};
+
+static int begin_deflate(z_stream *z, gz_header *header, int level)
+{
+    *header = (gz_header) { .os = 255 };
+    int said = deflateInit2(z, level, Z_DEFLATED, WINDOW_GZIP, MEMORY, Z_DEFAULT_STRATEGY);
+    return said == Z_OK ? deflateSetHeader(z, header) : said;
+}
+
+static tnf_status encode_open(tnf_encoder *x, tnf_error *e)
+{
+    struct encode *s = tnf_alloc0(&x->alloc, sizeof *s);
+    x->state = s;
+    if (s)
+        s->block = tnf_alloc(&x->alloc, OUT_BLOCK);
+    if (!s || !s->block)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for gzip");
+    if (x->level < 0 || x->level > 9)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "gzip has the levels 1 to 9, not %d",
+                        x->level);
+    if (begin_deflate(&s->z, &s->header, x->level ? x->level : Z_DEFAULT_COMPRESSION) != Z_OK)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for gzip");
+    s->open = true;
+    return TNF_OK;
+}
+
+static void encode_close(tnf_encoder *x)
+{
+    struct encode *s = x->state;
+    if (!s)
+        return;
+    if (s->open)
+        deflateEnd(&s->z);
+    tnf_free(&x->alloc, s->block, OUT_BLOCK);
+    tnf_free(&x->alloc, s, sizeof *s);
+}
+
+static tnf_status push(tnf_encoder *x, const void *bytes, size_t n, int flush, tnf_error *e)
+{
+    struct encode *s = x->state;
+    int said;
+    s->z.next_in = unconst(bytes);
+    s->z.avail_in = (uInt)n;
+    do {
+        s->z.next_out = s->block;
+        s->z.avail_out = OUT_BLOCK;
+        said = deflate(&s->z, flush);
+        if (said != Z_OK && said != Z_STREAM_END && said != Z_BUF_ERROR)
+            return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "gzip: deflate gives %d", said);
+        size_t made = OUT_BLOCK - s->z.avail_out;
+        if (made)
+            TNF_TRY(x->to.write(x->to.ctx, s->block, made, e));
+    } while (flush == Z_FINISH ? said != Z_STREAM_END : s->z.avail_in > 0 || s->z.avail_out == 0);
+    return TNF_OK;
+}
+
+static tnf_status encode(tnf_encoder *x, const void *bytes, size_t n, tnf_error *e)
+{
+    for (size_t done = 0, here; done < n; done += here) {
+        here = at_most(n - done);
+        TNF_TRY(push(x, (const uint8_t *)bytes + done, here, Z_NO_FLUSH, e));
+    }
+    return TNF_OK;
+}
+
+static tnf_status encode_end(tnf_encoder *x, tnf_error *e)
+{
+    return push(x, "", 0, Z_FINISH, e);
+}
+
+const tnf_codec_ops tnf_codec_gzip = {
+    .id = "gzip",
+    .decode_open = decode_open,
+    .decode = decode,
+    .decode_end = decode_end,
+    .decode_close = decode_close,
+    .encode_open = encode_open,
+    .encode = encode,
+    .encode_end = encode_end,
+    .encode_close = encode_close,
+};
+
+/* ------------------------------------------------------------ whole blocks */
+
+static tnf_status fetch_block(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    (void)e;
+    memcpy(dst, (const uint8_t *)ctx + offset, n);
+    return TNF_OK;
+}
+
+/* Larger than the feed's block: the stream will do. */
+static tnf_status decode_stream(const void *stored, size_t stored_n, void *dst, size_t n,
+                                tnf_error *e)
+{
+    tnf_encoded from = { fetch_block, unconst(stored), stored_n, n };
+    tnf_decoder *d;
+    TNF_TRY(tnf_decoder_open(&d, TNF_CODEC_GZIP, &from, NULL, e));
+    tnf_status status = tnf_decoder_read(d, 0, dst, n, e);
+    if (status == TNF_OK)
+        status = tnf_decoder_end(d, e);
+    tnf_decoder_close(d);
+    return status;
+}
+
+/* The common case: one member, all of it in memory, in one call. */
+static bool decode_at_once(const void *stored, size_t stored_n, void *dst, size_t n)
+{
+    z_stream z = { 0 };
+    if (stored_n > UINT_MAX || n > UINT_MAX || inflateInit2(&z, WINDOW_GZIP) != Z_OK)
+        return false;
+    uint8_t none;
+    z.next_in = unconst(stored);
+    z.avail_in = (uInt)stored_n;
+    z.next_out = n ? dst : &none;
+    z.avail_out = (uInt)n;
+    bool done = inflate(&z, Z_FINISH) == Z_STREAM_END && z.avail_in == 0 && z.avail_out == 0;
+    inflateEnd(&z);
+    return done;
+}
+
+tnf_status tnf_gzip_decode(const void *stored, size_t stored_n, void *dst, size_t n, tnf_error *e)
+{
+    if (decode_at_once(stored, stored_n, dst, n))
+        return TNF_OK;
+    return decode_stream(stored, stored_n, dst, n,
+                         e); /* several members, or it says what is wrong */
+}
+
+static tnf_status put_block(void *ctx, const void *bytes, size_t n, tnf_error *e)
+{
+    tnf_buf_put(ctx, bytes, n);
+    return tnf_buf_status(ctx, "gzip data", e);
+}
+
+tnf_status tnf_gzip_encode(tnf_buf *b, const void *bytes, size_t n, tnf_error *e)
+{
+    tnf_encode_to to = { put_block, b };
+    tnf_encoder *x;
+    TNF_TRY(tnf_encoder_open(&x, TNF_CODEC_GZIP, 0, &to, &b->alloc, e));
+    tnf_status status = tnf_encoder_write(x, bytes, n, e);
+    if (status == TNF_OK)
+        status = tnf_encoder_end(x, e);
+    tnf_encoder_close(x);
+    return status;
+}

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: MIT */
+/* Listing a VS file: one walk over its blocks, in which everything but the vectors' bytes is
+ * checked. */
+#include "formats/vs/vs.h"
+#include "io/lock.h"
+#include "wire/msgpack.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define LOCK_WAIT 30000u /* milliseconds */
+
+struct walk {
+    tnf_reader *r;
+    vs_state *s;
+    tnf_vs_chain chain;
+    bool has_meta;
+    uint64_t blanks, stored, app_stored;
+    tnf_buf options[2]; /* of vectors, of application data; empty while all are 0 */
+    tnf_buf spare;      /* for decompressing */
+};
+
+tnf_status vs_column_push(vs_column *c, uint64_t v, tnf_arena *arena, tnf_error *e)
+{
+    if (c->n == (uint64_t)c->npieces * VS_PIECE) {
+        if (c->npieces == c->capacity) {
+            size_t more = c->capacity ? c->capacity * 2 : 8;
+            uint64_t **pieces = tnf_arena_array(arena, more, sizeof *pieces);
+            if (!pieces)
+                return tnf_arena_fail(arena, "the list of points", e);
+            if (c->npieces)
+                memcpy(pieces, c->pieces, c->npieces * sizeof *pieces);
+            c->pieces = pieces;
+            c->capacity = more;
+        }
+        c->pieces[c->npieces] = tnf_arena_raw(arena, VS_PIECE * sizeof(uint64_t));
+        if (!c->pieces[c->npieces])
+            return tnf_arena_fail(arena, "the list of points", e);
+        c->npieces++;
+    }
+    c->pieces[c->n / VS_PIECE][c->n % VS_PIECE] = v;
+    c->n++;
+    return TNF_OK;
+}
+
+/* ------------------------------------------------------------------ blocks */
+
+static tnf_status fetch(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    return tnf_source_read(((tnf_reader *)ctx)->source, offset, dst, n, e);
+}
+
+static tnf_status too_large(const struct walk *w, const char *what, uint64_t at, uint64_t n,
+                            tnf_error *e)
+{
+    if (n <= w->r->limits.header_bytes)
+        return TNF_OK;
+    return tnf_fail(e, TNF_ELIMIT, at, "%s of %llu bytes; %llu are allowed", what,
+                    (unsigned long long)n, (unsigned long long)w->r->limits.header_bytes);
+}
+
+static tnf_status take_meta(struct walk *w, tnf_error *e)
+{
+    tnf_vs_chain *c = &w->chain;
+    if (w->has_meta)
+        return tnf_fail(e, TNF_EFORMAT, c->at, "format error: second meta block");
+    TNF_TRY(too_large(w, "a meta block", c->at, c->length, e));
+    TNF_TRY(tnf_vs_chain_meta(c, &w->s->meta, w->r->arena, e));
+    w->has_meta = true;
+    tnf_trace(w->r, c->at, "meta block: rank %u of %s", w->s->meta.rank, w->s->meta.type_name);
+    size_t extra = w->s->meta.extra_n;
+    return extra && w->s->meta.type ? tnf_add_extra(w->r, VS_META, c->next - extra, extra, e)
+                                    : TNF_OK;
+}
+
+/* The option of a row, if it is worth keeping: zeros need no memory. */
+static tnf_status keep_option(tnf_buf *b, uint64_t row, uint8_t option, tnf_error *e)
+{
+    if (option == 0 && b->n == 0)
+        return TNF_OK;
+    while (b->n < row && b->status == TNF_OK)
+        tnf_buf_u8(b, 0);
+    tnf_buf_u8(b, option);
+    return tnf_buf_status(b, "options", e);
+}
+
+static tnf_status keep_app(struct walk *w, const tnf_vs_point *p, tnf_error *e)
+{
+    vs_state *s = w->s;
+    tnf_str app = { NULL, p->app_n };
+    if (p->app_n && p->option & TNF_VS_CODE) {
+        TNF_TRY(vs_app(&w->chain, p, w->r->limits.header_bytes, &w->spare, &app, e));
+        TNF_TRY(tnf_vs_check_app(app.p, app.n, p->app_at, e));
+    }
+    if (app.n && s->app.n == 0) /* until now nobody had any */
+        for (uint64_t i = 0; i <= s->n; i++)
+            TNF_TRY(vs_column_push(&s->app, 0, w->r->arena, e));
+    s->app_bytes += app.n;
+    w->app_stored += p->app_n;
+    return s->app.n ? vs_column_push(&s->app, s->app_bytes, w->r->arena, e) : TNF_OK;
+}
+
+static tnf_status extra_of_point(struct walk *w, const tnf_vs_point *p, tnf_error *e)
+{
+    char key[48];
+    snprintf(key, sizeof key, VS_POINT "%llu.extra", (unsigned long long)w->s->n);
+    return tnf_add_extra(w->r, key, p->vector_at + p->vector_n, p->extra_n, e);
+}
+
+static tnf_status take_point(struct walk *w, tnf_error *e)
+{
+    tnf_vs_point p;
+    vs_state *s = w->s;
+    if (!w->has_meta)
+        return tnf_fail(e, TNF_EFORMAT, w->chain.at, "a point before the meta block");
+    if (w->chain.length > w->r->limits.header_bytes) { /* before any of it is read */
+        TNF_TRY(tnf_vs_chain_point(&w->chain, &p, e));
+        TNF_TRY(too_large(w, "application data", p.app_at, p.app_n, e));
+    }
+    TNF_TRY(tnf_vs_chain_checked(&w->chain, &s->meta, &p, e));
+    if (s->meta.type) {
+        TNF_TRY(keep_option(&w->options[0], s->n, p.vector_option, e));
+        TNF_TRY(keep_option(&w->options[1], s->n, p.option, e));
+        TNF_TRY(keep_app(w, &p, e));
+        TNF_TRY(vs_column_push(&s->blocks, p.at, w->r->arena, e));
+        if (p.extra_n)
+            TNF_TRY(extra_of_point(w, &p, e));
+    }
+    w->stored += p.vector_n;
+    s->n++;
+    return TNF_OK;
+}
+
+static tnf_status take_unknown(struct walk *w, tnf_error *e)
+{
+    char key[48];
+    const tnf_vs_chain *c = &w->chain;
+    if (c->type == 0)
+        tnf_warn(w->r, c->at, "a block of type 0: unknown, and perhaps damage");
+    if (w->has_meta && !w->s->meta.type)
+        return TNF_OK;
+    if (w->has_meta)
+        snprintf(key, sizeof key, VS_BLOCK "%llu", (unsigned long long)w->s->n);
+    else
+        snprintf(key, sizeof key, VS_BEFORE);
+    return tnf_add_extra(w->r, key, c->at, TNF_VS_HEAD + (uint64_t)c->length, e);
+}
+
+static tnf_status walk_blocks(struct walk *w, tnf_error *e)
+{
+    tnf_vs_chain *c = &w->chain;
+    TNF_TRY(tnf_vs_chain_header(c, e));
+    for (;;) {
+        TNF_TRY(tnf_vs_chain_next(c, e));
+        if (c->type == TNF_VS_END)
+            break;
+        if (c->type == TNF_VS_POINT)
+            TNF_TRY(take_point(w, e));
+        else if (c->type == TNF_VS_META)
+            TNF_TRY(take_meta(w, e));
+        else if (c->type == TNF_VS_BLANK)
+            w->blanks++;
+        else
+            TNF_TRY(take_unknown(w, e));
+    }
+    if (!c->terminal)
+        tnf_warn(w->r, c->at, "the terminal '$' is missing; the end of the file stands for it");
+    else if (c->at + 1 < c->size)
+        tnf_warn(w->r, c->at + 1, "%llu bytes after the terminal are ignored",
+                 (unsigned long long)(c->size - c->at - 1));
+    return TNF_OK;
+}
+
+/* ----------------------------------------------------------------- listing */
+
+static tnf_value u8_value(uint8_t v)
+{
+    return (tnf_value) { .kind = TNF_UINT, .dtype = TNF_U8, .as.u = v };
+}
+
+static tnf_status set_dims(struct walk *w, tnf_error *e)
+{
+    const tnf_vs_meta *m = &w->s->meta;
+    tnf_value *items = tnf_arena_array(w->r->arena, m->rank, sizeof *items);
+    if (!items)
+        return tnf_arena_fail(w->r->arena, "attributes", e);
+    for (uint32_t i = 0; i < m->rank; i++)
+        items[i] = (tnf_value) { .kind = TNF_UINT, .dtype = TNF_U32, .as.u = m->dims[i] };
+    tnf_value dims = { .kind = TNF_ARRAY, .n = m->rank, .as.items = items };
+    return tnf_set_attr(w->r, "vs.dims", dims, e);
+}
+
+static tnf_status set_attributes(struct walk *w, tnf_error *e)
+{
+    const tnf_vs_meta *m = &w->s->meta;
+    tnf_value tree;
+    tnf_msgpack p;
+    if (m->attributes.n == 0)
+        return TNF_OK;
+    tnf_msgpack_init(&p, m->attributes.p, m->attributes.n, m->attributes_at, w->r->arena,
+                     w->r->limits.depth, e);
+    if (!tnf_msgpack_value(&p, &tree))
+        return p.status;
+    return tnf_set_attr(w->r, "vs.attributes", tree, e);
+}
+
+static tnf_status set_attrs(struct walk *w, tnf_error *e)
+{
+    const tnf_vs_meta *m = &w->s->meta;
+    if (w->has_meta) {
+        TNF_TRY(set_dims(w, e));
+        TNF_TRY(tnf_set_attr(w->r, "vs.resolution", tnf_value_string(m->type_name), e));
+        TNF_TRY(tnf_set_attr(w->r, "vs.pack", u8_value(m->pack), e));
+        TNF_TRY(tnf_set_attr(w->r, "vs.paging", u8_value(m->paging), e));
+        TNF_TRY(set_attributes(w, e));
+    }
+    TNF_TRY(tnf_set_attr(w->r, "vs.points", tnf_value_uint(w->s->n), e));
+    return tnf_set_attr(w->r, "vs.blanks", tnf_value_uint(w->blanks), e);
+}
+
+static bool all_equal(const tnf_buf *b)
+{
+    return b->n > 0 && memcmp(b->p, b->p + 1, b->n - 1) == 0;
+}
+
+/* {"vs.options": bytes}, a number if all are the same, or nothing at all. */
+static tnf_status options_attr(struct walk *w, const tnf_buf *b, const tnf_value **out,
+                               tnf_error *e)
+{
+    tnf_arena *a = w->r->arena;
+    *out = NULL;
+    if (b->n == 0)
+        return TNF_OK;
+    tnf_value *map = tnf_arena_alloc(a, sizeof *map + sizeof(tnf_member));
+    const char *copy = map && !all_equal(b) ? tnf_arena_str(a, b->p, b->n) : "";
+    if (!map || !copy)
+        return tnf_arena_fail(a, "options", e);
+    tnf_member *m = (tnf_member *)(map + 1);
+    *m = (tnf_member) { { VS_OPTIONS, sizeof VS_OPTIONS - 1 },
+                        all_equal(b) ? u8_value(b->p[0]) : tnf_value_str(TNF_BYTES, copy, b->n) };
+    *map = (tnf_value) { .kind = TNF_MAP, .n = 1, .as.members = m };
+    *out = map;
+    return TNF_OK;
+}
+
+static tnf_status list_points(struct walk *w, tnf_error *e)
+{
+    const vs_state *s = w->s;
+    uint64_t elements, bytes;
+    uint64_t *shape = tnf_arena_array(w->r->scratch, (uint64_t)s->meta.rank + 1, sizeof *shape);
+    if (!shape)
+        return tnf_arena_fail(w->r->scratch, "the shape", e);
+    shape[0] = s->n;
+    if (s->meta.rank)
+        memcpy(shape + 1, s->meta.dims, s->meta.rank * sizeof *shape);
+    if (!tnf_ckd_mul(&elements, s->n, s->meta.elements) ||
+        !tnf_type_bytes(&bytes, s->meta.type, elements))
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "all points together are beyond 2^64 bytes");
+    tnf_part part = { .role = "data",
+                      .type = s->meta.type,
+                      .offset = VS_KEY_POINTS,
+                      .stored = w->stored,
+                      .nbytes = bytes,
+                      .payload = TNF_OPAQUE };
+    tnf_object o = { .name = { VS_POINTS, sizeof VS_POINTS - 1 },
+                     .shape = shape,
+                     .layout = &tnf_layout_dense,
+                     .parts = &part,
+                     .rank = s->meta.rank + 1,
+                     .nparts = 1 };
+    TNF_TRY(options_attr(w, &w->options[0], &o.attrs, e));
+    return tnf_add_object(w->r, &o, TNF_VS_HEADER, e);
+}
+
+static tnf_status list_appdata(struct walk *w, tnf_error *e)
+{
+    const vs_state *s = w->s;
+    uint64_t offsets = (s->n + 1) * sizeof(uint64_t); /* a point takes more bytes than that */
+    tnf_part parts[2] = { { .role = "offsets",
+                            .type = tnf_type_of(TNF_U64),
+                            .offset = VS_KEY_OFFSETS,
+                            .nbytes = offsets,
+                            .payload = TNF_OPAQUE },
+                          { .role = "bytes",
+                            .type = tnf_type_of(TNF_U8),
+                            .offset = VS_KEY_BYTES,
+                            .stored = w->app_stored,
+                            .nbytes = s->app_bytes,
+                            .payload = TNF_OPAQUE } };
+    tnf_object o = { .name = { VS_APPDATA, sizeof VS_APPDATA - 1 },
+                     .shape = &s->n,
+                     .layout = tnf_layout_named("strings/1", 9),
+                     .parts = parts,
+                     .rank = 1,
+                     .nparts = 2 };
+    TNF_TRY(options_attr(w, &w->options[1], &o.attrs, e));
+    return tnf_add_object(w->r, &o, TNF_VS_HEADER, e);
+}
+
+static tnf_status list(struct walk *w, tnf_error *e)
+{
+    w->r->version = "0";
+    TNF_TRY(set_attrs(w, e));
+    if (!w->has_meta)
+        return TNF_OK;
+    if (!w->s->meta.type) {
+        tnf_warn(w->r, TNF_NO_OFFSET,
+                 "unsupported resolution %d (%s): its points are counted, and kept as they are",
+                 w->s->meta.resolution, w->s->meta.type_name);
+        w->r->catalog->nextras = 0; /* those before the meta block are among them */
+        return tnf_add_extra(w->r, VS_BLOCKS, TNF_VS_HEADER, w->chain.at - TNF_VS_HEADER, e);
+    }
+    TNF_TRY(list_points(w, e));
+    return list_appdata(w, e);
+}
+
+/* Others may be appending to the file at this very moment. */
+static tnf_status lock(tnf_reader *r, bool *locked, tnf_error *e)
+{
+    *locked = false;
+    if (!r->options[VS_READ_LOCK].u || r->source->fd < 0)
+        return TNF_OK;
+    tnf_status status = tnf_lock_take(r->source->fd, false, LOCK_WAIT, e);
+    if (status == TNF_EUNSUPPORTED) {
+        tnf_warn(r, TNF_NO_OFFSET, "read without a lock, which this file system does not have");
+        return TNF_OK;
+    }
+    *locked = status == TNF_OK;
+    if (*locked)
+        tnf_source_measure(r->source);
+    return status;
+}
+
+tnf_status vs_index(tnf_reader *r, tnf_error *e)
+{
+    bool locked;
+    struct walk w = { .r = r };
+    w.s = tnf_arena_alloc(r->arena, sizeof *w.s);
+    if (!w.s)
+        return tnf_arena_fail(r->arena, "the file", e);
+    w.s->msb = r->options[VS_READ_VARINT].u != 0;
+    TNF_TRY(lock(r, &locked, e));
+    const tnf_allocator *a = &r->arena->alloc;
+    tnf_vs_chain_init(&w.chain, fetch, r, r->source->size, TNF_VS_HEADER, a);
+    w.chain.msb = w.s->msb;
+    for (int i = 0; i < 2; i++)
+        tnf_buf_init(&w.options[i], a, r->limits.memory);
+    tnf_buf_init(&w.spare, a, r->limits.header_bytes);
+    tnf_status status = walk_blocks(&w, e);
+    if (status == TNF_OK)
+        status = list(&w, e);
+    if (locked)
+        tnf_lock_drop(r->source->fd);
+    r->state = w.s;
+    tnf_buf_free(&w.spare);
+    for (int i = 0; i < 2; i++)
+        tnf_buf_free(&w.options[i]);
+    tnf_vs_chain_free(&w.chain);
+    return status;
+}

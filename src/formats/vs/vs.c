@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* VS: points of a vector space with application data, appended one after the other.
+ *
+ *   "VS" 00 00                                     signature, version 0
+ *   '^' u32 length  rank dims… resolution pack paging attributes         one, before any point
+ *   'P' u32 length  option appdata option u32 length vector              any number
+ *   '0' u32 length  …                                                    deleted
+ *   '$'                                                                  the end; the rest is junk
+ *
+ * include/tenfold/points.h is for those who append and delete; here a file is read as a whole, and
+ * written as a whole. wire/vs_block.h has the bytes of each block.
+ */
+#include "formats/vs/vs.h"
+
+static int probe(const tnf_probe *p)
+{
+    if (p->nhead < TNF_VS_HEADER || p->head[0] != 'V' || p->head[1] != 'S')
+        return TNF_PROBE_NO;
+    bool named = strcmp(p->ext, "vsdb") == 0 || strcmp(p->ext, "vs") == 0;
+    if (tnf_le16(p->head + 2) != 0) /* another version, or somebody else's file */
+        return named ? TNF_PROBE_STRUCTURE : TNF_PROBE_NO;
+    return TNF_PROBE_MAGIC;
+}
+
+static const tnf_option_info read_options[] = {
+    { "varint", TNF_OPTION_CHOICE, "lsb|msb", "lsb",
+      "which seven bits of a number come first: the least significant as in Protocol Buffers, or "
+      "the most" },
+    { "lock", TNF_OPTION_BOOL, NULL, "yes", "hold a shared lock while the blocks are listed" },
+    { 0 },
+};
+
+static const tnf_option_info write_options[] = {
+    { "compress", TNF_OPTION_CHOICE, "auto|none|gzip|snappy", "auto",
+      "vectors: as in the source, else as its `pack` says, else not at all; or so" },
+    { "app", TNF_OPTION_CHOICE, "auto|none|snappy", "auto",
+      "application data: as in the source, else not at all; or so" },
+    { "varint", TNF_OPTION_CHOICE, "lsb|msb", "lsb",
+      "which seven bits of a number come first; msb is read by nobody who is not told" },
+    { 0 },
+};
+
+const tnf_format tnf_format_vs = {
+    .name = "vs",
+    .title = "VS vector space",
+    .extensions = "vsdb vs",
+    .family = "vs",
+    .caps = TNF_CAN_READ | TNF_CAN_WRITE | TNF_CAN_APPEND,
+    .can = { .types = "bit u8 i8 u16 i16 u32 i32 u64 i64 f16 f32 f64",
+             .layouts = "dense strings/1",
+             .extras = true,
+             .attrs = TNF_HOLDS_NONE,
+             .file_attrs = "vs.dims vs.resolution vs.pack vs.paging vs.attributes",
+             .object_attrs = VS_OPTIONS,
+             .derived = "vs.points vs.blanks vs.dims vs.resolution",
+             .takes = vs_takes },
+    .read_options = read_options,
+    .write_options = write_options,
+    .probe = probe,
+    .index = vs_index,
+    .decode = vs_decode,
+    .write = vs_write,
+};

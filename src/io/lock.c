@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+#include "io/lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LOCK_BYTES 4
+#define GATE       ((off_t)1 << 62)
+#define NAP_FIRST  200000L /* nanoseconds */
+#define NAP_MOST   10000000L
+
+/* One fcntl() of either kind. */
+static int set_lock(int fd, short type, off_t start, off_t n, bool wait)
+{
+    struct flock l = { .l_type = type, .l_whence = SEEK_SET, .l_start = start, .l_len = n };
+    int done;
+#ifdef F_OFD_SETLK
+    do
+        done = fcntl(fd, wait ? F_OFD_SETLKW : F_OFD_SETLK, &l);
+    while (done != 0 && errno == EINTR);
+    if (done == 0 || errno != EINVAL) /* EINVAL: a kernel from before them */
+        return done;
+    l.l_pid = 0;
+#endif
+    do
+        done = fcntl(fd, wait ? F_SETLKW : F_SETLK, &l);
+    while (done != 0 && errno == EINTR);
+    return done;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static bool is_busy(int err)
+{
+    return err == EAGAIN || err == EACCES;
+}
+
+/* Tries again until it works or the time is up. */
+static int poll_lock(int fd, short type, off_t start, off_t n, uint64_t until)
+{
+    struct timespec nap = { 0, NAP_FIRST };
+    while (set_lock(fd, type, start, n, false) != 0) {
+        int err = errno;
+        if (!is_busy(err) || now_ns() >= until) {
+            errno = err;
+            return -1;
+        }
+        nanosleep(&nap, NULL);
+        nap.tv_nsec = nap.tv_nsec * 2 < NAP_MOST ? nap.tv_nsec * 2 : NAP_MOST;
+    }
+    return 0;
+}
+
+static int take(int fd, short type, off_t start, off_t n, uint32_t milliseconds, uint64_t until)
+{
+    return milliseconds == TNF_LOCK_FOREVER ? set_lock(fd, type, start, n, true)
+                                            : poll_lock(fd, type, start, n, until);
+}
+
+tnf_status tnf_lock_take(int fd, bool exclusive, uint32_t milliseconds, tnf_error *e)
+{
+    short type = exclusive ? F_WRLCK : F_RDLCK;
+    uint64_t until = now_ns() + (uint64_t)milliseconds * 1000000u;
+    int done = take(fd, type, GATE, 1, milliseconds, until);
+    if (done == 0) {
+        done = take(fd, type, 0, LOCK_BYTES, milliseconds, until);
+        int err = errno;
+        (void)set_lock(fd, F_UNLCK, GATE, 1, false);
+        errno = err;
+    }
+    if (done == 0)
+        return TNF_OK;
+    int err = errno;
+    if (err == ENOLCK || err == EOPNOTSUPP || err == EINVAL || err == ENOSYS)
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                        "this file system has no locks: open the file without them");
+    if (is_busy(err))
+        return tnf_fail_sys(e, EAGAIN, "the file is locked by somebody else, who %s it",
+                            exclusive ? "reads or writes" : "writes");
+    return tnf_fail_sys(e, err, "cannot lock the file");
+}
+
+void tnf_lock_drop(int fd)
+{
+    (void)set_lock(fd, F_UNLCK, 0, LOCK_BYTES, false);
+}
