@@ -180,6 +180,7 @@ static size_t measure(widths *w, const input *in, const opt_list *globs)
 {
     const tnf_object *o;
     size_t n = 0;
+    char size[SIZE_TEXT];
     *w = (widths) { 4, 5, 5, 8 };
     for (size_t i = 0; (o = tnf_at(in->file, i)); i++) {
         if (!glob_any(globs, o->name))
@@ -188,6 +189,8 @@ static size_t measure(widths *w, const input *in, const opt_list *globs)
         w->name = larger(w->name, name < NAME_WIDEST ? name : NAME_WIDEST);
         w->type = larger(w->type, strlen(object_kind(o)));
         w->shape = larger(w->shape, put_shape(NULL, o, ", ", true));
+        size_text(size, object_bytes(o));
+        w->size = larger(w->size, strlen(size));
         n++;
     }
     return n;

@@ -43,6 +43,16 @@ static bool order_matters(const tnf_object *o)
     return wide > 1;
 }
 
+/* How many elements of a type the bytes of a part are; false if they are not a whole number. */
+static bool whole_elements(uint64_t *count, const tnf_type *type, uint64_t nbytes)
+{
+    uint64_t bits, bytes;
+    if (type->bits == 0 || !tnf_ckd_mul(&bits, nbytes, 8))
+        return false;
+    *count = bits / type->bits;
+    return tnf_type_bytes(&bytes, type, *count) && bytes == nbytes;
+}
+
 /* What has to be done; 0 for nothing, or for nothing that would help. */
 static unsigned needs(const tnf_can *can, const tnf_object *o)
 {
@@ -55,7 +65,8 @@ static unsigned needs(const tnf_can *can, const tnf_object *o)
     for (uint16_t i = 0; i < o->nparts; i++) {
         const tnf_part *p = &o->parts[i];
         const tnf_type *type = fitting_type(can, p->type);
-        if (!type || type->bits == 0 || p->flags & TNF_PART_UNREADABLE)
+        uint64_t count;
+        if (!type || p->flags & TNF_PART_UNREADABLE || !whole_elements(&count, type, p->nbytes))
             return 0;
         if (type != p->type)
             what |= TNF_CHANGE_TYPE;
@@ -95,7 +106,7 @@ static tnf_status fit_dense(struct tnf_save *s, const tnf_change *change, const 
     }
     part.type = fitting_type(&s->format->can, part.type);
     if (part.type->bits != o.parts->type->bits) { /* not one integer an element */
-        count[0] = part.nbytes / tnf_dtype_size(part.type->storage);
+        whole_elements(count, part.type, part.nbytes);
         o.shape = count;
         o.rank = 1;
     } else if (change->what & TNF_CHANGE_SHAPE) {
@@ -128,11 +139,9 @@ static tnf_status fit_parts(struct tnf_save *s, const tnf_change *change, const 
     const tnf_object *o = change->of;
     for (uint16_t i = 0; i < o->nparts; i++) {
         tnf_part part = o->parts[i];
+        uint64_t count[1] = { 0 };
         part.type = fitting_type(&s->format->can, part.type);
-        uint64_t bits = part.type->bits, count[1];
-        count[0] = part.nbytes * 8 / bits;
-        if (bits < 8 && o->parts[i].nbytes > UINT64_MAX / 8)
-            return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "%s is too large", TNF_QUOTED(o->name));
+        whole_elements(count, part.type, part.nbytes);
         tnf_object piece = {
             .shape = count, .layout = &tnf_layout_dense, .parts = &part, .rank = 1, .nparts = 1
         };
