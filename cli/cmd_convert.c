@@ -4,7 +4,7 @@
 #include "out.h"
 #include "plan.h"
 #include "progress.h"
-#include <signal.h>
+#include "stop.h"
 #include <string.h>
 #include <tenfold/build.h>
 #include <unistd.h>
@@ -30,45 +30,11 @@ typedef struct job {
     plan plan;
 } job;
 
-/* ---------------------------------------------------------------- signals */
-
-/* The signal that came while saving: the library is told to stop, removes what it wrote, and the
- * signal is then raised again so that whoever sent it sees its effect. */
-static volatile sig_atomic_t stopped_by;
-
-static void on_signal(int number)
-{
-    stopped_by = number;
-}
-
-static const int stopping[] = { SIGINT, SIGTERM, SIGHUP };
-#define NSTOPPING (sizeof stopping / sizeof *stopping)
-
-static void catch_signals(struct sigaction *before)
-{
-    struct sigaction action = { 0 };
-    action.sa_handler = on_signal;
-    sigemptyset(&action.sa_mask);
-    for (size_t i = 0; i < NSTOPPING; i++) {
-        sigaction(stopping[i], NULL, &before[i]);
-        if (before[i].sa_handler != SIG_IGN)
-            sigaction(stopping[i], &action, NULL);
-    }
-}
-
-static void release_signals(const struct sigaction *before)
-{
-    for (size_t i = 0; i < NSTOPPING; i++)
-        sigaction(stopping[i], &before[i], NULL);
-    if (stopped_by)
-        raise(stopped_by);
-}
-
 static bool on_progress(void *ctx, uint64_t done, uint64_t total)
 {
     job *j = ctx;
     progress_step(&j->progress, done, total);
-    return !stopped_by;
+    return !stop_asked();
 }
 
 static void on_plan(void *ctx, const tnf_plan_item *item)
@@ -145,13 +111,11 @@ static tnf_status save_to_stdout(job *j, const tnf_save_options *how, tnf_error 
 
 static tnf_status save_to_file(job *j, const tnf_save_options *how, tnf_error *error)
 {
-    struct sigaction before[NSTOPPING];
-    catch_signals(before);
+    stop_state before;
+    stop_catch(&before);
     tnf_status status = tnf_save(j->builder, j->out, how, error);
     progress_end(&j->progress);
-    if (status != TNF_ECANCELLED)
-        stopped_by = 0; /* it came too late: the file is there */
-    release_signals(before);
+    stop_release(&before, status == TNF_ECANCELLED);
     return status;
 }
 

@@ -63,6 +63,12 @@ TNF_API TNF_CHECKED tnf_status tnf_builder_set(tnf_builder *builder, const char 
                                                const char *key, const tnf_value *value,
                                                tnf_error *error);
 
+/** A value for tnf_builder_set() from JSON text, in the builder's memory: whole numbers that fit
+ *  are i64, or u64 beyond that; other numbers are f64. TNF_EFORMAT or TNF_ETRUNCATED, with the
+ *  offset in the text, if it is no JSON. */
+TNF_API TNF_CHECKED tnf_status tnf_builder_parse(tnf_value *out, tnf_builder *builder,
+                                                 const char *json, size_t n, tnf_error *error);
+
 /* ------------------------------------------------------------------- save */
 
 /** What becomes of an item in a target format. */

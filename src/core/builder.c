@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Putting a catalog together by hand. */
 #include "core/save.h"
+#include "wire/json.h"
 
 #include <string.h>
 
@@ -183,4 +184,15 @@ tnf_status tnf_builder_set(tnf_builder *b, const char *name, const char *key,
         return tnf_attrs_set(&b->catalog.attrs, key, strlen(key), copy, e);
     tnf_attrs_remove(&b->catalog.attrs, key);
     return TNF_OK;
+}
+
+tnf_status tnf_builder_parse(tnf_value *out, tnf_builder *b, const char *json, size_t n,
+                             tnf_error *e)
+{
+    tnf_json j;
+    const char *text = tnf_arena_str(&b->arena, json, n); /* strings stay in it */
+    if (!text)
+        return tnf_arena_fail(&b->arena, "a value", e);
+    tnf_json_init(&j, text, n, 0, &b->arena, TNF_DEFAULT_DEPTH, e);
+    return tnf_json_value(&j, out) ? tnf_json_end(&j) : j.status;
 }

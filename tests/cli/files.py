@@ -100,6 +100,13 @@ PARAMETERS = [
 ]
 
 
+# primitiv's Adam(1, 2, 3, 4), epoch 5, lr_scale 6, l2_strength 7, clip_threshold 8, as it writes it.
+ADAM = ("ce00000000ce00000001ce0000040081af4f7074696d697a65722e65706f6368ce0000000587aa4164616d2e62657461"
+        "32ca40400000aa4164616d2e6265746131ca40000000b84f7074696d697a65722e636c69705f7468726573686f6c64ca"
+        "41000000a84164616d2e657073ca40800000aa4164616d2e616c706861ca3f800000b54f7074696d697a65722e6c325f"
+        "737472656e677468ca40e00000b24f7074696d697a65722e6c725f7363616c65ca40c00000")
+
+
 def main(out):
     def put(name, content):
         path = os.path.join(out, name)
@@ -114,6 +121,7 @@ def main(out):
     put("plain.safetensors", safetensors([("a", "F32", [2], f32(1, 2)), ("b", "I32", [1], i32(3))]))
     put("model.bin", checkpoint(CONFIG, PARAMETERS))
     put("model.gten", archive([(n, t, s, r, 0) for n, t, s, r, _ in PARAMETERS]))
+    put("adam.primitiv", bytes.fromhex(ADAM))
     put("cut.safetensors", model[:-5])
     put("cut_header.safetensors", model[:100])
     put("cut.gten", archive([(n, t, s, r, 0) for n, t, s, r, _ in PARAMETERS])[:-3])

@@ -216,12 +216,42 @@ static void shared_attributes(void **state)
     assert_int_equal(tnf_value_get(w->b->catalog.objects[0].attrs, "k")->as.u, 3);
 }
 
+static void values_from_json(void **state)
+{
+    struct world *w = *state;
+    tnf_value v;
+    tnf_error e;
+    char text[] = "{\"a\":[1,-2,18446744073709551615,0.5,null,true],\"b\\n\":\"x\"}";
+    assert_ok(tnf_builder_parse(&v, w->b, text, sizeof text - 1, &e));
+    memset(text, 0, sizeof text); /* it is a copy */
+    const tnf_value *a = tnf_value_get(&v, "a"), *b = tnf_value_get(&v, "b\n");
+    assert_true(v.kind == TNF_MAP && a && a->n == 6 && b && b->kind == TNF_STRING);
+    assert_string_equal(b->as.s, "x");
+    assert_true(a->as.items[0].kind == TNF_INT && a->as.items[0].as.i == 1);
+    assert_true(a->as.items[2].kind == TNF_UINT && a->as.items[2].as.u == UINT64_MAX);
+    assert_true(a->as.items[3].kind == TNF_FLOAT && a->as.items[3].as.f64 == 0.5);
+    assert_true(a->as.items[4].kind == TNF_NULL && a->as.items[5].as.b);
+    assert_ok(tnf_builder_set(w->b, NULL, "key", &v, &e));
+    assert_fails(tnf_builder_parse(&v, w->b, "[1,]", 4, &e), TNF_EFORMAT);
+    assert_int_equal(e.offset, 3);
+    assert_fails(tnf_builder_parse(&v, w->b, "1 2", 3, &e), TNF_EFORMAT);
+    w->log.fail_at = w->log.calls + 1;
+    char large[20000];
+    memset(large, ' ', sizeof large);
+    assert_fails(tnf_builder_parse(&v, w->b, large, sizeof large, &e), TNF_ENOMEM);
+}
+
 int main(void)
 {
 #define WITH_WORLD(f) cmocka_unit_test_setup_teardown(f, begin, end)
     const struct CMUnitTest tests[] = {
-        WITH_WORLD(dense),    WITH_WORLD(refusals),   WITH_WORLD(objects_by_hand),
-        WITH_WORLD(renaming), WITH_WORLD(attributes), WITH_WORLD(shared_attributes),
+        WITH_WORLD(dense),
+        WITH_WORLD(refusals),
+        WITH_WORLD(objects_by_hand),
+        WITH_WORLD(renaming),
+        WITH_WORLD(attributes),
+        WITH_WORLD(shared_attributes),
+        WITH_WORLD(values_from_json),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+/* tenfold meta: the attributes of a file or of a tensor, shown and changed. */
+#include "meta_save.h"
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct options {
+    input_options in;
+    opt_list set, remove, writer;
+    const char *tensor, *out;
+    bool json, string, force, no_sync;
+} options;
+
+typedef struct job {
+    const cli_state *cli;
+    const options *options;
+    input in;
+    meta_editor editor;
+    const tnf_value *before; /* the map that is shown or changed */
+    tnf_value after;
+} job;
+
+/* -------------------------------------------------------------------- show */
+
+static void put_text(const tnf_value *v)
+{
+    const char *p = v->as.s, *end = p + v->n;
+    for (const char *line; p < end; p = line + 1) {
+        line = memchr(p, '\n', (size_t)(end - p));
+        line = line ? line : end;
+        put_safe(stdout, p, (size_t)(line - p), false);
+        putchar('\n');
+    }
+    if (v->n == 0)
+        putchar('\n');
+}
+
+static void show(const job *j, const tnf_value *v)
+{
+    json out = { stdout, false };
+    if (!j->options->json && v->kind == TNF_MAP && v->n > 0) {
+        put_attrs(stdout, v, 0, true);
+    } else if (!j->options->json && v->kind == TNF_STRING) {
+        put_text(v);
+    } else {
+        json_value(&out, v);
+        putchar('\n');
+    }
+}
+
+static int wrong(const job *j, const char *about)
+{
+    char text[512];
+    if (about)
+        snprintf(text, sizeof text, "%s: %s", about, j->editor.why);
+    file_message(j->in.name, "", TNF_NO_OFFSET, about ? text : j->editor.why);
+    return EXIT_USAGE;
+}
+
+static int show_at(job *j, const char *key)
+{
+    tnf_value found;
+    if (!meta_get(&j->editor, &found, j->before, (tnf_str) { key, strlen(key) }))
+        return wrong(j, NULL);
+    show(j, &found);
+    return EXIT_DONE;
+}
+
+/* ------------------------------------------------------------------ change */
+
+static bool begins(const char *text, const char *with, const char *then)
+{
+    size_t n = strlen(with);
+    return !strncmp(text, with, n) && !strncmp(text + n, then, strlen(then));
+}
+
+/* Entries of a text map: "safetensors.metadata.author". They are text whatever they look like, and
+ * the map may have to be made for the first of them. */
+static bool is_text_entry(const job *j, const char *key)
+{
+    tnf_format_info f;
+    return !j->options->tensor && tnf_format_named(&f, j->in.info->format) &&
+           !strcmp(f.metadata, "text") && begins(key, f.family, ".metadata.");
+}
+
+static bool make_text_map(job *j, const char *key)
+{
+    size_t n = (size_t)(strstr(key, ".metadata.") - key) + strlen(".metadata");
+    const tnf_value empty = { .kind = TNF_MAP };
+    tnf_member *members = meta_take(&j->editor, (j->after.n + 1) * sizeof *members);
+    char *name = members ? meta_take(&j->editor, n) : NULL;
+    if (!name)
+        return false;
+    memcpy(name, key, n);
+    if (tnf_value_get(&j->after, name))
+        return true;
+    if (j->after.n > 0)
+        memcpy(members, j->after.as.members, j->after.n * sizeof *members);
+    members[j->after.n] = (tnf_member) { { name, n }, empty };
+    j->after.as.members = members;
+    j->after.n++;
+    return true;
+}
+
+static bool set_one(job *j, const char *setting)
+{
+    const char *equals = strchr(setting, '=');
+    char *key = meta_take(&j->editor, (size_t)(equals - setting));
+    if (!key)
+        return false;
+    memcpy(key, setting, (size_t)(equals - setting));
+    bool entry = is_text_entry(j, key);
+    tnf_value changed;
+    j->editor.as_text = j->options->string || entry;
+    if ((entry && !make_text_map(j, key)) ||
+        !meta_set(&j->editor, &changed, &j->after, (tnf_str) { key, strlen(key) }, equals + 1))
+        return false;
+    j->after = changed;
+    return true;
+}
+
+static int change(job *j)
+{
+    const options *o = j->options;
+    j->after = *j->before;
+    for (size_t i = 0; i < o->remove.n; i++) {
+        tnf_value changed;
+        tnf_str key = { o->remove.items[i], strlen(o->remove.items[i]) };
+        if (!meta_remove(&j->editor, &changed, &j->after, key))
+            return wrong(j, NULL);
+        j->after = changed;
+    }
+    for (size_t i = 0; i < o->set.n; i++)
+        if (!set_one(j, o->set.items[i]))
+            return wrong(j, o->set.items[i]);
+    return EXIT_DONE;
+}
+
+/* -------------------------------------------------------------------- save */
+
+static int save(job *j)
+{
+    const options *o = j->options;
+    format_options writer;
+    if (!format_options_parse(&writer, &o->writer))
+        return EXIT_USAGE;
+    const meta_change c = { .editor = &j->editor,
+                            .in = &j->in,
+                            .tensor = o->tensor,
+                            .before = j->before,
+                            .after = &j->after,
+                            .path = o->out ? o->out : j->in.path,
+                            .lenient = o->in.lenient };
+    tnf_save_options how = { .size = sizeof how };
+    how.options = writer.items;
+    how.noptions = writer.n;
+    how.replace = !o->out || o->force;
+    how.no_sync = o->no_sync;
+    int code = meta_save(&c, &how);
+    format_options_free(&writer);
+    return code;
+}
+
+/* A model in several files has no one file to write to. */
+static bool is_one_file(const input *in)
+{
+    struct stat s;
+    return stat(in->path, &s) == 0 && S_ISREG(s.st_mode) && (uint64_t)s.st_size == in->info->size;
+}
+
+static int change_and_save(job *j)
+{
+    if (!j->options->out && !is_one_file(&j->in)) {
+        file_message(j->in.name, "", TNF_NO_OFFSET,
+                     "it is not a single file that could be rewritten: say where to with -o");
+        return EXIT_USAGE;
+    }
+    int code = change(j);
+    if (code != EXIT_DONE)
+        return code;
+    if (!j->options->out && meta_equal(j->before, &j->after)) {
+        if (j->cli->verbose && !j->cli->quiet)
+            file_message(j->in.name, "", TNF_NO_OFFSET, "nothing to change");
+        return EXIT_DONE;
+    }
+    return save(j);
+}
+
+/* ----------------------------------------------------------------- command */
+
+static int check_usage(const options *o, int argc)
+{
+    bool changes = o->set.n > 0 || o->remove.n > 0;
+    for (size_t i = 0; i < o->set.n; i++)
+        if (!strchr(o->set.items[i], '=') || o->set.items[i][0] == '=')
+            return usage_error("meta: --set takes KEY=VALUE, not '%s'", o->set.items[i]);
+    if (changes && argc > 1)
+        return usage_error("meta: KEY is for looking: leave it away when changing something");
+    if (changes && o->json)
+        return usage_error("meta: --json is for looking: leave it away when changing something");
+    if (!changes && (o->out || o->string || o->writer.n || o->force || o->no_sync))
+        return usage_error("meta: there is nothing to write without --set or --rm");
+    return EXIT_DONE;
+}
+
+/* The map that the command is about. */
+static int choose_map(job *j)
+{
+    static const tnf_value none = { .kind = TNF_MAP };
+    const char *name = j->options->tensor;
+    j->before = j->in.info->attrs;
+    if (!name)
+        return EXIT_DONE;
+    const tnf_object *o = tnf_find(j->in.file, name);
+    if (!o) {
+        snprintf(j->editor.why, sizeof j->editor.why, "no tensor '%s'", name);
+        return wrong(j, NULL);
+    }
+    j->before = o->attrs ? o->attrs : &none;
+    return EXIT_DONE;
+}
+
+static int work(job *j, int argc, char **argv)
+{
+    tnf_error error;
+    int code = choose_map(j);
+    if (code != EXIT_DONE)
+        return code;
+    if (tnf_builder_new(&j->editor.builder, NULL, &error) != TNF_OK)
+        return file_error(j->in.name, &error);
+    if (j->options->set.n > 0 || j->options->remove.n > 0)
+        code = change_and_save(j);
+    else if (argc > 1)
+        code = show_at(j, argv[1]);
+    else
+        show(j, j->before);
+    tnf_builder_free(j->editor.builder);
+    meta_end(&j->editor);
+    return code;
+}
+
+static int run(const cli_state *cli, const void *opts, int argc, char **argv)
+{
+    const options *o = opts;
+    int code = check_usage(o, argc);
+    if (code != EXIT_DONE)
+        return code;
+    job j = { .cli = cli, .options = o };
+    code = input_open(&j.in, cli, &o->in, argv[0]);
+    if (code == EXIT_DONE)
+        code = work(&j, argc, argv);
+    input_close(&j.in);
+    return code;
+}
+
+static const opt table[] = {
+    { "set", 's', OPT_LIST, offsetof(options, set), "KEY=VALUE", NULL,
+      "Set an attribute: VALUE is JSON where it can be read as such, else a text. May be "
+      "repeated." },
+    { "rm", 0, OPT_LIST, offsetof(options, remove), "KEY", NULL,
+      "Remove an attribute, before anything is set. May be repeated." },
+    { "string", 0, OPT_FLAG, offsetof(options, string), NULL, NULL,
+      "Take every VALUE for a text, whatever it looks like or was before." },
+    { "tensor", 0, OPT_TEXT, offsetof(options, tensor), "NAME", NULL,
+      "Show or change the attributes of this tensor instead of those of the file." },
+    { "output", 'o', OPT_TEXT, offsetof(options, out), "OUT", NULL,
+      "Write the changed file to OUT and leave FILE as it is." },
+    { "force", 0, OPT_FLAG, offsetof(options, force), NULL, NULL, "Replace OUT if it exists." },
+    { "option", 0, OPT_LIST, offsetof(options, writer), "KEY=VALUE", NULL,
+      "Set an option of the format's writer ('tenfold formats NAME' lists them). May be "
+      "repeated." },
+    { "no-sync", 0, OPT_FLAG, offsetof(options, no_sync), NULL, NULL,
+      "Do not wait until the file is on the disk: faster, but a power cut may lose it." },
+    { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
+      "Print one JSON document: the attributes, or the value at KEY." },
+    INPUT_OPTIONS(options, in),
+    { "in-option", 0, OPT_LIST, offsetof(options, in.options), "KEY=VALUE", NULL,
+      "Set an option of the reader of FILE. May be repeated." },
+    { 0 },
+};
+
+static const example examples[] = {
+    { "tenfold meta model.safetensors", "all metadata" },
+    { "tenfold meta model.bin gptrs.config.config.num_layers", "one value" },
+    { "tenfold meta adam.primitiv --set primitiv.float_configs.Adam.alpha=0.01",
+      "change one, in its own type" },
+    { "tenfold meta model.safetensors --set safetensors.metadata.author=me --rm "
+      "safetensors.metadata.note",
+      "several at once" },
+    { 0 },
+};
+
+const command cmd_meta = {
+    .name = "meta",
+    .args = "FILE [KEY]",
+    .summary = "show or change the metadata of a file",
+    .about = "Shows the attributes of a file, or the one at KEY; with --set and --rm, changes "
+             "them.\n\nKEY is a path with dots. Since keys may hold dots themselves, at each level "
+             "the longest key that fits is taken. Items of an array are counted from 0. A JSON "
+             "document, as a model's config, is gone into, and a change there leaves the rest of "
+             "its text as it is.\n\nWhat is set keeps the exact type it had (u32, f32 ...); a "
+             "value that does not fit is refused. A new key takes the type of the others beside "
+             "it if those are all of one; else whole numbers are u64 or i64, other numbers f64. "
+             "Bytes are {\"$bytes\":\"base64\"}.\n\nThe file is written anew in its own format and "
+             "replaced when that is complete; if nothing changes it is left alone. If the format "
+             "has no place for an attribute, nothing is written and the exit code is 5.",
+    .examples = examples,
+    .table = table,
+    .size = sizeof(options),
+    .min_args = 1,
+    .max_args = 2,
+    .run = run,
+};

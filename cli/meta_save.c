@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/* Writing a file with other attributes: first a trial in memory, to see that what is set comes back
+ * as it was set; then the file itself. */
+#include "meta_save.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define TRIAL_BYTES ((uint64_t)16 << 20) /* files up to this size are tried whole */
+
+static const tnf_value *member(const tnf_value *map, tnf_str key)
+{
+    for (size_t i = 0; map && i < map->n; i++)
+        if (map->as.members[i].key.n == key.n && !memcmp(map->as.members[i].key.p, key.p, key.n))
+            return &map->as.members[i].value;
+    return NULL;
+}
+
+static bool same(const tnf_value *a, const tnf_value *b)
+{
+    return a && b ? meta_equal(a, b) : a == b;
+}
+
+/* Tells the builder what is new, changed or gone. */
+static tnf_status apply(const meta_change *c, tnf_builder *b, tnf_error *error)
+{
+    tnf_status status = TNF_OK;
+    for (size_t i = 0; status == TNF_OK && i < c->before->n; i++) {
+        const tnf_member *m = &c->before->as.members[i];
+        if (!member(c->after, m->key))
+            status = tnf_builder_set(b, c->tensor, m->key.p, NULL, error);
+    }
+    for (size_t i = 0; status == TNF_OK && i < c->after->n; i++) {
+        const tnf_member *m = &c->after->as.members[i];
+        if (!same(member(c->before, m->key), &m->value))
+            status = tnf_builder_set(b, c->tensor, m->key.p, &m->value, error);
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------- trial */
+
+/* All of a small file, or the attributes alone, with the tensor that is changed. */
+static tnf_status fill_trial(const meta_change *c, tnf_builder *b, tnf_error *error)
+{
+    const tnf_value *attrs = c->in->info->attrs;
+    if (c->in->info->payload <= TRIAL_BYTES)
+        return tnf_builder_add_file(b, c->in->file, error);
+    tnf_status status = TNF_OK;
+    if (c->tensor)
+        status = tnf_builder_add_object(b, tnf_find(c->in->file, c->tensor), NULL, error);
+    for (size_t i = 0; status == TNF_OK && i < attrs->n; i++)
+        status = tnf_builder_set(b, NULL, attrs->as.members[i].key.p, &attrs->as.members[i].value,
+                                 error);
+    return status;
+}
+
+static const tnf_value *attrs_of(const tnf_file *file, const char *tensor)
+{
+    const tnf_object *o = tensor ? tnf_find(file, tensor) : NULL;
+    return !tensor ? tnf_file_info(file)->attrs : o ? o->attrs : NULL;
+}
+
+/* The first key that did not come back as it should, or NULL. */
+static const char *lost_key(const meta_change *c, const tnf_value *now)
+{
+    for (size_t i = 0; i < c->before->n; i++) {
+        tnf_str key = c->before->as.members[i].key;
+        if (!member(c->after, key) && member(now, key))
+            return key.p;
+    }
+    for (size_t i = 0; i < c->after->n; i++) {
+        const tnf_member *m = &c->after->as.members[i];
+        if (!same(member(c->before, m->key), &m->value) && !same(member(now, m->key), &m->value))
+            return m->key.p;
+    }
+    return NULL;
+}
+
+static bool reads_back(const meta_change *c, tnf_str bytes)
+{
+    tnf_open_options how = { .size = sizeof how, .lenient = c->lenient };
+    tnf_source *source;
+    tnf_file *file = NULL;
+    tnf_error error;
+    how.format = c->in->info->format;
+    tnf_status status = tnf_source_memory(&source, bytes.p, bytes.n, &error);
+    if (status == TNF_OK)
+        status = tnf_open_source(&file, source, &how, &error);
+    if (status != TNF_OK)
+        return meta_fail(c->editor, "the file could not be read any more: %s", error.message);
+    const char *lost = lost_key(c, attrs_of(file, c->tensor));
+    if (lost)
+        meta_message(c->editor, "'%s' cannot be set so: it follows from the rest of the file",
+                     lost);
+    tnf_close(file);
+    return !lost;
+}
+
+/* False if the change would not last. What cannot be tried, saving will tell. */
+static bool trial(const meta_change *c, const tnf_save_options *save)
+{
+    tnf_builder *b;
+    tnf_sink *sink = NULL;
+    tnf_error error;
+    bool good = true;
+    tnf_save_options how = { .size = sizeof how, .format = save->format, .allow_loss = true };
+    how.options = save->options;
+    how.noptions = save->noptions;
+    const tnf_object *o = c->tensor ? tnf_find(c->in->file, c->tensor) : NULL;
+    if (o && object_bytes(o) > TRIAL_BYTES)
+        return true;
+    if (tnf_builder_new(&b, NULL, &error) != TNF_OK)
+        return true;
+    if (tnf_sink_memory(&sink, &error) == TNF_OK && fill_trial(c, b, &error) == TNF_OK &&
+        apply(c, b, &error) == TNF_OK && tnf_save_sink(b, sink, &how, &error) == TNF_OK)
+        good = reads_back(c, tnf_sink_bytes(sink));
+    tnf_sink_close(sink);
+    tnf_builder_free(b);
+    return good;
+}
+
+/* -------------------------------------------------------------------- save */
+
+typedef struct saving {
+    progress progress;
+    plan plan;
+} saving;
+
+static bool on_progress(void *ctx, uint64_t done, uint64_t total)
+{
+    progress_step(&((saving *)ctx)->progress, done, total);
+    return !stop_asked();
+}
+
+static void on_plan(void *ctx, const tnf_plan_item *item)
+{
+    plan_item(&((saving *)ctx)->plan, item);
+}
+
+static tnf_status save_to(const meta_change *c, const tnf_save_options *how, saving *s,
+                          tnf_error *error)
+{
+    stop_state before;
+    stop_catch(&before);
+    progress_begin(&s->progress, c->in->cli);
+    tnf_status status = tnf_save(c->editor->builder, c->path, how, error);
+    progress_end(&s->progress);
+    stop_release(&before, status == TNF_ECANCELLED);
+    return status;
+}
+
+/* Whether nothing is lost comes first: then a trial may lose what it has no room for. */
+static tnf_status rehearse(const meta_change *c, const tnf_save_options *how, tnf_error *error)
+{
+    tnf_save_options dry = *how;
+    dry.dry_run = true;
+    tnf_status status = tnf_builder_add_file(c->editor->builder, c->in->file, error);
+    if (status == TNF_OK)
+        status = apply(c, c->editor->builder, error);
+    return status == TNF_OK ? tnf_save(c->editor->builder, c->path, &dry, error) : status;
+}
+
+int meta_save(const meta_change *c, tnf_save_options *how)
+{
+    saving s = { .plan = { 0 } };
+    tnf_error error;
+    how->format = c->in->info->format;
+    how->plan = on_plan;
+    how->progress = on_progress;
+    how->ctx = &s;
+    plan_begin(&s.plan, c->in->cli->verbose ? PLAN_VERBOSE : PLAN_KEEP, c->in->cli, c->in->path,
+               c->path, how->format);
+    tnf_status status = rehearse(c, how, &error);
+    plan_end(&s.plan);
+    if (status == TNF_ELOSSY)
+        plan_refused(&s.plan);
+    plan_free(&s.plan);
+    how->plan = NULL; /* told already */
+    if (status == TNF_OK && !trial(c, how)) {
+        file_message(c->in->name, "", TNF_NO_OFFSET, c->editor->why);
+        return EXIT_LOSSY;
+    }
+    if (status == TNF_OK)
+        status = save_to(c, how, &s, &error);
+    if (status != TNF_EEXISTS)
+        return status == TNF_OK ? EXIT_DONE : file_error(c->path, &error);
+    file_message(c->path, "", TNF_NO_OFFSET, "it exists already; --force replaces it");
+    return EXIT_IO;
+}

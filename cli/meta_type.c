@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/* From what was typed to a value: JSON where it is JSON, else text; and where there is a value
+ * already, or others beside it, of the very same type. */
+#include "meta.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *type_name(const tnf_value *v)
+{
+    static const char *const names[] = { "null",     "true or false", "",      "",
+                                         "",         "a text",        "bytes", "a JSON document",
+                                         "an array", "a map" };
+    bool number = v->kind == TNF_INT || v->kind == TNF_UINT || v->kind == TNF_FLOAT;
+    return number ? tnf_type_of((tnf_dtype)v->dtype)->id : names[v->kind];
+}
+
+static bool misfit(meta_editor *m, const tnf_value *like)
+{
+    bool number = like->kind == TNF_INT || like->kind == TNF_UINT || like->kind == TNF_FLOAT;
+    return meta_fail(m, "it is %s%s, and that does not fit", number ? "of type " : "",
+                     type_name(like));
+}
+
+static bool is_scalar(const tnf_value *v)
+{
+    return v->kind != TNF_MAP && v->kind != TNF_ARRAY && v->kind != TNF_JSON && v->kind != TNF_NULL;
+}
+
+static bool alike(const tnf_value *a, const tnf_value *b)
+{
+    bool number = a->kind == TNF_INT || a->kind == TNF_UINT || a->kind == TNF_FLOAT;
+    return a->kind == b->kind && (!number || a->dtype == b->dtype);
+}
+
+const tnf_value *meta_like_members(const tnf_value *map)
+{
+    const tnf_value *first = NULL;
+    for (size_t i = 0; i < map->n; i++) {
+        const tnf_value *one = map->kind == TNF_MAP ? &map->as.members[i].value : &map->as.items[i];
+        if (!is_scalar(one) || (first && !alike(first, one)))
+            return NULL;
+        first = one;
+    }
+    return first;
+}
+
+/* ------------------------------------------------------------------- bytes */
+
+static int base64_digit(char c)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const char *at = c ? strchr(digits, c) : NULL;
+    return at ? (int)(at - digits) : -1;
+}
+
+/* {"$bytes":"base64"}, as --json prints them. */
+static const tnf_value *bytes_form(const tnf_value *v)
+{
+    const tnf_value *text = v->kind == TNF_MAP && v->n == 1 ? tnf_value_get(v, "$bytes") : NULL;
+    return text && text->kind == TNF_STRING ? text : NULL;
+}
+
+static bool take_bytes(meta_editor *m, tnf_value *out, const tnf_value *text)
+{
+    size_t n = text->n;
+    while (n > 0 && text->n - n < 2 && text->as.s[n - 1] == '=')
+        n--;
+    char *bytes = meta_take(m, n / 4 * 3 + 3);
+    uint32_t bits = 0;
+    size_t made = 0;
+    if (!bytes)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        int digit = base64_digit(text->as.s[i]);
+        if (digit < 0)
+            return meta_fail(m, "\"$bytes\" is no base64");
+        bits = bits << 6 | (uint32_t)digit;
+        if (i % 4 > 0)
+            bytes[made++] = (char)(bits >> (6 - 2 * (i % 4)));
+    }
+    *out = (tnf_value) { .kind = TNF_BYTES, .n = made, .as.s = bytes };
+    return true;
+}
+
+/* ----------------------------------------------------------------- numbers */
+
+static bool fit_integer(meta_editor *m, tnf_value *out, const tnf_value *like, const tnf_value *v)
+{
+    unsigned bits = tnf_type_of((tnf_dtype)like->dtype)->bits;
+    bool fits = v->kind == TNF_INT || v->kind == TNF_UINT;
+    bool negative = v->kind == TNF_INT && v->as.i < 0;
+    if (like->kind == TNF_UINT)
+        fits = fits && !negative && (bits == 64 || v->as.u >> bits == 0);
+    else if (negative)
+        fits = fits && v->as.i >= -(INT64_C(1) << (bits - 2)) * 2;
+    else
+        fits = fits && v->as.u >> (bits - 1) == 0;
+    if (!fits)
+        return misfit(m, like);
+    *out = (tnf_value) { .kind = like->kind, .dtype = like->dtype, .as.u = v->as.u };
+    return true;
+}
+
+static bool number_of(const tnf_value *v, double *out)
+{
+    static const struct {
+        const char *name;
+        double value;
+    } odd[] = { { "NaN", NAN }, { "Infinity", INFINITY }, { "-Infinity", -INFINITY } };
+    *out = v->kind == TNF_FLOAT ? v->as.f64
+           : v->kind == TNF_INT ? (double)v->as.i
+                                : (double)v->as.u;
+    for (size_t i = 0; v->kind == TNF_STRING && i < 3; i++)
+        if (strlen(odd[i].name) == v->n && !memcmp(odd[i].name, v->as.s, v->n)) {
+            *out = odd[i].value;
+            return true;
+        }
+    return v->kind == TNF_FLOAT || v->kind == TNF_INT || v->kind == TNF_UINT;
+}
+
+/* `text`, if given, is the number as it was typed: rounded once, not twice. */
+static bool fit_float(meta_editor *m, tnf_value *out, const tnf_value *like, const tnf_value *v,
+                      const char *text)
+{
+    double number;
+    *out = (tnf_value) { .kind = TNF_FLOAT, .dtype = like->dtype };
+    if (!number_of(v, &number))
+        return misfit(m, like);
+    if (like->dtype != TNF_F32) {
+        out->as.f64 = number;
+        return true;
+    }
+    out->as.f32 = text && v->kind != TNF_STRING ? strtof(text, NULL) : (float)number;
+    return !isinf(out->as.f32) || isinf(number) ? true : misfit(m, like);
+}
+
+/* ------------------------------------------------------------------- trees */
+
+static bool fit(meta_editor *m, tnf_value *out, const tnf_value *like, const tnf_value *v,
+                const char *text);
+
+static bool fit_items(meta_editor *m, tnf_value *out, const tnf_value *like, const tnf_value *v)
+{
+    tnf_value *items = meta_take(m, v->n * sizeof *items);
+    if (!items)
+        return false;
+    for (size_t i = 0; i < v->n; i++)
+        if (!fit(m, &items[i], like ? meta_like_members(like) : NULL, &v->as.items[i], NULL))
+            return false;
+    *out = (tnf_value) { .kind = TNF_ARRAY, .n = v->n, .as.items = items };
+    return true;
+}
+
+static const tnf_value *member(const tnf_value *map, tnf_str key)
+{
+    for (size_t i = 0; i < map->n; i++)
+        if (map->as.members[i].key.n == key.n && !memcmp(map->as.members[i].key.p, key.p, key.n))
+            return &map->as.members[i].value;
+    return meta_like_members(map);
+}
+
+static bool fit_members(meta_editor *m, tnf_value *out, const tnf_value *like, const tnf_value *v)
+{
+    tnf_member *members = meta_take(m, v->n * sizeof *members);
+    if (!members)
+        return false;
+    for (size_t i = 0; i < v->n; i++) {
+        const tnf_member *from = &v->as.members[i];
+        members[i].key = from->key;
+        if (!fit(m, &members[i].value, like ? member(like, from->key) : NULL, &from->value, NULL))
+            return false;
+    }
+    *out = (tnf_value) { .kind = TNF_MAP, .n = v->n, .as.members = members };
+    return true;
+}
+
+/* As JSON has it; whole numbers are u64, or i64 if they are negative. */
+static bool natural(meta_editor *m, tnf_value *out, const tnf_value *v)
+{
+    const tnf_value *bytes = bytes_form(v);
+    if (bytes)
+        return take_bytes(m, out, bytes);
+    if (v->kind == TNF_ARRAY)
+        return fit_items(m, out, NULL, v);
+    if (v->kind == TNF_MAP)
+        return fit_members(m, out, NULL, v);
+    *out = *v;
+    if (v->kind == TNF_INT && v->as.i >= 0)
+        *out = (tnf_value) { .kind = TNF_UINT, .dtype = TNF_U64, .as.u = v->as.u };
+    return true;
+}
+
+/* v, of the type of `like`. The depth is that of the parsed text, which is limited. */
+static bool fit(meta_editor *m, tnf_value *out, const tnf_value *like, const tnf_value *v,
+                const char *text)
+{
+    switch (like ? (tnf_kind)like->kind : TNF_NULL) {
+    case TNF_NULL:
+        return natural(m, out, v);
+    case TNF_INT:
+    case TNF_UINT:
+        return fit_integer(m, out, like, v);
+    case TNF_FLOAT:
+        return fit_float(m, out, like, v, text);
+    case TNF_BYTES:
+        return bytes_form(v) ? take_bytes(m, out, bytes_form(v)) : misfit(m, like);
+    case TNF_ARRAY:
+        return v->kind == TNF_ARRAY ? fit_items(m, out, like, v) : misfit(m, like);
+    case TNF_MAP:
+        return v->kind == TNF_MAP ? fit_members(m, out, like, v) : misfit(m, like);
+    default:
+        *out = *v;
+        return v->kind == like->kind ? true : misfit(m, like);
+    }
+}
+
+bool meta_convert(meta_editor *m, tnf_value *out, const tnf_value *like, const char *text)
+{
+    tnf_value v;
+    tnf_error error;
+    size_t n = strlen(text);
+    const tnf_value plain = { .kind = TNF_STRING, .n = n, .as.s = text };
+    if (m->as_text && utf8_valid(text, n)) {
+        *out = plain;
+        return true;
+    }
+    bool is_json = tnf_builder_parse(&v, m->builder, text, n, &error) == TNF_OK;
+    if (!utf8_valid(text, n))
+        return meta_fail(m, "the value is no UTF-8");
+    if (like && like->kind == TNF_STRING) {
+        *out = is_json && v.kind == TNF_STRING ? v : plain; /* whatever it looks like */
+        return true;
+    }
+    if (like && like->kind == TNF_JSON) {
+        *out = plain;
+        out->kind = TNF_JSON;
+        return is_json ? true : misfit(m, like);
+    }
+    if (is_json)
+        return fit(m, out, like, &v, text);
+    *out = plain;
+    return !like || like->kind == TNF_NULL ? true : fit(m, out, like, &plain, NULL);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* Signals while a file is written: the library is told to stop and forgets what it wrote, and the
+ * signal is then raised again, so that whoever sent it sees its effect. */
+#ifndef TENFOLD_CLI_STOP_H
+#define TENFOLD_CLI_STOP_H
+
+#include <signal.h>
+#include <stdbool.h>
+
+#define STOP_SIGNALS 3u
+
+typedef struct stop_state {
+    struct sigaction before[STOP_SIGNALS];
+} stop_state;
+
+void stop_catch(stop_state *s);
+/* Has one come? For progress functions to ask. */
+bool stop_asked(void);
+/* Back to what was before. `stopped`: writing was given up, so the signal is raised again; else it
+ * came too late and the file is there. */
+void stop_release(const stop_state *s, bool stopped);
+
+#endif
