@@ -297,6 +297,20 @@ static tnf_status set_ids(const struct walk *k, tnf_error *e)
     return tnf_set_attr(k->f.r, FF_ATTR("chunks"), all, e);
 }
 
+/* Attributes that were put away for tensors that are gone. */
+static void warn_of_stale(const struct walk *k)
+{
+    tnf_reader *r = k->f.r;
+    const tnf_value *all = k->f.tensors;
+    for (size_t i = 0; all && all->kind == TNF_MAP && i < all->n; i++) {
+        tnf_str name = all->as.members[i].key;
+        if (!tnf_catalog_find(r->catalog, name.p, name.n))
+            tnf_warn(r, TNF_NO_OFFSET,
+                     "what the metadata say of %s is ignored: there is no such tensor",
+                     TNF_QUOTED(name));
+    }
+}
+
 /* What is missing, and by what name it goes. */
 static tnf_status finish(struct walk *k, tnf_error *e)
 {
@@ -310,6 +324,7 @@ static tnf_status finish(struct walk *k, tnf_error *e)
                              k->nlisted, k->nmet));
     if (k->nmet > 1 && !(matrix && k->f.words_known))
         tnf_warn(r, TNF_NO_OFFSET, "there is no %s", matrix ? "vocabulary" : "matrix");
+    warn_of_stale(k);
     TNF_TRY(tnf_set_attr(r, FF_ATTR("dialect"), tnf_value_str(TNF_STRING, name, strlen(name)), e));
     return set_ids(k, e);
 }

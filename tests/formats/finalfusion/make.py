@@ -308,7 +308,8 @@ with_attrs["attrs"] = {"of": "words"}
 accept("attributes", file(metadata(TOML + "\n" + ours), simple(["a"]), dense(1, 1), norms(1)),
        [vocab(["a"]), matrix(1, 1), with_attrs], metadata=TOML)
 valid["attributes.fifu"][1]["attrs"]["answer"] = 42
-accept("attributes_alone", file(metadata(ours)), [])
+accept("attributes_stale", file(metadata(ours)), [], 1)
+accept("attributes_alone", file(metadata('[tenfold]\nattrs = "{\\"attrs\\":{\\"a\\":null}}"\n')), [])
 changed = ours.replace('"{', '"(')
 accept("attributes_changed", file(metadata(changed), simple(["a"]), dense(1, 1)), [vocab(["a"]), matrix(1, 1)],
        metadata=changed)
