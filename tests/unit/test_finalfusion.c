@@ -55,6 +55,7 @@ static bool is_canonical(const char *name)
         "no_padding.",
         "quantized_swapped.",
         "later_unlisted.",
+        "attributes_stale.",
         "lenient_",
         "seed_",
         "r2v_",
