@@ -63,7 +63,7 @@ typedef struct tnf_vs_meta {
 } tnf_vs_meta;
 
 /* Over the payload; dims go to the arena, the rest is borrowed. */
-tnf_status tnf_vs_meta_parse(tnf_vs_meta *out, tnf_cur *payload, bool msb, tnf_arena *arena,
+tnf_status tnf_vs_meta_parse(tnf_vs_meta *out, tnf_cur *c, bool msb, tnf_arena *arena,
                              tnf_error *e);
 /* Type and sizes by resolution and dims, which are set. */
 tnf_status tnf_vs_meta_measure(tnf_vs_meta *m, uint64_t at, tnf_error *e);

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: MIT */
+/* Appending, deleting, compacting, attributes: what the file is afterwards, byte for byte where the
+ * description says. */
+#include "points_files.h"
+
+static struct bytes file_of(const char *path)
+{
+    return bytes_of_file(path);
+}
+
+/* The example of the description: rank 3, u8, values 1 to 6. */
+static void bytes_of_description(void **state)
+{
+    (void)state;
+    static const char want[] = "VS\0\0\x5e\x09\0\0\0\x03\x01\x02\x03\x01\0\0\x01\x80"
+                               "\x50\x0d\0\0\0\0\0\0\x06\0\0\0\x01\x02\x03\x04\x05\x06$";
+    static const uint64_t dims[] = { 1, 2, 3 };
+    tnf_error e;
+    tnf_points *p;
+    const char *path = vs_path();
+    tnf_points_options o = vs_options(true);
+    tnf_space space = { .type = tnf_type_of(TNF_U8), .dims = dims, .rank = 3 };
+    tnf_point point = { .vector = "\1\2\3\4\5\6", .vector_n = 6 };
+    uint64_t offset = 0;
+    assert_ok(tnf_points_create(&p, path, &space, &o, &e));
+    assert_ok(tnf_points_append(p, &point, 1, &offset, &e));
+    assert_int_equal(offset, 18);
+    struct bytes b = file_of(path);
+    assert_int_equal(b.n, sizeof want - 1);
+    assert_memory_equal(b.p, want, b.n);
+    free(b.p);
+    tnf_points_close(p);
+}
+
+static void batches(void **state)
+{
+    (void)state;
+    enum { N = 3000 };
+    tnf_error e;
+    const char *path = vs_path();
+    tnf_points *p = vs_create(path);
+    static tnf_point batch[N];
+    static float v[N][DIM];
+    static uint64_t offsets[N];
+    static char text[1000];
+    memset(text, 'x', sizeof text);
+    tnf_value app = { .kind = TNF_STRING, .n = sizeof text, .as.s = text };
+    for (size_t i = 0; i < N; i++) {
+        v[i][0] = (float)i;
+        batch[i] = (tnf_point) { .value = i % 2 ? &app : NULL, .vector = v[i], .vector_n = 12 };
+    }
+    assert_ok(tnf_points_append(p, batch, N, offsets, &e)); /* more than is written at a time */
+    assert_ok(tnf_points_append(p, batch, 0, NULL, &e));
+    for (size_t i = 0; i < N; i += 7) {
+        tnf_point point;
+        assert_ok(tnf_points_read(&point, p, offsets[i], &e));
+        assert_true(point.offset == offsets[i] && point.vector_n == 12);
+        assert_memory_equal(point.vector, v[i], 12);
+        assert_int_equal(point.app.n, i % 2 ? sizeof text + 3 : 0);
+    }
+    /* one that does not fit: none of them is there */
+    struct bytes before = file_of(path);
+    batch[N - 1].vector_n = 11;
+    assert_fails(tnf_points_append(p, batch, N, offsets, &e), TNF_EINVAL);
+    batch[N - 1].vector_n = 12;
+    batch[N - 1].app = (tnf_str) { "\xc1", 1 };
+    batch[N - 1].value = NULL;
+    assert_fails(tnf_points_append(p, batch, N, offsets, &e), TNF_EINVAL);
+    struct bytes after = file_of(path);
+    assert_int_equal(before.n, after.n);
+    assert_memory_equal(before.p, after.p, before.n);
+    free(before.p);
+    free(after.p);
+    tnf_points_close(p);
+}
+
+/* Junk behind '$' is written over; a missing '$' is put there first. */
+static void tails(void **state)
+{
+    (void)state;
+    static const char junk[] = "junk that is longer than a point, and then some more of it";
+    struct bytes want[2];
+    for (int k = 0; k < 4; k++) {
+        const char *path = vs_path();
+        tnf_points *p = vs_create(path);
+        vs_add(p, 1);
+        struct bytes b = file_of(path);
+        b.p = realloc(b.p, b.n + sizeof junk);
+        memcpy(b.p + b.n, junk, sizeof junk);
+        /* as it is, with a little junk, with much, without its end */
+        bytes_to_file(path, b.p, k == 3 ? b.n - 1 : b.n + (k == 1 ? 3 : k == 2 ? sizeof junk : 0));
+        vs_add(p, 2); /* the same inode: fopen("wb") cut it */
+        vs_expect(p, "1 2");
+        if (k == 0)
+            want[0] = file_of(path);
+        want[1] = file_of(path);
+        assert_int_equal(want[0].n, want[1].n);
+        assert_memory_equal(want[0].p, want[1].p, want[0].n);
+        free(k ? want[1].p : NULL);
+        if (k == 0)
+            free(want[1].p);
+        free(b.p);
+        tnf_points_close(p);
+    }
+    free(want[0].p);
+}
+
+static void deletes(void **state)
+{
+    (void)state;
+    tnf_error e;
+    const char *path = vs_path();
+    tnf_points *p = vs_create(path);
+    uint64_t at[5];
+    for (unsigned i = 0; i < 5; i++)
+        at[i] = vs_add(p, i);
+    struct bytes before = file_of(path);
+    assert_fails(tnf_points_delete(p, (uint64_t[]) { at[1], at[3] + 1 }, 2, 0, &e), TNF_ENOTFOUND);
+    assert_fails(tnf_points_delete(p, (uint64_t[]) { at[1], 4 }, 2, 0, &e), TNF_EINVAL);
+    assert_fails(tnf_points_delete(p, (uint64_t[]) { before.n - 1 }, 1, 0, &e), TNF_ENOTFOUND);
+    assert_fails(tnf_points_delete(p, (uint64_t[]) { UINT64_MAX }, 1, 0, &e), TNF_ENOTFOUND);
+    vs_expect(p, "0 1 2 3 4");
+    assert_ok(tnf_points_delete(p, (uint64_t[]) { at[3], at[1], at[3] }, 3, 0, &e));
+    assert_ok(tnf_points_delete(p, &at[1], 1, 0, &e)); /* twice is harmless */
+    vs_expect(p, "0 2 4");
+    struct bytes after = file_of(path);
+    assert_int_equal(before.n, after.n);
+    for (size_t i = 0; i < before.n; i++) /* one byte each */
+        assert_int_equal(after.p[i], i == at[1] || i == at[3] ? '0' : before.p[i]);
+    free(after.p);
+    tnf_point point;
+    assert_fails(tnf_points_read(&point, p, at[1], &e), TNF_ENOTFOUND);
+    assert_says("deleted");
+    assert_ok(tnf_points_delete(p, &at[0], 1, TNF_POINTS_SHRED, &e));
+    after = file_of(path);
+    assert_int_equal(after.p[at[0]], '0');
+    assert_memory_equal(after.p + at[0] + 1, before.p + at[0] + 1, 4); /* the length stays */
+    for (size_t i = at[0] + 5; i < at[1]; i++)
+        assert_int_equal(after.p[i], 0);
+    vs_expect(p, "2 4");
+    free(before.p);
+    free(after.p);
+    tnf_points_close(p);
+}
+
+struct moves {
+    size_t n;
+    uint64_t from[16], to[16];
+};
+
+static void moved(void *ctx, uint64_t from, uint64_t to)
+{
+    struct moves *m = ctx;
+    assert_true(m->n < 16);
+    m->from[m->n] = from;
+    m->to[m->n++] = to;
+}
+
+static void compacts(void **state)
+{
+    (void)state;
+    tnf_error e;
+    tnf_point point;
+    struct moves m = { 0 };
+    const char *path = vs_path();
+    tnf_points *p = vs_create(path);
+    uint64_t at[6];
+    for (unsigned i = 0; i < 6; i++)
+        at[i] = vs_add(p, i);
+    struct bytes whole = file_of(path);
+    assert_ok(tnf_points_compact(p, 0, moved, &m, &e)); /* nothing to do: all stay */
+    assert_true(m.n == 6 && m.from[5] == at[5] && m.to[5] == at[5]);
+    assert_ok(tnf_points_delete(p, (uint64_t[]) { at[0], at[2], at[3] }, 3, 0, &e));
+    m.n = 0;
+    assert_ok(tnf_points_compact(p, 0, moved, &m, &e));
+    vs_expect(p, "1 4 5");
+    assert_int_equal(m.n, 3);
+    struct vs_seen seen = vs_list(p);
+    for (size_t i = 0; i < 3; i++) {
+        static const size_t kept[] = { 1, 4, 5 };
+        assert_true(m.from[i] == at[kept[i]] && m.to[i] == seen.offsets[i]);
+        assert_ok(tnf_points_read(&point, p, m.to[i], &e));
+    }
+    /* byte for byte: header, meta, the three blocks, the end */
+    struct bytes b = file_of(path);
+    size_t block = at[1] - at[0];
+    assert_int_equal(b.n, at[0] + 3 * block + 1);
+    assert_memory_equal(b.p, whole.p, at[0]);
+    assert_memory_equal(b.p + at[0], whole.p + at[1], block);
+    assert_memory_equal(b.p + at[0] + block, whole.p + at[4], 2 * block + 1);
+    assert_int_equal(files_count(files_temp(), ".compact"), 0);
+    vs_add(p, 9);
+    vs_expect(p, "1 4 5 9");
+    free(b.p);
+    free(whole.p);
+    tnf_points_close(p);
+}
+
+/* Unknown blocks, bytes behind, reserved bits: kept verbatim and in order, or left out on demand.
+ */
+static void compacts_the_unknown(void **state)
+{
+    (void)state;
+    tnf_error e;
+    const char *path = vs_path();
+    static const char file[] = "VS\0\0"
+                               "A\2\0\0\0hi"
+                               "0\1\0\0\0?"
+                               "\x5e\x09\0\0\0\x01\x01\x01\xf8\7\x01\x80\xaa\xbb"
+                               "P\x09\0\0\0\x58\0\xa0\1\0\0\0z\xcc"
+                               "B\0\0\0\0"
+                               "0\0\0\0\0"
+                               "P\x08\0\0\0\0\0\0\1\0\0\0y$more";
+    static const char want[] = "VS\0\0"
+                               "A\2\0\0\0hi"
+                               "\x5e\x09\0\0\0\x01\x01\x01\xf8\7\x01\x80\xaa\xbb"
+                               "P\x09\0\0\0\x58\0\xa0\1\0\0\0z\xcc"
+                               "B\0\0\0\0"
+                               "P\x08\0\0\0\0\0\0\1\0\0\0y$";
+    /* lengths by hand: option, app length, vector option, length, byte, extra */
+    struct bytes b = { malloc(sizeof file), sizeof file - 1 };
+    memcpy(b.p, file, b.n);
+    bytes_to_file(path, b.p, b.n);
+    free(b.p);
+    tnf_points *p = vs_open(path, true);
+    assert_ok(tnf_points_compact(p, 0, NULL, NULL, &e));
+    b = file_of(path);
+    assert_int_equal(b.n, sizeof want - 1);
+    assert_memory_equal(b.p, want, b.n);
+    free(b.p);
+    assert_ok(tnf_points_compact(p, TNF_POINTS_DROP_UNKNOWN, NULL, NULL, &e));
+    tnf_points_report r;
+    assert_ok(tnf_points_verify(&r, p, NULL, NULL, &e));
+    assert_true(r.points == 2 && r.unknown == 0 && r.problems == 0 && r.terminal);
+    tnf_points_close(p);
+}
+
+/* A file left by a crash is no hindrance, and damage is not made worse. */
+static void compact_starts_anew(void **state)
+{
+    (void)state;
+    tnf_error e;
+    char left[400];
+    const char *path = vs_path();
+    tnf_points *p = vs_create(path);
+    uint64_t first = vs_add(p, 1);
+    vs_add(p, 2);
+    assert_ok(tnf_points_delete(p, &first, 1, 0, &e));
+    snprintf(left, sizeof left, "%s/.%s.compact", files_temp(), strrchr(path, '/') + 1);
+    bytes_to_file(left, "half", 4);
+    assert_ok(tnf_points_compact(p, 0, NULL, NULL, &e));
+    assert_int_not_equal(access(left, F_OK), 0);
+    vs_expect(p, "2");
+    struct bytes b = file_of(path);
+    b.p[first + 1] = 0xff; /* a length that leads nowhere */
+    bytes_to_file(path, b.p, b.n);
+    assert_fails(tnf_points_compact(p, 0, NULL, NULL, &e), TNF_ETRUNCATED);
+    struct bytes after = file_of(path);
+    assert_int_equal(b.n, after.n);
+    assert_memory_equal(b.p, after.p, b.n);
+    assert_int_not_equal(access(left, F_OK), 0);
+    free(b.p);
+    free(after.p);
+    tnf_points_close(p);
+}
+
+static const char *attributes_of(tnf_points *p)
+{
+    const tnf_value *v = tnf_points_space(p)->attributes;
+    return v ? v->as.s : NULL;
+}
+
+static void attributes(void **state)
+{
+    (void)state;
+    tnf_error e;
+    struct stat st[4];
+    const char *path = vs_path();
+    tnf_points *p = vs_create(path);
+    vs_add(p, 1);
+    tnf_value v = tnf_value_string("abcd");
+    stat(path, &st[0]);
+    assert_ok(tnf_points_set_attributes(p, &v, 0, &e)); /* longer: a new file */
+    assert_string_equal(attributes_of(p), "abcd");
+    stat(path, &st[1]);
+    assert_true(st[0].st_ino != st[1].st_ino);
+    v = tnf_value_string("abXd");
+    assert_ok(tnf_points_set_attributes(p, &v, 0, &e)); /* one byte: in place */
+    assert_string_equal(attributes_of(p), "abXd");
+    v = tnf_value_string("1234");
+    assert_ok(tnf_points_set_attributes(p, &v, TNF_POINTS_IN_PLACE, &e)); /* allowed to */
+    assert_string_equal(attributes_of(p), "1234");
+    stat(path, &st[2]);
+    assert_true(st[1].st_ino == st[2].st_ino);
+    v = tnf_value_string("wxyz");
+    assert_ok(tnf_points_set_attributes(p, &v, 0, &e)); /* several bytes: a new file */
+    stat(path, &st[3]);
+    assert_true(st[2].st_ino != st[3].st_ino);
+    assert_ok(tnf_points_set_attributes(p, tnf_points_space(p)->attributes, 0, &e)); /* its own */
+    assert_string_equal(attributes_of(p), "wxyz");
+    assert_ok(tnf_points_set_attributes(p, NULL, 0, &e));
+    assert_null(attributes_of(p));
+    v = (tnf_value) { .kind = TNF_JSON, .n = 7, .as.s = "[1,{}]x" };
+    assert_int_not_equal(tnf_points_set_attributes(p, &v, 0, &e), TNF_OK);
+    v.n = 6;
+    assert_ok(tnf_points_set_attributes(p, &v, 0, &e));
+    assert_int_equal(tnf_points_space(p)->attributes->n, 2);
+    vs_expect(p, "1");
+    tnf_points_close(p);
+}
+
+/* Compressed points are what they were. */
+static void packs(void **state)
+{
+    (void)state;
+    tnf_error e;
+    for (int pack = TNF_POINTS_AUTO; pack <= TNF_POINTS_SNAPPY; pack++)
+        for (int space_pack = 0; space_pack < 2; space_pack++) {
+            tnf_points *p;
+            tnf_points_options o = vs_options(true);
+            tnf_space space = vs_space();
+            const char *path = vs_path();
+            space.pack = (uint8_t)space_pack;
+            o.pack = (tnf_points_pack)pack;
+            o.pack_app = pack == TNF_POINTS_GZIP;
+            assert_ok(tnf_points_create(&p, path, &space, &o, &e));
+            uint64_t at = vs_add(p, 7);
+            vs_add(p, 8);
+            vs_expect(p, "7 8");
+            struct bytes b = file_of(path);
+            /* block head, option, length, application data (one byte, three packed): option */
+            unsigned option = b.p[at + 5 + 2 + (o.pack_app ? 3 : 1)];
+            unsigned want = pack == TNF_POINTS_GZIP                 ? 1
+                            : pack == TNF_POINTS_SNAPPY             ? 2
+                            : pack == TNF_POINTS_AUTO && space_pack ? 2
+                                                                    : 0;
+            assert_int_equal(option, want);
+            assert_int_equal(b.p[at + 5], o.pack_app ? 1 : 0);
+            free(b.p);
+            tnf_points_close(p);
+        }
+}
+
+static void spare_bits(void **state)
+{
+    (void)state;
+    static const uint64_t dims[] = { 11 };
+    tnf_error e;
+    tnf_points *p;
+    tnf_point point = { .vector = "\xff\xff", .vector_n = 2 };
+    tnf_points_options o = vs_options(true);
+    tnf_space space = { .type = tnf_type_named("bit"), .dims = dims, .rank = 1 };
+    uint64_t at = 0;
+    assert_ok(tnf_points_create(&p, vs_path(), &space, &o, &e));
+    assert_ok(tnf_points_append(p, &point, 1, &at, &e));
+    assert_ok(tnf_points_read(&point, p, at, &e));
+    assert_memory_equal(point.vector, "\xff\x07", 2);
+    tnf_points_close(p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bytes_of_description),
+        cmocka_unit_test(batches),
+        cmocka_unit_test(tails),
+        cmocka_unit_test(deletes),
+        cmocka_unit_test(compacts),
+        cmocka_unit_test(compacts_the_unknown),
+        cmocka_unit_test(compact_starts_anew),
+        cmocka_unit_test(attributes),
+        cmocka_unit_test(packs),
+        cmocka_unit_test(spare_bits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading points: the fixtures both ways, damage found by verify, what salvage brings back, files
+ * cut at every byte and with every bit flipped. */
+#include "points_files.h"
+
+#include <tenfold/tenfold.h>
+
+struct rows {
+    tnf_points *p;
+    size_t n;
+    tnf_buf vectors, apps, lengths;
+};
+
+static tnf_status gather(void *ctx, const tnf_point *point, tnf_error *e)
+{
+    struct rows *r = ctx;
+    const tnf_value *v;
+    r->n++;
+    tnf_buf_put(&r->vectors, point->vector, point->vector_n);
+    tnf_buf_put(&r->apps, point->app.p, point->app.n);
+    tnf_buf_u64(&r->lengths, r->apps.n);
+    return tnf_points_value(&v, r->p, point, e);
+}
+
+static void rows_init(struct rows *r, tnf_points *p)
+{
+    tnf_allocator a = tnf_allocator_or_default(NULL);
+    *r = (struct rows) { .p = p };
+    tnf_buf_init(&r->vectors, &a, UINT64_MAX);
+    tnf_buf_init(&r->apps, &a, UINT64_MAX);
+    tnf_buf_init(&r->lengths, &a, UINT64_MAX);
+    tnf_buf_u64(&r->lengths, 0);
+}
+
+static void rows_free(struct rows *r)
+{
+    tnf_buf_free(&r->vectors);
+    tnf_buf_free(&r->apps);
+    tnf_buf_free(&r->lengths);
+}
+
+static void expect_part(const tnf_object *o, const char *role, const tnf_buf *want)
+{
+    tnf_error e;
+    const tnf_part *part = tnf_object_part(o, role);
+    uint8_t *bytes = malloc((size_t)part->nbytes + 1);
+    assert_int_equal(part->nbytes, want->n);
+    assert_ok(tnf_read_part(part, 0, bytes, (size_t)part->nbytes, &e));
+    if (want->n)
+        assert_memory_equal(bytes, want->p, want->n);
+    free(bytes);
+}
+
+/* What the points say is what the tensors say. */
+static void same_as_model(const char *path)
+{
+    tnf_error e;
+    tnf_file *file;
+    struct rows r;
+    tnf_points *p = vs_open(path, false);
+    tnf_points_report report;
+    rows_init(&r, p);
+    assert_ok(tnf_open(&file, path, NULL, &e));
+    assert_ok(tnf_points_each(p, 0, gather, &r, &e));
+    const tnf_object *points = tnf_find(file, "points"), *app = tnf_find(file, "appdata");
+    const tnf_space *s = tnf_points_space(p);
+    if (points) {
+        assert_int_equal(points->shape[0], r.n);
+        assert_ptr_equal(points->parts[0].type, s->type);
+        if (s->type->bits > 1) /* rows of bits begin a byte each; in a tensor they do not */
+            expect_part(points, "data", &r.vectors);
+        expect_part(app, "bytes", &r.apps);
+        expect_part(app, "offsets", &r.lengths);
+    }
+    assert_ok(tnf_points_verify(&report, p, NULL, NULL, &e));
+    const tnf_value *attrs = tnf_file_info(file)->attrs;
+    assert_int_equal(report.points, tnf_value_get(attrs, "vs.points")->as.u);
+    assert_int_equal(report.blanks, tnf_value_get(attrs, "vs.blanks")->as.u);
+    assert_int_equal(report.points, r.n);
+    rows_free(&r);
+    tnf_close(file);
+    tnf_points_close(p);
+}
+
+static void fixtures_both_ways(void **state)
+{
+    (void)state;
+    fixtures_find(TNF_TESTS_DIR "/formats/vs", "/valid/");
+    assert_true(fixtures.n > 50);
+    for (size_t i = 0; i < fixtures.n; i++)
+        same_as_model(fixtures.list[i].path);
+}
+
+static tnf_status count(void *ctx, const tnf_point *point, tnf_error *e)
+{
+    (void)e;
+    static volatile uint8_t eaten;
+    (*(size_t *)ctx)++;
+    for (size_t i = 0; i < point->vector_n; i++) /* every byte is there */
+        eaten = ((const uint8_t *)point->vector)[i];
+    return TNF_OK;
+}
+
+/* The other order of varints: only if it is asked for. */
+static void most_significant_first(void **state)
+{
+    (void)state;
+    tnf_error e;
+    tnf_points *p;
+    size_t n = 0;
+    const char *path = TNF_TESTS_DIR "/formats/vs/reject/dim300_msb_first.vsdb";
+    tnf_points_options o = vs_options(false);
+    assert_ok(tnf_points_open(&p, path, &o, &e)); /* both orders parse: a dimension of 5634 */
+    assert_fails(tnf_points_each(p, 0, count, &n, &e), TNF_EFORMAT);
+    tnf_points_close(p);
+    o.varint_msb = true;
+    assert_ok(tnf_points_open(&p, path, &o, &e));
+    assert_int_equal(tnf_points_space(p)->dims[0], 300);
+    assert_ok(tnf_points_each(p, 0, count, &n, &e));
+    assert_int_equal(n, 1);
+    tnf_points_close(p);
+    tnf_option option = { "varint", "msb" };
+    tnf_open_options open = { .size = sizeof open, .options = &option, .noptions = 1 };
+    tnf_file *file;
+    assert_ok(tnf_open(&file, path, &open, &e));
+    assert_int_equal(tnf_find(file, "points")->shape[1], 300);
+    tnf_close(file);
+}
+
+static tnf_status stop_at_two(void *ctx, const tnf_point *point, tnf_error *e)
+{
+    (void)point, (void)e;
+    return ++*(int *)ctx == 2 ? TNF_ECANCELLED : TNF_OK;
+}
+
+static tnf_status use_handle(void *ctx, const tnf_point *point, tnf_error *e)
+{
+    tnf_point other;
+    return tnf_points_read(&other, ctx, point->offset, e);
+}
+
+static void walking(void **state)
+{
+    (void)state;
+    tnf_error e;
+    int calls = 0;
+    const char *path = vs_path();
+    tnf_points *p = vs_create(path);
+    for (unsigned i = 0; i < 5; i++)
+        vs_add(p, i);
+    assert_int_equal(tnf_points_each(p, 0, stop_at_two, &calls, &e), TNF_ECANCELLED);
+    struct vs_seen all = vs_list(p), rest = { .p = p };
+    assert_ok(tnf_points_each(p, all.offsets[3], vs_take, &rest, &e));
+    assert_true(rest.n == 2 && rest.numbers[0] == 3 && rest.offsets[1] == all.offsets[4]);
+    assert_fails(tnf_points_each(p, 0, use_handle, p, &e), TNF_EINVAL);
+    tnf_point point;
+    static const uint64_t nowhere[] = { 0, 3, 4, 17, 1000000, UINT64_MAX };
+    for (size_t i = 0; i < sizeof nowhere / sizeof *nowhere; i++)
+        assert_fails(tnf_points_read(&point, p, nowhere[i], &e), TNF_ENOTFOUND);
+    assert_ok(tnf_points_read(&point, p, all.offsets[2], &e));
+    tnf_points_close(p);
+}
+
+struct problems {
+    unsigned n;
+    tnf_error last;
+};
+
+static void note(void *ctx, const tnf_error *problem)
+{
+    struct problems *s = ctx;
+    s->n++;
+    s->last = *problem;
+}
+
+/* Files that do not open by the model: verify or open tells, salvage gives what is before. */
+static void rejected_fixtures(void **state)
+{
+    (void)state;
+    tnf_error e;
+    size_t from = fixtures.n;
+    fixtures_find(TNF_TESTS_DIR "/formats/vs", "/reject/");
+    assert_true(fixtures.n > from + 50);
+    for (size_t i = from; i < fixtures.n; i++) {
+        struct problems told = { 0 };
+        tnf_points *p;
+        tnf_points_report r;
+        size_t n = 0;
+        tnf_points_options o = vs_options(false);
+        tnf_status status = tnf_points_open(&p, fixtures.list[i].path, &o, &e);
+        if (status == TNF_OK) {
+            assert_ok(tnf_points_verify(&r, p, note, &told, &e));
+            if (!told.n)
+                fail_msg("%s has no problem", fixtures.list[i].label);
+            assert_int_equal(told.n, r.problems);
+            tnf_points_close(p);
+        }
+        assert_ok(tnf_points_salvage(&r, fixtures.list[i].path, &o, count, &n, &e));
+        assert_true(r.problems == 1 && r.points == n && r.stopped_at <= r.size);
+    }
+}
+
+static void salvage(void **state)
+{
+    (void)state;
+    tnf_error e;
+    tnf_points_report r;
+    const char *path = vs_path();
+    tnf_points_options o = vs_options(false);
+    tnf_points *p = vs_create(path);
+    for (unsigned i = 0; i < 6; i++)
+        vs_add(p, i);
+    struct vs_seen all = vs_list(p);
+    tnf_points_close(p);
+    struct bytes b = bytes_of_file(path);
+    for (size_t n = 0; n <= b.n; n++) { /* cut at every byte */
+        size_t want = 0, got = 0;
+        bytes_to_file(path, b.p, n);
+        for (size_t k = 0; k < 6; k++)
+            want += (k < 5 ? all.offsets[k + 1] : b.n - 1) <= n;
+        assert_ok(tnf_points_salvage(&r, path, &o, count, &got, &e));
+        bool boundary = n == 4 || n == all.offsets[0] || n >= b.n - 1;
+        for (size_t k = 0; k < 6; k++)
+            boundary = boundary || n == all.offsets[k];
+        assert_int_equal(got, want);
+        assert_true(r.points == want && (r.problems == 0) == boundary);
+    }
+    /* zeros, as a file system leaves them after a crash */
+    memset(b.p + all.offsets[3], 0, b.n - all.offsets[3]);
+    bytes_to_file(path, b.p, b.n);
+    size_t got = 0;
+    assert_ok(tnf_points_salvage(&r, path, &o, count, &got, &e));
+    assert_true(got == 3 && r.problems == 1 && r.stopped_at == all.offsets[3]);
+    int calls = 0;
+    assert_int_equal(tnf_points_salvage(&r, path, &o, stop_at_two, &calls, &e), TNF_ECANCELLED);
+    free(b.p);
+}
+
+/* Every bit of a small file: an answer, never a crash; and what can be listed can be verified. */
+static void flips(void **state)
+{
+    (void)state;
+    tnf_error e;
+    const char *path = vs_path();
+    struct bytes b = bytes_of_file(TNF_TESTS_DIR "/formats/vs/valid/snappy.vsdb");
+    assert_true(b.n > 50);
+    for (size_t bit = 0; bit < b.n * 8; bit++) {
+        tnf_points *p;
+        tnf_points_report r;
+        size_t n = 0;
+        tnf_points_options o = vs_options(true);
+        b.p[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        bytes_to_file(path, b.p, b.n);
+        b.p[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        assert_ok(tnf_points_salvage(&r, path, &o, count, &n, &e));
+        if (tnf_points_open(&p, path, &o, &e) != TNF_OK)
+            continue;
+        tnf_status each = tnf_points_each(p, 0, count, &n, &e);
+        assert_ok(tnf_points_verify(&r, p, NULL, NULL, &e));
+        assert_true(each == TNF_OK || r.problems > 0);
+        tnf_status compact = tnf_points_compact(p, 0, NULL, NULL, &e);
+        if (compact == TNF_OK && each == TNF_OK) {
+            size_t again = 0;
+            assert_ok(tnf_points_each(p, 0, count, &again, &e));
+        }
+        tnf_points_close(p);
+    }
+    free(b.p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fixtures_both_ways),
+        cmocka_unit_test(most_significant_first),
+        cmocka_unit_test(walking),
+        cmocka_unit_test(rejected_fixtures),
+        cmocka_unit_test(salvage),
+        cmocka_unit_test(flips),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
