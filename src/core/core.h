@@ -18,7 +18,7 @@ struct tnf_origin {
 
 struct sibling {
     struct sibling *next;
-    char *name;
+    char *name, *directory;
     struct tnf_file *file;
 };
 

@@ -244,21 +244,25 @@ static tnf_status check_sibling_name(tnf_str name, tnf_error *e)
     return TNF_OK;
 }
 
-static struct sibling *known_sibling(tnf_file *f, tnf_str name)
+static struct sibling *known_sibling(tnf_file *f, const char *directory, tnf_str name)
 {
     for (struct sibling *s = f->siblings; s; s = s->next)
-        if (strlen(s->name) == name.n && memcmp(s->name, name.p, name.n) == 0)
+        if (strlen(s->name) == name.n && memcmp(s->name, name.p, name.n) == 0 &&
+            strcmp(s->directory, directory) == 0)
             return s;
     return NULL;
 }
 
 /* The node is in the list before the file is open, so that nothing can be forgotten. */
-static tnf_status add_sibling(struct sibling **out, tnf_file *f, tnf_str name, tnf_error *e)
+static tnf_status add_sibling(struct sibling **out, tnf_file *f, const char *directory,
+                              tnf_str name, tnf_error *e)
 {
     struct sibling *s = tnf_arena_alloc(&f->arena, sizeof *s);
-    if (s)
+    if (s) {
+        s->directory = tnf_arena_str(&f->arena, directory, strlen(directory));
         s->name = tnf_arena_str(&f->arena, name.p, name.n);
-    if (!s || !s->name)
+    }
+    if (!s || !s->name || !s->directory)
         return tnf_arena_fail(&f->arena, "a file's name", e);
     s->next = f->siblings;
     f->siblings = s;
@@ -267,10 +271,11 @@ static tnf_status add_sibling(struct sibling **out, tnf_file *f, tnf_str name, t
 }
 
 /* Opens it like this file; what it warns of is said here, under its name. */
-static tnf_status open_sibling_file(struct sibling *s, tnf_reader *r, const char *directory,
-                                    const char *format, tnf_error *e)
+static tnf_status open_sibling_file(struct sibling *s, tnf_reader *r, const char *format,
+                                    tnf_error *e)
 {
     tnf_file *f = r->file;
+    const char *directory = s->directory;
     size_t n = strlen(directory), m = strlen(s->name);
     bool slash = n > 0 && directory[n - 1] != '/';
     char *path = tnf_arena_alloc(r->scratch, n + slash + m + 1);
@@ -312,11 +317,11 @@ tnf_status tnf_open_stored(tnf_reader *r, const tnf_file **out, const char *dire
     TNF_TRY(check_sibling_name(name, e));
     if (f->depth >= MAX_FILE_DEPTH)
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "files refer to files too deeply");
-    struct sibling *s = known_sibling(f, name);
+    struct sibling *s = known_sibling(f, directory, name);
     if (!s)
-        TNF_TRY(add_sibling(&s, f, name, e));
+        TNF_TRY(add_sibling(&s, f, directory, name, e));
     if (!s->file)
-        TNF_TRY(open_sibling_file(s, r, directory, format, e));
+        TNF_TRY(open_sibling_file(s, r, format, e));
     *out = s->file;
     return TNF_OK;
 }

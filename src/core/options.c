@@ -107,6 +107,9 @@ tnf_status tnf_options_parse(const tnf_option_value **out, const tnf_option_info
             i++;
         if (i == count)
             return unknown(table, given[g].key, e);
+        if (!given[g].value)
+            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the option '%s' has no value",
+                            given[g].key);
         TNF_TRY(parse_one(&values[i], &table[i], given[g].value, e));
     }
     *out = values;

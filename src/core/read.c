@@ -161,6 +161,7 @@ tnf_status tnf_scan(const tnf_part *part, tnf_take take, void *ctx, tnf_error *e
 {
     tnf_allocator a = tnf_allocator_or_default(NULL);
     size_t size = part->nbytes < SCAN_BLOCK ? (size_t)part->nbytes : SCAN_BLOCK;
+    size += size == 0;
     tnf_stream s;
     tnf_status status = tnf_stream_open(&s, part, e);
     uint8_t *block = status == TNF_OK ? tnf_alloc(&a, size) : NULL;

@@ -354,6 +354,14 @@ static tnf_status select_from(struct selection *s, const tnf_object *o, const tn
     return TNF_OK;
 }
 
+static bool goes_forward(const struct selection *s)
+{
+    for (uint32_t d = 0; d < s->rank; d++)
+        if (s->slice[d].step < 0)
+            return false;
+    return true;
+}
+
 tnf_status tnf_read_slice(const tnf_object *object, const tnf_slice *slices, void *dst, size_t n,
                           tnf_error *e)
 {
@@ -373,6 +381,8 @@ tnf_status tnf_read_slice(const tnf_object *object, const tnf_slice *slices, voi
     if (status == TNF_OK)
         status = object->order == TNF_ORDER_F && object->rank > 1 ? read_transposed(&s, dst, e)
                                                                   : read_selection(&s, dst, e);
+    if (status == TNF_OK && n == object->parts->nbytes && goes_forward(&s))
+        status = tnf_stream_end(&from, e); /* that was all of it: no more may follow */
     tnf_stream_close(&from);
     return status;
 }
