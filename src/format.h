@@ -126,7 +126,8 @@ typedef struct tnf_writer {
      * holds the family's own metadata first, then what the core put there for safe keeping. */
     const tnf_member *text;
     size_t ntext;
-    struct tnf_save *save; /* the core's */
+    const tnf_reader *base; /* `append`: the file as it is; sink->written begins at its end */
+    struct tnf_save *save;  /* the core's */
 } tnf_writer;
 
 /* Is told what is wrong with a file; it goes on. */
@@ -154,6 +155,9 @@ typedef struct tnf_format {
      * says why not with tnf_cannot_map(). May be NULL. */
     tnf_status (*strings)(tnf_reader *r, uint64_t key, tnf_strings *out, tnf_error *e);
     tnf_status (*write)(tnf_writer *w, tnf_error *e);
+    /* The same behind a file that is there, which w->base is: the catalog holds its tensors, too,
+     * whose parts are still those that `index` made. For TNF_CAN_APPEND. */
+    tnf_status (*append)(tnf_writer *w, tnf_error *e);
     /* Tells where an open file departs from the form that its specification calls canonical. May be
      * NULL: there is none. */
     tnf_status (*canonical)(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,

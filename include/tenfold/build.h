@@ -117,6 +117,16 @@ TNF_API TNF_CHECKED tnf_status tnf_save(const tnf_builder *builder, const char *
 TNF_API TNF_CHECKED tnf_status tnf_save_sink(const tnf_builder *builder, tnf_sink *sink,
                                              const tnf_save_options *options, tnf_error *error);
 
+/** Adds what the builder holds to a file that is there, in place, in its own format
+ *  (TNF_CAN_APPEND). Not a byte of the file is changed or moved: new ones are written behind them,
+ *  and removed again if anything fails. If the system stops in between, the file ends in the middle
+ *  of the new ones; opening it leniently gives the model as it was, and so does another append.
+ *  Tensors with names that are taken, and attributes that have another value there, are refused
+ *  (TNF_EEXISTS). Part bytes that the file has already are not written again. options->replace is
+ *  of no meaning. */
+TNF_API TNF_CHECKED tnf_status tnf_append(const tnf_builder *builder, const char *path,
+                                          const tnf_save_options *options, tnf_error *error);
+
 #ifdef __cplusplus
 }
 #endif

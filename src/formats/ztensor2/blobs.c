@@ -137,8 +137,18 @@ static tnf_status write_blob(zt2_blobs *b, zt2_blob *blob, const tnf_part *part,
     TNF_TRY(tnf_put_part(b->w, part, &how, &done, e));
     blob->offset = done.offset;
     blob->stored = done.stored;
+    blob->encoded = b->how.codec != TNF_CODEC_RAW;
     if (!digested)
         memcpy(blob->digest, done.digest, sizeof blob->digest);
+    return TNF_OK;
+}
+
+static tnf_status take_sample(zt2_blobs *b, zt2_blob *blob, const tnf_part *part, tnf_error *e)
+{
+    uint8_t hash[TNF_DIGEST_MAX] = { 0 };
+    TNF_TRY(tnf_read_part(part, 0, b->small, ZT2_SAMPLE, e));
+    TNF_TRY(digest_bytes("xxh3-64", b->small, ZT2_SAMPLE, hash, e));
+    blob->sample = tnf_le64(hash);
     return TNF_OK;
 }
 
@@ -146,7 +156,6 @@ static tnf_status write_blob(zt2_blobs *b, zt2_blob *blob, const tnf_part *part,
  */
 static tnf_status look(zt2_blobs *b, zt2_blob *blob, tnf_part *part, bool *digested, tnf_error *e)
 {
-    uint8_t hash[TNF_DIGEST_MAX] = { 0 };
     *digested = part->nbytes <= ZT2_SMALL;
     if (*digested) {
         TNF_TRY(tnf_read_part(part, 0, b->small, (size_t)part->nbytes, e));
@@ -160,9 +169,7 @@ static tnf_status look(zt2_blobs *b, zt2_blob *blob, tnf_part *part, bool *diges
     }
     if (!blob->part)
         return TNF_OK;
-    TNF_TRY(tnf_read_part(part, 0, b->small, ZT2_SAMPLE, e));
-    TNF_TRY(digest_bytes("xxh3-64", b->small, ZT2_SAMPLE, hash, e));
-    blob->sample = tnf_le64(hash);
+    TNF_TRY(take_sample(b, blob, part, e));
     *digested = sample_known(b, blob);
     return *digested ? tnf_part_digest(part, b->how.digest, blob->digest, e) : TNF_OK;
 }
@@ -183,6 +190,25 @@ tnf_status zt2_blobs_put(zt2_blobs *b, const tnf_part *part, const zt2_blob **ou
     }
     *out = &b->list[found];
     return TNF_OK;
+}
+
+tnf_status zt2_blobs_know(zt2_blobs *b, zt2_blob *blob, bool alias, const zt2_blob **out,
+                          tnf_error *e)
+{
+    const tnf_digest *told = blob->part->digest;
+    *out = &b->list[b->n];
+    if (!alias) {
+        b->list[b->n++] = *blob;
+        return TNF_OK;
+    }
+    if (blob->nbytes > ZT2_SMALL)
+        TNF_TRY(take_sample(b, blob, blob->part, e));
+    if (told && told->algorithm && strcmp(told->algorithm, b->how.digest) == 0 &&
+        told->n == tnf_digest_size(b->how.digest))
+        memcpy(blob->digest, told->bytes, told->n);
+    else
+        TNF_TRY(tnf_part_digest(blob->part, b->how.digest, blob->digest, e));
+    return remember(b, blob, e);
 }
 
 tnf_status zt2_blobs_align(zt2_blobs *b, tnf_error *e)

@@ -41,7 +41,7 @@ static uint32_t find_shard(const zt2 *z, tnf_str name)
 
 static tnf_status check_place(zt2 *z, const zt2_object *o, zt2_part *p, tnf_error *e)
 {
-    uint64_t end, region = z->r->source->size - ZT2_FOOTER;
+    uint64_t end, region = z->footer.at;
     if (p->offset % ZT2_FLOOR != 0 || p->offset < ZT2_FLOOR)
         return tnf_fail_rule(e, "BlobAlignment", TNF_EFORMAT, p->at,
                              "%s begins at %" PRIu64 ", no multiple of %u above zero",

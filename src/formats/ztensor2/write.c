@@ -44,6 +44,8 @@ static tnf_status read_options(writing *x, tnf_error *e)
 {
     const tnf_option_value *o = x->w->options;
     uint64_t align = o[ALIGN].u, canonical = o[CANONICAL].u;
+    if (x->w->base && o[ALIGN].s == zt2_write_options[ALIGN].fallback)
+        align = zt2_align_of(x->w);
     if (align < ZT2_FLOOR || (align & (align - 1)) != 0 || align > (uint64_t)1 << 40)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "align=%s: it must be a power of two from 4096 on", o[ALIGN].s);
@@ -53,6 +55,9 @@ static tnf_status read_options(writing *x, tnf_error *e)
     if (canonical == YES && !plain)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "canonical=yes goes with no other alignment, encoding or digest");
+    if (canonical == YES && x->w->base)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "canonical=yes is for files that are written in one go");
     x->blobs.align = align;
     x->blobs.small_below = o[SMALL].u ? ZT2_SMALL : 0;
     x->blobs.how = (tnf_put_how) {
@@ -131,7 +136,8 @@ static tnf_status write_object_blobs(writing *x, const tnf_object *o, tnf_error 
         const tnf_part *p = x->order[i];
         tnf_str role = { p->role, strlen(p->role) };
         TNF_TRY(check_name(x, role, "a part", e));
-        TNF_TRY(zt2_blobs_put(&x->blobs, p, place_of(x, o, p), e));
+        if (!*place_of(x, o, p))
+            TNF_TRY(zt2_blobs_put(&x->blobs, p, place_of(x, o, p), e));
     }
     return TNF_OK;
 }
@@ -142,7 +148,8 @@ static tnf_status write_blobs(writing *x, tnf_error *e)
     const uint32_t *order = NULL;
     if (x->w->options[CANONICAL].u != NO)
         TNF_TRY(tnf_sorted(x->w, &order, NULL, e));
-    TNF_TRY(tnf_put(x->w, ZT2_MAGIC, ZT2_MAGIC_N, e));
+    TNF_TRY(x->w->base ? zt2_place_old(&x->blobs, x->placed, e)
+                       : tnf_put(x->w, ZT2_MAGIC, ZT2_MAGIC_N, e));
     for (size_t i = 0; i < c->n; i++)
         TNF_TRY(write_object_blobs(x, tnf_nth(x->w, order, i), e));
     if (x->w->options[CANONICAL].u == YES && x->blobs.unsure)
@@ -183,8 +190,16 @@ static tnf_status put_attributes(writing *x, const tnf_member *members, size_t n
     return TNF_OK;
 }
 
-static void put_digest(writing *x, const zt2_blob *blob)
+/* A part that was there keeps the digest it has, or has none. */
+static void put_digest(writing *x, const zt2_blob *blob, const tnf_part *p)
 {
+    if (blob->old == p) {
+        if (p->digest) {
+            tnf_cbor_put_string(&x->manifest, "digest");
+            tnf_cbor_put_string(&x->manifest, p->digest->text);
+        }
+        return;
+    }
     bool sha = x->w->options[DIGEST].u != 0;
     char text[sizeof "sha256:" + 2 * TNF_DIGEST_MAX];
     size_t n = (size_t)snprintf(text, sizeof text, sha ? "sha256:" : "xxh3:");
@@ -199,9 +214,10 @@ static void put_part(writing *x, const tnf_object *o, const tnf_part *p)
     tnf_buf *b = &x->manifest;
     const zt2_blob *blob = *place_of(x, o, p);
     const char *type = zt2_type_name(p->type);
-    bool encoded = x->blobs.how.codec != TNF_CODEC_RAW;
+    bool digest = blob->old != p || p->digest;
     tnf_cbor_put_string(b, p->role);
-    tnf_cbor_put_map(b, 3u + (type ? 1u : 0u) + (encoded ? 2u : 0u));
+    tnf_cbor_put_map(b, 2u + (type ? 1u : 0u) + (blob->shard.p ? 1u : 0u) + (digest ? 1u : 0u) +
+                            (blob->encoded ? 2u : 0u));
     tnf_cbor_put_string(b, "blob");
     tnf_cbor_put_array(b, 2);
     tnf_cbor_put_uint(b, blob->offset);
@@ -212,8 +228,12 @@ static void put_part(writing *x, const tnf_object *o, const tnf_part *p)
     }
     tnf_cbor_put_string(b, "dtype");
     tnf_cbor_put_string(b, tnf_type_of(p->type->storage)->id);
-    put_digest(x, blob);
-    if (encoded) {
+    if (blob->shard.p) {
+        tnf_cbor_put_string(b, "shard");
+        tnf_cbor_put_text(b, blob->shard.p, blob->shard.n);
+    }
+    put_digest(x, blob, p);
+    if (blob->encoded) {
         tnf_cbor_put_string(b, "encoding");
         tnf_cbor_put_string(b, ZT2_SEEKABLE);
         tnf_cbor_put_string(b, "decoded_length");
@@ -242,14 +262,33 @@ static tnf_status put_object(writing *x, const tnf_object *o, tnf_error *e)
     return attrs ? put_attributes(x, o->attrs->as.members, o->attrs->n, NULL, 4, e) : TNF_OK;
 }
 
+static void put_shards(tnf_buf *b, const zt2_state *base)
+{
+    tnf_cbor_put_string(b, "shards");
+    tnf_cbor_put_map(b, base->nshards);
+    for (size_t i = 0; i < base->nshards; i++) {
+        const zt2_shard *s = &base->shards[i];
+        tnf_cbor_put_text(b, s->name.p, s->name.n);
+        tnf_cbor_put_map(b, 2);
+        tnf_cbor_put_string(b, "size");
+        tnf_cbor_put_uint(b, s->size);
+        tnf_cbor_put_string(b, "digest");
+        tnf_cbor_put_text(b, s->digest.p, s->digest.n);
+    }
+}
+
 static tnf_status put_manifest(writing *x, tnf_error *e)
 {
+    const zt2_state *base = x->w->base ? x->w->base->state : NULL;
+    bool shards = base && base->nshards > 0;
     const tnf_catalog *c = x->w->catalog;
     const uint32_t *order;
     tnf_value all = tnf_attrs_value(&c->attrs);
     bool attrs = c->attrs.n > 0; /* perhaps only the one that says: a map without any */
     TNF_TRY(tnf_sorted(x->w, &order, by_name_in_cbor, e));
-    tnf_cbor_put_map(&x->manifest, attrs ? 2 : 1);
+    tnf_cbor_put_map(&x->manifest, 1u + (attrs ? 1u : 0u) + (shards ? 1u : 0u));
+    if (shards)
+        put_shards(&x->manifest, base);
     tnf_cbor_put_string(&x->manifest, "objects");
     tnf_cbor_put_map(&x->manifest, c->n);
     for (size_t i = 0; i < c->n; i++)

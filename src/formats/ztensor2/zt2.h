@@ -6,6 +6,7 @@
  *   shards.c     other files that parts lie in         identity.c the content digest
  *   write.c      the other way                         blobs.c    equal parts share one blob
  *   canonical.c  is this file as write.c would write it?
+ *   append.c     what is in the file already               recover.c  the end of a crashed append
  */
 #ifndef TNF_FORMATS_ZTENSOR2_ZT2_H
 #define TNF_FORMATS_ZTENSOR2_ZT2_H
@@ -86,6 +87,13 @@ typedef struct zt2 {
 /* ztensor2.c: the footer and the manifest into z, by their own rules. */
 tnf_status zt2_read(zt2 *z, tnf_error *e);
 
+/* recover.c: the footer of the last whole model in a file that does not end with one. */
+tnf_status zt2_recover(zt2 *z, tnf_error *e);
+/* ztensor2.c: a footer at its place, its own rules, and those on the manifest that it tells of. */
+tnf_status zt2_read_footer(tnf_reader *r, zt2_footer *f, uint64_t at, tnf_error *e);
+tnf_status zt2_check_footer(const zt2_footer *f, tnf_error *e);
+tnf_status zt2_check_hash(const zt2_footer *f, const void *manifest, tnf_error *e);
+
 /* manifest.c: the bytes into z, by the rules of the encoding and the schema. */
 tnf_status zt2_parse(zt2 *z, const void *bytes, size_t n, tnf_error *e);
 
@@ -104,6 +112,15 @@ tnf_status zt2_canonical(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, v
 
 /* identity.c: what `zt id` prints, as an attribute. */
 tnf_status zt2_tell_content(zt2 *z, tnf_error *e);
+
+/* append.c: what appending must know of the file beyond the model, kept as r->state. */
+typedef struct zt2_state {
+    zt2_shard *shards;
+    size_t nshards;
+    uint64_t manifest, foreign_at;
+} zt2_state;
+
+tnf_status zt2_keep_state(zt2 *z, tnf_error *e);
 
 /* ------------------------------------------------------------------- words */
 
@@ -147,7 +164,10 @@ tnf_status zt2_check_gguf(const tnf_object *object, tnf_str layout, tnf_error *e
 /* A blob that is written. */
 typedef struct zt2_blob {
     uint64_t offset, stored, nbytes, sample;
-    const tnf_part *part;  /* whose bytes it has; NULL: they could be had only once */
+    const tnf_part *part; /* whose bytes it has; NULL: they could be had only once */
+    const tnf_part *old;  /* append: the part that it has been in the file for, or NULL */
+    tnf_str shard;        /* it is in that one; p is NULL: in this file */
+    bool encoded;
     const uint8_t *strong; /* their SHA-256 then, if they were few */
     uint8_t digest[TNF_DIGEST_MAX];
     uint32_t next_sample, next_digest; /* in the chains of blobs.c */
@@ -168,8 +188,17 @@ typedef struct zt2_blobs {
 tnf_status zt2_blobs_init(zt2_blobs *b, tnf_writer *w, uint64_t most, tnf_error *e);
 /* Writes a part, or finds it written; *out stays. */
 tnf_status zt2_blobs_put(zt2_blobs *b, const tnf_part *part, const zt2_blob **out, tnf_error *e);
+/* Takes one for known that is in the file already, and so does zt2_blobs_put() if `alias`. */
+tnf_status zt2_blobs_know(zt2_blobs *b, zt2_blob *blob, bool alias, const zt2_blob **out,
+                          tnf_error *e);
 /* To where the manifest may begin. */
 tnf_status zt2_blobs_align(zt2_blobs *b, tnf_error *e);
+
+/* append.c: all parts that are in the base are given their blobs: placed[i] of the i-th part,
+ * object after object; NULL stays where one is new. */
+tnf_status zt2_place_old(zt2_blobs *b, const zt2_blob **placed, tnf_error *e);
+/* The alignment that the blobs of the base have. */
+uint64_t zt2_align_of(const tnf_writer *w);
 
 tnf_fate zt2_takes(const tnf_object *object, const char **reason);
 tnf_status zt2_write(tnf_writer *w, tnf_error *e);

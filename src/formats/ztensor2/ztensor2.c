@@ -23,34 +23,48 @@ static int probe(const tnf_probe *p)
 
 /* ---------------------------------------------------------------- reading */
 
-static tnf_status read_footer(tnf_reader *r, zt2_footer *f, tnf_error *e)
+tnf_status zt2_read_footer(tnf_reader *r, zt2_footer *f, uint64_t at, tnf_error *e)
 {
     tnf_cur c;
-    uint64_t size = r->source->size;
-    if (size < ZT2_SMALLEST)
-        return tnf_fail_rule(e, "FileTooSmall", TNF_ETRUNCATED, size,
-                             "%" PRIu64 " bytes are no file of %u", size, ZT2_SMALLEST);
-    TNF_TRY(tnf_read_range(r, "magic", 0, ZT2_MAGIC_N, ZT2_MAGIC_N, &c, e));
-    if (memcmp(c.p, ZT2_MAGIC, ZT2_MAGIC_N) != 0)
-        return tnf_fail_rule(e, "HeaderMagic", TNF_EFORMAT, 0,
-                             "the file does not begin as zTensor 2");
-    f->at = size - ZT2_FOOTER;
-    TNF_TRY(tnf_read_range(r, "footer", f->at, ZT2_FOOTER, ZT2_FOOTER, &c, e));
+    f->at = at;
+    TNF_TRY(tnf_read_range(r, "footer", at, ZT2_FOOTER, ZT2_FOOTER, &c, e));
     f->offset = tnf_u64(&c);
     f->length = tnf_u64(&c);
     f->hash = tnf_u64(&c);
     uint32_t version = tnf_u32(&c);
     f->reserved = tnf_u32(&c); /* of no meaning yet */
     if (memcmp(c.p, ZT2_MAGIC, ZT2_MAGIC_N) != 0)
-        return tnf_fail_rule(e, "FooterMagic", TNF_ETRUNCATED, size - ZT2_MAGIC_N,
-                             "the file does not end with a footer (cut short?)");
+        return tnf_fail_rule(e, "FooterMagic", TNF_ETRUNCATED, at + 32,
+                             "the file does not end with a footer (cut short? or an append was "
+                             "interrupted: then --lenient finds the model before it)");
     if (version != ZT2_VERSION)
-        return tnf_fail_rule(e, "Version", TNF_EUNSUPPORTED, size - 16,
-                             "%u is not known, only %u is", version, ZT2_VERSION);
+        return tnf_fail_rule(e, "Version", TNF_EUNSUPPORTED, at + 24, "%u is not known, only %u is",
+                             version, ZT2_VERSION);
     return TNF_OK;
 }
 
-static tnf_status check_footer(const zt2_footer *f, tnf_error *e)
+/* The head, and the footer at the end; or, to the lenient, that of a model before the end. */
+static tnf_status find_footer(zt2 *z, tnf_error *e)
+{
+    tnf_cur c;
+    uint64_t size = z->r->source->size;
+    if (size < ZT2_SMALLEST)
+        return tnf_fail_rule(e, "FileTooSmall", TNF_ETRUNCATED, size,
+                             "%" PRIu64 " bytes are no file of %u", size, ZT2_SMALLEST);
+    TNF_TRY(tnf_read_range(z->r, "magic", 0, ZT2_MAGIC_N, ZT2_MAGIC_N, &c, e));
+    if (memcmp(c.p, ZT2_MAGIC, ZT2_MAGIC_N) != 0)
+        return tnf_fail_rule(e, "HeaderMagic", TNF_EFORMAT, 0,
+                             "the file does not begin as zTensor 2");
+    tnf_error why = { .offset = TNF_NO_OFFSET };
+    tnf_status status = zt2_read_footer(z->r, &z->footer, size - ZT2_FOOTER, &why);
+    if (status == TNF_ETRUNCATED && z->r->lenient)
+        status = zt2_recover(z, &why);
+    if (status != TNF_OK && e)
+        *e = why;
+    return status;
+}
+
+tnf_status zt2_check_footer(const zt2_footer *f, tnf_error *e)
 {
     uint64_t end;
     if (f->length > ZT2_MAX_MANIFEST)
@@ -68,13 +82,13 @@ static tnf_status check_footer(const zt2_footer *f, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status check_hash(const zt2_footer *f, const tnf_cur *c, tnf_error *e)
+tnf_status zt2_check_hash(const zt2_footer *f, const void *manifest, tnf_error *e)
 {
     uint8_t hash[TNF_DIGEST_MAX];
     tnf_digester d;
     if (!tnf_digest_begin(&d, "xxh3-64"))
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a digest");
-    tnf_digest_update(&d, c->p, tnf_left(c));
+    tnf_digest_update(&d, manifest, (size_t)f->length);
     tnf_digest_end(&d, hash);
     if (tnf_be64(hash) != f->hash)
         return tnf_fail_rule(e, "ManifestHash", TNF_EFORMAT, f->at + 16,
@@ -86,15 +100,15 @@ tnf_status zt2_read(zt2 *z, tnf_error *e)
 {
     tnf_cur c;
     zt2_footer *f = &z->footer;
-    TNF_TRY(read_footer(z->r, f, e));
+    TNF_TRY(find_footer(z, e));
     if (f->length == 0 && (f->offset != 0 || f->hash != 0))
         return tnf_fail_rule(e, "ManifestBounds", TNF_EFORMAT, f->at,
                              "a manifest of no bytes has a place or a hash");
     if (f->length == 0)
         return TNF_OK;
-    TNF_TRY(check_footer(f, e));
+    TNF_TRY(zt2_check_footer(f, e));
     TNF_TRY(tnf_read_range(z->r, "manifest", f->offset, f->length, ZT2_MAX_MANIFEST, &c, e));
-    TNF_TRY(check_hash(f, &c, e));
+    TNF_TRY(zt2_check_hash(f, c.p, e));
     return zt2_parse(z, c.p, tnf_left(&c), e);
 }
 
@@ -112,6 +126,7 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
     if (z.empty_attrs)
         TNF_TRY(tnf_set_attr(r, ZT2_EMPTY_ATTRS, tnf_value_bool(true), e));
     TNF_TRY(zt2_tell_shards(&z, e));
+    TNF_TRY(zt2_keep_state(&z, e));
     return zt2_tell_content(&z, e);
 }
 
@@ -124,7 +139,7 @@ const tnf_format tnf_format_ztensor2 = {
     .title = "zTensor 2",
     .extensions = "zt",
     .family = "ztensor",
-    .caps = TNF_CAN_READ | TNF_CAN_WRITE,
+    .caps = TNF_CAN_READ | TNF_CAN_WRITE | TNF_CAN_APPEND,
     .can = { .zero_rank = true,
              .utf8_names = true,
              .attrs = TNF_HOLDS_TYPED,
@@ -138,5 +153,6 @@ const tnf_format tnf_format_ztensor2 = {
     .probe = probe,
     .index = index_all,
     .write = zt2_write,
+    .append = zt2_write,
     .canonical = zt2_canonical,
 };

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/* tenfold append: more tensors into a file, in place. */
+#include "input.h"
+#include "out.h"
+#include "plan.h"
+#include "progress.h"
+#include "stop.h"
+#include <stdlib.h>
+#include <string.h>
+#include <tenfold/build.h>
+
+#define LOSS_KINDS "tensor|attribute|extra" /* as plan items are called */
+
+typedef struct options {
+    input_options in;
+    opt_list writer, select;
+    opt_maybe allow_loss;
+    bool tensors_only, dry_run, json, no_sync;
+} options;
+
+typedef struct job {
+    const cli_state *cli;
+    const options *options;
+    const char *out;
+    input *inputs;
+    size_t n;
+    tnf_builder *builder;
+    progress progress;
+    plan plan;
+} job;
+
+static bool on_progress(void *ctx, uint64_t done, uint64_t total)
+{
+    job *j = ctx;
+    progress_step(&j->progress, done, total);
+    return !stop_asked();
+}
+
+static void on_plan(void *ctx, const tnf_plan_item *item)
+{
+    plan_item(&((job *)ctx)->plan, item);
+}
+
+/* ----------------------------------------------------------------- adding */
+
+static tnf_status add_selected(job *j, const input *in, tnf_error *error)
+{
+    const tnf_object *o;
+    for (size_t i = 0; (o = tnf_at(in->file, i)); i++) {
+        if (!glob_any(&j->options->select, o->name))
+            continue;
+        tnf_status status = tnf_builder_add_object(j->builder, o, NULL, error);
+        if (status != TNF_OK)
+            return status;
+    }
+    for (size_t i = 0; !j->options->tensors_only && i < in->info->attrs->n; i++) {
+        const tnf_member *m = &in->info->attrs->as.members[i];
+        tnf_status status = tnf_builder_set(j->builder, NULL, m->key.p, &m->value, error);
+        if (status != TNF_OK)
+            return status;
+    }
+    return TNF_OK;
+}
+
+static int add_input(job *j, const char *path)
+{
+    tnf_error error;
+    input *in = &j->inputs[j->n];
+    int code = input_open(in, j->cli, &j->options->in, path);
+    if (code != EXIT_DONE)
+        return code;
+    j->n++;
+    bool whole = j->options->select.n == 0 && !j->options->tensors_only;
+    tnf_status status = whole ? tnf_builder_add_file(j->builder, in->file, &error)
+                              : add_selected(j, in, &error);
+    return status == TNF_OK ? EXIT_DONE : file_error(in->name, &error);
+}
+
+/* ----------------------------------------------------------------- saving */
+
+static int append(job *j)
+{
+    const options *o = j->options;
+    format_options writer;
+    if (!format_options_parse(&writer, &o->writer))
+        return EXIT_USAGE;
+    tnf_save_options how = { .size = sizeof how };
+    how.options = writer.items;
+    how.noptions = writer.n;
+    how.no_sync = o->no_sync;
+    how.allow_loss = o->allow_loss.given;
+    how.loss = o->allow_loss.value;
+    how.dry_run = o->dry_run;
+    how.plan = on_plan;
+    how.progress = on_progress;
+    how.ctx = j;
+
+    tnf_error error;
+    stop_state before;
+    progress_begin(&j->progress, j->cli);
+    stop_catch(&before);
+    tnf_status status = tnf_append(j->builder, j->out, &how, &error);
+    progress_end(&j->progress);
+    stop_release(&before, status == TNF_ECANCELLED);
+    format_options_free(&writer);
+    plan_end(&j->plan);
+    if (status == TNF_OK)
+        return EXIT_DONE;
+    if (status == TNF_ELOSSY)
+        plan_refused(&j->plan);
+    return file_error(j->out, &error);
+}
+
+static int run_all(job *j, int n, char **paths)
+{
+    int code = EXIT_DONE;
+    for (int i = 0; i < n && code == EXIT_DONE; i++)
+        code = add_input(j, paths[i]);
+    return code == EXIT_DONE ? append(j) : code;
+}
+
+static int run(const cli_state *cli, const void *opts, int argc, char **argv)
+{
+    const options *o = opts;
+    tnf_error error;
+    job j = { .cli = cli, .options = o, .out = argv[0] };
+    if (o->json && !o->dry_run)
+        return usage_error("append: --json prints the plan of a --dry-run");
+    j.inputs = calloc((size_t)argc, sizeof *j.inputs);
+    if (!j.inputs)
+        return usage_error("out of memory");
+    int code = EXIT_IO;
+    plan_style style = o->dry_run     ? (o->json ? PLAN_JSON : PLAN_TEXT)
+                       : cli->verbose ? PLAN_VERBOSE
+                                      : PLAN_KEEP;
+    if (tnf_builder_new(&j.builder, NULL, &error) != TNF_OK) {
+        code = file_error(j.out, &error);
+    } else {
+        plan_begin(&j.plan, style, cli, argc > 1 ? argv[1] : argv[0], j.out, NULL);
+        code = run_all(&j, argc - 1, argv + 1);
+        plan_end(&j.plan);
+        plan_free(&j.plan);
+    }
+    tnf_builder_free(j.builder);
+    for (size_t i = 0; i < j.n; i++)
+        input_close(&j.inputs[i]);
+    free(j.inputs);
+    return code;
+}
+
+static const opt table[] = {
+    { "option", 'o', OPT_LIST, offsetof(options, writer), "KEY=VALUE", NULL,
+      "Set an option of the format's writer ('tenfold formats NAME' lists them). May be "
+      "repeated." },
+    { "select", 0, OPT_LIST, offsetof(options, select), "GLOB", NULL,
+      "Append only the tensors whose name matches; as in 'tenfold ls'. May be repeated." },
+    { "tensors-only", 0, OPT_FLAG, offsetof(options, tensors_only), NULL, NULL,
+      "Leave the attributes of the files IN behind." },
+    { "allow-loss", 0, OPT_MAYBE, offsetof(options, allow_loss), "KIND", LOSS_KINDS,
+      "Drop what the format cannot hold instead of refusing: everything, or the kinds named: "
+      "tensor, attribute, extra, separated by commas." },
+    { "dry-run", 'n', OPT_FLAG, offsetof(options, dry_run), NULL, NULL,
+      "Print what would become of each thing, and write nothing." },
+    { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
+      "Print the plan of a --dry-run as one JSON document." },
+    { "no-sync", 0, OPT_FLAG, offsetof(options, no_sync), NULL, NULL,
+      "Do not wait until the file is on the disk: faster, but a power cut may spoil what is "
+      "new." },
+    INPUT_OPTIONS(options, in),
+    { "in-option", 0, OPT_LIST, offsetof(options, in.options), "KEY=VALUE", NULL,
+      "Set an option of the reader of each IN. May be repeated." },
+    { 0 },
+};
+
+static const example examples[] = {
+    { "tenfold append model.zt lora.safetensors", "its tensors, and its attributes" },
+    { "tenfold append model.zt --select 'head.*' other.zt", "a few tensors" },
+    { "tenfold append model.zt", "nothing, but an append that was interrupted is put right" },
+    { 0 },
+};
+
+const command cmd_append = {
+    .name = "append",
+    .args = "FILE [IN...]",
+    .summary = "add tensors to a file, in place",
+    .about = "Adds the tensors and the metadata of each IN to FILE, without moving a byte of what "
+             "is there: new bytes are written behind it. FILE keeps its format, which must be one "
+             "that can grow ('tenfold formats' says which). A tensor whose name FILE has already "
+             "is refused, and so is an attribute with another value. Bytes that FILE holds already "
+             "are not written again.\n\nIf anything fails or a signal comes, FILE is as it was. If "
+             "the machine stops in between, FILE ends in the middle of the new bytes: --lenient "
+             "opens the model that was there before, and the next append puts it right.",
+    .examples = examples,
+    .table = table,
+    .size = sizeof(options),
+    .min_args = 1,
+    .max_args = -1,
+    .run = run,
+};

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* Appending: which parts are in the file already, and which of the new ones are equal to them.
+ *
+ *   old part     its blob stays where it is, in this file or in a shard
+ *   new part     as long as an old one, and the same bytes ──> shares its blob
+ *                else written behind the old footer
+ *
+ * Only old blobs that are as long as some new part are looked at, so the cost is that of what is
+ * new.
+ */
+#include "formats/ztensor2/zt2.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* Keeps in the handle what the model does not say. */
+tnf_status zt2_keep_state(zt2 *z, tnf_error *e)
+{
+    tnf_arena *a = z->r->arena;
+    zt2_state *s = tnf_arena_alloc(a, sizeof *s);
+    zt2_shard *shards = tnf_arena_array(a, z->nshards, sizeof *shards);
+    if (!s || !shards)
+        return tnf_arena_fail(a, "shards", e);
+    *s = (zt2_state) { shards, z->nshards, z->footer.offset, z->foreign_at };
+    for (size_t i = 0; i < z->nshards; i++) {
+        shards[i] = z->shards[i];
+        shards[i].name.p = tnf_arena_str(a, shards[i].name.p, shards[i].name.n);
+        shards[i].digest.p = tnf_arena_str(a, shards[i].digest.p, shards[i].digest.n);
+        if (!shards[i].name.p || !shards[i].digest.p)
+            return tnf_arena_fail(a, "shards", e);
+    }
+    z->r->state = s;
+    return TNF_OK;
+}
+
+uint64_t zt2_align_of(const tnf_writer *w)
+{
+    uint64_t size, bits = ZT2_ALIGN;
+    const zt2_state *s = w->base->state;
+    const struct tnf_origin *here = tnf_file_origin(w->base->file, &size);
+    bits |= s ? s->manifest : 0;
+    for (size_t i = 0; i < w->catalog->n; i++)
+        for (uint16_t k = 0; k < w->catalog->objects[i].nparts; k++) {
+            const tnf_part *p = &w->catalog->objects[i].parts[k];
+            if (p->origin == here && p->payload <= TNF_ENCODED)
+                bits |= p->offset;
+        }
+    return bits & (~bits + 1); /* the lowest bit of all; 4096 at least, by the format's own rule */
+}
+
+/* ------------------------------------------------------------------- old */
+
+typedef struct placing {
+    zt2_blobs *b;
+    const zt2_state *state;
+    const struct tnf_origin *here;
+    uint64_t *sizes; /* of new parts, ascending */
+    size_t nsizes;
+} placing;
+
+/* Is the part in the file, or in a shard of it? */
+static bool is_old(const placing *x, const tnf_part *p, tnf_str *shard)
+{
+    *shard = (tnf_str) { NULL, 0 };
+    if (p->payload > TNF_ENCODED || !p->origin)
+        return false;
+    for (size_t i = 0; p->origin != x->here && i < x->state->nshards && !shard->p; i++)
+        if (x->state->shards[i].origin == p->origin)
+            *shard = x->state->shards[i].name;
+    return p->origin == x->here || shard->p;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static tnf_status list_sizes(placing *x, tnf_error *e)
+{
+    const tnf_catalog *c = x->b->w->catalog;
+    uint64_t parts = 0;
+    tnf_str shard;
+    for (size_t i = 0; i < c->n; i++)
+        parts += c->objects[i].nparts;
+    x->sizes = tnf_arena_array(x->b->w->scratch, parts, sizeof *x->sizes);
+    if (!x->sizes)
+        return tnf_arena_fail(x->b->w->scratch, "the list of parts", e);
+    for (size_t i = 0; i < c->n; i++)
+        for (uint16_t k = 0; k < c->objects[i].nparts; k++)
+            if (!is_old(x, &c->objects[i].parts[k], &shard))
+                x->sizes[x->nsizes++] = c->objects[i].parts[k].nbytes;
+    if (x->nsizes)
+        qsort(x->sizes, x->nsizes, sizeof *x->sizes, by_size);
+    return TNF_OK;
+}
+
+static tnf_status place(placing *x, const tnf_part *p, const zt2_blob **out, tnf_error *e)
+{
+    zt2_blob blob = { .offset = p->offset,
+                      .stored = p->stored,
+                      .nbytes = p->nbytes,
+                      .part = p,
+                      .old = p,
+                      .encoded = p->payload == TNF_ENCODED };
+    if (!is_old(x, p, &blob.shard))
+        return TNF_OK;
+    bool alias = !blob.shard.p && !blob.encoded && x->nsizes > 0 &&
+                 bsearch(&p->nbytes, x->sizes, x->nsizes, sizeof *x->sizes, by_size);
+    return zt2_blobs_know(x->b, &blob, alias, out, e);
+}
+
+tnf_status zt2_place_old(zt2_blobs *b, const zt2_blob **placed, tnf_error *e)
+{
+    const tnf_catalog *c = b->w->catalog;
+    const tnf_reader *base = b->w->base;
+    uint64_t size;
+    placing x = { .b = b, .state = base->state };
+    x.here = tnf_file_origin(base->file, &size);
+    if (!x.state)
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                        "a data shard has no tensors, and takes none");
+    if (x.state->foreign_at)
+        return tnf_fail(e, TNF_EUNSUPPORTED, x.state->foreign_at,
+                        "the manifest has keys that are not known here; appending would lose them");
+    TNF_TRY(list_sizes(&x, e));
+    for (size_t i = 0; i < c->n; i++)
+        for (uint16_t k = 0; k < c->objects[i].nparts; k++)
+            TNF_TRY(place(&x, &c->objects[i].parts[k], placed++, e));
+    return TNF_OK;
+}

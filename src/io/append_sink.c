@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* A file that grows at its end, or stays as it is.
+ *
+ *   before   │ what is there │
+ *   write    │ what is there │ new bytes …          all but the last few
+ *   commit   │ what is there │ new bytes … │ last │ fsync, then these, then fsync
+ *   abort    │ what is there │
+ *
+ * A reader that begins at the end of the file, as those of such formats do, finds the new last
+ * bytes only when all that they speak of is there. Two that append at once are kept apart by a
+ * lock, which the system lets go with the process.
+ */
+#include "base/error.h"
+#include "io/sink.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define WRITEBACK (32u << 20) /* hand this much to the disk at a time */
+#define LAST      64u         /* bytes that come at the very end; a footer has no more */
+
+struct growing {
+    int fd;
+    bool sync;
+    uint64_t size, written, handed; /* before; now; whose writing to disk was started */
+    uint8_t last[LAST];
+    size_t held; /* bytes in it */
+    tnf_allocator alloc;
+};
+
+static tnf_status put(struct growing *g, const uint8_t *bytes, size_t n, tnf_error *e)
+{
+    for (size_t done = 0; done < n;) {
+        ssize_t got = pwrite(g->fd, bytes + done, n - done, (off_t)g->written);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return tnf_fail_sys(e, errno, "cannot write");
+        done += (size_t)got;
+        g->written += (uint64_t)got;
+    }
+#ifdef __linux__
+    if (g->sync && g->written - g->handed >= WRITEBACK) {
+        (void)sync_file_range(g->fd, (off_t)g->handed, (off_t)(g->written - g->handed),
+                              SYNC_FILE_RANGE_WRITE);
+        g->handed = g->written;
+    }
+#endif
+    return TNF_OK;
+}
+
+/* All but the last LAST bytes of what is held and what comes. */
+static tnf_status growing_write(void *ctx, const void *bytes, size_t n, tnf_error *e)
+{
+    struct growing *g = ctx;
+    const uint8_t *p = bytes;
+    if (n >= LAST) {
+        TNF_TRY(put(g, g->last, g->held, e));
+        TNF_TRY(put(g, p, n - LAST, e));
+        memcpy(g->last, p + n - LAST, LAST);
+        g->held = LAST;
+        return TNF_OK;
+    }
+    size_t over = g->held + n > LAST ? g->held + n - LAST : 0;
+    TNF_TRY(put(g, g->last, over, e));
+    memmove(g->last, g->last + over, g->held - over);
+    memcpy(g->last + g->held - over, p, n);
+    g->held += n - over;
+    return TNF_OK;
+}
+
+static tnf_status sync_it(const struct growing *g, tnf_error *e)
+{
+    return g->sync && fsync(g->fd) != 0 ? tnf_fail_sys(e, errno, "cannot sync the file") : TNF_OK;
+}
+
+static tnf_status growing_commit(void *ctx, tnf_error *e)
+{
+    struct growing *g = ctx;
+    TNF_TRY(sync_it(g, e));
+    TNF_TRY(put(g, g->last, g->held, e));
+    return sync_it(g, e);
+}
+
+static void growing_abort(void *ctx)
+{
+    struct growing *g = ctx;
+    if (ftruncate(g->fd, (off_t)g->size) == 0 && g->sync)
+        (void)fsync(g->fd);
+}
+
+static void growing_release(void *ctx)
+{
+    struct growing *g = ctx;
+    if (g->fd >= 0)
+        close(g->fd);
+    tnf_allocator a = g->alloc;
+    tnf_free(&a, g, sizeof *g);
+}
+
+static tnf_status open_end(struct growing *g, const char *path, tnf_error *e)
+{
+    struct stat st;
+    g->fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (g->fd < 0 || fstat(g->fd, &st) != 0)
+        return tnf_fail_sys(e, errno, "cannot append");
+    if (!S_ISREG(st.st_mode))
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "cannot append: it is no plain file");
+    if (flock(g->fd, LOCK_EX | LOCK_NB) != 0 && (errno == EWOULDBLOCK || errno == EINTR))
+        return tnf_fail_sys(e, errno, "cannot append: another program does so");
+    if (fstat(g->fd, &st) != 0)
+        return tnf_fail_sys(e, errno, "cannot append");
+    if ((uint64_t)st.st_size != g->size)
+        return tnf_fail(e, TNF_EIO, TNF_NO_OFFSET,
+                        "cannot append: the file has changed meanwhile, from %llu to %llu bytes",
+                        (unsigned long long)g->size, (unsigned long long)st.st_size);
+    return TNF_OK;
+}
+
+static const tnf_sink_ops growing_ops = {
+    .version = TNF_SINK_OPS_VERSION,
+    .write = growing_write,
+    .commit = growing_commit,
+    .abort = growing_abort,
+};
+
+tnf_status tnf_sink_append(tnf_sink **out, const char *path, uint64_t size, unsigned flags,
+                           const tnf_allocator *alloc, tnf_error *e)
+{
+    *out = NULL;
+    tnf_allocator a = tnf_allocator_or_default(alloc);
+    struct growing *g = tnf_alloc0(&a, sizeof *g);
+    if (!g)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a file");
+    *g = (struct growing) { .fd = -1, .size = size, .written = size, .handed = size, .alloc = a };
+    g->sync = !(flags & TNF_SINK_NO_SYNC);
+    tnf_status status = open_end(g, path, e);
+    if (status == TNF_OK)
+        status = tnf_sink_new(out, &growing_ops, g, &a, e);
+    if (status != TNF_OK) {
+        growing_release(g);
+        return status;
+    }
+    (*out)->written = size;
+    (*out)->release = growing_release;
+    return TNF_OK;
+}
