@@ -134,7 +134,7 @@ tnf_status tnf_builder_add_file(tnf_builder *b, const tnf_file *file, tnf_error 
     size_t others = b->catalog.n;
     for (size_t i = 0; i < info->objects; i++) {
         const tnf_object *o = tnf_at(file, i);
-        TNF_TRY(add_object(b, o, NULL, names_of(b, others, file, o), e));
+        TNF_TRY(add_object(b, o, NULL, names_of(b, others, file, o) | TNF_BORROWED, e));
     }
     for (size_t i = 0; i < info->attrs->n; i++) {
         const tnf_member *m = &info->attrs->as.members[i];

@@ -70,7 +70,11 @@ tnf_status tnf_catalog_add(tnf_catalog *c, const tnf_object *object, unsigned ag
     void *objects = c->objects;
     TNF_TRY(make_room(c, &objects, c->n, &c->capacity, sizeof *c->objects, e));
     c->objects = objects;
-    TNF_TRY(copy_object(c, &c->objects[c->n], object, e));
+    if (again & TNF_BORROWED)
+        c->objects[c->n] = *object;
+    else
+        TNF_TRY(copy_object(c, &c->objects[c->n], object, e));
+    again &= ~TNF_BORROWED;
     uint32_t previous;
     if (!tnf_hash_add(&c->names, (uint32_t)c->n, again == TNF_NAMES_LATER_FOUND, &previous))
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for the table of names");

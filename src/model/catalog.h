@@ -23,9 +23,11 @@ void tnf_catalog_free(tnf_catalog *c);
 
 /* What a name that is already there means: TNF_EEXISTS, or both are listed and one is found. */
 enum { TNF_NAMES_ONCE, TNF_NAMES_LATER_FOUND, TNF_NAMES_FIRST_FOUND };
+/* Added to it: name, shape and parts outlive the catalog and need no copies. */
+#define TNF_BORROWED 4u
 
-/* Adds a copy of the object: name, shape and parts are copied into the arena, attrs are taken as
- * they are. No checks but that of the name. */
+/* Adds a copy of the object: name, shape and parts are copied into the arena unless they are
+ * borrowed, attrs are taken as they are. No checks but that of the name. */
 tnf_status tnf_catalog_add(tnf_catalog *c, const tnf_object *object, unsigned again, tnf_error *e);
 tnf_status tnf_catalog_add_extra(tnf_catalog *c, const tnf_extra *extra, tnf_error *e);
 const tnf_object *tnf_catalog_find(const tnf_catalog *c, const char *name, size_t n);
