@@ -158,6 +158,9 @@ typedef struct tnf_format {
     /* The same behind a file that is there, which w->base is: the catalog holds its tensors, too,
      * whose parts are still those that `index` made. For TNF_CAN_APPEND. */
     tnf_status (*append)(tnf_writer *w, tnf_error *e);
+    /* Tells what verifying finds beyond the parts and their layouts. May be NULL. */
+    tnf_status (*verify)(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
+                         tnf_error *e);
     /* Tells where an open file departs from the form that its specification calls canonical. May be
      * NULL: there is none. */
     tnf_status (*canonical)(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,

@@ -4,6 +4,7 @@
  *
  *   beside     model.zt, label base          → model-base.zt in the same directory
  *   store      digest sha256:ab12…           → <store>/blobs/sha256/ab12…
+ *   scan       digest sha256:ab12…           → the file in <store> that has it (scan.c)
  *   none       nothing is looked for: their parts are listed, and cannot be read
  *
  * A label is letters, digits, '.', '_' and '-', a digest hex: no path leads anywhere else. A shard
@@ -15,12 +16,13 @@
 #include <stdio.h>
 
 enum { OPTION_SHARDS, OPTION_STORE };
-enum { BESIDE, STORE, NONE };
+enum { BESIDE, STORE, SCAN, NONE };
 
 const tnf_option_info zt2_read_options[] = {
-    { "shards", TNF_OPTION_CHOICE, "beside|store|none", "beside",
+    { "shards", TNF_OPTION_CHOICE, "beside|store|scan|none", "beside",
       "where other files of the model are looked for" },
-    { "store", TNF_OPTION_TEXT, NULL, "", "directory of files by their digest, for shards=store" },
+    { "store", TNF_OPTION_TEXT, NULL, "",
+      "directory of files: named by their digest for shards=store, anyhow for shards=scan" },
     { 0 },
 };
 
@@ -41,8 +43,6 @@ static tnf_status open_in_store(zt2 *z, const zt2_shard *s, const tnf_file **fil
                *colon = memchr(s->digest.p, ':', s->digest.n);
     int head = (int)(colon - s->digest.p), hex = (int)s->digest.n - head - 1;
     size_t size = s->digest.n + sizeof "blobs//";
-    if (!*store)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "shards=store needs store=DIRECTORY");
     char *name = tnf_arena_alloc(z->r->scratch, size);
     if (!name)
         return tnf_arena_fail(z->r->scratch, "a file's name", e);
@@ -50,12 +50,24 @@ static tnf_status open_in_store(zt2 *z, const zt2_shard *s, const tnf_file **fil
     return tnf_open_stored(z->r, file, store, (tnf_str) { name, (size_t)n }, "ztensor2", e);
 }
 
+static tnf_status open_scanned(zt2 *z, const zt2_shard *s, const tnf_file **file, tnf_error *e)
+{
+    const char *store = z->r->options[OPTION_STORE].s;
+    tnf_str name;
+    TNF_TRY(zt2_scan(z, store, s, &name, e));
+    return tnf_open_stored(z->r, file, store, name, "ztensor2", e);
+}
+
 static tnf_status resolve_one(zt2 *z, zt2_shard *s, tnf_error *e)
 {
     const tnf_file *file;
-    uint64_t size;
-    bool store = z->r->options[OPTION_SHARDS].u == STORE;
-    tnf_status status = (store ? open_in_store : open_beside)(z, s, &file, e);
+    uint64_t size, how = z->r->options[OPTION_SHARDS].u;
+    if (how != BESIDE && !*z->r->options[OPTION_STORE].s)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "shards=%s needs store=DIRECTORY",
+                        how == SCAN ? "scan" : "store");
+    tnf_status status = (how == STORE  ? open_in_store
+                         : how == SCAN ? open_scanned
+                                       : open_beside)(z, s, &file, e);
     if (status != TNF_OK && e->rule) { /* it was of the other file */
         tnf_error_prefix(e, "ShardIdentity");
         tnf_error_rule(e, "ShardIdentity");
@@ -110,4 +122,44 @@ tnf_status zt2_tell_shards(zt2 *z, tnf_error *e)
         TNF_TRY(tnf_attrs_push(&all, name, tnf_attrs_value(&one), e));
     }
     return z->nshards ? tnf_set_attr(z->r, ZT2_SHARDS, tnf_attrs_value(&all), e) : TNF_OK;
+}
+
+/* ------------------------------------------------------------------ verify */
+
+static tnf_status verify_one(const zt2_shard *s, tnf_arena *arena, tnf_tell tell, void *ctx,
+                             tnf_error *e)
+{
+    const tnf_digest *told = zt2_digest(arena, s->digest);
+    uint8_t found[TNF_DIGEST_MAX];
+    const tnf_part whole = { .role = "data",
+                             .type = tnf_type_of(TNF_U8),
+                             .origin = s->origin,
+                             .stored = s->size,
+                             .nbytes = s->size };
+    if (!told)
+        return tnf_arena_fail(arena, "a digest", e);
+    if (!told->algorithm)
+        return TNF_OK;
+    TNF_TRY(tnf_part_digest(&whole, told->algorithm, found, e));
+    bool same = told->n == tnf_digest_size(told->algorithm) &&
+                memcmp(found, told->bytes, told->n) == 0;
+    if (!same) {
+        tnf_error problem;
+        (void)tnf_fail_rule(&problem, "ShardIdentity", TNF_EDIGEST, s->at,
+                            "the bytes of the shard %s do not match their %s", TNF_QUOTED(s->name),
+                            told->algorithm);
+        tell(ctx, &problem);
+    }
+    return TNF_OK;
+}
+
+/* Whole files against the digests that the manifest tells of them. */
+tnf_status zt2_verify_shards(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
+                             tnf_error *e)
+{
+    const zt2_state *state = r->state;
+    for (size_t i = 0; state && i < state->nshards; i++)
+        if (state->shards[i].origin)
+            TNF_TRY(verify_one(&state->shards[i], arena, tell, ctx, e));
+    return TNF_OK;
 }

@@ -4,6 +4,7 @@
  *   ztensor2.c   the container and the descriptor      words.c    types, layouts, digests by name
  *   manifest.c   CBOR to the structures below          rules.c    what must hold between them
  *   shards.c     other files that parts lie in         identity.c the content digest
+ *   scan.c       those found by their digest
  *   write.c      the other way                         blobs.c    equal parts share one blob
  *   canonical.c  is this file as write.c would write it?
  *   append.c     what is in the file already               recover.c  the end of a crashed append
@@ -105,10 +106,16 @@ tnf_status zt2_add(zt2 *z, tnf_object *objects, tnf_error *e);
 extern const tnf_option_info zt2_read_options[];
 tnf_status zt2_resolve(zt2 *z, tnf_error *e);
 tnf_status zt2_tell_shards(zt2 *z, tnf_error *e);
+tnf_status zt2_verify_shards(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
+                             tnf_error *e);
 
 /* canonical.c */
 tnf_status zt2_canonical(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
                          tnf_error *e);
+
+/* scan.c: the name, in the arena, of the file in a directory that has this size and this digest;
+ * TNF_ENOTFOUND if none has. */
+tnf_status zt2_scan(zt2 *z, const char *directory, const zt2_shard *s, tnf_str *out, tnf_error *e);
 
 /* identity.c: what `zt id` prints, as an attribute. */
 tnf_status zt2_tell_content(zt2 *z, tnf_error *e);

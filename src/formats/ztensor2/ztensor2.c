@@ -154,5 +154,6 @@ const tnf_format tnf_format_ztensor2 = {
     .index = index_all,
     .write = zt2_write,
     .append = zt2_write,
+    .verify = zt2_verify_shards,
     .canonical = zt2_canonical,
 };

@@ -177,6 +177,14 @@ reject("shard-broken/model.zt", sharded(len(base)),
        "ShardIdentity: model-x.zt: ztensor2: ManifestHash", lenient="opens")
 put("reject", "shard-broken/model-x.zt", base[:-41] + b"\xff" + base[-40:])
 
+for name, text in [("path", "xxh3:../../secret"), ("slash", "a/../b:00"), ("none", "xxh3:")]:
+    reject(f"shard-digest-{name}.zt", corpus(ONE, shards={"x": {"size": 48, "digest": text}}), "Schema: a digest")
+# Every byte of a shard counts, also those that no part has.
+odd = base[:5000] + b"\1" + base[5001:]
+reject("shard-digest/model.zt", sharded(len(base)), "the bytes of the shard 'x' do not match their xxh3-64",
+       "TNF_EDIGEST", rule="ShardIdentity", lenient="opens")
+put("reject", "shard-digest/model-x.zt", odd)
+
 # --------------------------------------------------------------- the corpus: reject
 for name, attrs, message in [
         ("attribute-key-empty", {"": 0}, "Name: the name of an attribute has 0 bytes"),
