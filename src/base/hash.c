@@ -38,10 +38,11 @@ static void sip_round(uint64_t v[4])
     v[2] = rotl(v[2], 32);
 }
 
-static uint32_t hash_of(const tnf_hash *h, const char *name, size_t n)
+uint64_t tnf_hash_bytes(const uint64_t seed[2], const void *bytes, size_t n)
 {
-    uint64_t v[4] = { h->seed[0] ^ 0x736f6d6570736575u, h->seed[1] ^ 0x646f72616e646f6du,
-                      h->seed[0] ^ 0x6c7967656e657261u, h->seed[1] ^ 0x7465646279746573u };
+    const char *name = bytes;
+    uint64_t v[4] = { seed[0] ^ 0x736f6d6570736575u, seed[1] ^ 0x646f72616e646f6du,
+                      seed[0] ^ 0x6c7967656e657261u, seed[1] ^ 0x7465646279746573u };
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         uint64_t m = tnf_le64(name + i);
@@ -58,20 +59,30 @@ static uint32_t hash_of(const tnf_hash *h, const char *name, size_t n)
     v[2] ^= 0xff;
     for (int r = 0; r < 3; r++)
         sip_round(v);
-    uint64_t x = v[0] ^ v[1] ^ v[2] ^ v[3];
+    return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+static uint32_t hash_of(const tnf_hash *h, const char *name, size_t n)
+{
+    uint64_t x = tnf_hash_bytes(h->seed, name, n);
     return (uint32_t)(x ^ x >> 32);
+}
+
+void tnf_hash_seed(uint64_t seed[2])
+{
+    if (getentropy(seed, 2 * sizeof *seed) == 0)
+        return;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    seed[0] = (uint64_t)now.tv_nsec * 0x9e3779b97f4a7c15u ^ (uint64_t)(uintptr_t)seed;
+    seed[1] = (uint64_t)now.tv_sec ^ (uint64_t)(uintptr_t)&now << 16;
 }
 
 void tnf_hash_init(tnf_hash *h, const tnf_allocator *alloc,
                    tnf_str (*key)(const void *ctx, uint32_t position), const void *ctx)
 {
     *h = (tnf_hash) { .alloc = *alloc, .key = key, .ctx = ctx };
-    if (getentropy(h->seed, sizeof h->seed) != 0) {
-        struct timespec now;
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        h->seed[0] = (uint64_t)now.tv_nsec * 0x9e3779b97f4a7c15u ^ (uint64_t)(uintptr_t)h;
-        h->seed[1] = (uint64_t)now.tv_sec ^ (uint64_t)(uintptr_t)&now << 16;
-    }
+    tnf_hash_seed(h->seed);
 }
 
 void tnf_hash_free(tnf_hash *h)

@@ -23,6 +23,11 @@ void tnf_hash_init(tnf_hash *h, const tnf_allocator *alloc,
 void tnf_hash_free(tnf_hash *h);
 
 uint32_t tnf_hash_find(const tnf_hash *h, const char *name, size_t n);
+
+/* The hash itself, for tables of another kind: a random key, and SipHash-1-3 under it. */
+void tnf_hash_seed(uint64_t seed[2]);
+uint64_t tnf_hash_bytes(const uint64_t seed[2], const void *bytes, size_t n);
+
 /* Adds `position` under its name. If the name is there already, *previous is its position and
  * nothing changes (pass replace to make the new one win); else TNF_HASH_NONE. False: no memory. */
 bool tnf_hash_add(tnf_hash *h, uint32_t position, bool replace, uint32_t *previous);

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file emb.h
+ * Ask a file of embeddings: the vector of a word, its neighbours, analogies.
+ *
+ *     tnf_emb *emb;
+ *     tnf_emb_open(&emb, file, NULL, &error);
+ *     tnf_str berlin = { "Berlin", 6 };
+ *     tnf_emb_hit hits[10];
+ *     size_t n;
+ *     tnf_emb_query query = { .size = sizeof query, .k = 10 };
+ *     tnf_emb_similar(emb, &berlin, 1, &query, hits, &n, NULL, &error);
+ *
+ * Works on any file that has a matrix (dense, or quantized as pq/1) and, for words, a tensor of
+ * strings of which string i names row i; rows after those of the words belong to subwords. The
+ * matrix and the strings are used where they are, in the mapped file. A handle never changes, so
+ * any number of threads may ask it; the file must stay open as long.
+ */
+#ifndef TENFOLD_EMB_H
+#define TENFOLD_EMB_H
+
+#include <tenfold/build.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tnf_emb tnf_emb;
+
+/** How the vector of a word that is not in the vocabulary is made of n-grams of its characters. */
+typedef enum tnf_subwords {
+    TNF_SUBWORDS_NONE,
+    TNF_SUBWORDS_BUCKET,   /**< FNV-1a of 64 bits over code points */
+    TNF_SUBWORDS_FASTTEXT, /**< FNV-1a of 32 bits over bytes taken as signed */
+    TNF_SUBWORDS_EXPLICIT, /**< a list of n-grams */
+    TNF_SUBWORDS_FLORET    /**< MurmurHash3, one to four buckets each */
+} tnf_subwords;
+
+/** How to open. Zero-initialise; NULL means all defaults. */
+typedef struct tnf_emb_options {
+    size_t size; /**< sizeof(tnf_emb_options) */
+    /** Names of tensors. NULL: the one whose attribute "tenfold.role" says so, or "embeddings" or
+     *  "points"; "vocab" or "appdata". */
+    const char *embeddings, *vocab;
+    bool no_index;           /**< words will not be looked up: tnf_emb_find() finds none */
+    unsigned threads;        /**< for reading the vocabulary; 0: one a core, at most 8 */
+    const char *kernel;      /**< "avx512", "avx2", "neon", "portable"; NULL: the best there is */
+    uint64_t memory;         /**< bytes it may take besides the mapping; 0: 16 GiB */
+    tnf_allocator allocator; /**< zero: malloc */
+} tnf_emb_options;
+
+typedef struct tnf_emb_info {
+    uint64_t words; /**< rows that a word stands for: the first ones */
+    uint64_t rows;  /**< all rows, those of subwords included */
+    size_t dims;
+    tnf_subwords subwords;
+    uint32_t min_n, max_n;     /**< characters of an n-gram, with brackets */
+    uint64_t buckets;          /**< rows for subwords */
+    bool quantized, has_norms; /**< norms: lengths of the words' vectors before normalising */
+    bool has_words;            /**< else rows have numbers only */
+    uint64_t duplicates;       /**< words that stand there again: the first row is found */
+    uint64_t first_duplicate;  /**< the row of the first such word, if there is one */
+    const char *kernel;
+    const tnf_object *embeddings, *vocab; /**< the tensors behind it; vocab may be NULL */
+} tnf_emb_info;
+
+/** A view of an open file. Touches the vocabulary once, and nothing of the matrix. */
+TNF_API TNF_CHECKED tnf_status tnf_emb_open(tnf_emb **out, const tnf_file *file,
+                                            const tnf_emb_options *options, tnf_error *error);
+/** NULL is allowed. */
+TNF_API void tnf_emb_close(tnf_emb *emb);
+TNF_API const tnf_emb_info *tnf_emb_describe(const tnf_emb *emb);
+
+/* ------------------------------------------------------------------ words */
+
+#define TNF_NO_ROW UINT64_MAX
+
+/** The row of a word in the vocabulary, or TNF_NO_ROW. */
+TNF_API uint64_t tnf_emb_find(const tnf_emb *emb, tnf_str word);
+/** The word of a row, with NULL for p if it has none. It does not end in a NUL. */
+TNF_API tnf_str tnf_emb_word(const tnf_emb *emb, uint64_t row);
+
+/** An n-gram of a word, in brackets: its bytes, and its row (TNF_NO_ROW for one that is not in an
+ *  explicit list). Whatever is returned but TNF_OK stops. */
+typedef tnf_status (*tnf_emb_take)(void *ctx, tnf_str ngram, uint64_t row, tnf_error *error);
+/** The n-grams of a word, known or not, in the order in which finalfusion takes them: from each
+ *  character on the longest first. Floret gives the whole word first, and each as often as it has
+ *  rows. */
+TNF_API TNF_CHECKED tnf_status tnf_emb_ngrams(const tnf_emb *emb, tnf_str word, tnf_emb_take take,
+                                              void *ctx, tnf_error *error);
+
+/* ---------------------------------------------------------------- vectors */
+
+/** What became of a word. */
+typedef struct tnf_emb_found {
+    uint64_t row; /**< of a word in the vocabulary; else TNF_NO_ROW */
+    bool known;   /**< in the vocabulary */
+    bool found;   /**< known, or made of subwords; else the vector is all 0 */
+    float norm;   /**< known: as stored, 1 if the file has none; else the length of the sum */
+} tnf_emb_found;
+
+/** One row as it stands; of a quantized matrix, reconstructed. dst holds dims floats. */
+TNF_API TNF_CHECKED tnf_status tnf_emb_row(const tnf_emb *emb, uint64_t row, float *dst,
+                                           tnf_error *error);
+/** The vectors of n words, one after the other in dst: the row of a word in the vocabulary as it
+ *  stands, else the sum of its subwords' rows, normalised. found (n of them) may be NULL. */
+TNF_API TNF_CHECKED tnf_status tnf_emb_vectors(const tnf_emb *emb, const tnf_str *words, size_t n,
+                                               float *dst, tnf_emb_found *found, tnf_error *error);
+
+/* ---------------------------------------------------------------- queries */
+
+typedef enum tnf_metric {
+    TNF_COSINE,  /**< rows and query normalised; 0 for a row that is all 0 */
+    TNF_ANGULAR, /**< 1 - acos(cosine) / pi */
+    TNF_DOT,     /**< as they stand */
+    TNF_L2       /**< the Euclidean distance: the smallest first */
+} tnf_metric;
+
+/** What is asked. Zero-initialise; k must be given. */
+typedef struct tnf_emb_query {
+    size_t size; /**< sizeof(tnf_emb_query) */
+    tnf_metric metric;
+    size_t k;             /**< answers wanted for each query */
+    unsigned threads;     /**< 0: one a core, at most 8 */
+    const uint64_t *skip; /**< rows that are no answer */
+    size_t nskip;
+    bool keep_asked; /**< similar, analogy: the words asked about may be answers too */
+    bool keep[3];    /**< analogy: that one of the three may be */
+} tnf_emb_query;
+
+typedef struct tnf_emb_hit {
+    uint64_t row;
+    tnf_str word; /**< as tnf_emb_word() */
+    double score; /**< by the query's metric */
+} tnf_emb_hit;
+
+/** The k best rows of words for each of n vectors (n x dims): k hits for each, the best first, and
+ *  how many there are in counts. Equal scores are ordered by word, then row; NaN comes last. Exact,
+ *  and the same for any number of threads and of queries in a call. */
+TNF_API TNF_CHECKED tnf_status tnf_emb_nearest(const tnf_emb *emb, const float *vectors, size_t n,
+                                               const tnf_emb_query *query, tnf_emb_hit *hits,
+                                               size_t *counts, tnf_error *error);
+/** The same in double precision, which matters for matrices of f64 and of large integers. */
+TNF_API TNF_CHECKED tnf_status tnf_emb_nearest_f64(const tnf_emb *emb, const double *vectors,
+                                                   size_t n, const tnf_emb_query *query,
+                                                   tnf_emb_hit *hits, size_t *counts,
+                                                   tnf_error *error);
+/** The neighbours of n words, the word itself left out. A word without a vector has none; found
+ *  (n of them) tells, and may be NULL. */
+TNF_API TNF_CHECKED tnf_status tnf_emb_similar(const tnf_emb *emb, const tnf_str *words, size_t n,
+                                               const tnf_emb_query *query, tnf_emb_hit *hits,
+                                               size_t *counts, tnf_emb_found *found,
+                                               tnf_error *error);
+/** words[0] is to words[1] as words[2] is to what? n times three words; found has 3 n. The vector
+ *  asked for is b - a + c, normalised. */
+TNF_API TNF_CHECKED tnf_status tnf_emb_analogy(const tnf_emb *emb, const tnf_str *words, size_t n,
+                                               const tnf_emb_query *query, tnf_emb_hit *hits,
+                                               size_t *counts, tnf_emb_found *found,
+                                               tnf_error *error);
+
+/* ----------------------------------------------------------------- change */
+
+/** What follows adds tensors and attributes to a builder; they live as long as emb does. */
+
+/** The dense matrix of a quantized one. Words, norms and all attributes come along; words without
+ *  norms are normalised and get them, as finalfusion does, unless `as_is`. */
+TNF_API TNF_CHECKED tnf_status tnf_emb_reconstruct(tnf_builder *builder, tnf_emb *emb, bool as_is,
+                                                   tnf_error *error);
+/** The n-grams of all words of a bucket or fastText vocabulary as an explicit list, with only the
+ *  rows that they use. */
+TNF_API TNF_CHECKED tnf_status tnf_emb_explicit(tnf_builder *builder, tnf_emb *emb,
+                                                tnf_error *error);
+/** Some words with their vectors, in the order given, dense and without subwords; words that are
+ *  made of subwords get the norm of their sum. A word without a vector is TNF_ENOTFOUND. */
+TNF_API TNF_CHECKED tnf_status tnf_emb_select(tnf_builder *builder, tnf_emb *emb,
+                                              const tnf_str *words, size_t n, tnf_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* What is behind a tnf_emb. */
+#ifndef TNF_EMB_VIEW_H
+#define TNF_EMB_VIEW_H
+
+#include "base/arena.h"
+#include "emb/rows.h"
+#include "emb/subword.h"
+#include "emb/topk.h"
+#include "emb/words.h"
+#include <tenfold/emb.h>
+
+#include <stdatomic.h>
+
+struct tnf_emb {
+    tnf_emb_info info;
+    const tnf_file *file;
+    tnf_allocator alloc;
+    const tnf_kernels *kernels;
+    uint64_t memory; /* that may still be taken */
+    tnf_rows rows;
+    tnf_words words, grams;
+    tnf_lent gram_rows; /* u64 each: the row of an n-gram, counted from the last word's; or NULL */
+    uint64_t gram_rows_count;
+    tnf_ngram_rule rule;
+    uint32_t hashes, seed; /* floret */
+    const tnf_object *norms_object;
+    float *norms; /* of words; or NULL */
+    size_t norms_count;
+    _Atomic int keeps_lengths; /* of a projection: 0 not asked yet, 1 yes, 2 no */
+    tnf_arena arena;           /* what builders were given */
+};
+
+/* A number of rows, on the stack as long as they are few. */
+typedef struct tnf_row_list {
+    uint64_t *rows;
+    size_t n, room;
+    uint64_t few[160];
+} tnf_row_list;
+
+void tnf_row_list_init(tnf_row_list *l);
+void tnf_row_list_free(tnf_row_list *l, const tnf_emb *emb);
+/* The rows of the subwords of a word. */
+tnf_status tnf_emb_subword_rows(const tnf_emb *emb, tnf_str word, tnf_row_list *out, tnf_error *e);
+
+/* The rows that are searched: those of words, or all where none has a word. */
+static inline uint64_t tnf_emb_candidates(const tnf_emb *emb)
+{
+    return emb->info.has_words || emb->info.subwords == TNF_SUBWORDS_FLORET ? emb->info.words
+                                                                            : emb->info.rows;
+}
+
+/* The first row of the word that this row has. */
+uint64_t tnf_emb_first(const tnf_emb *emb, uint64_t row);
+/* words[a] before words[b]? For tnf_ties. */
+int tnf_emb_compare(const void *emb, uint64_t a, uint64_t b);
+bool tnf_emb_keeps_lengths(const tnf_emb *emb);
+/* Divides by the length and returns it; what is all 0 stays so. */
+float tnf_emb_normalise(const tnf_emb *emb, float *vector);
+
+/* search.c: a vector asked about, and what may not be an answer to it. */
+typedef struct tnf_asked {
+    const float *vector;    /* dims; or NULL: no answers wanted */
+    const double *vector64; /* the same, instead */
+    uint64_t skip[3];       /* besides those of the query; TNF_NO_ROW: nothing */
+} tnf_asked;
+
+/* query: checked by tnf_query_check(). */
+tnf_status tnf_search(const tnf_emb *emb, const tnf_asked *asked, size_t n,
+                      const tnf_emb_query *query, tnf_emb_hit *hits, size_t *counts, tnf_error *e);
+/* A copy of the caller's, which may be of an older version. */
+tnf_status tnf_query_check(tnf_emb_query *out, const tnf_emb_query *query, tnf_error *e);
+
+#endif
