@@ -5,6 +5,8 @@
 #include "../support/unit.h"
 #include "primitiv_files.h"
 
+#include <math.h>
+
 static const tnf_str p[] = { TNF_STR("p") }, sm_p[] = { TNF_STR("sm"), TNF_STR("p") };
 static const tnf_str a = TNF_STR("a"), b = TNF_STR("b");
 static const uint32_t dims[] = { 2, 2, 1 };
@@ -193,6 +195,41 @@ static void test_row_major(void **state)
     free(got.p);
 }
 
+/* The library's answers to odd files, loaded into a model with p and sm/p; only that here nothing
+ * is changed where it fails. NAN: left as it was. */
+static void test_answers_of_the_library(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        float p, sm_p;
+        const char *why;
+    } answers[] = {
+        { "probe_m_ok", 1, 2, NULL },
+        { "probe_m_reversed", 1, 2, NULL },
+        { "probe_m_missing", 1, NAN, NULL },
+        { "probe_m_trailing", 1, NAN, NULL },
+        { "probe_m_dup", 9, NAN, NULL },
+        { "probe_m_unknown_first", NAN, NAN, "'x'" },
+        { "probe_m_unknown_last", NAN, NAN, "'x'" },
+        { "probe_m_key_dotted", NAN, NAN, "sm" },
+        { "probe_m_key_submodel", NAN, NAN, "'sm'" },
+    };
+    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+        fixture f = open_primitiv(answers[i].name);
+        float data[] = { NAN, NAN };
+        tnf_primitiv_binding both[] = { { p, 1, NULL, { NULL, 0, 1 }, &data[0], false },
+                                        { sm_p, 2, NULL, { NULL, 0, 1 }, &data[1], false } };
+        tnf_error e = { 0 };
+        tnf_status status = tnf_primitiv_bind(f.file, both, 2, NULL, &e);
+        assert_int_equal(status, answers[i].why ? TNF_ENOTFOUND : TNF_OK);
+        assert_true(!answers[i].why || strstr(e.message, answers[i].why));
+        assert_true(isnan(answers[i].p) ? isnan(data[0]) : data[0] == answers[i].p);
+        assert_true(isnan(answers[i].sm_p) ? isnan(data[1]) : data[1] == answers[i].sm_p);
+        close_primitiv(&f);
+    }
+}
+
 /* Reading fails halfway: nothing is changed. */
 struct broken {
     bytes *bytes;
@@ -266,6 +303,7 @@ int main(void)
         cmocka_unit_test(test_what_does_not_fit),
         cmocka_unit_test(test_nameless_and_batched),
         cmocka_unit_test(test_row_major),
+        cmocka_unit_test(test_answers_of_the_library),
         cmocka_unit_test(test_bytes_that_cannot_be_read),
         cmocka_unit_test(test_memory_runs_out),
     };
