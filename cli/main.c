@@ -8,8 +8,8 @@
 #include <string.h>
 
 const command *const commands[] = {
-    &cmd_info, &cmd_ls,      &cmd_cat,  &cmd_convert, &cmd_append, &cmd_verify,
-    &cmd_meta, &cmd_formats, &cmd_help, &cmd_version, NULL,
+    &cmd_info, &cmd_ls,     &cmd_cat,     &cmd_convert, &cmd_append,  &cmd_verify,
+    &cmd_meta, &cmd_points, &cmd_formats, &cmd_help,    &cmd_version, NULL,
 };
 
 const opt global_options[] = {

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+/* tenfold points: VS files as what they are: made, listed, added to, deleted from, compacted. */
+#include "points.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define MAX_RANK 64u
+
+int points_error(const char *path, const tnf_error *error)
+{
+    bool system = exit_code(error->status) == EXIT_IO;
+    file_message(path, system ? "" : "vs: ", error->offset, error->message);
+    return exit_code(error->status);
+}
+
+bool points_how(tnf_points_options *out, const points_options *o, bool write)
+{
+    *out = (tnf_points_options) { .size = sizeof *out,
+                                  .write = write,
+                                  .sync = o->no_sync ? TNF_POINTS_NO_SYNC : TNF_POINTS_SYNC,
+                                  .pack = (tnf_points_pack)o->pack,
+                                  .pack_app = o->pack_app,
+                                  .varint_msb = o->msb };
+    out->lock = o->no_lock ? TNF_POINTS_NO_LOCK : TNF_POINTS_WAIT;
+    if (!o->wait)
+        return true;
+    char *end;
+    errno = 0;
+    double seconds = strtod(o->wait, &end);
+    if (errno || *end || end == o->wait || !(seconds >= 0) || seconds > 1e6) {
+        usage_error("points: --wait takes seconds, not '%s'", o->wait);
+        return false;
+    }
+    out->lock = o->no_lock ? TNF_POINTS_NO_LOCK : TNF_POINTS_TIMEOUT;
+    out->timeout_ms = (uint32_t)(seconds * 1000);
+    return true;
+}
+
+/* A whole number; false if the text is none. */
+static bool number(const char *text, uint64_t *out, char **end)
+{
+    errno = 0;
+    *out = strtoull(text, end, 10);
+    return errno == 0 && *end != text && text[0] >= '0' && text[0] <= '9';
+}
+
+/* ------------------------------------------------------------------- create */
+
+static bool parse_dims(const char *text, uint64_t dims[MAX_RANK], uint32_t *rank)
+{
+    char *end = NULL;
+    for (*rank = 0; text && *rank < MAX_RANK; text = end + 1) {
+        if (!number(text, &dims[*rank], &end) || (*end && *end != ','))
+            break;
+        (*rank)++;
+        if (!*end)
+            return true;
+    }
+    usage_error("points: --dims takes numbers parted by commas, not '%s'", text ? text : "nothing");
+    return false;
+}
+
+static int create(const points_options *o, const char *path)
+{
+    uint64_t dims[MAX_RANK];
+    tnf_points_options how;
+    tnf_error error;
+    tnf_points *points;
+    tnf_value attributes = { .kind = TNF_JSON };
+    tnf_space space = { .dims = dims };
+    if (!o->dims || !o->resolution)
+        return usage_error("points: create needs --dims and --resolution");
+    if (!points_how(&how, o, true) || !parse_dims(o->dims, dims, &space.rank))
+        return EXIT_USAGE;
+    space.type = tnf_type_named(strcmp(o->resolution, "bool") ? o->resolution : "bit");
+    if (!space.type)
+        return usage_error("points: there is no type '%s'", o->resolution);
+    space.pack = o->pack == TNF_POINTS_SNAPPY;
+    if (o->attributes) {
+        attributes.as.s = o->attributes;
+        attributes.n = strlen(o->attributes);
+        space.attributes = &attributes;
+    }
+    if (tnf_points_create(&points, path, &space, &how, &error) != TNF_OK)
+        return points_error(path, &error);
+    tnf_points_close(points);
+    return EXIT_DONE;
+}
+
+/* ----------------------------------------------------------------------- rm */
+
+static int delete_points(const cli_state *cli, const points_options *o, tnf_points *points,
+                         char **texts, size_t n, const char *path)
+{
+    tnf_error error;
+    uint64_t *offsets = malloc(n * sizeof *offsets);
+    if (!offsets) {
+        fputs("tenfold: out of memory\n", stderr);
+        return EXIT_IO;
+    }
+    int code = EXIT_DONE;
+    for (size_t i = 0; i < n && code == EXIT_DONE; i++) {
+        char *end;
+        if (!number(texts[i], &offsets[i], &end) || *end)
+            code = usage_error("points: '%s' is no offset", texts[i]);
+    }
+    if (code == EXIT_DONE &&
+        tnf_points_delete(points, offsets, n, o->shred ? TNF_POINTS_SHRED : 0, &error) != TNF_OK)
+        code = points_error(path, &error);
+    else if (code == EXIT_DONE && o->json)
+        printf("{\"deleted\":%zu}\n", n);
+    else if (code == EXIT_DONE && !cli->quiet)
+        fprintf(stderr, "%zu point%s deleted\n", n, n == 1 ? "" : "s");
+    free(offsets);
+    return code;
+}
+
+/* ------------------------------------------------------------------ compact */
+
+static void moved(void *ctx, uint64_t from, uint64_t to)
+{
+    json *j = ctx;
+    json_open(j, '[');
+    json_uint(j, from);
+    json_uint(j, to);
+    json_close(j, ']');
+}
+
+static int compact(const cli_state *cli, const points_options *o, tnf_points *points,
+                   const char *path)
+{
+    tnf_error error;
+    struct stat before, after;
+    json j = { stdout, false };
+    unsigned flags = o->drop_unknown ? TNF_POINTS_DROP_UNKNOWN : 0;
+    if (stat(path, &before) != 0)
+        memset(&before, 0, sizeof before);
+    if (o->json) {
+        json_open(&j, '{');
+        json_key(&j, "moved");
+        json_open(&j, '[');
+    }
+    tnf_status status = tnf_points_compact(points, flags, o->json ? moved : NULL, &j, &error);
+    if (status != TNF_OK)
+        return points_error(path, &error);
+    if (stat(path, &after) != 0)
+        memset(&after, 0, sizeof after);
+    if (o->json) {
+        json_close(&j, ']');
+        json_key(&j, "before");
+        json_uint(&j, (uint64_t)before.st_size);
+        json_key(&j, "after");
+        json_uint(&j, (uint64_t)after.st_size);
+        json_close(&j, '}');
+        putchar('\n');
+    } else if (!cli->quiet) {
+        fprintf(stderr, "%" PRIu64 " bytes became %" PRIu64 "\n", (uint64_t)before.st_size,
+                (uint64_t)after.st_size);
+    }
+    return EXIT_DONE;
+}
+
+/* ---------------------------------------------------------------- the whole */
+
+static int change(const cli_state *cli, const points_options *o, bool rm, int argc, char **argv)
+{
+    tnf_points_options how;
+    tnf_error error;
+    tnf_points *points;
+    if (!points_how(&how, o, true))
+        return EXIT_USAGE;
+    if (tnf_points_open(&points, argv[0], &how, &error) != TNF_OK)
+        return points_error(argv[0], &error);
+    int code = rm ? delete_points(cli, o, points, argv + 1, (size_t)argc - 1, argv[0])
+                  : compact(cli, o, points, argv[0]);
+    tnf_points_close(points);
+    return code;
+}
+
+static int run(const cli_state *cli, const void *options, int argc, char **argv)
+{
+    static const char verbs[] = "list|create|add|rm|compact";
+    const points_options *o = options;
+    int verb = argc > 1 ? opt_position(verbs, argv[0], strlen(argv[0])) : -1;
+    if (argc == 1 && opt_position(verbs, argv[0], strlen(argv[0])) >= 0)
+        return usage_error("points: %s what? usage: tenfold points %s FILE (./%s is a file)",
+                           argv[0], argv[0], argv[0]);
+    if (verb >= 0) {
+        argc--;
+        argv++;
+    }
+    if (argc > 1 && verb != 3)
+        return usage_error("points: what is '%s' for?", argv[1]);
+    if (argc == 1 && verb == 3)
+        return usage_error("points: rm needs the offsets of points");
+    switch (verb) {
+    case 1:
+        return create(o, argv[0]);
+    case 2:
+        return points_add(cli, o, argv[0]);
+    case 3:
+    case 4:
+        return change(cli, o, verb == 3, argc, argv);
+    default:
+        return points_list(cli, o, argv[0]);
+    }
+}
+
+#define AT(field) offsetof(points_options, field)
+
+static const opt table[] = {
+    { "json", 0, OPT_FLAG, AT(json), NULL, NULL, "List, or report what was done, as JSON." },
+    { "jsonl", 0, OPT_FLAG, AT(jsonl), NULL, NULL, "List a line of JSON a point: what add takes." },
+    { "csv", 0, OPT_FLAG, AT(csv), NULL, NULL,
+      "List as CSV, or take CSV: columns offset (left out when adding), app, coordinates." },
+    { "dims", 0, OPT_TEXT, AT(dims), "N,N...", NULL, "create: the dimensions of the space." },
+    { "resolution", 0, OPT_TEXT, AT(resolution), "DTYPE",
+      "bit|u8|i8|u16|i16|u32|i32|u64|i64|f32|f64",
+      "create: what a coordinate is: bit, u8 to u64, i8 to i64, f32 or f64." },
+    { "attributes", 0, OPT_TEXT, AT(attributes), "JSON", NULL,
+      "create: attributes of the space, {} if not given." },
+    { "pack", 0, OPT_CHOICE, AT(pack), "HOW", "auto|none|gzip|snappy",
+      "Compression of vectors that are added; auto does as the file says. With create, snappy is "
+      "what the file will say." },
+    { "pack-app", 0, OPT_FLAG, AT(pack_app), NULL, NULL,
+      "add: compress application data too, with snappy." },
+    { "shred", 0, OPT_FLAG, AT(shred), NULL, NULL, "rm: also overwrite what was there." },
+    { "drop-unknown", 0, OPT_FLAG, AT(drop_unknown), NULL, NULL,
+      "compact: leave out blocks of types nobody knows." },
+    { "salvage", 0, OPT_FLAG, AT(salvage), NULL, NULL,
+      "list: all points before the first damage, then what is wrong there (exit code 4)." },
+    { "wait", 0, OPT_TEXT, AT(wait), "SECONDS", NULL,
+      "How long to wait while others use the file, 0 for not at all; else as long as it takes." },
+    { "no-lock", 0, OPT_FLAG, AT(no_lock), NULL, NULL,
+      "Take no locks: for file systems without them, if nobody else uses the file." },
+    { "no-sync", 0, OPT_FLAG, AT(no_sync), NULL, NULL,
+      "Do not wait for the disk: faster, and a power cut may damage the file." },
+    { "msb", 0, OPT_FLAG, AT(msb), NULL, NULL,
+      "Numbers in the file have their most significant bits first." },
+    { 0 },
+};
+
+static const example examples[] = {
+    { "tenfold points create space.vsdb --dims 3 --resolution f32", "an empty space" },
+    { "echo '{\"app\":{\"id\":1},\"values\":[1,2,3]}' | tenfold points add space.vsdb",
+      "a point, on the disk when the command ends" },
+    { "tenfold points space.vsdb --json", "all points, with the offsets they are known by" },
+    { "tenfold points rm space.vsdb 17", "delete the one at offset 17" },
+    { "tenfold points compact space.vsdb", "give the room of deleted points back" },
+    { "tenfold points damaged.vsdb --salvage --jsonl | tenfold points add new.vsdb",
+      "what is left of a damaged file" },
+    { 0 },
+};
+
+const command cmd_points = {
+    .name = "points",
+    .args = "[list|create|add|rm|compact] FILE [OFFSET...]",
+    .summary = "list, add and delete the points of a VS file",
+    .about = "Lists the points of a VS file, with the offset that each is known by until the file "
+             "is compacted, its application data and its coordinates.\n\nadd takes points from "
+             "standard input, a line of JSON each ({\"app\":...,\"values\":[...]}) or CSV, and "
+             "appends them as one batch: all of them, or none if one is wrong. rm deletes points "
+             "by their offsets. compact writes the file anew without what was deleted.\n\nAny "
+             "number of processes may do so at once: each takes the locks that the format demands. "
+             "What was done is on the disk when the command ends, and a crash never leaves half of "
+             "it.",
+    .examples = examples,
+    .table = table,
+    .size = sizeof(points_options),
+    .min_args = 1,
+    .max_args = -1,
+    .run = run,
+};

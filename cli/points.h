@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of `tenfold points` share. */
+#ifndef TENFOLD_CLI_POINTS_H
+#define TENFOLD_CLI_POINTS_H
+
+#include "cmd.h"
+#include "out.h"
+#include <tenfold/points.h>
+
+typedef struct points_options {
+    bool json, jsonl, csv;
+    const char *dims, *resolution, *attributes;
+    int pack;
+    bool pack_app, no_sync, no_lock, msb, shred, drop_unknown, salvage;
+    const char *wait;
+} points_options;
+
+/* Says what is wrong with a VS file, as the reading commands do. */
+int points_error(const char *path, const tnf_error *error);
+/* How to open; false after saying what is wrong with the options. */
+bool points_how(tnf_points_options *out, const points_options *o, bool write);
+
+int points_list(const cli_state *cli, const points_options *o, const char *path);
+int points_add(const cli_state *cli, const points_options *o, const char *path);
+
+#endif

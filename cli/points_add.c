@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+/* tenfold points add FILE: points from standard input, appended as one batch: all or none.
+ *
+ * A record of CSV becomes a line of JSON, and the library reads that, so that both have the same
+ * rules. The first record names the columns if one of them is called "app" or "offset", or if it
+ * does not end in a number: application data (as JSON) stands under "app", "offset" is left out,
+ * everything else is a coordinate.
+ */
+#include "array.h"
+#include "points.h"
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+typedef struct text {
+    char *p;
+    size_t n, room;
+    bool failed;
+} text;
+
+typedef struct adding {
+    tnf_points *points;
+    tnf_point *batch;
+    size_t n, room;
+    unsigned long line;
+    char *record; /* as read */
+    size_t record_room;
+    text made;   /* a line of JSON from a record of CSV */
+    text fields; /* its fields, each with a NUL behind it */
+    size_t *at;  /* where they begin */
+    size_t nfields, fields_room;
+    int app, offset; /* columns; -1: none */
+    bool has_head;
+} adding;
+
+static void put(text *t, const char *p, size_t n)
+{
+    if (t->n + n + 1 > t->room) {
+        size_t room = (t->n + n + 1) * 2;
+        char *more = realloc(t->p, room);
+        if (!more) {
+            t->failed = true;
+            return;
+        }
+        t->p = more;
+        t->room = room;
+    }
+    memcpy(t->p + t->n, p, n);
+    t->n += n;
+    t->p[t->n] = 0;
+}
+
+static int bad_input(const adding *a, const char *message)
+{
+    char where[64];
+    snprintf(where, sizeof where, "line %lu: ", a->line);
+    file_message("standard input", where, TNF_NO_OFFSET, message);
+    return EXIT_BAD;
+}
+
+static int no_memory(void)
+{
+    fputs("tenfold: out of memory\n", stderr);
+    return EXIT_IO;
+}
+
+/* -------------------------------------------------------------------- batch */
+
+static int add_line(adding *a, const char *line, size_t n)
+{
+    tnf_error error;
+    if (a->n == a->room) {
+        size_t room = a->room ? a->room * 2 : 1024;
+        tnf_point *more = realloc(a->batch, room * sizeof *more);
+        if (!more)
+            return no_memory();
+        a->batch = more;
+        a->room = room;
+    }
+    tnf_status status = tnf_points_parse(&a->batch[a->n], a->points, line, n, &error);
+    if (status == TNF_ENOMEM)
+        return no_memory();
+    if (status != TNF_OK)
+        return bad_input(a, error.message);
+    a->n++;
+    return EXIT_DONE;
+}
+
+/* A line without its end; -1 at the end of input. */
+static ssize_t next_line(adding *a)
+{
+    ssize_t n = getline(&a->record, &a->record_room, stdin);
+    if (n < 0)
+        return -1;
+    a->line++;
+    while (n > 0 && (a->record[n - 1] == '\n' || a->record[n - 1] == '\r'))
+        n--;
+    return n;
+}
+
+static int add_json(adding *a)
+{
+    int code = EXIT_DONE;
+    for (ssize_t n; code == EXIT_DONE && (n = next_line(a)) >= 0;) {
+        size_t blank = strspn(a->record, " \t\r\n");
+        if (blank < (size_t)n)
+            code = add_line(a, a->record, (size_t)n);
+    }
+    return code;
+}
+
+/* ---------------------------------------------------------------------- CSV */
+
+static bool begin_field(adding *a)
+{
+    if (a->nfields == a->fields_room) {
+        size_t room = a->fields_room ? a->fields_room * 2 : 64;
+        size_t *more = realloc(a->at, room * sizeof *more);
+        if (!more)
+            return false;
+        a->at = more;
+        a->fields_room = room;
+    }
+    a->at[a->nfields++] = a->fields.n;
+    return true;
+}
+
+/* Splits the record at hand; one with quotes may go on in the next line. */
+static int split(adding *a, size_t n)
+{
+    bool quoted = false;
+    a->nfields = a->fields.n = 0;
+    if (!begin_field(a))
+        return no_memory();
+    for (;;) {
+        for (const char *p = a->record; p < a->record + n; p++) {
+            if (quoted && p[0] == '"' && p + 1 < a->record + n && p[1] == '"') {
+                put(&a->fields, p++, 1);
+            } else if (*p == '"') {
+                quoted = !quoted;
+            } else if (*p == ',' && !quoted) {
+                put(&a->fields, "", 1);
+                if (!begin_field(a))
+                    return no_memory();
+            } else {
+                put(&a->fields, p, 1);
+            }
+        }
+        if (!quoted)
+            break;
+        ssize_t more = next_line(a);
+        if (more < 0)
+            return bad_input(a, "a quote is not closed");
+        put(&a->fields, "\n", 1);
+        n = (size_t)more;
+    }
+    put(&a->fields, "", 1);
+    return a->fields.failed ? no_memory() : EXIT_DONE;
+}
+
+static const char *field(const adding *a, size_t i)
+{
+    const char *p = a->fields.p + a->at[i];
+    return p + strspn(p, " \t");
+}
+
+/* A number that JSON has no word for, as our own CSV and others write it; NULL: it is none. */
+static const char *odd_number(const char *s)
+{
+    bool minus = *s == '-';
+    if (!strcasecmp(s, "nan"))
+        return "\"NaN\"";
+    if (!strcasecmp(s + minus, "inf") || !strcasecmp(s + minus, "infinity"))
+        return minus ? "\"-Infinity\"" : "\"Infinity\"";
+    return NULL;
+}
+
+static bool is_number(const char *s)
+{
+    return isdigit((unsigned char)s[*s == '-']) || odd_number(s);
+}
+
+static void take_head(adding *a)
+{
+    bool head = !is_number(field(a, a->nfields - 1));
+    for (size_t i = 0; i < a->nfields; i++) {
+        bool app = !strcmp(field(a, i), "app"), offset = !strcmp(field(a, i), "offset");
+        head = head || app || offset;
+        a->app = app ? (int)i : a->app;
+        a->offset = offset ? (int)i : a->offset;
+    }
+    a->has_head = head;
+}
+
+/* Text in quotes; what would end them is left out, for it is wrong anyway. */
+static void json_field(text *t, const char *f)
+{
+    put(t, "\"", 1);
+    for (; *f; f++)
+        if (*f != '"' && *f != '\\' && (unsigned char)*f >= 0x20)
+            put(t, f, 1);
+    put(t, "\"", 1);
+}
+
+/* {"app":…,"values":[…]} of the fields. */
+static int add_record(adding *a)
+{
+    text *t = &a->made;
+    bool first = true;
+    t->n = 0;
+    put(t, "{\"app\":", 7);
+    const char *app = a->app >= 0 && (size_t)a->app < a->nfields ? field(a, (size_t)a->app) : "";
+    put(t, *app ? app : "null", *app ? strlen(app) : 4);
+    put(t, ",\"values\":[", 11);
+    for (size_t i = 0; i < a->nfields; i++) {
+        const char *f = field(a, i), *odd = odd_number(f);
+        if ((int)i == a->app || (int)i == a->offset)
+            continue;
+        put(t, first ? "" : ",", first ? 0 : 1);
+        if (odd)
+            put(t, odd, strlen(odd));
+        else if (is_number(f))
+            put(t, f, strlen(f));
+        else /* what it is will be told */
+            json_field(t, f);
+        first = false;
+    }
+    put(t, "]}", 2);
+    return t->failed ? no_memory() : add_line(a, t->p, t->n);
+}
+
+static int add_csv(adding *a)
+{
+    int code = EXIT_DONE;
+    bool begun = false;
+    a->app = a->offset = -1;
+    for (ssize_t n; code == EXIT_DONE && (n = next_line(a)) >= 0;) {
+        if (n == 0)
+            continue;
+        code = split(a, (size_t)n);
+        if (code == EXIT_DONE && !begun)
+            take_head(a);
+        if (code == EXIT_DONE && (begun || !a->has_head))
+            code = add_record(a);
+        begun = true;
+    }
+    return code;
+}
+
+/* ---------------------------------------------------------------------- add */
+
+static void put_json(const adding *a, const uint64_t *offsets)
+{
+    json j = { stdout, false };
+    json_open(&j, '{');
+    json_key(&j, "added");
+    json_uint(&j, a->n);
+    json_key(&j, "offsets");
+    json_open(&j, '[');
+    for (size_t i = 0; i < a->n; i++)
+        json_uint(&j, offsets[i]);
+    json_close(&j, ']');
+    json_close(&j, '}');
+    putchar('\n');
+}
+
+static int append(const cli_state *cli, adding *a, const points_options *o, const char *path)
+{
+    tnf_error error;
+    uint64_t *offsets = malloc((a->n + 1) * sizeof *offsets);
+    if (!offsets)
+        return no_memory();
+    int code = EXIT_DONE;
+    if (tnf_points_append(a->points, a->batch, a->n, offsets, &error) != TNF_OK)
+        code = points_error(path, &error);
+    else if (o->json)
+        put_json(a, offsets);
+    else if (!cli->quiet)
+        fprintf(stderr, "%zu point%s added\n", a->n, a->n == 1 ? "" : "s");
+    free(offsets);
+    return code;
+}
+
+int points_add(const cli_state *cli, const points_options *o, const char *path)
+{
+    tnf_points_options how;
+    tnf_error error;
+    adding a = { 0 };
+    if (!points_how(&how, o, true))
+        return EXIT_USAGE;
+    if (tnf_points_open(&a.points, path, &how, &error) != TNF_OK)
+        return points_error(path, &error);
+    int code = o->csv ? add_csv(&a) : add_json(&a);
+    if (code == EXIT_DONE && ferror(stdin)) {
+        fputs("tenfold: standard input: cannot be read\n", stderr);
+        code = EXIT_IO;
+    }
+    if (code == EXIT_DONE)
+        code = append(cli, &a, o, path);
+    tnf_points_close(a.points);
+    free(a.batch);
+    free(a.record);
+    free(a.made.p);
+    free(a.fields.p);
+    free(a.at);
+    return code;
+}
