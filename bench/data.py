@@ -63,3 +63,23 @@ def hollow(path, size):
     """Two matrices with nothing in them: a file that is large by its length alone."""
     rows = size // 2 // 4096 // 4
     return write(path, [("a", "F32", [rows, 4096]), ("b", "F32", [rows, 4096])], sparse=True)
+
+
+def primitiv(path, size, count):
+    """A primitiv model of `count` parameters of two dimensions, `size` bytes together."""
+    def u32(v):
+        return b"\xce" + v.to_bytes(4, "big")
+
+    columns = max(1, size // count // 4 // 256)
+    n = 4 * 256 * columns
+    noise = os.urandom(n)
+    with open(path, "wb") as f:
+        f.write(u32(0) + u32(1) + u32(0x300) + u32(count))
+        for i in range(count):  # names of one length, so that they are in order
+            f.write(b"\x92\xa8layer%03d" % (i // 4) + b"\xa2p%d" % (i % 4))
+            f.write(b"\x92" + u32(256) + u32(columns) + u32(1) + b"\xc6" + n.to_bytes(4, "big"))
+            f.write(noise)
+            f.write(u32(0))
+        f.flush()
+        os.fsync(f.fileno())
+    return path
