@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT */
+/* Many processes at one VS file: writers append batches, delete what they added and compact,
+ * readers look all the time, some through points.h, some as at any tensor file, which they keep
+ * open through compactions. No point is lost, none is ever seen torn, a batch is seen whole or not
+ * at all, and all come to an end.
+ *
+ *     points_many [SECONDS]
+ */
+#include "support/files.h"
+#include <signal.h>
+#include <sys/wait.h>
+#include <tenfold/points.h>
+#include <time.h>
+
+#define SECONDS 3.0
+#define WRITERS 8u
+#define READERS 8u
+#define DIM     8u
+#define BATCH   12u
+
+static const uint64_t dims[] = { DIM };
+static char path[300];
+
+/* Everything of a point follows from these, so that a torn one shows. */
+struct id {
+    uint32_t writer, batch, place, of; /* of: points in its batch; odd batches may lose some */
+};
+
+static void make(tnf_point *p, const struct id *id, float v[DIM], uint32_t app[6])
+{
+    uint64_t state = ((uint64_t)id->writer << 40) ^ ((uint64_t)id->batch << 8) ^ id->place;
+    for (size_t k = 0; k < DIM; k++)
+        v[k] = (float)(int32_t)roll(&state);
+    uint8_t *bytes = (uint8_t *)app;
+    bytes[0] = 0xc4; /* bin of 16 bytes */
+    bytes[1] = sizeof *id;
+    memcpy(bytes + 2, id, sizeof *id);
+    *p = (tnf_point) { .vector = v, .vector_n = DIM * sizeof(float) };
+    p->app = (tnf_str) { (const char *)bytes, 2 + sizeof *id };
+}
+
+static bool is_whole(const tnf_point *p, struct id *id)
+{
+    float v[DIM];
+    uint32_t app[6];
+    tnf_point want;
+    if (p->app.n != 2 + sizeof *id)
+        return false;
+    memcpy(id, p->app.p + 2, sizeof *id);
+    make(&want, id, v, app);
+    return memcmp(want.app.p, p->app.p, p->app.n) == 0 && p->vector_n == want.vector_n &&
+           memcmp(want.vector, p->vector, p->vector_n) == 0;
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void give_up(const char *who, const char *what, const tnf_error *e)
+{
+    fprintf(stderr, "%s: %s: %s\n", who, what, e->message);
+    _exit(1);
+}
+
+/* ----------------------------------------------------------------- a look */
+
+struct look {
+    uint64_t seen, torn, broken; /* broken: even batches that are not whole */
+    struct id last[WRITERS];     /* of each writer, where a batch is going on */
+    uint32_t places[WRITERS];
+    uint64_t disorder;
+    uint64_t mine; /* of one writer */
+    uint32_t writer;
+    struct id *list; /* of that writer, if wanted */
+    uint64_t *offsets;
+    size_t n, room;
+};
+
+static void end_batch(struct look *l, uint32_t w)
+{
+    const struct id *id = &l->last[w];
+    if (l->places[w] && id->batch % 2 == 0 && l->places[w] != id->of)
+        l->broken++;
+    l->places[w] = 0;
+}
+
+static void look_at(struct look *l, const tnf_point *p)
+{
+    struct id id;
+    l->seen++;
+    if (!is_whole(p, &id) || id.writer >= WRITERS) {
+        l->torn++;
+        return;
+    }
+    const struct id *last = &l->last[id.writer];
+    if (l->places[id.writer] && last->batch != id.batch)
+        end_batch(l, id.writer);
+    if (id.batch < last->batch ||
+        (id.batch == last->batch && id.place <= last->place && l->places[id.writer]))
+        l->disorder++;
+    l->last[id.writer] = id;
+    l->places[id.writer]++;
+    if (id.writer == l->writer) {
+        if (l->n < l->room) {
+            l->list[l->n] = id;
+            l->offsets[l->n++] = p->offset;
+        }
+        l->mine++;
+    }
+}
+
+static tnf_status take(void *ctx, const tnf_point *p, tnf_error *e)
+{
+    (void)e;
+    look_at(ctx, p);
+    return TNF_OK;
+}
+
+static void end_look(struct look *l)
+{
+    for (uint32_t w = 0; w < WRITERS; w++)
+        end_batch(l, w);
+}
+
+/* ---------------------------------------------------------------- writers */
+
+#define KEPT 64u
+
+static uint64_t append(tnf_points *p, uint32_t writer, uint32_t batch, uint64_t *seed)
+{
+    static float v[BATCH][DIM];
+    static uint32_t app[BATCH][6];
+    tnf_point points[BATCH];
+    tnf_error e;
+    uint32_t n = (uint32_t)(1 + roll(seed) % BATCH);
+    for (uint32_t k = 0; k < n; k++) {
+        struct id id = { writer, batch, k, n };
+        make(&points[k], &id, v[k], app[k]);
+    }
+    if (tnf_points_append(p, points, n, NULL, &e) != TNF_OK)
+        give_up("writer", "append", &e);
+    return n;
+}
+
+/* Deletes up to three of its own points, of odd batches; how many. Somebody may compact between the
+ * look and the deletion: then it is told so and looks again. */
+static uint64_t delete_some(tnf_points *p, uint32_t writer, uint64_t *seed)
+{
+    static struct id list[KEPT];
+    static uint64_t offsets[KEPT];
+    struct look l = { .writer = writer, .list = list, .offsets = offsets, .room = KEPT };
+    tnf_error e;
+    uint64_t gone = 0;
+    if (tnf_points_each(p, 0, take, &l, &e) != TNF_OK)
+        give_up("writer", "each", &e);
+    for (size_t i = 0; i < l.n && gone < 3; i++) {
+        if (list[i].batch % 2 == 0 || roll(seed) % 2)
+            continue;
+        tnf_status status = tnf_points_delete(p, &offsets[i], 1, 0, &e);
+        if (status == TNF_ENOTFOUND)
+            break;
+        if (status != TNF_OK)
+            give_up("writer", "delete", &e);
+        gone++;
+    }
+    return gone;
+}
+
+static void write_until(double end, uint32_t writer, int to)
+{
+    tnf_points_options o = { .size = sizeof o, .write = true, .sync = TNF_POINTS_NO_SYNC };
+    uint64_t seed = writer + 1, added = 0, deleted = 0;
+    tnf_points *p;
+    tnf_error e;
+    if (tnf_points_open(&p, path, &o, &e) != TNF_OK)
+        give_up("writer", "open", &e);
+    for (uint32_t batch = 1; now() < end; batch++) {
+        added += append(p, writer, batch, &seed);
+        if (roll(&seed) % 8 == 0)
+            deleted += delete_some(p, writer, &seed);
+        if (roll(&seed) % 40 == 0 && tnf_points_compact(p, 0, NULL, NULL, &e) != TNF_OK)
+            give_up("writer", "compact", &e);
+        if (added > 3000)
+            usleep(2000); /* readers take longer and longer */
+    }
+    tnf_points_close(p);
+    uint64_t told[2] = { added, deleted };
+    _exit(write(to, told, sizeof told) == (ssize_t)sizeof told ? 0 : 1);
+}
+
+/* ---------------------------------------------------------------- readers */
+
+static void check_look(const char *who, const struct look *l)
+{
+    if (l->torn || l->broken || l->disorder) {
+        fprintf(stderr, "%s: %llu torn points, %llu broken batches, %llu out of order\n", who,
+                (unsigned long long)l->torn, (unsigned long long)l->broken,
+                (unsigned long long)l->disorder);
+        _exit(1);
+    }
+}
+
+/* The whole file as tensors. Held for a while: it stays what it was when it was opened. */
+static uint64_t read_tensors(bool hold)
+{
+    tnf_file *f;
+    tnf_error e;
+    if (tnf_open(&f, path, NULL, &e) != TNF_OK)
+        give_up("reader", "open", &e);
+    if (hold)
+        usleep(30000); /* others append, delete and compact meanwhile */
+    const tnf_object *points = tnf_find(f, "points"), *app = tnf_find(f, "appdata");
+    const tnf_part *bytes = tnf_object_part(app, "bytes");
+    uint64_t n = points->shape[0];
+    uint8_t *v = malloc((size_t)points->parts[0].nbytes + 1),
+            *a = malloc((size_t)bytes->nbytes + 1);
+    if (!v || !a || tnf_read(points, v, (size_t)points->parts[0].nbytes, &e) != TNF_OK ||
+        tnf_read_part(bytes, 0, a, (size_t)bytes->nbytes, &e) != TNF_OK)
+        give_up("reader", "read", &e);
+    struct look l = { .writer = WRITERS };
+    for (uint64_t i = 0; i < n; i++) {
+        tnf_point p = { .vector = v + i * DIM * sizeof(float), .vector_n = DIM * sizeof(float) };
+        p.app = (tnf_str) { (const char *)a + i * (2 + sizeof(struct id)), 2 + sizeof(struct id) };
+        look_at(&l, &p);
+    }
+    end_look(&l);
+    check_look("reader of tensors", &l);
+    free(v);
+    free(a);
+    tnf_close(f);
+    return n;
+}
+
+static void read_until(double end, uint32_t reader, int to)
+{
+    tnf_points_options o = { .size = sizeof o };
+    uint64_t told[2] = { 0, 0 };
+    tnf_points *p;
+    tnf_error e;
+    if (tnf_points_open(&p, path, &o, &e) != TNF_OK)
+        give_up("reader", "open", &e);
+    while (now() < end) {
+        struct look l = { .writer = WRITERS };
+        told[0]++;
+        if (reader % 4 == 3) {
+            told[1] += read_tensors(told[0] % 4 == 0);
+            continue;
+        }
+        if (tnf_points_each(p, 0, take, &l, &e) != TNF_OK)
+            give_up("reader", "each", &e);
+        end_look(&l);
+        check_look("reader", &l);
+        told[1] += l.seen;
+    }
+    tnf_points_close(p);
+    _exit(write(to, told, sizeof told) == (ssize_t)sizeof told ? 0 : 1);
+}
+
+/* ------------------------------------------------------------------- main */
+
+static void run_all(double seconds, uint64_t sums[4])
+{
+    int ends[WRITERS + READERS][2];
+    pid_t children[WRITERS + READERS];
+    double end = now() + seconds;
+    fflush(stdout);
+    for (uint32_t i = 0; i < WRITERS + READERS; i++) {
+        MUST(pipe(ends[i]) == 0);
+        children[i] = fork();
+        MUST(children[i] >= 0);
+        if (children[i] > 0)
+            continue;
+        if (i < WRITERS)
+            write_until(end, i, ends[i][1]);
+        read_until(end, i - WRITERS, ends[i][1]);
+    }
+    for (uint32_t i = 0; i < WRITERS + READERS; i++) {
+        uint64_t told[2] = { 0, 0 };
+        int status;
+        MUST(waitpid(children[i], &status, 0) == children[i]);
+        CHECK(status == 0, "%s %u: status %x", i < WRITERS ? "writer" : "reader", i % WRITERS,
+              (unsigned)status);
+        close(ends[i][1]);
+        CHECK(read(ends[i][0], told, sizeof told) == (ssize_t)sizeof told, "it tells nothing");
+        close(ends[i][0]);
+        sums[i < WRITERS ? 0 : 2] += told[0];
+        sums[i < WRITERS ? 1 : 3] += told[1];
+    }
+}
+
+int main(int argc, char **argv)
+{
+    double seconds = argc > 1 ? strtod(argv[1], NULL) : SECONDS;
+    uint64_t sums[4] = { 0 }; /* added, deleted; looks, points seen */
+    tnf_points *p;
+    tnf_error e;
+    tnf_space space = { .type = tnf_type_of(TNF_F32), .dims = dims, .rank = 1 };
+    tnf_points_report report;
+    snprintf(path, sizeof path, "%s/many.vsdb", files_temp());
+    MUST(tnf_points_create(&p, path, &space, NULL, &e) == TNF_OK);
+    double from = now();
+    run_all(seconds, sums);
+    double took = now() - from;
+    struct look l = { .writer = WRITERS };
+    check_doing("at the end");
+    CHECK(tnf_points_each(p, 0, take, &l, &e) == TNF_OK, "%s", e.message);
+    end_look(&l);
+    CHECK(l.torn == 0 && l.broken == 0 && l.disorder == 0, "torn points");
+    CHECK(l.seen == sums[0] - sums[1], "%llu points; %llu were added and %llu deleted",
+          (unsigned long long)l.seen, (unsigned long long)sums[0], (unsigned long long)sums[1]);
+    CHECK(tnf_points_verify(&report, p, NULL, NULL, &e) == TNF_OK && report.problems == 0, "%llu",
+          (unsigned long long)report.problems);
+    tnf_points_close(p);
+    CHECK(sums[0] > 0 && sums[2] >= READERS, "nobody got anywhere");
+    CHECK(took < seconds + 20, "it took %.1f s", took);
+    printf("%.1f s: %llu points added, %llu deleted, %llu left; %llu looks at %llu points\n", took,
+           (unsigned long long)sums[0], (unsigned long long)sums[1], (unsigned long long)l.seen,
+           (unsigned long long)sums[2], (unsigned long long)sums[3]);
+    return check_end("points_many");
+}
