@@ -2,7 +2,8 @@
 /* What the files of the finalfusion format share.
  *
  *   chunks.c    header, frames, their order, and which dialect it is
- *   lists.c     words and n-grams: one pass over them, then any piece on demand
+ *   lists.c     words and n-grams: one pass over them
+ *   decode.c    then any piece on demand
  *   ngrams.c    the rows that n-grams point to
  *   vocab.c     the vocabulary chunks
  *   padding.c   element types, and where data begin
@@ -117,7 +118,6 @@ typedef struct ff_reading {
 tnf_status ff_index(tnf_reader *r, tnf_error *e);
 /* The next frame, at a place with room for one. */
 tnf_status ff_frame_read(tnf_reader *r, uint64_t at, ff_frame *out, tnf_error *e);
-/* The document's order of fields, for a subword vocabulary that nothing else tells of? */
 tnf_status ff_read_vocab(ff_reading *f, ff_frame *c, tnf_error *e);
 tnf_status ff_read_storage(ff_reading *f, ff_frame *c, tnf_error *e);
 tnf_status ff_read_norms(ff_reading *f, ff_frame *c, tnf_error *e);
@@ -126,8 +126,19 @@ tnf_status ff_read_metadata(ff_reading *f, ff_frame *c, tnf_error *e);
 tnf_status ff_add(ff_reading *f, tnf_object *object, uint64_t at, tnf_error *e);
 tnf_status ff_set_uint(ff_reading *f, const char *key, uint64_t value, tnf_error *e);
 
+/* A piece of the file, read ahead. */
+typedef struct ff_window {
+    const tnf_source *source;
+    uint8_t *p;
+    size_t capacity, n;
+    uint64_t at;
+} ff_window;
+
+/* n bytes from `at` on; n is no more than the window holds. */
+tnf_status ff_look(ff_window *w, uint64_t at, size_t n, const uint8_t **out, tnf_error *e);
+
 /* One pass over a list of l->count strings from `at` on, none of which may reach beyond `bound`:
- * lengths and text are checked, marks are set. `suffix` is told the number behind each, if there
+ * lengths and text are checked, marks are set. `take` is told the number behind each, if there
  * is one. */
 typedef void (*ff_take)(void *ctx, uint64_t number);
 tnf_status ff_list_scan(ff_reading *f, ff_list *l, uint64_t bound, const char *what, ff_take take,
@@ -152,7 +163,7 @@ typedef struct ff_rows {
 } ff_rows;
 
 bool ff_rows_begin(ff_rows *rows, uint64_t n, tnf_arena *arena);
-void ff_rows_take(void *rows, uint64_t index);
+void ff_rows_take(void *ctx, uint64_t index); /* of rows, as an ff_take */
 bool ff_rows_cover(const ff_rows *rows);
 
 /* UTF-8 piece by piece. */
@@ -238,6 +249,6 @@ tnf_status ff_write(tnf_writer *w, tnf_error *e);
 /* The text of the metadata chunk; *out has no bytes and is not `there` if none is needed. */
 tnf_status ff_compose_metadata(tnf_buf *out, bool *there, const ff_plan *plan, const tnf_writer *w,
                                tnf_error *e);
-uint64_t ff_pieces(const tnf_object *quantized);
+uint64_t ff_pieces(const tnf_object *o);
 
 #endif

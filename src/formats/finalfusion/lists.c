@@ -7,26 +7,15 @@
  *   bytes         o n e t h r e e …
  *
  * The file is gone through once, when it is opened. What is kept is a mark for every 1024th string,
- * from where any piece of the two parts is found in a few steps: string i has i lengths (and
- * indices) before it, so its place in `bytes` follows from its place in the file.
+ * from where decode.c finds any piece of the two parts in a few steps.
  */
 #include "formats/finalfusion/ff.h"
 
 #include <string.h>
 
-/* A piece of the file, read ahead. */
-struct window {
-    const tnf_source *source;
-    uint8_t *p;
-    size_t capacity, n;
-    uint64_t at;
-};
+#define SCAN_WINDOW ((size_t)64 << 10)
 
-#define SCAN_WINDOW   ((size_t)64 << 10)
-#define DECODE_WINDOW ((size_t)16 << 10)
-
-/* n bytes from `at` on; n is no more than the window holds. */
-static tnf_status look(struct window *w, uint64_t at, size_t n, const uint8_t **out, tnf_error *e)
+tnf_status ff_look(ff_window *w, uint64_t at, size_t n, const uint8_t **out, tnf_error *e)
 {
     if (at < w->at || at - w->at > w->n || n > w->n - (size_t)(at - w->at)) {
         uint64_t left = at < w->source->size ? w->source->size - at : 0;
@@ -45,7 +34,7 @@ static tnf_status look(struct window *w, uint64_t at, size_t n, const uint8_t **
 struct scan {
     ff_reading *f;
     ff_list *l;
-    struct window w;
+    ff_window w;
     uint64_t bound;
     const char *what;
     bool told; /* of text that is none */
@@ -67,7 +56,7 @@ static tnf_status check_long(struct scan *s, uint64_t i, uint64_t at, uint64_t n
     for (uint64_t done = 0; done < n;) {
         size_t some = n - done < s->w.capacity ? (size_t)(n - done) : s->w.capacity;
         const uint8_t *p;
-        TNF_TRY(look(&s->w, at + done, some, &p, e));
+        TNF_TRY(ff_look(&s->w, at + done, some, &p, e));
         if (!ff_utf8_feed(&u, p, some))
             return not_text(s, i, at, e);
         done += some;
@@ -84,7 +73,7 @@ static tnf_status scan_one(struct scan *s, uint64_t i, uint64_t *at, uint64_t *n
     if (left < 4 + suffix)
         return tnf_fail(e, TNF_EFORMAT, *at, "%s %llu of %llu is beyond the end of its chunk",
                         s->what, (unsigned long long)i, (unsigned long long)s->l->count);
-    TNF_TRY(look(&s->w, *at, 4, &p, e));
+    TNF_TRY(ff_look(&s->w, *at, 4, &p, e));
     uint32_t n = tnf_le32(p);
     if (n > left - 4 - suffix)
         return tnf_fail(e, TNF_EFORMAT, *at,
@@ -92,18 +81,61 @@ static tnf_status scan_one(struct scan *s, uint64_t i, uint64_t *at, uint64_t *n
                         s->what, (unsigned long long)i, (unsigned long long)s->l->count, n,
                         (unsigned long long)(left - 4 - suffix));
     if ((uint64_t)n + 4 + suffix <= s->w.capacity) {
-        TNF_TRY(look(&s->w, *at, 4 + (size_t)n + suffix, &p, e));
+        TNF_TRY(ff_look(&s->w, *at, 4 + (size_t)n + suffix, &p, e));
         if (!tnf_utf8_valid((const char *)p + 4, n, &bad))
             TNF_TRY(not_text(s, i, *at + 4 + bad, e));
         p += 4 + (size_t)n;
     } else {
         TNF_TRY(check_long(s, i, *at + 4, n, e));
         if (suffix)
-            TNF_TRY(look(&s->w, *at + 4 + n, suffix, &p, e));
+            TNF_TRY(ff_look(&s->w, *at + 4 + n, suffix, &p, e));
     }
     *number = suffix ? tnf_le64(p) : 0;
     *at += 4 + (uint64_t)n + suffix;
     return TNF_OK;
+}
+
+/* Is it ASCII? 8 bytes from p on can be read whatever n is. */
+static inline bool short_ascii(const uint8_t *p, uint32_t n)
+{
+    uint64_t w[4] = { 0 };
+    if (n > 32)
+        return tnf_ascii((const char *)p, n);
+    memcpy(&w[0], p, 8);
+    if (n < 8) {
+        w[0] = n ? tnf_le64(p) << (64 - 8 * n) : 0; /* n bytes of them */
+    } else {
+        memcpy(&w[1], p + n - 8, 8);
+        memcpy(&w[2], p + (n > 16 ? 8 : 0), 8);
+        memcpy(&w[3], p + (n > 16 ? n - 16 : 0), 8);
+    }
+    return ((w[0] | w[1] | w[2] | w[3]) & 0x8080808080808080u) == 0;
+}
+
+/* The strings that lie wholly in the window, and are short and ASCII, as nearly all are: the rest
+ * is left to scan_one(). *i and *at go on. */
+static void scan_window(struct scan *s, uint64_t *i, uint64_t *at, ff_take take, void *ctx)
+{
+    const ff_list *l = s->l;
+    uint64_t last = s->w.at + s->w.n < s->bound ? s->w.at + s->w.n : s->bound;
+    if (*at < s->w.at || *at >= last)
+        return;
+    const uint8_t *p = s->w.p + (*at - s->w.at), *end = s->w.p + (last - s->w.at);
+    uint64_t k = *i;
+    for (; k < l->count && end - p >= 12; k++) {
+        uint32_t n = tnf_le32(p);
+        if (n > (size_t)(end - p) - 4 || l->suffix > (size_t)(end - p) - 4 - n ||
+            !short_ascii(p + 4, n))
+            break;
+        if (k % FF_EVERY == 0)
+            l->marks[k / FF_EVERY] = s->w.at + (uint64_t)(p - s->w.p) - l->at;
+        p += 4 + (size_t)n;
+        if (take)
+            take(ctx, tnf_le64(p));
+        p += l->suffix;
+    }
+    *i = k;
+    *at = s->w.at + (uint64_t)(p - s->w.p);
 }
 
 tnf_status ff_list_scan(ff_reading *f, ff_list *l, uint64_t bound, const char *what, ff_take take,
@@ -122,10 +154,10 @@ tnf_status ff_list_scan(ff_reading *f, ff_list *l, uint64_t bound, const char *w
     l->marks = tnf_arena_array(f->r->arena, l->count / FF_EVERY + 1, sizeof *l->marks);
     if (!l->marks)
         return tnf_arena_fail(f->r->arena, "a table of words", e);
-    for (uint64_t i = 0; i < l->count; i++) {
+    for (uint64_t i = 0; i < l->count; scan_window(&s, &i, &at, take, ctx)) {
         if (i % FF_EVERY == 0)
             l->marks[i / FF_EVERY] = at - l->at;
-        TNF_TRY(scan_one(&s, i, &at, &number, e));
+        TNF_TRY(scan_one(&s, i++, &at, &number, e));
         if (take)
             take(ctx, number);
     }
@@ -154,166 +186,6 @@ tnf_status ff_list_add(ff_reading *f, unsigned list, const char *name, uint64_t 
                      .parts = parts,
                      .nparts = 2 };
     return ff_add(f, &o, at, e);
-}
-
-/* ------------------------------------------------------------------ decode */
-
-/* A place in a list: string i begins at `at`, and has n bytes (none if it is past the last). */
-struct walk {
-    const ff_list *l;
-    struct window w;
-    uint64_t i, at;
-    uint32_t n;
-};
-
-/* The lengths were checked when the file was opened, but files change. */
-static tnf_status read_length(struct walk *k, tnf_error *e)
-{
-    const ff_list *l = k->l;
-    const uint8_t *p;
-    k->n = 0;
-    if (k->i == l->count)
-        return TNF_OK;
-    uint64_t left = l->bytes - (k->at - l->at);
-    if (left >= 4 + l->suffix) {
-        TNF_TRY(look(&k->w, k->at, 4, &p, e));
-        k->n = tnf_le32(p);
-    }
-    if (left < 4 + l->suffix || k->n > left - 4 - l->suffix)
-        return tnf_fail(e, TNF_EFORMAT, k->at, "the file has changed since it was opened");
-    return TNF_OK;
-}
-
-static tnf_status step(struct walk *k, tnf_error *e)
-{
-    k->at += 4 + (uint64_t)k->n + k->l->suffix;
-    k->i++;
-    return read_length(k, e);
-}
-
-/* Where string i, which begins at `place` in the list, begins in `bytes`. */
-static uint64_t offset_of(const ff_list *l, uint64_t i, uint64_t place)
-{
-    return place - i * (4 + l->suffix);
-}
-
-static tnf_status start_at(struct walk *k, uint64_t mark, tnf_error *e)
-{
-    bool empty = k->l->count == 0;
-    k->i = empty ? 0 : mark * FF_EVERY;
-    k->at = k->l->at + (empty ? 0 : k->l->marks[mark]);
-    return read_length(k, e);
-}
-
-static uint64_t last_mark(const ff_list *l)
-{
-    return l->count ? (l->count - 1) / FF_EVERY : 0;
-}
-
-/* To string i; i may be that after the last. */
-static tnf_status walk_to(struct walk *k, uint64_t i, tnf_error *e)
-{
-    uint64_t mark = i / FF_EVERY, last = last_mark(k->l);
-    TNF_TRY(start_at(k, mark < last ? mark : last, e));
-    while (k->i < i)
-        TNF_TRY(step(k, e));
-    return TNF_OK;
-}
-
-/* To the string that holds byte b of `bytes`. */
-static tnf_status walk_to_byte(struct walk *k, uint64_t b, tnf_error *e)
-{
-    const ff_list *l = k->l;
-    uint64_t low = 0, high = last_mark(l);
-    while (low < high) {
-        uint64_t middle = high - (high - low) / 2;
-        if (offset_of(l, middle * FF_EVERY, l->marks[middle]) <= b)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    TNF_TRY(start_at(k, low, e));
-    while (k->i < l->count && offset_of(l, k->i, k->at - l->at) + k->n <= b)
-        TNF_TRY(step(k, e));
-    return TNF_OK;
-}
-
-/* Numbers, one a string: `offsets`, or what stands behind the strings. */
-static tnf_status decode_numbers(struct walk *k, bool offsets, uint64_t from, uint8_t *dst,
-                                 size_t n, tnf_error *e)
-{
-    size_t skip = (size_t)(from % 8);
-    TNF_TRY(walk_to(k, from / 8, e));
-    while (n > 0) {
-        uint8_t number[8];
-        const uint8_t *p;
-        if (offsets) {
-            tnf_put_le64(number, offset_of(k->l, k->i, k->at - k->l->at));
-        } else {
-            TNF_TRY(look(&k->w, k->at + 4 + k->n, 8, &p, e));
-            memcpy(number, p, 8);
-        }
-        size_t some = n < 8 - skip ? n : 8 - skip;
-        memcpy(dst, number + skip, some);
-        dst += some;
-        n -= some;
-        skip = 0;
-        if (n > 0)
-            TNF_TRY(step(k, e));
-    }
-    return TNF_OK;
-}
-
-static tnf_status decode_bytes(struct walk *k, uint64_t from, uint8_t *dst, size_t n, tnf_error *e)
-{
-    TNF_TRY(walk_to_byte(k, from, e));
-    while (n > 0) {
-        if (k->i == k->l->count)
-            return tnf_fail(e, TNF_EFORMAT, k->at, "the file has changed since it was opened");
-        uint64_t inside = from - offset_of(k->l, k->i, k->at - k->l->at);
-        for (size_t some; inside < k->n && n > 0; inside += some) {
-            const uint8_t *p;
-            uint64_t left = k->n - inside < n ? k->n - inside : n;
-            some = left < k->w.capacity ? (size_t)left : k->w.capacity;
-            TNF_TRY(look(&k->w, k->at + 4 + inside, some, &p, e));
-            memcpy(dst, p, some);
-            dst += some;
-            from += some;
-            n -= some;
-        }
-        if (n > 0)
-            TNF_TRY(step(k, e));
-    }
-    return TNF_OK;
-}
-
-tnf_status ff_decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,
-                     tnf_error *e)
-{
-    const ff_state *state = r->state;
-    uint8_t buffer[DECODE_WINDOW];
-    struct walk k = { .l = &state->lists[key / 3],
-                      .w = { .source = r->source, .p = buffer, .capacity = sizeof buffer } };
-    if (key % 3 == FF_BYTES)
-        return decode_bytes(&k, offset, dst, n, e);
-    return decode_numbers(&k, key % 3 == FF_OFFSETS, offset, dst, n, e);
-}
-
-tnf_status ff_strings(tnf_reader *r, uint64_t key, tnf_strings *out, tnf_error *e)
-{
-    const ff_list *l = &((const ff_state *)r->state)->lists[key / 3];
-    const char *why = r->source->map_why;
-    const void *base = l->bytes ? tnf_source_map(r->source, l->at, l->bytes) : "";
-    if (!base)
-        return tnf_cannot_map(why ? why : "the system would not map the file", e);
-    *out = (tnf_strings) { .base = base,
-                           .count = l->count,
-                           .bytes = l->bytes,
-                           .prefix = 4,
-                           .suffix = l->suffix,
-                           .marks = l->marks,
-                           .every = FF_EVERY };
-    return TNF_OK;
 }
 
 /* -------------------------------------------------------------------- text */

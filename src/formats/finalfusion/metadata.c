@@ -203,13 +203,22 @@ static void put_escaped(tnf_buf *b, const uint8_t *p, size_t n)
     }
 }
 
+/* Of tomorrow. */
+static bool has_chunks(const tnf_catalog *c)
+{
+    for (size_t i = 0; i < c->nextras; i++)
+        if (strcmp(c->extras[i].key.p, FF_TRAILING) != 0)
+            return true;
+    return false;
+}
+
 tnf_status ff_compose_metadata(tnf_buf *out, bool *there, const ff_plan *plan, const tnf_writer *w,
                                tnf_error *e)
 {
     const tnf_value attrs = tnf_attrs_value(&w->catalog->attrs);
     const tnf_value *text = tnf_value_get(&attrs, FF_ATTR("metadata"));
     bool some, native = text && (text->kind == TNF_STRING || text->kind == TNF_BYTES);
-    bool nothing = !plan->kind && !plan->embeddings && !plan->norms && !w->catalog->nextras;
+    bool nothing = !plan->kind && !plan->embeddings && !plan->norms && !has_chunks(w->catalog);
     tnf_buf json;
     tnf_buf_init(&json, &out->alloc, MAX_METADATA);
     put_rest(&json, plan, w->catalog, &some);
