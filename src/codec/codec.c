@@ -108,6 +108,38 @@ tnf_status tnf_decoder_end(tnf_decoder *d, tnf_error *e)
     return d->ops->decode_end(d, e);
 }
 
+static tnf_status measure(tnf_decoder *d, uint64_t *out, uint64_t most, uint8_t *nowhere,
+                          tnf_error *e)
+{
+    size_t made = 1;
+    for (*out = 0; made > 0; *out += made) {
+        TNF_TRY(d->ops->decode_some(d, nowhere, SKIP_BLOCK, &made, e));
+        if (made > most - *out)
+            return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "more than %llu bytes come out of %llu",
+                            (unsigned long long)most, (unsigned long long)d->from.stored);
+    }
+    return TNF_OK;
+}
+
+tnf_status tnf_codec_measure(uint64_t *out, tnf_codec codec, const tnf_encoded *from, uint64_t most,
+                             const tnf_allocator *alloc, tnf_error *e)
+{
+    tnf_decoder *d;
+    TNF_TRY(tnf_decoder_open(&d, codec, from, alloc, e));
+    tnf_status status = TNF_OK;
+    uint8_t *nowhere = d->ops->decode_some ? tnf_alloc(&d->alloc, SKIP_BLOCK) : NULL;
+    if (nowhere)
+        status = measure(d, out, most, nowhere, e);
+    else
+        status = d->ops->decode_some
+                     ? tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for decoding")
+                     : tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s cannot be measured",
+                                d->ops->id);
+    tnf_free(&d->alloc, nowhere, SKIP_BLOCK);
+    tnf_decoder_close(d);
+    return status;
+}
+
 /* --------------------------------------------------------------- encoding */
 
 tnf_status tnf_encoder_open(tnf_encoder **out, tnf_codec codec, int level, const tnf_encode_to *to,

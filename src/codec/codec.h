@@ -43,6 +43,11 @@ tnf_status tnf_decoder_read(tnf_decoder *d, uint64_t offset, void *dst, size_t n
 tnf_status tnf_decoder_end(tnf_decoder *d, tnf_error *e);
 void tnf_decoder_close(tnf_decoder *d);
 
+/* How many bytes there are when decoded, for containers that do not say it (from->decoded is of no
+ * meaning): all of it is decoded, once. TNF_ELIMIT beyond `most`. */
+tnf_status tnf_codec_measure(uint64_t *out, tnf_codec codec, const tnf_encoded *from, uint64_t most,
+                             const tnf_allocator *alloc, tnf_error *e);
+
 typedef struct tnf_encoder tnf_encoder;
 
 typedef struct tnf_encode_to {

@@ -31,6 +31,8 @@ typedef struct tnf_codec_ops {
     tnf_status (*decode)(tnf_decoder *d, void *dst, size_t n, tnf_error *e);
     tnf_status (*decode_end)(tnf_decoder *d, tnf_error *e);
     void (*decode_close)(tnf_decoder *d);
+    /* Some of the next n bytes, as many as come easily; none: that was all. May be NULL. */
+    tnf_status (*decode_some)(tnf_decoder *d, void *dst, size_t n, size_t *made, tnf_error *e);
     tnf_status (*encode_open)(tnf_encoder *x, tnf_error *e);
     tnf_status (*encode)(tnf_encoder *x, const void *bytes, size_t n, tnf_error *e);
     tnf_status (*encode_end)(tnf_encoder *x, tnf_error *e);

@@ -62,6 +62,15 @@ static tnf_status decode(tnf_decoder *d, void *dst, size_t n, tnf_error *e)
     return TNF_OK;
 }
 
+static tnf_status decode_some(tnf_decoder *d, void *dst, size_t n, size_t *made, tnf_error *e)
+{
+    const struct decode *s = d->state;
+    *made = 0;
+    while (*made == 0 && (s->hint != 0 || s->feed.used < s->feed.n || s->feed.at < s->feed.end))
+        TNF_TRY(step(d, dst, n, made, e));
+    return TNF_OK;
+}
+
 static tnf_status decode_end(tnf_decoder *d, tnf_error *e)
 {
     struct decode *s = d->state;
@@ -145,6 +154,7 @@ const tnf_codec_ops tnf_codec_zstd = {
     .decode = decode,
     .decode_end = decode_end,
     .decode_close = decode_close,
+    .decode_some = decode_some,
     .encode_open = encode_open,
     .encode = encode,
     .encode_end = encode_end,

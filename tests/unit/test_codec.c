@@ -246,6 +246,42 @@ static void absent_codecs_say_so(void **state)
     assert_string_equal(tnf_codec_id(99), "?");
 }
 
+static tnf_status measured(uint64_t *out, struct bytes *b, uint64_t most)
+{
+    tnf_error e;
+    tnf_encoded from = { fetch, b, b->n, 0 };
+    return tnf_codec_measure(out, TNF_CODEC_ZSTD, &from, most, NULL, &e);
+}
+
+/* How much is in there, if nobody says it: several frames, none, too much, a part of one. */
+static void measuring(void **state)
+{
+    (void)state;
+    uint64_t n;
+    uint8_t *plain = sample(300000);
+    struct bytes b = encoded(TNF_CODEC_ZSTD, 0, plain, 300000), none = { 0 };
+    assert_int_equal(measured(&n, &none, 10), TNF_OK);
+    assert_int_equal(n, 0);
+    assert_int_equal(measured(&n, &b, 300000), TNF_OK);
+    assert_int_equal(n, 300000);
+    assert_int_equal(measured(&n, &b, 299999), TNF_ELIMIT);
+    size_t one = b.n;
+    b.p = realloc(b.p, 2 * one);
+    memcpy(b.p + one, b.p, one);
+    b.n = 2 * one;
+    assert_int_equal(measured(&n, &b, UINT64_MAX), TNF_OK);
+    assert_int_equal(n, 600000);
+    b.n--;
+    assert_int_equal(measured(&n, &b, UINT64_MAX), TNF_ETRUNCATED);
+    b.p[0] ^= 1;
+    assert_int_equal(measured(&n, &b, UINT64_MAX), TNF_EFORMAT);
+    tnf_error e;
+    tnf_encoded from = { fetch, &b, b.n, 0 };
+    assert_int_equal(tnf_codec_measure(&n, TNF_CODEC_RAW, &from, 1, NULL, &e), TNF_EUNSUPPORTED);
+    free(b.p);
+    free(plain);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -253,7 +289,7 @@ int main(void)
         cmocka_unit_test(sizes_must_agree),     cmocka_unit_test(damage),
         cmocka_unit_test(empty_seekable),       cmocka_unit_test(frame_header),
         cmocka_unit_test(frames_of_others),     cmocka_unit_test(hostile_table),
-        cmocka_unit_test(absent_codecs_say_so),
+        cmocka_unit_test(absent_codecs_say_so), cmocka_unit_test(measuring),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

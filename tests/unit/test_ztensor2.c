@@ -258,6 +258,51 @@ static void copy(const char *from, const char *to)
 }
 
 /* A shard by its digest, in a directory that the caller names. */
+static void on_plan(void *ctx, const tnf_plan_item *item)
+{
+    unsigned *fates = ctx;
+    fates[item->fate]++;
+}
+
+/* What has no name that the format knows is left out by itself, if it may be. */
+static void odd_attributes(void **state)
+{
+    (void)state;
+    tnf_builder *b = builder();
+    tnf_value v = tnf_value_uint(1), bad = tnf_value_string("\xff");
+    add(b, "t", TNF_U8, four, "abcd");
+    assert_int_equal(tnf_builder_set(b, NULL, "fine", &v, &error), TNF_OK);
+    assert_int_equal(tnf_builder_set(b, NULL, "", &v, &error), TNF_OK);
+    assert_int_equal(tnf_builder_set(b, NULL, "text", &bad, &error), TNF_OK);
+    assert_int_equal(tnf_builder_set(b, "t", "", &v, &error), TNF_OK);
+    for (int more = 0; more < 2; more++) {
+        unsigned fates[4] = { 0 };
+        tnf_sink *sink;
+        tnf_file *file;
+        tnf_source *source;
+        tnf_save_options o = { .size = sizeof o, .format = "ztensor2", .plan = on_plan };
+        o.ctx = fates;
+        assert_int_equal(tnf_sink_memory(&sink, &error), TNF_OK);
+        assert_int_equal(tnf_save_sink(b, sink, &o, &error), TNF_ELOSSY);
+        assert_int_equal(fates[TNF_DROPPED], 2);
+        assert_int_equal(fates[TNF_TRANSFORMED], 1);
+        o.allow_loss = true;
+        assert_int_equal(tnf_save_sink(b, sink, &o, &error), TNF_OK);
+        tnf_str bytes = tnf_sink_bytes(sink);
+        assert_int_equal(tnf_source_memory(&source, bytes.p, bytes.n, &error), TNF_OK);
+        assert_int_equal(tnf_open_source(&file, source, NULL, &error), TNF_OK);
+        const tnf_object *t = tnf_find(file, "t");
+        assert_int_equal(tnf_value_get(tnf_file_info(file)->attrs, "fine")->as.u, 1);
+        assert_null(tnf_value_get(tnf_file_info(file)->attrs, ""));
+        assert_null(tnf_value_get(tnf_file_info(file)->attrs, "text"));
+        assert_int_equal(t->attrs ? t->attrs->n : 0, more);
+        tnf_close(file);
+        tnf_sink_close(sink);
+        assert_int_equal(tnf_builder_set(b, "t", "more", &v, &error), TNF_OK);
+    }
+    tnf_builder_free(b);
+}
+
 static void store(void **state)
 {
     (void)state;
@@ -309,6 +354,7 @@ int main(void)
         cmocka_unit_test(large_streams),
         cmocka_unit_test(options),
         cmocka_unit_test(names),
+        cmocka_unit_test(odd_attributes),
         cmocka_unit_test(store),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

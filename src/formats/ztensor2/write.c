@@ -68,21 +68,6 @@ static tnf_status read_options(writing *x, tnf_error *e)
     return TNF_OK;
 }
 
-tnf_fate zt2_takes(const tnf_object *o, const char **reason)
-{
-    *reason = !zt2_name_ok(o->name)    ? "names have 1 to 1024 bytes, none of them a NUL"
-              : o->rank > ZT2_MAX_RANK ? "tensors have at most 64 dimensions"
-              : o->nparts == 0         ? "tensors have at least one part"
-                                       : NULL;
-    for (uint16_t i = 0; i < o->nparts && !*reason; i++)
-        if (!zt2_name_ok((tnf_str) { o->parts[i].role, strlen(o->parts[i].role) }))
-            *reason = "parts have names of 1 to 1024 bytes";
-    for (size_t i = 0; o->attrs && i < o->attrs->n && !*reason; i++)
-        if (!zt2_name_ok(o->attrs->as.members[i].key))
-            *reason = "attributes have names of 1 to 1024 bytes";
-    return *reason ? TNF_DROPPED : TNF_NATIVE;
-}
-
 static tnf_status check_name(const writing *x, tnf_str name, const char *what, tnf_error *e)
 {
     if (!zt2_name_ok(name))
@@ -167,7 +152,8 @@ static int by_key(const void *a, const void *b)
                             (*(const tnf_member *const *)b)->key);
 }
 
-/* A map of attributes whose values are `depth` containers deep; `but` is left out. */
+/* A map of attributes whose values are `depth` containers deep; `but` is left out, and so is what
+ * nobody could read again, if that may be lost. */
 static tnf_status put_attributes(writing *x, const tnf_member *members, size_t n, const char *but,
                                  unsigned depth, tnf_error *e)
 {
@@ -176,7 +162,7 @@ static tnf_status put_attributes(writing *x, const tnf_member *members, size_t n
     if (!order)
         return tnf_arena_fail(x->w->scratch, "attributes", e);
     for (size_t i = 0; i < n; i++)
-        if (!but || !zt2_is(members[i].key, but))
+        if ((!but || !zt2_is(members[i].key, but)) && zt2_attr_ok(&members[i], depth))
             order[kept++] = &members[i];
     qsort(order, kept, sizeof *order, by_key);
     tnf_cbor_put_string(&x->manifest, "attributes");
@@ -245,7 +231,9 @@ static tnf_status put_object(writing *x, const tnf_object *o, tnf_error *e)
 {
     tnf_buf *b = &x->manifest;
     char layout[64];
-    bool attrs = o->attrs && o->attrs->n;
+    bool attrs = false;
+    for (size_t i = 0; o->attrs && i < o->attrs->n && !attrs; i++)
+        attrs = zt2_attr_ok(&o->attrs->as.members[i], ZT2_OBJECT_ATTRS);
     tnf_cbor_put_text(b, o->name.p, o->name.n);
     tnf_cbor_put_map(b, attrs ? 4 : 3);
     tnf_cbor_put_string(b, "parts");
@@ -259,7 +247,8 @@ static tnf_status put_object(writing *x, const tnf_object *o, tnf_error *e)
         tnf_cbor_put_uint(b, o->shape[i]);
     tnf_cbor_put_string(b, "layout");
     tnf_cbor_put_string(b, zt2_layout_name(layout, sizeof layout, o->layout));
-    return attrs ? put_attributes(x, o->attrs->as.members, o->attrs->n, NULL, 4, e) : TNF_OK;
+    return attrs ? put_attributes(x, o->attrs->as.members, o->attrs->n, NULL, ZT2_OBJECT_ATTRS, e)
+                 : TNF_OK;
 }
 
 static void put_shards(tnf_buf *b, const zt2_state *base)
@@ -294,7 +283,7 @@ static tnf_status put_manifest(writing *x, tnf_error *e)
     for (size_t i = 0; i < c->n; i++)
         TNF_TRY(put_object(x, tnf_nth(x->w, order, i), e));
     if (attrs)
-        TNF_TRY(put_attributes(x, all.as.members, all.n, ZT2_EMPTY_ATTRS, 2, e));
+        TNF_TRY(put_attributes(x, all.as.members, all.n, ZT2_EMPTY_ATTRS, ZT2_FILE_ATTRS, e));
     return tnf_buf_status(&x->manifest, "the manifest", e);
 }
 

@@ -7,6 +7,7 @@
  *   scan.c       those found by their digest
  *   write.c      the other way                         blobs.c    equal parts share one blob
  *   canonical.c  is this file as write.c would write it?
+ *   fit.c        what can be written
  *   append.c     what is in the file already               recover.c  the end of a crashed append
  */
 #ifndef TNF_FORMATS_ZTENSOR2_ZT2_H
@@ -207,6 +208,11 @@ tnf_status zt2_place_old(zt2_blobs *b, const zt2_blob **placed, tnf_error *e);
 /* The alignment that the blobs of the base have. */
 uint64_t zt2_align_of(const tnf_writer *w);
 
+/* fit.c: what can be written. */
+#define ZT2_FILE_ATTRS   2u /* containers that a value of an attribute is in */
+#define ZT2_OBJECT_ATTRS 4u
+bool zt2_attr_ok(const tnf_member *attr, unsigned depth);
+tnf_status zt2_fits(tnf_fit *fit, tnf_error *e);
 tnf_fate zt2_takes(const tnf_object *object, const char **reason);
 tnf_status zt2_write(tnf_writer *w, tnf_error *e);
 extern const tnf_option_info zt2_write_options[];

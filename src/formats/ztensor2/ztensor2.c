@@ -145,6 +145,7 @@ const tnf_format tnf_format_ztensor2 = {
              .attrs = TNF_HOLDS_TYPED,
              .sorted_maps = true,
              .takes = zt2_takes,
+             .fits = zt2_fits,
              .file_attrs = ZT2_EMPTY_ATTRS,
              .derived = ZT2_CONTENT " " ZT2_SHARDS " " ZT2_DATA_SHARD },
     .read_options = zt2_read_options,

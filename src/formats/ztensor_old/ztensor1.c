@@ -24,6 +24,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MEASURE_RATIO 1024u               /* what zstd may make of a byte, to be believed */
+#define MEASURE_MOST  ((uint64_t)1 << 30) /* bytes that opening a file may decode for a part */
+
 const zt1_name zt1_layouts[] = { { "sparse_csr", "sparse_csr/1" },
                                  { "sparse_coo", "sparse_coo/1" },
                                  { NULL, NULL } };
@@ -302,6 +305,43 @@ static bool decoded_length(uint64_t *out, const object *o, const component *k,
     return tnf_ckd_add(&n, o->shape[0], 1) && tnf_type_bytes(out, part->type, n);
 }
 
+typedef struct stored {
+    const tnf_source *source;
+    uint64_t offset;
+} stored;
+
+static tnf_status read_stored(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    const stored *s = ctx;
+    return tnf_source_read(s->source, s->offset + offset, dst, n, e);
+}
+
+/* Nothing says how long they are: they are decoded once to count them, if they are not suspiciously
+ * many. */
+static tnf_status measure(parser *p, const object *o, const component *k, tnf_part *part,
+                          tnf_error *e)
+{
+    tnf_error why = { .offset = TNF_NO_OFFSET };
+    uint64_t most = MEASURE_MOST;
+    stored bytes = { p->r->source, part->offset };
+    const tnf_encoded from = { read_stored, &bytes, part->stored, UINT64_MAX };
+    if (part->stored < MEASURE_MOST / MEASURE_RATIO)
+        most = part->stored * MEASURE_RATIO;
+    tnf_status status = tnf_codec_measure(&part->nbytes, TNF_CODEC_ZSTD, &from, most,
+                                          &p->r->arena->alloc, &why);
+    if (status == TNF_ENOMEM && e)
+        *e = why;
+    if (status == TNF_OK || status == TNF_ENOMEM)
+        return status;
+    part->nbytes = part->stored;
+    part->flags |= TNF_PART_UNREADABLE;
+    tnf_warn(p->r, k->at,
+             "%s cannot be read: how long its component %s is when decoded is not said, and cannot "
+             "be found out: %s",
+             TNF_QUOTED(o->name), TNF_QUOTED(k->role), why.message);
+    return TNF_OK;
+}
+
 static tnf_status make_part(parser *p, const object *o, const component *k,
                             const tnf_layout *layout, tnf_part *part, tnf_error *e)
 {
@@ -314,13 +354,8 @@ static tnf_status make_part(parser *p, const object *o, const component *k,
     if (zt_is(encoding, "zstd")) {
         part->payload = TNF_ENCODED;
         part->codec = TNF_CODEC_ZSTD;
-        if (!decoded_length(&part->nbytes, o, k, layout, part)) {
-            tnf_warn(p->r, k->at,
-                     "%s cannot be read: how long its component %s is when decoded "
-                     "is not said",
-                     TNF_QUOTED(o->name), TNF_QUOTED(k->role));
-            part->flags |= TNF_PART_UNREADABLE;
-        }
+        if (!decoded_length(&part->nbytes, o, k, layout, part))
+            TNF_TRY(measure(p, o, k, part, e));
     } else if (!zt_is(encoding, "raw")) {
         not_known(p, o, k, part, "encoding", encoding);
     } else if (k->has_decoded && k->decoded != k->length) {

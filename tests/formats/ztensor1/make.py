@@ -156,10 +156,18 @@ frames = {r: zstd_raw(d) for r, d in (("values", values("f32", 3)), ("indices", 
                                       ("indptr", struct.pack("<4Q", 0, 1, 3, 3)))}
 blobs = Blobs(MAGIC)
 csr = {r: {"offset": blobs.add(d), "length": len(d), "encoding": "zstd"} for r, d in frames.items()}
-# Only 1.2 says how long they are; of indptr the shape tells.
+# Only 1.2 says how long they are; of indptr the shape tells, the others are decoded to be counted.
 out.valid("v1.0_sparse_zstd.zt", bytes(blobs.data) + end_1_0(cbor(v1_0({"csr": {
     "dtype": "float32", "shape": [3, 3], "format": "sparse_csr", "components": csr}}))), "1.0",
-    [listed("csr", "f32", [3, 3], None, layout="sparse_csr/1")], attrs=GENERATOR, warnings=2, problems=True)
+    [packed("csr", [3, 3], 68, "sparse_csr/1")], attrs=GENERATOR)
+# Too much comes out of too little, or no zstd is there at all: listed, not readable.
+for name, stored in (("bomb", zstd_run(0, 100000)), ("broken", b"no zstd")):
+    blobs = Blobs(MAGIC)
+    coo = {r: {"offset": blobs.add(d), "length": len(d), **more} for r, d, more in (
+        ("values", stored, {"encoding": "zstd"}), ("coords", struct.pack("<6Q", 0, 1, 1, 1, 0, 2), {}))}
+    out.valid(f"v1.0_sparse_{name}.zt", bytes(blobs.data) + end_1_0(cbor(v1_0({"coo": {
+        "dtype": "float32", "shape": [3, 3], "format": "sparse_coo", "components": dict(sorted(coo.items()))}}))),
+        "1.0", [listed("coo", "f32", [3, 3], None, layout="sparse_coo/1")], attrs=GENERATOR, warnings=1, problems=True)
 
 # ------------------------------------------------------------ 1.1 and 1.2
 w = Writer()

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* What can be written: names of 1 to 1024 bytes without a NUL, text that is UTF-8, trees that are
+ * not too deep. A tensor with another name is refused as a whole, an attribute by itself. */
+#include "formats/ztensor2/zt2.h"
+
+static bool utf8(tnf_str s)
+{
+    return tnf_utf8_valid(s.p, s.n, NULL);
+}
+
+/* May it hold so many containers within each other? Wrappers are none (wire/cbor.h). */
+static bool value_ok(const tnf_value *v, unsigned left)
+{
+    for (const tnf_value *inner; (inner = tnf_tree_wrapped(v, "$map"));)
+        v = inner;
+    switch (v->kind) {
+    case TNF_STRING:
+    case TNF_JSON:
+        return tnf_utf8_valid(v->as.s, v->n, NULL);
+    case TNF_ARRAY:
+        for (size_t i = 0; i < v->n; i++)
+            if (left == 0 || !value_ok(&v->as.items[i], left - 1))
+                return false;
+        return true;
+    case TNF_MAP:
+        for (size_t i = 0; i < v->n; i++)
+            if (left == 0 || !utf8(v->as.members[i].key) ||
+                !value_ok(&v->as.members[i].value, left - 1))
+                return false;
+        return true;
+    default:
+        return true;
+    }
+}
+
+bool zt2_attr_ok(const tnf_member *attr, unsigned depth)
+{
+    return zt2_name_ok(attr->key) && utf8(attr->key) &&
+           value_ok(&attr->value, ZT2_MAX_DEPTH - depth);
+}
+
+tnf_fate zt2_takes(const tnf_object *o, const char **reason)
+{
+    *reason = !zt2_name_ok(o->name)    ? "names have 1 to 1024 bytes, none of them a NUL"
+              : o->rank > ZT2_MAX_RANK ? "tensors have at most 64 dimensions"
+              : o->nparts == 0         ? "tensors have at least one part"
+                                       : NULL;
+    for (uint16_t i = 0; i < o->nparts && !*reason; i++)
+        if (!zt2_name_ok((tnf_str) { o->parts[i].role, strlen(o->parts[i].role) }))
+            *reason = "parts have names of 1 to 1024 bytes";
+    if (*reason)
+        return TNF_DROPPED;
+    for (size_t i = 0; o->attrs && i < o->attrs->n && !*reason; i++)
+        if (!zt2_attr_ok(&o->attrs->as.members[i], ZT2_OBJECT_ATTRS))
+            *reason = "an attribute whose name is not of 1 to 1024 bytes, or that is no UTF-8 or "
+                      "too deep, is left out";
+    return *reason ? TNF_TRANSFORMED : TNF_NATIVE;
+}
+
+tnf_status zt2_fits(tnf_fit *fit, tnf_error *e)
+{
+    (void)e;
+    const tnf_attrs *attrs = &fit->catalog->attrs;
+    for (size_t i = 0; i < attrs->n; i++)
+        if (!zt2_attr_ok(&attrs->members[i], ZT2_FILE_ATTRS))
+            fit->attrs[i] = (tnf_verdict) {
+                TNF_DROPPED, "attributes have names of 1 to 1024 bytes, and UTF-8 within"
+            };
+    return TNF_OK;
+}
