@@ -4,10 +4,10 @@
 
     ztensor_old_peer.py TENFOLD
 
-They cannot be installed beside each other, nor beside the current one: each goes to a folder of its
-own in the virtual environment, and each is asked in a process of its own. What a package writes is
-read value for value, and written again to the byte where its version is one that Tenfold writes;
-what Tenfold writes the package reads. Needs numpy and ml_dtypes, and PyPI the first time.
+They cannot be installed beside each other, nor beside the current one: each is in a folder of its
+own in the virtual environment, where `./dev test` puts it, and is asked in a process of its own. What
+a package writes is read value for value, and written again to the byte where its version is one that
+Tenfold writes; what Tenfold writes the package reads. Needs numpy and ml_dtypes.
 """
 import hashlib
 import json
@@ -100,14 +100,10 @@ def read(version, path):
 
 
 def old(version):
-    """A folder with that package and what it needs; None if it cannot be had."""
+    """The folder with that package and what it needs."""
     folder = pathlib.Path(sys.prefix) / ("ztensor-" + version)
     if not (folder / "ztensor").is_dir():
-        done = subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", folder,
-                               "ztensor==" + version, "cffi"], capture_output=True)
-        if done.returncode:
-            print(f"ztensor {version} cannot be installed: {done.stderr.decode().strip().splitlines()[-1:]}")
-            return None
+        sys.exit(f"the package ztensor {version} is not installed in {folder}")
     return folder
 
 
@@ -164,20 +160,16 @@ def check(version, folder, here):
 
 
 def main():
-    files = tried = 0
+    files = 0
     with tempfile.TemporaryDirectory() as folder:
         here = pathlib.Path(folder)
         for version in VERSIONS:
-            package = old(version)
-            if package:
-                files += check(version, package, here)
-                tried += 1
-        if all((here / (v + ".zt")).exists() for v in ("0.1.4", "1.2.3")):
-            # The package of 1.2 reads 0.1 as well, little-endian that is.
-            dense = here / "dense.zt"
-            tenfold("convert", "-t", "ztensor0", "-o", "endian=little", here / "0.1.4.zt", dense)
-            same(hashes(dense), ask(old("1.2.3"), "read", "1.2.3", dense), "0.1 by 1.2.3")
-    print(f"{tried} packages, {files} files" if tried else "SKIPPED: no old package can be installed")
+            files += check(version, old(version), here)
+        # The package of 1.2 reads 0.1 as well, little-endian that is.
+        dense = here / "dense.zt"
+        tenfold("convert", "-t", "ztensor0", "-o", "endian=little", here / "0.1.4.zt", dense)
+        same(hashes(dense), ask(old("1.2.3"), "read", "1.2.3", dense), "0.1 by 1.2.3")
+    print(f"{len(VERSIONS)} packages, {files} files")
 
 
 if len(sys.argv) == 4 and sys.argv[1] in ("write", "read"):

@@ -110,6 +110,7 @@ def canonical(r, folder):
         theirs, ours = folder / f"their{i}.zt", folder / f"our{i}.zt"
         package_writes(model, theirs, attributes)
         we_read(theirs, model)
+        run("verify", "--canonical", theirs)
         run("convert", theirs, ours)
         same_bytes(theirs, ours, "canonical")
         package_reads(ours, model)
@@ -164,6 +165,28 @@ def parts(folder):
     same_bytes(path, again, "parts")
 
 
+def grown(r, folder):
+    """Files that one appended to, and then the other: both read them, and what was there stays."""
+    for i in range(6):
+        first, second, third = ({f"{tag}.{k}": v for k, v in rand_model(r, 4).items()} for tag in "abc")
+        path, more = folder / f"grown{i}.zt", folder / f"more{i}.zt"
+        package_writes(first, path)
+        package_writes(second, more)
+        before = path.read_bytes()
+        run("append", path, more)
+        need(path.read_bytes()[:len(before)] == before, "append changed what was there")
+        we_read(path, first | second)
+        package_reads(path, first | second)
+        w = ztensor.Writer(str(path), canonical=False, append=True)
+        for name in sorted(third, key=str.encode):
+            shape, dtype, logical, data = third[name]
+            w.add(name, data, shape, dtype, logical)
+        w.finish()
+        we_read(path, first | second | third)
+        run("append", path)  # nothing to do
+        package_reads(path, first | second | third)
+
+
 def shards(folder):
     """A fixture, since the package's Python writer has no shards."""
     overlay = pathlib.Path(__file__).parent.parent / "formats" / "ztensor2" / "valid" / "overlay" / "model.zt"
@@ -186,6 +209,7 @@ def main():
         encoded(r, folder)
         parts(folder)
         shards(folder)
+        grown(r, folder)
         safetensors = folder / "m.safetensors"
         model = {n: t for n, t in rand_model(r, 6).items() if t[2] not in ("complex128",)}
         package_writes(model, folder / "m.zt")
