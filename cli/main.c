@@ -8,7 +8,7 @@
 #include <string.h>
 
 const command *const commands[] = {
-    &cmd_info, &cmd_ls,     &cmd_cat,     &cmd_convert, &cmd_append,  &cmd_verify,
+    &cmd_info, &cmd_ls,     &cmd_cat,     &cmd_convert, &cmd_append,  &cmd_verify, &cmd_hash,
     &cmd_meta, &cmd_points, &cmd_formats, &cmd_help,    &cmd_version, NULL,
 };
 

@@ -171,6 +171,7 @@ static void there_and_back(const struct one *a, const char *format)
     if (b) {
         bool own = strcmp(format, tnf_file_info(a->file)->format) == 0;
         model_check(own ? a->own_file : a->file, b, true);
+        model_check_hash(own ? a->own_file : a->file, b);
         check_doing("%s as %s and back", a->f->label, format);
         if (a->own_file)
             check_way_back(a, b);

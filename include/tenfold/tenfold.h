@@ -249,6 +249,23 @@ typedef struct tnf_verify_result {
 TNF_API TNF_CHECKED tnf_status tnf_verify(tnf_verify_result *out, const tnf_file *file,
                                           const tnf_verify_options *options, tnf_error *error);
 
+/* ------------------------------------------------------------------- hash */
+
+typedef struct tnf_hash_options {
+    size_t size; /**< sizeof(tnf_hash_options) */
+    /** Told the hash of each tensor (of its type, shape, layout and values, not of its name), in
+     *  the order of the file and on the caller's thread. */
+    void (*tensor)(void *ctx, const tnf_object *object, const uint8_t hash[32]);
+    tnf_progress progress;
+    void *ctx;
+    unsigned threads; /**< 0: one a core, at most 8 */
+} tnf_hash_options;
+
+/** The SHA-256 of what is in a file: names, types, shapes, values, attributes, extras. It is the
+ *  same for the same content in any format, order and compression (docs/content-hash.md). */
+TNF_API TNF_CHECKED tnf_status tnf_content_hash(uint8_t out[32], const tnf_file *file,
+                                                const tnf_hash_options *options, tnf_error *error);
+
 /* ---------------------------------------------------------------- formats */
 
 enum { TNF_CAN_READ = 1, TNF_CAN_WRITE = 2, TNF_CAN_APPEND = 4 };

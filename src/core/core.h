@@ -81,6 +81,13 @@ tnf_status tnf_raise(tnf_file *file, tnf_error *e);
  * stay where it is; NULL is empty. */
 tnf_status tnf_index_members(tnf_hash *h, tnf_file *file, const tnf_value *map, tnf_error *e);
 
+/* Its maps, at any depth, by key: the shorter first, then by bytes, as CBOR has them. */
+void tnf_sort_maps(tnf_value *v);
+
+/* largest_first.c: positions of the catalog's tensors, for threads to work on. */
+tnf_status tnf_largest_first(const size_t **out, const tnf_catalog *catalog, tnf_arena *arena,
+                             tnf_error *e);
+
 /* unfit.c: tensors that were changed to fit the format become what they were, by the notes of the
  * stash. */
 tnf_status tnf_unfit(tnf_file *file, const tnf_value *stash, tnf_error *e);

@@ -116,12 +116,12 @@ static int by_key(const void *a, const void *b)
 }
 
 /* A tree of our own making, no deeper than the limit it was read by. */
-static void sort_maps(tnf_value *v)
+void tnf_sort_maps(tnf_value *v)
 {
     for (size_t i = 0; v->kind == TNF_ARRAY && i < v->n; i++)
-        sort_maps((tnf_value *)(uintptr_t)&v->as.items[i]);
+        tnf_sort_maps((tnf_value *)(uintptr_t)&v->as.items[i]);
     for (size_t i = 0; v->kind == TNF_MAP && i < v->n; i++)
-        sort_maps((tnf_value *)(uintptr_t)&v->as.members[i].value);
+        tnf_sort_maps((tnf_value *)(uintptr_t)&v->as.members[i].value);
     if (v->kind == TNF_MAP && v->n > 1)
         qsort((tnf_member *)(uintptr_t)v->as.members, v->n, sizeof(tnf_member), by_key);
 }
@@ -136,7 +136,7 @@ static tnf_status has_say(bool *out, tnf_file *f, const tnf_value *native, const
     if (!native || !f->format->can.sorted_maps)
         return TNF_OK;
     TNF_TRY(tnf_value_copy(&sorted, stashed, &f->arena, f->options.limits.depth, e));
-    sort_maps(&sorted);
+    tnf_sort_maps(&sorted);
     *out = tnf_value_equal(&sorted, native);
     return TNF_OK;
 }

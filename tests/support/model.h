@@ -103,6 +103,18 @@ static inline void model_check_objects(const tnf_object *a, const tnf_object *b)
     model_check_attrs(a->attrs, b->attrs, name);
 }
 
+/* One number for all of it. */
+static inline void model_check_hash(const tnf_file *a, const tnf_file *b)
+{
+    uint8_t x[32], y[32];
+    tnf_error error;
+    tnf_hash_options one = { .size = sizeof one, .threads = 1 };
+    tnf_status s = tnf_content_hash(x, a, &one, &error), t = tnf_content_hash(y, b, &one, &error);
+    CHECK(s == t, "%s and %s: %s", tnf_status_name(s), tnf_status_name(t), error.message);
+    if (s == TNF_OK && t == TNF_OK)
+        CHECK(memcmp(x, y, sizeof x) == 0, "another content hash");
+}
+
 /* Everything of `a` is in `b`, and `b` has no tensor that `a` has not. */
 static inline void model_check(const tnf_file *a, const tnf_file *b, bool attrs)
 {

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/* tenfold hash: the same content, the same hash, whatever file it is in. */
+#include "hash_check.h"
+#include "input.h"
+#include "out.h"
+#include "progress.h"
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct options {
+    input_options in;
+    bool json, tensors;
+    const char *check;
+} options;
+
+/* What the library tells while it hashes. */
+typedef struct told {
+    const options *options;
+    progress progress;
+    json tensors; /* a JSON fragment, or lines, written to memory */
+    char *text;
+    size_t n;
+    hash_list *list; /* for --check; or NULL */
+} told;
+
+static void on_tensor(void *ctx, const tnf_object *object, const uint8_t hash[32])
+{
+    told *t = ctx;
+    json *j = &t->tensors;
+    char hex[HASH_TEXT];
+    hash_text(hex, hash);
+    if (t->list) {
+        hash_list_found(t->list, object->name, hex);
+    } else if (t->options->json) {
+        json_open(j, '{');
+        json_key(j, "name");
+        json_str(j, object->name);
+        json_key(j, "hash");
+        json_text(j, hex);
+        json_close(j, '}');
+    } else if (t->options->tensors) {
+        fprintf(j->to, "%s  ", hex + HASH_PREFIX);
+        put_name(j->to, object->name);
+        putc_unlocked('\n', j->to);
+    }
+}
+
+static bool on_progress(void *ctx, uint64_t done, uint64_t total)
+{
+    progress_step(&((told *)ctx)->progress, done, total);
+    return true;
+}
+
+static int hash_input(const cli_state *cli, told *t, input *in, uint8_t hash[32])
+{
+    tnf_error error;
+    tnf_hash_options how = { .size = sizeof how };
+    how.tensor = on_tensor;
+    how.progress = on_progress;
+    how.ctx = t;
+    progress_begin(&t->progress, cli);
+    tnf_status status = tnf_content_hash(hash, in->file, &how, &error);
+    progress_end(&t->progress);
+    return status == TNF_OK ? EXIT_DONE : file_error(in->name, &error);
+}
+
+static void put_result(const told *t, const input *in, const uint8_t hash[32])
+{
+    char hex[HASH_TEXT];
+    hash_text(hex, hash);
+    if (t->options->json) {
+        json j = { stdout, false };
+        json_open(&j, '{');
+        json_key(&j, "file");
+        json_text(&j, in->path);
+        json_key(&j, "hash");
+        json_text(&j, hex);
+        json_key(&j, "tensors");
+        json_open(&j, '[');
+        fwrite(t->text, 1, t->n, stdout);
+        json_close(&j, ']');
+        json_close(&j, '}');
+        putchar('\n');
+    } else if (t->options->tensors) {
+        fwrite(t->text, 1, t->n, stdout);
+    } else {
+        printf("%s  ", hex + HASH_PREFIX);
+        put_safe(stdout, in->path, strlen(in->path), true);
+        putchar('\n');
+    }
+}
+
+/* Of one file: printed, or (list) held against what a manifest says of its tensors. */
+static int hash_one(const cli_state *cli, const options *o, const char *path, hash_list *list,
+                    uint8_t hash[32])
+{
+    input in;
+    told t = { .options = o, .list = list };
+    int code = input_open(&in, cli, &o->in, path);
+    if (code != EXIT_DONE)
+        return code;
+    t.tensors.to = open_memstream(&t.text, &t.n);
+    code = t.tensors.to ? hash_input(cli, &t, &in, hash) : usage_error("out of memory");
+    if (t.tensors.to)
+        fclose(t.tensors.to);
+    if (code == EXIT_DONE && !o->check)
+        put_result(&t, &in, hash);
+    free(t.text);
+    input_close(&in);
+    return code;
+}
+
+/* Each line of the manifest is a file. */
+static int check_files(const cli_state *cli, const options *o, hash_list *list)
+{
+    int worst = EXIT_DONE;
+    for (size_t i = 0; i < list->n; i++) {
+        uint8_t hash[32];
+        char hex[HASH_TEXT];
+        hash_list none = { 0 };
+        int code = hash_one(cli, o, list->items[i].name, &none, hash);
+        hash_list_free(&none);
+        if (code == EXIT_DONE) {
+            hash_text(hex, hash);
+            code = hash_item_tell(cli, &list->items[i], hex);
+        }
+        worst = code > worst ? code : worst;
+    }
+    return worst;
+}
+
+static int check(const cli_state *cli, const options *o, int argc, char **argv)
+{
+    hash_list list;
+    if (argc > 1)
+        return usage_error("--check takes one FILE at most: whose tensors the manifest lists");
+    int code = hash_list_read(&list, o->check);
+    if (code == EXIT_DONE && argc == 0)
+        code = check_files(cli, o, &list);
+    if (code == EXIT_DONE && argc == 1) {
+        uint8_t hash[32];
+        code = hash_one(cli, o, argv[0], &list, hash);
+        if (code == EXIT_DONE)
+            code = hash_list_tell(cli, &list);
+    }
+    hash_list_free(&list);
+    return code;
+}
+
+static int run(const cli_state *cli, const void *opts, int argc, char **argv)
+{
+    const options *o = opts;
+    int worst = EXIT_DONE;
+    if (o->check)
+        return check(cli, o, argc, argv);
+    if (argc == 0)
+        return usage_error("which FILE?");
+    for (int i = 0; i < argc; i++) {
+        uint8_t hash[32];
+        int code = hash_one(cli, o, argv[i], NULL, hash);
+        worst = code > worst ? code : worst;
+    }
+    return worst;
+}
+
+static const opt table[] = {
+    { "tensors", 0, OPT_FLAG, offsetof(options, tensors), NULL, NULL,
+      "Print a line for each tensor instead: the hash of its type, shape and values, and its "
+      "name." },
+    { "check", 0, OPT_TEXT, offsetof(options, check), "MANIFEST", NULL,
+      "Compare with what was printed before: of files if no FILE is given, else of the tensors of "
+      "FILE. Exits with 1 if anything differs." },
+    { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
+      "Print a JSON object for each FILE, with the hashes of its tensors." },
+    INPUT_OPTIONS(options, in),
+    READER_OPTION(options, in),
+    { 0 },
+};
+
+static const example examples[] = {
+    { "tenfold hash model.safetensors model.zt", "do both hold the same?" },
+    { "tenfold hash --tensors model.zt >tensors.txt", "a manifest of its tensors" },
+    { "tenfold hash --check tensors.txt model.gptrs", "is every tensor still what it was?" },
+    { 0 },
+};
+
+const command cmd_hash = {
+    .name = "hash",
+    .args = "[FILE...]",
+    .summary = "print a hash of what files hold, whatever their format",
+    .about = "Prints the SHA-256 of the content of each file: the names, types, shapes and values "
+             "of its tensors, its attributes and what else belongs to it. The same content has the "
+             "same hash in any format, compressed or not, in whatever order it is stored. "
+             "docs/content-hash.md says what is hashed, to the byte.",
+    .examples = examples,
+    .table = table,
+    .size = sizeof(options),
+    .min_args = 0,
+    .max_args = -1,
+    .run = run,
+};
