@@ -66,9 +66,10 @@ static bool number_of(const tnf_point *p, uint64_t *i)
     *i = 0;
     for (int b = 0; b < 8; b++)
         *i = *i << 8 | at[1 + b];
+    const void *want = v;
     fill(v, *i);
     return app_of(app, *i) == p->app.n && memcmp(app, p->app.p, p->app.n) == 0 &&
-           p->vector_n == sizeof v && memcmp(v, p->vector, sizeof v) == 0;
+           p->vector_n == sizeof v && memcmp(want, p->vector, sizeof v) == 0;
 }
 
 static void add_batch(tnf_points *p, uint64_t first, size_t n, tnf_status *status)
@@ -415,7 +416,7 @@ static struct disk disk_of(const char *path)
 {
     struct disk d = { .n = 0 };
     struct bytes b = bytes_of_file(path);
-    MUST(b.n <= sizeof d.p);
+    MUST(b.p && b.n <= sizeof d.p);
     memcpy(d.p, b.p, b.n);
     d.n = b.n;
     free(b.p);

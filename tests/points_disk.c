@@ -76,6 +76,7 @@ static void fill_and_overflow(const char *dir)
     for (int i = 0; i < 3; i++)
         check_full(add(p, NULL, &e), &e);
     struct bytes after = bytes_of_file(path);
+    MUST(before.p && after.p);
     CHECK(before.n == after.n && memcmp(before.p, after.p, before.n) == 0, "the file changed");
     free(before.p);
     free(after.p);
