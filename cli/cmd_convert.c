@@ -9,6 +9,7 @@
 #include <tenfold/build.h>
 #include <unistd.h>
 
+#define CASTS      "f64|f32|f16|bf16|f8_e4m3fn|f8_e5m2|f8_e4m3fnuz|f8_e5m2fnuz"
 #define LOSS_KINDS "tensor|attribute|extra" /* as plan items are called */
 
 typedef struct options {
@@ -143,6 +144,7 @@ static int save(job *j)
     how.noptions = writer.n;
     how.replace = o->force;
     how.no_sync = o->no_sync;
+    how.dtype = o->dtype;
     how.allow_loss = o->allow_loss.given;
     how.loss = o->allow_loss.value;
     how.dry_run = o->dry_run;
@@ -197,9 +199,8 @@ static bool known_kinds(const char *kinds)
 static int check_usage(const options *o, const char *out)
 {
     tnf_format_info f;
-    if (o->dtype)
-        return usage_error("convert: this version does not change element types: leave --dtype "
-                           "away");
+    if (o->dtype && opt_position(CASTS, o->dtype, strlen(o->dtype)) < 0)
+        return usage_error("convert: --dtype takes one of " CASTS ", not '%s'", o->dtype);
     if (o->allow_loss.value && !known_kinds(o->allow_loss.value))
         return usage_error("convert: --allow-loss takes one or more of " LOSS_KINDS
                            ", separated by commas, not '%s'",
@@ -263,8 +264,10 @@ static const opt table[] = {
       "repeated." },
     { "select", 0, OPT_LIST, offsetof(options, select), "GLOB", NULL,
       "Convert only the tensors whose name matches; as in 'tenfold ls'. May be repeated." },
-    { "dtype", 0, OPT_TEXT, offsetof(options, dtype), "DTYPE", NULL,
-      "Change the element type of the tensors. Not in this version." },
+    { "dtype", 0, OPT_TEXT, offsetof(options, dtype), "DTYPE", CASTS,
+      "Write tensors of floats as this type: each value becomes the nearest, of two equally near "
+      "the even one. What is too large becomes infinite, or the largest where there is no "
+      "infinity; NaN stays NaN. Other tensors stay as they are." },
     { "allow-loss", 0, OPT_MAYBE, offsetof(options, allow_loss), "KIND", LOSS_KINDS,
       "Drop what the format cannot hold instead of refusing: everything, or the kinds named: "
       "tensor, attribute, extra, separated by commas." },

@@ -101,12 +101,15 @@ typedef struct tnf_save_options {
     void (*plan)(void *ctx, const tnf_plan_item *item);
     tnf_progress progress;
     void *ctx;
+    /** Save dense tensors of floats as this type (f64 f32 f16 bf16 f8_…): each value becomes the
+     *  nearest, of two equally near the even one. NULL: as they are. */
+    const char *dtype;
 } tnf_save_options;
 
 #define TNF_SAVE_INIT                                                                              \
     {                                                                                              \
         sizeof(tnf_save_options), NULL, NULL, 0, false, false, false, false, NULL, NULL, NULL,     \
-            NULL                                                                                   \
+            NULL, NULL                                                                             \
     }
 
 /** Saves to a file: complete under its name, or not at all. TNF_ELOSSY if the format cannot hold

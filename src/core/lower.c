@@ -296,7 +296,9 @@ static tnf_status lower_extra(struct lowering *l, const tnf_extra *x, tnf_error 
 
 static tnf_status lower_all(struct lowering *l, const tnf_catalog *from, tnf_error *e)
 {
-    TNF_TRY(tnf_fit_tensors(l->save, from, &l->fit.catalog, e));
+    const tnf_catalog *cast;
+    TNF_TRY(tnf_cast_tensors(l->save, from, &cast, e));
+    TNF_TRY(tnf_fit_tensors(l->save, cast, &l->fit.catalog, e));
     TNF_TRY(tnf_lower_judge(l, e));
     tnf_catalog *to = &l->save->lowered;
     to->objects = tnf_arena_array(to->arena, l->fit.catalog->n, sizeof *to->objects);
@@ -319,6 +321,7 @@ static tnf_status lower_all(struct lowering *l, const tnf_catalog *from, tnf_err
 void tnf_lower_end(struct tnf_save *save)
 {
     tnf_reorder_end(save);
+    tnf_cast_end(save);
     if (save->changes)
         tnf_catalog_free(&save->fitted);
     tnf_free(&save->arena.alloc, save->lowered.extras,

@@ -191,6 +191,8 @@ static tnf_status keep(struct lowering *l, const tnf_object *o, tnf_error *e)
 static tnf_status lower_object(struct lowering *l, const tnf_object *o, tnf_verdict found,
                                const char *why, tnf_error *e)
 {
+    if (tnf_is_cast(o))
+        why = "rounded to that type, as asked";
     tnf_lower_tell(l, found.fate, "tensor", o->name, found.fate == TNF_NATIVE ? why : found.why);
     if (found.fate == TNF_DROPPED)
         return TNF_OK;

@@ -36,7 +36,15 @@ struct tnf_save {
     tnf_catalog fitted;  /* where tensors had to change: what lower.c lowers */
     tnf_change *changes; /* one for each of its tensors; NULL: nothing changed */
     struct reordered *reordered;
+    tnf_catalog cast; /* what is saved if types were to change */
+    struct cast *casts;
 };
+
+/* cast.c: *out is `from`, or save->cast if floats are to have another type. */
+tnf_status tnf_cast_tensors(struct tnf_save *save, const tnf_catalog *from, const tnf_catalog **out,
+                            tnf_error *e);
+bool tnf_is_cast(const tnf_object *object);
+void tnf_cast_end(struct tnf_save *save);
 
 /* fit.c: *out is `from`, or save->fitted where a tensor had to change. */
 tnf_status tnf_fit_tensors(struct tnf_save *save, const tnf_catalog *from, const tnf_catalog **out,
