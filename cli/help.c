@@ -86,7 +86,7 @@ void help_overview(FILE *to)
           "commands:\n",
           to);
     for (const command *const *c = commands; *c; c++)
-        fprintf(to, "  %-10s %s\n", (*c)->name, (*c)->summary);
+        fprintf(to, "  %-11s %s\n", (*c)->name, (*c)->summary);
     help_options(to, "options of every command", global_options);
     fputs("\n'tenfold help COMMAND' tells more of each.\n", to);
 }

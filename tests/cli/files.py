@@ -6,6 +6,9 @@ import os
 import struct
 import sys
 
+sys.dont_write_bytecode = True
+import emb_files  # noqa: E402
+
 
 def safetensors(tensors, metadata=None, pad=True):
     """tensors: (name, dtype, shape, bytes) in the order they are stored in."""
@@ -147,6 +150,7 @@ def main(out):
         "metadata": {"total_size": 12},
         "weight_map": {"a": "model-00001-of-00002.safetensors",
                        "b": "model-00002-of-00002.safetensors"}}).encode())
+    emb_files.make(put)
 
 
 main(sys.argv[1])

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/* tenfold accuracy: how many analogies come out right. */
+#include "emb.h"
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct options {
+    emb_options emb;
+    bool json;
+} options;
+
+/* One section of the questions, or all of them. */
+typedef struct score {
+    char *name;
+    uint64_t correct, asked, skipped;
+    double cosines;
+} score;
+
+typedef struct job {
+    emb_input in;
+    emb_asking asking;
+    score *sections;
+    size_t n, room;
+    int code;
+} job;
+
+static score *add_section(job *j, tnf_str name)
+{
+    if (j->n == j->room) {
+        size_t room = 2 * j->room + 16;
+        score *more = realloc(j->sections, room * sizeof *more);
+        if (!more)
+            return NULL;
+        j->sections = more;
+        j->room = room;
+    }
+    char *copy = strndup(name.p, name.n);
+    if (!copy)
+        return NULL;
+    j->sections[j->n] = (score) { .name = copy };
+    return &j->sections[j->n++];
+}
+
+static bool same(tnf_str a, tnf_str b)
+{
+    return a.n == b.n && memcmp(a.p, b.p, a.n) == 0;
+}
+
+/* n questions of a section: three words each, and what the answer should be. */
+static bool ask(job *j, size_t section, const tnf_str *words, const tnf_str *answers, size_t n)
+{
+    tnf_emb_hit *hits = calloc(n, sizeof *hits);
+    size_t *counts = calloc(n, sizeof *counts);
+    tnf_error error;
+    score *s = &j->sections[section];
+    bool good = hits && counts;
+    if (!good)
+        j->code = usage_error("out of memory");
+    else if (tnf_emb_analogy(j->in.emb, words, n, &j->asking.query, hits, counts, NULL, &error) !=
+             TNF_OK) {
+        j->code = file_error(j->in.in.name, &error);
+        good = false;
+    }
+    for (size_t i = 0; good && i < n; i++) {
+        s->asked++; /* a word without a vector makes a wrong answer */
+        if (counts[i] == 0)
+            continue;
+        s->cosines += hits[i].score;
+        s->correct += same(hits[i].word, answers[i]);
+    }
+    free(hits);
+    free(counts);
+    return good;
+}
+
+/* The lines of a batch, asked in runs of one section. */
+static bool ask_batch(job *j, const emb_lines *lines)
+{
+    tnf_str *words = calloc(lines->nlines, 4 * sizeof *words), *answers, four[4];
+    bool good = words != NULL;
+    size_t n = 0;
+    answers = good ? words + 3 * lines->nlines : NULL;
+    for (size_t i = 0; good && i < lines->nlines; i++) {
+        tnf_str line = lines->lines[i];
+        if (line.p[0] == ':') {
+            good = n == 0 || ask(j, j->n - 1, words, answers, n);
+            n = 0;
+            size_t skip = 1 + strspn(line.p + 1, " \t");
+            skip = skip < line.n ? skip : line.n;
+            good = good && add_section(j, (tnf_str) { line.p + skip, line.n - skip });
+        } else if (emb_tokens(line, four, 4) != 4) {
+            usage_error("accuracy: four words make a question with its answer, not '%.*s'",
+                        line.n < 100 ? (int)line.n : 100, line.p);
+            j->code = EXIT_USAGE;
+            good = false;
+        } else if (tnf_emb_find(j->in.emb, four[3]) == TNF_NO_ROW) {
+            j->sections[j->n - 1].skipped++;
+        } else {
+            memcpy(words + 3 * n, four, 3 * sizeof *four);
+            answers[n++] = four[3];
+        }
+    }
+    good = good && (n == 0 || ask(j, j->n - 1, words, answers, n));
+    free(words);
+    return good;
+}
+
+static void ask_all(job *j, const char *path)
+{
+    emb_lines lines;
+    if (!emb_lines_open(&lines, path)) {
+        j->code = EXIT_IO;
+        return;
+    }
+    if (!add_section(j, (tnf_str) { "", 0 }))
+        j->code = usage_error("out of memory");
+    while (j->code == EXIT_DONE && emb_lines_next(&lines))
+        if (!ask_batch(j, &lines) && j->code == EXIT_DONE)
+            j->code = usage_error("out of memory");
+    if (lines.fd < 0 && j->code == EXIT_DONE)
+        j->code = EXIT_IO;
+    emb_lines_close(&lines);
+}
+
+/* -------------------------------------------------------------------- result */
+
+static double share(double part, uint64_t of)
+{
+    return of ? part / (double)of : 0;
+}
+
+static void put_score(const score *s)
+{
+    const char *name = s->name ? s->name : "Total";
+    if (*name) {
+        put_safe(stdout, name, strlen(name), true);
+        fputs(": ", stdout);
+    }
+    printf("%llu/%llu correct, accuracy: %.2f, avg cos: %.2f, skipped: %llu\n",
+           (unsigned long long)s->correct, (unsigned long long)s->asked,
+           100 * share((double)s->correct, s->asked), share(s->cosines, s->asked),
+           (unsigned long long)s->skipped);
+}
+
+static void json_score(json *j, const score *s)
+{
+    json_open(j, '{');
+    if (s->name) {
+        json_key(j, "name");
+        json_text(j, s->name);
+    }
+    json_key(j, "correct");
+    json_uint(j, s->correct);
+    json_key(j, "asked");
+    json_uint(j, s->asked);
+    json_key(j, "skipped");
+    json_uint(j, s->skipped);
+    json_key(j, "accuracy");
+    json_f64(j, share((double)s->correct, s->asked));
+    json_key(j, "cosine");
+    json_f64(j, share(s->cosines, s->asked));
+    json_close(j, '}');
+}
+
+static bool is_empty(const score *s)
+{
+    return !*s->name && s->asked == 0 && s->skipped == 0; /* nothing before the first section */
+}
+
+static void show(const job *j, bool as_json)
+{
+    score total = { 0 };
+    json out = { stdout, false };
+    if (as_json) {
+        json_open(&out, '{');
+        json_key(&out, "file");
+        json_text(&out, j->in.in.path);
+        json_key(&out, "sections");
+        json_open(&out, '[');
+    }
+    for (size_t i = 0; i < j->n; i++) {
+        const score *s = &j->sections[i];
+        total.correct += s->correct;
+        total.asked += s->asked;
+        total.skipped += s->skipped;
+        total.cosines += s->cosines;
+        if (is_empty(s))
+            continue;
+        if (as_json)
+            json_score(&out, s);
+        else if (*s->name)
+            put_score(s);
+    }
+    if (!as_json) {
+        put_score(&total);
+        return;
+    }
+    json_close(&out, ']');
+    json_key(&out, "total");
+    json_score(&out, &total);
+    json_close(&out, '}');
+    putchar('\n');
+}
+
+static int run(const cli_state *cli, const void *opts, int argc, char **argv)
+{
+    const options *o = opts;
+    job j = { 0 };
+    j.code = emb_open(&j.in, cli, &o->emb, argv[0]);
+    if (j.code == EXIT_DONE && emb_query(&j.asking, &j.in, "1", 0)) {
+        ask_all(&j, argc > 1 ? argv[1] : NULL);
+        if (j.code == EXIT_DONE)
+            show(&j, o->json);
+    }
+    for (size_t i = 0; i < j.n; i++)
+        free(j.sections[i].name);
+    free(j.sections);
+    emb_close(&j.in);
+    return j.code;
+}
+
+static const opt table[] = {
+    { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
+      "Print one JSON document: the sections, and the total." },
+    EMB_OPTIONS(options, emb),
+    { 0 },
+};
+
+static const example examples[] = {
+    { "tenfold accuracy vectors.fifu questions-words.txt", "per section and in total" },
+    { 0 },
+};
+
+const command cmd_accuracy = {
+    .name = "accuracy",
+    .args = "FILE [QUESTIONS]",
+    .summary = "count analogies that come out right",
+    .about = "Reads questions with their answers, four words a line, from QUESTIONS or standard "
+             "input, asks each as 'tenfold analogy' does, and counts how often the first answer is "
+             "the fourth word. Lines \": NAME\" begin a section.\n\nQuestions whose answer is not "
+             "in the vocabulary are skipped; those with a word that has no vector count as wrong, "
+             "with a cosine of 0. The cosine that is averaged is that of the first answer.",
+    .examples = examples,
+    .table = table,
+    .size = sizeof(options),
+    .min_args = 1,
+    .max_args = 2,
+    .run = run,
+};

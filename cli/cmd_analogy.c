@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* tenfold analogy: A is to B as C is to what? */
+#include "emb.h"
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct options {
+    emb_options emb;
+    const char *k, *include;
+    int metric;
+    bool json;
+} options;
+
+typedef struct job {
+    const options *options;
+    emb_input in;
+    emb_asking asking;
+    int code;
+} job;
+
+/* The first of three words that has no vector. */
+static void answer(job *j, const tnf_str *words, const tnf_emb_found *found,
+                   const tnf_emb_hit *hits, size_t n)
+{
+    emb_question q = { .words = words, .n = 3 };
+    for (size_t w = 0; w < 3 && !q.error; w++)
+        if (!found[w].found) {
+            q.error = "there is no vector for";
+            q.missing = words[w];
+            j->code = EXIT_DIFFERS;
+        }
+    emb_answer(&j->in, &j->asking, &q, hits, n);
+}
+
+/* n questions of three words each; false when there is no going on. */
+static bool ask(job *j, const tnf_str *words, size_t n)
+{
+    size_t k = j->asking.query.k;
+    tnf_emb_hit *hits = k < SIZE_MAX / sizeof *hits / n ? malloc(n * k * sizeof *hits) : NULL;
+    size_t *counts = calloc(n, sizeof *counts);
+    tnf_emb_found *found = calloc(n, 3 * sizeof *found);
+    tnf_error error;
+    bool good = false;
+    if (!hits || !counts || !found)
+        j->code = usage_error("out of memory");
+    else if (tnf_emb_analogy(j->in.emb, words, n, &j->asking.query, hits, counts, found, &error) !=
+             TNF_OK)
+        j->code = file_error(j->in.in.name, &error);
+    else
+        good = true;
+    for (size_t i = 0; good && i < n; i++)
+        answer(j, words + 3 * i, found + 3 * i, hits + i * k, counts[i]);
+    free(hits);
+    free(counts);
+    free(found);
+    return good;
+}
+
+/* Each line has three words; one that has not is told, and the others are asked. */
+static bool ask_batch(job *j, const emb_lines *lines)
+{
+    tnf_str *words = calloc(lines->nlines, 3 * sizeof *words);
+    size_t n = 0;
+    if (!words) {
+        j->code = usage_error("out of memory");
+        return false;
+    }
+    for (size_t i = 0; i < lines->nlines; i++) {
+        if (emb_tokens(lines->lines[i], words + 3 * n, 3) == 3) {
+            n++;
+            continue;
+        }
+        usage_error("analogy: three words make a question, not '%.*s'",
+                    lines->lines[i].n < 100 ? (int)lines->lines[i].n : 100, lines->lines[i].p);
+        j->code = EXIT_USAGE;
+    }
+    bool good = n == 0 || ask(j, words, n);
+    free(words);
+    return good;
+}
+
+static void ask_lines(job *j)
+{
+    emb_lines lines;
+    if (!emb_lines_open(&lines, NULL)) {
+        j->code = EXIT_IO;
+        return;
+    }
+    j->asking.several = !lines.prompt;
+    while (emb_lines_next(&lines) && ask_batch(j, &lines))
+        fflush(stdout);
+    if (lines.fd < 0 && j->code == EXIT_DONE)
+        j->code = EXIT_IO;
+    emb_lines_close(&lines);
+}
+
+/* --include a,c: those of the three that may be answers. */
+static bool set_include(job *j, const char *list)
+{
+    for (const char *p = list; p && *p; p += *p == ',') {
+        if (*p < 'a' || *p > 'c' || (p[1] && p[1] != ',')) {
+            j->code = usage_error("analogy: --include takes some of a,b,c, not '%s'", list);
+            return false;
+        }
+        j->asking.query.keep[*p++ - 'a'] = true;
+    }
+    return true;
+}
+
+static int run(const cli_state *cli, const void *opts, int argc, char **argv)
+{
+    job j = { .options = opts };
+    if (argc != 1 && argc != 4)
+        return usage_error("analogy: A, B and C make a question, or none of them");
+    j.code = emb_open(&j.in, cli, &j.options->emb, argv[0]);
+    if (j.code == EXIT_DONE && !emb_query(&j.asking, &j.in, j.options->k, j.options->metric))
+        j.code = EXIT_USAGE;
+    j.asking.json = j.options->json;
+    if (j.code == EXIT_DONE && set_include(&j, j.options->include)) {
+        tnf_str words[3] = { { 0 } };
+        for (int i = 1; i < argc; i++)
+            words[i - 1] = (tnf_str) { argv[i], strlen(argv[i]) };
+        if (argc == 4)
+            ask(&j, words, 1);
+        else
+            ask_lines(&j);
+    }
+    emb_close(&j.in);
+    return j.code;
+}
+
+static const opt table[] = {
+    { "count", 'k', OPT_TEXT, offsetof(options, k), "N", NULL, "Give the N best answers [10]." },
+    { "metric", 'm', OPT_CHOICE, offsetof(options, metric), "METRIC", "cosine|angular|dot|l2",
+      "What nearness is, as in 'tenfold similar' [cosine]." },
+    { "include", 0, OPT_TEXT, offsetof(options, include), "LIST", NULL,
+      "Which of the three words may be answers themselves: some of a,b,c." },
+    { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
+      "Print one JSON object a line for each question." },
+    EMB_OPTIONS(options, emb),
+    { 0 },
+};
+
+static const example examples[] = {
+    { "tenfold analogy vectors.fifu Paris Frankreich Berlin", "Paris is to Frankreich as Berlin is "
+                                                              "to what?" },
+    { "tenfold analogy vectors.fifu < questions.txt", "three words a line" },
+    { 0 },
+};
+
+const command cmd_analogy = {
+    .name = "analogy",
+    .args = "FILE [A B C]",
+    .summary = "find what C is to as A is to B",
+    .about =
+        "Answers \"A is to B as C is to what?\" with the words nearest to the normalised "
+        "vector of B - A + C; the three words themselves are left out. Without words, "
+        "questions are read from standard input: three words a line, parted by white space, or "
+        "by TABs if there are any.\n\nA word without a vector is told on stderr (in JSON as "
+        "\"error\"), and the exit code is 1.",
+    .examples = examples,
+    .table = table,
+    .size = sizeof(options),
+    .min_args = 1,
+    .max_args = 4,
+    .run = run,
+};

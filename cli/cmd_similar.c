@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/* tenfold similar: the nearest words, or points. */
+#include "emb.h"
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct options {
+    emb_options emb;
+    const char *k;
+    int metric;
+    opt_list vectors, skip;
+    bool json, include;
+} options;
+
+typedef struct job {
+    const options *options;
+    emb_input in;
+    emb_asking asking;
+    uint64_t *skip;
+    int code;
+} job;
+
+static const char no_vector[] = "there is no vector for";
+
+static int failed(job *j, const tnf_error *error)
+{
+    return j->code = file_error(j->in.in.name, error);
+}
+
+static int no_memory(job *j)
+{
+    return j->code = usage_error("out of memory");
+}
+
+/* Answers to some words at once; false when there is no going on. */
+static bool ask_words(job *j, const tnf_str *words, size_t n)
+{
+    size_t k = j->asking.query.k;
+    tnf_emb_hit *hits = k < SIZE_MAX / sizeof *hits / n ? malloc(n * k * sizeof *hits) : NULL;
+    size_t *counts = calloc(n, sizeof *counts);
+    tnf_emb_found *found = calloc(n, sizeof *found);
+    tnf_error error;
+    if (!hits || !counts || !found)
+        no_memory(j);
+    else if (tnf_emb_similar(j->in.emb, words, n, &j->asking.query, hits, counts, found, &error) !=
+             TNF_OK)
+        failed(j, &error);
+    bool good = j->code == EXIT_DONE || j->code == EXIT_DIFFERS;
+    for (size_t i = 0; good && i < n; i++) {
+        emb_question q = { .words = &words[i], .n = 1 };
+        if (!found[i].found) {
+            q.error = no_vector;
+            q.missing = words[i];
+            j->code = EXIT_DIFFERS;
+        }
+        emb_answer(&j->in, &j->asking, &q, hits + i * k, counts[i]);
+    }
+    free(hits);
+    free(counts);
+    free(found);
+    return good;
+}
+
+/* "[1, 2.5, -3]", the brackets and commas optional: exactly n numbers. */
+static bool parse_vector(const char *text, double *out, size_t n)
+{
+    const char *p = text;
+    size_t got = 0;
+    for (;;) {
+        p += strspn(p, " \t\n[],");
+        if (!*p)
+            break;
+        char *end;
+        double number = strtod(p, &end);
+        if (end == p)
+            return usage_error("similar: what is '%s' in a vector?", p), false;
+        if (got < n)
+            out[got] = number;
+        got++;
+        p = end;
+    }
+    if (got != n)
+        usage_error("similar: a vector of %zu numbers, but those of the file have %zu", got, n);
+    return got == n;
+}
+
+static bool ask_vectors(job *j)
+{
+    size_t n = j->options->vectors.n, d = j->in.info->dims, k = j->asking.query.k;
+    double *vectors = calloc(n * d, sizeof *vectors);
+    tnf_emb_hit *hits = k < SIZE_MAX / sizeof *hits / n ? malloc(n * k * sizeof *hits) : NULL;
+    size_t *counts = calloc(n, sizeof *counts);
+    tnf_error error;
+    if (!vectors || !hits || !counts)
+        no_memory(j);
+    for (size_t i = 0; j->code == EXIT_DONE && i < n; i++)
+        if (!parse_vector(j->options->vectors.items[i], vectors + i * d, d))
+            j->code = EXIT_USAGE;
+    if (j->code == EXIT_DONE && tnf_emb_nearest_f64(j->in.emb, vectors, n, &j->asking.query, hits,
+                                                    counts, &error) != TNF_OK)
+        failed(j, &error);
+    for (size_t i = 0; j->code == EXIT_DONE && i < n; i++) {
+        emb_question q = { .vector = vectors + i * d, .dims = d };
+        emb_answer(&j->in, &j->asking, &q, hits + i * k, counts[i]);
+    }
+    free(vectors);
+    free(hits);
+    free(counts);
+    return j->code == EXIT_DONE;
+}
+
+static void ask_lines(job *j)
+{
+    emb_lines lines;
+    if (!emb_lines_open(&lines, NULL)) {
+        j->code = EXIT_IO;
+        return;
+    }
+    j->asking.several = !lines.prompt;
+    while (emb_lines_next(&lines) && ask_words(j, lines.lines, lines.nlines))
+        fflush(stdout);
+    if (lines.fd < 0 && j->code == EXIT_DONE)
+        j->code = EXIT_IO;
+    emb_lines_close(&lines);
+}
+
+/* --skip: words that are no answer. */
+static bool set_skip(job *j)
+{
+    const opt_list *list = &j->options->skip;
+    j->skip = calloc(list->n + 1, sizeof *j->skip);
+    if (!j->skip)
+        return no_memory(j), false;
+    size_t n = 0;
+    for (size_t i = 0; i < list->n; i++) {
+        tnf_str word = { list->items[i], strlen(list->items[i]) };
+        uint64_t row = tnf_emb_find(j->in.emb, word);
+        if (row != TNF_NO_ROW)
+            j->skip[n++] = row;
+    }
+    j->asking.query.skip = j->skip;
+    j->asking.query.nskip = n;
+    return true;
+}
+
+static void ask(job *j, int argc, char **argv)
+{
+    j->asking.query.keep_asked = j->options->include;
+    j->asking.several = argc + (int)j->options->vectors.n > 1;
+    if (!set_skip(j))
+        return;
+    if (j->options->vectors.n > 0 && !ask_vectors(j))
+        return;
+    tnf_str *words = calloc((size_t)argc + 1, sizeof *words);
+    for (int i = 0; words && i < argc; i++)
+        words[i] = (tnf_str) { argv[i], strlen(argv[i]) };
+    if (!words)
+        no_memory(j);
+    else if (argc > 0)
+        ask_words(j, words, (size_t)argc);
+    else if (j->options->vectors.n == 0)
+        ask_lines(j);
+    free(words);
+}
+
+static int run(const cli_state *cli, const void *opts, int argc, char **argv)
+{
+    job j = { .options = opts };
+    j.code = emb_open(&j.in, cli, &j.options->emb, argv[0]);
+    if (j.code == EXIT_DONE) {
+        if (!emb_query(&j.asking, &j.in, j.options->k, j.options->metric)) {
+            j.code = EXIT_USAGE;
+        } else {
+            j.asking.json = j.options->json;
+            ask(&j, argc - 1, argv + 1);
+        }
+    }
+    free(j.skip);
+    emb_close(&j.in);
+    return j.code;
+}
+
+static const opt table[] = {
+    { "count", 'k', OPT_TEXT, offsetof(options, k), "N", NULL, "Give the N nearest [10]." },
+    { "metric", 'm', OPT_CHOICE, offsetof(options, metric), "METRIC", "cosine|angular|dot|l2",
+      "What nearness is: the cosine, 1 - angle / pi, the dot product as stored, or the Euclidean "
+      "distance [cosine]." },
+    { "vector", 0, OPT_LIST, offsetof(options, vectors), "NUMBERS", NULL,
+      "Ask about a vector, as in \"[0.5, -1, 2]\". May be repeated." },
+    { "skip", 0, OPT_LIST, offsetof(options, skip), "WORD", NULL,
+      "Leave this word out of the answers. May be repeated." },
+    { "include", 0, OPT_FLAG, offsetof(options, include), NULL, NULL,
+      "Do not leave out the word that is asked about." },
+    { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
+      "Print one JSON object a line for each question." },
+    EMB_OPTIONS(options, emb),
+    { 0 },
+};
+
+static const example examples[] = {
+    { "tenfold similar vectors.fifu Berlin -k 5", "the five nearest words" },
+    { "tenfold similar vectors.fifu < words.txt", "a question a line" },
+    { "tenfold similar space.vs --vector '[1, 0, 2]' -m l2", "the nearest points" },
+    { 0 },
+};
+
+const command cmd_similar = {
+    .name = "similar",
+    .args = "FILE [WORD...]",
+    .summary = "find the nearest words or points",
+    .about = "Finds the words whose vectors are nearest to that of each WORD, by looking at all of "
+             "them: the answer is exact. A word that is not in the vocabulary gets its vector from "
+             "its subwords, if the file has them. Without words and vectors, questions are read "
+             "from standard input, one a line.\n\nAny file will do that has a matrix and strings "
+             "for its rows: embeddings in any format, quantized ones as they are, VS points with "
+             "their application data. Equal scores are in the order of the words, NaN comes last. "
+             "A word without a vector is told on stderr (in JSON as \"error\"), and the exit code "
+             "is 1.",
+    .examples = examples,
+    .table = table,
+    .size = sizeof(options),
+    .min_args = 1,
+    .max_args = -1,
+    .run = run,
+};

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* What the commands on embeddings share. */
+#ifndef TENFOLD_CLI_EMB_H
+#define TENFOLD_CLI_EMB_H
+
+#include "input.h"
+#include "out.h"
+#include <tenfold/emb.h>
+
+typedef struct emb_options {
+    input_options in;
+    const char *embeddings, *vocab, *threads;
+} emb_options;
+
+/* Their lines in the table of a command whose struct has them as `field`. */
+#define EMB_OPTIONS(type, field)                                                                   \
+    { "embeddings",                                                                                \
+      0,                                                                                           \
+      OPT_TEXT,                                                                                    \
+      offsetof(type, field.embeddings),                                                            \
+      "NAME",                                                                                      \
+      NULL,                                                                                        \
+      "Take this tensor for the vectors, where it is not called 'embeddings' or 'points'." },      \
+        { "vocab",                                                                                 \
+          0,                                                                                       \
+          OPT_TEXT,                                                                                \
+          offsetof(type, field.vocab),                                                             \
+          "NAME",                                                                                  \
+          NULL,                                                                                    \
+          "Take this tensor of strings for the words, where it is not called 'vocab' or "          \
+          "'appdata'." },                                                                          \
+        { "threads",                                                                               \
+          0,                                                                                       \
+          OPT_TEXT,                                                                                \
+          offsetof(type, field.threads),                                                           \
+          "N",                                                                                     \
+          NULL,                                                                                    \
+          "Use N threads; otherwise one a core, at most 8. The result is the same." },             \
+        INPUT_OPTIONS(type, field.in), READER_OPTION(type, field.in)
+
+/* An open file of embeddings. */
+typedef struct emb_input {
+    input in;
+    tnf_emb *emb;
+    const tnf_emb_info *info;
+    unsigned threads;
+    bool app; /* rows have application data instead of words */
+} emb_input;
+
+/* Both say what is wrong and give an exit code. */
+int emb_open(emb_input *e, const cli_state *cli, const emb_options *options, const char *path);
+void emb_close(emb_input *e);
+/* A whole number from `least` on; `otherwise` if the text is NULL. */
+bool emb_number(uint64_t *out, const char *text, const char *option, uint64_t least,
+                uint64_t otherwise);
+
+/* ---------------------------------------------------------------- questions */
+
+/* Lines of standard input or of a file, as they come: a batch is all that is there now, so that one
+ * who waits for an answer gets it, and a long list is answered together. */
+typedef struct emb_lines {
+    int fd;
+    bool prompt; /* somebody sits there */
+    char *buffer;
+    size_t n, room, used;
+    bool ended;
+    tnf_str *lines;
+    size_t nlines, lines_room;
+} emb_lines;
+
+/* path NULL or "-": standard input. */
+bool emb_lines_open(emb_lines *l, const char *path);
+/* The next batch in l->lines, trimmed, without empty ones; false at the end, or after saying what
+ * went wrong: then l->fd is -1. */
+bool emb_lines_next(emb_lines *l);
+void emb_lines_close(emb_lines *l);
+/* The words of a line: between TABs if there are any in it, else between white space. Gives how
+ * many there are, of which `most` are put out. */
+size_t emb_tokens(tnf_str line, tnf_str *out, size_t most);
+
+/* ------------------------------------------------------------------ answers */
+
+typedef struct emb_asking {
+    tnf_emb_query query;
+    bool json, several; /* several: text says which question an answer is to */
+} emb_asking;
+
+/* What was asked, for the answers to name. */
+typedef struct emb_question {
+    const tnf_str *words;
+    size_t n;
+    const double *vector; /* instead of words */
+    size_t dims;
+    const char *error; /* no answer, for this reason; of the word `missing`, if that has one */
+    tnf_str missing;
+} emb_question;
+
+void emb_answer(const emb_input *e, const emb_asking *a, const emb_question *q,
+                const tnf_emb_hit *hits, size_t n);
+void emb_json_score(json *j, const emb_input *e, double score);
+/* MessagePack as JSON; bytes that are none as {"$bytes":…}. */
+void emb_json_app(json *j, tnf_str bytes);
+/* -k and --metric. */
+bool emb_query(emb_asking *out, const emb_input *e, const char *k, int metric);
+
+/* ------------------------------------------------------------------- saving */
+
+typedef struct emb_saving {
+    const char *to;
+    opt_list writer;
+    opt_maybe allow_loss;
+    bool force, no_sync;
+} emb_saving;
+
+#define EMB_SAVE_OPTIONS(type, field)                                                              \
+    { "to",                                                                                        \
+      't',                                                                                         \
+      OPT_TEXT,                                                                                    \
+      offsetof(type, field.to),                                                                    \
+      "FORMAT",                                                                                    \
+      "@writable",                                                                                 \
+      "Write this format instead of the one that OUT's extension stands for." },                   \
+        { "out-option",                                                                            \
+          0,                                                                                       \
+          OPT_LIST,                                                                                \
+          offsetof(type, field.writer),                                                            \
+          "KEY=VALUE",                                                                             \
+          NULL,                                                                                    \
+          "Set an option of the format's writer. May be repeated." },                              \
+        { "allow-loss",                                                                            \
+          0,                                                                                       \
+          OPT_MAYBE,                                                                               \
+          offsetof(type, field.allow_loss),                                                        \
+          "KIND",                                                                                  \
+          "tensor|attribute|extra",                                                                \
+          "Drop what the format cannot hold instead of refusing, as in 'tenfold convert'." },      \
+        { "force",                                                                                 \
+          0,                                                                                       \
+          OPT_FLAG,                                                                                \
+          offsetof(type, field.force),                                                             \
+          NULL,                                                                                    \
+          NULL,                                                                                    \
+          "Replace OUT if it is "                                                                  \
+          "there." },                                                                              \
+    {                                                                                              \
+        "no-sync", 0, OPT_FLAG, offsetof(type, field.no_sync), NULL, NULL,                         \
+            "Do not wait until the file is on the disk."                                           \
+    }
+
+/* Saves; says what is wrong and gives an exit code. */
+int emb_save(const tnf_builder *builder, const emb_input *e, const emb_saving *s, const char *out);
+
+#endif

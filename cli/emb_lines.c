@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* Questions, one a line, from standard input or a file. */
+#include "emb.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CHUNK 65536u
+
+bool emb_lines_open(emb_lines *l, const char *path)
+{
+    *l = (emb_lines) { .fd = STDIN_FILENO };
+    if (path && strcmp(path, "-") != 0) {
+        l->fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (l->fd < 0) {
+            file_message(path, "", TNF_NO_OFFSET, strerror(errno));
+            return false;
+        }
+    }
+    l->prompt = isatty(l->fd) && isatty(STDERR_FILENO);
+    return true;
+}
+
+void emb_lines_close(emb_lines *l)
+{
+    if (l->fd > STDIN_FILENO)
+        close(l->fd);
+    free(l->buffer);
+    free(l->lines);
+    *l = (emb_lines) { .fd = -1 };
+}
+
+static bool failed(emb_lines *l, const char *why)
+{
+    file_message("standard input", "", TNF_NO_OFFSET, why);
+    l->fd = -1;
+    return false;
+}
+
+/* More bytes behind those that are there; what was used goes. */
+static bool read_more(emb_lines *l)
+{
+    if (l->n > l->used)
+        memmove(l->buffer, l->buffer + l->used, l->n - l->used);
+    l->n -= l->used;
+    l->used = 0;
+    if (l->room - l->n < CHUNK) {
+        char *more = realloc(l->buffer, 2 * l->room + 2 * (size_t)CHUNK);
+        if (!more)
+            return failed(l, "out of memory");
+        l->buffer = more;
+        l->room = 2 * l->room + 2 * (size_t)CHUNK;
+    }
+    ssize_t got;
+    do
+        got = read(l->fd, l->buffer + l->n, CHUNK);
+    while (got < 0 && errno == EINTR);
+    if (got < 0)
+        return failed(l, strerror(errno));
+    l->ended = got == 0;
+    l->n += (size_t)got;
+    return true;
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\f' || c == '\v';
+}
+
+static bool add_line(emb_lines *l, const char *p, size_t n)
+{
+    while (n > 0 && is_space(*p))
+        p++, n--;
+    while (n > 0 && is_space(p[n - 1]))
+        n--;
+    if (n == 0)
+        return true;
+    if (l->nlines == l->lines_room) {
+        size_t room = 2 * l->lines_room + 64;
+        tnf_str *more = realloc(l->lines, room * sizeof *more);
+        if (!more)
+            return failed(l, "out of memory");
+        l->lines = more;
+        l->lines_room = room;
+    }
+    l->lines[l->nlines++] = (tnf_str) { p, n };
+    return true;
+}
+
+/* All whole lines that are there; at the end also the last one without its newline. */
+static bool cut(emb_lines *l)
+{
+    l->nlines = 0;
+    while (l->used < l->n) {
+        const char *from = l->buffer + l->used;
+        const char *end = memchr(from, '\n', l->n - l->used);
+        if (!end && !l->ended)
+            break;
+        size_t n = end ? (size_t)(end - from) : l->n - l->used;
+        if (!add_line(l, from, n))
+            return false;
+        l->used += n + (end != NULL);
+    }
+    return true;
+}
+
+bool emb_lines_next(emb_lines *l)
+{
+    do {
+        if (l->ended)
+            return false;
+        if (l->prompt)
+            fputs("> ", stderr);
+        if (l->prompt)
+            fflush(stderr);
+        if (!read_more(l) || !cut(l))
+            return false;
+    } while (l->nlines == 0);
+    return true;
+}
+
+size_t emb_tokens(tnf_str line, tnf_str *out, size_t most)
+{
+    const char *p = line.p, *end = p + line.n;
+    bool tabs = memchr(p, '\t', line.n) != NULL;
+    size_t n = 0;
+    while (p < end) {
+        while (p < end && is_space(*p))
+            p++;
+        const char *from = p;
+        while (p < end && (tabs ? *p != '\t' : !is_space(*p)))
+            p++;
+        if (p > from && n++ < most)
+            out[n - 1] = (tnf_str) { from, (size_t)(p - from) };
+    }
+    return n;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* Opening a file of embeddings; the options that all commands on them share. */
+#include "emb.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool emb_number(uint64_t *out, const char *text, const char *option, uint64_t least,
+                uint64_t otherwise)
+{
+    char *end;
+    *out = otherwise;
+    if (!text)
+        return true;
+    errno = 0;
+    *out = strtoull(text, &end, 10);
+    if (*text >= '0' && *text <= '9' && !*end && errno == 0 && *out >= least && *out <= INT64_MAX)
+        return true;
+    usage_error("option '--%s' takes a whole number from %" PRIu64 " on, not '%s'", option, least,
+                text);
+    return false;
+}
+
+static void warn_duplicates(const emb_input *e)
+{
+    char text[96];
+    if (e->info->duplicates == 0 || !e->in.cli->verbose || e->in.cli->quiet)
+        return;
+    snprintf(text, sizeof text,
+             "%" PRIu64 " words stand there again, the first of them in row %" PRIu64
+             ": the first row counts",
+             e->info->duplicates, e->info->first_duplicate);
+    file_message(e->in.name, "warning: ", TNF_NO_OFFSET, text);
+}
+
+int emb_open(emb_input *e, const cli_state *cli, const emb_options *options, const char *path)
+{
+    tnf_error error;
+    uint64_t threads;
+    *e = (emb_input) { 0 };
+    if (!emb_number(&threads, options->threads, "threads", 1, 0))
+        return EXIT_USAGE;
+    e->threads = threads > 64 ? 64 : (unsigned)threads;
+    int code = input_open(&e->in, cli, &options->in, path);
+    if (code != EXIT_DONE)
+        return code;
+    tnf_emb_options how = { .size = sizeof how };
+    how.embeddings = options->embeddings;
+    how.vocab = options->vocab;
+    how.threads = e->threads;
+    if (tnf_emb_open(&e->emb, e->in.file, &how, &error) != TNF_OK) {
+        code = file_error(e->in.name, &error);
+        return error.status == TNF_ENOTFOUND ? EXIT_BAD : code;
+    }
+    e->info = tnf_emb_describe(e->emb);
+    e->app = e->info->vocab && !strcmp(e->info->vocab->name.p, "appdata");
+    warn_duplicates(e);
+    return EXIT_DONE;
+}
+
+void emb_close(emb_input *e)
+{
+    tnf_emb_close(e->emb);
+    input_close(&e->in);
+}
+
+bool emb_query(emb_asking *out, const emb_input *e, const char *k, int metric)
+{
+    uint64_t count;
+    if (!emb_number(&count, k, "count", 1, 10))
+        return false;
+    if (count > e->info->rows)
+        count = e->info->rows ? e->info->rows : 1;
+    out->query = (tnf_emb_query) { .size = sizeof out->query,
+                                   .metric = (tnf_metric)metric,
+                                   .k = (size_t)count,
+                                   .threads = e->threads };
+    return true;
+}
