@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* A vector space that grows: points FILE makes it, adds a batch, deletes one, compacts, lists. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <tenfold/points.h>
+
+#define DIM 3
+
+static tnf_status show(void *ctx, const tnf_point *point, tnf_error *error)
+{
+    float v[DIM];
+    const tnf_value *app, *word;
+
+    if (tnf_points_value(&app, ctx, point, error) != TNF_OK)
+        return error->status;
+    word = tnf_value_get(app, "word");
+    memcpy(v, point->vector, sizeof v);
+    printf("%" PRIu64 "  %s  %g %g %g\n", point->offset, word ? word->as.s : "-", (double)v[0],
+           (double)v[1], (double)v[2]);
+    return TNF_OK;
+}
+
+static void moved(void *ctx, uint64_t from, uint64_t to)
+{
+    (void)ctx;
+    printf("%" PRIu64 " moved to %" PRIu64 "\n", from, to);
+}
+
+int main(int argc, char **argv)
+{
+    static const uint64_t dims[] = { DIM };
+    static const float vectors[3][DIM] = { { 1, 0, 0 }, { 0, 1, 0 }, { 0, 0, 1 } };
+    static const char *const lines[] = { "{\"word\":\"east\"}", "{\"word\":\"north\"}",
+                                         "{\"word\":\"up\"}" };
+    tnf_error error;
+    tnf_points *points = NULL;
+    tnf_points_options options = { 0 };
+    tnf_space space = { 0 };
+    tnf_point batch[3];
+    tnf_value apps[3];
+    uint64_t offsets[3];
+    int i, failed;
+
+    if (argc != 2) {
+        fprintf(stderr, "usage: points FILE\n");
+        return 2;
+    }
+    options.size = sizeof options;
+    options.write = true;
+    space.type = tnf_type_of(TNF_F32);
+    space.dims = dims;
+    space.rank = 1;
+    memset(batch, 0, sizeof batch);
+    memset(apps, 0, sizeof apps);
+    for (i = 0; i < 3; i++) {
+        apps[i].kind = TNF_JSON; /* a document; a tree would do as well */
+        apps[i].as.s = lines[i];
+        apps[i].n = strlen(lines[i]);
+        batch[i].value = &apps[i];
+        batch[i].vector = vectors[i];
+        batch[i].vector_n = sizeof vectors[i];
+    }
+    /* Each call locks the file, and what it did is on the disk when it returns. */
+    failed = tnf_points_create(&points, argv[1], &space, &options, &error) != TNF_OK ||
+             tnf_points_append(points, batch, 3, offsets, &error) != TNF_OK ||
+             tnf_points_delete(points, &offsets[0], 1, 0, &error) != TNF_OK ||
+             tnf_points_compact(points, 0, moved, NULL, &error) != TNF_OK ||
+             tnf_points_each(points, 0, show, points, &error) != TNF_OK;
+    if (failed)
+        fprintf(stderr, "%s: %s\n", argv[1], error.message);
+    tnf_points_close(points);
+    return failed;
+}
