@@ -184,7 +184,7 @@ static tnf_status put_attrs(struct pass *p, const tnf_value *map, tnf_arena *a, 
         if (!tnf_registry_derives(&map->as.members[i])) {
             members[kept] = map->as.members[i];
             if (is_text_map(&members[kept]))
-                members[kept].key = (tnf_str) { METADATA + 1, sizeof METADATA - 2 };
+                members[kept].key = (tnf_str) { &METADATA[1], sizeof METADATA - 2 };
             kept++;
         }
     if (kept)

@@ -60,12 +60,15 @@ static int by_key(const void *a, const void *b)
 static tnf_status put_attrs(tnf_writer *w, tnf_buf *b, const tnf_member *members, size_t n,
                             tnf_error *e)
 {
+    const tnf_value map = { .kind = TNF_MAP, .n = n, .as.members = members };
     tnf_member *sorted = tnf_arena_array(w->scratch, n, sizeof *sorted);
     if (!sorted)
         return tnf_arena_fail(w->scratch, "attributes", e);
     memcpy(sorted, members, n * sizeof *sorted);
     qsort(sorted, n, sizeof *sorted, by_key);
     tnf_cbor_put_string(b, "attributes");
+    if (tnf_cbor_is_wrapper(&map, TNF_CBOR_LENIENT)) /* a map that a tree cannot hold */
+        return tnf_cbor_put_value(b, &map, TNF_CBOR_LENIENT, TNF_TREE_DEEPEST, e);
     tnf_cbor_put_map(b, n);
     for (size_t i = 0; i < n; i++) {
         tnf_cbor_put_text(b, sorted[i].key.p, sorted[i].key.n);
