@@ -166,5 +166,7 @@ int tnf_cbor_compare(tnf_str a, tnf_str b);
  * the caller sees to that), TNF_ELIMIT for a tree too deep; else as tnf_buf_status(). */
 tnf_status tnf_cbor_put_value(tnf_buf *b, const tnf_value *v, tnf_cbor_profile profile,
                               unsigned max_depth, tnf_error *e);
+/* Would put_value() write this map as something else than the map it is? */
+bool tnf_cbor_is_wrapper(const tnf_value *v, tnf_cbor_profile profile);
 
 #endif

@@ -64,7 +64,4 @@ static inline bool tnf_cbor_is_nan(uint64_t bits)
     return (bits & ~((uint64_t)1 << 63)) > (uint64_t)0x7ff << 52;
 }
 
-/* Would put_value() write this map as something else than the map it is? */
-bool tnf_cbor_is_wrapper(const tnf_value *v, tnf_cbor_profile profile);
-
 #endif
