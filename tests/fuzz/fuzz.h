@@ -11,6 +11,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed);
 
+/* mend.c: where an index lies behind a hash that no mutation gets past, mutate() is let loose on
+ * the index alone and the hash is made anew. 0: it is no such file, or has no room. */
+size_t fuzz_mutate_hashed(uint8_t *data, size_t size, size_t max, unsigned seed,
+                          size_t (*mutate)(uint8_t *data, size_t size, size_t max, unsigned seed));
+
 /* Prints the sentence and aborts, so that the input is kept. */
 #define FUZZ_REQUIRE(condition, ...)                                                               \
     do {                                                                                           \

@@ -120,7 +120,8 @@ static void check_object(const tnf_file *file, const tnf_object *object, bool le
         check_part(&object->parts[i]);
 }
 
-static void check_file(const tnf_file *file, bool lenient)
+/* True: it is surely in the format's canonical form. */
+static bool check_file(const tnf_file *file, bool lenient)
 {
     tnf_error error;
     const tnf_info *info = tnf_file_info(file);
@@ -132,20 +133,27 @@ static void check_file(const tnf_file *file, bool lenient)
     for (size_t i = 0; i < info->nextras && i < FUZZ_MAX_OBJECTS; i++)
         check_part(&info->extras[i].bytes);
     if (info->payload > FUZZ_MAX_PAYLOAD)
-        return;
+        return false;
     tnf_verify_options options = { .size = sizeof options };
     options.problem = on_problem;
     options.values = on_values;
+    options.canonical = FORMAT->canonical != NULL;
     tnf_verify_result result;
     tnf_status status = tnf_verify(&result, file, &options, &error);
     fuzz_expect_honest(status, &error);
+    return status == TNF_OK && options.canonical && result.problems == 0;
 }
 
-static void check_round_trip(const tnf_file *file, bool lenient)
+/* `same`: the bytes that must come of it, or NULL. */
+static void check_round_trip(const tnf_file *file, bool lenient, const uint8_t *same, size_t n)
 {
     tnf_sink *first = fuzz_save(file, FORMAT->name);
+    FUZZ_REQUIRE(first || !same, "canonical, but refused");
     if (!first)
         return;
+    tnf_str bytes = tnf_sink_bytes(first);
+    FUZZ_REQUIRE(!same || (bytes.n == n && memcmp(bytes.p, same, n) == 0),
+                 "canonical, but written otherwise");
     tnf_file *again = fuzz_reopen(first, FORMAT->name, lenient);
     fuzz_compare_files(file, again);
     tnf_sink *second = fuzz_save(again, FORMAT->name);
@@ -174,9 +182,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         tnf_file *file = open(data, size, FORMAT->name, round == 1, round ? &lenient : &strict);
         if (!file)
             continue;
-        check_file(file, round == 1);
+        bool canonical = check_file(file, round == 1);
         if (FORMAT->caps & TNF_CAN_WRITE)
-            check_round_trip(file, round == 1);
+            check_round_trip(file, round == 1, canonical ? data : NULL, size);
         tnf_close(file);
     }
     FUZZ_REQUIRE(strict != TNF_OK || lenient == TNF_OK, "strict opens, lenient does not");

@@ -97,7 +97,7 @@ static size_t replace_digits(uint8_t *data, size_t size, size_t max, uint64_t *r
     return size - (end - at) + n;
 }
 
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
+static size_t mutate(uint8_t *data, size_t size, size_t max, unsigned seed)
 {
     uint64_t rng = seed, r = next(&rng);
     size_t n = 0;
@@ -109,4 +109,10 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned 
         n = replace_digits(data, size, max, &rng);
     }
     return n ? n : LLVMFuzzerMutate(data, size, max);
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
+{
+    size_t n = seed % 4 ? fuzz_mutate_hashed(data, size, max, seed, mutate) : 0;
+    return n ? n : mutate(data, size, max, seed);
 }

@@ -254,6 +254,8 @@ static tnf_status look_at_file(look *l, tnf_error *e)
     look_at_manifest(l);
     if (f->reserved != 0)
         depart(l, f->at + 28, "the reserved bytes are not zero");
+    if (f->at + ZT2_FOOTER != l->z.r->source->size)
+        depart(l, f->at + ZT2_FOOTER, "there are bytes after the footer");
     if (f->offset + f->length != f->at)
         depart(l, f->offset + f->length, "the footer does not follow the manifest");
     TNF_TRY(list_places(l, e));
