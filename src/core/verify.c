@@ -152,7 +152,7 @@ static tnf_status check_part(struct check *c, struct outcome *out, const tnf_par
         return tnf_fail(e, TNF_EDIGEST, p->payload <= TNF_ENCODED ? p->offset : TNF_NO_OFFSET,
                         "the digest of part '%s' has %zu bytes, a %s has %zu", p->role, d->n,
                         d->algorithm, n);
-    if (!digested && !v && p->payload != TNF_ENCODED)
+    if (!digested && !v && p->payload != TNF_ENCODED && p->payload != TNF_OPAQUE)
         return touch(c, p, e);
     pass.as_read = digested && (!d->of_stored || (p->payload == TNF_AT && p->flags == 0));
     tnf_status status = TNF_OK;

@@ -57,6 +57,13 @@ tnf_status tnf_points_decode(tnf_points *p, tnf_point *out, tnf_error *e)
     tnf_vs_point v;
     /* All of it at once, so that nothing moves while parts of it are looked at. */
     TNF_TRY(tnf_vs_chain_bytes(c, c->at, TNF_VS_HEAD + (size_t)c->length, &block, e));
+    if (p->meta.type && tnf_vs_is_plain(block, c->length, p->meta.vector_bytes)) {
+        *out = (tnf_point) { .offset = c->at,
+                             .app = { (const char *)block + 7, block[6] },
+                             .vector = block + tnf_vs_plain_vector(block),
+                             .vector_n = (size_t)p->meta.vector_bytes };
+        return block[6] ? tnf_vs_check_app(block + 7, block[6], c->at + 7, e) : TNF_OK;
+    }
     TNF_TRY(tnf_vs_chain_checked(c, &p->meta, &v, e));
     *out = (tnf_point) { .offset = v.at,
                          .app = { (const char *)block + (v.app_at - v.at), v.app_n },

@@ -55,18 +55,16 @@ static tnf_status refill(tnf_vs_chain *c, uint64_t offset, size_t n, tnf_error *
     return TNF_OK;
 }
 
-tnf_status tnf_vs_chain_bytes(tnf_vs_chain *c, uint64_t offset, size_t n, const uint8_t **out,
-                              tnf_error *e)
+tnf_status tnf_vs_chain_fill(tnf_vs_chain *c, uint64_t offset, size_t n, const uint8_t **out,
+                             tnf_error *e)
 {
     *out = (const uint8_t *)"";
     if (n == 0)
         return TNF_OK;
-    if (offset < c->base || offset - c->base > c->n || n > c->n - (size_t)(offset - c->base)) {
-        if (offset > c->size || n > c->size - offset)
-            return tnf_fail(e, TNF_ETRUNCATED, c->size, "the file ends too early");
-        TNF_TRY(refill(c, offset, n, e));
-    }
-    *out = c->window + (offset - c->base);
+    if (offset > c->size || n > c->size - offset)
+        return tnf_fail(e, TNF_ETRUNCATED, c->size, "the file ends too early");
+    TNF_TRY(refill(c, offset, n, e));
+    *out = c->window;
     return TNF_OK;
 }
 

@@ -48,7 +48,7 @@ static void end(struct job *j)
     tnf_vs_chain_free(&j->chain);
 }
 
-static tnf_status to_row(struct job *j, uint64_t row, tnf_vs_point *p, tnf_error *e)
+static tnf_status to_block(struct job *j, uint64_t row, tnf_error *e)
 {
     tnf_vs_chain *c = &j->chain;
     c->next = vs_column_at(&j->s->blocks, row);
@@ -56,7 +56,13 @@ static tnf_status to_row(struct job *j, uint64_t row, tnf_vs_point *p, tnf_error
     if (c->type != TNF_VS_POINT && c->type != TNF_VS_BLANK)
         return tnf_fail(e, TNF_EFORMAT, c->at,
                         "the point that stood here when the file was opened is gone");
-    return tnf_vs_chain_point(c, p, e);
+    return TNF_OK;
+}
+
+static tnf_status to_row(struct job *j, uint64_t row, tnf_vs_point *p, tnf_error *e)
+{
+    TNF_TRY(to_block(j, row, e));
+    return tnf_vs_chain_point(&j->chain, p, e);
 }
 
 /* Room for n bytes in the spare buffer. */
@@ -103,7 +109,16 @@ static tnf_status piece_of_row(struct job *j, uint64_t row, uint64_t skip, uint8
 {
     tnf_vs_point p;
     const uint8_t *bytes = NULL;
-    TNF_TRY(to_row(j, row, &p, e));
+    tnf_vs_chain *c = &j->chain;
+    TNF_TRY(to_block(j, row, e));
+    if (c->length < DIRECT) { /* most are small and plain */
+        TNF_TRY(tnf_vs_chain_bytes(c, c->at, TNF_VS_HEAD + c->length, &bytes, e));
+        if (tnf_vs_is_plain(bytes, c->length, j->s->meta.vector_bytes)) {
+            memcpy(dst, bytes + tnf_vs_plain_vector(bytes) + skip, n);
+            return TNF_OK;
+        }
+    }
+    TNF_TRY(tnf_vs_chain_point(c, &p, e));
     bool raw = (p.vector_option & TNF_VS_CODE) == TNF_VS_RAW;
     if (raw && n >= DIRECT) {
         TNF_TRY(tnf_vs_point_fits(&p, &j->s->meta, NULL, e));

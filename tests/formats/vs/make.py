@@ -310,6 +310,9 @@ def make_reject():
         option = 2 if name.startswith("snappy") else 1
         bad("verify_" + name, HEADER + one + point(data, vector_option=option) + END, code, word, None)
         reject["verify_%s.vsdb" % name]["lenient"] = "opens"
+    first = point(zipped[:-8] + b"\0\0\0\0" + zipped[-4:], vector_option=1)
+    bad("verify_gzip_first_of_two", HEADER + one + first + point(v) + END, BAD, "gzip", None)
+    reject["verify_gzip_first_of_two.vsdb"]["lenient"] = "opens"
     bad("meta_empty", HEADER + block("^", b"") + END, SHORT, "rank is missing", 9)
     bad("meta_rank_max", HEADER + block("^", b"\xff\xff\xff\xff\x0f\1") + END, BAD, "a rank of 4294967295", 9)
     bad("meta_no_dims", HEADER + block("^", b"\3\1\2") + END, BAD, "a rank of 3", 9)
