@@ -11,9 +11,11 @@
  * far pieces are not bridged. Column-major tensors are read in their own order, block by block, and
  * scattered to their places.
  */
+#include "base/pool.h"
 #include "base/transpose.h"
 #include "core/stream.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #define MAX_RANK  64u
@@ -22,7 +24,9 @@
 #define NEAR      ((uint64_t)4 << 10)  /* a gap that is always read across */
 #define MOST_READ 8u                   /* times what is wanted is read across wider ones */
 #define WINDOW    ((uint64_t)1 << 20)  /* the largest block */
-#define BLOCK     ((uint64_t)32 << 20) /* of a column-major tensor */
+#define BLOCK     ((uint64_t)4 << 20)  /* of a column-major tensor: it stays in the cache */
+#define FORWARD   ((uint64_t)32 << 20) /* the same of one that can only be read in order */
+#define LONG_ROW  ((uint64_t)256)      /* bytes that are written in one place, if they can be */
 
 /* A selection in the order of storage: the last dimension varies fastest. */
 struct selection {
@@ -229,24 +233,23 @@ static tnf_status read_selection(const struct selection *s, uint8_t *dst, tnf_er
 /* -------------------------------------------------------------- transpose */
 
 /* A block of a column-major tensor in memory: indices [first, first + rows) of its first dimension
- * in the order of storage, with all of the others. Each element goes to its place in dst, where
- * that dimension varies fastest. */
+ * in the order of storage and [left, left + cols) of its last, with all of those between. Each
+ * element goes to its place in dst, where the first dimension varies fastest. */
 struct block {
     const uint8_t *src;
     uint8_t *dst;
     uint32_t rank;
-    uint64_t bits, first, rows;
+    uint64_t bits, first, rows, left, cols;
     const uint64_t *counts; /* of the whole */
+    uint64_t between;       /* product of those between */
 };
 
 static void scatter_elements(const struct block *b, const uint64_t *stride, uint64_t from,
                              uint64_t to)
 {
-    uint64_t last = b->rank - 1, rest = 1;
-    for (uint32_t d = 1; d < b->rank; d++)
-        rest *= b->counts[d];
+    uint64_t last = b->rank - 1, rest = b->between * b->cols;
     for (uint64_t r = 0; r < b->rows; r++)
-        for (uint64_t c = 0; c < b->counts[last]; c++)
+        for (uint64_t c = 0; c < b->cols; c++)
             copy_bits(b->dst, (to + r + c * stride[last]) * b->bits, b->src,
                       (from + r * rest + c) * b->bits, b->bits);
 }
@@ -268,50 +271,105 @@ static bool next_between(const struct block *b, const uint64_t *stride, uint64_t
 /* The first and the last dimension make a matrix to transpose, for each index of those between. */
 static void scatter(const struct block *b)
 {
-    uint64_t stride[MAX_RANK], index[MAX_RANK] = { 0 }, n = 1, from = 0, to = b->first;
+    uint64_t stride[MAX_RANK], index[MAX_RANK] = { 0 }, n = 1, from = 0;
     for (uint32_t d = 0; d < b->rank; d++) {
         stride[d] = n;
         n *= b->counts[d];
     }
-    uint64_t last = b->rank - 1, cols = b->counts[last], width = b->bits / 8;
-    size_t rest = (size_t)(n / b->counts[0]);
+    uint64_t last = b->rank - 1, width = b->bits / 8, to = b->first + b->left * stride[last];
+    size_t rest = (size_t)(b->between * b->cols);
     do {
         if (b->bits % 8 ||
             !tnf_transpose(b->dst + to * width, (size_t)stride[last], b->src + from * width, rest,
-                           (size_t)b->rows, (size_t)cols, (size_t)width))
+                           (size_t)b->rows, (size_t)b->cols, (size_t)width))
             scatter_elements(b, stride, from, to);
-        from += cols;
+        from += b->cols;
     } while (next_between(b, stride, index, &to));
 }
 
-static tnf_status read_transposed(struct selection *s, uint8_t *dst, tnf_error *e)
+/* How much of the first and of the last dimension makes a block: enough of the first to write long
+ * rows, and of the last what then fits. Where only going forward is cheap, all of the last; gives
+ * whether it is not so. */
+static bool plan_transposed(struct block *b, const tnf_part *part)
 {
-    uint64_t counts[MAX_RANK], rest = 1;
-    const tnf_slice whole = s->slice[0];
+    bool anywhere = part->payload == TNF_AT || (part->payload == TNF_MEMORY && part->memory);
+    uint64_t most = (anywhere ? BLOCK : FORWARD) * 8 / b->bits, last = b->rank - 1;
+    uint64_t least = anywhere ? LONG_ROW * 8 / b->bits : 1;
+    least = least < b->counts[0] ? least : b->counts[0];
+    b->cols = anywhere ? most / least / b->between : b->counts[last];
+    b->cols = b->cols == 0 ? 1 : b->cols > b->counts[last] ? b->counts[last] : b->cols;
+    b->rows = most / b->cols / b->between;
+    b->rows = b->rows == 0 ? 1 : b->rows > b->counts[0] ? b->counts[0] : b->rows;
+    return anywhere;
+}
+
+/* Narrows a dimension down to a part of its slice; the size of the part. */
+static uint64_t narrow(tnf_slice *now, const tnf_slice *whole, uint64_t from, uint64_t n)
+{
+    now->start = (int64_t)((uint64_t)whole->start + from * (uint64_t)whole->step);
+    now->count = whole->count - from < n ? whole->count - from : n;
+    return now->count;
+}
+
+/* A column-major tensor on its way: threads take block after block. */
+struct turning {
+    const struct selection *s;
+    struct block plan; /* its rows and cols are those of a whole block */
+    size_t size;       /* bytes of one */
+    uint64_t across, all;
+    atomic_uint_fast64_t next;
+};
+
+static tnf_status turn_block(const struct turning *t, uint64_t i, uint8_t *memory, tnf_error *e)
+{
+    struct selection s = *t->s;
+    struct block b = t->plan;
+    uint32_t last = s.rank - 1;
+    b.src = memory;
+    b.left = i % t->across * t->plan.cols;
+    b.first = i / t->across * t->plan.rows;
+    b.cols = narrow(&s.slice[last], &t->s->slice[last], b.left, t->plan.cols);
+    b.rows = narrow(&s.slice[0], &t->s->slice[0], b.first, t->plan.rows);
+    if (s.bits % 8)
+        memset(memory, 0, t->size);
+    TNF_TRY(read_selection(&s, memory, e));
+    scatter(&b);
+    return TNF_OK;
+}
+
+static tnf_status turn_blocks(void *ctx, size_t thread, tnf_error *e)
+{
+    struct turning *t = ctx;
+    tnf_allocator a = tnf_allocator_or_default(NULL);
+    uint8_t *memory = tnf_alloc(&a, t->size);
+    tnf_status status = memory ? TNF_OK
+                               : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET,
+                                          "out of memory for transposing");
+    (void)thread;
+    for (uint64_t i; status == TNF_OK && (i = atomic_fetch_add(&t->next, 1)) < t->all;)
+        status = turn_block(t, i, memory, e);
+    tnf_free(&a, memory, t->size);
+    return status;
+}
+
+static tnf_status read_transposed(const struct selection *s, uint8_t *dst, tnf_error *e)
+{
+    uint64_t counts[MAX_RANK], last = s->rank - 1;
+    struct turning t = { .s = s };
+    struct block *b = &t.plan;
+    *b = (struct block) { .dst = dst, .rank = s->rank, .bits = s->bits, .counts = counts };
+    b->between = 1;
     for (uint32_t d = 0; d < s->rank; d++)
         counts[d] = s->slice[d].count;
-    for (uint32_t d = 1; d < s->rank; d++)
-        rest *= counts[d];
-    uint64_t rows = BLOCK * 8 / s->bits / rest;
-    rows = rows == 0 ? 1 : rows > whole.count ? whole.count : rows;
-    tnf_allocator a = tnf_allocator_or_default(NULL);
-    size_t size = (size_t)((rows * rest * s->bits + 7) / 8);
-    uint8_t *block = tnf_alloc(&a, size);
-    if (!block)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for transposing");
-    tnf_status status = TNF_OK;
-    for (uint64_t row = 0; row < whole.count && status == TNF_OK; row += rows) {
-        s->slice[0].start = (int64_t)((uint64_t)whole.start + row * (uint64_t)whole.step);
-        s->slice[0].count = whole.count - row < rows ? whole.count - row : rows;
-        if (s->bits % 8)
-            memset(block, 0, size);
-        status = read_selection(s, block, e);
-        if (status == TNF_OK)
-            scatter(
-                &(struct block) { block, dst, s->rank, s->bits, row, s->slice[0].count, counts });
-    }
-    tnf_free(&a, block, size);
-    return status;
+    for (uint32_t d = 1; d < last; d++)
+        b->between *= counts[d];
+    bool anywhere = plan_transposed(b, s->from->part);
+    t.size = (size_t)((b->rows * b->between * b->cols * s->bits + 7) / 8);
+    t.across = (counts[last] + b->cols - 1) / b->cols;
+    t.all = t.across * ((counts[0] + b->rows - 1) / b->rows);
+    unsigned threads = anywhere && s->bits % 8 == 0 ? tnf_pool_threads(0) : 1;
+    threads = t.all < threads ? (unsigned)t.all : threads;
+    return tnf_pool_run(threads, threads, turn_blocks, &t, e);
 }
 
 /* ----------------------------------------------------------------- public */
