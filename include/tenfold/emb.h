@@ -42,9 +42,10 @@ typedef struct tnf_emb_options {
     /** Names of tensors. NULL: the one whose attribute "tenfold.role" says so, or "embeddings" or
      *  "points"; "vocab" or "appdata". */
     const char *embeddings, *vocab;
-    bool no_index;           /**< words will not be looked up: tnf_emb_find() finds none */
-    unsigned threads;        /**< for reading the vocabulary; 0: one a core, at most 8 */
-    const char *kernel;      /**< "avx512", "avx2", "neon", "portable"; NULL: the best there is */
+    bool no_index;    /**< words will not be looked up: tnf_emb_find() finds none */
+    unsigned threads; /**< for reading the vocabulary; 0: one a core, at most 8 */
+    const char
+        *kernel; /**< "avx512vbmi", "avx512", "avx2", "neon", "portable"; NULL: the best there is */
     uint64_t memory;         /**< bytes it may take besides the mapping; 0: 16 GiB */
     tnf_allocator allocator; /**< zero: malloc */
 } tnf_emb_options;

@@ -288,6 +288,7 @@ void tnf_emb_close(tnf_emb *emb)
     tnf_words_free(&emb->grams);
     tnf_lent_free(&emb->gram_rows, &emb->alloc);
     tnf_free(&emb->alloc, emb->norms, (emb->norms_count + 1) * sizeof(float));
+    tnf_free(&emb->alloc, atomic_load(&emb->scales), (size_t)emb->rows.n * sizeof(float) + 1);
     tnf_arena_free(&emb->arena);
     tnf_allocator alloc = emb->alloc;
     tnf_free(&alloc, emb, sizeof *emb);

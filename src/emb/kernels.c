@@ -133,10 +133,12 @@ static bool has_avx2(void)
 
 const tnf_kernels *tnf_kernels_at(size_t i)
 {
-    const tnf_kernels *found[4];
+    const tnf_kernels *found[5];
     size_t n = 0;
 #if defined(__x86_64__)
     __builtin_cpu_init();
+    if (has_avx512() && has_avx2() && __builtin_cpu_supports("avx512vbmi"))
+        found[n++] = &tnf_kernels_avx512vbmi;
     if (has_avx512() && has_avx2())
         found[n++] = &tnf_kernels_avx512;
     if (has_avx2())

@@ -36,13 +36,18 @@ typedef struct tnf_kernels {
      * going to partial sum m % 16. */
     void (*code_sums)(const uint8_t *codes, size_t nrows, size_t m_count, const float *tables,
                       float *out);
+    /* The same over tables of bytes, for at most 256 pieces; NULL where that gains nothing. */
+    void (*byte_sums)(const uint8_t *codes, size_t nrows, size_t m_count, const uint8_t *tables,
+                      uint16_t *out);
     void (*from_f16)(const void *halves, size_t n, float *out);
     void (*from_bf16)(const void *halves, size_t n, float *out);
 } tnf_kernels;
 
 extern const tnf_kernels tnf_kernels_portable;
 #if defined(__x86_64__)
-extern const tnf_kernels tnf_kernels_avx2, tnf_kernels_avx512;
+extern const tnf_kernels tnf_kernels_avx2, tnf_kernels_avx512, tnf_kernels_avx512vbmi;
+void tnf_byte_sums_vbmi(const uint8_t *codes, size_t nrows, size_t m_count, const uint8_t *tables,
+                        uint16_t *out);
 #elif defined(__aarch64__)
 extern const tnf_kernels tnf_kernels_neon;
 #endif

@@ -266,16 +266,14 @@ static void from_bf16(const void *halves, size_t n, float *out)
 #pragma GCC pop_options
 #endif
 
-const tnf_kernels tnf_kernels_avx512 = {
-    .name = "avx512",
-    .dot = dot,
-    .distance = distance,
-    .squares = squares,
-    .dot_squares = dot_squares,
-    .code_sums = code_sums,
-    .from_f16 = from_f16,
-    .from_bf16 = from_bf16,
-};
+#define COMMON                                                                                     \
+    .dot = dot, .distance = distance, .squares = squares, .dot_squares = dot_squares,              \
+    .code_sums = code_sums, .from_f16 = from_f16, .from_bf16 = from_bf16
+
+const tnf_kernels tnf_kernels_avx512 = { .name = "avx512", COMMON };
+const tnf_kernels tnf_kernels_avx512vbmi = { .name = "avx512vbmi",
+                                             COMMON,
+                                             .byte_sums = tnf_byte_sums_vbmi };
 #else
 typedef int tnf_no_avx512;
 #endif

@@ -39,7 +39,7 @@ static bool is_skipped(const tnf_search_job *job, size_t q, uint64_t row)
     return false;
 }
 
-static void offer(const tnf_search_job *job, tnf_worker *w, size_t q, double score, uint64_t row)
+void tnf_offer(const tnf_search_job *job, tnf_worker *w, size_t q, double score, uint64_t row)
 {
     tnf_top *top = &w->tops[q];
     if (!tnf_top_below(top, score) && !is_skipped(job, q, row))
@@ -57,16 +57,17 @@ static bool any_reaches(float *scores, const float *scale, size_t count, float w
     return (size_t)below < count;
 }
 
-static void offer_block(const tnf_search_job *job, tnf_worker *w, size_t q, float *scores,
-                        uint64_t first, size_t count)
+void tnf_offer_block(const tnf_search_job *job, tnf_worker *w, size_t q, const float *scale,
+                     uint64_t first, size_t count)
 {
     const tnf_top *top = &w->tops[q];
+    float *scores = w->scores + q * job->block;
     float worst = top->n == top->k ? (float)top->items[0].score : -INFINITY;
     if (!job->asked[q].vector && !job->asked[q].vector64)
         return;
-    if (any_reaches(scores, w->scale, count, worst))
+    if (any_reaches(scores, scale, count, worst))
         for (size_t r = 0; r < count; r++)
-            offer(job, w, q, scores[r], first + r);
+            tnf_offer(job, w, q, scores[r], first + r);
 }
 
 /* ----------------------------------------------------------------------- floats */
@@ -147,57 +148,6 @@ static void score_floats(const tnf_search_job *job, tnf_worker *w, uint64_t firs
     scale_by_length(job, w, rows, count);
 }
 
-/* ------------------------------------------------------------------------- codes */
-
-/* The norm of a row counts for its dot product; its sign is all that a cosine sees of it. */
-static float sign_of(float norm)
-{
-    return norm > 0 ? 1 : norm < 0 ? -1.0F : norm == 0 ? 0 : norm;
-}
-
-static void scale_codes(const tnf_search_job *job, tnf_worker *w, uint64_t first, size_t count)
-{
-    const float *norms = job->emb->rows.norms.p;
-    for (size_t r = 0; r < count; r++) {
-        float norm = norms ? norms[first + r] : 1;
-        if (job->metric == TNF_DOT)
-            w->scale[r] = norm;
-        else
-            w->scale[r] = w->squares[r] == 0 ? 0 : sign_of(norm) / sqrtf(w->squares[r]);
-    }
-}
-
-/* |q - s c|^2 = |q|^2 - 2 s q.c + s^2 |c|^2; rounding may leave it a little below 0. */
-static void distances_of(const tnf_search_job *job, const tnf_worker *w, size_t q, uint64_t first,
-                         size_t count)
-{
-    const float *norms = job->emb->rows.norms.p;
-    for (size_t r = 0; r < count; r++) {
-        double s = norms ? norms[first + r] : 1, dot = w->scores[q * job->block + r];
-        double square = job->lengths[q] - 2 * s * dot + s * s * (double)w->squares[r];
-        w->scores[q * job->block + r] = (float)(square < 0 ? 0 : square);
-    }
-}
-
-static void score_codes(const tnf_search_job *job, tnf_worker *w, uint64_t first, size_t count)
-{
-    const tnf_rows *rows = &job->emb->rows;
-    const tnf_kernels *k = job->emb->kernels;
-    const uint8_t *codes = (const uint8_t *)rows->codes.p + (size_t)first * rows->m;
-    size_t table = rows->m * TNF_CODES;
-    if (job->metric != TNF_DOT)
-        k->code_sums(codes, count, rows->m, job->squares, w->squares);
-    for (size_t q = 0; q < job->n; q++) {
-        k->code_sums(codes, count, rows->m, job->tables + q * table, w->scores + q * job->block);
-        if (job->metric == TNF_L2)
-            distances_of(job, w, q, first, count);
-    }
-    if (job->metric == TNF_L2)
-        set_scale(w, count, -1);
-    else
-        scale_codes(job, w, first, count);
-}
-
 /* -------------------------------------------------------------------------- wide */
 
 static double score_wide(const double *row, const double *query, size_t d, tnf_metric metric)
@@ -222,21 +172,20 @@ static void offer_wide(const tnf_search_job *job, tnf_worker *w, uint64_t first,
     for (size_t r = 0; r < count; r++)
         for (size_t q = 0; q < job->n; q++)
             if (job->asked[q].vector || job->asked[q].vector64)
-                offer(job, w, q,
-                      score_wide(w->wide + r * d, job->queries64 + q * d, d, job->metric),
-                      first + r);
+                tnf_offer(job, w, q,
+                          score_wide(w->wide + r * d, job->queries64 + q * d, d, job->metric),
+                          first + r);
 }
 
 void tnf_score_block(const tnf_search_job *job, tnf_worker *w, uint64_t first, size_t count)
 {
     if (job->mode == TNF_SEARCH_WIDE) {
         offer_wide(job, w, first, count);
-        return;
-    }
-    if (job->mode == TNF_SEARCH_CODES)
-        score_codes(job, w, first, count);
-    else
+    } else if (job->mode == TNF_SEARCH_CODES) {
+        tnf_score_codes(job, w, first, count);
+    } else {
         score_floats(job, w, first, count);
-    for (size_t q = 0; q < job->n; q++)
-        offer_block(job, w, q, w->scores + q * job->block, first, count);
+        for (size_t q = 0; q < job->n; q++)
+            tnf_offer_block(job, w, q, w->scale, first, count);
+    }
 }

@@ -109,6 +109,19 @@ static void prepare_wide(tnf_search_job *job, size_t q)
         to[i] /= length;
 }
 
+static tnf_status prepare_coarse(tnf_search_job *job, tnf_arena *arena, tnf_error *e)
+{
+    const tnf_rows *rows = &job->emb->rows;
+    size_t table = rows->m * TNF_CODES;
+    job->coarse = tnf_arena_array(arena, job->n, sizeof *job->coarse);
+    uint8_t *bytes = tnf_arena_raw(arena, (uint64_t)job->n * table);
+    if (!job->coarse || !bytes)
+        return tnf_arena_fail(arena, "tables of a query", e);
+    for (size_t q = 0; q < job->n; q++)
+        tnf_coarse_make(&job->coarse[q], rows, job->tables + q * table, bytes + q * table);
+    return TNF_OK;
+}
+
 static tnf_status prepare_codes(tnf_search_job *job, tnf_arena *arena, tnf_error *e)
 {
     const tnf_rows *rows = &job->emb->rows;
@@ -126,7 +139,10 @@ static tnf_status prepare_codes(tnf_search_job *job, tnf_arena *arena, tnf_error
         tnf_pq_rotate_query(rows, query, turned);
         tnf_pq_tables(rows, turned, job->tables + q * table);
     }
-    return TNF_OK;
+    if (job->metric == TNF_COSINE)
+        job->scales = tnf_code_scales(job);
+    return job->emb->kernels->byte_sums && rows->m <= TNF_CODES ? prepare_coarse(job, arena, e)
+                                                                : TNF_OK;
 }
 
 static tnf_status prepare(tnf_search_job *job, tnf_arena *arena, tnf_error *e)
@@ -162,8 +178,9 @@ static tnf_status prepare_worker(const tnf_search_job *job, tnf_worker *w, size_
     w->room = room ? aligned_floats(arena, (uint64_t)job->block * rows->d) : NULL;
     w->spare = turn ? aligned_floats(arena, TNF_PADDED(rows->d)) : NULL;
     w->wide = wide ? tnf_arena_raw(arena, (uint64_t)job->block * rows->d * sizeof(double)) : NULL;
-    if (!w->tops || (!wide && !w->scores) || !w->scale || !w->squares || (room && !w->room) ||
-        (turn && !w->spare) || (wide && !w->wide))
+    w->sums = job->coarse ? tnf_arena_array(arena, job->block, sizeof *w->sums) : NULL;
+    if (!w->tops || (job->coarse && !w->sums) || (!wide && !w->scores) || !w->scale ||
+        !w->squares || (room && !w->room) || (turn && !w->spare) || (wide && !w->wide))
         return tnf_arena_fail(arena, "scores", e);
     for (size_t q = 0; q < job->n; q++) {
         w->tops[q] = (tnf_top) { tnf_arena_raw(arena, (uint64_t)k * sizeof(tnf_scored)), 0, k };

@@ -21,7 +21,16 @@ typedef struct tnf_worker {
     float *room;    /* block x d, where rows are no floats in the file */
     float *spare;   /* a padded row, where rows have to be turned */
     double *wide;   /* block x d */
+    uint16_t *sums; /* block: of coarse tables */
 } tnf_worker;
+
+/* A query's tables, coarse: base + step x (the sum of a row's bytes) is the most its dot product
+ * can be. */
+typedef struct tnf_coarse {
+    const uint8_t *bytes; /* m x 256 */
+    float base, step;
+    bool usable;
+} tnf_coarse;
 
 typedef struct tnf_search_job {
     const tnf_emb *emb;
@@ -36,6 +45,8 @@ typedef struct tnf_search_job {
     float *lengths;      /* n: squared lengths of the queries, for distances of codes */
     float *tables;       /* n x m x 256 */
     float *squares;      /* m x 256 */
+    const float *scales; /* of all rows, for cosines of codes; or NULL */
+    tnf_coarse *coarse;  /* n; or NULL */
     uint64_t candidates; /* rows */
     size_t block;        /* rows scored at once */
     uint64_t chunk;      /* rows handed out at once */
@@ -45,6 +56,15 @@ typedef struct tnf_search_job {
 
 /* Scores the rows from `first` on, `count` of them, at most a block, for all queries. */
 void tnf_score_block(const tnf_search_job *job, tnf_worker *w, uint64_t first, size_t count);
+/* score_codes.c */
+void tnf_score_codes(const tnf_search_job *job, tnf_worker *w, uint64_t first, size_t count);
+const float *tnf_code_scales(const tnf_search_job *job);
+void tnf_coarse_make(tnf_coarse *out, const tnf_rows *rows, const float *tables, uint8_t *bytes);
+/* Takes a row in if it is good enough and may be an answer; or a block, of which w->scores has the
+ * scores before they are multiplied by their scale. */
+void tnf_offer(const tnf_search_job *job, tnf_worker *w, size_t q, double score, uint64_t row);
+void tnf_offer_block(const tnf_search_job *job, tnf_worker *w, size_t q, const float *scale,
+                     uint64_t first, size_t count);
 /* The length of a row in double precision. */
 double tnf_length64(const double *vector, size_t d);
 

@@ -12,6 +12,9 @@
 
 #include <stdatomic.h>
 
+/* Made by the first who needs it. */
+typedef _Atomic(float *) tnf_scales;
+
 struct tnf_emb {
     tnf_emb_info info;
     const tnf_file *file;
@@ -28,6 +31,7 @@ struct tnf_emb {
     float *norms; /* of words; or NULL */
     size_t norms_count;
     _Atomic int keeps_lengths; /* of a projection: 0 not asked yet, 1 yes, 2 no */
+    tnf_scales scales;         /* one over the length of each quantized row; or NULL */
     tnf_arena arena;           /* what builders were given */
 };
 

@@ -152,6 +152,34 @@ static void code_sums(void **state)
     }
 }
 
+/* Tables of bytes: plain sums of whole numbers. */
+static void byte_sums(void **state)
+{
+    enum { ROWS = 200, MOST = 150 };
+    static uint8_t codes[ROWS * MOST], tables[MOST * TNF_CODES];
+    static uint16_t got[ROWS + 1];
+    uint64_t seed = 11;
+    (void)state;
+    for (size_t i = 0; i < sizeof codes; i++)
+        codes[i] = (uint8_t)roll(&seed);
+    for (size_t i = 0; i < sizeof tables; i++)
+        tables[i] = (uint8_t)roll(&seed);
+    const tnf_kernels *k;
+    for (size_t i = 0; (k = tnf_kernels_at(i)); i++)
+        for (size_t m = 1; k->byte_sums && m <= MOST; m += m < 40 ? 1 : 10) {
+            size_t n = 1 + m * 37 % ROWS;
+            got[n] = 12345;
+            k->byte_sums(codes, n, m, tables, got);
+            assert_int_equal(got[n], 12345);
+            for (size_t r = 0; r < n; r++) {
+                unsigned sum = 0;
+                for (size_t j = 0; j < m; j++)
+                    sum += tables[j * TNF_CODES + codes[r * m + j]];
+                assert_int_equal(got[r], sum);
+            }
+        }
+}
+
 static void halves(void **state)
 {
     static uint16_t all[65536];
@@ -186,10 +214,8 @@ static void choosing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pairs),
-        cmocka_unit_test(code_sums),
-        cmocka_unit_test(halves),
-        cmocka_unit_test(choosing),
+        cmocka_unit_test(pairs),  cmocka_unit_test(code_sums), cmocka_unit_test(byte_sums),
+        cmocka_unit_test(halves), cmocka_unit_test(choosing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

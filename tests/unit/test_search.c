@@ -170,7 +170,7 @@ static void fill(size_t d, uint64_t seed)
 /* Every kernel and metric, some numbers of queries and of threads: the same bits for the latter. */
 static void against_all(void **state)
 {
-    static const char *const kernels[] = { "avx512", "avx2", "neon", "portable" };
+    static const char *const kernels[] = { "avx512vbmi", "avx2", "neon", "portable" };
     static const size_t dims[] = { 1, 3, 16, 37 };
     enum { Q = 9, K = 25 };
     static tnf_emb_hit hits[Q * K], again[Q * K];
