@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#define KILLS 150u
+#define KILLS 100u
 #define DIM   16u
 #define MOST  4096u /* points alive at a time */
 #define BATCH 24u

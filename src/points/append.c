@@ -17,6 +17,7 @@ struct append {
     tnf_points *p;
     uint64_t start; /* t */
     uint64_t next;  /* where the next byte of b belongs */
+    uint64_t last;  /* where the last point begins */
     tnf_buf b;      /* from `next` on */
     tnf_buf app, packed, vector;
     tnf_points_pack pack;
@@ -99,8 +100,9 @@ static tnf_status put_batch(struct append *a, const tnf_point *batch, size_t n, 
                             tnf_error *e)
 {
     for (size_t i = 0; i < n; i++) {
+        a->last = a->next + a->b.n;
         if (offsets)
-            offsets[i] = a->next + a->b.n;
+            offsets[i] = a->last;
         TNF_TRY(put_point(a, &batch[i], e));
     }
     tnf_buf_u8(&a->b, TNF_VS_END);
@@ -115,6 +117,7 @@ static tnf_status commit(struct append *a, tnf_error *e)
     tnf_points *p = a->p;
     TNF_TRY(tnf_disk_write(p, p->fd, a->start, &type, 1, e));
     p->tail = a->next - 1;
+    p->last = a->last;
     TNF_TRY(tnf_disk_sync(p, p->fd, e));
     if (p->chain.size > a->next) /* junk, longer than what was written over it */
         (void)tnf_disk_cut(p, p->fd, a->next, NULL);

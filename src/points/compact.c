@@ -174,7 +174,8 @@ static tnf_status rewrite(struct compact *k, tnf_points_moved moved, void *ctx, 
     k->fd = -1;
     close(old); /* and with it the lock on it: who waits there will look again */
     p->chain.size = k->to;
-    p->tail = k->to - 1;
+    p->tail = TNF_VS_HEADER;
+    p->last = 0;
     p->moved = false;
     tnf_points_forget(p);
     return status;

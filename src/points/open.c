@@ -28,6 +28,7 @@ void tnf_points_rewind(tnf_points *p, uint64_t from)
 {
     p->chain.n = 0;
     p->chain.base = 0;
+    p->chain.at = 0;
     p->chain.next = from;
     p->chain.until = p->chain.size;
 }
@@ -132,6 +133,7 @@ static tnf_status open_path(tnf_points *p, tnf_error *e)
     p->dev = st.st_dev;
     p->ino = st.st_ino;
     p->tail = TNF_VS_HEADER;
+    p->last = 0;
     tnf_points_forget(p);
     return TNF_OK;
 }
@@ -186,7 +188,6 @@ tnf_status tnf_points_enter(tnf_points *p, bool exclusive, tnf_error *e)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the file was opened for reading only");
     TNF_TRY(tnf_points_lock_current(p, exclusive, &size, e));
     p->chain.size = size;
-    p->tail = p->tail > size ? TNF_VS_HEADER : p->tail;
     tnf_points_rewind(p, TNF_VS_HEADER);
     tnf_status status = unchanged(p) ? TNF_OK : tnf_points_load_meta(p, e);
     if (status != TNF_OK) {
@@ -203,14 +204,27 @@ void tnf_points_leave(tnf_points *p)
     p->busy = false;
 }
 
+/* Where to begin looking for the end: where it was, if the block before still leads there. Nobody
+ * who keeps the rules moves blocks within a file; but we are about to write. */
+static uint64_t known_boundary(const tnf_points *p)
+{
+    uint8_t head[TNF_VS_HEAD];
+    if (p->last == 0 || p->tail > p->chain.size ||
+        tnf_disk_read(p->fd, p->last, head, sizeof head, NULL) != TNF_OK || head[0] == TNF_VS_END ||
+        p->last + TNF_VS_HEAD + tnf_le32(head + 1) != p->tail)
+        return TNF_VS_HEADER;
+    return p->tail;
+}
+
 tnf_status tnf_points_find_tail(tnf_points *p, bool *terminal, tnf_error *e)
 {
     tnf_vs_chain *c = &p->chain;
-    tnf_points_rewind(p, p->tail);
+    tnf_points_rewind(p, known_boundary(p));
     do
         TNF_TRY(tnf_vs_chain_next(c, e));
     while (c->type != TNF_VS_END);
     p->tail = c->at;
+    p->last = c->previous ? c->previous : p->last;
     *terminal = c->terminal;
     return TNF_OK;
 }

@@ -42,6 +42,7 @@ struct tnf_points {
     tnf_value attributes;
 
     uint64_t tail;      /* where a block begins or the file ends, near its end */
+    uint64_t last;      /* the block before it; 0: not known */
     tnf_vs_chain chain; /* its window is kept from call to call */
     tnf_buf spare[2];   /* a decompressed vector, and application data */
     tnf_arena tree;     /* of the last tnf_points_value() */

@@ -109,8 +109,10 @@ tnf_status tnf_points_each(tnf_points *p, uint64_t from, tnf_point_take take, vo
     tnf_points_rewind(p, from ? from : TNF_VS_HEADER);
     if (status == TNF_OK)
         status = each(p, take, ctx, e);
-    if (status == TNF_OK)
+    if (status == TNF_OK && p->chain.previous) {
         p->tail = p->chain.at;
+        p->last = p->chain.previous;
+    }
     tnf_points_leave(p);
     return status;
 }

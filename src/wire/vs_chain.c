@@ -86,6 +86,7 @@ tnf_status tnf_vs_chain_header(tnf_vs_chain *c, tnf_error *e)
 tnf_status tnf_vs_chain_next(tnf_vs_chain *c, tnf_error *e)
 {
     const uint8_t *p = NULL;
+    c->previous = c->at;
     c->at = c->next;
     c->length = 0;
     c->type = TNF_VS_END;

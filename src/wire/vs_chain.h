@@ -24,6 +24,7 @@ typedef struct tnf_vs_chain {
 
     uint64_t at; /* of the block looked at; where the file ends, at the end */
     uint64_t next;
+    uint64_t previous; /* the block before that one, if the walk came over it; else 0 */
     uint32_t length;
     uint8_t type;  /* TNF_VS_END also where there is no more file */
     bool terminal; /* a '$' stands at `at`, the end was not merely implied */

@@ -24,7 +24,7 @@ static tnf_file *open_fixture(const char *name)
 static tnf_status save(const tnf_builder *b, const char *key, const char *value, struct bytes *out,
                        tnf_error *e)
 {
-    tnf_sink *sink;
+    tnf_sink *sink = NULL;
     tnf_option option = { key, value };
     tnf_save_options o = { .size = sizeof o, .format = "vs" };
     o.options = &option;
@@ -32,7 +32,7 @@ static tnf_status save(const tnf_builder *b, const char *key, const char *value,
     assert_int_equal(tnf_sink_memory(&sink, e), TNF_OK);
     tnf_status status = tnf_save_sink(b, sink, &o, e);
     tnf_str s = tnf_sink_bytes(sink);
-    *out = (struct bytes) { malloc(s.n + 1), s.n };
+    *out = (struct bytes) { calloc(1, s.n + 1), s.n };
     if (s.n)
         memcpy(out->p, s.p, s.n);
     tnf_sink_close(sink);
@@ -43,7 +43,7 @@ static struct bytes save_file(const tnf_file *file, const char *key, const char 
 {
     tnf_error e;
     tnf_builder *b;
-    struct bytes out;
+    struct bytes out = { NULL, 0 };
     assert_ok(tnf_builder_new(&b, NULL, &e));
     assert_ok(tnf_builder_add_file(b, file, &e));
     assert_ok(save(b, key, value, &out, &e));
@@ -87,7 +87,7 @@ static void large_vectors(void **state)
     tnf_builder *b;
     tnf_file *file;
     tnf_source *source;
-    struct bytes out;
+    struct bytes out = { NULL, 0 };
     static float v[N][DIM], back[DIM];
     for (size_t i = 0; i < N; i++)
         for (size_t k = 0; k < DIM; k++)
@@ -126,7 +126,7 @@ static void verbatim(void **state)
         struct bytes out = save_file(file, "", "");
         snprintf(path, sizeof path, "%s/formats/vs/valid/%s.vsdb", TNF_TESTS_DIR, names[i]);
         struct bytes want = bytes_of_file(path);
-        if (out.n != want.n || memcmp(out.p, want.p, want.n) != 0)
+        if (!want.p || out.n != want.n || memcmp(out.p, want.p, want.n) != 0)
             fail_msg("%s comes out otherwise", names[i]);
         free(want.p);
         free(out.p);
@@ -172,7 +172,7 @@ static void from_anywhere(void **state)
 {
     (void)state;
     tnf_error e;
-    struct bytes out;
+    struct bytes out = { NULL, 0 };
     static const float v[] = { 1, 2, 3, 4 };
     static const uint64_t offsets[] = { 0, 1, 1 };
     tnf_builder *b = builder(2, v);
@@ -198,7 +198,7 @@ static void refused(void **state)
 {
     (void)state;
     tnf_error e;
-    struct bytes out;
+    struct bytes out = { NULL, 0 };
     static const float v[] = { 1, 2, 3, 4 };
     static const uint64_t up[] = { 0, 1, 2 }, down[] = { 0, 2, 1 }, three[] = { 0, 0, 0, 0 };
     tnf_builder *b = builder(2, v);
