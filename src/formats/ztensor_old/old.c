@@ -84,6 +84,9 @@ tnf_status zt_read_digest(tnf_reader *r, const tnf_digest **out, tnf_str name, t
     tnf_zt_digest_kind kind;
     if (!text.p)
         return TNF_OK;
+    if (memchr(text.p, 0, text.n)) /* nobody wrote that, and nobody can keep it */
+        return tnf_stricter(r, e, TNF_EFORMAT, at, "the checksum %s of %s holds a NUL: left out",
+                            TNF_QUOTED(text), TNF_QUOTED(name));
     TNF_TRY(tnf_zt_digest_read(out, &kind, text, big_x, r->arena, e));
     if (kind == TNF_ZT_DIGEST_BROKEN)
         return tnf_stricter(r, e, TNF_EFORMAT, at, "the checksum %s of %s is no number of 32 bits",
