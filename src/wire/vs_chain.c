@@ -29,7 +29,8 @@ static tnf_status reserve(tnf_vs_chain *c, size_t n, tnf_error *e)
 {
     if (n <= c->capacity)
         return TNF_OK;
-    size_t more = n < WINDOW ? WINDOW : n;
+    size_t usual = c->size && c->size < WINDOW ? (size_t)c->size : WINDOW;
+    size_t more = n < usual ? usual : n;
     tnf_free(&c->alloc, c->window, c->capacity);
     c->window = tnf_alloc(&c->alloc, more);
     c->n = 0;

@@ -329,9 +329,11 @@ static tnf_status measure(parser *p, const object *o, const component *k, tnf_pa
         most = part->stored * MEASURE_RATIO;
     tnf_status status = tnf_codec_measure(&part->nbytes, TNF_CODEC_ZSTD, &from, most,
                                           &p->r->arena->alloc, &why);
-    if (status == TNF_ENOMEM && e)
+    bool of_the_file = status == TNF_EFORMAT || status == TNF_ETRUNCATED ||
+                       status == TNF_EUNSUPPORTED || status == TNF_ELIMIT;
+    if (status != TNF_OK && !of_the_file && e)
         *e = why;
-    if (status == TNF_OK || status == TNF_ENOMEM)
+    if (!of_the_file)
         return status;
     part->nbytes = part->stored;
     part->flags |= TNF_PART_UNREADABLE;
