@@ -40,12 +40,14 @@ static bool ask_words(job *j, const tnf_str *words, size_t n)
     size_t *counts = calloc(n, sizeof *counts);
     tnf_emb_found *found = calloc(n, sizeof *found);
     tnf_error error;
-    if (!hits || !counts || !found)
+    bool good = hits && counts && found;
+    if (!good) {
         no_memory(j);
-    else if (tnf_emb_similar(j->in.emb, words, n, &j->asking.query, hits, counts, found, &error) !=
-             TNF_OK)
+    } else if (tnf_emb_similar(j->in.emb, words, n, &j->asking.query, hits, counts, found,
+                               &error) != TNF_OK) {
         failed(j, &error);
-    bool good = j->code == EXIT_DONE || j->code == EXIT_DIFFERS;
+        good = false;
+    }
     for (size_t i = 0; good && i < n; i++) {
         emb_question q = { .words = &words[i], .n = 1 };
         if (!found[i].found) {
@@ -91,22 +93,27 @@ static bool ask_vectors(job *j)
     tnf_emb_hit *hits = k < SIZE_MAX / sizeof *hits / n ? malloc(n * k * sizeof *hits) : NULL;
     size_t *counts = calloc(n, sizeof *counts);
     tnf_error error;
-    if (!vectors || !hits || !counts)
+    bool good = vectors && hits && counts;
+    if (!good)
         no_memory(j);
-    for (size_t i = 0; j->code == EXIT_DONE && i < n; i++)
-        if (!parse_vector(j->options->vectors.items[i], vectors + i * d, d))
+    for (size_t i = 0; good && i < n; i++)
+        if (!parse_vector(j->options->vectors.items[i], vectors + i * d, d)) {
             j->code = EXIT_USAGE;
-    if (j->code == EXIT_DONE && tnf_emb_nearest_f64(j->in.emb, vectors, n, &j->asking.query, hits,
-                                                    counts, &error) != TNF_OK)
+            good = false;
+        }
+    if (good && tnf_emb_nearest_f64(j->in.emb, vectors, n, &j->asking.query, hits, counts,
+                                    &error) != TNF_OK) {
         failed(j, &error);
-    for (size_t i = 0; j->code == EXIT_DONE && i < n; i++) {
+        good = false;
+    }
+    for (size_t i = 0; good && i < n; i++) {
         emb_question q = { .vector = vectors + i * d, .dims = d };
         emb_answer(&j->in, &j->asking, &q, hits + i * k, counts[i]);
     }
     free(vectors);
     free(hits);
     free(counts);
-    return j->code == EXIT_DONE;
+    return good;
 }
 
 static void ask_lines(job *j)

@@ -57,7 +57,7 @@ static inline uint64_t tnf_emb_candidates(const tnf_emb *emb)
 /* The first row of the word that this row has. */
 uint64_t tnf_emb_first(const tnf_emb *emb, uint64_t row);
 /* words[a] before words[b]? For tnf_ties. */
-int tnf_emb_compare(const void *emb, uint64_t a, uint64_t b);
+int tnf_emb_compare(const void *ctx, uint64_t a, uint64_t b);
 bool tnf_emb_keeps_lengths(const tnf_emb *emb);
 /* Divides by the length and returns it; what is all 0 stays so. */
 float tnf_emb_normalise(const tnf_emb *emb, float *vector);
