@@ -339,6 +339,7 @@ tnf_status vs_index(tnf_reader *r, tnf_error *e)
     if (!w.s)
         return tnf_arena_fail(r->arena, "the file", e);
     w.s->msb = r->options[VS_READ_VARINT].u != 0;
+    TNF_TRY(too_large(&w, "a header", 0, TNF_VS_HEADER, e));
     TNF_TRY(lock(r, &locked, e));
     const tnf_allocator *a = &r->arena->alloc;
     tnf_vs_chain_init(&w.chain, fetch, r, r->source->size, TNF_VS_HEADER, a);

@@ -327,8 +327,8 @@ static tnf_status measure(parser *p, const object *o, const component *k, tnf_pa
     const tnf_encoded from = { read_stored, &bytes, part->stored, UINT64_MAX };
     if (part->stored < MEASURE_MOST / MEASURE_RATIO)
         most = part->stored * MEASURE_RATIO;
-    tnf_status status = tnf_codec_measure(&part->nbytes, TNF_CODEC_ZSTD, &from, most,
-                                          &p->r->arena->alloc, &why);
+    /* The decoder's memory is a matter of this moment and no part of the handle. */
+    tnf_status status = tnf_codec_measure(&part->nbytes, TNF_CODEC_ZSTD, &from, most, NULL, &why);
     bool of_the_file = status == TNF_EFORMAT || status == TNF_ETRUNCATED ||
                        status == TNF_EUNSUPPORTED || status == TNF_ELIMIT;
     if (status != TNF_OK && !of_the_file && e)
