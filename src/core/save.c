@@ -35,7 +35,9 @@ tnf_status tnf_put_u64(tnf_writer *w, uint64_t v, tnf_error *e)
 
 tnf_status tnf_put_fill(tnf_writer *w, uint8_t byte, uint64_t n, tnf_error *e)
 {
-    uint8_t bytes[8192]; /* padding to 64 KiB is common */
+    if (byte == 0)
+        return tnf_sink_zeros(w->sink, n, e);
+    uint8_t bytes[4096];
     memset(bytes, byte, n < sizeof bytes ? (size_t)n : sizeof bytes);
     for (; n > 0; n -= n < sizeof bytes ? n : sizeof bytes)
         TNF_TRY(tnf_put(w, bytes, n < sizeof bytes ? (size_t)n : sizeof bytes, e));

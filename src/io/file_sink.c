@@ -19,6 +19,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#ifdef __linux__
+#include <linux/magic.h>
+#include <sys/vfs.h>
+#endif
 #include <unistd.h>
 
 #define WRITEBACK (32u << 20) /* hand this much to the disk at a time */
@@ -218,11 +222,25 @@ static const tnf_sink_ops file_ops = {
     .abort = file_abort,
 };
 
+/* Do holes pay? They save the writing of zeros, but make a disk that must be waited for write here
+ * and there; only in memory there is no such price. */
+static bool holes_pay(const struct file *f)
+{
+#ifdef __linux__
+    struct statfs fs;
+    bool memory = fstatfs(f->fd, &fs) == 0 && fs.f_type == TMPFS_MAGIC;
+#else
+    bool memory = false;
+#endif
+    return f->own_fd && !f->direct && (!f->sync || memory);
+}
+
 static tnf_status make_sink(tnf_sink **out, struct file *f, tnf_error *e)
 {
     TNF_TRY(tnf_sink_new(out, &file_ops, f, &f->alloc, e));
     (*out)->fd = f->fd;
     (*out)->release = file_release;
+    (*out)->sparse = holes_pay(f);
     return TNF_OK;
 }
 

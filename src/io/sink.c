@@ -54,6 +54,24 @@ static tnf_status flush(tnf_sink *s, tnf_error *e)
     return n ? s->ops.write(s->ctx, s->buffer, n, e) : TNF_OK;
 }
 
+tnf_status tnf_sink_zeros(tnf_sink *s, uint64_t n, tnf_error *e)
+{
+    static const uint8_t zeros[4096];
+    if (s->sparse && n >= 2 * PAGE && n <= INT64_MAX && !s->done) {
+        TNF_TRY(flush(s, e));
+        if (lseek(s->fd, (off_t)n, SEEK_CUR) < 0)
+            return tnf_fail_sys(e, errno, "cannot write");
+        s->written += n;
+        s->hole = true;
+        return s->ops.write(s->ctx, NULL, (size_t)n, e); /* tell it that it grew */
+    }
+    for (size_t part; n > 0; n -= part) {
+        part = n < sizeof zeros ? (size_t)n : sizeof zeros;
+        TNF_TRY(tnf_sink_write(s, zeros, part, e));
+    }
+    return TNF_OK;
+}
+
 tnf_status tnf_sink_write(tnf_sink *s, const void *bytes, size_t n, tnf_error *e)
 {
     if (s->done)
@@ -200,6 +218,8 @@ tnf_status tnf_sink_commit(tnf_sink *s, tnf_error *e)
     if (s->done)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the sink was committed already");
     TNF_TRY(flush(s, e));
+    if (s->hole && ftruncate(s->fd, (off_t)s->written) != 0)
+        return tnf_fail_sys(e, errno, "cannot write");
     if (s->ops.commit)
         TNF_TRY(s->ops.commit(s->ctx, e));
     s->done = true;

@@ -15,6 +15,8 @@ struct tnf_sink {
     uint8_t *buffer;  /* small writes gather here */
     size_t buffered;
     bool done;                  /* committed */
+    bool sparse;                /* a fresh file of ours: zeros need not be written */
+    bool hole;                  /* and there are some at its end */
     void (*release)(void *ctx); /* ours, after commit or abort; NULL for a user's sink */
 };
 
@@ -24,11 +26,13 @@ tnf_status tnf_sink_new(tnf_sink **out, const tnf_sink_ops *ops, void *ctx,
                         const tnf_allocator *alloc, tnf_error *e);
 tnf_status tnf_sink_open(tnf_sink **out, const char *path, unsigned flags,
                          const tnf_allocator *alloc, tnf_error *e);
-/* A file of `size` bytes that grows at its end. Commit puts the last bytes there when all others are
- * on the disk; abort gives the file its size back. */
+/* A file of `size` bytes that grows at its end. Commit puts the last bytes there when all others
+ * are on the disk; abort gives the file its size back. */
 tnf_status tnf_sink_append(tnf_sink **out, const char *path, uint64_t size, unsigned flags,
                            const tnf_allocator *alloc, tnf_error *e);
 tnf_status tnf_sink_write(tnf_sink *s, const void *bytes, size_t n, tnf_error *e);
+/* n zeros; many of them become a hole where the target is a file of ours. */
+tnf_status tnf_sink_zeros(tnf_sink *s, uint64_t n, tnf_error *e);
 /* n bytes of a source, in the kernel where both ends are files. */
 tnf_status tnf_sink_copy(tnf_sink *s, const tnf_source *from, uint64_t offset, uint64_t n,
                          tnf_error *e);

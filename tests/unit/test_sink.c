@@ -6,6 +6,8 @@
 #include "base/error.h"
 #include "io/sink.h"
 
+#include <unistd.h>
+
 struct log {
     uint8_t *p;
     size_t n, largest;
@@ -273,6 +275,43 @@ static void no_memory(void **state)
     free(log.p);
 }
 
+/* Zeros are zeros, be they written or left out; at the end of a file as well. */
+static void zeros(void **state)
+{
+    (void)state;
+    for (unsigned flags = 0; flags <= TNF_SINK_NO_SYNC; flags += TNF_SINK_NO_SYNC)
+        for (int memory = 0; memory < 2; memory++) {
+            tnf_error e;
+            tnf_sink *s;
+            char path[] = "/tmp/tenfold-zeros-XXXXXX";
+            uint8_t *bytes = calloc(1, 210003);
+            assert_int_equal(close(mkstemp(path)), 0);
+            assert_ok(memory ? tnf_sink_memory(&s, &e)
+                             : tnf_sink_open(&s, path, flags | TNF_SINK_REPLACE, NULL, &e));
+            assert_ok(tnf_sink_write(s, "a", 1, &e));
+            assert_ok(tnf_sink_zeros(s, 1, &e));
+            assert_ok(tnf_sink_zeros(s, 100000, &e));
+            assert_ok(tnf_sink_write(s, "b", 1, &e));
+            assert_ok(tnf_sink_zeros(s, 110000, &e));
+            assert_int_equal(s->written, 210003);
+            assert_ok(tnf_sink_commit(s, &e));
+            if (memory) {
+                assert_int_equal(tnf_sink_bytes(s).n, 210003);
+                memcpy(bytes, tnf_sink_bytes(s).p, 210003);
+            } else {
+                FILE *f = fopen(path, "rb");
+                assert_int_equal(fread(bytes, 1, 210003, f), 210003);
+                assert_int_equal(fgetc(f), EOF);
+                fclose(f);
+            }
+            for (size_t i = 0; i < 210003; i++)
+                assert_int_equal(bytes[i], i == 0 ? 'a' : i == 100002 ? 'b' : 0);
+            tnf_sink_close(s);
+            unlink(path);
+            free(bytes);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -280,6 +319,7 @@ int main(void)
         cmocka_unit_test(failures),       cmocka_unit_test(least_ops),
         cmocka_unit_test(memory),         cmocka_unit_test(copies),
         cmocka_unit_test(small_copies),   cmocka_unit_test(no_memory),
+        cmocka_unit_test(zeros),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
