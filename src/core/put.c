@@ -4,9 +4,11 @@
 #include "core/save.h"
 #include "core/stream.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #define COMPARE_BLOCK ((size_t)256 << 10)
+#define WORTH_THREAD  ((uint64_t)1 << 20) /* below this a thread costs more than it brings */
 
 /* decoded bytes ──[digest]──> [swap] ──> [encoder] ──[digest]──> sink */
 struct put {
@@ -67,6 +69,46 @@ static tnf_status put_all(struct put *p, tnf_error *e)
     return p->encoder ? tnf_encoder_end(p->encoder, e) : TNF_OK;
 }
 
+/* Bytes that lie in memory are digested on a thread of their own while this one writes them. */
+struct beside {
+    tnf_digester digester;
+    const void *bytes;
+    size_t n;
+};
+
+static void *digest_beside(void *ctx)
+{
+    struct beside *b = ctx;
+    tnf_digest_update(&b->digester, b->bytes, b->n);
+    return NULL;
+}
+
+static bool may_digest_beside(const tnf_part *part, const tnf_put_how *how)
+{
+    return how->codec == TNF_CODEC_RAW && !how->big_endian && how->digest &&
+           part->payload == TNF_MEMORY && part->memory && part->nbytes >= WORTH_THREAD &&
+           part->nbytes <= SIZE_MAX;
+}
+
+/* False if there is no thread to be had: then nothing was done. */
+static bool put_beside(tnf_writer *w, const tnf_part *part, const tnf_put_how *how,
+                       tnf_put_done *done, tnf_status *status, tnf_error *e)
+{
+    pthread_t thread;
+    struct beside b = { .bytes = part->memory, .n = (size_t)part->nbytes };
+    if (!tnf_digest_begin(&b.digester, how->digest))
+        return false;
+    if (pthread_create(&thread, NULL, digest_beside, &b) != 0) {
+        tnf_digest_end(&b.digester, NULL);
+        return false;
+    }
+    *status = tnf_put_data(w, part, e);
+    pthread_join(thread, NULL);
+    done->digest_n = tnf_digest_size(how->digest);
+    tnf_digest_end(&b.digester, done->digest);
+    return true;
+}
+
 tnf_status tnf_put_part(tnf_writer *w, const tnf_part *part, const tnf_put_how *how,
                         tnf_put_done *done, tnf_error *e)
 {
@@ -74,7 +116,7 @@ tnf_status tnf_put_part(tnf_writer *w, const tnf_part *part, const tnf_put_how *
     tnf_status status;
     if (how->codec == TNF_CODEC_RAW && !how->big_endian && !how->digest) {
         status = tnf_put_data(w, part, e);
-    } else {
+    } else if (!may_digest_beside(part, how) || !put_beside(w, part, how, done, &status, e)) {
         struct put p = { .w = w, .part = part, .how = how };
         status = put_all(&p, e);
         if (p.digester.algorithm) {

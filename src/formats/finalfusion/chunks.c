@@ -84,7 +84,7 @@ tnf_status ff_frame_read(tnf_reader *r, uint64_t at, ff_frame *out, tnf_error *e
     out->id = tnf_u32(&c);
     out->length = tnf_u64(&c);
     if (!tnf_ckd_add(&out->end, out->body, out->length))
-        return tnf_fail(e, TNF_EFORMAT, at + 4, "chunk %u ends beyond 2^64", out->id);
+        out->end = UINT64_MAX; /* beyond any file */
     return TNF_OK;
 }
 
@@ -187,6 +187,8 @@ static tnf_status check_order(const struct walk *k, const ff_frame *c, ff_kind k
 
 static tnf_status cut_short(const tnf_reader *r, const ff_frame *c, tnf_error *e)
 {
+    if (c->end == UINT64_MAX)
+        return tnf_fail(e, TNF_EFORMAT, c->at + 4, "chunk %u ends beyond 2^64", c->id);
     return tnf_fail(e, TNF_ETRUNCATED, r->source->size,
                     "the file ends inside chunk %u: %llu bytes are missing (cut short?)", c->id,
                     (unsigned long long)(c->end - r->source->size));
