@@ -91,7 +91,7 @@ static void check_slices(const tnf_object *object)
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         uint64_t n;
         uint8_t *bytes = read_slice(object, texts[i], &n);
-        if (bytes && i == 0 && object->order == TNF_ORDER_C &&
+        if (bytes && i == 0 && object->order == TNF_ORDER_C && part->type->bits &&
             !(part->flags & TNF_PART_UNREADABLE)) {
             uint8_t *all = fuzz_read(part);
             if (!all && part->payload == TNF_ENCODED) { /* its end is looked at by readers of all */
