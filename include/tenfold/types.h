@@ -56,9 +56,10 @@ typedef enum tnf_status {
 /** What went wrong. On the caller's stack, may be NULL everywhere; written only on failure. */
 typedef struct tnf_error {
     tnf_status status;
-    int sys;           /**< errno or HTTP status, 0 if none */
-    uint64_t offset;   /**< byte in the file, TNF_NO_OFFSET if none */
-    const char *rule;  /**< the rule that is broken, as the format's specification calls it; or NULL */
+    int sys;         /**< errno or HTTP status, 0 if none */
+    uint64_t offset; /**< byte in the file, TNF_NO_OFFSET if none */
+    const char
+        *rule; /**< the rule that is broken, as the format's specification calls it; or NULL */
     char message[240]; /**< one sentence for a person, without the file's name */
 } tnf_error;
 
