@@ -253,6 +253,18 @@ static tnf_status fits_snappy(const tnf_vs_point *p, const tnf_vs_meta *m, const
     return TNF_OK;
 }
 
+/* Nothing is made ready for more than so few bytes can become: gzip repeats 258 bytes by two bits,
+ * a snappy copy of 64 bytes takes three. */
+static tnf_status can_grow(const tnf_vs_point *p, const tnf_vs_meta *m, uint64_t times,
+                           tnf_error *e)
+{
+    if (m->vector_bytes <= (uint64_t)p->vector_n * times + 64)
+        return TNF_OK;
+    return tnf_fail(e, TNF_EFORMAT, p->vector_at,
+                    "%u compressed bytes cannot become a vector of %llu", p->vector_n,
+                    (unsigned long long)m->vector_bytes);
+}
+
 tnf_status tnf_vs_point_fits(const tnf_vs_point *p, const tnf_vs_meta *m, const uint8_t *first,
                              tnf_error *e)
 {
@@ -263,9 +275,11 @@ tnf_status tnf_vs_point_fits(const tnf_vs_point *p, const tnf_vs_meta *m, const 
         return tnf_fail(e, TNF_EUNSUPPORTED, p->vector_at - TNF_VS_VECTOR,
                         "unsupported vector compression %u", code);
     if (code == TNF_VS_SNAPPY)
-        return fits_snappy(p, m, first, e);
+        TNF_TRY(fits_snappy(p, m, first, e));
     if (code == TNF_VS_GZIP && (p->vector_n < 2 || first[0] != 0x1f || first[1] != 0x8b))
         return tnf_fail(e, TNF_EFORMAT, p->vector_at, "corrupt gzip: a vector is not gzip data");
+    if (code != TNF_VS_RAW)
+        TNF_TRY(can_grow(p, m, code == TNF_VS_GZIP ? 1040 : 22, e));
     if (code == TNF_VS_RAW && p->vector_n != m->vector_bytes)
         return tnf_fail(e, TNF_EFORMAT, p->vector_at - TNF_VS_VECTOR,
                         "a vector has %u bytes, but the space needs %llu (if the file was made "
