@@ -110,10 +110,14 @@ static tnf_status put_rows(struct pass *p, const tnf_object *o, tnf_error *e)
 static const tnf_part *next_part(const tnf_object *o, const char *last)
 {
     const tnf_part *next = NULL;
-    for (uint16_t i = 0; i < o->nparts; i++)
-        if ((!last || strcmp(o->parts[i].role, last) > 0) &&
-            (!next || strcmp(o->parts[i].role, next->role) < 0))
+    const char *first = NULL; /* its role */
+    for (uint16_t i = 0; i < o->nparts; i++) {
+        const char *role = o->parts[i].role;
+        if (role && (!last || strcmp(role, last) > 0) && (!first || strcmp(role, first) < 0)) {
             next = &o->parts[i];
+            first = role;
+        }
+    }
     return next;
 }
 

@@ -271,7 +271,7 @@ static bool next_between(const struct block *b, const uint64_t *stride, uint64_t
 /* The first and the last dimension make a matrix to transpose, for each index of those between. */
 static void scatter(const struct block *b)
 {
-    uint64_t stride[MAX_RANK], index[MAX_RANK] = { 0 }, n = 1, from = 0;
+    uint64_t stride[MAX_RANK] = { 0 }, index[MAX_RANK] = { 0 }, n = 1, from = 0;
     for (uint32_t d = 0; d < b->rank; d++) {
         stride[d] = n;
         n *= b->counts[d];
@@ -354,8 +354,10 @@ static tnf_status turn_blocks(void *ctx, size_t thread, tnf_error *e)
 
 static tnf_status read_transposed(const struct selection *s, uint8_t *dst, tnf_error *e)
 {
-    uint64_t counts[MAX_RANK], last = s->rank - 1;
+    uint64_t counts[MAX_RANK] = { 0 }, last = s->rank - 1;
     struct turning t = { .s = s };
+    if (s->rank < 2) /* nothing to turn: not asked for */
+        return read_selection(s, dst, e);
     struct block *b = &t.plan;
     *b = (struct block) { .dst = dst, .rank = s->rank, .bits = s->bits, .counts = counts };
     b->between = 1;
