@@ -2,14 +2,11 @@
 /* tenfold append: more tensors into a file, in place. */
 #include "input.h"
 #include "out.h"
-#include "plan.h"
-#include "progress.h"
+#include "saving.h"
 #include "stop.h"
 #include <stdlib.h>
 #include <string.h>
 #include <tenfold/build.h>
-
-#define LOSS_KINDS "tensor|attribute|extra" /* as plan items are called */
 
 typedef struct options {
     input_options in;
@@ -25,21 +22,8 @@ typedef struct job {
     input *inputs;
     size_t n;
     tnf_builder *builder;
-    progress progress;
-    plan plan;
+    saving saving;
 } job;
-
-static bool on_progress(void *ctx, uint64_t done, uint64_t total)
-{
-    job *j = ctx;
-    progress_step(&j->progress, done, total);
-    return !stop_asked();
-}
-
-static void on_plan(void *ctx, const tnf_plan_item *item)
-{
-    plan_item(&((job *)ctx)->plan, item);
-}
 
 /* ----------------------------------------------------------------- adding */
 
@@ -91,23 +75,21 @@ static int append(job *j)
     how.allow_loss = o->allow_loss.given;
     how.loss = o->allow_loss.value;
     how.dry_run = o->dry_run;
-    how.plan = on_plan;
-    how.progress = on_progress;
-    how.ctx = j;
+    saving_listen(&j->saving, &how);
 
     tnf_error error;
     stop_state before;
-    progress_begin(&j->progress, j->cli);
+    progress_begin(&j->saving.progress, j->cli);
     stop_catch(&before);
     tnf_status status = tnf_append(j->builder, j->out, &how, &error);
-    progress_end(&j->progress);
+    progress_end(&j->saving.progress);
     stop_release(&before, status == TNF_ECANCELLED);
     format_options_free(&writer);
-    plan_end(&j->plan);
+    plan_end(&j->saving.plan);
     if (status == TNF_OK)
         return EXIT_DONE;
     if (status == TNF_ELOSSY)
-        plan_refused(&j->plan);
+        plan_refused(&j->saving.plan);
     return file_error(j->out, &error);
 }
 
@@ -124,6 +106,8 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
     const options *o = opts;
     tnf_error error;
     job j = { .cli = cli, .options = o, .out = argv[0] };
+    if (!saving_kinds_known("append", o->allow_loss.value))
+        return EXIT_USAGE;
     if (o->json && !o->dry_run)
         return usage_error("append: --json prints the plan of a --dry-run");
     j.inputs = calloc((size_t)argc, sizeof *j.inputs);
@@ -136,10 +120,10 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
     if (tnf_builder_new(&j.builder, NULL, &error) != TNF_OK) {
         code = file_error(j.out, &error);
     } else {
-        plan_begin(&j.plan, style, cli, argc > 1 ? argv[1] : argv[0], j.out, NULL);
+        plan_begin(&j.saving.plan, style, cli, argc > 1 ? argv[1] : argv[0], j.out, NULL);
         code = run_all(&j, argc - 1, argv + 1);
-        plan_end(&j.plan);
-        plan_free(&j.plan);
+        plan_end(&j.saving.plan);
+        plan_free(&j.saving.plan);
     }
     tnf_builder_free(j.builder);
     for (size_t i = 0; i < j.n; i++)

@@ -2,15 +2,13 @@
 /* tenfold convert: a file in another format, with nothing lost unasked. */
 #include "input.h"
 #include "out.h"
-#include "plan.h"
-#include "progress.h"
+#include "saving.h"
 #include "stop.h"
 #include <string.h>
 #include <tenfold/build.h>
 #include <unistd.h>
 
-#define CASTS      "f64|f32|f16|bf16|f8_e4m3fn|f8_e5m2|f8_e4m3fnuz|f8_e5m2fnuz"
-#define LOSS_KINDS "tensor|attribute|extra" /* as plan items are called */
+#define CASTS "f64|f32|f16|bf16|f8_e4m3fn|f8_e5m2|f8_e4m3fnuz|f8_e5m2fnuz"
 
 typedef struct options {
     input_options in;
@@ -27,21 +25,8 @@ typedef struct job {
     const char *out;
     input in;
     tnf_builder *builder;
-    progress progress;
-    plan plan;
+    saving saving;
 } job;
-
-static bool on_progress(void *ctx, uint64_t done, uint64_t total)
-{
-    job *j = ctx;
-    progress_step(&j->progress, done, total);
-    return !stop_asked();
-}
-
-static void on_plan(void *ctx, const tnf_plan_item *item)
-{
-    plan_item(&((job *)ctx)->plan, item);
-}
 
 /* ----------------------------------------------------------------- adding */
 
@@ -115,7 +100,7 @@ static tnf_status save_to_file(job *j, const tnf_save_options *how, tnf_error *e
     stop_state before;
     stop_catch(&before);
     tnf_status status = tnf_save(j->builder, j->out, how, error);
-    progress_end(&j->progress);
+    progress_end(&j->saving.progress);
     stop_release(&before, status == TNF_ECANCELLED);
     return status;
 }
@@ -148,21 +133,19 @@ static int save(job *j)
     how.allow_loss = o->allow_loss.given;
     how.loss = o->allow_loss.value;
     how.dry_run = o->dry_run;
-    how.plan = on_plan;
-    how.progress = on_progress;
-    how.ctx = j;
+    saving_listen(&j->saving, &how);
 
     tnf_error error;
     bool to_stdout = !strcmp(j->out, "-");
-    progress_begin(&j->progress, j->cli);
+    progress_begin(&j->saving.progress, j->cli);
     tnf_status status = to_stdout ? save_to_stdout(j, &how, &error) : save_to_file(j, &how, &error);
-    progress_end(&j->progress);
+    progress_end(&j->saving.progress);
     format_options_free(&writer);
-    plan_end(&j->plan);
+    plan_end(&j->saving.plan);
     if (status == TNF_OK)
         return EXIT_DONE;
     if (status == TNF_ELOSSY)
-        plan_refused(&j->plan);
+        plan_refused(&j->saving.plan);
     return save_error(j, to_stdout, status, &error);
 }
 
@@ -184,27 +167,13 @@ static const char *target_format(const options *o, const char *out, tnf_format_i
     return NULL;
 }
 
-/* --allow-loss=KIND,KIND: a kind that does not exist would allow nothing, silently. */
-static bool known_kinds(const char *kinds)
-{
-    for (const char *p = kinds; p; p = *p ? p + 1 : NULL) {
-        size_t n = strcspn(p, ",");
-        if (opt_position(LOSS_KINDS, p, n) < 0)
-            return false;
-        p += n;
-    }
-    return true;
-}
-
 static int check_usage(const options *o, const char *out)
 {
     tnf_format_info f;
     if (o->dtype && opt_position(CASTS, o->dtype, strlen(o->dtype)) < 0)
         return usage_error("convert: --dtype takes one of " CASTS ", not '%s'", o->dtype);
-    if (o->allow_loss.value && !known_kinds(o->allow_loss.value))
-        return usage_error("convert: --allow-loss takes one or more of " LOSS_KINDS
-                           ", separated by commas, not '%s'",
-                           o->allow_loss.value);
+    if (!saving_kinds_known("convert", o->allow_loss.value))
+        return EXIT_USAGE;
     if (o->json && !o->dry_run)
         return usage_error("convert: --json prints the plan of a --dry-run");
     if (o->to && !known_format(o->to, &f))
@@ -231,12 +200,12 @@ static int convert(job *j)
     plan_style style = j->options->dry_run ? (j->options->json ? PLAN_JSON : PLAN_TEXT)
                        : j->cli->verbose   ? PLAN_VERBOSE
                                            : PLAN_KEEP;
-    plan_begin(&j->plan, style, j->cli, j->in.path, j->out, format);
+    plan_begin(&j->saving.plan, style, j->cli, j->in.path, j->out, format);
     int code = add_input(j);
     if (code == EXIT_DONE)
         code = save(j);
-    plan_end(&j->plan);
-    plan_free(&j->plan);
+    plan_end(&j->saving.plan);
+    plan_free(&j->saving.plan);
     tnf_builder_free(j->builder);
     return code;
 }

@@ -1,27 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Saving what was made of embeddings. */
 #include "emb.h"
-#include "plan.h"
-#include "progress.h"
+#include "saving.h"
 #include "stop.h"
 #include <string.h>
 #include <unistd.h>
-
-typedef struct saving {
-    progress progress;
-    plan plan;
-} saving;
-
-static bool on_progress(void *ctx, uint64_t done, uint64_t total)
-{
-    progress_step(&((saving *)ctx)->progress, done, total);
-    return !stop_asked();
-}
-
-static void on_plan(void *ctx, const tnf_plan_item *item)
-{
-    plan_item(&((saving *)ctx)->plan, item);
-}
 
 static tnf_status to_stdout(const tnf_builder *builder, const tnf_save_options *how,
                             tnf_error *error)
@@ -77,9 +60,7 @@ int emb_save(const tnf_builder *builder, const emb_input *e, const emb_saving *s
     how.no_sync = s->no_sync;
     how.allow_loss = s->allow_loss.given;
     how.loss = s->allow_loss.value;
-    how.plan = on_plan;
-    how.progress = on_progress;
-    how.ctx = &x;
+    saving_listen(&x, &how);
     plan_begin(&x.plan, e->in.cli->verbose ? PLAN_VERBOSE : PLAN_KEEP, e->in.cli, e->in.path, out,
                s->to);
     progress_begin(&x.progress, e->in.cli);

@@ -121,22 +121,6 @@ static bool trial(const meta_change *c, const tnf_save_options *save)
 
 /* -------------------------------------------------------------------- save */
 
-typedef struct saving {
-    progress progress;
-    plan plan;
-} saving;
-
-static bool on_progress(void *ctx, uint64_t done, uint64_t total)
-{
-    progress_step(&((saving *)ctx)->progress, done, total);
-    return !stop_asked();
-}
-
-static void on_plan(void *ctx, const tnf_plan_item *item)
-{
-    plan_item(&((saving *)ctx)->plan, item);
-}
-
 static tnf_status save_to(const meta_change *c, const tnf_save_options *how, saving *s,
                           tnf_error *error)
 {
@@ -165,9 +149,7 @@ int meta_save(const meta_change *c, tnf_save_options *how)
     saving s = { .plan = { 0 } };
     tnf_error error;
     how->format = c->in->info->format;
-    how->plan = on_plan;
-    how->progress = on_progress;
-    how->ctx = &s;
+    saving_listen(&s, how);
     plan_begin(&s.plan, c->in->cli->verbose ? PLAN_VERBOSE : PLAN_KEEP, c->in->cli, c->in->path,
                c->path, how->format);
     tnf_status status = rehearse(c, how, &error);

@@ -5,8 +5,7 @@
 
 #include "input.h"
 #include "meta.h"
-#include "plan.h"
-#include "progress.h"
+#include "saving.h"
 #include "stop.h"
 
 typedef struct meta_change {

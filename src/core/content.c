@@ -150,10 +150,7 @@ static tnf_status hash_tensor(void *ctx, size_t job, tnf_error *e)
 
 static int by_key(const void *a, const void *b)
 {
-    const tnf_member *x = a, *y = b;
-    size_t n = x->key.n < y->key.n ? x->key.n : y->key.n;
-    int c = n ? memcmp(x->key.p, y->key.p, n) : 0;
-    return c ? c : x->key.n < y->key.n ? -1 : x->key.n > y->key.n;
+    return tnf_str_compare(((const tnf_member *)a)->key, ((const tnf_member *)b)->key);
 }
 
 static bool is_text_map(const tnf_member *m)
@@ -211,10 +208,7 @@ struct named {
 static int by_name(const void *a, const void *b)
 {
     const struct named *x = a, *y = b;
-    size_t n = x->name.n < y->name.n ? x->name.n : y->name.n;
-    int c = n ? memcmp(x->name.p, y->name.p, n) : 0;
-    if (!c)
-        c = x->name.n < y->name.n ? -1 : x->name.n > y->name.n;
+    int c = tnf_str_compare(x->name, y->name);
     return c ? c : x->i < y->i ? -1 : x->i > y->i;
 }
 

@@ -78,9 +78,7 @@ tnf_status tnf_put_data(tnf_writer *w, const tnf_part *part, tnf_error *e)
 
 int tnf_compare_names(const tnf_object *a, const tnf_object *b)
 {
-    size_t n = a->name.n < b->name.n ? a->name.n : b->name.n;
-    int c = n ? memcmp(a->name.p, b->name.p, n) : 0;
-    return c ? c : a->name.n < b->name.n ? -1 : a->name.n > b->name.n;
+    return tnf_str_compare(a->name, b->name);
 }
 
 /* Merge sort: stable, n log n at worst, and no comparison function with a hidden argument. */

@@ -11,7 +11,6 @@
 
 #include <math.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define BLOCK        ((size_t)1 << 20)
@@ -30,7 +29,7 @@ struct check {
     uint64_t done, total;
     struct outcome *outcomes; /* of the catalog's objects */
     tnf_value_counts *values; /* likewise, if they are wanted */
-    size_t *order;            /* in which they are looked at: the largest first */
+    const size_t *order;      /* in which they are looked at: the largest first */
     pthread_mutex_t lock;     /* guards done, the progress function and the allocator */
 };
 
@@ -222,39 +221,6 @@ static tnf_status check_object(void *ctx, size_t job, tnf_error *e)
 
 /* ------------------------------------------------------------------- jobs */
 
-struct sized {
-    uint64_t bytes;
-    size_t i;
-};
-
-static int larger_first(const void *a, const void *b)
-{
-    const struct sized *x = a, *y = b;
-    if (x->bytes != y->bytes)
-        return x->bytes > y->bytes ? -1 : 1;
-    return x->i < y->i ? -1 : x->i > y->i;
-}
-
-/* The largest first, so that no thread is left alone with one at the end. */
-static tnf_status make_order(struct check *c, tnf_arena *arena, tnf_error *e)
-{
-    size_t n = c->file->catalog.n;
-    struct sized *sizes = tnf_arena_array(arena, n, sizeof *sizes);
-    c->order = tnf_arena_array(arena, n, sizeof *c->order);
-    if (!sizes || !c->order)
-        return tnf_arena_fail(arena, "verifying", e);
-    for (size_t i = 0; i < n; i++) {
-        const tnf_object *o = &c->file->catalog.objects[i];
-        sizes[i] = (struct sized) { 0, i };
-        for (uint16_t k = 0; k < o->nparts; k++)
-            sizes[i].bytes += o->parts[k].nbytes;
-    }
-    qsort(sizes, n, sizeof *sizes, larger_first);
-    for (size_t i = 0; i < n; i++)
-        c->order[i] = sizes[i].i;
-    return TNF_OK;
-}
-
 static tnf_status check_objects(struct check *c, tnf_arena *arena, tnf_error *e)
 {
     size_t n = c->file->catalog.n;
@@ -265,7 +231,7 @@ static tnf_status check_objects(struct check *c, tnf_arena *arena, tnf_error *e)
     if (!c->outcomes || (c->options.values && !c->values))
         return tnf_arena_fail(arena, "verifying", e);
     if (threads > 1)
-        TNF_TRY(make_order(c, arena, e));
+        TNF_TRY(tnf_largest_first(&c->order, &c->file->catalog, arena, e));
     return tnf_pool_run(threads, n, check_object, c, e);
 }
 

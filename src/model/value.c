@@ -197,6 +197,13 @@ static bool equal_members(const tnf_value *a, const tnf_value *b)
     return true;
 }
 
+int tnf_str_compare(tnf_str a, tnf_str b)
+{
+    size_t n = a.n < b.n ? a.n : b.n;
+    int c = n ? memcmp(a.p, b.p, n) : 0;
+    return c ? c : a.n < b.n ? -1 : a.n > b.n;
+}
+
 bool tnf_value_equal(const tnf_value *a, const tnf_value *b)
 {
     if (a->kind != b->kind || a->n != b->n)

@@ -26,6 +26,8 @@ tnf_value tnf_attrs_value(const tnf_attrs *m);
 /* Deep copy into an arena, no deeper than `depth`. */
 tnf_status tnf_value_copy(tnf_value *out, const tnf_value *v, tnf_arena *arena, unsigned depth,
                           tnf_error *e);
+/* By the bytes; of two that begin alike the shorter first. */
+int tnf_str_compare(tnf_str a, tnf_str b);
 bool tnf_value_equal(const tnf_value *a, const tnf_value *b);
 const tnf_value *tnf_value_get_n(const tnf_value *map, const char *key, size_t n);
 

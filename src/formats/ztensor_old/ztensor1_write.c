@@ -51,10 +51,7 @@ static const char *format_of(const tnf_object *o)
 
 static int by_key(const void *a, const void *b)
 {
-    const tnf_member *x = a, *y = b;
-    size_t n = x->key.n < y->key.n ? x->key.n : y->key.n;
-    int c = n ? memcmp(x->key.p, y->key.p, n) : 0;
-    return c ? c : x->key.n < y->key.n ? -1 : x->key.n > y->key.n;
+    return tnf_str_compare(((const tnf_member *)a)->key, ((const tnf_member *)b)->key);
 }
 
 static tnf_status put_attrs(tnf_writer *w, tnf_buf *b, const tnf_member *members, size_t n,
