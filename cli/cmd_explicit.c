@@ -7,31 +7,17 @@ typedef struct options {
     emb_saving save;
 } options;
 
-static int convert(const emb_input *e, const options *o, const char *out)
+static tnf_status fill(tnf_builder *builder, tnf_emb *emb, const void *options_of, tnf_error *error)
 {
-    tnf_error error;
-    tnf_builder *builder;
-    int code;
-    if (tnf_builder_new(&builder, NULL, &error) != TNF_OK)
-        return file_error(out, &error);
-    if (tnf_emb_explicit(builder, e->emb, &error) == TNF_OK)
-        code = emb_save(builder, e, &o->save, out);
-    else
-        code = file_error(e->in.name, &error);
-    tnf_builder_free(builder);
-    return code;
+    (void)options_of;
+    return tnf_emb_explicit(builder, emb, error);
 }
 
 static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
-    emb_input e;
     (void)argc;
-    int code = emb_open(&e, cli, &o->emb, argv[0]);
-    if (code == EXIT_DONE)
-        code = convert(&e, o, argv[1]);
-    emb_close(&e);
-    return code;
+    return emb_rewrite(cli, &o->emb, &o->save, argv, fill, o);
 }
 
 static const opt table[] = {

@@ -149,5 +149,11 @@ typedef struct emb_saving {
 
 /* Saves; says what is wrong and gives an exit code. */
 int emb_save(const tnf_builder *builder, const emb_input *e, const emb_saving *s, const char *out);
+/* All of a command that makes a new file of one: opens argv[0], has the builder filled, saves as
+ * argv[1]. */
+typedef tnf_status emb_fill(tnf_builder *builder, tnf_emb *emb, const void *options,
+                            tnf_error *error);
+int emb_rewrite(const cli_state *cli, const emb_options *o, const emb_saving *s, char **argv,
+                emb_fill *fill, const void *options);
 
 #endif

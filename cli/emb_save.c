@@ -74,3 +74,30 @@ int emb_save(const tnf_builder *builder, const emb_input *e, const emb_saving *s
     format_options_free(&writer);
     return status == TNF_OK ? EXIT_DONE : report(e, pipe ? "standard output" : out, status, &error);
 }
+
+static int fill_and_save(const emb_input *e, const emb_saving *s, const char *out, emb_fill *fill,
+                         const void *options)
+{
+    tnf_error error;
+    tnf_builder *builder;
+    int code;
+    if (tnf_builder_new(&builder, NULL, &error) != TNF_OK)
+        return file_error(out, &error);
+    if (fill(builder, e->emb, options, &error) == TNF_OK)
+        code = emb_save(builder, e, s, out);
+    else
+        code = file_error(e->in.name, &error);
+    tnf_builder_free(builder);
+    return code;
+}
+
+int emb_rewrite(const cli_state *cli, const emb_options *o, const emb_saving *s, char **argv,
+                emb_fill *fill, const void *options)
+{
+    emb_input e;
+    int code = emb_open(&e, cli, o, argv[0]);
+    if (code == EXIT_DONE)
+        code = fill_and_save(&e, s, argv[1], fill, options);
+    emb_close(&e);
+    return code;
+}

@@ -33,10 +33,10 @@ static tnf_file *through(tnf_builder *b, const char *format, struct plan *plan, 
     return file;
 }
 
-static void strings_in_safetensors(void **state)
+/* v: n strings, cut out of "onethree". */
+static void add_strings(tnf_builder *b, const uint64_t *offsets, uint64_t n)
 {
-    (void)state;
-    static const uint64_t offsets[] = { 0, 3, 3, 8 }, shape[] = { 3 };
+    tnf_error e;
     tnf_part parts[] = {
         { .role = "offsets",
           .type = tnf_type_of(TNF_U64),
@@ -47,21 +47,28 @@ static void strings_in_safetensors(void **state)
           .memory = "onethree",
           .payload = TNF_MEMORY },
     };
-    parts[0].stored = parts[0].nbytes = sizeof offsets;
+    parts[0].stored = parts[0].nbytes = (n + 1) * sizeof *offsets;
     parts[1].stored = parts[1].nbytes = 8;
     tnf_object o = { .name = { "v", 1 },
-                     .shape = shape,
+                     .shape = &n,
                      .rank = 1,
                      .parts = parts,
                      .nparts = 2,
                      .layout = tnf_layout_by_id("strings/1") };
+    assert_ok(tnf_builder_add_object(b, &o, NULL, &e));
+}
+
+static void strings_in_safetensors(void **state)
+{
+    (void)state;
+    static const uint64_t offsets[] = { 0, 3, 3, 8 };
     tnf_builder *b;
     tnf_error e;
     tnf_sink *sink;
     struct plan plan;
     tnf_value mark = tnf_value_string("words");
     assert_ok(tnf_builder_new(&b, NULL, &e));
-    assert_ok(tnf_builder_add_object(b, &o, NULL, &e));
+    add_strings(b, offsets, 3);
     assert_ok(tnf_builder_set(b, "v", "role", &mark, &e));
     tnf_file *file = through(b, "safetensors", &plan, &sink);
     assert_non_null(strstr(plan.text, "stashed tensor v; "));
@@ -90,31 +97,13 @@ static bool holds(tnf_str bytes, const char *text)
 static void parts_as_others_see_them(void **state)
 {
     (void)state;
-    static const uint64_t offsets[] = { 0, 8 }, shape[] = { 1 };
-    tnf_part parts[] = {
-        { .role = "offsets",
-          .type = tnf_type_of(TNF_U64),
-          .memory = offsets,
-          .payload = TNF_MEMORY },
-        { .role = "bytes",
-          .type = tnf_type_of(TNF_U8),
-          .memory = "onethree",
-          .payload = TNF_MEMORY },
-    };
-    parts[0].stored = parts[0].nbytes = sizeof offsets;
-    parts[1].stored = parts[1].nbytes = 8;
-    tnf_object o = { .name = { "v", 1 },
-                     .shape = shape,
-                     .rank = 1,
-                     .parts = parts,
-                     .nparts = 2,
-                     .layout = tnf_layout_by_id("strings/1") };
+    static const uint64_t offsets[] = { 0, 8 };
     tnf_builder *b;
     tnf_error e;
     tnf_sink *sink;
     struct plan plan;
     assert_ok(tnf_builder_new(&b, NULL, &e));
-    assert_ok(tnf_builder_add_object(b, &o, NULL, &e));
+    add_strings(b, offsets, 1);
     tnf_close(through(b, "safetensors", &plan, &sink));
     tnf_str bytes = tnf_sink_bytes(sink);
     assert_true(holds(bytes, "\"v#bytes\":{\"dtype\":\"U8\",\"shape\":[8]"));
