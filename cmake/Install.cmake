@@ -28,6 +28,10 @@ else()
   string(REGEX REPLACE "/$" "" up "${up}")
   set(TENFOLD_PC_PREFIX "\${pcfiledir}/${up}")
 endif()
+set(TENFOLD_PC_LAPACK "")
+if(LAPACK_FOUND)
+  set(TENFOLD_PC_LAPACK " lapack blas") # whose own file may forget about BLAS
+endif()
 configure_file(cmake/tenfold.pc.in tenfold.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/tenfold.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 

@@ -176,6 +176,46 @@ TNF_API TNF_CHECKED tnf_status tnf_emb_explicit(tnf_builder *builder, tnf_emb *e
 TNF_API TNF_CHECKED tnf_status tnf_emb_select(tnf_builder *builder, tnf_emb *emb,
                                               const tnf_str *words, size_t n, tnf_error *error);
 
+/* --------------------------------------------------------------- quantize */
+
+typedef enum tnf_quantizer {
+    TNF_PQ,          /**< each row cut into pieces, each piece one of 2^bits centroids */
+    TNF_OPQ,         /**< the same after a rotation that is trained along with the centroids */
+    TNF_GAUSSIAN_OPQ /**< the same after a rotation that follows from the rows' covariance */
+} tnf_quantizer;
+
+/** What came of quantizing. */
+typedef struct tnf_quantized {
+    unsigned bits, subquantizers; /**< as they were taken */
+    /** On average over the rows: the cosine of the angle between a row and its reconstruction (rows
+     *  that are all 0 left out), and the distance between them. */
+    double cosine, euclidean;
+} tnf_quantized;
+
+/** How to quantize. Zero-initialise; NULL means all defaults, in brackets. */
+typedef struct tnf_quantize_options {
+    size_t size; /**< sizeof(tnf_quantize_options) */
+    tnf_quantizer method;
+    unsigned bits;          /**< of a code, 1 to 8 [8, or what the rows suffice for] */
+    unsigned subquantizers; /**< pieces, a divisor of the dimensions [half of them] */
+    unsigned iterations;    /**< rounds of training [100] */
+    unsigned attempts;      /**< the best of so many; opq makes one [1] */
+    uint64_t seed;          /**< of the choice of rows that training begins with [0] */
+    unsigned threads;       /**< the result is the same for any number [one a core, at most 8] */
+    bool as_is; /**< do not divide rows by their lengths first, and store no row norms */
+    /** Bytes of rows that were gone over, of all; called on the caller's thread. */
+    tnf_progress progress;
+    void *ctx;
+} tnf_quantize_options;
+
+/** The matrix quantized, as a tensor of the layout pq/1; words, norms and all attributes come
+ *  along. out may be NULL. TNF_EINVAL for settings that the matrix does not allow and for rows
+ *  with numbers that are not finite; TNF_EUNSUPPORTED for OPQ where the library was built without
+ *  LAPACK. */
+TNF_API TNF_CHECKED tnf_status tnf_emb_quantize(tnf_builder *builder, tnf_emb *emb,
+                                                const tnf_quantize_options *options,
+                                                tnf_quantized *out, tnf_error *error);
+
 #ifdef __cplusplus
 }
 #endif

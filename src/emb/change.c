@@ -140,8 +140,8 @@ static tnf_status add_attributes(tnf_builder *builder, const tnf_emb *emb, tnf_e
     return TNF_OK;
 }
 
-/* Everything but the matrix, in the order of the file. */
-static tnf_status add_others(tnf_builder *builder, const tnf_emb *emb, tnf_error *e)
+/* In the order of the file. */
+tnf_status tnf_change_others(tnf_builder *builder, const tnf_emb *emb, tnf_error *e)
 {
     const tnf_object *o;
     for (size_t i = 0; (o = tnf_at(emb->file, i)); i++)
@@ -164,7 +164,7 @@ tnf_status tnf_emb_reconstruct(tnf_builder *builder, tnf_emb *emb, bool as_is, t
     TNF_TRY(new_unpacking(&u, emb, normalise, e));
     TNF_TRY(tnf_builder_add_stream(builder, matrix->name.p, tnf_type_of(TNF_F32), 2, matrix->shape,
                                    fetch_rows, u, e));
-    TNF_TRY(add_others(builder, emb, e));
+    TNF_TRY(tnf_change_others(builder, emb, e));
     if (!norms)
         return TNF_OK;
     return tnf_builder_add(builder, "norms", tnf_type_of(TNF_F32), 1, &emb->info.words, norms, e);

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* Rotations: covariances, eigenvectors and how they are shared out, nearest rotations. */
+#include "../support/memory.h"
+#include "emb/pq_train.h"
+#include "emb_files.h"
+
+static void expect_shares(const double *values, const size_t *expected)
+{
+    size_t order[6];
+    tnf_error e;
+    tnf_arena arena;
+    tnf_allocator a = tnf_allocator_or_default(NULL);
+    tnf_arena_init(&arena, &a, 1 << 20);
+    assert_ok(tnf_opq_share(values, 6, 3, order, &arena, &e));
+    assert_memory_equal(order, expected, sizeof order);
+    tnf_arena_free(&arena);
+}
+
+/* The first two of reductive's tests. */
+static void shares(void **state)
+{
+    (void)state;
+    expect_shares((double[]) { .2, .6, .4, .1, .3, .5 }, (size_t[]) { 1, 3, 5, 0, 2, 4 });
+    expect_shares((double[]) { 11174, 23450, 30835, 1557, 32425, 5154 },
+                  (size_t[]) { 4, 3, 2, 5, 1, 0 });
+    /* Values that are 0, or that rounding made negative, are the smallest. */
+    expect_shares((double[]) { -1e-17, 0, 1e-20, 1, 2, 3 }, (size_t[]) { 5, 0, 4, 1, 3, 2 });
+    expect_shares((double[]) { 0, 0, 0, 0, 0, 0 }, (size_t[]) { 5, 4, 3, 2, 1, 0 });
+}
+
+/* reductive's: (0,2), (1,1), (2,0). And rows far away from 0, where products of whole rows would
+ * have no digits left for it. */
+static void covariance(void **state)
+{
+    static const float near_zero[] = { 0, 2, 1, 1, 2, 0 };
+    static const float far_away[] = { 10000, 10002, 10001, 10001, 10002, 10000 };
+    tnf_allocator a = tnf_allocator_or_default(NULL);
+    tnf_error e;
+    (void)state;
+    for (int far = 0; far < 2; far++) {
+        tnf_rows rows = { .kind = TNF_ROWS_F32, .n = 3, .d = 2 };
+        tnf_arena arena;
+        tnf_trainer t = { .arena = &arena, .alloc = &a, .m = 1, .k = 2 };
+        rows.data.p = far ? far_away : near_zero;
+        tnf_arena_init(&arena, &a, 1 << 28);
+        assert_ok(tnf_feed_init(&t.feed, &rows, &tnf_kmeans_portable, 1, &arena, &e));
+        assert_ok(tnf_opq_room(&t, &e));
+        assert_ok(tnf_opq_covariance(&t, &e));
+        near(t.matrices[0], 1, 1e-6);
+        near(t.matrices[1], -1, 1e-6);
+        near(t.matrices[2], -1, 1e-6);
+        near(t.matrices[3], 1, 1e-6);
+        tnf_arena_free(&arena);
+    }
+}
+
+static void eigenvectors(void **state)
+{
+    /* (1,1)/sqrt 2 to 1 and (1,-1)/sqrt 2 to 3. */
+    double matrix[] = { 2, -1, -1, 2 }, values[2], h = sqrt(.5);
+    tnf_allocator a = tnf_allocator_or_default(NULL);
+    tnf_error e;
+    (void)state;
+    if (!tnf_opq_built()) {
+        assert_fails(tnf_eigen(matrix, 2, values, &a, &e), TNF_EUNSUPPORTED);
+        return;
+    }
+    assert_ok(tnf_eigen(matrix, 2, values, &a, &e));
+    near(values[0], 1, 1e-12);
+    near(values[1], 3, 1e-12);
+    near(matrix[0], h, 1e-12);
+    near(matrix[1], h, 1e-12);
+    near(fabs(matrix[2]), h, 1e-12);
+    near(matrix[2] + matrix[3], 0, 1e-12);
+    double diagonal[] = { -5, 0, 0, 0, 1, 0, 0, 0, -7 }, three[3];
+    assert_ok(tnf_eigen(diagonal, 3, three, &a, &e));
+    static const double expected[] = { 0, 0, 1, 1, 0, 0, 0, 1, 0 };
+    for (size_t i = 0; i < 9; i++)
+        near(diagonal[i], expected[i], 1e-12);
+}
+
+/* The nearest rotation to a rotation times something stretched is that rotation. */
+static void rotations(void **state)
+{
+    enum { D = 3 };
+    static const double turn[D * D] = { 0, -1, 0, .6, 0, .8, .8, 0, -.6 };
+    static const double stretch[D * D] = { 3, 1, 0, 1, 2, .5, 0, .5, 1 }; /* positive definite */
+    double matrix[D * D] = { 0 }, out[D * D];
+    tnf_allocator a = tnf_allocator_or_default(NULL);
+    tnf_error e;
+    (void)state;
+    for (size_t i = 0; i < D; i++)
+        for (size_t j = 0; j < D; j++)
+            for (size_t k = 0; k < D; k++)
+                matrix[i * D + k] += turn[i * D + j] * stretch[j * D + k];
+    if (!tnf_opq_built()) {
+        assert_fails(tnf_nearest_rotation(matrix, D, out, &a, &e), TNF_EUNSUPPORTED);
+        return;
+    }
+    assert_ok(tnf_nearest_rotation(matrix, D, out, &a, &e));
+    for (size_t i = 0; i < D * D; i++)
+        near(out[i], turn[i], 1e-12);
+}
+
+static void no_memory(void **state)
+{
+    double matrix[] = { 2, -1, -1, 2 }, out[4];
+    tnf_error e;
+    (void)state;
+    if (!tnf_opq_built())
+        skip();
+    struct memory_log log = { .fail_at = 1 };
+    tnf_allocator a = memory_allocator(&log);
+    assert_fails(tnf_eigen(matrix, 2, out, &a, &e), TNF_ENOMEM);
+    assert_fails(tnf_nearest_rotation(matrix, 2, out, &a, &e), TNF_ENOMEM);
+    assert_int_equal(log.blocks, 0);
+    assert_fails(tnf_eigen(matrix, 16385, out, &a, &e), TNF_ELIMIT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shares),    cmocka_unit_test(covariance), cmocka_unit_test(eigenvectors),
+        cmocka_unit_test(rotations), cmocka_unit_test(no_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
