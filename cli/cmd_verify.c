@@ -67,11 +67,14 @@ static void values_line(FILE *to, const tnf_object *object, const tnf_value_coun
     put_name(to, object->name);
     fprintf(to, ": %" PRIu64 " value%s, %" PRIu64 " NaN, %" PRIu64 " infinite, %" PRIu64 " zero",
             c->elements, c->elements == 1 ? "" : "s", c->nan, c->inf, c->zero);
+    if (c->subnormal)
+        fprintf(to, ", %" PRIu64 " subnormal", c->subnormal);
     if (c->nan + c->inf < c->elements) {
-        char min[NUMBER_TEXT], max[NUMBER_TEXT];
+        char min[NUMBER_TEXT], max[NUMBER_TEXT], mean[NUMBER_TEXT];
         number_f64(min, c->min);
         number_f64(max, c->max);
-        fprintf(to, ", from %s to %s", min, max);
+        number_f64(mean, c->mean);
+        fprintf(to, ", from %s to %s, mean %s", min, max, mean);
     }
     putc_unlocked('\n', to);
 }
@@ -95,10 +98,14 @@ static void on_values(void *ctx, const tnf_object *object, const tnf_value_count
     json_uint(j, c->inf);
     json_key(j, "zero");
     json_uint(j, c->zero);
+    json_key(j, "subnormal");
+    json_uint(j, c->subnormal);
     json_key(j, "min");
     json_f64(j, c->min);
     json_key(j, "max");
     json_f64(j, c->max);
+    json_key(j, "mean");
+    json_f64(j, c->mean);
     json_close(j, '}');
 }
 
@@ -236,8 +243,8 @@ static const opt table[] = {
     { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
       "Print a JSON object for each FILE, each on a line of its own." },
     { "values", 0, OPT_FLAG, offsetof(options, values), NULL, NULL,
-      "Read every number, too: count NaN, infinities and zeros of each tensor and tell its "
-      "smallest and largest value." },
+      "Read every number, too: count NaN, infinities, zeros and subnormals of each tensor and tell "
+      "its smallest and largest value and its mean." },
     { "canonical", 0, OPT_FLAG, offsetof(options, canonical), NULL, NULL,
       "Is each file also in the canonical form of its format, the one way to write its content? "
       "Every departure is a problem." },

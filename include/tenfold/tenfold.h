@@ -223,7 +223,10 @@ typedef struct tnf_problem {
 /** Counts of the values of one tensor. For complex types each half counts. */
 typedef struct tnf_value_counts {
     uint64_t elements, nan, inf, zero;
-    double min, max; /**< of the finite values; 0 if there are none */
+    double min, max;    /**< of the finite values, as are the two below; 0 if there are none */
+    uint64_t subnormal; /**< not 0, but smaller than the smallest normal number of the type */
+    double mean;
+    double deviation; /**< standard, of the whole: divided by n. 0 if it was not asked for */
 } tnf_value_counts;
 
 typedef struct tnf_verify_options {

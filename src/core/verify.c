@@ -8,19 +8,19 @@
 #include "base/digest.h"
 #include "base/pool.h"
 #include "core/core.h"
+#include "core/values.h"
 
-#include <math.h>
 #include <pthread.h>
 #include <string.h>
 
 #define BLOCK        ((size_t)1 << 20)
-#define ELEMENTS     512u                /* decoded at a time */
 #define WORTH_THREAD ((uint64_t)4 << 20) /* below this a thread costs more than it brings */
 
 /* What was found out about one object. */
 struct outcome {
     tnf_error *problem; /* NULL: none */
     uint32_t checked, undigested;
+    bool values_later; /* nothing but its values is to be read: that is done in smaller pieces */
 };
 
 struct check {
@@ -28,9 +28,11 @@ struct check {
     const tnf_file *file;
     uint64_t done, total;
     struct outcome *outcomes; /* of the catalog's objects */
-    tnf_value_counts *values; /* likewise, if they are wanted */
+    tnf_values *values;       /* likewise, if they are wanted */
+    tnf_value_counts *counts; /* what comes of them */
     const size_t *order;      /* in which they are looked at: the largest first */
-    pthread_mutex_t lock;     /* guards done, the progress function and the allocator */
+    bool out_of_memory;
+    pthread_mutex_t lock; /* guards done, the progress function and the allocator */
 };
 
 /* Is the fault one of the file, which is to be told, or does it stop the whole? */
@@ -38,31 +40,6 @@ static bool of_the_file(tnf_status status)
 {
     return status == TNF_EFORMAT || status == TNF_ETRUNCATED || status == TNF_EDIGEST ||
            status == TNF_EUNSUPPORTED || status == TNF_ELIMIT;
-}
-
-static void count_values(tnf_value_counts *v, const tnf_type *type, const uint8_t *bytes,
-                         size_t elements)
-{
-    double x[2 * ELEMENTS];
-    size_t per = type->number == TNF_NUMBER_COMPLEX ? 2 : 1;
-    for (size_t at = 0; at < elements; at += ELEMENTS) {
-        size_t n = elements - at < ELEMENTS ? elements - at : ELEMENTS;
-        if (!tnf_type_decode(type, bytes, at, n, x))
-            return;
-        for (size_t i = 0; i < n * per; i++) {
-            bool first = v->elements == v->nan + v->inf;
-            v->elements++;
-            v->zero += x[i] == 0;
-            if (isnan(x[i])) {
-                v->nan++;
-            } else if (isinf(x[i])) {
-                v->inf++;
-            } else {
-                v->min = first || x[i] < v->min ? x[i] : v->min;
-                v->max = first || x[i] > v->max ? x[i] : v->max;
-            }
-        }
-    }
 }
 
 static tnf_status tell_progress(struct check *c, uint64_t n, tnf_error *e)
@@ -81,9 +58,9 @@ struct pass {
     struct check *c;
     const tnf_part *part;
     tnf_digester digester;
-    bool as_read;             /* the digest is of the bytes that the scan gives */
-    tnf_value_counts *values; /* NULL: not wanted */
-    uint64_t elements;        /* left to count */
+    bool as_read;       /* the digest is of the bytes that the scan gives */
+    tnf_values *values; /* NULL: not wanted, or not now */
+    uint64_t elements;  /* left to count */
 };
 
 static tnf_status take(void *ctx, const void *bytes, size_t n, tnf_error *e)
@@ -95,7 +72,7 @@ static tnf_status take(void *ctx, const void *bytes, size_t n, tnf_error *e)
     if (p->values && bits) { /* blocks hold whole elements */
         uint64_t here = (uint64_t)n * 8 / bits;
         here = here < p->elements ? here : p->elements;
-        count_values(p->values, p->part->type, bytes, (size_t)here);
+        tnf_values_take(p->values, p->part->type, bytes, (size_t)here);
         p->elements -= here;
     }
     return tell_progress(p->c, n, e);
@@ -131,15 +108,15 @@ static tnf_status compare_digest(const tnf_part *p, tnf_digester *d, tnf_error *
 }
 
 /* Nothing to compare, nothing to count: but the last byte must be there. */
-static tnf_status touch(struct check *c, const tnf_part *p, tnf_error *e)
+static tnf_status touch(struct check *c, const tnf_part *p, uint64_t done, tnf_error *e)
 {
     uint8_t last;
     TNF_TRY(tnf_read_part(p, p->nbytes ? p->nbytes - 1 : 0, &last, p->nbytes ? 1 : 0, e));
-    return tell_progress(c, p->nbytes, e);
+    return tell_progress(c, done, e);
 }
 
-static tnf_status check_part(struct check *c, struct outcome *out, const tnf_part *p,
-                             tnf_value_counts *v, uint64_t elements, tnf_error *e)
+static tnf_status check_part(struct check *c, struct outcome *out, const tnf_part *p, tnf_values *v,
+                             uint64_t elements, tnf_error *e)
 {
     struct pass pass = { .c = c, .part = p, .values = v, .elements = elements };
     const tnf_digest *d = p->digest;
@@ -151,8 +128,10 @@ static tnf_status check_part(struct check *c, struct outcome *out, const tnf_par
         return tnf_fail(e, TNF_EDIGEST, p->payload <= TNF_ENCODED ? p->offset : TNF_NO_OFFSET,
                         "the digest of part '%s' has %zu bytes, a %s has %zu", p->role, d->n,
                         d->algorithm, n);
-    if (!digested && !v && p->payload != TNF_ENCODED && p->payload != TNF_OPAQUE)
-        return touch(c, p, e);
+    if (!digested && p->payload != TNF_ENCODED && p->payload != TNF_OPAQUE) {
+        out->values_later = v != NULL;
+        return touch(c, p, v ? 0 : p->nbytes, e);
+    }
     pass.as_read = digested && (!d->of_stored || (p->payload == TNF_AT && p->flags == 0));
     tnf_status status = TNF_OK;
     if (digested && !pass.as_read)
@@ -182,7 +161,7 @@ static void name_rule(const struct check *c, const tnf_part *p, tnf_error *e)
 static tnf_status check_parts(struct check *c, size_t i, tnf_error *e)
 {
     const tnf_object *o = &c->file->catalog.objects[i];
-    tnf_value_counts *v = o->layout == &tnf_layout_dense && c->values ? &c->values[i] : NULL;
+    tnf_values *v = o->layout == &tnf_layout_dense && c->values ? &c->values[i] : NULL;
     for (uint16_t k = 0; k < o->nparts; k++) {
         tnf_status status = check_part(c, &c->outcomes[i], &o->parts[k], v, tnf_elements(o), e);
         if (status != TNF_OK)
@@ -197,6 +176,17 @@ static tnf_status check_parts(struct check *c, size_t i, tnf_error *e)
     return status;
 }
 
+static bool keep_problem(struct check *c, size_t i, const tnf_error *problem)
+{
+    pthread_mutex_lock(&c->lock);
+    tnf_error *kept = tnf_alloc(&c->file->alloc, sizeof *kept);
+    pthread_mutex_unlock(&c->lock);
+    if (kept)
+        *kept = *problem;
+    c->outcomes[i].problem = kept;
+    return kept != NULL;
+}
+
 static tnf_status check_object(void *ctx, size_t job, tnf_error *e)
 {
     struct check *c = ctx;
@@ -209,14 +199,56 @@ static tnf_status check_object(void *ctx, size_t job, tnf_error *e)
         *e = error;
         return status;
     }
-    pthread_mutex_lock(&c->lock);
-    tnf_error *kept = tnf_alloc(&c->file->alloc, sizeof *kept);
-    pthread_mutex_unlock(&c->lock);
-    if (!kept)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a problem");
-    *kept = error;
-    c->outcomes[i].problem = kept;
-    return TNF_OK;
+    return keep_problem(c, i, &error)
+               ? TNF_OK
+               : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a problem");
+}
+
+/* ----------------------------------------------------------------- values */
+
+static size_t position(const struct check *c, const tnf_object *o)
+{
+    return (size_t)(o - c->file->catalog.objects);
+}
+
+static bool is_later(void *ctx, const tnf_object *o)
+{
+    const struct outcome *out = &((struct check *)ctx)->outcomes[position(ctx, o)];
+    return out->values_later && !out->problem;
+}
+
+static void on_stat(void *ctx, const tnf_stat *stat)
+{
+    struct check *c = ctx;
+    c->counts[position(c, stat->object)] = stat->counts;
+}
+
+static void on_problem(void *ctx, const tnf_object *o, const tnf_error *problem)
+{
+    struct check *c = ctx;
+    c->out_of_memory = !keep_problem(c, position(c, o), problem) || c->out_of_memory;
+}
+
+static bool on_progress(void *ctx, uint64_t done, uint64_t total)
+{
+    struct check *c = ctx;
+    (void)total;
+    return !c->options.progress || c->options.progress(c->options.ctx, c->done + done, c->total);
+}
+
+/* Of the tensors that have no digest and are not encoded. */
+static tnf_status take_values(struct check *c, tnf_error *e)
+{
+    tnf_stat_options how = { .size = sizeof how, .threads = c->options.threads, .ctx = c };
+    for (size_t i = 0; i < c->file->catalog.n; i++)
+        c->counts[i] = tnf_values_counts(&c->values[i]);
+    how.wanted = is_later;
+    how.tensor = on_stat;
+    how.problem = on_problem;
+    how.progress = on_progress;
+    TNF_TRY(tnf_values_file(c->file, &how, true, e));
+    return c->out_of_memory ? tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a problem")
+                            : TNF_OK;
 }
 
 /* ------------------------------------------------------------------- jobs */
@@ -226,13 +258,16 @@ static tnf_status check_objects(struct check *c, tnf_arena *arena, tnf_error *e)
     size_t n = c->file->catalog.n;
     unsigned threads = c->total < WORTH_THREAD || n < 2 ? 1 : tnf_pool_threads(c->options.threads);
     c->outcomes = tnf_arena_array(arena, n, sizeof *c->outcomes);
-    if (c->options.values)
+    if (c->options.values) {
         c->values = tnf_arena_array(arena, n, sizeof *c->values);
-    if (!c->outcomes || (c->options.values && !c->values))
+        c->counts = tnf_arena_array(arena, n, sizeof *c->counts);
+    }
+    if (!c->outcomes || (c->options.values && (!c->values || !c->counts)))
         return tnf_arena_fail(arena, "verifying", e);
     if (threads > 1)
         TNF_TRY(tnf_largest_first(&c->order, &c->file->catalog, arena, e));
-    return tnf_pool_run(threads, n, check_object, c, e);
+    TNF_TRY(tnf_pool_run(threads, n, check_object, c, e));
+    return c->values ? take_values(c, e) : TNF_OK;
 }
 
 /* ---------------------------------------------------------------- telling */
@@ -255,8 +290,8 @@ static void tell_outcomes(struct check *c, tnf_verify_result *result)
         result->undigested += out->undigested;
         if (out->problem)
             tell(c, result, o, out->problem);
-        else if (c->values && out->checked && o->layout == &tnf_layout_dense)
-            c->options.values(c->options.ctx, o, &c->values[i]);
+        else if (c->counts && out->checked && o->layout == &tnf_layout_dense)
+            c->options.values(c->options.ctx, o, &c->counts[i]);
         tnf_free(&c->file->alloc, out->problem, sizeof *out->problem);
     }
 }
@@ -283,6 +318,8 @@ static tnf_status check_file(struct check *c, tnf_verify_result *result, tnf_are
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s has no canonical form",
                         format->name);
     tnf_status status = check_objects(c, arena, e);
+    if (status != TNF_OK)
+        c->counts = NULL; /* not all of them are known */
     tell_outcomes(c, result);
     if (status == TNF_OK && format->verify)
         status = format->verify(&c->file->reader, arena, tell_one, &telling, e);

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/* tenfold stat: a picture of what is in a file. */
+#include "progress.h"
+#include "stat.h"
+#include "stop.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct options {
+    input_options in;
+    opt_list select;
+    const char *html, *depth;
+    bool json, ascii, sizes, force;
+} options;
+
+typedef struct job {
+    const cli_state *cli;
+    const options *options;
+    input in;
+    stat_sums sums;
+    const stat_view *view;
+    void *shown;
+    progress progress;
+    int code;
+} job;
+
+/* ----------------------------------------------------------------- reading */
+
+static bool on_wanted(void *ctx, const tnf_object *object)
+{
+    return glob_any(&((job *)ctx)->options->select, object->name);
+}
+
+static void on_tensor(void *ctx, const tnf_stat *stat)
+{
+    job *j = ctx;
+    progress_end(&j->progress);
+    j->view->tensor(j->shown, stat);
+}
+
+static void on_problem(void *ctx, const tnf_object *object, const tnf_error *problem)
+{
+    job *j = ctx;
+    char text[512];
+    progress_end(&j->progress);
+    snprintf(text, sizeof text, "'%.200s': %s", object->name.p, problem->message);
+    file_message(j->in.name, "", problem->offset, text);
+    j->code = exit_code(problem->status);
+}
+
+static bool on_progress(void *ctx, uint64_t done, uint64_t total)
+{
+    progress_step(&((job *)ctx)->progress, done, total);
+    return !stop_asked();
+}
+
+static int read_values(job *j)
+{
+    tnf_error error;
+    stop_state before;
+    tnf_stat_options how = { .size = sizeof how };
+    how.wanted = on_wanted;
+    how.tensor = on_tensor;
+    how.problem = on_problem;
+    how.progress = on_progress;
+    how.ctx = j;
+    how.bins = j->view->bins;
+    stop_catch(&before);
+    progress_begin(&j->progress, j->cli);
+    tnf_status status = tnf_stat_file(j->in.file, &how, &error);
+    progress_end(&j->progress);
+    stop_release(&before, status == TNF_ECANCELLED);
+    return status == TNF_OK ? j->code : file_error(j->in.name, &error);
+}
+
+static int show(job *j, const stat_view *view, void *shown)
+{
+    j->view = view;
+    j->shown = shown;
+    view->begin(shown, &j->sums);
+    int code = j->options->sizes ? EXIT_DONE : read_values(j);
+    view->end(shown);
+    return code;
+}
+
+/* -------------------------------------------------------------------- page */
+
+static int wrong_page(const char *path)
+{
+    file_message(path, "", TNF_NO_OFFSET, strerror(errno));
+    return EXIT_IO;
+}
+
+/* Complete under its name, or not at all. */
+static int save_page(const options *o, const char *text, size_t n)
+{
+    size_t room = strlen(o->html) + 12;
+    char *temporary = malloc(room);
+    if (!temporary)
+        return usage_error("out of memory");
+    snprintf(temporary, room, "%s.tmp-XXXXXX", o->html);
+    int code = EXIT_DONE, fd = mkstemp(temporary);
+    FILE *to = fd < 0 ? NULL : fdopen(fd, "wb");
+    if (!to) {
+        code = wrong_page(o->html);
+    } else {
+        bool good = fchmod(fd, 0644) == 0 && fwrite(text, 1, n, to) == n;
+        good = fclose(to) == 0 && good;
+        if (!good || rename(temporary, o->html) != 0) {
+            code = wrong_page(o->html);
+            unlink(temporary);
+        }
+    }
+    free(temporary);
+    return code;
+}
+
+static int as_page(job *j)
+{
+    char *text = NULL;
+    size_t n = 0;
+    const options *o = j->options;
+    if (!o->force && access(o->html, F_OK) == 0) {
+        file_message(o->html, "", TNF_NO_OFFSET, "it exists already; --force replaces it");
+        return EXIT_IO;
+    }
+    stat_html h = { .in = &j->in, .values = !o->sizes, .to = open_memstream(&text, &n) };
+    if (!h.to)
+        return usage_error("out of memory");
+    int code = show(j, &stat_view_html, &h);
+    bool good = fclose(h.to) == 0 && text;
+    if (!good)
+        code = usage_error("out of memory");
+    else if (code == EXIT_DONE || code == EXIT_BAD) {
+        int saved = save_page(o, text, n);
+        code = saved == EXIT_DONE ? code : saved;
+    }
+    free(text);
+    return code;
+}
+
+/* --------------------------------------------------------------------- all */
+
+/* Does the terminal take block characters? */
+static bool has_utf8(void)
+{
+    static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
+    const char *value = NULL;
+    for (size_t i = 0; i < 3 && !(value && *value); i++)
+        value = getenv(names[i]);
+    return value && (strstr(value, "UTF-8") || strstr(value, "utf8") || strstr(value, "UTF8") ||
+                     strstr(value, "utf-8"));
+}
+
+static int work(job *j)
+{
+    const options *o = j->options;
+    unsigned depth = o->depth ? (unsigned)strtoul(o->depth, NULL, 10) : 0;
+    if (!stat_sums_make(&j->sums, &j->in, &o->select, depth))
+        return usage_error("out of memory");
+    if (o->html)
+        return as_page(j);
+    if (o->json) {
+        stat_json s = { .in = &j->in, .values = !o->sizes, .json = { stdout, false } };
+        return show(j, &stat_view_json, &s);
+    }
+    stat_text t = {
+        .cli = j->cli, .in = &j->in, .ascii = o->ascii || !has_utf8(), .values = !o->sizes
+    };
+    return show(j, &stat_view_text, &t);
+}
+
+static int run(const cli_state *cli, const void *opts, int argc, char **argv)
+{
+    const options *o = opts;
+    (void)argc;
+    if (o->json && o->html)
+        return usage_error("stat: --json and --html exclude each other");
+    if (o->depth &&
+        (strspn(o->depth, "0123456789") != strlen(o->depth) || strlen(o->depth) > 3 || !*o->depth))
+        return usage_error("stat: --depth takes a number, not '%s'", o->depth);
+    job j = { .cli = cli, .options = o };
+    int code = input_open(&j.in, cli, &o->in, argv[0]);
+    if (code == EXIT_DONE)
+        code = work(&j);
+    stat_sums_free(&j.sums);
+    input_close(&j.in);
+    return code;
+}
+
+static const opt table[] = {
+    { "select", 0, OPT_LIST, offsetof(options, select), "GLOB", NULL,
+      "Only the tensors whose name matches; as in 'tenfold ls'. May be repeated." },
+    { "sizes", 's', OPT_FLAG, offsetof(options, sizes), NULL, NULL,
+      "Only types and sizes: read no tensor." },
+    { "depth", 0, OPT_TEXT, offsetof(options, depth), "N", NULL,
+      "Add up tensors whose names begin with the same N pieces, parted by dots or slashes. "
+      "Otherwise names are cut after their first number ('layers.0'), or before their "
+      "last piece." },
+    { "html", 0, OPT_TEXT, offsetof(options, html), "FILE", NULL,
+      "Write one page for a browser to FILE instead, which needs nothing else." },
+    { "force", 0, OPT_FLAG, offsetof(options, force), NULL, NULL, "Replace FILE if it exists." },
+    { "ascii", 0, OPT_FLAG, offsetof(options, ascii), NULL, NULL,
+      "Draw with plain characters, as is done where the locale is not UTF-8." },
+    { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL, "Print one JSON document." },
+    INPUT_OPTIONS(options, in),
+    READER_OPTION(options, in),
+    { 0 },
+};
+
+static const example examples[] = {
+    { "tenfold stat model.safetensors", "types, sizes by layer, values of each tensor" },
+    { "tenfold stat model.zt --select '*.weight' --html model.html", "a page of some of them" },
+    { "tenfold stat --sizes model/", "what takes the room, without reading a tensor" },
+    { "tenfold stat model.zt --json | jq '.tensors[] | select(.nan > 0) | .name'",
+      "which have NaNs?" },
+    { 0 },
+};
+
+const command cmd_stat = {
+    .name = "stat",
+    .args = "FILE",
+    .summary = "show types, sizes and values as a picture",
+    .about = "Shows how the bytes of a file are shared among types and layers, and of each dense "
+             "tensor its smallest and largest value, mean, standard deviation, zeros, a histogram "
+             "from the smallest to the largest value, and how many values are NaN, infinite or "
+             "subnormal. NaN and infinities do not count for the rest. Each tensor is read once, "
+             "on several threads, with little memory.",
+    .examples = examples,
+    .table = table,
+    .size = sizeof(options),
+    .min_args = 1,
+    .max_args = 1,
+    .run = run,
+};

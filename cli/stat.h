@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* What `tenfold stat` shows: sums over the listing, and the figures of each tensor, as text, JSON
+ * or one page of HTML. */
+#ifndef TENFOLD_CLI_STAT_H
+#define TENFOLD_CLI_STAT_H
+
+#include "input.h"
+#include "out.h"
+#include <tenfold/stat.h>
+
+/* Tensors that have something in common: a type, or the beginning of their names. */
+typedef struct stat_sum {
+    tnf_str name;
+    const char *type; /* the one that most of the bytes have */
+    uint64_t tensors, elements, bytes;
+} stat_sum;
+
+typedef struct stat_sums {
+    stat_sum *types, *groups; /* types: the largest first; groups: in file order */
+    size_t ntypes, ngroups;
+    uint64_t tensors, bytes; /* of all that were selected */
+} stat_sums;
+
+/* Over the tensors that match. A group is the name up to its first number ("layers.0"), or all but
+ * its last piece; with `depth`, so many pieces of it. False: no memory. */
+bool stat_sums_make(stat_sums *s, const input *in, const opt_list *globs, unsigned depth);
+void stat_sums_free(stat_sums *s);
+
+/* A way to show it all. `ctx` of each is the same. */
+typedef struct stat_view {
+    void (*begin)(void *ctx, const stat_sums *sums);
+    void (*tensor)(void *ctx, const tnf_stat *stat);
+    void (*end)(void *ctx);
+    unsigned bins;
+} stat_view;
+
+typedef struct stat_text {
+    const cli_state *cli;
+    const input *in;
+    bool ascii, values;
+    size_t name, type, shape; /* widths */
+} stat_text;
+
+typedef struct stat_json {
+    const input *in;
+    bool values;
+    json json;
+} stat_json;
+
+typedef struct stat_html {
+    const input *in;
+    bool values;
+    FILE *to;
+    uint64_t least; /* tensors of fewer bytes are left out of the table */
+    uint64_t room;  /* for tensors of just as many */
+    uint64_t left_out;
+} stat_html;
+
+extern const stat_view stat_view_text, stat_view_json, stat_view_html;
+
+/* A share of `total` as a length, without a division by nothing. */
+double stat_share(uint64_t part, uint64_t total);
+/* "0.125", "-3.4e+38": four digits. */
+#define FIGURE_TEXT 24
+void stat_figure(char out[FIGURE_TEXT], double x);
+/* "[2,3]" */
+size_t stat_shape(FILE *to, const tnf_object *o);
+
+/* stat_tree.c: a rectangle of a treemap. */
+typedef struct stat_box {
+    double x, y, w, h;
+} stat_box;
+
+/* Fills `all` with one box for each weight, which are sorted, the largest first. */
+void stat_treemap(stat_box *out, const double *weights, size_t n, stat_box all);
+
+#endif

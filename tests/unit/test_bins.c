@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* Histograms: nothing is lost, the order does not matter, the edges are where they should be. */
+#include "../support/unit.h"
+#include "base/bins.h"
+
+#include <math.h>
+
+#define N 5000u
+
+static double numbers[N];
+
+static void fill(double scale, double shift)
+{
+    uint64_t s = 88172645463325252u;
+    for (size_t i = 0; i < N; i++) {
+        s ^= s << 13;
+        s ^= s >> 7;
+        s ^= s << 17;
+        numbers[i] = ((double)(s >> 11) * 0x1p-53 - 0.5) * scale + shift;
+    }
+}
+
+static void range(const double *x, size_t n, double *min, double *max)
+{
+    *min = *max = x[0];
+    for (size_t i = 1; i < n; i++) {
+        *min = x[i] < *min ? x[i] : *min;
+        *max = x[i] > *max ? x[i] : *max;
+    }
+}
+
+static void add(tnf_bins *b, const double *x, size_t n)
+{
+    double min, max;
+    range(x, n, &min, &max);
+    tnf_bins_cover(b, min, max);
+    tnf_bins_add_f64(b, x, n);
+}
+
+static uint64_t total(const uint64_t *counts, size_t n)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += counts[i];
+    return sum;
+}
+
+static void same(const tnf_bins *a, const tnf_bins *b)
+{
+    assert_int_equal(a->k, b->k);
+    assert_int_equal(a->first, b->first);
+    assert_int_equal(a->last, b->last);
+    assert_memory_equal(a->counts, b->counts, sizeof a->counts);
+}
+
+/* All at once, one by one, backwards, in pieces that are merged: always the same. */
+static void any_order(void **state)
+{
+    (void)state;
+    static const struct {
+        double scale, shift;
+    } kinds[] = { { 1, 0 }, { 1e-3, 5 }, { 1e300, 0 }, { 1e-290, -1e-291 }, { 4, -100 } };
+    static tnf_bins a, b, c, d;
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        fill(kinds[k].scale, kinds[k].shift);
+        memset(&a, 0, sizeof a);
+        memset(&b, 0, sizeof b);
+        memset(&c, 0, sizeof c);
+        add(&a, numbers, N);
+        for (size_t i = 0; i < N; i++)
+            tnf_bins_repeat(&b, numbers[N - 1 - i], 1);
+        for (size_t at = 0; at < N; at += 700) {
+            memset(&d, 0, sizeof d);
+            add(&d, numbers + at, N - at < 700 ? N - at : 700);
+            tnf_bins_merge(&c, &d);
+        }
+        assert_int_equal(total(a.counts, TNF_BINS), N);
+        same(&a, &b);
+        same(&a, &c);
+        assert_true(a.last - a.first >= (int64_t)TNF_BINS / 2 - 1); /* no finer would fit */
+    }
+}
+
+/* Numbers that stand in the middle of what is shown land where they belong. */
+static void shown(void **state)
+{
+    (void)state;
+    static tnf_bins b;
+    uint64_t out[10];
+    memset(&b, 0, sizeof b);
+    for (unsigned i = 0; i < 10; i++)
+        tnf_bins_repeat(&b, i + 0.5, i + 1);
+    tnf_bins_repeat(&b, 0, 100);
+    tnf_bins_repeat(&b, 10, 1000);
+    tnf_bins_show(&b, 0, 10, out, 10);
+    for (unsigned i = 0; i < 10; i++)
+        assert_int_equal(out[i], i + 1 + (i == 0 ? 100 : 0) + (i == 9 ? 1000 : 0));
+}
+
+static void odd(void **state)
+{
+    (void)state;
+    static tnf_bins b, none;
+    uint64_t out[4];
+    memset(&b, 0, sizeof b);
+    tnf_bins_show(&none, 0, 0, out, 4);
+    assert_int_equal(total(out, 4), 0);
+    tnf_bins_repeat(&b, NAN, 3);
+    assert_false(b.used);
+    tnf_bins_repeat(&b, 7, 3);
+    tnf_bins_merge(&b, &none);
+    tnf_bins_show(&b, 7, 7, out, 4);
+    assert_int_equal(out[0], 3);
+    assert_int_equal(total(out, 4), 3);
+    const float x[] = { 7, NAN, INFINITY, -INFINITY, 7 };
+    tnf_bins_add_f32(&b, x, 5);
+    assert_int_equal(total(b.counts, TNF_BINS), 5);
+    tnf_bins_repeat(&b, -1.7e308, 1);
+    tnf_bins_repeat(&b, 1.7e308, 1);
+    tnf_bins_show(&b, -1.7e308, 1.7e308, out, 4);
+    assert_int_equal(out[0], 1);
+    assert_int_equal(out[3], 1);
+    assert_int_equal(total(out, 4), 7);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_order),
+        cmocka_unit_test(shown),
+        cmocka_unit_test(odd),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT */
+/* Statistics of files: every type against its decoder, pieces and threads, batches, faults, the
+ * n-th allocation. */
+#include "../support/encoded.h"
+#include "../support/fake.h"
+#include "../support/memory.h"
+#include <tenfold/build.h>
+#include <tenfold/stat.h>
+
+#include <math.h>
+
+struct told {
+    unsigned tensors, problems, stop_at, steps;
+    tnf_stat stat;
+    uint64_t bins[1024];
+    char names[256];
+};
+
+static void on_tensor(void *ctx, const tnf_stat *s)
+{
+    struct told *t = ctx;
+    t->tensors++;
+    t->stat = *s;
+    if (s->nbins)
+        memcpy(t->bins, s->bins, s->nbins * sizeof *s->bins);
+    size_t n = strlen(t->names);
+    snprintf(t->names + n, sizeof t->names - n, "%s ", s->object->name.p);
+}
+
+static void on_problem(void *ctx, const tnf_object *o, const tnf_error *e)
+{
+    (void)o;
+    assert_true(e->message[0] != 0);
+    ((struct told *)ctx)->problems++;
+}
+
+static bool on_progress(void *ctx, uint64_t done, uint64_t total)
+{
+    struct told *t = ctx;
+    assert_true(done <= total);
+    return ++t->steps != t->stop_at;
+}
+
+static tnf_stat_options options(struct told *t)
+{
+    *t = (struct told) { 0 };
+    tnf_stat_options o = { .size = sizeof o, .tensor = on_tensor, .ctx = t };
+    return o;
+}
+
+/* A file of one tensor, in memory that stays. */
+static tnf_file *file_of(const char *type, uint64_t n, const void *data, tnf_sink **sink,
+                         const tnf_open_options *how)
+{
+    tnf_error e;
+    tnf_builder *b;
+    tnf_file *file;
+    tnf_source *source;
+    tnf_save_options save = { .size = sizeof save, .format = "ztensor2" };
+    assert_ok(tnf_builder_new(&b, NULL, &e));
+    assert_ok(tnf_builder_add(b, "x", tnf_type_named(type), 1, &n, data, &e));
+    assert_ok(tnf_sink_memory(sink, &e));
+    assert_ok(tnf_save_sink(b, *sink, &save, &e));
+    tnf_builder_free(b);
+    assert_ok(tnf_source_memory(&source, tnf_sink_bytes(*sink).p, tnf_sink_bytes(*sink).n, &e));
+    assert_ok(tnf_open_source(&file, source, how, &e));
+    return file;
+}
+
+/* All bytes there are, for every type: counted one by one from what tnf_type_decode() says. */
+static void every_type(void **state)
+{
+    (void)state;
+    uint8_t data[4096];
+    uint64_t x = 88172645463325252u;
+    for (size_t i = 0; i < sizeof data; i++) {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        data[i] = i < 256 ? (uint8_t)i : (uint8_t)(x >> 32);
+    }
+    const tnf_type *type;
+    for (size_t k = 0; (type = tnf_type_at(k)); k++) {
+        static double d[65536];
+        tnf_error e;
+        tnf_sink *sink;
+        struct told t;
+        uint64_t n = sizeof data * 8 / type->bits - (type->bits < 8 ? 3 : 0);
+        size_t per = type->number == TNF_NUMBER_COMPLEX ? 2 : 1;
+        n = n * per > 32768 ? 32768 : n;
+        if (!strcmp(type->id, "bool"))
+            for (size_t i = 0; i < sizeof data; i++)
+                data[i] &= 1;
+        tnf_file *file = file_of(type->id, n, data, &sink, NULL);
+        tnf_stat_options o = options(&t);
+        assert_ok(tnf_stat_file(file, &o, &e));
+        assert_int_equal(t.tensors, 1);
+        assert_true(t.stat.numbers);
+        assert_true(tnf_type_decode(type, data, 0, (size_t)n, d));
+        uint64_t nan = 0, inf = 0, zero = 0;
+        double min = INFINITY, max = -INFINITY;
+        for (size_t i = 0; i < n * per; i++) {
+            nan += isnan(d[i]) != 0;
+            inf += isinf(d[i]) != 0;
+            zero += d[i] == 0;
+            min = isfinite(d[i]) && d[i] < min ? d[i] : min;
+            max = isfinite(d[i]) && d[i] > max ? d[i] : max;
+        }
+        const tnf_value_counts *c = &t.stat.counts;
+        if (c->elements != n * per || c->nan != nan || c->inf != inf || c->zero != zero ||
+            c->min != min || c->max != max)
+            fail_msg("%s: %llu values, %llu NaN, %llu infinite, %llu zero, %g to %g", type->id,
+                     (unsigned long long)c->elements, (unsigned long long)c->nan,
+                     (unsigned long long)c->inf, (unsigned long long)c->zero, c->min, c->max);
+        uint64_t binned = 0;
+        for (size_t i = 0; i < 32; i++)
+            binned += t.bins[i];
+        assert_int_equal(binned, n * per - nan - inf);
+        tnf_close(file);
+        tnf_sink_close(sink);
+    }
+}
+
+/* How many subnormals there are, counted by hand from the definitions of the types. */
+static void subnormals(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *type;
+        uint64_t in_256; /* of the 256 bytes there are, or of halves up to 0x00ff */
+    } known[] = {
+        { "f8_e4m3fn", 14 }, { "f8_e5m2", 6 },  { "f8_e4m3fnuz", 14 }, { "f8_e5m2fnuz", 6 },
+        { "f8_e8m0", 0 },    { "f4_e2m1", 64 }, { "u8", 0 },           { "i8", 0 },
+    };
+    uint8_t data[256];
+    for (size_t i = 0; i < 256; i++)
+        data[i] = (uint8_t)i;
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+        tnf_error e;
+        tnf_sink *sink;
+        struct told t;
+        const tnf_type *type = tnf_type_named(known[k].type);
+        tnf_file *file = file_of(type->id, 2048 / type->bits, data, &sink, NULL);
+        tnf_stat_options o = options(&t);
+        assert_ok(tnf_stat_file(file, &o, &e));
+        if (t.stat.counts.subnormal != known[k].in_256)
+            fail_msg("%s: %llu subnormal, not %llu", type->id,
+                     (unsigned long long)t.stat.counts.subnormal,
+                     (unsigned long long)known[k].in_256);
+        tnf_close(file);
+        tnf_sink_close(sink);
+    }
+    uint16_t halves[2048];
+    for (size_t i = 0; i < 2048; i++)
+        halves[i] = (uint16_t)i; /* 0, 1023 subnormals, 1024 normal ones */
+    tnf_error e;
+    tnf_sink *sink;
+    struct told t;
+    tnf_file *file = file_of("f16", 2048, halves, &sink, NULL);
+    tnf_stat_options o = options(&t);
+    assert_ok(tnf_stat_file(file, &o, &e));
+    assert_int_equal(t.stat.counts.subnormal, 1023);
+    tnf_close(file);
+    tnf_sink_close(sink);
+}
+
+/* A tensor of several pieces: the same figures on one thread and on many, and the right ones. */
+static void pieces(void **state)
+{
+    (void)state;
+    const size_t n = (size_t)5 << 20;
+    float *x = malloc(n * sizeof *x);
+    assert_non_null(x);
+    for (size_t i = 0; i < n; i++)
+        x[i] = (float)(i % 1000) - 499.5f;
+    x[n - 1] = NAN;
+    tnf_error e;
+    tnf_sink *sink;
+    struct told one, many;
+    tnf_file *file = file_of("f32", n, x, &sink, NULL);
+    tnf_stat_options o = options(&one);
+    o.threads = 1;
+    assert_ok(tnf_stat_file(file, &o, &e));
+    o = options(&many);
+    o.threads = 8;
+    o.progress = on_progress;
+    assert_ok(tnf_stat_file(file, &o, &e));
+    assert_memory_equal(&one.stat.counts, &many.stat.counts, sizeof one.stat.counts);
+    assert_memory_equal(one.bins, many.bins, sizeof one.bins);
+    assert_int_equal(one.stat.counts.elements, n);
+    assert_int_equal(one.stat.counts.nan, 1);
+    assert_true(one.stat.counts.min == -499.5 && one.stat.counts.max == 499.5);
+    /* of 0 … 999, whole rounds but for the last 880: mean and deviation by the formulas */
+    double sum = 0, squares = 0;
+    for (size_t i = 0; i + 1 < n; i++) {
+        sum += (double)x[i];
+        squares += (double)x[i] * (double)x[i];
+    }
+    double mean = sum / (double)(n - 1);
+    assert_true(fabs(one.stat.counts.mean - mean) < 1e-9);
+    assert_true(fabs(one.stat.counts.deviation - sqrt(squares / (double)(n - 1) - mean * mean)) <
+                1e-9);
+    o = options(&many);
+    o.progress = on_progress;
+    many.stop_at = 2;
+    assert_fails(tnf_stat_file(file, &o, &e), TNF_ECANCELLED);
+    tnf_close(file);
+    tnf_sink_close(sink);
+    free(x);
+}
+
+static bool named_b(void *ctx, const tnf_object *o)
+{
+    (void)ctx;
+    return o->name.p[0] == 'b';
+}
+
+/* More tensors than a batch holds, in order; a few of them; bins as wanted. */
+static void batches(void **state)
+{
+    (void)state;
+    tnf_error e;
+    struct fake f;
+    struct told t;
+    float x[2] = { 1, 3 };
+    fake_begin(&f, x, sizeof x, 0, false);
+    for (unsigned i = 0; i < 900; i++) {
+        char name[16];
+        uint64_t two = 2;
+        snprintf(name, sizeof name, "%c%u", i % 300 == 7 ? 'b' : 'a', i);
+        tnf_dense d = { .name = { name, strlen(name) },
+                        .type = tnf_type_of(TNF_F32),
+                        .shape = &two,
+                        .rank = 1,
+                        .length = 8 };
+        assert_ok(tnf_add_dense(f.r, &d, &e));
+    }
+    tnf_stat_options o = options(&t);
+    assert_ok(tnf_stat_file(f.file, &o, &e));
+    assert_int_equal(t.tensors, 900);
+    o = options(&t);
+    o.wanted = named_b;
+    o.bins = 2;
+    assert_ok(tnf_stat_file(f.file, &o, &e));
+    assert_string_equal(t.names, "b7 b307 b607 ");
+    assert_int_equal(t.stat.nbins, 2);
+    assert_int_equal(t.bins[0], 1);
+    assert_int_equal(t.bins[1], 1);
+    assert_true(t.stat.counts.mean == 2 && t.stat.counts.deviation == 1);
+    o.bins = 1025;
+    assert_fails(tnf_stat_file(f.file, &o, &e), TNF_EINVAL);
+    fake_end(&f);
+}
+
+/* A tensor that is not there: told, or the end of it. */
+static void faults(void **state)
+{
+    (void)state;
+    tnf_error e;
+    struct fake f;
+    struct told t;
+    float x[2] = { 1, 3 };
+    uint64_t two = 2;
+    fake_begin(&f, x, sizeof x, 0, false);
+    for (unsigned i = 0; i < 2; i++) {
+        tnf_dense d = { .name = { i ? "gone" : "here", 4 },
+                        .type = tnf_type_of(TNF_F32),
+                        .shape = &two,
+                        .rank = 1,
+                        .length = 8,
+                        .offset = i ? 4 : 0 };
+        assert_ok(tnf_add_dense(f.r, &d, &e));
+    }
+    tnf_part_mutable(f.file->catalog.objects[1].parts)->flags |= TNF_PART_UNREADABLE;
+    tnf_stat_options o = options(&t);
+    assert_fails(tnf_stat_file(f.file, &o, &e), TNF_EUNSUPPORTED);
+    o.problem = on_problem;
+    t = (struct told) { 0 };
+    assert_ok(tnf_stat_file(f.file, &o, &e));
+    assert_int_equal(t.tensors, 1);
+    assert_int_equal(t.problems, 1);
+    assert_string_equal(t.names, "here ");
+    fake_end(&f);
+}
+
+static void out_of_memory(void **state)
+{
+    (void)state;
+    float x[64] = { 1 };
+    tnf_error e;
+    struct memory_log log = { 0 };
+    tnf_open_options how = { .size = sizeof how, .allocator = memory_allocator(&log) };
+    tnf_sink *sink;
+    tnf_file *file = file_of("f32", 64, x, &sink, &how);
+    uint64_t before = log.calls, live = log.live;
+    tnf_status status = TNF_ENOMEM;
+    for (uint64_t n = 1; status == TNF_ENOMEM; n++) {
+        struct told t;
+        tnf_stat_options o = options(&t);
+        log.fail_at = log.calls + n;
+        status = tnf_stat_file(file, &o, &e);
+        assert_int_equal(log.live, live);
+        assert_true(n < 100);
+    }
+    assert_ok(status);
+    assert_true(log.calls > before);
+    tnf_close(file);
+    tnf_sink_close(sink);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_type), cmocka_unit_test(subnormals), cmocka_unit_test(pieces),
+        cmocka_unit_test(batches),    cmocka_unit_test(faults),     cmocka_unit_test(out_of_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
