@@ -72,13 +72,17 @@ typedef struct tnf_fit {
 /* What a format can hold. Lists are words separated by spaces; a NULL list means any. */
 typedef struct tnf_can {
     const char *types, *layouts;
-    bool order_f;                          /* columns first */
-    bool only_f;                           /* and never rows first */
-    bool zero_rank;                        /* scalars */
-    bool extras;                           /* extras of its own family */
-    bool utf8_names;                       /* names must be UTF-8 */
-    bool ascii_names;                      /* names must be ASCII */
-    tnf_holds attrs;                       /* file attributes beyond its own */
+    bool order_f;     /* columns first */
+    bool only_f;      /* and never rows first */
+    bool zero_rank;   /* scalars */
+    bool extras;      /* extras of its own family */
+    bool shares;      /* equal tensors are written once, so what shares its bytes still does */
+    bool utf8_names;  /* names must be UTF-8 */
+    bool ascii_names; /* names must be ASCII */
+    tnf_holds attrs;  /* file attributes beyond its own */
+    /* NONE: the type of a tensor TNF_STASH_KEY that holds what has no place, if the bool option
+     * "stash" of the writer asks for it. */
+    const char *stash_type;
     bool sorted_maps;                      /* TYPED, but maps come back in CBOR's order of keys */
     const char *file_attrs, *object_attrs; /* attributes it has a native place for */
     /* Attributes its reader computes, or sets when the file says nothing ("key=false",

@@ -104,12 +104,15 @@ typedef struct tnf_save_options {
     /** Save dense tensors of floats as this type (f64 f32 f16 bf16 f8_…): each value becomes the
      *  nearest, of two equally near the even one. NULL: as they are. */
     const char *dtype;
+    /** "C" (row by row) or "F" (column by column) for dense tensors, where the format has both;
+     *  TNF_EUNSUPPORTED where it has only the other. NULL: as they are. */
+    const char *order;
 } tnf_save_options;
 
 #define TNF_SAVE_INIT                                                                              \
     {                                                                                              \
         sizeof(tnf_save_options), NULL, NULL, 0, false, false, false, false, NULL, NULL, NULL,     \
-            NULL, NULL                                                                             \
+            NULL, NULL, NULL                                                                       \
     }
 
 /** Saves to a file: complete under its name, or not at all. TNF_ELOSSY if the format cannot hold

@@ -5,6 +5,7 @@
  *   type    w (f8_e4m3fn)              → w (u8), the type its bytes are made of
  *   order   w [2,3], columns first     → rows first, or the reverse
  *   shape   step []                    → step [1], where there are no scalars
+ *   name    b\xff                      → b%FF, where names are UTF-8
  *
  * All but the order, which no reader can see in the values, is noted in the stash (lower.c) and
  * undone when the file is opened (unfit.c). A tensor that cannot be fitted is left as it is: the
@@ -24,12 +25,63 @@ static const tnf_type *fitting_type(const tnf_can *can, const tnf_type *type)
     return tnf_list_has(can->types, storage->id) ? storage : NULL;
 }
 
-static bool has_wrong_order(const tnf_can *can, const tnf_object *o)
+/* By what the format can, or by what was asked for. */
+static bool has_wrong_order(const struct tnf_save *s, const tnf_object *o)
 {
+    const tnf_can *can = &s->format->can;
+    const char *wish = s->options.order;
     if (o->layout != &tnf_layout_dense || o->rank < 2)
         return false;
+    if (wish && can->order_f && !can->only_f)
+        return (o->order == TNF_ORDER_F) != (*wish == 'F');
     return o->order == TNF_ORDER_F ? !can->order_f : can->only_f;
 }
+
+/* ------------------------------------------------------------------ names */
+
+static bool name_fits(const tnf_can *can, tnf_str name)
+{
+    return !(can->ascii_names && !tnf_ascii(name.p, name.n)) &&
+           !(can->utf8_names && !tnf_utf8_valid(name.p, name.n, NULL));
+}
+
+/* How many bytes from p on may stay as they are; 0: the first may not. */
+static size_t good_bytes(const tnf_can *can, const char *p, size_t n)
+{
+    size_t good = n;
+    if (can->ascii_names)
+        for (good = 0; good < n && (unsigned char)p[good] < 0x80;)
+            good++;
+    else
+        tnf_utf8_valid(p, n, &good);
+    return good;
+}
+
+/* The name with %XX for each byte that may not stay; NULL if there is no memory. */
+static const char *fitting_name(tnf_str *out, const tnf_can *can, tnf_str name, tnf_arena *a)
+{
+    static const char hex[] = "0123456789ABCDEF";
+    size_t n = 0;
+    char *p = tnf_arena_alloc(a, 3 * name.n + 1);
+    for (size_t i = 0; p && i < name.n;) {
+        size_t good = good_bytes(can, name.p + i, name.n - i);
+        memcpy(p + n, name.p + i, good);
+        n += good;
+        i += good;
+        if (i < name.n) {
+            p[n++] = '%';
+            p[n++] = hex[(unsigned char)name.p[i] >> 4];
+            p[n++] = hex[(unsigned char)name.p[i] & 15];
+            i++;
+        }
+    }
+    if (p)
+        p[n] = 0;
+    *out = (tnf_str) { p, n };
+    return p;
+}
+
+/* ------------------------------------------------------------------ needs */
 
 /* Do the bytes differ between the two orders? */
 static bool order_matters(const tnf_object *o)
@@ -54,13 +106,15 @@ static bool whole_elements(uint64_t *count, const tnf_type *type, uint64_t nbyte
 }
 
 /* What has to be done; 0 for nothing, or for nothing that would help. */
-static unsigned needs(const tnf_can *can, const tnf_object *o)
+static unsigned needs(const struct tnf_save *s, const tnf_object *o)
 {
-    unsigned what = 0;
+    const tnf_can *can = &s->format->can;
+    unsigned what = name_fits(can, o->name) ? 0 : TNF_CHANGE_NAME;
     bool dense = o->layout == &tnf_layout_dense;
     if (!tnf_list_has(can->layouts, o->layout->id))
         what |= TNF_CHANGE_PARTS;
-    if ((what && (dense || !tnf_list_has(can->layouts, "dense"))) || o->nparts == 0)
+    bool parts = what & TNF_CHANGE_PARTS;
+    if ((parts && (dense || !tnf_list_has(can->layouts, "dense"))) || o->nparts == 0)
         return 0;
     for (uint16_t i = 0; i < o->nparts; i++) {
         const tnf_part *p = &o->parts[i];
@@ -71,9 +125,9 @@ static unsigned needs(const tnf_can *can, const tnf_object *o)
         if (type != p->type)
             what |= TNF_CHANGE_TYPE;
     }
-    if (what == TNF_CHANGE_TYPE && !dense)
-        return 0; /* the layout would not be the same with other types */
-    if (has_wrong_order(can, o)) {
+    if (what && !parts && !dense)
+        return 0; /* the layout would not be the same with other types, or its note */
+    if (has_wrong_order(s, o)) {
         if (o->parts->type->bits % 8 || o->parts->type->bits == 0)
             return 0;
         what |= TNF_CHANGE_ORDER;
@@ -91,14 +145,19 @@ static tnf_status add(struct tnf_save *s, const tnf_object *o, const tnf_change 
     return tnf_catalog_add(&s->fitted, o, found ? TNF_NAMES_LATER_FOUND : TNF_NAMES_FIRST_FOUND, e);
 }
 
-/* A dense tensor as the format wants it. */
-static tnf_status fit_dense(struct tnf_save *s, const tnf_change *change, const tnf_catalog *from,
+/* A tensor that stays one as the format wants it. */
+static tnf_status fit_whole(struct tnf_save *s, const tnf_change *change, const tnf_catalog *from,
                             tnf_error *e)
 {
     static const uint64_t one[] = { 1 };
     tnf_object o = *change->of;
     tnf_part part = *o.parts;
     uint64_t count[1];
+    if (change->what & TNF_CHANGE_NAME &&
+        !fitting_name(&o.name, &s->format->can, o.name, &s->arena))
+        return tnf_arena_fail(&s->arena, "the name of a tensor", e);
+    if (change->what == TNF_CHANGE_NAME)
+        return add(s, &o, change, from, e);
     if (change->what & TNF_CHANGE_ORDER) {
         if (order_matters(&o))
             TNF_TRY(tnf_reorder(&part, &o, s, e));
@@ -137,6 +196,9 @@ static tnf_status fit_parts(struct tnf_save *s, const tnf_change *change, const 
                             tnf_error *e)
 {
     const tnf_object *o = change->of;
+    tnf_str name = o->name;
+    if (change->what & TNF_CHANGE_NAME && !fitting_name(&name, &s->format->can, name, &s->arena))
+        return tnf_arena_fail(&s->arena, "the name of a part", e);
     for (uint16_t i = 0; i < o->nparts; i++) {
         tnf_part part = o->parts[i];
         uint64_t count[1] = { 0 };
@@ -145,19 +207,27 @@ static tnf_status fit_parts(struct tnf_save *s, const tnf_change *change, const 
         tnf_object piece = {
             .shape = count, .layout = &tnf_layout_dense, .parts = &part, .rank = 1, .nparts = 1
         };
-        TNF_TRY(piece_name(&piece.name, &s->arena, o->name, part.role, e));
+        TNF_TRY(piece_name(&piece.name, &s->arena, name, part.role, e));
         part.role = "data";
         TNF_TRY(add(s, &piece, change, from, e));
     }
     return TNF_OK;
 }
 
-/* Are the names of its parts free? */
-static bool names_free(const tnf_catalog *from, const tnf_object *o, tnf_arena *a)
+/* Are the names that it would get free? */
+static bool names_free(const struct tnf_save *s, const tnf_catalog *from, const tnf_change *change,
+                       tnf_arena *a)
 {
-    tnf_str name;
+    const tnf_object *o = change->of;
+    tnf_str base, name;
+    bool renamed = change->what & TNF_CHANGE_NAME;
+    if (!(change->what & (TNF_CHANGE_PARTS | TNF_CHANGE_NAME)) ||
+        !fitting_name(&base, &s->format->can, o->name, a))
+        return true;
+    if (!(change->what & TNF_CHANGE_PARTS))
+        return !renamed || !tnf_catalog_find(from, base.p, base.n);
     for (uint16_t i = 0; i < o->nparts; i++)
-        if (piece_name(&name, a, o->name, o->parts[i].role, NULL) == TNF_OK &&
+        if (piece_name(&name, a, base, o->parts[i].role, NULL) == TNF_OK &&
             tnf_catalog_find(from, name.p, name.n))
             return false;
     return true;
@@ -166,13 +236,13 @@ static bool names_free(const tnf_catalog *from, const tnf_object *o, tnf_arena *
 static tnf_status fit_one(struct tnf_save *s, const tnf_catalog *from, const tnf_object *o,
                           tnf_error *e)
 {
-    tnf_change change = { .of = o, .what = needs(&s->format->can, o) };
-    if (change.what & TNF_CHANGE_PARTS && !names_free(from, o, &s->arena))
+    tnf_change change = { .of = o, .what = needs(s, o) };
+    if (!names_free(s, from, &change, &s->arena))
         change.what = 0;
     change.pieces = change.what & TNF_CHANGE_PARTS ? o->nparts : 1;
     if (change.what & TNF_CHANGE_PARTS)
         return fit_parts(s, &change, from, e);
-    return change.what ? fit_dense(s, &change, from, e) : add(s, o, &change, from, e);
+    return change.what ? fit_whole(s, &change, from, e) : add(s, o, &change, from, e);
 }
 
 const char *tnf_change_reason(const tnf_change *change)
@@ -183,6 +253,8 @@ const char *tnf_change_reason(const tnf_change *change)
         return "the format has no such type: kept as what it is made of";
     if (change->what & TNF_CHANGE_SHAPE)
         return "a scalar becomes a tensor of shape [1]";
+    if (change->what & TNF_CHANGE_NAME)
+        return "the format has no such names: bytes that it lacks become %XX";
     if (change->what & TNF_CHANGE_ORDER)
         return change->of->order == TNF_ORDER_F ? "written row by row" : "written column by column";
     return "";
@@ -194,7 +266,7 @@ tnf_status tnf_fit_tensors(struct tnf_save *s, const tnf_catalog *from, const tn
     bool any = false;
     size_t room = 0;
     for (size_t i = 0; i < from->n; i++) {
-        any = any || needs(&s->format->can, &from->objects[i]);
+        any = any || needs(s, &from->objects[i]);
         room += from->objects[i].nparts + 1u;
     }
     *out = from;

@@ -7,6 +7,7 @@
  *   tenfold.stash = {"attrs":{…},"kinds":{"gptrs.config":"json"},"tensors":{"w":{…}},
  *                    "objects":[…]}
  *
+ * A format without any metadata may hold the stash as a tensor of that name.
  * raise.c takes it all back when the file is opened.
  */
 #include "core/lower.h"
@@ -148,35 +149,96 @@ static tnf_status put_part_of_stash(tnf_buf *all, const char *name, const char *
     return TNF_OK;
 }
 
+static tnf_status print_stash(tnf_buf *all, struct lowering *l, tnf_error *e)
+{
+    tnf_buf_u8(all, '{');
+    TNF_TRY(put_part_of_stash(all, "attrs", "{}", &l->attrs, e));
+    TNF_TRY(put_part_of_stash(all, "kinds", "{}", &l->kinds, e));
+    TNF_TRY(put_part_of_stash(all, "tensors", "{}", &l->tensors, e));
+    TNF_TRY(put_part_of_stash(all, "objects", "[]", &l->objects, e));
+    tnf_buf_u8(all, '}');
+    return TNF_OK;
+}
+
+/* Blanks after it make its bytes a whole number of elements. lower_all() left room for one more
+ * tensor. */
+static tnf_status add_stash_tensor(struct lowering *l, tnf_str key, const char *text, size_t n,
+                                   tnf_error *e)
+{
+    tnf_arena *a = &l->save->arena;
+    tnf_catalog *c = &l->save->lowered;
+    const tnf_type *type = tnf_type_named(l->format->can.stash_type);
+    size_t width = type->bits / 8;
+    tnf_part *part = tnf_arena_alloc(a, sizeof *part);
+    uint64_t *shape = tnf_arena_alloc(a, sizeof *shape);
+    if (!part || !shape)
+        return tnf_arena_fail(a, "the stash", e);
+    *shape = n / width;
+    *part = (tnf_part) { .role = "data",
+                         .type = type,
+                         .memory = text,
+                         .stored = n,
+                         .nbytes = n,
+                         .payload = TNF_MEMORY };
+    c->objects[c->n++] = (tnf_object) { .name = key,
+                                        .shape = shape,
+                                        .layout = &tnf_layout_dense,
+                                        .parts = part,
+                                        .rank = 1,
+                                        .nparts = 1 };
+    l->save->total += n;
+    return TNF_OK;
+}
+
+static tnf_status keep_stash(struct lowering *l, tnf_buf *all, tnf_error *e)
+{
+    tnf_str key = { TNF_STASH_KEY, sizeof TNF_STASH_KEY - 1 };
+    TNF_TRY(tnf_buf_status(all, "stash", e));
+    size_t width = l->as_tensor ? tnf_type_named(l->format->can.stash_type)->bits / 8 : 1;
+    for (size_t n = all->n; n % width != 0; n++)
+        tnf_buf_u8(all, ' ');
+    TNF_TRY(tnf_buf_status(all, "stash", e));
+    const char *text = tnf_arena_str(&l->save->arena, all->p, all->n);
+    if (!text)
+        return tnf_arena_fail(&l->save->arena, "the stash", e);
+    if (l->as_tensor)
+        return add_stash_tensor(l, key, text, all->n, e);
+    if (l->format->can.attrs == TNF_HOLDS_TEXT)
+        return push_text(l, key, text, all->n, e);
+    tnf_member m = { key, tnf_value_str(TNF_STRING, text, all->n) };
+    return keep_attr(l, &m, TNF_STRING, e);
+}
+
 static tnf_status finish_stash(struct lowering *l, tnf_error *e)
 {
     tnf_buf all;
     tnf_buf_init(&all, &l->save->arena.alloc, STASH_MAX);
-    tnf_buf_u8(&all, '{');
-    tnf_status status = put_part_of_stash(&all, "attrs", "{}", &l->attrs, e);
-    if (status == TNF_OK)
-        status = put_part_of_stash(&all, "kinds", "{}", &l->kinds, e);
-    if (status == TNF_OK)
-        status = put_part_of_stash(&all, "tensors", "{}", &l->tensors, e);
-    if (status == TNF_OK)
-        status = put_part_of_stash(&all, "objects", "[]", &l->objects, e);
-    bool empty = all.n == 1;
-    tnf_buf_u8(&all, '}');
-    if (status == TNF_OK)
-        status = tnf_buf_status(&all, "stash", e);
-    if (status == TNF_OK && !empty) {
-        const char *text = tnf_arena_str(&l->save->arena, all.p, all.n);
-        tnf_str key = { TNF_STASH_KEY, sizeof TNF_STASH_KEY - 1 };
-        tnf_member m = { key, tnf_value_str(TNF_STRING, text, all.n) };
-        if (!text)
-            status = tnf_arena_fail(&l->save->arena, "the stash", e);
-        else if (l->format->can.attrs == TNF_HOLDS_TYPED)
-            status = keep_attr(l, &m, TNF_STRING, e);
-        else
-            status = push_text(l, key, text, all.n, e);
-    }
+    tnf_status status = print_stash(&all, l, e);
+    if (status == TNF_OK && all.n > sizeof "{}" - 1)
+        status = keep_stash(l, &all, e);
     tnf_buf_free(&all);
     return status;
+}
+
+static bool asks_for_stash(const struct lowering *l)
+{
+    const tnf_option_info *o = l->format->write_options;
+    for (size_t i = 0; o && o[i].name; i++)
+        if (strcmp(o[i].name, "stash") == 0)
+            return l->save->values[i].u != 0;
+    return false;
+}
+
+/* Has the format a place for the stash, if only a tensor whose name nobody else has? */
+static void look_for_place(struct lowering *l, const tnf_catalog *from)
+{
+    const tnf_can *can = &l->format->can;
+    l->as_tensor = can->attrs == TNF_HOLDS_NONE && can->stash_type && asks_for_stash(l) &&
+                   !tnf_catalog_find(from, TNF_STASH_KEY, sizeof TNF_STASH_KEY - 1);
+    l->stashes = can->attrs != TNF_HOLDS_NONE || l->as_tensor;
+    l->no_place = can->stash_type ? "the format has no place for metadata, unless -o stash=yes "
+                                    "makes one"
+                                  : "the format has no place for metadata";
 }
 
 /* -------------------------------------------------------- file attributes */
@@ -220,13 +282,17 @@ static tnf_status lower_text_map(struct lowering *l, const tnf_member *m, tnf_er
     return TNF_OK;
 }
 
+static tnf_status lower_to_stash(struct lowering *l, const tnf_member *m)
+{
+    stash_member(&l->attrs, m);
+    tnf_lower_tell(l, TNF_STASHED, "attribute", m->key, "kept in " TNF_STASH_KEY);
+    return TNF_OK;
+}
+
 static tnf_status lower_to_text(struct lowering *l, const tnf_member *m, tnf_error *e)
 {
-    if (!is_text(&m->value)) {
-        stash_member(&l->attrs, m);
-        tnf_lower_tell(l, TNF_STASHED, "attribute", m->key, "kept in " TNF_STASH_KEY);
-        return TNF_OK;
-    }
+    if (!is_text(&m->value))
+        return lower_to_stash(l, m);
     /* Without a word on its kind it would come back as the format's own metadata, unless its key
      * tells whose it is. */
     if (m->value.kind == TNF_JSON || !tnf_registry_owns(m->key.p, m->key.n))
@@ -248,9 +314,7 @@ static tnf_status lower_typed(struct lowering *l, const tnf_member *m, tnf_error
         tnf_lower_tell(l, TNF_STASHED, "attribute", m->key, "kept as text");
         return keep_attr(l, m, TNF_STRING, e);
     }
-    stash_member(&l->attrs, m);
-    tnf_lower_tell(l, TNF_STASHED, "attribute", m->key, "kept in " TNF_STASH_KEY);
-    return TNF_OK;
+    return lower_to_stash(l, m);
 }
 
 static tnf_status lower_attr(struct lowering *l, const tnf_member *m, tnf_verdict found,
@@ -273,7 +337,9 @@ static tnf_status lower_attr(struct lowering *l, const tnf_member *m, tnf_verdic
         return lower_typed(l, m, e);
     if (can->attrs == TNF_HOLDS_TEXT)
         return is_text_map(m) ? lower_text_map(l, m, e) : lower_to_text(l, m, e);
-    tnf_lower_tell(l, TNF_DROPPED, "attribute", m->key, "the format has no place for metadata");
+    if (l->as_tensor)
+        return lower_to_stash(l, m);
+    tnf_lower_tell(l, TNF_DROPPED, "attribute", m->key, l->no_place);
     return TNF_OK;
 }
 
@@ -294,14 +360,32 @@ static tnf_status lower_extra(struct lowering *l, const tnf_extra *x, tnf_error 
 
 /* -------------------------------------------------------------------- all */
 
+static tnf_status check_order(const struct tnf_save *s, tnf_error *e)
+{
+    const char *wish = s->options.order;
+    const tnf_can *can = &s->format->can;
+    if (!wish)
+        return TNF_OK;
+    if (strcmp(wish, "C") != 0 && strcmp(wish, "F") != 0)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the order is C or F, not '%s'", wish);
+    if (*wish == 'F' ? !can->order_f : can->only_f)
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "the format keeps tensors %s only",
+                        *wish == 'F' ? "row by row (C)" : "column by column (F)");
+    return TNF_OK;
+}
+
 static tnf_status lower_all(struct lowering *l, const tnf_catalog *from, tnf_error *e)
 {
     const tnf_catalog *cast;
+    TNF_TRY(check_order(l->save, e));
     TNF_TRY(tnf_cast_tensors(l->save, from, &cast, e));
     TNF_TRY(tnf_fit_tensors(l->save, cast, &l->fit.catalog, e));
+    look_for_place(l, l->fit.catalog);
     TNF_TRY(tnf_lower_judge(l, e));
+    if (l->save->options.plan)
+        TNF_TRY(tnf_find_shared(&l->shared, l->fit.catalog, &l->save->arena, e));
     tnf_catalog *to = &l->save->lowered;
-    to->objects = tnf_arena_array(to->arena, l->fit.catalog->n, sizeof *to->objects);
+    to->objects = tnf_arena_array(to->arena, l->fit.catalog->n + 1, sizeof *to->objects);
     if (!to->objects)
         return tnf_arena_fail(to->arena, "the list of tensors", e);
     for (size_t i = 0; i < from->attrs.n; i++)

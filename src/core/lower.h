@@ -11,6 +11,10 @@ struct lowering {
     tnf_buf attrs, kinds, tensors, objects; /* of the stash, separated by commas */
     tnf_hash keys;                          /* of save->text */
     tnf_fit fit;
+    bool stashes;   /* there is a place for the stash */
+    bool as_tensor; /* and it is a tensor */
+    const char *no_place;
+    const uint32_t *shared; /* shared_bytes.c; NULL: nothing is */
     uint64_t refused;
     char first[160]; /* the first thing that would be lost */
 };
@@ -30,5 +34,10 @@ bool tnf_lower_listed(const char *list, tnf_str key);
 /* lower_objects.c: what becomes of each tensor of l->fit.catalog, then the tensors themselves. */
 tnf_status tnf_lower_judge(struct lowering *l, tnf_error *e);
 tnf_status tnf_lower_objects(struct lowering *l, tnf_error *e);
+
+/* shared_bytes.c: of each tensor that lies where one before it lies, the position of the first of
+ * them, plus 1; else 0. NULL if there are none. */
+tnf_status tnf_find_shared(const uint32_t **out, const tnf_catalog *catalog, tnf_arena *arena,
+                           tnf_error *e);
 
 #endif

@@ -39,11 +39,11 @@ static void lower_object_attrs(struct lowering *l, const tnf_object *o, bool nat
                 stash_object_attr(l, o, m, &opened);
             continue;
         }
-        if (can->attrs == TNF_HOLDS_NONE || !tnf_utf8_valid(o->name.p, o->name.n, NULL)) {
+        if (!l->stashes || !tnf_utf8_valid(o->name.p, o->name.n, NULL)) {
             tnf_lower_tell(l, TNF_DROPPED, "attribute", m->key,
-                           can->attrs == TNF_HOLDS_NONE
-                               ? "the format has no place for metadata"
-                               : "the name of its tensor is not UTF-8: nothing can be noted of it");
+                           l->stashes
+                               ? "the name of its tensor is not UTF-8: nothing can be noted of it"
+                               : l->no_place);
             continue;
         }
         stash_object_attr(l, o, m, &opened);
@@ -155,8 +155,10 @@ static void note_change(struct lowering *l, const tnf_object *was, const tnf_obj
 {
     tnf_buf *b = &l->objects;
     tnf_lower_comma(b);
+    bool text = tnf_utf8_valid(was->name.p, was->name.n, NULL);
+    const tnf_value name = tnf_value_str(text ? TNF_STRING : TNF_BYTES, was->name.p, was->name.n);
     tnf_buf_puts(b, "{\"name\":");
-    tnf_json_put_string(b, was->name.p, was->name.n);
+    tnf_json_put_typed(b, &name);
     tnf_buf_u8(b, ',');
     put_text(b, "layout", was->layout->id);
     tnf_buf_puts(b, ",\"shape\":[");
@@ -187,12 +189,29 @@ static tnf_status keep(struct lowering *l, const tnf_object *o, tnf_error *e)
                                                    : TNF_OK;
 }
 
+/* What to say of a tensor that shares its bytes with another: "" if it does not. */
+static const char *sharing(const struct lowering *l, const tnf_object *o)
+{
+    const tnf_catalog *c = l->fit.catalog;
+    uint32_t first = l->shared ? l->shared[o - c->objects] : 0;
+    if (first == 0)
+        return "";
+    char text[200];
+    snprintf(text, sizeof text, "%s the bytes of %.100s",
+             l->format->can.shares ? "shares" : "gets a copy of",
+             TNF_QUOTED(c->objects[first - 1].name));
+    const char *why = tnf_arena_str(&l->save->arena, text, strlen(text));
+    return why ? why : "";
+}
+
 /* A tensor that goes as it is, or in another order, which is no loss. */
 static tnf_status lower_object(struct lowering *l, const tnf_object *o, tnf_verdict found,
                                const char *why, tnf_error *e)
 {
     if (tnf_is_cast(o))
         why = "rounded to that type, as asked";
+    else if (!*why)
+        why = sharing(l, o);
     tnf_lower_tell(l, found.fate, "tensor", o->name, found.fate == TNF_NATIVE ? why : found.why);
     if (found.fate == TNF_DROPPED)
         return TNF_OK;
@@ -215,8 +234,7 @@ static tnf_status lower_changed(struct lowering *l, const tnf_change *change, co
 {
     const tnf_object *was = change->of;
     bool whole = all_kept(found, change->pieces);
-    bool noted = whole && l->format->can.attrs != TNF_HOLDS_NONE &&
-                 tnf_utf8_valid(was->name.p, was->name.n, NULL);
+    bool noted = whole && l->stashes;
     if (noted)
         note_change(l, was, o);
     if (whole)

@@ -34,20 +34,27 @@ static bool stash_like(const tnf_value *v)
     return true;
 }
 
-/* The stash as a tree, or NULL if there is none or somebody broke it. */
+/* A stash as a tree, or NULL if somebody broke it. */
+static const tnf_value *parse_stash(tnf_file *f, const char *text, size_t n, tnf_value *out)
+{
+    tnf_json j;
+    tnf_error error = { .offset = TNF_NO_OFFSET };
+    tnf_json_init(&j, text, n, 0, &f->arena, f->options.limits.depth, &error);
+    if (tnf_json_typed(&j, out) && tnf_json_end(&j) == TNF_OK && stash_like(out))
+        return out;
+    tnf_warn(&f->reader, TNF_NO_OFFSET, "the entry " TNF_STASH_KEY " is ignored: %s",
+             j.status != TNF_OK ? error.message : "it is not of our making");
+    return NULL;
+}
+
+/* The first good one, or NULL if there is none. */
 static const tnf_value *read_stash(tnf_file *f, const tnf_attrs *from, tnf_value *out)
 {
     for (size_t i = 0; i < from->n; i++) {
         const tnf_member *m = &from->members[i];
-        if (!is_stash(m) || m->value.kind != TNF_STRING)
-            continue;
-        tnf_json j;
-        tnf_error error = { .offset = TNF_NO_OFFSET };
-        tnf_json_init(&j, m->value.as.s, m->value.n, 0, &f->arena, f->options.limits.depth, &error);
-        if (tnf_json_typed(&j, out) && tnf_json_end(&j) == TNF_OK && stash_like(out))
+        if (is_stash(m) && m->value.kind == TNF_STRING &&
+            parse_stash(f, m->value.as.s, m->value.n, out))
             return out;
-        tnf_warn(&f->reader, TNF_NO_OFFSET, "the entry " TNF_STASH_KEY " is ignored: %s",
-                 j.status != TNF_OK ? error.message : "it is not of our making");
     }
     return NULL;
 }
@@ -209,6 +216,36 @@ static tnf_status raise_tensors(tnf_file *f, const tnf_value *tensors, tnf_error
     return TNF_OK;
 }
 
+static void remove_object(tnf_catalog *c, size_t at)
+{
+    c->n--;
+    memmove(&c->objects[at], &c->objects[at + 1], (c->n - at) * sizeof *c->objects);
+}
+
+/* A format without metadata may hold the stash as a tensor, which is read at once. */
+static tnf_status raise_tensor(tnf_file *f, tnf_error *e)
+{
+    tnf_catalog *c = &f->catalog;
+    uint32_t at = tnf_hash_find(&c->names, TNF_STASH_KEY, sizeof TNF_STASH_KEY - 1);
+    const tnf_part *p = at == TNF_HASH_NONE ? NULL : c->objects[at].parts;
+    if (!p || p->type != tnf_type_named(f->format->can.stash_type) || c->objects[at].rank != 1 ||
+        p->nbytes == 0 || p->nbytes > f->options.limits.header_bytes)
+        return TNF_OK;
+    tnf_value tree;
+    char *text = tnf_arena_alloc(&f->arena, (size_t)p->nbytes);
+    if (!text)
+        return tnf_arena_fail(&f->arena, "the stash", e);
+    TNF_TRY(tnf_read_part(p, 0, text, (size_t)p->nbytes, e));
+    const tnf_value *stash = parse_stash(f, text, (size_t)p->nbytes, &tree);
+    if (!stash)
+        return TNF_OK;
+    remove_object(c, at);
+    TNF_TRY(tnf_catalog_reindex(c, !(f->format->rules & TNF_RULE_NAMES_MAY_REPEAT), e));
+    TNF_TRY(raise_attrs(f, tnf_value_get(stash, "attrs"), e));
+    TNF_TRY(tnf_unfit(f, stash, e));
+    return raise_tensors(f, tnf_value_get(stash, "tensors"), e);
+}
+
 /* A format with a typed tree holds most attributes as they are. */
 static tnf_status raise_typed(tnf_file *f, tnf_error *e)
 {
@@ -236,6 +273,8 @@ static tnf_status raise_typed(tnf_file *f, tnf_error *e)
 
 tnf_status tnf_raise(tnf_file *f, tnf_error *e)
 {
+    if (f->format->can.stash_type)
+        return raise_tensor(f, e);
     if (f->text.n == 0)
         return raise_typed(f, e);
     tnf_value tree;

@@ -16,7 +16,8 @@ enum {
     TNF_CHANGE_PARTS = 1, /* each part became a tensor */
     TNF_CHANGE_TYPE = 2,
     TNF_CHANGE_SHAPE = 4, /* a scalar got a dimension */
-    TNF_CHANGE_ORDER = 8
+    TNF_CHANGE_ORDER = 8,
+    TNF_CHANGE_NAME = 16 /* bytes that names may not have there, as %XX */
 };
 
 typedef struct tnf_change {

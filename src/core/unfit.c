@@ -26,7 +26,8 @@ struct unfitting {
 static tnf_str text_of(const tnf_value *map, const char *key)
 {
     const tnf_value *v = tnf_value_get(map, key);
-    return v && v->kind == TNF_STRING ? (tnf_str) { v->as.s, v->n } : (tnf_str) { NULL, 0 };
+    bool is = v && (v->kind == TNF_STRING || v->kind == TNF_BYTES); /* a name may be no text */
+    return is ? (tnf_str) { v->as.s, v->n } : (tnf_str) { NULL, 0 };
 }
 
 static void *room(struct unfitting *u, size_t n, size_t size)

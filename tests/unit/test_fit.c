@@ -271,6 +271,154 @@ static void stale_notes(void **state)
     }
 }
 
+/* b\xff has no place where names are text: it goes by another, and comes back. */
+static void names_that_are_no_text(void **state)
+{
+    (void)state;
+    static const uint64_t two[] = { 2 };
+    tnf_builder *b;
+    tnf_error e;
+    tnf_sink *sink;
+    struct plan plan;
+    assert_ok(tnf_builder_new(&b, NULL, &e));
+    assert_ok(tnf_builder_add(b, "b\xff\xc3\xa9", tnf_type_of(TNF_U8), 1, two, "xy", &e));
+    tnf_file *file = through(b, "safetensors", &plan, &sink);
+    assert_string_equal(plan.text, "stashed tensor b\xff\xc3\xa9; ");
+    assert_true(holds(tnf_sink_bytes(sink), "\"b%FF\xc3\xa9\":{"));
+    assert_int_equal(tnf_file_info(file)->nwarnings, 0);
+    assert_int_equal(tnf_file_info(file)->objects, 1);
+    assert_non_null(tnf_find(file, "b\xff\xc3\xa9"));
+    tnf_close(file);
+    tnf_sink_close(sink);
+    /* Where the other name is taken, it is refused. */
+    assert_ok(tnf_builder_add(b, "b%FF\xc3\xa9", tnf_type_of(TNF_U8), 1, two, "zz", &e));
+    assert_ok(tnf_sink_memory(&sink, &e));
+    tnf_save_options so = { .size = sizeof so, .format = "safetensors" };
+    assert_fails(tnf_save_sink(b, sink, &so, &e), TNF_ELOSSY);
+    tnf_sink_close(sink);
+    tnf_builder_free(b);
+}
+
+/* A format without metadata keeps what it is given in a tensor, when asked to. */
+static void stash_as_a_tensor(void **state)
+{
+    (void)state;
+    tnf_builder *b;
+    tnf_error e;
+    tnf_sink *sink;
+    tnf_source *source;
+    tnf_file *file;
+    struct plan plan = { "" };
+    tnf_value seven = { .kind = TNF_UINT, .dtype = TNF_U16, .as.u = 7 };
+    assert_ok(tnf_builder_new(&b, NULL, &e));
+    assert_ok(tnf_builder_add(b, "w", tnf_type_of(TNF_F32), 0, NULL, "abcd", &e));
+    assert_ok(tnf_builder_set(b, NULL, "n", &seven, &e));
+    assert_ok(tnf_builder_set(b, "w", "n", &seven, &e));
+    tnf_option yes = { "stash", "yes" };
+    tnf_save_options so = { .size = sizeof so, .format = "gptrs-archive" };
+    so.plan = note;
+    so.ctx = &plan;
+    assert_ok(tnf_sink_memory(&sink, &e));
+    assert_fails(tnf_save_sink(b, sink, &so, &e), TNF_ELOSSY);
+    assert_non_null(strstr(e.message, "stash=yes"));
+    plan.text[0] = 0;
+    so.options = &yes;
+    so.noptions = 1;
+    assert_ok(tnf_save_sink(b, sink, &so, &e));
+    assert_string_equal(plan.text, "stashed attribute n; stashed tensor w; stashed attribute n; ");
+    tnf_str bytes = tnf_sink_bytes(sink);
+    assert_ok(tnf_source_memory(&source, bytes.p, bytes.n, &e));
+    assert_ok(tnf_open_source(&file, source, NULL, &e));
+    assert_int_equal(tnf_file_info(file)->objects, 1);
+    assert_int_equal(tnf_find(file, "w")->rank, 0);
+    assert_int_equal(tnf_value_get(tnf_find(file, "w")->attrs, "n")->as.u, 7);
+    const tnf_value *n = tnf_value_get(tnf_file_info(file)->attrs, "n");
+    assert_true(n && n->kind == TNF_UINT && n->dtype == TNF_U16 && n->as.u == 7);
+    tnf_close(file);
+    /* Broken by somebody: an ordinary tensor, with a warning. */
+    char *text = memmem(bytes.p, bytes.n, "{\"attrs\"", 8);
+    assert_non_null(text);
+    *text = '[';
+    assert_ok(tnf_source_memory(&source, bytes.p, bytes.n, &e));
+    assert_ok(tnf_open_source(&file, source, NULL, &e));
+    assert_int_equal(tnf_file_info(file)->objects, 2);
+    assert_int_equal(tnf_file_info(file)->nwarnings, 1);
+    tnf_close(file);
+    tnf_sink_close(sink);
+    tnf_builder_free(b);
+}
+
+/* Tied tensors: which of them share, and what becomes of it. */
+static char said[200];
+
+static void note_b(void *ctx, const tnf_plan_item *item)
+{
+    (void)ctx;
+    if (item->name.n == 1 && *item->name.p == 'b')
+        snprintf(said, sizeof said, "%s", item->reason);
+}
+
+static const char *reason_of_b(tnf_file *tied, const char *format)
+{
+    tnf_builder *b;
+    tnf_error e;
+    tnf_sink *sink;
+    tnf_save_options so = { .size = sizeof so, .format = format, .plan = note_b };
+    so.dry_run = true;
+    said[0] = 0;
+    assert_ok(tnf_builder_new(&b, NULL, &e));
+    assert_ok(tnf_builder_add_file(b, tied, &e));
+    assert_ok(tnf_sink_memory(&sink, &e));
+    assert_ok(tnf_save_sink(b, sink, &so, &e));
+    tnf_sink_close(sink);
+    tnf_builder_free(b);
+    return said;
+}
+
+static void tied_tensors(void **state)
+{
+    (void)state;
+    static const uint64_t two[] = { 2 };
+    tnf_builder *b;
+    tnf_error e;
+    tnf_sink *sink;
+    struct plan plan;
+    assert_ok(tnf_builder_new(&b, NULL, &e));
+    assert_ok(tnf_builder_add(b, "a", tnf_type_of(TNF_U8), 1, two, "xy", &e));
+    assert_ok(tnf_builder_add(b, "b", tnf_type_of(TNF_U8), 1, two, "xy", &e));
+    tnf_file *file = through(b, "ztensor2", &plan, &sink);
+    assert_string_equal(reason_of_b(file, "ztensor2"), "shares the bytes of 'a'");
+    assert_string_equal(reason_of_b(file, "safetensors"), "gets a copy of the bytes of 'a'");
+    tnf_close(file);
+    tnf_sink_close(sink);
+    tnf_builder_free(b);
+}
+
+static void order_that_is_asked_for(void **state)
+{
+    (void)state;
+    static const uint64_t shape[] = { 2, 2 };
+    static const float values[] = { 1, 2, 3, 4 };
+    tnf_builder *b;
+    tnf_error e;
+    tnf_sink *sink;
+    assert_ok(tnf_builder_new(&b, NULL, &e));
+    assert_ok(tnf_builder_add(b, "a", tnf_type_of(TNF_F32), 2, shape, values, &e));
+    tnf_save_options so = { .size = sizeof so, .format = "safetensors", .order = "F" };
+    assert_ok(tnf_sink_memory(&sink, &e));
+    assert_fails(tnf_save_sink(b, sink, &so, &e), TNF_EUNSUPPORTED);
+    so.order = "c";
+    assert_fails(tnf_save_sink(b, sink, &so, &e), TNF_EINVAL);
+    so.order = "C";
+    assert_ok(tnf_save_sink(b, sink, &so, &e));
+    tnf_sink_close(sink);
+    so.format = "primitiv";
+    assert_ok(tnf_sink_memory(&sink, &e));
+    assert_fails(tnf_save_sink(b, sink, &so, &e), TNF_EUNSUPPORTED);
+    tnf_sink_close(sink);
+    tnf_builder_free(b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -279,6 +427,10 @@ int main(void)
         cmocka_unit_test(types_that_are_unknown),
         cmocka_unit_test(orders),
         cmocka_unit_test(stale_notes),
+        cmocka_unit_test(names_that_are_no_text),
+        cmocka_unit_test(stash_as_a_tensor),
+        cmocka_unit_test(tied_tensors),
+        cmocka_unit_test(order_that_is_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

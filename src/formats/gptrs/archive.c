@@ -79,6 +79,8 @@ static tnf_status write_all(tnf_writer *w, tnf_error *e)
 
 static const tnf_option_info write_options[] = {
     GPTRS_WRITE_OPTIONS,
+    { "stash", TNF_OPTION_BOOL, NULL, "no",
+      "keep metadata, which the format has no place for, in a tensor tenfold.stash" },
     { 0 },
 };
 
@@ -94,6 +96,7 @@ const tnf_format tnf_format_gptrs_archive = {
              .utf8_names = true,
              .extras = true,
              .attrs = TNF_HOLDS_NONE,
+             .stash_type = "i32",
              .object_attrs = "gptrs.requires_grad",
              .derived = "gptrs.requires_grad=false" },
     .write_options = write_options,

@@ -142,6 +142,7 @@ const tnf_format tnf_format_ztensor2 = {
     .caps = TNF_CAN_READ | TNF_CAN_WRITE | TNF_CAN_APPEND,
     .can = { .zero_rank = true,
              .utf8_names = true,
+             .shares = true,
              .attrs = TNF_HOLDS_TYPED,
              .sorted_maps = true,
              .takes = zt2_takes,
