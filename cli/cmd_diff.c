@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/* tenfold diff: what is different between two files, whatever their formats. */
+#include "diff_report.h"
+#include "input.h"
+#include "progress.h"
+#include "rename.h"
+#include "stop.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct options {
+    input_options in;
+    const char *rtol, *atol, *map;
+    opt_list rename, select;
+    bool nan_differs, ignore_dtype, values_only, no_values, names_only, trust_digests, json;
+} options;
+
+typedef struct job {
+    const cli_state *cli;
+    const options *options;
+    renaming *renaming;
+    progress progress;
+    diff_report report;
+} job;
+
+static void on_difference(void *ctx, const tnf_difference *d)
+{
+    diff_report_add(&((job *)ctx)->report, d);
+}
+
+static bool on_progress(void *ctx, uint64_t done, uint64_t total)
+{
+    progress_step(&((job *)ctx)->progress, done, total);
+    return !stop_asked();
+}
+
+static bool on_select(void *ctx, tnf_str name)
+{
+    return glob_any(&((const job *)ctx)->options->select, name);
+}
+
+static tnf_status on_rename(void *ctx, tnf_str *out, tnf_str name, tnf_error *error)
+{
+    return renaming_apply(((const job *)ctx)->renaming, out, name, error);
+}
+
+/* A tolerance: a number that is not negative. */
+static bool parse_tolerance(double *out, const char *name, const char *text)
+{
+    char *end = NULL;
+    if (!text)
+        return true;
+    *out = strtod(text, &end);
+    if (*text && !*end && isfinite(*out) && *out >= 0)
+        return true;
+    usage_error("diff: --%s takes a number from 0 on, not '%s'", name, text);
+    return false;
+}
+
+static bool settle(tnf_diff_options *how, const options *o)
+{
+    how->numeric = o->rtol || o->atol;
+    how->nan_differs = o->nan_differs;
+    how->trust_digests = o->trust_digests;
+    how->ignore |= o->ignore_dtype ? TNF_DIFF_IGNORE_DTYPE : 0u;
+    how->ignore |= o->values_only ? TNF_DIFF_IGNORE_ATTRS | TNF_DIFF_IGNORE_EXTRAS : 0u;
+    how->ignore |= o->no_values ? TNF_DIFF_IGNORE_VALUES : 0u;
+    how->ignore |= o->names_only ? TNF_DIFF_IGNORE_KIND | TNF_DIFF_IGNORE_VALUES |
+                                       TNF_DIFF_IGNORE_ATTRS | TNF_DIFF_IGNORE_EXTRAS
+                                 : 0u;
+    return parse_tolerance(&how->rtol, "rtol", o->rtol) &&
+           parse_tolerance(&how->atol, "atol", o->atol);
+}
+
+static int compare(job *j, const input *a, const input *b, tnf_diff_options *how)
+{
+    tnf_diff_result result;
+    tnf_error error;
+    stop_state before;
+    bool silent = j->cli->quiet && !j->options->json;
+    how->brief = silent;
+    how->difference = silent ? NULL : on_difference;
+    how->progress = on_progress;
+    how->select = j->options->select.n ? on_select : NULL;
+    how->rename = j->renaming ? on_rename : NULL;
+    how->ctx = j;
+    if (!diff_report_begin(&j->report, j->cli, j->options->json))
+        return usage_error("out of memory");
+    progress_begin(&j->progress, j->cli);
+    stop_catch(&before);
+    tnf_status status = tnf_diff(&result, a->file, b->file, how, &error);
+    progress_end(&j->progress);
+    stop_release(&before, status == TNF_ECANCELLED);
+    int code = EXIT_DONE;
+    if (status != TNF_OK)
+        code = file_error(result.failed == b->file ? b->name : a->name, &error);
+    else if (!silent)
+        diff_report_print(&j->report, a, b, &result);
+    diff_report_end(&j->report);
+    return code != EXIT_DONE ? code : result.same ? EXIT_DONE : EXIT_DIFFERS;
+}
+
+static int run(const cli_state *cli, const void *opts, int argc, char **argv)
+{
+    const options *o = opts;
+    job j = { .cli = cli, .options = o };
+    tnf_diff_options how = { .size = sizeof how };
+    input a, b;
+    (void)argc;
+    if (o->values_only + o->no_values + o->names_only > 1)
+        return usage_error("diff: --values-only, --no-values and --names-only exclude each other");
+    if (!strcmp(argv[0], "-") && !strcmp(argv[1], "-"))
+        return usage_error("diff: only one of both can be standard input");
+    if (!settle(&how, o))
+        return EXIT_USAGE;
+    int code = renaming_open(&j.renaming, o->map, &o->rename);
+    if (code == EXIT_DONE)
+        code = input_open(&a, cli, &o->in, argv[0]);
+    if (code == EXIT_DONE) {
+        code = input_open(&b, cli, &o->in, argv[1]);
+        if (code == EXIT_DONE)
+            code = compare(&j, &a, &b, &how);
+        input_close(&b);
+        input_close(&a);
+    }
+    renaming_free(j.renaming);
+    return code;
+}
+
+static const opt table[] = {
+    { "rtol", 0, OPT_TEXT, offsetof(options, rtol), "R", NULL,
+      "Compare numbers, not bits: two are the same if |a - b| <= A + R |b|. Then a NaN is a NaN "
+      "and "
+      "-0 is 0." },
+    { "atol", 0, OPT_TEXT, offsetof(options, atol), "A", NULL, "The other half of that." },
+    { "nan-differs", 0, OPT_FLAG, offsetof(options, nan_differs), NULL, NULL,
+      "A NaN is not the same as anything, not even as a NaN." },
+    { "ignore-dtype", 0, OPT_FLAG, offsetof(options, ignore_dtype), NULL, NULL,
+      "Another element type is no difference: values are compared as numbers." },
+    { "select", 0, OPT_LIST, offsetof(options, select), "GLOB", NULL,
+      "Compare only the tensors whose name (in B) matches; as in 'tenfold ls'. May be repeated." },
+    RENAME_OPTIONS(options, map, rename, "the tensors of A, for B"),
+    { "values-only", 0, OPT_FLAG, offsetof(options, values_only), NULL, NULL,
+      "Compare tensors, and neither attributes of the files or tensors nor extras." },
+    { "no-values", 0, OPT_FLAG, offsetof(options, no_values), NULL, NULL,
+      "Compare all but the data of tensors, which is not read." },
+    { "names-only", 0, OPT_FLAG, offsetof(options, names_only), NULL, NULL,
+      "Compare only which tensors there are." },
+    { "trust-digests", 0, OPT_FLAG, offsetof(options, trust_digests), NULL, NULL,
+      "Take tensors for equal whose digests in both files are, without reading them." },
+    { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
+      "Print one JSON document with all differences." },
+    INPUT_OPTIONS(options, in),
+    READER_OPTION(options, in),
+    { 0 },
+};
+
+static const example examples[] = {
+    { "tenfold diff model.safetensors model.zt", "did the conversion keep everything?" },
+    { "tenfold diff --rtol 1e-3 --atol 1e-6 before.safetensors after.safetensors",
+      "as numpy's allclose has it" },
+    { "tenfold diff --ignore-dtype --values-only f32.zt bf16.zt", "what did rounding do?" },
+    { "tenfold diff --rename 's/^module\\.//' ddp.safetensors plain.safetensors",
+      "other names for the same" },
+    { "tenfold diff -q a.zt b.zt && echo same", "the exit code alone" },
+    { 0 },
+};
+
+const command cmd_diff = {
+    .name = "diff",
+    .args = "A B",
+    .summary = "compare what two files hold, whatever their formats",
+    .about =
+        "Compares names, element types, shapes, layouts, values, attributes and extras. How "
+        "things are stored is no difference: formats, compression, the order of tensors and of "
+        "attributes, rows or columns first (-v tells that). Without a tolerance two files are "
+        "the same exactly if 'tenfold hash' gives them the same hash.\n\nFor each tensor whose "
+        "values differ: how many do, where the first one is, the largest absolute and relative "
+        "difference, the mean one, the squared error over the squares of A (NMSE), and the "
+        "cosine of the angle between both.\n\nExits with 0 if both are the same, with 1 if "
+        "not. -q prints nothing and stops at the first difference.",
+    .examples = examples,
+    .table = table,
+    .size = sizeof(options),
+    .min_args = 2,
+    .max_args = 2,
+    .run = run,
+};

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+#include "rename.h"
+#include "out.h"
+#include <errno.h>
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GROUPS 10
+
+typedef struct expression {
+    regex_t regex;
+    char *text; /* what is put instead */
+    bool all;   /* g */
+} expression;
+
+typedef struct line {
+    char *old, *new; /* old owns both */
+} line;
+
+struct renaming {
+    line *lines; /* by old */
+    size_t nlines;
+    expression *expressions;
+    size_t n;
+    struct kept *kept; /* names that were made */
+};
+
+struct kept {
+    struct kept *next;
+    char name[];
+};
+
+/* -------------------------------------------------------------------- map */
+
+static int by_old(const void *a, const void *b)
+{
+    return strcmp(((const line *)a)->old, ((const line *)b)->old);
+}
+
+/* Cuts "OLD<tab>NEW" in two; false if it is no such line. */
+static bool cut(line *out, char *text)
+{
+    size_t n = strcspn(text, "\t");
+    if (!text[n])
+        n = strcspn(text, " ");
+    if (!text[n] || n == 0)
+        return false;
+    text[n] = 0;
+    out->old = text;
+    out->new = text + n + 1 + strspn(text + n + 1, " \t");
+    return *out->new != 0;
+}
+
+static bool add_line(renaming *r, char *text)
+{
+    line *more = realloc(r->lines, (r->nlines + 1) * sizeof *more);
+    char *copy = more ? strdup(text) : NULL;
+    if (more)
+        r->lines = more;
+    if (!copy)
+        return false;
+    if (cut(&r->lines[r->nlines], copy)) {
+        r->nlines++;
+        return true;
+    }
+    free(copy);
+    return false;
+}
+
+static int read_map(renaming *r, const char *path)
+{
+    char *text = NULL;
+    size_t room = 0, number = 0;
+    int code = EXIT_DONE;
+    FILE *f = fopen(path, "r");
+    if (!f) {
+        file_message(path, "", TNF_NO_OFFSET, strerror(errno));
+        return EXIT_IO;
+    }
+    for (ssize_t n; code == EXIT_DONE && (n = getline(&text, &room, f)) >= 0;) {
+        number++;
+        while (n > 0 && strchr("\r\n ", text[n - 1]))
+            text[--n] = 0;
+        if (n > 0 && !add_line(r, text))
+            code = usage_error("%s: line %zu is not 'OLD NEW'", path, number);
+    }
+    free(text);
+    fclose(f);
+    if (r->nlines > 1)
+        qsort(r->lines, r->nlines, sizeof *r->lines, by_old);
+    for (size_t i = 1; code == EXIT_DONE && i < r->nlines; i++)
+        if (!strcmp(r->lines[i - 1].old, r->lines[i].old))
+            code = usage_error("%s: '%s' has two new names", path, r->lines[i].old);
+    return code;
+}
+
+/* ------------------------------------------------------------ expressions */
+
+/* The text up to the next delimiter; the delimiter itself is written with a backslash. */
+static char *take_until(const char **p, char end)
+{
+    char *out = malloc(strlen(*p) + 1), *to = out;
+    while (out && **p && **p != end) {
+        if (**p == '\\' && (*p)[1] == end) {
+            ++*p;
+        } else if (**p == '\\' && (*p)[1]) {
+            *to++ = *(*p)++;
+        }
+        *to++ = *(*p)++;
+    }
+    if (out)
+        *to = 0;
+    if (out && **p == end) {
+        ++*p;
+        return out;
+    }
+    free(out);
+    return NULL;
+}
+
+static bool parse(expression *x, const char *text, char why[128])
+{
+    bool good = text[0] == 's' && text[1] && text[1] != '\\';
+    const char *p = good ? text + 2 : text;
+    int flags = REG_EXTENDED;
+    char *regex = good ? take_until(&p, text[1]) : NULL;
+    x->text = regex ? take_until(&p, text[1]) : NULL;
+    snprintf(why, 128, "it should look like s/REGEX/TEXT/");
+    good = good && regex && *regex && x->text && p[strspn(p, "gi")] == 0;
+    for (; good && *p; p++) {
+        x->all = x->all || *p == 'g';
+        flags |= *p == 'i' ? REG_ICASE : 0;
+    }
+    int failed = good ? regcomp(&x->regex, regex, flags) : 0;
+    if (failed)
+        regerror(failed, &x->regex, why, 128);
+    if (!good || failed)
+        free(x->text);
+    free(regex);
+    return good && !failed;
+}
+
+/* ---------------------------------------------------------------- renaming */
+
+static void put_text(FILE *to, const char *text, const char *from, const regmatch_t *m)
+{
+    for (; *text; text++) {
+        int group = *text == '&' ? 0 : -1;
+        if (*text == '\\' && text[1]) {
+            text++;
+            group = *text >= '0' && *text <= '9' ? *text - '0' : -1;
+        }
+        if (group < 0)
+            putc(*text, to);
+        else if (m[group].rm_so >= 0)
+            fwrite(from + m[group].rm_so, 1, (size_t)(m[group].rm_eo - m[group].rm_so), to);
+    }
+}
+
+static void substitute(FILE *to, const expression *x, const char *name)
+{
+    regmatch_t m[GROUPS];
+    bool more = true;
+    for (int flags = 0; more && !regexec(&x->regex, name, GROUPS, m, flags); flags = REG_NOTBOL) {
+        fwrite(name, 1, (size_t)m[0].rm_so, to);
+        put_text(to, x->text, name, m);
+        name += m[0].rm_eo;
+        more = x->all && *name;
+        if (more && m[0].rm_so == m[0].rm_eo)
+            putc(*name++, to); /* nothing was matched: on by one */
+    }
+    fputs(name, to);
+}
+
+/* NULL: no memory. */
+static const char *keep(renaming *r, const expression *x, const char *name)
+{
+    char *text = NULL;
+    size_t n;
+    FILE *to = open_memstream(&text, &n);
+    if (!to)
+        return NULL;
+    substitute(to, x, name);
+    bool good = fclose(to) == 0;
+    struct kept *k = good ? malloc(sizeof *k + n + 1) : NULL;
+    if (k) {
+        memcpy(k->name, text, n + 1);
+        k->next = r->kept;
+        r->kept = k;
+    }
+    free(text);
+    return k ? k->name : NULL;
+}
+
+tnf_status renaming_apply(renaming *r, tnf_str *out, tnf_str name, tnf_error *error)
+{
+    const char *now = name.p;
+    *out = name;
+    if (!r || memchr(name.p, 0, name.n))
+        return TNF_OK;
+    line *known = r->nlines ? bsearch(&(line) { (char *)(uintptr_t)now, NULL }, r->lines, r->nlines,
+                                      sizeof *r->lines, by_old)
+                            : NULL;
+    if (known)
+        now = known->new;
+    for (size_t i = 0; now && i < r->n; i++)
+        now = keep(r, &r->expressions[i], now);
+    if (!now) {
+        *error = (tnf_error) { .status = TNF_ENOMEM, .offset = TNF_NO_OFFSET };
+        snprintf(error->message, sizeof error->message, "out of memory for names");
+        return TNF_ENOMEM;
+    }
+    *out = (tnf_str) { now, strlen(now) };
+    return TNF_OK;
+}
+
+/* --------------------------------------------------------------- beginning */
+
+static int add_expressions(renaming *r, const opt_list *list)
+{
+    char why[128];
+    r->expressions = calloc(list->n + 1, sizeof *r->expressions);
+    if (!r->expressions)
+        return usage_error("out of memory");
+    for (; r->n < list->n; r->n++)
+        if (!parse(&r->expressions[r->n], list->items[r->n], why))
+            return usage_error("--rename '%s': %s", list->items[r->n], why);
+    return EXIT_DONE;
+}
+
+int renaming_open(renaming **out, const char *map, const opt_list *expressions)
+{
+    *out = NULL;
+    if (!map && expressions->n == 0)
+        return EXIT_DONE;
+    renaming *r = calloc(1, sizeof *r);
+    if (!r)
+        return usage_error("out of memory");
+    int code = map ? read_map(r, map) : EXIT_DONE;
+    if (code == EXIT_DONE)
+        code = add_expressions(r, expressions);
+    if (code == EXIT_DONE)
+        *out = r;
+    else
+        renaming_free(r);
+    return code;
+}
+
+void renaming_free(renaming *r)
+{
+    if (!r)
+        return;
+    for (size_t i = 0; i < r->nlines; i++)
+        free(r->lines[i].old);
+    for (size_t i = 0; i < r->n; i++) {
+        regfree(&r->expressions[i].regex);
+        free(r->expressions[i].text);
+    }
+    for (struct kept *k = r->kept, *next; k; k = next) {
+        next = k->next;
+        free(k);
+    }
+    free(r->lines);
+    free(r->expressions);
+    free(r);
+}

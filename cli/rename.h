@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* Other names for tensors, by a list of them or by expressions: --map and --rename. */
+#ifndef TENFOLD_CLI_RENAME_H
+#define TENFOLD_CLI_RENAME_H
+
+#include "cmd.h"
+#include <tenfold/diff.h>
+
+#define RENAME_OPTIONS(type, map_field, rename_field, what)                                        \
+    { "map",                                                                                       \
+      0,                                                                                           \
+      OPT_TEXT,                                                                                    \
+      offsetof(type, map_field),                                                                   \
+      "FILE",                                                                                      \
+      NULL,                                                                                        \
+      "Names of " what                                                                             \
+      ": a line 'OLD NEW' each, parted by a tab, or by blanks if there is none." },                \
+    {                                                                                              \
+        "rename", 0, OPT_LIST, offsetof(type, rename_field), "EXPR", NULL,                         \
+            "Rename " what                                                                         \
+            " by 's/REGEX/TEXT/', an extended regular expression, with \\1 and & in "              \
+            "TEXT and the flags g and i; after --map. May be repeated."                            \
+    }
+
+typedef struct renaming renaming;
+
+/* NULL in *out if nothing is to be renamed. Gives an exit code, after saying what is wrong. */
+int renaming_open(renaming **out, const char *map, const opt_list *expressions);
+void renaming_free(renaming *r);
+/* A tnf_rename step; what it gives lives as long as r, which may be NULL. */
+tnf_status renaming_apply(renaming *r, tnf_str *out, tnf_str name, tnf_error *error);
+
+#endif
