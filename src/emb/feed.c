@@ -82,16 +82,28 @@ static room *take_room(const tnf_feed *f)
             return &f->rooms[i];
 }
 
-static void scale_floats(float *out, const float *in, size_t d, double scale, const double *mean)
+#define AT_ONCE 16u /* numbers: so many that compilers use vectors */
+
+static void scale_floats(float *out, const float *in, size_t d, double scale)
 {
-    for (size_t i = 0; i < d; i++)
-        out[i] = (float)(in[i] * scale - (mean ? mean[i] : 0));
+    size_t i = 0;
+    for (; i + AT_ONCE <= d; i += AT_ONCE)
+        for (size_t j = 0; j < AT_ONCE; j++)
+            out[i + j] = (float)(in[i + j] * scale);
+    for (; i < d; i++)
+        out[i] = (float)(in[i] * scale);
 }
 
-static void scale_wide(float *out, const double *in, size_t d, double scale, const double *mean)
+static void scale_wide(float *out, const double *in, size_t d, double scale)
 {
     for (size_t i = 0; i < d; i++)
-        out[i] = (float)(in[i] * scale - (mean ? mean[i] : 0));
+        out[i] = (float)(in[i] * scale);
+}
+
+static void take_off(float *out, const double *mean, size_t d)
+{
+    for (size_t i = 0; i < d; i++)
+        out[i] = (float)(out[i] - mean[i]);
 }
 
 /* Rows first … first + n - 1 from row `at` of the block on. */
@@ -107,28 +119,30 @@ static void load_rows(const tnf_feed *f, room *r, uint64_t first, size_t n, size
         double scale = norm > 0 ? 1 / norm : 0;
         float *out = r->block.rows + (at + i) * f->pitch;
         if (!floats)
-            scale_wide(out, r->wide + i * f->d, f->d, scale, f->mean);
-        else if (f->norms || f->mean)
-            scale_floats(out, floats + i * f->d, f->d, scale, f->mean);
+            scale_wide(out, r->wide + i * f->d, f->d, scale);
+        else if (f->norms)
+            scale_floats(out, floats + i * f->d, f->d, scale);
         else
             memcpy(out, floats + i * f->d, f->d * sizeof *out);
+        if (f->mean)
+            take_off(out, f->mean, f->d);
         memset(out + f->d, 0, (f->pitch - f->d) * sizeof *out);
     }
 }
 
-static void turn_rows(const tnf_feed *f, room *r, size_t n)
+/* n rows, of which `cols` components from `first` on are needed. */
+static void turn_rows(const tnf_feed *f, room *r, size_t n, size_t first, size_t cols)
 {
     tnf_product p = { .x = r->block.rows,
-                      .y = f->projection,
-                      .out = r->block.turned,
+                      .y = f->projection + first,
+                      .out = r->block.turned + first,
                       .rows = n,
                       .depth = f->d,
-                      .cols = f->pitch,
+                      .cols = cols,
                       .x_pitch = f->pitch,
                       .y_pitch = f->pitch,
                       .out_pitch = f->pitch };
-    if (f->projection)
-        f->kernels->product(&p);
+    f->kernels->product(&p);
 }
 
 static void set_columns(const tnf_feed *f, tnf_block *b, const float *rows)
@@ -175,7 +189,8 @@ static tnf_status run_group(void *ctx, size_t group, tnf_error *e)
         b->first = first;
         b->n = end - first < f->block ? (size_t)(end - first) : f->block;
         load_rows(f, r, first, b->n, 0);
-        turn_rows(f, r, b->n);
+        if (f->projection)
+            turn_rows(f, r, b->n, 0, f->pitch);
         set_columns(f, b, f->projection ? b->turned : b->rows);
         status = p->take(p->ctx, group, b, e);
         if (status == TNF_OK)
@@ -194,16 +209,20 @@ tnf_status tnf_feed_run(tnf_feed *f, size_t groups, tnf_take_rows *take, void *c
 
 /* ----------------------------------------------------------------------- some rows */
 
-void tnf_feed_some(tnf_feed *f, const uint64_t *which, size_t count, float *out)
+void tnf_feed_some(tnf_feed *f, const uint64_t *which, size_t count, tnf_piece piece, float *out)
 {
     room *r = &f->rooms[0];
     const float *from = f->projection ? r->block.turned : r->block.rows;
+    size_t cols = TNF_PITCH(piece.width);
+    size_t first = piece.first < f->pitch - cols ? piece.first : f->pitch - cols;
     for (size_t i = 0; i < count;) {
         size_t n = count - i < f->block ? count - i : f->block;
         for (size_t j = 0; j < n; j++)
             load_rows(f, r, which[i + j], 1, j);
-        turn_rows(f, r, n);
-        memcpy(out + i * f->pitch, from, n * f->pitch * sizeof *out);
-        i += n;
+        if (f->projection)
+            turn_rows(f, r, n, first, cols);
+        for (size_t j = 0; j < n; j++, i++)
+            memcpy(out + i * piece.width, from + j * f->pitch + piece.first,
+                   piece.width * sizeof *out);
     }
 }

@@ -59,7 +59,10 @@ tnf_status tnf_feed_run(tnf_feed *f, size_t groups, tnf_take_rows *take, void *c
 /* The columns of the rows as they were before they were turned. */
 void tnf_feed_columns(const tnf_feed *f, tnf_block *b);
 
-/* Some rows, turned: count of them, [count][pitch]. */
-void tnf_feed_some(tnf_feed *f, const uint64_t *which, size_t count, float *out);
+/* A piece of some rows, turned: [count][width]. */
+typedef struct tnf_piece {
+    size_t first, width; /* components */
+} tnf_piece;
+void tnf_feed_some(tnf_feed *f, const uint64_t *which, size_t count, tnf_piece piece, float *out);
 
 #endif

@@ -28,7 +28,6 @@ tnf_status tnf_trainer_room(tnf_trainer *t, tnf_error *e)
     t->padded = (t->k + TNF_GROUP - 1) / TNF_GROUP * TNF_GROUP;
     uint64_t padded = (uint64_t)t->m * t->padded;
     t->groups = tnf_feed_groups(&t->feed, all * (t->width * sizeof *t->sums + sizeof *t->counts));
-    t->start = tnf_arena_array(t->arena, t->k, t->feed.pitch * sizeof(float));
     t->centroids = tnf_arena_array(t->arena, padded, t->width * sizeof(float));
     t->half = tnf_arena_array(t->arena, padded, sizeof(float));
     t->turned = tnf_arena_array(t->arena, padded, t->width * sizeof(float));
@@ -37,8 +36,8 @@ tnf_status tnf_trainer_room(tnf_trainer *t, tnf_error *e)
     t->sums = tnf_arena_array(t->arena, t->groups * all, t->width * sizeof(double));
     t->counts = tnf_arena_array(t->arena, t->groups * all, sizeof(uint64_t));
     t->losses = tnf_arena_array(t->arena, (uint64_t)t->groups * t->m, sizeof(double));
-    if (!t->start || !t->centroids || !t->half || !t->turned || !t->best || !t->best_loss ||
-        !t->sums || !t->counts || !t->losses)
+    if (!t->centroids || !t->half || !t->turned || !t->best || !t->best_loss || !t->sums ||
+        !t->counts || !t->losses)
         return tnf_arena_fail(t->arena, "centroids", e);
     return TNF_OK;
 }
@@ -104,40 +103,50 @@ void tnf_kmeans_prepare(tnf_trainer *t, size_t piece)
     }
 }
 
-static void take_start(tnf_trainer *t, size_t piece)
-{
-    for (size_t c = 0; c < t->k; c++)
-        memcpy(t->centroids + (piece * t->padded + c) * t->width,
-               t->start + c * t->feed.pitch + piece * t->width, t->width * sizeof(float));
-    tnf_kmeans_prepare(t, piece);
-}
-
+/* Each piece has a choice of its own: that one of them is poor matters less. */
 void tnf_kmeans_start(tnf_trainer *t, size_t attempt)
 {
     uint64_t state = t->seed, which[256];
     for (size_t i = 0; i <= attempt; i++)
         state = draw(&state);
-    for (size_t c = 0; c < t->k; c++)
-        do
-            which[c] = draw_below(&state, t->feed.rows->n);
-        while (is_among(which, c, which[c]));
-    tnf_feed_some(&t->feed, which, t->k, t->start);
-    for (size_t piece = 0; piece < t->m; piece++)
-        take_start(t, piece);
+    for (size_t m = 0; m < t->m; m++) {
+        tnf_piece piece = { m * t->width, t->width };
+        for (size_t c = 0; c < t->k; c++)
+            do
+                which[c] = draw_below(&state, t->feed.rows->n);
+            while (is_among(which, c, which[c]));
+        tnf_feed_some(&t->feed, which, t->k, piece, t->centroids + m * t->padded * t->width);
+        tnf_kmeans_prepare(t, m);
+    }
 }
 
 /* -------------------------------------------------------------------------- round */
+
+/* width: constant where this is used, if it is a common one. */
+static inline __attribute__((always_inline)) void add_pieces(const tnf_block *b,
+                                                             const float *columns, size_t width,
+                                                             double *sums, uint64_t *counts)
+{
+    for (size_t r = 0; r < b->n; r++) {
+        double *sum = sums + b->codes[r] * width;
+        counts[b->codes[r]]++;
+        for (size_t i = 0; i < width; i++)
+            sum[i] += columns[i * b->stride + r];
+    }
+}
 
 static void add_rows(const tnf_trainer *t, size_t piece, const tnf_block *b, double *sums,
                      uint64_t *counts)
 {
     const float *columns = b->columns + piece * t->width * b->stride;
-    for (size_t r = 0; r < b->n; r++) {
-        double *sum = sums + b->codes[r] * t->width;
-        counts[b->codes[r]]++;
-        for (size_t i = 0; i < t->width; i++)
-            sum[i] += columns[i * b->stride + r];
-    }
+    if (t->width == 2)
+        add_pieces(b, columns, 2, sums, counts);
+    else if (t->width == 3)
+        add_pieces(b, columns, 3, sums, counts);
+    else if (t->width == 4)
+        add_pieces(b, columns, 4, sums, counts);
+    else
+        add_pieces(b, columns, t->width, sums, counts);
 }
 
 static tnf_status add_block(void *ctx, size_t group, tnf_block *b, tnf_error *e)

@@ -14,7 +14,6 @@ typedef struct tnf_trainer {
     size_t width, padded;    /* components of a piece; as in tnf_book */
     size_t rounds, attempts; /* attempts: the best of so many */
     uint64_t seed;
-    float *start;               /* [k][pitch] */
     float *centroids;           /* [m][padded][width] */
     float *half, *turned;       /* [m][padded]; [m][width][padded] */
     float *best;                /* [m][padded][width]: of the attempts so far */
