@@ -404,3 +404,24 @@ tnf_status tnf_diff(tnf_diff_result *out, const tnf_file *a, const tnf_file *b,
     pthread_mutex_destroy(&d.lock);
     return status;
 }
+
+tnf_status tnf_same_tensor(bool *out, const tnf_object *a, const tnf_object *b,
+                           const tnf_allocator *alloc, tnf_error *e)
+{
+    tnf_diff_result result = { .same = true };
+    struct diff d = { .result = &result, .lock = PTHREAD_MUTEX_INITIALIZER };
+    struct pair pair = { .a = a, .b = b };
+    struct matched m = { .pairs = &pair, .n = 1 };
+    tnf_arena arena;
+    d.arena = &arena;
+    tnf_arena_init(&arena, alloc, UINT64_MAX);
+    tnf_status status = plan(&d, &m, e);
+    if (status == TNF_OK)
+        status = tnf_diff_values(&d, e);
+    if (status == TNF_OK)
+        status = tell_tensor(&d, &pair, e);
+    *out = result.same;
+    tnf_arena_free(&arena);
+    pthread_mutex_destroy(&d.lock);
+    return status;
+}

@@ -361,7 +361,8 @@ static tnf_status merge_metadata(model *m, tnf_error *e)
     return TNF_OK;
 }
 
-/* Kept as it is written; of what it says only total_size can be checked. */
+/* Kept as it is written; of what it says only total_size can be checked. If it says only that, and
+ * rightly, then it says nothing that the tensors do not. */
 static tnf_status keep_index_metadata(model *m, uint64_t total, tnf_error *e)
 {
     tnf_reader *r = m->r;
@@ -380,6 +381,8 @@ static tnf_status keep_index_metadata(model *m, uint64_t total, tnf_error *e)
     if (whole && size->as.u != total)
         tnf_warn(r, m->metadata_at, "the index says total_size %llu, its tensors have %llu bytes",
                  (unsigned long long)size->as.u, (unsigned long long)total);
+    if (whole && size->as.u == total && v.n == 1)
+        return tnf_set_attr(r, "safetensors.total_size", tnf_value_uint(total), e);
     return tnf_set_attr(r, "safetensors.index_metadata",
                         tnf_value_str(TNF_JSON, text, m->metadata.n), e);
 }
@@ -419,7 +422,7 @@ const tnf_format tnf_format_safetensors_index = {
     .stands_for_shards = true,
     .can = { .attrs = TNF_HOLDS_TEXT,
              .file_attrs = "safetensors.metadata safetensors.index_metadata",
-             .derived = "safetensors.shards" },
+             .derived = "safetensors.shards safetensors.total_size" },
     .probe = probe,
     .index = index_all,
 };

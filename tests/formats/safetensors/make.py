@@ -129,7 +129,9 @@ def valid_shards(name, index, shards, warnings=0, metadata=None, lenient=False, 
     for tensor, shard in (order or said["weight_map"]).items():
         tensors += [t for t in tensors_of(shards[shard])[1] if t[0] == tensor]
     attrs = {"safetensors.shards": len(set(said["weight_map"].values()))}
-    if "metadata" in said:
+    if said.get("metadata") == {"total_size": sum(len(t[3]) for t in tensors)}:
+        attrs["safetensors.total_size"] = said["metadata"]["total_size"]
+    elif "metadata" in said:
         attrs["safetensors.index_metadata"] = said["metadata"]
     if metadata is not None:
         attrs["safetensors.metadata"] = metadata

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/* tenfold merge: many files as one. */
+#include "input.h"
+#include "rename.h"
+#include "saving.h"
+#include "stop.h"
+#include <stdlib.h>
+#include <string.h>
+#include <tenfold/shards.h>
+
+#define CLASHES      "refuse|same|first|last|rename" /* as tnf_clash has them */
+#define ATTR_CLASHES "refuse|first|last"
+
+typedef struct options {
+    input_options in;
+    const char *out, *to, *map;
+    opt_list writer, select, rename;
+    opt_maybe allow_loss;
+    int duplicates, attrs;
+    bool dry_run, json, force, no_sync;
+} options;
+
+typedef struct job {
+    const cli_state *cli;
+    const options *options;
+    input *inputs;
+    const tnf_file **files;
+    const char **names;
+    size_t n;
+    renaming *renaming;
+    tnf_builder *builder;
+    saving saving;
+} job;
+
+static bool on_select(void *ctx, tnf_str name)
+{
+    return glob_any(&((const job *)ctx)->options->select, name);
+}
+
+static tnf_status on_rename(void *ctx, tnf_str *out, tnf_str name, tnf_error *error)
+{
+    return renaming_apply(((const job *)ctx)->renaming, out, name, error);
+}
+
+/* ----------------------------------------------------------------- adding */
+
+static int open_inputs(job *j, int n, char **paths)
+{
+    for (int i = 0; i < n; i++) {
+        input *in = &j->inputs[i];
+        int code = input_open(in, j->cli, &j->options->in, paths[i]);
+        if (code != EXIT_DONE)
+            return code;
+        j->files[j->n] = in->file;
+        j->names[j->n++] = in->name;
+        if (tnf_file_reads(in->file, j->options->out))
+            return usage_error("merge: %s is one of the files that are read: it would be lost",
+                               j->options->out);
+    }
+    return EXIT_DONE;
+}
+
+static int add_inputs(job *j)
+{
+    tnf_error error;
+    tnf_merge_options how = { .size = sizeof how };
+    static const tnf_clash attrs[] = { TNF_CLASH_REFUSE, TNF_CLASH_FIRST, TNF_CLASH_LAST };
+    how.tensors = (tnf_clash)j->options->duplicates;
+    how.attrs = attrs[j->options->attrs];
+    how.select = j->options->select.n ? on_select : NULL;
+    how.rename = j->renaming ? on_rename : NULL;
+    how.ctx = j;
+    tnf_status status = tnf_builder_merge(j->builder, j->files, j->names, j->n, &how, &error);
+    if (status == TNF_OK)
+        return EXIT_DONE;
+    if (status != TNF_EEXISTS)
+        return file_error(j->options->out, &error);
+    usage_error("merge: %s; %s", error.message,
+                strncmp(error.message, "the tensor", 10) != 0
+                    ? "--attrs=RULE says which to take"
+                    : "--duplicates=RULE says what to do");
+    return EXIT_LOSSY;
+}
+
+/* ----------------------------------------------------------------- saving */
+
+static int save(job *j)
+{
+    const options *o = j->options;
+    format_options writer;
+    if (!format_options_parse(&writer, &o->writer))
+        return EXIT_USAGE;
+    tnf_save_options how = { .size = sizeof how };
+    how.format = o->to;
+    how.options = writer.items;
+    how.noptions = writer.n;
+    how.replace = o->force;
+    how.no_sync = o->no_sync;
+    how.allow_loss = o->allow_loss.given;
+    how.loss = o->allow_loss.value;
+    how.dry_run = o->dry_run;
+    saving_listen(&j->saving, &how);
+
+    tnf_error error;
+    stop_state before;
+    progress_begin(&j->saving.progress, j->cli);
+    stop_catch(&before);
+    tnf_status status = tnf_save(j->builder, o->out, &how, &error);
+    progress_end(&j->saving.progress);
+    stop_release(&before, status == TNF_ECANCELLED);
+    format_options_free(&writer);
+    plan_end(&j->saving.plan);
+    if (status == TNF_OK)
+        return EXIT_DONE;
+    if (status == TNF_ELOSSY)
+        plan_refused(&j->saving.plan);
+    if (status != TNF_EEXISTS)
+        return file_error(o->out, &error);
+    file_message(o->out, "", TNF_NO_OFFSET, "it exists already; --force replaces it");
+    return EXIT_IO;
+}
+
+static int merge(job *j, int n, char **paths)
+{
+    tnf_error error;
+    if (tnf_builder_new(&j->builder, NULL, &error) != TNF_OK)
+        return file_error(j->options->out, &error);
+    int code = open_inputs(j, n, paths);
+    if (code == EXIT_DONE)
+        code = add_inputs(j);
+    if (code != EXIT_DONE)
+        return code;
+    plan_style style = j->options->dry_run ? (j->options->json ? PLAN_JSON : PLAN_TEXT)
+                       : j->cli->verbose   ? PLAN_VERBOSE
+                                           : PLAN_KEEP;
+    plan_begin(&j->saving.plan, style, j->cli, paths[0], j->options->out, j->options->to);
+    code = save(j);
+    plan_end(&j->saving.plan);
+    plan_free(&j->saving.plan);
+    return code;
+}
+
+/* ---------------------------------------------------------------- command */
+
+static int check_usage(const options *o)
+{
+    tnf_format_info f;
+    if (!o->out)
+        return usage_error("merge: where to? give -o OUT");
+    if (!saving_kinds_known("merge", o->allow_loss.value))
+        return EXIT_USAGE;
+    if (o->json && !o->dry_run)
+        return usage_error("merge: --json prints the plan of a --dry-run");
+    if (o->to && !known_format(o->to, &f))
+        return EXIT_USAGE;
+    if (o->to && !(f.caps & TNF_CAN_WRITE))
+        return usage_error("merge: %s can be read but not written", f.name);
+    return EXIT_DONE;
+}
+
+static int run(const cli_state *cli, const void *opts, int argc, char **argv)
+{
+    const options *o = opts;
+    job j = { .cli = cli, .options = o };
+    int code = check_usage(o);
+    if (code == EXIT_DONE)
+        code = renaming_open(&j.renaming, o->map, &o->rename);
+    if (code != EXIT_DONE)
+        return code;
+    j.inputs = calloc((size_t)argc, sizeof *j.inputs);
+    j.files = calloc((size_t)argc, sizeof *j.files);
+    j.names = calloc((size_t)argc, sizeof *j.names);
+    code = j.inputs && j.files && j.names ? merge(&j, argc, argv) : usage_error("out of memory");
+    tnf_builder_free(j.builder);
+    for (size_t i = 0; i < j.n; i++)
+        input_close(&j.inputs[i]);
+    free(j.inputs);
+    free((void *)(uintptr_t)j.files);
+    free((void *)(uintptr_t)j.names);
+    renaming_free(j.renaming);
+    return code;
+}
+
+static const opt table[] = {
+    { "output", 'o', OPT_TEXT, offsetof(options, out), "OUT", NULL,
+      "The file to write. It is never one of the files that are read." },
+    { "to", 't', OPT_TEXT, offsetof(options, to), "FORMAT", "@writable",
+      "Write this format; otherwise the extension of OUT decides." },
+    { "duplicates", 0, OPT_CHOICE, offsetof(options, duplicates), "RULE", CLASHES,
+      "What to do with a tensor whose name was there already: refuse it (refuse), take it for the "
+      "first one if both are the same (same), take the first or the last, or call it NAME.2 "
+      "(rename)." },
+    { "attrs", 0, OPT_CHOICE, offsetof(options, attrs), "RULE", ATTR_CLASHES,
+      "What to do with an attribute that has other values in two files: refuse it, or take the "
+      "first or the last." },
+    { "select", 0, OPT_LIST, offsetof(options, select), "GLOB", NULL,
+      "Take only the tensors whose name matches; as in 'tenfold ls'. May be repeated." },
+    RENAME_OPTIONS(options, map, rename, "tensors"),
+    { "option", 0, OPT_LIST, offsetof(options, writer), "KEY=VALUE", NULL,
+      "Set an option of the format's writer ('tenfold formats NAME' lists them). May be "
+      "repeated." },
+    { "allow-loss", 0, OPT_MAYBE, offsetof(options, allow_loss), "KIND", LOSS_KINDS,
+      "Drop what the format cannot hold instead of refusing: everything, or the kinds named: "
+      "tensor, attribute, extra, separated by commas." },
+    { "dry-run", 'n', OPT_FLAG, offsetof(options, dry_run), NULL, NULL,
+      "Print what would become of each thing, and write nothing." },
+    { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
+      "Print the plan of a --dry-run as one JSON document." },
+    { "force", 0, OPT_FLAG, offsetof(options, force), NULL, NULL, "Replace OUT if it exists." },
+    { "no-sync", 0, OPT_FLAG, offsetof(options, no_sync), NULL, NULL,
+      "Do not wait until the file is on the disk: faster, but a power cut may lose it." },
+    INPUT_OPTIONS(options, in),
+    { "in-option", 0, OPT_LIST, offsetof(options, in.options), "KEY=VALUE", NULL,
+      "Set an option of the reader of each IN. May be repeated." },
+    { 0 },
+};
+
+static const example examples[] = {
+    { "tenfold merge -o model.safetensors model-*.safetensors", "shards without their index" },
+    { "tenfold merge -o model.zt model/", "the shards of a directory, by their index" },
+    { "tenfold merge -o all.zt --duplicates=same base.safetensors lora.safetensors",
+      "what both have must be the same" },
+    { "tenfold merge -o plain.safetensors --rename 's/^module\\.//' ddp.safetensors",
+      "other names, the same data" },
+    { 0 },
+};
+
+const command cmd_merge = {
+    .name = "merge",
+    .args = "-o OUT IN...",
+    .summary = "write many files as one",
+    .about =
+        "Writes the tensors and the metadata of all files IN, of any formats, to OUT. A "
+        "directory or an index of shards stands for all of its files. Nothing is written over: "
+        "OUT must not be there (or --force), and is never one of the files that are read, under "
+        "whatever name.\n\nA tensor name that two files have is refused, and so is an attribute "
+        "with two values, unless --duplicates and --attrs say what to do; an entry that all "
+        "agree on is taken once. What OUT's format cannot hold is refused as by 'tenfold "
+        "convert'. Bytes are streamed; OUT appears when it is complete.",
+    .examples = examples,
+    .table = table,
+    .size = sizeof(options),
+    .min_args = 1,
+    .max_args = -1,
+    .run = run,
+};

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/* Many files in one builder: what they agree on once, what they do not by each rule, names, memory
+ * that runs out, and which files a handle reads. */
+#include "../support/files.h"
+#include "../support/memory.h"
+#include "core/core.h"
+#include "diff_files.h"
+#include <tenfold/shards.h>
+
+static const float ones[] = { 1, 1, 1, 1 }, twos[] = { 2, 2, 2, 2 };
+
+struct pairs {
+    struct made a, b;
+    const tnf_file *files[2];
+};
+
+/* Both have "w"; b's is of other values. */
+static struct pairs two_files(const char *format)
+{
+    struct pairs p = { begin(), begin(), { 0 } };
+    add(&p.a, "w", "f32", 4, ones);
+    add(&p.a, "a", "f32", 2, ones);
+    add(&p.b, "w", "f32", 4, twos);
+    add(&p.b, "b", "f32", 2, ones);
+    set(&p.a, NULL, "x.same", "[1,2]");
+    set(&p.b, NULL, "x.same", "[1,2]");
+    set(&p.a, NULL, "safetensors.metadata", "{\"format\":\"pt\",\"a\":\"1\"}");
+    set(&p.b, NULL, "safetensors.metadata", "{\"b\":\"2\",\"format\":\"pt\"}");
+    finish(&p.a, format);
+    finish(&p.b, format);
+    p.files[0] = p.a.file;
+    p.files[1] = p.b.file;
+    return p;
+}
+
+static void end(struct pairs *p)
+{
+    discard(&p->a);
+    discard(&p->b);
+}
+
+static tnf_status merge(struct made *m, const struct pairs *p, tnf_merge_options how, tnf_error *e)
+{
+    static const char *const names[] = { "a.st", "b.st" };
+    *m = begin();
+    how.size = sizeof how;
+    tnf_status status = tnf_builder_merge(m->b, p->files, names, 2, &how, e);
+    if (status == TNF_OK)
+        finish(m, "ztensor2");
+    return status;
+}
+
+static float first_of(const struct made *m, const char *name)
+{
+    tnf_error e;
+    float x = 0;
+    const tnf_object *o = tnf_find(m->file, name);
+    assert_non_null(o);
+    assert_ok(tnf_read_part(o->parts, 0, &x, sizeof x, &e));
+    return x;
+}
+
+static void rules_on_tensors(void **state)
+{
+    (void)state;
+    struct pairs p = two_files("safetensors");
+    struct made m;
+    tnf_error e;
+    assert_fails(merge(&m, &p, (tnf_merge_options) { 0 }, &e), TNF_EEXISTS);
+    assert_says("'w' is in a.st and in b.st");
+    discard(&m);
+    assert_fails(merge(&m, &p, (tnf_merge_options) { .tensors = TNF_CLASH_SAME }, &e), TNF_EEXISTS);
+    assert_says("differ");
+    discard(&m);
+
+    assert_ok(merge(&m, &p, (tnf_merge_options) { .tensors = TNF_CLASH_FIRST }, &e));
+    assert_int_equal(tnf_file_info(m.file)->objects, 3);
+    assert_true(first_of(&m, "w") == 1);
+    discard(&m);
+    assert_ok(merge(&m, &p, (tnf_merge_options) { .tensors = TNF_CLASH_LAST }, &e));
+    assert_int_equal(tnf_file_info(m.file)->objects, 3);
+    assert_true(first_of(&m, "w") == 2);
+    discard(&m);
+    assert_ok(merge(&m, &p, (tnf_merge_options) { .tensors = TNF_CLASH_RENAME }, &e));
+    assert_int_equal(tnf_file_info(m.file)->objects, 4);
+    assert_true(first_of(&m, "w") == 1 && first_of(&m, "w.2") == 2);
+    discard(&m);
+
+    p.files[1] = p.a.file;
+    assert_ok(merge(&m, &p, (tnf_merge_options) { .tensors = TNF_CLASH_SAME }, &e));
+    assert_int_equal(tnf_file_info(m.file)->objects, 2);
+    discard(&m);
+    end(&p);
+}
+
+static void attributes_that_agree(void **state)
+{
+    (void)state;
+    struct pairs p = two_files("safetensors");
+    struct made m;
+    tnf_error e;
+    assert_ok(merge(&m, &p, (tnf_merge_options) { .tensors = TNF_CLASH_FIRST }, &e));
+    const tnf_value *attrs = tnf_file_info(m.file)->attrs;
+    const tnf_value *text = tnf_value_get(attrs, "safetensors.metadata");
+    assert_non_null(text);
+    assert_int_equal(text->n, 3);
+    assert_string_equal(tnf_value_get(text, "a")->as.s, "1");
+    assert_string_equal(tnf_value_get(text, "b")->as.s, "2");
+    assert_string_equal(tnf_value_get(text, "format")->as.s, "pt");
+    assert_int_equal(tnf_value_get(attrs, "x.same")->n, 2);
+    discard(&m);
+    end(&p);
+}
+
+static void attributes_that_clash(void **state)
+{
+    (void)state;
+    tnf_error e;
+    for (int text = 0; text < 2; text++) {
+        struct pairs p = { begin(), begin(), { 0 } };
+        struct made m;
+        const char *key = text ? "safetensors.metadata" : "x.count";
+        set(&p.a, NULL, key, text ? "{\"n\":\"1\"}" : "1");
+        set(&p.b, NULL, key, text ? "{\"n\":\"2\"}" : "2");
+        finish(&p.a, "ztensor2");
+        finish(&p.b, "ztensor2");
+        p.files[0] = p.a.file;
+        p.files[1] = p.b.file;
+        assert_fails(merge(&m, &p, (tnf_merge_options) { 0 }, &e), TNF_EEXISTS);
+        assert_says(text ? "'n' is in a.st and in b.st" : "'x.count' is in a.st and in b.st");
+        discard(&m);
+        for (int last = 0; last < 2; last++) {
+            tnf_clash rule = last ? TNF_CLASH_LAST : TNF_CLASH_FIRST;
+            assert_ok(merge(&m, &p, (tnf_merge_options) { .attrs = rule }, &e));
+            const tnf_value *v = tnf_value_get(tnf_file_info(m.file)->attrs, key);
+            if (text)
+                assert_string_equal(tnf_value_get(v, "n")->as.s, last ? "2" : "1");
+            else
+                assert_int_equal(v->as.u, last ? 2 : 1);
+            discard(&m);
+        }
+        end(&p);
+    }
+    struct made m = begin();
+    tnf_merge_options wrong = { .size = sizeof wrong, .attrs = TNF_CLASH_RENAME };
+    assert_fails(tnf_builder_merge(m.b, NULL, NULL, 0, &wrong, &e), TNF_EINVAL);
+    discard(&m);
+}
+
+static tnf_status all_x(void *ctx, tnf_str *out, tnf_str name, tnf_error *e)
+{
+    (void)ctx, (void)name, (void)e;
+    *out = (tnf_str) { "x", 1 };
+    return TNF_OK;
+}
+
+static bool not_w(void *ctx, tnf_str name)
+{
+    (void)ctx;
+    return *name.p != 'w';
+}
+
+static void names(void **state)
+{
+    (void)state;
+    struct pairs p = two_files("safetensors");
+    struct made m;
+    tnf_error e;
+    assert_ok(merge(&m, &p, (tnf_merge_options) { .select = not_w }, &e));
+    assert_int_equal(tnf_file_info(m.file)->objects, 2);
+    discard(&m);
+    assert_fails(merge(&m, &p, (tnf_merge_options) { .rename = all_x }, &e), TNF_EEXISTS);
+    assert_says("'x' is in a.st and in a.st");
+    discard(&m);
+    tnf_merge_options how = { .rename = all_x, .tensors = TNF_CLASH_RENAME };
+    assert_ok(merge(&m, &p, how, &e));
+    assert_non_null(tnf_find(m.file, "x"));
+    assert_non_null(tnf_find(m.file, "x.4"));
+    discard(&m);
+    m = begin();
+    assert_fails(tnf_builder_merge(m.b, p.files, NULL, 2, NULL, &e), TNF_EEXISTS);
+    assert_says("file 1 and in file 2");
+    discard(&m);
+    m = begin();
+    add(&m, "w", "f32", 4, ones);
+    assert_fails(tnf_builder_merge(m.b, p.files, NULL, 1, NULL, &e), TNF_EEXISTS);
+    assert_says("what is there and in file 1");
+    discard(&m);
+    end(&p);
+}
+
+static void memory_runs_out(void **state)
+{
+    (void)state;
+    struct pairs p = two_files("ztensor2");
+    struct memory_log log = { 0 };
+    tnf_allocator alloc = memory_allocator(&log);
+    tnf_error e;
+    bool done = false;
+    tnf_merge_options how = { .size = sizeof how, .tensors = TNF_CLASH_RENAME };
+    for (uint64_t i = 1; !done; i++) {
+        tnf_builder *b;
+        log.fail_at = 0;
+        assert_ok(tnf_builder_new(&b, &alloc, &e));
+        log.fail_at = log.calls + i;
+        tnf_status status = tnf_builder_merge(b, p.files, NULL, 2, &how, &e);
+        done = log.failed == 0 || status == TNF_OK;
+        assert_true(status == TNF_OK || status == TNF_ENOMEM);
+        log.failed = 0;
+        tnf_builder_free(b);
+        assert_int_equal(log.blocks, 0);
+    }
+    assert_int_equal(log.wrong_sizes, 0);
+    end(&p);
+}
+
+static void files_that_are_read(void **state)
+{
+    (void)state;
+    char path[300], other[300], hard[300];
+    tnf_error e;
+    tnf_file *file;
+    struct made m = begin();
+    add(&m, "w", "f32", 4, ones);
+    snprintf(path, sizeof path, "%s/a.zt", files_temp());
+    snprintf(other, sizeof other, "%s/b.zt", files_temp());
+    snprintf(hard, sizeof hard, "%s/link.zt", files_temp());
+    assert_ok(tnf_save(m.b, path, NULL, &e));
+    assert_ok(tnf_save(m.b, other, NULL, &e));
+    assert_int_equal(link(path, hard), 0);
+    assert_ok(tnf_open(&file, path, NULL, &e));
+    assert_true(tnf_file_reads(file, path));
+    assert_true(tnf_file_reads(file, hard));
+    assert_false(tnf_file_reads(file, other));
+    assert_false(tnf_file_reads(file, "/no/such/file"));
+    tnf_close(file);
+    finish(&m, "safetensors");
+    assert_false(tnf_file_reads(m.file, path));
+    discard(&m);
+    assert_ok(tnf_open(&file, TNF_TESTS_DIR "/formats/safetensors/valid/shards", NULL, &e));
+    assert_true(tnf_file_info(file)->objects > 0);
+    char shard[400];
+    snprintf(shard, sizeof shard, "%s/formats/safetensors/valid/shards/%s", TNF_TESTS_DIR,
+             "model-00001-of-00002.safetensors");
+    assert_true(tnf_file_reads(file, shard));
+    tnf_close(file);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rules_on_tensors),      cmocka_unit_test(attributes_that_agree),
+        cmocka_unit_test(attributes_that_clash), cmocka_unit_test(names),
+        cmocka_unit_test(memory_runs_out),       cmocka_unit_test(files_that_are_read),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
