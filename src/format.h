@@ -72,21 +72,23 @@ typedef struct tnf_fit {
 /* What a format can hold. Lists are words separated by spaces; a NULL list means any. */
 typedef struct tnf_can {
     const char *types, *layouts;
-    bool order_f;     /* columns first */
-    bool only_f;      /* and never rows first */
-    bool zero_rank;   /* scalars */
-    bool extras;      /* extras of its own family */
-    bool shares;      /* equal tensors are written once, so what shares its bytes still does */
-    bool utf8_names;  /* names must be UTF-8 */
-    bool ascii_names; /* names must be ASCII */
-    tnf_holds attrs;  /* file attributes beyond its own */
+    bool order_f;         /* columns first */
+    bool only_f;          /* and never rows first */
+    bool zero_rank;       /* scalars */
+    bool extras;          /* extras of its own family */
+    bool shares;          /* equal tensors are written once, so what shares its bytes still does */
+    bool utf8_names;      /* names must be UTF-8 */
+    bool ascii_names;     /* names must be ASCII */
+    const char *reserved; /* names that no tensor can have */
+    tnf_holds attrs;      /* file attributes beyond its own */
     /* NONE: the type of a tensor TNF_STASH_KEY that holds what has no place, if the bool option
      * "stash" of the writer asks for it. */
     const char *stash_type;
-    bool sorted_maps;                      /* TYPED, but maps come back in CBOR's order of keys */
+    bool sorted_attrs; /* TYPED, but attributes come back by the bytes of their keys */
+    bool sorted_maps;  /* TYPED, but maps come back in CBOR's order of keys */
     const char *file_attrs, *object_attrs; /* attributes it has a native place for */
     /* Attributes its reader computes, or sets when the file says nothing ("key=false",
-     * "key=text"): no loss. */
+     * "key=text", "key=0", "key={}"): no loss. */
     const char *derived;
     /* What becomes of a tensor for reasons of the format's own, asked last: TNF_NATIVE, or with a
      * reason TNF_TRANSFORMED (`write` sees to it) or TNF_DROPPED. May be NULL. */

@@ -218,11 +218,13 @@ static tnf_status put_tensors(struct pass *p, struct hashing *h, tnf_arena *a, t
     struct named *names = tnf_arena_array(a, c->n, sizeof *names);
     if (!names)
         return tnf_arena_fail(a, "names", e);
+    size_t n = 0;
     for (size_t i = 0; i < c->n; i++)
-        names[i] = (struct named) { c->objects[i].name, i };
-    qsort(names, c->n, sizeof *names, by_name);
-    put_number(&p->d, c->n);
-    for (size_t i = 0; i < c->n; i++) {
+        if (!tnf_is_filler(&c->objects[i]))
+            names[n++] = (struct named) { c->objects[i].name, i };
+    qsort(names, n, sizeof *names, by_name);
+    put_number(&p->d, n);
+    for (size_t i = 0; i < n; i++) {
         put_text(&p->d, names[i].name.p, names[i].name.n);
         tnf_digest_update(&p->d, h->tensors[names[i].i], HASH);
         TNF_TRY(put_attrs(p, c->objects[names[i].i].attrs, a, e));

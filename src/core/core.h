@@ -88,6 +88,9 @@ void tnf_sort_maps(tnf_value *v);
 tnf_status tnf_largest_first(const size_t **out, const tnf_catalog *catalog, tnf_arena *arena,
                              tnf_error *e);
 
+/* attr_order.c: attributes in the order that the stash tells. */
+tnf_status tnf_restore_order(tnf_file *file, const tnf_value *stash, tnf_error *e);
+
 /* unfit.c: tensors that were changed to fit the format become what they were, by the notes of the
  * stash. */
 tnf_status tnf_unfit(tnf_file *file, const tnf_value *stash, tnf_error *e);

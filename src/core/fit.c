@@ -11,7 +11,7 @@
  * undone when the file is opened (unfit.c). A tensor that cannot be fitted is left as it is: the
  * plan then says why it is dropped.
  */
-#include "core/save.h"
+#include "core/lower.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -41,7 +41,8 @@ static bool has_wrong_order(const struct tnf_save *s, const tnf_object *o)
 
 static bool name_fits(const tnf_can *can, tnf_str name)
 {
-    return !(can->ascii_names && !tnf_ascii(name.p, name.n)) &&
+    return !tnf_lower_listed(can->reserved, name) &&
+           !(can->ascii_names && !tnf_ascii(name.p, name.n)) &&
            !(can->utf8_names && !tnf_utf8_valid(name.p, name.n, NULL));
 }
 
@@ -63,8 +64,9 @@ static const char *fitting_name(tnf_str *out, const tnf_can *can, tnf_str name, 
     static const char hex[] = "0123456789ABCDEF";
     size_t n = 0;
     char *p = tnf_arena_alloc(a, 3 * name.n + 1);
+    bool reserved = tnf_lower_listed(can->reserved, name); /* any change will do */
     for (size_t i = 0; p && i < name.n;) {
-        size_t good = good_bytes(can, name.p + i, name.n - i);
+        size_t good = reserved && i == 0 ? 0 : good_bytes(can, name.p + i, name.n - i);
         memcpy(p + n, name.p + i, good);
         n += good;
         i += good;
@@ -254,7 +256,7 @@ const char *tnf_change_reason(const tnf_change *change)
     if (change->what & TNF_CHANGE_SHAPE)
         return "a scalar becomes a tensor of shape [1]";
     if (change->what & TNF_CHANGE_NAME)
-        return "the format has no such names: bytes that it lacks become %XX";
+        return "the format has no such names: bytes of it become %XX";
     if (change->what & TNF_CHANGE_ORDER)
         return change->of->order == TNF_ORDER_F ? "written row by row" : "written column by column";
     return "";

@@ -5,7 +5,7 @@
  * own key, the rest in one entry, the stash, as JSON with exact types:
  *
  *   tenfold.stash = {"attrs":{…},"kinds":{"gptrs.config":"json"},"tensors":{"w":{…}},
- *                    "objects":[…]}
+ *                    "objects":[…],"order":[…],"orders":{…}}
  *
  * A format without any metadata may hold the stash as a tensor of that name.
  * raise.c takes it all back when the file is opened.
@@ -156,6 +156,8 @@ static tnf_status print_stash(tnf_buf *all, struct lowering *l, tnf_error *e)
     TNF_TRY(put_part_of_stash(all, "kinds", "{}", &l->kinds, e));
     TNF_TRY(put_part_of_stash(all, "tensors", "{}", &l->tensors, e));
     TNF_TRY(put_part_of_stash(all, "objects", "[]", &l->objects, e));
+    TNF_TRY(put_part_of_stash(all, "order", "[]", &l->order, e));
+    TNF_TRY(put_part_of_stash(all, "orders", "{}", &l->orders, e));
     tnf_buf_u8(all, '}');
     return TNF_OK;
 }
@@ -248,8 +250,7 @@ static bool is_text(const tnf_value *v)
     return (v->kind == TNF_STRING || v->kind == TNF_JSON) && tnf_utf8_valid(v->as.s, v->n, NULL);
 }
 
-/* "<family>.metadata", a map of strings: some format's whole text map. */
-static bool is_text_map(const tnf_member *m)
+bool tnf_lower_text_map(const tnf_member *m)
 {
     size_t n = sizeof METADATA - 1;
     if (m->value.kind != TNF_MAP || m->key.n < n ||
@@ -326,7 +327,7 @@ static tnf_status lower_attr(struct lowering *l, const tnf_member *m, tnf_verdic
         return TNF_OK;
     }
     if (tnf_lower_listed(can->file_attrs, m->key)) {
-        if (can->attrs == TNF_HOLDS_TEXT && is_text_map(m))
+        if (can->attrs == TNF_HOLDS_TEXT && tnf_lower_text_map(m))
             return lower_text_map(l, m, e);
         tnf_lower_tell(l, found.fate, "attribute", m->key, found.why ? found.why : "");
         return keep_attr(l, m, m->value.kind, e);
@@ -336,7 +337,7 @@ static tnf_status lower_attr(struct lowering *l, const tnf_member *m, tnf_verdic
     if (can->attrs == TNF_HOLDS_TYPED)
         return lower_typed(l, m, e);
     if (can->attrs == TNF_HOLDS_TEXT)
-        return is_text_map(m) ? lower_text_map(l, m, e) : lower_to_text(l, m, e);
+        return tnf_lower_text_map(m) ? lower_text_map(l, m, e) : lower_to_text(l, m, e);
     if (l->as_tensor)
         return lower_to_stash(l, m);
     tnf_lower_tell(l, TNF_DROPPED, "attribute", m->key, l->no_place);
@@ -390,6 +391,7 @@ static tnf_status lower_all(struct lowering *l, const tnf_catalog *from, tnf_err
         return tnf_arena_fail(to->arena, "the list of tensors", e);
     for (size_t i = 0; i < from->attrs.n; i++)
         TNF_TRY(lower_attr(l, &from->attrs.members[i], l->fit.attrs[i], e));
+    tnf_note_order(l, &from->attrs);
     TNF_TRY(tnf_lower_objects(l, e));
     for (size_t i = 0; i < from->nextras; i++)
         TNF_TRY(lower_extra(l, &from->extras[i], e));
@@ -423,11 +425,15 @@ tnf_status tnf_lower(struct tnf_save *save, const tnf_catalog *from, tnf_error *
     tnf_buf_init(&l.kinds, &a->alloc, STASH_MAX);
     tnf_buf_init(&l.tensors, &a->alloc, STASH_MAX);
     tnf_buf_init(&l.objects, &a->alloc, STASH_MAX);
+    tnf_buf_init(&l.order, &a->alloc, STASH_MAX);
+    tnf_buf_init(&l.orders, &a->alloc, STASH_MAX);
     tnf_status status = lower_all(&l, from, e);
     tnf_buf_free(&l.attrs);
     tnf_buf_free(&l.kinds);
     tnf_buf_free(&l.tensors);
     tnf_buf_free(&l.objects);
+    tnf_buf_free(&l.order);
+    tnf_buf_free(&l.orders);
     tnf_hash_free(&l.keys);
     return status;
 }

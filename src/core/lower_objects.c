@@ -51,6 +51,7 @@ static void lower_object_attrs(struct lowering *l, const tnf_object *o, bool nat
     }
     if (opened)
         tnf_buf_u8(&l->tensors, '}');
+    tnf_note_order_of(l, o);
 }
 
 static bool held(const tnf_can *can, const tnf_member *m)
@@ -95,6 +96,8 @@ static const char *why_not(const tnf_can *can, const tnf_object *o)
     }
     if (o->order == TNF_ORDER_F && !can->order_f && o->rank > 1)
         return "the format is row-major only";
+    if (tnf_lower_listed(can->reserved, o->name))
+        return "the format has another use for that name";
     if (can->ascii_names && !tnf_ascii(o->name.p, o->name.n))
         return "the format wants ASCII names";
     if (can->utf8_names && !tnf_utf8_valid(o->name.p, o->name.n, NULL))
@@ -166,12 +169,13 @@ static void note_change(struct lowering *l, const tnf_object *was, const tnf_obj
         tnf_buf_printf(b, "%s%llu", d ? "," : "", (unsigned long long)was->shape[d]);
     tnf_buf_puts(b, "],\"parts\":[");
     for (uint16_t i = 0; i < was->nparts; i++) {
+        const tnf_part *part = &was->parts[i];
         tnf_buf_puts(b, i ? ",{" : "{");
-        put_text(b, "role", was->parts[i].role);
+        put_text(b, "role", part->role);
         tnf_buf_u8(b, ',');
-        put_text(b, "type", was->parts[i].type->id);
-        if (was->parts[i].type->number == TNF_NUMBER_OPAQUE)
-            tnf_buf_printf(b, ",\"bits\":%u", was->parts[i].type->bits);
+        put_text(b, "type", part->type->id);
+        if (part->type->number == TNF_NUMBER_OPAQUE)
+            tnf_buf_printf(b, ",\"bits\":%u", part->type->bits);
         tnf_buf_puts(b, ",\"as\":");
         tnf_json_put_string(b, now[i].name.p, now[i].name.n);
         tnf_buf_u8(b, '}');
@@ -260,6 +264,8 @@ tnf_status tnf_lower_objects(struct lowering *l, tnf_error *e)
     for (size_t i = 0; i < from->n; i += changes ? changes[i].pieces : 1u) {
         const tnf_object *o = &from->objects[i];
         const tnf_verdict *found = &l->fit.objects[i];
+        if (tnf_is_filler(changes ? changes[i].of : o))
+            continue;
         if (changes && changes[i].what & ~(unsigned)TNF_CHANGE_ORDER)
             TNF_TRY(lower_changed(l, &changes[i], o, found, e));
         else

@@ -243,7 +243,8 @@ static tnf_status raise_tensor(tnf_file *f, tnf_error *e)
     TNF_TRY(tnf_catalog_reindex(c, !(f->format->rules & TNF_RULE_NAMES_MAY_REPEAT), e));
     TNF_TRY(raise_attrs(f, tnf_value_get(stash, "attrs"), e));
     TNF_TRY(tnf_unfit(f, stash, e));
-    return raise_tensors(f, tnf_value_get(stash, "tensors"), e);
+    TNF_TRY(raise_tensors(f, tnf_value_get(stash, "tensors"), e));
+    return tnf_restore_order(f, stash, e);
 }
 
 /* A format with a typed tree holds most attributes as they are. */
@@ -268,7 +269,8 @@ static tnf_status raise_typed(tnf_file *f, tnf_error *e)
     tnf_attrs_remove(&f->catalog.attrs, TNF_STASH_KEY);
     TNF_TRY(raise_attrs(f, tnf_value_get(stash, "attrs"), e));
     TNF_TRY(tnf_unfit(f, stash, e));
-    return raise_tensors(f, tnf_value_get(stash, "tensors"), e);
+    TNF_TRY(raise_tensors(f, tnf_value_get(stash, "tensors"), e));
+    return tnf_restore_order(f, stash, e);
 }
 
 tnf_status tnf_raise(tnf_file *f, tnf_error *e)
@@ -284,9 +286,9 @@ tnf_status tnf_raise(tnf_file *f, tnf_error *e)
     TNF_TRY(raise_attrs(f, tnf_value_get(stash, "attrs"), e));
     TNF_TRY(tnf_unfit(f, stash, e));
     TNF_TRY(raise_tensors(f, tnf_value_get(stash, "tensors"), e));
-    if (own.n == 0)
-        return TNF_OK;
     char key[80];
     int n = snprintf(key, sizeof key, "%s.metadata", f->format->family);
-    return tnf_attrs_set(&f->catalog.attrs, key, (size_t)n, tnf_attrs_value(&own), e);
+    if (own.n > 0)
+        TNF_TRY(tnf_attrs_set(&f->catalog.attrs, key, (size_t)n, tnf_attrs_value(&own), e));
+    return tnf_restore_order(f, stash, e);
 }

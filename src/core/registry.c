@@ -87,13 +87,24 @@ bool tnf_registry_owns(const char *key, size_t n)
 }
 
 /* Is "key", or "key=value" for a value worth writing so, in a format's list? */
+/* A value as can.derived has it; a NULL p: it has none such. */
+static tnf_str derived_text(const tnf_value *v)
+{
+    if (v->kind == TNF_STRING || v->kind == TNF_JSON)
+        return (tnf_str) { v->as.s, v->n };
+    if (v->kind == TNF_BOOL && !v->as.b)
+        return (tnf_str) { "false", 5 };
+    if ((v->kind == TNF_UINT || v->kind == TNF_INT) && v->as.u == 0)
+        return (tnf_str) { "0", 1 };
+    if (v->kind == TNF_MAP && v->n == 0)
+        return (tnf_str) { "{}", 2 };
+    return (tnf_str) { NULL, 0 };
+}
+
 bool tnf_registry_derives(const tnf_member *attr)
 {
     char text[128];
-    const tnf_value *v = &attr->value;
-    tnf_str said = v->kind == TNF_BOOL && !v->as.b ? (tnf_str) { "false", 5 }
-                   : v->kind == TNF_STRING         ? (tnf_str) { v->as.s, v->n }
-                                                   : (tnf_str) { 0 };
+    tnf_str said = derived_text(&attr->value);
     if (attr->key.n + 1 > sizeof text)
         return false;
     memcpy(text, attr->key.p, attr->key.n);

@@ -433,23 +433,17 @@ static int canonical(const tnf_object *a, const tnf_object *b)
     return tnf_compare_names(a, b);
 }
 
-static tnf_status check_object(const tnf_object *o, tnf_error *e)
+static tnf_fate takes(const tnf_object *o, const char **reason)
 {
     uint64_t elements;
-    if (IS(o->name, METADATA))
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "no tensor can be named " METADATA " in this format");
+    *reason = "its dimensions multiply to more than 2^64 before its zero comes";
     if (!multiply_in_order(&elements, o->shape, o->rank))
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "the dimensions of %s multiply to more than 2^64 before its zero comes, "
-                        "which this format does not allow",
-                        TNF_QUOTED(o->name));
+        return TNF_DROPPED;
+    *reason = "its elements do not fill its last byte";
     if (elements % 8 * o->parts[0].type->bits % 8 != 0)
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "%s has %u-bit elements that do not fill its last byte, which this format "
-                        "does not allow",
-                        TNF_QUOTED(o->name), o->parts[0].type->bits);
-    return TNF_OK;
+        return TNF_DROPPED;
+    *reason = "";
+    return TNF_NATIVE;
 }
 
 static void put_metadata(tnf_buf *b, const tnf_writer *w)
@@ -484,7 +478,6 @@ static tnf_status make_header(tnf_buf *b, tnf_writer *w, const uint32_t *order, 
         put_metadata(b, w);
     for (size_t i = 0; i < w->catalog->n; i++, begin = end) {
         const tnf_object *o = tnf_nth(w, order, i);
-        TNF_TRY(check_object(o, e));
         if (!tnf_ckd_add(&end, begin, o->parts[0].nbytes))
             return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the file would exceed 2^64 bytes");
         if (i || w->ntext)
@@ -550,6 +543,8 @@ const tnf_format tnf_format_safetensors = {
              .layouts = "dense",
              .zero_rank = true,
              .utf8_names = true,
+             .reserved = METADATA,
+             .takes = takes,
              .attrs = TNF_HOLDS_TEXT,
              .file_attrs = "safetensors.metadata" },
     .write_options = write_options,

@@ -126,3 +126,12 @@ void tnf_catalog_shrink(tnf_catalog *c)
         c->capacity = c->n;
     }
 }
+
+static const tnf_member filler_mark[] = { { { "tenfold.filler", 14 },
+                                            { .kind = TNF_BOOL, .as.b = true } } };
+const tnf_value tnf_filler = { .kind = TNF_MAP, .n = 1, .as.members = filler_mark };
+
+bool tnf_is_filler(const tnf_object *o)
+{
+    return o->attrs && o->attrs->n == 1 && tnf_value_equal(o->attrs, &tnf_filler);
+}

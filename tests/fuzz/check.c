@@ -178,13 +178,29 @@ static void compare_objects(const tnf_object *a, const tnf_object *b)
     }
 }
 
+/* Shown by the reader, but not in the file, or not for long: application data that is all empty. */
+static bool is_filler(const tnf_object *object)
+{
+    const tnf_part *bytes = tnf_object_part(object, "bytes");
+    return strcmp(object->name.p, "appdata") == 0 && bytes && bytes->nbytes == 0;
+}
+
+static size_t count_tensors(const tnf_file *file)
+{
+    size_t n = 0;
+    for (size_t i = 0; tnf_at(file, i); i++)
+        n += !is_filler(tnf_at(file, i));
+    return n;
+}
+
 void fuzz_compare_files(const tnf_file *a, const tnf_file *b)
 {
     size_t n = tnf_file_info(a)->objects;
-    FUZZ_REQUIRE(tnf_file_info(b)->objects == n, "the number of tensors changed");
+    FUZZ_REQUIRE(count_tensors(a) == count_tensors(b), "the number of tensors changed");
     for (size_t i = 0; i < n && i < FUZZ_MAX_OBJECTS; i++) {
         const tnf_object *object = tnf_at(a, i);
-        if (tnf_find_n(a, object->name.p, object->name.n) == object) /* not a second of that name */
+        if (!is_filler(object) &&
+            tnf_find_n(a, object->name.p, object->name.n) == object) /* not a second of that name */
             compare_objects(object, tnf_find_n(b, object->name.p, object->name.n));
     }
 }

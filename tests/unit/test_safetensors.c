@@ -185,11 +185,8 @@ static void writer_refuses_what_the_format_forbids(void **state)
 {
     (void)state;
     static const uint8_t data[16];
-    assert_save_fails(builder_with("__metadata__", "u8", 1, data), NULL, 0, TNF_EINVAL,
-                      "__metadata__");
-    assert_save_fails(builder_with("w", "f4_e2m1", 3, data), NULL, 0, TNF_EUNSUPPORTED, "'w'");
-    assert_save_fails(builder_with("w", "f6_e2m3", 2, data), NULL, 0, TNF_EUNSUPPORTED, "'w'");
-    assert_save_fails(builder_with("w\xff", "u8", 1, data), NULL, 0, TNF_ELOSSY, "UTF-8");
+    assert_save_fails(builder_with("w", "f4_e2m1", 3, data), NULL, 0, TNF_ELOSSY, "'w'");
+    assert_save_fails(builder_with("w", "f6_e2m3", 2, data), NULL, 0, TNF_ELOSSY, "'w'");
     assert_save_fails(builder_with("w", "u8", 1, data), &(tnf_option) { "align", "12" }, 1,
                       TNF_EINVAL, "power of two");
     assert_save_fails(builder_with("w", "u8", 1, data), &(tnf_option) { "align", "131072" }, 1,

@@ -189,7 +189,7 @@ static void from_anywhere(void **state)
     assert_ok(tnf_builder_set(b, NULL, "vs.pack", &one, &e));
     assert_ok(save(b, "", "", &out, &e));
     assert_int_equal(out.p[12], 1);     /* in the meta block, */
-    assert_int_equal(out.p[15 + 8], 2); /* and of the first vector */
+    assert_int_equal(out.p[16 + 8], 2); /* and of the first vector */
     free(out.p);
     tnf_builder_free(b);
 }
@@ -214,7 +214,7 @@ static void refused(void **state)
     tnf_builder_free(b);
     b = builder(2, v);
     add_appdata(b, 3, three, "", 0);
-    assert_fails(save(b, "", "", &out, &e), TNF_EINVAL);
+    assert_fails(save(b, "", "", &out, &e), TNF_ELOSSY);
     free(out.p);
     tnf_builder_free(b);
     static const struct {

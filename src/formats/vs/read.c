@@ -196,7 +196,7 @@ static tnf_status set_attributes(struct walk *w, tnf_error *e)
     tnf_value tree;
     tnf_msgpack p;
     if (m->attributes.n == 0)
-        return TNF_OK;
+        return tnf_set_attr(w->r, "vs.bare", (tnf_value) { .kind = TNF_BOOL, .as.b = true }, e);
     tnf_msgpack_init(&p, m->attributes.p, m->attributes.n, m->attributes_at, w->r->arena,
                      w->r->limits.depth, e);
     if (!tnf_msgpack_value(&p, &tree))
@@ -294,6 +294,8 @@ static tnf_status list_appdata(struct walk *w, tnf_error *e)
                      .rank = 1,
                      .nparts = 2 };
     TNF_TRY(options_attr(w, &w->options[1], &o.attrs, e));
+    if (s->app_bytes == 0 && !o.attrs)
+        o.attrs = &tnf_filler;
     return tnf_add_object(w->r, &o, TNF_VS_HEADER, e);
 }
 

@@ -50,10 +50,13 @@ const tnf_format tnf_format_vs = {
              .layouts = "dense strings/1",
              .extras = true,
              .attrs = TNF_HOLDS_NONE,
-             .file_attrs = "vs.dims vs.resolution vs.pack vs.paging vs.attributes",
+             .file_attrs = "vs.dims vs.resolution vs.pack vs.paging vs.attributes "
+                           "vs.bare",
              .object_attrs = VS_OPTIONS,
-             .derived = "vs.points vs.blanks vs.dims vs.resolution",
-             .takes = vs_takes },
+             .derived = "vs.points vs.blanks vs.dims vs.resolution vs.pack=0 vs.paging=0 "
+                        "vs.attributes={}",
+             .takes = vs_takes,
+             .fits = vs_fits },
     .read_options = read_options,
     .write_options = write_options,
     .probe = probe,

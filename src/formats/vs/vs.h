@@ -66,6 +66,7 @@ tnf_status vs_decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, si
                      tnf_error *e);
 tnf_status vs_write(tnf_writer *w, tnf_error *e);
 tnf_fate vs_takes(const tnf_object *o, const char **reason);
+tnf_status vs_fits(tnf_fit *fit, tnf_error *e);
 
 /* decode.c: application data of a point in memory, decompressed; *spare may be used, and grows. */
 tnf_status vs_app(tnf_vs_chain *c, const tnf_vs_point *p, uint64_t max, tnf_buf *spare,

@@ -66,6 +66,21 @@ tnf_fate vs_takes(const tnf_object *o, const char **reason)
     return TNF_NATIVE;
 }
 
+/* Each string of appdata belongs to a point. */
+tnf_status vs_fits(tnf_fit *fit, tnf_error *e)
+{
+    const tnf_catalog *c = fit->catalog;
+    const tnf_object *points = tnf_catalog_find(c, VS_POINTS, sizeof VS_POINTS - 1);
+    const tnf_object *app = tnf_catalog_find(c, VS_APPDATA, sizeof VS_APPDATA - 1);
+    (void)e;
+    if (points && fit->objects[points - c->objects].fate == TNF_DROPPED)
+        points = NULL;
+    tnf_verdict *found = app ? &fit->objects[app - c->objects] : NULL;
+    if (found && found->fate == TNF_NATIVE && (!points || app->shape[0] != points->shape[0]))
+        *found = (tnf_verdict) { TNF_DROPPED, "there is not one of it for each point" };
+    return TNF_OK;
+}
+
 /* ------------------------------------------------------------------ extras */
 
 /* The number that follows a prefix, and what is behind it. */
@@ -332,12 +347,12 @@ static tnf_status meta_extra(struct job *j, tnf_error *e)
     return TNF_OK;
 }
 
-/* Attributes as MessagePack in b. A file that was VS and had none gets none; any other, {}. */
+/* Attributes as MessagePack in b. A file that was VS and had not even {} gets none. */
 static tnf_status pack_attributes(struct job *j, tnf_buf *b, tnf_error *e)
 {
     static const tnf_value empty = { .kind = TNF_MAP };
     const tnf_value *tree = file_attr(j, "vs.attributes");
-    if (!tree && file_attr(j, "vs.pack"))
+    if (!tree && file_attr(j, "vs.bare"))
         return TNF_OK;
     TNF_TRY(tnf_msgpack_put_value(b, tree ? tree : &empty, 3 * TNF_VS_DEPTH, e));
     j->meta.attributes = (tnf_str) { (const char *)b->p, b->n };
