@@ -254,6 +254,18 @@ static tnf_status add_matrix(tnf_builder *builder, const quantizing *q, tnf_erro
 
 /* ------------------------------------------------------------------------------- all */
 
+/* What the builder is given stays with the view. */
+static tnf_status make_results(quantizing *q, tnf_error *e)
+{
+    tnf_arena *arena = &q->emb->arena;
+    q->codes = tnf_arena_array(arena, q->emb->rows.n, q->trainer.m);
+    if (!q->as_is)
+        q->norms = tnf_arena_array(arena, q->emb->rows.n, sizeof *q->norms);
+    if (!q->codes || (!q->as_is && !q->norms))
+        return tnf_arena_fail(arena, "codes", e);
+    return TNF_OK;
+}
+
 static tnf_status make_room(quantizing *q, const tnf_quantize_options *o, tnf_error *e)
 {
     tnf_trainer *t = &q->trainer;
@@ -265,14 +277,7 @@ static tnf_status make_room(quantizing *q, const tnf_quantize_options *o, tnf_er
     if (q->method != TNF_PQ)
         TNF_TRY(tnf_opq_room(t, e));
     q->lost = tnf_arena_array(t->arena, t->groups, 3 * sizeof *q->lost);
-    q->codes = tnf_arena_array(&q->emb->arena, q->emb->rows.n, t->m);
-    if (!q->as_is)
-        q->norms = tnf_arena_array(&q->emb->arena, q->emb->rows.n, sizeof *q->norms);
-    if (!q->lost)
-        return tnf_arena_fail(t->arena, "sums", e);
-    if (!q->codes || (!q->as_is && !q->norms))
-        return tnf_arena_fail(&q->emb->arena, "codes", e);
-    return TNF_OK;
+    return q->lost ? TNF_OK : tnf_arena_fail(t->arena, "sums", e);
 }
 
 static tnf_status train(quantizing *q, tnf_error *e)
@@ -310,7 +315,9 @@ tnf_status tnf_emb_quantize(tnf_builder *builder, tnf_emb *emb, const tnf_quanti
     TNF_TRY(set_up(&q, &o, e));
     q.trainer.arena = &arena;
     q.trainer.alloc = &emb->alloc;
-    tnf_arena_init(&arena, &emb->alloc, emb->memory);
+    TNF_TRY(make_results(&q, e));
+    uint64_t taken = emb->arena.total;
+    tnf_arena_init(&arena, &emb->alloc, taken < emb->memory ? emb->memory - taken : 0);
     tnf_status status = make_room(&q, &o, e);
     if (status == TNF_OK)
         status = quantize(builder, &q, out, e);

@@ -54,6 +54,41 @@ static void covariance(void **state)
     }
 }
 
+/* Rows longer than a block has rows, in more than one group. */
+static void long_rows(void **state)
+{
+    enum { N = 1100, D = 70 * 16 };
+    tnf_allocator a = tnf_allocator_or_default(NULL);
+    tnf_rows rows = { .kind = TNF_ROWS_F32, .n = N, .d = D };
+    tnf_arena arena;
+    tnf_trainer t = { .arena = &arena, .alloc = &a, .m = 1, .k = 2 };
+    float *values = malloc(sizeof(float) * N * D);
+    double means[D] = { 0 };
+    tnf_error e;
+    (void)state;
+    for (size_t i = 0; i < (size_t)N * D; i++) {
+        values[i] = (float)(i * 7919 % 1009) / 1009;
+        means[i % D] += values[i] / N;
+    }
+    rows.data.p = values;
+    tnf_arena_init(&arena, &a, 1 << 28);
+    assert_ok(
+        tnf_feed_init(&t.feed, &rows, tnf_kmeans_named(tnf_kernels_at(0)->name), 2, &arena, &e));
+    assert_true(t.feed.block < D);
+    assert_ok(tnf_opq_room(&t, &e));
+    assert_true(t.matrix_groups > 1);
+    assert_ok(tnf_opq_covariance(&t, &e));
+    for (size_t i = 0; i < D; i += 97)
+        for (size_t j = 0; j < D; j += 101) {
+            double sum = 0;
+            for (size_t r = 0; r < N; r++)
+                sum += (values[r * D + i] - means[i]) * (values[r * D + j] - means[j]);
+            near(t.matrices[i * D + j], sum / (N - 1), 1e-6);
+        }
+    tnf_arena_free(&arena);
+    free(values);
+}
+
 static void eigenvectors(void **state)
 {
     /* (1,1)/sqrt 2 to 1 and (1,-1)/sqrt 2 to 3. */
@@ -120,8 +155,8 @@ static void no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shares),    cmocka_unit_test(covariance), cmocka_unit_test(eigenvectors),
-        cmocka_unit_test(rotations), cmocka_unit_test(no_memory),
+        cmocka_unit_test(shares),       cmocka_unit_test(covariance), cmocka_unit_test(long_rows),
+        cmocka_unit_test(eigenvectors), cmocka_unit_test(rotations),  cmocka_unit_test(no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
