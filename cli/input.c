@@ -89,6 +89,7 @@ tnf_status input_try(input *in, const cli_state *cli, const input_options *optio
     tnf_open_options how = { .size = sizeof how };
     how.format = options->format;
     how.lenient = options->lenient;
+    how.salvage = options->salvage;
     how.access = (tnf_access)options->access;
     how.options = reader.items;
     how.noptions = reader.n;

@@ -9,6 +9,7 @@
 typedef struct input_options {
     const char *format;
     bool lenient;
+    bool salvage; /* set by commands */
     int access;
     opt_list options; /* key=value for the reader */
 } input_options;

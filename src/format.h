@@ -114,6 +114,7 @@ typedef struct tnf_reader {
     tnf_catalog *catalog;
     tnf_limits limits; /* no zeros left */
     bool lenient;
+    bool salvage;                    /* lenient, too; see tnf_lose() */
     const tnf_option_value *options; /* in the order of read_options */
     const char *stem;                /* the file's name without directory and extension, or NULL */
     bool sibling;                    /* opened by tnf_open_sibling(), for another file's sake */
@@ -214,6 +215,12 @@ void tnf_warn(tnf_reader *r, uint64_t offset, const char *format, ...) TNF_PRINT
  * TNF_TRY(tnf_stricter(r, e, ...)). */
 tnf_status tnf_stricter(tnf_reader *r, tnf_error *e, tnf_status status, uint64_t offset,
                         const char *format, ...) TNF_PRINTF(5, 6);
+/* A file is salvaged and this part of it is damaged: notes the loss and gives true, `index` goes on
+ * with the rest. False: it is not to be salvaged, or the failure is not the file's, so fail. If
+ * `index` itself fails with a fault of the file, the core does this, and the tensors that were
+ * added before count; but none whose bytes only the format can produce, for it may not be ready.
+ * What lies beyond the end of the file need not be looked for: the core does. */
+bool tnf_lose(tnf_reader *r, tnf_status status, const tnf_error *e);
 /* One line of the parse log. Its arguments are computed even if nobody listens: mind loops. Every
  * tensor that is added gets a line from the core. */
 void tnf_trace(tnf_reader *r, uint64_t offset, const char *format, ...) TNF_PRINTF(3, 4);

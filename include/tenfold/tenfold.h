@@ -77,12 +77,15 @@ typedef struct tnf_open_options {
     /** Told what the reader sees as it parses (`tenfold info --trace`). */
     void (*trace)(void *ctx, uint64_t offset, const char *line);
     void *ctx;
+    /** For files that are damaged: lenient, and what is not whole is left out. What that is,
+     *  tnf_salvage() tells (repair.h). */
+    bool salvage;
 } tnf_open_options;
 
 #define TNF_OPEN_INIT                                                                              \
     {                                                                                              \
         sizeof(tnf_open_options), NULL, false, TNF_ACCESS_AUTO, { 0, 0, 0, 0, 0, 0 },              \
-            { NULL, NULL }, NULL, 0, NULL, NULL, NULL                                              \
+            { NULL, NULL }, NULL, 0, NULL, NULL, NULL, false                                       \
     }
 
 /** Opens a file, or a directory or index file that stands for one model in several files. Reads the

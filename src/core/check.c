@@ -64,7 +64,8 @@ static tnf_str name_of(const tnf_file *f, const struct range *r)
     return f->catalog.objects[r->object].name;
 }
 
-/* All inside the file? Lenient: what is not there is listed, but cannot be read. */
+/* All inside the file? Lenient: what is not there is listed, but cannot be read. (Nothing is always
+ * there.) */
 static tnf_status check_size(tnf_file *f, const struct range *r, size_t n, tnf_error *e)
 {
     uint64_t size = f->source->size, need = 0;
@@ -78,7 +79,7 @@ static tnf_status check_size(tnf_file *f, const struct range *r, size_t n, tnf_e
                          (unsigned long long)size, (unsigned long long)need,
                          (unsigned long long)(need - size)));
     for (size_t i = 0; i < n; i++)
-        if (r[i].end > size)
+        if (r[i].end > size && r[i].end > r[i].begin)
             tnf_part_mutable(&f->catalog.objects[r[i].object].parts[r[i].part])
                 ->flags |= TNF_PART_UNREADABLE;
     return TNF_OK;

@@ -22,6 +22,13 @@ struct sibling {
     struct tnf_file *file;
 };
 
+/* Something that salvaging could not bring back. */
+struct loss {
+    struct loss *next;
+    uint64_t offset;
+    const char *message;
+};
+
 struct tnf_file {
     tnf_allocator alloc;
     tnf_arena arena;
@@ -41,6 +48,9 @@ struct tnf_file {
     const char *stem; /* NULL: no path */
     struct sibling *siblings;
     unsigned depth; /* how many files opened one another up to this one */
+    bool bent;      /* being lenient made a difference */
+    struct loss *losses, **last_loss;
+    bool loss_unnoted; /* there was no memory for one */
 };
 
 /* registry.c */
@@ -67,6 +77,13 @@ tnf_status tnf_options_parse(const tnf_option_value **out, const tnf_option_info
 
 /* directory.c: the file that stands for a directory. */
 tnf_status tnf_directory_model(char **out, const char *path, tnf_arena *arena, tnf_error *e);
+
+/* Does a failure lie in the file, rather than in the system or the call? */
+static inline bool tnf_of_the_file(tnf_status status)
+{
+    return status == TNF_EFORMAT || status == TNF_ETRUNCATED || status == TNF_EDIGEST ||
+           status == TNF_EUNSUPPORTED || status == TNF_ELIMIT;
+}
 
 /* open.c */
 tnf_status tnf_open_path(tnf_file **out, const char *path, const tnf_open_options *options,

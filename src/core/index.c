@@ -48,8 +48,28 @@ tnf_status tnf_stricter(tnf_reader *r, tnf_error *e, tnf_status status, uint64_t
     va_end(args);
     if (!r->lenient)
         return tnf_fail(e, status, offset, "%s", text);
+    r->file->bent = true;
     warn_text(r->file, offset, text);
     return TNF_OK;
+}
+
+bool tnf_lose(tnf_reader *r, tnf_status status, const tnf_error *e)
+{
+    tnf_file *f = r->file;
+    if (!r->salvage || !tnf_of_the_file(status))
+        return false;
+    struct loss *loss = tnf_arena_alloc(&f->arena, sizeof *loss);
+    char *message = loss ? tnf_arena_str(&f->arena, e->message, strlen(e->message)) : NULL;
+    f->bent = true;
+    if (!message) {
+        f->loss_unnoted = true; /* which fails in the end */
+        return true;
+    }
+    *loss = (struct loss) { NULL, e->offset, message };
+    *f->last_loss = loss;
+    f->last_loss = &loss->next;
+    warn_text(f, e->offset, e->message);
+    return true;
 }
 
 void tnf_trace(tnf_reader *r, uint64_t offset, const char *format, ...)

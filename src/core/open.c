@@ -16,6 +16,7 @@ static tnf_open_options complete_options(const tnf_open_options *given)
         memcpy(&o, given, n);
     }
     o.size = sizeof o;
+    o.lenient = o.lenient || o.salvage;
     o.allocator = tnf_allocator_or_default(&o.allocator);
     tnf_limits *l = &o.limits;
     l->header_bytes = l->header_bytes ? l->header_bytes : TNF_DEFAULT_HEADER_BYTES;
@@ -38,6 +39,7 @@ static tnf_status new_file(tnf_file **out, const tnf_open_options *o, tnf_error 
     tnf_arena_init(&f->arena, &f->alloc, o->limits.memory);
     tnf_catalog_init(&f->catalog, &f->arena);
     f->text.arena = &f->arena;
+    f->last_loss = &f->losses;
     f->extension = "";
     *out = f;
     return TNF_OK;
@@ -87,9 +89,11 @@ static void fill_info(tnf_file *f)
             if (!tnf_ckd_add(&payload, payload, f->catalog.objects[i].parts[p].nbytes))
                 payload = UINT64_MAX;
     f->attrs = tnf_attrs_value(&f->catalog.attrs);
-    bool shards = f->format->stands_for_shards && f->siblings;
+    const struct sibling *shards = f->format->stands_for_shards ? f->siblings : NULL;
+    while (shards && !shards->file)
+        shards = shards->next;
     f->info = (tnf_info) {
-        .format = shards ? f->siblings->file->format->name : f->format->name,
+        .format = shards ? shards->file->format->name : f->format->name,
         .version = f->reader.version ? f->reader.version : "",
         .size = total_size(f),
         .payload = payload,
@@ -100,6 +104,30 @@ static void fill_info(tnf_file *f)
         .warnings = f->warnings,
         .nwarnings = f->nwarnings,
     };
+}
+
+/* What the format was still working on when it failed is not to be asked for. */
+static void drop_unready(tnf_file *f)
+{
+    for (size_t i = 0; i < f->catalog.n; i++)
+        for (uint16_t k = 0; k < f->catalog.objects[i].nparts; k++)
+            if (f->catalog.objects[i].parts[k].payload == TNF_OPAQUE)
+                tnf_part_mutable(&f->catalog.objects[i].parts[k])->flags |= TNF_PART_UNREADABLE;
+}
+
+static tnf_status index_or_salvage(tnf_file *f, tnf_error *e)
+{
+    tnf_error error = { .offset = TNF_NO_OFFSET };
+    tnf_status status = f->format->index(&f->reader, f->options.salvage ? &error : e);
+    if (status != TNF_OK && f->catalog.n > 0 && tnf_lose(&f->reader, status, &error)) {
+        drop_unready(f);
+        status = TNF_OK;
+    }
+    if (status == TNF_OK && f->loss_unnoted)
+        return tnf_arena_fail(&f->arena, "what is lost", e);
+    if (status != TNF_OK && f->options.salvage && e)
+        *e = error;
+    return status;
 }
 
 static tnf_status run_index(tnf_file *f, tnf_error *e)
@@ -113,6 +141,7 @@ static tnf_status run_index(tnf_file *f, tnf_error *e)
         .catalog = &f->catalog,
         .limits = f->options.limits,
         .lenient = f->options.lenient,
+        .salvage = f->options.salvage,
         .stem = f->stem,
         .sibling = f->depth > 0,
         .file = f,
@@ -123,7 +152,7 @@ static tnf_status run_index(tnf_file *f, tnf_error *e)
     tnf_status status = tnf_options_parse(&f->reader.options, f->format->read_options,
                                           f->options.options, f->options.noptions, &f->arena, e);
     if (status == TNF_OK)
-        status = f->format->index(&f->reader, e);
+        status = index_or_salvage(f, e);
     if (status == TNF_OK)
         status = tnf_check_ranges(f, e);
     if (status == TNF_OK)

@@ -55,12 +55,6 @@ static bool wanted(const struct stats *s, const tnf_object *o)
     return !s->options.wanted || s->options.wanted(s->options.ctx, o);
 }
 
-static bool of_the_file(tnf_status status)
-{
-    return status == TNF_EFORMAT || status == TNF_ETRUNCATED || status == TNF_EDIGEST ||
-           status == TNF_EUNSUPPORTED || status == TNF_ELIMIT;
-}
-
 /* ------------------------------------------------------------------- jobs */
 
 static tnf_status tell_progress(struct stats *s, uint64_t n, tnf_error *e)
@@ -130,7 +124,7 @@ static tnf_status job(void *ctx, size_t i, tnf_error *e)
     tnf_status status = take_piece(s, p, &error);
     if (status == TNF_OK)
         return TNF_OK;
-    if (!of_the_file(status) || !s->options.problem) {
+    if (!tnf_of_the_file(status) || !s->options.problem) {
         *e = error;
         return status;
     }

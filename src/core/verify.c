@@ -35,13 +35,6 @@ struct check {
     pthread_mutex_t lock; /* guards done, the progress function and the allocator */
 };
 
-/* Is the fault one of the file, which is to be told, or does it stop the whole? */
-static bool of_the_file(tnf_status status)
-{
-    return status == TNF_EFORMAT || status == TNF_ETRUNCATED || status == TNF_EDIGEST ||
-           status == TNF_EUNSUPPORTED || status == TNF_ELIMIT;
-}
-
 static tnf_status tell_progress(struct check *c, uint64_t n, tnf_error *e)
 {
     if (!c->options.progress)
@@ -195,7 +188,7 @@ static tnf_status check_object(void *ctx, size_t job, tnf_error *e)
     tnf_status status = check_parts(c, i, &error);
     if (status == TNF_OK)
         return TNF_OK;
-    if (!of_the_file(status)) {
+    if (!tnf_of_the_file(status)) {
         *e = error;
         return status;
     }

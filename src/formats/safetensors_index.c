@@ -243,8 +243,14 @@ static tnf_status open_shard(model *m, shard *s, tnf_error *e)
 
 static tnf_status open_shards(model *m, tnf_error *e)
 {
-    for (uint32_t i = 0; i < count(&m->shards); i++)
-        TNF_TRY(open_shard(m, shard_at(m, i), e));
+    for (uint32_t i = 0; i < count(&m->shards); i++) {
+        tnf_status status = open_shard(m, shard_at(m, i), e);
+        bool gone = status == TNF_ENOTFOUND;
+        if (status != TNF_OK && !tnf_lose(m->r, gone ? TNF_ETRUNCATED : status, e))
+            return status;
+        if (status != TNF_OK)
+            shard_at(m, i)->file = NULL; /* salvaged: the others may be whole */
+    }
     return TNF_OK;
 }
 
@@ -254,7 +260,7 @@ static tnf_status find_elsewhere(const tnf_object **out, model *m, const place *
     const shard *said = shard_at(m, p->shard);
     for (uint32_t i = 0; i < count(&m->shards); i++) {
         const shard *s = shard_at(m, i);
-        *out = tnf_find_n(s->file, p->name.p, p->name.n);
+        *out = s->file ? tnf_find_n(s->file, p->name.p, p->name.n) : NULL;
         if (*out)
             return tnf_stricter(m->r, e, TNF_EFORMAT, p->at,
                                 "the index places %s in %s, but it is in %s", TNF_QUOTED(p->name),
@@ -270,7 +276,8 @@ static tnf_status add_tensors(model *m, uint64_t *total, tnf_error *e)
     *total = 0;
     for (uint32_t i = 0; i < count(&m->places); i++) {
         const place *p = place_at(m, i);
-        const tnf_object *o = tnf_find_n(shard_at(m, p->shard)->file, p->name.p, p->name.n);
+        const tnf_file *file = shard_at(m, p->shard)->file;
+        const tnf_object *o = file ? tnf_find_n(file, p->name.p, p->name.n) : NULL;
         if (!o)
             TNF_TRY(find_elsewhere(&o, m, p, e));
         if (!o)
@@ -291,7 +298,7 @@ static void check_shard(model *m, uint32_t i)
     const shard *s = shard_at(m, i);
     const tnf_object *first = NULL;
     size_t unnamed = 0;
-    for (size_t k = 0; tnf_at(s->file, k); k++) {
+    for (size_t k = 0; s->file && tnf_at(s->file, k); k++) {
         const tnf_object *o = tnf_at(s->file, k);
         uint32_t at = tnf_hash_find(&m->places.names, o->name.p, o->name.n);
         if (at == TNF_HASH_NONE) {
@@ -349,8 +356,9 @@ static tnf_status merge_attr(model *m, uint32_t i, const tnf_member *from, tnf_e
 static tnf_status merge_metadata(model *m, tnf_error *e)
 {
     for (uint32_t i = 0; i < count(&m->shards); i++) {
-        const tnf_value *attrs = tnf_file_info(shard_at(m, i)->file)->attrs;
-        for (size_t k = 0; k < attrs->n; k++) {
+        const tnf_file *file = shard_at(m, i)->file;
+        const tnf_value *attrs = file ? tnf_file_info(file)->attrs : NULL;
+        for (size_t k = 0; attrs && k < attrs->n; k++) {
             const tnf_member *a = &attrs->as.members[k];
             if (is_word(a->key, METADATA) && a->value.kind == TNF_MAP)
                 TNF_TRY(merge_text(m, i, &a->value, e));

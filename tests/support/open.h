@@ -87,7 +87,7 @@ static inline void check_part(const tnf_part *part, const void *file, size_t n, 
         return;
     uint8_t *p = read_part(part, &status);
     if (p && part->payload == TNF_AT) {
-        bool inside = part->offset <= n && part->nbytes <= n - part->offset;
+        bool inside = part->nbytes == 0 || (part->offset <= n && part->nbytes <= n - part->offset);
         if (CHECK(inside, "'%s' is read from beyond the file", name) &&
             !(part->flags & TNF_PART_BIG_ENDIAN))
             CHECK(part->nbytes == 0 ||

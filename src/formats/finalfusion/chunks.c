@@ -344,9 +344,12 @@ tnf_status ff_index(tnf_reader *r, tnf_error *e)
         return tnf_arena_fail(r->arena, "the state of a reader", e);
     r->state = k.f.state;
     r->version = "0";
-    while (k.at < size && size - k.at >= FF_FRAME)
-        TNF_TRY(read_chunk(&k, e));
-    if (k.at < size)
+    tnf_status status = TNF_OK;
+    while (status == TNF_OK && k.at < size && size - k.at >= FF_FRAME)
+        status = read_chunk(&k, e);
+    if (status != TNF_OK && !tnf_lose(r, status, e))
+        return status;
+    if (status == TNF_OK && k.at < size)
         TNF_TRY(keep_rest(&k, e));
     return finish(&k, e);
 }

@@ -300,6 +300,15 @@ static tnf_status index_parameter(prim_scan *s, tnf_error *e)
     return list_parameter(s, &p, NULL, &names, e);
 }
 
+/* A parameter of a model, after its path. */
+static tnf_status read_entry(prim_scan *s, struct param *p, tnf_error *e)
+{
+    TNF_TRY(prim_pull(s, prim_take_path, NULL, e));
+    TNF_TRY(tnf_buf_status(&s->name, "name", e));
+    TNF_TRY(keep(s, &p->name, s->name.n ? (const void *)s->name.p : "", s->name.n, e));
+    return read_parameter(s, p, e);
+}
+
 /* All parameters, the last one first. */
 static tnf_status read_model(prim_scan *s, struct param **out, tnf_error *e)
 {
@@ -312,10 +321,12 @@ static tnf_status read_model(prim_scan *s, struct param **out, tnf_error *e)
         if (!p)
             return tnf_arena_fail(s->r->scratch, "parameters", e);
         p->at = s->at;
-        TNF_TRY(prim_pull(s, prim_take_path, NULL, e));
-        TNF_TRY(tnf_buf_status(&s->name, "name", e));
-        TNF_TRY(keep(s, &p->name, s->name.n ? (const void *)s->name.p : "", s->name.n, e));
-        TNF_TRY(read_parameter(s, p, e));
+        tnf_status status = read_entry(s, p, e);
+        if (status != TNF_OK && i > 0 && tnf_lose(s->r, status, e)) {
+            s->torn = true;
+            return TNF_OK;
+        }
+        TNF_TRY(status);
         p->next = *out;
         *out = p;
     }
@@ -441,7 +452,7 @@ static tnf_status index_all(prim_scan *s, tnf_error *e)
         tnf_warn(s->r, s->odd_at,
                  "an integer is not written as 0xce and four bytes: primitiv refuses the file");
     uint64_t rest = s->r->source->size - s->at;
-    if (rest == 0)
+    if (rest == 0 || s->torn)
         return TNF_OK;
     tnf_warn(s->r, s->at, "%llu bytes follow the %s", (unsigned long long)rest, name);
     return tnf_add_extra(s->r, PRIM_TRAILING, s->at, rest, e);

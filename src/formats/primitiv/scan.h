@@ -19,6 +19,7 @@ typedef struct prim_scan {
     uint64_t base; /* its place in the file */
     uint64_t n, capacity;
     tnf_buf name; /* of the path just read */
+    bool torn;    /* salvaged: what comes next is not known */
 } prim_scan;
 
 typedef struct prim_shape {

@@ -83,22 +83,27 @@ static tnf_status in_file(tnf_status status, uint64_t at, tnf_error *e)
     return status;
 }
 
-/* The bytes of a row, decoded, in the window or the spare buffer. */
-static tnf_status vector(struct job *j, const tnf_vs_point *p, const uint8_t **out, tnf_error *e)
+tnf_status vs_vector(tnf_vs_chain *c, const tnf_vs_meta *meta, const tnf_vs_point *p,
+                     tnf_buf *spare, const uint8_t **out, tnf_error *e)
 {
-    size_t n = (size_t)j->s->meta.vector_bytes;
+    size_t n = (size_t)meta->vector_bytes;
     const uint8_t *stored = NULL;
     unsigned code = p->vector_option & TNF_VS_CODE;
-    TNF_TRY(tnf_vs_chain_bytes(&j->chain, p->vector_at, p->vector_n, &stored, e));
-    TNF_TRY(tnf_vs_point_fits(p, &j->s->meta, stored, e));
+    TNF_TRY(tnf_vs_chain_bytes(c, p->vector_at, p->vector_n, &stored, e));
+    TNF_TRY(tnf_vs_point_fits(p, meta, stored, e));
     *out = stored;
     if (code == TNF_VS_RAW)
         return TNF_OK;
-    TNF_TRY(reserve(&j->spare, n, e));
-    *out = j->spare.p;
-    return in_file(code == TNF_VS_GZIP ? tnf_gzip_decode(stored, p->vector_n, j->spare.p, n, e)
-                                       : tnf_snappy_decode(stored, p->vector_n, j->spare.p, n, e),
+    TNF_TRY(reserve(spare, n, e));
+    *out = spare->p;
+    return in_file(code == TNF_VS_GZIP ? tnf_gzip_decode(stored, p->vector_n, spare->p, n, e)
+                                       : tnf_snappy_decode(stored, p->vector_n, spare->p, n, e),
                    p->vector_at, e);
+}
+
+static tnf_status vector(struct job *j, const tnf_vs_point *p, const uint8_t **out, tnf_error *e)
+{
+    return vs_vector(&j->chain, &j->s->meta, p, &j->spare, out, e);
 }
 
 /* ------------------------------------------------------------------ points */

@@ -118,10 +118,14 @@ static tnf_status take_point(struct walk *w, tnf_error *e)
         TNF_TRY(too_large(w, "application data", p.app_at, p.app_n, e));
     }
     TNF_TRY(tnf_vs_chain_checked(&w->chain, &s->meta, &p, e));
-    if (s->meta.type) {
+    if (s->meta.type && w->r->salvage) {
+        const uint8_t *vector;
+        TNF_TRY(vs_vector(&w->chain, &s->meta, &p, &w->spare, &vector, e));
+    }
+    if (s->meta.type) { /* what can fail for a fault of the file comes first */
+        TNF_TRY(keep_app(w, &p, e));
         TNF_TRY(keep_option(&w->options[0], s->n, p.vector_option, e));
         TNF_TRY(keep_option(&w->options[1], s->n, p.option, e));
-        TNF_TRY(keep_app(w, &p, e));
         TNF_TRY(vs_column_push(&s->blocks, p.at, w->r->arena, e));
         if (p.extra_n)
             TNF_TRY(extra_of_point(w, &p, e));
@@ -146,22 +150,34 @@ static tnf_status take_unknown(struct walk *w, tnf_error *e)
     return tnf_add_extra(w->r, key, c->at, TNF_VS_HEAD + (uint64_t)c->length, e);
 }
 
+static tnf_status take_block(struct walk *w, tnf_error *e)
+{
+    switch (w->chain.type) {
+    case TNF_VS_POINT:
+        return take_point(w, e);
+    case TNF_VS_META:
+        return take_meta(w, e);
+    case TNF_VS_BLANK:
+        w->blanks++;
+        return TNF_OK;
+    default:
+        return take_unknown(w, e);
+    }
+}
+
 static tnf_status walk_blocks(struct walk *w, tnf_error *e)
 {
     tnf_vs_chain *c = &w->chain;
     TNF_TRY(tnf_vs_chain_header(c, e));
     for (;;) {
-        TNF_TRY(tnf_vs_chain_next(c, e));
+        tnf_status status = tnf_vs_chain_next(c, e);
+        if (status != TNF_OK) /* where the next block is, nobody knows */
+            return w->has_meta && tnf_lose(w->r, status, e) ? TNF_OK : status;
         if (c->type == TNF_VS_END)
             break;
-        if (c->type == TNF_VS_POINT)
-            TNF_TRY(take_point(w, e));
-        else if (c->type == TNF_VS_META)
-            TNF_TRY(take_meta(w, e));
-        else if (c->type == TNF_VS_BLANK)
-            w->blanks++;
-        else
-            TNF_TRY(take_unknown(w, e));
+        status = take_block(w, e);
+        if (status != TNF_OK && !(w->has_meta && tnf_lose(w->r, status, e)))
+            return status;
     }
     if (!c->terminal)
         tnf_warn(w->r, c->at, "the terminal '$' is missing; the end of the file stands for it");

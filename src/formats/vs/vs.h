@@ -68,7 +68,10 @@ tnf_status vs_write(tnf_writer *w, tnf_error *e);
 tnf_fate vs_takes(const tnf_object *o, const char **reason);
 tnf_status vs_fits(tnf_fit *fit, tnf_error *e);
 
-/* decode.c: application data of a point in memory, decompressed; *spare may be used, and grows. */
+/* decode.c: the bytes of a point's vector, decoded, in the window or the spare buffer. */
+tnf_status vs_vector(tnf_vs_chain *c, const tnf_vs_meta *meta, const tnf_vs_point *p,
+                     tnf_buf *spare, const uint8_t **out, tnf_error *e);
+/* Application data of a point in memory, decompressed; *spare may be used, and grows. */
 tnf_status vs_app(tnf_vs_chain *c, const tnf_vs_point *p, uint64_t max, tnf_buf *spare,
                   tnf_str *out, tnf_error *e);
 

@@ -59,6 +59,8 @@ static tnf_status find_footer(zt2 *z, tnf_error *e)
     tnf_status status = zt2_read_footer(z->r, &z->footer, size - ZT2_FOOTER, &why);
     if (status == TNF_ETRUNCATED && z->r->lenient)
         status = zt2_recover(z, &why);
+    if (status == TNF_OK && why.status != TNF_OK)
+        (void)tnf_lose(z->r, why.status, &why);
     if (status != TNF_OK && e)
         *e = why;
     return status;
@@ -96,6 +98,27 @@ tnf_status zt2_check_hash(const zt2_footer *f, const void *manifest, tnf_error *
     return TNF_OK;
 }
 
+/* Of a manifest that is damaged there may be an older one. */
+static tnf_status older_manifest(zt2 *z, tnf_cur *c, tnf_status status, tnf_error *e)
+{
+    const zt2_footer *f = &z->footer;
+    if (!z->r->salvage || !(status == TNF_EFORMAT || status == TNF_ETRUNCATED))
+        return status;
+    tnf_error before = *e;
+    TNF_TRY(zt2_recover(z, e));
+    if (!tnf_lose(z->r, status, &before))
+        return status;
+    return tnf_read_range(z->r, "manifest", f->offset, f->length, ZT2_MAX_MANIFEST, c, e);
+}
+
+static tnf_status read_manifest(zt2 *z, tnf_cur *c, tnf_error *e)
+{
+    const zt2_footer *f = &z->footer;
+    TNF_TRY(zt2_check_footer(f, e));
+    TNF_TRY(tnf_read_range(z->r, "manifest", f->offset, f->length, ZT2_MAX_MANIFEST, c, e));
+    return zt2_check_hash(f, c->p, e);
+}
+
 tnf_status zt2_read(zt2 *z, tnf_error *e)
 {
     tnf_cur c;
@@ -106,9 +129,9 @@ tnf_status zt2_read(zt2 *z, tnf_error *e)
                              "a manifest of no bytes has a place or a hash");
     if (f->length == 0)
         return TNF_OK;
-    TNF_TRY(zt2_check_footer(f, e));
-    TNF_TRY(tnf_read_range(z->r, "manifest", f->offset, f->length, ZT2_MAX_MANIFEST, &c, e));
-    TNF_TRY(zt2_check_hash(f, c.p, e));
+    tnf_status status = read_manifest(z, &c, e);
+    if (status != TNF_OK)
+        TNF_TRY(older_manifest(z, &c, status, e));
     return zt2_parse(z, c.p, tnf_left(&c), e);
 }
 

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+/* tenfold repair: what is whole in a damaged file, in a new one. */
+#include "input.h"
+#include "out.h"
+#include "saving.h"
+#include "stop.h"
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <tenfold/repair.h>
+
+typedef struct options {
+    input_options in;
+    opt_list writer;
+    const char *format;
+    bool json, force, dry_run, no_sync;
+} options;
+
+typedef struct job {
+    const cli_state *cli;
+    const options *options;
+    const char *out, *format;
+    input in;
+    tnf_builder *builder;
+    progress progress;
+    tnf_salvage_result result;
+    json json;
+} job;
+
+/* ------------------------------------------------------------------ losses */
+
+static void tell(job *j, const char *kind, tnf_str name, uint64_t offset, const char *reason)
+{
+    json *to = &j->json;
+    progress_end(&j->progress);
+    if (j->options->json) {
+        json_open(to, '{');
+        json_key(to, "kind");
+        json_text(to, kind);
+        json_key(to, "name");
+        if (name.n > 0 || (strcmp(kind, "part") != 0 && strcmp(kind, "rule") != 0))
+            json_str(to, name);
+        else
+            json_null(to);
+        json_key(to, "offset");
+        if (offset == TNF_NO_OFFSET)
+            json_null(to);
+        else
+            json_uint(to, offset);
+        json_key(to, "message");
+        json_text(to, reason);
+        json_close(to, '}');
+        return;
+    }
+    if (!strcmp(kind, "rule"))
+        fputs("still wrong, so that only --lenient opens it", stdout);
+    else
+        printf("lost: %s", strcmp(kind, "part") ? kind : "part of the file");
+    if (name.n > 0) {
+        putchar(' ');
+        put_name(stdout, name);
+    }
+    fputs(": ", stdout);
+    put_safe(stdout, reason, strlen(reason), false);
+    if (offset != TNF_NO_OFFSET)
+        printf(" (at byte %" PRIu64 ")", offset);
+    putchar('\n');
+}
+
+static void on_lost(void *ctx, const tnf_loss *loss)
+{
+    tell(ctx, loss->kind, loss->name, loss->offset, loss->reason);
+}
+
+/* What the format that is written cannot hold without what is lost already. */
+static void on_plan(void *ctx, const tnf_plan_item *item)
+{
+    job *j = ctx;
+    if (item->fate != TNF_DROPPED && item->fate != TNF_TRANSFORMED)
+        return;
+    j->result.lost++;
+    if (!strcmp(item->kind, "tensor") && item->fate == TNF_DROPPED && j->result.saved > 0)
+        j->result.saved--;
+    tell(j, item->kind, item->name, TNF_NO_OFFSET, item->reason);
+}
+
+static bool on_progress(void *ctx, uint64_t done, uint64_t total)
+{
+    progress_step(&((job *)ctx)->progress, done, total);
+    return !stop_asked();
+}
+
+/* ------------------------------------------------------------------ saving */
+
+static bool same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+static tnf_status save(job *j, tnf_error *error)
+{
+    const options *o = j->options;
+    format_options writer;
+    if (!format_options_parse(&writer, &o->writer)) {
+        *error = (tnf_error) { .status = TNF_EINVAL, .offset = TNF_NO_OFFSET };
+        return TNF_EINVAL;
+    }
+    tnf_save_options how = { .size = sizeof how, .format = j->format, .allow_loss = true };
+    how.options = writer.items;
+    how.noptions = writer.n;
+    how.replace = o->force;
+    how.no_sync = o->no_sync;
+    how.dry_run = o->dry_run;
+    how.plan = on_plan;
+    how.progress = on_progress;
+    how.ctx = j;
+    tnf_status status = tnf_save(j->builder, j->out, &how, error);
+    format_options_free(&writer);
+    return status;
+}
+
+static tnf_status salvage(job *j, tnf_error *error)
+{
+    tnf_salvage_options how = { .size = sizeof how };
+    how.lost = on_lost;
+    how.progress = on_progress;
+    how.ctx = j;
+    return tnf_salvage(&j->result, j->builder, j->in.file, &how, error);
+}
+
+/* Is there anything worth a file? One that never held a tensor may be all attributes. */
+static bool worth(const job *j)
+{
+    return j->result.saved > 0 || (j->in.info->objects == 0 && j->result.lost == 0);
+}
+
+/* Rules that IN broke, and that what is left of it still breaks. */
+static void look_again(job *j, tnf_status saved)
+{
+    tnf_error error;
+    tnf_file *file = NULL;
+    tnf_open_options how = { .size = sizeof how, .format = j->format };
+    if (saved != TNF_OK || j->options->dry_run || !worth(j))
+        return;
+    if (tnf_open(&file, j->out, &how, &error) != TNF_OK) {
+        j->result.lost++;
+        tell(j, "rule", (tnf_str) { "", 0 }, error.offset, error.message);
+    }
+    tnf_close(file);
+}
+
+static int finish(job *j, tnf_status status, const tnf_error *error)
+{
+    bool nothing = status == TNF_OK && !worth(j);
+    look_again(j, status);
+    if (j->options->json) {
+        json_close(&j->json, ']');
+        json_key(&j->json, "saved");
+        json_uint(&j->json, status == TNF_OK ? j->result.saved : 0);
+        json_key(&j->json, "ok");
+        json_bool(&j->json, status == TNF_OK && j->result.lost == 0);
+        json_close(&j->json, '}');
+        putchar('\n');
+    }
+    fflush(stdout);
+    if (status == TNF_EEXISTS) {
+        file_message(j->out, "", TNF_NO_OFFSET, "it exists already; --force replaces it");
+        return EXIT_IO;
+    }
+    if (status != TNF_OK)
+        return *error->message ? file_error(j->out, error) : exit_code(status);
+    if (nothing) {
+        file_message(j->in.name, "", TNF_NO_OFFSET, "nothing can be saved: no tensor is whole");
+        return EXIT_BAD;
+    }
+    if (!j->options->json && !j->cli->quiet)
+        printf("%s %" PRIu64 " of %zu tensor%s\n", j->options->dry_run ? "could save" : "saved",
+               j->result.saved, j->in.info->objects, j->in.info->objects == 1 ? "" : "s");
+    return j->result.lost > 0 ? EXIT_DIFFERS : EXIT_DONE;
+}
+
+static int work(job *j)
+{
+    tnf_error error = { .offset = TNF_NO_OFFSET };
+    stop_state before;
+    if (tnf_builder_new(&j->builder, NULL, &error) != TNF_OK)
+        return file_error(j->in.name, &error);
+    if (j->options->json) {
+        json_open(&j->json, '{');
+        json_key(&j->json, "file");
+        json_text(&j->json, j->in.path);
+        json_key(&j->json, "output");
+        json_text(&j->json, j->out);
+        json_key(&j->json, "format");
+        json_text(&j->json, j->format);
+        json_key(&j->json, "tensors");
+        json_uint(&j->json, j->in.info->objects);
+        json_key(&j->json, "lost");
+        json_open(&j->json, '[');
+    }
+    stop_catch(&before);
+    progress_begin(&j->progress, j->cli);
+    tnf_status status = salvage(j, &error);
+    if (status == TNF_OK && worth(j))
+        status = save(j, &error);
+    progress_end(&j->progress);
+    stop_release(&before, status == TNF_ECANCELLED);
+    int code = finish(j, status, &error);
+    tnf_builder_free(j->builder);
+    return code;
+}
+
+static int run(const cli_state *cli, const void *opts, int argc, char **argv)
+{
+    const options *o = opts;
+    tnf_format_info known;
+    job j = { .cli = cli, .options = o, .out = argv[1], .json = { stdout, false } };
+    (void)argc;
+    if (o->format && !known_format(o->format, &known))
+        return EXIT_USAGE;
+    if (!strcmp(argv[1], "-") && !o->dry_run)
+        return usage_error("repair: OUT is a file; '-' will do for a --dry-run");
+    if (same_file(argv[0], argv[1]))
+        return usage_error(
+            "repair: OUT is IN itself; what is lost there may be found by others, so "
+            "it is never written over");
+    input_options in = o->in;
+    in.salvage = true;
+    int code = input_open(&j.in, cli, &in, argv[0]);
+    if (code == EXIT_DONE) {
+        j.format = o->format ? o->format : j.in.info->format;
+        code = work(&j);
+    }
+    input_close(&j.in);
+    return code;
+}
+
+static const opt table[] = {
+    { "to", 't', OPT_TEXT, offsetof(options, format), "FORMAT", "@writable",
+      "Write this format instead of the one that IN has." },
+    { "option", 'o', OPT_LIST, offsetof(options, writer), "KEY=VALUE", NULL,
+      "Set an option of the format's writer ('tenfold formats NAME' lists them). May be "
+      "repeated." },
+    { "force", 0, OPT_FLAG, offsetof(options, force), NULL, NULL, "Replace OUT if it exists." },
+    { "dry-run", 'n', OPT_FLAG, offsetof(options, dry_run), NULL, NULL,
+      "Tell what would be lost, and write nothing." },
+    { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
+      "Print what is lost as one JSON document." },
+    { "no-sync", 0, OPT_FLAG, offsetof(options, no_sync), NULL, NULL,
+      "Do not wait until the file is on the disk: faster, but a power cut may lose it." },
+    { "format", 'f', OPT_TEXT, offsetof(options, in.format), "FORMAT", "@formats",
+      "Take the input for this format instead of detecting it." },
+    { "in-option", 0, OPT_LIST, offsetof(options, in.options), "KEY=VALUE", NULL,
+      "Set an option of the reader of IN. May be repeated." },
+    { 0 },
+};
+
+static const example examples[] = {
+    { "tenfold repair half-a-download.safetensors whole.safetensors", "the tensors that arrived" },
+    { "tenfold repair --dry-run torn.zt -", "what is lost?" },
+    { "tenfold repair points.vs new.vs", "all points up to the torn one" },
+    { 0 },
+};
+
+const command cmd_repair = {
+    .name = "repair",
+    .args = "IN OUT",
+    .summary = "save what is whole in a damaged file",
+    .about =
+        "Writes a new file of what is whole in IN: tensors all of whose bytes are there, match "
+        "their digests and keep the rules of their kind; the metadata; of a file that is read "
+        "in order, as points or parameters, everything up to the damage. What is lost is "
+        "listed. Nothing is guessed, and no byte is written that IN does not hold.\n\nWithout "
+        "its index nothing can be said of a file: the header of safetensors and gpt.rs, the "
+        "manifest at the end of zTensor, of which zTensor 2 may hold an older one.\n\nExits "
+        "with 0 if nothing is lost, 1 if something is, 4 if nothing can be saved; then nothing "
+        "is written.",
+    .examples = examples,
+    .table = table,
+    .size = sizeof(options),
+    .min_args = 2,
+    .max_args = 2,
+    .run = run,
+};

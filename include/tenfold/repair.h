@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file repair.h
+ * What can be saved of a damaged file.
+ *
+ *     tnf_open_options how = { .size = sizeof how, .salvage = true };
+ *     tnf_open(&file, "torn.safetensors", &how, &error);
+ *     tnf_builder_new(&builder, NULL, &error);
+ *     tnf_salvage(&result, builder, file, NULL, &error);
+ *     tnf_save(builder, "whole.safetensors", NULL, &error);
+ *
+ * Saved is only what the file holds whole: tensors all of whose bytes are there, match their
+ * digests and keep the rules of their layout. Nothing is guessed or filled in.
+ */
+#ifndef TENFOLD_REPAIR_H
+#define TENFOLD_REPAIR_H
+
+#include <tenfold/build.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Something that cannot be saved. */
+typedef struct tnf_loss {
+    const char
+        *kind;       /**< "tensor", "extra", or "part": of the file, with tensors nobody can name */
+    tnf_str name;    /**< of a tensor or an extra; else empty */
+    uint64_t offset; /**< or TNF_NO_OFFSET */
+    const char *reason;
+} tnf_loss;
+
+typedef struct tnf_salvage_options {
+    size_t size; /**< sizeof(tnf_salvage_options) */
+    /** Told of each, on the caller's thread. */
+    void (*lost)(void *ctx, const tnf_loss *loss);
+    tnf_progress progress;
+    void *ctx;
+    unsigned threads; /**< 0: one a core, at most 8 */
+} tnf_salvage_options;
+
+typedef struct tnf_salvage_result {
+    uint64_t saved; /**< tensors */
+    uint64_t lost;  /**< things */
+} tnf_salvage_result;
+
+/** Adds all that is whole in a file opened for salvage: tensors, attributes, extras. The file must
+ *  stay open until after saving. Reads every tensor. */
+TNF_API TNF_CHECKED tnf_status tnf_salvage(tnf_salvage_result *out, tnf_builder *builder,
+                                           const tnf_file *file, const tnf_salvage_options *options,
+                                           tnf_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
