@@ -8,6 +8,7 @@
  * time, decoded whole.
  */
 #include "base/bytes.h"
+#include "base/pool.h"
 #include "codec/codec_ops.h"
 
 #include <zstd.h>
@@ -200,34 +201,55 @@ static tnf_status decode_end(tnf_decoder *d, tnf_error *e)
 
 /* --------------------------------------------------------------- encoding */
 
-struct encode {
+/* Frames know nothing of one another: as many as there are lanes are gathered, then compressed at
+ * once on as many threads, and written in their order. Lanes are made when they are first needed,
+ * so that small data take one. */
+#define MOST_LANES 4u
+
+struct lane {
     ZSTD_CCtx *ctx;
     uint8_t *plain, *stored;
-    size_t n, bound;
+    size_t n, stored_n;
+};
+
+struct encode {
+    struct lane lanes[MOST_LANES];
+    unsigned most, filled; /* lanes; those that are full, or the one that is being filled */
+    size_t bound;
     uint8_t *table; /* entries so far */
     size_t frames, room;
 };
+
+static tnf_status open_lane(tnf_encoder *x, struct lane *lane, tnf_error *e)
+{
+    struct encode *s = x->state;
+    if (lane->ctx)
+        return TNF_OK;
+    lane->plain = lane->plain ? lane->plain : tnf_alloc(&x->alloc, CHUNK);
+    lane->stored = lane->stored ? lane->stored : tnf_alloc(&x->alloc, s->bound);
+    lane->ctx = lane->plain && lane->stored ? ZSTD_createCCtx() : NULL;
+    if (!lane->ctx)
+        return no_memory(e);
+    size_t wrong = ZSTD_CCtx_setParameter(lane->ctx, ZSTD_c_compressionLevel,
+                                          x->level ? x->level : LEVEL);
+    if (ZSTD_isError(wrong))
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "zstd level %d: %s", x->level,
+                        ZSTD_getErrorName(wrong));
+    (void)ZSTD_CCtx_setParameter(lane->ctx, ZSTD_c_checksumFlag, 1);
+    (void)ZSTD_CCtx_setParameter(lane->ctx, ZSTD_c_contentSizeFlag, 0);
+    return TNF_OK;
+}
 
 static tnf_status encode_open(tnf_encoder *x, tnf_error *e)
 {
     struct encode *s = tnf_alloc0(&x->alloc, sizeof *s);
     x->state = s;
-    if (s) {
-        s->bound = ZSTD_compressBound(CHUNK);
-        s->ctx = ZSTD_createCCtx();
-        s->plain = tnf_alloc(&x->alloc, CHUNK);
-        s->stored = tnf_alloc(&x->alloc, s->bound);
-    }
-    if (!s || !s->ctx || !s->plain || !s->stored)
+    if (!s)
         return no_memory(e);
-    size_t wrong = ZSTD_CCtx_setParameter(s->ctx, ZSTD_c_compressionLevel,
-                                          x->level ? x->level : LEVEL);
-    if (ZSTD_isError(wrong))
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "zstd level %d: %s", x->level,
-                        ZSTD_getErrorName(wrong));
-    (void)ZSTD_CCtx_setParameter(s->ctx, ZSTD_c_checksumFlag, 1);
-    (void)ZSTD_CCtx_setParameter(s->ctx, ZSTD_c_contentSizeFlag, 0);
-    return TNF_OK;
+    unsigned threads = tnf_pool_threads(0);
+    s->most = threads < MOST_LANES ? threads : MOST_LANES;
+    s->bound = ZSTD_compressBound(CHUNK);
+    return open_lane(x, &s->lanes[0], e);
 }
 
 static void encode_close(tnf_encoder *x)
@@ -235,15 +257,20 @@ static void encode_close(tnf_encoder *x)
     struct encode *s = x->state;
     if (!s)
         return;
-    ZSTD_freeCCtx(s->ctx);
-    tnf_free(&x->alloc, s->plain, CHUNK);
-    tnf_free(&x->alloc, s->stored, s->bound);
+    for (unsigned i = 0; i < MOST_LANES; i++) {
+        ZSTD_freeCCtx(s->lanes[i].ctx);
+        tnf_free(&x->alloc, s->lanes[i].plain, CHUNK);
+        tnf_free(&x->alloc, s->lanes[i].stored, s->bound);
+    }
     tnf_free(&x->alloc, s->table, s->room * 8);
     tnf_free(&x->alloc, s, sizeof *s);
 }
 
-static tnf_status add_entry(tnf_encoder *x, struct encode *s, size_t stored, tnf_error *e)
+static tnf_status add_entry(tnf_encoder *x, const struct lane *lane, tnf_error *e)
 {
+    struct encode *s = x->state;
+    if (s->frames >= (UINT32_MAX - FOOTER) / 8)
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "too many frames for one table");
     if (s->frames == s->room) {
         size_t room = s->room ? 2 * s->room : 64;
         uint8_t *p = tnf_realloc(&x->alloc, s->table, s->room * 8, room * 8);
@@ -252,36 +279,53 @@ static tnf_status add_entry(tnf_encoder *x, struct encode *s, size_t stored, tnf
         s->table = p;
         s->room = room;
     }
-    tnf_put_le32(s->table + 8 * s->frames, (uint32_t)stored);
-    tnf_put_le32(s->table + 8 * s->frames + 4, (uint32_t)s->n);
+    tnf_put_le32(s->table + 8 * s->frames, (uint32_t)lane->stored_n);
+    tnf_put_le32(s->table + 8 * s->frames + 4, (uint32_t)lane->n);
     s->frames++;
     return TNF_OK;
 }
 
-static tnf_status put_frame(tnf_encoder *x, tnf_error *e)
+static tnf_status compress(void *ctx, size_t i, tnf_error *e)
+{
+    struct encode *s = ctx;
+    struct lane *lane = &s->lanes[i];
+    lane->stored_n = ZSTD_compress2(lane->ctx, lane->stored, s->bound, lane->plain, lane->n);
+    if (ZSTD_isError(lane->stored_n))
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "zstd: %s",
+                        ZSTD_getErrorName(lane->stored_n));
+    return TNF_OK;
+}
+
+/* All lanes that hold something. */
+static tnf_status put_frames(tnf_encoder *x, tnf_error *e)
 {
     struct encode *s = x->state;
-    if (s->frames >= (UINT32_MAX - FOOTER) / 8)
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "too many frames for one table");
-    size_t n = ZSTD_compress2(s->ctx, s->stored, s->bound, s->plain, s->n);
-    if (ZSTD_isError(n))
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "zstd: %s", ZSTD_getErrorName(n));
-    TNF_TRY(add_entry(x, s, n, e));
-    s->n = 0;
-    return x->to.write(x->to.ctx, s->stored, n, e);
+    unsigned n = s->filled < s->most && s->lanes[s->filled].n ? s->filled + 1 : s->filled;
+    TNF_TRY(tnf_pool_run(n, n, compress, s, e));
+    for (unsigned i = 0; i < n; i++) {
+        struct lane *lane = &s->lanes[i];
+        TNF_TRY(add_entry(x, lane, e));
+        lane->n = 0;
+        TNF_TRY(x->to.write(x->to.ctx, lane->stored, lane->stored_n, e));
+    }
+    s->filled = 0;
+    return TNF_OK;
 }
 
 static tnf_status encode(tnf_encoder *x, const void *bytes, size_t n, tnf_error *e)
 {
     struct encode *s = x->state;
     for (const uint8_t *p = bytes; n > 0;) {
-        size_t here = CHUNK - s->n < n ? CHUNK - s->n : n;
-        memcpy(s->plain + s->n, p, here);
-        s->n += here;
+        struct lane *lane = &s->lanes[s->filled];
+        TNF_TRY(open_lane(x, lane, e));
+        size_t here = CHUNK - lane->n < n ? CHUNK - lane->n : n;
+        memcpy(lane->plain + lane->n, p, here);
+        lane->n += here;
         p += here;
         n -= here;
-        if (s->n == CHUNK)
-            TNF_TRY(put_frame(x, e));
+        s->filled += lane->n == CHUNK;
+        if (s->filled == s->most)
+            TNF_TRY(put_frames(x, e));
     }
     return TNF_OK;
 }
@@ -290,8 +334,7 @@ static tnf_status encode_end(tnf_encoder *x, tnf_error *e)
 {
     struct encode *s = x->state;
     uint8_t head[HEADER], foot[FOOTER];
-    if (s->n)
-        TNF_TRY(put_frame(x, e));
+    TNF_TRY(put_frames(x, e));
     tnf_put_le32(head, HEAD_MAGIC);
     tnf_put_le32(head + 4, (uint32_t)(8 * s->frames + FOOTER));
     tnf_put_le32(foot, (uint32_t)s->frames);

@@ -2,12 +2,14 @@
 /* Floats of one type as floats of another, on request and while they are saved. Each value goes
  * through a double, which holds all of them exactly, so it is rounded once: narrow.h. */
 #include "base/narrow.h"
+#include "base/pool.h"
 #include "core/save.h"
 #include "core/stream.h"
 
 #include <string.h>
 
-#define ELEMENTS 4096u /* at a time */
+#define WINDOW ((size_t)64 << 10) /* elements that are read at once */
+#define PIECE  ((size_t)8 << 10)  /* that a thread casts at a time */
 
 struct cast {
     struct tnf_origin origin;
@@ -15,6 +17,9 @@ struct cast {
     const tnf_type *type;
     tnf_stream stream;
     bool open;
+    tnf_allocator alloc;
+    uint8_t *in, *out; /* a window of elements before and after; NULL: not yet */
+    size_t n;          /* elements in it */
     struct cast *next;
 };
 
@@ -42,15 +47,35 @@ static void encode(uint8_t *out, const tnf_type *type, const double *x, size_t n
     }
 }
 
-static tnf_status cast_some(struct cast *c, uint64_t first, size_t n, uint8_t *out, tnf_error *e)
+static tnf_status cast_piece(void *ctx, size_t i, tnf_error *e)
 {
-    uint8_t bytes[ELEMENTS * 8];
-    double x[ELEMENTS];
-    size_t width = c->from->type->bits / 8;
-    TNF_TRY(tnf_stream_read(&c->stream, first * width, bytes, n * width, e));
-    tnf_type_decode(c->from->type, bytes, 0, n, x);
-    encode(out, c->type, x, n);
+    struct cast *c = ctx;
+    double x[PIECE];
+    size_t first = i * PIECE, n = c->n - first < PIECE ? c->n - first : PIECE;
+    (void)e;
+    tnf_type_decode(c->from->type, c->in, first, n, x);
+    encode(c->out + first * (c->type->bits / 8), c->type, x, n);
     return TNF_OK;
+}
+
+/* n elements from `first` on, into c->out. */
+static tnf_status cast_window(struct cast *c, uint64_t first, size_t n, tnf_error *e)
+{
+    size_t width = c->from->type->bits / 8;
+    TNF_TRY(tnf_stream_read(&c->stream, first * width, c->in, n * width, e));
+    c->n = n;
+    return tnf_pool_run(tnf_pool_threads(0), (n + PIECE - 1) / PIECE, cast_piece, c, e);
+}
+
+static tnf_status begin(struct cast *c, tnf_error *e)
+{
+    if (!c->open)
+        TNF_TRY(tnf_stream_open(&c->stream, c->from, e));
+    c->open = true;
+    c->in = c->in ? c->in : tnf_alloc(&c->alloc, WINDOW * 8);
+    c->out = c->out ? c->out : tnf_alloc(&c->alloc, WINDOW * 8);
+    return c->in && c->out ? TNF_OK
+                           : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for casting");
 }
 
 static void end(struct cast *c)
@@ -58,25 +83,26 @@ static void end(struct cast *c)
     if (c->open)
         tnf_stream_close(&c->stream);
     c->open = false;
+    tnf_free(&c->alloc, c->in, WINDOW * 8);
+    tnf_free(&c->alloc, c->out, WINDOW * 8);
+    c->in = c->out = NULL;
 }
 
 static tnf_status fetch(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     struct cast *c = ctx;
-    uint8_t some[ELEMENTS * 8], *to = dst;
+    uint8_t *to = dst;
     size_t width = c->type->bits / 8;
     uint64_t all = c->from->nbytes / (c->from->type->bits / 8);
-    if (!c->open)
-        TNF_TRY(tnf_stream_open(&c->stream, c->from, e));
-    c->open = true;
+    TNF_TRY(begin(c, e));
     while (n > 0) {
         uint64_t first = offset / width, left = all - first;
         size_t skip = (size_t)(offset % width), count = (n + skip + width - 1) / width;
-        count = count < ELEMENTS ? count : ELEMENTS;
+        count = count < WINDOW ? count : WINDOW;
         count = count < left ? count : (size_t)left;
-        TNF_TRY(cast_some(c, first, count, some, e));
+        TNF_TRY(cast_window(c, first, count, e));
         size_t here = count * width - skip < n ? count * width - skip : n;
-        memcpy(to, some + skip, here);
+        memcpy(to, c->out + skip, here);
         to += here;
         offset += here;
         n -= here;
@@ -96,7 +122,7 @@ static tnf_status cast_part(tnf_part *out, const tnf_part *part, const tnf_type 
         return tnf_arena_fail(a, "another type", e);
     if (!tnf_type_bytes(&bytes, type, part->nbytes / (part->type->bits / 8)))
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "a tensor is too large for %s", type->id);
-    *c = (struct cast) { .from = part, .type = type, .next = save->casts };
+    *c = (struct cast) { .from = part, .type = type, .alloc = a->alloc, .next = save->casts };
     c->origin.fetch = fetch;
     c->origin.ctx = c;
     save->casts = c;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Writing a part encoded and digested on its way; and looking at parts without writing them. */
 #include "base/digest.h"
+#include "base/pool.h"
 #include "core/save.h"
 #include "core/stream.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #define COMPARE_BLOCK ((size_t)256 << 10)
@@ -69,25 +71,37 @@ static tnf_status put_all(struct put *p, tnf_error *e)
     return p->encoder ? tnf_encoder_end(p->encoder, e) : TNF_OK;
 }
 
-/* Bytes that lie in memory are digested on a thread of their own while this one writes them. */
+/* Bytes that lie in memory or in a file as they are to be written are digested on a thread of their
+ * own, while this one writes them: from a file, that is without seeing them. */
 struct beside {
     tnf_digester digester;
-    const void *bytes;
-    size_t n;
+    atomic_bool stop;
+    const tnf_part *part;
+    tnf_status status;
+    tnf_error error;
 };
+
+static tnf_status take_beside(void *ctx, const void *bytes, size_t n, tnf_error *e)
+{
+    struct beside *b = ctx;
+    (void)e;
+    tnf_digest_update(&b->digester, bytes, n);
+    return atomic_load(&b->stop) ? TNF_ECANCELLED : TNF_OK;
+}
 
 static void *digest_beside(void *ctx)
 {
     struct beside *b = ctx;
-    tnf_digest_update(&b->digester, b->bytes, b->n);
+    b->status = tnf_scan(b->part, take_beside, b, &b->error);
     return NULL;
 }
 
 static bool may_digest_beside(const tnf_part *part, const tnf_put_how *how)
 {
     return how->codec == TNF_CODEC_RAW && !how->big_endian && how->digest &&
-           part->payload == TNF_MEMORY && part->memory && part->nbytes >= WORTH_THREAD &&
-           part->nbytes <= SIZE_MAX;
+           ((part->payload == TNF_MEMORY && part->memory) ||
+            (part->payload == TNF_AT && !part->flags)) &&
+           part->nbytes >= WORTH_THREAD && tnf_pool_threads(0) > 1;
 }
 
 /* False if there is no thread to be had: then nothing was done. */
@@ -95,7 +109,7 @@ static bool put_beside(tnf_writer *w, const tnf_part *part, const tnf_put_how *h
                        tnf_put_done *done, tnf_status *status, tnf_error *e)
 {
     pthread_t thread;
-    struct beside b = { .bytes = part->memory, .n = (size_t)part->nbytes };
+    struct beside b = { .part = part };
     if (!tnf_digest_begin(&b.digester, how->digest))
         return false;
     if (pthread_create(&thread, NULL, digest_beside, &b) != 0) {
@@ -103,9 +117,15 @@ static bool put_beside(tnf_writer *w, const tnf_part *part, const tnf_put_how *h
         return false;
     }
     *status = tnf_put_data(w, part, e);
+    atomic_store(&b.stop, *status != TNF_OK);
     pthread_join(thread, NULL);
     done->digest_n = tnf_digest_size(how->digest);
     tnf_digest_end(&b.digester, done->digest);
+    if (*status == TNF_OK && b.status != TNF_OK) {
+        *status = b.status;
+        if (e)
+            *e = b.error;
+    }
     return true;
 }
 
