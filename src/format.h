@@ -124,6 +124,13 @@ typedef struct tnf_reader {
     struct tnf_file *file;           /* the core's */
 } tnf_reader;
 
+/* One of the files that a model is split into. */
+typedef struct tnf_shard {
+    const char *name; /* without its directory: "model-00001-of-00002.zt" */
+    tnf_str label;    /* of that: "00001-of-00002" */
+    tnf_file *file;   /* open */
+} tnf_shard;
+
 typedef struct tnf_writer {
     const tnf_catalog *catalog;
     tnf_arena *scratch;              /* lives until `write` returns */
@@ -133,8 +140,10 @@ typedef struct tnf_writer {
      * holds the family's own metadata first, then what the core put there for safe keeping. */
     const tnf_member *text;
     size_t ntext;
-    const tnf_reader *base; /* `append`: the file as it is; sink->written begins at its end */
-    struct tnf_save *save;  /* the core's */
+    const tnf_reader *base;  /* `append`: the file as it is; sink->written begins at its end */
+    const tnf_shard *shards; /* `write_index`: where the tensors are */
+    size_t nshards;
+    struct tnf_save *save; /* the core's */
 } tnf_writer;
 
 /* Is told what is wrong with a file; it goes on. */
@@ -165,6 +174,10 @@ typedef struct tnf_format {
     /* The same behind a file that is there, which w->base is: the catalog holds its tensors, too,
      * whose parts are still those that `index` made. For TNF_CAN_APPEND. */
     tnf_status (*append)(tnf_writer *w, tnf_error *e);
+    /* Writes, for tensors that are in w->shards already, the file that stands for all of them. Its
+     * name is that of the model with index_name behind it. May be NULL. */
+    tnf_status (*write_index)(tnf_writer *w, tnf_error *e);
+    const char *index_name;
     /* Tells what verifying finds beyond the parts and their layouts. May be NULL. */
     tnf_status (*verify)(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
                          tnf_error *e);

@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file shards.h
- * Many files as one.
+ * Many files as one, and one as many.
  *
  *     tnf_builder_merge(b, files, names, n, NULL, &error);
  *     tnf_save(b, "all.safetensors", NULL, &error);
+ *
+ *     tnf_split_options how = { .size = sizeof how, .format = "safetensors", .max_bytes =
+ * 5000000000 }; tnf_split(b, "model/", &how, &error);
+ *
+ *   model/model-00001-of-00002.safetensors
+ *   model/model-00002-of-00002.safetensors
+ *   model/model.safetensors.index.json       tnf_open() of this, or of model/, is the whole
  */
 #ifndef TENFOLD_SHARDS_H
 #define TENFOLD_SHARDS_H
@@ -48,6 +55,40 @@ TNF_API TNF_CHECKED tnf_status tnf_builder_merge(tnf_builder *builder, const tnf
 /** Is the file at this path one of those that the handle reads from (itself or a shard of it),
  * under whatever name? False also if there is no such file. */
 TNF_API bool tnf_file_reads(const tnf_file *file, const char *path);
+
+/* ------------------------------------------------------------------ split */
+
+/** A file that is to be written. */
+typedef struct tnf_split_file {
+    const char *name; /**< without the directory */
+    size_t tensors;
+    uint64_t bytes; /**< of its tensors */
+    bool index;     /**< it stands for all others */
+} tnf_split_file;
+
+/** How to split. Zero-initialise. */
+typedef struct tnf_split_options {
+    size_t size;        /**< sizeof(tnf_split_options) */
+    const char *format; /**< its name; required */
+    uint64_t
+        max_bytes;    /**< of the tensors in one file; a larger tensor has one to itself. 0: any */
+    const char *stem; /**< how names begin; NULL: "model" */
+    /** As for tnf_save(); its format is of no meaning. `replace` concerns each file by itself;
+     * `plan` is told of the whole. NULL: defaults. */
+    const tnf_save_options *save;
+    /** Told all files, the index last, before the first byte is written. */
+    void (*file)(void *ctx, const tnf_split_file *file);
+    void *ctx;
+} tnf_split_options;
+
+/** Saves to several files in a directory (which is made if it is not there), with an index where
+ * the format has one: safetensors (as Hugging Face writes it) and zTensor 2. Tensors stay in their
+ *  order, those that share their bytes in one file. If all fit into one file, there is no index.
+ *  None of them may be one that the builder reads from (tnf_file_reads() tells).
+ *  The files appear when all of them are complete, the index last. After a failure none is left;
+ *  if the system stops in between, there is no index. */
+TNF_API TNF_CHECKED tnf_status tnf_split(const tnf_builder *builder, const char *directory,
+                                         const tnf_split_options *options, tnf_error *error);
 
 #ifdef __cplusplus
 }

@@ -43,8 +43,25 @@ static tnf_status note(struct found *f, const char *name, tnf_arena *arena, tnf_
     return f->name ? TNF_OK : tnf_arena_fail(arena, "a file's name", e);
 }
 
-static tnf_status look_through(DIR *dir, struct found *index, struct found *file, tnf_arena *arena,
-                               tnf_error *e)
+/* "model-00001-of-00002.zt": one of several. */
+static bool is_shard(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    const char like[] = "-ddddd-of-ddddd";
+    size_t n = sizeof like - 1;
+    if (!dot || (size_t)(dot - name) <= n)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        char c = dot[(ptrdiff_t)i - (ptrdiff_t)n];
+        if (like[i] == 'd' ? c < '0' || c > '9' : c != like[i])
+            return false;
+    }
+    return true;
+}
+
+/* A file beside shards is the one that stands for them. */
+static tnf_status look_through(DIR *dir, struct found *index, struct found *file,
+                               struct found *shard, tnf_arena *arena, tnf_error *e)
 {
     bool favoured = false;
     for (const struct dirent *d; (d = readdir(dir)) != NULL;) {
@@ -55,7 +72,7 @@ static tnf_status look_through(DIR *dir, struct found *index, struct found *file
                 TNF_TRY(note(index, d->d_name, arena, e));
             favoured = favoured || strcmp(d->d_name, FAVOURED_INDEX) == 0;
         } else if (readable(d->d_name)) {
-            TNF_TRY(note(file, d->d_name, arena, e));
+            TNF_TRY(note(is_shard(d->d_name) ? shard : file, d->d_name, arena, e));
         }
     }
     return TNF_OK;
@@ -66,11 +83,11 @@ tnf_status tnf_directory_model(char **out, const char *path, tnf_arena *arena, t
     DIR *dir = opendir(path);
     if (!dir)
         return tnf_fail_sys(e, errno, "cannot look into the directory");
-    struct found index = { 0 }, file = { 0 };
-    tnf_status status = look_through(dir, &index, &file, arena, e);
+    struct found index = { 0 }, file = { 0 }, shard = { 0 };
+    tnf_status status = look_through(dir, &index, &file, &shard, arena, e);
     closedir(dir);
     TNF_TRY(status);
-    const struct found *f = index.count ? &index : &file;
+    const struct found *f = index.count ? &index : file.count ? &file : &shard;
     if (f->count == 0)
         return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET,
                         "the directory holds no index (*" INDEX_SUFFIX ") and no tensor file");

@@ -64,7 +64,7 @@ static tnf_status note_owner(struct merging *m, tnf_error *e)
 
 static uint32_t owner_of(const struct merging *m, size_t position)
 {
-    return position < m->before ? UINT32_MAX : m->owners[position - m->before];
+    return position < m->before || !m->owners ? UINT32_MAX : m->owners[position - m->before];
 }
 
 /* Under its own name everything can be borrowed from the file. */

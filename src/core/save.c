@@ -170,9 +170,11 @@ static tnf_status write_to(struct tnf_save *s, const tnf_option_value *values, t
         .sink = sink,
         .text = s->text.members,
         .ntext = s->text.n,
+        .shards = s->shards,
+        .nshards = s->nshards,
         .save = s,
     };
-    tnf_status status = s->format->write(&w, e);
+    tnf_status status = s->index ? s->index->write_index(&w, e) : s->format->write(&w, e);
     tnf_arena_free(&scratch);
     if (status != TNF_OK) {
         tnf_error_prefix(e, s->format->name);
@@ -181,18 +183,35 @@ static tnf_status write_to(struct tnf_save *s, const tnf_option_value *values, t
     return tnf_sink_commit(sink, e);
 }
 
-tnf_status tnf_save_sink(const tnf_builder *b, tnf_sink *sink, const tnf_save_options *options,
-                         tnf_error *e)
+static tnf_status save_to_sink(const tnf_builder *b, tnf_sink *sink,
+                               const tnf_save_options *options, const struct tnf_save *more,
+                               tnf_error *e)
 {
     struct tnf_save s;
     const tnf_option_value *values = NULL;
     tnf_status status = start(&s, b, options, NULL, e);
+    s.index = more->index;
+    s.shards = more->shards;
+    s.nshards = more->nshards;
     if (status == TNF_OK)
         status = plan(&s, b, &values, e);
     if (status == TNF_OK && !s.options.dry_run)
         status = write_to(&s, values, sink, e);
     finish(&s);
     return status;
+}
+
+tnf_status tnf_save_sink(const tnf_builder *b, tnf_sink *sink, const tnf_save_options *options,
+                         tnf_error *e)
+{
+    return save_to_sink(b, sink, options, &(struct tnf_save) { 0 }, e);
+}
+
+tnf_status tnf_save_index(const tnf_builder *b, tnf_sink *sink, const tnf_save_options *options,
+                          const tnf_format *index, const tnf_shard *shards, size_t n, tnf_error *e)
+{
+    const struct tnf_save more = { .index = index, .shards = shards, .nshards = n };
+    return save_to_sink(b, sink, options, &more, e);
 }
 
 static tnf_status save_to_path(struct tnf_save *s, const tnf_option_value *values, const char *path,

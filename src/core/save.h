@@ -39,6 +39,9 @@ struct tnf_save {
     struct reordered *reordered;
     tnf_catalog cast; /* what is saved if types were to change */
     struct cast *casts;
+    const tnf_format *index; /* who writes instead, if it is only an index of these files */
+    const tnf_shard *shards;
+    size_t nshards;
 };
 
 /* cast.c: *out is `from`, or save->cast if floats are to have another type. */
@@ -64,6 +67,12 @@ void tnf_reorder_end(struct tnf_save *save);
 tnf_status tnf_lower(struct tnf_save *save, const tnf_catalog *from, tnf_error *e);
 /* What is not in the arena; also after a failure. */
 void tnf_lower_end(struct tnf_save *save);
+
+/* save.c: as tnf_save_sink(), but of the tensors only where they are, by the format that has such
+ * an index: they are in these files. */
+tnf_status tnf_save_index(const tnf_builder *builder, tnf_sink *sink,
+                          const tnf_save_options *options, const tnf_format *index,
+                          const tnf_shard *shards, size_t n, tnf_error *e);
 
 /* save.c: n more bytes are done; TNF_ECANCELLED if the caller says stop. */
 tnf_status tnf_save_progress(struct tnf_save *save, uint64_t n, tnf_error *e);

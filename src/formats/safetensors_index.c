@@ -421,6 +421,86 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
     return status;
 }
 
+/* ---------------------------------------------------------------- writing */
+
+static void put_escape(tnf_buf *b, uint32_t c)
+{
+    static const char from[] = "\"\\\n\r\t\f\b", to[] = "\"\\nrtfb";
+    const char *at = c && c < 0x80 ? strchr(from, (int)c) : NULL;
+    if (at)
+        tnf_buf_printf(b, "\\%c", to[at - from]);
+    else if (c >= 0x20 && c < 0x80)
+        tnf_buf_u8(b, (uint8_t)c);
+    else if (c < 0x10000)
+        tnf_buf_printf(b, "\\u%04x", (unsigned)c);
+    else
+        tnf_buf_printf(b, "\\u%04x\\u%04x", (unsigned)(0xd7c0 + (c >> 10)),
+                       (unsigned)(0xdc00 + (c & 0x3ff)));
+}
+
+/* A string as Python's json.dumps() has it: ASCII only. The text is UTF-8. */
+static void put_ascii(tnf_buf *b, const char *text, size_t n)
+{
+    const uint8_t *p = (const uint8_t *)text, *end = p + n;
+    tnf_buf_u8(b, '"');
+    while (p < end) {
+        uint32_t c = *p++;
+        unsigned more = c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : c >= 0xc0 ? 1 : 0;
+        c = more ? c & (0x3fu >> more) : c;
+        for (; more && p < end; more--)
+            c = c << 6 | (*p++ & 0x3fu);
+        put_escape(b, c);
+    }
+    tnf_buf_u8(b, '"');
+}
+
+/* The shard that has a tensor. What was changed to fit the format, and is changed back by reading,
+ * cannot be found by its name. */
+static tnf_status find_shard(const tnf_writer *w, const tnf_object *o, size_t *near, tnf_error *e)
+{
+    for (size_t i = 0; i < w->nshards; i++, *near = (*near + 1) % w->nshards)
+        if (tnf_find_n(w->shards[*near].file, o->name.p, o->name.n))
+            return TNF_OK;
+    return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                    "%s is not called so in its shard: take ztensor, or one file",
+                    TNF_QUOTED(o->name));
+}
+
+static tnf_status put_index(tnf_buf *b, tnf_writer *w, tnf_error *e)
+{
+    const uint32_t *order;
+    uint64_t total = 0;
+    size_t near = 0;
+    TNF_TRY(tnf_sorted(w, &order, NULL, e));
+    for (size_t i = 0; i < w->catalog->n; i++)
+        for (uint16_t k = 0; k < w->catalog->objects[i].nparts; k++)
+            if (!tnf_ckd_add(&total, total, w->catalog->objects[i].parts[k].nbytes))
+                return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the model is beyond 2^64 bytes");
+    tnf_buf_printf(b, "{\n  \"metadata\": {\n    \"total_size\": %llu\n  },\n  \"weight_map\": {",
+                   (unsigned long long)total);
+    for (size_t i = 0; i < w->catalog->n; i++) {
+        const tnf_object *o = tnf_nth(w, order, i);
+        TNF_TRY(find_shard(w, o, &near, e));
+        tnf_buf_puts(b, i ? ",\n    " : "\n    ");
+        put_ascii(b, o->name.p, o->name.n);
+        tnf_buf_puts(b, ": ");
+        put_ascii(b, w->shards[near].name, strlen(w->shards[near].name));
+    }
+    tnf_buf_puts(b, w->catalog->n ? "\n  }\n}\n" : "}\n}\n");
+    TNF_TRY(tnf_buf_status(b, "the index", e));
+    return tnf_put(w, b->p, b->n, e);
+}
+
+/* To the byte as huggingface_hub writes it: sorted, with an indent of two. */
+static tnf_status write_index(tnf_writer *w, tnf_error *e)
+{
+    tnf_buf b;
+    tnf_buf_init(&b, &w->scratch->alloc, UINT64_MAX);
+    tnf_status status = put_index(&b, w, e);
+    tnf_buf_free(&b);
+    return status;
+}
+
 const tnf_format tnf_format_safetensors_index = {
     .name = "safetensors-index",
     .title = "safetensors in several files, by its index",
@@ -433,4 +513,6 @@ const tnf_format tnf_format_safetensors_index = {
              .derived = "safetensors.shards safetensors.total_size" },
     .probe = probe,
     .index = index_all,
+    .write_index = write_index,
+    .index_name = ".safetensors.index.json",
 };

@@ -35,6 +35,7 @@ typedef struct writing {
     const zt2_blob **placed; /* of each part, object after object as in the catalog */
     uint64_t *first;         /* of each object: its first in `placed` */
     const tnf_part **order;  /* room for the parts of one object */
+    const zt2_shard *shards; /* write_index: the table of them */
     tnf_buf manifest;
 } writing;
 
@@ -127,6 +128,30 @@ static tnf_status write_object_blobs(writing *x, const tnf_object *o, tnf_error 
     return TNF_OK;
 }
 
+/* Parts that are in shards: told, and not written. */
+static tnf_status place_in_shard(writing *x, const tnf_object *o, tnf_error *e)
+{
+    const tnf_object *there = NULL;
+    size_t i = 0;
+    for (; i < x->w->nshards && !there; i++)
+        there = tnf_find_n(x->w->shards[i].file, o->name.p, o->name.n);
+    for (uint16_t k = 0; k < o->nparts; k++) {
+        const tnf_part *p = there ? tnf_object_part(there, o->parts[k].role) : NULL;
+        zt2_blob *blob = tnf_arena_alloc(x->w->scratch, sizeof *blob);
+        if (!blob)
+            return tnf_arena_fail(x->w->scratch, "the manifest", e);
+        if (!p || !p->digest || p->digest->n > sizeof blob->digest)
+            return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                            "%s is not called so in its shard: take one file", TNF_QUOTED(o->name));
+        *blob = (zt2_blob) { .offset = p->offset, .stored = p->stored, .nbytes = p->nbytes };
+        blob->shard = x->w->shards[i - 1].label;
+        blob->encoded = p->payload == TNF_ENCODED;
+        memcpy(blob->digest, p->digest->bytes, p->digest->n);
+        *place_of(x, o, &o->parts[k]) = blob;
+    }
+    return TNF_OK;
+}
+
 static tnf_status write_blobs(writing *x, tnf_error *e)
 {
     const tnf_catalog *c = x->w->catalog;
@@ -136,7 +161,8 @@ static tnf_status write_blobs(writing *x, tnf_error *e)
     TNF_TRY(x->w->base ? zt2_place_old(&x->blobs, x->placed, e)
                        : tnf_put(x->w, ZT2_MAGIC, ZT2_MAGIC_N, e));
     for (size_t i = 0; i < c->n; i++)
-        TNF_TRY(write_object_blobs(x, tnf_nth(x->w, order, i), e));
+        TNF_TRY(x->shards ? place_in_shard(x, tnf_nth(x->w, order, i), e)
+                          : write_object_blobs(x, tnf_nth(x->w, order, i), e));
     if (x->w->options[CANONICAL].u == YES && x->blobs.unsure)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                         "two tensors may be equal that can be read only once, which canonical=yes "
@@ -251,12 +277,12 @@ static tnf_status put_object(writing *x, const tnf_object *o, tnf_error *e)
                  : TNF_OK;
 }
 
-static void put_shards(tnf_buf *b, const zt2_state *base)
+static void put_shards(tnf_buf *b, const zt2_shard *shards, size_t n)
 {
     tnf_cbor_put_string(b, "shards");
-    tnf_cbor_put_map(b, base->nshards);
-    for (size_t i = 0; i < base->nshards; i++) {
-        const zt2_shard *s = &base->shards[i];
+    tnf_cbor_put_map(b, n);
+    for (size_t i = 0; i < n; i++) {
+        const zt2_shard *s = &shards[i];
         tnf_cbor_put_text(b, s->name.p, s->name.n);
         tnf_cbor_put_map(b, 2);
         tnf_cbor_put_string(b, "size");
@@ -269,7 +295,9 @@ static void put_shards(tnf_buf *b, const zt2_state *base)
 static tnf_status put_manifest(writing *x, tnf_error *e)
 {
     const zt2_state *base = x->w->base ? x->w->base->state : NULL;
-    bool shards = base && base->nshards > 0;
+    const zt2_shard *list = base ? base->shards : x->shards;
+    size_t nshards = base ? base->nshards : x->w->nshards;
+    bool shards = nshards > 0;
     const tnf_catalog *c = x->w->catalog;
     const uint32_t *order;
     tnf_value all = tnf_attrs_value(&c->attrs);
@@ -277,7 +305,7 @@ static tnf_status put_manifest(writing *x, tnf_error *e)
     TNF_TRY(tnf_sorted(x->w, &order, by_name_in_cbor, e));
     tnf_cbor_put_map(&x->manifest, 1u + (attrs ? 1u : 0u) + (shards ? 1u : 0u));
     if (shards)
-        put_shards(&x->manifest, base);
+        put_shards(&x->manifest, list, nshards);
     tnf_cbor_put_string(&x->manifest, "objects");
     tnf_cbor_put_map(&x->manifest, c->n);
     for (size_t i = 0; i < c->n; i++)
@@ -331,6 +359,50 @@ static tnf_status prepare(writing *x, tnf_error *e)
 tnf_status zt2_write(tnf_writer *w, tnf_error *e)
 {
     writing x = { .w = w };
+    TNF_TRY(read_options(&x, e));
+    TNF_TRY(prepare(&x, e));
+    TNF_TRY(write_blobs(&x, e));
+    tnf_buf_init(&x.manifest, &w->scratch->alloc, ZT2_MAX_MANIFEST);
+    tnf_status status = write_end(&x, e);
+    tnf_buf_free(&x.manifest);
+    return status;
+}
+
+/* ------------------------------------------------------------------- shards */
+
+/* What the manifest tells of a whole file: size and digest. */
+static tnf_status describe_shard(zt2_shard *out, const tnf_writer *w, const tnf_shard *shard,
+                                 tnf_error *e)
+{
+    bool sha = w->options[DIGEST].u != 0;
+    uint8_t digest[TNF_DIGEST_MAX] = { 0 };
+    size_t size = sizeof "sha256:" + 2 * sizeof digest;
+    char *text = tnf_arena_alloc(w->scratch, size);
+    tnf_part whole = { .role = "data", .type = tnf_type_of(TNF_U8) };
+    if (!text)
+        return tnf_arena_fail(w->scratch, "the manifest", e);
+    whole.origin = tnf_file_origin(shard->file, &whole.nbytes);
+    whole.stored = whole.nbytes;
+    TNF_TRY(tnf_part_digest(&whole, sha ? "sha256" : "xxh3-64", digest, e));
+    size_t n = (size_t)snprintf(text, size, sha ? "sha256:" : "xxh3:");
+    for (size_t i = 0; i < (sha ? 32u : 8u); i++)
+        n += (size_t)snprintf(text + n, size - n, "%02x", digest[i]);
+    *out = (zt2_shard) { .name = shard->label, .digest = { text, n }, .size = whole.nbytes };
+    return TNF_OK;
+}
+
+/* Labels are all of one length, so their order is also that of CBOR. */
+tnf_status zt2_write_index(tnf_writer *w, tnf_error *e)
+{
+    writing x = { .w = w };
+    zt2_shard *shards = tnf_arena_array(w->scratch, w->nshards, sizeof *shards);
+    if (!shards)
+        return tnf_arena_fail(w->scratch, "the manifest", e);
+    if (w->options[CANONICAL].u == YES)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "canonical=yes is for one file");
+    for (size_t i = 0; i < w->nshards; i++)
+        TNF_TRY(describe_shard(&shards[i], w, &w->shards[i], e));
+    x.shards = shards;
     TNF_TRY(read_options(&x, e));
     TNF_TRY(prepare(&x, e));
     TNF_TRY(write_blobs(&x, e));

@@ -215,6 +215,7 @@ bool zt2_attr_ok(const tnf_member *attr, unsigned depth);
 tnf_status zt2_fits(tnf_fit *fit, tnf_error *e);
 tnf_fate zt2_takes(const tnf_object *object, const char **reason);
 tnf_status zt2_write(tnf_writer *w, tnf_error *e);
+tnf_status zt2_write_index(tnf_writer *w, tnf_error *e);
 extern const tnf_option_info zt2_write_options[];
 
 #endif

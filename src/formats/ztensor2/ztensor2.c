@@ -179,6 +179,8 @@ const tnf_format tnf_format_ztensor2 = {
     .index = index_all,
     .write = zt2_write,
     .append = zt2_write,
+    .write_index = zt2_write_index,
+    .index_name = ".zt",
     .verify = zt2_verify_shards,
     .canonical = zt2_canonical,
 };

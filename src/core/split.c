@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: MIT */
+/* One model in several files.
+ *
+ *   tensors   a  b  c  d  e            in order, each file filled until the next does not fit
+ *   files    [a  b][c][d  e]           model-00001-of-00003.zt …
+ *   index                              model.zt: which tensor is where
+ *
+ * All files are written before the first appears under its name; the index comes last, so that it
+ * never names a file that is not there. */
+#include "core/lower.h"
+#include <tenfold/shards.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MOST_OPEN 256u /* files that are written but not in place: each has a descriptor */
+#define METADATA  ".metadata"
+
+struct shard {
+    const char *name, *path;
+    tnf_str label;
+    size_t tensors;
+    uint64_t bytes;
+    tnf_sink *sink; /* written, not in place */
+    bool placed;
+};
+
+struct splitting {
+    const tnf_builder *b;
+    tnf_split_options options;
+    tnf_save_options save;
+    const tnf_format *format;
+    const tnf_format *index; /* who writes the index; NULL: nobody */
+    const char *directory, *stem;
+    tnf_arena arena;
+    uint32_t *shard_of; /* of each tensor */
+    struct shard *shards;
+    size_t n;
+    struct shard root; /* the index */
+    bool made_directory;
+    uint64_t done, total;
+};
+
+/* -------------------------------------------------------------- who where */
+
+/* How large the tensor will be. */
+static uint64_t size_of(const struct splitting *s, const tnf_object *o)
+{
+    uint64_t sum = 0;
+    const tnf_type *to = s->save.dtype ? tnf_type_named(s->save.dtype) : NULL;
+    if (to && o->layout == &tnf_layout_dense && o->nparts == 1 &&
+        o->parts->type->number == TNF_NUMBER_FLOAT && o->parts->type->bits >= 8 &&
+        tnf_type_bytes(&sum, to, tnf_elements(o)))
+        return sum;
+    sum = 0;
+    for (uint16_t i = 0; i < o->nparts; i++)
+        if (!tnf_ckd_add(&sum, sum, o->parts[i].nbytes))
+            return UINT64_MAX;
+    return sum;
+}
+
+/* As Hugging Face does it: a tensor beyond the limit gets a file at once, while the one that is
+ * being filled stays open and is numbered when it is full. */
+static tnf_status fill(struct splitting *s, const uint32_t *shared, const uint64_t *bytes,
+                       tnf_error *e)
+{
+    size_t n = s->b->catalog.n, groups = 0, open = SIZE_MAX;
+    uint64_t max = s->options.max_bytes ? s->options.max_bytes : UINT64_MAX, filled = 0;
+    uint32_t *number = tnf_arena_array(&s->arena, n + 1, sizeof *number); /* of each group */
+    if (!number)
+        return tnf_arena_fail(&s->arena, "splitting", e);
+    for (size_t i = 0; i < n; i++) {
+        if (shared && shared[i]) {
+            s->shard_of[i] = s->shard_of[shared[i] - 1];
+            continue;
+        }
+        if (bytes[i] > max) {
+            number[groups] = (uint32_t)s->n++;
+            s->shard_of[i] = (uint32_t)groups++;
+            continue;
+        }
+        if (open == SIZE_MAX || bytes[i] > max - filled) {
+            if (open != SIZE_MAX)
+                number[open] = (uint32_t)s->n++;
+            open = groups++;
+            filled = 0;
+        }
+        s->shard_of[i] = (uint32_t)open;
+        filled += bytes[i];
+    }
+    if (open != SIZE_MAX || s->n == 0)
+        number[open == SIZE_MAX ? 0 : open] = (uint32_t)s->n++;
+    for (size_t i = 0; i < n; i++)
+        s->shard_of[i] = number[s->shard_of[i]];
+    return TNF_OK;
+}
+
+static tnf_status assign(struct splitting *s, tnf_error *e)
+{
+    const tnf_catalog *c = &s->b->catalog;
+    const uint32_t *shared;
+    uint64_t *bytes = tnf_arena_array(&s->arena, c->n, sizeof *bytes); /* of those tied together */
+    s->shard_of = tnf_arena_array(&s->arena, c->n, sizeof *s->shard_of);
+    if (!bytes || !s->shard_of)
+        return tnf_arena_fail(&s->arena, "splitting", e);
+    TNF_TRY(tnf_find_shared(&shared, c, &s->arena, e));
+    for (size_t i = 0; i < c->n; i++) {
+        uint64_t *sum = &bytes[shared && shared[i] ? shared[i] - 1 : i];
+        if (!tnf_ckd_add(sum, *sum, size_of(s, &c->objects[i])))
+            *sum = UINT64_MAX;
+    }
+    TNF_TRY(fill(s, shared, bytes, e));
+    if (!(s->shards = tnf_arena_array(&s->arena, s->n, sizeof *s->shards)))
+        return tnf_arena_fail(&s->arena, "splitting", e);
+    for (size_t i = 0; i < c->n; i++) {
+        struct shard *shard = &s->shards[s->shard_of[i]];
+        shard->tensors++;
+        shard->bytes += size_of(s, &c->objects[i]);
+        s->total += size_of(s, &c->objects[i]);
+    }
+    return TNF_OK;
+}
+
+/* ------------------------------------------------------------------- names */
+
+static tnf_status name_file(struct splitting *s, struct shard *shard, const char *end, tnf_error *e)
+{
+    size_t stem = strlen(s->stem), n = stem + shard->label.n + strlen(end) + 3;
+    size_t path = strlen(s->directory) + n + 2;
+    char *name = tnf_arena_alloc(&s->arena, n), *all = tnf_arena_alloc(&s->arena, path);
+    if (!name || !all)
+        return tnf_arena_fail(&s->arena, "a name", e);
+    snprintf(name, n, "%s%s%.*s%s", s->stem, shard->label.n ? "-" : "", (int)shard->label.n,
+             shard->label.n ? shard->label.p : "", end);
+    snprintf(all, path, "%s/%s", s->directory, name);
+    shard->name = name;
+    shard->path = all;
+    return TNF_OK;
+}
+
+/* ".zt": the first of its extensions. */
+static const char *extension(const struct splitting *s, char out[32])
+{
+    size_t n = s->format->extensions ? strcspn(s->format->extensions, " ") : 0;
+    snprintf(out, 32, "%s%.*s", n ? "." : "", (int)n, n ? s->format->extensions : "");
+    return out;
+}
+
+static tnf_status name_all(struct splitting *s, tnf_error *e)
+{
+    char end[32];
+    extension(s, end);
+    for (size_t i = 0; i < s->n; i++) {
+        if (s->n > 1) {
+            char *label = tnf_arena_alloc(&s->arena, 32);
+            if (!label)
+                return tnf_arena_fail(&s->arena, "a name", e);
+            s->shards[i].label.n = (size_t)snprintf(label, 32, "%05zu-of-%05zu", i + 1, s->n);
+            s->shards[i].label.p = label;
+        }
+        TNF_TRY(name_file(s, &s->shards[i], end, e));
+    }
+    return s->index ? name_file(s, &s->root, s->index->index_name, e) : TNF_OK;
+}
+
+static tnf_status check_absent(const struct splitting *s, const struct shard *shard, tnf_error *e)
+{
+    struct stat st;
+    if (s->save.replace || lstat(shard->path, &st) != 0)
+        return TNF_OK;
+    return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET, "%s exists already", shard->name);
+}
+
+static tnf_status check_all_absent(const struct splitting *s, tnf_error *e)
+{
+    for (size_t i = 0; i < s->n; i++)
+        TNF_TRY(check_absent(s, &s->shards[i], e));
+    return s->index ? check_absent(s, &s->root, e) : TNF_OK;
+}
+
+static void tell_files(const struct splitting *s)
+{
+    if (!s->options.file)
+        return;
+    for (size_t i = 0; i < s->n; i++)
+        s->options.file(s->options.ctx, &(tnf_split_file) { s->shards[i].name, s->shards[i].tensors,
+                                                            s->shards[i].bytes, false });
+    if (s->index)
+        s->options.file(s->options.ctx,
+                        &(tnf_split_file) { s->root.name, s->b->catalog.n, s->total, true });
+}
+
+/* ------------------------------------------------------------------ content */
+
+static bool is_text_map(const tnf_member *m)
+{
+    size_t n = sizeof METADATA - 1;
+    return m->value.kind == TNF_MAP && m->key.n >= n &&
+           memcmp(m->key.p + m->key.n - n, METADATA, n) == 0;
+}
+
+/* With an index, the first file has all attributes, the others only text maps, which readers of
+ * single files look for; without one, each file stands for itself. */
+static tnf_status add_attributes(const struct splitting *s, tnf_builder *to, size_t i, tnf_error *e)
+{
+    const tnf_catalog *c = &s->b->catalog;
+    for (size_t k = 0; k < c->attrs.n; k++) {
+        const tnf_member *m = &c->attrs.members[k];
+        if (i == 0 || !s->index || is_text_map(m))
+            TNF_TRY(tnf_attrs_set(&to->catalog.attrs, m->key.p, m->key.n, m->value, e));
+    }
+    for (size_t k = 0; i == 0 && k < c->nextras; k++)
+        TNF_TRY(tnf_builder_add_extra(to, &c->extras[k], e));
+    return TNF_OK;
+}
+
+static tnf_status add_tensors(const struct splitting *s, tnf_builder *to, size_t i, tnf_error *e)
+{
+    const tnf_catalog *c = &s->b->catalog;
+    for (size_t k = 0; k < c->n; k++) {
+        const tnf_object *o = &c->objects[k];
+        bool found = tnf_catalog_find(c, o->name.p, o->name.n) == o;
+        if (s->shard_of[k] == i)
+            TNF_TRY(tnf_catalog_add(
+                &to->catalog, o,
+                (found ? TNF_NAMES_LATER_FOUND : TNF_NAMES_FIRST_FOUND) | TNF_BORROWED, e));
+    }
+    return TNF_OK;
+}
+
+static bool on_progress(void *ctx, uint64_t done, uint64_t total)
+{
+    const struct splitting *s = ctx;
+    uint64_t all = s->done + done;
+    (void)total;
+    return s->save.progress(s->save.ctx, all < s->total ? all : s->total, s->total);
+}
+
+/* Everything is written and flushed, but the sink is put in place later. */
+static tnf_status save_held(const struct splitting *s, const tnf_builder *b, tnf_sink *sink,
+                            tnf_error *e)
+{
+    tnf_save_options how = s->save;
+    tnf_status (*commit)(void *ctx, tnf_error *error) = sink->ops.commit;
+    how.plan = NULL; /* told already */
+    how.progress = how.progress ? on_progress : NULL;
+    how.ctx = (void *)(uintptr_t)s;
+    sink->ops.commit = NULL;
+    tnf_status status = tnf_save_sink(b, sink, &how, e);
+    sink->ops.commit = commit;
+    sink->done = false;
+    return status;
+}
+
+static tnf_status open_sink(const struct splitting *s, struct shard *shard, tnf_error *e)
+{
+    unsigned flags = (s->save.replace ? TNF_SINK_REPLACE : 0u) |
+                     (s->save.no_sync ? TNF_SINK_NO_SYNC : 0u);
+    return tnf_sink_open(&shard->sink, shard->path, flags, &s->b->alloc, e);
+}
+
+static tnf_status place(struct shard *shard, tnf_error *e)
+{
+    tnf_status status = tnf_sink_commit(shard->sink, e);
+    shard->placed = shard->sink->done;
+    tnf_sink_close(shard->sink);
+    shard->sink = NULL;
+    return status;
+}
+
+static tnf_status write_shard(struct splitting *s, size_t i, tnf_error *e)
+{
+    struct shard *shard = &s->shards[i];
+    tnf_builder *b;
+    TNF_TRY(tnf_builder_new(&b, &s->b->alloc, e));
+    tnf_status status = add_attributes(s, b, i, e);
+    if (status == TNF_OK)
+        status = add_tensors(s, b, i, e);
+    if (status == TNF_OK)
+        status = open_sink(s, shard, e);
+    if (status == TNF_OK)
+        status = save_held(s, b, shard->sink, e);
+    tnf_builder_free(b);
+    s->done += shard->bytes;
+    if (status == TNF_OK && s->n > MOST_OPEN)
+        status = place(shard, e);
+    if (status != TNF_OK)
+        tnf_error_prefix(e, shard->name);
+    return status;
+}
+
+/* ------------------------------------------------------------------- index */
+
+static tnf_status open_shards(const struct splitting *s, tnf_shard *out, tnf_error *e)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        tnf_open_options how = { .size = sizeof how,
+                                 .format = s->format->name,
+                                 .allocator = s->b->alloc };
+        out[i].name = s->shards[i].name;
+        out[i].label = s->shards[i].label;
+        TNF_TRY(tnf_open(&out[i].file, s->shards[i].path, &how, e));
+    }
+    return TNF_OK;
+}
+
+static tnf_status write_index(struct splitting *s, tnf_error *e)
+{
+    tnf_shard *shards = tnf_arena_array(&s->arena, s->n, sizeof *shards);
+    tnf_save_options how = s->save;
+    if (!shards)
+        return tnf_arena_fail(&s->arena, "the index", e);
+    how.plan = NULL;
+    how.progress = NULL;
+    tnf_status status = open_shards(s, shards, e);
+    if (status == TNF_OK)
+        status = open_sink(s, &s->root, e);
+    if (status == TNF_OK)
+        status = tnf_save_index(s->b, s->root.sink, &how, s->index, shards, s->n, e);
+    s->root.placed = s->root.sink && s->root.sink->done;
+    for (size_t i = 0; i < s->n; i++)
+        tnf_close(shards[i].file);
+    return status;
+}
+
+/* ------------------------------------------------------------------- whole */
+
+static tnf_status make_directory(struct splitting *s, tnf_error *e)
+{
+    struct stat st;
+    if (stat(s->directory, &st) == 0)
+        return S_ISDIR(st.st_mode) ? TNF_OK
+                                   : tnf_fail_sys(e, ENOTDIR, "cannot write to the directory");
+    if (mkdir(s->directory, 0777) != 0 && errno != EEXIST)
+        return tnf_fail_sys(e, errno, "cannot make the directory");
+    s->made_directory = true;
+    return TNF_OK;
+}
+
+/* It would stand for new files for a while. */
+static tnf_status remove_old_index(const struct splitting *s, tnf_error *e)
+{
+    if (!s->index || !s->save.replace || unlink(s->root.path) == 0 || errno == ENOENT)
+        return TNF_OK;
+    return tnf_fail_sys(e, errno, "cannot remove the old %s", s->root.name);
+}
+
+static tnf_status write_all(struct splitting *s, tnf_error *e)
+{
+    TNF_TRY(make_directory(s, e));
+    if (s->n > MOST_OPEN)
+        TNF_TRY(remove_old_index(s, e));
+    for (size_t i = 0; i < s->n; i++)
+        TNF_TRY(write_shard(s, i, e));
+    TNF_TRY(remove_old_index(s, e));
+    for (size_t i = 0; i < s->n; i++)
+        if (!s->shards[i].placed)
+            TNF_TRY(place(&s->shards[i], e));
+    return s->index ? write_index(s, e) : TNF_OK;
+}
+
+/* After a failure nothing is left of it. */
+static void clean(struct splitting *s, bool failed)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        tnf_sink_close(s->shards[i].sink);
+        if (failed && s->shards[i].placed)
+            unlink(s->shards[i].path);
+    }
+    tnf_sink_close(s->root.sink);
+    if (failed && s->root.placed)
+        unlink(s->root.path);
+    if (failed && s->made_directory)
+        rmdir(s->directory);
+}
+
+/* A family may have its index in a format of its own. */
+static const tnf_format *index_of(const tnf_format *format)
+{
+    if (format->write_index)
+        return format;
+    for (size_t i = 0; tnf_registry_at(i); i++) {
+        const tnf_format *f = tnf_registry_at(i);
+        if (f->stands_for_shards && f->write_index && strcmp(f->family, format->family) == 0)
+            return f;
+    }
+    return NULL;
+}
+
+/* Tensors that become several in the format cannot be told from others by an index of names. */
+static tnf_status check_layouts(const struct splitting *s, tnf_error *e)
+{
+    const tnf_catalog *c = &s->b->catalog;
+    for (size_t i = 0; s->index && i < c->n; i++)
+        if (!tnf_list_has(s->format->can.layouts, c->objects[i].layout->id))
+            return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                            "%s is %s, which %s in several files cannot be: take ztensor, or one "
+                            "file",
+                            TNF_QUOTED(c->objects[i].name), c->objects[i].layout->id,
+                            s->format->name);
+    return TNF_OK;
+}
+
+static tnf_status split(struct splitting *s, tnf_error *e)
+{
+    tnf_save_options plan = s->save;
+    plan.dry_run = true;
+    TNF_TRY(assign(s, e));
+    s->index = s->n > 1 ? index_of(s->format) : NULL;
+    TNF_TRY(check_layouts(s, e));
+    TNF_TRY(name_all(s, e));
+    TNF_TRY(tnf_save(s->b, s->stem, &plan, e));
+    tell_files(s);
+    TNF_TRY(check_all_absent(s, e));
+    if (s->save.dry_run)
+        return TNF_OK;
+    tnf_status status = write_all(s, e);
+    clean(s, status != TNF_OK);
+    return status;
+}
+
+static tnf_status start(struct splitting *s, const tnf_split_options *options, tnf_error *e)
+{
+    if (options)
+        memcpy(&s->options, options,
+               options->size && options->size < sizeof s->options ? options->size
+                                                                  : sizeof s->options);
+    const tnf_save_options *save = s->options.save;
+    if (save)
+        memcpy(&s->save, save,
+               save->size && save->size < sizeof s->save ? save->size : sizeof s->save);
+    s->stem = s->options.stem ? s->options.stem : "model";
+    if (!s->options.format)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "say which format");
+    if (!*s->stem || strchr(s->stem, '/'))
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "'%s' cannot begin the name of a file",
+                        s->stem);
+    s->format = tnf_registry_find(s->options.format);
+    if (!s->format)
+        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no format '%s'",
+                        s->options.format);
+    s->save.format = s->format->name;
+    s->save.size = sizeof s->save;
+    return TNF_OK;
+}
+
+tnf_status tnf_split(const tnf_builder *b, const char *directory, const tnf_split_options *options,
+                     tnf_error *e)
+{
+    struct splitting s = { .b = b, .directory = directory };
+    TNF_TRY(start(&s, options, e));
+    tnf_arena_init(&s.arena, &b->alloc, UINT64_MAX);
+    tnf_status status = split(&s, e);
+    tnf_arena_free(&s.arena);
+    return status;
+}

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: MIT */
+/* One model in several files: who comes where (as huggingface_hub has it, worked out by hand), the
+ * index to the byte, tied tensors, what stands in the way, and that nothing is left of a failure.
+ */
+#include "../support/files.h"
+#include "../support/memory.h"
+#include "core/core.h"
+#include "diff_files.h"
+#include <tenfold/shards.h>
+
+static const uint8_t zeros[64];
+
+struct files {
+    size_t n;
+    char names[8][64];
+    size_t tensors[8];
+    uint64_t bytes[8];
+    bool index[8];
+};
+
+static void hear_file(void *ctx, const tnf_split_file *f)
+{
+    struct files *all = ctx;
+    assert_true(all->n < 8);
+    snprintf(all->names[all->n], sizeof all->names[0], "%s", f->name);
+    all->tensors[all->n] = f->tensors;
+    all->bytes[all->n] = f->bytes;
+    all->index[all->n++] = f->index;
+}
+
+static const char *fresh_directory(void)
+{
+    static char path[300];
+    static unsigned number;
+    snprintf(path, sizeof path, "%s/split-%u", files_temp(), number++);
+    return path;
+}
+
+static tnf_split_options how_to(const char *format, uint64_t max, struct files *files,
+                                const tnf_save_options *save)
+{
+    tnf_split_options how = { .size = sizeof how, .format = format, .max_bytes = max };
+    how.file = files ? hear_file : NULL;
+    how.ctx = files;
+    how.save = save;
+    return how;
+}
+
+static struct made sizes(const uint64_t *n, size_t count)
+{
+    struct made m = begin();
+    for (size_t i = 0; i < count; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "t%zu", i);
+        add(&m, name, "u8", n[i], zeros);
+    }
+    return m;
+}
+
+/* 4 + 4 fill the first; 20 is too large and gets the next number at once, while 3 waits for 5. */
+static void greedy(void **state)
+{
+    (void)state;
+    static const uint64_t n[] = { 4, 4, 3, 20, 5, 9 };
+    struct made m = sizes(n, 6);
+    struct files f = { 0 };
+    tnf_error e;
+    tnf_save_options dry = { .size = sizeof dry, .dry_run = true };
+    tnf_split_options how = how_to("safetensors", 8, &f, &dry);
+    const char *dir = fresh_directory();
+    assert_ok(tnf_split(m.b, dir, &how, &e));
+    static const size_t tensors[] = { 2, 1, 1, 2, 6 };
+    static const uint64_t bytes[] = { 8, 20, 9, 8, 45 };
+    /* huggingface_hub: [t0 t1] closes at t2; t3 alone; t5 alone; [t2 t4] last */
+    assert_int_equal(f.n, 5);
+    assert_memory_equal(f.tensors, tensors, sizeof tensors);
+    assert_memory_equal(f.bytes, bytes, sizeof bytes);
+    assert_string_equal(f.names[0], "model-00001-of-00004.safetensors");
+    assert_string_equal(f.names[4], "model.safetensors.index.json");
+    assert_true(f.index[4] && !f.index[3]);
+    struct stat st;
+    assert_int_not_equal(stat(dir, &st), 0); /* nothing was written */
+    discard(&m);
+}
+
+static void check_text(const char *dir, const char *name, const char *expected)
+{
+    char path[400];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    struct bytes b = bytes_of_file(path);
+    assert_non_null(b.p);
+    assert_int_equal(b.n, strlen(expected));
+    assert_memory_equal(b.p, expected, b.n);
+    free(b.p);
+}
+
+static void open_again(const char *dir, const char *name, struct made *m)
+{
+    char path[400];
+    tnf_error e;
+    tnf_file *file;
+    uint8_t x[32], y[32];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    assert_ok(tnf_open(&file, path, NULL, &e));
+    if (!m->file)
+        finish(m, "ztensor2");
+    assert_ok(tnf_content_hash(x, file, NULL, &e));
+    assert_ok(tnf_content_hash(y, m->file, NULL, &e));
+    assert_memory_equal(x, y, 32);
+    assert_int_equal(tnf_file_info(file)->nwarnings, 0);
+    tnf_close(file);
+}
+
+static struct made odd_model(void)
+{
+    struct made m = begin();
+    add(&m, "b", "u8", 3, zeros);
+    add(&m, "a\xc3\xa9\xf0\x9f\x98\x80\n\"\\\x01", "f32", 1, zeros);
+    add(&m, "c", "u8", 0, zeros);
+    set(&m, NULL, "safetensors.metadata", "{\"format\":\"pt\"}");
+    set(&m, NULL, "x.list", "[1,{\"k\":null}]");
+    set(&m, "b", "x.note", "7");
+    return m;
+}
+
+static void index_to_the_byte(void **state)
+{
+    (void)state;
+    struct made m = odd_model();
+    tnf_error e;
+    const char *dir = fresh_directory();
+    tnf_split_options how = how_to("safetensors", 3, NULL, NULL);
+    assert_ok(tnf_split(m.b, dir, &how, &e));
+    /* json.dumps(…, indent=2, sort_keys=True) + "\n" */
+    check_text(dir, "model.safetensors.index.json",
+               "{\n  \"metadata\": {\n    \"total_size\": 7\n  },\n  \"weight_map\": {\n"
+               "    \"a\\u00e9\\ud83d\\ude00\\n\\\"\\\\\\u0001\": "
+               "\"model-00001-of-00002.safetensors\",\n"
+               "    \"b\": \"model-00002-of-00002.safetensors\",\n"
+               "    \"c\": \"model-00002-of-00002.safetensors\"\n  }\n}\n");
+    open_again(dir, "model.safetensors.index.json", &m);
+    open_again(dir, ".", &m);
+    assert_int_equal(files_count(dir, ""), 3);
+    discard(&m);
+}
+
+static void ztensor_shards(void **state)
+{
+    (void)state;
+    static const tnf_option options[][1] = { { { "encoding", "zstd" } },
+                                             { { "digest", "sha256" } },
+                                             { { "small", "yes" } } };
+    tnf_error e;
+    for (size_t i = 0; i <= 3; i++) {
+        struct made m = odd_model();
+        const char *dir = fresh_directory();
+        tnf_save_options save = { .size = sizeof save, .no_sync = true };
+        save.options = i ? options[i - 1] : NULL;
+        save.noptions = i ? 1 : 0;
+        tnf_split_options how = how_to("ztensor", 3, NULL, &save);
+        how.stem = "some";
+        assert_ok(tnf_split(m.b, dir, &how, &e));
+        open_again(dir, "some.zt", &m);
+        open_again(dir, ".", &m);
+        char path[400];
+        tnf_file *file;
+        tnf_verify_result r;
+        snprintf(path, sizeof path, "%s/some.zt", dir);
+        assert_ok(tnf_open(&file, path, NULL, &e));
+        assert_ok(tnf_verify(&r, file, NULL, &e));
+        assert_int_equal(r.problems, 0);
+        tnf_close(file);
+        discard(&m);
+    }
+    struct made m = odd_model();
+    tnf_option yes = { "canonical", "yes" };
+    tnf_save_options save = { .size = sizeof save, .options = &yes, .noptions = 1 };
+    tnf_split_options how = how_to("ztensor2", 3, NULL, &save);
+    const char *dir = fresh_directory();
+    assert_fails(tnf_split(m.b, dir, &how, &e), TNF_EINVAL);
+    struct stat st;
+    assert_int_not_equal(stat(dir, &st), 0);
+    discard(&m);
+}
+
+static void one_is_enough(void **state)
+{
+    (void)state;
+    static const char *const formats[] = { "safetensors", "ztensor2", "gptrs-archive" };
+    static const char *const names[] = { "model.safetensors", "model.zt", "model.gten" };
+    static const float f[4] = { 1, 2, 3, 4 };
+    for (size_t i = 0; i < 3; i++) {
+        struct made m = begin();
+        struct files all = { 0 };
+        tnf_error e;
+        add(&m, "w", "f32", 4, f);
+        tnf_split_options how = how_to(formats[i], 0, &all, NULL);
+        const char *dir = fresh_directory();
+        assert_ok(tnf_split(m.b, dir, &how, &e));
+        assert_int_equal(all.n, 1);
+        if (i < 2)
+            assert_string_equal(all.names[0], names[i]);
+        open_again(dir, all.names[0], &m);
+        discard(&m);
+    }
+}
+
+/* Formats without an index: numbered files, each with all attributes. */
+static void without_an_index(void **state)
+{
+    (void)state;
+    struct made m = begin();
+    struct files all = { 0 };
+    tnf_error e;
+    static const float f[4] = { 1, 2, 3, 4 };
+    add(&m, "w", "f32", 4, f);
+    add(&m, "v", "f32", 4, f);
+    tnf_split_options how = how_to("ztensor1", 16, &all, NULL);
+    const char *dir = fresh_directory();
+    assert_ok(tnf_split(m.b, dir, &how, &e));
+    assert_int_equal(all.n, 2);
+    assert_int_equal(files_count(dir, "-of-00002."), 2);
+    assert_int_equal(files_count(dir, ""), 2);
+    discard(&m);
+}
+
+/* In the file two tensors are one blob. */
+static void tied(void **state)
+{
+    (void)state;
+    struct made m = begin(), again = begin();
+    struct files all = { 0 };
+    tnf_error e;
+    uint8_t data[3][64];
+    for (unsigned i = 0; i < 3; i++)
+        memset(data[i], (int)i + 1, 64);
+    add(&m, "a", "u8", 64, data[0]);
+    add(&m, "b", "u8", 64, data[1]);
+    add(&m, "c", "u8", 64, data[2]);
+    add(&m, "z", "u8", 64, data[0]);
+    finish(&m, "ztensor2");
+    assert_ok(tnf_builder_add_file(again.b, m.file, &e));
+    tnf_split_options how = how_to("ztensor2", 128, &all, NULL);
+    const char *dir = fresh_directory();
+    assert_ok(tnf_split(again.b, dir, &how, &e));
+    assert_int_equal(all.n, 3);
+    assert_int_equal(all.tensors[0], 2); /* a and z */
+    open_again(dir, "model.zt", &m);
+    discard(&again);
+    discard(&m);
+}
+
+static void what_stands_in_the_way(void **state)
+{
+    (void)state;
+    static const uint64_t n[] = { 4, 4, 4 };
+    struct made m = sizes(n, 3);
+    tnf_error e;
+    char path[400];
+    const char *dir = fresh_directory();
+    tnf_save_options force = { .size = sizeof force, .replace = true, .no_sync = true };
+    tnf_split_options how = how_to("safetensors", 4, NULL, NULL);
+    assert_int_equal(mkdir(dir, 0700), 0);
+    snprintf(path, sizeof path, "%s/model-00002-of-00003.safetensors", dir);
+    bytes_to_file(path, "old", 3);
+    assert_fails(tnf_split(m.b, dir, &how, &e), TNF_EEXISTS);
+    assert_says("model-00002-of-00003.safetensors");
+    check_text(dir, "model-00002-of-00003.safetensors", "old");
+    assert_int_equal(files_count(dir, ""), 1);
+    how.save = &force;
+    assert_ok(tnf_split(m.b, dir, &how, &e));
+    open_again(dir, ".", &m);
+    assert_ok(tnf_split(m.b, dir, &how, &e)); /* once more, over it */
+    open_again(dir, ".", &m);
+
+    /* the index cannot be written: the shards go, too */
+    dir = fresh_directory();
+    assert_int_equal(mkdir(dir, 0700), 0);
+    snprintf(path, sizeof path, "%s/model.safetensors.index.json", dir);
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_true(tnf_split(m.b, dir, &how, &e) != TNF_OK);
+    assert_int_equal(files_count(dir, ""), 1);
+
+    how.save = NULL;
+    bytes_to_file(fresh_directory(), "x", 1);
+    snprintf(path, sizeof path, "%s", files_temp());
+    how.stem = "a/b";
+    assert_fails(tnf_split(m.b, path, &how, &e), TNF_EINVAL);
+    how.stem = NULL;
+    how.format = "nothing";
+    assert_fails(tnf_split(m.b, path, &how, &e), TNF_ENOTFOUND);
+    how.format = NULL;
+    assert_fails(tnf_split(m.b, path, &how, &e), TNF_EINVAL);
+    assert_fails(tnf_split(m.b, path, NULL, &e), TNF_EINVAL);
+    how.format = "safetensors-index";
+    assert_fails(tnf_split(m.b, path, &how, &e), TNF_EUNSUPPORTED);
+    discard(&m);
+}
+
+static tnf_status broken(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    (void)ctx, (void)offset;
+    memset(dst, 0, n);
+    return *(bool *)ctx ? tnf_fail(e, TNF_EIO, TNF_NO_OFFSET, "a bad day") : TNF_OK;
+}
+
+static bool stop(void *ctx, uint64_t done, uint64_t total)
+{
+    (void)ctx;
+    assert_true(done <= total);
+    return false;
+}
+
+static void nothing_is_left(void **state)
+{
+    (void)state;
+    static const uint64_t n[] = { 4, 4 };
+    struct made m = sizes(n, 2);
+    tnf_error e;
+    struct stat st;
+    bool bad = true;
+    uint64_t four = 4;
+    assert_ok(tnf_builder_add_stream(m.b, "z", tnf_type_of(TNF_U8), 1, &four, broken, &bad, &e));
+    const char *dir = fresh_directory();
+    tnf_split_options how = how_to("safetensors", 4, NULL, NULL);
+    assert_fails(tnf_split(m.b, dir, &how, &e), TNF_EIO);
+    assert_says("model-00003-of-00003");
+    assert_int_not_equal(stat(dir, &st), 0);
+    bad = false;
+    tnf_save_options stopped = { .size = sizeof stopped, .progress = stop };
+    how.save = &stopped;
+    assert_fails(tnf_split(m.b, dir, &how, &e), TNF_ECANCELLED);
+    assert_int_not_equal(stat(dir, &st), 0);
+    how.save = NULL;
+    assert_ok(tnf_split(m.b, dir, &how, &e));
+    discard(&m);
+}
+
+static void memory_runs_out(void **state)
+{
+    (void)state;
+    static const char *const formats[] = { "safetensors", "ztensor2" };
+    struct memory_log log = { 0 };
+    tnf_allocator alloc = memory_allocator(&log);
+    struct made m = odd_model();
+    tnf_error e;
+    tnf_save_options fast = { .size = sizeof fast, .no_sync = true };
+    finish(&m, "ztensor2");
+    for (size_t k = 0; k < 2; k++) {
+        bool done = false;
+        tnf_split_options how = how_to(formats[k], 3, NULL, &fast);
+        for (uint64_t i = 1; !done; i++) {
+            tnf_builder *b;
+            const char *dir = fresh_directory();
+            log.fail_at = 0;
+            assert_ok(tnf_builder_new(&b, &alloc, &e));
+            assert_ok(tnf_builder_add_file(b, m.file, &e));
+            log.fail_at = log.calls + i;
+            tnf_status status = tnf_split(b, dir, &how, &e);
+            struct stat st;
+            done = status == TNF_OK;
+            assert_true(done || status == TNF_ENOMEM);
+            assert_int_equal(stat(dir, &st) == 0, done);
+            tnf_builder_free(b);
+            assert_int_equal(log.blocks, 0);
+        }
+    }
+    assert_int_equal(log.wrong_sizes, 0);
+    discard(&m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(greedy),           cmocka_unit_test(index_to_the_byte),
+        cmocka_unit_test(ztensor_shards),   cmocka_unit_test(one_is_enough),
+        cmocka_unit_test(without_an_index), cmocka_unit_test(tied),
+        cmocka_unit_test(nothing_is_left),  cmocka_unit_test(what_stands_in_the_way),
+        cmocka_unit_test(memory_runs_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
