@@ -63,6 +63,9 @@ typedef struct tnf_emb_info {
     uint64_t first_duplicate;  /**< the row of the first such word, if there is one */
     const char *kernel;
     const tnf_object *embeddings, *vocab; /**< the tensors behind it; vocab may be NULL */
+    /** A fastText model: the row of a word is not its vector, which is the mean of it and of the
+     *  rows of the word's n-grams, and is made when it is asked for. */
+    bool apart;
 } tnf_emb_info;
 
 /** A view of an open file. Touches the vocabulary once, and nothing of the matrix. */
@@ -97,14 +100,17 @@ typedef struct tnf_emb_found {
     uint64_t row; /**< of a word in the vocabulary; else TNF_NO_ROW */
     bool known;   /**< in the vocabulary */
     bool found;   /**< known, or made of subwords; else the vector is all 0 */
-    float norm;   /**< known: as stored, 1 if the file has none; else the length of the sum */
+    float norm;   /**< known: as stored, 1 if the file has none; else the length of the sum (of a
+                       fastText model 1) */
 } tnf_emb_found;
 
 /** One row as it stands; of a quantized matrix, reconstructed. dst holds dims floats. */
 TNF_API TNF_CHECKED tnf_status tnf_emb_row(const tnf_emb *emb, uint64_t row, float *dst,
                                            tnf_error *error);
 /** The vectors of n words, one after the other in dst: the row of a word in the vocabulary as it
- *  stands, else the sum of its subwords' rows, normalised. found (n of them) may be NULL. */
+ *  stands, else the sum of its subwords' rows, normalised. Of a fastText model (info.apart) as
+ *  fastText has them: the mean of the word's row, if it is in the vocabulary, and those of its
+ *  n-grams, not normalised. found (n of them) may be NULL. */
 TNF_API TNF_CHECKED tnf_status tnf_emb_vectors(const tnf_emb *emb, const tnf_str *words, size_t n,
                                                float *dst, tnf_emb_found *found, tnf_error *error);
 
@@ -135,6 +141,9 @@ typedef struct tnf_emb_hit {
     double score; /**< by the query's metric */
 } tnf_emb_hit;
 
+/** What follows goes over all words. Of a fastText model (info.apart) the first such question
+ *  makes the vectors of all of them, on several threads, and keeps them: words x dims floats. */
+
 /** The k best rows of words for each of n vectors (n x dims): k hits for each, the best first, and
  *  how many there are in counts. Equal scores are ordered by word, then row; NaN comes last. Exact,
  *  and the same for any number of threads and of queries in a call. */
@@ -162,6 +171,34 @@ TNF_API TNF_CHECKED tnf_status tnf_emb_analogy(const tnf_emb *emb, const tnf_str
 /* ----------------------------------------------------------------- change */
 
 /** What follows adds tensors and attributes to a builder; they live as long as emb does. */
+
+/** By whose rules the n-grams of a word are taken together with it. They differ in the word "</s>",
+ *  which has no n-grams with fastText, in n-grams of one character, which fastText does not take
+ *  from the edge, and where words are no UTF-8. */
+typedef enum tnf_fold {
+    TNF_FOLD_NONE,
+    TNF_FOLD_FASTTEXT,   /**< vectors are those of fastText itself */
+    TNF_FOLD_FINALFUSION /**< as finalfusion's tools import and export fastText models */
+} tnf_fold;
+
+/** How vectors change on the way to another file. Zero-initialise. */
+typedef struct tnf_emb_change {
+    size_t size; /**< sizeof(tnf_emb_change) */
+    /** A fastText model (info.apart): rows of words become their vectors, rows of buckets stay.
+     *  What only training needs (counts, output) stays behind, unless there are labels. With
+     *  TNF_FOLD_NONE rows stay as they are, and the file says so. */
+    tnf_fold fold;
+    /** For a fastText model to be: norms are multiplied in, n-grams are taken out of the rows of
+     *  words again. */
+    tnf_fold unfold;
+    bool normalize;   /**< rows of words are divided by their lengths, which become norms */
+    bool unnormalize; /**< rows of words are multiplied by their norms, which go */
+    unsigned threads; /**< 0: one a core, at most 8 */
+} tnf_emb_change;
+
+/** All of the file, with its vectors changed while they are saved. */
+TNF_API TNF_CHECKED tnf_status tnf_emb_convert(tnf_builder *builder, tnf_emb *emb,
+                                               const tnf_emb_change *change, tnf_error *error);
 
 /** The dense matrix of a quantized one. Words, norms and all attributes come along; words without
  *  norms are normalised and get them, as finalfusion does, unless `as_is`. */

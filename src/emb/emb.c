@@ -67,7 +67,7 @@ static tnf_status by_name(const tnf_object **out, const tnf_file *file, const ch
 static tnf_status find_objects(tnf_emb *emb, const tnf_emb_options *o, tnf_error *e)
 {
     emb->info.embeddings = by_role(emb->file, "embeddings", "points", false);
-    if (!emb->info.embeddings)
+    if (!emb->info.embeddings && !tnf_find(emb->file, "embeddings.quantized"))
         emb->info.embeddings = only_matrix(emb->file);
     if (o->embeddings)
         TNF_TRY(by_name(&emb->info.embeddings, emb->file, o->embeddings, e));
@@ -76,6 +76,10 @@ static tnf_status find_objects(tnf_emb *emb, const tnf_emb_options *o, tnf_error
         emb->info.vocab = by_role(emb->file, "appdata", NULL, true);
     if (o->vocab)
         TNF_TRY(by_name(&emb->info.vocab, emb->file, o->vocab, e));
+    if (!emb->info.embeddings && tnf_find(emb->file, "embeddings.quantized"))
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                        "a quantized fastText model whose last piece is shorter than the others: "
+                        "it is kept, but its vectors cannot be told");
     if (!emb->info.embeddings)
         return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET,
                         "no tensor of vectors: none is called 'embeddings' or 'points'");
@@ -162,6 +166,8 @@ static tnf_status open_subwords(tnf_emb *emb, const tnf_emb_options *o, tnf_erro
 {
     tnf_emb_info *i = &emb->info;
     uint64_t min_n, max_n;
+    if (tnf_fasttext_apart(emb->file))
+        return tnf_fasttext_open(emb, e);
     i->subwords = kind_of(emb->file);
     if (i->subwords == TNF_SUBWORDS_NONE)
         return TNF_OK;
@@ -170,7 +176,9 @@ static tnf_status open_subwords(tnf_emb *emb, const tnf_emb_options *o, tnf_erro
         return bad_attrs(e);
     i->min_n = (uint32_t)min_n;
     i->max_n = (uint32_t)max_n;
-    emb->rule = (tnf_ngram_rule) { i->min_n, i->max_n, false, { "<", 1 }, { ">", 1 } };
+    emb->rule = (tnf_ngram_rule) {
+        .min_n = i->min_n, .max_n = i->max_n, .begin = { "<", 1 }, .end = { ">", 1 }
+    };
     if (i->subwords == TNF_SUBWORDS_EXPLICIT) {
         i->buckets = i->rows - i->words;
         return open_ngrams(emb, o, e);
@@ -287,6 +295,7 @@ void tnf_emb_close(tnf_emb *emb)
     tnf_words_free(&emb->words);
     tnf_words_free(&emb->grams);
     tnf_lent_free(&emb->gram_rows, &emb->alloc);
+    tnf_fasttext_close(emb);
     tnf_free(&emb->alloc, emb->norms, (emb->norms_count + 1) * sizeof(float));
     tnf_free(&emb->alloc, atomic_load(&emb->scales), (size_t)emb->rows.n * sizeof(float) + 1);
     tnf_arena_free(&emb->arena);

@@ -89,7 +89,7 @@ static tnf_status take_ngram(void *ctx, const tnf_ngram *g, tnf_error *e)
         row = info->words + tnf_hash_points(g->points, g->count) % info->buckets;
         break;
     case TNF_SUBWORDS_FASTTEXT:
-        row = info->words + tnf_hash_fasttext(g->bytes.p, g->bytes.n) % info->buckets;
+        row = tnf_fasttext_row(t->emb, tnf_hash_fasttext(g->bytes.p, g->bytes.n) % info->buckets);
         break;
     case TNF_SUBWORDS_EXPLICIT:
         TNF_TRY(explicit_row(t->emb, g->bytes, &row, e));
@@ -100,13 +100,19 @@ static tnf_status take_ngram(void *ctx, const tnf_ngram *g, tnf_error *e)
     return t->take(t->ctx, g->bytes, row, e);
 }
 
-tnf_status tnf_emb_ngrams(const tnf_emb *emb, tnf_str word, tnf_emb_take take, void *ctx,
-                          tnf_error *e)
+static tnf_status ngrams_by(const tnf_emb *emb, const tnf_ngram_rule *rule, tnf_str word,
+                            tnf_emb_take take, void *ctx, tnf_error *e)
 {
     struct taking t = { emb, take, ctx };
     if (emb->info.subwords == TNF_SUBWORDS_NONE)
         return TNF_OK;
-    return tnf_ngrams_each(&emb->rule, word, &emb->alloc, take_ngram, &t, e);
+    return tnf_ngrams_each(rule, word, &emb->alloc, take_ngram, &t, e);
+}
+
+tnf_status tnf_emb_ngrams(const tnf_emb *emb, tnf_str word, tnf_emb_take take, void *ctx,
+                          tnf_error *e)
+{
+    return ngrams_by(emb, &emb->rule, word, take, ctx, e);
 }
 
 void tnf_row_list_init(tnf_row_list *l)
@@ -140,22 +146,26 @@ struct listing {
     tnf_row_list *list;
 };
 
+tnf_status tnf_row_list_add(tnf_row_list *l, const tnf_emb *emb, uint64_t row, tnf_error *e)
+{
+    if (l->n == l->room)
+        TNF_TRY(grow(l, emb, e));
+    l->rows[l->n++] = row;
+    return TNF_OK;
+}
+
 static tnf_status note_row(void *ctx, tnf_str ngram, uint64_t row, tnf_error *e)
 {
     const struct listing *x = ctx;
     (void)ngram;
-    if (row == TNF_NO_ROW)
-        return TNF_OK;
-    if (x->list->n == x->list->room)
-        TNF_TRY(grow(x->list, x->emb, e));
-    x->list->rows[x->list->n++] = row;
-    return TNF_OK;
+    return row == TNF_NO_ROW ? TNF_OK : tnf_row_list_add(x->list, x->emb, row, e);
 }
 
-tnf_status tnf_emb_subword_rows(const tnf_emb *emb, tnf_str word, tnf_row_list *out, tnf_error *e)
+tnf_status tnf_emb_subword_rows(const tnf_emb *emb, const tnf_ngram_rule *rule, tnf_str word,
+                                tnf_row_list *out, tnf_error *e)
 {
     struct listing x = { emb, out };
-    return tnf_emb_ngrams(emb, word, note_row, &x, e);
+    return ngrams_by(emb, rule ? rule : &emb->rule, word, note_row, &x, e);
 }
 
 /* -------------------------------------------------------------------- vectors */
@@ -191,13 +201,28 @@ static tnf_status unknown(const tnf_emb *emb, tnf_str word, float *dst, tnf_emb_
 {
     tnf_row_list list;
     tnf_row_list_init(&list);
-    tnf_status status = tnf_emb_subword_rows(emb, word, &list, e);
+    tnf_status status = tnf_emb_subword_rows(emb, NULL, word, &list, e);
     if (status == TNF_OK && list.n > 0)
         status = tnf_rows_sum(&emb->rows, list.rows, list.n, dst, e);
     if (status == TNF_OK && list.n > 0) {
         found->found = true;
-        found->norm = tnf_emb_normalise(emb, dst);
+        found->norm = 1;
+        if (emb->info.apart)
+            tnf_fold_mean(dst, emb->info.dims, list.n);
+        else
+            found->norm = tnf_emb_normalise(emb, dst);
     }
+    tnf_row_list_free(&list, emb);
+    return status;
+}
+
+static tnf_status known_word(const tnf_emb *emb, uint64_t row, float *dst, tnf_error *e)
+{
+    tnf_row_list list;
+    if (!emb->info.apart)
+        return tnf_rows_get(&emb->rows, row, dst, e);
+    tnf_row_list_init(&list);
+    tnf_status status = tnf_fold_row(emb, &emb->rule, row, &list, dst, e);
     tnf_row_list_free(&list, emb);
     return status;
 }
@@ -212,7 +237,7 @@ static tnf_status vector_of(const tnf_emb *emb, tnf_str word, float *dst, tnf_em
     }
     found->known = found->found = true;
     found->norm = emb->norms ? emb->norms[found->row] : 1;
-    return tnf_rows_get(&emb->rows, found->row, dst, e);
+    return known_word(emb, found->row, dst, e);
 }
 
 tnf_status tnf_emb_vectors(const tnf_emb *emb, const tnf_str *words, size_t n, float *dst,

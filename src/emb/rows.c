@@ -67,6 +67,18 @@ static tnf_rows_kind kind_of(const tnf_type *type)
     return type->bits > 16 ? TNF_ROWS_WIDE : TNF_ROWS_SMALL;
 }
 
+/* Floats that do not lie where floats should are better copied when they are needed than all read
+ * at once. */
+static bool lend_loose(tnf_rows *r, const tnf_part *data)
+{
+    tnf_part bytes = *data;
+    bytes.type = tnf_type_of(TNF_U8);
+    if (r->kind != TNF_ROWS_F32 || tnf_map(&r->data.p, &bytes, NULL) != TNF_OK)
+        return false;
+    r->kind = TNF_ROWS_LOOSE;
+    return true;
+}
+
 static tnf_status open_dense(tnf_rows *r, const tnf_object *object, uint64_t *memory, tnf_error *e)
 {
     const tnf_part *data = tnf_object_part(object, "data");
@@ -78,6 +90,9 @@ static tnf_status open_dense(tnf_rows *r, const tnf_object *object, uint64_t *me
     r->kind = kind_of(data->type);
     if (object->order == TNF_ORDER_F && object->rank > 1)
         return read_turned(r, object, memory, e);
+    tnf_status status = tnf_map(&r->data.p, data, e);
+    if (status != TNF_EUNSUPPORTED || lend_loose(r, data))
+        return status == TNF_EUNSUPPORTED ? TNF_OK : status;
     return tnf_lend(&r->data, data, &r->alloc, memory, e);
 }
 
@@ -147,6 +162,9 @@ const float *tnf_rows_block(const tnf_rows *r, uint64_t first, size_t count, flo
     switch (r->kind) {
     case TNF_ROWS_F32:
         return (const float *)r->data.p + from;
+    case TNF_ROWS_LOOSE:
+        memcpy(room, (const uint8_t *)r->data.p + 4 * from, 4 * count * r->d);
+        return room;
     case TNF_ROWS_F16:
         r->kernels->from_f16((const uint8_t *)r->data.p + 2 * from, count * r->d, room);
         return room;
@@ -167,18 +185,28 @@ static tnf_status check_row(const tnf_rows *r, uint64_t row, tnf_error *e)
                     (unsigned long long)row, (unsigned long long)r->n);
 }
 
-static void add(float *dst, const float *src, size_t d)
+static bool are_floats(const tnf_rows *r)
 {
-    for (size_t i = 0; i < d; i++)
-        dst[i] += src[i];
+    return r->kind == TNF_ROWS_F32 || r->kind == TNF_ROWS_LOOSE;
+}
+
+/* Floats at any address. */
+static void add(float *dst, const void *src, size_t d)
+{
+    const uint8_t *p = src;
+    for (size_t i = 0; i < d; i++) {
+        float x;
+        memcpy(&x, p + 4 * i, sizeof x);
+        dst[i] += x;
+    }
 }
 
 /* Asks for the start of a row that comes later: rows lie anywhere in memory. */
 static void fetch(const tnf_rows *r, uint64_t row)
 {
-    const char *p = r->kind == TNF_ROWS_PQ    ? (const char *)r->codes.p + (size_t)row * r->m
-                    : r->kind == TNF_ROWS_F32 ? (const char *)r->data.p + (size_t)row * r->d * 4
-                                              : NULL;
+    const char *p = r->kind == TNF_ROWS_PQ ? (const char *)r->codes.p + (size_t)row * r->m
+                    : are_floats(r)        ? (const char *)r->data.p + (size_t)row * r->d * 4
+                                           : NULL;
     size_t n = r->kind == TNF_ROWS_PQ ? r->m : r->d * 4;
     for (size_t i = 0; p && i < n && i < 1024; i += 64)
         __builtin_prefetch(p + i);
@@ -189,14 +217,16 @@ static tnf_status sum_dense(const tnf_rows *r, const uint64_t *rows, size_t n, f
                             tnf_error *e)
 {
     size_t size = r->d * sizeof(float);
-    float *room = r->kind == TNF_ROWS_F32 ? NULL : tnf_alloc(&r->alloc, size);
-    if (!room && r->kind != TNF_ROWS_F32)
+    float *room = are_floats(r) ? NULL : tnf_alloc(&r->alloc, size);
+    if (!room && !are_floats(r))
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "no memory for a row");
     memset(dst, 0, size);
     for (size_t i = 0; i < n; i++) {
         if (i + 4 < n)
             fetch(r, rows[i + 4]);
-        add(dst, tnf_rows_block(r, rows[i], 1, room), r->d);
+        const void *row = room ? (const void *)tnf_rows_block(r, rows[i], 1, room)
+                               : (const uint8_t *)r->data.p + (size_t)rows[i] * size;
+        add(dst, row, r->d);
     }
     if (room)
         tnf_free(&r->alloc, room, size);

@@ -75,7 +75,7 @@ void tnf_offer_block(const tnf_search_job *job, tnf_worker *w, size_t q, const f
 /* Rows as floats, reconstructed if the projection does not let us do without. */
 static const float *block_of(const tnf_search_job *job, tnf_worker *w, uint64_t first, size_t count)
 {
-    const tnf_rows *rows = &job->emb->rows;
+    const tnf_rows *rows = job->rows;
     size_t d = rows->d;
     if (rows->kind != TNF_ROWS_PQ)
         return tnf_rows_block(rows, first, count, w->room);
@@ -105,7 +105,7 @@ static double careful_cosine(const float *row, const float *query, size_t d)
 static void scale_by_length(const tnf_search_job *job, tnf_worker *w, const float *rows,
                             size_t count)
 {
-    size_t d = job->emb->rows.d;
+    size_t d = job->rows->d;
     for (size_t r = 0; r < count; r++) {
         float square = w->squares[r];
         w->scale[r] = 1 / sqrtf(square);
@@ -127,7 +127,7 @@ static void set_scale(tnf_worker *w, size_t count, float scale)
 static void score_floats(const tnf_search_job *job, tnf_worker *w, uint64_t first, size_t count)
 {
     const tnf_kernels *k = job->emb->kernels;
-    size_t d = job->emb->rows.d;
+    size_t d = job->rows->d;
     const float *rows = block_of(job, w, first, count);
     if (job->metric == TNF_L2) {
         k->distance(rows, count, d, job->queries, job->n, w->scores, job->block);
@@ -167,8 +167,8 @@ static double score_wide(const double *row, const double *query, size_t d, tnf_m
 
 static void offer_wide(const tnf_search_job *job, tnf_worker *w, uint64_t first, size_t count)
 {
-    size_t d = job->emb->rows.d;
-    tnf_rows_wide(&job->emb->rows, first, count, w->wide);
+    size_t d = job->rows->d;
+    tnf_rows_wide(job->rows, first, count, w->wide);
     for (size_t r = 0; r < count; r++)
         for (size_t q = 0; q < job->n; q++)
             if (job->asked[q].vector || job->asked[q].vector64)

@@ -122,7 +122,7 @@ static size_t count_possible(const tnf_coarse *c, const uint16_t *sums, const fl
 static void offer_possible(const tnf_search_job *job, tnf_worker *w, size_t q, const float *scale,
                            uint64_t first, size_t count, float worst)
 {
-    const tnf_rows *rows = &job->emb->rows;
+    const tnf_rows *rows = job->rows;
     const tnf_coarse *c = &job->coarse[q];
     const uint8_t *codes = (const uint8_t *)rows->codes.p + (size_t)first * rows->m;
     const float *table = job->tables + q * rows->m * TNF_CODES;
@@ -139,7 +139,7 @@ static void offer_possible(const tnf_search_job *job, tnf_worker *w, size_t q, c
 static bool try_coarse(const tnf_search_job *job, tnf_worker *w, size_t q, const float *scale,
                        uint64_t first, size_t count)
 {
-    const tnf_rows *rows = &job->emb->rows;
+    const tnf_rows *rows = job->rows;
     const tnf_top *top = &w->tops[q];
     if (!job->coarse || !job->coarse[q].usable || top->n < top->k || isnan(top->items[0].score))
         return false;
@@ -158,7 +158,7 @@ static bool try_coarse(const tnf_search_job *job, tnf_worker *w, size_t q, const
 static void distances_of(const tnf_search_job *job, const tnf_worker *w, size_t q, uint64_t first,
                          size_t count)
 {
-    const float *norms = job->emb->rows.norms.p;
+    const float *norms = job->rows->norms.p;
     for (size_t r = 0; r < count; r++) {
         double s = norms ? norms[first + r] : 1, dot = w->scores[q * job->block + r];
         double square = job->lengths[q] - 2 * s * dot + s * s * (double)w->squares[r];
@@ -169,7 +169,7 @@ static void distances_of(const tnf_search_job *job, const tnf_worker *w, size_t 
 /* What the sums of a block are to be multiplied by. */
 static const float *scale_of(const tnf_search_job *job, tnf_worker *w, uint64_t first, size_t count)
 {
-    const tnf_rows *rows = &job->emb->rows;
+    const tnf_rows *rows = job->rows;
     const uint8_t *codes = (const uint8_t *)rows->codes.p + (size_t)first * rows->m;
     if (job->metric == TNF_DOT && rows->norms.p)
         return (const float *)rows->norms.p + first;
@@ -186,7 +186,7 @@ static const float *scale_of(const tnf_search_job *job, tnf_worker *w, uint64_t 
 
 void tnf_score_codes(const tnf_search_job *job, tnf_worker *w, uint64_t first, size_t count)
 {
-    const tnf_rows *rows = &job->emb->rows;
+    const tnf_rows *rows = job->rows;
     const uint8_t *codes = (const uint8_t *)rows->codes.p + (size_t)first * rows->m;
     const float *scale = scale_of(job, w, first, count);
     for (size_t q = 0; q < job->n; q++) {

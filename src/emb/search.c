@@ -59,18 +59,18 @@ static float *aligned_floats(tnf_arena *arena, uint64_t n)
     return p ? (float *)((p + 63) & ~(uintptr_t)63) : NULL;
 }
 
-static tnf_search_mode mode_of(const tnf_emb *emb, tnf_metric metric)
+static tnf_search_mode mode_of(const tnf_emb *emb, const tnf_rows *rows, tnf_metric metric)
 {
-    if (emb->rows.kind == TNF_ROWS_WIDE)
+    if (rows->kind == TNF_ROWS_WIDE)
         return TNF_SEARCH_WIDE;
-    if (emb->rows.kind == TNF_ROWS_PQ && (metric == TNF_DOT || tnf_emb_keeps_lengths(emb)))
+    if (rows->kind == TNF_ROWS_PQ && (metric == TNF_DOT || tnf_emb_keeps_lengths(emb)))
         return TNF_SEARCH_CODES;
     return TNF_SEARCH_FLOATS;
 }
 
 static void set_sizes(tnf_search_job *job)
 {
-    const tnf_rows *rows = &job->emb->rows;
+    const tnf_rows *rows = job->rows;
     size_t row = job->mode == TNF_SEARCH_CODES  ? rows->m
                  : job->mode == TNF_SEARCH_WIDE ? rows->d * sizeof(double)
                                                 : rows->d * sizeof(float);
@@ -99,7 +99,7 @@ static void prepare_floats(tnf_search_job *job, size_t q)
 
 static void prepare_wide(tnf_search_job *job, size_t q)
 {
-    size_t d = job->emb->rows.d;
+    size_t d = job->rows->d;
     double *to = job->queries64 + q * d;
     const tnf_asked *a = &job->asked[q];
     for (size_t i = 0; i < d; i++)
@@ -111,7 +111,7 @@ static void prepare_wide(tnf_search_job *job, size_t q)
 
 static tnf_status prepare_coarse(tnf_search_job *job, tnf_arena *arena, tnf_error *e)
 {
-    const tnf_rows *rows = &job->emb->rows;
+    const tnf_rows *rows = job->rows;
     size_t table = rows->m * TNF_CODES;
     job->coarse = tnf_arena_array(arena, job->n, sizeof *job->coarse);
     uint8_t *bytes = tnf_arena_raw(arena, (uint64_t)job->n * table);
@@ -124,7 +124,7 @@ static tnf_status prepare_coarse(tnf_search_job *job, tnf_arena *arena, tnf_erro
 
 static tnf_status prepare_codes(tnf_search_job *job, tnf_arena *arena, tnf_error *e)
 {
-    const tnf_rows *rows = &job->emb->rows;
+    const tnf_rows *rows = job->rows;
     size_t pitch = TNF_PADDED(rows->d), table = rows->m * TNF_CODES;
     float *turned = aligned_floats(arena, pitch);
     job->tables = aligned_floats(arena, (uint64_t)job->n * table);
@@ -147,7 +147,7 @@ static tnf_status prepare_codes(tnf_search_job *job, tnf_arena *arena, tnf_error
 
 static tnf_status prepare(tnf_search_job *job, tnf_arena *arena, tnf_error *e)
 {
-    size_t d = job->emb->rows.d;
+    size_t d = job->rows->d;
     if (job->mode == TNF_SEARCH_WIDE) {
         job->queries64 = tnf_arena_array(arena, job->n, d * sizeof(double));
         if (!job->queries64)
@@ -167,7 +167,7 @@ static tnf_status prepare(tnf_search_job *job, tnf_arena *arena, tnf_error *e)
 static tnf_status prepare_worker(const tnf_search_job *job, tnf_worker *w, size_t k,
                                  tnf_arena *arena, tnf_error *e)
 {
-    const tnf_rows *rows = &job->emb->rows;
+    const tnf_rows *rows = job->rows;
     bool wide = job->mode == TNF_SEARCH_WIDE;
     bool turn = job->mode == TNF_SEARCH_FLOATS && rows->kind == TNF_ROWS_PQ;
     bool room = job->mode == TNF_SEARCH_FLOATS && rows->kind != TNF_ROWS_F32;
@@ -243,7 +243,7 @@ static unsigned count_workers(const tnf_search_job *job)
 {
     uint64_t bytes, chunks = (job->candidates + job->chunk - 1) / job->chunk;
     unsigned threads = tnf_pool_threads(job->query->threads);
-    if (!tnf_ckd_mul(&bytes, job->candidates * 4, job->emb->rows.d) ||
+    if (!tnf_ckd_mul(&bytes, job->candidates * 4, job->rows->d) ||
         !tnf_ckd_mul(&bytes, bytes, job->n))
         bytes = UINT64_MAX;
     if (bytes < WORTH_THREAD)
@@ -281,11 +281,14 @@ tnf_status tnf_search(const tnf_emb *emb, const tnf_asked *asked, size_t n,
     uint64_t candidates = tnf_emb_candidates(emb);
     size_t k = query->k < candidates ? query->k : (size_t)candidates, step = pass_size(query, k);
     tnf_metric metric = query->metric == TNF_ANGULAR ? TNF_COSINE : query->metric;
+    const tnf_rows *rows;
+    TNF_TRY(tnf_emb_vector_rows(emb, query->threads, &rows, e));
     for (size_t from = 0; from < n; from += step) {
         tnf_search_job job = { .emb = emb,
+                               .rows = rows,
                                .query = query,
                                .metric = metric,
-                               .mode = mode_of(emb, metric),
+                               .mode = mode_of(emb, rows, metric),
                                .ties = { tnf_emb_compare, emb },
                                .asked = asked + from,
                                .n = n - from < step ? n - from : step,

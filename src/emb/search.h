@@ -34,6 +34,7 @@ typedef struct tnf_coarse {
 
 typedef struct tnf_search_job {
     const tnf_emb *emb;
+    const tnf_rows *rows; /* what is searched */
     const tnf_emb_query *query;
     tnf_metric metric; /* cosine stands for angular */
     tnf_search_mode mode;

@@ -52,6 +52,16 @@ static size_t next_point(const uint8_t *p, size_t left, uint32_t *out)
     return n;
 }
 
+/* The same as fastText sees it. */
+static size_t next_loose(const uint8_t *p, size_t left, uint32_t *out)
+{
+    size_t n = 1;
+    while (n < left && (p[n] & 0xc0) == 0x80)
+        n++;
+    *out = p[0];
+    return n;
+}
+
 /* A word in brackets, cut into characters. */
 typedef struct cut {
     char *bytes;
@@ -105,7 +115,9 @@ static tnf_status cut_word(cut *c, const tnf_ngram_rule *rule, tnf_str word,
     append(&end, rule->end);
     for (size_t i = 0; i < n; c->count++) {
         c->at[c->count] = (uint32_t)i;
-        i += next_point((const uint8_t *)c->bytes + i, n - i, &c->points[c->count]);
+        const uint8_t *p = (const uint8_t *)c->bytes + i;
+        i += rule->fasttext ? next_loose(p, n - i, &c->points[c->count])
+                            : next_point(p, n - i, &c->points[c->count]);
     }
     c->at[c->count] = (uint32_t)n;
     return TNF_OK;
@@ -142,7 +154,9 @@ static tnf_status give_all(const cut *c, const tnf_ngram_rule *rule, tnf_ngram_t
         TNF_TRY(give(c, 0, c->count, take, ctx, e));
     for (size_t from = 0; from < c->count; from++) {
         size_t left = c->count - from, n = left < rule->max_n ? left : rule->max_n;
-        for (; n >= rule->min_n && n > 0; n--)
+        bool edge = from == 0 || left == 1;
+        size_t least = rule->fasttext && edge && rule->min_n < 2 ? 2 : rule->min_n;
+        for (; n >= least && n > 0; n--)
             TNF_TRY(give(c, from, n, take, ctx, e));
     }
     return TNF_OK;
@@ -152,6 +166,8 @@ tnf_status tnf_ngrams_each(const tnf_ngram_rule *rule, tnf_str word, const tnf_a
                            tnf_ngram_take take, void *ctx, tnf_error *e)
 {
     cut c;
+    if (rule->never.n > 0 && word.n == rule->never.n && memcmp(word.p, rule->never.p, word.n) == 0)
+        return TNF_OK;
     TNF_TRY(cut_word(&c, rule, word, alloc, e));
     tnf_status status = give_all(&c, rule, take, ctx, e);
     if (c.memory)

@@ -13,6 +13,10 @@ typedef struct tnf_ngram_rule {
     uint32_t min_n, max_n; /* in characters */
     bool whole;            /* the whole word comes first, as one more */
     tnf_str begin, end;    /* the brackets that are put around a word */
+    /* As fastText does: a character is a byte and all after it that are 10xxxxxx; a lone bracket
+     * is no n-gram. */
+    bool fasttext;
+    tnf_str never; /* this word has none; nothing for an empty one */
 } tnf_ngram_rule;
 
 typedef struct tnf_ngram {

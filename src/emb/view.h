@@ -14,6 +14,14 @@
 
 /* Made by the first who needs it. */
 typedef _Atomic(float *) tnf_scales;
+typedef _Atomic(tnf_rows *) tnf_vectors;
+
+/* Pairs of a bucket and its row, by bucket. */
+typedef struct tnf_pruned {
+    bool there;
+    uint32_t (*pairs)[2];
+    size_t n;
+} tnf_pruned;
 
 struct tnf_emb {
     tnf_emb_info info;
@@ -26,6 +34,8 @@ struct tnf_emb {
     tnf_lent gram_rows; /* u64 each: the row of an n-gram, counted from the last word's; or NULL */
     uint64_t gram_rows_count;
     tnf_ngram_rule rule;
+    tnf_pruned pruned;     /* of a fastText model: the buckets that are left */
+    tnf_vectors folded;    /* of a fastText model: the vectors of all words; or NULL */
     uint32_t hashes, seed; /* floret */
     const tnf_object *norms_object;
     float *norms; /* of words; or NULL */
@@ -44,8 +54,31 @@ typedef struct tnf_row_list {
 
 void tnf_row_list_init(tnf_row_list *l);
 void tnf_row_list_free(tnf_row_list *l, const tnf_emb *emb);
-/* The rows of the subwords of a word. */
-tnf_status tnf_emb_subword_rows(const tnf_emb *emb, tnf_str word, tnf_row_list *out, tnf_error *e);
+tnf_status tnf_row_list_add(tnf_row_list *l, const tnf_emb *emb, uint64_t row, tnf_error *e);
+/* The rows of the subwords of a word, after those that are in the list; by a rule of its own (NULL:
+ * that of the file). */
+tnf_status tnf_emb_subword_rows(const tnf_emb *emb, const tnf_ngram_rule *rule, tnf_str word,
+                                tnf_row_list *out, tnf_error *e);
+
+/* fasttext.c: is it a fastText model, with rows of words that are not yet vectors? */
+bool tnf_fasttext_apart(const tnf_file *file);
+tnf_status tnf_fasttext_open(tnf_emb *emb, tnf_error *e);
+void tnf_fasttext_close(tnf_emb *emb);
+/* The row of a bucket, or TNF_NO_ROW if it was pruned. */
+uint64_t tnf_fasttext_row(const tnf_emb *emb, uint64_t bucket);
+
+/* fold.c: the rule by which n-grams are put together with words. */
+tnf_ngram_rule tnf_fold_rule(const tnf_emb *emb, tnf_fold fold);
+/* The vector of the word of a row: the mean of it and those of its n-grams; the list
+ * is spare. */
+tnf_status tnf_fold_row(const tnf_emb *emb, const tnf_ngram_rule *rule, uint64_t row,
+                        tnf_row_list *list, float *dst, tnf_error *e);
+/* A sum of n rows becomes their mean, rounded as fastText does. */
+void tnf_fold_mean(float *sum, size_t d, size_t n);
+/* What is searched: the rows as they are, or the vectors of a fastText model, which are made once
+ * and kept. */
+tnf_status tnf_emb_vector_rows(const tnf_emb *emb, unsigned threads, const tnf_rows **out,
+                               tnf_error *e);
 
 /* The rows that are searched: those of words, or all where none has a word. */
 static inline uint64_t tnf_emb_candidates(const tnf_emb *emb)

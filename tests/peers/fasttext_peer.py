@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Tenfold against fastText itself and against gensim.
+
+    fasttext_peer.py TENFOLD
+
+fastText trains small models of every kind. Tenfold answers as it does: vectors of known and unknown
+words to 1e-6, the same neighbours; the models come back to the byte by way of other formats; what
+Tenfold makes of them, and of other embeddings, is loaded by fastText and gensim with the same vectors.
+Needs fasttext-wheel (or fasttext), gensim and numpy.
+"""
+import json
+import pathlib
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+
+import fasttext
+import numpy as np
+from gensim.models.fasttext import load_facebook_model, load_facebook_vectors
+
+TENFOLD = sys.argv[1]
+TMP = pathlib.Path(tempfile.mkdtemp(prefix="tenfold-fasttext-"))
+UNKNOWN = ["unknown", "iddqd", "Überhaus", "häuserbau", "實驗室", "w", "ab", "z" * 60, "der die", "-"]
+checked = {"models": 0, "vectors": 0, "neighbours": 0, "bytes": 0, "loaded": 0}
+random.seed(11)
+fasttext.FastText.eprint = lambda *_: None  # a warning with every model that is loaded
+
+
+def run(*arguments, codes=(0,)):
+    r = subprocess.run([TENFOLD, *map(str, arguments)], capture_output=True, check=False)
+    if r.returncode not in codes:
+        sys.exit(f"{arguments}: exit {r.returncode}: {r.stderr.decode()}")
+    return r
+
+
+def vectors(path, words):
+    out = run("vector", "--json", path, *words, codes=(0, 1)).stdout.decode()  # 1: some have none
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def need(ok, *what):
+    if not ok:
+        sys.exit(" ".join(map(str, what)))
+
+
+def close(a, b, what, tolerance=1e-6):
+    a, b = np.asarray(a, np.float32), np.asarray(b, np.float32)
+    scale = max(1.0, float(np.abs(b).max(initial=0)))
+    worst = float(np.abs(a - b).max(initial=0))
+    need(a.shape == b.shape and worst <= tolerance * scale, what, "differs by", worst)
+    checked["vectors"] += 1
+
+
+# ---------------------------------------------------------------- models
+WORDS = ["über", "unter", "ganz", "und", "der", "die", "das", "haus", "häuser", "auf", "vor", "durch", "實驗",
+         "word", "words", "wording", "x", "a"] + [f"w{i}" for i in range(120)]
+TEXT, LABELLED = TMP / "text", TMP / "labelled"
+TEXT.write_text("".join(" ".join(random.choices(WORDS, k=12)) + "\n" for _ in range(500)), encoding="utf-8")
+LABELLED.write_text("".join(f"__label__{random.choice('abc')} " + " ".join(random.choices(WORDS, k=9)) + "\n"
+                            for _ in range(500)), encoding="utf-8")
+BYTES = TMP / "bytes"
+BYTES.write_bytes(b"".join(b" ".join(random.choices([b"zee\xc3n", b"\xff\xfe", b"\x80a", b"rivieren", b"meren", b"\xe5\xae"],
+                                                    k=9)) + b"\n" for _ in range(200)))
+
+
+def unsupervised(name, text=TEXT, **how):
+    m = fasttext.train_unsupervised(str(text), minCount=1, epoch=2, verbose=0, thread=1, **how)
+    m.save_model(str(TMP / name))
+    return name
+
+
+def supervised(name, quantize=None, **how):
+    m = fasttext.train_supervised(str(LABELLED), minCount=1, epoch=3, verbose=0, thread=1, **how)
+    if quantize is not None:
+        m.quantize(input=str(LABELLED), retrain=False, verbose=0, **quantize)
+    m.save_model(str(TMP / name))
+    return name
+
+
+MODELS = [
+    unsupervised("skipgram.bin", model="skipgram", dim=13, bucket=1000),
+    unsupervised("skipgram2.bin", model="skipgram", dim=32, bucket=999, minn=2, maxn=5),
+    unsupervised("cbow.bin", model="cbow", dim=10, bucket=500, minn=1, maxn=4),
+    unsupervised("hs.bin", model="skipgram", dim=8, bucket=640, loss="hs", minn=2, maxn=3),
+    unsupervised("maxn0.bin", model="skipgram", dim=8, maxn=0),
+    *[supervised(f"labels_{loss}.bin", dim=8, loss=loss, minn=2, maxn=4, bucket=1000)
+      for loss in ("ns", "hs", "softmax", "ova")],
+    supervised("word_ngrams.bin", dim=8, wordNgrams=2, bucket=500),
+    supervised("no_ngrams.bin", dim=8),
+    *[supervised(f"q{i}.ftz", {"qnorm": qnorm, "dsub": dsub, "cutoff": cutoff}, dim=12, minn=2, maxn=4, bucket=900)
+      for i, (qnorm, dsub, cutoff) in enumerate([(False, 2, 0), (True, 3, 0), (True, 2, 600), (False, 4, 300)])],
+]
+UNEVEN = supervised("uneven.ftz", {"qnorm": True, "dsub": 2}, dim=11, minn=2, maxn=4, bucket=900)
+ODD = unsupervised("bytes.bin", BYTES, model="skipgram", dim=6, bucket=300, minn=1, maxn=3)
+
+
+# ---------------------------------------------------------------- questions
+def raw_words(path):
+    """The words of a model as bytes; fastText's Python package has no way to tell of all."""
+    data = path.read_bytes()
+    size, nwords = struct.unpack_from("<ii", data, 64)
+    at, out = 92, []
+    for _ in range(nwords):
+        end = data.index(b"\0", at)
+        out.append(data[at:end])
+        at = end + 10
+    return out
+
+
+def check_questions(name):
+    path, model = TMP / name, fasttext.load_model(str(TMP / name))
+    words = [w.decode() for w in raw_words(path)]
+    for answer, word in zip(vectors(path, words + UNKNOWN), words + UNKNOWN):
+        want = model.get_word_vector(word)
+        if not want.any() and word not in words:
+            need("error" in answer or not any(answer.get("vector", [0])), name, word, "has a vector")
+            continue
+        need(answer["word"] == word and answer["known"] == (word in words), name, word)
+        close(answer["vector"], want, (name, word))
+    for word in [*words[:12], *UNKNOWN[:5]]:
+        if not model.get_word_vector(word).any():
+            continue
+        want = model.get_nearest_neighbors(word, k=7)
+        have = json.loads(run("similar", "--json", "-k", 7, path, word).stdout)["results"]
+        for (score, other), hit in zip(want, have):
+            need(hit["word"] == other or abs(hit["score"] - score) < 2e-6, name, word, hit, other)
+            need(abs(hit["score"] - score) < 2e-6, name, word, hit, score)
+        checked["neighbours"] += 1
+
+
+def check_bytes(name):
+    for by_way_of in ("zt", "safetensors"):
+        run("convert", TMP / name, TMP / f"way.{by_way_of}", "--force")
+        run("convert", TMP / f"way.{by_way_of}", TMP / "back.bin", "-t", "fasttext", "--force")
+        need((TMP / name).read_bytes() == (TMP / "back.bin").read_bytes(), name, "by way of", by_way_of)
+        checked["bytes"] += 1
+
+
+for name_ in [*MODELS, UNEVEN, ODD]:
+    if name_ not in (UNEVEN, ODD):
+        check_questions(name_)
+    check_bytes(name_)
+    checked["models"] += 1
+print(", ".join(f"{n} {what}" for what, n in checked.items()))
