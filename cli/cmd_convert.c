@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tenfold convert: a file in another format, with nothing lost unasked. */
+#include "emb_change.h"
 #include "input.h"
 #include "out.h"
 #include "saving.h"
@@ -15,6 +16,7 @@ typedef struct options {
     const char *to, *dtype;
     opt_list writer, select;
     opt_maybe allow_loss;
+    emb_change_options change;
     bool dry_run, json, force, no_sync;
 } options;
 
@@ -26,6 +28,8 @@ typedef struct job {
     input in;
     tnf_builder *builder;
     saving saving;
+    const char *format; /* of OUT; NULL if the library has to say that it is not known */
+    emb_changing changing;
 } job;
 
 /* ----------------------------------------------------------------- adding */
@@ -67,6 +71,9 @@ static int add_input(job *j)
 {
     tnf_error error;
     size_t n = 0;
+    if (j->options->select.n == 0 && emb_change_wanted(&j->options->change, &j->in, j->format))
+        return emb_change_add(&j->changing, &j->options->change, &j->in, j->format, j->builder,
+                              &j->saving.plan);
     if (j->options->select.n == 0) {
         if (tnf_builder_add_file(j->builder, j->in.file, &error) != TNF_OK)
             return file_error(j->in.name, &error);
@@ -174,6 +181,11 @@ static int check_usage(const options *o, const char *out)
         return usage_error("convert: --dtype takes one of " CASTS ", not '%s'", o->dtype);
     if (!saving_kinds_known("convert", o->allow_loss.value))
         return EXIT_USAGE;
+    if (o->select.n && (o->change.normalize || o->change.unnormalize || o->change.fold))
+        return usage_error("convert: --select takes tensors as they are, without --normalize, "
+                           "--unnormalize and --fold");
+    if (o->change.normalize && o->change.unnormalize)
+        return usage_error("convert: --normalize and --unnormalize exclude each other");
     if (o->json && !o->dry_run)
         return usage_error("convert: --json prints the plan of a --dry-run");
     if (o->to && !known_format(o->to, &f))
@@ -196,17 +208,22 @@ static int convert(job *j)
     tnf_format_info f;
     if (tnf_builder_new(&j->builder, NULL, &error) != TNF_OK)
         return file_error(j->in.name, &error);
-    const char *format = target_format(j->options, j->out, &f);
+    j->format = target_format(j->options, j->out, &f);
     plan_style style = j->options->dry_run ? (j->options->json ? PLAN_JSON : PLAN_TEXT)
                        : j->cli->verbose   ? PLAN_VERBOSE
                                            : PLAN_KEEP;
-    plan_begin(&j->saving.plan, style, j->cli, j->in.path, j->out, format);
+    plan_begin(&j->saving.plan, style, j->cli, j->in.path, j->out, j->format);
     int code = add_input(j);
     if (code == EXIT_DONE)
+        code = emb_change_metadata(&j->changing, &j->options->change, j->format, j->builder);
+    if (code == EXIT_DONE)
         code = save(j);
+    if (code == EXIT_DONE)
+        emb_change_notes(&j->changing, &j->in);
     plan_end(&j->saving.plan);
     plan_free(&j->saving.plan);
     tnf_builder_free(j->builder);
+    emb_change_end(&j->changing);
     return code;
 }
 
@@ -240,6 +257,7 @@ static const opt table[] = {
     { "allow-loss", 0, OPT_MAYBE, offsetof(options, allow_loss), "KIND", LOSS_KINDS,
       "Drop what the format cannot hold instead of refusing: everything, or the kinds named: "
       "tensor, attribute, extra, separated by commas." },
+    EMB_CHANGE_OPTIONS(options, change),
     { "dry-run", 'n', OPT_FLAG, offsetof(options, dry_run), NULL, NULL,
       "Print what would become of each thing, and write nothing." },
     { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
@@ -259,6 +277,8 @@ static const example examples[] = {
     { "tenfold convert --dry-run checkpoint.bin out.safetensors", "what would become of what?" },
     { "tenfold convert -t safetensors --select 'wte.*' in.gptrs - > wte.safetensors",
       "a few tensors, to standard output" },
+    { "tenfold convert --normalize cc.de.300.bin cc.de.fifu",
+      "a fastText model as finalfusion's own tool would import it" },
     { 0 },
 };
 

@@ -46,6 +46,8 @@ int emb_save(const tnf_builder *builder, const emb_input *e, const emb_saving *s
     tnf_format_info f;
     tnf_error error;
     bool pipe = !strcmp(out, "-");
+    if (!saving_kinds_known(NULL, s->allow_loss.value))
+        return EXIT_USAGE;
     if (s->to && !known_format(s->to, &f))
         return EXIT_USAGE;
     if (pipe && !s->to)

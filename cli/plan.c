@@ -50,8 +50,16 @@ static void item_json(json *j, const tnf_plan_item *item)
     json_close(j, '}');
 }
 
+static bool is_told(const plan *p, const tnf_plan_item *item)
+{
+    return p->told && item->fate == TNF_NATIVE && strcmp(item->kind, "tensor") == 0 &&
+           item->name.n == strlen(p->told) && memcmp(item->name.p, p->told, item->name.n) == 0;
+}
+
 void plan_item(plan *p, const tnf_plan_item *item)
 {
+    if (is_told(p, item))
+        return;
     p->counts[item->fate]++;
     bool simple = item->fate == TNF_NATIVE;
     switch (p->style) {

@@ -21,6 +21,7 @@ typedef struct plan {
     char *kept_text;
     size_t kept_n;
     size_t counts[4]; /* by tnf_fate */
+    const char *told; /* a tensor whose fate was told already: not again as kept */
     bool open;
 } plan;
 

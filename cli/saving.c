@@ -27,9 +27,9 @@ bool saving_kinds_known(const char *who, const char *kinds)
     for (const char *p = kinds; p; p = *p ? p + 1 : NULL) {
         size_t n = strcspn(p, ",");
         if (opt_position(LOSS_KINDS, p, n) < 0) {
-            usage_error("%s: --allow-loss takes one or more of " LOSS_KINDS
+            usage_error("%s%s--allow-loss takes one or more of " LOSS_KINDS
                         ", separated by commas, not '%s'",
-                        who, kinds);
+                        who ? who : "", who ? ": " : "", kinds);
             return false;
         }
         p += n;

@@ -17,7 +17,8 @@ typedef struct saving {
 
 /* Has the library tell `s`, which must stay until it is done. */
 void saving_listen(saving *s, tnf_save_options *how);
-/* --allow-loss=KIND,KIND: a kind that does not exist would allow nothing, silently. NULL is fine.
+/* --allow-loss=KIND,KIND: a kind that does not exist would allow nothing, silently. NULL is fine,
+ * for `who` too.
  * False after `who` has said so. */
 bool saving_kinds_known(const char *who, const char *kinds);
 

@@ -189,7 +189,7 @@ typedef struct tnf_emb_change {
      *  TNF_FOLD_NONE rows stay as they are, and the file says so. */
     tnf_fold fold;
     /** For a fastText model to be: norms are multiplied in, n-grams are taken out of the rows of
-     *  words again. */
+     *  words again. Words that nobody counted are counted once, since gensim leaves out others. */
     tnf_fold unfold;
     bool normalize;   /**< rows of words are divided by their lengths, which become norms */
     bool unnormalize; /**< rows of words are multiplied by their norms, which go */

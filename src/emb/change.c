@@ -145,7 +145,8 @@ tnf_status tnf_change_others(tnf_builder *builder, const tnf_emb *emb, tnf_error
 {
     const tnf_object *o;
     for (size_t i = 0; (o = tnf_at(emb->file, i)); i++)
-        if (o != emb->info.embeddings)
+        if (o != emb->info.embeddings &&
+            !(emb->model && strncmp(o->name.p, "embeddings.", 11) == 0))
             TNF_TRY(tnf_builder_add_object(builder, o, NULL, e));
     return add_attributes(builder, emb, e);
 }
@@ -158,7 +159,7 @@ tnf_status tnf_emb_reconstruct(tnf_builder *builder, tnf_emb *emb, bool as_is, t
     if (!emb->info.quantized)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s is not quantized",
                         TNF_QUOTED(matrix->name));
-    bool normalise = !as_is && !emb->info.has_norms && emb->info.words > 0;
+    bool normalise = !as_is && !emb->info.has_norms && !emb->model && emb->info.words > 0;
     if (normalise)
         TNF_TRY(make_norms(&norms, emb, e));
     TNF_TRY(new_unpacking(&u, emb, normalise, e));

@@ -9,6 +9,7 @@
  * which they are first used, so the result is the same every time.
  */
 #include "emb/change.h"
+#include "emb/convert.h"
 
 #include "base/buf.h"
 #include "base/ckd.h"
@@ -59,6 +60,8 @@ static tnf_status note_ngram(void *ctx, tnf_str ngram, uint64_t row, tnf_error *
 {
     listing *l = ctx;
     uint32_t previous;
+    if (row == TNF_NO_ROW) /* its bucket was pruned */
+        return TNF_OK;
     if (l->n >= TNF_HASH_NONE - 1)
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "more than 2^32 different n-grams");
     tnf_buf_put(&l->bytes, ngram.p, ngram.n);
@@ -95,8 +98,11 @@ static tnf_status list_all(listing *l, tnf_error *e)
                         (unsigned long long)emb->info.buckets);
     put_number(&l->offsets, 0);
     TNF_TRY(check_buffers(l, e));
+    tnf_ngram_rule rule = emb->rule;
+    if (emb->info.apart) /* finalfusion's tools will ask for them */
+        rule = tnf_fold_rule(emb, TNF_FOLD_FINALFUSION);
     for (uint64_t i = 0; i < emb->info.words; i++)
-        TNF_TRY(tnf_emb_ngrams(emb, tnf_emb_word(emb, i), note_ngram, l, e));
+        TNF_TRY(tnf_emb_ngrams_by(emb, &rule, tnf_emb_word(emb, i), note_ngram, l, e));
     return TNF_OK;
 }
 
@@ -229,8 +235,9 @@ static tnf_status add_all(tnf_builder *builder, listing *l, tnf_error *e)
     TNF_TRY(tnf_builder_add_object(builder, emb->info.vocab, "vocab", e));
     TNF_TRY(tnf_change_strings(builder, "ngrams", offsets, l->n, bytes, e));
     TNF_TRY(tnf_builder_add(builder, "ngrams.index", tnf_type_of(TNF_U64), 1, &l->n, index, e));
-    TNF_TRY(emb->info.quantized ? add_quantized(builder, emb, used, rows, e)
-                                : add_dense(builder, emb, used, rows, e));
+    TNF_TRY(emb->info.apart       ? tnf_convert_picked(builder, emb, used, rows, e)
+            : emb->info.quantized ? add_quantized(builder, emb, used, rows, e)
+                                  : add_dense(builder, emb, used, rows, e));
     if (emb->norms_object)
         TNF_TRY(tnf_builder_add_object(builder, emb->norms_object, "norms", e));
     return add_numbers(builder, l, e);

@@ -32,9 +32,18 @@ static uint64_t number(const tnf_file *file, const char *key)
     return fits && v->as.u <= INT32_MAX ? v->as.u : 0;
 }
 
-bool tnf_fasttext_apart(const tnf_file *file)
+static bool has_arguments(const tnf_file *file)
 {
-    return number(file, "fasttext.bucket") > 0 &&
+    const tnf_value *attrs = tnf_file_info(file)->attrs;
+    for (size_t i = 0; i < attrs->n; i++)
+        if (strncmp(attrs->as.members[i].key.p, "fasttext.", 9) == 0)
+            return true;
+    return false;
+}
+
+bool tnf_fasttext_model(const tnf_file *file)
+{
+    return has_arguments(file) &&
            (!attr(file, "finalfusion.vocab") || is_text(attr(file, "fasttext.rows"), "raw"));
 }
 
@@ -53,7 +62,7 @@ static tnf_status open_pruned(tnf_emb *emb, const tnf_object *o, tnf_error *e)
     if (!data || o->rank != 2 || o->shape[1] != 2 || data->type != tnf_type_of(TNF_I32))
         return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "'pruneidx' is no list of pairs of i32");
     uint64_t n = o->shape[0];
-    if (8 * n > emb->memory)
+    if (n > emb->info.buckets || 8 * n > emb->memory)
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "%llu buckets", (unsigned long long)n);
     emb->pruned.pairs = tnf_alloc(&emb->alloc, 8 * (size_t)n + 8);
     if (!emb->pruned.pairs)
@@ -97,13 +106,14 @@ tnf_status tnf_fasttext_open(tnf_emb *emb, tnf_error *e)
     if (number(emb->file, "fasttext.version") == 11 &&
         is_text(attr(emb->file, "fasttext.model"), "supervised"))
         max_n = 0; /* such models have no n-grams, whatever they say */
+    uint64_t buckets = number(emb->file, "fasttext.bucket");
     min_n = min_n ? min_n : 1;
-    if (min_n > max_n)
+    if (min_n > max_n || buckets == 0)
         return TNF_OK;
     i->subwords = TNF_SUBWORDS_FASTTEXT;
     i->min_n = (uint32_t)min_n;
     i->max_n = (uint32_t)max_n;
-    i->buckets = number(emb->file, "fasttext.bucket");
+    i->buckets = buckets;
     i->apart = true;
     if (pruned)
         TNF_TRY(open_pruned(emb, pruned, e));

@@ -100,8 +100,8 @@ static tnf_status take_ngram(void *ctx, const tnf_ngram *g, tnf_error *e)
     return t->take(t->ctx, g->bytes, row, e);
 }
 
-static tnf_status ngrams_by(const tnf_emb *emb, const tnf_ngram_rule *rule, tnf_str word,
-                            tnf_emb_take take, void *ctx, tnf_error *e)
+tnf_status tnf_emb_ngrams_by(const tnf_emb *emb, const tnf_ngram_rule *rule, tnf_str word,
+                             tnf_emb_take take, void *ctx, tnf_error *e)
 {
     struct taking t = { emb, take, ctx };
     if (emb->info.subwords == TNF_SUBWORDS_NONE)
@@ -112,7 +112,7 @@ static tnf_status ngrams_by(const tnf_emb *emb, const tnf_ngram_rule *rule, tnf_
 tnf_status tnf_emb_ngrams(const tnf_emb *emb, tnf_str word, tnf_emb_take take, void *ctx,
                           tnf_error *e)
 {
-    return ngrams_by(emb, &emb->rule, word, take, ctx, e);
+    return tnf_emb_ngrams_by(emb, &emb->rule, word, take, ctx, e);
 }
 
 void tnf_row_list_init(tnf_row_list *l)
@@ -165,7 +165,7 @@ tnf_status tnf_emb_subword_rows(const tnf_emb *emb, const tnf_ngram_rule *rule, 
                                 tnf_row_list *out, tnf_error *e)
 {
     struct listing x = { emb, out };
-    return ngrams_by(emb, rule ? rule : &emb->rule, word, note_row, &x, e);
+    return tnf_emb_ngrams_by(emb, rule ? rule : &emb->rule, word, note_row, &x, e);
 }
 
 /* -------------------------------------------------------------------- vectors */

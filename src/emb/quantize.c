@@ -310,6 +310,10 @@ tnf_status tnf_emb_quantize(tnf_builder *builder, tnf_emb *emb, const tnf_quanti
     tnf_arena arena;
     if (options)
         memcpy(&o, options, options->size && options->size < sizeof o ? options->size : sizeof o);
+    if (emb->info.apart)
+        return tnf_fail(
+            e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+            "rows of a fastText model are no vectors yet: convert it to finalfusion first");
     quantizing q = { .emb = emb, .method = o.method, .as_is = o.as_is };
     TNF_TRY(check(&q, &o, e));
     TNF_TRY(set_up(&q, &o, e));

@@ -112,6 +112,8 @@ tnf_status tnf_emb_similar(const tnf_emb *emb, const tnf_str *words, size_t n,
 static void combine(const tnf_emb *emb, float *three)
 {
     size_t d = emb->info.dims;
+    for (size_t i = 0; emb->info.apart && i < 3; i++) /* as fastText does */
+        tnf_emb_normalise(emb, three + i * d);
     for (size_t i = 0; i < d; i++)
         three[i] = three[d + i] - three[i] + three[2 * d + i];
     tnf_emb_normalise(emb, three);

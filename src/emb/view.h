@@ -34,6 +34,7 @@ struct tnf_emb {
     tnf_lent gram_rows; /* u64 each: the row of an n-gram, counted from the last word's; or NULL */
     uint64_t gram_rows_count;
     tnf_ngram_rule rule;
+    bool model;            /* it is a fastText model */
     tnf_pruned pruned;     /* of a fastText model: the buckets that are left */
     tnf_vectors folded;    /* of a fastText model: the vectors of all words; or NULL */
     uint32_t hashes, seed; /* floret */
@@ -60,8 +61,12 @@ tnf_status tnf_row_list_add(tnf_row_list *l, const tnf_emb *emb, uint64_t row, t
 tnf_status tnf_emb_subword_rows(const tnf_emb *emb, const tnf_ngram_rule *rule, tnf_str word,
                                 tnf_row_list *out, tnf_error *e);
 
-/* fasttext.c: is it a fastText model, with rows of words that are not yet vectors? */
-bool tnf_fasttext_apart(const tnf_file *file);
+/* Its n-grams by a rule. */
+tnf_status tnf_emb_ngrams_by(const tnf_emb *emb, const tnf_ngram_rule *rule, tnf_str word,
+                             tnf_emb_take take, void *ctx, tnf_error *e);
+
+/* fasttext.c: is it a fastText model, as it was trained? */
+bool tnf_fasttext_model(const tnf_file *file);
 tnf_status tnf_fasttext_open(tnf_emb *emb, tnf_error *e);
 void tnf_fasttext_close(tnf_emb *emb);
 /* The row of a bucket, or TNF_NO_ROW if it was pruned. */

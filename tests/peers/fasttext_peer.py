@@ -7,11 +7,12 @@
 fastText trains small models of every kind. Tenfold answers as it does: vectors of known and unknown
 words to 1e-6, the same neighbours; the models come back to the byte by way of other formats; what
 Tenfold makes of them, and of other embeddings, is loaded by fastText and gensim with the same vectors.
-Needs fasttext-wheel (or fasttext), gensim and numpy.
+Needs fasttext-wheel (or fasttext), gensim, finalfusion and numpy.
 """
 import json
 import pathlib
 import random
+import shutil
 import struct
 import subprocess
 import sys
@@ -19,6 +20,7 @@ import tempfile
 
 import fasttext
 import numpy as np
+from finalfusion import load_fasttext, load_finalfusion
 from gensim.models.fasttext import load_facebook_model, load_facebook_vectors
 
 TENFOLD = sys.argv[1]
@@ -144,4 +146,108 @@ for name_ in [*MODELS, UNEVEN, ODD]:
         check_questions(name_)
     check_bytes(name_)
     checked["models"] += 1
+
+
+# ---------------------------------------------------------------- analogies
+def check_analogies(name):
+    path, model = TMP / name, fasttext.load_model(str(TMP / name))
+    for a, b, c in (("haus", "häuser", "word"), ("der", "die", "das"), ("w1", "w2", "unknown")):
+        want = model.get_analogies(b, a, c, k=5)
+        have = json.loads(run("analogy", "--json", "-k", 5, path, a, b, c).stdout)["results"]
+        for (score, other), hit in zip(want, have):
+            need(abs(hit["score"] - score) < 2e-6, name, a, b, c, hit, other, score)
+        checked["neighbours"] += 1
+
+
+# ---------------------------------------------------------------- conversions
+def loads_as(path, words, want, tolerance=1e-6):
+    """fastText and gensim load it, with these vectors."""
+    model = fasttext.load_model(str(path))
+    vectors_, full = load_facebook_vectors(str(path)), load_facebook_model(str(path))
+    for word, vector in zip(words, want):
+        close(model.get_word_vector(word), vector, (path, word, "in fastText"), tolerance)
+        if word != "</s>":  # which gensim brackets like any other
+            close(vectors_[word], vector, (path, word, "in gensim"), tolerance)
+            close(full.wv[word], vector, (path, word, "in gensim"), tolerance)
+    checked["loaded"] += 1
+
+
+def check_finalfusion(name):
+    """As finalfusion's own package imports it; and back."""
+    path, fifu, back = TMP / name, TMP / "v.fifu", TMP / "again.bin"
+    run("convert", "--force", "--normalize", path, fifu)
+    theirs, ours = load_fasttext(str(path)), load_finalfusion(str(fifu))
+    need(theirs.vocab.words == ours.vocab.words, name, "other words")
+    close(ours.storage, theirs.storage, (name, "rows"), 2e-6)
+    close(ours.norms, theirs.norms, (name, "norms"), 2e-6)
+    for word in UNKNOWN[:6]:
+        want = theirs.embedding(word)
+        need((want is None) == (ours.embedding(word) is None), name, word)
+        if want is not None and np.isfinite(want).all():  # it divides zeros by their length
+            close(ours.embedding(word), want, (name, word), 5e-6)
+            close(vectors(fifu, [word])[0]["vector"], want, (name, word, "asked"), 5e-6)
+    model = fasttext.load_model(str(path))
+    words = [w for w in theirs.vocab.words if w != "</s>"] + UNKNOWN[:6]
+    want = [model.get_word_vector(w) for w in words]
+    run("convert", "--force", "-t", "fasttext", fifu, back)
+    loads_as(back, words, want, 2e-5)
+    run("convert", "--force", "--fold", "fasttext", path, fifu)
+    run("convert", "--force", "--fold", "fasttext", "-t", "fasttext", fifu, back)
+    loads_as(back, ["</s>", *words], [model.get_word_vector("</s>"), *want], 2e-5)
+    rows = {w: v["vector"] for w, v in zip(words, vectors(fifu, words))}
+    for word in words[:-6]:
+        close(rows[word], model.get_word_vector(word), (name, word, "folded as fastText does"))
+
+
+def check_simple(name):
+    """Words without n-grams, from and to finalfusion."""
+    path, fifu, back = TMP / name, TMP / "v.fifu", TMP / "again.bin"
+    run("convert", "--force", path, fifu)
+    model, ours = fasttext.load_model(str(path)), load_finalfusion(str(fifu))
+    for word in ours.vocab.words:
+        close(ours.embedding(word), model.get_word_vector(word), (name, word), 0)
+    run("convert", "--force", "--normalize", fifu, TMP / "unit.fifu")
+    run("convert", "--force", "-t", "fasttext", TMP / "unit.fifu", back)
+    loads_as(back, ours.vocab.words, [model.get_word_vector(w) for w in ours.vocab.words])
+
+
+def check_dense(name):
+    """A quantized model made dense gives the same vectors."""
+    path, back = TMP / name, TMP / "dense.bin"
+    run("reconstruct", "--force", path, back, "-t", "fasttext")
+    a, b = fasttext.load_model(str(path)), fasttext.load_model(str(back))
+    for word in ["haus", "der", *UNKNOWN[:6]]:
+        close(b.get_word_vector(word), a.get_word_vector(word), (name, word, "made dense"))
+    checked["loaded"] += 1
+
+
+def check_explicit(name):
+    """As finalfusion's package: bucket to explicit, of the model itself."""
+    theirs = load_fasttext(str(TMP / name)).bucket_to_explicit()
+    run("convert", "--force", "--normalize", TMP / name, TMP / "v.fifu")
+    run("explicit", "--force", TMP / "v.fifu", TMP / "e1.fifu")
+    run("explicit", "--force", TMP / name, TMP / "e2.fifu")
+    ours, raw = load_finalfusion(str(TMP / "e1.fifu")), load_finalfusion(str(TMP / "e2.fifu"))
+    need(theirs.storage.shape == ours.storage.shape == raw.storage.shape, name, "explicit rows")
+    for word in [*theirs.vocab.words, *UNKNOWN[:6]]:
+        want = theirs.embedding(word)
+        if want is not None and np.isfinite(want).all():
+            close(ours.embedding(word), want, (name, word, "explicit"), 5e-6)
+            length = np.linalg.norm(raw.embedding(word))
+            close(raw.embedding(word) / length, want, (name, word, "explicit at once"), 5e-6)
+
+
+check_analogies("skipgram2.bin")
+for name_ in ("skipgram.bin", "skipgram2.bin", "hs.bin"):
+    check_finalfusion(name_)
+    check_explicit(name_)
+check_simple("maxn0.bin")
+for name_ in ("q0.ftz", "q1.ftz"):
+    check_dense(name_)
+run("convert", TMP / ODD, TMP / "odd.fifu", codes=(5,))  # words that are no UTF-8
+run("convert", "--in-option", "lossy=yes", TMP / ODD, TMP / "odd.fifu")
+need(len(load_finalfusion(str(TMP / "odd.fifu")).vocab.words) == len(raw_words(TMP / ODD)), "lossy")
+run("convert", TMP / "labels_ova.bin", TMP / "labels.fifu", codes=(5,))  # what would become of the labels?
+run("similar", TMP / UNEVEN, "haus", codes=(4,))
+shutil.rmtree(TMP)
 print(", ".join(f"{n} {what}" for what, n in checked.items()))

@@ -285,9 +285,9 @@ static tnf_status look_at_pruned(void *ctx, const void *bytes, size_t n, tnf_err
 }
 
 /* Nothing of it would be in the file. */
-static void judge_empty(struct judging *j, const tnf_object *o)
+static void judge_empty(struct judging *j, const tnf_object *o, uint64_t columns)
 {
-    bool empty = o && o->shape[0] == 0 && (o->rank == 1 || o->shape[1] == 0);
+    bool empty = o && o->shape[0] == 0 && (o->rank == 1 || o->shape[1] == columns);
     if (empty && j->fit->objects[o - j->fit->catalog->objects].fate == TNF_NATIVE)
         j->fit->objects[o - j->fit->catalog->objects] = (tnf_verdict) {
             TNF_TRANSFORMED, "it is empty, and not there any more when the file is read"
@@ -433,10 +433,10 @@ tnf_status ft_fits(tnf_fit *fit, tnf_error *e)
         TNF_TRY(drop_all(&j, why));
     TNF_TRY(judge_counts(&j, j.plan.counts, j.plan.vocab));
     TNF_TRY(judge_counts(&j, j.plan.label_counts, j.plan.labels));
-    judge_empty(&j, j.plan.vocab);
-    judge_empty(&j, j.plan.labels);
-    judge_empty(&j, j.plan.input.object);
-    judge_empty(&j, j.plan.output.object);
+    judge_empty(&j, j.plan.vocab, 0);
+    judge_empty(&j, j.plan.labels, 0);
+    judge_empty(&j, j.plan.input.object, 0);
+    judge_empty(&j, j.plan.output.object, j.plan.input.columns);
     judge_attrs(&j);
     return TNF_OK;
 }

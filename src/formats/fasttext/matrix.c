@@ -38,6 +38,7 @@ tnf_status ft_read_dense(ft_reading *f, const char *name, tnf_error *e)
 {
     tnf_cur c;
     uint64_t at = f->at, shape[2], bytes = 0;
+    bool output = strcmp(name, FT_OUTPUT) == 0;
     TNF_TRY(tnf_read_range(f->r, name, at, 16, 16, &c, e));
     shape[0] = tnf_u64(&c);
     shape[1] = tnf_u64(&c);
@@ -47,8 +48,7 @@ tnf_status ft_read_dense(ft_reading *f, const char *name, tnf_error *e)
         return tnf_fail(e, TNF_EFORMAT, at, "a matrix of %llu × %llu", (unsigned long long)shape[0],
                         (unsigned long long)shape[1]);
     TNF_TRY(check_shape(f, name, shape[0], shape[1], at, e));
-    bool output = strcmp(name, FT_OUTPUT) == 0;
-    if (shape[0] == 0 && shape[1] == 0)
+    if (shape[0] == 0 && shape[1] == (output ? (uint64_t)f->args[FT_DIM] : 0))
         return TNF_OK; /* what is written where there is none */
     tnf_dense d = { .name = { name, strlen(name) },
                     .type = tnf_type_of(TNF_F32),

@@ -201,6 +201,8 @@ tnf_status ft_write(tnf_writer *w, tnf_error *e)
     TNF_TRY(put_head(w, &p, e));
     TNF_TRY(put_dictionary(w, &p, e));
     TNF_TRY(put_matrix(w, &p.input, e));
+    if (!p.output.object) /* empty, but with as many columns: gensim looks */
+        p.output.columns = p.output.opaque ? p.output.columns : p.input.columns;
     if (!p.ends_early)
         TNF_TRY(put_matrix(w, &p.output, e));
     for (size_t i = 0; i < c->nextras; i++)

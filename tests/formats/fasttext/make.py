@@ -93,10 +93,11 @@ def listed(name, entries):
 
 
 def matrix(data, at, name, is_quantized):
+    dim, = struct.unpack_from("<i", data, 8)
     if not is_quantized:
         rows, columns = struct.unpack_from("<qq", data, at)
         bytes_ = data[at + 16:][:4 * rows * columns]
-        if (rows, columns) == (0, 0):
+        if rows == 0 and columns == (dim if name == "output" else 0):
             return [], at + 16
         return [{"name": name, "dtype": "f32", "layout": "dense", "shape": [rows, columns], "order": "C",
                  "sha256": sha(bytes_)}], at + 16 + len(bytes_)
@@ -189,6 +190,8 @@ ok("no_words.bin", head(dim=3, bucket=2, minn=1, maxn=2) + dictionary([]) + dens
 ok("no_output.bin", head(t=0, dim=2, bucket=1, minn=3, maxn=6) + dictionary([(b"a", 0), (b"b", 0)]) +
    dense(3, 2), warnings=1)
 ok("empty_output.bin", head(t=0, dim=2, bucket=1, minn=3, maxn=6) + dictionary([(b"a", 0), (b"b", 0)]) +
+   dense(3, 2) + dense(0, 2))
+ok("no_output_0x0.bin", head(t=0, dim=2, bucket=1, minn=3, maxn=6) + dictionary([(b"a", 0), (b"b", 0)]) +
    dense(3, 2) + dense(0, 0))
 ok("no_letters.bin", head(**SIMPLE) + dictionary([(b"", 1), (b" ", 2), (b"a\nb", 3)]) + dense(3, 2) + dense(3, 2))
 ok("long_word.bin", head(**SIMPLE) + dictionary([(b"x" * 70000, 1), (b"y", 1)]) + dense(2, 2) + dense(2, 2))
