@@ -86,10 +86,11 @@ static const char *why_changed(const tnf_emb_info *info, const tnf_emb_change *h
 }
 
 /* What was asked for, or keeps every vector, is told and not refused. */
-static void tell(emb_changing *c, plan *p, const char *name, tnf_fate fate, const char *why)
+static void tell(emb_changing *c, plan *p, const char *name, tnf_fate fate, const char *why,
+                 bool asked)
 {
     plan_item(p, &(tnf_plan_item) { fate, "tensor", { name, strlen(name) }, why });
-    if (p->style != PLAN_KEEP)
+    if (p->style != PLAN_KEEP || asked)
         return;
     c->notes[c->nnotes].name = name;
     c->notes[c->nnotes++].why = why;
@@ -108,15 +109,16 @@ static void tell_all(emb_changing *c, const input *in, plan *p, const tnf_emb_ch
 {
     const char *why = why_changed(tnf_emb_describe(c->emb), how);
     if (why) {
-        tell(c, p, "embeddings", TNF_TRANSFORMED, why);
+        tell(c, p, "embeddings", TNF_TRANSFORMED, why,
+             how->unnormalize || (how->normalize && !is_model(in)));
         p->told = "embeddings";
     }
     if (how->fold == TNF_FOLD_NONE || !is_model(in) || tnf_find(in->file, "labels"))
         return;
     if (tnf_find(in->file, "counts"))
-        tell(c, p, "counts", TNF_DROPPED, "how often words were there is left behind");
+        tell(c, p, "counts", TNF_DROPPED, "how often words were there is left behind", false);
     if (tnf_find(in->file, "output"))
-        tell(c, p, "output", TNF_DROPPED, "what only training needs is left behind");
+        tell(c, p, "output", TNF_DROPPED, "what only training needs is left behind", false);
 }
 
 /* -------------------------------------------------------------------------- all */

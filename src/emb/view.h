@@ -88,8 +88,9 @@ tnf_status tnf_emb_vector_rows(const tnf_emb *emb, unsigned threads, const tnf_r
 /* The rows that are searched: those of words, or all where none has a word. */
 static inline uint64_t tnf_emb_candidates(const tnf_emb *emb)
 {
-    return emb->info.has_words || emb->info.subwords == TNF_SUBWORDS_FLORET ? emb->info.words
-                                                                            : emb->info.rows;
+    bool named = emb->info.has_words || emb->info.apart ||
+                 emb->info.subwords == TNF_SUBWORDS_FLORET;
+    return named ? emb->info.words : emb->info.rows;
 }
 
 /* The first row of the word that this row has. */

@@ -44,7 +44,24 @@ SIX = [b"right", b"up", b"steep", b"flat", b"New York", b"odd\x1bword"]
 ROWS = [(1, 0), (0, 1), (3, 4), (4, 3), (-1, 0), (-3, 4)]
 
 
+def fasttext(entries, rows, output, buckets, nlabels=0):
+    """A skip-gram model with n-grams of three characters."""
+    head = struct.pack("<Ii12id", 793712314, 12, len(rows[0]), 5, 5, 1, 5, 1, 2, 2, buckets, 3, 3, 100, 0)
+    head += struct.pack("<iiiqq", len(entries), len(entries) - nlabels, nlabels, 9, -1)
+    for i, (word, count) in enumerate(entries):
+        head += word + b"\0" + struct.pack("<qB", count, i >= len(entries) - nlabels)
+    for matrix in (rows, output):
+        head += struct.pack("<Bqq", 0, len(matrix), len(rows[0])) + floats(*[x for row in matrix for x in row])
+    return head
+
+
 def make(put):
+    # "<a>" is in bucket 1, "<b>" and "<c>" are in 0, "<ab" is in 0 and "ab>" in 2: a is (1,6), b is (2,1),
+    # c would be (4,0) and ab (5,3)
+    three = [(b"</s>", 4), (b"a", 3), (b"b", 2)]
+    rows = [(8, 0), (2, 4), (0, 2), (4, 0), (0, 8), (6, 6)]
+    put("emb/model.bin", fasttext(three, rows, [(1, 0), (0, 1), (1, 1)], 3))
+    put("emb/labels.bin", fasttext(three + [(b"__label__x", 1)], rows, [(1, 0)], 3, 1))
     simple = (1, struct.pack("<Q", 6) + words(*SIX))
     put("emb/words.fifu", fifu(simple, dense(ROWS), norms(1, 2, 3, 4, 5, 6)))
     # one word; n-grams of 3 to 6, two buckets: rows 1 and 2

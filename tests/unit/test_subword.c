@@ -44,8 +44,10 @@ static void expect_text(const char *word, uint32_t min_n, uint32_t max_n, bool b
 {
     struct seen s = { .n = 0 };
     tnf_error e;
-    tnf_ngram_rule rule = { min_n, max_n, false, brackets ? TEXT("<") : none,
-                            brackets ? TEXT(">") : none };
+    tnf_ngram_rule rule = { .min_n = min_n,
+                            .max_n = max_n,
+                            .begin = brackets ? TEXT("<") : none,
+                            .end = brackets ? TEXT(">") : none };
     tnf_allocator a = tnf_allocator_or_default(NULL);
     assert_ok(tnf_ngrams_each(&rule, (tnf_str) { word, strlen(word) }, &a, note_text, &s, &e));
     assert_string_equal(s.text, expected);
@@ -76,7 +78,7 @@ static void expect_rows(const char *word, bool signed_bytes, uint64_t buckets, s
 {
     struct seen s = { .buckets = buckets, .signed_bytes = signed_bytes, .only = only };
     tnf_error e;
-    tnf_ngram_rule rule = { 3, 6, false, TEXT("<"), TEXT(">") };
+    tnf_ngram_rule rule = { .min_n = 3, .max_n = 6, .begin = TEXT("<"), .end = TEXT(">") };
     tnf_allocator a = tnf_allocator_or_default(NULL);
     assert_ok(tnf_ngrams_each(&rule, (tnf_str) { word, strlen(word) }, &a, note_row, &s, &e));
     qsort(s.rows, s.n, sizeof *s.rows, ascending);
@@ -211,7 +213,7 @@ static void broken_text(void **state)
 {
     struct seen s = { .n = 0 };
     tnf_error e;
-    tnf_ngram_rule rule = { 100, 100, true, none, none };
+    tnf_ngram_rule rule = { .min_n = 100, .max_n = 100, .whole = true };
     tnf_allocator a = tnf_allocator_or_default(NULL);
     static const char word[] = "a\xc3"
                                "b\xed\xa0\x80\xf0\x9f\x98\x80\xf5\xe2\x82";
@@ -234,7 +236,7 @@ static tnf_status count_only(void *ctx, const tnf_ngram *g, tnf_error *e)
 static void long_words(void **state)
 {
     tnf_error e;
-    tnf_ngram_rule rule = { 3, 6, false, TEXT("<"), TEXT(">") };
+    tnf_ngram_rule rule = { .min_n = 3, .max_n = 6, .begin = TEXT("<"), .end = TEXT(">") };
     struct memory_log log = { .fail_at = 0 };
     tnf_allocator a = memory_allocator(&log);
     enum { LONG = 5000 };

@@ -385,6 +385,11 @@ static const char *why_apart(const struct judging *j)
     uint64_t words = p->vocab ? p->vocab->shape[0] : 0;
     if (!p->input.object && !p->input.opaque)
         return "a fastText model has a matrix (embeddings)";
+    if (is_folded(j->fit->catalog) &&
+        !is_text(attr(j->fit->catalog, "finalfusion.vocab"), "fasttext"))
+        return "fastText knows n-grams in buckets of its own kind only: zTensor and safetensors "
+               "keep "
+               "others";
     if (is_folded(j->fit->catalog))
         return "rows of words have their n-grams in them: 'tenfold convert' takes them out again "
                "(tnf_emb_convert)";

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+/* fastText models asked and converted: the numbers are worked out by hand.
+ *
+ *   n-grams of 3 characters, 3 buckets: "<a>" is in bucket 1, "<b>" and "<c>" are in 0
+ *   (FNV-1a of "<a>" is 8c9cd1f0, as the format's description has it: 2358038000 = 3 n + 1)
+ */
+#include "emb_files.h"
+
+static const float rows[6][2] = { { 8, 0 }, { 2, 4 }, { 0, 2 }, { 4, 0 }, { 0, 8 }, { 6, 6 } };
+
+static void set_number(tnf_builder *b, const char *key, uint64_t n)
+{
+    tnf_error e;
+    tnf_value v = tnf_value_uint(n);
+    assert_ok(tnf_builder_set(b, NULL, key, &v, &e));
+}
+
+struct model {
+    tnf_sink *sink;
+    tnf_file *file;
+    tnf_emb *emb;
+};
+
+/* Saves what a builder has and opens it. */
+static void open_built(struct model *m, tnf_builder *b, const char *format, bool allow)
+{
+    tnf_error e;
+    tnf_save_options how = { .size = sizeof how, .format = format };
+    how.allow_loss = allow;
+    assert_ok(tnf_sink_memory(&m->sink, &e));
+    assert_ok(tnf_save_sink(b, m->sink, &how, &e));
+    tnf_builder_free(b);
+    tnf_str bytes = tnf_sink_bytes(m->sink);
+    tnf_source *source;
+    assert_ok(tnf_source_memory(&source, bytes.p, bytes.n, &e));
+    assert_ok(tnf_open_source(&m->file, source, NULL, &e));
+    assert_ok(tnf_emb_open(&m->emb, m->file, NULL, &e));
+}
+
+static void close_model(struct model *m)
+{
+    tnf_emb_close(m->emb);
+    tnf_close(m->file);
+    tnf_sink_close(m->sink);
+}
+
+static tnf_builder *new_builder(void)
+{
+    tnf_error e;
+    tnf_builder *b;
+    assert_ok(tnf_builder_new(&b, NULL, &e));
+    return b;
+}
+
+/* `format` may also be one that only keeps it. */
+static void open_model(struct model *m, const char *format, const char *words)
+{
+    tnf_error e;
+    tnf_builder *b = new_builder();
+    uint64_t offsets[8];
+    char bytes[64];
+    add_strings(b, "vocab", words, offsets, bytes);
+    assert_ok(
+        tnf_builder_add(b, "embeddings", tnf_type_of(TNF_F32), 2, (uint64_t[]) { 6, 2 }, rows, &e));
+    set_number(b, "fasttext.bucket", 3);
+    set_number(b, "fasttext.minn", 3);
+    set_number(b, "fasttext.maxn", 3);
+    open_built(m, b, format, false);
+}
+
+static void check_vector(const tnf_emb *emb, const char *word, float x, float y)
+{
+    tnf_error e;
+    tnf_emb_found found;
+    tnf_str w = TEXT(word);
+    float v[2];
+    assert_ok(tnf_emb_vectors(emb, &w, 1, v, &found, &e));
+    assert_true(found.found);
+    assert_float_equal(v[0], x, 1e-6);
+    assert_float_equal(v[1], y, 1e-6);
+}
+
+static void test_vectors(void **state)
+{
+    static const char *const formats[] = { "fasttext", "ztensor2", "safetensors" };
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        struct model m;
+        open_model(&m, formats[i], "</s>|a|b");
+        const tnf_emb_info *info = tnf_emb_describe(m.emb);
+        assert_true(info->apart);
+        assert_int_equal(info->subwords, TNF_SUBWORDS_FASTTEXT);
+        assert_int_equal(info->words, 3);
+        assert_int_equal(info->buckets, 3);
+        check_vector(m.emb, "a", 1, 6);    /* ((2,4) + (0,8)) / 2 */
+        check_vector(m.emb, "b", 2, 1);    /* ((0,2) + (4,0)) / 2 */
+        check_vector(m.emb, "</s>", 8, 0); /* fastText gives it no n-grams */
+        check_vector(m.emb, "c", 4, 0);
+        close_model(&m);
+    }
+}
+
+static void test_neighbours(void **state)
+{
+    struct model m;
+    tnf_error e;
+    tnf_emb_hit hits[3];
+    size_t n;
+    tnf_str a = TEXT("a");
+    tnf_emb_query query = { .size = sizeof query, .k = 3 };
+    (void)state;
+    open_model(&m, "fasttext", "</s>|a|b");
+    for (int again = 0; again < 2; again++) { /* the vectors of all words are made once */
+        assert_ok(tnf_emb_similar(m.emb, &a, 1, &query, hits, &n, NULL, &e));
+        assert_int_equal(n, 2);
+        assert_int_equal(hits[0].row, 2);
+        assert_float_equal(hits[0].score, 8 / sqrt(37 * 5.0), 1e-6);
+        assert_int_equal(hits[1].row, 0);
+        assert_float_equal(hits[1].score, 1 / sqrt(37.0), 1e-6);
+    }
+    close_model(&m);
+}
+
+static void convert(struct model *to, struct model *from, const char *format, tnf_emb_change how)
+{
+    tnf_error e;
+    tnf_builder *b = new_builder();
+    how.size = sizeof how;
+    assert_ok(tnf_emb_convert(b, from->emb, &how, &e));
+    open_built(to, b, format, false);
+}
+
+static void check_rows(const tnf_emb *emb, const float *want, size_t n)
+{
+    tnf_error e;
+    for (size_t i = 0; i < n; i++) {
+        float v[2];
+        assert_ok(tnf_emb_row(emb, i, v, &e));
+        assert_float_equal(v[0], want[2 * i], 2e-6);
+        assert_float_equal(v[1], want[2 * i + 1], 2e-6);
+    }
+}
+
+static void test_there_and_back(void **state)
+{
+    static const float want[] = { 8, 0, 1, 6, 2, 1, 4, 0, 0, 8, 6, 6 };
+    struct model m, f, back;
+    (void)state;
+    open_model(&m, "fasttext", "</s>|a|b");
+    convert(&f, &m, "finalfusion", (tnf_emb_change) { .fold = TNF_FOLD_FASTTEXT });
+    assert_false(tnf_emb_describe(f.emb)->apart);
+    check_rows(f.emb, want, 6);
+    convert(&back, &f, "fasttext", (tnf_emb_change) { .unfold = TNF_FOLD_FASTTEXT });
+    assert_true(tnf_emb_describe(back.emb)->apart);
+    check_rows(back.emb, &rows[0][0], 6);
+    close_model(&back);
+    close_model(&f);
+    /* finalfusion takes the n-grams of </s>, too: all of "<</s>>" */
+    convert(&f, &m, "finalfusion", (tnf_emb_change) { .fold = TNF_FOLD_FINALFUSION });
+    check_rows(f.emb, (const float[]) { 5.2F, 1.2F, 1, 6, 2, 1 }, 3);
+    convert(&back, &f, "fasttext", (tnf_emb_change) { .unfold = TNF_FOLD_FINALFUSION });
+    check_rows(back.emb, &rows[0][0], 6);
+    close_model(&back);
+    close_model(&f);
+    close_model(&m);
+}
+
+static void test_lengths(void **state)
+{
+    struct model m, f, back;
+    (void)state;
+    open_model(&m, "fasttext", "</s>|a|b");
+    convert(&f, &m, "finalfusion",
+            (tnf_emb_change) { .fold = TNF_FOLD_FASTTEXT, .normalize = true });
+    float a = sqrtf(37), b = sqrtf(5);
+    check_rows(f.emb, (const float[]) { 1, 0, 1 / a, 6 / a, 2 / b, 1 / b, 4, 0 }, 4);
+    const tnf_object *norms = tnf_find(f.file, "norms");
+    float have[3];
+    tnf_error e;
+    assert_non_null(norms);
+    assert_ok(tnf_read(norms, have, sizeof have, &e));
+    assert_float_equal(have[0], 8, 1e-6);
+    assert_float_equal(have[1], a, 1e-6);
+    convert(&back, &f, "finalfusion", (tnf_emb_change) { .unnormalize = true });
+    check_rows(back.emb, (const float[]) { 8, 0, 1, 6, 2, 1, 4, 0 }, 4);
+    assert_null(tnf_find(back.file, "norms"));
+    close_model(&back);
+    convert(&back, &f, "fasttext", (tnf_emb_change) { .unfold = TNF_FOLD_FASTTEXT });
+    check_rows(back.emb, &rows[0][0], 6);
+    close_model(&back);
+    close_model(&f);
+    close_model(&m);
+}
+
+/* Norms that are wanted before the rows: zTensor sorts, "norms" comes after "embeddings"; a stream
+ * of norms alone is as good. */
+static void test_norms_first(void **state)
+{
+    struct model m, z;
+    tnf_error e;
+    float have[3];
+    (void)state;
+    open_model(&m, "fasttext", "</s>|a|b");
+    tnf_builder *b = new_builder();
+    tnf_emb_change how = { .size = sizeof how, .fold = TNF_FOLD_FASTTEXT, .normalize = true };
+    assert_ok(tnf_emb_convert(b, m.emb, &how, &e));
+    open_built(&z, b, "ztensor2", false);
+    assert_ok(tnf_read(tnf_find(z.file, "norms"), have, sizeof have, &e));
+    assert_float_equal(have[2], sqrt(5), 1e-6);
+    close_model(&z);
+    close_model(&m);
+}
+
+static void expect_status(tnf_emb *emb, tnf_emb_change how, tnf_status want)
+{
+    tnf_error e;
+    tnf_builder *b = new_builder();
+    how.size = sizeof how;
+    assert_int_equal(tnf_emb_convert(b, emb, &how, &e), want);
+    tnf_builder_free(b);
+}
+
+static void test_refused(void **state)
+{
+    struct model m;
+    (void)state;
+    open_model(&m, "fasttext", "</s>|a|b");
+    expect_status(m.emb, (tnf_emb_change) { .normalize = true }, TNF_EINVAL);
+    expect_status(m.emb, (tnf_emb_change) { .fold = (tnf_fold)9, .normalize = true }, TNF_EINVAL);
+    expect_status(
+        m.emb,
+        (tnf_emb_change) { .fold = TNF_FOLD_FASTTEXT, .normalize = true, .unnormalize = true },
+        TNF_EINVAL);
+    close_model(&m);
+}
+
+/* The plain writers do not take one for the other. */
+static void test_not_mixed_up(void **state)
+{
+    struct model m, f;
+    tnf_error e;
+    (void)state;
+    open_model(&m, "fasttext", "</s>|a|b");
+    convert(&f, &m, "finalfusion", (tnf_emb_change) { .fold = TNF_FOLD_FASTTEXT });
+    const tnf_file *files[] = { m.file, f.file };
+    static const char *const formats[] = { "finalfusion", "fasttext" };
+    for (int i = 0; i < 2; i++) {
+        tnf_builder *b = new_builder();
+        tnf_sink *sink;
+        tnf_save_options how = { .size = sizeof how, .format = formats[i] };
+        assert_ok(tnf_builder_add_file(b, files[i], &e));
+        assert_ok(tnf_sink_memory(&sink, &e));
+        assert_int_equal(tnf_save_sink(b, sink, &how, &e), TNF_ELOSSY);
+        tnf_sink_close(sink);
+        tnf_builder_free(b);
+    }
+    close_model(&f);
+    close_model(&m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_vectors),        cmocka_unit_test(test_neighbours),
+        cmocka_unit_test(test_there_and_back), cmocka_unit_test(test_lengths),
+        cmocka_unit_test(test_norms_first),    cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_not_mixed_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
