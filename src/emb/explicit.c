@@ -249,6 +249,8 @@ tnf_status tnf_emb_explicit(tnf_builder *builder, tnf_emb *emb, tnf_error *e)
     if (emb->info.subwords != TNF_SUBWORDS_BUCKET && emb->info.subwords != TNF_SUBWORDS_FASTTEXT)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "only subwords in buckets (bucket or fasttext) can be made explicit");
+    if (!emb->info.vocab)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there are no words to take n-grams of");
     tnf_hash_init(&l.seen, &emb->alloc, ngram_at, &l);
     tnf_buf *buffers[] = { &l.bytes, &l.offsets, &l.index, &l.used };
     for (size_t i = 0; i < 4; i++)

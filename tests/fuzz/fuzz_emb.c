@@ -66,13 +66,13 @@ static void check_words(const tnf_emb *emb)
 }
 
 /* A builder that was filled is saved; the file must open again. */
-static void check_saved(tnf_builder *b, tnf_status filled)
+static void check_saved(tnf_builder *b, tnf_status filled, const char *format)
 {
     tnf_error e;
     tnf_sink *sink = NULL;
     tnf_file *file = NULL;
     tnf_source *source;
-    tnf_save_options o = { .size = sizeof o, .format = "finalfusion", .allow_loss = true };
+    tnf_save_options o = { .size = sizeof o, .format = format, .allow_loss = true };
     if (filled == TNF_OK && tnf_sink_memory(&sink, &e) == TNF_OK &&
         tnf_save_sink(b, sink, &o, &e) == TNF_OK) {
         tnf_str bytes = tnf_sink_bytes(sink);
@@ -92,11 +92,19 @@ static void check_changes(tnf_emb *emb, const tnf_str *words, size_t n)
     tnf_builder *b;
     if (tnf_emb_describe(emb)->rows > CHANGED)
         return;
-    for (int what = 0; what < 3; what++)
+    const tnf_emb_change to_model = { .size = sizeof to_model, .unfold = TNF_FOLD_FASTTEXT };
+    const tnf_emb_change to_vectors = { .size = sizeof to_vectors,
+                                        .fold = TNF_FOLD_FINALFUSION,
+                                        .normalize = true };
+    for (int what = 0; what < 5; what++)
         if (tnf_builder_new(&b, NULL, &e) == TNF_OK)
-            check_saved(b, what == 0   ? tnf_emb_explicit(b, emb, &e)
-                           : what == 1 ? tnf_emb_reconstruct(b, emb, false, &e)
-                                       : tnf_emb_select(b, emb, words, n, &e));
+            check_saved(b,
+                        what == 0   ? tnf_emb_explicit(b, emb, &e)
+                        : what == 1 ? tnf_emb_reconstruct(b, emb, false, &e)
+                        : what == 2 ? tnf_emb_select(b, emb, words, n, &e)
+                        : what == 3 ? tnf_emb_convert(b, emb, &to_vectors, &e)
+                                    : tnf_emb_convert(b, emb, &to_model, &e),
+                        what == 4 ? "fasttext" : "finalfusion");
 }
 
 static void check_emb(tnf_emb *emb)
