@@ -181,19 +181,26 @@ static void whole_files(void **state)
     enum { WORDS = 3, BUCKETS = 16, ROWS = WORDS + BUCKETS, DIMS = 6 };
     static double wide[ROWS * DIMS];
     static float floats[ROWS * DIMS];
+    static int8_t bytes[ROWS * DIMS];
+    static const tnf_dtype types[] = { TNF_F32, TNF_F64, TNF_I8 };
+    const void *values[] = { floats, wide, bytes };
     static const float norms[] = { 1.5F, 2, 3 };
     float row[DIMS];
     tnf_error e;
     (void)state;
     fill();
-    for (size_t i = 0; i < (size_t)ROWS * DIMS; i++)
-        wide[i] = floats[i] = i / DIMS == 1 || i / DIMS == 7 ? 0 : uniform[i] - .5F;
-    for (int is_wide = 0; is_wide < 2; is_wide++) {
+    for (size_t i = 0; i < (size_t)ROWS * DIMS; i++) {
+        bool zero = i / DIMS == 1 || i / DIMS == 7;
+        bytes[i] = zero ? 0 : (int8_t)(100 * uniform[i] - 50);
+        wide[i] = floats[i] = bytes[i];
+    }
+    double first = 0;
+    for (size_t kind = 0; kind < 3; kind++) {
         struct made m = { .words = "one|twofold|three",
                           .rows = ROWS,
                           .dims = DIMS,
-                          .type = tnf_type_of(is_wide ? TNF_F64 : TNF_F32),
-                          .values = is_wide ? (const void *)wide : floats,
+                          .type = tnf_type_of(types[kind]),
+                          .values = values[kind],
                           .norms = norms,
                           .vocab = "bucket",
                           .min_n = 3,
@@ -209,6 +216,8 @@ static void whole_files(void **state)
         assert_int_equal(tnf_object_part(i->embeddings, "codebooks")->nbytes, 16 * DIMS * 4);
         assert_true(loss.bits == 4 && loss.subquantizers == DIMS / 2);
         assert_true(loss.cosine > .9 && loss.cosine < 1.0001 && isfinite(loss.euclidean));
+        assert_true(kind == 0 || loss.euclidean == first); /* the same numbers, the same result */
+        first = loss.euclidean;
         tnf_str word = TEXT("three");
         tnf_emb_found found;
         assert_int_equal(tnf_emb_find(y.emb, word), 2);
