@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* tenfold formats: what each format reads, writes and holds. */
 #include "input.h"
+#include "matrix.h"
 #include "out.h"
 #include <string.h>
 
 typedef struct options {
-    bool json;
+    bool json, matrix;
 } options;
 
 static const char *kind_text(tnf_option_kind kind)
@@ -200,6 +201,10 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
     tnf_format_info f;
+    if (o->matrix && argc > 0)
+        return usage_error("formats: --matrix is about all formats");
+    if (o->matrix)
+        return matrix_print(o->json);
     if (argc == 0) {
         if (o->json)
             all_as_json();
@@ -221,12 +226,15 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 
 static const opt table[] = {
     { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL, "Print one JSON document." },
+    { "matrix", 0, OPT_FLAG, offsetof(options, matrix), NULL, NULL,
+      "For each pair of formats, how much of what the one holds the other keeps." },
     { 0 },
 };
 
 static const example examples[] = {
     { "tenfold formats", "all formats" },
     { "tenfold formats safetensors", "what it holds, and its options" },
+    { "tenfold formats --matrix", "what is kept from each format to each" },
     { 0 },
 };
 

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+/* tenfold formats --matrix: what becomes of each kind of thing in each format, as the planner
+ * itself says of a small model with nothing else in it; and from that, what each pair of formats
+ * keeps. */
+#include "matrix.h"
+#include "out.h"
+#include <string.h>
+#include <tenfold/build.h>
+
+#define MOST_THINGS  80
+#define MOST_FORMATS 64
+#define REFUSED      '-'
+
+/* ----------------------------------------------------------------- things */
+
+/* Some formats have a place for a tensor of one name only. */
+static const char *const slots[] = { "w", "points", "embeddings" };
+static const char *slot;
+
+static const uint8_t zeros[256];
+static const uint64_t two[] = { 2, 2 }, none[] = { 0, 2 };
+
+static tnf_status add_dense(tnf_builder *b, const char *name, uint32_t rank, const uint64_t *shape,
+                            tnf_error *e)
+{
+    return tnf_builder_add(b, name, tnf_type_of(TNF_F32), rank, shape, zeros, e);
+}
+
+static tnf_part part(const char *role, tnf_dtype type, const void *bytes, size_t n)
+{
+    return (tnf_part) { .role = role,
+                        .type = tnf_type_of(type),
+                        .memory = bytes,
+                        .stored = n,
+                        .nbytes = n,
+                        .payload = TNF_MEMORY };
+}
+
+static tnf_status add_object(tnf_builder *b, const char *name, const char *layout, uint32_t rank,
+                             const tnf_part *parts, uint16_t n, tnf_error *e)
+{
+    tnf_object o = { .name = { name, strlen(name) },
+                     .layout = tnf_layout_by_id(layout),
+                     .shape = two,
+                     .rank = rank,
+                     .parts = parts,
+                     .nparts = n };
+    return tnf_builder_add_object(b, &o, NULL, e);
+}
+
+static tnf_status scalar(tnf_builder *b, tnf_error *e)
+{
+    return add_dense(b, slot, 0, NULL, e);
+}
+
+static tnf_status empty(tnf_builder *b, tnf_error *e)
+{
+    return add_dense(b, slot, 2, none, e);
+}
+
+static tnf_status rank_9(tnf_builder *b, tnf_error *e)
+{
+    static const uint64_t shape[] = { 2, 1, 1, 1, 1, 1, 1, 1, 2 };
+    return add_dense(b, slot, 9, shape, e);
+}
+
+static tnf_status columns(tnf_builder *b, tnf_error *e)
+{
+    tnf_part p = part("data", TNF_F32, zeros, 16);
+    tnf_object o = { .name = { slot, strlen(slot) },
+                     .layout = tnf_layout_by_id("dense"),
+                     .shape = two,
+                     .rank = 2,
+                     .parts = &p,
+                     .nparts = 1,
+                     .order = TNF_ORDER_F };
+    return tnf_builder_add_object(b, &o, NULL, e);
+}
+
+static tnf_status unicode_name(tnf_builder *b, tnf_error *e)
+{
+    return add_dense(b, "\xc3\xa9t\xc3\xa9", 1, two, e);
+}
+
+static tnf_status byte_name(tnf_builder *b, tnf_error *e)
+{
+    return add_dense(b, "w\xff", 1, two, e);
+}
+
+static tnf_status add_with(tnf_builder *b, const char *tensor, tnf_value v, tnf_error *e)
+{
+    tnf_status status = add_dense(b, slot, 2, two, e);
+    return status == TNF_OK ? tnf_builder_set(b, tensor, "note", &v, e) : status;
+}
+
+static const tnf_member tree_members[] = {
+    { { "n", 1 }, { .kind = TNF_UINT, .dtype = TNF_U8, .as.u = 3 } },
+    { { "x", 1 }, { .kind = TNF_FLOAT, .dtype = TNF_F32, .as.f32 = 1 } },
+};
+#define TEXT                                                                                       \
+    (tnf_value)                                                                                    \
+    {                                                                                              \
+        .kind = TNF_STRING, .n = 2, .as.s = "hi"                                                   \
+    }
+#define TREE                                                                                       \
+    (tnf_value)                                                                                    \
+    {                                                                                              \
+        .kind = TNF_MAP, .n = 2, .as.members = tree_members                                        \
+    }
+
+static tnf_status text(tnf_builder *b, tnf_error *e)
+{
+    return add_with(b, NULL, TEXT, e);
+}
+
+static tnf_status tree(tnf_builder *b, tnf_error *e)
+{
+    return add_with(b, NULL, TREE, e);
+}
+
+static tnf_status of_tensor(tnf_builder *b, tnf_error *e)
+{
+    return add_with(b, slot, TREE, e);
+}
+
+static tnf_status strings_named(tnf_builder *b, const char *name, tnf_error *e)
+{
+    static const uint64_t offsets[] = { 0, 1, 2 };
+    tnf_part parts[] = { part("offsets", TNF_U64, offsets, sizeof offsets),
+                         part("bytes", TNF_U8, "ab", 2) };
+    return add_object(b, name, "strings/1", 1, parts, 2, e);
+}
+
+static tnf_status strings(tnf_builder *b, tnf_error *e)
+{
+    return strings_named(b, "list", e);
+}
+
+static tnf_status words(tnf_builder *b, tnf_error *e)
+{
+    tnf_status status = add_dense(b, "embeddings", 2, two, e);
+    return status == TNF_OK ? strings_named(b, "vocab", e) : status;
+}
+
+static tnf_status points(tnf_builder *b, tnf_error *e)
+{
+    return add_dense(b, "points", 2, two, e);
+}
+
+static tnf_status quantized(tnf_builder *b, tnf_error *e)
+{
+    tnf_part parts[] = { part("codes", TNF_U8, zeros, 4), part("codebooks", TNF_F32, zeros, 16) };
+    tnf_status status = add_object(b, "embeddings", "pq/1", 2, parts, 2, e);
+    return status == TNF_OK ? strings_named(b, "vocab", e) : status;
+}
+
+static tnf_status csr(tnf_builder *b, tnf_error *e)
+{
+    tnf_part parts[] = { part("indices", TNF_U64, zeros, 8), part("indptr", TNF_U64, zeros, 24),
+                         part("values", TNF_F32, zeros, 4) };
+    return add_object(b, slot, "sparse_csr/1", 2, parts, 3, e);
+}
+
+static tnf_status coo(tnf_builder *b, tnf_error *e)
+{
+    tnf_part parts[] = { part("coords", TNF_U64, zeros, 16), part("values", TNF_F32, zeros, 4) };
+    return add_object(b, slot, "sparse_coo/1", 2, parts, 2, e);
+}
+
+static const struct {
+    const char *name;
+    tnf_status (*add)(tnf_builder *b, tnf_error *e);
+} things[] = {
+    { "scalars", scalar },
+    { "empty tensors", empty },
+    { "nine dimensions", rank_9 },
+    { "column by column", columns },
+    { "names beyond ASCII", unicode_name },
+    { "names that are no text", byte_name },
+    { "text metadata", text },
+    { "typed metadata", tree },
+    { "attributes of tensors", of_tensor },
+    { "lists of strings", strings },
+    { "words with vectors", words },
+    { "words, quantized", quantized },
+    { "points", points },
+    { "sparse, by rows", csr },
+    { "sparse, by coordinates", coo },
+};
+enum { THINGS = sizeof things / sizeof *things };
+
+/* ------------------------------------------------------------------ fates */
+
+typedef struct matrix {
+    size_t nformats, nthings;
+    tnf_format_info formats[MOST_FORMATS];
+    char names[MOST_THINGS][32];
+    char fate[MOST_THINGS][MOST_FORMATS]; /* '=', 's', '-' */
+} matrix;
+
+static void worst(void *ctx, const tnf_plan_item *item)
+{
+    char *fate = ctx;
+    if (item->fate >= TNF_TRANSFORMED)
+        *fate = REFUSED;
+    else if (item->fate == TNF_STASHED && *fate == '=')
+        *fate = 's';
+}
+
+static tnf_status fate_in(char *fate, const tnf_builder *b, const char *format, tnf_error *e)
+{
+    tnf_sink *sink;
+    tnf_save_options how = { .size = sizeof how, .format = format, .dry_run = true };
+    how.plan = worst;
+    how.ctx = fate;
+    *fate = '=';
+    tnf_status status = tnf_sink_memory(&sink, e);
+    if (status != TNF_OK)
+        return status;
+    status = tnf_save_sink(b, sink, &how, e);
+    tnf_sink_close(sink);
+    if (status == TNF_ELOSSY || status == TNF_EUNSUPPORTED || status == TNF_EINVAL)
+        *fate = REFUSED;
+    return status == TNF_ENOMEM ? status : TNF_OK;
+}
+
+static tnf_status add_thing(tnf_builder *b, size_t thing, tnf_error *e)
+{
+    static const uint64_t eight[] = { 4, 2 };
+    if (thing < THINGS)
+        return things[thing].add(b, e);
+    return tnf_builder_add(b, slot, tnf_type_at(thing - THINGS), 2, eight, zeros, e);
+}
+
+/* Under the name that does it best: '=' before 's' before '-'. */
+static tnf_status ask_under(matrix *m, size_t thing, const char *name, tnf_error *e)
+{
+    tnf_builder *b;
+    char fate;
+    slot = name;
+    tnf_status status = tnf_builder_new(&b, NULL, e);
+    if (status != TNF_OK)
+        return status;
+    status = add_thing(b, thing, e);
+    for (size_t i = 0; i < m->nformats && status == TNF_OK; i++) {
+        char *best = &m->fate[thing][i];
+        status = fate_in(&fate, b, m->formats[i].name, e);
+        if (fate == '=' || (fate == 's' && *best == REFUSED))
+            *best = fate;
+    }
+    tnf_builder_free(b);
+    return status;
+}
+
+static tnf_status ask(matrix *m, size_t thing, tnf_error *e)
+{
+    tnf_status status = TNF_OK;
+    snprintf(m->names[thing], sizeof m->names[thing], "%s",
+             thing < THINGS ? things[thing].name : tnf_type_at(thing - THINGS)->id);
+    memset(m->fate[thing], REFUSED, sizeof m->fate[thing]);
+    for (size_t i = 0; i < sizeof slots / sizeof *slots && status == TNF_OK; i++)
+        status = ask_under(m, thing, slots[i], e);
+    return status;
+}
+
+static tnf_status fill(matrix *m, tnf_error *e)
+{
+    tnf_format_info f;
+    for (size_t i = 0; tnf_format_at(&f, i) && m->nformats < MOST_FORMATS; i++)
+        if (f.caps & TNF_CAN_WRITE)
+            m->formats[m->nformats++] = f;
+    for (; m->nthings < THINGS || (m->nthings < MOST_THINGS && tnf_type_at(m->nthings - THINGS));
+         m->nthings++) {
+        tnf_status status = ask(m, m->nthings, e);
+        if (status != TNF_OK)
+            return status;
+    }
+    return TNF_OK;
+}
+
+/* Of what `from` holds, how many kinds have this fate in `to`? */
+static size_t count(const matrix *m, size_t from, size_t to, char fate)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < m->nthings; i++)
+        n += m->fate[i][from] != REFUSED && m->fate[i][to] == fate;
+    return n;
+}
+
+/* ---------------------------------------------------------------- printing */
+
+static void heading(const matrix *m, const char *corner)
+{
+    printf("%-24s", corner);
+    for (size_t i = 0; i < m->nformats; i++)
+        printf(" %2zu", i + 1);
+    putchar('\n');
+}
+
+static void pairs_for_people(const matrix *m)
+{
+    puts(
+        "From each format (a row) to each (a column, by number): = all that it can hold is kept, s "
+        "some\nof it in the stash, a number: so many kinds of things are refused, or lost with "
+        "--allow-loss.\n");
+    heading(m, "");
+    for (size_t a = 0; a < m->nformats; a++) {
+        printf("%2zu %-21s", a + 1, m->formats[a].name);
+        for (size_t b = 0; b < m->nformats; b++) {
+            size_t lost = count(m, a, b, REFUSED);
+            if (lost)
+                printf(" %2zu", lost);
+            else
+                printf("  %c", a != b && count(m, a, b, 's') ? 's' : '=');
+        }
+        putchar('\n');
+    }
+}
+
+static void things_for_people(const matrix *m)
+{
+    puts("\nWhat becomes of each thing in each format: = native, s in the stash, - refused.\n");
+    heading(m, "");
+    for (size_t i = 0; i < m->nthings; i++) {
+        printf("%-24s", m->names[i]);
+        for (size_t f = 0; f < m->nformats; f++)
+            printf("  %c", m->fate[i][f]);
+        putchar('\n');
+    }
+}
+
+static void json_list(json *j, const char *key, const matrix *m, size_t a, size_t b, char fate)
+{
+    json_key(j, key);
+    json_open(j, '[');
+    for (size_t i = 0; i < m->nthings; i++)
+        if (m->fate[i][a] != REFUSED && m->fate[i][b] == fate)
+            json_text(j, m->names[i]);
+    json_close(j, ']');
+}
+
+static void as_json(const matrix *m)
+{
+    json j = { stdout, false };
+    json_open(&j, '{');
+    json_key(&j, "pairs");
+    json_open(&j, '[');
+    for (size_t a = 0; a < m->nformats; a++)
+        for (size_t b = 0; b < m->nformats; b++) {
+            json_line(&j);
+            json_open(&j, '{');
+            json_key(&j, "from");
+            json_text(&j, m->formats[a].name);
+            json_key(&j, "to");
+            json_text(&j, m->formats[b].name);
+            json_list(&j, "native", m, a, b, '=');
+            json_list(&j, "stashed", m, a, b, 's');
+            json_list(&j, "refused", m, a, b, REFUSED);
+            json_close(&j, '}');
+        }
+    json_close(&j, ']');
+    json_close(&j, '}');
+    putchar('\n');
+}
+
+int matrix_print(bool in_json)
+{
+    static matrix m; /* of one run */
+    tnf_error error;
+    if (fill(&m, &error) != TNF_OK)
+        return file_error("formats", &error);
+    if (in_json) {
+        as_json(&m);
+        return EXIT_DONE;
+    }
+    pairs_for_people(&m);
+    things_for_people(&m);
+    return EXIT_DONE;
+}
