@@ -137,6 +137,11 @@ static void put_json(const found *f, bool ok, const tnf_verify_result *result)
     json_open(&j, '[');
     fwrite(f->problems_text, 1, f->problems_n, stdout);
     json_close(&j, ']');
+    json_key(&j, "warnings");
+    json_open(&j, '[');
+    for (size_t i = 0; info && i < info->nwarnings; i++)
+        json_text(&j, info->warnings[i].message);
+    json_close(&j, ']');
     if (f->options->values) {
         json_key(&j, "values");
         json_open(&j, '[');
@@ -198,7 +203,8 @@ static int check(const cli_state *cli, found *f, input *in, const char *path,
                  &(tnf_problem) { status, error.offset, NULL, error.message, error.rule });
     if (!f->options->json)
         file_error(in->name, &error);
-    return exit_code(status);
+    /* a shard that is gone is a fault of the model, not of the system */
+    return status == TNF_ENOTFOUND && error.offset != TNF_NO_OFFSET ? EXIT_BAD : exit_code(status);
 }
 
 static int verify(const cli_state *cli, const options *o, const char *path)
@@ -255,6 +261,7 @@ static const opt table[] = {
 
 static const example examples[] = {
     { "tenfold verify model.safetensors", "is it complete and sound?" },
+    { "tenfold verify model/", "is a model in several files complete, and does its index agree?" },
     { "tenfold verify --json *.safetensors | jq .ok", "the same of many, for a script" },
     { "tenfold verify --values model.gptrs", "are there NaNs in it?" },
     { "tenfold verify --canonical model.zt", "is it to the byte what its content asks for?" },
@@ -265,10 +272,15 @@ const command cmd_verify = {
     .name = "verify",
     .args = "FILE...",
     .summary = "check that files are complete and sound",
-    .about = "Checks the structure of each file, that all of its tensors lie within it and have "
-             "the size that their shape asks for, the digests that it stores, and the rules that "
-             "its data must keep. Exits with 0 if all is well, 1 if something does not verify, 4 "
-             "if a file cannot be opened because it is damaged or not supported.",
+    .about =
+        "Checks the structure of each file, that all of its tensors lie within it and have "
+        "the size that their shape asks for, the digests that it stores, and the rules that "
+        "its data must keep. A directory or an index stands for a model in several files: then "
+        "also that all shards are there, that the index and the shards name the same tensors, "
+        "each in one place, that no shard lies beside them that the index does not name, and "
+        "that the total size is right. Exits with 0 if all is well, 1 if something does not "
+        "verify, 4 "
+        "if a file cannot be opened because it is damaged or not supported.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

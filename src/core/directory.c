@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A directory stands for the model in it: its index of shards, or else its only tensor file. */
+/* A directory stands for the model in it: its index of shards, or else its only tensor file. And
+ * what lies in it that should not. */
 #include "core/core.h"
 
 #include <dirent.h>
@@ -101,5 +102,57 @@ tnf_status tnf_directory_model(char **out, const char *path, tnf_arena *arena, t
     memcpy(*out, path, n);
     (*out)[n] = '/';
     memcpy(*out + n + 1, f->name, m);
+    return TNF_OK;
+}
+
+/* ---------------------------------------------------------------- surplus */
+
+static bool all_digits(const char *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (p[i] < '0' || p[i] > '9')
+            return false;
+    return true;
+}
+
+/* "model-00001-of-00003.safetensors" */
+static bool named_as_shard(const char *name)
+{
+    static const char of[] = "-of-";
+    const char *p = strstr(name, of);
+    return p && p - name >= 6 && p[-6] == '-' && all_digits(p - 5, 5) && strnlen(p + 4, 6) == 6 &&
+           all_digits(p + 4, 5) && p[9] == '.' && readable(name);
+}
+
+static bool is_shard_of(const tnf_file *file, const char *name)
+{
+    for (const struct sibling *s = file->siblings; s; s = s->next)
+        if (strcmp(s->name, name) == 0)
+            return true;
+    return false;
+}
+
+static void tell_surplus(const char *name, tnf_tell tell, void *ctx)
+{
+    tnf_error odd = { .offset = TNF_NO_OFFSET };
+    tnf_str shown = { name, strlen(name) };
+    (void)tnf_fail(&odd, TNF_EFORMAT, TNF_NO_OFFSET,
+                   "%s lies beside the shards, but the index does not name it: programs that take "
+                   "every file would load it, too",
+                   TNF_QUOTED(shown));
+    tell(ctx, &odd);
+}
+
+tnf_status tnf_directory_surplus(const tnf_file *file, tnf_tell tell, void *ctx, tnf_error *e)
+{
+    if (!file->directory || !file->format->stands_for_shards)
+        return TNF_OK;
+    DIR *dir = opendir(*file->directory ? file->directory : ".");
+    if (!dir)
+        return tnf_fail_sys(e, errno, "cannot look into the directory");
+    for (const struct dirent *d; (d = readdir(dir)) != NULL;)
+        if (named_as_shard(d->d_name) && !is_shard_of(file, d->d_name))
+            tell_surplus(d->d_name, tell, ctx);
+    closedir(dir);
     return TNF_OK;
 }

@@ -161,11 +161,8 @@ static void find_unreadable(struct salvage *s)
 
 static void on_problem(void *ctx, const tnf_problem *p)
 {
-    struct salvage *s = ctx;
-    if (p->object)
-        lose_tensor(s, p->object, p->offset, p->message);
-    else
-        lose(s, "part", (tnf_str) { "", 0 }, p->offset, p->message);
+    if (p->object) /* what is wrong with the whole is not wrong with its parts */
+        lose_tensor(ctx, p->object, p->offset, p->message);
 }
 
 static bool on_progress(void *ctx, uint64_t done, uint64_t total)

@@ -12,6 +12,8 @@
 #include "format.h"
 #include "wire/json.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #define METADATA "safetensors.metadata"
@@ -42,8 +44,15 @@ typedef struct table {
     tnf_hash names;
 } table;
 
+/* Something that index and shards do not agree on: a warning when opened, a problem to verify. */
+typedef struct odd {
+    struct odd *next;
+    tnf_error error;
+} odd;
+
 typedef struct model {
     tnf_reader *r;
+    odd *odds, **last;
     table places, shards, pairs;
     bool weight_map;
     tnf_str metadata; /* the text of "metadata"; n is 0 if there is none */
@@ -217,6 +226,45 @@ static tnf_status parse(model *m, tnf_error *e)
 
 /* ---------------------------------------------------------------- opening */
 
+static void disagree(model *m, uint64_t at, const char *format, ...) TNF_PRINTF(3, 4);
+
+/* One that finds no memory is a warning all the same. */
+static void disagree(model *m, uint64_t at, const char *format, ...)
+{
+    odd *o = tnf_arena_alloc(m->r->arena, sizeof *o);
+    char text[sizeof o->error.message];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    tnf_warn(m->r, at, "%s", text);
+    if (!o)
+        return;
+    o->error.status = TNF_EFORMAT;
+    o->error.offset = at;
+    memcpy(o->error.message, text, sizeof text);
+    *m->last = o;
+    m->last = &o->next;
+}
+
+/* How many more are gone, so that one need not come back for each. */
+static tnf_status missing(model *m, const shard *first, tnf_error *e)
+{
+    const shard *last = shard_at(m, count(&m->shards) - 1);
+    char more[64] = "";
+    unsigned long n = 0;
+    for (const shard *s = first + 1; s <= last && !m->r->salvage; s++) {
+        const tnf_file *file;
+        n += tnf_open_sibling(m->r, &file, s->name, "safetensors", NULL) == TNF_ENOTFOUND;
+    }
+    if (n > 0)
+        snprintf(more, sizeof more, " (%lu of %lu shards are)", n + 1,
+                 (unsigned long)count(&m->shards));
+    return tnf_fail(e, TNF_ENOTFOUND, first->at,
+                    "the shard %s, which the index names, is missing%s", TNF_QUOTED(first->name),
+                    more);
+}
+
 /* Whatever is not safetensors is opened once more as what it is, for the sentence: often enough all
  * shards are git-LFS pointers. */
 static tnf_status open_shard(model *m, shard *s, tnf_error *e)
@@ -228,8 +276,7 @@ static tnf_status open_shard(model *m, shard *s, tnf_error *e)
     if (status == TNF_EFORMAT || status == TNF_ETRUNCATED || status == TNF_ELIMIT)
         status = tnf_open_sibling(m->r, &s->file, s->name, NULL, e);
     else if (status == TNF_ENOTFOUND)
-        return tnf_fail(e, status, s->at, "the shard %s, which the index names, is missing",
-                        TNF_QUOTED(s->name));
+        return missing(m, s, e);
     if (status != TNF_OK && e && e->offset == TNF_NO_OFFSET)
         e->offset = s->at;
     TNF_TRY(status);
@@ -306,12 +353,12 @@ static void check_shard(model *m, uint32_t i)
             unnamed++;
         } else if (place_at(m, at)->shard != i) {
             const shard *other = shard_at(m, place_at(m, at)->shard);
-            tnf_warn(m->r, place_at(m, at)->at, "%s is in %s too; the index takes it from %s",
+            disagree(m, place_at(m, at)->at, "%s is in %s too; the index takes it from %s",
                      TNF_QUOTED(o->name), TNF_QUOTED(s->name), TNF_QUOTED(other->name));
         }
     }
     if (unnamed)
-        tnf_warn(m->r, s->at, "%s holds %zu tensor%s that the index does not name (%s%s)",
+        disagree(m, s->at, "%s holds %zu tensor%s that the index does not name (%s%s)",
                  TNF_QUOTED(s->name), unnamed, unnamed > 1 ? "s" : "", TNF_QUOTED(first->name),
                  unnamed > 1 ? ", …" : "");
 }
@@ -387,7 +434,7 @@ static tnf_status keep_index_metadata(model *m, uint64_t total, tnf_error *e)
     const tnf_value *size = tnf_value_get(&v, "total_size");
     bool whole = size && ((size->kind == TNF_INT && size->as.i >= 0) || size->kind == TNF_UINT);
     if (whole && size->as.u != total)
-        tnf_warn(r, m->metadata_at, "the index says total_size %llu, its tensors have %llu bytes",
+        disagree(m, m->metadata_at, "the index says total_size %llu, its tensors have %llu bytes",
                  (unsigned long long)size->as.u, (unsigned long long)total);
     if (whole && size->as.u == total && v.n == 1)
         return tnf_set_attr(r, "safetensors.total_size", tnf_value_uint(total), e);
@@ -411,10 +458,12 @@ static tnf_status index_model(model *m, tnf_error *e)
 static tnf_status index_all(tnf_reader *r, tnf_error *e)
 {
     model m = { .r = r };
+    m.last = &m.odds;
     table_init(&m.places, sizeof(place), r);
     table_init(&m.shards, sizeof(shard), r);
     table_init(&m.pairs, sizeof(pair), r);
     tnf_status status = index_model(&m, e);
+    r->state = m.odds;
     table_free(&m.pairs);
     table_free(&m.shards);
     table_free(&m.places);
@@ -501,6 +550,16 @@ static tnf_status write_index(tnf_writer *w, tnf_error *e)
     return status;
 }
 
+static tnf_status verify(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
+                         tnf_error *e)
+{
+    (void)arena;
+    (void)e;
+    for (const odd *o = r->state; o; o = o->next)
+        tell(ctx, &o->error);
+    return TNF_OK;
+}
+
 const tnf_format tnf_format_safetensors_index = {
     .name = "safetensors-index",
     .title = "safetensors in several files, by its index",
@@ -515,4 +574,5 @@ const tnf_format tnf_format_safetensors_index = {
     .index = index_all,
     .write_index = write_index,
     .index_name = ".safetensors.index.json",
+    .verify = verify,
 };

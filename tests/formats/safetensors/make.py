@@ -120,7 +120,7 @@ def directory(kind, name, files):
     return path
 
 
-def valid_shards(name, index, shards, warnings=0, metadata=None, lenient=False, order=None):
+def valid_shards(name, index, shards, warnings=0, metadata=None, lenient=False, order=None, problems=False):
     """order: the tensors the model has, with the shard each comes from; the index by default."""
     text = index if isinstance(index, str) else json.dumps(index, indent=2)
     directory("valid", name, {"model.safetensors.index.json": text, **shards})
@@ -137,6 +137,8 @@ def valid_shards(name, index, shards, warnings=0, metadata=None, lenient=False, 
         attrs["safetensors.metadata"] = metadata
     expect["valid"][name] = {"format": "safetensors", "version": "", "lenient": lenient,
                              "warnings": warnings, "attrs": attrs, "tensors": described(tensors)}
+    if problems:  # they do not agree, as `verify` says
+        expect["valid"][name]["problems"] = True
 
 
 def reject_shards(name, index, shards, code, where, message, lenient="rejects"):
@@ -216,16 +218,17 @@ def make_valid_shards():
                  metadata={"format": "pt"})
     valid_shards("shards_without_metadata", {"weight_map": whole}, files)
     valid_shards("shards_compact", compact({"weight_map": {"d": second, "a": first}, "metadata": {
-        "total_size": 21, "total_parameters": 9, "note": "é"}}), files, warnings=2)
+        "total_size": 21, "total_parameters": 9, "note": "é"}}), files, warnings=2,
+                 problems=True)
     valid_shards("shards_of_one", {"metadata": {}, "weight_map": {"a": "x.safetensors", "c": "x.safetensors"}},
                  {"x.safetensors": one})
     valid_shards("shards_total_size", {"metadata": {"total_size": size + 1}, "weight_map": whole}, files,
-                 warnings=1)
+                 warnings=1, problems=True)
     valid_shards("shards_unknown_entry", {"weight_map": whole, "extra": [1, {"a": 2}]}, files, warnings=1)
     again = model([("b", "BF16", (3,)), ("a", "F32", (1,)), ("d", "U8", (5,))],
                   {"format": "np", "more": "x"})
     valid_shards("shards_twice", {"weight_map": whole}, {first: one, second: again}, warnings=2,
-                 metadata={"format": "pt", "more": "x"})
+                 metadata={"format": "pt", "more": "x"}, problems=True)
     valid_shards("shards_lenient_elsewhere", {"weight_map": {"a": second, "b": second, "c": first, "d": second}},
                  files, warnings=2, lenient=True, order=whole)
     valid_shards("shards_lenient_absent", {"weight_map": {"a": first, "b": second, "c": first, "d": second,
