@@ -57,19 +57,16 @@ static uint64_t rows_there(const tnf_object *o)
     return (size - p->offset) / (p->nbytes / o->shape[0]);
 }
 
-/* Is there a table of words and rows whose rows are cut off? */
+/* Embeddings, a row for each word, whose rows are cut off? These are the only rows that mean
+ * something one by one. */
 static void find_table(struct salvage *s)
 {
-    const tnf_catalog *c = &s->file->catalog;
-    for (size_t i = 0; i < c->n; i++) {
-        uint64_t left = rows_there(&c->objects[i]);
-        for (size_t k = 0; left > 0 && k < c->n; k++)
-            if (is_strings(&c->objects[k]) && c->objects[k].shape[0] == c->objects[i].shape[0] &&
-                (s->rows == 0 || left < s->left)) {
-                s->rows = c->objects[i].shape[0];
-                s->left = left;
-            }
-    }
+    const tnf_object *rows = tnf_find(s->file, "embeddings"), *words = tnf_find(s->file, "vocab");
+    uint64_t left = rows && words ? rows_there(rows) : 0;
+    if (left == 0 || !is_strings(words) || words->shape[0] != rows->shape[0])
+        return;
+    s->rows = rows->shape[0];
+    s->left = left;
 }
 
 static bool in_table(const struct salvage *s, const tnf_object *o)
