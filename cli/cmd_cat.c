@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tenfold cat: the values of one tensor. */
 #include "array.h"
+#include "cat_quantized.h"
 #include "input.h"
 #include "suggest.h"
 #include <errno.h>
@@ -260,6 +261,24 @@ static tnf_status cat(const target *t, const options *o, tnf_error *error)
     return status;
 }
 
+/* A quantized matrix is shown as what it stands for. */
+static tnf_status cat_any(target *t, const tnf_file *file, const options *o, tnf_error *error)
+{
+    if (t->part || !is_quantized(t->object))
+        return cat(t, o, error);
+    quantized q;
+    tnf_object dense;
+    tnf_status status = quantized_open(&q, file, t->object, error);
+    if (status == TNF_OK) {
+        dense = *q.object;
+        dense.name = t->object->name;
+        t->object = &dense;
+        status = cat(t, o, error);
+    }
+    quantized_close(&q);
+    return status;
+}
+
 static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
@@ -276,7 +295,7 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
     if (code == EXIT_DONE) {
         if (!text || !find_target(&t, in.file, text))
             code = not_found(&in, argv[1]);
-        else if (cat(&t, o, &error) != TNF_OK)
+        else if (cat_any(&t, in.file, o, &error) != TNF_OK)
             code = file_error(in.name, &error);
     }
     free(text);
@@ -307,13 +326,15 @@ const command cmd_cat = {
     .name = "cat",
     .args = "FILE NAME[SLICE]",
     .summary = "print the values of a tensor",
-    .about = "Prints the values of one tensor for people, as JSON or as bytes. Only what is asked "
-             "for is read, and never more than a few megabytes are held in memory.\n\nSLICE is "
-             "numpy's, in square brackets: a position, start:stop or start:stop:step for each "
-             "dimension, negative numbers counting from the end, ... for all that are not named. "
-             "A tensor of strings gives its strings. NAME#ROLE asks for one part of a tensor that "
-             "is made of several. A name that itself has brackets or # in it is tried first as it "
-             "stands; names may be given as 'tenfold ls' prints them.",
+    .about =
+        "Prints the values of one tensor for people, as JSON or as bytes. Only what is asked "
+        "for is read, and never more than a few megabytes are held in memory.\n\nSLICE is "
+        "numpy's, in square brackets: a position, start:stop or start:stop:step for each "
+        "dimension, negative numbers counting from the end, ... for all that are not named. "
+        "A tensor of strings gives its strings, a quantized matrix (pq/1) the values it stands "
+        "for. NAME#ROLE asks for one part of a tensor that "
+        "is made of several. A name that itself has brackets or # in it is tried first as it "
+        "stands; names may be given as 'tenfold ls' prints them.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),
