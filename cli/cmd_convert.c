@@ -3,6 +3,7 @@
 #include "emb_change.h"
 #include "input.h"
 #include "out.h"
+#include "rename.h"
 #include "saving.h"
 #include "stop.h"
 #include <string.h>
@@ -13,8 +14,8 @@
 
 typedef struct options {
     input_options in;
-    const char *to, *dtype;
-    opt_list writer, select;
+    const char *to, *dtype, *order, *map;
+    opt_list writer, select, rename;
     opt_maybe allow_loss;
     emb_change_options change;
     bool dry_run, json, force, no_sync;
@@ -30,6 +31,7 @@ typedef struct job {
     saving saving;
     const char *format; /* of OUT; NULL if the library has to say that it is not known */
     emb_changing changing;
+    renaming *renaming; /* NULL: names stay */
 } job;
 
 /* ----------------------------------------------------------------- adding */
@@ -46,14 +48,18 @@ static tnf_status add_attributes(job *j, tnf_error *error)
     return TNF_OK;
 }
 
-/* Only some tensors: each by itself, with the file's attributes. */
+/* Only some tensors, or under other names: each by itself, with the file's attributes. */
 static tnf_status add_selected(job *j, size_t *n, tnf_error *error)
 {
     const tnf_object *o;
     for (size_t i = 0; (o = tnf_at(j->in.file, i)); i++) {
-        if (!glob_any(&j->options->select, o->name))
+        tnf_str name;
+        if (j->options->select.n && !glob_any(&j->options->select, o->name))
             continue;
-        tnf_status status = tnf_builder_add_object(j->builder, o, NULL, error);
+        tnf_status status = renaming_apply(j->renaming, &name, o->name, error);
+        if (status == TNF_OK)
+            status = tnf_builder_add_object(j->builder, o, name.p == o->name.p ? NULL : name.p,
+                                            error);
         if (status != TNF_OK)
             return status;
         ++*n;
@@ -71,17 +77,18 @@ static int add_input(job *j)
 {
     tnf_error error;
     size_t n = 0;
-    if (j->options->select.n == 0 && emb_change_wanted(&j->options->change, &j->in, j->format))
+    bool whole = j->options->select.n == 0 && !j->renaming;
+    if (whole && emb_change_wanted(&j->options->change, &j->in, j->format))
         return emb_change_add(&j->changing, &j->options->change, &j->in, j->format, j->builder,
                               &j->saving.plan);
-    if (j->options->select.n == 0) {
+    if (whole) {
         if (tnf_builder_add_file(j->builder, j->in.file, &error) != TNF_OK)
             return file_error(j->in.name, &error);
         return EXIT_DONE;
     }
     if (add_selected(j, &n, &error) != TNF_OK)
         return file_error(j->in.name, &error);
-    if (n == 0) {
+    if (n == 0 && j->options->select.n) {
         file_message(j->in.name, "", TNF_NO_OFFSET, "no tensor matches what --select asks for");
         return EXIT_USAGE;
     }
@@ -137,6 +144,7 @@ static int save(job *j)
     how.replace = o->force;
     how.no_sync = o->no_sync;
     how.dtype = o->dtype;
+    how.order = o->order;
     how.allow_loss = o->allow_loss.given;
     how.loss = o->allow_loss.value;
     how.dry_run = o->dry_run;
@@ -181,9 +189,13 @@ static int check_usage(const options *o, const char *out)
         return usage_error("convert: --dtype takes one of " CASTS ", not '%s'", o->dtype);
     if (!saving_kinds_known("convert", o->allow_loss.value))
         return EXIT_USAGE;
-    if (o->select.n && (o->change.normalize || o->change.unnormalize || o->change.fold))
-        return usage_error("convert: --select takes tensors as they are, without --normalize, "
-                           "--unnormalize and --fold");
+    if (o->order && strcmp(o->order, "C") != 0 && strcmp(o->order, "F") != 0)
+        return usage_error("convert: --order takes C or F, not '%s'", o->order);
+    if ((o->select.n || o->rename.n || o->map) &&
+        (o->change.normalize || o->change.unnormalize || o->change.fold))
+        return usage_error(
+            "convert: --select, --rename and --map take tensors as they are, without "
+            "--normalize, --unnormalize and --fold");
     if (o->change.normalize && o->change.unnormalize)
         return usage_error("convert: --normalize and --unnormalize exclude each other");
     if (o->json && !o->dry_run)
@@ -235,10 +247,14 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
     if (code != EXIT_DONE)
         return code;
     job j = { .cli = cli, .options = o, .out = argv[1] };
+    code = renaming_open(&j.renaming, o->map, &o->rename);
+    if (code != EXIT_DONE)
+        return code;
     code = input_open(&j.in, cli, &o->in, argv[0]);
     if (code == EXIT_DONE)
         code = convert(&j);
     input_close(&j.in);
+    renaming_free(j.renaming);
     return code;
 }
 
@@ -250,10 +266,13 @@ static const opt table[] = {
       "repeated." },
     { "select", 0, OPT_LIST, offsetof(options, select), "GLOB", NULL,
       "Convert only the tensors whose name matches; as in 'tenfold ls'. May be repeated." },
+    RENAME_OPTIONS(options, map, rename, "the tensors"),
     { "dtype", 0, OPT_TEXT, offsetof(options, dtype), "DTYPE", CASTS,
       "Write tensors of floats as this type: each value becomes the nearest, of two equally near "
       "the even one. What is too large becomes infinite, or the largest where there is no "
       "infinity; NaN stays NaN. Other tensors stay as they are." },
+    { "order", 0, OPT_TEXT, offsetof(options, order), "ORDER", "C|F",
+      "Write dense tensors row by row (C) or column by column (F), where the format has both." },
     { "allow-loss", 0, OPT_MAYBE, offsetof(options, allow_loss), "KIND", LOSS_KINDS,
       "Drop what the format cannot hold instead of refusing: everything, or the kinds named: "
       "tensor, attribute, extra, separated by commas." },
@@ -277,6 +296,8 @@ static const example examples[] = {
     { "tenfold convert --dry-run checkpoint.bin out.safetensors", "what would become of what?" },
     { "tenfold convert -t safetensors --select 'wte.*' in.gptrs - > wte.safetensors",
       "a few tensors, to standard output" },
+    { "tenfold convert --rename 's/^module\\.//' ddp.safetensors plain.safetensors",
+      "other names" },
     { "tenfold convert --normalize cc.de.300.bin cc.de.fifu",
       "a fastText model as finalfusion's own tool would import it" },
     { 0 },
