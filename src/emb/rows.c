@@ -191,14 +191,26 @@ static bool are_floats(const tnf_rows *r)
 }
 
 /* Floats at any address. */
-static void add(float *dst, const void *src, size_t d)
+static inline float float_at(const uint8_t *p, size_t i)
 {
-    const uint8_t *p = src;
-    for (size_t i = 0; i < d; i++) {
-        float x;
-        memcpy(&x, p + 4 * i, sizeof x);
-        dst[i] += x;
-    }
+    float x;
+    memcpy(&x, p + 4 * i, sizeof x);
+    return x;
+}
+
+static void add(float *restrict dst, const uint8_t *restrict p, size_t d)
+{
+    for (size_t i = 0; i < d; i++)
+        dst[i] += float_at(p, i);
+}
+
+/* Four at once, in the same order as one after the other. */
+static void add_four(float *restrict dst, const uint8_t *const *rows, size_t d)
+{
+    const uint8_t *restrict a = rows[0], *restrict b = rows[1];
+    const uint8_t *restrict c = rows[2], *restrict f = rows[3];
+    for (size_t i = 0; i < d; i++)
+        dst[i] = (((dst[i] + float_at(a, i)) + float_at(b, i)) + float_at(c, i)) + float_at(f, i);
 }
 
 /* Asks for the start of a row that comes later: rows lie anywhere in memory. */
@@ -212,24 +224,40 @@ static void fetch(const tnf_rows *r, uint64_t row)
         __builtin_prefetch(p + i);
 }
 
+/* Rows lie anywhere in memory: those after the next few are asked for meanwhile. */
+static void sum_floats(const tnf_rows *r, const uint64_t *rows, size_t n, float *dst)
+{
+    const uint8_t *base = r->data.p, *four[4];
+    size_t size = r->d * sizeof(float), i = 0;
+    memset(dst, 0, size);
+    for (; n - i >= 4; i += 4) {
+        for (size_t k = 0; k < 4; k++) {
+            if (i + 4 + k < n)
+                fetch(r, rows[i + 4 + k]);
+            four[k] = base + (size_t)rows[i + k] * size;
+        }
+        add_four(dst, four, r->d);
+    }
+    for (; i < n; i++)
+        add(dst, base + (size_t)rows[i] * size, r->d);
+}
+
 /* Adds up dense rows; those of other types than f32 go through `room`, d floats. */
 static tnf_status sum_dense(const tnf_rows *r, const uint64_t *rows, size_t n, float *dst,
                             tnf_error *e)
 {
     size_t size = r->d * sizeof(float);
-    float *room = are_floats(r) ? NULL : tnf_alloc(&r->alloc, size);
-    if (!room && !are_floats(r))
+    if (are_floats(r)) {
+        sum_floats(r, rows, n, dst);
+        return TNF_OK;
+    }
+    float *room = tnf_alloc(&r->alloc, size);
+    if (!room)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "no memory for a row");
     memset(dst, 0, size);
-    for (size_t i = 0; i < n; i++) {
-        if (i + 4 < n)
-            fetch(r, rows[i + 4]);
-        const void *row = room ? (const void *)tnf_rows_block(r, rows[i], 1, room)
-                               : (const uint8_t *)r->data.p + (size_t)rows[i] * size;
-        add(dst, row, r->d);
-    }
-    if (room)
-        tnf_free(&r->alloc, room, size);
+    for (size_t i = 0; i < n; i++)
+        add(dst, (const uint8_t *)tnf_rows_block(r, rows[i], 1, room), r->d);
+    tnf_free(&r->alloc, room, size);
     return TNF_OK;
 }
 
