@@ -90,6 +90,9 @@ typedef struct tnf_can {
     /* Attributes its reader computes, or sets when the file says nothing ("key=false",
      * "key=text", "key=0", "key={}"): no loss. */
     const char *derived;
+    /* Attributes that tell only how its files are spelled (which blank, which end of a line): kept
+     * wherever there is a place for them, no loss where there is none, no part of the content. */
+    const char *spelling;
     /* What becomes of a tensor for reasons of the format's own, asked last: TNF_NATIVE, or with a
      * reason TNF_TRANSFORMED (`write` sees to it) or TNF_DROPPED. May be NULL. */
     tnf_fate (*takes)(const tnf_object *object, const char **reason);

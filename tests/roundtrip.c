@@ -6,7 +6,8 @@
  *                    └─ something is: refused, and the plan says what
  *
  * and A' is A to the byte wherever A is as its own writer would have it; if that writer follows its
- * source in the order of the tensors and in how their bytes are stored, where B has kept these.
+ * source in the order of the tensors and in how their bytes are stored, or spelled, where B has
+ * kept these.
  * Where it has a newer version of the format, A' is compared with what it makes of A. */
 #include "support/features.h"
 #include "support/model.h"
@@ -135,6 +136,18 @@ static bool stored_alike(const tnf_file *a, const tnf_file *b)
     return true;
 }
 
+/* Has B kept how A was spelled? Where it has no place for that it is no loss. */
+static bool spelled_alike(const tnf_file *a, const tnf_file *b)
+{
+    const tnf_value *x = tnf_file_info(a)->attrs, *y = tnf_file_info(b)->attrs;
+    for (size_t i = 0; x && i < x->n; i++) {
+        const tnf_member *m = &x->as.members[i];
+        if (tnf_registry_spells(m) && !tnf_value_get_n(y, m->key.p, m->key.n))
+            return false;
+    }
+    return true;
+}
+
 /* B holds all of A; is A to be had back? */
 static void check_way_back(const struct one *a, const tnf_file *b)
 {
@@ -150,7 +163,7 @@ static void check_way_back(const struct one *a, const tnf_file *b)
         model_check(a->own_file, again, true);
         tnf_close(again);
     }
-    if (a->canonical && parts_alike(a->file, b) &&
+    if (a->canonical && parts_alike(a->file, b) && spelled_alike(a->file, b) &&
         (!follows_source(format) || stored_alike(a->file, b))) {
         identical++;
         CHECK(same_bytes(a->own, sink), "A to B to A is not A to the byte");

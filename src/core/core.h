@@ -61,6 +61,8 @@ tnf_status tnf_registry_by_extension(const tnf_format **out, const char *path, t
 /* Is `key` an attribute that some format has a place of its own for, or computes? */
 bool tnf_registry_owns(const char *key, size_t n);
 bool tnf_registry_derives(const tnf_member *attr);
+/* Does it tell only how the files of some format are spelled? */
+bool tnf_registry_spells(const tnf_member *attr);
 /* The extension of a path in lower case, "" if none, in `out`. */
 const char *tnf_extension(char out[16], const char *path);
 

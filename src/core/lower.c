@@ -340,7 +340,8 @@ static tnf_status lower_attr(struct lowering *l, const tnf_member *m, tnf_verdic
         return tnf_lower_text_map(m) ? lower_text_map(l, m, e) : lower_to_text(l, m, e);
     if (l->as_tensor)
         return lower_to_stash(l, m);
-    tnf_lower_tell(l, TNF_DROPPED, "attribute", m->key, l->no_place);
+    if (!tnf_registry_spells(m))
+        tnf_lower_tell(l, TNF_DROPPED, "attribute", m->key, l->no_place);
     return TNF_OK;
 }
 

@@ -133,6 +133,19 @@ bool tnf_registry_derives(const tnf_member *attr)
     return false;
 }
 
+bool tnf_registry_spells(const tnf_member *attr)
+{
+    char text[128];
+    if (attr->key.n >= sizeof text)
+        return false;
+    memcpy(text, attr->key.p, attr->key.n);
+    text[attr->key.n] = 0;
+    for (size_t i = 0; i < COUNT; i++)
+        if (formats[i]->can.spelling && tnf_list_has(formats[i]->can.spelling, text))
+            return true;
+    return false;
+}
+
 /* ----------------------------------------------------------------- public */
 
 static void describe(tnf_format_info *out, const tnf_format *f)

@@ -36,6 +36,12 @@ bool tnf_registry_derives(const tnf_member *attr)
     return false;
 }
 
+bool tnf_registry_spells(const tnf_member *attr)
+{
+    (void)attr;
+    return false;
+}
+
 const char *tnf_extension(char out[16], const char *path)
 {
     (void)path;

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TNF_BASE_LOSSY_H
+#define TNF_BASE_LOSSY_H
+
+#include <stddef.h>
+
+/* Copies bytes as UTF-8 with U+FFFD for each maximal piece that is none, as Unicode recommends and
+ * as Rust and Python do it. Takes at most three times as many; returns how many. */
+size_t tnf_utf8_mend(char *out, const char *p, size_t n);
+
+#endif

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+/* floret (spaCy): vectors of buckets that words are hashed into, as text.
+ *
+ *   10 300 2 3 2 2166136261 < >         buckets columns min_n max_n hashes seed begin end
+ *   0 0.1 -0.2 …                        the number of a bucket, which nobody looks at, and its
+ *   1 …                                 vector
+ *
+ * The model is that of a finalfusion file with a floret vocabulary: `embeddings`, and what is said
+ * of subwords in attributes.
+ */
+#include "formats/wordvec/wordvec.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ATTR(name) "finalfusion." name
+#define MAX_LINE   4096u
+#define MAX_HASHES 4u
+#define LOOK       ((size_t)64 << 10) /* at how lines are spelled */
+
+/* --------------------------------------------------------------------- first */
+
+/* Digits up to a space, *at behind it. */
+static bool read_number(const char **at, const char *end, uint64_t max, uint64_t *out)
+{
+    const char *p = *at;
+    *out = 0;
+    for (; p < end && *p >= '0' && *p <= '9'; p++)
+        if (!tnf_ckd_mul(out, *out, 10) || !tnf_ckd_add(out, *out, (uint64_t)(*p - '0')))
+            return false;
+    bool fits = p > *at && p < end && *p == ' ' && *out <= max;
+    *at = p + 1;
+    return fits;
+}
+
+const char *wv_floret_parse(wv_floret *out, const char *p, size_t n)
+{
+    static const char wrong[] = "the first line is not \"buckets columns min_n max_n hashes seed "
+                                "begin end\"";
+    const char *end = memchr(p, '\n', n < MAX_LINE ? n : MAX_LINE);
+    *out = (wv_floret) { 0 };
+    if (!end)
+        return wrong;
+    out->length = (size_t)(end - p) + 1;
+    out->crlf = end > p && end[-1] == '\r';
+    end -= out->crlf;
+    if (!read_number(&p, end, UINT64_MAX, &out->buckets) ||
+        !read_number(&p, end, UINT64_MAX, &out->dims) ||
+        !read_number(&p, end, UINT32_MAX, &out->min_n) ||
+        !read_number(&p, end, UINT32_MAX, &out->max_n) ||
+        !read_number(&p, end, UINT32_MAX, &out->hashes) ||
+        !read_number(&p, end, UINT32_MAX, &out->seed))
+        return wrong;
+    const char *blank = memchr(p, ' ', (size_t)(end - p));
+    if (!blank)
+        return wrong;
+    out->bow = (tnf_str) { p, (size_t)(blank - p) };
+    out->eow = (tnf_str) { blank + 1, (size_t)(end - blank - 1) };
+    return NULL;
+}
+
+static tnf_status check(const wv_floret *f, uint64_t left, tnf_error *e)
+{
+    if (f->buckets == 0 || f->dims == 0)
+        return tnf_fail(e, TNF_EFORMAT, 0, "%llu buckets of %llu numbers",
+                        (unsigned long long)f->buckets, (unsigned long long)f->dims);
+    if (f->min_n == 0 || f->min_n > f->max_n)
+        return tnf_fail(e, TNF_EFORMAT, 0, "n-grams of %llu to %llu characters",
+                        (unsigned long long)f->min_n, (unsigned long long)f->max_n);
+    if (f->hashes < 1 || f->hashes > MAX_HASHES)
+        return tnf_fail(e, TNF_EFORMAT, 0, "%llu hashes a word, not 1 to 4",
+                        (unsigned long long)f->hashes);
+    if (f->dims > left / 2)
+        return tnf_fail(e, TNF_ETRUNCATED, f->length + left,
+                        "the first line tells of %llu numbers a row; only %llu bytes follow",
+                        (unsigned long long)f->dims, (unsigned long long)left);
+    return TNF_OK;
+}
+
+/* --------------------------------------------------------------------- index */
+
+static tnf_status set_uint(tnf_reader *r, const char *key, uint64_t value, tnf_error *e)
+{
+    return tnf_set_attr(r, key, tnf_value_uint(value), e);
+}
+
+static tnf_status set_marker(tnf_reader *r, const char *key, tnf_str text, tnf_error *e)
+{
+    const char *copy = tnf_arena_str(r->arena, text.p, text.n);
+    bool utf8 = tnf_utf8_valid(text.p, text.n, NULL);
+    if (!copy)
+        return tnf_arena_fail(r->arena, "a marker", e);
+    return tnf_set_attr(r, key, tnf_value_str(utf8 ? TNF_STRING : TNF_BYTES, copy, text.n), e);
+}
+
+static tnf_status set_attrs(tnf_reader *r, const wv_floret *f, tnf_error *e)
+{
+    TNF_TRY(tnf_set_attr(r, ATTR("vocab"), tnf_value_string("floret"), e));
+    TNF_TRY(set_uint(r, ATTR("min_n"), f->min_n, e));
+    TNF_TRY(set_uint(r, ATTR("max_n"), f->max_n, e));
+    TNF_TRY(set_uint(r, ATTR("buckets"), f->buckets, e));
+    TNF_TRY(set_uint(r, ATTR("hashes"), f->hashes, e));
+    TNF_TRY(set_uint(r, ATTR("seed"), f->seed, e));
+    TNF_TRY(set_marker(r, ATTR("bow"), f->bow, e));
+    TNF_TRY(set_marker(r, ATTR("eow"), f->eow, e));
+    return set_uint(r, ATTR("words"), 0, e);
+}
+
+static tnf_status check_rows(const tnf_reader *r, const wv_text *t, const wv_floret *f,
+                             tnf_error *e)
+{
+    if (t->rows.n < f->buckets)
+        return tnf_fail(e, TNF_ETRUNCATED, r->source->size,
+                        "the first line tells of %llu buckets, only %llu follow (cut short?)",
+                        (unsigned long long)f->buckets, (unsigned long long)t->rows.n);
+    if (t->rows.n > f->buckets)
+        return tnf_fail(e, TNF_EFORMAT, wv_rows_at(&t->rows, f->buckets).at,
+                        "the first line tells of %llu buckets, but %llu follow",
+                        (unsigned long long)f->buckets, (unsigned long long)t->rows.n);
+    return TNF_OK;
+}
+
+static tnf_status index_rows(tnf_reader *r, const wv_floret *f, tnf_error *e)
+{
+    wv_text *t = tnf_arena_alloc(r->arena, sizeof *t);
+    char *lines = tnf_arena_raw(r->scratch, LOOK), separator = ' ';
+    if (!t || !lines)
+        return tnf_arena_fail(!t ? r->arena : r->scratch, "the state of a reader", e);
+    uint64_t left = r->source->size - f->length;
+    size_t n = left < LOOK ? (size_t)left : LOOK;
+    TNF_TRY(tnf_source_read(r->source, f->length, lines, n, e));
+    wv_find_dims(lines, n, true, &separator);
+    *t = (wv_text) { .rules = { .dims = f->dims, .separator = separator },
+                     .from = f->length,
+                     .check_index = true };
+    t->spelling.python = wv_lines_python(&t->rules, lines, n);
+    r->state = t;
+    TNF_TRY(wv_scan(r, t, e));
+    TNF_TRY(check_rows(r, t, f, e));
+    if (f->crlf != t->spelling.crlf)
+        tnf_warn(r, 0, "the first line ends in %s, the others do not", f->crlf ? "CR LF" : "LF");
+    TNF_TRY(wv_spelling_set(r, &t->spelling, e));
+    return wv_add_matrix(r, f->buckets, f->dims, f->length, e);
+}
+
+static tnf_status index_floret(tnf_reader *r, tnf_error *e)
+{
+    uint64_t size = r->source->size;
+    tnf_cur c;
+    wv_floret f;
+    r->version = "";
+    if (size == 0) {
+        tnf_warn(r, 0, "the file is empty");
+        return TNF_OK;
+    }
+    TNF_TRY(tnf_read_range(r, "first line", 0, size < MAX_LINE ? size : MAX_LINE, MAX_LINE, &c, e));
+    const char *why = wv_floret_parse(&f, (const char *)c.p, tnf_left(&c));
+    if (why)
+        return tnf_fail(e, TNF_EFORMAT, 0, "%s", why);
+    TNF_TRY(check(&f, size - f.length, e));
+    TNF_TRY(index_rows(r, &f, e));
+    return set_attrs(r, &f, e);
+}
+
+/* --------------------------------------------------------------------- write */
+
+static bool get_uint(const tnf_value *attrs, const char *key, uint64_t max, uint64_t *out)
+{
+    const tnf_value *v = tnf_value_get(attrs, key);
+    bool number = v && (v->kind == TNF_UINT || (v->kind == TNF_INT && v->as.i >= 0));
+    *out = number ? v->as.u : 0;
+    return number && *out <= max;
+}
+
+/* `forbidden` ends it in the first line. */
+static bool get_marker(const tnf_value *attrs, const char *key, char forbidden, tnf_str *out)
+{
+    const tnf_value *v = tnf_value_get(attrs, key);
+    bool text = v && (v->kind == TNF_STRING || v->kind == TNF_BYTES);
+    *out = text ? (tnf_str) { v->as.s, v->n } : (tnf_str) { "", 0 };
+    return text && out->n < MAX_LINE / 4 && !memchr(out->p, '\n', out->n) &&
+           !memchr(out->p, forbidden, out->n);
+}
+
+static bool is_floret(const tnf_value *attrs)
+{
+    const tnf_value *v = tnf_value_get(attrs, ATTR("vocab"));
+    return v && v->kind == TNF_STRING && v->n == 6 && memcmp(v->as.s, "floret", 6) == 0;
+}
+
+/* The first line of a catalog, or why there can be none. */
+static const char *plan(wv_floret *out, const tnf_catalog *c, const tnf_object **matrix,
+                        const tnf_verdict *objects)
+{
+    const tnf_value attrs = tnf_attrs_value(&c->attrs);
+    *out = (wv_floret) { 0 };
+    *matrix = NULL;
+    for (size_t i = 0; i < c->n; i++)
+        if (wv_is_named(&c->objects[i], WV_EMBEDDINGS) &&
+            (!objects || objects[i].fate != TNF_DROPPED))
+            *matrix = &c->objects[i];
+    if (!*matrix)
+        return "there are no `embeddings`";
+    if ((*matrix)->layout != &tnf_layout_dense || (*matrix)->rank != 2 ||
+        (*matrix)->parts[0].type != tnf_type_of(TNF_F32))
+        return "buckets are a dense matrix of f32";
+    if (!is_floret(&attrs))
+        return "finalfusion.vocab is not floret";
+    if (!get_uint(&attrs, ATTR("min_n"), UINT32_MAX, &out->min_n) || out->min_n == 0 ||
+        !get_uint(&attrs, ATTR("max_n"), UINT32_MAX, &out->max_n) || out->min_n > out->max_n ||
+        !get_uint(&attrs, ATTR("hashes"), MAX_HASHES, &out->hashes) || out->hashes == 0 ||
+        !get_uint(&attrs, ATTR("seed"), UINT32_MAX, &out->seed) ||
+        !get_marker(&attrs, ATTR("bow"), ' ', &out->bow) ||
+        !get_marker(&attrs, ATTR("eow"), '\r', &out->eow))
+        return "what is said of its subwords (finalfusion.min_n …) is missing, or has no place in "
+               "a line";
+    out->buckets = (*matrix)->shape[0];
+    out->dims = (*matrix)->shape[1];
+    return out->buckets && out->dims ? NULL : "there are no buckets, or no numbers";
+}
+
+static tnf_status fits(tnf_fit *fit, tnf_error *e)
+{
+    const tnf_object *matrix;
+    wv_floret f;
+    const char *why = plan(&f, fit->catalog, &matrix, fit->objects);
+    (void)e;
+    for (size_t i = 0; i < fit->catalog->n; i++)
+        if (fit->objects[i].fate != TNF_DROPPED && (why || &fit->catalog->objects[i] != matrix))
+            fit->objects[i] = (tnf_verdict) { TNF_DROPPED,
+                                              why && &fit->catalog->objects[i] == matrix
+                                                  ? why
+                                                  : "floret has a place for `embeddings` only" };
+    for (size_t i = 0; why && i < fit->catalog->attrs.n; i++) {
+        tnf_str key = fit->catalog->attrs.members[i].key;
+        if (key.n > 12 && memcmp(key.p, "finalfusion.", 12) == 0)
+            fit->attrs[i] = (tnf_verdict) { TNF_DROPPED, "it is about what is not kept" };
+    }
+    return TNF_OK;
+}
+
+static tnf_status write_floret(tnf_writer *w, tnf_error *e)
+{
+    const tnf_object *matrix;
+    wv_floret f;
+    char line[160];
+    if (plan(&f, w->catalog, &matrix, NULL))
+        return TNF_OK; /* nothing could be kept */
+    int n = snprintf(line, sizeof line, "%llu %llu %llu %llu %llu %llu ",
+                     (unsigned long long)f.buckets, (unsigned long long)f.dims,
+                     (unsigned long long)f.min_n, (unsigned long long)f.max_n,
+                     (unsigned long long)f.hashes, (unsigned long long)f.seed);
+    TNF_TRY(tnf_put(w, line, (size_t)n, e));
+    TNF_TRY(tnf_put(w, f.bow.p, f.bow.n, e));
+    TNF_TRY(tnf_put(w, " ", 1, e));
+    TNF_TRY(tnf_put(w, f.eow.p, f.eow.n, e));
+    TNF_TRY(wv_spelling_wanted(w).crlf ? tnf_put(w, "\r\n", 2, e) : tnf_put(w, "\n", 1, e));
+    return wv_print(w, matrix, f.buckets, NULL, e);
+}
+
+static int probe(const tnf_probe *p)
+{
+    return wv_probe_text(p, WV_FLORET);
+}
+
+const tnf_format tnf_format_floret = {
+    .name = "floret",
+    .title = "floret's buckets as text (spaCy)",
+    .extensions = "floret",
+    .family = "floret",
+    .caps = TNF_CAN_READ | TNF_CAN_WRITE,
+    .can = { .types = "f32",
+             .layouts = "dense",
+             .attrs = TNF_HOLDS_NONE,
+             .file_attrs = "finalfusion.vocab finalfusion.min_n finalfusion.max_n "
+                           "finalfusion.buckets finalfusion.hashes finalfusion.seed "
+                           "finalfusion.bow finalfusion.eow " WV_SPELLING,
+             .spelling = WV_SPELLING,
+             .fits = fits },
+    .write_options = wv_print_options,
+    .probe = probe,
+    .index = index_floret,
+    .decode = wv_decode_text,
+    .write = write_floret,
+};

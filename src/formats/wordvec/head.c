@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* The first line of word2vec's files, binary or text: "rows columns", as decimal numbers.
+ *
+ *   33 30 30 20 31 30 30 0a        "300 100\n"
+ */
+#include "formats/wordvec/wordvec.h"
+
+#include <string.h>
+
+/* A number of digits; false if there is none, or one beyond 2^64. */
+static bool read_number(const char **at, const char *end, uint64_t *out, bool *plain)
+{
+    const char *p = *at;
+    *out = 0;
+    *plain = *plain && (p + 1 >= end || *p != '0' || p[1] < '0' || p[1] > '9');
+    for (; p < end && *p >= '0' && *p <= '9'; p++)
+        if (!tnf_ckd_mul(out, *out, 10) || !tnf_ckd_add(out, *out, (uint64_t)(*p - '0')))
+            return false;
+    bool any = p > *at;
+    *at = p;
+    return any;
+}
+
+static void skip_blanks(const char **at, const char *end)
+{
+    while (*at < end && wv_is_blank(**at))
+        ++*at;
+}
+
+const char *wv_head_parse(wv_head *out, const char *p, size_t n)
+{
+    static const char wrong[] = "the first line is not \"rows columns\", two whole numbers";
+    const char *end = memchr(p, '\n', n < WV_HEAD_MAX ? n : WV_HEAD_MAX), *from = p;
+    *out = (wv_head) { .plain = true };
+    if (!end)
+        return n < WV_HEAD_MAX ? "there is no whole first line, \"rows columns\"" : wrong;
+    out->length = (size_t)(end - p) + 1;
+    skip_blanks(&p, end);
+    out->plain = p == from;
+    if (!read_number(&p, end, &out->rows, &out->plain))
+        return wrong;
+    const char *blanks = p;
+    skip_blanks(&p, end);
+    if (p == blanks)
+        return wrong;
+    out->plain = out->plain && p == blanks + 1 && *blanks == ' ';
+    if (!read_number(&p, end, &out->dims, &out->plain))
+        return wrong;
+    blanks = p;
+    skip_blanks(&p, end);
+    out->plain = out->plain && p == blanks;
+    out->crlf = p < end && *p == '\r';
+    p += out->crlf;
+    return p == end ? NULL : wrong;
+}
+
+tnf_status wv_head_read(tnf_reader *r, wv_head *out, tnf_error *e)
+{
+    uint64_t size = r->source->size;
+    tnf_cur c;
+    TNF_TRY(tnf_read_range(r, "first line", 0, size < WV_HEAD_MAX ? size : WV_HEAD_MAX, WV_HEAD_MAX,
+                           &c, e));
+    const char *why = wv_head_parse(out, (const char *)c.p, tnf_left(&c));
+    if (why)
+        return tnf_fail(e,
+                        size < WV_HEAD_MAX && !memchr(c.p, '\n', tnf_left(&c)) ? TNF_ETRUNCATED
+                                                                               : TNF_EFORMAT,
+                        0, "%s", why);
+    return TNF_OK;
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/* Lines of text: which bytes are the word, and how many numbers follow.
+ *
+ *   New York 0.1 0.2 0.3       three columns: the last three fields are numbers, the rest is the
+ *   └─word─┘                   word, whatever it has in it; one separator stands between them
+ *
+ * So words may have blanks in them, be blanks, or be empty. Most lines have as many separators as
+ * columns, one at a time; that is told by counting, eight bytes at once. The others are taken apart
+ * from their end.
+ */
+#include "base/decimal.h"
+#include "formats/wordvec/wordvec.h"
+
+#include <string.h>
+
+#define ONES   0x0101010101010101u
+#define LOW7   0x7f7f7f7f7f7f7f7fu
+#define LINES  256u /* that are asked for the number of columns, and for the spelling of */
+#define FIELDS 64u  /* so many of their numbers */
+
+/* ----------------------------------------------------------------- counting */
+
+struct blanks {
+    size_t separators, others, pairs; /* pairs: a separator right behind another */
+};
+
+/* The top bit of each byte that is equal to that of `pattern`. */
+static uint64_t equal_bytes(uint64_t x, uint64_t pattern)
+{
+    x ^= pattern;
+    return ~(((x & LOW7) + LOW7) | x | LOW7);
+}
+
+static struct blanks count_blanks(const char *p, size_t n, char separator)
+{
+    struct blanks b = { 0 };
+    uint64_t want = ONES * (uint8_t)separator, other = ONES * (separator == ' ' ? '\t' : ' ');
+    uint64_t before = 0; /* was the last byte a separator? In the lowest top bit. */
+    for (size_t i = 0; i < n; i += 8) {
+        uint8_t rest[8] = { 0 };
+        if (n - i < 8)
+            memcpy(rest, p + i, n - i);
+        uint64_t x = tnf_le64(n - i < 8 ? (const void *)rest : p + i);
+        uint64_t found = equal_bytes(x, want);
+        b.separators += (size_t)__builtin_popcountll(found);
+        b.others += (size_t)__builtin_popcountll(equal_bytes(x, other));
+        b.pairs += (found & (found << 8 | before)) != 0;
+        before = found >> 56;
+    }
+    return b;
+}
+
+/* ------------------------------------------------------------ from the right */
+
+/* Where the field begins that ends at n. */
+static size_t field_start(const char *p, size_t n)
+{
+    while (n > 0 && !wv_is_blank(p[n - 1]))
+        n--;
+    return n;
+}
+
+static size_t without_blanks(const char *p, size_t n)
+{
+    while (n > 0 && wv_is_blank(p[n - 1]))
+        n--;
+    return n;
+}
+
+static wv_line read_from_end(const wv_rules *rules, const char *p, size_t n)
+{
+    wv_line line = { 0 };
+    size_t end = without_blanks(p, n);
+    line.trailing = end < n;
+    line.odd = n - end > 1 || (end < n && p[end] != rules->separator);
+    for (;;) {
+        size_t at = field_start(p, end);
+        if (at == 0) { /* what begins a line is a word, not a number */
+            line.wrong = line.fields ? "fewer" : "no";
+            return line;
+        }
+        line.fields++;
+        if (line.fields == rules->dims) {
+            line.word = at - 1;
+            line.odd = line.odd || p[at - 1] != rules->separator;
+            line.blank_end = line.word > 0 && wv_is_blank(p[line.word - 1]);
+            return line;
+        }
+        end = without_blanks(p, at);
+        line.odd = line.odd || at - end > 1 || p[at - 1] != rules->separator;
+    }
+}
+
+/* ------------------------------------------------------------------- strict */
+
+static bool is_space(char c)
+{
+    return wv_is_blank(c) || c == '\f' || c == '\r';
+}
+
+/* As finalfusion has it: the first field is the word, all others are numbers. */
+static wv_line read_strict(const wv_rules *rules, const char *p, size_t n)
+{
+    wv_line line = { 0 };
+    size_t at = 0, fields = 0;
+    while (at < n) {
+        size_t from = at;
+        while (at < n && is_space(p[at]))
+            at++;
+        line.odd = line.odd || at - from != (fields > 0) || (fields && p[from] != rules->separator);
+        if (at == n)
+            break;
+        if (fields++ == 0)
+            line.skip = at;
+        while (at < n && !is_space(p[at]))
+            at++;
+        if (fields == 1)
+            line.word = at - line.skip;
+    }
+    line.trailing = n > 0 && is_space(p[n - 1]);
+    line.fields = fields ? fields - 1 : 0;
+    if (fields == 0 || line.fields != rules->dims)
+        line.wrong = "not as many";
+    return line;
+}
+
+wv_line wv_line_read(const wv_rules *rules, const char *p, size_t n)
+{
+    if (rules->strict)
+        return read_strict(rules, p, n);
+    struct blanks b = count_blanks(p, n, rules->separator);
+    bool trailing = n > 0 && p[n - 1] == rules->separator;
+    if (b.pairs || b.others || b.separators - trailing != rules->dims)
+        return read_from_end(rules, p, n);
+    const char *end = memchr(p, rules->separator, n);
+    return (wv_line) { .word = (size_t)(end - p), .trailing = trailing };
+}
+
+/* ------------------------------------------------------------------ guessing */
+
+static bool is_number(const char *p, size_t n)
+{
+    float value;
+    return tnf_f32_scan(p, p + n, &value) == p + n;
+}
+
+uint64_t wv_line_numbers(const char *p, size_t n, char *separator)
+{
+    uint64_t count = 0;
+    for (size_t end = without_blanks(p, n); end > 0;) {
+        size_t at = field_start(p, end);
+        if (at == 0 || !is_number(p + at, end - at))
+            break;
+        if (count++ == 0 && separator)
+            *separator = p[at - 1];
+        end = without_blanks(p, at);
+    }
+    return count;
+}
+
+bool wv_line_fits(const char *p, size_t n, uint64_t dims)
+{
+    return wv_line_numbers(p, n, NULL) >= dims;
+}
+
+/* Some fields of a line as both would spell them; false if neither does. */
+static bool compare_spelling(const char *p, size_t n, bool *plain, bool *python)
+{
+    for (unsigned fields = 0; n > 0 && fields < FIELDS && (*plain || *python); fields++) {
+        char text[TNF_F32_TEXT];
+        float value;
+        for (; n > 0 && wv_is_blank(*p); n--)
+            p++;
+        const char *end = tnf_f32_scan(p, p + n, &value);
+        size_t length = end ? (size_t)(end - p) : 0;
+        if (!end)
+            return n == 0;
+        *plain = *plain && tnf_f32_text(text, value) == length && memcmp(text, p, length) == 0;
+        *python = *python && tnf_f32_repr(text, value) == length && memcmp(text, p, length) == 0;
+        p += length;
+        n -= length;
+    }
+    return true;
+}
+
+bool wv_lines_python(const wv_rules *rules, const char *p, size_t n)
+{
+    bool plain = true, python = true;
+    for (unsigned lines = 0; n > 0 && lines < LINES && python; lines++) {
+        const char *end = memchr(p, '\n', n);
+        size_t length = end ? (size_t)(end - p) : n, skip = end ? length + 1 : n;
+        length -= length > 0 && p[length - 1] == '\r';
+        wv_line line = wv_line_read(rules, p, length);
+        size_t from = line.skip + line.word;
+        if (!line.wrong && (end || lines == 0) &&
+            !compare_spelling(p + from, length - from, &plain, &python))
+            return false;
+        p += skip;
+        n -= skip;
+    }
+    return python && !plain;
+}
+
+/* How many lines have said what. */
+struct votes {
+    uint64_t dims[16];
+    unsigned count[16], n;
+};
+
+static void vote(struct votes *v, uint64_t dims)
+{
+    unsigned i = 0;
+    while (i < v->n && v->dims[i] != dims)
+        i++;
+    if (i == v->n && v->n < 16)
+        v->dims[v->n++] = dims;
+    if (i < v->n)
+        v->count[i]++;
+}
+
+/* The most, and of those that are as many the smallest: a word may look like a number. */
+static uint64_t winner(const struct votes *v)
+{
+    unsigned best = 0;
+    for (unsigned i = 1; i < v->n; i++)
+        if (v->count[i] > v->count[best] ||
+            (v->count[i] == v->count[best] && v->dims[i] < v->dims[best]))
+            best = i;
+    return v->n ? v->dims[best] : 0;
+}
+
+uint64_t wv_find_dims(const char *p, size_t n, bool whole, char *separator)
+{
+    struct votes v = { .n = 0 };
+    *separator = ' ';
+    for (unsigned line = 0; n > 0 && line < LINES; line++) {
+        const char *end = memchr(p, '\n', n);
+        if (!end && !whole)
+            break;
+        size_t length = end ? (size_t)(end - p) : n, skip = end ? length + 1 : n;
+        length -= length > 0 && p[length - 1] == '\r';
+        uint64_t dims = wv_line_numbers(p, length, v.n ? NULL : separator);
+        if (dims)
+            vote(&v, dims);
+        p += skip;
+        n -= skip;
+    }
+    return winner(&v);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* Where rows begin, and how long their words are.
+ *
+ *   segment   at, offset │ 64 × u32 bytes to the next row │ 64 × u32 bytes of its word
+ *
+ * A row is found by its segment's mark and a sum of at most 63 numbers. The table grows with the
+ * rows that are met, never with what a header claims.
+ */
+#include "formats/wordvec/wordvec.h"
+
+#include <string.h>
+
+struct segment {
+    uint64_t at, offset;
+    uint32_t stride[WV_SEGMENT], word[WV_SEGMENT];
+};
+
+struct wv_block {
+    struct segment segments[WV_BLOCK];
+};
+
+#define BLOCK_ROWS (WV_BLOCK * (uint64_t)WV_SEGMENT)
+
+void wv_rows_init(wv_rows *rows, tnf_arena *arena)
+{
+    *rows = (wv_rows) { .arena = arena };
+}
+
+static struct segment *segment_of(const wv_rows *rows, uint64_t i)
+{
+    return &rows->blocks[i / BLOCK_ROWS]->segments[i / WV_SEGMENT % WV_BLOCK];
+}
+
+/* Room for row n; the list of blocks doubles. */
+static tnf_status reserve(wv_rows *rows, tnf_error *e)
+{
+    size_t at = (size_t)(rows->n / BLOCK_ROWS);
+    if (at == rows->room) {
+        size_t room = rows->room ? 2 * rows->room : 8;
+        struct wv_block **more = tnf_arena_array(rows->arena, room, sizeof *more);
+        if (!more)
+            return tnf_arena_fail(rows->arena, "a table of rows", e);
+        if (rows->room)
+            memcpy(more, rows->blocks, rows->room * sizeof *more);
+        rows->blocks = more;
+        rows->room = room;
+    }
+    rows->blocks[at] = tnf_arena_raw(rows->arena, sizeof **rows->blocks);
+    return rows->blocks[at] ? TNF_OK : tnf_arena_fail(rows->arena, "a table of rows", e);
+}
+
+tnf_status wv_rows_end(wv_rows *rows, uint64_t at, tnf_error *e)
+{
+    if (rows->n == 0)
+        return TNF_OK;
+    if (at - rows->last > UINT32_MAX)
+        return tnf_fail(e, TNF_ELIMIT, rows->last, "row %llu has more than 2^32 bytes",
+                        (unsigned long long)rows->n - 1);
+    segment_of(rows, rows->n - 1)->stride[(rows->n - 1) % WV_SEGMENT] = (uint32_t)(at - rows->last);
+    return TNF_OK;
+}
+
+tnf_status wv_rows_add(wv_rows *rows, uint64_t at, uint64_t word, tnf_error *e)
+{
+    TNF_TRY(wv_rows_end(rows, at, e));
+    if (word > UINT32_MAX)
+        return tnf_fail(e, TNF_ELIMIT, at, "a word has more than 2^32 bytes");
+    if (rows->n % BLOCK_ROWS == 0)
+        TNF_TRY(reserve(rows, e));
+    struct segment *s = segment_of(rows, rows->n);
+    if (rows->n % WV_SEGMENT == 0) {
+        s->at = at;
+        s->offset = rows->words;
+    }
+    s->word[rows->n % WV_SEGMENT] = (uint32_t)word;
+    rows->words += word;
+    rows->last = at;
+    rows->n++;
+    return TNF_OK;
+}
+
+/* The last one's end is its beginning and its stride. */
+static wv_row behind(const wv_rows *rows)
+{
+    if (rows->n == 0)
+        return (wv_row) { 0 };
+    uint64_t end = rows->last + segment_of(rows, rows->n - 1)->stride[(rows->n - 1) % WV_SEGMENT];
+    return (wv_row) { .i = rows->n, .at = end, .end = end, .offset = rows->words };
+}
+
+wv_row wv_rows_at(const wv_rows *rows, uint64_t i)
+{
+    if (i >= rows->n)
+        return behind(rows);
+    const struct segment *s = segment_of(rows, i);
+    wv_row row = { .i = i, .at = s->at, .offset = s->offset };
+    for (unsigned k = 0; k < i % WV_SEGMENT; k++) {
+        row.at += s->stride[k];
+        row.offset += s->word[k];
+    }
+    row.word = s->word[i % WV_SEGMENT];
+    row.end = row.at + s->stride[i % WV_SEGMENT];
+    return row;
+}
+
+void wv_rows_next(const wv_rows *rows, wv_row *row)
+{
+    uint64_t i = row->i + 1;
+    if (i >= rows->n) {
+        *row = behind(rows);
+        return;
+    }
+    const struct segment *s = segment_of(rows, i);
+    row->i = i;
+    row->at = row->end;
+    row->offset += row->word;
+    row->word = s->word[i % WV_SEGMENT];
+    row->end = row->at + s->stride[i % WV_SEGMENT];
+}
+
+uint64_t wv_rows_find(const wv_rows *rows, uint64_t offset)
+{
+    uint64_t low = 0, high = rows->n ? (rows->n - 1) / WV_SEGMENT : 0;
+    while (low < high) {
+        uint64_t middle = high - (high - low) / 2;
+        if (segment_of(rows, middle * WV_SEGMENT)->offset <= offset)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    wv_row row = wv_rows_at(rows, low * WV_SEGMENT);
+    while (row.i < rows->n && row.offset + row.word <= offset)
+        wv_rows_next(rows, &row);
+    return row.i;
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/* Vectors of words as text: with a first line that counts them (word2vec, fastText's .vec), or
+ * without (GloVe).
+ *
+ *   2 3                          rows and columns; textdims only
+ *   Berlin 0.1 -0.2 3            a word, and its numbers
+ *   New York 1 0.25 -0.125       the last three fields are the numbers: words may have blanks
+ */
+#include "formats/wordvec/wordvec.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SAMPLE ((uint64_t)1 << 20) /* what is looked at for the number of columns */
+
+enum { READ_UTF8, READ_STRICT, READ_DIMS };
+
+/* --------------------------------------------------------------------- index */
+
+/* The state of a reader; none of an empty file, which has no tensors either. */
+static tnf_status new_text(tnf_reader *r, wv_text **out, tnf_error *e)
+{
+    wv_text *t = tnf_arena_alloc(r->arena, sizeof *t);
+    *out = NULL;
+    r->version = "";
+    if (!t)
+        return tnf_arena_fail(r->arena, "the state of a reader", e);
+    if (r->source->size == 0) {
+        tnf_warn(r, 0, "the file is empty");
+        return TNF_OK;
+    }
+    t->utf8 = (wv_utf8)r->options[READ_UTF8].u;
+    t->rules.strict = r->options[READ_STRICT].u != 0;
+    r->state = *out = t;
+    return TNF_OK;
+}
+
+/* The separator, and without a header the number of columns, from the first lines. */
+static tnf_status look_at_lines(tnf_reader *r, wv_text *t, tnf_error *e)
+{
+    uint64_t left = r->source->size - t->from;
+    size_t n = (size_t)(left < SAMPLE ? left : SAMPLE);
+    char *sample = tnf_arena_raw(r->scratch, n + 1);
+    if (!sample)
+        return tnf_arena_fail(r->scratch, "the first lines", e);
+    TNF_TRY(n ? tnf_source_read(r->source, t->from, sample, n, e) : TNF_OK);
+    uint64_t found = wv_find_dims(sample, n, n == left, &t->rules.separator);
+    if (found == 0 && n < left) /* a line longer than that */
+        found = wv_line_numbers(sample, n, &t->rules.separator);
+    if (!t->rules.dims)
+        t->rules.dims = found;
+    if (t->rules.dims)
+        t->spelling.python = wv_lines_python(&t->rules, sample, n);
+    return TNF_OK;
+}
+
+static tnf_status add_all(tnf_reader *r, const wv_text *t, tnf_error *e)
+{
+    bool mend = t->utf8 == WV_UTF8_LOSSY;
+    TNF_TRY(wv_spelling_set(r, &t->spelling, e));
+    TNF_TRY(wv_add_words(r, &t->rows, mend, t->from, e));
+    return wv_add_matrix(r, t->rows.n, t->rules.dims, t->from, e);
+}
+
+static tnf_status index_text(tnf_reader *r, tnf_error *e)
+{
+    wv_text *t;
+    TNF_TRY(new_text(r, &t, e));
+    if (!t)
+        return TNF_OK;
+    t->rules.dims = r->options[READ_DIMS].u;
+    TNF_TRY(look_at_lines(r, t, e));
+    if (t->rules.dims == 0)
+        return tnf_fail(e, TNF_EFORMAT, 0, "no line has numbers behind its word");
+    TNF_TRY(wv_scan(r, t, e));
+    if (t->rows.n == 0)
+        return tnf_fail(e, TNF_EFORMAT, 0, "there is no line with a word and numbers");
+    return add_all(r, t, e);
+}
+
+/* As many lines as the first one says? */
+static tnf_status check_rows(tnf_reader *r, const wv_text *t, const wv_head *head, tnf_error *e)
+{
+    if (t->rows.n < head->rows)
+        return tnf_stricter(r, e, TNF_ETRUNCATED, r->source->size,
+                            "the first line tells of %llu rows, only %llu follow (cut short?)",
+                            (unsigned long long)head->rows, (unsigned long long)t->rows.n);
+    if (t->rows.n > head->rows)
+        return tnf_stricter(r, e, TNF_EFORMAT, wv_rows_at(&t->rows, head->rows).at,
+                            "the first line tells of %llu rows, but %llu follow",
+                            (unsigned long long)head->rows, (unsigned long long)t->rows.n);
+    return TNF_OK;
+}
+
+static tnf_status check_head(tnf_reader *r, const wv_head *head, tnf_error *e)
+{
+    uint64_t left = r->source->size - head->length;
+    if (head->rows && head->dims == 0)
+        return tnf_fail(e, TNF_EFORMAT, 0, "the first line tells of rows without numbers");
+    if (head->rows && head->dims > left / 2)
+        return tnf_fail(e, TNF_ETRUNCATED, r->source->size,
+                        "the first line tells of %llu numbers a row; only %llu bytes follow",
+                        (unsigned long long)head->dims, (unsigned long long)left);
+    if (!head->plain)
+        tnf_warn(r, 0, "the first line has other blanks, or zeros in front of its numbers");
+    return TNF_OK;
+}
+
+static tnf_status index_textdims(tnf_reader *r, tnf_error *e)
+{
+    wv_text *t;
+    wv_head head;
+    TNF_TRY(new_text(r, &t, e));
+    if (!t)
+        return TNF_OK;
+    TNF_TRY(wv_head_read(r, &head, e));
+    TNF_TRY(check_head(r, &head, e));
+    t->from = head.length;
+    /* Without rows no line can be of a wrong length. */
+    t->rules.dims = head.dims ? head.dims : 1;
+    TNF_TRY(look_at_lines(r, t, e));
+    TNF_TRY(wv_scan(r, t, e));
+    TNF_TRY(check_rows(r, t, &head, e));
+    t->rules.dims = t->rows.n ? t->rules.dims : head.dims;
+    if (t->rows.n == 0)
+        t->spelling.crlf = head.crlf;
+    if (head.crlf != t->spelling.crlf)
+        tnf_warn(r, 0, "the first line ends in %s, the others do not", head.crlf ? "CR LF" : "LF");
+    return add_all(r, t, e);
+}
+
+/* --------------------------------------------------------------------- write */
+
+/* A line must end where it does. */
+static const char *rule_of_words(tnf_str word, const void *ctx)
+{
+    (void)ctx;
+    return word.n && memchr(word.p, '\n', word.n) ? "a word has the end of a line in it" : NULL;
+}
+
+static tnf_status drop_both(tnf_fit *fit, const wv_plan *plan, const char *why)
+{
+    fit->objects[plan->embeddings - fit->catalog->objects] = (tnf_verdict) { TNF_DROPPED, why };
+    fit->objects[plan->vocab - fit->catalog->objects] = (tnf_verdict) { TNF_DROPPED, why };
+    return TNF_OK;
+}
+
+static tnf_status fits_textdims(tnf_fit *fit, tnf_error *e)
+{
+    wv_plan plan;
+    TNF_TRY(wv_fits(fit, rule_of_words, NULL, e));
+    wv_plan_make(&plan, fit->catalog, fit->objects);
+    if (plan.embeddings && plan.rows && plan.dims == 0)
+        return drop_both(fit, &plan, "a line of text has one number at least");
+    return TNF_OK;
+}
+
+/* Could the number of columns be told from these words' lines? */
+static tnf_status tells_dims(const wv_plan *plan, tnf_arena *arena, bool *out, tnf_error *e)
+{
+    wv_list words;
+    const char *why;
+    unsigned plain = 0, lines = 0;
+    TNF_TRY(wv_list_load(&words, plan->vocab, arena, &why, e));
+    for (; lines < words.count && lines < 256; lines++) {
+        tnf_str word = wv_list_at(&words, lines);
+        plain += wv_line_numbers(word.p, word.n, NULL) == 0;
+    }
+    *out = plain * 2 >= lines;
+    return TNF_OK;
+}
+
+static tnf_status fits_text(tnf_fit *fit, tnf_error *e)
+{
+    wv_plan plan;
+    bool told;
+    TNF_TRY(wv_fits(fit, rule_of_words, NULL, e));
+    wv_plan_make(&plan, fit->catalog, fit->objects);
+    if (!plan.embeddings)
+        return TNF_OK;
+    if (plan.rows == 0 || plan.dims == 0)
+        return drop_both(fit, &plan,
+                         "text without a first line says nothing of no rows, or of "
+                         "rows without numbers: textdims does");
+    TNF_TRY(tells_dims(&plan, fit->scratch, &told, e));
+    return told ? TNF_OK
+                : drop_both(fit, &plan,
+                            "most words end in numbers, so nobody could tell how many "
+                            "columns there are: textdims says it");
+}
+
+static tnf_status write_rows(tnf_writer *w, const wv_plan *plan, tnf_error *e)
+{
+    wv_list words;
+    const char *why;
+    if (!plan->embeddings)
+        return TNF_OK;
+    TNF_TRY(wv_list_load(&words, plan->vocab, w->scratch, &why, e));
+    if (why)
+        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "the words: %s", why);
+    return wv_print(w, plan->embeddings, plan->rows, &words, e);
+}
+
+static tnf_status write_text(tnf_writer *w, tnf_error *e)
+{
+    wv_plan plan;
+    wv_plan_make(&plan, w->catalog, NULL);
+    return write_rows(w, &plan, e);
+}
+
+static tnf_status write_textdims(tnf_writer *w, tnf_error *e)
+{
+    wv_plan plan;
+    char line[64];
+    wv_plan_make(&plan, w->catalog, NULL);
+    if (!plan.embeddings)
+        return TNF_OK; /* nothing could be kept */
+    int n = snprintf(line, sizeof line, "%llu %llu%s\n", (unsigned long long)plan.rows,
+                     (unsigned long long)plan.dims, wv_spelling_wanted(w).crlf ? "\r" : "");
+    TNF_TRY(tnf_put(w, line, (size_t)n, e));
+    return write_rows(w, &plan, e);
+}
+
+/* --------------------------------------------------------------- descriptors */
+
+static int probe_text(const tnf_probe *p)
+{
+    return wv_probe_text(p, WV_TEXT);
+}
+
+static int probe_textdims(const tnf_probe *p)
+{
+    return wv_probe_text(p, WV_TEXTDIMS);
+}
+
+static const tnf_option_info read_options[] = {
+    WV_UTF8_OPTION,
+    { "strict", TNF_OPTION_BOOL, NULL, "no",
+      "the first field is the word, as finalfusion has it: no blanks in words, no empty lines" },
+    { "dims", TNF_OPTION_UINT, NULL, "0", "numbers in a line; 0: as many as most lines have" },
+    { 0 },
+};
+
+static const tnf_option_info read_options_dims[] = {
+    WV_UTF8_OPTION,
+    { "strict", TNF_OPTION_BOOL, NULL, "no",
+      "the first field is the word, as finalfusion has it: no blanks in words, no empty lines" },
+    { 0 },
+};
+
+#define CAN                                                                                        \
+    .types = "f32 u64 u8", .layouts = "dense strings/1", .attrs = TNF_HOLDS_NONE,                  \
+    .file_attrs = WV_SPELLING, .spelling = WV_SPELLING
+
+const tnf_format tnf_format_text = {
+    .name = "text",
+    .title = "vectors as text (GloVe)",
+    .extensions = "txt glove",
+    .family = "text",
+    .caps = TNF_CAN_READ | TNF_CAN_WRITE,
+    .can = { CAN, .fits = fits_text },
+    .read_options = read_options,
+    .write_options = wv_print_options,
+    .probe = probe_text,
+    .index = index_text,
+    .decode = wv_decode_text,
+    .write = write_text,
+};
+
+const tnf_format tnf_format_textdims = {
+    .name = "textdims",
+    .title = "vectors as text with a first line (word2vec, fastText)",
+    .extensions = "vec",
+    .family = "text",
+    .caps = TNF_CAN_READ | TNF_CAN_WRITE,
+    .can = { CAN, .fits = fits_textdims },
+    .read_options = read_options_dims,
+    .write_options = wv_print_options,
+    .probe = probe_textdims,
+    .index = index_textdims,
+    .decode = wv_decode_text,
+    .write = write_textdims,
+};
