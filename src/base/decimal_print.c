@@ -181,8 +181,8 @@ size_t tnf_f32_repr(char out[TNF_F32_TEXT], float value)
     char *p = put_special(out, &bits, "nan"), *from = p;
     if (bits >= FIRST_INF)
         return (size_t)(p - out);
-    float size = value < 0 ? -value : value;
-    if (size != 0 && (size < 1e-4F || size >= 1e16F))
+    double size = value < 0 ? -(double)value : (double)value;
+    if (size != 0 && (size < 1e-4 || size >= 1e6)) /* numpy's bounds */
         return (size_t)(put_scientific(p, decimal_of(bits)) - out);
     p = put_number(p, decimal_of(bits));
     if (!memchr(from, '.', (size_t)(p - from))) {

@@ -123,11 +123,11 @@ static tnf_status check_rows(const tnf_reader *r, const wv_text *t, const wv_flo
 static tnf_status index_rows(tnf_reader *r, const wv_floret *f, tnf_error *e)
 {
     wv_text *t = tnf_arena_alloc(r->arena, sizeof *t);
-    char *lines = tnf_arena_raw(r->scratch, LOOK), separator = ' ';
-    if (!t || !lines)
-        return tnf_arena_fail(!t ? r->arena : r->scratch, "the state of a reader", e);
     uint64_t left = r->source->size - f->length;
     size_t n = left < LOOK ? (size_t)left : LOOK;
+    char *lines = tnf_arena_raw(r->scratch, n + 1), separator = ' ';
+    if (!t || !lines)
+        return tnf_arena_fail(!t ? r->arena : r->scratch, "the state of a reader", e);
     TNF_TRY(tnf_source_read(r->source, f->length, lines, n, e));
     wv_find_dims(lines, n, true, &separator);
     *t = (wv_text) { .rules = { .dims = f->dims, .separator = separator },

@@ -27,6 +27,7 @@ struct tally {
 
 struct piece {
     const wv_text *t;
+    uint64_t longest;    /* that a line may be */
     const char *p, *end; /* whole lines */
     uint64_t base;       /* of p in the file */
     struct found *rows;
@@ -35,6 +36,7 @@ struct piece {
     wv_utf8_count utf8;
     wv_line wrong; /* .wrong: a line that is, the one behind `lines` */
     uint64_t wrong_at;
+    uint64_t too_long; /* its bytes, if that is what is wrong */
 };
 
 static void note(uint64_t *count, uint64_t *first, bool is, uint64_t at)
@@ -57,6 +59,12 @@ static bool take_line(struct piece *c, const char *p, size_t n)
     uint64_t at = c->base + (uint64_t)(p - c->p);
     bool cr = n > 0 && p[n - 1] == '\r';
     n -= cr;
+    if (n > c->longest) {
+        c->wrong.wrong = "long";
+        c->wrong_at = at;
+        c->too_long = n;
+        return false;
+    }
     if (is_empty(c->t, p, n)) {
         note(&c->tally.empty, &c->tally.empty_at, true, at);
         return true;
@@ -151,6 +159,7 @@ static size_t cut(struct scanning *s, size_t n)
                                                           : NULL;
         to = end ? (size_t)(end - s->window) + 1 : n;
         s->pieces[count] = (struct piece) { .t = s->t,
+                                            .longest = s->r->limits.header_bytes,
                                             .p = s->window + from,
                                             .end = s->window + to,
                                             .base = s->at + from,
@@ -173,6 +182,10 @@ static tnf_status wrong_line(struct scanning *s, const struct piece *c, tnf_erro
     unsigned long long line = s->lines + c->lines + 1 + (s->t->from > 0);
     uint64_t dims = s->t->rules.dims;
     const char *p = c->p + (c->wrong_at - c->base);
+    if (c->too_long)
+        return tnf_fail(e, TNF_ELIMIT, c->wrong_at, "line %llu has %llu bytes, %llu are allowed",
+                        line, (unsigned long long)c->too_long,
+                        (unsigned long long)s->r->limits.header_bytes);
     if (c->wrong_at + (uint64_t)(c->end - p) == s->r->source->size &&
         !memchr(p, '\n', (size_t)(c->end - p)))
         return tnf_fail(e, TNF_ETRUNCATED, s->r->source->size,
@@ -234,8 +247,10 @@ static tnf_status scan_windows(struct scanning *s, tnf_error *e)
         TNF_TRY(fill(s, e));
         size_t n = whole_lines(s);
         if (n == 0) {
-            if (s->room >= MAX_WINDOW / 2)
-                return tnf_fail(e, TNF_ELIMIT, s->at, "a line has more than 2^31 bytes");
+            if (s->room >= MAX_WINDOW / 2 || s->room > s->r->limits.header_bytes)
+                return tnf_fail(e, TNF_ELIMIT, s->at,
+                                "a line has more than %zu bytes, %llu are allowed", s->room,
+                                (unsigned long long)s->r->limits.header_bytes);
             TNF_TRY(reserve(s, 2 * s->room, e));
             continue;
         }

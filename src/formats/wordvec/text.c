@@ -255,7 +255,7 @@ static const tnf_option_info read_options_dims[] = {
 const tnf_format tnf_format_text = {
     .name = "text",
     .title = "vectors as text (GloVe)",
-    .extensions = "txt glove",
+    .extensions = "glove",
     .family = "text",
     .caps = TNF_CAN_READ | TNF_CAN_WRITE,
     .can = { CAN, .fits = fits_text },
@@ -269,7 +269,7 @@ const tnf_format tnf_format_text = {
 
 const tnf_format tnf_format_textdims = {
     .name = "textdims",
-    .title = "vectors as text with a first line (word2vec, fastText)",
+    .title = "vectors as text, counted (word2vec, fastText)",
     .extensions = "vec",
     .family = "text",
     .caps = TNF_CAN_READ | TNF_CAN_WRITE,

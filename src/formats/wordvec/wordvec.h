@@ -176,7 +176,7 @@ tnf_status wv_scan(tnf_reader *r, wv_text *t, tnf_error *e);
 
 /* ------------------------------------------------------------------ parse.c */
 
-tnf_status wv_decode_text(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,
+tnf_status wv_decode_text(tnf_reader *r, uint64_t key, uint64_t offset, void *out, size_t n,
                           tnf_error *e);
 
 /* ------------------------------------------------------------------- kind.c */

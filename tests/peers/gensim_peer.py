@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Tenfold against gensim, both ways.
+
+    gensim_peer.py TENFOLD
+
+What gensim writes, as text and binary, with and without a header, is read value for value; what
+Tenfold writes, also by way of other formats, is read by gensim with the same words, values and
+neighbours. Needs gensim and numpy.
+"""
+import json
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+from gensim.models import KeyedVectors
+
+TENFOLD = sys.argv[1]
+WORDS = ["Tübingen", "a", "ordinary", "实验", "x" * 300, "</s>", "1", "0.5", "nan", "#", "'", '"', "x\u00a0y"]
+WORDS += [f"word{i}" for i in range(500)]
+DIMS = 25
+checked = {"files": 0, "values": 0, "neighbours": 0}
+rng = np.random.default_rng(11)
+
+
+def run(*arguments):
+    r = subprocess.run([TENFOLD, *map(str, arguments)], capture_output=True, check=False)
+    if r.returncode != 0:
+        sys.exit(f"{arguments}: {r.stderr.decode()}")
+    return r.stdout
+
+
+def matrix():
+    m = rng.standard_normal((len(WORDS), DIMS)).astype(np.float32)
+    # Floats of all sizes, and those that are hard to print and to read.
+    bits = rng.integers(0, 0x7F800000, (20, DIMS), dtype=np.uint32) | (rng.integers(0, 2, (20, DIMS), dtype=np.uint32) << 31)
+    m[20:40] = bits.view(np.float32)
+    m[40] = 0
+    m[41, :8] = [np.inf, -np.inf, -0.0, 1e-45, 3.4028235e38, 1.1754944e-38, 16777216, 0.1]
+    return m
+
+
+def same(what, words, got, want_words, want):
+    if list(words) != list(want_words):
+        sys.exit(f"{what}: other words")
+    if got.shape != want.shape or not np.array_equal(got.view(np.uint32), want.view(np.uint32)):
+        bad = np.argwhere(got.view(np.uint32) != want.view(np.uint32))[:3]
+        sys.exit(f"{what}: other values at {bad.tolist()}: {[(got[tuple(i)], want[tuple(i)]) for i in bad]}")
+    checked["files"] += 1
+    checked["values"] += got.size
+
+
+def ours(path, what, want):
+    words = json.loads(run("cat", "--json", path, "vocab"))["values"]
+    got = np.frombuffer(run("cat", "--raw", path, "embeddings"), np.float32).reshape(-1, DIMS)
+    same(what, words, got, WORDS, want)
+
+
+def theirs(path, what, want, **how):
+    kv = KeyedVectors.load_word2vec_format(str(path), **how)
+    same(what, kv.index_to_key, kv.vectors, WORDS, want)
+    return kv
+
+
+def neighbours(path, kv):
+    for word in ("Tübingen", "word17", "</s>"):
+        told = json.loads(run("similar", "--json", "-k", "10", path, word))["results"]
+        for mine, (name, score) in zip(told, kv.most_similar(word, topn=10)):
+            if abs(mine["score"] - score) > 1e-6 or (mine["word"] != name and abs(mine["score"] - score) > 1e-7):
+                sys.exit(f"{path}: {word}: {mine} instead of {name} {score}")
+            checked["neighbours"] += 1
+
+
+def gensim_writes(tmp, kv, m):
+    kv.save_word2vec_format(str(tmp / "g.bin"), binary=True)
+    ours(tmp / "g.bin", "gensim's binary", m)
+    kv.save_word2vec_format(str(tmp / "g.vec"), binary=False)
+    ours(tmp / "g.vec", "gensim's text", m)
+    kv.save_word2vec_format(str(tmp / "g.txt"), binary=False, write_header=False)
+    ours(tmp / "g.txt", "gensim's text without a header", m)
+    # Read and written again: the same bytes.
+    for name, kind in (("g.bin", "word2vec"), ("g.vec", "textdims"), ("g.txt", "text")):
+        run("convert", "-t", kind, tmp / name, tmp / ("again." + name))
+        if (tmp / ("again." + name)).read_bytes() != (tmp / name).read_bytes():
+            sys.exit(f"{name}: not the same bytes when written again")
+
+
+def tenfold_writes(tmp, m):
+    kv = None
+    for source in ("g.bin", "g.vec"):
+        run("convert", "--force", tmp / source, tmp / "x.fifu")
+        run("convert", "--force", "-t", "word2vec", tmp / "x.fifu", tmp / "t.bin")
+        run("convert", "--force", "-t", "word2vec", "-o", "newline=none", tmp / "x.fifu", tmp / "tn.bin")
+        run("convert", "--force", "-t", "textdims", tmp / "x.fifu", tmp / "t.vec")
+        run("convert", "--force", "-t", "text", tmp / "x.fifu", tmp / "t.txt")
+        run("convert", "--force", "-t", "textdims", "-o", "numbers=python", "-o", "trailing=yes", tmp / "x.fifu", tmp / "p.vec")
+        kv = theirs(tmp / "t.bin", "our binary", m, binary=True)
+        theirs(tmp / "tn.bin", "our binary without newlines", m, binary=True)
+        theirs(tmp / "t.vec", "our text", m, binary=False)
+        theirs(tmp / "t.txt", "our text without a header", m, binary=False, no_header=True)
+        theirs(tmp / "p.vec", "our text as Python has it", m, binary=False)
+    return kv
+
+
+def odd_binary(tmp):
+    """Words that gensim keeps apart and other readers trim."""
+    words = ["x", "x\u00a0", "\u2003x", "x\t"]
+    data = f"{len(words)} 2\n".encode() + b"".join(w.encode() + b" " + struct.pack("<2f", i, 1) + b"\n" for i, w in enumerate(words))
+    (tmp / "odd.bin").write_bytes(data)
+    kv = KeyedVectors.load_word2vec_format(str(tmp / "odd.bin"), binary=True)
+    mine = json.loads(run("cat", "--json", tmp / "odd.bin", "vocab"))["values"]
+    if mine != words or kv.index_to_key != words:
+        sys.exit(f"odd words: {mine}, gensim: {kv.index_to_key}")
+    checked["files"] += 1
+
+
+def main():
+    m = matrix()
+    kv = KeyedVectors(DIMS)
+    kv.add_vectors(WORDS, m)
+    with tempfile.TemporaryDirectory() as name:
+        tmp = pathlib.Path(name)
+        gensim_writes(tmp, kv, m)
+        tenfold_writes(tmp, m)
+        odd_binary(tmp)
+        clean = KeyedVectors(DIMS)
+        clean.add_vectors(WORDS, rng.standard_normal((len(WORDS), DIMS)).astype(np.float32))
+        clean.save_word2vec_format(str(tmp / "n.bin"), binary=True)
+        clean.save_word2vec_format(str(tmp / "n.vec"), binary=False)
+        for path in (tmp / "n.bin", tmp / "n.vec"):
+            neighbours(path, clean)
+    print("gensim:", ", ".join(f"{n} {what}" for what, n in checked.items()))
+
+
+if __name__ == "__main__":
+    main()
