@@ -3,6 +3,7 @@
  * reading any piece in any order, what does not fit, and files of real tools where they are at
  * hand.
  */
+#include "../support/unit.h"
 #include "gptrs_files.h"
 
 #include <tenfold/emb.h>
@@ -327,8 +328,8 @@ static void test_refused(void **state)
     refused("word2vec", "untrimmed.bin", "text", NULL, "has the end of a line in it");
     refused("word2vec", "no_rows.bin", "text", NULL, "says nothing of no rows");
     refused("textdims", "all_numbers.vec", "text", NULL, "most words end in numbers");
-    refused("text", "plain.txt", "floret", NULL, "finalfusion.vocab is not floret");
-    refused("floret", "upstream.floret", "text", NULL, "no words");
+    refused("text", "plain.txt", "floret", NULL, "the format has no such layout");
+    refused("floret", "upstream.floret", "text", NULL, "no place for metadata");
 }
 
 /* -------------------------------------------------------------------- floret */

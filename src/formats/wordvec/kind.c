@@ -3,7 +3,8 @@
  * them, buckets of floret, or none of these.
  *
  * Text has no signature. Every whole line of the first 4 KiB must have the same number of numbers
- * at its end; without a name that says so there must be two at least, and all of it must be UTF-8.
+ * at its end; without a name that says so there must be two at least, and all of it must be UTF-8
+ * without control characters.
  */
 #include "formats/wordvec/wordvec.h"
 
@@ -91,7 +92,8 @@ wv_kind wv_kind_of(const tnf_probe *p, int *score)
     wv_floret floret;
     wv_kind kind = WV_NONE;
     *score = TNF_PROBE_NO;
-    if (p->nhead == 0 || !is_printed(p->head, p->nhead))
+    bool printed = is_printed(p->head, p->nhead);
+    if (p->nhead == 0 || (!printed && !named) || memchr(text, 0, p->nhead))
         return WV_NONE;
     if (!wv_floret_parse(&floret, text, p->nhead) &&
         rows_follow(p, floret.length, floret.dims, &sure)) {
@@ -108,7 +110,7 @@ wv_kind wv_kind_of(const tnf_probe *p, int *score)
         kind = dims && rows_follow(p, 0, dims, &sure) ? WV_TEXT : WV_NONE;
         sure = sure && dims > 1;
     }
-    sure = sure && is_utf8(p->head, p->nhead, whole);
+    sure = sure && printed && is_utf8(p->head, p->nhead, whole);
     if (kind != WV_NONE)
         *score = named && sure   ? TNF_PROBE_STRUCTURE
                  : named || sure ? TNF_PROBE_PLAUSIBLE
