@@ -14,6 +14,10 @@
 #include <string.h>
 
 #define ATTR(name) "finalfusion." name
+/* What the first line says. */
+#define ATTRS                                                                                      \
+    "finalfusion.vocab finalfusion.min_n finalfusion.max_n finalfusion.buckets "                   \
+    "finalfusion.hashes finalfusion.seed finalfusion.bow finalfusion.eow"
 #define MAX_LINE   4096u
 #define MAX_HASHES 4u
 #define LOOK       ((size_t)64 << 10) /* at how lines are spelled */
@@ -231,11 +235,9 @@ static tnf_status fits(tnf_fit *fit, tnf_error *e)
                                               why && &fit->catalog->objects[i] == matrix
                                                   ? why
                                                   : "floret has a place for `embeddings` only" };
-    for (size_t i = 0; why && i < fit->catalog->attrs.n; i++) {
-        tnf_str key = fit->catalog->attrs.members[i].key;
-        if (key.n > 12 && memcmp(key.p, "finalfusion.", 12) == 0)
+    for (size_t i = 0; why && i < fit->catalog->attrs.n; i++)
+        if (tnf_list_has(ATTRS, fit->catalog->attrs.members[i].key.p))
             fit->attrs[i] = (tnf_verdict) { TNF_DROPPED, "it is about what is not kept" };
-    }
     return TNF_OK;
 }
 
@@ -272,9 +274,7 @@ const tnf_format tnf_format_floret = {
     .can = { .types = "f32",
              .layouts = "dense",
              .attrs = TNF_HOLDS_NONE,
-             .file_attrs = "finalfusion.vocab finalfusion.min_n finalfusion.max_n "
-                           "finalfusion.buckets finalfusion.hashes finalfusion.seed "
-                           "finalfusion.bow finalfusion.eow " WV_SPELLING,
+             .file_attrs = ATTRS " " WV_SPELLING,
              .spelling = WV_SPELLING,
              .fits = fits },
     .write_options = wv_print_options,
