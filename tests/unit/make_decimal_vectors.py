@@ -77,6 +77,11 @@ def python(digits, e, v):
     return digits[0] + ("." + digits[1:] if digits[1:] else "") + "e%+03d" % (top - 1)
 
 
+def show(cases):
+    for i in range(0, len(cases), 4):
+        print("    " + " ".join(cases[i:i + 4]))
+
+
 def reading():
     cases = ["0", "-0", "0e99999", "1", "16777217", "16777219", "9007199254740993", "1e-46", "1.4e-45", "1e400", "-1e400",
              "1e-400", "3.4028235677973366e38", "3.4028235677973365e38", "3.4028235e38", "3.4028236e38", "1e38", "1e39",
@@ -93,10 +98,12 @@ def reading():
         for n in (9, 17, 19, 20):
             cases.append("%se%d" % (digits[:n], len(digits) - len(digits[:n]) - places))
     print("static const struct {\n    const char *text;\n    uint32_t bits;\n} read_cases[] = {")
+    out = []
     for text in cases:
         mantissa, _, e = text.lower().lstrip("+-").partition("e")
         v = Fraction(mantissa) * power(int(e or 0)) if Fraction(mantissa) else Fraction(0)
-        print('    { "%s", 0x%08x },' % (text, nearest(v) | (0x80000000 if text[0] == "-" else 0)))
+        out.append('{ "%s", 0x%08x },' % (text, nearest(v) | (0x80000000 if text[0] == "-" else 0)))
+    show(out)
     print("};\n")
 
 
@@ -105,9 +112,11 @@ def printing():
     for exponent in range(255):
         cases += [max(exponent << 23, 1), exponent << 23 | 0x7FFFFF, exponent << 23 | rng.randrange(1, 1 << 23)]
     print("static const struct {\n    uint32_t bits;\n    const char *plain, *python;\n} print_cases[] = {")
+    out = []
     for bits in cases:
         digits = shortest(bits)
-        print('    { 0x%08x, "%s", "%s" },' % (bits, plain(*digits), python(*digits, value(bits))))
+        out.append('{ 0x%08x, "%s", "%s" },' % (bits, plain(*digits), python(*digits, value(bits))))
+    show(out)
     print("};")
 
 
