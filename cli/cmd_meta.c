@@ -9,7 +9,7 @@ typedef struct options {
     input_options in;
     opt_list set, remove, writer;
     const char *tensor, *out;
-    bool json, string, force, no_sync;
+    bool json, string, force, no_sync, in_place;
 } options;
 
 typedef struct job {
@@ -151,7 +151,8 @@ static int save(job *j)
                             .before = j->before,
                             .after = &j->after,
                             .path = o->out ? o->out : j->in.path,
-                            .lenient = o->in.lenient };
+                            .lenient = o->in.lenient,
+                            .in_place = o->in_place };
     tnf_save_options how = { .size = sizeof how };
     how.options = writer.items;
     how.noptions = writer.n;
@@ -199,7 +200,10 @@ static int check_usage(const options *o, int argc)
         return usage_error("meta: KEY is for looking: leave it away when changing something");
     if (changes && o->json)
         return usage_error("meta: --json is for looking: leave it away when changing something");
-    if (!changes && (o->out || o->string || o->writer.n || o->force || o->no_sync))
+    if (o->in_place && (o->out || o->writer.n || o->no_sync))
+        return usage_error("meta: --in-place writes no other file, takes no options of the writer, "
+                           "and is always synced");
+    if (!changes && (o->in_place || o->out || o->string || o->writer.n || o->force || o->no_sync))
         return usage_error("meta: there is nothing to write without --set or --rm");
     return EXIT_DONE;
 }
@@ -267,6 +271,10 @@ static const opt table[] = {
     { "output", 'o', OPT_TEXT, offsetof(options, out), "OUT", NULL,
       "Write the changed file to OUT and leave FILE as it is." },
     { "force", 0, OPT_FLAG, offsetof(options, force), NULL, NULL, "Replace OUT if it exists." },
+    { "in-place", 0, OPT_FLAG, offsetof(options, in_place), NULL, NULL,
+      "Change the header of FILE itself, without copying its tensors: safetensors, if there is "
+      "room "
+      "('tenfold meta FILE --set ... --option reserve=4K' makes some)." },
     { "option", 0, OPT_LIST, offsetof(options, writer), "KEY=VALUE", NULL,
       "Set an option of the format's writer ('tenfold formats NAME' lists them). May be "
       "repeated." },
@@ -295,16 +303,22 @@ const command cmd_meta = {
     .name = "meta",
     .args = "FILE [KEY]",
     .summary = "show or change the metadata of a file",
-    .about = "Shows the attributes of a file, or the one at KEY; with --set and --rm, changes "
-             "them.\n\nKEY is a path with dots. Since keys may hold dots themselves, at each level "
-             "the longest key that fits is taken. Items of an array are counted from 0. A JSON "
-             "document, as a model's config, is gone into, and a change there leaves the rest of "
-             "its text as it is.\n\nWhat is set keeps the exact type it had (u32, f32 ...); a "
-             "value that does not fit is refused. A new key takes the type of the others beside "
-             "it if those are all of one; else whole numbers are u64 or i64, other numbers f64. "
-             "Bytes are {\"$bytes\":\"base64\"}.\n\nThe file is written anew in its own format and "
-             "replaced when that is complete; if nothing changes it is left alone. If the format "
-             "has no place for an attribute, nothing is written and the exit code is 5.",
+    .about =
+        "Shows the attributes of a file, or the one at KEY; with --set and --rm, changes "
+        "them.\n\nKEY is a path with dots. Since keys may hold dots themselves, at each level "
+        "the longest key that fits is taken. Items of an array are counted from 0. A JSON "
+        "document, as a model's config, is gone into, and a change there leaves the rest of "
+        "its text as it is.\n\nWhat is set keeps the exact type it had (u32, f32 ...); a "
+        "value that does not fit is refused. A new key takes the type of the others beside "
+        "it if those are all of one; else whole numbers are u64 or i64, other numbers f64. "
+        "Bytes are {\"$bytes\":\"base64\"}.\n\nThe file is written anew in its own format and "
+        "replaced when that is complete; if nothing changes it is left alone. With --in-place only "
+        "the header is written, by one "
+        "call that changes no length and moves nothing. Changes within a block of 4096 bytes are "
+        "whole on the disk or not there; for others FILE.header keeps the old header until the "
+        "new one is on the disk: if the machine stops in between, put it back with "
+        "'dd if=FILE.header of=FILE conv=notrunc'. If the format "
+        "has no place for an attribute, nothing is written and the exit code is 5.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

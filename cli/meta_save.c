@@ -162,6 +162,8 @@ int meta_save(const meta_change *c, tnf_save_options *how)
         file_message(c->in->name, "", TNF_NO_OFFSET, c->editor->why);
         return EXIT_LOSSY;
     }
+    if (status == TNF_OK && c->in_place)
+        return meta_place(c);
     if (status == TNF_OK)
         status = save_to(c, how, &s, &error);
     if (status != TNF_EEXISTS)

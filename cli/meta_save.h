@@ -15,8 +15,11 @@ typedef struct meta_change {
     const tnf_value *before, *after; /* maps */
     const char *path;                /* where to */
     bool lenient;
+    bool in_place;
 } meta_change;
 
+/* meta_place.c: in the header itself. The builder holds the file with its changes. */
+int meta_place(const meta_change *change);
 /* Gives an exit code. */
 int meta_save(const meta_change *change, tnf_save_options *how);
 

@@ -14,6 +14,7 @@
 
 typedef int32_t ints __attribute__((vector_size(64)));
 typedef int64_t longs __attribute__((vector_size(64)));
+typedef float floats __attribute__((vector_size(64)));
 typedef float half_floats __attribute__((vector_size(32)));
 typedef double doubles __attribute__((vector_size(64)));
 typedef uint16_t half_shorts __attribute__((vector_size(32)));
@@ -166,22 +167,42 @@ static double squares_f64(const uint8_t *x, size_t n, double mean)
 
 /* Both kinds of halves without a multiplication: subnormals are put on 2^-14, which is then taken
  * away again, exactly. */
+static void widen_f16_one(float *dst, const uint8_t *half)
+{
+    uint16_t h;
+    memcpy(&h, half, sizeof h);
+    uint32_t sign = (uint32_t)(h & 0x8000u) << 16, size = (uint32_t)(h & 0x7fffu) << 13;
+    uint32_t exponent = size & 0x0f800000u;
+    uint32_t normal = size + (exponent == 0x0f800000u ? 224u << 23 : 112u << 23);
+    uint32_t raised = size + (113u << 23), small;
+    float f;
+    memcpy(&f, &raised, sizeof f);
+    f -= 0x1p-14f;
+    memcpy(&small, &f, sizeof f);
+    uint32_t bits = (exponent == 0 ? small : normal) | sign;
+    memcpy(dst, &bits, sizeof bits);
+}
+
 static void widen_f16(float *dst, const uint8_t *halves, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        uint16_t h;
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        half_shorts h;
         memcpy(&h, halves + 2 * i, sizeof h);
-        uint32_t sign = (uint32_t)(h & 0x8000u) << 16, size = (uint32_t)(h & 0x7fffu) << 13;
-        uint32_t exponent = size & 0x0f800000u;
-        uint32_t normal = size + (exponent == 0x0f800000u ? 224u << 23 : 112u << 23);
-        uint32_t raised = size + (113u << 23), small;
-        float f;
+        uints all = __builtin_convertvector(h, uints);
+        uints sign = (all & 0x8000u) << 16, size = (all & 0x7fffu) << 13;
+        uints exponent = size & 0x0f800000u, small;
+        uints normal = size + (112u << 23) + ((uints)(exponent == 0x0f800000u) & (112u << 23));
+        uints raised = size + (113u << 23);
+        floats f;
         memcpy(&f, &raised, sizeof f);
         f -= 0x1p-14f;
         memcpy(&small, &f, sizeof f);
-        uint32_t bits = (exponent == 0 ? small : normal) | sign;
+        uints bits = PICK((uints)(exponent == 0), small, normal) | sign;
         memcpy(dst + i, &bits, sizeof bits);
     }
+    for (; i < n; i++)
+        widen_f16_one(dst + i, halves + 2 * i);
 }
 
 static void widen_bf16(float *dst, const uint8_t *halves, size_t n)
