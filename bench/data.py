@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Files to measure with, written without any of the libraries that are measured."""
+import array
 import json
 import os
+import random
 
 BLOCK = 8 << 20
 WIDTH = {"F32": 4, "F16": 2}
@@ -51,6 +53,23 @@ def model(path, size):
         tensors += some
         total += sum(WIDTH[t] * s[0] * (s[1] if len(s) > 1 else 1) for _, t, s in some)
     return write(path, tensors)
+
+
+def floats(path, size):
+    """Eight tensors of floats that compress as weights do: a few thousand values, in no order."""
+    count, values = size // 32, array.array("f", [i / 50000 for i in range(-4000, 4000)])
+    dice = random.Random(1)
+    write(path, [(f"w{i}", "F32", [count]) for i in range(8)], sparse=True)
+    with open(path, "r+b") as f:
+        start = os.path.getsize(path) - 32 * count
+        for i in range(8):
+            f.seek(start + 4 * count * i)
+            block = array.array("f", dice.choices(values, k=1 << 18))
+            for done in range(0, count, len(block)):
+                turn = dice.randrange(len(block))
+                block = block[turn:] + block[:turn]
+                block[:min(count - done, len(block))].tofile(f)
+    return path
 
 
 def many(path, count, shape):
