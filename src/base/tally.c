@@ -160,6 +160,28 @@ void tnf_tally_weighted(tnf_tally *t, const double *x, const uint64_t *times, si
 TALLY(f32, float, uint32_t, 0x7f800000u)
 TALLY(f64, double, uint64_t, 0x7ff0000000000000u)
 
+void tnf_tally_bf16(tnf_tally *t, const void *halves, size_t n)
+{
+    const tnf_tally_loops *loops = tnf_tally_loops_at(0);
+    const uint32_t tiny = 0x00800000u;
+    for (size_t at = 0; at < n; at += SPAN) {
+        size_t here = n - at < SPAN ? n - at : SPAN;
+        const uint8_t *x = (const uint8_t *)halves + 2 * at;
+        tnf_span_f32 span;
+        float wide[SPAN];
+        loops->span_bf16(&span, x, here);
+        if ((uint32_t)span.far >= 0x7f800000u || (uint32_t)span.near < tiny) {
+            loops->widen_bf16(wide, x, here);
+            take_span_f32(t, loops, (const uint8_t *)wide, here, tiny, false);
+            continue;
+        }
+        tnf_tally one = { .elements = here, .mean = span.sum / (double)here };
+        one.min = from_order_f32((uint32_t)span.low);
+        one.max = from_order_f32((uint32_t)span.high);
+        tnf_tally_merge(t, &one);
+    }
+}
+
 /* ------------------------------------------------------------------ bytes */
 
 void tnf_widen_f16(float *dst, const void *halves, size_t n)

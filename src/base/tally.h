@@ -24,6 +24,8 @@ typedef struct tnf_tally {
  * leaves out the squares. */
 void tnf_tally_f32(tnf_tally *t, const void *x, size_t n, float tiny, bool spread);
 void tnf_tally_f64(tnf_tally *t, const void *x, size_t n, double tiny, bool spread);
+/* The same as tnf_tally_f32() of what tnf_widen_bf16() makes of them, without the squares. */
+void tnf_tally_bf16(tnf_tally *t, const void *halves, size_t n);
 /* Each of n numbers so many times. */
 void tnf_tally_weighted(tnf_tally *t, const double *x, const uint64_t *times, size_t n,
                         double tiny);
@@ -52,6 +54,7 @@ typedef struct tnf_span_f64 {
 typedef struct tnf_tally_loops {
     const char *name;
     void (*span_f32)(tnf_span_f32 *out, const uint8_t *x, size_t n);
+    void (*span_bf16)(tnf_span_f32 *out, const uint8_t *halves, size_t n);
     void (*span_f64)(tnf_span_f64 *out, const uint8_t *x, size_t n);
     double (*squares_f32)(const uint8_t *x, size_t n, double mean);
     double (*squares_f64)(const uint8_t *x, size_t n, double mean);

@@ -17,6 +17,9 @@ typedef int64_t longs __attribute__((vector_size(64)));
 typedef float floats __attribute__((vector_size(64)));
 typedef float half_floats __attribute__((vector_size(32)));
 typedef double doubles __attribute__((vector_size(64)));
+typedef int16_t shorts __attribute__((vector_size(64)));
+typedef uint16_t quarter_shorts __attribute__((vector_size(16)));
+typedef uint32_t half_uints __attribute__((vector_size(32)));
 typedef uint16_t half_shorts __attribute__((vector_size(32)));
 typedef uint32_t uints __attribute__((vector_size(64)));
 
@@ -87,6 +90,62 @@ static void span_f32(tnf_span_f32 *out, const uint8_t *x, size_t n)
     out->sum = fold(&a, &b);
     for (; i < n; i++)
         SPAN_ONE(int32_t, float, magnitude);
+}
+
+/* As span_f32() of the floats whose upper halves they are: ranges of the halves, sums of the
+ * floats, to the same lanes. */
+static void span_bf16(tnf_span_f32 *out, const uint8_t *x, size_t n)
+{
+    const int16_t magnitude = INT16_MAX;
+    shorts low = (shorts) { 0 } + INT16_MAX, high = (shorts) { 0 } + INT16_MIN, near = low;
+    shorts far = (shorts) { 0 };
+    doubles a = { 0 }, b = { 0 };
+    size_t i = 0;
+    int16_t l = INT16_MAX, h = INT16_MIN, s = INT16_MAX, f = 0;
+    double rest = 0;
+    for (; i + 2 * LANES <= n; i += 2 * LANES) {
+        shorts bits;
+        quarter_shorts piece[4];
+        memcpy(&bits, x + i * 2, sizeof bits);
+        memcpy(piece, x + i * 2, sizeof piece);
+        shorts size = bits & magnitude, order = bits ^ ((bits >> 15) & magnitude);
+        LOWER(low, order);
+        HIGHER(high, order);
+        LOWER(near, size);
+        HIGHER(far, size);
+        for (unsigned k = 0; k < 4; k++) {
+            half_uints wide = __builtin_convertvector(piece[k], half_uints) << 16;
+            half_floats numbers;
+            memcpy(&numbers, &wide, sizeof numbers);
+            if (k % 2 == 0)
+                a += __builtin_convertvector(numbers, doubles);
+            else
+                b += __builtin_convertvector(numbers, doubles);
+        }
+    }
+    for (size_t k = 0; k < 2 * LANES; k++) {
+        l = low[k] < l ? low[k] : l;
+        h = high[k] > h ? high[k] : h;
+        s = near[k] < s ? near[k] : s;
+        f = far[k] > f ? far[k] : f;
+    }
+    for (; i < n; i++) {
+        int16_t bits;
+        float number;
+        memcpy(&bits, x + i * 2, sizeof bits);
+        uint32_t wide = (uint32_t)(uint16_t)bits << 16;
+        memcpy(&number, &wide, sizeof number);
+        int16_t size = (int16_t)(bits & magnitude);
+        int16_t order = (int16_t)(bits < 0 ? bits ^ magnitude : bits);
+        l = order < l ? order : l;
+        h = order > h ? order : h;
+        s = size < s ? size : s;
+        f = size > f ? size : f;
+        rest += (double)number;
+    }
+    *out = (tnf_span_f32) { l < 0 ? l * 65536 + 65535 : l * 65536,
+                            h < 0 ? h * 65536 + 65535 : h * 65536, s * 65536, f * 65536,
+                            fold(&a, &b) + rest };
 }
 
 static void span_f64(tnf_span_f64 *out, const uint8_t *x, size_t n)
@@ -225,6 +284,7 @@ static void widen_bf16(float *dst, const uint8_t *halves, size_t n)
 const tnf_tally_loops LOOPS = {
     .name = LOOPS_NAME,
     .span_f32 = span_f32,
+    .span_bf16 = span_bf16,
     .span_f64 = span_f64,
     .squares_f32 = squares_f32,
     .squares_f64 = squares_f64,

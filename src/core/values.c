@@ -67,6 +67,10 @@ static void take_floats(tnf_values *v, int how, const uint8_t *p, size_t n, floa
         tnf_tally_f32(&v->tally, p, n, tiny, v->spread);
         return;
     }
+    if (how == WIDEN_BF16 && !v->bins && !v->spread) {
+        tnf_tally_bf16(&v->tally, p, n);
+        return;
+    }
     for (size_t at = 0; at < n; at += PIECE) {
         size_t here = n - at < PIECE ? n - at : PIECE;
         if (how == COPY)

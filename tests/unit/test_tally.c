@@ -184,6 +184,42 @@ static void halves(void **state)
     }
 }
 
+/* Halves as they are, against the floats that they are: to the bit, for every set of loops. */
+static void brain_floats(void **state)
+{
+    (void)state;
+    static uint16_t h[N];
+    static float x[N];
+    for (unsigned kind = 0; kind < 2; kind++)
+        for (size_t n = 0; n <= N; n = n < 70 ? n + 1 : n * 3 + 1) {
+            const tnf_tally_loops *loops;
+            for (size_t i = 0; i < n; i++) {
+                float f = (float)some(kind);
+                uint32_t bits;
+                memcpy(&bits, &f, sizeof bits);
+                h[i] = (uint16_t)(bits >> 16);
+                x[i] = tnf_bf16_to_f32(h[i]);
+            }
+            tnf_tally a = { 0 }, b = { 0 };
+            tnf_tally_f32(&a, x, n, 0x1p-126f, false);
+            tnf_tally_bf16(&b, h, n);
+            assert_int_equal(a.nan + a.inf, b.nan + b.inf);
+            assert_int_equal(a.zero, b.zero);
+            assert_int_equal(a.subnormal, b.subnormal);
+            assert_true(a.min == b.min && a.max == b.max);
+            assert_true(fabs(a.mean - b.mean) <= 1e-12 * (fabs(a.max) + fabs(a.min)));
+            for (size_t k = 0; n && n <= 2048 && (loops = tnf_tally_loops_at(k)); k++) {
+                tnf_span_f32 wide, narrow;
+                loops->span_f32(&wide, (const uint8_t *)x, n);
+                loops->span_bf16(&narrow, (const uint8_t *)h, n);
+                assert_int_equal(wide.low, narrow.low);
+                assert_int_equal(wide.high, narrow.high);
+                assert_int_equal(wide.near, narrow.near);
+                assert_int_equal(wide.far, narrow.far);
+            }
+        }
+}
+
 /* The same bits on every machine. */
 static void loops_agree(void **state)
 {
@@ -228,9 +264,11 @@ static void bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(floats),      cmocka_unit_test(doubles),  cmocka_unit_test(far_from_zero),
-        cmocka_unit_test(merged),      cmocka_unit_test(repeated), cmocka_unit_test(halves),
-        cmocka_unit_test(loops_agree), cmocka_unit_test(bytes),
+        cmocka_unit_test(floats),        cmocka_unit_test(doubles),
+        cmocka_unit_test(far_from_zero), cmocka_unit_test(merged),
+        cmocka_unit_test(repeated),      cmocka_unit_test(halves),
+        cmocka_unit_test(brain_floats),  cmocka_unit_test(loops_agree),
+        cmocka_unit_test(bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
