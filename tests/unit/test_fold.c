@@ -4,6 +4,7 @@
  *   n-grams of 3 characters, 3 buckets: "<a>" is in bucket 1, "<b>" and "<c>" are in 0
  *   (FNV-1a of "<a>" is 8c9cd1f0, as the format's description has it: 2358038000 = 3 n + 1)
  */
+#include "../support/memory.h"
 #include "emb_files.h"
 
 static const float rows[6][2] = { { 8, 0 }, { 2, 4 }, { 0, 2 }, { 4, 0 }, { 0, 8 }, { 6, 6 } };
@@ -258,13 +259,106 @@ static void test_not_mixed_up(void **state)
     close_model(&m);
 }
 
+/* ---------------------------------------------------------------- without memory */
+
+static tnf_status converted(tnf_emb *emb, const char *format, const tnf_emb_change *how,
+                            tnf_error *e)
+{
+    tnf_builder *b = new_builder();
+    tnf_sink *sink;
+    tnf_save_options o = { .size = sizeof o, .format = format, .allow_loss = true };
+    tnf_status status = tnf_emb_convert(b, emb, how, e);
+    assert_int_equal(tnf_sink_memory(&sink, NULL), TNF_OK);
+    if (status == TNF_OK)
+        status = tnf_save_sink(b, sink, &o, e);
+    tnf_sink_close(sink);
+    tnf_builder_free(b);
+    return status;
+}
+
+static tnf_status everything(const tnf_file *file, const tnf_allocator *a, tnf_error *e)
+{
+    tnf_emb_options o = { .size = sizeof o, .threads = 1, .allocator = *a };
+    const tnf_emb_change vectors = {
+        .size = sizeof vectors, .fold = TNF_FOLD_FINALFUSION, .normalize = true, .threads = 1
+    };
+    tnf_emb_query query = { .size = sizeof query, .k = 2, .threads = 1 };
+    tnf_emb_hit hits[2];
+    size_t n;
+    tnf_emb *emb;
+    tnf_str word = TEXT("haus und hof und was noch alles in einem sehr langen wort sein mag");
+    tnf_status status = tnf_emb_open(&emb, file, &o, e);
+    if (status != TNF_OK)
+        return status;
+    status = tnf_emb_similar(emb, &word, 1, &query, hits, &n, NULL, e);
+    if (status == TNF_OK)
+        status = converted(emb, "finalfusion", &vectors, e);
+    tnf_emb_close(emb);
+    return status;
+}
+
+static void test_memory(void **state)
+{
+    static const char *const names[] = { "skipgram.bin",        "real_cbow.bin", "pruned.ftz",
+                                         "quantized_norms.ftz", "labels_ns.bin", "no_words.bin" };
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char path[512];
+        tnf_file *file;
+        tnf_error e;
+        snprintf(path, sizeof path, "%s/formats/fasttext/valid/%s", TNF_TESTS_DIR, names[i]);
+        assert_ok(tnf_open(&file, path, NULL, &e));
+        for (uint64_t n = 1; n < 500; n++) {
+            struct memory_log log = { .fail_at = n, .fail_once = true };
+            tnf_allocator a = memory_allocator(&log);
+            tnf_status status = everything(file, &a, &e);
+            assert_int_equal(log.blocks, 0);
+            assert_int_equal(log.wrong_sizes, 0);
+            if (log.failed == 0) {
+                assert_int_equal(status, TNF_OK);
+                break;
+            }
+            assert_true(status == TNF_OK || status == TNF_ENOMEM);
+            assert_true(n < 499);
+        }
+        tnf_close(file);
+    }
+}
+
+/* An .ftz as fastText has it: rows by codes, and only of the buckets that are left. */
+static void test_pruned(void **state)
+{
+    char path[512];
+    struct model m = { 0 };
+    tnf_error e;
+    float row[4], vector[4];
+    tnf_str word = TEXT("der");
+    tnf_emb_found found;
+    (void)state;
+    snprintf(path, sizeof path, "%s/formats/fasttext/valid/pruned_all.ftz", TNF_TESTS_DIR);
+    assert_ok(tnf_open(&m.file, path, NULL, &e));
+    assert_ok(tnf_emb_open(&m.emb, m.file, NULL, &e));
+    assert_true(tnf_emb_describe(m.emb)->quantized);
+    /* no bucket is left: the row is the vector, and unknown words have none */
+    assert_ok(tnf_emb_vectors(m.emb, &word, 1, vector, &found, &e));
+    assert_true(found.known);
+    assert_ok(tnf_emb_row(m.emb, found.row, row, &e));
+    assert_memory_equal(row, vector, sizeof row);
+    word = TEXT("unknown");
+    assert_ok(tnf_emb_vectors(m.emb, &word, 1, vector, &found, &e));
+    assert_false(found.found);
+    tnf_emb_close(m.emb);
+    tnf_close(m.file);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_vectors),        cmocka_unit_test(test_neighbours),
         cmocka_unit_test(test_there_and_back), cmocka_unit_test(test_lengths),
         cmocka_unit_test(test_norms_first),    cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_not_mixed_up),
+        cmocka_unit_test(test_not_mixed_up),   cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_pruned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
