@@ -27,6 +27,8 @@
 
 #define WRITEBACK (32u << 20) /* hand this much to the disk at a time */
 #define TRIES     100
+/* A longer write makes Linux look for larger pages, which can cost more than it saves. */
+#define STEP      ((size_t)256 << 10)
 
 struct file {
     int fd;
@@ -41,7 +43,8 @@ static tnf_status file_write(void *ctx, const void *bytes, size_t n, tnf_error *
 {
     struct file *f = ctx;
     for (size_t done = 0; bytes && done < n;) {
-        ssize_t put = write(f->fd, (const uint8_t *)bytes + done, n - done);
+        size_t step = n - done < STEP ? n - done : STEP;
+        ssize_t put = write(f->fd, (const uint8_t *)bytes + done, step);
         if (put < 0 && errno == EINTR)
             continue;
         if (put < 0)
