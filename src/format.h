@@ -250,6 +250,9 @@ tnf_status tnf_open_sibling(tnf_reader *r, const tnf_file **out, tnf_str name, c
 /* The same below a directory that the user, not the file, has named. */
 tnf_status tnf_open_stored(tnf_reader *r, const tnf_file **out, const char *directory, tnf_str name,
                            const char *format, tnf_error *e);
+/* The tensor that one which such a file itself calls so was raised to, or became a part of; NULL:
+ * none, it is what it is. */
+const tnf_object *tnf_find_piece(const tnf_file *file, const char *name, size_t n);
 /* Who reads the bytes of a file opened so, and how many it has: for parts that lie in it. */
 const struct tnf_origin *tnf_file_origin(const tnf_file *file, uint64_t *size);
 

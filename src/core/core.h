@@ -29,6 +29,11 @@ struct loss {
     const char *message;
 };
 
+/* A tensor as the file itself calls it, and as what it was raised to is called. */
+struct raised_piece {
+    tnf_str raw, now;
+};
+
 struct tnf_file {
     tnf_allocator alloc;
     tnf_arena arena;
@@ -47,8 +52,11 @@ struct tnf_file {
     const char *extension;
     const char *stem; /* NULL: no path */
     struct sibling *siblings;
-    unsigned depth; /* how many files opened one another up to this one */
-    bool bent;      /* being lenient made a difference */
+    struct raised_piece *pieces; /* in the arena; NULL: there are none */
+    size_t npieces;
+    tnf_hash piece_names; /* by raw */
+    unsigned depth;       /* how many files opened one another up to this one */
+    bool bent;            /* being lenient made a difference */
     struct loss *losses, **last_loss;
     bool loss_unnoted; /* there was no memory for one */
 };

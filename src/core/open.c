@@ -52,6 +52,7 @@ void tnf_close(tnf_file *f)
     for (struct sibling *s = f->siblings; s; s = s->next)
         tnf_close(s->file);
     tnf_catalog_free(&f->catalog);
+    tnf_hash_free(&f->piece_names);
     tnf_arena_free(&f->arena);
     tnf_source_close(f->source);
     tnf_allocator alloc = f->alloc;
@@ -376,6 +377,14 @@ const tnf_object *tnf_at(const tnf_file *file, size_t i)
 const tnf_object *tnf_find_n(const tnf_file *file, const char *name, size_t n)
 {
     return tnf_catalog_find(&file->catalog, name, n);
+}
+
+const tnf_object *tnf_find_piece(const tnf_file *file, const char *name, size_t n)
+{
+    uint32_t at = file->pieces ? tnf_hash_find(&file->piece_names, name, n) : TNF_HASH_NONE;
+    if (at == TNF_HASH_NONE)
+        return NULL;
+    return tnf_find_n(file, file->pieces[at].now.p, file->pieces[at].now.n);
 }
 
 const tnf_object *tnf_find(const tnf_file *file, const char *name)

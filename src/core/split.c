@@ -223,11 +223,11 @@ static tnf_status add_tensors(const struct splitting *s, tnf_builder *to, size_t
     const tnf_catalog *c = &s->b->catalog;
     for (size_t k = 0; k < c->n; k++) {
         const tnf_object *o = &c->objects[k];
+        if (s->shard_of[k] != i)
+            continue;
         bool found = tnf_catalog_find(c, o->name.p, o->name.n) == o;
-        if (s->shard_of[k] == i)
-            TNF_TRY(tnf_catalog_add(
-                &to->catalog, o,
-                (found ? TNF_NAMES_LATER_FOUND : TNF_NAMES_FIRST_FOUND) | TNF_BORROWED, e));
+        unsigned again = found ? TNF_NAMES_LATER_FOUND : TNF_NAMES_FIRST_FOUND;
+        TNF_TRY(tnf_catalog_add(&to->catalog, o, again | TNF_BORROWED, e));
     }
     return TNF_OK;
 }
@@ -391,27 +391,12 @@ static const tnf_format *index_of(const tnf_format *format)
     return NULL;
 }
 
-/* Tensors that become several in the format cannot be told from others by an index of names. */
-static tnf_status check_layouts(const struct splitting *s, tnf_error *e)
-{
-    const tnf_catalog *c = &s->b->catalog;
-    for (size_t i = 0; s->index && i < c->n; i++)
-        if (!tnf_list_has(s->format->can.layouts, c->objects[i].layout->id))
-            return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                            "%s is %s, which %s in several files cannot be: take ztensor, or one "
-                            "file",
-                            TNF_QUOTED(c->objects[i].name), c->objects[i].layout->id,
-                            s->format->name);
-    return TNF_OK;
-}
-
 static tnf_status split(struct splitting *s, tnf_error *e)
 {
     tnf_save_options plan = s->save;
     plan.dry_run = true;
     TNF_TRY(assign(s, e));
     s->index = s->n > 1 ? index_of(s->format) : NULL;
-    TNF_TRY(check_layouts(s, e));
     TNF_TRY(name_all(s, e));
     TNF_TRY(tnf_save(s->b, s->stem, &plan, e));
     tell_files(s);

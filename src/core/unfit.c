@@ -161,11 +161,29 @@ static bool read_note(struct unfitting *u, const tnf_value *note, tnf_error *why
     o.attrs = attrs_of(u, name, parts->n == 1 ? &f->catalog.objects[positions[0]] : NULL);
     if (!name_free(&f->catalog, o.name, positions, parts->n) || tnf_layout_check(&o, why) != TNF_OK)
         return false;
+    for (size_t i = 0; i < parts->n; i++)
+        f->pieces[f->npieces++] = (struct raised_piece) { f->catalog.objects[positions[i]].name,
+                                                          o.name };
     u->raised[positions[0]] = o;
     for (size_t i = 1; i < parts->n; i++)
         u->gone[positions[i]] = true;
     u->any = true;
     return true;
+}
+
+static tnf_str piece_name(const void *ctx, uint32_t position)
+{
+    return ((const tnf_file *)ctx)->pieces[position].raw;
+}
+
+static tnf_status index_pieces(tnf_file *f, tnf_error *e)
+{
+    uint32_t previous;
+    tnf_hash_init(&f->piece_names, &f->alloc, piece_name, f);
+    for (size_t i = 0; i < f->npieces; i++)
+        if (!tnf_hash_add(&f->piece_names, (uint32_t)i, false, &previous))
+            return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for the stash");
+    return TNF_OK;
 }
 
 /* The catalog with each raised tensor in the place of its first part. */
@@ -177,6 +195,7 @@ static tnf_status rebuild(struct unfitting *u, tnf_error *e)
         if (!u->gone[i])
             c->objects[n++] = u->raised[i].layout ? u->raised[i] : c->objects[i];
     c->n = n;
+    TNF_TRY(index_pieces(u->f, e));
     return tnf_catalog_reindex(c, !(u->f->format->rules & TNF_RULE_NAMES_MAY_REPEAT), e);
 }
 
@@ -205,7 +224,10 @@ tnf_status tnf_unfit(tnf_file *f, const tnf_value *stash, tnf_error *e)
     struct unfitting u = { .f = f, .tensors = tnf_value_get(stash, "tensors") };
     u.raised = tnf_arena_array(&scratch, f->catalog.n, sizeof *u.raised);
     u.gone = tnf_arena_array(&scratch, f->catalog.n, sizeof *u.gone);
+    f->pieces = tnf_arena_array(&f->arena, f->catalog.n, sizeof *f->pieces);
     tnf_status status = tnf_index_members(&u.by_name, f, u.tensors, e);
+    if (status == TNF_OK && !f->pieces)
+        status = tnf_arena_fail(&f->arena, "the stash", e);
     if (status == TNF_OK && (!u.raised || !u.gone))
         status = tnf_arena_fail(&scratch, "the stash", e);
     if (status == TNF_OK)

@@ -318,13 +318,25 @@ static tnf_status find_elsewhere(const tnf_object **out, model *m, const place *
                         TNF_QUOTED(said->name));
 }
 
+/* Is it in the model already, by the name of another of its pieces? */
+static bool is_added(const model *m, const tnf_object *o)
+{
+    const tnf_object *known = tnf_catalog_find(m->r->catalog, o->name.p, o->name.n);
+    return known && known->nparts > 0 && known->nparts == o->nparts &&
+           known->parts->origin == o->parts->origin && known->parts->offset == o->parts->offset;
+}
+
 static tnf_status add_tensors(model *m, uint64_t *total, tnf_error *e)
 {
     *total = 0;
     for (uint32_t i = 0; i < count(&m->places); i++) {
         const place *p = place_at(m, i);
         const tnf_file *file = shard_at(m, p->shard)->file;
-        const tnf_object *o = file ? tnf_find_n(file, p->name.p, p->name.n) : NULL;
+        const tnf_object *o = file ? tnf_find_piece(file, p->name.p, p->name.n) : NULL;
+        if (o && is_added(m, o))
+            continue;
+        if (!o && file)
+            o = tnf_find_n(file, p->name.p, p->name.n);
         if (!o)
             TNF_TRY(find_elsewhere(&o, m, p, e));
         if (!o)
@@ -349,6 +361,8 @@ static void check_shard(model *m, uint32_t i)
         const tnf_object *o = tnf_at(s->file, k);
         uint32_t at = tnf_hash_find(&m->places.names, o->name.p, o->name.n);
         if (at == TNF_HASH_NONE) {
+            if (is_added(m, o))
+                continue;
             first = first ? first : o;
             unnamed++;
         } else if (place_at(m, at)->shard != i) {
@@ -503,12 +517,12 @@ static void put_ascii(tnf_buf *b, const char *text, size_t n)
     tnf_buf_u8(b, '"');
 }
 
-/* The shard that has a tensor. What was changed to fit the format, and is changed back by reading,
- * cannot be found by its name. */
+/* The shard that has a tensor, which may be a piece of one. */
 static tnf_status find_shard(const tnf_writer *w, const tnf_object *o, size_t *near, tnf_error *e)
 {
     for (size_t i = 0; i < w->nshards; i++, *near = (*near + 1) % w->nshards)
-        if (tnf_find_n(w->shards[*near].file, o->name.p, o->name.n))
+        if (tnf_find_piece(w->shards[*near].file, o->name.p, o->name.n) ||
+            tnf_find_n(w->shards[*near].file, o->name.p, o->name.n))
             return TNF_OK;
     return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                     "%s is not called so in its shard: take ztensor, or one file",

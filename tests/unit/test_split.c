@@ -250,6 +250,40 @@ static void tied(void **state)
     discard(&m);
 }
 
+static tnf_status broken(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    (void)ctx, (void)offset;
+    memset(dst, 0, n);
+    return *(bool *)ctx ? tnf_fail(e, TNF_EIO, TNF_NO_OFFSET, "a bad day") : TNF_OK;
+}
+
+/* More files than are kept open until all are written. */
+static void very_many(void **state)
+{
+    (void)state;
+    struct made m = begin();
+    tnf_error e;
+    bool bad = true;
+    uint64_t one = 1;
+    struct stat st;
+    for (unsigned i = 0; i < 300; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "t%03u", i);
+        add(&m, name, "u8", 1, zeros);
+    }
+    tnf_save_options fast = { .size = sizeof fast, .no_sync = true };
+    tnf_split_options how = how_to("safetensors", 1, NULL, &fast);
+    const char *dir = fresh_directory();
+    assert_ok(tnf_split(m.b, dir, &how, &e));
+    assert_int_equal(files_count(dir, ""), 301);
+    open_again(dir, ".", &m);
+    assert_ok(tnf_builder_add_stream(m.b, "z", tnf_type_of(TNF_U8), 1, &one, broken, &bad, &e));
+    dir = fresh_directory();
+    assert_fails(tnf_split(m.b, dir, &how, &e), TNF_EIO);
+    assert_int_not_equal(stat(dir, &st), 0);
+    discard(&m);
+}
+
 static void what_stands_in_the_way(void **state)
 {
     (void)state;
@@ -295,13 +329,6 @@ static void what_stands_in_the_way(void **state)
     how.format = "safetensors-index";
     assert_fails(tnf_split(m.b, path, &how, &e), TNF_EUNSUPPORTED);
     discard(&m);
-}
-
-static tnf_status broken(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
-{
-    (void)ctx, (void)offset;
-    memset(dst, 0, n);
-    return *(bool *)ctx ? tnf_fail(e, TNF_EIO, TNF_NO_OFFSET, "a bad day") : TNF_OK;
 }
 
 static bool stop(void *ctx, uint64_t done, uint64_t total)
@@ -376,7 +403,7 @@ int main(void)
         cmocka_unit_test(ztensor_shards),   cmocka_unit_test(one_is_enough),
         cmocka_unit_test(without_an_index), cmocka_unit_test(tied),
         cmocka_unit_test(nothing_is_left),  cmocka_unit_test(what_stands_in_the_way),
-        cmocka_unit_test(memory_runs_out),
+        cmocka_unit_test(memory_runs_out),  cmocka_unit_test(very_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -133,8 +133,11 @@ static tnf_status place_in_shard(writing *x, const tnf_object *o, tnf_error *e)
 {
     const tnf_object *there = NULL;
     size_t i = 0;
-    for (; i < x->w->nshards && !there; i++)
-        there = tnf_find_n(x->w->shards[i].file, o->name.p, o->name.n);
+    for (; i < x->w->nshards && !there; i++) {
+        there = tnf_find_piece(x->w->shards[i].file, o->name.p, o->name.n);
+        if (!there)
+            there = tnf_find_n(x->w->shards[i].file, o->name.p, o->name.n);
+    }
     for (uint16_t k = 0; k < o->nparts; k++) {
         const tnf_part *p = there ? tnf_object_part(there, o->parts[k].role) : NULL;
         zt2_blob *blob = tnf_arena_alloc(x->w->scratch, sizeof *blob);
