@@ -120,7 +120,8 @@ static tnf_status mend_text(struct scan *s, size_t start, tnf_error *e)
 
 static tnf_status check_text(struct scan *s, size_t start, uint64_t at, tnf_error *e)
 {
-    if (tnf_utf8_valid((const char *)s->bytes.p + start, s->bytes.n - start, NULL))
+    if (s->bytes.n == start || /* there may be no memory yet */
+        tnf_utf8_valid((const char *)s->bytes.p + start, s->bytes.n - start, NULL))
         return TNF_OK;
     if (!s->told)
         tnf_warn(s->f->r, at, "entry %llu of the dictionary is no UTF-8: %s",
