@@ -92,6 +92,23 @@ static tnf_status check_rows(tnf_reader *r, const wv_text *t, const wv_head *hea
     return TNF_OK;
 }
 
+/* Salvaged: a last line without an end may be torn in a number, unless it is the one that is told
+ * of as the last. */
+static void drop_torn(tnf_reader *r, wv_text *t, const wv_head *head)
+{
+    tnf_error torn = { .offset = TNF_NO_OFFSET };
+    if (!r->salvage || !t->spelling.cut || t->rows.n == 0 || t->rows.n == head->rows)
+        return;
+    wv_row last = wv_rows_at(&t->rows, t->rows.n - 1);
+    if (!tnf_lose(r, tnf_fail(&torn, TNF_ETRUNCATED, last.at, "the last line has no end"), &torn))
+        return;
+    t->rows.n--;
+    t->rows.words -= last.word;
+    if (t->rows.n > 0)
+        t->rows.last = wv_rows_at(&t->rows, t->rows.n - 1).at;
+    t->spelling.cut = false;
+}
+
 static tnf_status check_head(tnf_reader *r, const wv_head *head, tnf_error *e)
 {
     uint64_t left = r->source->size - head->length;
@@ -120,6 +137,7 @@ static tnf_status index_textdims(tnf_reader *r, tnf_error *e)
     t->rules.dims = head.dims ? head.dims : 1;
     TNF_TRY(look_at_lines(r, t, e));
     TNF_TRY(wv_scan(r, t, e));
+    drop_torn(r, t, &head);
     TNF_TRY(check_rows(r, t, &head, e));
     t->rules.dims = t->rows.n ? t->rules.dims : head.dims;
     if (t->rows.n == 0)
