@@ -92,8 +92,11 @@ static tnf_status match(struct matched *m, struct diff *d, tnf_error *e)
         tnf_str name = c->objects[i].name;
         if (d->options.rename)
             TNF_TRY(d->options.rename(d->options.ctx, &name, name, e));
-        if (selected(d, name))
-            m->pairs[m->n++] = (struct pair) { .a = &c->objects[i], .b = take(&m->names, d, name) };
+        if (!selected(d, name) || tnf_is_filler(&c->objects[i]))
+            continue;
+        const tnf_object *b = take(&m->names, d, name);
+        m->pairs[m->n++] = (struct pair) { .a = &c->objects[i],
+                                           .b = b && !tnf_is_filler(b) ? b : NULL };
     }
     return TNF_OK;
 }
@@ -320,7 +323,7 @@ static tnf_status tell_tensors(struct diff *d, const struct matched *m, tnf_erro
         TNF_TRY(tell_tensor(d, &m->pairs[i], e));
     for (size_t i = 0; i < d->b->catalog.n; i++) {
         const tnf_object *o = &d->b->catalog.objects[i];
-        if (m->names.taken[i] || !selected(d, o->name))
+        if (m->names.taken[i] || !selected(d, o->name) || tnf_is_filler(o))
             continue;
         d->result->only_b++;
         tnf_diff_tell(d, &(tnf_difference) { .kind = TNF_DIFF_ONLY_B, .b = o });

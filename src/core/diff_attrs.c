@@ -30,7 +30,8 @@ static tnf_status comparable(tnf_value *out, const tnf_value *map, tnf_arena *a,
     if (!members)
         return tnf_arena_fail(a, "attributes", e);
     for (size_t i = 0; i < n; i++)
-        if (!tnf_registry_derives(&map->as.members[i])) {
+        if (!tnf_registry_derives(&map->as.members[i]) &&
+            !tnf_registry_spells(&map->as.members[i])) {
             members[kept] = map->as.members[i];
             if (is_text_map(&members[kept]))
                 members[kept].key = (tnf_str) { &METADATA[1], sizeof METADATA - 2 };
