@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reading decimals: against exact arithmetic (decimal_vectors.h), and what is no number. */
-#include "base/decimal.h"
 #include "../support/unit.h"
+#include "base/decimal.h"
 
 #include "decimal_vectors.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Printing f32: against the fewest digits that exact arithmetic finds (decimal_vectors.h), and read
  * again over ranges of all bits. */
-#include "base/decimal.h"
 #include "../support/unit.h"
+#include "base/decimal.h"
 
 #include "decimal_vectors.h"
 

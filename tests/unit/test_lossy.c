@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Expected: bytes.decode("utf-8", "replace") of Python, which follows the same recommendation. */
-#include "base/lossy.h"
 #include "../support/unit.h"
+#include "base/lossy.h"
 
 #define R "\xef\xbf\xbd"
 
