@@ -20,6 +20,7 @@ typedef struct found {
     json problems, values; /* JSON fragments, written to memory */
     char *problems_text, *values_text;
     size_t problems_n, values_n;
+    bool told; /* a mistake in the call, which was said already */
 } found;
 
 static void json_problem(json *j, const tnf_problem *p)
@@ -183,8 +184,10 @@ static int check(const cli_state *cli, found *f, input *in, const char *path,
     tnf_error error;
     int code;
     tnf_status status = input_try(in, cli, &f->options->in, path, &code, &error);
-    if (code != EXIT_DONE)
+    if (code != EXIT_DONE) {
+        f->told = true;
         return code;
+    }
     if (status == TNF_OK) {
         tnf_verify_options how = { .size = sizeof how };
         how.problem = on_problem;
@@ -223,7 +226,7 @@ static int verify(const cli_state *cli, const options *o, const char *path)
         fclose(f.problems.to);
     if (f.values.to)
         fclose(f.values.to);
-    bool known = code != EXIT_USAGE && f.problems.to && f.values.to;
+    bool known = !f.told && f.problems.to && f.values.to;
     if (known && o->json)
         put_json(&f, code == EXIT_DONE, &result);
     else if (known)

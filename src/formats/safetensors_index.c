@@ -277,6 +277,9 @@ static tnf_status open_shard(model *m, shard *s, tnf_error *e)
         status = tnf_open_sibling(m->r, &s->file, s->name, NULL, e);
     else if (status == TNF_ENOTFOUND)
         return missing(m, s, e);
+    if (status == TNF_EINVAL) /* a directory, a device: the index is wrong, not the caller */
+        return tnf_fail(e, TNF_EFORMAT, s->at, "the index names %s as a shard, which is no file",
+                        TNF_QUOTED(s->name));
     if (status != TNF_OK && e && e->offset == TNF_NO_OFFSET)
         e->offset = s->at;
     TNF_TRY(status);
