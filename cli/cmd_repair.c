@@ -98,6 +98,13 @@ static bool same_file(const char *a, const char *b)
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
+/* Is there anything worth a file? One that never held a tensor may be all attributes. */
+static bool worth(const job *j)
+{
+    return j->result.saved > 0 || (j->in.info->objects == 0 && j->result.lost == 0);
+}
+
+/* The plan comes first: if the format can hold nothing of what is whole, nothing is written. */
 static tnf_status save(job *j, tnf_error *error)
 {
     const options *o = j->options;
@@ -111,11 +118,16 @@ static tnf_status save(job *j, tnf_error *error)
     how.noptions = writer.n;
     how.replace = o->force;
     how.no_sync = o->no_sync;
-    how.dry_run = o->dry_run;
+    how.dry_run = true;
     how.plan = on_plan;
     how.progress = on_progress;
     how.ctx = j;
     tnf_status status = tnf_save(j->builder, j->out, &how, error);
+    if (status == TNF_OK && !o->dry_run && worth(j)) {
+        how.dry_run = false;
+        how.plan = NULL;
+        status = tnf_save(j->builder, j->out, &how, error);
+    }
     format_options_free(&writer);
     return status;
 }
@@ -127,12 +139,6 @@ static tnf_status salvage(job *j, tnf_error *error)
     how.progress = on_progress;
     how.ctx = j;
     return tnf_salvage(&j->result, j->builder, j->in.file, &how, error);
-}
-
-/* Is there anything worth a file? One that never held a tensor may be all attributes. */
-static bool worth(const job *j)
-{
-    return j->result.saved > 0 || (j->in.info->objects == 0 && j->result.lost == 0);
 }
 
 /* Rules that IN broke, and that what is left of it still breaks. */

@@ -4,6 +4,7 @@
 #include "out.h"
 #include "suggest.h"
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -136,6 +137,7 @@ static int flush_output(int code)
 int main(int argc, char **argv)
 {
     static char buffer[1 << 16];
+    (void)signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error like a full disk */
     setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
     setvbuf(stderr, NULL, _IOLBF, 0);
     return flush_output(run_line(argc > 0 ? argc - 1 : 0, argv + 1));

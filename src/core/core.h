@@ -80,6 +80,8 @@ tnf_status tnf_probe_source(const tnf_format **out, const tnf_source *source, co
 
 /* misnamed.c: the sentence for bytes that no format claims. */
 tnf_status tnf_misnamed(const tnf_probe *p, tnf_error *e);
+/* Is it something else beyond doubt, whatever its name says? */
+bool tnf_surely_misnamed(const tnf_probe *p);
 
 /* options.c */
 tnf_status tnf_options_parse(const tnf_option_value **out, const tnf_option_info *table,

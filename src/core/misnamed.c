@@ -88,24 +88,56 @@ static bool all_zero(const tnf_probe *p)
     return true;
 }
 
+/* A pickle says its protocol, 2 to 5, and its last opcode is STOP. */
+static bool pickle(const tnf_probe *p)
+{
+    return p->nhead >= 2 && p->head[0] == 0x80 && p->head[1] >= 2 && p->head[1] <= 5;
+}
+
+static size_t first_letter(const tnf_probe *p)
+{
+    size_t at = 0;
+    while (at < p->nhead && isspace(p->head[at]))
+        at++;
+    return at;
+}
+
+static bool html(const tnf_probe *p)
+{
+    size_t at = first_letter(p);
+    return starts(p, at, "<!doctype html") || starts(p, at, "<html") || starts(p, at, "<head");
+}
+
+static const struct known *by_magic(const tnf_probe *p)
+{
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (p->nhead >= known[i].n && memcmp(p->head, known[i].magic, known[i].n) == 0)
+            return &known[i];
+    return NULL;
+}
+
+bool tnf_surely_misnamed(const tnf_probe *p)
+{
+    size_t at = first_letter(p);
+    return all_zero(p) || starts(p, 0, LFS) || html(p) || by_magic(p) || pickle(p) ||
+           starts(p, at, "{") || starts(p, at, "[");
+}
+
 tnf_status tnf_misnamed(const tnf_probe *p, tnf_error *e)
 {
     if (p->size == 0)
         return tnf_fail(e, TNF_ETRUNCATED, 0, "the file is empty");
     if (starts(p, 0, LFS))
         return lfs_pointer(p, e);
-    size_t at = 0;
-    while (at < p->nhead && isspace(p->head[at]))
-        at++;
-    if (starts(p, at, "<!doctype html") || starts(p, at, "<html") || starts(p, at, "<head"))
+    size_t at = first_letter(p);
+    if (html(p))
         return tnf_fail(e, TNF_EFORMAT, 0,
                         "this is an HTML page, perhaps an error or login page saved instead of the "
                         "file: download it again");
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (p->nhead >= known[i].n && memcmp(p->head, known[i].magic, known[i].n) == 0)
-            return tnf_fail(e, known[i].status, 0, "%s", known[i].sentence);
-    /* A pickle says its protocol, 2 to 5, and its last opcode is STOP. */
-    if (p->nhead >= 2 && p->head[0] == 0x80 && p->head[1] >= 2 && p->head[1] <= 5)
+    const struct known *magic = by_magic(p);
+    if (magic)
+        return tnf_fail(e, magic->status, 0, "%s", magic->sentence);
+    if (pickle(p))
         return tnf_fail(
             e, TNF_EUNSUPPORTED, 0,
             "this is a Python pickle (an old PyTorch file, perhaps), which this version "

@@ -15,7 +15,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE / "generators")]
 import kit  # noqa: E402
 
-GENERATORS = ["safetensors", "ztensor2", "ztensor_old", "gptrs", "primitiv"]
+GENERATORS = ["safetensors", "ztensor2", "ztensor_old", "gptrs", "primitiv", "vs", "finalfusion", "fasttext", "wordvec"]
 
 
 def all_cases():

@@ -144,16 +144,13 @@ static tnf_status read_input(ft_reading *f, tnf_error *e)
  * puts the input's rows there again. */
 static bool has_no_output(const ft_reading *f, uint64_t left)
 {
-    uint8_t head[17];
-    uint64_t n;
+    uint8_t head[17], rows[17];
     if (left == 0)
         return true;
-    if (f->quantized || left != f->input_bytes || left < sizeof head ||
-        tnf_source_read(f->r->source, f->at, head, sizeof head, NULL) != TNF_OK)
-        return false;
-    bool fits = head[0] == 0 && tnf_ckd_mul(&n, tnf_le64(head + 1), tnf_le64(head + 9)) &&
-                tnf_ckd_mul(&n, n, 4) && n == left - sizeof head;
-    return !fits;
+    return !f->quantized && left == f->input_bytes && left >= sizeof head &&
+           tnf_source_read(f->r->source, f->at, head, sizeof head, NULL) == TNF_OK &&
+           tnf_source_read(f->r->source, f->at - left, rows, sizeof rows, NULL) == TNF_OK &&
+           memcmp(head, rows, sizeof head) == 0;
 }
 
 static tnf_status no_output(ft_reading *f, uint64_t left, tnf_error *e)

@@ -82,7 +82,8 @@ static bool rows_follow(const tnf_probe *p, size_t from, uint64_t dims, bool *su
     return l.right > l.wrong;
 }
 
-/* A .vec file whose first line counts is one even if nothing else is right: it can be told why. */
+/* A .vec file whose first line counts is one even if nothing else is right, and so is a .floret
+ * file that would else be taken for plain text: it can be told why. */
 wv_kind wv_kind_of(const tnf_probe *p, int *score)
 {
     const char *text = (const char *)p->head;
@@ -109,6 +110,8 @@ wv_kind wv_kind_of(const tnf_probe *p, int *score)
         dims = dims || whole ? dims : UINT64_MAX; /* a line longer than this */
         kind = dims && rows_follow(p, 0, dims, &sure) ? WV_TEXT : WV_NONE;
         sure = sure && dims > 1;
+        if (kind == WV_TEXT && strcmp(p->ext, "floret") == 0)
+            kind = WV_FLORET;
     }
     sure = sure && printed && is_utf8(p->head, p->nhead, whole);
     if (kind != WV_NONE)

@@ -215,6 +215,10 @@ static tnf_status take_piece(struct scanning *s, const struct piece *c, tnf_erro
     const struct tally *b = &c->tally;
     for (size_t i = 0; i < c->n; i++) {
         const struct found *f = &c->rows[i];
+        if (s->t->check_index && memchr(c->p + f->at, s->t->rules.separator, f->word))
+            return tnf_fail(e, TNF_EFORMAT, c->base + f->at,
+                            "row %llu has more numbers than the %llu of the first line",
+                            (unsigned long long)s->t->rows.n, (unsigned long long)s->t->rules.dims);
         if (s->t->check_index)
             note(&a->misnumbered, &a->misnumbered_at,
                  !is_index(c->p + f->at, f->word, s->t->rows.n), c->base + f->at);

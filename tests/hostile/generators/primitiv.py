@@ -60,7 +60,10 @@ def make(c):
     wrong_things(c, whole)
     c.accepted("P", "sound", whole, 2, "a sound model")
     for label, at in cuts(f):
-        c.rejected("A", f"cut_{label}", whole[:at], SHORT, at, "", f"the first {at} of {len(whole)} bytes")
+        name = label.split("_")[-1]
+        claimed = name in ("first", "second", "key") and not label.startswith("before")
+        c.rejected("A", f"cut_{label}", whole[:at], SHORT, f.at(name) if claimed else at, "",  # the claim is told
+                   f"the first {at} of {len(whole)} bytes")
     c.accepted("A", "long_by_1", whole + b"\0", 2, "a byte behind the object: primitiv ignores it", warnings=1)
     c.accepted("I", "then_zip", whole + b"PK\5\6" + bytes(18), 2, "a ZIP archive behind the object", warnings=1)
     lengths(c, f)

@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Replays the corpus through the command, each file on its own and under limits.
+
+    run.py TENFOLD [PREFIX]
+
+What corpus.json says must come out: opened or not, the status, the byte, the number of tensors. And
+of every file, whatever it is: no crash, no memory beyond 16 times the file and 16 MiB (over what the
+command needs for any file), no more than two seconds of the processor, one line for each error, no
+control character on its way to a terminal, nothing left of an output that did not get complete, and
+outputs that verify.
+
+With AddressSanitizer address space means nothing: there no single allocation may be above 16 MiB,
+ten seconds are allowed, and only every third file is converted and repaired.
+"""
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import zlib
+
+HERE = pathlib.Path(__file__).resolve().parent
+CORPUS = HERE / "corpus"
+EXITS = {"TNF_EFORMAT": 4, "TNF_ETRUNCATED": 4, "TNF_EUNSUPPORTED": 4, "TNF_ELIMIT": 4, "TNF_EDIGEST": 4,
+         "TNF_ENOTFOUND": 3, None: 4}
+REFUSALS = {"TNF_EFORMAT", "TNF_ETRUNCATED", "TNF_EUNSUPPORTED", "TNF_ELIMIT", "TNF_EDIGEST", "TNF_EIO"}
+UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+MIB = 1 << 20
+
+
+class Wrong(Exception):
+    """What a file does not do as it should."""
+
+
+def need(ok, *words):
+    if not ok:
+        raise Wrong(" ".join(str(w) for w in words))
+
+
+class Command:
+    def __init__(self, path):
+        self.path = os.path.abspath(path)
+        self.asan = b"__asan_init" in pathlib.Path(path).read_bytes()
+        self.env = {**os.environ, "MALLOC_ARENA_MAX": "1", "NO_COLOR": "1", "LC_ALL": "C.UTF-8"}
+        if self.asan:
+            self.env["ASAN_OPTIONS"] = "detect_leaks=1:allocator_may_return_null=1:max_allocation_size_mb=16"
+        self.idle = None if self.asan else self.measure()
+
+    def run(self, *args, room=None):
+        """room: MiB of address space. Gives exit code, stdout, stderr."""
+        limits = f"ulimit -t {10 if self.asan else 2}; ulimit -c 0;" + (f" ulimit -v {room * 1024};" if room else "")
+        done = subprocess.run(["/bin/sh", "-c", limits + ' exec "$@"', "sh", self.path, *map(str, args)], env=self.env,
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=300, check=False)
+        error = done.stderr.decode("utf-8", "backslashreplace")
+        need(0 <= done.returncode < 126, args[0], "died:", done.returncode, error[-3000:])
+        need("Sanitizer" not in error and "runtime error:" not in error, args[0], "sanitizer:", error[-3000:])
+        return done.returncode, done.stdout, error
+
+    def measure(self):
+        """The address space, in MiB, that converting a tiny file takes."""
+        with tempfile.TemporaryDirectory() as scratch:
+            out = pathlib.Path(scratch) / "out.zt"
+            sound = CORPUS / "gptrs-archive/P/sound.gten"
+            low, high = 1, 4096
+            while low < high:
+                middle = (low + high) // 2
+                try:
+                    code = self.run("convert", "--force", sound, out, room=middle)[0]
+                except Wrong:
+                    code = 3
+                low, high = (low, middle) if code == 0 else (middle + 1, high)
+        return low
+
+    def limited(self, entry, *args):
+        """Under the limits of this file."""
+        size = sum(p.stat().st_size for p in files_of(entry))
+        return self.run(*args, room=None if self.asan else self.idle + 16 + 16 * size // MIB + 1)
+
+
+def path_of(entry):
+    return CORPUS / entry["file"]
+
+
+def files_of(entry):
+    path = path_of(entry)
+    inside = len(pathlib.PurePosixPath(entry["file"]).parts) > 3
+    return list(path.parent.iterdir()) if inside else [path]
+
+
+def check_line(entry, error):
+    lines = error.splitlines()
+    need(len(lines) == 1, "not one line on stderr:", error)
+    need(lines[0].startswith(f"tenfold: {path_of(entry)}: "), "not of that file:", lines[0])
+    need(not UNSAFE.search(lines[0]), "control characters on stderr:", repr(lines[0]))
+
+
+def check_info(command, entry):
+    code, out, error = command.limited(entry, "info", "--json", path_of(entry))
+    if entry["verdict"] == "rejected":
+        wanted = {EXITS[entry["status"]]} | ({3} if entry["status"] is None else set())
+        need(code in wanted, "info exits with", code, "instead of", wanted, error)
+        need(out == b"", "info writes to stdout:", out[:200])
+        check_line(entry, error)
+        return
+    need(code == 0, "info exits with", code, error)
+    told = json.loads(out)
+    need(told["tensors"] == entry["tensors"], told["tensors"], "tensors instead of", entry["tensors"])
+    need(told["format"] == entry["format"], "format is", told["format"])
+    if entry.get("warnings") is not None:
+        need(len(told["warnings"]) == entry["warnings"], "warnings:", told["warnings"])
+    if entry["class"] == "H":
+        for verb in ("ls", "info"):
+            code, out, error = command.limited(entry, verb, "-v", path_of(entry))
+            need(code == 0, verb, "exits with", code, error)
+            text = out.decode("utf-8", "surrogateescape") + error
+            need(not UNSAFE.search(text), "control characters from", verb + ":", repr(text))
+
+
+def check_verdict(entry, told):
+    problems, opened = told["problems"], told["format"] is not None
+    if entry["verdict"] == "accepted":
+        need(opened and not problems, "not accepted:", problems)
+        return
+    need(opened == (entry["verdict"] == "damaged"), "opened is", opened, problems)
+    need(problems, "no problems")
+    for p in problems:
+        code = p["code"] == entry["rule"] if entry.get("rule") else (
+            p["code"] == entry["status"] or (entry["status"] is None and p["code"] in REFUSALS))
+        if code and entry.get("offset") in (None, p["offset"]) and entry.get("message", "") in p["message"]:
+            return
+    raise Wrong(f"verify tells {json.dumps(problems)}")
+
+
+def check_output(command, entry, scratch, *args):
+    """Of what writes: complete, or nothing. Gives the output if there is one."""
+    out = scratch / (args[0] + "_" + entry["file"].replace("/", "_") + args[-1])
+    code, _, error = command.limited(entry, args[0], "--no-sync", *args[1:-1], path_of(entry), out)
+    there = {p.name for p in scratch.iterdir() if p.name.startswith(out.name) or ".tmp-" in p.name}
+    done = code == 0 or (args[0] == "repair" and code == 1)
+    need(code in (0, 1, 4, 5) or (code == 3 and entry["verdict"] == "rejected"), args[0], "exits with", code, error)
+    need(there == ({out.name} if done else set()), args[0], "exits with", code, "and leaves", sorted(there))
+    if entry["verdict"] == "rejected" and args[0] == "convert":
+        need(not done, "converted what does not open")
+    if entry["verdict"] == "accepted":
+        need(code in (0, 5) or args[0] == "repair", args[0], "exits with", code, error)
+        need(args[0] != "repair" or code == 0 or "twice" in entry["file"], "something lost of a sound file:", error)
+    return out if code == 0 and entry["verdict"] != "damaged" else None
+
+
+def check_one(job):
+    command, entry, scratch, told = job
+    try:
+        check_verdict(entry, told)
+        check_info(command, entry)
+        outputs = []
+        pick = zlib.crc32(entry["file"].encode())
+        if not command.asan or pick % 3 == 0:
+            own = scratch / str(pick)
+            own.mkdir(exist_ok=True)
+            target = ("safetensors", ".safetensors") if pick % 2 else ("ztensor2", ".zt")
+            outputs.append(check_output(command, entry, own, "convert", "-t", *target))
+            outputs.append(check_output(command, entry, own, "repair", "." + entry["file"].split(".")[-1]))
+        return None, [o for o in outputs if o]
+    except Wrong as wrong:
+        return f"{entry['file']}: {wrong}", []
+    except Exception as error:  # a runner that dies tells nothing of the other files
+        return f"{entry['file']}: {type(error).__name__}: {error}", []
+
+
+def verify_all(command, paths):
+    """{path: what verify says of it}, many at once."""
+    told = {}
+    for at in range(0, len(paths), 200):
+        part = [str(p) for p in paths[at:at + 200]]
+        done = subprocess.run([command.path, "verify", "--json", *part], env=command.env, capture_output=True, timeout=300,
+                              check=False)
+        lines = done.stdout.decode().splitlines()
+        need(done.returncode >= 0 and len(lines) == len(part), f"verify of {len(part)} files gives {len(lines)} lines and",
+             done.returncode, done.stderr.decode("utf-8", "backslashreplace")[-3000:])
+        told.update({p: json.loads(line) for p, line in zip(part, lines)})
+    return told
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    command = Command(sys.argv[1])
+    entries = json.loads((HERE / "corpus.json").read_text(encoding="utf-8"))["files"]
+    entries = [e for e in entries if e["file"].startswith(sys.argv[2] if len(sys.argv) > 2 else "")]
+    failed = []
+    with tempfile.TemporaryDirectory() as scratch, concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 2) as pool:
+        told = verify_all(command, [path_of(e) for e in entries])
+        jobs = [(command, e, pathlib.Path(scratch), told[str(path_of(e))]) for e in entries]
+        outputs = []
+        for complaint, out in pool.map(check_one, jobs):
+            failed += [complaint] if complaint else []
+            outputs += out
+        for path, said in verify_all(command, outputs).items():
+            if not said["ok"]:
+                failed.append(f"{pathlib.Path(path).name}: the output does not verify: {said['problems']}")
+    print("\n".join(failed), end="\n" if failed else "")
+    print(f"{len(entries)} files, {len(outputs)} outputs, {len(failed)} failed"
+          + ("" if command.asan else f"; {command.idle} MiB of address space for nothing"))
+    sys.exit(1 if failed or not entries else 0)
+
+
+if __name__ == "__main__":
+    main()
