@@ -116,11 +116,20 @@ static const struct known *by_magic(const tnf_probe *p)
     return NULL;
 }
 
+/* Two bytes alone may also be a number. */
+static bool is_utf16(const tnf_probe *p)
+{
+    return p->nhead >= 4 && (p->head[2] == 0 || p->head[3] == 0);
+}
+
 bool tnf_surely_misnamed(const tnf_probe *p)
 {
     size_t at = first_letter(p);
-    return all_zero(p) || starts(p, 0, LFS) || html(p) || by_magic(p) || pickle(p) ||
-           starts(p, at, "{") || starts(p, at, "[");
+    const struct known *magic = by_magic(p);
+    if (magic && magic->n == 2 && p->head[0] >= 0xfe)
+        return is_utf16(p);
+    return (p->size > 0 && all_zero(p)) || starts(p, 0, LFS) || html(p) || by_magic(p) ||
+           pickle(p) || starts(p, at, "{") || starts(p, at, "[");
 }
 
 tnf_status tnf_misnamed(const tnf_probe *p, tnf_error *e)

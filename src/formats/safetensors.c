@@ -102,7 +102,7 @@ static int probe(const tnf_probe *p)
         if (n <= MAX_HEADER) /* cut short */
             return TNF_PROBE_PLAUSIBLE;
     }
-    return named ? TNF_PROBE_EXTENSION + 1 : TNF_PROBE_NO; /* its name, and where a header begins */
+    return named ? TNF_PROBE_EXTENSION : TNF_PROBE_NO;
 }
 
 /* ---------------------------------------------------------------- reading */

@@ -11,7 +11,7 @@ control character on its way to a terminal, nothing left of an output that did n
 outputs that verify.
 
 With AddressSanitizer address space means nothing: there no single allocation may be above 16 MiB,
-ten seconds are allowed, and only every third file is converted and repaired.
+ten seconds are allowed, and all files are verified, but only every fourth is more than that.
 """
 import concurrent.futures
 import json
@@ -155,10 +155,10 @@ def check_one(job):
     command, entry, scratch, told = job
     try:
         check_verdict(entry, told)
-        check_info(command, entry)
         outputs = []
         pick = zlib.crc32(entry["file"].encode())
-        if not command.asan or pick % 3 == 0:
+        if not command.asan or pick % 4 == 0:
+            check_info(command, entry)
             own = scratch / str(pick)
             own.mkdir(exist_ok=True)
             target = ("safetensors", ".safetensors") if pick % 2 else ("ztensor2", ".zt")

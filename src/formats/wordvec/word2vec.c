@@ -399,8 +399,8 @@ static int probe(const tnf_probe *p)
         return named ? TNF_PROBE_PLAUSIBLE + 1 : TNF_PROBE_NO; /* textdims is plausible, too */
     if (wv_kind_of(p, &score) == WV_TEXTDIMS || !tnf_ckd_mul(&vector, head.dims, 4))
         return TNF_PROBE_NO;
-    if (!is_word(p, head.length, &space)) /* odd, but a name like that may be believed */
-        return named ? TNF_PROBE_PLAUSIBLE : TNF_PROBE_NO;
+    if (!is_word(p, head.length, &space)) /* odd, but nothing else is called so */
+        return strcmp(p->ext, "w2v") == 0 ? TNF_PROBE_PLAUSIBLE : TNF_PROBE_NO;
     uint64_t here = p->nhead - space - 1, see = here < vector ? here : vector;
     if (!is_binary(p->head + space + 1, (size_t)see))
         return named ? TNF_PROBE_PLAUSIBLE : TNF_PROBE_NO;

@@ -70,7 +70,7 @@ def one(g):
 def truncation(c, f, prefix):
     whole = f.build()
     for label, at in cuts(f):
-        c.rejected("A", f"{prefix}cut_{label}", whole[:at], SHORT, at, "", f"the first {at} of {len(whole)} bytes")
+        c.rejected("A", f"{prefix}cut_{label}", whole[:at], SHORT, None if prefix else at, "", f"the first {at} of {len(whole)} bytes")
 
 
 def lengths(c, g, f):

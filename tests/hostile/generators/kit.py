@@ -120,7 +120,7 @@ HUGE = {"2_31": 1 << 31, "2_32_less_1": (1 << 32) - 1, "2_32": 1 << 32, "2_53_an
 def wrong_things(cases, whole):
     """Class B: what lies about under the names of models, and is none."""
     c = cases
-    c.rejected("B", "empty", b"", SHORT, 0, "empty", "a download of no bytes")
+    c.rejected("B", "empty", b"", SHORT, 0, "", "a download of no bytes")
     c.rejected("B", "lfs_pointer", b"version https://git-lfs.github.com/spec/v1\noid sha256:"
                + b"0" * 64 + b"\nsize 4294967296\n", BAD, 0, "git-LFS pointer",
                "a git-LFS pointer instead of the file it stands for")
