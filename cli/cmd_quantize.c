@@ -170,7 +170,7 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
     take_format(&j);
     if (j.o->json && !strcmp(j.out, "-"))
         return usage_error("quantize: standard output cannot take both the file and --json");
-    int code = emb_open(&j.in, cli, &j.o->emb, argv[0]);
+    int code = emb_open_to_write(&j.in, cli, &j.o->emb, argv[0]);
     if (code == EXIT_DONE)
         code = check_saving(&j);
     if (code == EXIT_DONE)

@@ -97,7 +97,7 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
     const options *o = opts;
     emb_input e;
     chosen c = { 0 };
-    int code = emb_open(&e, cli, &o->emb, argv[0]);
+    int code = emb_open_to_write(&e, cli, &o->emb, argv[0]);
     if (code == EXIT_DONE)
         code = read_words(&c, &e, argc > 2 ? argv[2] : NULL, o->ignore);
     if (code == EXIT_DONE)

@@ -49,6 +49,10 @@ typedef struct emb_input {
 
 /* Both say what is wrong and give an exit code. */
 int emb_open(emb_input *e, const cli_state *cli, const emb_options *options, const char *path);
+/* The same for commands that write what they see: rows are copied, not mapped. A file that is cut
+ * short meanwhile is then an error, and never zeros in a file that looks whole, or a signal. */
+int emb_open_to_write(emb_input *e, const cli_state *cli, const emb_options *options,
+                      const char *path);
 void emb_close(emb_input *e);
 /* A whole number from `least` on; `otherwise` if the text is NULL. */
 bool emb_number(uint64_t *out, const char *text, const char *option, uint64_t least,

@@ -97,7 +97,7 @@ int emb_rewrite(const cli_state *cli, const emb_options *o, const emb_saving *s,
                 emb_fill *fill, const void *options)
 {
     emb_input e;
-    int code = emb_open(&e, cli, o, argv[0]);
+    int code = emb_open_to_write(&e, cli, o, argv[0]);
     if (code == EXIT_DONE)
         code = fill_and_save(&e, s, argv[1], fill, options);
     emb_close(&e);
