@@ -17,36 +17,63 @@ import tempfile
 HEADER = 99_000_000
 
 
+def row(before, one, after, n):
+    """As many as fit into n bytes, in pieces: what is large here would count as the command's memory."""
+    count = (n - len(before) - len(after)) // (len(one(0)) + 1)
+    yield before
+    for at in range(0, count, 1000):
+        yield ("," if at else "") + ",".join(one(i) for i in range(at, min(at + 1000, count)))
+    yield after
+
+
 def tensors(n):
     """As many tensors as fit: 1.3 million at full size."""
-    one = '"model.layers.%07d.w":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}'
-    return "{" + ",".join(one % i for i in range(n // (len(one % 0) + 1) - 1)) + "}"
+    return row("{", lambda i: '"model.layers.%07d.w":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}' % i, "}", n)
 
 
 def keys(n):
     """Entries of metadata: a search for duplicates must not compare each with each."""
-    one = '"key%08d":"v"'
-    return '{"__metadata__":{' + ",".join(one % i for i in range(n // (len(one % 0) + 1) - 2)) + "}}"
-
-
-def value(n):
-    """One string in the metadata."""
-    return '{"__metadata__":{"k":"' + "v" * (n - 40) + '"}}'
-
-
-def escapes(n):
-    """One string, all of it escaped."""
-    return '{"__metadata__":{"k":"' + "\\u0041" * ((n - 40) // 6) + '"}}'
+    return row('{"__metadata__":{', lambda i: '"key%08d":"v"' % i, "}}", n)
 
 
 def dimensions(n):
     """Tensors of as many dimensions as are allowed."""
-    one = '"%07d":{"dtype":"U8","shape":[' + ",".join(["1"] * 63 + ["0"]) + '],"data_offsets":[0,0]}'
-    return "{" + ",".join(one % i for i in range(n // (len(one % 0) + 1) - 1)) + "}"
+    shape = ",".join(["1"] * 63 + ["0"])
+    return row("{", lambda i: '"%07d":{"dtype":"U8","shape":[%s],"data_offsets":[0,0]}' % (i, shape), "}", n)
+
+
+def text(piece, n):
+    yield '{"__metadata__":{"k":"'
+    for _ in range((n - 40) // (len(piece) * 1000)):
+        yield piece * 1000
+    yield '"}}'
+
+
+def value(n):
+    """One string in the metadata."""
+    return text("v", n)
+
+
+def escapes(n):
+    """One string, all of it escaped."""
+    return text("\\u0041", n)
 
 
 def blanks(n):
-    return "{}" + " " * (n - 2)
+    yield "{}"
+    for _ in range(n // 1000 - 1):
+        yield " " * 1000
+
+
+def write(path, pieces):
+    with open(path, "wb") as out:
+        out.write(bytes(8))
+        for piece in pieces:
+            out.write(piece.encode())
+        n = out.tell() - 8
+        out.seek(0)
+        out.write(struct.pack("<Q", n))
+    return n
 
 
 def measure(command, path):
@@ -65,11 +92,8 @@ def main():
         for shape in (tensors, keys, value, escapes, dimensions, blanks):
             found = []
             for size in (HEADER // 4, HEADER):
-                text = shape(size).encode()
-                assert size * 0.9 < len(text) <= HEADER
                 path = pathlib.Path(scratch) / "large.safetensors"
-                path.write_bytes(struct.pack("<Q", len(text)) + text)
-                del text
+                assert size * 0.9 < write(path, shape(size)) <= HEADER
                 runs = [measure(command, str(path)) for _ in range(2)]
                 found.append((max(r[0] for r in runs), min(r[1] for r in runs), min(r[2] for r in runs)))
             (code, time, memory), (code_, time_, memory_) = found
