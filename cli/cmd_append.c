@@ -3,7 +3,6 @@
 #include "input.h"
 #include "out.h"
 #include "saving.h"
-#include "stop.h"
 #include <stdlib.h>
 #include <string.h>
 #include <tenfold/build.h>
@@ -65,32 +64,13 @@ static int add_input(job *j, const char *path)
 static int append(job *j)
 {
     const options *o = j->options;
-    format_options writer;
-    if (!format_options_parse(&writer, &o->writer))
-        return EXIT_USAGE;
     tnf_save_options how = { .size = sizeof how };
-    how.options = writer.items;
-    how.noptions = writer.n;
     how.no_sync = o->no_sync;
     how.allow_loss = o->allow_loss.given;
     how.loss = o->allow_loss.value;
     how.dry_run = o->dry_run;
-    saving_listen(&j->saving, &how);
-
-    tnf_error error;
-    stop_state before;
-    progress_begin(&j->saving.progress, j->cli);
-    stop_catch(&before);
-    tnf_status status = tnf_append(j->builder, j->out, &how, &error);
-    progress_end(&j->saving.progress);
-    stop_release(&before, status == TNF_ECANCELLED);
-    format_options_free(&writer);
-    plan_end(&j->saving.plan);
-    if (status == TNF_OK)
-        return EXIT_DONE;
-    if (status == TNF_ELOSSY)
-        plan_refused(&j->saving.plan);
-    return file_error(j->out, &error);
+    saving_job to = { j->cli, j->builder, NULL, j->out, &o->writer, true };
+    return saving_run(&j->saving, &to, &how);
 }
 
 static int run_all(job *j, int n, char **paths)
@@ -114,9 +94,7 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
     if (!j.inputs)
         return usage_error("out of memory");
     int code = EXIT_IO;
-    plan_style style = o->dry_run     ? (o->json ? PLAN_JSON : PLAN_TEXT)
-                       : cli->verbose ? PLAN_VERBOSE
-                                      : PLAN_KEEP;
+    plan_style style = saving_style(cli, o->dry_run, o->json);
     if (tnf_builder_new(&j.builder, NULL, &error) != TNF_OK) {
         code = file_error(j.out, &error);
     } else {

@@ -5,7 +5,6 @@
 #include "out.h"
 #include "rename.h"
 #include "saving.h"
-#include "stop.h"
 #include <string.h>
 #include <tenfold/build.h>
 #include <unistd.h>
@@ -97,50 +96,11 @@ static int add_input(job *j)
 
 /* ----------------------------------------------------------------- saving */
 
-static tnf_status save_to_stdout(job *j, const tnf_save_options *how, tnf_error *error)
-{
-    tnf_sink *sink;
-    fflush(stdout);
-    tnf_status status = tnf_sink_fd(&sink, STDOUT_FILENO, error);
-    if (status == TNF_OK) {
-        status = tnf_save_sink(j->builder, sink, how, error);
-        tnf_sink_close(sink);
-    }
-    return status;
-}
-
-static tnf_status save_to_file(job *j, const tnf_save_options *how, tnf_error *error)
-{
-    stop_state before;
-    stop_catch(&before);
-    tnf_status status = tnf_save(j->builder, j->out, how, error);
-    progress_end(&j->saving.progress);
-    stop_release(&before, status == TNF_ECANCELLED);
-    return status;
-}
-
-/* Bytes that turn out bad while they are copied are the input's fault. */
-static int save_error(const job *j, bool to_stdout, tnf_status status, const tnf_error *error)
-{
-    if (status == TNF_EFORMAT || status == TNF_ETRUNCATED || status == TNF_EDIGEST)
-        return file_error(j->in.name, error);
-    const char *out = to_stdout ? "standard output" : j->out;
-    if (status != TNF_EEXISTS)
-        return file_error(out, error);
-    file_message(out, "", TNF_NO_OFFSET, "it exists already; --force replaces it");
-    return EXIT_IO;
-}
-
 static int save(job *j)
 {
     const options *o = j->options;
-    format_options writer;
-    if (!format_options_parse(&writer, &o->writer))
-        return EXIT_USAGE;
     tnf_save_options how = { .size = sizeof how };
     how.format = o->to;
-    how.options = writer.items;
-    how.noptions = writer.n;
     how.replace = o->force;
     how.no_sync = o->no_sync;
     how.dtype = o->dtype;
@@ -148,20 +108,8 @@ static int save(job *j)
     how.allow_loss = o->allow_loss.given;
     how.loss = o->allow_loss.value;
     how.dry_run = o->dry_run;
-    saving_listen(&j->saving, &how);
-
-    tnf_error error;
-    bool to_stdout = !strcmp(j->out, "-");
-    progress_begin(&j->saving.progress, j->cli);
-    tnf_status status = to_stdout ? save_to_stdout(j, &how, &error) : save_to_file(j, &how, &error);
-    progress_end(&j->saving.progress);
-    format_options_free(&writer);
-    plan_end(&j->saving.plan);
-    if (status == TNF_OK)
-        return EXIT_DONE;
-    if (status == TNF_ELOSSY)
-        plan_refused(&j->saving.plan);
-    return save_error(j, to_stdout, status, &error);
+    saving_job to = { j->cli, j->builder, j->in.name, j->out, &o->writer, false };
+    return saving_run(&j->saving, &to, &how);
 }
 
 /* ---------------------------------------------------------------- command */
@@ -221,9 +169,7 @@ static int convert(job *j)
     if (tnf_builder_new(&j->builder, NULL, &error) != TNF_OK)
         return file_error(j->in.name, &error);
     j->format = target_format(j->options, j->out, &f);
-    plan_style style = j->options->dry_run ? (j->options->json ? PLAN_JSON : PLAN_TEXT)
-                       : j->cli->verbose   ? PLAN_VERBOSE
-                                           : PLAN_KEEP;
+    plan_style style = saving_style(j->cli, j->options->dry_run, j->options->json);
     plan_begin(&j->saving.plan, style, j->cli, j->in.path, j->out, j->format);
     int code = add_input(j);
     if (code == EXIT_DONE)

@@ -3,7 +3,6 @@
 #include "input.h"
 #include "rename.h"
 #include "saving.h"
-#include "stop.h"
 #include <stdlib.h>
 #include <string.h>
 #include <tenfold/shards.h>
@@ -87,37 +86,15 @@ static int add_inputs(job *j)
 static int save(job *j)
 {
     const options *o = j->options;
-    format_options writer;
-    if (!format_options_parse(&writer, &o->writer))
-        return EXIT_USAGE;
     tnf_save_options how = { .size = sizeof how };
     how.format = o->to;
-    how.options = writer.items;
-    how.noptions = writer.n;
     how.replace = o->force;
     how.no_sync = o->no_sync;
     how.allow_loss = o->allow_loss.given;
     how.loss = o->allow_loss.value;
     how.dry_run = o->dry_run;
-    saving_listen(&j->saving, &how);
-
-    tnf_error error;
-    stop_state before;
-    progress_begin(&j->saving.progress, j->cli);
-    stop_catch(&before);
-    tnf_status status = tnf_save(j->builder, o->out, &how, &error);
-    progress_end(&j->saving.progress);
-    stop_release(&before, status == TNF_ECANCELLED);
-    format_options_free(&writer);
-    plan_end(&j->saving.plan);
-    if (status == TNF_OK)
-        return EXIT_DONE;
-    if (status == TNF_ELOSSY)
-        plan_refused(&j->saving.plan);
-    if (status != TNF_EEXISTS)
-        return file_error(o->out, &error);
-    file_message(o->out, "", TNF_NO_OFFSET, "it exists already; --force replaces it");
-    return EXIT_IO;
+    saving_job to = { j->cli, j->builder, NULL, o->out, &o->writer, false };
+    return saving_run(&j->saving, &to, &how);
 }
 
 static int merge(job *j, int n, char **paths)
@@ -130,9 +107,7 @@ static int merge(job *j, int n, char **paths)
         code = add_inputs(j);
     if (code != EXIT_DONE)
         return code;
-    plan_style style = j->options->dry_run ? (j->options->json ? PLAN_JSON : PLAN_TEXT)
-                       : j->cli->verbose   ? PLAN_VERBOSE
-                                           : PLAN_KEEP;
+    plan_style style = saving_style(j->cli, j->options->dry_run, j->options->json);
     plan_begin(&j->saving.plan, style, j->cli, paths[0], j->options->out, j->options->to);
     code = save(j);
     plan_end(&j->saving.plan);

@@ -4,6 +4,7 @@
 #ifndef TENFOLD_CLI_SAVING_H
 #define TENFOLD_CLI_SAVING_H
 
+#include "input.h"
 #include "plan.h"
 #include "progress.h"
 #include <tenfold/build.h>
@@ -15,8 +16,22 @@ typedef struct saving {
     plan plan;
 } saving;
 
+/* What is saved, and where to. */
+typedef struct saving_job {
+    const cli_state *cli;
+    const tnf_builder *builder;
+    const char *in, *out;   /* for messages, in may be NULL; "-" is standard output */
+    const opt_list *writer; /* options of the format's writer */
+    bool append;
+} saving_job;
+
 /* Has the library tell `s`, which must stay until it is done. */
 void saving_listen(saving *s, tnf_save_options *how);
+/* Saves, with a bar, and stops for signals; ends the plan that the caller has begun. Gives an exit
+ * code, after saying what went wrong. */
+int saving_run(saving *s, const saving_job *job, tnf_save_options *how);
+/* How the plan is shown. */
+plan_style saving_style(const cli_state *cli, bool dry_run, bool as_json);
 /* --allow-loss=KIND,KIND: a kind that does not exist would allow nothing, silently. NULL is fine,
  * for `who` too.
  * False after `who` has said so. */
