@@ -185,6 +185,21 @@ def verify_all(command, paths):
     return told
 
 
+def specials(command, scratch):
+    """Class K, what no archive keeps: shards that are a FIFO, a device, a link to the index, a loop."""
+    index, shard = scratch / "model.safetensors.index.json", scratch / "1.safetensors"
+    index.write_text('{"weight_map":{"a":"1.safetensors"}}')
+    for name, make, wanted in (("a FIFO", lambda: os.mkfifo(shard), 4), ("a device", lambda: shard.symlink_to("/dev/zero"), 4),
+                               ("the index", lambda: shard.symlink_to(index), 4), ("a loop", lambda: shard.symlink_to(shard), 3)):
+        make()
+        try:
+            code, _, error = command.run("info", index)
+            need(code == wanted, "exits with", code, error)
+        except (Wrong, subprocess.TimeoutExpired) as wrong:
+            yield f"a shard that is {name}: {wrong}"
+        shard.unlink()
+
+
 def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
@@ -199,6 +214,7 @@ def main():
         for complaint, out in pool.map(check_one, jobs):
             failed += [complaint] if complaint else []
             outputs += out
+        failed += specials(command, pathlib.Path(scratch))
         for path, said in verify_all(command, outputs).items():
             if not said["ok"]:
                 failed.append(f"{pathlib.Path(path).name}: the output does not verify: {said['problems']}")
