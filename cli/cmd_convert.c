@@ -77,9 +77,11 @@ static int add_input(job *j)
     tnf_error error;
     size_t n = 0;
     bool whole = j->options->select.n == 0 && !j->renaming;
-    if (whole && emb_change_wanted(&j->options->change, &j->in, j->format))
+    if (whole && emb_change_wanted(&j->options->change, &j->in, j->format)) {
+        saving_watch(&j->saving, &j->in);
         return emb_change_add(&j->changing, &j->options->change, &j->in, j->format, j->builder,
                               &j->saving.plan);
+    }
     if (whole) {
         if (tnf_builder_add_file(j->builder, j->in.file, &error) != TNF_OK)
             return file_error(j->in.name, &error);

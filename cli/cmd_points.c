@@ -266,7 +266,7 @@ const command cmd_points = {
              "by their offsets. compact writes the file anew without what was deleted.\n\nAny "
              "number of processes may do so at once: each takes the locks that the format demands. "
              "What was done is on the disk when the command ends, and a crash never leaves half of "
-             "it.",
+             "a batch or of a point; rm deletes its points one by one.",
     .examples = examples,
     .table = table,
     .size = sizeof(points_options),

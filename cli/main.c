@@ -2,6 +2,7 @@
 /* tenfold: the table of commands, the options that all of them take, and the way in and out. */
 #include "cmd.h"
 #include "out.h"
+#include "stop.h"
 #include "suggest.h"
 #include <errno.h>
 #include <signal.h>
@@ -138,6 +139,7 @@ int main(int argc, char **argv)
 {
     static char buffer[1 << 16];
     (void)signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error like a full disk */
+    stop_on_cut_files();
     setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
     setvbuf(stderr, NULL, _IOLBF, 0);
     return flush_output(run_line(argc > 0 ? argc - 1 : 0, argv + 1));

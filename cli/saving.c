@@ -3,12 +3,29 @@
 #include "saving.h"
 #include "stop.h"
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+static uint64_t size_of(const input *in)
+{
+    struct stat st;
+    bool is = strcmp(in->path, "-") != 0 && stat(in->path, &st) == 0 && S_ISREG(st.st_mode);
+    return is ? (uint64_t)st.st_size : UINT64_MAX;
+}
+
+void saving_watch(saving *s, const input *in)
+{
+    uint64_t now = size_of(in);
+    s->watched = in;
+    s->size = now == UINT64_MAX ? 0 : now;
+}
 
 static bool on_progress(void *ctx, uint64_t done, uint64_t total)
 {
-    progress_step(&((saving *)ctx)->progress, done, total);
-    return !stop_asked();
+    saving *s = ctx;
+    progress_step(&s->progress, done, total);
+    s->cut = s->cut || (s->watched && size_of(s->watched) < s->size);
+    return !s->cut && !stop_asked();
 }
 
 static void on_plan(void *ctx, const tnf_plan_item *item)
@@ -83,6 +100,11 @@ int saving_run(saving *s, const saving_job *j, tnf_save_options *how)
     plan_end(&s->plan);
     if (status == TNF_OK)
         return EXIT_DONE;
+    if (s->cut) {
+        file_message(s->watched->name, "", TNF_NO_OFFSET,
+                     "it was cut short while it was being read");
+        return EXIT_IO;
+    }
     if (status == TNF_ELOSSY)
         plan_refused(&s->plan);
     return report(j, pipe ? "standard output" : j->out, status, &error);

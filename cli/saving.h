@@ -14,6 +14,9 @@
 typedef struct saving {
     progress progress;
     plan plan;
+    const input *watched; /* what is read through a mapping; NULL: nothing is */
+    uint64_t size;        /* of its file, at first */
+    bool cut;             /* it has become shorter */
 } saving;
 
 /* What is saved, and where to. */
@@ -27,6 +30,9 @@ typedef struct saving_job {
 
 /* Has the library tell `s`, which must stay until it is done. */
 void saving_listen(saving *s, tnf_save_options *how);
+/* Past the end of a file that was cut short, a mapping shows zeros to the end of a page: from now
+ * on that is looked for while saving, and stops it. */
+void saving_watch(saving *s, const input *in);
 /* Saves, with a bar, and stops for signals; ends the plan that the caller has begun. Gives an exit
  * code, after saying what went wrong. */
 int saving_run(saving *s, const saving_job *job, tnf_save_options *how);

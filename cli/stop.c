@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "stop.h"
+#include "cmd.h"
+#include <unistd.h>
 
 static volatile sig_atomic_t stopped_by;
 
@@ -35,4 +37,20 @@ void stop_release(const stop_state *s, bool stopped)
         sigaction(stopping[i], &s->before[i], NULL);
     if (stopped_by)
         raise(stopped_by);
+}
+
+static void on_cut_file(int number)
+{
+    static const char text[] = "tenfold: a file was cut short while it was being read\n";
+    (void)number;
+    (void)!write(STDERR_FILENO, text, sizeof text - 1);
+    _exit(EXIT_IO);
+}
+
+void stop_on_cut_files(void)
+{
+    struct sigaction action = { 0 };
+    action.sa_handler = on_cut_file;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGBUS, &action, NULL);
 }

@@ -20,4 +20,9 @@ bool stop_asked(void);
  * came too late and the file is there. */
 void stop_release(const stop_state *s, bool stopped);
 
+/* A mapped file that another program cuts short gives a signal where its bytes were. From now on
+ * that ends the program with a sentence and the exit code of what cannot be read; a file that was
+ * being written has no name yet, so nothing is left of it. */
+void stop_on_cut_files(void);
+
 #endif
