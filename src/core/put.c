@@ -67,7 +67,7 @@ static tnf_status put_all(struct put *p, tnf_error *e)
     if (p->how->codec != TNF_CODEC_RAW)
         TNF_TRY(tnf_encoder_open(&p->encoder, p->how->codec, p->how->level, &to,
                                  &p->w->scratch->alloc, e));
-    TNF_TRY(tnf_scan(p->part, take, p, e));
+    TNF_TRY(tnf_scan_ahead(p->part, take, p, e));
     return p->encoder ? tnf_encoder_end(p->encoder, e) : TNF_OK;
 }
 

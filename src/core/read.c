@@ -5,9 +5,6 @@
 
 #include <string.h>
 
-/* A multiple of every element's width, three times four included (f6 packs four in three bytes). */
-#define SCAN_BLOCK ((size_t)3 << 18)
-
 static tnf_status check_want(const tnf_part *part, uint64_t offset, uint64_t n, tnf_error *e)
 {
     if (part->flags & TNF_PART_UNREADABLE)
@@ -162,8 +159,9 @@ tnf_status tnf_read_part(const tnf_part *part, uint64_t offset, void *dst, size_
 static tnf_status scan_memory(const tnf_part *part, tnf_take take, void *ctx, tnf_error *e)
 {
     TNF_TRY(check_want(part, 0, 0, e));
-    for (uint64_t at = 0; at < part->nbytes; at += SCAN_BLOCK) {
-        size_t n = part->nbytes - at < SCAN_BLOCK ? (size_t)(part->nbytes - at) : SCAN_BLOCK;
+    for (uint64_t at = 0; at < part->nbytes; at += TNF_SCAN_BLOCK) {
+        size_t n = part->nbytes - at < TNF_SCAN_BLOCK ? (size_t)(part->nbytes - at)
+                                                      : TNF_SCAN_BLOCK;
         TNF_TRY(take(ctx, (const uint8_t *)part->memory + at, n, e));
     }
     return TNF_OK;
@@ -174,7 +172,7 @@ tnf_status tnf_scan(const tnf_part *part, tnf_take take, void *ctx, tnf_error *e
     if (part->payload == TNF_MEMORY && part->memory)
         return scan_memory(part, take, ctx, e);
     tnf_allocator a = tnf_allocator_or_default(NULL);
-    size_t size = part->nbytes < SCAN_BLOCK ? (size_t)part->nbytes : SCAN_BLOCK;
+    size_t size = part->nbytes < TNF_SCAN_BLOCK ? (size_t)part->nbytes : TNF_SCAN_BLOCK;
     size += size == 0;
     tnf_stream s;
     tnf_status status = tnf_stream_open(&s, part, e);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Saving: lower, write, commit; and what formats call while they write. */
 #include "core/save.h"
+#include "core/stream.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -66,7 +67,7 @@ tnf_status tnf_put_data(tnf_writer *w, const tnf_part *part, tnf_error *e)
     if (part->nbytes == 0)
         return TNF_OK;
     if (!memory && !plain)
-        return tnf_scan(part, put_block, w, e); /* to be decoded, swapped or fetched */
+        return tnf_scan_ahead(part, put_block, w, e); /* to be decoded, swapped or fetched */
     for (uint64_t at = 0; at < part->nbytes; at += BLOCK) {
         size_t n = part->nbytes - at < BLOCK ? (size_t)(part->nbytes - at) : BLOCK;
         TNF_TRY(memory ? tnf_put(w, (const uint8_t *)part->memory + at, n, e)

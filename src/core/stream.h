@@ -6,6 +6,9 @@
 #include "codec/codec.h"
 #include "core/core.h"
 
+/* A multiple of every element's width, three times four included (f6 packs four in three bytes). */
+#define TNF_SCAN_BLOCK ((size_t)3 << 18)
+
 typedef struct tnf_stream {
     const tnf_part *part;
     tnf_decoder *decoder; /* of an encoded part */
@@ -19,5 +22,9 @@ tnf_status tnf_stream_read(tnf_stream *s, uint64_t offset, void *dst, size_t n, 
 /* When the last byte was read in order: an encoded part may hold no more. */
 tnf_status tnf_stream_end(tnf_stream *s, tnf_error *e);
 void tnf_stream_close(tnf_stream *s);
+
+/* As tnf_scan(), but a large part that its format decodes is read on a thread of its own, a few
+ * blocks ahead of `take`, which this one calls: for what has a long way, like writing. */
+tnf_status tnf_scan_ahead(const tnf_part *part, tnf_take take, void *ctx, tnf_error *e);
 
 #endif

@@ -5,6 +5,10 @@
  *
  * A row is found by its segment's mark and a sum of at most 63 numbers. The table grows with the
  * rows that are met, never with what a header claims.
+ *
+ * A file whose words lie between vectors would be gone through once more for each reading of its
+ * words: they can be kept, a block of rows at a time. Where they are long, or too many, they are
+ * not, and stay in the file.
  */
 #include "formats/wordvec/wordvec.h"
 
@@ -16,10 +20,12 @@ struct segment {
 };
 
 struct wv_block {
+    const char *words; /* of all its rows; NULL: not kept */
     struct segment segments[WV_BLOCK];
 };
 
 #define BLOCK_ROWS (WV_BLOCK * (uint64_t)WV_SEGMENT)
+#define KEEP_BLOCK ((size_t)64 << 10) /* bytes of a block's words, at most, that are kept */
 
 void wv_rows_init(wv_rows *rows, tnf_arena *arena)
 {
@@ -46,7 +52,10 @@ static tnf_status reserve(wv_rows *rows, tnf_error *e)
         rows->room = room;
     }
     rows->blocks[at] = tnf_arena_raw(rows->arena, sizeof **rows->blocks);
-    return rows->blocks[at] ? TNF_OK : tnf_arena_fail(rows->arena, "a table of rows", e);
+    if (!rows->blocks[at])
+        return tnf_arena_fail(rows->arena, "a table of rows", e);
+    rows->blocks[at]->words = NULL;
+    return TNF_OK;
 }
 
 tnf_status wv_rows_end(wv_rows *rows, uint64_t at, tnf_error *e)
@@ -65,8 +74,10 @@ tnf_status wv_rows_add(wv_rows *rows, uint64_t at, uint64_t word, tnf_error *e)
     TNF_TRY(wv_rows_end(rows, at, e));
     if (word > UINT32_MAX)
         return tnf_fail(e, TNF_ELIMIT, at, "a word has more than 2^32 bytes");
-    if (rows->n % BLOCK_ROWS == 0)
+    if (rows->n % BLOCK_ROWS == 0) {
+        TNF_TRY(wv_rows_keep_all(rows, e));
         TNF_TRY(reserve(rows, e));
+    }
     struct segment *s = segment_of(rows, rows->n);
     if (rows->n % WV_SEGMENT == 0) {
         s->at = at;
@@ -77,6 +88,50 @@ tnf_status wv_rows_add(wv_rows *rows, uint64_t at, uint64_t word, tnf_error *e)
     rows->last = at;
     rows->n++;
     return TNF_OK;
+}
+
+tnf_status wv_rows_keep_begin(wv_rows *rows, tnf_arena *scratch, uint64_t most, tnf_error *e)
+{
+    rows->gathered = tnf_arena_raw(scratch, KEEP_BLOCK);
+    rows->keep_left = most;
+    return rows->gathered ? TNF_OK : tnf_arena_fail(scratch, "words", e);
+}
+
+void wv_rows_keep(wv_rows *rows, const char *word, size_t n)
+{
+    if (rows->whole != (rows->n - 1) % BLOCK_ROWS || n > KEEP_BLOCK - rows->ngathered)
+        return;
+    memcpy(rows->gathered + rows->ngathered, word, n);
+    rows->ngathered += n;
+    rows->whole++;
+}
+
+tnf_status wv_rows_keep_all(wv_rows *rows, tnf_error *e)
+{
+    uint64_t whole = rows->whole, before = rows->n ? rows->n - 1 : 0;
+    size_t n = rows->ngathered;
+    rows->whole = rows->ngathered = 0;
+    if (rows->n == 0 || whole != before % BLOCK_ROWS + 1 || n > rows->keep_left)
+        return TNF_OK;
+    char *words = tnf_arena_raw(rows->arena, n + 1);
+    if (!words)
+        return tnf_arena_fail(rows->arena, "words", e);
+    memcpy(words, rows->gathered, n);
+    rows->blocks[before / BLOCK_ROWS]->words = words;
+    rows->keep_left -= n;
+    return TNF_OK;
+}
+
+tnf_str wv_rows_kept(const wv_rows *rows, const wv_row *row, uint64_t *next)
+{
+    uint64_t block = row->i / BLOCK_ROWS, first = block * BLOCK_ROWS;
+    const char *words = row->i < rows->n ? rows->blocks[block]->words : NULL;
+    *next = rows->n - first > BLOCK_ROWS ? first + BLOCK_ROWS : rows->n;
+    if (!words)
+        return (tnf_str) { NULL, 0 };
+    uint64_t end = *next < rows->n ? segment_of(rows, *next)->offset : rows->words;
+    words += row->offset - segment_of(rows, first)->offset;
+    return (tnf_str) { words, (size_t)(end - row->offset) };
 }
 
 /* The last one's end is its beginning and its stride. */

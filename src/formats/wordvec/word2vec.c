@@ -6,7 +6,8 @@
  *
  * A word is what stands between the vector before it, less one newline, and the next space: not
  * trimmed, since words with other blanks at their ends are words of their own (GoogleNews has
- * some), and not always UTF-8. The file is gone through once, to see where words end.
+ * some), and not always UTF-8. The file is gone through once, to see where words end; words are
+ * kept on the way.
  */
 #include "formats/wordvec/wordvec.h"
 
@@ -15,8 +16,10 @@
 
 #define NEWLINE  "word2vec.newline"
 #define TRAILING "word2vec.trailing"
-#define WINDOW   ((size_t)1 << 20)
-#define FEW      ((size_t)4096) /* what is read at a time where rows are longer than a window */
+#define WINDOW   ((size_t)256 << 10) /* small enough to stay in the CPU's cache */
+#define LONG_ROW ((size_t)64 << 10)  /* of which only few bytes are read */
+#define FEW      ((size_t)4096)
+#define KEEP     4 /* words are kept in a quarter of the memory that a handle may take */
 #define RANGES   128u
 
 enum { READ_UTF8 };
@@ -88,6 +91,12 @@ static tnf_status check_long(struct scanning *s, uint64_t at, uint64_t n, tnf_er
     return TNF_OK;
 }
 
+/* Are all bytes of a word in the window? */
+static bool in_window(const struct scanning *s, uint64_t at, uint64_t n)
+{
+    return at >= s->at && at - s->at <= s->n && n <= s->n - (at - s->at);
+}
+
 /* The word that begins at `at`, and how long it is. */
 static tnf_status find_word(struct scanning *s, uint64_t at, uint64_t *n, tnf_error *e)
 {
@@ -97,18 +106,19 @@ static tnf_status find_word(struct scanning *s, uint64_t at, uint64_t *n, tnf_er
         TNF_TRY(look(s, at, e));
     size_t from = (size_t)(at - s->at);
     space = s->n > from ? memchr(s->window + from, ' ', s->n - from) : NULL;
-    if (space) {
-        *n = (uint64_t)(space - s->window) - from;
-        wv_utf8_look(&s->utf8, (const char *)s->window + from, (size_t)*n, at);
-        return TNF_OK;
-    }
+    end = space ? s->at + (uint64_t)(space - s->window) : at;
     while (!space && end < size) {
         TNF_TRY(look(s, end, e));
         space = memchr(s->window, ' ', s->n);
         end += space ? (uint64_t)(space - s->window) : s->n;
     }
     *n = end - at;
-    return space ? check_long(s, at, *n, e) : cut_short(s, "the word of", s->vector + 1, e);
+    if (!space)
+        return cut_short(s, "the word of", s->vector + 1, e);
+    if (!in_window(s, at, *n))
+        return check_long(s, at, *n, e);
+    wv_utf8_look(&s->utf8, (const char *)s->window + (at - s->at), (size_t)*n, at);
+    return TNF_OK;
 }
 
 /* ---------------------------------------------------------------------- scan */
@@ -141,8 +151,11 @@ static tnf_status scan_rows(struct scanning *s, uint64_t *at, tnf_error *e)
         if (s->vector > size - begin)
             return cut_short(s, "the vector of", s->vector - (size - begin), e);
         TNF_TRY(wv_rows_add(s->rows, *at, word, e));
+        if (in_window(s, *at, word))
+            wv_rows_keep(s->rows, (const char *)s->window + (*at - s->at), (size_t)word);
         *at = begin + s->vector;
     }
+    TNF_TRY(wv_rows_keep_all(s->rows, e));
     TNF_TRY(wv_rows_end(s->rows, *at, e));
     return skip_newline(s, at, &s->last, e);
 }
@@ -157,7 +170,7 @@ static tnf_status start(struct scanning *s, tnf_error *e)
     if (!s->head.plain || s->head.crlf)
         tnf_warn(r, 0, "the first line has other blanks, or zeros in front of its numbers");
     uint64_t left = r->source->size - s->head.length;
-    s->room = s->vector > WINDOW / 16 ? FEW : WINDOW;
+    s->room = s->vector > LONG_ROW ? FEW : WINDOW;
     s->room = left < s->room ? (size_t)left + 1 : s->room;
     s->window = tnf_arena_raw(r->scratch, s->room);
     return s->window ? TNF_OK : tnf_arena_fail(r->scratch, "a window", e);
@@ -189,6 +202,7 @@ static tnf_status scan(struct scanning *s, tnf_error *e)
     tnf_reader *r = s->r;
     uint64_t at, size = r->source->size;
     TNF_TRY(start(s, e));
+    TNF_TRY(wv_rows_keep_begin(s->rows, r->scratch, r->limits.memory / KEEP, e));
     at = s->head.length;
     TNF_TRY(scan_rows(s, &at, e));
     TNF_TRY(set_newline(s, e));

@@ -3,7 +3,7 @@
  *
  *   in the file   o n e ▒▒vector▒▒ t h r e e ▒▒vector▒▒
  *   offsets       0 3 8          from the table of rows
- *   bytes         o n e t h r e e          gathered from the file
+ *   bytes         o n e t h r e e          kept, or gathered from the file
  *
  * Words are bytes. Only if somebody wants text in place of what is no UTF-8 are they copied, all of
  * them, and mended.
@@ -66,22 +66,50 @@ static void decode_offsets(const wv_rows *rows, uint64_t offset, uint8_t *dst, s
     }
 }
 
+/* What is wanted of all words: n bytes, of which the first is byte `skip` of this row's. */
+struct wanted {
+    const wv_rows *rows;
+    wv_row row;
+    uint64_t skip;
+    uint8_t *dst;
+    size_t n;
+};
+
+/* Words up to row `end`, or as many as are asked for at a time. */
+static tnf_status gather(struct wanted *w, const tnf_source *source, uint64_t end, tnf_error *e)
+{
+    tnf_range ranges[RANGES];
+    size_t count = 0;
+    for (; count < RANGES && w->n > 0 && w->row.i < end; wv_rows_next(w->rows, &w->row)) {
+        uint64_t left = w->row.word - w->skip;
+        size_t some = left < w->n ? (size_t)left : w->n;
+        if (some)
+            ranges[count++] = (tnf_range) { w->row.at + w->skip, some, w->dst };
+        w->dst += some;
+        w->n -= some;
+        w->skip = 0;
+    }
+    return count ? tnf_source_read_many(source, ranges, count, e) : TNF_OK;
+}
+
 static tnf_status decode_bytes(const tnf_source *source, const wv_rows *rows, uint64_t offset,
                                uint8_t *dst, size_t n, tnf_error *e)
 {
     wv_row row = wv_rows_at(rows, wv_rows_find(rows, offset));
-    uint64_t skip = offset - row.offset;
-    while (n > 0) {
-        tnf_range ranges[RANGES];
-        size_t count = 0;
-        for (; count < RANGES && n > 0; wv_rows_next(rows, &row), skip = 0) {
-            size_t some = row.word - skip < n ? (size_t)(row.word - skip) : n;
-            if (some)
-                ranges[count++] = (tnf_range) { .offset = row.at + skip, .dst = dst, .n = some };
-            dst += some;
-            n -= some;
+    struct wanted w = { rows, row, offset - row.offset, dst, n };
+    while (w.n > 0) {
+        uint64_t next;
+        tnf_str kept = wv_rows_kept(rows, &w.row, &next);
+        if (!kept.p) {
+            TNF_TRY(gather(&w, source, next, e));
+            continue;
         }
-        TNF_TRY(tnf_source_read_many(source, ranges, count, e));
+        size_t some = kept.n - w.skip < w.n ? (size_t)(kept.n - w.skip) : w.n;
+        memcpy(w.dst, kept.p + w.skip, some);
+        w.dst += some;
+        w.n -= some;
+        w.skip = 0;
+        w.row = wv_rows_at(rows, next);
     }
     return TNF_OK;
 }

@@ -3,7 +3,7 @@
  * a first line that counts (word2vec, fastText) or without (GloVe), and floret's buckets.
  *
  *   head.c       the first line, "rows columns"
- *   rows.c       where rows begin and how long their words are: a table
+ *   rows.c       where rows begin and how long their words are: a table; words, if they are kept
  *   words.c      the words as strings/1, as they are or mended
  *   lines.c      lines of text: which bytes are the word, how many numbers there are
  *   scan.c       one pass over a text, on several threads, that fills the table
@@ -46,13 +46,17 @@ tnf_status wv_head_read(tnf_reader *r, wv_head *out, tnf_error *e);
 #define WV_SEGMENT 64u /* rows between two marks */
 #define WV_BLOCK   16u /* segments that are reserved at a time */
 
-/* A table of rows: eight bytes and a little for each. */
+/* A table of rows: eight bytes and a little for each, and words that are kept. */
 typedef struct wv_rows {
     tnf_arena *arena;
     struct wv_block **blocks;
     size_t room;
     uint64_t n, words; /* rows; bytes of all words */
     uint64_t last;     /* where the last row begins */
+    char *gathered;    /* words of the last block; NULL: none are kept */
+    size_t ngathered;
+    uint64_t whole;     /* rows of the last block whose words were gathered */
+    uint64_t keep_left; /* bytes that may still be kept */
 } wv_rows;
 
 /* Row i: `word` bytes of a word from `at` on, then its vector, up to `end`. Its word begins at byte
@@ -69,6 +73,15 @@ tnf_status wv_rows_add(wv_rows *rows, uint64_t at, uint64_t word, tnf_error *e);
 tnf_status wv_rows_end(wv_rows *rows, uint64_t at, tnf_error *e);
 wv_row wv_rows_at(const wv_rows *rows, uint64_t i);
 void wv_rows_next(const wv_rows *rows, wv_row *row);
+/* Words are to be kept in memory, `most` bytes of them; until wv_rows_keep_all() in scratch. */
+tnf_status wv_rows_keep_begin(wv_rows *rows, tnf_arena *scratch, uint64_t most, tnf_error *e);
+/* The word of the row that was added last. */
+void wv_rows_keep(wv_rows *rows, const char *word, size_t n);
+/* Behind the last row. */
+tnf_status wv_rows_keep_all(wv_rows *rows, tnf_error *e);
+/* The word of a row and those of rows behind it, up to row *next, where they were kept; p is NULL
+ * where they were not. */
+tnf_str wv_rows_kept(const wv_rows *rows, const wv_row *row, uint64_t *next);
 /* The row whose word has that byte of all words. */
 uint64_t wv_rows_find(const wv_rows *rows, uint64_t offset);
 
