@@ -92,14 +92,15 @@ tnf_status wv_rows_add(wv_rows *rows, uint64_t at, uint64_t word, tnf_error *e)
 
 tnf_status wv_rows_keep_begin(wv_rows *rows, tnf_arena *scratch, uint64_t most, tnf_error *e)
 {
-    rows->gathered = tnf_arena_raw(scratch, KEEP_BLOCK);
+    rows->room_gathered = most < KEEP_BLOCK ? (size_t)most : KEEP_BLOCK;
+    rows->gathered = tnf_arena_raw(scratch, rows->room_gathered + 1);
     rows->keep_left = most;
     return rows->gathered ? TNF_OK : tnf_arena_fail(scratch, "words", e);
 }
 
 void wv_rows_keep(wv_rows *rows, const char *word, size_t n)
 {
-    if (rows->whole != (rows->n - 1) % BLOCK_ROWS || n > KEEP_BLOCK - rows->ngathered)
+    if (rows->whole != (rows->n - 1) % BLOCK_ROWS || n > rows->room_gathered - rows->ngathered)
         return;
     memcpy(rows->gathered + rows->ngathered, word, n);
     rows->ngathered += n;

@@ -202,9 +202,12 @@ static tnf_status scan(struct scanning *s, tnf_error *e)
     tnf_reader *r = s->r;
     uint64_t at, size = r->source->size;
     TNF_TRY(start(s, e));
-    TNF_TRY(wv_rows_keep_begin(s->rows, r->scratch, r->limits.memory / KEEP, e));
+    uint64_t most = r->limits.memory / KEEP; /* words have no more bytes than the file */
+    TNF_TRY(wv_rows_keep_begin(s->rows, r->scratch, most < size ? most : size, e));
     at = s->head.length;
     TNF_TRY(scan_rows(s, &at, e));
+    if (s->head.rows == 0)
+        at = s->head.length; /* no newline belongs to no row */
     TNF_TRY(set_newline(s, e));
     if (at == size)
         return TNF_OK;

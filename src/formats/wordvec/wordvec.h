@@ -54,7 +54,7 @@ typedef struct wv_rows {
     uint64_t n, words; /* rows; bytes of all words */
     uint64_t last;     /* where the last row begins */
     char *gathered;    /* words of the last block; NULL: none are kept */
-    size_t ngathered;
+    size_t ngathered, room_gathered;
     uint64_t whole;     /* rows of the last block whose words were gathered */
     uint64_t keep_left; /* bytes that may still be kept */
 } wv_rows;
