@@ -262,18 +262,17 @@ static tnf_status cat(const target *t, const options *o, tnf_error *error)
 }
 
 /* A quantized matrix is shown as what it stands for. */
-static tnf_status cat_any(target *t, const tnf_file *file, const options *o, tnf_error *error)
+static tnf_status cat_any(const target *t, const tnf_file *file, const options *o, tnf_error *error)
 {
     if (t->part || !is_quantized(t->object))
         return cat(t, o, error);
     quantized q;
-    tnf_object dense;
     tnf_status status = quantized_open(&q, file, t->object, error);
     if (status == TNF_OK) {
-        dense = *q.object;
+        tnf_object dense = *q.object;
         dense.name = t->object->name;
-        t->object = &dense;
-        status = cat(t, o, error);
+        target shown = { &dense, NULL, t->slice };
+        status = cat(&shown, o, error);
     }
     quantized_close(&q);
     return status;
