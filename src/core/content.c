@@ -175,20 +175,32 @@ static tnf_status put_value(struct pass *p, const tnf_value *value, tnf_arena *a
     return status;
 }
 
-static tnf_status put_attrs(struct pass *p, const tnf_value *map, tnf_arena *a, tnf_error *e)
+tnf_status tnf_content_attrs(tnf_member **out, size_t *kept, const tnf_value *map, tnf_arena *a,
+                             tnf_error *e)
 {
-    size_t n = map ? map->n : 0, kept = 0;
+    size_t n = map ? map->n : 0;
     tnf_member *members = tnf_arena_array(a, n, sizeof *members);
     if (!members)
         return tnf_arena_fail(a, "attributes", e);
-    for (size_t i = 0; i < n; i++)
-        if (!tnf_registry_derives(&map->as.members[i]) &&
-            !tnf_registry_spells(&map->as.members[i])) {
-            members[kept] = map->as.members[i];
-            if (is_text_map(&members[kept]))
-                members[kept].key = (tnf_str) { &METADATA[1], sizeof METADATA - 2 };
-            kept++;
-        }
+    *kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        const tnf_member *m = &map->as.members[i];
+        if (tnf_registry_derives(m) || tnf_registry_spells(m))
+            continue;
+        members[*kept] = *m;
+        if (is_text_map(m))
+            members[*kept].key = (tnf_str) { &METADATA[1], sizeof METADATA - 2 };
+        ++*kept;
+    }
+    *out = members;
+    return TNF_OK;
+}
+
+static tnf_status put_attrs(struct pass *p, const tnf_value *map, tnf_arena *a, tnf_error *e)
+{
+    size_t kept;
+    tnf_member *members;
+    TNF_TRY(tnf_content_attrs(&members, &kept, map, a, e));
     if (kept)
         qsort(members, kept, sizeof *members, by_key);
     put_number(&p->d, kept);

@@ -119,6 +119,12 @@ void tnf_sort_maps(tnf_value *v);
 tnf_status tnf_largest_first(const size_t **out, const tnf_catalog *catalog, tnf_arena *arena,
                              tnf_error *e);
 
+/* content.c: those of a map of attributes (or NULL) that are content, in the arena: without what a
+ * reader works out by itself and what only tells how a file is spelled, the text maps of all
+ * formats under one name. */
+tnf_status tnf_content_attrs(tnf_member **out, size_t *kept, const tnf_value *map, tnf_arena *a,
+                             tnf_error *e);
+
 /* attr_order.c: attributes in the order that the stash tells. */
 tnf_status tnf_restore_order(tnf_file *file, const tnf_value *stash, tnf_error *e);
 

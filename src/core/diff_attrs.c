@@ -7,37 +7,19 @@
 
 #include <string.h>
 
-#define METADATA ".metadata"
-
 struct walk {
     struct diff *d;
     const tnf_object *a_of, *b_of;
     uint64_t *found;
 };
 
-static bool is_text_map(const tnf_member *m)
-{
-    size_t n = sizeof METADATA - 1;
-    return m->value.kind == TNF_MAP && m->key.n >= n &&
-           memcmp(m->key.p + m->key.n - n, METADATA, n) == 0;
-}
-
 /* A sorted copy of what is compared. */
 static tnf_status comparable(tnf_value *out, const tnf_value *map, tnf_arena *a, tnf_error *e)
 {
-    size_t n = map ? map->n : 0, kept = 0;
-    tnf_member *members = tnf_arena_array(a, n, sizeof *members);
-    if (!members)
-        return tnf_arena_fail(a, "attributes", e);
-    for (size_t i = 0; i < n; i++)
-        if (!tnf_registry_derives(&map->as.members[i]) &&
-            !tnf_registry_spells(&map->as.members[i])) {
-            members[kept] = map->as.members[i];
-            if (is_text_map(&members[kept]))
-                members[kept].key = (tnf_str) { &METADATA[1], sizeof METADATA - 2 };
-            kept++;
-        }
-    tnf_value all = { .kind = TNF_MAP, .n = kept };
+    size_t n;
+    tnf_member *members;
+    TNF_TRY(tnf_content_attrs(&members, &n, map, a, e));
+    tnf_value all = { .kind = TNF_MAP, .n = n };
     all.as.members = members;
     TNF_TRY(tnf_value_copy(out, &all, a, UINT32_MAX, e));
     tnf_sort_maps(out);
