@@ -49,31 +49,30 @@ tnf_status tnf_change_text(tnf_builder *builder, const char *key, const char *te
 
 typedef struct unpacking {
     const tnf_emb *emb;
-    bool normalise; /* rows of words */
-    float *turning; /* AT_ONCE padded rows, aligned */
-    float *rows;    /* AT_ONCE x d */
-    uint64_t first; /* of those that are there */
-    size_t n;
+    bool normalise;     /* rows of words */
+    float *turning;     /* AT_ONCE padded rows, aligned */
+    tnf_made_rows made; /* AT_ONCE rows at most */
 } unpacking;
 
-static tnf_status unpack(unpacking *u, uint64_t first, tnf_error *e)
+static tnf_status unpack(void *ctx, uint64_t first, tnf_error *e)
 {
+    unpacking *u = ctx;
     const tnf_rows *r = &u->emb->rows;
     size_t d = r->d, pitch = TNF_PADDED(d);
-    u->n = 0;
+    u->made.n = 0;
     size_t n = r->n - first < AT_ONCE ? (size_t)(r->n - first) : AT_ONCE;
     memset(u->turning, 0, n * pitch * sizeof *u->turning);
     for (size_t i = 0; i < n; i++)
         TNF_TRY(tnf_pq_add(r, first + i, u->turning + i * pitch, e));
     if (r->projection.p)
-        r->kernels->dot(r->projection.p, d, d, u->turning, n, u->rows, d);
+        r->kernels->dot(r->projection.p, d, d, u->turning, n, u->made.rows, d);
     else
         for (size_t i = 0; i < n; i++)
-            memcpy(u->rows + i * d, u->turning + i * pitch, d * sizeof *u->rows);
+            memcpy(u->made.rows + i * d, u->turning + i * pitch, d * sizeof *u->made.rows);
     for (size_t i = 0; u->normalise && i < n && first + i < u->emb->info.words; i++)
-        tnf_emb_normalise(u->emb, u->rows + i * d);
-    u->first = first;
-    u->n = n;
+        tnf_emb_normalise(u->emb, u->made.rows + i * d);
+    u->made.first = first;
+    u->made.n = n;
     return TNF_OK;
 }
 
@@ -81,20 +80,7 @@ static tnf_status unpack(unpacking *u, uint64_t first, tnf_error *e)
 static tnf_status fetch_rows(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     unpacking *u = ctx;
-    uint64_t row_bytes = u->emb->rows.d * sizeof(float);
-    uint8_t *to = dst;
-    while (n > 0) {
-        uint64_t row = offset / row_bytes;
-        if (u->n == 0 || row < u->first || row - u->first >= u->n)
-            TNF_TRY(unpack(u, row, e));
-        uint64_t from = offset - u->first * row_bytes, there = u->n * row_bytes - from;
-        size_t now = there < n ? (size_t)there : n;
-        memcpy(to, (const uint8_t *)u->rows + from, now);
-        to += now;
-        offset += now;
-        n -= now;
-    }
-    return TNF_OK;
+    return tnf_made_rows_fetch(&u->made, u->emb->rows.d, unpack, u, offset, dst, n, e);
 }
 
 static tnf_status new_unpacking(unpacking **out, tnf_emb *emb, bool normalise, tnf_error *e)
@@ -105,7 +91,7 @@ static tnf_status new_unpacking(unpacking **out, tnf_emb *emb, bool normalise, t
     float *rows = tnf_arena_raw(&emb->arena, AT_ONCE * d * sizeof(float));
     if (!u || !turning || !rows)
         return tnf_arena_fail(&emb->arena, "rows", e);
-    *u = (unpacking) { .emb = emb, .normalise = normalise, .rows = rows };
+    *u = (unpacking) { .emb = emb, .normalise = normalise, .made.rows = rows };
     u->turning = (float *)(((uintptr_t)turning + 63) & ~(uintptr_t)63);
     *out = u;
     return TNF_OK;
@@ -122,8 +108,8 @@ static tnf_status make_norms(float **out, tnf_emb *emb, tnf_error *e)
     TNF_TRY(new_unpacking(&u, emb, false, e));
     for (uint64_t first = 0; first < words; first += AT_ONCE) {
         TNF_TRY(unpack(u, first, e));
-        for (size_t i = 0; i < u->n && first + i < words; i++)
-            norms[first + i] = tnf_emb_normalise(emb, u->rows + i * emb->rows.d);
+        for (size_t i = 0; i < u->made.n && first + i < words; i++)
+            norms[first + i] = tnf_emb_normalise(emb, u->made.rows + i * emb->rows.d);
     }
     *out = norms;
     return TNF_OK;

@@ -26,9 +26,9 @@ typedef struct converting {
     tnf_emb_change how;
     tnf_ngram_rule rule; /* of folding, or of unfolding */
     size_t room;         /* rows in a block */
-    float *rows, *spare; /* room x dims each */
-    uint64_t first, all; /* of the rows that are there; rows of the new matrix */
-    size_t n;
+    tnf_made_rows made;
+    float *spare; /* room x dims, as made.rows */
+    uint64_t all; /* rows of the new matrix */
     float *norms; /* of words, if they are normalised; or NULL */
     uint64_t normed;
 } converting;
@@ -77,26 +77,28 @@ static tnf_status make_row(converting *c, uint64_t row, tnf_row_list *list, floa
 static tnf_status make_some(void *ctx, size_t job, tnf_error *e)
 {
     converting *c = ctx;
-    size_t d = c->emb->info.dims, from = job * JOB, to = c->n - from < JOB ? c->n : from + JOB;
+    size_t d = c->emb->info.dims, from = job * JOB,
+           to = c->made.n - from < JOB ? c->made.n : from + JOB;
     tnf_row_list list;
     tnf_status status = TNF_OK;
     tnf_row_list_init(&list);
     for (size_t i = from; status == TNF_OK && i < to; i++)
-        status = make_row(c, c->first + i, &list, c->rows + i * d, c->spare + i * d, e);
+        status = make_row(c, c->made.first + i, &list, c->made.rows + i * d, c->spare + i * d, e);
     tnf_row_list_free(&list, c->emb);
     return status;
 }
 
-static tnf_status make_block(converting *c, uint64_t first, tnf_error *e)
+static tnf_status make_block(void *ctx, uint64_t first, tnf_error *e)
 {
+    converting *c = ctx;
     unsigned threads = tnf_pool_threads(c->how.threads);
-    c->first = first;
-    c->n = c->all - first < c->room ? (size_t)(c->all - first) : c->room;
-    tnf_status status = tnf_pool_run(threads, (c->n + JOB - 1) / JOB, make_some, c, e);
+    c->made.first = first;
+    c->made.n = c->all - first < c->room ? (size_t)(c->all - first) : c->room;
+    tnf_status status = tnf_pool_run(threads, (c->made.n + JOB - 1) / JOB, make_some, c, e);
     if (status != TNF_OK)
-        c->n = 0;
+        c->made.n = 0;
     else if (first == c->normed)
-        c->normed += c->n;
+        c->normed += c->made.n;
     return status;
 }
 
@@ -104,20 +106,7 @@ static tnf_status make_block(converting *c, uint64_t first, tnf_error *e)
 static tnf_status fetch_rows(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     converting *c = ctx;
-    uint64_t row_bytes = c->emb->info.dims * sizeof(float);
-    uint8_t *to = dst;
-    while (n > 0) {
-        uint64_t row = offset / row_bytes;
-        if (c->n == 0 || row < c->first || row - c->first >= c->n)
-            TNF_TRY(make_block(c, row, e));
-        uint64_t from = offset - c->first * row_bytes, there = c->n * row_bytes - from;
-        size_t now = there < n ? (size_t)there : n;
-        memcpy(to, (const uint8_t *)c->rows + from, now);
-        to += now;
-        offset += now;
-        n -= now;
-    }
-    return TNF_OK;
+    return tnf_made_rows_fetch(&c->made, c->emb->info.dims, make_block, c, offset, dst, n, e);
 }
 
 /* A tnf_fetch: lengths. If the rows have not gone by yet, they are made for that. */
@@ -180,11 +169,11 @@ static tnf_status begin(converting **out, tnf_emb *emb, const tnf_emb_change *ho
     c->room = c->room < c->all ? c->room : (size_t)c->all + 1;
     if (!tnf_ckd_mul(&bytes, c->room, row))
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "rows of %zu bytes", row);
-    c->rows = tnf_arena_raw(&emb->arena, bytes);
+    c->made.rows = tnf_arena_raw(&emb->arena, bytes);
     c->spare = tnf_arena_raw(&emb->arena, bytes);
     if (how->normalize)
         c->norms = tnf_arena_array(&emb->arena, emb->info.words + 1, sizeof *c->norms);
-    if (!c->rows || !c->spare || (how->normalize && !c->norms))
+    if (!c->made.rows || !c->spare || (how->normalize && !c->norms))
         return tnf_arena_fail(&emb->arena, "vectors", e);
     *out = c;
     return TNF_OK;
