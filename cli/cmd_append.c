@@ -118,13 +118,8 @@ static const opt table[] = {
       "Append only the tensors whose name matches; as in 'tenfold ls'. May be repeated." },
     { "tensors-only", 0, OPT_FLAG, offsetof(options, tensors_only), NULL, NULL,
       "Leave the attributes of the files IN behind." },
-    { "allow-loss", 0, OPT_MAYBE, offsetof(options, allow_loss), "KIND", LOSS_KINDS,
-      "Drop what the format cannot hold instead of refusing: everything, or the kinds named: "
-      "tensor, attribute, extra, separated by commas." },
-    { "dry-run", 'n', OPT_FLAG, offsetof(options, dry_run), NULL, NULL,
-      "Print what would become of each thing, and write nothing." },
-    { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
-      "Print the plan of a --dry-run as one JSON document." },
+    LOSS_OPTION(options, allow_loss),
+    PLAN_OPTIONS(options, dry_run, json),
     { "no-sync", 0, OPT_FLAG, offsetof(options, no_sync), NULL, NULL,
       "Do not wait until the file is on the disk: faster, but a power cut may spoil what is "
       "new." },

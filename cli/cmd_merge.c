@@ -174,13 +174,8 @@ static const opt table[] = {
     { "option", 0, OPT_LIST, offsetof(options, writer), "KEY=VALUE", NULL,
       "Set an option of the format's writer ('tenfold formats NAME' lists them). May be "
       "repeated." },
-    { "allow-loss", 0, OPT_MAYBE, offsetof(options, allow_loss), "KIND", LOSS_KINDS,
-      "Drop what the format cannot hold instead of refusing: everything, or the kinds named: "
-      "tensor, attribute, extra, separated by commas." },
-    { "dry-run", 'n', OPT_FLAG, offsetof(options, dry_run), NULL, NULL,
-      "Print what would become of each thing, and write nothing." },
-    { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
-      "Print the plan of a --dry-run as one JSON document." },
+    LOSS_OPTION(options, allow_loss),
+    PLAN_OPTIONS(options, dry_run, json),
     { "force", 0, OPT_FLAG, offsetof(options, force), NULL, NULL, "Replace OUT if it exists." },
     { "no-sync", 0, OPT_FLAG, offsetof(options, no_sync), NULL, NULL,
       "Do not wait until the file is on the disk: faster, but a power cut may lose it." },

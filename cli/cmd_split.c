@@ -268,9 +268,7 @@ static const opt table[] = {
     { "option", 0, OPT_LIST, offsetof(options, writer), "KEY=VALUE", NULL,
       "Set an option of the format's writer ('tenfold formats NAME' lists them). May be "
       "repeated." },
-    { "allow-loss", 0, OPT_MAYBE, offsetof(options, allow_loss), "KIND", LOSS_KINDS,
-      "Drop what the format cannot hold instead of refusing: everything, or the kinds named: "
-      "tensor, attribute, extra, separated by commas." },
+    LOSS_OPTION(options, allow_loss),
     { "dry-run", 'n', OPT_FLAG, offsetof(options, dry_run), NULL, NULL,
       "Print what would become of each thing, and the files, and write nothing." },
     { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,

@@ -11,6 +11,26 @@
 
 #define LOSS_KINDS "tensor|attribute|extra" /* as plan items are called */
 
+/* Lines of the tables of commands that save, word for word. */
+#define LOSS_OPTION(type, field)                                                                   \
+    {                                                                                              \
+        "allow-loss", 0, OPT_MAYBE, offsetof(type, field), "KIND", LOSS_KINDS,                     \
+            "Drop what the format cannot hold instead of refusing: everything, or the kinds "      \
+            "named: tensor, attribute, extra, separated by commas."                                \
+    }
+#define PLAN_OPTIONS(type, dry_run_field, json_field)                                              \
+    { "dry-run",                                                                                   \
+      'n',                                                                                         \
+      OPT_FLAG,                                                                                    \
+      offsetof(type, dry_run_field),                                                               \
+      NULL,                                                                                        \
+      NULL,                                                                                        \
+      "Print what would become of each thing, and write nothing." },                               \
+    {                                                                                              \
+        "json", 0, OPT_FLAG, offsetof(type, json_field), NULL, NULL,                               \
+            "Print the plan of a --dry-run as one JSON document."                                  \
+    }
+
 typedef struct saving {
     progress progress;
     plan plan;
