@@ -73,6 +73,19 @@ static int append(job *j)
     return saving_run(&j->saving, &to, &how);
 }
 
+/* What the file is that is appended to, for the plan; NULL if it is nothing, which the library will
+ * say. */
+static const char *own_format(tnf_format_info *f, const char *path)
+{
+    tnf_error error;
+    tnf_file *file;
+    if (tnf_open(&file, path, NULL, &error) != TNF_OK)
+        return NULL;
+    bool known = tnf_format_named(f, tnf_file_info(file)->format);
+    tnf_close(file);
+    return known ? f->name : NULL;
+}
+
 static int run_all(job *j, int n, char **paths)
 {
     int code = EXIT_DONE;
@@ -85,6 +98,7 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
     tnf_error error;
+    tnf_format_info f;
     job j = { .cli = cli, .options = o, .out = argv[0] };
     if (!saving_kinds_known("append", o->allow_loss.value))
         return EXIT_USAGE;
@@ -98,7 +112,8 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
     if (tnf_builder_new(&j.builder, NULL, &error) != TNF_OK) {
         code = file_error(j.out, &error);
     } else {
-        plan_begin(&j.saving.plan, style, cli, argc > 1 ? argv[1] : argv[0], j.out, NULL);
+        const char *format = own_format(&f, j.out);
+        plan_begin_many(&j.saving.plan, style, cli, argv + 1, (size_t)argc - 1, j.out, format);
         code = run_all(&j, argc - 1, argv + 1);
         plan_end(&j.saving.plan);
         plan_free(&j.saving.plan);

@@ -116,22 +116,6 @@ static int save(job *j)
 
 /* ---------------------------------------------------------------- command */
 
-/* The name of the format that will be written, for the plan; the library decides and complains. */
-static const char *target_format(const options *o, const char *out, tnf_format_info *f)
-{
-    const char *dot = strrchr(out, '.');
-    if (o->to)
-        return tnf_format_named(f, o->to) ? f->name : o->to;
-    for (size_t i = 0; dot && tnf_format_at(f, i); i++) {
-        const char *found = strstr(f->extensions, dot + 1);
-        size_t n = strlen(dot + 1);
-        if (f->caps & TNF_CAN_WRITE && n > 0 && found && (found[n] == ' ' || !found[n]) &&
-            (found == f->extensions || found[-1] == ' '))
-            return f->name;
-    }
-    return NULL;
-}
-
 static int check_usage(const options *o, const char *out)
 {
     tnf_format_info f;
@@ -170,7 +154,7 @@ static int convert(job *j)
     tnf_format_info f;
     if (tnf_builder_new(&j->builder, NULL, &error) != TNF_OK)
         return file_error(j->in.name, &error);
-    j->format = target_format(j->options, j->out, &f);
+    j->format = saving_format(&f, j->options->to, j->out);
     plan_style style = saving_style(j->cli, j->options->dry_run, j->options->json);
     plan_begin(&j->saving.plan, style, j->cli, j->in.path, j->out, j->format);
     int code = add_input(j);

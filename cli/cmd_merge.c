@@ -107,8 +107,10 @@ static int merge(job *j, int n, char **paths)
         code = add_inputs(j);
     if (code != EXIT_DONE)
         return code;
+    tnf_format_info f;
     plan_style style = saving_style(j->cli, j->options->dry_run, j->options->json);
-    plan_begin(&j->saving.plan, style, j->cli, paths[0], j->options->out, j->options->to);
+    const char *format = saving_format(&f, j->options->to, j->options->out);
+    plan_begin_many(&j->saving.plan, style, j->cli, paths, (size_t)n, j->options->out, format);
     code = save(j);
     plan_end(&j->saving.plan);
     plan_free(&j->saving.plan);

@@ -63,6 +63,21 @@ static bool parse_dims(const char *text, uint64_t dims[MAX_RANK], uint32_t *rank
     return false;
 }
 
+static void created(const tnf_space *space)
+{
+    json j = { stdout, false };
+    json_open(&j, '{');
+    json_key(&j, "dims");
+    json_open(&j, '[');
+    for (uint32_t i = 0; i < space->rank; i++)
+        json_uint(&j, space->dims[i]);
+    json_close(&j, ']');
+    json_key(&j, "resolution");
+    json_text(&j, space->type->id);
+    json_close(&j, '}');
+    putchar('\n');
+}
+
 static int create(const points_options *o, const char *path)
 {
     uint64_t dims[MAX_RANK];
@@ -87,6 +102,8 @@ static int create(const points_options *o, const char *path)
     if (tnf_points_create(&points, path, &space, &how, &error) != TNF_OK)
         return points_error(path, &error);
     tnf_points_close(points);
+    if (o->json)
+        created(&space);
     return EXIT_DONE;
 }
 
@@ -120,13 +137,42 @@ static int delete_points(const cli_state *cli, const points_options *o, tnf_poin
 
 /* ------------------------------------------------------------------ compact */
 
+/* Nothing is printed before something was done: an error leaves no piece of a document. */
+typedef struct moves {
+    json json;
+    bool begun;
+} moves;
+
+static void begin_moves(moves *m)
+{
+    if (m->begun)
+        return;
+    m->begun = true;
+    json_open(&m->json, '{');
+    json_key(&m->json, "moved");
+    json_open(&m->json, '[');
+}
+
 static void moved(void *ctx, uint64_t from, uint64_t to)
 {
-    json *j = ctx;
-    json_open(j, '[');
-    json_uint(j, from);
-    json_uint(j, to);
-    json_close(j, ']');
+    moves *m = ctx;
+    begin_moves(m);
+    json_open(&m->json, '[');
+    json_uint(&m->json, from);
+    json_uint(&m->json, to);
+    json_close(&m->json, ']');
+}
+
+static void end_moves(moves *m, const struct stat *before, const struct stat *after)
+{
+    begin_moves(m);
+    json_close(&m->json, ']');
+    json_key(&m->json, "before");
+    json_uint(&m->json, (uint64_t)before->st_size);
+    json_key(&m->json, "after");
+    json_uint(&m->json, (uint64_t)after->st_size);
+    json_close(&m->json, '}');
+    putchar('\n');
 }
 
 static int compact(const cli_state *cli, const points_options *o, tnf_points *points,
@@ -134,32 +180,20 @@ static int compact(const cli_state *cli, const points_options *o, tnf_points *po
 {
     tnf_error error;
     struct stat before, after;
-    json j = { stdout, false };
+    moves told = { .json = { stdout, false } };
     unsigned flags = o->drop_unknown ? TNF_POINTS_DROP_UNKNOWN : 0;
     if (stat(path, &before) != 0)
         memset(&before, 0, sizeof before);
-    if (o->json) {
-        json_open(&j, '{');
-        json_key(&j, "moved");
-        json_open(&j, '[');
-    }
-    tnf_status status = tnf_points_compact(points, flags, o->json ? moved : NULL, &j, &error);
+    tnf_status status = tnf_points_compact(points, flags, o->json ? moved : NULL, &told, &error);
     if (status != TNF_OK)
         return points_error(path, &error);
     if (stat(path, &after) != 0)
         memset(&after, 0, sizeof after);
-    if (o->json) {
-        json_close(&j, ']');
-        json_key(&j, "before");
-        json_uint(&j, (uint64_t)before.st_size);
-        json_key(&j, "after");
-        json_uint(&j, (uint64_t)after.st_size);
-        json_close(&j, '}');
-        putchar('\n');
-    } else if (!cli->quiet) {
+    if (o->json)
+        end_moves(&told, &before, &after);
+    else if (!cli->quiet)
         fprintf(stderr, "%" PRIu64 " bytes became %" PRIu64 "\n", (uint64_t)before.st_size,
                 (uint64_t)after.st_size);
-    }
     return EXIT_DONE;
 }
 

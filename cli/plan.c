@@ -5,8 +5,7 @@
 
 static const char *const fates[] = { "native", "stashed", "transformed", "dropped" };
 
-void plan_begin(plan *p, plan_style style, const cli_state *cli, const char *in, const char *out,
-                const char *format)
+static void start(plan *p, plan_style style, const cli_state *cli)
 {
     *p = (plan) { .style = style, .cli = cli, .json = { stdout, false }, .open = true };
     if (style == PLAN_KEEP)
@@ -15,13 +14,39 @@ void plan_begin(plan *p, plan_style style, const cli_state *cli, const char *in,
         return;
     json_open(&p->json, '{');
     json_key(&p->json, "in");
-    json_text(&p->json, in);
+}
+
+static void ends(plan *p, const char *out, const char *format)
+{
     json_key(&p->json, "out");
     json_text(&p->json, out);
     json_key(&p->json, "format");
     json_text(&p->json, format);
     json_key(&p->json, "items");
     json_open(&p->json, '[');
+}
+
+void plan_begin(plan *p, plan_style style, const cli_state *cli, const char *in, const char *out,
+                const char *format)
+{
+    start(p, style, cli);
+    if (style != PLAN_JSON)
+        return;
+    json_text(&p->json, in);
+    ends(p, out, format);
+}
+
+void plan_begin_many(plan *p, plan_style style, const cli_state *cli, char *const *in, size_t n,
+                     const char *out, const char *format)
+{
+    start(p, style, cli);
+    if (style != PLAN_JSON)
+        return;
+    json_open(&p->json, '[');
+    for (size_t i = 0; i < n; i++)
+        json_text(&p->json, in[i]);
+    json_close(&p->json, ']');
+    ends(p, out, format);
 }
 
 static void item_line(FILE *to, const tnf_plan_item *item)

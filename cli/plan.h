@@ -27,6 +27,9 @@ typedef struct plan {
 
 void plan_begin(plan *p, plan_style style, const cli_state *cli, const char *in, const char *out,
                 const char *format);
+/* The same of several files, whose JSON is then an array. */
+void plan_begin_many(plan *p, plan_style style, const cli_state *cli, char *const *in, size_t n,
+                     const char *out, const char *format);
 void plan_item(plan *p, const tnf_plan_item *item);
 /* No more items. */
 void plan_end(plan *p);

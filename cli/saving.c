@@ -40,6 +40,29 @@ void saving_listen(saving *s, tnf_save_options *how)
     how->ctx = s;
 }
 
+static bool has_word(const char *words, const char *word)
+{
+    size_t n = strlen(word);
+    while (*words) {
+        size_t m = strcspn(words, " ");
+        if (m == n && memcmp(words, word, n) == 0)
+            return true;
+        words += m + (words[m] == ' ');
+    }
+    return false;
+}
+
+const char *saving_format(tnf_format_info *f, const char *to, const char *out)
+{
+    const char *dot = strrchr(out, '.');
+    if (to)
+        return tnf_format_named(f, to) ? f->name : to;
+    for (size_t i = 0; dot && dot[1] && tnf_format_at(f, i); i++)
+        if (f->caps & TNF_CAN_WRITE && f->extensions && has_word(f->extensions, dot + 1))
+            return f->name;
+    return NULL;
+}
+
 plan_style saving_style(const cli_state *cli, bool dry_run, bool as_json)
 {
     if (dry_run)

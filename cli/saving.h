@@ -56,6 +56,9 @@ void saving_watch(saving *s, const input *in);
 /* Saves, with a bar, and stops for signals; ends the plan that the caller has begun. Gives an exit
  * code, after saying what went wrong. */
 int saving_run(saving *s, const saving_job *job, tnf_save_options *how);
+/* The name of the format that will be written, for the plan: `to`, or what the extension stands
+ * for; NULL if that is none. The library decides, and complains. */
+const char *saving_format(tnf_format_info *f, const char *to, const char *out);
 /* How the plan is shown. */
 plan_style saving_style(const cli_state *cli, bool dry_run, bool as_json);
 /* --allow-loss=KIND,KIND: a kind that does not exist would allow nothing, silently. NULL is fine,
