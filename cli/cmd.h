@@ -21,6 +21,7 @@ enum { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
 /* Options that every command takes. */
 typedef struct cli_state {
+    const char *command; /* its name, for messages */
     bool quiet, verbose, trace, help, version;
     int color;
 } cli_state;

@@ -9,9 +9,9 @@
 
 typedef struct options {
     input_options in;
-    opt_list writer, select;
-    opt_maybe allow_loss;
-    bool tensors_only, dry_run, json, no_sync;
+    saving_options save;
+    opt_list select;
+    bool tensors_only;
 } options;
 
 typedef struct job {
@@ -63,13 +63,8 @@ static int add_input(job *j, const char *path)
 
 static int append(job *j)
 {
-    const options *o = j->options;
     tnf_save_options how = { .size = sizeof how };
-    how.no_sync = o->no_sync;
-    how.allow_loss = o->allow_loss.given;
-    how.loss = o->allow_loss.value;
-    how.dry_run = o->dry_run;
-    saving_job to = { j->cli, j->builder, NULL, j->out, &o->writer, true };
+    saving_job to = { j->cli, j->builder, NULL, j->out, &j->options->save, true };
     return saving_run(&j->saving, &to, &how);
 }
 
@@ -100,15 +95,15 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
     tnf_error error;
     tnf_format_info f;
     job j = { .cli = cli, .options = o, .out = argv[0] };
-    if (!saving_kinds_known("append", o->allow_loss.value))
+    if (saving_check(cli, &o->save, NULL) != EXIT_DONE)
         return EXIT_USAGE;
-    if (o->json && !o->dry_run)
+    if (o->save.json && !o->save.dry_run)
         return usage_error("append: --json prints the plan of a --dry-run");
     j.inputs = calloc((size_t)argc, sizeof *j.inputs);
     if (!j.inputs)
         return usage_error("out of memory");
     int code = EXIT_IO;
-    plan_style style = saving_style(cli, o->dry_run, o->json);
+    plan_style style = saving_style(cli, &o->save);
     if (tnf_builder_new(&j.builder, NULL, &error) != TNF_OK) {
         code = file_error(j.out, &error);
     } else {
@@ -126,21 +121,18 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 }
 
 static const opt table[] = {
-    { "option", 'o', OPT_LIST, offsetof(options, writer), "KEY=VALUE", NULL,
-      "Set an option of the format's writer ('tenfold formats NAME' lists them). May be "
-      "repeated." },
+    WRITER_OPTION(options, save, "option", 'o'),
     { "select", 0, OPT_LIST, offsetof(options, select), "GLOB", NULL,
       "Append only the tensors whose name matches; as in 'tenfold ls'. May be repeated." },
     { "tensors-only", 0, OPT_FLAG, offsetof(options, tensors_only), NULL, NULL,
       "Leave the attributes of the files IN behind." },
-    LOSS_OPTION(options, allow_loss),
-    PLAN_OPTIONS(options, dry_run, json),
-    { "no-sync", 0, OPT_FLAG, offsetof(options, no_sync), NULL, NULL,
+    LOSS_OPTION(options, save),
+    PLAN_OPTIONS(options, save),
+    { "no-sync", 0, OPT_FLAG, offsetof(options, save.no_sync), NULL, NULL,
       "Do not wait until the file is on the disk: faster, but a power cut may spoil what is "
       "new." },
     INPUT_OPTIONS(options, in),
-    { "in-option", 0, OPT_LIST, offsetof(options, in.options), "KEY=VALUE", NULL,
-      "Set an option of the reader of each IN. May be repeated." },
+    IN_OPTION(options, in, "each IN"),
     { 0 },
 };
 

@@ -7,17 +7,15 @@
 #include "saving.h"
 #include <string.h>
 #include <tenfold/build.h>
-#include <unistd.h>
 
 #define CASTS "f64|f32|f16|bf16|f8_e4m3fn|f8_e5m2|f8_e4m3fnuz|f8_e5m2fnuz"
 
 typedef struct options {
     input_options in;
-    const char *to, *dtype, *order, *map;
-    opt_list writer, select, rename;
-    opt_maybe allow_loss;
+    saving_options save;
+    const char *dtype, *order, *map;
+    opt_list select, rename;
     emb_change_options change;
-    bool dry_run, json, force, no_sync;
 } options;
 
 /* One conversion under way. */
@@ -101,28 +99,17 @@ static int add_input(job *j)
 static int save(job *j)
 {
     const options *o = j->options;
-    tnf_save_options how = { .size = sizeof how };
-    how.format = o->to;
-    how.replace = o->force;
-    how.no_sync = o->no_sync;
-    how.dtype = o->dtype;
-    how.order = o->order;
-    how.allow_loss = o->allow_loss.given;
-    how.loss = o->allow_loss.value;
-    how.dry_run = o->dry_run;
-    saving_job to = { j->cli, j->builder, j->in.name, j->out, &o->writer, false };
+    tnf_save_options how = { .size = sizeof how, .dtype = o->dtype, .order = o->order };
+    saving_job to = { j->cli, j->builder, j->in.name, j->out, &o->save, false };
     return saving_run(&j->saving, &to, &how);
 }
 
 /* ---------------------------------------------------------------- command */
 
-static int check_usage(const options *o, const char *out)
+static int check_usage(const cli_state *cli, const options *o, const char *out)
 {
-    tnf_format_info f;
     if (o->dtype && opt_position(CASTS, o->dtype, strlen(o->dtype)) < 0)
         return usage_error("convert: --dtype takes one of " CASTS ", not '%s'", o->dtype);
-    if (!saving_kinds_known("convert", o->allow_loss.value))
-        return EXIT_USAGE;
     if (o->order && strcmp(o->order, "C") != 0 && strcmp(o->order, "F") != 0)
         return usage_error("convert: --order takes C or F, not '%s'", o->order);
     if ((o->select.n || o->rename.n || o->map) &&
@@ -132,30 +119,18 @@ static int check_usage(const options *o, const char *out)
             "--normalize, --unnormalize and --fold");
     if (o->change.normalize && o->change.unnormalize)
         return usage_error("convert: --normalize and --unnormalize exclude each other");
-    if (o->json && !o->dry_run)
+    if (o->save.json && !o->save.dry_run)
         return usage_error("convert: --json prints the plan of a --dry-run");
-    if (o->to && !known_format(o->to, &f))
-        return EXIT_USAGE;
-    if (o->to && !(f.caps & TNF_CAN_WRITE))
-        return usage_error("convert: %s can be read but not written", f.name);
-    if (strcmp(out, "-") != 0)
-        return EXIT_DONE;
-    if (!o->to)
-        return usage_error("convert: standard output has no extension: give the format with -t");
-    if (isatty(STDOUT_FILENO) && !o->dry_run && !o->force)
-        return usage_error("convert: a tensor file would upset the terminal: send it to a file or "
-                           "a pipe");
-    return EXIT_DONE;
+    return saving_check(cli, &o->save, out);
 }
 
 static int convert(job *j)
 {
     tnf_error error;
-    tnf_format_info f;
     if (tnf_builder_new(&j->builder, NULL, &error) != TNF_OK)
         return file_error(j->in.name, &error);
-    j->format = saving_format(&f, j->options->to, j->out);
-    plan_style style = saving_style(j->cli, j->options->dry_run, j->options->json);
+    j->format = saving_format(&j->options->save, j->out);
+    plan_style style = saving_style(j->cli, &j->options->save);
     plan_begin(&j->saving.plan, style, j->cli, j->in.path, j->out, j->format);
     int code = add_input(j);
     if (code == EXIT_DONE)
@@ -175,7 +150,7 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
     (void)argc;
-    int code = check_usage(o, argv[1]);
+    int code = check_usage(cli, o, argv[1]);
     if (code != EXIT_DONE)
         return code;
     job j = { .cli = cli, .options = o, .out = argv[1] };
@@ -191,11 +166,8 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 }
 
 static const opt table[] = {
-    { "to", 't', OPT_TEXT, offsetof(options, to), "FORMAT", "@writable",
-      "Write this format; otherwise the extension of OUT decides." },
-    { "option", 'o', OPT_LIST, offsetof(options, writer), "KEY=VALUE", NULL,
-      "Set an option of the format's writer ('tenfold formats NAME' lists them). May be "
-      "repeated." },
+    TO_OPTION(options, save, "the extension of OUT decides."),
+    WRITER_OPTION(options, save, "option", 'o'),
     { "select", 0, OPT_LIST, offsetof(options, select), "GLOB", NULL,
       "Convert only the tensors whose name matches; as in 'tenfold ls'. May be repeated." },
     RENAME_OPTIONS(options, map, rename, "the tensors"),
@@ -205,16 +177,13 @@ static const opt table[] = {
       "infinity; NaN stays NaN. Other tensors stay as they are." },
     { "order", 0, OPT_TEXT, offsetof(options, order), "ORDER", "C|F",
       "Write dense tensors row by row (C) or column by column (F), where the format has both." },
-    LOSS_OPTION(options, allow_loss),
+    LOSS_OPTION(options, save),
     EMB_CHANGE_OPTIONS(options, change),
-    PLAN_OPTIONS(options, dry_run, json),
-    { "force", 0, OPT_FLAG, offsetof(options, force), NULL, NULL,
-      "Replace OUT if it exists. It may be IN itself." },
-    { "no-sync", 0, OPT_FLAG, offsetof(options, no_sync), NULL, NULL,
-      "Do not wait until the file is on the disk: faster, but a power cut may lose it." },
+    PLAN_OPTIONS(options, save),
+    FORCE_OPTION(options, save, "Replace OUT if it exists. It may be IN itself."),
+    NO_SYNC_OPTION(options, save),
     INPUT_OPTIONS(options, in),
-    { "in-option", 0, OPT_LIST, offsetof(options, in.options), "KEY=VALUE", NULL,
-      "Set an option of the reader of IN. May be repeated." },
+    IN_OPTION(options, in, "IN"),
     { 0 },
 };
 

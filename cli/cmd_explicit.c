@@ -4,7 +4,7 @@
 
 typedef struct options {
     emb_options emb;
-    emb_saving save;
+    saving_options save;
 } options;
 
 static tnf_status fill(tnf_builder *builder, tnf_emb *emb, const void *options_of, tnf_error *error)

@@ -12,11 +12,10 @@
 
 typedef struct options {
     input_options in;
-    const char *out, *to, *map;
-    opt_list writer, select, rename;
-    opt_maybe allow_loss;
+    saving_options save;
+    const char *out, *map;
+    opt_list select, rename;
     int duplicates, attrs;
-    bool dry_run, json, force, no_sync;
 } options;
 
 typedef struct job {
@@ -83,20 +82,6 @@ static int add_inputs(job *j)
 
 /* ----------------------------------------------------------------- saving */
 
-static int save(job *j)
-{
-    const options *o = j->options;
-    tnf_save_options how = { .size = sizeof how };
-    how.format = o->to;
-    how.replace = o->force;
-    how.no_sync = o->no_sync;
-    how.allow_loss = o->allow_loss.given;
-    how.loss = o->allow_loss.value;
-    how.dry_run = o->dry_run;
-    saving_job to = { j->cli, j->builder, NULL, o->out, &o->writer, false };
-    return saving_run(&j->saving, &to, &how);
-}
-
 static int merge(job *j, int n, char **paths)
 {
     tnf_error error;
@@ -107,11 +92,12 @@ static int merge(job *j, int n, char **paths)
         code = add_inputs(j);
     if (code != EXIT_DONE)
         return code;
-    tnf_format_info f;
-    plan_style style = saving_style(j->cli, j->options->dry_run, j->options->json);
-    const char *format = saving_format(&f, j->options->to, j->options->out);
-    plan_begin_many(&j->saving.plan, style, j->cli, paths, (size_t)n, j->options->out, format);
-    code = save(j);
+    const options *o = j->options;
+    tnf_save_options how = { .size = sizeof how };
+    saving_job to = { j->cli, j->builder, NULL, o->out, &o->save, false };
+    plan_begin_many(&j->saving.plan, saving_style(j->cli, &o->save), j->cli, paths, (size_t)n,
+                    o->out, saving_format(&o->save, o->out));
+    code = saving_run(&j->saving, &to, &how);
     plan_end(&j->saving.plan);
     plan_free(&j->saving.plan);
     return code;
@@ -119,27 +105,20 @@ static int merge(job *j, int n, char **paths)
 
 /* ---------------------------------------------------------------- command */
 
-static int check_usage(const options *o)
+static int check_usage(const cli_state *cli, const options *o)
 {
-    tnf_format_info f;
     if (!o->out)
         return usage_error("merge: where to? give -o OUT");
-    if (!saving_kinds_known("merge", o->allow_loss.value))
-        return EXIT_USAGE;
-    if (o->json && !o->dry_run)
+    if (o->save.json && !o->save.dry_run)
         return usage_error("merge: --json prints the plan of a --dry-run");
-    if (o->to && !known_format(o->to, &f))
-        return EXIT_USAGE;
-    if (o->to && !(f.caps & TNF_CAN_WRITE))
-        return usage_error("merge: %s can be read but not written", f.name);
-    return EXIT_DONE;
+    return saving_check(cli, &o->save, o->out);
 }
 
 static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
     job j = { .cli = cli, .options = o };
-    int code = check_usage(o);
+    int code = check_usage(cli, o);
     if (code == EXIT_DONE)
         code = renaming_open(&j.renaming, o->map, &o->rename);
     if (code != EXIT_DONE)
@@ -161,8 +140,7 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 static const opt table[] = {
     { "output", 'o', OPT_TEXT, offsetof(options, out), "OUT", NULL,
       "The file to write. It is never one of the files that are read." },
-    { "to", 't', OPT_TEXT, offsetof(options, to), "FORMAT", "@writable",
-      "Write this format; otherwise the extension of OUT decides." },
+    TO_OPTION(options, save, "the extension of OUT decides."),
     { "duplicates", 0, OPT_CHOICE, offsetof(options, duplicates), "RULE", CLASHES,
       "What to do with a tensor whose name was there already: refuse it (refuse), take it for the "
       "first one if both are the same (same), take the first or the last, or call it NAME.2 "
@@ -173,17 +151,13 @@ static const opt table[] = {
     { "select", 0, OPT_LIST, offsetof(options, select), "GLOB", NULL,
       "Take only the tensors whose name matches; as in 'tenfold ls'. May be repeated." },
     RENAME_OPTIONS(options, map, rename, "tensors"),
-    { "option", 0, OPT_LIST, offsetof(options, writer), "KEY=VALUE", NULL,
-      "Set an option of the format's writer ('tenfold formats NAME' lists them). May be "
-      "repeated." },
-    LOSS_OPTION(options, allow_loss),
-    PLAN_OPTIONS(options, dry_run, json),
-    { "force", 0, OPT_FLAG, offsetof(options, force), NULL, NULL, "Replace OUT if it exists." },
-    { "no-sync", 0, OPT_FLAG, offsetof(options, no_sync), NULL, NULL,
-      "Do not wait until the file is on the disk: faster, but a power cut may lose it." },
+    WRITER_OPTION(options, save, "option", 0),
+    LOSS_OPTION(options, save),
+    PLAN_OPTIONS(options, save),
+    FORCE_OPTION(options, save, "Replace OUT if it exists."),
+    NO_SYNC_OPTION(options, save),
     INPUT_OPTIONS(options, in),
-    { "in-option", 0, OPT_LIST, offsetof(options, in.options), "KEY=VALUE", NULL,
-      "Set an option of the reader of each IN. May be repeated." },
+    IN_OPTION(options, in, "each IN"),
     { 0 },
 };
 

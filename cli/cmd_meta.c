@@ -283,8 +283,7 @@ static const opt table[] = {
     { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
       "Print one JSON document: the attributes, or the value at KEY." },
     INPUT_OPTIONS(options, in),
-    { "in-option", 0, OPT_LIST, offsetof(options, in.options), "KEY=VALUE", NULL,
-      "Set an option of the reader of FILE. May be repeated." },
+    IN_OPTION(options, in, "FILE"),
     { 0 },
 };
 

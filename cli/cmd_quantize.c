@@ -10,7 +10,7 @@
 
 typedef struct options {
     emb_options emb;
-    emb_saving save;
+    saving_options save;
     int quantizer;
     const char *bits, *subquantizers, *iterations, *attempts, *seed;
     bool as_is, json;
@@ -20,7 +20,7 @@ typedef struct job {
     const options *o;
     emb_input in;
     const char *out;
-    emb_saving save;
+    saving_options save;
     tnf_quantize_options how;
     tnf_quantized result;
     progress progress;

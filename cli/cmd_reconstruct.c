@@ -4,7 +4,7 @@
 
 typedef struct options {
     emb_options emb;
-    emb_saving save;
+    saving_options save;
     bool as_is;
 } options;
 

@@ -11,9 +11,7 @@
 
 typedef struct options {
     input_options in;
-    opt_list writer;
-    const char *format;
-    bool json, force, dry_run, no_sync;
+    saving_options save;
 } options;
 
 typedef struct job {
@@ -33,7 +31,7 @@ static void tell(job *j, const char *kind, tnf_str name, uint64_t offset, const 
 {
     json *to = &j->json;
     progress_end(&j->progress);
-    if (j->options->json) {
+    if (j->options->save.json) {
         json_open(to, '{');
         json_key(to, "kind");
         json_text(to, kind);
@@ -109,21 +107,22 @@ static tnf_status save(job *j, tnf_error *error)
 {
     const options *o = j->options;
     format_options writer;
-    if (!format_options_parse(&writer, &o->writer)) {
+    if (!format_options_parse(&writer, &o->save.writer)) {
         *error = (tnf_error) { .status = TNF_EINVAL, .offset = TNF_NO_OFFSET };
         return TNF_EINVAL;
     }
-    tnf_save_options how = { .size = sizeof how, .format = j->format, .allow_loss = true };
+    tnf_save_options how = { .size = sizeof how };
+    saving_fill(&how, &o->save);
+    how.format = j->format;
+    how.allow_loss = true;
     how.options = writer.items;
     how.noptions = writer.n;
-    how.replace = o->force;
-    how.no_sync = o->no_sync;
     how.dry_run = true;
     how.plan = on_plan;
     how.progress = on_progress;
     how.ctx = j;
     tnf_status status = tnf_save(j->builder, j->out, &how, error);
-    if (status == TNF_OK && !o->dry_run && worth(j)) {
+    if (status == TNF_OK && !o->save.dry_run && worth(j)) {
         how.dry_run = false;
         how.plan = NULL;
         status = tnf_save(j->builder, j->out, &how, error);
@@ -147,7 +146,7 @@ static void look_again(job *j, tnf_status saved)
     tnf_error error;
     tnf_file *file = NULL;
     tnf_open_options how = { .size = sizeof how, .format = j->format };
-    if (saved != TNF_OK || j->options->dry_run || !worth(j))
+    if (saved != TNF_OK || j->options->save.dry_run || !worth(j))
         return;
     if (tnf_open(&file, j->out, &how, &error) != TNF_OK) {
         j->result.lost++;
@@ -160,7 +159,7 @@ static int finish(job *j, tnf_status status, const tnf_error *error)
 {
     bool nothing = status == TNF_OK && !worth(j);
     look_again(j, status);
-    if (j->options->json) {
+    if (j->options->save.json) {
         json_close(&j->json, ']');
         json_key(&j->json, "saved");
         json_uint(&j->json, status == TNF_OK ? j->result.saved : 0);
@@ -180,9 +179,10 @@ static int finish(job *j, tnf_status status, const tnf_error *error)
         file_message(j->in.name, "", TNF_NO_OFFSET, "nothing can be saved: no tensor is whole");
         return EXIT_BAD;
     }
-    if (!j->options->json && !j->cli->quiet)
-        printf("%s %" PRIu64 " of %zu tensor%s\n", j->options->dry_run ? "could save" : "saved",
-               j->result.saved, j->in.info->objects, j->in.info->objects == 1 ? "" : "s");
+    if (!j->options->save.json && !j->cli->quiet)
+        printf("%s %" PRIu64 " of %zu tensor%s\n",
+               j->options->save.dry_run ? "could save" : "saved", j->result.saved,
+               j->in.info->objects, j->in.info->objects == 1 ? "" : "s");
     return j->result.lost > 0 ? EXIT_DIFFERS : EXIT_DONE;
 }
 
@@ -192,7 +192,7 @@ static int work(job *j)
     stop_state before;
     if (tnf_builder_new(&j->builder, NULL, &error) != TNF_OK)
         return file_error(j->in.name, &error);
-    if (j->options->json) {
+    if (j->options->save.json) {
         json_open(&j->json, '{');
         json_key(&j->json, "file");
         json_text(&j->json, j->in.path);
@@ -220,12 +220,11 @@ static int work(job *j)
 static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
-    tnf_format_info known;
     job j = { .cli = cli, .options = o, .out = argv[1], .json = { stdout, false } };
     (void)argc;
-    if (o->format && !known_format(o->format, &known))
+    if (saving_check(cli, &o->save, NULL) != EXIT_DONE)
         return EXIT_USAGE;
-    if (!strcmp(argv[1], "-") && !o->dry_run)
+    if (!strcmp(argv[1], "-") && !o->save.dry_run)
         return usage_error("repair: OUT is a file; '-' will do for a --dry-run");
     if (same_file(argv[0], argv[1]))
         return usage_error(
@@ -235,7 +234,7 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
     in.salvage = true;
     int code = input_open(&j.in, cli, &in, argv[0]);
     if (code == EXIT_DONE) {
-        j.format = o->format ? o->format : j.in.info->format;
+        j.format = o->save.to ? o->save.to : j.in.info->format;
         code = work(&j);
     }
     input_close(&j.in);
@@ -243,22 +242,17 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 }
 
 static const opt table[] = {
-    { "to", 't', OPT_TEXT, offsetof(options, format), "FORMAT", "@writable",
-      "Write this format instead of the one that IN has." },
-    { "option", 'o', OPT_LIST, offsetof(options, writer), "KEY=VALUE", NULL,
-      "Set an option of the format's writer ('tenfold formats NAME' lists them). May be "
-      "repeated." },
-    { "force", 0, OPT_FLAG, offsetof(options, force), NULL, NULL, "Replace OUT if it exists." },
-    { "dry-run", 'n', OPT_FLAG, offsetof(options, dry_run), NULL, NULL,
+    TO_OPTION(options, save, "that of IN."),
+    WRITER_OPTION(options, save, "option", 'o'),
+    FORCE_OPTION(options, save, "Replace OUT if it exists."),
+    { "dry-run", 'n', OPT_FLAG, offsetof(options, save.dry_run), NULL, NULL,
       "Tell what would be lost, and write nothing." },
-    { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
+    { "json", 0, OPT_FLAG, offsetof(options, save.json), NULL, NULL,
       "Print what is lost as one JSON document." },
-    { "no-sync", 0, OPT_FLAG, offsetof(options, no_sync), NULL, NULL,
-      "Do not wait until the file is on the disk: faster, but a power cut may lose it." },
+    NO_SYNC_OPTION(options, save),
     { "format", 'f', OPT_TEXT, offsetof(options, in.format), "FORMAT", "@formats",
       "Take the input for this format instead of detecting it." },
-    { "in-option", 0, OPT_LIST, offsetof(options, in.options), "KEY=VALUE", NULL,
-      "Set an option of the reader of IN. May be repeated." },
+    IN_OPTION(options, in, "IN"),
     { 0 },
 };
 

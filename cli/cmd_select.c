@@ -6,7 +6,7 @@
 
 typedef struct options {
     emb_options emb;
-    emb_saving save;
+    saving_options save;
     bool ignore;
 } options;
 

@@ -13,10 +13,8 @@
 
 typedef struct options {
     input_options in;
-    const char *out, *to, *max_size, *name;
-    opt_list writer;
-    opt_maybe allow_loss;
-    bool dry_run, json, force, no_sync;
+    saving_options save;
+    const char *out, *max_size, *name;
 } options;
 
 typedef struct job {
@@ -80,7 +78,7 @@ static void on_file(void *ctx, const tnf_split_file *f)
     json *to = &j->files;
     char size[SIZE_TEXT];
     note_clash(j, f->name);
-    if (!j->options->json) {
+    if (!j->options->save.json) {
         size_text(size, f->bytes);
         put_safe(to->to, f->name, strlen(f->name), true);
         fprintf(to->to, "  %zu tensor%s, %s%s\n", f->tensors, f->tensors == 1 ? "" : "s", size,
@@ -103,7 +101,7 @@ static void on_file(void *ctx, const tnf_split_file *f)
 static void print_files(job *j)
 {
     fflush(j->files.to);
-    if (!j->options->json) {
+    if (!j->options->save.json) {
         if (!j->cli->quiet)
             fwrite(j->text, 1, j->n, stdout);
         return;
@@ -185,17 +183,13 @@ static int split(job *j, uint64_t max)
     tnf_split_options how = { .size = sizeof how, .max_bytes = max, .stem = o->name };
     tnf_save_options each = { .size = sizeof each };
     how.format = j->format;
-    each.replace = o->force;
-    each.no_sync = o->no_sync;
-    each.dry_run = o->dry_run;
-    each.allow_loss = o->allow_loss.given;
-    each.loss = o->allow_loss.value;
-    if (!format_options_parse(&writer, &o->writer))
+    saving_fill(&each, &o->save);
+    if (!format_options_parse(&writer, &o->save.writer))
         return EXIT_USAGE;
     each.options = writer.items;
     each.noptions = writer.n;
     plan_style style = j->cli->verbose ? PLAN_VERBOSE : PLAN_KEEP;
-    if (o->dry_run && !o->json)
+    if (o->save.dry_run && !o->save.json)
         style = PLAN_TEXT;
     plan_begin(&j->saving.plan, style, j->cli, j->in.path, o->out, j->format);
     int code = tnf_builder_add_file(j->builder, j->in.file, &error) == TNF_OK
@@ -212,8 +206,7 @@ static int split(job *j, uint64_t max)
 /* The format to write: what was asked for, or the input's own. */
 static int choose_format(job *j, tnf_format_info *f)
 {
-    if (j->options->to ? !known_format(j->options->to, f)
-                       : !tnf_format_named(f, j->in.info->format))
+    if (!tnf_format_named(f, j->options->save.to ? j->options->save.to : j->in.info->format))
         return EXIT_USAGE;
     if (!(f->caps & TNF_CAN_WRITE))
         return usage_error("split: %s can be read but not written: give another format with -t",
@@ -235,7 +228,7 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
         return usage_error("split: where to? give -o DIR");
     if (!parse_size(&max, size))
         return usage_error("split: --max-size takes a size as 5GB, 2GiB or 500M, not '%s'", size);
-    if (!saving_kinds_known("split", o->allow_loss.value))
+    if (saving_check(cli, &o->save, NULL) != EXIT_DONE)
         return EXIT_USAGE;
     int code = input_open(&j.in, cli, &o->in, argv[0]);
     if (code != EXIT_DONE)
@@ -261,24 +254,19 @@ static const opt table[] = {
     { "max-size", 0, OPT_TEXT, offsetof(options, max_size), "SIZE", NULL,
       "How large the tensors of one file may be together: 5GB, 500M, 2GiB, a number of bytes. A "
       "larger tensor has a file to itself. The default is " DEFAULT_SIZE "." },
-    { "to", 't', OPT_TEXT, offsetof(options, to), "FORMAT", "@writable",
-      "Write this format; otherwise that of IN." },
+    TO_OPTION(options, save, "that of IN."),
     { "name", 0, OPT_TEXT, offsetof(options, name), "NAME", NULL,
       "What the names of the files begin with; model, if it is not given." },
-    { "option", 0, OPT_LIST, offsetof(options, writer), "KEY=VALUE", NULL,
-      "Set an option of the format's writer ('tenfold formats NAME' lists them). May be "
-      "repeated." },
-    LOSS_OPTION(options, allow_loss),
-    { "dry-run", 'n', OPT_FLAG, offsetof(options, dry_run), NULL, NULL,
+    WRITER_OPTION(options, save, "option", 0),
+    LOSS_OPTION(options, save),
+    { "dry-run", 'n', OPT_FLAG, offsetof(options, save.dry_run), NULL, NULL,
       "Print what would become of each thing, and the files, and write nothing." },
-    { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
+    { "json", 0, OPT_FLAG, offsetof(options, save.json), NULL, NULL,
       "Print the files as one JSON document." },
-    { "force", 0, OPT_FLAG, offsetof(options, force), NULL, NULL, "Replace files of these names." },
-    { "no-sync", 0, OPT_FLAG, offsetof(options, no_sync), NULL, NULL,
-      "Do not wait until the files are on the disk: faster, but a power cut may lose them." },
+    FORCE_OPTION(options, save, "Replace files of these names."),
+    NO_SYNC_OPTION(options, save),
     INPUT_OPTIONS(options, in),
-    { "in-option", 0, OPT_LIST, offsetof(options, in.options), "KEY=VALUE", NULL,
-      "Set an option of the reader of IN. May be repeated." },
+    IN_OPTION(options, in, "IN"),
     { 0 },
 };
 

@@ -5,6 +5,7 @@
 
 #include "input.h"
 #include "out.h"
+#include "saving.h"
 #include <tenfold/emb.h>
 
 typedef struct emb_options {
@@ -109,55 +110,19 @@ bool emb_query(emb_asking *out, const emb_input *e, const char *k, int metric);
 
 /* ------------------------------------------------------------------- saving */
 
-typedef struct emb_saving {
-    const char *to;
-    opt_list writer;
-    opt_maybe allow_loss;
-    bool force, no_sync;
-} emb_saving;
-
 #define EMB_SAVE_OPTIONS(type, field)                                                              \
-    { "to",                                                                                        \
-      't',                                                                                         \
-      OPT_TEXT,                                                                                    \
-      offsetof(type, field.to),                                                                    \
-      "FORMAT",                                                                                    \
-      "@writable",                                                                                 \
-      "Write this format instead of the one that OUT's extension stands for." },                   \
-        { "out-option",                                                                            \
-          0,                                                                                       \
-          OPT_LIST,                                                                                \
-          offsetof(type, field.writer),                                                            \
-          "KEY=VALUE",                                                                             \
-          NULL,                                                                                    \
-          "Set an option of the format's writer. May be repeated." },                              \
-        { "allow-loss",                                                                            \
-          0,                                                                                       \
-          OPT_MAYBE,                                                                               \
-          offsetof(type, field.allow_loss),                                                        \
-          "KIND",                                                                                  \
-          "tensor|attribute|extra",                                                                \
-          "Drop what the format cannot hold instead of refusing, as in 'tenfold convert'." },      \
-        { "force",                                                                                 \
-          0,                                                                                       \
-          OPT_FLAG,                                                                                \
-          offsetof(type, field.force),                                                             \
-          NULL,                                                                                    \
-          NULL,                                                                                    \
-          "Replace OUT if it is "                                                                  \
-          "there." },                                                                              \
-    {                                                                                              \
-        "no-sync", 0, OPT_FLAG, offsetof(type, field.no_sync), NULL, NULL,                         \
-            "Do not wait until the file is on the disk."                                           \
-    }
+    TO_OPTION(type, field, "the extension of OUT decides."),                                       \
+        WRITER_OPTION(type, field, "out-option", 0), LOSS_OPTION(type, field),                     \
+        FORCE_OPTION(type, field, "Replace OUT if it exists."), NO_SYNC_OPTION(type, field)
 
 /* Saves; says what is wrong and gives an exit code. */
-int emb_save(const tnf_builder *builder, const emb_input *e, const emb_saving *s, const char *out);
+int emb_save(const tnf_builder *builder, const emb_input *e, const saving_options *s,
+             const char *out);
 /* All of a command that makes a new file of one: opens argv[0], has the builder filled, saves as
  * argv[1]. */
 typedef tnf_status emb_fill(tnf_builder *builder, tnf_emb *emb, const void *options,
                             tnf_error *error);
-int emb_rewrite(const cli_state *cli, const emb_options *o, const emb_saving *s, char **argv,
+int emb_rewrite(const cli_state *cli, const emb_options *o, const saving_options *s, char **argv,
                 emb_fill *fill, const void *options);
 
 #endif

@@ -1,33 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* Saving what was made of embeddings. */
 #include "emb.h"
-#include "saving.h"
-#include <string.h>
 
-int emb_save(const tnf_builder *builder, const emb_input *e, const emb_saving *s, const char *out)
+int emb_save(const tnf_builder *builder, const emb_input *e, const saving_options *s,
+             const char *out)
 {
     saving x = { 0 };
-    tnf_format_info f;
     const cli_state *cli = e->in.cli;
-    if (!saving_kinds_known(NULL, s->allow_loss.value) || (s->to && !known_format(s->to, &f)))
-        return EXIT_USAGE;
-    if (!strcmp(out, "-") && !s->to)
-        return usage_error("standard output has no extension: give the format with -t");
     tnf_save_options how = { .size = sizeof how };
-    how.format = s->to;
-    how.replace = s->force;
-    how.no_sync = s->no_sync;
-    how.allow_loss = s->allow_loss.given;
-    how.loss = s->allow_loss.value;
-    plan_begin(&x.plan, saving_style(cli, false, false), cli, e->in.path, out, s->to);
-    saving_job to = { cli, builder, e->in.name, out, &s->writer, false };
+    saving_job to = { cli, builder, e->in.name, out, s, false };
+    if (saving_check(cli, s, out) != EXIT_DONE)
+        return EXIT_USAGE;
+    plan_begin(&x.plan, saving_style(cli, s), cli, e->in.path, out, saving_format(s, out));
     int code = saving_run(&x, &to, &how);
     plan_free(&x.plan);
     return code;
 }
 
-static int fill_and_save(const emb_input *e, const emb_saving *s, const char *out, emb_fill *fill,
-                         const void *options)
+static int fill_and_save(const emb_input *e, const saving_options *s, const char *out,
+                         emb_fill *fill, const void *options)
 {
     tnf_error error;
     tnf_builder *builder;
@@ -42,7 +33,7 @@ static int fill_and_save(const emb_input *e, const emb_saving *s, const char *ou
     return code;
 }
 
-int emb_rewrite(const cli_state *cli, const emb_options *o, const emb_saving *s, char **argv,
+int emb_rewrite(const cli_state *cli, const emb_options *o, const saving_options *s, char **argv,
                 emb_fill *fill, const void *options)
 {
     emb_input e;

@@ -35,6 +35,12 @@ typedef struct input_options {
         "access", 0, OPT_CHOICE, offsetof(type, field.access), "HOW", "auto|mmap|pread",           \
             "How the file is reached: mmap, pread, or what suits its file system (auto)."          \
     }
+/* For commands whose --option is the writer's. */
+#define IN_OPTION(type, field, whose)                                                              \
+    {                                                                                              \
+        "in-option", 0, OPT_LIST, offsetof(type, field.options), "KEY=VALUE", NULL,                \
+            "Set an option of the reader of " whose ". May be repeated."                           \
+    }
 #define READER_OPTION(type, field)                                                                 \
     {                                                                                              \
         "option", 'o', OPT_LIST, offsetof(type, field.options), "KEY=VALUE", NULL,                 \

@@ -40,33 +40,20 @@ void saving_listen(saving *s, tnf_save_options *how)
     how->ctx = s;
 }
 
-static bool has_word(const char *words, const char *word)
+void saving_fill(tnf_save_options *how, const saving_options *o)
 {
-    size_t n = strlen(word);
-    while (*words) {
-        size_t m = strcspn(words, " ");
-        if (m == n && memcmp(words, word, n) == 0)
-            return true;
-        words += m + (words[m] == ' ');
-    }
-    return false;
+    how->format = o->to;
+    how->replace = o->force;
+    how->no_sync = o->no_sync;
+    how->allow_loss = o->allow_loss.given;
+    how->loss = o->allow_loss.value;
+    how->dry_run = o->dry_run;
 }
 
-const char *saving_format(tnf_format_info *f, const char *to, const char *out)
+plan_style saving_style(const cli_state *cli, const saving_options *o)
 {
-    const char *dot = strrchr(out, '.');
-    if (to)
-        return tnf_format_named(f, to) ? f->name : to;
-    for (size_t i = 0; dot && dot[1] && tnf_format_at(f, i); i++)
-        if (f->caps & TNF_CAN_WRITE && f->extensions && has_word(f->extensions, dot + 1))
-            return f->name;
-    return NULL;
-}
-
-plan_style saving_style(const cli_state *cli, bool dry_run, bool as_json)
-{
-    if (dry_run)
-        return as_json ? PLAN_JSON : PLAN_TEXT;
+    if (o->dry_run)
+        return o->json ? PLAN_JSON : PLAN_TEXT;
     return cli->verbose ? PLAN_VERBOSE : PLAN_KEEP;
 }
 
@@ -111,8 +98,9 @@ int saving_run(saving *s, const saving_job *j, tnf_save_options *how)
     format_options writer;
     tnf_error error;
     bool pipe = !strcmp(j->out, "-");
-    if (!format_options_parse(&writer, j->writer))
+    if (!format_options_parse(&writer, &j->options->writer))
         return EXIT_USAGE;
+    saving_fill(how, j->options);
     how->options = writer.items;
     how->noptions = writer.n;
     saving_listen(s, how);
@@ -133,17 +121,50 @@ int saving_run(saving *s, const saving_job *j, tnf_save_options *how)
     return report(j, pipe ? "standard output" : j->out, status, &error);
 }
 
-bool saving_kinds_known(const char *who, const char *kinds)
+/* ----------------------------------------------------------------- options */
+
+/* --allow-loss=KIND,KIND: a kind that does not exist would allow nothing, silently. */
+static bool kinds_known(const char *who, const char *kinds)
 {
     for (const char *p = kinds; p; p = *p ? p + 1 : NULL) {
         size_t n = strcspn(p, ",");
         if (opt_position(LOSS_KINDS, p, n) < 0) {
-            usage_error("%s%s--allow-loss takes one or more of " LOSS_KINDS
+            usage_error("%s: --allow-loss takes one or more of " LOSS_KINDS
                         ", separated by commas, not '%s'",
-                        who ? who : "", who ? ": " : "", kinds);
+                        who, kinds);
             return false;
         }
         p += n;
     }
     return true;
+}
+
+int saving_check(const cli_state *cli, const saving_options *o, const char *out)
+{
+    tnf_format_info f;
+    const char *who = cli->command;
+    if (!kinds_known(who, o->allow_loss.value))
+        return EXIT_USAGE;
+    if (o->to && !known_format(o->to, &f))
+        return EXIT_USAGE;
+    if (o->to && !(f.caps & TNF_CAN_WRITE))
+        return usage_error("%s: %s can be read but not written", who, f.name);
+    if (!out || strcmp(out, "-") != 0)
+        return EXIT_DONE;
+    if (!o->to)
+        return usage_error("%s: standard output has no extension: give the format with -t", who);
+    if (isatty(STDOUT_FILENO) && !o->dry_run && !o->force)
+        return usage_error("%s: a tensor file would upset the terminal: send it to a file or a "
+                           "pipe",
+                           who);
+    return EXIT_DONE;
+}
+
+const char *saving_format(const saving_options *o, const char *out)
+{
+    tnf_format_info f;
+    tnf_error error;
+    if (o->to)
+        return tnf_format_named(&f, o->to) ? f.name : o->to;
+    return tnf_format_for_path(&f, out, &error) == TNF_OK ? f.name : NULL;
 }

@@ -11,24 +11,52 @@
 
 #define LOSS_KINDS "tensor|attribute|extra" /* as plan items are called */
 
+/* How to save, as the command line has it. A command takes those that its table names. */
+typedef struct saving_options {
+    const char *to;
+    opt_list writer;
+    opt_maybe allow_loss;
+    bool dry_run, json, force, no_sync;
+} saving_options;
+
 /* Lines of the tables of commands that save, word for word. */
+#define TO_OPTION(type, field, otherwise)                                                          \
+    {                                                                                              \
+        "to", 't', OPT_TEXT, offsetof(type, field.to), "FORMAT", "@writable",                      \
+            "Write this format; otherwise " otherwise                                              \
+    }
+#define WRITER_OPTION(type, field, name, letter)                                                   \
+    {                                                                                              \
+        name, letter, OPT_LIST, offsetof(type, field.writer), "KEY=VALUE", NULL,                   \
+            "Set an option of the format's writer ('tenfold formats NAME' lists them). May be "    \
+            "repeated."                                                                            \
+    }
 #define LOSS_OPTION(type, field)                                                                   \
     {                                                                                              \
-        "allow-loss", 0, OPT_MAYBE, offsetof(type, field), "KIND", LOSS_KINDS,                     \
+        "allow-loss", 0, OPT_MAYBE, offsetof(type, field.allow_loss), "KIND", LOSS_KINDS,          \
             "Drop what the format cannot hold instead of refusing: everything, or the kinds "      \
             "named: tensor, attribute, extra, separated by commas."                                \
     }
-#define PLAN_OPTIONS(type, dry_run_field, json_field)                                              \
+#define PLAN_OPTIONS(type, field)                                                                  \
     { "dry-run",                                                                                   \
       'n',                                                                                         \
       OPT_FLAG,                                                                                    \
-      offsetof(type, dry_run_field),                                                               \
+      offsetof(type, field.dry_run),                                                               \
       NULL,                                                                                        \
       NULL,                                                                                        \
       "Print what would become of each thing, and write nothing." },                               \
     {                                                                                              \
-        "json", 0, OPT_FLAG, offsetof(type, json_field), NULL, NULL,                               \
+        "json", 0, OPT_FLAG, offsetof(type, field.json), NULL, NULL,                               \
             "Print the plan of a --dry-run as one JSON document."                                  \
+    }
+#define FORCE_OPTION(type, field, may)                                                             \
+    {                                                                                              \
+        "force", 0, OPT_FLAG, offsetof(type, field.force), NULL, NULL, may                         \
+    }
+#define NO_SYNC_OPTION(type, field)                                                                \
+    {                                                                                              \
+        "no-sync", 0, OPT_FLAG, offsetof(type, field.no_sync), NULL, NULL,                         \
+            "Do not wait until it is on the disk: faster, but a power cut may lose it."            \
     }
 
 typedef struct saving {
@@ -43,8 +71,8 @@ typedef struct saving {
 typedef struct saving_job {
     const cli_state *cli;
     const tnf_builder *builder;
-    const char *in, *out;   /* for messages, in may be NULL; "-" is standard output */
-    const opt_list *writer; /* options of the format's writer */
+    const char *in, *out; /* for messages, in may be NULL; "-" is standard output */
+    const saving_options *options;
     bool append;
 } saving_job;
 
@@ -53,17 +81,18 @@ void saving_listen(saving *s, tnf_save_options *how);
 /* Past the end of a file that was cut short, a mapping shows zeros to the end of a page: from now
  * on that is looked for while saving, and stops it. */
 void saving_watch(saving *s, const input *in);
-/* Saves, with a bar, and stops for signals; ends the plan that the caller has begun. Gives an exit
- * code, after saying what went wrong. */
+/* What the options ask of the library; not those of the writer, which must be parsed and freed. */
+void saving_fill(tnf_save_options *how, const saving_options *options);
+/* Saves as the job's options say, with a bar, and stops for signals; ends the plan that the caller
+ * has begun. Gives an exit code, after saying what went wrong. */
 int saving_run(saving *s, const saving_job *job, tnf_save_options *how);
-/* The name of the format that will be written, for the plan: `to`, or what the extension stands
- * for; NULL if that is none. The library decides, and complains. */
-const char *saving_format(tnf_format_info *f, const char *to, const char *out);
 /* How the plan is shown. */
-plan_style saving_style(const cli_state *cli, bool dry_run, bool as_json);
-/* --allow-loss=KIND,KIND: a kind that does not exist would allow nothing, silently. NULL is fine,
- * for `who` too.
- * False after `who` has said so. */
-bool saving_kinds_known(const char *who, const char *kinds);
+plan_style saving_style(const cli_state *cli, const saving_options *options);
+/* Are the options sound for a file of this name? (NULL: many files, or one that keeps its format.)
+ * EXIT_USAGE after saying what is not. */
+int saving_check(const cli_state *cli, const saving_options *options, const char *out);
+/* The name of the format that will be written; NULL if the library will have to say that it is not
+ * known. */
+const char *saving_format(const saving_options *options, const char *out);
 
 #endif

@@ -3,12 +3,12 @@
  * the old one or the new one, whole. Where the system has nameless files nothing else is left;
  * where it has none (made believe here), at most a file named as temporary ones are. */
 #include "support/big.h"
+#include "support/moments.h"
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #define MOMENTS 110
 #define TENSORS 6u
@@ -28,21 +28,6 @@ int open(const char *path, int flags, ...)
         return -1;
     }
     return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
-}
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static void wait_for(double seconds)
-{
-    struct timespec t = { .tv_sec = (time_t)seconds };
-    t.tv_nsec = (long)((seconds - (double)t.tv_sec) * 1e9);
-    while (nanosleep(&t, &t) != 0 && errno == EINTR)
-        continue;
 }
 
 static char dir[300], target[340];
@@ -103,8 +88,8 @@ static void round_of(const char *name, bool nameless)
     no_nameless_files = !nameless;
     MUST(big_save(target, there, TENSORS, BYTES, false, NULL) == TNF_OK);
     double longest = time_of_saving();
-    for (int i = 0; i < MOMENTS; i++) {
-        double delay = longest * 1.1 * i / MOMENTS;
+    for (int i = 0; i < MOMENTS || (news == 0 && i < MOMENTS + MORE_MOMENTS); i++) {
+        double delay = moment(i, MOMENTS, longest);
         int status;
         check_doing("%s files, killed after %.2f ms of %.2f", name, delay * 1e3, longest * 1e3);
         pid_t child = start_saving(!there);
@@ -119,7 +104,7 @@ static void round_of(const char *name, bool nameless)
     }
     printf("%s files: %u times the old file, %u times the new one, %zu temporary files left\n",
            name, olds, news, left);
-    CHECK(olds > 0 && news > 0, "the moments are not well spread");
+    CHECK(olds > 0 && news > 0, "it was never %s", olds > 0 ? "done" : "interrupted");
     /* A nameless file has a name for the moment between link and rename; that may be hit. */
     CHECK(!nameless || left <= 2, "%zu temporary files are left", left);
 }

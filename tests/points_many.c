@@ -7,10 +7,10 @@
  *     points_many [SECONDS]
  */
 #include "support/files.h"
+#include "support/moments.h"
 #include <signal.h>
 #include <sys/wait.h>
 #include <tenfold/points.h>
-#include <time.h>
 
 #define SECONDS 3.0
 #define WRITERS 8u
@@ -50,13 +50,6 @@ static bool is_whole(const tnf_point *p, struct id *id)
     make(&want, id, v, app);
     return memcmp(want.app.p, p->app.p, p->app.n) == 0 && p->vector_n == want.vector_n &&
            memcmp(want.vector, p->vector, p->vector_n) == 0;
-}
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
 static void give_up(const char *who, const char *what, const tnf_error *e)

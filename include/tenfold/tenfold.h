@@ -306,6 +306,9 @@ typedef struct tnf_format_info {
 TNF_API bool tnf_format_at(tnf_format_info *out, size_t i);
 /** A format by its name; a family's name means its newest writable member. */
 TNF_API bool tnf_format_named(tnf_format_info *out, const char *name);
+/** The format that tnf_save() writes under this name if it is told none: by the extension.
+ * TNF_EINVAL if there is none such, or several of different families. */
+TNF_API tnf_status tnf_format_for_path(tnf_format_info *out, const char *path, tnf_error *error);
 
 #ifdef __cplusplus
 }

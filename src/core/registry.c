@@ -173,6 +173,15 @@ bool tnf_format_at(tnf_format_info *out, size_t i)
     return true;
 }
 
+tnf_status tnf_format_for_path(tnf_format_info *out, const char *path, tnf_error *error)
+{
+    const tnf_format *f;
+    tnf_status status = tnf_registry_by_extension(&f, path, error);
+    if (status == TNF_OK)
+        describe(out, f);
+    return status;
+}
+
 bool tnf_format_named(tnf_format_info *out, const char *name)
 {
     const tnf_format *f = tnf_registry_find(name);

@@ -2,12 +2,12 @@
 /* Locks on the first four bytes: among handles of one process and among processes, waiting, not
  * waiting, and the gate that keeps writers from starving. */
 #include "../support/files.h"
+#include "../support/moments.h"
 #include "../support/unit.h"
 #include "io/lock.h"
 
 #include <fcntl.h>
 #include <sys/wait.h>
-#include <time.h>
 
 static int open_file(int flags)
 {
@@ -73,13 +73,6 @@ static void strangers(void **state)
     close(fd);
     close(ends[0]);
     close(ends[1]);
-}
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
 static void read_all_the_time(double seconds)

@@ -107,6 +107,28 @@ static void public_view(void **state)
     assert_string_equal(tnf_version(), TNF_VERSION_STRING);
 }
 
+/* docs/conversions.md: the extension that a format is named by first decides, the newest of a
+ * family is written. */
+static void for_paths(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        { "model.safetensors", "safetensors" }, { "dir.zt/a.ZT", "ztensor2" },
+        { "a.vs", "vs" },                       { "a.fifu", "finalfusion" },
+        { "m.ftz", "fasttext" },
+    };
+    tnf_format_info info;
+    tnf_error error;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(tnf_format_for_path(&info, cases[i][0], &error), TNF_OK);
+        assert_string_equal(info.name, cases[i][1]);
+    }
+    assert_int_equal(tnf_format_for_path(&info, "no-extension", &error), TNF_EINVAL);
+    assert_non_null(strstr(error.message, "no extension"));
+    assert_int_equal(tnf_format_for_path(&info, "a.xyz", &error), TNF_EINVAL);
+    assert_non_null(strstr(error.message, "'.xyz'"));
+}
+
 static void extensions(void **state)
 {
     (void)state;
@@ -159,6 +181,7 @@ int main(void)
         cmocka_unit_test(lists_name_what_exists),
         cmocka_unit_test(public_view),
         cmocka_unit_test(extensions),
+        cmocka_unit_test(for_paths),
         cmocka_unit_test(whose_attributes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

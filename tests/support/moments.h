@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* When to kill a process: moments spread over the time that its work took before, and later ones
+ * if the machine has become so busy since that it never got done. */
+#ifndef SUPPORT_MOMENTS_H
+#define SUPPORT_MOMENTS_H
+
+#include <errno.h>
+#include <time.h>
+
+static inline double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static inline void wait_for(double seconds)
+{
+    struct timespec t = { .tv_sec = (time_t)seconds };
+    t.tv_nsec = (long)((seconds - (double)t.tv_sec) * 1e9);
+    while (nanosleep(&t, &t) != 0 && errno == EINTR)
+        continue;
+}
+
+#define MORE_MOMENTS 8 /* the last is 256 times as late as the work took */
+
+/* Seconds until the i-th of n moments, or of the later ones behind them. */
+static inline double moment(int i, int n, double longest)
+{
+    return i < n ? longest * 1.2 * i / n : longest * (double)(2 << (i - n));
+}
+
+#endif
