@@ -1,37 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The pulling CBOR reader: each item by its own function, and every refusal with its rule and byte.
  * The bytes are those of RFC 8949 and of the rules of deterministic encoding. */
-#include "wire_bytes.h"
-
 #include "wire/cbor.h"
 
+#define READER tnf_cbor
+#include "wire_fixture.h"
+
 #define DEPTH 4u
-
-typedef struct fixture {
-    tnf_allocator alloc;
-    tnf_arena arena;
-    tnf_cbor r;
-    tnf_error e;
-    uint8_t *bytes;
-} fixture;
-
-static int set_up(void **state)
-{
-    fixture *f = calloc(1, sizeof *f);
-    f->alloc = tnf_allocator_or_default(NULL);
-    tnf_arena_init(&f->arena, &f->alloc, 64u << 20);
-    *state = f;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    fixture *f = *state;
-    tnf_arena_free(&f->arena);
-    free(f->bytes);
-    free(f);
-    return 0;
-}
 
 static tnf_cbor *begin(fixture *f, const char *hex, tnf_cbor_profile profile)
 {
@@ -60,12 +35,6 @@ static void assert_error(const fixture *f, tnf_cbor_rule rule, tnf_status status
     assert_int_equal(f->e.status, status);
     assert_int_equal(f->e.offset, BASE + at);
     assert_true(f->e.message[0] != 0);
-}
-
-static void assert_text(tnf_str s, const char *expected)
-{
-    assert_int_equal(s.n, strlen(expected));
-    assert_memory_equal(s.p, expected, s.n);
 }
 
 /* ------------------------------------------------------------------ items */

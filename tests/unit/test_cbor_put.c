@@ -1,39 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* CBOR out, piece by piece and as trees: bytes that real zTensor writers produced
  * (sections 1.3, 2.1, 3.7 and 3.10 of the fact sheet), orders, and what cannot be written. */
-#include "wire_bytes.h"
+#include "wire_fixture.h"
 
 #include "model/value.h"
 #include "wire/cbor.h"
 #include <math.h>
-
-typedef struct fixture {
-    struct memory_log log;
-    tnf_allocator alloc;
-    tnf_arena arena;
-    tnf_buf b;
-} fixture;
-
-static int set_up(void **state)
-{
-    fixture *f = calloc(1, sizeof *f);
-    f->alloc = memory_allocator(&f->log);
-    tnf_arena_init(&f->arena, &f->alloc, 64u << 20);
-    tnf_buf_init(&f->b, &f->alloc, 64u << 20);
-    *state = f;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    fixture *f = *state;
-    tnf_arena_free(&f->arena);
-    tnf_buf_free(&f->b);
-    assert_int_equal(f->log.blocks, 0);
-    assert_int_equal(f->log.wrong_sizes, 0);
-    free(f);
-    return 0;
-}
 
 static void put_pair(tnf_buf *b, const char *key, const char *text)
 {

@@ -1,38 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Arrays and maps of the CBOR reader: definite and open ones look alike, keys are found twice
  * however many they are, and what is skipped is handed out byte for byte. */
-#include "wire_bytes.h"
-
 #include "wire/cbor.h"
 
-typedef struct fixture {
-    struct memory_log log;
-    tnf_allocator alloc;
-    tnf_arena arena;
-    tnf_cbor r;
-    tnf_error e;
-    uint8_t *bytes;
-} fixture;
-
-static int set_up(void **state)
-{
-    fixture *f = calloc(1, sizeof *f);
-    f->alloc = memory_allocator(&f->log);
-    tnf_arena_init(&f->arena, &f->alloc, 64u << 20);
-    *state = f;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    fixture *f = *state;
-    tnf_arena_free(&f->arena);
-    assert_int_equal(f->log.blocks, 0);
-    assert_int_equal(f->log.wrong_sizes, 0);
-    free(f->bytes);
-    free(f);
-    return 0;
-}
+#define READER tnf_cbor
+#include "wire_fixture.h"
 
 static tnf_cbor *begin(fixture *f, const char *hex, tnf_cbor_profile profile)
 {

@@ -1,66 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The JSON reader against RFC 8259: what it takes, what it refuses, and at which byte. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "base/arena.h"
-#include "wire/json.h"
-#include <stdlib.h>
-#include <string.h>
-
-#define BASE  1000u /* file position of every text here */
-#define DEPTH 8u
-
-typedef struct fixture {
-    tnf_allocator alloc;
-    tnf_arena arena;
-    tnf_json j;
-    tnf_error e;
-} fixture;
-
-static int set_up(void **state)
-{
-    fixture *f = calloc(1, sizeof *f);
-    f->alloc = tnf_allocator_or_default(NULL);
-    tnf_arena_init(&f->arena, &f->alloc, 64u << 20);
-    *state = f;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    fixture *f = *state;
-    tnf_arena_free(&f->arena);
-    free(f);
-    return 0;
-}
-
-/* The text in memory of its own, so that a sanitizer sees a read past its end. */
-static char *begin_n(fixture *f, const char *text, size_t n)
-{
-    char *copy = malloc(n ? n : 1);
-    memcpy(copy, text, n);
-    memset(&f->e, 0, sizeof f->e);
-    tnf_json_init(&f->j, copy, n, BASE, &f->arena, DEPTH, &f->e);
-    return copy;
-}
-
-static char *begin(fixture *f, const char *text)
-{
-    return begin_n(f, text, strlen(text));
-}
-
-static void assert_error(const fixture *f, tnf_status status, uint64_t at)
-{
-    assert_int_equal(f->j.status, status);
-    assert_int_equal(f->e.status, status);
-    assert_int_equal(f->e.offset, BASE + at);
-    assert_true(f->e.message[0] != 0);
-}
+#include "json_fixture.h"
 
 /* ----------------------------------------------------------------- syntax */
 
@@ -102,11 +42,11 @@ static void takes_valid_texts(void **state)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         tnf_value v;
         char *text = begin(f, texts[i]);
-        if (!tnf_json_skip(&f->j, NULL) || tnf_json_end(&f->j) != TNF_OK)
+        if (!tnf_json_skip(&f->r, NULL) || tnf_json_end(&f->r) != TNF_OK)
             fail_msg("%s: %s", texts[i], f->e.message);
         free(text);
         text = begin(f, texts[i]);
-        if (!tnf_json_value(&f->j, &v) || tnf_json_end(&f->j) != TNF_OK)
+        if (!tnf_json_value(&f->r, &v) || tnf_json_end(&f->r) != TNF_OK)
             fail_msg("%s: %s", texts[i], f->e.message);
         free(text);
     }
@@ -221,10 +161,10 @@ static void refuses_wrong_texts_where_they_are_wrong(void **state)
         tnf_value v;
         for (int pass = 0; pass < 3; pass++) {
             char *text = begin(f, w->text);
-            bool ok = pass == 0   ? tnf_json_skip(&f->j, NULL)
-                      : pass == 1 ? tnf_json_value(&f->j, &v)
-                                  : tnf_json_typed(&f->j, &v);
-            if (ok && tnf_json_end(&f->j) == TNF_OK)
+            bool ok = pass == 0   ? tnf_json_skip(&f->r, NULL)
+                      : pass == 1 ? tnf_json_value(&f->r, &v)
+                                  : tnf_json_typed(&f->r, &v);
+            if (ok && tnf_json_end(&f->r) == TNF_OK)
                 fail_msg("accepted: %s", w->text);
             if (f->e.status != w->status || f->e.offset != BASE + w->at)
                 fail_msg("%s: status %d at %llu: %s", w->text, f->e.status,
@@ -238,16 +178,16 @@ static void a_nul_is_no_space_and_no_end(void **state)
 {
     fixture *f = *state;
     char *text = begin_n(f, "1\0", 2);
-    assert_true(tnf_json_skip(&f->j, NULL));
-    assert_int_equal(tnf_json_end(&f->j), TNF_EFORMAT);
+    assert_true(tnf_json_skip(&f->r, NULL));
+    assert_int_equal(tnf_json_end(&f->r), TNF_EFORMAT);
     assert_error(f, TNF_EFORMAT, 1);
     free(text);
     text = begin_n(f, "\"a\0b\"", 5);
-    assert_false(tnf_json_skip(&f->j, NULL));
+    assert_false(tnf_json_skip(&f->r, NULL));
     assert_error(f, TNF_EFORMAT, 2);
     free(text);
     text = begin_n(f, "\"\\\0\"", 4);
-    assert_false(tnf_json_skip(&f->j, NULL));
+    assert_false(tnf_json_skip(&f->r, NULL));
     assert_error(f, TNF_EFORMAT, 1);
     free(text);
 }
@@ -261,13 +201,13 @@ static void every_cut_is_refused(void **state)
     for (size_t n = 0; n < sizeof whole - 1; n++) {
         tnf_value v;
         char *text = begin_n(f, whole, n);
-        assert_false(tnf_json_skip(&f->j, NULL));
+        assert_false(tnf_json_skip(&f->r, NULL));
         free(text);
         text = begin_n(f, whole, n);
-        assert_false(tnf_json_value(&f->j, &v));
+        assert_false(tnf_json_value(&f->r, &v));
         free(text);
         text = begin_n(f, whole, n);
-        assert_false(tnf_json_typed(&f->j, &v));
+        assert_false(tnf_json_typed(&f->r, &v));
         free(text);
     }
 }
@@ -287,12 +227,12 @@ static void strings_of_every_length(void **state)
             tnf_str out;
             char *copy = begin_n(f, text, n + 3);
             bool plain = specials[s] == '\x7f' || specials[s] == ' ' || specials[s] == '!';
-            bool ok = tnf_json_string(&f->j, &out);
+            bool ok = tnf_json_string(&f->r, &out);
             assert_int_equal(ok, plain || specials[s] == '"');
             if (ok) {
                 assert_int_equal(out.n, n + plain);
                 assert_memory_equal(out.p, text + 1, out.n);
-                assert_int_equal(tnf_json_where(&f->j), BASE + n + 2 + plain);
+                assert_int_equal(tnf_json_where(&f->r), BASE + n + 2 + plain);
             } else if (specials[s] == '\\') {
                 assert_error(f, TNF_ETRUNCATED, n + 3);
             } else {
@@ -313,41 +253,41 @@ static void pulls_keys_values_and_positions(void **state)
     tnf_str s;
     uint64_t u;
     bool yes;
-    assert_true(tnf_json_enter(&f->j, '{'));
-    assert_true(tnf_json_key(&f->j, &s));
+    assert_true(tnf_json_enter(&f->r, '{'));
+    assert_true(tnf_json_key(&f->r, &s));
     assert_int_equal(s.n, 3);
     assert_memory_equal(s.p, "one", 3);
     assert_ptr_equal(s.p, text + 3); /* borrowed, not copied */
-    assert_int_equal(tnf_json_peek(&f->j), '0');
-    assert_int_equal(tnf_json_where(&f->j), BASE + 9);
-    assert_true(tnf_json_u64(&f->j, &u));
+    assert_int_equal(tnf_json_peek(&f->r), '0');
+    assert_int_equal(tnf_json_where(&f->r), BASE + 9);
+    assert_true(tnf_json_u64(&f->r, &u));
     assert_int_equal(u, 1);
-    assert_true(tnf_json_key(&f->j, &s));
+    assert_true(tnf_json_key(&f->r, &s));
     assert_int_equal(s.n, 3);
     assert_string_equal(s.p, "two"); /* unescaped strings end in a NUL */
-    assert_true(tnf_json_enter(&f->j, '['));
-    assert_true(tnf_json_item(&f->j));
-    assert_true(tnf_json_u64(&f->j, &u));
+    assert_true(tnf_json_enter(&f->r, '['));
+    assert_true(tnf_json_item(&f->r));
+    assert_true(tnf_json_u64(&f->r, &u));
     assert_int_equal(u, 20);
-    assert_true(tnf_json_item(&f->j));
-    assert_true(tnf_json_u64(&f->j, &u));
+    assert_true(tnf_json_item(&f->r));
+    assert_true(tnf_json_u64(&f->r, &u));
     assert_int_equal(u, 30);
-    assert_false(tnf_json_item(&f->j));
-    assert_true(tnf_json_key(&f->j, &s));
-    assert_int_equal(tnf_json_peek(&f->j), '"');
-    assert_true(tnf_json_string(&f->j, &s));
+    assert_false(tnf_json_item(&f->r));
+    assert_true(tnf_json_key(&f->r, &s));
+    assert_int_equal(tnf_json_peek(&f->r), '"');
+    assert_true(tnf_json_string(&f->r, &s));
     assert_int_equal(s.n, 1);
-    assert_true(tnf_json_key(&f->j, &s));
-    assert_true(tnf_json_bool(&f->j, &yes));
+    assert_true(tnf_json_key(&f->r, &s));
+    assert_true(tnf_json_bool(&f->r, &yes));
     assert_true(yes);
-    assert_true(tnf_json_key(&f->j, &s));
-    assert_true(tnf_json_skip(&f->j, &s));
+    assert_true(tnf_json_key(&f->r, &s));
+    assert_true(tnf_json_skip(&f->r, &s));
     assert_int_equal(s.n, strlen("{\"skip\":[1,{\"a\":\"]}\"}]}"));
     assert_memory_equal(s.p, "{\"skip\"", 7);
-    assert_false(tnf_json_key(&f->j, &s));
-    assert_int_equal(f->j.depth, 0);
-    assert_int_equal(tnf_json_end(&f->j), TNF_OK);
-    assert_int_equal(tnf_json_peek(&f->j), 0);
+    assert_false(tnf_json_key(&f->r, &s));
+    assert_int_equal(f->r.depth, 0);
+    assert_int_equal(tnf_json_end(&f->r), TNF_OK);
+    assert_int_equal(tnf_json_peek(&f->r), 0);
     free(text);
 }
 
@@ -378,7 +318,7 @@ static void whole_numbers_only(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         uint64_t u = 0;
         char *text = begin(f, cases[i].text);
-        assert_int_equal(tnf_json_u64(&f->j, &u), cases[i].ok);
+        assert_int_equal(tnf_json_u64(&f->r, &u), cases[i].ok);
         if (cases[i].ok)
             assert_true(u == cases[i].value);
         else
@@ -395,22 +335,22 @@ static void the_first_error_stays(void **state)
     tnf_str s;
     bool b;
     tnf_value v;
-    assert_true(tnf_json_enter(&f->j, '['));
-    assert_true(tnf_json_item(&f->j));
-    assert_true(tnf_json_u64(&f->j, &u));
-    assert_true(tnf_json_item(&f->j));
-    assert_false(tnf_json_u64(&f->j, &u));
+    assert_true(tnf_json_enter(&f->r, '['));
+    assert_true(tnf_json_item(&f->r));
+    assert_true(tnf_json_u64(&f->r, &u));
+    assert_true(tnf_json_item(&f->r));
+    assert_false(tnf_json_u64(&f->r, &u));
     assert_error(f, TNF_EFORMAT, 3);
-    assert_false(tnf_json_item(&f->j));
-    assert_false(tnf_json_key(&f->j, &s));
-    assert_false(tnf_json_string(&f->j, &s));
-    assert_false(tnf_json_bool(&f->j, &b));
-    assert_false(tnf_json_skip(&f->j, NULL));
-    assert_false(tnf_json_value(&f->j, &v));
-    assert_false(tnf_json_enter(&f->j, '['));
-    assert_int_equal(tnf_json_peek(&f->j), 0);
-    assert_false(tnf_json_fail(&f->j, TNF_ELIMIT, 1, "later"));
-    assert_int_equal(tnf_json_end(&f->j), TNF_EFORMAT);
+    assert_false(tnf_json_item(&f->r));
+    assert_false(tnf_json_key(&f->r, &s));
+    assert_false(tnf_json_string(&f->r, &s));
+    assert_false(tnf_json_bool(&f->r, &b));
+    assert_false(tnf_json_skip(&f->r, NULL));
+    assert_false(tnf_json_value(&f->r, &v));
+    assert_false(tnf_json_enter(&f->r, '['));
+    assert_int_equal(tnf_json_peek(&f->r), 0);
+    assert_false(tnf_json_fail(&f->r, TNF_ELIMIT, 1, "later"));
+    assert_int_equal(tnf_json_end(&f->r), TNF_EFORMAT);
     assert_error(f, TNF_EFORMAT, 3);
     free(text);
 }
@@ -419,18 +359,18 @@ static void callers_can_fail_it(void **state)
 {
     fixture *f = *state;
     char *text = begin(f, "  12");
-    (void)tnf_json_peek(&f->j);
-    assert_false(tnf_json_fail(&f->j, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "no %s here", "such"));
+    (void)tnf_json_peek(&f->r);
+    assert_false(tnf_json_fail(&f->r, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "no %s here", "such"));
     assert_error(f, TNF_EUNSUPPORTED, 2);
     assert_string_equal(f->e.message, "no such here");
     free(text);
     text = begin(f, "  12");
-    assert_false(tnf_json_fail(&f->j, TNF_ELIMIT, 77, "x"));
+    assert_false(tnf_json_fail(&f->r, TNF_ELIMIT, 77, "x"));
     assert_int_equal(f->e.offset, 77);
     free(text);
-    tnf_json_init(&f->j, "x", 1, 0, &f->arena, DEPTH, NULL); /* nobody wants the sentence */
-    assert_false(tnf_json_skip(&f->j, NULL));
-    assert_int_equal(f->j.status, TNF_EFORMAT);
+    tnf_json_init(&f->r, "x", 1, 0, &f->arena, DEPTH, NULL); /* nobody wants the sentence */
+    assert_false(tnf_json_skip(&f->r, NULL));
+    assert_int_equal(f->r.status, TNF_EFORMAT);
 }
 
 static void wrong_kinds_are_named_at_their_place(void **state)
@@ -439,15 +379,15 @@ static void wrong_kinds_are_named_at_their_place(void **state)
     tnf_str s;
     bool b;
     char *text = begin(f, " 12");
-    assert_false(tnf_json_enter(&f->j, '{'));
+    assert_false(tnf_json_enter(&f->r, '{'));
     assert_error(f, TNF_EFORMAT, 1);
     free(text);
     text = begin(f, " 12");
-    assert_false(tnf_json_string(&f->j, &s));
+    assert_false(tnf_json_string(&f->r, &s));
     assert_error(f, TNF_EFORMAT, 1);
     free(text);
     text = begin(f, " 12");
-    assert_false(tnf_json_bool(&f->j, &b));
+    assert_false(tnf_json_bool(&f->r, &b));
     assert_error(f, TNF_EFORMAT, 1);
     free(text);
 }
@@ -460,14 +400,14 @@ static void skipping_needs_no_stack(void **state)
     memset(text, '[', n);
     memset(text + n, ']', n);
     for (unsigned depth = 1; depth < 100000; depth = depth * 7 + 1) {
-        tnf_json_init(&f->j, text, 2 * n, 0, &f->arena, depth, &f->e);
-        assert_false(tnf_json_skip(&f->j, NULL));
-        assert_int_equal(f->j.status, TNF_ELIMIT);
+        tnf_json_init(&f->r, text, 2 * n, 0, &f->arena, depth, &f->e);
+        assert_false(tnf_json_skip(&f->r, NULL));
+        assert_int_equal(f->r.status, TNF_ELIMIT);
         assert_true(f->e.offset <= depth);
         tnf_value v;
-        tnf_json_init(&f->j, text, 2 * n, 0, &f->arena, depth, &f->e);
-        assert_false(tnf_json_value(&f->j, &v));
-        assert_int_equal(f->j.status, TNF_ELIMIT);
+        tnf_json_init(&f->r, text, 2 * n, 0, &f->arena, depth, &f->e);
+        assert_false(tnf_json_value(&f->r, &v));
+        assert_int_equal(f->r.status, TNF_ELIMIT);
     }
     free(text);
 }

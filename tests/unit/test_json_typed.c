@@ -1,77 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* JSON as trees and back: numbers rounded right, duplicate keys found, types kept bit for bit. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "json_fixture.h"
 
-#include <cmocka.h>
-
-#include "base/arena.h"
-#include "base/buf.h"
 #include "model/value.h"
-#include "wire/json.h"
 #include <locale.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#define BASE  1000u /* file position of every text here */
-#define DEPTH 8u
-
-typedef struct fixture {
-    tnf_allocator alloc;
-    tnf_arena arena;
-    tnf_json j;
-    tnf_error e;
-} fixture;
-
-static int set_up(void **state)
-{
-    fixture *f = calloc(1, sizeof *f);
-    f->alloc = tnf_allocator_or_default(NULL);
-    tnf_arena_init(&f->arena, &f->alloc, 64u << 20);
-    *state = f;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    fixture *f = *state;
-    tnf_arena_free(&f->arena);
-    free(f);
-    return 0;
-}
-
-/* The text in memory of its own, so that a sanitizer sees a read past its end. */
-static char *begin_n(fixture *f, const char *text, size_t n)
-{
-    char *copy = malloc(n ? n : 1);
-    memcpy(copy, text, n);
-    memset(&f->e, 0, sizeof f->e);
-    tnf_json_init(&f->j, copy, n, BASE, &f->arena, DEPTH, &f->e);
-    return copy;
-}
-
-static char *begin(fixture *f, const char *text)
-{
-    return begin_n(f, text, strlen(text));
-}
 
 struct wrong {
     const char *text;
     uint64_t at;
     tnf_status status;
 };
-
-static void assert_error(const fixture *f, tnf_status status, uint64_t at)
-{
-    assert_int_equal(f->j.status, status);
-    assert_int_equal(f->e.status, status);
-    assert_int_equal(f->e.offset, BASE + at);
-    assert_true(f->e.message[0] != 0);
-}
 
 /* ------------------------------------------------------------------ trees */
 
@@ -83,7 +22,7 @@ static void builds_trees(void **state)
                           "\"z\":-0,\"big\":1e22,\"n\":null,\"t\":true,\"a\":[1,[2],{}],"
                           "\"min\":-9223372036854775808,\"max\":9223372036854775807,"
                           "\"over\":-9223372036854775809}");
-    assert_true(tnf_json_value(&f->j, &v));
+    assert_true(tnf_json_value(&f->r, &v));
     memset(text, 'X', strlen("{\"i\"")); /* the tree does not lean on the text */
     assert_int_equal(v.kind, TNF_MAP);
     assert_int_equal(v.n, 12);
@@ -126,7 +65,7 @@ static double number_of(fixture *f, const char *text)
 {
     tnf_value v;
     char *copy = begin(f, text);
-    assert_true(tnf_json_value(&f->j, &v));
+    assert_true(tnf_json_value(&f->r, &v));
     assert_int_equal(v.kind, TNF_FLOAT);
     free(copy);
     return v.as.f64;
@@ -172,7 +111,7 @@ static void numbers_beyond_double_are_refused(void **state)
     fixture *f = *state;
     tnf_value v;
     char *text = begin(f, "[1e400]");
-    assert_false(tnf_json_value(&f->j, &v));
+    assert_false(tnf_json_value(&f->r, &v));
     assert_error(f, TNF_ELIMIT, 1);
     free(text);
 }
@@ -182,16 +121,16 @@ static void duplicate_keys_are_refused(void **state)
     fixture *f = *state;
     tnf_value v;
     char *text = begin(f, "{\"a\":1,\"b\":{\"a\":2}, \"a\":3}");
-    assert_false(tnf_json_value(&f->j, &v));
+    assert_false(tnf_json_value(&f->r, &v));
     assert_error(f, TNF_EFORMAT, 20);
     assert_non_null(strstr(f->e.message, "'a'"));
     free(text);
     text = begin(f, "{\"a\":1,\"\\u0061\":3}");
-    assert_false(tnf_json_value(&f->j, &v));
+    assert_false(tnf_json_value(&f->r, &v));
     assert_error(f, TNF_EFORMAT, 7);
     free(text);
     text = begin(f, "{\"\":1,\"\":3}");
-    assert_false(tnf_json_value(&f->j, &v));
+    assert_false(tnf_json_value(&f->r, &v));
     assert_error(f, TNF_EFORMAT, 6);
     free(text);
 }
@@ -212,8 +151,8 @@ static void duplicates_among_many_are_found(void **state)
             tnf_buf_printf(&b, "\"k%d\":%d,", i == N - 1 && twice >= 0 ? twice : i, i);
         }
         b.p[b.n - 1] = '}';
-        tnf_json_init(&f->j, b.p, b.n, BASE, &f->arena, DEPTH, &f->e);
-        assert_int_equal(tnf_json_value(&f->j, &v), twice < 0);
+        tnf_json_init(&f->r, b.p, b.n, BASE, &f->arena, DEPTH, &f->e);
+        assert_int_equal(tnf_json_value(&f->r, &v), twice < 0);
         if (twice < 0)
             assert_int_equal(v.n, N);
         else
@@ -247,7 +186,7 @@ static void prints_strings(void **state)
 }
 
 /* v -> text -> v: the text is the expected one and the values are the same, bit for bit. */
-static void assert_typed(fixture *f, const tnf_value *v, const char *expected)
+static void assert_there_and_back(fixture *f, const tnf_value *v, const char *expected)
 {
     tnf_buf b, again;
     tnf_value back;
@@ -257,8 +196,8 @@ static void assert_typed(fixture *f, const tnf_value *v, const char *expected)
     assert_int_equal(b.status, TNF_OK);
     if (b.n != strlen(expected) || memcmp(b.p, expected, b.n) != 0)
         fail_msg("%.*s instead of %s", (int)b.n, (const char *)b.p, expected);
-    tnf_json_init(&f->j, b.p, b.n, 0, &f->arena, DEPTH, &f->e);
-    if (!tnf_json_typed(&f->j, &back) || tnf_json_end(&f->j) != TNF_OK)
+    tnf_json_init(&f->r, b.p, b.n, 0, &f->arena, DEPTH, &f->e);
+    if (!tnf_json_typed(&f->r, &back) || tnf_json_end(&f->r) != TNF_OK)
         fail_msg("%s: %s", expected, f->e.message);
     assert_int_equal(back.kind, v->kind);
     assert_int_equal(back.n, v->n);
@@ -274,28 +213,30 @@ static void assert_typed(fixture *f, const tnf_value *v, const char *expected)
 static void typed_numbers_come_back(void **state)
 {
     fixture *f = *state;
-    assert_typed(f, &(tnf_value) { .kind = TNF_INT, .dtype = TNF_I64, .as.i = -7 }, "-7");
-    assert_typed(f, &(tnf_value) { .kind = TNF_INT, .dtype = TNF_I64, .as.i = INT64_MIN },
-                 "-9223372036854775808");
-    assert_typed(f, &(tnf_value) { .kind = TNF_INT, .dtype = TNF_I8, .as.i = -128 },
-                 "{\"$i8\":-128}");
-    assert_typed(f, &(tnf_value) { .kind = TNF_INT, .dtype = TNF_I16, .as.i = 32767 },
-                 "{\"$i16\":32767}");
-    assert_typed(f, &(tnf_value) { .kind = TNF_INT, .dtype = TNF_I32, .as.i = -1 },
-                 "{\"$i32\":-1}");
-    assert_typed(f, &(tnf_value) { .kind = TNF_UINT, .dtype = TNF_U8, .as.u = 3 }, "{\"$u8\":3}");
-    assert_typed(f, &(tnf_value) { .kind = TNF_UINT, .dtype = TNF_U64, .as.u = UINT64_MAX },
-                 "{\"$u64\":18446744073709551615}");
+    assert_there_and_back(f, &(tnf_value) { .kind = TNF_INT, .dtype = TNF_I64, .as.i = -7 }, "-7");
+    assert_there_and_back(f, &(tnf_value) { .kind = TNF_INT, .dtype = TNF_I64, .as.i = INT64_MIN },
+                          "-9223372036854775808");
+    assert_there_and_back(f, &(tnf_value) { .kind = TNF_INT, .dtype = TNF_I8, .as.i = -128 },
+                          "{\"$i8\":-128}");
+    assert_there_and_back(f, &(tnf_value) { .kind = TNF_INT, .dtype = TNF_I16, .as.i = 32767 },
+                          "{\"$i16\":32767}");
+    assert_there_and_back(f, &(tnf_value) { .kind = TNF_INT, .dtype = TNF_I32, .as.i = -1 },
+                          "{\"$i32\":-1}");
+    assert_there_and_back(f, &(tnf_value) { .kind = TNF_UINT, .dtype = TNF_U8, .as.u = 3 },
+                          "{\"$u8\":3}");
+    assert_there_and_back(f,
+                          &(tnf_value) { .kind = TNF_UINT, .dtype = TNF_U64, .as.u = UINT64_MAX },
+                          "{\"$u64\":18446744073709551615}");
     tnf_value v = { .kind = TNF_FLOAT, .dtype = TNF_F32 };
     uint32_t bits = 0x7fc00001u; /* a NaN with a payload */
     memcpy(&v.as.f32, &bits, sizeof bits);
-    assert_typed(f, &v, "{\"$f32\":\"7fc00001\"}");
+    assert_there_and_back(f, &v, "{\"$f32\":\"7fc00001\"}");
     v = (tnf_value) { .kind = TNF_FLOAT, .dtype = TNF_F64, .as.f64 = -0.0 };
-    assert_typed(f, &v, "{\"$f64\":\"8000000000000000\"}");
+    assert_there_and_back(f, &v, "{\"$f64\":\"8000000000000000\"}");
     v.as.f64 = INFINITY;
-    assert_typed(f, &v, "{\"$f64\":\"7ff0000000000000\"}");
+    assert_there_and_back(f, &v, "{\"$f64\":\"7ff0000000000000\"}");
     v = (tnf_value) { .kind = TNF_FLOAT, .dtype = TNF_F16, .as.f64 = 1.5 };
-    assert_typed(f, &v, "{\"$f16\":\"3ff8000000000000\"}");
+    assert_there_and_back(f, &v, "{\"$f16\":\"3ff8000000000000\"}");
 }
 
 static void typed_texts_and_trees_come_back(void **state)
@@ -303,31 +244,31 @@ static void typed_texts_and_trees_come_back(void **state)
     fixture *f = *state;
     tnf_value s = tnf_value_string("a\"\n");
     tnf_value null = { 0 }, yes = tnf_value_bool(true);
-    assert_typed(f, &null, "null");
-    assert_typed(f, &yes, "true");
-    assert_typed(f, &s, "\"a\\\"\\n\"");
+    assert_there_and_back(f, &null, "null");
+    assert_there_and_back(f, &yes, "true");
+    assert_there_and_back(f, &s, "\"a\\\"\\n\"");
     tnf_value bytes = tnf_value_str(TNF_BYTES, "\0\xff\x0f", 3);
-    assert_typed(f, &bytes, "{\"$bytes\":\"00ff0f\"}");
+    assert_there_and_back(f, &bytes, "{\"$bytes\":\"00ff0f\"}");
     tnf_value none = tnf_value_str(TNF_BYTES, "", 0);
-    assert_typed(f, &none, "{\"$bytes\":\"\"}");
+    assert_there_and_back(f, &none, "{\"$bytes\":\"\"}");
     tnf_value json = tnf_value_str(TNF_JSON, "{ \"a\" : 1 }", 11);
-    assert_typed(f, &json, "{\"$json\":\"{ \\\"a\\\" : 1 }\"}");
+    assert_there_and_back(f, &json, "{\"$json\":\"{ \\\"a\\\" : 1 }\"}");
     tnf_value not_text = tnf_value_str(TNF_STRING, "\xff", 1);
-    assert_typed(f, &not_text, "{\"$string\":\"ff\"}");
+    assert_there_and_back(f, &not_text, "{\"$string\":\"ff\"}");
     tnf_value items[] = { s, bytes, tnf_value_uint(1) };
     tnf_value array = { .kind = TNF_ARRAY, .n = 3, .as.items = items };
-    assert_typed(f, &array, "[\"a\\\"\\n\",{\"$bytes\":\"00ff0f\"},{\"$u64\":1}]");
+    assert_there_and_back(f, &array, "[\"a\\\"\\n\",{\"$bytes\":\"00ff0f\"},{\"$u64\":1}]");
     tnf_member plain[] = { { { "k", 1 }, yes }, { { "$x", 2 }, array } };
     tnf_value map = { .kind = TNF_MAP, .n = 2, .as.members = plain };
-    assert_typed(f, &map,
-                 "{\"k\":true,\"$x\":[\"a\\\"\\n\",{\"$bytes\":\"00ff0f\"},{\"$u64\":1}]}");
+    assert_there_and_back(
+        f, &map, "{\"k\":true,\"$x\":[\"a\\\"\\n\",{\"$bytes\":\"00ff0f\"},{\"$u64\":1}]}");
     tnf_member dollar[] = { { { "$u8", 3 }, tnf_value_bool(false) }, { { "m", 1 }, map } };
     dollar[1].value.n = 1;
     tnf_value wrapped = { .kind = TNF_MAP, .n = 2, .as.members = dollar };
-    assert_typed(f, &wrapped, "{\"$map\":{\"$u8\":false,\"m\":{\"k\":true}}}");
+    assert_there_and_back(f, &wrapped, "{\"$map\":{\"$u8\":false,\"m\":{\"k\":true}}}");
     tnf_value empty_map = { .kind = TNF_MAP }, empty_array = { .kind = TNF_ARRAY };
-    assert_typed(f, &empty_map, "{}");
-    assert_typed(f, &empty_array, "[]");
+    assert_there_and_back(f, &empty_map, "{}");
+    assert_there_and_back(f, &empty_array, "[]");
 }
 
 /* Wrappers are spelling: they take no level of the depth limit. */
@@ -345,7 +286,7 @@ static void wrappers_do_not_deepen(void **state)
         snprintf(outer, sizeof outer, "{\"$map\":{\"$m\":%.200s}}", expected);
         memcpy(expected, outer, sizeof expected);
     }
-    assert_typed(f, &levels[DEPTH - 1], expected);
+    assert_there_and_back(f, &levels[DEPTH - 1], expected);
 }
 
 static void wrong_wrappers_are_refused(void **state)
@@ -373,7 +314,7 @@ static void wrong_wrappers_are_refused(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tnf_value v;
         char *text = begin(f, cases[i].text);
-        if (tnf_json_typed(&f->j, &v))
+        if (tnf_json_typed(&f->r, &v))
             fail_msg("accepted: %s", cases[i].text);
         if (f->e.status != cases[i].status || f->e.offset != BASE + cases[i].at)
             fail_msg("%s: status %d at %llu: %s", cases[i].text, f->e.status,

@@ -1,40 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* The pulling MessagePack reader: each item by its own function, every refusal with its byte. Many
  * bytes are those of the unit tests of the primitiv library (section 7 of its fact sheet). */
-#include "wire_bytes.h"
-
 #include "wire/msgpack.h"
+
+#define READER tnf_msgpack
+#include "wire_fixture.h"
+
 #include "wire/tree.h"
 
 #define DEPTH 4u
-
-typedef struct fixture {
-    struct memory_log log;
-    tnf_allocator alloc;
-    tnf_arena arena;
-    tnf_msgpack r;
-    tnf_error e;
-    uint8_t *bytes;
-} fixture;
-
-static int set_up(void **state)
-{
-    fixture *f = calloc(1, sizeof *f);
-    f->alloc = memory_allocator(&f->log);
-    tnf_arena_init(&f->arena, &f->alloc, 64u << 20);
-    *state = f;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    fixture *f = *state;
-    tnf_arena_free(&f->arena);
-    assert_int_equal(f->log.blocks, 0);
-    free(f->bytes);
-    free(f);
-    return 0;
-}
 
 static tnf_msgpack *begin(fixture *f, const char *hex)
 {
@@ -52,12 +26,6 @@ static void assert_error(const fixture *f, tnf_status status, uint64_t at)
     assert_int_equal(f->e.status, status);
     assert_int_equal(f->e.offset, BASE + at);
     assert_true(f->e.message[0] != 0);
-}
-
-static void assert_text(tnf_str s, const char *expected)
-{
-    assert_int_equal(s.n, strlen(expected));
-    assert_memory_equal(s.p, expected, s.n);
 }
 
 /* ------------------------------------------------------------------ items */

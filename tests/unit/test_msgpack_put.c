@@ -1,37 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* MessagePack out, piece by piece: the bytes that the writer of the primitiv library is tested for,
  * and whole files it wrote (section 7 of its fact sheet). */
-#include "wire_bytes.h"
+#include "wire_fixture.h"
 
 #include "model/value.h"
 #include "wire/msgpack.h"
-
-typedef struct fixture {
-    struct memory_log log;
-    tnf_allocator alloc;
-    tnf_arena arena;
-    tnf_buf b;
-} fixture;
-
-static int set_up(void **state)
-{
-    fixture *f = calloc(1, sizeof *f);
-    f->alloc = memory_allocator(&f->log);
-    tnf_arena_init(&f->arena, &f->alloc, 64u << 20);
-    tnf_buf_init(&f->b, &f->alloc, 64u << 20);
-    *state = f;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    fixture *f = *state;
-    tnf_arena_free(&f->arena);
-    tnf_buf_free(&f->b);
-    assert_int_equal(f->log.blocks, 0);
-    free(f);
-    return 0;
-}
 
 static void assert_put(tnf_buf *b, const char *hex)
 {

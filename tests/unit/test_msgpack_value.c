@@ -1,37 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* MessagePack as trees and back, against what the packages msgpack and u-msgpack-python make of the
  * same bytes (vectors/msgpack.txt), and what trees have no word for. */
-#include "wire_bytes.h"
+#include "wire_fixture.h"
 
 #include "wire/msgpack.h"
 
 #define DEPTH 32u
-
-typedef struct fixture {
-    struct memory_log log;
-    tnf_allocator alloc;
-    tnf_arena arena;
-    tnf_error e;
-} fixture;
-
-static int set_up(void **state)
-{
-    fixture *f = calloc(1, sizeof *f);
-    f->alloc = memory_allocator(&f->log);
-    tnf_arena_init(&f->arena, &f->alloc, 64u << 20);
-    *state = f;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    fixture *f = *state;
-    tnf_arena_free(&f->arena);
-    assert_int_equal(f->log.blocks, 0);
-    assert_int_equal(f->log.wrong_sizes, 0);
-    free(f);
-    return 0;
-}
 
 static tnf_status read(fixture *f, const char *hex, tnf_value *v)
 {

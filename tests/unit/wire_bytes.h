@@ -53,6 +53,12 @@ static inline void assert_hex(const void *p, size_t n, const char *hex)
     free(expected);
 }
 
+static inline void assert_text(tnf_str s, const char *expected)
+{
+    assert_int_equal(s.n, strlen(expected));
+    assert_memory_equal(s.p, expected, s.n);
+}
+
 /* What a tree must look like as typed JSON. */
 static inline void assert_typed(const tnf_value *v, const char *json)
 {
