@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tenfold points: VS files as what they are: made, listed, added to, deleted from, compacted. */
 #include "points.h"
+#include "stop.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -16,6 +17,12 @@ int points_error(const char *path, const tnf_error *error)
     return exit_code(error->status);
 }
 
+static bool go_on(void *ctx)
+{
+    (void)ctx;
+    return !stop_asked();
+}
+
 bool points_how(tnf_points_options *out, const points_options *o, bool write)
 {
     *out = (tnf_points_options) { .size = sizeof *out,
@@ -25,6 +32,8 @@ bool points_how(tnf_points_options *out, const points_options *o, bool write)
                                   .pack_app = o->pack_app,
                                   .varint_msb = o->msb };
     out->lock = o->no_lock ? TNF_POINTS_NO_LOCK : TNF_POINTS_WAIT;
+    if (write)
+        out->go_on = go_on;
     if (!o->wait)
         return true;
     char *end;
@@ -99,7 +108,11 @@ static int create(const points_options *o, const char *path)
         attributes.n = strlen(o->attributes);
         space.attributes = &attributes;
     }
-    if (tnf_points_create(&points, path, &space, &how, &error) != TNF_OK)
+    stop_state before;
+    stop_catch(&before);
+    tnf_status status = tnf_points_create(&points, path, &space, &how, &error);
+    stop_release(&before, status == TNF_ECANCELLED);
+    if (status != TNF_OK)
         return points_error(path, &error);
     tnf_points_close(points);
     if (o->json)
@@ -124,14 +137,19 @@ static int delete_points(const cli_state *cli, const points_options *o, tnf_poin
         if (!number(texts[i], &offsets[i], &end) || *end)
             code = usage_error("points: '%s' is no offset", texts[i]);
     }
-    if (code == EXIT_DONE &&
-        tnf_points_delete(points, offsets, n, o->shred ? TNF_POINTS_SHRED : 0, &error) != TNF_OK)
-        code = points_error(path, &error);
-    else if (code == EXIT_DONE && o->json)
+    if (code == EXIT_DONE) {
+        stop_state before;
+        stop_catch(&before);
+        tnf_status status = tnf_points_delete(points, offsets, n, o->shred ? TNF_POINTS_SHRED : 0,
+                                              &error);
+        stop_release(&before, status == TNF_ECANCELLED);
+        code = status == TNF_OK ? EXIT_DONE : points_error(path, &error);
+    }
+    free(offsets);
+    if (code == EXIT_DONE && o->json)
         printf("{\"deleted\":%zu}\n", n);
     else if (code == EXIT_DONE && !cli->quiet)
         fprintf(stderr, "%zu point%s deleted\n", n, n == 1 ? "" : "s");
-    free(offsets);
     return code;
 }
 
@@ -184,7 +202,10 @@ static int compact(const cli_state *cli, const points_options *o, tnf_points *po
     unsigned flags = o->drop_unknown ? TNF_POINTS_DROP_UNKNOWN : 0;
     if (stat(path, &before) != 0)
         memset(&before, 0, sizeof before);
+    stop_state caught;
+    stop_catch(&caught);
     tnf_status status = tnf_points_compact(points, flags, o->json ? moved : NULL, &told, &error);
+    stop_release(&caught, status == TNF_ECANCELLED);
     if (status != TNF_OK)
         return points_error(path, &error);
     if (stat(path, &after) != 0)
@@ -297,10 +318,12 @@ const command cmd_points = {
              "is compacted, its application data and its coordinates.\n\nadd takes points from "
              "standard input, a line of JSON each ({\"app\":...,\"values\":[...]}) or CSV, and "
              "appends them as one batch: all of them, or none if one is wrong. rm deletes points "
-             "by their offsets. compact writes the file anew without what was deleted.\n\nAny "
+             "by their offsets: all of them, or none. compact writes the file anew without what "
+             "was deleted.\n\nAny "
              "number of processes may do so at once: each takes the locks that the format demands. "
-             "What was done is on the disk when the command ends, and a crash never leaves half of "
-             "a batch or of a point; rm deletes its points one by one.",
+             "What was done is on the disk when the command ends. A signal or a crash leaves the "
+             "file as it was or as it should be: never half of a batch, or some of the points that "
+             "rm was to delete.",
     .examples = examples,
     .table = table,
     .size = sizeof(points_options),

@@ -17,7 +17,8 @@ typedef struct points_options {
 
 /* Says what is wrong with a VS file, as the reading commands do. */
 int points_error(const char *path, const tnf_error *error);
-/* How to open; false after saying what is wrong with the options. */
+/* How to open; false after saying what is wrong with the options. To write, signals that stop.h
+ * catches meanwhile end a call. */
 bool points_how(tnf_points_options *out, const points_options *o, bool write);
 
 int points_list(const cli_state *cli, const points_options *o, const char *path);

@@ -8,6 +8,7 @@
  */
 #include "array.h"
 #include "points.h"
+#include "stop.h"
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -272,7 +273,11 @@ static int append(const cli_state *cli, adding *a, const points_options *o, cons
     if (!offsets)
         return no_memory();
     int code = EXIT_DONE;
-    if (tnf_points_append(a->points, a->batch, a->n, offsets, &error) != TNF_OK)
+    stop_state before;
+    stop_catch(&before);
+    tnf_status status = tnf_points_append(a->points, a->batch, a->n, offsets, &error);
+    stop_release(&before, status == TNF_ECANCELLED);
+    if (status != TNF_OK)
         code = points_error(path, &error);
     else if (o->json)
         put_json(a, offsets);

@@ -144,16 +144,14 @@ static void write_for_ever(const char *path, uint64_t next, uint64_t seed, int t
         alive.n = 0;
         if (tnf_points_each(p, 0, note, &alive, &e) != TNF_OK)
             _exit(4);
-        size_t deletions = alive.n > MOST / 4 ? alive.n - MOST / 8 : what < 9 && alive.n ? 3 : 0;
-        for (size_t k = 0; k < deletions && alive.n; k++) {
-            size_t i = (size_t)(roll(&seed) % alive.n);
-            tell(to, DELETE, alive.number[i], 1);
-            if (tnf_points_delete(p, &alive.offset[i], 1, what == 8 ? TNF_POINTS_SHRED : 0, &e) !=
+        size_t n = alive.n > MOST / 4 ? alive.n - MOST / 8 : what < 9 ? 1 + roll(&seed) % 6 : 0;
+        if (n && n <= alive.n) { /* all of them at once, or none */
+            size_t i = (size_t)(roll(&seed) % (alive.n - n + 1));
+            tell(to, DELETE, alive.number[i], (uint32_t)n);
+            if (tnf_points_delete(p, &alive.offset[i], n, what == 8 ? TNF_POINTS_SHRED : 0, &e) !=
                 TNF_OK)
                 _exit(5);
-            tell(to, DELETED, alive.number[i], 1);
-            alive.number[i] = alive.number[--alive.n];
-            alive.offset[i] = alive.offset[alive.n];
+            tell(to, DELETED, alive.number[i], (uint32_t)n);
         }
         if (what == 9) {
             tell(to, COMPACT, 0, 0);
@@ -191,9 +189,10 @@ static void take_in(const struct told *t)
         must.next = t->number + t->n;
     } else if (t->act == DELETED) {
         size_t i = find(t->number);
-        MUST(i < must.n);
-        memmove(&must.number[i], &must.number[i + 1], (must.n - i - 1) * sizeof must.number[0]);
-        must.n--;
+        MUST(i < must.n && t->n <= must.n - i);
+        memmove(&must.number[i], &must.number[i + t->n],
+                (must.n - i - t->n) * sizeof must.number[0]);
+        must.n -= t->n;
     }
     must.under = *t;
 }
@@ -218,8 +217,8 @@ static void compare(const char *path)
     tnf_points_close(p);
     const struct told *u = &must.under;
     size_t extra = u->act == ADD && found.n == must.n + u->n ? u->n : 0;
-    if (u->act == DELETE && found.n + 1 == must.n) {
-        struct told done = { DELETED, 1, u->number };
+    if (u->act == DELETE && found.n + u->n == must.n) {
+        struct told done = { DELETED, u->n, u->number };
         take_in(&done);
     }
     CHECK(found.n == must.n + extra, "%zu points, %zu were committed (last told: %u)", found.n,
@@ -423,7 +422,15 @@ static struct disk disk_of(const char *path)
     return d;
 }
 
-enum change { APPEND_ONE, APPEND_MANY, DELETE_ONE, SHRED_ONE, ATTRIBUTE_BYTE };
+enum change {
+    APPEND_ONE,
+    APPEND_MANY,
+    DELETE_ONE,
+    SHRED_ONE,
+    DELETE_MANY,
+    SHRED_MANY,
+    ATTRIBUTE_BYTE
+};
 
 static void do_change(tnf_points *p, enum change what, uint64_t *after)
 {
@@ -441,9 +448,11 @@ static void do_change(tnf_points *p, enum change what, uint64_t *after)
         tnf_value v = tnf_value_string("abXd");
         status = tnf_points_set_attributes(p, &v, 0, &e);
     } else {
-        status = tnf_points_delete(p, &found.offset[1], 1, what == SHRED_ONE ? TNF_POINTS_SHRED : 0,
-                                   &e);
-        *after &= ~((uint64_t)1 << found.number[1]);
+        size_t n = what >= DELETE_MANY ? 2 : 1;
+        bool shred = what == SHRED_ONE || what == SHRED_MANY;
+        status = tnf_points_delete(p, &found.offset[1], n, shred ? TNF_POINTS_SHRED : 0, &e);
+        for (size_t k = 1; k <= n; k++)
+            *after &= ~((uint64_t)1 << found.number[k]);
     }
     p->log = NULL;
     CHECK(status == TNF_OK, "%s", e.message);

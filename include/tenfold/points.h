@@ -64,6 +64,10 @@ typedef struct tnf_points_options {
     bool pack_app;   /**< compress application data, with snappy */
     bool varint_msb; /**< numbers have their most significant bits first: never guessed */
     tnf_allocator allocator;
+    /** Asked now and then by calls that change the file or wait for it; NULL: never. If it returns
+     *  false the call ends with TNF_ECANCELLED, and the file is as it was. */
+    bool (*go_on)(void *ctx);
+    void *go_on_ctx;
 } tnf_points_options;
 
 /** What all points of a file have in common. */
@@ -133,8 +137,8 @@ enum {
     TNF_POINTS_IN_PLACE = 4      /**< of set_attributes: may a power cut find them half written? */
 };
 
-/** Deletes the points (or unknown blocks) at those offsets; a deleted one may be deleted again.
- *  TNF_ENOTFOUND, and nothing is done, if one of them is no block. */
+/** Deletes the points (or unknown blocks) at those offsets: all of them or none. A deleted one may
+ *  be deleted again. TNF_ENOTFOUND, and nothing is done, if one of them is no block. */
 TNF_API TNF_CHECKED tnf_status tnf_points_delete(tnf_points *points, const uint64_t *offsets,
                                                  size_t n, unsigned flags, tnf_error *error);
 

@@ -42,14 +42,25 @@ static bool is_busy(int err)
     return err == EAGAIN || err == EACCES;
 }
 
-/* Tries again until it works or the time is up. */
-static int poll_lock(int fd, short type, off_t start, off_t n, uint64_t until)
+struct patience {
+    uint32_t milliseconds;
+    uint64_t until;
+    bool (*go_on)(void *ctx);
+    void *ctx;
+};
+
+/* Tries again until it works, the time is up or nobody wants it any more. */
+static int poll_lock(int fd, short type, off_t start, off_t n, const struct patience *p)
 {
     struct timespec nap = { 0, NAP_FIRST };
     while (set_lock(fd, type, start, n, false) != 0) {
         int err = errno;
-        if (!is_busy(err) || now_ns() >= until) {
+        if (!is_busy(err) || (p->milliseconds != TNF_LOCK_FOREVER && now_ns() >= p->until)) {
             errno = err;
+            return -1;
+        }
+        if (p->go_on && !p->go_on(p->ctx)) {
+            errno = ECANCELED;
             return -1;
         }
         nanosleep(&nap, NULL);
@@ -58,19 +69,25 @@ static int poll_lock(int fd, short type, off_t start, off_t n, uint64_t until)
     return 0;
 }
 
-static int take(int fd, short type, off_t start, off_t n, uint32_t milliseconds, uint64_t until)
+static int take(int fd, short type, off_t start, off_t n, const struct patience *p)
 {
-    return milliseconds == TNF_LOCK_FOREVER ? set_lock(fd, type, start, n, true)
-                                            : poll_lock(fd, type, start, n, until);
+    bool sleep = p->milliseconds == TNF_LOCK_FOREVER && !p->go_on;
+    return sleep ? set_lock(fd, type, start, n, true) : poll_lock(fd, type, start, n, p);
 }
 
 tnf_status tnf_lock_take(int fd, bool exclusive, uint32_t milliseconds, tnf_error *e)
 {
+    return tnf_lock_ask(fd, exclusive, milliseconds, NULL, NULL, e);
+}
+
+tnf_status tnf_lock_ask(int fd, bool exclusive, uint32_t milliseconds, bool (*go_on)(void *ctx),
+                        void *ctx, tnf_error *e)
+{
     short type = exclusive ? F_WRLCK : F_RDLCK;
-    uint64_t until = now_ns() + (uint64_t)milliseconds * 1000000u;
-    int done = take(fd, type, GATE, 1, milliseconds, until);
+    struct patience p = { milliseconds, now_ns() + (uint64_t)milliseconds * 1000000u, go_on, ctx };
+    int done = take(fd, type, GATE, 1, &p);
     if (done == 0) {
-        done = take(fd, type, 0, LOCK_BYTES, milliseconds, until);
+        done = take(fd, type, 0, LOCK_BYTES, &p);
         int err = errno;
         (void)set_lock(fd, F_UNLCK, GATE, 1, false);
         errno = err;
@@ -78,6 +95,8 @@ tnf_status tnf_lock_take(int fd, bool exclusive, uint32_t milliseconds, tnf_erro
     if (done == 0)
         return TNF_OK;
     int err = errno;
+    if (err == ECANCELED)
+        return tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "stopped while waiting for a lock");
     if (err == ENOLCK || err == EOPNOTSUPP || err == EINVAL || err == ENOSYS)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                         "this file system has no locks: open the file without them");

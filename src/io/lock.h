@@ -23,6 +23,9 @@
  * it, TNF_EUNSUPPORTED where the file system has no locks. An exclusive lock wants a descriptor
  * that is open for writing, a shared one for reading. */
 tnf_status tnf_lock_take(int fd, bool exclusive, uint32_t milliseconds, tnf_error *e);
+/* The same; go_on is asked while it waits, and false makes it TNF_ECANCELLED. */
+tnf_status tnf_lock_ask(int fd, bool exclusive, uint32_t milliseconds, bool (*go_on)(void *ctx),
+                        void *ctx, tnf_error *e);
 void tnf_lock_drop(int fd);
 
 #endif

@@ -28,6 +28,7 @@ static tnf_status flush(struct append *a, tnf_error *e)
     /* The first byte of all is the one that commits: it is left out. */
     size_t skip = a->next == a->start ? 1 : 0;
     TNF_TRY(tnf_buf_status(&a->b, "batch", e));
+    TNF_TRY(tnf_points_go_on(a->p, e));
     TNF_TRY(tnf_disk_write(a->p, a->p->fd, a->next + skip, a->b.p + skip, a->b.n - skip, e));
     a->next += a->b.n;
     a->b.n = 0;
@@ -124,24 +125,17 @@ static tnf_status commit(struct append *a, tnf_error *e)
     return TNF_OK;
 }
 
-/* Where '$' stands; it is written if it was only implied. */
 static tnf_status prepare(struct append *a, tnf_error *e)
 {
-    static const uint8_t end = TNF_VS_END;
     tnf_points *p = a->p;
-    bool terminal = false;
     if (!p->has_meta)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "the file describes no vector space, so it can hold no points");
     if (!p->meta.type)
         return tnf_fail(e, TNF_EUNSUPPORTED, p->meta_at, "unsupported resolution %d (%s)",
                         p->meta.resolution, p->meta.type_name);
-    TNF_TRY(tnf_points_find_tail(p, &terminal, e));
+    TNF_TRY(tnf_points_find_tail(p, e));
     a->start = a->next = p->tail;
-    if (!terminal) {
-        TNF_TRY(tnf_disk_write(p, p->fd, a->start, &end, 1, e));
-        TNF_TRY(tnf_disk_sync(p, p->fd, e));
-    }
     a->pack = p->options.pack;
     if (a->pack == TNF_POINTS_AUTO)
         a->pack = p->meta.pack == TNF_VS_APP_SNAPPY ? TNF_POINTS_SNAPPY : TNF_POINTS_RAW;

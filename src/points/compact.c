@@ -3,19 +3,15 @@
  *
  *   path            locked by us; whoever waits for it finds, when it gets the lock, that the name
  *                   belongs to another file, and goes there
- *   .name.compact   written, synced, locked, renamed to path; the directory synced
+ *   a new file      written without a name, synced, locked, renamed to path; the directory synced
  *
- * Only the holder of the exclusive lock makes the second file, so one that lies about was left by a
- * crash and is replaced. Changing the meta block is the same with another meta block.
+ * Only the holder of the exclusive lock makes the second file. Changing the meta block is the same
+ * with another meta block.
  */
 #include "io/lock.h"
 #include "points/points.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,9 +21,8 @@ struct compact {
     tnf_points *p;
     const uint8_t *meta; /* another meta block, or NULL */
     size_t meta_n;
-    bool drop_unknown;
-    char temp[PATH_MAX];
-    int fd;
+    bool drop_unknown, placed;
+    tnf_fresh fresh;
     uint64_t to;       /* bytes of the new file */
     uint64_t run, end; /* live blocks that follow one another, not yet copied */
     uint8_t *block;
@@ -38,9 +33,10 @@ struct compact {
 static tnf_status copy_run(struct compact *k, tnf_error *e)
 {
     for (uint64_t at = k->run; at < k->end;) {
+        TNF_TRY(tnf_points_go_on(k->p, e));
         size_t n = k->end - at < BLOCK ? (size_t)(k->end - at) : BLOCK;
         TNF_TRY(tnf_disk_read(k->p->fd, at, k->block, n, e));
-        TNF_TRY(tnf_disk_write(k->p, k->fd, k->to, k->block, n, e));
+        TNF_TRY(tnf_disk_write(k->p, k->fresh.fd, k->to, k->block, n, e));
         k->to += n;
         at += n;
     }
@@ -68,7 +64,7 @@ static tnf_status copy_block(struct compact *k, tnf_error *e)
         k->end = c->next;
         return TNF_OK;
     }
-    TNF_TRY(tnf_disk_write(k->p, k->fd, k->to, k->meta, k->meta_n, e));
+    TNF_TRY(tnf_disk_write(k->p, k->fresh.fd, k->to, k->meta, k->meta_n, e));
     k->to += k->meta_n;
     k->run = k->end = c->next;
     return TNF_OK;
@@ -82,47 +78,30 @@ static tnf_status copy_all(struct compact *k, tnf_error *e)
     k->end = TNF_VS_HEADER;
     tnf_points_rewind(k->p, TNF_VS_HEADER);
     for (;;) {
-        TNF_TRY(tnf_vs_chain_next(c, e));
+        TNF_TRY(tnf_points_next(k->p, e));
         if (c->type == TNF_VS_END)
             break;
         if (is_live(k, c))
             TNF_TRY(copy_block(k, e));
     }
     TNF_TRY(copy_run(k, e));
-    TNF_TRY(tnf_disk_write(k->p, k->fd, k->to, &end, 1, e));
+    TNF_TRY(tnf_disk_write(k->p, k->fresh.fd, k->to, &end, 1, e));
     k->to++;
-    return tnf_disk_sync(k->p, k->fd, e);
+    return tnf_disk_sync(k->p, k->fresh.fd, e);
 }
 
 /* ---------------------------------------------------------------- replacing */
 
-static tnf_status name_temp(struct compact *k, tnf_error *e)
-{
-    const char *path = k->p->path, *slash = strrchr(path, '/');
-    int dir = slash ? (int)(slash - path + 1) : 0;
-    int n = snprintf(k->temp, sizeof k->temp, "%.*s.%s.compact", dir, path, path + dir);
-    if (n < 0 || (size_t)n >= sizeof k->temp)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the path is too long");
-    return TNF_OK;
-}
-
-static tnf_status open_temp(struct compact *k, tnf_error *e)
+static tnf_status open_fresh(struct compact *k, tnf_error *e)
 {
     struct stat st;
-    TNF_TRY(name_temp(k, e));
     if (fstat(k->p->fd, &st) != 0)
         return tnf_fail_sys(e, errno, "cannot look at the file");
-    for (int i = 0; i < 2 && k->fd < 0; i++) {
-        k->fd = open(k->temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-        if (k->fd < 0 && errno == EEXIST && i == 0)
-            unlink(k->temp); /* left by a crash */
-    }
-    if (k->fd < 0)
-        return tnf_fail_sys(e, errno, "cannot write beside the file");
+    TNF_TRY(tnf_fresh_open(&k->fresh, k->p->path, true, 0600, e));
     if (st.st_uid != geteuid() || st.st_gid != getegid())
-        if (fchown(k->fd, st.st_uid, st.st_gid) != 0)
+        if (fchown(k->fresh.fd, st.st_uid, st.st_gid) != 0)
             (void)0; /* not ours to give away: then it stays ours */
-    if (fchmod(k->fd, st.st_mode & 07777) != 0)
+    if (fchmod(k->fresh.fd, st.st_mode & 07777) != 0)
         return tnf_fail_sys(e, errno, "cannot give the new file the old one's rights");
     return TNF_OK;
 }
@@ -133,12 +112,12 @@ static tnf_status replace(struct compact *k, tnf_error *e)
     tnf_points *p = k->p;
     struct stat st;
     if (p->options.lock != TNF_POINTS_NO_LOCK)
-        TNF_TRY(tnf_lock_take(k->fd, true, 0, e));
-    if (fstat(k->fd, &st) != 0)
+        TNF_TRY(tnf_lock_take(k->fresh.fd, true, 0, e));
+    if (fstat(k->fresh.fd, &st) != 0)
         return tnf_fail_sys(e, errno, "cannot look at the new file");
-    if (rename(k->temp, p->path) != 0)
-        return tnf_fail_sys(e, errno, "cannot put the new file in place");
-    k->temp[0] = 0;
+    TNF_TRY(tnf_points_go_on(p, e));
+    TNF_TRY(tnf_fresh_place(&k->fresh, true, e));
+    k->placed = true;
     p->dev = st.st_dev;
     p->ino = st.st_ino;
     return tnf_disk_sync_directory(p, p->path, e);
@@ -165,13 +144,13 @@ static tnf_status tell_moves(struct compact *k, tnf_points_moved moved, void *ct
 static tnf_status rewrite(struct compact *k, tnf_points_moved moved, void *ctx, tnf_error *e)
 {
     tnf_points *p = k->p;
-    TNF_TRY(open_temp(k, e));
+    TNF_TRY(open_fresh(k, e));
     TNF_TRY(copy_all(k, e));
     TNF_TRY(replace(k, e));
     tnf_status status = moved ? tell_moves(k, moved, ctx, e) : TNF_OK;
     int old = p->fd;
-    p->fd = k->fd;
-    k->fd = -1;
+    p->fd = k->fresh.fd;
+    k->fresh.fd = -1;
     close(old); /* and with it the lock on it: who waits there will look again */
     p->chain.size = k->to;
     p->tail = TNF_VS_HEADER;
@@ -184,20 +163,16 @@ static tnf_status rewrite(struct compact *k, tnf_points_moved moved, void *ctx, 
 static tnf_status run(struct compact *k, tnf_points_moved moved, void *ctx, tnf_error *e)
 {
     tnf_points *p = k->p;
-    k->fd = -1;
+    k->fresh.fd = -1;
     k->block = tnf_alloc(&p->alloc, BLOCK);
     if (!k->block)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for copying");
     tnf_status status = rewrite(k, moved, ctx, e);
-    if (status != TNF_OK && k->fd >= 0 && k->temp[0])
-        unlink(k->temp);
-    if (k->fd >= 0) { /* renamed or not, it is not ours any more */
-        close(k->fd);
-        if (!k->temp[0]) { /* it has the name: the next call opens it */
-            close(p->fd);
-            p->fd = -1;
-        }
+    if (k->fresh.fd >= 0 && k->placed) { /* it has the name: the next call opens it */
+        close(p->fd);
+        p->fd = -1;
     }
+    tnf_fresh_drop(&k->fresh);
     tnf_free(&p->alloc, k->block, BLOCK);
     return status;
 }
@@ -209,7 +184,7 @@ static tnf_status nothing_to_do(struct compact *k, bool *out, tnf_error *e)
     *out = true;
     tnf_points_rewind(k->p, TNF_VS_HEADER);
     for (;;) {
-        TNF_TRY(tnf_vs_chain_next(c, e));
+        TNF_TRY(tnf_points_next(k->p, e));
         if (c->type == TNF_VS_END)
             break;
         *out = *out && is_live(k, c);
@@ -221,7 +196,7 @@ static tnf_status nothing_to_do(struct compact *k, bool *out, tnf_error *e)
 static tnf_status compact(tnf_points *p, unsigned flags, tnf_points_moved moved, void *ctx,
                           tnf_error *e)
 {
-    struct compact k = { .p = p, .fd = -1, .drop_unknown = flags & TNF_POINTS_DROP_UNKNOWN };
+    struct compact k = { .p = p, .fresh.fd = -1, .drop_unknown = flags & TNF_POINTS_DROP_UNKNOWN };
     bool nothing = false;
     TNF_TRY(tnf_points_check_moved(p, e));
     TNF_TRY(nothing_to_do(&k, &nothing, e));
@@ -275,7 +250,7 @@ static tnf_status set_meta(tnf_points *p, const tnf_buf *meta, unsigned flags, t
         TNF_TRY(tnf_disk_write(p, p->fd, p->meta_at + first, meta->p + first, last - first + 1, e));
         return tnf_disk_sync(p, p->fd, e);
     }
-    struct compact k = { .p = p, .fd = -1, .meta = meta->p, .meta_n = meta->n };
+    struct compact k = { .p = p, .fresh.fd = -1, .meta = meta->p, .meta_n = meta->n };
     return run(&k, NULL, NULL, e);
 }
 

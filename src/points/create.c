@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Making a file: everything but the signature, then the signature. A crash in between leaves a file
- * that nobody takes for one of ours.
- *
- *   00 00 00 00 '^' … '$'     fsync     "VS" 00 00 '^' … '$'     fsync
- */
+/* Making a file: it is written without a name, synced, and gets the name if nothing has it, or an
+ * empty file does, which is replaced under its lock. A crash leaves nothing. */
 #include "io/lock.h"
 #include "points/points.h"
 
@@ -51,61 +48,82 @@ static tnf_status compose(tnf_points *p, tnf_vs_meta *m, const tnf_value *attrib
     return status;
 }
 
-/* Opens the file, which must be new or empty. */
-static tnf_status open_new(tnf_points *p, bool *made, tnf_error *e)
+static tnf_status write_new(tnf_points *p, const tnf_buf *b, int fd, tnf_error *e)
+{
+    static const uint8_t header[TNF_VS_HEADER] = { 'V', 'S', 0, 0 };
+    TNF_TRY(tnf_disk_write(p, fd, 0, header, sizeof header, e));
+    TNF_TRY(tnf_disk_write(p, fd, TNF_VS_HEADER, b->p, b->n, e));
+    return tnf_disk_sync(p, fd, e);
+}
+
+/* Under the lock of what has the name, which must be an empty file, and still have it. */
+static tnf_status replace_locked(tnf_fresh *f, int there, tnf_error *e)
 {
     struct stat st;
-    p->fd = open(p->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    *made = p->fd >= 0;
-    if (p->fd < 0 && errno == EEXIST)
-        p->fd = open(p->path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
-    if (p->fd < 0)
-        return tnf_fail_sys(e, errno, "cannot make the file");
-    if (p->options.lock != TNF_POINTS_NO_LOCK)
-        TNF_TRY(tnf_lock_take(p->fd, true,
-                              p->options.lock == TNF_POINTS_WAIT      ? TNF_LOCK_FOREVER
-                              : p->options.lock == TNF_POINTS_TIMEOUT ? p->options.timeout_ms
-                                                                      : 0,
-                              e));
-    if (fstat(p->fd, &st) != 0)
+    if (fstat(there, &st) != 0)
         return tnf_fail_sys(e, errno, "cannot look at the file");
     if (!S_ISREG(st.st_mode) || st.st_size != 0 || st.st_nlink == 0) /* somebody was faster */
         return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET, "there is a file of that name, not empty");
-    p->dev = st.st_dev;
-    p->ino = st.st_ino;
-    return TNF_OK;
+    (void)fchmod(f->fd, st.st_mode & 07777);
+    return tnf_fresh_place(f, true, e);
 }
 
-static tnf_status write_new(tnf_points *p, const tnf_buf *b, tnf_error *e)
+static tnf_status replace_empty(const tnf_points *p, tnf_fresh *f, tnf_error *e)
 {
-    static const uint8_t header[TNF_VS_HEADER] = { 'V', 'S', 0, 0 };
-    TNF_TRY(tnf_disk_write(p, p->fd, TNF_VS_HEADER, b->p, b->n, e));
-    TNF_TRY(tnf_disk_sync(p, p->fd, e));
-    TNF_TRY(tnf_disk_write(p, p->fd, 0, header, sizeof header, e));
-    TNF_TRY(tnf_disk_sync(p, p->fd, e));
-    return tnf_disk_sync_directory(p, p->path, e);
+    const tnf_points_options *o = &p->options;
+    int there = open(p->path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+    if (there < 0)
+        return tnf_fail_sys(e, errno, "cannot make the file");
+    tnf_status status = TNF_OK;
+    if (o->lock != TNF_POINTS_NO_LOCK)
+        status = tnf_lock_ask(there, true,
+                              o->lock == TNF_POINTS_WAIT      ? TNF_LOCK_FOREVER
+                              : o->lock == TNF_POINTS_TIMEOUT ? o->timeout_ms
+                                                              : 0,
+                              o->go_on, o->go_on_ctx, e);
+    if (status == TNF_OK)
+        status = replace_locked(f, there, e);
+    close(there); /* and with it the lock: who waits for it finds another file */
+    return status;
+}
+
+static tnf_status place(tnf_points *p, tnf_fresh *f, tnf_error *e)
+{
+    struct stat st;
+    if (fstat(f->fd, &st) != 0)
+        return tnf_fail_sys(e, errno, "cannot look at the new file");
+    TNF_TRY(tnf_points_go_on(p, e));
+    tnf_status status = tnf_fresh_place(f, false, e);
+    bool made = status == TNF_OK;
+    if (status == TNF_EEXISTS)
+        status = replace_empty(p, f, e);
+    TNF_TRY(status);
+    p->fd = f->fd;
+    p->dev = st.st_dev;
+    p->ino = st.st_ino;
+    f->fd = -1;
+    status = tnf_disk_sync_directory(p, p->path, e);
+    if (status != TNF_OK && made)
+        unlink(p->path);
+    return status;
 }
 
 static tnf_status create(tnf_points *p, const tnf_space *space, tnf_error *e)
 {
     tnf_vs_meta m;
     tnf_buf b;
-    bool made = false;
+    tnf_fresh fresh = { .fd = -1 };
     TNF_TRY(check_space(space, &m, e));
     tnf_buf_init(&b, &p->alloc, UINT64_MAX);
     tnf_status status = compose(p, &m, space->attributes, &b, e);
     if (status == TNF_OK)
-        status = open_new(p, &made, e);
-    bool ours = status == TNF_OK;
-    if (ours)
-        status = write_new(p, &b, e);
+        status = tnf_fresh_open(&fresh, p->path, false, 0666, e);
+    if (status == TNF_OK)
+        status = write_new(p, &b, fresh.fd, e);
+    if (status == TNF_OK)
+        status = place(p, &fresh, e);
+    tnf_fresh_drop(&fresh);
     tnf_buf_free(&b);
-    if (status != TNF_OK && ours) /* what was written is not to be taken for anything */
-        (void)tnf_disk_cut(p, p->fd, 0, NULL);
-    if (status != TNF_OK && ours && made)
-        unlink(p->path);
-    if (p->fd >= 0 && p->options.lock != TNF_POINTS_NO_LOCK)
-        tnf_lock_drop(p->fd);
     return status;
 }
 

@@ -1,7 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Deleting: one byte a point, its type, becomes '0'. The length stays, or the next block could not
- * be found. Shredding comes after that byte is safe on the disk, so that a crash never leaves a
- * point that is half wiped. */
+/* Deleting: the type of a block, one byte, becomes '0'. The length stays, or the next block could
+ * not be found.
+ *
+ *   one point   that byte, fsync
+ *   several     a note behind '$' (wire/vs_note.h), fsync: from here on all of them are deleted
+ *               their bytes, fsync
+ *               to shred: their payloads, fsync
+ *               the note is cut off
+ *
+ * A crash leaves the file as it was, or a note that everybody reads and the next writer carries
+ * out.
+ */
 #include "points/points.h"
 
 #include <stdlib.h>
@@ -15,23 +24,28 @@ static int by_number(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Is each of them a block, of a kind that may be deleted? They are sorted. */
-static tnf_status check(tnf_points *p, const uint64_t *sorted, size_t n, tnf_error *e)
+/* Is each of them a block, of a kind that may be deleted? They are sorted; afterwards each is there
+ * once, and those that are blanks already are not, but to shred them. */
+static tnf_status check(tnf_points *p, uint64_t *sorted, size_t *n, bool shred, tnf_error *e)
 {
     tnf_vs_chain *c = &p->chain;
+    size_t kept = 0;
     TNF_TRY(tnf_points_check_moved(p, e));
     tnf_points_rewind(p, TNF_VS_HEADER);
-    for (size_t i = 0; i < n;) {
-        TNF_TRY(tnf_vs_chain_next(c, e));
+    for (size_t i = 0; i < *n;) {
+        TNF_TRY(tnf_points_next(p, e));
         if (c->type == TNF_VS_END || c->at > sorted[i])
             return tnf_fail(e, TNF_ENOTFOUND, sorted[i], "there is no point");
         if (c->at < sorted[i])
             continue;
         if (c->type == TNF_VS_META)
             return tnf_fail(e, TNF_EINVAL, c->at, "this is the meta block, which cannot go");
-        while (i < n && sorted[i] == c->at)
+        while (i < *n && sorted[i] == c->at)
             i++;
+        if (shred || c->type != TNF_VS_BLANK)
+            sorted[kept++] = c->at;
     }
+    *n = kept;
     return TNF_OK;
 }
 
@@ -53,17 +67,99 @@ static tnf_status wipe(tnf_points *p, uint64_t at, tnf_error *e)
     return status;
 }
 
-static tnf_status blank(tnf_points *p, const uint64_t *sorted, size_t n, unsigned flags,
-                        tnf_error *e)
+static tnf_status blank(tnf_points *p, uint64_t at, tnf_error *e)
 {
     static const uint8_t type = TNF_VS_BLANK;
-    for (size_t i = 0; i < n; i++)
-        TNF_TRY(tnf_disk_write(p, p->fd, sorted[i], &type, 1, e));
-    TNF_TRY(tnf_disk_sync(p, p->fd, e));
-    if (!(flags & TNF_POINTS_SHRED))
+    return tnf_disk_write(p, p->fd, at, &type, 1, e);
+}
+
+/* Each noted block that the chain really reaches: whatever a note says, it does no other harm. */
+static tnf_status each_noted(tnf_points *p, tnf_status (*act)(tnf_points *, uint64_t, tnf_error *),
+                             tnf_error *e)
+{
+    tnf_vs_chain *c = &p->chain;
+    const tnf_vs_note *note = &c->note;
+    tnf_points_rewind(p, TNF_VS_HEADER);
+    for (size_t i = 0; i < note->n;) {
+        TNF_TRY(tnf_vs_chain_next(c, e));
+        if (c->type == TNF_VS_END)
+            break;
+        if (c->type == TNF_VS_BLANK && c->at == note->offsets[i])
+            TNF_TRY(act(p, c->at, e));
+        while (i < note->n && note->offsets[i] <= c->at)
+            i++;
+    }
+    return tnf_disk_sync(p, p->fd, e);
+}
+
+tnf_status tnf_points_finish(tnf_points *p, tnf_error *e)
+{
+    uint64_t end = p->chain.note.end;
+    TNF_TRY(each_noted(p, blank, e));
+    if (p->chain.note.flags & TNF_VS_SHRED)
+        TNF_TRY(each_noted(p, wipe, e));
+    if (tnf_disk_cut(p, p->fd, end + 1, NULL) == TNF_OK) /* else it is carried out once more */
+        p->chain.size = end + 1;
+    tnf_vs_note_forget(&p->chain);
+    return TNF_OK;
+}
+
+static tnf_status write_note(tnf_points *p, const tnf_buf *b, tnf_error *e)
+{
+    TNF_TRY(tnf_buf_status(b, "the list of deleted points", e));
+    if (p->chain.size > p->tail + 1) /* the note must be the end of the file */
+        TNF_TRY(tnf_disk_cut(p, p->fd, p->tail + 1, e));
+    tnf_status status = tnf_disk_write(p, p->fd, p->tail + 1, b->p, b->n, e);
+    if (status == TNF_OK)
+        status = tnf_disk_sync(p, p->fd, e);
+    p->chain.size = p->tail + 1 + b->n;
+    if (status != TNF_OK)
+        (void)tnf_disk_cut(p, p->fd, p->tail + 1, NULL);
+    return status;
+}
+
+static tnf_status note_down(tnf_points *p, const uint64_t *sorted, size_t n, bool shred,
+                            tnf_error *e)
+{
+    tnf_buf b;
+    TNF_TRY(tnf_points_find_tail(p, e));
+    tnf_buf_init(&b, &p->alloc, UINT64_MAX);
+    tnf_status status = tnf_vs_note_put(&b, p->tail, sorted, n, shred ? TNF_VS_SHRED : 0, e);
+    if (status == TNF_OK)
+        status = tnf_points_go_on(p, e);
+    if (status == TNF_OK)
+        status = write_note(p, &b, e);
+    tnf_buf_free(&b);
+    return status;
+}
+
+/* They are deleted when the note is on the disk. If what follows fails, the next writer does it; to
+ * shred is a promise that is then not yet kept. */
+static tnf_status delete_noted(tnf_points *p, const uint64_t *sorted, size_t n, bool shred,
+                               tnf_error *e)
+{
+    tnf_error why;
+    TNF_TRY(note_down(p, sorted, n, shred, e));
+    tnf_status status = tnf_vs_note_read(&p->chain, UINT64_MAX, &why);
+    if (status == TNF_OK)
+        status = tnf_points_finish(p, &why);
+    if (status == TNF_OK || !shred)
         return TNF_OK;
-    for (size_t i = 0; i < n; i++)
-        TNF_TRY(wipe(p, sorted[i], e));
+    return tnf_fail(e, status, TNF_NO_OFFSET,
+                    "the points are deleted, but not yet overwritten (%s); the next change of the "
+                    "file does that",
+                    why.message);
+}
+
+static tnf_status delete_sorted(tnf_points *p, uint64_t *sorted, size_t n, bool shred, tnf_error *e)
+{
+    TNF_TRY(check(p, sorted, &n, shred, e));
+    if (n == 0)
+        return TNF_OK;
+    if (n > 1 || shred)
+        return delete_noted(p, sorted, n, shred, e);
+    TNF_TRY(tnf_points_go_on(p, e));
+    TNF_TRY(blank(p, sorted[0], e));
     return tnf_disk_sync(p, p->fd, e);
 }
 
@@ -77,9 +173,7 @@ static tnf_status delete_all(tnf_points *p, const uint64_t *offsets, size_t n, u
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for offsets");
     memcpy(sorted, offsets, n * sizeof *sorted);
     qsort(sorted, n, sizeof *sorted, by_number);
-    tnf_status status = check(p, sorted, n, e);
-    if (status == TNF_OK)
-        status = blank(p, sorted, n, flags, e);
+    tnf_status status = delete_sorted(p, sorted, n, flags & TNF_POINTS_SHRED, e);
     tnf_free(&p->alloc, sorted, n * sizeof *sorted);
     return status;
 }

@@ -15,6 +15,7 @@
 #define TRIES       100 /* how often in a row a file may be replaced while we look */
 #define META_MOST   ((uint64_t)256 << 20)
 #define TREE_MOST   ((uint64_t)4 << 30)
+#define ASK_EVERY   4096u /* blocks: whether to go on */
 #define REREAD_MOST 4096u /* a meta block this far in is compared on every call */
 
 /* ------------------------------------------------------------------- chain */
@@ -31,6 +32,20 @@ void tnf_points_rewind(tnf_points *p, uint64_t from)
     p->chain.at = 0;
     p->chain.next = from;
     p->chain.until = p->chain.size;
+}
+
+tnf_status tnf_points_go_on(const tnf_points *p, tnf_error *e)
+{
+    if (!p->options.go_on || p->options.go_on(p->options.go_on_ctx))
+        return TNF_OK;
+    return tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "stopped");
+}
+
+tnf_status tnf_points_next(tnf_points *p, tnf_error *e)
+{
+    if (++p->steps % ASK_EVERY == 0)
+        TNF_TRY(tnf_points_go_on(p, e));
+    return tnf_vs_chain_next(&p->chain, e);
 }
 
 /* -------------------------------------------------------------------- meta */
@@ -140,16 +155,13 @@ static tnf_status open_path(tnf_points *p, tnf_error *e)
 
 static tnf_status take_lock(const tnf_points *p, bool exclusive, tnf_error *e)
 {
-    switch (p->options.lock) {
-    case TNF_POINTS_WAIT:
-        return tnf_lock_take(p->fd, exclusive, TNF_LOCK_FOREVER, e);
-    case TNF_POINTS_NO_WAIT:
-        return tnf_lock_take(p->fd, exclusive, 0, e);
-    case TNF_POINTS_TIMEOUT:
-        return tnf_lock_take(p->fd, exclusive, p->options.timeout_ms, e);
-    default:
-        return TNF_OK;
-    }
+    const tnf_points_options *o = &p->options;
+    uint32_t milliseconds = o->lock == TNF_POINTS_WAIT      ? TNF_LOCK_FOREVER
+                            : o->lock == TNF_POINTS_TIMEOUT ? o->timeout_ms
+                                                            : 0;
+    return o->lock == TNF_POINTS_NO_LOCK
+               ? TNF_OK
+               : tnf_lock_ask(p->fd, exclusive, milliseconds, o->go_on, o->go_on_ctx, e);
 }
 
 static void drop_lock(const tnf_points *p)
@@ -189,7 +201,11 @@ tnf_status tnf_points_enter(tnf_points *p, bool exclusive, tnf_error *e)
     TNF_TRY(tnf_points_lock_current(p, exclusive, &size, e));
     p->chain.size = size;
     tnf_points_rewind(p, TNF_VS_HEADER);
-    tnf_status status = unchanged(p) ? TNF_OK : tnf_points_load_meta(p, e);
+    tnf_status status = tnf_vs_note_read(&p->chain, UINT64_MAX, e);
+    if (status == TNF_OK && !unchanged(p))
+        status = tnf_points_load_meta(p, e);
+    if (status == TNF_OK && exclusive && p->chain.note.n) /* what a crash left undone */
+        status = tnf_points_finish(p, e);
     if (status != TNF_OK) {
         drop_lock(p);
         return status;
@@ -216,17 +232,21 @@ static uint64_t known_boundary(const tnf_points *p)
     return p->tail;
 }
 
-tnf_status tnf_points_find_tail(tnf_points *p, bool *terminal, tnf_error *e)
+tnf_status tnf_points_find_tail(tnf_points *p, tnf_error *e)
 {
+    static const uint8_t end = TNF_VS_END;
     tnf_vs_chain *c = &p->chain;
     tnf_points_rewind(p, known_boundary(p));
     do
-        TNF_TRY(tnf_vs_chain_next(c, e));
+        TNF_TRY(tnf_points_next(p, e));
     while (c->type != TNF_VS_END);
     p->tail = c->at;
     p->last = c->previous ? c->previous : p->last;
-    *terminal = c->terminal;
-    return TNF_OK;
+    if (c->terminal)
+        return TNF_OK;
+    TNF_TRY(tnf_disk_write(p, p->fd, p->tail, &end, 1, e));
+    c->size = p->tail + 1;
+    return tnf_disk_sync(p, p->fd, e);
 }
 
 tnf_status tnf_points_check_moved(const tnf_points *p, tnf_error *e)

@@ -11,7 +11,8 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/error.h"
-#include "wire/vs_chain.h"
+#include "wire/vs_note.h"
+#include <limits.h>
 #include <sys/types.h>
 #include <tenfold/points.h>
 
@@ -44,6 +45,7 @@ struct tnf_points {
     uint64_t tail;      /* where a block begins or the file ends, near its end */
     uint64_t last;      /* the block before it; 0: not known */
     tnf_vs_chain chain; /* its window is kept from call to call */
+    unsigned steps;     /* of tnf_points_next() */
     tnf_buf spare[2];   /* a decompressed vector, and application data */
     tnf_arena tree;     /* of the last tnf_points_value() */
     tnf_arena batch;    /* of tnf_points_parse(), until the next append */
@@ -65,8 +67,12 @@ void tnf_points_forget(tnf_points *p);
 tnf_status tnf_points_load_meta(tnf_points *p, tnf_error *e);
 /* The chain from that offset on; nothing of the window is believed any more. */
 void tnf_points_rewind(tnf_points *p, uint64_t from);
-/* Walks to the end: p->tail, and whether a terminal stands there. */
-tnf_status tnf_points_find_tail(tnf_points *p, bool *terminal, tnf_error *e);
+/* TNF_ECANCELLED if the caller wants no more. */
+tnf_status tnf_points_go_on(const tnf_points *p, tnf_error *e);
+/* The next block of the chain, for long walks: asks whether to go on. */
+tnf_status tnf_points_next(tnf_points *p, tnf_error *e);
+/* Walks to the end, p->tail, where '$' stands from then on if it was only implied. */
+tnf_status tnf_points_find_tail(tnf_points *p, tnf_error *e);
 /* Have offsets changed since they were handed out? */
 tnf_status tnf_points_check_moved(const tnf_points *p, tnf_error *e);
 
@@ -78,6 +84,25 @@ tnf_status tnf_disk_cut(tnf_points *p, int fd, uint64_t size, tnf_error *e);
 tnf_status tnf_disk_read(int fd, uint64_t offset, void *dst, size_t n, tnf_error *e);
 /* The directory that a path is in. */
 tnf_status tnf_disk_sync_directory(const tnf_points *p, const char *path, tnf_error *e);
+
+/* delete.c: what the note of a deletion says becomes so, and the note goes away. */
+tnf_status tnf_points_finish(tnf_points *p, tnf_error *e);
+
+/* fresh.c: a file that gets its name when it is whole. */
+typedef struct tnf_fresh {
+    int fd;              /* -1: none */
+    char temp[PATH_MAX]; /* its name until then; "": it has none */
+    const char *path;
+    bool alone;
+} tnf_fresh;
+
+/* Beside the path, which must outlive it; `mode` as in open(). `alone`: nobody else can be making
+ * one now, so that one of the temporary name was left by a crash, and goes. */
+tnf_status tnf_fresh_open(tnf_fresh *f, const char *path, bool alone, mode_t mode, tnf_error *e);
+/* Takes the name of what is there, or, not to `replace` it, fails with TNF_EEXISTS. */
+tnf_status tnf_fresh_place(tnf_fresh *f, bool replace, tnf_error *e);
+/* Closes it; nothing is left if it was not placed. */
+void tnf_fresh_drop(tnf_fresh *f);
 
 /* scan.c: the block the chain looks at, decoded. The point lives until the chain moves. */
 tnf_status tnf_points_decode(tnf_points *p, tnf_point *out, tnf_error *e);

@@ -306,7 +306,9 @@ tnf_status tnf_points_salvage(tnf_points_report *out, const char *path,
     if (status == TNF_OK) {
         p->chain.size = out->size;
         p->busy = true;
-        status = rescue(p, &r, e);
+        status = tnf_vs_note_read(&p->chain, UINT64_MAX, e);
+        if (status == TNF_OK)
+            status = rescue(p, &r, e);
         out->stopped_at = p->chain.at;
         tnf_points_leave(p);
         if (status != TNF_OK && !r.stopped && of_the_file(status)) {

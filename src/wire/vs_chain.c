@@ -3,6 +3,7 @@
 #include "wire/vs_chain.h"
 
 #include "base/error.h"
+#include "wire/vs_note.h"
 
 #include <string.h>
 
@@ -22,6 +23,7 @@ void tnf_vs_chain_free(tnf_vs_chain *c)
     tnf_free(&c->alloc, c->window, c->capacity);
     c->window = NULL;
     c->capacity = c->n = 0;
+    tnf_vs_note_forget(c);
 }
 
 /* Room for n bytes; what is in the window may go. */
@@ -107,7 +109,8 @@ tnf_status tnf_vs_chain_next(tnf_vs_chain *c, tnf_error *e)
         return tnf_fail(e, TNF_ETRUNCATED, c->at,
                         "truncated block: the file ends %llu bytes before it does",
                         (unsigned long long)(length - (left - TNF_VS_HEAD)));
-    c->type = p[0];
+    bool gone = p[0] != TNF_VS_META && tnf_vs_noted(&c->note, c->at);
+    c->type = gone ? TNF_VS_BLANK : p[0];
     c->length = length;
     c->next = c->at + TNF_VS_HEAD + length;
     return TNF_OK;

@@ -14,6 +14,13 @@
 /* Reads exactly n bytes at offset, or fails. */
 typedef tnf_status (*tnf_vs_fetch)(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e);
 
+/* A deletion that was begun (vs_note.h); no offsets: none. */
+typedef struct tnf_vs_note {
+    uint64_t *offsets; /* ascending */
+    size_t n;
+    uint64_t flags, end; /* end: where '$' stands */
+} tnf_vs_note;
+
 typedef struct tnf_vs_chain {
     tnf_vs_fetch fetch;
     void *ctx;
@@ -32,6 +39,7 @@ typedef struct tnf_vs_chain {
     uint8_t *window;
     uint64_t base; /* its place in the file */
     size_t n, capacity;
+    tnf_vs_note note; /* its points are shown as blanks */
 } tnf_vs_chain;
 
 /* The next block will be the one at `from`, TNF_VS_HEADER for the first. */

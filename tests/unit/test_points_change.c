@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Appending, deleting, compacting, attributes: what the file is afterwards, byte for byte where the
  * description says. */
+#include "io/lock.h"
 #include "points_files.h"
+#include <unistd.h>
 
 static struct bytes file_of(const char *path)
 {
@@ -375,6 +377,85 @@ static void spare_bits(void **state)
     tnf_points_close(p);
 }
 
+static bool yes_so_often(void *ctx)
+{
+    unsigned *left = ctx;
+    return *left && (*left)--;
+}
+
+/* Each change, stopped when it asks for the first, the second … time whether to go on: the file is
+ * as it was, and nothing lies beside it, until it is not stopped any more. */
+static void stopped(void **state)
+{
+    (void)state;
+    enum { APPEND, DELETE, COMPACT, CREATE, CHANGES };
+    char path[300], made[320];
+    tnf_error e;
+    for (unsigned what = 0; what < CHANGES; what++) {
+        snprintf(path, sizeof path, "%s/stopped%u.vsdb", files_temp(), what);
+        snprintf(made, sizeof made, "%s.made", path);
+        tnf_points *p = vs_create(path);
+        uint64_t at[3];
+        for (unsigned i = 0; i < 3; i++)
+            at[i] = vs_add(p, i);
+        assert_ok(tnf_points_delete(p, &at[0], 1, 0, &e));
+        tnf_points_close(p);
+        struct bytes before = file_of(path);
+        tnf_status status = TNF_ECANCELLED;
+        unsigned times = 0;
+        for (; status == TNF_ECANCELLED; times++) {
+            unsigned left = times;
+            float v[DIM] = { 0 };
+            tnf_point point = { .vector = v, .vector_n = sizeof v };
+            tnf_points_options o = vs_options(true);
+            tnf_space space = vs_space();
+            tnf_points *other = NULL;
+            o.go_on = yes_so_often;
+            o.go_on_ctx = &left;
+            assert_ok(tnf_points_open(&p, path, &o, &e));
+            status = what == APPEND    ? tnf_points_append(p, &point, 1, NULL, &e)
+                     : what == DELETE  ? tnf_points_delete(p, &at[1], 2, 0, &e)
+                     : what == COMPACT ? tnf_points_compact(p, 0, NULL, NULL, &e)
+                                       : tnf_points_create(&other, made, &space, &o, &e);
+            tnf_points_close(p);
+            tnf_points_close(other);
+            struct bytes after = file_of(path);
+            bool same = after.n == before.n && memcmp(after.p, before.p, before.n) == 0;
+            assert_int_equal(same, status == TNF_ECANCELLED || what == CREATE);
+            assert_int_equal(access(made, F_OK) == 0, what == CREATE && status == TNF_OK);
+            assert_int_equal(files_count(files_temp(), ".compact"), 0);
+            assert_int_equal(files_count(files_temp(), ".tmp-"), 0);
+            free(after.p);
+        }
+        assert_int_equal(status, TNF_OK);
+        assert_true(times > 1);
+        free(before.p);
+    }
+}
+
+/* Waiting for somebody else ends too. */
+static void stopped_while_waiting(void **state)
+{
+    (void)state;
+    tnf_error e;
+    unsigned left = 3;
+    const char *path = vs_path();
+    tnf_points *p = vs_create(path), *q;
+    uint64_t at = vs_add(p, 1);
+    tnf_points_options o = vs_options(true);
+    o.go_on = yes_so_often;
+    o.go_on_ctx = &left;
+    assert_ok(tnf_points_open(&q, path, &o, &e));
+    assert_ok(tnf_lock_take(p->fd, true, 0, &e));
+    assert_fails(tnf_points_delete(q, &at, 1, 0, &e), TNF_ECANCELLED);
+    assert_says("waiting");
+    assert_int_equal(left, 0);
+    tnf_lock_drop(p->fd);
+    vs_expect(p, "1");
+    tnf_points_close(q);
+    tnf_points_close(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -389,6 +470,8 @@ int main(void)
         cmocka_unit_test(attributes),
         cmocka_unit_test(packs),
         cmocka_unit_test(spare_bits),
+        cmocka_unit_test(stopped),
+        cmocka_unit_test(stopped_while_waiting),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include "formats/vs/vs.h"
 #include "io/lock.h"
 #include "wire/msgpack.h"
+#include "wire/vs_note.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -169,6 +170,7 @@ static tnf_status walk_blocks(struct walk *w, tnf_error *e)
 {
     tnf_vs_chain *c = &w->chain;
     TNF_TRY(tnf_vs_chain_header(c, e));
+    TNF_TRY(tnf_vs_note_read(c, w->r->limits.header_bytes, e));
     for (;;) {
         tnf_status status = tnf_vs_chain_next(c, e);
         if (status != TNF_OK) /* where the next block is, nobody knows */
@@ -181,6 +183,11 @@ static tnf_status walk_blocks(struct walk *w, tnf_error *e)
     }
     if (!c->terminal)
         tnf_warn(w->r, c->at, "the terminal '$' is missing; the end of the file stands for it");
+    else if (c->note.n)
+        tnf_warn(w->r, c->at + 1,
+                 "the deletion of %llu points was interrupted: they count as deleted, and the next "
+                 "change of the file by 'tenfold points' finishes it",
+                 (unsigned long long)c->note.n);
     else if (c->at + 1 < c->size)
         tnf_warn(w->r, c->at + 1, "%llu bytes after the terminal are ignored",
                  (unsigned long long)(c->size - c->at - 1));
@@ -322,6 +329,10 @@ static tnf_status list(struct walk *w, tnf_error *e)
     if (!w->has_meta)
         return TNF_OK;
     if (!w->s->meta.type) {
+        if (w->chain.note.n) /* their bytes would come back as points */
+            return tnf_fail(e, TNF_EUNSUPPORTED, w->chain.note.end,
+                            "the deletion of points was interrupted, and must be finished first: "
+                            "'tenfold points compact' does");
         tnf_warn(w->r, TNF_NO_OFFSET,
                  "unsupported resolution %d (%s): its points are counted, and kept as they are",
                  w->s->meta.resolution, w->s->meta.type_name);
