@@ -139,7 +139,8 @@ static const opt table[] = {
 static const example examples[] = {
     { "tenfold append model.zt lora.safetensors", "its tensors, and its attributes" },
     { "tenfold append model.zt --select 'head.*' other.zt", "a few tensors" },
-    { "tenfold append model.zt", "nothing, but an append that was interrupted is put right" },
+    { "tenfold append model.zt",
+      "nothing, but one that another program did not finish is put right" },
     { 0 },
 };
 
@@ -147,13 +148,15 @@ const command cmd_append = {
     .name = "append",
     .args = "FILE [IN...]",
     .summary = "add tensors to a file, in place",
-    .about = "Adds the tensors and the metadata of each IN to FILE, without moving a byte of what "
-             "is there: new bytes are written behind it. FILE keeps its format, which must be one "
-             "that can grow ('tenfold formats' says which). A tensor whose name FILE has already "
-             "is refused, and so is an attribute with another value. Bytes that FILE holds already "
-             "are not written again.\n\nIf anything fails or a signal comes, FILE is as it was. If "
-             "the machine stops in between, FILE ends in the middle of the new bytes: --lenient "
-             "opens the model that was there before, and the next append puts it right.",
+    .about =
+        "Adds the tensors and the metadata of each IN to FILE, without moving a byte of what "
+        "is there: new bytes are written behind it. FILE keeps its format, which must be one "
+        "that can grow ('tenfold formats' says which). A tensor whose name FILE has already "
+        "is refused, and so is an attribute with another value. Bytes that FILE holds already "
+        "are not written again.\n\nIf anything fails or a signal comes, FILE is as it was. If "
+        "it is killed in between, FILE holds what it held before, and the next append uses the "
+        "room of what was written. A FILE that another program did not finish, which opens "
+        "only with --lenient, is put right.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

@@ -143,7 +143,7 @@ typedef struct tnf_writer {
      * holds the family's own metadata first, then what the core put there for safe keeping. */
     const tnf_member *text;
     size_t ntext;
-    const tnf_reader *base;  /* `append`: the file as it is; sink->written begins at its end */
+    const tnf_reader *base;  /* `append`: the file as it is; sink->written is its size */
     const tnf_shard *shards; /* `write_index`: where the tensors are */
     size_t nshards;
     struct tnf_save *save; /* the core's */

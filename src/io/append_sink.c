@@ -7,8 +7,15 @@
  *   abort    │ what is there │
  *
  * A reader that begins at the end of the file, as those of such formats do, finds the new last
- * bytes only when all that they speak of is there. Two that append at once are kept apart by a
- * lock, which the system lets go with the process.
+ * bytes only when all that they speak of is there. Where what such a reader looks for may stand
+ * anywhere behind what is there, the file has the old end at its end all the time:
+ *
+ *   write    │ what is there │ new bytes …          hole │ end │     one write makes it longer
+ *   commit   │ what is there │ new bytes … │ last │ hole │ end │     fsync
+ *            │ what is there │ new bytes … │ last │                  cut, fsync
+ *
+ * so that it is whole at every moment, whatever stops the program. Two that append at once are kept
+ * apart by a lock, which the system lets go with the process.
  */
 #include "base/error.h"
 #include "io/sink.h"
@@ -22,6 +29,8 @@
 
 #define WRITEBACK (32u << 20) /* hand this much to the disk at a time */
 #define LAST      64u         /* bytes that come at the very end; a footer has no more */
+#define AHEAD     (8u << 20)  /* room behind what is written, before the old end */
+#define PAGE      4096u       /* a write within one is there or not */
 
 struct growing {
     int fd;
@@ -29,11 +38,48 @@ struct growing {
     uint64_t size, written, handed; /* before; now; whose writing to disk was started */
     uint8_t last[LAST];
     size_t held; /* bytes in it */
+    uint8_t end[LAST];
+    size_t nend;   /* bytes in it; 0: none is kept */
+    uint64_t kept; /* where the file ends, with them; 0: it does not yet */
     tnf_allocator alloc;
 };
 
+/* The end goes to `at`, a multiple of PAGE, or it stays where it is. */
+static bool move_end(struct growing *g, uint64_t at)
+{
+    ssize_t got;
+    do
+        got = pwrite(g->fd, g->end, g->nend, (off_t)(at - g->nend));
+    while (got < 0 && errno == EINTR);
+    if (got == (ssize_t)g->nend) {
+        g->kept = at;
+        return true;
+    }
+    if (got >= 0)
+        errno = ENOSPC;
+    return false;
+}
+
+/* Room for n bytes before the end. */
+static tnf_status make_room(struct growing *g, uint64_t n, tnf_error *e)
+{
+    uint64_t need, at;
+    if (!g->nend || (g->kept && g->written + n + g->nend <= g->kept))
+        return TNF_OK;
+    need = g->written + n + g->nend;
+    if (need < g->size) /* it must be the end of the file */
+        need = g->size;
+    at = (need + AHEAD + PAGE - 1) / PAGE * PAGE;
+    if (at > INT64_MAX)
+        return tnf_fail_sys(e, EFBIG, "cannot write");
+    if (!move_end(g, at) && !move_end(g, (need + PAGE - 1) / PAGE * PAGE))
+        return tnf_fail_sys(e, errno, "cannot write");
+    return TNF_OK;
+}
+
 static tnf_status put(struct growing *g, const uint8_t *bytes, size_t n, tnf_error *e)
 {
+    TNF_TRY(make_room(g, n, e));
     for (size_t done = 0; done < n;) {
         ssize_t got = pwrite(g->fd, bytes + done, n - done, (off_t)g->written);
         if (got < 0 && errno == EINTR)
@@ -78,18 +124,33 @@ static tnf_status sync_it(const struct growing *g, tnf_error *e)
     return g->sync && fsync(g->fd) != 0 ? tnf_fail_sys(e, errno, "cannot sync the file") : TNF_OK;
 }
 
+static int cut(const struct growing *g, uint64_t size)
+{
+    int failed;
+    do
+        failed = ftruncate(g->fd, (off_t)size);
+    while (failed != 0 && errno == EINTR);
+    return failed;
+}
+
 static tnf_status growing_commit(void *ctx, tnf_error *e)
 {
     struct growing *g = ctx;
-    TNF_TRY(sync_it(g, e));
+    if (!g->nend)
+        TNF_TRY(sync_it(g, e));
     TNF_TRY(put(g, g->last, g->held, e));
+    TNF_TRY(sync_it(g, e));
+    if (!g->nend)
+        return TNF_OK;
+    if (cut(g, g->written) != 0)
+        return tnf_fail_sys(e, errno, "cannot cut the file to its size");
     return sync_it(g, e);
 }
 
 static void growing_abort(void *ctx)
 {
     struct growing *g = ctx;
-    if (ftruncate(g->fd, (off_t)g->size) == 0 && g->sync)
+    if (cut(g, g->size) == 0 && g->sync)
         (void)fsync(g->fd);
 }
 
@@ -105,7 +166,7 @@ static void growing_release(void *ctx)
 static tnf_status open_end(struct growing *g, const char *path, tnf_error *e)
 {
     struct stat st;
-    g->fd = open(path, O_WRONLY | O_CLOEXEC);
+    g->fd = open(path, O_RDWR | O_CLOEXEC);
     if (g->fd < 0 || fstat(g->fd, &st) != 0)
         return tnf_fail_sys(e, errno, "cannot append");
     if (!S_ISREG(st.st_mode))
@@ -148,4 +209,20 @@ tnf_status tnf_sink_append(tnf_sink **out, const char *path, uint64_t size, unsi
     (*out)->written = size;
     (*out)->release = growing_release;
     return TNF_OK;
+}
+
+tnf_status tnf_sink_keep_end(tnf_sink *s, const void *end, size_t n, uint64_t from, tnf_error *e)
+{
+    struct growing *g = s->ctx;
+    if (s->ops.write != growing_write || s->written != g->size || n == 0 || n > LAST ||
+        from > g->size)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "no end of %zu bytes can be kept", n);
+    uint8_t there[LAST];
+    bool is_there = g->size >= n && pread(g->fd, there, n, (off_t)(g->size - n)) == (ssize_t)n &&
+                    memcmp(there, end, n) == 0;
+    memcpy(g->end, end, n);
+    g->nend = n;
+    g->kept = is_there ? g->size : 0;
+    g->written = g->handed = s->written = from;
+    return make_room(g, 0, e);
 }

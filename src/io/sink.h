@@ -30,6 +30,10 @@ tnf_status tnf_sink_open(tnf_sink **out, const char *path, unsigned flags,
  * are on the disk; abort gives the file its size back. */
 tnf_status tnf_sink_append(tnf_sink **out, const char *path, uint64_t size, unsigned flags,
                            const tnf_allocator *alloc, tnf_error *e);
+/* Of such a file, before anything is written: its last bytes, at most 64, which hold good wherever
+ * they stand behind `from`. The file ends with them until commit, so that it is whole at every
+ * moment. What follows `from` is of no use, and is written over. */
+tnf_status tnf_sink_keep_end(tnf_sink *s, const void *end, size_t n, uint64_t from, tnf_error *e);
 tnf_status tnf_sink_write(tnf_sink *s, const void *bytes, size_t n, tnf_error *e);
 /* n zeros; many of them become a hole where the target is a file of ours. */
 tnf_status tnf_sink_zeros(tnf_sink *s, uint64_t n, tnf_error *e);

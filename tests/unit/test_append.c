@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <tenfold/build.h>
+#include <time.h>
 
 static tnf_error e;
 static const uint64_t four[] = { 4 };
@@ -376,26 +377,73 @@ static tnf_builder *streaming(tnf_fetch fetch, uint64_t *until)
     return b;
 }
 
+/* Whoever opens it finds the old model, by all rules; the next append gives the very file that it
+ * gives without all that. */
 static void killed(void **state)
 {
     (void)state;
+    const char *never = base("never.zt");
+    append_one(never, "later", "abcd");
+    struct bytes want = bytes_of_file(never);
     for (uint64_t until = 0; until < 8000000; until += 2500000) {
         const char *path = base("killed.zt");
         struct bytes before = bytes_of_file(path);
-        pid_t pid = fork();
-        if (pid == 0) {
-            tnf_builder *b = streaming(fetch_and_die, &until);
-            _exit(tnf_append(b, path, NULL, NULL) == TNF_OK ? 0 : 1);
+        for (int twice = 0; twice < 2; twice++) {
+            pid_t pid = fork();
+            if (pid == 0) {
+                tnf_builder *b = streaming(fetch_and_die, &until);
+                _exit(tnf_append(b, path, NULL, NULL) == TNF_OK ? 0 : 1);
+            }
+            int status;
+            assert_int_equal(waitpid(pid, &status, 0), pid);
+            assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+            begins_with(path, before);
+            tnf_file *file;
+            assert_ok(tnf_open(&file, path, NULL, &e));
+            assert_int_equal(tnf_file_info(file)->objects, 1);
+            assert_int_equal(tnf_file_info(file)->nwarnings, 0);
+            tnf_close(file);
+            holds(path, "old", "\1\2\3\4");
         }
-        int status;
-        assert_int_equal(waitpid(pid, &status, 0), pid);
-        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-        begins_with(path, before);
         append_one(path, "later", "abcd"); /* the lock went with the process */
-        holds(path, "old", "\1\2\3\4");
-        holds(path, "later", "abcd");
+        is_still(path, want);
         free(before.p);
     }
+    free(want.p);
+}
+
+/* The same at any moment, and not only between two pieces. */
+static void killed_anywhere(void **state)
+{
+    (void)state;
+    const char *path = base("anywhere.zt");
+    struct bytes before = bytes_of_file(path);
+    uint64_t forever = UINT64_MAX;
+    unsigned olds = 0, news = 0;
+    for (long us = 0; us < 60000 && (us < 20000 || !olds || !news); us += 400) {
+        bytes_to_file(path, before.p, before.n);
+        pid_t pid = fork();
+        if (pid == 0) {
+            tnf_builder *b = streaming(fetch_and_die, &forever);
+            tnf_save_options o = { .size = sizeof o, .no_sync = true };
+            _exit(tnf_append(b, path, &o, NULL) == TNF_OK ? 0 : 1);
+        }
+        struct timespec t = { 0, us * 1000 };
+        nanosleep(&t, NULL);
+        kill(pid, SIGKILL);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        tnf_file *file;
+        begins_with(path, before);
+        assert_ok(tnf_open(&file, path, NULL, &e));
+        size_t n = tnf_file_info(file)->objects;
+        assert_true(n == 1 || n == 2);
+        olds += n == 1;
+        news += n == 2;
+        tnf_close(file);
+        holds(path, "old", "\1\2\3\4");
+    }
+    assert_true(olds > 0);
+    free(before.p);
 }
 
 /* Whatever fails on the way leaves the file as it was. */
@@ -464,6 +512,7 @@ int main(void)
         cmocka_unit_test(cut_anywhere),
         cmocka_unit_test(not_any_rest),
         cmocka_unit_test(killed),
+        cmocka_unit_test(killed_anywhere),
         cmocka_unit_test(failures_leave_nothing),
         cmocka_unit_test(without_memory),
     };

@@ -7,6 +7,12 @@
  *
  * Only old blobs that are as long as some new part are looked at, so the cost is that of what is
  * new.
+ *
+ * While it lasts the file has the old footer at its end, which says where the old manifest is: an
+ * append that is stopped leaves the old model, by every rule of the specification.
+ *
+ *   blobs │ manifest │ footer │ 0… │ new blobs … │ … │ footer
+ *                             └ the next append begins here again
  */
 #include "formats/ztensor2/zt2.h"
 
@@ -21,7 +27,7 @@ tnf_status zt2_keep_state(zt2 *z, tnf_error *e)
     zt2_shard *shards = tnf_arena_array(a, z->nshards, sizeof *shards);
     if (!s || !shards)
         return tnf_arena_fail(a, "shards", e);
-    *s = (zt2_state) { shards, z->nshards, z->footer.offset, z->foreign_at };
+    *s = (zt2_state) { shards, z->nshards, z->foreign_at, z->footer };
     for (size_t i = 0; i < z->nshards; i++) {
         shards[i] = z->shards[i];
         shards[i].name.p = tnf_arena_str(a, shards[i].name.p, shards[i].name.n);
@@ -38,7 +44,7 @@ uint64_t zt2_align_of(const tnf_writer *w)
     uint64_t size, bits = ZT2_ALIGN;
     const zt2_state *s = w->base->state;
     const struct tnf_origin *here = tnf_file_origin(w->base->file, &size);
-    bits |= s ? s->manifest : 0;
+    bits |= s ? s->footer.offset : 0;
     for (size_t i = 0; i < w->catalog->n; i++)
         for (uint16_t k = 0; k < w->catalog->objects[i].nparts; k++) {
             const tnf_part *p = &w->catalog->objects[i].parts[k];
@@ -110,6 +116,43 @@ static tnf_status place(placing *x, const tnf_part *p, const zt2_blob **out, tnf
     return zt2_blobs_know(x->b, &blob, alias, out, e);
 }
 
+/* Where to begin: behind the manifest and all blobs, if the footer stands there as well as at the
+ * end of the file, which is what an append that was stopped leaves; else at that end, since nobody
+ * knows what is between. */
+static tnf_status find_start(const placing *x, const uint8_t footer[ZT2_FOOTER], uint64_t *end,
+                             tnf_error *e)
+{
+    const tnf_reader *base = x->b->w->base;
+    const tnf_catalog *c = x->b->w->catalog;
+    const zt2_footer *f = &x->state->footer;
+    uint64_t at = f->offset + f->length; /* both were checked */
+    uint8_t there[ZT2_FOOTER];
+    *end = base->source->size;
+    if (at > f->at || f->at + ZT2_FOOTER != *end)
+        return TNF_OK;
+    TNF_TRY(tnf_source_read(base->source, at, there, sizeof there, e));
+    if (memcmp(there, footer, sizeof there) != 0)
+        return TNF_OK;
+    at += ZT2_FOOTER;
+    for (size_t i = 0; i < c->n; i++)
+        for (uint16_t k = 0; k < c->objects[i].nparts; k++) {
+            const tnf_part *p = &c->objects[i].parts[k];
+            if (p->origin == x->here && p->payload <= TNF_ENCODED && p->offset + p->stored > at)
+                at = p->offset + p->stored;
+        }
+    *end = at < *end ? at : *end;
+    return TNF_OK;
+}
+
+static tnf_status keep_footer(const placing *x, tnf_error *e)
+{
+    uint8_t footer[ZT2_FOOTER];
+    uint64_t end = 0;
+    TNF_TRY(tnf_source_read(x->b->w->base->source, x->state->footer.at, footer, sizeof footer, e));
+    TNF_TRY(find_start(x, footer, &end, e));
+    return tnf_sink_keep_end(x->b->w->sink, footer, sizeof footer, end, e);
+}
+
 tnf_status zt2_place_old(zt2_blobs *b, const zt2_blob **placed, tnf_error *e)
 {
     const tnf_catalog *c = b->w->catalog;
@@ -123,6 +166,7 @@ tnf_status zt2_place_old(zt2_blobs *b, const zt2_blob **placed, tnf_error *e)
     if (x.state->foreign_at)
         return tnf_fail(e, TNF_EUNSUPPORTED, x.state->foreign_at,
                         "the manifest has keys that are not known here; appending would lose them");
+    TNF_TRY(keep_footer(&x, e));
     TNF_TRY(list_sizes(&x, e));
     for (size_t i = 0; i < c->n; i++)
         for (uint16_t k = 0; k < c->objects[i].nparts; k++)

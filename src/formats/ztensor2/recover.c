@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* An append that was interrupted leaves a whole model before it:
+/* An append that another program did not finish leaves a whole model before it (ours leave none:
+ * append.c):
  *
  *   magic │ blobs │ manifest │ footer │ 0… │ new blobs, perhaps a new manifest … cut off
  *                                     └ the last place with a footer whose manifest is sound

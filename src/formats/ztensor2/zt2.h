@@ -125,7 +125,8 @@ tnf_status zt2_tell_content(zt2 *z, tnf_error *e);
 typedef struct zt2_state {
     zt2_shard *shards;
     size_t nshards;
-    uint64_t manifest, foreign_at;
+    uint64_t foreign_at;
+    zt2_footer footer;
 } zt2_state;
 
 tnf_status zt2_keep_state(zt2 *z, tnf_error *e);

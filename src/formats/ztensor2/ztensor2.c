@@ -34,9 +34,12 @@ tnf_status zt2_read_footer(tnf_reader *r, zt2_footer *f, uint64_t at, tnf_error 
     uint32_t version = tnf_u32(&c);
     f->reserved = tnf_u32(&c); /* of no meaning yet */
     if (memcmp(c.p, ZT2_MAGIC, ZT2_MAGIC_N) != 0)
-        return tnf_fail_rule(e, "FooterMagic", TNF_ETRUNCATED, at + 32,
-                             "the file does not end with a footer (cut short? or an append was "
-                             "interrupted: then --lenient finds the model before it)");
+        return tnf_fail_rule(
+            e, "FooterMagic", TNF_ETRUNCATED, at + 32,
+            "the file does not end with a footer: cut short, or another program was "
+            "stopped while appending. --lenient opens the last whole model, "
+            "'tenfold append FILE' mends it in place, 'tenfold repair FILE OUT' "
+            "saves it");
     if (version != ZT2_VERSION)
         return tnf_fail_rule(e, "Version", TNF_EUNSUPPORTED, at + 24, "%u is not known, only %u is",
                              version, ZT2_VERSION);
