@@ -168,6 +168,7 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 static const opt table[] = {
     TO_OPTION(options, save, "the extension of OUT decides."),
     WRITER_OPTION(options, save, "option", 'o'),
+    RESERVE_OPTION(options, save),
     { "select", 0, OPT_LIST, offsetof(options, select), "GLOB", NULL,
       "Convert only the tensors whose name matches; as in 'tenfold ls'. May be repeated." },
     RENAME_OPTIONS(options, map, rename, "the tensors"),

@@ -152,6 +152,7 @@ static const opt table[] = {
       "Take only the tensors whose name matches; as in 'tenfold ls'. May be repeated." },
     RENAME_OPTIONS(options, map, rename, "tensors"),
     WRITER_OPTION(options, save, "option", 0),
+    RESERVE_OPTION(options, save),
     LOSS_OPTION(options, save),
     PLAN_OPTIONS(options, save),
     FORCE_OPTION(options, save, "Replace OUT if it exists."),

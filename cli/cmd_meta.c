@@ -7,9 +7,10 @@
 
 typedef struct options {
     input_options in;
-    opt_list set, remove, writer;
+    saving_options save;
+    opt_list set, remove;
     const char *tensor, *out;
-    bool json, string, force, no_sync, in_place;
+    bool json, string, in_place, rewrite;
 } options;
 
 typedef struct job {
@@ -139,11 +140,21 @@ static int change(job *j)
 
 /* -------------------------------------------------------------------- save */
 
+/* What is asked of the writer can be had only of a new file. */
+static meta_where where_to(const options *o)
+{
+    if (o->in_place)
+        return META_IN_PLACE;
+    bool anew = o->rewrite || o->out || o->save.reserve || o->save.writer.n > 0 || o->save.no_sync;
+    return anew ? META_ANEW : META_WHERE_IT_FITS;
+}
+
 static int save(job *j)
 {
     const options *o = j->options;
     format_options writer;
-    if (!format_options_parse(&writer, &o->writer))
+    if (!format_options_parse(&writer, &o->save.writer) ||
+        !format_options_add(&writer, "reserve", o->save.reserve))
         return EXIT_USAGE;
     const meta_change c = { .editor = &j->editor,
                             .in = &j->in,
@@ -152,12 +163,12 @@ static int save(job *j)
                             .after = &j->after,
                             .path = o->out ? o->out : j->in.path,
                             .lenient = o->in.lenient,
-                            .in_place = o->in_place };
+                            .where = where_to(o) };
     tnf_save_options how = { .size = sizeof how };
     how.options = writer.items;
     how.noptions = writer.n;
-    how.replace = !o->out || o->force;
-    how.no_sync = o->no_sync;
+    how.replace = !o->out || o->save.force;
+    how.no_sync = o->save.no_sync;
     int code = meta_save(&c, &how);
     format_options_free(&writer);
     return code;
@@ -200,10 +211,12 @@ static int check_usage(const options *o, int argc)
         return usage_error("meta: KEY is for looking: leave it away when changing something");
     if (changes && o->json)
         return usage_error("meta: --json is for looking: leave it away when changing something");
-    if (o->in_place && (o->out || o->writer.n || o->no_sync))
+    if (o->in_place &&
+        (o->out || o->save.writer.n || o->save.reserve || o->save.no_sync || o->rewrite))
         return usage_error("meta: --in-place writes no other file, takes no options of the writer, "
                            "and is always synced");
-    if (!changes && (o->in_place || o->out || o->string || o->writer.n || o->force || o->no_sync))
+    if (!changes && (o->in_place || o->out || o->string || o->save.writer.n || o->save.force ||
+                     o->save.no_sync || o->save.reserve || o->rewrite))
         return usage_error("meta: there is nothing to write without --set or --rm");
     return EXIT_DONE;
 }
@@ -251,6 +264,10 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
     if (code != EXIT_DONE)
         return code;
     job j = { .cli = cli, .options = o };
+    if (o->set.n > 0 || o->remove.n > 0)
+        code = input_undo(cli, argv[0], NULL);
+    if (code != EXIT_DONE)
+        return code;
     code = input_open(&j.in, cli, &o->in, argv[0]);
     if (code == EXIT_DONE)
         code = work(&j, argc, argv);
@@ -270,16 +287,15 @@ static const opt table[] = {
       "Show or change the attributes of this tensor instead of those of the file." },
     { "output", 'o', OPT_TEXT, offsetof(options, out), "OUT", NULL,
       "Write the changed file to OUT and leave FILE as it is." },
-    { "force", 0, OPT_FLAG, offsetof(options, force), NULL, NULL, "Replace OUT if it exists." },
+    FORCE_OPTION(options, save, "Replace OUT if it exists."),
     { "in-place", 0, OPT_FLAG, offsetof(options, in_place), NULL, NULL,
-      "Change the header of FILE itself, without copying its tensors: safetensors, if there is "
-      "room "
-      "('tenfold meta FILE --set ... --option reserve=4K' makes some)." },
-    { "option", 0, OPT_LIST, offsetof(options, writer), "KEY=VALUE", NULL,
-      "Set an option of the format's writer ('tenfold formats NAME' lists them). May be "
-      "repeated." },
-    { "no-sync", 0, OPT_FLAG, offsetof(options, no_sync), NULL, NULL,
-      "Do not wait until the file is on the disk: faster, but a power cut may lose it." },
+      "Change FILE itself or nothing: say why if it would have to be written anew. Other names "
+      "(hard links) of the file show the change, too." },
+    { "rewrite", 0, OPT_FLAG, offsetof(options, rewrite), NULL, NULL,
+      "Write the file anew even if it could be changed in place." },
+    RESERVE_OPTION(options, save),
+    WRITER_OPTION(options, save, "option", 0),
+    NO_SYNC_OPTION(options, save),
     { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
       "Print one JSON document: the attributes, or the value at KEY." },
     INPUT_OPTIONS(options, in),
@@ -295,6 +311,8 @@ static const example examples[] = {
     { "tenfold meta model.safetensors --set safetensors.metadata.author=me --rm "
       "safetensors.metadata.note",
       "several at once" },
+    { "tenfold meta model.safetensors --set safetensors.metadata.author=me --reserve 4K",
+      "and make room: what comes later is done in place" },
     { 0 },
 };
 
@@ -310,14 +328,15 @@ const command cmd_meta = {
         "its text as it is.\n\nWhat is set keeps the exact type it had (u32, f32 ...); a "
         "value that does not fit is refused. A new key takes the type of the others beside "
         "it if those are all of one; else whole numbers are u64 or i64, other numbers f64. "
-        "Bytes are {\"$bytes\":\"base64\"}.\n\nThe file is written anew in its own format and "
-        "replaced when that is complete; if nothing changes it is left alone. With --in-place only "
-        "the header is written, by one "
-        "call that changes no length and moves nothing. Changes within a block of 4096 bytes are "
-        "whole on the disk or not there; for others FILE.header keeps the old header until the "
-        "new one is on the disk: if the machine stops in between, put it back with "
-        "'dd if=FILE.header of=FILE conv=notrunc'. If the format "
-        "has no place for an attribute, nothing is written and the exit code is 5.",
+        "Bytes are {\"$bytes\":\"base64\"}.\n\nThe file is changed in place if nothing has to "
+        "move and it has no other name: only bytes that differ are written, and tensors are not "
+        "even read. Else it is written anew, in its own format and form, with its tensors as they "
+        "are stored, and replaced when that is complete. If nothing changes it is left "
+        "alone.\n\nIn place, changes within a block of 4096 bytes are one write; for others the "
+        "bytes that are there are kept in .FILE.tenfold-undo until the new ones are on the disk. "
+        "If the machine stops in between, the file is not opened any more until the next change, "
+        "or 'tenfold repair FILE', has put them back.\n\nIf the format has no place for an "
+        "attribute, nothing is written and the exit code is 5.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

@@ -220,8 +220,14 @@ static int work(job *j)
 static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
+    bool undone;
+    int code = input_undo(cli, argv[0], &undone);
+    if (code != EXIT_DONE || (argc == 1 && undone))
+        return code;
+    if (argc == 1)
+        return usage_error("repair: no change of IN was interrupted; for what is whole in it, "
+                           "name a file OUT");
     job j = { .cli = cli, .options = o, .out = argv[1], .json = { stdout, false } };
-    (void)argc;
     if (saving_check(cli, &o->save, NULL) != EXIT_DONE)
         return EXIT_USAGE;
     if (!strcmp(argv[1], "-") && !o->save.dry_run)
@@ -232,7 +238,7 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
             "it is never written over");
     input_options in = o->in;
     in.salvage = true;
-    int code = input_open(&j.in, cli, &in, argv[0]);
+    code = input_open(&j.in, cli, &in, argv[0]);
     if (code == EXIT_DONE) {
         j.format = o->save.to ? o->save.to : j.in.info->format;
         code = work(&j);
@@ -259,13 +265,14 @@ static const opt table[] = {
 static const example examples[] = {
     { "tenfold repair half-a-download.safetensors whole.safetensors", "the tensors that arrived" },
     { "tenfold repair --dry-run torn.zt -", "what is lost?" },
+    { "tenfold repair model.safetensors", "after 'tenfold meta' was interrupted" },
     { "tenfold repair points.vs new.vs", "all points up to the torn one" },
     { 0 },
 };
 
 const command cmd_repair = {
     .name = "repair",
-    .args = "IN OUT",
+    .args = "IN [OUT]",
     .summary = "save what is whole in a damaged file",
     .about =
         "Writes a new file of what is whole in IN: tensors all of whose bytes are there, match "
@@ -273,13 +280,15 @@ const command cmd_repair = {
         "in order, as points or parameters, everything up to the damage. What is lost is "
         "listed. Nothing is guessed, and no byte is written that IN does not hold.\n\nWithout "
         "its index nothing can be said of a file: the header of safetensors and gpt.rs, the "
-        "manifest at the end of zTensor, of which zTensor 2 may hold an older one.\n\nExits "
+        "manifest at the end of zTensor, of which zTensor 2 may hold an older one.\n\nIf a change "
+        "of IN's metadata in place was interrupted, what was there before is put back into IN "
+        "first; without OUT, that is all.\n\nExits "
         "with 0 if nothing is lost, 1 if something is, 4 if nothing can be saved; then nothing "
         "is written.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),
-    .min_args = 2,
+    .min_args = 1,
     .max_args = 2,
     .run = run,
 };

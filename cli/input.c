@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <tenfold/repair.h>
 #include <unistd.h>
 
 bool format_options_parse(format_options *out, const opt_list *list)
@@ -30,6 +32,22 @@ bool format_options_parse(format_options *out, const opt_list *list)
     usage_error("out of memory");
     format_options_free(out);
     return false;
+}
+
+bool format_options_add(format_options *o, const char *key, const char *value)
+{
+    if (!value)
+        return true;
+    tnf_option *items = realloc(o->items, (o->n + 1) * sizeof *items);
+    char *copy = items ? strdup(key) : NULL;
+    o->items = items ? items : o->items;
+    if (!copy) {
+        usage_error("out of memory");
+        format_options_free(o);
+        return false;
+    }
+    o->items[o->n++] = (tnf_option) { copy, value };
+    return true;
 }
 
 void format_options_free(format_options *o)
@@ -126,4 +144,23 @@ void input_close(input *in)
 {
     tnf_close(in->file);
     in->file = NULL;
+}
+
+int input_undo(const cli_state *cli, const char *path, bool *undone)
+{
+    tnf_error error;
+    bool did = false;
+    struct stat st;
+    if (undone)
+        *undone = false;
+    if (!strcmp(path, "-") || stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+        return EXIT_DONE; /* opening tells */
+    if (tnf_undo(&did, path, &error) != TNF_OK)
+        return file_error(path, &error);
+    if (undone)
+        *undone = did;
+    if (did && !cli->quiet)
+        file_message(path, "", TNF_NO_OFFSET,
+                     "a change of its metadata was interrupted: what was there is put back");
+    return EXIT_DONE;
 }

@@ -65,6 +65,8 @@ typedef struct format_options {
 
 /* False after saying which is no key=value. */
 bool format_options_parse(format_options *out, const opt_list *list);
+/* One more, unless the value is NULL. The value is kept as it is. */
+bool format_options_add(format_options *o, const char *key, const char *value);
 void format_options_free(format_options *o);
 
 /* Is there a format of that name? Else says so, with the nearest. */
@@ -76,6 +78,9 @@ int input_open(input *in, const cli_state *cli, const input_options *options, co
 tnf_status input_try(input *in, const cli_state *cli, const input_options *options,
                      const char *path, int *code, tnf_error *error);
 void input_close(input *in);
+/* Puts back what was there if a change of the file was interrupted, and says so. Gives an exit
+ * code; *undone may be NULL. */
+int input_undo(const cli_state *cli, const char *path, bool *undone);
 
 /* A list of patterns: * any run (dots and slashes too), ? one character, [a-z] [!a-z], \ escapes.
  * An empty list takes everything. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Writing a file with other attributes: first a trial in memory, to see that what is set comes back
- * as it was set; then the file itself. */
+ * as it was set; then the file itself, in place if it can be. */
 #include "meta_save.h"
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define TRIAL_BYTES ((uint64_t)16 << 20) /* files up to this size are tried whole */
 
@@ -106,6 +107,7 @@ static bool trial(const meta_change *c, const tnf_save_options *save)
     tnf_save_options how = { .size = sizeof how, .format = save->format, .allow_loss = true };
     how.options = save->options;
     how.noptions = save->noptions;
+    how.like = save->like;
     const tnf_object *o = c->tensor ? tnf_find(c->in->file, c->tensor) : NULL;
     if (o && object_bytes(o) > TRIAL_BYTES)
         return true;
@@ -121,15 +123,35 @@ static bool trial(const meta_change *c, const tnf_save_options *save)
 
 /* -------------------------------------------------------------------- save */
 
+/* Behind its other names the file would change, too: that is for the user to want. */
+static bool has_one_name(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && st.st_nlink == 1;
+}
+
+/* TNF_EUNSUPPORTED: in place it cannot be done, and nothing is. */
+static tnf_status in_place(const meta_change *c, const tnf_save_options *how, tnf_error *error)
+{
+    if (c->where == META_ANEW || (c->where == META_WHERE_IT_FITS && !has_one_name(c->path)))
+        return TNF_EUNSUPPORTED;
+    return tnf_save_in_place(c->editor->builder, c->path, how, error);
+}
+
 static tnf_status save_to(const meta_change *c, const tnf_save_options *how, saving *s,
                           tnf_error *error)
 {
     stop_state before;
     stop_catch(&before);
     progress_begin(&s->progress, c->in->cli);
-    tnf_status status = tnf_save(c->editor->builder, c->path, how, error);
+    tnf_status status = in_place(c, how, error);
+    bool anew = status == TNF_EUNSUPPORTED && c->where != META_IN_PLACE;
+    if (anew)
+        status = tnf_save(c->editor->builder, c->path, how, error);
     progress_end(&s->progress);
     stop_release(&before, status == TNF_ECANCELLED);
+    if (status == TNF_OK && c->in->cli->verbose && !c->in->cli->quiet)
+        file_message(c->path, "", TNF_NO_OFFSET, anew ? "written anew" : "changed in place");
     return status;
 }
 
@@ -144,11 +166,32 @@ static tnf_status rehearse(const meta_change *c, const tnf_save_options *how, tn
     return status == TNF_OK ? tnf_save(c->editor->builder, c->path, &dry, error) : status;
 }
 
+static bool has_reserve(const char *format)
+{
+    tnf_format_info f;
+    const tnf_option_info *o = tnf_format_named(&f, format) ? f.write_options : NULL;
+    while (o && o->name && strcmp(o->name, "reserve") != 0)
+        o++;
+    return o && o->name;
+}
+
+/* Why it was not done in place, and what would do. */
+static int refuse(const meta_change *c, const tnf_error *error)
+{
+    char text[400];
+    bool room = has_reserve(c->in->info->format);
+    snprintf(text, sizeof text, "%s; without --in-place the file is written anew%s", error->message,
+             room ? ", and --reserve SIZE leaves room for the next time" : "");
+    file_message(c->path, "", TNF_NO_OFFSET, text);
+    return EXIT_BAD;
+}
+
 int meta_save(const meta_change *c, tnf_save_options *how)
 {
     saving s = { .plan = { 0 } };
     tnf_error error;
     how->format = c->in->info->format;
+    how->like = c->in->file;
     saving_listen(&s, how);
     plan_begin(&s.plan, c->in->cli->verbose ? PLAN_VERBOSE : PLAN_KEEP, c->in->cli, c->in->path,
                c->path, how->format);
@@ -162,10 +205,11 @@ int meta_save(const meta_change *c, tnf_save_options *how)
         file_message(c->in->name, "", TNF_NO_OFFSET, c->editor->why);
         return EXIT_LOSSY;
     }
-    if (status == TNF_OK && c->in_place)
-        return meta_place(c);
-    if (status == TNF_OK)
+    bool ready = status == TNF_OK;
+    if (ready)
         status = save_to(c, how, &s, &error);
+    if (ready && status == TNF_EUNSUPPORTED && c->where == META_IN_PLACE)
+        return refuse(c, &error);
     if (status != TNF_EEXISTS)
         return status == TNF_OK ? EXIT_DONE : file_error(c->path, &error);
     file_message(c->path, "", TNF_NO_OFFSET, "it exists already; --force replaces it");

@@ -8,6 +8,12 @@
 #include "saving.h"
 #include "stop.h"
 
+typedef enum meta_where {
+    META_WHERE_IT_FITS, /* in place if nothing must move, else anew */
+    META_IN_PLACE,      /* or not at all */
+    META_ANEW
+} meta_where;
+
 typedef struct meta_change {
     meta_editor *editor; /* with an empty builder */
     const input *in;
@@ -15,11 +21,9 @@ typedef struct meta_change {
     const tnf_value *before, *after; /* maps */
     const char *path;                /* where to */
     bool lenient;
-    bool in_place;
+    meta_where where;
 } meta_change;
 
-/* meta_place.c: in the header itself. The builder holds the file with its changes. */
-int meta_place(const meta_change *change);
 /* Gives an exit code. */
 int meta_save(const meta_change *change, tnf_save_options *how);
 

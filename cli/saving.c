@@ -98,7 +98,8 @@ int saving_run(saving *s, const saving_job *j, tnf_save_options *how)
     format_options writer;
     tnf_error error;
     bool pipe = !strcmp(j->out, "-");
-    if (!format_options_parse(&writer, &j->options->writer))
+    if (!format_options_parse(&writer, &j->options->writer) ||
+        !format_options_add(&writer, "reserve", j->options->reserve))
         return EXIT_USAGE;
     saving_fill(how, j->options);
     how->options = writer.items;

@@ -13,7 +13,7 @@
 
 /* How to save, as the command line has it. A command takes those that its table names. */
 typedef struct saving_options {
-    const char *to;
+    const char *to, *reserve;
     opt_list writer;
     opt_maybe allow_loss;
     bool dry_run, json, force, no_sync;
@@ -57,6 +57,12 @@ typedef struct saving_options {
     {                                                                                              \
         "no-sync", 0, OPT_FLAG, offsetof(type, field.no_sync), NULL, NULL,                         \
             "Do not wait until it is on the disk: faster, but a power cut may lose it."            \
+    }
+#define RESERVE_OPTION(type, field)                                                                \
+    {                                                                                              \
+        "reserve", 0, OPT_TEXT, offsetof(type, field.reserve), "SIZE", NULL,                       \
+            "Leave so much room (4K, 1M ...) for later changes of the metadata in place; the "     \
+            "same as '--option reserve=SIZE', for formats that have it."                           \
     }
 
 typedef struct saving {

@@ -123,6 +123,7 @@ typedef struct tnf_reader {
     bool sibling;                    /* opened by tnf_open_sibling(), for another file's sake */
     const char *version;             /* for `index` to set: a literal or in the arena */
     uint64_t data_start;             /* for `index` to set where a rule needs it */
+    uint64_t data_end;               /* for `index` to set where its index comes last */
     void *state;                     /* for `index` to set and `decode` to use: in the arena */
     struct tnf_file *file;           /* the core's */
 } tnf_reader;
@@ -143,6 +144,10 @@ typedef struct tnf_writer {
      * holds the family's own metadata first, then what the core put there for safe keeping. */
     const tnf_member *text;
     size_t ntext;
+    /* The file that this one is a changed copy of, or NULL: where no option says otherwise, it is
+     * written in the same form (order, alignment, encodings, digests). */
+    const tnf_reader *like;
+    bool in_place;           /* over it, for TNF_CAN_EDIT: see tnf_put_same(), tnf_no_room() */
     const tnf_reader *base;  /* `append`: the file as it is; sink->written is its size */
     const tnf_shard *shards; /* `write_index`: where the tensors are */
     size_t nshards;
@@ -289,6 +294,17 @@ tnf_status tnf_put_part(tnf_writer *w, const tnf_part *part, const tnf_put_how *
 tnf_status tnf_part_digest(const tnf_part *part, const char *algorithm, uint8_t out[32],
                            tnf_error *e);
 tnf_status tnf_parts_equal(bool *out, const tnf_part *a, const tnf_part *b, tnf_error *e);
+
+/* w->in_place: from here up to there everything stays as it is in w->like. */
+tnf_status tnf_put_same(tnf_writer *w, uint64_t upto, tnf_error *e);
+/* w->in_place: what is written anew has not the length that it must have, by so many bytes. */
+tnf_status tnf_no_room(uint64_t missing, const char *what, tnf_error *e);
+/* w->like: is an option as nobody set it, so that the file is to be followed? */
+bool tnf_follows(const tnf_writer *w, const tnf_option_info *table, size_t option);
+/* w->like: do all tensors lie in that file, so that there is an order of theirs to follow? */
+bool tnf_has_places(const tnf_writer *w);
+/* By where the first part lies in the file: an order for tnf_sorted(). */
+int tnf_compare_places(const tnf_object *a, const tnf_object *b);
 
 /* Positions of the catalog's objects in a writing order, in w->scratch. compare() gets two objects
  * as qsort would; NULL sorts by the bytes of the name. Ties keep the catalog's order. */

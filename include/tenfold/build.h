@@ -107,12 +107,16 @@ typedef struct tnf_save_options {
     /** "C" (row by row) or "F" (column by column) for dense tensors, where the format has both;
      *  TNF_EUNSUPPORTED where it has only the other. NULL: as they are. */
     const char *order;
+    /** The open file that this is a changed copy of, if it is one: saved in the same format, it has
+     *  the same form where no option asks for another (order of the tensors, alignment, encodings,
+     *  digests), and encoded parts are copied as they are. NULL: there is none. */
+    const tnf_file *like;
 } tnf_save_options;
 
 #define TNF_SAVE_INIT                                                                              \
     {                                                                                              \
         sizeof(tnf_save_options), NULL, NULL, 0, false, false, false, false, NULL, NULL, NULL,     \
-            NULL, NULL, NULL                                                                       \
+            NULL, NULL, NULL, NULL                                                                 \
     }
 
 /** Saves to a file: complete under its name, or not at all. TNF_ELOSSY if the format cannot hold
@@ -132,6 +136,19 @@ TNF_API TNF_CHECKED tnf_status tnf_save_sink(const tnf_builder *builder, tnf_sin
  *  of no meaning. */
 TNF_API TNF_CHECKED tnf_status tnf_append(const tnf_builder *builder, const char *path,
                                           const tnf_save_options *options, tnf_error *error);
+
+/** Saves into the very file that options->like is and `path` names: only bytes that differ are
+ *  written, no tensor is moved, nor read where that can be helped. For changed attributes in
+ *  formats with TNF_CAN_EDIT. TNF_EUNSUPPORTED, with a reason and before a byte is written, if
+ *  anything would have to move, or there is no room: then tnf_save() writes the file anew. All
+ *  other names of the file (hard links) show the change, and so do programs that have it open.
+ *
+ *  Changes within a block of 4096 bytes are one write. For others the bytes that are there are put
+ *  beside the file first, in ".NAME.tenfold-undo", which goes when all is on the disk. If the
+ *  system stops in between, opening the file fails and tells so; tnf_undo() (repair.h) puts them
+ *  back, and so does the next call of this. options->replace and no_sync are of no meaning. */
+TNF_API TNF_CHECKED tnf_status tnf_save_in_place(const tnf_builder *builder, const char *path,
+                                                 const tnf_save_options *options, tnf_error *error);
 
 #ifdef __cplusplus
 }

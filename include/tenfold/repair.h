@@ -50,6 +50,10 @@ TNF_API TNF_CHECKED tnf_status tnf_salvage(tnf_salvage_result *out, tnf_builder 
                                            const tnf_file *file, const tnf_salvage_options *options,
                                            tnf_error *error);
 
+/** Puts back what was there before a tnf_save_in_place() of that file that was interrupted. *undone
+ *  (may be NULL) tells whether there was anything to do. */
+TNF_API TNF_CHECKED tnf_status tnf_undo(bool *undone, const char *path, tnf_error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -102,6 +102,9 @@ static inline bool tnf_of_the_file(tnf_status status)
 /* open.c */
 tnf_status tnf_open_path(tnf_file **out, const char *path, const tnf_open_options *options,
                          unsigned depth, tnf_error *e);
+/* As tnf_open_source(), with a path for what formats learn from one. */
+tnf_status tnf_open_over(tnf_file **out, tnf_source *source, const char *path,
+                         const tnf_open_options *options, tnf_error *e);
 
 /* check.c: the rules of the format over the whole catalog. */
 tnf_status tnf_check_ranges(tnf_file *file, tnf_error *e);

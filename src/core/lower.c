@@ -159,7 +159,7 @@ static tnf_status print_stash(tnf_buf *all, struct lowering *l, tnf_error *e)
     TNF_TRY(put_part_of_stash(all, "order", "[]", &l->order, e));
     TNF_TRY(put_part_of_stash(all, "orders", "{}", &l->orders, e));
     tnf_buf_u8(all, '}');
-    return TNF_OK;
+    return tnf_buf_status(all, "stash", e);
 }
 
 /* Blanks after it make its bytes a whole number of elements. lower_all() left room for one more

@@ -2,6 +2,7 @@
 /* Opening: find the format, let it index, check what it found, take back what was stashed. After
  * that the handle never changes. */
 #include "core/core.h"
+#include "io/undo.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -219,6 +220,41 @@ static tnf_status remember_path(tnf_file *f, const char *path, tnf_error *e)
                                                    : tnf_arena_fail(&f->arena, "a path", e);
 }
 
+/* Half of a change would be read for a file. */
+static tnf_status check_undo(const char *path, const tnf_allocator *alloc, tnf_error *e)
+{
+    tnf_undo_state state;
+    TNF_TRY(tnf_undo_look(&state, path, alloc, e));
+    if (state != TNF_UNDO_MIXED)
+        return TNF_OK;
+    return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
+                    "a change of its metadata goes on, or was interrupted: 'tenfold repair' puts "
+                    "back what was there");
+}
+
+tnf_status tnf_open_over(tnf_file **out, tnf_source *source, const char *path,
+                         const tnf_open_options *options, tnf_error *e)
+{
+    *out = NULL;
+    tnf_open_options o = complete_options(options);
+    tnf_file *f;
+    tnf_status status = new_file(&f, &o, e);
+    if (status != TNF_OK) {
+        tnf_source_close(source);
+        return status;
+    }
+    f->source = source;
+    status = remember_path(f, path, e);
+    if (status == TNF_OK)
+        status = open_rest(f, e);
+    if (status != TNF_OK) {
+        tnf_close(f);
+        return status;
+    }
+    *out = f;
+    return TNF_OK;
+}
+
 static tnf_status open_into(tnf_file *f, const char *path, tnf_error *e)
 {
     struct stat st;
@@ -228,6 +264,7 @@ static tnf_status open_into(tnf_file *f, const char *path, tnf_error *e)
         path = inside;
     }
     TNF_TRY(remember_path(f, path, e));
+    TNF_TRY(check_undo(path, &f->alloc, e));
     TNF_TRY(tnf_source_open(&f->source, path, f->options.access, &f->alloc, e));
     return open_rest(f, e);
 }

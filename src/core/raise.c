@@ -34,29 +34,34 @@ static bool stash_like(const tnf_value *v)
     return true;
 }
 
-/* A stash as a tree, or NULL if somebody broke it. */
-static const tnf_value *parse_stash(tnf_file *f, const char *text, size_t n, tnf_value *out)
+/* A stash as a tree; *out stays NULL if somebody broke it. */
+static tnf_status parse_stash(tnf_file *f, tnf_str text, tnf_value *tree, const tnf_value **out,
+                              tnf_error *e)
 {
     tnf_json j;
     tnf_error error = { .offset = TNF_NO_OFFSET };
-    tnf_json_init(&j, text, n, 0, &f->arena, f->options.limits.depth, &error);
-    if (tnf_json_typed(&j, out) && tnf_json_end(&j) == TNF_OK && stash_like(out))
-        return out;
-    tnf_warn(&f->reader, TNF_NO_OFFSET, "the entry " TNF_STASH_KEY " is ignored: %s",
-             j.status != TNF_OK ? error.message : "it is not of our making");
-    return NULL;
+    tnf_json_init(&j, text.p, text.n, 0, &f->arena, f->options.limits.depth, &error);
+    if (tnf_json_typed(&j, tree) && tnf_json_end(&j) == TNF_OK && stash_like(tree))
+        *out = tree;
+    else if (j.status == TNF_ENOMEM)
+        return tnf_arena_fail(&f->arena, "the entry " TNF_STASH_KEY, e);
+    else
+        tnf_warn(&f->reader, TNF_NO_OFFSET, "the entry " TNF_STASH_KEY " is ignored: %s",
+                 j.status != TNF_OK ? error.message : "it is not of our making");
+    return TNF_OK;
 }
 
 /* The first good one, or NULL if there is none. */
-static const tnf_value *read_stash(tnf_file *f, const tnf_attrs *from, tnf_value *out)
+static tnf_status read_stash(tnf_file *f, const tnf_attrs *from, tnf_value *tree,
+                             const tnf_value **out, tnf_error *e)
 {
-    for (size_t i = 0; i < from->n; i++) {
+    *out = NULL;
+    for (size_t i = 0; i < from->n && !*out; i++) {
         const tnf_member *m = &from->members[i];
-        if (is_stash(m) && m->value.kind == TNF_STRING &&
-            parse_stash(f, m->value.as.s, m->value.n, out))
-            return out;
+        if (is_stash(m) && m->value.kind == TNF_STRING)
+            TNF_TRY(parse_stash(f, (tnf_str) { m->value.as.s, m->value.n }, tree, out, e));
     }
-    return NULL;
+    return TNF_OK;
 }
 
 static tnf_str member_key(const void *ctx, uint32_t position)
@@ -236,7 +241,8 @@ static tnf_status raise_tensor(tnf_file *f, tnf_error *e)
     if (!text)
         return tnf_arena_fail(&f->arena, "the stash", e);
     TNF_TRY(tnf_read_part(p, 0, text, (size_t)p->nbytes, e));
-    const tnf_value *stash = parse_stash(f, text, (size_t)p->nbytes, &tree);
+    const tnf_value *stash = NULL;
+    TNF_TRY(parse_stash(f, (tnf_str) { text, (size_t)p->nbytes }, &tree, &stash, e));
     if (!stash)
         return TNF_OK;
     remove_object(c, at);
@@ -251,7 +257,8 @@ static tnf_status raise_tensor(tnf_file *f, tnf_error *e)
 static tnf_status raise_typed(tnf_file *f, tnf_error *e)
 {
     tnf_value tree;
-    const tnf_value *stash = read_stash(f, &f->catalog.attrs, &tree);
+    const tnf_value *stash;
+    TNF_TRY(read_stash(f, &f->catalog.attrs, &tree, &stash, e));
     const tnf_value *kinds = tnf_value_get(stash, "kinds");
     if (!stash)
         return TNF_OK;
@@ -280,7 +287,8 @@ tnf_status tnf_raise(tnf_file *f, tnf_error *e)
     if (f->text.n == 0)
         return raise_typed(f, e);
     tnf_value tree;
-    const tnf_value *stash = read_stash(f, &f->text, &tree);
+    const tnf_value *stash;
+    TNF_TRY(read_stash(f, &f->text, &tree, &stash, e));
     tnf_attrs own = { .arena = &f->arena };
     TNF_TRY(raise_text(f, tnf_value_get(stash, "kinds"), &own, !stash, e));
     TNF_TRY(raise_attrs(f, tnf_value_get(stash, "attrs"), e));

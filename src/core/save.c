@@ -77,6 +77,47 @@ tnf_status tnf_put_data(tnf_writer *w, const tnf_part *part, tnf_error *e)
     return TNF_OK;
 }
 
+bool tnf_follows(const tnf_writer *w, const tnf_option_info *table, size_t option)
+{
+    return w->like && w->options[option].s == table[option].fallback;
+}
+
+bool tnf_has_places(const tnf_writer *w)
+{
+    for (size_t i = 0; i < w->catalog->n; i++)
+        for (uint16_t k = 0; k < w->catalog->objects[i].nparts; k++) {
+            const tnf_part *p = &w->catalog->objects[i].parts[k];
+            if (p->payload > TNF_ENCODED || !p->origin || p->origin->source != w->like->source)
+                return false;
+        }
+    return w->like != NULL;
+}
+
+int tnf_compare_places(const tnf_object *a, const tnf_object *b)
+{
+    uint64_t x = a->nparts ? a->parts->offset : 0, y = b->nparts ? b->parts->offset : 0;
+    if (x == y) { /* what is empty takes no place */
+        x = a->nparts && a->parts->stored > 0;
+        y = b->nparts && b->parts->stored > 0;
+    }
+    return x < y ? -1 : x > y;
+}
+
+tnf_status tnf_put_same(tnf_writer *w, uint64_t upto, tnf_error *e)
+{
+    uint64_t at = w->sink->written;
+    if (upto < at)
+        return tnf_no_room(at - upto, "what comes before the tensors", e);
+    return tnf_sink_copy(w->sink, w->like->source, at, upto - at, e);
+}
+
+tnf_status tnf_no_room(uint64_t missing, const char *what, tnf_error *e)
+{
+    return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                    "there is no room for %s: %llu bytes are lacking", what,
+                    (unsigned long long)missing);
+}
+
 int tnf_compare_names(const tnf_object *a, const tnf_object *b)
 {
     return tnf_str_compare(a->name, b->name);
@@ -164,10 +205,12 @@ static tnf_status write_to(struct tnf_save *s, const tnf_option_value *values, t
 {
     tnf_arena scratch;
     tnf_arena_init(&scratch, &s->arena.alloc, UINT64_MAX);
+    const tnf_file *like = s->options.like;
     tnf_writer w = {
         .catalog = &s->lowered,
         .scratch = &scratch,
         .options = values,
+        .like = like && like->format == s->format ? &like->reader : NULL,
         .sink = sink,
         .text = s->text.members,
         .ntext = s->text.n,

@@ -416,6 +416,16 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
 enum { WRITE_ALIGN, WRITE_RESERVE, WRITE_ORDER };
 enum { ORDER_CANONICAL, ORDER_FILE };
 
+static const tnf_option_info write_options[] = {
+    { "align", TNF_OPTION_UINT, NULL, "8",
+      "begin the data on a multiple of this (a power of two, at most 65536)" },
+    { "reserve", TNF_OPTION_UINT, NULL, "0",
+      "leave this many bytes of room in the header for later edits of the metadata" },
+    { "order", TNF_OPTION_CHOICE, "canonical|file", "canonical",
+      "of the tensors: as the safetensors package sorts them, or as in the source" },
+    { 0 },
+};
+
 static size_t dtype_of(const tnf_type *type)
 {
     size_t i = 0;
@@ -470,19 +480,37 @@ static void put_entry(tnf_buf *b, const tnf_object *o, uint64_t begin, uint64_t 
                    (unsigned long long)end);
 }
 
-static tnf_status make_header(tnf_buf *b, tnf_writer *w, const uint32_t *order, tnf_error *e)
+/* Where each tensor of the catalog begins, if their data are laid in this order. */
+static tnf_status place(uint64_t **out, tnf_writer *w, const uint32_t *order, tnf_error *e)
 {
-    uint64_t begin = 0, end;
+    uint64_t end = 0, *begins = tnf_arena_array(w->scratch, w->catalog->n, sizeof *begins);
+    if (!begins)
+        return tnf_arena_fail(w->scratch, "the header", e);
+    for (size_t i = 0; i < w->catalog->n; i++) {
+        const tnf_object *o = tnf_nth(w, order, i);
+        begins[o - w->catalog->objects] = end;
+        if (!tnf_ckd_add(&end, end, o->parts[0].nbytes))
+            return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the file would exceed 2^64 bytes");
+    }
+    *out = begins;
+    return TNF_OK;
+}
+
+/* `order` is that of the data, `entries` that of the header. */
+static tnf_status make_header(tnf_buf *b, tnf_writer *w, const uint32_t *order,
+                              const uint32_t *entries, tnf_error *e)
+{
+    uint64_t *begins = NULL;
+    TNF_TRY(place(&begins, w, order, e));
     tnf_buf_u8(b, '{');
     if (w->ntext)
         put_metadata(b, w);
-    for (size_t i = 0; i < w->catalog->n; i++, begin = end) {
-        const tnf_object *o = tnf_nth(w, order, i);
-        if (!tnf_ckd_add(&end, begin, o->parts[0].nbytes))
-            return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the file would exceed 2^64 bytes");
+    for (size_t i = 0; i < w->catalog->n; i++) {
+        const tnf_object *o = tnf_nth(w, entries, i);
+        uint64_t begin = begins[o - w->catalog->objects];
         if (i || w->ntext)
             tnf_buf_u8(b, ',');
-        put_entry(b, o, begin, end);
+        put_entry(b, o, begin, begin + o->parts[0].nbytes);
     }
     tnf_buf_u8(b, '}');
     return tnf_buf_status(b, "header", e);
@@ -496,8 +524,12 @@ static tnf_status put_header(tnf_writer *w, const tnf_buf *b, tnf_error *e)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "align must be a power of two, at most 65536, not %llu",
                         (unsigned long long)align);
-    if (!tnf_ckd_add(&data, HEAD + b->n, w->options[WRITE_RESERVE].u) ||
-        !tnf_ckd_align(&data, data, align) || data - HEAD > MAX_HEADER)
+    if (w->in_place) {
+        data = w->like->data_start;
+        if (HEAD + b->n > data)
+            return tnf_no_room(HEAD + b->n - data, "the header", e);
+    } else if (!tnf_ckd_add(&data, HEAD + b->n, w->options[WRITE_RESERVE].u) ||
+               !tnf_ckd_align(&data, data, align) || data - HEAD > MAX_HEADER)
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
                         "the header would exceed the 100,000,000 bytes that the format allows");
     TNF_TRY(tnf_put_u64(w, data - HEAD, e));
@@ -509,10 +541,11 @@ static tnf_status write_all(tnf_writer *w, tnf_error *e)
 {
     const uint32_t *order = NULL;
     tnf_buf b;
-    if (w->options[WRITE_ORDER].u == ORDER_CANONICAL)
-        TNF_TRY(tnf_sorted(w, &order, canonical, e));
+    bool like = tnf_follows(w, write_options, WRITE_ORDER) && tnf_has_places(w);
+    if (like || w->options[WRITE_ORDER].u == ORDER_CANONICAL)
+        TNF_TRY(tnf_sorted(w, &order, like ? tnf_compare_places : canonical, e));
     tnf_buf_init(&b, &w->scratch->alloc, MAX_HEADER);
-    tnf_status status = make_header(&b, w, order, e);
+    tnf_status status = make_header(&b, w, order, like ? NULL : order, e);
     if (status == TNF_OK)
         status = put_header(w, &b, e);
     tnf_buf_free(&b);
@@ -521,22 +554,12 @@ static tnf_status write_all(tnf_writer *w, tnf_error *e)
     return status;
 }
 
-static const tnf_option_info write_options[] = {
-    { "align", TNF_OPTION_UINT, NULL, "8",
-      "begin the data on a multiple of this (a power of two, at most 65536)" },
-    { "reserve", TNF_OPTION_UINT, NULL, "0",
-      "leave this many bytes of room in the header for later edits of the metadata" },
-    { "order", TNF_OPTION_CHOICE, "canonical|file", "canonical",
-      "of the tensors: as the safetensors package sorts them, or as in the source" },
-    { 0 },
-};
-
 const tnf_format tnf_format_safetensors = {
     .name = "safetensors",
     .title = "safetensors",
     .extensions = "safetensors",
     .family = "safetensors",
-    .caps = TNF_CAN_READ | TNF_CAN_WRITE,
+    .caps = TNF_CAN_READ | TNF_CAN_WRITE | TNF_CAN_EDIT,
     .rules = TNF_RULE_DATA_START | TNF_RULE_NO_OVERLAP | TNF_RULE_NO_HOLES,
     .can = { .types = "bool f4_e2m1 f6_e2m3 f6_e3m2 u8 i8 f8_e5m2 f8_e4m3fn f8_e8m0 f8_e4m3fnuz "
                       "f8_e5m2fnuz i16 u16 f16 bf16 i32 u32 f32 c64 f64 i64 u64",

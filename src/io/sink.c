@@ -185,6 +185,14 @@ tnf_status tnf_sink_copy(tnf_sink *s, const tnf_source *from, uint64_t offset, u
 {
     if (s->done)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the sink was committed already");
+    if (s->skip) {
+        bool taken = false;
+        TNF_TRY(flush(s, e));
+        TNF_TRY(s->skip(s->ctx, from, offset, n, &taken, e));
+        s->written += taken ? n : 0;
+        if (taken)
+            return TNF_OK;
+    }
     if (n < BUFFER)
         return copy_small(s, from, offset, (size_t)n, e);
     if (s->fd >= 0 && from->fd >= 0) {

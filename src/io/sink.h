@@ -14,9 +14,12 @@ struct tnf_sink {
     int fd;           /* for copying inside the kernel; -1 if there is none */
     uint8_t *buffer;  /* small writes gather here */
     size_t buffered;
-    bool done;                  /* committed */
-    bool sparse;                /* a fresh file of ours: zeros need not be written */
-    bool hole;                  /* and there are some at its end */
+    bool done;   /* committed */
+    bool sparse; /* a fresh file of ours: zeros need not be written */
+    bool hole;   /* and there are some at its end */
+    /* Takes bytes of a source that it need not see; NULL: it wants to see all. */
+    tnf_status (*skip)(void *ctx, const tnf_source *from, uint64_t offset, uint64_t n, bool *taken,
+                       tnf_error *e);
     void (*release)(void *ctx); /* ours, after commit or abort; NULL for a user's sink */
 };
 

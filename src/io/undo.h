@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* Changing bytes in the middle of a file: all of them, or none; and what is found if the system
+ * stopped in between. */
+#ifndef TNF_IO_UNDO_H
+#define TNF_IO_UNDO_H
+
+#include "base/alloc.h"
+#include <tenfold/io.h>
+
+/* New bytes for a place; some behind the end make the file longer. */
+typedef struct tnf_patch {
+    uint64_t at;
+    size_t n;
+    const uint8_t *bytes;
+} tnf_patch;
+
+/* What is to become of an open file. The patches ascend and do not touch; every byte behind the old
+ * end is in one. */
+typedef struct tnf_change_file {
+    int fd; /* for reading and writing */
+    const char *path;
+    uint64_t old_size, new_size;
+    const tnf_patch *patches;
+    size_t n;
+    bool one_name; /* no other hard link: an undo file beside it is found by all */
+    tnf_allocator alloc;
+} tnf_change_file;
+
+/* Changes that lie within one block of the disk are one write, which is there or not. For others an
+ * undo file is put beside the file first, and goes when they are on the disk. After a failure the
+ * file is as it was, or the message tells where its old bytes are. TNF_EUNSUPPORTED: that needs an
+ * undo file, which not everybody would find. */
+tnf_status tnf_change_apply(const tnf_change_file *c, tnf_error *e);
+
+/* Of a file, by the undo file beside it. */
+typedef enum tnf_undo_state {
+    TNF_UNDO_NONE,   /* there is none */
+    TNF_UNDO_WHOLE,  /* the change was not begun, or is done: the undo file is of no use */
+    TNF_UNDO_MIXED,  /* some bytes are old and some new */
+    TNF_UNDO_FOREIGN /* it is of another file, or this one was changed since */
+} tnf_undo_state;
+
+tnf_status tnf_undo_look(tnf_undo_state *out, const char *path, const tnf_allocator *alloc,
+                         tnf_error *e);
+/* Puts the old bytes back if the file is mixed (*undone), and removes the undo file unless it is
+ * foreign. fd is the file at `path`, open for reading and writing. */
+tnf_status tnf_undo_run(bool *undone, const char *path, int fd, const tnf_allocator *alloc,
+                        tnf_error *e);
+
+#endif

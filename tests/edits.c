@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: MIT */
+/* Metadata changed in place, in every format that can: what is asked for is there afterwards and
+ * nothing else has changed or moved. The process dies at each system call that changes a file, in
+ * the middle of a write if it is one; each of those calls fails; each allocation fails. Then the
+ * file is the old one or the new one, or it is not opened and tnf_undo() brings the old one back.
+ */
+#include "support/files.h"
+#include "support/memory.h"
+#include <fcntl.h>
+#include <stdarg.h>
+#include <sys/file.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <tenfold/repair.h>
+
+#define KEY "edits.note"
+
+/* ------------------------------------------------------ calls, taken over */
+
+enum { PASS, DIE, FAIL };
+
+static struct {
+    int what;
+    unsigned at, seen; /* the at-th call */
+    bool for_good;     /* all after it fail, too */
+    int err;
+} fault;
+
+/* Is it this one's turn? Half of a write is done before the end, but for blocks, which disks write
+ * whole or not at all. */
+static bool hit(int fd, const void *p, size_t n, off_t at)
+{
+    size_t half = n > 0 && at / 4096 != (at + (off_t)n - 1) / 4096 ? n / 2 : 0;
+    if (fault.what == PASS || ++fault.seen < fault.at || (fault.seen > fault.at && !fault.for_good))
+        return false;
+    if (half > 0)
+        (void)!syscall(SYS_pwrite64, fd, p, half, at);
+    if (fault.what == DIE)
+        _exit(9);
+    errno = fault.err;
+    return true;
+}
+
+int open(const char *path, int flags, ...)
+{
+    va_list args;
+    va_start(args, flags);
+    mode_t mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;
+    va_end(args);
+    if (flags & O_CREAT && hit(-1, NULL, 0, 0))
+        return -1;
+    return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
+
+ssize_t pwrite(int fd, const void *p, size_t n, off_t at)
+{
+    return hit(fd, p, n, at) ? -1 : syscall(SYS_pwrite64, fd, p, n, at);
+}
+
+int fsync(int fd)
+{
+    return hit(-1, NULL, 0, 0) ? -1 : (int)syscall(SYS_fsync, fd);
+}
+
+int ftruncate(int fd, off_t size)
+{
+    return hit(-1, NULL, 0, 0) ? -1 : (int)syscall(SYS_ftruncate, fd, size);
+}
+
+int unlink(const char *path)
+{
+    return hit(-1, NULL, 0, 0) ? -1 : (int)syscall(SYS_unlinkat, AT_FDCWD, path, 0);
+}
+
+/* ------------------------------------------------------------------ files */
+
+struct sample {
+    const char *format, *fixture, *name;
+    bool reserve; /* the format has such an option; else it grows at its end */
+};
+
+static const struct sample samples[] = {
+    { "safetensors", "safetensors/valid/data_in_other_order.safetensors", "a.safetensors", true },
+};
+#define SAMPLES (sizeof samples / sizeof *samples)
+
+/* Lengths of the text, one after the other; 0: none. */
+static const size_t lengths[] = { 5, 5, 300, 40, 9000, 100, 0, 8000, 1 };
+#define LENGTHS (sizeof lengths / sizeof *lengths)
+
+static char path[400], undo[400];
+
+static char *note(size_t n, unsigned turn)
+{
+    char *text = malloc(n + 1);
+    MUST(text != NULL);
+    memset(text, (int)('a' + turn % 26), n);
+    text[n] = 0;
+    return text;
+}
+
+/* The sample in its own format, with room. */
+static void make(const struct sample *s)
+{
+    static const tnf_option room[] = { { "reserve", "32K" } };
+    char from[600];
+    tnf_file *file;
+    tnf_builder *b;
+    tnf_error e = { 0 };
+    tnf_save_options how = { .size = sizeof how, .format = s->format, .replace = true };
+    how.options = room;
+    how.noptions = s->reserve ? 1 : 0;
+    how.no_sync = true;
+    snprintf(path, sizeof path, "%s/%s", files_temp(), s->name);
+    snprintf(undo, sizeof undo, "%s/.%s.tenfold-undo", files_temp(), s->name);
+    snprintf(from, sizeof from, "%s/formats/%s", TNF_TESTS_DIR, s->fixture);
+    if (tnf_open(&file, from, NULL, &e) != TNF_OK)
+        fprintf(stderr, "%s: %s\n", from, e.message);
+    how.like = file;
+    MUST(file != NULL && tnf_builder_new(&b, NULL, NULL) == TNF_OK);
+    MUST(tnf_builder_add_file(b, file, NULL) == TNF_OK);
+    tnf_status status = tnf_save(b, path, &how, &e);
+    CHECK(status == TNF_OK, "%s", e.message);
+    tnf_builder_free(b);
+    tnf_close(file);
+}
+
+/* Sets the note, or removes it, in place. */
+static tnf_status edit(size_t n, unsigned turn, const tnf_allocator *a, tnf_error *e)
+{
+    tnf_file *file;
+    tnf_builder *b = NULL;
+    char *text = note(n, turn);
+    const tnf_value value = tnf_value_string(text);
+    tnf_save_options how = { .size = sizeof how };
+    tnf_status status = tnf_open(&file, path, NULL, e);
+    how.like = file;
+    if (status == TNF_OK)
+        status = tnf_builder_new(&b, a, e);
+    if (status == TNF_OK)
+        status = tnf_builder_add_file(b, file, e);
+    if (status == TNF_OK)
+        status = tnf_builder_set(b, NULL, KEY, n ? &value : NULL, e);
+    if (status == TNF_OK)
+        status = tnf_save_in_place(b, path, &how, e);
+    tnf_builder_free(b);
+    tnf_close(file);
+    free(text);
+    return status;
+}
+
+static void check_note(size_t n, unsigned turn)
+{
+    tnf_file *file;
+    tnf_error e;
+    tnf_verify_result r;
+    char *text = note(n, turn);
+    if (!CHECK(tnf_open(&file, path, NULL, &e) == TNF_OK, "%s", e.message)) {
+        free(text);
+        return;
+    }
+    const tnf_value *v = tnf_value_get(tnf_file_info(file)->attrs, KEY);
+    CHECK(n == 0 ? !v : v && v->kind == TNF_STRING && v->n == n && !memcmp(v->as.s, text, n),
+          "the note is not what was written");
+    CHECK(tnf_verify(&r, file, NULL, &e) == TNF_OK && r.problems == 0, "it does not verify");
+    tnf_close(file);
+    free(text);
+}
+
+static bool same_bytes(struct bytes a, struct bytes b)
+{
+    return a.n == b.n && memcmp(a.p, b.p, a.n) == 0;
+}
+
+/* ------------------------------------------------------------------ works */
+
+/* Each tensor: its name and where its bytes are. */
+static uint64_t places(void)
+{
+    tnf_file *file;
+    uint64_t sum = 0;
+    MUST(tnf_open(&file, path, NULL, NULL) == TNF_OK);
+    for (size_t i = 0; tnf_at(file, i); i++)
+        for (size_t k = 0; k < tnf_at(file, i)->nparts; k++)
+            sum = sum * 31 + tnf_at(file, i)->parts[k].offset * 7 +
+                  tnf_at(file, i)->parts[k].nbytes;
+    tnf_close(file);
+    return sum;
+}
+
+static void edits_work(const struct sample *s)
+{
+    tnf_error e = { 0 };
+    struct stat before, after;
+    make(s);
+    uint64_t sum = places();
+    MUST(stat(path, &before) == 0);
+    struct bytes first = { NULL, 0 };
+    for (unsigned i = 0; i < LENGTHS; i++) {
+        check_doing("%s: a note of %zu bytes", s->format, lengths[i]);
+        tnf_status status = edit(lengths[i], i, NULL, &e);
+        CHECK(status == TNF_OK, "%s: %s", tnf_status_name(status), e.message);
+        check_note(lengths[i], i);
+        CHECK(places() == sum, "a tensor has moved");
+        CHECK(files_count(files_temp(), "") == 1, "something is left beside it");
+        if (i == 0)
+            first = bytes_of_file(path);
+    }
+    MUST(stat(path, &after) == 0);
+    CHECK(before.st_ino == after.st_ino, "it is another file");
+    CHECK(!s->reserve || before.st_size == after.st_size, "its size has changed");
+    check_doing("%s: the first note again", s->format);
+    CHECK(edit(lengths[0], 0, NULL, &e) == TNF_OK, "%s", e.message);
+    struct bytes again = bytes_of_file(path);
+    CHECK(same_bytes(first, again), "the same change gives other bytes");
+    free(first.p);
+    free(again.p);
+}
+
+/* ------------------------------------------------------------------- dies */
+
+struct step {
+    size_t from, to;
+};
+static const struct step steps[] = { { 5, 6 }, { 5, 9000 }, { 9000, 20 }, { 6000, 7000 } };
+
+/* Runs it in a child; true: it got to its end. */
+static bool in_child(size_t n, unsigned turn)
+{
+    int status;
+    pid_t child = fork();
+    MUST(child >= 0);
+    if (child == 0)
+        _exit(edit(n, turn, NULL, NULL) == TNF_OK ? 0 : 1);
+    MUST(waitpid(child, &status, 0) == child && WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 9, "it failed");
+    return WEXITSTATUS(status) == 0;
+}
+
+static void put_bytes(struct bytes b)
+{
+    bytes_to_file(path, b.p, b.n);
+    (void)!syscall(SYS_unlinkat, AT_FDCWD, undo, 0);
+}
+
+/* What is found is the old file or the new one, or is told to be neither. */
+static void check_found(struct bytes old, struct bytes fresh, unsigned *refused)
+{
+    tnf_file *file;
+    tnf_error e;
+    bool undone;
+    struct bytes now = bytes_of_file(path);
+    bool whole = same_bytes(now, old) || same_bytes(now, fresh);
+    tnf_status status = tnf_open(&file, path, NULL, &e);
+    CHECK((status == TNF_OK) == whole, "%s, and the file is %s", tnf_status_name(status),
+          whole ? "whole" : "mixed");
+    CHECK(status == TNF_OK || strstr(e.message, "interrupted"), "%s", e.message);
+    *refused += status != TNF_OK;
+    tnf_close(file);
+    free(now.p);
+    CHECK(tnf_undo(&undone, path, &e) == TNF_OK && undone == !whole, "%s", e.message);
+    now = bytes_of_file(path);
+    CHECK(same_bytes(now, old) || (whole && same_bytes(now, fresh)), "the old bytes are not back");
+    free(now.p);
+    CHECK(access(undo, F_OK) != 0, "the undo file is left");
+}
+
+static void edits_die(const struct sample *s, const struct step *t)
+{
+    tnf_error e = { 0 };
+    unsigned refused = 0, k = 1;
+    make(s);
+    CHECK(edit(t->from, 0, NULL, &e) == TNF_OK, "%s", e.message);
+    struct bytes old = bytes_of_file(path);
+    CHECK(edit(t->to, 1, NULL, &e) == TNF_OK, "%s", e.message);
+    struct bytes fresh = bytes_of_file(path);
+    for (bool done = false; !done && k < 100; k++) {
+        check_doing("%s: from %zu to %zu bytes, dead at call %u", s->format, t->from, t->to, k);
+        put_bytes(old);
+        memset(&fault, 0, sizeof fault);
+        fault.what = DIE;
+        fault.at = k;
+        done = in_child(t->to, 1);
+        memset(&fault, 0, sizeof fault);
+        check_found(old, fresh, &refused);
+        check_doing("%s: from %zu to %zu bytes, after call %u", s->format, t->from, t->to, k);
+        CHECK(edit(t->to, 1, NULL, &e) == TNF_OK, "%s", e.message);
+        check_note(t->to, 1);
+    }
+    CHECK(k > 2 && k < 100, "%u calls", k);
+    CHECK(refused > 0 || t->to < 4000, "no moment between old and new was seen");
+    free(old.p);
+    free(fresh.p);
+}
+
+/* ------------------------------------------------------------------ fails */
+
+static void edits_fail(const struct sample *s, const struct step *t, bool for_good)
+{
+    static const int errors[] = { ENOSPC, EIO };
+    tnf_error e = { 0 };
+    tnf_status status = TNF_EIO;
+    unsigned k = 1, refused = 0;
+    make(s);
+    CHECK(edit(t->from, 0, NULL, &e) == TNF_OK, "%s", e.message);
+    struct bytes old = bytes_of_file(path);
+    CHECK(edit(t->to, 1, NULL, &e) == TNF_OK, "%s", e.message);
+    struct bytes fresh = bytes_of_file(path);
+    for (; k < 100; k++) {
+        check_doing("%s: from %zu to %zu bytes, call %u fails%s", s->format, t->from, t->to, k,
+                    for_good ? ", and all after it" : "");
+        put_bytes(old);
+        memset(&fault, 0, sizeof fault);
+        fault.what = FAIL;
+        fault.at = k;
+        fault.for_good = for_good;
+        fault.err = errors[k % 2];
+        status = edit(t->to, 1, NULL, &e);
+        bool reached = fault.seen >= fault.at;
+        memset(&fault, 0, sizeof fault);
+        struct bytes now = bytes_of_file(path);
+        /* what cannot be synced in the directory, or removed, comes after the change */
+        CHECK(same_bytes(now, old) || same_bytes(now, fresh) || (for_good && status != TNF_OK),
+              "half a change after %s", tnf_status_name(status));
+        CHECK(status != TNF_OK || same_bytes(now, fresh), "it is told to be done");
+        free(now.p);
+        check_found(old, fresh, &refused);
+        if (!reached)
+            break;
+    }
+    CHECK(status == TNF_OK && k > 1 && k < 100, "%u calls", k);
+    CHECK(refused == 0 || for_good, "it was left mixed, though it could be put back");
+    free(old.p);
+    free(fresh.p);
+}
+
+/* ----------------------------------------------------------------- memory */
+
+static void edits_without_memory(const struct sample *s)
+{
+    tnf_error e = { 0 };
+    make(s);
+    CHECK(edit(5, 0, NULL, &e) == TNF_OK, "%s", e.message);
+    struct bytes old = bytes_of_file(path);
+    for (int once = 0; once < 2; once++)
+        for (uint64_t n = 1; n < 3000; n++) {
+            struct memory_log log = { .fail_at = n, .fail_once = once };
+            tnf_allocator a = memory_allocator(&log);
+            check_doing("%s: allocation %llu%s", s->format, (unsigned long long)n,
+                        once ? " alone" : " and all after it");
+            tnf_status status = edit(9000, 1, &a, &e);
+            CHECK(status == TNF_OK || status == TNF_ENOMEM, "%s: %s", tnf_status_name(status),
+                  e.message);
+            CHECK(log.blocks == 0 && log.wrong_sizes == 0, "%llu blocks are lost",
+                  (unsigned long long)log.blocks);
+            struct bytes now = bytes_of_file(path);
+            CHECK((status == TNF_OK) != same_bytes(now, old), "the file is not what was told");
+            CHECK(files_count(files_temp(), "") == 1, "something is left beside it");
+            free(now.p);
+            put_bytes(old);
+            if (log.failed == 0)
+                break;
+        }
+    free(old.p);
+}
+
+/* ---------------------------------------------------------------- refused */
+
+static void edits_refused(const struct sample *s)
+{
+    tnf_error e = { 0 };
+    char other[420];
+    make(s);
+    CHECK(edit(5, 0, NULL, &e) == TNF_OK, "%s", e.message);
+    struct bytes old = bytes_of_file(path);
+    check_doing("%s: other names", s->format);
+    snprintf(other, sizeof other, "%s-other", path);
+    MUST(link(path, other) == 0);
+    tnf_status status = edit(9000, 1, NULL, &e);
+    CHECK(status == TNF_EUNSUPPORTED && strstr(e.message, "hard links"), "%s", e.message);
+    struct bytes now = bytes_of_file(path);
+    CHECK(same_bytes(now, old), "it was changed");
+    free(now.p);
+    MUST(unlink(other) == 0);
+    check_doing("%s: locked", s->format);
+    int fd = open(path, O_RDONLY);
+    MUST(fd >= 0 && flock(fd, LOCK_EX) == 0);
+    status = edit(6, 1, NULL, &e);
+    CHECK(status == TNF_EIO && strstr(e.message, "another program"), "%s", e.message);
+    close(fd);
+    check_doing("%s: no room", s->format);
+    status = s->reserve ? edit(60000, 1, NULL, &e) : TNF_EUNSUPPORTED;
+    CHECK(status == TNF_EUNSUPPORTED && (!s->reserve || strstr(e.message, "room")), "%s",
+          e.message);
+    now = bytes_of_file(path);
+    CHECK(same_bytes(now, old), "it was changed");
+    CHECK(files_count(files_temp(), "") == 1, "something is left beside it");
+    free(now.p);
+    free(old.p);
+}
+
+/* An undo file that is of another file, or broken, or gone wild, harms nobody. */
+static void foreign_undo(const struct sample *s)
+{
+    tnf_error e = { 0 };
+    tnf_file *file;
+    bool undone;
+    make(s);
+    CHECK(edit(5, 0, NULL, &e) == TNF_OK, "%s", e.message);
+    struct bytes old = bytes_of_file(path);
+    fault.what = DIE;
+    fault.at = 5; /* open, write, sync, sync of the directory, and in the middle of the file */
+    (void)in_child(9000, 1);
+    memset(&fault, 0, sizeof fault);
+    struct bytes kept = bytes_of_file(undo);
+    check_doing("%s: undo file", s->format);
+    CHECK(kept.n > 64, "there is none");
+    for (size_t i = 0; i < kept.n; i += 97) { /* broken ones were never acted on */
+        kept.p[i] ^= 1;
+        bytes_to_file(path, old.p, old.n);
+        bytes_to_file(undo, kept.p, kept.n);
+        kept.p[i] ^= 1;
+        CHECK(tnf_open(&file, path, NULL, &e) == TNF_OK, "%s", e.message);
+        tnf_close(file);
+        CHECK(tnf_undo(&undone, path, &e) == TNF_OK && !undone, "a broken one was used");
+    }
+    make(s); /* another file under the name */
+    CHECK(edit(8500, 3, NULL, &e) == TNF_OK, "%s", e.message);
+    struct bytes now = bytes_of_file(path);
+    bytes_to_file(undo, kept.p, kept.n);
+    check_doing("%s: foreign undo file", s->format);
+    CHECK(tnf_open(&file, path, NULL, &e) == TNF_OK, "%s", e.message);
+    tnf_close(file);
+    CHECK(tnf_undo(&undone, path, &e) == TNF_OK && !undone, "a foreign one was used");
+    struct bytes after = bytes_of_file(path);
+    CHECK(same_bytes(now, after), "the file was changed");
+    MUST(unlink(undo) == 0);
+    free(now.p);
+    free(after.p);
+    free(old.p);
+    free(kept.p);
+}
+
+int main(void)
+{
+    for (size_t i = 0; i < SAMPLES; i++) {
+        const struct sample *s = &samples[i];
+        check_doing("%s", s->format);
+        edits_work(s);
+        for (size_t k = 0; k < sizeof steps / sizeof *steps; k++) {
+            edits_die(s, &steps[k]);
+            edits_fail(s, &steps[k], false);
+            edits_fail(s, &steps[k], true);
+        }
+        edits_without_memory(s);
+        edits_refused(s);
+        foreign_undo(s);
+        (void)!syscall(SYS_unlinkat, AT_FDCWD, path, 0);
+    }
+    return check_end("edits");
+}
