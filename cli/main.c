@@ -5,9 +5,11 @@
 #include "stop.h"
 #include "suggest.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 const command *const commands[] = {
     &cmd_info,   &cmd_ls,       &cmd_cat,      &cmd_convert,     &cmd_append,  &cmd_verify,
@@ -136,9 +138,22 @@ static int flush_output(int code)
     return code == EXIT_DONE ? EXIT_IO : code;
 }
 
+/* Descriptors that the caller closed must not become those of files: what is printed would go
+ * there. Opened the wrong way round, they give an error as closed ones do. */
+static bool hold_standard_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) == -1 &&
+            open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+            return false;
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     static char buffer[1 << 16];
+    if (!hold_standard_streams())
+        return EXIT_IO;
     (void)signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error like a full disk */
     stop_on_cut_files();
     setvbuf(stdout, buffer, _IOFBF, sizeof buffer);

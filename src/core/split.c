@@ -5,8 +5,10 @@
  *   files    [a  b][c][d  e]           model-00001-of-00003.zt …
  *   index                              model.zt: which tensor is where
  *
- * All files are written before the first appears under its name; the index comes last, so that it
- * never names a file that is not there. */
+ * A new directory is filled under another name and then renamed. In one that is there all files are
+ * written before the first appears under its name; the index comes last, so that it never names a
+ * file that is not there, and what is replaced is put aside until then, to be put back if anything
+ * fails. */
 #include "core/lower.h"
 #include <tenfold/shards.h>
 
@@ -27,6 +29,7 @@ struct shard {
     uint64_t bytes;
     tnf_sink *sink; /* written, not in place */
     bool placed;
+    char *aside; /* where the file that was there is; NULL: there was none */
 };
 
 struct splitting {
@@ -41,7 +44,7 @@ struct splitting {
     struct shard *shards;
     size_t n;
     struct shard root; /* the index */
-    bool made_directory;
+    const char *final; /* the directory that is asked for, while it has another name */
     uint64_t done, total;
 };
 
@@ -240,17 +243,19 @@ static bool on_progress(void *ctx, uint64_t done, uint64_t total)
     return s->save.progress(s->save.ctx, all < s->total ? all : s->total, s->total);
 }
 
-/* Everything is written and flushed, but the sink is put in place later. */
+/* Everything is written and flushed, but the sink is put in place later. As the index of shards, if
+ * there are any. */
 static tnf_status save_held(const struct splitting *s, const tnf_builder *b, tnf_sink *sink,
-                            tnf_error *e)
+                            const tnf_shard *shards, tnf_error *e)
 {
     tnf_save_options how = s->save;
     tnf_status (*commit)(void *ctx, tnf_error *error) = sink->ops.commit;
     how.plan = NULL; /* told already */
-    how.progress = how.progress ? on_progress : NULL;
+    how.progress = how.progress && !shards ? on_progress : NULL;
     how.ctx = (void *)(uintptr_t)s;
     sink->ops.commit = NULL;
-    tnf_status status = tnf_save_sink(b, sink, &how, e);
+    tnf_status status = shards ? tnf_save_index(b, sink, &how, s->index, shards, s->n, e)
+                               : tnf_save_sink(b, sink, &how, e);
     sink->ops.commit = commit;
     sink->done = false;
     return status;
@@ -263,8 +268,30 @@ static tnf_status open_sink(const struct splitting *s, struct shard *shard, tnf_
     return tnf_sink_open(&shard->sink, shard->path, flags, &s->b->alloc, e);
 }
 
-static tnf_status place(struct shard *shard, tnf_error *e)
+/* What has a name that a new file will have gets another; without it the old model is not there, so
+ * the index goes first. */
+static tnf_status put_aside(struct splitting *s, struct shard *shard, tnf_error *e)
 {
+    size_t n = strlen(shard->path) + 16;
+    uint32_t random = 0;
+    if (!s->save.replace || shard->aside || s->final)
+        return TNF_OK;
+    char *aside = tnf_arena_alloc(&s->arena, n);
+    if (!aside)
+        return tnf_arena_fail(&s->arena, "a name", e);
+    if (getentropy(&random, sizeof random) != 0)
+        random = (uint32_t)getpid() * 2654435761u;
+    snprintf(aside, n, "%s.tmp-%08x", shard->path, random);
+    if (rename(shard->path, aside) == 0)
+        shard->aside = aside;
+    else if (errno != ENOENT)
+        return tnf_fail_sys(e, errno, "cannot put the old %s aside", shard->name);
+    return TNF_OK;
+}
+
+static tnf_status place(struct splitting *s, struct shard *shard, tnf_error *e)
+{
+    TNF_TRY(put_aside(s, shard, e));
     tnf_status status = tnf_sink_commit(shard->sink, e);
     shard->placed = shard->sink->done;
     tnf_sink_close(shard->sink);
@@ -283,11 +310,11 @@ static tnf_status write_shard(struct splitting *s, size_t i, tnf_error *e)
     if (status == TNF_OK)
         status = open_sink(s, shard, e);
     if (status == TNF_OK)
-        status = save_held(s, b, shard->sink, e);
+        status = save_held(s, b, shard->sink, NULL, e);
     tnf_builder_free(b);
     s->done += shard->bytes;
     if (status == TNF_OK && s->n > MOST_OPEN)
-        status = place(shard, e);
+        status = place(s, shard, e);
     if (status != TNF_OK)
         tnf_error_prefix(e, shard->name);
     return status;
@@ -295,15 +322,19 @@ static tnf_status write_shard(struct splitting *s, size_t i, tnf_error *e)
 
 /* ------------------------------------------------------------------- index */
 
+/* Those that are not in place are opened by their descriptors. */
 static tnf_status open_shards(const struct splitting *s, tnf_shard *out, tnf_error *e)
 {
     for (size_t i = 0; i < s->n; i++) {
+        const struct shard *shard = &s->shards[i];
+        char held[64];
         tnf_open_options how = { .size = sizeof how,
                                  .format = s->format->name,
                                  .allocator = s->b->alloc };
-        out[i].name = s->shards[i].name;
-        out[i].label = s->shards[i].label;
-        TNF_TRY(tnf_open(&out[i].file, s->shards[i].path, &how, e));
+        snprintf(held, sizeof held, "/proc/self/fd/%d", shard->sink ? shard->sink->fd : -1);
+        out[i].name = shard->name;
+        out[i].label = shard->label;
+        TNF_TRY(tnf_open(&out[i].file, shard->placed ? shard->path : held, &how, e));
     }
     return TNF_OK;
 }
@@ -311,17 +342,13 @@ static tnf_status open_shards(const struct splitting *s, tnf_shard *out, tnf_err
 static tnf_status write_index(struct splitting *s, tnf_error *e)
 {
     tnf_shard *shards = tnf_arena_array(&s->arena, s->n, sizeof *shards);
-    tnf_save_options how = s->save;
     if (!shards)
         return tnf_arena_fail(&s->arena, "the index", e);
-    how.plan = NULL;
-    how.progress = NULL;
     tnf_status status = open_shards(s, shards, e);
     if (status == TNF_OK)
         status = open_sink(s, &s->root, e);
     if (status == TNF_OK)
-        status = tnf_save_index(s->b, s->root.sink, &how, s->index, shards, s->n, e);
-    s->root.placed = s->root.sink && s->root.sink->done;
+        status = save_held(s, s->b, s->root.sink, shards, e);
     for (size_t i = 0; i < s->n; i++)
         tnf_close(shards[i].file);
     return status;
@@ -329,52 +356,88 @@ static tnf_status write_index(struct splitting *s, tnf_error *e)
 
 /* ------------------------------------------------------------------- whole */
 
+/* One that is not there is made under another name. */
 static tnf_status make_directory(struct splitting *s, tnf_error *e)
 {
     struct stat st;
+    uint32_t random = 0;
+    size_t n = strlen(s->directory);
     if (stat(s->directory, &st) == 0)
         return S_ISDIR(st.st_mode) ? TNF_OK
                                    : tnf_fail_sys(e, ENOTDIR, "cannot write to the directory");
-    if (mkdir(s->directory, 0777) != 0 && errno != EEXIST)
+    while (n > 1 && s->directory[n - 1] == '/')
+        n--;
+    char *final = tnf_arena_alloc(&s->arena, n + 1), *now = tnf_arena_alloc(&s->arena, n + 16);
+    if (!final || !now)
+        return tnf_arena_fail(&s->arena, "a name", e);
+    if (getentropy(&random, sizeof random) != 0)
+        random = (uint32_t)getpid() * 2654435761u;
+    snprintf(final, n + 1, "%s", s->directory);
+    snprintf(now, n + 16, "%s.tmp-%08x", final, random);
+    if (mkdir(now, 0777) != 0)
         return tnf_fail_sys(e, errno, "cannot make the directory");
-    s->made_directory = true;
-    return TNF_OK;
+    s->directory = now;
+    s->final = final;
+    return name_all(s, e);
 }
 
-/* It would stand for new files for a while. */
-static tnf_status remove_old_index(const struct splitting *s, tnf_error *e)
+static tnf_status place_directory(struct splitting *s, tnf_error *e)
 {
-    if (!s->index || !s->save.replace || unlink(s->root.path) == 0 || errno == ENOENT)
+    if (!s->final)
         return TNF_OK;
-    return tnf_fail_sys(e, errno, "cannot remove the old %s", s->root.name);
+    if (rename(s->directory, s->final) != 0)
+        return tnf_fail_sys(e, errno, "cannot put the directory in place");
+    s->directory = s->final;
+    s->final = NULL;
+    return s->save.no_sync ? TNF_OK : tnf_sync_directory_of(s->directory, e);
+}
+
+static tnf_status place_all(struct splitting *s, tnf_error *e)
+{
+    if (s->index)
+        TNF_TRY(put_aside(s, &s->root, e));
+    for (size_t i = 0; i < s->n; i++)
+        if (!s->shards[i].placed)
+            TNF_TRY(place(s, &s->shards[i], e));
+    return TNF_OK;
 }
 
 static tnf_status write_all(struct splitting *s, tnf_error *e)
 {
+    bool held = s->n <= MOST_OPEN && access("/proc/self/fd", F_OK) == 0;
     TNF_TRY(make_directory(s, e));
-    if (s->n > MOST_OPEN)
-        TNF_TRY(remove_old_index(s, e));
+    if (s->index && s->n > MOST_OPEN)
+        TNF_TRY(put_aside(s, &s->root, e));
     for (size_t i = 0; i < s->n; i++)
         TNF_TRY(write_shard(s, i, e));
-    TNF_TRY(remove_old_index(s, e));
-    for (size_t i = 0; i < s->n; i++)
-        if (!s->shards[i].placed)
-            TNF_TRY(place(&s->shards[i], e));
-    return s->index ? write_index(s, e) : TNF_OK;
+    if (s->index && held)
+        TNF_TRY(write_index(s, e));
+    TNF_TRY(place_all(s, e));
+    if (s->index && !held)
+        TNF_TRY(write_index(s, e));
+    if (s->index)
+        TNF_TRY(place(s, &s->root, e));
+    return place_directory(s, e);
 }
 
-/* After a failure nothing is left of it. */
+static void clean_one(struct shard *shard, bool failed)
+{
+    tnf_sink_close(shard->sink);
+    if (failed && shard->placed)
+        unlink(shard->path);
+    if (failed && shard->aside)
+        (void)!rename(shard->aside, shard->path);
+    else if (shard->aside)
+        unlink(shard->aside);
+}
+
+/* After a failure nothing is left of it, and what was there is there. */
 static void clean(struct splitting *s, bool failed)
 {
-    for (size_t i = 0; i < s->n; i++) {
-        tnf_sink_close(s->shards[i].sink);
-        if (failed && s->shards[i].placed)
-            unlink(s->shards[i].path);
-    }
-    tnf_sink_close(s->root.sink);
-    if (failed && s->root.placed)
-        unlink(s->root.path);
-    if (failed && s->made_directory)
+    for (size_t i = 0; i < s->n; i++)
+        clean_one(&s->shards[i], failed);
+    clean_one(&s->root, failed);
+    if (s->final)
         rmdir(s->directory);
 }
 

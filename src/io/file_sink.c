@@ -62,7 +62,7 @@ static tnf_status file_write(void *ctx, const void *bytes, size_t n, tnf_error *
     return TNF_OK;
 }
 
-static tnf_status sync_directory(const char *target, tnf_error *e)
+tnf_status tnf_sync_directory_of(const char *target, tnf_error *e)
 {
     char dir[PATH_MAX];
     const char *slash = strrchr(target, '/');
@@ -136,7 +136,7 @@ static tnf_status file_commit(void *ctx, tnf_error *e)
         return tnf_fail_sys(e, errno, "cannot sync the file");
     TNF_TRY(put_in_place(f, e));
     f->committed = true;
-    return f->sync ? sync_directory(f->target, e) : TNF_OK;
+    return f->sync ? tnf_sync_directory_of(f->target, e) : TNF_OK;
 }
 
 static void file_abort(void *ctx)
