@@ -1,36 +1,61 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_values MIB TYPE ROUNDS: every number of a tensor looked at, on one thread.
+/* bench_values MIB TYPE ROUNDS [DIRECTORY]: every number of a tensor looked at, on one thread.
  *
  *   memory    all its bytes, once, from memory: an exclusive or of 64 at a time
  *   values    tnf_verify() with the values wanted, of a tensor in memory
  *   stat      tnf_stat_file(): deviation and histogram, too
+ *   read      with a directory: all bytes of a file there, in the page cache, by pread()
+ *   file      tnf_verify() of that file
  */
 #include "bench.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <tenfold/build.h>
 #include <tenfold/stat.h>
+#include <unistd.h>
 
 typedef uint64_t line __attribute__((vector_size(64)));
 
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#define WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define WIDE
+#endif
+
 struct work {
-    tnf_file *file;
+    tnf_file *file, *on_disk;
+    int fd;
+    uint8_t block[256 << 10];
     const uint8_t *data;
     size_t n;
 };
 
 static volatile uint64_t seen;
 
+WIDE static uint64_t mix(const uint8_t *p, size_t n)
+{
+    line sum = { 0 };
+    for (size_t i = 0; i + sizeof sum <= n; i += sizeof sum) {
+        line here;
+        memcpy(&here, p + i, sizeof here);
+        sum ^= here;
+    }
+    return sum[0] ^ sum[1] ^ sum[2] ^ sum[3] ^ sum[4] ^ sum[5] ^ sum[6] ^ sum[7];
+}
+
 static void memory(void *ctx)
 {
     const struct work *w = ctx;
-    line sum = { 0 };
-    for (size_t i = 0; i + sizeof sum <= w->n; i += sizeof sum) {
-        line here;
-        memcpy(&here, w->data + i, sizeof here);
-        sum ^= here;
-    }
-    seen = sum[0] ^ sum[1] ^ sum[2] ^ sum[3] ^ sum[4] ^ sum[5] ^ sum[6] ^ sum[7];
+    seen = mix(w->data, w->n);
+}
+
+static void read_all(void *ctx)
+{
+    struct work *w = ctx;
+    ssize_t got;
+    for (off_t at = 0; (got = pread(w->fd, w->block, sizeof w->block, at)) > 0; at += got)
+        seen = w->block[0];
 }
 
 static void on_values(void *ctx, const tnf_object *o, const tnf_value_counts *counts)
@@ -40,13 +65,22 @@ static void on_values(void *ctx, const tnf_object *o, const tnf_value_counts *co
     seen = counts->elements;
 }
 
-static void values(void *ctx)
+static void verify(const tnf_file *file)
 {
-    const struct work *w = ctx;
     tnf_error error;
     tnf_verify_result result;
     tnf_verify_options how = { .size = sizeof how, .values = on_values, .threads = 1 };
-    bench_check(tnf_verify(&result, w->file, &how, &error), &error);
+    bench_check(tnf_verify(&result, file, &how, &error), &error);
+}
+
+static void values(void *ctx)
+{
+    verify(((const struct work *)ctx)->file);
+}
+
+static void values_on_disk(void *ctx)
+{
+    verify(((const struct work *)ctx)->on_disk);
 }
 
 static void stat(void *ctx)
@@ -57,23 +91,70 @@ static void stat(void *ctx)
     bench_check(tnf_stat_file(w->file, &how, &error), &error);
 }
 
-/* Weights: small numbers of both signs, none of them odd. */
-static void fill(uint8_t *p, size_t n, const char *type)
+/* A float of fewer bits, cut off: for weights, which are far from its largest. */
+static uint32_t narrow(float f, unsigned exponent_bits, unsigned mantissa_bits)
+{
+    uint32_t bits, sign;
+    memcpy(&bits, &f, sizeof bits);
+    sign = bits >> 31 << (exponent_bits + mantissa_bits);
+    int exponent = (int)(bits >> 23 & 255) - 127 + (1 << (exponent_bits - 1)) - 1;
+    uint32_t mantissa = (bits & 0x7fffff) | 0x800000;
+    unsigned down = 23 - mantissa_bits;
+    if (exponent > 0)
+        return sign | (uint32_t)exponent << mantissa_bits | (mantissa & 0x7fffff) >> down;
+    down += (unsigned)(1 - exponent);
+    return sign | (down < 32 ? mantissa >> down : 0);
+}
+
+/* Weights: small numbers of both signs, none of them odd. What is no float is anything at all. */
+static void fill(uint8_t *p, size_t n, const tnf_type *type)
 {
     uint64_t x = 88172645463325252u;
-    size_t width = tnf_type_named(type)->bits / 8;
+    size_t width = type->bits < 8 || type->number == TNF_NUMBER_COMPLEX ? 4 : type->bits / 8;
     for (size_t i = 0; i + width <= n; i += width) {
         x ^= x << 13;
         x ^= x >> 7;
         x ^= x << 17;
         float f = ((float)(x >> 40) * 0x1p-24f - 0.5f) * 0.1f;
         double d = (double)f;
-        uint32_t bits;
-        memcpy(&bits, &f, sizeof bits);
-        uint16_t half = (uint16_t)(strcmp(type, "f16") == 0 ? 0x2000u + (x >> 52) : bits >> 16);
-        memcpy(p + i, width == 8 ? (void *)&d : width == 4 ? (void *)&f : (void *)&half, width);
+        uint64_t bits = x >> 24;
+        if (strcmp(type->id, "f64") == 0)
+            memcpy(&bits, &d, sizeof bits);
+        else if (strcmp(type->id, "f32") == 0 || strcmp(type->id, "c64") == 0)
+            memcpy(&bits, &f, sizeof f);
+        else if (strcmp(type->id, "f16") == 0)
+            bits = narrow(f, 5, 10);
+        else if (strcmp(type->id, "bf16") == 0)
+            bits = narrow(f, 8, 7);
+        else if (strncmp(type->id, "f8_e5", 5) == 0)
+            bits = narrow(f, 5, 2);
+        else if (strncmp(type->id, "f8_e4", 5) == 0)
+            bits = narrow(f * 128, 4, 3);
+        else if (strcmp(type->id, "f8_e8m0") == 0)
+            bits = 120 + (x >> 40) % 12;
+        else if (type->number == TNF_NUMBER_BOOL)
+            bits &= 1;
+        if (strstr(type->id, "fnuz") && bits == 0x80)
+            bits = 0;
+        memcpy(p + i, &bits, width);
     }
 }
+
+/* The same file once more, under a name that is gone at once. */
+static void put_on_disk(struct work *w, tnf_str bytes, const char *directory)
+{
+    tnf_error error;
+    char path[4096];
+    snprintf(path, sizeof path, "%s/values-%ld.safetensors", directory, (long)getpid());
+    FILE *f = fopen(path, "wb");
+    if (!f || fwrite(bytes.p, 1, bytes.n, f) != bytes.n || fclose(f) != 0)
+        bench_die(path);
+    w->fd = open(path, O_RDONLY);
+    bench_check(tnf_open(&w->on_disk, path, NULL, &error), &error);
+    unlink(path);
+}
+
+static struct work w;
 
 int main(int argc, char **argv)
 {
@@ -82,18 +163,20 @@ int main(int argc, char **argv)
     tnf_sink *sink;
     tnf_source *source;
     tnf_save_options save = { .size = sizeof save, .format = "safetensors" };
-    struct work w = { 0 };
-    if (argc != 4 || !tnf_type_named(argv[2])) {
-        fprintf(stderr, "usage: bench_values MIB TYPE ROUNDS\n");
+    const tnf_type *type = argc > 2 ? tnf_type_named(argv[2]) : NULL;
+    if ((argc != 4 && argc != 5) || !type) {
+        fprintf(stderr, "usage: bench_values MIB TYPE ROUNDS [DIRECTORY]\n");
         return 2;
     }
     size_t n = (size_t)bench_number(argv[1]) << 20;
-    unsigned rounds = bench_rounds(argv[3]);
-    uint64_t count = n / (tnf_type_named(argv[2])->bits / 8);
+    unsigned rounds = bench_rounds(argv[3]), ways = argc == 5 ? 5 : 3;
+    uint64_t count = n / type->bits * 8;
     uint8_t *data = bench_memory(n);
-    fill(data, n, argv[2]);
+    fill(data, n, type);
+    if (strcmp(type->id, "bit") == 0)
+        save.format = "ztensor2";
     bench_check(tnf_builder_new(&b, NULL, &error), &error);
-    bench_check(tnf_builder_add(b, "w", tnf_type_named(argv[2]), 1, &count, data, &error), &error);
+    bench_check(tnf_builder_add(b, "w", type, 1, &count, data, &error), &error);
     bench_check(tnf_sink_memory(&sink, &error), &error);
     bench_check(tnf_save_sink(b, sink, &save, &error), &error);
     tnf_builder_free(b);
@@ -102,13 +185,18 @@ int main(int argc, char **argv)
     bench_check(tnf_open_source(&w.file, source, NULL, &error), &error);
     w.data = (const uint8_t *)bytes.p;
     w.n = bytes.n;
-    bench_way ways[] = { { "memory", memory, { 0 } },
-                         { "values", values, { 0 } },
-                         { "stat", stat, { 0 } } };
-    bench_run(ways, 3, rounds, &w);
+    if (argc == 5)
+        put_on_disk(&w, bytes, argv[4]);
+    static bench_way all[] = { { "memory", memory, { 0 } },
+                               { "values", values, { 0 } },
+                               { "stat", stat, { 0 } },
+                               { "read", read_all, { 0 } },
+                               { "file", values_on_disk, { 0 } } };
+    bench_run(all, ways, rounds, &w);
     printf("{");
-    bench_print(ways, 3, rounds);
+    bench_print(all, ways, rounds);
     printf("\"bytes\":%zu}\n", w.n);
+    tnf_close(w.on_disk);
     tnf_close(w.file);
     tnf_sink_close(sink);
     free(data);

@@ -79,28 +79,40 @@ void tnf_bins_cover(tnf_bins *b, double min, double max)
 #define PIECE 256u
 
 /* First the places, a loop that vectors take; then the counting. */
-#define ADD(kind, number)                                                                          \
-    void tnf_bins_add_##kind(tnf_bins *b, const number *x, size_t n)                               \
-    {                                                                                              \
-        double scale = ldexp(1, -b->k);                                                            \
-        int32_t first = (int32_t)b->first, where[PIECE];                                           \
-        for (size_t at = 0; at < n; at += PIECE) {                                                 \
-            size_t here = n - at < PIECE ? n - at : PIECE;                                         \
-            for (size_t i = 0; i < here; i++) {                                                    \
-                double y = (double)x[at + i] * scale;                                              \
-                int32_t is_number = y - y == 0;                                                    \
-                y = is_number ? y : 0;                                                             \
-                int32_t whole = (int32_t)y;                                                        \
-                whole -= y < (double)whole;                                                        \
-                where[i] = is_number ? whole - first : (int32_t)TNF_BINS;                          \
-            }                                                                                      \
-            for (size_t i = 0; i < here; i++)                                                      \
-                b->counts[where[i]]++;                                                             \
-        }                                                                                          \
+static void add_doubles(tnf_bins *b, const tnf_tally_loops *loops, const uint8_t *x, size_t n,
+                        bool floats)
+{
+    double scale = ldexp(1, -b->k);
+    int64_t where[PIECE];
+    for (size_t at = 0; at < n; at += PIECE) {
+        size_t here = n - at < PIECE ? n - at : PIECE;
+        if (floats)
+            loops->places_f32(where, x + at * sizeof(float), here, scale, b->first);
+        else
+            loops->places_f64(where, x + at * sizeof(double), here, scale, b->first);
+        for (size_t i = 0; i < here; i++)
+            b->counts[where[i]]++;
     }
+}
 
-ADD(f32, float)
-ADD(f64, double)
+void tnf_bins_add(tnf_bins *b, enum tnf_float kind, const void *x, size_t n)
+{
+    const tnf_tally_loops *loops = tnf_tally_loops_at(0);
+    float wide[PIECE];
+    if (kind == TNF_TALLY_F64 || kind == TNF_TALLY_F32) {
+        add_doubles(b, loops, x, n, kind == TNF_TALLY_F32);
+        return;
+    }
+    for (size_t at = 0; at < n; at += PIECE) {
+        size_t here = n - at < PIECE ? n - at : PIECE;
+        const uint8_t *halves = (const uint8_t *)x + 2 * at;
+        if (kind == TNF_TALLY_F16)
+            loops->widen_f16(wide, halves, here);
+        else
+            loops->widen_bf16(wide, halves, here);
+        add_doubles(b, loops, (const uint8_t *)wide, here, true);
+    }
+}
 
 void tnf_bins_repeat(tnf_bins *b, double x, uint64_t times)
 {

@@ -10,11 +10,9 @@
 #ifndef TNF_BASE_BINS_H
 #define TNF_BASE_BINS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/tally.h"
 
-#define TNF_BINS 2048u
+#define TNF_BINS 2048u /* TNF_TALLY_NOWHERE */
 
 typedef struct tnf_bins {
     int k;
@@ -27,8 +25,7 @@ typedef struct tnf_bins {
 /* Makes room for all numbers from min to max, both finite. */
 void tnf_bins_cover(tnf_bins *b, double min, double max);
 /* Numbers within what is covered; those that are not finite do not count. */
-void tnf_bins_add_f32(tnf_bins *b, const float *x, size_t n);
-void tnf_bins_add_f64(tnf_bins *b, const double *x, size_t n);
+void tnf_bins_add(tnf_bins *b, enum tnf_float kind, const void *x, size_t n);
 void tnf_bins_repeat(tnf_bins *b, double x, uint64_t times);
 void tnf_bins_merge(tnf_bins *b, const tnf_bins *more);
 

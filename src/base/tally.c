@@ -3,10 +3,10 @@
  * first and then taken like any other. */
 #include "base/tally.h"
 
+#include "base/half.h"
+
 #include <math.h>
 #include <string.h>
-
-#define SPAN 2048u
 
 const tnf_tally_loops *tnf_tally_loops_at(size_t i)
 {
@@ -79,107 +79,145 @@ void tnf_tally_weighted(tnf_tally *t, const double *x, const uint64_t *times, si
     tnf_tally_merge(t, &here);
 }
 
-/* ---------------------------------------------------------------- numbers */
+/* ----------------------------------------------------------------- floats */
 
-/* One function for floats and one for doubles: the finite numbers of a span that has others, in
- * `kept`, and a span into a tally. */
-#define TALLY(kind, number, integer, infinite)                                                     \
-    static size_t keep_finite_##kind(tnf_tally *t, number kept[SPAN], const uint8_t *x, size_t n)  \
+static const struct {
+    unsigned width, mantissa; /* in bytes, in bits */
+} shapes[TNF_TALLY_FLOATS] = {
+    [TNF_TALLY_F64] = { 8, 52 },
+    [TNF_TALLY_F32] = { 4, 23 },
+    [TNF_TALLY_F16] = { 2, 10 },
+    [TNF_TALLY_BF16] = { 2, 7 },
+};
+
+static uint64_t sign_of(enum tnf_float kind)
+{
+    return (uint64_t)1 << (8 * shapes[kind].width - 1);
+}
+
+static uint64_t infinite_of(enum tnf_float kind)
+{
+    return sign_of(kind) - ((uint64_t)1 << shapes[kind].mantissa);
+}
+
+static double number_of(enum tnf_float kind, uint64_t bits)
+{
+    uint32_t half = (uint32_t)bits;
+    double d;
+    float f;
+    switch (kind) {
+    case TNF_TALLY_F64:
+        memcpy(&d, &bits, sizeof d);
+        return d + 0.0; /* -0 is 0 */
+    case TNF_TALLY_F16:
+        return (double)tnf_f16_to_f32((uint16_t)bits) + 0.0;
+    case TNF_TALLY_BF16:
+        half <<= 16;
+        break;
+    default:
+        break;
+    }
+    memcpy(&f, &half, sizeof f);
+    return (double)f + 0.0;
+}
+
+/* The finite numbers of a span that has others too. */
+#define KEEP_FINITE(bits)                                                                          \
+    static size_t keep_finite_##bits(tnf_tally *t, uint8_t *kept, const uint8_t *x, size_t n,      \
+                                     uint64_t infinite)                                            \
     {                                                                                              \
         size_t k = 0;                                                                              \
         for (size_t i = 0; i < n; i++) {                                                           \
-            integer size;                                                                          \
+            uint##bits##_t size;                                                                   \
             memcpy(&size, x + i * sizeof size, sizeof size);                                       \
-            memcpy(&kept[k], x + i * sizeof size, sizeof size);                                    \
-            size &= ~((integer)1 << (8 * sizeof size - 1));                                        \
-            t->nan += size > (infinite);                                                           \
-            t->inf += size == (infinite);                                                          \
-            k += size < (infinite);                                                                \
+            memcpy(kept + k * sizeof size, &size, sizeof size);                                    \
+            size &= INT##bits##_MAX;                                                               \
+            t->nan += size > infinite;                                                             \
+            t->inf += size == infinite;                                                            \
+            k += size < infinite;                                                                  \
         }                                                                                          \
         return k;                                                                                  \
-    }                                                                                              \
-                                                                                                   \
-    static void count_small_##kind(tnf_tally *t, const uint8_t *x, size_t n, integer tiny)         \
-    {                                                                                              \
-        uint32_t zero = 0, small = 0;                                                              \
-        for (size_t i = 0; i < n; i++) {                                                           \
-            integer size;                                                                          \
-            memcpy(&size, x + i * sizeof size, sizeof size);                                       \
-            size &= ~((integer)1 << (8 * sizeof size - 1));                                        \
-            zero += size == 0;                                                                     \
-            small += size < tiny;                                                                  \
-        }                                                                                          \
-        t->zero += zero;                                                                           \
-        t->subnormal += small > zero ? small - zero : 0;                                           \
-    }                                                                                              \
-                                                                                                   \
-    static double from_order_##kind(integer order)                                                 \
-    {                                                                                              \
-        integer sign = (integer)1 << (8 * sizeof order - 1);                                       \
-        integer bits = order & sign ? order ^ ~sign : order;                                       \
-        number value;                                                                              \
-        memcpy(&value, &bits, sizeof value);                                                       \
-        return (double)value + 0.0;                                                                \
-    }                                                                                              \
-                                                                                                   \
-    static void take_span_##kind(tnf_tally *t, const tnf_tally_loops *loops, const uint8_t *x,     \
-                                 size_t n, integer tiny, bool spread)                              \
-    {                                                                                              \
-        tnf_tally here = { .elements = n };                                                        \
-        tnf_span_##kind span;                                                                      \
-        number kept[SPAN];                                                                         \
-        loops->span_##kind(&span, x, n);                                                           \
-        if ((integer)span.far >= (infinite)) {                                                     \
-            n = keep_finite_##kind(&here, kept, x, n);                                             \
-            x = (const uint8_t *)kept;                                                             \
-            loops->span_##kind(&span, x, n);                                                       \
-        }                                                                                          \
-        if (n > 0) {                                                                               \
-            here.mean = span.sum / (double)n;                                                      \
-            here.min = from_order_##kind((integer)span.low);                                       \
-            here.max = from_order_##kind((integer)span.high);                                      \
-            here.squares = spread ? loops->squares_##kind(x, n, here.mean) : 0;                    \
-        }                                                                                          \
-        if (n > 0 && ((integer)span.near < tiny || span.near == 0))                                \
-            count_small_##kind(&here, x, n, tiny);                                                 \
-        tnf_tally_merge(t, &here);                                                                 \
-    }                                                                                              \
-                                                                                                   \
-    void tnf_tally_##kind(tnf_tally *t, const void *x, size_t n, number tiny, bool spread)         \
-    {                                                                                              \
-        const tnf_tally_loops *loops = tnf_tally_loops_at(0);                                      \
-        integer tiny_bits;                                                                         \
-        memcpy(&tiny_bits, &tiny, sizeof tiny_bits);                                               \
-        for (size_t at = 0; at < n; at += SPAN) {                                                  \
-            size_t here = n - at < SPAN ? n - at : SPAN;                                           \
-            take_span_##kind(t, loops, (const uint8_t *)x + at * sizeof tiny, here, tiny_bits,     \
-                             spread);                                                              \
-        }                                                                                          \
     }
 
-TALLY(f32, float, uint32_t, 0x7f800000u)
-TALLY(f64, double, uint64_t, 0x7ff0000000000000u)
+KEEP_FINITE(16)
+KEEP_FINITE(32)
+KEEP_FINITE(64)
 
-void tnf_tally_bf16(tnf_tally *t, const void *halves, size_t n)
+static size_t keep_finite(tnf_tally *t, enum tnf_float kind, uint8_t *kept, const uint8_t *x,
+                          size_t n)
+{
+    uint64_t infinite = infinite_of(kind);
+    return shapes[kind].width == 2   ? keep_finite_16(t, kept, x, n, infinite)
+           : shapes[kind].width == 4 ? keep_finite_32(t, kept, x, n, infinite)
+                                     : keep_finite_64(t, kept, x, n, infinite);
+}
+
+static double squares_of(const tnf_tally_loops *loops, enum tnf_float kind, const uint8_t *x,
+                         size_t n, double mean)
+{
+    float wide[TNF_TALLY_SPAN / 2];
+    if (kind == TNF_TALLY_F64)
+        return loops->squares_f64(x, n, mean);
+    if (kind == TNF_TALLY_F32)
+        return loops->squares_f32(x, n, mean);
+    if (kind == TNF_TALLY_F16)
+        loops->widen_f16(wide, x, n);
+    else
+        loops->widen_bf16(wide, x, n);
+    return loops->squares_f32((const uint8_t *)wide, n, mean);
+}
+
+/* Of the bits of a span: the smallest and the largest magnitude. */
+static uint64_t nearest(const tnf_span_float *span, uint64_t sign)
+{
+    uint64_t positive = span->greatest >= 0 ? span->first : UINT64_MAX;
+    uint64_t negative = span->least < 0 ? (uint64_t)span->least & (sign - 1) : UINT64_MAX;
+    return positive < negative ? positive : negative;
+}
+
+static uint64_t farthest(const tnf_span_float *span, uint64_t sign)
+{
+    uint64_t positive = span->greatest >= 0 ? (uint64_t)span->greatest : 0;
+    uint64_t negative = span->least < 0 ? span->last & (sign - 1) : 0;
+    return positive > negative ? positive : negative;
+}
+
+static void take_span(tnf_tally *t, const tnf_tally_loops *loops, enum tnf_float kind,
+                      const uint8_t *x, size_t n, bool spread)
+{
+    tnf_tally here = { .elements = n };
+    tnf_span_float span;
+    uint64_t sign = sign_of(kind), tiny = (uint64_t)1 << shapes[kind].mantissa;
+    uint8_t kept[TNF_TALLY_SPAN];
+    loops->floats[kind](&span, x, n);
+    if (farthest(&span, sign) >= infinite_of(kind)) {
+        n = keep_finite(&here, kind, kept, x, n);
+        x = kept;
+        loops->floats[kind](&span, x, n);
+    }
+    if (n > 0) {
+        uint64_t low = span.least < 0 ? span.last : span.first;
+        here.mean = span.sum / (double)n;
+        here.min = number_of(kind, low);
+        here.max = number_of(kind, (uint64_t)(span.greatest >= 0 ? span.greatest : span.least));
+        here.squares = spread ? squares_of(loops, kind, x, n, here.mean) : 0;
+    }
+    if (n > 0 && nearest(&span, sign) < tiny) {
+        uint64_t small[2];
+        loops->small[kind](small, x, n, tiny);
+        here.zero = small[0];
+        here.subnormal = small[1] - small[0];
+    }
+    tnf_tally_merge(t, &here);
+}
+
+void tnf_tally_floats(tnf_tally *t, enum tnf_float kind, const void *x, size_t n, bool spread)
 {
     const tnf_tally_loops *loops = tnf_tally_loops_at(0);
-    const uint32_t tiny = 0x00800000u;
-    for (size_t at = 0; at < n; at += SPAN) {
-        size_t here = n - at < SPAN ? n - at : SPAN;
-        const uint8_t *x = (const uint8_t *)halves + 2 * at;
-        tnf_span_f32 span;
-        float wide[SPAN];
-        loops->span_bf16(&span, x, here);
-        if ((uint32_t)span.far >= 0x7f800000u || (uint32_t)span.near < tiny) {
-            loops->widen_bf16(wide, x, here);
-            take_span_f32(t, loops, (const uint8_t *)wide, here, tiny, false);
-            continue;
-        }
-        tnf_tally one = { .elements = here, .mean = span.sum / (double)here };
-        one.min = from_order_f32((uint32_t)span.low);
-        one.max = from_order_f32((uint32_t)span.high);
-        tnf_tally_merge(t, &one);
-    }
+    const size_t width = shapes[kind].width, span = TNF_TALLY_SPAN / width;
+    for (size_t at = 0; at < n; at += span)
+        take_span(t, loops, kind, (const uint8_t *)x + at * width, n - at < span ? n - at : span,
+                  spread);
 }
 
 /* ------------------------------------------------------------------ bytes */

@@ -3,6 +3,8 @@
 #include "base/tally.h"
 
 #if defined(__x86_64__)
+#include <immintrin.h>
+
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vl,avx512dq"))),        \
                              apply_to = function)
@@ -11,8 +13,26 @@
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq")
 #endif
 
-#define LOOPS      tnf_tally_avx512
-#define LOOPS_NAME "avx512"
+/* What GCC makes of comparisons and conversions of such vectors takes twice as long. */
+#define LEAST(kind, to, x)    ((to) = (__typeof__(to))MIN_##kind((__m512i)(to), (__m512i)(x)))
+#define GREATEST(kind, to, x) ((to) = (__typeof__(to))MAX_##kind((__m512i)(to), (__m512i)(x)))
+#define WIDEN(x)              ((doubles)_mm512_cvtps_pd((__m256)(x)))
+#define MIN_u8                _mm512_min_epu8
+#define MAX_u8                _mm512_max_epu8
+#define MIN_i16               _mm512_min_epi16
+#define MAX_i16               _mm512_max_epi16
+#define MIN_u16               _mm512_min_epu16
+#define MAX_u16               _mm512_max_epu16
+#define MIN_i32               _mm512_min_epi32
+#define MAX_i32               _mm512_max_epi32
+#define MIN_u32               _mm512_min_epu32
+#define MAX_u32               _mm512_max_epu32
+#define MIN_i64               _mm512_min_epi64
+#define MAX_i64               _mm512_max_epi64
+#define MIN_u64               _mm512_min_epu64
+#define MAX_u64               _mm512_max_epu64
+#define LOOPS                 tnf_tally_avx512
+#define LOOPS_NAME            "avx512"
 #include "base/tally_loops.h"
 
 #if defined(__clang__)

@@ -1,57 +1,45 @@
 /* SPDX-License-Identifier: MIT */
 /* The loops of tally.h, written once in vectors of 64 bytes and compiled for each instruction set:
- * a file defines LOOPS, the name of its table, and includes this.
+ * a file defines LOOPS, the name of its table, and includes this. Where a compiler does not find
+ * the instruction by itself, tally_avx512.c brings its own LEAST(), GREATEST() and WIDEN().
  *
- *   a float as an integer     0x80000000 -0 … 0xff800000 -Inf | 0 … 0x7f800000 Inf … NaN
- *   in order (signed)         bits of negative numbers but the sign turned round
+ * Halves become doubles where they lie, four in a lane of 64 bits:
  *
- * Sums go to sixteen lanes, which are then halved, on every machine alike.
+ *   bf16    s eeeeeeee mmmmmmm           at the top of the lane
+ *   double  s 000eeeeeeee mmmmmmm 0…     moved down by 3, or 6 for f16: the number times 2^-896
+ *
+ * Sums go to lanes, which are then halved, on every machine alike.
  */
 #include "base/tally.h"
 
 #include <limits.h>
 #include <string.h>
 
+typedef int8_t bytes __attribute__((vector_size(64)));
+typedef uint8_t ubytes __attribute__((vector_size(64)));
+typedef int16_t shorts __attribute__((vector_size(64)));
+typedef uint16_t ushorts __attribute__((vector_size(64)));
 typedef int32_t ints __attribute__((vector_size(64)));
+typedef uint32_t uints __attribute__((vector_size(64)));
 typedef int64_t longs __attribute__((vector_size(64)));
+typedef uint64_t ulongs __attribute__((vector_size(64)));
 typedef float floats __attribute__((vector_size(64)));
 typedef float half_floats __attribute__((vector_size(32)));
 typedef double doubles __attribute__((vector_size(64)));
-typedef int16_t shorts __attribute__((vector_size(64)));
-typedef uint16_t quarter_shorts __attribute__((vector_size(16)));
-typedef uint32_t half_uints __attribute__((vector_size(32)));
 typedef uint16_t half_shorts __attribute__((vector_size(32)));
-typedef uint32_t uints __attribute__((vector_size(64)));
 
 #define LANES            16u
 #define PICK(mask, a, b) (((mask) & (a)) | (~(mask) & (b)))
-#define LOWER(to, x)     ((to) = PICK((x) < (to), x, to))
-#define HIGHER(to, x)    ((to) = PICK((x) > (to), x, to))
 
-/* One number into a span: what is left of it after whole vectors. */
-#define SPAN_ONE(integer, number, magnitude)                                                       \
-    do {                                                                                           \
-        integer bits, order, size;                                                                 \
-        number value;                                                                              \
-        memcpy(&bits, x + i * sizeof bits, sizeof bits);                                           \
-        memcpy(&value, x + i * sizeof value, sizeof value);                                        \
-        size = bits & (magnitude);                                                                 \
-        order = bits < 0 ? bits ^ (magnitude) : bits;                                              \
-        out->low = order < out->low ? order : out->low;                                            \
-        out->high = order > out->high ? order : out->high;                                         \
-        out->near = size < out->near ? size : out->near;                                           \
-        out->far = size > out->far ? size : out->far;                                              \
-        out->sum += (double)value;                                                                 \
-    } while (0)
+/* What comes one span later is asked for now: the CPU by itself stops at the end of each page. */
+#define AHEAD(p)         __builtin_prefetch((p) + TNF_TALLY_SPAN, 0, 2)
 
-/* The lanes of the vectors of a span into one. */
-#define SPAN_FOLD()                                                                                \
-    for (size_t k = 0; k < sizeof low / sizeof low[0]; k++) {                                      \
-        out->low = low[k] < out->low ? low[k] : out->low;                                          \
-        out->high = high[k] > out->high ? high[k] : out->high;                                     \
-        out->near = near[k] < out->near ? near[k] : out->near;                                     \
-        out->far = far[k] > out->far ? far[k] : out->far;                                          \
-    }
+#ifndef LEAST
+/* `kind` is i8, u8 … u64: what the lanes hold. */
+#define LEAST(kind, to, x)    ((to) = PICK((__typeof__(to))((x) < (to)), x, to))
+#define GREATEST(kind, to, x) ((to) = PICK((__typeof__(to))((x) > (to)), x, to))
+#define WIDEN(x)              __builtin_convertvector(x, doubles)
+#endif
 
 static double fold(const doubles *a, const doubles *b)
 {
@@ -64,116 +52,304 @@ static double fold(const doubles *a, const doubles *b)
     return s[0];
 }
 
-static void span_f32(tnf_span_f32 *out, const uint8_t *x, size_t n)
+/* The four extremes of the bits of a span, of which vectors are called v* in the loops below. */
+#define EXTREMES(kind, ukind, integer, vector, uvector, MIN, MAX, UMAX)                            \
+    typedef struct extremes_##kind {                                                               \
+        vector least, greatest;                                                                    \
+        uvector first, last;                                                                       \
+    } extremes_##kind;                                                                             \
+                                                                                                   \
+    static inline void meet_##kind(extremes_##kind *e, const vector *v)                            \
+    {                                                                                              \
+        uvector u = (uvector)*v;                                                                   \
+        LEAST(kind, e->least, *v);                                                                 \
+        GREATEST(kind, e->greatest, *v);                                                           \
+        LEAST(ukind, e->first, u);                                                                 \
+        GREATEST(ukind, e->last, u);                                                               \
+    }                                                                                              \
+                                                                                                   \
+    static inline extremes_##kind none_##kind(void)                                                \
+    {                                                                                              \
+        return (extremes_##kind) { (vector) { 0 } + (MAX), (vector) { 0 } + (MIN),                 \
+                                   (uvector) { 0 } + (UMAX), (uvector) { 0 } };                    \
+    }                                                                                              \
+                                                                                                   \
+    static inline void tell_##kind(tnf_span_float *out, const extremes_##kind *e,                  \
+                                   const uint8_t *x, size_t from, size_t n)                        \
+    {                                                                                              \
+        integer least = (MAX), greatest = (MIN);                                                   \
+        u##integer first = (UMAX), last = 0;                                                       \
+        for (size_t k = 0; k < 64 / sizeof least; k++) {                                           \
+            least = e->least[k] < least ? e->least[k] : least;                                     \
+            greatest = e->greatest[k] > greatest ? e->greatest[k] : greatest;                      \
+            first = e->first[k] < first ? e->first[k] : first;                                     \
+            last = e->last[k] > last ? e->last[k] : last;                                          \
+        }                                                                                          \
+        for (size_t i = from; i < n; i++) {                                                        \
+            integer one;                                                                           \
+            memcpy(&one, x + i * sizeof one, sizeof one);                                          \
+            least = one < least ? one : least;                                                     \
+            greatest = one > greatest ? one : greatest;                                            \
+            first = (u##integer)one < first ? (u##integer)one : first;                             \
+            last = (u##integer)one > last ? (u##integer)one : last;                                \
+        }                                                                                          \
+        *out = (tnf_span_float) { least, greatest, first, last, 0 };                               \
+    }
+
+EXTREMES(i16, u16, int16_t, shorts, ushorts, INT16_MIN, INT16_MAX, UINT16_MAX)
+EXTREMES(i32, u32, int32_t, ints, uints, INT32_MIN, INT32_MAX, UINT32_MAX)
+EXTREMES(i64, u64, int64_t, longs, ulongs, INT64_MIN, INT64_MAX, UINT64_MAX)
+
+/* ----------------------------------------------------------------- floats */
+
+static void span_f32(tnf_span_float *out, const uint8_t *x, size_t n)
 {
-    const int32_t magnitude = INT32_MAX;
-    ints low = (ints) { 0 } + INT32_MAX, high = (ints) { 0 } + INT32_MIN, near = low;
-    ints far = (ints) { 0 };
+    extremes_i32 e = none_i32();
     doubles a = { 0 }, b = { 0 };
     size_t i = 0;
-    *out = (tnf_span_f32) { INT32_MAX, INT32_MIN, INT32_MAX, 0, 0 };
     for (; i + LANES <= n; i += LANES) {
         ints bits;
         half_floats first, second;
+        AHEAD(x + i * 4);
         memcpy(&bits, x + i * 4, sizeof bits);
         memcpy(&first, x + i * 4, sizeof first);
         memcpy(&second, x + i * 4 + sizeof first, sizeof second);
-        ints size = bits & magnitude, order = bits ^ ((bits >> 31) & magnitude);
-        LOWER(low, order);
-        HIGHER(high, order);
-        LOWER(near, size);
-        HIGHER(far, size);
-        a += __builtin_convertvector(first, doubles);
-        b += __builtin_convertvector(second, doubles);
+        meet_i32(&e, &bits);
+        a += WIDEN(first);
+        b += WIDEN(second);
     }
-    SPAN_FOLD()
+    tell_i32(out, &e, x, i, n);
     out->sum = fold(&a, &b);
-    for (; i < n; i++)
-        SPAN_ONE(int32_t, float, magnitude);
-}
-
-/* As span_f32() of the floats whose upper halves they are: ranges of the halves, sums of the
- * floats, to the same lanes. */
-static void span_bf16(tnf_span_f32 *out, const uint8_t *x, size_t n)
-{
-    const int16_t magnitude = INT16_MAX;
-    shorts low = (shorts) { 0 } + INT16_MAX, high = (shorts) { 0 } + INT16_MIN, near = low;
-    shorts far = (shorts) { 0 };
-    doubles a = { 0 }, b = { 0 };
-    size_t i = 0;
-    int16_t l = INT16_MAX, h = INT16_MIN, s = INT16_MAX, f = 0;
-    double rest = 0;
-    for (; i + 2 * LANES <= n; i += 2 * LANES) {
-        shorts bits;
-        quarter_shorts piece[4];
-        memcpy(&bits, x + i * 2, sizeof bits);
-        memcpy(piece, x + i * 2, sizeof piece);
-        shorts size = bits & magnitude, order = bits ^ ((bits >> 15) & magnitude);
-        LOWER(low, order);
-        HIGHER(high, order);
-        LOWER(near, size);
-        HIGHER(far, size);
-        for (unsigned k = 0; k < 4; k++) {
-            half_uints wide = __builtin_convertvector(piece[k], half_uints) << 16;
-            half_floats numbers;
-            memcpy(&numbers, &wide, sizeof numbers);
-            if (k % 2 == 0)
-                a += __builtin_convertvector(numbers, doubles);
-            else
-                b += __builtin_convertvector(numbers, doubles);
-        }
-    }
-    for (size_t k = 0; k < 2 * LANES; k++) {
-        l = low[k] < l ? low[k] : l;
-        h = high[k] > h ? high[k] : h;
-        s = near[k] < s ? near[k] : s;
-        f = far[k] > f ? far[k] : f;
-    }
     for (; i < n; i++) {
-        int16_t bits;
-        float number;
-        memcpy(&bits, x + i * 2, sizeof bits);
-        uint32_t wide = (uint32_t)(uint16_t)bits << 16;
-        memcpy(&number, &wide, sizeof number);
-        int16_t size = (int16_t)(bits & magnitude);
-        int16_t order = (int16_t)(bits < 0 ? bits ^ magnitude : bits);
-        l = order < l ? order : l;
-        h = order > h ? order : h;
-        s = size < s ? size : s;
-        f = size > f ? size : f;
-        rest += (double)number;
+        float one;
+        memcpy(&one, x + i * 4, sizeof one);
+        out->sum += (double)one;
     }
-    *out = (tnf_span_f32) { l < 0 ? l * 65536 + 65535 : l * 65536,
-                            h < 0 ? h * 65536 + 65535 : h * 65536, s * 65536, f * 65536,
-                            fold(&a, &b) + rest };
 }
 
-static void span_f64(tnf_span_f64 *out, const uint8_t *x, size_t n)
+static void span_f64(tnf_span_float *out, const uint8_t *x, size_t n)
 {
-    const int64_t magnitude = INT64_MAX;
-    longs low = (longs) { 0 } + INT64_MAX, high = (longs) { 0 } + INT64_MIN, near = low;
-    longs far = (longs) { 0 };
+    extremes_i64 e = none_i64();
     doubles a = { 0 };
     const doubles none = { 0 };
     size_t i = 0;
-    *out = (tnf_span_f64) { INT64_MAX, INT64_MIN, INT64_MAX, 0, 0 };
-    for (; i + LANES / 2 <= n; i += LANES / 2) {
+    for (; i + 8 <= n; i += 8) {
         longs bits;
         doubles numbers;
+        AHEAD(x + i * 8);
         memcpy(&bits, x + i * 8, sizeof bits);
         memcpy(&numbers, x + i * 8, sizeof numbers);
-        longs size = bits & magnitude, order = bits ^ ((bits >> 63) & magnitude);
-        LOWER(low, order);
-        HIGHER(high, order);
-        LOWER(near, size);
-        HIGHER(far, size);
+        meet_i64(&e, &bits);
         a += numbers;
     }
-    SPAN_FOLD()
+    tell_i64(out, &e, x, i, n);
     out->sum = fold(&a, &none);
-    for (; i < n; i++)
-        SPAN_ONE(int64_t, double, magnitude);
+    for (; i < n; i++) {
+        double one;
+        memcpy(&one, x + i * 8, sizeof one);
+        out->sum += one;
+    }
 }
+
+/* Halves at the top of lanes of 32 bits, as doubles: the upper one of each two lanes, and the lower
+ * one. Shifts of 32 bits do: there is no arithmetic one of 64 in AVX2. */
+static inline void add_halves(doubles *upper, doubles *lower, const uints *lanes, int down,
+                              int64_t keep)
+{
+    ints moved = (ints)*lanes >> down;
+    longs first = ((longs)moved) & keep, second = (longs)((ulongs)moved << 32) & keep;
+    doubles x, y;
+    memcpy(&x, &first, sizeof x);
+    memcpy(&y, &second, sizeof y);
+    *upper += x;
+    *lower += y;
+}
+
+static inline double one_half(const uint8_t *half, int down)
+{
+    uint16_t h;
+    double out;
+    memcpy(&h, half, sizeof h);
+    uint64_t sign = (uint64_t)(h >> 15) << 63, size = (uint64_t)(h & 0x7fffu) << (48 - down);
+    size |= sign;
+    memcpy(&out, &size, sizeof out);
+    return out;
+}
+
+static inline void span_half(tnf_span_float *out, const uint8_t *x, size_t n, int down,
+                             int64_t keep, double scale)
+{
+    extremes_i16 e = none_i16();
+    doubles a = { 0 }, b = { 0 }, c = { 0 }, d = { 0 };
+    size_t i = 0;
+    for (; i + 32 <= n; i += 32) {
+        uints lanes, below;
+        shorts halves;
+        AHEAD(x + i * 2);
+        memcpy(&lanes, x + i * 2, sizeof lanes);
+        memcpy(&halves, x + i * 2, sizeof halves);
+        below = lanes << 16;
+        meet_i16(&e, &halves);
+        add_halves(&a, &b, &lanes, down, keep);
+        add_halves(&c, &d, &below, down, keep);
+    }
+    tell_i16(out, &e, x, i, n);
+    a += c;
+    b += d;
+    out->sum = fold(&a, &b);
+    for (; i < n; i++)
+        out->sum += one_half(x + i * 2, down);
+    out->sum *= scale;
+}
+
+static void span_bf16(tnf_span_float *out, const uint8_t *x, size_t n)
+{
+    span_half(out, x, n, 3, (int64_t)0x8fffe00000000000u, 0x1p896);
+}
+
+static void span_f16(tnf_span_float *out, const uint8_t *x, size_t n)
+{
+    span_half(out, x, n, 6, (int64_t)0x81fffc0000000000u, 0x1p1008);
+}
+
+/* Exponents of eight bits, with nothing below them: eight in a lane. */
+static void span_powers(tnf_span_float *out, const uint8_t *x, size_t n)
+{
+    const uint64_t keep = (uint64_t)0xff << 52;
+    ubytes first = (ubytes) { 0 } + UINT8_MAX, last = { 0 };
+    doubles sums[4] = { { 0 } };
+    size_t i = 0;
+    *out = (tnf_span_float) { .first = UINT8_MAX };
+    for (; i + 64 <= n; i += 64) {
+        ulongs lanes, one;
+        AHEAD(x + i);
+        memcpy(&lanes, x + i, sizeof lanes);
+        LEAST(u8, first, (ubytes)lanes);
+        GREATEST(u8, last, (ubytes)lanes);
+        for (int k = 0; k < 8; k++) {
+            doubles power;
+            one = (k < 7 ? lanes << (k < 7 ? 52 - 8 * k : 0) : lanes >> 4) & keep;
+            memcpy(&power, &one, sizeof power);
+            sums[k % 4] += power;
+        }
+    }
+    for (size_t k = 0; k < 64; k++) {
+        out->first = first[k] < out->first ? first[k] : out->first;
+        out->last = last[k] > out->last ? last[k] : out->last;
+    }
+    sums[0] += sums[2];
+    sums[1] += sums[3];
+    out->sum = fold(&sums[0], &sums[1]);
+    for (; i < n; i++) {
+        uint64_t bits = (uint64_t)x[i] << 52;
+        double power;
+        memcpy(&power, &bits, sizeof power);
+        out->first = x[i] < out->first ? x[i] : out->first;
+        out->last = x[i] > out->last ? x[i] : out->last;
+        out->sum += power;
+    }
+    out->sum *= 0x1p896;
+}
+
+/* A span has at most 2^13 bytes: lanes of counts do not overflow. */
+#define SMALL(bits, vector)                                                                        \
+    static void small_##bits(uint64_t small[2], const uint8_t *x, size_t n, uint64_t tiny)         \
+    {                                                                                              \
+        const uint##bits##_t magnitude = INT##bits##_MAX, least = (uint##bits##_t)tiny;            \
+        vector zeros = { 0 }, smalls = { 0 };                                                      \
+        size_t i = 0;                                                                              \
+        small[0] = small[1] = 0;                                                                   \
+        for (; i + 64 / sizeof least <= n; i += 64 / sizeof least) {                               \
+            vector v;                                                                              \
+            memcpy(&v, x + i * sizeof least, sizeof v);                                            \
+            v &= magnitude;                                                                        \
+            zeros -= (vector)(v == 0);                                                             \
+            smalls -= (vector)(v < least);                                                         \
+        }                                                                                          \
+        for (size_t k = 0; k < 64 / sizeof least; k++) {                                           \
+            small[0] += zeros[k];                                                                  \
+            small[1] += smalls[k];                                                                 \
+        }                                                                                          \
+        for (; i < n; i++) {                                                                       \
+            uint##bits##_t one;                                                                    \
+            memcpy(&one, x + i * sizeof one, sizeof one);                                          \
+            one &= magnitude;                                                                      \
+            small[0] += one == 0;                                                                  \
+            small[1] += one < least;                                                               \
+        }                                                                                          \
+    }
+
+SMALL(16, ushorts)
+SMALL(32, uints)
+SMALL(64, ulongs)
+
+/* --------------------------------------------------------------- integers */
+
+/* Sums in lanes of twice the width: the numbers at even places and those at odd ones; of 64 bits,
+ * which have no wider lane, the lower halves and the upper ones. */
+#define INTEGERS(bits, vector, wide, half, lower)                                                  \
+    static void span_##bits(tnf_span_int *out, const uint8_t *x, size_t n, bool is_signed)         \
+    {                                                                                              \
+        const uint##bits##_t turn = is_signed ? (uint##bits##_t)((uint64_t)1 << ((bits)-1)) : 0;   \
+        const size_t width = sizeof turn;                                                          \
+        vector low = (vector) { 0 } + UINT##bits##_MAX, high = { 0 }, zeros = { 0 };               \
+        wide even = { 0 }, odd = { 0 };                                                            \
+        size_t i = 0;                                                                              \
+        *out = (tnf_span_int) { .low = UINT##bits##_MAX };                                         \
+        for (; i + 64 / width <= n; i += 64 / width) {                                             \
+            vector v;                                                                              \
+            AHEAD(x + i * width);                                                                  \
+            memcpy(&v, x + i * width, sizeof v);                                                   \
+            zeros -= (vector)(v == 0);                                                             \
+            v ^= turn;                                                                             \
+            LEAST(u##bits, low, v);                                                                \
+            GREATEST(u##bits, high, v);                                                            \
+            even += (wide)v & (lower);                                                             \
+            odd += (wide)v >> (half);                                                              \
+        }                                                                                          \
+        for (size_t k = 0; k < 64 / width; k++) {                                                  \
+            out->low = low[k] < out->low ? low[k] : out->low;                                      \
+            out->high = high[k] > out->high ? high[k] : out->high;                                 \
+            out->zero += zeros[k];                                                                 \
+        }                                                                                          \
+        for (size_t k = 0; k < sizeof even / sizeof even[0]; k++) {                                \
+            out->even += even[k];                                                                  \
+            out->odd += odd[k];                                                                    \
+        }                                                                                          \
+        for (; i < n; i++) {                                                                       \
+            uint##bits##_t one;                                                                    \
+            memcpy(&one, x + i * width, sizeof one);                                               \
+            out->zero += one == 0;                                                                 \
+            one ^= turn;                                                                           \
+            out->low = one < out->low ? one : out->low;                                            \
+            out->high = one > out->high ? one : out->high;                                         \
+            out->even += (bits) < 64 ? one : one & UINT32_MAX;                                     \
+            out->odd += (bits) < 64 ? 0 : (uint64_t)one >> 32;                                     \
+        }                                                                                          \
+    }
+
+INTEGERS(8, ubytes, ushorts, 8, UINT8_MAX)
+INTEGERS(16, ushorts, uints, 16, UINT16_MAX)
+INTEGERS(32, uints, ulongs, 32, UINT32_MAX)
+INTEGERS(64, ulongs, ulongs, 32, UINT32_MAX)
+
+static uint64_t ones(const uint8_t *x, size_t n)
+{
+    uint64_t sum = 0;
+    size_t i = 0;
+    for (; i + 64 <= n; i += 64) {
+        uint64_t eight[8];
+        AHEAD(x + i);
+        memcpy(eight, x + i, sizeof eight);
+        for (unsigned k = 0; k < 8; k++)
+            sum += (uint64_t)__builtin_popcountll(eight[k]);
+    }
+    for (; i < n; i++)
+        sum += (uint64_t)__builtin_popcount(x[i]);
+    return sum;
+}
+
+/* ---------------------------------------------------------------- squares */
 
 static double squares_f32(const uint8_t *x, size_t n, double mean)
 {
@@ -183,8 +359,8 @@ static double squares_f32(const uint8_t *x, size_t n, double mean)
         half_floats first, second;
         memcpy(&first, x + i * 4, sizeof first);
         memcpy(&second, x + i * 4 + sizeof first, sizeof second);
-        doubles p = __builtin_convertvector(first, doubles) - mean;
-        doubles q = __builtin_convertvector(second, doubles) - mean;
+        doubles p = WIDEN(first) - mean;
+        doubles q = WIDEN(second) - mean;
         p = p * p; /* statements of their own: nothing is fused, anywhere */
         q = q * q;
         a += p;
@@ -223,6 +399,51 @@ static double squares_f64(const uint8_t *x, size_t n, double mean)
     }
     return sum;
 }
+
+/* ----------------------------------------------------------------- places */
+
+/* 1.5 * 2^52 leaves no room for a fraction: what is added to it is rounded to the nearest, and its
+ * lower bits are the number. */
+static inline void place(int64_t *out, const doubles *numbers, double scale, int64_t first,
+                         size_t n)
+{
+    const double rounder = 0x1.8p52;
+    const int64_t zero = 0x4338000000000000;
+    doubles y = *numbers * scale, sum = y + rounder, rounded = sum - rounder;
+    longs finite = (longs)(y - y == 0), places = (longs)sum;
+    places += (longs)(rounded > y); /* true is -1 */
+    places -= zero + first;
+    places = PICK(finite, places, (longs) { 0 } + TNF_TALLY_NOWHERE);
+    memcpy(out, &places, n * sizeof *out);
+}
+
+static void places_f64(int64_t *out, const uint8_t *x, size_t n, double scale, int64_t first)
+{
+    doubles y = { 0 };
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        memcpy(&y, x + i * sizeof scale, sizeof y);
+        place(out + i, &y, scale, first, 8);
+    }
+    memcpy(&y, x + i * sizeof scale, (n - i) * sizeof scale);
+    place(out + i, &y, scale, first, n - i);
+}
+
+static void places_f32(int64_t *out, const uint8_t *x, size_t n, double scale, int64_t first)
+{
+    half_floats y = { 0 };
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        memcpy(&y, x + i * sizeof(float), sizeof y);
+        doubles wide = WIDEN(y);
+        place(out + i, &wide, scale, first, 8);
+    }
+    memcpy(&y, x + i * sizeof(float), (n - i) * sizeof(float));
+    doubles wide = WIDEN(y);
+    place(out + i, &wide, scale, first, n - i);
+}
+
+/* --------------------------------------------------------------- widening */
 
 /* Both kinds of halves without a multiplication: subnormals are put on 2^-14, which is then taken
  * away again, exactly. */
@@ -283,11 +504,21 @@ static void widen_bf16(float *dst, const uint8_t *halves, size_t n)
 
 const tnf_tally_loops LOOPS = {
     .name = LOOPS_NAME,
-    .span_f32 = span_f32,
-    .span_bf16 = span_bf16,
-    .span_f64 = span_f64,
+    .floats = { [TNF_TALLY_F64] = span_f64,
+                [TNF_TALLY_F32] = span_f32,
+                [TNF_TALLY_F16] = span_f16,
+                [TNF_TALLY_BF16] = span_bf16 },
+    .small = { [TNF_TALLY_F64] = small_64,
+               [TNF_TALLY_F32] = small_32,
+               [TNF_TALLY_F16] = small_16,
+               [TNF_TALLY_BF16] = small_16 },
+    .ints = { span_8, span_16, span_32, span_64 },
+    .powers = span_powers,
+    .ones = ones,
     .squares_f32 = squares_f32,
     .squares_f64 = squares_f64,
+    .places_f32 = places_f32,
+    .places_f64 = places_f64,
     .widen_f16 = widen_f16,
     .widen_bf16 = widen_bf16,
 };

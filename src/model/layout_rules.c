@@ -63,7 +63,10 @@ static tnf_status check_bools(const tnf_object *object, const tnf_part *part, tn
         uint64_t left = part->nbytes - at;
         size_t n = left < sizeof block ? (size_t)left : sizeof block;
         TNF_TRY(read(part, at, block, n, e));
-        for (size_t i = 0; i < n; i++)
+        uint8_t all = 0;
+        for (size_t i = 0; i < n; i++) /* without a way out, so that it is done in vectors */
+            all |= block[i];
+        for (size_t i = 0; all > 1 && i < n; i++)
             if (block[i] > 1)
                 return tnf_layout_fail_at(object, part, at + i, e,
                                           "element %" PRIu64 " of '%s' is %u, which is no bool",

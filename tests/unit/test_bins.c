@@ -34,7 +34,7 @@ static void add(tnf_bins *b, const double *x, size_t n)
     double min, max;
     range(x, n, &min, &max);
     tnf_bins_cover(b, min, max);
-    tnf_bins_add_f64(b, x, n);
+    tnf_bins_add(b, TNF_TALLY_F64, x, n);
 }
 
 static uint64_t total(const uint64_t *counts, size_t n)
@@ -113,7 +113,7 @@ static void odd(void **state)
     assert_int_equal(out[0], 3);
     assert_int_equal(total(out, 4), 3);
     const float x[] = { 7, NAN, INFINITY, -INFINITY, 7 };
-    tnf_bins_add_f32(&b, x, 5);
+    tnf_bins_add(&b, TNF_TALLY_F32, x, 5);
     assert_int_equal(total(b.counts, TNF_BINS), 5);
     tnf_bins_repeat(&b, -1.7e308, 1);
     tnf_bins_repeat(&b, 1.7e308, 1);

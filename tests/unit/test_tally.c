@@ -3,6 +3,7 @@
 #include "../support/unit.h"
 #include "base/half.h"
 #include "base/tally.h"
+#include "base/tally_small.h"
 
 #include <float.h>
 #include <math.h>
@@ -90,7 +91,7 @@ static void floats(void **state)
             for (size_t i = 0; i < n; i++)
                 d[i] = x[i] = (float)some(kind);
             tnf_tally t = { 0 };
-            tnf_tally_f32(&t, x, n, 0x1p-126f, true);
+            tnf_tally_floats(&t, TNF_TALLY_F32, x, n, true);
             compare(&t, d, n, 0x1p-126);
         }
 }
@@ -106,7 +107,7 @@ static void doubles(void **state)
             if (n > 5)
                 d[5] = 0x1p-1070;
             tnf_tally t = { 0 };
-            tnf_tally_f64(&t, d, n, DBL_MIN, true);
+            tnf_tally_floats(&t, TNF_TALLY_F64, d, n, true);
             compare(&t, d, n, DBL_MIN);
         }
 }
@@ -119,7 +120,7 @@ static void far_from_zero(void **state)
     for (size_t i = 0; i < 4096; i++)
         d[i] = 1e9 + (double)(i % 3);
     tnf_tally t = { 0 };
-    tnf_tally_f64(&t, d, 4096, DBL_MIN, true);
+    tnf_tally_floats(&t, TNF_TALLY_F64, d, 4096, true);
     struct slow s = count(d, 4096, DBL_MIN);
     assert_true(fabs(t.squares / (double)s.squares - 1) < 1e-9);
 }
@@ -133,7 +134,7 @@ static void merged(void **state)
         d[i] = some(1);
     for (size_t at = 0; at < N; at += 1000) {
         tnf_tally piece = { 0 };
-        tnf_tally_f64(&piece, d + at, N - at < 1000 ? N - at : 1000, DBL_MIN, true);
+        tnf_tally_floats(&piece, TNF_TALLY_F64, d + at, N - at < 1000 ? N - at : 1000, true);
         tnf_tally_merge(&whole, &piece);
     }
     compare(&whole, d, N, DBL_MIN);
@@ -184,65 +185,240 @@ static void halves(void **state)
     }
 }
 
-/* Halves as they are, against the floats that they are: to the bit, for every set of loops. */
-static void brain_floats(void **state)
+/* Weights cut to halves, and anything at all; at an odd address. */
+static void short_floats(void **state)
 {
     (void)state;
-    static uint16_t h[N];
-    static float x[N];
-    for (unsigned kind = 0; kind < 2; kind++)
-        for (size_t n = 0; n <= N; n = n < 70 ? n + 1 : n * 3 + 1) {
-            const tnf_tally_loops *loops;
+    static uint8_t h[2 * N + 1];
+    static double d[N];
+    for (unsigned kind = 0; kind < 3; kind++)
+        for (size_t n = 0; n <= N; n = n < 70 ? n + 1 : n * 3 + 1)
+            for (unsigned brain = 0; brain < 2; brain++) {
+                for (size_t i = 0; i < n; i++) {
+                    uint16_t bits = (uint16_t)(chance() >> 30);
+                    if (kind == 0) /* normal numbers, near 1 */
+                        bits = (uint16_t)((bits & 0x83ff) | (brain ? 0x3f00 : 0x3800));
+                    if (kind == 1 && chance() % 50) /* few that are not finite */
+                        bits &= 0xbfff;
+                    memcpy(h + 1 + 2 * i, &bits, 2);
+                    d[i] = (double)(brain ? tnf_bf16_to_f32(bits) : tnf_f16_to_f32(bits));
+                }
+                tnf_tally t = { 0 }, plain = { 0 };
+                enum tnf_float type = brain ? TNF_TALLY_BF16 : TNF_TALLY_F16;
+                tnf_tally_floats(&t, type, h + 1, n, true);
+                compare(&t, d, n, brain ? 0x1p-126 : 0x1p-14);
+                tnf_tally_floats(&plain, type, h + 1, n, false);
+                plain.squares = t.squares;
+                assert_memory_equal(&t, &plain, sizeof t);
+            }
+}
+
+/* Sums of f16 are exact: of numbers that any rounding would spoil. */
+static void exact_halves(void **state)
+{
+    (void)state;
+    static const uint16_t some_halves[] = { 0x7bff, 0x0001, 0x8003, 0x3c01, 0xfbff, 0x0001 };
+    uint16_t h[4096];
+    int64_t units = 0; /* of 2^-24 */
+    for (size_t i = 0; i < 4096; i++) {
+        h[i] = some_halves[chance() % 6];
+        units += (int64_t)((double)tnf_f16_to_f32(h[i]) * 0x1p24);
+    }
+    const tnf_tally_loops *loops;
+    for (size_t k = 0; (loops = tnf_tally_loops_at(k)); k++) {
+        tnf_span_float span;
+        loops->floats[TNF_TALLY_F16](&span, (const uint8_t *)h, 4096);
+        assert_true(span.sum == (double)units * 0x1p-24);
+    }
+}
+
+/* The smallest and largest there are, all equal, and anything. */
+static void integers(void **state)
+{
+    (void)state;
+    static uint8_t x[8 * N + 1];
+    static double d[N];
+    for (unsigned width = 1; width <= 8; width *= 2)
+        for (unsigned kind = 0; kind < 8; kind++)
+            for (size_t n = 0; n <= N; n = n < 140 ? n + 1 : n * 3 + 1) {
+                bool is_signed = kind % 2;
+                for (size_t i = 0; i < n; i++) {
+                    uint64_t bits = chance() >> (kind / 2 == 0 ? 0 : 60);
+                    uint64_t least = (uint64_t)1 << (8 * width - 1);
+                    if (kind / 2 == 2)
+                        bits = is_signed ? least : least - 1 + least;
+                    if (kind / 2 == 3)
+                        bits = chance() % 3 ? 0 : is_signed ? least - 1 : 7;
+                    memcpy(x + 1 + i * width, &bits, width);
+                    int64_t number = width == 1   ? (int8_t)bits
+                                     : width == 2 ? (int16_t)bits
+                                     : width == 4 ? (int32_t)bits
+                                                  : (int64_t)bits;
+                    d[i] = is_signed ? (double)number : (double)(bits & (least - 1 + least));
+                }
+                tnf_tally t = { 0 };
+                tnf_tally_ints(&t, x + 1, n, width, is_signed);
+                t.squares = (double)count(d, n, 0).squares;
+                compare(&t, d, n, 0);
+            }
+}
+
+static void switches(void **state)
+{
+    (void)state;
+    static uint8_t x[N];
+    static double d[8 * N];
+    for (unsigned kind = 0; kind < 3; kind++)
+        for (size_t n = 1; n < N; n = n * 2 + 1) {
+            tnf_tally bools = { 0 }, bits = { 0 };
             for (size_t i = 0; i < n; i++) {
-                float f = (float)some(kind);
-                uint32_t bits;
-                memcpy(&bits, &f, sizeof bits);
-                h[i] = (uint16_t)(bits >> 16);
-                x[i] = tnf_bf16_to_f32(h[i]);
+                x[i] = (uint8_t)(kind == 0 ? 0 : kind == 1 ? 255 : chance() % 3);
+                d[i] = x[i] != 0;
             }
-            tnf_tally a = { 0 }, b = { 0 };
-            tnf_tally_f32(&a, x, n, 0x1p-126f, false);
-            tnf_tally_bf16(&b, h, n);
-            assert_int_equal(a.nan + a.inf, b.nan + b.inf);
-            assert_int_equal(a.zero, b.zero);
-            assert_int_equal(a.subnormal, b.subnormal);
-            assert_true(a.min == b.min && a.max == b.max);
-            assert_true(fabs(a.mean - b.mean) <= 1e-12 * (fabs(a.max) + fabs(a.min)));
-            for (size_t k = 0; n && n <= 2048 && (loops = tnf_tally_loops_at(k)); k++) {
-                tnf_span_f32 wide, narrow;
-                loops->span_f32(&wide, (const uint8_t *)x, n);
-                loops->span_bf16(&narrow, (const uint8_t *)h, n);
-                assert_int_equal(wide.low, narrow.low);
-                assert_int_equal(wide.high, narrow.high);
-                assert_int_equal(wide.near, narrow.near);
-                assert_int_equal(wide.far, narrow.far);
-            }
+            tnf_tally_bools(&bools, x, n);
+            bools.squares = (double)count(d, n, 0).squares;
+            compare(&bools, d, n, 0);
+            for (size_t i = 0; i < 8 * n; i++)
+                d[i] = x[i / 8] >> i % 8 & 1;
+            tnf_tally_bits(&bits, x, 8 * n - 3);
+            bits.squares = (double)count(d, 8 * n - 3, 0).squares;
+            compare(&bits, d, 8 * n - 3, 0);
         }
+}
+
+static void powers(void **state)
+{
+    (void)state;
+    static uint8_t x[N];
+    static double d[N];
+    for (unsigned kind = 0; kind < 3; kind++)
+        for (size_t n = 0; n < N; n = n * 2 + 1) {
+            for (size_t i = 0; i < n; i++) {
+                x[i] = (uint8_t)(kind == 0 ? 120 + chance() % 9 : chance());
+                x[i] = kind < 2 && x[i] == 255 ? 0 : x[i];
+                d[i] = x[i] == 255 ? NAN : ldexp(1, x[i] - 127);
+            }
+            tnf_tally t = { 0 };
+            tnf_tally_powers(&t, x, n);
+            t.squares = (double)count(d, n, 0).squares;
+            compare(&t, d, n, 0);
+        }
+}
+
+/* Small floats: element by element from the stream of bits. */
+static unsigned element_at(const uint8_t *x, size_t i, unsigned bits)
+{
+    unsigned e = 0;
+    for (unsigned k = 0; k < bits; k++)
+        e |= (unsigned)(x[(i * bits + k) / 8] >> (i * bits + k) % 8 & 1) << k;
+    return e;
+}
+
+static void small_floats(void **state)
+{
+    (void)state;
+    static const char *const ids[] = { "f8_e4m3fn", "f8_e5m2", "f8_e4m3fnuz", "f8_e5m2fnuz",
+                                       "f6_e2m3",   "f6_e3m2", "f4_e2m1" };
+    static uint8_t x[60000];
+    static double d[60000];
+    assert_null(tnf_small_named("f8_e8m0"));
+    for (size_t k = 0; k < sizeof ids / sizeof *ids; k++)
+        for (unsigned kind = 0; kind < 4; kind++)
+            for (size_t n = 1; n <= 60000; n = n < 300 ? n + 1 : n * 3 + 1) {
+                const tnf_small_type *type = tnf_small_named(ids[k]);
+                uint64_t counts[256] = { 0 }, want[256] = { 0 };
+                for (size_t i = 0; i < n; i++) /* all, none of the special ones, few, one sign */
+                    x[i] = (uint8_t)(kind == 0   ? chance()
+                                     : kind == 1 ? (chance() & 0x3f) + 0x91
+                                     : kind == 2 ? (chance() & 0x83) | 1
+                                                 : (chance() & 0x1f) | 0xa0);
+                for (size_t i = 0; i < n; i++) {
+                    unsigned e = element_at(x, i, type->bits);
+                    d[i] = (double)type->value((uint8_t)e);
+                    want[e]++;
+                }
+                tnf_tally t = { 0 }, counted = { 0 };
+                tnf_tally_small(&counted, type, x, n, counts);
+                compare(&counted, d, n, type->tiny);
+                assert_memory_equal(counts, want, sizeof want);
+                tnf_tally_small(&t, type, x, n, NULL);
+                counted.squares = 0; /* otherwise the same bits, looked up or counted */
+                assert_memory_equal(&t, &counted, sizeof t);
+            }
 }
 
 /* The same bits on every machine. */
 static void loops_agree(void **state)
 {
     (void)state;
-    static float x[2048];
-    static double d[2048];
+    static uint8_t x[TNF_TALLY_SPAN + 1], y[TNF_TALLY_SPAN + 1];
+    static int64_t there[1024], here[1024];
+    static const unsigned widths[TNF_TALLY_FLOATS] = { 8, 4, 2, 2 };
     const tnf_tally_loops *first = tnf_tally_loops_at(0), *loops;
-    for (size_t i = 0; i < 2048; i++)
-        d[i] = x[i] = (float)some(0);
-    for (size_t n = 1; n <= 2048; n = n * 2 + 1)
+    for (size_t i = 0; i < sizeof x; i++) {
+        x[i] = (uint8_t)(chance() >> 20);
+        y[i] = (uint8_t)(i % 2 ? x[i] : x[i] & 0xbf); /* finite numbers from y + 1 on */
+    }
+    for (size_t n = 1; n <= TNF_TALLY_SPAN; n = n < 300 ? n + 1 : n * 2 + 1)
         for (size_t k = 1; (loops = tnf_tally_loops_at(k)); k++) {
-            tnf_span_f32 a, b;
-            tnf_span_f64 c, f;
-            first->span_f32(&a, (const uint8_t *)x, n);
-            loops->span_f32(&b, (const uint8_t *)x, n);
-            assert_memory_equal(&a, &b, sizeof a);
-            first->span_f64(&c, (const uint8_t *)d, n);
-            loops->span_f64(&f, (const uint8_t *)d, n);
-            assert_memory_equal(&c, &f, sizeof c);
-            assert_true(first->squares_f32((const uint8_t *)x, n, 0.1) ==
-                        loops->squares_f32((const uint8_t *)x, n, 0.1));
-            assert_true(first->squares_f64((const uint8_t *)d, n, 0.1) ==
-                        loops->squares_f64((const uint8_t *)d, n, 0.1));
+            for (unsigned kind = 0; kind < TNF_TALLY_FLOATS; kind++) {
+                size_t count = n < TNF_TALLY_SPAN / widths[kind] ? n
+                                                                 : TNF_TALLY_SPAN / widths[kind];
+                tnf_span_float a, b;
+                uint64_t c[2], d[2];
+                first->floats[kind](&a, y + 1, count);
+                loops->floats[kind](&b, y + 1, count);
+                assert_memory_equal(&a, &b, sizeof a);
+                first->small[kind](c, x, count, 0x1234);
+                loops->small[kind](d, x, count, 0x1234);
+                assert_memory_equal(c, d, sizeof c);
+            }
+            for (unsigned w = 0; w < 8; w++) {
+                tnf_span_int a, b;
+                size_t count = n < TNF_TALLY_SPAN >> w / 2 ? n : TNF_TALLY_SPAN >> w / 2;
+                first->ints[w / 2](&a, x + 1, count, w % 2);
+                loops->ints[w / 2](&b, x + 1, count, w % 2);
+                assert_memory_equal(&a, &b, sizeof a);
+            }
+            tnf_span_float p, q;
+            first->powers(&p, x, n);
+            loops->powers(&q, x, n);
+            assert_memory_equal(&p, &q, sizeof p);
+            assert_int_equal(first->ones(x, n), loops->ones(x, n));
+            size_t few = n < 1024 ? n : 1024;
+            double f = first->squares_f32(y + 1, few, 0.1), g = loops->squares_f32(y + 1, few, 0.1);
+            assert_memory_equal(&f, &g, sizeof f);
+            f = first->squares_f64(y + 1, few, 0.1);
+            g = loops->squares_f64(y + 1, few, 0.1);
+            assert_memory_equal(&f, &g, sizeof f);
+            first->places_f32(there, y + 1, few, 0x1p-120, -70);
+            loops->places_f32(here, y + 1, few, 0x1p-120, -70);
+            assert_memory_equal(there, here, few * sizeof *here);
+        }
+}
+
+/* Against floor(). */
+static void places(void **state)
+{
+    (void)state;
+    double d[19];
+    float f[19];
+    const tnf_tally_loops *loops;
+    for (size_t k = 0; (loops = tnf_tally_loops_at(k)); k++)
+        for (size_t n = 0; n < 19; n++) {
+            int64_t got[19], narrow[19];
+            for (size_t i = 0; i < n; i++)
+                d[i] = f[i] = i % 5 == 4   ? -INFINITY
+                              : i % 7 == 6 ? NAN
+                              : i % 3      ? (float)(chance() % 4001) - 2000
+                                           : ((float)(chance() % 4001) - 2000) / 17;
+            loops->places_f64(got, (const uint8_t *)d, n, 0.25, -3);
+            loops->places_f32(narrow, (const uint8_t *)f, n, 0.25, -3);
+            for (size_t i = 0; i < n; i++) {
+                int64_t want = isfinite(d[i]) ? (int64_t)floor(d[i] / 4) + 3 : TNF_TALLY_NOWHERE;
+                assert_int_equal(got[i], want);
+                assert_int_equal(narrow[i], want);
+            }
         }
 }
 
@@ -267,7 +443,10 @@ int main(void)
         cmocka_unit_test(floats),        cmocka_unit_test(doubles),
         cmocka_unit_test(far_from_zero), cmocka_unit_test(merged),
         cmocka_unit_test(repeated),      cmocka_unit_test(halves),
-        cmocka_unit_test(brain_floats),  cmocka_unit_test(loops_agree),
+        cmocka_unit_test(short_floats),  cmocka_unit_test(exact_halves),
+        cmocka_unit_test(integers),      cmocka_unit_test(switches),
+        cmocka_unit_test(powers),        cmocka_unit_test(small_floats),
+        cmocka_unit_test(loops_agree),   cmocka_unit_test(places),
         cmocka_unit_test(bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
