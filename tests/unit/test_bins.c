@@ -81,6 +81,30 @@ static void any_order(void **state)
     }
 }
 
+/* Pieces whose numbers grow a hundredfold from one to the next: the finer of two histograms is made
+ * as coarse as the other, whichever comes first. */
+static void other_scales(void **state)
+{
+    (void)state;
+    enum { PIECES = 10, EACH = N / PIECES };
+    static tnf_bins all, up, down, one;
+    fill(1, 0.25);
+    for (size_t i = 0; i < N; i++)
+        numbers[i] *= pow(100, (double)(i / EACH));
+    add(&all, numbers, N);
+    for (size_t i = 0; i < PIECES; i++) {
+        memset(&one, 0, sizeof one);
+        add(&one, numbers + i * EACH, EACH);
+        tnf_bins_merge(&up, &one);
+        memset(&one, 0, sizeof one);
+        add(&one, numbers + (PIECES - 1 - i) * EACH, EACH);
+        tnf_bins_merge(&down, &one);
+    }
+    same(&all, &up);
+    same(&all, &down);
+    assert_int_equal(total(up.counts, TNF_BINS), N);
+}
+
 /* Numbers that stand in the middle of what is shown land where they belong. */
 static void shown(void **state)
 {
@@ -127,6 +151,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_order),
+        cmocka_unit_test(other_scales),
         cmocka_unit_test(shown),
         cmocka_unit_test(odd),
     };

@@ -4,10 +4,14 @@
 #include "../support/files.h"
 #include "../support/memory.h"
 #include "core/core.h"
+#include "core/save.h"
 #include "diff_files.h"
 #include <tenfold/shards.h>
 
 static const float ones[] = { 1, 1, 1, 1 }, twos[] = { 2, 2, 2, 2 };
+
+static char *to_free[4];
+static size_t nto_free;
 
 struct pairs {
     struct made a, b;
@@ -147,6 +151,114 @@ static void attributes_that_clash(void **state)
     discard(&m);
 }
 
+/* No tensors, and then bytes that are nobody's: an extra. */
+static tnf_file *trailing(const char *bytes)
+{
+    struct made m = begin();
+    tnf_error e;
+    tnf_source *source;
+    tnf_file *file;
+    finish(&m, "gptrs-archive");
+    tnf_str made = tnf_sink_bytes(m.sink);
+    char *all = malloc(made.n + strlen(bytes));
+    assert_non_null(all);
+    memcpy(all, made.p, made.n);
+    memcpy(all + made.n, bytes, strlen(bytes));
+    assert_ok(tnf_source_memory(&source, all, made.n + strlen(bytes), &e));
+    assert_ok(tnf_open_source(&file, source, NULL, &e));
+    assert_int_equal(tnf_file_info(file)->nextras, 1);
+    discard(&m);
+    to_free[nto_free++] = all;
+    return file;
+}
+
+/* Which bytes the merged file ends with. */
+static void assert_trailing(const tnf_file *const *files, size_t n, tnf_clash rule,
+                            const char *bytes)
+{
+    struct made m = begin();
+    tnf_error e;
+    char found[16] = "";
+    tnf_merge_options how = { .size = sizeof how, .attrs = rule };
+    assert_ok(tnf_builder_merge(m.b, files, NULL, n, &how, &e));
+    finish(&m, "gptrs-archive");
+    const tnf_info *info = tnf_file_info(m.file);
+    assert_int_equal(info->nextras, 1);
+    assert_string_equal(info->extras[0].key.p, "gptrs.trailing");
+    assert_int_equal(info->extras[0].bytes.nbytes, strlen(bytes));
+    assert_ok(tnf_read_part(&info->extras[0].bytes, 0, found, strlen(bytes), &e));
+    assert_string_equal(found, bytes);
+    discard(&m);
+}
+
+static void extras(void **state)
+{
+    (void)state;
+    tnf_error e;
+    tnf_file *files[] = { trailing("one"), trailing("one"), trailing("three") };
+    const tnf_file *const *given = (const tnf_file *const *)files;
+    assert_trailing(given, 2, TNF_CLASH_REFUSE, "one"); /* the same in both: once */
+    assert_trailing(given, 3, TNF_CLASH_FIRST, "one");
+    assert_trailing(given, 3, TNF_CLASH_LAST, "three");
+    struct made m = begin();
+    assert_fails(tnf_builder_merge(m.b, given, NULL, 3, NULL, &e), TNF_EEXISTS);
+    assert_says("the extra 'gptrs.trailing' is in several files");
+    discard(&m);
+    for (size_t i = 0; i < 3; i++)
+        tnf_close(files[i]);
+    while (nto_free)
+        free(to_free[--nto_free]);
+}
+
+/* Both stay, and the one that was found is found afterwards, too. */
+static void merge_doubles(const char *path)
+{
+    tnf_error e;
+    tnf_file *file;
+    tnf_open_options lenient = { .size = sizeof lenient, .lenient = true };
+    struct made m = begin();
+    assert_ok(tnf_open(&file, path, &lenient, &e));
+    const tnf_file *given[] = { file };
+    size_t n = tnf_file_info(file)->objects, hidden = 0;
+    assert_ok(tnf_builder_merge(m.b, given, NULL, 1, NULL, &e));
+    const tnf_catalog *c = &m.b->catalog;
+    assert_int_equal(c->n, n);
+    for (size_t i = 0; i < n; i++) {
+        const tnf_object *o = tnf_at(file, i);
+        bool found = tnf_find_n(file, o->name.p, o->name.n) == o;
+        assert_string_equal(c->objects[i].name.p, o->name.p);
+        assert_ptr_equal(c->objects[i].parts, o->parts);
+        assert_int_equal(tnf_catalog_find(c, o->name.p, o->name.n) == &c->objects[i], found);
+        hidden += !found;
+    }
+    assert_int_equal(hidden, 1);
+    discard(&m);
+    tnf_close(file);
+}
+
+/* Where a name is to be there once, a reader that forgives finds the last; zTensor 0.1's, the
+ * first. */
+static void a_name_twice(void **state)
+{
+    (void)state;
+    merge_doubles(TNF_TESTS_DIR "/formats/gptrs-archive/valid/duplicate.gten");
+    merge_doubles(TNF_TESTS_DIR "/formats/ztensor0/valid/real_0.1.4_library.zt");
+}
+
+/* What was in the builder before is no file's. */
+static void what_is_there(void **state)
+{
+    (void)state;
+    struct pairs p = two_files("ztensor2");
+    struct made m = begin();
+    tnf_error e;
+    set(&m, NULL, "x.same", "[3]");
+    assert_fails(tnf_builder_merge(m.b, p.files, NULL, 1, NULL, &e), TNF_EEXISTS);
+    assert_says("'x.same' is in what is there and in file 1");
+    discard(&m);
+    end(&p);
+}
+
 static tnf_status all_x(void *ctx, tnf_str *out, tnf_str name, tnf_error *e)
 {
     (void)ctx, (void)name, (void)e;
@@ -249,9 +361,15 @@ static void files_that_are_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rules_on_tensors),      cmocka_unit_test(attributes_that_agree),
-        cmocka_unit_test(attributes_that_clash), cmocka_unit_test(names),
-        cmocka_unit_test(memory_runs_out),       cmocka_unit_test(files_that_are_read),
+        cmocka_unit_test(rules_on_tensors),
+        cmocka_unit_test(attributes_that_agree),
+        cmocka_unit_test(attributes_that_clash),
+        cmocka_unit_test(names),
+        cmocka_unit_test(extras),
+        cmocka_unit_test(a_name_twice),
+        cmocka_unit_test(what_is_there),
+        cmocka_unit_test(memory_runs_out),
+        cmocka_unit_test(files_that_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -224,6 +224,78 @@ static void without_an_index(void **state)
     discard(&m);
 }
 
+/* Files are filled by what their tensors will take: floats as they are asked for, the rest as it
+ * is. */
+static void sizes_in_another_type(void **state)
+{
+    (void)state;
+    static const float f[4] = { 1, 2, 3, 4 };
+    static const uint64_t bytes[] = { 16, 12, 28 };
+    struct made m = begin();
+    struct files all = { 0 };
+    tnf_error e;
+    add(&m, "a", "f32", 4, f);
+    add(&m, "b", "f32", 4, f);
+    add(&m, "c", "u8", 4, f);
+    add(&m, "d", "f16", 4, f);
+    tnf_save_options save = { .size = sizeof save, .dtype = "bf16", .allow_loss = true };
+    tnf_split_options how = how_to("safetensors", 16, &all, &save);
+    const char *dir = fresh_directory();
+    assert_ok(tnf_split(m.b, dir, &how, &e));
+    assert_int_equal(all.n, 3); /* [a b] [c d] and the index; in f32 they were [a] [b] [c d] */
+    assert_memory_equal(all.bytes, bytes, sizeof bytes);
+    char path[400];
+    snprintf(path, sizeof path, "%s/%s", dir, all.names[0]);
+    tnf_file *file;
+    assert_ok(tnf_open(&file, path, NULL, &e));
+    assert_int_equal(tnf_file_info(file)->objects, 2);
+    assert_int_equal(tnf_find(file, "b")->parts->nbytes, 8);
+    tnf_close(file);
+    discard(&m);
+}
+
+/* What is nobody's is in the first file, once. */
+static void extras_in_the_first(void **state)
+{
+    (void)state;
+    tnf_error e;
+    tnf_file *file;
+    tnf_builder *b;
+    struct files all = { 0 };
+    assert_ok(
+        tnf_open(&file, TNF_TESTS_DIR "/formats/gptrs-archive/valid/trailing_data.gten", NULL, &e));
+    const tnf_info *info = tnf_file_info(file);
+    assert_int_equal(info->nextras, 1);
+    static const float f[4] = { 1, 2, 3, 4 };
+    uint64_t four = 4;
+    assert_ok(tnf_builder_new(&b, NULL, &e));
+    assert_ok(tnf_builder_add_file(b, file, &e));
+    assert_ok(tnf_builder_add(b, "another", tnf_type_named("f32"), 1, &four, f, &e));
+    tnf_split_options how = how_to("gptrs-archive", 16, &all, NULL);
+    const char *dir = fresh_directory();
+    assert_ok(tnf_split(b, dir, &how, &e));
+    assert_true(all.n >= 2);
+    for (size_t i = 0; i < all.n; i++) {
+        char path[400], x[64], y[64];
+        tnf_file *part;
+        snprintf(path, sizeof path, "%s/%s", dir, all.names[i]);
+        assert_ok(tnf_open(&part, path, NULL, &e));
+        const tnf_info *its = tnf_file_info(part);
+        assert_int_equal(its->nextras, i == 0 ? 1 : 0);
+        if (i == 0) {
+            size_t n = (size_t)info->extras[0].bytes.nbytes;
+            assert_true(n > 0 && n <= sizeof x);
+            assert_int_equal(its->extras[0].bytes.nbytes, n);
+            assert_ok(tnf_read_part(&info->extras[0].bytes, 0, x, n, &e));
+            assert_ok(tnf_read_part(&its->extras[0].bytes, 0, y, n, &e));
+            assert_memory_equal(x, y, n);
+        }
+        tnf_close(part);
+    }
+    tnf_builder_free(b);
+    tnf_close(file);
+}
+
 /* In the file two tensors are one blob. */
 static void tied(void **state)
 {
@@ -399,11 +471,18 @@ static void memory_runs_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(greedy),           cmocka_unit_test(index_to_the_byte),
-        cmocka_unit_test(ztensor_shards),   cmocka_unit_test(one_is_enough),
-        cmocka_unit_test(without_an_index), cmocka_unit_test(tied),
-        cmocka_unit_test(nothing_is_left),  cmocka_unit_test(what_stands_in_the_way),
-        cmocka_unit_test(memory_runs_out),  cmocka_unit_test(very_many),
+        cmocka_unit_test(greedy),
+        cmocka_unit_test(index_to_the_byte),
+        cmocka_unit_test(ztensor_shards),
+        cmocka_unit_test(one_is_enough),
+        cmocka_unit_test(without_an_index),
+        cmocka_unit_test(sizes_in_another_type),
+        cmocka_unit_test(extras_in_the_first),
+        cmocka_unit_test(tied),
+        cmocka_unit_test(nothing_is_left),
+        cmocka_unit_test(what_stands_in_the_way),
+        cmocka_unit_test(memory_runs_out),
+        cmocka_unit_test(very_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

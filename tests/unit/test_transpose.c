@@ -42,6 +42,16 @@ static void all_sizes(void **state)
                 check(sizes[r], sizes[c], width, (r + c) % 3);
 }
 
+/* A megabyte goes past the cache, by whole lines or, where rows do not begin with one, by panels.
+ */
+static void large(void **state)
+{
+    (void)state;
+    for (size_t width = 1; width <= 16; width *= 2)
+        for (size_t more = 0; more < 2; more++)
+            check(1024, 1027 / width + 1, width, more);
+}
+
 static void other_widths(void **state)
 {
     (void)state;
@@ -57,6 +67,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_sizes),
+        cmocka_unit_test(large),
         cmocka_unit_test(other_widths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
  * opened; their bytes and counts are then in memory as tensors have them. Counts that are all 0 are
  * as good as none.
  */
+#include "base/lossy.h"
 #include "formats/fasttext/ft.h"
 
 #include <string.h>
@@ -20,7 +21,7 @@ struct scan {
     size_t n, from; /* bytes in the window; those that were used */
     size_t room;
     tnf_buf bytes; /* of all strings */
-    tnf_buf raw;   /* of one that is no text */
+    tnf_buf raw;   /* to mend one that is no text */
     uint64_t i, size;
     bool lossy, told;
 };
@@ -80,41 +81,16 @@ static tnf_status take_word(struct scan *s, tnf_error *e)
 
 /* ------------------------------------------------------------------- no text */
 
-/* How many bytes from p on are one mistake: those that could have begun a character. */
-static size_t bad_length(const uint8_t *p, size_t n)
-{
-    uint8_t lead = p[0], low = 0x80, high = 0xbf;
-    size_t want = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2, k = 1;
-    if (lead < 0xc2 || lead > 0xf4)
-        return 1;
-    low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : low;
-    high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : high;
-    while (k < n && k < want && p[k] >= low && p[k] <= high) {
-        low = 0x80;
-        high = 0xbf;
-        k++;
-    }
-    return k;
-}
-
 static tnf_status mend_text(struct scan *s, size_t start, tnf_error *e)
 {
+    size_t n = s->bytes.n - start;
     s->raw.n = 0;
-    tnf_buf_put(&s->raw, s->bytes.p + start, s->bytes.n - start);
+    for (int times = 0; times < 3; times++) /* it may become so long */
+        tnf_buf_put(&s->raw, s->bytes.p + start, n);
     TNF_TRY(tnf_buf_status(&s->raw, "a word", e));
+    n = tnf_utf8_mend((char *)s->raw.p, (const char *)s->bytes.p + start, n);
     s->bytes.n = start;
-    const uint8_t *p = s->raw.p, *end = p + s->raw.n;
-    while (p < end) {
-        size_t good = 0;
-        if (tnf_utf8_valid((const char *)p, (size_t)(end - p), &good))
-            good = (size_t)(end - p);
-        tnf_buf_put(&s->bytes, p, good);
-        p += good;
-        if (p == end)
-            break;
-        tnf_buf_put(&s->bytes, "\xef\xbf\xbd", 3);
-        p += bad_length(p, (size_t)(end - p));
-    }
+    tnf_buf_put(&s->bytes, s->raw.p, n);
     return tnf_buf_status(&s->bytes, "the words", e);
 }
 

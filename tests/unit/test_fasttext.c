@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/* fastText models: words that are no text, norms in pieces, and what of a quantized model has no
+ * place in a file if a part of it is missing. */
+#include "../support/unit.h"
+#include <tenfold/build.h>
+#include <tenfold/shards.h>
+#include <tenfold/tenfold.h>
+
+#define VALID TNF_TESTS_DIR "/formats/fasttext/valid/"
+
+static tnf_error e;
+
+static tnf_file *open_with(const char *path, const char *key, const char *value)
+{
+    tnf_file *file;
+    tnf_option option = { key, value };
+    tnf_open_options o = { .size = sizeof o, .options = &option, .noptions = key ? 1 : 0 };
+    assert_ok(tnf_open(&file, path, &o, &e));
+    return file;
+}
+
+static void assert_words(const tnf_file *file, const char *bytes, const uint64_t *ends, size_t n)
+{
+    uint64_t offsets[8] = { 0 };
+    char text[64];
+    const tnf_object *o = tnf_find(file, "vocab");
+    assert_non_null(o);
+    assert_int_equal(o->shape[0], n);
+    assert_ok(tnf_read_part(tnf_object_part(o, "offsets"), 0, offsets, 8 * (n + 1), &e));
+    assert_memory_equal(offsets + 1, ends, 8 * n);
+    assert_ok(tnf_read_part(tnf_object_part(o, "bytes"), 0, text, (size_t)ends[n - 1], &e));
+    assert_memory_equal(text, bytes, (size_t)ends[n - 1]);
+}
+
+/* b"zee\xc3n" and b"\xff\xfe"; as Python's decode(errors="replace") has them, if asked. */
+static void words_that_are_no_text(void **state)
+{
+    (void)state;
+    static const uint64_t plain[] = { 5, 7 }, mended[] = { 7, 13 };
+    tnf_file *file = open_with(VALID "not_utf8.bin", NULL, NULL);
+    assert_words(file, "zee\xc3n\xff\xfe", plain, 2);
+    assert_non_null(strstr(tnf_file_info(file)->warnings[0].message, "lossy=yes"));
+    tnf_close(file);
+    file = open_with(VALID "not_utf8.bin", "lossy", "yes");
+    assert_words(file, "zee\xef\xbf\xbdn\xef\xbf\xbd\xef\xbf\xbd", mended, 2);
+    assert_int_equal(tnf_file_info(file)->nwarnings, 1); /* told once */
+    assert_non_null(strstr(tnf_file_info(file)->warnings[0].message, "U+FFFD"));
+    tnf_close(file);
+}
+
+/* make.py: row i has code 11 i and the codebook's value i is 1 + i / 4. */
+static void norms_in_pieces(void **state)
+{
+    (void)state;
+    tnf_file *file = open_with(VALID "quantized_norms.ftz", NULL, NULL);
+    const tnf_part *norms = tnf_object_part(tnf_find(file, "embeddings"), "norms");
+    assert_non_null(norms);
+    float expected[9];
+    assert_int_equal(norms->nbytes, sizeof expected);
+    for (size_t i = 0; i < 9; i++)
+        expected[i] = 1 + (float)(i * 11 % 256) * 0.25f;
+    for (size_t from = 0; from < sizeof expected; from++)
+        for (size_t n = 0; n <= sizeof expected - from; n++) {
+            uint8_t some[sizeof expected] = { 0 };
+            assert_ok(tnf_read_part(norms, from, some, n, &e));
+            assert_memory_equal(some, (const uint8_t *)expected + from, n);
+        }
+    tnf_close(file);
+}
+
+/* --------------------------------------------------------------------- fit */
+
+struct plan {
+    char text[4096];
+};
+
+static void note(void *ctx, const tnf_plan_item *item)
+{
+    struct plan *p = ctx;
+    size_t n = strlen(p->text);
+    if (item->fate == TNF_DROPPED)
+        snprintf(p->text + n, sizeof p->text - n, "%s: %s\n", item->name.p, item->reason);
+}
+
+static bool not_it(void *ctx, tnf_str name)
+{
+    return strcmp(name.p, ctx) != 0;
+}
+
+static tnf_builder *without(const tnf_file *file, const char *name)
+{
+    tnf_builder *b;
+    tnf_merge_options how = { .size = sizeof how,
+                              .select = not_it,
+                              .ctx = (void *)(uintptr_t)name };
+    assert_ok(tnf_builder_new(&b, NULL, &e));
+    assert_ok(tnf_builder_merge(b, &file, NULL, 1, &how, &e));
+    return b;
+}
+
+/* What is dropped, and why: one line each. */
+static struct plan dropped(tnf_builder *b)
+{
+    static struct plan plan;
+    tnf_save_options o = { .size = sizeof o,
+                           .format = "fasttext",
+                           .dry_run = true,
+                           .allow_loss = true,
+                           .plan = note,
+                           .ctx = &plan };
+    tnf_sink *sink;
+    plan.text[0] = 0;
+    assert_ok(tnf_sink_memory(&sink, &e));
+    assert_ok(tnf_save_sink(b, sink, &o, &e));
+    tnf_sink_close(sink);
+    tnf_builder_free(b);
+    return plan;
+}
+
+static void assert_lost(const struct plan *p, const char *name, const char *why)
+{
+    char line[300];
+    snprintf(line, sizeof line, "%s: %s", name, why);
+    if (!strstr(p->text, line))
+        fail_msg("'%s' is not in: %s", line, p->text);
+}
+
+static void norms_without_codes(void **state)
+{
+    (void)state;
+    static const char *const missing[] = { "embeddings.norm_codes", "embeddings.norm_codebook" };
+    tnf_file *file = open_with(VALID "quantized_norms.ftz", NULL, NULL);
+    struct plan p = dropped(without(file, ""));
+    assert_string_equal(p.text, "");
+    for (size_t i = 0; i < 2; i++) {
+        p = dropped(without(file, missing[i]));
+        assert_lost(&p, "embeddings", "fastText quantizes norms, too");
+        assert_lost(&p, missing[!i], "fastText quantizes norms, too");
+    }
+    p = dropped(without(file, "embeddings"));
+    assert_lost(&p, "embeddings.norm_codes", "they belong to a quantized matrix with norms");
+    assert_lost(&p, "embeddings.norm_codebook", "it belongs to a quantized matrix with norms");
+    tnf_close(file);
+}
+
+/* Codes of other norms than the matrix has. */
+static void norms_of_another(void **state)
+{
+    (void)state;
+    static const uint8_t zeros[9];
+    uint64_t nine = 9;
+    tnf_file *file = open_with(VALID "quantized_norms.ftz", NULL, NULL);
+    tnf_builder *b = without(file, "embeddings.norm_codes");
+    assert_ok(
+        tnf_builder_add(b, "embeddings.norm_codes", tnf_type_of(TNF_U8), 1, &nine, zeros, &e));
+    struct plan p = dropped(b);
+    assert_lost(&p, "embeddings", "fastText quantizes norms, too");
+    tnf_close(file);
+}
+
+/* The bytes of a matrix that cannot be a tensor, beside a tensor; and bytes that are no matrix. */
+static void matrix_twice(void **state)
+{
+    (void)state;
+    static const float numbers[9 * 5];
+    static const uint64_t shape[] = { 9, 5 };
+    tnf_file *file = open_with(VALID "quantized_uneven.ftz", NULL, NULL);
+    struct plan p = dropped(without(file, ""));
+    assert_string_equal(p.text, "");
+    tnf_builder *b = without(file, "");
+    assert_ok(tnf_builder_add(b, "embeddings", tnf_type_of(TNF_F32), 2, shape, numbers, &e));
+    p = dropped(b);
+    assert_lost(&p, "embeddings.quantized", "there is the same matrix as a tensor");
+    b = without(file, "embeddings.quantized");
+    assert_ok(
+        tnf_builder_add(b, "embeddings.quantized", tnf_type_of(TNF_U8), 1, shape, numbers, &e));
+    p = dropped(b);
+    assert_lost(&p, "embeddings.quantized", "these are not the bytes of a quantized matrix");
+    tnf_close(file);
+}
+
+/* fastText quantizes the output only of a model whose input is. */
+static void output_alone(void **state)
+{
+    (void)state;
+    static const float numbers[9 * 4];
+    static const uint64_t shape[] = { 9, 4 };
+    tnf_file *file = open_with(VALID "quantized_output.ftz", NULL, NULL);
+    tnf_builder *b = without(file, "embeddings");
+    assert_ok(tnf_builder_add(b, "embeddings", tnf_type_of(TNF_F32), 2, shape, numbers, &e));
+    struct plan p = dropped(b);
+    static const char *const lost[] = { "output", "output.norm_codes", "output.norm_codebook" };
+    for (size_t i = 0; i < 3; i++)
+        assert_lost(&p, lost[i], "the output is quantized only where the input is");
+    tnf_close(file);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_that_are_no_text), cmocka_unit_test(norms_in_pieces),
+        cmocka_unit_test(norms_without_codes),    cmocka_unit_test(norms_of_another),
+        cmocka_unit_test(matrix_twice),           cmocka_unit_test(output_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
