@@ -135,7 +135,10 @@ static int as_page(job *j)
     if (!good)
         code = usage_error("out of memory");
     else if (code == EXIT_DONE || code == EXIT_BAD) {
+        stop_state before; /* a signal waits until nothing temporary is there */
+        stop_catch(&before);
         int saved = save_page(o, text, n);
+        stop_release(&before, false);
         code = saved == EXIT_DONE ? code : saved;
     }
     free(text);

@@ -170,6 +170,7 @@ static void killed(const char *format, const char *index, bool over_old)
         MUST(waitpid(child, &status, 0) == child);
         if (access(path, F_OK) != 0) {
             none++;
+            CHECK(over_old || access(dir, F_OK) != 0, "a directory without its index");
             continue;
         }
         whole++;

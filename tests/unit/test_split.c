@@ -6,9 +6,27 @@
 #include "../support/memory.h"
 #include "core/core.h"
 #include "diff_files.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <tenfold/shards.h>
 
 static const uint8_t zeros[64];
+
+/* The library's rename(), in front of the system's. */
+static unsigned renames_left = UINT_MAX;
+
+int rename(const char *from, const char *to)
+{
+    if (renames_left == 0) {
+        renames_left = UINT_MAX; /* once */
+        errno = EIO;
+        return -1;
+    }
+    renames_left -= renames_left != UINT_MAX;
+    return renameat(AT_FDCWD, from, AT_FDCWD, to);
+}
 
 struct files {
     size_t n;
@@ -468,6 +486,56 @@ static void memory_runs_out(void **state)
     discard(&m);
 }
 
+static struct bytes all_of(const char *dir)
+{
+    static const char *const names[] = { "model-00001-of-00002.safetensors",
+                                         "model-00002-of-00002.safetensors",
+                                         "model.safetensors.index.json" };
+    struct bytes all = { .p = NULL };
+    char path[400];
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%s", dir, names[i]);
+        struct bytes b = bytes_of_file(path);
+        assert_non_null(b.p);
+        all.p = realloc(all.p, all.n + b.n);
+        memcpy(all.p + all.n, b.p, b.n);
+        all.n += b.n;
+        free(b.p);
+    }
+    return all;
+}
+
+/* Files that are replaced, and every renaming of it fails once: the old ones come back. */
+static void the_old_ones_come_back(void **state)
+{
+    (void)state;
+    static const uint64_t n[] = { 8, 8 }, more[] = { 16, 16 };
+    struct made old = sizes(n, 2), new = sizes(more, 2);
+    tnf_error e;
+    tnf_save_options save = { .size = sizeof save, .replace = true };
+    const char *dir = fresh_directory();
+    tnf_split_options how = how_to("safetensors", 8, NULL, &save);
+    assert_ok(tnf_split(old.b, dir, &how, &e));
+    struct bytes before = all_of(dir);
+    how.max_bytes = 16;
+    unsigned failed = 0;
+    for (tnf_status status = TNF_EIO; status != TNF_OK; failed += status != TNF_OK) {
+        renames_left = failed;
+        status = tnf_split(new.b, dir, &how, &e);
+        struct bytes after = all_of(dir);
+        bool same = after.n == before.n && memcmp(after.p, before.p, after.n) == 0;
+        assert_int_equal(same, status != TNF_OK);
+        assert_int_equal(files_count(dir, ""), 3);
+        assert_true(status == TNF_OK || status == TNF_EIO);
+        free(after.p);
+    }
+    renames_left = UINT_MAX;
+    assert_int_equal(failed, 6); /* each of three put aside, and each put in place */
+    free(before.p);
+    discard(&old);
+    discard(&new);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -483,6 +551,7 @@ int main(void)
         cmocka_unit_test(what_stands_in_the_way),
         cmocka_unit_test(memory_runs_out),
         cmocka_unit_test(very_many),
+        cmocka_unit_test(the_old_ones_come_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
