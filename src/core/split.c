@@ -6,9 +6,9 @@
  *   index                              model.zt: which tensor is where
  *
  * A new directory is filled under another name and then renamed. In one that is there all files are
- * written before the first appears under its name; the index comes last, so that it never names a
- * file that is not there, and what is replaced is put aside until then, to be put back if anything
- * fails. */
+ * written, and on the disk, before the first appears under its name; the index comes last, so that
+ * it never names a file that is not there, and what is replaced is put aside until then, to be put
+ * back if anything fails. Nothing is waited for between the first name and the last. */
 #include "core/lower.h"
 #include <tenfold/shards.h>
 
@@ -263,9 +263,17 @@ static tnf_status save_held(const struct splitting *s, const tnf_builder *b, tnf
 
 static tnf_status open_sink(const struct splitting *s, struct shard *shard, tnf_error *e)
 {
+    bool later = s->n <= MOST_OPEN; /* sync_held() */
     unsigned flags = (s->save.replace ? TNF_SINK_REPLACE : 0u) |
-                     (s->save.no_sync ? TNF_SINK_NO_SYNC : 0u);
+                     (s->save.no_sync || later ? TNF_SINK_NO_SYNC : 0u);
     return tnf_sink_open(&shard->sink, shard->path, flags, &s->b->alloc, e);
+}
+
+static tnf_status sync_held(const struct splitting *s, const struct shard *shard, tnf_error *e)
+{
+    if (s->save.no_sync || s->n > MOST_OPEN || shard->sink->fd < 0 || fsync(shard->sink->fd) == 0)
+        return TNF_OK;
+    return tnf_fail_sys(e, errno, "cannot sync the file");
 }
 
 /* What has a name that a new file will have gets another; without it the old model is not there, so
@@ -311,6 +319,8 @@ static tnf_status write_shard(struct splitting *s, size_t i, tnf_error *e)
         status = open_sink(s, shard, e);
     if (status == TNF_OK)
         status = save_held(s, b, shard->sink, NULL, e);
+    if (status == TNF_OK)
+        status = sync_held(s, shard, e);
     tnf_builder_free(b);
     s->done += shard->bytes;
     if (status == TNF_OK && s->n > MOST_OPEN)
@@ -349,6 +359,8 @@ static tnf_status write_index(struct splitting *s, tnf_error *e)
         status = open_sink(s, &s->root, e);
     if (status == TNF_OK)
         status = save_held(s, s->b, s->root.sink, shards, e);
+    if (status == TNF_OK)
+        status = sync_held(s, &s->root, e);
     for (size_t i = 0; i < s->n; i++)
         tnf_close(shards[i].file);
     return status;
@@ -383,6 +395,8 @@ static tnf_status make_directory(struct splitting *s, tnf_error *e)
 
 static tnf_status place_directory(struct splitting *s, tnf_error *e)
 {
+    if (!s->save.no_sync)
+        TNF_TRY(tnf_sync_directory_of(s->shards[0].path, e));
     if (!s->final)
         return TNF_OK;
     if (rename(s->directory, s->final) != 0)
