@@ -179,7 +179,10 @@ typedef struct tnf_format {
      * says why not with tnf_cannot_map(). May be NULL. */
     tnf_status (*strings)(tnf_reader *r, uint64_t key, tnf_strings *out, tnf_error *e);
     tnf_status (*write)(tnf_writer *w, tnf_error *e);
-    /* The same behind a file that is there, which w->base is: the catalog holds its tensors, too,
+    /* A changed copy of this file is to be written: sets options, whose text is still the fallback,
+     * to what it has. For those that decide what can be written; may be NULL. */
+    void (*follow)(const tnf_reader *like, tnf_option_value *options);
+    /* `write` behind a file that is there, which w->base is: the catalog holds its tensors, too,
      * whose parts are still those that `index` made. For TNF_CAN_APPEND. */
     tnf_status (*append)(tnf_writer *w, tnf_error *e);
     /* Writes, for tensors that are in w->shards already, the file that stands for all of them. Its
@@ -299,10 +302,16 @@ tnf_status tnf_parts_equal(bool *out, const tnf_part *a, const tnf_part *b, tnf_
 tnf_status tnf_put_same(tnf_writer *w, uint64_t upto, tnf_error *e);
 /* w->in_place: what is written anew has not the length that it must have, by so many bytes. */
 tnf_status tnf_no_room(uint64_t missing, const char *what, tnf_error *e);
-/* w->like: is an option as nobody set it, so that the file is to be followed? */
-bool tnf_follows(const tnf_writer *w, const tnf_option_info *table, size_t option);
+/* w->like: has nobody set this option, so that the file is to be followed? */
+bool tnf_follows(const tnf_writer *w, size_t option);
 /* w->like: do all tensors lie in that file, so that there is an order of theirs to follow? */
 bool tnf_has_places(const tnf_writer *w);
+/* w->in_place: fails unless they do. */
+tnf_status tnf_need_places(const tnf_writer *w, tnf_error *e);
+/* The largest power of two, up to `most`, that they all begin at a multiple of, if
+ * tnf_has_places().
+ */
+uint64_t tnf_alignment(const tnf_writer *w, uint64_t most);
 /* By where the first part lies in the file: an order for tnf_sorted(). */
 int tnf_compare_places(const tnf_object *a, const tnf_object *b);
 

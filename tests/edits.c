@@ -59,7 +59,8 @@ ssize_t pwrite(int fd, const void *p, size_t n, off_t at)
 
 int fsync(int fd)
 {
-    return hit(-1, NULL, 0, 0) ? -1 : (int)syscall(SYS_fsync, fd);
+    (void)fd; /* nobody pulls the plug here */
+    return hit(-1, NULL, 0, 0) ? -1 : 0;
 }
 
 int ftruncate(int fd, off_t size)
@@ -81,6 +82,15 @@ struct sample {
 
 static const struct sample samples[] = {
     { "safetensors", "safetensors/valid/data_in_other_order.safetensors", "a.safetensors", true },
+    { "gptrs-checkpoint", "gptrs-checkpoint/valid/chk_v2_mixed_grad.bin", "a.bin", true },
+    { "finalfusion", "finalfusion/valid/bucket_dense.fifu", "a.fifu", true },
+    { "finalfusion", "finalfusion/valid/seed_norms.fifu", "b.fifu", true },
+    { "finalfusion", "finalfusion/valid/later_chunks.fifu", "c.fifu", true },
+    { "ztensor2", "ztensor2/valid/ref-zstd.zt", "a.zt", false },
+    { "ztensor2", "ztensor2/valid/two-generations.zt", "d.zt", false },
+    { "ztensor2", "ztensor2/valid/canonical-tied.zt", "e.zt", false },
+    { "ztensor1", "ztensor1/valid/zstd.zt", "b.zt", false },
+    { "ztensor0", "ztensor0/valid/checksums.zt", "c.zt", false },
 };
 #define SAMPLES (sizeof samples / sizeof *samples)
 

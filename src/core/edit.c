@@ -55,6 +55,12 @@ static size_t pieces_of(const struct editing *x)
 
 /* --------------------------------------------------------------- comparing */
 
+static tnf_status too_much(tnf_error *e)
+{
+    return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "more than %llu MiB would change",
+                    (unsigned long long)(MOST >> 20));
+}
+
 static tnf_status add_piece(struct editing *x, uint64_t at, const uint8_t *p, size_t n,
                             tnf_error *e)
 {
@@ -67,8 +73,7 @@ static tnf_status add_piece(struct editing *x, uint64_t at, const uint8_t *p, si
     else
         tnf_buf_put(&x->pieces, &fresh, sizeof fresh);
     if (x->fresh.status == TNF_ELIMIT)
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "more than %llu MiB would change",
-                        (unsigned long long)(MOST >> 20));
+        return too_much(e);
     TNF_TRY(tnf_buf_status(&x->pieces, "what changes", e));
     return tnf_buf_status(&x->fresh, "what changes", e);
 }
@@ -143,7 +148,8 @@ static tnf_status read_both(void *ctx, uint64_t offset, void *dst, size_t n, tnf
     const struct editing *x = ctx;
     const tnf_source *old = x->like->source;
     uint64_t end = offset + n, there = offset < old->size ? old->size - offset : 0;
-    TNF_TRY(tnf_source_read(old, offset, dst, n < there ? n : (size_t)there, e));
+    if (there > 0)
+        TNF_TRY(tnf_source_read(old, offset, dst, n < there ? n : (size_t)there, e));
     for (size_t i = find_piece(x, offset); i < pieces_of(x) && piece_at(x, i)->at < end; i++) {
         const struct piece *p = piece_at(x, i);
         uint64_t from = p->at > offset ? p->at : offset;
@@ -247,9 +253,13 @@ static tnf_status check_outcome(struct editing *x, tnf_error *e)
     tnf_source *source;
     tnf_file *after = NULL;
     TNF_TRY(tnf_source_new(&source, &ops, x, x->at, &x->builder->alloc, e));
-    tnf_status status = tnf_open_over(&after, source, x->path, &o, e);
+    tnf_error why = { .offset = TNF_NO_OFFSET };
+    tnf_status status = tnf_open_over(&after, source, x->path, &o, &why);
     if (tnf_of_the_file(status))
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "it could not be read any more");
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "it could not be read any more: %s",
+                        why.message);
+    if (status != TNF_OK && e)
+        *e = why;
     if (status == TNF_OK)
         status = check_tensors(x->like, after, e);
     if (status == TNF_OK)
@@ -337,6 +347,8 @@ static tnf_status write_over(struct editing *x, tnf_error *e)
     if (status == TNF_OK)
         status = tnf_sink_commit(sink, e);
     tnf_sink_close(sink);
+    if (status == TNF_OK && x->at < x->like->source->size && x->like->source->size - x->at > MOST)
+        return too_much(e);
     return status;
 }
 
@@ -369,8 +381,7 @@ static tnf_status edit(struct editing *x, tnf_error *e)
         return tnf_arena_fail(&x->arena, "comparing", e);
     TNF_TRY(take_file(x, e));
     TNF_TRY(check_unchanged(x, e));
-    TNF_TRY(tnf_options_parse(&s->values, s->format->write_options, s->options.options,
-                              s->options.noptions, &s->arena, e));
+    TNF_TRY(tnf_save_parse(s, e));
     TNF_TRY(tnf_lower(s, &x->builder->catalog, e));
     TNF_TRY(write_over(x, e));
     TNF_TRY(check_outcome(x, e));

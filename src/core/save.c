@@ -77,20 +77,36 @@ tnf_status tnf_put_data(tnf_writer *w, const tnf_part *part, tnf_error *e)
     return TNF_OK;
 }
 
-bool tnf_follows(const tnf_writer *w, const tnf_option_info *table, size_t option)
+bool tnf_follows(const tnf_writer *w, size_t option)
 {
-    return w->like && w->options[option].s == table[option].fallback;
+    return w->like && w->options[option].s == w->like->file->format->write_options[option].fallback;
 }
 
 bool tnf_has_places(const tnf_writer *w)
 {
-    for (size_t i = 0; i < w->catalog->n; i++)
+    for (size_t i = 0; w->like && i < w->catalog->n; i++)
         for (uint16_t k = 0; k < w->catalog->objects[i].nparts; k++) {
             const tnf_part *p = &w->catalog->objects[i].parts[k];
             if (p->payload > TNF_ENCODED || !p->origin || p->origin->source != w->like->source)
                 return false;
         }
     return w->like != NULL;
+}
+
+tnf_status tnf_need_places(const tnf_writer *w, tnf_error *e)
+{
+    return tnf_has_places(w) ? TNF_OK
+                             : tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                                        "its tensors would have to be written anew");
+}
+
+uint64_t tnf_alignment(const tnf_writer *w, uint64_t most)
+{
+    uint64_t bits = most;
+    for (size_t i = 0; i < w->catalog->n; i++)
+        for (uint16_t k = 0; k < w->catalog->objects[i].nparts; k++)
+            bits |= w->catalog->objects[i].parts[k].offset;
+    return bits & (~bits + 1); /* the lowest bit of all */
 }
 
 int tnf_compare_places(const tnf_object *a, const tnf_object *b)
@@ -186,13 +202,22 @@ static void finish(struct tnf_save *s)
     tnf_arena_free(&s->arena);
 }
 
+tnf_status tnf_save_parse(struct tnf_save *s, tnf_error *e)
+{
+    const tnf_save_options *o = &s->options;
+    const tnf_file *like = o->like && o->like->format == s->format ? o->like : NULL;
+    TNF_TRY(tnf_options_parse(&s->values, s->format->write_options, o->options, o->noptions,
+                              &s->arena, e));
+    if (like && s->format->follow)
+        s->format->follow(&like->reader, (tnf_option_value *)(uintptr_t)s->values);
+    return TNF_OK;
+}
+
 static tnf_status plan(struct tnf_save *s, const tnf_builder *b, const tnf_option_value **values,
                        tnf_error *e)
 {
-    const tnf_save_options *o = &s->options;
-    tnf_status status = tnf_options_parse(values, s->format->write_options, o->options, o->noptions,
-                                          &s->arena, e);
-    s->values = *values;
+    tnf_status status = tnf_save_parse(s, e);
+    *values = s->values;
     if (status == TNF_OK)
         status = tnf_lower(s, &b->catalog, e);
     if (status != TNF_OK)

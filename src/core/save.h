@@ -74,6 +74,9 @@ tnf_status tnf_save_index(const tnf_builder *builder, tnf_sink *sink,
                           const tnf_save_options *options, const tnf_format *index,
                           const tnf_shard *shards, size_t n, tnf_error *e);
 
+/* save.c: s->values, of what the caller gave and what the file has that is followed. */
+tnf_status tnf_save_parse(struct tnf_save *s, tnf_error *e);
+
 /* save.c: n more bytes are done; TNF_ECANCELLED if the caller says stop. */
 tnf_status tnf_save_progress(struct tnf_save *save, uint64_t n, tnf_error *e);
 

@@ -19,6 +19,7 @@
 #define HEAD       8u
 #define MAX_HEADER 100000000u /* the crate's, in bytes */
 #define METADATA   "__metadata__"
+#define MAPPED     64u /* where data begin that are made to be mapped, at least */
 #define TRAILING   "safetensors.trailing"
 #define FIELDS     "safetensors.fields"
 
@@ -520,6 +521,8 @@ static tnf_status make_header(tnf_buf *b, tnf_writer *w, const uint32_t *order,
 static tnf_status put_header(tnf_writer *w, const tnf_buf *b, tnf_error *e)
 {
     uint64_t align = w->options[WRITE_ALIGN].u, data;
+    if (tnf_follows(w, WRITE_ALIGN) && w->like->data_start % MAPPED == 0)
+        align = MAPPED; /* somebody saw to it, or it costs little */
     if (align == 0 || align > 65536 || (align & (align - 1)) != 0)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "align must be a power of two, at most 65536, not %llu",
@@ -541,7 +544,7 @@ static tnf_status write_all(tnf_writer *w, tnf_error *e)
 {
     const uint32_t *order = NULL;
     tnf_buf b;
-    bool like = tnf_follows(w, write_options, WRITE_ORDER) && tnf_has_places(w);
+    bool like = tnf_follows(w, WRITE_ORDER) && tnf_has_places(w);
     if (like || w->options[WRITE_ORDER].u == ORDER_CANONICAL)
         TNF_TRY(tnf_sorted(w, &order, like ? tnf_compare_places : canonical, e));
     tnf_buf_init(&b, &w->scratch->alloc, MAX_HEADER);

@@ -90,6 +90,7 @@ typedef struct ff_list {
 /* The state that decode() needs: keys of opaque parts are FF_KEY(list, what). */
 typedef struct ff_state {
     ff_list lists[2];
+    uint64_t metadata; /* bytes of that chunk, for writing over it */
 } ff_state;
 
 enum { FF_WORDS, FF_GRAMS };                /* lists */
@@ -204,7 +205,7 @@ tnf_status ff_is_quantized(ff_reading *f, const ff_frame *c, bool *out, tnf_erro
 /* ---------------------------------------------------------------- writing */
 
 /* In the order of the write options. */
-enum { FF_OPTION_DIALECT };
+enum { FF_OPTION_DIALECT, FF_OPTION_RESERVE };
 
 /* What becomes of a catalog: the same for fit.c and write.c. */
 typedef struct ff_plan {

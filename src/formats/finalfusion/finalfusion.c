@@ -53,15 +53,27 @@ static int probe(const tnf_probe *p)
 static const tnf_option_info write_options[] = {
     { "dialect", TNF_OPTION_CHOICE, "real|seed", "real",
       "chunks as finalfusion's tools write them, or to the letter of the document" },
+    { "reserve", TNF_OPTION_UINT, NULL, "0",
+      "leave this many bytes of room in the metadata for later edits of them" },
     { 0 },
 };
+
+/* A file keeps its dialect. */
+static void follow(const tnf_reader *like, tnf_option_value *options)
+{
+    const tnf_value attrs = tnf_attrs_value(&like->catalog->attrs);
+    const tnf_value *d = tnf_value_get(&attrs, FF_ATTR("dialect"));
+    tnf_option_value *o = &options[FF_OPTION_DIALECT];
+    if (o->s == write_options[FF_OPTION_DIALECT].fallback)
+        o->u = d && d->kind == TNF_STRING && d->n == 4 && memcmp(d->as.s, "seed", 4) == 0;
+}
 
 const tnf_format tnf_format_finalfusion = {
     .name = "finalfusion",
     .title = "finalfusion embeddings",
     .extensions = "fifu",
     .family = "finalfusion",
-    .caps = TNF_CAN_READ | TNF_CAN_WRITE,
+    .caps = TNF_CAN_READ | TNF_CAN_WRITE | TNF_CAN_EDIT,
     .can = { .types = "f32 f64 i8 u8 i16 u16 i32 u32 i64 u64 i128 u128",
              .layouts = "dense strings/1 pq/1",
              .zero_rank = true,
@@ -80,4 +92,5 @@ const tnf_format tnf_format_finalfusion = {
     .decode = ff_decode,
     .strings = ff_strings,
     .write = ff_write,
+    .follow = follow,
 };

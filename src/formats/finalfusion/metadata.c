@@ -6,6 +6,9 @@
  *   attrs = "{\"attrs\":{…},\"tensors\":{\"embeddings\":{…}}}"
  *
  * The text before it, if there is any chunk without it, ends in one line feed more.
+ *
+ * Room for later changes is a comment behind all of it, which is taken off, too: a line feed, then
+ * "#room", blanks, and a line feed.
  */
 #include "formats/finalfusion/ff.h"
 #include "wire/json.h"
@@ -14,10 +17,23 @@
 
 #define TABLE        "[tenfold]\n"
 #define ENTRY        "attrs = \""
+#define ROOM         "\n#room"
+#define LEAST_ROOM   (sizeof ROOM - 1 + 1)
 #define DELETE       "\\u007F" /* the one character that JSON leaves and TOML does not want */
 #define MAX_METADATA ((uint64_t)64 << 20)
 
 /* ---------------------------------------------------------------- reading */
+
+/* How many of the bytes come before the room, if there is any. */
+static size_t without_room(const char *p, size_t n)
+{
+    size_t m = sizeof ROOM - 1, end = n;
+    if (n < LEAST_ROOM || p[n - 1] != '\n')
+        return n;
+    for (end = n - 1; end > m && p[end - 1] == ' ';)
+        end--;
+    return end >= m && memcmp(p + end - m, ROOM, m) == 0 ? end - m : n;
+}
 
 /* Where the last table of that name begins, or n. */
 static size_t find_table(const char *p, size_t n)
@@ -29,43 +45,52 @@ static size_t find_table(const char *p, size_t n)
     return n;
 }
 
-/* The string of the entry, without its escapes; NULL if it is not as we write it. */
-static char *unescape(const char *p, size_t n, size_t *out_n, tnf_arena *arena)
+/* Is it as we write it: an entry, a string, a line feed? */
+static bool is_entry(const char *p, size_t n)
+{
+    size_t m = sizeof ENTRY - 1;
+    return n >= m + 2 && memcmp(p, ENTRY, m) == 0 && p[n - 2] == '"' && p[n - 1] == '\n';
+}
+
+/* The string of the entry, without its escapes, in `out`; false if these are not ours. */
+static bool unescape(const char *p, size_t n, char *out, size_t *out_n)
 {
     size_t m = sizeof ENTRY - 1, k = 0;
-    if (n < m + 2 || memcmp(p, ENTRY, m) != 0 || p[n - 2] != '"' || p[n - 1] != '\n')
-        return NULL;
-    char *out = tnf_arena_raw(arena, n);
-    for (size_t i = m; out && i < n - 2; i++) {
+    for (size_t i = m; i < n - 2; i++) {
         size_t left = n - 2 - i;
         bool escape = p[i] == '\\';
         if (escape && left >= 6 && memcmp(p + i, DELETE, 6) == 0) {
             out[k++] = 0x7f;
             i += 5;
         } else if (p[i] == '"' || (escape && (left < 2 || (p[i + 1] != '"' && p[i + 1] != '\\')))) {
-            return NULL;
+            return false;
         } else {
             i += escape;
             out[k++] = p[i];
         }
     }
     *out_n = k;
-    return out;
+    return true;
 }
 
-/* Our table as a tree. False: it is none of ours, or somebody changed it. */
-static bool read_table(ff_reading *f, const char *p, size_t n, tnf_value *out)
+/* Our table as a tree. *ours is false: it is none of ours, or somebody changed it. */
+static tnf_status read_table(ff_reading *f, const char *p, size_t n, tnf_value *out, bool *ours,
+                             tnf_error *e)
 {
     tnf_json j;
     size_t text_n = 0;
     *out = (tnf_value) { .kind = TNF_MAP };
-    if (n == 0)
-        return true;
-    const char *text = unescape(p, n, &text_n, f->r->arena);
+    *ours = n == 0;
+    if (n == 0 || !is_entry(p, n))
+        return TNF_OK;
+    char *text = tnf_arena_raw(f->r->arena, n);
     if (!text)
-        return false;
+        return tnf_arena_fail(f->r->arena, "metadata", e);
+    if (!unescape(p, n, text, &text_n))
+        return TNF_OK;
     tnf_json_init(&j, text, text_n, 0, f->r->arena, f->r->limits.depth, NULL);
-    return tnf_json_typed(&j, out) && tnf_json_end(&j) == TNF_OK && out->kind == TNF_MAP;
+    *ours = tnf_json_typed(&j, out) && tnf_json_end(&j) == TNF_OK && out->kind == TNF_MAP;
+    return j.status == TNF_ENOMEM ? tnf_arena_fail(f->r->arena, "metadata", e) : TNF_OK;
 }
 
 static tnf_status take_table(ff_reading *f, const tnf_value *table, tnf_error *e)
@@ -98,8 +123,16 @@ tnf_status ff_read_metadata(ff_reading *f, ff_frame *c, tnf_error *e)
     tnf_value table;
     TNF_TRY(tnf_read_range(f->r, "metadata", c->body, c->length, MAX_METADATA, &cur, e));
     const char *p = (const char *)cur.p;
-    size_t n = tnf_left(&cur), at = find_table(p, n);
-    if (at == n || !read_table(f, p + at + sizeof TABLE - 1, n - at - (sizeof TABLE - 1), &table))
+    size_t all = tnf_left(&cur), n = without_room(p, all), at = find_table(p, n);
+    f->state->metadata = all;
+    if (n == 0 && all > 0)
+        return TNF_OK; /* nothing but room */
+    bool ours = false;
+    if (at < n) {
+        size_t from = at + sizeof TABLE - 1;
+        TNF_TRY(read_table(f, p + from, n - from, &table, &ours, e));
+    }
+    if (!ours)
         return set_text(f, c, p, n, e);
     TNF_TRY(take_table(f, &table, e));
     return at ? set_text(f, c, p, at - 1, e) : TNF_OK;
@@ -212,6 +245,32 @@ static bool has_chunks(const tnf_catalog *c)
     return false;
 }
 
+/* So many bytes that a reader of TOML passes over. */
+static void put_room(tnf_buf *b, uint64_t n)
+{
+    if (n == 0)
+        return;
+    tnf_buf_puts(b, ROOM);
+    for (uint64_t i = LEAST_ROOM; i < n && b->status == TNF_OK; i++)
+        tnf_buf_u8(b, ' ');
+    tnf_buf_u8(b, '\n');
+}
+
+/* In place the chunk stays as long as it is. */
+static tnf_status fill_up(tnf_buf *b, bool *there, const tnf_writer *w, tnf_error *e)
+{
+    const ff_state *s = w->like->state;
+    uint64_t n = s ? s->metadata : 0;
+    if (*there && b->n > n)
+        return tnf_no_room(b->n - n, "the metadata", e);
+    if (n - b->n > 0 && n - b->n < LEAST_ROOM)
+        return tnf_no_room(LEAST_ROOM - (n - b->n),
+                           "an end of the metadata that is to be passed over", e);
+    put_room(b, n - b->n);
+    *there = n > 0 || *there;
+    return tnf_buf_status(b, "the metadata", e);
+}
+
 tnf_status ff_compose_metadata(tnf_buf *out, bool *there, const ff_plan *plan, const tnf_writer *w,
                                tnf_error *e)
 {
@@ -235,5 +294,12 @@ tnf_status ff_compose_metadata(tnf_buf *out, bool *there, const ff_plan *plan, c
     *there = native || some || nothing;
     tnf_status status = tnf_buf_status(&json, "the attributes", e);
     tnf_buf_free(&json);
-    return status == TNF_OK ? tnf_buf_status(out, "the metadata", e) : status;
+    TNF_TRY(status);
+    TNF_TRY(tnf_buf_status(out, "the metadata", e));
+    if (w->in_place)
+        return fill_up(out, there, w, e);
+    uint64_t room = w->options[FF_OPTION_RESERVE].u;
+    put_room(out, room > 0 && room < LEAST_ROOM ? LEAST_ROOM : room);
+    *there = *there || room > 0;
+    return tnf_buf_status(out, "the metadata", e);
 }

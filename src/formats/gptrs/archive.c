@@ -71,6 +71,12 @@ static tnf_status write_all(tnf_writer *w, tnf_error *e)
     uint64_t index_len;
     TNF_TRY(tnf_gptrs_order(w, &order, e));
     TNF_TRY(tnf_gptrs_index_size(&index_len, w->catalog, false, e));
+    if (w->in_place) {
+        uint64_t room;
+        TNF_TRY(tnf_gptrs_room(&room, w, index_len, e));
+        if (room > 0)
+            return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "its index would become shorter");
+    }
     TNF_TRY(tnf_put(w, MAGIC, 8, e));
     TNF_TRY(tnf_put_u32(w, 2, e));
     TNF_TRY(tnf_put_u32(w, (uint32_t)index_len, e));
@@ -89,7 +95,7 @@ const tnf_format tnf_format_gptrs_archive = {
     .title = "gpt.rs tensor archive",
     .extensions = "gten gptrs",
     .family = "gptrs",
-    .caps = TNF_CAN_READ | TNF_CAN_WRITE,
+    .caps = TNF_CAN_READ | TNF_CAN_WRITE | TNF_CAN_EDIT,
     .rules = TNF_RULE_DATA_START | TNF_RULE_OVERLAP_ODD,
     .can = { .types = "f32 f16 bf16 i32",
              .layouts = "dense",

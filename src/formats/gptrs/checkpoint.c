@@ -21,7 +21,7 @@
 
 #define MAGIC "GPTRSCHK"
 
-enum { WRITE_IDS = GPTRS_WRITE_OWN, WRITE_KIND, WRITE_CONFIG };
+enum { WRITE_IDS = GPTRS_WRITE_OWN, WRITE_KIND, WRITE_CONFIG, WRITE_RESERVE };
 enum { IDS_KEEP, IDS_ZERO, IDS_REAL };
 
 static const char zero_hex[] = "00000000000000000000000000000000";
@@ -213,7 +213,24 @@ static void id_of(uint8_t id[TNF_GPTRS_ID], const tnf_writer *w, const tnf_objec
         tnf_gptrs_base_id(id, o->name);
 }
 
-/* The config, with spaces behind it so that the data begin on a multiple of `align`. */
+/* Blanks behind the config: room for later changes, so that the data begin on a multiple of
+ * `align`; or, in place, as many as make it as long as it was. */
+static tnf_status put_blanks(tnf_buf *b, const tnf_writer *w, uint64_t index_len, tnf_error *e)
+{
+    uint64_t n = b->n, head = GPTRS_HEAD + 4 + index_len;
+    if (w->in_place) {
+        TNF_TRY(tnf_gptrs_room(&n, w, 4 + index_len, e));
+        if (b->n > n)
+            return tnf_no_room(b->n - n, "the config", e);
+    } else if (!tnf_ckd_add(&n, n, w->options[WRITE_RESERVE].u) || !tnf_ckd_add(&n, n, head) ||
+               !tnf_ckd_align(&n, n, tnf_gptrs_align(w)) || (n -= head) > GPTRS_MAX_BYTES) {
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the config would exceed 4 GiB");
+    }
+    while (b->n < n && b->status == TNF_OK)
+        tnf_buf_u8(b, ' ');
+    return tnf_buf_status(b, "config", e);
+}
+
 static tnf_status make_config(tnf_buf *b, const tnf_writer *w, uint64_t index_len, tnf_error *e)
 {
     const tnf_value attrs = tnf_attrs_value(&w->catalog->attrs);
@@ -228,12 +245,8 @@ static tnf_status make_config(tnf_buf *b, const tnf_writer *w, uint64_t index_le
     if (bare && bare->kind == TNF_BOOL && bare->as.b && !*recipe.kind)
         recipe.kind = "gpt";
     TNF_TRY(tnf_gptrs_config_put(b, &recipe, w->scratch, e));
-    uint64_t data = GPTRS_HEAD + 4 + index_len + b->n, aligned;
-    if (!tnf_ckd_align(&aligned, data, w->options[GPTRS_WRITE_ALIGN].u))
-        aligned = data;
-    for (; data < aligned; data++)
-        tnf_buf_u8(b, ' ');
-    return tnf_buf_status(b, "config", e);
+    TNF_TRY(tnf_buf_status(b, "config", e));
+    return put_blanks(b, w, index_len, e);
 }
 
 static tnf_status put_head(tnf_writer *w, uint64_t index_len, tnf_error *e)
@@ -269,6 +282,8 @@ static const tnf_option_info write_options[] = {
       "ids in the index: as the source has them, none (as the Python exporter), or all" },
     { "kind", TNF_OPTION_TEXT, NULL, "", "kind of model to put in the config (gpt, ministral …)" },
     { "config", TNF_OPTION_TEXT, NULL, "", "JSON to put in the config as the model's own" },
+    { "reserve", TNF_OPTION_UINT, NULL, "0",
+      "leave this many bytes of room in the config for later edits of the metadata" },
     { 0 },
 };
 
@@ -277,7 +292,7 @@ const tnf_format tnf_format_gptrs_checkpoint = {
     .title = "gpt.rs checkpoint",
     .extensions = "bin",
     .family = "gptrs",
-    .caps = TNF_CAN_READ | TNF_CAN_WRITE,
+    .caps = TNF_CAN_READ | TNF_CAN_WRITE | TNF_CAN_EDIT,
     .rules = TNF_RULE_DATA_START | TNF_RULE_OVERLAP_ODD,
     .can = { .types = "f32 f16 bf16 i32",
              .layouts = "dense",

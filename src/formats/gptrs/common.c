@@ -92,8 +92,42 @@ tnf_status tnf_gptrs_order(tnf_writer *w, const uint32_t **order, tnf_error *e)
 {
     *order = NULL;
     TNF_TRY(tnf_gptrs_check_align(w->options[GPTRS_WRITE_ALIGN].u, e));
+    if (tnf_follows(w, GPTRS_WRITE_ORDER))
+        return TNF_OK;
     return w->options[GPTRS_WRITE_ORDER].u == GPTRS_ORDER_NAME ? tnf_sorted(w, order, NULL, e)
                                                                : TNF_OK;
+}
+
+tnf_status tnf_gptrs_room(uint64_t *out, const tnf_writer *w, uint64_t index_len, tnf_error *e)
+{
+    TNF_TRY(tnf_need_places(w, e));
+    if (strcmp(w->like->version, "2") != 0)
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                        "its index is of an older kind, which is not written any more");
+    uint64_t all = GPTRS_HEAD + index_len;
+    if (all > w->like->data_start)
+        return tnf_no_room(all - w->like->data_start, "the index", e);
+    *out = w->like->data_start - all;
+    return TNF_OK;
+}
+
+uint64_t tnf_gptrs_align(const tnf_writer *w)
+{
+    uint64_t given = w->options[GPTRS_WRITE_ALIGN].u;
+    uint64_t had = tnf_follows(w, GPTRS_WRITE_ALIGN) && tnf_has_places(w)
+                       ? tnf_alignment(w, GPTRS_MAPPED)
+                       : 0;
+    return had == GPTRS_MAPPED ? had : given;
+}
+
+/* Where a tensor goes that comes at `at` or behind it; in place, where it is. */
+static tnf_status place(uint64_t *out, uint64_t at, const tnf_writer *w, const tnf_object *o,
+                        tnf_error *e)
+{
+    if (!w->in_place)
+        return tnf_gptrs_place(out, at, o, tnf_gptrs_align(w), e);
+    *out = o->parts[0].offset;
+    return TNF_OK;
 }
 
 static tnf_status put_index(tnf_writer *w, const uint32_t *order, uint64_t at, tnf_gptrs_id id,
@@ -105,7 +139,7 @@ static tnf_status put_index(tnf_writer *w, const uint32_t *order, uint64_t at, t
         uint8_t bytes[TNF_GPTRS_ID];
         if (id)
             id(bytes, w, o);
-        TNF_TRY(tnf_gptrs_place(&at, at, o, w->options[GPTRS_WRITE_ALIGN].u, e));
+        TNF_TRY(place(&at, at, w, o, e));
         b->n = 0;
         tnf_gptrs_put_entry(b, o, id ? bytes : NULL, at);
         TNF_TRY(tnf_buf_status(b, "index entry", e));
@@ -117,10 +151,12 @@ static tnf_status put_index(tnf_writer *w, const uint32_t *order, uint64_t at, t
 
 static tnf_status put_payloads(tnf_writer *w, const uint32_t *order, tnf_error *e)
 {
+    if (w->in_place)
+        return tnf_put_same(w, w->like->source->size, e);
     for (size_t i = 0; i < w->catalog->n; i++) {
         const tnf_object *o = tnf_nth(w, order, i);
         uint64_t at;
-        TNF_TRY(tnf_gptrs_place(&at, w->sink->written, o, w->options[GPTRS_WRITE_ALIGN].u, e));
+        TNF_TRY(place(&at, w->sink->written, w, o, e));
         TNF_TRY(tnf_put_fill(w, 0, at - w->sink->written, e));
         TNF_TRY(tnf_put_data(w, &o->parts[0], e));
     }

@@ -9,6 +9,7 @@
 
 #define GPTRS_HEAD      16u /* magic, version, and a u32 of either format's own */
 #define GPTRS_MAX_BYTES UINT32_MAX
+#define GPTRS_MAPPED    64u /* the alignment of tensors that are made to be mapped */
 
 /* The first of write_options in both formats. */
 enum { GPTRS_WRITE_ALIGN, GPTRS_WRITE_ORDER, GPTRS_WRITE_OWN };
@@ -39,8 +40,13 @@ tnf_status tnf_gptrs_read_v1(tnf_reader *r, uint64_t at, uint32_t count, tnf_gpt
 /* The id to write for a tensor. */
 typedef void (*tnf_gptrs_id)(uint8_t id[TNF_GPTRS_ID], const tnf_writer *w, const tnf_object *o);
 
-/* The order that the options ask for; NULL is the catalog's own. */
+/* The order that the options ask for, or the file that is followed; NULL is the catalog's own. */
 tnf_status tnf_gptrs_order(tnf_writer *w, const uint32_t **order, tnf_error *e);
+/* The alignment that the options ask for, or that the file has which is followed. */
+uint64_t tnf_gptrs_align(const tnf_writer *w);
+/* In place: the bytes that the file has for all but its data, and this index. Fails if it is none
+ * of version 2. */
+tnf_status tnf_gptrs_room(uint64_t *out, const tnf_writer *w, uint64_t index_len, tnf_error *e);
 /* The index of index_len bytes from here on, the data behind it, and what once followed them. `id`
  * is NULL for an index without ids. */
 tnf_status tnf_gptrs_write(tnf_writer *w, const uint32_t *order, uint64_t index_len,

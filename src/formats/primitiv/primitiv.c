@@ -49,7 +49,7 @@ const tnf_format tnf_format_primitiv = {
     .title = "primitiv parameters, models and optimizers",
     .extensions = "primitiv",
     .family = "primitiv",
-    .caps = TNF_CAN_READ | TNF_CAN_WRITE,
+    .caps = TNF_CAN_READ | TNF_CAN_WRITE | TNF_CAN_EDIT,
     .can = { .types = "f32",
              .layouts = "dense",
              .order_f = true,

@@ -166,7 +166,8 @@ tnf_status zt2_place_old(zt2_blobs *b, const zt2_blob **placed, tnf_error *e)
     if (x.state->foreign_at)
         return tnf_fail(e, TNF_EUNSUPPORTED, x.state->foreign_at,
                         "the manifest has keys that are not known here; appending would lose them");
-    TNF_TRY(keep_footer(&x, e));
+    if (!b->w->in_place) /* the end is written anew */
+        TNF_TRY(keep_footer(&x, e));
     TNF_TRY(list_sizes(&x, e));
     for (size_t i = 0; i < c->n; i++)
         for (uint16_t k = 0; k < c->objects[i].nparts; k++)

@@ -36,6 +36,7 @@ typedef struct writing {
     uint64_t *first;         /* of each object: its first in `placed` */
     const tnf_part **order;  /* room for the parts of one object */
     const zt2_shard *shards; /* write_index: the table of them */
+    bool follows;            /* a file, whose blobs are copied as they are */
     tnf_buf manifest;
 } writing;
 
@@ -47,6 +48,8 @@ static tnf_status read_options(writing *x, tnf_error *e)
     uint64_t align = o[ALIGN].u, canonical = o[CANONICAL].u;
     if (x->w->base && o[ALIGN].s == zt2_write_options[ALIGN].fallback)
         align = zt2_align_of(x->w);
+    else if (x->follows && tnf_follows(x->w, ALIGN))
+        align = tnf_alignment(x->w, ZT2_ALIGN);
     if (align < ZT2_FLOOR || (align & (align - 1)) != 0 || align > (uint64_t)1 << 40)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "align=%s: it must be a power of two from 4096 on", o[ALIGN].s);
@@ -56,7 +59,7 @@ static tnf_status read_options(writing *x, tnf_error *e)
     if (canonical == YES && !plain)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "canonical=yes goes with no other alignment, encoding or digest");
-    if (canonical == YES && x->w->base)
+    if (canonical == YES && x->w->base && !x->w->in_place)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "canonical=yes is for files that are written in one go");
     x->blobs.align = align;
@@ -155,14 +158,26 @@ static tnf_status place_in_shard(writing *x, const tnf_object *o, tnf_error *e)
     return TNF_OK;
 }
 
+/* In place everything stays, up to the manifest. */
+static tnf_status begin_blobs(writing *x, tnf_error *e)
+{
+    if (x->w->base)
+        TNF_TRY(zt2_place_old(&x->blobs, x->placed, e));
+    if (x->w->in_place)
+        return tnf_put_same(x->w, ((const zt2_state *)x->w->like->state)->footer.offset, e);
+    if (x->w->base)
+        return TNF_OK;
+    TNF_TRY(tnf_put(x->w, ZT2_MAGIC, ZT2_MAGIC_N, e));
+    return x->follows ? zt2_copy_old(&x->blobs, x->placed, e) : TNF_OK;
+}
+
 static tnf_status write_blobs(writing *x, tnf_error *e)
 {
     const tnf_catalog *c = x->w->catalog;
     const uint32_t *order = NULL;
     if (x->w->options[CANONICAL].u != NO)
         TNF_TRY(tnf_sorted(x->w, &order, NULL, e));
-    TNF_TRY(x->w->base ? zt2_place_old(&x->blobs, x->placed, e)
-                       : tnf_put(x->w, ZT2_MAGIC, ZT2_MAGIC_N, e));
+    TNF_TRY(begin_blobs(x, e));
     for (size_t i = 0; i < c->n; i++)
         TNF_TRY(x->shards ? place_in_shard(x, tnf_nth(x->w, order, i), e)
                           : write_object_blobs(x, tnf_nth(x->w, order, i), e));
@@ -359,9 +374,21 @@ static tnf_status prepare(writing *x, tnf_error *e)
     return zt2_blobs_init(&x->blobs, x->w, parts, e);
 }
 
+/* Does a file that is followed have all blobs, as nobody asks for others? */
+static bool follows(const tnf_writer *w)
+{
+    return w->like && w->like->state && tnf_has_places(w) && tnf_follows(w, ENCODING) &&
+           tnf_follows(w, LEVEL) && tnf_follows(w, DIGEST) && tnf_follows(w, SMALL) &&
+           w->options[CANONICAL].u == AUTO;
+}
+
 tnf_status zt2_write(tnf_writer *w, tnf_error *e)
 {
-    writing x = { .w = w };
+    writing x = { .w = w, .follows = follows(w) };
+    if (w->in_place) {
+        TNF_TRY(tnf_need_places(w, e));
+        w->base = w->like;
+    }
     TNF_TRY(read_options(&x, e));
     TNF_TRY(prepare(&x, e));
     TNF_TRY(write_blobs(&x, e));

@@ -8,6 +8,7 @@
  *   write.c      the other way                         blobs.c    equal parts share one blob
  *   canonical.c  is this file as write.c would write it?
  *   fit.c        what can be written
+ *   copy.c       blobs as they are stored in another
  *   append.c     what is in the file already               recover.c  the end of a crashed append
  */
 #ifndef TNF_FORMATS_ZTENSOR2_ZT2_H
@@ -206,6 +207,9 @@ tnf_status zt2_blobs_align(zt2_blobs *b, tnf_error *e);
 /* append.c: all parts that are in the base are given their blobs: placed[i] of the i-th part,
  * object after object; NULL stays where one is new. */
 tnf_status zt2_place_old(zt2_blobs *b, const zt2_blob **placed, tnf_error *e);
+/* copy.c: the same where all parts are in w->like, which is written anew: their blobs are copied as
+ * they are stored, in their order, those that share one still do. */
+tnf_status zt2_copy_old(zt2_blobs *b, const zt2_blob **placed, tnf_error *e);
 /* The alignment that the blobs of the base have. */
 uint64_t zt2_align_of(const tnf_writer *w);
 

@@ -165,7 +165,7 @@ const tnf_format tnf_format_ztensor2 = {
     .title = "zTensor 2",
     .extensions = "zt",
     .family = "ztensor",
-    .caps = TNF_CAN_READ | TNF_CAN_WRITE | TNF_CAN_APPEND,
+    .caps = TNF_CAN_READ | TNF_CAN_WRITE | TNF_CAN_APPEND | TNF_CAN_EDIT,
     .can = { .zero_rank = true,
              .utf8_names = true,
              .shares = true,

@@ -75,6 +75,7 @@ tnf_status zt_open_index(tnf_reader *r, tnf_cbor *c, uint64_t end, uint64_t n, t
     TNF_TRY(tnf_read_range(r, "index", end - n, n, UINT64_MAX, &cur, e));
     tnf_cbor_init(c, cur.p, (size_t)n, end - n, r->scratch, r->limits.depth, TNF_CBOR_LENIENT, e);
     r->data_start = ZT_HEAD;
+    r->data_end = end - n;
     return TNF_OK;
 }
 
@@ -164,7 +165,8 @@ static tnf_status check_foreign(tnf_writer *w, const zt_how *how, zt_blob *b, tn
 }
 
 /* The algorithm to compute, or NULL; a text that can be kept as it is goes to the blob. */
-static const char *choose_digest(const tnf_part *p, const zt_how *how, bool same, zt_blob *b)
+static const char *choose_digest(const tnf_writer *w, const tnf_part *p, const zt_how *how,
+                                 bool same, zt_blob *b)
 {
     const tnf_digest *d = p->digest;
     if (how->digest == ZT_DIGEST_CRC32C || how->digest == ZT_DIGEST_SHA256)
@@ -175,7 +177,7 @@ static const char *choose_digest(const tnf_part *p, const zt_how *how, bool same
     bool ours = sha256 || (d->algorithm && strcmp(d->algorithm, "crc32c") == 0);
     if (same && d->of_stored && ours && d->n == (sha256 ? 32u : 4u)) {
         tnf_zt_digest_text(b->text, d->algorithm, d->bytes);
-        b->digest = b->text;
+        b->digest = w->like && d->text ? d->text : b->text;
         return NULL;
     }
     if (!d->algorithm) {
@@ -204,7 +206,7 @@ tnf_status zt_put_blob(tnf_writer *w, const tnf_part *part, const zt_how *how, z
     out->big_endian = wide && !out->zstd &&
                       (how->endian == ZT_ENDIAN_BIG || (how->endian == ZT_ENDIAN_KEEP && was_big));
     bool same = stays(part, how, out);
-    tnf_put_how put = { .digest = choose_digest(part, how, same, out), .of_stored = true };
+    tnf_put_how put = { .digest = choose_digest(w, part, how, same, out), .of_stored = true };
     tnf_put_done done;
     tnf_part from = *part;
     if (same) { /* nothing is decoded, nothing swapped */
@@ -219,6 +221,13 @@ tnf_status zt_put_blob(tnf_writer *w, const tnf_part *part, const zt_how *how, z
     }
     if (out->digest && out->digest != out->text)
         TNF_TRY(check_foreign(w, how, out, e));
+    if (w->in_place) {
+        out->offset = part->offset;
+        out->stored = part->stored;
+        return same && !put.digest ? TNF_OK
+                                   : tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                                              "its tensors would have to be written anew");
+    }
     TNF_TRY(put_padding(w, e));
     TNF_TRY(tnf_put_part(w, &from, &put, &done, e));
     out->offset = done.offset;
@@ -228,6 +237,19 @@ tnf_status zt_put_blob(tnf_writer *w, const tnf_part *part, const zt_how *how, z
         out->digest = out->text;
     }
     return TNF_OK;
+}
+
+tnf_status zt_order(tnf_writer *w, const uint32_t **out, tnf_error *e)
+{
+    *out = NULL;
+    if (w->in_place)
+        TNF_TRY(tnf_need_places(w, e));
+    return tnf_has_places(w) ? tnf_sorted(w, out, tnf_compare_places, e) : TNF_OK;
+}
+
+tnf_status zt_put_rest(tnf_writer *w, tnf_error *e)
+{
+    return w->in_place ? tnf_put_same(w, w->like->data_end, e) : TNF_OK;
 }
 
 void zt_put_shape(tnf_buf *b, const tnf_object *o)

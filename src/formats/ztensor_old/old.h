@@ -62,10 +62,14 @@ typedef struct zt_blob {
     char text[TNF_ZT_DIGEST_TEXT];
 } zt_blob;
 
+/* The order of the blobs: as in the file that is followed, or NULL, the catalog's. */
+tnf_status zt_order(tnf_writer *w, const uint32_t **out, tnf_error *e);
 /* Padding, then the bytes of a part. `keep` means: as they are in the source, so far as this
  * format can say it; then stored bytes are copied as they are. Not to be moved. */
 tnf_status zt_put_blob(tnf_writer *w, const tnf_part *part, const zt_how *how, zt_blob *out,
                        tnf_error *e);
+/* When all are written; in place, everything stays up to the index. */
+tnf_status zt_put_rest(tnf_writer *w, tnf_error *e);
 void zt_put_shape(tnf_buf *b, const tnf_object *o);
 
 #endif

@@ -195,12 +195,15 @@ static tnf_status put_all(tnf_writer *w, tnf_buf *b, tnf_error *e)
 {
     size_t n = w->catalog->n;
     bool alone = n == 0 && w->catalog->attrs.n > 0;
+    if (w->in_place)
+        TNF_TRY(tnf_need_places(w, e));
     tnf_cbor_put_array(b, alone ? 1 : n);
     if (alone)
         TNF_TRY(put_no_tensor(w, b, e));
     for (size_t i = 0; i < n; i++)
         TNF_TRY(put_tensor(w, b, &w->catalog->objects[i], i == 0, e));
     TNF_TRY(tnf_buf_status(b, "index", e));
+    TNF_TRY(zt_put_rest(w, e));
     TNF_TRY(tnf_put(w, b->p, b->n, e));
     return tnf_put_u64(w, b->n, e);
 }
@@ -235,7 +238,7 @@ const tnf_format tnf_format_ztensor0 = {
     .title = "zTensor 0.1",
     .extensions = "zt",
     .family = "ztensor",
-    .caps = TNF_CAN_READ | TNF_CAN_WRITE,
+    .caps = TNF_CAN_READ | TNF_CAN_WRITE | TNF_CAN_EDIT,
     .rules = TNF_RULE_DATA_START | TNF_RULE_OVERLAP_ODD | TNF_RULE_NAMES_MAY_REPEAT,
     .can = { .types = "f64 f32 f16 bf16 i64 i32 i16 i8 u64 u32 u16 u8 bool",
              .layouts = "dense",

@@ -143,15 +143,18 @@ static tnf_status put_blobs(tnf_writer *w, zt_blob **blobs, tnf_error *e)
                    .endian = ZT_ENDIAN_LITTLE,
                    .level = w->options[LEVEL].u,
                    .big_x = true };
+    const uint32_t *order;
+    TNF_TRY(zt_order(w, &order, e));
     for (size_t i = 0; i < w->catalog->n; i++) {
-        const tnf_object *o = &w->catalog->objects[i];
-        blobs[i] = tnf_arena_array(w->scratch, o->nparts, sizeof **blobs);
-        if (!blobs[i])
+        const tnf_object *o = tnf_nth(w, order, i);
+        zt_blob **own = &blobs[o - w->catalog->objects];
+        *own = tnf_arena_array(w->scratch, o->nparts, sizeof **own);
+        if (!*own)
             return tnf_arena_fail(w->scratch, "the manifest", e);
         for (uint16_t k = 0; k < o->nparts; k++)
-            TNF_TRY(zt_put_blob(w, &o->parts[k], &how, &blobs[i][k], e));
+            TNF_TRY(zt_put_blob(w, &o->parts[k], &how, &(*own)[k], e));
     }
-    return TNF_OK;
+    return zt_put_rest(w, e);
 }
 
 static tnf_status put_manifest(tnf_writer *w, tnf_buf *b, zt_blob *const *blobs, tnf_error *e)
@@ -201,7 +204,7 @@ const tnf_format tnf_format_ztensor1 = {
     .title = "zTensor 1.x",
     .extensions = "zt",
     .family = "ztensor",
-    .caps = TNF_CAN_READ | TNF_CAN_WRITE,
+    .caps = TNF_CAN_READ | TNF_CAN_WRITE | TNF_CAN_EDIT,
     .rules = TNF_RULE_DATA_START | TNF_RULE_OVERLAP_ODD,
     .can = { .zero_rank = true,
              .utf8_names = true,
