@@ -389,6 +389,10 @@ tnf_status zt2_write(tnf_writer *w, tnf_error *e)
         TNF_TRY(tnf_need_places(w, e));
         w->base = w->like;
     }
+    const zt2_state *state = w->like ? w->like->state : NULL;
+    if (state && state->foreign_at)
+        return tnf_fail(e, TNF_ELOSSY, state->foreign_at,
+                        "the manifest has keys that are not known here, and would be lost");
     TNF_TRY(read_options(&x, e));
     TNF_TRY(prepare(&x, e));
     TNF_TRY(write_blobs(&x, e));
