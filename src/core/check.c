@@ -46,8 +46,10 @@ static tnf_status collect(tnf_file *f, struct range **out, size_t *n, tnf_error 
             if (part->payload > TNF_ENCODED || part->origin != &f->origin)
                 continue;
             if (!tnf_ckd_add(&end, part->offset, part->stored))
-                return tnf_fail(e, TNF_EFORMAT, part->offset, "the end of %s is beyond 2^64",
-                                TNF_QUOTED(o->name));
+                return tnf_fail(e, TNF_EFORMAT,
+                                part->offset < f->reader.source->size ? part->offset
+                                                                      : TNF_NO_OFFSET,
+                                "the end of %s is beyond 2^64", TNF_QUOTED(o->name));
             r[*n] = (struct range) { part->offset, end, (uint32_t)i, p };
             sorted = sorted && (*n == 0 || by_position(&r[*n - 1], &r[*n]) <= 0);
             (*n)++;

@@ -159,7 +159,7 @@ static tnf_status next_inlined(tnf_gptrs_index *x, record *out, tnf_error *e)
     move_on(x);
     for (*out = take(&x->cur, x); x->cur.bad; *out = take(&x->cur, x)) {
         if (window_end(x) == x->end)
-            return tnf_fail(e, TNF_ETRUNCATED, tnf_where(&x->cur),
+            return tnf_fail(e, TNF_ETRUNCATED, x->end,
                             "the file ends inside the description of tensor %llu of %llu", number,
                             count);
         if (seen == most)

@@ -25,7 +25,8 @@ static tnf_status check_shape(ft_reading *f, const char *name, uint64_t rows, ui
     if (strcmp(name, FT_EMBEDDINGS) != 0)
         return TNF_OK;
     if (columns != (uint64_t)f->args[FT_DIM])
-        return tnf_fail(e, TNF_EFORMAT, at, "a matrix of %llu columns for vectors of %d dimensions",
+        return tnf_fail(e, TNF_EFORMAT, at + 8,
+                        "a matrix of %llu columns for vectors of %d dimensions",
                         (unsigned long long)columns, f->args[FT_DIM]);
     if (rows == f->words + parts)
         return TNF_OK;
@@ -45,7 +46,8 @@ tnf_status ft_read_dense(ft_reading *f, const char *name, tnf_error *e)
     f->at += 16;
     if (!tnf_ckd_mul(&bytes, shape[0], shape[1]) || !tnf_ckd_mul(&bytes, bytes, 4) ||
         shape[0] > INT64_MAX || shape[1] > INT64_MAX || bytes > INT64_MAX - f->at)
-        return tnf_fail(e, TNF_EFORMAT, at, "a matrix of %llu × %llu", (unsigned long long)shape[0],
+        return tnf_fail(e, TNF_EFORMAT, shape[0] > INT64_MAX || shape[1] <= INT64_MAX ? at : at + 8,
+                        "a matrix of %llu × %llu", (unsigned long long)shape[0],
                         (unsigned long long)shape[1]);
     TNF_TRY(check_shape(f, name, shape[0], shape[1], at, e));
     if (shape[0] == 0 && shape[1] == (output ? (uint64_t)f->args[FT_DIM] : 0))
@@ -96,7 +98,7 @@ tnf_status ft_quant_parse(ft_quant *q, ft_get get, const void *ctx, uint64_t at,
     if (head[0] > 1)
         return bad(at, "a flag for norms that is neither 0 nor 1", e);
     if (codes > INT32_MAX || q->columns > INT32_MAX || q->rows > INT32_MAX)
-        return bad(at, "sizes beyond 2^31", e);
+        return bad(codes > INT32_MAX ? at + 17 : at, "sizes beyond 2^31", e);
     q->codes = FT_QUANT_HEAD;
     TNF_TRY(get(ctx, q->codes + codes, pq, sizeof pq, e));
     TNF_TRY(parse_quantizer(q, false, pq, at + q->codes + codes, e));

@@ -32,7 +32,7 @@ struct fields {
 static tnf_status fixed(ff_reading *f, const ff_frame *c, uint64_t n, tnf_cur *out, tnf_error *e)
 {
     if (c->length < n)
-        return tnf_fail(e, TNF_EFORMAT, c->at,
+        return tnf_fail(e, TNF_EFORMAT, c->at + 4,
                         "the vocabulary is said to have %llu bytes, it needs %llu at least",
                         (unsigned long long)c->length, (unsigned long long)n);
     return tnf_read_range(f->r, "vocabulary", c->body, n, n, out, e);
@@ -73,6 +73,10 @@ static tnf_status read_words(ff_reading *f, ff_frame *c, uint64_t words, uint64_
 {
     ff_list *l = &f->state->lists[FF_WORDS];
     *l = (ff_list) { .at = *at, .count = words };
+    if (words > (bound - *at) / 4)
+        return tnf_fail(e, TNF_EFORMAT, c->body,
+                        "%llu words do not fit into the %llu bytes there are",
+                        (unsigned long long)words, (unsigned long long)(bound - *at));
     TNF_TRY(ff_list_scan(f, l, bound, "word", NULL, NULL, e));
     *at += l->bytes;
     f->words = words;

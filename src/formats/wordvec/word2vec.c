@@ -165,7 +165,7 @@ static tnf_status start(struct scanning *s, tnf_error *e)
     tnf_reader *r = s->r;
     TNF_TRY(wv_head_read(r, &s->head, e));
     if (!tnf_ckd_mul(&s->vector, s->head.dims, 4) || s->vector > UINT32_MAX)
-        return tnf_fail(e, TNF_ELIMIT, 0, "vectors of %llu numbers; 2^30 are the most",
+        return tnf_fail(e, TNF_ELIMIT, 0, "vectors of %llu numbers; only fewer than 2^30 are read",
                         (unsigned long long)s->head.dims);
     if (!s->head.plain || s->head.crlf)
         tnf_warn(r, 0, "the first line has other blanks, or zeros in front of its numbers");

@@ -49,7 +49,8 @@ def make(c):
         if label == "before_out_quantized":
             c.accepted("A", f"cut_{label}", whole[:at], 3, "no output matrix, as finalfusion writes it", warnings=1)
         else:
-            c.rejected("A", f"cut_{label}", whole[:at], None if at < 8 else SHORT, None, "", f"the first {at} of {len(whole)} bytes")
+            claimed = 0 <= at - f.at("word0") < 20  # two entries of ten bytes at least are what the dictionary claims
+            c.rejected("A", f"cut_{label}", whole[:at], SHORT, f.at("size") if claimed else END, "", f"the first {at} of {len(whole)} bytes")
     c.rejected("A", "long_by_1", whole + b"\0", BAD, len(whole), "", "a byte behind the model")
     c.rejected("I", "then_zip", whole + b"PK\5\6" + bytes(18), BAD, len(whole), "", "a ZIP archive behind the model")
     dictionary(c, f)
@@ -60,31 +61,32 @@ def make(c):
 
 
 def dictionary(c, f):
-    def lie(letter, name, what, status=None, **but):
-        c.rejected(letter, name, f.build(**but), status, None, "", what)
+    def lie(letter, name, what, status=BAD, at=None, **but):
+        c.rejected(letter, name, f.build(**but), status, at, "", what)
+    head = f.at("size")  # three numbers that must agree
     for field in ("size", "nwords", "nlabels"):
         for label, n in (("minus_1", -1), ("min", -(1 << 31)), ("max", (1 << 31) - 1), ("3", 3)):
-            lie("O" if n < 0 else "C", f"{field}_{label}", f"{field} is {n}", **{field: n})
-    lie("F", "all_max", "2^31 - 1 words", size=(1 << 31) - 1, nwords=(1 << 31) - 1)
+            lie("O" if n < 0 else "C", f"{field}_{label}", f"{field} is {n}", BAD, head, **{field: n})
+    lie("F", "all_max", "2^31 - 1 words", SHORT, head, size=(1 << 31) - 1, nwords=(1 << 31) - 1)
     for label, n in (("minus_2", -2), ("min", -(1 << 63)), ("max", (1 << 63) - 1), ("2_40", 1 << 40)):
-        lie("O" if n < 0 else "F", f"pruneidx_{label}", f"{n} pruned buckets", pruneidx_size=n)
-    lie("O", "word_unterminated", "a last word without an end", SHORT, word1=b"two", count1=b"", kind1=b"", quantized=b"", rows=b"", columns=b"", input=b"",
+        lie("O" if n < 0 else "F", f"pruneidx_{label}", f"{n} pruned buckets", *((BAD, f.at("pruneidx_size")) if n < 0 else (SHORT, END)), pruneidx_size=n)
+    lie("O", "word_unterminated", "a last word without an end", SHORT, None, word1=b"two", count1=b"", kind1=b"", quantized=b"", rows=b"", columns=b"", input=b"",
         out_quantized=b"", out_rows=b"", out_columns=b"", output=b"")
-    lie("O", "kind_2", "an entry that is neither word nor label", BAD, kind1=2)
-    lie("O", "kind_label", "a label among the words", BAD, kind1=1)
-    lie("O", "count_negative", "a word that came -1 times", BAD, count0=-1)
+    lie("O", "kind_2", "an entry that is neither word nor label", BAD, f.at("kind1"), kind1=2)
+    lie("O", "kind_label", "a label among the words", BAD, f.at("kind1"), kind1=1)
+    lie("O", "count_negative", "a word that came -1 times", BAD, f.at("count0"), count0=-1)
     for label, word in (("empty", b""), ("blank", b" "), ("ansi", b"\x1b[2J"), ("newline", b"a\nb"), ("twice", b"two"), ("nbsp", b"\xc2\xa0"), ("long", b"n" * 2000),
                         ("bad_utf8", b"\xff\xfe"), ("eos", b"</s>")):
         c.accepted("O", f"word_{label}", f.build(word0=word + b"\0"), 4, f"a word: {label}", warnings=None)
 
 
 def arguments(c, f):
-    def lie(letter, name, what, status=BAD, **but):
-        c.rejected(letter, name, f.build(**but), status, None, "", what)
+    def lie(letter, name, what, status=BAD, at=None, **but):
+        c.rejected(letter, name, f.build(**but), status, f.at(next(iter(but))) if at is None else at, "", what)
     for label, n in (("0", 0), ("minus_1", -1), ("max", (1 << 31) - 1), ("3", 3)):
-        lie("O", f"dim_{label}", f"vectors of {n} numbers, rows of 2", **{"dim": n})
+        lie("O", f"dim_{label}", f"vectors of {n} numbers, rows of 2", BAD, f.at("columns") if n >= 0 else None, **{"dim": n})
     for label, n in (("minus_1", -1), ("max", (1 << 31) - 1), ("0", 0), ("3", 3)):
-        lie("O", f"bucket_{label}", f"{n} buckets, rows for 2", bucket=n)
+        lie("O", f"bucket_{label}", f"{n} buckets, rows for 2", BAD, f.at("rows") if n > 0 else None, bucket=n)
     for n in (0, 5, -1):
         lie("J", f"loss_{n}", f"a loss {n}", UNSUPPORTED, loss=n)
         lie("J", f"model_{n}", f"a model {n}", UNSUPPORTED, model=n)
@@ -96,13 +98,20 @@ def arguments(c, f):
 
 
 def matrices(c, f):
-    def lie(letter, name, what, status=None, **but):
-        c.rejected(letter, name, f.build(**but), status, None, "", what)
+    def lie(letter, name, what, status=BAD, at=None, **but):
+        c.rejected(letter, name, f.build(**but), status, at, "", what)
+    def verdict(field, n):
+        """The first matrix must fit the dictionary and the arguments; of the second the file says nothing else."""
+        if n >= 1 << 61:  # it is the product that is beyond all bounds
+            return BAD, f.at(field.replace("columns", "rows"))
+        if n < 0 or not field.startswith("out_"):
+            return BAD, f.at(field)
+        return (SHORT, END) if n else (BAD, f.at("output"))
     for field, true in (("rows", 4), ("columns", 2), ("out_rows", 2), ("out_columns", 2)):
         for label, n in (("0", 0), ("minus_1", -1), ("1_more", true + 1), ("2_31", 1 << 31), ("2_62", 1 << 62), ("max", (1 << 63) - 1), ("min", -(1 << 63))):
-            lie("D" if abs(n) > 9 else "C", f"{field}_{label}", f"a matrix whose {field} is {n}", **{field: n})
-    lie("D", "product_wraps", "2^32 rows of 2^32 columns", rows=1 << 32, columns=1 << 32)
-    lie("J", "quantized_2", "a flag that is neither 0 nor 1", BAD, quantized=2)
+            lie("D" if abs(n) > 9 else "C", f"{field}_{label}", f"a matrix whose {field} is {n}", *verdict(field, n), **{field: n})
+    lie("D", "product_wraps", "2^32 rows of 2^32 columns", BAD, f.at("rows"), rows=1 << 32, columns=1 << 32)
+    lie("J", "quantized_2", "a flag that is neither 0 nor 1", BAD, f.at("quantized"), quantized=2)
     for label, data in (("nan", b"\0\0\xc0\x7f" * 8), ("infinity", b"\0\0\x80\xff" * 8), ("zeros", bytes(32))):
         c.accepted("P", f"value_{label}", f.build(input=data), 4, f"values: {label}")
 
@@ -123,12 +132,14 @@ def quantized(c, f):
     def model(**how):
         return f.build(quantized=b"", rows=b"", columns=b"", input=packed(**how))
     c.accepted("P", "quantized", model(), 4, "a sound quantized model", warnings=None)
-    def bad(name, what, letter="C", status=None, **how):
-        c.rejected(letter, f"quantized_{name}", model(**how), status, None, "", what)
-    bad("codes_less", "fewer codes than rows", codes=bytes(7))
-    bad("codes_more", "more codes than rows", codes=bytes(9))
-    bad("codes_minus_1", "-1 codes", n=-1)
-    bad("codes_max", "2^31 - 1 codes", "F", n=(1 << 31) - 1)
+    start = f.at("quantized")
+    size, pieces = start + 18, start + 22 + 8  # where the number of codes is, and what follows 8 codes
+    def bad(name, what, letter="C", status=BAD, at=pieces, **how):
+        c.rejected(letter, f"quantized_{name}", model(**how), status, at, "", what)
+    bad("codes_less", "fewer codes than rows", at=size, codes=bytes(7))
+    bad("codes_more", "more codes than rows", at=size, codes=bytes(9))
+    bad("codes_minus_1", "-1 codes", at=size, n=-1)
+    bad("codes_max", "2^31 - 1 codes", "F", SHORT, END, n=(1 << 31) - 1)
     bad("pieces_0", "no pieces", "D", pieces=0)
     bad("pieces_3", "three pieces of two numbers", "D", pieces=3)
     bad("pieces_minus_1", "-1 pieces", "D", pieces=-1)
@@ -136,5 +147,5 @@ def quantized(c, f):
     bad("each_0", "pieces of no numbers", "D", each=1, last=0)
     bad("dim_3", "a quantizer of three columns", "D", dim=3)
     bad("dim_max", "a quantizer of 2^31 - 1 columns", "D", dim=(1 << 31) - 1)
-    bad("centroids_cut", "fewer centroids than 256", "A", centroids=floats(8))
-    bad("norms_missing", "norms that are not there", norms=1)
+    bad("centroids_cut", "fewer centroids than 256", "A", SHORT, None, centroids=floats(8))
+    bad("norms_missing", "norms that are not there", at=None, norms=1)

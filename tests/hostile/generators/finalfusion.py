@@ -77,8 +77,7 @@ def make(c):
     for at in sorted(set(list(range(1, 30)) + [32, 36, 39, 40, 47, 48, 52, 59, 60, 67, 68, 70, 74, 75, 81, 82, 86, 93, 94, 101, 102, 110,
                                              113, 115, 128, 130, 131, 142, 143, 150, 154, 158, 160, 163, 165])):
         if at < len(good) and good[:at] != good:
-            status = None if at < 28 else SHORT
-            c.rejected("A", f"cut_{at:03}", good[:at], status, None, "", f"the first {at} of {len(good)} bytes")
+            c.rejected("A", f"cut_{at:03}", good[:at], SHORT, END, "", f"the first {at} of {len(good)} bytes")
     c.rejected("A", "long_by_1", good + b"\0", SHORT, len(good) + 1, "", "a byte behind the last chunk: it may begin another")
     headers(c)
     lengths(c)
@@ -92,10 +91,10 @@ def headers(c):
         c.rejected(letter, name, f.build(), status, offset, "", what)
     for version in (1, 255, (1 << 32) - 1):
         bad(f"version_{version}", File(version=version).chunk(1, simple()).dense(), UNSUPPORTED, 4, f"version {version}")
-    bad("chunks_0", File(n=0, ids=[]).chunk(1, simple()).dense(), BAD, None, "a header that lists nothing", "C")
+    bad("chunks_0", File(n=0, ids=[]).chunk(1, simple()).dense(), BAD, 8, "a header that lists nothing", "C")
     for label, n in (("2_31", 1 << 31), ("2_32_less_1", (1 << 32) - 1), ("2_24", 1 << 24)):
-        bad(f"chunks_{label}", File(n=n, ids=[1, 2]).chunk(1, simple()).dense(), None, None, f"a header that lists {n} chunks", "C")
-    bad("chunk_missing", File(ids=[1, 2, 6]).chunk(1, simple()).dense(), None, None, "a chunk that is listed and not there", "P")
+        bad(f"chunks_{label}", File(n=n, ids=[1, 2]).chunk(1, simple()).dense(), LIMIT, 8, f"a header that lists {n} chunks", "C")
+    bad("chunk_missing", File(ids=[1, 2, 6]).chunk(1, simple()).dense(), SHORT, END, "a chunk that is listed and not there", "P")
     bad("chunks_exchanged", File(ids=[2, 1]).chunk(1, simple()).dense(), BAD, None, "a list in another order than the chunks", "P")
     bad("two_vocabularies", File().chunk(1, simple()).chunk(1, simple()).dense(), BAD, None, "two vocabularies", "H")
     bad("two_matrices", whole().dense(), BAD, None, "two matrices", "H")
@@ -108,24 +107,30 @@ def headers(c):
 
 
 def lengths(c):
+    matrix = len(File(ids=[1, 2]).chunk(1, simple()).build())  # its fields, shape and type, say how long its chunk is
+    norms = len(whole().build()) + 4
+    def size_at(chunk, n, each):
+        return chunk + 12 if n * each >= 1 << 64 else chunk + 4
     for label, n in {**HUGE, "0": 0, "1_more": 23, "1_less": 21, "2_40": 1 << 40}.items():
-        c.rejected("C", f"vocab_length_{label}", File().chunk(1, simple(), n).dense().build(), None, None, "", f"a vocabulary chunk of {n} bytes")
+        status, at = (BAD, 20 + 4) if n <= 23 or n + 32 >= 1 << 64 else (SHORT, END)  # the file's first chunk is at 20
+        at = 32 + 8 + 7 if label == "1_less" else at  # there the second word has no room
+        c.rejected("C", f"vocab_length_{label}", File().chunk(1, simple(), n).dense().build(), status, at, "", f"a vocabulary chunk of {n} bytes")
         n = n if label[0] == "2" else {"0": 0, "1_more": 38, "1_less": 36}[label]
-        c.rejected("C", f"matrix_length_{label}", File().chunk(1, simple()).dense(length=n).build(), None, None, "", f"a matrix chunk of {n} bytes")
+        c.rejected("C", f"matrix_length_{label}", File().chunk(1, simple()).dense(length=n).build(), BAD, matrix + 4, "", f"a matrix chunk of {n} bytes")
     for label, n in HUGE.items():
-        c.rejected("F", f"words_{label}", File().chunk(1, simple(n=n)).dense().build(), None, None, "", f"a vocabulary of {n} words")
-        c.rejected("D", f"rows_{label}", File().chunk(1, simple()).dense(rows=n).build(), None, None, "", f"a matrix of {n} rows")
-        c.rejected("D", f"norms_{label}", whole().norms(n=n).build(), None, None, "", f"{n} norms")
+        c.rejected("F", f"words_{label}", File().chunk(1, simple(n=n)).dense().build(), BAD, 32, "", f"a vocabulary of {n} words")
+        c.rejected("D", f"rows_{label}", File().chunk(1, simple()).dense(rows=n).build(), BAD, size_at(matrix, n, 8), "", f"a matrix of {n} rows")
+        c.rejected("D", f"norms_{label}", whole().norms(n=n).build(), BAD, size_at(norms, n, 4), "", f"{n} norms")
     for n in (1, 3):
-        c.rejected("C", f"words_{n}", File().chunk(1, simple(n=n)).dense().build(), None, None, "", f"a count of {n} for two words")
+        c.rejected("C", f"words_{n}", File().chunk(1, simple(n=n)).dense().build(), BAD, {1: 24, 3: 54}[n], "", f"a count of {n} for two words")
     for label, n in (("2_31", 1 << 31), ("2_32_less_1", (1 << 32) - 1), ("past_chunk", 4)):
         vocab = q(2, code="Q") + string(b"one") + string(b"two", n)
-        c.rejected("C", f"word_{label}", File().chunk(1, vocab).dense().build(), None, None, "", f"a word of {n} bytes")
+        c.rejected("C", f"word_{label}", File().chunk(1, vocab).dense().build(), BAD, 32 + 8 + 7, "", f"a word of {n} bytes")
 
 
 def vocabularies(c):
-    def bad(name, ident, payload, what, rows=3, letter="O", status=BAD, message=""):
-        c.rejected(letter, name, File().chunk(ident, payload).dense(ROWS + ROWS[:8 * (rows - 2)], rows).build(), status, None, message, what)
+    def bad(name, ident, payload, what, rows=3, letter="O", status=BAD, message="", at=None):
+        c.rejected(letter, name, File().chunk(ident, payload).dense(ROWS + ROWS[:8 * (rows - 2)], rows).build(), status, at, message, what)
     c.accepted("O", "bucket", File().chunk(3, bucket()).dense(ROWS + ROWS, 4).build(), 2, "a sound vocabulary of buckets")
     bad("min_n_0", 3, bucket(min_n=0), "n-grams of no letters", 4)
     bad("min_above_max", 3, bucket(min_n=7), "a shortest n-gram above the longest", 4)
@@ -144,8 +149,8 @@ def vocabularies(c):
         c.accepted("O", f"word_{label}", File().chunk(1, simple((b"one", word))).dense().build(), 2, f"a word: {label}", warnings=None)
     c.accepted("O", "explicit", File().chunk(8, explicit()).dense(ROWS + ROWS[:8], 3).build(), 4, "a sound explicit vocabulary", warnings=None)
     for label, n in HUGE.items():
-        c.rejected("F", f"ngrams_{label}", File().chunk(8, explicit(n=n)).dense(ROWS + ROWS[:8], 3).build(), None, None, "", f"{n} n-grams")
-    bad("ngrams_2", 8, explicit(n=2), "a count of two for one n-gram", status=None, letter="C")
+        c.rejected("F", f"ngrams_{label}", File().chunk(8, explicit(n=n)).dense(ROWS + ROWS[:8], 3).build(), BAD, 40, "", f"{n} n-grams")
+    bad("ngrams_2", 8, explicit(n=2), "a count of two for one n-gram", letter="C")
     bad("explicit_min_0", 8, explicit(min_n=0), "n-grams of no letters")
     c.accepted("O", "index_huge", File().chunk(8, explicit(((b"<on", (1 << 64) - 1),))).dense(ROWS + ROWS[:8], 3).build(), 4,
                "an index of 2^64 - 1: numbered anew, as upstream does", warnings=None)
@@ -158,15 +163,19 @@ def vocabularies(c):
 
 
 def matrices(c):
-    def bad(name, f, what, letter="D", status=None):
-        c.rejected(letter, name, f.build(), status, None, "", what)
-    bad("columns_2_32_less_1", File().chunk(1, simple()).dense(columns=(1 << 32) - 1), "2^32 - 1 columns")
+    matrix = len(File(ids=[1, 2]).chunk(1, simple()).build())
+    norms = len(File(ids=[1, 2, 6]).chunk(1, simple()).dense().build())
+    def bad(name, f, what, letter="D", status=BAD, at=None):
+        c.rejected(letter, name, f.build(), status, at, "", what)
+    def typed(kind):  # 0 to 11 are types by number, of which real files have one
+        return UNSUPPORTED if kind <= 11 else BAD
+    bad("columns_2_32_less_1", File().chunk(1, simple()).dense(columns=(1 << 32) - 1), "2^32 - 1 columns", at=matrix + 4)
     bad("columns_0", File().chunk(1, simple()).dense(columns=0), "no columns, but numbers", status=BAD)
-    bad("product_wraps", File().chunk(1, simple()).dense(rows=1 << 62, columns=4), "2^62 rows of 4 columns")
-    bad("product_wraps_small", File().chunk(1, simple()).dense(rows=(1 << 62) + 2, columns=1 << 2), "rows and columns whose bytes are few in 64 bits")
+    bad("product_wraps", File().chunk(1, simple()).dense(rows=1 << 62, columns=4), "2^62 rows of 4 columns", at=matrix + 12)
+    bad("product_wraps_small", File().chunk(1, simple()).dense(rows=(1 << 62) + 2, columns=1 << 2), "rows and columns whose bytes are few in 64 bits", at=matrix + 12)
     for kind in (0, 1, 9, 11, 12, (1 << 32) - 1):
-        bad(f"type_{kind}", File().chunk(1, simple()).dense(kind=kind), f"numbers of type {kind}", "J")
-        bad(f"norms_type_{kind}", whole().norms(kind=kind), f"norms of type {kind}", "J")
+        bad(f"type_{kind}", File().chunk(1, simple()).dense(kind=kind), f"numbers of type {kind}", "J", typed(kind), matrix + 12 + 12)
+        bad(f"norms_type_{kind}", whole().norms(kind=kind), f"norms of type {kind}", "J", typed(kind), norms + 12 + 8)
     f = File().chunk(1, simple())
     f.chunk(2, lambda at: q(2, code="Q") + q(2, 10) + b"\1" * len(pad(at + 16)) + ROWS)
     c.rejected("I", "padding_not_0", f.build(), BAD, None, "", "padding that is not zero")
@@ -176,20 +185,22 @@ def matrices(c):
 
 def quantizers(c):
     c.accepted("P", "quantized", File().chunk(1, simple()).quantized().build(), 2, "a sound quantized matrix")
-    def bad(name, what, letter="D", status=None, **how):
-        c.rejected(letter, f"quantized_{name}", File().chunk(1, simple()).quantized(**how).build(), status, None, "", what)
-    bad("pieces_0", "rows of no pieces: upstream divides by it", m=0, status=BAD)
-    bad("pieces_3", "rows that do not divide into pieces", m=3, status=BAD)
-    bad("pieces_max", "2^32 - 1 pieces", m=(1 << 32) - 1)
+    matrix = len(File(ids=[1, 4]).chunk(1, simple()).build())
+    def bad(name, what, letter="D", status=BAD, at=None, **how):
+        c.rejected(letter, f"quantized_{name}", File().chunk(1, simple()).quantized(**how).build(), status,
+                   None if at is None else matrix + at, "", what)
+    bad("pieces_0", "rows of no pieces: upstream divides by it", at=20, m=0)
+    bad("pieces_3", "rows that do not divide into pieces", at=20, m=3)
+    bad("pieces_max", "2^32 - 1 pieces", at=20, m=(1 << 32) - 1)
     bad("columns_0", "rows of no columns", d=0)
-    bad("columns_max", "2^32 - 1 columns", d=(1 << 32) - 1)
-    bad("centroids_0", "no centroids", k=0, status=BAD)
-    bad("centroids_257", "more centroids than a byte can name", k=257, status=BAD)
-    bad("centroids_max", "2^32 - 1 centroids", k=(1 << 32) - 1)
+    bad("columns_max", "2^32 - 1 columns", at=4, d=(1 << 32) - 1)
+    bad("centroids_0", "no centroids", at=28, k=0)
+    bad("centroids_257", "more centroids than a byte can name", at=28, k=257)
+    bad("centroids_max", "2^32 - 1 centroids", at=28, k=(1 << 32) - 1)
     for label, n in HUGE.items():
-        bad(f"rows_{label}", f"{n} rows", rows=n)
-    bad("projection_missing", "a projection that is not there", "C", projection=1)
-    bad("norms_missing", "norms that are not there", "C", norms=1)
-    bad("types", "types that no tool ever wrote", "J", kinds=(3, 11))
+        bad(f"rows_{label}", f"{n} rows", at=12 if n + 52 >= 1 << 64 else 4, rows=n)
+    bad("projection_missing", "a projection that is not there", "C", at=4, projection=1)
+    bad("norms_missing", "norms that are not there", "C", at=4, norms=1)
+    bad("types", "types that no tool ever wrote", "J", UNSUPPORTED, 40, kinds=(3, 11))
     c.damaged("E", "quantized_code", File().chunk(1, simple()).quantized(codes=b"\0\2").build(), BAD, 2, "a code that names no centroid")
     c.damaged("E", "quantized_code_255", File().chunk(1, simple()).quantized(codes=b"\xff\0").build(), BAD, 2, "a code of 255 with two centroids")

@@ -8,7 +8,8 @@ import gzip
 import struct
 
 BAD, SHORT, LIMIT = "TNF_EFORMAT", "TNF_ETRUNCATED", "TNF_ELIMIT"
-UNSUPPORTED, NOTFOUND, DIGEST = "TNF_EUNSUPPORTED", "TNF_ENOTFOUND", "TNF_EDIGEST"
+UNSUPPORTED, NOTFOUND, DIGEST, IO = "TNF_EUNSUPPORTED", "TNF_ENOTFOUND", "TNF_EDIGEST", "TNF_EIO"
+END = "the first byte that is not there"
 
 CLASSES = {
     "A": "cut short or too long, at every boundary of the structure",
@@ -46,7 +47,10 @@ class Cases:
                           "class": letter, "what": what, **verdict}))
 
     def rejected(self, letter, name, data, status, offset, message, what):
-        """It does not open. offset: of the fault, None where no byte can be blamed."""
+        """It does not open. status: a list where several are right. offset: of the fault, None where no
+        byte can be blamed."""
+        if offset is END:
+            offset = len(data)
         self.add(letter, name, data, what, verdict="rejected", status=status, offset=offset,
                  message=message)
 

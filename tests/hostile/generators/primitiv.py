@@ -74,21 +74,21 @@ def make(c):
 
 
 def lengths(c, f):
-    def lie(name, what, letter="C", message="", status=None, **but):
-        c.add(letter, name, f.build(**but), what, verdict="rejected", status=status, offset=None, message=message)
+    def lie(name, what, letter="C", status=BAD, at=None, **but):
+        c.rejected(letter, name, f.build(**but), status, at or f.at(next(iter(but))), "", what)
     for label, n in (("2", 2), ("2_24", 1 << 24), ("2_31", 1 << 31), ("2_32_less_1", (1 << 32) - 1)):
-        lie(f"count_{label}", f"a model of {n} parameters that has one", count=u(n), status=SHORT)
-        lie(f"stats_{label}", f"{n} statistics, of which one is there", stats=u(n), status=SHORT)
+        lie(f"count_{label}", f"a model of {n} parameters that has one", count=u(n), status=SHORT, at=END)
+        lie(f"stats_{label}", f"{n} statistics, of which one is there", stats=u(n), status=SHORT, at=END)
     c.accepted("C", "count_0", f.build(count=u(0)), 0, "a model of no parameters, and bytes behind it", warnings=1)
     for label, raw in (("bin8", b"\xc4\xff"), ("bin16", b"\xc5\xff\xff"), ("bin32", b"\xc6\xff\xff\xff\xff"), ("bin32_2_31", b"\xc6\x80\0\0\0"),
                        ("bin_0", b"\xc4\x00"), ("bin_15", b"\xc4\x0f"), ("bin_17", b"\xc4\x11")):
         lie(f"data_{label}", "data of another length than the shape needs", bin=raw)
     for label, raw in (("str8", b"\xd9\xff"), ("str16", b"\xda\xff\xff"), ("str32", b"\xdb\xff\xff\xff\xff"), ("str32_2_31", b"\xdb\x80\0\0\0")):
-        lie(f"name_{label}", "a name that is longer than the file", first=raw + b"enc")
-        lie(f"key_{label}", "a key that is longer than the file", key=raw + b"m")
+        lie(f"name_{label}", "a name that is longer than the file", status=SHORT, first=raw + b"enc")
+        lie(f"key_{label}", "a key that is longer than the file", status=SHORT, key=raw + b"m")
     for label, raw in (("array16", b"\xdc\xff\xff"), ("array32", b"\xdd\xff\xff\xff\xff")):
-        lie(f"path_{label}", "a path of more elements than there are bytes", "F", path=raw)
-        lie(f"dims_{label}", "more dimensions than there are bytes", "F", dims=raw)
+        lie(f"path_{label}", "a path of more elements than there are bytes", "F", SHORT, path=raw)
+        lie(f"dims_{label}", "more dimensions than there are bytes", "F", SHORT, dims=raw)
     lie("path_0", "a path of no elements", path=b"\x90")
     c.accepted("H", "long_heads", f.build(path=b"\xdd\0\0\0\2", first=b"\xdb\0\0\0\3enc", bin=b"\xc6\0\0\0\x10", dims=b"\xdc\0\2"), 2,
                "heads that are longer than they need be: primitiv reads them")
@@ -132,10 +132,9 @@ def integers(c, f):
     bad("name_nil", "nothing for a name", first=b"\xc0")
     bad("dims_map", "a map for dimensions", dims=b"\x82")
     for n in (1, 0xFF, 0x101, 0x500, (1 << 32) - 1):
-        c.rejected("J", f"type_{n:x}", f.build(type=u(n)), None, None, "", f"an object of type {n:#x}")
+        c.rejected("J", f"type_{n:x}", f.build(type=u(n)), UNSUPPORTED, 10, "", f"an object of type {n:#x}")
     for name, major, minor in (("0_0", 0, 0), ("0_2", 0, 2), ("1_1", 1, 1)):
-        c.add("J", f"version_{name}", f.build(major=u(major), minor=u(minor)), f"version {name}", verdict="rejected", status=None,
-              offset=None, message="")
+        c.rejected("J", f"version_{name}", f.build(major=u(major), minor=u(minor)), UNSUPPORTED, 0, "", f"version {name}")
     c.rejected("G", "arrays", head(MODEL) + u(1) + b"\x91" * 400, BAD, None, "", "arrays in each other where names are due")
 
 
@@ -157,14 +156,14 @@ def names(c):
 def optimizers(c):
     good = b"\x81" + text(b"Optimizer.epoch") + u(1), b"\x81" + text(b"SGD.eta") + b"\xca" + struct.pack(">f", .1)
     c.accepted("P", "optimizer", head(OPTIMIZER) + good[0] + good[1], 0, "a sound optimizer")
-    def bad(name, first, second, what, letter="J", status=None):
-        c.add(letter, f"optimizer_{name}", head(OPTIMIZER) + first + second, what, verdict="rejected", status=status, offset=None, message="")
-    bad("cut", good[0], b"", "one of two maps", "A", SHORT)
+    def bad(name, first, second, what, letter="J", status=BAD, at=None):
+        c.rejected(letter, f"optimizer_{name}", head(OPTIMIZER) + first + second, status, at, "", what)
+    bad("cut", good[0], b"", "one of two maps", "A", SHORT, END)
     bad("double", good[0], b"\x81" + text(b"x") + b"\xcb" + bytes(8), "a double for a float", status=BAD)
     bad("float_for_uint", b"\x81" + text(b"x") + b"\xca" + bytes(4), good[1], "a float for an integer", status=BAD)
     bad("key_number", b"\x81\x01" + u(1), good[1], "a key that is a number", status=BAD)
-    bad("array", b"\x91" + u(1), good[1], "an array for a map", status=BAD)
-    bad("map32", b"\xdf\xff\xff\xff\xff", good[1], "a map of 2^32 - 1 entries", "F")
-    bad("map16", b"\xde\xff\xff", good[1], "a map of 65535 entries", "F")
+    bad("array", b"\x91" + u(1), good[1], "an array for a map", at=15)
+    bad("map32", b"\xdf\xff\xff\xff\xff", good[1], "a map of 2^32 - 1 entries", "F", SHORT, 15)
+    bad("map16", b"\xde\xff\xff", good[1], "a map of 65535 entries", "F", SHORT, 15)
     c.accepted("H", "optimizer_key_twice", head(OPTIMIZER) + b"\x82" + (text(b"x") + u(1)) + (text(b"x") + u(2)) + good[1], 0,
                "a key twice: the first counts", warnings=1)

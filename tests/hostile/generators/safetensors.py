@@ -356,7 +356,7 @@ def paths(c):
         index("K", f"path_{label}", {"weight_map": {"a": path}}, BAD, json.dumps(path), "leads out of",
               f"a shard by the name of {path!r}")
     for label, path in (("url", "https://example.org/1.safetensors"), ("long", "n" * 3000), ("glob", "*.safetensors")):
-        index("K", f"path_{label}", {"weight_map": {"a": path}}, None if label == "long" else NOTFOUND, json.dumps(path), "",
+        index("K", f"path_{label}", {"weight_map": {"a": path}}, [IO, NOTFOUND] if label == "long" else NOTFOUND, json.dumps(path), "",
               f"a shard by the name of {path[:40]!r}: there is no such file here, and nothing is fetched")
     index("K", "self", {"weight_map": {"a": INDEX}}, BAD, f'"{INDEX}"', "index", "an index that names itself")
     index("K", "shard_of_shard", {"weight_map": {"a": "other.index.json"}}, BAD, '"other', "index",

@@ -68,7 +68,7 @@ def lengths(c, f):
     def lie(name, status, what, letter="C", **but):
         c.rejected(letter, name, f.build(**but), status, None, "", what)
     for label, n in (("2_31", 1 << 31), ("2_32_less_1", (1 << 32) - 1), ("1_more", None)):
-        lie(f"meta_{label}", SHORT if n else None, "a meta block of another length", meta_len=struct.pack("<I", n or 10))
+        lie(f"meta_{label}", SHORT, "a meta block of another length", meta_len=struct.pack("<I", n or 10))
         lie(f"point_{label}", SHORT, "a point that is longer than the file", point_len=struct.pack("<I", n or 16))
         lie(f"vector_{label}", BAD, "a vector that is longer than its block", vector_len=struct.pack("<I", n or 7))
     lie("point_0", BAD, "a point of no bytes", point_len=struct.pack("<I", 0))
@@ -104,7 +104,7 @@ def spaces(c):
     space("rank_64", "64", "64 dimensions, and one of points", dims=bytes([64]) + b"\1" * 64, status=LIMIT)
     c.accepted("D", "rank_0", file(block(b"^", meta(dims=b"\0")), block(b"P", point(b"\7"))), 2, "no dimensions: one number a point", warnings=None)
     for code in (5, 9, 15, 50, 0x80, 0xF0):
-        space(f"resolution_{code}", "resolution", f"a resolution of {code}", "J", resolution=code, status=None)
+        space(f"resolution_{code}", "resolution", f"a resolution of {code}", "J", resolution=code, status=UNSUPPORTED)
     for code in (100, 101, 13, 14):
         c.accepted("J", f"resolution_{code}", file(block(b"^", meta(resolution=code))), 0, f"a resolution of {code}: no numbers, kept as it is", warnings=None)
     c.accepted("J", "pack_unknown", file(block(b"^", meta(pack=99, paging=99))), 2, "hints that mean nothing, kept", warnings=None)
@@ -119,9 +119,9 @@ def points(c):
     def bad(name, payload, what, letter="J", status=BAD):
         c.rejected(letter, name, file(block(b"^", meta()), block(b"P", payload)), status, None, "", what)
     for code in (3, 4, 7):
-        bad(f"vector_code_{code}", point(how=code), f"a vector compressed as {code}", status=None)
+        bad(f"vector_code_{code}", point(how=code), f"a vector compressed as {code}", status=UNSUPPORTED)
     for code in (2, 5, 7):
-        bad(f"app_code_{code}", point(option=code, app=b"\1\xc0"), f"application data compressed as {code}", status=None)
+        bad(f"app_code_{code}", point(option=code, app=b"\1\xc0"), f"application data compressed as {code}", status=UNSUPPORTED)
     c.accepted("J", "spare_bits", file(block(b"^", meta()), block(b"P", point(option=0xF8, how=0xF8))), 2, "spare bits of the options, kept", warnings=None)
     c.accepted("I", "point_extra", file(block(b"^", meta()), block(b"P", point() + b"extra")), 2, "bytes behind a vector, kept", warnings=None)
     c.accepted("E", "deleted", file(block(b"^", meta()), block(b"0", b"anything"), block(b"P", point())), 2, "a deleted point", warnings=None)
@@ -136,11 +136,11 @@ def apps(c):
         c.rejected(letter, f"attributes_{name}", file(block(b"^", meta(attributes=raw))), status, None, "", what)
     bad("two_values", b"\xc0\xc0", "two values where one is due", "I")
     bad("never_used", b"\xc1", "a byte that MessagePack never uses")
-    bad("str_cut", b"\xa5abc", "a string that is cut short", "A", None)
-    bad("str32", b"\xdb\xff\xff\xff\xff", "a string of 2^32 - 1 bytes", "F", None)
-    bad("array32", b"\xdd\xff\xff\xff\xff", "an array of 2^32 - 1 items", "F", None)
-    bad("map32", b"\xdf\xff\xff\xff\xff", "a map of 2^32 - 1 pairs", "F", None)
-    bad("array16_chain", b"\xdc\xff\xff" * 60, "arrays of 65535 items in each other", "F", None)
+    bad("str_cut", b"\xa5abc", "a string that is cut short", "A")
+    bad("str32", b"\xdb\xff\xff\xff\xff", "a string of 2^32 - 1 bytes", "F")
+    bad("array32", b"\xdd\xff\xff\xff\xff", "an array of 2^32 - 1 items", "F")
+    bad("map32", b"\xdf\xff\xff\xff\xff", "a map of 2^32 - 1 pairs", "F")
+    bad("array16_chain", b"\xdc\xff\xff" * 60, "arrays of 65535 items in each other", "F")
     bad("deep_arrays", b"\x91" * 300 + b"\xc0", "300 arrays in each other", "G", LIMIT)
     bad("deep_maps", b"\x81\xa1a" * 300 + b"\xc0", "300 maps in each other", "G", LIMIT)
     for label, value in (("ansi", b"\xa4\x1b[2J"), ("key_twice", b"\x82\xa1a\1\xa1a\2"), ("raw_bytes", b"\xa2\xff\xfe"), ("bin", b"\xc4\2\0\1"), ("nan", b"\xcb\x7f\xf8" + bytes(6))):
@@ -179,5 +179,5 @@ def compressed(c):
     packed = snappy(b"\xc0")
     c.accepted("N", "app_snappy", file(block(b"^", meta()), block(b"P", point(option=1, app=varint(len(packed)) + packed))), 2, "application data in snappy")
     for label, raw in (("bomb", b"\xff\xff\xff\xff\x0f\0a"), ("garbage", b"\5zzzz"), ("cut", b"\4\x0cab")):
-        c.rejected("N", f"app_snappy_{label}", file(block(b"^", meta()), block(b"P", point(option=1, app=varint(len(raw)) + raw))), None, None, "",
+        c.rejected("N", f"app_snappy_{label}", file(block(b"^", meta()), block(b"P", point(option=1, app=varint(len(raw)) + raw))), BAD, None, "",
                    f"application data in snappy: {label}")

@@ -87,7 +87,7 @@ def make(c):
 
 def truncation(c, z, whole):
     """The end of the file is what tells where the index is: a file cut short ends in other bytes, which say
-    anything; all that is sure is that it is refused."""
+    anything. Its last eight are taken for the length of the index, and that is wrong, or what it leads to."""
     for at in (1, 4, 7):
         c.rejected("A", f"cut_{at}", whole[:at], SHORT, at, "", f"{at} bytes: less than the magic")
     size = len(whole)
@@ -95,18 +95,21 @@ def truncation(c, z, whole):
         c.rejected("A", f"cut_{at}", whole[:at], SHORT, at, "", f"{at} bytes: the magic, and no length")
     for at in (20, 24, 63, 70, 79, 80, 81, size - 24, size - 17, size - 16, size - 9, size - 8, size - 7, size - 1):
         if at > 16:
-            c.add("A", f"cut_{at}", whole[:at], f"the first {at} of {size} bytes", verdict="rejected", status=None,
-                  offset=None, message="")
-    c.add("A", "long_by_1", whole + b"\0", "a byte behind the file's end", verdict="rejected", status=None, offset=None,
-          message="")
+            says = struct.unpack_from("<Q", whole, at - 8)[0]
+            status, blamed = (BAD, at - 8)
+            if not z.zero and says == 0:
+                status = SHORT  # an index of no bytes, which is no CBOR
+            if not z.zero and at == size - 8:
+                blamed = 80  # as 1.0 ended, without a magic: the index is found, and is none of that version
+            c.rejected("A", f"cut_{at}", whole[:at], status, blamed, "", f"the first {at} of {size} bytes")
+    c.rejected("A", "long_by_1", whole + b"\0", BAD, size - 7, "", "a byte behind the file's end")
 
 
 def lengths(c, z, word):
     index = z.index(z.entry())
     at = 80 + len(index)
     for label, n in HUGE.items():
-        c.add("C", f"{word}_{label}", z.file(index, length=n), f"an {word} of {n} bytes", verdict="rejected",
-              status=None, offset=at, message=str(n))
+        c.rejected("C", f"{word}_{label}", z.file(index, length=n), BAD, at, str(n), f"an {word} of {n} bytes")
     c.rejected("C", f"{word}_takes_magic", z.file(index, length=at - 7), BAD, at, "",
                f"an {word} that would begin inside of the magic")
     c.add("C", f"{word}_1_more", z.file(index, length=len(index) + 1), f"an {word} that begins a byte early",
@@ -146,8 +149,8 @@ def ranges(c, z):
     range_("past_end", 1 << 20, 16, "", "a tensor behind the file", status=SHORT)
     range_("longer_than_file", 64, 1 << 30, "", "1 GiB in a small file", "F", SHORT)
     range_("size_2_60", 64, 1 << 60, "", "2^60 bytes: the released reader takes that memory", "F", SHORT)
-    range_("end_wraps", (1 << 64) - 64, 128, "", "offset and size whose sum is small in 64 bits", "D", None)
-    range_("size_2_64_less_1", 64, (1 << 64) - 1, "", "2^64 - 1 bytes", "D", None)
+    range_("end_wraps", (1 << 64) - 64, 128, "", "offset and size whose sum is small in 64 bits", "D")
+    range_("size_2_64_less_1", 64, (1 << 64) - 1, "", "2^64 - 1 bytes", "D")
     c.accepted("E", "overlap", z.file(z.index(z.entry("a"), z.entry("b", offset=64))), 2,
                "two tensors with the same bytes, which no version forbids", warnings=1 if z.zero else None)
 
@@ -181,8 +184,9 @@ def structure(c, z):
     c.rejected("G", "open_arrays_400", z.one(note=Raw(b"\x9f" * 400 + b"\xff" * 400)), LIMIT, None, "", "400 arrays of open length")
     for label, text in (("array", b"\x9b" + b"\xff" * 8), ("map", b"\xbb" + b"\xff" * 8), ("text", b"\x7b" + b"\xff" * 8),
                         ("bytes", b"\x5b" + b"\xff" * 8), ("array_2_32", b"\x9a" + b"\xff" * 4), ("text_2_31", b"\x7a\x80\0\0\0")):
-        c.add("F", f"cbor_{label}", z.one(note=Raw(text)), f"a head of CBOR that promises what is not there: {label}",
-              verdict="rejected", status=None, offset=None, message="")
+        data = z.one(note=Raw(text))
+        c.rejected("F", f"cbor_{label}", data, SHORT, data.index(cbor("note")) + 5, "",
+                   f"a head of CBOR that promises what is not there: {label}")
     key_twice = z.entry(dtype=z.f32)
     if z.zero:
         twice = bytearray(key_twice)
