@@ -85,6 +85,14 @@ static tnf_status push_text(struct lowering *l, tnf_str key, const char *p, size
     return TNF_OK;
 }
 
+/* NaN, but not the one that every tree can hold (zTensor 2 has no other). */
+static bool is_odd_nan(double f)
+{
+    uint64_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    return f != f && bits != UINT64_C(0x7ff8000000000000);
+}
+
 bool tnf_lower_plain(const tnf_value *v)
 {
     switch (v->kind) {
@@ -93,7 +101,7 @@ bool tnf_lower_plain(const tnf_value *v)
     case TNF_UINT:
         return v->dtype == TNF_U64;
     case TNF_FLOAT:
-        return v->dtype == TNF_F64;
+        return v->dtype == TNF_F64 && !is_odd_nan(v->as.f64);
     case TNF_ARRAY:
         for (size_t i = 0; i < v->n; i++)
             if (!tnf_lower_plain(&v->as.items[i]))

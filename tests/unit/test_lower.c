@@ -255,6 +255,28 @@ static void a_typed_tree(void **state)
     done(w);
 }
 
+/* Trees know one NaN; what else a NaN carries is stashed, not lost. */
+static void odd_nans(void **state)
+{
+    struct world *w = *state;
+    tnf_error e;
+    static const uint64_t bits[] = { UINT64_C(0x7ff8000000000000), UINT64_C(0xfff8000000000000),
+                                     UINT64_C(0x7ff0000000000001) };
+    static const char *const keys[] = { "nan", "negative", "signalling" };
+    add(w, "t", "f32", 1);
+    for (size_t i = 0; i < 3; i++) {
+        tnf_value v = { .kind = TNF_FLOAT, .dtype = TNF_F64 };
+        memcpy(&v.as.f64, &bits[i], sizeof bits[i]);
+        set(w, NULL, keys[i], v);
+    }
+    w->format.can.attrs = TNF_HOLDS_TYPED;
+    assert_ok(lower(w, &e));
+    assert_non_null(strstr(w->plan.text, "native attribute nan; "));
+    assert_non_null(strstr(w->plan.text, "stashed attribute negative; "));
+    assert_non_null(strstr(w->plan.text, "stashed attribute signalling; "));
+    done(w);
+}
+
 static void scalars(void **state)
 {
     struct world *w = *state;
@@ -455,6 +477,7 @@ int main(void)
         WITH_WORLD(names_twice),
         WITH_WORLD(what_cannot_be_read),
         WITH_WORLD(a_typed_tree),
+        WITH_WORLD(odd_nans),
         WITH_WORLD(scalars),
         WITH_WORLD(attributes_without_a_place),
         WITH_WORLD(derived_attributes),

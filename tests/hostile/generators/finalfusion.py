@@ -95,13 +95,13 @@ def headers(c):
     for label, n in (("2_31", 1 << 31), ("2_32_less_1", (1 << 32) - 1), ("2_24", 1 << 24)):
         bad(f"chunks_{label}", File(n=n, ids=[1, 2]).chunk(1, simple()).dense(), LIMIT, 8, f"a header that lists {n} chunks", "C")
     bad("chunk_missing", File(ids=[1, 2, 6]).chunk(1, simple()).dense(), SHORT, END, "a chunk that is listed and not there", "P")
-    bad("chunks_exchanged", File(ids=[2, 1]).chunk(1, simple()).dense(), BAD, None, "a list in another order than the chunks", "P")
-    bad("two_vocabularies", File().chunk(1, simple()).chunk(1, simple()).dense(), BAD, None, "two vocabularies", "H")
-    bad("two_matrices", whole().dense(), BAD, None, "two matrices", "H")
-    bad("matrix_first", File().dense().chunk(1, simple()), BAD, None, "the matrix before the words", "H")
+    bad("chunks_exchanged", File(ids=[2, 1]).chunk(1, simple()).dense(), BAD, 20, "a list in another order than the chunks", "P")
+    bad("two_vocabularies", File().chunk(1, simple()).chunk(1, simple()).dense(), BAD, 24 + 12 + len(simple()), "two vocabularies", "H")
+    bad("two_matrices", whole().dense(), BAD, len(File(ids=[1, 2, 2]).chunk(1, simple()).dense().build()), "two matrices", "H")
+    bad("matrix_first", File().dense().chunk(1, simple()), BAD, len(File(ids=[1, 2]).dense().build()), "the matrix before the words", "H")
     c.accepted("P", "norms_not_listed", File(ids=[1, 2]).chunk(1, simple()).dense().norms().build(), 3, "norms that the header forgets, as 0.7.1 did", warnings=None)
     c.accepted("I", "unknown_chunk", whole().chunk(77, b"PK\5\6").build(), 2, "a chunk that nobody knows, kept", warnings=None)
-    c.rejected("H", "metadata_bad_utf8", File().chunk(5, b"\xff\xfe").chunk(1, simple()).dense().build(), BAD, None, "UTF-8", "metadata that are not UTF-8")
+    c.rejected("H", "metadata_bad_utf8", File().chunk(5, b"\xff\xfe").chunk(1, simple()).dense().build(), BAD, 24 + 12, "UTF-8", "metadata that are not UTF-8")
     c.accepted("H", "metadata_ansi", File().chunk(5, b'a = "\\u001b[2J"').chunk(1, simple()).dense().build(), 2, "escapes for a terminal in metadata", warnings=None)
     c.accepted("H", "metadata_not_toml", File().chunk(5, b"{not: toml").chunk(1, simple()).dense().build(), 2, "metadata that are no TOML, passed on as they are", warnings=None)
 
@@ -131,20 +131,21 @@ def lengths(c):
 def vocabularies(c):
     def bad(name, ident, payload, what, rows=3, letter="O", status=BAD, message="", at=None):
         c.rejected(letter, name, File().chunk(ident, payload).dense(ROWS + ROWS[:8 * (rows - 2)], rows).build(), status, at, message, what)
+    rows_at = 32 + len(bucket()) + 12  # of the matrix: as many rows as there are words and buckets
     c.accepted("O", "bucket", File().chunk(3, bucket()).dense(ROWS + ROWS, 4).build(), 2, "a sound vocabulary of buckets")
-    bad("min_n_0", 3, bucket(min_n=0), "n-grams of no letters", 4)
-    bad("min_above_max", 3, bucket(min_n=7), "a shortest n-gram above the longest", 4)
-    bad("exponent_64", 3, bucket(size=64), "2^64 buckets: upstream panics", 4, "D")
-    bad("exponent_63", 3, bucket(size=63), "2^63 buckets, which are not there", 4, "D")
-    bad("exponent_32", 3, bucket(size=32), "2^32 buckets, which are not there", 4, "F")
-    bad("exponent_2_32_less_1", 3, bucket(size=(1 << 32) - 1), "an exponent of 2^32 - 1", 4, "D")
-    bad("buckets_0", 7, bucket(size=0), "no buckets: upstream divides by it", 2)
-    bad("buckets_2_32_less_1", 7, bucket(size=(1 << 32) - 1), "2^32 - 1 buckets, which are not there", 4, "F")
+    bad("min_n_0", 3, bucket(min_n=0), "n-grams of no letters", 4, at=40)
+    bad("min_above_max", 3, bucket(min_n=7), "a shortest n-gram above the longest", 4, at=40)
+    bad("exponent_64", 3, bucket(size=64), "2^64 buckets: upstream panics", 4, "D", at=48)
+    bad("exponent_63", 3, bucket(size=63), "2^63 buckets, which are not there", 4, "D", at=rows_at)
+    bad("exponent_32", 3, bucket(size=32), "2^32 buckets, which are not there", 4, "F", at=rows_at)
+    bad("exponent_2_32_less_1", 3, bucket(size=(1 << 32) - 1), "an exponent of 2^32 - 1", 4, "D", at=48)
+    bad("buckets_0", 7, bucket(size=0), "no buckets: upstream divides by it", 2, at=48)
+    bad("buckets_2_32_less_1", 7, bucket(size=(1 << 32) - 1), "2^32 - 1 buckets, which are not there", 4, "F", at=rows_at)
     for rows in (1, 3):
         data = (ROWS + ROWS)[:8 * rows]
-        c.rejected("P", f"rows_{rows}", File().chunk(1, simple()).dense(data, rows).build(), BAD, None, "", f"two words and {rows} rows")
-    c.rejected("P", "norms_3", whole().norms(ROWS[:12], 3).build(), BAD, None, "", "two words and three norms")
-    c.rejected("H", "word_bad_utf8", File().chunk(1, simple((b"\xff\xfe", b"two"))).dense().build(), BAD, None, "UTF-8", "a word that is not UTF-8")
+        c.rejected("P", f"rows_{rows}", File().chunk(1, simple()).dense(data, rows).build(), BAD, 32 + len(simple()) + 12, "", f"two words and {rows} rows")
+    c.rejected("P", "norms_3", whole().norms(ROWS[:12], 3).build(), BAD, len(File(ids=[1, 2, 6]).chunk(1, simple()).dense().build()) + 12, "", "two words and three norms")
+    c.rejected("H", "word_bad_utf8", File().chunk(1, simple((b"\xff\xfe", b"two"))).dense().build(), BAD, 32 + 8 + 4, "UTF-8", "a word that is not UTF-8")
     for label, word in (("empty", b""), ("blank", b" "), ("nul", b"a\0b"), ("ansi", b"\x1b[2J"), ("newline", b"a\nb"), ("twice", b"one"), ("nbsp", b"\xc2\xa0"), ("long", b"n" * 2000)):
         c.accepted("O", f"word_{label}", File().chunk(1, simple((b"one", word))).dense().build(), 2, f"a word: {label}", warnings=None)
     c.accepted("O", "explicit", File().chunk(8, explicit()).dense(ROWS + ROWS[:8], 3).build(), 4, "a sound explicit vocabulary", warnings=None)
@@ -159,7 +160,8 @@ def vocabularies(c):
     for label, how in (("hashes_0", {"hashes": 0}), ("hashes_5", {"hashes": 5}), ("hashes_max", {"hashes": (1 << 32) - 1}), ("buckets_0", {"buckets": 0}),
                        ("min_0", {"min_n": 0}), ("min_above_max", {"min_n": 4}), ("buckets_3", {"buckets": 3}),
                        ("buckets_2_63", {"buckets": 1 << 63}), ("buckets_max", {"buckets": (1 << 64) - 1})):
-        c.rejected("O", f"floret_{label}", File().chunk(9, floret(**how)).dense().build(), BAD, None, "", f"floret with {label}")
+        at = 32 if label.startswith("min") else 48 if label.startswith("hashes") else 40 if label == "buckets_0" else 32 + len(floret()) + 12
+        c.rejected("O", f"floret_{label}", File().chunk(9, floret(**how)).dense().build(), BAD, at, "", f"floret with {label}")
 
 
 def matrices(c):

@@ -79,7 +79,7 @@ def lengths(c, g, f):
         for label, n in (("2_31", 1 << 31), ("2_32_less_1", (1 << 32) - 1), ("size", size), ("2_24", 1 << 24)):
             # a piece of the file may be too long for it, or for anybody; what is in the index may not leave it
             whole, allowed = name in ("index_len", "config_len"), n <= 256 << 20
-            status, at = (SHORT, END) if whole and allowed else (LIMIT if whole else BAD, None)
+            status, at = (SHORT, END) if whole and allowed else (LIMIT if whole else BAD, f.at("data") if name == "count" else None)
             c.rejected("C", f"{name}_{label}", f.build(**{name: n}), status, at, "", f"{name} says {n}")
     for name in ("index_len", "w_name_len", "w_rank", "count"):
         n = {"index_len": size, "w_name_len": 1, "w_rank": 2, "count": 1}[name]
@@ -89,14 +89,15 @@ def lengths(c, g, f):
                     c.rejected("C", f"{name}_1_{label}", f.build(**{name: value}), BAD, None, "", f"{name} says {value}")
     c.accepted("C", "count_0", f.build(count=0), 0, "an index of no tensors, and bytes behind it", warnings=None)
     for label, n in HUGE.items():
-        c.rejected("C", f"length_{label}", f.build(w_length=n), BAD, None, "24" if n < 1 << 63 else "",
+        c.rejected("C", f"length_{label}", f.build(w_length=n), BAD, f.at("w_name_len"), "24" if n < 1 << 63 else "",
                    f"a tensor of 24 bytes that says {n}")
-        c.rejected("C", f"v1_length_{label}", one(g).build(w_length=n), BAD, None, "", f"version 1: a tensor that says {n}")
+        c.rejected("C", f"v1_length_{label}", one(g).build(w_length=n), BAD, one(g).at("w_name_len"), "", f"version 1: a tensor that says {n}")
 
 
 def shapes(c, g, f):
     def shape(name, dims, length, message, what, status=BAD):
-        c.rejected("D", name, g.file(tensors=[("w", dims, 0, 0, length)]).build(), status, None, message, what)
+        at = f.at("w_rank" if len(dims) in (0, 65) else "w_name_len")  # what of a description is wrong, it all is
+        c.rejected("D", name, g.file(tensors=[("w", dims, 0, 0, length)]).build(), status, at, message, what)
     big = 1 << 32
     shape("product_wraps_to_0", (big, big), 0, "2^64", "2^32 × 2^32")
     shape("product_wraps_small", (3, 12297829382473034411), 4, "2^64", "a product that is 1 in 64 bits")
@@ -145,8 +146,8 @@ def names(c, g):
         name(label, text)
     name("unicode", "é", 1 if g.checkpoint else 0)
     f = g.file(tensors=[("ab", (2, 3), 0, 0, 24)])
-    for label, raw in (("bad_utf8", b"\xc3\x28"), ("overlong", b"\xc0\xaf"), ("cut", b"a\xc3")):
-        c.rejected("H", f"name_{label}", f.build(w_name=raw), BAD, None, "UTF-8", f"a name that is not UTF-8: {label}")
+    for label, raw, bad in (("bad_utf8", b"\xc3\x28", 0), ("overlong", b"\xc0\xaf", 0), ("cut", b"a\xc3", 1)):
+        c.rejected("H", f"name_{label}", f.build(w_name=raw), BAD, f.at("w_name") + bad, "UTF-8", f"a name that is not UTF-8: {label}")
     two = [("w", (3,), 0, 0, 12), ("w", (3,), 0, 12, 12)]
     c.rejected("H", "name_twice", g.file(tensors=two).build(), BAD, None, "twice", "a name twice: upstream takes the last")
     twice = g.file(1, two, GPT)
@@ -173,13 +174,13 @@ def configs(c, g):
     config("array", b"[]", BAD, "", "a config that is an array")
     config("no_kind", b"{}", BAD, "", "a config without a kind")
     config("kind_number", b'{"kind":1}', BAD, "", "a kind that is a number", at=None)
-    config("not_json", b"kind: gpt", BAD, "", "a config in another language", at=None)
+    config("not_json", b"kind: gpt", BAD, "", "a config in another language")
     config("cut", b'{"kind":"gpt"', BAD, "", "a config that ends inside: the file goes on", at=16 + 13)
-    config("comma", b'{"kind":"gpt",}', BAD, "", "a comma too many", "H", None)
+    config("comma", b'{"kind":"gpt",}', BAD, "", "a comma too many", "H", 16 + 14)
     config("kind_twice", b'{"kind":"gpt","kind":"x"}', BAD, "kind", "a kind twice", "H", None)
     config("kind_twice_escaped", b'{"kind":"gpt","kin\\u0064":"x"}', BAD, "kind", "a kind twice, once escaped", "H", None)
-    config("bad_utf8", b'{"kind":"\xff"}', BAD, "UTF-8", "a kind that is not UTF-8", "H", None)
-    config("then_more", b'{"kind":"gpt"}{}', BAD, "", "more behind the config", "I", None)
+    config("bad_utf8", b'{"kind":"\xff"}', BAD, "UTF-8", "a kind that is not UTF-8", "H", 16 + 9)
+    config("then_more", b'{"kind":"gpt"}{}', BAD, "", "more behind the config", "I", 16 + 14)
     config("deep", b'{"kind":"gpt","config":' + b"[" * 500 + b"]" * 500 + b"}", LIMIT, "", "500 arrays in each other", "G", None)
     config("deep_objects", b'{"kind":"gpt","config":' + b'{"a":' * 300 + b"1" + b"}" * 300 + b"}", LIMIT, "",
            "300 objects in each other", "G", None)

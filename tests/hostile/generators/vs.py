@@ -29,6 +29,9 @@ def point(data=b"\1\2\3\4\5\6", option=0, app=b"\0", how=0, length=None):
     return bytes([option]) + app + bytes([how]) + struct.pack("<I", len(data) if length is None else length) + data
 
 
+POINT = 4 + 5 + 9  # where the block behind a usual space begins
+
+
 def file(*blocks, end=b"$"):
     return b"VS\0\0" + b"".join(blocks) + end
 
@@ -52,7 +55,8 @@ def make(c):
         if at in (f.at("meta"), f.at("point"), f.at("end")):
             c.accepted("A", f"cut_{label}", whole[:at], 0 if label == "before_meta" else 2, "cut where a block ends: the end is implied", warnings=None)
         else:
-            c.rejected("A", f"cut_{label}", whole[:at], SHORT, at if at < 4 else None, "", f"the first {at} of {len(whole)} bytes")
+            block_at = at if at < 4 else f.at("meta") if at < f.at("point") else f.at("point")  # which claims more
+            c.rejected("A", f"cut_{label}", whole[:at], SHORT, block_at, "", f"the first {at} of {len(whole)} bytes")
     c.accepted("I", "then_zip", whole + b"PK\5\6" + bytes(18), 2, "bytes behind the end, which are ignored", warnings=None)
     c.accepted("I", "unknown_block", file(block(b"^", meta()), block(b"Z", b"PK\5\6"), block(b"P", point())), 2, "a block of another type, kept", warnings=None)
     c.accepted("I", "meta_extra", file(block(b"^", meta(extra=b"extra"))), 2, "bytes behind the attributes, kept", warnings=None)
@@ -65,24 +69,24 @@ def make(c):
 
 
 def lengths(c, f):
-    def lie(name, status, what, letter="C", **but):
-        c.rejected(letter, name, f.build(**but), status, None, "", what)
+    def lie(name, status, what, letter="C", at=None, **but):
+        c.rejected(letter, name, f.build(**but), status, None if at is None else f.at(at), "", what)
     for label, n in (("2_31", 1 << 31), ("2_32_less_1", (1 << 32) - 1), ("1_more", None)):
-        lie(f"meta_{label}", SHORT, "a meta block of another length", meta_len=struct.pack("<I", n or 10))
-        lie(f"point_{label}", SHORT, "a point that is longer than the file", point_len=struct.pack("<I", n or 16))
-        lie(f"vector_{label}", BAD, "a vector that is longer than its block", vector_len=struct.pack("<I", n or 7))
-    lie("point_0", BAD, "a point of no bytes", point_len=struct.pack("<I", 0))
-    lie("point_1_less", BAD, "a point that ends inside of its vector", point_len=struct.pack("<I", 13))
-    lie("meta_0", SHORT, "a meta block of no bytes", meta_len=struct.pack("<I", 0))
-    lie("vector_0", BAD, "a vector of no bytes", vector_len=struct.pack("<I", 0))
-    lie("vector_5", BAD, "a vector that is a byte too short", vector_len=struct.pack("<I", 5))
+        lie(f"meta_{label}", SHORT, "a meta block of another length", at="meta" if n else None, meta_len=struct.pack("<I", n or 10))
+        lie(f"point_{label}", SHORT, "a point that is longer than the file", at="point", point_len=struct.pack("<I", n or 16))
+        lie(f"vector_{label}", BAD, "a vector that is longer than its block", at="how", vector_len=struct.pack("<I", n or 7))
+    lie("point_0", BAD, "a point of no bytes", at="option", point_len=struct.pack("<I", 0))
+    lie("point_1_less", BAD, "a point that ends inside of its vector", at="how", point_len=struct.pack("<I", 13))
+    lie("meta_0", SHORT, "a meta block of no bytes", at="rank", meta_len=struct.pack("<I", 0))
+    lie("vector_0", BAD, "a vector of no bytes", at="how", vector_len=struct.pack("<I", 0))
+    lie("vector_5", BAD, "a vector that is a byte too short", at="how", vector_len=struct.pack("<I", 5))
     for label, raw in (("2_32_less_1", b"\xff\xff\xff\xff\x0f"), ("2_31", b"\x80\x80\x80\x80\x08"), ("2", b"\2")):
         lie(f"attributes_{label}", BAD, "attributes that are longer than their block", attributes_len=raw,
             meta_len=struct.pack("<I", 8 + len(raw)))
-        c.rejected("C", f"app_{label}", file(block(b"^", meta()), block(b"P", b"\0" + raw + b"\xc0")), BAD, None, "",
+        c.rejected("C", f"app_{label}", file(block(b"^", meta()), block(b"P", b"\0" + raw + b"\xc0")), BAD, 24, "",
                    "application data that are longer than their block")
     for label, raw in (("6_bytes", b"\x81\x80\x80\x80\x80\0"), ("2_32", b"\x80\x80\x80\x80\x10"), ("endless", b"\xff" * 12)):
-        lie(f"varint_{label}", BAD, "a number that is too long", "D", rank=raw)
+        lie(f"varint_{label}", BAD, "a number that is too long", "D", "rank", rank=raw)
     c.accepted("H", "varint_padded", f.build(rank=b"\x83\x00", meta_len=struct.pack("<I", 10)), 2, "a number with zeros behind it: protobuf reads it")
     for label, version in (("1", b"\1\0"), ("256", b"\0\1"), ("65535", b"\xff\xff")):
         c.rejected("J", f"version_{label}", f.build(version=version), UNSUPPORTED, 2, "", f"version {label}")
@@ -90,7 +94,7 @@ def lengths(c, f):
 
 def spaces(c):
     def space(name, message, what, letter="D", status=BAD, **how):
-        c.rejected(letter, name, file(block(b"^", meta(**how))), status, None, message, what)
+        c.rejected(letter, name, file(block(b"^", meta(**how))), status, 4 if status is LIMIT else 9, message, what)
     big = varint((1 << 32) - 1)
     space("dimension_0", "", "a dimension of 0", dims=b"\2\3\0")
     space("rank_past_block", "", "more dimensions than bytes", dims=varint(100) + b"\1", letter="C")
@@ -109,19 +113,19 @@ def spaces(c):
         c.accepted("J", f"resolution_{code}", file(block(b"^", meta(resolution=code))), 0, f"a resolution of {code}: no numbers, kept as it is", warnings=None)
     c.accepted("J", "pack_unknown", file(block(b"^", meta(pack=99, paging=99))), 2, "hints that mean nothing, kept", warnings=None)
     c.accepted("J", "bit_spare", file(block(b"^", meta(dims=b"\1\3", resolution=0)), block(b"P", point(b"\xff"))), 2, "spare bits that are set", warnings=None)
-    c.rejected("H", "two_metas", file(block(b"^", meta()), block(b"^", meta())), BAD, None, "", "two spaces")
-    c.rejected("H", "point_first", file(block(b"P", point()), block(b"^", meta())), BAD, None, "", "a point before its space")
-    c.rejected("H", "point_alone", file(block(b"P", point())), BAD, None, "", "a point without a space")
+    c.rejected("H", "two_metas", file(block(b"^", meta()), block(b"^", meta())), BAD, POINT, "", "two spaces")
+    c.rejected("H", "point_first", file(block(b"P", point()), block(b"^", meta())), BAD, 4, "", "a point before its space")
+    c.rejected("H", "point_alone", file(block(b"P", point())), BAD, 4, "", "a point without a space")
     c.accepted("H", "meta_deleted", file(block(b"0", meta()), block(b"^", meta())), 2, "a deleted space before another", warnings=None)
 
 
 def points(c):
-    def bad(name, payload, what, letter="J", status=BAD):
-        c.rejected(letter, name, file(block(b"^", meta()), block(b"P", payload)), status, None, "", what)
+    def bad(name, payload, what, at):
+        c.rejected("J", name, file(block(b"^", meta()), block(b"P", payload)), UNSUPPORTED, POINT + 5 + at, "", what)
     for code in (3, 4, 7):
-        bad(f"vector_code_{code}", point(how=code), f"a vector compressed as {code}", status=UNSUPPORTED)
+        bad(f"vector_code_{code}", point(how=code), f"a vector compressed as {code}", 2)
     for code in (2, 5, 7):
-        bad(f"app_code_{code}", point(option=code, app=b"\1\xc0"), f"application data compressed as {code}", status=UNSUPPORTED)
+        bad(f"app_code_{code}", point(option=code, app=b"\1\xc0"), f"application data compressed as {code}", 0)
     c.accepted("J", "spare_bits", file(block(b"^", meta()), block(b"P", point(option=0xF8, how=0xF8))), 2, "spare bits of the options, kept", warnings=None)
     c.accepted("I", "point_extra", file(block(b"^", meta()), block(b"P", point() + b"extra")), 2, "bytes behind a vector, kept", warnings=None)
     c.accepted("E", "deleted", file(block(b"^", meta()), block(b"0", b"anything"), block(b"P", point())), 2, "a deleted point", warnings=None)
@@ -130,11 +134,13 @@ def points(c):
 
 
 def apps(c):
-    def bad(name, value, what, letter="J", status=BAD):
+    def bad(name, value, what, letter="J", status=BAD, more=0):
         raw = varint(len(value)) + value
-        c.rejected(letter, f"app_{name}", file(block(b"^", meta()), block(b"P", point(app=raw))), status, None, "", what)
-        c.rejected(letter, f"attributes_{name}", file(block(b"^", meta(attributes=raw))), status, None, "", what)
-    bad("two_values", b"\xc0\xc0", "two values where one is due", "I")
+        into = len(raw) - len(value) + more  # where the value is, behind its length
+        at = (None, None) if status is LIMIT else (POINT + 5 + 1 + into, 9 + 7 + into)
+        c.rejected(letter, f"app_{name}", file(block(b"^", meta()), block(b"P", point(app=raw))), status, at[0], "", what)
+        c.rejected(letter, f"attributes_{name}", file(block(b"^", meta(attributes=raw))), status, at[1], "", what)
+    bad("two_values", b"\xc0\xc0", "two values where one is due", "I", more=1)
     bad("never_used", b"\xc1", "a byte that MessagePack never uses")
     bad("str_cut", b"\xa5abc", "a string that is cut short", "A")
     bad("str32", b"\xdb\xff\xff\xff\xff", "a string of 2^32 - 1 bytes", "F")
@@ -156,7 +162,7 @@ def compressed(c):
     def bad(name, data, how, what, letter="N", status=BAD):
         c.damaged(letter, name, packed(data, how), status, 2, what)
     def refused(name, data, how, what, letter="N"):
-        c.rejected(letter, name, packed(data, how), BAD, None, "", what)
+        c.rejected(letter, name, packed(data, how), BAD, POINT + 5 + 7, "", what)
     zipped = lambda b: gzip.compress(b, mtime=0)
     c.accepted("N", "gzip", packed(zipped(six), 1), 2, "a vector in gzip")
     c.accepted("N", "snappy", packed(snappy(six), 2), 2, "a vector in snappy")
@@ -179,5 +185,5 @@ def compressed(c):
     packed = snappy(b"\xc0")
     c.accepted("N", "app_snappy", file(block(b"^", meta()), block(b"P", point(option=1, app=varint(len(packed)) + packed))), 2, "application data in snappy")
     for label, raw in (("bomb", b"\xff\xff\xff\xff\x0f\0a"), ("garbage", b"\5zzzz"), ("cut", b"\4\x0cab")):
-        c.rejected("N", f"app_snappy_{label}", file(block(b"^", meta()), block(b"P", point(option=1, app=varint(len(raw)) + raw))), BAD, None, "",
+        c.rejected("N", f"app_snappy_{label}", file(block(b"^", meta()), block(b"P", point(option=1, app=varint(len(raw)) + raw))), BAD, POINT + 5 + 2, "",
                    f"application data in snappy: {label}")

@@ -65,6 +65,10 @@ class Old:
         n = len(index) if length is None else length
         return body + index + struct.pack("<Q", n) + self.tail
 
+    def at(self):
+        """Where a file of one tensor begins to tell of it."""
+        return 81 if self.zero else self.one().index(cbor("w"), 80) + 2
+
     def one(self, data=DATA, **but):
         return self.file(self.index(self.entry(**but)), data)
 
@@ -122,7 +126,7 @@ def lengths(c, z, word):
 
 def shapes(c, z):
     def shape(name, dims, message, what, size=16, letter="D", status=BAD):
-        c.rejected(letter, name, z.one(shape=dims, size=size), status, None, message, what)
+        c.rejected(letter, name, z.one(shape=dims, size=size), status, z.at(), message, what)
     big = 1 << 32
     shape("product_wraps_to_0", [big, big], "2^64", "2^32 × 2^32", 0)
     shape("product_wraps_small", [3, 12297829382473034411], "2^64", "a product that is 1 in 64 bits", 4)
@@ -172,11 +176,15 @@ def structure(c, z):
         raw("J", "object_array", entry(cbor([1, 2])), "", "an object that is an array")
         raw("J", "objects_missing", cbor({"version": "1.2.0"}), "objects", "a manifest without objects")
     for key in ("offset", "size", "dtype", "shape"):
-        c.rejected("J", f"no_{key}", z.one(**{key: None}), BAD, None, "", f"a tensor without {key}")
+        at = z.at() if z.zero or key == "shape" else None
+        c.rejected("J", f"no_{key}", z.one(**{key: None}), BAD, at, "", f"a tensor without {key}")
     for label, but in (("offset_text", {"offset": "64"}), ("offset_negative", {"offset": -64}), ("offset_float", {"offset": 64.0}),
                        ("size_null", {"size": []}), ("shape_number", {"shape": 4}), ("shape_negative", {"shape": [-4]}),
                        ("shape_text", {"shape": ["4"]}), ("shape_map", {"shape": {"0": 4}})):
-        c.rejected("J", label, z.one(**but), BAD, None, "", f"a field of another type: {label}")
+        data, (key, value) = z.one(**but), next(iter(but.items()))
+        at = data.index(cbor({"size": "size" if z.zero else "length"}.get(key, key)), 80) + (5 if key == "size" and z.zero else 7 if key != "shape" else 6)
+        at += isinstance(value, list) and len(value) > 0
+        c.rejected("J", label, data, BAD, at, "", f"a field of another type: {label}")
     depth = b"\x81" * 400 + b"\x00"
     c.rejected("G", "arrays_400", z.one(note=Raw(depth)), LIMIT, None, "", "400 arrays in each other in a field of the user's")
     c.rejected("G", "maps_400", z.one(note=Raw(b"\xa1\x61a" * 400 + b"\x00")), LIMIT, None, "", "400 maps in each other")

@@ -1,0 +1,261 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The corpus through the programs that people use: do they agree with us?
+
+    differential.py TENFOLD [PREFIX]    a table, and who disagrees where, as Markdown
+    differential.py --serve PEER        reads paths from standard input (what the above starts)
+
+Run by hand, with the Python whose packages are asked; a peer that is not installed is left out. Old
+ztensor packages are looked for where `./dev test` puts them. Each file is read in a process of its own
+under limits of time and memory: what a peer takes from a file is everything that its own way of
+loading takes.
+"""
+import collections
+import importlib.metadata
+import io
+import json
+import os
+import pathlib
+import resource
+import signal
+import subprocess
+import sys
+import traceback
+
+HERE = pathlib.Path(__file__).resolve().parent
+SECONDS, MEMORY = 10, 4 << 30  # of the processor; of address space, most of which is the libraries'
+
+
+# -------------------------------------------------------------------- the peers
+
+
+def safetensors(path):
+    import safetensors as package
+    for _, t in package.deserialize(pathlib.Path(path).read_bytes()):
+        bytes(t["data"])
+
+
+def ztensor(path):
+    import ztensor as package
+    with package.open(path) as source:
+        for name in source.keys():
+            source[name].tobytes()
+    package.verify(path, True)
+
+
+def ztensor_old(path):
+    import ztensor as package
+    reader = package.Reader(path)
+    if hasattr(reader, "get_tensor_names"):
+        for name in reader.get_tensor_names():
+            reader.read_tensor(name).tobytes()
+    else:
+        for name in reader.keys():
+            for a in reader.read(name).components.values():
+                a.tobytes()
+
+
+def gensim_binary(path):
+    from gensim.models import KeyedVectors
+    KeyedVectors.load_word2vec_format(path, binary=True).vectors.sum()
+
+
+def gensim_text(path):
+    from gensim.models import KeyedVectors
+    KeyedVectors.load_word2vec_format(path, binary=False).vectors.sum()
+
+
+def gensim_glove(path):
+    from gensim.models import KeyedVectors
+    KeyedVectors.load_word2vec_format(path, binary=False, no_header=True).vectors.sum()
+
+
+def gensim_fasttext(path):
+    from gensim.models.fasttext import load_facebook_vectors
+    load_facebook_vectors(path).vectors.sum()
+
+
+def fasttext(path):
+    import fasttext as package
+    model = package.load_model(path)
+    for word in model.get_words()[:100]:
+        model.get_word_vector(word)
+    model.get_word_vector("nowhere")
+
+
+def finalfusion(path):
+    import finalfusion as package
+    read(package.load_finalfusion(path))
+
+
+def finalfusion_word2vec(path):
+    from finalfusion.compat import load_word2vec
+    read(load_word2vec(path))
+
+
+def finalfusion_text(path):
+    from finalfusion.compat import load_text
+    read(load_text(path))
+
+
+def finalfusion_textdims(path):
+    from finalfusion.compat import load_text_dims
+    read(load_text_dims(path))
+
+
+def finalfusion_fasttext(path):
+    from finalfusion.compat import load_fasttext
+    read(load_fasttext(path))
+
+
+def read(embeddings):
+    for i in range(min(len(embeddings.vocab), 100)):
+        embeddings.storage[i].sum()
+
+
+def msgpack(path):
+    """The syntax alone: what primitiv makes of it, only primitiv knows."""
+    import msgpack as package
+    unpacker = package.Unpacker(io.BytesIO(pathlib.Path(path).read_bytes()), raw=True, strict_map_key=False)
+    while True:
+        try:
+            unpacker.unpack()
+        except package.OutOfData:
+            break
+    if unpacker.tell() != os.path.getsize(path):
+        raise ValueError("it ends inside of a value")
+
+
+OLD = {"0.1.4": "ztensor0", "1.0.1": "ztensor1", "1.1.1": "ztensor1", "1.2.3": "ztensor1"}
+# name: (format, package, how it is read)
+PEERS = {"safetensors": ("safetensors", "safetensors", safetensors), "ztensor": ("ztensor2", "ztensor", ztensor),
+         "gensim": ("word2vec", "gensim", gensim_binary), "gensim-text": ("textdims", "gensim", gensim_text),
+         "gensim-glove": ("text", "gensim", gensim_glove), "gensim-fasttext": ("fasttext", "gensim", gensim_fasttext),
+         "fasttext": ("fasttext", "fasttext-wheel", fasttext), "finalfusion": ("finalfusion", "finalfusion", finalfusion),
+         "finalfusion-word2vec": ("word2vec", "finalfusion", finalfusion_word2vec),
+         "finalfusion-text": ("text", "finalfusion", finalfusion_text),
+         "finalfusion-textdims": ("textdims", "finalfusion", finalfusion_textdims),
+         "finalfusion-fasttext": ("fasttext", "finalfusion", finalfusion_fasttext),
+         "msgpack": ("primitiv", "msgpack", msgpack),
+         **{f"ztensor-{v}": (f, "ztensor", ztensor_old) for v, f in OLD.items()}}
+
+
+def load(how, path):
+    """In a process of its own; never returns."""
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.alarm(3 * SECONDS)
+    try:
+        how(path)
+        verdict = "accepts", ""
+    except MemoryError as error:
+        verdict = "takes memory", str(error)
+    except BaseException as error:  # a panic of Rust is no Exception
+        if any(word in f"{type(error).__name__} {error}" for word in ("Panic", "panick")):
+            verdict = "panics", f"{type(error).__name__}: {error}"
+        elif "bad_alloc" in str(error) or "allocate" in str(error):
+            verdict = "takes memory", f"{type(error).__name__}: {error}"
+        else:
+            verdict = "rejects", "".join(traceback.format_exception_only(error)).strip()
+    os.write(1, json.dumps(verdict).encode())
+    os._exit(0)
+
+
+def serve(peer):
+    """A line of JSON for each line with a path: what came of it, and why."""
+    how = PEERS[peer][2]
+    try:
+        how("/dev/null")  # whatever it says: now everything is imported
+    except BaseException:
+        pass
+    for line in sys.stdin:
+        out, into = os.pipe()
+        child = os.fork()
+        if child == 0:
+            quiet = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(into, 1)
+            os.dup2(quiet, 2)
+            load(how, line.rstrip("\n"))
+        os.close(into)
+        told = b"".join(iter(lambda: os.read(out, 65536), b""))
+        os.close(out)
+        status = os.waitpid(child, 0)[1]
+        if told:
+            verdict = json.loads(told)
+        elif os.WIFSIGNALED(status):
+            dead = signal.Signals(os.WTERMSIG(status)).name
+            verdict = ("hangs" if dead in ("SIGALRM", "SIGXCPU", "SIGKILL") else "crashes"), dead
+        else:
+            verdict = "crashes", f"exit {os.waitstatus_to_exitcode(status)}"
+        print(json.dumps(verdict), flush=True)
+
+
+# ----------------------------------------------------------------- the comparison
+
+
+def environment(peer):
+    """What a peer is started with, and its version; None if it is not there."""
+    package = PEERS[peer][1]
+    if peer.startswith("ztensor-"):
+        folder = pathlib.Path(sys.prefix) / peer
+        return (dict(os.environ, PYTHONPATH=str(folder)), peer.split("-")[1]) if folder.is_dir() else None
+    try:
+        return dict(os.environ), importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def ask(peer, env, paths):
+    done = subprocess.run([sys.executable, __file__, "--serve", peer], input="".join(f"{p}\n" for p in paths), text=True,
+                          capture_output=True, env=env, check=False)
+    lines = done.stdout.splitlines()
+    if len(lines) != len(paths):
+        sys.exit(f"{peer} gives {len(lines)} answers for {len(paths)} files: {done.stderr[-2000:]}")
+    return [json.loads(line) for line in lines]
+
+
+def ours(tenfold, paths):
+    """Does it verify?"""
+    told = []
+    for at in range(0, len(paths), 200):
+        done = subprocess.run([tenfold, "verify", "--json", *paths[at:at + 200]], capture_output=True, check=False)
+        told += [json.loads(line)["ok"] for line in done.stdout.decode().splitlines()]
+    return told
+
+
+def main():
+    if sys.argv[1:2] == ["--serve"]:
+        return serve(sys.argv[2])
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    prefix = sys.argv[2] if len(sys.argv) > 2 else ""
+    entries = json.loads((HERE / "corpus.json").read_text(encoding="utf-8"))["files"]
+    entries = [e for e in entries if e["file"].startswith(prefix) and e["file"].count("/") == 2]  # no indexes
+    print("| format | peer | both reject | both accept | we alone reject | they alone reject | they crash, panic, hang, or take 4 GiB |")
+    print("|---|---|---:|---:|---:|---:|---:|")
+    differ = []
+    for peer, (format_, package, _) in PEERS.items():
+        chosen = [e for e in entries if e["format"] == format_]
+        there = environment(peer)
+        if not there or not chosen:
+            continue
+        paths = [str(HERE / "corpus" / e["file"]) for e in chosen]
+        counts = collections.Counter()
+        for entry, we, (they, why) in zip(chosen, ours(sys.argv[1], paths), ask(peer, there[0], paths)):
+            kind = they if they not in ("accepts", "rejects") else (we, they == "accepts")
+            counts[kind if isinstance(kind, tuple) else "bad"] += 1
+            if kind not in ((True, True), (False, False)):
+                differ.append((peer, "we accept" if we else "we reject", "they accept" if they == "accepts" else
+                               "they reject" if they == "rejects" else "one " + they, entry, why))
+        name = peer if peer.startswith("ztensor-") else f"{peer} {there[1]}" if peer == package else f"{peer} ({package} {there[1]})"
+        print(f"| {format_} | {name} | {counts[False, False]} | {counts[True, True]} | {counts[False, True]} | {counts[True, False]} | {counts['bad']} |",
+              flush=True)
+    print("\nWhere they differ:\n")
+    for peer, we, they, entry, why in differ:
+        print(f"{peer}\t{we}, {they}\t{entry['file']}\t{entry['what']}\t{why.splitlines()[-1][:150] if why else ''}")
+    return None
+
+
+if __name__ == "__main__":
+    main()
