@@ -8,7 +8,6 @@
 import importlib
 import json
 import pathlib
-import shutil
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -47,12 +46,14 @@ def main():
         for name in wrong:
             print(f"{name}: not as make.py makes it")
         sys.exit(1 if wrong else 0)
-    if corpus.exists():
-        shutil.rmtree(corpus)
+    for path in list(corpus.rglob("*")):
+        if path.is_file() and str(path.relative_to(corpus)) not in files:
+            path.unlink()
     for name, data in files.items():
         path = corpus / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+        if not path.exists() or path.read_bytes() != data:
+            path.write_bytes(data)
     (HERE / "corpus.json").write_text(text, encoding="utf-8")
     print(f"{len(entries)} cases, {len(files)} files, {sum(map(len, files.values()))} bytes")
 

@@ -234,7 +234,7 @@ no("version10.bin", head(version=10, **SMALL) + body, UNSUPPORTED, 4, "version 1
 no("loss0.bin", head(**{**SMALL, "loss": 0}) + body, UNSUPPORTED, 32, "loss 0", "opens")
 no("model9.bin", head(**{**SMALL, "model": 9}) + body, UNSUPPORTED, 36, "model 9", "opens")
 no("dim_negative.bin", head(**{**SMALL, "dim": -2}) + body, BAD, 8, "-2 dimensions")
-no("dim_other.bin", head(**{**SMALL, "dim": 3}) + body, BAD, M + 1, "2 columns for vectors of 3")
+no("dim_other.bin", head(**{**SMALL, "dim": 3}) + body, BAD, M + 9, "2 columns for vectors of 3")
 no("bucket_negative.bin", head(**{**SMALL, "bucket": -1}) + body, BAD, 40, "-1 buckets")
 no("bucket_none.bin", head(**{**SMALL, "bucket": 0}) + dictionary(WORDS) + dense(4, 2) + dense(4, 2), BAD, 40,
    "no bucket", "opens")
@@ -281,7 +281,7 @@ with_input("quantized_last.ftz", quantized(9, 4, 2, last=3), BAD, None, "do not 
 with_input("quantized_last0.ftz", quantized(9, 4, 2, last=0), BAD, None, "do not make up")
 with_input("quantized_norms2.ftz", b"\1\2" + quantized(9, 4, 2)[2:], BAD, 1, "neither 0 nor 1")
 with_input("quantized_huge.ftz", struct.pack("<BBqqi", 1, 0, 2**40, 4, 18) + bytes(3000), BAD, 1, "beyond 2^31")
-with_input("quantized_negative.ftz", struct.pack("<BBqqi", 1, 0, 9, 4, -18) + bytes(3000), BAD, 1, "beyond 2^31")
+with_input("quantized_negative.ftz", struct.pack("<BBqqi", 1, 0, 9, 4, -18) + bytes(3000), BAD, 18, "beyond 2^31")
 q = head(**SUP) + dictionary(WORDS, LABELS, 40) + quantized(9, 4, 2, True)
 for name, cut in (("head", 1024 + 16 + 9 + 4096 + 16 + 18 + 10), ("codes", 1024 + 16 + 9 + 4096 + 16 + 5),
                   ("centroids", 1024 + 16 + 9 + 100), ("norms", 1024 + 16 + 3), ("norm_book", 500)):

@@ -103,7 +103,7 @@ out.reject("rank_0.gten", said(shape=[], data=bytes(4)), BAD, RANK, "no dimensio
 # ------------------------------------------------------------ arithmetic
 out.reject("product_wraps_to_zero.gten", said(shape=[1 << 32, 1 << 32], data=b""), BAD, ENTRY, "2^64 elements")
 out.reject("bytes_wrap_to_zero.gten", said(shape=[1 << 62, 1], data=b""), BAD, ENTRY, "has 0 bytes", "opens")
-out.reject("end_wraps.gten", said(offset=(1 << 64) - 8), BAD, (1 << 64) - 8, "beyond 2^64")
+out.reject("end_wraps.gten", said(offset=(1 << 64) - 8), BAD, None, "beyond 2^64")
 out.reject("offset_in_index.gten", said(offset=START - 1), BAD, START - 1, "inside the header", "opens")
 out.reject("offset_past_file.gten", said(offset=1 << 40), SHORT, START + 16, "bytes are missing", "opens")
 
@@ -117,7 +117,7 @@ out.reject("duplicate.gten", archive([tensor("w", "f32", [2]), tensor("w", "f32"
 V1 = archive_v1([tensor("w", "f32", [2, 2]), tensor("v", "f32", [1])])
 RECORD = 16  # of w: its length stands at 46, its data at 54, the record of v at 70
 assert V1[54:70] == values("f32", 4)
-for cut, offset, message in ((15, 15, "inside the header"), (16, 16, "tensor 1 of 2"), (53, 46, "tensor 1 of 2"),
+for cut, offset, message in ((15, 15, "inside the header"), (16, 16, "tensor 1 of 2"), (53, 53, "tensor 1 of 2"),
                              (60, 60, "tensor 1 of 2 end 10 bytes after the file"), (70, 70, "tensor 2 of 2")):
     out.reject("v1_cut_%d.gten" % cut, V1[:cut], SHORT, offset, message)
 out.reject("v1_length_huge.gten", patched(V1, 46, "Q", 1 << 62), BAD, RECORD, "4611686018427387904 bytes")

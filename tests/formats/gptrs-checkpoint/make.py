@@ -195,9 +195,9 @@ out.reject("bytes_wrap_to_zero.bin", said(shape=[1 << 62, 1], data=b""), BAD, EN
 out.reject("bytes_wrap_to_sixteen.bin", said(shape=[(1 << 62) + 4, 1]), BAD, ENTRY, "has 16 bytes", "opens")
 out.reject("dim_max.bin", said(shape=[(1 << 64) - 1, 1]), BAD, ENTRY, "has 16 bytes", "opens")
 out.reject("dim_negative.bin", said(shape=[1 << 63, 2]), BAD, ENTRY, "2^64 elements")
-out.reject("end_wraps.bin", said(offset=(1 << 64) - 8), BAD, (1 << 64) - 8, "beyond 2^64")
+out.reject("end_wraps.bin", said(offset=(1 << 64) - 8), BAD, None, "beyond 2^64")
 out.reject("end_wraps_to_data.bin", said(shape=[1 << 61, 1], length=1 << 63, offset=(1 << 63) + START + 16),
-           BAD, (1 << 63) + START + 16, "beyond 2^64")
+           BAD, None, "beyond 2^64")
 out.reject("offset_max_empty.bin", said(shape=[0, 1], data=b"", offset=(1 << 64) - 1), SHORT, START, "bytes are missing", "opens")
 out.reject("offset_one_past.bin", said(offset=START + 1), SHORT, START + 16, "1 bytes are missing", "opens")
 out.reject("offset_in_index.bin", said(offset=START - 1), BAD, START - 1, "inside the header", "opens")
@@ -258,15 +258,15 @@ V1 = checkpoint_v1(CONFIG, [tensor("w", "f32", [2, 2]), tensor("v", "f32", [1])]
 RECORD = 46  # of w: its length stands at 76, its data at 84, the record of v at 100
 assert V1[84:100] == values("f32", 4) and len(V1) == 100 + 4 + 1 + 4 + 8 + 4 + 1 + 8 + 4
 for cut, offset, message, code in ((42, 42, "inside the header", SHORT), (45, 45, "inside the header", SHORT),
-                                   (46, 46, "tensor 1 of 2", SHORT), (49, 46, "tensor 1 of 2", SHORT),
-                                   (60, 55, "tensor 1 of 2", SHORT), (83, 76, "tensor 1 of 2", SHORT),
+                                   (46, 46, "tensor 1 of 2", SHORT), (49, 49, "tensor 1 of 2", SHORT),
+                                   (60, 60, "tensor 1 of 2", SHORT), (83, 83, "tensor 1 of 2", SHORT),
                                    (84, 84, "tensor 1 of 2 end 16 bytes after the file", SHORT),
                                    (99, 99, "tensor 1 of 2 end 1 bytes after the file", SHORT),
-                                   (100, 100, "tensor 2 of 2", SHORT), (129, 122, "tensor 2 of 2", SHORT)):
+                                   (100, 100, "tensor 2 of 2", SHORT), (129, 129, "tensor 2 of 2", SHORT)):
     out.reject("v1_cut_%d.bin" % cut, V1[:cut], code, offset, message)
 out.reject("v1_cut_133.bin", V1[:133], SHORT, 133, "1 bytes are missing", "opens")
-out.reject("v1_name_len_max.bin", patched(V1, RECORD, "I", 0xFFFFFFFF), SHORT, RECORD + 4, "tensor 1 of 2")
-out.reject("v1_rank_max.bin", patched(V1, RECORD + 5, "I", 0xFFFFFFFF), SHORT, RECORD + 9, "tensor 1 of 2")
+out.reject("v1_name_len_max.bin", patched(V1, RECORD, "I", 0xFFFFFFFF), SHORT, len(V1), "tensor 1 of 2")
+out.reject("v1_rank_max.bin", patched(V1, RECORD + 5, "I", 0xFFFFFFFF), SHORT, len(V1), "tensor 1 of 2")
 out.reject("v1_length_huge.bin", patched(V1, 76, "Q", 1 << 62), BAD, RECORD, "4611686018427387904 bytes")
 out.reject("v1_length_max.bin", patched(V1, 76, "Q", (1 << 64) - 1), BAD, RECORD, "18446744073709551615 bytes")
 # Lenient goes on from there and finds what looks like one more tensor.

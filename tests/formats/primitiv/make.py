@@ -414,7 +414,7 @@ reject("probe_p_empty", b"", SHORT, 0, "ends")
 
 # ---------------------------------------------------------------- shapes and data
 reject("probe_p_dims9", file(PARAMETER, parameter(tensor([1] * 9))), BAD, START, "9 dimensions")
-reject("dims_max", file(PARAMETER, b"\xdd\xff\xff\xff\xff" + FOUR[1:]), BAD, START, "4294967295 items")
+reject("dims_max", file(PARAMETER, b"\xdd\xff\xff\xff\xff" + FOUR[1:]), SHORT, START, "4294967295 items")
 reject("probe_p_dim0", file(PARAMETER, parameter(tensor([2, 0]))), BAD, START + 6, "a dimension is 0")
 reject("probe_p_batch0", file(PARAMETER, parameter(tensor([2], b"", batch=0))), BAD, START + 6, "the batch is 0")
 reject("probe_p_dims_map", file(PARAMETER, parameter(b"\x82" + FOUR[1:])), BAD, START, "a map (0x82)")
@@ -447,8 +447,8 @@ reject("config_map_array", file(OPTIMIZER, array(0) + mapping(0)), BAD, START, "
 # ---------------------------------------------------------------- numbers that promise too much, files cut short
 reject("model_count_max", file(MODEL, u32(0xFFFFFFFF)), SHORT, START + 5, "ends")
 reject("stat_count_max", file(PARAMETER, FOUR + u32(0xFFFFFFFF)), SHORT, START + len(FOUR) + 5, "ends")
-reject("path_count_max", file(MODEL, u32(1) + b"\xdd\xff\xff\xff\xff" + bytes(9)), BAD, START + 5, "4294967295 items")
-reject("config_count_max", file(OPTIMIZER, b"\xdf\xff\xff\xff\xff" + bytes(9)), BAD, START, "4294967295 pairs")
+reject("path_count_max", file(MODEL, u32(1) + b"\xdd\xff\xff\xff\xff" + bytes(9)), SHORT, START + 5, "4294967295 items")
+reject("config_count_max", file(OPTIMIZER, b"\xdf\xff\xff\xff\xff" + bytes(9)), SHORT, START, "4294967295 pairs")
 reject("str_max", file(PARAMETER, FOUR + u32(1) + b"\xdb\xff\xff\xff\xff" + ONE), SHORT, START + len(FOUR) + 5, "4294967295 bytes")
 WHOLE = file(PARAMETER, REST)
 for cut in (1, 7, 14, 15, 16, 20, 31, 32, 33):

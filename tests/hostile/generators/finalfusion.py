@@ -204,5 +204,6 @@ def quantizers(c):
     bad("projection_missing", "a projection that is not there", "C", at=4, projection=1)
     bad("norms_missing", "norms that are not there", "C", at=4, norms=1)
     bad("types", "types that no tool ever wrote", "J", UNSUPPORTED, 40, kinds=(3, 11))
-    c.damaged("E", "quantized_code", File().chunk(1, simple()).quantized(codes=b"\0\2").build(), BAD, 2, "a code that names no centroid")
-    c.damaged("E", "quantized_code_255", File().chunk(1, simple()).quantized(codes=b"\xff\0").build(), BAD, 2, "a code of 255 with two centroids")
+    codes = len(File().chunk(1, simple()).quantized().build()) - 2
+    c.damaged("E", "quantized_code", File().chunk(1, simple()).quantized(codes=b"\0\2").build(), BAD, 2, "a code that names no centroid", codes + 1)
+    c.damaged("E", "quantized_code_255", File().chunk(1, simple()).quantized(codes=b"\xff\0").build(), BAD, 2, "a code of 255 with two centroids", codes)

@@ -54,9 +54,9 @@ class Cases:
         self.add(letter, name, data, what, verdict="rejected", status=status, offset=offset,
                  message=message)
 
-    def damaged(self, letter, name, data, status, tensors, what):
+    def damaged(self, letter, name, data, status, tensors, what, offset=None):
         """It opens, and verifying tells this of it."""
-        self.add(letter, name, data, what, verdict="damaged", status=status, tensors=tensors)
+        self.add(letter, name, data, what, verdict="damaged", status=status, offset=offset, tensors=tensors)
 
     def accepted(self, letter, name, data, tensors, what, warnings=0):
         """It opens and verifies; odd, but legal. warnings: how many, or None."""

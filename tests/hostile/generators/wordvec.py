@@ -67,7 +67,7 @@ def text(c):
     bad("row_of_word", file(b"one 1 2 3\ntwo\nsix 7 8 9\n"), "a row without numbers")
     for label, number in (("hex", b"0x1p3"), ("comma", b"1,5"), ("underscore", b"1_0"), ("word", b"abc"), ("two_points", b"1.2.3"), ("two_signs", b"--1"), ("only_sign", b"-"),
                           ("only_point", b"."), ("exponent_cut", b"1e"), ("fullwidth", "１".encode()), ("suffix", b"1f")):
-        c.damaged("O", f"number_{label}", file(b"one 1 2 3\ntwo 4 " + number + b" 6\nsix 7 8 9\n"), BAD, 2, f"a number written {number!r}")
+        c.damaged("O", f"number_{label}", file(b"one 1 2 3\ntwo 4 " + number + b" 6\nsix 7 8 9\n"), BAD, 2, f"a number written {number!r}", second + 6)
     for label, number in (("nan", b"nan"), ("inf", b"-inf"), ("infinity", b"Infinity"), ("1e400", b"1e400"), ("1e_400", b"1e-400"), ("plus", b"+1"), ("minus_0", b"-0"),
                           ("digits", b"1." + b"3" * 600), ("zeros", b"0" * 600 + b"1"), ("exponent", b"1e+" + b"0" * 300 + b"1"), ("subnormal", b"1e-45"), ("point_first", b".5"),
                           ("point_last", b"5.")):

@@ -219,29 +219,29 @@ def names(c, z):
 def blobs(c, z):
     frame = lambda data: FRAME + b"\xa0" + struct.pack("<I", len(data)) + (len(data) << 3 | 1).to_bytes(3, "little") + data
     rle = lambda n: FRAME + b"\xa0" + struct.pack("<I", n) + (n << 3 | 3).to_bytes(3, "little") + b"\0"
-    def packed(name, stored, what, dims=(16,), fine=False, letter="N", status=BAD):
+    def packed(name, stored, what, dims=(16,), fine=False, letter="N", status=BAD, at=None):
         data = z.one(data=stored, size=len(stored), dtype=z.u8, shape=list(dims), encoding="zstd",
                      **({} if z.zero else {"uncompressed_length": 16}))
         if fine:
             c.accepted(letter, name, data, 1, what)
         else:
-            c.damaged(letter, name, data, status, 1, what)
+            c.damaged(letter, name, data, status, 1, what, at)
     packed("zstd", frame(DATA), "a sound frame", fine=True)
-    packed("zstd_less", frame(DATA[:15]), "a frame that gives too little: zeros must not fill it up", status=SHORT)
+    packed("zstd_less", frame(DATA[:15]), "a frame that gives too little: zeros must not fill it up", status=SHORT, at=64 + len(frame(DATA)) - 1)
     packed("zstd_more", frame(DATA + b"x"), "a frame that gives too much")
-    packed("zstd_garbage", b"\x80\x02garbage!", "no frame at all")
-    packed("zstd_cut", frame(DATA)[:-3], "a frame that is cut short", status=SHORT)
+    packed("zstd_garbage", b"\x80\x02garbage!", "no frame at all", at=64)
+    packed("zstd_cut", frame(DATA)[:-3], "a frame that is cut short", status=SHORT, at=64 + len(frame(DATA)) - 3)
     packed("zstd_bomb", rle(131072) * 4, "512 KiB in a tensor of 16 bytes", letter="F")
     packed("zstd_checksum", FRAME + b"\xa4" + struct.pack("<I", 16) + (16 << 3 | 1).to_bytes(3, "little") + DATA + b"\0\0\0\0",
-           "a frame whose own checksum is wrong")
+           "a frame whose own checksum is wrong", at=64)
     packed("zstd_dictionary", FRAME + b"\xa3" + struct.pack("<II", 77, 16) + (16 << 3 | 1).to_bytes(3, "little") + DATA,
-           "a frame that needs a dictionary")
+           "a frame that needs a dictionary", at=64)
     right = f"crc32c:0x{crc32c(DATA):08X}"
     c.accepted("P", "crc_right", z.one(checksum=right), 1, "the right checksum")
-    c.damaged("P", "crc_wrong", z.one(checksum="crc32c:0x00000000"), DIGEST, 1, "a wrong checksum")
-    c.damaged("P", "sha256_wrong", z.one(checksum="sha256:" + "0" * 64), DIGEST, 1, "a wrong SHA-256")
+    c.damaged("P", "crc_wrong", z.one(checksum="crc32c:0x00000000"), DIGEST, 1, "a wrong checksum", 64)
+    c.damaged("P", "sha256_wrong", z.one(checksum="sha256:" + "0" * 64), DIGEST, 1, "a wrong SHA-256", 64)
     c.accepted("P", "checksum_unknown", z.one(checksum="md5:00"), 1, "a checksum that nobody can check", warnings=None)
-    c.damaged("J", "bool_2", z.one(data=b"\2", size=1, dtype="bool", shape=[1]), BAD, 1, "a bool of 2")
+    c.damaged("J", "bool_2", z.one(data=b"\2", size=1, dtype="bool", shape=[1]), BAD, 1, "a bool of 2", 64)
     c.add("J", "dtype_unknown", z.one(dtype="float7"), "a type nobody knows: the tensor is listed, not read",
           verdict="damaged", status=UNSUPPORTED, tensors=1)
     c.add("J", "encoding_unknown", z.one(encoding="lz4"), "an encoding nobody knows: the tensor is listed, not read",
