@@ -203,10 +203,8 @@ static void take_span(tnf_tally *t, const tnf_tally_loops *loops, enum tnf_float
         here.squares = spread ? squares_of(loops, kind, x, n, here.mean) : 0;
     }
     if (n > 0 && nearest(&span, sign) < tiny) {
-        uint64_t small[2];
-        loops->small[kind](small, x, n, tiny);
-        here.zero = small[0];
-        here.subnormal = small[1] - small[0];
+        here.zero = nearest(&span, sign) == 0 ? loops->small[kind](x, n, 1) : 0;
+        here.subnormal = loops->small[kind](x, n, tiny) - here.zero;
     }
     tnf_tally_merge(t, &here);
 }

@@ -68,13 +68,13 @@ typedef struct tnf_span_int {
 } tnf_span_int;
 
 typedef void tnf_float_loop(tnf_span_float *out, const uint8_t *x, size_t n);
-typedef void tnf_small_loop(uint64_t small[2], const uint8_t *x, size_t n, uint64_t tiny);
+typedef uint64_t tnf_small_loop(const uint8_t *x, size_t n, uint64_t tiny);
 typedef void tnf_int_loop(tnf_span_int *out, const uint8_t *x, size_t n, bool is_signed);
 
 typedef struct tnf_tally_loops {
     const char *name;
     tnf_float_loop *floats[TNF_TALLY_FLOATS];
-    /* How many are 0, and how many have bits below `tiny` besides the sign. */
+    /* How many have bits below `tiny`, besides the sign. */
     tnf_small_loop *small[TNF_TALLY_FLOATS];
     /* Of 1, 2, 4 and 8 bytes. Signed ones are taken with their sign turned, as if from 0 on. */
     tnf_int_loop *ints[4];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The loops of tally.h, written once in vectors of 64 bytes and compiled for each instruction set:
  * a file defines LOOPS, the name of its table, and includes this. Where a compiler does not find
- * the instruction by itself, tally_avx512.c brings its own LEAST(), GREATEST() and WIDEN().
+ * the instruction by itself, tally_avx512.c brings its own LEAST() and its like.
  *
  * Halves become doubles where they lie, four in a lane of 64 bits:
  *
@@ -36,9 +36,10 @@ typedef uint16_t half_shorts __attribute__((vector_size(32)));
 
 #ifndef LEAST
 /* `kind` is i8, u8 … u64: what the lanes hold. */
-#define LEAST(kind, to, x)    ((to) = PICK((__typeof__(to))((x) < (to)), x, to))
-#define GREATEST(kind, to, x) ((to) = PICK((__typeof__(to))((x) > (to)), x, to))
-#define WIDEN(x)              __builtin_convertvector(x, doubles)
+#define LEAST(kind, to, x)            ((to) = PICK((__typeof__(to))((x) < (to)), x, to))
+#define GREATEST(kind, to, x)         ((to) = PICK((__typeof__(to))((x) > (to)), x, to))
+#define WIDEN(x)                      __builtin_convertvector(x, doubles)
+#define COUNT_LESS(kind, to, x, than) ((to) -= (__typeof__(to))((x) < (than)))
 #endif
 
 static double fold(const doubles *a, const doubles *b)
@@ -253,30 +254,28 @@ static void span_powers(tnf_span_float *out, const uint8_t *x, size_t n)
 
 /* A span has at most 2^13 bytes: lanes of counts do not overflow. */
 #define SMALL(bits, vector)                                                                        \
-    static void small_##bits(uint64_t small[2], const uint8_t *x, size_t n, uint64_t tiny)         \
+    static uint64_t small_##bits(const uint8_t *x, size_t n, uint64_t tiny)                        \
     {                                                                                              \
-        const uint##bits##_t magnitude = INT##bits##_MAX, least = (uint##bits##_t)tiny;            \
-        vector zeros = { 0 }, smalls = { 0 };                                                      \
+        const uint##bits##_t magnitude = INT##bits##_MAX;                                          \
+        const vector least = (vector) { 0 } + (uint##bits##_t)tiny;                                \
+        const size_t width = sizeof magnitude;                                                     \
+        vector counts = { 0 };                                                                     \
+        uint64_t small = 0;                                                                        \
         size_t i = 0;                                                                              \
-        small[0] = small[1] = 0;                                                                   \
-        for (; i + 64 / sizeof least <= n; i += 64 / sizeof least) {                               \
+        for (; i + 64 / width <= n; i += 64 / width) {                                             \
             vector v;                                                                              \
-            memcpy(&v, x + i * sizeof least, sizeof v);                                            \
+            memcpy(&v, x + i * width, sizeof v);                                                   \
             v &= magnitude;                                                                        \
-            zeros -= (vector)(v == 0);                                                             \
-            smalls -= (vector)(v < least);                                                         \
+            COUNT_LESS(u##bits, counts, v, least);                                                 \
         }                                                                                          \
-        for (size_t k = 0; k < 64 / sizeof least; k++) {                                           \
-            small[0] += zeros[k];                                                                  \
-            small[1] += smalls[k];                                                                 \
-        }                                                                                          \
+        for (size_t k = 0; k < 64 / width; k++)                                                    \
+            small += counts[k];                                                                    \
         for (; i < n; i++) {                                                                       \
             uint##bits##_t one;                                                                    \
-            memcpy(&one, x + i * sizeof one, sizeof one);                                          \
-            one &= magnitude;                                                                      \
-            small[0] += one == 0;                                                                  \
-            small[1] += one < least;                                                               \
+            memcpy(&one, x + i * width, sizeof one);                                               \
+            small += (one & magnitude) < tiny;                                                     \
         }                                                                                          \
+        return small;                                                                              \
     }
 
 SMALL(16, ushorts)

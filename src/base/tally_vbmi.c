@@ -62,7 +62,7 @@ TARGET static INLINE size_t take_eights(tnf_small_sums *out, const tnf_small_tab
     range r = { _mm512_set1_epi8(127), _mm512_set1_epi8(-128), _mm512_set1_epi8(-1),
                 _mm512_setzero_si512() };
     size_t at = 0;
-    uint64_t small = 0;
+    uint64_t small = 0, zero = 0;
     for (unsigned k = 0; k < groups; k++) {
         high[k] = _mm512_broadcast_i32x4(_mm_loadu_si128((const void *)t->high[k]));
         sums[k] = _mm512_setzero_si512();
@@ -80,11 +80,12 @@ TARGET static INLINE size_t take_eights(tnf_small_sums *out, const tnf_small_tab
         r.first = _mm512_min_epu8(r.first, v);
         r.last = _mm512_max_epu8(r.last, v);
         small += (uint64_t)_mm_popcnt_u64(tiny);
-        out->zero += (uint64_t)_mm_popcnt_u64(_mm512_testn_epi8_mask(v, size));
+        zero += (uint64_t)_mm_popcnt_u64(_mm512_testn_epi8_mask(v, size));
         for (unsigned k = 0; k < groups; k++)
             sums[k] = _mm512_dpbusd_epi32(sums[k], part, _mm512_shuffle_epi8(high[k], upper));
     }
-    out->subnormal = small - out->zero;
+    out->zero = zero;
+    out->subnormal = small - zero;
     for (unsigned k = 0; k < groups; k++)
         out->units += sum_of(sums[k]) * ((int64_t)1 << 8 * k);
     out->units /= 2; /* each was taken twice */

@@ -154,23 +154,37 @@ tnf_status tnf_read_part(const tnf_part *part, uint64_t offset, void *dst, size_
     return status;
 }
 
+const uint8_t *tnf_part_in_memory(const tnf_part *part)
+{
+    if (part->flags & (TNF_PART_BIG_ENDIAN | TNF_PART_UNREADABLE))
+        return NULL;
+    if (part->payload == TNF_MEMORY)
+        return part->memory;
+    const tnf_source *source = part->payload == TNF_AT ? part->origin->source : NULL;
+    return source && source->fd < 0 && part->nbytes
+               ? tnf_source_map(source, part->offset, part->nbytes)
+               : NULL;
+}
+
 /* What is in memory is shown where it is, in pieces that stay in the CPU's cache while they are
  * digested and written. */
-static tnf_status scan_memory(const tnf_part *part, tnf_take take, void *ctx, tnf_error *e)
+static tnf_status scan_memory(const tnf_part *part, const uint8_t *bytes, tnf_take take, void *ctx,
+                              tnf_error *e)
 {
     TNF_TRY(check_want(part, 0, 0, e));
     for (uint64_t at = 0; at < part->nbytes; at += TNF_SCAN_BLOCK) {
         size_t n = part->nbytes - at < TNF_SCAN_BLOCK ? (size_t)(part->nbytes - at)
                                                       : TNF_SCAN_BLOCK;
-        TNF_TRY(take(ctx, (const uint8_t *)part->memory + at, n, e));
+        TNF_TRY(take(ctx, bytes + at, n, e));
     }
     return TNF_OK;
 }
 
 tnf_status tnf_scan(const tnf_part *part, tnf_take take, void *ctx, tnf_error *e)
 {
-    if (part->payload == TNF_MEMORY && part->memory)
-        return scan_memory(part, take, ctx, e);
+    const uint8_t *there = part->payload == TNF_MEMORY ? part->memory : tnf_part_in_memory(part);
+    if (there)
+        return scan_memory(part, there, take, ctx, e);
     tnf_allocator a = tnf_allocator_or_default(NULL);
     size_t size = part->nbytes < TNF_SCAN_BLOCK ? (size_t)part->nbytes : TNF_SCAN_BLOCK;
     size += size == 0;

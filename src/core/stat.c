@@ -68,26 +68,13 @@ static tnf_status tell_progress(struct stats *s, uint64_t n, tnf_error *e)
     return go_on ? TNF_OK : tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "stopped on request");
 }
 
-/* Bytes that are in memory already and cannot go away, as those of a mapped file can: or NULL. */
-static const uint8_t *in_memory(const tnf_part *part)
-{
-    if (part->flags & (TNF_PART_BIG_ENDIAN | TNF_PART_UNREADABLE))
-        return NULL;
-    if (part->payload == TNF_MEMORY)
-        return part->memory;
-    const tnf_source *source = part->payload == TNF_AT ? part->origin->source : NULL;
-    return source && source->fd < 0 && part->nbytes
-               ? tnf_source_map(source, part->offset, part->nbytes)
-               : NULL;
-}
-
 static tnf_status read_piece(struct stats *s, struct piece *p, tnf_stream *stream, uint8_t *block,
                              tnf_error *e)
 {
     const tnf_object *o = &s->file->catalog.objects[p->object];
     const tnf_type *type = o->parts->type;
     uint64_t left = tnf_elements(o) - p->from / type->bits * 8;
-    const uint8_t *there = in_memory(o->parts);
+    const uint8_t *there = tnf_part_in_memory(o->parts);
     for (uint64_t at = p->from; at < p->to; at += BLOCK) {
         size_t n = p->to - at < BLOCK ? (size_t)(p->to - at) : BLOCK;
         if (!there)

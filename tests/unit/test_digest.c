@@ -102,6 +102,32 @@ static void both_ways_of_crc32c(void **state)
             assert_int_equal(tnf_crc32c(n, big + from, n), tnf_crc32c_portable(n, big + from, n));
 }
 
+/* Around the three sums that are made at once; expected values bit by bit from the polynomial. */
+static void long_crc32c(void **state)
+{
+    (void)state;
+    static uint8_t bytes[20001];
+    static const struct {
+        size_t n;
+        uint32_t sum;
+    } expect[] = { { 6143, 0xf8934c3c },
+                   { 6144, 0xcd100210 },
+                   { 6145, 0xd8691b9c },
+                   { 12288, 0xbbe2dcc2 },
+                   { 20000, 0x422d0aef } };
+    for (size_t from = 0; from < 2; from++) {
+        for (uint32_t i = 0; i < 20000; i++)
+            bytes[from + i] = (uint8_t)(i * i * 7 + i * 13 + (i >> 8));
+        for (size_t i = 0; i < sizeof expect / sizeof *expect; i++) {
+            assert_int_equal(tnf_crc32c(0, bytes + from, expect[i].n), expect[i].sum);
+            assert_int_equal(tnf_crc32c_portable(0, bytes + from, expect[i].n), expect[i].sum);
+            uint32_t half = tnf_crc32c(0, bytes + from, 6001);
+            assert_int_equal(tnf_crc32c(half, bytes + from + 6001, expect[i].n - 6001),
+                             expect[i].sum);
+        }
+    }
+}
+
 static void sizes_and_strangers(void **state)
 {
     (void)state;
@@ -134,9 +160,8 @@ static void given_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_answers),
-        cmocka_unit_test(both_ways_of_crc32c),
-        cmocka_unit_test(sizes_and_strangers),
+        cmocka_unit_test(known_answers), cmocka_unit_test(both_ways_of_crc32c),
+        cmocka_unit_test(long_crc32c),   cmocka_unit_test(sizes_and_strangers),
         cmocka_unit_test(given_up),
     };
     return cmocka_run_group_tests(tests, fill, NULL);

@@ -4,6 +4,7 @@
 #include "../support/encoded.h"
 #include "../support/fake.h"
 #include "../support/memory.h"
+#include "core/values.h"
 #include <tenfold/build.h>
 #include <tenfold/stat.h>
 
@@ -121,6 +122,58 @@ static void every_type(void **state)
     }
 }
 
+/* Without deviation and histogram, as verify wants them: other loops, the same definitions. Long
+ * enough for whole vectors and what is left of them, short enough to count one by one. */
+static void plain_values(void **state)
+{
+    (void)state;
+    static uint8_t data[70001];
+    static double d[8 * sizeof data];
+    const tnf_type *type;
+    uint64_t x = 88172645463325252u;
+    for (size_t k = 0; (type = tnf_type_at(k)); k++)
+        for (size_t size = 241; size <= sizeof data; size = size * 17 + 11) {
+            tnf_error e;
+            tnf_sink *sink;
+            struct told t;
+            for (size_t i = 0; i < size; i++) {
+                x ^= x << 13;
+                x ^= x >> 7;
+                x ^= x << 17;
+                data[i] = (uint8_t)(x >> 32 & (type->number == TNF_NUMBER_BOOL ? 1 : 0xbf));
+            }
+            uint64_t n = size * 8 / type->bits;
+            size_t per = type->number == TNF_NUMBER_COMPLEX ? 2 : 1, finite = 0;
+            tnf_file *file = file_of(type->id, n, data, &sink, NULL);
+            tnf_stat_options o = options(&t);
+            assert_ok(tnf_values_file(file, &o, true, &e));
+            assert_true(tnf_type_decode(type, data, 0, (size_t)n, d));
+            tnf_value_counts want = { .elements = n * per, .min = INFINITY, .max = -INFINITY };
+            long double sum = 0;
+            for (size_t i = 0; i < n * per; i++) {
+                want.nan += isnan(d[i]) != 0;
+                want.inf += isinf(d[i]) != 0;
+                want.zero += d[i] == 0;
+                if (!isfinite(d[i]))
+                    continue;
+                finite++;
+                sum += (long double)d[i];
+                want.min = d[i] < want.min ? d[i] : want.min;
+                want.max = d[i] > want.max ? d[i] : want.max;
+            }
+            const tnf_value_counts *c = &t.stat.counts;
+            long double off = fabsl((long double)c->mean - sum / (long double)finite);
+            if (c->elements != want.elements || c->nan != want.nan || c->inf != want.inf ||
+                c->zero != want.zero || c->min != want.min || c->max != want.max ||
+                off > 1e-12L * fmaxl(fabsl((long double)c->min), fabsl((long double)c->max)))
+                fail_msg("%s, %zu bytes: %llu NaN, %llu infinite, %llu zero, %g to %g, mean %.17g",
+                         type->id, size, (unsigned long long)c->nan, (unsigned long long)c->inf,
+                         (unsigned long long)c->zero, c->min, c->max, c->mean);
+            tnf_close(file);
+            tnf_sink_close(sink);
+        }
+}
+
 /* How many subnormals there are, counted by hand from the definitions of the types. */
 static void subnormals(void **state)
 {
@@ -187,6 +240,14 @@ static void pieces(void **state)
     assert_ok(tnf_stat_file(file, &o, &e));
     assert_memory_equal(&one.stat.counts, &many.stat.counts, sizeof one.stat.counts);
     assert_memory_equal(one.bins, many.bins, sizeof one.bins);
+    struct told plain[2];
+    for (unsigned i = 0; i < 2; i++) {
+        o = options(&plain[i]);
+        o.threads = i ? 8 : 1;
+        assert_ok(tnf_values_file(file, &o, true, &e));
+    }
+    assert_memory_equal(&plain[0].stat.counts, &plain[1].stat.counts, sizeof one.stat.counts);
+    assert_true(plain[0].stat.counts.mean == one.stat.counts.mean);
     assert_int_equal(one.stat.counts.elements, n);
     assert_int_equal(one.stat.counts.nan, 1);
     assert_true(one.stat.counts.min == -499.5 && one.stat.counts.max == 499.5);
@@ -311,8 +372,10 @@ static void out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_type), cmocka_unit_test(subnormals), cmocka_unit_test(pieces),
-        cmocka_unit_test(batches),    cmocka_unit_test(faults),     cmocka_unit_test(out_of_memory),
+        cmocka_unit_test(every_type),    cmocka_unit_test(plain_values),
+        cmocka_unit_test(subnormals),    cmocka_unit_test(pieces),
+        cmocka_unit_test(batches),       cmocka_unit_test(faults),
+        cmocka_unit_test(out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
