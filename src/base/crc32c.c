@@ -8,6 +8,7 @@
  */
 #include "base/crc32c.h"
 
+#include "base/ahead.h"
 #include "base/bytes.h"
 
 #define BIT(i, b, constant) ((i) >> (b)&1 ? (constant) : 0u)
@@ -66,8 +67,7 @@ uint32_t tnf_crc32c_portable(uint32_t crc, const void *bytes, size_t n)
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
 
-#define LANE  2048u /* bytes of each of three sums that are made at once */
-#define AHEAD 8192u /* asked for in advance: the CPU by itself stops at the end of each page */
+#define LANE 2048u /* bytes of each of three sums that are made at once */
 
 __attribute__((target("sse4.2"))) static uint64_t by_instruction(uint64_t sum, const uint8_t *p,
                                                                  size_t n)
@@ -101,9 +101,9 @@ __attribute__((target("sse4.2,pclmul"))) static uint64_t by_three(uint64_t sum, 
         uint64_t second = 0, third = 0;
         for (size_t i = 0; i < LANE; i += 8) {
             if (i % 64 == 0) {
-                __builtin_prefetch(p + AHEAD + i, 0, 2);
-                __builtin_prefetch(p + AHEAD + LANE + i, 0, 2);
-                __builtin_prefetch(p + AHEAD + 2 * LANE + i, 0, 2);
+                __builtin_prefetch(p + TNF_AHEAD + i, 0, 2);
+                __builtin_prefetch(p + TNF_AHEAD + LANE + i, 0, 2);
+                __builtin_prefetch(p + TNF_AHEAD + 2 * LANE + i, 0, 2);
             }
             sum = _mm_crc32_u64(sum, tnf_le64(p + i));
             second = _mm_crc32_u64(second, tnf_le64(p + LANE + i));

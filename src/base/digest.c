@@ -5,6 +5,7 @@
  */
 #include "base/digest.h"
 
+#include "base/ahead.h"
 #include "base/crc32c.h"
 
 #include <openssl/evp.h>
@@ -50,15 +51,14 @@ static void crc_end(void *state, uint8_t *out)
     free(state);
 }
 
-/* XXH3 is faster than the CPU fetches memory by itself, which stops at the end of each page: what
- * comes later is asked for between pieces. */
+/* XXH3 is faster than the CPU fetches memory by itself. */
 static void xxh3_pieces(XXH_errorcode (*update)(XXH3_state_t *, const void *, size_t), void *state,
                         const uint8_t *bytes, size_t n)
 {
-    const size_t piece = 2048, ahead = 8192;
+    const size_t piece = 2048;
     for (size_t at = 0; at < n; at += piece) {
-        for (size_t i = 0; n - at > ahead + piece && i < piece; i += 64)
-            __builtin_prefetch(bytes + at + ahead + i, 0, 2);
+        for (size_t i = 0; n - at > TNF_AHEAD && i < piece; i += 64)
+            TNF_AHEAD_OF(bytes, at + i);
         (void)update(state, bytes + at, n - at < piece ? n - at : piece);
     }
 }

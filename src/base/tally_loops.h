@@ -10,6 +10,7 @@
  *
  * Sums go to lanes, which are then halved, on every machine alike.
  */
+#include "base/ahead.h"
 #include "base/tally.h"
 
 #include <limits.h>
@@ -30,9 +31,6 @@ typedef uint16_t half_shorts __attribute__((vector_size(32)));
 
 #define LANES            16u
 #define PICK(mask, a, b) (((mask) & (a)) | (~(mask) & (b)))
-
-/* What comes one span later is asked for now: the CPU by itself stops at the end of each page. */
-#define AHEAD(p)         __builtin_prefetch((p) + TNF_TALLY_SPAN, 0, 2)
 
 #ifndef LEAST
 /* `kind` is i8, u8 … u64: what the lanes hold. */
@@ -111,7 +109,7 @@ static void span_f32(tnf_span_float *out, const uint8_t *x, size_t n)
     for (; i + LANES <= n; i += LANES) {
         ints bits;
         half_floats first, second;
-        AHEAD(x + i * 4);
+        TNF_AHEAD_OF(x, i * 4);
         memcpy(&bits, x + i * 4, sizeof bits);
         memcpy(&first, x + i * 4, sizeof first);
         memcpy(&second, x + i * 4 + sizeof first, sizeof second);
@@ -137,7 +135,7 @@ static void span_f64(tnf_span_float *out, const uint8_t *x, size_t n)
     for (; i + 8 <= n; i += 8) {
         longs bits;
         doubles numbers;
-        AHEAD(x + i * 8);
+        TNF_AHEAD_OF(x, i * 8);
         memcpy(&bits, x + i * 8, sizeof bits);
         memcpy(&numbers, x + i * 8, sizeof numbers);
         meet_i64(&e, &bits);
@@ -186,7 +184,7 @@ static inline void span_half(tnf_span_float *out, const uint8_t *x, size_t n, in
     for (; i + 32 <= n; i += 32) {
         uints lanes, below;
         shorts halves;
-        AHEAD(x + i * 2);
+        TNF_AHEAD_OF(x, i * 2);
         memcpy(&lanes, x + i * 2, sizeof lanes);
         memcpy(&halves, x + i * 2, sizeof halves);
         below = lanes << 16;
@@ -223,7 +221,7 @@ static void span_powers(tnf_span_float *out, const uint8_t *x, size_t n)
     *out = (tnf_span_float) { .first = UINT8_MAX };
     for (; i + 64 <= n; i += 64) {
         ulongs lanes, one;
-        AHEAD(x + i);
+        TNF_AHEAD_OF(x, i);
         memcpy(&lanes, x + i, sizeof lanes);
         LEAST(u8, first, (ubytes)lanes);
         GREATEST(u8, last, (ubytes)lanes);
@@ -297,8 +295,9 @@ SMALL(64, ulongs)
         *out = (tnf_span_int) { .low = UINT##bits##_MAX };                                         \
         for (; i + 64 / width <= n; i += 64 / width) {                                             \
             vector v;                                                                              \
-            AHEAD(x + i * width);                                                                  \
-            memcpy(&v, x + i * width, sizeof v);                                                   \
+            const size_t at = i * width;                                                           \
+            TNF_AHEAD_OF(x, at);                                                                   \
+            memcpy(&v, x + at, sizeof v);                                                          \
             zeros -= (vector)(v == 0);                                                             \
             v ^= turn;                                                                             \
             LEAST(u##bits, low, v);                                                                \
@@ -338,7 +337,7 @@ static uint64_t ones(const uint8_t *x, size_t n)
     size_t i = 0;
     for (; i + 64 <= n; i += 64) {
         uint64_t eight[8];
-        AHEAD(x + i);
+        TNF_AHEAD_OF(x, i);
         memcpy(eight, x + i, sizeof eight);
         for (unsigned k = 0; k < 8; k++)
             sum += (uint64_t)__builtin_popcountll(eight[k]);

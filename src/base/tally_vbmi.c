@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Small floats, 64 at once, by tables: AVX-512 with VBMI and VNNI. */
+#include "base/ahead.h"
 #include "base/tally_small.h"
 
 #if defined(__x86_64__)
@@ -7,8 +8,7 @@
 
 #define TARGET                                                                                     \
     __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vnni,popcnt")))
-#define INLINE   inline __attribute__((always_inline))
-#define AHEAD(p) __builtin_prefetch((p) + TNF_TALLY_SPAN, 0, 2) /* as in tally_loops.h */
+#define INLINE inline __attribute__((always_inline))
 
 TARGET static int64_t sum_of(__m512i lanes)
 {
@@ -69,7 +69,7 @@ TARGET static INLINE size_t take_eights(tnf_small_sums *out, const tnf_small_tab
     }
     for (; at + 64 <= n; at += 64) {
         __m512i v = _mm512_loadu_si512(x + at);
-        AHEAD(x + at);
+        TNF_AHEAD_OF(x, at);
         __m512i lower = _mm512_and_si512(v, nibble);
         __m512i upper = _mm512_and_si512(_mm512_srli_epi16(v, 4), nibble);
         __mmask64 tiny = _mm512_testn_epi8_mask(v, exponent);
@@ -174,8 +174,8 @@ TARGET static size_t take_sixes(tnf_small_sums *out, const tnf_small_tables *t, 
     while (n - at >= 64) {
         size_t end_of_seven = n - at < 448 ? at + (n - at) / 64 * 64 : at + 448;
         for (; at < end_of_seven; at += 64, x += 48) {
-            AHEAD(x);
             __m512i v = _mm512_maskz_loadu_epi8(0xffffffffffff, x);
+            __builtin_prefetch(x + TNF_AHEAD, 0, 2);
             v = _mm512_multishift_epi64_epi8(from, _mm512_permutexvar_epi8(places, v));
             take(&s, v, true);
         }
@@ -194,9 +194,9 @@ TARGET static size_t take_fours(tnf_small_sums *out, const tnf_small_tables *t, 
     size_t at = 0;
     while (n - at >= 128) {
         size_t end_of_seven = n - at < 896 ? at + (n - at) / 128 * 128 : at + 896;
-        for (; at < end_of_seven; at += 128, x += 64) {
-            __m512i v = _mm512_loadu_si512(x);
-            AHEAD(x);
+        for (; at < end_of_seven; at += 128) {
+            __m512i v = _mm512_loadu_si512(x + at / 2);
+            TNF_AHEAD_OF(x, at / 2);
             take(&s, v, false);
             take(&s, _mm512_srli_epi16(v, 4), false);
         }
