@@ -7,46 +7,24 @@
 
 /* ------------------------------------------------------------------ points */
 
-/* Room for n bytes. */
-static tnf_status reserve(tnf_buf *b, size_t n, tnf_error *e)
-{
-    static const uint8_t zeros[256];
-    b->n = b->n > n ? n : b->n;
-    while (b->n < n && b->status == TNF_OK)
-        tnf_buf_put(b, zeros, n - b->n < sizeof zeros ? n - b->n : sizeof zeros);
-    return tnf_buf_status(b, "decompressed bytes", e);
-}
-
-/* An offset into what is compressed becomes one into the file. */
-static tnf_status in_file(tnf_status status, uint64_t at, tnf_error *e)
-{
-    if (status != TNF_OK && e && e->offset != TNF_NO_OFFSET)
-        e->offset += at;
-    return status;
-}
-
 static tnf_status unpack_vector(tnf_points *p, const tnf_vs_point *v, tnf_point *out, tnf_error *e)
 {
     tnf_buf *spare = &p->spare[0];
     size_t n = (size_t)p->meta.vector_bytes;
-    TNF_TRY(reserve(spare, n, e));
-    tnf_status status = (v->vector_option & TNF_VS_CODE) == TNF_VS_GZIP
-                            ? tnf_gzip_decode(out->vector, out->vector_n, spare->p, n, e)
-                            : tnf_snappy_decode(out->vector, out->vector_n, spare->p, n, e);
+    bool gzip = (v->vector_option & TNF_VS_CODE) == TNF_VS_GZIP;
+    const tnf_block block = { out->vector, out->vector_n, v->vector_at };
+    TNF_TRY(tnf_block_unpack(spare, gzip ? tnf_gzip_decode : tnf_snappy_decode, &block, n, e));
     out->vector = spare->p;
     out->vector_n = n;
-    return in_file(status, v->vector_at, e);
+    return TNF_OK;
 }
 
 static tnf_status unpack_app(tnf_points *p, const tnf_vs_point *v, tnf_point *out, tnf_error *e)
 {
     tnf_buf *spare = &p->spare[1];
-    uint64_t n = 0;
-    TNF_TRY(in_file(tnf_snappy_size(out->app.p, out->app.n, &n, e), v->app_at, e));
-    TNF_TRY(reserve(spare, (size_t)n, e));
-    TNF_TRY(
-        in_file(tnf_snappy_decode(out->app.p, out->app.n, spare->p, (size_t)n, e), v->app_at, e));
-    out->app = (tnf_str) { n ? (const char *)spare->p : "", (size_t)n };
+    const tnf_block block = { out->app.p, out->app.n, v->app_at };
+    TNF_TRY(tnf_snappy_unpack(spare, &block, UINT64_MAX, e));
+    out->app = (tnf_str) { spare->n ? (const char *)spare->p : "", spare->n };
     return tnf_vs_check_app(out->app.p, out->app.n, v->app_at, e);
 }
 

@@ -65,24 +65,6 @@ static tnf_status to_row(struct job *j, uint64_t row, tnf_vs_point *p, tnf_error
     return tnf_vs_chain_point(&j->chain, p, e);
 }
 
-/* Room for n bytes in the spare buffer. */
-static tnf_status reserve(tnf_buf *b, size_t n, tnf_error *e)
-{
-    static const uint8_t zeros[256];
-    b->n = b->n > n ? n : b->n;
-    while (b->n < n && b->status == TNF_OK)
-        tnf_buf_put(b, zeros, n - b->n < sizeof zeros ? n - b->n : sizeof zeros);
-    return tnf_buf_status(b, "decompressed bytes", e);
-}
-
-/* An offset into what is compressed becomes one into the file. */
-static tnf_status in_file(tnf_status status, uint64_t at, tnf_error *e)
-{
-    if (status != TNF_OK && e && e->offset != TNF_NO_OFFSET)
-        e->offset += at;
-    return status;
-}
-
 tnf_status vs_vector(tnf_vs_chain *c, const tnf_vs_meta *meta, const tnf_vs_point *p,
                      tnf_buf *spare, const uint8_t **out, tnf_error *e)
 {
@@ -94,11 +76,11 @@ tnf_status vs_vector(tnf_vs_chain *c, const tnf_vs_meta *meta, const tnf_vs_poin
     *out = stored;
     if (code == TNF_VS_RAW)
         return TNF_OK;
-    TNF_TRY(reserve(spare, n, e));
+    const tnf_block block = { stored, p->vector_n, p->vector_at };
+    TNF_TRY(tnf_block_unpack(spare, code == TNF_VS_GZIP ? tnf_gzip_decode : tnf_snappy_decode,
+                             &block, n, e));
     *out = spare->p;
-    return in_file(code == TNF_VS_GZIP ? tnf_gzip_decode(stored, p->vector_n, spare->p, n, e)
-                                       : tnf_snappy_decode(stored, p->vector_n, spare->p, n, e),
-                   p->vector_at, e);
+    return TNF_OK;
 }
 
 static tnf_status vector(struct job *j, const tnf_vs_point *p, const uint8_t **out, tnf_error *e)
@@ -187,7 +169,6 @@ tnf_status vs_app(tnf_vs_chain *c, const tnf_vs_point *p, uint64_t max, tnf_buf 
                   tnf_str *out, tnf_error *e)
 {
     const uint8_t *stored = NULL;
-    uint64_t n = 0;
     unsigned code = p->option & TNF_VS_CODE;
     *out = (tnf_str) { "", 0 };
     if (p->app_n == 0)
@@ -199,14 +180,10 @@ tnf_status vs_app(tnf_vs_chain *c, const tnf_vs_point *p, uint64_t max, tnf_buf 
     if (code != TNF_VS_APP_SNAPPY)
         return tnf_fail(e, TNF_EUNSUPPORTED, p->at + TNF_VS_HEAD,
                         "unsupported compression %u of application data", code);
-    TNF_TRY(in_file(tnf_snappy_size(stored, p->app_n, &n, e), p->app_at, e));
-    if (n > max)
-        return tnf_fail(e, TNF_ELIMIT, p->app_at,
-                        "application data of %llu bytes; %llu are allowed", (unsigned long long)n,
-                        (unsigned long long)max);
-    TNF_TRY(reserve(spare, (size_t)n, e));
-    *out = (tnf_str) { n ? (const char *)spare->p : "", (size_t)n };
-    return in_file(tnf_snappy_decode(stored, p->app_n, spare->p, (size_t)n, e), p->app_at, e);
+    const tnf_block block = { stored, p->app_n, p->app_at };
+    TNF_TRY(tnf_snappy_unpack(spare, &block, max, e));
+    *out = (tnf_str) { spare->n ? (const char *)spare->p : "", spare->n };
+    return TNF_OK;
 }
 
 static uint64_t app_start(const vs_state *s, uint64_t row)

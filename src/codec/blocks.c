@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* Blocks unpacked into a buffer that is kept from one to the next. */
+#include "codec/blocks.h"
+
+/* b->n = n, whatever the bytes. */
+static tnf_status resize(tnf_buf *b, size_t n, tnf_error *e)
+{
+    static const uint8_t zeros[256];
+    b->n = b->n > n ? n : b->n;
+    while (b->n < n && b->status == TNF_OK)
+        tnf_buf_put(b, zeros, n - b->n < sizeof zeros ? n - b->n : sizeof zeros);
+    return tnf_buf_status(b, "decompressed bytes", e);
+}
+
+/* An offset into what is compressed becomes one into the file. */
+static tnf_status in_file(tnf_status status, uint64_t at, tnf_error *e)
+{
+    if (status != TNF_OK && e && e->offset != TNF_NO_OFFSET)
+        e->offset += at;
+    return status;
+}
+
+tnf_status tnf_block_unpack(tnf_buf *b, tnf_block_decode *decode, const tnf_block *block, size_t n,
+                            tnf_error *e)
+{
+    TNF_TRY(resize(b, n, e));
+    return in_file(decode(block->p, block->n, b->p, n, e), block->at, e);
+}
+
+tnf_status tnf_snappy_unpack(tnf_buf *b, const tnf_block *block, uint64_t max, tnf_error *e)
+{
+    uint64_t n = 0;
+    TNF_TRY(in_file(tnf_snappy_size(block->p, block->n, &n, e), block->at, e));
+    if (n > max)
+        return tnf_fail(e, TNF_ELIMIT, block->at,
+                        "a compressed block gives %llu bytes; %llu are allowed",
+                        (unsigned long long)n, (unsigned long long)max);
+    return tnf_block_unpack(b, tnf_snappy_decode, block, (size_t)n, e);
+}
