@@ -420,7 +420,7 @@ static void killed_anywhere(void **state)
     struct bytes before = bytes_of_file(path);
     uint64_t forever = UINT64_MAX;
     unsigned olds = 0, news = 0;
-    for (long us = 0; us < 60000 && (us < 20000 || !olds || !news); us += 400) {
+    for (long us = 0; us < 60000 && (us < 20000 || !olds || !news); us += 1200) {
         bytes_to_file(path, before.p, before.n);
         pid_t pid = fork();
         if (pid == 0) {
