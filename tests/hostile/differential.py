@@ -39,7 +39,9 @@ def ztensor(path):
     import ztensor as package
     with package.open(path) as source:
         for name in source.keys():
-            source[name].tobytes()
+            t = source[name]
+            for part in [t] if len(t.parts) == 1 else [t[role] for role in t.parts]:
+                part.tobytes()
     package.verify(path, True)
 
 
@@ -117,12 +119,14 @@ def msgpack(path):
     """The syntax alone: what primitiv makes of it, only primitiv knows."""
     import msgpack as package
     unpacker = package.Unpacker(io.BytesIO(pathlib.Path(path).read_bytes()), raw=True, strict_map_key=False)
+    end = 0
     while True:
         try:
             unpacker.unpack()
         except package.OutOfData:
             break
-    if unpacker.tell() != os.path.getsize(path):
+        end = unpacker.tell()
+    if end != os.path.getsize(path) or end == 0:
         raise ValueError("it ends inside of a value")
 
 
