@@ -22,6 +22,7 @@ typedef struct job {
     size_t n;
     tnf_builder *builder;
     saving saving;
+    bool selected; /* anything that --select asks for */
 } job;
 
 /* ----------------------------------------------------------------- adding */
@@ -32,6 +33,7 @@ static tnf_status add_selected(job *j, const input *in, tnf_error *error)
     for (size_t i = 0; (o = tnf_at(in->file, i)); i++) {
         if (!glob_any(&j->options->select, o->name))
             continue;
+        j->selected = true;
         tnf_status status = tnf_builder_add_object(j->builder, o, NULL, error);
         if (status != TNF_OK)
             return status;
@@ -86,6 +88,8 @@ static int run_all(job *j, int n, char **paths)
     int code = EXIT_DONE;
     for (int i = 0; i < n && code == EXIT_DONE; i++)
         code = add_input(j, paths[i]);
+    if (code == EXIT_DONE && j->options->select.n && !j->selected)
+        return nothing_selected(n == 1 ? paths[0] : "all files");
     return code == EXIT_DONE ? append(j) : code;
 }
 

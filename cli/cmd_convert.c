@@ -85,13 +85,14 @@ static int add_input(job *j)
             return file_error(j->in.name, &error);
         return EXIT_DONE;
     }
-    if (add_selected(j, &n, &error) != TNF_OK)
-        return file_error(j->in.name, &error);
-    if (n == 0 && j->options->select.n) {
-        file_message(j->in.name, "", TNF_NO_OFFSET, "no tensor matches what --select asks for");
-        return EXIT_USAGE;
+    tnf_status status = add_selected(j, &n, &error);
+    if (status == TNF_EEXISTS && j->renaming) {
+        file_message(j->in.name, "by its new name ", TNF_NO_OFFSET, error.message);
+        return EXIT_LOSSY;
     }
-    return EXIT_DONE;
+    if (status != TNF_OK)
+        return file_error(j->in.name, &error);
+    return n == 0 && j->options->select.n ? nothing_selected(j->in.name) : EXIT_DONE;
 }
 
 /* ----------------------------------------------------------------- saving */
@@ -161,6 +162,8 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
     if (code == EXIT_DONE)
         code = convert(&j);
     input_close(&j.in);
+    if (code == EXIT_DONE)
+        renaming_notes(j.renaming, cli);
     renaming_free(j.renaming);
     return code;
 }

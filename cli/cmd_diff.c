@@ -22,6 +22,7 @@ typedef struct job {
     renaming *renaming;
     progress progress;
     diff_report report;
+    bool selected; /* anything that --select asks for */
 } job;
 
 static void on_difference(void *ctx, const tnf_difference *d)
@@ -37,7 +38,10 @@ static bool on_progress(void *ctx, uint64_t done, uint64_t total)
 
 static bool on_select(void *ctx, tnf_str name)
 {
-    return glob_any(&((const job *)ctx)->options->select, name);
+    job *j = ctx;
+    bool wanted = glob_any(&j->options->select, name);
+    j->selected = j->selected || wanted;
+    return wanted;
 }
 
 static tnf_status on_rename(void *ctx, tnf_str *out, tnf_str name, tnf_error *error)
@@ -95,6 +99,8 @@ static int compare(job *j, const input *a, const input *b, tnf_diff_options *how
     int code = EXIT_DONE;
     if (status != TNF_OK)
         code = file_error(result.failed == b->file ? b->name : a->name, &error);
+    else if (how->select && !j->selected)
+        code = nothing_selected(b->name);
     else if (!silent)
         diff_report_print(&j->report, a, b, &result);
     diff_report_end(&j->report);
@@ -124,6 +130,8 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
         input_close(&b);
         input_close(&a);
     }
+    if (code == EXIT_DONE || code == EXIT_DIFFERS)
+        renaming_notes(j.renaming, cli);
     renaming_free(j.renaming);
     return code;
 }

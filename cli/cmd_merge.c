@@ -28,11 +28,15 @@ typedef struct job {
     renaming *renaming;
     tnf_builder *builder;
     saving saving;
+    bool selected; /* anything that --select asks for */
 } job;
 
 static bool on_select(void *ctx, tnf_str name)
 {
-    return glob_any(&((const job *)ctx)->options->select, name);
+    job *j = ctx;
+    bool wanted = glob_any(&j->options->select, name);
+    j->selected = j->selected || wanted;
+    return wanted;
 }
 
 static tnf_status on_rename(void *ctx, tnf_str *out, tnf_str name, tnf_error *error)
@@ -44,8 +48,12 @@ static tnf_status on_rename(void *ctx, tnf_str *out, tnf_str name, tnf_error *er
 
 static int open_inputs(job *j, int n, char **paths)
 {
+    bool stdin_taken = false;
     for (int i = 0; i < n; i++) {
         input *in = &j->inputs[i];
+        if (!strcmp(paths[i], "-") && stdin_taken)
+            return usage_error("merge: standard input can be read only once");
+        stdin_taken = stdin_taken || !strcmp(paths[i], "-");
         int code = input_open(in, j->cli, &j->options->in, paths[i]);
         if (code != EXIT_DONE)
             return code;
@@ -70,7 +78,8 @@ static int add_inputs(job *j)
     how.ctx = j;
     tnf_status status = tnf_builder_merge(j->builder, j->files, j->names, j->n, &how, &error);
     if (status == TNF_OK)
-        return EXIT_DONE;
+        return how.select && !j->selected ? nothing_selected(j->n == 1 ? j->names[0] : "all files")
+                                          : EXIT_DONE;
     if (status != TNF_EEXISTS)
         return file_error(j->options->out, &error);
     usage_error("merge: %s; %s", error.message,
@@ -133,6 +142,8 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
     free(j.inputs);
     free((void *)(uintptr_t)j.files);
     free((void *)(uintptr_t)j.names);
+    if (code == EXIT_DONE)
+        renaming_notes(j.renaming, cli);
     renaming_free(j.renaming);
     return code;
 }

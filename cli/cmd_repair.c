@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <tenfold/repair.h>
+#include <tenfold/shards.h>
 
 typedef struct options {
     input_options in;
@@ -22,6 +23,7 @@ typedef struct job {
     tnf_builder *builder;
     progress progress;
     tnf_salvage_result result;
+    size_t missing; /* tensors that are known by name alone */
     json json;
 } job;
 
@@ -67,7 +69,10 @@ static void tell(job *j, const char *kind, tnf_str name, uint64_t offset, const 
 
 static void on_lost(void *ctx, const tnf_loss *loss)
 {
-    tell(ctx, loss->kind, loss->name, loss->offset, loss->reason);
+    job *j = ctx;
+    j->missing += !strcmp(loss->kind, "tensor") &&
+                  !tnf_find_n(j->in.file, loss->name.p, loss->name.n);
+    tell(j, loss->kind, loss->name, loss->offset, loss->reason);
 }
 
 /* What the format that is written cannot hold without what is lost already. */
@@ -94,6 +99,12 @@ static bool same_file(const char *a, const char *b)
 {
     struct stat x, y;
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+static int itself(void)
+{
+    return usage_error("repair: OUT is IN itself or one of its shards; what is lost there may be "
+                       "found by others, so it is never written over");
 }
 
 /* Is there anything worth a file? One that never held a tensor may be all attributes. */
@@ -158,6 +169,7 @@ static void look_again(job *j, tnf_status saved)
 static int finish(job *j, tnf_status status, const tnf_error *error)
 {
     bool nothing = status == TNF_OK && !worth(j);
+    size_t known = j->in.info->objects + j->missing;
     look_again(j, status);
     if (j->options->save.json) {
         json_close(&j->json, ']');
@@ -181,8 +193,8 @@ static int finish(job *j, tnf_status status, const tnf_error *error)
     }
     if (!j->options->save.json && !j->cli->quiet)
         printf("%s %" PRIu64 " of %zu tensor%s\n",
-               j->options->save.dry_run ? "could save" : "saved", j->result.saved,
-               j->in.info->objects, j->in.info->objects == 1 ? "" : "s");
+               j->options->save.dry_run ? "could save" : "saved", j->result.saved, known,
+               known == 1 ? "" : "s");
     return j->result.lost > 0 ? EXIT_DIFFERS : EXIT_DONE;
 }
 
@@ -217,6 +229,26 @@ static int work(job *j)
     return code;
 }
 
+/* The format, and that OUT is none of the files that are read and not named as another format, as
+ * far as IN is named as its own. */
+static int settle(job *j)
+{
+    tnf_error error;
+    tnf_format_info in, out;
+    const char *to = j->options->save.to;
+    j->format = to ? to : j->in.info->format;
+    if (tnf_file_reads(j->in.file, j->out))
+        return itself();
+    const char *was = strrchr(j->in.path, '.'), *is = strrchr(j->out, '.');
+    bool alike = was && is && !strcmp(was, is);
+    if (!to && !alike && tnf_format_for_path(&out, j->out, &error) == TNF_OK &&
+        tnf_format_named(&in, j->format) && strcmp(in.family, out.family) != 0)
+        return usage_error("repair: what is saved of %s would be %s, but %s is named as %s: say "
+                           "which with -t",
+                           j->in.name, in.name, j->out, out.name);
+    return EXIT_DONE;
+}
+
 static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
@@ -232,17 +264,15 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
         return EXIT_USAGE;
     if (!strcmp(argv[1], "-") && !o->save.dry_run)
         return usage_error("repair: OUT is a file; '-' will do for a --dry-run");
-    if (same_file(argv[0], argv[1]))
-        return usage_error(
-            "repair: OUT is IN itself; what is lost there may be found by others, so "
-            "it is never written over");
+    if (same_file(argv[0], argv[1])) /* even if it cannot be opened */
+        return itself();
     input_options in = o->in;
     in.salvage = true;
     code = input_open(&j.in, cli, &in, argv[0]);
-    if (code == EXIT_DONE) {
-        j.format = o->save.to ? o->save.to : j.in.info->format;
+    if (code == EXIT_DONE)
+        code = settle(&j);
+    if (code == EXIT_DONE)
         code = work(&j);
-    }
     input_close(&j.in);
     return code;
 }

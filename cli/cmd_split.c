@@ -3,6 +3,7 @@
 #include "input.h"
 #include "saving.h"
 #include "stop.h"
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -27,7 +28,8 @@ typedef struct job {
     char *text;
     size_t n;
     const char *format;
-    char *clash; /* a file to write that is one of those that are read */
+    char *clash;    /* a file to write that is one of those that are read */
+    size_t files_n; /* that are written, less the index */
 } job;
 
 /* ------------------------------------------------------------------- size */
@@ -78,6 +80,7 @@ static void on_file(void *ctx, const tnf_split_file *f)
     json *to = &j->files;
     char size[SIZE_TEXT];
     note_clash(j, f->name);
+    j->files_n += !f->index;
     if (!j->options->save.json) {
         size_text(size, f->bytes);
         put_safe(to->to, f->name, strlen(f->name), true);
@@ -120,6 +123,42 @@ static void print_files(job *j)
     json_close(&out, ']');
     json_close(&out, '}');
     putchar('\n');
+}
+
+/* Is it a file of a model in another number of files? */
+static bool is_older(const job *j, const char *name)
+{
+    const char *stem = j->options->name ? j->options->name : "model";
+    size_t n = strlen(stem);
+    unsigned at, of;
+    int end = 0;
+    return !strncmp(name, stem, n) && sscanf(name + n, "-%5u-of-%5u.%n", &at, &of, &end) == 2 &&
+           end == 16 && of != j->files_n;
+}
+
+/* What --force has left of an older model. */
+static void note_older(const job *j)
+{
+    char first[256] = "", text[512];
+    size_t n = 0;
+    DIR *dir = j->options->save.force && !j->options->save.dry_run && !j->cli->quiet
+                   ? opendir(j->options->out)
+                   : NULL;
+    for (const struct dirent *d; dir && (d = readdir(dir)) != NULL;) {
+        if (!is_older(j, d->d_name))
+            continue;
+        if (n++ == 0 || strcmp(d->d_name, first) < 0)
+            snprintf(first, sizeof first, "%s", d->d_name);
+    }
+    if (dir)
+        closedir(dir);
+    if (n == 0)
+        return;
+    snprintf(text, sizeof text,
+             "%s%s of an older model: programs that take every file would load "
+             "%s, too",
+             first, n > 1 ? " and others are left" : " is left", n > 1 ? "them" : "it");
+    file_message(j->options->out, "", TNF_NO_OFFSET, text);
 }
 
 /* ----------------------------------------------------------------- saving */
@@ -168,6 +207,7 @@ static int save(job *j, tnf_split_options *how, tnf_save_options *each)
                            j->clash);
     if (status == TNF_OK) {
         print_files(j);
+        note_older(j);
         return EXIT_DONE;
     }
     if (status == TNF_ELOSSY)
@@ -224,7 +264,7 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
     uint64_t max;
     job j = { .cli = cli, .options = o };
     (void)argc;
-    if (!o->out)
+    if (!o->out || !strcmp(o->out, "-"))
         return usage_error("split: where to? give -o DIR");
     if (!parse_size(&max, size))
         return usage_error("split: --max-size takes a size as 5GB, 2GiB or 500M, not '%s'", size);

@@ -107,7 +107,10 @@ static int save_page(const options *o, const char *text, size_t n)
     if (!to) {
         code = wrong_page(o->html);
     } else {
-        bool good = fchmod(fd, 0644) == 0 && fwrite(text, 1, n, to) == n;
+        mode_t mask = umask(0);
+        umask(mask);
+        bool good = fchmod(fd, 0666 & ~mask) == 0 && fwrite(text, 1, n, to) == n &&
+                    fflush(to) == 0 && fsync(fd) == 0;
         good = fclose(to) == 0 && good;
         if (!good || rename(temporary, o->html) != 0) {
             code = wrong_page(o->html);
@@ -123,7 +126,8 @@ static int as_page(job *j)
     char *text = NULL;
     size_t n = 0;
     const options *o = j->options;
-    if (!o->force && access(o->html, F_OK) == 0) {
+    bool out = !strcmp(o->html, "-");
+    if (!out && !o->force && access(o->html, F_OK) == 0) {
         file_message(o->html, "", TNF_NO_OFFSET, "it exists already; --force replaces it");
         return EXIT_IO;
     }
@@ -137,8 +141,10 @@ static int as_page(job *j)
     else if (code == EXIT_DONE || code == EXIT_BAD) {
         stop_state before; /* a signal waits until nothing temporary is there */
         stop_catch(&before);
-        int saved = save_page(o, text, n);
+        int saved = out ? EXIT_DONE : save_page(o, text, n);
         stop_release(&before, false);
+        if (out)
+            fwrite(text, 1, n, stdout);
         code = saved == EXIT_DONE ? code : saved;
     }
     free(text);
@@ -164,6 +170,8 @@ static int work(job *j)
     unsigned depth = o->depth ? (unsigned)strtoul(o->depth, NULL, 10) : 0;
     if (!stat_sums_make(&j->sums, &j->in, &o->select, depth))
         return usage_error("out of memory");
+    if (o->select.n && j->sums.tensors == 0)
+        return nothing_selected(j->in.name);
     if (o->html)
         return as_page(j);
     if (o->json) {

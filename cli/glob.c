@@ -87,3 +87,9 @@ bool glob_any(const opt_list *globs, tnf_str name)
             return true;
     return globs->n == 0;
 }
+
+int nothing_selected(const char *name)
+{
+    file_message(name, "", TNF_NO_OFFSET, "no tensor matches what --select asks for");
+    return EXIT_USAGE;
+}

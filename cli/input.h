@@ -86,5 +86,7 @@ int input_undo(const cli_state *cli, const char *path, bool *undone);
  * An empty list takes everything. */
 bool glob_any(const opt_list *globs, tnf_str name);
 bool glob_match(const char *glob, tnf_str name);
+/* Says that --select finds nothing in that file; gives the exit code. */
+int nothing_selected(const char *name);
 
 #endif

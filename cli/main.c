@@ -9,7 +9,10 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
+
+#define MOST_FILES 10240 /* more than a model has; what the systems that allow the least take */
 
 const command *const commands[] = {
     &cmd_info,   &cmd_ls,       &cmd_cat,      &cmd_convert,     &cmd_append,  &cmd_verify,
@@ -135,7 +138,17 @@ static int flush_output(int code)
     if (!failed)
         return code;
     fprintf(stderr, "tenfold: standard output: %s\n", errno ? strerror(errno) : "write error");
-    return code == EXIT_DONE ? EXIT_IO : code;
+    return code == EXIT_DONE || code == EXIT_DIFFERS ? EXIT_IO : code;
+}
+
+/* A model has as many descriptors open as it has shards; some systems begin with 256. */
+static void allow_files(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= MOST_FILES)
+        return;
+    files.rlim_cur = files.rlim_max < MOST_FILES ? files.rlim_max : MOST_FILES;
+    (void)setrlimit(RLIMIT_NOFILE, &files);
 }
 
 /* Descriptors that the caller closed must not become those of files: what is printed would go
@@ -154,6 +167,7 @@ int main(int argc, char **argv)
     static char buffer[1 << 16];
     if (!hold_standard_streams())
         return EXIT_IO;
+    allow_files();
     (void)signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error like a full disk */
     stop_on_cut_files();
     setvbuf(stdout, buffer, _IOFBF, sizeof buffer);

@@ -16,9 +16,11 @@ typedef struct expression {
 
 typedef struct line {
     char *old, *new; /* old owns both */
+    bool met;        /* a tensor has that name */
 } line;
 
 struct renaming {
+    const char *map;
     line *lines; /* by old */
     size_t nlines;
     expression *expressions;
@@ -47,6 +49,7 @@ static bool cut(line *out, char *text)
     if (!text[n] || n == 0)
         return false;
     text[n] = 0;
+    out->met = false;
     out->old = text;
     out->new = text + n + 1 + strspn(text + n + 1, " \t");
     return *out->new != 0;
@@ -199,11 +202,13 @@ tnf_status renaming_apply(renaming *r, tnf_str *out, tnf_str name, tnf_error *er
     *out = name;
     if (!r || memchr(name.p, 0, name.n))
         return TNF_OK;
-    line *known = r->nlines ? bsearch(&(line) { (char *)(uintptr_t)now, NULL }, r->lines, r->nlines,
-                                      sizeof *r->lines, by_old)
+    line *known = r->nlines ? bsearch(&(line) { .old = (char *)(uintptr_t)now }, r->lines,
+                                      r->nlines, sizeof *r->lines, by_old)
                             : NULL;
-    if (known)
+    if (known) {
+        known->met = true;
         now = known->new;
+    }
     for (size_t i = 0; now && i < r->n; i++)
         now = keep(r, &r->expressions[i], now);
     if (!now) {
@@ -237,6 +242,7 @@ int renaming_open(renaming **out, const char *map, const opt_list *expressions)
     renaming *r = calloc(1, sizeof *r);
     if (!r)
         return usage_error("out of memory");
+    r->map = map;
     int code = map ? read_map(r, map) : EXIT_DONE;
     if (code == EXIT_DONE)
         code = add_expressions(r, expressions);
@@ -245,6 +251,21 @@ int renaming_open(renaming **out, const char *map, const opt_list *expressions)
     else
         renaming_free(r);
     return code;
+}
+
+void renaming_notes(const renaming *r, const cli_state *cli)
+{
+    char text[512];
+    const char *first = NULL;
+    size_t n = 0;
+    for (size_t i = 0; r && i < r->nlines; i++)
+        if (!r->lines[i].met && n++ == 0)
+            first = r->lines[i].old;
+    if (n == 0 || cli->quiet)
+        return;
+    snprintf(text, sizeof text, "no tensor is called '%s'%s", first,
+             n > 1 ? ", nor as others of its lines say" : "");
+    file_message(r->map, "", TNF_NO_OFFSET, text);
 }
 
 void renaming_free(renaming *r)

@@ -235,8 +235,8 @@ tnf_status tnf_cannot_map(const char *why, tnf_error *e);
 
 /* Odd but legal. */
 void tnf_warn(tnf_reader *r, uint64_t offset, const char *format, ...) TNF_PRINTF(3, 4);
-/* Illegal, but the real readers look the other way: an error, or a warning if r->lenient. Use as
- * TNF_TRY(tnf_stricter(r, e, ...)). */
+/* Illegal, but the real readers look the other way: an error, or a warning if r->lenient. If the
+ * file is salvaged, TNF_ETRUNCATED is a loss as well. Use as TNF_TRY(tnf_stricter(r, e, ...)). */
 tnf_status tnf_stricter(tnf_reader *r, tnf_error *e, tnf_status status, uint64_t offset,
                         const char *format, ...) TNF_PRINTF(5, 6);
 /* A file is salvaged and this part of it is damaged: notes the loss and gives true, `index` goes on
@@ -245,6 +245,8 @@ tnf_status tnf_stricter(tnf_reader *r, tnf_error *e, tnf_status status, uint64_t
  * added before count; but none whose bytes only the format can produce, for it may not be ready.
  * What lies beyond the end of the file need not be looked for: the core does. */
 bool tnf_lose(tnf_reader *r, tnf_status status, const tnf_error *e);
+/* The same of a tensor that is known by its name alone. */
+bool tnf_lose_tensor(tnf_reader *r, tnf_str name, uint64_t offset, const char *why);
 /* One line of the parse log. Its arguments are computed even if nobody listens: mind loops. Every
  * tensor that is added gets a line from the core. */
 void tnf_trace(tnf_reader *r, uint64_t offset, const char *format, ...) TNF_PRINTF(3, 4);

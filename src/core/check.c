@@ -10,6 +10,7 @@
  */
 #include "core/core.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #define SHARED "%s and %s share bytes from %llu on"
@@ -75,11 +76,15 @@ static tnf_status check_size(tnf_file *f, const struct range *r, size_t n, tnf_e
         need = r[i].end > need ? r[i].end : need;
     if (need <= size)
         return TNF_OK;
-    TNF_TRY(tnf_stricter(&f->reader, e, TNF_ETRUNCATED, size,
-                         "the file has %llu bytes, its index needs %llu: %llu bytes are missing "
-                         "(cut short?)",
-                         (unsigned long long)size, (unsigned long long)need,
-                         (unsigned long long)(need - size)));
+    char text[160];
+    snprintf(text, sizeof text,
+             "the file has %llu bytes, its index needs %llu: %llu bytes are missing (cut short?)",
+             (unsigned long long)size, (unsigned long long)need, (unsigned long long)(need - size));
+    if (f->reader.salvage) /* tensors are lost one by one */
+        tnf_warn(&f->reader, size, "%s", text);
+    else
+        TNF_TRY(tnf_stricter(&f->reader, e, TNF_ETRUNCATED, size, "%s", text));
+    f->bent = true;
     for (size_t i = 0; i < n; i++)
         if (r[i].end > size && r[i].end > r[i].begin)
             tnf_part_mutable(&f->catalog.objects[r[i].object].parts[r[i].part])

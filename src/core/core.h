@@ -25,6 +25,7 @@ struct sibling {
 /* Something that salvaging could not bring back. */
 struct loss {
     struct loss *next;
+    tnf_str name; /* of a tensor; p is NULL if it is something else */
     uint64_t offset;
     const char *message;
 };
@@ -90,7 +91,8 @@ tnf_status tnf_options_parse(const tnf_option_value **out, const tnf_option_info
 /* directory.c: the file that stands for a directory. */
 tnf_status tnf_directory_model(char **out, const char *path, tnf_arena *arena, tnf_error *e);
 /* Shards by their names ("…-00001-of-00003.…") that lie beside the model's but are none of them. */
-tnf_status tnf_directory_surplus(const tnf_file *file, tnf_tell tell, void *ctx, tnf_error *e);
+tnf_status tnf_directory_surplus(const tnf_file *file, tnf_arena *arena, tnf_tell tell, void *ctx,
+                                 tnf_error *e);
 
 /* Does a failure lie in the file, rather than in the system or the call? */
 static inline bool tnf_of_the_file(tnf_status status)

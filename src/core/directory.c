@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define INDEX_SUFFIX   ".index.json"
@@ -107,23 +108,6 @@ tnf_status tnf_directory_model(char **out, const char *path, tnf_arena *arena, t
 
 /* ---------------------------------------------------------------- surplus */
 
-static bool all_digits(const char *p, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (p[i] < '0' || p[i] > '9')
-            return false;
-    return true;
-}
-
-/* "model-00001-of-00003.safetensors" */
-static bool named_as_shard(const char *name)
-{
-    static const char of[] = "-of-";
-    const char *p = strstr(name, of);
-    return p && p - name >= 6 && p[-6] == '-' && all_digits(p - 5, 5) && strnlen(p + 4, 6) == 6 &&
-           all_digits(p + 4, 5) && p[9] == '.' && readable(name);
-}
-
 static bool is_shard_of(const tnf_file *file, const char *name)
 {
     for (const struct sibling *s = file->siblings; s; s = s->next)
@@ -132,27 +116,72 @@ static bool is_shard_of(const tnf_file *file, const char *name)
     return false;
 }
 
-static void tell_surplus(const char *name, tnf_tell tell, void *ctx)
+/* "model.safetensors" beside "model.safetensors.index.json". */
+static bool is_whole(const tnf_file *file, const char *name)
+{
+    size_t n = strlen(name);
+    return file->stem && strncmp(file->stem, name, n) == 0 && strcmp(file->stem + n, ".index") == 0;
+}
+
+static void tell_surplus(const tnf_file *file, const char *name, tnf_tell tell, void *ctx)
 {
     tnf_error odd = { .offset = TNF_NO_OFFSET };
     tnf_str shown = { name, strlen(name) };
     (void)tnf_fail(&odd, TNF_EFORMAT, TNF_NO_OFFSET,
-                   "%s lies beside the shards, but the index does not name it: programs that take "
-                   "every file would load it, too",
-                   TNF_QUOTED(shown));
+                   "%s lies beside the shards, but the index does not name it: programs that %s",
+                   TNF_QUOTED(shown),
+                   is_whole(file, name) ? "look for one file would load it instead"
+                                        : "take every file would load it, too");
     tell(ctx, &odd);
 }
 
-tnf_status tnf_directory_surplus(const tnf_file *file, tnf_tell tell, void *ctx, tnf_error *e)
+struct name {
+    struct name *next;
+    const char *text;
+};
+
+static int by_name(const void *a, const void *b)
 {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* What of a directory is named like a part of the model and is none. */
+static tnf_status find_surplus(const char ***out, size_t *n, DIR *dir, const tnf_file *file,
+                               tnf_arena *arena, tnf_error *e)
+{
+    struct name *found = NULL;
+    for (const struct dirent *d; (d = readdir(dir)) != NULL;) {
+        const char *name = d->d_name;
+        if (!readable(name) || !(is_shard(name) || is_whole(file, name)) || is_shard_of(file, name))
+            continue;
+        struct name *more = tnf_arena_alloc(arena, sizeof *more);
+        if (!more || !(more->text = tnf_arena_str(arena, name, strlen(name))))
+            return tnf_arena_fail(arena, "a file's name", e);
+        more->next = found;
+        found = more;
+        ++*n;
+    }
+    if (!(*out = tnf_arena_array(arena, *n + 1, sizeof **out)))
+        return tnf_arena_fail(arena, "names of files", e);
+    for (size_t i = 0; found; found = found->next)
+        (*out)[i++] = found->text;
+    qsort((void *)(uintptr_t)*out, *n, sizeof **out, by_name);
+    return TNF_OK;
+}
+
+tnf_status tnf_directory_surplus(const tnf_file *file, tnf_arena *arena, tnf_tell tell, void *ctx,
+                                 tnf_error *e)
+{
+    const char **names = NULL;
+    size_t n = 0;
     if (!file->directory || !file->format->stands_for_shards)
         return TNF_OK;
     DIR *dir = opendir(*file->directory ? file->directory : ".");
     if (!dir)
         return tnf_fail_sys(e, errno, "cannot look into the directory");
-    for (const struct dirent *d; (d = readdir(dir)) != NULL;)
-        if (named_as_shard(d->d_name) && !is_shard_of(file, d->d_name))
-            tell_surplus(d->d_name, tell, ctx);
+    tnf_status status = find_surplus(&names, &n, dir, file, arena, e);
     closedir(dir);
-    return TNF_OK;
+    for (size_t i = 0; status == TNF_OK && i < n; i++)
+        tell_surplus(file, names[i], tell, ctx);
+    return status;
 }

@@ -48,28 +48,45 @@ tnf_status tnf_stricter(tnf_reader *r, tnf_error *e, tnf_status status, uint64_t
     va_end(args);
     if (!r->lenient)
         return tnf_fail(e, status, offset, "%s", text);
+    if (r->salvage && status == TNF_ETRUNCATED) { /* what is not there is lost */
+        tnf_error lost;
+        (void)tnf_lose(r, tnf_fail(&lost, status, offset, "%s", text), &lost);
+        return TNF_OK;
+    }
     r->file->bent = true;
     warn_text(r->file, offset, text);
     return TNF_OK;
 }
 
-bool tnf_lose(tnf_reader *r, tnf_status status, const tnf_error *e)
+static void note_loss(tnf_file *f, tnf_str name, uint64_t offset, const char *text)
 {
-    tnf_file *f = r->file;
-    if (!r->salvage || !tnf_of_the_file(status))
-        return false;
     struct loss *loss = tnf_arena_alloc(&f->arena, sizeof *loss);
-    char *message = loss ? tnf_arena_str(&f->arena, e->message, strlen(e->message)) : NULL;
+    char *message = loss ? tnf_arena_str(&f->arena, text, strlen(text)) : NULL;
+    const char *copy = message && name.p ? tnf_arena_str(&f->arena, name.p, name.n) : NULL;
     f->bent = true;
-    if (!message) {
+    if (!message || (name.p && !copy)) {
         f->loss_unnoted = true; /* which fails in the end */
-        return true;
+        return;
     }
-    *loss = (struct loss) { NULL, e->offset, message };
+    *loss = (struct loss) { NULL, { copy, name.n }, offset, message };
     *f->last_loss = loss;
     f->last_loss = &loss->next;
-    warn_text(f, e->offset, e->message);
+    warn_text(f, offset, text);
+}
+
+bool tnf_lose(tnf_reader *r, tnf_status status, const tnf_error *e)
+{
+    if (!r->salvage || !tnf_of_the_file(status))
+        return false;
+    note_loss(r->file, (tnf_str) { NULL, 0 }, e->offset, e->message);
     return true;
+}
+
+bool tnf_lose_tensor(tnf_reader *r, tnf_str name, uint64_t offset, const char *why)
+{
+    if (r->salvage)
+        note_loss(r->file, name, offset, why);
+    return r->salvage;
 }
 
 void tnf_trace(tnf_reader *r, uint64_t offset, const char *format, ...)

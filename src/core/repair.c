@@ -127,7 +127,7 @@ static void unreadable(struct salvage *s, const tnf_object *o, const tnf_part *p
     char why[160];
     uint64_t size = p->origin && p->origin->source ? p->origin->source->size : 0;
     if (p->payload > TNF_ENCODED)
-        snprintf(why, sizeof why, "the file is damaged before all of it was found");
+        snprintf(why, sizeof why, "what holds it is missing or damaged");
     else if (p->offset >= size)
         snprintf(why, sizeof why, "cut off: the file ends before its %llu bytes",
                  (unsigned long long)p->stored);
@@ -174,7 +174,7 @@ static void tell_losses(struct salvage *s, const tnf_file *file)
     const char *label = file->origin.label;
     tnf_str name = { label ? label : "", label ? strlen(label) : 0 };
     for (const struct loss *l = file->losses; l; l = l->next)
-        lose(s, "part", name, l->offset, l->message);
+        lose(s, l->name.p ? "tensor" : "part", l->name.p ? l->name : name, l->offset, l->message);
 }
 
 static tnf_status find_lost(struct salvage *s, tnf_error *e)

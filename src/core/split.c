@@ -37,7 +37,8 @@ struct splitting {
     tnf_split_options options;
     tnf_save_options save;
     const tnf_format *format;
-    const tnf_format *index; /* who writes the index; NULL: nobody */
+    const tnf_format *own_index; /* who writes an index of such files; NULL: nobody */
+    const tnf_format *index;     /* the same, if there is to be one */
     const char *directory, *stem;
     tnf_arena arena;
     uint32_t *shard_of; /* of each tensor */
@@ -167,7 +168,7 @@ static tnf_status name_all(struct splitting *s, tnf_error *e)
         }
         TNF_TRY(name_file(s, &s->shards[i], end, e));
     }
-    return s->index ? name_file(s, &s->root, s->index->index_name, e) : TNF_OK;
+    return s->own_index ? name_file(s, &s->root, s->own_index->index_name, e) : TNF_OK;
 }
 
 static tnf_status check_absent(const struct splitting *s, const struct shard *shard, tnf_error *e)
@@ -408,7 +409,8 @@ static tnf_status place_directory(struct splitting *s, tnf_error *e)
 
 static tnf_status place_all(struct splitting *s, tnf_error *e)
 {
-    if (s->index)
+    bool is_root = s->own_index && strcmp(s->root.path, s->shards->path) == 0;
+    if (s->own_index && !is_root) /* an old one stands for others, even if none is needed now */
         TNF_TRY(put_aside(s, &s->root, e));
     for (size_t i = 0; i < s->n; i++)
         if (!s->shards[i].placed)
@@ -473,7 +475,8 @@ static tnf_status split(struct splitting *s, tnf_error *e)
     tnf_save_options plan = s->save;
     plan.dry_run = true;
     TNF_TRY(assign(s, e));
-    s->index = s->n > 1 ? index_of(s->format) : NULL;
+    s->own_index = index_of(s->format);
+    s->index = s->n > 1 ? s->own_index : NULL;
     TNF_TRY(name_all(s, e));
     TNF_TRY(tnf_save(s->b, s->stem, &plan, e));
     tell_files(s);

@@ -317,7 +317,7 @@ static tnf_status check_file(struct check *c, tnf_verify_result *result, tnf_are
     if (status == TNF_OK && format->verify)
         status = format->verify(&c->file->reader, arena, tell_one, &telling, e);
     if (status == TNF_OK)
-        status = tnf_directory_surplus(c->file, tell_one, &telling, e);
+        status = tnf_directory_surplus(c->file, arena, tell_one, &telling, e);
     if (status == TNF_OK && c->options.canonical)
         status = format->canonical(&c->file->reader, arena, tell_one, &telling, e);
     return status;

@@ -316,6 +316,8 @@ static tnf_status find_elsewhere(const tnf_object **out, model *m, const place *
                                 "the index places %s in %s, but it is in %s", TNF_QUOTED(p->name),
                                 TNF_QUOTED(said->name), TNF_QUOTED(s->name));
     }
+    if (tnf_lose_tensor(m->r, p->name, p->at, "the index names it, but no shard has it"))
+        return TNF_OK;
     return tnf_stricter(m->r, e, TNF_EFORMAT, p->at,
                         "the index places %s in %s, but no shard has it", TNF_QUOTED(p->name),
                         TNF_QUOTED(said->name));
@@ -450,9 +452,11 @@ static tnf_status keep_index_metadata(model *m, uint64_t total, tnf_error *e)
         return tnf_arena_fail(r->arena, "metadata", e);
     const tnf_value *size = tnf_value_get(&v, "total_size");
     bool whole = size && ((size->kind == TNF_INT && size->as.i >= 0) || size->kind == TNF_UINT);
-    if (whole && size->as.u != total)
+    bool old = size && size->kind == TNF_FLOAT && size->as.f64 >= 0 && size->as.f64 < 0x1p63;
+    uint64_t said = whole ? size->as.u : old ? (uint64_t)size->as.f64 : total;
+    if (said != total)
         disagree(m, m->metadata_at, "the index says total_size %llu, its tensors have %llu bytes",
-                 (unsigned long long)size->as.u, (unsigned long long)total);
+                 (unsigned long long)said, (unsigned long long)total);
     if (whole && size->as.u == total && v.n == 1)
         return tnf_set_attr(r, "safetensors.total_size", tnf_value_uint(total), e);
     return tnf_set_attr(r, "safetensors.index_metadata",

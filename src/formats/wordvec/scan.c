@@ -21,12 +21,13 @@ struct found {
 
 /* What pieces find out about the spelling: how many lines have it. */
 struct tally {
-    uint64_t crlf, trailing, odd, empty, blank_end, misnumbered;
-    uint64_t odd_at, empty_at, blank_at, misnumbered_at; /* the first of them */
+    uint64_t crlf, trailing, odd, empty, blank_end, misnumbered, damaged;
+    uint64_t odd_at, empty_at, blank_at, misnumbered_at, damaged_at; /* the first of them */
 };
 
 struct piece {
     const wv_text *t;
+    bool salvage;        /* lines that are wrong are left out, less the last */
     uint64_t longest;    /* that a line may be */
     const char *p, *end; /* whole lines */
     uint64_t base;       /* of p in the file */
@@ -70,6 +71,10 @@ static bool take_line(struct piece *c, const char *p, size_t n)
         return true;
     }
     wv_line line = wv_line_read(&c->t->rules, p, n);
+    if (line.wrong && c->salvage && memchr(p, '\n', (size_t)(c->end - p))) {
+        note(&c->tally.damaged, &c->tally.damaged_at, true, at);
+        return true;
+    }
     if (line.wrong) {
         c->wrong = line;
         c->wrong_at = at;
@@ -113,6 +118,7 @@ struct scanning {
     struct found *found;
     size_t found_room; /* for each piece */
     uint64_t lines;
+    uint64_t end; /* behind the last line */
     struct tally tally;
     wv_utf8_count utf8;
 };
@@ -159,6 +165,7 @@ static size_t cut(struct scanning *s, size_t n)
                                                           : NULL;
         to = end ? (size_t)(end - s->window) + 1 : n;
         s->pieces[count] = (struct piece) { .t = s->t,
+                                            .salvage = s->r->salvage,
                                             .longest = s->r->limits.header_bytes,
                                             .p = s->window + from,
                                             .end = s->window + to,
@@ -224,13 +231,18 @@ static tnf_status take_piece(struct scanning *s, const struct piece *c, tnf_erro
                  !is_index(c->p + f->at, f->word, s->t->rows.n), c->base + f->at);
         TNF_TRY(wv_rows_add(&s->t->rows, c->base + f->at, f->word, e));
     }
-    if (c->wrong.wrong)
-        return wrong_line(s, c, e);
+    if (c->wrong.wrong) {
+        tnf_status status = wrong_line(s, c, e);
+        if (status != TNF_ETRUNCATED || !tnf_lose(s->r, status, e))
+            return status;
+        s->end = c->wrong_at; /* salvaged: the lines before it */
+    }
     s->lines += c->lines;
     a->crlf += b->crlf;
     a->trailing += b->trailing;
     merge(&a->odd, &a->odd_at, b->odd, b->odd_at);
     merge(&a->empty, &a->empty_at, b->empty, b->empty_at);
+    merge(&a->damaged, &a->damaged_at, b->damaged, b->damaged_at);
     merge(&a->blank_end, &a->blank_at, b->blank_end, b->blank_at);
     wv_utf8_sum(&s->utf8, &c->utf8);
     return TNF_OK;
@@ -263,7 +275,7 @@ static tnf_status scan_windows(struct scanning *s, tnf_error *e)
         for (size_t i = 0; i < count; i++)
             TNF_TRY(take_piece(s, &s->pieces[i], e));
         if (s->at + n == s->r->source->size)
-            s->t->spelling.cut = s->window[n - 1] != '\n';
+            s->t->spelling.cut = s->window[n - 1] != '\n' && s->end == s->at + n;
         memmove(s->window, s->window + n, s->n - n);
         s->at += n;
         s->n -= n;
@@ -272,6 +284,19 @@ static tnf_status scan_windows(struct scanning *s, tnf_error *e)
 }
 
 /* ------------------------------------------------------------------ spelling */
+
+static void lose_damaged(const struct scanning *s)
+{
+    const struct tally *a = &s->tally;
+    tnf_error lost;
+    if (a->damaged)
+        (void)tnf_lose(s->r,
+                       tnf_fail(&lost, TNF_EFORMAT, a->damaged_at,
+                                "%llu line%s not %llu numbers behind a word; the first is here",
+                                (unsigned long long)a->damaged, a->damaged > 1 ? "s have" : " has",
+                                (unsigned long long)s->t->rules.dims),
+                       &lost);
+}
 
 /* What all lines do is remembered; what some do is told. */
 static void settle(struct scanning *s)
@@ -309,7 +334,9 @@ static void settle(struct scanning *s)
 
 tnf_status wv_scan(tnf_reader *r, wv_text *t, tnf_error *e)
 {
-    struct scanning s = { .r = r, .t = t, .at = t->from, .threads = tnf_pool_threads(0) };
+    struct scanning s = {
+        .r = r, .t = t, .at = t->from, .end = r->source->size, .threads = tnf_pool_threads(0)
+    };
     uint64_t left = r->source->size - t->from;
     s.threads = s.threads < MAX_PIECES ? s.threads : MAX_PIECES;
     if (left < PIECE / 4)
@@ -319,7 +346,8 @@ tnf_status wv_scan(tnf_reader *r, wv_text *t, tnf_error *e)
     if (left)
         TNF_TRY(reserve(&s, left < room ? (size_t)left : room, e));
     TNF_TRY(scan_windows(&s, e));
-    TNF_TRY(wv_rows_end(&t->rows, r->source->size, e));
+    lose_damaged(&s);
+    TNF_TRY(wv_rows_end(&t->rows, s.end, e));
     TNF_TRY(wv_utf8_judge(r, &s.utf8, t->utf8, e));
     settle(&s);
     return TNF_OK;

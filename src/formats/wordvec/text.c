@@ -62,6 +62,26 @@ static tnf_status add_all(tnf_reader *r, const wv_text *t, tnf_error *e)
     return wv_add_matrix(r, t->rows.n, t->rules.dims, t->from, e);
 }
 
+/* Salvaged: a last line without an end may be torn in a number, unless it is the one that is told
+ * of as the last of so many rows. */
+static void drop_torn(tnf_reader *r, wv_text *t, uint64_t rows)
+{
+    tnf_error torn = { .offset = TNF_NO_OFFSET };
+    if (!r->salvage || !t->spelling.cut || t->rows.n == 0 || t->rows.n == rows)
+        return;
+    wv_row last = wv_rows_at(&t->rows, t->rows.n - 1);
+    if (!tnf_lose(r,
+                  tnf_fail(&torn, TNF_ETRUNCATED, last.at,
+                           "the last line has no end, so that its last number may be cut"),
+                  &torn))
+        return;
+    t->rows.n--;
+    t->rows.words -= last.word;
+    if (t->rows.n > 0)
+        t->rows.last = wv_rows_at(&t->rows, t->rows.n - 1).at;
+    t->spelling.cut = false;
+}
+
 static tnf_status index_text(tnf_reader *r, tnf_error *e)
 {
     wv_text *t;
@@ -73,6 +93,7 @@ static tnf_status index_text(tnf_reader *r, tnf_error *e)
     if (t->rules.dims == 0)
         return tnf_fail(e, TNF_EFORMAT, 0, "no line has numbers behind its word");
     TNF_TRY(wv_scan(r, t, e));
+    drop_torn(r, t, UINT64_MAX);
     if (t->rows.n == 0)
         return tnf_fail(e, TNF_EFORMAT, 0, "there is no line with a word and numbers");
     return add_all(r, t, e);
@@ -90,23 +111,6 @@ static tnf_status check_rows(tnf_reader *r, const wv_text *t, const wv_head *hea
                             "the first line tells of %llu rows, but %llu follow",
                             (unsigned long long)head->rows, (unsigned long long)t->rows.n);
     return TNF_OK;
-}
-
-/* Salvaged: a last line without an end may be torn in a number, unless it is the one that is told
- * of as the last. */
-static void drop_torn(tnf_reader *r, wv_text *t, const wv_head *head)
-{
-    tnf_error torn = { .offset = TNF_NO_OFFSET };
-    if (!r->salvage || !t->spelling.cut || t->rows.n == 0 || t->rows.n == head->rows)
-        return;
-    wv_row last = wv_rows_at(&t->rows, t->rows.n - 1);
-    if (!tnf_lose(r, tnf_fail(&torn, TNF_ETRUNCATED, last.at, "the last line has no end"), &torn))
-        return;
-    t->rows.n--;
-    t->rows.words -= last.word;
-    if (t->rows.n > 0)
-        t->rows.last = wv_rows_at(&t->rows, t->rows.n - 1).at;
-    t->spelling.cut = false;
 }
 
 static tnf_status check_head(tnf_reader *r, const wv_head *head, tnf_error *e)
@@ -137,7 +141,7 @@ static tnf_status index_textdims(tnf_reader *r, tnf_error *e)
     t->rules.dims = head.dims ? head.dims : 1;
     TNF_TRY(look_at_lines(r, t, e));
     TNF_TRY(wv_scan(r, t, e));
-    drop_torn(r, t, &head);
+    drop_torn(r, t, head.rows);
     TNF_TRY(check_rows(r, t, &head, e));
     t->rules.dims = t->rows.n ? t->rules.dims : head.dims;
     if (t->rows.n == 0)

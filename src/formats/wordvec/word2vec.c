@@ -135,29 +135,44 @@ static tnf_status skip_newline(struct scanning *s, uint64_t *at, unsigned *what,
     return TNF_OK;
 }
 
+/* Row i, from behind the vector before it on; *at goes behind its own. */
+static tnf_status scan_row(struct scanning *s, uint64_t i, uint64_t *at, tnf_error *e)
+{
+    uint64_t size = s->r->source->size, word = 0, begin = *at;
+    unsigned what = 0;
+    if (i > 0)
+        TNF_TRY(skip_newline(s, &begin, &what, e));
+    if (begin == size)
+        return cut_short(s, "the word of", s->vector + 1, e);
+    TNF_TRY(find_word(s, begin, &word, e));
+    uint64_t vector = begin + word + 1;
+    if (s->vector > size - vector)
+        return cut_short(s, "the vector of", s->vector - (size - vector), e);
+    TNF_TRY(wv_rows_add(s->rows, begin, word, e));
+    if (in_window(s, begin, word))
+        wv_rows_keep(s->rows, (const char *)s->window + (begin - s->at), (size_t)word);
+    s->behind[what] += i > 0;
+    *at = vector + s->vector;
+    return TNF_OK;
+}
+
 static tnf_status scan_rows(struct scanning *s, uint64_t *at, tnf_error *e)
 {
-    uint64_t size = s->r->source->size, word = 0;
+    bool torn = false;
     for (uint64_t i = 0; i < s->head.rows; i++) {
-        unsigned what = 0;
-        if (i > 0) {
-            TNF_TRY(skip_newline(s, at, &what, e));
-            s->behind[what]++;
-        }
-        if (*at == size)
-            return cut_short(s, "the word of", s->vector + 1, e);
-        TNF_TRY(find_word(s, *at, &word, e));
-        uint64_t begin = *at + word + 1;
-        if (s->vector > size - begin)
-            return cut_short(s, "the vector of", s->vector - (size - begin), e);
-        TNF_TRY(wv_rows_add(s->rows, *at, word, e));
-        if (in_window(s, *at, word))
-            wv_rows_keep(s->rows, (const char *)s->window + (*at - s->at), (size_t)word);
-        *at = begin + s->vector;
+        tnf_status status = scan_row(s, i, at, e);
+        torn = status == TNF_ETRUNCATED && i > 0 && tnf_lose(s->r, status, e);
+        if (torn)
+            s->head.rows = i; /* salvaged: the rows that are there */
+        else
+            TNF_TRY(status);
     }
     TNF_TRY(wv_rows_keep_all(s->rows, e));
     TNF_TRY(wv_rows_end(s->rows, *at, e));
-    return skip_newline(s, at, &s->last, e);
+    TNF_TRY(skip_newline(s, at, &s->last, e));
+    if (torn)
+        *at = s->r->source->size;
+    return TNF_OK;
 }
 
 static tnf_status start(struct scanning *s, tnf_error *e)

@@ -72,6 +72,8 @@ static tnf_status resolve_one(zt2 *z, zt2_shard *s, tnf_error *e)
         tnf_error_prefix(e, "ShardIdentity");
         tnf_error_rule(e, "ShardIdentity");
         e->offset = s->at;
+    } else if (status == TNF_ENOTFOUND) {
+        e->offset = s->at; /* where it is named */
     }
     TNF_TRY(status);
     s->origin = tnf_file_origin(file, &size);
@@ -98,6 +100,8 @@ tnf_status zt2_resolve(zt2 *z, tnf_error *e)
                 *e = why;
             return status;
         }
+        if (tnf_lose(z->r, status == TNF_ENOTFOUND ? TNF_ETRUNCATED : status, &why))
+            continue;
         status = tnf_stricter(z->r, e, status, why.offset, "%s", why.message);
         if (status != TNF_OK)
             tnf_error_rule(e, why.rule);

@@ -367,10 +367,13 @@ tnf_status zt0_index(tnf_reader *r, tnf_error *e)
     uint64_t n = tnf_u64(&tail);
     r->version = "0.1";
     if (n == 0) { /* not in the document; released readers take any such file for an empty one */
-        if (size > 16)
-            TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, size - 8,
-                                 "there is no index, but %llu bytes before its length (cut short?)",
-                                 (unsigned long long)(size - 16)));
+        tnf_error cut;
+        tnf_status status = tnf_fail(
+            &cut, TNF_EFORMAT, size - 8,
+            "there is no index, but %llu bytes before its length (cut short?)",
+            (unsigned long long)(size - 16));
+        if (size > 16 && !tnf_lose(r, status, &cut))
+            TNF_TRY(tnf_stricter(r, e, status, size - 8, "%s", cut.message));
         return TNF_OK;
     }
     TNF_TRY(zt_open_index(r, &p.c, size - 8, n, e));
