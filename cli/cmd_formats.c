@@ -67,6 +67,8 @@ static void json_format(json *j, const tnf_format_info *f)
     json_bool(j, f->caps & TNF_CAN_WRITE);
     json_key(j, "append");
     json_bool(j, f->caps & TNF_CAN_APPEND);
+    json_key(j, "edit");
+    json_bool(j, f->caps & TNF_CAN_EDIT);
     json_key(j, "types");
     json_words(j, f->types);
     json_key(j, "layouts");

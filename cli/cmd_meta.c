@@ -323,7 +323,8 @@ const command cmd_meta = {
     .about =
         "Shows the attributes of a file, or the one at KEY; with --set and --rm, changes "
         "them.\n\nKEY is a path with dots. Since keys may hold dots themselves, at each level "
-        "the longest key that fits is taken. Items of an array are counted from 0. A JSON "
+        "the longest key that fits is taken. Items of an array are counted from 0, "
+        "list.2 or list[2]; the number behind the last adds one. A JSON "
         "document, as a model's config, is gone into, and a change there leaves the rest of "
         "its text as it is.\n\nWhat is set keeps the exact type it had (u32, f32 ...); a "
         "value that does not fit is refused. A new key takes the type of the others beside "

@@ -56,19 +56,23 @@ bool meta_begins(tnf_str path, tnf_str key, tnf_str *rest)
         return false;
     if (path.n == key.n)
         return true;
-    if (path.p[key.n] != '.')
+    if (path.p[key.n] != '.' && path.p[key.n] != '[')
         return false;
-    *rest = (tnf_str) { path.p + key.n + 1, path.n - key.n - 1 };
+    size_t skip = path.p[key.n] == '.'; /* a bracket belongs to what follows */
+    *rest = (tnf_str) { path.p + key.n + skip, path.n - key.n - skip };
     return true;
 }
 
 bool meta_index(tnf_str path, size_t *out, tnf_str *rest)
 {
-    size_t n = 0;
+    bool bracket = path.n > 0 && path.p[0] == '[';
+    size_t first = bracket, n = first;
     *out = 0;
     for (; n < path.n && n < 15 && path.p[n] >= '0' && path.p[n] <= '9'; n++)
         *out = *out * 10 + (size_t)(path.p[n] - '0');
-    return n > 0 && meta_begins(path, (tnf_str) { path.p, n }, rest);
+    if (n == first || (bracket && (n == path.n || path.p[n++] != ']')))
+        return false;
+    return meta_begins(path, (tnf_str) { path.p, n }, rest);
 }
 
 static bool has_inside(const tnf_value *v)
@@ -173,6 +177,16 @@ static bool with_new(meta_editor *m, tnf_value *out, const tnf_value *v, tnf_str
     return true;
 }
 
+/* An array grows at its end. */
+static bool with_item(meta_editor *m, tnf_value *out, const tnf_value *v, const char *text)
+{
+    tnf_value *copy = copy_of(m, v);
+    if (!copy || !meta_convert(m, &copy[v->n], meta_like_members(v), text))
+        return false;
+    *out = (tnf_value) { .kind = TNF_ARRAY, .n = v->n + 1, .as.items = copy };
+    return true;
+}
+
 static bool without(meta_editor *m, tnf_value *out, const tnf_value *v, size_t at)
 {
     void *copy = copy_of(m, v);
@@ -209,6 +223,8 @@ static bool set_in(meta_editor *m, tnf_value *out, const tnf_value *tree, tnf_st
                        : meta_convert(m, &value, old, text)) &&
                with(m, out, tree, at, &value);
     }
+    if (tree->kind == TNF_ARRAY && meta_index(path, &at, &rest) && at == tree->n && !rest.p)
+        return with_item(m, out, tree, text);
     if (tree->kind != TNF_MAP)
         return no_such(m, path);
     return meta_convert(m, &value, root ? NULL : meta_like_members(tree), text) &&
@@ -251,9 +267,21 @@ static bool same_number(const tnf_value *a, const tnf_value *b)
     return x == y;
 }
 
+/* Many formats have integers without a sign of their own: u64 if they can be, else i64. */
+static bool same_integer(const tnf_value *a, const tnf_value *b)
+{
+    bool ints = (a->kind == TNF_INT || a->kind == TNF_UINT) &&
+                (b->kind == TNF_INT || b->kind == TNF_UINT);
+    return ints && a->kind != b->kind && tnf_type_of((tnf_dtype)a->dtype)->bits == 64 &&
+           tnf_type_of((tnf_dtype)b->dtype)->bits == 64 && a->as.u == b->as.u &&
+           a->as.u <= INT64_MAX;
+}
+
 /* Trees come from readers that limit their depth. */
 bool meta_equal(const tnf_value *a, const tnf_value *b)
 {
+    if (same_integer(a, b))
+        return true;
     if (a->kind != b->kind || a->n != b->n || a->dtype != b->dtype)
         return false;
     switch (a->kind) {

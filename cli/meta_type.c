@@ -90,6 +90,11 @@ static bool fit_integer(meta_editor *m, tnf_value *out, const tnf_value *like, c
     unsigned bits = tnf_type_of((tnf_dtype)like->dtype)->bits;
     bool fits = v->kind == TNF_INT || v->kind == TNF_UINT;
     bool negative = v->kind == TNF_INT && v->as.i < 0;
+    if (negative && like->kind == TNF_UINT &&
+        bits == 64) { /* an integer that happened to be none */
+        *out = *v;
+        return true;
+    }
     if (like->kind == TNF_UINT)
         fits = fits && !negative && (bits == 64 || v->as.u >> bits == 0);
     else if (negative)
