@@ -28,7 +28,7 @@ from finalfusion.vocab import (ExplicitVocab, FastTextVocab, FinalfusionBucketVo
 
 TENFOLD = sys.argv[1]
 FIXTURES = pathlib.Path(__file__).parent.parent / "formats" / "finalfusion" / "valid"
-checked = {"files": 0, "values": 0, "neighbours": 0, "fixtures": 0, "chunks": 0}
+checked = {"files": 0, "values": 0, "neighbours": 0, "fixtures": 0, "chunks": 0, "rooms": 0}
 rng = np.random.default_rng(6)
 
 
@@ -211,9 +211,28 @@ def check_fixtures(folder):
     assert checked["fixtures"] > 30
 
 
+# ---------------------------------------------------------------- room for later metadata
+def check_room(folder):
+    path, text = folder / "room.fifu", '[a]\ny = "longer"'
+    for name, vocab in vocabs():
+        e = Embeddings(NdArray(rng.random((vocab.upper_bound, 5), dtype=np.float32)), vocab)
+        e.write(str(path))
+        run("meta", path, "--set", "finalfusion.metadata=x = 1", "--reserve", "300")
+        assert load_metadata(str(path)) == {"x": 1}, name
+        run("meta", path, "--set", "finalfusion.metadata=" + text, "--in-place")
+        assert load_metadata(str(path)) == {"a": {"y": "longer"}}, name
+        again = load_finalfusion(str(path))
+        assert again.vocab == vocab and np.array_equal(again.storage, e.storage), name
+        assert told("meta", path, "finalfusion.metadata", "--json") == text
+        run("meta", path, "--rm", "finalfusion.metadata", "--in-place")
+        assert load_metadata(str(path)) == {} and load_finalfusion(str(path)).vocab == vocab, name
+        checked["rooms"] += 1
+
+
 with tempfile.TemporaryDirectory() as temp:
     folder = pathlib.Path(temp)
     check_package_files(folder)
     check_single_chunks(folder)
     check_fixtures(folder)
+    check_room(folder)
 print(", ".join(f"{n} {what}" for what, n in checked.items()))
