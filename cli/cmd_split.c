@@ -125,15 +125,18 @@ static void print_files(job *j)
     putchar('\n');
 }
 
-/* Is it a file of a model in another number of files? */
+/* Is it a file of a model in another number of files? "model-00001-of-00002.zt" */
 static bool is_older(const job *j, const char *name)
 {
+    static const char like[] = "-ddddd-of-ddddd.";
     const char *stem = j->options->name ? j->options->name : "model";
     size_t n = strlen(stem);
-    unsigned at, of;
-    int end = 0;
-    return !strncmp(name, stem, n) && sscanf(name + n, "-%5u-of-%5u.%n", &at, &of, &end) == 2 &&
-           end == 16 && of != j->files_n;
+    if (strncmp(name, stem, n) != 0)
+        return false;
+    for (size_t i = 0; like[i]; i++)
+        if (like[i] == 'd' ? name[n + i] < '0' || name[n + i] > '9' : name[n + i] != like[i])
+            return false;
+    return strtoul(name + n + strlen("-ddddd-of-"), NULL, 10) != j->files_n;
 }
 
 /* What --force has left of an older model. */
