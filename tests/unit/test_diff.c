@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Comparing files: each kind of difference alone, orders, names that repeat or change, memory that
  * runs out, reading that fails. What sums must come to was worked out by hand. */
+#include "../support/files.h"
 #include "../support/memory.h"
 #include "core/core.h"
 #include "diff_files.h"
@@ -147,6 +148,45 @@ static void rows_and_columns(void **state)
     discard(&a);
     discard(&b);
     discard(&c);
+}
+
+/* -------------------------------------------------------------- no numbers */
+
+static tnf_file *open_changed(struct bytes b, size_t at)
+{
+    tnf_error e;
+    tnf_source *source;
+    tnf_file *file;
+    b.p[at] ^= 0x40;
+    assert_ok(tnf_source_memory(&source, b.p, b.n, &e));
+    assert_ok(tnf_open_source(&file, source, NULL, &e));
+    return file;
+}
+
+/* Numbers larger than any that are worked with: their bytes are compared and counted. */
+static void numbers_too_large(void **state)
+{
+    (void)state;
+    const char *path = TNF_TESTS_DIR "/formats/finalfusion/valid/seed_i128.fifu";
+    struct told t;
+    struct bytes two = bytes_of_file(path);
+    struct made a = { 0 }, b = { 0 };
+    tnf_error e;
+    assert_ok(tnf_open(&a.file, path, NULL, &e));
+    const tnf_part *part = tnf_find(a.file, "embeddings")->parts;
+    assert_string_equal(part->type->id, "i128");
+    assert_int_equal(part->nbytes, 192);
+    b.file = open_changed(two, (size_t)part->offset + 37);
+    tnf_diff_result r = compare(&t, &a, &b, (tnf_diff_options) { 0 });
+    assert_false(r.same);
+    assert_int_equal(t.n, 1);
+    assert_int_equal(t.kinds[0], TNF_DIFF_VALUES);
+    assert_int_equal(t.values[0].elements, 192);
+    assert_int_equal(t.values[0].different, 1);
+    assert_int_equal(t.values[0].first, 37);
+    tnf_close(a.file);
+    tnf_close(b.file);
+    free(two.p);
 }
 
 /* ------------------------------------------------------------------- names */
@@ -345,10 +385,11 @@ static void memory_runs_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_same),          cmocka_unit_test(each_kind),
-        cmocka_unit_test(rows_and_columns),  cmocka_unit_test(other_names),
-        cmocka_unit_test(many_blocks),       cmocka_unit_test(digests),
-        cmocka_unit_test(which_file_failed), cmocka_unit_test(memory_runs_out),
+        cmocka_unit_test(the_same),         cmocka_unit_test(each_kind),
+        cmocka_unit_test(rows_and_columns), cmocka_unit_test(numbers_too_large),
+        cmocka_unit_test(other_names),      cmocka_unit_test(many_blocks),
+        cmocka_unit_test(digests),          cmocka_unit_test(which_file_failed),
+        cmocka_unit_test(memory_runs_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
  * place in a file if a part of it is missing. */
 #include "../support/unit.h"
 #include <tenfold/build.h>
+#include <tenfold/emb.h>
 #include <tenfold/shards.h>
 #include <tenfold/tenfold.h>
 
@@ -195,12 +196,59 @@ static void output_alone(void **state)
     tnf_close(file);
 }
 
+/* ----------------------------------------------------------------- lookup */
+
+/* The model as zTensor 2 has it, with another list of buckets. */
+static tnf_status look_up(const tnf_file *file, const tnf_type *type, uint64_t columns,
+                          const int32_t *pairs, uint64_t n)
+{
+    tnf_builder *b = without(file, "pruneidx");
+    tnf_save_options o = { .size = sizeof o, .format = "ztensor2" };
+    tnf_sink *sink;
+    tnf_source *source;
+    tnf_file *other;
+    tnf_emb *emb;
+    uint64_t shape[] = { n, columns };
+    assert_ok(tnf_builder_add(b, "pruneidx", type, 2, shape, pairs, &e));
+    assert_ok(tnf_sink_memory(&sink, &e));
+    assert_ok(tnf_save_sink(b, sink, &o, &e));
+    tnf_str bytes = tnf_sink_bytes(sink);
+    assert_ok(tnf_source_memory(&source, bytes.p, bytes.n, &e));
+    assert_ok(tnf_open_source(&other, source, NULL, &e));
+    tnf_status status = tnf_emb_open(&emb, other, NULL, &e);
+    if (status == TNF_OK)
+        tnf_emb_close(emb);
+    tnf_close(other);
+    tnf_sink_close(sink);
+    tnf_builder_free(b);
+    return status;
+}
+
+/* A fastText file is checked when it is opened; what other formats carry, when it is used. */
+static void pruned_wrongly(void **state)
+{
+    (void)state;
+    static const int32_t pairs[] = { 4, 1, 0, 0, 1, 2, 2, 3, 3, 4, 4, 5 };
+    static const int32_t beyond[] = { 4, 2, 0, 0 };
+    const tnf_type *i32 = tnf_type_of(TNF_I32);
+    tnf_file *file = open_with(VALID "pruned.ftz", NULL, NULL);
+    assert_ok(look_up(file, i32, 2, pairs, 2));
+    assert_fails(look_up(file, i32, 2, beyond, 2), TNF_EFORMAT);
+    assert_says("row 2 of 2");
+    assert_fails(look_up(file, i32, 1, pairs, 4), TNF_EFORMAT);
+    assert_says("no list of pairs");
+    assert_fails(look_up(file, tnf_type_of(TNF_U32), 2, pairs, 2), TNF_EFORMAT);
+    assert_fails(look_up(file, i32, 2, pairs, 6), TNF_ELIMIT); /* of five */
+    tnf_close(file);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_that_are_no_text), cmocka_unit_test(norms_in_pieces),
         cmocka_unit_test(norms_without_codes),    cmocka_unit_test(norms_of_another),
         cmocka_unit_test(matrix_twice),           cmocka_unit_test(output_alone),
+        cmocka_unit_test(pruned_wrongly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

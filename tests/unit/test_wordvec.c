@@ -98,6 +98,44 @@ static void test_utf8(void **state)
     free(b.p);
 }
 
+/* Longer than the window that goes over the file: still one word, and looked at as a whole. */
+static void test_long_word(void **state)
+{
+    (void)state;
+    enum { LONG = 700000 };
+    static const float one = 1;
+    tnf_error e;
+    tnf_file *f;
+    for (int bad = 0; bad < 2; bad++) {
+        bytes b = bytes_of("2 1\na ");
+        add_bytes(&b, &one, 4);
+        add_bytes(&b, "\n", 1);
+        size_t at = b.n;
+        for (size_t i = 0; i < LONG; i += 2)
+            add_bytes(&b, bad && i == 500000 ? "\xff." : "\xc3\xbc", 2);
+        add_bytes(&b, " ", 1);
+        add_bytes(&b, &one, 4);
+        add_bytes(&b, "\n", 1);
+        assert_ok(open_as(&f, &b, "word2vec", NULL, NULL, &e));
+        const tnf_info *info = tnf_file_info(f);
+        assert_int_equal(info->nwarnings, bad);
+        if (bad) {
+            assert_int_equal(info->warnings[0].offset, at + 500000);
+            assert_non_null(strstr(info->warnings[0].message, "UTF-8"));
+        }
+        const tnf_object *v = tnf_find(f, "vocab");
+        assert_int_equal(v->shape[0], 2);
+        tnf_close(f);
+        assert_ok(open_as(&f, &b, "word2vec", "utf8", "lossy", &e));
+        v = tnf_find(f, "vocab");
+        uint64_t offsets[3];
+        assert_ok(tnf_read_part(tnf_object_part(v, "offsets"), 0, offsets, sizeof offsets, &e));
+        assert_int_equal(offsets[2] - offsets[1], LONG + 2 * bad); /* one byte became three */
+        tnf_close(f);
+        free(b.p);
+    }
+}
+
 static void test_strict(void **state)
 {
     (void)state;
@@ -454,12 +492,19 @@ static void test_upstream_alike(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_utf8),           cmocka_unit_test(test_strict),
-        cmocka_unit_test(test_dims),           cmocka_unit_test(test_pieces),
-        cmocka_unit_test(test_large),          cmocka_unit_test(test_write_text),
-        cmocka_unit_test(test_write_word2vec), cmocka_unit_test(test_spelling_comes_back),
-        cmocka_unit_test(test_refused),        cmocka_unit_test(test_floret_vectors),
-        cmocka_unit_test(test_upstream_bytes), cmocka_unit_test(test_upstream_alike),
+        cmocka_unit_test(test_utf8),
+        cmocka_unit_test(test_long_word),
+        cmocka_unit_test(test_strict),
+        cmocka_unit_test(test_dims),
+        cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_large),
+        cmocka_unit_test(test_write_text),
+        cmocka_unit_test(test_write_word2vec),
+        cmocka_unit_test(test_spelling_comes_back),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_floret_vectors),
+        cmocka_unit_test(test_upstream_bytes),
+        cmocka_unit_test(test_upstream_alike),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
