@@ -7,6 +7,7 @@
  * First it is walked through without a word; only what is whole and well-formed is printed.
  */
 #include "emb.h"
+#include <stdlib.h>
 #include <string.h>
 
 #define MAX_DEPTH 64
@@ -53,7 +54,30 @@ static bool array(reader *r, uint64_t n, int depth)
     return true;
 }
 
-/* A key that is no string is shown as its own JSON, in a string. */
+/* A number, a truth or nil. */
+static bool is_plain(uint8_t head)
+{
+    return head < 0x80 || head >= 0xe0 || (head >= 0xc0 && head <= 0xc3) ||
+           (head >= 0xca && head <= 0xd3);
+}
+
+/* A key that is no string: as its JSON in a string if it is plain, else as bytes (keys in keys
+ * would have their quotes quoted again and again). */
+static void odd_key(json *j, const uint8_t *from, const uint8_t *end)
+{
+    char *words = NULL;
+    size_t n = 0;
+    json own = { .to = is_plain(*from) ? open_memstream(&words, &n) : NULL };
+    if (own.to) {
+        reader r = { from, end, &own };
+        (void)value(&r, 0);
+        fclose(own.to);
+    }
+    json_key_bytes(j, words ? (tnf_str) { words, n }
+                            : (tnf_str) { (const char *)from, (size_t)(end - from) });
+    free(words);
+}
+
 static bool key(reader *r, int depth)
 {
     uint64_t n = 0;
@@ -77,7 +101,7 @@ static bool key(reader *r, int depth)
         return false;
     r->p = silent.p;
     if (r->j)
-        json_key_bytes(r->j, (tnf_str) { (const char *)from, (size_t)(r->p - from) });
+        odd_key(r->j, from, r->p);
     return true;
 }
 

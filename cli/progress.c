@@ -26,7 +26,7 @@ static void draw(progress *p, uint64_t done, uint64_t total, double seconds)
     char bar[BAR_WIDTH + 1], done_text[SIZE_TEXT], total_text[SIZE_TEXT], rate_text[SIZE_TEXT];
     double part = total > 0 ? (double)done / (double)total : 0;
     double rate = (double)done / seconds;
-    double left = rate > 0 ? (double)(total - done) / rate : 0;
+    uint64_t left = rate > 0 ? (uint64_t)((double)(total - done) / rate) : 0;
     size_t full = (size_t)(part * BAR_WIDTH);
     memset(bar, ' ', BAR_WIDTH);
     memset(bar, '#', full < BAR_WIDTH ? full : BAR_WIDTH);
@@ -34,9 +34,9 @@ static void draw(progress *p, uint64_t done, uint64_t total, double seconds)
     size_text(done_text, done);
     size_text(total_text, total);
     size_text(rate_text, (uint64_t)rate);
-    fprintf(stderr, "\r[%s] %3.0f%%  %s of %s  %s/s  %.0f:%02.0f left \033[K", bar, 100 * part,
-            done_text, total_text, rate_text, (double)(uint64_t)(left / 60),
-            left - 60 * (double)(uint64_t)(left / 60));
+    fprintf(stderr, "\r[%s] %3.0f%%  %s of %s  %s/s  %llu:%02u left \033[K", bar, 100 * part,
+            done_text, total_text, rate_text, (unsigned long long)(left / 60),
+            (unsigned)(left % 60));
     fflush(stderr);
     p->drawn = true;
 }
