@@ -72,8 +72,8 @@ static void values_line(FILE *to, const tnf_object *object, const tnf_value_coun
         fprintf(to, ", %" PRIu64 " subnormal", c->subnormal);
     if (c->nan + c->inf < c->elements) {
         char min[NUMBER_TEXT], max[NUMBER_TEXT], mean[NUMBER_TEXT];
-        number_f64(min, c->min);
-        number_f64(max, c->max);
+        number_bound(min, object, c->min, c->min_integer);
+        number_bound(max, object, c->max, c->max_integer);
         number_f64(mean, c->mean);
         fprintf(to, ", from %s to %s, mean %s", min, max, mean);
     }
@@ -91,22 +91,7 @@ static void on_values(void *ctx, const tnf_object *object, const tnf_value_count
     json_open(j, '{');
     json_key(j, "name");
     json_str(j, object->name);
-    json_key(j, "elements");
-    json_uint(j, c->elements);
-    json_key(j, "nan");
-    json_uint(j, c->nan);
-    json_key(j, "inf");
-    json_uint(j, c->inf);
-    json_key(j, "zero");
-    json_uint(j, c->zero);
-    json_key(j, "subnormal");
-    json_uint(j, c->subnormal);
-    json_key(j, "min");
-    json_f64(j, c->min);
-    json_key(j, "max");
-    json_f64(j, c->max);
-    json_key(j, "mean");
-    json_f64(j, c->mean);
+    json_counts(j, object, c);
     json_close(j, '}');
 }
 

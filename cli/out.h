@@ -41,6 +41,11 @@ void json_value(json *j, const tnf_value *value);
 int number_f32(char out[NUMBER_TEXT], float f);
 int number_f64(char out[NUMBER_TEXT], double f);
 
+/* counts.c: an end of a tensor's range as text, integers as such. */
+void number_bound(char out[NUMBER_TEXT], const tnf_object *o, double x, uint64_t integer);
+/* The members of an object that tell of a tensor's values, from "elements" to "mean". */
+void json_counts(json *j, const tnf_object *o, const tnf_value_counts *c);
+
 /* One character of UTF-8 at p; its length, or 0 if there is none. */
 size_t utf8_next(const char *p, size_t n, uint32_t *out);
 bool utf8_valid(const char *p, size_t n);

@@ -41,37 +41,19 @@ static void begin(void *ctx, const stat_sums *sums)
     json_open(j, '[');
 }
 
-static void json_counts(json *j, const tnf_stat *s)
+static void figures(json *j, const tnf_stat *s)
 {
     const tnf_value_counts *c = &s->counts;
-    const struct {
-        const char *key;
-        uint64_t n;
-    } counts[] = { { "elements", c->elements },
-                   { "nan", c->nan },
-                   { "inf", c->inf },
-                   { "zero", c->zero },
-                   { "subnormal", c->subnormal } };
-    const struct {
-        const char *key;
-        double x;
-    } figures[] = {
-        { "min", c->min }, { "max", c->max }, { "mean", c->mean }, { "std", c->deviation }
-    };
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-        json_key(j, counts[i].key);
-        json_uint(j, counts[i].n);
-    }
-    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
-        json_key(j, figures[i].key);
-        if (c->elements > c->nan + c->inf)
-            json_f64(j, figures[i].x);
-        else
-            json_null(j);
-    }
+    bool any = c->elements > c->nan + c->inf;
+    json_counts(j, s->object, c);
+    json_key(j, "std");
+    if (any)
+        json_f64(j, c->deviation);
+    else
+        json_null(j);
     json_key(j, "histogram");
     json_open(j, '[');
-    for (size_t i = 0; c->elements > c->nan + c->inf && i < s->nbins; i++)
+    for (size_t i = 0; any && i < s->nbins; i++)
         json_uint(j, s->bins[i]);
     json_close(j, ']');
 }
@@ -96,7 +78,7 @@ static void tensor(void *ctx, const tnf_stat *s)
     json_key(j, "nbytes");
     json_uint(j, object_bytes(o));
     if (s->numbers)
-        json_counts(j, s);
+        figures(j, s);
     json_close(j, '}');
 }
 

@@ -230,6 +230,8 @@ typedef struct tnf_value_counts {
     uint64_t subnormal; /**< not 0, but smaller than the smallest normal number of the type */
     double mean;
     double deviation; /**< standard, of the whole: divided by n. 0 if it was not asked for */
+    /** The range of integers, exactly: an int64_t if the type is signed. */
+    uint64_t min_integer, max_integer;
 } tnf_value_counts;
 
 typedef struct tnf_verify_options {

@@ -37,10 +37,14 @@ void tnf_tally_merge(tnf_tally *t, const tnf_tally *more)
         t->max = more->max;
         t->mean = more->mean;
         t->squares = more->squares;
+        t->low = more->low;
+        t->high = more->high;
     } else if (b > 0) {
         double apart = more->mean - t->mean, n = (double)a + (double)b;
         t->min = more->min < t->min ? more->min : t->min;
         t->max = more->max > t->max ? more->max : t->max;
+        t->low = more->low < t->low ? more->low : t->low;
+        t->high = more->high > t->high ? more->high : t->high;
         t->mean += apart * ((double)b / n);
         t->squares += more->squares + apart * apart * ((double)a / n) * (double)b;
     }

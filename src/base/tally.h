@@ -22,6 +22,8 @@ typedef struct tnf_tally {
     double min, max; /* of the finite ones, as are the two below; 0 if there are none */
     double mean;
     double squares; /* the sum of squared differences from the mean */
+    /* The range of integers, which doubles may not hold: as tnf_span_int has them. */
+    uint64_t low, high;
 } tnf_tally;
 
 void tnf_tally_merge(tnf_tally *t, const tnf_tally *more);

@@ -37,6 +37,8 @@ void tnf_tally_ints(tnf_tally *t, const void *x, size_t n, unsigned width, bool 
         tnf_tally one = { .elements = here, .zero = s.zero };
         one.min = value_of(s.low, width, is_signed);
         one.max = value_of(s.high, width, is_signed);
+        one.low = s.low;
+        one.high = s.high;
         one.mean = sum_of(&s, here, width, is_signed) / (double)here;
         tnf_tally_merge(t, &one);
     }

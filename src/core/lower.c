@@ -35,12 +35,19 @@ static bool may_lose(const tnf_save_options *o, const char *kind)
     return false;
 }
 
-void tnf_lower_tell(struct lowering *l, tnf_fate fate, const char *kind, tnf_str name,
+void tnf_lower_note(const struct lowering *l, tnf_fate fate, const char *kind, tnf_str name,
                     const char *reason)
 {
     const tnf_save_options *o = &l->save->options;
     if (o->plan)
         o->plan(o->ctx, &(tnf_plan_item) { fate, kind, name, reason });
+}
+
+void tnf_lower_tell(struct lowering *l, tnf_fate fate, const char *kind, tnf_str name,
+                    const char *reason)
+{
+    const tnf_save_options *o = &l->save->options;
+    tnf_lower_note(l, fate, kind, name, reason);
     if (fate < TNF_TRANSFORMED || may_lose(o, kind))
         return;
     if (l->refused++ == 0)

@@ -20,7 +20,9 @@ struct lowering {
     char first[160]; /* the first thing that would be lost */
 };
 
-/* lower.c */
+/* lower.c: into the plan, and no more; into the plan, and refused unless it may be lost */
+void tnf_lower_note(const struct lowering *l, tnf_fate fate, const char *kind, tnf_str name,
+                    const char *reason);
 void tnf_lower_tell(struct lowering *l, tnf_fate fate, const char *kind, tnf_str name,
                     const char *reason);
 void tnf_lower_comma(tnf_buf *b);

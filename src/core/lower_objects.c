@@ -212,11 +212,13 @@ static const char *sharing(const struct lowering *l, const tnf_object *o)
 static tnf_status lower_object(struct lowering *l, const tnf_object *o, tnf_verdict found,
                                const char *why, tnf_error *e)
 {
-    if (tnf_is_cast(o))
-        why = "rounded to that type, as asked";
-    else if (!*why)
-        why = sharing(l, o);
-    tnf_lower_tell(l, found.fate, "tensor", o->name, found.fate == TNF_NATIVE ? why : found.why);
+    if (found.fate == TNF_NATIVE && tnf_is_cast(o))
+        tnf_lower_note(l, TNF_TRANSFORMED, "tensor", o->name, "rounded to that type, as asked");
+    else
+        tnf_lower_tell(l, found.fate, "tensor", o->name,
+                       found.fate != TNF_NATIVE ? found.why
+                       : *why                   ? why
+                                                : sharing(l, o));
     if (found.fate == TNF_DROPPED)
         return TNF_OK;
     TNF_TRY(keep(l, o, e));

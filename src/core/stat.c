@@ -212,7 +212,7 @@ static size_t tell_tensor(struct stats *s, size_t i)
     }
     tnf_stat stat = { .object = o, .numbers = has_numbers(o) };
     if (stat.numbers)
-        stat.counts = tnf_values_counts(&first->values);
+        stat.counts = tnf_values_counts(&first->values, o->parts[0].type);
     if (stat.numbers && !s->plain) {
         stat.bins = s->shown;
         stat.nbins = s->options.bins;

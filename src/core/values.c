@@ -76,15 +76,21 @@ static void take_bytes(tnf_values *v, const tnf_type *type, const uint8_t *p, si
     take_floats(v, TNF_TALLY_F64, (const uint8_t *)x, n - whole * per);
 }
 
-/* Integers one by one. */
+/* Integers one by one, and once more for their range, which doubles may not hold. */
 static void take_doubles(tnf_values *v, const tnf_type *type, const uint8_t *p, size_t n)
 {
     double x[PIECE];
+    const tnf_tally before = v->tally;
+    bool first = before.elements == 0;
+    tnf_tally exact = { 0 };
+    tally(&exact, type, p, n);
     for (size_t at = 0; at < n; at += PIECE) {
         size_t here = n - at < PIECE ? n - at : PIECE;
         (void)tnf_type_decode(type, p, at, here, x);
         take_floats(v, TNF_TALLY_F64, (const uint8_t *)x, here);
     }
+    v->tally.low = first || exact.low < before.low ? exact.low : before.low;
+    v->tally.high = first || exact.high > before.high ? exact.high : before.high;
 }
 
 static void take_small(tnf_values *v, const tnf_small_type *type, const uint8_t *p, size_t n)
@@ -124,7 +130,17 @@ void tnf_values_merge(tnf_values *v, const tnf_values *more)
         tnf_bins_merge(v->bins, more->bins);
 }
 
-tnf_value_counts tnf_values_counts(const tnf_values *v)
+/* Only integers of 64 bits may be more than their doubles. */
+static uint64_t integer_of(const tnf_type *type, double x, uint64_t turned)
+{
+    if (type->number == TNF_NUMBER_FLOAT || type->number == TNF_NUMBER_COMPLEX)
+        return 0;
+    if (type->bits < 64)
+        return (uint64_t)(int64_t)x;
+    return type->number == TNF_NUMBER_INT ? turned ^ (uint64_t)1 << 63 : turned;
+}
+
+tnf_value_counts tnf_values_counts(const tnf_values *v, const tnf_type *type)
 {
     const tnf_tally *t = &v->tally;
     uint64_t n = t->elements - t->nan - t->inf;
@@ -138,5 +154,7 @@ tnf_value_counts tnf_values_counts(const tnf_values *v)
         .subnormal = t->subnormal,
         .mean = t->mean,
         .deviation = v->spread && n > 0 ? sqrt(t->squares / (double)n) : 0,
+        .min_integer = n > 0 ? integer_of(type, t->min, t->low) : 0,
+        .max_integer = n > 0 ? integer_of(type, t->max, t->high) : 0,
     };
 }

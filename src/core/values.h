@@ -18,7 +18,7 @@ bool tnf_values_known(const tnf_type *type);
 /* The first n elements of `bytes`. */
 void tnf_values_take(tnf_values *v, const tnf_type *type, const void *bytes, size_t n);
 void tnf_values_merge(tnf_values *v, const tnf_values *more);
-tnf_value_counts tnf_values_counts(const tnf_values *v);
+tnf_value_counts tnf_values_counts(const tnf_values *v, const tnf_type *type);
 
 /* stat.c: tnf_stat_file(); if `plain`, without histograms and deviations, at the speed of memory.
  */

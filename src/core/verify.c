@@ -233,8 +233,11 @@ static bool on_progress(void *ctx, uint64_t done, uint64_t total)
 static tnf_status take_values(struct check *c, tnf_error *e)
 {
     tnf_stat_options how = { .size = sizeof how, .threads = c->options.threads, .ctx = c };
-    for (size_t i = 0; i < c->file->catalog.n; i++)
-        c->counts[i] = tnf_values_counts(&c->values[i]);
+    for (size_t i = 0; i < c->file->catalog.n; i++) {
+        const tnf_object *o = &c->file->catalog.objects[i];
+        if (o->nparts > 0)
+            c->counts[i] = tnf_values_counts(&c->values[i], o->parts[0].type);
+    }
     how.wanted = is_later;
     how.tensor = on_stat;
     how.problem = on_problem;

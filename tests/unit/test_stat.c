@@ -165,6 +165,8 @@ static void plain_values(void **state)
             long double off = fabsl((long double)c->mean - sum / (long double)finite);
             if (c->elements != want.elements || c->nan != want.nan || c->inf != want.inf ||
                 c->zero != want.zero || c->min != want.min || c->max != want.max ||
+                (type->number == TNF_NUMBER_UINT && (double)c->max_integer != want.max) ||
+                (type->number == TNF_NUMBER_INT && (double)(int64_t)c->min_integer != want.min) ||
                 off > 1e-12L * fmaxl(fabsl((long double)c->min), fabsl((long double)c->max)))
                 fail_msg("%s, %zu bytes: %llu NaN, %llu infinite, %llu zero, %g to %g, mean %.17g",
                          type->id, size, (unsigned long long)c->nan, (unsigned long long)c->inf,
@@ -175,6 +177,40 @@ static void plain_values(void **state)
 }
 
 /* How many subnormals there are, counted by hand from the definitions of the types. */
+/* Ends of a range that doubles round, wherever they stand and however they are counted. */
+static void exact_integers(void **state)
+{
+    (void)state;
+    enum { N = 3000000 };
+    static uint64_t x[N];
+    static const struct {
+        const char *type;
+        uint64_t low, high, rest;
+    } cases[] = { { "i64", (uint64_t)-9007199254740993, 9007199254740993, (uint64_t)-5 },
+                  { "u64", 9007199254740993, UINT64_MAX - 1, (uint64_t)1 << 60 },
+                  { "u64", 1, 1, 1 } };
+    for (size_t k = 0; k < 3; k++)
+        for (size_t at = 0; at < N; at += N / 2 - 7) {
+            tnf_error e;
+            tnf_sink *sink;
+            struct told t;
+            for (size_t i = 0; i < N; i++)
+                x[i] = cases[k].rest;
+            x[at] = cases[k].low;
+            x[N - 1 - at] = cases[k].high;
+            tnf_file *file = file_of(cases[k].type, N, x, &sink, NULL);
+            for (int plain = 0; plain < 2; plain++) {
+                tnf_stat_options o = options(&t);
+                o.threads = 3;
+                assert_ok(tnf_values_file(file, &o, plain, &e));
+                assert_int_equal(t.stat.counts.min_integer, cases[k].low);
+                assert_int_equal(t.stat.counts.max_integer, cases[k].high);
+            }
+            tnf_close(file);
+            tnf_sink_close(sink);
+        }
+}
+
 static void subnormals(void **state)
 {
     (void)state;
@@ -375,7 +411,7 @@ int main(void)
         cmocka_unit_test(every_type),    cmocka_unit_test(plain_values),
         cmocka_unit_test(subnormals),    cmocka_unit_test(pieces),
         cmocka_unit_test(batches),       cmocka_unit_test(faults),
-        cmocka_unit_test(out_of_memory),
+        cmocka_unit_test(out_of_memory), cmocka_unit_test(exact_integers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
