@@ -151,7 +151,9 @@ def check_output(command, entry, scratch, *args):
         need(not done, "converted what does not open")
     if entry["verdict"] == "accepted":
         need(code in (0, 5) or args[0] == "repair", args[0], "exits with", code, error)
-        need(args[0] != "repair" or code == 0 or "twice" in entry["file"], "something lost of a sound file:", error)
+        # A last line without an end may be torn; what nobody knows cannot be kept: who repairs is told.
+        doubtful = any(w in entry["file"] for w in ("twice", "no_last_newline.glove", "unknown_root_key"))
+        need(args[0] != "repair" or code == 0 or doubtful, "something lost of a sound file:", error)
     return out if code == 0 and entry["verdict"] != "damaged" else None
 
 

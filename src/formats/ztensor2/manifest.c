@@ -48,9 +48,13 @@ static bool check_name(zt2 *z, const tnf_cbor_scope *scope, tnf_str key, const c
 /* A key that nobody knows: for the future, and passed over. */
 static bool pass_over(zt2 *z)
 {
-    if (!z->foreign_at)
-        z->foreign_at = tnf_cbor_where(&z->c);
-    return tnf_cbor_skip(&z->c, NULL);
+    bool first = !z->foreign_at;
+    uint64_t at = tnf_cbor_where(&z->c);
+    if (!tnf_cbor_skip(&z->c, NULL))
+        return false;
+    z->foreign_at = first ? at : z->foreign_at;
+    z->foreign_n = first ? tnf_cbor_where(&z->c) - at : z->foreign_n;
+    return true;
 }
 
 static bool read_digest(zt2 *z, tnf_str *out)

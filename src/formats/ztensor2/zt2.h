@@ -35,6 +35,7 @@
 
 /* Attributes for what the model has no word for. */
 #define ZT2_EMPTY_ATTRS  "ztensor.empty_attributes" /* the file says: attributes, none */
+#define ZT2_UNKNOWN      "ztensor.unknown"          /* an extra: what the first unknown key holds */
 #define ZT2_CONTENT      "ztensor.content_digest"
 #define ZT2_SHARDS       "ztensor.shards"
 #define ZT2_DATA_SHARD   "ztensor.data_shard"
@@ -83,7 +84,8 @@ typedef struct zt2 {
     size_t nshards;
     bool has_objects, empty_attrs;
     uint64_t shards_at;  /* where the table of shards is told, or 0 */
-    uint64_t foreign_at; /* where the first key is that nobody knows, or 0 */
+    uint64_t foreign_at; /* where the value of the first key is that nobody knows, or 0 */
+    uint64_t foreign_n;  /* its length */
     const char *rule;    /* that the schema breaks, if it is not "Schema" */
 } zt2;
 

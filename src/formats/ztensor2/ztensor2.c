@@ -151,6 +151,10 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
     TNF_TRY(zt2_add(&z, objects, e));
     if (z.empty_attrs)
         TNF_TRY(tnf_set_attr(r, ZT2_EMPTY_ATTRS, tnf_value_bool(true), e));
+    if (z.foreign_at) { /* no writer can keep what it does not know: saving will say so */
+        tnf_warn(r, z.foreign_at, "the manifest has a key that is not known");
+        TNF_TRY(tnf_add_extra(r, ZT2_UNKNOWN, z.foreign_at, z.foreign_n, e));
+    }
     TNF_TRY(zt2_tell_shards(&z, e));
     TNF_TRY(zt2_keep_state(&z, e));
     return zt2_tell_content(&z, e);

@@ -144,7 +144,7 @@ def schema(c, bad):
     root("attributes_text", {"objects": {}, "attributes": "x"}, "Schema", "attributes that are text", cbor("x"))
     root("object_number", {"objects": {"t": 1}}, "Schema", "an object that is a number", b"\x01")
     c.accepted("J", "unknown_root_key", empty(cbor({"objects": {}, "x.future": [1, {"a": None}]})), 0,
-               "a key that nobody knows: to be passed over")
+               "a key that nobody knows: to be passed over", warnings=1)
     for label, name in (("empty", ""), ("nul", "a\0b"), ("1025", "n" * 1025)):
         raw = cbor({"objects": {name: dense(4096, 0, [0])}})
         bad("H", f"name_{label}", empty(raw), "Name", f"a name: {label}", M + raw.index(cbor(name)))
