@@ -225,9 +225,10 @@ static const tnf_sink_ops file_ops = {
     .abort = file_abort,
 };
 
-/* Do holes pay? They save the writing of zeros, but make a disk that must be waited for write here
- * and there; only in memory there is no such price. */
-static bool holes_pay(const struct file *f)
+/* When do holes pay? They save the writing of zeros, but make a disk that must be waited for write
+ * here and there, which only pays for few bytes among many zeros. In memory there is no such price.
+ */
+static unsigned hole_worth(const struct file *f)
 {
 #ifdef __linux__
     struct statfs fs;
@@ -235,7 +236,9 @@ static bool holes_pay(const struct file *f)
 #else
     bool memory = false;
 #endif
-    return f->own_fd && !f->direct && (!f->sync || memory);
+    if (!f->own_fd || f->direct)
+        return TNF_HOLES_NEVER;
+    return f->sync && !memory ? 8 : TNF_HOLES_ALWAYS;
 }
 
 static tnf_status make_sink(tnf_sink **out, struct file *f, tnf_error *e)
@@ -243,7 +246,7 @@ static tnf_status make_sink(tnf_sink **out, struct file *f, tnf_error *e)
     TNF_TRY(tnf_sink_new(out, &file_ops, f, &f->alloc, e));
     (*out)->fd = f->fd;
     (*out)->release = file_release;
-    (*out)->sparse = holes_pay(f);
+    (*out)->hole_worth = hole_worth(f);
     return TNF_OK;
 }
 

@@ -57,11 +57,14 @@ static tnf_status flush(tnf_sink *s, tnf_error *e)
 tnf_status tnf_sink_zeros(tnf_sink *s, uint64_t n, tnf_error *e)
 {
     static const uint8_t zeros[4096];
-    if (s->sparse && n >= 2 * PAGE && n <= INT64_MAX && !s->done) {
+    bool worth = s->hole_worth == TNF_HOLES_ALWAYS ||
+                 (s->hole_worth && n / s->hole_worth > s->written - s->hole_end);
+    if (worth && n >= 2 * PAGE && n <= INT64_MAX && !s->done) {
         TNF_TRY(flush(s, e));
         if (lseek(s->fd, (off_t)n, SEEK_CUR) < 0)
             return tnf_fail_sys(e, errno, "cannot write");
         s->written += n;
+        s->hole_end = s->written;
         s->hole = true;
         return s->ops.write(s->ctx, NULL, (size_t)n, e); /* tell it that it grew */
     }

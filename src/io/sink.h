@@ -6,6 +6,8 @@
 #include "io/source.h"
 #include <tenfold/io.h>
 
+enum { TNF_HOLES_NEVER = 0, TNF_HOLES_ALWAYS = 1 };
+
 struct tnf_sink {
     tnf_sink_ops ops;
     void *ctx;
@@ -14,9 +16,12 @@ struct tnf_sink {
     int fd;           /* for copying inside the kernel; -1 if there is none */
     uint8_t *buffer;  /* small writes gather here */
     size_t buffered;
-    bool done;   /* committed */
-    bool sparse; /* a fresh file of ours: zeros need not be written */
-    bool hole;   /* and there are some at its end */
+    bool done; /* committed */
+    /* A fresh file of ours: zeros become a hole if there are more than so many for each byte since
+     * the last one; TNF_HOLES_NEVER, TNF_HOLES_ALWAYS. */
+    unsigned hole_worth;
+    uint64_t hole_end; /* of the last one */
+    bool hole;         /* there are some */
     /* Takes bytes of a source that it need not see; NULL: it wants to see all. */
     tnf_status (*skip)(void *ctx, const tnf_source *from, uint64_t offset, uint64_t n, bool *taken,
                        tnf_error *e);

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "io/sink.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct log {
@@ -312,6 +313,36 @@ static void zeros(void **state)
         }
 }
 
+/* Room on the disk, with a sync: of few bytes among zeros, and of as many bytes as zeros. */
+static void holes(void **state)
+{
+    (void)state;
+    enum { N = 1 << 20 };
+    static uint8_t data[N];
+    memset(data, 'x', sizeof data);
+    for (int few = 0; few < 2; few++) {
+        tnf_error e;
+        tnf_sink *s;
+        struct stat st;
+        char path[] = "/tmp/tenfold-holes-XXXXXX";
+        int fd = mkstemp(path);
+        bool has_holes = ftruncate(fd, N) == 0 && fstat(fd, &st) == 0 && st.st_blocks < 100;
+        assert_int_equal(close(fd), 0);
+        assert_ok(tnf_sink_open(&s, path, TNF_SINK_REPLACE, NULL, &e));
+        for (int i = 0; i < 8; i++) {
+            assert_ok(tnf_sink_write(s, data, few ? 10 : N, &e));
+            assert_ok(tnf_sink_zeros(s, N, &e));
+        }
+        assert_ok(tnf_sink_commit(s, &e));
+        assert_int_equal(stat(path, &st), 0);
+        assert_int_equal(st.st_size, 8 * (N + (few ? 10 : N)));
+        if (few && has_holes)
+            assert_true(st.st_blocks < 8 * N / 512);
+        tnf_sink_close(s);
+        unlink(path);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -319,7 +350,7 @@ int main(void)
         cmocka_unit_test(failures),       cmocka_unit_test(least_ops),
         cmocka_unit_test(memory),         cmocka_unit_test(copies),
         cmocka_unit_test(small_copies),   cmocka_unit_test(no_memory),
-        cmocka_unit_test(zeros),
+        cmocka_unit_test(zeros),          cmocka_unit_test(holes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
