@@ -34,8 +34,8 @@ static void json_problem(json *j, const tnf_problem *p)
     else
         json_uint(j, p->offset);
     json_key(j, "tensor");
-    if (p->object)
-        json_str(j, p->object->name);
+    if (p->tensor.n)
+        json_str(j, p->tensor);
     else
         json_null(j);
     json_key(j, "message");
@@ -47,8 +47,8 @@ static void json_problem(json *j, const tnf_problem *p)
 static void problem_line(const char *path, const tnf_problem *p)
 {
     char text[512];
-    if (p->object && !strstr(p->message, p->object->name.p))
-        snprintf(text, sizeof text, "'%.200s': %s", p->object->name.p, p->message);
+    if (p->tensor.n && !strstr(p->message, p->tensor.p))
+        snprintf(text, sizeof text, "'%.200s': %s", p->tensor.p, p->message);
     else
         snprintf(text, sizeof text, "%s", p->message);
     file_message(path, "", p->offset, text);
@@ -162,6 +162,44 @@ static void put_lines(const cli_state *cli, const found *f, bool ok,
     }
 }
 
+static tnf_status look(const cli_state *cli, found *f, bool canonical, tnf_verify_result *result,
+                       tnf_error *error)
+{
+    tnf_verify_options how = { .size = sizeof how };
+    how.problem = on_problem;
+    how.values = f->options->values ? on_values : NULL;
+    how.progress = on_progress;
+    how.ctx = f;
+    how.canonical = canonical;
+    progress_begin(&f->progress, cli);
+    tnf_status status = tnf_verify(result, f->in->file, &how, error);
+    progress_end(&f->progress);
+    return status;
+}
+
+/* A model in several files does not open, which tells only the first of its faults: all that are
+ * found when it is opened for salvage are told in its place. False: there are none, or it is one
+ * file. */
+static bool look_further(const cli_state *cli, found *f, input *in, const char *path,
+                         tnf_verify_result *result)
+{
+    cli_state silent = *cli; /* warnings were told */
+    input_options salvage = f->options->in;
+    tnf_error error;
+    int code;
+    silent.verbose = silent.trace = false;
+    salvage.salvage = true;
+    if (strcmp(path, "-") == 0 || input_try(in, &silent, &salvage, path, &code, &error) != TNF_OK ||
+        code != EXIT_DONE)
+        return false;
+    if (in->info->shards == 0) {
+        input_close(in);
+        in->info = NULL;
+        return false;
+    }
+    return look(cli, f, false, result, &error) == TNF_OK && result->problems > 0;
+}
+
 /* Opens and checks; gives the exit code. Faults of the file are problems like any other. */
 static int check(const cli_state *cli, found *f, input *in, const char *path,
                  tnf_verify_result *result)
@@ -173,26 +211,24 @@ static int check(const cli_state *cli, found *f, input *in, const char *path,
         f->told = true;
         return code;
     }
-    if (status == TNF_OK) {
-        tnf_verify_options how = { .size = sizeof how };
-        how.problem = on_problem;
-        how.values = f->options->values ? on_values : NULL;
-        how.progress = on_progress;
-        how.ctx = f;
-        how.canonical = f->options->canonical;
-        progress_begin(&f->progress, cli);
-        status = tnf_verify(result, in->file, &how, &error);
-        progress_end(&f->progress);
-    }
+    bool opened = status == TNF_OK;
+    if (opened)
+        status = look(cli, f, f->options->canonical, result, &error);
     if (status == TNF_OK)
         return result->problems > 0 ? EXIT_DIFFERS : EXIT_DONE;
+    /* a shard that is gone is a fault of the model, not of the system */
+    bool gone = status == TNF_ENOTFOUND && error.offset != TNF_NO_OFFSET;
+    code = gone ? EXIT_BAD : exit_code(status);
+    if (!opened && code == EXIT_BAD && look_further(cli, f, in, path, result))
+        return code;
     result->problems++;
-    json_problem(&f->problems,
-                 &(tnf_problem) { status, error.offset, NULL, error.message, error.rule });
+    json_problem(&f->problems, &(tnf_problem) { .code = status,
+                                                .offset = error.offset,
+                                                .message = error.message,
+                                                .rule = error.rule });
     if (!f->options->json)
         file_error(in->name, &error);
-    /* a shard that is gone is a fault of the model, not of the system */
-    return status == TNF_ENOTFOUND && error.offset != TNF_NO_OFFSET ? EXIT_BAD : exit_code(status);
+    return code;
 }
 
 static int verify(const cli_state *cli, const options *o, const char *path)

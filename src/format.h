@@ -154,8 +154,8 @@ typedef struct tnf_writer {
     struct tnf_save *save; /* the core's */
 } tnf_writer;
 
-/* Is told what is wrong with a file; it goes on. */
-typedef void (*tnf_tell)(void *ctx, const tnf_error *problem);
+/* Is told what is wrong with a file, and with which tensor of it, if it is with one; it goes on. */
+typedef void (*tnf_tell)(void *ctx, const tnf_error *problem, tnf_str tensor);
 
 /* What a specification calls the rules on which verifying found a part wanting. */
 typedef struct tnf_rule_names {
@@ -245,8 +245,9 @@ tnf_status tnf_stricter(tnf_reader *r, tnf_error *e, tnf_status status, uint64_t
  * added before count; but none whose bytes only the format can produce, for it may not be ready.
  * What lies beyond the end of the file need not be looked for: the core does. */
 bool tnf_lose(tnf_reader *r, tnf_status status, const tnf_error *e);
-/* The same of a tensor that is known by its name alone. */
-bool tnf_lose_tensor(tnf_reader *r, tnf_str name, uint64_t offset, const char *why);
+/* The same of a tensor that is known by its name alone. `implied`: another loss says why already,
+ * so that verifying need not tell of this one. */
+bool tnf_lose_tensor(tnf_reader *r, tnf_str name, uint64_t offset, bool implied, const char *why);
 /* One line of the parse log. Its arguments are computed even if nobody listens: mind loops. Every
  * tensor that is added gets a line from the core. */
 void tnf_trace(tnf_reader *r, uint64_t offset, const char *format, ...) TNF_PRINTF(3, 4);

@@ -111,6 +111,7 @@ typedef struct tnf_info {
     size_t nextras;
     const tnf_warning *warnings;
     size_t nwarnings;
+    size_t shards; /**< other files that it is said to be made of, whether they are there or not */
 } tnf_info;
 
 /** What the file says of itself. */
@@ -221,6 +222,7 @@ typedef struct tnf_problem {
     const tnf_object *object; /**< or NULL */
     const char *message;
     const char *rule; /**< as in tnf_error, or NULL */
+    tnf_str tensor;   /**< the name of the one it concerns, whether it is there or not; or empty */
 } tnf_problem;
 
 /** Counts of the values of one tensor. For complex types each half counts. */
@@ -253,7 +255,8 @@ typedef struct tnf_verify_result {
 } tnf_verify_result;
 
 /** Checks what opening does not: digests, and rules on the data itself. TNF_OK also when problems
- *  were found; those are counted and told, in the order of the file and on the caller's thread. */
+ *  were found; those are counted and told, in the order of the file and on the caller's thread. Of
+ *  a file that was opened for salvage, what opening gave way to comes first. */
 TNF_API TNF_CHECKED tnf_status tnf_verify(tnf_verify_result *out, const tnf_file *file,
                                           const tnf_verify_options *options, tnf_error *error);
 

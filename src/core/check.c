@@ -81,7 +81,7 @@ static tnf_status check_size(tnf_file *f, const struct range *r, size_t n, tnf_e
              "the file has %llu bytes, its index needs %llu: %llu bytes are missing (cut short?)",
              (unsigned long long)size, (unsigned long long)need, (unsigned long long)(need - size));
     if (f->reader.salvage) /* tensors are lost one by one */
-        tnf_warn(&f->reader, size, "%s", text);
+        tnf_note_fault(&f->reader, TNF_ETRUNCATED, size, text);
     else
         TNF_TRY(tnf_stricter(&f->reader, e, TNF_ETRUNCATED, size, "%s", text));
     f->bent = true;

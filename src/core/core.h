@@ -22,12 +22,16 @@ struct sibling {
     struct tnf_file *file;
 };
 
-/* Something that salvaging could not bring back. */
+/* Something that is wrong with a file that is salvaged. */
 struct loss {
     struct loss *next;
-    tnf_str name; /* of a tensor; p is NULL if it is something else */
+    tnf_status status;
+    const char *rule; /* as in tnf_error */
+    tnf_str name;     /* of a tensor; p is NULL if it is something else */
     uint64_t offset;
     const char *message;
+    bool nothing; /* it is wrong, but nothing is lost by it */
+    bool implied; /* another says why already */
 };
 
 /* A tensor as the file itself calls it, and as what it was raised to is called. */
@@ -110,6 +114,12 @@ tnf_status tnf_open_over(tnf_file **out, tnf_source *source, const char *path,
 
 /* check.c: the rules of the format over the whole catalog. */
 tnf_status tnf_check_ranges(tnf_file *file, tnf_error *e);
+
+/* index.c: a file that is salvaged breaks a rule, by which nothing is lost. */
+void tnf_note_fault(tnf_reader *r, tnf_status status, uint64_t offset, const char *text);
+
+/* repair.c: does this part reach beyond the end of its file? Says how. */
+bool tnf_cut_off(char why[160], const tnf_part *part);
 
 /* raise.c: takes back what lower.c once put in a text map. */
 tnf_status tnf_raise(tnf_file *file, tnf_error *e);

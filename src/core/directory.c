@@ -132,7 +132,7 @@ static void tell_surplus(const tnf_file *file, const char *name, tnf_tell tell, 
                    TNF_QUOTED(shown),
                    is_whole(file, name) ? "look for one file would load it instead"
                                         : "take every file would load it, too");
-    tell(ctx, &odd);
+    tell(ctx, &odd, (tnf_str) { NULL, 0 });
 }
 
 struct name {

@@ -38,6 +38,29 @@ void tnf_warn(tnf_reader *r, uint64_t offset, const char *format, ...)
     warn_text(r->file, offset, text);
 }
 
+/* Keeps a copy. */
+static void note_loss(tnf_file *f, const struct loss *what)
+{
+    struct loss *loss = tnf_arena_alloc(&f->arena, sizeof *loss);
+    const char *message = loss ? tnf_arena_str(&f->arena, what->message, strlen(what->message))
+                               : NULL;
+    const char *name = message && what->name.p
+                           ? tnf_arena_str(&f->arena, what->name.p, what->name.n)
+                           : NULL;
+    f->bent = true;
+    if (!message || (what->name.p && !name)) {
+        f->loss_unnoted = f->loss_unnoted || !what->nothing; /* which fails in the end */
+        return;
+    }
+    *loss = *what;
+    loss->next = NULL;
+    loss->name.p = name;
+    loss->message = message;
+    *f->last_loss = loss;
+    f->last_loss = &loss->next;
+    warn_text(f, what->offset, message);
+}
+
 tnf_status tnf_stricter(tnf_reader *r, tnf_error *e, tnf_status status, uint64_t offset,
                         const char *format, ...)
 {
@@ -48,9 +71,10 @@ tnf_status tnf_stricter(tnf_reader *r, tnf_error *e, tnf_status status, uint64_t
     va_end(args);
     if (!r->lenient)
         return tnf_fail(e, status, offset, "%s", text);
-    if (r->salvage && status == TNF_ETRUNCATED) { /* what is not there is lost */
-        tnf_error lost;
-        (void)tnf_lose(r, tnf_fail(&lost, status, offset, "%s", text), &lost);
+    if (r->salvage) { /* what is not there is lost */
+        struct loss loss = { .status = status, .offset = offset, .message = text };
+        loss.nothing = status != TNF_ETRUNCATED;
+        note_loss(r->file, &loss);
         return TNF_OK;
     }
     r->file->bent = true;
@@ -58,34 +82,30 @@ tnf_status tnf_stricter(tnf_reader *r, tnf_error *e, tnf_status status, uint64_t
     return TNF_OK;
 }
 
-static void note_loss(tnf_file *f, tnf_str name, uint64_t offset, const char *text)
+void tnf_note_fault(tnf_reader *r, tnf_status status, uint64_t offset, const char *text)
 {
-    struct loss *loss = tnf_arena_alloc(&f->arena, sizeof *loss);
-    char *message = loss ? tnf_arena_str(&f->arena, text, strlen(text)) : NULL;
-    const char *copy = message && name.p ? tnf_arena_str(&f->arena, name.p, name.n) : NULL;
-    f->bent = true;
-    if (!message || (name.p && !copy)) {
-        f->loss_unnoted = true; /* which fails in the end */
-        return;
-    }
-    *loss = (struct loss) { NULL, { copy, name.n }, offset, message };
-    *f->last_loss = loss;
-    f->last_loss = &loss->next;
-    warn_text(f, offset, text);
+    struct loss loss = { .status = status, .offset = offset, .message = text, .nothing = true };
+    note_loss(r->file, &loss);
 }
 
 bool tnf_lose(tnf_reader *r, tnf_status status, const tnf_error *e)
 {
     if (!r->salvage || !tnf_of_the_file(status))
         return false;
-    note_loss(r->file, (tnf_str) { NULL, 0 }, e->offset, e->message);
+    struct loss loss = {
+        .status = e->status, .rule = e->rule, .offset = e->offset, .message = e->message
+    };
+    note_loss(r->file, &loss);
     return true;
 }
 
-bool tnf_lose_tensor(tnf_reader *r, tnf_str name, uint64_t offset, const char *why)
+bool tnf_lose_tensor(tnf_reader *r, tnf_str name, uint64_t offset, bool implied, const char *why)
 {
+    struct loss loss = {
+        .status = TNF_EFORMAT, .name = name, .offset = offset, .message = why, .implied = implied
+    };
     if (r->salvage)
-        note_loss(r->file, name, offset, why);
+        note_loss(r->file, &loss);
     return r->salvage;
 }
 

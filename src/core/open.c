@@ -94,6 +94,9 @@ static void fill_info(tnf_file *f)
     const struct sibling *shards = f->format->stands_for_shards ? f->siblings : NULL;
     while (shards && !shards->file)
         shards = shards->next;
+    size_t nshards = 0;
+    for (const struct sibling *s = f->siblings; s; s = s->next)
+        nshards++;
     f->info = (tnf_info) {
         .format = shards ? shards->file->format->name : f->format->name,
         .version = f->reader.version ? f->reader.version : "",
@@ -105,6 +108,7 @@ static void fill_info(tnf_file *f)
         .nextras = f->catalog.nextras,
         .warnings = f->warnings,
         .nwarnings = f->nwarnings,
+        .shards = nshards,
     };
 }
 
@@ -331,8 +335,10 @@ static tnf_status add_sibling(struct sibling **out, tnf_file *f, const char *dir
     }
     if (!s || !s->name || !s->directory)
         return tnf_arena_fail(&f->arena, "a file's name", e);
-    s->next = f->siblings;
-    f->siblings = s;
+    struct sibling **last = &f->siblings; /* told in the order of the file */
+    while (*last)
+        last = &(*last)->next;
+    *last = s;
     *out = s;
     return TNF_OK;
 }

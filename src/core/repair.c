@@ -121,6 +121,21 @@ static tnf_status add_rows(struct salvage *s, tnf_builder *b, const tnf_object *
 
 /* ----------------------------------------------------------------- losing */
 
+bool tnf_cut_off(char why[160], const tnf_part *p)
+{
+    uint64_t size = p->origin && p->origin->source ? p->origin->source->size : 0;
+    bool gone = p->offset >= size;
+    if (p->payload > TNF_ENCODED || (!gone && p->stored <= size - p->offset))
+        return false;
+    if (gone)
+        snprintf(why, 160, "cut off: the file ends before its %llu bytes",
+                 (unsigned long long)p->stored);
+    else
+        snprintf(why, 160, "cut off: the file ends after %llu of its %llu bytes",
+                 (unsigned long long)(size - p->offset), (unsigned long long)p->stored);
+    return true;
+}
+
 /* Why a part can be listed but not read. */
 static void unreadable(struct salvage *s, const tnf_object *o, const tnf_part *p)
 {
@@ -128,16 +143,10 @@ static void unreadable(struct salvage *s, const tnf_object *o, const tnf_part *p
     uint64_t size = p->origin && p->origin->source ? p->origin->source->size : 0;
     if (p->payload > TNF_ENCODED)
         snprintf(why, sizeof why, "what holds it is missing or damaged");
-    else if (p->offset >= size)
-        snprintf(why, sizeof why, "cut off: the file ends before its %llu bytes",
-                 (unsigned long long)p->stored);
-    else if (in_table(s, o) && rows_there(o) > 0)
+    else if (p->offset < size && in_table(s, o) && rows_there(o) > 0)
         snprintf(why, sizeof why, "cut off: %llu of its %llu rows are there and saved",
                  (unsigned long long)s->left, (unsigned long long)s->rows);
-    else if (p->stored > size - p->offset)
-        snprintf(why, sizeof why, "cut off: the file ends after %llu of its %llu bytes",
-                 (unsigned long long)(size - p->offset), (unsigned long long)p->stored);
-    else
+    else if (!tnf_cut_off(why, p))
         snprintf(why, sizeof why, "its length does not fit its shape, or its type is not known");
     lose_tensor(s, o, p->payload > TNF_ENCODED ? TNF_NO_OFFSET : p->offset, why);
 }
@@ -174,7 +183,9 @@ static void tell_losses(struct salvage *s, const tnf_file *file)
     const char *label = file->origin.label;
     tnf_str name = { label ? label : "", label ? strlen(label) : 0 };
     for (const struct loss *l = file->losses; l; l = l->next)
-        lose(s, l->name.p ? "tensor" : "part", l->name.p ? l->name : name, l->offset, l->message);
+        if (!l->nothing)
+            lose(s, l->name.p ? "tensor" : "part", l->name.p ? l->name : name, l->offset,
+                 l->message);
 }
 
 static tnf_status find_lost(struct salvage *s, tnf_error *e)

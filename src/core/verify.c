@@ -108,6 +108,19 @@ static tnf_status touch(struct check *c, const tnf_part *p, uint64_t done, tnf_e
     return tell_progress(c, done, e);
 }
 
+/* Of a file that is salvaged. What is elsewhere is missing there, which its losses say. */
+static tnf_status check_unreadable(struct outcome *out, const tnf_part *p, tnf_error *e)
+{
+    char why[160];
+    if (p->payload > TNF_ENCODED)
+        return TNF_OK;
+    out->checked++;
+    out->undigested++;
+    return tnf_cut_off(why, p)
+               ? tnf_fail(e, TNF_ETRUNCATED, p->offset, "%s", why)
+               : tnf_fail(e, TNF_EUNSUPPORTED, p->offset, "it can be listed but not read");
+}
+
 static tnf_status check_part(struct check *c, struct outcome *out, const tnf_part *p, tnf_values *v,
                              uint64_t elements, tnf_error *e)
 {
@@ -155,13 +168,18 @@ static tnf_status check_parts(struct check *c, size_t i, tnf_error *e)
 {
     const tnf_object *o = &c->file->catalog.objects[i];
     tnf_values *v = o->layout == &tnf_layout_dense && c->values ? &c->values[i] : NULL;
+    bool whole = true;
     for (uint16_t k = 0; k < o->nparts; k++) {
-        tnf_status status = check_part(c, &c->outcomes[i], &o->parts[k], v, tnf_elements(o), e);
+        const tnf_part *p = &o->parts[k];
+        bool gone = c->file->options.salvage && p->flags & TNF_PART_UNREADABLE;
+        tnf_status status = gone ? check_unreadable(&c->outcomes[i], p, e)
+                                 : check_part(c, &c->outcomes[i], p, v, tnf_elements(o), e);
         if (status != TNF_OK)
-            name_rule(c, &o->parts[k], e);
+            name_rule(c, p, e);
         TNF_TRY(status);
+        whole = whole && !gone;
     }
-    if (!o->layout->check_data)
+    if (!o->layout->check_data || !whole)
         return TNF_OK;
     tnf_status status = o->layout->check_data(o, tnf_read_part, e);
     if (status != TNF_OK)
@@ -268,13 +286,17 @@ static tnf_status check_objects(struct check *c, tnf_arena *arena, tnf_error *e)
 
 /* ---------------------------------------------------------------- telling */
 
-static void tell(struct check *c, tnf_verify_result *result, const tnf_object *o,
+static void tell(struct check *c, tnf_verify_result *result, const tnf_object *o, tnf_str tensor,
                  const tnf_error *e)
 {
     result->problems++;
     if (c->options.problem)
-        c->options.problem(c->options.ctx,
-                           &(tnf_problem) { e->status, e->offset, o, e->message, e->rule });
+        c->options.problem(c->options.ctx, &(tnf_problem) { .code = e->status,
+                                                            .offset = e->offset,
+                                                            .object = o,
+                                                            .message = e->message,
+                                                            .rule = e->rule,
+                                                            .tensor = o ? o->name : tensor });
 }
 
 static void tell_outcomes(struct check *c, tnf_verify_result *result)
@@ -285,7 +307,7 @@ static void tell_outcomes(struct check *c, tnf_verify_result *result)
         result->checked += out->checked;
         result->undigested += out->undigested;
         if (out->problem)
-            tell(c, result, o, out->problem);
+            tell(c, result, o, o->name, out->problem);
         else if (c->counts && out->checked && o->layout == &tnf_layout_dense)
             c->options.values(c->options.ctx, o, &c->counts[i]);
         tnf_free(&c->file->alloc, out->problem, sizeof *out->problem);
@@ -297,10 +319,33 @@ struct telling {
     tnf_verify_result *result;
 };
 
-static void tell_one(void *ctx, const tnf_error *problem)
+static void tell_one(void *ctx, const tnf_error *problem, tnf_str tensor)
 {
     const struct telling *t = ctx;
-    tell(t->c, t->result, NULL, problem);
+    tell(t->c, t->result, NULL, tensor, problem);
+}
+
+/* What opening a file for salvage gave way to; that of a shard under its name. */
+static void tell_losses(struct check *c, tnf_verify_result *result, const tnf_file *file)
+{
+    const char *label = file->origin.label;
+    for (const struct loss *l = file->losses; l; l = l->next) {
+        tnf_error e;
+        if (l->implied)
+            continue;
+        (void)tnf_fail(&e, l->status, l->offset, "%s%s%s", label ? label : "", label ? ": " : "",
+                       l->message);
+        e.rule = l->rule;
+        tell(c, result, NULL, l->name, &e);
+    }
+}
+
+static void tell_all_losses(struct check *c, tnf_verify_result *result)
+{
+    tell_losses(c, result, c->file);
+    for (const struct sibling *s = c->file->siblings; s; s = s->next)
+        if (s->file)
+            tell_losses(c, result, s->file);
 }
 
 /* ------------------------------------------------------------------ whole */
@@ -316,6 +361,7 @@ static tnf_status check_file(struct check *c, tnf_verify_result *result, tnf_are
     tnf_status status = check_objects(c, arena, e);
     if (status != TNF_OK)
         c->counts = NULL; /* not all of them are known */
+    tell_all_losses(c, result);
     tell_outcomes(c, result);
     if (status == TNF_OK && format->verify)
         status = format->verify(&c->file->reader, arena, tell_one, &telling, e);

@@ -48,13 +48,14 @@ typedef struct table {
 typedef struct odd {
     struct odd *next;
     tnf_error error;
+    tnf_str tensor; /* empty: it is not about one */
 } odd;
 
 typedef struct model {
     tnf_reader *r;
     odd *odds, **last;
     table places, shards, pairs;
-    bool weight_map;
+    bool weight_map, incomplete;
     tnf_str metadata; /* the text of "metadata"; n is 0 if there is none */
     uint64_t metadata_at;
 } model;
@@ -226,12 +227,16 @@ static tnf_status parse(model *m, tnf_error *e)
 
 /* ---------------------------------------------------------------- opening */
 
-static void disagree(model *m, uint64_t at, const char *format, ...) TNF_PRINTF(3, 4);
+static void disagree(model *m, tnf_str tensor, uint64_t at, const char *format, ...)
+    TNF_PRINTF(4, 5);
+
+static const tnf_str no_tensor = { NULL, 0 };
 
 /* One that finds no memory is a warning all the same. */
-static void disagree(model *m, uint64_t at, const char *format, ...)
+static void disagree(model *m, tnf_str tensor, uint64_t at, const char *format, ...)
 {
     odd *o = tnf_arena_alloc(m->r->arena, sizeof *o);
+    const char *name = o && tensor.n ? tnf_arena_str(m->r->arena, tensor.p, tensor.n) : NULL;
     char text[sizeof o->error.message];
     va_list args;
     va_start(args, format);
@@ -240,6 +245,7 @@ static void disagree(model *m, uint64_t at, const char *format, ...)
     tnf_warn(m->r, at, "%s", text);
     if (!o)
         return;
+    o->tensor = (tnf_str) { name, name ? tensor.n : 0 };
     o->error.status = TNF_EFORMAT;
     o->error.offset = at;
     memcpy(o->error.message, text, sizeof text);
@@ -304,19 +310,29 @@ static tnf_status open_shards(model *m, tnf_error *e)
     return TNF_OK;
 }
 
+#define ELSEWHERE "the index places %s in %s, but it is in %s"
+
 /* A tensor that is not where the index says. Lenient: taken from elsewhere, or left out. */
-static tnf_status find_elsewhere(const tnf_object **out, model *m, const place *p, tnf_error *e)
+static tnf_status find_elsewhere(const tnf_object **out, model *m, place *p, tnf_error *e)
 {
     const shard *said = shard_at(m, p->shard);
+    char why[240];
     for (uint32_t i = 0; i < count(&m->shards); i++) {
         const shard *s = shard_at(m, i);
         *out = s->file ? tnf_find_n(s->file, p->name.p, p->name.n) : NULL;
-        if (*out)
-            return tnf_stricter(m->r, e, TNF_EFORMAT, p->at,
-                                "the index places %s in %s, but it is in %s", TNF_QUOTED(p->name),
+        p->shard = *out ? i : p->shard;
+        if (*out && m->r->salvage)
+            disagree(m, p->name, p->at, ELSEWHERE, TNF_QUOTED(p->name), TNF_QUOTED(said->name),
+                     TNF_QUOTED(s->name));
+        else if (*out)
+            return tnf_stricter(m->r, e, TNF_EFORMAT, p->at, ELSEWHERE, TNF_QUOTED(p->name),
                                 TNF_QUOTED(said->name), TNF_QUOTED(s->name));
+        if (*out)
+            return TNF_OK;
     }
-    if (tnf_lose_tensor(m->r, p->name, p->at, "the index names it, but no shard has it"))
+    snprintf(why, sizeof why, "the index places it in %s, but no shard has it",
+             TNF_QUOTED(said->name));
+    if (tnf_lose_tensor(m->r, p->name, p->at, !said->file, why))
         return TNF_OK;
     return tnf_stricter(m->r, e, TNF_EFORMAT, p->at,
                         "the index places %s in %s, but no shard has it", TNF_QUOTED(p->name),
@@ -335,7 +351,7 @@ static tnf_status add_tensors(model *m, uint64_t *total, tnf_error *e)
 {
     *total = 0;
     for (uint32_t i = 0; i < count(&m->places); i++) {
-        const place *p = place_at(m, i);
+        place *p = place_at(m, i);
         const tnf_file *file = shard_at(m, p->shard)->file;
         const tnf_object *o = file ? tnf_find_piece(file, p->name.p, p->name.n) : NULL;
         if (o && is_added(m, o))
@@ -344,6 +360,7 @@ static tnf_status add_tensors(model *m, uint64_t *total, tnf_error *e)
             o = tnf_find_n(file, p->name.p, p->name.n);
         if (!o)
             TNF_TRY(find_elsewhere(&o, m, p, e));
+        m->incomplete = m->incomplete || !o;
         if (!o)
             continue;
         TNF_TRY(tnf_add_object(m->r, o, p->at, e));
@@ -372,13 +389,14 @@ static void check_shard(model *m, uint32_t i)
             unnamed++;
         } else if (place_at(m, at)->shard != i) {
             const shard *other = shard_at(m, place_at(m, at)->shard);
-            disagree(m, place_at(m, at)->at, "%s is in %s too; the index takes it from %s",
+            disagree(m, o->name, place_at(m, at)->at, "%s is in %s too; the index takes it from %s",
                      TNF_QUOTED(o->name), TNF_QUOTED(s->name), TNF_QUOTED(other->name));
         }
     }
     if (unnamed)
-        disagree(m, s->at, "%s holds %zu tensor%s that the index does not name (%s%s)",
-                 TNF_QUOTED(s->name), unnamed, unnamed > 1 ? "s" : "", TNF_QUOTED(first->name),
+        disagree(m, unnamed > 1 ? no_tensor : first->name, s->at,
+                 "%s holds %zu tensor%s that the index does not name (%s%s)", TNF_QUOTED(s->name),
+                 unnamed, unnamed > 1 ? "s" : "", TNF_QUOTED(first->name),
                  unnamed > 1 ? ", …" : "");
 }
 
@@ -454,8 +472,9 @@ static tnf_status keep_index_metadata(model *m, uint64_t total, tnf_error *e)
     bool whole = size && ((size->kind == TNF_INT && size->as.i >= 0) || size->kind == TNF_UINT);
     bool old = size && size->kind == TNF_FLOAT && size->as.f64 >= 0 && size->as.f64 < 0x1p63;
     uint64_t said = whole ? size->as.u : old ? (uint64_t)size->as.f64 : total;
-    if (said != total)
-        disagree(m, m->metadata_at, "the index says total_size %llu, its tensors have %llu bytes",
+    if (said != total && !(m->incomplete && r->salvage))
+        disagree(m, no_tensor, m->metadata_at,
+                 "the index says total_size %llu, its tensors have %llu bytes",
                  (unsigned long long)said, (unsigned long long)total);
     if (whole && size->as.u == total && v.n == 1)
         return tnf_set_attr(r, "safetensors.total_size", tnf_value_uint(total), e);
@@ -493,37 +512,6 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
 
 /* ---------------------------------------------------------------- writing */
 
-static void put_escape(tnf_buf *b, uint32_t c)
-{
-    static const char from[] = "\"\\\n\r\t\f\b", to[] = "\"\\nrtfb";
-    const char *at = c && c < 0x80 ? strchr(from, (int)c) : NULL;
-    if (at)
-        tnf_buf_printf(b, "\\%c", to[at - from]);
-    else if (c >= 0x20 && c < 0x80)
-        tnf_buf_u8(b, (uint8_t)c);
-    else if (c < 0x10000)
-        tnf_buf_printf(b, "\\u%04x", (unsigned)c);
-    else
-        tnf_buf_printf(b, "\\u%04x\\u%04x", (unsigned)(0xd7c0 + (c >> 10)),
-                       (unsigned)(0xdc00 + (c & 0x3ff)));
-}
-
-/* A string as Python's json.dumps() has it: ASCII only. The text is UTF-8. */
-static void put_ascii(tnf_buf *b, const char *text, size_t n)
-{
-    const uint8_t *p = (const uint8_t *)text, *end = p + n;
-    tnf_buf_u8(b, '"');
-    while (p < end) {
-        uint32_t c = *p++;
-        unsigned more = c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : c >= 0xc0 ? 1 : 0;
-        c = more ? c & (0x3fu >> more) : c;
-        for (; more && p < end; more--)
-            c = c << 6 | (*p++ & 0x3fu);
-        put_escape(b, c);
-    }
-    tnf_buf_u8(b, '"');
-}
-
 /* The shard that has a tensor, which may be a piece of one. */
 static tnf_status find_shard(const tnf_writer *w, const tnf_object *o, size_t *near, tnf_error *e)
 {
@@ -552,9 +540,9 @@ static tnf_status put_index(tnf_buf *b, tnf_writer *w, tnf_error *e)
         const tnf_object *o = tnf_nth(w, order, i);
         TNF_TRY(find_shard(w, o, &near, e));
         tnf_buf_puts(b, i ? ",\n    " : "\n    ");
-        put_ascii(b, o->name.p, o->name.n);
+        tnf_json_put_ascii(b, o->name.p, o->name.n);
         tnf_buf_puts(b, ": ");
-        put_ascii(b, w->shards[near].name, strlen(w->shards[near].name));
+        tnf_json_put_ascii(b, w->shards[near].name, strlen(w->shards[near].name));
     }
     tnf_buf_puts(b, w->catalog->n ? "\n  }\n}\n" : "}\n}\n");
     TNF_TRY(tnf_buf_status(b, "the index", e));
@@ -577,7 +565,7 @@ static tnf_status verify(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, v
     (void)arena;
     (void)e;
     for (const odd *o = r->state; o; o = o->next)
-        tell(ctx, &o->error);
+        tell(ctx, &o->error, o->tensor);
     return TNF_OK;
 }
 

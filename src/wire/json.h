@@ -64,6 +64,8 @@ bool tnf_json_fail(tnf_json *j, tnf_status status, uint64_t offset, const char *
 
 /* A JSON string in quotes: UTF-8 as it is, only what must be is escaped. */
 void tnf_json_put_string(tnf_buf *b, const char *p, size_t n);
+/* As Python's json.dumps() has it: ASCII only. The text is UTF-8. */
+void tnf_json_put_ascii(tnf_buf *b, const char *text, size_t n);
 /* A tree as compact JSON that loses nothing, so that tnf_json_typed() gives it back: what JSON
  * cannot say is wrapped ({"$u8":3}, {"$f32":"7fc00000"} by bits, {"$bytes":"hex"}, {"$json":"…"});
  * plain are null, bool, string, i64, array, map (a map whose first key starts with '$' is

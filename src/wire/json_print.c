@@ -164,3 +164,35 @@ void tnf_json_put_typed(tnf_buf *b, const tnf_value *v)
 {
     put(b, v, DEEPEST);
 }
+
+/* ------------------------------------------------------------------ ASCII */
+
+static void put_escape(tnf_buf *b, uint32_t c)
+{
+    static const char from[] = "\"\\\n\r\t\f\b", to[] = "\"\\nrtfb";
+    const char *at = c && c < 0x80 ? strchr(from, (int)c) : NULL;
+    if (at)
+        tnf_buf_printf(b, "\\%c", to[at - from]);
+    else if (c >= 0x20 && c < 0x80)
+        tnf_buf_u8(b, (uint8_t)c);
+    else if (c < 0x10000)
+        tnf_buf_printf(b, "\\u%04x", (unsigned)c);
+    else
+        tnf_buf_printf(b, "\\u%04x\\u%04x", (unsigned)(0xd7c0 + (c >> 10)),
+                       (unsigned)(0xdc00 + (c & 0x3ff)));
+}
+
+void tnf_json_put_ascii(tnf_buf *b, const char *text, size_t n)
+{
+    const uint8_t *p = (const uint8_t *)text, *end = p + n;
+    tnf_buf_u8(b, '"');
+    while (p < end) {
+        uint32_t c = *p++;
+        unsigned more = c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : c >= 0xc0 ? 1 : 0;
+        c = more ? c & (0x3fu >> more) : c;
+        for (; more && p < end; more--)
+            c = c << 6 | (*p++ & 0x3fu);
+        put_escape(b, c);
+    }
+    tnf_buf_u8(b, '"');
+}

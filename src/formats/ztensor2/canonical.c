@@ -44,7 +44,7 @@ typedef struct look {
     do {                                                                                           \
         tnf_error departure;                                                                       \
         (void)tnf_fail_rule(&departure, RULE, TNF_EFORMAT, at, __VA_ARGS__);                       \
-        (l)->tell((l)->ctx, &departure);                                                           \
+        (l)->tell((l)->ctx, &departure, (tnf_str) { NULL, 0 });                                    \
     } while (0)
 
 /* --------------------------------------------------------------- manifest */

@@ -152,7 +152,7 @@ static tnf_status verify_one(const zt2_shard *s, tnf_arena *arena, tnf_tell tell
         (void)tnf_fail_rule(&problem, "ShardIdentity", TNF_EDIGEST, s->at,
                             "the bytes of the shard %s do not match their %s", TNF_QUOTED(s->name),
                             told->algorithm);
-        tell(ctx, &problem);
+        tell(ctx, &problem, (tnf_str) { NULL, 0 });
     }
     return TNF_OK;
 }
