@@ -17,9 +17,11 @@ typedef struct found {
     const input *in;
     const options *options;
     progress progress;
-    json problems, values; /* JSON fragments, written to memory */
-    char *problems_text, *values_text;
-    size_t problems_n, values_n;
+    json problems, values, warnings; /* JSON fragments, written to memory */
+    char *problems_text, *values_text, *warnings_text;
+    size_t problems_n, values_n, warnings_n;
+    bool verbose;
+    bool opened;
     bool told; /* a mistake in the call, which was said already */
 } found;
 
@@ -61,6 +63,15 @@ static void on_problem(void *ctx, const tnf_problem *p)
     json_problem(&f->problems, p);
     if (!f->options->json)
         problem_line(f->in->name, p);
+}
+
+static void on_warning(void *ctx, const tnf_warning *w)
+{
+    found *f = ctx;
+    progress_end(&f->progress);
+    json_text(&f->warnings, w->message);
+    if (f->verbose && !f->options->json)
+        file_message(f->in->name, "warning: ", w->offset, w->message);
 }
 
 static void values_line(FILE *to, const tnf_object *object, const tnf_value_counts *c)
@@ -113,6 +124,8 @@ static void put_json(const found *f, bool ok, const tnf_verify_result *result)
     json_text(&j, f->in->path);
     json_key(&j, "ok");
     json_bool(&j, ok);
+    json_key(&j, "opened");
+    json_bool(&j, f->opened);
     json_key(&j, "format");
     json_text(&j, info ? info->format : NULL);
     json_key(&j, "checked");
@@ -127,6 +140,9 @@ static void put_json(const found *f, bool ok, const tnf_verify_result *result)
     json_open(&j, '[');
     for (size_t i = 0; info && i < info->nwarnings; i++)
         json_text(&j, info->warnings[i].message);
+    if (f->warnings_n && info && info->nwarnings)
+        putchar(',');
+    fwrite(f->warnings_text, 1, f->warnings_n, stdout);
     json_close(&j, ']');
     if (f->options->values) {
         json_key(&j, "values");
@@ -167,6 +183,7 @@ static tnf_status look(const cli_state *cli, found *f, bool canonical, tnf_verif
 {
     tnf_verify_options how = { .size = sizeof how };
     how.problem = on_problem;
+    how.warn = on_warning;
     how.values = f->options->values ? on_values : NULL;
     how.progress = on_progress;
     how.ctx = f;
@@ -211,15 +228,15 @@ static int check(const cli_state *cli, found *f, input *in, const char *path,
         f->told = true;
         return code;
     }
-    bool opened = status == TNF_OK;
-    if (opened)
+    f->opened = status == TNF_OK;
+    if (f->opened)
         status = look(cli, f, f->options->canonical, result, &error);
     if (status == TNF_OK)
         return result->problems > 0 ? EXIT_DIFFERS : EXIT_DONE;
     /* a shard that is gone is a fault of the model, not of the system */
     bool gone = status == TNF_ENOTFOUND && error.offset != TNF_NO_OFFSET;
     code = gone ? EXIT_BAD : exit_code(status);
-    if (!opened && code == EXIT_BAD && look_further(cli, f, in, path, result))
+    if (!f->opened && code == EXIT_BAD && look_further(cli, f, in, path, result))
         return code;
     result->problems++;
     json_problem(&f->problems, &(tnf_problem) { .code = status,
@@ -231,23 +248,35 @@ static int check(const cli_state *cli, found *f, input *in, const char *path,
     return code;
 }
 
+static bool begin_texts(found *f)
+{
+    f->problems.to = open_memstream(&f->problems_text, &f->problems_n);
+    f->values.to = open_memstream(&f->values_text, &f->values_n);
+    f->warnings.to = open_memstream(&f->warnings_text, &f->warnings_n);
+    return f->problems.to && f->values.to && f->warnings.to;
+}
+
+static void end_texts(found *f)
+{
+    FILE *const all[] = { f->problems.to, f->values.to, f->warnings.to };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i])
+            fclose(all[i]);
+}
+
 static int verify(const cli_state *cli, const options *o, const char *path)
 {
     input in = { 0 };
-    found f = { .in = &in, .options = o };
+    found f = { .in = &in, .options = o, .verbose = cli->verbose && !cli->quiet };
     tnf_verify_result result = { 0 };
-    f.problems.to = open_memstream(&f.problems_text, &f.problems_n);
-    f.values.to = open_memstream(&f.values_text, &f.values_n);
     int code = EXIT_IO;
-    if (f.problems.to && f.values.to)
+    bool ready = begin_texts(&f);
+    if (ready)
         code = check(cli, &f, &in, path, &result);
     else
         usage_error("out of memory");
-    if (f.problems.to)
-        fclose(f.problems.to);
-    if (f.values.to)
-        fclose(f.values.to);
-    bool known = !f.told && f.problems.to && f.values.to;
+    end_texts(&f);
+    bool known = !f.told && ready;
     if (known && o->json)
         put_json(&f, code == EXIT_DONE, &result);
     else if (known)
@@ -255,6 +284,7 @@ static int verify(const cli_state *cli, const options *o, const char *path)
     fflush(stdout);
     free(f.problems_text);
     free(f.values_text);
+    free(f.warnings_text);
     input_close(&in);
     return code;
 }

@@ -246,6 +246,8 @@ typedef struct tnf_verify_options {
     /** Is the file in the format's canonical form, too? TNF_EUNSUPPORTED if there is none. */
     bool canonical;
     unsigned threads; /**< 0: one a core, at most 8 */
+    /** Told what is odd, but no problem. */
+    void (*warn)(void *ctx, const tnf_warning *warning);
 } tnf_verify_options;
 
 typedef struct tnf_verify_result {

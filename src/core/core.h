@@ -94,9 +94,10 @@ tnf_status tnf_options_parse(const tnf_option_value **out, const tnf_option_info
 
 /* directory.c: the file that stands for a directory. */
 tnf_status tnf_directory_model(char **out, const char *path, tnf_arena *arena, tnf_error *e);
-/* Shards by their names ("…-00001-of-00003.…") that lie beside the model's but are none of them. */
-tnf_status tnf_directory_surplus(const tnf_file *file, tnf_arena *arena, tnf_tell tell, void *ctx,
-                                 tnf_error *e);
+/* What lies beside the model's shards, and no index there names it: tells of shards by their names
+ * ("…-00001-of-00003.…") and of the whole model's file, warns of others of the kind. */
+tnf_status tnf_directory_surplus(const tnf_file *file, tnf_arena *arena, tnf_tell tell,
+                                 tnf_tell warn, void *ctx, tnf_error *e);
 
 /* Does a failure lie in the file, rather than in the system or the call? */
 static inline bool tnf_of_the_file(tnf_status status)

@@ -2,9 +2,11 @@
 /* A directory stands for the model in it: its index of shards, or else its only tensor file. And
  * what lies in it that should not. */
 #include "core/core.h"
+#include "wire/json.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +22,19 @@ static bool has_suffix(const char *name, const char *suffix)
 {
     size_t n = strlen(name), m = strlen(suffix);
     return n > m && strcmp(name + n - m, suffix) == 0;
+}
+
+/* "model.safetensors.index.fp16.json": of another variant of the model. */
+static bool is_variant_index(const char *name)
+{
+    size_t n = strlen(name), end = sizeof ".json" - 1;
+    if (!has_suffix(name, ".json") || has_suffix(name, INDEX_SUFFIX))
+        return false;
+    const char *dot = name + n - end;
+    while (dot > name && *--dot != '.')
+        ;
+    size_t head = (size_t)(dot - name), index = sizeof ".index" - 1;
+    return head + 1 < n - end && head > index && memcmp(dot - index, ".index", index) == 0;
 }
 
 static bool readable(const char *name)
@@ -61,9 +76,11 @@ static bool is_shard(const char *name)
     return true;
 }
 
-/* A file beside shards is the one that stands for them. */
-static tnf_status look_through(DIR *dir, struct found *index, struct found *file,
-                               struct found *shard, tnf_arena *arena, tnf_error *e)
+/* What there is, in the order in which it is taken: a file beside shards is the one that stands for
+ * them. */
+enum { INDEX, VARIANT, WHOLE, SHARD, KINDS };
+
+static tnf_status look_through(DIR *dir, struct found found[KINDS], tnf_arena *arena, tnf_error *e)
 {
     bool favoured = false;
     for (const struct dirent *d; (d = readdir(dir)) != NULL;) {
@@ -71,10 +88,12 @@ static tnf_status look_through(DIR *dir, struct found *index, struct found *file
             continue;
         if (has_suffix(d->d_name, INDEX_SUFFIX)) {
             if (!favoured)
-                TNF_TRY(note(index, d->d_name, arena, e));
+                TNF_TRY(note(&found[INDEX], d->d_name, arena, e));
             favoured = favoured || strcmp(d->d_name, FAVOURED_INDEX) == 0;
+        } else if (is_variant_index(d->d_name)) {
+            TNF_TRY(note(&found[VARIANT], d->d_name, arena, e));
         } else if (readable(d->d_name)) {
-            TNF_TRY(note(is_shard(d->d_name) ? shard : file, d->d_name, arena, e));
+            TNF_TRY(note(&found[is_shard(d->d_name) ? SHARD : WHOLE], d->d_name, arena, e));
         }
     }
     return TNF_OK;
@@ -85,17 +104,19 @@ tnf_status tnf_directory_model(char **out, const char *path, tnf_arena *arena, t
     DIR *dir = opendir(path);
     if (!dir)
         return tnf_fail_sys(e, errno, "cannot look into the directory");
-    struct found index = { 0 }, file = { 0 }, shard = { 0 };
-    tnf_status status = look_through(dir, &index, &file, &shard, arena, e);
+    struct found found[KINDS] = { { 0 } };
+    tnf_status status = look_through(dir, found, arena, e);
     closedir(dir);
     TNF_TRY(status);
-    const struct found *f = index.count ? &index : file.count ? &file : &shard;
+    const struct found *f = found;
+    while (f < &found[SHARD] && f->count == 0)
+        f++;
     if (f->count == 0)
         return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET,
                         "the directory holds no index (*" INDEX_SUFFIX ") and no tensor file");
     if (f->count > 1)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the directory holds %zu %s: name one",
-                        f->count, index.count ? "indexes" : "tensor files and no index");
+                        f->count, f < &found[WHOLE] ? "indexes" : "tensor files and no index");
     size_t n = strlen(path), m = strlen(f->name);
     *out = tnf_arena_alloc(arena, n + m + 2);
     if (!*out)
@@ -116,72 +137,174 @@ static bool is_shard_of(const tnf_file *file, const char *name)
     return false;
 }
 
-/* "model.safetensors" beside "model.safetensors.index.json". */
+/* "model.safetensors" beside "model.safetensors.index.json", "model.fp16.safetensors" beside
+ * "model.safetensors.index.fp16.json". */
 static bool is_whole(const tnf_file *file, const char *name)
 {
-    size_t n = strlen(name);
-    return file->stem && strncmp(file->stem, name, n) == 0 && strcmp(file->stem + n, ".index") == 0;
+    const char *stem = file->stem ? file->stem : "", *dot = strrchr(name, '.');
+    size_t n = strlen(name), m = strlen(stem), end = dot ? strlen(dot) : 0;
+    if (strncmp(stem, name, n) == 0 && strcmp(stem + n, ".index") == 0)
+        return true;
+    const char *variant = strrchr(stem, '.');
+    size_t index = sizeof ".index" - 1, v = variant ? strlen(variant) : 0;
+    if (!dot || !variant || n <= v + end || m != n + index ||
+        memcmp(variant - index, ".index", index) != 0)
+        return false;
+    size_t base = n - v - end; /* NAME[.VARIANT].EXT and NAME.EXT.index[.VARIANT] */
+    return memcmp(stem, name, base) == 0 && memcmp(stem + base, dot, end) == 0 &&
+           memcmp(name + base, variant, v) == 0;
 }
 
-static void tell_surplus(const tnf_file *file, const char *name, tnf_tell tell, void *ctx)
+/* Would who takes every file like the shards take it? */
+static bool is_like_shards(const tnf_file *file, const char *name)
 {
-    tnf_error odd = { .offset = TNF_NO_OFFSET };
-    tnf_str shown = { name, strlen(name) };
-    (void)tnf_fail(&odd, TNF_EFORMAT, TNF_NO_OFFSET,
-                   "%s lies beside the shards, but the index does not name it: programs that %s",
-                   TNF_QUOTED(shown),
-                   is_whole(file, name) ? "look for one file would load it instead"
-                                        : "take every file would load it, too");
-    tell(ctx, &odd, (tnf_str) { NULL, 0 });
+    char ext[16], other[16];
+    tnf_extension(ext, name);
+    for (const struct sibling *s = file->siblings; s; s = s->next) {
+        tnf_extension(other, s->name);
+        if (strcmp(ext, other) == 0)
+            return true;
+    }
+    return file->siblings == NULL;
 }
 
-struct name {
-    struct name *next;
-    const char *text;
+/* A file beside the shards that is none of them. */
+struct extra {
+    tnf_str name;
+    bool named; /* by another index */
+};
+
+struct extras {
+    struct extra *items;
+    size_t n, room;
 };
 
 static int by_name(const void *a, const void *b)
 {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
+    return tnf_str_compare(((const struct extra *)a)->name, ((const struct extra *)b)->name);
 }
 
-/* What of a directory is named like a part of the model and is none. */
-static tnf_status find_surplus(const char ***out, size_t *n, DIR *dir, const tnf_file *file,
-                               tnf_arena *arena, tnf_error *e)
+static tnf_status add_extra(struct extras *x, const char *name, tnf_arena *arena, tnf_error *e)
 {
-    struct name *found = NULL;
+    if (x->n == x->room) {
+        size_t room = x->room ? 2 * x->room : 16;
+        struct extra *more = tnf_arena_array(arena, room, sizeof *more);
+        if (!more)
+            return tnf_arena_fail(arena, "names of files", e);
+        if (x->n)
+            memcpy(more, x->items, x->n * sizeof *more);
+        x->items = more;
+        x->room = room;
+    }
+    size_t n = strlen(name);
+    x->items[x->n].name = (tnf_str) { tnf_arena_str(arena, name, n), n };
+    return x->items[x->n++].name.p ? TNF_OK : tnf_arena_fail(arena, "a file's name", e);
+}
+
+/* Sorts a directory into files that are no part of this model, and indexes. */
+static tnf_status find_extras(struct extras *files, struct extras *indexes, DIR *dir,
+                              const tnf_file *file, tnf_arena *arena, tnf_error *e)
+{
     for (const struct dirent *d; (d = readdir(dir)) != NULL;) {
         const char *name = d->d_name;
-        if (!readable(name) || !(is_shard(name) || is_whole(file, name)) || is_shard_of(file, name))
+        if (name[0] == '.')
             continue;
-        struct name *more = tnf_arena_alloc(arena, sizeof *more);
-        if (!more || !(more->text = tnf_arena_str(arena, name, strlen(name))))
-            return tnf_arena_fail(arena, "a file's name", e);
-        more->next = found;
-        found = more;
-        ++*n;
+        if (has_suffix(name, INDEX_SUFFIX) || is_variant_index(name))
+            TNF_TRY(add_extra(indexes, name, arena, e));
+        else if (readable(name) && is_like_shards(file, name) && !is_shard_of(file, name))
+            TNF_TRY(add_extra(files, name, arena, e));
     }
-    if (!(*out = tnf_arena_array(arena, *n + 1, sizeof **out)))
-        return tnf_arena_fail(arena, "names of files", e);
-    for (size_t i = 0; found; found = found->next)
-        (*out)[i++] = found->text;
-    qsort((void *)(uintptr_t)*out, *n, sizeof **out, by_name);
+    if (files->n)
+        qsort(files->items, files->n, sizeof *files->items, by_name);
     return TNF_OK;
 }
 
-tnf_status tnf_directory_surplus(const tnf_file *file, tnf_arena *arena, tnf_tell tell, void *ctx,
-                                 tnf_error *e)
+static void excuse_named(struct extras *x, tnf_json *j)
 {
-    const char **names = NULL;
-    size_t n = 0;
+    tnf_str tensor, shard;
+    if (!tnf_json_enter(j, '{'))
+        return;
+    while (tnf_json_key(j, &tensor) && tnf_json_string(j, &shard)) {
+        struct extra key = { shard, false };
+        struct extra *known = bsearch(&key, x->items, x->n, sizeof key, by_name);
+        if (known)
+            known->named = true;
+    }
+}
+
+/* The text of an index beside this one; NULL if there is none to be had. */
+static tnf_status read_index(tnf_str *out, const tnf_file *file, const char *name, tnf_arena *arena,
+                             tnf_error *e)
+{
+    size_t n = strlen(file->directory), size = n + strlen(name) + 2;
+    bool slash = n > 0 && file->directory[n - 1] != '/';
+    char *path = tnf_arena_alloc(arena, size), *text = NULL;
+    tnf_source *source;
+    if (!path)
+        return tnf_arena_fail(arena, "a path", e);
+    snprintf(path, size, "%s%s%s", file->directory, slash ? "/" : "", name);
+    tnf_status status = tnf_source_open(&source, path, TNF_ACCESS_PREAD, &file->alloc, e);
+    if (status != TNF_OK)
+        return status == TNF_ENOMEM ? status : TNF_OK;
+    size = source->size <= file->options.limits.header_bytes ? (size_t)source->size : 0;
+    text = tnf_arena_alloc(arena, size + 1);
+    if (!text)
+        status = tnf_arena_fail(arena, "an index", e);
+    else if (tnf_source_read(source, 0, text, size, NULL) == TNF_OK)
+        *out = (tnf_str) { text, size };
+    tnf_source_close(source);
+    return status;
+}
+
+/* What another index names is a part of its model. One that is damaged names what it still names.
+ */
+static tnf_status excuse(struct extras *x, const tnf_file *file, const char *name, tnf_arena *arena,
+                         tnf_error *e)
+{
+    tnf_str text = { NULL, 0 };
+    tnf_json j;
+    TNF_TRY(read_index(&text, file, name, arena, e));
+    if (!text.p)
+        return TNF_OK;
+    tnf_json_init(&j, text.p, text.n, 0, arena, file->options.limits.depth, e);
+    tnf_json_enter(&j, '{');
+    for (tnf_str key; tnf_json_key(&j, &key);)
+        if (key.n == 10 && memcmp(key.p, "weight_map", 10) == 0)
+            excuse_named(x, &j);
+        else
+            tnf_json_skip(&j, NULL);
+    return j.status == TNF_ENOMEM ? j.status : TNF_OK;
+}
+
+/* Named like a part of the model, it is one too many; another file is perhaps meant to be there. */
+static void tell_extra(const tnf_file *file, tnf_str name, tnf_tell tell, tnf_tell warn, void *ctx)
+{
+    tnf_error odd = { .offset = TNF_NO_OFFSET };
+    bool whole = is_whole(file, name.p);
+    (void)tnf_fail(&odd, TNF_EFORMAT, TNF_NO_OFFSET,
+                   "%s lies beside the shards, but the index does not name it: programs that %s",
+                   TNF_QUOTED(name),
+                   whole ? "look for one file would load it instead"
+                         : "take every file would load it, too");
+    (whole || is_shard(name.p) ? tell : warn)(ctx, &odd, (tnf_str) { NULL, 0 });
+}
+
+tnf_status tnf_directory_surplus(const tnf_file *file, tnf_arena *arena, tnf_tell tell,
+                                 tnf_tell warn, void *ctx, tnf_error *e)
+{
+    struct extras files = { 0 }, indexes = { 0 };
     if (!file->directory || !file->format->stands_for_shards)
         return TNF_OK;
     DIR *dir = opendir(*file->directory ? file->directory : ".");
     if (!dir)
         return tnf_fail_sys(e, errno, "cannot look into the directory");
-    tnf_status status = find_surplus(&names, &n, dir, file, arena, e);
+    tnf_status status = find_extras(&files, &indexes, dir, file, arena, e);
     closedir(dir);
-    for (size_t i = 0; status == TNF_OK && i < n; i++)
-        tell_surplus(file, names[i], tell, ctx);
-    return status;
+    TNF_TRY(status);
+    for (size_t i = 0; i < indexes.n && files.n; i++)
+        TNF_TRY(excuse(&files, file, indexes.items[i].name.p, arena, e));
+    for (size_t i = 0; i < files.n; i++)
+        if (!files.items[i].named)
+            tell_extra(file, files.items[i].name, tell, warn, ctx);
+    return TNF_OK;
 }

@@ -325,6 +325,14 @@ static void tell_one(void *ctx, const tnf_error *problem, tnf_str tensor)
     tell(t->c, t->result, NULL, tensor, problem);
 }
 
+static void warn_one(void *ctx, const tnf_error *odd, tnf_str tensor)
+{
+    const tnf_verify_options *o = &((const struct telling *)ctx)->c->options;
+    (void)tensor;
+    if (o->warn)
+        o->warn(o->ctx, &(tnf_warning) { .offset = odd->offset, .message = odd->message });
+}
+
 /* What opening a file for salvage gave way to; that of a shard under its name. */
 static void tell_losses(struct check *c, tnf_verify_result *result, const tnf_file *file)
 {
@@ -366,7 +374,7 @@ static tnf_status check_file(struct check *c, tnf_verify_result *result, tnf_are
     if (status == TNF_OK && format->verify)
         status = format->verify(&c->file->reader, arena, tell_one, &telling, e);
     if (status == TNF_OK)
-        status = tnf_directory_surplus(c->file, arena, tell_one, &telling, e);
+        status = tnf_directory_surplus(c->file, arena, tell_one, warn_one, &telling, e);
     if (status == TNF_OK && c->options.canonical)
         status = format->canonical(&c->file->reader, arena, tell_one, &telling, e);
     return status;

@@ -330,13 +330,11 @@ static tnf_status find_elsewhere(const tnf_object **out, model *m, place *p, tnf
         if (*out)
             return TNF_OK;
     }
-    snprintf(why, sizeof why, "the index places it in %s, but no shard has it",
+    snprintf(why, sizeof why, "the index places %s in %s, but no shard has it", TNF_QUOTED(p->name),
              TNF_QUOTED(said->name));
     if (tnf_lose_tensor(m->r, p->name, p->at, !said->file, why))
         return TNF_OK;
-    return tnf_stricter(m->r, e, TNF_EFORMAT, p->at,
-                        "the index places %s in %s, but no shard has it", TNF_QUOTED(p->name),
-                        TNF_QUOTED(said->name));
+    return tnf_stricter(m->r, e, TNF_EFORMAT, p->at, "%s", why);
 }
 
 /* Is it in the model already, by the name of another of its pieces? */

@@ -70,7 +70,7 @@ class Command:
                 told = parse(line)
                 need(told["file"] == str(directory / name), "verify tells of", told["file"])
                 need(told["ok"] == (not told["problems"]), name, "ok is", told["ok"])
-                found[name] = told["format"] is not None, told["problems"]
+                found[name] = told["opened"], told["problems"]
         return found
 
 

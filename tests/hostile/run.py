@@ -126,7 +126,7 @@ def check_info(command, entry):
 
 
 def check_verdict(entry, told):
-    problems, opened = told["problems"], told["format"] is not None
+    problems, opened = told["problems"], told["opened"]
     if entry["verdict"] == "accepted":
         need(opened and not problems, "not accepted:", problems)
         return

@@ -73,6 +73,26 @@ static void several_tensor_files(void **state)
     assert_says("2 tensor files");
 }
 
+static void a_variant_comes_after_the_model(void **state)
+{
+    (void)state;
+    tnf_error e;
+    char *out;
+    put("model.fp16-00001-of-00002.safetensors");
+    put("config.index.fp16.txt");
+    put("index.fp16.json"); /* of what? */
+    put("model.index..json");
+    put(".index.fp16.json");
+    assert_found("model.fp16-00001-of-00002.safetensors");
+    put("model.safetensors.index.fp16.json");
+    assert_found("model.safetensors.index.fp16.json");
+    put("model.safetensors.index.bf16.json");
+    assert_fails(tnf_directory_model(&out, dir, &arena, &e), TNF_EINVAL);
+    assert_says("2 indexes");
+    put("other.safetensors.index.json");
+    assert_found("other.safetensors.index.json");
+}
+
 static void an_index_goes_first(void **state)
 {
     (void)state;
@@ -115,8 +135,13 @@ int main(void)
 {
 #define IN_DIR(f) cmocka_unit_test_setup_teardown(f, begin, end)
     const struct CMUnitTest tests[] = {
-        IN_DIR(nothing_in_it),       IN_DIR(one_tensor_file), IN_DIR(several_tensor_files),
-        IN_DIR(an_index_goes_first), IN_DIR(several_indexes), IN_DIR(no_memory),
+        IN_DIR(nothing_in_it),
+        IN_DIR(one_tensor_file),
+        IN_DIR(several_tensor_files),
+        IN_DIR(an_index_goes_first),
+        IN_DIR(several_indexes),
+        IN_DIR(no_memory),
+        IN_DIR(a_variant_comes_after_the_model),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
