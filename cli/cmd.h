@@ -71,6 +71,8 @@ int usage_error(const char *format, ...) TNF_PRINTF(1, 2);
 /* "tenfold: FILE: MESSAGE (at byte N)"; gives the exit code that belongs to the error. */
 int file_error(const char *path, const tnf_error *error);
 void file_message(const char *path, const char *kind, uint64_t offset, const char *message);
+/* Sends what is printed on its way. The errno of the first time that this failed, or 0. */
+int flush_out(void);
 /* What a path is called in messages: "-" is standard input. */
 const char *shown_path(const char *path);
 

@@ -88,7 +88,7 @@ static void ask_lines(job *j)
     }
     j->asking.several = !lines.prompt;
     while (emb_lines_next(&lines) && ask_batch(j, &lines))
-        fflush(stdout);
+        flush_out();
     if (lines.fd < 0 && j->code == EXIT_DONE)
         j->code = EXIT_IO;
     emb_lines_close(&lines);

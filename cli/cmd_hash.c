@@ -114,6 +114,10 @@ static int hash_one(const cli_state *cli, const options *o, const char *path, ha
 static int check_files(const cli_state *cli, const options *o, hash_list *list)
 {
     int worst = EXIT_DONE;
+    if (list->n && !hash_list_has_file(list))
+        return usage_error("%s: no name in it is that of a file; if it lists tensors, their FILE "
+                           "is missing (see 'tenfold help hash')",
+                           shown_path(o->check));
     for (size_t i = 0; i < list->n; i++) {
         uint8_t hash[32];
         char hex[HASH_TEXT];

@@ -180,7 +180,7 @@ static int finish(job *j, tnf_status status, const tnf_error *error)
         json_close(&j->json, '}');
         putchar('\n');
     }
-    fflush(stdout);
+    flush_out();
     if (status == TNF_EEXISTS) {
         file_message(j->out, "", TNF_NO_OFFSET, "it exists already; --force replaces it");
         return EXIT_IO;

@@ -84,7 +84,7 @@ static void show_lines(job *j)
     while (good && emb_lines_next(&lines)) {
         for (size_t i = 0; good && i < lines.nlines; i++)
             good = show(j, lines.lines[i]);
-        fflush(stdout);
+        flush_out();
     }
     if (lines.fd < 0 && j->code == EXIT_DONE)
         j->code = EXIT_IO;

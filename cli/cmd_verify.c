@@ -281,7 +281,7 @@ static int verify(const cli_state *cli, const options *o, const char *path)
         put_json(&f, code == EXIT_DONE, &result);
     else if (known)
         put_lines(cli, &f, code == EXIT_DONE, &result);
-    fflush(stdout);
+    flush_out();
     free(f.problems_text);
     free(f.values_text);
     free(f.warnings_text);

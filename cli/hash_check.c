@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 void hash_text(char out[HASH_TEXT], const uint8_t hash[32])
 {
@@ -80,12 +81,25 @@ int hash_list_read(hash_list *out, const char *path)
             code = EXIT_BAD;
         }
     }
+    if (code == EXIT_DONE && !feof(from)) {
+        file_message(shown_path(path), "", TNF_NO_OFFSET, strerror(errno));
+        code = EXIT_IO;
+    }
     free(line);
     if (!standard)
         fclose(from);
     if (out->n)
         qsort(out->items, out->n, sizeof *out->items, by_name);
     return code;
+}
+
+bool hash_list_has_file(const hash_list *l)
+{
+    struct stat st;
+    for (size_t i = 0; i < l->n; i++)
+        if (strcmp(l->items[i].name, "-") == 0 || stat(l->items[i].name, &st) == 0)
+            return true;
+    return false;
 }
 
 void hash_list_free(hash_list *list)

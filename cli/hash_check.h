@@ -25,6 +25,8 @@ typedef struct hash_list {
 
 /* "-" is standard input. Says what is wrong. */
 int hash_list_read(hash_list *out, const char *path);
+/* Is any of its names that of something that is there? */
+bool hash_list_has_file(const hash_list *list);
 void hash_list_free(hash_list *list);
 
 /* A tensor of the file that is checked. */

@@ -133,11 +133,10 @@ static int run_line(int argc, char **argv)
 /* Data that did not arrive is a failure, however well the rest went. */
 static int flush_output(int code)
 {
-    errno = 0;
-    bool failed = fflush(stdout) != 0 || ferror(stdout);
-    if (!failed)
+    int why = flush_out();
+    if (!ferror(stdout))
         return code;
-    fprintf(stderr, "tenfold: standard output: %s\n", errno ? strerror(errno) : "write error");
+    fprintf(stderr, "tenfold: standard output: %s\n", why ? strerror(why) : "write error");
     return code == EXIT_DONE || code == EXIT_DIFFERS ? EXIT_IO : code;
 }
 

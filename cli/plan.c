@@ -123,7 +123,7 @@ void plan_end(plan *p)
         json_close(&p->json, '}');
         putchar('\n');
     }
-    fflush(stdout);
+    flush_out();
 }
 
 void plan_refused(plan *p)

@@ -225,7 +225,7 @@ static int list_salvaged(listing *l, const char *path, const tnf_points_options 
         return points_error(path, &error);
     if (report.problems == 0)
         return EXIT_DONE;
-    fflush(stdout);
+    flush_out();
     fprintf(stderr, "tenfold: ");
     put_safe(stderr, path, strlen(path), false);
     fprintf(stderr,
@@ -257,7 +257,7 @@ int points_list(const cli_state *cli, const points_options *o, const char *path)
         tnf_status status = list_all(&l, &error);
         end(&l);
         if (status != TNF_OK) {
-            fflush(stdout);
+            flush_out();
             code = points_error(path, &error);
         }
     }

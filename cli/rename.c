@@ -55,20 +55,20 @@ static bool cut(line *out, char *text)
     return *out->new != 0;
 }
 
-static bool add_line(renaming *r, char *text)
+static int add_line(renaming *r, const char *text, const char *path, size_t number)
 {
     line *more = realloc(r->lines, (r->nlines + 1) * sizeof *more);
     char *copy = more ? strdup(text) : NULL;
     if (more)
         r->lines = more;
     if (!copy)
-        return false;
+        return usage_error("out of memory");
     if (cut(&r->lines[r->nlines], copy)) {
         r->nlines++;
-        return true;
+        return EXIT_DONE;
     }
     free(copy);
-    return false;
+    return usage_error("%s: line %zu is not 'OLD NEW'", path, number);
 }
 
 static int read_map(renaming *r, const char *path)
@@ -85,8 +85,12 @@ static int read_map(renaming *r, const char *path)
         number++;
         while (n > 0 && strchr("\r\n ", text[n - 1]))
             text[--n] = 0;
-        if (n > 0 && !add_line(r, text))
-            code = usage_error("%s: line %zu is not 'OLD NEW'", path, number);
+        if (n > 0)
+            code = add_line(r, text, path, number);
+    }
+    if (code == EXIT_DONE && !feof(f)) {
+        file_message(path, "", TNF_NO_OFFSET, strerror(errno));
+        code = EXIT_IO;
     }
     free(text);
     fclose(f);

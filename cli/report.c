@@ -2,6 +2,7 @@
 /* Messages: one line each on stderr, and the exit code that goes with them. Whatever they quote may
  * come from a hostile file, so all of it is made safe for a terminal. */
 #include "out.h"
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
@@ -59,4 +60,13 @@ int file_error(const char *path, const tnf_error *error)
 {
     file_message(path, "", error->offset, error->message);
     return exit_code(error->status);
+}
+
+int flush_out(void)
+{
+    static int first;
+    errno = 0;
+    if (fflush(stdout) != 0 && !first)
+        first = errno;
+    return first;
 }

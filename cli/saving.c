@@ -60,7 +60,7 @@ plan_style saving_style(const cli_state *cli, const saving_options *o)
 static tnf_status to_stdout(const saving_job *j, const tnf_save_options *how, tnf_error *error)
 {
     tnf_sink *sink;
-    fflush(stdout);
+    flush_out();
     tnf_status status = tnf_sink_fd(&sink, STDOUT_FILENO, error);
     if (status != TNF_OK)
         return status;

@@ -153,7 +153,7 @@ static int by_key(const void *a, const void *b)
     return tnf_str_compare(((const tnf_member *)a)->key, ((const tnf_member *)b)->key);
 }
 
-static bool is_text_map(const tnf_member *m)
+bool tnf_is_text_map(const tnf_member *m)
 {
     size_t n = sizeof METADATA - 1;
     return m->value.kind == TNF_MAP && m->key.n >= n &&
@@ -188,7 +188,7 @@ tnf_status tnf_content_attrs(tnf_member **out, size_t *kept, const tnf_value *ma
         if (tnf_registry_derives(m) || tnf_registry_spells(m))
             continue;
         members[*kept] = *m;
-        if (is_text_map(m))
+        if (tnf_is_text_map(m))
             members[*kept].key = (tnf_str) { &METADATA[1], sizeof METADATA - 2 };
         ++*kept;
     }

@@ -141,6 +141,9 @@ tnf_status tnf_largest_first(const size_t **out, const tnf_catalog *catalog, tnf
 tnf_status tnf_content_attrs(tnf_member **out, size_t *kept, const tnf_value *map, tnf_arena *a,
                              tnf_error *e);
 
+/* Is it one of those: a map that a format of text metadata has ("safetensors.metadata")? */
+bool tnf_is_text_map(const tnf_member *attr);
+
 /* attr_order.c: attributes in the order that the stash tells. */
 tnf_status tnf_restore_order(tnf_file *file, const tnf_value *stash, tnf_error *e);
 

@@ -186,9 +186,11 @@ static tnf_status add_checked(tnf_reader *r, const tnf_object *o, uint64_t at, t
     if (r->catalog->names.used == names)
         tnf_warn(r, at, "the tensor %s is there twice; the %s one counts", TNF_QUOTED(o->name),
                  may ? "first" : "later");
+    uint64_t bytes = o->nparts ? o->parts->nbytes : 0;
     if (r->file->options.trace)
-        tnf_trace(r, at, "tensor %s: %s, %u dimensions, %llu bytes", TNF_QUOTED(o->name),
-                  o->layout->id, o->rank, (unsigned long long)(o->nparts ? o->parts->nbytes : 0));
+        tnf_trace(r, at, "tensor %s: %s, %u dimension%s, %llu byte%s", TNF_QUOTED(o->name),
+                  o->layout->id, o->rank, o->rank == 1 ? "" : "s", (unsigned long long)bytes,
+                  bytes == 1 ? "" : "s");
     return TNF_OK;
 }
 

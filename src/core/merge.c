@@ -10,8 +10,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define METADATA ".metadata"
-
 struct merging {
     tnf_builder *b;
     tnf_merge_options options;
@@ -22,7 +20,8 @@ struct merging {
     size_t now;        /* the file that is added */
     uint32_t *of_attr; /* of the builder's attributes: likewise, UINT32_MAX if older */
     size_t nattrs;
-    size_t extras; /* the builder had before */
+    tnf_hash attr_names; /* of the builder's attributes */
+    size_t extras;       /* the builder had before */
 };
 
 /* What messages call a file; in `out` if it has no name. */
@@ -147,13 +146,6 @@ static tnf_status merge_tensors(struct merging *m, const tnf_file *file, tnf_err
 
 /* ------------------------------------------------------------- attributes */
 
-static bool is_text_map(const tnf_member *m)
-{
-    size_t n = sizeof METADATA - 1;
-    return m->value.kind == TNF_MAP && m->key.n >= n &&
-           memcmp(m->key.p + m->key.n - n, METADATA, n) == 0;
-}
-
 static tnf_str member_key(const void *ctx, uint32_t position)
 {
     return ((const tnf_attrs *)ctx)->members[position].key;
@@ -201,11 +193,28 @@ static tnf_status merge_maps(struct merging *m, tnf_value *into, const tnf_value
 
 static tnf_member *find_attr(const struct merging *m, tnf_str key)
 {
+    uint32_t at = tnf_hash_find(&m->attr_names, key.p, key.n);
+    return at == TNF_HASH_NONE ? NULL : &m->b->catalog.attrs.members[at];
+}
+
+static tnf_status enter_attr(struct merging *m, size_t position, tnf_error *e)
+{
+    uint32_t previous;
+    if (!tnf_hash_add(&m->attr_names, (uint32_t)position, false, &previous))
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for merging");
+    return TNF_OK;
+}
+
+static tnf_status add_attr(struct merging *m, const tnf_member *attr, tnf_error *e)
+{
     tnf_attrs *all = &m->b->catalog.attrs;
-    for (size_t i = 0; i < all->n; i++)
-        if (tnf_str_compare(all->members[i].key, key) == 0)
-            return &all->members[i];
-    return NULL;
+    const char *key = tnf_arena_str(all->arena, attr->key.p, attr->key.n);
+    if (!key)
+        return tnf_arena_fail(all->arena, "an attribute's name", e);
+    TNF_TRY(tnf_attrs_push(all, key, attr->value, e));
+    all->members[all->n - 1].key.n = attr->key.n;
+    m->of_attr[all->n - 1] = (uint32_t)m->now;
+    return enter_attr(m, all->n - 1, e);
 }
 
 static uint32_t *attr_owner(const struct merging *m, const tnf_member *attr)
@@ -215,17 +224,13 @@ static uint32_t *attr_owner(const struct merging *m, const tnf_member *attr)
 
 static tnf_status merge_attr(struct merging *m, const tnf_member *attr, tnf_error *e)
 {
-    tnf_attrs *all = &m->b->catalog.attrs;
     tnf_member *known = find_attr(m, attr->key);
-    if (!known) {
-        TNF_TRY(tnf_attrs_set(all, attr->key.p, attr->key.n, attr->value, e));
-        *attr_owner(m, &all->members[all->n - 1]) = (uint32_t)m->now;
-        return TNF_OK;
-    }
+    if (!known)
+        return add_attr(m, attr, e);
     if (tnf_value_equal(&known->value, &attr->value))
         return TNF_OK;
     uint32_t owner = *attr_owner(m, known);
-    if (is_text_map(known) && is_text_map(attr))
+    if (tnf_is_text_map(known) && tnf_is_text_map(attr))
         return merge_maps(m, &known->value, &attr->value, owner, e);
     /* What readers work out by themselves needs no rule. */
     if (m->options.attrs == TNF_CLASH_FIRST ||
@@ -247,8 +252,10 @@ static tnf_status count_attrs(struct merging *m, size_t n, tnf_error *e)
     m->of_attr = tnf_arena_array(&m->b->arena, m->nattrs + 1, sizeof *m->of_attr);
     if (!m->of_attr)
         return tnf_arena_fail(&m->b->arena, "attributes", e);
-    for (size_t i = 0; i < m->b->catalog.attrs.n; i++)
+    for (size_t i = 0; i < m->b->catalog.attrs.n; i++) {
         m->of_attr[i] = UINT32_MAX;
+        TNF_TRY(enter_attr(m, i, e));
+    }
     return TNF_OK;
 }
 
@@ -300,9 +307,11 @@ tnf_status tnf_builder_merge(tnf_builder *b, const tnf_file *const *files, const
     if (m.options.attrs == TNF_CLASH_SAME || m.options.attrs == TNF_CLASH_RENAME)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "attributes that clash are refused, or the first or last is taken");
+    tnf_hash_init(&m.attr_names, &b->alloc, member_key, &b->catalog.attrs);
     tnf_status status = count_attrs(&m, n, e);
     for (; m.now < n && status == TNF_OK; m.now++)
         status = merge_file(&m, files[m.now], e);
+    tnf_hash_free(&m.attr_names);
     tnf_free(&b->alloc, m.owners, m.room * sizeof *m.owners);
     return status;
 }

@@ -20,12 +20,11 @@
 #include <unistd.h>
 
 #define MOST_OPEN 256u /* files that are written but not in place: each has a descriptor */
-#define METADATA  ".metadata"
 
 struct shard {
     const char *name, *path;
     tnf_str label;
-    size_t tensors;
+    size_t first, tensors; /* in `order` */
     uint64_t bytes;
     tnf_sink *sink; /* written, not in place */
     bool placed;
@@ -42,6 +41,7 @@ struct splitting {
     const char *directory, *stem;
     tnf_arena arena;
     uint32_t *shard_of; /* of each tensor */
+    uint32_t *order;    /* all tensors, those of the first shard first */
     struct shard *shards;
     size_t n;
     struct shard root; /* the index */
@@ -103,6 +103,23 @@ static tnf_status fill(struct splitting *s, const uint32_t *shared, const uint64
     return TNF_OK;
 }
 
+/* By counting: the tensors of a shard keep their order. */
+static tnf_status sort(struct splitting *s, tnf_error *e)
+{
+    size_t n = s->b->catalog.n, first = 0;
+    size_t *next = tnf_arena_array(&s->arena, s->n, sizeof *next);
+    s->order = tnf_arena_array(&s->arena, n, sizeof *s->order);
+    if (!next || !s->order)
+        return tnf_arena_fail(&s->arena, "splitting", e);
+    for (size_t i = 0; i < s->n; i++) {
+        s->shards[i].first = next[i] = first;
+        first += s->shards[i].tensors;
+    }
+    for (size_t i = 0; i < n; i++)
+        s->order[next[s->shard_of[i]]++] = (uint32_t)i;
+    return TNF_OK;
+}
+
 static tnf_status assign(struct splitting *s, tnf_error *e)
 {
     const tnf_catalog *c = &s->b->catalog;
@@ -126,7 +143,7 @@ static tnf_status assign(struct splitting *s, tnf_error *e)
         shard->bytes += size_of(s, &c->objects[i]);
         s->total += size_of(s, &c->objects[i]);
     }
-    return TNF_OK;
+    return sort(s, e);
 }
 
 /* ------------------------------------------------------------------- names */
@@ -200,13 +217,6 @@ static void tell_files(const struct splitting *s)
 
 /* ------------------------------------------------------------------ content */
 
-static bool is_text_map(const tnf_member *m)
-{
-    size_t n = sizeof METADATA - 1;
-    return m->value.kind == TNF_MAP && m->key.n >= n &&
-           memcmp(m->key.p + m->key.n - n, METADATA, n) == 0;
-}
-
 /* With an index, the first file has all attributes, the others only text maps, which readers of
  * single files look for; without one, each file stands for itself. */
 static tnf_status add_attributes(const struct splitting *s, tnf_builder *to, size_t i, tnf_error *e)
@@ -214,7 +224,7 @@ static tnf_status add_attributes(const struct splitting *s, tnf_builder *to, siz
     const tnf_catalog *c = &s->b->catalog;
     for (size_t k = 0; k < c->attrs.n; k++) {
         const tnf_member *m = &c->attrs.members[k];
-        if (i == 0 || !s->index || is_text_map(m))
+        if (i == 0 || !s->index || tnf_is_text_map(m))
             TNF_TRY(tnf_attrs_set(&to->catalog.attrs, m->key.p, m->key.n, m->value, e));
     }
     for (size_t k = 0; i == 0 && k < c->nextras; k++)
@@ -225,10 +235,9 @@ static tnf_status add_attributes(const struct splitting *s, tnf_builder *to, siz
 static tnf_status add_tensors(const struct splitting *s, tnf_builder *to, size_t i, tnf_error *e)
 {
     const tnf_catalog *c = &s->b->catalog;
-    for (size_t k = 0; k < c->n; k++) {
-        const tnf_object *o = &c->objects[k];
-        if (s->shard_of[k] != i)
-            continue;
+    const uint32_t *mine = s->order + s->shards[i].first;
+    for (size_t k = 0; k < s->shards[i].tensors; k++) {
+        const tnf_object *o = &c->objects[mine[k]];
         bool found = tnf_catalog_find(c, o->name.p, o->name.n) == o;
         unsigned again = found ? TNF_NAMES_LATER_FOUND : TNF_NAMES_FIRST_FOUND;
         TNF_TRY(tnf_catalog_add(&to->catalog, o, again | TNF_BORROWED, e));
