@@ -331,7 +331,7 @@ const command cmd_verify = {
         "the size that their shape asks for, the digests that it stores, and the rules that "
         "its data must keep. A directory or an index stands for a model in several files: then "
         "also that all shards are there, that the index and the shards name the same tensors, "
-        "each in one place, that no shard lies beside them that the index does not name, and "
+        "each in one place, that no shard lies beside them that no index names, and "
         "that the total size is right. Exits with 0 if all is well, 1 if something does not "
         "verify, 4 "
         "if a file cannot be opened because it is damaged or not supported.",
