@@ -8,11 +8,16 @@
 
 #define TRIAL_BYTES ((uint64_t)16 << 20) /* files up to this size are tried whole */
 
-static const tnf_value *member(const tnf_value *map, tnf_str key)
+/* The search begins where the key is likely to be: a change moves few of many. */
+static const tnf_value *member(const tnf_value *map, tnf_str key, size_t likely)
 {
-    for (size_t i = 0; map && i < map->n; i++)
-        if (map->as.members[i].key.n == key.n && !memcmp(map->as.members[i].key.p, key.p, key.n))
-            return &map->as.members[i].value;
+    size_t n = map ? map->n : 0;
+    size_t at = n == 0 ? 0 : likely == 0 ? n - 1 : (likely - 1) % n;
+    for (size_t i = 0; i < n; i++, at = at + 1 == n ? 0 : at + 1) {
+        const tnf_member *m = &map->as.members[at];
+        if (m->key.n == key.n && !memcmp(m->key.p, key.p, key.n))
+            return &m->value;
+    }
     return NULL;
 }
 
@@ -27,12 +32,12 @@ static tnf_status apply(const meta_change *c, tnf_builder *b, tnf_error *error)
     tnf_status status = TNF_OK;
     for (size_t i = 0; status == TNF_OK && i < c->before->n; i++) {
         const tnf_member *m = &c->before->as.members[i];
-        if (!member(c->after, m->key))
+        if (!member(c->after, m->key, i))
             status = tnf_builder_set(b, c->tensor, m->key.p, NULL, error);
     }
     for (size_t i = 0; status == TNF_OK && i < c->after->n; i++) {
         const tnf_member *m = &c->after->as.members[i];
-        if (!same(member(c->before, m->key), &m->value))
+        if (!same(member(c->before, m->key, i), &m->value))
             status = tnf_builder_set(b, c->tensor, m->key.p, &m->value, error);
     }
     return status;
@@ -66,12 +71,13 @@ static const char *lost_key(const meta_change *c, const tnf_value *now)
 {
     for (size_t i = 0; i < c->before->n; i++) {
         tnf_str key = c->before->as.members[i].key;
-        if (!member(c->after, key) && member(now, key))
+        if (!member(c->after, key, i) && member(now, key, i))
             return key.p;
     }
     for (size_t i = 0; i < c->after->n; i++) {
         const tnf_member *m = &c->after->as.members[i];
-        if (!same(member(c->before, m->key), &m->value) && !same(member(now, m->key), &m->value))
+        if (!same(member(c->before, m->key, i), &m->value) &&
+            !same(member(now, m->key, i), &m->value))
             return m->key.p;
     }
     return NULL;

@@ -11,7 +11,7 @@
 #define FIRST_BLOCK 1024u
 #define MAX_BLOCK   (1u << 20)
 #endif
-#define ALIGN       16u
+#define ALIGN 16u
 
 struct tnf_arena_block {
     struct tnf_arena_block *next;

@@ -133,8 +133,10 @@ tnf_status tnf_restore_order(tnf_file *f, const tnf_value *stash, tnf_error *e)
     const tnf_value *order = tnf_value_get(stash, "order");
     const tnf_value *orders = tnf_value_get(stash, "orders");
     tnf_attrs *attrs = &f->catalog.attrs;
-    if (order && order->kind == TNF_ARRAY && attrs->n > 1)
+    if (order && order->kind == TNF_ARRAY && attrs->n > 1) {
         TNF_TRY(reorder(f, attrs->members, attrs->n, order, e));
+        tnf_attrs_moved(attrs);
+    }
     for (size_t i = 0; orders && orders->kind == TNF_MAP && i < orders->n; i++) {
         const tnf_member *m = &orders->as.members[i];
         uint32_t at = tnf_hash_find(&f->catalog.names, m->key.p, m->key.n);

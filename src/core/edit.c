@@ -206,34 +206,42 @@ static tnf_status check_tensors(const tnf_file *before, const tnf_file *after, t
                 : tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "its tensors would have to move");
 }
 
-/* Is all of `a` in `b`, but for what readers work out by themselves? */
-static const tnf_member *missing(const tnf_value *a, const tnf_value *b)
+/* Is all of `a` in `b`, but for what readers work out by themselves? *out is what is not. */
+static tnf_status find_missing(tnf_file *f, const tnf_value *a, const tnf_value *b,
+                               const tnf_member **out, tnf_error *e)
 {
-    for (size_t i = 0; a && i < a->n; i++) {
+    tnf_hash known;
+    tnf_status status = tnf_index_members(&known, f, b, e);
+    for (size_t i = 0; a && i < a->n && status == TNF_OK && !*out; i++) {
         const tnf_member *m = &a->as.members[i];
-        const tnf_value *there = b ? tnf_value_get_n(b, m->key.p, m->key.n) : NULL;
-        if (!(there && tnf_value_equal(there, &m->value)) && !tnf_registry_derives(m))
-            return m;
+        uint32_t at = tnf_hash_find(&known, m->key.p, m->key.n);
+        bool there = at != TNF_HASH_NONE && tnf_value_equal(&b->as.members[at].value, &m->value);
+        if (!there && !tnf_registry_derives(m))
+            *out = m;
     }
-    return NULL;
+    tnf_hash_free(&known);
+    return status;
 }
 
-static tnf_status check_attrs(const tnf_value *wanted, const tnf_value *got, tnf_error *e)
+static tnf_status check_attrs(tnf_file *f, const tnf_value *wanted, const tnf_value *got,
+                              tnf_error *e)
 {
-    const tnf_member *m = missing(wanted, got);
-    m = m ? m : missing(got, wanted);
+    const tnf_member *m = NULL;
+    TNF_TRY(find_missing(f, wanted, got, &m, e));
+    if (!m)
+        TNF_TRY(find_missing(f, got, wanted, &m, e));
     return m ? tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                         "%s would not be read as it is to be written", TNF_QUOTED(m->key))
              : TNF_OK;
 }
 
-static tnf_status check_all_attrs(const tnf_catalog *wanted, const tnf_file *got, tnf_error *e)
+static tnf_status check_all_attrs(const tnf_catalog *wanted, tnf_file *got, tnf_error *e)
 {
     const tnf_value attrs = tnf_attrs_value(&wanted->attrs);
-    TNF_TRY(check_attrs(&attrs, got->info.attrs, e));
+    TNF_TRY(check_attrs(got, &attrs, got->info.attrs, e));
     for (size_t i = 0; i < wanted->n; i++) {
         const tnf_object *o = &wanted->objects[i], *there = tnf_find_n(got, o->name.p, o->name.n);
-        TNF_TRY(check_attrs(o->attrs, there ? there->attrs : NULL, e));
+        TNF_TRY(check_attrs(got, o->attrs, there ? there->attrs : NULL, e));
     }
     return TNF_OK;
 }
@@ -318,8 +326,11 @@ static tnf_status check_unchanged(struct editing *x, tnf_error *e)
     bool undone;
     TNF_TRY(tnf_undo_run(&undone, x->path, x->fd, &x->builder->alloc, e));
     tnf_status status = tnf_open(&now, x->path, &o, e);
-    if (status == TNF_OK && (undone || check_tensors(x->like, now, NULL) != TNF_OK ||
-                             check_all_attrs(&x->like->catalog, now, NULL) != TNF_OK))
+    if (status == TNF_OK)
+        status = undone ? TNF_EUNSUPPORTED : check_tensors(x->like, now, e);
+    if (status == TNF_OK)
+        status = check_all_attrs(&x->like->catalog, now, e);
+    if (status == TNF_EUNSUPPORTED)
         status = tnf_fail(e, TNF_EIO, TNF_NO_OFFSET, "the file has been changed meanwhile");
     tnf_close(now);
     return status;

@@ -9,27 +9,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Nobody stashes more in one map; a file that does wants to make us search without end. */
-#define MAX_STASHED 4096u
-
 static bool is_stash(const tnf_member *m)
 {
     return m->key.n == sizeof TNF_STASH_KEY - 1 && memcmp(m->key.p, TNF_STASH_KEY, m->key.n) == 0;
 }
 
-static bool small_map(const tnf_value *v)
+static bool map_or_none(const tnf_value *v)
 {
-    return !v || (v->kind == TNF_MAP && v->n <= MAX_STASHED);
+    return !v || v->kind == TNF_MAP;
 }
 
 static bool stash_like(const tnf_value *v)
 {
     const tnf_value *tensors = tnf_value_get(v, "tensors");
-    if (v->kind != TNF_MAP || v->n > MAX_STASHED || !small_map(tnf_value_get(v, "attrs")) ||
-        !small_map(tnf_value_get(v, "kinds")) || (tensors && tensors->kind != TNF_MAP))
+    if (v->kind != TNF_MAP || !map_or_none(tnf_value_get(v, "attrs")) ||
+        !map_or_none(tnf_value_get(v, "kinds")) || !map_or_none(tensors))
         return false;
     for (size_t i = 0; tensors && i < tensors->n; i++)
-        if (!small_map(&tensors->as.members[i].value))
+        if (tensors->as.members[i].value.kind != TNF_MAP)
             return false;
     return true;
 }
@@ -192,9 +189,11 @@ static tnf_status merge_attrs(tnf_file *f, tnf_object *o, const tnf_value *more,
     for (int k = 0; k < 2; k++)
         for (size_t i = 0; i < from[k]->n; i++) {
             const tnf_member *m = &from[k]->as.members[i];
-            const tnf_value *native = k ? tnf_value_get_n(o->attrs, m->key.p, m->key.n) : NULL;
+            tnf_member *native = NULL; /* keys of the stash are all different */
             bool say;
-            TNF_TRY(has_say(&say, f, native, &m->value, e));
+            if (k)
+                TNF_TRY(tnf_attrs_find(&all, m->key.p, m->key.n, &native, e));
+            TNF_TRY(has_say(&say, f, native ? &native->value : NULL, &m->value, e));
             if (say)
                 TNF_TRY(tnf_attrs_set(&all, m->key.p, m->key.n, m->value, e));
         }

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Attribute trees: small maps searched in order, since a format's own keys are few. Code that puts
- * thousands of keys in one map uses tnf_attrs_push() and looks for duplicates itself. */
+/* Attribute trees: maps are searched in order, since a format's own keys are few; one that is being
+ * built has a table of its keys if they are many. */
 #include "model/value.h"
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "model/dtype.h"
 
 #include <string.h>
+
+#define FEW 16u /* keys that are searched one by one */
 
 static bool same_key(const tnf_member *m, const char *key, size_t n)
 {
@@ -106,13 +109,64 @@ tnf_status tnf_attrs_push(tnf_attrs *m, const char *literal, tnf_value value, tn
     return TNF_OK;
 }
 
+/* The slot of a key, or the empty one where it would be; there always is one. */
+static uint32_t *slot_of(const tnf_attrs *m, const char *key, size_t n)
+{
+    size_t at = (size_t)tnf_hash_bytes(m->seed, key, n) & (m->nslots - 1);
+    while (m->slots[at] && !same_key(&m->members[m->slots[at] - 1], key, n))
+        at = (at + 1) & (m->nslots - 1);
+    return &m->slots[at];
+}
+
+/* Puts all members into the table, which stays at least half empty. */
+static tnf_status index_all(tnf_attrs *m, tnf_error *e)
+{
+    if (2 * m->n > m->nslots) {
+        size_t nslots = m->nslots ? m->nslots : 4 * FEW;
+        while (nslots < 4 * m->n)
+            nslots *= 2;
+        uint32_t *slots = tnf_arena_array(m->arena, nslots, sizeof *slots);
+        if (!slots)
+            return tnf_arena_fail(m->arena, "attributes", e);
+        memset(slots, 0, nslots * sizeof *slots);
+        tnf_hash_seed(m->seed);
+        m->slots = slots;
+        m->nslots = nslots;
+        m->hashed = 0;
+    }
+    for (; m->hashed < m->n; m->hashed++) {
+        const tnf_str key = m->members[m->hashed].key;
+        uint32_t *slot = slot_of(m, key.p, key.n);
+        if (*slot == 0) /* of two that are alike the first is found */
+            *slot = (uint32_t)m->hashed + 1;
+    }
+    return TNF_OK;
+}
+
+tnf_status tnf_attrs_find(tnf_attrs *m, const char *key, size_t key_n, tnf_member **out,
+                          tnf_error *e)
+{
+    *out = NULL;
+    if (m->n > FEW) {
+        TNF_TRY(index_all(m, e));
+        uint32_t at = *slot_of(m, key, key_n);
+        *out = at ? &m->members[at - 1] : NULL;
+        return TNF_OK;
+    }
+    for (size_t i = 0; i < m->n && !*out; i++)
+        if (same_key(&m->members[i], key, key_n))
+            *out = &m->members[i];
+    return TNF_OK;
+}
+
 tnf_status tnf_attrs_set(tnf_attrs *m, const char *key, size_t key_n, tnf_value value, tnf_error *e)
 {
-    for (size_t i = 0; i < m->n; i++)
-        if (same_key(&m->members[i], key, key_n)) {
-            m->members[i].value = value;
-            return TNF_OK;
-        }
+    tnf_member *there;
+    TNF_TRY(tnf_attrs_find(m, key, key_n, &there, e));
+    if (there) {
+        there->value = value;
+        return TNF_OK;
+    }
     TNF_TRY(make_room(m, e));
     char *copy = tnf_arena_str(m->arena, key, key_n);
     if (!copy)
@@ -128,8 +182,14 @@ void tnf_attrs_remove(tnf_attrs *m, const char *key)
         if (same_key(&m->members[i], key, n)) {
             memmove(&m->members[i], &m->members[i + 1], (m->n - i - 1) * sizeof *m->members);
             m->n--;
+            tnf_attrs_moved(m);
             return;
         }
+}
+
+void tnf_attrs_moved(tnf_attrs *m)
+{
+    m->nslots = 0;
 }
 
 tnf_value tnf_attrs_value(const tnf_attrs *m)

@@ -11,6 +11,11 @@ typedef struct tnf_attrs {
     tnf_arena *arena;
     tnf_member *members;
     size_t n, capacity;
+    /* Many keys are found by a table of positions + 1, made when it is first wanted and again when
+     * it is half full. */
+    uint32_t *slots;
+    size_t nslots, hashed; /* how many of the members are in it */
+    uint64_t seed[2];
 } tnf_attrs;
 
 /* Sets a key (the key is copied, the value is taken as it is); an existing one is replaced where it
@@ -20,7 +25,12 @@ tnf_status tnf_attrs_set(tnf_attrs *m, const char *key, size_t key_n, tnf_value 
 /* The same for a key that outlives the map (a literal) and is known to be new: no copy, no search.
  */
 tnf_status tnf_attrs_push(tnf_attrs *m, const char *literal, tnf_value value, tnf_error *e);
+/* The member of this key, or NULL. TNF_ENOMEM or TNF_ELIMIT from the arena. */
+tnf_status tnf_attrs_find(tnf_attrs *m, const char *key, size_t key_n, tnf_member **out,
+                          tnf_error *e);
 void tnf_attrs_remove(tnf_attrs *m, const char *key);
+/* Somebody has put the members in another order. */
+void tnf_attrs_moved(tnf_attrs *m);
 tnf_value tnf_attrs_value(const tnf_attrs *m);
 
 /* Deep copy into an arena, no deeper than `depth`. */

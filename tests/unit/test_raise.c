@@ -162,6 +162,41 @@ static void a_hostile_stash(void **state)
     fake_end(&f);
 }
 
+/* As many as there may be: all of them come back, of the file and of a tensor that has some. */
+static void a_large_stash(void **state)
+{
+    (void)state;
+    enum { MANY = 50000 };
+    tnf_error e;
+    struct fake f;
+    size_t room = 4000000, n = 0;
+    char *stash = malloc(room);
+    fake_begin(&f, bytes, sizeof bytes, 0, false);
+    tnf_arena_free(&f.file->arena);
+    tnf_arena_init(&f.file->arena, &f.file->alloc, UINT64_MAX);
+    assert_ok(fake_add(&f, "w", 0, 1, &e));
+    tnf_attrs had = { .arena = &f.file->arena };
+    for (unsigned i = 0; i < MANY; i++) {
+        char key[16];
+        snprintf(key, sizeof key, "h%u", i);
+        assert_ok(tnf_attrs_set(&had, key, strlen(key), tnf_value_uint(i), &e));
+    }
+    const tnf_value map = tnf_attrs_value(&had);
+    f.file->catalog.objects[0].attrs = &map;
+    for (int k = 0; k < 2; k++) {
+        n += (size_t)snprintf(stash + n, room - n, k ? ",\"tensors\":{\"w\":{" : "{\"attrs\":{");
+        for (unsigned i = 0; i < MANY; i++)
+            n += (size_t)snprintf(stash + n, room - n, "%s\"k%u\":true", i ? "," : "", i);
+        n += (size_t)snprintf(stash + n, room - n, k ? "}}}" : "}");
+    }
+    text(&f, TNF_STASH_KEY, stash);
+    assert_ok(tnf_raise(f.file, &e));
+    assert_int_equal(f.file->catalog.attrs.n, MANY);
+    assert_int_equal(f.file->catalog.objects[0].attrs->n, 2 * MANY);
+    free(stash);
+    fake_end(&f);
+}
+
 /* The same in a typed tree: as many attributes, and a stash that has a word on each of its own. */
 static void a_hostile_typed_stash(void **state)
 {
@@ -307,15 +342,11 @@ static void through_a_typed_tree(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_text),
-        cmocka_unit_test(the_familys_own),
-        cmocka_unit_test(the_stash),
-        cmocka_unit_test(a_stash_somebody_broke),
-        cmocka_unit_test(a_stale_stash),
-        cmocka_unit_test(a_hostile_stash),
-        cmocka_unit_test(a_hostile_typed_stash),
-        cmocka_unit_test(through_text),
-        cmocka_unit_test(through_a_typed_tree),
+        cmocka_unit_test(no_text),       cmocka_unit_test(the_familys_own),
+        cmocka_unit_test(the_stash),     cmocka_unit_test(a_stash_somebody_broke),
+        cmocka_unit_test(a_stale_stash), cmocka_unit_test(a_hostile_stash),
+        cmocka_unit_test(a_large_stash), cmocka_unit_test(a_hostile_typed_stash),
+        cmocka_unit_test(through_text),  cmocka_unit_test(through_a_typed_tree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

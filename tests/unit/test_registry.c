@@ -113,8 +113,10 @@ static void for_paths(void **state)
 {
     (void)state;
     static const char *const cases[][2] = {
-        { "model.safetensors", "safetensors" }, { "dir.zt/a.ZT", "ztensor2" },
-        { "a.vs", "vs" },                       { "a.fifu", "finalfusion" },
+        { "model.safetensors", "safetensors" },
+        { "dir.zt/a.ZT", "ztensor2" },
+        { "a.vs", "vs" },
+        { "a.fifu", "finalfusion" },
         { "m.ftz", "fasttext" },
     };
     tnf_format_info info;

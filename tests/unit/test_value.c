@@ -30,6 +30,35 @@ static int end(void **state)
     return leaked;
 }
 
+/* Replaced, found, removed and pushed behind the table's back. */
+static void many_keys(void **state)
+{
+    enum { MANY = 100000 };
+    struct world *w = *state;
+    tnf_attrs *m = &w->attrs;
+    tnf_member *found;
+    tnf_error e;
+    char key[16];
+    for (unsigned round = 0; round < 2; round++)
+        for (unsigned i = 0; i < MANY; i++) {
+            int n = snprintf(key, sizeof key, "k%u", i);
+            assert_ok(tnf_attrs_set(m, key, (size_t)n, tnf_value_uint(i + round), &e));
+        }
+    assert_int_equal(m->n, MANY);
+    tnf_attrs_remove(m, "k5");
+    assert_ok(tnf_attrs_push(m, "pushed", tnf_value_uint(7), &e));
+    assert_ok(tnf_attrs_find(m, "k5", 2, &found, &e));
+    assert_null(found);
+    assert_ok(tnf_attrs_find(m, "pushed", 6, &found, &e));
+    assert_ptr_equal(found, &m->members[MANY - 1]);
+    for (unsigned i = 6; i < MANY; i += 1000) {
+        int n = snprintf(key, sizeof key, "k%u", i);
+        assert_ok(tnf_attrs_find(m, key, (size_t)n, &found, &e));
+        assert_ptr_equal(found, &m->members[i - 1]);
+        assert_int_equal(found->value.as.u, i + 1);
+    }
+}
+
 static void set_get_remove(void **state)
 {
     struct world *w = *state;
@@ -196,6 +225,7 @@ int main(void)
 #define WITH_WORLD(f) cmocka_unit_test_setup_teardown(f, begin, end)
     const struct CMUnitTest tests[] = {
         WITH_WORLD(set_get_remove),
+        WITH_WORLD(many_keys),
         cmocka_unit_test(get_of_what_is_no_map),
         WITH_WORLD(push_takes_literals),
         cmocka_unit_test(numbers_of_every_width),
