@@ -21,11 +21,11 @@
 #define PER_BYTE 16u
 
 #if defined __has_feature
-#if __has_feature(address_sanitizer)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define SANITIZED 1
 #endif
 #endif
-#if defined __SANITIZE_ADDRESS__ && !defined SANITIZED
+#if (defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__) && !defined SANITIZED
 #define SANITIZED 1
 #endif
 #ifndef SANITIZED
@@ -379,7 +379,7 @@ static void try_entry(struct entry *e)
     MUST(stat(e->path, &st) == 0);
     e->size = (uint64_t)st.st_size;
     double start = processor();
-    (void)alarm(SECONDS * 6); /* of the clock: for what waits instead of working */
+    (void)alarm(SECONDS * 30); /* of the clock: for what waits instead of working */
     try_open(e, false, false, TNF_ACCESS_MMAP);
     try_open(e, true, false, TNF_ACCESS_PREAD);
     try_open(e, false, true, TNF_ACCESS_MMAP);
