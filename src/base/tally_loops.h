@@ -408,7 +408,7 @@ static inline void place(int64_t *out, const doubles *numbers, double scale, int
     const double rounder = 0x1.8p52;
     const int64_t zero = 0x4338000000000000;
     doubles y = *numbers * scale, sum = y + rounder, rounded = sum - rounder;
-    longs finite = (longs)(y - y == 0), places = (longs)sum;
+    longs finite = (longs)(y * 0 == 0), places = (longs)sum;
     places += (longs)(rounded > y); /* true is -1 */
     places -= zero + first;
     places = PICK(finite, places, (longs) { 0 } + TNF_TALLY_NOWHERE);
