@@ -50,6 +50,6 @@ tnf_status tnf_sink_copy(tnf_sink *s, const tnf_source *from, uint64_t offset, u
                          tnf_error *e);
 tnf_status tnf_sink_commit(tnf_sink *s, tnf_error *e);
 /* The directory that a path is in, so that a new name there is on the disk. */
-tnf_status tnf_sync_directory_of(const char *path, tnf_error *e);
+tnf_status tnf_sync_directory_of(const char *target, tnf_error *e);
 
 #endif

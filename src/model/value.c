@@ -143,28 +143,37 @@ static tnf_status index_all(tnf_attrs *m, tnf_error *e)
     return TNF_OK;
 }
 
+/* Where the key stands; m->n if nowhere. */
+static tnf_status position_of(tnf_attrs *m, const char *key, size_t n, size_t *out, tnf_error *e)
+{
+    size_t at = 0;
+    if (m->n > FEW) {
+        TNF_TRY(index_all(m, e));
+        uint32_t slot = *slot_of(m, key, n);
+        *out = slot ? slot - 1 : m->n;
+        return TNF_OK;
+    }
+    while (at < m->n && !same_key(&m->members[at], key, n))
+        at++;
+    *out = at;
+    return TNF_OK;
+}
+
 tnf_status tnf_attrs_find(tnf_attrs *m, const char *key, size_t key_n, tnf_member **out,
                           tnf_error *e)
 {
-    *out = NULL;
-    if (m->n > FEW) {
-        TNF_TRY(index_all(m, e));
-        uint32_t at = *slot_of(m, key, key_n);
-        *out = at ? &m->members[at - 1] : NULL;
-        return TNF_OK;
-    }
-    for (size_t i = 0; i < m->n && !*out; i++)
-        if (same_key(&m->members[i], key, key_n))
-            *out = &m->members[i];
+    size_t at;
+    TNF_TRY(position_of(m, key, key_n, &at, e));
+    *out = at < m->n ? &m->members[at] : NULL;
     return TNF_OK;
 }
 
 tnf_status tnf_attrs_set(tnf_attrs *m, const char *key, size_t key_n, tnf_value value, tnf_error *e)
 {
-    tnf_member *there;
-    TNF_TRY(tnf_attrs_find(m, key, key_n, &there, e));
-    if (there) {
-        there->value = value;
+    size_t at;
+    TNF_TRY(position_of(m, key, key_n, &at, e));
+    if (at < m->n) {
+        m->members[at].value = value;
         return TNF_OK;
     }
     TNF_TRY(make_room(m, e));
