@@ -109,7 +109,7 @@ static inline bool tnf_of_the_file(tnf_status status)
 /* open.c */
 tnf_status tnf_open_path(tnf_file **out, const char *path, const tnf_open_options *options,
                          unsigned depth, tnf_error *e);
-/* As tnf_open_source(), with a path for what formats learn from one. */
+/* As tnf_open_source(), with a path (or NULL) for what formats learn from one. */
 tnf_status tnf_open_over(tnf_file **out, tnf_source *source, const char *path,
                          const tnf_open_options *options, tnf_error *e);
 

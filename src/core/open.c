@@ -187,27 +187,6 @@ static tnf_status open_rest(tnf_file *f, tnf_error *e)
     return TNF_OK;
 }
 
-tnf_status tnf_open_source(tnf_file **out, tnf_source *source, const tnf_open_options *options,
-                           tnf_error *e)
-{
-    *out = NULL;
-    tnf_open_options o = complete_options(options);
-    tnf_file *f;
-    tnf_status status = new_file(&f, &o, e);
-    if (status != TNF_OK) {
-        tnf_source_close(source);
-        return status;
-    }
-    f->source = source;
-    status = open_rest(f, e);
-    if (status != TNF_OK) {
-        tnf_close(f);
-        return status;
-    }
-    *out = f;
-    return TNF_OK;
-}
-
 /* Remembers the directory, for siblings, and the extension, for probes. */
 static tnf_status remember_path(tnf_file *f, const char *path, tnf_error *e)
 {
@@ -248,7 +227,7 @@ tnf_status tnf_open_over(tnf_file **out, tnf_source *source, const char *path,
         return status;
     }
     f->source = source;
-    status = remember_path(f, path, e);
+    status = path ? remember_path(f, path, e) : TNF_OK;
     if (status == TNF_OK)
         status = open_rest(f, e);
     if (status != TNF_OK) {
@@ -257,6 +236,12 @@ tnf_status tnf_open_over(tnf_file **out, tnf_source *source, const char *path,
     }
     *out = f;
     return TNF_OK;
+}
+
+tnf_status tnf_open_source(tnf_file **out, tnf_source *source, const tnf_open_options *options,
+                           tnf_error *e)
+{
+    return tnf_open_over(out, source, NULL, options, e);
 }
 
 static tnf_status open_into(tnf_file *f, const char *path, tnf_error *e)

@@ -290,16 +290,13 @@ static tnf_status sync_held(const struct splitting *s, const struct shard *shard
  * the index goes first. */
 static tnf_status put_aside(struct splitting *s, struct shard *shard, tnf_error *e)
 {
-    size_t n = strlen(shard->path) + 16;
-    uint32_t random = 0;
+    size_t n = strlen(shard->path) + TNF_TEMP_MORE;
     if (!s->save.replace || shard->aside || s->final)
         return TNF_OK;
     char *aside = tnf_arena_alloc(&s->arena, n);
     if (!aside)
         return tnf_arena_fail(&s->arena, "a name", e);
-    if (getentropy(&random, sizeof random) != 0)
-        random = (uint32_t)getpid() * 2654435761u;
-    snprintf(aside, n, "%s.tmp-%08x", shard->path, random);
+    (void)tnf_temp_name(aside, n, shard->path, 0);
     if (rename(shard->path, aside) == 0)
         shard->aside = aside;
     else if (errno != ENOENT)
@@ -382,20 +379,18 @@ static tnf_status write_index(struct splitting *s, tnf_error *e)
 static tnf_status make_directory(struct splitting *s, tnf_error *e)
 {
     struct stat st;
-    uint32_t random = 0;
     size_t n = strlen(s->directory);
     if (stat(s->directory, &st) == 0)
         return S_ISDIR(st.st_mode) ? TNF_OK
                                    : tnf_fail_sys(e, ENOTDIR, "cannot write to the directory");
     while (n > 1 && s->directory[n - 1] == '/')
         n--;
-    char *final = tnf_arena_alloc(&s->arena, n + 1), *now = tnf_arena_alloc(&s->arena, n + 16);
+    char *final = tnf_arena_alloc(&s->arena, n + 1),
+         *now = tnf_arena_alloc(&s->arena, n + TNF_TEMP_MORE);
     if (!final || !now)
         return tnf_arena_fail(&s->arena, "a name", e);
-    if (getentropy(&random, sizeof random) != 0)
-        random = (uint32_t)getpid() * 2654435761u;
     snprintf(final, n + 1, "%s", s->directory);
-    snprintf(now, n + 16, "%s.tmp-%08x", final, random);
+    (void)tnf_temp_name(now, n + TNF_TEMP_MORE, final, 0);
     if (mkdir(now, 0777) != 0)
         return tnf_fail_sys(e, errno, "cannot make the directory");
     s->directory = now;

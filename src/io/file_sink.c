@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #define WRITEBACK (32u << 20) /* hand this much to the disk at a time */
-#define TRIES     100
+#define TRIES     100u
 /* A longer write makes Linux look for larger pages, which can cost more than it saves. */
 #define STEP      ((size_t)256 << 10)
 
@@ -78,26 +78,36 @@ tnf_status tnf_sync_directory_of(const char *target, tnf_error *e)
     return failed ? tnf_fail_sys(e, failed, "cannot sync the directory") : TNF_OK;
 }
 
-static void fresh_name(struct file *f, int attempt)
+int tnf_temp_name(char *out, size_t room, const char *target, unsigned attempt)
 {
     uint32_t random = 0;
     if (getentropy(&random, sizeof random) != 0)
-        random = (uint32_t)getpid() * 2654435761u + (uint32_t)attempt;
-    snprintf(f->temp, strlen(f->target) + 14, "%s.tmp-%08x", f->target, random);
+        random = (uint32_t)getpid() * 2654435761u + attempt;
+    return snprintf(out, room, "%s.tmp-%08x", target, random);
+}
+
+static void fresh_name(struct file *f, unsigned attempt)
+{
+    (void)tnf_temp_name(f->temp, strlen(f->target) + TNF_TEMP_MORE, f->target, attempt);
+}
+
+bool tnf_name_nameless(int fd, const char *name)
+{
+    char proc[64];
+    snprintf(proc, sizeof proc, "/proc/self/fd/%d", fd);
+    return linkat(AT_FDCWD, proc, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
 }
 
 /* Gives a nameless file a temporary name, so that it can be renamed over the target. */
 static tnf_status name_it(struct file *f, bool target, tnf_error *e)
 {
-    char proc[64];
-    snprintf(proc, sizeof proc, "/proc/self/fd/%d", f->fd);
     if (target)
-        return linkat(AT_FDCWD, proc, AT_FDCWD, f->target, AT_SYMLINK_FOLLOW) == 0
+        return tnf_name_nameless(f->fd, f->target)
                    ? TNF_OK
                    : tnf_fail_sys(e, errno, "cannot put the file in place");
-    for (int i = 0; i < TRIES; i++) {
+    for (unsigned i = 0; i < TRIES; i++) {
         fresh_name(f, i);
-        if (linkat(AT_FDCWD, proc, AT_FDCWD, f->temp, AT_SYMLINK_FOLLOW) == 0) {
+        if (tnf_name_nameless(f->fd, f->temp)) {
             f->nameless = false;
             return TNF_OK;
         }
@@ -154,13 +164,13 @@ static void file_release(void *ctx)
     tnf_allocator a = f->alloc;
     if (f->target) {
         size_t n = strlen(f->target);
-        tnf_free(&a, f->temp, n + 14);
+        tnf_free(&a, f->temp, n + TNF_TEMP_MORE);
         tnf_free(&a, f->target, n + 1);
     }
     tnf_free(&a, f, sizeof *f);
 }
 
-static int open_nameless(const char *target, mode_t mode)
+int tnf_open_nameless(const char *target, int access, mode_t mode)
 {
 #ifdef O_TMPFILE
     char dir[PATH_MAX];
@@ -169,7 +179,7 @@ static int open_nameless(const char *target, mode_t mode)
                   : snprintf(dir, sizeof dir, ".");
     if (n < 0 || (size_t)n >= sizeof dir)
         return -1;
-    int fd = open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
+    int fd = open(dir, O_TMPFILE | access | O_CLOEXEC, mode);
     char proc[64];
     snprintf(proc, sizeof proc, "/proc/self/fd/%d", fd);
     struct stat st;
@@ -179,16 +189,16 @@ static int open_nameless(const char *target, mode_t mode)
     }
     return fd;
 #else
-    (void)target, (void)mode;
+    (void)target, (void)access, (void)mode;
     return -1;
 #endif
 }
 
 static tnf_status open_temp(struct file *f, mode_t mode, tnf_error *e)
 {
-    f->fd = open_nameless(f->target, mode);
+    f->fd = tnf_open_nameless(f->target, O_WRONLY, mode);
     f->nameless = f->fd >= 0;
-    for (int i = 0; f->fd < 0 && i < TRIES; i++) {
+    for (unsigned i = 0; f->fd < 0 && i < TRIES; i++) {
         fresh_name(f, i);
         f->fd = open(f->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         if (f->fd < 0 && errno != EEXIST && errno != EINTR)
@@ -266,7 +276,7 @@ tnf_status tnf_sink_open(tnf_sink **out, const char *path, unsigned flags,
     f->sync = !(flags & TNF_SINK_NO_SYNC);
     f->replace = flags & TNF_SINK_REPLACE;
     f->target = tnf_alloc(&a, n + 1);
-    f->temp = f->target ? tnf_alloc(&a, n + 14) : NULL;
+    f->temp = f->target ? tnf_alloc(&a, n + TNF_TEMP_MORE) : NULL;
     tnf_status status = TNF_OK;
     if (!f->temp) {
         status = tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a path");

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "io/source.h"
+#include <sys/types.h>
 #include <tenfold/io.h>
 
 enum { TNF_HOLES_NEVER = 0, TNF_HOLES_ALWAYS = 1 };
@@ -49,6 +50,14 @@ tnf_status tnf_sink_zeros(tnf_sink *s, uint64_t n, tnf_error *e);
 tnf_status tnf_sink_copy(tnf_sink *s, const tnf_source *from, uint64_t offset, uint64_t n,
                          tnf_error *e);
 tnf_status tnf_sink_commit(tnf_sink *s, tnf_error *e);
+/* A file in the target's directory that has no name yet; `access` is O_WRONLY or O_RDWR. -1 where
+ * the system has none, or one could never get a name. */
+int tnf_open_nameless(const char *target, int access, mode_t mode);
+/* Gives it one; false, with errno, if that is taken or cannot be. */
+bool tnf_name_nameless(int fd, const char *name);
+/* "TARGET.tmp-XXXXXXXX", another one for each attempt. As long as snprintf() says. */
+#define TNF_TEMP_MORE 14u /* than the target's length, with the NUL */
+int tnf_temp_name(char *out, size_t room, const char *target, unsigned attempt);
 /* The directory that a path is in, so that a new name there is on the disk. */
 tnf_status tnf_sync_directory_of(const char *target, tnf_error *e);
 

@@ -2,26 +2,23 @@
 /* A file that is written before it has a name, so that a crash leaves nothing under any. Where the
  * system has no such files, and for the moment of taking another's name, it is called .NAME.compact
  * if only one can be made at a time, and NAME.tmp-XXXXXXXX if anybody may. */
+#include "io/sink.h"
 #include "points/points.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static tnf_status name_temp(tnf_fresh *f, tnf_error *e)
 {
     const char *slash = strrchr(f->path, '/');
     int dir = slash ? (int)(slash - f->path + 1) : 0, n;
-    uint32_t random = 0;
-    if (getentropy(&random, sizeof random) != 0)
-        random = (uint32_t)getpid() * 2654435761u;
     if (f->alone)
         n = snprintf(f->temp, sizeof f->temp, "%.*s.%s.compact", dir, f->path, f->path + dir);
     else
-        n = snprintf(f->temp, sizeof f->temp, "%s.tmp-%08x", f->path, random);
+        n = tnf_temp_name(f->temp, sizeof f->temp, f->path, 0);
     if (n < 0 || (size_t)n >= sizeof f->temp) {
         f->temp[0] = 0;
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the path is too long");
@@ -29,36 +26,12 @@ static tnf_status name_temp(tnf_fresh *f, tnf_error *e)
     return TNF_OK;
 }
 
-/* -1: there are none here, or one could never get a name. */
-static int open_nameless(const char *path, mode_t mode)
-{
-#ifdef O_TMPFILE
-    char dir[PATH_MAX], proc[64];
-    struct stat st;
-    const char *slash = strrchr(path, '/');
-    int n = slash ? snprintf(dir, sizeof dir, "%.*s", (int)(slash - path + 1), path)
-                  : snprintf(dir, sizeof dir, ".");
-    if (n < 0 || (size_t)n >= sizeof dir)
-        return -1;
-    int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
-    snprintf(proc, sizeof proc, "/proc/self/fd/%d", fd);
-    if (fd >= 0 && stat(proc, &st) != 0) {
-        close(fd);
-        fd = -1;
-    }
-    return fd;
-#else
-    (void)path, (void)mode;
-    return -1;
-#endif
-}
-
 tnf_status tnf_fresh_open(tnf_fresh *f, const char *path, bool alone, mode_t mode, tnf_error *e)
 {
     f->path = path;
     f->alone = alone;
     f->temp[0] = 0;
-    f->fd = open_nameless(path, mode);
+    f->fd = tnf_open_nameless(path, O_RDWR, mode);
     if (f->fd >= 0)
         return TNF_OK;
     TNF_TRY(name_temp(f, e));
@@ -73,17 +46,9 @@ tnf_status tnf_fresh_open(tnf_fresh *f, const char *path, bool alone, mode_t mod
     return tnf_fail_sys(e, errno, "cannot write beside the file");
 }
 
-/* A nameless one gets a name, if nothing else has it. */
-static bool link_to(const tnf_fresh *f, const char *name)
-{
-    char proc[64];
-    snprintf(proc, sizeof proc, "/proc/self/fd/%d", f->fd);
-    return linkat(AT_FDCWD, proc, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
-}
-
 static tnf_status place_new(tnf_fresh *f, tnf_error *e)
 {
-    bool done = f->temp[0] ? link(f->temp, f->path) == 0 : link_to(f, f->path);
+    bool done = f->temp[0] ? link(f->temp, f->path) == 0 : tnf_name_nameless(f->fd, f->path);
     if (!done && f->temp[0] && errno != EEXIST && access(f->path, F_OK) != 0)
         return tnf_fresh_place(f, true, e); /* no links here: nearly as good */
     if (!done)
@@ -100,9 +65,9 @@ tnf_status tnf_fresh_place(tnf_fresh *f, bool replace, tnf_error *e)
         return place_new(f, e);
     if (!f->temp[0]) {
         TNF_TRY(name_temp(f, e));
-        bool done = link_to(f, f->temp);
+        bool done = tnf_name_nameless(f->fd, f->temp);
         if (!done && errno == EEXIST && f->alone && unlink(f->temp) == 0)
-            done = link_to(f, f->temp);
+            done = tnf_name_nameless(f->fd, f->temp);
         if (!done) {
             f->temp[0] = 0;
             return tnf_fail_sys(e, errno, "cannot put the new file in place");
