@@ -7,56 +7,9 @@
  *   read      with a directory: all bytes of a file there, in the page cache, by pread()
  *   file      tnf_verify() of that file
  */
-#include "bench.h"
+#include "bench_twice.h"
 
-#include <fcntl.h>
-#include <string.h>
-#include <tenfold/build.h>
 #include <tenfold/stat.h>
-#include <unistd.h>
-
-typedef uint64_t line __attribute__((vector_size(64)));
-
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define WIDE
-#endif
-
-struct work {
-    tnf_file *file, *on_disk;
-    int fd;
-    uint8_t block[256 << 10];
-    const uint8_t *data;
-    size_t n;
-};
-
-static volatile uint64_t seen;
-
-WIDE static uint64_t mix(const uint8_t *p, size_t n)
-{
-    line sum = { 0 };
-    for (size_t i = 0; i + sizeof sum <= n; i += sizeof sum) {
-        line here;
-        memcpy(&here, p + i, sizeof here);
-        sum ^= here;
-    }
-    return sum[0] ^ sum[1] ^ sum[2] ^ sum[3] ^ sum[4] ^ sum[5] ^ sum[6] ^ sum[7];
-}
-
-static void memory(void *ctx)
-{
-    const struct work *w = ctx;
-    seen = mix(w->data, w->n);
-}
-
-static void read_all(void *ctx)
-{
-    struct work *w = ctx;
-    ssize_t got;
-    for (off_t at = 0; (got = pread(w->fd, w->block, sizeof w->block, at)) > 0; at += got)
-        seen = w->block[0];
-}
 
 static void on_values(void *ctx, const tnf_object *o, const tnf_value_counts *counts)
 {
@@ -75,17 +28,17 @@ static void verify(const tnf_file *file)
 
 static void values(void *ctx)
 {
-    verify(((const struct work *)ctx)->file);
+    verify(((const bench_twice *)ctx)->file);
 }
 
 static void values_on_disk(void *ctx)
 {
-    verify(((const struct work *)ctx)->on_disk);
+    verify(((const bench_twice *)ctx)->on_disk);
 }
 
 static void stat(void *ctx)
 {
-    const struct work *w = ctx;
+    const bench_twice *w = ctx;
     tnf_error error;
     tnf_stat_options how = { .size = sizeof how, .threads = 1 };
     bench_check(tnf_stat_file(w->file, &how, &error), &error);
@@ -140,28 +93,10 @@ static void fill(uint8_t *p, size_t n, const tnf_type *type)
     }
 }
 
-/* The same file once more, under a name that is gone at once. */
-static void put_on_disk(struct work *w, tnf_str bytes, const char *directory)
-{
-    tnf_error error;
-    char path[4096];
-    snprintf(path, sizeof path, "%s/values-%ld.safetensors", directory, (long)getpid());
-    FILE *f = fopen(path, "wb");
-    if (!f || fwrite(bytes.p, 1, bytes.n, f) != bytes.n || fclose(f) != 0)
-        bench_die(path);
-    w->fd = open(path, O_RDONLY);
-    bench_check(tnf_open(&w->on_disk, path, NULL, &error), &error);
-    unlink(path);
-}
-
-static struct work w;
+static bench_twice w;
 
 int main(int argc, char **argv)
 {
-    tnf_error error;
-    tnf_builder *b;
-    tnf_sink *sink;
-    tnf_source *source;
     tnf_save_options save = { .size = sizeof save, .format = "safetensors" };
     const tnf_type *type = argc > 2 ? tnf_type_named(argv[2]) : NULL;
     if ((argc != 4 && argc != 5) || !type) {
@@ -175,30 +110,13 @@ int main(int argc, char **argv)
     fill(data, n, type);
     if (strcmp(type->id, "bit") == 0)
         save.format = "ztensor2";
-    bench_check(tnf_builder_new(&b, NULL, &error), &error);
-    bench_check(tnf_builder_add(b, "w", type, 1, &count, data, &error), &error);
-    bench_check(tnf_sink_memory(&sink, &error), &error);
-    bench_check(tnf_save_sink(b, sink, &save, &error), &error);
-    tnf_builder_free(b);
-    tnf_str bytes = tnf_sink_bytes(sink);
-    bench_check(tnf_source_memory(&source, bytes.p, bytes.n, &error), &error);
-    bench_check(tnf_open_source(&w.file, source, NULL, &error), &error);
-    w.data = (const uint8_t *)bytes.p;
-    w.n = bytes.n;
-    if (argc == 5)
-        put_on_disk(&w, bytes, argv[4]);
+    bench_twice_open(&w, type, count, data, &save, argc == 5 ? argv[4] : NULL);
     static bench_way all[] = { { "memory", memory, { 0 } },
                                { "values", values, { 0 } },
                                { "stat", stat, { 0 } },
                                { "read", read_all, { 0 } },
                                { "file", values_on_disk, { 0 } } };
-    bench_run(all, ways, rounds, &w);
-    printf("{");
-    bench_print(all, ways, rounds);
-    printf("\"bytes\":%zu}\n", w.n);
-    tnf_close(w.on_disk);
-    tnf_close(w.file);
-    tnf_sink_close(sink);
+    bench_twice_run(&w, all, ways, rounds);
     free(data);
     return 0;
 }
