@@ -135,6 +135,17 @@ static void a_stale_stash(void **state)
     fake_end(&f);
 }
 
+#define ROOM 4000000u
+
+/* A file whose arena has no limit, and room for the text of a stash. */
+static char *begin_large(struct fake *f)
+{
+    fake_begin(f, bytes, sizeof bytes, 0, false);
+    tnf_arena_free(&f->file->arena);
+    tnf_arena_init(&f->file->arena, &f->file->alloc, UINT64_MAX);
+    return malloc(ROOM);
+}
+
 /* A file may try to make us search without end: 100,000 keys against a full stash. Quadratic would
  * be minutes under a sanitizer, and the test's time would be up. */
 static void a_hostile_stash(void **state)
@@ -142,15 +153,12 @@ static void a_hostile_stash(void **state)
     (void)state;
     tnf_error e;
     struct fake f;
-    size_t room = 4000000, n = 0;
-    char *stash = malloc(room);
-    fake_begin(&f, bytes, sizeof bytes, 0, false);
-    tnf_arena_free(&f.file->arena);
-    tnf_arena_init(&f.file->arena, &f.file->alloc, UINT64_MAX);
-    n += (size_t)snprintf(stash, room, "{\"kinds\":{");
+    size_t n = 0;
+    char *stash = begin_large(&f);
+    n += (size_t)snprintf(stash, ROOM, "{\"kinds\":{");
     for (unsigned i = 0; i < 4000; i++)
-        n += (size_t)snprintf(stash + n, room - n, "%s\"key%05u\":\"json\"", i ? "," : "", i);
-    snprintf(stash + n, room - n, "}}");
+        n += (size_t)snprintf(stash + n, ROOM - n, "%s\"key%05u\":\"json\"", i ? "," : "", i);
+    snprintf(stash + n, ROOM - n, "}}");
     text(&f, TNF_STASH_KEY, stash);
     for (unsigned i = 0; i < 100000; i++) {
         char key[16];
@@ -169,11 +177,8 @@ static void a_large_stash(void **state)
     enum { MANY = 50000 };
     tnf_error e;
     struct fake f;
-    size_t room = 4000000, n = 0;
-    char *stash = malloc(room);
-    fake_begin(&f, bytes, sizeof bytes, 0, false);
-    tnf_arena_free(&f.file->arena);
-    tnf_arena_init(&f.file->arena, &f.file->alloc, UINT64_MAX);
+    size_t n = 0;
+    char *stash = begin_large(&f);
     assert_ok(fake_add(&f, "w", 0, 1, &e));
     tnf_attrs had = { .arena = &f.file->arena };
     for (unsigned i = 0; i < MANY; i++) {
@@ -184,10 +189,10 @@ static void a_large_stash(void **state)
     const tnf_value map = tnf_attrs_value(&had);
     f.file->catalog.objects[0].attrs = &map;
     for (int k = 0; k < 2; k++) {
-        n += (size_t)snprintf(stash + n, room - n, k ? ",\"tensors\":{\"w\":{" : "{\"attrs\":{");
+        n += (size_t)snprintf(stash + n, ROOM - n, k ? ",\"tensors\":{\"w\":{" : "{\"attrs\":{");
         for (unsigned i = 0; i < MANY; i++)
-            n += (size_t)snprintf(stash + n, room - n, "%s\"k%u\":true", i ? "," : "", i);
-        n += (size_t)snprintf(stash + n, room - n, k ? "}}}" : "}");
+            n += (size_t)snprintf(stash + n, ROOM - n, "%s\"k%u\":true", i ? "," : "", i);
+        n += (size_t)snprintf(stash + n, ROOM - n, k ? "}}}" : "}");
     }
     text(&f, TNF_STASH_KEY, stash);
     assert_ok(tnf_raise(f.file, &e));
@@ -203,15 +208,12 @@ static void a_hostile_typed_stash(void **state)
     (void)state;
     tnf_error e;
     struct fake f;
-    size_t room = 4000000, n = 0;
-    char *stash = malloc(room);
-    fake_begin(&f, bytes, sizeof bytes, 0, false);
-    tnf_arena_free(&f.file->arena);
-    tnf_arena_init(&f.file->arena, &f.file->alloc, UINT64_MAX);
-    n += (size_t)snprintf(stash, room, "{\"kinds\":{");
+    size_t n = 0;
+    char *stash = begin_large(&f);
+    n += (size_t)snprintf(stash, ROOM, "{\"kinds\":{");
     for (unsigned i = 0; i < 4000; i++)
-        n += (size_t)snprintf(stash + n, room - n, "%s\"key%05u\":\"json\"", i ? "," : "", i);
-    snprintf(stash + n, room - n, "}}");
+        n += (size_t)snprintf(stash + n, ROOM - n, "%s\"key%05u\":\"json\"", i ? "," : "", i);
+    snprintf(stash + n, ROOM - n, "}}");
     for (unsigned i = 0; i < 100000; i++) {
         char key[16];
         snprintf(key, sizeof key, "kez%05u", i);
