@@ -264,11 +264,14 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
     if (code != EXIT_DONE)
         return code;
     job j = { .cli = cli, .options = o };
-    if (o->set.n > 0 || o->remove.n > 0)
+    input_options in = o->in;
+    bool change = o->set.n > 0 || o->remove.n > 0;
+    if (change)
         code = input_undo(cli, argv[0], NULL);
     if (code != EXIT_DONE)
         return code;
-    code = input_open(&j.in, cli, &o->in, argv[0]);
+    in.to_change = change && !o->out;
+    code = input_open(&j.in, cli, &in, argv[0]);
     if (code == EXIT_DONE)
         code = work(&j, argc, argv);
     input_close(&j.in);

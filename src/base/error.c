@@ -13,6 +13,7 @@ static const char *const status_names[] = {
     "TNF_OK",         "TNF_ENOMEM",       "TNF_EIO",     "TNF_ENET",       "TNF_EFORMAT",
     "TNF_ETRUNCATED", "TNF_EUNSUPPORTED", "TNF_ELIMIT",  "TNF_ENOTFOUND",  "TNF_EEXISTS",
     "TNF_EINVAL",     "TNF_ELOSSY",       "TNF_EDIGEST", "TNF_ECANCELLED", "TNF_EBUG",
+    "TNF_ECHANGED",   "TNF_EUNSYNCED",
 };
 
 const char *tnf_status_name(tnf_status status)

@@ -4,6 +4,7 @@
 #define TNF_CORE_CORE_H
 
 #include "format.h"
+#include "io/claim.h"
 #include "model/limits.h"
 
 /* Who reads a part: a file's source and format, or the caller's function. */
@@ -43,6 +44,7 @@ struct tnf_file {
     tnf_allocator alloc;
     tnf_arena arena;
     tnf_source *source;
+    tnf_claim claim; /* with the open option to_change */
     tnf_catalog catalog;
     tnf_reader reader;
     struct tnf_origin origin;

@@ -5,10 +5,17 @@
 
 #include "core/core.h"
 
+/* Files that were added whole: they may hold attributes alone. */
+struct added_file {
+    const struct added_file *next;
+    const tnf_file *file;
+};
+
 struct tnf_builder {
     tnf_allocator alloc;
     tnf_arena arena;
     tnf_catalog catalog;
+    const struct added_file *files;
 };
 
 /* What fit.c did to a tensor. */

@@ -13,7 +13,9 @@ static void names_of_statuses(void **state)
     assert_string_equal(tnf_status_name(TNF_ENOMEM), "TNF_ENOMEM");
     assert_string_equal(tnf_status_name(TNF_ENOTFOUND), "TNF_ENOTFOUND");
     assert_string_equal(tnf_status_name(TNF_EBUG), "TNF_EBUG");
-    assert_string_equal(tnf_status_name((tnf_status)-15), "TNF_?");
+    assert_string_equal(tnf_status_name(TNF_ECHANGED), "TNF_ECHANGED");
+    assert_string_equal(tnf_status_name(TNF_EUNSYNCED), "TNF_EUNSYNCED");
+    assert_string_equal(tnf_status_name((tnf_status)-17), "TNF_?");
     assert_string_equal(tnf_status_name((tnf_status)1), "TNF_?");
     assert_string_equal(tnf_status_name((tnf_status)INT32_MIN), "TNF_?");
 }
