@@ -55,6 +55,7 @@ struct tnf_file {
     tnf_attrs text; /* the text map as read, until it is raised */
     tnf_warning *warnings;
     size_t nwarnings;
+    const char *path;      /* as it was given; NULL: opened over a source */
     const char *directory; /* where siblings are looked for; NULL: nowhere */
     const char *extension;
     const char *stem; /* NULL: no path */

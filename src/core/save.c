@@ -3,11 +3,13 @@
 #include "core/save.h"
 #include "core/stream.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#define BLOCK ((size_t)8 << 20) /* between two words of progress */
+#define BLOCK  ((size_t)8 << 20) /* between two words of progress */
+#define SHARDS 64u
 
 /* -------------------------------------------------- what formats may call */
 
@@ -284,25 +286,40 @@ tnf_status tnf_save_index(const tnf_builder *b, tnf_sink *sink, const tnf_save_o
     return save_to_sink(b, sink, options, &more, e);
 }
 
-/* The file that is open, and stands under that path; NULL: nothing of it is read. */
+/* What stands under the path that is written to. */
+struct target {
+    tnf_stamp stamp;
+    char real[PATH_MAX];
+};
+
+/* Was this file read from there, even if another one stands there now? */
+static bool was_read_from(const tnf_file *f, const struct target *t)
+{
+    char real[PATH_MAX];
+    return f && (tnf_same_file(&f->source->stamp, &t->stamp) ||
+                 (f->path && realpath(f->path, real) && strcmp(real, t->real) == 0));
+}
+
+/* The open file that was read from there; NULL: there is none. */
 static const tnf_file *file_read_from(const struct tnf_save *s, const tnf_builder *b,
-                                      const tnf_stamp *path)
+                                      const struct target *t)
 {
     const tnf_catalog *c = &b->catalog;
-    const struct tnf_origin *last = NULL;
-    if (s->options.like && tnf_same_file(&s->options.like->source->stamp, path))
+    const struct tnf_origin *seen[SHARDS] = { NULL }; /* tensors of a shard mostly come together */
+    if (was_read_from(s->options.like, t))
         return s->options.like;
     for (const struct added_file *f = b->files; f; f = f->next)
-        if (tnf_same_file(&f->file->source->stamp, path))
+        if (was_read_from(f->file, t))
             return f->file;
     for (size_t i = 0; i < c->n; i++)
         for (uint16_t k = 0; k < c->objects[i].nparts; k++) {
             const struct tnf_origin *o = c->objects[i].parts[k].origin;
-            if (o == last || !o || !o->reader)
+            const struct tnf_origin **slot = &seen[((uintptr_t)o / sizeof *o) % SHARDS];
+            if (o == *slot || !o || !o->reader)
                 continue;
-            if (tnf_same_file(&o->source->stamp, path))
+            if (was_read_from(o->reader->file, t))
                 return o->reader->file;
-            last = o;
+            *slot = o;
         }
     return NULL;
 }
@@ -318,12 +335,14 @@ static tnf_status claim_own_source(const tnf_claim **out, tnf_claim *own, struct
                                    const tnf_builder *b, const char *path, tnf_error *e)
 {
     struct stat st;
+    struct target target;
     const tnf_waiting waiting = { still_wanted, s };
     *out = NULL;
-    if (!s->options.replace || stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+    if (!s->options.replace || stat(path, &st) != 0 || !S_ISREG(st.st_mode) ||
+        !realpath(path, target.real))
         return TNF_OK;
-    const tnf_stamp now = tnf_stamp_of(&st);
-    const tnf_file *file = file_read_from(s, b, &now);
+    target.stamp = tnf_stamp_of(&st);
+    const tnf_file *file = file_read_from(s, b, &target);
     if (!file)
         return TNF_OK;
     *out = &file->claim;
