@@ -97,8 +97,10 @@ class Inputs:
 class Task:
     """A command: its arguments, the inputs it only reads, the file it writes ("to/…") or changes."""
 
-    def __init__(self, name, args, reads=(), out=None, changes=None, stdin=None, how="bytes", part=(), sync=True, force=True):
+    def __init__(self, name, args, reads=(), out=None, changes=None, stdin=None, how="bytes", part=(), sync=True, force=True,
+                 beside=()):
         self.name, self.args, self.reads, self.out, self.changes, self.stdin, self.how = name, args, list(reads), out, changes, stdin, how
+        self.beside = list(beside)  # other files that lie beside the one it changes
         self.part = list(part)  # inputs of which a part is an input as well, and gives something else
         self.sync, self.force = sync, force and bool(out)  # has it --no-sync, and --force
         self.old, self.new, self.seconds, self.size = None, None, 0, 0
@@ -184,6 +186,8 @@ class Place:
             return tuple((n, sha((path / n).read_bytes())) for n in names) or None
         if not path.exists():
             return None
+        if t.how == "undo":
+            return sha(path.read_bytes()), path.with_name(f".{path.name}.tenfold-undo").exists()
         if t.how == "points":
             done = subprocess.run([self.storm.command, "points", "--json", path], capture_output=True, check=False)
             if done.returncode:
@@ -199,12 +203,17 @@ class Place:
 
     def content(self, path):
         done = subprocess.run([self.storm.command, "hash", path], capture_output=True, check=False)
-        return done.stdout.split()[0] if done.returncode == 0 else done.stderr.decode()
+        return done.stdout.split()[0].decode() if done.returncode == 0 else done.stderr.decode()
 
     def is_old_append(self):
         """After a kill: the old bytes, the old model by all rules, and something behind it."""
         path, old = self.dir / self.task.changes, self.storm.inputs / pathlib.Path(self.task.changes).name
         return path.read_bytes().startswith(old.read_bytes()) and self.content(path) == self.content(old)
+
+    def is_old_content(self):
+        """Other bytes, but what is read from them is the same."""
+        path, old = self.dir / self.task.changes, self.storm.inputs / pathlib.Path(self.task.changes).name
+        return self.content(path) == self.content(old)
 
     def has_no_index(self, state):
         """Files of a directory that is there change one by one. After a kill between two of them there is
@@ -213,6 +222,6 @@ class Place:
         return not any(n.endswith(".json") for n, _ in state) and {h for _, h in self.task.old or ()} <= there
 
     def is_refused(self):
-        """After a kill between two writes the file is not opened before they are undone."""
-        return (self.dir / "to" / f".{pathlib.Path(self.task.changes).name}.tenfold-undo").exists() and "undo" in self.content(
-            self.dir / self.task.changes)
+        """Between two writes the file is not opened before they are undone, and the message says how."""
+        path = self.dir / self.task.changes
+        return path.with_name(f".{path.name}.tenfold-undo").exists() and "tenfold repair" in self.content(path)
