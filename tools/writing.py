@@ -6,9 +6,11 @@ import json
 import os
 import pathlib
 import random
+import resource
 import shutil
 import struct
 import subprocess
+import sys
 
 DONE_TOO = {"repair": 1, "page": 4}  # exit codes of what is done, of an input that is not sound
 SANITIZED = 86  # exit code of a sanitizer that found something
@@ -80,6 +82,7 @@ class Inputs:
                      at / "roomy.safetensors")
         self.tenfold("meta", at / "a.safetensors", "--set", "safetensors.metadata.note=" + "x" * 9000, "--option", "reserve=2K", "-o",
                      at / "long.safetensors")
+        self.tenfold("meta", at / "b.safetensors", "--set", "safetensors.metadata.note=" + "x" * 1500, "-o", at / "sectors.safetensors")
         self.tenfold("split", at / "b.safetensors", "-o", at / "set", "--max-size", self.tensors(1))
         fifu(at / "emb.fifu", 300, 16)
         fifu(at / "buckets.fifu", 300, 16, 8)
@@ -133,6 +136,8 @@ def tasks(storm):
              changes="to/roomy.safetensors", sync=False),
         Task("meta-blocks", ["meta", "to/long.safetensors", "--in-place", "--set", "safetensors.metadata.note=" + "y" * 9000],
              changes="to/long.safetensors", how="meta", sync=False),
+        Task("meta-sectors", ["meta", "to/sectors.safetensors", "--in-place", "--set", "safetensors.metadata.note=" + "y" * 1500],
+             changes="to/sectors.safetensors", how="meta", sync=False),
         Task("points-create", ["points", "create", "to/out.vsdb", "--dims", "8", "--resolution", "f32"], out="to/out.vsdb", force=False),
         Task("points-add", ["points", "add", "to/p.vsdb"], changes="to/p.vsdb", stdin="points.jsonl", how="points", part=["points.jsonl"]),
         Task("points-rm", ["points", "rm", "to/p.vsdb", *storm.offsets], changes="to/p.vsdb", how="points"),
@@ -225,3 +230,84 @@ class Place:
         """Between two writes the file is not opened before they are undone, and the message says how."""
         path = self.dir / self.task.changes
         return path.with_name(f".{path.name}.tenfold-undo").exists() and "tenfold repair" in self.content(path)
+
+
+# ---------------------------------------------------------------------------------------- runs
+class Shimmed(Place):
+    """A place in which commands are run through the shim."""
+
+    def __init__(self, storm, task, where, shim, replace=False):
+        super().__init__(storm, task, where, replace)
+        self.shim, self.log = shim, where.parent / f"{where.name}.log"
+
+    def prepare(self):
+        super().prepare()
+        for name in self.task.beside:
+            shutil.copy(self.storm.inputs / name, self.dir / "to" / name)
+        self.before = self.files()
+
+    def run(self, fault=None, record=None):
+        """Exit code and stderr; with no fault at all, as anybody would run it."""
+        self.log.unlink(missing_ok=True)
+        env = {**os.environ, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + f":exitcode={SANITIZED}:verify_asan_link_order=0"}
+        if fault is not None or record is not None:
+            env.update(LD_PRELOAD=str(self.shim), TENFOLD_FAULT_LOG=str(self.log))
+        if fault:
+            env["TENFOLD_FAULT"] = fault
+        if record:
+            env["TENFOLD_FAULT_RECORD"] = str(record)
+        stdin = open(self.dir / self.task.stdin, "rb") if self.task.stdin else None
+        with subprocess.Popen(self.args(), cwd=self.dir, env=env, stdin=stdin or subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE) as child:
+            try:
+                resource.prlimit(child.pid, resource.RLIMIT_CPU, (60, 60))
+            except ProcessLookupError:
+                pass
+            error = child.communicate(timeout=3600)[1].decode("utf-8", "backslashreplace").strip()
+        if stdin:
+            stdin.close()
+        return child.returncode, error
+
+    def calls(self):
+        """What the shim saw: lines, and those that were hit."""
+        lines = self.log.read_text(errors="replace").splitlines() if self.log.exists() else []
+        return [x.removeprefix("hit ") for x in lines], [x[4:] for x in lines if x.startswith("hit ")]
+
+
+def more_tasks(storm, shim, where):
+    """What needs a file that somebody was killed over, and an append beyond the room that is made at once."""
+    append, blocks = [t for t in tasks(storm) if t.name in ("append", "meta-blocks")]
+    safetensors(storm.inputs / "large.safetensors", ["large"], 1536)
+    half = ".half.safetensors.tenfold-undo"
+    still_old = lambda p: p.content(p.dir / "to/a.zt") == p.content(storm.inputs / "a.zt")
+    kill_within(Shimmed(storm, append, where, shim), still_old, {"to/a.zt": "killed.zt"})
+    kill_within(Shimmed(storm, append, where, shim), still_old, {"to/a.zt": "early.zt"}, first=True)
+    kill_within(Shimmed(storm, blocks, where, shim), lambda p: p.is_refused(),
+                {"to/long.safetensors": "half.safetensors", "to/.long.safetensors.tenfold-undo": half})
+    again = lambda name, target, more: Task(name, ["append", f"to/{target}", more, "--tensors-only"], [more], changes=f"to/{target}", how="append")
+    return [
+        again("append-large", "a.zt", "large.safetensors"),
+        again("append-early", "early.zt", "b.safetensors"),
+        again("append-again", "killed.zt", "b.safetensors"),
+        again("append-again-large", "killed.zt", "large.safetensors"),
+        Task("undo", ["repair", "to/half.safetensors"], changes="to/half.safetensors", how="undo", beside=[half]),
+        Task("meta-undo", ["meta", "to/half.safetensors", "--in-place", "--set", "safetensors.metadata.note=" + "y" * 9000],
+             changes="to/half.safetensors", how="undo", beside=[half]),
+    ]
+
+
+def kill_within(place, wanted, keep, first=False):
+    """Kills a command before each of its changes and within each of its writes; keeps what the last (first)
+    of those left that is as wanted."""
+    changed, found = place.dir / place.task.changes, False
+    for how in "any:{}:kill", "write:{}:torn":
+        for n in range(1, 1000):
+            place.prepare()
+            if place.run(how.format(n))[0] == 0:
+                break
+            if changed.read_bytes() != (place.storm.inputs / changed.name).read_bytes() and wanted(place) and not (first and found):
+                found = True
+                for name, to in keep.items():
+                    shutil.copy(place.dir / name, place.storm.inputs / to)
+    if not found:
+        sys.exit(f"{place.task.name}: no moment to kill it at")
