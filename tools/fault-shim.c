@@ -1,44 +1,37 @@
 /* SPDX-License-Identifier: MIT */
-/* Stands between a program and the system (LD_PRELOAD): lets one call fail, and writes down what was
- * asked for. For tools/fault-every and tools/power-cut; 64-bit Linux.
+/* Stands between a program and the system (LD_PRELOAD): lets one call fail, and writes down what
+ * was asked for. For tools/fault-every and tools/power-cut; 64-bit Linux.
  *
- *   TENFOLD_FAULT=KIND:N:HOW[:good]   the N-th call of that kind (from 1), or with :good all from it
- *     KIND   open read write copy sync truncate rename link unlink mkdir close lock mode stat map;
- *            any: whatever changes a file
+ *   TENFOLD_FAULT=KIND:N:HOW[:good]   the N-th call of a kind, from 1; :good: and all after it
+ *
+ *     KIND   open read write copy sync truncate rename link unlink mkdir close lock mode stat map,
+ *            or any: whatever changes a file
  *     HOW    an error by its number; "short": half is done; "kill": dead before the call;
  *            "torn": dead in the middle of a write, between two pages, as a kill may be
- *   TENFOLD_FAULT_LOG=FILE            a line per call: "kind path", and "hit" before one that is hit
- *   TENFOLD_FAULT_RECORD=FILE         everything that changed a file, with its bytes; see struct op
  *
- * System calls are made directly, so that nothing of the C library is called from within itself. What
- * stdio does inside the C library is not seen.
+ *   TENFOLD_FAULT_LOG=FILE            a line a call: its kind and path, "hit" before those hit
+ *   TENFOLD_FAULT_RECORD=FILE         what changed a file, with its bytes: struct op
+ *
+ * System calls are made directly, so that nothing of the C library is called from within itself.
+ * What stdio does inside the C library is not seen.
  */
 #define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
+#include "fault-record.h"
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
-#define ROOM 4200 /* for a path */
 #define PAGE 4096
-#define HIGH 800  /* descriptors of our own, out of the program's way */
+#define HIGH 800 /* descriptors of our own, out of the program's way */
 
+/* clang-format off */
 enum kind { OPEN, READ, WRITE, COPY, SYNC, CUT, RENAME, LINK, UNLINK, MKDIR, CLOSE, LOCK, MODE, STAT,
             MAP, KINDS, ANY };
 static const char *const kinds[] = { "open", "read", "write", "copy", "sync", "truncate", "rename",
                                      "link", "unlink", "mkdir", "close", "lock", "mode", "stat",
                                      "map", "", "any" };
+/* clang-format on */
 
 enum how { FAIL, SHORT, KILL, TORN };
 
@@ -47,9 +40,9 @@ static struct {
     enum how how;
     unsigned long at, seen;
     bool for_good;
-    int log, record; /* descriptors, or -1 */
+    int log; /* a descriptor, or -1 */
     pthread_mutex_t lock;
-} fault = { .kind = -1, .log = -1, .record = -1, .lock = PTHREAD_MUTEX_INITIALIZER };
+} fault = { .kind = -1, .log = -1, .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* --------------------------------------------------------------- beginning */
 
@@ -73,7 +66,8 @@ static void read_fault(const char *text)
         if (strcmp(kinds[k], kind) == 0)
             fault.kind = k;
     fault.for_good = more[0] != 0;
-    fault.how = !strcmp(how, "short") ? SHORT : !strcmp(how, "kill") ? KILL
+    fault.how = !strcmp(how, "short")  ? SHORT
+                : !strcmp(how, "kill") ? KILL
                 : !strcmp(how, "torn") ? TORN
                                        : FAIL;
     fault.err = fault.how == FAIL ? (int)strtol(how, NULL, 10) : 0;
@@ -83,7 +77,7 @@ __attribute__((constructor)) static void begin(void)
 {
     const char *text = getenv("TENFOLD_FAULT");
     fault.log = open_for_us("TENFOLD_FAULT_LOG");
-    fault.record = open_for_us("TENFOLD_FAULT_RECORD");
+    record_to = open_for_us("TENFOLD_FAULT_RECORD");
     if (text)
         read_fault(text);
 }
@@ -127,113 +121,10 @@ static bool fails(enum kind k, const char *path)
     return true;
 }
 
-static const char *path_of(int fd, char out[ROOM])
-{
-    char proc[40];
-    snprintf(proc, sizeof proc, "/proc/self/fd/%d", fd);
-    long n = syscall(SYS_readlinkat, AT_FDCWD, proc, out, ROOM - 1);
-    out[n > 0 ? n : 0] = 0;
-    return out;
-}
-
 static bool fails_fd(enum kind k, int fd)
 {
     char path[ROOM];
     return fails(k, path_of(fd, path));
-}
-
-/* A path from the root, as recorded paths are; what it is relative to may be a descriptor. */
-static const char *whole(int at, const char *path, char out[2 * ROOM])
-{
-    char base[ROOM];
-    if (path[0] == '/') {
-        snprintf(out, ROOM, "%s", path);
-        return out;
-    }
-    if (at == AT_FDCWD) {
-        long n = syscall(SYS_getcwd, base, sizeof base);
-        base[n > 0 ? n : 0] = 0;
-    } else {
-        path_of(at, base);
-    }
-    snprintf(out, (size_t)2 * ROOM, "%s/%s", base, path);
-    return out;
-}
-
-/* ---------------------------------------------------------------- recorded */
-
-/* Behind it: path, other path, bytes. */
-struct op {
-    char act[8]; /* create truncate write sync rename link unlink mkdir rmdir, cut to 7 letters */
-    uint64_t ino, at, path_n, to_n, n;
-};
-
-static void record(const char *act, uint64_t ino, uint64_t at, const char *path, const char *to,
-                   const void *bytes, size_t n)
-{
-    struct op op = { .ino = ino, .at = at, .path_n = strlen(path), .to_n = strlen(to), .n = n };
-    snprintf(op.act, sizeof op.act, "%s", act);
-    struct iovec all[] = { { &op, sizeof op },
-                           { (void *)(uintptr_t)path, op.path_n },
-                           { (void *)(uintptr_t)to, op.to_n },
-                           { (void *)(uintptr_t)bytes, n } };
-    int error = errno;
-    pthread_mutex_lock(&fault.lock);
-    if (syscall(SYS_writev, fault.record, all, 4) != (long)(sizeof op + op.path_n + op.to_n + n))
-        abort();
-    pthread_mutex_unlock(&fault.lock);
-    errno = error;
-}
-
-static uint64_t inode_at(int at, const char *path, int flags, mode_t *mode)
-{
-    struct stat st = { .st_mode = 0 };
-    int error = errno;
-    (void)!syscall(SYS_newfstatat, at, path, &st, flags);
-    errno = error;
-    *mode = st.st_mode;
-    return st.st_ino;
-}
-
-static void record_fd(const char *act, int fd, uint64_t at, const void *bytes, size_t n)
-{
-    mode_t mode;
-    uint64_t ino = inode_at(fd, "", AT_EMPTY_PATH, &mode);
-    if (fault.record >= 0 && (S_ISREG(mode) || S_ISDIR(mode)))
-        record(act, ino, at, "", "", bytes, n);
-}
-
-static void record_paths(const char *act, int at, const char *path, int to_at, const char *to)
-{
-    char a[2 * ROOM], b[2 * ROOM] = "";
-    mode_t mode;
-    if (fault.record < 0)
-        return;
-    whole(at, path, a);
-    uint64_t ino = inode_at(AT_FDCWD, a, AT_SYMLINK_NOFOLLOW, &mode);
-    if (to) {
-        whole(to_at, to, b);
-        ino = inode_at(AT_FDCWD, b, AT_SYMLINK_NOFOLLOW, &mode);
-    }
-    record(act, ino, 0, a, b, NULL, 0);
-}
-
-/* What was written just now, read back where the bytes never came through here. */
-static void record_copied(int fd, uint64_t at, size_t n)
-{
-    uint8_t block[4096];
-    for (size_t done = 0; fault.record >= 0 && done < n;) {
-        size_t step = n - done < sizeof block ? n - done : sizeof block;
-        char proc[40];
-        snprintf(proc, sizeof proc, "/proc/self/fd/%d", fd);
-        int own = (int)syscall(SYS_openat, AT_FDCWD, proc, O_RDONLY);
-        long got = syscall(SYS_pread64, own, block, step, at + done);
-        syscall(SYS_close, own);
-        if (got <= 0)
-            abort();
-        record_fd("write", fd, at + done, block, (size_t)got);
-        done += (size_t)got;
-    }
 }
 
 /* --------------------------------------------------------- opening, closing */
@@ -245,12 +136,15 @@ static int open_it(int at, const char *path, int flags, mode_t mode)
     whole(at, path, to);
     /* an open directory is there to be synced, or for a nameless file */
     bool nameless = (flags & O_TMPFILE) == O_TMPFILE, dir = !nameless && flags & O_DIRECTORY;
-    snprintf(marked, sizeof marked, "%s%s", to, nameless ? " (nameless)" : dir ? " (directory)" : "");
+    snprintf(marked, sizeof marked, "%s%s", to,
+             nameless ? " (nameless)"
+             : dir    ? " (directory)"
+                      : "");
     if (fails(OPEN, marked))
         return -1;
     bool there = inode_at(AT_FDCWD, to, 0, &was) != 0;
     int fd = (int)syscall(SYS_openat, at, path, flags, mode);
-    if (fd < 0 || fault.record < 0)
+    if (fd < 0 || record_to < 0)
         return fd;
     if (nameless || (flags & O_CREAT && !there))
         record("create", inode_at(fd, "", AT_EMPTY_PATH, &was), 0, nameless ? "" : to, "", NULL, 0);
@@ -259,13 +153,13 @@ static int open_it(int at, const char *path, int flags, mode_t mode)
     return fd;
 }
 
-#define MODE_OF(flags) \
-    mode_t mode = 0; \
-    if ((flags) & (O_CREAT | O_TMPFILE)) { \
-        va_list args; \
-        va_start(args, flags); \
-        mode = va_arg(args, mode_t); \
-        va_end(args); \
+#define MODE_OF(flags)                                                                             \
+    mode_t mode = 0;                                                                               \
+    if ((flags) & (O_CREAT | O_TMPFILE)) {                                                         \
+        va_list args;                                                                              \
+        va_start(args, flags);                                                                     \
+        mode = va_arg(args, mode_t);                                                               \
+        va_end(args);                                                                              \
     }
 
 int open(const char *path, int flags, ...)
@@ -418,7 +312,8 @@ ssize_t __pread_chk(int fd, void *p, size_t n, off_t at, size_t room)
     return n <= room ? pread(fd, p, n, at) : (abort(), -1);
 }
 
-ssize_t copy_file_range(int from, off64_t *from_at, int to, off64_t *to_at, size_t n, unsigned flags)
+ssize_t copy_file_range(int from, off64_t *from_at, int to, off64_t *to_at, size_t n,
+                        unsigned flags)
 {
     ssize_t part = share(COPY, to, n, 0);
     if (part < 0)
@@ -443,12 +338,13 @@ ssize_t sendfile(int to, int from, off_t *at, size_t n)
 
 /* ----------------------------------------------------------- syncing, cutting */
 
+/* Nobody pulls the plug here: it is only written down. */
 int fsync(int fd)
 {
-    int done = fails_fd(SYNC, fd) ? -1 : (int)syscall(SYS_fsync, fd);
-    if (done == 0)
-        record_fd("sync", fd, 0, NULL, 0);
-    return done;
+    if (fails_fd(SYNC, fd))
+        return -1;
+    record_fd("sync", fd, 0, NULL, 0);
+    return 0;
 }
 
 int fdatasync(int fd)
@@ -508,8 +404,7 @@ int link(const char *path, const char *to)
 int unlinkat(int at, const char *path, int flags)
 {
     char a[2 * ROOM];
-    int done =
-        fails(UNLINK, whole(at, path, a)) ? -1 : (int)syscall(SYS_unlinkat, at, path, flags);
+    int done = fails(UNLINK, whole(at, path, a)) ? -1 : (int)syscall(SYS_unlinkat, at, path, flags);
     if (done == 0)
         record_paths(flags & AT_REMOVEDIR ? "rmdir" : "unlink", at, path, 0, NULL);
     return done;
@@ -571,8 +466,7 @@ int fchown(int fd, uid_t user, gid_t group)
 int fstatat(int at, const char *restrict path, struct stat *restrict st, int flags)
 {
     char a[2 * ROOM];
-    return fails(STAT, whole(at, path, a)) ? -1
-                                           : (int)syscall(SYS_newfstatat, at, path, st, flags);
+    return fails(STAT, whole(at, path, a)) ? -1 : (int)syscall(SYS_newfstatat, at, path, st, flags);
 }
 
 int stat(const char *restrict path, struct stat *restrict st)
@@ -591,25 +485,11 @@ int fstat(int fd, struct stat *st)
 }
 
 /* The same structure under another name. */
-int fstatat64(int at, const char *restrict path, struct stat64 *restrict st, int flags)
-{
-    return fstatat(at, path, (void *)st, flags);
-}
-
-int stat64(const char *restrict path, struct stat64 *restrict st)
-{
-    return fstatat(AT_FDCWD, path, (void *)st, 0);
-}
-
-int lstat64(const char *restrict path, struct stat64 *restrict st)
-{
-    return fstatat(AT_FDCWD, path, (void *)st, AT_SYMLINK_NOFOLLOW);
-}
-
-int fstat64(int fd, struct stat64 *st)
-{
-    return fstat(fd, (void *)st);
-}
+#pragma GCC diagnostic ignored "-Wattribute-alias"
+int fstatat64(int, const char *, struct stat64 *, int) __attribute__((alias("fstatat")));
+int stat64(const char *, struct stat64 *) __attribute__((alias("stat")));
+int lstat64(const char *, struct stat64 *) __attribute__((alias("lstat")));
+int fstat64(int, struct stat64 *) __attribute__((alias("fstat")));
 
 int statx(int at, const char *restrict path, int flags, unsigned mask, struct statx *restrict out)
 {
