@@ -133,6 +133,7 @@ typedef struct tnf_emb_query {
     size_t nskip;
     bool keep_asked; /**< similar, analogy: the words asked about may be answers too */
     bool keep[3];    /**< analogy: that one of the three may be */
+    bool raw;        /**< analogy: the three vectors as they stand, not divided by their lengths */
 } tnf_emb_query;
 
 typedef struct tnf_emb_hit {
@@ -162,7 +163,7 @@ TNF_API TNF_CHECKED tnf_status tnf_emb_similar(const tnf_emb *emb, const tnf_str
                                                size_t *counts, tnf_emb_found *found,
                                                tnf_error *error);
 /** words[0] is to words[1] as words[2] is to what? n times three words; found has 3 n. The vector
- *  asked for is b - a + c, normalised. */
+ *  asked for is b - a + c of vectors of length 1 (or with `raw` as they stand), normalised. */
 TNF_API TNF_CHECKED tnf_status tnf_emb_analogy(const tnf_emb *emb, const tnf_str *words, size_t n,
                                                const tnf_emb_query *query, tnf_emb_hit *hits,
                                                size_t *counts, tnf_emb_found *found,
