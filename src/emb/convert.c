@@ -14,6 +14,7 @@
 #include "base/ckd.h"
 #include "base/error.h"
 #include "base/pool.h"
+#include "base/unit.h"
 
 #include <string.h>
 
@@ -68,7 +69,7 @@ static tnf_status make_row(converting *c, uint64_t row, tnf_row_list *list, floa
     if (c->how.unfold != TNF_FOLD_NONE && !emb->info.apart)
         TNF_TRY(unfold(c, row, list, dst, spare, e));
     if (c->norms) {
-        float length = tnf_emb_normalise(emb, dst);
+        float length = tnf_unit_row(dst, emb->info.dims);
         c->norms[row] = emb->norms && !scales ? emb->norms[row] * length : length;
     }
     return TNF_OK;
@@ -204,10 +205,9 @@ bool tnf_convert_leaves(const tnf_emb *emb, const tnf_emb_change *how, const tnf
     bool folds = emb->model && how->fold != TNF_FOLD_NONE;
     if (emb->norms_object == o)
         return how->normalize || how->unnormalize || how->unfold != TNF_FOLD_NONE;
-    if (folds && (is_named(o, "embeddings.norm_codes") || is_named(o, "embeddings.norm_codebook")))
-        return true;
-    return folds && !tnf_find(emb->file, "labels") &&
-           (is_named(o, "counts") || is_named(o, "output"));
+    /* of a quantized matrix, which becomes a dense one */
+    return folds &&
+           (is_named(o, "embeddings.norm_codes") || is_named(o, "embeddings.norm_codebook"));
 }
 
 /* A tnf_fetch: ones of 64 bits. */

@@ -26,7 +26,7 @@ struct model {
 static void open_built(struct model *m, tnf_builder *b, const char *format, bool allow)
 {
     tnf_error e;
-    tnf_save_options how = { .size = sizeof how, .format = format };
+    tnf_save_options how = { .size = sizeof how, .format = format, .as_is = true };
     how.allow_loss = allow;
     assert_ok(tnf_sink_memory(&m->sink, &e));
     assert_ok(tnf_save_sink(b, m->sink, &how, &e));
