@@ -125,18 +125,47 @@ void tnf_error_prefix(tnf_error *e, const char *prefix)
         cut_whole(e->message, sizeof e->message);
 }
 
-/* The next character of a name: how many bytes it takes, and its text for a message (itself, or an
- * escape if it is a control character or no UTF-8). */
+/* Of two or three bytes of UTF-8. */
+static unsigned code_point(const unsigned char *p, size_t n)
+{
+    return n == 2 ? (p[0] & 0x1fu) << 6 | (p[1] & 0x3fu)
+                  : (p[0] & 0xfu) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu);
+}
+
+/* Would it move a terminal's cursor, or reorder what stands around it? */
+static bool is_dangerous(unsigned c)
+{
+    return (c >= 0x80 && c < 0xa0) || c == 0x200e || c == 0x200f || (c >= 0x2028 && c <= 0x202e) ||
+           (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
+}
+
+static void escape(char out[8], unsigned char c)
+{
+    char letter = c == '\n' ? 'n' : c == '\t' ? 't' : c == '\r' ? 'r' : c == '\\' ? '\\' : 0;
+    if (letter)
+        snprintf(out, 8, "\\%c", letter);
+    else
+        snprintf(out, 8, "\\x%02x", c);
+}
+
+/* The next character of a name: how many bytes it takes, and its text for a message: itself, or an
+ * escape, as the command escapes names everywhere. */
 static size_t character(char out[8], const unsigned char *p, size_t n)
 {
     size_t want = p[0] < 0x80 ? 1 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
-    if (p[0] >= 0x20 && p[0] != 0x7f && want <= n && tnf_utf8_valid((const char *)p, want, NULL)) {
-        memcpy(out, p, want);
-        out[want] = 0;
+    if (p[0] < 0x20 || p[0] == 0x7f || p[0] == '\\' || want > n ||
+        !tnf_utf8_valid((const char *)p, want, NULL)) {
+        escape(out, p[0]);
+        return 1;
+    }
+    unsigned c = want == 2 || want == 3 ? code_point(p, want) : 0;
+    if (is_dangerous(c)) {
+        snprintf(out, 8, "\\u%04x", c);
         return want;
     }
-    snprintf(out, 8, "\\x%02x", p[0]);
-    return 1;
+    memcpy(out, p, want);
+    out[want] = 0;
+    return want;
 }
 
 const char *tnf_quote(char *out, size_t out_size, const char *name, size_t n)
