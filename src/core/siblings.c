@@ -308,7 +308,8 @@ static tnf_status open_file(struct sibling *s, tnf_reader *r, const char *path, 
     t->memory += s->file->arena.total;
     s->file->origin.label = s->name;
     for (size_t i = 0; i < s->file->nwarnings; i++)
-        tnf_warn(r, s->file->warnings[i].offset, "%s: %s", s->name, s->file->warnings[i].message);
+        tnf_warn(r, s->file->warnings[i].offset, "%s: %s", TNF_VISIBLE(s->name),
+                 s->file->warnings[i].message);
     return TNF_OK;
 }
 
