@@ -46,7 +46,9 @@ typedef struct tnf_emb_options {
     unsigned threads; /**< for reading the vocabulary; 0: one a core, at most 8 */
     const char
         *kernel; /**< "avx512vbmi", "avx512", "avx2", "neon", "portable"; NULL: the best there is */
-    uint64_t memory;         /**< bytes it may take besides the mapping; 0: 16 GiB */
+    /** Bytes it may take besides the mapping; 0: the limit that the file was opened with, or four
+     *  times the file where that is more. */
+    uint64_t memory;
     tnf_allocator allocator; /**< zero: malloc */
 } tnf_emb_options;
 

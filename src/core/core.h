@@ -134,6 +134,10 @@ bool tnf_sibling_named(const tnf_file *file, const char *name);
 /* Is one of them, or one of theirs, the file of this device and number? */
 bool tnf_sibling_is(const tnf_file *file, uint64_t device, uint64_t inode);
 
+/* amounts.c: what its compressed tensors become, and what is written of each file. */
+tnf_status tnf_check_decoded(const tnf_file *file, tnf_error *e);
+tnf_status tnf_check_output(const tnf_catalog *catalog, tnf_arena *arena, tnf_error *e);
+
 /* check.c: the rules of the format over the whole catalog. */
 tnf_status tnf_check_ranges(tnf_file *file, tnf_error *e);
 

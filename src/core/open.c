@@ -103,6 +103,7 @@ static void fill_info(tnf_file *f)
         .warnings = f->warnings,
         .nwarnings = f->nwarnings,
         .shards = tnf_sibling_count(f),
+        .memory = f->options.limits.memory,
     };
 }
 
@@ -172,6 +173,8 @@ static tnf_status open_rest(tnf_file *f, tnf_error *e)
         return status;
     }
     fill_info(f);
+    if (f->depth == 0) /* what is told of shards counts with the whole */
+        TNF_TRY(tnf_check_decoded(f, e));
     /* The caller's strings and functions are not ours to keep. */
     f->options.format = NULL;
     f->options.options = NULL;

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#define DEFAULT_MEMORY ((uint64_t)16 << 30)
+#define GROWTH 4u
 
 /* ---------------------------------------------------------------------- roles */
 
@@ -265,6 +265,14 @@ static tnf_status set_up(tnf_emb *emb, const tnf_emb_options *o, tnf_error *e)
     return open_norms(emb, e);
 }
 
+/* That of the file, or in proportion to what is there: text and quantized rows grow, but not more.
+ */
+static uint64_t default_memory(const tnf_info *info)
+{
+    uint64_t more = info->size > UINT64_MAX / GROWTH ? UINT64_MAX : info->size * GROWTH;
+    return info->memory > more ? info->memory : more;
+}
+
 tnf_status tnf_emb_open(tnf_emb **out, const tnf_file *file, const tnf_emb_options *options,
                         tnf_error *e)
 {
@@ -278,7 +286,7 @@ tnf_status tnf_emb_open(tnf_emb **out, const tnf_file *file, const tnf_emb_optio
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "no memory for a view of embeddings");
     emb->file = file;
     emb->alloc = alloc;
-    emb->memory = o.memory ? o.memory : DEFAULT_MEMORY;
+    emb->memory = o.memory ? o.memory : default_memory(tnf_file_info(file));
     emb->words.alloc = emb->grams.alloc = emb->rows.alloc = alloc;
     tnf_arena_init(&emb->arena, &alloc, emb->memory);
     tnf_status status = set_up(emb, &o, e);

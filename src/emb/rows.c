@@ -21,8 +21,9 @@ static tnf_status take_memory(tnf_lent *out, uint64_t n, const tnf_allocator *al
 {
     if (n > *memory || !tnf_to_size(&out->size, n + 1))
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
-                        "the vectors have to be read into memory and take %llu bytes there",
-                        (unsigned long long)n);
+                        "the vectors have to be read into memory and take %llu bytes there, "
+                        "%llu are left: raise the limit memory if you trust the file",
+                        (unsigned long long)n, (unsigned long long)*memory);
     *memory -= n;
     out->p = out->owned = tnf_alloc(alloc, out->size);
     if (!out->owned)
@@ -34,7 +35,9 @@ static tnf_status take_memory(tnf_lent *out, uint64_t n, const tnf_allocator *al
 tnf_status tnf_lent_read(tnf_lent *out, const tnf_part *part, const tnf_allocator *alloc,
                          uint64_t *memory, tnf_error *e)
 {
+    uint8_t none;
     *out = (tnf_lent) { 0 };
+    TNF_TRY(tnf_read_part(part, 0, &none, 0, e)); /* what cannot be read needs no memory */
     TNF_TRY(take_memory(out, part->nbytes, alloc, memory, e));
     return tnf_read_part(part, 0, out->owned, (size_t)part->nbytes, e);
 }

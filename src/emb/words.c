@@ -46,10 +46,13 @@ static tnf_status read_part(tnf_words *w, unsigned which, const tnf_part *part, 
                             tnf_error *e)
 {
     size_t n;
+    uint8_t none;
+    TNF_TRY(tnf_read_part(part, 0, &none, 0, e)); /* what cannot be read needs no memory */
     if (part->nbytes > *memory || !tnf_to_size(&n, part->nbytes))
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
-                        "the vocabulary has to be read into memory and takes %llu bytes there",
-                        (unsigned long long)part->nbytes);
+                        "the vocabulary has to be read into memory and takes %llu bytes there, "
+                        "%llu are left: raise the limit memory if you trust the file",
+                        (unsigned long long)part->nbytes, (unsigned long long)*memory);
     *memory -= n;
     w->owned[which] = tnf_alloc(&w->alloc, n ? n : 1);
     w->owned_size[which] = n ? n : 1;
