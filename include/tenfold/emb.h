@@ -13,8 +13,10 @@
  *
  * Works on any file that has a matrix (dense, or quantized as pq/1) and, for words, a tensor of
  * strings of which string i names row i; rows after those of the words belong to subwords. The
- * matrix and the strings are used where they are, in the mapped file. A handle never changes, so
- * any number of threads may ask it; the file must stay open as long.
+ * strings are read when a view is opened, rows that are asked for are read then; whatever goes over
+ * all rows does so in the mapped file, where one that is cut short meanwhile raises SIGBUS, unless
+ * it was opened for pread: then all of it is read into memory first. A handle never changes, so any
+ * number of threads may ask it; the file must stay open as long.
  */
 #ifndef TENFOLD_EMB_H
 #define TENFOLD_EMB_H
