@@ -13,8 +13,10 @@
  *
  * Works on any file that has a matrix (dense, or quantized as pq/1) and, for words, a tensor of
  * strings of which string i names row i; rows after those of the words belong to subwords. The
- * matrix and the strings are used where they are, in the mapped file. A handle never changes, so
- * any number of threads may ask it; the file must stay open as long.
+ * strings are read when a view is opened, rows that are asked for are read then; whatever goes over
+ * all rows does so in the mapped file, where one that is cut short meanwhile raises SIGBUS, unless
+ * it was opened for pread: then all of it is read into memory first. A handle never changes, so any
+ * number of threads may ask it; the file must stay open as long.
  */
 #ifndef TENFOLD_EMB_H
 #define TENFOLD_EMB_H
@@ -46,7 +48,9 @@ typedef struct tnf_emb_options {
     unsigned threads; /**< for reading the vocabulary; 0: one a core, at most 8 */
     const char
         *kernel; /**< "avx512vbmi", "avx512", "avx2", "neon", "portable"; NULL: the best there is */
-    uint64_t memory;         /**< bytes it may take besides the mapping; 0: 16 GiB */
+    /** Bytes it may take besides the mapping; 0: the limit that the file was opened with, or four
+     *  times the file where that is more. */
+    uint64_t memory;
     tnf_allocator allocator; /**< zero: malloc */
 } tnf_emb_options;
 

@@ -74,7 +74,7 @@ static tnf_status ask_wide(const tnf_emb *emb, questions *x, size_t i, tnf_error
     double *wide = tnf_arena_array(&x->arena, 1, emb->info.dims * sizeof(double));
     if (!wide)
         return tnf_arena_fail(&x->arena, "a row", e);
-    tnf_rows_wide(&emb->rows, x->found[i].row, 1, wide);
+    TNF_TRY(tnf_rows_get_wide(&emb->copied, x->found[i].row, wide, e));
     x->asked[i].vector64 = wide;
     return TNF_OK;
 }

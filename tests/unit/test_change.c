@@ -290,7 +290,7 @@ static void memory_fails(void **state)
         tnf_error e;
         assert_ok(tnf_source_memory(&source, bytes.p, bytes.n, &e));
         assert_ok(tnf_open_source(&file, source, NULL, &e));
-        for (uint64_t n = 1; n < 500; n++) {
+        for (uint64_t n = 1; n < 2000; n++) {
             struct memory_log log = { .fail_at = n, .fail_once = true };
             tnf_allocator a = memory_allocator(&log);
             tnf_status status = everything(file, &a, &e);
@@ -301,7 +301,7 @@ static void memory_fails(void **state)
                 break;
             }
             assert_true(status == TNF_OK || status == TNF_ENOMEM);
-            assert_true(n < 499);
+            assert_true(n < 1999);
         }
         tnf_close(file);
         tnf_sink_close(sink);
