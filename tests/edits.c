@@ -44,7 +44,7 @@ int open(const char *path, int flags, ...)
 {
     va_list args;
     va_start(args, flags);
-    mode_t mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;
+    mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, mode_t) : 0;
     va_end(args);
     if (flags & O_CREAT && hit(-1, NULL, 0, 0))
         return -1;
