@@ -2,6 +2,7 @@
 #include "input.h"
 #include "out.h"
 #include "suggest.h"
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,6 +75,71 @@ bool known_format(const char *name, tnf_format_info *out)
     return false;
 }
 
+/* A whole number with K, M, G or T behind it; 0 is none, since it would mean the default. */
+static bool parse_amount(uint64_t *out, const char *text)
+{
+    static const char letters[] = "KMGT";
+    char *end;
+    errno = 0;
+    unsigned long long n = strtoull(text, &end, 10);
+    const char *letter = *end ? strchr(letters, *end) : NULL;
+    unsigned shift = letter ? 10 * (unsigned)(letter - letters + 1) : 0;
+    if (errno || *text < '0' || *text > '9' || n == 0 || (*end && (!letter || end[1])) ||
+        n > UINT64_MAX >> shift)
+        return false;
+    *out = (uint64_t)n << shift;
+    return true;
+}
+
+static bool set_limit(tnf_limits *l, const char *key, uint64_t n)
+{
+    const struct {
+        const char *key;
+        uint64_t *wide;
+        uint32_t *narrow;
+    } all[] = {
+        { "header_bytes", &l->header_bytes, NULL },
+        { "memory", &l->memory, NULL },
+        { "objects", &l->objects, NULL },
+        { "rank", NULL, &l->rank },
+        { "depth", NULL, &l->depth },
+        { "name_bytes", NULL, &l->name_bytes },
+        { "decoded_bytes", &l->decoded_bytes, NULL },
+        { "output_bytes", &l->output_bytes, NULL },
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (strcmp(all[i].key, key) != 0)
+            continue;
+        if (all[i].wide)
+            *all[i].wide = n;
+        else
+            *all[i].narrow = n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+        return true;
+    }
+    usage_error("--limit: there is no limit '%s' (header_bytes, memory, objects, rank, depth, "
+                "name_bytes, decoded_bytes, output_bytes)",
+                key);
+    return false;
+}
+
+static bool parse_limits(tnf_limits *out, const opt_list *list)
+{
+    format_options all;
+    if (!format_options_parse(&all, list))
+        return false;
+    bool ok = true;
+    for (size_t i = 0; ok && i < all.n; i++) {
+        uint64_t n = 0;
+        ok = parse_amount(&n, all.items[i].value);
+        if (!ok)
+            usage_error("--limit: '%s' is no number above 0 (with K, M, G or T)",
+                        all.items[i].value);
+        ok = ok && set_limit(out, all.items[i].key, n);
+    }
+    format_options_free(&all);
+    return ok;
+}
+
 static void on_warning(void *ctx, const tnf_warning *warning)
 {
     const input *in = ctx;
@@ -98,8 +164,10 @@ tnf_status input_try(input *in, const cli_state *cli, const input_options *optio
     format_options reader;
     tnf_format_info known;
     *in = (input) { .path = path, .name = shown_path(path), .cli = cli };
+    tnf_limits limits = { 0 };
     *code = EXIT_USAGE;
     if ((options->format && !known_format(options->format, &known)) ||
+        !parse_limits(&limits, &options->limits) ||
         !format_options_parse(&reader, &options->options))
         return TNF_EINVAL;
     *code = EXIT_DONE;
@@ -110,6 +178,7 @@ tnf_status input_try(input *in, const cli_state *cli, const input_options *optio
     how.salvage = options->salvage;
     how.to_change = options->to_change;
     how.access = (tnf_access)options->access;
+    how.limits = limits;
     how.options = reader.items;
     how.noptions = reader.n;
     how.warn = on_warning;

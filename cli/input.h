@@ -13,6 +13,7 @@ typedef struct input_options {
     bool to_change;
     int access;
     opt_list options; /* key=value for the reader */
+    opt_list limits;  /* key=value */
 } input_options;
 
 /* Their lines in the table of a command whose struct has them as `field`. */
@@ -32,9 +33,18 @@ typedef struct input_options {
           NULL,                                                                                    \
           "Where a file breaks a rule that its format's real readers do not check, warn instead "  \
           "of refusing it." },                                                                     \
+        { "access",                                                                                \
+          0,                                                                                       \
+          OPT_CHOICE,                                                                              \
+          offsetof(type, field.access),                                                            \
+          "HOW",                                                                                   \
+          "auto|mmap|pread",                                                                       \
+          "How the file is reached: mmap, pread, or what suits its file system (auto)." },         \
     {                                                                                              \
-        "access", 0, OPT_CHOICE, offsetof(type, field.access), "HOW", "auto|mmap|pread",           \
-            "How the file is reached: mmap, pread, or what suits its file system (auto)."          \
+        "limit", 0, OPT_LIST, offsetof(type, field.limits), "KEY=VALUE", NULL,                     \
+            "Set what a file may ask for: header_bytes, memory, objects, rank, depth, "            \
+            "name_bytes, "                                                                         \
+            "decoded_bytes or output_bytes; K, M, G and T are powers of 1024. May be repeated."    \
     }
 /* For commands whose --option is the writer's. */
 #define IN_OPTION(type, field, whose)                                                              \

@@ -90,13 +90,6 @@ void json_f64(json *j, double f)
     number(j, text);
 }
 
-/* Characters that JSON allows as they are, but a terminal or a reader's eye should not meet:
- * DEL and C1 controls, line separators, and what turns text around. */
-static bool better_escaped(uint32_t c)
-{
-    return (c >= 0x7f && c < 0xa0) || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
-}
-
 static void escape(FILE *to, uint32_t c)
 {
     static const char letters[] = "btn\0fr";
@@ -104,8 +97,11 @@ static void escape(FILE *to, uint32_t c)
         fprintf(to, "\\%c", (int)c);
     else if (c >= '\b' && c <= '\r' && letters[c - '\b'])
         fprintf(to, "\\%c", letters[c - '\b']);
-    else
+    else if (c < 0x10000)
         fprintf(to, "\\u%04x", (unsigned)c);
+    else /* JSON has two escapes for one of these */
+        fprintf(to, "\\u%04x\\u%04x", (unsigned)(0xd7c0 + (c >> 10)),
+                (unsigned)(0xdc00 + (c & 0x3ff)));
 }
 
 /* The inside of a JSON string; runs of plain bytes go out in one piece. `escaped`: the text is
@@ -118,7 +114,7 @@ static void characters(FILE *to, const char *p, size_t n, bool escaped)
         size_t length = utf8_next(p + at, n - at, &c);
         if (length == 0)
             break;
-        bool plain = c >= 0x20 && !better_escaped(c) && (escaped || (c != '"' && c != '\\'));
+        bool plain = !tnf_must_escape(c) && (escaped || (c != '"' && c != '\\'));
         if (!plain) {
             fwrite(p + from, 1, at - from, to);
             escape(to, c);

@@ -51,8 +51,8 @@ size_t utf8_next(const char *p, size_t n, uint32_t *out);
 bool utf8_valid(const char *p, size_t n);
 
 /* Bytes of a file as text for people: control characters, bytes that are no UTF-8 and what could
- * turn the line around become \n, \x1b, \u202e; with `backslash`, \ becomes \\ so that nothing is
- * ambiguous. Gives the columns it takes; `to` NULL only counts. */
+ * turn the line around become \n, \x1b, \u202e, \U000e0001; with `backslash`, \ becomes \\ so that
+ * nothing is ambiguous. Gives the columns it takes; `to` NULL only counts. */
 size_t put_safe(FILE *to, const char *p, size_t n, bool backslash);
 #define put_name(to, s) put_safe((to), (s).p, (s).n, true)
 /* Undoes put_safe() in place; the new length. */

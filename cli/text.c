@@ -43,13 +43,6 @@ bool utf8_valid(const char *p, size_t n)
     return true;
 }
 
-/* Would this character move a terminal's cursor, or reorder what stands around it? */
-static bool dangerous(uint32_t c)
-{
-    return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x200e || c == 0x200f ||
-           (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
-}
-
 typedef struct span {
     uint32_t first, last;
 } span;
@@ -70,7 +63,7 @@ static size_t columns_of(uint32_t c)
                                  { 0xac00, 0xd7a3 },   { 0xf900, 0xfaff },  { 0xfe30, 0xfe6f },
                                  { 0xff00, 0xff60 },   { 0xffe0, 0xffe6 },  { 0x1f300, 0x1f64f },
                                  { 0x1f900, 0x1f9ff }, { 0x20000, 0x3fffd } };
-    static const span none[] = { { 0x300, 0x36f }, { 0x200b, 0x200d }, { 0xfe00, 0xfe0f } };
+    static const span none[] = { { 0x300, 0x36f }, { 0xfe00, 0xfe0f } };
     if (c < 0x300)
         return 1;
     return within(wide, sizeof wide / sizeof *wide, c)   ? 2
@@ -88,7 +81,11 @@ static int escaped(char out[16], const char *p, size_t length, uint32_t c)
                         : c == '\t' ? 't'
                         : c == '\r' ? 'r'
                                     : '\\');
-    return snprintf(out, 16, c < 0x80 ? "\\x%02x" : "\\u%04x", (unsigned)c);
+    return snprintf(out, 16,
+                    c < 0x80      ? "\\x%02x"
+                    : c < 0x10000 ? "\\u%04x"
+                                  : "\\U%08x",
+                    (unsigned)c);
 }
 
 size_t put_safe(FILE *to, const char *p, size_t n, bool backslash)
@@ -98,7 +95,7 @@ size_t put_safe(FILE *to, const char *p, size_t n, bool backslash)
         uint32_t c = 0;
         char text[16];
         size_t length = utf8_next(p + at, n - at, &c);
-        if (length > 0 && !dangerous(c) && !(backslash && c == '\\')) {
+        if (length > 0 && !tnf_must_escape(c) && !(backslash && c == '\\')) {
             columns += columns_of(c);
             at += length;
             continue; /* plain runs go out in one piece */
@@ -127,16 +124,23 @@ static size_t put_utf8(char *out, uint32_t c)
         out[1] = (char)(0x80 | (c & 0x3f));
         return 2;
     }
-    out[0] = (char)(0xe0 | c >> 12);
-    out[1] = (char)(0x80 | (c >> 6 & 0x3f));
-    out[2] = (char)(0x80 | (c & 0x3f));
-    return 3;
+    if (c < 0x10000) {
+        out[0] = (char)(0xe0 | c >> 12);
+        out[1] = (char)(0x80 | (c >> 6 & 0x3f));
+        out[2] = (char)(0x80 | (c & 0x3f));
+        return 3;
+    }
+    out[0] = (char)(0xf0 | c >> 18);
+    out[1] = (char)(0x80 | (c >> 12 & 0x3f));
+    out[2] = (char)(0x80 | (c >> 6 & 0x3f));
+    out[3] = (char)(0x80 | (c & 0x3f));
+    return 4;
 }
 
-/* The number behind \x or \u, of exactly `digits` hexadecimal digits; -1 if there is none. */
+/* The number behind \x, \u or \U, of exactly `digits` hexadecimal digits; -1 if there is none. */
 static long hex_digits(const char *p, size_t digits)
 {
-    char text[5] = { 0 };
+    char text[9] = { 0 };
     if (strspn(p, "0123456789abcdefABCDEF") < digits)
         return -1;
     memcpy(text, p, digits);
@@ -164,6 +168,10 @@ static size_t one_escape(char *out, size_t *n, const char *s)
     if (s[1] == 'u' && (c = hex_digits(s + 2, 4)) >= 0) {
         *n = put_utf8(out, (uint32_t)c);
         return 6;
+    }
+    if (s[1] == 'U' && (c = hex_digits(s + 2, 8)) >= 0 && c <= 0x10ffff) {
+        *n = put_utf8(out, (uint32_t)c);
+        return 10;
     }
     return 0;
 }

@@ -93,6 +93,10 @@ typedef struct tnf_can {
     /* Attributes that tell only how its files are spelled (which blank, which end of a line): kept
      * wherever there is a place for them, no loss where there is none, no part of the content. */
     const char *spelling;
+    /* Why rows of words (`embeddings` with `vocab`, without `norms`) of what is to be saved have to
+     * become unit vectors, with their lengths as `norms`: its own readers take them so. NULL: they
+     * stay as they are. May be NULL. */
+    const char *(*unit_rows)(const tnf_catalog *catalog);
     /* What becomes of a tensor for reasons of the format's own, asked last: TNF_NATIVE, or with a
      * reason TNF_TRANSFORMED (`write` sees to it) or TNF_DROPPED. May be NULL. */
     tnf_fate (*takes)(const tnf_object *object, const char **reason);
@@ -254,8 +258,8 @@ void tnf_trace(tnf_reader *r, uint64_t offset, const char *format, ...) TNF_PRIN
 
 /* Opens a file that lies beside this one (or below it), as the given format. The name comes from
  * the file and is not trusted: no absolute path, no "..", no empty or NUL-holding name. It is
- * opened once however often it is asked for, and closed with this one. Only for sources with a
- * path. */
+ * opened once however often and by however many names (links, too) it is asked for, and closed with
+ * this one. Only for sources with a path. */
 tnf_status tnf_open_sibling(tnf_reader *r, const tnf_file **out, tnf_str name, const char *format,
                             tnf_error *e);
 /* The same below a directory that the user, not the file, has named. */
@@ -264,6 +268,8 @@ tnf_status tnf_open_stored(tnf_reader *r, const tnf_file **out, const char *dire
 /* The tensor that one which such a file itself calls so was raised to, or became a part of; NULL:
  * none, it is what it is. */
 const tnf_object *tnf_find_piece(const tnf_file *file, const char *name, size_t n);
+/* The i-th name by which such a file itself calls what was raised; false past the last. */
+bool tnf_piece_at(const tnf_file *file, size_t i, tnf_str *name);
 /* Who reads the bytes of a file opened so, and how many it has: for parts that lie in it. */
 const struct tnf_origin *tnf_file_origin(const tnf_file *file, uint64_t *size);
 

@@ -49,6 +49,10 @@ typedef struct tnf_limits {
     uint32_t rank;         /**< dimensions [64] */
     uint32_t depth;        /**< nesting of attributes [64] */
     uint32_t name_bytes;   /**< length of a name [65,536] */
+    /** What compressed tensors may become when they are all decoded, and what may be written of a
+     *  file when it is saved as another (tensors may share their bytes): checked beforehand
+     *  [2 GiB, or 1024 times the file where that is more] */
+    uint64_t decoded_bytes, output_bytes;
 } tnf_limits;
 
 /** Something odd but legal that a reader saw. */
@@ -88,7 +92,7 @@ typedef struct tnf_open_options {
 
 #define TNF_OPEN_INIT                                                                              \
     {                                                                                              \
-        sizeof(tnf_open_options), NULL, false, TNF_ACCESS_AUTO, { 0, 0, 0, 0, 0, 0 },              \
+        sizeof(tnf_open_options), NULL, false, TNF_ACCESS_AUTO, { 0, 0, 0, 0, 0, 0, 0, 0 },        \
             { NULL, NULL }, NULL, 0, NULL, NULL, NULL, false, false                                \
     }
 
@@ -116,6 +120,7 @@ typedef struct tnf_info {
     const tnf_warning *warnings;
     size_t nwarnings;
     size_t shards; /**< other files that it is said to be made of, whether they are there or not */
+    uint64_t memory; /**< the limit that it was opened with */
 } tnf_info;
 
 /** What the file says of itself. */

@@ -242,6 +242,11 @@ typedef struct tnf_extra {
     tnf_part bytes;
 } tnf_extra;
 
+/** Is this code point one that people cannot see, or that changes what they see of others:
+ * controls, directions of writing, characters without width, tags? Names come from files: whoever
+ * shows one writes such characters as escapes. The library's messages and the command do. */
+TNF_API bool tnf_must_escape(uint32_t code_point);
+
 #ifdef __cplusplus
 }
 #endif

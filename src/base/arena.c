@@ -132,8 +132,10 @@ char *tnf_arena_str(tnf_arena *arena, const void *p, size_t n)
 tnf_status tnf_arena_fail(const tnf_arena *arena, const char *what, tnf_error *e)
 {
     if (arena->over_limit)
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
-                        "no room for %s within the limit of %llu bytes", what,
-                        (unsigned long long)arena->limit);
+        return tnf_fail(
+            e, TNF_ELIMIT, TNF_NO_OFFSET,
+            "no room for %s within the limit of %llu bytes: raise the limit memory if you "
+            "trust the file",
+            what, (unsigned long long)arena->limit);
     return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for %s", what);
 }

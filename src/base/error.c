@@ -111,32 +111,60 @@ tnf_status tnf_fail_sys(tnf_error *e, int err, const char *format, ...)
     return status;
 }
 
-void tnf_error_prefix(tnf_error *e, const char *prefix)
+static void escape_byte(char out[12], unsigned char c)
 {
-    if (!e)
-        return;
-    char whole[2 * sizeof e->message];
-    snprintf(whole, sizeof whole, "%.200s: %s", prefix, e->message);
-    size_t n = strlen(whole);
-    bool cut = n >= sizeof e->message;
-    memcpy(e->message, whole, cut ? sizeof e->message - 1 : n + 1);
-    e->message[sizeof e->message - 1] = 0;
-    if (cut)
-        cut_whole(e->message, sizeof e->message);
+    char letter = c == '\n' ? 'n' : c == '\t' ? 't' : c == '\r' ? 'r' : c == '\\' ? '\\' : 0;
+    if (letter)
+        snprintf(out, 12, "\\%c", letter);
+    else
+        snprintf(out, 12, "\\x%02x", c);
 }
 
-/* The next character of a name: how many bytes it takes, and its text for a message (itself, or an
- * escape if it is a control character or no UTF-8). */
-static size_t character(char out[8], const unsigned char *p, size_t n)
+/* The next character of a name: how many bytes it takes, and its text for a message: itself, or an
+ * escape if nobody would see it or it is no UTF-8, as the command escapes names everywhere. */
+static size_t character(char out[12], const unsigned char *p, size_t n)
 {
     size_t want = p[0] < 0x80 ? 1 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
-    if (p[0] >= 0x20 && p[0] != 0x7f && want <= n && tnf_utf8_valid((const char *)p, want, NULL)) {
+    if (want > n || !tnf_utf8_valid((const char *)p, want, NULL)) {
+        escape_byte(out, p[0]);
+        return 1;
+    }
+    uint32_t c = want == 1 ? p[0] : p[0] & (0x7fu >> want);
+    for (size_t i = 1; i < want; i++)
+        c = c << 6 | (p[i] & 0x3f);
+    if (c == '\\' || (c < 0x80 && tnf_must_escape(c))) {
+        escape_byte(out, (unsigned char)c);
+    } else if (tnf_must_escape(c)) {
+        snprintf(out, 12, c < 0x10000 ? "\\u%04x" : "\\U%08x", (unsigned)c);
+    } else {
         memcpy(out, p, want);
         out[want] = 0;
-        return want;
     }
-    snprintf(out, 8, "\\x%02x", p[0]);
-    return 1;
+    return want;
+}
+
+/* As much of a name as there is room for; true if that is all of it. */
+static bool put_escaped(char *out, size_t room, size_t *at, const char *name, size_t n)
+{
+    for (size_t i = 0; i < n;) {
+        char text[12];
+        i += character(text, (const unsigned char *)name + i, n - i);
+        size_t len = strlen(text);
+        if (len > room)
+            return false;
+        memcpy(out + *at, text, len);
+        *at += len;
+        room -= len;
+    }
+    return true;
+}
+
+const char *tnf_visible(char *out, size_t out_size, const char *name)
+{
+    size_t at = 0;
+    (void)put_escaped(out, out_size - 1, &at, name, strlen(name));
+    out[at] = 0;
+    return out;
 }
 
 const char *tnf_quote(char *out, size_t out_size, const char *name, size_t n)
@@ -144,19 +172,25 @@ const char *tnf_quote(char *out, size_t out_size, const char *name, size_t n)
     const size_t room = out_size - 6; /* two quotes, three bytes of ellipsis, NUL */
     size_t at = 1;
     out[0] = '\'';
-    for (size_t i = 0; i < n;) {
-        char text[8];
-        i += character(text, (const unsigned char *)name + i, n - i);
-        size_t len = strlen(text);
-        if (at - 1 + len > room) {
-            memcpy(out + at, "\xe2\x80\xa6", 3);
-            at += 3;
-            break;
-        }
-        memcpy(out + at, text, len);
-        at += len;
+    if (!put_escaped(out, room, &at, name, n)) {
+        memcpy(out + at, "\xe2\x80\xa6", 3);
+        at += 3;
     }
     out[at] = '\'';
     out[at + 1] = 0;
     return out;
+}
+
+void tnf_error_prefix(tnf_error *e, const char *prefix)
+{
+    if (!e)
+        return;
+    char whole[2 * sizeof e->message];
+    snprintf(whole, sizeof whole, "%s: %s", TNF_VISIBLE(prefix), e->message);
+    size_t n = strlen(whole);
+    bool cut = n >= sizeof e->message;
+    memcpy(e->message, whole, cut ? sizeof e->message - 1 : n + 1);
+    e->message[sizeof e->message - 1] = 0;
+    if (cut)
+        cut_whole(e->message, sizeof e->message);
 }

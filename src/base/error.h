@@ -29,6 +29,10 @@ const char *tnf_quote(char *out, size_t out_size, const char *name, size_t n);
 /* For use inside tnf_fail(): TNF_QUOTED(name) with a tnf_str. */
 #define TNF_QUOTED(str) tnf_quote((char[72]) { 0 }, 72, (str).p, (str).n)
 
+/* The same without quotes, of a file's name that begins a sentence. */
+const char *tnf_visible(char *out, size_t out_size, const char *name);
+#define TNF_VISIBLE(name) tnf_visible((char[200]) { 0 }, 200, (name))
+
 #define TNF_TRY(expression)                                                                        \
     do {                                                                                           \
         tnf_status tnf_try_status_ = (expression);                                                 \

@@ -17,11 +17,23 @@ struct tnf_origin {
     void *ctx;
 };
 
+/* A file that another one names. */
 struct sibling {
     struct sibling *next;
-    char *name, *directory;
-    struct tnf_file *file;
+    const char *name; /* as it was named first */
+    const char *directory;
+    struct tnf_file *file; /* NULL: it could not be opened */
+    struct refusal *refusals;
 };
+
+/* Why not, as which format. */
+struct refusal {
+    struct refusal *next;
+    const char *format; /* NULL: as what it is */
+    tnf_error error;
+};
+
+struct sibling_tables; /* siblings.c */
 
 /* Something that is wrong with a file that is salvaged. */
 struct loss {
@@ -58,8 +70,9 @@ struct tnf_file {
     const char *path;      /* as it was given; NULL: opened over a source */
     const char *directory; /* where siblings are looked for; NULL: nowhere */
     const char *extension;
-    const char *stem; /* NULL: no path */
-    struct sibling *siblings;
+    const char *stem;         /* NULL: no path */
+    struct sibling *siblings; /* in the order in which they are named; each file once */
+    struct sibling_tables *sibling_tables;
     struct raised_piece *pieces; /* in the arena; NULL: there are none */
     size_t npieces;
     tnf_hash piece_names; /* by raw */
@@ -115,6 +128,18 @@ tnf_status tnf_open_path(tnf_file **out, const char *path, const tnf_open_option
 /* As tnf_open_source(), with a path (or NULL) for what formats learn from one. */
 tnf_status tnf_open_over(tnf_file **out, tnf_source *source, const char *path,
                          const tnf_open_options *options, tnf_error *e);
+
+/* siblings.c: how many there are; closes them all. */
+size_t tnf_sibling_count(const tnf_file *file);
+void tnf_close_siblings(tnf_file *file);
+/* Is a file of the model's directory one of them, by any of the names that it is given? */
+bool tnf_sibling_named(const tnf_file *file, const char *name);
+/* Is one of them, or one of theirs, the file of this device and number? */
+bool tnf_sibling_is(const tnf_file *file, uint64_t device, uint64_t inode);
+
+/* amounts.c: what its compressed tensors become, and what is written of each file. */
+tnf_status tnf_check_decoded(const tnf_file *file, tnf_error *e);
+tnf_status tnf_check_output(const tnf_catalog *catalog, tnf_arena *arena, tnf_error *e);
 
 /* check.c: the rules of the format over the whole catalog. */
 tnf_status tnf_check_ranges(tnf_file *file, tnf_error *e);

@@ -129,14 +129,6 @@ tnf_status tnf_directory_model(char **out, const char *path, tnf_arena *arena, t
 
 /* ---------------------------------------------------------------- surplus */
 
-static bool is_shard_of(const tnf_file *file, const char *name)
-{
-    for (const struct sibling *s = file->siblings; s; s = s->next)
-        if (strcmp(s->name, name) == 0)
-            return true;
-    return false;
-}
-
 /* "model.safetensors" beside "model.safetensors.index.json", "model.fp16.safetensors" beside
  * "model.safetensors.index.fp16.json". */
 static bool is_whole(const tnf_file *file, const char *name)
@@ -155,17 +147,34 @@ static bool is_whole(const tnf_file *file, const char *name)
            memcmp(name + base, variant, v) == 0;
 }
 
-/* Would who takes every file like the shards take it? */
-static bool is_like_shards(const tnf_file *file, const char *name)
+/* The extensions of the shards, sorted: who takes every file like them takes those. */
+struct extensions {
+    char (*items)[16];
+    size_t n;
+};
+
+static int by_extension(const void *a, const void *b)
 {
-    char ext[16], other[16];
+    return strcmp(a, b);
+}
+
+static tnf_status find_extensions(struct extensions *x, const tnf_file *file, tnf_arena *arena,
+                                  tnf_error *e)
+{
+    x->items = tnf_arena_array(arena, tnf_sibling_count(file) + 1, sizeof *x->items);
+    if (!x->items)
+        return tnf_arena_fail(arena, "names of files", e);
+    for (const struct sibling *s = file->siblings; s; s = s->next)
+        tnf_extension(x->items[x->n++], s->name);
+    qsort(x->items, x->n, sizeof *x->items, by_extension);
+    return TNF_OK;
+}
+
+static bool is_like_shards(const struct extensions *x, const char *name)
+{
+    char ext[16];
     tnf_extension(ext, name);
-    for (const struct sibling *s = file->siblings; s; s = s->next) {
-        tnf_extension(other, s->name);
-        if (strcmp(ext, other) == 0)
-            return true;
-    }
-    return file->siblings == NULL;
+    return x->n == 0 || bsearch(ext, x->items, x->n, sizeof *x->items, by_extension);
 }
 
 /* A file beside the shards that is none of them. */
@@ -205,13 +214,15 @@ static tnf_status add_extra(struct extras *x, const char *name, tnf_arena *arena
 static tnf_status find_extras(struct extras *files, struct extras *indexes, DIR *dir,
                               const tnf_file *file, tnf_arena *arena, tnf_error *e)
 {
+    struct extensions like = { 0 };
+    TNF_TRY(find_extensions(&like, file, arena, e));
     for (const struct dirent *d; (d = readdir(dir)) != NULL;) {
         const char *name = d->d_name;
         if (name[0] == '.')
             continue;
         if (has_suffix(name, INDEX_SUFFIX) || is_variant_index(name))
             TNF_TRY(add_extra(indexes, name, arena, e));
-        else if (readable(name) && is_like_shards(file, name) && !is_shard_of(file, name))
+        else if (readable(name) && is_like_shards(&like, name) && !tnf_sibling_named(file, name))
             TNF_TRY(add_extra(files, name, arena, e));
     }
     if (files->n)

@@ -326,8 +326,5 @@ bool tnf_file_reads(const tnf_file *file, const char *path)
     if (file->source && file->source->fd >= 0 && fstat(file->source->fd, &here) == 0 &&
         here.st_dev == wanted.st_dev && here.st_ino == wanted.st_ino)
         return true;
-    for (const struct sibling *s = file->siblings; s; s = s->next)
-        if (s->file && tnf_file_reads(s->file, path))
-            return true;
-    return false;
+    return tnf_sibling_is(file, (uint64_t)wanted.st_dev, (uint64_t)wanted.st_ino);
 }

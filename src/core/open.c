@@ -8,8 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define MAX_FILE_DEPTH 4u
-#define PATIENT        10000u /* milliseconds: a change in place does not take long */
+#define PATIENT 10000u /* milliseconds: a change in place does not take long */
 
 static tnf_open_options complete_options(const tnf_open_options *given)
 {
@@ -53,8 +52,7 @@ void tnf_close(tnf_file *f)
 {
     if (!f)
         return;
-    for (struct sibling *s = f->siblings; s; s = s->next)
-        tnf_close(s->file);
+    tnf_close_siblings(f);
     tnf_catalog_free(&f->catalog);
     tnf_hash_free(&f->piece_names);
     tnf_arena_free(&f->arena);
@@ -98,9 +96,6 @@ static void fill_info(tnf_file *f)
     const struct sibling *shards = f->format->stands_for_shards ? f->siblings : NULL;
     while (shards && !shards->file)
         shards = shards->next;
-    size_t nshards = 0;
-    for (const struct sibling *s = f->siblings; s; s = s->next)
-        nshards++;
     f->info = (tnf_info) {
         .format = shards ? shards->file->format->name : f->format->name,
         .version = f->reader.version ? f->reader.version : "",
@@ -112,7 +107,8 @@ static void fill_info(tnf_file *f)
         .nextras = f->catalog.nextras,
         .warnings = f->warnings,
         .nwarnings = f->nwarnings,
-        .shards = nshards,
+        .shards = tnf_sibling_count(f),
+        .memory = f->options.limits.memory,
     };
 }
 
@@ -182,6 +178,8 @@ static tnf_status open_rest(tnf_file *f, tnf_error *e)
         return status;
     }
     fill_info(f);
+    if (f->depth == 0) /* what is told of shards counts with the whole */
+        TNF_TRY(tnf_check_decoded(f, e));
     /* The caller's strings and functions are not ours to keep. */
     f->options.format = NULL;
     f->options.options = NULL;
@@ -307,110 +305,6 @@ tnf_status tnf_open(tnf_file **out, const char *path, const tnf_open_options *op
     return tnf_open_path(out, path, options, 0, e);
 }
 
-/* --------------------------------------------------------------- siblings */
-
-/* A name out of a file: relative, below, and a name. */
-static tnf_status check_sibling_name(tnf_str name, tnf_error *e)
-{
-    bool bad = name.n == 0 || name.n > 4000 || name.p[0] == '/' || memchr(name.p, 0, name.n) ||
-               memchr(name.p, '\\', name.n);
-    for (size_t i = 0; i < name.n && !bad; i++) {
-        size_t left = name.n - i;
-        bool starts = i == 0 || name.p[i - 1] == '/';
-        bad = starts && left >= 2 && name.p[i] == '.' && name.p[i + 1] == '.' &&
-              (left == 2 || name.p[i + 2] == '/');
-    }
-    if (bad)
-        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
-                        "the file name %s leads out of the model's directory, or is none",
-                        TNF_QUOTED(name));
-    return TNF_OK;
-}
-
-static struct sibling *known_sibling(tnf_file *f, const char *directory, tnf_str name)
-{
-    for (struct sibling *s = f->siblings; s; s = s->next)
-        if (strlen(s->name) == name.n && memcmp(s->name, name.p, name.n) == 0 &&
-            strcmp(s->directory, directory) == 0)
-            return s;
-    return NULL;
-}
-
-/* The node is in the list before the file is open, so that nothing can be forgotten. */
-static tnf_status add_sibling(struct sibling **out, tnf_file *f, const char *directory,
-                              tnf_str name, tnf_error *e)
-{
-    struct sibling *s = tnf_arena_alloc(&f->arena, sizeof *s);
-    if (s) {
-        s->directory = tnf_arena_str(&f->arena, directory, strlen(directory));
-        s->name = tnf_arena_str(&f->arena, name.p, name.n);
-    }
-    if (!s || !s->name || !s->directory)
-        return tnf_arena_fail(&f->arena, "a file's name", e);
-    struct sibling **last = &f->siblings; /* told in the order of the file */
-    while (*last)
-        last = &(*last)->next;
-    *last = s;
-    *out = s;
-    return TNF_OK;
-}
-
-/* Opens it like this file; what it warns of is said here, under its name. */
-static tnf_status open_sibling_file(struct sibling *s, tnf_reader *r, const char *format,
-                                    tnf_error *e)
-{
-    tnf_file *f = r->file;
-    const char *directory = s->directory;
-    size_t n = strlen(directory), m = strlen(s->name);
-    bool slash = n > 0 && directory[n - 1] != '/';
-    char *path = tnf_arena_alloc(r->scratch, n + slash + m + 1);
-    if (!path)
-        return tnf_arena_fail(r->scratch, "a path", e);
-    memcpy(path, directory, n);
-    path[n] = '/';
-    memcpy(path + n + slash, s->name, m);
-    tnf_open_options o = f->options;
-    o.format = format;
-    o.options = NULL;
-    o.noptions = 0;
-    o.warn = NULL;
-    tnf_status status = tnf_open_path(&s->file, path, &o, f->depth + 1, e);
-    if (status != TNF_OK) {
-        tnf_error_prefix(e, s->name);
-        return status;
-    }
-    s->file->origin.label = s->name;
-    for (size_t i = 0; i < s->file->nwarnings; i++)
-        tnf_warn(r, s->file->warnings[i].offset, "%s: %s", s->name, s->file->warnings[i].message);
-    return TNF_OK;
-}
-
-tnf_status tnf_open_sibling(tnf_reader *r, const tnf_file **out, tnf_str name, const char *format,
-                            tnf_error *e)
-{
-    TNF_TRY(check_sibling_name(name, e));
-    if (!r->file->directory)
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "%s is in a file of its own: open the model by its path", TNF_QUOTED(name));
-    return tnf_open_stored(r, out, r->file->directory, name, format, e);
-}
-
-tnf_status tnf_open_stored(tnf_reader *r, const tnf_file **out, const char *directory, tnf_str name,
-                           const char *format, tnf_error *e)
-{
-    tnf_file *f = r->file;
-    TNF_TRY(check_sibling_name(name, e));
-    if (f->depth >= MAX_FILE_DEPTH)
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "files refer to files too deeply");
-    struct sibling *s = known_sibling(f, directory, name);
-    if (!s)
-        TNF_TRY(add_sibling(&s, f, directory, name, e));
-    if (!s->file)
-        TNF_TRY(open_sibling_file(s, r, format, e));
-    *out = s->file;
-    return TNF_OK;
-}
-
 const struct tnf_origin *tnf_file_origin(const tnf_file *file, uint64_t *size)
 {
     *size = file->source->size;
@@ -440,6 +334,14 @@ const tnf_object *tnf_find_piece(const tnf_file *file, const char *name, size_t 
     if (at == TNF_HASH_NONE)
         return NULL;
     return tnf_find_n(file, file->pieces[at].now.p, file->pieces[at].now.n);
+}
+
+bool tnf_piece_at(const tnf_file *file, size_t i, tnf_str *name)
+{
+    if (i >= file->npieces)
+        return false;
+    *name = file->pieces[i].raw;
+    return true;
 }
 
 const tnf_object *tnf_find(const tnf_file *file, const char *name)

@@ -223,6 +223,8 @@ static tnf_status plan(struct tnf_save *s, const tnf_builder *b, const tnf_optio
     *values = s->values;
     if (status == TNF_OK)
         status = tnf_lower(s, &b->catalog, e);
+    if (status == TNF_OK)
+        status = tnf_check_output(&s->lowered, &s->arena, e);
     if (status != TNF_OK)
         tnf_error_prefix(e, s->format->name);
     return status;

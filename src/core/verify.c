@@ -341,8 +341,8 @@ static void tell_losses(struct check *c, tnf_verify_result *result, const tnf_fi
         tnf_error e;
         if (l->implied)
             continue;
-        (void)tnf_fail(&e, l->status, l->offset, "%s%s%s", label ? label : "", label ? ": " : "",
-                       l->message);
+        (void)tnf_fail(&e, l->status, l->offset, "%s%s%s", label ? TNF_VISIBLE(label) : "",
+                       label ? ": " : "", l->message);
         e.rule = l->rule;
         tell(c, result, NULL, l->name, &e);
     }

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#define DEFAULT_MEMORY ((uint64_t)16 << 30)
+#define GROWTH 4u
 
 /* ---------------------------------------------------------------------- roles */
 
@@ -152,14 +152,14 @@ static tnf_status open_ngrams(tnf_emb *emb, const tnf_emb_options *o, tnf_error 
         return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "the list of n-grams is missing");
     TNF_TRY(tnf_words_open(&emb->grams, grams, &emb->alloc, emb->memory, e));
     TNF_TRY(tnf_words_index(&emb->grams, o->threads, emb->memory, e));
-    if (!rows || emb->grams.s.suffix == sizeof(uint64_t))
+    if (!rows)
         return TNF_OK;
     const tnf_part *data = tnf_object_part(rows, "data");
     if (!data || data->type != tnf_type_of(TNF_U64) || data->nbytes / 8 != emb->grams.s.count)
         return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
                         "'ngrams.index' does not have one u64 for each n-gram");
     emb->gram_rows_count = data->nbytes / 8;
-    return tnf_lend(&emb->gram_rows, data, &emb->alloc, &emb->memory, e);
+    return tnf_lent_read(&emb->gram_rows, data, &emb->alloc, &emb->memory, e);
 }
 
 static tnf_status open_subwords(tnf_emb *emb, const tnf_emb_options *o, tnf_error *e)
@@ -235,7 +235,7 @@ static tnf_status open_norms(tnf_emb *emb, tnf_error *e)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "no memory for %zu norms", n);
     emb->norms_count = n;
     emb->norms_object = o;
-    tnf_status status = tnf_lend(&lent, data, &emb->alloc, &emb->memory, e);
+    tnf_status status = tnf_lent_read(&lent, data, &emb->alloc, &emb->memory, e);
     for (size_t i = 0; status == TNF_OK && i < n; i++) {
         double norm = 0;
         tnf_type_decode(data->type, lent.p, i, 1, &norm);
@@ -255,12 +255,22 @@ static tnf_status set_up(tnf_emb *emb, const tnf_emb_options *o, tnf_error *e)
     TNF_TRY(find_objects(emb, o, e));
     TNF_TRY(tnf_rows_open(&emb->rows, emb->info.embeddings, emb->kernels, &emb->alloc, &emb->memory,
                           e));
+    emb->copied = emb->rows;
+    emb->copied.reads = true;
     emb->info.rows = emb->rows.n;
     emb->info.dims = emb->rows.d;
     emb->info.quantized = emb->rows.kind == TNF_ROWS_PQ;
     TNF_TRY(open_words(emb, o, e));
     TNF_TRY(open_subwords(emb, o, e));
     return open_norms(emb, e);
+}
+
+/* That of the file, or in proportion to what is there: text and quantized rows grow, but not more.
+ */
+static uint64_t default_memory(const tnf_info *info)
+{
+    uint64_t more = info->size > UINT64_MAX / GROWTH ? UINT64_MAX : info->size * GROWTH;
+    return info->memory > more ? info->memory : more;
 }
 
 tnf_status tnf_emb_open(tnf_emb **out, const tnf_file *file, const tnf_emb_options *options,
@@ -276,7 +286,7 @@ tnf_status tnf_emb_open(tnf_emb **out, const tnf_file *file, const tnf_emb_optio
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "no memory for a view of embeddings");
     emb->file = file;
     emb->alloc = alloc;
-    emb->memory = o.memory ? o.memory : DEFAULT_MEMORY;
+    emb->memory = o.memory ? o.memory : default_memory(tnf_file_info(file));
     emb->words.alloc = emb->grams.alloc = emb->rows.alloc = alloc;
     tnf_arena_init(&emb->arena, &alloc, emb->memory);
     tnf_status status = set_up(emb, &o, e);

@@ -72,7 +72,7 @@ static tnf_status open_pruned(tnf_emb *emb, const tnf_object *o, tnf_error *e)
     emb->pruned.there = true;
     tnf_part bytes = *data;
     bytes.type = tnf_type_of(TNF_U8); /* they lie anywhere */
-    tnf_status status = tnf_lend(&lent, &bytes, &emb->alloc, &emb->memory, e);
+    tnf_status status = tnf_lent_read(&lent, &bytes, &emb->alloc, &emb->memory, e);
     for (size_t i = 0; status == TNF_OK && i < n; i++) {
         emb->pruned.pairs[i][0] = tnf_le32((const uint8_t *)lent.p + 8 * i);
         emb->pruned.pairs[i][1] = tnf_le32((const uint8_t *)lent.p + 8 * i + 4);

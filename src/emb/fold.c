@@ -29,15 +29,27 @@ void tnf_fold_mean(float *sum, size_t d, size_t n)
         sum[i] *= scale;
 }
 
-tnf_status tnf_fold_row(const tnf_emb *emb, const tnf_ngram_rule *rule, uint64_t row,
-                        tnf_row_list *list, float *dst, tnf_error *e)
+static tnf_status fold(const tnf_emb *emb, const tnf_rows *rows, const tnf_ngram_rule *rule,
+                       uint64_t row, tnf_row_list *list, float *dst, tnf_error *e)
 {
     list->n = 0;
     TNF_TRY(tnf_row_list_add(list, emb, row, e));
     TNF_TRY(tnf_emb_subword_rows(emb, rule, tnf_emb_word(emb, row), list, e));
-    TNF_TRY(tnf_rows_sum(&emb->rows, list->rows, list->n, dst, e));
+    TNF_TRY(tnf_rows_sum(rows, list->rows, list->n, dst, e));
     tnf_fold_mean(dst, emb->info.dims, list->n);
     return TNF_OK;
+}
+
+tnf_status tnf_fold_row(const tnf_emb *emb, const tnf_ngram_rule *rule, uint64_t row,
+                        tnf_row_list *list, float *dst, tnf_error *e)
+{
+    return fold(emb, &emb->rows, rule, row, list, dst, e);
+}
+
+tnf_status tnf_fold_copied(const tnf_emb *emb, uint64_t row, tnf_row_list *list, float *dst,
+                           tnf_error *e)
+{
+    return fold(emb, &emb->copied, &emb->rule, row, list, dst, e);
 }
 
 /* ------------------------------------------------------------------- all of them */

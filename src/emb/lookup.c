@@ -47,12 +47,8 @@ static tnf_status explicit_row(const tnf_emb *emb, tnf_str ngram, uint64_t *out,
     if (i == TNF_NO_WORD)
         return TNF_OK;
     uint64_t row = i;
-    if (emb->grams.s.suffix == sizeof(uint64_t)) {
-        const uint8_t *suffix = tnf_words_suffix(&emb->grams, i);
-        row = suffix ? tnf_le64(suffix) : UINT64_MAX;
-    } else if (emb->gram_rows.p) {
+    if (emb->gram_rows.p)
         row = tnf_le64((const uint8_t *)emb->gram_rows.p + 8 * (size_t)i);
-    }
     if (row >= emb->info.buckets)
         return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
                         "the n-gram %s points to row %llu of the %llu that n-grams have",
@@ -172,7 +168,7 @@ tnf_status tnf_emb_subword_rows(const tnf_emb *emb, const tnf_ngram_rule *rule, 
 
 tnf_status tnf_emb_row(const tnf_emb *emb, uint64_t row, float *dst, tnf_error *e)
 {
-    return tnf_rows_get(&emb->rows, row, dst, e);
+    return tnf_rows_get(&emb->copied, row, dst, e);
 }
 
 /* In double precision where the squares of floats would be lost or too large. */
@@ -203,7 +199,7 @@ static tnf_status unknown(const tnf_emb *emb, tnf_str word, float *dst, tnf_emb_
     tnf_row_list_init(&list);
     tnf_status status = tnf_emb_subword_rows(emb, NULL, word, &list, e);
     if (status == TNF_OK && list.n > 0)
-        status = tnf_rows_sum(&emb->rows, list.rows, list.n, dst, e);
+        status = tnf_rows_sum(&emb->copied, list.rows, list.n, dst, e);
     if (status == TNF_OK && list.n > 0) {
         found->found = true;
         found->norm = 1;
@@ -220,9 +216,9 @@ static tnf_status known_word(const tnf_emb *emb, uint64_t row, float *dst, tnf_e
 {
     tnf_row_list list;
     if (!emb->info.apart)
-        return tnf_rows_get(&emb->rows, row, dst, e);
+        return tnf_rows_get(&emb->copied, row, dst, e);
     tnf_row_list_init(&list);
-    tnf_status status = tnf_fold_row(emb, &emb->rule, row, &list, dst, e);
+    tnf_status status = tnf_fold_copied(emb, row, &list, dst, e);
     tnf_row_list_free(&list, emb);
     return status;
 }

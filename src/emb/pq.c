@@ -23,7 +23,7 @@ static tnf_status wrong(const tnf_object *object, const char *what, tnf_error *e
     return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "%s: %s", TNF_QUOTED(object->name), what);
 }
 
-static tnf_status lend_floats(tnf_rows *r, const tnf_object *object, const char *role,
+static tnf_status take_floats(tnf_rows *r, const tnf_object *object, const char *role,
                               tnf_lent *out, uint64_t *memory, tnf_error *e)
 {
     const tnf_part *part = tnf_object_part(object, role);
@@ -31,7 +31,11 @@ static tnf_status lend_floats(tnf_rows *r, const tnf_object *object, const char 
         return TNF_OK;
     if (part->type != tnf_type_of(TNF_F32))
         return wrong(object, "quantized with another type than f32", e);
-    return tnf_lend(out, part, &r->alloc, memory, e);
+    if (out != &r->norms)
+        return tnf_lent_read(out, part, &r->alloc, memory, e);
+    TNF_TRY(tnf_lend(out, part, &r->alloc, memory, e));
+    r->norms_at = out->owned ? NULL : part;
+    return TNF_OK;
 }
 
 /* The sizes were checked by the layout's rules when the file was opened; an object built by hand
@@ -64,9 +68,10 @@ tnf_status tnf_pq_open(tnf_rows *r, const tnf_object *object, uint64_t *memory, 
     r->k = (size_t)(codebooks->nbytes / (4 * (uint64_t)r->d));
     TNF_TRY(check_sizes(r, object, e));
     TNF_TRY(tnf_lend(&r->codes, codes, &r->alloc, memory, e));
-    TNF_TRY(lend_floats(r, object, "codebooks", &r->codebooks, memory, e));
-    TNF_TRY(lend_floats(r, object, "projection", &r->projection, memory, e));
-    return lend_floats(r, object, "norms", &r->norms, memory, e);
+    r->codes_at = r->codes.owned ? NULL : codes;
+    TNF_TRY(take_floats(r, object, "codebooks", &r->codebooks, memory, e));
+    TNF_TRY(take_floats(r, object, "projection", &r->projection, memory, e));
+    return take_floats(r, object, "norms", &r->norms, memory, e);
 }
 
 static const float *centroid(const tnf_rows *r, size_t piece, size_t code)
@@ -74,10 +79,9 @@ static const float *centroid(const tnf_rows *r, size_t piece, size_t code)
     return (const float *)r->codebooks.p + (piece * r->k + code) * (r->d / r->m);
 }
 
-tnf_status tnf_pq_add(const tnf_rows *r, uint64_t row, float *dst, tnf_error *e)
+tnf_status tnf_pq_add_codes(const tnf_rows *r, uint64_t row, const uint8_t *codes, float norm,
+                            float *dst, tnf_error *e)
 {
-    const uint8_t *codes = (const uint8_t *)r->codes.p + (size_t)row * r->m;
-    float norm = r->norms.p ? ((const float *)r->norms.p)[row] : 1;
     size_t width = r->d / r->m;
     for (size_t piece = 0; piece < r->m; piece++) {
         if (codes[piece] >= r->k)
@@ -89,6 +93,13 @@ tnf_status tnf_pq_add(const tnf_rows *r, uint64_t row, float *dst, tnf_error *e)
             dst[piece * width + i] += norm * from[i];
     }
     return TNF_OK;
+}
+
+tnf_status tnf_pq_add(const tnf_rows *r, uint64_t row, float *dst, tnf_error *e)
+{
+    const uint8_t *codes = (const uint8_t *)r->codes.p + (size_t)row * r->m;
+    float norm = r->norms.p ? ((const float *)r->norms.p)[row] : 1;
+    return tnf_pq_add_codes(r, row, codes, norm, dst, e);
 }
 
 void tnf_pq_rotate(const tnf_rows *r, const float *src, float *dst)

@@ -21,8 +21,9 @@ static tnf_status take_memory(tnf_lent *out, uint64_t n, const tnf_allocator *al
 {
     if (n > *memory || !tnf_to_size(&out->size, n + 1))
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
-                        "the vectors have to be read into memory and take %llu bytes there",
-                        (unsigned long long)n);
+                        "the vectors have to be read into memory and take %llu bytes there, "
+                        "%llu are left: raise the limit memory if you trust the file",
+                        (unsigned long long)n, (unsigned long long)*memory);
     *memory -= n;
     out->p = out->owned = tnf_alloc(alloc, out->size);
     if (!out->owned)
@@ -31,15 +32,22 @@ static tnf_status take_memory(tnf_lent *out, uint64_t n, const tnf_allocator *al
     return TNF_OK;
 }
 
+tnf_status tnf_lent_read(tnf_lent *out, const tnf_part *part, const tnf_allocator *alloc,
+                         uint64_t *memory, tnf_error *e)
+{
+    uint8_t none;
+    *out = (tnf_lent) { 0 };
+    TNF_TRY(tnf_read_part(part, 0, &none, 0, e)); /* what cannot be read needs no memory */
+    TNF_TRY(take_memory(out, part->nbytes, alloc, memory, e));
+    return tnf_read_part(part, 0, out->owned, (size_t)part->nbytes, e);
+}
+
 tnf_status tnf_lend(tnf_lent *out, const tnf_part *part, const tnf_allocator *alloc,
                     uint64_t *memory, tnf_error *e)
 {
     *out = (tnf_lent) { 0 };
     tnf_status status = tnf_map(&out->p, part, e);
-    if (status != TNF_EUNSUPPORTED)
-        return status;
-    TNF_TRY(take_memory(out, part->nbytes, alloc, memory, e));
-    return tnf_read_part(part, 0, out->owned, (size_t)part->nbytes, e);
+    return status == TNF_EUNSUPPORTED ? tnf_lent_read(out, part, alloc, memory, e) : status;
 }
 
 /* A matrix in F order is turned around while it is read. */
@@ -91,9 +99,12 @@ static tnf_status open_dense(tnf_rows *r, const tnf_object *object, uint64_t *me
     if (object->order == TNF_ORDER_F && object->rank > 1)
         return read_turned(r, object, memory, e);
     tnf_status status = tnf_map(&r->data.p, data, e);
-    if (status != TNF_EUNSUPPORTED || lend_loose(r, data))
-        return status == TNF_EUNSUPPORTED ? TNF_OK : status;
-    return tnf_lend(&r->data, data, &r->alloc, memory, e);
+    if (status == TNF_EUNSUPPORTED && lend_loose(r, data))
+        status = TNF_OK;
+    if (status == TNF_EUNSUPPORTED)
+        return tnf_lent_read(&r->data, data, &r->alloc, memory, e);
+    r->data_at = data;
+    return status;
 }
 
 /* [n, d], or [n, dims…] taken as one row each. */
@@ -144,13 +155,12 @@ void tnf_rows_wide(const tnf_rows *r, uint64_t first, size_t count, double *room
     tnf_type_decode(r->type, r->data.p, (size_t)first * r->d, count * r->d, room);
 }
 
-static void decode_small(const tnf_rows *r, uint64_t first, size_t count, float *room)
+static void decode(const tnf_type *type, const void *p, size_t from, size_t n, float *room)
 {
     double some[DECODED];
-    size_t from = (size_t)first * r->d, n = count * r->d;
     for (size_t i = 0; i < n; i += DECODED) {
         size_t now = n - i < DECODED ? n - i : DECODED;
-        tnf_type_decode(r->type, r->data.p, from + i, now, some);
+        tnf_type_decode(type, p, from + i, now, some);
         for (size_t k = 0; k < now; k++)
             room[i + k] = (float)some[k];
     }
@@ -172,7 +182,7 @@ const float *tnf_rows_block(const tnf_rows *r, uint64_t first, size_t count, flo
         r->kernels->from_bf16((const uint8_t *)r->data.p + 2 * from, count * r->d, room);
         return room;
     default:
-        decode_small(r, first, count, room);
+        decode(r->type, r->data.p, from, count * r->d, room);
         return room;
     }
 }
@@ -188,6 +198,70 @@ static tnf_status check_row(const tnf_rows *r, uint64_t row, tnf_error *e)
 static bool are_floats(const tnf_rows *r)
 {
     return r->kind == TNF_ROWS_F32 || r->kind == TNF_ROWS_LOOSE;
+}
+
+/* The elements of one row that lies in the file, where the first of them is `skip` elements into
+ * what is read: eight of any type begin with a byte. */
+static tnf_status read_elements(const tnf_rows *r, uint64_t row, uint8_t **out, size_t *size,
+                                size_t *skip, tnf_error *e)
+{
+    uint64_t bits = r->type->bits, from = row * r->d, to = from + r->d, begin = from - from % 8;
+    uint64_t first = begin / 8 * bits, end = to / 8 * bits + (to % 8 * bits + 7) / 8;
+    if (end > r->data_at->nbytes || first > end)
+        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "row %llu is not in the matrix",
+                        (unsigned long long)row);
+    *skip = (size_t)(from - begin);
+    *size = (size_t)(end - first) + 1;
+    *out = tnf_alloc(&r->alloc, *size);
+    if (!*out)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "no memory for a row");
+    tnf_status status = tnf_read_part(r->data_at, first, *out, *size - 1, e);
+    if (status != TNF_OK)
+        tnf_free(&r->alloc, *out, *size);
+    return status;
+}
+
+static tnf_status read_dense(const tnf_rows *r, uint64_t row, float *dst, tnf_error *e)
+{
+    uint8_t *bytes;
+    size_t size, skip;
+    if (are_floats(r))
+        return tnf_read_part(r->data_at, row * r->d * 4, dst, r->d * 4, e);
+    TNF_TRY(read_elements(r, row, &bytes, &size, &skip, e));
+    if (r->kind == TNF_ROWS_F16)
+        r->kernels->from_f16(bytes + 2 * skip, r->d, dst);
+    else if (r->kind == TNF_ROWS_BF16)
+        r->kernels->from_bf16(bytes + 2 * skip, r->d, dst);
+    else
+        decode(r->type, bytes, skip, r->d, dst);
+    tnf_free(&r->alloc, bytes, size);
+    return TNF_OK;
+}
+
+tnf_status tnf_rows_get_wide(const tnf_rows *r, uint64_t row, double *dst, tnf_error *e)
+{
+    uint8_t *bytes;
+    size_t size, skip;
+    TNF_TRY(check_row(r, row, e));
+    if (!r->reads || !r->data_at) {
+        tnf_rows_wide(r, row, 1, dst);
+        return TNF_OK;
+    }
+    TNF_TRY(read_elements(r, row, &bytes, &size, &skip, e));
+    tnf_type_decode(r->type, bytes, skip, r->d, dst);
+    tnf_free(&r->alloc, bytes, size);
+    return TNF_OK;
+}
+
+/* The codes and the norm of one row; `codes` has room for them. */
+static tnf_status add_read_codes(const tnf_rows *r, uint64_t row, uint8_t *codes, float *dst,
+                                 tnf_error *e)
+{
+    float norm = r->norms.p && !r->norms_at ? ((const float *)r->norms.p)[row] : 1;
+    if (r->norms_at)
+        TNF_TRY(tnf_read_part(r->norms_at, row * sizeof norm, &norm, sizeof norm, e));
+    TNF_TRY(tnf_read_part(r->codes_at, row * r->m, codes, r->m, e));
+    return tnf_pq_add_codes(r, row, codes, norm, dst, e);
 }
 
 /* Floats at any address. */
@@ -247,7 +321,8 @@ static tnf_status sum_dense(const tnf_rows *r, const uint64_t *rows, size_t n, f
                             tnf_error *e)
 {
     size_t size = r->d * sizeof(float);
-    if (are_floats(r)) {
+    bool reads = r->reads && r->data_at;
+    if (are_floats(r) && !reads) {
         sum_floats(r, rows, n, dst);
         return TNF_OK;
     }
@@ -255,26 +330,35 @@ static tnf_status sum_dense(const tnf_rows *r, const uint64_t *rows, size_t n, f
     if (!room)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "no memory for a row");
     memset(dst, 0, size);
-    for (size_t i = 0; i < n; i++)
-        add(dst, (const uint8_t *)tnf_rows_block(r, rows[i], 1, room), r->d);
+    tnf_status status = TNF_OK;
+    for (size_t i = 0; i < n && status == TNF_OK; i++) {
+        const float *row = room;
+        if (reads)
+            status = read_dense(r, rows[i], room, e);
+        else
+            row = tnf_rows_block(r, rows[i], 1, room);
+        add(dst, (const uint8_t *)row, r->d);
+    }
     tnf_free(&r->alloc, room, size);
-    return TNF_OK;
+    return status;
 }
 
 /* Adds up the centroids of all rows and turns the sum, instead of turning each row. */
 static tnf_status sum_pq(const tnf_rows *r, const uint64_t *rows, size_t n, float *dst,
                          tnf_error *e)
 {
-    size_t size = TNF_PADDED(r->d) * sizeof(float) + 64;
-    void *memory = tnf_alloc0(&r->alloc, size);
+    size_t floats = TNF_PADDED(r->d) * sizeof(float) + 64, size = floats + r->m;
+    bool reads = r->reads && r->codes_at;
+    uint8_t *memory = tnf_alloc0(&r->alloc, size);
     if (!memory)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "no memory for a row");
     float *sum = (float *)(((uintptr_t)memory + 63) & ~(uintptr_t)63);
     tnf_status status = TNF_OK;
     for (size_t i = 0; status == TNF_OK && i < n; i++) {
-        if (i + 4 < n)
+        if (i + 4 < n && !reads)
             fetch(r, rows[i + 4]);
-        status = tnf_pq_add(r, rows[i], sum, e);
+        status = reads ? add_read_codes(r, rows[i], memory + floats, sum, e)
+                       : tnf_pq_add(r, rows[i], sum, e);
     }
     if (status == TNF_OK)
         tnf_pq_rotate(r, sum, dst);
@@ -286,7 +370,7 @@ tnf_status tnf_rows_sum(const tnf_rows *r, const uint64_t *rows, size_t n, float
 {
     for (size_t i = 0; i < n; i++)
         TNF_TRY(check_row(r, rows[i], e));
-    for (size_t i = 0; i < n && i < 4; i++)
+    for (size_t i = 0; i < n && i < 4 && !r->reads; i++)
         fetch(r, rows[i]);
     return r->kind == TNF_ROWS_PQ ? sum_pq(r, rows, n, dst, e) : sum_dense(r, rows, n, dst, e);
 }
@@ -296,6 +380,8 @@ tnf_status tnf_rows_get(const tnf_rows *r, uint64_t row, float *dst, tnf_error *
     TNF_TRY(check_row(r, row, e));
     if (r->kind == TNF_ROWS_PQ)
         return sum_pq(r, &row, 1, dst, e);
+    if (r->reads && r->data_at)
+        return read_dense(r, row, dst, e);
     const float *p = tnf_rows_block(r, row, 1, dst);
     if (p != dst)
         memcpy(dst, p, r->d * sizeof *dst);

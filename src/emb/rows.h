@@ -31,6 +31,11 @@ typedef struct tnf_rows {
     uint64_t n;
     size_t d;
     tnf_lent data; /* dense: the elements */
+    /* Where the elements, the codes and the norms of rows lie in the file, if they are mapped. Who
+     * `reads` takes rows from there and not from the mapping: slower, but a file that was cut short
+     * is an error and no signal. */
+    const tnf_part *data_at, *codes_at, *norms_at;
+    bool reads;
     /* pq: code m of a row stands for centroid codebooks[m][code], d / m floats. */
     tnf_lent codes, codebooks, projection, norms;
     size_t m, k;
@@ -41,6 +46,9 @@ tnf_status tnf_rows_open(tnf_rows *r, const tnf_object *object, const tnf_kernel
                          const tnf_allocator *alloc, uint64_t *memory, tnf_error *e);
 void tnf_rows_free(tnf_rows *r);
 
+/* Reads a part. */
+tnf_status tnf_lent_read(tnf_lent *out, const tnf_part *part, const tnf_allocator *alloc,
+                         uint64_t *memory, tnf_error *e);
 /* Lends a part, or reads it. */
 tnf_status tnf_lend(tnf_lent *out, const tnf_part *part, const tnf_allocator *alloc,
                     uint64_t *memory, tnf_error *e);
@@ -51,6 +59,8 @@ const float *tnf_rows_block(const tnf_rows *r, uint64_t first, size_t count, flo
 /* The same as doubles, for any kind but pq. */
 void tnf_rows_wide(const tnf_rows *r, uint64_t first, size_t count, double *room);
 
+/* One row as doubles, for any kind but pq; read, if it reads. */
+tnf_status tnf_rows_get_wide(const tnf_rows *r, uint64_t row, double *dst, tnf_error *e);
 /* One row as floats, reconstructed if need be. */
 tnf_status tnf_rows_get(const tnf_rows *r, uint64_t row, float *dst, tnf_error *e);
 /* The sum of some rows. */
@@ -61,6 +71,9 @@ tnf_status tnf_rows_sum(const tnf_rows *r, const uint64_t *rows, size_t n, float
 tnf_status tnf_pq_open(tnf_rows *r, const tnf_object *object, uint64_t *memory, tnf_error *e);
 /* Adds a row, before the projection and times its norm, to dst. */
 tnf_status tnf_pq_add(const tnf_rows *r, uint64_t row, float *dst, tnf_error *e);
+/* The same of codes and a norm that are somewhere else. */
+tnf_status tnf_pq_add_codes(const tnf_rows *r, uint64_t row, const uint8_t *codes, float norm,
+                            float *dst, tnf_error *e);
 /* dst = src times the transposed projection; src has TNF_PADDED(d) floats and is aligned. */
 void tnf_pq_rotate(const tnf_rows *r, const float *src, float *dst);
 /* out = query times the projection: what tables are made of. */

@@ -29,7 +29,8 @@ struct tnf_emb {
     tnf_allocator alloc;
     const tnf_kernels *kernels;
     uint64_t memory; /* that may still be taken */
-    tnf_rows rows;
+    tnf_rows rows;   /* mapped where that is possible: for going over all of them */
+    tnf_rows copied; /* the same, read row by row: for who wants some */
     tnf_words words, grams;
     tnf_lent gram_rows; /* u64 each: the row of an n-gram, counted from the last word's; or NULL */
     uint64_t gram_rows_count;
@@ -78,6 +79,9 @@ tnf_ngram_rule tnf_fold_rule(const tnf_emb *emb, tnf_fold fold);
  * is spare. */
 tnf_status tnf_fold_row(const tnf_emb *emb, const tnf_ngram_rule *rule, uint64_t row,
                         tnf_row_list *list, float *dst, tnf_error *e);
+/* The same of rows that are read. */
+tnf_status tnf_fold_copied(const tnf_emb *emb, uint64_t row, tnf_row_list *list, float *dst,
+                           tnf_error *e);
 /* A sum of n rows becomes their mean, rounded as fastText does. */
 void tnf_fold_mean(float *sum, size_t d, size_t n);
 /* What is searched: the rows as they are, or the vectors of a fastText model, which are made once

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Strings where they lie in the file, and a table to find them.
+/* Strings of a file in memory, and a table to find them.
  *
- *   slots   [fingerprint|row] [        ] [fingerprint|row] …      8 bytes, three of four in use
- *   places  [u32] [u32] …                                         4 bytes a string, if interleaved
+ *   slots    [fingerprint|row] [        ] [fingerprint|row] …      8 bytes, three of four in use
+ *   offsets  [u64] [u64] …                                         where each begins
  *
- * Together less than 15 bytes a word. No string is copied. Several threads fill the table at once:
+ * Together less than 19 bytes a word, besides its own. Several threads fill the table at once:
  * a slot is taken by compare-and-swap; whoever loses looks again at that slot, so no string gets
  * two of them. Of equal strings the first row stays, whoever came first. The hash is keyed, since
  * words come from files.
@@ -20,11 +20,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#define JOB       16384u      /* strings; a multiple of what lies between marks */
+#define JOB       16384u      /* strings */
 #define MAX_WORDS 0xb0000000u /* positions are 32 bits, and a third more slots than words */
 #define FREE      UINT64_MAX
-#define FAR       UINT32_MAX /* a place too far from its mark: walk */
-#define AHEAD     32u        /* slots that are fetched before they are needed */
+#define AHEAD     32u /* slots that are fetched before they are needed */
 
 struct tnf_words_slot {
     _Atomic uint64_t value;
@@ -32,53 +31,13 @@ struct tnf_words_slot {
 
 /* ------------------------------------------------------------------ strings */
 
-static tnf_str entry_at(const tnf_strings *s, uint64_t at)
-{
-    /* The reader has checked it; the file may have been changed since. */
-    if (at > s->bytes || s->bytes - at < 4)
-        return (tnf_str) { "", 0 };
-    uint32_t n = tnf_le32(s->base + at);
-    if (n > s->bytes - at - 4)
-        return (tnf_str) { "", 0 };
-    return (tnf_str) { (const char *)s->base + at + 4, n };
-}
-
-static uint64_t entry_end(const tnf_strings *s, uint64_t at)
-{
-    return at + s->prefix + entry_at(s, at).n + s->suffix;
-}
-
-/* Where an interleaved string begins, by going there from its mark. */
-static uint64_t walk_to(const tnf_strings *s, uint64_t i)
-{
-    uint64_t at = s->marks[i / s->every];
-    for (uint64_t k = i - i % s->every; k < i && at < s->bytes; k++)
-        at = entry_end(s, at);
-    return at;
-}
-
-static uint64_t place_of(const tnf_words *w, uint64_t i)
-{
-    if (w->places && w->places[i] != FAR)
-        return w->s.marks[i / w->s.every] + w->places[i];
-    return walk_to(&w->s, i);
-}
-
 tnf_str tnf_words_at(const tnf_words *w, uint64_t i)
 {
     const tnf_strings *s = &w->s;
-    if (s->prefix)
-        return entry_at(s, place_of(w, i));
     uint64_t from = tnf_le64(&s->offsets[i]), to = tnf_le64(&s->offsets[i + 1]);
     if (from > to || to > s->bytes)
         return (tnf_str) { "", 0 };
     return (tnf_str) { (const char *)s->base + from, (size_t)(to - from) };
-}
-
-const uint8_t *tnf_words_suffix(const tnf_words *w, uint64_t i)
-{
-    uint64_t at = place_of(w, i), end = entry_end(&w->s, at);
-    return end <= w->s.bytes ? w->s.base + end - w->s.suffix : NULL;
 }
 
 /* -------------------------------------------------------------------- taking */
@@ -87,10 +46,13 @@ static tnf_status read_part(tnf_words *w, unsigned which, const tnf_part *part, 
                             tnf_error *e)
 {
     size_t n;
+    uint8_t none;
+    TNF_TRY(tnf_read_part(part, 0, &none, 0, e)); /* what cannot be read needs no memory */
     if (part->nbytes > *memory || !tnf_to_size(&n, part->nbytes))
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
-                        "the vocabulary has to be read into memory and takes %llu bytes there",
-                        (unsigned long long)part->nbytes);
+                        "the vocabulary has to be read into memory and takes %llu bytes there, "
+                        "%llu are left: raise the limit memory if you trust the file",
+                        (unsigned long long)part->nbytes, (unsigned long long)*memory);
     *memory -= n;
     w->owned[which] = tnf_alloc(&w->alloc, n ? n : 1);
     w->owned_size[which] = n ? n : 1;
@@ -112,7 +74,7 @@ static tnf_status check_offsets(const tnf_strings *s, tnf_error *e)
     return TNF_OK;
 }
 
-/* Strings that cannot be lent are copied as a whole. */
+/* They are copied, so that finding one cannot touch a file that was cut short. */
 static tnf_status read_strings(tnf_words *w, const tnf_object *object, uint64_t memory,
                                tnf_error *e)
 {
@@ -134,9 +96,7 @@ tnf_status tnf_words_open(tnf_words *w, const tnf_object *object, const tnf_allo
                           uint64_t memory, tnf_error *e)
 {
     *w = (tnf_words) { .alloc = *alloc };
-    tnf_status status = tnf_strings_map(&w->s, object, e);
-    if (status == TNF_EUNSUPPORTED)
-        status = read_strings(w, object, memory, e);
+    tnf_status status = read_strings(w, object, memory, e);
     if (status == TNF_OK && w->s.count > MAX_WORDS)
         status = tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "%llu words",
                           (unsigned long long)w->s.count);
@@ -147,7 +107,6 @@ void tnf_words_free(tnf_words *w)
 {
     for (int i = 0; i < 2; i++)
         tnf_free(&w->alloc, w->owned[i], w->owned_size[i]);
-    tnf_free(&w->alloc, w->places, w->places_size);
     tnf_free(&w->alloc, w->slots, (size_t)w->capacity * sizeof *w->slots);
     *w = (tnf_words) { .alloc = w->alloc };
 }
@@ -207,30 +166,6 @@ static void insert(struct indexing *x, uint64_t hash, uint32_t row)
     }
 }
 
-static void note_place(tnf_words *w, uint64_t i, uint64_t at)
-{
-    uint64_t from_mark = at - w->s.marks[i / w->s.every];
-    w->places[i] = from_mark < FAR ? (uint32_t)from_mark : FAR;
-}
-
-/* Places of the strings of a job, before any thread may look one up there. */
-static tnf_status place_job(void *ctx, size_t job, tnf_error *e)
-{
-    struct indexing *x = ctx;
-    const tnf_strings *s = &x->w->s;
-    uint64_t from = (uint64_t)job * JOB, to = s->count - from < JOB ? s->count : from + JOB, at = 0;
-    (void)e;
-    for (uint64_t i = from; i < to; i++) {
-        if (i % s->every == 0)
-            at = s->marks[i / s->every];
-        else if (i == from)
-            at = walk_to(s, i);
-        note_place(x->w, i, at);
-        at = entry_end(s, at);
-    }
-    return TNF_OK;
-}
-
 /* The table is larger than the caches: slots are asked for some words ahead. */
 static tnf_status insert_job(void *ctx, size_t job, tnf_error *e)
 {
@@ -255,18 +190,14 @@ static tnf_status index_room(tnf_words *w, uint64_t memory, tnf_error *e)
 {
     uint64_t count = w->s.count;
     uint64_t capacity = count + count / 3 + 2; /* count is below 2^32: nothing here can overflow */
-    uint64_t slots = capacity * sizeof *w->slots, places = w->s.prefix ? 4 * count : 0;
+    uint64_t slots = capacity * sizeof *w->slots;
     size_t size;
-    if (slots + places > memory || !tnf_to_size(&size, slots))
+    if (slots > memory || !tnf_to_size(&size, slots))
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "a table of %llu words",
                         (unsigned long long)count);
-    if (places) {
-        w->places_size = (size_t)places;
-        w->places = tnf_alloc(&w->alloc, w->places_size);
-    }
     w->slots = tnf_alloc(&w->alloc, size);
     w->capacity = w->slots ? capacity : 0;
-    if (!w->slots || (places && !w->places))
+    if (!w->slots)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "no memory for a table of %llu words",
                         (unsigned long long)count);
     memset((void *)w->slots, 0xff, size);
@@ -281,8 +212,6 @@ tnf_status tnf_words_index(tnf_words *w, unsigned threads, uint64_t memory, tnf_
     TNF_TRY(index_room(w, memory, e));
     atomic_store(&x.duplicates, 0);
     atomic_store(&x.first_duplicate, UINT64_MAX);
-    if (w->places)
-        TNF_TRY(tnf_pool_run(threads, jobs, place_job, &x, e));
     TNF_TRY(tnf_pool_run(threads, jobs, insert_job, &x, e));
     w->duplicates = atomic_load(&x.duplicates);
     w->first_duplicate = w->duplicates ? atomic_load(&x.first_duplicate) : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A list of strings where it lies in the file, and a table to find them in it. */
+/* The strings of a tensor, read into memory, and a table to find them. */
 #ifndef TNF_EMB_WORDS_H
 #define TNF_EMB_WORDS_H
 
@@ -10,10 +10,8 @@
 typedef struct tnf_words {
     tnf_strings s;
     tnf_allocator alloc;
-    void *owned[2]; /* offsets and bytes, where they could not be lent */
+    void *owned[2]; /* offsets and bytes */
     size_t owned_size[2];
-    uint32_t *places; /* interleaved: where each begins, counted from its mark */
-    size_t places_size;
     struct tnf_words_slot *slots; /* NULL: not indexed */
     uint64_t capacity;
     uint64_t seed[2];
@@ -30,8 +28,6 @@ void tnf_words_free(tnf_words *w);
 
 /* i must be below s.count. */
 tnf_str tnf_words_at(const tnf_words *w, uint64_t i);
-/* What stands behind an interleaved string: s.suffix bytes. */
-const uint8_t *tnf_words_suffix(const tnf_words *w, uint64_t i);
 /* The first such string, or TNF_NO_WORD. */
 uint32_t tnf_words_find(const tnf_words *w, tnf_str word);
 

@@ -9,7 +9,7 @@ static struct opened reopened(tnf_builder *b, const char *format)
 {
     struct opened x = { 0 };
     tnf_error e;
-    tnf_save_options o = { .size = sizeof o, .format = format };
+    tnf_save_options o = { .size = sizeof o, .format = format, .as_is = true };
     assert_ok(tnf_sink_memory(&x.sink, &e));
     assert_ok(tnf_save_sink(b, x.sink, &o, &e));
     tnf_builder_free(b);
@@ -212,7 +212,7 @@ static void selected(void **state)
     for (size_t i = 0; i < 2; i++) {
         assert_ok(tnf_emb_vectors(x.emb, &words[i], 1, was, &f, &e));
         assert_ok(tnf_emb_vectors(y.emb, &words[i], 1, is, &g, &e));
-        assert_true(g.known && f.norm == g.norm);
+        assert_true(g.known && g.norm == 1); /* there were none, and none are invented */
         near_all(is, was, D, 0);
     }
     close_opened(&y);
@@ -290,7 +290,7 @@ static void memory_fails(void **state)
         tnf_error e;
         assert_ok(tnf_source_memory(&source, bytes.p, bytes.n, &e));
         assert_ok(tnf_open_source(&file, source, NULL, &e));
-        for (uint64_t n = 1; n < 500; n++) {
+        for (uint64_t n = 1; n < 2000; n++) {
             struct memory_log log = { .fail_at = n, .fail_once = true };
             tnf_allocator a = memory_allocator(&log);
             tnf_status status = everything(file, &a, &e);
@@ -301,7 +301,7 @@ static void memory_fails(void **state)
                 break;
             }
             assert_true(status == TNF_OK || status == TNF_ENOMEM);
-            assert_true(n < 499);
+            assert_true(n < 1999);
         }
         tnf_close(file);
         tnf_sink_close(sink);

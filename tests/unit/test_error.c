@@ -129,6 +129,9 @@ static void quoting(void **state)
     assert_string_equal(tnf_quote(out, sizeof out, "a\0b", 3), "'a\\x00b'");
     assert_string_equal(tnf_quote(out, sizeof out, "\x1b[2J\x7f", 5), "'\\x1b[2J\\x7f'");
     assert_string_equal(tnf_quote(out, sizeof out, "\xc3\xa9", 2), "'\xc3\xa9'");
+    /* as the command escapes names: a line stays one, and nothing is turned around */
+    assert_string_equal(tnf_quote(out, sizeof out, "a\n\t\r\\", 5), "'a\\n\\t\\r\\\\'");
+    assert_string_equal(tnf_quote(out, sizeof out, "\xc2\x85\xe2\x80\xae", 5), "'\\u0085\\u202e'");
     assert_string_equal(TNF_QUOTED(((tnf_str) { "abc", 2 })), "'ab'");
 }
 

@@ -219,8 +219,140 @@ static void siblings(void **state)
                  TNF_EFORMAT);
     f.file->depth = 100;
     assert_fails(sibling(&f, "other.gten", 10, &b, &e), TNF_ELIMIT);
-    for (struct sibling *s = f.file->siblings; s; s = s->next)
-        tnf_close(s->file);
+    tnf_close_siblings(f.file);
+    fake_end(&f);
+}
+
+/* However it is called, a file is opened once: by other spellings, by links of both kinds. */
+static void aliases(void **state)
+{
+    (void)state;
+    tnf_error e;
+    struct fake f;
+    const tnf_file *a, *b;
+    char dir[300], at[340], link_path[340];
+    snprintf(dir, sizeof dir, "%s/aliases/", files_temp());
+    assert_int_equal(mkdir(dir, 0700), 0);
+    snprintf(at, sizeof at, "%sa.gten", dir);
+    bytes_to_file(at, archive, sizeof archive);
+    snprintf(link_path, sizeof link_path, "%shard.gten", dir);
+    assert_int_equal(link(at, link_path), 0);
+    snprintf(link_path, sizeof link_path, "%ssoft.gten", dir);
+    assert_int_equal(symlink("a.gten", link_path), 0);
+    snprintf(link_path, sizeof link_path, "%sagain", dir);
+    assert_int_equal(symlink(".", link_path), 0);
+    fake_begin(&f, "", 0, 0, false);
+    f.file->directory = dir;
+    f.file->options.allocator = f.file->alloc;
+    assert_ok(sibling(&f, "a.gten", 6, &a, &e));
+    static const char *const names[] = { "./a.gten",     "././a.gten",
+                                         ".//a.gten",    "hard.gten",
+                                         "soft.gten",    "./soft.gten",
+                                         "again/a.gten", "again/./again//hard.gten" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        assert_ok(sibling(&f, names[i], strlen(names[i]), &b, &e));
+        assert_ptr_equal(a, b);
+    }
+    assert_int_equal(tnf_sibling_count(f.file), 1);
+    assert_true(tnf_sibling_named(f.file, "a.gten"));
+    assert_true(tnf_sibling_named(f.file, "soft.gten"));
+    assert_false(tnf_sibling_named(f.file, "b.gten"));
+    struct stat st;
+    assert_int_equal(stat(at, &st), 0);
+    assert_true(tnf_sibling_is(f.file, (uint64_t)st.st_dev, (uint64_t)st.st_ino));
+    assert_false(tnf_sibling_is(f.file, (uint64_t)st.st_dev, (uint64_t)st.st_ino + 1));
+    /* a file that is not there counts by its name, however it is spelled */
+    assert_fails(sibling(&f, "none", 4, &b, &e), TNF_ENOTFOUND);
+    assert_fails(sibling(&f, "./none", 6, &b, &e), TNF_ENOTFOUND);
+    assert_int_equal(tnf_sibling_count(f.file), 2);
+    /* a slash at its end says that it is a directory */
+    assert_fails(sibling(&f, "a.gten/", 7, &b, &e), TNF_ENOTFOUND);
+    tnf_close_siblings(f.file);
+    fake_end(&f);
+}
+
+/* One that is refused is refused by its other names without being read again. */
+static void refused_once(void **state)
+{
+    (void)state;
+    tnf_error e, again;
+    struct fake f;
+    const tnf_file *a;
+    char dir[300], at[340], other[340];
+    snprintf(dir, sizeof dir, "%s/refused/", files_temp());
+    assert_int_equal(mkdir(dir, 0700), 0);
+    snprintf(at, sizeof at, "%sbad", dir);
+    bytes_to_file(at, "no archive", 10);
+    snprintf(other, sizeof other, "%sother", dir);
+    assert_int_equal(link(at, other), 0);
+    fake_begin(&f, "", 0, 0, false);
+    f.file->directory = dir;
+    f.file->options.allocator = f.file->alloc;
+    assert_true(sibling(&f, "bad", 3, &a, &e) < 0);
+    bytes_to_file(at, archive, sizeof archive); /* who looked again would see this */
+    assert_int_equal(sibling(&f, "other", 5, &a, &again), e.status);
+    assert_string_equal(e.message, again.message);
+    assert_int_equal(tnf_sibling_count(f.file), 1);
+    tnf_close_siblings(f.file);
+    fake_end(&f);
+}
+
+/* What is no regular file is not even opened: a FIFO must not be waited for. */
+static void not_regular(void **state)
+{
+    (void)state;
+    tnf_error e;
+    struct fake f;
+    const tnf_file *a;
+    char dir[300], at[340];
+    snprintf(dir, sizeof dir, "%s/odd/", files_temp());
+    assert_int_equal(mkdir(dir, 0700), 0);
+    snprintf(at, sizeof at, "%sfifo", dir);
+    assert_int_equal(mkfifo(at, 0600), 0);
+    snprintf(at, sizeof at, "%szero", dir);
+    assert_int_equal(symlink("/dev/zero", at), 0);
+    snprintf(at, sizeof at, "%sloop", dir);
+    assert_int_equal(symlink("loop", at), 0);
+    snprintf(at, sizeof at, "%sgone", dir);
+    assert_int_equal(symlink("nothing", at), 0);
+    fake_begin(&f, "", 0, 0, false);
+    f.file->directory = dir;
+    assert_fails(sibling(&f, "fifo", 4, &a, &e), TNF_EINVAL);
+    assert_says("is not a regular file");
+    assert_fails(sibling(&f, "zero", 4, &a, &e), TNF_EINVAL);
+    assert_fails(sibling(&f, ".", 1, &a, &e), TNF_EINVAL);
+    assert_fails(sibling(&f, "loop", 4, &a, &e), TNF_EIO);
+    assert_fails(sibling(&f, "gone", 4, &a, &e), TNF_ENOTFOUND);
+    tnf_close_siblings(f.file);
+    fake_end(&f);
+}
+
+/* All of them together stay within the limit. */
+static void memory_of_all(void **state)
+{
+    (void)state;
+    tnf_error e;
+    struct fake f;
+    const tnf_file *a;
+    char dir[300], at[340];
+    snprintf(dir, sizeof dir, "%s/many/", files_temp());
+    assert_int_equal(mkdir(dir, 0700), 0);
+    fake_begin(&f, "", 0, 0, false);
+    f.file->directory = dir;
+    f.file->options.allocator = f.file->alloc;
+    f.file->options.limits.memory = 20000;
+    tnf_status status = TNF_OK;
+    unsigned n = 0;
+    for (; n < 40 && status == TNF_OK; n++) {
+        char name[16];
+        snprintf(name, sizeof name, "%u", n);
+        snprintf(at, sizeof at, "%s%u", dir, n);
+        bytes_to_file(at, archive, sizeof archive);
+        status = sibling(&f, name, strlen(name), &a, &e);
+    }
+    assert_int_equal(status, TNF_ELIMIT);
+    assert_true(n > 2 && n < 30);
+    tnf_close_siblings(f.file);
     fake_end(&f);
 }
 
@@ -235,6 +367,10 @@ int main(void)
         cmocka_unit_test(nothing_there),
         cmocka_unit_test(sources_are_taken),
         cmocka_unit_test(siblings),
+        cmocka_unit_test(aliases),
+        cmocka_unit_test(refused_once),
+        cmocka_unit_test(not_regular),
+        cmocka_unit_test(memory_of_all),
     };
     return cmocka_run_group_tests(tests, begin, NULL);
 }

@@ -8,8 +8,8 @@
  * header only), and whatever the two do not agree on is said: an index that sends a reader to the
  * wrong file is an error, anything less is a warning.
  */
-#include "base/hash.h"
-#include "format.h"
+#include "formats/safetensors_index/index.h"
+#include "base/named.h"
 #include "wire/json.h"
 
 #include <stdarg.h>
@@ -29,20 +29,20 @@ typedef struct shard {
     tnf_str name;
     uint64_t at; /* of its first mention */
     const tnf_file *file;
+    uint32_t same; /* the first of those that are this file by another name, or itself */
 } shard;
+
+/* A tensor by its name in a shard, or a shard by the pointer to its handle. */
+typedef struct owner {
+    tnf_str name;
+    uint32_t shard;
+} owner;
 
 /* A pair of some shard's __metadata__. */
 typedef struct pair {
     tnf_str key, value;
     uint32_t shard;
 } pair;
-
-/* A list with a table of its names; every record begins with the name. */
-typedef struct table {
-    tnf_buf records;
-    size_t size;
-    tnf_hash names;
-} table;
 
 /* Something that index and shards do not agree on: a warning when opened, a problem to verify. */
 typedef struct odd {
@@ -54,64 +54,29 @@ typedef struct odd {
 typedef struct model {
     tnf_reader *r;
     odd *odds, **last;
-    table places, shards, pairs;
-    bool weight_map, incomplete;
+    tnf_named places, shards, pairs;
+    tnf_named files;  /* owners: the shards that are open, each file once */
+    tnf_named owners; /* owners: all tensors of all shards, once somebody asks */
+    bool weight_map, incomplete, owners_known;
     tnf_str metadata; /* the text of "metadata"; n is 0 if there is none */
     uint64_t metadata_at;
 } model;
 
 /* ------------------------------------------------------------------ lists */
 
-static tnf_str record_name(const void *ctx, uint32_t position)
-{
-    const table *t = ctx;
-    tnf_str name;
-    memcpy(&name, t->records.p + position * t->size, sizeof name);
-    return name;
-}
-
-static void table_init(table *t, size_t size, const tnf_reader *r)
-{
-    t->size = size;
-    tnf_buf_init(&t->records, &r->scratch->alloc, r->limits.memory);
-    tnf_hash_init(&t->names, &r->scratch->alloc, record_name, t);
-}
-
-static void table_free(table *t)
-{
-    tnf_hash_free(&t->names);
-    tnf_buf_free(&t->records);
-}
-
-static uint32_t count(const table *t)
-{
-    return (uint32_t)(t->records.n / t->size);
-}
-
-/* Adds the record unless its name is there already; *previous tells. */
-static tnf_status table_add(table *t, const void *record, uint32_t *previous, tnf_error *e)
-{
-    size_t before = t->records.n;
-    *previous = TNF_HASH_NONE;
-    if (count(t) >= TNF_HASH_NONE - 1)
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the index has too many entries");
-    tnf_buf_put(&t->records, record, t->size);
-    TNF_TRY(tnf_buf_status(&t->records, "index in memory", e));
-    if (!tnf_hash_add(&t->names, count(t) - 1, false, previous))
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for the index");
-    if (*previous != TNF_HASH_NONE)
-        t->records.n = before;
-    return TNF_OK;
-}
-
 static place *place_at(const model *m, uint32_t i)
 {
-    return (place *)(void *)m->places.records.p + i;
+    return tnf_named_at(&m->places, i);
 }
 
 static shard *shard_at(const model *m, uint32_t i)
 {
-    return (shard *)(void *)m->shards.records.p + i;
+    return tnf_named_at(&m->shards, i);
+}
+
+static const owner *owner_at(const tnf_named *list, uint32_t i)
+{
+    return tnf_named_at(list, i);
 }
 
 /* ---------------------------------------------------------------- probing */
@@ -161,9 +126,9 @@ static tnf_status add_place(model *m, tnf_str name, uint64_t at, tnf_str file, u
                             tnf_error *e)
 {
     uint32_t known, twice;
-    TNF_TRY(table_add(&m->shards, &(shard) { .name = file, .at = file_at }, &known, e));
-    uint32_t where = known == TNF_HASH_NONE ? count(&m->shards) - 1 : known;
-    TNF_TRY(table_add(&m->places, &(place) { name, at, where }, &twice, e));
+    TNF_TRY(tnf_named_add(&m->shards, &(shard) { .name = file, .at = file_at }, &known, e));
+    uint32_t where = known == TNF_HASH_NONE ? tnf_named_count(&m->shards) - 1 : known;
+    TNF_TRY(tnf_named_add(&m->places, &(place) { name, at, where }, &twice, e));
     if (twice != TNF_HASH_NONE)
         return tnf_fail(e, TNF_EFORMAT, at, "the index has the tensor %s twice", TNF_QUOTED(name));
     return TNF_OK;
@@ -256,7 +221,7 @@ static void disagree(model *m, tnf_str tensor, uint64_t at, const char *format, 
 /* How many more are gone, so that one need not come back for each. */
 static tnf_status missing(model *m, const shard *first, tnf_error *e)
 {
-    const shard *last = shard_at(m, count(&m->shards) - 1);
+    const shard *last = shard_at(m, tnf_named_count(&m->shards) - 1);
     char more[64] = "";
     unsigned long n = 0;
     for (const shard *s = first + 1; s <= last && !m->r->salvage; s++) {
@@ -265,7 +230,7 @@ static tnf_status missing(model *m, const shard *first, tnf_error *e)
     }
     if (n > 0)
         snprintf(more, sizeof more, " (%lu of %lu shards are)", n + 1,
-                 (unsigned long)count(&m->shards));
+                 (unsigned long)tnf_named_count(&m->shards));
     return tnf_fail(e, TNF_ENOTFOUND, first->at,
                     "the shard %s, which the index names, is missing%s", TNF_QUOTED(first->name),
                     more);
@@ -297,38 +262,72 @@ static tnf_status open_shard(model *m, shard *s, tnf_error *e)
     return TNF_OK;
 }
 
+/* A file that another name led to already counts once: its tensors are that shard's. */
+static tnf_status join_same(model *m, uint32_t i, tnf_error *e)
+{
+    shard *s = shard_at(m, i);
+    uint32_t known = TNF_HASH_NONE;
+    owner o = { { (const char *)&s->file, sizeof s->file }, i };
+    s->same = i;
+    if (s->file)
+        TNF_TRY(tnf_named_add(&m->files, &o, &known, e));
+    if (known == TNF_HASH_NONE)
+        return TNF_OK;
+    s->same = owner_at(&m->files, known)->shard;
+    tnf_warn(m->r, s->at, "the shard %s is the same file as %s", TNF_QUOTED(s->name),
+             TNF_QUOTED(shard_at(m, s->same)->name));
+    return TNF_OK;
+}
+
 static tnf_status open_shards(model *m, tnf_error *e)
 {
-    for (uint32_t i = 0; i < count(&m->shards); i++) {
+    for (uint32_t i = 0; i < tnf_named_count(&m->shards); i++) {
         tnf_status status = open_shard(m, shard_at(m, i), e);
         bool gone = status == TNF_ENOTFOUND;
         if (status != TNF_OK && !tnf_lose(m->r, gone ? TNF_ETRUNCATED : status, e))
             return status;
         if (status != TNF_OK)
             shard_at(m, i)->file = NULL; /* salvaged: the others may be whole */
+        TNF_TRY(join_same(m, i, e));
     }
+    for (uint32_t i = 0; i < tnf_named_count(&m->places); i++)
+        place_at(m, i)->shard = shard_at(m, place_at(m, i)->shard)->same;
     return TNF_OK;
 }
 
 #define ELSEWHERE "the index places %s in %s, but it is in %s"
+
+/* Which shard has which tensor, whatever the index says; of several the first. */
+static tnf_status find_owners(model *m, tnf_error *e)
+{
+    uint32_t known;
+    for (uint32_t i = 0; i < tnf_named_count(&m->shards) && !m->owners_known; i++) {
+        const shard *s = shard_at(m, i);
+        const tnf_object *o;
+        for (size_t k = 0; s->file && s->same == i && (o = tnf_at(s->file, k)) != NULL; k++)
+            TNF_TRY(tnf_named_add(&m->owners, &(owner) { o->name, i }, &known, e));
+    }
+    m->owners_known = true;
+    return TNF_OK;
+}
 
 /* A tensor that is not where the index says. Lenient: taken from elsewhere, or left out. */
 static tnf_status find_elsewhere(const tnf_object **out, model *m, place *p, tnf_error *e)
 {
     const shard *said = shard_at(m, p->shard);
     char why[240];
-    for (uint32_t i = 0; i < count(&m->shards); i++) {
-        const shard *s = shard_at(m, i);
-        *out = s->file ? tnf_find_n(s->file, p->name.p, p->name.n) : NULL;
-        p->shard = *out ? i : p->shard;
-        if (*out && m->r->salvage)
-            disagree(m, p->name, p->at, ELSEWHERE, TNF_QUOTED(p->name), TNF_QUOTED(said->name),
-                     TNF_QUOTED(s->name));
-        else if (*out)
+    TNF_TRY(find_owners(m, e));
+    uint32_t at = tnf_named_find(&m->owners, p->name);
+    if (at != TNF_HASH_NONE) {
+        p->shard = owner_at(&m->owners, at)->shard;
+        const shard *s = shard_at(m, p->shard);
+        *out = tnf_find_n(s->file, p->name.p, p->name.n);
+        if (!m->r->salvage)
             return tnf_stricter(m->r, e, TNF_EFORMAT, p->at, ELSEWHERE, TNF_QUOTED(p->name),
                                 TNF_QUOTED(said->name), TNF_QUOTED(s->name));
-        if (*out)
-            return TNF_OK;
+        disagree(m, p->name, p->at, ELSEWHERE, TNF_QUOTED(p->name), TNF_QUOTED(said->name),
+                 TNF_QUOTED(s->name));
+        return TNF_OK;
     }
     snprintf(why, sizeof why, "the index places %s in %s, but no shard has it", TNF_QUOTED(p->name),
              TNF_QUOTED(said->name));
@@ -348,7 +347,7 @@ static bool is_added(const model *m, const tnf_object *o)
 static tnf_status add_tensors(model *m, uint64_t *total, tnf_error *e)
 {
     *total = 0;
-    for (uint32_t i = 0; i < count(&m->places); i++) {
+    for (uint32_t i = 0; i < tnf_named_count(&m->places); i++) {
         place *p = place_at(m, i);
         const tnf_file *file = shard_at(m, p->shard)->file;
         const tnf_object *o = file ? tnf_find_piece(file, p->name.p, p->name.n) : NULL;
@@ -377,9 +376,9 @@ static void check_shard(model *m, uint32_t i)
     const shard *s = shard_at(m, i);
     const tnf_object *first = NULL;
     size_t unnamed = 0;
-    for (size_t k = 0; s->file && tnf_at(s->file, k); k++) {
+    for (size_t k = 0; s->file && s->same == i && tnf_at(s->file, k); k++) {
         const tnf_object *o = tnf_at(s->file, k);
-        uint32_t at = tnf_hash_find(&m->places.names, o->name.p, o->name.n);
+        uint32_t at = tnf_named_find(&m->places, o->name);
         if (at == TNF_HASH_NONE) {
             if (is_added(m, o))
                 continue;
@@ -406,12 +405,12 @@ static tnf_status merge_text(model *m, uint32_t i, const tnf_value *map, tnf_err
         uint32_t known;
         if (from->value.kind != TNF_STRING)
             continue;
-        TNF_TRY(table_add(&m->pairs, &p, &known, e));
+        TNF_TRY(tnf_named_add(&m->pairs, &p, &known, e));
         if (known == TNF_HASH_NONE) {
             TNF_TRY(tnf_set_text(m->r, p.key, p.value, e));
             continue;
         }
-        const pair *first = (const pair *)(void *)m->pairs.records.p + known;
+        const pair *first = tnf_named_at(&m->pairs, known);
         if (first->value.n != p.value.n || memcmp(first->value.p, p.value.p, p.value.n) != 0)
             tnf_warn(m->r, TNF_NO_OFFSET,
                      "the metadata entry %s of %s differs from that of %s, which is taken",
@@ -437,8 +436,8 @@ static tnf_status merge_attr(model *m, uint32_t i, const tnf_member *from, tnf_e
 
 static tnf_status merge_metadata(model *m, tnf_error *e)
 {
-    for (uint32_t i = 0; i < count(&m->shards); i++) {
-        const tnf_file *file = shard_at(m, i)->file;
+    for (uint32_t i = 0; i < tnf_named_count(&m->shards); i++) {
+        const tnf_file *file = shard_at(m, i)->same == i ? shard_at(m, i)->file : NULL;
         const tnf_value *attrs = file ? tnf_file_info(file)->attrs : NULL;
         for (size_t k = 0; attrs && k < attrs->n; k++) {
             const tnf_member *a = &attrs->as.members[k];
@@ -480,15 +479,24 @@ static tnf_status keep_index_metadata(model *m, uint64_t total, tnf_error *e)
                         tnf_value_str(TNF_JSON, text, m->metadata.n), e);
 }
 
+/* Those that are missing count, too. */
+static uint32_t count_files(const model *m)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < tnf_named_count(&m->shards); i++)
+        n += shard_at(m, i)->same == i;
+    return n;
+}
+
 static tnf_status index_model(model *m, tnf_error *e)
 {
     uint64_t total;
     TNF_TRY(parse(m, e));
     TNF_TRY(open_shards(m, e));
     TNF_TRY(add_tensors(m, &total, e));
-    for (uint32_t i = 0; i < count(&m->shards); i++)
+    for (uint32_t i = 0; i < tnf_named_count(&m->shards); i++)
         check_shard(m, i);
-    TNF_TRY(tnf_set_attr(m->r, "safetensors.shards", tnf_value_uint(count(&m->shards)), e));
+    TNF_TRY(tnf_set_attr(m->r, "safetensors.shards", tnf_value_uint(count_files(m)), e));
     TNF_TRY(keep_index_metadata(m, total, e));
     return merge_metadata(m, e);
 }
@@ -497,63 +505,18 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
 {
     model m = { .r = r };
     m.last = &m.odds;
-    table_init(&m.places, sizeof(place), r);
-    table_init(&m.shards, sizeof(shard), r);
-    table_init(&m.pairs, sizeof(pair), r);
+    tnf_named_init(&m.places, sizeof(place), &r->scratch->alloc, r->limits.memory);
+    tnf_named_init(&m.shards, sizeof(shard), &r->scratch->alloc, r->limits.memory);
+    tnf_named_init(&m.pairs, sizeof(pair), &r->scratch->alloc, r->limits.memory);
+    tnf_named_init(&m.files, sizeof(owner), &r->scratch->alloc, r->limits.memory);
+    tnf_named_init(&m.owners, sizeof(owner), &r->scratch->alloc, r->limits.memory);
     tnf_status status = index_model(&m, e);
     r->state = m.odds;
-    table_free(&m.pairs);
-    table_free(&m.shards);
-    table_free(&m.places);
-    return status;
-}
-
-/* ---------------------------------------------------------------- writing */
-
-/* The shard that has a tensor, which may be a piece of one. */
-static tnf_status find_shard(const tnf_writer *w, const tnf_object *o, size_t *near, tnf_error *e)
-{
-    for (size_t i = 0; i < w->nshards; i++, *near = (*near + 1) % w->nshards)
-        if (tnf_find_piece(w->shards[*near].file, o->name.p, o->name.n) ||
-            tnf_find_n(w->shards[*near].file, o->name.p, o->name.n))
-            return TNF_OK;
-    return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                    "%s is not called so in its shard: take ztensor, or one file",
-                    TNF_QUOTED(o->name));
-}
-
-static tnf_status put_index(tnf_buf *b, tnf_writer *w, tnf_error *e)
-{
-    const uint32_t *order;
-    uint64_t total = 0;
-    size_t near = 0;
-    TNF_TRY(tnf_sorted(w, &order, NULL, e));
-    for (size_t i = 0; i < w->catalog->n; i++)
-        for (uint16_t k = 0; k < w->catalog->objects[i].nparts; k++)
-            if (!tnf_ckd_add(&total, total, w->catalog->objects[i].parts[k].nbytes))
-                return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the model is beyond 2^64 bytes");
-    tnf_buf_printf(b, "{\n  \"metadata\": {\n    \"total_size\": %llu\n  },\n  \"weight_map\": {",
-                   (unsigned long long)total);
-    for (size_t i = 0; i < w->catalog->n; i++) {
-        const tnf_object *o = tnf_nth(w, order, i);
-        TNF_TRY(find_shard(w, o, &near, e));
-        tnf_buf_puts(b, i ? ",\n    " : "\n    ");
-        tnf_json_put_ascii(b, o->name.p, o->name.n);
-        tnf_buf_puts(b, ": ");
-        tnf_json_put_ascii(b, w->shards[near].name, strlen(w->shards[near].name));
-    }
-    tnf_buf_puts(b, w->catalog->n ? "\n  }\n}\n" : "}\n}\n");
-    TNF_TRY(tnf_buf_status(b, "the index", e));
-    return tnf_put(w, b->p, b->n, e);
-}
-
-/* To the byte as huggingface_hub writes it: sorted, with an indent of two. */
-static tnf_status write_index(tnf_writer *w, tnf_error *e)
-{
-    tnf_buf b;
-    tnf_buf_init(&b, &w->scratch->alloc, UINT64_MAX);
-    tnf_status status = put_index(&b, w, e);
-    tnf_buf_free(&b);
+    tnf_named_free(&m.owners);
+    tnf_named_free(&m.files);
+    tnf_named_free(&m.pairs);
+    tnf_named_free(&m.shards);
+    tnf_named_free(&m.places);
     return status;
 }
 
@@ -579,7 +542,7 @@ const tnf_format tnf_format_safetensors_index = {
              .derived = "safetensors.shards safetensors.total_size" },
     .probe = probe,
     .index = index_all,
-    .write_index = write_index,
+    .write_index = tnf_write_safetensors_index,
     .index_name = ".safetensors.index.json",
     .verify = verify,
 };

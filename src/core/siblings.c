@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: MIT */
+/* Files that a file names: the shards of a model.
+ *
+ *   name       ─ normalised ─>  key ─ table ─┐
+ *   "./s", "s"                  "s"          ├─>  sibling ─>  its handle
+ *   "link to s"  ─ stat ─>  device, inode ───┘
+ *
+ * However many names a file has, it is opened once and counts once: an index may name a thousand
+ * aliases of a large shard. All handles together stay within the memory of the one that names them.
+ */
+#include "core/core.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define MAX_FILE_DEPTH 4u
+
+/* A name that a sibling is known by: its directory, a NUL, and the name in its normal form. */
+struct known_name {
+    tnf_str key;
+    struct sibling *sibling;
+};
+
+/* Which file it is, whatever it is called. */
+struct identity {
+    uint64_t device, inode;
+};
+
+struct known_file {
+    struct identity is;
+    struct sibling *sibling;
+};
+
+struct sibling_tables {
+    struct sibling **last;
+    size_t count;
+    uint64_t memory; /* of all their handles */
+    tnf_buf names;   /* known_name */
+    tnf_buf files;   /* known_file */
+    tnf_hash by_name, by_file;
+};
+
+static tnf_str name_key(const void *ctx, uint32_t i)
+{
+    const struct sibling_tables *t = ctx;
+    return ((const struct known_name *)(const void *)t->names.p)[i].key;
+}
+
+static tnf_str file_key(const void *ctx, uint32_t i)
+{
+    const struct sibling_tables *t = ctx;
+    const struct known_file *file = (const struct known_file *)(const void *)t->files.p + i;
+    return (tnf_str) { (const char *)&file->is, sizeof file->is };
+}
+
+static struct sibling_tables *tables_of(tnf_file *f)
+{
+    struct sibling_tables *t = f->sibling_tables;
+    if (t)
+        return t;
+    t = tnf_arena_alloc(&f->arena, sizeof *t);
+    if (!t)
+        return NULL;
+    t->last = &f->siblings;
+    tnf_buf_init(&t->names, &f->alloc, f->options.limits.memory);
+    tnf_buf_init(&t->files, &f->alloc, f->options.limits.memory);
+    tnf_hash_init(&t->by_name, &f->alloc, name_key, t);
+    tnf_hash_init(&t->by_file, &f->alloc, file_key, t);
+    return f->sibling_tables = t;
+}
+
+size_t tnf_sibling_count(const tnf_file *f)
+{
+    return f->sibling_tables ? f->sibling_tables->count : 0;
+}
+
+void tnf_close_siblings(tnf_file *f)
+{
+    struct sibling_tables *t = f->sibling_tables;
+    for (struct sibling *s = f->siblings; s; s = s->next)
+        tnf_close(s->file);
+    if (!t)
+        return;
+    tnf_hash_free(&t->by_name);
+    tnf_hash_free(&t->by_file);
+    tnf_buf_free(&t->names);
+    tnf_buf_free(&t->files);
+}
+
+/* ------------------------------------------------------------------ names */
+
+/* A name out of a file: relative, below, and a name. */
+static tnf_status check_name(tnf_str name, tnf_error *e)
+{
+    bool bad = name.n == 0 || name.n > 4000 || name.p[0] == '/' || memchr(name.p, 0, name.n) ||
+               memchr(name.p, '\\', name.n);
+    for (size_t i = 0; i < name.n && !bad; i++) {
+        size_t left = name.n - i;
+        bool starts = i == 0 || name.p[i - 1] == '/';
+        bad = starts && left >= 2 && name.p[i] == '.' && name.p[i + 1] == '.' &&
+              (left == 2 || name.p[i + 2] == '/');
+    }
+    if (bad)
+        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
+                        "the file name %s leads out of the model's directory, or is none",
+                        TNF_QUOTED(name));
+    return TNF_OK;
+}
+
+/* Without "./" and "//": into `out`, which has room for it all. What follows the last slash stays,
+ * as a slash at the end says that it is a directory. */
+static size_t normal_name(char *out, tnf_str name)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < name.n; i++) {
+        bool starts = n == 0 || out[n - 1] == '/', more = i + 1 < name.n;
+        if (starts && more && name.p[i] == '.' && name.p[i + 1] == '/')
+            i++;
+        else if (!starts || name.p[i] != '/')
+            out[n++] = name.p[i];
+    }
+    return n;
+}
+
+/* In the arena, to be kept or not. */
+static tnf_status make_key(tnf_str *out, tnf_arena *arena, const char *directory, tnf_str name,
+                           tnf_error *e)
+{
+    size_t n = strlen(directory);
+    while (n > 1 && directory[n - 1] == '/') /* "d/" is "d" */
+        n--;
+    char *key = tnf_arena_raw(arena, n + name.n + 1);
+    if (!key)
+        return tnf_arena_fail(arena, "a file's name", e);
+    memcpy(key, directory, n);
+    key[n] = 0;
+    *out = (tnf_str) { key, n + 1 + normal_name(key + n + 1, name) };
+    return TNF_OK;
+}
+
+static struct sibling *by_name(const struct sibling_tables *t, tnf_str key)
+{
+    uint32_t at = tnf_hash_find(&t->by_name, key.p, key.n);
+    return at == TNF_HASH_NONE ? NULL
+                               : ((const struct known_name *)(const void *)t->names.p)[at].sibling;
+}
+
+bool tnf_sibling_named(const tnf_file *f, const char *name)
+{
+    tnf_arena arena;
+    tnf_str key;
+    if (!f->sibling_tables || !f->directory)
+        return false;
+    tnf_arena_init(&arena, &f->alloc, UINT64_MAX);
+    tnf_status status = make_key(&key, &arena, f->directory, (tnf_str) { name, strlen(name) },
+                                 NULL);
+    bool named = status == TNF_OK && by_name(f->sibling_tables, key);
+    tnf_arena_free(&arena);
+    return named;
+}
+
+/* ------------------------------------------------------------------ files */
+
+static struct sibling *by_file(const struct sibling_tables *t, const struct identity *is)
+{
+    uint32_t at = tnf_hash_find(&t->by_file, (const char *)is, sizeof *is);
+    return at == TNF_HASH_NONE ? NULL
+                               : ((const struct known_file *)(const void *)t->files.p)[at].sibling;
+}
+
+bool tnf_sibling_is(const tnf_file *f, uint64_t device, uint64_t inode)
+{
+    struct identity is = { device, inode };
+    if (f->sibling_tables && by_file(f->sibling_tables, &is))
+        return true;
+    for (const struct sibling *s = f->siblings; s; s = s->next)
+        if (s->file && s->file->siblings && tnf_sibling_is(s->file, device, inode))
+            return true;
+    return false;
+}
+
+static tnf_status no_memory(tnf_error *e)
+{
+    return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for names of files");
+}
+
+static tnf_status add_name(struct sibling_tables *t, tnf_str key, struct sibling *s, tnf_error *e)
+{
+    struct known_name known = { key, s };
+    uint32_t previous;
+    tnf_buf_put(&t->names, &known, sizeof known);
+    TNF_TRY(tnf_buf_status(&t->names, "names of files", e));
+    bool ok = tnf_hash_add(&t->by_name, (uint32_t)(t->names.n / sizeof known) - 1, true, &previous);
+    return ok ? TNF_OK : no_memory(e);
+}
+
+static tnf_status add_file(struct sibling_tables *t, struct identity is, struct sibling *s,
+                           tnf_error *e)
+{
+    uint32_t previous;
+    struct known_file known = { is, s };
+    tnf_buf_put(&t->files, &known, sizeof known);
+    TNF_TRY(tnf_buf_status(&t->files, "files", e));
+    bool ok = tnf_hash_add(&t->by_file, (uint32_t)(t->files.n / sizeof known) - 1, true, &previous);
+    return ok ? TNF_OK : no_memory(e);
+}
+
+/* Most lie in one directory, whose name is kept once. */
+static const char *keep_directory(tnf_file *f, const char *directory)
+{
+    const struct sibling *first = f->siblings;
+    if (f->directory && strcmp(f->directory, directory) == 0)
+        return f->directory;
+    if (first && strcmp(first->directory, directory) == 0)
+        return first->directory;
+    return tnf_arena_str(&f->arena, directory, strlen(directory));
+}
+
+/* In the list before the file is open, so that nothing can be forgotten. */
+static tnf_status add_sibling(struct sibling **out, tnf_file *f, const char *directory,
+                              tnf_str name, tnf_error *e)
+{
+    struct sibling_tables *t = f->sibling_tables;
+    struct sibling *s = tnf_arena_alloc(&f->arena, sizeof *s);
+    if (s) {
+        s->directory = keep_directory(f, directory);
+        s->name = tnf_arena_str(&f->arena, name.p, name.n);
+    }
+    if (!s || !s->name || !s->directory)
+        return tnf_arena_fail(&f->arena, "a file's name", e);
+    *t->last = s;
+    t->last = &s->next;
+    t->count++;
+    *out = s;
+    return TNF_OK;
+}
+
+/* ---------------------------------------------------------------- opening */
+
+static tnf_status make_path(char **out, tnf_arena *arena, const char *directory, tnf_str name,
+                            tnf_error *e)
+{
+    size_t n = strlen(directory);
+    bool slash = n > 0 && directory[n - 1] != '/';
+    char *path = tnf_arena_raw(arena, n + slash + name.n + 1);
+    if (!path)
+        return tnf_arena_fail(arena, "a path", e);
+    memcpy(path, directory, n);
+    path[n] = '/';
+    memcpy(path + n + slash, name.p, name.n);
+    path[n + slash + name.n] = 0;
+    *out = path;
+    return TNF_OK;
+}
+
+/* What there is under that name, before it is opened: opening a FIFO or a device may do something.
+ */
+static tnf_status look(struct identity *is, const char *path, tnf_error *e)
+{
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return tnf_fail_sys(e, errno, "cannot open");
+    if (!S_ISREG(st.st_mode))
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        S_ISDIR(st.st_mode) ? "is a directory" : "is not a regular file");
+    *is = (struct identity) { (uint64_t)st.st_dev, (uint64_t)st.st_ino };
+    return TNF_OK;
+}
+
+/* A name that was not asked for before: a new file, or one that is known by another name. `is` is
+ * NULL if there is none. */
+static tnf_status find_or_add(struct sibling **out, tnf_file *f, const char *directory,
+                              tnf_str name, tnf_str key, const struct identity *is, tnf_error *e)
+{
+    struct sibling_tables *t = f->sibling_tables;
+    char *kept = tnf_arena_str(&f->arena, key.p, key.n);
+    if (!kept)
+        return tnf_arena_fail(&f->arena, "a file's name", e);
+    *out = is ? by_file(t, is) : NULL;
+    if (!*out) {
+        TNF_TRY(add_sibling(out, f, directory, name, e));
+        if (is)
+            TNF_TRY(add_file(t, *is, *out, e));
+    }
+    return add_name(t, (tnf_str) { kept, key.n }, *out, e);
+}
+
+/* Opens it like this file; what it warns of is said here, under its name. */
+static tnf_status open_file(struct sibling *s, tnf_reader *r, const char *path, const char *format,
+                            tnf_error *e)
+{
+    tnf_file *f = r->file;
+    struct sibling_tables *t = f->sibling_tables;
+    uint64_t taken = t->memory + f->arena.total;
+    tnf_open_options o = f->options;
+    if (taken >= o.limits.memory)
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
+                        "no room for another file within the limit of %llu bytes of memory",
+                        (unsigned long long)o.limits.memory);
+    o.limits.memory -= taken;
+    o.format = format;
+    o.options = NULL;
+    o.noptions = 0;
+    o.warn = NULL;
+    TNF_TRY(tnf_open_path(&s->file, path, &o, f->depth + 1, e));
+    t->memory += s->file->arena.total;
+    s->file->origin.label = s->name;
+    for (size_t i = 0; i < s->file->nwarnings; i++)
+        tnf_warn(r, s->file->warnings[i].offset, "%s: %s", TNF_VISIBLE(s->name),
+                 s->file->warnings[i].message);
+    return TNF_OK;
+}
+
+/* A file that cannot be opened as one format, and another name of it asks for the same. */
+static const struct refusal *known_refusal(const struct sibling *s, const char *format)
+{
+    for (const struct refusal *x = s->refusals; x; x = x->next)
+        if (x->format == format || (x->format && format && strcmp(x->format, format) == 0))
+            return x;
+    return NULL;
+}
+
+static tnf_status open_or_refuse(struct sibling *s, tnf_reader *r, const char *path,
+                                 const char *format, tnf_error *e)
+{
+    tnf_error why = { .offset = TNF_NO_OFFSET };
+    const struct refusal *known = known_refusal(s, format);
+    if (!known) {
+        tnf_status status = open_file(s, r, path, format, &why);
+        if (status == TNF_OK)
+            return TNF_OK;
+        struct refusal *fresh = tnf_arena_alloc(&r->file->arena, sizeof *fresh);
+        if (fresh && tnf_of_the_file(status)) {
+            *fresh = (struct refusal) { s->refusals, format, why };
+            s->refusals = fresh;
+        }
+    }
+    if (e)
+        *e = known ? known->error : why;
+    return known ? known->error.status : why.status;
+}
+
+tnf_status tnf_open_stored(tnf_reader *r, const tnf_file **out, const char *directory, tnf_str name,
+                           const char *format, tnf_error *e)
+{
+    tnf_file *f = r->file;
+    struct identity is;
+    tnf_str key;
+    char *path;
+    tnf_status status = TNF_OK;
+    TNF_TRY(check_name(name, e));
+    if (f->depth >= MAX_FILE_DEPTH)
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "files refer to files too deeply");
+    if (!tables_of(f))
+        return tnf_arena_fail(&f->arena, "names of files", e);
+    TNF_TRY(make_key(&key, r->scratch, directory, name, e));
+    TNF_TRY(make_path(&path, r->scratch, directory, name, e));
+    struct sibling *s = by_name(f->sibling_tables, key);
+    if (!s || !s->file) {
+        tnf_error why = { .offset = TNF_NO_OFFSET };
+        status = look(&is, path, &why);
+        if (!s)
+            TNF_TRY(find_or_add(&s, f, directory, name, key, status == TNF_OK ? &is : NULL, e));
+        if (status != TNF_OK && e)
+            *e = why;
+    }
+    if (status == TNF_OK && !s->file)
+        status = open_or_refuse(s, r, path, format, e);
+    if (status != TNF_OK)
+        tnf_error_prefix(e, s->name);
+    else
+        *out = s->file;
+    return status;
+}
+
+tnf_status tnf_open_sibling(tnf_reader *r, const tnf_file **out, tnf_str name, const char *format,
+                            tnf_error *e)
+{
+    TNF_TRY(check_name(name, e));
+    if (!r->file->directory)
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                        "%s is in a file of its own: open the model by its path", TNF_QUOTED(name));
+    return tnf_open_stored(r, out, r->file->directory, name, format, e);
+}
