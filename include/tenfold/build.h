@@ -151,7 +151,7 @@ TNF_API TNF_CHECKED tnf_status tnf_append(const tnf_builder *builder, const char
  *  anything would have to move, or there is no room: then tnf_save() writes the file anew. All
  *  other names of the file (hard links) show the change, and so do programs that have it open.
  *
- *  Changes within a block of 4096 bytes are one write. For others the bytes that are there are put
+ *  Changes within a sector of 512 bytes are one write. For others the bytes that are there are put
  *  beside the file first, in ".NAME.tenfold-undo", which goes when all is on the disk. If the
  *  system stops in between, opening the file fails and tells so; tnf_undo() (repair.h) puts them
  *  back, and so does the next call of this. options->replace and no_sync are of no meaning. */

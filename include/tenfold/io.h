@@ -96,6 +96,11 @@ TNF_API tnf_str tnf_sink_bytes(const tnf_sink *sink);
 /** A user's target. */
 TNF_API TNF_CHECKED tnf_status tnf_sink_custom(tnf_sink **out, const tnf_sink_ops *ops, void *ctx,
                                                tnf_error *error);
+/** n more bytes. */
+TNF_API TNF_CHECKED tnf_status tnf_sink_write(tnf_sink *sink, const void *bytes, size_t n,
+                                              tnf_error *error);
+/** Puts what was written in place; once. TNF_EUNSYNCED: it is, but may not survive a power cut. */
+TNF_API TNF_CHECKED tnf_status tnf_sink_commit(tnf_sink *sink, tnf_error *error);
 /** Releases a sink; one that was not committed is aborted. NULL is allowed. */
 TNF_API void tnf_sink_close(tnf_sink *sink);
 

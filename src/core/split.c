@@ -9,9 +9,10 @@
  *
  *   a new directory     is filled under another name, synced, renamed
  *   one that is there   all files are written, and on the disk, before one has its name; then
- *                         the old index is put aside           sync
- *                         old files aside, new ones in place   sync
- *                         the new index in place               sync, and what was put aside goes
+ *                         the old index is put aside    sync
+ *                         old files are put aside       sync
+ *                         the new files in place        sync
+ *                         the new index in place        sync, and what was put aside goes
  *
  * so that an index never names a file that is not there. If anything fails, all is put back. */
 #include "core/split.h"
@@ -125,50 +126,63 @@ static tnf_status sync_held(const struct splitting *s, const struct split_shard 
     return tnf_fs_sync(shard->sink->fd, e);
 }
 
-/* What has a name that a new file will have gets another; without it the old model is not there, so
- * the index goes first. */
+/* What has a name that a new file will have gets another. Whoever changes it now has done so
+ * before. */
 static tnf_status put_aside(struct splitting *s, struct split_shard *shard, tnf_error *e)
 {
     size_t n = strlen(shard->path) + TNF_TEMP_MORE;
-    if (!s->save.replace || shard->aside || s->final)
-        return TNF_OK;
+    tnf_claim claim;
     char *aside = tnf_arena_alloc(&s->arena, n);
     if (!aside)
         return tnf_arena_fail(&s->arena, "a name", e);
     (void)tnf_temp_name(aside, n, shard->path, 0);
+    TNF_TRY(tnf_claim_take(&claim, shard->path, NULL, e));
+    tnf_status status = TNF_OK;
     if (rename(shard->path, aside) == 0)
         shard->aside = aside;
     else if (errno != ENOENT)
-        return tnf_fail_sys(e, errno, "cannot put the old %s aside", shard->name);
-    return TNF_OK;
+        status = tnf_fail_sys(e, errno, "cannot put the old %s aside", shard->name);
+    tnf_claim_drop(&claim);
+    return status;
 }
 
-static tnf_status place_sink(struct splitting *s, struct split_shard *shard, tnf_error *e)
+/* Names that must be on the disk before the next ones are. */
+static tnf_status sync_step(const struct splitting *s, tnf_error *e)
 {
-    TNF_TRY(put_aside(s, shard, e));
-    tnf_status status = tnf_sink_commit(shard->sink, e);
-    if (status == TNF_EUNSYNCED) {
+    return s->save.no_sync ? TNF_OK : tnf_sync_directory_of(s->shards[0].path, e);
+}
+
+/* The index first: one on the disk never names files that are not there. It goes even if none is
+ * needed now, since it stands for others. */
+static tnf_status put_all_aside(struct splitting *s, tnf_error *e)
+{
+    bool any = false, is_root = s->own_index && strcmp(s->root.path, s->shards->path) == 0;
+    if (!s->save.replace || s->final || s->cleared)
+        return TNF_OK;
+    s->cleared = true;
+    if (s->own_index && !is_root)
+        TNF_TRY(put_aside(s, &s->root, e));
+    if (s->root.aside)
+        TNF_TRY(sync_step(s, e));
+    for (size_t i = 0; i < s->n; i++) {
+        TNF_TRY(put_aside(s, &s->shards[i], e));
+        any = any || s->shards[i].aside;
+    }
+    return any ? sync_step(s, e) : TNF_OK;
+}
+
+static tnf_status place(struct splitting *s, struct split_shard *shard, tnf_error *e)
+{
+    tnf_error why; /* filled even if the caller does not want to know */
+    tnf_status status = tnf_sink_commit(shard->sink, &why);
+    if (status == TNF_EUNSYNCED) { /* told when all is in place */
         s->unsynced = true;
-        s->why = e ? *e : (tnf_error) { .status = status, .offset = TNF_NO_OFFSET };
+        s->why = why;
         status = TNF_OK;
     }
     shard->placed = shard->sink->done;
     tnf_sink_close(shard->sink);
     shard->sink = NULL;
-    return status;
-}
-
-/* Whoever changes the file that is there now has done so before it goes. */
-static tnf_status place(struct splitting *s, struct split_shard *shard, tnf_error *e)
-{
-    tnf_claim claim = { .fd = -1 };
-    tnf_error why; /* filled even if the caller does not want to know */
-    tnf_status status = TNF_OK;
-    if (s->save.replace && !shard->aside && !s->final)
-        status = tnf_claim_take(&claim, shard->path, NULL, &why);
-    if (status == TNF_OK)
-        status = place_sink(s, shard, &why);
-    tnf_claim_drop(&claim);
     if (status != TNF_OK && e)
         *e = why;
     return status;
@@ -291,26 +305,9 @@ static tnf_status place_directory(struct splitting *s, tnf_error *e)
     return sync_names(s, s->directory, e);
 }
 
-/* Names that must be on the disk before the next ones are. */
-static tnf_status sync_step(const struct splitting *s, tnf_error *e)
-{
-    return s->save.no_sync ? TNF_OK : tnf_sync_directory_of(s->shards[0].path, e);
-}
-
-/* An index on the disk never names files that are not: the old one goes before its files do. */
-static tnf_status hide_index(struct splitting *s, tnf_error *e)
-{
-    if (s->root.aside)
-        return TNF_OK;
-    TNF_TRY(put_aside(s, &s->root, e));
-    return s->root.aside ? sync_step(s, e) : TNF_OK;
-}
-
 static tnf_status place_all(struct splitting *s, tnf_error *e)
 {
-    bool is_root = s->own_index && strcmp(s->root.path, s->shards->path) == 0;
-    if (s->own_index && !is_root) /* an old one stands for others, even if none is needed now */
-        TNF_TRY(hide_index(s, e));
+    TNF_TRY(put_all_aside(s, e));
     for (size_t i = 0; i < s->n; i++)
         if (!s->shards[i].placed)
             TNF_TRY(place(s, &s->shards[i], e));
@@ -321,8 +318,8 @@ static tnf_status write_all(struct splitting *s, tnf_error *e)
 {
     bool held = s->n <= MOST_OPEN && access("/proc/self/fd", F_OK) == 0;
     TNF_TRY(make_directory(s, e));
-    if (s->index && s->n > MOST_OPEN)
-        TNF_TRY(hide_index(s, e));
+    if (s->n > MOST_OPEN)
+        TNF_TRY(put_all_aside(s, e));
     for (size_t i = 0; i < s->n; i++)
         TNF_TRY(write_shard(s, i, e));
     if (s->index && held)

@@ -36,6 +36,7 @@ struct splitting {
     struct split_shard root; /* the index */
     const char *final;       /* the directory that is asked for, while it has another name */
     int held;      /* the directory, locked: no other split puts its files between ours; or -1 */
+    bool cleared;  /* what has the names of new files was put aside */
     bool unsynced; /* all is in place, but may not be on the disk */
     tnf_error why; /* what failed then */
     uint64_t done, total;

@@ -242,7 +242,10 @@ static tnf_status open_target(struct file *f, tnf_error *e)
     if (!f->replace)
         return tnf_fail_sys(e, EEXIST, "cannot write");
     TNF_TRY(open_temp(f, 0600, e));
-    (void)tnf_keep_rights(f->fd, &st); /* the new file may be read by whom the old one was */
+    int old = tnf_fs_open(f->target, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+    tnf_keep_rights(f->fd, old, &st); /* the new file may be read by whom the old one was */
+    if (old >= 0)
+        close(old);
     return TNF_OK;
 }
 

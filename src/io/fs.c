@@ -6,6 +6,9 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#ifdef __linux__
+#include <sys/xattr.h>
+#endif
 #include <unistd.h>
 
 int tnf_fs_open(const char *path, int flags, mode_t mode)
@@ -104,21 +107,29 @@ tnf_status tnf_sync_placed(const char *path, tnf_error *e)
     return tnf_sync_directory_of(path, &why) == TNF_OK ? TNF_OK : tnf_fail_unsynced(e, &why);
 }
 
-bool tnf_keep_rights(int fd, const struct stat *old)
+static bool has_acl(int fd)
+{
+#ifdef __linux__
+    return fd >= 0 && fgetxattr(fd, "system.posix_acl_access", NULL, 0) > 0;
+#else
+    (void)fd;
+    return false;
+#endif
+}
+
+void tnf_keep_rights(int fd, int old_fd, const struct stat *old)
 {
     struct stat now;
     mode_t mode = old->st_mode & 0777;
     if (fstat(fd, &now) != 0)
-        return false;
-    if (now.st_uid != old->st_uid || now.st_gid != old->st_gid) {
-        bool all = fchown(fd, old->st_uid, old->st_gid) == 0;
-        if (!all && now.st_gid != old->st_gid && fchown(fd, (uid_t)-1, old->st_gid) != 0)
-            mode &= 0707u | ((mode & 07u) << 3); /* the group is another one */
-        if (fstat(fd, &now) != 0)
-            return false;
-    }
+        return;
+    bool group = now.st_gid == old->st_gid;
+    if (!group || now.st_uid != old->st_uid)
+        group = fchown(fd, old->st_uid, old->st_gid) == 0 || group ||
+                fchown(fd, (uid_t)-1, old->st_gid) == 0;
+    if (!group || has_acl(old_fd))
+        mode &= 0707u | ((mode & 07u) << 3);
     (void)fchmod(fd, mode);
-    return now.st_uid == old->st_uid;
 }
 
 tnf_stamp tnf_stamp_of(const struct stat *st)

@@ -28,8 +28,9 @@ tnf_status tnf_fail_unsynced(tnf_error *e, const tnf_error *why);
 /* Gives a new file the owner, group and permissions of the one it will replace, as far as the
  * system lets us. Set-id bits and the sticky bit are never carried over. Where the group cannot be
  * kept, its members are others now, and the group that the file has instead may do no more than
- * others could. Returns whether the owner is the same. */
-bool tnf_keep_rights(int fd, const struct stat *old);
+ * others could; likewise where the old file has an access control list, which is not copied and
+ * whose mask stands in the place of the group's permissions. `old_fd` is the old file, or -1. */
+void tnf_keep_rights(int fd, int old_fd, const struct stat *old);
 
 /* Which file it is, and when it was last changed as far as the system tells. */
 typedef struct tnf_stamp {

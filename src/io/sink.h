@@ -49,13 +49,11 @@ tnf_status tnf_sink_append(tnf_sink **out, const char *path, const struct tnf_cl
  * they stand behind `from`. The file ends with them until commit, so that it is whole at every
  * moment. What follows `from` is of no use, and is written over. */
 tnf_status tnf_sink_keep_end(tnf_sink *s, const void *end, size_t n, uint64_t from, tnf_error *e);
-tnf_status tnf_sink_write(tnf_sink *s, const void *bytes, size_t n, tnf_error *e);
 /* n zeros; many of them become a hole where the target is a file of ours. */
 tnf_status tnf_sink_zeros(tnf_sink *s, uint64_t n, tnf_error *e);
 /* n bytes of a source, in the kernel where both ends are files. */
 tnf_status tnf_sink_copy(tnf_sink *s, const tnf_source *from, uint64_t offset, uint64_t n,
                          tnf_error *e);
-tnf_status tnf_sink_commit(tnf_sink *s, tnf_error *e);
 /* A file in the target's directory that has no name yet; `access` is O_WRONLY or O_RDWR. -1 where
  * the system has none, or one could never get a name. */
 int tnf_open_nameless(const char *target, int access, mode_t mode);

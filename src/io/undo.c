@@ -135,7 +135,7 @@ static bool will_be_believed(int undo, int fd)
     struct stat st, mine;
     if (fstat(fd, &st) != 0)
         return false;
-    (void)tnf_keep_rights(undo, &st);
+    (void)tnf_keep_rights(undo, fd, &st);
     return fstat(undo, &mine) == 0 && mine.st_uid == st.st_uid && mine.st_gid == st.st_gid &&
            (mine.st_mode & 0444) == (st.st_mode & 0444);
 }
@@ -522,6 +522,16 @@ static bool remove_undo(const char *undo)
     return unlink(undo) == 0 || errno == ENOENT || unlink(undo) == 0 || errno == ENOENT;
 }
 
+/* It does no harm, but somebody should know. */
+static void name_left(tnf_error *e, const char *name)
+{
+    if (!e || strstr(e->message, name))
+        return;
+    const tnf_error why = *e;
+    tnf_fail(e, why.status, why.offset, "%.120s; %.100s could not be removed", why.message, name);
+    e->sys = why.sys;
+}
+
 static tnf_status write_with_undo(const tnf_change_file *c, tnf_buf *b, tnf_error *e)
 {
     char undo[PATH_MAX];
@@ -529,18 +539,17 @@ static tnf_status write_with_undo(const tnf_change_file *c, tnf_buf *b, tnf_erro
     TNF_TRY(compose(b, c, e));
     TNF_TRY(keep_old(b, c, undo, e));
     tnf_status status = write_all(c, e);
+    const char *slash = strrchr(undo, '/'), *name = slash ? slash + 1 : undo;
     bool removed = status == TNF_OK && remove_undo(undo);
     if (status == TNF_OK && !removed)
-        status = tnf_fail_sys(e, errno, "cannot remove the undo file");
+        status = tnf_fail_sys(e, errno, "nothing is changed, since %.120s cannot be removed", name);
     if (status != TNF_OK && put_back(c, b, NULL) != TNF_OK) {
-        const char *slash = strrchr(undo, '/');
         tnf_error why = e ? *e : (tnf_error) { .offset = TNF_NO_OFFSET };
         return tnf_fail(e, status, TNF_NO_OFFSET,
-                        "%.100s; the bytes that were there are kept in %.100s", why.message,
-                        slash ? slash + 1 : undo);
+                        "%.100s; the bytes that were there are kept in %.100s", why.message, name);
     }
-    if (!removed)
-        (void)remove_undo(undo);
+    if (status != TNF_OK && !remove_undo(undo))
+        name_left(e, name);
     (void)tnf_sync_directory_of(undo, NULL); /* if it comes back, it does no harm */
     return status;
 }

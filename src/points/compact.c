@@ -99,7 +99,7 @@ static tnf_status open_fresh(struct compact *k, tnf_error *e)
     if (fstat(k->p->fd, &st) != 0)
         return tnf_fail_sys(e, errno, "cannot look at the file");
     TNF_TRY(tnf_fresh_open(&k->fresh, k->p->path, 0600, e));
-    (void)tnf_keep_rights(k->fresh.fd, &st);
+    tnf_keep_rights(k->fresh.fd, k->p->fd, &st);
     return TNF_OK;
 }
 

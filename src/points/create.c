@@ -65,7 +65,7 @@ static tnf_status replace_locked(tnf_fresh *f, int there, tnf_error *e)
         return tnf_fail_sys(e, errno, "cannot look at the file");
     if (!S_ISREG(st.st_mode) || st.st_size != 0 || st.st_nlink == 0) /* somebody was faster */
         return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET, "there is a file of that name, not empty");
-    (void)tnf_keep_rights(f->fd, &st);
+    tnf_keep_rights(f->fd, there, &st);
     return tnf_fresh_place(f, true, e);
 }
 
