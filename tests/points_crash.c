@@ -11,7 +11,7 @@
  *
  *     points_crash [KILLS]
  */
-#include "points/points.h"
+#include "ext/points/points.h"
 #include "support/files.h"
 #include <fcntl.h>
 #include <signal.h>

@@ -42,7 +42,7 @@
 #define HEAD     32u
 #define RANGE    24u
 #define DIGEST   32u
-/* Old and new bytes of the largest change (core/edit.c), what it cuts off, and its ranges. */
+/* Old and new bytes of the largest change (core/save/edit.c), what it cuts off, and its ranges. */
 #define MAX_UNDO ((uint64_t)448 << 20)
 #define PATIENT  10000u /* milliseconds: readers have the index soon */
 

@@ -5,7 +5,7 @@
 
 #include "../support/files.h"
 #include "../support/unit.h"
-#include "points/points.h"
+#include "ext/points/points.h"
 
 #define DIM 3u
 

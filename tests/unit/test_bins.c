@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Histograms: nothing is lost, the order does not matter, the edges are where they should be. */
 #include "../support/unit.h"
-#include "base/bins.h"
+#include "kernels/bins.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
 /* Putting a catalog together: what is copied, what is refused. */
 #include "../support/memory.h"
 #include "../support/unit.h"
-#include "core/save.h"
+#include "core/save/save.h"
 
 struct world {
     struct memory_log log;

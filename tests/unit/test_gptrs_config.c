@@ -3,7 +3,7 @@
 #include "gptrs_files.h"
 
 #include "base/error.h"
-#include "wire/gptrs_config.h"
+#include "formats/gptrs/config.h"
 
 #define GPT                                                                                        \
     "{\"vocab_size\":32,\"context_length\":16,\"embed_dim\":8,\"num_layers\":1,\"num_heads\":2,"   \

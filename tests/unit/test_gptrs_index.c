@@ -3,7 +3,7 @@
 #include "gptrs_files.h"
 
 #include "base/error.h"
-#include "wire/gptrs_index.h"
+#include "formats/gptrs/index.h"
 
 static tnf_arena arena;
 

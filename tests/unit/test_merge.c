@@ -4,7 +4,7 @@
 #include "../support/files.h"
 #include "../support/memory.h"
 #include "core/core.h"
-#include "core/save.h"
+#include "core/save/save.h"
 #include "diff_files.h"
 #include <tenfold/shards.h>
 

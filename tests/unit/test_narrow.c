@@ -4,7 +4,7 @@
  * the definition of each type. */
 #include "../support/unit.h"
 #include "base/half.h"
-#include "base/narrow.h"
+#include "kernels/narrow.h"
 
 #include <math.h>
 

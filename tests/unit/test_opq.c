@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Rotations: covariances, eigenvectors and how they are shared out, nearest rotations. */
 #include "../support/memory.h"
-#include "emb/pq_train.h"
 #include "emb_files.h"
+#include "ext/emb/pq_train.h"
 
 static void expect_shares(const double *values, const size_t *expected)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* k-means on pieces of rows: codes for given centroids, rounds by hand, centroids without rows. */
-#include "emb/pq_train.h"
 #include "emb_files.h"
+#include "ext/emb/pq_train.h"
 
 #define MAX_D 6u
 

@@ -3,8 +3,8 @@
  * that everything else comes along. */
 #include "../support/check.h"
 #include "../support/memory.h"
-#include "emb/pq_train.h"
 #include "emb_files.h"
+#include "ext/emb/pq_train.h"
 
 enum { N = 256, D = 20 };
 static float uniform[N * D];

@@ -4,8 +4,8 @@
 #include "../support/memory.h"
 #include "../support/unit.h"
 #include "core/core.h"
-#include "emb/rows.h"
 #include "emb_files.h"
+#include "ext/emb/rows.h"
 
 static tnf_error e;
 

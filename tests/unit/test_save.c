@@ -4,7 +4,7 @@
 #include "../support/files.h"
 #include "../support/memory.h"
 #include "../support/unit.h"
-#include "core/save.h"
+#include "core/save/save.h"
 
 static tnf_builder *b;
 static uint8_t data[] = { 1, 2, 3, 4, 5, 6, 7, 8 };

@@ -4,7 +4,7 @@
 #include "../support/encoded.h"
 #include "../support/fake.h"
 #include "../support/memory.h"
-#include "core/values.h"
+#include "core/look/values.h"
 #include <tenfold/build.h>
 #include <tenfold/stat.h>
 

@@ -3,7 +3,7 @@
  * give. */
 #include "../support/memory.h"
 #include "../support/unit.h"
-#include "emb/subword.h"
+#include "ext/emb/subword.h"
 
 #define TEXT(s) ((tnf_str) { (s), sizeof(s) - 1 })
 

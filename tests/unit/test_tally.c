@@ -2,8 +2,8 @@
 /* Tallies against counting one by one in long double, for every instruction set of this machine. */
 #include "../support/unit.h"
 #include "base/half.h"
-#include "base/tally.h"
-#include "base/tally_small.h"
+#include "kernels/tally.h"
+#include "kernels/tally_small.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The format template, driven through the library as if it were registered: this program brings a
- * registry of its own that knows nothing else, and so the linker leaves core/registry.c out. */
+ * registry of its own that knows nothing else, and so the linker leaves core/open/registry.c out.
+ */
 #include "gptrs_files.h"
 
 #include "core/core.h"

@@ -2,7 +2,7 @@
 /* The k best, against sorting everything. */
 #include "../support/check.h"
 #include "../support/unit.h"
-#include "emb/topk.h"
+#include "ext/emb/topk.h"
 
 #include <math.h>
 

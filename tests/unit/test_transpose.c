@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Every width and many sizes around a tile's, against the definition, element by element; nothing
  * beside the matrix is touched. */
-#include "base/transpose.h"
+#include "kernels/transpose.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
 /* The syntax of VS: varints against the vectors that came with the description (the second column
  * is what the author's own tests pin for the other order), meta blocks, points. */
 #include "../support/unit.h"
-#include "wire/vs_block.h"
+#include "formats/vs/block.h"
 
 static const struct {
     uint64_t value;

@@ -2,7 +2,7 @@
 /* Walking blocks: small ones in large steps, large ones jumped over, every end. */
 #include "../support/memory.h"
 #include "../support/unit.h"
-#include "wire/vs_chain.h"
+#include "formats/vs/chain.h"
 
 struct file {
     uint8_t *p;

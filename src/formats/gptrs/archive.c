@@ -2,7 +2,7 @@
 /* gpt.rs tensor archives: named tensors, nothing else. Little-endian, index first:
  *
  *   "GPTRSTEN"  u32 version=2
- *   u32 index_len, index (see wire/gptrs_index.h: plain or bincode, without ids)
+ *   u32 index_len, index (see formats/gptrs/index.h: plain or bincode, without ids)
  *   data           offsets are absolute; back to back in the order of the index as a rule
  *
  *   "GPTRSTEN"  u32 version=1

@@ -2,8 +2,8 @@
 /* gpt.rs checkpoints: a model's config and its parameters. Little-endian, index first:
  *
  *   "GPTRSCHK"  u32 version=2
- *   u32 config_len, config (JSON, see wire/gptrs_config.h)
- *   u32 index_len,  index (see wire/gptrs_index.h: plain or bincode, with ids)
+ *   u32 config_len, config (JSON, see formats/gptrs/config.h)
+ *   u32 index_len,  index (see formats/gptrs/index.h: plain or bincode, with ids)
  *   data            offsets are absolute; back to back in the order of the index as a rule
  *
  *   "GPTRSCHK"  u32 version=1
@@ -14,7 +14,7 @@
  * gpt.rs checks little of what an index says, so most rules here give way to `lenient`.
  */
 #include "formats/gptrs/common.h"
-#include "wire/gptrs_config.h"
+#include "formats/gptrs/config.h"
 #include "wire/json.h"
 
 #include <string.h>

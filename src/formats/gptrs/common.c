@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What checkpoints and archives of gpt.rs do alike. wire/gptrs_index.h draws the index. */
+/* What checkpoints and archives of gpt.rs do alike. formats/gptrs/index.h draws the index. */
 #include "formats/gptrs/common.h"
 
 #include <string.h>

@@ -5,7 +5,7 @@
 #define TNF_FORMATS_GPTRS_COMMON_H
 
 #include "format.h"
-#include "wire/gptrs_index.h"
+#include "formats/gptrs/index.h"
 
 #define GPTRS_HEAD      16u /* magic, version, and a u32 of either format's own */
 #define GPTRS_MAX_BYTES UINT32_MAX

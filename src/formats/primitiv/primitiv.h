@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* What the files of the primitiv format share.
  *
- * A parameter's path and its tensor's name are the same thing said twice: wire/primitiv_path.h.
- * What attributes say of tensors and of the file is in wire/primitiv_marks.h.
+ * A parameter's path and its tensor's name are the same thing said twice: formats/primitiv/path.h.
+ * What attributes say of tensors and of the file is in formats/primitiv/marks.h.
  */
 #ifndef TNF_PRIMITIV_H
 #define TNF_PRIMITIV_H
 
 #include "format.h"
-#include "wire/primitiv_marks.h"
-#include "wire/primitiv_path.h"
+#include "formats/primitiv/marks.h"
+#include "formats/primitiv/path.h"
 
 /* data_type of the header, divided by 0x100. */
 typedef enum prim_type {

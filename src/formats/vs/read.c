@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Listing a VS file: one walk over its blocks, in which everything but the vectors' bytes is
  * checked. */
+#include "formats/vs/note.h"
 #include "formats/vs/vs.h"
 #include "io/lock.h"
 #include "wire/msgpack.h"
-#include "wire/vs_note.h"
 
 #include <stdio.h>
 #include <string.h>

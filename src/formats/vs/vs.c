@@ -8,7 +8,7 @@
  *   '$'                                                                  the end; the rest is junk
  *
  * include/tenfold/points.h is for those who append and delete; here a file is read as a whole, and
- * written as a whole. wire/vs_block.h has the bytes of each block.
+ * written as a whole. formats/vs/block.h has the bytes of each block.
  */
 #include "formats/vs/vs.h"
 

@@ -13,7 +13,7 @@
 #define TNF_VS_H
 
 #include "format.h"
-#include "wire/vs_chain.h"
+#include "formats/vs/chain.h"
 
 #define VS_POINTS  "points"
 #define VS_APPDATA "appdata"

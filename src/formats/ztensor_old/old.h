@@ -5,8 +5,8 @@
 #define TNF_ZTENSOR_OLD_H
 
 #include "format.h"
+#include "formats/ztensor_old/digest_text.h"
 #include "wire/cbor.h"
-#include "wire/zt_digest.h"
 
 #define ZT_ALIGN     64u
 #define ZT_HEAD      8u

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/* Writing a part encoded and digested on its way; and looking at parts without writing them. */
+#include "base/digest.h"
+#include "base/pool.h"
+#include "core/read/stream.h"
+#include "core/save/save.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#define COMPARE_BLOCK ((size_t)256 << 10)
+#define WORTH_THREAD  ((uint64_t)1 << 20) /* below this a thread costs more than it brings */
+
+/* decoded bytes ──[digest]──> [swap] ──> [encoder] ──[digest]──> sink */
+struct put {
+    tnf_writer *w;
+    const tnf_part *part;
+    const tnf_put_how *how;
+    tnf_encoder *encoder; /* NULL: raw */
+    tnf_digester digester;
+    uint8_t *swapped; /* a block, where bytes must change places */
+    size_t swapped_size;
+};
+
+static tnf_status put_stored(void *ctx, const void *bytes, size_t n, tnf_error *e)
+{
+    struct put *p = ctx;
+    if (p->how->digest && p->how->of_stored)
+        tnf_digest_update(&p->digester, bytes, n);
+    return tnf_put(p->w, bytes, n, e);
+}
+
+static tnf_status swap(struct put *p, const void *bytes, size_t n, tnf_error *e)
+{
+    if (n > p->swapped_size) {
+        uint8_t *more = tnf_realloc(&p->w->scratch->alloc, p->swapped, p->swapped_size, n);
+        if (!more)
+            return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for writing");
+        p->swapped = more;
+        p->swapped_size = n;
+    }
+    memcpy(p->swapped, bytes, n);
+    tnf_reverse_elements(p->swapped, n, tnf_dtype_size(p->part->type->storage));
+    return TNF_OK;
+}
+
+static tnf_status take(void *ctx, const void *bytes, size_t n, tnf_error *e)
+{
+    struct put *p = ctx;
+    if (p->how->digest && !p->how->of_stored)
+        tnf_digest_update(&p->digester, bytes, n);
+    if (p->how->big_endian) {
+        TNF_TRY(swap(p, bytes, n, e));
+        bytes = p->swapped;
+    }
+    TNF_TRY(p->encoder ? tnf_encoder_write(p->encoder, bytes, n, e) : put_stored(p, bytes, n, e));
+    return tnf_save_progress(p->w->save, n, e);
+}
+
+static tnf_status put_all(struct put *p, tnf_error *e)
+{
+    tnf_encode_to to = { put_stored, p };
+    if (p->how->digest && !tnf_digest_begin(&p->digester, p->how->digest))
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "there is no digest %s",
+                        p->how->digest);
+    if (p->how->codec != TNF_CODEC_RAW)
+        TNF_TRY(tnf_encoder_open(&p->encoder, p->how->codec, p->how->level, &to,
+                                 &p->w->scratch->alloc, e));
+    TNF_TRY(tnf_scan_ahead(p->part, take, p, e));
+    return p->encoder ? tnf_encoder_end(p->encoder, e) : TNF_OK;
+}
+
+/* Bytes that lie in memory or in a file as they are to be written are digested on a thread of their
+ * own, while this one writes them: from a file, that is without seeing them. */
+struct beside {
+    tnf_digester digester;
+    atomic_bool stop;
+    const tnf_part *part;
+    tnf_status status;
+    tnf_error error;
+};
+
+static tnf_status take_beside(void *ctx, const void *bytes, size_t n, tnf_error *e)
+{
+    struct beside *b = ctx;
+    (void)e;
+    tnf_digest_update(&b->digester, bytes, n);
+    return atomic_load(&b->stop) ? TNF_ECANCELLED : TNF_OK;
+}
+
+static void *digest_beside(void *ctx)
+{
+    struct beside *b = ctx;
+    b->status = tnf_scan(b->part, take_beside, b, &b->error);
+    return NULL;
+}
+
+static bool may_digest_beside(const tnf_part *part, const tnf_put_how *how)
+{
+    return how->codec == TNF_CODEC_RAW && !how->big_endian && how->digest &&
+           ((part->payload == TNF_MEMORY && part->memory) ||
+            (part->payload == TNF_AT && !part->flags)) &&
+           part->nbytes >= WORTH_THREAD && tnf_pool_threads(0) > 1;
+}
+
+/* False if there is no thread to be had: then nothing was done. */
+static bool put_beside(tnf_writer *w, const tnf_part *part, const tnf_put_how *how,
+                       tnf_put_done *done, tnf_status *status, tnf_error *e)
+{
+    pthread_t thread;
+    struct beside b = { .part = part };
+    if (!tnf_digest_begin(&b.digester, how->digest))
+        return false;
+    if (pthread_create(&thread, NULL, digest_beside, &b) != 0) {
+        tnf_digest_end(&b.digester, NULL);
+        return false;
+    }
+    *status = tnf_put_data(w, part, e);
+    atomic_store(&b.stop, *status != TNF_OK);
+    pthread_join(thread, NULL);
+    done->digest_n = tnf_digest_size(how->digest);
+    tnf_digest_end(&b.digester, done->digest);
+    if (*status == TNF_OK && b.status != TNF_OK) {
+        *status = b.status;
+        if (e)
+            *e = b.error;
+    }
+    return true;
+}
+
+tnf_status tnf_put_part(tnf_writer *w, const tnf_part *part, const tnf_put_how *how,
+                        tnf_put_done *done, tnf_error *e)
+{
+    *done = (tnf_put_done) { .offset = w->sink->written };
+    tnf_status status;
+    if (how->codec == TNF_CODEC_RAW && !how->big_endian && !how->digest) {
+        status = tnf_put_data(w, part, e);
+    } else if (!may_digest_beside(part, how) || !put_beside(w, part, how, done, &status, e)) {
+        struct put p = { .w = w, .part = part, .how = how };
+        status = put_all(&p, e);
+        if (p.digester.algorithm) {
+            done->digest_n = tnf_digest_size(how->digest);
+            tnf_digest_end(&p.digester, status == TNF_OK ? done->digest : NULL);
+        }
+        tnf_encoder_close(p.encoder);
+        tnf_free(&w->scratch->alloc, p.swapped, p.swapped_size);
+    }
+    done->stored = w->sink->written - done->offset;
+    return status;
+}
+
+/* ---------------------------------------------------------------- looking */
+
+static tnf_status take_digest(void *ctx, const void *bytes, size_t n, tnf_error *e)
+{
+    (void)e;
+    tnf_digest_update(ctx, bytes, n);
+    return TNF_OK;
+}
+
+tnf_status tnf_part_digest(const tnf_part *part, const char *algorithm, uint8_t out[32],
+                           tnf_error *e)
+{
+    tnf_digester d;
+    if (!tnf_digest_begin(&d, algorithm))
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "there is no digest %s", algorithm);
+    tnf_status status = tnf_scan(part, take_digest, &d, e);
+    tnf_digest_end(&d, status == TNF_OK ? out : NULL);
+    return status;
+}
+
+struct compare {
+    tnf_stream other;
+    uint64_t at;
+    uint8_t *block;
+    bool equal;
+};
+
+static tnf_status take_compare(void *ctx, const void *bytes, size_t n, tnf_error *e)
+{
+    struct compare *c = ctx;
+    for (size_t done = 0; done < n && c->equal;) {
+        size_t here = n - done < COMPARE_BLOCK ? n - done : COMPARE_BLOCK;
+        TNF_TRY(tnf_stream_read(&c->other, c->at, c->block, here, e));
+        c->equal = memcmp((const uint8_t *)bytes + done, c->block, here) == 0;
+        done += here;
+        c->at += here;
+    }
+    /* Enough is known; the rest of the scan is called off. */
+    return c->equal ? TNF_OK : TNF_ECANCELLED;
+}
+
+tnf_status tnf_parts_equal(bool *out, const tnf_part *a, const tnf_part *b, tnf_error *e)
+{
+    *out = a->nbytes == b->nbytes;
+    if (!*out || a->nbytes == 0)
+        return TNF_OK;
+    tnf_allocator alloc = tnf_allocator_or_default(NULL);
+    struct compare c = { .equal = true, .block = tnf_alloc(&alloc, COMPARE_BLOCK) };
+    tnf_status status = c.block ? tnf_stream_open(&c.other, b, e)
+                                : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory");
+    if (status == TNF_OK)
+        status = tnf_scan(a, take_compare, &c, e);
+    if (c.block)
+        tnf_stream_close(&c.other);
+    tnf_free(&alloc, c.block, COMPARE_BLOCK);
+    *out = c.equal;
+    return c.equal ? status : TNF_OK;
+}

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: MIT */
+/* What is different between two files: which tensors belong together, what they are, then their
+ * values (diff_values.c), and what to tell of it in the order of the first file. */
+#include "core/look/diff.h"
+
+#include <string.h>
+
+#define NOWHERE SIZE_MAX
+
+/* A tensor of the first file, and the second's that belongs to it. */
+struct pair {
+    const tnf_object *a, *b;
+    size_t first, n; /* its comparisons */
+};
+
+/* The tensors of the second file by name. Several may have the same: they are taken in turn. */
+struct names {
+    tnf_hash hash;
+    size_t *next; /* the next one of the same name, or NOWHERE */
+    size_t *last; /* of the first one of a name: the last in its chain */
+    size_t *turn; /* of the first one: whose turn it is */
+    bool *taken;
+};
+
+struct matched {
+    struct pair *pairs;
+    size_t n;
+    struct names names;
+};
+
+void tnf_diff_tell(struct diff *d, const tnf_difference *difference)
+{
+    if (difference->kind != TNF_DIFF_ORDER)
+        d->result->same = false;
+    if (d->options.difference)
+        d->options.difference(d->options.ctx, difference);
+}
+
+/* --------------------------------------------------------------- matching */
+
+static tnf_str name_at(const void *ctx, uint32_t position)
+{
+    return ((const tnf_file *)ctx)->catalog.objects[position].name;
+}
+
+static bool selected(const struct diff *d, tnf_str name)
+{
+    return !d->options.select || d->options.select(d->options.ctx, name);
+}
+
+static tnf_status index_names(struct names *m, const struct diff *d, tnf_error *e)
+{
+    size_t n = d->b->catalog.n;
+    m->next = tnf_arena_array(d->arena, n, sizeof *m->next);
+    m->last = tnf_arena_array(d->arena, n, sizeof *m->last);
+    m->turn = tnf_arena_array(d->arena, n, sizeof *m->turn);
+    m->taken = tnf_arena_array(d->arena, n, sizeof *m->taken);
+    if (!m->next || !m->last || !m->turn || !m->taken)
+        return tnf_arena_fail(d->arena, "names", e);
+    for (size_t i = 0; i < n; i++) {
+        uint32_t known;
+        m->next[i] = NOWHERE;
+        m->last[i] = m->turn[i] = i;
+        if (!tnf_hash_add(&m->hash, (uint32_t)i, false, &known))
+            return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for names");
+        if (known != TNF_HASH_NONE) {
+            m->next[m->last[known]] = i;
+            m->last[known] = i;
+        }
+    }
+    return TNF_OK;
+}
+
+static const tnf_object *take(struct names *m, const struct diff *d, tnf_str name)
+{
+    uint32_t at = tnf_hash_find(&m->hash, name.p, name.n);
+    if (at == TNF_HASH_NONE || m->turn[at] == NOWHERE)
+        return NULL;
+    size_t i = m->turn[at];
+    m->turn[at] = m->next[i];
+    m->taken[i] = true;
+    return &d->b->catalog.objects[i];
+}
+
+static tnf_status match(struct matched *m, struct diff *d, tnf_error *e)
+{
+    const tnf_catalog *c = &d->a->catalog;
+    TNF_TRY(index_names(&m->names, d, e));
+    if (!(m->pairs = tnf_arena_array(d->arena, c->n, sizeof *m->pairs)))
+        return tnf_arena_fail(d->arena, "tensors", e);
+    for (size_t i = 0; i < c->n; i++) {
+        tnf_str name = c->objects[i].name;
+        if (d->options.rename)
+            TNF_TRY(d->options.rename(d->options.ctx, &name, name, e));
+        if (!selected(d, name) || tnf_is_filler(&c->objects[i]))
+            continue;
+        const tnf_object *b = take(&m->names, d, name);
+        m->pairs[m->n++] = (struct pair) { .a = &c->objects[i],
+                                           .b = b && !tnf_is_filler(b) ? b : NULL };
+    }
+    return TNF_OK;
+}
+
+/* ----------------------------------------------------------- what they are */
+
+static bool same_shape(const tnf_object *a, const tnf_object *b)
+{
+    return a->rank == b->rank &&
+           (a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0);
+}
+
+/* Types that nobody knows are not unique; how wide one is not every format tells. */
+static bool same_type(const tnf_type *a, const tnf_type *b)
+{
+    return a == b || strcmp(a->id, b->id) == 0;
+}
+
+static bool is_number(const tnf_type *type)
+{
+    return type->bits > 0 && tnf_type_decode(type, NULL, 0, 0, NULL);
+}
+
+static bool may_float(const tnf_type *type)
+{
+    return type->number == TNF_NUMBER_FLOAT || type->number == TNF_NUMBER_COMPLEX;
+}
+
+static bool is_dense(const tnf_object *o)
+{
+    return o->layout == &tnf_layout_dense && o->nparts == 1;
+}
+
+static bool types_agree(const struct diff *d, const struct pair *p, const tnf_part *a,
+                        const tnf_part *b)
+{
+    bool ignored = d->options.ignore & TNF_DIFF_IGNORE_DTYPE && is_dense(p->a) && is_dense(p->b);
+    return same_type(a->type, b->type) || (ignored && is_number(a->type) && is_number(b->type));
+}
+
+static bool sizes_agree(const tnf_part *a, const tnf_part *b)
+{
+    return !same_type(a->type, b->type) || a->nbytes == b->nbytes;
+}
+
+static bool by_columns(const tnf_object *o)
+{
+    return o->order == TNF_ORDER_F && o->rank > 1;
+}
+
+static bool anywhere(const tnf_part *p)
+{
+    return p->payload == TNF_AT || (p->payload == TNF_MEMORY && p->memory);
+}
+
+/* Digests of 64 bits and more, of what is handed out. */
+static bool digests_agree(const struct comparison *c)
+{
+    const tnf_digest *x = c->a->digest, *y = c->b->digest;
+    if (!x || !y || c->turned || c->preset || !x->algorithm || !y->algorithm || x->n < 8 ||
+        x->n != y->n || strcmp(x->algorithm, y->algorithm) != 0)
+        return false;
+    bool plain = c->a->payload == TNF_AT && c->b->payload == TNF_AT && !c->a->flags && !c->b->flags;
+    return (plain || (!x->of_stored && !y->of_stored)) && memcmp(x->bytes, y->bytes, x->n) == 0;
+}
+
+static void add_comparison(struct diff *d, struct pair *p, const tnf_part *a, const tnf_part *b)
+{
+    struct comparison *c = &d->comparisons[d->n];
+    bool alike = same_type(a->type, b->type);
+    *c = (struct comparison) { .a_of = p->a, .b_of = p->b, .a = a, .b = b };
+    c->turned = is_dense(p->a) && by_columns(p->a) != by_columns(p->b);
+    c->direct = !c->turned && anywhere(a) && anywhere(b);
+    c->numbers = is_number(a->type) && is_number(b->type);
+    c->exact = alike && !d->options.numeric;
+    c->preset = c->numbers && (!alike || (d->options.nan_differs && may_float(a->type)));
+    atomic_store(&c->unlike, c->preset);
+    if (!d->options.trust_digests || !digests_agree(c))
+        d->n++;
+}
+
+static tnf_status turnable(const struct pair *p, tnf_error *e)
+{
+    const tnf_object *o = by_columns(p->a) ? p->a : p->b;
+    if (o->parts->type->bits % 8 == 0 && o->parts->type->bits > 0)
+        return TNF_OK;
+    return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                    "%s has packed elements in columns: they cannot be taken row by row",
+                    TNF_QUOTED(o->name));
+}
+
+/* May the values of this pair be compared at all? */
+static bool comparable(const struct diff *d, const struct pair *p)
+{
+    return p->b && !(d->options.ignore & (TNF_DIFF_IGNORE_VALUES | TNF_DIFF_IGNORE_KIND)) &&
+           p->a->layout && p->b->layout && strcmp(p->a->layout->id, p->b->layout->id) == 0 &&
+           same_shape(p->a, p->b);
+}
+
+static tnf_status plan_pair(struct diff *d, struct pair *p, tnf_error *e)
+{
+    p->first = d->n;
+    if (!comparable(d, p))
+        return TNF_OK;
+    if (is_dense(p->a) && is_dense(p->b) && by_columns(p->a) != by_columns(p->b) &&
+        p->a->parts->nbytes > 0)
+        TNF_TRY(turnable(p, e));
+    for (uint16_t i = 0; i < p->a->nparts; i++) {
+        const tnf_part *a = &p->a->parts[i], *b = tnf_object_part(p->b, a->role);
+        if (b && types_agree(d, p, a, b) && sizes_agree(a, b))
+            add_comparison(d, p, a, b);
+    }
+    p->n = d->n - p->first;
+    return TNF_OK;
+}
+
+static tnf_status plan(struct diff *d, struct matched *m, tnf_error *e)
+{
+    uint64_t parts = 0;
+    for (size_t i = 0; i < m->n; i++)
+        parts += m->pairs[i].b ? m->pairs[i].a->nparts : 0;
+    if (!(d->comparisons = tnf_arena_array(d->arena, parts, sizeof *d->comparisons)))
+        return tnf_arena_fail(d->arena, "parts", e);
+    for (size_t i = 0; i < m->n; i++)
+        TNF_TRY(plan_pair(d, &m->pairs[i], e));
+    return TNF_OK;
+}
+
+/* ---------------------------------------------------------------- telling */
+
+static void tell_pair(struct diff *d, const struct pair *p, tnf_difference_kind kind)
+{
+    tnf_diff_tell(d, &(tnf_difference) { .kind = kind, .a = p->a, .b = p->b });
+}
+
+static void tell_part(struct diff *d, const struct pair *p, tnf_difference_kind kind,
+                      const tnf_part *a, const tnf_part *b)
+{
+    const char *role = a ? a->role : b->role;
+    tnf_diff_tell(d, &(tnf_difference) { .kind = kind,
+                                         .a = p->a,
+                                         .b = p->b,
+                                         .key = { role, strlen(role) },
+                                         .a_part = a,
+                                         .b_part = b });
+}
+
+static void tell_parts(struct diff *d, const struct pair *p)
+{
+    for (uint16_t i = 0; i < p->a->nparts; i++) {
+        const tnf_part *a = &p->a->parts[i], *b = tnf_object_part(p->b, a->role);
+        if (!b)
+            tell_part(d, p, TNF_DIFF_PARTS, a, NULL);
+        else if (!types_agree(d, p, a, b))
+            tell_part(d, p, TNF_DIFF_DTYPE, a, b);
+        else if (!sizes_agree(a, b))
+            tell_part(d, p, TNF_DIFF_PARTS, a, b);
+    }
+    for (uint16_t i = 0; i < p->b->nparts; i++)
+        if (!tnf_object_part(p->a, p->b->parts[i].role))
+            tell_part(d, p, TNF_DIFF_PARTS, NULL, &p->b->parts[i]);
+}
+
+static void tell_kind(struct diff *d, const struct pair *p)
+{
+    bool layout = strcmp(p->a->layout->id, p->b->layout->id) == 0, shape = same_shape(p->a, p->b);
+    if (!layout)
+        tell_pair(d, p, TNF_DIFF_LAYOUT);
+    if (!shape)
+        tell_pair(d, p, TNF_DIFF_SHAPE);
+    if (!layout || (!shape && !is_dense(p->a)))
+        return;
+    if (shape || !types_agree(d, p, p->a->parts, p->b->parts))
+        tell_parts(d, p);
+    if (shape && by_columns(p->a) != by_columns(p->b))
+        tell_pair(d, p, TNF_DIFF_ORDER);
+}
+
+/* The worst verdict on its values. */
+static enum verdict tell_values(struct diff *d, const struct pair *p)
+{
+    enum verdict worst = SAME;
+    for (size_t i = p->first; i < p->first + p->n; i++) {
+        const struct comparison *c = &d->comparisons[i];
+        worst = c->verdict > worst ? c->verdict : worst;
+        if (c->verdict == DIFFERENT)
+            tnf_diff_tell(d, &(tnf_difference) { .kind = TNF_DIFF_VALUES,
+                                                 .a = p->a,
+                                                 .b = p->b,
+                                                 .key = { c->a->role, strlen(c->a->role) },
+                                                 .a_part = c->a,
+                                                 .b_part = c->b,
+                                                 .values = &c->found });
+    }
+    return worst;
+}
+
+/* All there is to say of one tensor of the first file. */
+static tnf_status tell_tensor(struct diff *d, const struct pair *p, tnf_error *e)
+{
+    uint64_t attrs = 0;
+    bool before = d->result->same;
+    if (!p->b) {
+        d->result->only_a++;
+        tell_pair(d, p, TNF_DIFF_ONLY_A);
+        return TNF_OK;
+    }
+    d->result->same = true;
+    d->result->tensors++;
+    if (!(d->options.ignore & TNF_DIFF_IGNORE_KIND))
+        tell_kind(d, p);
+    enum verdict worst = tell_values(d, p);
+    if (!(d->options.ignore & TNF_DIFF_IGNORE_ATTRS))
+        TNF_TRY(tnf_diff_attrs(d, p->a, p->b, p->a->attrs, p->b->attrs, &attrs, e));
+    d->result->different += !d->result->same;
+    d->result->close += d->result->same && worst == OTHER_BITS;
+    d->result->same = d->result->same && before;
+    return TNF_OK;
+}
+
+static tnf_status tell_tensors(struct diff *d, const struct matched *m, tnf_error *e)
+{
+    for (size_t i = 0; i < m->n; i++)
+        TNF_TRY(tell_tensor(d, &m->pairs[i], e));
+    for (size_t i = 0; i < d->b->catalog.n; i++) {
+        const tnf_object *o = &d->b->catalog.objects[i];
+        if (m->names.taken[i] || !selected(d, o->name) || tnf_is_filler(o))
+            continue;
+        d->result->only_b++;
+        tnf_diff_tell(d, &(tnf_difference) { .kind = TNF_DIFF_ONLY_B, .b = o });
+    }
+    return TNF_OK;
+}
+
+/* ----------------------------------------------------------------- extras */
+
+static void tell_extra(struct diff *d, const tnf_extra *a, const tnf_extra *b)
+{
+    d->result->extras++;
+    tnf_diff_tell(d, &(tnf_difference) { .kind = TNF_DIFF_EXTRA,
+                                         .key = a ? a->key : b->key,
+                                         .a_part = a ? &a->bytes : NULL,
+                                         .b_part = b ? &b->bytes : NULL });
+}
+
+/* The first extra of that key that is not taken yet. Files have a handful of them. */
+static const tnf_extra *take_extra(const tnf_catalog *c, tnf_str key, bool *taken)
+{
+    for (size_t i = 0; i < c->nextras; i++)
+        if (!taken[i] && tnf_str_compare(c->extras[i].key, key) == 0) {
+            taken[i] = true;
+            return &c->extras[i];
+        }
+    return NULL;
+}
+
+static tnf_status compare_extras(struct diff *d, tnf_error *e)
+{
+    const tnf_catalog *a = &d->a->catalog, *b = &d->b->catalog;
+    bool *taken = tnf_arena_array(d->arena, b->nextras, sizeof *taken);
+    if (!taken)
+        return tnf_arena_fail(d->arena, "extras", e);
+    for (size_t i = 0; i < a->nextras; i++) {
+        bool same = false;
+        const tnf_extra *x = &a->extras[i], *y = take_extra(b, x->key, taken);
+        if (y)
+            TNF_TRY(tnf_parts_equal(&same, &x->bytes, &y->bytes, e));
+        if (!same)
+            tell_extra(d, x, y);
+    }
+    for (size_t i = 0; i < b->nextras; i++)
+        if (!taken[i])
+            tell_extra(d, NULL, &b->extras[i]);
+    return TNF_OK;
+}
+
+/* ------------------------------------------------------------------ whole */
+
+static tnf_status compare_files(struct diff *d, struct matched *m, tnf_error *e)
+{
+    TNF_TRY(match(m, d, e));
+    TNF_TRY(plan(d, m, e));
+    TNF_TRY(tnf_diff_values(d, e));
+    TNF_TRY(tell_tensors(d, m, e));
+    if (!(d->options.ignore & TNF_DIFF_IGNORE_ATTRS))
+        TNF_TRY(tnf_diff_attrs(d, NULL, NULL, d->a->info.attrs, d->b->info.attrs,
+                               &d->result->attributes, e));
+    return d->options.ignore & TNF_DIFF_IGNORE_EXTRAS ? TNF_OK : compare_extras(d, e);
+}
+
+tnf_status tnf_diff(tnf_diff_result *out, const tnf_file *a, const tnf_file *b,
+                    const tnf_diff_options *options, tnf_error *e)
+{
+    struct diff d = { .a = a, .b = b, .result = out, .lock = PTHREAD_MUTEX_INITIALIZER };
+    struct matched m = { 0 };
+    tnf_arena arena;
+    *out = (tnf_diff_result) { .same = true };
+    if (options)
+        memcpy(&d.options, options,
+               options->size && options->size < sizeof d.options ? options->size
+                                                                 : sizeof d.options);
+    d.arena = &arena;
+    tnf_arena_init(&arena, &a->alloc, UINT64_MAX);
+    tnf_hash_init(&m.names.hash, &a->alloc, name_at, b);
+    tnf_status status = compare_files(&d, &m, e);
+    tnf_hash_free(&m.names.hash);
+    tnf_arena_free(&arena);
+    pthread_mutex_destroy(&d.lock);
+    return status;
+}
+
+tnf_status tnf_same_tensor(bool *out, const tnf_object *a, const tnf_object *b,
+                           const tnf_allocator *alloc, tnf_error *e)
+{
+    tnf_diff_result result = { .same = true };
+    struct diff d = { .result = &result, .lock = PTHREAD_MUTEX_INITIALIZER };
+    struct pair pair = { .a = a, .b = b };
+    struct matched m = { .pairs = &pair, .n = 1 };
+    tnf_arena arena;
+    d.arena = &arena;
+    tnf_arena_init(&arena, alloc, UINT64_MAX);
+    tnf_status status = plan(&d, &m, e);
+    if (status == TNF_OK)
+        status = tnf_diff_values(&d, e);
+    if (status == TNF_OK)
+        status = tell_tensor(&d, &pair, e);
+    *out = result.same;
+    tnf_arena_free(&arena);
+    pthread_mutex_destroy(&d.lock);
+    return status;
+}

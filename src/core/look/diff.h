@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of the comparison share:
+ *
+ *   diff.c         which tensor belongs to which, what they are; all in order
+ *   diff_values.c  the bytes of pairs of parts, on several threads
+ *   diff_numbers.c how far apart numbers are
+ *   diff_attrs.c   attribute trees
+ */
+#ifndef TNF_CORE_LOOK_DIFF_H
+#define TNF_CORE_LOOK_DIFF_H
+
+#include "core/core.h"
+#include <tenfold/diff.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* Sums over some elements. */
+struct tally {
+    uint64_t elements, different, unequal, nonfinite, first, finite;
+    uint8_t a[16], b[16];
+    double max_abs, max_rel, sum_abs, sum_squares, sum_a, sum_b, sum_ab;
+};
+
+/* OTHER_BITS: not equal, but close enough. */
+enum verdict { SAME, OTHER_BITS, DIFFERENT };
+
+/* Two parts that may be compared. */
+struct comparison {
+    const tnf_object *a_of, *b_of;
+    const tnf_part *a, *b;
+    bool turned;        /* one is columns first */
+    bool direct;        /* both can be read at any place, by many */
+    bool numbers;       /* their elements are numbers of known width */
+    bool exact;         /* and only the same bits are the same */
+    bool preset;        /* they must be looked at as numbers */
+    atomic_bool unlike; /* that, or their bytes differ */
+    struct tally *tallies;
+    enum verdict verdict;
+    tnf_value_difference found;
+};
+
+struct diff {
+    const tnf_file *a, *b;
+    tnf_diff_options options;
+    tnf_diff_result *result;
+    tnf_arena *arena;
+    struct comparison *comparisons;
+    size_t n;
+    uint64_t done, total;
+    atomic_bool stop;     /* a difference was found, and one is enough */
+    pthread_mutex_t lock; /* guards done, the progress function and result->failed */
+};
+
+/* diff_values.c: the verdicts on all comparisons. */
+tnf_status tnf_diff_values(struct diff *d, tnf_error *e);
+
+/* diff_numbers.c: n elements of both, packed from their first bit on, of which the first is element
+ * `first` of its tensor, are added. At most TNF_TALLY_MOST at a time. */
+#define TNF_TALLY_MOST 1024u
+void tnf_tally(struct tally *t, const struct diff *d, const struct comparison *c, uint64_t first,
+               const uint8_t *a, const uint8_t *b, size_t n);
+/* The same for bytes that are no numbers. */
+void tnf_tally_bytes(struct tally *t, uint64_t first, const uint8_t *a, const uint8_t *b, size_t n);
+/* `more` are of later elements. */
+void tnf_tally_join(struct tally *t, const struct tally *more);
+void tnf_tally_end(tnf_value_difference *out, const struct tally *t, const struct comparison *c);
+
+/* diff_attrs.c: tells the differences of two maps of attributes; either may be NULL. */
+tnf_status tnf_diff_attrs(struct diff *d, const tnf_object *a_of, const tnf_object *b_of,
+                          const tnf_value *a, const tnf_value *b, uint64_t *found, tnf_error *e);
+
+/* diff.c */
+void tnf_diff_tell(struct diff *d, const tnf_difference *difference);
+/* Do two tensors differ in anything but their names? */
+tnf_status tnf_same_tensor(bool *out, const tnf_object *a, const tnf_object *b,
+                           const tnf_allocator *alloc, tnf_error *e);
+
+#endif

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+/* The values of a file in figures, batch by batch.
+ *
+ *   tensors   a  b  c  d                  e …
+ *   batch     [a][b][c][d1][d2][d3]       pieces, each a job of its own with its own figures
+ *             └──────┬────────────┘
+ *                told in order, then the next batch
+ *
+ * Only what lies in the file as it is can be cut into pieces: what is encoded is read from its
+ * beginning to its end. How it is cut depends on the tensor alone, and with it the result.
+ */
+#include "base/pool.h"
+#include "core/look/values.h"
+#include "core/read/stream.h"
+#include <tenfold/stat.h>
+
+#include <pthread.h>
+#include <string.h>
+
+#define BLOCK        ((size_t)3 << 17)   /* read at a time: whole elements of any type */
+#define PIECE        ((uint64_t)3 << 21) /* the least that is worth a job */
+#define PIECES       256u                /* of one tensor, at most */
+#define BATCH_BYTES  ((uint64_t)256 << 20)
+#define BATCH_JOBS   512u
+#define DEFAULT_BINS 32u
+#define MAX_BINS     1024u
+
+struct piece {
+    size_t object;
+    uint64_t from, to; /* bytes of its part */
+    tnf_values values;
+    tnf_error *problem; /* of the file; NULL: none */
+};
+
+struct stats {
+    tnf_stat_options options;
+    const tnf_file *file;
+    tnf_arena arena; /* of the batch */
+    struct piece *pieces;
+    size_t n;
+    uint64_t bytes; /* of the batch */
+    uint64_t done, total;
+    uint64_t shown[MAX_BINS];
+    bool plain;           /* neither histograms nor deviations */
+    pthread_mutex_t lock; /* guards done, the progress function, the allocator and the arena */
+};
+
+static bool has_numbers(const tnf_object *o)
+{
+    return o->layout == &tnf_layout_dense && o->nparts == 1 && tnf_values_known(o->parts->type);
+}
+
+static bool wanted(const struct stats *s, const tnf_object *o)
+{
+    return !s->options.wanted || s->options.wanted(s->options.ctx, o);
+}
+
+/* ------------------------------------------------------------------- jobs */
+
+static tnf_status tell_progress(struct stats *s, uint64_t n, tnf_error *e)
+{
+    if (!s->options.progress)
+        return TNF_OK;
+    pthread_mutex_lock(&s->lock);
+    s->done += n;
+    bool go_on = s->options.progress(s->options.ctx, s->done, s->total);
+    pthread_mutex_unlock(&s->lock);
+    return go_on ? TNF_OK : tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "stopped on request");
+}
+
+static tnf_status read_piece(struct stats *s, struct piece *p, tnf_stream *stream, uint8_t *block,
+                             tnf_error *e)
+{
+    const tnf_object *o = &s->file->catalog.objects[p->object];
+    const tnf_type *type = o->parts->type;
+    uint64_t left = tnf_elements(o) - p->from / type->bits * 8;
+    const uint8_t *there = tnf_part_in_memory(o->parts);
+    for (uint64_t at = p->from; at < p->to; at += BLOCK) {
+        size_t n = p->to - at < BLOCK ? (size_t)(p->to - at) : BLOCK;
+        if (!there)
+            TNF_TRY(tnf_stream_read(stream, at, block, n, e));
+        uint64_t here = (uint64_t)n * 8 / type->bits;
+        here = here < left ? here : left;
+        tnf_values_take(&p->values, type, there ? there + at : block, (size_t)here);
+        left -= here;
+        TNF_TRY(tell_progress(s, n, e));
+    }
+    return p->to == o->parts->nbytes ? tnf_stream_end(stream, e) : TNF_OK;
+}
+
+/* The handle's allocator need not bear several threads. */
+static void *resize(struct stats *s, void *p, size_t old, size_t size)
+{
+    void *out = NULL;
+    pthread_mutex_lock(&s->lock);
+    if (size > 0)
+        out = tnf_alloc(&s->file->alloc, size);
+    else
+        tnf_free(&s->file->alloc, p, old);
+    pthread_mutex_unlock(&s->lock);
+    return out;
+}
+
+static tnf_status take_piece(struct stats *s, struct piece *p, tnf_error *e)
+{
+    const tnf_part *part = s->file->catalog.objects[p->object].parts;
+    tnf_stream stream;
+    size_t size = p->to - p->from < BLOCK ? (size_t)(p->to - p->from) : BLOCK;
+    size += size == 0;
+    TNF_TRY(tnf_stream_open(&stream, part, e));
+    uint8_t *block = resize(s, NULL, 0, size);
+    tnf_status status = block ? read_piece(s, p, &stream, block, e)
+                              : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for reading");
+    (void)resize(s, block, size, 0);
+    tnf_stream_close(&stream);
+    return status;
+}
+
+static tnf_status job(void *ctx, size_t i, tnf_error *e)
+{
+    struct stats *s = ctx;
+    struct piece *p = &s->pieces[i];
+    tnf_error error = { .offset = TNF_NO_OFFSET };
+    if (!has_numbers(&s->file->catalog.objects[p->object]))
+        return TNF_OK;
+    tnf_status status = take_piece(s, p, &error);
+    if (status == TNF_OK)
+        return TNF_OK;
+    if (!tnf_of_the_file(status) || !s->options.problem) {
+        *e = error;
+        return status;
+    }
+    pthread_mutex_lock(&s->lock);
+    p->problem = tnf_arena_alloc(&s->arena, sizeof *p->problem);
+    pthread_mutex_unlock(&s->lock);
+    if (!p->problem)
+        return tnf_arena_fail(&s->arena, "a problem", e);
+    *p->problem = error;
+    return TNF_OK;
+}
+
+/* ---------------------------------------------------------------- batches */
+
+/* Elements of 1, 4 or 6 bits end with a byte after 24 of them, and so do all others. */
+static uint64_t piece_bytes(const tnf_part *part)
+{
+    if (part->payload == TNF_ENCODED || part->payload == TNF_OPAQUE ||
+        (part->payload == TNF_MEMORY && !part->memory))
+        return part->nbytes ? part->nbytes : 1;
+    uint64_t unit = (uint64_t)3 * (part->type->bits ? part->type->bits : 8);
+    uint64_t least = part->nbytes / PIECES > PIECE ? part->nbytes / PIECES : PIECE;
+    return least / unit * unit + unit;
+}
+
+static size_t count_pieces(const tnf_object *o)
+{
+    if (!has_numbers(o) || o->parts->nbytes == 0)
+        return 1;
+    uint64_t size = piece_bytes(o->parts);
+    return (size_t)(o->parts->nbytes / size + (o->parts->nbytes % size != 0));
+}
+
+/* The figures of a piece need memory of their own: a histogram is 16 KiB. */
+static tnf_status add_pieces(struct stats *s, size_t object, tnf_error *e)
+{
+    const tnf_object *o = &s->file->catalog.objects[object];
+    size_t n = count_pieces(o);
+    uint64_t size = has_numbers(o) ? piece_bytes(o->parts) : 0;
+    uint64_t all = has_numbers(o) ? o->parts->nbytes : 0;
+    for (size_t i = 0; i < n; i++) {
+        struct piece *p = &s->pieces[s->n++];
+        *p = (struct piece) { .object = object, .from = i * size };
+        p->to = i + 1 < n ? p->from + size : all;
+        p->values.spread = !s->plain;
+        if (!has_numbers(o) || s->plain)
+            continue;
+        p->values.bins = tnf_arena_alloc(&s->arena, sizeof *p->values.bins);
+        if (!p->values.bins)
+            return tnf_arena_fail(&s->arena, "histograms", e);
+    }
+    s->bytes += all;
+    return TNF_OK;
+}
+
+/* As many tensors from *next on as make a batch. */
+static tnf_status fill_batch(struct stats *s, size_t *next, tnf_error *e)
+{
+    const tnf_catalog *c = &s->file->catalog;
+    s->n = 0;
+    s->bytes = 0;
+    s->pieces = tnf_arena_array(&s->arena, BATCH_JOBS + PIECES + 1, sizeof *s->pieces);
+    if (!s->pieces)
+        return tnf_arena_fail(&s->arena, "figures", e);
+    for (; *next < c->n && s->n < BATCH_JOBS && s->bytes < BATCH_BYTES; (*next)++)
+        if (wanted(s, &c->objects[*next]))
+            TNF_TRY(add_pieces(s, *next, e));
+    return TNF_OK;
+}
+
+/* The first piece takes what the others found. Gives the position after the last. */
+static size_t tell_tensor(struct stats *s, size_t i)
+{
+    struct piece *first = &s->pieces[i];
+    const tnf_object *o = &s->file->catalog.objects[first->object];
+    for (i++; i < s->n && s->pieces[i].object == first->object; i++) {
+        tnf_values_merge(&first->values, &s->pieces[i].values);
+        first->problem = first->problem ? first->problem : s->pieces[i].problem;
+    }
+    if (first->problem) {
+        s->options.problem(s->options.ctx, o, first->problem);
+        return i;
+    }
+    tnf_stat stat = { .object = o, .numbers = has_numbers(o) };
+    if (stat.numbers)
+        stat.counts = tnf_values_counts(&first->values, o->parts[0].type);
+    if (stat.numbers && !s->plain) {
+        stat.bins = s->shown;
+        stat.nbins = s->options.bins;
+        tnf_bins_show(first->values.bins, stat.counts.min, stat.counts.max, s->shown, stat.nbins);
+    }
+    if (s->options.tensor)
+        s->options.tensor(s->options.ctx, &stat);
+    return i;
+}
+
+static tnf_status run_batch(struct stats *s, size_t *next, tnf_error *e)
+{
+    TNF_TRY(fill_batch(s, next, e));
+    unsigned threads = s->bytes < PIECE ? 1 : tnf_pool_threads(s->options.threads);
+    TNF_TRY(tnf_pool_run(threads, s->n, job, s, e));
+    for (size_t i = 0; i < s->n;)
+        i = tell_tensor(s, i);
+    return TNF_OK;
+}
+
+static tnf_status run_all(struct stats *s, tnf_error *e)
+{
+    const tnf_catalog *c = &s->file->catalog;
+    if (s->options.bins > MAX_BINS)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%u bins wanted, %u are allowed",
+                        s->options.bins, MAX_BINS);
+    s->options.bins = s->options.bins ? s->options.bins : DEFAULT_BINS;
+    for (size_t i = 0; i < c->n; i++)
+        if (has_numbers(&c->objects[i]) && wanted(s, &c->objects[i]))
+            s->total += c->objects[i].parts->nbytes;
+    for (size_t next = 0; next < c->n;) {
+        tnf_arena_init(&s->arena, &s->file->alloc, UINT64_MAX);
+        tnf_status status = run_batch(s, &next, e);
+        tnf_arena_free(&s->arena);
+        TNF_TRY(status);
+    }
+    return TNF_OK;
+}
+
+tnf_status tnf_values_file(const tnf_file *file, const tnf_stat_options *options, bool plain,
+                           tnf_error *e)
+{
+    struct stats s = { .file = file, .plain = plain, .lock = PTHREAD_MUTEX_INITIALIZER };
+    if (options) {
+        size_t size = options->size && options->size < sizeof *options ? options->size
+                                                                       : sizeof *options;
+        memcpy(&s.options, options, size);
+    }
+    tnf_status status = run_all(&s, e);
+    pthread_mutex_destroy(&s.lock);
+    return status;
+}
+
+tnf_status tnf_stat_file(const tnf_file *file, const tnf_stat_options *options, tnf_error *e)
+{
+    return tnf_values_file(file, options, false, e);
+}

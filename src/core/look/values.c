@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* Which tally a type asks for. For a histogram or the deviation, bytes go by how often each comes,
+ * and integers through doubles. */
+#include "core/look/values.h"
+
+#include "kernels/tally_small.h"
+#include "model/dtype.h"
+
+#include <math.h>
+#include <string.h>
+
+#define PIECE (TNF_TALLY_SPAN / sizeof(double))
+
+bool tnf_values_known(const tnf_type *type)
+{
+    return type->bits > 0 && tnf_type_decode(type, "", 0, 0, NULL);
+}
+
+/* ----------------------------------------------------------------- floats */
+
+/* Only a histogram wants them one by one. */
+static void take_floats(tnf_values *v, enum tnf_float kind, const uint8_t *p, size_t n)
+{
+    size_t width = kind == TNF_TALLY_F64 ? 8 : kind == TNF_TALLY_F32 ? 4 : 2;
+    size_t span = TNF_TALLY_SPAN / width;
+    if (!v->bins) {
+        tnf_tally_floats(&v->tally, kind, p, n, v->spread);
+        return;
+    }
+    for (size_t at = 0; at < n; at += span, p += TNF_TALLY_SPAN) {
+        size_t here = n - at < span ? n - at : span;
+        tnf_tally found = { 0 };
+        tnf_tally_floats(&found, kind, p, here, v->spread);
+        if (found.elements > found.nan + found.inf) {
+            tnf_bins_cover(v->bins, found.min, found.max);
+            tnf_bins_add(v->bins, kind, p, here);
+        }
+        tnf_tally_merge(&v->tally, &found);
+    }
+}
+
+/* ------------------------------------------------------ integers and bytes */
+
+/* Without the squares. */
+static void tally(tnf_tally *t, const tnf_type *type, const uint8_t *p, size_t n)
+{
+    if (type->bits == 1)
+        tnf_tally_bits(t, p, n);
+    else if (type->number == TNF_NUMBER_BOOL)
+        tnf_tally_bools(t, p, n);
+    else if (type->number == TNF_NUMBER_FLOAT)
+        tnf_tally_powers(t, p, n);
+    else
+        tnf_tally_ints(t, p, n, type->bits / 8, type->number == TNF_NUMBER_INT);
+}
+
+/* What each byte holds is the same wherever it stands. */
+static void take_bytes(tnf_values *v, const tnf_type *type, const uint8_t *p, size_t n)
+{
+    uint64_t counts[256] = { 0 }, times[256 * 8];
+    size_t per = 8 / type->bits, whole = n / per;
+    double x[256 * 8];
+    tnf_count_bytes(counts, p, whole);
+    for (unsigned b = 0; b < 256; b++) {
+        uint8_t byte = (uint8_t)b;
+        (void)tnf_type_decode(type, &byte, 0, per, x + b * per);
+        for (size_t i = 0; i < per; i++)
+            times[b * per + i] = counts[b];
+    }
+    tnf_tally_weighted(&v->tally, x, times, 256 * per, 0);
+    for (size_t i = 0; v->bins && i < 256 * per; i++)
+        tnf_bins_repeat(v->bins, x[i], times[i]);
+    if (n == whole * per)
+        return;
+    (void)tnf_type_decode(type, p + whole, 0, n - whole * per, x);
+    take_floats(v, TNF_TALLY_F64, (const uint8_t *)x, n - whole * per);
+}
+
+/* Integers one by one, and once more for their range, which doubles may not hold. */
+static void take_doubles(tnf_values *v, const tnf_type *type, const uint8_t *p, size_t n)
+{
+    double x[PIECE];
+    const tnf_tally before = v->tally;
+    bool first = before.elements == 0;
+    tnf_tally exact = { 0 };
+    tally(&exact, type, p, n);
+    for (size_t at = 0; at < n; at += PIECE) {
+        size_t here = n - at < PIECE ? n - at : PIECE;
+        (void)tnf_type_decode(type, p, at, here, x);
+        take_floats(v, TNF_TALLY_F64, (const uint8_t *)x, here);
+    }
+    v->tally.low = first || exact.low < before.low ? exact.low : before.low;
+    v->tally.high = first || exact.high > before.high ? exact.high : before.high;
+}
+
+static void take_small(tnf_values *v, const tnf_small_type *type, const uint8_t *p, size_t n)
+{
+    uint64_t counts[256] = { 0 };
+    bool each = v->bins || v->spread;
+    tnf_tally_small(&v->tally, type, p, n, each ? counts : NULL);
+    for (unsigned e = 0; v->bins && e < 1u << type->bits; e++)
+        tnf_bins_repeat(v->bins, (double)type->value((uint8_t)e), counts[e]);
+}
+
+void tnf_values_take(tnf_values *v, const tnf_type *type, const void *bytes, size_t n)
+{
+    static const enum tnf_float kinds[TNF_DTYPE_COUNT] = { [TNF_F64] = TNF_TALLY_F64,
+                                                           [TNF_F32] = TNF_TALLY_F32,
+                                                           [TNF_F16] = TNF_TALLY_F16,
+                                                           [TNF_BF16] = TNF_TALLY_BF16 };
+    if (!tnf_values_known(type) || n == 0)
+        return;
+    const tnf_small_type *small = tnf_small_named(type->id);
+    if (type->storage == TNF_F64 || kinds[type->storage] != TNF_TALLY_F64)
+        take_floats(v, kinds[type->storage], bytes, type->number == TNF_NUMBER_COMPLEX ? 2 * n : n);
+    else if (small)
+        take_small(v, small, bytes, n);
+    else if (!v->bins && !v->spread)
+        tally(&v->tally, type, bytes, n);
+    else if (type->bits <= 8)
+        take_bytes(v, type, bytes, n);
+    else
+        take_doubles(v, type, bytes, n);
+}
+
+void tnf_values_merge(tnf_values *v, const tnf_values *more)
+{
+    tnf_tally_merge(&v->tally, &more->tally);
+    if (v->bins && more->bins)
+        tnf_bins_merge(v->bins, more->bins);
+}
+
+/* Only integers of 64 bits may be more than their doubles. */
+static uint64_t integer_of(const tnf_type *type, double x, uint64_t turned)
+{
+    if (type->number == TNF_NUMBER_FLOAT || type->number == TNF_NUMBER_COMPLEX)
+        return 0;
+    if (type->bits < 64)
+        return (uint64_t)(int64_t)x;
+    return type->number == TNF_NUMBER_INT ? turned ^ (uint64_t)1 << 63 : turned;
+}
+
+tnf_value_counts tnf_values_counts(const tnf_values *v, const tnf_type *type)
+{
+    const tnf_tally *t = &v->tally;
+    uint64_t n = t->elements - t->nan - t->inf;
+    return (tnf_value_counts) {
+        .elements = t->elements,
+        .nan = t->nan,
+        .inf = t->inf,
+        .zero = t->zero,
+        .min = t->min,
+        .max = t->max,
+        .subnormal = t->subnormal,
+        .mean = t->mean,
+        .deviation = v->spread && n > 0 ? sqrt(t->squares / (double)n) : 0,
+        .min_integer = n > 0 ? integer_of(type, t->min, t->low) : 0,
+        .max_integer = n > 0 ? integer_of(type, t->max, t->high) : 0,
+    };
+}

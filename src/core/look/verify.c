@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: MIT */
+/* Verifying: what opening does not look at. Digests, the rules of layouts on their data, and on
+ * request every number and the canonical form. One pass over each part, in blocks.
+ *
+ *   objects    a b c d …               each is a job; the largest begin first
+ *   outcomes   ok ok problem ok …      told in the order of the file when all are done
+ */
+#include "base/digest.h"
+#include "base/pool.h"
+#include "core/core.h"
+#include "core/look/values.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#define BLOCK        ((size_t)1 << 20)
+#define WORTH_THREAD ((uint64_t)4 << 20) /* below this a thread costs more than it brings */
+
+/* What was found out about one object. */
+struct outcome {
+    tnf_error *problem; /* NULL: none */
+    uint32_t checked, undigested;
+    bool values_later; /* nothing but its values is to be read: that is done in smaller pieces */
+};
+
+struct check {
+    tnf_verify_options options;
+    const tnf_file *file;
+    uint64_t done, total;
+    struct outcome *outcomes; /* of the catalog's objects */
+    tnf_values *values;       /* likewise, if they are wanted */
+    tnf_value_counts *counts; /* what comes of them */
+    const size_t *order;      /* in which they are looked at: the largest first */
+    bool out_of_memory;
+    pthread_mutex_t lock; /* guards done, the progress function and the allocator */
+};
+
+static tnf_status tell_progress(struct check *c, uint64_t n, tnf_error *e)
+{
+    if (!c->options.progress)
+        return TNF_OK;
+    pthread_mutex_lock(&c->lock);
+    c->done += n;
+    bool go_on = c->options.progress(c->options.ctx, c->done, c->total);
+    pthread_mutex_unlock(&c->lock);
+    return go_on ? TNF_OK : tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "stopped on request");
+}
+
+/* One part on its way through. */
+struct pass {
+    struct check *c;
+    const tnf_part *part;
+    tnf_digester digester;
+    bool as_read;       /* the digest is of the bytes that the scan gives */
+    tnf_values *values; /* NULL: not wanted, or not now */
+    uint64_t elements;  /* left to count */
+};
+
+static tnf_status take(void *ctx, const void *bytes, size_t n, tnf_error *e)
+{
+    struct pass *p = ctx;
+    uint32_t bits = p->part->type->bits;
+    if (p->digester.algorithm && p->as_read)
+        tnf_digest_update(&p->digester, bytes, n);
+    if (p->values && bits) { /* blocks hold whole elements */
+        uint64_t here = (uint64_t)n * 8 / bits;
+        here = here < p->elements ? here : p->elements;
+        tnf_values_take(p->values, p->part->type, bytes, (size_t)here);
+        p->elements -= here;
+    }
+    return tell_progress(p->c, n, e);
+}
+
+/* The stored bytes of a range of a source. */
+static tnf_status digest_range(tnf_digester *d, const tnf_source *source, uint64_t offset,
+                               uint64_t n, tnf_error *e)
+{
+    tnf_allocator a = tnf_allocator_or_default(NULL);
+    size_t size = n < BLOCK ? (size_t)n : BLOCK;
+    uint8_t *block = tnf_alloc(&a, size);
+    tnf_status status = block ? TNF_OK
+                              : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for reading");
+    for (uint64_t at = 0; at < n && status == TNF_OK; at += size) {
+        size_t here = n - at < size ? (size_t)(n - at) : size;
+        status = tnf_source_read(source, offset + at, block, here, e);
+        if (status == TNF_OK)
+            tnf_digest_update(d, block, here);
+    }
+    tnf_free(&a, block, size);
+    return status;
+}
+
+static tnf_status compare_digest(const tnf_part *p, tnf_digester *d, tnf_error *e)
+{
+    uint8_t found[TNF_DIGEST_MAX];
+    tnf_digest_end(d, found);
+    if (memcmp(found, p->digest->bytes, p->digest->n) == 0)
+        return TNF_OK;
+    return tnf_fail(e, TNF_EDIGEST, p->payload <= TNF_ENCODED ? p->offset : TNF_NO_OFFSET,
+                    "the bytes of part '%s' do not match their %s", p->role, p->digest->algorithm);
+}
+
+/* Nothing to compare, nothing to count: but the last byte must be there. */
+static tnf_status touch(struct check *c, const tnf_part *p, uint64_t done, tnf_error *e)
+{
+    uint8_t last;
+    TNF_TRY(tnf_read_part(p, p->nbytes ? p->nbytes - 1 : 0, &last, p->nbytes ? 1 : 0, e));
+    return tell_progress(c, done, e);
+}
+
+/* Of a file that is salvaged. What is elsewhere is missing there, which its losses say. */
+static tnf_status check_unreadable(struct outcome *out, const tnf_part *p, tnf_error *e)
+{
+    char why[160];
+    if (p->payload > TNF_ENCODED)
+        return TNF_OK;
+    out->checked++;
+    out->undigested++;
+    return tnf_cut_off(why, p)
+               ? tnf_fail(e, TNF_ETRUNCATED, p->offset, "%s", why)
+               : tnf_fail(e, TNF_EUNSUPPORTED, p->offset, "it can be listed but not read");
+}
+
+static tnf_status check_part(struct check *c, struct outcome *out, const tnf_part *p, tnf_values *v,
+                             uint64_t elements, tnf_error *e)
+{
+    struct pass pass = { .c = c, .part = p, .values = v, .elements = elements };
+    const tnf_digest *d = p->digest;
+    size_t n = d && d->algorithm ? tnf_digest_size(d->algorithm) : 0;
+    bool digested = n > 0 && n == d->n && tnf_digest_begin(&pass.digester, d->algorithm);
+    out->checked++;
+    out->undigested += !digested;
+    if (n > 0 && n != d->n)
+        return tnf_fail(e, TNF_EDIGEST, p->payload <= TNF_ENCODED ? p->offset : TNF_NO_OFFSET,
+                        "the digest of part '%s' has %zu bytes, a %s has %zu", p->role, d->n,
+                        d->algorithm, n);
+    if (!digested && p->payload != TNF_ENCODED && p->payload != TNF_OPAQUE) {
+        out->values_later = v != NULL;
+        return touch(c, p, v ? 0 : p->nbytes, e);
+    }
+    pass.as_read = digested && (!d->of_stored || (p->payload == TNF_AT && p->flags == 0));
+    tnf_status status = TNF_OK;
+    if (digested && !pass.as_read)
+        status = digest_range(&pass.digester, p->origin->source, p->offset, p->stored, e);
+    if (status == TNF_OK)
+        status = tnf_scan(p, take, &pass, e);
+    if (!digested)
+        return status;
+    if (status == TNF_OK)
+        return compare_digest(p, &pass.digester, e);
+    tnf_digest_end(&pass.digester, NULL);
+    return status;
+}
+
+/* What the format's specification calls such a fault, unless its own code has said so. */
+static void name_rule(const struct check *c, const tnf_part *p, tnf_error *e)
+{
+    const tnf_rule_names *names = c->file->format->rule_names;
+    if (!names || e->rule)
+        return;
+    if (e->status == TNF_EDIGEST)
+        e->rule = names->digest;
+    else if (e->status == TNF_EFORMAT || e->status == TNF_ETRUNCATED)
+        e->rule = !p ? names->data : p->payload == TNF_ENCODED ? names->encoding : NULL;
+}
+
+static tnf_status check_parts(struct check *c, size_t i, tnf_error *e)
+{
+    const tnf_object *o = &c->file->catalog.objects[i];
+    tnf_values *v = o->layout == &tnf_layout_dense && c->values ? &c->values[i] : NULL;
+    bool whole = true;
+    for (uint16_t k = 0; k < o->nparts; k++) {
+        const tnf_part *p = &o->parts[k];
+        bool gone = c->file->options.salvage && p->flags & TNF_PART_UNREADABLE;
+        tnf_status status = gone ? check_unreadable(&c->outcomes[i], p, e)
+                                 : check_part(c, &c->outcomes[i], p, v, tnf_elements(o), e);
+        if (status != TNF_OK)
+            name_rule(c, p, e);
+        TNF_TRY(status);
+        whole = whole && !gone;
+    }
+    if (!o->layout->check_data || !whole)
+        return TNF_OK;
+    tnf_status status = o->layout->check_data(o, tnf_read_part, e);
+    if (status != TNF_OK)
+        name_rule(c, NULL, e);
+    return status;
+}
+
+static bool keep_problem(struct check *c, size_t i, const tnf_error *problem)
+{
+    pthread_mutex_lock(&c->lock);
+    tnf_error *kept = tnf_alloc(&c->file->alloc, sizeof *kept);
+    pthread_mutex_unlock(&c->lock);
+    if (kept)
+        *kept = *problem;
+    c->outcomes[i].problem = kept;
+    return kept != NULL;
+}
+
+static tnf_status check_object(void *ctx, size_t job, tnf_error *e)
+{
+    struct check *c = ctx;
+    size_t i = c->order ? c->order[job] : job;
+    tnf_error error = { .offset = TNF_NO_OFFSET };
+    tnf_status status = check_parts(c, i, &error);
+    if (status == TNF_OK)
+        return TNF_OK;
+    if (!tnf_of_the_file(status)) {
+        *e = error;
+        return status;
+    }
+    return keep_problem(c, i, &error)
+               ? TNF_OK
+               : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a problem");
+}
+
+/* ----------------------------------------------------------------- values */
+
+static size_t position(const struct check *c, const tnf_object *o)
+{
+    return (size_t)(o - c->file->catalog.objects);
+}
+
+static bool is_later(void *ctx, const tnf_object *o)
+{
+    const struct outcome *out = &((struct check *)ctx)->outcomes[position(ctx, o)];
+    return out->values_later && !out->problem;
+}
+
+static void on_stat(void *ctx, const tnf_stat *stat)
+{
+    struct check *c = ctx;
+    c->counts[position(c, stat->object)] = stat->counts;
+}
+
+static void on_problem(void *ctx, const tnf_object *o, const tnf_error *problem)
+{
+    struct check *c = ctx;
+    c->out_of_memory = !keep_problem(c, position(c, o), problem) || c->out_of_memory;
+}
+
+static bool on_progress(void *ctx, uint64_t done, uint64_t total)
+{
+    struct check *c = ctx;
+    (void)total;
+    return !c->options.progress || c->options.progress(c->options.ctx, c->done + done, c->total);
+}
+
+/* Of the tensors that have no digest and are not encoded. */
+static tnf_status take_values(struct check *c, tnf_error *e)
+{
+    tnf_stat_options how = { .size = sizeof how, .threads = c->options.threads, .ctx = c };
+    for (size_t i = 0; i < c->file->catalog.n; i++) {
+        const tnf_object *o = &c->file->catalog.objects[i];
+        if (o->nparts > 0)
+            c->counts[i] = tnf_values_counts(&c->values[i], o->parts[0].type);
+    }
+    how.wanted = is_later;
+    how.tensor = on_stat;
+    how.problem = on_problem;
+    how.progress = on_progress;
+    TNF_TRY(tnf_values_file(c->file, &how, true, e));
+    return c->out_of_memory ? tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a problem")
+                            : TNF_OK;
+}
+
+/* ------------------------------------------------------------------- jobs */
+
+static tnf_status check_objects(struct check *c, tnf_arena *arena, tnf_error *e)
+{
+    size_t n = c->file->catalog.n;
+    unsigned threads = c->total < WORTH_THREAD || n < 2 ? 1 : tnf_pool_threads(c->options.threads);
+    c->outcomes = tnf_arena_array(arena, n, sizeof *c->outcomes);
+    if (c->options.values) {
+        c->values = tnf_arena_array(arena, n, sizeof *c->values);
+        c->counts = tnf_arena_array(arena, n, sizeof *c->counts);
+    }
+    if (!c->outcomes || (c->options.values && (!c->values || !c->counts)))
+        return tnf_arena_fail(arena, "verifying", e);
+    if (threads > 1)
+        TNF_TRY(tnf_largest_first(&c->order, &c->file->catalog, arena, e));
+    TNF_TRY(tnf_pool_run(threads, n, check_object, c, e));
+    return c->values ? take_values(c, e) : TNF_OK;
+}
+
+/* ---------------------------------------------------------------- telling */
+
+static void tell(struct check *c, tnf_verify_result *result, const tnf_object *o, tnf_str tensor,
+                 const tnf_error *e)
+{
+    result->problems++;
+    if (c->options.problem)
+        c->options.problem(c->options.ctx, &(tnf_problem) { .code = e->status,
+                                                            .offset = e->offset,
+                                                            .object = o,
+                                                            .message = e->message,
+                                                            .rule = e->rule,
+                                                            .tensor = o ? o->name : tensor });
+}
+
+static void tell_outcomes(struct check *c, tnf_verify_result *result)
+{
+    for (size_t i = 0; c->outcomes && i < c->file->catalog.n; i++) {
+        struct outcome *out = &c->outcomes[i];
+        const tnf_object *o = &c->file->catalog.objects[i];
+        result->checked += out->checked;
+        result->undigested += out->undigested;
+        if (out->problem)
+            tell(c, result, o, o->name, out->problem);
+        else if (c->counts && out->checked && o->layout == &tnf_layout_dense)
+            c->options.values(c->options.ctx, o, &c->counts[i]);
+        tnf_free(&c->file->alloc, out->problem, sizeof *out->problem);
+    }
+}
+
+struct telling {
+    struct check *c;
+    tnf_verify_result *result;
+};
+
+static void tell_one(void *ctx, const tnf_error *problem, tnf_str tensor)
+{
+    const struct telling *t = ctx;
+    tell(t->c, t->result, NULL, tensor, problem);
+}
+
+static void warn_one(void *ctx, const tnf_error *odd, tnf_str tensor)
+{
+    const tnf_verify_options *o = &((const struct telling *)ctx)->c->options;
+    (void)tensor;
+    if (o->warn)
+        o->warn(o->ctx, &(tnf_warning) { .offset = odd->offset, .message = odd->message });
+}
+
+/* What opening a file for salvage gave way to; that of a shard under its name. */
+static void tell_losses(struct check *c, tnf_verify_result *result, const tnf_file *file)
+{
+    const char *label = file->origin.label;
+    for (const struct loss *l = file->losses; l; l = l->next) {
+        tnf_error e;
+        if (l->implied)
+            continue;
+        (void)tnf_fail(&e, l->status, l->offset, "%s%s%s", label ? TNF_VISIBLE(label) : "",
+                       label ? ": " : "", l->message);
+        e.rule = l->rule;
+        tell(c, result, NULL, l->name, &e);
+    }
+}
+
+static void tell_all_losses(struct check *c, tnf_verify_result *result)
+{
+    tell_losses(c, result, c->file);
+    for (const struct sibling *s = c->file->siblings; s; s = s->next)
+        if (s->file)
+            tell_losses(c, result, s->file);
+}
+
+/* ------------------------------------------------------------------ whole */
+
+static tnf_status check_file(struct check *c, tnf_verify_result *result, tnf_arena *arena,
+                             tnf_error *e)
+{
+    const tnf_format *format = c->file->format;
+    struct telling telling = { c, result };
+    if (c->options.canonical && !format->canonical)
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s has no canonical form",
+                        format->name);
+    tnf_status status = check_objects(c, arena, e);
+    if (status != TNF_OK)
+        c->counts = NULL; /* not all of them are known */
+    tell_all_losses(c, result);
+    tell_outcomes(c, result);
+    if (status == TNF_OK && format->verify)
+        status = format->verify(&c->file->reader, arena, tell_one, &telling, e);
+    if (status == TNF_OK)
+        status = tnf_directory_surplus(c->file, arena, tell_one, warn_one, &telling, e);
+    if (status == TNF_OK && c->options.canonical)
+        status = format->canonical(&c->file->reader, arena, tell_one, &telling, e);
+    return status;
+}
+
+tnf_status tnf_verify(tnf_verify_result *out, const tnf_file *file,
+                      const tnf_verify_options *options, tnf_error *e)
+{
+    *out = (tnf_verify_result) { 0 };
+    struct check c = { .file = file,
+                       .total = file->info.payload,
+                       .lock = PTHREAD_MUTEX_INITIALIZER };
+    if (options) {
+        size_t size = options->size && options->size < sizeof *options ? options->size
+                                                                       : sizeof *options;
+        memcpy(&c.options, options, size);
+    }
+    tnf_arena arena;
+    tnf_arena_init(&arena, &file->alloc, UINT64_MAX);
+    tnf_status status = check_file(&c, out, &arena, e);
+    tnf_arena_free(&arena);
+    pthread_mutex_destroy(&c.lock);
+    return status;
+}

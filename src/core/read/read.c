@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading parts: straight from their source, through the format's decoder, or from memory; always
+ * delivered little-endian. */
+#include "core/read/stream.h"
+
+#include <string.h>
+
+static tnf_status check_want(const tnf_part *part, uint64_t offset, uint64_t n, tnf_error *e)
+{
+    if (part->flags & TNF_PART_UNREADABLE)
+        return tnf_fail(e, TNF_EUNSUPPORTED, part->offset,
+                        "this tensor can be listed but not read: see the warnings of the file");
+    if (offset > part->nbytes || n > part->nbytes - offset)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "%llu bytes wanted from byte %llu on of a tensor of %llu bytes",
+                        (unsigned long long)n, (unsigned long long)offset,
+                        (unsigned long long)part->nbytes);
+    return TNF_OK;
+}
+
+void tnf_reverse_elements(uint8_t *p, size_t n, size_t width)
+{
+    for (; n >= width; p += width, n -= width)
+        for (size_t i = 0; i < width / 2; i++) {
+            uint8_t t = p[i];
+            p[i] = p[width - 1 - i];
+            p[width - 1 - i] = t;
+        }
+}
+
+/* ---------------------------------------------------------------- streams */
+
+static tnf_status read_stored(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    tnf_stream *s = ctx;
+    tnf_status status = tnf_source_read(s->part->origin->source, s->part->offset + offset, dst, n,
+                                        e);
+    s->cannot_read = status != TNF_OK;
+    return status;
+}
+
+/* A decoder counts from the start of the stored bytes, people from the start of the file; and they
+ * want to know which file. */
+static tnf_status in_file(const tnf_stream *s, tnf_status status, tnf_error *e)
+{
+    const tnf_part *part = s->part;
+    if (status == TNF_OK || !e)
+        return status;
+    if (s->decoder && !s->cannot_read && e->offset != TNF_NO_OFFSET)
+        e->offset += part->offset;
+    if (part->origin && part->origin->label)
+        tnf_error_prefix(e, part->origin->label);
+    return status;
+}
+
+tnf_status tnf_stream_open(tnf_stream *s, const tnf_part *part, tnf_error *e)
+{
+    *s = (tnf_stream) { .part = part };
+    TNF_TRY(check_want(part, 0, 0, e));
+    if (part->payload != TNF_ENCODED)
+        return TNF_OK;
+    tnf_encoded from = { read_stored, s, part->stored, part->nbytes };
+    tnf_status status = tnf_decoder_open(&s->decoder, part->codec, &from, NULL, e);
+    if (status != TNF_OK && !s->cannot_read && e && e->offset != TNF_NO_OFFSET)
+        e->offset += part->offset;
+    return in_file(s, status, e);
+}
+
+void tnf_stream_close(tnf_stream *s)
+{
+    tnf_decoder_close(s->decoder);
+    s->decoder = NULL;
+}
+
+tnf_status tnf_stream_end(tnf_stream *s, tnf_error *e)
+{
+    return s->decoder ? in_file(s, tnf_decoder_end(s->decoder, e), e) : TNF_OK;
+}
+
+/* Bytes as they are stored, but decoded. */
+static tnf_status read_plain(tnf_stream *s, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    const tnf_part *part = s->part;
+    const struct tnf_origin *o = part->origin;
+    switch (part->payload) {
+    case TNF_AT:
+        return tnf_source_read(o->source, part->offset + offset, dst, n, e);
+    case TNF_ENCODED:
+        return tnf_decoder_read(s->decoder, offset, dst, n, e);
+    case TNF_OPAQUE:
+        return o->format->decode(o->reader, part->offset, offset, dst, n, e);
+    default:
+        if (!part->memory)
+            return o->fetch(o->ctx, offset, dst, n, e);
+        memcpy(dst, (const uint8_t *)part->memory + offset, n);
+        return TNF_OK;
+    }
+}
+
+/* Elements cut by the edges of the wanted range are read whole beside it. */
+static tnf_status read_edge(tnf_stream *s, uint64_t element, size_t width, size_t skip,
+                            uint8_t *dst, size_t n, tnf_error *e)
+{
+    uint8_t whole[8];
+    TNF_TRY(read_plain(s, element, whole, width, e));
+    tnf_reverse_elements(whole, width, width);
+    memcpy(dst, whole + skip, n);
+    return TNF_OK;
+}
+
+static tnf_status read_big_endian(tnf_stream *s, uint64_t offset, uint8_t *dst, size_t n,
+                                  tnf_error *e)
+{
+    size_t width = tnf_dtype_size(s->part->type->storage);
+    size_t skip = (size_t)(offset % width);
+    if (skip) {
+        size_t part_n = n < width - skip ? n : width - skip;
+        TNF_TRY(read_edge(s, offset - skip, width, skip, dst, part_n, e));
+        offset += part_n;
+        dst += part_n;
+        n -= part_n;
+    }
+    size_t middle = n / width * width;
+    TNF_TRY(middle ? read_plain(s, offset, dst, middle, e) : TNF_OK);
+    tnf_reverse_elements(dst, middle, width);
+    if (n > middle)
+        return read_edge(s, offset + middle, width, 0, dst + middle, n - middle, e);
+    return TNF_OK;
+}
+
+tnf_status tnf_stream_read(tnf_stream *s, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    TNF_TRY(check_want(s->part, offset, n, e));
+    if (n == 0)
+        return TNF_OK;
+    bool swap = s->part->flags & TNF_PART_BIG_ENDIAN &&
+                tnf_dtype_size(s->part->type->storage) > 1 && s->part->payload <= TNF_ENCODED;
+    return in_file(
+        s, swap ? read_big_endian(s, offset, dst, n, e) : read_plain(s, offset, dst, n, e), e);
+}
+
+tnf_status tnf_read_part(const tnf_part *part, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    tnf_stream s;
+    TNF_TRY(check_want(part, offset, n, e));
+    if (n == 0)
+        return TNF_OK;
+    tnf_status status = tnf_stream_open(&s, part, e);
+    if (status == TNF_OK)
+        status = tnf_stream_read(&s, offset, dst, n, e);
+    if (status == TNF_OK && offset + n == part->nbytes)
+        status = tnf_stream_end(&s, e);
+    tnf_stream_close(&s);
+    return status;
+}
+
+const uint8_t *tnf_part_in_memory(const tnf_part *part)
+{
+    if (part->flags & (TNF_PART_BIG_ENDIAN | TNF_PART_UNREADABLE))
+        return NULL;
+    if (part->payload == TNF_MEMORY)
+        return part->memory;
+    const tnf_source *source = part->payload == TNF_AT ? part->origin->source : NULL;
+    return source && source->fd < 0 && part->nbytes
+               ? tnf_source_map(source, part->offset, part->nbytes)
+               : NULL;
+}
+
+/* What is in memory is shown where it is, in pieces that stay in the CPU's cache while they are
+ * digested and written. */
+static tnf_status scan_memory(const tnf_part *part, const uint8_t *bytes, tnf_take take, void *ctx,
+                              tnf_error *e)
+{
+    TNF_TRY(check_want(part, 0, 0, e));
+    for (uint64_t at = 0; at < part->nbytes; at += TNF_SCAN_BLOCK) {
+        size_t n = part->nbytes - at < TNF_SCAN_BLOCK ? (size_t)(part->nbytes - at)
+                                                      : TNF_SCAN_BLOCK;
+        TNF_TRY(take(ctx, bytes + at, n, e));
+    }
+    return TNF_OK;
+}
+
+tnf_status tnf_scan(const tnf_part *part, tnf_take take, void *ctx, tnf_error *e)
+{
+    const uint8_t *there = part->payload == TNF_MEMORY ? part->memory : tnf_part_in_memory(part);
+    if (there)
+        return scan_memory(part, there, take, ctx, e);
+    tnf_allocator a = tnf_allocator_or_default(NULL);
+    size_t size = part->nbytes < TNF_SCAN_BLOCK ? (size_t)part->nbytes : TNF_SCAN_BLOCK;
+    size += size == 0;
+    tnf_stream s;
+    tnf_status status = tnf_stream_open(&s, part, e);
+    uint8_t *block = status == TNF_OK ? tnf_alloc(&a, size) : NULL;
+    if (status == TNF_OK && !block)
+        status = tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for reading");
+    for (uint64_t at = 0; at < part->nbytes && status == TNF_OK; at += size) {
+        size_t n = part->nbytes - at < size ? (size_t)(part->nbytes - at) : size;
+        status = tnf_stream_read(&s, at, block, n, e);
+        if (status == TNF_OK)
+            status = take(ctx, block, n, e);
+    }
+    if (status == TNF_OK)
+        status = tnf_stream_end(&s, e);
+    tnf_free(&a, block, size);
+    tnf_stream_close(&s);
+    return status;
+}
+
+const char *tnf_codec_name(uint8_t codec)
+{
+    return tnf_codec_id(codec);
+}
+
+tnf_status tnf_read(const tnf_object *object, void *dst, size_t n, tnf_error *e)
+{
+    if (object->nparts != 1)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "%s has the layout %s with %u parts: read them one by one",
+                        TNF_QUOTED(object->name), object->layout->id, object->nparts);
+    if (n != object->parts->nbytes)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s has %llu bytes, the buffer %zu",
+                        TNF_QUOTED(object->name), (unsigned long long)object->parts->nbytes, n);
+    return tnf_read_part(object->parts, 0, dst, n, e);
+}
+
+/* ------------------------------------------------------------------ views */
+
+tnf_status tnf_cannot_map(const char *why, tnf_error *e)
+{
+    return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "no view without a copy: %s", why);
+}
+
+tnf_status tnf_map(const void **out, const tnf_part *part, tnf_error *e)
+{
+    *out = NULL;
+    TNF_TRY(check_want(part, 0, part->nbytes, e));
+    if (part->payload == TNF_ENCODED || part->payload == TNF_OPAQUE)
+        return tnf_cannot_map("the bytes are encoded in the file", e);
+    if (part->flags & TNF_PART_BIG_ENDIAN)
+        return tnf_cannot_map("the bytes are big-endian in the file", e);
+    if (part->payload == TNF_MEMORY && part->nbytes && !part->memory)
+        return tnf_cannot_map("the bytes come from a function", e);
+    if (part->nbytes == 0) {
+        *out = "";
+        return TNF_OK;
+    }
+    const void *p = part->payload == TNF_MEMORY
+                        ? part->memory
+                        : tnf_source_map(part->origin->source, part->offset, part->nbytes);
+    if (!p) {
+        const char *why = part->origin->source->map_why;
+        return tnf_cannot_map(why ? why : "the system would not map the file", e);
+    }
+    if ((uintptr_t)p % tnf_type_align(part->type) != 0)
+        return tnf_fail(e, TNF_EUNSUPPORTED, part->offset,
+                        "no view without a copy: the bytes begin at %llu, which is not a multiple "
+                        "of %zu as %s wants",
+                        (unsigned long long)part->offset, tnf_type_align(part->type),
+                        part->type->id);
+    *out = p;
+    return TNF_OK;
+}
+
+static void advise(const tnf_part *part, tnf_advice advice)
+{
+    if (part->payload <= TNF_ENCODED && part->origin)
+        tnf_source_advise(part->origin->source, part->offset, part->stored, advice);
+}
+
+void tnf_prefetch(const tnf_part *part)
+{
+    advise(part, TNF_WILL_NEED);
+}
+
+void tnf_evict(const tnf_part *part)
+{
+    advise(part, TNF_WONT_NEED);
+}

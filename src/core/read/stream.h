@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* The decoded bytes of a part, with the decoder kept from one read to the next. */
+#ifndef TNF_CORE_READ_STREAM_H
+#define TNF_CORE_READ_STREAM_H
+
+#include "codec/codec.h"
+#include "core/core.h"
+
+/* A multiple of every element's width, three times four included (f6 packs four in three bytes). */
+#define TNF_SCAN_BLOCK ((size_t)3 << 18)
+
+typedef struct tnf_stream {
+    const tnf_part *part;
+    tnf_decoder *decoder; /* of an encoded part */
+    bool cannot_read;     /* it was the file that failed, not what is in it */
+} tnf_stream;
+
+/* The stream must not be moved afterwards. */
+tnf_status tnf_stream_open(tnf_stream *s, const tnf_part *part, tnf_error *e);
+/* n decoded bytes from `offset` on; going forward is cheap. */
+tnf_status tnf_stream_read(tnf_stream *s, uint64_t offset, void *dst, size_t n, tnf_error *e);
+/* When the last byte was read in order: an encoded part may hold no more. */
+tnf_status tnf_stream_end(tnf_stream *s, tnf_error *e);
+void tnf_stream_close(tnf_stream *s);
+
+/* As tnf_scan(), but a large part that its format decodes is read on a thread of its own, a few
+ * blocks ahead of `take`, which this one calls: for what has a long way, like writing. */
+tnf_status tnf_scan_ahead(const tnf_part *part, tnf_take take, void *ctx, tnf_error *e);
+
+/* Bytes that are in memory already and cannot go away, as those of a mapped file can: or NULL. */
+const uint8_t *tnf_part_in_memory(const tnf_part *part);
+
+#endif

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+/* Fitting tensors to what a format has, without changing what they mean:
+ *
+ *   parts   vocab (strings/1)          → vocab#offsets, vocab#bytes, where the layout is unknown
+ *   type    w (f8_e4m3fn)              → w (u8), the type its bytes are made of
+ *   order   w [2,3], columns first     → rows first, or the reverse
+ *   shape   step []                    → step [1], where there are no scalars
+ *   name    b\xff                      → b%FF, where names are UTF-8
+ *
+ * All but the order, which no reader can see in the values, is noted in the stash (lower.c) and
+ * undone when the file is opened (unfit.c). A tensor that cannot be fitted is left as it is: the
+ * plan then says why it is dropped.
+ */
+#include "core/save/plan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The type that the format has for the bytes of another, or NULL. */
+static const tnf_type *fitting_type(const tnf_can *can, const tnf_type *type)
+{
+    if (tnf_list_has(can->types, type->id))
+        return type;
+    const tnf_type *storage = tnf_type_of(type->storage);
+    return tnf_list_has(can->types, storage->id) ? storage : NULL;
+}
+
+/* By what the format can, or by what was asked for. */
+static bool has_wrong_order(const struct tnf_save *s, const tnf_object *o)
+{
+    const tnf_can *can = &s->format->can;
+    const char *wish = s->options.order;
+    if (o->layout != &tnf_layout_dense || o->rank < 2)
+        return false;
+    if (wish && can->order_f && !can->only_f)
+        return (o->order == TNF_ORDER_F) != (*wish == 'F');
+    return o->order == TNF_ORDER_F ? !can->order_f : can->only_f;
+}
+
+/* ------------------------------------------------------------------ names */
+
+static bool name_fits(const tnf_can *can, tnf_str name)
+{
+    return !tnf_lower_listed(can->reserved, name) &&
+           !(can->ascii_names && !tnf_ascii(name.p, name.n)) &&
+           !(can->utf8_names && !tnf_utf8_valid(name.p, name.n, NULL));
+}
+
+/* How many bytes from p on may stay as they are; 0: the first may not. */
+static size_t good_bytes(const tnf_can *can, const char *p, size_t n)
+{
+    size_t good = n;
+    if (can->ascii_names)
+        for (good = 0; good < n && (unsigned char)p[good] < 0x80;)
+            good++;
+    else
+        tnf_utf8_valid(p, n, &good);
+    return good;
+}
+
+/* The name with %XX for each byte that may not stay; NULL if there is no memory. */
+static const char *fitting_name(tnf_str *out, const tnf_can *can, tnf_str name, tnf_arena *a)
+{
+    static const char hex[] = "0123456789ABCDEF";
+    size_t n = 0;
+    char *p = tnf_arena_alloc(a, 3 * name.n + 1);
+    bool reserved = tnf_lower_listed(can->reserved, name); /* any change will do */
+    for (size_t i = 0; p && i < name.n;) {
+        size_t good = reserved && i == 0 ? 0 : good_bytes(can, name.p + i, name.n - i);
+        memcpy(p + n, name.p + i, good);
+        n += good;
+        i += good;
+        if (i < name.n) {
+            p[n++] = '%';
+            p[n++] = hex[(unsigned char)name.p[i] >> 4];
+            p[n++] = hex[(unsigned char)name.p[i] & 15];
+            i++;
+        }
+    }
+    if (p)
+        p[n] = 0;
+    *out = (tnf_str) { p, n };
+    return p;
+}
+
+/* ------------------------------------------------------------------ needs */
+
+/* Do the bytes differ between the two orders? */
+static bool order_matters(const tnf_object *o)
+{
+    uint32_t wide = 0;
+    for (uint32_t d = 0; d < o->rank; d++) {
+        if (o->shape[d] == 0)
+            return false;
+        wide += o->shape[d] > 1;
+    }
+    return wide > 1;
+}
+
+/* How many elements of a type the bytes of a part are; false if they are not a whole number. */
+static bool whole_elements(uint64_t *count, const tnf_type *type, uint64_t nbytes)
+{
+    uint64_t bits, bytes;
+    if (type->bits == 0 || !tnf_ckd_mul(&bits, nbytes, 8))
+        return false;
+    *count = bits / type->bits;
+    return tnf_type_bytes(&bytes, type, *count) && bytes == nbytes;
+}
+
+/* What has to be done; 0 for nothing, or for nothing that would help. */
+static unsigned needs(const struct tnf_save *s, const tnf_object *o)
+{
+    const tnf_can *can = &s->format->can;
+    unsigned what = name_fits(can, o->name) ? 0 : TNF_CHANGE_NAME;
+    bool dense = o->layout == &tnf_layout_dense;
+    if (!tnf_list_has(can->layouts, o->layout->id))
+        what |= TNF_CHANGE_PARTS;
+    bool parts = what & TNF_CHANGE_PARTS;
+    if ((parts && (dense || !tnf_list_has(can->layouts, "dense"))) || o->nparts == 0)
+        return 0;
+    for (uint16_t i = 0; i < o->nparts; i++) {
+        const tnf_part *p = &o->parts[i];
+        const tnf_type *type = fitting_type(can, p->type);
+        uint64_t count;
+        if (!type || p->flags & TNF_PART_UNREADABLE || !whole_elements(&count, type, p->nbytes))
+            return 0;
+        if (type != p->type)
+            what |= TNF_CHANGE_TYPE;
+    }
+    if (what && !parts && !dense)
+        return 0; /* the layout would not be the same with other types, or its note */
+    if (has_wrong_order(s, o)) {
+        if (o->parts->type->bits % 8 || o->parts->type->bits == 0)
+            return 0;
+        what |= TNF_CHANGE_ORDER;
+    }
+    if (dense && o->rank == 0 && !can->zero_rank)
+        what |= TNF_CHANGE_SHAPE;
+    return what;
+}
+
+static tnf_status add(struct tnf_save *s, const tnf_object *o, const tnf_change *change,
+                      const tnf_catalog *from, tnf_error *e)
+{
+    bool found = tnf_catalog_find(from, change->of->name.p, change->of->name.n) == change->of;
+    s->changes[s->fitted.n] = *change;
+    return tnf_catalog_add(&s->fitted, o, found ? TNF_NAMES_LATER_FOUND : TNF_NAMES_FIRST_FOUND, e);
+}
+
+/* A tensor that stays one as the format wants it. */
+static tnf_status fit_whole(struct tnf_save *s, const tnf_change *change, const tnf_catalog *from,
+                            tnf_error *e)
+{
+    static const uint64_t one[] = { 1 };
+    tnf_object o = *change->of;
+    tnf_part part = *o.parts;
+    uint64_t count[1];
+    if (change->what & TNF_CHANGE_NAME &&
+        !fitting_name(&o.name, &s->format->can, o.name, &s->arena))
+        return tnf_arena_fail(&s->arena, "the name of a tensor", e);
+    if (change->what == TNF_CHANGE_NAME)
+        return add(s, &o, change, from, e);
+    if (change->what & TNF_CHANGE_ORDER) {
+        if (order_matters(&o))
+            TNF_TRY(tnf_reorder(&part, &o, s, e));
+        o.order = o.order == TNF_ORDER_F ? TNF_ORDER_C : TNF_ORDER_F;
+    }
+    part.type = fitting_type(&s->format->can, part.type);
+    if (part.type->bits != o.parts->type->bits) { /* not one integer an element */
+        whole_elements(count, part.type, part.nbytes);
+        o.shape = count;
+        o.rank = 1;
+    } else if (change->what & TNF_CHANGE_SHAPE) {
+        o.shape = one;
+        o.rank = 1;
+    }
+    o.parts = &part;
+    return add(s, &o, change, from, e);
+}
+
+/* NAME#ROLE */
+static tnf_status piece_name(tnf_str *out, tnf_arena *a, tnf_str name, const char *role,
+                             tnf_error *e)
+{
+    size_t n = strlen(role);
+    char *p = tnf_arena_alloc(a, name.n + 1 + n + 1);
+    if (!p)
+        return tnf_arena_fail(a, "the name of a part", e);
+    memcpy(p, name.p, name.n);
+    p[name.n] = '#';
+    memcpy(p + name.n + 1, role, n);
+    *out = (tnf_str) { p, name.n + 1 + n };
+    return TNF_OK;
+}
+
+/* Each part as a row of its own. */
+static tnf_status fit_parts(struct tnf_save *s, const tnf_change *change, const tnf_catalog *from,
+                            tnf_error *e)
+{
+    const tnf_object *o = change->of;
+    tnf_str name = o->name;
+    if (change->what & TNF_CHANGE_NAME && !fitting_name(&name, &s->format->can, name, &s->arena))
+        return tnf_arena_fail(&s->arena, "the name of a part", e);
+    for (uint16_t i = 0; i < o->nparts; i++) {
+        tnf_part part = o->parts[i];
+        uint64_t count[1] = { 0 };
+        part.type = fitting_type(&s->format->can, part.type);
+        whole_elements(count, part.type, part.nbytes);
+        tnf_object piece = {
+            .shape = count, .layout = &tnf_layout_dense, .parts = &part, .rank = 1, .nparts = 1
+        };
+        TNF_TRY(piece_name(&piece.name, &s->arena, name, part.role, e));
+        part.role = "data";
+        TNF_TRY(add(s, &piece, change, from, e));
+    }
+    return TNF_OK;
+}
+
+/* Are the names that it would get free? */
+static bool names_free(const struct tnf_save *s, const tnf_catalog *from, const tnf_change *change,
+                       tnf_arena *a)
+{
+    const tnf_object *o = change->of;
+    tnf_str base, name;
+    bool renamed = change->what & TNF_CHANGE_NAME;
+    if (!(change->what & (TNF_CHANGE_PARTS | TNF_CHANGE_NAME)) ||
+        !fitting_name(&base, &s->format->can, o->name, a))
+        return true;
+    if (!(change->what & TNF_CHANGE_PARTS))
+        return !renamed || !tnf_catalog_find(from, base.p, base.n);
+    for (uint16_t i = 0; i < o->nparts; i++)
+        if (piece_name(&name, a, base, o->parts[i].role, NULL) == TNF_OK &&
+            tnf_catalog_find(from, name.p, name.n))
+            return false;
+    return true;
+}
+
+static tnf_status fit_one(struct tnf_save *s, const tnf_catalog *from, const tnf_object *o,
+                          tnf_error *e)
+{
+    tnf_change change = { .of = o, .what = needs(s, o) };
+    if (!names_free(s, from, &change, &s->arena))
+        change.what = 0;
+    change.pieces = change.what & TNF_CHANGE_PARTS ? o->nparts : 1;
+    if (change.what & TNF_CHANGE_PARTS)
+        return fit_parts(s, &change, from, e);
+    return change.what ? fit_whole(s, &change, from, e) : add(s, o, &change, from, e);
+}
+
+const char *tnf_change_reason(const tnf_change *change)
+{
+    if (change->what & TNF_CHANGE_PARTS)
+        return "its parts become tensors of their own";
+    if (change->what & TNF_CHANGE_TYPE)
+        return "the format has no such type: kept as what it is made of";
+    if (change->what & TNF_CHANGE_SHAPE)
+        return "a scalar becomes a tensor of shape [1]";
+    if (change->what & TNF_CHANGE_NAME)
+        return "the format has no such names: bytes of it become %XX";
+    if (change->what & TNF_CHANGE_ORDER)
+        return change->of->order == TNF_ORDER_F ? "written row by row" : "written column by column";
+    return "";
+}
+
+tnf_status tnf_fit_tensors(struct tnf_save *s, const tnf_catalog *from, const tnf_catalog **out,
+                           tnf_error *e)
+{
+    bool any = false;
+    size_t room = 0;
+    for (size_t i = 0; i < from->n; i++) {
+        any = any || needs(s, &from->objects[i]);
+        room += from->objects[i].nparts + 1u;
+    }
+    *out = from;
+    if (!any)
+        return TNF_OK;
+    tnf_catalog_init(&s->fitted, &s->arena);
+    s->changes = tnf_arena_array(&s->arena, room, sizeof *s->changes);
+    if (!s->changes)
+        return tnf_arena_fail(&s->arena, "the plan", e);
+    for (size_t i = 0; i < from->n; i++)
+        TNF_TRY(fit_one(s, from, &from->objects[i], e));
+    s->fitted.attrs = from->attrs;
+    *out = &s->fitted;
+    return TNF_OK;
+}

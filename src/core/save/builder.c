@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/* Putting a catalog together by hand. */
+#include "core/save/save.h"
+#include "wire/json.h"
+
+#include <string.h>
+
+tnf_status tnf_builder_new(tnf_builder **out, const tnf_allocator *allocator, tnf_error *e)
+{
+    *out = NULL;
+    tnf_allocator a = tnf_allocator_or_default(allocator);
+    tnf_builder *b = tnf_alloc0(&a, sizeof *b);
+    if (!b)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a builder");
+    b->alloc = a;
+    tnf_arena_init(&b->arena, &b->alloc, UINT64_MAX);
+    tnf_catalog_init(&b->catalog, &b->arena);
+    *out = b;
+    return TNF_OK;
+}
+
+void tnf_builder_free(tnf_builder *b)
+{
+    if (!b)
+        return;
+    tnf_catalog_free(&b->catalog);
+    tnf_arena_free(&b->arena);
+    tnf_allocator a = b->alloc;
+    tnf_free(&a, b, sizeof *b);
+}
+
+static tnf_status add_dense(tnf_builder *b, const char *name, const tnf_type *type, uint32_t rank,
+                            const uint64_t *shape, const tnf_part *from, tnf_error *e)
+{
+    uint64_t elements, bytes;
+    tnf_part part = *from;
+    tnf_object o = { .name = { name, name ? strlen(name) : 0 },
+                     .shape = shape,
+                     .layout = &tnf_layout_dense,
+                     .parts = &part,
+                     .rank = rank,
+                     .nparts = 1 };
+    if (!name || !type || (rank && !shape))
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a tensor needs a name, a type and a shape");
+    if (!tnf_shape_elements(&elements, shape, rank) || !tnf_type_bytes(&bytes, type, elements))
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s is larger than 2^64 bytes",
+                        TNF_QUOTED(o.name));
+    if (bytes && !part.memory && !part.origin)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s has no data", TNF_QUOTED(o.name));
+    part.role = "data";
+    part.type = type;
+    part.stored = part.nbytes = bytes;
+    part.payload = TNF_MEMORY;
+    return tnf_catalog_add(&b->catalog, &o, false, e);
+}
+
+tnf_status tnf_builder_add(tnf_builder *b, const char *name, const tnf_type *type, uint32_t rank,
+                           const uint64_t *shape, const void *data, tnf_error *e)
+{
+    return add_dense(b, name, type, rank, shape, &(tnf_part) { .memory = data }, e);
+}
+
+tnf_status tnf_builder_add_stream(tnf_builder *b, const char *name, const tnf_type *type,
+                                  uint32_t rank, const uint64_t *shape, tnf_fetch fetch, void *ctx,
+                                  tnf_error *e)
+{
+    if (!fetch)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a stream needs a function");
+    struct tnf_origin *origin = tnf_arena_alloc(&b->arena, sizeof *origin);
+    if (!origin)
+        return tnf_arena_fail(&b->arena, "a stream", e);
+    origin->fetch = fetch;
+    origin->ctx = ctx;
+    return add_dense(b, name, type, rank, shape, &(tnf_part) { .origin = origin }, e);
+}
+
+static tnf_status add_object(tnf_builder *b, const tnf_object *object, const char *name,
+                             unsigned again, tnf_error *e)
+{
+    tnf_object copy = *object;
+    if (name)
+        copy.name = (tnf_str) { name, strlen(name) };
+    bool readable = true;
+    for (uint16_t i = 0; i < object->nparts; i++) {
+        const tnf_part *p = &object->parts[i];
+        bool here = p->payload == TNF_MEMORY ? p->memory || (p->origin && p->origin->fetch)
+                                             : p->origin && p->origin->source;
+        if (!p->role || !p->type || (!here && p->nbytes))
+            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s has no data", TNF_QUOTED(copy.name));
+        readable = readable && !(p->flags & TNF_PART_UNREADABLE);
+    }
+    if (!copy.layout || (copy.rank && !copy.shape))
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s has no layout or no shape",
+                        TNF_QUOTED(copy.name));
+    if (readable)
+        TNF_TRY(tnf_layout_check(&copy, e));
+    return tnf_catalog_add(&b->catalog, &copy, again, e);
+}
+
+tnf_status tnf_builder_add_object(tnf_builder *b, const tnf_object *object, const char *name,
+                                  tnf_error *e)
+{
+    tnf_object copy = *object;
+    if (object->attrs) {
+        tnf_value *attrs = tnf_arena_alloc(&b->arena, sizeof *attrs);
+        if (!attrs)
+            return tnf_arena_fail(&b->arena, "attributes", e);
+        TNF_TRY(tnf_value_copy(attrs, object->attrs, &b->arena, TNF_DEFAULT_DEPTH + 1, e));
+        copy.attrs = attrs;
+    }
+    return add_object(b, &copy, name, TNF_NAMES_ONCE, e);
+}
+
+/* Names that a file has twice it keeps, and the same one of them is found; but names of others
+ * that are here already are taken. */
+static unsigned names_of(const tnf_builder *b, size_t others, const tnf_file *file,
+                         const tnf_object *o)
+{
+    const tnf_object *known = tnf_catalog_find(&b->catalog, o->name.p, o->name.n);
+    if (!known || known < b->catalog.objects + others)
+        return TNF_NAMES_ONCE;
+    return o > tnf_find_n(file, o->name.p, o->name.n) ? TNF_NAMES_FIRST_FOUND
+                                                      : TNF_NAMES_LATER_FOUND;
+}
+
+tnf_status tnf_builder_add_extra(tnf_builder *b, const tnf_extra *extra, tnf_error *e)
+{
+    return tnf_catalog_add_extra(&b->catalog, extra, e);
+}
+
+tnf_status tnf_builder_add_file(tnf_builder *b, const tnf_file *file, tnf_error *e)
+{
+    const tnf_info *info = tnf_file_info(file);
+    size_t others = b->catalog.n;
+    struct added_file *added = tnf_arena_alloc(&b->arena, sizeof *added);
+    if (!added)
+        return tnf_arena_fail(&b->arena, "a file", e);
+    *added = (struct added_file) { b->files, file };
+    b->files = added;
+    for (size_t i = 0; i < info->objects; i++) {
+        const tnf_object *o = tnf_at(file, i);
+        TNF_TRY(add_object(b, o, NULL, names_of(b, others, file, o) | TNF_BORROWED, e));
+    }
+    for (size_t i = 0; i < info->attrs->n; i++) {
+        const tnf_member *m = &info->attrs->as.members[i];
+        TNF_TRY(tnf_attrs_set(&b->catalog.attrs, m->key.p, m->key.n, m->value, e));
+    }
+    for (size_t i = 0; i < info->nextras; i++)
+        TNF_TRY(tnf_builder_add_extra(b, &info->extras[i], e));
+    return TNF_OK;
+}
+
+/* Attributes of objects are shared with the file they come from: changed in a copy. */
+static tnf_status set_object_attr(tnf_builder *b, tnf_object *o, const char *key,
+                                  const tnf_value *value, tnf_error *e)
+{
+    tnf_attrs attrs = { .arena = &b->arena };
+    for (size_t i = 0; o->attrs && i < o->attrs->n; i++)
+        TNF_TRY(tnf_attrs_set(&attrs, o->attrs->as.members[i].key.p, o->attrs->as.members[i].key.n,
+                              o->attrs->as.members[i].value, e));
+    if (value)
+        TNF_TRY(tnf_attrs_set(&attrs, key, strlen(key), *value, e));
+    else
+        tnf_attrs_remove(&attrs, key);
+    tnf_value *map = tnf_arena_alloc(&b->arena, sizeof *map);
+    if (!map)
+        return tnf_arena_fail(&b->arena, "an attribute", e);
+    *map = tnf_attrs_value(&attrs);
+    o->attrs = map;
+    return TNF_OK;
+}
+
+tnf_status tnf_builder_set(tnf_builder *b, const char *name, const char *key,
+                           const tnf_value *value, tnf_error *e)
+{
+    tnf_value copy;
+    if (!key)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "an attribute needs a key");
+    if (value)
+        TNF_TRY(tnf_value_copy(&copy, value, &b->arena, TNF_DEFAULT_DEPTH, e));
+    if (name) {
+        const tnf_object *o = tnf_catalog_find(&b->catalog, name, strlen(name));
+        if (!o)
+            return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no tensor '%s'", name);
+        return set_object_attr(b, &b->catalog.objects[o - b->catalog.objects], key,
+                               value ? &copy : NULL, e);
+    }
+    if (value)
+        return tnf_attrs_set(&b->catalog.attrs, key, strlen(key), copy, e);
+    tnf_attrs_remove(&b->catalog.attrs, key);
+    return TNF_OK;
+}
+
+tnf_status tnf_builder_parse(tnf_value *out, tnf_builder *b, const char *json, size_t n,
+                             tnf_error *e)
+{
+    tnf_json j;
+    const char *text = tnf_arena_str(&b->arena, json, n); /* strings stay in it */
+    if (!text)
+        return tnf_arena_fail(&b->arena, "a value", e);
+    tnf_json_init(&j, text, n, 0, &b->arena, TNF_DEFAULT_DEPTH, e);
+    return tnf_json_value(&j, out) ? tnf_json_end(&j) : j.status;
+}

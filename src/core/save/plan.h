@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* What lower.c (attributes, extras, the stash) and lower_objects.c (tensors) share. */
+#ifndef TNF_CORE_SAVE_PLAN_H
+#define TNF_CORE_SAVE_PLAN_H
+
+#include "core/save/save.h"
+
+struct lowering {
+    struct tnf_save *save;
+    const tnf_format *format;
+    /* of the stash, separated by commas */
+    tnf_buf attrs, kinds, tensors, objects, order, orders;
+    tnf_hash keys; /* of save->text */
+    tnf_fit fit;
+    bool stashes;   /* there is a place for the stash */
+    bool as_tensor; /* and it is a tensor */
+    const char *no_place;
+    const uint32_t *shared; /* shared_bytes.c; NULL: nothing is */
+    uint64_t refused;
+    char first[160]; /* the first thing that would be lost */
+};
+
+/* lower.c: into the plan, and no more; into the plan, and refused unless it may be lost */
+void tnf_lower_note(const struct lowering *l, tnf_fate fate, const char *kind, tnf_str name,
+                    const char *reason);
+void tnf_lower_tell(struct lowering *l, tnf_fate fate, const char *kind, tnf_str name,
+                    const char *reason);
+/* A change that nobody asked for, that can be undone, and that is not refused: into the plan. */
+void tnf_lower_unasked(const struct lowering *l, const char *kind, tnf_str name,
+                       const char *reason);
+void tnf_lower_comma(tnf_buf *b);
+/* Can a typed tree say it exactly? */
+bool tnf_lower_plain(const tnf_value *v);
+/* Do its maps stand in the order that a format with sorted maps gives them back in? If not, they
+ * are kept natively and, for the order, in the stash as well. */
+bool tnf_lower_in_order(const tnf_value *v);
+/* Is it "<family>.metadata", a map of strings: some format's whole text map? */
+bool tnf_lower_text_map(const tnf_member *m);
+/* Is the key one of the words of the list? No list: no. */
+bool tnf_lower_listed(const char *list, tnf_str key);
+
+/* lower_objects.c: what becomes of each tensor of l->fit.catalog, then the tensors themselves. */
+tnf_status tnf_lower_judge(struct lowering *l, tnf_error *e);
+tnf_status tnf_lower_objects(struct lowering *l, tnf_error *e);
+
+/* attr_order.c: the order of attributes, where the format would not give it back. */
+void tnf_note_order(struct lowering *l, const tnf_attrs *attrs);
+void tnf_note_order_of(struct lowering *l, const tnf_object *object);
+
+/* shared_bytes.c: of each tensor that lies where one before it lies, the position of the first of
+ * them, plus 1; else 0. NULL if there are none. */
+tnf_status tnf_find_shared(const uint32_t **out, const tnf_catalog *catalog, tnf_arena *arena,
+                           tnf_error *e);
+
+#endif

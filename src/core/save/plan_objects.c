@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+/* Lowering of tensors: which of them the format takes, with what it has to be told of them. fit.c
+ * has changed what can be changed without loss; what still does not fit is dropped. */
+#include "core/save/plan.h"
+#include "wire/json.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ------------------------------------------------------------- attributes */
+
+static void stash_object_attr(struct lowering *l, const tnf_object *o, const tnf_member *m,
+                              bool *opened)
+{
+    if (!*opened) {
+        tnf_lower_comma(&l->tensors);
+        tnf_json_put_string(&l->tensors, o->name.p, o->name.n);
+        tnf_buf_puts(&l->tensors, ":{");
+        *opened = true;
+    } else {
+        tnf_buf_u8(&l->tensors, ',');
+    }
+    tnf_json_put_string(&l->tensors, m->key.p, m->key.n);
+    tnf_buf_u8(&l->tensors, ':');
+    tnf_json_put_typed(&l->tensors, &m->value);
+}
+
+/* `native`: what the format has a place for goes there; else all of it is stashed. */
+static void lower_object_attrs(struct lowering *l, const tnf_object *o, bool native)
+{
+    const tnf_can *can = &l->format->can;
+    bool opened = false;
+    for (size_t i = 0; o->attrs && i < o->attrs->n; i++) {
+        const tnf_member *m = &o->attrs->as.members[i];
+        if (tnf_registry_derives(m) || (native && tnf_lower_listed(can->object_attrs, m->key)))
+            continue;
+        if (native && can->attrs == TNF_HOLDS_TYPED && tnf_lower_plain(&m->value)) {
+            if (can->sorted_maps && !tnf_lower_in_order(&m->value))
+                stash_object_attr(l, o, m, &opened);
+            continue;
+        }
+        if (!l->stashes || !tnf_utf8_valid(o->name.p, o->name.n, NULL)) {
+            tnf_lower_tell(l, TNF_DROPPED, "attribute", m->key,
+                           l->stashes
+                               ? "the name of its tensor is not UTF-8: nothing can be noted of it"
+                               : l->no_place);
+            continue;
+        }
+        stash_object_attr(l, o, m, &opened);
+        tnf_lower_tell(l, TNF_STASHED, "attribute", m->key, "kept in " TNF_STASH_KEY);
+    }
+    if (opened)
+        tnf_buf_u8(&l->tensors, '}');
+    tnf_note_order_of(l, o);
+}
+
+static bool held(const tnf_can *can, const tnf_member *m)
+{
+    return tnf_lower_listed(can->object_attrs, m->key) ||
+           (tnf_lower_plain(&m->value) && !tnf_registry_derives(m));
+}
+
+/* A format with a typed tree gets what it can hold and no more: the rest is stashed, or computed
+ * again when the file is read. */
+static tnf_status keep_held_attrs(struct lowering *l, tnf_object *o, tnf_error *e)
+{
+    size_t n = o->attrs ? o->attrs->n : 0, kept = 0;
+    for (size_t i = 0; i < n; i++)
+        kept += held(&l->format->can, &o->attrs->as.members[i]);
+    if (kept == n)
+        return TNF_OK;
+    tnf_member *members = tnf_arena_array(&l->save->arena, kept, sizeof *members);
+    tnf_value *map = tnf_arena_alloc(&l->save->arena, sizeof *map);
+    if (!members || !map)
+        return tnf_arena_fail(&l->save->arena, "attributes", e);
+    *map = (tnf_value) { .kind = TNF_MAP, .n = kept, .as.members = members };
+    for (size_t i = 0; i < n; i++)
+        if (held(&l->format->can, &o->attrs->as.members[i]))
+            *members++ = o->attrs->as.members[i];
+    o->attrs = map;
+    return TNF_OK;
+}
+
+/* ------------------------------------------------------------------ judge */
+
+/* Why the format cannot hold the tensor at all, or NULL. */
+static const char *why_not(const tnf_can *can, const tnf_object *o)
+{
+    if (!tnf_list_has(can->layouts, o->layout->id))
+        return "the format has no such layout";
+    for (uint16_t i = 0; i < o->nparts; i++) {
+        if (!tnf_list_has(can->types, o->parts[i].type->id))
+            return "the format has no such type";
+        if (o->parts[i].flags & TNF_PART_UNREADABLE)
+            return "its bytes cannot be read";
+    }
+    if (o->order == TNF_ORDER_F && !can->order_f && o->rank > 1)
+        return "the format is row-major only";
+    if (tnf_lower_listed(can->reserved, o->name))
+        return "the format has another use for that name";
+    if (can->ascii_names && !tnf_ascii(o->name.p, o->name.n))
+        return "the format wants ASCII names";
+    if (can->utf8_names && !tnf_utf8_valid(o->name.p, o->name.n, NULL))
+        return "the format wants UTF-8 names";
+    return NULL;
+}
+
+/* Of several tensors with one name, only the one that is found is kept, or it and those after it
+ * where the format has a place for them. */
+static bool is_hidden(const struct lowering *l, const tnf_catalog *from, const tnf_object *o)
+{
+    const tnf_object *found = tnf_catalog_find(from, o->name.p, o->name.n);
+    bool may = l->format->rules & TNF_RULE_NAMES_MAY_REPEAT;
+    return found != o && !(may && found < o);
+}
+
+/* What becomes of a tensor by itself. */
+static tnf_verdict judge(const struct lowering *l, const tnf_catalog *from, const tnf_object *o)
+{
+    const tnf_can *can = &l->format->can;
+    const char *why = is_hidden(l, from, o) ? "another tensor has the same name" : why_not(can, o);
+    tnf_fate fate = why ? TNF_DROPPED : TNF_NATIVE;
+    if (!why && can->takes)
+        fate = can->takes(o, &why);
+    return (tnf_verdict) { fate, fate == TNF_NATIVE ? "" : why };
+}
+
+/* And in view of the rest. */
+tnf_status tnf_lower_judge(struct lowering *l, tnf_error *e)
+{
+    tnf_arena *a = &l->save->arena;
+    const tnf_catalog *from = l->fit.catalog;
+    l->fit.options = l->save->values;
+    l->fit.scratch = a;
+    l->fit.objects = tnf_arena_array(a, from->n, sizeof *l->fit.objects);
+    l->fit.attrs = tnf_arena_array(a, from->attrs.n, sizeof *l->fit.attrs);
+    if (!l->fit.objects || !l->fit.attrs)
+        return tnf_arena_fail(a, "the plan", e);
+    for (size_t i = 0; i < from->n; i++)
+        l->fit.objects[i] = judge(l, from, &from->objects[i]);
+    return l->format->can.fits ? l->format->can.fits(&l->fit, e) : TNF_OK;
+}
+
+/* ------------------------------------------------------------------- keep */
+
+static void put_text(tnf_buf *b, const char *key, const char *text)
+{
+    tnf_buf_printf(b, "\"%s\":", key);
+    tnf_json_put_string(b, text, strlen(text));
+}
+
+/* What unfit.c needs to undo a change: the tensor as it was, and what its parts are called now.
+ *
+ *   {"name":"v","layout":"strings/1","shape":[3],"parts":[{"role":"offsets","type":"u64",
+ *    "as":"v#offsets"},…]}
+ */
+static void note_change(struct lowering *l, const tnf_object *was, const tnf_object *now)
+{
+    tnf_buf *b = &l->objects;
+    tnf_lower_comma(b);
+    bool text = tnf_utf8_valid(was->name.p, was->name.n, NULL);
+    const tnf_value name = tnf_value_str(text ? TNF_STRING : TNF_BYTES, was->name.p, was->name.n);
+    tnf_buf_puts(b, "{\"name\":");
+    tnf_json_put_typed(b, &name);
+    tnf_buf_u8(b, ',');
+    put_text(b, "layout", was->layout->id);
+    tnf_buf_puts(b, ",\"shape\":[");
+    for (uint32_t d = 0; d < was->rank; d++)
+        tnf_buf_printf(b, "%s%llu", d ? "," : "", (unsigned long long)was->shape[d]);
+    tnf_buf_puts(b, "],\"parts\":[");
+    for (uint16_t i = 0; i < was->nparts; i++) {
+        const tnf_part *part = &was->parts[i];
+        tnf_buf_puts(b, i ? ",{" : "{");
+        put_text(b, "role", part->role);
+        tnf_buf_u8(b, ',');
+        put_text(b, "type", part->type->id);
+        if (part->type->number == TNF_NUMBER_OPAQUE)
+            tnf_buf_printf(b, ",\"bits\":%u", part->type->bits);
+        tnf_buf_puts(b, ",\"as\":");
+        tnf_json_put_string(b, now[i].name.p, now[i].name.n);
+        tnf_buf_u8(b, '}');
+    }
+    tnf_buf_puts(b, "]}");
+}
+
+static tnf_status keep(struct lowering *l, const tnf_object *o, tnf_error *e)
+{
+    tnf_catalog *c = &l->save->lowered;
+    c->objects[c->n++] = *o;
+    for (uint16_t i = 0; i < o->nparts; i++)
+        l->save->total += o->parts[i].nbytes;
+    return l->format->can.attrs == TNF_HOLDS_TYPED ? keep_held_attrs(l, &c->objects[c->n - 1], e)
+                                                   : TNF_OK;
+}
+
+/* What to say of a tensor that shares its bytes with another: "" if it does not. */
+static const char *sharing(const struct lowering *l, const tnf_object *o)
+{
+    const tnf_catalog *c = l->fit.catalog;
+    uint32_t first = l->shared ? l->shared[o - c->objects] : 0;
+    if (first == 0)
+        return "";
+    char text[200];
+    snprintf(text, sizeof text, "%s the bytes of %.100s",
+             l->format->can.shares ? "shares" : "gets a copy of",
+             TNF_QUOTED(c->objects[first - 1].name));
+    const char *why = tnf_arena_str(&l->save->arena, text, strlen(text));
+    return why ? why : "";
+}
+
+/* A tensor that goes as it is, or in another order, which is no loss. */
+static tnf_status lower_object(struct lowering *l, const tnf_object *o, tnf_verdict found,
+                               const char *why, tnf_error *e)
+{
+    const char *unit = tnf_why_unit(l->save, o);
+    if (found.fate == TNF_NATIVE && unit)
+        tnf_lower_unasked(l, "tensor", o->name, unit);
+    else if (found.fate == TNF_NATIVE && tnf_is_cast(o))
+        tnf_lower_note(l, TNF_TRANSFORMED, "tensor", o->name, "rounded to that type, as asked");
+    else
+        tnf_lower_tell(l, found.fate, "tensor", o->name,
+                       found.fate != TNF_NATIVE ? found.why
+                       : *why                   ? why
+                                                : sharing(l, o));
+    if (found.fate == TNF_DROPPED)
+        return TNF_OK;
+    TNF_TRY(keep(l, o, e));
+    lower_object_attrs(l, o, true);
+    return TNF_OK;
+}
+
+static bool all_kept(const tnf_verdict *found, uint16_t n)
+{
+    while (n > 0 && found[n - 1].fate != TNF_DROPPED)
+        n--;
+    return n == 0;
+}
+
+/* A tensor that changed, maybe into several: noted, so that it comes back as it was, or told as a
+ * change. */
+static tnf_status lower_changed(struct lowering *l, const tnf_change *change, const tnf_object *o,
+                                const tnf_verdict *found, tnf_error *e)
+{
+    const tnf_object *was = change->of;
+    bool whole = all_kept(found, change->pieces);
+    bool noted = whole && l->stashes;
+    if (noted)
+        note_change(l, was, o);
+    if (whole)
+        tnf_lower_tell(l, noted ? TNF_STASHED : TNF_TRANSFORMED, "tensor", was->name,
+                       tnf_change_reason(change));
+    for (uint16_t i = 0; i < change->pieces; i++) {
+        if (!whole || found[i].fate != TNF_NATIVE)
+            tnf_lower_tell(l, found[i].fate == TNF_DROPPED ? TNF_DROPPED : TNF_TRANSFORMED,
+                           "tensor", o[i].name,
+                           found[i].fate == TNF_NATIVE ? "not all of its parts stay"
+                                                       : found[i].why);
+        if (found[i].fate != TNF_DROPPED)
+            TNF_TRY(keep(l, &o[i], e));
+    }
+    lower_object_attrs(l, was, !(change->what & TNF_CHANGE_PARTS));
+    return TNF_OK;
+}
+
+tnf_status tnf_lower_objects(struct lowering *l, tnf_error *e)
+{
+    const tnf_catalog *from = l->fit.catalog;
+    const tnf_change *changes = l->save->changes;
+    for (size_t i = 0; i < from->n; i += changes ? changes[i].pieces : 1u) {
+        const tnf_object *o = &from->objects[i];
+        const tnf_verdict *found = &l->fit.objects[i];
+        if (tnf_is_filler(changes ? changes[i].of : o))
+            continue;
+        if (changes && changes[i].what & ~(unsigned)TNF_CHANGE_ORDER)
+            TNF_TRY(lower_changed(l, &changes[i], o, found, e));
+        else
+            TNF_TRY(lower_object(l, o, *found, changes ? tnf_change_reason(&changes[i]) : "", e));
+    }
+    return TNF_OK;
+}

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: MIT */
+/* Saving: lower, write, commit; and what formats call while they write. */
+#include "core/save/save.h"
+#include "core/read/stream.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define BLOCK  ((size_t)8 << 20) /* between two words of progress */
+#define SHARDS 64u
+
+/* -------------------------------------------------- what formats may call */
+
+tnf_status tnf_put(tnf_writer *w, const void *bytes, size_t n, tnf_error *e)
+{
+    return tnf_sink_write(w->sink, bytes, n, e);
+}
+
+tnf_status tnf_put_u8(tnf_writer *w, uint8_t v, tnf_error *e)
+{
+    return tnf_put(w, &v, 1, e);
+}
+
+tnf_status tnf_put_u32(tnf_writer *w, uint32_t v, tnf_error *e)
+{
+    uint8_t bytes[4];
+    tnf_put_le32(bytes, v);
+    return tnf_put(w, bytes, sizeof bytes, e);
+}
+
+tnf_status tnf_put_u64(tnf_writer *w, uint64_t v, tnf_error *e)
+{
+    uint8_t bytes[8];
+    tnf_put_le64(bytes, v);
+    return tnf_put(w, bytes, sizeof bytes, e);
+}
+
+tnf_status tnf_put_fill(tnf_writer *w, uint8_t byte, uint64_t n, tnf_error *e)
+{
+    if (byte == 0)
+        return tnf_sink_zeros(w->sink, n, e);
+    uint8_t bytes[4096];
+    memset(bytes, byte, n < sizeof bytes ? (size_t)n : sizeof bytes);
+    for (; n > 0; n -= n < sizeof bytes ? n : sizeof bytes)
+        TNF_TRY(tnf_put(w, bytes, n < sizeof bytes ? (size_t)n : sizeof bytes, e));
+    return TNF_OK;
+}
+
+tnf_status tnf_save_progress(struct tnf_save *s, uint64_t n, tnf_error *e)
+{
+    s->done += n;
+    if (!s->options.progress || s->options.progress(s->options.ctx, s->done, s->total))
+        return TNF_OK;
+    return tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "stopped on request");
+}
+
+static tnf_status put_block(void *ctx, const void *bytes, size_t n, tnf_error *e)
+{
+    tnf_writer *w = ctx;
+    TNF_TRY(tnf_put(w, bytes, n, e));
+    return tnf_save_progress(w->save, n, e);
+}
+
+tnf_status tnf_put_data(tnf_writer *w, const tnf_part *part, tnf_error *e)
+{
+    bool memory = part->payload == TNF_MEMORY && part->memory;
+    bool plain = part->payload == TNF_AT && !part->flags;
+    if (part->nbytes == 0)
+        return TNF_OK;
+    if (!memory && !plain)
+        return tnf_scan_ahead(part, put_block, w, e); /* to be decoded, swapped or fetched */
+    for (uint64_t at = 0; at < part->nbytes; at += BLOCK) {
+        size_t n = part->nbytes - at < BLOCK ? (size_t)(part->nbytes - at) : BLOCK;
+        TNF_TRY(memory ? tnf_put(w, (const uint8_t *)part->memory + at, n, e)
+                       : tnf_sink_copy(w->sink, part->origin->source, part->offset + at, n, e));
+        TNF_TRY(tnf_save_progress(w->save, n, e));
+    }
+    return TNF_OK;
+}
+
+bool tnf_follows(const tnf_writer *w, size_t option)
+{
+    return w->like && w->options[option].s == w->like->file->format->write_options[option].fallback;
+}
+
+bool tnf_has_places(const tnf_writer *w)
+{
+    for (size_t i = 0; w->like && i < w->catalog->n; i++)
+        for (uint16_t k = 0; k < w->catalog->objects[i].nparts; k++) {
+            const tnf_part *p = &w->catalog->objects[i].parts[k];
+            if (p->payload > TNF_ENCODED || !p->origin || p->origin->source != w->like->source)
+                return false;
+        }
+    return w->like != NULL;
+}
+
+tnf_status tnf_need_places(const tnf_writer *w, tnf_error *e)
+{
+    return tnf_has_places(w) ? TNF_OK
+                             : tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                                        "its tensors would have to be written anew");
+}
+
+uint64_t tnf_alignment(const tnf_writer *w, uint64_t most)
+{
+    uint64_t bits = most;
+    for (size_t i = 0; i < w->catalog->n; i++)
+        for (uint16_t k = 0; k < w->catalog->objects[i].nparts; k++)
+            bits |= w->catalog->objects[i].parts[k].offset;
+    return bits & (~bits + 1); /* the lowest bit of all */
+}
+
+int tnf_compare_places(const tnf_object *a, const tnf_object *b)
+{
+    uint64_t x = a->nparts ? a->parts->offset : 0, y = b->nparts ? b->parts->offset : 0;
+    if (x == y) { /* what is empty takes no place */
+        x = a->nparts && a->parts->stored > 0;
+        y = b->nparts && b->parts->stored > 0;
+    }
+    return x < y ? -1 : x > y;
+}
+
+tnf_status tnf_put_same(tnf_writer *w, uint64_t upto, tnf_error *e)
+{
+    uint64_t at = w->sink->written;
+    if (upto < at)
+        return tnf_no_room(at - upto, "what comes before the tensors", e);
+    return tnf_sink_copy(w->sink, w->like->source, at, upto - at, e);
+}
+
+tnf_status tnf_no_room(uint64_t missing, const char *what, tnf_error *e)
+{
+    return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                    "there is no room for %s: %llu bytes are lacking", what,
+                    (unsigned long long)missing);
+}
+
+int tnf_compare_names(const tnf_object *a, const tnf_object *b)
+{
+    return tnf_str_compare(a->name, b->name);
+}
+
+/* Merge sort: stable, n log n at worst, and no comparison function with a hidden argument. */
+static void merge_sort(uint32_t *a, uint32_t *spare, size_t n, const tnf_object *objects,
+                       int (*compare)(const tnf_object *a, const tnf_object *b))
+{
+    for (size_t width = 1; width < n; width *= 2) {
+        for (size_t lo = 0; lo < n; lo += 2 * width) {
+            size_t mid = lo + width < n ? lo + width : n;
+            size_t hi = lo + 2 * width < n ? lo + 2 * width : n;
+            for (size_t i = lo, j = mid, k = lo; k < hi; k++) {
+                bool left = j >= hi || (i < mid && compare(&objects[a[i]], &objects[a[j]]) <= 0);
+                spare[k] = left ? a[i++] : a[j++];
+            }
+        }
+        memcpy(a, spare, n * sizeof *a);
+    }
+}
+
+tnf_status tnf_sorted(tnf_writer *w, const uint32_t **out,
+                      int (*compare)(const tnf_object *a, const tnf_object *b), tnf_error *e)
+{
+    size_t n = w->catalog->n;
+    uint32_t *order = tnf_arena_array(w->scratch, n, sizeof *order);
+    uint32_t *spare = tnf_arena_array(w->scratch, n, sizeof *spare);
+    if (!order || !spare)
+        return tnf_arena_fail(w->scratch, "sorting", e);
+    for (size_t i = 0; i < n; i++)
+        order[i] = (uint32_t)i;
+    merge_sort(order, spare, n, w->catalog->objects, compare ? compare : tnf_compare_names);
+    *out = order;
+    return TNF_OK;
+}
+
+/* ------------------------------------------------------------------- save */
+
+static tnf_status start(struct tnf_save *s, const tnf_builder *b, const tnf_save_options *options,
+                        const char *path, tnf_error *e)
+{
+    *s = (struct tnf_save) { 0 };
+    if (options) {
+        size_t size = options->size && options->size < sizeof *options ? options->size
+                                                                       : sizeof *options;
+        memcpy(&s->options, options, size);
+    }
+    tnf_arena_init(&s->arena, &b->alloc, UINT64_MAX);
+    const char *name = s->options.format;
+    if (!name && !path)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "say which format");
+    if (!name)
+        return tnf_registry_by_extension(&s->format, path, e);
+    s->format = tnf_registry_find(name);
+    if (!s->format)
+        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no format '%s'", name);
+    if (!(s->format->caps & TNF_CAN_WRITE))
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s can only be read", name);
+    return TNF_OK;
+}
+
+static void finish(struct tnf_save *s)
+{
+    tnf_lower_end(s);
+    tnf_arena_free(&s->arena);
+}
+
+tnf_status tnf_save_parse(struct tnf_save *s, tnf_error *e)
+{
+    const tnf_save_options *o = &s->options;
+    const tnf_file *like = o->like && o->like->format == s->format ? o->like : NULL;
+    TNF_TRY(tnf_options_parse(&s->values, s->format->write_options, o->options, o->noptions,
+                              &s->arena, e));
+    if (like && s->format->follow)
+        s->format->follow(&like->reader, (tnf_option_value *)(uintptr_t)s->values);
+    return TNF_OK;
+}
+
+static tnf_status plan(struct tnf_save *s, const tnf_builder *b, const tnf_option_value **values,
+                       tnf_error *e)
+{
+    tnf_status status = tnf_save_parse(s, e);
+    *values = s->values;
+    if (status == TNF_OK)
+        status = tnf_lower(s, &b->catalog, e);
+    if (status == TNF_OK)
+        status = tnf_check_output(&s->lowered, &s->arena, e);
+    if (status != TNF_OK)
+        tnf_error_prefix(e, s->format->name);
+    return status;
+}
+
+static tnf_status write_to(struct tnf_save *s, const tnf_option_value *values, tnf_sink *sink,
+                           tnf_error *e)
+{
+    tnf_arena scratch;
+    tnf_arena_init(&scratch, &s->arena.alloc, UINT64_MAX);
+    const tnf_file *like = s->options.like;
+    tnf_writer w = {
+        .catalog = &s->lowered,
+        .scratch = &scratch,
+        .options = values,
+        .like = like && like->format == s->format ? &like->reader : NULL,
+        .sink = sink,
+        .text = s->text.members,
+        .ntext = s->text.n,
+        .shards = s->shards,
+        .nshards = s->nshards,
+        .save = s,
+    };
+    tnf_status status = s->index ? s->index->write_index(&w, e) : s->format->write(&w, e);
+    tnf_arena_free(&scratch);
+    if (status != TNF_OK) {
+        tnf_error_prefix(e, s->format->name);
+        return status;
+    }
+    return tnf_sink_commit(sink, e);
+}
+
+static tnf_status save_to_sink(const tnf_builder *b, tnf_sink *sink,
+                               const tnf_save_options *options, const struct tnf_save *more,
+                               tnf_error *e)
+{
+    struct tnf_save s;
+    const tnf_option_value *values = NULL;
+    tnf_status status = start(&s, b, options, NULL, e);
+    s.index = more->index;
+    s.shards = more->shards;
+    s.nshards = more->nshards;
+    if (status == TNF_OK)
+        status = plan(&s, b, &values, e);
+    if (status == TNF_OK && !s.options.dry_run)
+        status = write_to(&s, values, sink, e);
+    finish(&s);
+    return status;
+}
+
+tnf_status tnf_save_sink(const tnf_builder *b, tnf_sink *sink, const tnf_save_options *options,
+                         tnf_error *e)
+{
+    return save_to_sink(b, sink, options, &(struct tnf_save) { 0 }, e);
+}
+
+tnf_status tnf_save_index(const tnf_builder *b, tnf_sink *sink, const tnf_save_options *options,
+                          const tnf_format *index, const tnf_shard *shards, size_t n, tnf_error *e)
+{
+    const struct tnf_save more = { .index = index, .shards = shards, .nshards = n };
+    return save_to_sink(b, sink, options, &more, e);
+}
+
+/* What stands under the path that is written to. */
+struct target {
+    tnf_stamp stamp;
+    char real[PATH_MAX];
+};
+
+/* Was this file read from there, even if another one stands there now? */
+static bool was_read_from(const tnf_file *f, const struct target *t)
+{
+    char real[PATH_MAX];
+    return f && (tnf_same_file(&f->source->stamp, &t->stamp) ||
+                 (f->path && realpath(f->path, real) && strcmp(real, t->real) == 0));
+}
+
+/* The open file that was read from there; NULL: there is none. */
+static const tnf_file *file_read_from(const struct tnf_save *s, const tnf_builder *b,
+                                      const struct target *t)
+{
+    const tnf_catalog *c = &b->catalog;
+    const struct tnf_origin *seen[SHARDS] = { NULL }; /* tensors of a shard mostly come together */
+    if (was_read_from(s->options.like, t))
+        return s->options.like;
+    for (const struct added_file *f = b->files; f; f = f->next)
+        if (was_read_from(f->file, t))
+            return f->file;
+    for (size_t i = 0; i < c->n; i++)
+        for (uint16_t k = 0; k < c->objects[i].nparts; k++) {
+            const struct tnf_origin *o = c->objects[i].parts[k].origin;
+            const struct tnf_origin **slot = &seen[((uintptr_t)o / sizeof *o) % SHARDS];
+            if (o == *slot || !o || !o->reader)
+                continue;
+            if (was_read_from(o->reader->file, t))
+                return o->reader->file;
+            *slot = o;
+        }
+    return NULL;
+}
+
+static bool still_wanted(void *ctx)
+{
+    const struct tnf_save *s = ctx;
+    return !s->options.progress || s->options.progress(s->options.ctx, 0, s->total);
+}
+
+/* To replace what is read: nobody has changed it since, and nobody does until it is replaced. */
+static tnf_status claim_own_source(const tnf_claim **out, tnf_claim *own, struct tnf_save *s,
+                                   const tnf_builder *b, const char *path, tnf_error *e)
+{
+    struct stat st;
+    struct target target;
+    const tnf_waiting waiting = { still_wanted, s };
+    *out = NULL;
+    if (!s->options.replace || stat(path, &st) != 0 || !S_ISREG(st.st_mode) ||
+        !realpath(path, target.real))
+        return TNF_OK;
+    target.stamp = tnf_stamp_of(&st);
+    const tnf_file *file = file_read_from(s, b, &target);
+    if (!file)
+        return TNF_OK;
+    *out = &file->claim;
+    if (file->claim.fd < 0) {
+        TNF_TRY(tnf_claim_take(own, path, &waiting, e));
+        *out = own->fd >= 0 ? own : NULL;
+    }
+    if (*out && !tnf_same_stamp(&(*out)->stamp, &file->source->stamp))
+        return tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET,
+                        "the file was changed or replaced since it was read");
+    return TNF_OK;
+}
+
+static tnf_status write_path(struct tnf_save *s, const tnf_option_value *values, const char *path,
+                             const tnf_claim *claim, tnf_error *e)
+{
+    unsigned flags = (s->options.replace ? TNF_SINK_REPLACE : 0u) |
+                     (s->options.no_sync ? TNF_SINK_NO_SYNC : 0u);
+    tnf_sink *sink;
+    TNF_TRY(tnf_sink_open(&sink, path, flags, &s->arena.alloc, e));
+    tnf_sink_claimed(sink, claim);
+    tnf_status status = write_to(s, values, sink, e);
+    tnf_sink_close(sink);
+    return status;
+}
+
+static tnf_status save_to_path(struct tnf_save *s, const tnf_builder *b,
+                               const tnf_option_value *values, const char *path, tnf_error *e)
+{
+    tnf_claim own = { .fd = -1 };
+    const tnf_claim *claim;
+    tnf_status status = claim_own_source(&claim, &own, s, b, path, e);
+    if (status == TNF_OK)
+        status = write_path(s, values, path, claim, e);
+    tnf_claim_drop(&own);
+    return status;
+}
+
+tnf_status tnf_save(const tnf_builder *b, const char *path, const tnf_save_options *options,
+                    tnf_error *e)
+{
+    struct tnf_save s;
+    const tnf_option_value *values = NULL;
+    tnf_status status = start(&s, b, options, path, e);
+    if (status == TNF_OK)
+        status = plan(&s, b, &values, e);
+    if (status == TNF_OK && !s.options.dry_run)
+        status = save_to_path(&s, b, values, path, e);
+    finish(&s);
+    return status;
+}

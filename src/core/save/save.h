@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* What saving passes along: builder → lower → write. */
+#ifndef TNF_CORE_SAVE_SAVE_H
+#define TNF_CORE_SAVE_SAVE_H
+
+#include "core/core.h"
+
+/* Files that were added whole: they may hold attributes alone. */
+struct added_file {
+    const struct added_file *next;
+    const tnf_file *file;
+};
+
+struct tnf_builder {
+    tnf_allocator alloc;
+    tnf_arena arena;
+    tnf_catalog catalog;
+    const struct added_file *files;
+};
+
+/* What fit.c did to a tensor. */
+enum {
+    TNF_CHANGE_PARTS = 1, /* each part became a tensor */
+    TNF_CHANGE_TYPE = 2,
+    TNF_CHANGE_SHAPE = 4, /* a scalar got a dimension */
+    TNF_CHANGE_ORDER = 8,
+    TNF_CHANGE_NAME = 16 /* bytes that names may not have there, as %XX */
+};
+
+typedef struct tnf_change {
+    const tnf_object *of; /* as it was */
+    unsigned what;
+    uint16_t pieces; /* tensors that it became, one after the other */
+} tnf_change;
+
+struct tnf_save {
+    tnf_save_options options;
+    const tnf_format *format;
+    tnf_arena arena;                /* everything of this one saving */
+    tnf_catalog lowered;            /* what the format gets; its objects are in the arena */
+    tnf_attrs text;                 /* its text map */
+    const tnf_option_value *values; /* of the format's options */
+    uint64_t done, total;
+    tnf_catalog fitted;  /* where tensors had to change: what lower.c lowers */
+    tnf_change *changes; /* one for each of its tensors; NULL: nothing changed */
+    struct reordered *reordered;
+    tnf_catalog cast; /* what is saved if types were to change */
+    struct cast *casts;
+    tnf_catalog unit;            /* what is saved if rows of words become unit vectors */
+    struct unit_rows *unit_rows; /* NULL: they do not */
+    const tnf_format *index;     /* who writes instead, if it is only an index of these files */
+    const tnf_shard *shards;
+    size_t nshards;
+};
+
+/* cast.c: *out is `from`, or save->cast if floats are to have another type. */
+tnf_status tnf_cast_tensors(struct tnf_save *save, const tnf_catalog *from, const tnf_catalog **out,
+                            tnf_error *e);
+bool tnf_is_cast(const tnf_object *object);
+void tnf_cast_end(struct tnf_save *save);
+
+/* unit_rows.c: *out is `from`, or save->unit if the format wants unit vectors and these are none.
+ */
+tnf_status tnf_unit_rows(struct tnf_save *save, const tnf_catalog *from, const tnf_catalog **out,
+                         tnf_error *e);
+/* Why the rows of this tensor are made unit vectors; NULL: they are not. */
+const char *tnf_why_unit(const struct tnf_save *save, const tnf_object *object);
+void tnf_unit_rows_end(struct tnf_save *save);
+
+/* fit.c: *out is `from`, or save->fitted where a tensor had to change. */
+tnf_status tnf_fit_tensors(struct tnf_save *save, const tnf_catalog *from, const tnf_catalog **out,
+                           tnf_error *e);
+/* For the plan; "" if nothing was done. */
+const char *tnf_change_reason(const tnf_change *change);
+
+/* reorder.c: the only part of a dense tensor in the other order, made while it is read; it ends
+ * with the saving. */
+tnf_status tnf_reorder(tnf_part *out, const tnf_object *object, struct tnf_save *save,
+                       tnf_error *e);
+void tnf_reorder_end(struct tnf_save *save);
+
+/* lower.c: fits the catalog to the format, telling each item's fate; TNF_ELOSSY if something would
+ * be lost that may not. */
+tnf_status tnf_lower(struct tnf_save *save, const tnf_catalog *from, tnf_error *e);
+/* What is not in the arena; also after a failure. */
+void tnf_lower_end(struct tnf_save *save);
+
+/* save.c: as tnf_save_sink(), but of the tensors only where they are, by the format that has such
+ * an index: they are in these files. */
+tnf_status tnf_save_index(const tnf_builder *builder, tnf_sink *sink,
+                          const tnf_save_options *options, const tnf_format *index,
+                          const tnf_shard *shards, size_t n, tnf_error *e);
+
+/* save.c: s->values, of what the caller gave and what the file has that is followed. */
+tnf_status tnf_save_parse(struct tnf_save *s, tnf_error *e);
+
+/* save.c: n more bytes are done; TNF_ECANCELLED if the caller says stop. */
+tnf_status tnf_save_progress(struct tnf_save *save, uint64_t n, tnf_error *e);
+
+#endif

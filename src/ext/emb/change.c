@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/* New files from old: quantized rows made dense, some words only. What a builder is given lives in
+ * the view's arena; matrices are not made in memory but a few rows at a time while they are saved.
+ */
+#include "ext/emb/change.h"
+
+#include "base/ckd.h"
+#include "base/error.h"
+
+#include <string.h>
+
+/* -------------------------------------------------------------------- small things */
+
+tnf_status tnf_change_strings(tnf_builder *builder, const char *name, const uint64_t *offsets,
+                              uint64_t n, const void *bytes, tnf_error *e)
+{
+    tnf_part parts[] = {
+        { .role = "offsets",
+          .type = tnf_type_of(TNF_U64),
+          .payload = TNF_MEMORY,
+          .memory = offsets,
+          .stored = 8 * (n + 1),
+          .nbytes = 8 * (n + 1) },
+        { .role = "bytes",
+          .type = tnf_type_of(TNF_U8),
+          .payload = TNF_MEMORY,
+          .memory = offsets[n] ? bytes : "",
+          .stored = offsets[n],
+          .nbytes = offsets[n] },
+    };
+    tnf_object o = { .name = { name, strlen(name) },
+                     .shape = &n,
+                     .rank = 1,
+                     .layout = tnf_layout_by_id("strings/1"),
+                     .parts = parts,
+                     .nparts = 2 };
+    return tnf_builder_add_object(builder, &o, NULL, e);
+}
+
+tnf_status tnf_change_text(tnf_builder *builder, const char *key, const char *text, tnf_error *e)
+{
+    tnf_value v = tnf_value_string(text);
+    return tnf_builder_set(builder, NULL, key, &v, e);
+}
+
+/* A finalfusion file without norms has the rows that it was meant to have: what is made of it says
+ * so, too, and saving does not take them for vectors that still have lengths. */
+tnf_status tnf_change_bare(tnf_builder *builder, const tnf_emb *emb, tnf_error *e)
+{
+    static const char key[] = "finalfusion.norms";
+    const tnf_value *bare = tnf_value_get(tnf_file_info(emb->file)->attrs, key);
+    return bare ? tnf_builder_set(builder, NULL, key, bare, e) : TNF_OK;
+}
+
+/* ---------------------------------------------------------------------- reconstruct */
+
+#define AT_ONCE 64u /* rows: turned together, each row of the projection is used that often */
+
+typedef struct unpacking {
+    const tnf_emb *emb;
+    bool normalise;     /* rows of words */
+    float *turning;     /* AT_ONCE padded rows, aligned */
+    tnf_made_rows made; /* AT_ONCE rows at most */
+} unpacking;
+
+static tnf_status unpack(void *ctx, uint64_t first, tnf_error *e)
+{
+    unpacking *u = ctx;
+    const tnf_rows *r = &u->emb->rows;
+    size_t d = r->d, pitch = TNF_PADDED(d);
+    u->made.n = 0;
+    size_t n = r->n - first < AT_ONCE ? (size_t)(r->n - first) : AT_ONCE;
+    memset(u->turning, 0, n * pitch * sizeof *u->turning);
+    for (size_t i = 0; i < n; i++)
+        TNF_TRY(tnf_pq_add(r, first + i, u->turning + i * pitch, e));
+    if (r->projection.p)
+        r->kernels->dot(r->projection.p, d, d, u->turning, n, u->made.rows, d);
+    else
+        for (size_t i = 0; i < n; i++)
+            memcpy(u->made.rows + i * d, u->turning + i * pitch, d * sizeof *u->made.rows);
+    for (size_t i = 0; u->normalise && i < n && first + i < u->emb->info.words; i++)
+        tnf_emb_normalise(u->emb, u->made.rows + i * d);
+    u->made.first = first;
+    u->made.n = n;
+    return TNF_OK;
+}
+
+/* A tnf_fetch: any bytes of the dense matrix. */
+static tnf_status fetch_rows(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    unpacking *u = ctx;
+    return tnf_made_rows_fetch(&u->made, u->emb->rows.d, unpack, u, offset, dst, n, e);
+}
+
+static tnf_status new_unpacking(unpacking **out, tnf_emb *emb, bool normalise, tnf_error *e)
+{
+    size_t d = emb->rows.d;
+    unpacking *u = tnf_arena_alloc(&emb->arena, sizeof *u);
+    float *turning = tnf_arena_raw(&emb->arena, AT_ONCE * TNF_PADDED(d) * sizeof(float) + 64);
+    float *rows = tnf_arena_raw(&emb->arena, AT_ONCE * d * sizeof(float));
+    if (!u || !turning || !rows)
+        return tnf_arena_fail(&emb->arena, "rows", e);
+    *u = (unpacking) { .emb = emb, .normalise = normalise, .made.rows = rows };
+    u->turning = (float *)(((uintptr_t)turning + 63) & ~(uintptr_t)63);
+    *out = u;
+    return TNF_OK;
+}
+
+/* The lengths of the words' vectors, for a file that does not have them. */
+static tnf_status make_norms(float **out, tnf_emb *emb, tnf_error *e)
+{
+    unpacking *u;
+    uint64_t words = emb->info.words;
+    float *norms = tnf_arena_array(&emb->arena, words + 1, sizeof *norms);
+    if (!norms)
+        return tnf_arena_fail(&emb->arena, "norms", e);
+    TNF_TRY(new_unpacking(&u, emb, false, e));
+    for (uint64_t first = 0; first < words; first += AT_ONCE) {
+        TNF_TRY(unpack(u, first, e));
+        for (size_t i = 0; i < u->made.n && first + i < words; i++)
+            norms[first + i] = tnf_emb_normalise(emb, u->made.rows + i * emb->rows.d);
+    }
+    *out = norms;
+    return TNF_OK;
+}
+
+static tnf_status add_attributes(tnf_builder *builder, const tnf_emb *emb, tnf_error *e)
+{
+    const tnf_value *attrs = tnf_file_info(emb->file)->attrs;
+    for (size_t i = 0; i < attrs->n; i++) {
+        const tnf_member *m = &attrs->as.members[i];
+        if (strcmp(m->key.p, "finalfusion.chunks") != 0) /* what the old file was made of */
+            TNF_TRY(tnf_builder_set(builder, NULL, m->key.p, &m->value, e));
+    }
+    return TNF_OK;
+}
+
+/* In the order of the file. */
+tnf_status tnf_change_others(tnf_builder *builder, const tnf_emb *emb, tnf_error *e)
+{
+    const tnf_object *o;
+    for (size_t i = 0; (o = tnf_at(emb->file, i)); i++)
+        if (o != emb->info.embeddings &&
+            !(emb->model && strncmp(o->name.p, "embeddings.", 11) == 0))
+            TNF_TRY(tnf_builder_add_object(builder, o, NULL, e));
+    return add_attributes(builder, emb, e);
+}
+
+tnf_status tnf_emb_reconstruct(tnf_builder *builder, tnf_emb *emb, bool as_is, tnf_error *e)
+{
+    const tnf_object *matrix = emb->info.embeddings;
+    unpacking *u;
+    float *norms = NULL;
+    if (!emb->info.quantized)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s is not quantized",
+                        TNF_QUOTED(matrix->name));
+    bool normalise = !as_is && !emb->info.has_norms && !emb->model && emb->info.words > 0;
+    if (normalise)
+        TNF_TRY(make_norms(&norms, emb, e));
+    TNF_TRY(new_unpacking(&u, emb, normalise, e));
+    TNF_TRY(tnf_builder_add_stream(builder, matrix->name.p, tnf_type_of(TNF_F32), 2, matrix->shape,
+                                   fetch_rows, u, e));
+    TNF_TRY(tnf_change_others(builder, emb, e));
+    if (!norms)
+        return TNF_OK;
+    return tnf_builder_add(builder, "norms", tnf_type_of(TNF_F32), 1, &emb->info.words, norms, e);
+}
+
+/* --------------------------------------------------------------------------- select */
+
+typedef struct selection {
+    uint64_t n;
+    uint64_t *offsets;
+    char *bytes;
+    float *vectors, *norms;
+} selection;
+
+static tnf_status selection_room(selection *s, tnf_emb *emb, const tnf_str *words, size_t n,
+                                 tnf_error *e)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!tnf_ckd_add(&bytes, bytes, words[i].n))
+            return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "words beyond all measure");
+    s->offsets = tnf_arena_array(&emb->arena, (uint64_t)n + 1, sizeof *s->offsets);
+    s->bytes = tnf_arena_raw(&emb->arena, bytes + 1);
+    s->vectors = tnf_arena_array(&emb->arena, (uint64_t)n + 1, emb->info.dims * sizeof(float));
+    s->norms = tnf_arena_array(&emb->arena, (uint64_t)n + 1, sizeof(float));
+    if (!s->offsets || !s->bytes || !s->vectors || !s->norms)
+        return tnf_arena_fail(&emb->arena, "selected words", e);
+    return TNF_OK;
+}
+
+typedef struct chosen {
+    const tnf_str *words;
+} chosen;
+
+static tnf_str chosen_word(const void *ctx, uint32_t i)
+{
+    return ((const chosen *)ctx)->words[i];
+}
+
+/* Words that are given again are taken once. */
+static tnf_status take_word(selection *s, tnf_emb *emb, tnf_hash *seen, const tnf_str *words,
+                            size_t i, tnf_error *e)
+{
+    uint32_t previous;
+    tnf_emb_found found;
+    tnf_str word = words[i];
+    if (!tnf_hash_add(seen, (uint32_t)i, false, &previous))
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "no memory for a table of words");
+    if (previous != TNF_HASH_NONE)
+        return TNF_OK;
+    TNF_TRY(tnf_emb_vectors(emb, &word, 1, s->vectors + s->n * emb->info.dims, &found, e));
+    if (!found.found)
+        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no vector for %s",
+                        TNF_QUOTED(word));
+    s->norms[s->n] = found.norm;
+    if (word.n > 0)
+        memcpy(s->bytes + s->offsets[s->n], word.p, word.n);
+    s->offsets[s->n + 1] = s->offsets[s->n] + word.n;
+    s->n++;
+    return TNF_OK;
+}
+
+tnf_status tnf_emb_select(tnf_builder *builder, tnf_emb *emb, const tnf_str *words, size_t n,
+                          tnf_error *e)
+{
+    selection s = { 0 };
+    tnf_hash seen;
+    chosen c = { words };
+    if (n > UINT32_MAX / 2)
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "%zu words", n);
+    TNF_TRY(selection_room(&s, emb, words, n, e));
+    tnf_hash_init(&seen, &emb->alloc, chosen_word, &c);
+    tnf_status status = TNF_OK;
+    for (size_t i = 0; status == TNF_OK && i < n; i++)
+        status = take_word(&s, emb, &seen, words, i, e);
+    tnf_hash_free(&seen);
+    TNF_TRY(status);
+    uint64_t shape[] = { s.n, emb->info.dims };
+    TNF_TRY(tnf_change_strings(builder, "vocab", s.offsets, s.n, s.bytes, e));
+    TNF_TRY(tnf_builder_add(builder, "embeddings", tnf_type_of(TNF_F32), 2, shape, s.vectors, e));
+    if (emb->norms) /* else there are none to select from */
+        TNF_TRY(tnf_builder_add(builder, "norms", tnf_type_of(TNF_F32), 1, shape, s.norms, e));
+    TNF_TRY(tnf_change_bare(builder, emb, e));
+    return tnf_change_text(builder, "finalfusion.vocab", "simple", e);
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/* What a file says of its vectors, when these were changed: a fastText model becomes a vocabulary
+ * of finalfusion's and the other way round. Its arguments stay, for the way back; for finalfusion's
+ * tools they are also metadata as those write them. */
+#include "ext/emb/convert.h"
+
+#include "base/buf.h"
+#include "base/error.h"
+
+#include <string.h>
+
+#define MAX_TOML 4096u
+
+static const tnf_value *attr(const tnf_emb *emb, const char *key)
+{
+    return tnf_value_get(tnf_file_info(emb->file)->attrs, key);
+}
+
+static tnf_status set_text(tnf_builder *b, const char *key, const char *text, tnf_error *e)
+{
+    tnf_value v = tnf_value_string(text);
+    return tnf_builder_set(b, NULL, key, &v, e);
+}
+
+static tnf_status set_number(tnf_builder *b, const char *key, uint64_t number, tnf_error *e)
+{
+    tnf_value v = tnf_value_uint(number);
+    return tnf_builder_set(b, NULL, key, &v, e);
+}
+
+/* -------------------------------------------------------------------------- TOML */
+
+static void put_name(tnf_buf *b, const char *key, const tnf_value *v, const char *const *names)
+{
+    if (!v) /* the first is what a file has that does not say */
+        tnf_buf_printf(b, "%s = \"%s\"\n", key, names[1]);
+    for (size_t i = 0; v && v->kind == TNF_STRING && names[i]; i += 2)
+        if (v->n == strlen(names[i]) && memcmp(v->as.s, names[i], v->n) == 0)
+            tnf_buf_printf(b, "%s = \"%s\"\n", key, names[i + 1]);
+}
+
+static void put_number(tnf_buf *b, const tnf_emb *emb, const char *key, const char *from,
+                       uint64_t otherwise)
+{
+    const tnf_value *v = attr(emb, from);
+    bool negative = v && v->kind == TNF_INT && v->as.i < 0;
+    tnf_buf_printf(b, "%s = %s%llu\n", key, negative ? "-" : "",
+                   (unsigned long long)(!v || (v->kind != TNF_UINT && v->kind != TNF_INT)
+                                            ? otherwise
+                                        : negative ? 0 - v->as.u
+                                                   : v->as.u));
+}
+
+/* As finalfusion's tool in Rust has it: keys in alphabetical order. */
+static void put_toml(tnf_buf *b, const tnf_emb *emb)
+{
+    static const char *const losses[] = { "hs",      "HierarchicalSoftmax",
+                                          "ns",      "NegativeSampling",
+                                          "softmax", "Softmax",
+                                          "ova",     "OneVsAll",
+                                          NULL };
+    static const char *const models[] = { "cbow",       "Cbow",       "skipgram", "SkipGram",
+                                          "supervised", "Supervised", NULL };
+    const tnf_value *t = attr(emb, "fasttext.t");
+    put_number(b, emb, "bucket", "fasttext.bucket", 0);
+    tnf_buf_printf(b, "dims = %zu\n", emb->info.dims);
+    put_number(b, emb, "epoch", "fasttext.epoch", 0);
+    put_name(b, "loss", attr(emb, "fasttext.loss"), losses);
+    put_number(b, emb, "lr_update_rate", "fasttext.lr_update_rate", 0);
+    put_number(b, emb, "max_n", "fasttext.maxn", 0);
+    put_number(b, emb, "min_count", "fasttext.min_count", 0);
+    put_number(b, emb, "min_n", "fasttext.minn", 0);
+    put_name(b, "model", attr(emb, "fasttext.model"), models);
+    put_number(b, emb, "neg", "fasttext.neg", 0);
+    if (t && t->kind == TNF_FLOAT && t->dtype == TNF_F64)
+        tnf_buf_printf(b, "sampling_threshold = %.17g\n", t->as.f64);
+    put_number(b, emb, "window_size", "fasttext.ws", 0);
+    put_number(b, emb, "word_ngrams", "fasttext.word_ngrams", 1);
+}
+
+static tnf_status set_toml(tnf_builder *builder, const tnf_emb *emb, tnf_error *e)
+{
+    tnf_buf b;
+    if (attr(emb, "finalfusion.metadata"))
+        return TNF_OK;
+    tnf_buf_init(&b, &emb->alloc, MAX_TOML);
+    put_toml(&b, emb);
+    tnf_buf_u8(&b, 0);
+    tnf_status status = tnf_buf_status(&b, "the metadata", e);
+    if (status == TNF_OK)
+        status = set_text(builder, "finalfusion.metadata", (const char *)b.p, e);
+    tnf_buf_free(&b);
+    return status;
+}
+
+/* Is it the text that set_toml() makes of the arguments that are there as well? */
+static bool is_our_toml(const tnf_emb *emb, const tnf_value *v)
+{
+    tnf_buf b;
+    tnf_buf_init(&b, &emb->alloc, MAX_TOML);
+    put_toml(&b, emb);
+    bool same = b.status == TNF_OK && v->kind == TNF_STRING && v->n == b.n &&
+                memcmp(v->as.s, b.p, b.n) == 0;
+    tnf_buf_free(&b);
+    return same;
+}
+
+/* -------------------------------------------------------------------- attributes */
+
+static bool is_key(const tnf_member *m, const char *key)
+{
+    return m->key.n == strlen(key) && memcmp(m->key.p, key, m->key.n) == 0;
+}
+
+/* Said of the vocabulary, which changes its kind. */
+static bool is_of_vocab(const tnf_member *m)
+{
+    return is_key(m, "finalfusion.vocab") || is_key(m, "finalfusion.min_n") ||
+           is_key(m, "finalfusion.max_n") || is_key(m, "finalfusion.buckets") ||
+           is_key(m, "finalfusion.chunks") || is_key(m, "fasttext.rows");
+}
+
+bool tnf_becomes_model(const tnf_emb *emb, const tnf_emb_change *how)
+{
+    return how->unfold != TNF_FOLD_NONE &&
+           (emb->info.subwords == TNF_SUBWORDS_NONE || emb->info.subwords == TNF_SUBWORDS_FASTTEXT);
+}
+
+static tnf_status set_vocab(tnf_builder *b, const tnf_emb *emb, const tnf_emb_change *how,
+                            tnf_error *e)
+{
+    const tnf_emb_info *i = &emb->info;
+    if (how->fold == TNF_FOLD_NONE)
+        TNF_TRY(set_text(b, "fasttext.rows", "raw", e));
+    else
+        TNF_TRY(set_toml(b, emb, e));
+    if (emb->pruned.there || i->subwords == TNF_SUBWORDS_NONE)
+        return set_text(b, "finalfusion.vocab", "simple", e);
+    TNF_TRY(set_text(b, "finalfusion.vocab", "fasttext", e));
+    TNF_TRY(set_number(b, "finalfusion.min_n", i->min_n, e));
+    TNF_TRY(set_number(b, "finalfusion.max_n", i->max_n, e));
+    return set_number(b, "finalfusion.buckets", i->buckets, e);
+}
+
+static tnf_status set_arguments(tnf_builder *b, const tnf_emb *emb, tnf_error *e)
+{
+    const tnf_emb_info *i = &emb->info;
+    if (i->subwords == TNF_SUBWORDS_NONE || i->apart)
+        return TNF_OK;
+    TNF_TRY(set_number(b, "fasttext.bucket", i->buckets, e));
+    TNF_TRY(set_number(b, "fasttext.minn", i->min_n, e));
+    return set_number(b, "fasttext.maxn", i->max_n, e);
+}
+
+tnf_status tnf_convert_attrs(tnf_builder *builder, const tnf_emb *emb, const tnf_emb_change *how,
+                             tnf_error *e)
+{
+    const tnf_value *attrs = tnf_file_info(emb->file)->attrs;
+    bool to_model = tnf_becomes_model(emb, how);
+    bool to_vocab = !to_model && (emb->info.apart || (emb->model && how->fold != TNF_FOLD_NONE));
+    for (size_t i = 0; i < attrs->n; i++) {
+        const tnf_member *m = &attrs->as.members[i];
+        if ((to_model || to_vocab) && is_of_vocab(m))
+            continue;
+        if ((to_model || to_vocab || how->normalize) && is_key(m, "finalfusion.norms"))
+            continue;
+        if (to_model && is_key(m, "finalfusion.metadata") && is_our_toml(emb, &m->value))
+            continue;
+        TNF_TRY(tnf_builder_set(builder, NULL, m->key.p, &m->value, e));
+    }
+    if (to_vocab)
+        return set_vocab(builder, emb, how, e);
+    return to_model ? set_arguments(builder, emb, e) : TNF_OK;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/* Decompositions of matrices as large as a row is long, by LAPACK. All that goes over the rows of a
+ * file is done elsewhere, so this is a small part of the work and one thread does it.
+ *
+ * LAPACK counts from column to column: what is a row here is a column there.
+ */
+#include "ext/emb/pq_train.h"
+
+#include "base/ckd.h"
+#include "base/error.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MOST 16384u /* rows; the sizes of workspaces are ints */
+
+#ifdef TENFOLD_LAPACK
+/* Fortran: everything by address, and the lengths of texts behind the rest. */
+void dsyevd_(const char *job, const char *half, const int *n, double *a, const int *a_pitch,
+             double *values, double *work, const int *work_n, int *iwork, const int *iwork_n,
+             int *info, size_t job_n, size_t half_n);
+void dgesdd_(const char *job, const int *m, const int *n, double *a, const int *a_pitch,
+             double *values, double *u, const int *u_pitch, double *vt, const int *vt_pitch,
+             double *work, const int *work_n, int *iwork, int *info, size_t job_n);
+
+/* OpenBLAS, if that is the LAPACK there is, would start threads: how many decides about its
+ * results. */
+#if defined(__ELF__)
+int openblas_get_num_threads(void) __attribute__((weak));
+void openblas_set_num_threads(int n) __attribute__((weak));
+#endif
+
+static int one_thread(void)
+{
+#if defined(__ELF__)
+    if (openblas_get_num_threads && openblas_set_num_threads) {
+        int before = openblas_get_num_threads();
+        openblas_set_num_threads(1);
+        return before;
+    }
+#endif
+    return 0;
+}
+
+static void threads_again(int before)
+{
+#if defined(__ELF__)
+    if (before > 0)
+        openblas_set_num_threads(before);
+#endif
+    (void)before;
+}
+
+bool tnf_opq_built(void)
+{
+    return true;
+}
+
+static tnf_status check(size_t d, tnf_error *e)
+{
+    if (d <= MOST)
+        return TNF_OK;
+    return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
+                    "rows of %zu numbers cannot be turned, only of %u", d, MOST);
+}
+
+static tnf_status failed(int info, tnf_error *e)
+{
+    return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "LAPACK gives up on these rows (%d)", info);
+}
+
+/* The signs of eigenvectors are anybody's choice. */
+static void fix_signs(double *vectors, size_t d)
+{
+    for (size_t j = 0; j < d; j++) {
+        double *v = vectors + j * d;
+        size_t largest = 0;
+        for (size_t i = 1; i < d; i++)
+            if (fabs(v[i]) > fabs(v[largest]))
+                largest = i;
+        bool turn = v[largest] < 0;
+        for (size_t i = 0; turn && i < d; i++)
+            v[i] = -v[i];
+    }
+}
+
+tnf_status tnf_eigen(double *matrix, size_t d, double *values, const tnf_allocator *alloc,
+                     tnf_error *e)
+{
+    int n = (int)d, ask = -1, info = 0, iwork_n = 0;
+    double work_n = 0;
+    TNF_TRY(check(d, e));
+    dsyevd_("V", "L", &n, matrix, &n, values, &work_n, &ask, &iwork_n, &ask, &info, 1, 1);
+    if (info != 0)
+        return failed(info, e);
+    size_t work_size = (size_t)work_n * sizeof(double), size = work_size;
+    size += (size_t)iwork_n * sizeof(int);
+    double *work = tnf_alloc(alloc, size);
+    if (!work)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "no memory for eigenvectors");
+    int doubles = (int)work_n, before = one_thread();
+    dsyevd_("V", "L", &n, matrix, &n, values, work, &doubles, (int *)(work + doubles), &iwork_n,
+            &info, 1, 1);
+    threads_again(before);
+    tnf_free(alloc, work, size);
+    if (info != 0)
+        return failed(info, e);
+    fix_signs(matrix, d);
+    return TNF_OK;
+}
+
+/* out[a][b] = sum over j of v[a][j] * u[j][b], both as LAPACK left them. */
+static void multiply(double *out, const double *vt, const double *u, size_t d)
+{
+    memset(out, 0, d * d * sizeof *out);
+    for (size_t a = 0; a < d; a++)
+        for (size_t j = 0; j < d; j++)
+            for (size_t b = 0; b < d; b++)
+                out[a * d + b] += vt[a * d + j] * u[j * d + b];
+}
+
+/* The matrix A is A^T to LAPACK, which finds A^T = U S V^T: then A = V S U^T, and V U^T is what is
+ * looked for. */
+tnf_status tnf_nearest_rotation(double *matrix, size_t d, double *out, const tnf_allocator *alloc,
+                                tnf_error *e)
+{
+    int n = (int)d, ask = -1, info = 0;
+    double work_n = 0;
+    TNF_TRY(check(d, e));
+    dgesdd_("A", &n, &n, matrix, &n, NULL, NULL, &n, NULL, &n, &work_n, &ask, NULL, &info, 1);
+    if (info != 0)
+        return failed(info, e);
+    size_t doubles = (size_t)work_n + 2 * d * d + d;
+    size_t size = doubles * sizeof(double) + 8 * d * sizeof(int);
+    double *work = tnf_alloc(alloc, size);
+    if (!work)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "no memory for singular values");
+    double *u = work + (size_t)work_n, *vt = u + d * d, *values = vt + d * d;
+    int given = (int)work_n, before = one_thread();
+    dgesdd_("A", &n, &n, matrix, &n, values, u, &n, vt, &n, work, &given, (int *)(work + doubles),
+            &info, 1);
+    threads_again(before);
+    if (info == 0)
+        multiply(out, vt, u, d);
+    tnf_free(alloc, work, size);
+    return info == 0 ? TNF_OK : failed(info, e);
+}
+#else
+
+bool tnf_opq_built(void)
+{
+    return false;
+}
+
+static tnf_status not_built(tnf_error *e)
+{
+    return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                    "opq and gaussian_opq are not built in: there was no LAPACK");
+}
+
+tnf_status tnf_eigen(double *matrix, size_t d, double *values, const tnf_allocator *alloc,
+                     tnf_error *e)
+{
+    (void)matrix;
+    (void)d;
+    (void)values;
+    (void)alloc;
+    return not_built(e);
+}
+
+tnf_status tnf_nearest_rotation(double *matrix, size_t d, double *out, const tnf_allocator *alloc,
+                                tnf_error *e)
+{
+    (void)matrix;
+    (void)d;
+    (void)out;
+    (void)alloc;
+    return not_built(e);
+}
+#endif

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: MIT */
+/* Dense matrices. Floats of 32 bits are used where they lie; everything else becomes floats (or,
+ * where those would round, doubles) a block at a time. */
+#include "ext/emb/rows.h"
+
+#include "base/ckd.h"
+#include "base/error.h"
+
+#include <string.h>
+
+#define DECODED 256u /* elements at a time */
+
+void tnf_lent_free(tnf_lent *l, const tnf_allocator *alloc)
+{
+    tnf_free(alloc, l->owned, l->size);
+    *l = (tnf_lent) { 0 };
+}
+
+static tnf_status take_memory(tnf_lent *out, uint64_t n, const tnf_allocator *alloc,
+                              uint64_t *memory, tnf_error *e)
+{
+    if (n > *memory || !tnf_to_size(&out->size, n + 1))
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
+                        "the vectors have to be read into memory and take %llu bytes there, "
+                        "%llu are left: raise the limit memory if you trust the file",
+                        (unsigned long long)n, (unsigned long long)*memory);
+    *memory -= n;
+    out->p = out->owned = tnf_alloc(alloc, out->size);
+    if (!out->owned)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "no memory for %llu bytes of vectors",
+                        (unsigned long long)n);
+    return TNF_OK;
+}
+
+tnf_status tnf_lent_read(tnf_lent *out, const tnf_part *part, const tnf_allocator *alloc,
+                         uint64_t *memory, tnf_error *e)
+{
+    uint8_t none;
+    *out = (tnf_lent) { 0 };
+    TNF_TRY(tnf_read_part(part, 0, &none, 0, e)); /* what cannot be read needs no memory */
+    TNF_TRY(take_memory(out, part->nbytes, alloc, memory, e));
+    return tnf_read_part(part, 0, out->owned, (size_t)part->nbytes, e);
+}
+
+tnf_status tnf_lend(tnf_lent *out, const tnf_part *part, const tnf_allocator *alloc,
+                    uint64_t *memory, tnf_error *e)
+{
+    *out = (tnf_lent) { 0 };
+    tnf_status status = tnf_map(&out->p, part, e);
+    return status == TNF_EUNSUPPORTED ? tnf_lent_read(out, part, alloc, memory, e) : status;
+}
+
+/* A matrix in F order is turned around while it is read. */
+static tnf_status read_turned(tnf_rows *r, const tnf_object *object, uint64_t *memory, tnf_error *e)
+{
+    tnf_slice slices[64];
+    if (object->rank > 64)
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "vectors of %u dimensions",
+                        object->rank);
+    for (uint32_t i = 0; i < object->rank; i++)
+        slices[i] = (tnf_slice) { .step = 1, .count = object->shape[i] };
+    uint64_t n = tnf_slice_bytes(object, slices);
+    TNF_TRY(take_memory(&r->data, n, &r->alloc, memory, e));
+    return tnf_read_slice(object, slices, r->data.owned, (size_t)n, e);
+}
+
+static tnf_rows_kind kind_of(const tnf_type *type)
+{
+    if (type == tnf_type_of(TNF_F32))
+        return TNF_ROWS_F32;
+    if (type == tnf_type_of(TNF_F16))
+        return TNF_ROWS_F16;
+    if (type == tnf_type_of(TNF_BF16))
+        return TNF_ROWS_BF16;
+    return type->bits > 16 ? TNF_ROWS_WIDE : TNF_ROWS_SMALL;
+}
+
+/* Floats that do not lie where floats should are better copied when they are needed than all read
+ * at once. */
+static bool lend_loose(tnf_rows *r, const tnf_part *data)
+{
+    tnf_part bytes = *data;
+    bytes.type = tnf_type_of(TNF_U8);
+    if (r->kind != TNF_ROWS_F32 || tnf_map(&r->data.p, &bytes, NULL) != TNF_OK)
+        return false;
+    r->kind = TNF_ROWS_LOOSE;
+    return true;
+}
+
+static tnf_status open_dense(tnf_rows *r, const tnf_object *object, uint64_t *memory, tnf_error *e)
+{
+    const tnf_part *data = tnf_object_part(object, "data");
+    if (!data || data->flags & TNF_PART_UNREADABLE || data->type->number == TNF_NUMBER_OPAQUE ||
+        data->type->number == TNF_NUMBER_COMPLEX || data->type->bits == 0)
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "the elements of %s are no numbers",
+                        TNF_QUOTED(object->name));
+    r->type = data->type;
+    r->kind = kind_of(data->type);
+    if (object->order == TNF_ORDER_F && object->rank > 1)
+        return read_turned(r, object, memory, e);
+    tnf_status status = tnf_map(&r->data.p, data, e);
+    if (status == TNF_EUNSUPPORTED && lend_loose(r, data))
+        status = TNF_OK;
+    if (status == TNF_EUNSUPPORTED)
+        return tnf_lent_read(&r->data, data, &r->alloc, memory, e);
+    r->data_at = data;
+    return status;
+}
+
+/* [n, d], or [n, dims…] taken as one row each. */
+static tnf_status take_shape(tnf_rows *r, const tnf_object *object, tnf_error *e)
+{
+    uint64_t d = 1, bytes;
+    if (object->rank == 0)
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s is a single number",
+                        TNF_QUOTED(object->name));
+    r->n = object->shape[0];
+    for (uint32_t i = 1; i < object->rank; i++)
+        if (!tnf_ckd_mul(&d, d, object->shape[i]))
+            return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "rows beyond 2^64 elements");
+    /* Rows without a single one may claim any length; and work is done on some rows at a time. */
+    if (d == 0 || !tnf_ckd_mul(&bytes, d, 1024 * sizeof(double)) || bytes > SIZE_MAX / 2 ||
+        (r->n == 0 && d > (1u << 24)))
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "rows of %llu elements",
+                        (unsigned long long)d);
+    r->d = (size_t)d;
+    return TNF_OK;
+}
+
+tnf_status tnf_rows_open(tnf_rows *r, const tnf_object *object, const tnf_kernels *kernels,
+                         const tnf_allocator *alloc, uint64_t *memory, tnf_error *e)
+{
+    const char *layout = tnf_layout_id(object->layout);
+    *r = (tnf_rows) { .kernels = kernels, .alloc = *alloc };
+    TNF_TRY(take_shape(r, object, e));
+    if (strcmp(layout, "dense") == 0)
+        return open_dense(r, object, memory, e);
+    if (strcmp(layout, "pq/1") == 0)
+        return tnf_pq_open(r, object, memory, e);
+    return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s is laid out as %s, not dense or pq/1",
+                    TNF_QUOTED(object->name), layout);
+}
+
+void tnf_rows_free(tnf_rows *r)
+{
+    tnf_lent *all[] = { &r->data, &r->codes, &r->codebooks, &r->projection, &r->norms };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        tnf_lent_free(all[i], &r->alloc);
+}
+
+/* ------------------------------------------------------------------- values */
+
+void tnf_rows_wide(const tnf_rows *r, uint64_t first, size_t count, double *room)
+{
+    tnf_type_decode(r->type, r->data.p, (size_t)first * r->d, count * r->d, room);
+}
+
+static void decode(const tnf_type *type, const void *p, size_t from, size_t n, float *room)
+{
+    double some[DECODED];
+    for (size_t i = 0; i < n; i += DECODED) {
+        size_t now = n - i < DECODED ? n - i : DECODED;
+        tnf_type_decode(type, p, from + i, now, some);
+        for (size_t k = 0; k < now; k++)
+            room[i + k] = (float)some[k];
+    }
+}
+
+const float *tnf_rows_block(const tnf_rows *r, uint64_t first, size_t count, float *room)
+{
+    size_t from = (size_t)first * r->d;
+    switch (r->kind) {
+    case TNF_ROWS_F32:
+        return (const float *)r->data.p + from;
+    case TNF_ROWS_LOOSE:
+        memcpy(room, (const uint8_t *)r->data.p + 4 * from, 4 * count * r->d);
+        return room;
+    case TNF_ROWS_F16:
+        r->kernels->from_f16((const uint8_t *)r->data.p + 2 * from, count * r->d, room);
+        return room;
+    case TNF_ROWS_BF16:
+        r->kernels->from_bf16((const uint8_t *)r->data.p + 2 * from, count * r->d, room);
+        return room;
+    default:
+        decode(r->type, r->data.p, from, count * r->d, room);
+        return room;
+    }
+}
+
+static tnf_status check_row(const tnf_rows *r, uint64_t row, tnf_error *e)
+{
+    if (row < r->n)
+        return TNF_OK;
+    return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no row %llu of %llu",
+                    (unsigned long long)row, (unsigned long long)r->n);
+}
+
+static bool are_floats(const tnf_rows *r)
+{
+    return r->kind == TNF_ROWS_F32 || r->kind == TNF_ROWS_LOOSE;
+}
+
+/* The elements of one row that lies in the file, where the first of them is `skip` elements into
+ * what is read: eight of any type begin with a byte. */
+static tnf_status read_elements(const tnf_rows *r, uint64_t row, uint8_t **out, size_t *size,
+                                size_t *skip, tnf_error *e)
+{
+    uint64_t bits = r->type->bits, from = row * r->d, to = from + r->d, begin = from - from % 8;
+    uint64_t first = begin / 8 * bits, end = to / 8 * bits + (to % 8 * bits + 7) / 8;
+    if (end > r->data_at->nbytes || first > end)
+        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "row %llu is not in the matrix",
+                        (unsigned long long)row);
+    *skip = (size_t)(from - begin);
+    *size = (size_t)(end - first) + 1;
+    *out = tnf_alloc(&r->alloc, *size);
+    if (!*out)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "no memory for a row");
+    tnf_status status = tnf_read_part(r->data_at, first, *out, *size - 1, e);
+    if (status != TNF_OK)
+        tnf_free(&r->alloc, *out, *size);
+    return status;
+}
+
+static tnf_status read_dense(const tnf_rows *r, uint64_t row, float *dst, tnf_error *e)
+{
+    uint8_t *bytes;
+    size_t size, skip;
+    if (are_floats(r))
+        return tnf_read_part(r->data_at, row * r->d * 4, dst, r->d * 4, e);
+    TNF_TRY(read_elements(r, row, &bytes, &size, &skip, e));
+    if (r->kind == TNF_ROWS_F16)
+        r->kernels->from_f16(bytes + 2 * skip, r->d, dst);
+    else if (r->kind == TNF_ROWS_BF16)
+        r->kernels->from_bf16(bytes + 2 * skip, r->d, dst);
+    else
+        decode(r->type, bytes, skip, r->d, dst);
+    tnf_free(&r->alloc, bytes, size);
+    return TNF_OK;
+}
+
+tnf_status tnf_rows_get_wide(const tnf_rows *r, uint64_t row, double *dst, tnf_error *e)
+{
+    uint8_t *bytes;
+    size_t size, skip;
+    TNF_TRY(check_row(r, row, e));
+    if (!r->reads || !r->data_at) {
+        tnf_rows_wide(r, row, 1, dst);
+        return TNF_OK;
+    }
+    TNF_TRY(read_elements(r, row, &bytes, &size, &skip, e));
+    tnf_type_decode(r->type, bytes, skip, r->d, dst);
+    tnf_free(&r->alloc, bytes, size);
+    return TNF_OK;
+}
+
+/* The codes and the norm of one row; `codes` has room for them. */
+static tnf_status add_read_codes(const tnf_rows *r, uint64_t row, uint8_t *codes, float *dst,
+                                 tnf_error *e)
+{
+    float norm = r->norms.p && !r->norms_at ? ((const float *)r->norms.p)[row] : 1;
+    if (r->norms_at)
+        TNF_TRY(tnf_read_part(r->norms_at, row * sizeof norm, &norm, sizeof norm, e));
+    TNF_TRY(tnf_read_part(r->codes_at, row * r->m, codes, r->m, e));
+    return tnf_pq_add_codes(r, row, codes, norm, dst, e);
+}
+
+/* Floats at any address. */
+static inline float float_at(const uint8_t *p, size_t i)
+{
+    float x;
+    memcpy(&x, p + 4 * i, sizeof x);
+    return x;
+}
+
+static void add(float *restrict dst, const uint8_t *restrict p, size_t d)
+{
+    for (size_t i = 0; i < d; i++)
+        dst[i] += float_at(p, i);
+}
+
+/* Four at once, in the same order as one after the other. */
+static void add_four(float *restrict dst, const uint8_t *const *rows, size_t d)
+{
+    const uint8_t *restrict a = rows[0], *restrict b = rows[1];
+    const uint8_t *restrict c = rows[2], *restrict f = rows[3];
+    for (size_t i = 0; i < d; i++)
+        dst[i] = (((dst[i] + float_at(a, i)) + float_at(b, i)) + float_at(c, i)) + float_at(f, i);
+}
+
+/* Asks for the start of a row that comes later: rows lie anywhere in memory. */
+static void fetch(const tnf_rows *r, uint64_t row)
+{
+    const char *p = r->kind == TNF_ROWS_PQ ? (const char *)r->codes.p + (size_t)row * r->m
+                    : are_floats(r)        ? (const char *)r->data.p + (size_t)row * r->d * 4
+                                           : NULL;
+    size_t n = r->kind == TNF_ROWS_PQ ? r->m : r->d * 4;
+    for (size_t i = 0; p && i < n && i < 1024; i += 64)
+        __builtin_prefetch(p + i);
+}
+
+/* Rows lie anywhere in memory: those after the next few are asked for meanwhile. */
+static void sum_floats(const tnf_rows *r, const uint64_t *rows, size_t n, float *dst)
+{
+    const uint8_t *base = r->data.p, *four[4];
+    size_t size = r->d * sizeof(float), i = 0;
+    memset(dst, 0, size);
+    for (; n - i >= 4; i += 4) {
+        for (size_t k = 0; k < 4; k++) {
+            if (i + 4 + k < n)
+                fetch(r, rows[i + 4 + k]);
+            four[k] = base + (size_t)rows[i + k] * size;
+        }
+        add_four(dst, four, r->d);
+    }
+    for (; i < n; i++)
+        add(dst, base + (size_t)rows[i] * size, r->d);
+}
+
+/* Adds up dense rows; those of other types than f32 go through `room`, d floats. */
+static tnf_status sum_dense(const tnf_rows *r, const uint64_t *rows, size_t n, float *dst,
+                            tnf_error *e)
+{
+    size_t size = r->d * sizeof(float);
+    bool reads = r->reads && r->data_at;
+    if (are_floats(r) && !reads) {
+        sum_floats(r, rows, n, dst);
+        return TNF_OK;
+    }
+    float *room = tnf_alloc(&r->alloc, size);
+    if (!room)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "no memory for a row");
+    memset(dst, 0, size);
+    tnf_status status = TNF_OK;
+    for (size_t i = 0; i < n && status == TNF_OK; i++) {
+        const float *row = room;
+        if (reads)
+            status = read_dense(r, rows[i], room, e);
+        else
+            row = tnf_rows_block(r, rows[i], 1, room);
+        add(dst, (const uint8_t *)row, r->d);
+    }
+    tnf_free(&r->alloc, room, size);
+    return status;
+}
+
+/* Adds up the centroids of all rows and turns the sum, instead of turning each row. */
+static tnf_status sum_pq(const tnf_rows *r, const uint64_t *rows, size_t n, float *dst,
+                         tnf_error *e)
+{
+    size_t floats = TNF_PADDED(r->d) * sizeof(float) + 64, size = floats + r->m;
+    bool reads = r->reads && r->codes_at;
+    uint8_t *memory = tnf_alloc0(&r->alloc, size);
+    if (!memory)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "no memory for a row");
+    float *sum = (float *)(((uintptr_t)memory + 63) & ~(uintptr_t)63);
+    tnf_status status = TNF_OK;
+    for (size_t i = 0; status == TNF_OK && i < n; i++) {
+        if (i + 4 < n && !reads)
+            fetch(r, rows[i + 4]);
+        status = reads ? add_read_codes(r, rows[i], memory + floats, sum, e)
+                       : tnf_pq_add(r, rows[i], sum, e);
+    }
+    if (status == TNF_OK)
+        tnf_pq_rotate(r, sum, dst);
+    tnf_free(&r->alloc, memory, size);
+    return status;
+}
+
+tnf_status tnf_rows_sum(const tnf_rows *r, const uint64_t *rows, size_t n, float *dst, tnf_error *e)
+{
+    for (size_t i = 0; i < n; i++)
+        TNF_TRY(check_row(r, rows[i], e));
+    for (size_t i = 0; i < n && i < 4 && !r->reads; i++)
+        fetch(r, rows[i]);
+    return r->kind == TNF_ROWS_PQ ? sum_pq(r, rows, n, dst, e) : sum_dense(r, rows, n, dst, e);
+}
+
+tnf_status tnf_rows_get(const tnf_rows *r, uint64_t row, float *dst, tnf_error *e)
+{
+    TNF_TRY(check_row(r, row, e));
+    if (r->kind == TNF_ROWS_PQ)
+        return sum_pq(r, &row, 1, dst, e);
+    if (r->reads && r->data_at)
+        return read_dense(r, row, dst, e);
+    const float *p = tnf_rows_block(r, row, 1, dst);
+    if (p != dst)
+        memcpy(dst, p, r->d * sizeof *dst);
+    return TNF_OK;
+}
+
+tnf_status tnf_made_rows_fetch(const tnf_made_rows *b, size_t dims, tnf_make_rows make, void *ctx,
+                               uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    uint64_t row_bytes = dims * sizeof(float);
+    uint8_t *to = dst;
+    while (n > 0) {
+        uint64_t row = offset / row_bytes;
+        if (b->n == 0 || row < b->first || row - b->first >= b->n)
+            TNF_TRY(make(ctx, row, e));
+        uint64_t from = offset - b->first * row_bytes, there = b->n * row_bytes - from;
+        size_t now = there < n ? (size_t)there : n;
+        memcpy(to, (const uint8_t *)b->rows + from, now);
+        to += now;
+        offset += now;
+        n -= now;
+    }
+    return TNF_OK;
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/* Scores of a block of rows: for every query, larger is better.
+ *
+ *   cosine     q . row / |row|        the query is normalised beforehand
+ *   dot        q . row
+ *   distance   -|q - row|^2
+ */
+#include "base/error.h"
+#include "ext/emb/search.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Squares of floats outside of this are lost or infinite. */
+#define SMALL 1e-30F
+#define LARGE 1e30F
+
+double tnf_length64(const double *vector, size_t d)
+{
+    double sum = 0;
+    for (size_t i = 0; i < d; i++)
+        sum += vector[i] * vector[i];
+    return sqrt(sum);
+}
+
+/* ----------------------------------------------------------------------- offers */
+
+/* Is it one of those that are no answer? */
+static bool is_skipped(const tnf_search_job *job, size_t q, uint64_t row)
+{
+    const tnf_asked *a = &job->asked[q];
+    uint64_t first = tnf_emb_first(job->emb, row);
+    for (size_t i = 0; i < 3; i++)
+        if (a->skip[i] == first || a->skip[i] == row)
+            return true;
+    for (size_t i = 0; i < job->query->nskip; i++)
+        if (job->query->skip[i] == row)
+            return true;
+    return false;
+}
+
+void tnf_offer(const tnf_search_job *job, tnf_worker *w, size_t q, double score, uint64_t row)
+{
+    tnf_top *top = &w->tops[q];
+    if (!tnf_top_below(top, score) && !is_skipped(job, q, row))
+        tnf_top_add(top, &job->ties, (tnf_scored) { score, row });
+}
+
+/* Most blocks hold nothing that is good enough: a first pass without branches tells. */
+static bool any_reaches(float *scores, const float *scale, size_t count, float worst)
+{
+    int below = 0;
+    for (size_t r = 0; r < count; r++) {
+        scores[r] *= scale[r];
+        below += scores[r] < worst;
+    }
+    return (size_t)below < count;
+}
+
+void tnf_offer_block(const tnf_search_job *job, tnf_worker *w, size_t q, const float *scale,
+                     uint64_t first, size_t count)
+{
+    const tnf_top *top = &w->tops[q];
+    float *scores = w->scores + q * job->block;
+    float worst = top->n == top->k ? (float)top->items[0].score : -INFINITY;
+    if (!job->asked[q].vector && !job->asked[q].vector64)
+        return;
+    if (any_reaches(scores, scale, count, worst))
+        for (size_t r = 0; r < count; r++)
+            tnf_offer(job, w, q, scores[r], first + r);
+}
+
+/* ----------------------------------------------------------------------- floats */
+
+/* Rows as floats, reconstructed if the projection does not let us do without. */
+static const float *block_of(const tnf_search_job *job, tnf_worker *w, uint64_t first, size_t count)
+{
+    const tnf_rows *rows = job->rows;
+    size_t d = rows->d;
+    if (rows->kind != TNF_ROWS_PQ)
+        return tnf_rows_block(rows, first, count, w->room);
+    for (size_t r = 0; r < count; r++) {
+        float *row = w->room + r * d;
+        memset(w->spare, 0, TNF_PADDED(d) * sizeof *w->spare);
+        if (tnf_pq_add(rows, first + r, w->spare, NULL) == TNF_OK)
+            tnf_pq_rotate(rows, w->spare, row);
+        else
+            for (size_t i = 0; i < d; i++) /* a code that stands for nothing */
+                row[i] = NAN;
+    }
+    return w->room;
+}
+
+static double careful_cosine(const float *row, const float *query, size_t d)
+{
+    double dot = 0, square = 0;
+    for (size_t i = 0; i < d; i++) {
+        dot += (double)row[i] * query[i];
+        square += (double)row[i] * row[i];
+    }
+    return square == 0 ? 0 : dot / sqrt(square);
+}
+
+/* One over the length of each row. Rows whose squares are out of range are scored one by one. */
+static void scale_by_length(const tnf_search_job *job, tnf_worker *w, const float *rows,
+                            size_t count)
+{
+    size_t d = job->rows->d;
+    for (size_t r = 0; r < count; r++) {
+        float square = w->squares[r];
+        w->scale[r] = 1 / sqrtf(square);
+        if (isnan(square) || (square > SMALL && square < LARGE))
+            continue;
+        w->scale[r] = 1;
+        for (size_t q = 0; q < job->n; q++)
+            w->scores[q * job->block + r] = (float)careful_cosine(
+                rows + r * d, job->queries + q * TNF_PADDED(d), d);
+    }
+}
+
+static void set_scale(tnf_worker *w, size_t count, float scale)
+{
+    for (size_t r = 0; r < count; r++)
+        w->scale[r] = scale;
+}
+
+static void score_floats(const tnf_search_job *job, tnf_worker *w, uint64_t first, size_t count)
+{
+    const tnf_kernels *k = job->emb->kernels;
+    size_t d = job->rows->d;
+    const float *rows = block_of(job, w, first, count);
+    if (job->metric == TNF_L2) {
+        k->distance(rows, count, d, job->queries, job->n, w->scores, job->block);
+        set_scale(w, count, -1);
+        return;
+    }
+    if (job->metric == TNF_DOT) {
+        k->dot(rows, count, d, job->queries, job->n, w->scores, job->block);
+        set_scale(w, count, 1);
+        return;
+    }
+    if (job->n == 1) {
+        k->dot_squares(rows, count, d, job->queries, w->scores, w->squares);
+    } else {
+        k->squares(rows, count, d, w->squares);
+        k->dot(rows, count, d, job->queries, job->n, w->scores, job->block);
+    }
+    scale_by_length(job, w, rows, count);
+}
+
+/* -------------------------------------------------------------------------- wide */
+
+static double score_wide(const double *row, const double *query, size_t d, tnf_metric metric)
+{
+    double sum = 0, square = 0;
+    if (metric == TNF_L2) {
+        for (size_t i = 0; i < d; i++)
+            sum += (row[i] - query[i]) * (row[i] - query[i]);
+        return -sum;
+    }
+    for (size_t i = 0; i < d; i++) {
+        sum += row[i] * query[i];
+        square += row[i] * row[i];
+    }
+    return metric == TNF_DOT ? sum : square == 0 ? 0 : sum / sqrt(square);
+}
+
+static void offer_wide(const tnf_search_job *job, tnf_worker *w, uint64_t first, size_t count)
+{
+    size_t d = job->rows->d;
+    tnf_rows_wide(job->rows, first, count, w->wide);
+    for (size_t r = 0; r < count; r++)
+        for (size_t q = 0; q < job->n; q++)
+            if (job->asked[q].vector || job->asked[q].vector64)
+                tnf_offer(job, w, q,
+                          score_wide(w->wide + r * d, job->queries64 + q * d, d, job->metric),
+                          first + r);
+}
+
+void tnf_score_block(const tnf_search_job *job, tnf_worker *w, uint64_t first, size_t count)
+{
+    if (job->mode == TNF_SEARCH_WIDE) {
+        offer_wide(job, w, first, count);
+    } else if (job->mode == TNF_SEARCH_CODES) {
+        tnf_score_codes(job, w, first, count);
+    } else {
+        score_floats(job, w, first, count);
+        for (size_t q = 0; q < job->n; q++)
+            tnf_offer_block(job, w, q, w->scale, first, count);
+    }
+}

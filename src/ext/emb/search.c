@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+/* The nearest rows, exactly, by looking at all of them.
+ *
+ *   rows   [ chunk ][ chunk ][ chunk ] …      handed out to threads as they come for more
+ *           └ blocks that stay in the first cache while all queries go over them
+ *
+ * Each thread keeps the best it has seen for each query; in the end they are merged. A score
+ * depends on its row and query alone and the order of hits is total, so the result is the same
+ * whoever did which part.
+ */
+#include "ext/emb/search.h"
+
+#include "base/ckd.h"
+#include "base/error.h"
+#include "base/pool.h"
+
+#include <math.h>
+#include <string.h>
+
+#define CACHED       ((size_t)24 << 10)  /* bytes of rows in a block */
+#define CODE_BLOCK   1024u               /* rows of codes in a block */
+#define HANDED       ((uint64_t)2 << 20) /* bytes of rows in a chunk */
+#define PASS         252u /* queries in a pass over the rows: tiles of 6, 4, 3, 2 fit */
+#define HEAPS        ((uint64_t)256 << 20)
+#define WORTH_THREAD ((uint64_t)1 << 18) /* bytes of rows below which one thread is enough */
+
+tnf_status tnf_query_check(tnf_emb_query *out, const tnf_emb_query *query, tnf_error *e)
+{
+    *out = (tnf_emb_query) { 0 };
+    memcpy(out, query, query->size && query->size < sizeof *out ? query->size : sizeof *out);
+    if (out->k == 0)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "no answers are asked for: k is 0");
+    if ((unsigned)out->metric > TNF_L2)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no metric %d", (int)out->metric);
+    return TNF_OK;
+}
+
+bool tnf_emb_keeps_lengths(const tnf_emb *emb)
+{
+    /* The state is a cache: to set it does not change the view. */
+    _Atomic int *state = (_Atomic int *)(uintptr_t)&emb->keeps_lengths;
+    int known = atomic_load(state);
+    if (known == 0) {
+        known = tnf_pq_keeps_lengths(&emb->rows) ? 1 : 2;
+        atomic_store(state, known);
+    }
+    return known == 1;
+}
+
+/* ----------------------------------------------------------------------- setting up */
+
+/* Floats aligned as kernels want them. */
+static float *aligned_floats(tnf_arena *arena, uint64_t n)
+{
+    uint64_t bytes;
+    if (!tnf_ckd_mul(&bytes, n, sizeof(float)) || !tnf_ckd_add(&bytes, bytes, 64))
+        return NULL;
+    uintptr_t p = (uintptr_t)tnf_arena_raw(arena, bytes);
+    return p ? (float *)((p + 63) & ~(uintptr_t)63) : NULL;
+}
+
+static tnf_search_mode mode_of(const tnf_emb *emb, const tnf_rows *rows, tnf_metric metric)
+{
+    if (rows->kind == TNF_ROWS_WIDE)
+        return TNF_SEARCH_WIDE;
+    if (rows->kind == TNF_ROWS_PQ && (metric == TNF_DOT || tnf_emb_keeps_lengths(emb)))
+        return TNF_SEARCH_CODES;
+    return TNF_SEARCH_FLOATS;
+}
+
+static void set_sizes(tnf_search_job *job)
+{
+    const tnf_rows *rows = job->rows;
+    size_t row = job->mode == TNF_SEARCH_CODES  ? rows->m
+                 : job->mode == TNF_SEARCH_WIDE ? rows->d * sizeof(double)
+                                                : rows->d * sizeof(float);
+    job->block = CODE_BLOCK;
+    if (job->mode != TNF_SEARCH_CODES) {
+        size_t fit = CACHED / row / 4 * 4;
+        job->block = fit < 4 ? 4 : fit > 512 ? 512 : fit;
+    }
+    uint64_t blocks = HANDED / ((uint64_t)job->block * row) + 1;
+    job->chunk = blocks * job->block;
+}
+
+/* Query q as the mode and the metric want it. */
+static void prepare_floats(tnf_search_job *job, size_t q)
+{
+    const tnf_emb *emb = job->emb;
+    size_t d = emb->rows.d, pitch = TNF_PADDED(d);
+    float *to = job->queries + q * pitch;
+    const tnf_asked *a = &job->asked[q];
+    memset(to, 0, pitch * sizeof *to);
+    for (size_t i = 0; i < d && (a->vector || a->vector64); i++)
+        to[i] = a->vector ? a->vector[i] : (float)a->vector64[i];
+    if (job->metric == TNF_COSINE)
+        tnf_emb_normalise(emb, to);
+}
+
+static void prepare_wide(tnf_search_job *job, size_t q)
+{
+    size_t d = job->rows->d;
+    double *to = job->queries64 + q * d;
+    const tnf_asked *a = &job->asked[q];
+    for (size_t i = 0; i < d; i++)
+        to[i] = a->vector64 ? a->vector64[i] : a->vector ? (double)a->vector[i] : 0;
+    double length = job->metric == TNF_COSINE ? tnf_length64(to, d) : 0;
+    for (size_t i = 0; length != 0 && i < d; i++)
+        to[i] /= length;
+}
+
+static tnf_status prepare_coarse(tnf_search_job *job, tnf_arena *arena, tnf_error *e)
+{
+    const tnf_rows *rows = job->rows;
+    size_t table = rows->m * TNF_CODES;
+    job->coarse = tnf_arena_array(arena, job->n, sizeof *job->coarse);
+    uint8_t *bytes = tnf_arena_raw(arena, (uint64_t)job->n * table);
+    if (!job->coarse || !bytes)
+        return tnf_arena_fail(arena, "tables of a query", e);
+    for (size_t q = 0; q < job->n; q++)
+        tnf_coarse_make(&job->coarse[q], rows, job->tables + q * table, bytes + q * table);
+    return TNF_OK;
+}
+
+static tnf_status prepare_codes(tnf_search_job *job, tnf_arena *arena, tnf_error *e)
+{
+    const tnf_rows *rows = job->rows;
+    size_t pitch = TNF_PADDED(rows->d), table = rows->m * TNF_CODES;
+    float *turned = aligned_floats(arena, pitch);
+    job->tables = aligned_floats(arena, (uint64_t)job->n * table);
+    job->squares = aligned_floats(arena, table);
+    job->lengths = aligned_floats(arena, job->n);
+    if (!turned || !job->tables || !job->squares || !job->lengths)
+        return tnf_arena_fail(arena, "tables of a query", e);
+    tnf_pq_tables(rows, NULL, job->squares);
+    for (size_t q = 0; q < job->n; q++) {
+        const float *query = job->queries + q * pitch;
+        job->emb->kernels->squares(query, 1, rows->d, &job->lengths[q]);
+        tnf_pq_rotate_query(rows, query, turned);
+        tnf_pq_tables(rows, turned, job->tables + q * table);
+    }
+    if (job->metric == TNF_COSINE)
+        job->scales = tnf_code_scales(job);
+    return job->emb->kernels->byte_sums && rows->m <= TNF_CODES ? prepare_coarse(job, arena, e)
+                                                                : TNF_OK;
+}
+
+static tnf_status prepare(tnf_search_job *job, tnf_arena *arena, tnf_error *e)
+{
+    size_t d = job->rows->d;
+    if (job->mode == TNF_SEARCH_WIDE) {
+        job->queries64 = tnf_arena_array(arena, job->n, d * sizeof(double));
+        if (!job->queries64)
+            return tnf_arena_fail(arena, "queries", e);
+        for (size_t q = 0; q < job->n; q++)
+            prepare_wide(job, q);
+        return TNF_OK;
+    }
+    job->queries = aligned_floats(arena, (uint64_t)job->n * TNF_PADDED(d));
+    if (!job->queries)
+        return tnf_arena_fail(arena, "queries", e);
+    for (size_t q = 0; q < job->n; q++)
+        prepare_floats(job, q);
+    return job->mode == TNF_SEARCH_CODES ? prepare_codes(job, arena, e) : TNF_OK;
+}
+
+static tnf_status prepare_worker(const tnf_search_job *job, tnf_worker *w, size_t k,
+                                 tnf_arena *arena, tnf_error *e)
+{
+    const tnf_rows *rows = job->rows;
+    bool wide = job->mode == TNF_SEARCH_WIDE;
+    bool turn = job->mode == TNF_SEARCH_FLOATS && rows->kind == TNF_ROWS_PQ;
+    bool room = job->mode == TNF_SEARCH_FLOATS && rows->kind != TNF_ROWS_F32;
+    w->tops = tnf_arena_array(arena, job->n, sizeof *w->tops);
+    w->scores = wide ? NULL : aligned_floats(arena, (uint64_t)job->n * job->block);
+    w->scale = aligned_floats(arena, job->block);
+    w->squares = aligned_floats(arena, job->block);
+    w->room = room ? aligned_floats(arena, (uint64_t)job->block * rows->d) : NULL;
+    w->spare = turn ? aligned_floats(arena, TNF_PADDED(rows->d)) : NULL;
+    w->wide = wide ? tnf_arena_raw(arena, (uint64_t)job->block * rows->d * sizeof(double)) : NULL;
+    w->sums = job->coarse ? tnf_arena_array(arena, job->block, sizeof *w->sums) : NULL;
+    if (!w->tops || (job->coarse && !w->sums) || (!wide && !w->scores) || !w->scale ||
+        !w->squares || (room && !w->room) || (turn && !w->spare) || (wide && !w->wide))
+        return tnf_arena_fail(arena, "scores", e);
+    for (size_t q = 0; q < job->n; q++) {
+        w->tops[q] = (tnf_top) { tnf_arena_raw(arena, (uint64_t)k * sizeof(tnf_scored)), 0, k };
+        if (!w->tops[q].items)
+            return tnf_arena_fail(arena, "hits", e);
+    }
+    return TNF_OK;
+}
+
+/* -------------------------------------------------------------------------- running */
+
+static tnf_status work(void *ctx, size_t i, tnf_error *e)
+{
+    tnf_search_job *job = ctx;
+    (void)e;
+    for (;;) {
+        uint64_t first = atomic_fetch_add(&job->next, job->chunk);
+        if (first >= job->candidates)
+            return TNF_OK;
+        uint64_t end = job->candidates - first < job->chunk ? job->candidates : first + job->chunk;
+        for (; first < end; first += job->block) {
+            size_t count = end - first < job->block ? (size_t)(end - first) : job->block;
+            tnf_score_block(job, &job->workers[i], first, count);
+        }
+    }
+}
+
+static double shown(tnf_metric metric, double score)
+{
+    double cosine = score > 1 ? 1 : score < -1 ? -1 : score;
+    switch (metric) {
+    case TNF_COSINE:
+        return cosine;
+    case TNF_ANGULAR:
+        return 1 - acos(cosine) / 3.14159265358979323846;
+    case TNF_L2:
+        return sqrt(-score);
+    default:
+        return score;
+    }
+}
+
+static void hand_out(const tnf_search_job *job, unsigned workers, tnf_emb_hit *hits, size_t *counts)
+{
+    for (size_t q = 0; q < job->n; q++) {
+        tnf_top *best = &job->workers[0].tops[q];
+        for (unsigned i = 1; i < workers; i++)
+            tnf_top_merge(best, &job->ties, &job->workers[i].tops[q]);
+        tnf_top_sort(best, &job->ties);
+        counts[q] = best->n;
+        for (size_t i = 0; i < best->n; i++)
+            hits[q * job->query->k + i] = (tnf_emb_hit) {
+                best->items[i].row, tnf_emb_word(job->emb, best->items[i].row),
+                shown(job->query->metric, best->items[i].score)
+            };
+    }
+}
+
+static unsigned count_workers(const tnf_search_job *job)
+{
+    uint64_t bytes, chunks = (job->candidates + job->chunk - 1) / job->chunk;
+    unsigned threads = tnf_pool_threads(job->query->threads);
+    if (!tnf_ckd_mul(&bytes, job->candidates * 4, job->rows->d) ||
+        !tnf_ckd_mul(&bytes, bytes, job->n))
+        bytes = UINT64_MAX;
+    if (bytes < WORTH_THREAD)
+        return 1;
+    return chunks < threads ? (chunks ? (unsigned)chunks : 1) : threads;
+}
+
+static tnf_status pass(tnf_search_job *job, size_t k, tnf_arena *arena, tnf_emb_hit *hits,
+                       size_t *counts, tnf_error *e)
+{
+    unsigned workers = count_workers(job);
+    TNF_TRY(prepare(job, arena, e));
+    job->workers = tnf_arena_array(arena, workers, sizeof *job->workers);
+    if (!job->workers)
+        return tnf_arena_fail(arena, "threads", e);
+    for (unsigned i = 0; i < workers; i++)
+        TNF_TRY(prepare_worker(job, &job->workers[i], k, arena, e));
+    atomic_store(&job->next, 0);
+    TNF_TRY(tnf_pool_run(workers, workers, work, job, e));
+    hand_out(job, workers, hits, counts);
+    return TNF_OK;
+}
+
+/* How many queries to take at once, so that their heaps do not fill the memory. */
+static size_t pass_size(const tnf_emb_query *query, size_t k)
+{
+    uint64_t each = (uint64_t)k * sizeof(tnf_scored) * tnf_pool_threads(query->threads);
+    uint64_t fit = HEAPS / (each ? each : 1);
+    return fit < 1 ? 1 : fit > PASS ? PASS : (size_t)fit;
+}
+
+tnf_status tnf_search(const tnf_emb *emb, const tnf_asked *asked, size_t n,
+                      const tnf_emb_query *query, tnf_emb_hit *hits, size_t *counts, tnf_error *e)
+{
+    uint64_t candidates = tnf_emb_candidates(emb);
+    size_t k = query->k < candidates ? query->k : (size_t)candidates, step = pass_size(query, k);
+    tnf_metric metric = query->metric == TNF_ANGULAR ? TNF_COSINE : query->metric;
+    const tnf_rows *rows;
+    TNF_TRY(tnf_emb_vector_rows(emb, query->threads, &rows, e));
+    for (size_t from = 0; from < n; from += step) {
+        tnf_search_job job = { .emb = emb,
+                               .rows = rows,
+                               .query = query,
+                               .metric = metric,
+                               .mode = mode_of(emb, rows, metric),
+                               .ties = { tnf_emb_compare, emb },
+                               .asked = asked + from,
+                               .n = n - from < step ? n - from : step,
+                               .candidates = k ? candidates : 0 };
+        tnf_arena arena;
+        set_sizes(&job);
+        tnf_arena_init(&arena, &emb->alloc, emb->memory);
+        tnf_status status = pass(&job, k, &arena, hits + from * query->k, counts + from, e);
+        tnf_arena_free(&arena);
+        TNF_TRY(status);
+    }
+    return TNF_OK;
+}

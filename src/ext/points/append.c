@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* Appending, committed by a single byte.
+ *
+ *   … block │ $                               the file as it is; t is where '$' stands
+ *   … block │ $ ength payload block … block $ everything but the first byte, then fsync
+ *   … block │ P length payload block … block $  that byte at t, then fsync
+ *
+ * Whatever follows '$' is ignored, so until the byte is written nobody sees anything, and a crash
+ * leaves the old file. From then on everybody sees all of it.
+ */
+#include "codec/blocks.h"
+#include "ext/points/points.h"
+
+#define BLOCK ((size_t)1 << 20) /* written at a time */
+
+struct append {
+    tnf_points *p;
+    uint64_t start; /* t */
+    uint64_t next;  /* where the next byte of b belongs */
+    uint64_t last;  /* where the last point begins */
+    tnf_buf b;      /* from `next` on */
+    tnf_buf app, packed, vector;
+    tnf_points_pack pack;
+};
+
+static tnf_status flush(struct append *a, tnf_error *e)
+{
+    /* The first byte of all is the one that commits: it is left out. */
+    size_t skip = a->next == a->start ? 1 : 0;
+    TNF_TRY(tnf_buf_status(&a->b, "batch", e));
+    TNF_TRY(tnf_points_go_on(a->p, e));
+    TNF_TRY(tnf_disk_write(a->p, a->p->fd, a->next + skip, a->b.p + skip, a->b.n - skip, e));
+    a->next += a->b.n;
+    a->b.n = 0;
+    return TNF_OK;
+}
+
+/* Application data as it will be stored. */
+static tnf_status app_of(struct append *a, const tnf_point *point, tnf_str *out, tnf_error *e)
+{
+    a->app.n = a->packed.n = 0;
+    *out = point->app;
+    if (point->value) {
+        TNF_TRY(tnf_points_pack_value(a->p, &a->app, point->value, e));
+        *out = (tnf_str) { (const char *)a->app.p, a->app.n };
+    } else if (out->n) {
+        tnf_status status = tnf_vs_check_app(out->p, out->n, 0, e);
+        if (status != TNF_OK && e)
+            *e = (tnf_error) { .status = TNF_EINVAL, .offset = TNF_NO_OFFSET };
+        if (status != TNF_OK)
+            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                            "application data of a new point is not one MessagePack value");
+    }
+    if (out->n == 0 || !a->p->options.pack_app)
+        return TNF_OK;
+    TNF_TRY(tnf_snappy_encode(&a->packed, out->p, out->n, e));
+    *out = (tnf_str) { (const char *)a->packed.p, a->packed.n };
+    return TNF_OK;
+}
+
+static tnf_status vector_of(struct append *a, const tnf_point *point, tnf_str *out, tnf_error *e)
+{
+    a->vector.n = 0;
+    *out = (tnf_str) { point->vector, point->vector_n };
+    if (a->pack == TNF_POINTS_RAW)
+        return TNF_OK;
+    TNF_TRY(a->pack == TNF_POINTS_GZIP
+                ? tnf_gzip_encode(&a->vector, point->vector, point->vector_n, e)
+                : tnf_snappy_encode(&a->vector, point->vector, point->vector_n, e));
+    *out = (tnf_str) { (const char *)a->vector.p, a->vector.n };
+    return TNF_OK;
+}
+
+/* Bits that stand for nothing are 0. */
+static void clear_spare_bits(struct append *a)
+{
+    uint64_t used = a->p->meta.elements % 8;
+    if (a->p->meta.type->bits == 1 && used && a->pack == TNF_POINTS_RAW && a->b.n)
+        a->b.p[a->b.n - 1] &= (uint8_t)((1u << used) - 1);
+}
+
+static tnf_status put_point(struct append *a, const tnf_point *point, tnf_error *e)
+{
+    static const uint8_t codes[] = { TNF_VS_RAW, TNF_VS_RAW, TNF_VS_GZIP, TNF_VS_SNAPPY };
+    tnf_str app, vector;
+    if (point->vector_n != a->p->meta.vector_bytes || !point->vector)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "a vector of %zu bytes; the space has vectors of %llu", point->vector_n,
+                        (unsigned long long)a->p->meta.vector_bytes);
+    TNF_TRY(app_of(a, point, &app, e));
+    TNF_TRY(vector_of(a, point, &vector, e));
+    uint8_t option = app.n && a->p->options.pack_app ? TNF_VS_APP_SNAPPY : TNF_VS_RAW;
+    TNF_TRY(tnf_vs_put_point(&a->b, option, app, codes[a->pack], vector.n, 0,
+                             a->p->options.varint_msb, e));
+    tnf_buf_put(&a->b, vector.p, vector.n);
+    clear_spare_bits(a);
+    return a->b.n >= BLOCK ? flush(a, e) : tnf_buf_status(&a->b, "batch", e);
+}
+
+static tnf_status put_batch(struct append *a, const tnf_point *batch, size_t n, uint64_t *offsets,
+                            tnf_error *e)
+{
+    for (size_t i = 0; i < n; i++) {
+        a->last = a->next + a->b.n;
+        if (offsets)
+            offsets[i] = a->last;
+        TNF_TRY(put_point(a, &batch[i], e));
+    }
+    tnf_buf_u8(&a->b, TNF_VS_END);
+    TNF_TRY(flush(a, e));
+    return tnf_disk_sync(a->p, a->p->fd, e);
+}
+
+/* The byte that counts. */
+static tnf_status commit(struct append *a, tnf_error *e)
+{
+    static const uint8_t type = TNF_VS_POINT;
+    tnf_points *p = a->p;
+    TNF_TRY(tnf_disk_write(p, p->fd, a->start, &type, 1, e));
+    p->tail = a->next - 1;
+    p->last = a->last;
+    tnf_status status = tnf_disk_sync_done(p, p->fd, e);
+    if (status == TNF_OK &&
+        p->chain.size > a->next) /* junk, longer than what was written over it */
+        (void)tnf_disk_cut(p, p->fd, a->next, NULL);
+    return status;
+}
+
+static tnf_status prepare(struct append *a, tnf_error *e)
+{
+    tnf_points *p = a->p;
+    if (!p->has_meta)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "the file describes no vector space, so it can hold no points");
+    if (!p->meta.type)
+        return tnf_fail(e, TNF_EUNSUPPORTED, p->meta_at, "unsupported resolution %d (%s)",
+                        p->meta.resolution, p->meta.type_name);
+    TNF_TRY(tnf_points_find_tail(p, e));
+    a->start = a->next = p->tail;
+    a->pack = p->options.pack;
+    if (a->pack == TNF_POINTS_AUTO)
+        a->pack = p->meta.pack == TNF_VS_APP_SNAPPY ? TNF_POINTS_SNAPPY : TNF_POINTS_RAW;
+    return TNF_OK;
+}
+
+static tnf_status append(struct append *a, const tnf_point *batch, size_t n, uint64_t *offsets,
+                         tnf_error *e)
+{
+    TNF_TRY(prepare(a, e));
+    tnf_status status = put_batch(a, batch, n, offsets, e);
+    if (status == TNF_OK)
+        return commit(a, e);
+    (void)tnf_disk_cut(a->p, a->p->fd, a->start + 1, NULL); /* give the room back, if we can */
+    return status;
+}
+
+tnf_status tnf_points_append(tnf_points *p, const tnf_point *batch, size_t n, uint64_t *offsets,
+                             tnf_error *e)
+{
+    struct append a = { .p = p };
+    if (n == 0)
+        return TNF_OK;
+    TNF_TRY(tnf_points_enter(p, true, e));
+    tnf_buf *all[] = { &a.b, &a.app, &a.packed, &a.vector };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        tnf_buf_init(all[i], &p->alloc, UINT64_MAX);
+    tnf_status status = append(&a, batch, n, offsets, e);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        tnf_buf_free(all[i]);
+    tnf_points_leave(p);
+    if ((status == TNF_OK || status == TNF_EUNSYNCED) && offsets)
+        p->moved = false;
+    tnf_arena_free(&p->batch);
+    tnf_arena_init(&p->batch, &p->alloc, UINT64_MAX);
+    return status;
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/* Deleting: the type of a block, one byte, becomes '0'. The length stays, or the next block could
+ * not be found.
+ *
+ *   one point   that byte, fsync
+ *   several     a note behind '$' (formats/vs/note.h), fsync: from here on all of them are deleted
+ *               their bytes, fsync
+ *               to shred: their payloads, fsync
+ *               the note is cut off
+ *
+ * A crash leaves the file as it was, or a note that everybody reads and the next writer carries
+ * out.
+ */
+#include "ext/points/points.h"
+#include "io/fs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define WIPE ((size_t)64 << 10)
+
+static int by_number(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Is each of them a block, of a kind that may be deleted? They are sorted; afterwards each is there
+ * once, and those that are blanks already are not, but to shred them. */
+static tnf_status check(tnf_points *p, uint64_t *sorted, size_t *n, bool shred, tnf_error *e)
+{
+    tnf_vs_chain *c = &p->chain;
+    size_t kept = 0;
+    TNF_TRY(tnf_points_check_moved(p, e));
+    tnf_points_rewind(p, TNF_VS_HEADER);
+    for (size_t i = 0; i < *n;) {
+        TNF_TRY(tnf_points_next(p, e));
+        if (c->type == TNF_VS_END || c->at > sorted[i])
+            return tnf_fail(e, TNF_ENOTFOUND, sorted[i], "there is no point");
+        if (c->at < sorted[i])
+            continue;
+        if (c->type == TNF_VS_META)
+            return tnf_fail(e, TNF_EINVAL, c->at, "this is the meta block, which cannot go");
+        while (i < *n && sorted[i] == c->at)
+            i++;
+        if (shred || c->type != TNF_VS_BLANK)
+            sorted[kept++] = c->at;
+    }
+    *n = kept;
+    return TNF_OK;
+}
+
+static tnf_status wipe(tnf_points *p, uint64_t at, tnf_error *e)
+{
+    uint8_t head[TNF_VS_HEAD];
+    TNF_TRY(tnf_disk_read(p->fd, at, head, sizeof head, e));
+    uint64_t length = tnf_le32(head + 1);
+    uint8_t *zeros = tnf_alloc0(&p->alloc, WIPE);
+    if (!zeros)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for wiping");
+    tnf_status status = TNF_OK;
+    for (uint64_t done = 0; done < length && status == TNF_OK;) {
+        size_t n = length - done < WIPE ? (size_t)(length - done) : WIPE;
+        status = tnf_disk_write(p, p->fd, at + TNF_VS_HEAD + done, zeros, n, e);
+        done += n;
+    }
+    tnf_free(&p->alloc, zeros, WIPE);
+    return status;
+}
+
+static tnf_status blank(tnf_points *p, uint64_t at, tnf_error *e)
+{
+    static const uint8_t type = TNF_VS_BLANK;
+    return tnf_disk_write(p, p->fd, at, &type, 1, e);
+}
+
+/* Each noted block that the chain really reaches: whatever a note says, it does no other harm. */
+static tnf_status each_noted(tnf_points *p, tnf_status (*act)(tnf_points *, uint64_t, tnf_error *),
+                             tnf_error *e)
+{
+    tnf_vs_chain *c = &p->chain;
+    const tnf_vs_note *note = &c->note;
+    tnf_points_rewind(p, TNF_VS_HEADER);
+    for (size_t i = 0; i < note->n;) {
+        TNF_TRY(tnf_vs_chain_next(c, e));
+        if (c->type == TNF_VS_END)
+            break;
+        if (c->type == TNF_VS_BLANK && c->at == note->offsets[i])
+            TNF_TRY(act(p, c->at, e));
+        while (i < note->n && note->offsets[i] <= c->at)
+            i++;
+    }
+    return tnf_disk_sync(p, p->fd, e);
+}
+
+tnf_status tnf_points_finish(tnf_points *p, tnf_error *e)
+{
+    uint64_t end = p->chain.note.end;
+    TNF_TRY(each_noted(p, blank, e));
+    if (p->chain.note.flags & TNF_VS_SHRED)
+        TNF_TRY(each_noted(p, wipe, e));
+    if (tnf_disk_cut(p, p->fd, end + 1, NULL) == TNF_OK) /* else it is carried out once more */
+        p->chain.size = end + 1;
+    tnf_vs_note_forget(&p->chain);
+    return TNF_OK;
+}
+
+static tnf_status write_note(tnf_points *p, const tnf_buf *b, tnf_error *e)
+{
+    TNF_TRY(tnf_buf_status(b, "the list of deleted points", e));
+    if (p->chain.size > p->tail + 1) /* the note must be the end of the file */
+        TNF_TRY(tnf_disk_cut(p, p->fd, p->tail + 1, e));
+    tnf_error why;
+    tnf_status status = tnf_disk_write(p, p->fd, p->tail + 1, b->p, b->n, &why);
+    if (status == TNF_OK)
+        status = tnf_disk_sync(p, p->fd, &why);
+    if (status != TNF_OK && e)
+        *e = why;
+    p->chain.size = p->tail + 1 + b->n;
+    if (status == TNF_OK || tnf_disk_cut(p, p->fd, p->tail + 1, NULL) == TNF_OK)
+        return status;
+    return tnf_vs_note_read(&p->chain, UINT64_MAX, NULL) == TNF_OK && p->chain.note.n
+               ? tnf_fail_unsynced(e, &why) /* it is there, so they are deleted */
+               : status;
+}
+
+static tnf_status note_down(tnf_points *p, const uint64_t *sorted, size_t n, bool shred,
+                            tnf_error *e)
+{
+    tnf_buf b;
+    TNF_TRY(tnf_points_find_tail(p, e));
+    tnf_buf_init(&b, &p->alloc, UINT64_MAX);
+    tnf_status status = tnf_vs_note_put(&b, p->tail, sorted, n, shred ? TNF_VS_SHRED : 0, e);
+    if (status == TNF_OK)
+        status = tnf_points_go_on(p, e);
+    if (status == TNF_OK)
+        status = write_note(p, &b, e);
+    tnf_buf_free(&b);
+    return status;
+}
+
+/* They are deleted when the note is on the disk. If what follows fails, the next writer does it; to
+ * shred is a promise that is then not yet kept. */
+static tnf_status delete_noted(tnf_points *p, const uint64_t *sorted, size_t n, bool shred,
+                               tnf_error *e)
+{
+    tnf_error why;
+    TNF_TRY(note_down(p, sorted, n, shred, e));
+    tnf_status status = tnf_vs_note_read(&p->chain, UINT64_MAX, &why);
+    if (status == TNF_OK)
+        status = tnf_points_finish(p, &why);
+    if (status == TNF_OK || !shred)
+        return TNF_OK;
+    return tnf_fail(e, status, TNF_NO_OFFSET,
+                    "the points are deleted, but not yet overwritten (%s); the next change of the "
+                    "file does that",
+                    why.message);
+}
+
+static tnf_status delete_sorted(tnf_points *p, uint64_t *sorted, size_t n, bool shred, tnf_error *e)
+{
+    TNF_TRY(check(p, sorted, &n, shred, e));
+    if (n == 0)
+        return TNF_OK;
+    if (n > 1 || shred)
+        return delete_noted(p, sorted, n, shred, e);
+    TNF_TRY(tnf_points_go_on(p, e));
+    TNF_TRY(blank(p, sorted[0], e));
+    return tnf_disk_sync_done(p, p->fd, e);
+}
+
+static tnf_status delete_all(tnf_points *p, const uint64_t *offsets, size_t n, unsigned flags,
+                             tnf_error *e)
+{
+    if (n > SIZE_MAX / sizeof *offsets)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "too many offsets");
+    uint64_t *sorted = tnf_alloc(&p->alloc, n * sizeof *sorted);
+    if (!sorted)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for offsets");
+    memcpy(sorted, offsets, n * sizeof *sorted);
+    qsort(sorted, n, sizeof *sorted, by_number);
+    tnf_status status = delete_sorted(p, sorted, n, flags & TNF_POINTS_SHRED, e);
+    tnf_free(&p->alloc, sorted, n * sizeof *sorted);
+    return status;
+}
+
+tnf_status tnf_points_delete(tnf_points *p, const uint64_t *offsets, size_t n, unsigned flags,
+                             tnf_error *e)
+{
+    if (n == 0)
+        return TNF_OK;
+    TNF_TRY(tnf_points_enter(p, true, e));
+    tnf_status status = delete_all(p, offsets, n, flags, e);
+    tnf_points_leave(p);
+    return status;
+}

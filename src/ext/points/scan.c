@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading: every point, one point, everything with a critical eye, and what is left of a file. */
+#include "codec/blocks.h"
+#include "ext/points/points.h"
+
+#include <string.h>
+
+/* ------------------------------------------------------------------ points */
+
+static tnf_status unpack_vector(tnf_points *p, const tnf_vs_point *v, tnf_point *out, tnf_error *e)
+{
+    tnf_buf *spare = &p->spare[0];
+    size_t n = (size_t)p->meta.vector_bytes;
+    bool gzip = (v->vector_option & TNF_VS_CODE) == TNF_VS_GZIP;
+    const tnf_block block = { out->vector, out->vector_n, v->vector_at };
+    TNF_TRY(tnf_block_unpack(spare, gzip ? tnf_gzip_decode : tnf_snappy_decode, &block, n, e));
+    out->vector = spare->p;
+    out->vector_n = n;
+    return TNF_OK;
+}
+
+static tnf_status unpack_app(tnf_points *p, const tnf_vs_point *v, tnf_point *out, tnf_error *e)
+{
+    tnf_buf *spare = &p->spare[1];
+    const tnf_block block = { out->app.p, out->app.n, v->app_at };
+    TNF_TRY(tnf_snappy_unpack(spare, &block, UINT64_MAX, e));
+    out->app = (tnf_str) { spare->n ? (const char *)spare->p : "", spare->n };
+    return tnf_vs_check_app(out->app.p, out->app.n, v->app_at, e);
+}
+
+tnf_status tnf_points_decode(tnf_points *p, tnf_point *out, tnf_error *e)
+{
+    tnf_vs_chain *c = &p->chain;
+    const uint8_t *block = NULL;
+    tnf_vs_point v;
+    /* All of it at once, so that nothing moves while parts of it are looked at. */
+    TNF_TRY(tnf_vs_chain_bytes(c, c->at, TNF_VS_HEAD + (size_t)c->length, &block, e));
+    if (p->meta.type && tnf_vs_is_plain(block, c->length, p->meta.vector_bytes)) {
+        *out = (tnf_point) { .offset = c->at,
+                             .app = { (const char *)block + 7, block[6] },
+                             .vector = block + tnf_vs_plain_vector(block),
+                             .vector_n = (size_t)p->meta.vector_bytes };
+        return block[6] ? tnf_vs_check_app(block + 7, block[6], c->at + 7, e) : TNF_OK;
+    }
+    TNF_TRY(tnf_vs_chain_checked(c, &p->meta, &v, e));
+    *out = (tnf_point) { .offset = v.at,
+                         .app = { (const char *)block + (v.app_at - v.at), v.app_n },
+                         .vector = block + (v.vector_at - v.at),
+                         .vector_n = v.vector_n };
+    if (p->meta.type && v.vector_option & TNF_VS_CODE)
+        TNF_TRY(unpack_vector(p, &v, out, e));
+    return v.app_n && v.option & TNF_VS_CODE ? unpack_app(p, &v, out, e) : TNF_OK;
+}
+
+/* A block that is no point: does it belong where it is? */
+static tnf_status check_other(const tnf_points *p, tnf_error *e)
+{
+    const tnf_vs_chain *c = &p->chain;
+    if (c->type != TNF_VS_META || (p->has_meta && c->at == p->meta_at))
+        return TNF_OK;
+    return tnf_fail(e, TNF_EFORMAT, c->at, "format error: second meta block");
+}
+
+static tnf_status each(tnf_points *p, tnf_point_take take, void *ctx, tnf_error *e)
+{
+    tnf_vs_chain *c = &p->chain;
+    for (;;) {
+        tnf_point point;
+        TNF_TRY(tnf_vs_chain_next(c, e));
+        if (c->type == TNF_VS_END)
+            return TNF_OK;
+        if (c->type != TNF_VS_POINT) {
+            TNF_TRY(check_other(p, e));
+            continue;
+        }
+        TNF_TRY(tnf_points_decode(p, &point, e));
+        TNF_TRY(take(ctx, &point, e));
+    }
+}
+
+tnf_status tnf_points_each(tnf_points *p, uint64_t from, tnf_point_take take, void *ctx,
+                           tnf_error *e)
+{
+    TNF_TRY(tnf_points_enter(p, false, e));
+    tnf_status status = from ? tnf_points_check_moved(p, e) : TNF_OK;
+    p->moved = from ? p->moved : false; /* these are the offsets of now */
+    tnf_points_rewind(p, from ? from : TNF_VS_HEADER);
+    if (status == TNF_OK)
+        status = each(p, take, ctx, e);
+    if (status == TNF_OK && p->chain.previous) {
+        p->tail = p->chain.at;
+        p->last = p->chain.previous;
+    }
+    tnf_points_leave(p);
+    return status;
+}
+
+static tnf_status read_one(tnf_points *p, uint64_t offset, tnf_point *out, tnf_error *e)
+{
+    tnf_vs_chain *c = &p->chain;
+    TNF_TRY(tnf_points_check_moved(p, e));
+    tnf_points_rewind(p, offset);
+    tnf_status status = offset < TNF_VS_HEADER || offset >= c->size ? TNF_ENOTFOUND
+                                                                    : tnf_vs_chain_next(c, NULL);
+    if (status == TNF_EIO || status == TNF_ENOMEM)
+        return tnf_fail(e, status, offset, "cannot read the point");
+    if (status == TNF_OK && c->type == TNF_VS_BLANK)
+        return tnf_fail(e, TNF_ENOTFOUND, offset, "the point was deleted");
+    if (status != TNF_OK || c->type != TNF_VS_POINT || !p->has_meta)
+        return tnf_fail(e, TNF_ENOTFOUND, offset, "there is no point");
+    c->until = c->next; /* no other is asked for */
+    return tnf_points_decode(p, out, e);
+}
+
+tnf_status tnf_points_read(tnf_point *out, tnf_points *p, uint64_t offset, tnf_error *e)
+{
+    TNF_TRY(tnf_points_enter(p, false, e));
+    tnf_status status = read_one(p, offset, out, e);
+    tnf_points_leave(p);
+    return status;
+}
+
+/* ------------------------------------------------------------------ verify */
+
+struct audit {
+    tnf_points *p;
+    tnf_points_report *report;
+    tnf_points_problem problem;
+    void *ctx;
+};
+
+/* Is the fault one of the file, which is to be told, or does it stop the whole? */
+static bool of_the_file(tnf_status status)
+{
+    return status == TNF_EFORMAT || status == TNF_ETRUNCATED || status == TNF_EUNSUPPORTED ||
+           status == TNF_ELIMIT;
+}
+
+/* TNF_OK if it was told. */
+static tnf_status tell(struct audit *a, tnf_status status, const tnf_error *why, tnf_error *e)
+{
+    if (status == TNF_OK)
+        return TNF_OK;
+    if (!of_the_file(status)) {
+        if (e)
+            *e = *why;
+        return status;
+    }
+    a->report->problems++;
+    if (a->problem)
+        a->problem(a->ctx, why);
+    return TNF_OK;
+}
+
+static void tell_odd(struct audit *a, uint64_t at, const char *what)
+{
+    tnf_error why = { .offset = TNF_NO_OFFSET };
+    tnf_status status = tnf_fail(&why, TNF_EFORMAT, at, "%s", what);
+    (void)tell(a, status, &why, NULL);
+}
+
+static tnf_status audit_block(struct audit *a, tnf_error *e)
+{
+    tnf_vs_chain *c = &a->p->chain;
+    tnf_points_report *r = a->report;
+    tnf_error why = { .offset = TNF_NO_OFFSET };
+    tnf_point point;
+    uint64_t bytes = TNF_VS_HEAD + (uint64_t)c->length;
+    switch (c->type) {
+    case TNF_VS_POINT:
+        r->points++;
+        return tell(a, tnf_points_decode(a->p, &point, &why), &why, e);
+    case TNF_VS_META:
+        return tell(a, check_other(a->p, &why), &why, e);
+    case TNF_VS_BLANK:
+        r->blanks++;
+        r->blank_bytes += bytes;
+        return TNF_OK;
+    default:
+        r->unknown++;
+        r->unknown_bytes += bytes;
+        if (c->type == 0)
+            tell_odd(a, c->at, "a block of type 0: unknown, and perhaps damage");
+        return TNF_OK;
+    }
+}
+
+static tnf_status audit(struct audit *a, tnf_error *e)
+{
+    tnf_vs_chain *c = &a->p->chain;
+    tnf_points_report *r = a->report;
+    tnf_points_rewind(a->p, TNF_VS_HEADER);
+    for (;;) {
+        tnf_error why = { .offset = TNF_NO_OFFSET };
+        tnf_status status = tnf_vs_chain_next(c, &why);
+        r->stopped_at = c->at;
+        if (status != TNF_OK)
+            return tell(a, status, &why, e);
+        if (c->type == TNF_VS_END)
+            break;
+        TNF_TRY(audit_block(a, e));
+    }
+    r->terminal = c->terminal;
+    r->trailing = c->terminal ? c->size - c->at - 1 : 0;
+    if (!r->terminal)
+        tell_odd(a, c->at, "the terminal '$' is missing");
+    return TNF_OK;
+}
+
+tnf_status tnf_points_verify(tnf_points_report *out, tnf_points *p, tnf_points_problem problem,
+                             void *ctx, tnf_error *e)
+{
+    *out = (tnf_points_report) { .size = 0 };
+    TNF_TRY(tnf_points_enter(p, false, e));
+    out->size = p->chain.size;
+    struct audit a = { p, out, problem, ctx };
+    tnf_status status = audit(&a, e);
+    tnf_points_leave(p);
+    return status;
+}
+
+/* ----------------------------------------------------------------- salvage */
+
+struct rescue {
+    tnf_points_report *report;
+    tnf_point_take take;
+    void *ctx;
+    bool stopped; /* by the caller */
+};
+
+static tnf_status take_rescued(void *ctx, const tnf_point *point, tnf_error *e)
+{
+    struct rescue *r = ctx;
+    tnf_status status = r->take(r->ctx, point, e);
+    r->stopped = status != TNF_OK;
+    r->report->points += status == TNF_OK;
+    return status;
+}
+
+/* A run of zeros reads as empty blocks of type 0: nothing but damage has those. */
+static bool is_zeros(tnf_points *p)
+{
+    const uint8_t *head = NULL;
+    return p->chain.type == 0 && p->chain.length == 0 &&
+           tnf_vs_chain_bytes(&p->chain, p->chain.at, TNF_VS_HEAD, &head, NULL) == TNF_OK &&
+           memcmp(head, "\0\0\0\0", TNF_VS_HEAD) == 0;
+}
+
+static tnf_status rescue(tnf_points *p, struct rescue *r, tnf_error *e)
+{
+    tnf_vs_chain *c = &p->chain;
+    tnf_point point;
+    TNF_TRY(tnf_points_load_meta(p, e));
+    tnf_points_rewind(p, TNF_VS_HEADER);
+    for (;;) {
+        TNF_TRY(tnf_vs_chain_next(c, e));
+        if (c->type == TNF_VS_END)
+            break;
+        if (is_zeros(p))
+            return tnf_fail(e, TNF_EFORMAT, c->at, "zeros where a block should begin");
+        if (c->type == TNF_VS_POINT) {
+            TNF_TRY(tnf_points_decode(p, &point, e));
+            TNF_TRY(take_rescued(r, &point, e));
+        } else {
+            TNF_TRY(check_other(p, e));
+            r->report->blanks += c->type == TNF_VS_BLANK;
+        }
+    }
+    r->report->terminal = c->terminal;
+    r->report->trailing = c->terminal ? c->size - c->at - 1 : 0;
+    return TNF_OK;
+}
+
+tnf_status tnf_points_salvage(tnf_points_report *out, const char *path,
+                              const tnf_points_options *options, tnf_point_take take, void *ctx,
+                              tnf_error *e)
+{
+    tnf_points *p;
+    struct rescue r = { out, take, ctx, false };
+    *out = (tnf_points_report) { .size = 0 };
+    TNF_TRY(tnf_points_make(&p, path, options, e));
+    p->options.write = false;
+    tnf_status status = tnf_points_lock_current(p, false, &out->size, e);
+    if (status == TNF_OK) {
+        p->chain.size = out->size;
+        p->busy = true;
+        status = tnf_vs_note_read(&p->chain, UINT64_MAX, e);
+        if (status == TNF_OK)
+            status = rescue(p, &r, e);
+        out->stopped_at = p->chain.at;
+        tnf_points_leave(p);
+        if (status != TNF_OK && !r.stopped && of_the_file(status)) {
+            out->problems = 1;
+            status = TNF_OK;
+        }
+    }
+    tnf_points_close(p);
+    return status;
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+/* Points as lines of JSON, and application data between MessagePack, trees and documents.
+ *
+ *   {"app":{"id":1},"values":[1,2.5,"NaN"]}     "offset" may be there too and is not looked at
+ */
+#include "ext/points/points.h"
+#include "model/value.h"
+#include "wire/json.h"
+#include "wire/msgpack.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NUMBER_MOST 1100u /* characters: more than any double has digits */
+#define TREE_MOST   ((uint64_t)4 << 30)
+
+/* -------------------------------------------------------- application data */
+
+static void clear(tnf_arena *arena, const tnf_allocator *alloc)
+{
+    tnf_arena_free(arena);
+    tnf_arena_init(arena, alloc, TREE_MOST);
+}
+
+tnf_status tnf_points_value(const tnf_value **out, tnf_points *p, const tnf_point *point,
+                            tnf_error *e)
+{
+    tnf_msgpack r;
+    *out = NULL;
+    clear(&p->tree, &p->alloc);
+    if (point->app.n == 0)
+        return TNF_OK;
+    tnf_value *v = tnf_arena_alloc(&p->tree, sizeof *v);
+    if (!v)
+        return tnf_arena_fail(&p->tree, "application data", e);
+    tnf_msgpack_init(&r, point->app.p, point->app.n, 0, &p->tree, TNF_VS_DEPTH, e);
+    if (!tnf_msgpack_value(&r, v))
+        return r.status;
+    *out = v;
+    return tnf_msgpack_end(&r);
+}
+
+static tnf_status pack_document(tnf_points *p, tnf_buf *b, const tnf_value *v, tnf_error *e)
+{
+    tnf_json j;
+    tnf_value tree;
+    tnf_arena scratch;
+    tnf_arena_init(&scratch, &p->alloc, TREE_MOST);
+    tnf_json_init(&j, v->as.s, v->n, 0, &scratch, TNF_VS_DEPTH, e);
+    tnf_status status = tnf_json_value(&j, &tree) ? tnf_json_end(&j) : j.status;
+    if (status == TNF_OK)
+        status = tnf_msgpack_put_value(b, &tree, TNF_VS_DEPTH, e);
+    tnf_arena_free(&scratch);
+    return status;
+}
+
+tnf_status tnf_points_pack_value(tnf_points *p, tnf_buf *b, const tnf_value *v, tnf_error *e)
+{
+    if (v->kind == TNF_JSON)
+        return pack_document(p, b, v, e);
+    size_t from = b->n;
+    TNF_TRY(tnf_msgpack_put_value(b, v, 3 * TNF_VS_DEPTH, e));
+    /* A tree may be deeper than what we would read again. */
+    return tnf_vs_check_app(b->p + from, b->n - from, 0, e);
+}
+
+/* ----------------------------------------------------------------- numbers */
+
+/* strtod() and strtof() look for the decimal point of the locale, so they get a text without one:
+ * "-12.5e3" becomes "-125e2". */
+static bool without_point(char out[NUMBER_MOST + 32], tnf_str text)
+{
+    long exponent = 0, behind = 0;
+    size_t n = 0, i = 0;
+    bool point = false;
+    if (text.n > NUMBER_MOST)
+        return false;
+    for (; i < text.n && text.p[i] != 'e' && text.p[i] != 'E'; i++) {
+        point = point || text.p[i] == '.';
+        behind += point && text.p[i] != '.';
+        if (text.p[i] != '.')
+            out[n++] = text.p[i];
+    }
+    out[n] = 0;
+    if (i < text.n) {
+        char digits[32] = { 0 };
+        size_t left = text.n - i - 1;
+        if (left >= sizeof digits)
+            return false;
+        memcpy(digits, text.p + i + 1, left);
+        exponent = strtol(digits, NULL, 10);
+        if (exponent > 1000000 || exponent < -1000000)
+            exponent = exponent > 0 ? 1000000 : -1000000;
+    }
+    snprintf(out + n, 32, "e%ld", exponent - behind);
+    return true;
+}
+
+static bool is_word(tnf_str s, const char *word)
+{
+    return s.n == strlen(word) && memcmp(s.p, word, s.n) == 0;
+}
+
+static bool put_float(uint8_t *to, const tnf_type *type, double wide, float narrow)
+{
+    uint64_t bits = 0;
+    uint32_t half;
+    memcpy(&bits, &wide, sizeof wide);
+    memcpy(&half, &narrow, sizeof narrow);
+    if (type->bits == 64)
+        tnf_put_le64(to, bits);
+    else
+        tnf_put_le32(to, half);
+    return true;
+}
+
+static bool float_word(tnf_str s, uint8_t *to, const tnf_type *type)
+{
+    if (is_word(s, "NaN"))
+        return put_float(to, type, (double)NAN, NAN);
+    if (is_word(s, "Infinity"))
+        return put_float(to, type, (double)INFINITY, INFINITY);
+    return is_word(s, "-Infinity") && put_float(to, type, -(double)INFINITY, -INFINITY);
+}
+
+static bool float_number(tnf_str text, uint8_t *to, const tnf_type *type)
+{
+    char plain[NUMBER_MOST + 32];
+    if (!without_point(plain, text))
+        return false;
+    double wide = strtod(plain, NULL);
+    float narrow = strtof(plain, NULL);
+    return !isinf(type->bits == 64 ? wide : (double)narrow) && put_float(to, type, wide, narrow);
+}
+
+/* Digits, perhaps with a sign. */
+static bool whole_number(tnf_str text, uint8_t *to, const tnf_type *type)
+{
+    char plain[32];
+    char *end;
+    bool negative = text.n > 0 && text.p[0] == '-', is_signed = type->number == TNF_NUMBER_INT;
+    if (text.n == 0 || text.n >= sizeof plain)
+        return false;
+    memcpy(plain, text.p, text.n);
+    plain[text.n] = 0;
+    errno = 0;
+    uint64_t u = strtoull(plain + negative, &end, 10);
+    uint64_t most = is_signed ? ((uint64_t)1 << (type->bits - 1)) - (negative ? 0 : 1)
+                              : UINT64_MAX >> (64 - type->bits);
+    if (errno || *end || u > most || (negative && !is_signed && u != 0))
+        return false;
+    u = negative ? 0 - u : u;
+    for (uint32_t i = 0; i < type->bits / 8; i++)
+        to[i] = (uint8_t)(u >> 8 * i);
+    return true;
+}
+
+static bool put_bit(tnf_str text, uint8_t *vector, uint64_t i)
+{
+    bool one = is_word(text, "1") || is_word(text, "true");
+    if (!one && !is_word(text, "0") && !is_word(text, "false"))
+        return false;
+    vector[i / 8] |= (uint8_t)(one << i % 8);
+    return true;
+}
+
+/* The i-th number of a vector. */
+static bool put_number(tnf_json *j, const tnf_type *type, uint8_t *vector, uint64_t i)
+{
+    tnf_str text = { NULL, 0 };
+    uint64_t at = tnf_json_where(j);
+    uint8_t *to = vector + i * (type->bits / 8);
+    bool word = tnf_json_peek(j) == '"', fits = false;
+    if (!(word ? tnf_json_string(j, &text) : tnf_json_skip(j, &text)))
+        return false;
+    if (type->bits == 1)
+        fits = !word && put_bit(text, vector, i);
+    else if (type->number == TNF_NUMBER_FLOAT)
+        fits = word ? float_word(text, to, type)
+                    : text.n && strchr("-0123456789", text.p[0]) && float_number(text, to, type);
+    else
+        fits = !word && whole_number(text, to, type);
+    return fits || tnf_json_fail(j, TNF_EINVAL, at, "coordinate %llu, %s, is no %s",
+                                 (unsigned long long)i, TNF_QUOTED(text), type->id);
+}
+
+/* ------------------------------------------------------------------- lines */
+
+static bool take_values(tnf_points *p, tnf_json *j, tnf_point *out)
+{
+    uint64_t n = 0, at = tnf_json_where(j);
+    uint8_t *vector = tnf_arena_alloc(&p->batch, (size_t)p->meta.vector_bytes);
+    if (!vector) {
+        j->status = tnf_arena_fail(&p->batch, "a vector", j->e);
+        return false;
+    }
+    if (!tnf_json_enter(j, '['))
+        return false;
+    for (; tnf_json_item(j); n++) {
+        if (n == p->meta.elements)
+            return tnf_json_fail(j, TNF_EINVAL, at, "more than the %llu coordinates of a point",
+                                 (unsigned long long)p->meta.elements);
+        if (!put_number(j, p->meta.type, vector, n))
+            return false;
+    }
+    if (j->status == TNF_OK && n < p->meta.elements)
+        return tnf_json_fail(j, TNF_EINVAL, at, "%llu coordinates; a point has %llu",
+                             (unsigned long long)n, (unsigned long long)p->meta.elements);
+    out->vector = vector;
+    out->vector_n = (size_t)p->meta.vector_bytes;
+    return j->status == TNF_OK;
+}
+
+/* null is what a point without any is listed with. */
+static bool take_app(tnf_points *p, tnf_json *j, tnf_point *out)
+{
+    tnf_str text = { NULL, 0 };
+    tnf_buf b;
+    if (!tnf_json_skip(j, &text))
+        return false;
+    if (is_word(text, "null"))
+        return true;
+    tnf_buf_init(&b, &p->alloc, UINT32_MAX);
+    tnf_value v = { .kind = TNF_JSON, .n = text.n, .as.s = text.p };
+    j->status = tnf_points_pack_value(p, &b, &v, j->e);
+    const char *copy = j->status == TNF_OK ? tnf_arena_str(&p->batch, b.p, b.n) : "";
+    if (!copy)
+        j->status = tnf_arena_fail(&p->batch, "application data", j->e);
+    out->app = (tnf_str) { copy, b.n };
+    tnf_buf_free(&b);
+    return j->status == TNF_OK;
+}
+
+/* What stands under a key. *app: it was seen. */
+static bool take_member(tnf_points *p, tnf_json *j, tnf_str key, tnf_point *out, bool *app)
+{
+    uint64_t at = tnf_json_where(j);
+    if (is_word(key, "offset")) /* where it was listed; it will stand elsewhere */
+        return tnf_json_skip(j, NULL);
+    if (!is_word(key, "values") && !is_word(key, "app"))
+        return tnf_json_fail(j, TNF_EINVAL, at, "a point has no %s: it has \"app\" and \"values\"",
+                             TNF_QUOTED(key));
+    if (is_word(key, "values") ? out->vector != NULL : *app)
+        return tnf_json_fail(j, TNF_EINVAL, at, "the key %s is there twice", TNF_QUOTED(key));
+    if (is_word(key, "values"))
+        return take_values(p, j, out);
+    *app = true;
+    return take_app(p, j, out);
+}
+
+static bool take_point(tnf_points *p, tnf_json *j, tnf_point *out)
+{
+    tnf_str key;
+    bool app = false;
+    if (!tnf_json_enter(j, '{'))
+        return false;
+    while (tnf_json_key(j, &key))
+        if (!take_member(p, j, key, out, &app))
+            return false;
+    if (j->status == TNF_OK && !out->vector)
+        return tnf_json_fail(j, TNF_EINVAL, 0, "a point without \"values\"");
+    return j->status == TNF_OK;
+}
+
+tnf_status tnf_points_parse(tnf_point *out, tnf_points *p, const char *text, size_t n, tnf_error *e)
+{
+    tnf_json j;
+    *out = (tnf_point) { .app = { "", 0 } };
+    if (!p->has_meta || !p->meta.type)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the file describes no space of numbers");
+    tnf_json_init(&j, text, n, 0, &p->batch, TNF_VS_DEPTH + 2, e);
+    if (!take_point(p, &j, out))
+        return j.status;
+    return tnf_json_end(&j);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* The configs of an optimizer, by key and all together. */
+#include "ext/primitiv/names.h"
+
+#include <string.h>
+
+/* ------------------------------------------------------------------- read */
+
+static prim_configs configs(const tnf_file *file, bool floats)
+{
+    return prim_configs_of(tnf_value_get(
+        tnf_file_info(file)->attrs, floats ? "primitiv.float_configs" : "primitiv.uint_configs"));
+}
+
+static const tnf_value *find(const tnf_file *file, bool floats, const char *key)
+{
+    const prim_configs all = configs(file, floats);
+    const tnf_str wanted = { key, strlen(key) };
+    for (size_t i = 0; i < all.n; i++) {
+        prim_config c;
+        if (prim_config_at(&c, &all, i) && prim_same(c.key, wanted))
+            return c.value;
+    }
+    return NULL;
+}
+
+bool tnf_primitiv_uint(uint32_t *out, const tnf_file *file, const char *key)
+{
+    const tnf_value *v = find(file, false, key);
+    return v && prim_config_u32(v, out);
+}
+
+bool tnf_primitiv_float(float *out, const tnf_file *file, const char *key)
+{
+    bool rounded;
+    const tnf_value *v = find(file, true, key);
+    return v && prim_config_f32(v, out, &rounded);
+}
+
+/* ------------------------------------------------------------------- class */
+
+/* What stands before the first dot; the keys of every optimizer tell nothing. */
+static bool class_of_key(tnf_str *out, tnf_str key)
+{
+    static const tnf_str every = TNF_STR("Optimizer");
+    const char *dot = key.n ? memchr(key.p, '.', key.n) : NULL;
+    if (!dot || dot == key.p)
+        return false;
+    *out = (tnf_str) { key.p, (size_t)(dot - key.p) };
+    return !prim_same(*out, every);
+}
+
+bool tnf_primitiv_optimizer(tnf_str *out, const tnf_file *file)
+{
+    tnf_str found = { 0 };
+    for (int floats = 0; floats < 2; floats++) {
+        const prim_configs all = configs(file, floats);
+        for (size_t i = 0; i < all.n; i++) {
+            prim_config c;
+            tnf_str name;
+            if (!prim_config_at(&c, &all, i) || !class_of_key(&name, c.key))
+                continue;
+            if (found.p && !prim_same(found, name))
+                return false;
+            found = name;
+        }
+    }
+    if (found.p)
+        *out = found;
+    return found.p != NULL;
+}
+
+/* ------------------------------------------------------------------- write */
+
+static tnf_status set_configs(tnf_builder *b, const char *attr, const tnf_primitiv_config *from,
+                              size_t n, bool floats, tnf_error *e)
+{
+    const tnf_allocator alloc = tnf_allocator_or_default(NULL);
+    tnf_buf members;
+    tnf_buf_init(&members, &alloc, SIZE_MAX);
+    for (size_t i = 0; i < n; i++) {
+        tnf_member m = { .key = { from[i].key, strlen(from[i].key) } };
+        if (floats)
+            m.value = (tnf_value) { .kind = TNF_FLOAT, .dtype = TNF_F32, .as.f32 = from[i].f };
+        else
+            m.value = (tnf_value) { .kind = TNF_UINT, .dtype = TNF_U32, .as.u = from[i].u };
+        tnf_buf_put(&members, &m, sizeof m);
+    }
+    tnf_status status = tnf_buf_status(&members, "configs", e);
+    tnf_value map = { .kind = TNF_MAP, .n = n };
+    map.as.members = (const tnf_member *)(const void *)members.p;
+    if (status == TNF_OK)
+        status = tnf_builder_set(b, NULL, attr, &map, e);
+    tnf_buf_free(&members);
+    return status;
+}
+
+tnf_status tnf_primitiv_set_optimizer(tnf_builder *b, const tnf_primitiv_config *uints,
+                                      size_t nuints, const tnf_primitiv_config *floats,
+                                      size_t nfloats, tnf_error *e)
+{
+    const tnf_value type = tnf_value_string("optimizer");
+    TNF_TRY(set_configs(b, "primitiv.uint_configs", uints, nuints, false, e));
+    TNF_TRY(set_configs(b, "primitiv.float_configs", floats, nfloats, true, e));
+    return tnf_builder_set(b, NULL, "primitiv.type", &type, e);
+}

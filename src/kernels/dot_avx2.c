@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+/* Kernels for AVX2 with FMA: two registers are the sixteen partial sums of a pair, so a tile of
+ * three queries by two rows fills twelve of the sixteen registers there are. */
+#include "kernels/dot.h"
+
+#if defined(__x86_64__)
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2,fma,f16c"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx2,fma,f16c")
+#endif
+#include <immintrin.h>
+#include <string.h>
+
+#define INLINE static inline __attribute__((always_inline))
+#define ROWS   2
+#define TILE   3 /* queries */
+
+enum { DOT, DISTANCE };
+
+/* Partial sums 0 to 7 and 8 to 15. */
+typedef struct lanes {
+    __m256 low, high;
+} lanes;
+
+INLINE float fold(lanes s)
+{
+    __m256 eight = _mm256_add_ps(s.low, s.high);
+    __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
+
+INLINE lanes load(const float *p)
+{
+    return (lanes) { _mm256_loadu_ps(p), _mm256_loadu_ps(p + 8) };
+}
+
+/* n floats, fewer than sixteen, and zeros. */
+INLINE lanes load_rest(const float *p, size_t n)
+{
+    float whole[TNF_LANES] = { 0 };
+    memcpy(whole, p, n * sizeof *p);
+    return load(whole);
+}
+
+INLINE lanes step(int what, lanes row, lanes query, lanes sum)
+{
+    if (what == DISTANCE) {
+        row.low = query.low = _mm256_sub_ps(row.low, query.low);
+        row.high = query.high = _mm256_sub_ps(row.high, query.high);
+    }
+    return (lanes) { _mm256_fmadd_ps(row.low, query.low, sum.low),
+                     _mm256_fmadd_ps(row.high, query.high, sum.high) };
+}
+
+/* nq queries by nr rows; both constant where this is used. */
+INLINE void tile(int what, const float *rows, int nr, size_t d, const float *queries, int nq,
+                 float *scores, size_t stride)
+{
+    size_t pitch = TNF_PADDED(d), i = 0;
+    lanes sums[TILE][ROWS], piece[ROWS];
+    TNF_UNROLL for (int q = 0; q < nq; q++) TNF_UNROLL for (int r = 0; r < nr; r++)
+        sums[q][r] = (lanes) { _mm256_setzero_ps(), _mm256_setzero_ps() };
+    for (; i < d; i += TNF_LANES) {
+        TNF_UNROLL for (int r = 0; r < nr; r++)
+            piece[r] = i + TNF_LANES <= d ? load(rows + (size_t)r * d + i)
+                                          : load_rest(rows + (size_t)r * d + i, d - i);
+        TNF_UNROLL for (int q = 0; q < nq; q++)
+        {
+            lanes query = load(queries + (size_t)q * pitch + i);
+            TNF_UNROLL for (int r = 0; r < nr; r++)
+                sums[q][r] = step(what, piece[r], query, sums[q][r]);
+        }
+    }
+    TNF_UNROLL for (int q = 0; q < nq; q++) TNF_UNROLL for (int r = 0; r < nr; r++)
+        scores[(size_t)q * stride + (size_t)r] = fold(sums[q][r]);
+}
+
+INLINE void tiles(int what, const float *rows, size_t nrows, size_t d, const float *queries, int nq,
+                  float *scores, size_t stride)
+{
+    size_t r = 0;
+    for (; r + ROWS <= nrows; r += ROWS)
+        tile(what, rows + r * d, ROWS, d, queries, nq, scores + r, stride);
+    if (r < nrows)
+        tile(what, rows + r * d, 1, d, queries, nq, scores + r, stride);
+}
+
+INLINE void pairs(int what, const float *rows, size_t nrows, size_t d, const float *queries,
+                  size_t nq, float *scores, size_t stride)
+{
+    size_t pitch = TNF_PADDED(d), q = 0;
+    for (; q + TILE <= nq; q += TILE)
+        tiles(what, rows, nrows, d, queries + q * pitch, TILE, scores + q * stride, stride);
+    for (; q < nq; q++)
+        tiles(what, rows, nrows, d, queries + q * pitch, 1, scores + q * stride, stride);
+}
+
+static void dot(const float *rows, size_t nrows, size_t d, const float *queries, size_t nq,
+                float *scores, size_t stride)
+{
+    pairs(DOT, rows, nrows, d, queries, nq, scores, stride);
+}
+
+static void distance(const float *rows, size_t nrows, size_t d, const float *queries, size_t nq,
+                     float *scores, size_t stride)
+{
+    pairs(DISTANCE, rows, nrows, d, queries, nq, scores, stride);
+}
+
+static void squares(const float *rows, size_t nrows, size_t d, float *out)
+{
+    for (size_t r = 0; r < nrows; r++) {
+        lanes sum = { _mm256_setzero_ps(), _mm256_setzero_ps() };
+        const float *row = rows + r * d;
+        for (size_t i = 0; i < d; i += TNF_LANES) {
+            lanes piece = i + TNF_LANES <= d ? load(row + i) : load_rest(row + i, d - i);
+            sum = step(DOT, piece, piece, sum);
+        }
+        out[r] = fold(sum);
+    }
+}
+
+static void dot_squares(const float *rows, size_t nrows, size_t d, const float *query,
+                        float *scores, float *out)
+{
+    for (size_t r = 0; r < nrows; r++) {
+        lanes sum = { _mm256_setzero_ps(), _mm256_setzero_ps() }, square = sum;
+        const float *row = rows + r * d;
+        for (size_t i = 0; i < d; i += TNF_LANES) {
+            lanes piece = i + TNF_LANES <= d ? load(row + i) : load_rest(row + i, d - i);
+            _mm_prefetch((const char *)(row + 4 * d + i), _MM_HINT_T0);
+            sum = step(DOT, piece, load(query + i), sum);
+            square = step(DOT, piece, piece, square);
+        }
+        scores[r] = fold(sum);
+        out[r] = fold(square);
+    }
+}
+
+/* ------------------------------------------------------------------ codes */
+
+#define BLOCK 128 /* rows whose partial sums are kept while a few tables go over them */
+
+INLINE __m256 gather(const float *tables, __m128i codes, __m256i places)
+{
+    return _mm256_i32gather_ps(tables, _mm256_add_epi32(_mm256_cvtepu8_epi32(codes), places), 4);
+}
+
+/* Adds the tables of sixteen pieces to the sums of the rows: together 16 KiB, so they stay in the
+ * first cache. */
+INLINE void add_tables(const uint8_t *codes, size_t nrows, size_t m_count, const float *tables,
+                       lanes *sums)
+{
+    const __m256i places = _mm256_set_epi32(7 * 256, 6 * 256, 5 * 256, 4 * 256, 3 * 256, 2 * 256,
+                                            256, 0);
+    for (size_t r = 0; r < nrows; r++) {
+        __m128i bytes = _mm_loadu_si128((const void *)(codes + r * m_count));
+        sums[r].low = _mm256_add_ps(sums[r].low, gather(tables, bytes, places));
+        sums[r].high = _mm256_add_ps(
+            sums[r].high, gather(tables + 8 * TNF_CODES, _mm_srli_si128(bytes, 8), places));
+    }
+}
+
+/* The same for the last n pieces, fewer than sixteen. */
+static void add_last(const uint8_t *codes, size_t nrows, size_t m_count, const float *tables,
+                     size_t n, lanes *sums)
+{
+    for (size_t r = 0; r < nrows; r++) {
+        float found[TNF_LANES] = { 0 };
+        for (size_t m = 0; m < n; m++)
+            found[m] = tables[m * TNF_CODES + codes[r * m_count + m]];
+        lanes more = load(found);
+        sums[r].low = _mm256_add_ps(sums[r].low, more.low);
+        sums[r].high = _mm256_add_ps(sums[r].high, more.high);
+    }
+}
+
+static void code_sums(const uint8_t *codes, size_t nrows, size_t m_count, const float *tables,
+                      float *out)
+{
+    lanes sums[BLOCK];
+    for (size_t from = 0; from < nrows; from += BLOCK) {
+        size_t n = nrows - from < BLOCK ? nrows - from : BLOCK, m = 0;
+        const uint8_t *block = codes + from * m_count;
+        for (size_t r = 0; r < n; r++)
+            sums[r] = (lanes) { _mm256_setzero_ps(), _mm256_setzero_ps() };
+        for (; m + TNF_LANES <= m_count; m += TNF_LANES)
+            add_tables(block + m, n, m_count, tables + m * TNF_CODES, sums);
+        if (m < m_count)
+            add_last(block + m, n, m_count, tables + m * TNF_CODES, m_count - m, sums);
+        for (size_t r = 0; r < n; r++)
+            out[from + r] = fold(sums[r]);
+    }
+}
+
+/* ----------------------------------------------------------------- halves */
+
+/* n halves, fewer than eight, and zeros. */
+INLINE __m128i rest_of(const uint8_t *halves, size_t n)
+{
+    uint16_t whole[8] = { 0 };
+    memcpy(whole, halves, n * sizeof *whole);
+    return _mm_loadu_si128((const void *)whole);
+}
+
+INLINE __m256 from_eight(int bf16, __m128i halves)
+{
+    return bf16 ? _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16))
+                : _mm256_cvtph_ps(halves);
+}
+
+INLINE void from_halves(int bf16, const uint8_t *halves, size_t n, float *out)
+{
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        _mm256_storeu_ps(out + i,
+                         from_eight(bf16, _mm_loadu_si128((const void *)(halves + 2 * i))));
+    if (i < n) {
+        float last[8];
+        _mm256_storeu_ps(last, from_eight(bf16, rest_of(halves + 2 * i, n - i)));
+        memcpy(out + i, last, (n - i) * sizeof *out);
+    }
+}
+
+static void from_f16(const void *halves, size_t n, float *out)
+{
+    from_halves(0, halves, n, out);
+}
+
+static void from_bf16(const void *halves, size_t n, float *out)
+{
+    from_halves(1, halves, n, out);
+}
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+
+const tnf_kernels tnf_kernels_avx2 = {
+    .name = "avx2",
+    .dot = dot,
+    .distance = distance,
+    .squares = squares,
+    .dot_squares = dot_squares,
+    .code_sums = code_sums,
+    .from_f16 = from_f16,
+    .from_bf16 = from_bf16,
+};
+#else
+typedef int tnf_no_avx2;
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* Tallies of integers, and of what is counted in the same way. Sums of spans are exact and rounded
+ * once. */
+#include "base/half.h"
+#include "kernels/tally.h"
+
+static double value_of(uint64_t turned, unsigned width, bool is_signed)
+{
+    if (!is_signed)
+        return (double)turned;
+    return width == 8 ? (double)(int64_t)(turned ^ (uint64_t)1 << 63)
+                      : (double)((int64_t)turned - ((int64_t)1 << (8 * width - 1)));
+}
+
+/* A span is short: n * 2^31 and sums of so many halves fit an int64_t with room to spare. */
+static double sum_of(const tnf_span_int *s, size_t n, unsigned width, bool is_signed)
+{
+    if (width == 8) {
+        int64_t upper = (int64_t)s->odd - (is_signed ? (int64_t)n << 31 : 0);
+        return (double)upper * 0x1p32 + (double)s->even;
+    }
+    int64_t sum = (int64_t)(s->even + s->odd);
+    return (double)(sum - (is_signed ? (int64_t)n << (8 * width - 1) : 0));
+}
+
+void tnf_tally_ints(tnf_tally *t, const void *x, size_t n, unsigned width, bool is_signed)
+{
+    tnf_int_loop *loop = tnf_tally_loops_at(0)->ints[width == 1   ? 0
+                                                     : width == 2 ? 1
+                                                     : width == 4 ? 2
+                                                                  : 3];
+    const size_t span = TNF_TALLY_SPAN / width;
+    for (size_t at = 0; at < n; at += span) {
+        tnf_span_int s;
+        size_t here = n - at < span ? n - at : span;
+        loop(&s, (const uint8_t *)x + at * width, here, is_signed);
+        tnf_tally one = { .elements = here, .zero = s.zero };
+        one.min = value_of(s.low, width, is_signed);
+        one.max = value_of(s.high, width, is_signed);
+        one.low = s.low;
+        one.high = s.high;
+        one.mean = sum_of(&s, here, width, is_signed) / (double)here;
+        tnf_tally_merge(t, &one);
+    }
+}
+
+static void take_switches(tnf_tally *t, uint64_t n, uint64_t zero)
+{
+    tnf_tally one = { .elements = n, .zero = zero };
+    one.min = zero > 0 ? 0 : 1;
+    one.max = zero < n ? 1 : 0;
+    one.mean = (double)(n - zero) / (double)n;
+    if (n > 0)
+        tnf_tally_merge(t, &one);
+}
+
+void tnf_tally_bools(tnf_tally *t, const void *x, size_t n)
+{
+    tnf_int_loop *loop = tnf_tally_loops_at(0)->ints[0];
+    uint64_t zero = 0;
+    for (size_t at = 0; at < n; at += TNF_TALLY_SPAN) {
+        tnf_span_int s;
+        loop(&s, (const uint8_t *)x + at, n - at < TNF_TALLY_SPAN ? n - at : TNF_TALLY_SPAN, false);
+        zero += s.zero;
+    }
+    take_switches(t, n, zero);
+}
+
+void tnf_tally_bits(tnf_tally *t, const void *x, size_t n)
+{
+    const uint8_t *p = x;
+    uint64_t ones = tnf_tally_loops_at(0)->ones(p, n / 8);
+    if (n % 8)
+        ones += (uint64_t)__builtin_popcount(p[n / 8] & ((1u << n % 8) - 1));
+    take_switches(t, n, n - ones);
+}
+
+/* Spans with a NaN are counted byte by byte. */
+static void take_each_power(tnf_tally *t, const uint8_t *x, size_t n)
+{
+    uint64_t counts[256] = { 0 };
+    double powers[256];
+    tnf_count_bytes(counts, x, n);
+    for (unsigned b = 0; b < 256; b++)
+        powers[b] = (double)tnf_f8_e8m0_to_f32((uint8_t)b);
+    tnf_tally_weighted(t, powers, counts, 256, 0);
+}
+
+void tnf_tally_powers(tnf_tally *t, const void *x, size_t n)
+{
+    const tnf_tally_loops *loops = tnf_tally_loops_at(0);
+    for (size_t at = 0; at < n; at += TNF_TALLY_SPAN) {
+        const uint8_t *p = (const uint8_t *)x + at;
+        size_t here = n - at < TNF_TALLY_SPAN ? n - at : TNF_TALLY_SPAN;
+        tnf_span_float s;
+        tnf_span_int least = { 0 };
+        loops->powers(&s, p, here);
+        if (s.last == 255) {
+            take_each_power(t, p, here);
+            continue;
+        }
+        if (s.first == 0)
+            loops->ints[0](&least, p, here, false);
+        tnf_tally one = { .elements = here };
+        one.min = (double)tnf_f8_e8m0_to_f32((uint8_t)s.first);
+        one.max = (double)tnf_f8_e8m0_to_f32((uint8_t)s.last);
+        one.mean = (s.sum + (double)least.zero * 0x1p-127) / (double)here;
+        tnf_tally_merge(t, &one);
+    }
+}
