@@ -12,9 +12,10 @@ enum {
     EXIT_DONE = 0,
     EXIT_DIFFERS = 1, /* differs, or does not verify */
     EXIT_USAGE = 2,
-    EXIT_IO = 3,   /* file system, network, memory */
-    EXIT_BAD = 4,  /* bad or unsupported file */
-    EXIT_LOSSY = 5 /* refused because it would lose something */
+    EXIT_IO = 3,      /* file system, network, memory */
+    EXIT_BAD = 4,     /* bad or unsupported file */
+    EXIT_LOSSY = 5,   /* refused because it would lose something */
+    EXIT_UNSYNCED = 6 /* done, but it may not survive a power cut */
 };
 
 enum { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };

@@ -6,7 +6,7 @@
 
 typedef struct options {
     emb_options emb;
-    bool json;
+    bool json, raw;
 } options;
 
 /* One section of the questions, or all of them. */
@@ -208,6 +208,7 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
     job j = { 0 };
     j.code = emb_open(&j.in, cli, &o->emb, argv[0]);
     if (j.code == EXIT_DONE && emb_query(&j.asking, &j.in, "1", 0)) {
+        j.asking.query.raw = o->raw;
         ask_all(&j, argc > 1 ? argv[1] : NULL);
         if (j.code == EXIT_DONE)
             show(&j, o->json);
@@ -220,6 +221,7 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 }
 
 static const opt table[] = {
+    EMB_RAW_OPTION(options),
     { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
       "Print one JSON document: the sections, and the total." },
     EMB_OPTIONS(options, emb),

@@ -8,7 +8,7 @@ typedef struct options {
     emb_options emb;
     const char *k, *include;
     int metric;
-    bool json;
+    bool json, raw;
 } options;
 
 typedef struct job {
@@ -116,6 +116,7 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
     if (j.code == EXIT_DONE && !emb_query(&j.asking, &j.in, j.options->k, j.options->metric))
         j.code = EXIT_USAGE;
     j.asking.json = j.options->json;
+    j.asking.query.raw = j.options->raw;
     if (j.code == EXIT_DONE && set_include(&j, j.options->include)) {
         tnf_str words[3] = { { 0 } };
         for (int i = 1; i < argc; i++)
@@ -135,6 +136,7 @@ static const opt table[] = {
       "What nearness is, as in 'tenfold similar' [cosine]." },
     { "include", 0, OPT_TEXT, offsetof(options, include), "LIST", NULL,
       "Which of the three words may be answers themselves: some of a,b,c." },
+    EMB_RAW_OPTION(options),
     { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
       "Print one JSON object a line for each question." },
     EMB_OPTIONS(options, emb),
@@ -153,9 +155,10 @@ const command cmd_analogy = {
     .args = "FILE [A B C]",
     .summary = "find what C is to as A is to B",
     .about =
-        "Answers \"A is to B as C is to what?\" with the words nearest to the normalised "
-        "vector of B - A + C; the three words themselves are left out. Without words, "
-        "questions are read from standard input: three words a line, parted by white space, or "
+        "Answers \"A is to B as C is to what?\" with the words nearest to B - A + C, of vectors of "
+        "length 1, as gensim, fastText and finalfusion ask; the three words themselves are left "
+        "out. Without words, questions are read from standard input: three words a line, parted by "
+        "white space, or "
         "by TABs if there are any.\n\nA word without a vector is told on stderr (in JSON as "
         "\"error\"), and the exit code is 1.",
     .examples = examples,

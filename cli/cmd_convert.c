@@ -101,7 +101,9 @@ static int save(job *j)
 {
     const options *o = j->options;
     tnf_save_options how = { .size = sizeof how, .dtype = o->dtype, .order = o->order };
-    saving_job to = { j->cli, j->builder, j->in.name, j->out, &o->save, false };
+    saving_options as = o->save;
+    as.as_is = as.as_is || o->change.unnormalize; /* what was asked for stays */
+    saving_job to = { j->cli, j->builder, j->in.name, j->out, &as, false };
     return saving_run(&j->saving, &to, &how);
 }
 
@@ -138,8 +140,6 @@ static int convert(job *j)
         code = emb_change_metadata(&j->changing, &j->options->change, j->format, j->builder);
     if (code == EXIT_DONE)
         code = save(j);
-    if (code == EXIT_DONE)
-        emb_change_notes(&j->changing, &j->in);
     plan_end(&j->saving.plan);
     plan_free(&j->saving.plan);
     tnf_builder_free(j->builder);
@@ -182,6 +182,7 @@ static const opt table[] = {
     { "order", 0, OPT_TEXT, offsetof(options, order), "ORDER", "C|F",
       "Write dense tensors row by row (C) or column by column (F), where the format has both." },
     LOSS_OPTION(options, save),
+    AS_IS_OPTION(options, save),
     EMB_CHANGE_OPTIONS(options, change),
     PLAN_OPTIONS(options, save),
     FORCE_OPTION(options, save, "Replace OUT if it exists. It may be IN itself."),
@@ -198,8 +199,10 @@ static const example examples[] = {
       "a few tensors, to standard output" },
     { "tenfold convert --rename 's/^module\\.//' ddp.safetensors plain.safetensors",
       "other names" },
-    { "tenfold convert --normalize cc.de.300.bin cc.de.fifu",
-      "a fastText model as finalfusion's own tool would import it" },
+    { "tenfold convert GoogleNews.w2v news.fifu",
+      "unit vectors with norms, as finalfusion's own tool would import them" },
+    { "tenfold convert --allow-loss=tensor cc.de.300.bin cc.de.fifu",
+      "a fastText model, without the counts and the matrix that only training needs" },
     { 0 },
 };
 
@@ -207,14 +210,18 @@ const command cmd_convert = {
     .name = "convert",
     .args = "IN OUT",
     .summary = "write a file in another format",
-    .about = "Writes the tensors and the metadata of IN to OUT in another format (or in the same "
-             "one, laid out afresh). First a plan is made of what becomes of each thing: native "
-             "(kept in the format's own way), stashed (kept in a metadata entry that tenfold reads "
-             "back), transformed (its values or its name change) or dropped. If anything would be "
-             "dropped or transformed, convert writes nothing, prints the plan and exits with 5, "
-             "unless --allow-loss says that it may.\n\nOUT appears under its name when it is "
-             "complete, and not at all if anything fails. Bytes are streamed, so memory does not "
-             "grow with the size of the file. - stands for standard input or output.",
+    .about =
+        "Writes the tensors and the metadata of IN to OUT in another format (or in the same "
+        "one, laid out afresh). First a plan is made of what becomes of each thing: native "
+        "(kept in the format's own way), stashed (kept in a metadata entry that tenfold reads "
+        "back), transformed (its values or its name change) or dropped. If anything would be "
+        "dropped or transformed, convert writes nothing, prints the plan and exits with 5, "
+        "unless --allow-loss says that it may. One change is made unasked and only told: vectors "
+        "of words become unit vectors, with their lengths kept as norms, in a format whose own "
+        "readers take them so (finalfusion); --as-is prevents it.\n\nOUT appears under its name "
+        "when it is "
+        "complete, and not at all if anything fails. Bytes are streamed, so memory does not "
+        "grow with the size of the file. - stands for standard input or output.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

@@ -22,6 +22,7 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 
 static const opt table[] = {
     EMB_SAVE_OPTIONS(options, save),
+    AS_IS_OPTION(options, save),
     EMB_OPTIONS(options, emb),
     { 0 },
 };

@@ -165,6 +165,7 @@ static const opt table[] = {
     WRITER_OPTION(options, save, "option", 0),
     RESERVE_OPTION(options, save),
     LOSS_OPTION(options, save),
+    AS_IS_OPTION(options, save),
     PLAN_OPTIONS(options, save),
     FORCE_OPTION(options, save, "Replace OUT if it exists."),
     NO_SYNC_OPTION(options, save),

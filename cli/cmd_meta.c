@@ -178,7 +178,7 @@ static int save(job *j)
 static bool is_one_file(const input *in)
 {
     struct stat s;
-    return stat(in->path, &s) == 0 && S_ISREG(s.st_mode) && (uint64_t)s.st_size == in->info->size;
+    return in->info->shards == 0 && (stat(in->path, &s) != 0 || S_ISREG(s.st_mode));
 }
 
 static int change_and_save(job *j)
@@ -264,11 +264,14 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
     if (code != EXIT_DONE)
         return code;
     job j = { .cli = cli, .options = o };
-    if (o->set.n > 0 || o->remove.n > 0)
+    input_options in = o->in;
+    bool change = o->set.n > 0 || o->remove.n > 0;
+    if (change)
         code = input_undo(cli, argv[0], NULL);
     if (code != EXIT_DONE)
         return code;
-    code = input_open(&j.in, cli, &o->in, argv[0]);
+    in.to_change = change && !o->out;
+    code = input_open(&j.in, cli, &in, argv[0]);
     if (code == EXIT_DONE)
         code = work(&j, argc, argv);
     input_close(&j.in);
@@ -333,7 +336,7 @@ const command cmd_meta = {
         "move and it has no other name: only bytes that differ are written, and tensors are not "
         "even read. Else it is written anew, in its own format and form, with its tensors as they "
         "are stored, and replaced when that is complete. If nothing changes it is left "
-        "alone.\n\nIn place, changes within a block of 4096 bytes are one write; for others the "
+        "alone.\n\nIn place, changes within a sector of 512 bytes are one write; for others the "
         "bytes that are there are kept in .FILE.tenfold-undo until the new ones are on the disk. "
         "If the machine stops in between, the file is not opened any more until the next change, "
         "or 'tenfold repair FILE', has put them back.\n\nIf the format has no place for an "

@@ -4,13 +4,12 @@
 
 typedef struct options {
     emb_options emb;
-    saving_options save;
-    bool as_is;
+    saving_options save; /* with as_is, which is for the rows, too */
 } options;
 
 static tnf_status fill(tnf_builder *builder, tnf_emb *emb, const void *options_of, tnf_error *error)
 {
-    return tnf_emb_reconstruct(builder, emb, ((const options *)options_of)->as_is, error);
+    return tnf_emb_reconstruct(builder, emb, ((const options *)options_of)->save.as_is, error);
 }
 
 static int run(const cli_state *cli, const void *opts, int argc, char **argv)
@@ -21,7 +20,7 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 }
 
 static const opt table[] = {
-    { "as-is", 0, OPT_FLAG, offsetof(options, as_is), NULL, NULL,
+    { "as-is", 0, OPT_FLAG, offsetof(options, save.as_is), NULL, NULL,
       "Do not normalise the rows of words, even if the file has no norms." },
     EMB_SAVE_OPTIONS(options, save),
     EMB_OPTIONS(options, emb),

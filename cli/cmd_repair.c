@@ -126,6 +126,7 @@ static tnf_status save(job *j, tnf_error *error)
     saving_fill(&how, &o->save);
     how.format = j->format;
     how.allow_loss = true;
+    how.as_is = true; /* what is whole stays as it was */
     how.options = writer.items;
     how.noptions = writer.n;
     how.dry_run = true;

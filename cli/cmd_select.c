@@ -86,7 +86,10 @@ static int save_words(const emb_input *e, const options *o, const chosen *c, con
     tnf_builder_free(builder);
     if (code == EXIT_DONE && c->ignored > 0 && !e->in.cli->quiet) {
         char text[80];
-        snprintf(text, sizeof text, "%zu words have no vector and were left out", c->ignored);
+        snprintf(text, sizeof text,
+                 c->ignored == 1 ? "%zu word has no vector and was left out"
+                                 : "%zu words have no vector and were left out",
+                 c->ignored);
         file_message(e->in.name, "", TNF_NO_OFFSET, text);
     }
     return code;
@@ -113,6 +116,7 @@ static const opt table[] = {
     { "ignore-unknown", 'i', OPT_FLAG, offsetof(options, ignore), NULL, NULL,
       "Leave words without a vector out instead of giving up." },
     EMB_SAVE_OPTIONS(options, save),
+    AS_IS_OPTION(options, save),
     EMB_OPTIONS(options, emb),
     { 0 },
 };
@@ -128,10 +132,11 @@ const command cmd_select = {
     .args = "FILE OUT [WORDS]",
     .summary = "make a file of some words",
     .about = "Writes the words listed in WORDS, or on standard input, one a line, with their "
-             "vectors and norms to OUT: dense, without subwords, in the order given; a word that "
-             "stands there twice is taken once. Words that are not in the vocabulary get the "
-             "vector of their subwords, and the norm of its sum. Metadata of FILE, which "
-             "describes how all of it was made, is not taken over.\n\nThe first word without a "
+             "vectors, and norms if FILE has them, to OUT: dense, without subwords, in the order "
+             "given; a word that stands there twice is taken once. Words that are not in the "
+             "vocabulary get the vector of their subwords, and the norm of its sum. Metadata of "
+             "FILE, which describes how all of it was made, is not taken over.\n\nThe first word "
+             "without a "
              "vector ends it with exit code 1, unless -i is given.",
     .examples = examples,
     .table = table,

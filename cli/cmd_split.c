@@ -101,6 +101,17 @@ static void on_file(void *ctx, const tnf_split_file *f)
     json_close(to, '}');
 }
 
+static void on_stray(void *ctx, const char *path, const char *belongs)
+{
+    char text[400];
+    (void)ctx;
+    if (belongs)
+        snprintf(text, sizeof text, "could not be put back as %s: rename it", belongs);
+    else
+        snprintf(text, sizeof text, "could not be removed, and is of no use");
+    file_message(path, "", TNF_NO_OFFSET, text);
+}
+
 static void print_files(job *j)
 {
     fflush(j->files.to);
@@ -198,6 +209,7 @@ static int save(job *j, tnf_split_options *how, tnf_save_options *each)
     saving_listen(&j->saving, each);
     how->save = each;
     how->file = on_file;
+    how->stray = on_stray;
     how->ctx = j;
     progress_begin(&j->saving.progress, j->cli);
     stop_catch(&before);
@@ -208,10 +220,10 @@ static int save(job *j, tnf_split_options *how, tnf_save_options *each)
     if (j->clash)
         return usage_error("split: %s is one of the files that are read: it would be lost",
                            j->clash);
-    if (status == TNF_OK) {
+    if (status == TNF_OK || status == TNF_EUNSYNCED) {
         print_files(j);
         note_older(j);
-        return EXIT_DONE;
+        return status == TNF_OK ? EXIT_DONE : file_error(j->options->out, &error);
     }
     if (status == TNF_ELOSSY)
         plan_refused(&j->saving.plan);

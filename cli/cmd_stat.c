@@ -88,37 +88,18 @@ static int show(job *j, const stat_view *view, void *shown)
 
 /* -------------------------------------------------------------------- page */
 
-static int wrong_page(const char *path)
-{
-    file_message(path, "", TNF_NO_OFFSET, strerror(errno));
-    return EXIT_IO;
-}
-
 /* Complete under its name, or not at all. */
 static int save_page(const options *o, const char *text, size_t n)
 {
-    size_t room = strlen(o->html) + 12;
-    char *temporary = malloc(room);
-    if (!temporary)
-        return usage_error("out of memory");
-    snprintf(temporary, room, "%s.tmp-XXXXXX", o->html);
-    int code = EXIT_DONE, fd = mkstemp(temporary);
-    FILE *to = fd < 0 ? NULL : fdopen(fd, "wb");
-    if (!to) {
-        code = wrong_page(o->html);
-    } else {
-        mode_t mask = umask(0);
-        umask(mask);
-        bool good = fchmod(fd, 0666 & ~mask) == 0 && fwrite(text, 1, n, to) == n &&
-                    fflush(to) == 0 && fsync(fd) == 0;
-        good = fclose(to) == 0 && good;
-        if (!good || rename(temporary, o->html) != 0) {
-            code = wrong_page(o->html);
-            unlink(temporary);
-        }
-    }
-    free(temporary);
-    return code;
+    tnf_sink *sink;
+    tnf_error error;
+    tnf_status status = tnf_sink_file(&sink, o->html, o->force ? TNF_SINK_REPLACE : 0, &error);
+    if (status == TNF_OK)
+        status = tnf_sink_write(sink, text, n, &error);
+    if (status == TNF_OK)
+        status = tnf_sink_commit(sink, &error);
+    tnf_sink_close(sink);
+    return status == TNF_OK ? EXIT_DONE : file_error(o->html, &error);
 }
 
 static int as_page(job *j)

@@ -90,6 +90,12 @@ typedef struct emb_asking {
     bool json, several; /* several: text says which question an answer is to */
 } emb_asking;
 
+#define EMB_RAW_OPTION(type)                                                                       \
+    {                                                                                              \
+        "raw", 0, OPT_FLAG, offsetof(type, raw), NULL, NULL,                                       \
+            "Ask with the vectors as they stand, not with those of length 1."                      \
+    }
+
 /* What was asked, for the answers to name. */
 typedef struct emb_question {
     const tnf_str *words;

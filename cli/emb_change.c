@@ -86,39 +86,15 @@ static const char *why_changed(const tnf_emb_info *info, const tnf_emb_change *h
 }
 
 /* What was asked for, or keeps every vector, is told and not refused. */
-static void tell(emb_changing *c, plan *p, const char *name, tnf_fate fate, const char *why,
-                 bool asked)
-{
-    plan_item(p, &(tnf_plan_item) { fate, "tensor", { name, strlen(name) }, why });
-    if (p->style != PLAN_KEEP || asked)
-        return;
-    c->notes[c->nnotes].name = name;
-    c->notes[c->nnotes++].why = why;
-}
-
-void emb_change_notes(const emb_changing *c, const input *in)
-{
-    char text[200];
-    for (size_t i = 0; i < c->nnotes && !in->cli->quiet; i++) {
-        snprintf(text, sizeof text, "%s: %s", c->notes[i].name, c->notes[i].why);
-        file_message(in->name, "note: ", TNF_NO_OFFSET, text);
-    }
-}
-
-static void tell_all(emb_changing *c, const input *in, plan *p, const tnf_emb_change *how)
+static void tell(const emb_changing *c, const input *in, plan *p, const tnf_emb_change *how)
 {
     const char *why = why_changed(tnf_emb_describe(c->emb), how);
-    if (why) {
-        tell(c, p, "embeddings", TNF_TRANSFORMED, why,
-             how->unnormalize || (how->normalize && !is_model(in)));
-        p->told = "embeddings";
-    }
-    if (how->fold == TNF_FOLD_NONE || !is_model(in) || tnf_find(in->file, "labels"))
+    bool asked = how->unnormalize || (how->normalize && !is_model(in));
+    if (!why)
         return;
-    if (tnf_find(in->file, "counts"))
-        tell(c, p, "counts", TNF_DROPPED, "how often words were there is left behind", false);
-    if (tnf_find(in->file, "output"))
-        tell(c, p, "output", TNF_DROPPED, "what only training needs is left behind", false);
+    p->told = "embeddings";
+    plan_item(p, &(tnf_plan_item) {
+                     TNF_TRANSFORMED, "tensor", { p->told, strlen(p->told) }, why, !asked });
 }
 
 /* -------------------------------------------------------------------------- all */
@@ -139,7 +115,7 @@ int emb_change_add(emb_changing *c, const emb_change_options *o, const input *in
     if (tnf_emb_open(&c->emb, in->file, &view, &error) != TNF_OK ||
         tnf_emb_convert(builder, c->emb, &how, &error) != TNF_OK)
         return file_error(in->name, &error);
-    tell_all(c, in, p, &how);
+    tell(c, in, p, &how);
     return EXIT_DONE;
 }
 

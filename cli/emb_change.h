@@ -21,8 +21,8 @@ typedef struct emb_change_options {
       offsetof(type, field.normalize),                                                             \
       NULL,                                                                                        \
       NULL,                                                                                        \
-      "Divide the vectors of words by their lengths and keep those as norms, as finalfusion's "    \
-      "tools do when they import vectors." },                                                      \
+      "Divide the vectors of words by their lengths and keep those as norms, in any format that "  \
+      "has a place for norms." },                                                                  \
         { "unnormalize",                                                                           \
           0,                                                                                       \
           OPT_FLAG,                                                                                \
@@ -49,10 +49,6 @@ typedef struct emb_change_options {
 typedef struct emb_changing {
     tnf_emb *emb;
     char *text;
-    struct {
-        const char *name, *why;
-    } notes[4]; /* what was changed or left behind without asking */
-    size_t nnotes;
 } emb_changing;
 
 /* Do the options, or the two formats, ask for a change of the vectors? */
@@ -63,8 +59,6 @@ int emb_change_add(emb_changing *c, const emb_change_options *o, const input *in
 /* --metadata, if it is given. */
 int emb_change_metadata(emb_changing *c, const emb_change_options *o, const char *target,
                         tnf_builder *builder);
-/* It is done: says what was changed or left behind. */
-void emb_change_notes(const emb_changing *c, const input *in);
 void emb_change_end(emb_changing *c);
 
 #endif

@@ -28,8 +28,10 @@ static void warn_duplicates(const emb_input *e)
     if (e->info->duplicates == 0 || !e->in.cli->verbose || e->in.cli->quiet)
         return;
     snprintf(text, sizeof text,
-             "%" PRIu64 " words stand there again, the first of them in row %" PRIu64
-             ": the first row counts",
+             e->info->duplicates == 1
+                 ? "%" PRIu64 " word stands there again, in row %" PRIu64 ": its first row counts"
+                 : "%" PRIu64 " words stand there again, the first of them in row %" PRIu64
+                   ": the first row counts",
              e->info->duplicates, e->info->first_duplicate);
     file_message(e->in.name, "warning: ", TNF_NO_OFFSET, text);
 }

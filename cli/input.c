@@ -176,6 +176,7 @@ tnf_status input_try(input *in, const cli_state *cli, const input_options *optio
     how.format = options->format;
     how.lenient = options->lenient;
     how.salvage = options->salvage;
+    how.to_change = options->to_change;
     how.access = (tnf_access)options->access;
     how.limits = limits;
     how.options = reader.items;

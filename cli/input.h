@@ -9,7 +9,8 @@
 typedef struct input_options {
     const char *format;
     bool lenient;
-    bool salvage; /* set by commands */
+    bool salvage; /* set by commands, as the next */
+    bool to_change;
     int access;
     opt_list options; /* key=value for the reader */
     opt_list limits;  /* key=value */

@@ -10,6 +10,7 @@
 #define MOST_THINGS  80
 #define MOST_FORMATS 64
 #define REFUSED      '-'
+#define CHANGED      '~' /* and what undoes it is kept */
 
 /* ----------------------------------------------------------------- things */
 
@@ -195,15 +196,17 @@ typedef struct matrix {
     size_t nformats, nthings;
     tnf_format_info formats[MOST_FORMATS];
     char names[MOST_THINGS][32];
-    char fate[MOST_THINGS][MOST_FORMATS]; /* '=', 's', '-' */
+    char fate[MOST_THINGS][MOST_FORMATS]; /* '=', '~', 's', '-' */
 } matrix;
 
 static void worst(void *ctx, const tnf_plan_item *item)
 {
     char *fate = ctx;
-    if (item->fate >= TNF_TRANSFORMED)
+    if (item->unasked)
+        *fate = *fate == '=' ? CHANGED : *fate;
+    else if (item->fate >= TNF_TRANSFORMED)
         *fate = REFUSED;
-    else if (item->fate == TNF_STASHED && *fate == '=')
+    else if (item->fate == TNF_STASHED && *fate != REFUSED)
         *fate = 's';
 }
 
@@ -232,9 +235,10 @@ static tnf_status add_thing(tnf_builder *b, size_t thing, tnf_error *e)
     return tnf_builder_add(b, slot, tnf_type_at(thing - THINGS), 2, eight, zeros, e);
 }
 
-/* Under the name that does it best: '=' before 's' before '-'. */
+/* Under the name that does it best: '=' before '~' before 's' before '-'. */
 static tnf_status ask_under(matrix *m, size_t thing, const char *name, tnf_error *e)
 {
+    static const char order[] = { '=', CHANGED, 's', REFUSED, 0 };
     tnf_builder *b;
     char fate;
     slot = name;
@@ -245,7 +249,7 @@ static tnf_status ask_under(matrix *m, size_t thing, const char *name, tnf_error
     for (size_t i = 0; i < m->nformats && status == TNF_OK; i++) {
         char *best = &m->fate[thing][i];
         status = fate_in(&fate, b, m->formats[i].name, e);
-        if (fate == '=' || (fate == 's' && *best == REFUSED))
+        if (strchr(order, fate) < strchr(order, *best))
             *best = fate;
     }
     tnf_builder_free(b);
@@ -297,12 +301,19 @@ static void heading(const matrix *m, const char *corner)
     putchar('\n');
 }
 
+static char kept_how(const matrix *m, size_t from, size_t to)
+{
+    if (from == to)
+        return '=';
+    return count(m, from, to, CHANGED) ? CHANGED : count(m, from, to, 's') ? 's' : '=';
+}
+
 static void pairs_for_people(const matrix *m)
 {
     puts(
-        "From each format (a row) to each (a column, by number): = all that it can hold is kept, s "
-        "some\nof it in the stash, a number: so many kinds of things are refused, or lost with "
-        "--allow-loss.\n");
+        "From each format (a row) to each (a column, by number): = all that it can hold is kept, "
+        "s some\nof it in the stash, ~ some of it in another form with what undoes that; a number: "
+        "so many kinds\nof things are refused, or lost with --allow-loss.\n");
     heading(m, "");
     for (size_t a = 0; a < m->nformats; a++) {
         printf("%2zu %-21s", a + 1, m->formats[a].name);
@@ -311,7 +322,7 @@ static void pairs_for_people(const matrix *m)
             if (lost)
                 printf(" %2zu", lost);
             else
-                printf("  %c", a != b && count(m, a, b, 's') ? 's' : '=');
+                printf("  %c", kept_how(m, a, b));
         }
         putchar('\n');
     }
@@ -319,7 +330,9 @@ static void pairs_for_people(const matrix *m)
 
 static void things_for_people(const matrix *m)
 {
-    puts("\nWhat becomes of each thing in each format: = native, s in the stash, - refused.\n");
+    puts("\nWhat becomes of each thing in each format: = native, ~ in another form, s in the "
+         "stash, - "
+         "refused.\n");
     heading(m, "");
     for (size_t i = 0; i < m->nthings; i++) {
         printf("%-24s", m->names[i]);
@@ -355,6 +368,7 @@ static void as_json(const matrix *m)
             json_text(&j, m->formats[b].name);
             json_list(&j, "native", m, a, b, '=');
             json_list(&j, "stashed", m, a, b, 's');
+            json_list(&j, "transformed", m, a, b, CHANGED);
             json_list(&j, "refused", m, a, b, REFUSED);
             json_close(&j, '}');
         }

@@ -2,6 +2,7 @@
 /* Command lines by table: --name, --name=value, --name value, -n, -nvalue, -abc, and -- to end. */
 #include "opt.h"
 #include "cmd.h"
+#include "out.h"
 #include "suggest.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -159,7 +160,9 @@ static bool parse_short(parse *p, const char *letters)
     for (; *letters; letters++) {
         found f;
         if (!find_short(p, *letters, &f)) {
-            usage_error("unknown option '-%c'", *letters);
+            uint32_t c;
+            size_t n = utf8_next(letters, strlen(letters), &c);
+            usage_error("unknown option '-%.*s'", n ? (int)n : 1, letters);
             return false;
         }
         if (!wants_value(f.o)) {

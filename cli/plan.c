@@ -81,10 +81,28 @@ static bool is_told(const plan *p, const tnf_plan_item *item)
            item->name.n == strlen(p->told) && memcmp(item->name.p, p->told, item->name.n) == 0;
 }
 
+/* What was changed unasked is told when it is done. */
+static void keep_note(plan *p, const tnf_plan_item *item)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *to = p->nnotes < PLAN_NOTES ? open_memstream(&text, &n) : NULL;
+    if (!to)
+        return;
+    put_name(to, item->name);
+    fputs(": ", to);
+    fputs(item->reason, to);
+    fclose(to);
+    if (text)
+        p->notes[p->nnotes++] = text;
+}
+
 void plan_item(plan *p, const tnf_plan_item *item)
 {
     if (is_told(p, item))
         return;
+    if (item->unasked && p->style == PLAN_KEEP)
+        keep_note(p, item);
     p->counts[item->fate]++;
     bool simple = item->fate == TNF_NATIVE;
     switch (p->style) {
@@ -135,8 +153,17 @@ void plan_refused(plan *p)
         fwrite(p->kept_text, 1, p->kept_n, stderr);
 }
 
+void plan_notes(const plan *p, const char *name)
+{
+    for (size_t i = 0; i < p->nnotes && !p->cli->quiet; i++)
+        file_message(name, "note: ", TNF_NO_OFFSET, p->notes[i]);
+}
+
 void plan_free(plan *p)
 {
+    for (size_t i = 0; i < p->nnotes; i++)
+        free(p->notes[i]);
+    p->nnotes = 0;
     if (p->kept)
         fclose(p->kept);
     free(p->kept_text);

@@ -13,6 +13,8 @@ typedef enum plan_style {
     PLAN_JSON     /* on stdout, all of it */
 } plan_style;
 
+#define PLAN_NOTES 8
+
 typedef struct plan {
     plan_style style;
     const cli_state *cli;
@@ -20,7 +22,9 @@ typedef struct plan {
     FILE *kept; /* to memory */
     char *kept_text;
     size_t kept_n;
-    size_t counts[4]; /* by tnf_fate */
+    size_t counts[4];        /* by tnf_fate */
+    char *notes[PLAN_NOTES]; /* on what was changed unasked */
+    size_t nnotes;
     const char *told; /* a tensor whose fate was told already: not again as kept */
     bool open;
 } plan;
@@ -35,6 +39,8 @@ void plan_item(plan *p, const tnf_plan_item *item);
 void plan_end(plan *p);
 /* The conversion was refused: says why, if that was not said yet. */
 void plan_refused(plan *p);
+/* It is done: says what was changed unasked, of the file of that name. */
+void plan_notes(const plan *p, const char *name);
 void plan_free(plan *p);
 
 #endif

@@ -22,6 +22,8 @@ int exit_code(tnf_status status)
         return EXIT_BAD;
     case TNF_ELOSSY:
         return EXIT_LOSSY;
+    case TNF_EUNSYNCED:
+        return EXIT_UNSYNCED;
     default:
         return EXIT_IO;
     }

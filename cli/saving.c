@@ -48,6 +48,7 @@ void saving_fill(tnf_save_options *how, const saving_options *o)
     how->allow_loss = o->allow_loss.given;
     how->loss = o->allow_loss.value;
     how->dry_run = o->dry_run;
+    how->as_is = o->as_is;
 }
 
 plan_style saving_style(const cli_state *cli, const saving_options *o)
@@ -110,8 +111,10 @@ int saving_run(saving *s, const saving_job *j, tnf_save_options *how)
     progress_end(&s->progress);
     format_options_free(&writer);
     plan_end(&s->plan);
-    if (status == TNF_OK)
+    if (status == TNF_OK) {
+        plan_notes(&s->plan, j->in ? j->in : j->out);
         return EXIT_DONE;
+    }
     if (s->cut) {
         file_message(s->watched->name, "", TNF_NO_OFFSET,
                      "it was cut short while it was being read");

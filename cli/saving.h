@@ -16,7 +16,7 @@ typedef struct saving_options {
     const char *to, *reserve;
     opt_list writer;
     opt_maybe allow_loss;
-    bool dry_run, json, force, no_sync;
+    bool dry_run, json, force, no_sync, as_is;
 } saving_options;
 
 /* Lines of the tables of commands that save, word for word. */
@@ -36,6 +36,13 @@ typedef struct saving_options {
         "allow-loss", 0, OPT_MAYBE, offsetof(type, field.allow_loss), "KIND", LOSS_KINDS,          \
             "Drop what the format cannot hold instead of refusing: everything, or the kinds "      \
             "named: tensor, attribute, extra, separated by commas."                                \
+    }
+#define AS_IS_OPTION(type, field)                                                                  \
+    {                                                                                              \
+        "as-is", 0, OPT_FLAG, offsetof(type, field.as_is), NULL, NULL,                             \
+            "Keep vectors of words as they are where the readers of OUT's format want them to be " \
+            "of length 1 (finalfusion); otherwise they are divided by their lengths, which are "   \
+            "kept as norms."                                                                       \
     }
 #define PLAN_OPTIONS(type, field)                                                                  \
     { "dry-run",                                                                                   \

@@ -93,6 +93,10 @@ typedef struct tnf_can {
     /* Attributes that tell only how its files are spelled (which blank, which end of a line): kept
      * wherever there is a place for them, no loss where there is none, no part of the content. */
     const char *spelling;
+    /* Why rows of words (`embeddings` with `vocab`, without `norms`) of what is to be saved have to
+     * become unit vectors, with their lengths as `norms`: its own readers take them so. NULL: they
+     * stay as they are. May be NULL. */
+    const char *(*unit_rows)(const tnf_catalog *catalog);
     /* What becomes of a tensor for reasons of the format's own, asked last: TNF_NATIVE, or with a
      * reason TNF_TRANSFORMED (`write` sees to it) or TNF_DROPPED. May be NULL. */
     tnf_fate (*takes)(const tnf_object *object, const char **reason);

@@ -379,7 +379,7 @@ static void try_entry(struct entry *e)
     MUST(stat(e->path, &st) == 0);
     e->size = (uint64_t)st.st_size;
     double start = processor();
-    (void)alarm(SECONDS * 30); /* of the clock: for what waits instead of working */
+    (void)alarm(3000); /* of the clock: for what waits instead of working */
     try_open(e, false, false, TNF_ACCESS_MMAP);
     try_open(e, true, false, TNF_ACCESS_PREAD);
     try_open(e, false, true, TNF_ACCESS_MMAP);

@@ -77,12 +77,45 @@ static void open_some(void)
         MUST(tnf_source_memory(&s, texts[i].bytes, texts[i].n, NULL) == TNF_OK);
         note("open odd bytes", tnf_open_source(&f, s, NULL, &e), &e, texts[i].status);
     }
-    static tnf_status told[] = { TNF_ENET, TNF_EBUG, TNF_EIO };
+    static tnf_status told[] = { TNF_ENET, TNF_EBUG, TNF_EIO, TNF_ECHANGED };
     tnf_source_ops ops = { .version = TNF_SOURCE_OPS_VERSION, .read_at = answer };
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 4; i++) {
         MUST(tnf_source_custom(&s, &ops, &told[i], 1000, NULL) == TNF_OK);
         note("a source that fails", tnf_open_source(&f, s, NULL, &e), &e, told[i]);
     }
+}
+
+static tnf_status take_all(void *ctx, const void *bytes, size_t n, tnf_error *error)
+{
+    (void)ctx, (void)bytes, (void)n, (void)error;
+    return TNF_OK;
+}
+
+/* A sink that has put everything in place, and cannot sync it. It is not aborted. */
+static void never_aborted(void *ctx)
+{
+    (void)ctx;
+    CHECK(false, "what is done was aborted");
+}
+
+static tnf_status commit_unsynced(void *ctx, tnf_error *error)
+{
+    (void)ctx;
+    *error = (tnf_error) { .status = TNF_EUNSYNCED, .offset = TNF_NO_OFFSET };
+    snprintf(error->message, sizeof error->message, "cannot sync");
+    return TNF_EUNSYNCED;
+}
+
+static void save_unsynced(const tnf_builder *b)
+{
+    static const tnf_sink_ops ops = { TNF_SINK_OPS_VERSION, take_all, commit_unsynced,
+                                      never_aborted };
+    tnf_error e;
+    tnf_sink *sink;
+    tnf_save_options o = { .size = sizeof o, .format = "safetensors" };
+    MUST(tnf_sink_custom(&sink, &ops, NULL, NULL) == TNF_OK);
+    note("a sink that cannot sync", tnf_save_sink(b, sink, &o, &e), &e, TNF_EUNSYNCED);
+    tnf_sink_close(sink);
 }
 
 static void save_some(void)
@@ -104,6 +137,7 @@ static void save_some(void)
     MUST(tnf_builder_add_stream(b, "x", f64, 1, shape, fetch_zeros, NULL, &e) == TNF_OK);
     o = (tnf_save_options) { .size = sizeof o, .replace = true };
     note("a type it has not", tnf_save(b, path, &o, &e), &e, TNF_ELOSSY);
+    save_unsynced(b);
     tnf_builder_free(b);
 }
 
@@ -140,10 +174,10 @@ int main(void)
     save_some();
     verify_some();
     check_doing("all of them");
-    for (int i = 0; i <= -TNF_EBUG; i++)
+    for (int i = 0; i <= -TNF_EUNSYNCED; i++)
         CHECK(raised[i], "%s was never raised", tnf_status_name((tnf_status)-i));
-    CHECK(strcmp(tnf_status_name((tnf_status)(TNF_EBUG - 1)), "TNF_?") == 0,
+    CHECK(strcmp(tnf_status_name((tnf_status)(TNF_EUNSYNCED - 1)), "TNF_?") == 0,
           "there is a status that this test does not know: %s",
-          tnf_status_name((tnf_status)(TNF_EBUG - 1)));
+          tnf_status_name((tnf_status)(TNF_EUNSYNCED - 1)));
     return check_end("errors");
 }

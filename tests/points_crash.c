@@ -284,7 +284,7 @@ static void kills(unsigned n)
         "%u kills among %lu steps: within %lu appends, %lu deletions, %lu compactions; %zu points "
         "are left\n",
         n, acts, under[ADD], under[DELETE], under[COMPACT], must.n);
-    CHECK(files_count(files_temp(), ".compact") <= 1, "old compactions pile up");
+    CHECK(files_count(files_temp(), ".tmp-") <= 1, "old compactions pile up");
 }
 
 /* --------------------------------------------------------------- torn writes */

@@ -88,7 +88,7 @@ static void fill_and_overflow(const char *dir)
     check_full(tnf_points_compact(p, 0, NULL, NULL, &e), &e);
     after = bytes_of_file(path);
     CHECK(before.n == after.n && memcmp(before.p, after.p, before.n) == 0, "the file changed");
-    CHECK(files_count(dir, ".compact") == 0, "half a file is left beside it");
+    CHECK(files_count(dir, ".tmp-") == 0, "half a file is left beside it");
     CHECK(count(p) == n, "a point is gone");
     free(before.p);
     free(after.p);

@@ -30,7 +30,7 @@ static tnf_sink *salvage(const tnf_file *file, bool *lossless)
     struct told told = { 0 };
     tnf_salvage_result result;
     tnf_salvage_options how = { .size = sizeof how, .lost = on_lost, .ctx = &told };
-    tnf_save_options save = { .size = sizeof save, .allow_loss = true };
+    tnf_save_options save = { .size = sizeof save, .allow_loss = true, .as_is = true };
     save.format = tnf_file_info(file)->format;
     MUST(tnf_builder_new(&b, NULL, NULL) == TNF_OK);
     tnf_status status = tnf_salvage(&result, b, file, &how, &error);

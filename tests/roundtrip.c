@@ -33,6 +33,7 @@ static tnf_sink *save(const tnf_file *file, const char *format, bool allow, bool
     tnf_builder *b;
     tnf_sink *sink;
     tnf_save_options o = { .size = sizeof o, .format = format, .plan = note, .ctx = plan };
+    o.as_is = true;
     o.allow_loss = allow;
     o.dry_run = dry;
     *plan = (struct plan) { 0 };

@@ -5,7 +5,7 @@
 #include "base/error.h"
 
 #define tnf_fail(e, status, ...) ((void)tnf_fail(e, status, __VA_ARGS__), (status))
-#define tnf_fail_rule(e, rule, status, ...)                                                          \
+#define tnf_fail_rule(e, rule, status, ...)                                                        \
     ((void)tnf_fail_rule(e, rule, status, __VA_ARGS__), (status))
-#define tnf_fail_sys(...)        ((void)tnf_fail_sys(__VA_ARGS__), TNF_EIO)
-#define tnf_arena_fail(...)      ((void)tnf_arena_fail(__VA_ARGS__), TNF_ENOMEM)
+#define tnf_fail_sys(...)   ((void)tnf_fail_sys(__VA_ARGS__), TNF_EIO)
+#define tnf_arena_fail(...) ((void)tnf_arena_fail(__VA_ARGS__), TNF_ENOMEM)

@@ -84,6 +84,9 @@ typedef struct tnf_plan_item {
     const char *kind; /**< "tensor", "attribute", "extra": what --allow-loss can name */
     tnf_str name;     /**< of the tensor, attribute or extra */
     const char *reason;
+    /** TNF_TRANSFORMED, but neither refused nor asked for: the format's own readers want it so, and
+     *  what undoes it is kept. Worth telling; tnf_save_options.as_is prevents it. */
+    bool unasked;
 } tnf_plan_item;
 
 /** How to save. Zero-initialise; NULL means all defaults. */
@@ -111,12 +114,17 @@ typedef struct tnf_save_options {
      *  the same form where no option asks for another (order of the tensors, alignment, encodings,
      *  digests), and encoded parts are copied as they are. NULL: there is none. */
     const tnf_file *like;
+    /** Keep values that the format's own readers want in another form. Without it, vectors of words
+     *  (a matrix of f32 `embeddings` with its `vocab`, and no `norms`) that did not come from such
+     * a file are divided by their lengths for finalfusion, whose tools take rows to be of length 1;
+     *  the lengths become `norms`. The plan tells it as TNF_TRANSFORMED and unasked. */
+    bool as_is;
 } tnf_save_options;
 
 #define TNF_SAVE_INIT                                                                              \
     {                                                                                              \
         sizeof(tnf_save_options), NULL, NULL, 0, false, false, false, false, NULL, NULL, NULL,     \
-            NULL, NULL, NULL, NULL                                                                 \
+            NULL, NULL, NULL, NULL, false                                                          \
     }
 
 /** Saves to a file: complete under its name, or not at all. TNF_ELOSSY if the format cannot hold
@@ -143,7 +151,7 @@ TNF_API TNF_CHECKED tnf_status tnf_append(const tnf_builder *builder, const char
  *  anything would have to move, or there is no room: then tnf_save() writes the file anew. All
  *  other names of the file (hard links) show the change, and so do programs that have it open.
  *
- *  Changes within a block of 4096 bytes are one write. For others the bytes that are there are put
+ *  Changes within a sector of 512 bytes are one write. For others the bytes that are there are put
  *  beside the file first, in ".NAME.tenfold-undo", which goes when all is on the disk. If the
  *  system stops in between, opening the file fails and tells so; tnf_undo() (repair.h) puts them
  *  back, and so does the next call of this. options->replace and no_sync are of no meaning. */

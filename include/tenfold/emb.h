@@ -137,6 +137,7 @@ typedef struct tnf_emb_query {
     size_t nskip;
     bool keep_asked; /**< similar, analogy: the words asked about may be answers too */
     bool keep[3];    /**< analogy: that one of the three may be */
+    bool raw;        /**< analogy: the three vectors as they stand, not divided by their lengths */
 } tnf_emb_query;
 
 typedef struct tnf_emb_hit {
@@ -166,7 +167,7 @@ TNF_API TNF_CHECKED tnf_status tnf_emb_similar(const tnf_emb *emb, const tnf_str
                                                size_t *counts, tnf_emb_found *found,
                                                tnf_error *error);
 /** words[0] is to words[1] as words[2] is to what? n times three words; found has 3 n. The vector
- *  asked for is b - a + c, normalised. */
+ *  asked for is b - a + c of vectors of length 1 (or with `raw` as they stand), normalised. */
 TNF_API TNF_CHECKED tnf_status tnf_emb_analogy(const tnf_emb *emb, const tnf_str *words, size_t n,
                                                const tnf_emb_query *query, tnf_emb_hit *hits,
                                                size_t *counts, tnf_emb_found *found,
@@ -189,8 +190,8 @@ typedef enum tnf_fold {
 typedef struct tnf_emb_change {
     size_t size; /**< sizeof(tnf_emb_change) */
     /** A fastText model (info.apart): rows of words become their vectors, rows of buckets stay.
-     *  What only training needs (counts, output) stays behind, unless there are labels. With
-     *  TNF_FOLD_NONE rows stay as they are, and the file says so. */
+     *  What only training needs (counts, output) comes along: where the target has no place for it,
+     *  saving refuses. With TNF_FOLD_NONE rows stay as they are, and the file says so. */
     tnf_fold fold;
     /** For a fastText model to be: norms are multiplied in, n-grams are taken out of the rows of
      *  words again. Words that nobody counted are counted once, since gensim leaves out others. */
@@ -212,8 +213,9 @@ TNF_API TNF_CHECKED tnf_status tnf_emb_reconstruct(tnf_builder *builder, tnf_emb
  *  rows that they use. */
 TNF_API TNF_CHECKED tnf_status tnf_emb_explicit(tnf_builder *builder, tnf_emb *emb,
                                                 tnf_error *error);
-/** Some words with their vectors, in the order given, dense and without subwords; words that are
- *  made of subwords get the norm of their sum. A word without a vector is TNF_ENOTFOUND. */
+/** Some words with their vectors, in the order given, dense and without subwords, and with norms if
+ *  the file has them; words that are made of subwords then get the norm of their sum. A word
+ * without a vector is TNF_ENOTFOUND. */
 TNF_API TNF_CHECKED tnf_status tnf_emb_select(tnf_builder *builder, tnf_emb *emb,
                                               const tnf_str *words, size_t n, tnf_error *error);
 

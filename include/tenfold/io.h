@@ -68,7 +68,8 @@ TNF_API void tnf_source_close(tnf_source *source);
 typedef struct tnf_sink_ops {
     unsigned version; /**< TNF_SINK_OPS_VERSION */
     tnf_status (*write)(void *ctx, const void *bytes, size_t n, tnf_error *error);
-    /** Makes what was written durable and visible. Optional. */
+    /** Makes what was written durable and visible. TNF_EUNSYNCED if it is visible and cannot be
+     *  taken back, but not known to be durable; anything else aborts. Optional. */
     tnf_status (*commit)(void *ctx, tnf_error *error);
     /** Forgets what was written. Optional. */
     void (*abort)(void *ctx);
@@ -81,7 +82,9 @@ enum {
     TNF_SINK_NO_SYNC = 2  /**< skip fsync: faster, and a power cut may lose the file */
 };
 
-/** A file that appears under `path` at commit: temporary file beside it, fsync, rename. */
+/** A file that appears under `path` at commit: temporary file beside it, fsync, rename. What it
+ *  replaces is claimed for the rename, as by all that change or replace files (docs/metadata.md),
+ *  and hands down its permissions and, where the system allows it, its owner and group. */
 TNF_API TNF_CHECKED tnf_status tnf_sink_file(tnf_sink **out, const char *path, unsigned flags,
                                              tnf_error *error);
 /** An open descriptor (pipe, socket, file), which stays the caller's. */
@@ -93,6 +96,11 @@ TNF_API tnf_str tnf_sink_bytes(const tnf_sink *sink);
 /** A user's target. */
 TNF_API TNF_CHECKED tnf_status tnf_sink_custom(tnf_sink **out, const tnf_sink_ops *ops, void *ctx,
                                                tnf_error *error);
+/** n more bytes. */
+TNF_API TNF_CHECKED tnf_status tnf_sink_write(tnf_sink *sink, const void *bytes, size_t n,
+                                              tnf_error *error);
+/** Puts what was written in place; once. TNF_EUNSYNCED: it is, but may not survive a power cut. */
+TNF_API TNF_CHECKED tnf_status tnf_sink_commit(tnf_sink *sink, tnf_error *error);
 /** Releases a sink; one that was not committed is aborted. NULL is allowed. */
 TNF_API void tnf_sink_close(tnf_sink *sink);
 

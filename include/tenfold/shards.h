@@ -79,6 +79,9 @@ typedef struct tnf_split_options {
     /** Told all files, the index last, before the first byte is written. */
     void (*file)(void *ctx, const tnf_split_file *file);
     void *ctx;
+    /** Told of a file that could not be removed, or, with `belongs`, of an old one that could not
+     *  be put back under that path. NULL: nobody is. */
+    void (*stray)(void *ctx, const char *path, const char *belongs);
 } tnf_split_options;
 
 /** Saves to several files in a directory (which is made if it is not there), with an index where

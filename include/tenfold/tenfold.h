@@ -84,12 +84,16 @@ typedef struct tnf_open_options {
     /** For files that are damaged: lenient, and what is not whole is left out. What that is,
      *  tnf_salvage() tells (repair.h). */
     bool salvage;
+    /** To change or replace this very file by what is read from it (tnf_save(), tnf_save_in_place()
+     *  to the same path): keeps all others that would change or replace it waiting until the handle
+     *  is closed, and waits up to a minute for those that do so now. Only for tnf_open(). */
+    bool to_change;
 } tnf_open_options;
 
 #define TNF_OPEN_INIT                                                                              \
     {                                                                                              \
         sizeof(tnf_open_options), NULL, false, TNF_ACCESS_AUTO, { 0, 0, 0, 0, 0, 0, 0, 0 },        \
-            { NULL, NULL }, NULL, 0, NULL, NULL, NULL, false                                       \
+            { NULL, NULL }, NULL, 0, NULL, NULL, NULL, false, false                                \
     }
 
 /** Opens a file, or a directory or index file that stands for one model in several files. Reads the

@@ -48,7 +48,9 @@ typedef enum tnf_status {
     TNF_ELOSSY = -11,      /**< refused: it would lose something */
     TNF_EDIGEST = -12,     /**< the bytes do not match their stored digest */
     TNF_ECANCELLED = -13,  /**< the caller's progress function said stop */
-    TNF_EBUG = -14         /**< a mistake in Tenfold: please report it */
+    TNF_EBUG = -14,        /**< a mistake in Tenfold: please report it */
+    TNF_ECHANGED = -15, /**< the file was changed or replaced since it was read; nothing is done */
+    TNF_EUNSYNCED = -16 /**< done, and everybody sees it, but it may not survive a power cut */
 } tnf_status;
 
 #define TNF_NO_OFFSET UINT64_MAX

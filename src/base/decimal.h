@@ -20,5 +20,8 @@ const char *tnf_f32_scan(const char *p, const char *end, float *out);
 size_t tnf_f32_text(char out[TNF_F32_TEXT], float value);
 /* The same digits as Python spells them (numpy's repr of a float32): "1.0", "1e-05", "nan". */
 size_t tnf_f32_repr(char out[TNF_F32_TEXT], float value);
+/* The same digits as C spells them with a precision of five (%.5g), as fastText and floret write:
+ * "1", "1e-05", "1.5e+07", "nan". */
+size_t tnf_f32_c(char out[TNF_F32_TEXT], float value);
 
 #endif

@@ -174,6 +174,25 @@ static char *put_scientific(char *p, struct decimal d)
     return p;
 }
 
+/* The power of ten of the first digit. */
+static int power_of(struct decimal d)
+{
+    char text[10];
+    return d.exponent + (int)(text + 10 - put_digits(text, d.digits)) - 1;
+}
+
+size_t tnf_f32_c(char out[TNF_F32_TEXT], float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    char *p = put_special(out, &bits, "nan");
+    if (bits >= FIRST_INF)
+        return (size_t)(p - out);
+    struct decimal d = decimal_of(bits);
+    bool plain = bits == 0 || (power_of(d) >= -4 && power_of(d) < 5);
+    return (size_t)((plain ? put_number(p, d) : put_scientific(p, d)) - out);
+}
+
 size_t tnf_f32_repr(char out[TNF_F32_TEXT], float value)
 {
     uint32_t bits;

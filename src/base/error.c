@@ -13,6 +13,7 @@ static const char *const status_names[] = {
     "TNF_OK",         "TNF_ENOMEM",       "TNF_EIO",     "TNF_ENET",       "TNF_EFORMAT",
     "TNF_ETRUNCATED", "TNF_EUNSUPPORTED", "TNF_ELIMIT",  "TNF_ENOTFOUND",  "TNF_EEXISTS",
     "TNF_EINVAL",     "TNF_ELOSSY",       "TNF_EDIGEST", "TNF_ECANCELLED", "TNF_EBUG",
+    "TNF_ECHANGED",   "TNF_EUNSYNCED",
 };
 
 const char *tnf_status_name(tnf_status status)
@@ -110,20 +111,31 @@ tnf_status tnf_fail_sys(tnf_error *e, int err, const char *format, ...)
     return status;
 }
 
-/* The next character of a name: how many bytes it takes, and its text for a message (itself, or an
- * escape if nobody would see it or it is no UTF-8). */
+static void escape_byte(char out[12], unsigned char c)
+{
+    char letter = c == '\n' ? 'n' : c == '\t' ? 't' : c == '\r' ? 'r' : c == '\\' ? '\\' : 0;
+    if (letter)
+        snprintf(out, 12, "\\%c", letter);
+    else
+        snprintf(out, 12, "\\x%02x", c);
+}
+
+/* The next character of a name: how many bytes it takes, and its text for a message: itself, or an
+ * escape if nobody would see it or it is no UTF-8, as the command escapes names everywhere. */
 static size_t character(char out[12], const unsigned char *p, size_t n)
 {
     size_t want = p[0] < 0x80 ? 1 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
     if (want > n || !tnf_utf8_valid((const char *)p, want, NULL)) {
-        snprintf(out, 12, "\\x%02x", p[0]);
+        escape_byte(out, p[0]);
         return 1;
     }
     uint32_t c = want == 1 ? p[0] : p[0] & (0x7fu >> want);
     for (size_t i = 1; i < want; i++)
         c = c << 6 | (p[i] & 0x3f);
-    if (tnf_must_escape(c)) {
-        snprintf(out, 12, c < 0x80 ? "\\x%02x" : c < 0x10000 ? "\\u%04x" : "\\U%08x", (unsigned)c);
+    if (c == '\\' || (c < 0x80 && tnf_must_escape(c))) {
+        escape_byte(out, (unsigned char)c);
+    } else if (tnf_must_escape(c)) {
+        snprintf(out, 12, c < 0x10000 ? "\\u%04x" : "\\U%08x", (unsigned)c);
     } else {
         memcpy(out, p, want);
         out[want] = 0;

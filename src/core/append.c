@@ -45,7 +45,8 @@ static tnf_status open_base(struct appending *a, const char *path, tnf_error *e)
 {
     tnf_open_options o = { .size = sizeof o,
                            .format = a->given.format,
-                           .allocator = a->builder->alloc };
+                           .allocator = a->builder->alloc,
+                           .to_change = true };
     tnf_status status = tnf_open(&a->file, path, &o, e);
     if (status == TNF_ETRUNCATED) {
         tnf_error again;
@@ -137,7 +138,8 @@ static tnf_status write_end(struct appending *a, const char *path, tnf_error *e)
     struct tnf_save *s = &a->save;
     tnf_sink *sink;
     unsigned flags = s->options.no_sync ? TNF_SINK_NO_SYNC : 0u;
-    TNF_TRY(tnf_sink_append(&sink, path, a->file->source->size, flags, &s->arena.alloc, e));
+    const tnf_claim *claim = a->file->claim.fd >= 0 ? &a->file->claim : NULL;
+    TNF_TRY(tnf_sink_append(&sink, path, claim, a->file->source->size, flags, &s->arena.alloc, e));
     tnf_writer w = {
         .catalog = &s->lowered,
         .scratch = &a->arena,

@@ -4,6 +4,7 @@
 #define TNF_CORE_CORE_H
 
 #include "format.h"
+#include "io/claim.h"
 #include "model/limits.h"
 
 /* Who reads a part: a file's source and format, or the caller's function. */
@@ -55,6 +56,7 @@ struct tnf_file {
     tnf_allocator alloc;
     tnf_arena arena;
     tnf_source *source;
+    tnf_claim claim; /* with the open option to_change */
     tnf_catalog catalog;
     tnf_reader reader;
     struct tnf_origin origin;
@@ -65,6 +67,7 @@ struct tnf_file {
     tnf_attrs text; /* the text map as read, until it is raised */
     tnf_warning *warnings;
     size_t nwarnings;
+    const char *path;      /* as it was given; NULL: opened over a source */
     const char *directory; /* where siblings are looked for; NULL: nowhere */
     const char *extension;
     const char *stem;         /* NULL: no path */

@@ -16,7 +16,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -35,7 +34,8 @@ struct editing {
     const tnf_builder *builder;
     const tnf_file *like;
     const char *path;
-    int fd;
+    tnf_claim own;          /* if `like` has none */
+    const tnf_claim *claim; /* on the file: its descriptor is written to */
     bool one_name;
     uint64_t at; /* of the next byte that is written */
     tnf_buf fresh, pieces;
@@ -300,20 +300,21 @@ static tnf_status check_like(const struct editing *x, tnf_error *e)
 /* Open for writing, locked, and the one that `like` is. */
 static tnf_status take_file(struct editing *x, tnf_error *e)
 {
-    struct stat st, like;
-    x->fd = open(x->path, O_RDWR | O_CLOEXEC);
-    if (x->fd < 0 && (errno == EACCES || errno == EPERM || errno == EROFS || errno == ETXTBSY))
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "it cannot be written to: %s",
-                        strerror(errno));
-    if (x->fd < 0)
-        return tnf_fail_sys(e, errno, "cannot open");
-    if (flock(x->fd, LOCK_EX | LOCK_NB) != 0 && (errno == EWOULDBLOCK || errno == EINTR))
-        return tnf_fail_sys(e, errno, "another program changes it");
-    if (fstat(x->fd, &st) != 0 || fstat(x->like->source->fd, &like) != 0)
+    struct stat st;
+    x->claim = &x->like->claim;
+    if (x->claim->fd < 0) {
+        TNF_TRY(tnf_claim_take(&x->own, x->path, NULL, e));
+        x->claim = &x->own;
+    }
+    if (x->claim->fd < 0 || !x->claim->writable)
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "it cannot be written to");
+    if (fstat(x->claim->fd, &st) != 0)
         return tnf_fail_sys(e, errno, "cannot look at the file");
-    if (st.st_dev != like.st_dev || st.st_ino != like.st_ino || !S_ISREG(st.st_mode) ||
-        (uint64_t)st.st_size != x->like->source->size)
-        return tnf_fail(e, TNF_EIO, TNF_NO_OFFSET, "the file has been replaced meanwhile");
+    if (!tnf_same_file(&x->claim->stamp, &x->like->source->stamp) ||
+        !tnf_claim_holds(x->claim, x->path))
+        return tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET, "the file has been replaced meanwhile");
+    if ((uint64_t)st.st_size != x->like->source->size)
+        return tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET, "the file has been changed meanwhile");
     x->one_name = st.st_nlink == 1;
     return TNF_OK;
 }
@@ -324,14 +325,14 @@ static tnf_status check_unchanged(struct editing *x, tnf_error *e)
     const tnf_open_options o = open_options(x);
     tnf_file *now = NULL;
     bool undone;
-    TNF_TRY(tnf_undo_run(&undone, x->path, x->fd, &x->builder->alloc, e));
+    TNF_TRY(tnf_undo_run(&undone, x->path, x->claim->fd, e));
     tnf_status status = tnf_open(&now, x->path, &o, e);
     if (status == TNF_OK)
         status = undone ? TNF_EUNSUPPORTED : check_tensors(x->like, now, e);
     if (status == TNF_OK)
         status = check_all_attrs(&x->like->catalog, now, e);
     if (status == TNF_EUNSUPPORTED)
-        status = tnf_fail(e, TNF_EIO, TNF_NO_OFFSET, "the file has been changed meanwhile");
+        status = tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET, "the file has been changed meanwhile");
     tnf_close(now);
     return status;
 }
@@ -373,7 +374,7 @@ static tnf_status apply(struct editing *x, tnf_error *e)
         const struct piece *p = piece_at(x, i);
         patches[i] = (tnf_patch) { .at = p->at, .n = p->n, .bytes = x->fresh.p + p->from };
     }
-    const tnf_change_file change = { .fd = x->fd,
+    const tnf_change_file change = { .fd = x->claim->fd,
                                      .path = x->path,
                                      .old_size = x->like->source->size,
                                      .new_size = x->at,
@@ -402,7 +403,7 @@ static tnf_status edit(struct editing *x, tnf_error *e)
 tnf_status tnf_save_in_place(const tnf_builder *b, const char *path,
                              const tnf_save_options *options, tnf_error *e)
 {
-    struct editing x = { .builder = b, .path = path, .fd = -1 };
+    struct editing x = { .builder = b, .path = path, .own.fd = -1 };
     if (options)
         memcpy(&x.save.options, options,
                options->size && options->size < sizeof *options ? options->size : sizeof *options);
@@ -416,8 +417,7 @@ tnf_status tnf_save_in_place(const tnf_builder *b, const char *path,
     tnf_status status = edit(&x, e);
     if (status != TNF_OK)
         tnf_error_prefix(e, x.save.format->name);
-    if (x.fd >= 0)
-        close(x.fd);
+    tnf_claim_drop(&x.own);
     tnf_buf_free(&x.fresh);
     tnf_buf_free(&x.pieces);
     tnf_lower_end(&x.save);
@@ -430,20 +430,21 @@ tnf_status tnf_undo(bool *undone, const char *path, tnf_error *e)
 {
     bool did = false;
     tnf_undo_state state;
+    tnf_claim claim;
     if (undone)
         *undone = false;
-    TNF_TRY(tnf_undo_look(&state, path, NULL, e));
-    if (state == TNF_UNDO_NONE || state == TNF_UNDO_FOREIGN)
-        return TNF_OK;
-    int fd = open(path, O_RDWR | O_CLOEXEC);
+    int fd = tnf_fs_open(path, O_RDONLY | O_NONBLOCK, 0);
     if (fd < 0)
         return tnf_fail_sys(e, errno, "cannot open");
-    tnf_status status = TNF_OK;
-    if (flock(fd, LOCK_EX | LOCK_NB) != 0 && (errno == EWOULDBLOCK || errno == EINTR))
-        status = tnf_fail_sys(e, errno, "another program changes it");
-    if (status == TNF_OK)
-        status = tnf_undo_run(&did, path, fd, NULL, e);
+    tnf_status status = tnf_undo_look(&state, path, fd, e);
     close(fd);
+    if (status != TNF_OK || state == TNF_UNDO_NONE || state == TNF_UNDO_FOREIGN)
+        return status;
+    TNF_TRY(tnf_claim_take(&claim, path, NULL, e));
+    status = claim.fd >= 0 && claim.writable
+                 ? tnf_undo_run(&did, path, claim.fd, e)
+                 : tnf_fail(e, TNF_EIO, TNF_NO_OFFSET, "it cannot be written to");
+    tnf_claim_drop(&claim);
     if (undone)
         *undone = did;
     return status;

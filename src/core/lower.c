@@ -40,7 +40,14 @@ void tnf_lower_note(const struct lowering *l, tnf_fate fate, const char *kind, t
 {
     const tnf_save_options *o = &l->save->options;
     if (o->plan)
-        o->plan(o->ctx, &(tnf_plan_item) { fate, kind, name, reason });
+        o->plan(o->ctx, &(tnf_plan_item) { fate, kind, name, reason, false });
+}
+
+void tnf_lower_unasked(const struct lowering *l, const char *kind, tnf_str name, const char *reason)
+{
+    const tnf_save_options *o = &l->save->options;
+    if (o->plan)
+        o->plan(o->ctx, &(tnf_plan_item) { TNF_TRANSFORMED, kind, name, reason, true });
 }
 
 void tnf_lower_tell(struct lowering *l, tnf_fate fate, const char *kind, tnf_str name,
@@ -393,10 +400,11 @@ static tnf_status check_order(const struct tnf_save *s, tnf_error *e)
 
 static tnf_status lower_all(struct lowering *l, const tnf_catalog *from, tnf_error *e)
 {
-    const tnf_catalog *cast;
+    const tnf_catalog *cast, *unit;
     TNF_TRY(check_order(l->save, e));
     TNF_TRY(tnf_cast_tensors(l->save, from, &cast, e));
-    TNF_TRY(tnf_fit_tensors(l->save, cast, &l->fit.catalog, e));
+    TNF_TRY(tnf_unit_rows(l->save, cast, &unit, e));
+    TNF_TRY(tnf_fit_tensors(l->save, unit, &l->fit.catalog, e));
     look_for_place(l, l->fit.catalog);
     TNF_TRY(tnf_lower_judge(l, e));
     if (l->save->options.plan)
@@ -423,6 +431,7 @@ static tnf_status lower_all(struct lowering *l, const tnf_catalog *from, tnf_err
 void tnf_lower_end(struct tnf_save *save)
 {
     tnf_reorder_end(save);
+    tnf_unit_rows_end(save);
     tnf_cast_end(save);
     if (save->changes)
         tnf_catalog_free(&save->fitted);

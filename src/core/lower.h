@@ -25,6 +25,9 @@ void tnf_lower_note(const struct lowering *l, tnf_fate fate, const char *kind, t
                     const char *reason);
 void tnf_lower_tell(struct lowering *l, tnf_fate fate, const char *kind, tnf_str name,
                     const char *reason);
+/* A change that nobody asked for, that can be undone, and that is not refused: into the plan. */
+void tnf_lower_unasked(const struct lowering *l, const char *kind, tnf_str name,
+                       const char *reason);
 void tnf_lower_comma(tnf_buf *b);
 /* Can a typed tree say it exactly? */
 bool tnf_lower_plain(const tnf_value *v);

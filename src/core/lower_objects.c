@@ -212,7 +212,10 @@ static const char *sharing(const struct lowering *l, const tnf_object *o)
 static tnf_status lower_object(struct lowering *l, const tnf_object *o, tnf_verdict found,
                                const char *why, tnf_error *e)
 {
-    if (found.fate == TNF_NATIVE && tnf_is_cast(o))
+    const char *unit = tnf_why_unit(l->save, o);
+    if (found.fate == TNF_NATIVE && unit)
+        tnf_lower_unasked(l, "tensor", o->name, unit);
+    else if (found.fate == TNF_NATIVE && tnf_is_cast(o))
         tnf_lower_note(l, TNF_TRANSFORMED, "tensor", o->name, "rounded to that type, as asked");
     else
         tnf_lower_tell(l, found.fate, "tensor", o->name,

@@ -94,6 +94,15 @@ static bool pickle(const tnf_probe *p)
     return p->nhead >= 2 && p->head[0] == 0x80 && p->head[1] >= 2 && p->head[1] <= 5;
 }
 
+/* Text that begins with a bracket; a number of eight bytes, 0x7b for one, does so, too. */
+static bool json(const tnf_probe *p, size_t at)
+{
+    for (size_t i = 0; i < p->nhead && i < at + 8; i++)
+        if (p->head[i] < 0x20 && !isspace(p->head[i]))
+            return false;
+    return starts(p, at, "{") || starts(p, at, "[");
+}
+
 static size_t first_letter(const tnf_probe *p)
 {
     size_t at = 0;
@@ -129,7 +138,7 @@ bool tnf_surely_misnamed(const tnf_probe *p)
     if (magic && magic->n == 2 && p->head[0] >= 0xfe)
         return is_utf16(p);
     return (p->size > 0 && all_zero(p)) || starts(p, 0, LFS) || html(p) || by_magic(p) ||
-           pickle(p) || starts(p, at, "{") || starts(p, at, "[");
+           pickle(p) || json(p, at);
 }
 
 tnf_status tnf_misnamed(const tnf_probe *p, tnf_error *e)
@@ -151,7 +160,7 @@ tnf_status tnf_misnamed(const tnf_probe *p, tnf_error *e)
             e, TNF_EUNSUPPORTED, 0,
             "this is a Python pickle (an old PyTorch file, perhaps), which this version "
             "does not read");
-    if (starts(p, at, "{") || starts(p, at, "["))
+    if (json(p, at))
         return tnf_fail(e, TNF_EFORMAT, at,
                         "this is JSON text, perhaps a server's error message, and no index of a "
                         "model");

@@ -2,10 +2,13 @@
 /* Opening: find the format, let it index, check what it found, take back what was stashed. After
  * that the handle never changes. */
 #include "core/core.h"
+#include "io/lock.h"
 #include "io/undo.h"
 
 #include <string.h>
 #include <sys/stat.h>
+
+#define PATIENT 10000u /* milliseconds: a change in place does not take long */
 
 static tnf_open_options complete_options(const tnf_open_options *given)
 {
@@ -34,6 +37,7 @@ static tnf_status new_file(tnf_file **out, const tnf_open_options *o, tnf_error 
     if (!f)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a handle");
     f->alloc = o->allocator;
+    f->claim.fd = -1;
     f->options = *o;
     tnf_arena_init(&f->arena, &f->alloc, o->limits.memory);
     tnf_catalog_init(&f->catalog, &f->arena);
@@ -53,6 +57,7 @@ void tnf_close(tnf_file *f)
     tnf_hash_free(&f->piece_names);
     tnf_arena_free(&f->arena);
     tnf_source_close(f->source);
+    tnf_claim_drop(&f->claim);
     tnf_allocator alloc = f->alloc;
     tnf_free(&alloc, f, sizeof *f);
 }
@@ -190,26 +195,46 @@ static tnf_status remember_path(tnf_file *f, const char *path, tnf_error *e)
     char ext[16];
     tnf_extension(ext, path);
     const char *slash = strrchr(path, '/');
+    f->path = tnf_arena_str(&f->arena, path, strlen(path));
     f->extension = tnf_arena_str(&f->arena, ext, strlen(ext));
     f->directory = slash ? tnf_arena_str(&f->arena, path, (size_t)(slash - path) + 1)
                          : tnf_arena_str(&f->arena, "", 0);
     const char *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
     f->stem = tnf_arena_str(&f->arena, name,
                             dot && dot > name ? (size_t)(dot - name) : strlen(name));
-    return f->extension && f->directory && f->stem ? TNF_OK
-                                                   : tnf_arena_fail(&f->arena, "a path", e);
+    return f->path && f->extension && f->directory && f->stem
+               ? TNF_OK
+               : tnf_arena_fail(&f->arena, "a path", e);
 }
 
 /* Half of a change would be read for a file. */
-static tnf_status check_undo(const char *path, const tnf_allocator *alloc, tnf_error *e)
+static tnf_status check_undo(const tnf_file *f, const char *path, tnf_error *e)
 {
     tnf_undo_state state;
-    TNF_TRY(tnf_undo_look(&state, path, alloc, e));
+    TNF_TRY(tnf_undo_look(&state, path, f->source->fd, e));
     if (state != TNF_UNDO_MIXED)
         return TNF_OK;
     return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
-                    "a change of its metadata goes on, or was interrupted: 'tenfold repair' puts "
-                    "back what was there");
+                    "a change of its metadata was interrupted: 'tenfold repair' puts back what was "
+                    "there");
+}
+
+/* Nobody who changes a file in place does so while its index is read. */
+static tnf_status index_undisturbed(tnf_file *f, const char *path, tnf_error *e)
+{
+    int fd = f->source->fd;
+    TNF_TRY(tnf_lock_change(fd, false, PATIENT, e));
+    tnf_status status = check_undo(f, path, e);
+    if (status == TNF_OK)
+        status = open_rest(f, e);
+    tnf_unlock_change(fd);
+    return status;
+}
+
+static tnf_status claim_path(tnf_file *f, const char *path, tnf_error *e)
+{
+    return f->options.to_change && f->depth == 0 ? tnf_claim_take(&f->claim, path, NULL, e)
+                                                 : TNF_OK;
 }
 
 tnf_status tnf_open_over(tnf_file **out, tnf_source *source, const char *path,
@@ -250,9 +275,12 @@ static tnf_status open_into(tnf_file *f, const char *path, tnf_error *e)
         path = inside;
     }
     TNF_TRY(remember_path(f, path, e));
-    TNF_TRY(check_undo(path, &f->alloc, e));
+    TNF_TRY(claim_path(f, path, e));
     TNF_TRY(tnf_source_open(&f->source, path, f->options.access, &f->alloc, e));
-    return open_rest(f, e);
+    if (f->claim.fd >= 0 && !tnf_same_file(&f->claim.stamp, &f->source->stamp))
+        return tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET,
+                        "another program has replaced the file meanwhile");
+    return index_undisturbed(f, path, e);
 }
 
 tnf_status tnf_open_path(tnf_file **out, const char *path, const tnf_open_options *options,

@@ -3,10 +3,13 @@
 #include "core/save.h"
 #include "core/stream.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
-#define BLOCK ((size_t)8 << 20) /* between two words of progress */
+#define BLOCK  ((size_t)8 << 20) /* between two words of progress */
+#define SHARDS 64u
 
 /* -------------------------------------------------- what formats may call */
 
@@ -285,15 +288,98 @@ tnf_status tnf_save_index(const tnf_builder *b, tnf_sink *sink, const tnf_save_o
     return save_to_sink(b, sink, options, &more, e);
 }
 
-static tnf_status save_to_path(struct tnf_save *s, const tnf_option_value *values, const char *path,
-                               tnf_error *e)
+/* What stands under the path that is written to. */
+struct target {
+    tnf_stamp stamp;
+    char real[PATH_MAX];
+};
+
+/* Was this file read from there, even if another one stands there now? */
+static bool was_read_from(const tnf_file *f, const struct target *t)
+{
+    char real[PATH_MAX];
+    return f && (tnf_same_file(&f->source->stamp, &t->stamp) ||
+                 (f->path && realpath(f->path, real) && strcmp(real, t->real) == 0));
+}
+
+/* The open file that was read from there; NULL: there is none. */
+static const tnf_file *file_read_from(const struct tnf_save *s, const tnf_builder *b,
+                                      const struct target *t)
+{
+    const tnf_catalog *c = &b->catalog;
+    const struct tnf_origin *seen[SHARDS] = { NULL }; /* tensors of a shard mostly come together */
+    if (was_read_from(s->options.like, t))
+        return s->options.like;
+    for (const struct added_file *f = b->files; f; f = f->next)
+        if (was_read_from(f->file, t))
+            return f->file;
+    for (size_t i = 0; i < c->n; i++)
+        for (uint16_t k = 0; k < c->objects[i].nparts; k++) {
+            const struct tnf_origin *o = c->objects[i].parts[k].origin;
+            const struct tnf_origin **slot = &seen[((uintptr_t)o / sizeof *o) % SHARDS];
+            if (o == *slot || !o || !o->reader)
+                continue;
+            if (was_read_from(o->reader->file, t))
+                return o->reader->file;
+            *slot = o;
+        }
+    return NULL;
+}
+
+static bool still_wanted(void *ctx)
+{
+    const struct tnf_save *s = ctx;
+    return !s->options.progress || s->options.progress(s->options.ctx, 0, s->total);
+}
+
+/* To replace what is read: nobody has changed it since, and nobody does until it is replaced. */
+static tnf_status claim_own_source(const tnf_claim **out, tnf_claim *own, struct tnf_save *s,
+                                   const tnf_builder *b, const char *path, tnf_error *e)
+{
+    struct stat st;
+    struct target target;
+    const tnf_waiting waiting = { still_wanted, s };
+    *out = NULL;
+    if (!s->options.replace || stat(path, &st) != 0 || !S_ISREG(st.st_mode) ||
+        !realpath(path, target.real))
+        return TNF_OK;
+    target.stamp = tnf_stamp_of(&st);
+    const tnf_file *file = file_read_from(s, b, &target);
+    if (!file)
+        return TNF_OK;
+    *out = &file->claim;
+    if (file->claim.fd < 0) {
+        TNF_TRY(tnf_claim_take(own, path, &waiting, e));
+        *out = own->fd >= 0 ? own : NULL;
+    }
+    if (*out && !tnf_same_stamp(&(*out)->stamp, &file->source->stamp))
+        return tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET,
+                        "the file was changed or replaced since it was read");
+    return TNF_OK;
+}
+
+static tnf_status write_path(struct tnf_save *s, const tnf_option_value *values, const char *path,
+                             const tnf_claim *claim, tnf_error *e)
 {
     unsigned flags = (s->options.replace ? TNF_SINK_REPLACE : 0u) |
                      (s->options.no_sync ? TNF_SINK_NO_SYNC : 0u);
     tnf_sink *sink;
     TNF_TRY(tnf_sink_open(&sink, path, flags, &s->arena.alloc, e));
+    tnf_sink_claimed(sink, claim);
     tnf_status status = write_to(s, values, sink, e);
     tnf_sink_close(sink);
+    return status;
+}
+
+static tnf_status save_to_path(struct tnf_save *s, const tnf_builder *b,
+                               const tnf_option_value *values, const char *path, tnf_error *e)
+{
+    tnf_claim own = { .fd = -1 };
+    const tnf_claim *claim;
+    tnf_status status = claim_own_source(&claim, &own, s, b, path, e);
+    if (status == TNF_OK)
+        status = write_path(s, values, path, claim, e);
+    tnf_claim_drop(&own);
     return status;
 }
 
@@ -306,7 +392,7 @@ tnf_status tnf_save(const tnf_builder *b, const char *path, const tnf_save_optio
     if (status == TNF_OK)
         status = plan(&s, b, &values, e);
     if (status == TNF_OK && !s.options.dry_run)
-        status = save_to_path(&s, values, path, e);
+        status = save_to_path(&s, b, values, path, e);
     finish(&s);
     return status;
 }

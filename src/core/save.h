@@ -5,10 +5,17 @@
 
 #include "core/core.h"
 
+/* Files that were added whole: they may hold attributes alone. */
+struct added_file {
+    const struct added_file *next;
+    const tnf_file *file;
+};
+
 struct tnf_builder {
     tnf_allocator alloc;
     tnf_arena arena;
     tnf_catalog catalog;
+    const struct added_file *files;
 };
 
 /* What fit.c did to a tensor. */
@@ -39,7 +46,9 @@ struct tnf_save {
     struct reordered *reordered;
     tnf_catalog cast; /* what is saved if types were to change */
     struct cast *casts;
-    const tnf_format *index; /* who writes instead, if it is only an index of these files */
+    tnf_catalog unit;            /* what is saved if rows of words become unit vectors */
+    struct unit_rows *unit_rows; /* NULL: they do not */
+    const tnf_format *index;     /* who writes instead, if it is only an index of these files */
     const tnf_shard *shards;
     size_t nshards;
 };
@@ -49,6 +58,14 @@ tnf_status tnf_cast_tensors(struct tnf_save *save, const tnf_catalog *from, cons
                             tnf_error *e);
 bool tnf_is_cast(const tnf_object *object);
 void tnf_cast_end(struct tnf_save *save);
+
+/* unit_rows.c: *out is `from`, or save->unit if the format wants unit vectors and these are none.
+ */
+tnf_status tnf_unit_rows(struct tnf_save *save, const tnf_catalog *from, const tnf_catalog **out,
+                         tnf_error *e);
+/* Why the rows of this tensor are made unit vectors; NULL: they are not. */
+const char *tnf_why_unit(const struct tnf_save *save, const tnf_object *object);
+void tnf_unit_rows_end(struct tnf_save *save);
 
 /* fit.c: *out is `from`, or save->fitted where a tensor had to change. */
 tnf_status tnf_fit_tensors(struct tnf_save *save, const tnf_catalog *from, const tnf_catalog **out,

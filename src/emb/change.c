@@ -43,6 +43,15 @@ tnf_status tnf_change_text(tnf_builder *builder, const char *key, const char *te
     return tnf_builder_set(builder, NULL, key, &v, e);
 }
 
+/* A finalfusion file without norms has the rows that it was meant to have: what is made of it says
+ * so, too, and saving does not take them for vectors that still have lengths. */
+tnf_status tnf_change_bare(tnf_builder *builder, const tnf_emb *emb, tnf_error *e)
+{
+    static const char key[] = "finalfusion.norms";
+    const tnf_value *bare = tnf_value_get(tnf_file_info(emb->file)->attrs, key);
+    return bare ? tnf_builder_set(builder, NULL, key, bare, e) : TNF_OK;
+}
+
 /* ---------------------------------------------------------------------- reconstruct */
 
 #define AT_ONCE 64u /* rows: turned together, each row of the projection is used that often */
@@ -232,6 +241,8 @@ tnf_status tnf_emb_select(tnf_builder *builder, tnf_emb *emb, const tnf_str *wor
     uint64_t shape[] = { s.n, emb->info.dims };
     TNF_TRY(tnf_change_strings(builder, "vocab", s.offsets, s.n, s.bytes, e));
     TNF_TRY(tnf_builder_add(builder, "embeddings", tnf_type_of(TNF_F32), 2, shape, s.vectors, e));
-    TNF_TRY(tnf_builder_add(builder, "norms", tnf_type_of(TNF_F32), 1, shape, s.norms, e));
+    if (emb->norms) /* else there are none to select from */
+        TNF_TRY(tnf_builder_add(builder, "norms", tnf_type_of(TNF_F32), 1, shape, s.norms, e));
+    TNF_TRY(tnf_change_bare(builder, emb, e));
     return tnf_change_text(builder, "finalfusion.vocab", "simple", e);
 }

@@ -11,6 +11,8 @@ tnf_status tnf_change_strings(tnf_builder *builder, const char *name, const uint
                               uint64_t n, const void *bytes, tnf_error *e);
 /* Sets an attribute of the file. */
 tnf_status tnf_change_text(tnf_builder *builder, const char *key, const char *text, tnf_error *e);
+/* Says that vectors are without norms on purpose, if the file says so. */
+tnf_status tnf_change_bare(tnf_builder *builder, const tnf_emb *emb, tnf_error *e);
 /* Adds everything of a view's file but the matrix: other tensors, attributes. */
 tnf_status tnf_change_others(tnf_builder *builder, const tnf_emb *emb, tnf_error *e);
 

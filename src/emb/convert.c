@@ -14,6 +14,7 @@
 #include "base/ckd.h"
 #include "base/error.h"
 #include "base/pool.h"
+#include "base/unit.h"
 
 #include <string.h>
 
@@ -68,7 +69,7 @@ static tnf_status make_row(converting *c, uint64_t row, tnf_row_list *list, floa
     if (c->how.unfold != TNF_FOLD_NONE && !emb->info.apart)
         TNF_TRY(unfold(c, row, list, dst, spare, e));
     if (c->norms) {
-        float length = tnf_emb_normalise(emb, dst);
+        float length = tnf_unit_row(dst, emb->info.dims);
         c->norms[row] = emb->norms && !scales ? emb->norms[row] * length : length;
     }
     return TNF_OK;
@@ -122,12 +123,21 @@ static tnf_status fetch_norms(void *ctx, uint64_t offset, void *dst, size_t n, t
 
 /* ----------------------------------------------------------------------- tensors */
 
+/* Rows that belong to no n-gram of characters, or to one that is not known, make no vector. They
+ * stay behind only where saving refuses what goes with them (pruneidx, labels), so never silently.
+ */
+static bool leaves_rows(const tnf_emb *emb)
+{
+    return emb->pruned.there ||
+           (emb->model && !emb->info.apart && tnf_find(emb->file, "labels") != NULL);
+}
+
 static bool changes_rows(const tnf_emb *emb, const tnf_emb_change *how)
 {
     bool folds = emb->info.apart && how->fold != TNF_FOLD_NONE;
     bool takes_apart = !emb->info.apart && how->unfold != TNF_FOLD_NONE &&
                        (emb->norms || emb->info.subwords == TNF_SUBWORDS_FASTTEXT);
-    bool cuts = emb->model && how->fold != TNF_FOLD_NONE && emb->info.words < emb->info.rows;
+    bool cuts = leaves_rows(emb) && how->fold != TNF_FOLD_NONE && emb->info.words < emb->info.rows;
     return folds || takes_apart || cuts || how->normalize || (how->unnormalize && emb->norms);
 }
 
@@ -162,8 +172,7 @@ static tnf_status begin(converting **out, tnf_emb *emb, const tnf_emb_change *ho
         return tnf_arena_fail(&emb->arena, "vectors", e);
     *c = (converting) { .emb = emb, .how = *how, .all = emb->rows.n };
     c->rule = tnf_fold_rule(emb, how->fold != TNF_FOLD_NONE ? how->fold : how->unfold);
-    /* Rows that belong to no n-gram, or to one that is not known, are of no use. */
-    if (emb->pruned.there || (emb->model && !emb->info.apart))
+    if (leaves_rows(emb))
         c->all = emb->info.words;
     c->room = BLOCK / row ? BLOCK / row : 1;
     c->room = c->room < c->all ? c->room : (size_t)c->all + 1;
@@ -204,10 +213,9 @@ bool tnf_convert_leaves(const tnf_emb *emb, const tnf_emb_change *how, const tnf
     bool folds = emb->model && how->fold != TNF_FOLD_NONE;
     if (emb->norms_object == o)
         return how->normalize || how->unnormalize || how->unfold != TNF_FOLD_NONE;
-    if (folds && (is_named(o, "embeddings.norm_codes") || is_named(o, "embeddings.norm_codebook")))
-        return true;
-    return folds && !tnf_find(emb->file, "labels") &&
-           (is_named(o, "counts") || is_named(o, "output"));
+    /* of a quantized matrix, which becomes a dense one */
+    return folds &&
+           (is_named(o, "embeddings.norm_codes") || is_named(o, "embeddings.norm_codebook"));
 }
 
 /* A tnf_fetch: ones of 64 bits. */

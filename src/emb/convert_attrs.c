@@ -162,6 +162,8 @@ tnf_status tnf_convert_attrs(tnf_builder *builder, const tnf_emb *emb, const tnf
         const tnf_member *m = &attrs->as.members[i];
         if ((to_model || to_vocab) && is_of_vocab(m))
             continue;
+        if ((to_model || to_vocab || how->normalize) && is_key(m, "finalfusion.norms"))
+            continue;
         if (to_model && is_key(m, "finalfusion.metadata") && is_our_toml(emb, &m->value))
             continue;
         TNF_TRY(tnf_builder_set(builder, NULL, m->key.p, &m->value, e));

@@ -240,6 +240,7 @@ static tnf_status add_all(tnf_builder *builder, listing *l, tnf_error *e)
                                   : add_dense(builder, emb, used, rows, e));
     if (emb->norms_object)
         TNF_TRY(tnf_builder_add_object(builder, emb->norms_object, "norms", e));
+    TNF_TRY(tnf_change_bare(builder, emb, e));
     return add_numbers(builder, l, e);
 }
 

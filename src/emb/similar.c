@@ -109,10 +109,10 @@ tnf_status tnf_emb_similar(const tnf_emb *emb, const tnf_str *words, size_t n,
 }
 
 /* b - a + c, into a's place. */
-static void combine(const tnf_emb *emb, float *three)
+static void combine(const tnf_emb *emb, bool raw, float *three)
 {
     size_t d = emb->info.dims;
-    for (size_t i = 0; emb->info.apart && i < 3; i++) /* as fastText does */
+    for (size_t i = 0; !raw && i < 3; i++) /* as gensim, fastText and finalfusion do */
         tnf_emb_normalise(emb, three + i * d);
     for (size_t i = 0; i < d; i++)
         three[i] = three[d + i] - three[i] + three[2 * d + i];
@@ -129,7 +129,7 @@ static tnf_status analogy(const tnf_emb *emb, questions *x, const tnf_str *words
         if (!f[0].found || !f[1].found || !f[2].found)
             continue;
         float *three = x->vectors + 3 * i * emb->info.dims;
-        combine(emb, three);
+        combine(emb, x->query.raw, three);
         x->asked[i].vector = three;
         for (size_t w = 0; w < 3; w++)
             if (!x->query.keep_asked && !x->query.keep[w])

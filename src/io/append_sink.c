@@ -10,21 +10,23 @@
  * bytes only when all that they speak of is there. Where what such a reader looks for may stand
  * anywhere behind what is there, the file has the old end at its end all the time:
  *
- *   write    │ what is there │ new bytes …          hole │ end │     one write makes it longer
+ *   begin    │ what is there │                      hole │ end │     one write, fsync
+ *   write    │ what is there │ new bytes …          hole │ end │     or, further back, another end
  *   commit   │ what is there │ new bytes … │ last │ hole │ end │     fsync
  *            │ what is there │ new bytes … │ last │                  cut, fsync
+ *   abort    │ what is there │                                       cut, if it ends with the end
  *
- * so that it is whole at every moment, whatever stops the program. Two that append at once are kept
- * apart by a lock, which the system lets go with the process.
+ * so that it is whole at every moment, whatever stops the program or the machine: no byte goes
+ * where an end stood before the next end is on the disk. Two that append at once are kept apart by
+ * the claim on the file.
  */
 #include "base/error.h"
+#include "io/claim.h"
 #include "io/sink.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define WRITEBACK (32u << 20) /* hand this much to the disk at a time */
@@ -34,15 +36,23 @@
 
 struct growing {
     int fd;
+    tnf_claim own; /* if the caller has none */
     bool sync;
     uint64_t size, written, handed; /* before; now; whose writing to disk was started */
     uint8_t last[LAST];
     size_t held; /* bytes in it */
     uint8_t end[LAST];
-    size_t nend;   /* bytes in it; 0: none is kept */
-    uint64_t kept; /* where the file ends, with them; 0: it does not yet */
+    size_t nend;    /* bytes in it; 0: none is kept */
+    uint64_t kept;  /* where the file ends, with them; 0: it does not yet */
+    uint64_t from;  /* the first new byte */
+    uint64_t whole; /* the size to go back to: with it the file ends with `end`; 0: there is none */
     tnf_allocator alloc;
 };
+
+static tnf_status sync_it(const struct growing *g, tnf_error *e)
+{
+    return g->sync ? tnf_fs_sync(g->fd, e) : TNF_OK;
+}
 
 /* The end goes to `at`, a multiple of PAGE, or it stays where it is. */
 static bool move_end(struct growing *g, uint64_t at)
@@ -69,12 +79,13 @@ static tnf_status make_room(struct growing *g, uint64_t n, tnf_error *e)
     need = g->written + n + g->nend;
     if (need < g->size) /* it must be the end of the file */
         need = g->size;
-    at = (need + AHEAD + PAGE - 1) / PAGE * PAGE;
+    uint64_t ahead = g->written - g->from > AHEAD ? g->written - g->from : AHEAD; /* few syncs */
+    at = (need + ahead + PAGE - 1) / PAGE * PAGE;
     if (at > INT64_MAX)
         return tnf_fail_sys(e, EFBIG, "cannot write");
     if (!move_end(g, at) && !move_end(g, (need + PAGE - 1) / PAGE * PAGE))
         return tnf_fail_sys(e, errno, "cannot write");
-    return TNF_OK;
+    return sync_it(g, e);
 }
 
 static tnf_status put(struct growing *g, const uint8_t *bytes, size_t n, tnf_error *e)
@@ -119,64 +130,66 @@ static tnf_status growing_write(void *ctx, const void *bytes, size_t n, tnf_erro
     return TNF_OK;
 }
 
-static tnf_status sync_it(const struct growing *g, tnf_error *e)
-{
-    return g->sync && fsync(g->fd) != 0 ? tnf_fail_sys(e, errno, "cannot sync the file") : TNF_OK;
-}
-
-static int cut(const struct growing *g, uint64_t size)
-{
-    int failed;
-    do
-        failed = ftruncate(g->fd, (off_t)size);
-    while (failed != 0 && errno == EINTR);
-    return failed;
-}
-
 static tnf_status growing_commit(void *ctx, tnf_error *e)
 {
     struct growing *g = ctx;
+    tnf_error why;
     if (!g->nend)
         TNF_TRY(sync_it(g, e));
     TNF_TRY(put(g, g->last, g->held, e));
-    TNF_TRY(sync_it(g, e));
-    if (!g->nend)
-        return TNF_OK;
-    if (cut(g, g->written) != 0)
-        return tnf_fail_sys(e, errno, "cannot cut the file to its size");
-    return sync_it(g, e);
+    if (g->nend) {
+        TNF_TRY(sync_it(g, e));
+        TNF_TRY(tnf_fs_cut(g->fd, g->written, e));
+    }
+    return sync_it(g, &why) == TNF_OK ? TNF_OK : tnf_fail_unsynced(e, &why);
 }
 
+/* Where no end stands where the new bytes begin, the one behind them stays: the file is whole with
+ * it. */
 static void growing_abort(void *ctx)
 {
     struct growing *g = ctx;
-    if (cut(g, g->size) == 0 && g->sync)
-        (void)fsync(g->fd);
+    uint64_t size = g->nend ? g->whole : g->size;
+    if ((size || !g->nend) && tnf_fs_cut(g->fd, size, NULL) == TNF_OK)
+        (void)sync_it(g, NULL);
 }
 
 static void growing_release(void *ctx)
 {
     struct growing *g = ctx;
-    if (g->fd >= 0)
-        close(g->fd);
+    tnf_claim_drop(&g->own);
     tnf_allocator a = g->alloc;
     tnf_free(&a, g, sizeof *g);
 }
 
-static tnf_status open_end(struct growing *g, const char *path, tnf_error *e)
+/* Why a path could not be claimed for writing. */
+static tnf_status not_claimed(const char *path, tnf_error *e)
 {
     struct stat st;
-    g->fd = open(path, O_RDWR | O_CLOEXEC);
-    if (g->fd < 0 || fstat(g->fd, &st) != 0)
-        return tnf_fail_sys(e, errno, "cannot append");
-    if (!S_ISREG(st.st_mode))
+    int fd = stat(path, &st) == 0 && S_ISREG(st.st_mode) ? tnf_fs_open(path, O_RDWR, 0) : -1;
+    int err = errno;
+    if (fd >= 0)
+        close(fd);
+    if (fd >= 0 || (stat(path, &st) == 0 && !S_ISREG(st.st_mode)))
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "cannot append: it is no plain file");
-    if (flock(g->fd, LOCK_EX | LOCK_NB) != 0 && (errno == EWOULDBLOCK || errno == EINTR))
-        return tnf_fail_sys(e, errno, "cannot append: another program does so");
+    return tnf_fail_sys(e, err, "cannot append");
+}
+
+static tnf_status open_end(struct growing *g, const char *path, const tnf_claim *claim,
+                           tnf_error *e)
+{
+    struct stat st;
+    if (!claim) {
+        TNF_TRY(tnf_claim_take(&g->own, path, NULL, e));
+        claim = &g->own;
+    }
+    if (claim->fd < 0 || !claim->writable)
+        return not_claimed(path, e);
+    g->fd = claim->fd;
     if (fstat(g->fd, &st) != 0)
         return tnf_fail_sys(e, errno, "cannot append");
     if ((uint64_t)st.st_size != g->size)
-        return tnf_fail(e, TNF_EIO, TNF_NO_OFFSET,
+        return tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET,
                         "cannot append: the file has changed meanwhile, from %llu to %llu bytes",
                         (unsigned long long)g->size, (unsigned long long)st.st_size);
     return TNF_OK;
@@ -189,17 +202,19 @@ static const tnf_sink_ops growing_ops = {
     .abort = growing_abort,
 };
 
-tnf_status tnf_sink_append(tnf_sink **out, const char *path, uint64_t size, unsigned flags,
-                           const tnf_allocator *alloc, tnf_error *e)
+tnf_status tnf_sink_append(tnf_sink **out, const char *path, const struct tnf_claim *claim,
+                           uint64_t size, unsigned flags, const tnf_allocator *alloc, tnf_error *e)
 {
     *out = NULL;
     tnf_allocator a = tnf_allocator_or_default(alloc);
     struct growing *g = tnf_alloc0(&a, sizeof *g);
     if (!g)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a file");
-    *g = (struct growing) { .fd = -1, .size = size, .written = size, .handed = size, .alloc = a };
+    *g = (struct growing) {
+        .fd = -1, .own.fd = -1, .size = size, .written = size, .handed = size, .alloc = a
+    };
     g->sync = !(flags & TNF_SINK_NO_SYNC);
-    tnf_status status = open_end(g, path, e);
+    tnf_status status = open_end(g, path, claim, e);
     if (status == TNF_OK)
         status = tnf_sink_new(out, &growing_ops, g, &a, e);
     if (status != TNF_OK) {
@@ -211,18 +226,26 @@ tnf_status tnf_sink_append(tnf_sink **out, const char *path, uint64_t size, unsi
     return TNF_OK;
 }
 
+/* Does the file, cut to that size, end with the end? */
+static bool stands_before(const struct growing *g, uint64_t size)
+{
+    uint8_t there[LAST];
+    size_t got = 0;
+    return size >= g->nend &&
+           tnf_fs_read_at(g->fd, there, g->nend, size - g->nend, &got, NULL) == TNF_OK &&
+           got == g->nend && memcmp(there, g->end, got) == 0;
+}
+
 tnf_status tnf_sink_keep_end(tnf_sink *s, const void *end, size_t n, uint64_t from, tnf_error *e)
 {
     struct growing *g = s->ctx;
     if (s->ops.write != growing_write || s->written != g->size || n == 0 || n > LAST ||
         from > g->size)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "no end of %zu bytes can be kept", n);
-    uint8_t there[LAST];
-    bool is_there = g->size >= n && pread(g->fd, there, n, (off_t)(g->size - n)) == (ssize_t)n &&
-                    memcmp(there, end, n) == 0;
     memcpy(g->end, end, n);
     g->nend = n;
-    g->kept = is_there ? g->size : 0;
-    g->written = g->handed = s->written = from;
+    g->kept = stands_before(g, g->size) ? g->size : 0;
+    g->whole = stands_before(g, from) ? from : 0;
+    g->from = g->written = g->handed = s->written = from;
     return make_room(g, 0, e);
 }

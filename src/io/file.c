@@ -218,13 +218,17 @@ void tnf_source_measure(const tnf_source *s)
     if (s->ops.read_at != file_read || s->fd < 0 || fstat(s->fd, &st) != 0)
         return;
     struct file *f = s->ctx;
-    if (!atomic_load(&f->mapping) && (uint64_t)st.st_size > f->size)
-        f->size = ((tnf_source *)(uintptr_t)s)->size = (uint64_t)st.st_size;
+    tnf_source *mine = (tnf_source *)(uintptr_t)s;
+    if (atomic_load(&f->mapping) || (uint64_t)st.st_size <= f->size)
+        return;
+    f->size = mine->size = (uint64_t)st.st_size;
+    mine->stamp = tnf_stamp_of(&st);
 }
 
-static tnf_status over_fd(tnf_source **out, int fd, bool own, uint64_t size, tnf_access access,
-                          const tnf_allocator *alloc, tnf_error *e)
+static tnf_status over_fd(tnf_source **out, int fd, bool own, const struct stat *st,
+                          tnf_access access, const tnf_allocator *alloc, tnf_error *e)
 {
+    uint64_t size = (uint64_t)st->st_size;
     tnf_allocator a = tnf_allocator_or_default(alloc);
     struct file *f = tnf_alloc0(&a, sizeof *f);
     if (!f)
@@ -239,6 +243,7 @@ static tnf_status over_fd(tnf_source **out, int fd, bool own, uint64_t size, tnf
         return status;
     }
     (*out)->fd = fd;
+    (*out)->stamp = tnf_stamp_of(st);
     if (access == TNF_ACCESS_PREAD)
         (*out)->map_why = "the file was opened for pread";
     else if (access == TNF_ACCESS_AUTO && on_network(fd))
@@ -246,16 +251,14 @@ static tnf_status over_fd(tnf_source **out, int fd, bool own, uint64_t size, tnf
     return TNF_OK;
 }
 
-static tnf_status regular_size(int fd, uint64_t *size, tnf_error *e)
+static tnf_status look_at_regular(int fd, struct stat *st, tnf_error *e)
 {
-    struct stat st;
-    if (fstat(fd, &st) != 0)
+    if (fstat(fd, st) != 0)
         return tnf_fail_sys(e, errno, "cannot look at the file");
-    if (S_ISDIR(st.st_mode))
+    if (S_ISDIR(st->st_mode))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "is a directory");
-    if (!S_ISREG(st.st_mode))
+    if (!S_ISREG(st->st_mode))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "is not a regular file");
-    *size = (uint64_t)st.st_size;
     return TNF_OK;
 }
 
@@ -263,16 +266,14 @@ tnf_status tnf_source_open(tnf_source **out, const char *path, tnf_access access
                            const tnf_allocator *alloc, tnf_error *e)
 {
     *out = NULL;
-    int fd;
-    do /* O_NONBLOCK: a FIFO must not hang us; it means nothing to a regular file */
-        fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    while (fd < 0 && errno == EINTR);
+    struct stat st;
+    /* O_NONBLOCK: a FIFO must not hang us; it means nothing to a regular file */
+    int fd = tnf_fs_open(path, O_RDONLY | O_NONBLOCK, 0);
     if (fd < 0)
         return tnf_fail_sys(e, errno, "cannot open");
-    uint64_t size = 0;
-    tnf_status status = regular_size(fd, &size, e);
+    tnf_status status = look_at_regular(fd, &st, e);
     if (status == TNF_OK)
-        status = over_fd(out, fd, true, size, access, alloc, e);
+        status = over_fd(out, fd, true, &st, access, alloc, e);
     if (status != TNF_OK)
         close(fd);
     return status;
@@ -346,7 +347,7 @@ tnf_status tnf_source_fd(tnf_source **out, int fd, tnf_access access, tnf_error 
     if (fstat(fd, &st) != 0)
         return tnf_fail_sys(e, errno, "cannot look at the descriptor");
     if (S_ISREG(st.st_mode))
-        return over_fd(out, fd, false, (uint64_t)st.st_size, access, NULL, e);
+        return over_fd(out, fd, false, &st, access, NULL, e);
     if (S_ISDIR(st.st_mode))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "is a directory");
     int spool = nameless_file(e);
@@ -354,8 +355,10 @@ tnf_status tnf_source_fd(tnf_source **out, int fd, tnf_access access, tnf_error 
         return e ? e->status : TNF_EIO;
     uint64_t size = 0;
     tnf_status status = spool_into(spool, fd, &size, e);
+    if (status == TNF_OK && fstat(spool, &st) != 0)
+        status = tnf_fail_sys(e, errno, "cannot look at a temporary file");
     if (status == TNF_OK)
-        status = over_fd(out, spool, true, size, access, NULL, e);
+        status = over_fd(out, spool, true, &st, access, NULL, e);
     if (status != TNF_OK)
         close(spool);
     return status;

@@ -4,13 +4,15 @@
  *   open     a nameless file in the target's directory (O_TMPFILE), or target.tmp-XXXXXXXX where
  *            the system has none: a kill leaves the old file, and mostly no litter
  *   write    append; the disk starts on it early, so that the fsync at the end is short
- *   commit   fsync, rename over the target, fsync of the directory
+ *   commit   fsync, claim the target, rename over it, fsync of the directory
  *   abort    close and unlink
  *
  * A target that is a device or a pipe is written to directly: there is nothing to rename.
  */
 #include "base/error.h"
+#include "io/claim.h"
 #include "io/sink.h"
+#include "io/undo.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -36,6 +38,7 @@ struct file {
     bool sync, replace, nameless, committed;
     uint64_t written, handed; /* bytes; bytes whose writing to disk was started */
     char *target, *temp;      /* temp is unused while nameless */
+    const tnf_claim *claim;   /* the caller's, on the target; or NULL */
     tnf_allocator alloc;
 };
 
@@ -60,22 +63,6 @@ static tnf_status file_write(void *ctx, const void *bytes, size_t n, tnf_error *
     }
 #endif
     return TNF_OK;
-}
-
-tnf_status tnf_sync_directory_of(const char *target, tnf_error *e)
-{
-    char dir[PATH_MAX];
-    const char *slash = strrchr(target, '/');
-    int n = slash ? snprintf(dir, sizeof dir, "%.*s", (int)(slash - target + 1), target)
-                  : snprintf(dir, sizeof dir, ".");
-    if (n < 0 || (size_t)n >= sizeof dir)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the path is too long");
-    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return TNF_OK; /* a directory that can be written but not read: nothing to do */
-    int failed = fsync(fd) != 0 && errno != EINVAL && errno != EROFS ? errno : 0;
-    close(fd);
-    return failed ? tnf_fail_sys(e, failed, "cannot sync the directory") : TNF_OK;
 }
 
 int tnf_temp_name(char *out, size_t room, const char *target, unsigned attempt)
@@ -117,24 +104,55 @@ static tnf_status name_it(struct file *f, bool target, tnf_error *e)
     return tnf_fail_sys(e, errno, "cannot put the file in place");
 }
 
-static tnf_status put_in_place(struct file *f, tnf_error *e)
+/* Under a name that nothing has: link, unlike rename, fails if somebody made the target meanwhile.
+ */
+static tnf_status put_new(struct file *f, tnf_error *e)
 {
-    if (!f->replace) {
-        /* link, unlike rename, fails if somebody made the target meanwhile */
-        if (f->nameless)
-            return name_it(f, true, e);
-        if (link(f->temp, f->target) == 0) {
-            unlink(f->temp);
-            return TNF_OK;
-        }
-        if (errno == EEXIST)
-            return tnf_fail_sys(e, errno, "cannot put the file in place");
-    } else if (f->nameless) {
-        TNF_TRY(name_it(f, false, e));
+    if (f->nameless)
+        return name_it(f, true, e);
+    if (link(f->temp, f->target) == 0) {
+        unlink(f->temp);
+        return TNF_OK;
     }
+    if (errno == EEXIST || rename(f->temp, f->target) != 0)
+        return tnf_fail_sys(e, errno, "cannot put the file in place");
+    return TNF_OK;
+}
+
+static tnf_status put_over(struct file *f, tnf_error *e)
+{
+    if (f->nameless)
+        TNF_TRY(name_it(f, false, e));
     if (rename(f->temp, f->target) != 0)
         return tnf_fail_sys(e, errno, "cannot put the file in place");
     return TNF_OK;
+}
+
+/* Nobody else changes what is replaced, and if the caller has read it, it is still the same. */
+static tnf_status put_claimed(struct file *f, const tnf_claim *claim, tnf_error *e)
+{
+    struct stat old;
+    bool replaces = stat(f->target, &old) == 0;
+    if (f->claim && !tnf_claim_unchanged(f->claim, f->target))
+        return tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET,
+                        "the file was changed or replaced while it was being written anew");
+    TNF_TRY(put_over(f, e));
+    if (replaces && claim->fd >= 0) /* what an interrupted change has left is of no use any more */
+        tnf_undo_discard(f->target, old.st_uid);
+    return TNF_OK;
+}
+
+static tnf_status put_in_place(struct file *f, tnf_error *e)
+{
+    tnf_claim own = { .fd = -1 };
+    if (!f->replace)
+        return put_new(f, e);
+    if (f->claim)
+        return put_claimed(f, f->claim, e);
+    TNF_TRY(tnf_claim_take(&own, f->target, NULL, e));
+    tnf_status status = put_claimed(f, &own, e);
+    tnf_claim_drop(&own);
+    return status;
 }
 
 static tnf_status file_commit(void *ctx, tnf_error *e)
@@ -142,11 +160,11 @@ static tnf_status file_commit(void *ctx, tnf_error *e)
     struct file *f = ctx;
     if (f->direct)
         return TNF_OK;
-    if (f->sync && fsync(f->fd) != 0)
-        return tnf_fail_sys(e, errno, "cannot sync the file");
+    if (f->sync)
+        TNF_TRY(tnf_fs_sync(f->fd, e));
     TNF_TRY(put_in_place(f, e));
     f->committed = true;
-    return f->sync ? tnf_sync_directory_of(f->target, e) : TNF_OK;
+    return f->sync ? tnf_sync_placed(f->target, e) : TNF_OK;
 }
 
 static void file_abort(void *ctx)
@@ -224,7 +242,10 @@ static tnf_status open_target(struct file *f, tnf_error *e)
     if (!f->replace)
         return tnf_fail_sys(e, EEXIST, "cannot write");
     TNF_TRY(open_temp(f, 0600, e));
-    (void)fchmod(f->fd, st.st_mode & 07777); /* the new file may be read by whom the old one was */
+    int old = tnf_fs_open(f->target, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+    tnf_keep_rights(f->fd, old, &st); /* the new file may be read by whom the old one was */
+    if (old >= 0)
+        close(old);
     return TNF_OK;
 }
 
@@ -294,6 +315,12 @@ tnf_status tnf_sink_open(tnf_sink **out, const char *path, unsigned flags,
         file_release(f);
     }
     return status;
+}
+
+void tnf_sink_claimed(tnf_sink *s, const tnf_claim *claim)
+{
+    if (s->ops.write == file_write)
+        ((struct file *)s->ctx)->claim = claim;
 }
 
 tnf_status tnf_sink_file(tnf_sink **out, const char *path, unsigned flags, tnf_error *e)

@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
 #define LOCK_BYTES 4
 #define GATE       ((off_t)1 << 62)
+#define CHANGE     (GATE + 1)
 #define NAP_FIRST  200000L /* nanoseconds */
 #define NAP_MOST   10000000L
 
@@ -49,11 +51,30 @@ struct patience {
     void *ctx;
 };
 
+/* A lock that is wanted: of some bytes or, for type LOCK_WHOLE, by flock(). */
+struct wanted {
+    short type;
+    off_t start, n;
+};
+
+#define LOCK_WHOLE ((short)-1)
+
+static int try_lock(int fd, const struct wanted *w)
+{
+    int done;
+    if (w->type != LOCK_WHOLE)
+        return set_lock(fd, w->type, w->start, w->n, false);
+    do
+        done = flock(fd, LOCK_EX | LOCK_NB);
+    while (done != 0 && errno == EINTR);
+    return done;
+}
+
 /* Tries again until it works, the time is up or nobody wants it any more. */
-static int poll_lock(int fd, short type, off_t start, off_t n, const struct patience *p)
+static int poll_lock(int fd, const struct wanted *w, const struct patience *p)
 {
     struct timespec nap = { 0, NAP_FIRST };
-    while (set_lock(fd, type, start, n, false) != 0) {
+    while (try_lock(fd, w) != 0) {
         int err = errno;
         if (!is_busy(err) || (p->milliseconds != TNF_LOCK_FOREVER && now_ns() >= p->until)) {
             errno = err;
@@ -72,7 +93,8 @@ static int poll_lock(int fd, short type, off_t start, off_t n, const struct pati
 static int take(int fd, short type, off_t start, off_t n, const struct patience *p)
 {
     bool sleep = p->milliseconds == TNF_LOCK_FOREVER && !p->go_on;
-    return sleep ? set_lock(fd, type, start, n, true) : poll_lock(fd, type, start, n, p);
+    return sleep ? set_lock(fd, type, start, n, true)
+                 : poll_lock(fd, &(struct wanted) { type, start, n }, p);
 }
 
 tnf_status tnf_lock_take(int fd, bool exclusive, uint32_t milliseconds, tnf_error *e)
@@ -80,11 +102,54 @@ tnf_status tnf_lock_take(int fd, bool exclusive, uint32_t milliseconds, tnf_erro
     return tnf_lock_ask(fd, exclusive, milliseconds, NULL, NULL, e);
 }
 
+static struct patience patience_of(uint32_t milliseconds, bool (*go_on)(void *ctx), void *ctx)
+{
+    return (struct patience) { milliseconds, now_ns() + (uint64_t)milliseconds * 1000000u, go_on,
+                               ctx };
+}
+
+/* The failure of a lock, by errno. */
+static tnf_status lock_failed(const char *who, tnf_error *e)
+{
+    int err = errno;
+    if (err == ECANCELED)
+        return tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "stopped while waiting for a lock");
+    if (err == ENOLCK || err == EOPNOTSUPP || err == EINVAL || err == ENOSYS || err == EBADF)
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                        "this file system has no locks: open the file without them");
+    if (is_busy(err))
+        return tnf_fail_sys(e, EAGAIN, "the file is locked by somebody else, who %s it", who);
+    return tnf_fail_sys(e, err, "cannot lock the file");
+}
+
+tnf_status tnf_lock_whole(int fd, uint32_t milliseconds, bool (*go_on)(void *ctx), void *ctx,
+                          tnf_error *e)
+{
+    const struct patience p = patience_of(milliseconds, go_on, ctx);
+    const struct wanted w = { .type = LOCK_WHOLE };
+    return poll_lock(fd, &w, &p) == 0 ? TNF_OK : lock_failed("changes or replaces", e);
+}
+
+tnf_status tnf_lock_change(int fd, bool exclusive, uint32_t milliseconds, tnf_error *e)
+{
+    const struct patience p = patience_of(milliseconds, NULL, NULL);
+    const struct wanted w = { exclusive ? F_WRLCK : F_RDLCK, CHANGE, 1 };
+    if (poll_lock(fd, &w, &p) == 0)
+        return TNF_OK;
+    tnf_status status = lock_failed(exclusive ? "reads" : "changes", e);
+    return status == TNF_EUNSUPPORTED ? TNF_OK : status;
+}
+
+void tnf_unlock_change(int fd)
+{
+    (void)set_lock(fd, F_UNLCK, CHANGE, 1, false);
+}
+
 tnf_status tnf_lock_ask(int fd, bool exclusive, uint32_t milliseconds, bool (*go_on)(void *ctx),
                         void *ctx, tnf_error *e)
 {
     short type = exclusive ? F_WRLCK : F_RDLCK;
-    struct patience p = { milliseconds, now_ns() + (uint64_t)milliseconds * 1000000u, go_on, ctx };
+    const struct patience p = patience_of(milliseconds, go_on, ctx);
     int done = take(fd, type, GATE, 1, &p);
     if (done == 0) {
         done = take(fd, type, 0, LOCK_BYTES, &p);
@@ -92,18 +157,7 @@ tnf_status tnf_lock_ask(int fd, bool exclusive, uint32_t milliseconds, bool (*go
         (void)set_lock(fd, F_UNLCK, GATE, 1, false);
         errno = err;
     }
-    if (done == 0)
-        return TNF_OK;
-    int err = errno;
-    if (err == ECANCELED)
-        return tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "stopped while waiting for a lock");
-    if (err == ENOLCK || err == EOPNOTSUPP || err == EINVAL || err == ENOSYS)
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "this file system has no locks: open the file without them");
-    if (is_busy(err))
-        return tnf_fail_sys(e, EAGAIN, "the file is locked by somebody else, who %s it",
-                            exclusive ? "reads or writes" : "writes");
-    return tnf_fail_sys(e, err, "cannot lock the file");
+    return done == 0 ? TNF_OK : lock_failed(exclusive ? "reads or writes" : "writes", e);
 }
 
 void tnf_lock_drop(int fd)

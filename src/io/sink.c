@@ -231,10 +231,9 @@ tnf_status tnf_sink_commit(tnf_sink *s, tnf_error *e)
     TNF_TRY(flush(s, e));
     if (s->hole && ftruncate(s->fd, (off_t)s->written) != 0)
         return tnf_fail_sys(e, errno, "cannot write");
-    if (s->ops.commit)
-        TNF_TRY(s->ops.commit(s->ctx, e));
-    s->done = true;
-    return TNF_OK;
+    tnf_status status = s->ops.commit ? s->ops.commit(s->ctx, e) : TNF_OK;
+    s->done = status == TNF_OK || status == TNF_EUNSYNCED;
+    return status;
 }
 
 void tnf_sink_close(tnf_sink *s)

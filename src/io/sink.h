@@ -3,9 +3,12 @@
 #define TNF_IO_SINK_H
 
 #include "base/alloc.h"
+#include "io/fs.h"
 #include "io/source.h"
 #include <sys/types.h>
 #include <tenfold/io.h>
+
+struct tnf_claim; /* io/claim.h */
 
 enum { TNF_HOLES_NEVER = 0, TNF_HOLES_ALWAYS = 1 };
 
@@ -35,21 +38,22 @@ tnf_status tnf_sink_new(tnf_sink **out, const tnf_sink_ops *ops, void *ctx,
                         const tnf_allocator *alloc, tnf_error *e);
 tnf_status tnf_sink_open(tnf_sink **out, const char *path, unsigned flags,
                          const tnf_allocator *alloc, tnf_error *e);
+/* The target is a file that the caller has claimed, and keeps claimed until the sink is closed. */
+void tnf_sink_claimed(tnf_sink *s, const struct tnf_claim *claim);
 /* A file of `size` bytes that grows at its end. Commit puts the last bytes there when all others
- * are on the disk; abort gives the file its size back. */
-tnf_status tnf_sink_append(tnf_sink **out, const char *path, uint64_t size, unsigned flags,
-                           const tnf_allocator *alloc, tnf_error *e);
+ * are on the disk; abort gives the file its size back. It is claimed (NULL: by the sink itself).
+ * TNF_ECHANGED if it has another size. */
+tnf_status tnf_sink_append(tnf_sink **out, const char *path, const struct tnf_claim *claim,
+                           uint64_t size, unsigned flags, const tnf_allocator *alloc, tnf_error *e);
 /* Of such a file, before anything is written: its last bytes, at most 64, which hold good wherever
  * they stand behind `from`. The file ends with them until commit, so that it is whole at every
  * moment. What follows `from` is of no use, and is written over. */
 tnf_status tnf_sink_keep_end(tnf_sink *s, const void *end, size_t n, uint64_t from, tnf_error *e);
-tnf_status tnf_sink_write(tnf_sink *s, const void *bytes, size_t n, tnf_error *e);
 /* n zeros; many of them become a hole where the target is a file of ours. */
 tnf_status tnf_sink_zeros(tnf_sink *s, uint64_t n, tnf_error *e);
 /* n bytes of a source, in the kernel where both ends are files. */
 tnf_status tnf_sink_copy(tnf_sink *s, const tnf_source *from, uint64_t offset, uint64_t n,
                          tnf_error *e);
-tnf_status tnf_sink_commit(tnf_sink *s, tnf_error *e);
 /* A file in the target's directory that has no name yet; `access` is O_WRONLY or O_RDWR. -1 where
  * the system has none, or one could never get a name. */
 int tnf_open_nameless(const char *target, int access, mode_t mode);
@@ -58,7 +62,5 @@ bool tnf_name_nameless(int fd, const char *name);
 /* "TARGET.tmp-XXXXXXXX", another one for each attempt. As long as snprintf() says. */
 #define TNF_TEMP_MORE 14u /* than the target's length, with the NUL */
 int tnf_temp_name(char *out, size_t room, const char *target, unsigned attempt);
-/* The directory that a path is in, so that a new name there is on the disk. */
-tnf_status tnf_sync_directory_of(const char *target, tnf_error *e);
 
 #endif

@@ -3,6 +3,7 @@
 #define TNF_IO_SOURCE_H
 
 #include "base/alloc.h"
+#include "io/fs.h"
 #include <tenfold/io.h>
 
 struct tnf_source {
@@ -11,6 +12,7 @@ struct tnf_source {
     uint64_t size;
     tnf_allocator alloc;
     int fd;              /* for copying inside the kernel; -1 if there is none */
+    tnf_stamp stamp;     /* of a file, when it was opened */
     const char *map_why; /* why views are impossible; NULL if they may be */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Changing bytes in the middle of a file.
  *
- *   one block     one pwrite of at most 4096 aligned bytes, fsync
+ *   one sector    one pwrite within 512 aligned bytes, fsync
  *   else          undo file, fsync ──> new bytes, fsync ──> the undo file goes
  *
  * ".NAME.tenfold-undo" beside the file. Little-endian:
@@ -11,7 +11,13 @@
  *   sha256 of all of it
  *
  * It holds the new bytes, too, so that it can be told whether it belongs to the file beside it:
- * every byte there must be the old or the new one. One that is not whole was never acted on.
+ * every byte there must be the old or the new one (or 0 where the file was made longer and not yet
+ * written). One that is not whole was never acted on.
+ *
+ * Anybody may put a file of that name into a directory that anybody may write to. So it counts only
+ * if it is a regular file with one name that belongs to the owner of the file beside it. Whatever
+ * else has that name is not opened, followed or waited for, and the file is read as if it were not
+ * there. It is never loaded: all of this is done in blocks.
  */
 #include "io/undo.h"
 
@@ -19,6 +25,8 @@
 #include "base/bytes.h"
 #include "base/digest.h"
 #include "base/error.h"
+#include "io/fs.h"
+#include "io/lock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,57 +36,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define BLOCK    4096u
+#define SECTOR   512u /* what a disk writes whole or not at all */
+#define BLOCK    ((size_t)64 << 10)
 #define MAGIC    "TNFUNDO1"
 #define HEAD     32u
 #define RANGE    24u
 #define DIGEST   32u
-#define MAX_UNDO ((uint64_t)1 << 30)
-
-/* ------------------------------------------------------------------- bytes */
-
-static tnf_status put_at(int fd, const uint8_t *p, size_t n, uint64_t at, tnf_error *e)
-{
-    for (size_t done = 0; done < n;) {
-        ssize_t put = pwrite(fd, p + done, n - done, (off_t)(at + done));
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0)
-            return tnf_fail_sys(e, errno, "cannot write");
-        done += (size_t)put;
-    }
-    return TNF_OK;
-}
-
-/* *got is less than n at the end of the file. */
-static tnf_status get_at(int fd, uint8_t *p, size_t n, uint64_t at, size_t *got, tnf_error *e)
-{
-    for (*got = 0; *got < n;) {
-        ssize_t here = pread(fd, p + *got, n - *got, (off_t)(at + *got));
-        if (here < 0 && errno == EINTR)
-            continue;
-        if (here < 0)
-            return tnf_fail_sys(e, errno, "cannot read");
-        if (here == 0)
-            break;
-        *got += (size_t)here;
-    }
-    return TNF_OK;
-}
-
-static tnf_status sync_file(int fd, tnf_error *e)
-{
-    return fsync(fd) == 0 ? TNF_OK : tnf_fail_sys(e, errno, "cannot sync the file");
-}
-
-static int open_it(const char *path, int flags, mode_t mode)
-{
-    int fd;
-    do
-        fd = open(path, flags | O_CLOEXEC, mode);
-    while (fd < 0 && errno == EINTR);
-    return fd;
-}
+/* Old and new bytes of the largest change (core/edit.c), what it cuts off, and its ranges. */
+#define MAX_UNDO ((uint64_t)448 << 20)
+#define PATIENT  10000u /* milliseconds: readers have the index soon */
 
 /* Where the file really is: whoever comes by another way finds the same undo file. */
 static tnf_status undo_path(char out[PATH_MAX], const char *path, tnf_error *e)
@@ -92,19 +58,6 @@ static tnf_status undo_path(char out[PATH_MAX], const char *path, tnf_error *e)
     int n = snprintf(out, PATH_MAX, "%.*s.%s.tenfold-undo", lead, path, path + lead);
     return n > 0 && n < PATH_MAX ? TNF_OK
                                  : tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the path is too long");
-}
-
-/* What was made or removed in a directory is there to stay; where that cannot be had, so be it. */
-static void sync_directory_of(const char *path)
-{
-    char dir[PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    snprintf(dir, sizeof dir, "%.*s", slash ? (int)(slash - path + 1) : 1, slash ? path : ".");
-    int fd = open_it(dir, O_RDONLY | O_DIRECTORY, 0);
-    if (fd < 0)
-        return;
-    (void)fsync(fd);
-    close(fd);
 }
 
 /* --------------------------------------------------------------- undo file */
@@ -129,9 +82,9 @@ static tnf_status put_range(tnf_buf *b, const tnf_change_file *c, const tnf_patc
     uint8_t *bytes = tnf_alloc(&c->alloc, old + 1);
     if (!bytes)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for changing the file");
-    tnf_status status = get_at(c->fd, bytes, old, p->at, &got, e);
+    tnf_status status = tnf_fs_read_at(c->fd, bytes, old, p->at, &got, e);
     if (status == TNF_OK && got != old)
-        status = tnf_fail(e, TNF_EIO, p->at + got, "the file has become shorter");
+        status = tnf_fail(e, TNF_ECHANGED, p->at + got, "the file has become shorter");
     tnf_buf_put(b, bytes, old);
     tnf_buf_put(b, p->bytes, p->n);
     tnf_free(&c->alloc, bytes, old + 1);
@@ -146,9 +99,9 @@ static tnf_status put_cut(tnf_buf *b, const tnf_change_file *c, tnf_error *e)
     uint8_t *bytes = n <= MAX_UNDO ? tnf_alloc(&c->alloc, (size_t)n) : NULL;
     if (!bytes)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for changing the file");
-    tnf_status status = get_at(c->fd, bytes, (size_t)n, at, &got, e);
+    tnf_status status = tnf_fs_read_at(c->fd, bytes, (size_t)n, at, &got, e);
     if (status == TNF_OK && got != n)
-        status = tnf_fail(e, TNF_EIO, at + got, "the file has become shorter");
+        status = tnf_fail(e, TNF_ECHANGED, at + got, "the file has become shorter");
     tnf_buf_u64(b, at);
     tnf_buf_u64(b, n);
     tnf_buf_u64(b, 0);
@@ -176,241 +129,368 @@ static tnf_status compose(tnf_buf *b, const tnf_change_file *c, tnf_error *e)
     return tnf_buf_status(b, "what is to change", e);
 }
 
-/* Whoever may read the file may read the undo file. */
-static tnf_status keep(const tnf_buf *b, const tnf_change_file *c, const char *undo, tnf_error *e)
+/* Whoever may read the file must see the undo file, and believe it. */
+static bool will_be_believed(int undo, int fd)
 {
-    struct stat st;
-    int fd = open_it(undo, O_WRONLY | O_CREAT | O_EXCL, 0600);
+    struct stat st, mine;
+    if (fstat(fd, &st) != 0)
+        return false;
+    (void)tnf_keep_rights(undo, fd, &st);
+    return fstat(undo, &mine) == 0 && mine.st_uid == st.st_uid && mine.st_gid == st.st_gid &&
+           (mine.st_mode & 0444) == (st.st_mode & 0444);
+}
+
+static tnf_status fill_undo(const tnf_buf *b, int undo, const tnf_change_file *c, tnf_error *e)
+{
+    if (!will_be_believed(undo, c->fd))
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                        "what is to change cannot be put beside the file: it belongs to another "
+                        "user or group");
+    TNF_TRY(tnf_fs_write_at(undo, b->p, b->n, 0, e));
+    return tnf_fs_sync(undo, e);
+}
+
+static tnf_status keep_old(const tnf_buf *b, const tnf_change_file *c, const char *undo,
+                           tnf_error *e)
+{
+    int fd = tnf_fs_open(undo, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
     if (fd < 0)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                         "what is to change cannot be put beside the file: %s", strerror(errno));
-    if (fstat(c->fd, &st) == 0)
-        (void)fchmod(fd, st.st_mode & 0666);
-    tnf_status status = put_at(fd, b->p, b->n, 0, e);
-    if (status == TNF_OK)
-        status = sync_file(fd, e);
+    tnf_status status = fill_undo(b, fd, c, e);
     if (close(fd) != 0 && status == TNF_OK)
         status = tnf_fail_sys(e, errno, "cannot put what is to change beside the file");
+    if (status == TNF_OK)
+        status = tnf_sync_directory_of(undo, e);
     if (status != TNF_OK)
-        unlink(undo);
-    else
-        sync_directory_of(undo);
+        (void)unlink(undo);
     return status;
 }
 
 /* ----------------------------------------------------------------- reading */
 
-typedef struct range {
-    uint64_t at;
-    size_t old_n, new_n;
-    const uint8_t *old, *fresh;
-} range;
+/* An undo file that may be believed, open. */
+struct undo {
+    int fd; /* -1: there is none */
+    uint64_t size, old_size, new_size, n;
+};
 
-/* Takes the next one off; false: it does not fit in what is left. */
-static bool next_range(range *r, const uint8_t **p, size_t *left)
+struct range {
+    uint64_t at, old_n, new_n;
+    uint64_t old, fresh; /* where the bytes are in the undo file */
+};
+
+static bool is_believable(const struct stat *undo, const struct stat *file)
 {
-    if (*left < RANGE)
+    return S_ISREG(undo->st_mode) && undo->st_nlink == 1 && undo->st_uid == file->st_uid &&
+           (uint64_t)undo->st_size <= MAX_UNDO;
+}
+
+/* Where one cannot be opened: is it one that would count? */
+static tnf_status unopened(const char *path, const struct stat *file, int err, tnf_error *e)
+{
+    struct stat st;
+    bool ours = lstat(path, &st) == 0 && is_believable(&st, file);
+    bool harmless = err == ENOENT || err == ENOTDIR || err == ENAMETOOLONG || err == ELOOP ||
+                    err == ENXIO || err == EISDIR;
+    return harmless || (err == EACCES && !ours)
+               ? TNF_OK
+               : tnf_fail_sys(e, err, "cannot look for an interrupted change");
+}
+
+static tnf_status open_undo(struct undo *u, const char *path, int file, tnf_error *e)
+{
+    struct stat st, of;
+    *u = (struct undo) { .fd = -1 };
+    if (fstat(file, &of) != 0)
+        return tnf_fail_sys(e, errno, "cannot look at the file");
+    int fd = tnf_fs_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
+    if (fd < 0)
+        return unopened(path, &of, errno, e);
+    if (fstat(fd, &st) != 0 || !is_believable(&st, &of)) {
+        close(fd);
+        return TNF_OK;
+    }
+    u->fd = fd;
+    u->size = (uint64_t)st.st_size;
+    return TNF_OK;
+}
+
+/* n bytes of it; false, with *status TNF_OK, if they are not there. */
+static bool get_bytes(const struct undo *u, uint64_t at, void *dst, size_t n, tnf_status *status,
+                      tnf_error *e)
+{
+    size_t got = 0;
+    *status = tnf_fs_read_at(u->fd, dst, n, at, &got, e);
+    return *status == TNF_OK && got == n;
+}
+
+/* The range that begins at *at, which moves behind it. */
+static bool next_range(struct range *r, const struct undo *u, uint64_t *at, tnf_status *status,
+                       tnf_error *e)
+{
+    uint8_t head[RANGE];
+    uint64_t end = u->size - DIGEST;
+    *status = TNF_OK;
+    if (end - *at < RANGE || !get_bytes(u, *at, head, sizeof head, status, e))
         return false;
-    uint64_t old = tnf_le64(*p + 8), fresh = tnf_le64(*p + 16);
-    *r = (range) { .at = tnf_le64(*p) };
-    *left -= RANGE;
-    *p += RANGE;
-    if (old > *left || fresh > *left - old)
+    *r = (struct range) { tnf_le64(head), tnf_le64(head + 8), tnf_le64(head + 16),
+                          .old = *at + RANGE };
+    if (r->old_n > end - r->old || r->new_n > end - r->old - r->old_n)
         return false;
-    r->old_n = (size_t)old;
-    r->new_n = (size_t)fresh;
-    r->old = *p;
-    r->fresh = *p + old;
-    *p += old + fresh;
-    *left -= (size_t)(old + fresh);
+    r->fresh = r->old + r->old_n;
+    *at = r->fresh + r->new_n;
     return true;
 }
 
-static bool is_sound(const tnf_buf *b)
+static bool digest_matches(const struct undo *u, uint8_t *block, tnf_status *status, tnf_error *e)
 {
-    uint8_t digest[DIGEST];
-    range r;
-    if (b->n < HEAD + DIGEST || memcmp(b->p, MAGIC, 8) != 0 ||
-        !digest_of(digest, b->p, b->n - DIGEST) ||
-        memcmp(digest, b->p + b->n - DIGEST, DIGEST) != 0)
+    uint8_t said[DIGEST], is[TNF_DIGEST_MAX];
+    tnf_digester d;
+    *status = TNF_OK;
+    if (!tnf_digest_begin(&d, "sha256")) {
+        *status = tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a digest");
         return false;
-    const uint8_t *p = b->p + HEAD;
-    size_t left = b->n - HEAD - DIGEST;
-    uint64_t old = tnf_le64(b->p + 8), fresh = tnf_le64(b->p + 16);
-    if ((old < fresh ? fresh - old : old - fresh) > b->n || old > INT64_MAX)
-        return false;
-    for (uint64_t n = tnf_le64(b->p + 24); n > 0; n--)
-        if (!next_range(&r, &p, &left) || r.at > old || r.old_n > old - r.at || r.at > fresh ||
-            r.new_n > fresh - r.at)
-            return false;
-    return left == 0;
+    }
+    uint64_t left = u->size - DIGEST;
+    for (size_t n; left > 0 && *status == TNF_OK; left -= n) {
+        n = left < BLOCK ? (size_t)left : BLOCK;
+        if (!get_bytes(u, u->size - DIGEST - left, block, n, status, e))
+            break;
+        tnf_digest_update(&d, block, n);
+    }
+    tnf_digest_end(&d, is);
+    return left == 0 && get_bytes(u, u->size - DIGEST, said, DIGEST, status, e) &&
+           memcmp(said, is, DIGEST) == 0;
 }
 
-/* Reads it whole. *there is false: there is none, or one that was never acted on (then *broken). */
-static tnf_status load(tnf_buf *b, const char *undo, bool *there, bool *broken, tnf_error *e)
+/* Ranges ascend, and each lies within the old and within the new file. */
+static bool ranges_fit(const struct undo *u, tnf_status *status, tnf_error *e)
 {
-    uint8_t block[BLOCK];
-    size_t got = sizeof block;
-    int fd = open_it(undo, O_RDONLY | O_NOFOLLOW, 0);
-    *there = *broken = false;
-    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG ||
-                   errno == EACCES || errno == ELOOP))
-        return TNF_OK;
-    if (fd < 0)
-        return tnf_fail_sys(e, errno, "cannot look for an interrupted change");
-    tnf_status status = TNF_OK;
-    while (status == TNF_OK && got == sizeof block && b->status == TNF_OK) {
-        status = get_at(fd, block, sizeof block, b->n, &got, e);
-        tnf_buf_put(b, block, status == TNF_OK ? got : 0);
+    struct range r;
+    uint64_t at = HEAD, behind = 0;
+    for (uint64_t n = u->n; n > 0; n--) {
+        if (!next_range(&r, u, &at, status, e) || r.at < behind || r.at > u->old_size ||
+            r.old_n > u->old_size - r.at || r.at > u->new_size || r.new_n > u->new_size - r.at)
+            return false;
+        behind = r.at + (r.old_n > r.new_n ? r.old_n : r.new_n);
     }
-    close(fd);
-    if (b->status == TNF_ENOMEM)
-        return tnf_buf_status(b, "an undo file", e);
-    *there = status == TNF_OK && b->status == TNF_OK && is_sound(b);
-    *broken = status == TNF_OK && !*there;
-    return status;
+    return at == u->size - DIGEST;
+}
+
+static bool is_whole(struct undo *u, uint8_t *block, tnf_status *status, tnf_error *e)
+{
+    uint8_t head[HEAD];
+    *status = TNF_OK;
+    if (u->size < HEAD + DIGEST || !get_bytes(u, 0, head, HEAD, status, e) ||
+        memcmp(head, MAGIC, 8) != 0)
+        return false;
+    u->old_size = tnf_le64(head + 8);
+    u->new_size = tnf_le64(head + 16);
+    u->n = tnf_le64(head + 24);
+    if (u->n > u->size / RANGE || u->old_size > INT64_MAX || u->new_size > INT64_MAX)
+        return false;
+    return digest_matches(u, block, status, e) && ranges_fit(u, status, e);
 }
 
 /* ------------------------------------------------------------------ states */
 
-typedef struct seen {
+struct seen {
     bool old, fresh, foreign; /* all bytes are old; all are new; some are neither */
-} seen;
+};
 
-static tnf_status look_at(seen *s, int fd, const range *r, const tnf_allocator *a, tnf_error *e)
+/* n bytes of a range from its byte `from` on, as they are now, were and were to be. Behind the old
+ * end nothing was, and behind the new one nothing was to be: there a 0 is a byte that the system
+ * had no time for. */
+static void compare_bytes(struct seen *s, const struct range *r, uint64_t from, const uint8_t *now,
+                          const uint8_t *was, const uint8_t *to_be, size_t n)
 {
-    size_t most = r->old_n > r->new_n ? r->old_n : r->new_n, got = 0;
-    uint8_t *now = tnf_alloc(a, most + 1);
-    if (!now)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for an undo file");
-    tnf_status status = get_at(fd, now, most, r->at, &got, e);
-    for (size_t i = 0; status == TNF_OK && i < got; i++) {
-        bool old = i < r->old_n && now[i] == r->old[i];
-        bool fresh = i < r->new_n && now[i] == r->fresh[i];
-        /* behind the old end anything may stand that a new byte was to replace */
-        s->foreign = s->foreign || (!old && !fresh && i < r->old_n && i < r->new_n);
-        s->old = s->old && (old || i >= r->old_n);
-        s->fresh = s->fresh && (fresh || i >= r->new_n);
+    for (size_t i = 0; i < n; i++) {
+        bool in_old = from + i < r->old_n, in_new = from + i < r->new_n;
+        bool old = in_old && now[i] == was[i], fresh = in_new && now[i] == to_be[i];
+        bool unwritten = !(in_old && in_new) && now[i] == 0;
+        s->foreign = s->foreign || (!old && !fresh && !unwritten);
+        s->old = s->old && (old || !in_old);
+        s->fresh = s->fresh && (fresh || !in_new);
     }
-    s->old = s->old && got >= r->old_n;
-    s->fresh = s->fresh && got >= r->new_n;
-    tnf_free(a, now, most + 1);
-    return status;
 }
 
-static tnf_status state_of(tnf_undo_state *out, int fd, const tnf_buf *b, tnf_error *e)
+/* How many of the n bytes from `from` on lie before `end`. */
+static size_t part_of(uint64_t end, uint64_t from, size_t n)
 {
-    struct stat st;
-    const uint8_t *p = b->p + HEAD;
-    size_t left = b->n - HEAD - DIGEST;
-    uint64_t old = tnf_le64(b->p + 8), fresh = tnf_le64(b->p + 16), size;
-    seen s = { true, true, false };
-    range r;
-    if (fstat(fd, &st) != 0)
-        return tnf_fail_sys(e, errno, "cannot look at the file");
-    size = (uint64_t)st.st_size;
-    for (uint64_t n = tnf_le64(b->p + 24); n > 0 && next_range(&r, &p, &left); n--)
-        TNF_TRY(look_at(&s, fd, &r, &b->alloc, e));
-    if (s.foreign || size < (old < fresh ? old : fresh) || size > (old < fresh ? fresh : old))
-        *out = TNF_UNDO_FOREIGN;
-    else
-        *out = (s.old && size == old) || (s.fresh && size == fresh) ? TNF_UNDO_WHOLE
-                                                                    : TNF_UNDO_MIXED;
+    uint64_t left = end > from ? end - from : 0;
+    return left < n ? (size_t)left : n;
+}
+
+static tnf_status look_at(struct seen *s, int fd, const struct undo *u, const struct range *r,
+                          uint8_t *blocks, tnf_error *e)
+{
+    uint8_t *now = blocks, *was = blocks + BLOCK, *to_be = blocks + 2 * BLOCK;
+    uint64_t most = r->old_n > r->new_n ? r->old_n : r->new_n;
+    size_t got = 0;
+    for (uint64_t from = 0; from < most && !s->foreign; from += got) {
+        size_t n = most - from < BLOCK ? (size_t)(most - from) : BLOCK, a, b;
+        TNF_TRY(tnf_fs_read_at(fd, now, n, r->at + from, &got, e));
+        TNF_TRY(tnf_fs_read_at(u->fd, was, part_of(r->old_n, from, n), r->old + from, &a, e));
+        TNF_TRY(tnf_fs_read_at(u->fd, to_be, part_of(r->new_n, from, n), r->fresh + from, &b, e));
+        if (a != part_of(r->old_n, from, n) || b != part_of(r->new_n, from, n))
+            return tnf_fail(e, TNF_EIO, TNF_NO_OFFSET, "the undo file has become shorter");
+        compare_bytes(s, r, from, now, was, to_be, got);
+        if (got == n)
+            continue;
+        s->old = s->old && from + got >= r->old_n;
+        s->fresh = s->fresh && from + got >= r->new_n;
+        break;
+    }
     return TNF_OK;
 }
 
-tnf_status tnf_undo_look(tnf_undo_state *out, const char *path, const tnf_allocator *alloc,
-                         tnf_error *e)
+static tnf_status compare_file(tnf_undo_state *out, int fd, const struct undo *u, uint8_t *blocks,
+                               tnf_error *e)
+{
+    struct stat st;
+    struct seen s = { true, true, false };
+    struct range r;
+    uint64_t at = HEAD;
+    bool longer = u->new_size > u->old_size;
+    if (fstat(fd, &st) != 0)
+        return tnf_fail_sys(e, errno, "cannot look at the file");
+    uint64_t size = (uint64_t)st.st_size;
+    *out = TNF_UNDO_FOREIGN;
+    if (size < (longer ? u->old_size : u->new_size) || size > (longer ? u->new_size : u->old_size))
+        return TNF_OK;
+    for (uint64_t n = u->n; n > 0 && !s.foreign; n--) {
+        tnf_status status;
+        if (!next_range(&r, u, &at, &status, e))
+            return status != TNF_OK
+                       ? status
+                       : tnf_fail(e, TNF_EIO, TNF_NO_OFFSET, "the undo file has become shorter");
+        TNF_TRY(look_at(&s, fd, u, &r, blocks, e));
+    }
+    if (!s.foreign)
+        *out = (s.old && size == u->old_size) || (s.fresh && size == u->new_size) ? TNF_UNDO_WHOLE
+                                                                                  : TNF_UNDO_MIXED;
+    return TNF_OK;
+}
+
+/* The state of a file with an undo file that counts; *whole tells whether that one is. */
+static tnf_status state_of(tnf_undo_state *out, struct undo *u, int fd, uint8_t *blocks,
+                           tnf_error *e)
+{
+    tnf_status status;
+    *out = TNF_UNDO_WHOLE; /* one that is not whole was never acted on */
+    if (!is_whole(u, blocks, &status, e))
+        return status;
+    return compare_file(out, fd, u, blocks, e);
+}
+
+static tnf_status restore(int fd, const struct undo *u, uint8_t *block, tnf_error *e)
+{
+    struct range r;
+    uint64_t at = HEAD;
+    tnf_status status = TNF_OK;
+    for (uint64_t n = u->n; n > 0 && next_range(&r, u, &at, &status, e); n--)
+        for (uint64_t done = 0; done < r.old_n;) {
+            size_t part = r.old_n - done < BLOCK ? (size_t)(r.old_n - done) : BLOCK, got;
+            TNF_TRY(tnf_fs_read_at(u->fd, block, part, r.old + done, &got, e));
+            if (got != part)
+                return tnf_fail(e, TNF_EIO, TNF_NO_OFFSET, "the undo file has become shorter");
+            TNF_TRY(tnf_fs_write_at(fd, block, part, r.at + done, e));
+            done += part;
+        }
+    TNF_TRY(status);
+    TNF_TRY(tnf_fs_cut(fd, u->old_size, e));
+    return tnf_fs_sync(fd, e);
+}
+
+/* What is to be done with an undo file that counts: by default only look. */
+static tnf_status work(tnf_undo_state *out, const char *undo, int fd, bool *undone, tnf_error *e)
+{
+    struct undo u;
+    *out = TNF_UNDO_NONE;
+    TNF_TRY(open_undo(&u, undo, fd, e));
+    if (u.fd < 0)
+        return TNF_OK;
+    const tnf_allocator a = tnf_allocator_or_default(NULL);
+    uint8_t *blocks = tnf_alloc(&a, 3 * BLOCK);
+    tnf_status status = blocks ? state_of(out, &u, fd, blocks, e)
+                               : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET,
+                                          "out of memory for an undo file");
+    if (status == TNF_OK && undone && *out == TNF_UNDO_MIXED) {
+        status = restore(fd, &u, blocks, e);
+        *undone = status == TNF_OK;
+    }
+    if (blocks)
+        tnf_free(&a, blocks, 3 * BLOCK);
+    close(u.fd);
+    return status;
+}
+
+tnf_status tnf_undo_look(tnf_undo_state *out, const char *path, int fd, tnf_error *e)
 {
     char undo[PATH_MAX];
-    tnf_allocator a = tnf_allocator_or_default(alloc);
-    bool there, broken;
-    tnf_buf b;
     *out = TNF_UNDO_NONE;
     if (undo_path(undo, path, NULL) != TNF_OK)
         return TNF_OK; /* none could ever be written */
-    tnf_buf_init(&b, &a, MAX_UNDO);
-    tnf_status status = load(&b, undo, &there, &broken, e);
-    if (broken)
-        *out = TNF_UNDO_WHOLE;
-    if (status == TNF_OK && there) {
-        int fd = open_it(path, O_RDONLY, 0);
-        status = fd < 0 ? tnf_fail_sys(e, errno, "cannot open") : state_of(out, fd, &b, e);
-        if (fd >= 0)
-            close(fd);
-    }
-    tnf_buf_free(&b);
-    return status;
+    return work(out, undo, fd, NULL, e);
 }
 
-static tnf_status restore(int fd, const tnf_buf *b, tnf_error *e)
-{
-    const uint8_t *p = b->p + HEAD;
-    size_t left = b->n - HEAD - DIGEST;
-    range r;
-    for (uint64_t n = tnf_le64(b->p + 24); n > 0 && next_range(&r, &p, &left); n--)
-        TNF_TRY(put_at(fd, r.old, r.old_n, r.at, e));
-    if (ftruncate(fd, (off_t)tnf_le64(b->p + 8)) != 0)
-        return tnf_fail_sys(e, errno, "cannot give the file its size back");
-    return sync_file(fd, e);
-}
-
-tnf_status tnf_undo_run(bool *undone, const char *path, int fd, const tnf_allocator *alloc,
-                        tnf_error *e)
+tnf_status tnf_undo_run(bool *undone, const char *path, int fd, tnf_error *e)
 {
     char undo[PATH_MAX];
-    tnf_allocator a = tnf_allocator_or_default(alloc);
-    tnf_undo_state state = TNF_UNDO_NONE;
-    bool there, broken;
-    tnf_buf b;
+    tnf_undo_state state;
     *undone = false;
     if (undo_path(undo, path, NULL) != TNF_OK)
         return TNF_OK;
-    tnf_buf_init(&b, &a, MAX_UNDO);
-    tnf_status status = load(&b, undo, &there, &broken, e);
-    if (status == TNF_OK && there)
-        status = state_of(&state, fd, &b, e);
-    if (status == TNF_OK && state == TNF_UNDO_MIXED) {
-        status = restore(fd, &b, e);
-        *undone = status == TNF_OK;
-    }
-    if (status == TNF_OK && (broken || state == TNF_UNDO_MIXED || state == TNF_UNDO_WHOLE)) {
+    TNF_TRY(tnf_lock_change(fd, true, PATIENT, e));
+    tnf_status status = work(&state, undo, fd, undone, e);
+    tnf_unlock_change(fd);
+    TNF_TRY(status);
+    if (state == TNF_UNDO_MIXED || state == TNF_UNDO_WHOLE) {
         if (unlink(undo) != 0 && errno != ENOENT)
-            status = tnf_fail_sys(e, errno, "cannot remove the undo file");
-        sync_directory_of(undo);
+            return tnf_fail_sys(e, errno, "cannot remove the undo file");
+        (void)tnf_sync_directory_of(undo, NULL); /* left behind, it is of no use and does no harm */
     }
-    tnf_buf_free(&b);
-    return status;
+    return TNF_OK;
+}
+
+void tnf_undo_discard(const char *path, uid_t owner)
+{
+    char undo[PATH_MAX];
+    struct stat st;
+    const struct stat file = { .st_uid = owner };
+    if (undo_path(undo, path, NULL) == TNF_OK && lstat(undo, &st) == 0 && is_believable(&st, &file))
+        (void)unlink(undo);
 }
 
 /* ---------------------------------------------------------------- changing */
 
-static bool in_one_block(const tnf_change_file *c)
+static bool in_one_sector(const tnf_change_file *c)
 {
     if (c->new_size != c->old_size)
         return false;
     const tnf_patch *last = &c->patches[c->n - 1];
-    return c->patches[0].at / BLOCK == (last->at + last->n - 1) / BLOCK;
+    return c->patches[0].at / SECTOR == (last->at + last->n - 1) / SECTOR;
 }
 
 /* From the first new byte to the last, with the old ones between them, in one call. */
-static tnf_status write_block(const tnf_change_file *c, tnf_error *e)
+static tnf_status write_sector(const tnf_change_file *c, tnf_error *e)
 {
-    uint8_t old[BLOCK], fresh[BLOCK];
+    uint8_t old[SECTOR], fresh[SECTOR];
     const tnf_patch *last = &c->patches[c->n - 1];
     uint64_t at = c->patches[0].at;
     size_t n = (size_t)(last->at + last->n - at), got;
-    TNF_TRY(get_at(c->fd, old, n, at, &got, e));
+    TNF_TRY(tnf_fs_read_at(c->fd, old, n, at, &got, e));
     if (got != n)
-        return tnf_fail(e, TNF_EIO, at + got, "the file has become shorter");
+        return tnf_fail(e, TNF_ECHANGED, at + got, "the file has become shorter");
     memcpy(fresh, old, n);
     for (size_t i = 0; i < c->n; i++)
         memcpy(fresh + (c->patches[i].at - at), c->patches[i].bytes, c->patches[i].n);
-    tnf_status status = put_at(c->fd, fresh, n, at, e);
+    tnf_status status = tnf_fs_write_at(c->fd, fresh, n, at, e);
     if (status == TNF_OK)
-        status = sync_file(c->fd, e);
-    if (status != TNF_OK && put_at(c->fd, old, n, at, NULL) == TNF_OK)
-        (void)sync_file(c->fd, NULL);
+        status = tnf_fs_sync(c->fd, e);
+    if (status != TNF_OK && tnf_fs_write_at(c->fd, old, n, at, NULL) == TNF_OK)
+        (void)tnf_fs_sync(c->fd, NULL);
     return status;
 }
 
@@ -418,10 +498,38 @@ static tnf_status write_block(const tnf_change_file *c, tnf_error *e)
 static tnf_status write_all(const tnf_change_file *c, tnf_error *e)
 {
     for (size_t i = c->n; i-- > 0;)
-        TNF_TRY(put_at(c->fd, c->patches[i].bytes, c->patches[i].n, c->patches[i].at, e));
-    if (c->new_size < c->old_size && ftruncate(c->fd, (off_t)c->new_size) != 0)
-        return tnf_fail_sys(e, errno, "cannot cut the file");
-    return sync_file(c->fd, e);
+        TNF_TRY(tnf_fs_write_at(c->fd, c->patches[i].bytes, c->patches[i].n, c->patches[i].at, e));
+    if (c->new_size < c->old_size)
+        TNF_TRY(tnf_fs_cut(c->fd, c->new_size, e));
+    return tnf_fs_sync(c->fd, e);
+}
+
+/* Back from the memory that the undo file was written from. */
+static tnf_status put_back(const tnf_change_file *c, const tnf_buf *b, tnf_error *e)
+{
+    const uint8_t *p = b->p + HEAD;
+    for (uint64_t n = tnf_le64(b->p + 24); n > 0; n--) {
+        uint64_t at = tnf_le64(p), old_n = tnf_le64(p + 8), new_n = tnf_le64(p + 16);
+        TNF_TRY(tnf_fs_write_at(c->fd, p + RANGE, (size_t)old_n, at, e));
+        p += RANGE + old_n + new_n;
+    }
+    TNF_TRY(tnf_fs_cut(c->fd, c->old_size, e));
+    return tnf_fs_sync(c->fd, e);
+}
+
+static bool remove_undo(const char *undo)
+{
+    return unlink(undo) == 0 || errno == ENOENT || unlink(undo) == 0 || errno == ENOENT;
+}
+
+/* It does no harm, but somebody should know. */
+static void name_left(tnf_error *e, const char *name)
+{
+    if (!e || strstr(e->message, name))
+        return;
+    const tnf_error why = *e;
+    tnf_fail(e, why.status, why.offset, "%.120s; %.100s could not be removed", why.message, name);
+    e->sys = why.sys;
 }
 
 static tnf_status write_with_undo(const tnf_change_file *c, tnf_buf *b, tnf_error *e)
@@ -429,18 +537,35 @@ static tnf_status write_with_undo(const tnf_change_file *c, tnf_buf *b, tnf_erro
     char undo[PATH_MAX];
     TNF_TRY(undo_path(undo, c->path, e));
     TNF_TRY(compose(b, c, e));
-    TNF_TRY(keep(b, c, undo, e));
+    TNF_TRY(keep_old(b, c, undo, e));
     tnf_status status = write_all(c, e);
-    if (status != TNF_OK && restore(c->fd, b, NULL) != TNF_OK) {
-        const char *slash = strrchr(undo, '/');
+    const char *slash = strrchr(undo, '/'), *name = slash ? slash + 1 : undo;
+    bool removed = status == TNF_OK && remove_undo(undo);
+    if (status == TNF_OK && !removed)
+        status = tnf_fail_sys(e, errno, "nothing is changed, since %.120s cannot be removed", name);
+    if (status != TNF_OK && put_back(c, b, NULL) != TNF_OK) {
         tnf_error why = e ? *e : (tnf_error) { .offset = TNF_NO_OFFSET };
         return tnf_fail(e, status, TNF_NO_OFFSET,
-                        "%.100s; the bytes that were there are kept in %.100s", why.message,
-                        slash ? slash + 1 : undo);
+                        "%.100s; the bytes that were there are kept in %.100s", why.message, name);
     }
-    if (unlink(undo) != 0 && status == TNF_OK)
-        status = tnf_fail_sys(e, errno, "cannot remove the undo file");
-    sync_directory_of(undo);
+    if (status != TNF_OK && !remove_undo(undo))
+        name_left(e, name);
+    (void)tnf_sync_directory_of(undo, NULL); /* if it comes back, it does no harm */
+    return status;
+}
+
+static tnf_status change(const tnf_change_file *c, tnf_error *e)
+{
+    if (c->n > 0 && in_one_sector(c))
+        return write_sector(c, e);
+    if (!c->one_name)
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                        "the file has other names (hard links), and what is to change is more "
+                        "than one sector of it");
+    tnf_buf b;
+    tnf_buf_init(&b, &c->alloc, MAX_UNDO);
+    tnf_status status = write_with_undo(c, &b, e);
+    tnf_buf_free(&b);
     return status;
 }
 
@@ -448,15 +573,8 @@ tnf_status tnf_change_apply(const tnf_change_file *c, tnf_error *e)
 {
     if (c->n == 0 && c->old_size == c->new_size)
         return TNF_OK;
-    if (c->n > 0 && in_one_block(c))
-        return write_block(c, e);
-    if (!c->one_name)
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "the file has other names (hard links), and what is to change is more "
-                        "than one block of it");
-    tnf_buf b;
-    tnf_buf_init(&b, &c->alloc, MAX_UNDO);
-    tnf_status status = write_with_undo(c, &b, e);
-    tnf_buf_free(&b);
+    TNF_TRY(tnf_lock_change(c->fd, true, PATIENT, e));
+    tnf_status status = change(c, e);
+    tnf_unlock_change(c->fd);
     return status;
 }

@@ -5,6 +5,7 @@
 #define TNF_IO_UNDO_H
 
 #include "base/alloc.h"
+#include <sys/types.h>
 #include <tenfold/io.h>
 
 /* New bytes for a place; some behind the end make the file longer. */
@@ -26,25 +27,26 @@ typedef struct tnf_change_file {
     tnf_allocator alloc;
 } tnf_change_file;
 
-/* Changes that lie within one block of the disk are one write, which is there or not. For others an
- * undo file is put beside the file first, and goes when they are on the disk. After a failure the
- * file is as it was, or the message tells where its old bytes are. TNF_EUNSUPPORTED: that needs an
- * undo file, which not everybody would find. */
+/* Changes that lie within one sector of the disk are one write, which is there or not. For others
+ * an undo file is put beside the file first, and goes when they are on the disk. Readers are kept
+ * out meanwhile. After a failure the file is as it was, or the message tells where its old bytes
+ * are. TNF_EUNSUPPORTED: that needs an undo file, which not everybody would find or believe. */
 tnf_status tnf_change_apply(const tnf_change_file *c, tnf_error *e);
 
 /* Of a file, by the undo file beside it. */
 typedef enum tnf_undo_state {
-    TNF_UNDO_NONE,   /* there is none */
+    TNF_UNDO_NONE,   /* there is none, or what has its name does not count */
     TNF_UNDO_WHOLE,  /* the change was not begun, or is done: the undo file is of no use */
     TNF_UNDO_MIXED,  /* some bytes are old and some new */
     TNF_UNDO_FOREIGN /* it is of another file, or this one was changed since */
 } tnf_undo_state;
 
-tnf_status tnf_undo_look(tnf_undo_state *out, const char *path, const tnf_allocator *alloc,
-                         tnf_error *e);
+/* fd is the file at `path`, open for reading. */
+tnf_status tnf_undo_look(tnf_undo_state *out, const char *path, int fd, tnf_error *e);
 /* Puts the old bytes back if the file is mixed (*undone), and removes the undo file unless it is
- * foreign. fd is the file at `path`, open for reading and writing. */
-tnf_status tnf_undo_run(bool *undone, const char *path, int fd, const tnf_allocator *alloc,
-                        tnf_error *e);
+ * foreign. fd is open for reading and writing, and claimed (io/claim.h). */
+tnf_status tnf_undo_run(bool *undone, const char *path, int fd, tnf_error *e);
+/* Removes the undo file of a file of that owner which was replaced as a whole. */
+void tnf_undo_discard(const char *path, uid_t owner);
 
 #endif

@@ -119,10 +119,11 @@ static tnf_status commit(struct append *a, tnf_error *e)
     TNF_TRY(tnf_disk_write(p, p->fd, a->start, &type, 1, e));
     p->tail = a->next - 1;
     p->last = a->last;
-    TNF_TRY(tnf_disk_sync(p, p->fd, e));
-    if (p->chain.size > a->next) /* junk, longer than what was written over it */
+    tnf_status status = tnf_disk_sync_done(p, p->fd, e);
+    if (status == TNF_OK &&
+        p->chain.size > a->next) /* junk, longer than what was written over it */
         (void)tnf_disk_cut(p, p->fd, a->next, NULL);
-    return TNF_OK;
+    return status;
 }
 
 static tnf_status prepare(struct append *a, tnf_error *e)
@@ -167,7 +168,7 @@ tnf_status tnf_points_append(tnf_points *p, const tnf_point *batch, size_t n, ui
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         tnf_buf_free(all[i]);
     tnf_points_leave(p);
-    if (status == TNF_OK && offsets)
+    if ((status == TNF_OK || status == TNF_EUNSYNCED) && offsets)
         p->moved = false;
     tnf_arena_free(&p->batch);
     tnf_arena_init(&p->batch, &p->alloc, UINT64_MAX);

@@ -8,6 +8,7 @@
  * Only the holder of the exclusive lock makes the second file. Changing the meta block is the same
  * with another meta block.
  */
+#include "io/fs.h"
 #include "io/lock.h"
 #include "points/points.h"
 
@@ -97,12 +98,8 @@ static tnf_status open_fresh(struct compact *k, tnf_error *e)
     struct stat st;
     if (fstat(k->p->fd, &st) != 0)
         return tnf_fail_sys(e, errno, "cannot look at the file");
-    TNF_TRY(tnf_fresh_open(&k->fresh, k->p->path, true, 0600, e));
-    if (st.st_uid != geteuid() || st.st_gid != getegid())
-        if (fchown(k->fresh.fd, st.st_uid, st.st_gid) != 0)
-            (void)0; /* not ours to give away: then it stays ours */
-    if (fchmod(k->fresh.fd, st.st_mode & 07777) != 0)
-        return tnf_fail_sys(e, errno, "cannot give the new file the old one's rights");
+    TNF_TRY(tnf_fresh_open(&k->fresh, k->p->path, 0600, e));
+    tnf_keep_rights(k->fresh.fd, k->p->fd, &st);
     return TNF_OK;
 }
 
@@ -120,7 +117,7 @@ static tnf_status replace(struct compact *k, tnf_error *e)
     k->placed = true;
     p->dev = st.st_dev;
     p->ino = st.st_ino;
-    return tnf_disk_sync_directory(p, p->path, e);
+    return tnf_disk_sync_placed(p, p->path, e);
 }
 
 /* Where each point was and is: both files hold the same live blocks. */
@@ -146,8 +143,10 @@ static tnf_status rewrite(struct compact *k, tnf_points_moved moved, void *ctx, 
     tnf_points *p = k->p;
     TNF_TRY(open_fresh(k, e));
     TNF_TRY(copy_all(k, e));
-    TNF_TRY(replace(k, e));
-    tnf_status status = moved ? tell_moves(k, moved, ctx, e) : TNF_OK;
+    tnf_status done = replace(k, e);
+    if (done != TNF_OK && done != TNF_EUNSYNCED)
+        return done;
+    tnf_status status = moved ? tell_moves(k, moved, ctx, done == TNF_OK ? e : NULL) : TNF_OK;
     int old = p->fd;
     p->fd = k->fresh.fd;
     k->fresh.fd = -1;
@@ -157,7 +156,7 @@ static tnf_status rewrite(struct compact *k, tnf_points_moved moved, void *ctx, 
     p->last = 0;
     p->moved = false;
     tnf_points_forget(p);
-    return status;
+    return done != TNF_OK ? done : status;
 }
 
 static tnf_status run(struct compact *k, tnf_points_moved moved, void *ctx, tnf_error *e)
@@ -248,7 +247,7 @@ static tnf_status set_meta(tnf_points *p, const tnf_buf *meta, unsigned flags, t
         return TNF_OK;
     if (same_length && (n == 1 || flags & TNF_POINTS_IN_PLACE)) { /* one byte is written or not */
         TNF_TRY(tnf_disk_write(p, p->fd, p->meta_at + first, meta->p + first, last - first + 1, e));
-        return tnf_disk_sync(p, p->fd, e);
+        return tnf_disk_sync_done(p, p->fd, e);
     }
     struct compact k = { .p = p, .fresh.fd = -1, .meta = meta->p, .meta_n = meta->n };
     return run(&k, NULL, NULL, e);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Making a file: it is written without a name, synced, and gets the name if nothing has it, or an
  * empty file does, which is replaced under its lock. A crash leaves nothing. */
+#include "io/fs.h"
 #include "io/lock.h"
 #include "points/points.h"
 
@@ -64,7 +65,7 @@ static tnf_status replace_locked(tnf_fresh *f, int there, tnf_error *e)
         return tnf_fail_sys(e, errno, "cannot look at the file");
     if (!S_ISREG(st.st_mode) || st.st_size != 0 || st.st_nlink == 0) /* somebody was faster */
         return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET, "there is a file of that name, not empty");
-    (void)fchmod(f->fd, st.st_mode & 07777);
+    tnf_keep_rights(f->fd, there, &st);
     return tnf_fresh_place(f, true, e);
 }
 
@@ -87,14 +88,14 @@ static tnf_status replace_empty(const tnf_points *p, tnf_fresh *f, tnf_error *e)
     return status;
 }
 
-static tnf_status place(tnf_points *p, tnf_fresh *f, tnf_error *e)
+static tnf_status place(tnf_points *p, tnf_fresh *f, bool *made, tnf_error *e)
 {
     struct stat st;
     if (fstat(f->fd, &st) != 0)
         return tnf_fail_sys(e, errno, "cannot look at the new file");
     TNF_TRY(tnf_points_go_on(p, e));
     tnf_status status = tnf_fresh_place(f, false, e);
-    bool made = status == TNF_OK;
+    *made = status == TNF_OK;
     if (status == TNF_EEXISTS)
         status = replace_empty(p, f, e);
     TNF_TRY(status);
@@ -102,13 +103,10 @@ static tnf_status place(tnf_points *p, tnf_fresh *f, tnf_error *e)
     p->dev = st.st_dev;
     p->ino = st.st_ino;
     f->fd = -1;
-    status = tnf_disk_sync_directory(p, p->path, e);
-    if (status != TNF_OK && made)
-        unlink(p->path);
-    return status;
+    return tnf_disk_sync_placed(p, p->path, e);
 }
 
-static tnf_status create(tnf_points *p, const tnf_space *space, tnf_error *e)
+static tnf_status create(tnf_points *p, const tnf_space *space, bool *made, tnf_error *e)
 {
     tnf_vs_meta m;
     tnf_buf b;
@@ -117,11 +115,11 @@ static tnf_status create(tnf_points *p, const tnf_space *space, tnf_error *e)
     tnf_buf_init(&b, &p->alloc, UINT64_MAX);
     tnf_status status = compose(p, &m, space->attributes, &b, e);
     if (status == TNF_OK)
-        status = tnf_fresh_open(&fresh, p->path, false, 0666, e);
+        status = tnf_fresh_open(&fresh, p->path, 0666, e);
     if (status == TNF_OK)
         status = write_new(p, &b, fresh.fd, e);
     if (status == TNF_OK)
-        status = place(p, &fresh, e);
+        status = place(p, &fresh, made, e);
     tnf_fresh_drop(&fresh);
     tnf_buf_free(&b);
     return status;
@@ -134,15 +132,18 @@ tnf_status tnf_points_create(tnf_points **out, const char *path, const tnf_space
     *out = NULL;
     TNF_TRY(tnf_points_make(&p, path, options, e));
     p->options.write = true;
-    tnf_status status = create(p, space, e);
-    if (status == TNF_OK)
-        status = tnf_points_enter(p, false, e);
+    bool made = false; /* the name is new */
+    tnf_status done = create(p, space, &made, e), status = done;
+    if (done == TNF_OK || done == TNF_EUNSYNCED)
+        status = tnf_points_enter(p, false, done == TNF_OK ? e : NULL);
     if (status == TNF_OK) {
         tnf_points_leave(p);
         p->moved = false;
         *out = p;
-        return TNF_OK;
+        return done;
     }
+    if (done == TNF_OK && made)
+        (void)unlink(p->path);
     tnf_points_close(p);
-    return status;
+    return done == TNF_EUNSYNCED ? done : status;
 }

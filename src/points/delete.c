@@ -11,6 +11,7 @@
  * A crash leaves the file as it was, or a note that everybody reads and the next writer carries
  * out.
  */
+#include "io/fs.h"
 #include "points/points.h"
 
 #include <stdlib.h>
@@ -109,13 +110,18 @@ static tnf_status write_note(tnf_points *p, const tnf_buf *b, tnf_error *e)
     TNF_TRY(tnf_buf_status(b, "the list of deleted points", e));
     if (p->chain.size > p->tail + 1) /* the note must be the end of the file */
         TNF_TRY(tnf_disk_cut(p, p->fd, p->tail + 1, e));
-    tnf_status status = tnf_disk_write(p, p->fd, p->tail + 1, b->p, b->n, e);
+    tnf_error why;
+    tnf_status status = tnf_disk_write(p, p->fd, p->tail + 1, b->p, b->n, &why);
     if (status == TNF_OK)
-        status = tnf_disk_sync(p, p->fd, e);
+        status = tnf_disk_sync(p, p->fd, &why);
+    if (status != TNF_OK && e)
+        *e = why;
     p->chain.size = p->tail + 1 + b->n;
-    if (status != TNF_OK)
-        (void)tnf_disk_cut(p, p->fd, p->tail + 1, NULL);
-    return status;
+    if (status == TNF_OK || tnf_disk_cut(p, p->fd, p->tail + 1, NULL) == TNF_OK)
+        return status;
+    return tnf_vs_note_read(&p->chain, UINT64_MAX, NULL) == TNF_OK && p->chain.note.n
+               ? tnf_fail_unsynced(e, &why) /* it is there, so they are deleted */
+               : status;
 }
 
 static tnf_status note_down(tnf_points *p, const uint64_t *sorted, size_t n, bool shred,
@@ -160,7 +166,7 @@ static tnf_status delete_sorted(tnf_points *p, uint64_t *sorted, size_t n, bool 
         return delete_noted(p, sorted, n, shred, e);
     TNF_TRY(tnf_points_go_on(p, e));
     TNF_TRY(blank(p, sorted[0], e));
-    return tnf_disk_sync(p, p->fd, e);
+    return tnf_disk_sync_done(p, p->fd, e);
 }
 
 static tnf_status delete_all(tnf_points *p, const uint64_t *offsets, size_t n, unsigned flags,

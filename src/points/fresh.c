@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A file that is written before it has a name, so that a crash leaves nothing under any. Where the
- * system has no such files, and for the moment of taking another's name, it is called .NAME.compact
- * if only one can be made at a time, and NAME.tmp-XXXXXXXX if anybody may. */
+ * system has no such files, and for the moment of taking another's name, it is called
+ * NAME.tmp-XXXXXXXX. */
 #include "io/sink.h"
 #include "points/points.h"
 
@@ -11,34 +11,27 @@
 #include <string.h>
 #include <unistd.h>
 
-static tnf_status name_temp(tnf_fresh *f, tnf_error *e)
+#define TRIES 100u
+
+static tnf_status name_temp(tnf_fresh *f, unsigned attempt, tnf_error *e)
 {
-    const char *slash = strrchr(f->path, '/');
-    int dir = slash ? (int)(slash - f->path + 1) : 0, n;
-    if (f->alone)
-        n = snprintf(f->temp, sizeof f->temp, "%.*s.%s.compact", dir, f->path, f->path + dir);
-    else
-        n = tnf_temp_name(f->temp, sizeof f->temp, f->path, 0);
-    if (n < 0 || (size_t)n >= sizeof f->temp) {
-        f->temp[0] = 0;
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the path is too long");
-    }
-    return TNF_OK;
+    int n = tnf_temp_name(f->temp, sizeof f->temp, f->path, attempt);
+    if (n >= 0 && (size_t)n < sizeof f->temp)
+        return TNF_OK;
+    f->temp[0] = 0;
+    return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the path is too long");
 }
 
-tnf_status tnf_fresh_open(tnf_fresh *f, const char *path, bool alone, mode_t mode, tnf_error *e)
+tnf_status tnf_fresh_open(tnf_fresh *f, const char *path, mode_t mode, tnf_error *e)
 {
     f->path = path;
-    f->alone = alone;
     f->temp[0] = 0;
     f->fd = tnf_open_nameless(path, O_RDWR, mode);
-    if (f->fd >= 0)
-        return TNF_OK;
-    TNF_TRY(name_temp(f, e));
-    for (int i = 0; i < 2 && f->fd < 0; i++) {
-        f->fd = open(f->temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
-        if (f->fd < 0 && errno == EEXIST && alone && i == 0)
-            unlink(f->temp);
+    for (unsigned i = 0; i < TRIES && f->fd < 0; i++) {
+        TNF_TRY(name_temp(f, i, e));
+        f->fd = tnf_fs_open(f->temp, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
+        if (f->fd < 0 && errno != EEXIST)
+            break;
     }
     if (f->fd >= 0)
         return TNF_OK;
@@ -63,16 +56,16 @@ tnf_status tnf_fresh_place(tnf_fresh *f, bool replace, tnf_error *e)
 {
     if (!replace)
         return place_new(f, e);
-    if (!f->temp[0]) {
-        TNF_TRY(name_temp(f, e));
-        bool done = tnf_name_nameless(f->fd, f->temp);
-        if (!done && errno == EEXIST && f->alone && unlink(f->temp) == 0)
-            done = tnf_name_nameless(f->fd, f->temp);
-        if (!done) {
-            f->temp[0] = 0;
-            return tnf_fail_sys(e, errno, "cannot put the new file in place");
-        }
+    for (unsigned i = 0; !f->temp[0] && i < TRIES; i++) {
+        TNF_TRY(name_temp(f, i, e));
+        if (tnf_name_nameless(f->fd, f->temp))
+            break;
+        f->temp[0] = 0;
+        if (errno != EEXIST)
+            break;
     }
+    if (!f->temp[0])
+        return tnf_fail_sys(e, errno, "cannot put the new file in place");
     if (rename(f->temp, f->path) != 0)
         return tnf_fail_sys(e, errno, "cannot put the new file in place");
     f->temp[0] = 0;

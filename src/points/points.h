@@ -82,8 +82,10 @@ tnf_status tnf_disk_write(tnf_points *p, int fd, uint64_t offset, const void *by
 tnf_status tnf_disk_sync(tnf_points *p, int fd, tnf_error *e); /* if that is the policy */
 tnf_status tnf_disk_cut(tnf_points *p, int fd, uint64_t size, tnf_error *e);
 tnf_status tnf_disk_read(int fd, uint64_t offset, void *dst, size_t n, tnf_error *e);
-/* The directory that a path is in. */
-tnf_status tnf_disk_sync_directory(const tnf_points *p, const char *path, tnf_error *e);
+/* The same for what everybody sees already, and a second try would do twice: TNF_EUNSYNCED. */
+tnf_status tnf_disk_sync_done(tnf_points *p, int fd, tnf_error *e);
+/* The directory of a file that has its name; likewise. */
+tnf_status tnf_disk_sync_placed(const tnf_points *p, const char *path, tnf_error *e);
 
 /* delete.c: what the note of a deletion says becomes so, and the note goes away. */
 tnf_status tnf_points_finish(tnf_points *p, tnf_error *e);
@@ -93,12 +95,10 @@ typedef struct tnf_fresh {
     int fd;              /* -1: none */
     char temp[PATH_MAX]; /* its name until then; "": it has none */
     const char *path;
-    bool alone;
 } tnf_fresh;
 
-/* Beside the path, which must outlive it; `mode` as in open(). `alone`: nobody else can be making
- * one now, so that one of the temporary name was left by a crash, and goes. */
-tnf_status tnf_fresh_open(tnf_fresh *f, const char *path, bool alone, mode_t mode, tnf_error *e);
+/* Beside the path, which must outlive it; `mode` as in open(). */
+tnf_status tnf_fresh_open(tnf_fresh *f, const char *path, mode_t mode, tnf_error *e);
 /* Takes the name of what is there, or, not to `replace` it, fails with TNF_EEXISTS. */
 tnf_status tnf_fresh_place(tnf_fresh *f, bool replace, tnf_error *e);
 /* Closes it; nothing is left if it was not placed. */

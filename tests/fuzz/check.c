@@ -90,7 +90,7 @@ tnf_sink *fuzz_save(const tnf_file *file, const char *format)
     tnf_error error;
     tnf_builder *builder;
     tnf_sink *sink;
-    tnf_save_options options = { .size = sizeof options, .format = format };
+    tnf_save_options options = { .size = sizeof options, .format = format, .as_is = true };
     if (tnf_file_info(file)->payload > FUZZ_MAX_PAYLOAD)
         return NULL;
     FUZZ_REQUIRE(tnf_builder_new(&builder, NULL, &error) == TNF_OK, "%s", error.message);

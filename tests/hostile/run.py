@@ -55,7 +55,7 @@ class Command:
         """room: MiB of address space. Gives exit code, stdout, stderr."""
         limits = f"ulimit -t {10 if self.asan else 2}; ulimit -c 0;" + (f" ulimit -v {room * 1024};" if room else "")
         done = subprocess.run(["/bin/sh", "-c", limits + ' exec "$@"', "sh", self.path, *map(str, args)], env=self.env,
-                              stdin=subprocess.DEVNULL, capture_output=True, timeout=300, check=False)
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=3600, check=False)
         error = done.stderr.decode("utf-8", "backslashreplace")
         need(0 <= done.returncode < 126, args[0], "died:", done.returncode, error[-3000:])
         need("Sanitizer" not in error and "runtime error:" not in error, args[0], "sanitizer:", error[-3000:])
@@ -185,7 +185,7 @@ def verify_all(command, paths):
     told = {}
     for at in range(0, len(paths), 200):
         part = [str(p) for p in paths[at:at + 200]]
-        done = subprocess.run([command.path, "verify", "--json", *part], env=command.env, capture_output=True, timeout=300,
+        done = subprocess.run([command.path, "verify", "--json", *part], env=command.env, capture_output=True, timeout=3600,
                               check=False)
         lines = done.stdout.decode().splitlines()
         need(done.returncode >= 0 and len(lines) == len(part), f"verify of {len(part)} files gives {len(lines)} lines and",

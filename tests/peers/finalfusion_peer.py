@@ -18,7 +18,7 @@ import sys
 import tempfile
 
 import numpy as np
-from finalfusion import Embeddings, load_finalfusion
+from finalfusion import Embeddings, load_finalfusion, load_text, load_text_dims, load_word2vec
 from finalfusion.metadata import Metadata, load_metadata
 from finalfusion.norms import Norms, load_norms
 from finalfusion.storage import NdArray, QuantizedArray, load_storage
@@ -28,7 +28,7 @@ from finalfusion.vocab import (ExplicitVocab, FastTextVocab, FinalfusionBucketVo
 
 TENFOLD = sys.argv[1]
 FIXTURES = pathlib.Path(__file__).parent.parent / "formats" / "finalfusion" / "valid"
-checked = {"files": 0, "values": 0, "neighbours": 0, "fixtures": 0, "chunks": 0, "rooms": 0}
+checked = {"files": 0, "values": 0, "neighbours": 0, "fixtures": 0, "chunks": 0, "rooms": 0, "imports": 0, "analogies": 0}
 rng = np.random.default_rng(6)
 
 
@@ -229,10 +229,58 @@ def check_room(folder):
         checked["rooms"] += 1
 
 
+# ---------------------------------------------------------------- imports, and what the package then answers
+def check_import(path, theirs, ours):
+    assert theirs.vocab.words == ours.vocab.words
+    assert np.allclose(theirs.storage, ours.storage, atol=1e-6)
+    assert np.allclose(theirs.norms, ours.norms, rtol=1e-6)
+    for word in ("a", "word7"):
+        told_ = told("similar", "--json", "-k", 5, path, word)["results"]
+        for x, hit in zip(ours.word_similarity(word, 5), told_, strict=True):
+            assert abs(x.similarity - hit["score"]) < 2e-6, (path, word, x, hit)
+    for _ in range(40):
+        a, b, c = (str(w) for w in rng.choice([w for w in WORDS if " " not in w], 3, replace=False))
+        want = ours.analogy(a, b, c, k=4)
+        told_ = told("analogy", "--json", "-k", 4, path, a, b, c)["results"]
+        assert want[0].word == told_[0]["word"], (path, a, b, c)
+        for x, hit in zip(want, told_, strict=True):
+            assert abs(x.similarity - hit["score"]) < 2e-6, (path, a, b, c, x, hit)
+        checked["analogies"] += 1
+
+
+def check_imports(folder):
+    """Vectors of other formats become what the package's own import makes of them."""
+    raw = rng.standard_normal((len(WORDS), 12)) * np.exp(rng.standard_normal((len(WORDS), 1)))
+    raw = raw.astype(np.float32)
+    words = [w.replace(" ", "_") for w in WORDS]
+    lines = "".join(w + " " + " ".join(map(repr, map(float, row))) + "\n" for w, row in zip(words, raw))
+    (folder / "i.txt").write_text(lines, encoding="utf-8")
+    (folder / "i.vec").write_text(f"{len(words)} 12\n" + lines, encoding="utf-8")
+    (folder / "i.w2v").write_bytes(f"{len(words)} 12\n".encode() + b"".join(
+        w.encode() + b" " + row.tobytes() + b"\n" for w, row in zip(words, raw)))
+    for name, kind, load in (("i.w2v", "word2vec", load_word2vec), ("i.vec", "textdims", load_text_dims),
+                             ("i.txt", "text", load_text)):
+        fifu, back = folder / "i.fifu", folder / "back"
+        told_ = run("convert", "--force", "-f", kind, folder / name, fifu).stderr.decode()
+        assert "note: embeddings" in told_, told_
+        ours = load_finalfusion(str(fifu))
+        check_import(folder / name, load(str(folder / name)), ours)
+        assert run("convert", "--force", "-t", kind, fifu, back, ok=False).returncode == 5
+        run("convert", "--force", "--unnormalize", "-t", kind, fifu, back)
+        assert np.allclose(values(back, "embeddings").reshape(raw.shape), raw, rtol=3e-7, atol=0)
+        run("merge", "--force", "-o", folder / "merged.fifu", folder / name)
+        assert (folder / "merged.fifu").read_bytes() == fifu.read_bytes()
+        run("convert", "--force", "--as-is", "-f", kind, folder / name, folder / "raw.fifu")
+        bare = load_finalfusion(str(folder / "raw.fifu"))
+        assert bare.norms is None and np.array_equal(bare.storage, raw)
+        checked["imports"] += 1
+
+
 with tempfile.TemporaryDirectory() as temp:
     folder = pathlib.Path(temp)
     check_package_files(folder)
     check_single_chunks(folder)
     check_fixtures(folder)
     check_room(folder)
+    check_imports(folder)
 print(", ".join(f"{n} {what}" for what, n in checked.items()))

@@ -5,8 +5,8 @@
     gensim_peer.py TENFOLD
 
 What gensim writes, as text and binary, with and without a header, is read value for value; what
-Tenfold writes, also by way of other formats, is read by gensim with the same words, values and
-neighbours. Needs gensim and numpy.
+Tenfold writes, also by way of other formats, is read by gensim with the same words, values,
+neighbours, analogies and accuracy. Needs gensim and numpy.
 """
 import json
 import pathlib
@@ -22,7 +22,7 @@ TENFOLD = sys.argv[1]
 WORDS = ["Tübingen", "a", "ordinary", "实验", "x" * 300, "</s>", "1", "0.5", "nan", "#", "'", '"', "x\u00a0y"]
 WORDS += [f"word{i}" for i in range(500)]
 DIMS = 25
-checked = {"files": 0, "values": 0, "neighbours": 0}
+checked = {"files": 0, "values": 0, "neighbours": 0, "analogies": 0}
 rng = np.random.default_rng(11)
 
 
@@ -74,6 +74,57 @@ def neighbours(path, kv):
             checked["neighbours"] += 1
 
 
+def triples(n):
+    return [[WORDS[i] for i in rng.choice(len(WORDS), 3, replace=False)] for _ in range(n)]
+
+
+def analogies(path, kv):
+    """most_similar() averages unit vectors and leaves the three words out."""
+    asked = triples(300)
+    lines = "".join("\t".join(t) + "\n" for t in asked).encode()
+    r = subprocess.run([TENFOLD, "analogy", "--json", "-k", "5", path], input=lines, capture_output=True, check=True)
+    for (a, b, c), line in zip(asked, r.stdout.decode().splitlines(), strict=True):
+        told = json.loads(line)
+        want = kv.most_similar(positive=[b, c], negative=[a], topn=5)
+        if told["query"] != [a, b, c]:
+            sys.exit(f"{path}: {a} {b} {c}: {line}")
+        for mine, (name, score) in zip(told["results"], want, strict=True):
+            if abs(mine["score"] - score) > 2e-6 or (mine["word"] != name and mine is told["results"][0]):
+                sys.exit(f"{path}: {a} {b} {c}: {mine} instead of {name} {score}")
+        checked["analogies"] += 1
+
+
+def accuracy(tmp, path, kv):
+    """Half of the questions with gensim's own answers, half with any word."""
+    asked = triples(80)
+    answers = [kv.most_similar(positive=[b, c], negative=[a], topn=1)[0][0] if i % 2 else "word1"
+               for i, (a, b, c) in enumerate(asked)]
+    plain = [(t, d) for t, d in zip(asked, answers) if not any(x.isspace() for x in "".join(t) + d)]
+    (tmp / "questions").write_text(": some\n" + "".join(f"{a} {b} {c} {d}\n" for (a, b, c), d in plain), encoding="utf-8")
+    told = json.loads(run("accuracy", "--json", path, tmp / "questions"))["total"]
+    _, sections = kv.evaluate_word_analogies(str(tmp / "questions"), restrict_vocab=None, case_insensitive=False)
+    correct, wrong = len(sections[0]["correct"]), len(sections[0]["incorrect"])
+    if (told["correct"], told["asked"]) != (correct, correct + wrong) or correct < 20 or wrong < 20:
+        sys.exit(f"{path}: accuracy {told}, gensim: {correct} and {wrong}")
+
+
+def unit_and_back(tmp, kv):
+    """As finalfusion wants them, the answers are the same; and the vectors come back."""
+    run("convert", "--force", tmp / "n.bin", tmp / "n.fifu")
+    rows = np.frombuffer(run("cat", "--raw", tmp / "n.fifu", "embeddings"), np.float32).reshape(-1, DIMS)
+    if not np.allclose(rows, kv.get_normed_vectors(), atol=1e-6):
+        sys.exit("n.fifu: rows are not gensim's unit vectors")
+    analogies(tmp / "n.fifu", kv)
+    run("convert", "--force", "--unnormalize", "-t", "word2vec", tmp / "n.fifu", tmp / "back.bin")
+    back = KeyedVectors.load_word2vec_format(str(tmp / "back.bin"), binary=True)
+    if not np.allclose(back.vectors, kv.vectors, rtol=2e-7, atol=0):
+        sys.exit("back.bin: other vectors")
+    (tmp / "list").write_text("word3\nword1\nnowhere\n", encoding="utf-8")
+    run("select", "-i", "--force", tmp / "n.bin", tmp / "some.vec", tmp / "list")
+    some = KeyedVectors.load_word2vec_format(str(tmp / "some.vec"))
+    same("select", some.index_to_key, some.vectors, ["word3", "word1"], kv[["word3", "word1"]])
+
+
 def gensim_writes(tmp, kv, m):
     kv.save_word2vec_format(str(tmp / "g.bin"), binary=True)
     ours(tmp / "g.bin", "gensim's binary", m)
@@ -91,7 +142,7 @@ def gensim_writes(tmp, kv, m):
 def tenfold_writes(tmp, m):
     kv = None
     for source in ("g.bin", "g.vec"):
-        run("convert", "--force", tmp / source, tmp / "x.fifu")
+        run("convert", "--force", "--as-is", tmp / source, tmp / "x.fifu")
         run("convert", "--force", "-t", "word2vec", tmp / "x.fifu", tmp / "t.bin")
         run("convert", "--force", "-t", "word2vec", "-o", "newline=none", tmp / "x.fifu", tmp / "tn.bin")
         run("convert", "--force", "-t", "textdims", tmp / "x.fifu", tmp / "t.vec")
@@ -127,11 +178,15 @@ def main():
         tenfold_writes(tmp, m)
         odd_binary(tmp)
         clean = KeyedVectors(DIMS)
-        clean.add_vectors(WORDS, rng.standard_normal((len(WORDS), DIMS)).astype(np.float32))
+        lengths = np.exp(rng.standard_normal((len(WORDS), 1)))  # so that it matters whether they count
+        clean.add_vectors(WORDS, (lengths * rng.standard_normal((len(WORDS), DIMS))).astype(np.float32))
         clean.save_word2vec_format(str(tmp / "n.bin"), binary=True)
         clean.save_word2vec_format(str(tmp / "n.vec"), binary=False)
         for path in (tmp / "n.bin", tmp / "n.vec"):
             neighbours(path, clean)
+            analogies(path, clean)
+            accuracy(tmp, path, clean)
+        unit_and_back(tmp, clean)
     print("gensim:", ", ".join(f"{n} {what}" for what, n in checked.items()))
 
 

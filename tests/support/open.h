@@ -165,6 +165,7 @@ static inline tnf_sink *save_bytes(const tnf_file *file, const char *format, boo
     tnf_builder *b;
     tnf_sink *sink;
     tnf_save_options o = { .size = sizeof o, .format = format, .allow_loss = allow_loss };
+    o.as_is = true;
     MUST(tnf_builder_new(&b, NULL, NULL) == TNF_OK);
     MUST(tnf_sink_memory(&sink, NULL) == TNF_OK);
     *status = tnf_builder_add_file(b, file, error);

@@ -128,6 +128,7 @@ static inline tnf_sink *make_bytes(const struct made *m)
     tnf_builder *b;
     tnf_sink *sink;
     tnf_save_options o = { .size = sizeof o, .format = m->format ? m->format : "ztensor2" };
+    o.as_is = true; /* rows as they are given */
     assert_ok(tnf_builder_new(&b, NULL, &e));
     if (m->words) {
         add_strings(b, m->labels ? m->labels : "vocab", m->words, offsets[0], bytes[0]);

@@ -90,7 +90,7 @@ static inline tnf_status save_builder(bytes *out, const tnf_builder *b, const ch
                                       const char *const *options, tnf_error *e)
 {
     tnf_option list[8];
-    tnf_save_options o = { .size = sizeof o };
+    tnf_save_options o = { .size = sizeof o, .as_is = true };
     tnf_sink *sink;
     o.format = format;
     o.options = list;

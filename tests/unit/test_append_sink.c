@@ -4,7 +4,8 @@
 #include "../support/files.h"
 #include "../support/unit.h"
 #include "io/sink.h"
-#include <sys/file.h>
+
+#include <fcntl.h>
 
 static tnf_error e;
 
@@ -43,7 +44,7 @@ static void pieces(void **state)
     for (size_t piece = 1; piece <= 200; piece++) {
         tnf_sink *s;
         const char *path = file_of("old");
-        assert_ok(tnf_sink_append(&s, path, 3, TNF_SINK_NO_SYNC, NULL, &e));
+        assert_ok(tnf_sink_append(&s, path, NULL, 3, TNF_SINK_NO_SYNC, NULL, &e));
         for (size_t at = 3; at < sizeof all; at += piece) {
             size_t n = sizeof all - at < piece ? sizeof all - at : piece;
             put(s, all + at, n);
@@ -65,7 +66,7 @@ static void closed_without_commit(void **state)
     tnf_sink *s;
     static const uint8_t zeros[1000];
     const char *path = file_of("old");
-    assert_ok(tnf_sink_append(&s, path, 3, 0, NULL, &e));
+    assert_ok(tnf_sink_append(&s, path, NULL, 3, 0, NULL, &e));
     put(s, zeros, sizeof zeros);
     tnf_sink_close(s);
     assert_holds(path, "old", 3);
@@ -77,24 +78,58 @@ static void refused(void **state)
     tnf_sink *s;
     char fifo[300];
     const char *path = file_of("longer");
-    assert_fails(tnf_sink_append(&s, path, 3, 0, NULL, &e), TNF_EIO);
+    assert_fails(tnf_sink_append(&s, path, NULL, 3, 0, NULL, &e), TNF_ECHANGED);
     assert_says("from 3 to 6 bytes");
     assert_null(s);
-    int other = open(path, O_RDONLY);
-    assert_int_equal(flock(other, LOCK_EX | LOCK_NB), 0);
-    assert_fails(tnf_sink_append(&s, path, 6, 0, NULL, &e), TNF_EIO);
-    assert_says("another program");
-    close(other);
-    assert_ok(tnf_sink_append(&s, path, 6, 0, NULL, &e));
+    assert_ok(tnf_sink_append(&s, path, NULL, 6, 0, NULL, &e));
     tnf_sink_close(s);
     assert_holds(path, "longer", 6);
     snprintf(fifo, sizeof fifo, "%s/fifo", files_temp());
     assert_int_equal(mkfifo(fifo, 0600), 0);
     int end = open(fifo, O_RDONLY | O_NONBLOCK); /* or one would wait for a reader */
-    assert_fails(tnf_sink_append(&s, fifo, 0, 0, NULL, &e), TNF_EUNSUPPORTED);
+    assert_fails(tnf_sink_append(&s, fifo, NULL, 0, 0, NULL, &e), TNF_EUNSUPPORTED);
     assert_says("no plain file");
     close(end);
-    assert_fails(tnf_sink_append(&s, "/no/such/file", 0, 0, NULL, &e), TNF_ENOTFOUND);
+    assert_fails(tnf_sink_append(&s, "/no/such/file", NULL, 0, 0, NULL, &e), TNF_ENOTFOUND);
+}
+
+/* An append that was killed leaves the old end behind what it wrote; the next one goes back to
+ * where the model ends, also when it fails after that end was written over. */
+static void aborted_after_a_killed_one(void **state)
+{
+    (void)state;
+    tnf_sink *s;
+    enum { LONG = 9 << 20 };
+    uint8_t *left = calloc(1, LONG), *more = calloc(1, 2 * LONG);
+    memcpy(left, "modelEND", 8);
+    memcpy(left + LONG - 3, "END", 3);
+    memset(more, 'x', 2 * LONG);
+    char path[300];
+    snprintf(path, sizeof path, "%s/killed", files_temp());
+    bytes_to_file(path, left, LONG);
+    assert_ok(tnf_sink_append(&s, path, NULL, LONG, 0, NULL, &e));
+    assert_ok(tnf_sink_keep_end(s, "END", 3, 8, &e));
+    put(s, more, 2 * LONG);
+    tnf_sink_close(s);
+    assert_holds(path, "modelEND", 8);
+    free(left);
+    free(more);
+}
+
+/* Where no end stands where the new bytes begin, the file keeps the one at its end. */
+static void aborted_without_an_old_end(void **state)
+{
+    (void)state;
+    tnf_sink *s;
+    const char *path = file_of("modelENDjunk");
+    assert_ok(tnf_sink_append(&s, path, NULL, 12, 0, NULL, &e));
+    assert_ok(tnf_sink_keep_end(s, "END", 3, 12, &e));
+    put(s, (const uint8_t *)"new", 3);
+    tnf_sink_close(s);
+    struct bytes b = bytes_of_file(path);
+    assert_memory_equal(b.p, "modelENDjunk", 12);
+    assert_memory_equal(b.p + b.n - 3, "END", 3);
+    free(b.p);
 }
 
 int main(void)
@@ -103,6 +138,8 @@ int main(void)
         cmocka_unit_test(pieces),
         cmocka_unit_test(closed_without_commit),
         cmocka_unit_test(refused),
+        cmocka_unit_test(aborted_after_a_killed_one),
+        cmocka_unit_test(aborted_without_an_old_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,10 @@
 
 #include "decimal_vectors.h"
 
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
 static float float_of(uint32_t bits)
 {
     float f;
@@ -47,10 +51,10 @@ static void special(void **state)
 static void check_range(uint32_t from, uint32_t count)
 {
     for (uint32_t bits = from; bits < from + count; bits++) {
-        char text[2][TNF_F32_TEXT];
-        size_t n[2] = { tnf_f32_text(text[0], float_of(bits)),
-                        tnf_f32_repr(text[1], float_of(bits)) };
-        for (int i = 0; i < 2; i++) {
+        char text[3][TNF_F32_TEXT];
+        size_t n[3] = { tnf_f32_text(text[0], float_of(bits)),
+                        tnf_f32_repr(text[1], float_of(bits)), tnf_f32_c(text[2], float_of(bits)) };
+        for (int i = 0; i < 3; i++) {
             float f;
             uint32_t again;
             assert_true(n[i] <= TNF_F32_TEXT);
@@ -59,6 +63,42 @@ static void check_range(uint32_t from, uint32_t count)
             if (again != bits)
                 fail_msg("%.*s is %08x, not %08x", (int)n[i], text[i], again, bits);
         }
+    }
+}
+
+/* What C prints with five digits is printed so again. */
+static void as_c_prints(void **state)
+{
+    (void)state;
+    char want[32], got[TNF_F32_TEXT + 1];
+    uint32_t bits = 12345;
+    for (int i = 0; i < 200000; i++) {
+        bits = bits * 1664525u + 1013904223u;
+        /* every third of a size that vectors have */
+        float x = i % 3 ? float_of(bits) : (float)(int32_t)bits / 4e9F;
+        if (isnan(x) ||
+            (x != 0 && fabsf(x) < 1e-37F)) /* five digits of a subnormal may be too many */
+            continue;
+        snprintf(want, sizeof want, "%.5g", (double)x);
+        got[tnf_f32_c(got, strtof(want, NULL))] = 0;
+        assert_string_equal(got, want);
+    }
+    static const struct {
+        float value;
+        const char *text;
+    } known[] = { { 1, "1" },
+                  { -8.9778e-05F, "-8.9778e-05" },
+                  { 0.0001F, "0.0001" },
+                  { 99999, "99999" },
+                  { 100000, "1e+05" },
+                  { 0, "0" },
+                  { -0.0F, "-0" },
+                  { INFINITY, "inf" },
+                  { NAN, "nan" },
+                  { 1.25e-30F, "1.25e-30" } };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        got[tnf_f32_c(got, known[i].value)] = 0;
+        assert_string_equal(got, known[i].text);
     }
 }
 
@@ -78,6 +118,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_exponent),
         cmocka_unit_test(special),
+        cmocka_unit_test(as_c_prints),
         cmocka_unit_test(all_come_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,9 @@ static void names_of_statuses(void **state)
     assert_string_equal(tnf_status_name(TNF_ENOMEM), "TNF_ENOMEM");
     assert_string_equal(tnf_status_name(TNF_ENOTFOUND), "TNF_ENOTFOUND");
     assert_string_equal(tnf_status_name(TNF_EBUG), "TNF_EBUG");
-    assert_string_equal(tnf_status_name((tnf_status)-15), "TNF_?");
+    assert_string_equal(tnf_status_name(TNF_ECHANGED), "TNF_ECHANGED");
+    assert_string_equal(tnf_status_name(TNF_EUNSYNCED), "TNF_EUNSYNCED");
+    assert_string_equal(tnf_status_name((tnf_status)-17), "TNF_?");
     assert_string_equal(tnf_status_name((tnf_status)1), "TNF_?");
     assert_string_equal(tnf_status_name((tnf_status)INT32_MIN), "TNF_?");
 }
@@ -127,6 +129,9 @@ static void quoting(void **state)
     assert_string_equal(tnf_quote(out, sizeof out, "a\0b", 3), "'a\\x00b'");
     assert_string_equal(tnf_quote(out, sizeof out, "\x1b[2J\x7f", 5), "'\\x1b[2J\\x7f'");
     assert_string_equal(tnf_quote(out, sizeof out, "\xc3\xa9", 2), "'\xc3\xa9'");
+    /* as the command escapes names: a line stays one, and nothing is turned around */
+    assert_string_equal(tnf_quote(out, sizeof out, "a\n\t\r\\", 5), "'a\\n\\t\\r\\\\'");
+    assert_string_equal(tnf_quote(out, sizeof out, "\xc2\x85\xe2\x80\xae", 5), "'\\u0085\\u202e'");
     assert_string_equal(TNF_QUOTED(((tnf_str) { "abc", 2 })), "'ab'");
 }
 

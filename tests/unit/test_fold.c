@@ -26,7 +26,7 @@ struct model {
 static void open_built(struct model *m, tnf_builder *b, const char *format, bool allow)
 {
     tnf_error e;
-    tnf_save_options how = { .size = sizeof how, .format = format };
+    tnf_save_options how = { .size = sizeof how, .format = format, .as_is = true };
     how.allow_loss = allow;
     assert_ok(tnf_sink_memory(&m->sink, &e));
     assert_ok(tnf_save_sink(b, m->sink, &how, &e));
@@ -259,6 +259,62 @@ static void test_not_mixed_up(void **state)
     close_model(&m);
 }
 
+/* A model with what training needs, or with rows that are for nothing. */
+static void open_trained(struct model *m, bool ngrams)
+{
+    tnf_error e;
+    tnf_builder *b = new_builder();
+    uint64_t offsets[8], words = 3;
+    static const int64_t counts[] = { 3, 2, 1 };
+    char bytes[64];
+    add_strings(b, "vocab", "</s>|a|b", offsets, bytes);
+    assert_ok(
+        tnf_builder_add(b, "embeddings", tnf_type_of(TNF_F32), 2, (uint64_t[]) { 6, 2 }, rows, &e));
+    if (ngrams) {
+        assert_ok(tnf_builder_add(b, "counts", tnf_type_of(TNF_I64), 1, &words, counts, &e));
+        assert_ok(
+            tnf_builder_add(b, "output", tnf_type_of(TNF_F32), 2, (uint64_t[]) { 3, 2 }, rows, &e));
+        set_number(b, "fasttext.minn", 3);
+        set_number(b, "fasttext.maxn", 3);
+    }
+    set_number(b, "fasttext.bucket", 3);
+    open_built(m, b, "fasttext", false);
+}
+
+static tnf_status folded(struct model *m, const char *format, tnf_error *e)
+{
+    const tnf_emb_change how = { .size = sizeof how, .fold = TNF_FOLD_FINALFUSION };
+    tnf_save_options o = { .size = sizeof o, .format = format };
+    tnf_builder *b = new_builder();
+    tnf_sink *sink;
+    assert_int_equal(tnf_emb_convert(b, m->emb, &how, e), TNF_OK);
+    assert_int_equal(tnf_sink_memory(&sink, e), TNF_OK);
+    tnf_status status = tnf_save_sink(b, sink, &o, e);
+    tnf_sink_close(sink);
+    tnf_builder_free(b);
+    return status;
+}
+
+/* Kept, or refused: never dropped without a word. */
+static void test_nothing_is_left_behind(void **state)
+{
+    static const char *const without[] = { "finalfusion", "word2vec", "textdims" };
+    struct model m, zt;
+    tnf_error e;
+    (void)state;
+    open_trained(&m, true);
+    for (size_t i = 0; i < sizeof without / sizeof *without; i++)
+        assert_int_equal(folded(&m, without[i], &e), TNF_ELOSSY);
+    convert(&zt, &m, "ztensor2", (tnf_emb_change) { .fold = TNF_FOLD_FINALFUSION });
+    assert_non_null(tnf_find(zt.file, "counts"));
+    assert_non_null(tnf_find(zt.file, "output"));
+    close_model(&zt);
+    close_model(&m);
+    open_trained(&m, false);
+    assert_int_equal(folded(&m, "finalfusion", &e), TNF_ELOSSY);
+    close_model(&m);
+}
+
 /* ---------------------------------------------------------------- without memory */
 
 static tnf_status converted(tnf_emb *emb, const char *format, const tnf_emb_change *how,
@@ -358,7 +414,7 @@ int main(void)
         cmocka_unit_test(test_there_and_back), cmocka_unit_test(test_lengths),
         cmocka_unit_test(test_norms_first),    cmocka_unit_test(test_refused),
         cmocka_unit_test(test_not_mixed_up),   cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_pruned),
+        cmocka_unit_test(test_pruned),         cmocka_unit_test(test_nothing_is_left_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,7 +86,7 @@ static void roles(void **state)
     o.nparts = 2;
     check_is(&o, "the part 'data' is there 2 times");
     parts[1].role = "sca\nles";
-    check_is(&o, "a dense tensor has no part 'sca\\x0ales'");
+    check_is(&o, "a dense tensor has no part 'sca\\nles'");
     o.nparts = 0;
     check_is(&o, "a dense tensor needs a part 'data'");
     assert_null(tnf_object_part(&o, "data"));

@@ -28,7 +28,7 @@ static tnf_status slow_read(void *ctx, uint64_t offset, void *dst, size_t n, tnf
         return TNF_OK;
     atomic_fetch_add(&s->reads, 1);
     int inside = atomic_fetch_add(&s->inside, 1) + 1;
-    for (int i = 0; s->meet && i < 2000 && atomic_load(&s->most_inside) < 2; i++) {
+    for (int i = 0; s->meet && i < 60000 && atomic_load(&s->most_inside) < 2; i++) {
         inside = atomic_load(&s->inside);
         int most = atomic_load(&s->most_inside);
         while (inside > most && !atomic_compare_exchange_weak(&s->most_inside, &most, inside))

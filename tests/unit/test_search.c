@@ -315,6 +315,11 @@ static void analogies(void **state)
                         TEXT("man"), TEXT("Foo"),  TEXT("woman") };
     (void)state;
     tnf_emb_query q = { .size = sizeof q, .k = 5 };
+    /* of vectors of length 1: (3, 1)/sqrt(10) - (1, 1)/sqrt(2) + (1, -1)/sqrt(2) */
+    assert_ok(tnf_emb_analogy(x.emb, asked, 1, &q, hits, counts, found, &e));
+    expect_hits(hits, 2, "queen other", NULL);
+    near(hits[0].score, 1.2472136 / 1.4510589, 1e-6);
+    q.raw = true;
     assert_ok(tnf_emb_analogy(x.emb, asked, 2, &q, hits, counts, found, &e));
     assert_int_equal(counts[0], 2);
     expect_hits(hits, 2, "queen other", NULL);

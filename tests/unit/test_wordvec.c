@@ -339,6 +339,40 @@ static void test_spelling_comes_back(void **state)
     }
 }
 
+/* As fastText and floret write: %.5g, and a blank behind the last number. */
+static void test_spelling_of_c(void **state)
+{
+    (void)state;
+    static const char *const c[] = { "numbers", "c", NULL };
+    static const struct {
+        const char *format, *text;
+    } files[] = {
+        { "textdims", "2 3\na 1 -8.9778e-05 0.5 \nb 123.45 2e-05 1.2346e+05 \n" },
+        { "textdims", "2 3\na 1 -8.9778e-05 0.5\nb 123.45 2e-05 -0.25\n" },
+        { "text", "a 1 -8.9778e-05 0.5 \nb 123.45 2e-05 1.2346e+05 \n" },
+        { "floret", "2 3 2 3 2 2166136261 < >\n0 -2.2611 -8.9778e-05 3 \n1 0.5 1e-06 1.5 \n" },
+    };
+    for (size_t i = 0; i < COUNT(files); i++) {
+        bytes b = bytes_of(files[i].text);
+        tnf_file *f = must_open(&b);
+        assert_string_equal(tnf_file_info(f)->format, files[i].format);
+        assert_saved(f, files[i].format, NULL, files[i].text, strlen(files[i].text));
+        bytes other = save_file(f, "ztensor2", NULL);
+        tnf_file *g = must_open(&other);
+        assert_saved(g, files[i].format, NULL, files[i].text, strlen(files[i].text));
+        tnf_close(g);
+        tnf_close(f);
+        free(other.p);
+        free(b.p);
+    }
+    bytes b = bytes_of("1 2\na 1 0.00001\n");
+    tnf_file *f = must_open(&b);
+    SAVED(f, "text", c, "a 1 1e-05\n");
+    SAVED(f, "text", NULL, "a 1 0.00001\n");
+    tnf_close(f);
+    free(b.p);
+}
+
 /* ------------------------------------------------------------------ refusing */
 
 static void refused(const char *folder, const char *name, const char *format,
@@ -501,6 +535,7 @@ int main(void)
         cmocka_unit_test(test_write_text),
         cmocka_unit_test(test_write_word2vec),
         cmocka_unit_test(test_spelling_comes_back),
+        cmocka_unit_test(test_spelling_of_c),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_floret_vectors),
         cmocka_unit_test(test_upstream_bytes),

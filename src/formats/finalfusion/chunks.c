@@ -313,6 +313,17 @@ static void warn_of_stale(const struct walk *k)
     }
 }
 
+/* Vectors without norms are as somebody wanted them, and are written so again: by whatever way they
+ * come back, they are not taken for vectors that still have lengths (ff_unit_rows()). */
+static tnf_status tell_bare(tnf_reader *r, tnf_error *e)
+{
+    const tnf_object *m = tnf_catalog_find(r->catalog, FF_EMBEDDINGS, strlen(FF_EMBEDDINGS));
+    bool bare = m && m->layout == &tnf_layout_dense &&
+                tnf_catalog_find(r->catalog, FF_VOCAB, strlen(FF_VOCAB)) &&
+                !tnf_catalog_find(r->catalog, FF_NORMS_NAME, strlen(FF_NORMS_NAME));
+    return bare ? tnf_set_attr(r, FF_BARE, (tnf_value) { .kind = TNF_BOOL }, e) : TNF_OK;
+}
+
 /* What is missing, and by what name it goes. */
 static tnf_status finish(struct walk *k, tnf_error *e)
 {
@@ -327,6 +338,7 @@ static tnf_status finish(struct walk *k, tnf_error *e)
     if (k->nmet > 1 && !(matrix && k->f.words_known))
         tnf_warn(r, TNF_NO_OFFSET, "there is no %s", matrix ? "vocabulary" : "matrix");
     warn_of_stale(k);
+    TNF_TRY(tell_bare(r, e));
     TNF_TRY(tnf_set_attr(r, FF_ATTR("dialect"), tnf_value_str(TNF_STRING, name, strlen(name)), e));
     return set_ids(k, e);
 }

@@ -65,6 +65,7 @@ typedef enum ff_kind {
 /* Attributes. */
 #define FF_ATTR(name)   "finalfusion." name
 #define FF_PIECES       FF_ATTR("subquantizers") /* of a quantized tensor without rows */
+#define FF_BARE         FF_ATTR("norms")         /* false: vectors of words without norms */
 #define FF_TRAILING     FF_ATTR("trailing")
 
 /* Where unknown chunks stood, by the kind of the one before them: the key of the extra. */
@@ -240,6 +241,8 @@ uint64_t ff_words_bytes(const ff_words *words);
 tnf_status ff_words_rows(const ff_words *words, uint64_t *rows, tnf_arena *arena, const char **why,
                          tnf_error *e);
 
+/* fit.c: why rows of words must become unit vectors, or NULL. */
+const char *ff_unit_rows(const tnf_catalog *c);
 tnf_status ff_fits(tnf_fit *fit, tnf_error *e);
 /* What a catalog makes; of the objects those that are not to be dropped (NULL: all). */
 void ff_plan_make(ff_plan *plan, const tnf_catalog *c, const tnf_option_value *options,

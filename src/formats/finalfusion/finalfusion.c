@@ -81,10 +81,12 @@ const tnf_format tnf_format_finalfusion = {
              .attrs = TNF_HOLDS_TYPED,
              .file_attrs = "finalfusion.metadata finalfusion.vocab finalfusion.min_n "
                            "finalfusion.max_n finalfusion.buckets finalfusion.hashes "
-                           "finalfusion.seed finalfusion.bow finalfusion.eow",
+                           "finalfusion.seed finalfusion.bow finalfusion.eow " FF_BARE,
+             .spelling = FF_BARE,
              .object_attrs = FF_PIECES,
              .derived = "finalfusion.chunks finalfusion.dialect finalfusion.words "
                         "finalfusion.vocab=simple",
+             .unit_rows = ff_unit_rows,
              .fits = ff_fits },
     .write_options = write_options,
     .probe = probe,

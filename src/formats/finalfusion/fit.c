@@ -139,10 +139,39 @@ bool ff_is_native(const ff_plan *p, const tnf_member *m)
     };
     if (strcmp(m->key.p, FF_ATTR("metadata")) == 0)
         return m->value.kind == TNF_STRING || m->value.kind == TNF_BYTES;
+    if (strcmp(m->key.p, FF_BARE) == 0)
+        return true; /* the file says so itself */
     for (size_t i = 0; i < sizeof says / sizeof *says; i++)
         if (strcmp(m->key.p, says[i].key) == 0)
             return says[i].kinds >> p->kind & 1;
     return false;
+}
+
+/* ---------------------------------------------------------------- unit rows */
+
+/* Rows of a fastText model that are no vectors until those of their n-grams are added. */
+static bool is_raw(const tnf_catalog *c)
+{
+    const tnf_object *matrix = tnf_catalog_find(c, FF_EMBEDDINGS, strlen(FF_EMBEDDINGS));
+    const tnf_object *words = tnf_catalog_find(c, FF_VOCAB, strlen(FF_VOCAB));
+    bool arguments = false;
+    tnf_str text;
+    for (size_t i = 0; i < c->attrs.n; i++)
+        arguments = arguments || strncmp(c->attrs.members[i].key.p, "fasttext.", 9) == 0;
+    if (!arguments || !matrix || !words || matrix->shape[0] == words->shape[0])
+        return false;
+    return !get_text(c, FF_ATTR("vocab"), &text) ||
+           (get_text(c, "fasttext.rows", &text) && text.n == 3 && memcmp(text.p, "raw", 3) == 0);
+}
+
+const char *ff_unit_rows(const tnf_catalog *c)
+{
+    const tnf_value attrs = tnf_attrs_value(&c->attrs);
+    const tnf_value *norms = tnf_value_get(&attrs, FF_BARE);
+    if ((norms && norms->kind == TNF_BOOL && !norms->as.b) || is_raw(c))
+        return NULL; /* they come from such a file */
+    return "vectors are divided by their lengths, kept as norms, as finalfusion's tools want them; "
+           "--as-is leaves them";
 }
 
 /* ------------------------------------------------------------------- alone */

@@ -26,7 +26,8 @@ static const char *why_not(const tnf_object *o)
         return o->layout != &tnf_layout_dense && o->rank == 1 ? NULL
                                                               : "words are a list of strings";
     if (wv_is_named(o, "norms"))
-        return "the format has no place for norms";
+        return "the format has no place for norms: 'tenfold convert --unnormalize' multiplies "
+               "them into the vectors";
     return "the format has a place for `embeddings` and their `vocab` only";
 }
 

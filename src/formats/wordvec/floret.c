@@ -137,7 +137,7 @@ static tnf_status index_rows(tnf_reader *r, const wv_floret *f, tnf_error *e)
     *t = (wv_text) { .rules = { .dims = f->dims, .separator = separator },
                      .from = f->length,
                      .check_index = true };
-    t->spelling.python = wv_lines_python(&t->rules, lines, n);
+    t->spelling.may_be = wv_lines_numbers(&t->rules, lines, n);
     r->state = t;
     TNF_TRY(wv_scan(r, t, e));
     TNF_TRY(check_rows(r, t, f, e));

@@ -163,42 +163,51 @@ bool wv_line_fits(const char *p, size_t n, uint64_t dims)
     return wv_line_numbers(p, n, NULL) >= dims;
 }
 
-/* Some fields of a line as both would spell them; false if neither does. */
-static bool compare_spelling(const char *p, size_t n, bool *plain, bool *python)
+size_t wv_number_text(wv_numbers how, char out[TNF_F32_TEXT], float value)
 {
-    for (unsigned fields = 0; n > 0 && fields < FIELDS && (*plain || *python); fields++) {
+    return how == WV_PYTHON ? tnf_f32_repr(out, value)
+           : how == WV_C    ? tnf_f32_c(out, value)
+                            : tnf_f32_text(out, value);
+}
+
+/* Takes those that would spell some field of a line otherwise out of *may_be. */
+static void compare_spelling(const char *p, size_t n, unsigned *may_be)
+{
+    for (unsigned fields = 0; n > 0 && fields < FIELDS && *may_be; fields++) {
         char text[TNF_F32_TEXT];
         float value;
         for (; n > 0 && wv_is_blank(*p); n--)
             p++;
         const char *end = tnf_f32_scan(p, p + n, &value);
         size_t length = end ? (size_t)(end - p) : 0;
-        if (!end)
-            return n == 0;
-        *plain = *plain && tnf_f32_text(text, value) == length && memcmp(text, p, length) == 0;
-        *python = *python && tnf_f32_repr(text, value) == length && memcmp(text, p, length) == 0;
+        if (!end) {
+            *may_be = n == 0 ? *may_be : 0;
+            return;
+        }
+        for (unsigned how = 0; how < WV_NUMBERS; how++)
+            if (wv_number_text((wv_numbers)how, text, value) != length ||
+                memcmp(text, p, length) != 0)
+                *may_be &= ~(1u << how);
         p += length;
         n -= length;
     }
-    return true;
 }
 
-bool wv_lines_python(const wv_rules *rules, const char *p, size_t n)
+unsigned wv_lines_numbers(const wv_rules *rules, const char *p, size_t n)
 {
-    bool plain = true, python = true;
-    for (unsigned lines = 0; n > 0 && lines < LINES && python; lines++) {
+    unsigned may_be = (1u << WV_NUMBERS) - 1;
+    for (unsigned lines = 0; n > 0 && lines < LINES && may_be; lines++) {
         const char *end = memchr(p, '\n', n);
         size_t length = end ? (size_t)(end - p) : n, skip = end ? length + 1 : n;
         length -= length > 0 && p[length - 1] == '\r';
         wv_line line = wv_line_read(rules, p, length);
         size_t from = line.skip + line.word;
-        if (!line.wrong && (end || lines == 0) &&
-            !compare_spelling(p + from, length - from, &plain, &python))
-            return false;
+        if (!line.wrong && (end || lines == 0))
+            compare_spelling(p + from, length - from, &may_be);
         p += skip;
         n -= skip;
     }
-    return python && !plain;
+    return may_be;
 }
 
 /* How many lines have said what. */

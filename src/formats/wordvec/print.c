@@ -44,8 +44,9 @@ const tnf_option_info wv_print_options[] = {
       "the end of a line: as in the source, else LF; or so" },
     { "trailing", TNF_OPTION_CHOICE, "auto|no|yes", "auto",
       "a separator behind the last number, as fastText has it: as in the source, else no" },
-    { "numbers", TNF_OPTION_CHOICE, "auto|plain|python", "auto",
-      "as in the source, else plain (1, 0.00001); or as Python has them (1.0, 1e-05)" },
+    { "numbers", TNF_OPTION_CHOICE, "auto|plain|python|c", "auto",
+      "as in the source, else plain (1, 0.00001); or as Python (1.0, 1e-05) or C (1, 1e-05) has "
+      "them" },
     { 0 },
 };
 
@@ -60,7 +61,7 @@ wv_spelling wv_spelling_wanted(const tnf_writer *w)
     if (o[WV_OPTION_TRAILING].u)
         s.trailing = o[WV_OPTION_TRAILING].u == 2;
     if (o[WV_OPTION_NUMBERS].u)
-        s.python = o[WV_OPTION_NUMBERS].u == 2;
+        s.numbers = (wv_numbers)(o[WV_OPTION_NUMBERS].u - 1);
     return s;
 }
 
@@ -105,7 +106,7 @@ static tnf_status print_job(void *ctx, size_t i, tnf_error *e)
         if (column == 0)
             p = begin_row(x, row, p);
         memcpy(&value, &bits, sizeof value);
-        p += x->s.python ? tnf_f32_repr(p, value) : tnf_f32_text(p, value);
+        p += wv_number_text(x->s.numbers, p, value);
         if (++column < x->dims) {
             *p++ = x->s.separator;
         } else {

@@ -50,7 +50,7 @@ static tnf_status look_at_lines(tnf_reader *r, wv_text *t, tnf_error *e)
     if (!t->rules.dims)
         t->rules.dims = found;
     if (t->rules.dims)
-        t->spelling.python = wv_lines_python(&t->rules, sample, n);
+        t->spelling.may_be = wv_lines_numbers(&t->rules, sample, n);
     return TNF_OK;
 }
 

@@ -19,6 +19,7 @@
 #ifndef TNF_WORDVEC_H
 #define TNF_WORDVEC_H
 
+#include "base/decimal.h"
 #include "format.h"
 
 #define WV_EMBEDDINGS "embeddings"
@@ -118,13 +119,18 @@ tnf_status wv_decode_words(const tnf_reader *r, const wv_rows *rows, uint64_t ke
 
 /* ---------------------------------------------------------------- spelling.c */
 
+/* How numbers are spelled: 1 and 0.00001, 1.0 and 1e-05, 1 and 1e-05. In the order of the option.
+ */
+typedef enum wv_numbers { WV_PLAIN, WV_PYTHON, WV_C, WV_NUMBERS } wv_numbers;
+
 /* How lines are spelled, besides by words and numbers. */
 typedef struct wv_spelling {
     char separator; /* ' ' or '\t' */
     bool crlf;      /* lines end in CR LF */
     bool trailing;  /* there is a separator behind the last number */
     bool cut;       /* the last line has no end */
-    bool python;    /* numbers are spelled as Python does */
+    wv_numbers numbers;
+    unsigned may_be; /* read: a bit for each of them that the first lines do not rule out */
 } wv_spelling;
 
 #define WV_SPELLING                                                                                \
@@ -164,8 +170,10 @@ wv_line wv_line_read(const wv_rules *rules, const char *p, size_t n);
 /* How many of the last fields of a line are numbers; none that begins it. *separator is what stands
  * before the last. */
 uint64_t wv_line_numbers(const char *p, size_t n, char *separator);
-/* Are numbers of these lines spelled as Python does, and not all as we do? */
-bool wv_lines_python(const wv_rules *rules, const char *p, size_t n);
+/* A number as that way has it: how many bytes. */
+size_t wv_number_text(wv_numbers how, char out[TNF_F32_TEXT], float value);
+/* A bit for each way in which all numbers of these lines may be spelled. */
+unsigned wv_lines_numbers(const wv_rules *rules, const char *p, size_t n);
 /* Are the last `dims` fields, of which there are as many, all numbers? */
 bool wv_line_fits(const char *p, size_t n, uint64_t dims);
 /* The number of columns that lines without a header have: what most of them agree on. 0 if none

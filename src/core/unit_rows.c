@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/* Vectors of words for a format whose own readers take them to be of length 1: divided by their
+ * lengths while they are saved, and the lengths put beside them, which undo it.
+ *
+ *   embeddings   row of a word     ─>   row / length             norms   length of each, in a new
+ *                row of a subword  ─>   as it is                         tensor
+ *
+ * Which catalogs that is done to is for the format to say. Lengths are noted while the rows go by;
+ * whoever wants them before that has them computed.
+ */
+#include "base/pool.h"
+#include "base/unit.h"
+#include "core/save.h"
+#include "core/stream.h"
+
+#include <string.h>
+
+#define BLOCK      ((size_t)4 << 20) /* bytes of rows that are made at once */
+#define JOB        128u              /* rows that a thread takes at a time */
+#define EMBEDDINGS "embeddings"
+#define NORMS      "norms"
+
+struct unit_rows {
+    struct tnf_origin rows_origin, norms_origin;
+    tnf_object matrix; /* as it was, row by row */
+    tnf_part before;   /* its only part */
+    const char *why;
+    uint64_t words, all; /* rows: of words, and with those of subwords */
+    size_t dims, room;   /* room: rows of a block */
+    tnf_stream stream;
+    bool open;
+    tnf_allocator alloc;
+    float *block, *norms; /* NULL: not yet */
+    uint64_t first;       /* row of the block */
+    size_t n;             /* rows in it */
+    uint64_t normed;      /* rows whose lengths are known */
+};
+
+/* ------------------------------------------------------------------- rows */
+
+static tnf_status begin(struct unit_rows *u, tnf_error *e)
+{
+    if (!u->open)
+        TNF_TRY(tnf_stream_open(&u->stream, &u->before, e));
+    u->open = true;
+    if (!u->block)
+        u->block = tnf_alloc(&u->alloc, u->room * u->dims * sizeof(float));
+    if (!u->norms)
+        u->norms = tnf_alloc(&u->alloc, (size_t)u->words * sizeof(float));
+    return u->block && u->norms ? TNF_OK
+                                : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for rows");
+}
+
+static tnf_status make_some(void *ctx, size_t job, tnf_error *e)
+{
+    struct unit_rows *u = ctx;
+    size_t from = job * JOB, to = u->n - from < JOB ? u->n : from + JOB;
+    (void)e;
+    for (size_t i = from; i < to && u->first + i < u->words; i++)
+        u->norms[u->first + i] = tnf_unit_row(u->block + i * u->dims, u->dims);
+    return TNF_OK;
+}
+
+static tnf_status make_block(struct unit_rows *u, uint64_t first, tnf_error *e)
+{
+    size_t row = u->dims * sizeof(float);
+    size_t n = u->all - first < u->room ? (size_t)(u->all - first) : u->room;
+    TNF_TRY(begin(u, e));
+    u->n = 0; /* until it is there */
+    TNF_TRY(tnf_stream_read(&u->stream, first * row, u->block, n * row, e));
+    u->first = first;
+    u->n = n;
+    TNF_TRY(tnf_pool_run(tnf_pool_threads(0), (n + JOB - 1) / JOB, make_some, u, e));
+    if (first == u->normed)
+        u->normed += n;
+    return TNF_OK;
+}
+
+static tnf_status fetch_rows(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    struct unit_rows *u = ctx;
+    uint64_t row = u->dims * sizeof(float);
+    for (uint8_t *to = dst; n > 0;) {
+        uint64_t wanted = offset / row;
+        if (wanted < u->first || wanted - u->first >= u->n)
+            TNF_TRY(make_block(u, wanted, e));
+        uint64_t skip = offset - u->first * row, there = u->n * row - skip;
+        size_t here = there < n ? (size_t)there : n;
+        memcpy(to, (const uint8_t *)u->block + skip, here);
+        to += here;
+        offset += here;
+        n -= here;
+    }
+    return TNF_OK;
+}
+
+static tnf_status fetch_norms(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    struct unit_rows *u = ctx;
+    uint64_t last = (offset + n + sizeof(float) - 1) / sizeof(float);
+    while (u->normed < last)
+        TNF_TRY(make_block(u, u->normed, e));
+    memcpy(dst, (const uint8_t *)u->norms + offset, n);
+    return TNF_OK;
+}
+
+/* ---------------------------------------------------------------- catalog */
+
+/* Only what has rows of floats, words for them and no lengths yet. */
+static bool has_rows(const tnf_catalog *c, const tnf_object **matrix, uint64_t *words)
+{
+    const tnf_object *m = tnf_catalog_find(c, EMBEDDINGS, sizeof EMBEDDINGS - 1);
+    const tnf_object *vocab = tnf_catalog_find(c, "vocab", sizeof "vocab" - 1);
+    *matrix = m;
+    *words = vocab && vocab->rank == 1 ? vocab->shape[0] : 0;
+    return m && m->layout == &tnf_layout_dense && m->rank == 2 && m->nparts == 1 &&
+           m->parts->type == tnf_type_of(TNF_F32) && !(m->parts->flags & TNF_PART_UNREADABLE) &&
+           m->shape[1] > 0 && *words > 0 && *words <= m->shape[0] &&
+           !tnf_catalog_find(c, NORMS, sizeof NORMS - 1);
+}
+
+static tnf_status start(struct unit_rows **out, struct tnf_save *save, const tnf_object *matrix,
+                        uint64_t words, tnf_error *e)
+{
+    size_t row, all;
+    struct unit_rows *u = tnf_arena_alloc(&save->arena, sizeof *u);
+    if (!u)
+        return tnf_arena_fail(&save->arena, "unit rows", e);
+    if (!tnf_to_size(&row, matrix->shape[1] * sizeof(float)) ||
+        !tnf_to_size(&all, words * sizeof(float)))
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "rows beyond all measure");
+    *u = (struct unit_rows) { .matrix = *matrix,
+                              .before = *matrix->parts,
+                              .words = words,
+                              .all = matrix->shape[0],
+                              .dims = (size_t)matrix->shape[1],
+                              .room = BLOCK / row ? BLOCK / row : 1,
+                              .alloc = save->arena.alloc };
+    if (u->room > u->all)
+        u->room = (size_t)u->all;
+    u->rows_origin.fetch = fetch_rows;
+    u->norms_origin.fetch = fetch_norms;
+    u->rows_origin.ctx = u->norms_origin.ctx = u;
+    *out = u;
+    return matrix->order == TNF_ORDER_F ? tnf_reorder(&u->before, matrix, save, e) : TNF_OK;
+}
+
+static tnf_status add(struct tnf_save *save, const tnf_object *object, unsigned again,
+                      const struct tnf_origin *origin, uint64_t bytes, tnf_error *e)
+{
+    tnf_object o = *object;
+    tnf_part part = { .role = "data",
+                      .type = tnf_type_of(TNF_F32),
+                      .origin = origin,
+                      .stored = bytes,
+                      .nbytes = bytes,
+                      .payload = TNF_MEMORY };
+    o.parts = &part;
+    o.nparts = 1;
+    o.order = TNF_ORDER_C;
+    return tnf_catalog_add(&save->unit, &o, again, e);
+}
+
+static tnf_status fill(struct tnf_save *save, const tnf_catalog *from, const tnf_object *matrix,
+                       tnf_error *e)
+{
+    struct unit_rows *u = save->unit_rows;
+    tnf_catalog_init(&save->unit, &save->arena);
+    for (size_t i = 0; i < from->n; i++) {
+        const tnf_object *o = &from->objects[i];
+        bool found = tnf_catalog_find(from, o->name.p, o->name.n) == o;
+        unsigned again = found ? TNF_NAMES_LATER_FOUND : TNF_NAMES_FIRST_FOUND;
+        TNF_TRY(o == matrix ? add(save, o, again, &u->rows_origin, o->parts->nbytes, e)
+                            : tnf_catalog_add(&save->unit, o, again | TNF_BORROWED, e));
+    }
+    const tnf_object norms = { .name = { NORMS, sizeof NORMS - 1 },
+                               .shape = &u->words,
+                               .rank = 1,
+                               .layout = &tnf_layout_dense };
+    TNF_TRY(add(save, &norms, TNF_NAMES_ONCE, &u->norms_origin, u->words * sizeof(float), e));
+    save->unit.attrs = from->attrs;
+    return TNF_OK;
+}
+
+tnf_status tnf_unit_rows(struct tnf_save *save, const tnf_catalog *from, const tnf_catalog **out,
+                         tnf_error *e)
+{
+    const tnf_object *matrix;
+    uint64_t words;
+    const char *why = NULL;
+    const tnf_file *like = save->options.like;
+    *out = from;
+    if (save->options.as_is || !save->format->can.unit_rows ||
+        (like && like->format == save->format) || !has_rows(from, &matrix, &words) ||
+        !(why = save->format->can.unit_rows(from)))
+        return TNF_OK;
+    TNF_TRY(start(&save->unit_rows, save, matrix, words, e));
+    save->unit_rows->why = why;
+    TNF_TRY(fill(save, from, matrix, e));
+    *out = &save->unit;
+    return TNF_OK;
+}
+
+const char *tnf_why_unit(const struct tnf_save *save, const tnf_object *object)
+{
+    const struct unit_rows *u = save->unit_rows;
+    bool is = u && object->nparts == 1 && object->parts->origin == &u->rows_origin;
+    return is ? u->why : NULL;
+}
+
+void tnf_unit_rows_end(struct tnf_save *save)
+{
+    struct unit_rows *u = save->unit_rows;
+    if (!u)
+        return;
+    if (u->open)
+        tnf_stream_close(&u->stream);
+    tnf_free(&u->alloc, u->block, u->room * u->dims * sizeof(float));
+    tnf_free(&u->alloc, u->norms, (size_t)u->words * sizeof(float));
+    if (save->unit.arena)
+        tnf_catalog_free(&save->unit);
+}
