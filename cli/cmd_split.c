@@ -101,12 +101,15 @@ static void on_file(void *ctx, const tnf_split_file *f)
     json_close(to, '}');
 }
 
-static void on_stray(void *ctx, const char *path, const char *belongs)
+static void on_stray(void *ctx, tnf_stray what, const char *path, const char *belongs)
 {
-    char text[400];
+    char text[600];
     (void)ctx;
-    if (belongs)
-        snprintf(text, sizeof text, "could not be put back as %s: rename it", belongs);
+    if (what == TNF_STRAY_NOT_BACK)
+        snprintf(text, sizeof text, "could not be put back: rename it to %s", belongs);
+    else if (what == TNF_STRAY_KEPT)
+        snprintf(text, sizeof text,
+                 "is kept: it was %s, and what is there now may not survive a power cut", belongs);
     else
         snprintf(text, sizeof text, "could not be removed, and is of no use");
     file_message(path, "", TNF_NO_OFFSET, text);

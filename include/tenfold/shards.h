@@ -66,6 +66,13 @@ typedef struct tnf_split_file {
     bool index;     /**< it stands for all others */
 } tnf_split_file;
 
+/** What a file is that is left behind under a temporary name. */
+typedef enum tnf_stray {
+    TNF_STRAY_JUNK,     /**< of no use, but it could not be removed */
+    TNF_STRAY_NOT_BACK, /**< what was there before, under `belongs`; it could not be put back */
+    TNF_STRAY_KEPT      /**< likewise; kept since what replaces it may not survive a power cut */
+} tnf_stray;
+
 /** How to split. Zero-initialise. */
 typedef struct tnf_split_options {
     size_t size;        /**< sizeof(tnf_split_options) */
@@ -79,9 +86,8 @@ typedef struct tnf_split_options {
     /** Told all files, the index last, before the first byte is written. */
     void (*file)(void *ctx, const tnf_split_file *file);
     void *ctx;
-    /** Told of a file that could not be removed, or, with `belongs`, of an old one that could not
-     *  be put back under that path. NULL: nobody is. */
-    void (*stray)(void *ctx, const char *path, const char *belongs);
+    /** Told of each file that is left under a temporary name. NULL: nobody is. */
+    void (*stray)(void *ctx, tnf_stray what, const char *path, const char *belongs);
 } tnf_split_options;
 
 /** Saves to several files in a directory (which is made if it is not there), with an index where

@@ -332,52 +332,81 @@ static tnf_status write_all(struct splitting *s, tnf_error *e)
     return place_directory(s, e);
 }
 
-static void tell_stray(const struct splitting *s, const char *path, const char *belongs)
+static void tell_stray(const struct splitting *s, tnf_stray what, const char *path,
+                       const struct split_shard *of)
 {
     if (s->options.stray)
-        s->options.stray(s->options.ctx, path, belongs);
+        s->options.stray(s->options.ctx, what, path, of ? of->path : NULL);
 }
 
-/* True if the old file that should be back under its name is not. */
-static bool clean_one(const struct splitting *s, struct split_shard *shard, bool failed)
+static void remove_file(const struct splitting *s, const char *path)
 {
-    tnf_sink_close(shard->sink);
-    if (failed && shard->aside) { /* over what was placed there */
-        bool back = rename(shard->aside, shard->path) == 0 ||
-                    rename(shard->aside, shard->path) == 0;
-        if (!back)
-            tell_stray(s, shard->aside, shard->path);
-        return !back;
-    }
-    const char *gone = failed && shard->placed ? shard->path : shard->aside;
-    if (gone && unlink(gone) != 0 && errno != ENOENT && unlink(gone) != 0)
-        tell_stray(s, gone, NULL);
+    if (unlink(path) != 0 && errno != ENOENT && unlink(path) != 0)
+        tell_stray(s, TNF_STRAY_JUNK, path, NULL);
+}
+
+/* False if the old file that should be back under its name is not. */
+static bool undo_one(const struct splitting *s, const struct split_shard *shard)
+{
+    if (!shard->aside && shard->placed)
+        remove_file(s, shard->path);
+    if (!shard->aside || rename(shard->aside, shard->path) == 0 ||
+        rename(shard->aside, shard->path) == 0)
+        return true;
+    tell_stray(s, TNF_STRAY_NOT_BACK, shard->aside, shard);
     return false;
 }
 
-/* After a failure nothing is left of it, and what was there is there. Else the error tells where
- * it is. */
-static void clean(struct splitting *s, bool failed, tnf_error *e)
+static void name_lost(const struct split_shard *lost, tnf_error *e)
+{
+    const char *slash = strrchr(lost->aside, '/');
+    const tnf_error why = *e;
+    tnf_fail(e, why.status, TNF_NO_OFFSET,
+             "%.90s; the old %.40s could not be put back, it is %.80s", why.message, lost->name,
+             slash ? slash + 1 : lost->aside);
+}
+
+/* After a failure nothing is left of it, and what was there is there; the index last, again. Else
+ * the error tells where it is. */
+static void undo_all(const struct splitting *s, tnf_error *e)
 {
     const struct split_shard *lost = NULL;
     for (size_t i = 0; i < s->n; i++)
-        if (clean_one(s, &s->shards[i], failed) && !lost)
+        if (!undo_one(s, &s->shards[i]) && !lost)
             lost = &s->shards[i];
-    if (failed && s->root.aside && !s->final)
+    if (s->root.aside && !s->final)
         (void)sync_step(s, NULL);
-    if (clean_one(s, &s->root, failed) && !lost)
+    if (!undo_one(s, &s->root) && !lost)
         lost = &s->root;
     if (s->final && rmdir(s->directory) != 0 && rmdir(s->directory) != 0)
-        tell_stray(s, s->directory, NULL);
+        tell_stray(s, TNF_STRAY_JUNK, s->directory, NULL);
+    if (lost && e)
+        name_lost(lost, e);
+}
+
+/* What was replaced goes, unless a power cut could take what replaced it. */
+static void forget_old(const struct splitting *s, const struct split_shard *shard, bool synced)
+{
+    if (shard->aside && synced)
+        remove_file(s, shard->aside);
+    else if (shard->aside)
+        tell_stray(s, TNF_STRAY_KEPT, shard->aside, shard);
+}
+
+static void clean(struct splitting *s, tnf_status status, tnf_error *e)
+{
+    for (size_t i = 0; i < s->n; i++)
+        tnf_sink_close(s->shards[i].sink);
+    tnf_sink_close(s->root.sink);
+    if (status != TNF_OK && status != TNF_EUNSYNCED) {
+        undo_all(s, e);
+    } else {
+        forget_old(s, &s->root, status == TNF_OK);
+        for (size_t i = 0; i < s->n; i++)
+            forget_old(s, &s->shards[i], status == TNF_OK);
+    }
     if (s->held >= 0)
         close(s->held);
-    if (lost && e) {
-        const char *slash = strrchr(lost->aside, '/');
-        const tnf_error why = *e;
-        tnf_fail(e, why.status, TNF_NO_OFFSET,
-                 "%.90s; the old %.40s could not be put back, it is %.80s", why.message, lost->name,
-                 slash ? slash + 1 : lost->aside);
-    }
 }
 
 /* A family may have its index in a format of its own. */
@@ -407,7 +436,7 @@ static tnf_status split(struct splitting *s, tnf_error *e)
     if (s->save.dry_run)
         return TNF_OK;
     tnf_status status = write_all(s, e);
-    clean(s, status != TNF_OK && status != TNF_EUNSYNCED, e);
+    clean(s, status, e);
     return status;
 }
 
