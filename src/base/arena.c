@@ -34,6 +34,19 @@ void tnf_arena_free(tnf_arena *arena)
     arena->total = 0;
 }
 
+void tnf_arena_reset(tnf_arena *arena)
+{
+    struct tnf_arena_block *kept = arena->head;
+    if (!kept)
+        return;
+    arena->head = kept->next;
+    tnf_arena_free(arena);
+    kept->next = NULL;
+    kept->used = 0;
+    arena->head = kept;
+    arena->total = (uint64_t)sizeof *kept + kept->size;
+}
+
 static struct tnf_arena_block *new_block(tnf_arena *arena, size_t size)
 {
     uint64_t whole = (uint64_t)sizeof(struct tnf_arena_block) + size;

@@ -17,6 +17,8 @@ typedef struct tnf_arena {
 
 void tnf_arena_init(tnf_arena *arena, const tnf_allocator *alloc, uint64_t limit);
 void tnf_arena_free(tnf_arena *arena);
+/* Forgets all that was taken, but keeps a block for what comes next. */
+void tnf_arena_reset(tnf_arena *arena);
 
 /* Zeroed memory aligned for any type (or to 1 for _str). NULL: no memory, or over the limit. */
 void *tnf_arena_alloc(tnf_arena *arena, size_t n);

@@ -113,9 +113,8 @@ uint32_t tnf_hash_find(const tnf_hash *h, const char *name, size_t n)
     return h->capacity ? slot_for(h, hash_of(h, name, n), name, n)->position : TNF_HASH_NONE;
 }
 
-static bool grow(tnf_hash *h)
+static bool grow_to(tnf_hash *h, size_t capacity)
 {
-    size_t capacity = h->capacity ? h->capacity * 2 : 16;
     struct tnf_hash_slot *slots = tnf_alloc(&h->alloc, capacity * sizeof *slots);
     if (!slots)
         return false;
@@ -134,9 +133,17 @@ static bool grow(tnf_hash *h)
     return true;
 }
 
+bool tnf_hash_reserve(tnf_hash *h, size_t n)
+{
+    size_t capacity = h->capacity ? h->capacity : 16;
+    while (capacity / 2 < n && capacity <= SIZE_MAX / 2 / sizeof *h->slots)
+        capacity *= 2;
+    return capacity == h->capacity || grow_to(h, capacity);
+}
+
 bool tnf_hash_add(tnf_hash *h, uint32_t position, bool replace, uint32_t *previous)
 {
-    if (h->used >= h->capacity / 2 && !grow(h))
+    if (h->used >= h->capacity / 2 && !grow_to(h, h->capacity ? h->capacity * 2 : 16))
         return false;
     tnf_str name = h->key(h->ctx, position);
     uint32_t hash = hash_of(h, name.p, name.n);

@@ -22,6 +22,9 @@ void tnf_hash_init(tnf_hash *h, const tnf_allocator *alloc,
                    tnf_str (*key)(const void *ctx, uint32_t position), const void *ctx);
 void tnf_hash_free(tnf_hash *h);
 
+/* Room for n names, where that is known beforehand. False: no memory. */
+bool tnf_hash_reserve(tnf_hash *h, size_t n);
+
 uint32_t tnf_hash_find(const tnf_hash *h, const char *name, size_t n);
 
 /* The hash itself, for tables of another kind: a random key, and SipHash-1-3 under it. */

@@ -48,11 +48,32 @@ static tnf_status make_room(const tnf_catalog *c, void **array, size_t n, size_t
     return TNF_OK;
 }
 
+tnf_status tnf_catalog_reserve(tnf_catalog *c, size_t n, tnf_error *e)
+{
+    tnf_arena *a = c->arena;
+    if (n <= c->capacity)
+        return TNF_OK;
+    uint64_t growth = (uint64_t)(n - c->capacity) * sizeof *c->objects;
+    a->over_limit = growth > a->limit - a->total || n >= UINT32_MAX;
+    void *p = a->over_limit ? NULL
+                            : tnf_realloc(&a->alloc, c->objects, c->capacity * sizeof *c->objects,
+                                          n * sizeof *c->objects);
+    if (!p)
+        return tnf_arena_fail(a, "the list of tensors", e);
+    a->total += growth;
+    c->objects = p;
+    c->capacity = n;
+    if (!tnf_hash_reserve(&c->names, n))
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for the table of names");
+    return TNF_OK;
+}
+
 static tnf_status copy_object(tnf_catalog *c, tnf_object *to, const tnf_object *from, tnf_error *e)
 {
     *to = *from;
-    uint64_t *shape = tnf_arena_array(c->arena, from->rank, sizeof *shape);
+    /* In this order: the largest alignment first leaves the smallest gaps. */
     tnf_part *parts = tnf_arena_array(c->arena, from->nparts, sizeof *parts);
+    uint64_t *shape = tnf_arena_array(c->arena, from->rank, sizeof *shape);
     to->name.p = tnf_arena_str(c->arena, from->name.p, from->name.n);
     if (!to->name.p || !shape || !parts)
         return tnf_arena_fail(c->arena, "a tensor's description", e);

@@ -29,6 +29,8 @@ enum { TNF_NAMES_ONCE, TNF_NAMES_LATER_FOUND, TNF_NAMES_FIRST_FOUND };
 /* Adds a copy of the object: name, shape and parts are copied into the arena unless they are
  * borrowed, attrs are taken as they are. No checks but that of the name. */
 tnf_status tnf_catalog_add(tnf_catalog *c, const tnf_object *object, unsigned again, tnf_error *e);
+/* Room for n objects, where that is known beforehand. */
+tnf_status tnf_catalog_reserve(tnf_catalog *c, size_t n, tnf_error *e);
 tnf_status tnf_catalog_add_extra(tnf_catalog *c, const tnf_extra *extra, tnf_error *e);
 const tnf_object *tnf_catalog_find(const tnf_catalog *c, const char *name, size_t n);
 /* Makes the table of names anew, after the objects were moved about. */

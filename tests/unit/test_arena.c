@@ -142,12 +142,40 @@ static void little_is_wasted(void **state)
     end(&w);
 }
 
+static void reset(void **state)
+{
+    (void)state;
+    struct memory_log log = { 0 };
+    tnf_allocator a = memory_allocator(&log);
+    tnf_arena arena;
+    tnf_arena_init(&arena, &a, 1 << 20);
+    tnf_arena_reset(&arena); /* nothing to forget */
+    for (int i = 0; i < 1000; i++) {
+        uint8_t *p = tnf_arena_alloc(&arena, 100);
+        assert_non_null(p);
+        assert_int_equal(p[0], 0); /* zeroed, also where something was */
+        memset(p, 0xff, 100);
+        tnf_arena_reset(&arena);
+    }
+    assert_true(log.calls == 1);
+    assert_non_null(tnf_arena_alloc(&arena, 600000)); /* a block of its own, which goes */
+    tnf_arena_reset(&arena);
+    assert_non_null(tnf_arena_alloc(&arena, 600000));
+    tnf_arena_free(&arena);
+    assert_int_equal(log.blocks, 0);
+    assert_int_equal(log.wrong_sizes, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pieces_stay_apart),        cmocka_unit_test(strings_end_in_nul),
-        cmocka_unit_test(the_limit_holds),          cmocka_unit_test(absurd_sizes_are_refused),
-        cmocka_unit_test(refusal_of_the_allocator), cmocka_unit_test(little_is_wasted),
+        cmocka_unit_test(reset),
+        cmocka_unit_test(pieces_stay_apart),
+        cmocka_unit_test(strings_end_in_nul),
+        cmocka_unit_test(the_limit_holds),
+        cmocka_unit_test(absurd_sizes_are_refused),
+        cmocka_unit_test(refusal_of_the_allocator),
+        cmocka_unit_test(little_is_wasted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,7 +44,7 @@ static void messages(void **state)
 {
     (void)state;
     quoted("plain \xc3\xa9 \xe2\x9d\xa4\xef\xb8\x8f", "plain \xc3\xa9 \xe2\x9d\xa4\xef\xb8\x8f");
-    quoted("\x1b[31m\n\x7f", "\\x1b[31m\\x0a\\x7f");
+    quoted("\x1b[31m\n\x7f", "\\x1b[31m\\n\\x7f");
     quoted("\xc2\x85", "\\u0085");
     quoted("\xd8\x9c", "\\u061c");
     quoted("\xe2\x80\x8f\xe2\x80\xae", "\\u200f\\u202e");

@@ -251,6 +251,7 @@ static tnf_status look_at_file(look *l, tnf_error *e)
         depart(l, f->at, "a data shard is no model of its own");
         return TNF_OK;
     }
+    TNF_TRY(zt2_load(&l->z, e));
     look_at_manifest(l);
     if (f->reserved != 0)
         depart(l, f->at + 28, "the reserved bytes are not zero");
@@ -275,6 +276,7 @@ tnf_status zt2_canonical(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, v
     look l = { .z = { .r = &again }, .arena = arena, .tell = tell, .ctx = ctx };
     l.origin = tnf_file_origin(r->file, &size);
     tnf_status status = look_at_file(&l, e);
+    zt2_free(&l.z);
     tnf_catalog_free(&catalog);
     return status;
 }

@@ -11,15 +11,6 @@
 
 #include <stdio.h>
 
-static bool all_digested(const zt2 *z)
-{
-    for (size_t i = 0; i < z->n; i++)
-        for (size_t k = 0; k < z->objects[i].nparts; k++)
-            if (!z->objects[i].parts[k].digest.p)
-                return false;
-    return true;
-}
-
 static void put_str(tnf_buf *b, const char *key, tnf_str value)
 {
     tnf_cbor_put_string(b, key);
@@ -56,7 +47,7 @@ static void put_object(tnf_buf *b, const zt2_object *o)
     }
 }
 
-static tnf_status digest_content(const zt2 *z, tnf_buf *b, uint8_t out[32], tnf_error *e)
+static tnf_status digest_content(zt2 *z, tnf_buf *b, uint8_t out[32], tnf_error *e)
 {
     tnf_digester d;
     if (!tnf_digest_begin(&d, "sha256"))
@@ -64,15 +55,21 @@ static tnf_status digest_content(const zt2 *z, tnf_buf *b, uint8_t out[32], tnf_
     tnf_cbor_put_array(b, 2);
     tnf_cbor_put_string(b, "zt.content/1");
     tnf_cbor_put_map(b, z->n);
-    for (size_t i = 0; i < z->n; i++) {
-        put_object(b, &z->objects[i]);
+    const uint8_t *key = z->first;
+    tnf_status status = TNF_OK;
+    for (size_t i = 0; i < z->n && status == TNF_OK; i++, key = z->c.p) {
+        zt2_object o;
+        status = zt2_object_at(z, key, NULL, &o, e);
+        if (status == TNF_OK)
+            put_object(b, &o);
         if (b->n > 1u << 16) {
             tnf_digest_update(&d, b->p, b->n);
             b->n = 0;
         }
     }
     tnf_digest_update(&d, b->p, b->n);
-    tnf_digest_end(&d, out);
+    tnf_digest_end(&d, status == TNF_OK ? out : NULL);
+    TNF_TRY(status);
     return tnf_buf_status(b, "the content digest", e);
 }
 
@@ -83,7 +80,7 @@ tnf_status zt2_tell_content(zt2 *z, tnf_error *e)
     tnf_buf b;
     if (!text)
         return tnf_arena_fail(z->r->arena, "a digest", e);
-    if (!all_digested(z))
+    if (z->undigested)
         return TNF_OK;
     tnf_buf_init(&b, &z->r->arena->alloc, UINT64_MAX);
     tnf_status status = digest_content(z, &b, bytes, e);

@@ -163,16 +163,17 @@ static bool read_attributes(zt2 *z, tnf_attrs *into)
     return c->status == TNF_OK;
 }
 
+/* Into the arena that trees are read into. */
 static bool read_object_attributes(zt2 *z, zt2_object *o)
 {
-    tnf_attrs attrs = { .arena = z->r->arena };
+    tnf_attrs attrs = { .arena = z->c.arena };
     const uint8_t *start = z->c.p;
     if (!read_attributes(z, &attrs))
         return false;
     o->raw_attrs = (tnf_str) { (const char *)start, (size_t)(z->c.p - start) };
-    tnf_value *v = attrs.n ? tnf_arena_alloc(z->r->arena, sizeof *v) : NULL;
+    tnf_value *v = attrs.n ? tnf_arena_alloc(attrs.arena, sizeof *v) : NULL;
     if (attrs.n && !v)
-        return no_memory(z, z->r->arena);
+        return no_memory(z, attrs.arena);
     if (v)
         *v = tnf_attrs_value(&attrs);
     o->attrs = v;
@@ -266,15 +267,16 @@ static bool read_parts(zt2 *z, zt2_object *o)
     if (map.level.left > UINT16_MAX)
         return tnf_cbor_fail(c, TNF_CBOR_FINE, TNF_ELIMIT, at, "%s has %llu parts, %u are allowed",
                              TNF_QUOTED(o->name), (unsigned long long)map.level.left, UINT16_MAX);
-    o->parts = tnf_arena_array(z->r->scratch, map.level.left, sizeof *o->parts);
+    o->parts = tnf_arena_array(z->to, map.level.left, sizeof *o->parts);
     if (!o->parts)
-        return no_memory(z, z->r->scratch);
+        return no_memory(z, z->to);
     for (tnf_str key; tnf_cbor_key(c, &map, &key); o->nparts++) {
         if (!check_name(z, &map, key, "a part"))
             return false;
         o->parts[o->nparts].role = key;
         if (!read_part(z, &o->parts[o->nparts]))
             return false;
+        z->undigested = z->undigested || !o->parts[o->nparts].digest.p;
     }
     return c->status == TNF_OK;
 }
@@ -288,9 +290,9 @@ static bool read_shape(zt2 *z, zt2_object *o)
     const uint8_t *start = c->p;
     if (!tnf_cbor_enter_array(c, &array))
         return false;
-    uint64_t *shape = tnf_arena_array(z->r->scratch, array.level.left, sizeof *shape);
+    uint64_t *shape = tnf_arena_array(z->to, array.level.left, sizeof *shape);
     if (!shape)
-        return no_memory(z, z->r->scratch);
+        return no_memory(z, z->to);
     while (tnf_cbor_item(c, &array))
         if (!tnf_cbor_u64(c, &shape[o->rank++]))
             return false;
@@ -337,18 +339,22 @@ static bool read_objects(zt2 *z)
     if (map.level.left > z->r->limits.objects)
         return tnf_cbor_fail(c, TNF_CBOR_FINE, TNF_ELIMIT, at, "there are more than %llu tensors",
                              (unsigned long long)z->r->limits.objects);
-    z->objects = tnf_arena_array(z->r->scratch, map.level.left, sizeof *z->objects);
-    if (!z->objects)
+    z->keys = tnf_arena_array(z->r->scratch, map.level.left, sizeof *z->keys);
+    if (!z->keys)
         return no_memory(z, z->r->scratch);
+    tnf_arena *arena = c->arena;
+    c->arena = &z->one;
+    z->first = c->p;
+    z->objects_depth = c->depth;
     for (tnf_str key; tnf_cbor_key(c, &map, &key); z->n++) {
-        zt2_object *o = &z->objects[z->n];
-        if (!check_name(z, &map, key, "a tensor"))
+        zt2_object o = { .name = key, .at = key_at(c, &map) };
+        z->keys[z->n] = (const uint8_t *)map.level.previous.p;
+        if (!check_name(z, &map, key, "a tensor") || !read_object(z, &o))
             return false;
-        o->name = key;
-        o->at = key_at(c, &map);
-        if (!read_object(z, o))
-            return false;
+        z->nparts += o.nparts;
+        tnf_arena_reset(&z->one);
     }
+    c->arena = arena;
     return c->status == TNF_OK;
 }
 
@@ -373,6 +379,36 @@ static bool read_root(zt2 *z)
     if (!fine || c->status != TNF_OK)
         return false;
     return z->has_objects || schema(z, c->base, "the manifest has no objects");
+}
+
+/* The manifest was read before: only memory can be lacking. */
+tnf_status zt2_object_at(zt2 *z, const uint8_t *key, tnf_arena *attrs, zt2_object *out,
+                         tnf_error *e)
+{
+    tnf_cbor *c = &z->c;
+    *out = (zt2_object) { .at = c->base + (uint64_t)(key - c->start) };
+    if (z->to == &z->one)
+        tnf_arena_reset(&z->one);
+    c->p = key;
+    c->depth = z->objects_depth;
+    c->arena = attrs ? attrs : &z->one;
+    c->e = e;
+    if (tnf_cbor_text(c, &out->name))
+        (void)read_object(z, out);
+    return c->status;
+}
+
+tnf_status zt2_load(zt2 *z, tnf_error *e)
+{
+    tnf_arena *scratch = z->r->scratch;
+    z->objects = tnf_arena_array(scratch, z->n, sizeof *z->objects);
+    if (!z->objects)
+        return tnf_arena_fail(scratch, "the manifest", e);
+    z->to = scratch;
+    const uint8_t *key = z->first;
+    for (size_t i = 0; i < z->n; i++, key = z->c.p)
+        TNF_TRY(zt2_object_at(z, key, scratch, &z->objects[i], e));
+    return TNF_OK;
 }
 
 tnf_status zt2_parse(zt2 *z, const void *bytes, size_t n, tnf_error *e)

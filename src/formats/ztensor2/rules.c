@@ -9,12 +9,23 @@
 #include "formats/ztensor2/zt2.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+
+/* The name that begins there: a text of at most 1024 bytes, whose head is the shortest. */
+static tnf_str name_at(const uint8_t *key)
+{
+    size_t n = *key & 0x1f;
+    if (n < 24)
+        return (tnf_str) { (const char *)key + 1, n };
+    if (n == 24)
+        return (tnf_str) { (const char *)key + 2, key[1] };
+    return (tnf_str) { (const char *)key + 3, (size_t)key[1] << 8 | key[2] };
+}
 
 static int by_name(const void *a, const void *b)
 {
-    return zt2_compare((*(const zt2_object *const *)a)->name,
-                       (*(const zt2_object *const *)b)->name);
+    return zt2_compare(name_at(*(const uint8_t *const *)a), name_at(*(const uint8_t *const *)b));
 }
 
 static int by_role(const void *a, const void *b)
@@ -147,10 +158,10 @@ static tnf_status make_parts(zt2 *z, const zt2_object *from, tnf_object *o, tnf_
 {
     zt2_part *few[4], **order = few;
     if (from->nparts > sizeof few / sizeof *few)
-        order = tnf_arena_array(z->r->scratch, from->nparts, sizeof *order);
-    tnf_part *parts = tnf_arena_array(z->r->scratch, from->nparts, sizeof *parts);
+        order = tnf_arena_array(z->to, from->nparts, sizeof *order);
+    tnf_part *parts = tnf_arena_array(z->to, from->nparts, sizeof *parts);
     if (!order || !parts)
-        return tnf_arena_fail(z->r->scratch, "parts", e);
+        return tnf_arena_fail(z->to, "parts", e);
     for (size_t i = 0; i < from->nparts; i++)
         order[i] = &from->parts[i];
     qsort(order, from->nparts, sizeof(zt2_part *), by_role);
@@ -183,26 +194,33 @@ static tnf_status make_object(zt2 *z, const zt2_object *from, tnf_object *o, tnf
     return check_layout(z, from, o, e);
 }
 
-/* Sorts the manifest's objects by name, once it is done with. */
-static tnf_status sort_objects(zt2 *z, zt2_object ***out, tnf_error *e)
+/* By their names; those that were written so need nothing. */
+static void sort_objects(zt2 *z)
 {
-    zt2_object **order = tnf_arena_array(z->r->scratch, z->n, sizeof *order);
-    if (!order)
-        return tnf_arena_fail(z->r->scratch, "sorting", e);
-    for (size_t i = 0; i < z->n; i++)
-        order[i] = &z->objects[i];
-    qsort(order, z->n, sizeof *order, by_name);
-    *out = order;
-    return TNF_OK;
+    for (size_t i = 1; i < z->n; i++)
+        if (by_name(&z->keys[i - 1], &z->keys[i]) > 0) {
+            qsort(z->keys, z->n, sizeof *z->keys, by_name);
+            return;
+        }
 }
 
 /* ---------------------------------------------------------------- overlap */
 
+#define THE_MANIFEST UINT32_MAX
+
 typedef struct range {
-    uint64_t offset, length, at;
-    uint32_t group; /* of files: this one first, then shards by name */
-    const zt2_object *object;
+    uint64_t offset, length;
+    uint32_t group;  /* of files: this one first, then shards by name */
+    uint32_t object; /* its place among the keys, or THE_MANIFEST */
 } range;
+
+/* All blobs, in memory of their own: they are many, and soon forgotten. */
+typedef struct blobs {
+    tnf_arena arena;
+    range *list;
+    size_t n;
+    uint32_t *rank; /* of each shard */
+} blobs;
 
 static int by_place(const void *a, const void *b)
 {
@@ -235,89 +253,77 @@ static tnf_status rank_shards(zt2 *z, uint32_t **out, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status collect(zt2 *z, range **out, size_t *n, tnf_error *e)
+static tnf_status blobs_begin(blobs *b, zt2 *z, tnf_error *e)
 {
-    uint64_t count = 1;
-    uint32_t *rank;
-    TNF_TRY(rank_shards(z, &rank, e));
-    for (size_t i = 0; i < z->n; i++)
-        count += z->objects[i].nparts;
-    range *r = tnf_arena_array(z->r->scratch, count, sizeof *r);
-    if (!r)
-        return tnf_arena_fail(z->r->scratch, "checking", e);
-    r[0] = (range) { z->footer.offset, z->footer.length, z->footer.offset, 0, NULL };
-    *n = 1;
-    for (size_t i = 0; i < z->n; i++)
-        for (size_t k = 0; k < z->objects[i].nparts; k++) {
-            const zt2_part *p = &z->objects[i].parts[k];
-            uint32_t group = p->group ? rank[p->group - 1] : 0;
-            if (p->length)
-                r[(*n)++] = (range) { p->offset, p->length, p->at, group, &z->objects[i] };
-        }
-    *out = r;
+    tnf_arena_init(&b->arena, &z->r->scratch->alloc, z->r->limits.memory);
+    TNF_TRY(rank_shards(z, &b->rank, e));
+    b->list = tnf_arena_array(&b->arena, (uint64_t)z->nparts + 1, sizeof *b->list);
+    if (!b->list)
+        return tnf_arena_fail(&b->arena, "checking", e);
     return TNF_OK;
 }
 
-static const char *owner(char *out, size_t size, const range *r)
+static void blobs_add(blobs *b, const zt2_object *o, uint32_t object)
 {
-    return r->object ? tnf_quote(out, size, r->object->name.p, r->object->name.n) : "the manifest";
+    for (size_t k = 0; k < o->nparts; k++) {
+        const zt2_part *p = &o->parts[k];
+        uint32_t group = p->group ? b->rank[p->group - 1] : 0;
+        if (p->length)
+            b->list[b->n++] = (range) { p->offset, p->length, group, object };
+    }
 }
 
-static tnf_status check_overlap(zt2 *z, tnf_error *e)
+/* Whose it is, and where that is told. */
+static tnf_status owner(zt2 *z, const blobs *b, const range *r, char name[72], uint64_t *at,
+                        tnf_error *e)
 {
-    range *r;
-    size_t n;
-    TNF_TRY(collect(z, &r, &n, e));
-    qsort(r, n, sizeof *r, by_place);
-    for (size_t i = 1; i < n; i++) {
+    zt2_object o;
+    *at = z->footer.offset;
+    snprintf(name, 72, "the manifest");
+    if (r->object == THE_MANIFEST)
+        return TNF_OK;
+    TNF_TRY(zt2_object_at(z, z->keys[r->object], NULL, &o, e));
+    tnf_quote(name, 72, o.name.p, o.name.n);
+    for (size_t k = 0; k < o.nparts; k++) {
+        const zt2_part *p = &o.parts[k];
+        uint32_t shard = p->shard.p ? find_shard(z, p->shard) : 0;
+        uint32_t group = shard ? b->rank[shard - 1] : 0;
+        if (p->offset == r->offset && p->length == r->length && group == r->group)
+            *at = p->at;
+    }
+    return TNF_OK;
+}
+
+static tnf_status overlap(zt2 *z, const blobs *all, const range *a, const range *b, tnf_error *e)
+{
+    char one[72], two[72];
+    uint64_t first, second;
+    TNF_TRY(owner(z, all, a, one, &first, e));
+    TNF_TRY(owner(z, all, b, two, &second, e));
+    return tnf_fail_rule(e, "BlobOverlap", TNF_EFORMAT, b->object != THE_MANIFEST ? second : first,
+                         "%s and %s share bytes from %" PRIu64 " on", one, two, b->offset);
+}
+
+static tnf_status check_overlap(zt2 *z, blobs *all, tnf_error *e)
+{
+    range *r = all->list;
+    bool sorted = true;
+    /* Last, where it stands: what is in order already needs no sorting, which takes memory. */
+    r[all->n++] = (range) { z->footer.offset, z->footer.length, 0, THE_MANIFEST };
+    for (size_t i = 1; i < all->n && sorted; i++)
+        sorted = by_place(&r[i - 1], &r[i]) <= 0;
+    if (!sorted)
+        qsort(r, all->n, sizeof *r, by_place);
+    for (size_t i = 1; i < all->n; i++) {
         const range *a = &r[i - 1], *b = &r[i];
         bool same = a->offset == b->offset && a->length == b->length;
-        if (a->group != b->group || same || a->offset + a->length <= b->offset)
-            continue;
-        char one[72], two[72];
-        return tnf_fail_rule(e, "BlobOverlap", TNF_EFORMAT, b->object ? b->at : a->at,
-                             "%s and %s share bytes from %" PRIu64 " on", owner(one, sizeof one, a),
-                             owner(two, sizeof two, b), b->offset);
+        if (a->group == b->group && !same && a->offset + a->length > b->offset)
+            return overlap(z, all, a, b, e);
     }
     return TNF_OK;
 }
 
 /* -------------------------------------------------------------------- all */
-
-tnf_status zt2_check(zt2 *z, tnf_object **out, tnf_error *e)
-{
-    zt2_object **order;
-    for (size_t i = 0; i < z->nshards; i++)
-        if (z->shards[i].size < ZT2_SMALLEST)
-            return tnf_fail_rule(e, "Schema", TNF_EFORMAT, z->shards[i].at,
-                                 "the shard %s is said to have %" PRIu64 " bytes, fewer than any",
-                                 TNF_QUOTED(z->shards[i].name), z->shards[i].size);
-    TNF_TRY(sort_objects(z, &order, e));
-    *out = tnf_arena_array(z->r->scratch, z->n, sizeof **out);
-    if (!*out)
-        return tnf_arena_fail(z->r->scratch, "the list of tensors", e);
-    for (size_t i = 0; i < z->n; i++)
-        TNF_TRY(make_object(z, order[i], &(*out)[i], e));
-    return check_overlap(z, e);
-}
-
-/* Parts that cannot be read here, and where the others are. */
-static void place_part(zt2 *z, const zt2_object *from, const zt2_part *p, tnf_part *out)
-{
-    bool known = !p->encoding.p || zt2_is(p->encoding, ZT2_SEEKABLE);
-    if (!known) {
-        tnf_warn(z->r, p->at, "the encoding %s of %s is not known: listed, not readable",
-                 TNF_QUOTED(p->encoding), TNF_QUOTED(from->name));
-        out->flags |= TNF_PART_UNREADABLE;
-    }
-    if (p->group == 0)
-        return;
-    out->origin = z->shards[p->group - 1].origin;
-    if (!out->origin) { /* in no file of ours, so no range of it may be looked at */
-        out->payload = TNF_OPAQUE;
-        out->flags |= TNF_PART_UNREADABLE;
-    }
-}
 
 static const zt2_part *part_of(const zt2_object *o, const char *role)
 {
@@ -327,19 +333,71 @@ static const zt2_part *part_of(const zt2_object *o, const char *role)
     return NULL;
 }
 
-tnf_status zt2_add(zt2 *z, tnf_object *objects, tnf_error *e)
+static void warn_unknown(zt2 *z, const zt2_object *from, tnf_object *o)
 {
-    zt2_object **order;
-    TNF_TRY(sort_objects(z, &order, e));
+    for (uint16_t k = 0; k < o->nparts; k++) {
+        tnf_part *part = (tnf_part *)(uintptr_t)&o->parts[k];
+        const zt2_part *p = from->nparts == 1 ? from->parts : part_of(from, part->role);
+        if (!p->encoding.p || zt2_is(p->encoding, ZT2_SEEKABLE))
+            continue;
+        tnf_warn(z->r, p->at, "the encoding %s of %s is not known: listed, not readable",
+                 TNF_QUOTED(p->encoding), TNF_QUOTED(from->name));
+        part->flags |= TNF_PART_UNREADABLE;
+    }
+}
+
+static tnf_status add_all(zt2 *z, blobs *b, tnf_error *e)
+{
+    TNF_TRY(blobs_begin(b, z, e));
+    TNF_TRY(tnf_catalog_reserve(z->r->catalog, z->n, e));
     for (size_t i = 0; i < z->n; i++) {
-        tnf_object *o = &objects[i];
+        zt2_object from;
+        tnf_object o;
+        TNF_TRY(zt2_object_at(z, z->keys[i], z->r->arena, &from, e));
+        TNF_TRY(make_object(z, &from, &o, e));
+        blobs_add(b, &from, (uint32_t)i);
+        warn_unknown(z, &from, &o);
+        TNF_TRY(tnf_add_object(z->r, &o, from.at, e));
+    }
+    return check_overlap(z, b, e);
+}
+
+tnf_status zt2_check(zt2 *z, tnf_error *e)
+{
+    blobs b = { 0 };
+    for (size_t i = 0; i < z->nshards; i++)
+        if (z->shards[i].size < ZT2_SMALLEST)
+            return tnf_fail_rule(e, "Schema", TNF_EFORMAT, z->shards[i].at,
+                                 "the shard %s is said to have %" PRIu64 " bytes, fewer than any",
+                                 TNF_QUOTED(z->shards[i].name), z->shards[i].size);
+    sort_objects(z);
+    tnf_status status = add_all(z, &b, e);
+    tnf_arena_free(&b.arena);
+    if (status != TNF_OK) { /* all, or none: what is wrong with one may make others wrong */
+        z->r->catalog->n = 0;
+        (void)tnf_catalog_reindex(z->r->catalog, false, NULL);
+    }
+    return status;
+}
+
+tnf_status zt2_place_parts(zt2 *z, tnf_error *e)
+{
+    TNF_TRY(zt2_resolve(z, e));
+    for (size_t i = 0; z->nshards > 0 && i < z->n; i++) {
+        const tnf_object *o = &z->r->catalog->objects[i];
+        zt2_object from;
+        TNF_TRY(zt2_object_at(z, z->keys[i], NULL, &from, e));
         for (uint16_t k = 0; k < o->nparts; k++) {
             tnf_part *part = (tnf_part *)(uintptr_t)&o->parts[k];
-            const zt2_part *p = order[i]->nparts == 1 ? order[i]->parts
-                                                      : part_of(order[i], part->role);
-            place_part(z, order[i], p, part);
+            const zt2_part *p = from.nparts == 1 ? from.parts : part_of(&from, part->role);
+            const zt2_shard *shard = p->shard.p ? &z->shards[find_shard(z, p->shard) - 1] : NULL;
+            if (shard && shard->origin) {
+                part->origin = shard->origin;
+            } else if (shard) { /* in no file of ours, so no range of it may be looked at */
+                part->payload = TNF_OPAQUE;
+                part->flags |= TNF_PART_UNREADABLE;
+            }
         }
-        TNF_TRY(tnf_add_object(z->r, o, order[i]->at, e));
     }
     return TNF_OK;
 }

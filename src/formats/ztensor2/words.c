@@ -105,11 +105,13 @@ const tnf_digest *zt2_digest(tnf_arena *arena, tnf_str s)
 {
     const char *colon = memchr(s.p, ':', s.n);
     size_t head = (size_t)(colon - s.p), hex = s.n - head - 1;
-    tnf_digest *d = tnf_arena_alloc(arena, sizeof *d);
-    uint8_t *bytes = tnf_arena_raw(arena, hex / 2 + 1);
-    char *text = tnf_arena_str(arena, s.p, s.n);
-    if (!d || !bytes || !text)
+    /* One piece: there is one for each of a million parts. */
+    tnf_digest *d = tnf_arena_alloc(arena, sizeof *d + hex / 2 + s.n + 1);
+    if (!d)
         return NULL;
+    uint8_t *bytes = (uint8_t *)(d + 1);
+    char *text = (char *)bytes + hex / 2;
+    memcpy(text, s.p, s.n);
     for (size_t i = 0; i < hex / 2; i++)
         bytes[i] = (uint8_t)(nibble(colon[1 + 2 * i]) << 4 | nibble(colon[2 + 2 * i]));
     *d = (tnf_digest) { .bytes = bytes, .n = (hex + 1) / 2, .text = text };

@@ -78,9 +78,17 @@ typedef struct zt2 {
     tnf_reader *r;
     zt2_footer footer;
     tnf_cbor c;
-    zt2_object *objects; /* in the manifest's order */
-    size_t n;
-    zt2_shard *shards; /* likewise */
+    /* Objects are many and their descriptions larger than the model's: each is read anew when it is
+     * needed, and only where it begins is kept. */
+    const uint8_t **keys; /* in the manifest: where the name of each begins; by name once sorted */
+    const uint8_t *first; /* the first of them as they stand */
+    size_t n, nparts;     /* of objects, of all their parts */
+    unsigned objects_depth; /* containers that they are in */
+    tnf_arena one;          /* for the object that is read; freed by zt2_free() */
+    tnf_arena *to;          /* where what is read of an object goes: one, or the scratch */
+    bool undigested;        /* a part has no digest */
+    zt2_object *objects;    /* zt2_load(): all of them, in the manifest's order */
+    zt2_shard *shards;      /* likewise */
     size_t nshards;
     bool has_objects, empty_attrs;
     uint64_t shards_at;  /* where the table of shards is told, or 0 */
@@ -89,8 +97,10 @@ typedef struct zt2 {
     const char *rule;    /* that the schema breaks, if it is not "Schema" */
 } zt2;
 
-/* ztensor2.c: the footer and the manifest into z, by their own rules. */
+/* ztensor2.c: the footer and the manifest into z, by their own rules. To be freed, whatever comes
+ * of it. */
 tnf_status zt2_read(zt2 *z, tnf_error *e);
+void zt2_free(zt2 *z);
 
 /* recover.c: the footer of the last whole model in a file that does not end with one. */
 tnf_status zt2_recover(zt2 *z, tnf_error *e);
@@ -102,9 +112,17 @@ tnf_status zt2_check_hash(const zt2_footer *f, const void *manifest, tnf_error *
 /* manifest.c: the bytes into z, by the rules of the encoding and the schema. */
 tnf_status zt2_parse(zt2 *z, const void *bytes, size_t n, tnf_error *e);
 
-/* rules.c: all rules between the entries; then the tensors, in order of their names. */
-tnf_status zt2_check(zt2 *z, tnf_object **out, tnf_error *e);
-tnf_status zt2_add(zt2 *z, tnf_object *objects, tnf_error *e);
+/* The object whose name begins there, once more. It lives until the next is read; its attributes go
+ * to that arena (NULL: they live no longer). z->c.p is then where the next one begins. */
+tnf_status zt2_object_at(zt2 *z, const uint8_t *key, tnf_arena *attrs, zt2_object *out,
+                         tnf_error *e);
+/* All of them at once, into the scratch. */
+tnf_status zt2_load(zt2 *z, tnf_error *e);
+
+/* rules.c: all rules between the entries, and the tensors into the catalog, in order of their
+ * names; if something is wrong, none. Then, when shards are open, who reads what lies in them. */
+tnf_status zt2_check(zt2 *z, tnf_error *e);
+tnf_status zt2_place_parts(zt2 *z, tnf_error *e);
 
 /* shards.c */
 extern const tnf_option_info zt2_read_options[];

@@ -122,10 +122,17 @@ static tnf_status read_manifest(zt2 *z, tnf_cur *c, tnf_error *e)
     return zt2_check_hash(f, c->p, e);
 }
 
+void zt2_free(zt2 *z)
+{
+    tnf_arena_free(&z->one);
+}
+
 tnf_status zt2_read(zt2 *z, tnf_error *e)
 {
     tnf_cur c;
     zt2_footer *f = &z->footer;
+    tnf_arena_init(&z->one, &z->r->scratch->alloc, z->r->limits.memory);
+    z->to = &z->one;
     TNF_TRY(find_footer(z, e));
     if (f->length == 0 && (f->offset != 0 || f->hash != 0))
         return tnf_fail_rule(e, "ManifestBounds", TNF_EFORMAT, f->at,
@@ -138,26 +145,32 @@ tnf_status zt2_read(zt2 *z, tnf_error *e)
     return zt2_parse(z, c.p, tnf_left(&c), e);
 }
 
+static tnf_status index_model(zt2 *z, tnf_error *e)
+{
+    tnf_reader *r = z->r;
+    TNF_TRY(zt2_read(z, e));
+    if (z->footer.length == 0)
+        return tnf_set_attr(r, ZT2_DATA_SHARD, tnf_value_bool(true), e);
+    TNF_TRY(zt2_check(z, e));
+    TNF_TRY(zt2_place_parts(z, e));
+    if (z->empty_attrs)
+        TNF_TRY(tnf_set_attr(r, ZT2_EMPTY_ATTRS, tnf_value_bool(true), e));
+    if (z->foreign_at) { /* no writer can keep what it does not know: saving will say so */
+        tnf_warn(r, z->foreign_at, "the manifest has a key that is not known");
+        TNF_TRY(tnf_add_extra(r, ZT2_UNKNOWN, z->foreign_at, z->foreign_n, e));
+    }
+    TNF_TRY(zt2_tell_shards(z, e));
+    TNF_TRY(zt2_keep_state(z, e));
+    return zt2_tell_content(z, e);
+}
+
 static tnf_status index_all(tnf_reader *r, tnf_error *e)
 {
     zt2 z = { .r = r };
-    tnf_object *objects;
     r->version = "2";
-    TNF_TRY(zt2_read(&z, e));
-    if (z.footer.length == 0)
-        return tnf_set_attr(r, ZT2_DATA_SHARD, tnf_value_bool(true), e);
-    TNF_TRY(zt2_check(&z, &objects, e));
-    TNF_TRY(zt2_resolve(&z, e));
-    TNF_TRY(zt2_add(&z, objects, e));
-    if (z.empty_attrs)
-        TNF_TRY(tnf_set_attr(r, ZT2_EMPTY_ATTRS, tnf_value_bool(true), e));
-    if (z.foreign_at) { /* no writer can keep what it does not know: saving will say so */
-        tnf_warn(r, z.foreign_at, "the manifest has a key that is not known");
-        TNF_TRY(tnf_add_extra(r, ZT2_UNKNOWN, z.foreign_at, z.foreign_n, e));
-    }
-    TNF_TRY(zt2_tell_shards(&z, e));
-    TNF_TRY(zt2_keep_state(&z, e));
-    return zt2_tell_content(&z, e);
+    tnf_status status = index_model(&z, e);
+    zt2_free(&z);
+    return status;
 }
 
 static const tnf_rule_names rule_names = { .digest = "Digest",
