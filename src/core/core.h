@@ -43,8 +43,8 @@ struct loss {
     tnf_str name;     /* of a tensor; p is NULL if it is something else */
     uint64_t offset;
     const char *message;
-    bool nothing; /* it is wrong, but nothing is lost by it */
-    bool implied; /* another says why already */
+    bool harmless; /* a fault that loses no data */
+    bool implied;  /* another says why already */
 };
 
 /* A tensor as the file itself calls it, and as what it was raised to is called. */
@@ -77,7 +77,7 @@ struct tnf_file {
     size_t npieces;
     tnf_hash piece_names; /* by raw */
     unsigned depth;       /* how many files opened one another up to this one */
-    bool bent;            /* being lenient made a difference */
+    bool needed_lenience; /* it would not have opened otherwise */
     struct loss *losses, **last_loss;
     bool loss_unnoted; /* there was no memory for one */
 };
@@ -99,10 +99,10 @@ const char *tnf_extension(char out[16], const char *path);
 tnf_status tnf_probe_source(const tnf_format **out, const tnf_source *source, const char *ext,
                             tnf_error *e);
 
-/* misnamed.c: the sentence for bytes that no format claims. */
-tnf_status tnf_misnamed(const tnf_probe *p, tnf_error *e);
+/* open/unknown.c: the sentence for bytes that no format claims. */
+tnf_status tnf_unknown_file(const tnf_probe *p, tnf_error *e);
 /* Is it something else beyond doubt, whatever its name says? */
-bool tnf_surely_misnamed(const tnf_probe *p);
+bool tnf_surely_unknown(const tnf_probe *p);
 
 /* options.c */
 tnf_status tnf_options_parse(const tnf_option_value **out, const tnf_option_info *table,
@@ -116,7 +116,7 @@ tnf_status tnf_directory_surplus(const tnf_file *file, tnf_arena *arena, tnf_tel
                                  tnf_tell warn, void *ctx, tnf_error *e);
 
 /* Does a failure lie in the file, rather than in the system or the call? */
-static inline bool tnf_of_the_file(tnf_status status)
+static inline bool tnf_is_file_fault(tnf_status status)
 {
     return status == TNF_EFORMAT || status == TNF_ETRUNCATED || status == TNF_EDIGEST ||
            status == TNF_EUNSUPPORTED || status == TNF_ELIMIT;
@@ -141,17 +141,17 @@ bool tnf_sibling_is(const tnf_file *file, uint64_t device, uint64_t inode);
 tnf_status tnf_check_decoded(const tnf_file *file, tnf_error *e);
 tnf_status tnf_check_output(const tnf_catalog *catalog, tnf_arena *arena, tnf_error *e);
 
-/* check.c: the rules of the format over the whole catalog. */
+/* open/ranges.c: the rules of the format over the whole catalog. */
 tnf_status tnf_check_ranges(tnf_file *file, tnf_error *e);
 
-/* index.c: a file that is salvaged breaks a rule, by which nothing is lost. */
+/* host/reader.c: a file that is salvaged breaks a rule, by which nothing is lost. */
 void tnf_note_fault(tnf_reader *r, tnf_status status, uint64_t offset, const char *text);
 
 /* repair.c: does this part reach beyond the end of its file? Says how. */
 bool tnf_cut_off(char why[160], const tnf_part *part);
 
-/* raise.c: takes back what lower.c once put in a text map. */
-tnf_status tnf_raise(tnf_file *file, tnf_error *e);
+/* save/restore.c: takes back what save/plan.c once put in a text map. */
+tnf_status tnf_restore(tnf_file *file, tnf_error *e);
 /* The members of a map by key, where a search for each of many would be one too many. The map must
  * stay where it is; NULL is empty. */
 tnf_status tnf_index_members(tnf_hash *h, tnf_file *file, const tnf_value *map, tnf_error *e);
@@ -159,25 +159,25 @@ tnf_status tnf_index_members(tnf_hash *h, tnf_file *file, const tnf_value *map, 
 /* Its maps, at any depth, by key: the shorter first, then by bytes, as CBOR has them. */
 void tnf_sort_maps(tnf_value *v);
 
-/* largest_first.c: positions of the catalog's tensors, for threads to work on. */
-tnf_status tnf_largest_first(const size_t **out, const tnf_catalog *catalog, tnf_arena *arena,
-                             tnf_error *e);
+/* look/job_order.c: positions of the catalog's tensors, for threads to work on. */
+tnf_status tnf_job_order(const size_t **out, const tnf_catalog *catalog, tnf_arena *arena,
+                         tnf_error *e);
 
-/* content.c: those of a map of attributes (or NULL) that are content, in the arena: without what a
- * reader works out by itself and what only tells how a file is spelled, the text maps of all
- * formats under one name. */
+/* look/content_hash.c: those of a map of attributes (or NULL) that are content, in the arena:
+ * without what a reader works out by itself and what only tells how a file is spelled, the text
+ * maps of all formats under one name. */
 tnf_status tnf_content_attrs(tnf_member **out, size_t *kept, const tnf_value *map, tnf_arena *a,
                              tnf_error *e);
 
 /* Is it one of those: a map that a format of text metadata has ("safetensors.metadata")? */
 bool tnf_is_text_map(const tnf_member *attr);
 
-/* attr_order.c: attributes in the order that the stash tells. */
+/* save/restore_order.c: attributes in the order that the stash tells. */
 tnf_status tnf_restore_order(tnf_file *file, const tnf_value *stash, tnf_error *e);
 
-/* unfit.c: tensors that were changed to fit the format become what they were, by the notes of the
- * stash. */
-tnf_status tnf_unfit(tnf_file *file, const tnf_value *stash, tnf_error *e);
+/* save/restore_tensors.c: tensors that were changed to fit the format become what they were, by the
+ * notes of the stash. */
+tnf_status tnf_restore_tensors(tnf_file *file, const tnf_value *stash, tnf_error *e);
 
 /* read.c: the bytes of each element the other way round; n is a multiple of width. */
 void tnf_reverse_elements(uint8_t *p, size_t n, size_t width);

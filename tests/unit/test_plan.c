@@ -60,12 +60,12 @@ static tnf_status lower(struct world *w, tnf_error *e)
     w->plan.n = 0;
     w->plan.text[0] = 0;
     tnf_arena_init(&w->save.arena, &w->b->alloc, UINT64_MAX);
-    return tnf_lower(&w->save, &w->b->catalog, e);
+    return tnf_plan(&w->save, &w->b->catalog, e);
 }
 
 static void done(struct world *w)
 {
-    tnf_lower_end(&w->save);
+    tnf_plan_end(&w->save);
     tnf_arena_free(&w->save.arena);
     tnf_save_options options = w->save.options;
     w->save = (struct tnf_save) { .options = options };

@@ -25,7 +25,7 @@ static void no_text(void **state)
     tnf_error e;
     struct fake f;
     fake_begin(&f, bytes, sizeof bytes, 0, false);
-    assert_ok(tnf_raise(f.file, &e));
+    assert_ok(tnf_restore(f.file, &e));
     assert_int_equal(f.file->catalog.attrs.n, 0);
     fake_end(&f);
 }
@@ -38,7 +38,7 @@ static void the_familys_own(void **state)
     fake_begin(&f, bytes, sizeof bytes, 0, false);
     text(&f, "format", "pt");
     text(&f, "", "");
-    assert_ok(tnf_raise(f.file, &e));
+    assert_ok(tnf_restore(f.file, &e));
     assert_int_equal(f.file->catalog.attrs.n, 1);
     const tnf_value *own = attr(&f, "fake.metadata");
     assert_int_equal(own->n, 2);
@@ -64,7 +64,7 @@ static void the_stash(void **state)
          "{\"attrs\":{\"n\":{\"$u8\":7},\"f\":{\"$f32\":\"7fc00001\"}},"
          "\"kinds\":{\"gptrs.config\":\"json\"},"
          "\"tensors\":{\"w\":{\"k\":\"x\"},\"v\":{\"old\":false,\"new\":null}}}");
-    assert_ok(tnf_raise(f.file, &e));
+    assert_ok(tnf_restore(f.file, &e));
     assert_int_equal(f.warned, 0);
     assert_int_equal(attr(&f, "n")->dtype, TNF_U8);
     assert_int_equal(attr(&f, "n")->as.u, 7);
@@ -107,7 +107,7 @@ static void a_stash_somebody_broke(void **state)
         fake_begin(&f, bytes, sizeof bytes, 0, false);
         assert_ok(fake_add(&f, "w", 0, 1, &e));
         text(&f, TNF_STASH_KEY, broken[i]);
-        assert_ok(tnf_raise(f.file, &e)); /* not worth refusing a file for */
+        assert_ok(tnf_restore(f.file, &e)); /* not worth refusing a file for */
         if (f.warned != 1)
             fail_msg("'%s' gives %u warnings", broken[i], f.warned);
         /* nothing is lost: the text is there as text */
@@ -128,7 +128,7 @@ static void a_stale_stash(void **state)
     text(&f, TNF_STASH_KEY,
          "{\"kinds\":{\"gptrs.config\":\"json\",\"gone\":\"json\"},\"tensors\":{\"gone\":{\"a\":1}}"
          "}");
-    assert_ok(tnf_raise(f.file, &e));
+    assert_ok(tnf_restore(f.file, &e));
     assert_int_equal(f.warned, 1);
     assert_non_null(strstr(f.warning, "'gone'"));
     assert_int_equal(attr(&f, "gptrs.config")->kind, TNF_STRING); /* text it is */
@@ -165,7 +165,7 @@ static void a_hostile_stash(void **state)
         snprintf(key, sizeof key, "kez%05u", i); /* as long as those above */
         text(&f, key, "");
     }
-    assert_ok(tnf_raise(f.file, &e));
+    assert_ok(tnf_restore(f.file, &e));
     free(stash);
     fake_end(&f);
 }
@@ -195,7 +195,7 @@ static void a_large_stash(void **state)
         n += (size_t)snprintf(stash + n, ROOM - n, k ? "}}}" : "}");
     }
     text(&f, TNF_STASH_KEY, stash);
-    assert_ok(tnf_raise(f.file, &e));
+    assert_ok(tnf_restore(f.file, &e));
     assert_int_equal(f.file->catalog.attrs.n, MANY);
     assert_int_equal(f.file->catalog.objects[0].attrs->n, 2 * MANY);
     free(stash);
@@ -221,7 +221,7 @@ static void a_hostile_typed_stash(void **state)
         assert_ok(tnf_attrs_push(&f.file->catalog.attrs, copy, tnf_value_bool(true), &e));
     }
     assert_ok(tnf_attrs_push(&f.file->catalog.attrs, TNF_STASH_KEY, tnf_value_string(stash), &e));
-    assert_ok(tnf_raise(f.file, &e));
+    assert_ok(tnf_restore(f.file, &e));
     free(stash);
     fake_end(&f);
 }
@@ -298,7 +298,7 @@ static void there_and_back(tnf_holds holds)
     format.can = (tnf_can) { .attrs = holds, .zero_rank = true };
     struct tnf_save save = { .format = &format };
     tnf_arena_init(&save.arena, &b->alloc, UINT64_MAX);
-    assert_ok(tnf_lower(&save, &b->catalog, &e));
+    assert_ok(tnf_plan(&save, &b->catalog, &e));
 
     struct fake f;
     fake_begin(&f, bytes, sizeof bytes, 0, false);
@@ -313,7 +313,7 @@ static void there_and_back(tnf_holds holds)
         const tnf_member *m = &save.text.members[i];
         assert_ok(tnf_set_text(f.r, m->key, (tnf_str) { m->value.as.s, m->value.n }, &e));
     }
-    assert_ok(tnf_raise(f.file, &e));
+    assert_ok(tnf_restore(f.file, &e));
     assert_int_equal(f.warned, 0);
     for (size_t i = 0; i < N; i++) {
         const tnf_value *file = attr(&f, attrs[i].key.p);

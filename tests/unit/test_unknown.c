@@ -8,7 +8,7 @@ static tnf_status misnamed(const char *bytes, size_t n, tnf_error *e)
     uint8_t *exact = malloc(n ? n : 1); /* ends where its memory ends */
     memcpy(exact, bytes, n);
     tnf_probe p = { .head = exact, .tail = exact, .nhead = n, .ntail = n, .size = n, .ext = "" };
-    tnf_status status = tnf_misnamed(&p, e);
+    tnf_status status = tnf_unknown_file(&p, e);
     free(exact);
     return status;
 }

@@ -47,9 +47,9 @@ static void note_loss(tnf_file *f, const struct loss *what)
     const char *name = message && what->name.p
                            ? tnf_arena_str(&f->arena, what->name.p, what->name.n)
                            : NULL;
-    f->bent = true;
+    f->needed_lenience = true;
     if (!message || (what->name.p && !name)) {
-        f->loss_unnoted = f->loss_unnoted || !what->nothing; /* which fails in the end */
+        f->loss_unnoted = f->loss_unnoted || !what->harmless; /* which fails in the end */
         return;
     }
     *loss = *what;
@@ -73,24 +73,24 @@ tnf_status tnf_stricter(tnf_reader *r, tnf_error *e, tnf_status status, uint64_t
         return tnf_fail(e, status, offset, "%s", text);
     if (r->salvage) { /* what is not there is lost */
         struct loss loss = { .status = status, .offset = offset, .message = text };
-        loss.nothing = status != TNF_ETRUNCATED;
+        loss.harmless = status != TNF_ETRUNCATED;
         note_loss(r->file, &loss);
         return TNF_OK;
     }
-    r->file->bent = true;
+    r->file->needed_lenience = true;
     warn_text(r->file, offset, text);
     return TNF_OK;
 }
 
 void tnf_note_fault(tnf_reader *r, tnf_status status, uint64_t offset, const char *text)
 {
-    struct loss loss = { .status = status, .offset = offset, .message = text, .nothing = true };
+    struct loss loss = { .status = status, .offset = offset, .message = text, .harmless = true };
     note_loss(r->file, &loss);
 }
 
 bool tnf_lose(tnf_reader *r, tnf_status status, const tnf_error *e)
 {
-    if (!r->salvage || !tnf_of_the_file(status))
+    if (!r->salvage || !tnf_is_file_fault(status))
         return false;
     struct loss loss = {
         .status = e->status, .rule = e->rule, .offset = e->offset, .message = e->message

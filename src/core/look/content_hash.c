@@ -268,7 +268,7 @@ static tnf_status hash_file(uint8_t *out, struct hashing *h, tnf_arena *a, tnf_e
     const tnf_catalog *c = &h->file->catalog;
     unsigned threads = tnf_pool_threads(h->options.threads);
     struct pass p = { 0 };
-    TNF_TRY(tnf_largest_first(&h->order, c, a, e));
+    TNF_TRY(tnf_job_order(&h->order, c, a, e));
     if (!(h->tensors = tnf_arena_array(a, c->n, HASH)))
         return tnf_arena_fail(a, "hashes", e);
     TNF_TRY(tnf_pool_run(threads, c->n, hash_tensor, h, e));

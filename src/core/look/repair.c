@@ -183,7 +183,7 @@ static void tell_losses(struct salvage *s, const tnf_file *file)
     const char *label = file->origin.label;
     tnf_str name = { label ? label : "", label ? strlen(label) : 0 };
     for (const struct loss *l = file->losses; l; l = l->next)
-        if (!l->nothing)
+        if (!l->harmless)
             lose(s, l->name.p ? "tensor" : "part", l->name.p ? l->name : name, l->offset,
                  l->message);
 }
@@ -213,7 +213,7 @@ static bool belongs(const struct salvage *s, const tnf_extra *x)
     static const char end[] = ".trailing";
     size_t n = sizeof end - 1;
     bool trailing = x->key.n > n && memcmp(x->key.p + x->key.n - n, end, n) == 0;
-    return !(trailing && (s->file->bent || s->result->lost > 0));
+    return !(trailing && (s->file->needed_lenience || s->result->lost > 0));
 }
 
 static tnf_status add_all(struct salvage *s, tnf_builder *b, tnf_error *e)

@@ -126,7 +126,7 @@ static tnf_status job(void *ctx, size_t i, tnf_error *e)
     tnf_status status = take_piece(s, p, &error);
     if (status == TNF_OK)
         return TNF_OK;
-    if (!tnf_of_the_file(status) || !s->options.problem) {
+    if (!tnf_is_file_fault(status) || !s->options.problem) {
         *e = error;
         return status;
     }

@@ -206,7 +206,7 @@ static tnf_status check_object(void *ctx, size_t job, tnf_error *e)
     tnf_status status = check_parts(c, i, &error);
     if (status == TNF_OK)
         return TNF_OK;
-    if (!tnf_of_the_file(status)) {
+    if (!tnf_is_file_fault(status)) {
         *e = error;
         return status;
     }
@@ -279,7 +279,7 @@ static tnf_status check_objects(struct check *c, tnf_arena *arena, tnf_error *e)
     if (!c->outcomes || (c->options.values && (!c->values || !c->counts)))
         return tnf_arena_fail(arena, "verifying", e);
     if (threads > 1)
-        TNF_TRY(tnf_largest_first(&c->order, &c->file->catalog, arena, e));
+        TNF_TRY(tnf_job_order(&c->order, &c->file->catalog, arena, e));
     TNF_TRY(tnf_pool_run(threads, n, check_object, c, e));
     return c->values ? take_values(c, e) : TNF_OK;
 }

@@ -162,7 +162,7 @@ static tnf_status run_index(tnf_file *f, tnf_error *e)
     if (status == TNF_OK)
         status = tnf_check_ranges(f, e);
     if (status == TNF_OK)
-        status = tnf_raise(f, e);
+        status = tnf_restore(f, e);
     tnf_arena_free(&scratch);
     f->reader.scratch = NULL;
     return status;

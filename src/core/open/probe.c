@@ -27,8 +27,8 @@ tnf_status tnf_probe_source(const tnf_format **out, const tnf_source *source, co
     }
     /* Where only the name speaks for a format, what the bytes surely are is worth more. */
     if (!best ||
-        (score <= TNF_PROBE_EXTENSION && !best->stands_for_shards && tnf_surely_misnamed(&p)))
-        return tnf_misnamed(&p, e);
+        (score <= TNF_PROBE_EXTENSION && !best->stands_for_shards && tnf_surely_unknown(&p)))
+        return tnf_unknown_file(&p, e);
     if (tie)
         return tnf_fail(e, TNF_EUNSUPPORTED, 0, "this may be %s or %s: say which format",
                         best->name, tie->name);

@@ -84,7 +84,7 @@ static tnf_status check_size(tnf_file *f, const struct range *r, size_t n, tnf_e
         tnf_note_fault(&f->reader, TNF_ETRUNCATED, size, text);
     else
         TNF_TRY(tnf_stricter(&f->reader, e, TNF_ETRUNCATED, size, "%s", text));
-    f->bent = true;
+    f->needed_lenience = true;
     for (size_t i = 0; i < n; i++)
         if (r[i].end > size && r[i].end > r[i].begin)
             tnf_part_mutable(&f->catalog.objects[r[i].object].parts[r[i].part])

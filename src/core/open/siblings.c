@@ -332,7 +332,7 @@ static tnf_status open_or_refuse(struct sibling *s, tnf_reader *r, const char *p
         if (status == TNF_OK)
             return TNF_OK;
         struct refusal *fresh = tnf_arena_alloc(&r->file->arena, sizeof *fresh);
-        if (fresh && tnf_of_the_file(status)) {
+        if (fresh && tnf_is_file_fault(status)) {
             *fresh = (struct refusal) { s->refusals, format, why };
             s->refusals = fresh;
         }

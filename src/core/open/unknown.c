@@ -131,7 +131,7 @@ static bool is_utf16(const tnf_probe *p)
     return p->nhead >= 4 && (p->head[2] == 0 || p->head[3] == 0);
 }
 
-bool tnf_surely_misnamed(const tnf_probe *p)
+bool tnf_surely_unknown(const tnf_probe *p)
 {
     size_t at = first_letter(p);
     const struct known *magic = by_magic(p);
@@ -141,7 +141,7 @@ bool tnf_surely_misnamed(const tnf_probe *p)
            pickle(p) || json(p, at);
 }
 
-tnf_status tnf_misnamed(const tnf_probe *p, tnf_error *e)
+tnf_status tnf_unknown_file(const tnf_probe *p, tnf_error *e)
 {
     if (p->size == 0)
         return tnf_fail(e, TNF_ETRUNCATED, 0, "the file is empty");

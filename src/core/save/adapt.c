@@ -7,8 +7,8 @@
  *   shape   step []                    → step [1], where there are no scalars
  *   name    b\xff                      → b%FF, where names are UTF-8
  *
- * All but the order, which no reader can see in the values, is noted in the stash (lower.c) and
- * undone when the file is opened (unfit.c). A tensor that cannot be fitted is left as it is: the
+ * All but the order, which no reader can see in the values, is noted in the stash (plan.c) and
+ * undone when the file is opened (restore_tensors.c). A tensor that cannot be fitted is left as it is: the
  * plan then says why it is dropped.
  */
 #include "core/save/plan.h"
@@ -262,8 +262,8 @@ const char *tnf_change_reason(const tnf_change *change)
     return "";
 }
 
-tnf_status tnf_fit_tensors(struct tnf_save *s, const tnf_catalog *from, const tnf_catalog **out,
-                           tnf_error *e)
+tnf_status tnf_adapt_tensors(struct tnf_save *s, const tnf_catalog *from, const tnf_catalog **out,
+                             tnf_error *e)
 {
     bool any = false;
     size_t room = 0;

@@ -121,7 +121,7 @@ static tnf_status plan(struct appending *a, tnf_error *e)
     tnf_status status = tnf_options_parse(&s->values, s->format->write_options, s->options.options,
                                           s->options.noptions, &s->arena, e);
     if (status == TNF_OK)
-        status = tnf_lower(s, &a->all->catalog, e);
+        status = tnf_plan(s, &a->all->catalog, e);
     if (status != TNF_OK)
         tnf_error_prefix(e, s->format->name);
     s->total = 0; /* of what is new */

@@ -263,7 +263,7 @@ static tnf_status check_outcome(struct editing *x, tnf_error *e)
     TNF_TRY(tnf_source_new(&source, &ops, x, x->at, &x->builder->alloc, e));
     tnf_error why = { .offset = TNF_NO_OFFSET };
     tnf_status status = tnf_open_over(&after, source, x->path, &o, &why);
-    if (tnf_of_the_file(status))
+    if (tnf_is_file_fault(status))
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "it could not be read any more: %s",
                         why.message);
     if (status != TNF_OK && e)
@@ -291,7 +291,7 @@ static tnf_status check_like(const struct editing *x, tnf_error *e)
                         "the format has no room for changes in place");
     if (f->siblings || f->format->stands_for_shards)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "it is a model in several files");
-    if (f->bent || f->options.salvage || f->source->fd < 0)
+    if (f->needed_lenience || f->options.salvage || f->source->fd < 0)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                         "only a file that keeps all rules is changed in place");
     return TNF_OK;
@@ -394,7 +394,7 @@ static tnf_status edit(struct editing *x, tnf_error *e)
     TNF_TRY(take_file(x, e));
     TNF_TRY(check_unchanged(x, e));
     TNF_TRY(tnf_save_parse(s, e));
-    TNF_TRY(tnf_lower(s, &x->builder->catalog, e));
+    TNF_TRY(tnf_plan(s, &x->builder->catalog, e));
     TNF_TRY(write_over(x, e));
     TNF_TRY(check_outcome(x, e));
     return s->options.dry_run ? TNF_OK : apply(x, e);
@@ -420,7 +420,7 @@ tnf_status tnf_save_in_place(const tnf_builder *b, const char *path,
     tnf_claim_drop(&x.own);
     tnf_buf_free(&x.fresh);
     tnf_buf_free(&x.pieces);
-    tnf_lower_end(&x.save);
+    tnf_plan_end(&x.save);
     tnf_arena_free(&x.arena);
     tnf_arena_free(&x.save.arena);
     return status;

@@ -8,7 +8,7 @@
  *                    "objects":[…],"order":[…],"orders":{…}}
  *
  * A format without any metadata may hold the stash as a tensor of that name.
- * raise.c takes it all back when the file is opened.
+ * restore.c takes it all back when the file is opened.
  */
 #include "core/save/plan.h"
 #include "wire/cbor.h"
@@ -63,7 +63,7 @@ void tnf_lower_tell(struct lowering *l, tnf_fate fate, const char *kind, tnf_str
 
 /* ------------------------------------------------------------------ stash */
 
-void tnf_lower_comma(tnf_buf *b)
+void tnf_plan_comma(tnf_buf *b)
 {
     if (b->n)
         tnf_buf_u8(b, ',');
@@ -71,7 +71,7 @@ void tnf_lower_comma(tnf_buf *b)
 
 static void stash_member(tnf_buf *b, const tnf_member *m)
 {
-    tnf_lower_comma(b);
+    tnf_plan_comma(b);
     tnf_json_put_string(b, m->key.p, m->key.n);
     tnf_buf_u8(b, ':');
     tnf_json_put_typed(b, &m->value);
@@ -153,7 +153,7 @@ static tnf_status keep_attr(struct lowering *l, const tnf_member *m, tnf_kind ki
 
 static void note_kind(struct lowering *l, const tnf_member *m)
 {
-    tnf_lower_comma(&l->kinds);
+    tnf_plan_comma(&l->kinds);
     tnf_json_put_string(&l->kinds, m->key.p, m->key.n);
     tnf_buf_puts(&l->kinds, m->value.kind == TNF_JSON ? ":\"json\"" : ":\"string\"");
 }
@@ -404,7 +404,7 @@ static tnf_status lower_all(struct lowering *l, const tnf_catalog *from, tnf_err
     TNF_TRY(check_order(l->save, e));
     TNF_TRY(tnf_cast_tensors(l->save, from, &cast, e));
     TNF_TRY(tnf_unit_rows(l->save, cast, &unit, e));
-    TNF_TRY(tnf_fit_tensors(l->save, unit, &l->fit.catalog, e));
+    TNF_TRY(tnf_adapt_tensors(l->save, unit, &l->fit.catalog, e));
     look_for_place(l, l->fit.catalog);
     TNF_TRY(tnf_lower_judge(l, e));
     if (l->save->options.plan)
@@ -428,7 +428,7 @@ static tnf_status lower_all(struct lowering *l, const tnf_catalog *from, tnf_err
     return TNF_OK;
 }
 
-void tnf_lower_end(struct tnf_save *save)
+void tnf_plan_end(struct tnf_save *save)
 {
     tnf_reorder_end(save);
     tnf_unit_rows_end(save);
@@ -439,7 +439,7 @@ void tnf_lower_end(struct tnf_save *save)
              save->lowered.extras_capacity * sizeof *save->lowered.extras);
 }
 
-tnf_status tnf_lower(struct tnf_save *save, const tnf_catalog *from, tnf_error *e)
+tnf_status tnf_plan(struct tnf_save *save, const tnf_catalog *from, tnf_error *e)
 {
     struct lowering l = { .save = save, .format = save->format };
     tnf_arena *a = &save->arena;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What lower.c (attributes, extras, the stash) and lower_objects.c (tensors) share. */
+/* What plan.c (attributes, extras, the stash) and plan_objects.c (tensors) share. */
 #ifndef TNF_CORE_SAVE_PLAN_H
 #define TNF_CORE_SAVE_PLAN_H
 
@@ -20,7 +20,7 @@ struct lowering {
     char first[160]; /* the first thing that would be lost */
 };
 
-/* lower.c: into the plan, and no more; into the plan, and refused unless it may be lost */
+/* plan.c: into the plan, and no more; into the plan, and refused unless it may be lost */
 void tnf_lower_note(const struct lowering *l, tnf_fate fate, const char *kind, tnf_str name,
                     const char *reason);
 void tnf_lower_tell(struct lowering *l, tnf_fate fate, const char *kind, tnf_str name,
@@ -28,7 +28,7 @@ void tnf_lower_tell(struct lowering *l, tnf_fate fate, const char *kind, tnf_str
 /* A change that nobody asked for, that can be undone, and that is not refused: into the plan. */
 void tnf_lower_unasked(const struct lowering *l, const char *kind, tnf_str name,
                        const char *reason);
-void tnf_lower_comma(tnf_buf *b);
+void tnf_plan_comma(tnf_buf *b);
 /* Can a typed tree say it exactly? */
 bool tnf_lower_plain(const tnf_value *v);
 /* Do its maps stand in the order that a format with sorted maps gives them back in? If not, they
@@ -39,7 +39,7 @@ bool tnf_lower_text_map(const tnf_member *m);
 /* Is the key one of the words of the list? No list: no. */
 bool tnf_lower_listed(const char *list, tnf_str key);
 
-/* lower_objects.c: what becomes of each tensor of l->fit.catalog, then the tensors themselves. */
+/* plan_objects.c: what becomes of each tensor of l->fit.catalog, then the tensors themselves. */
 tnf_status tnf_lower_judge(struct lowering *l, tnf_error *e);
 tnf_status tnf_lower_objects(struct lowering *l, tnf_error *e);
 

@@ -13,7 +13,7 @@ static void stash_object_attr(struct lowering *l, const tnf_object *o, const tnf
                               bool *opened)
 {
     if (!*opened) {
-        tnf_lower_comma(&l->tensors);
+        tnf_plan_comma(&l->tensors);
         tnf_json_put_string(&l->tensors, o->name.p, o->name.n);
         tnf_buf_puts(&l->tensors, ":{");
         *opened = true;
@@ -157,7 +157,7 @@ static void put_text(tnf_buf *b, const char *key, const char *text)
 static void note_change(struct lowering *l, const tnf_object *was, const tnf_object *now)
 {
     tnf_buf *b = &l->objects;
-    tnf_lower_comma(b);
+    tnf_plan_comma(b);
     bool text = tnf_utf8_valid(was->name.p, was->name.n, NULL);
     const tnf_value name = tnf_value_str(text ? TNF_STRING : TNF_BYTES, was->name.p, was->name.n);
     tnf_buf_puts(b, "{\"name\":");

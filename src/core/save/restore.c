@@ -247,7 +247,7 @@ static tnf_status raise_tensor(tnf_file *f, tnf_error *e)
     remove_object(c, at);
     TNF_TRY(tnf_catalog_reindex(c, !(f->format->rules & TNF_RULE_NAMES_MAY_REPEAT), e));
     TNF_TRY(raise_attrs(f, tnf_value_get(stash, "attrs"), e));
-    TNF_TRY(tnf_unfit(f, stash, e));
+    TNF_TRY(tnf_restore_tensors(f, stash, e));
     TNF_TRY(raise_tensors(f, tnf_value_get(stash, "tensors"), e));
     return tnf_restore_order(f, stash, e);
 }
@@ -274,12 +274,12 @@ static tnf_status raise_typed(tnf_file *f, tnf_error *e)
     TNF_TRY(status);
     tnf_attrs_remove(&f->catalog.attrs, TNF_STASH_KEY);
     TNF_TRY(raise_attrs(f, tnf_value_get(stash, "attrs"), e));
-    TNF_TRY(tnf_unfit(f, stash, e));
+    TNF_TRY(tnf_restore_tensors(f, stash, e));
     TNF_TRY(raise_tensors(f, tnf_value_get(stash, "tensors"), e));
     return tnf_restore_order(f, stash, e);
 }
 
-tnf_status tnf_raise(tnf_file *f, tnf_error *e)
+tnf_status tnf_restore(tnf_file *f, tnf_error *e)
 {
     if (f->format->can.stash_type)
         return raise_tensor(f, e);
@@ -291,7 +291,7 @@ tnf_status tnf_raise(tnf_file *f, tnf_error *e)
     tnf_attrs own = { .arena = &f->arena };
     TNF_TRY(raise_text(f, tnf_value_get(stash, "kinds"), &own, !stash, e));
     TNF_TRY(raise_attrs(f, tnf_value_get(stash, "attrs"), e));
-    TNF_TRY(tnf_unfit(f, stash, e));
+    TNF_TRY(tnf_restore_tensors(f, stash, e));
     TNF_TRY(raise_tensors(f, tnf_value_get(stash, "tensors"), e));
     char key[80];
     int n = snprintf(key, sizeof key, "%s.metadata", f->format->family);

@@ -77,7 +77,7 @@ void tnf_note_order_of(struct lowering *l, const tnf_object *o)
     if (!l->stashes || !o->attrs || !tnf_utf8_valid(o->name.p, o->name.n, NULL) ||
         comes_back(l, l->format->can.object_attrs, o->attrs->as.members, o->attrs->n))
         return;
-    tnf_lower_comma(&l->orders);
+    tnf_plan_comma(&l->orders);
     tnf_json_put_string(&l->orders, o->name.p, o->name.n);
     tnf_buf_puts(&l->orders, ":[");
     put_keys(&l->orders, o->attrs->as.members, o->attrs->n);

@@ -214,7 +214,7 @@ static tnf_status read_notes(struct unfitting *u, const tnf_value *notes, tnf_er
     return u->any ? rebuild(u, e) : TNF_OK;
 }
 
-tnf_status tnf_unfit(tnf_file *f, const tnf_value *stash, tnf_error *e)
+tnf_status tnf_restore_tensors(tnf_file *f, const tnf_value *stash, tnf_error *e)
 {
     const tnf_value *notes = tnf_value_get(stash, "objects");
     if (!notes || notes->kind != TNF_ARRAY || notes->n == 0)

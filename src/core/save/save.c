@@ -201,7 +201,7 @@ static tnf_status start(struct tnf_save *s, const tnf_builder *b, const tnf_save
 
 static void finish(struct tnf_save *s)
 {
-    tnf_lower_end(s);
+    tnf_plan_end(s);
     tnf_arena_free(&s->arena);
 }
 
@@ -222,7 +222,7 @@ static tnf_status plan(struct tnf_save *s, const tnf_builder *b, const tnf_optio
     tnf_status status = tnf_save_parse(s, e);
     *values = s->values;
     if (status == TNF_OK)
-        status = tnf_lower(s, &b->catalog, e);
+        status = tnf_plan(s, &b->catalog, e);
     if (status == TNF_OK)
         status = tnf_check_output(&s->lowered, &s->arena, e);
     if (status != TNF_OK)

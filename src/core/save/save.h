@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What saving passes along: builder → lower → write. */
+/* What saving passes along: builder → plan → write. */
 #ifndef TNF_CORE_SAVE_SAVE_H
 #define TNF_CORE_SAVE_SAVE_H
 
@@ -18,7 +18,7 @@ struct tnf_builder {
     const struct added_file *files;
 };
 
-/* What fit.c did to a tensor. */
+/* What adapt.c did to a tensor. */
 enum {
     TNF_CHANGE_PARTS = 1, /* each part became a tensor */
     TNF_CHANGE_TYPE = 2,
@@ -41,7 +41,7 @@ struct tnf_save {
     tnf_attrs text;                 /* its text map */
     const tnf_option_value *values; /* of the format's options */
     uint64_t done, total;
-    tnf_catalog fitted;  /* where tensors had to change: what lower.c lowers */
+    tnf_catalog fitted;  /* where tensors had to change: what plan.c plans */
     tnf_change *changes; /* one for each of its tensors; NULL: nothing changed */
     struct reordered *reordered;
     tnf_catalog cast; /* what is saved if types were to change */
@@ -67,9 +67,9 @@ tnf_status tnf_unit_rows(struct tnf_save *save, const tnf_catalog *from, const t
 const char *tnf_why_unit(const struct tnf_save *save, const tnf_object *object);
 void tnf_unit_rows_end(struct tnf_save *save);
 
-/* fit.c: *out is `from`, or save->fitted where a tensor had to change. */
-tnf_status tnf_fit_tensors(struct tnf_save *save, const tnf_catalog *from, const tnf_catalog **out,
-                           tnf_error *e);
+/* adapt.c: *out is `from`, or save->fitted where a tensor had to change. */
+tnf_status tnf_adapt_tensors(struct tnf_save *save, const tnf_catalog *from,
+                             const tnf_catalog **out, tnf_error *e);
 /* For the plan; "" if nothing was done. */
 const char *tnf_change_reason(const tnf_change *change);
 
@@ -79,11 +79,11 @@ tnf_status tnf_reorder(tnf_part *out, const tnf_object *object, struct tnf_save 
                        tnf_error *e);
 void tnf_reorder_end(struct tnf_save *save);
 
-/* lower.c: fits the catalog to the format, telling each item's fate; TNF_ELOSSY if something would
+/* plan.c: fits the catalog to the format, telling each item's fate; TNF_ELOSSY if something would
  * be lost that may not. */
-tnf_status tnf_lower(struct tnf_save *save, const tnf_catalog *from, tnf_error *e);
+tnf_status tnf_plan(struct tnf_save *save, const tnf_catalog *from, tnf_error *e);
 /* What is not in the arena; also after a failure. */
-void tnf_lower_end(struct tnf_save *save);
+void tnf_plan_end(struct tnf_save *save);
 
 /* save.c: as tnf_save_sink(), but of the tensors only where they are, by the format that has such
  * an index: they are in these files. */
