@@ -178,7 +178,8 @@ static int save(job *j)
 static bool is_one_file(const input *in)
 {
     struct stat s;
-    return in->info->shards == 0 && (stat(in->path, &s) != 0 || S_ISREG(s.st_mode));
+    return strcmp(in->path, "-") != 0 && in->info->shards == 0 &&
+           (stat(in->path, &s) != 0 || S_ISREG(s.st_mode));
 }
 
 static int change_and_save(job *j)

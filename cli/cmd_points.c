@@ -248,7 +248,7 @@ static int run(const cli_state *cli, const void *options, int argc, char **argv)
         argv++;
     }
     if (argc > 1 && verb != 3)
-        return usage_error("points: what is '%s' for?", argv[1]);
+        return usage_error("points: unexpected argument '%s'", argv[1]);
     if (argc == 1 && verb == 3)
         return usage_error("points: rm needs the offsets of points");
     switch (verb) {

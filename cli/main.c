@@ -89,7 +89,7 @@ static int check_and_run(const cli_state *cli, const command *c, const void *opt
         return usage_error("%s: too few arguments; usage: tenfold %s [OPTIONS] %s", c->name,
                            c->name, c->args);
     if (c->max_args >= 0 && n > c->max_args)
-        return usage_error("%s: what is '%s' for? usage: tenfold %s [OPTIONS] %s", c->name,
+        return usage_error("%s: unexpected argument '%s'; usage: tenfold %s [OPTIONS] %s", c->name,
                            args[c->max_args], c->name, c->args);
     return c->run(cli, options, n, args);
 }

@@ -141,7 +141,7 @@ TNF_API TNF_CHECKED tnf_status tnf_save_sink(const tnf_builder *builder, tnf_sin
  *  of the new ones; opening it leniently gives the model as it was, and so does another append.
  *  Tensors with names that are taken, and attributes that have another value there, are refused
  *  (TNF_EEXISTS). Part bytes that the file has already are not written again. options->replace is
- *  of no meaning. */
+ *  ignored. */
 TNF_API TNF_CHECKED tnf_status tnf_append(const tnf_builder *builder, const char *path,
                                           const tnf_save_options *options, tnf_error *error);
 
@@ -154,7 +154,7 @@ TNF_API TNF_CHECKED tnf_status tnf_append(const tnf_builder *builder, const char
  *  Changes within a sector of 512 bytes are one write. For others the bytes that are there are put
  *  beside the file first, in ".NAME.tenfold-undo", which goes when all is on the disk. If the
  *  system stops in between, opening the file fails and tells so; tnf_undo() (repair.h) puts them
- *  back, and so does the next call of this. options->replace and no_sync are of no meaning. */
+ *  back, and so does the next call of this. options->replace and no_sync are ignored. */
 TNF_API TNF_CHECKED tnf_status tnf_save_in_place(const tnf_builder *builder, const char *path,
                                                  const tnf_save_options *options, tnf_error *error);
 

@@ -68,7 +68,7 @@ typedef struct tnf_primitiv_binding {
 } tnf_primitiv_binding;
 
 /** How to load. Zero-initialise; NULL means primitiv's own rules: the file may have less than what
- *  is wanted, but no parameter that nobody wants. */
+ *  is wanted, but no parameter that is not. */
 typedef struct tnf_primitiv_bind_options {
     size_t size;      /**< sizeof(tnf_primitiv_bind_options) */
     bool need_all;    /**< it is an error if something wanted is not in the file */

@@ -80,7 +80,7 @@ typedef struct tnf_split_options {
     uint64_t
         max_bytes;    /**< of the tensors in one file; a larger tensor has one to itself. 0: any */
     const char *stem; /**< how names begin; NULL: "model" */
-    /** As for tnf_save(); its format is of no meaning. `replace` concerns each file by itself;
+    /** As for tnf_save(); its format is ignored. `replace` concerns each file by itself;
      * `plan` is told of the whole. NULL: defaults. */
     const tnf_save_options *save;
     /** Told all files, the index last, before the first byte is written. */

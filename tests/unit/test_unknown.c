@@ -45,7 +45,7 @@ static void every_kind(void **state)
         { CASE("\x89PNG\r\n\x1a\n\0\0"), TNF_EFORMAT, "PNG" },
         { CASE("\xff\xfe\x61\0b\0c\0d\0"), TNF_EFORMAT, "UTF-16" },
         { CASE("\0\0\0\0\0\0\0\0\0\0\0\0"), TNF_EFORMAT, "zeros" },
-        { CASE("just some words, really"), TNF_EUNSUPPORTED, "no format" },
+        { CASE("just some words, really"), TNF_EUNSUPPORTED, "unrecognised" },
         { CASE("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff"
                "69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 5368709120\n"),
           TNF_EFORMAT, "5368709120 bytes: run 'git lfs pull'" },

@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INDEX_SUFFIX   ".index.json"
-#define FAVOURED_INDEX "model.safetensors.index.json"
+#define INDEX_SUFFIX ".index.json"
 
 struct found {
     char *name; /* in the arena */
@@ -22,6 +21,21 @@ static bool has_suffix(const char *name, const char *suffix)
 {
     size_t n = strlen(name), m = strlen(suffix);
     return n > m && strcmp(name + n - m, suffix) == 0;
+}
+
+/* The name that the writers of an index give it by themselves: taken before all others. */
+static bool is_usual_index(const char *name)
+{
+    const char stem[] = "model";
+    if (strncmp(name, stem, sizeof stem - 1) != 0)
+        return false;
+    for (size_t i = 0; tnf_registry_at(i); i++) {
+        const tnf_format *f = tnf_registry_at(i);
+        if (f->stands_for_shards && f->index_name &&
+            strcmp(name + sizeof stem - 1, f->index_name) == 0)
+            return true;
+    }
+    return false;
 }
 
 /* "model.safetensors.index.fp16.json": of another variant of the model. */
@@ -51,11 +65,10 @@ static bool readable(const char *name)
 
 static tnf_status note(struct found *f, const char *name, tnf_arena *arena, tnf_error *e)
 {
-    f->count++;
-    if (f->name && strcmp(name, FAVOURED_INDEX) != 0)
+    bool usual = is_usual_index(name);
+    f->count = usual ? 1 : f->count + 1;
+    if (f->name && !usual)
         return TNF_OK;
-    if (strcmp(name, FAVOURED_INDEX) == 0)
-        f->count = 1;
     f->name = tnf_arena_str(arena, name, strlen(name));
     return f->name ? TNF_OK : tnf_arena_fail(arena, "a file's name", e);
 }
@@ -89,7 +102,7 @@ static tnf_status look_through(DIR *dir, struct found found[KINDS], tnf_arena *a
         if (has_suffix(d->d_name, INDEX_SUFFIX)) {
             if (!favoured)
                 TNF_TRY(note(&found[INDEX], d->d_name, arena, e));
-            favoured = favoured || strcmp(d->d_name, FAVOURED_INDEX) == 0;
+            favoured = favoured || is_usual_index(d->d_name);
         } else if (is_variant_index(d->d_name)) {
             TNF_TRY(note(&found[VARIANT], d->d_name, arena, e));
         } else if (readable(d->d_name)) {

@@ -171,5 +171,5 @@ tnf_status tnf_unknown_file(const tnf_probe *p, tnf_error *e)
     if (all_zero(p))
         return tnf_fail(e, TNF_EFORMAT, 0,
                         "the file begins with zeros only: an unfinished download, perhaps");
-    return tnf_fail(e, TNF_EUNSUPPORTED, 0, "this is no format that is known here");
+    return tnf_fail(e, TNF_EUNSUPPORTED, 0, "unrecognised file format");
 }

@@ -140,9 +140,8 @@ static tnf_status count_missing(struct job *j, tnf_error *e)
     }
     if (j->extra && !j->options.allow_extra)
         return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET,
-                        "%zu parameter%s of the file %s nobody wants: %s", j->extra,
-                        j->extra > 1 ? "s" : "", j->extra > 1 ? "are such as" : "is one that",
-                        TNF_QUOTED(j->first_extra));
+                        "%zu unexpected parameter%s in the file: %s", j->extra,
+                        j->extra > 1 ? "s" : "", TNF_QUOTED(j->first_extra));
     if (j->missing && j->options.need_all)
         return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "the file lacks %zu of what is wanted: %s",
                         j->missing, TNF_QUOTED(first));

@@ -141,7 +141,7 @@ out.valid("config_untagged_kind_number.bin", one(json.dumps({"kind": 7, **GPT}))
 out.valid("config_placeholder.bin", one(tagged("unknown", {})), attrs={"gptrs.kind": "unknown"})
 
 # ------------------------------------------------------------ files that lie here already
-out.reject("bad_magic.bin", None, UNSUPPORTED, 0, "no format that is known")
+out.reject("bad_magic.bin", None, UNSUPPORTED, 0, "unrecognised file format")
 out.reject("trunc_7.bin", None, SHORT, 7, "only 7 bytes")
 out.reject("trunc_11.bin", None, SHORT, 11, "5 bytes are missing")
 out.reject("trunc_41.bin", None, SHORT, 41, "1 bytes are missing")

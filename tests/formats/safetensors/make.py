@@ -440,11 +440,11 @@ def reject_json():
         code = SHORT if name == "not_closed" else BAD
         # What does not look like a header is not taken for one.
         reject_header(f"header_{name}", text, where, code, message)
-    reject("header_bom", file(b"\xef\xbb\xbf{}"), UNSUPPORTED, 0, "no format that is known")
-    expect["reject"]["header_array.safetensors"].update(code=UNSUPPORTED, offset=0, message="no format")
-    expect["reject"]["header_number.safetensors"].update(code=UNSUPPORTED, offset=0, message="no format")
-    expect["reject"]["header_single_quotes.safetensors"].update(code=UNSUPPORTED, offset=0, message="no format")
-    expect["reject"]["header_unquoted.safetensors"].update(code=UNSUPPORTED, offset=0, message="no format")
+    reject("header_bom", file(b"\xef\xbb\xbf{}"), UNSUPPORTED, 0, "unrecognised file format")
+    expect["reject"]["header_array.safetensors"].update(code=UNSUPPORTED, offset=0, message="unrecognised file format")
+    expect["reject"]["header_number.safetensors"].update(code=UNSUPPORTED, offset=0, message="unrecognised file format")
+    expect["reject"]["header_single_quotes.safetensors"].update(code=UNSUPPORTED, offset=0, message="unrecognised file format")
+    expect["reject"]["header_unquoted.safetensors"].update(code=UNSUPPORTED, offset=0, message="unrecognised file format")
     bad = b'{"a\xff":' + e.encode() + b"}"
     reject_header("name_not_utf8", bad, 3, BAD, "not UTF-8")
     bad = b'{"\xed\xa0\x80":' + e.encode() + b"}"

@@ -127,8 +127,8 @@ def make_text():
     good("text", "control.txt", [(b"a", "1 2"), (b"b\x01", "3 4")], b"a 1 2\nb\x01 3 4\n")
     # A first line that looks like a header, but is none: the second has another number of numbers.
     good("text", "no_header.txt", [(b"5", "300"), (b"6", "301"), (b"7", "302")], b"5 300\n6 301\n7 302\n")
-    bad("text", "no_numbers.txt", b"one two\nthree four\n", UNKNOWN, "no format", None)
-    bad("text", "nul.txt", b"a 1 2\nb\0 3 4\n", UNKNOWN, "no format", None)
+    bad("text", "no_numbers.txt", b"one two\nthree four\n", UNKNOWN, "unrecognised file format", None)
+    bad("text", "nul.txt", b"a 1 2\nb\0 3 4\n", UNKNOWN, "unrecognised file format", None)
 
 
 def make_textdims():

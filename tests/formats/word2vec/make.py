@@ -101,7 +101,7 @@ def make_reject():
     bad("cut_vector.bin", whole[:-3], SHORT, "row 2 of 3: 2 rows are whole, 2 bytes", len(whole) - 3)
     bad("cut_word.bin", whole[:whole.index(b"K") + 3], SHORT, "the word of row 1 of 3: 1 rows are whole", whole.index(b"K") + 3)
     bad("cut_row.bin", whole[:whole.index(b"K")], SHORT, "1 rows are whole", whole.index(b"K"))
-    bad("no_blank.bin", b"1 3\n" + b"x" * 5000, "TNF_EUNSUPPORTED", "no format", None)
+    bad("no_blank.bin", b"1 3\n" + b"x" * 5000, "TNF_EUNSUPPORTED", "unrecognised file format", None)
     bad("unterminated.bin", b"2 1\na \0\0\0\0\n" + b"x" * 5000, SHORT, "the word of row 1", 5011)
     bad("more_claimed.bin", compose(ROWS, n=4), SHORT, "3 rows are whole", len(whole))
     bad("rows_max.bin", compose(ROWS, head=b"18446744073709551615 3\n"), SHORT, "3 rows are whole", None)
