@@ -14,6 +14,17 @@ bool is_quantized(const tnf_object *object)
     return !strcmp(tnf_layout_id(object->layout), "pq/1");
 }
 
+/* As they are in a file, on any machine. */
+static void make_little_endian(float *values, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, &values[i], sizeof bits);
+        unsigned char bytes[] = { bits & 255, bits >> 8 & 255, bits >> 16 & 255, bits >> 24 };
+        memcpy(&values[i], bytes, sizeof bytes);
+    }
+}
+
 /* Several threads may ask at once: each has a row of its own. */
 static tnf_status read_rows(const quantized *q, uint64_t offset, unsigned char *dst, size_t n,
                             tnf_error *error)
@@ -24,8 +35,10 @@ static tnf_status read_rows(const quantized *q, uint64_t offset, unsigned char *
     while (n > 0 && status == TNF_OK) {
         size_t skip = (size_t)(offset % width), here = width - skip < n ? width - skip : n;
         status = tnf_emb_row(q->emb, offset / width, values, error);
-        if (status == TNF_OK)
+        if (status == TNF_OK) {
+            make_little_endian(values, q->dims);
             memcpy(dst, (const unsigned char *)values + skip, here);
+        }
         dst += here;
         offset += here;
         n -= here;

@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* Little- and big-endian loads and stores at any alignment. */
+/* Little- and big-endian loads and stores at any alignment. Numbers in files, and in memory that is
+ * lent or handed out, are little-endian on every machine; what computes with them where they lie
+ * has them turned first. */
 #ifndef TNF_BASE_BYTES_H
 #define TNF_BASE_BYTES_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define TNF_BIG_ENDIAN_HOST 1
+#else
+#define TNF_BIG_ENDIAN_HOST 0
+#endif
 
 static inline uint16_t tnf_le16(const void *at)
 {
@@ -43,6 +52,35 @@ static inline void tnf_put_le64(void *at, uint64_t v)
     uint8_t *p = at;
     for (int i = 0; i < 8; i++)
         p[i] = (uint8_t)(v >> 8 * i);
+}
+
+/* n numbers of `width` bytes from a file's order to the machine's, or back, where they lie. */
+static inline void tnf_turn_le(void *at, uint64_t n, size_t width)
+{
+    uint8_t *p = at;
+    if (!TNF_BIG_ENDIAN_HOST || width < 2)
+        return;
+    for (uint64_t i = 0; i < n; i++, p += width)
+        for (size_t k = 0; k < width / 2; k++) {
+            uint8_t low = p[k];
+            p[k] = p[width - 1 - k];
+            p[width - 1 - k] = low;
+        }
+}
+
+/* n bytes of numbers of the machine, from byte `from` on, as a file has them. */
+static inline void tnf_copy_le(void *dst, const void *numbers, size_t width, size_t from, size_t n)
+{
+    const uint8_t *p = numbers;
+    uint8_t *to = dst;
+    if (!TNF_BIG_ENDIAN_HOST) {
+        memcpy(dst, p + from, n);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        size_t within = (from + i) % width;
+        to[i] = p[from + i - within + (width - 1 - within)];
+    }
 }
 
 static inline uint16_t tnf_be16(const void *at)

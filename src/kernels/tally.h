@@ -6,6 +6,8 @@
  * together. Sums of integers, of f16 and of smaller floats are exact, all others go to lanes in a
  * fixed order. The result depends on how the numbers are cut into spans, which is the same on every
  * machine, and not on instruction sets or threads.
+ *
+ * Numbers are as the machine has them: who has a file's bytes turns them first (base/bytes.h).
  */
 #ifndef TNF_KERNELS_TALLY_H
 #define TNF_KERNELS_TALLY_H

@@ -11,6 +11,7 @@
  * Sums go to lanes, which are then halved, on every machine alike.
  */
 #include "base/ahead.h"
+#include "base/bytes.h"
 #include "kernels/tally.h"
 
 #include <limits.h>
@@ -223,6 +224,8 @@ static void span_powers(tnf_span_float *out, const uint8_t *x, size_t n)
         ulongs lanes, one;
         TNF_AHEAD_OF(x, i);
         memcpy(&lanes, x + i, sizeof lanes);
+        for (int k = 0; TNF_BIG_ENDIAN_HOST && k < 8; k++) /* sums are in one order everywhere */
+            lanes[k] = __builtin_bswap64(lanes[k]);
         LEAST(u8, first, (ubytes)lanes);
         GREATEST(u8, last, (ubytes)lanes);
         for (int k = 0; k < 8; k++) {

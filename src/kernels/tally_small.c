@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "kernels/tally_small.h"
 
+#include "base/bytes.h"
 #include "base/half.h"
 
 #include <math.h>
@@ -116,8 +117,7 @@ static void count_sixes(uint64_t counts[256], const uint8_t *x, size_t n)
                 memcpy(last, p, ((here - i) * 6 + 7) / 8);
                 p = last;
             }
-            uint64_t eight = spread_six(p);
-            memcpy(wide + i, &eight, sizeof eight);
+            tnf_put_le64(wide + i, spread_six(p)); /* in order: the last eight may be fewer */
         }
         tnf_count_bytes(counts, wide, here);
     }

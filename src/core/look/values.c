@@ -3,6 +3,7 @@
  * and integers through doubles. */
 #include "core/look/values.h"
 
+#include "base/bytes.h"
 #include "kernels/tally_small.h"
 #include "model/dtype.h"
 
@@ -39,7 +40,40 @@ static void take_floats(tnf_values *v, enum tnf_float kind, const uint8_t *p, si
     }
 }
 
+/* The next span of n numbers from a file, as the machine has them: where they lie, or in `room`. */
+static const uint8_t *next_span(const uint8_t *p, size_t n, size_t width, size_t *here,
+                                uint8_t room[TNF_TALLY_SPAN])
+{
+    *here = n;
+    if (!TNF_BIG_ENDIAN_HOST || width < 2)
+        return p;
+    *here = n < TNF_TALLY_SPAN / width ? n : TNF_TALLY_SPAN / width;
+    memcpy(room, p, *here * width);
+    tnf_turn_le(room, *here, width);
+    return room;
+}
+
+static void take_stored(tnf_values *v, enum tnf_float kind, const uint8_t *p, size_t n)
+{
+    size_t width = kind == TNF_TALLY_F64 ? 8 : kind == TNF_TALLY_F32 ? 4 : 2, here;
+    uint8_t room[TNF_TALLY_SPAN];
+    for (size_t at = 0; at < n; at += here) {
+        const uint8_t *span = next_span(p + at * width, n - at, width, &here, room);
+        take_floats(v, kind, span, here);
+    }
+}
+
 /* ------------------------------------------------------ integers and bytes */
+
+static void tally_ints(tnf_tally *t, const tnf_type *type, const uint8_t *p, size_t n)
+{
+    size_t width = type->bits / 8, here;
+    uint8_t room[TNF_TALLY_SPAN];
+    for (size_t at = 0; at < n; at += here) {
+        const uint8_t *span = next_span(p + at * width, n - at, width, &here, room);
+        tnf_tally_ints(t, span, here, (unsigned)width, type->number == TNF_NUMBER_INT);
+    }
+}
 
 /* Without the squares. */
 static void tally(tnf_tally *t, const tnf_type *type, const uint8_t *p, size_t n)
@@ -51,7 +85,7 @@ static void tally(tnf_tally *t, const tnf_type *type, const uint8_t *p, size_t n
     else if (type->number == TNF_NUMBER_FLOAT)
         tnf_tally_powers(t, p, n);
     else
-        tnf_tally_ints(t, p, n, type->bits / 8, type->number == TNF_NUMBER_INT);
+        tally_ints(t, type, p, n);
 }
 
 /* What each byte holds is the same wherever it stands. */
@@ -112,7 +146,7 @@ void tnf_values_take(tnf_values *v, const tnf_type *type, const void *bytes, siz
         return;
     const tnf_small_type *small = tnf_small_named(type->id);
     if (type->storage == TNF_F64 || kinds[type->storage] != TNF_TALLY_F64)
-        take_floats(v, kinds[type->storage], bytes, type->number == TNF_NUMBER_COMPLEX ? 2 * n : n);
+        take_stored(v, kinds[type->storage], bytes, type->number == TNF_NUMBER_COMPLEX ? 2 * n : n);
     else if (small)
         take_small(v, small, bytes, n);
     else if (!v->bins && !v->spread)

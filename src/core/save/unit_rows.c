@@ -8,6 +8,7 @@
  * Which catalogs that is done to is for the format to say. Lengths are noted while the rows go by;
  * whoever wants them before that has them computed.
  */
+#include "base/bytes.h"
 #include "base/pool.h"
 #include "base/unit.h"
 #include "core/read/stream.h"
@@ -68,6 +69,7 @@ static tnf_status make_block(struct unit_rows *u, uint64_t first, tnf_error *e)
     TNF_TRY(begin(u, e));
     u->n = 0; /* until it is there */
     TNF_TRY(tnf_stream_read(&u->stream, first * row, u->block, n * row, e));
+    tnf_turn_le(u->block, (uint64_t)n * u->dims, sizeof(float));
     u->first = first;
     u->n = n;
     TNF_TRY(tnf_pool_run(tnf_pool_threads(0), (n + JOB - 1) / JOB, make_some, u, e));
@@ -86,7 +88,7 @@ static tnf_status fetch_rows(void *ctx, uint64_t offset, void *dst, size_t n, tn
             TNF_TRY(make_block(u, wanted, e));
         uint64_t skip = offset - u->first * row, there = u->n * row - skip;
         size_t here = there < n ? (size_t)there : n;
-        memcpy(to, (const uint8_t *)u->block + skip, here);
+        tnf_copy_le(to, u->block, sizeof(float), (size_t)skip, here);
         to += here;
         offset += here;
         n -= here;
@@ -100,7 +102,7 @@ static tnf_status fetch_norms(void *ctx, uint64_t offset, void *dst, size_t n, t
     uint64_t last = (offset + n + sizeof(float) - 1) / sizeof(float);
     while (u->normed < last)
         TNF_TRY(make_block(u, u->normed, e));
-    memcpy(dst, (const uint8_t *)u->norms + offset, n);
+    tnf_copy_le(dst, u->norms, sizeof(float), (size_t)offset, n);
     return TNF_OK;
 }
 

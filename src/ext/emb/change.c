@@ -4,6 +4,7 @@
  */
 #include "ext/emb/change.h"
 
+#include "base/bytes.h"
 #include "base/ckd.h"
 #include "base/error.h"
 
@@ -14,6 +15,7 @@
 tnf_status tnf_change_strings(tnf_builder *builder, const char *name, const uint64_t *offsets,
                               uint64_t n, const void *bytes, tnf_error *e)
 {
+    uint64_t end = tnf_le64(&offsets[n]);
     tnf_part parts[] = {
         { .role = "offsets",
           .type = tnf_type_of(TNF_U64),
@@ -24,9 +26,9 @@ tnf_status tnf_change_strings(tnf_builder *builder, const char *name, const uint
         { .role = "bytes",
           .type = tnf_type_of(TNF_U8),
           .payload = TNF_MEMORY,
-          .memory = offsets[n] ? bytes : "",
-          .stored = offsets[n],
-          .nbytes = offsets[n] },
+          .memory = end ? bytes : "",
+          .stored = end,
+          .nbytes = end },
     };
     tnf_object o = { .name = { name, strlen(name) },
                      .shape = &n,
@@ -120,6 +122,7 @@ static tnf_status make_norms(float **out, tnf_emb *emb, tnf_error *e)
         for (size_t i = 0; i < u->made.n && first + i < words; i++)
             norms[first + i] = tnf_emb_normalise(emb, u->made.rows + i * emb->rows.d);
     }
+    tnf_turn_le(norms, words, sizeof *norms); /* they go to a builder */
     *out = norms;
     return TNF_OK;
 }
@@ -239,6 +242,9 @@ tnf_status tnf_emb_select(tnf_builder *builder, tnf_emb *emb, const tnf_str *wor
     tnf_hash_free(&seen);
     TNF_TRY(status);
     uint64_t shape[] = { s.n, emb->info.dims };
+    tnf_turn_le(s.offsets, s.n + 1, sizeof *s.offsets);
+    tnf_turn_le(s.vectors, s.n * emb->info.dims, sizeof *s.vectors);
+    tnf_turn_le(s.norms, s.n, sizeof *s.norms);
     TNF_TRY(tnf_change_strings(builder, "vocab", s.offsets, s.n, s.bytes, e));
     TNF_TRY(tnf_builder_add(builder, "embeddings", tnf_type_of(TNF_F32), 2, shape, s.vectors, e));
     if (emb->norms) /* else there are none to select from */

@@ -6,7 +6,7 @@
 #include "base/hash.h"
 #include "ext/emb/view.h"
 
-/* Adds a tensor of n strings: n + 1 offsets into bytes. */
+/* Adds a tensor of n strings: n + 1 offsets into bytes, as a file has them. */
 tnf_status tnf_change_strings(tnf_builder *builder, const char *name, const uint64_t *offsets,
                               uint64_t n, const void *bytes, tnf_error *e);
 /* Sets an attribute of the file. */

@@ -11,6 +11,7 @@
  */
 #include "ext/emb/convert.h"
 
+#include "base/bytes.h"
 #include "base/ckd.h"
 #include "base/error.h"
 #include "base/pool.h"
@@ -117,7 +118,7 @@ static tnf_status fetch_norms(void *ctx, uint64_t offset, void *dst, size_t n, t
     uint64_t last = (offset + n + sizeof(float) - 1) / sizeof(float);
     while (c->normed < last)
         TNF_TRY(make_block(c, c->normed, e));
-    memcpy(dst, (const uint8_t *)c->norms + offset, n);
+    tnf_copy_le(dst, c->norms, sizeof(float), (size_t)offset, n);
     return TNF_OK;
 }
 

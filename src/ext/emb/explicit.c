@@ -12,6 +12,7 @@
 #include "ext/emb/convert.h"
 
 #include "base/buf.h"
+#include "base/bytes.h"
 #include "base/ckd.h"
 #include "base/error.h"
 
@@ -20,7 +21,7 @@
 typedef struct listing {
     tnf_emb *emb;
     tnf_hash seen;
-    tnf_buf bytes, offsets; /* of the n-grams; u64 each, one more than there are */
+    tnf_buf bytes, offsets; /* of the n-grams; u64 each as in files, one more than there are */
     tnf_buf index;          /* u64: the new row of each n-gram, counted from the last word's */
     tnf_buf used;           /* u64: the old row of each new one, counted likewise */
     uint32_t *renumbered;   /* by bucket: its new number + 1 */
@@ -29,14 +30,7 @@ typedef struct listing {
 
 static uint64_t number(const tnf_buf *b, uint64_t i)
 {
-    uint64_t u;
-    memcpy(&u, b->p + 8 * i, sizeof u);
-    return u;
-}
-
-static void put_number(tnf_buf *b, uint64_t u)
-{
-    tnf_buf_put(b, &u, sizeof u); /* as the machine has them: they go to a builder */
+    return tnf_le64(b->p + 8 * i);
 }
 
 static tnf_str ngram_at(const void *ctx, uint32_t i)
@@ -65,7 +59,7 @@ static tnf_status note_ngram(void *ctx, tnf_str ngram, uint64_t row, tnf_error *
     if (l->n >= TNF_HASH_NONE - 1)
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "more than 2^32 different n-grams");
     tnf_buf_put(&l->bytes, ngram.p, ngram.n);
-    put_number(&l->offsets, l->bytes.n);
+    tnf_buf_u64(&l->offsets, l->bytes.n);
     TNF_TRY(check_buffers(l, e));
     if (!tnf_hash_add(&l->seen, (uint32_t)l->n, false, &previous))
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "no memory for a table of n-grams");
@@ -77,9 +71,9 @@ static tnf_status note_ngram(void *ctx, tnf_str ngram, uint64_t row, tnf_error *
     uint64_t bucket = row - l->emb->info.words;
     if (l->renumbered[bucket] == 0) {
         l->renumbered[bucket] = (uint32_t)++l->nused;
-        put_number(&l->used, bucket);
+        tnf_buf_u64(&l->used, bucket);
     }
-    put_number(&l->index, l->renumbered[bucket] - 1);
+    tnf_buf_u64(&l->index, l->renumbered[bucket] - 1);
     l->n++;
     return check_buffers(l, e);
 }
@@ -96,7 +90,7 @@ static tnf_status list_all(listing *l, tnf_error *e)
     if (!l->renumbered)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "no memory for %llu buckets",
                         (unsigned long long)emb->info.buckets);
-    put_number(&l->offsets, 0);
+    tnf_buf_u64(&l->offsets, 0);
     TNF_TRY(check_buffers(l, e));
     tnf_ngram_rule rule = emb->rule;
     if (emb->info.apart) /* finalfusion's tools will ask for them */
@@ -172,6 +166,8 @@ static tnf_status add_quantized(tnf_builder *builder, tnf_emb *emb, const uint64
         if (picked)
             picked[i] = norms[old];
     }
+    if (picked)
+        tnf_turn_le(picked, rows, sizeof *picked);
     const tnf_object *before = emb->info.embeddings;
     tnf_part parts[4];
     uint16_t n = 0;
@@ -232,6 +228,7 @@ static tnf_status add_all(tnf_builder *builder, listing *l, tnf_error *e)
     void *bytes = keep(emb, &l->bytes);
     if (!used || !offsets || !index || !bytes)
         return tnf_arena_fail(&emb->arena, "n-grams", e);
+    tnf_turn_le(used, l->nused, sizeof *used); /* the others go to the builder as they are */
     TNF_TRY(tnf_builder_add_object(builder, emb->info.vocab, "vocab", e));
     TNF_TRY(tnf_change_strings(builder, "ngrams", offsets, l->n, bytes, e));
     TNF_TRY(tnf_builder_add(builder, "ngrams.index", tnf_type_of(TNF_U64), 1, &l->n, index, e));

@@ -10,6 +10,7 @@
  */
 #include "ext/emb/rows.h"
 
+#include "base/bytes.h"
 #include "base/ckd.h"
 #include "base/error.h"
 
@@ -31,8 +32,11 @@ static tnf_status take_floats(tnf_rows *r, const tnf_object *object, const char 
         return TNF_OK;
     if (part->type != tnf_type_of(TNF_F32))
         return wrong(object, "quantized with another type than f32", e);
-    if (out != &r->norms)
-        return tnf_lent_read(out, part, &r->alloc, memory, e);
+    if (out != &r->norms || TNF_BIG_ENDIAN_HOST) {
+        TNF_TRY(tnf_lent_read(out, part, &r->alloc, memory, e));
+        tnf_turn_le(out->owned, part->nbytes / 4, 4);
+        return TNF_OK;
+    }
     TNF_TRY(tnf_lend(out, part, &r->alloc, memory, e));
     r->norms_at = out->owned ? NULL : part;
     return TNF_OK;

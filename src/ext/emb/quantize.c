@@ -6,6 +6,7 @@
  * All rows take part, those of subwords too. The matrix is read where it lies, again and again;
  * what stays in memory are the codes and norms, and what sums need.
  */
+#include "base/bytes.h"
 #include "base/ckd.h"
 #include "base/error.h"
 #include "ext/emb/change.h"
@@ -201,8 +202,10 @@ static tnf_quantized result_of(const quantizing *q)
 
 /* ---------------------------------------------------------------------------- result */
 
-static tnf_part floats(const char *role, const float *p, uint64_t n)
+/* Floats that are not computed with any more. */
+static tnf_part floats(const char *role, float *p, uint64_t n)
 {
+    tnf_turn_le(p, n, sizeof *p);
     return (tnf_part) { .role = role,
                         .type = tnf_type_of(TNF_F32),
                         .payload = TNF_MEMORY,

@@ -3,6 +3,7 @@
  * where those would round, doubles) a block at a time. */
 #include "ext/emb/rows.h"
 
+#include "base/bytes.h"
 #include "base/ckd.h"
 #include "base/error.h"
 
@@ -67,12 +68,17 @@ static tnf_status read_turned(tnf_rows *r, const tnf_object *object, uint64_t *m
 static tnf_rows_kind kind_of(const tnf_type *type)
 {
     if (type == tnf_type_of(TNF_F32))
-        return TNF_ROWS_F32;
+        return TNF_BIG_ENDIAN_HOST ? TNF_ROWS_LOOSE : TNF_ROWS_F32;
     if (type == tnf_type_of(TNF_F16))
         return TNF_ROWS_F16;
     if (type == tnf_type_of(TNF_BF16))
         return TNF_ROWS_BF16;
     return type->bits > 16 ? TNF_ROWS_WIDE : TNF_ROWS_SMALL;
+}
+
+static bool are_floats(const tnf_rows *r)
+{
+    return r->kind == TNF_ROWS_F32 || r->kind == TNF_ROWS_LOOSE;
 }
 
 /* Floats that do not lie where floats should are better copied when they are needed than all read
@@ -81,7 +87,7 @@ static bool lend_loose(tnf_rows *r, const tnf_part *data)
 {
     tnf_part bytes = *data;
     bytes.type = tnf_type_of(TNF_U8);
-    if (r->kind != TNF_ROWS_F32 || tnf_map(&r->data.p, &bytes, NULL) != TNF_OK)
+    if (!are_floats(r) || tnf_map(&r->data.p, &bytes, NULL) != TNF_OK)
         return false;
     r->kind = TNF_ROWS_LOOSE;
     return true;
@@ -174,6 +180,7 @@ const float *tnf_rows_block(const tnf_rows *r, uint64_t first, size_t count, flo
         return (const float *)r->data.p + from;
     case TNF_ROWS_LOOSE:
         memcpy(room, (const uint8_t *)r->data.p + 4 * from, 4 * count * r->d);
+        tnf_turn_le(room, count * r->d, 4);
         return room;
     case TNF_ROWS_F16:
         r->kernels->from_f16((const uint8_t *)r->data.p + 2 * from, count * r->d, room);
@@ -193,11 +200,6 @@ static tnf_status check_row(const tnf_rows *r, uint64_t row, tnf_error *e)
         return TNF_OK;
     return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no row %llu of %llu",
                     (unsigned long long)row, (unsigned long long)r->n);
-}
-
-static bool are_floats(const tnf_rows *r)
-{
-    return r->kind == TNF_ROWS_F32 || r->kind == TNF_ROWS_LOOSE;
 }
 
 /* The elements of one row that lies in the file, where the first of them is `skip` elements into
@@ -225,8 +227,11 @@ static tnf_status read_dense(const tnf_rows *r, uint64_t row, float *dst, tnf_er
 {
     uint8_t *bytes;
     size_t size, skip;
-    if (are_floats(r))
-        return tnf_read_part(r->data_at, row * r->d * 4, dst, r->d * 4, e);
+    if (are_floats(r)) {
+        TNF_TRY(tnf_read_part(r->data_at, row * r->d * 4, dst, r->d * 4, e));
+        tnf_turn_le(dst, r->d, 4);
+        return TNF_OK;
+    }
     TNF_TRY(read_elements(r, row, &bytes, &size, &skip, e));
     if (r->kind == TNF_ROWS_F16)
         r->kernels->from_f16(bytes + 2 * skip, r->d, dst);
@@ -322,7 +327,8 @@ static tnf_status sum_dense(const tnf_rows *r, const uint64_t *rows, size_t n, f
 {
     size_t size = r->d * sizeof(float);
     bool reads = r->reads && r->data_at;
-    if (are_floats(r) && !reads) {
+    bool as_they_are = r->kind == TNF_ROWS_F32 || !TNF_BIG_ENDIAN_HOST;
+    if (are_floats(r) && as_they_are && !reads) {
         sum_floats(r, rows, n, dst);
         return TNF_OK;
     }
@@ -399,7 +405,7 @@ tnf_status tnf_made_rows_fetch(const tnf_made_rows *b, size_t dims, tnf_make_row
             TNF_TRY(make(ctx, row, e));
         uint64_t from = offset - b->first * row_bytes, there = b->n * row_bytes - from;
         size_t now = there < n ? (size_t)there : n;
-        memcpy(to, (const uint8_t *)b->rows + from, now);
+        tnf_copy_le(to, b->rows, sizeof(float), (size_t)from, now);
         to += now;
         offset += now;
         n -= now;

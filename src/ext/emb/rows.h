@@ -7,8 +7,8 @@
 #include "kernels/dot.h"
 
 typedef enum tnf_rows_kind {
-    TNF_ROWS_F32,   /* used where they lie */
-    TNF_ROWS_LOOSE, /* the same at any address: copied a block at a time */
+    TNF_ROWS_F32,   /* used where they lie, as the machine has them */
+    TNF_ROWS_LOOSE, /* as a file has them, at any address: copied a block at a time */
     TNF_ROWS_F16,   /* widened by the kernels */
     TNF_ROWS_BF16,  /* likewise */
     TNF_ROWS_SMALL, /* any type whose numbers are floats: decoded */

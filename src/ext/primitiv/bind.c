@@ -269,6 +269,7 @@ static void put(float *dst, const void *bytes, const tnf_object *o)
                       (size_t)shape[1], sizeof *dst);
     else
         turn(dst, bytes, shape, rank);
+    tnf_turn_le(dst, tnf_object_part(o, "data")->nbytes / sizeof *dst, sizeof *dst);
 }
 
 static void commit(struct job *j)

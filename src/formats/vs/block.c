@@ -43,7 +43,7 @@ tnf_status tnf_vs_varint(tnf_cur *c, unsigned bits, bool msb, const char *what, 
 size_t tnf_vs_put_varint(uint8_t out[10], uint64_t v, bool msb)
 {
     size_t n = 1;
-    for (uint64_t rest = v >> 7; rest; rest >>= 7)
+    for (uint64_t rest = v >> 7; rest && n < 10; rest >>= 7) /* 10: what 64 bits take, for gcc */
         n++;
     for (size_t i = 0; i < n; i++)
         out[i] = (uint8_t)((v >> 7 * (msb ? n - 1 - i : i) & 0x7f) | (i + 1 < n ? 0x80 : 0));
