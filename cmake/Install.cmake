@@ -8,8 +8,16 @@ install(DIRECTORY include/tenfold DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
 install(FILES ${TENFOLD_GENERATED}/tenfold/version.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tenfold)
 
-install(TARGETS tenfold EXPORT tenfoldTargets)
-install(TARGETS tenfold_static EXPORT tenfoldStaticTargets)
+set(package ${CMAKE_INSTALL_LIBDIR}/cmake/tenfold)
+# An export each, so that a package of the shared library may leave the archive out.
+if(TENFOLD_SHARED)
+  install(TARGETS tenfold EXPORT tenfoldTargets)
+  install(EXPORT tenfoldTargets NAMESPACE tenfold:: DESTINATION ${package})
+endif()
+if(TENFOLD_STATIC)
+  install(TARGETS tenfold_static EXPORT tenfoldStaticTargets)
+  install(EXPORT tenfoldStaticTargets NAMESPACE tenfold:: DESTINATION ${package})
+endif()
 
 # The package finds its own place, so the whole tree may be moved.
 function(tenfold_pc_dir out dir)
@@ -28,16 +36,17 @@ else()
   string(REGEX REPLACE "/$" "" up "${up}")
   set(TENFOLD_PC_PREFIX "\${pcfiledir}/${up}")
 endif()
-set(TENFOLD_PC_LAPACK "")
-if(LAPACK_FOUND)
-  set(TENFOLD_PC_LAPACK " lapack blas") # whose own file may forget about BLAS
+# Nothing else's .pc file is asked for, so that those who link the shared library need none. With the
+# archive alone, everybody needs what is linked after it.
+list(JOIN TENFOLD_STATIC_LIBRARIES " " TENFOLD_PC_PRIVATE)
+set(TENFOLD_PC_PUBLIC "")
+if(NOT TENFOLD_SHARED)
+  set(TENFOLD_PC_PUBLIC " ${TENFOLD_PC_PRIVATE}")
+  set(TENFOLD_PC_PRIVATE "")
 endif()
 configure_file(cmake/tenfold.pc.in tenfold.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/tenfold.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-set(package ${CMAKE_INSTALL_LIBDIR}/cmake/tenfold)
-install(EXPORT tenfoldTargets NAMESPACE tenfold:: DESTINATION ${package})
-install(EXPORT tenfoldStaticTargets NAMESPACE tenfold:: DESTINATION ${package})
 configure_package_config_file(cmake/tenfoldConfig.cmake.in tenfoldConfig.cmake
   INSTALL_DESTINATION ${package})
 # Before 1.0 a minor version may break the API.
@@ -45,15 +54,17 @@ write_basic_package_version_file(tenfoldConfigVersion.cmake COMPATIBILITY SameMi
 install(FILES ${PROJECT_BINARY_DIR}/tenfoldConfig.cmake
   ${PROJECT_BINARY_DIR}/tenfoldConfigVersion.cmake DESTINATION ${package})
 
-install(TARGETS tenfold_cli)
-install(DIRECTORY ${PROJECT_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1
-  FILES_MATCHING PATTERN "*.1")
-set(completions ${PROJECT_BINARY_DIR}/completions)
-install(FILES ${completions}/tenfold.bash RENAME tenfold
-  DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
-install(FILES ${completions}/_tenfold DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
-install(FILES ${completions}/tenfold.fish
-  DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+if(TENFOLD_CLI)
+  install(TARGETS tenfold_cli)
+  install(DIRECTORY ${PROJECT_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1
+    FILES_MATCHING PATTERN "*.1")
+  set(completions ${PROJECT_BINARY_DIR}/completions)
+  install(FILES ${completions}/tenfold.bash RENAME tenfold
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(FILES ${completions}/_tenfold DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+  install(FILES ${completions}/tenfold.fish
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+endif()
 
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -8,6 +8,8 @@ target_compile_options(tenfold_flags INTERFACE
 # returns TNF_OK. What is really uninitialised, clang-tidy's analyzer finds.
 target_compile_options(tenfold_flags INTERFACE
   $<$<C_COMPILER_ID:GNU>:-Wno-format-truncation;-Wno-maybe-uninitialized>)
+# A section each, so that a program linked with --gc-sections takes only what it calls.
+target_compile_options(tenfold_flags INTERFACE -ffunction-sections -fdata-sections)
 if(TENFOLD_WERROR)
   target_compile_options(tenfold_flags INTERFACE -Werror)
 endif()

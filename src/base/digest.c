@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Checksums by name: one table over libxxhash, libcrypto, zlib and our own CRC-32C.
+/* Checksums by name: one table over libxxhash, our own CRC-32C, and libcrypto and zlib or, where
+ * those are switched off, small code of our own.
  *
  * All digests come out as they are read in hex, most significant byte first.
  */
@@ -8,14 +9,30 @@
 #include "base/ahead.h"
 #include "base/crc32c.h"
 
-#include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
-#ifdef TENFOLD_XXH_DISPATCH
-#include <xxh_x86dispatch.h> /* the same functions by the CPU at hand: up to four times as fast */
+#ifdef TENFOLD_CRYPTO
+#include <openssl/evp.h>
+#else
+#include "base/sha256.h"
 #endif
+#ifdef TENFOLD_ZLIB
 #include <zlib.h>
+#endif
+
+/* libxxhash may have these, too: the same by the CPU at hand, up to four times as fast.
+ * Distributions have them in the shared library and not in the archive, so only the linker knows.
+ */
+#if defined(__ELF__) && defined(__x86_64__)
+XXH_errorcode XXH3_64bits_update_dispatch(XXH3_state_t *state, const void *bytes, size_t n)
+    __attribute__((weak));
+XXH_errorcode XXH3_128bits_update_dispatch(XXH3_state_t *state, const void *bytes, size_t n)
+    __attribute__((weak));
+#define BEST(function) (function##_dispatch ? function##_dispatch : (function))
+#else
+#define BEST(function) (function)
+#endif
 
 typedef struct tnf_digest_algorithm {
     const char *name;
@@ -36,6 +53,25 @@ static void crc32c_update(void *state, const void *bytes, size_t n)
     uint32_t *crc = state;
     *crc = tnf_crc32c(*crc, bytes, n);
 }
+
+#ifndef TENFOLD_ZLIB
+/* The CRC-32 of zlib, reflected, half a byte at a time: nothing that is read often carries it. */
+static uint32_t crc32_z(uint32_t crc, const uint8_t *bytes, size_t n)
+{
+    static const uint32_t halves[16] = {
+        0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
+        0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
+        0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c,
+    };
+    crc = ~crc;
+    for (size_t i = 0; i < n; i++) {
+        crc ^= bytes[i];
+        crc = crc >> 4 ^ halves[crc & 15];
+        crc = crc >> 4 ^ halves[crc & 15];
+    }
+    return ~crc;
+}
+#endif
 
 static void crc32_update(void *state, const void *bytes, size_t n)
 {
@@ -74,7 +110,7 @@ static void *xxh3_64_begin(void)
 
 static void xxh3_64_update(void *state, const void *bytes, size_t n)
 {
-    xxh3_pieces(XXH3_64bits_update, state, bytes, n);
+    xxh3_pieces(BEST(XXH3_64bits_update), state, bytes, n);
 }
 
 static void xxh3_64_end(void *state, uint8_t *out)
@@ -97,7 +133,7 @@ static void *xxh3_128_begin(void)
 
 static void xxh3_128_update(void *state, const void *bytes, size_t n)
 {
-    xxh3_pieces(XXH3_128bits_update, state, bytes, n);
+    xxh3_pieces(BEST(XXH3_128bits_update), state, bytes, n);
 }
 
 static void xxh3_128_end(void *state, uint8_t *out)
@@ -110,6 +146,7 @@ static void xxh3_128_end(void *state, uint8_t *out)
     XXH3_freeState(state);
 }
 
+#ifdef TENFOLD_CRYPTO
 static void *sha256_begin(void)
 {
     EVP_MD_CTX *context = EVP_MD_CTX_new();
@@ -131,6 +168,27 @@ static void sha256_end(void *state, uint8_t *out)
         EVP_DigestFinal_ex(state, out, NULL);
     EVP_MD_CTX_free(state);
 }
+#else
+static void *sha256_begin(void)
+{
+    tnf_sha256 *state = malloc(sizeof *state);
+    if (state)
+        tnf_sha256_begin(state);
+    return state;
+}
+
+static void sha256_update(void *state, const void *bytes, size_t n)
+{
+    tnf_sha256_update(state, bytes, n);
+}
+
+static void sha256_end(void *state, uint8_t *out)
+{
+    if (out)
+        tnf_sha256_end(state, out);
+    free(state);
+}
+#endif
 
 static const kind kinds[] = {
     { "crc32c", 4, crc_begin, crc32c_update, crc_end },

@@ -23,10 +23,20 @@ const char *tnf_codec_id(unsigned codec)
     return codec < TNF_CODEC_COUNT ? codecs[codec]->id : "?";
 }
 
-static tnf_status not_built(tnf_codec codec, tnf_error *e)
+static tnf_status not_built(unsigned codec, tnf_error *e)
 {
+    const char *built_by = codec < TNF_CODEC_COUNT ? codecs[codec]->built_by : NULL;
+    if (built_by)
+        return tnf_no_codec(codecs[codec]->id, built_by, e);
     return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "the codec %s is not built in",
                     tnf_codec_id(codec));
+}
+
+tnf_status tnf_no_codec(const char *id, const char *built_by, tnf_error *e)
+{
+    return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                    "%s is not part of this build of the library: build it with -D%s=ON", id,
+                    built_by);
 }
 
 /* --------------------------------------------------------------- decoding */

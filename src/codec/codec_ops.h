@@ -24,6 +24,7 @@ struct tnf_encoder {
 
 typedef struct tnf_codec_ops {
     const char *id;
+    const char *built_by; /* of a codec that is not built in: the switch that would */
     /* decode_open and encode_open may be NULL: not built, or not possible. */
     tnf_status (*decode_open)(tnf_decoder *d, tnf_error *e);
     /* Moves to `offset` if the codec can do better than decoding from where it is; may be NULL. */
@@ -41,6 +42,9 @@ typedef struct tnf_codec_ops {
 
 extern const tnf_codec_ops tnf_codec_zstd, tnf_codec_zstd_seekable, tnf_codec_gzip,
     tnf_codec_snappy;
+
+/* The one answer of a codec that is not built in. */
+tnf_status tnf_no_codec(const char *id, const char *built_by, tnf_error *e);
 
 /* Input as codecs like it: a block of stored bytes at a time. */
 typedef struct tnf_feed {

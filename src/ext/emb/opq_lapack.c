@@ -15,45 +15,85 @@
 #define MOST 16384u /* rows; the sizes of workspaces are ints */
 
 #ifdef TENFOLD_LAPACK
-/* Fortran: everything by address, and the lengths of texts behind the rest. */
-void dsyevd_(const char *job, const char *half, const int *n, double *a, const int *a_pitch,
-             double *values, double *work, const int *work_n, int *iwork, const int *iwork_n,
-             int *info, size_t job_n, size_t half_n);
-void dgesdd_(const char *job, const int *m, const int *n, double *a, const int *a_pitch,
-             double *values, double *u, const int *u_pitch, double *vt, const int *vt_pitch,
-             double *work, const int *work_n, int *iwork, int *info, size_t job_n);
+/* LAPACK is loaded when it is first asked for: with it come a Fortran runtime and milliseconds that
+ * nobody else should pay. It stays, since others may have taken hold of it. */
+#include <dlfcn.h>
+#include <pthread.h>
 
-/* OpenBLAS, if that is the LAPACK there is, would start threads: how many decides about its
- * results. */
-#if defined(__ELF__)
-int openblas_get_num_threads(void) __attribute__((weak));
-void openblas_set_num_threads(int n) __attribute__((weak));
+/* Fortran: everything by address, and the lengths of texts behind the rest. */
+typedef void dsyevd_function(const char *job, const char *half, const int *n, double *a,
+                             const int *a_pitch, double *values, double *work, const int *work_n,
+                             int *iwork, const int *iwork_n, int *info, size_t job_n,
+                             size_t half_n);
+typedef void dgesdd_function(const char *job, const int *m, const int *n, double *a,
+                             const int *a_pitch, double *values, double *u, const int *u_pitch,
+                             double *vt, const int *vt_pitch, double *work, const int *work_n,
+                             int *iwork, int *info, size_t job_n);
+
+static struct {
+    dsyevd_function *dsyevd;
+    dgesdd_function *dgesdd;
+    /* OpenBLAS, if that is the LAPACK there is, would start threads: how many decides about its
+     * results. */
+    int (*get_threads)(void);
+    void (*set_threads)(int n);
+} lapack;
+
+#ifdef __APPLE__
+#define NAMED "Accelerate"
+static const char *const libraries[] = { "liblapack.dylib", "/usr/lib/liblapack.dylib" };
+#else
+#define NAMED "liblapack.so.3"
+static const char *const libraries[] = { "liblapack.so.3", "libopenblas.so.0", "liblapack.so" };
 #endif
+
+/* ISO C knows no way from an object's address to a function's; POSIX has them be of one kind. */
+static void find(void *library, const char *name, void *function)
+{
+    void *found = dlsym(library, name);
+    memcpy(function, &found, sizeof found);
+}
+
+static void load(void)
+{
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
+        void *library = dlopen(libraries[i], RTLD_NOW | RTLD_LOCAL);
+        if (!library)
+            continue;
+        find(library, "dsyevd_", &lapack.dsyevd);
+        find(library, "dgesdd_", &lapack.dgesdd);
+        find(library, "openblas_get_num_threads", &lapack.get_threads);
+        find(library, "openblas_set_num_threads", &lapack.set_threads);
+        if (lapack.dsyevd && lapack.dgesdd)
+            return;
+        dlclose(library);
+    }
+    lapack.dsyevd = NULL;
+}
+
+tnf_status tnf_opq_ready(tnf_error *e)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, load);
+    if (lapack.dsyevd)
+        return TNF_OK;
+    return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                    "opq and gaussian_opq need LAPACK, and " NAMED " cannot be loaded here");
+}
 
 static int one_thread(void)
 {
-#if defined(__ELF__)
-    if (openblas_get_num_threads && openblas_set_num_threads) {
-        int before = openblas_get_num_threads();
-        openblas_set_num_threads(1);
-        return before;
-    }
-#endif
-    return 0;
+    if (!lapack.get_threads || !lapack.set_threads)
+        return 0;
+    int before = lapack.get_threads();
+    lapack.set_threads(1);
+    return before;
 }
 
 static void threads_again(int before)
 {
-#if defined(__ELF__)
     if (before > 0)
-        openblas_set_num_threads(before);
-#endif
-    (void)before;
-}
-
-bool tnf_opq_built(void)
-{
-    return true;
+        lapack.set_threads(before);
 }
 
 static tnf_status check(size_t d, tnf_error *e)
@@ -89,8 +129,9 @@ tnf_status tnf_eigen(double *matrix, size_t d, double *values, const tnf_allocat
 {
     int n = (int)d, ask = -1, info = 0, iwork_n = 0;
     double work_n = 0;
+    TNF_TRY(tnf_opq_ready(e));
     TNF_TRY(check(d, e));
-    dsyevd_("V", "L", &n, matrix, &n, values, &work_n, &ask, &iwork_n, &ask, &info, 1, 1);
+    lapack.dsyevd("V", "L", &n, matrix, &n, values, &work_n, &ask, &iwork_n, &ask, &info, 1, 1);
     if (info != 0)
         return failed(info, e);
     size_t work_size = (size_t)work_n * sizeof(double), size = work_size;
@@ -99,8 +140,8 @@ tnf_status tnf_eigen(double *matrix, size_t d, double *values, const tnf_allocat
     if (!work)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "no memory for eigenvectors");
     int doubles = (int)work_n, before = one_thread();
-    dsyevd_("V", "L", &n, matrix, &n, values, work, &doubles, (int *)(work + doubles), &iwork_n,
-            &info, 1, 1);
+    lapack.dsyevd("V", "L", &n, matrix, &n, values, work, &doubles, (int *)(work + doubles),
+                  &iwork_n, &info, 1, 1);
     threads_again(before);
     tnf_free(alloc, work, size);
     if (info != 0)
@@ -126,8 +167,9 @@ tnf_status tnf_nearest_rotation(double *matrix, size_t d, double *out, const tnf
 {
     int n = (int)d, ask = -1, info = 0;
     double work_n = 0;
+    TNF_TRY(tnf_opq_ready(e));
     TNF_TRY(check(d, e));
-    dgesdd_("A", &n, &n, matrix, &n, NULL, NULL, &n, NULL, &n, &work_n, &ask, NULL, &info, 1);
+    lapack.dgesdd("A", &n, &n, matrix, &n, NULL, NULL, &n, NULL, &n, &work_n, &ask, NULL, &info, 1);
     if (info != 0)
         return failed(info, e);
     size_t doubles = (size_t)work_n + 2 * d * d + d;
@@ -137,8 +179,8 @@ tnf_status tnf_nearest_rotation(double *matrix, size_t d, double *out, const tnf
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "no memory for singular values");
     double *u = work + (size_t)work_n, *vt = u + d * d, *values = vt + d * d;
     int given = (int)work_n, before = one_thread();
-    dgesdd_("A", &n, &n, matrix, &n, values, u, &n, vt, &n, work, &given, (int *)(work + doubles),
-            &info, 1);
+    lapack.dgesdd("A", &n, &n, matrix, &n, values, u, &n, vt, &n, work, &given,
+                  (int *)(work + doubles), &info, 1);
     threads_again(before);
     if (info == 0)
         multiply(out, vt, u, d);
@@ -147,15 +189,11 @@ tnf_status tnf_nearest_rotation(double *matrix, size_t d, double *out, const tnf
 }
 #else
 
-bool tnf_opq_built(void)
-{
-    return false;
-}
-
-static tnf_status not_built(tnf_error *e)
+tnf_status tnf_opq_ready(tnf_error *e)
 {
     return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                    "opq and gaussian_opq are not built in: there was no LAPACK");
+                    "opq and gaussian_opq are not part of this build of the library: build it with "
+                    "-DTENFOLD_LAPACK=ON");
 }
 
 tnf_status tnf_eigen(double *matrix, size_t d, double *values, const tnf_allocator *alloc,
@@ -165,7 +203,7 @@ tnf_status tnf_eigen(double *matrix, size_t d, double *values, const tnf_allocat
     (void)d;
     (void)values;
     (void)alloc;
-    return not_built(e);
+    return tnf_opq_ready(e);
 }
 
 tnf_status tnf_nearest_rotation(double *matrix, size_t d, double *out, const tnf_allocator *alloc,
@@ -175,6 +213,6 @@ tnf_status tnf_nearest_rotation(double *matrix, size_t d, double *out, const tnf
     (void)d;
     (void)out;
     (void)alloc;
-    return not_built(e);
+    return tnf_opq_ready(e);
 }
 #endif

@@ -81,9 +81,8 @@ static tnf_status check(const quantizing *q, const tnf_quantize_options *o, tnf_
     const tnf_object *matrix = q->emb->info.embeddings;
     if ((unsigned)o->method > TNF_GAUSSIAN_OPQ)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no quantizer %d", (int)o->method);
-    if (o->method != TNF_PQ && !tnf_opq_built())
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "opq and gaussian_opq are not built in: there was no LAPACK");
+    if (o->method != TNF_PQ)
+        TNF_TRY(tnf_opq_ready(e));
     if (q->emb->info.quantized)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "%s is quantized already; reconstruct it "

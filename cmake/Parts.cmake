@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+# Which parts are built: formats by name, codecs by the libraries they need. docs/embedding.md tells
+# users about the switches.
+set(TENFOLD_FORMATS all CACHE STRING "Formats to build: names or families with ; between, or all")
+option(TENFOLD_ZSTD "Read and write zstd, by libzstd" ON)
+option(TENFOLD_SNAPPY "Read and write snappy, by libsnappy" ON)
+option(TENFOLD_ZLIB "Read and write gzip, by zlib" ON)
+option(TENFOLD_CRYPTO "SHA-256 by OpenSSL's libcrypto, not by our own slower code" ON)
+
+# ---------------------------------------------------------------------- formats
+
+# src/formats/list.h names descriptors; each says its name and family where it is defined, and the
+# folder (or the file) where that is must be compiled for it. So no list is kept here.
+set(formats_dir ${PROJECT_SOURCE_DIR}/src/formats)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${formats_dir}/list.h)
+file(STRINGS ${formats_dir}/list.h lines REGEX "^X\\(")
+file(GLOB format_sources CONFIGURE_DEPENDS ${formats_dir}/*.c ${formats_dir}/*/*.c)
+foreach(source ${format_sources})
+  file(READ ${source} text)
+  # One at a time: a source may have several.
+  while(text MATCHES "const tnf_format tnf_format_([a-z0-9_]+) = {[ \n]*\\.name = \"([^\"]+)\",")
+    set(id ${CMAKE_MATCH_1})
+    set(name_of_${id} ${CMAKE_MATCH_2})
+    set(source_of_${id} ${source})
+    string(FIND "${text}" "tnf_format_${id} = {" at)
+    string(SUBSTRING "${text}" ${at} -1 text)
+    string(REGEX MATCH "\\.family = \"([^\"]+)\"" found "${text}")
+    set(family_of_${id} ${CMAKE_MATCH_1})
+    string(SUBSTRING "${text}" 16 -1 text)
+  endwhile()
+endforeach()
+
+set(TENFOLD_FORMAT_IDS)     # what is built, in the order of the list
+set(TENFOLD_FORMAT_SOURCES) # of those
+set(known)
+set(wanted ${TENFOLD_FORMATS})
+set(registered "/* The formats of this build, made from src/formats/list.h. */\n")
+foreach(line ${lines})
+  string(REGEX REPLACE "^X\\(([a-z0-9_]+)\\).*" "\\1" id "${line}")
+  if(NOT DEFINED name_of_${id})
+    message(FATAL_ERROR "src/formats/list.h has ${id}, but no source defines tnf_format_${id}")
+  endif()
+  list(APPEND known ${name_of_${id}} ${family_of_${id}})
+  if(TENFOLD_FORMATS STREQUAL "all" OR name_of_${id} IN_LIST wanted OR family_of_${id} IN_LIST wanted)
+    list(APPEND TENFOLD_FORMAT_IDS ${id})
+    string(TOUPPER TENFOLD_HAS_${id} has)
+    set(${has} ON)
+    string(APPEND registered "X(${id})\n")
+    cmake_path(GET source_of_${id} PARENT_PATH folder)
+    if(folder STREQUAL formats_dir)
+      list(APPEND TENFOLD_FORMAT_SOURCES ${source_of_${id}})
+    else()
+      file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.c)
+      list(APPEND TENFOLD_FORMAT_SOURCES ${sources})
+    endif()
+  endif()
+endforeach()
+list(REMOVE_DUPLICATES TENFOLD_FORMAT_SOURCES)
+list(REMOVE_DUPLICATES known)
+foreach(name ${wanted})
+  if(NOT name STREQUAL "all" AND NOT name IN_LIST known)
+    list(JOIN known ", " known)
+    message(FATAL_ERROR "TENFOLD_FORMATS: there is no format '${name}'. There are: ${known}")
+  endif()
+endforeach()
+if(NOT TENFOLD_FORMAT_IDS)
+  message(FATAL_ERROR "TENFOLD_FORMATS names no format")
+endif()
+# It stands before src/ in the search for headers, so whoever includes "formats/list.h" gets it.
+set(TENFOLD_PARTS ${PROJECT_BINARY_DIR}/parts)
+file(CONFIGURE OUTPUT ${TENFOLD_PARTS}/formats/list.h CONTENT "${registered}" @ONLY)
+
+# -------------------------------------------------------------------- libraries
+
+# By -l and not by their files: whether the archive or the shared library is taken is for whoever
+# links to say (-static), here as in programs that use our archive. So the order matters.
+set(TENFOLD_LIBRARIES)
+set(TENFOLD_INCLUDES)
+
+# tenfold_library(NAME MODULE PACKAGE WITHOUT): a library, or an error that a person can act on.
+function(tenfold_library name module package without)
+  pkg_check_modules(${name} QUIET ${module})
+  if(NOT ${name}_FOUND)
+    message(FATAL_ERROR "pkg-config does not find ${module}. "
+      "Install it (Debian and Ubuntu: ${package})${without}.")
+  endif()
+  set(TENFOLD_LIBRARIES ${TENFOLD_LIBRARIES} ${${name}_STATIC_LDFLAGS} PARENT_SCOPE)
+  set(TENFOLD_INCLUDES ${TENFOLD_INCLUDES} ${${name}_INCLUDE_DIRS} PARENT_SCOPE)
+endfunction()
+
+tenfold_library(XXHASH libxxhash libxxhash-dev "")
+foreach(part "ZSTD libzstd libzstd-dev" "SNAPPY snappy libsnappy-dev" "ZLIB zlib zlib1g-dev"
+             "CRYPTO libcrypto libssl-dev")
+  separate_arguments(part)
+  list(GET part 0 name)
+  list(GET part 1 module)
+  list(GET part 2 package)
+  if(TENFOLD_${name})
+    tenfold_library(${name} ${module} ${package} ", or build without it: -DTENFOLD_${name}=OFF")
+  endif()
+endforeach()
+list(REMOVE_ITEM TENFOLD_LIBRARIES -pthread)
+foreach(folder ${CMAKE_C_IMPLICIT_LINK_DIRECTORIES}) # where the linker looks anyhow
+  list(REMOVE_ITEM TENFOLD_LIBRARIES -L${folder})
+endforeach()
+list(APPEND TENFOLD_LIBRARIES ${CMAKE_DL_LIBS} -pthread -lm)
+list(TRANSFORM TENFOLD_LIBRARIES REPLACE "^dl$" "-ldl")
+# libsnappy is C++. Its shared library brings the runtime along, its archive does not.
+set(TENFOLD_STATIC_LIBRARIES ${TENFOLD_LIBRARIES})
+if(TENFOLD_SNAPPY)
+  list(FIND TENFOLD_STATIC_LIBRARIES -lsnappy at)
+  math(EXPR at "${at} + 1")
+  list(INSERT TENFOLD_STATIC_LIBRARIES ${at} -lstdc++)
+endif()
+if(CMAKE_EXE_LINKER_FLAGS MATCHES "-static( |$)")
+  set(TENFOLD_LIBRARIES ${TENFOLD_STATIC_LIBRARIES})
+endif()

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* SHA-256 (FIPS 180-4, sections 4.1.2, 5.1.1 and 6.2.2) in portable C. Builds with libcrypto do not
+ * use it: that one has the CPU's own instructions and is some five times as fast.
+ *
+ *   message  80  00 …  length in bits, big-endian[8]     blocks of 64 bytes, one after the other
+ */
+#include "base/sha256.h"
+
+#include <string.h>
+
+/* Fractions of the square roots of the first eight primes. */
+static const uint32_t initial[8] = {
+    0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
+};
+
+/* Fractions of the cube roots of the first 64. */
+static const uint32_t rounds[64] = {
+    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
+    0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
+    0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
+    0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
+    0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
+    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
+    0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
+    0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
+};
+
+static uint32_t turn(uint32_t x, int n)
+{
+    return x >> n | x << (32 - n);
+}
+
+static uint32_t big_endian(const uint8_t *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+/* The schedule of a block: word t needs the sixteen before it, so a ring of sixteen is enough. */
+static uint32_t next_word(uint32_t w[16], unsigned t)
+{
+    uint32_t a = w[(t + 1) & 15], b = w[(t + 14) & 15];
+    uint32_t s0 = turn(a, 7) ^ turn(a, 18) ^ a >> 3;
+    uint32_t s1 = turn(b, 17) ^ turn(b, 19) ^ b >> 10;
+    return w[t & 15] += s0 + w[(t + 9) & 15] + s1;
+}
+
+static void add_block(uint32_t hash[8], const uint8_t *block)
+{
+    uint32_t w[16], h[8];
+    memcpy(h, hash, sizeof h);
+    for (unsigned t = 0; t < 64; t++) {
+        uint32_t word = t < 16 ? (w[t] = big_endian(block + 4 * t)) : next_word(w, t);
+        uint32_t a = h[0], e = h[4];
+        uint32_t choice = (e & h[5]) ^ (~e & h[6]);
+        uint32_t majority = (a & h[1]) ^ (a & h[2]) ^ (h[1] & h[2]);
+        uint32_t t1 = h[7] + (turn(e, 6) ^ turn(e, 11) ^ turn(e, 25)) + choice + rounds[t] + word;
+        uint32_t t2 = (turn(a, 2) ^ turn(a, 13) ^ turn(a, 22)) + majority;
+        memmove(h + 1, h, 7 * sizeof *h);
+        h[4] += t1;
+        h[0] = t1 + t2;
+    }
+    for (int i = 0; i < 8; i++)
+        hash[i] += h[i];
+}
+
+void tnf_sha256_begin(tnf_sha256 *s)
+{
+    memcpy(s->hash, initial, sizeof initial);
+    s->total = 0;
+}
+
+void tnf_sha256_update(tnf_sha256 *s, const void *bytes, size_t n)
+{
+    const uint8_t *p = bytes;
+    size_t held = s->total % 64;
+    s->total += n;
+    if (held + n < 64) {
+        if (n)
+            memcpy(s->block + held, p, n);
+        return;
+    }
+    if (held) {
+        memcpy(s->block + held, p, 64 - held);
+        add_block(s->hash, s->block);
+        p += 64 - held;
+        n -= 64 - held;
+    }
+    for (; n >= 64; p += 64, n -= 64)
+        add_block(s->hash, p);
+    if (n)
+        memcpy(s->block, p, n);
+}
+
+void tnf_sha256_end(tnf_sha256 *s, uint8_t out[32])
+{
+    uint64_t bits = s->total * 8;
+    uint8_t tail[72] = { 0x80 };
+    size_t n = 1 + (119 - s->total % 64) % 64;
+    for (int i = 0; i < 8; i++)
+        tail[n + (size_t)i] = (uint8_t)(bits >> (56 - 8 * i));
+    tnf_sha256_update(s, tail, n + 8);
+    for (int i = 0; i < 32; i++)
+        out[i] = (uint8_t)(s->hash[i / 4] >> (24 - 8 * (i % 4)));
+}
