@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/ckd.h"
 #include "base/hash.h"
+#include "base/sized.h"
 #include "ext/primitiv/names.h"
 #include "kernels/transpose.h"
 
@@ -303,10 +304,7 @@ tnf_status tnf_primitiv_bind(const tnf_file *file, tnf_primitiv_binding *binding
                              const tnf_primitiv_bind_options *options, tnf_error *e)
 {
     struct job j = { .file = file, .bindings = bindings, .n = n };
-    if (options)
-        memcpy(&j.options, options,
-               options->size && options->size < sizeof j.options ? options->size
-                                                                 : sizeof j.options);
+    TNF_TRY(tnf_options_copy(&j.options, sizeof j.options, options, e));
     j.alloc = tnf_allocator_or_default(&j.options.allocator);
     tnf_buf_init(&j.keys, &j.alloc, SIZE_MAX);
     tnf_buf_init(&j.key, &j.alloc, SIZE_MAX);
