@@ -135,10 +135,13 @@ TNF_API const tnf_object *tnf_at(const tnf_file *file, size_t i);
 TNF_API const tnf_object *tnf_find(const tnf_file *file, const char *name);
 /** The same for a name with a length (names may hold any byte). */
 TNF_API const tnf_object *tnf_find_n(const tnf_file *file, const char *name, size_t n);
-/** The total of elements of a tensor. */
+/** The total of elements of a tensor; 0 for NULL. */
 TNF_API uint64_t tnf_elements(const tnf_object *object);
 
 /* ------------------------------------------------------------------- read */
+
+/** All of these take what tnf_find() and tnf_object_part() returned as it is: NULL is
+ *  TNF_EINVAL, with a sentence that says so. */
 
 /** The whole of a single-part tensor, decoded and little-endian, in the order it is stored in. n
  *  must be its size in bytes. */

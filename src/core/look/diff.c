@@ -92,8 +92,11 @@ static tnf_status match(struct matched *m, struct diff *d, tnf_error *e)
         return tnf_arena_fail(d->arena, "tensors", e);
     for (size_t i = 0; i < c->n; i++) {
         tnf_str name = c->objects[i].name;
-        if (d->options.rename)
-            TNF_TRY(d->options.rename(d->options.ctx, &name, name, e));
+        if (d->options.rename) {
+            tnf_status status;
+            TNF_CALL(status, e, d->options.rename, d->options.ctx, &name, name);
+            TNF_TRY(status);
+        }
         if (!selected(d, name) || tnf_is_filler(&c->objects[i]))
             continue;
         const tnf_object *b = take(&m->names, d, name);

@@ -136,8 +136,11 @@ static tnf_status merge_tensors(struct merging *m, const tnf_file *file, tnf_err
     for (size_t i = 0; i < file->catalog.n; i++) {
         const tnf_object *o = &file->catalog.objects[i];
         tnf_str name = o->name;
-        if (m->options.rename)
-            TNF_TRY(m->options.rename(m->options.ctx, &name, name, e));
+        if (m->options.rename) {
+            tnf_status status;
+            TNF_CALL(status, e, m->options.rename, m->options.ctx, &name, name);
+            TNF_TRY(status);
+        }
         if (m->options.select && !m->options.select(m->options.ctx, name))
             continue;
         const tnf_object *known = tnf_catalog_find(&m->b->catalog, name.p, name.n);
