@@ -10,7 +10,7 @@ static int load(const tnf_file *file, tnf_error *error)
     const tnf_info *info = tnf_file_info(file);
     tnf_request *requests = calloc(info->objects + 1, sizeof *requests);
     unsigned char *memory = malloc((size_t)info->payload + 1), *at = memory;
-    tnf_read_options options = { 0 };
+    tnf_read_options options = TNF_READ_INIT;
     const tnf_object *t;
     size_t i, n = 0;
     int failed = 1;
@@ -24,7 +24,6 @@ static int load(const tnf_file *file, tnf_error *error)
         requests[n++].dst = at;
         at += t->parts[0].nbytes;
     }
-    options.size = sizeof options;
     options.threads = 2;
     if (requests && memory && tnf_read_many(requests, n, &options, error) == TNF_OK) {
         printf("%zu tensors, %" PRIu64 " bytes\n", n, (uint64_t)(at - memory));

@@ -26,7 +26,7 @@ int main(int argc, char **argv)
     tnf_error error;
     tnf_file *file = NULL;
     tnf_params *params = NULL;
-    tnf_params_options options = { 0 };
+    tnf_params_options options = TNF_PARAMS_INIT;
     tnf_params_stats stats;
     int i, failed = 1;
 
@@ -34,7 +34,6 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: params FILE BUDGET_BYTES NAME...\n");
         return 2;
     }
-    options.size = sizeof options;
     options.budget = strtoull(argv[2], NULL, 10);
     options.small_bytes = 4096; /* biases and scales are kept for good */
     if (tnf_open(&file, argv[1], NULL, &error) == TNF_OK &&

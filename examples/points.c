@@ -35,7 +35,7 @@ int main(int argc, char **argv)
                                          "{\"word\":\"up\"}" };
     tnf_error error;
     tnf_points *points = NULL;
-    tnf_points_options options = { 0 };
+    tnf_points_options options = TNF_POINTS_INIT;
     tnf_space space = { 0 };
     tnf_point batch[3];
     tnf_value apps[3];
@@ -46,7 +46,6 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: points FILE\n");
         return 2;
     }
-    options.size = sizeof options;
     options.write = true;
     space.type = tnf_type_of(TNF_F32);
     space.dims = dims;

@@ -29,7 +29,7 @@ int main(int argc, char **argv)
     tnf_error error;
     tnf_file *in = NULL;
     tnf_builder *builder = NULL;
-    tnf_save_options options = { 0 };
+    tnf_save_options options = TNF_SAVE_INIT;
     tnf_status status;
     int shown = -1;
 
@@ -37,7 +37,6 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: stream_convert IN OUT [FORMAT]\n");
         return 2;
     }
-    options.size = sizeof options;
     options.format = argc == 4 ? argv[3] : NULL; /* or what OUT's extension says */
     options.plan = plan;
     options.progress = progress;

@@ -54,14 +54,13 @@ int main(int argc, char **argv)
     static const uint64_t matrix[2] = { WORDS, WIDTH };
     tnf_error error;
     tnf_builder *builder = NULL;
-    tnf_save_options options = { 0 };
+    tnf_save_options options = TNF_SAVE_INIT;
     tnf_status status;
 
     if (argc < 2 || argc > 3) {
         fprintf(stderr, "usage: words FILE [FORMAT]\n");
         return 2;
     }
-    options.size = sizeof options;
     options.format = argc == 3 ? argv[2] : NULL;
     options.replace = true;
     status = tnf_builder_new(&builder, NULL, &error);

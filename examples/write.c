@@ -56,14 +56,13 @@ int main(int argc, char **argv)
 {
     tnf_error error;
     tnf_builder *builder = NULL;
-    tnf_save_options options = { 0 };
+    tnf_save_options options = TNF_SAVE_INIT;
     tnf_status status;
 
     if (argc < 2 || argc > 3) {
         fprintf(stderr, "usage: write FILE [FORMAT]\n");
         return 2;
     }
-    options.size = sizeof options;
     options.format = argc == 3 ? argv[2] : NULL;
     options.replace = true;
     status = tnf_builder_new(&builder, NULL, &error);

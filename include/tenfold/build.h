@@ -89,7 +89,7 @@ typedef struct tnf_plan_item {
     bool unasked;
 } tnf_plan_item;
 
-/** How to save. Zero-initialise; NULL means all defaults. */
+/** How to save. Begin with TNF_SAVE_INIT; NULL means all defaults. */
 typedef struct tnf_save_options {
     size_t size;        /**< sizeof(tnf_save_options) */
     const char *format; /**< name; NULL takes it from the path's extension */

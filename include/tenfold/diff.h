@@ -72,7 +72,7 @@ enum {
  *  asked for it returns. */
 typedef tnf_status (*tnf_rename)(void *ctx, tnf_str *out, tnf_str name, tnf_error *error);
 
-/** How to compare. Zero-initialise; NULL means all defaults. */
+/** How to compare. Begin with TNF_DIFF_INIT; NULL means all defaults. */
 typedef struct tnf_diff_options {
     size_t size;     /**< sizeof(tnf_diff_options) */
     unsigned ignore; /**< TNF_DIFF_IGNORE_… */
@@ -94,6 +94,12 @@ typedef struct tnf_diff_options {
     void *ctx;
     unsigned threads; /**< 0: one a core, at most 8 */
 } tnf_diff_options;
+
+#define TNF_DIFF_INIT                                                                              \
+    {                                                                                              \
+        sizeof(tnf_diff_options), 0, false, 0, 0, false, false, false, NULL, NULL, NULL, NULL,     \
+            NULL, 0                                                                                \
+    }
 
 typedef struct tnf_diff_result {
     bool same;

@@ -38,7 +38,7 @@ typedef enum tnf_subwords {
     TNF_SUBWORDS_FLORET    /**< MurmurHash3, one to four buckets each */
 } tnf_subwords;
 
-/** How to open. Zero-initialise; NULL means all defaults. */
+/** How to open. Begin with TNF_EMB_INIT; NULL means all defaults. */
 typedef struct tnf_emb_options {
     size_t size; /**< sizeof(tnf_emb_options) */
     /** Names of tensors. NULL: the one whose attribute "tenfold.role" says so, or "embeddings" or
@@ -53,6 +53,14 @@ typedef struct tnf_emb_options {
     uint64_t memory;
     tnf_allocator allocator; /**< zero: malloc */
 } tnf_emb_options;
+
+#define TNF_EMB_INIT                                                                               \
+    {                                                                                              \
+        sizeof(tnf_emb_options), NULL, NULL, false, 0, NULL, 0,                                    \
+        {                                                                                          \
+            NULL, NULL                                                                             \
+        }                                                                                          \
+    }
 
 typedef struct tnf_emb_info {
     uint64_t words; /**< rows that a word stands for: the first ones */
@@ -127,7 +135,7 @@ typedef enum tnf_metric {
     TNF_L2       /**< the Euclidean distance: the smallest first */
 } tnf_metric;
 
-/** What is asked. Zero-initialise; k must be given. */
+/** What is asked. Begin with TNF_EMB_QUERY_INIT; k must be given. */
 typedef struct tnf_emb_query {
     size_t size; /**< sizeof(tnf_emb_query) */
     tnf_metric metric;
@@ -139,6 +147,11 @@ typedef struct tnf_emb_query {
     bool keep[3];    /**< analogy: that one of the three may be */
     bool raw;        /**< analogy: the three vectors as they stand, not divided by their lengths */
 } tnf_emb_query;
+
+#define TNF_EMB_QUERY_INIT                                                                         \
+    {                                                                                              \
+        sizeof(tnf_emb_query), TNF_COSINE, 0, 0, NULL, 0, false, { false, false, false }, false    \
+    }
 
 typedef struct tnf_emb_hit {
     uint64_t row;
@@ -186,7 +199,7 @@ typedef enum tnf_fold {
     TNF_FOLD_FINALFUSION /**< as finalfusion's tools import and export fastText models */
 } tnf_fold;
 
-/** How vectors change on the way to another file. Zero-initialise. */
+/** How vectors change on the way to another file. Begin with TNF_EMB_CHANGE_INIT. */
 typedef struct tnf_emb_change {
     size_t size; /**< sizeof(tnf_emb_change) */
     /** A fastText model (info.apart): rows of words become their vectors, rows of buckets stay.
@@ -200,6 +213,11 @@ typedef struct tnf_emb_change {
     bool unnormalize; /**< rows of words are multiplied by their norms, which go */
     unsigned threads; /**< 0: one a core, at most 8 */
 } tnf_emb_change;
+
+#define TNF_EMB_CHANGE_INIT                                                                        \
+    {                                                                                              \
+        sizeof(tnf_emb_change), TNF_FOLD_NONE, TNF_FOLD_NONE, false, false, 0                      \
+    }
 
 /** All of the file, with its vectors changed while they are saved. */
 TNF_API TNF_CHECKED tnf_status tnf_emb_convert(tnf_builder *builder, tnf_emb *emb,
@@ -235,7 +253,7 @@ typedef struct tnf_quantized {
     double cosine, euclidean;
 } tnf_quantized;
 
-/** How to quantize. Zero-initialise; NULL means all defaults, in brackets. */
+/** How to quantize. Begin with TNF_QUANTIZE_INIT; NULL means all defaults, in brackets. */
 typedef struct tnf_quantize_options {
     size_t size; /**< sizeof(tnf_quantize_options) */
     tnf_quantizer method;
@@ -250,6 +268,11 @@ typedef struct tnf_quantize_options {
     tnf_progress progress;
     void *ctx;
 } tnf_quantize_options;
+
+#define TNF_QUANTIZE_INIT                                                                          \
+    {                                                                                              \
+        sizeof(tnf_quantize_options), TNF_PQ, 0, 0, 0, 0, 0, 0, false, NULL, NULL                  \
+    }
 
 /** The matrix quantized, as a tensor of the layout pq/1; words, norms and all attributes come
  *  along. out may be NULL. TNF_EINVAL for settings that the matrix does not allow and for rows

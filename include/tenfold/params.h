@@ -7,7 +7,7 @@
  * id). A parameter source loads each on first use and keeps what its byte budget allows:
  *
  *     tnf_params *params;
- *     tnf_params_options options = { sizeof options };
+ *     tnf_params_options options = TNF_PARAMS_INIT;
  *     options.budget = (uint64_t)2 << 30;
  *     tnf_params_new(&params, file, &options, &error);
  *     const tnf_param *w;
@@ -52,6 +52,7 @@ typedef struct tnf_param {
     tnf_id key;
 } tnf_param;
 
+/** Begin with TNF_PARAMS_INIT; NULL means all defaults. */
 typedef struct tnf_params_options {
     size_t size;                 /**< sizeof(tnf_params_options) */
     tnf_id name_space;           /**< for keys; zero is a namespace like any other */
@@ -63,6 +64,15 @@ typedef struct tnf_params_options {
     const char *prefetch_prefix; /**< load and keep every name that begins so, at once */
     tnf_allocator allocator;     /**< called by one thread at a time */
 } tnf_params_options;
+
+#define TNF_PARAMS_INIT                                                                            \
+    {                                                                                              \
+        sizeof(tnf_params_options), { { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 } }, 0, 0,  \
+            0, 0, 0, NULL,                                                                         \
+        {                                                                                          \
+            NULL, NULL                                                                             \
+        }                                                                                          \
+    }
 
 typedef struct tnf_params_stats {
     uint64_t hits; /**< loads that read nothing: of parameters cached or still in use */

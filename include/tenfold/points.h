@@ -4,7 +4,7 @@
  * VS files as what they are: points appended, read, deleted, by many processes at once.
  *
  *     tnf_points *points;
- *     tnf_points_options options = { sizeof options };
+ *     tnf_points_options options = TNF_POINTS_INIT;
  *     options.write = true;
  *     tnf_points_open(&points, "space.vsdb", &options, &error);
  *     tnf_point p = { 0 };
@@ -53,7 +53,7 @@ typedef enum tnf_points_pack {
     TNF_POINTS_SNAPPY
 } tnf_points_pack;
 
-/** How to open. Zero-initialise; NULL means all defaults. */
+/** How to open. Begin with TNF_POINTS_INIT; NULL means all defaults. */
 typedef struct tnf_points_options {
     size_t size; /**< sizeof(tnf_points_options) */
     bool write;
@@ -69,6 +69,12 @@ typedef struct tnf_points_options {
     bool (*go_on)(void *ctx);
     void *go_on_ctx;
 } tnf_points_options;
+
+#define TNF_POINTS_INIT                                                                            \
+    {                                                                                              \
+        sizeof(tnf_points_options), false, TNF_POINTS_WAIT, 0, TNF_POINTS_SYNC, TNF_POINTS_AUTO,   \
+            false, false, { NULL, NULL }, NULL, NULL                                               \
+    }
 
 /** What all points of a file have in common. */
 typedef struct tnf_space {

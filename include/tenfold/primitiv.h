@@ -67,8 +67,8 @@ typedef struct tnf_primitiv_binding {
     bool loaded;              /**< for the function to set: false if the file has no such tensor */
 } tnf_primitiv_binding;
 
-/** How to load. Zero-initialise; NULL means primitiv's own rules: the file may have less than what
- *  is wanted, but no parameter that is not. */
+/** How to load. Begin with TNF_PRIMITIV_BIND_INIT; NULL means primitiv's own rules: the file may
+ *  have less than what is wanted, but no parameter that is not. */
 typedef struct tnf_primitiv_bind_options {
     size_t size;      /**< sizeof(tnf_primitiv_bind_options) */
     bool need_all;    /**< it is an error if something wanted is not in the file */
@@ -80,6 +80,14 @@ typedef struct tnf_primitiv_bind_options {
     void *ctx;
     tnf_allocator allocator;
 } tnf_primitiv_bind_options;
+
+#define TNF_PRIMITIV_BIND_INIT                                                                     \
+    {                                                                                              \
+        sizeof(tnf_primitiv_bind_options), false, false, NULL, NULL, NULL,                         \
+        {                                                                                          \
+            NULL, NULL                                                                             \
+        }                                                                                          \
+    }
 
 /** Loads parameters and statistics into the caller's memory: all of them or, on any error, none.
  *  Names, types and shapes are checked first (TNF_ENOTFOUND, TNF_EINVAL), then everything is read

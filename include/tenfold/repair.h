@@ -30,6 +30,7 @@ typedef struct tnf_loss {
     const char *reason;
 } tnf_loss;
 
+/** Begin with TNF_SALVAGE_INIT; NULL means all defaults. */
 typedef struct tnf_salvage_options {
     size_t size; /**< sizeof(tnf_salvage_options) */
     /** Told of each, on the caller's thread. */
@@ -38,6 +39,11 @@ typedef struct tnf_salvage_options {
     void *ctx;
     unsigned threads; /**< 0: one a core, at most 8 */
 } tnf_salvage_options;
+
+#define TNF_SALVAGE_INIT                                                                           \
+    {                                                                                              \
+        sizeof(tnf_salvage_options), NULL, NULL, NULL, 0                                           \
+    }
 
 typedef struct tnf_salvage_result {
     uint64_t saved; /**< tensors */

@@ -34,7 +34,7 @@ typedef enum tnf_clash {
     TNF_CLASH_RENAME  /**< tensors: the second becomes NAME.2, the third NAME.3 */
 } tnf_clash;
 
-/** How to merge. Zero-initialise; NULL means all defaults. */
+/** How to merge. Begin with TNF_MERGE_INIT; NULL means all defaults. */
 typedef struct tnf_merge_options {
     size_t size;       /**< sizeof(tnf_merge_options) */
     tnf_clash tensors; /**< of the same name */
@@ -43,6 +43,11 @@ typedef struct tnf_merge_options {
     tnf_rename rename;                       /**< new names; NULL: as they are */
     void *ctx;
 } tnf_merge_options;
+
+#define TNF_MERGE_INIT                                                                             \
+    {                                                                                              \
+        sizeof(tnf_merge_options), TNF_CLASH_REFUSE, TNF_CLASH_REFUSE, NULL, NULL, NULL            \
+    }
 
 /** Adds all of several open files, which must stay open until after saving: tensors, attributes
  *  (those that agree once; text maps entry by entry), extras. `names` are what messages call them;
@@ -73,7 +78,7 @@ typedef enum tnf_stray {
     TNF_STRAY_KEPT      /**< likewise; kept since what replaces it may not survive a power cut */
 } tnf_stray;
 
-/** How to split. Zero-initialise. */
+/** How to split. Begin with TNF_SPLIT_INIT. */
 typedef struct tnf_split_options {
     size_t size;        /**< sizeof(tnf_split_options) */
     const char *format; /**< its name; required */
@@ -89,6 +94,11 @@ typedef struct tnf_split_options {
     /** Told of each file that is left under a temporary name. NULL: nobody is. */
     void (*stray)(void *ctx, tnf_stray what, const char *path, const char *belongs);
 } tnf_split_options;
+
+#define TNF_SPLIT_INIT                                                                             \
+    {                                                                                              \
+        sizeof(tnf_split_options), NULL, 0, NULL, NULL, NULL, NULL, NULL                           \
+    }
 
 /** Saves to several files in a directory (which is made if it is not there), with an index where
  * the format has one: safetensors (as Hugging Face writes it) and zTensor 2. Tensors stay in their

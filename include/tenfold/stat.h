@@ -30,6 +30,7 @@ typedef struct tnf_stat {
     size_t nbins;
 } tnf_stat;
 
+/** Begin with TNF_STAT_INIT; NULL means all defaults. */
 typedef struct tnf_stat_options {
     size_t size; /**< sizeof(tnf_stat_options) */
     /** Which tensors to read; NULL: all. */
@@ -44,6 +45,11 @@ typedef struct tnf_stat_options {
     unsigned threads; /**< 0: one a core, at most 8 */
     unsigned bins;    /**< of the histograms, at most 1024; 0: 32 */
 } tnf_stat_options;
+
+#define TNF_STAT_INIT                                                                              \
+    {                                                                                              \
+        sizeof(tnf_stat_options), NULL, NULL, NULL, NULL, NULL, 0, 0                               \
+    }
 
 /** Reads every wanted tensor once, in parallel, with memory that does not grow with the file. The
  *  figures are the same whatever the number of threads. */

@@ -16,6 +16,10 @@
  * Conventions: results come first among the parameters, the error last. A returned pointer is
  * borrowed from its handle. There is nothing global. A handle never changes after tnf_open(), so
  * any number of threads may read it; closing is the caller's to order.
+ *
+ * Structs that a caller fills and that may grow begin with `size`. Their TNF_…_INIT sets it, and
+ * all else to its default; a size of 0, and a member that is set and that the library is too old to
+ * know, are refused (TNF_EINVAL).
  */
 #ifndef TENFOLD_TENFOLD_H
 #define TENFOLD_TENFOLD_H
@@ -66,7 +70,7 @@ typedef struct tnf_option {
     const char *key, *value;
 } tnf_option;
 
-/** How to open. Zero-initialise, or use TNF_OPEN_INIT; NULL means all defaults. */
+/** How to open. Begin with TNF_OPEN_INIT; NULL means all defaults. */
 typedef struct tnf_open_options {
     size_t size;             /**< sizeof(tnf_open_options), for later versions */
     const char *format;      /**< skip detection and take this format; NULL detects */
@@ -131,10 +135,13 @@ TNF_API const tnf_object *tnf_at(const tnf_file *file, size_t i);
 TNF_API const tnf_object *tnf_find(const tnf_file *file, const char *name);
 /** The same for a name with a length (names may hold any byte). */
 TNF_API const tnf_object *tnf_find_n(const tnf_file *file, const char *name, size_t n);
-/** The total of elements of a tensor. */
+/** The total of elements of a tensor; 0 for NULL. */
 TNF_API uint64_t tnf_elements(const tnf_object *object);
 
 /* ------------------------------------------------------------------- read */
+
+/** All of these take what tnf_find() and tnf_object_part() returned as it is: NULL is
+ *  TNF_EINVAL, with a sentence that says so. */
 
 /** The whole of a single-part tensor, decoded and little-endian, in the order it is stored in. n
  *  must be its size in bytes. */
@@ -206,12 +213,18 @@ typedef struct tnf_request {
 /** Bytes done of all; return false to stop (TNF_ECANCELLED). Called from one thread at a time. */
 typedef bool (*tnf_progress)(void *ctx, uint64_t done, uint64_t total);
 
+/** Begin with TNF_READ_INIT; NULL means all defaults. */
 typedef struct tnf_read_options {
     size_t size;      /**< sizeof(tnf_read_options) */
     unsigned threads; /**< 0: one a core, at most 8 */
     tnf_progress progress;
     void *ctx;
 } tnf_read_options;
+
+#define TNF_READ_INIT                                                                              \
+    {                                                                                              \
+        sizeof(tnf_read_options), 0, NULL, NULL                                                    \
+    }
 
 /** Many parts at once: sorted by position, neighbours merged, read in large blocks in parallel.
  *  After a failure the buffers' content is undefined. */
@@ -245,6 +258,7 @@ typedef struct tnf_value_counts {
     uint64_t min_integer, max_integer;
 } tnf_value_counts;
 
+/** Begin with TNF_VERIFY_INIT; NULL means all defaults. */
 typedef struct tnf_verify_options {
     size_t size; /**< sizeof(tnf_verify_options) */
     void (*problem)(void *ctx, const tnf_problem *problem);
@@ -258,6 +272,11 @@ typedef struct tnf_verify_options {
     /** Told what is odd, but no problem. */
     void (*warn)(void *ctx, const tnf_warning *warning);
 } tnf_verify_options;
+
+#define TNF_VERIFY_INIT                                                                            \
+    {                                                                                              \
+        sizeof(tnf_verify_options), NULL, NULL, NULL, NULL, false, 0, NULL                         \
+    }
 
 typedef struct tnf_verify_result {
     uint64_t checked;    /**< parts looked at */
@@ -273,6 +292,7 @@ TNF_API TNF_CHECKED tnf_status tnf_verify(tnf_verify_result *out, const tnf_file
 
 /* ------------------------------------------------------------------- hash */
 
+/** Begin with TNF_HASH_INIT; NULL means all defaults. */
 typedef struct tnf_hash_options {
     size_t size; /**< sizeof(tnf_hash_options) */
     /** Told the hash of each tensor (of its type, shape, layout and values, not of its name), in
@@ -282,6 +302,11 @@ typedef struct tnf_hash_options {
     void *ctx;
     unsigned threads; /**< 0: one a core, at most 8 */
 } tnf_hash_options;
+
+#define TNF_HASH_INIT                                                                              \
+    {                                                                                              \
+        sizeof(tnf_hash_options), NULL, NULL, NULL, 0                                              \
+    }
 
 /** The SHA-256 of what is in a file: names, types, shapes, values, attributes, extras. It is the
  *  same for the same content in any format, order and compression (docs/content-hash.md). */

@@ -63,7 +63,14 @@ typedef struct tnf_error {
     const char
         *rule; /**< the rule that is broken, as the format's specification calls it; or NULL */
     char message[240]; /**< one sentence for a person, without the file's name */
+    char reserved[64]; /**< for later versions: neither read nor written by this one */
 } tnf_error;
+
+/** Fills an error, if there is one, and returns the status: for functions of the caller's that the
+ *  library calls. One that fails without filling its error is told as "the caller's function
+ *  failed". */
+TNF_API tnf_status tnf_error_set(tnf_error *error, tnf_status status, uint64_t offset,
+                                 const char *format, ...) TNF_PRINTF(4, 5);
 
 /** "TNF_EFORMAT" and so on; never NULL. */
 TNF_API const char *tnf_status_name(tnf_status status);

@@ -56,6 +56,37 @@ tnf_status tnf_fail(tnf_error *e, tnf_status status, uint64_t offset, const char
     return status;
 }
 
+tnf_status tnf_error_set(tnf_error *e, tnf_status status, uint64_t offset, const char *format, ...)
+{
+    if (e) {
+        va_list args;
+        va_start(args, format);
+        fill(e, status, 0, offset, format, args);
+        va_end(args);
+    }
+    return status;
+}
+
+void tnf_call_failed(tnf_error *e, tnf_status status, const tnf_error *said)
+{
+    if (!e)
+        return;
+    size_t n = 0;
+    while (n < sizeof said->message - 1 && said->message[n])
+        n++;
+    if (n == 0) {
+        tnf_fail(e, status, said->offset, "the caller's function failed");
+        e->sys = said->sys;
+        return;
+    }
+    e->status = status;
+    e->sys = said->sys;
+    e->offset = said->offset;
+    e->rule = said->rule;
+    memcpy(e->message, said->message, n);
+    e->message[n] = 0;
+}
+
 tnf_status tnf_fail_rule(tnf_error *e, const char *rule, tnf_status status, uint64_t offset,
                          const char *format, ...)
 {

@@ -33,6 +33,29 @@ const char *tnf_quote(char *out, size_t out_size, const char *name, size_t n);
 const char *tnf_visible(char *out, size_t out_size, const char *name);
 #define TNF_VISIBLE(name) tnf_visible((char[200]) { 0 }, 200, (name))
 
+/* Calls a function of the caller's, which takes a tnf_error last and may leave it as it is: *e
+ * (which may be NULL) is written only if it fails, and then always. */
+#define TNF_CALL(status, e, function, ...)                                                         \
+    do {                                                                                           \
+        tnf_error tnf_call_error_;                                                                 \
+        tnf_call_before(&tnf_call_error_);                                                         \
+        (status) = (function)(__VA_ARGS__, &tnf_call_error_);                                      \
+        if ((status) != TNF_OK)                                                                    \
+            tnf_call_failed((e), (status), &tnf_call_error_);                                      \
+    } while (0)
+
+/* The parts of it: an error that nobody has filled, and what becomes of one that somebody may have.
+ */
+static inline void tnf_call_before(tnf_error *e)
+{
+    e->status = TNF_OK;
+    e->sys = 0;
+    e->offset = TNF_NO_OFFSET;
+    e->rule = NULL;
+    e->message[0] = 0;
+}
+void tnf_call_failed(tnf_error *e, tnf_status status, const tnf_error *said);
+
 #define TNF_TRY(expression)                                                                        \
     do {                                                                                           \
         tnf_status tnf_try_status_ = (expression);                                                 \

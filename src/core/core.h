@@ -188,4 +188,7 @@ static inline tnf_part *tnf_part_mutable(const tnf_part *part)
     return (tnf_part *)(uintptr_t)part;
 }
 
+/* TNF_EINVAL for NULL, which is what looking for a tensor that is not there gives. */
+tnf_status tnf_object_there(const tnf_object *object, tnf_error *e);
+
 #endif

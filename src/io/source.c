@@ -49,10 +49,17 @@ static tnf_status check_range(const tnf_source *s, uint64_t offset, uint64_t n, 
                     (unsigned long long)n, (unsigned long long)offset, (unsigned long long)s->size);
 }
 
+static tnf_status read_at(const tnf_source *s, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    tnf_status status;
+    TNF_CALL(status, e, s->ops.read_at, s->ctx, offset, dst, n);
+    return status;
+}
+
 tnf_status tnf_source_read(const tnf_source *s, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     TNF_TRY(check_range(s, offset, n, e));
-    return n ? s->ops.read_at(s->ctx, offset, dst, n, e) : TNF_OK;
+    return n ? read_at(s, offset, dst, n, e) : TNF_OK;
 }
 
 tnf_status tnf_source_read_many(const tnf_source *s, const tnf_range *ranges, size_t n,
@@ -60,11 +67,14 @@ tnf_status tnf_source_read_many(const tnf_source *s, const tnf_range *ranges, si
 {
     for (size_t i = 0; i < n; i++)
         TNF_TRY(check_range(s, ranges[i].offset, ranges[i].n, e));
-    if (s->ops.read_many)
-        return s->ops.read_many(s->ctx, ranges, n, e);
+    if (s->ops.read_many) {
+        tnf_status status;
+        TNF_CALL(status, e, s->ops.read_many, s->ctx, ranges, n);
+        return status;
+    }
     for (size_t i = 0; i < n; i++)
         if (ranges[i].n)
-            TNF_TRY(s->ops.read_at(s->ctx, ranges[i].offset, ranges[i].dst, ranges[i].n, e));
+            TNF_TRY(read_at(s, ranges[i].offset, ranges[i].dst, ranges[i].n, e));
     return TNF_OK;
 }
 

@@ -59,7 +59,7 @@ const char *tnf_layout_id(const tnf_layout *layout)
 
 const tnf_part *tnf_object_part(const tnf_object *object, const char *role)
 {
-    for (uint16_t i = 0; i < object->nparts; i++)
+    for (uint16_t i = 0; object && i < object->nparts; i++)
         if (strcmp(object->parts[i].role, role) == 0)
             return &object->parts[i];
     return NULL;

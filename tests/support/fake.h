@@ -43,6 +43,7 @@ static inline void fake_begin(struct fake *f, const void *bytes, size_t n, unsig
     tnf_file *file = f->file = calloc(1, sizeof *file);
     file->alloc = a;
     file->format = &f->format;
+    file->options.size = sizeof file->options;
     file->options.warn = fake_warn;
     file->options.trace = fake_trace;
     file->options.ctx = f;

@@ -163,6 +163,61 @@ static void quoting_shortens(void **state)
         }
 }
 
+static void public_filling(void **state)
+{
+    (void)state;
+    tnf_error e;
+    assert_int_equal(tnf_error_set(NULL, TNF_EIO, 0, "x"), TNF_EIO);
+    assert_int_equal(tnf_error_set(&e, TNF_ENET, 7, "no answer from %s", "there"), TNF_ENET);
+    assert_int_equal(e.status, TNF_ENET);
+    assert_int_equal(e.offset, 7);
+    assert_null(e.rule);
+    assert_string_equal(e.message, "no answer from there");
+}
+
+static tnf_status silent(void *ctx, tnf_error *e)
+{
+    (void)e;
+    return *(tnf_status *)ctx;
+}
+
+static tnf_status telling(void *ctx, tnf_error *e)
+{
+    return tnf_error_set(e, *(tnf_status *)ctx, 5, "as I said");
+}
+
+static tnf_status endless(void *ctx, tnf_error *e)
+{
+    memset(e->message, 'a', sizeof e->message);
+    return *(tnf_status *)ctx;
+}
+
+/* A caller's function may leave its error as it is, or fill part of it. */
+static void callers_functions(void **state)
+{
+    (void)state;
+    tnf_error e;
+    tnf_status want = TNF_OK, status;
+    memset(&e, 'z', sizeof e);
+    TNF_CALL(status, &e, silent, &want);
+    assert_int_equal(status, TNF_OK);
+    assert_int_equal(e.message[0], 'z'); /* written only on failure */
+    want = TNF_ENET;
+    TNF_CALL(status, &e, silent, &want);
+    assert_int_equal(status, TNF_ENET);
+    assert_int_equal(e.status, TNF_ENET);
+    assert_true(e.sys == 0 && e.offset == TNF_NO_OFFSET && !e.rule);
+    assert_string_equal(e.message, "the caller's function failed");
+    TNF_CALL(status, &e, telling, &want);
+    assert_string_equal(e.message, "as I said");
+    assert_int_equal(e.offset, 5);
+    TNF_CALL(status, &e, endless, &want);
+    assert_int_equal(e.status, TNF_ENET);
+    assert_int_equal(strlen(e.message), sizeof e.message - 1);
+    TNF_CALL(status, NULL, telling, &want);
+    assert_int_equal(status, TNF_ENET);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -175,6 +230,8 @@ int main(void)
         cmocka_unit_test(prefix),
         cmocka_unit_test(quoting),
         cmocka_unit_test(quoting_shortens),
+        cmocka_unit_test(public_filling),
+        cmocka_unit_test(callers_functions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

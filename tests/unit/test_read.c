@@ -344,18 +344,36 @@ static void views(void **state)
     fake_end(&f);
 }
 
+/* What tnf_find() gives for a name that is not there may be handed on. */
+static void nothing_there(void **state)
+{
+    (void)state;
+    tnf_error e;
+    const void *view;
+    char byte;
+    tnf_slice slice = { 0, 1, 1, false };
+    tnf_strings strings;
+    assert_fails(tnf_read(NULL, &byte, 1, &e), TNF_EINVAL);
+    assert_says("there is no such tensor");
+    assert_fails(tnf_read_part(NULL, 0, &byte, 1, &e), TNF_EINVAL);
+    assert_fails(tnf_read_slice(NULL, &slice, &byte, 1, &e), TNF_EINVAL);
+    assert_fails(tnf_scan(NULL, NULL, NULL, &e), TNF_EINVAL);
+    assert_fails(tnf_map(&view, NULL, &e), TNF_EINVAL);
+    assert_fails(tnf_strings_map(&strings, NULL, &e), TNF_EINVAL);
+    assert_null(tnf_object_part(NULL, "data"));
+    assert_true(tnf_elements(NULL) == 0);
+    tnf_prefetch(NULL);
+    tnf_evict(NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain),
-        cmocka_unit_test(big_endian),
-        cmocka_unit_test(decoded),
-        cmocka_unit_test(encoded_pieces),
-        cmocka_unit_test(encoded_errors),
-        cmocka_unit_test(scanning),
-        cmocka_unit_test(memory_and_functions),
-        cmocka_unit_test(whole_tensors),
-        cmocka_unit_test(views),
+        cmocka_unit_test(nothing_there),  cmocka_unit_test(plain),
+        cmocka_unit_test(big_endian),     cmocka_unit_test(decoded),
+        cmocka_unit_test(encoded_pieces), cmocka_unit_test(encoded_errors),
+        cmocka_unit_test(scanning),       cmocka_unit_test(memory_and_functions),
+        cmocka_unit_test(whole_tensors),  cmocka_unit_test(views),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/digest.h"
 #include "base/pool.h"
+#include "base/sized.h"
 #include "core/save/save.h"
 #include "wire/json.h"
 
@@ -289,10 +290,7 @@ tnf_status tnf_content_hash(uint8_t out[32], const tnf_file *file, const tnf_has
 {
     struct hashing h = { .file = file, .total = file->info.payload };
     tnf_arena arena;
-    if (options)
-        memcpy(&h.options, options,
-               options->size && options->size < sizeof h.options ? options->size
-                                                                 : sizeof h.options);
+    TNF_TRY(tnf_options_copy(&h.options, sizeof h.options, options, e));
     tnf_arena_init(&arena, &file->alloc, UINT64_MAX);
     if (pthread_mutex_init(&h.lock, NULL) != 0)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for hashing");

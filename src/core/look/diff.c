@@ -3,6 +3,8 @@
  * values (diff_values.c), and what to tell of it in the order of the first file. */
 #include "core/look/diff.h"
 
+#include "base/sized.h"
+
 #include <string.h>
 
 #define NOWHERE SIZE_MAX
@@ -90,8 +92,11 @@ static tnf_status match(struct matched *m, struct diff *d, tnf_error *e)
         return tnf_arena_fail(d->arena, "tensors", e);
     for (size_t i = 0; i < c->n; i++) {
         tnf_str name = c->objects[i].name;
-        if (d->options.rename)
-            TNF_TRY(d->options.rename(d->options.ctx, &name, name, e));
+        if (d->options.rename) {
+            tnf_status status;
+            TNF_CALL(status, e, d->options.rename, d->options.ctx, &name, name);
+            TNF_TRY(status);
+        }
         if (!selected(d, name) || tnf_is_filler(&c->objects[i]))
             continue;
         const tnf_object *b = take(&m->names, d, name);
@@ -394,10 +399,7 @@ tnf_status tnf_diff(tnf_diff_result *out, const tnf_file *a, const tnf_file *b,
     struct matched m = { 0 };
     tnf_arena arena;
     *out = (tnf_diff_result) { .same = true };
-    if (options)
-        memcpy(&d.options, options,
-               options->size && options->size < sizeof d.options ? options->size
-                                                                 : sizeof d.options);
+    TNF_TRY(tnf_options_copy(&d.options, sizeof d.options, options, e));
     d.arena = &arena;
     tnf_arena_init(&arena, &a->alloc, UINT64_MAX);
     tnf_hash_init(&m.names.hash, &a->alloc, name_at, b);

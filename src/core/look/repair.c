@@ -7,6 +7,8 @@
  *   builder     gets the others, the attributes, and extras that belong to something
  */
 #include "core/save/save.h"
+
+#include "base/sized.h"
 #include <tenfold/repair.h>
 
 #include <stdio.h>
@@ -249,11 +251,7 @@ tnf_status tnf_salvage(tnf_salvage_result *out, tnf_builder *builder, const tnf_
 {
     *out = (tnf_salvage_result) { 0 };
     struct salvage s = { .result = out, .file = file };
-    if (options) {
-        size_t size = options->size && options->size < sizeof *options ? options->size
-                                                                       : sizeof *options;
-        memcpy(&s.options, options, size);
-    }
+    TNF_TRY(tnf_options_copy(&s.options, sizeof s.options, options, e));
     s.lost = tnf_alloc0(&file->alloc, file->catalog.n + 1);
     if (!s.lost)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for salvaging");

@@ -10,6 +10,7 @@
  * beginning to its end. How it is cut depends on the tensor alone, and with it the result.
  */
 #include "base/pool.h"
+#include "base/sized.h"
 #include "core/look/values.h"
 #include "core/read/stream.h"
 #include <tenfold/stat.h>
@@ -256,11 +257,7 @@ tnf_status tnf_values_file(const tnf_file *file, const tnf_stat_options *options
                            tnf_error *e)
 {
     struct stats s = { .file = file, .plain = plain, .lock = PTHREAD_MUTEX_INITIALIZER };
-    if (options) {
-        size_t size = options->size && options->size < sizeof *options ? options->size
-                                                                       : sizeof *options;
-        memcpy(&s.options, options, size);
-    }
+    TNF_TRY(tnf_options_copy(&s.options, sizeof s.options, options, e));
     tnf_status status = run_all(&s, e);
     pthread_mutex_destroy(&s.lock);
     return status;

@@ -7,6 +7,7 @@
  */
 #include "base/digest.h"
 #include "base/pool.h"
+#include "base/sized.h"
 #include "core/core.h"
 #include "core/look/values.h"
 
@@ -387,11 +388,7 @@ tnf_status tnf_verify(tnf_verify_result *out, const tnf_file *file,
     struct check c = { .file = file,
                        .total = file->info.payload,
                        .lock = PTHREAD_MUTEX_INITIALIZER };
-    if (options) {
-        size_t size = options->size && options->size < sizeof *options ? options->size
-                                                                       : sizeof *options;
-        memcpy(&c.options, options, size);
-    }
+    TNF_TRY(tnf_options_copy(&c.options, sizeof c.options, options, e));
     tnf_arena arena;
     tnf_arena_init(&arena, &file->alloc, UINT64_MAX);
     tnf_status status = check_file(&c, out, &arena, e);

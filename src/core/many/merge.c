@@ -2,6 +2,8 @@
 /* Many open files in one builder. Nothing is silently lost: what two files have under one name is
  * the same, or a rule says what becomes of it, or it is refused with the names of both files. */
 #include "core/look/diff.h"
+
+#include "base/sized.h"
 #include "core/save/save.h"
 #include <tenfold/shards.h>
 
@@ -134,8 +136,11 @@ static tnf_status merge_tensors(struct merging *m, const tnf_file *file, tnf_err
     for (size_t i = 0; i < file->catalog.n; i++) {
         const tnf_object *o = &file->catalog.objects[i];
         tnf_str name = o->name;
-        if (m->options.rename)
-            TNF_TRY(m->options.rename(m->options.ctx, &name, name, e));
+        if (m->options.rename) {
+            tnf_status status;
+            TNF_CALL(status, e, m->options.rename, m->options.ctx, &name, name);
+            TNF_TRY(status);
+        }
         if (m->options.select && !m->options.select(m->options.ctx, name))
             continue;
         const tnf_object *known = tnf_catalog_find(&m->b->catalog, name.p, name.n);
@@ -300,10 +305,7 @@ tnf_status tnf_builder_merge(tnf_builder *b, const tnf_file *const *files, const
     struct merging m = { .b = b, .files = files, .names = names };
     m.before = b->catalog.n;
     m.extras = b->catalog.nextras;
-    if (options)
-        memcpy(&m.options, options,
-               options->size && options->size < sizeof m.options ? options->size
-                                                                 : sizeof m.options);
+    TNF_TRY(tnf_options_copy(&m.options, sizeof m.options, options, e));
     if (m.options.attrs == TNF_CLASH_SAME || m.options.attrs == TNF_CLASH_RENAME)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "attributes that clash are refused, or the first or last is taken");

@@ -16,6 +16,8 @@
  *
  * so that an index never names a file that is not there. If anything fails, all is put back. */
 #include "core/many/split.h"
+
+#include "base/sized.h"
 #include "io/lock.h"
 
 #include <errno.h>
@@ -442,14 +444,8 @@ static tnf_status split(struct splitting *s, tnf_error *e)
 
 static tnf_status start(struct splitting *s, const tnf_split_options *options, tnf_error *e)
 {
-    if (options)
-        memcpy(&s->options, options,
-               options->size && options->size < sizeof s->options ? options->size
-                                                                  : sizeof s->options);
-    const tnf_save_options *save = s->options.save;
-    if (save)
-        memcpy(&s->save, save,
-               save->size && save->size < sizeof s->save ? save->size : sizeof s->save);
+    TNF_TRY(tnf_options_copy(&s->options, sizeof s->options, options, e));
+    TNF_TRY(tnf_options_copy(&s->save, sizeof s->save, s->options.save, e));
     s->stem = s->options.stem ? s->options.stem : "model";
     if (!s->options.format)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "say which format");
@@ -461,7 +457,6 @@ static tnf_status start(struct splitting *s, const tnf_split_options *options, t
         return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no format '%s'",
                         s->options.format);
     s->save.format = s->format->name;
-    s->save.size = sizeof s->save;
     return TNF_OK;
 }
 

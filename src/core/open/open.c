@@ -2,6 +2,8 @@
 /* Opening: find the format, let it index, check what it found, take back what was stashed. After
  * that the handle never changes. */
 #include "core/core.h"
+
+#include "base/sized.h"
 #include "io/lock.h"
 #include "io/undo.h"
 
@@ -10,24 +12,19 @@
 
 #define PATIENT 10000u /* milliseconds: a change in place does not take long */
 
-static tnf_open_options complete_options(const tnf_open_options *given)
+static tnf_status complete_options(tnf_open_options *o, const tnf_open_options *given, tnf_error *e)
 {
-    tnf_open_options o = { 0 };
-    if (given) {
-        size_t n = given->size && given->size < sizeof o ? given->size : sizeof o;
-        memcpy(&o, given, n);
-    }
-    o.size = sizeof o;
-    o.lenient = o.lenient || o.salvage;
-    o.allocator = tnf_allocator_or_default(&o.allocator);
-    tnf_limits *l = &o.limits;
+    TNF_TRY(tnf_options_copy(o, sizeof *o, given, e));
+    o->lenient = o->lenient || o->salvage;
+    o->allocator = tnf_allocator_or_default(&o->allocator);
+    tnf_limits *l = &o->limits;
     l->header_bytes = l->header_bytes ? l->header_bytes : TNF_DEFAULT_HEADER_BYTES;
     l->memory = l->memory ? l->memory : TNF_DEFAULT_MEMORY;
     l->objects = l->objects ? l->objects : TNF_DEFAULT_OBJECTS;
     l->rank = l->rank ? l->rank : TNF_DEFAULT_RANK;
     l->depth = l->depth ? l->depth : TNF_DEFAULT_DEPTH;
     l->name_bytes = l->name_bytes ? l->name_bytes : TNF_DEFAULT_NAME_BYTES;
-    return o;
+    return TNF_OK;
 }
 
 /* An empty handle. The catalog's name table points into it, so it never moves. */
@@ -241,9 +238,11 @@ tnf_status tnf_open_over(tnf_file **out, tnf_source *source, const char *path,
                          const tnf_open_options *options, tnf_error *e)
 {
     *out = NULL;
-    tnf_open_options o = complete_options(options);
+    tnf_open_options o;
     tnf_file *f;
-    tnf_status status = new_file(&f, &o, e);
+    tnf_status status = complete_options(&o, options, e);
+    if (status == TNF_OK)
+        status = new_file(&f, &o, e);
     if (status != TNF_OK) {
         tnf_source_close(source);
         return status;
@@ -287,8 +286,9 @@ tnf_status tnf_open_path(tnf_file **out, const char *path, const tnf_open_option
                          unsigned depth, tnf_error *e)
 {
     *out = NULL;
-    tnf_open_options o = complete_options(options);
+    tnf_open_options o;
     tnf_file *f;
+    TNF_TRY(complete_options(&o, options, e));
     TNF_TRY(new_file(&f, &o, e));
     f->depth = depth;
     tnf_status status = open_into(f, path, e);
@@ -352,5 +352,7 @@ const tnf_object *tnf_find(const tnf_file *file, const char *name)
 uint64_t tnf_elements(const tnf_object *object)
 {
     uint64_t n = 0;
-    return tnf_shape_elements(&n, object->shape, object->rank) ? n : UINT64_MAX;
+    return object && tnf_shape_elements(&n, object->shape, object->rank) ? n
+           : object                                                      ? UINT64_MAX
+                                                                         : 0;
 }

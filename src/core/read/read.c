@@ -7,6 +7,8 @@
 
 static tnf_status check_want(const tnf_part *part, uint64_t offset, uint64_t n, tnf_error *e)
 {
+    if (!part)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no such part");
     if (part->flags & TNF_PART_UNREADABLE)
         return tnf_fail(e, TNF_EUNSUPPORTED, part->offset,
                         "this tensor can be listed but not read: see the warnings of the file");
@@ -90,8 +92,11 @@ static tnf_status read_plain(tnf_stream *s, uint64_t offset, void *dst, size_t n
     case TNF_OPAQUE:
         return o->format->decode(o->reader, part->offset, offset, dst, n, e);
     default:
-        if (!part->memory)
-            return o->fetch(o->ctx, offset, dst, n, e);
+        if (!part->memory) {
+            tnf_status status;
+            TNF_CALL(status, e, o->fetch, o->ctx, offset, dst, n);
+            return status;
+        }
         memcpy(dst, (const uint8_t *)part->memory + offset, n);
         return TNF_OK;
     }
@@ -171,17 +176,18 @@ const uint8_t *tnf_part_in_memory(const tnf_part *part)
 static tnf_status scan_memory(const tnf_part *part, const uint8_t *bytes, tnf_take take, void *ctx,
                               tnf_error *e)
 {
-    TNF_TRY(check_want(part, 0, 0, e));
-    for (uint64_t at = 0; at < part->nbytes; at += TNF_SCAN_BLOCK) {
+    tnf_status status = check_want(part, 0, 0, e);
+    for (uint64_t at = 0; at < part->nbytes && status == TNF_OK; at += TNF_SCAN_BLOCK) {
         size_t n = part->nbytes - at < TNF_SCAN_BLOCK ? (size_t)(part->nbytes - at)
                                                       : TNF_SCAN_BLOCK;
-        TNF_TRY(take(ctx, bytes + at, n, e));
+        TNF_CALL(status, e, take, ctx, bytes + at, n);
     }
-    return TNF_OK;
+    return status;
 }
 
 tnf_status tnf_scan(const tnf_part *part, tnf_take take, void *ctx, tnf_error *e)
 {
+    TNF_TRY(check_want(part, 0, 0, e));
     const uint8_t *there = part->payload == TNF_MEMORY ? part->memory : tnf_part_in_memory(part);
     if (there)
         return scan_memory(part, there, take, ctx, e);
@@ -197,7 +203,7 @@ tnf_status tnf_scan(const tnf_part *part, tnf_take take, void *ctx, tnf_error *e
         size_t n = part->nbytes - at < size ? (size_t)(part->nbytes - at) : size;
         status = tnf_stream_read(&s, at, block, n, e);
         if (status == TNF_OK)
-            status = take(ctx, block, n, e);
+            TNF_CALL(status, e, take, ctx, block, n);
     }
     if (status == TNF_OK)
         status = tnf_stream_end(&s, e);
@@ -211,8 +217,14 @@ const char *tnf_codec_name(uint8_t codec)
     return tnf_codec_id(codec);
 }
 
+tnf_status tnf_object_there(const tnf_object *object, tnf_error *e)
+{
+    return object ? TNF_OK : tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no such tensor");
+}
+
 tnf_status tnf_read(const tnf_object *object, void *dst, size_t n, tnf_error *e)
 {
+    TNF_TRY(tnf_object_there(object, e));
     if (object->nparts != 1)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "%s has the layout %s with %u parts: read them one by one",
@@ -233,7 +245,7 @@ tnf_status tnf_cannot_map(const char *why, tnf_error *e)
 tnf_status tnf_map(const void **out, const tnf_part *part, tnf_error *e)
 {
     *out = NULL;
-    TNF_TRY(check_want(part, 0, part->nbytes, e));
+    TNF_TRY(check_want(part, 0, 0, e));
     if (part->payload == TNF_ENCODED || part->payload == TNF_OPAQUE)
         return tnf_cannot_map("the bytes are encoded in the file", e);
     if (part->flags & TNF_PART_BIG_ENDIAN)
@@ -263,7 +275,7 @@ tnf_status tnf_map(const void **out, const tnf_part *part, tnf_error *e)
 
 static void advise(const tnf_part *part, tnf_advice advice)
 {
-    if (part->payload <= TNF_ENCODED && part->origin)
+    if (part && part->payload <= TNF_ENCODED && part->origin)
         tnf_source_advise(part->origin->source, part->offset, part->stored, advice);
 }
 

@@ -8,6 +8,7 @@
  * Each job is one call to its source, which merges neighbours into one system call.
  */
 #include "base/pool.h"
+#include "base/sized.h"
 #include "core/core.h"
 
 #include <pthread.h>
@@ -36,7 +37,7 @@ struct work {
     struct job *jobs;
     size_t npieces, nranges, njobs;
     uint64_t total, done;
-    const tnf_read_options *options;
+    tnf_read_options options;
     pthread_mutex_t lock; /* guards done and the callback */
 };
 
@@ -122,11 +123,11 @@ static void make_jobs(struct work *w)
 
 static tnf_status tell_progress(struct work *w, uint64_t bytes, tnf_error *e)
 {
-    if (!w->options || !w->options->progress)
+    if (!w->options.progress)
         return TNF_OK;
     pthread_mutex_lock(&w->lock);
     w->done += bytes;
-    bool go_on = w->options->progress(w->options->ctx, w->done, w->total);
+    bool go_on = w->options.progress(w->options.ctx, w->done, w->total);
     pthread_mutex_unlock(&w->lock);
     return go_on ? TNF_OK : tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "stopped on request");
 }
@@ -152,6 +153,8 @@ static tnf_status run_job(void *ctx, size_t i, tnf_error *e)
 tnf_status tnf_read_many(const tnf_request *requests, size_t n, const tnf_read_options *options,
                          tnf_error *e)
 {
+    tnf_read_options how;
+    TNF_TRY(tnf_options_copy(&how, sizeof how, options, e));
     size_t count = count_pieces(requests, n);
     tnf_allocator a = tnf_allocator_or_default(NULL);
     size_t size = count * (sizeof(struct piece) + sizeof(tnf_range) + sizeof(struct job));
@@ -160,13 +163,13 @@ tnf_status tnf_read_many(const tnf_request *requests, size_t n, const tnf_read_o
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for %zu reads", count);
     struct work w = { .pieces = (void *)memory,
                       .ranges = (void *)(memory + count * sizeof(struct piece)),
-                      .options = options,
+                      .options = how,
                       .lock = PTHREAD_MUTEX_INITIALIZER };
     w.jobs = (void *)(w.ranges + count);
     cut_pieces(&w, requests, n);
     sort_pieces(&w);
     make_jobs(&w);
-    unsigned threads = w.total < WORTH_THREAD ? 1 : options ? options->threads : 0;
+    unsigned threads = w.total < WORTH_THREAD ? 1 : how.threads;
     tnf_status status = tnf_pool_run(threads, w.njobs, run_job, &w, e);
     pthread_mutex_destroy(&w.lock);
     tnf_free(&a, memory, size);

@@ -99,7 +99,7 @@ static tnf_status take_all(struct ahead *a, tnf_take take, void *ctx, tnf_error 
         const uint8_t *block = block_of(a, i, &n);
         status = await(a, i, e);
         if (status == TNF_OK)
-            status = take(ctx, block, n, e);
+            TNF_CALL(status, e, take, ctx, block, n);
         tell(a, status != TNF_OK);
     }
     return status;

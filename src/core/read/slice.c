@@ -153,6 +153,8 @@ tnf_status tnf_slice_parse(tnf_slice *out, const char *text, const uint64_t *sha
 uint64_t tnf_slice_bytes(const tnf_object *object, const tnf_slice *slices)
 {
     uint64_t elements = 1, bytes;
+    if (!object)
+        return UINT64_MAX;
     for (uint32_t d = 0; d < object->rank; d++)
         if (slices[d].count == 0)
             return 0;

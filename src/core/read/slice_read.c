@@ -425,6 +425,7 @@ static bool goes_forward(const struct selection *s)
 tnf_status tnf_read_slice(const tnf_object *object, const tnf_slice *slices, void *dst, size_t n,
                           tnf_error *e)
 {
+    TNF_TRY(tnf_object_there(object, e));
     uint64_t bytes = tnf_slice_bytes(object, slices);
     if (bytes != n)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the slice has %llu bytes, the buffer %zu",

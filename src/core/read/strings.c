@@ -30,6 +30,7 @@ tnf_status tnf_strings_map(tnf_strings *out, const tnf_object *object, tnf_error
 {
     *out = (tnf_strings) { 0 };
     const void *numbers = NULL, *base = NULL;
+    TNF_TRY(tnf_object_there(object, e));
     if (strcmp(object->layout->id, "strings/1") != 0)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s is %s, not strings/1",
                         TNF_QUOTED(object->name), object->layout->id);

@@ -8,6 +8,8 @@
  */
 #include "core/save/save.h"
 
+#include "base/sized.h"
+
 #include <string.h>
 
 struct appending {
@@ -173,9 +175,7 @@ tnf_status tnf_append(const tnf_builder *b, const char *path, const tnf_save_opt
                       tnf_error *e)
 {
     struct appending a = { .builder = b };
-    if (options)
-        memcpy(&a.given, options,
-               options->size && options->size < sizeof a.given ? options->size : sizeof a.given);
+    TNF_TRY(tnf_options_copy(&a.given, sizeof a.given, options, e));
     a.save.options = a.given;
     a.save.options.plan = on_plan;
     a.save.options.progress = on_progress;

@@ -10,6 +10,8 @@
  * the same tensors at the same places, and the attributes that were asked for.
  */
 #include "core/save/save.h"
+
+#include "base/sized.h"
 #include "io/undo.h"
 #include <tenfold/repair.h>
 
@@ -404,9 +406,7 @@ tnf_status tnf_save_in_place(const tnf_builder *b, const char *path,
                              const tnf_save_options *options, tnf_error *e)
 {
     struct editing x = { .builder = b, .path = path, .own.fd = -1 };
-    if (options)
-        memcpy(&x.save.options, options,
-               options->size && options->size < sizeof *options ? options->size : sizeof *options);
+    TNF_TRY(tnf_options_copy(&x.save.options, sizeof x.save.options, options, e));
     x.like = x.save.options.like;
     TNF_TRY(check_like(&x, e));
     x.save.format = x.like->format;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Saving: lower, write, commit; and what formats call while they write. */
 #include "core/save/save.h"
+
+#include "base/sized.h"
 #include "core/read/stream.h"
 
 #include <limits.h>
@@ -180,12 +182,8 @@ static tnf_status start(struct tnf_save *s, const tnf_builder *b, const tnf_save
                         const char *path, tnf_error *e)
 {
     *s = (struct tnf_save) { 0 };
-    if (options) {
-        size_t size = options->size && options->size < sizeof *options ? options->size
-                                                                       : sizeof *options;
-        memcpy(&s->options, options, size);
-    }
     tnf_arena_init(&s->arena, &b->alloc, UINT64_MAX);
+    TNF_TRY(tnf_options_copy(&s->options, sizeof s->options, options, e));
     const char *name = s->options.format;
     if (!name && !path)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "say which format");

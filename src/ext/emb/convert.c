@@ -15,6 +15,7 @@
 #include "base/ckd.h"
 #include "base/error.h"
 #include "base/pool.h"
+#include "base/sized.h"
 #include "base/unit.h"
 
 #include <string.h>
@@ -256,10 +257,10 @@ tnf_status tnf_convert_picked(tnf_builder *builder, tnf_emb *emb, const uint64_t
 tnf_status tnf_emb_convert(tnf_builder *builder, tnf_emb *emb, const tnf_emb_change *change,
                            tnf_error *e)
 {
-    tnf_emb_change how = { 0 };
+    tnf_emb_change how;
     converting *c = NULL;
     const tnf_object *o;
-    memcpy(&how, change, change->size && change->size < sizeof how ? change->size : sizeof how);
+    TNF_TRY(tnf_options_copy(&how, sizeof how, change, e));
     for (size_t i = 0; (o = tnf_at(emb->file, i)); i++) {
         if (o == emb->info.embeddings)
             TNF_TRY(add_matrix(builder, emb, &how, &c, e));

@@ -9,6 +9,7 @@
 
 #include "base/ckd.h"
 #include "base/error.h"
+#include "base/sized.h"
 
 #include <string.h>
 
@@ -276,10 +277,9 @@ static uint64_t default_memory(const tnf_info *info)
 tnf_status tnf_emb_open(tnf_emb **out, const tnf_file *file, const tnf_emb_options *options,
                         tnf_error *e)
 {
-    tnf_emb_options o = { 0 };
-    if (options)
-        memcpy(&o, options, options->size && options->size < sizeof o ? options->size : sizeof o);
+    tnf_emb_options o;
     *out = NULL;
+    TNF_TRY(tnf_options_copy(&o, sizeof o, options, e));
     tnf_allocator alloc = tnf_allocator_or_default(&o.allocator);
     tnf_emb *emb = tnf_alloc0(&alloc, sizeof *emb);
     if (!emb)

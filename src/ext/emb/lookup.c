@@ -64,13 +64,20 @@ struct taking {
     void *ctx;
 };
 
+static tnf_status give(const struct taking *t, tnf_str ngram, uint64_t row, tnf_error *e)
+{
+    tnf_status status;
+    TNF_CALL(status, e, t->take, t->ctx, ngram, row);
+    return status;
+}
+
 static tnf_status take_floret(const struct taking *t, const tnf_ngram *g, tnf_error *e)
 {
     uint64_t h[2];
     tnf_hash_murmur3(h, g->bytes.p, g->bytes.n, t->emb->seed);
     for (uint32_t i = 0; i < t->emb->hashes; i++) {
         uint64_t word = h[i / 2] >> (i % 2 ? 32 : 0) & UINT32_MAX;
-        TNF_TRY(t->take(t->ctx, g->bytes, t->emb->info.words + word % t->emb->info.buckets, e));
+        TNF_TRY(give(t, g->bytes, t->emb->info.words + word % t->emb->info.buckets, e));
     }
     return TNF_OK;
 }
@@ -93,7 +100,7 @@ static tnf_status take_ngram(void *ctx, const tnf_ngram *g, tnf_error *e)
     default:
         return take_floret(t, g, e);
     }
-    return t->take(t->ctx, g->bytes, row, e);
+    return give(t, g->bytes, row, e);
 }
 
 tnf_status tnf_emb_ngrams_by(const tnf_emb *emb, const tnf_ngram_rule *rule, tnf_str word,

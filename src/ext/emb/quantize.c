@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/ckd.h"
 #include "base/error.h"
+#include "base/sized.h"
 #include "ext/emb/change.h"
 #include "ext/emb/pq_train.h"
 
@@ -308,10 +309,9 @@ static tnf_status quantize(tnf_builder *builder, quantizing *q, tnf_quantized *o
 tnf_status tnf_emb_quantize(tnf_builder *builder, tnf_emb *emb, const tnf_quantize_options *options,
                             tnf_quantized *out, tnf_error *e)
 {
-    tnf_quantize_options o = { 0 };
+    tnf_quantize_options o;
     tnf_arena arena;
-    if (options)
-        memcpy(&o, options, options->size && options->size < sizeof o ? options->size : sizeof o);
+    TNF_TRY(tnf_options_copy(&o, sizeof o, options, e));
     if (emb->info.apart)
         return tnf_fail(
             e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,

@@ -13,6 +13,7 @@
 #include "base/ckd.h"
 #include "base/error.h"
 #include "base/pool.h"
+#include "base/sized.h"
 
 #include <math.h>
 #include <string.h>
@@ -26,8 +27,7 @@
 
 tnf_status tnf_query_check(tnf_emb_query *out, const tnf_emb_query *query, tnf_error *e)
 {
-    *out = (tnf_emb_query) { 0 };
-    memcpy(out, query, query->size && query->size < sizeof *out ? query->size : sizeof *out);
+    TNF_TRY(tnf_options_copy(out, sizeof *out, query, e));
     if (out->k == 0)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "no answers are asked for: k is 0");
     if ((unsigned)out->metric > TNF_L2)

@@ -20,6 +20,7 @@
 #include "base/ckd.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/sized.h"
 #include <tenfold/params.h>
 
 #include <pthread.h>
@@ -397,10 +398,9 @@ static tnf_status set_up(tnf_params *p, const tnf_file *file, tnf_error *e)
 tnf_status tnf_params_new(tnf_params **out, const tnf_file *file, const tnf_params_options *options,
                           tnf_error *e)
 {
-    tnf_params_options o = { 0 };
-    if (options)
-        memcpy(&o, options, options->size && options->size < sizeof o ? options->size : sizeof o);
+    tnf_params_options o;
     *out = NULL;
+    TNF_TRY(tnf_options_copy(&o, sizeof o, options, e));
     tnf_allocator alloc = tnf_allocator_or_default(&o.allocator);
     tnf_params *p = tnf_alloc0(&alloc, sizeof *p);
     if (!p)

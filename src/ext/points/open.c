@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Handles: opening, making files, and the way into and out of every call. */
 #include "ext/points/points.h"
+
+#include "base/sized.h"
 #include "io/lock.h"
 #include "wire/msgpack.h"
 
@@ -275,17 +277,17 @@ static tnf_status copy_path(tnf_points *p, const char *path, tnf_error *e)
 tnf_status tnf_points_make(tnf_points **out, const char *path, const tnf_points_options *options,
                            tnf_error *e)
 {
+    tnf_points_options o;
     *out = NULL;
-    tnf_allocator a = tnf_allocator_or_default(options ? &options->allocator : NULL);
+    TNF_TRY(tnf_options_copy(&o, sizeof o, options, e));
+    tnf_allocator a = tnf_allocator_or_default(&o.allocator);
     tnf_points *p = tnf_alloc0(&a, sizeof *p);
     if (!p)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a handle");
     p->alloc = a;
     p->tail = TNF_VS_HEADER;
     p->fd = -1;
-    if (options)
-        memcpy(&p->options, options,
-               options->size < sizeof *options ? options->size : sizeof *options);
+    p->options = o;
     tnf_arena_init(&p->arena, &a, TREE_MOST);
     tnf_arena_init(&p->tree, &a, TREE_MOST);
     tnf_arena_init(&p->batch, &a, UINT64_MAX);

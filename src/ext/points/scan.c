@@ -74,7 +74,9 @@ static tnf_status each(tnf_points *p, tnf_point_take take, void *ctx, tnf_error 
             continue;
         }
         TNF_TRY(tnf_points_decode(p, &point, e));
-        TNF_TRY(take(ctx, &point, e));
+        tnf_status status;
+        TNF_CALL(status, e, take, ctx, &point);
+        TNF_TRY(status);
     }
 }
 
@@ -231,7 +233,8 @@ struct rescue {
 static tnf_status take_rescued(void *ctx, const tnf_point *point, tnf_error *e)
 {
     struct rescue *r = ctx;
-    tnf_status status = r->take(r->ctx, point, e);
+    tnf_status status;
+    TNF_CALL(status, e, r->take, r->ctx, point);
     r->stopped = status != TNF_OK;
     r->report->points += status == TNF_OK;
     return status;

@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/ckd.h"
 #include "base/hash.h"
+#include "base/sized.h"
 #include "ext/primitiv/names.h"
 #include "kernels/transpose.h"
 
@@ -60,7 +61,7 @@ static tnf_status put_binding_key(struct job *j, size_t i, tnf_error *e)
     unsigned what = (w->statistic ? IS_STATISTIC : 0u) | (w->n == 0 ? IS_NAMELESS : 0u);
     p->key = j->keys.n;
     put_head(&j->keys, what, 0);
-    prim_name_put(&j->keys, w->path, w->n, NULL);
+    tnf_prim_name_put(&j->keys, w->path, w->n, NULL);
     uint64_t owner_n = j->keys.n - p->key - KEY_HEAD;
     if (w->statistic)
         tnf_buf_put(&j->keys, w->statistic->p, w->statistic->n);
@@ -91,14 +92,14 @@ static tnf_status index_bindings(struct job *j, tnf_error *e)
 static tnf_status wanted_by(struct job *j, const tnf_object *o, bool nameless, uint32_t *out,
                             tnf_error *e)
 {
-    bool stat = prim_is_stat(o);
-    tnf_str owner = stat ? prim_owner_of(o) : o->name;
+    bool stat = tnf_prim_is_stat(o);
+    tnf_str owner = stat ? tnf_prim_owner_of(o) : o->name;
     unsigned what = (stat ? IS_STATISTIC : 0u) | (nameless ? IS_NAMELESS : 0u);
     j->key.n = 0;
     put_head(&j->key, what, owner.n);
     tnf_buf_put(&j->key, owner.p, owner.n);
     if (stat) {
-        tnf_str key = prim_text_of(tnf_value_get(o->attrs, "primitiv.stat"));
+        tnf_str key = tnf_prim_text_of(tnf_value_get(o->attrs, "primitiv.stat"));
         tnf_buf_put(&j->key, key.p, key.n);
     }
     TNF_TRY(tnf_buf_status(&j->key, "names", e));
@@ -109,7 +110,7 @@ static tnf_status wanted_by(struct job *j, const tnf_object *o, bool nameless, u
 static tnf_status match(struct job *j, tnf_error *e)
 {
     const tnf_object *o;
-    bool nameless = prim_is_nameless(j->file);
+    bool nameless = tnf_prim_is_nameless(j->file);
     TNF_TRY(index_bindings(j, e));
     for (size_t i = 0; (o = tnf_at(j->file, i)); i++) {
         uint32_t at;
@@ -120,7 +121,7 @@ static tnf_status match(struct job *j, tnf_error *e)
         }
         if (j->options.extra)
             j->options.extra(j->options.ctx, o);
-        if (!prim_is_stat(o) && j->extra++ == 0)
+        if (!tnf_prim_is_stat(o) && j->extra++ == 0)
             j->first_extra = o->name;
     }
     return TNF_OK;
@@ -152,10 +153,10 @@ static tnf_status count_missing(struct job *j, tnf_error *e)
 
 static bool same_shape(const tnf_object *o, const tnf_primitiv_shape *shape)
 {
-    uint32_t n = prim_dims_of(o);
+    uint32_t n = tnf_prim_dims_of(o);
     while (n > 0 && o->shape[n - 1] == 1)
         n--;
-    if (n != shape->n || prim_batch_of(o) != shape->batch)
+    if (n != shape->n || tnf_prim_batch_of(o) != shape->batch)
         return false;
     for (uint32_t i = 0; i < n; i++)
         if (o->shape[i] != shape->dims[i])
@@ -193,7 +194,7 @@ static tnf_status check(struct job *j, tnf_error *e)
     for (size_t i = 0; i < j->n; i++) {
         const tnf_object *o = j->places[i].object;
         tnf_primitiv_shape shape;
-        TNF_TRY(prim_shape_checked(&shape, &j->bindings[i].shape, e));
+        TNF_TRY(tnf_prim_shape_checked(&shape, &j->bindings[i].shape, e));
         if (!o)
             continue;
         const tnf_part *data = tnf_object_part(o, "data");
@@ -303,10 +304,7 @@ tnf_status tnf_primitiv_bind(const tnf_file *file, tnf_primitiv_binding *binding
                              const tnf_primitiv_bind_options *options, tnf_error *e)
 {
     struct job j = { .file = file, .bindings = bindings, .n = n };
-    if (options)
-        memcpy(&j.options, options,
-               options->size && options->size < sizeof j.options ? options->size
-                                                                 : sizeof j.options);
+    TNF_TRY(tnf_options_copy(&j.options, sizeof j.options, options, e));
     j.alloc = tnf_allocator_or_default(&j.options.allocator);
     tnf_buf_init(&j.keys, &j.alloc, SIZE_MAX);
     tnf_buf_init(&j.key, &j.alloc, SIZE_MAX);

@@ -30,7 +30,7 @@ static tnf_status describe(struct tensor *t, const tnf_primitiv_shape *asked, co
                            tnf_error *e)
 {
     tnf_primitiv_shape shape;
-    TNF_TRY(prim_shape_checked(&shape, asked, e));
+    TNF_TRY(tnf_prim_shape_checked(&shape, asked, e));
     uint32_t rank = shape.n;
     uint64_t bytes = sizeof(float);
     for (uint32_t i = 0; i < rank; i++)
@@ -60,11 +60,11 @@ static tnf_status add_named(tnf_builder *b, struct tensor *t, const tnf_str *pat
     const tnf_allocator alloc = tnf_allocator_or_default(NULL);
     tnf_buf name;
     tnf_buf_init(&name, &alloc, SIZE_MAX);
-    prim_name_put(&name, path, n, statistic);
+    tnf_prim_name_put(&name, path, n, statistic);
     tnf_status status = tnf_buf_status(&name, "name", e);
     t->object.name = (tnf_str) { name.n ? (const char *)name.p : "", name.n };
     if (statistic)
-        mark(t, (tnf_str)TNF_STR("primitiv.stat"), prim_text(*statistic));
+        mark(t, (tnf_str)TNF_STR("primitiv.stat"), tnf_prim_text(*statistic));
     if (status == TNF_OK)
         status = tnf_builder_add_object(b, &t->object, NULL, e);
     tnf_buf_free(&name);
@@ -86,7 +86,7 @@ tnf_status tnf_primitiv_set_shape(tnf_builder *b, const tnf_primitiv_shape *aske
     const tnf_value type = tnf_value_string("shape");
     tnf_primitiv_shape shape;
     tnf_value dims[PRIM_MAX_DIMS], all = { .kind = TNF_ARRAY, .as.items = dims };
-    TNF_TRY(prim_shape_checked(&shape, asked, e));
+    TNF_TRY(tnf_prim_shape_checked(&shape, asked, e));
     for (all.n = 0; all.n < shape.n; all.n++)
         dims[all.n] = u32_value(shape.dims[all.n]);
     const tnf_value batch = u32_value(shape.batch);

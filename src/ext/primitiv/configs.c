@@ -8,7 +8,7 @@
 
 static prim_configs configs(const tnf_file *file, bool floats)
 {
-    return prim_configs_of(tnf_value_get(
+    return tnf_prim_configs_of(tnf_value_get(
         tnf_file_info(file)->attrs, floats ? "primitiv.float_configs" : "primitiv.uint_configs"));
 }
 
@@ -18,7 +18,7 @@ static const tnf_value *find(const tnf_file *file, bool floats, const char *key)
     const tnf_str wanted = { key, strlen(key) };
     for (size_t i = 0; i < all.n; i++) {
         prim_config c;
-        if (prim_config_at(&c, &all, i) && prim_same(c.key, wanted))
+        if (tnf_prim_config_at(&c, &all, i) && prim_same(c.key, wanted))
             return c.value;
     }
     return NULL;
@@ -27,14 +27,14 @@ static const tnf_value *find(const tnf_file *file, bool floats, const char *key)
 bool tnf_primitiv_uint(uint32_t *out, const tnf_file *file, const char *key)
 {
     const tnf_value *v = find(file, false, key);
-    return v && prim_config_u32(v, out);
+    return v && tnf_prim_config_u32(v, out);
 }
 
 bool tnf_primitiv_float(float *out, const tnf_file *file, const char *key)
 {
     bool rounded;
     const tnf_value *v = find(file, true, key);
-    return v && prim_config_f32(v, out, &rounded);
+    return v && tnf_prim_config_f32(v, out, &rounded);
 }
 
 /* ------------------------------------------------------------------- class */
@@ -58,7 +58,7 @@ bool tnf_primitiv_optimizer(tnf_str *out, const tnf_file *file)
         for (size_t i = 0; i < all.n; i++) {
             prim_config c;
             tnf_str name;
-            if (!prim_config_at(&c, &all, i) || !class_of_key(&name, c.key))
+            if (!tnf_prim_config_at(&c, &all, i) || !class_of_key(&name, c.key))
                 continue;
             if (found.p && !prim_same(found, name))
                 return false;

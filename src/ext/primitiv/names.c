@@ -27,7 +27,7 @@ size_t tnf_primitiv_join(char *out, size_t size, const tnf_str *path, size_t n)
     for (const char *p = PRIM_VALUE; n == 0 && *p; p++)
         put_to_room(&r, *p);
     for (size_t i = 0; i < n; i++)
-        prim_path_escape(path[i], i + 1 == n, put_to_room, &r);
+        tnf_prim_path_escape(path[i], i + 1 == n, put_to_room, &r);
     if (size > 0)
         out[r.n < size ? r.n : size - 1] = 0;
     return r.n;
@@ -35,11 +35,11 @@ size_t tnf_primitiv_join(char *out, size_t size, const tnf_str *path, size_t n)
 
 size_t tnf_primitiv_split(tnf_str *path, size_t room, char *memory, tnf_str name)
 {
-    prim_path at = prim_path_of(name);
+    prim_path at = tnf_prim_path_of(name);
     size_t n = 0;
     for (int c = PRIM_NEXT; c != PRIM_END; n++) {
         const char *from = memory;
-        while ((c = prim_path_next(&at)) >= 0)
+        while ((c = tnf_prim_path_next(&at)) >= 0)
             *memory++ = (char)c;
         if (n < room)
             path[n] = (tnf_str) { from, (size_t)(memory - from) };
@@ -48,19 +48,19 @@ size_t tnf_primitiv_split(tnf_str *path, size_t room, char *memory, tnf_str name
     return n;
 }
 
-void prim_name_put(tnf_buf *name, const tnf_str *path, size_t n, const tnf_str *statistic)
+void tnf_prim_name_put(tnf_buf *name, const tnf_str *path, size_t n, const tnf_str *statistic)
 {
     if (n == 0)
         tnf_buf_puts(name, PRIM_VALUE);
     for (size_t i = 0; i < n; i++)
-        prim_path_put(name, path[i], i + 1 == n);
+        tnf_prim_path_put(name, path[i], i + 1 == n);
     if (statistic) {
         tnf_buf_u8(name, '@');
         tnf_buf_put(name, statistic->p, statistic->n);
     }
 }
 
-tnf_value prim_text(tnf_str text)
+tnf_value tnf_prim_text(tnf_str text)
 {
     bool utf8 = tnf_utf8_valid(text.p, text.n, NULL);
     return (tnf_value) { .kind = utf8 ? TNF_STRING : TNF_BYTES, .n = text.n, .as.s = text.p };
@@ -68,8 +68,8 @@ tnf_value prim_text(tnf_str text)
 
 /* ------------------------------------------------------------------ shapes */
 
-tnf_status prim_shape_checked(tnf_primitiv_shape *out, const tnf_primitiv_shape *shape,
-                              tnf_error *e)
+tnf_status tnf_prim_shape_checked(tnf_primitiv_shape *out, const tnf_primitiv_shape *shape,
+                                  tnf_error *e)
 {
     *out = *shape;
     out->batch += out->batch == 0;
@@ -85,19 +85,19 @@ tnf_status prim_shape_checked(tnf_primitiv_shape *out, const tnf_primitiv_shape 
 
 /* -------------------------------------------------------------------- find */
 
-bool prim_is_nameless(const tnf_file *file)
+bool tnf_prim_is_nameless(const tnf_file *file)
 {
-    tnf_str type = prim_text_of(tnf_value_get(tnf_file_info(file)->attrs, "primitiv.type"));
+    tnf_str type = tnf_prim_text_of(tnf_value_get(tnf_file_info(file)->attrs, "primitiv.type"));
     return type.p && (prim_same(type, (tnf_str)TNF_STR("tensor")) ||
                       prim_same(type, (tnf_str)TNF_STR("parameter")));
 }
 
 static bool is_it(const tnf_object *o, tnf_str owner, const tnf_str *statistic)
 {
-    tnf_str key = prim_text_of(tnf_value_get(o->attrs, "primitiv.stat"));
+    tnf_str key = tnf_prim_text_of(tnf_value_get(o->attrs, "primitiv.stat"));
     if (!statistic)
         return !key.p;
-    return key.p && prim_same(key, *statistic) && prim_same(prim_owner_of(o), owner);
+    return key.p && prim_same(key, *statistic) && prim_same(tnf_prim_owner_of(o), owner);
 }
 
 static const tnf_object *find_named(const tnf_file *file, tnf_str name, size_t owner_n,
@@ -120,13 +120,13 @@ tnf_status tnf_primitiv_find(const tnf_object **out, const tnf_file *file, const
     tnf_buf name;
     const tnf_allocator alloc = tnf_allocator_or_default(NULL);
     tnf_buf_init(&name, &alloc, SIZE_MAX);
-    prim_name_put(&name, path, n, statistic);
+    tnf_prim_name_put(&name, path, n, statistic);
     size_t owner_n = name.n - (statistic && name.n ? statistic->n + 1 : 0);
     tnf_status status = tnf_buf_status(&name, "name", e);
     tnf_str text = { name.n ? (const char *)name.p : "", name.n };
     if (status == TNF_OK) {
-        *out = (n == 0) == prim_is_nameless(file) ? find_named(file, text, owner_n, statistic)
-                                                  : NULL;
+        *out = (n == 0) == tnf_prim_is_nameless(file) ? find_named(file, text, owner_n, statistic)
+                                                      : NULL;
         if (!*out)
             status = tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no %s %s",
                               statistic ? "statistic" : "parameter", TNF_QUOTED(text));

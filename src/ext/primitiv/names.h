@@ -10,18 +10,18 @@
 #include <tenfold/primitiv.h>
 
 /* Appends the name of a parameter, or "NAME@KEY" of its statistic. */
-void prim_name_put(tnf_buf *name, const tnf_str *path, size_t n, const tnf_str *statistic);
+void tnf_prim_name_put(tnf_buf *name, const tnf_str *path, size_t n, const tnf_str *statistic);
 /* Is the file's one tensor without a path? */
-bool prim_is_nameless(const tnf_file *file);
+bool tnf_prim_is_nameless(const tnf_file *file);
 /* A shape without dimensions of 1 at its end; TNF_EINVAL if it is none. */
-tnf_status prim_shape_checked(tnf_primitiv_shape *out, const tnf_primitiv_shape *shape,
-                              tnf_error *e);
+tnf_status tnf_prim_shape_checked(tnf_primitiv_shape *out, const tnf_primitiv_shape *shape,
+                                  tnf_error *e);
 /* Text, or bytes if it is no UTF-8; borrowed. */
-tnf_value prim_text(tnf_str text);
+tnf_value tnf_prim_text(tnf_str text);
 
 static inline bool prim_same(tnf_str a, tnf_str b)
 {
-    return prim_compare_keys(a, b) == 0;
+    return tnf_prim_compare_keys(a, b) == 0;
 }
 
 #endif

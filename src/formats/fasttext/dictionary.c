@@ -285,7 +285,7 @@ static tnf_status scan_all(struct scan *s, uint64_t at, tnf_error *e)
     return labels.n ? add_list(s, &labels, at, e) : TNF_OK;
 }
 
-tnf_status ft_read_dictionary(ft_reading *f, tnf_error *e)
+tnf_status tnf_ft_read_dictionary(ft_reading *f, tnf_error *e)
 {
     uint64_t at = f->at;
     TNF_TRY(read_sizes(f, e));

@@ -18,15 +18,17 @@
 
 #include <string.h>
 
-const char *const ft_arg_keys[FT_ARGS] = {
+const char *const tnf_ft_arg_keys[FT_ARGS] = {
     FT_ATTR("dim"),    FT_ATTR("ws"),          FT_ATTR("epoch"), FT_ATTR("min_count"),
     FT_ATTR("neg"),    FT_ATTR("word_ngrams"), FT_ATTR("loss"),  FT_ATTR("model"),
     FT_ATTR("bucket"), FT_ATTR("minn"),        FT_ATTR("maxn"),  FT_ATTR("lr_update_rate"),
 };
 /* As finalfusion's library writes them, which knows nothing but vectors either. */
-const int32_t ft_arg_defaults[FT_ARGS] = { [FT_WORD_NGRAMS] = 1, [FT_LOSS] = 1, [FT_MODEL] = 1 };
-const char *const ft_losses[5] = { NULL, "hs", "ns", "softmax", "ova" };
-const char *const ft_models[4] = { NULL, "cbow", "skipgram", "supervised" };
+const int32_t tnf_ft_arg_defaults[FT_ARGS] = {
+    [FT_WORD_NGRAMS] = 1, [FT_LOSS] = 1, [FT_MODEL] = 1
+};
+const char *const tnf_ft_losses[5] = { NULL, "hs", "ns", "softmax", "ova" };
+const char *const tnf_ft_models[4] = { NULL, "cbow", "skipgram", "supervised" };
 
 static int probe(const tnf_probe *p)
 {
@@ -54,11 +56,11 @@ static tnf_status set_args(ft_reading *f, tnf_error *e)
 {
     for (int i = 0; i < FT_ARGS; i++) {
         int32_t v = f->args[i];
-        tnf_value value = i == FT_LOSS    ? named(v, ft_losses, 5)
-                          : i == FT_MODEL ? named(v, ft_models, 4)
+        tnf_value value = i == FT_LOSS    ? named(v, tnf_ft_losses, 5)
+                          : i == FT_MODEL ? named(v, tnf_ft_models, 4)
                                           : number(v);
-        if (v != ft_arg_defaults[i] || i == FT_LOSS || i == FT_MODEL)
-            TNF_TRY(tnf_set_attr(f->r, ft_arg_keys[i], value, e));
+        if (v != tnf_ft_arg_defaults[i] || i == FT_LOSS || i == FT_MODEL)
+            TNF_TRY(tnf_set_attr(f->r, tnf_ft_arg_keys[i], value, e));
     }
     return TNF_OK;
 }
@@ -136,8 +138,8 @@ static tnf_status read_input(ft_reading *f, tnf_error *e)
     if (!f->quantized && f->is_pruned)
         TNF_TRY(tnf_stricter(f->r, e, TNF_EFORMAT, f->at - 1,
                              "a pruned model is quantized; this one is not"));
-    return f->quantized ? ft_read_quantized(f, FT_EMBEDDINGS, e)
-                        : ft_read_dense(f, FT_EMBEDDINGS, e);
+    return f->quantized ? tnf_ft_read_quantized(f, FT_EMBEDDINGS, e)
+                        : tnf_ft_read_dense(f, FT_EMBEDDINGS, e);
 }
 
 /* The output matrix is not there: finalfusion's library in Rust ends the file here; that in Python
@@ -177,7 +179,8 @@ static tnf_status read_output(ft_reading *f, tnf_error *e)
                              "takes both for dense"));
         quantized = false;
     }
-    TNF_TRY(quantized ? ft_read_quantized(f, FT_OUTPUT, e) : ft_read_dense(f, FT_OUTPUT, e));
+    TNF_TRY(quantized ? tnf_ft_read_quantized(f, FT_OUTPUT, e)
+                      : tnf_ft_read_dense(f, FT_OUTPUT, e));
     if (f->at >= size)
         return TNF_OK;
     TNF_TRY(tnf_stricter(f->r, e, TNF_EFORMAT, f->at, "%llu bytes after the output matrix",
@@ -192,7 +195,7 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
     if (!f.norms)
         return tnf_arena_fail(r->arena, "the reader", e);
     TNF_TRY(read_head(&f, e));
-    TNF_TRY(ft_read_dictionary(&f, e));
+    TNF_TRY(tnf_ft_read_dictionary(&f, e));
     TNF_TRY(read_input(&f, e));
     return read_output(&f, e);
 }
@@ -221,10 +224,10 @@ const tnf_format tnf_format_fasttext = {
                            "fasttext.bucket fasttext.minn fasttext.maxn fasttext.lr_update_rate "
                            "fasttext.t fasttext.tokens fasttext.has_output",
              .derived = "fasttext.dim fasttext.loss=hs fasttext.model=cbow",
-             .fits = ft_fits },
+             .fits = tnf_ft_fits },
     .read_options = read_options,
     .probe = probe,
     .index = index_all,
-    .decode = ft_decode,
-    .write = ft_write,
+    .decode = tnf_ft_decode,
+    .write = tnf_ft_write,
 };

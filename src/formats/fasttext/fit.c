@@ -31,7 +31,7 @@ static bool is_text(const tnf_value *v, const char *text)
 /* One of the arguments as a number of 32 bits. */
 static bool argument(const tnf_value *v, int which, int32_t *out)
 {
-    const char *const *names = which == FT_LOSS ? ft_losses : ft_models;
+    const char *const *names = which == FT_LOSS ? tnf_ft_losses : tnf_ft_models;
     int32_t count = which == FT_LOSS ? 5 : which == FT_MODEL ? 4 : 0;
     bool counts = which == FT_BUCKET || which == FT_MINN || which == FT_MAXN || which == FT_DIM;
     int64_t number;
@@ -66,7 +66,7 @@ static bool read_attr(ft_plan *p, const tnf_member *m)
         return known;
     }
     for (int i = FT_WS; i < FT_ARGS; i++)
-        if (strcmp(m->key.p, ft_arg_keys[i]) == 0)
+        if (strcmp(m->key.p, tnf_ft_arg_keys[i]) == 0)
             return argument(v, i, &p->args[i]);
     return true;
 }
@@ -111,17 +111,19 @@ static void measure(ft_matrix *m)
     bool matrix = o && o->rank == 2;
     m->rows = matrix ? o->shape[0] : 0;
     m->columns = matrix ? o->shape[1] : 0;
-    if (m->opaque && ft_quant_parse(&q, get_from_part, &m->opaque->parts[0], 0, NULL) == TNF_OK) {
+    if (m->opaque &&
+        tnf_ft_quant_parse(&q, get_from_part, &m->opaque->parts[0], 0, NULL) == TNF_OK) {
         m->rows = q.rows;
         m->columns = q.columns;
     }
 }
 
-tnf_status ft_plan_make(ft_plan *p, const tnf_catalog *c, const tnf_verdict *objects, tnf_error *e)
+tnf_status tnf_ft_plan_make(ft_plan *p, const tnf_catalog *c, const tnf_verdict *objects,
+                            tnf_error *e)
 {
     (void)e;
     *p = (ft_plan) { .version = FT_VERSION };
-    memcpy(p->args, ft_arg_defaults, sizeof p->args);
+    memcpy(p->args, tnf_ft_arg_defaults, sizeof p->args);
     for (size_t i = 0; i < c->n; i++) {
         const tnf_object *o = &c->objects[i];
         if (objects && objects[i].fate == TNF_DROPPED)
@@ -178,7 +180,7 @@ static const char *why_no_opaque(const tnf_object *o)
 {
     ft_quant q;
     if (!dense_of(o, TNF_U8, 1) ||
-        ft_quant_parse(&q, get_from_part, &o->parts[0], 0, NULL) != TNF_OK ||
+        tnf_ft_quant_parse(&q, get_from_part, &o->parts[0], 0, NULL) != TNF_OK ||
         q.bytes != o->parts[0].nbytes)
         return "these are not the bytes of a quantized matrix of fastText's";
     return q.even && q.rows && q.columns ? "such a matrix is a tensor of its own" : NULL;
@@ -227,7 +229,7 @@ struct judging {
 
 static tnf_status plan_anew(struct judging *j)
 {
-    return ft_plan_make(&j->plan, j->fit->catalog, j->fit->objects, j->e);
+    return tnf_ft_plan_make(&j->plan, j->fit->catalog, j->fit->objects, j->e);
 }
 
 /* Drops it (NULL is allowed) and plans anew. */
@@ -410,7 +412,7 @@ static void judge_attrs(struct judging *j)
                                                "no value that fastText's files have a place for" };
 }
 
-tnf_status ft_fits(tnf_fit *fit, tnf_error *e)
+tnf_status tnf_ft_fits(tnf_fit *fit, tnf_error *e)
 {
     struct judging j = { .fit = fit, .e = e };
     for (size_t i = 0; i < fit->catalog->n; i++) {

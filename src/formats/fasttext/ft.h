@@ -53,10 +53,10 @@ enum {
     FT_ARGS
 };
 
-extern const char *const ft_arg_keys[FT_ARGS];
+extern const char *const tnf_ft_arg_keys[FT_ARGS];
 /* What a file has that says nothing of it, and a catalog then needs not say. */
-extern const int32_t ft_arg_defaults[FT_ARGS];
-extern const char *const ft_losses[5], *const ft_models[4]; /* NULL at 0 */
+extern const int32_t tnf_ft_arg_defaults[FT_ARGS];
+extern const char *const tnf_ft_losses[5], *const tnf_ft_models[4]; /* NULL at 0 */
 
 /* ---------------------------------------------------------------- reading */
 
@@ -73,7 +73,7 @@ typedef struct ft_quant {
 /* Bytes of a matrix, from its own start on. */
 typedef tnf_status (*ft_get)(const void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e);
 /* Reads and checks what says how large it is; `at` is where it stands, for messages. */
-tnf_status ft_quant_parse(ft_quant *q, ft_get get, const void *ctx, uint64_t at, tnf_error *e);
+tnf_status tnf_ft_quant_parse(ft_quant *q, ft_get get, const void *ctx, uint64_t at, tnf_error *e);
 
 /* For decode(): norms of quantized rows, by codes and a table of 256. */
 typedef struct ft_norms {
@@ -94,12 +94,12 @@ typedef struct ft_reading {
 /* In the order of the read options. */
 enum { FT_OPTION_LOSSY };
 
-tnf_status ft_read_dictionary(ft_reading *f, tnf_error *e);
+tnf_status tnf_ft_read_dictionary(ft_reading *f, tnf_error *e);
 /* name: FT_EMBEDDINGS or FT_OUTPUT. */
-tnf_status ft_read_dense(ft_reading *f, const char *name, tnf_error *e);
-tnf_status ft_read_quantized(ft_reading *f, const char *name, tnf_error *e);
-tnf_status ft_decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,
-                     tnf_error *e);
+tnf_status tnf_ft_read_dense(ft_reading *f, const char *name, tnf_error *e);
+tnf_status tnf_ft_read_quantized(ft_reading *f, const char *name, tnf_error *e);
+tnf_status tnf_ft_decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,
+                         tnf_error *e);
 
 /* ---------------------------------------------------------------- writing */
 
@@ -122,10 +122,10 @@ typedef struct ft_plan {
     bool ends_early; /* no output matrix, not even an empty one */
 } ft_plan;
 
-tnf_status ft_plan_make(ft_plan *plan, const tnf_catalog *c, const tnf_verdict *objects,
-                        tnf_error *e);
-tnf_status ft_fits(tnf_fit *fit, tnf_error *e);
-tnf_status ft_write(tnf_writer *w, tnf_error *e);
+tnf_status tnf_ft_plan_make(ft_plan *plan, const tnf_catalog *c, const tnf_verdict *objects,
+                            tnf_error *e);
+tnf_status tnf_ft_fits(tnf_fit *fit, tnf_error *e);
+tnf_status tnf_ft_write(tnf_writer *w, tnf_error *e);
 
 static inline bool ft_is_quantized(const ft_matrix *m)
 {

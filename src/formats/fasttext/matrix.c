@@ -35,7 +35,7 @@ static tnf_status check_shape(ft_reading *f, const char *name, uint64_t rows, ui
         (unsigned long long)rows, (unsigned long long)f->words, (unsigned long long)parts);
 }
 
-tnf_status ft_read_dense(ft_reading *f, const char *name, tnf_error *e)
+tnf_status tnf_ft_read_dense(ft_reading *f, const char *name, tnf_error *e)
 {
     tnf_cur c;
     uint64_t at = f->at, shape[2], bytes = 0;
@@ -87,7 +87,7 @@ static tnf_status parse_quantizer(ft_quant *q, bool of_norms, const uint8_t *p, 
     return TNF_OK;
 }
 
-tnf_status ft_quant_parse(ft_quant *q, ft_get get, const void *ctx, uint64_t at, tnf_error *e)
+tnf_status tnf_ft_quant_parse(ft_quant *q, ft_get get, const void *ctx, uint64_t at, tnf_error *e)
 {
     uint8_t head[FT_QUANT_HEAD], pq[FT_PQ_HEAD];
     TNF_TRY(get(ctx, 0, head, sizeof head, e));
@@ -180,10 +180,10 @@ static tnf_status add_pq(ft_reading *f, const char *name, const ft_quant *q, tnf
     return add_beside(f, name, FT_NORM_BOOK, TNF_F32, FT_CENTROIDS, f->at + q->norm_book, e);
 }
 
-tnf_status ft_read_quantized(ft_reading *f, const char *name, tnf_error *e)
+tnf_status tnf_ft_read_quantized(ft_reading *f, const char *name, tnf_error *e)
 {
     ft_quant q;
-    TNF_TRY(ft_quant_parse(&q, get_from_file, f, f->at, e));
+    TNF_TRY(tnf_ft_quant_parse(&q, get_from_file, f, f->at, e));
     uint64_t size = f->r->source->size;
     if (q.bytes > size - f->at)
         return tnf_fail(e, TNF_ETRUNCATED, size,
@@ -222,8 +222,8 @@ static tnf_status decode_norms(const tnf_reader *r, const ft_norms *norms, uint6
 }
 
 /* Whole norms; those that a piece begins or ends in the middle of go through a spare one. */
-tnf_status ft_decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,
-                     tnf_error *e)
+tnf_status tnf_ft_decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,
+                         tnf_error *e)
 {
     const ft_norms *norms = &((const ft_norms *)r->state)[key];
     uint8_t *to = dst, spare[4];

@@ -191,11 +191,11 @@ static tnf_status put_matrix(tnf_writer *w, const ft_matrix *m, tnf_error *e)
     return m->object ? tnf_put_data(w, &m->object->parts[0], e) : TNF_OK;
 }
 
-tnf_status ft_write(tnf_writer *w, tnf_error *e)
+tnf_status tnf_ft_write(tnf_writer *w, tnf_error *e)
 {
     ft_plan p;
     const tnf_catalog *c = w->catalog;
-    TNF_TRY(ft_plan_make(&p, c, NULL, e));
+    TNF_TRY(tnf_ft_plan_make(&p, c, NULL, e));
     if (!p.input.object && !p.input.opaque) /* nothing is left: no buckets either */
         p.args[FT_BUCKET] = p.args[FT_MINN] = p.args[FT_MAXN] = 0;
     TNF_TRY(put_head(w, &p, e));

@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-const char *const ff_places[FF_KIND_UNKNOWN] = {
+const char *const tnf_ff_places[FF_KIND_UNKNOWN] = {
     FF_ATTR("chunk.first"),         FF_ATTR("chunk.after_metadata"), FF_ATTR("chunk.after_vocab"),
     FF_ATTR("chunk.after_storage"), FF_ATTR("chunk.after_norms"),
 };
@@ -76,7 +76,7 @@ static tnf_status read_header(struct walk *k, tnf_error *e)
 
 /* ------------------------------------------------------------------ frames */
 
-tnf_status ff_frame_read(tnf_reader *r, uint64_t at, ff_frame *out, tnf_error *e)
+tnf_status tnf_ff_frame_read(tnf_reader *r, uint64_t at, ff_frame *out, tnf_error *e)
 {
     tnf_cur c;
     TNF_TRY(tnf_read_range(r, "chunk's header", at, FF_FRAME, FF_FRAME, &c, e));
@@ -201,7 +201,7 @@ static tnf_status keep_unknown(struct walk *k, ff_frame *c, tnf_error *e)
     uint64_t size = r->source->size;
     if (c->end <= size) {
         tnf_warn(r, c->at, "chunk %u is not known here and kept as it is", c->id);
-        return tnf_add_extra(r, ff_places[k->f.last], c->at, c->end - c->at, e);
+        return tnf_add_extra(r, tnf_ff_places[k->f.last], c->at, c->end - c->at, e);
     }
     if (k->f.last < FF_KIND_STORAGE || k->nmet <= k->nlisted)
         return cut_short(r, c, e);
@@ -247,13 +247,13 @@ static tnf_status read_known(struct walk *k, ff_frame *c, ff_kind kind, tnf_erro
     f->last = kind;
     switch (kind) {
     case FF_KIND_METADATA:
-        return ff_read_metadata(f, c, e);
+        return tnf_ff_read_metadata(f, c, e);
     case FF_KIND_VOCAB:
-        return ff_read_vocab(f, c, e);
+        return tnf_ff_read_vocab(f, c, e);
     case FF_KIND_STORAGE:
-        return ff_read_storage(f, c, e);
+        return tnf_ff_read_storage(f, c, e);
     default:
-        return ff_read_norms(f, c, e);
+        return tnf_ff_read_norms(f, c, e);
     }
 }
 
@@ -263,7 +263,7 @@ static tnf_status read_chunk(struct walk *k, tnf_error *e)
     ff_frame c;
     if (k->nmet == FF_MAX_CHUNKS)
         return tnf_fail(e, TNF_ELIMIT, k->at, "the file has more than %u chunks", FF_MAX_CHUNKS);
-    TNF_TRY(ff_frame_read(r, k->at, &c, e));
+    TNF_TRY(tnf_ff_frame_read(r, k->at, &c, e));
     tnf_put_le32(k->met + 4 * (size_t)k->nmet++, c.id);
     ff_kind kind = kind_of(k, c.id);
     if (kind != FF_KIND_UNKNOWN)
@@ -314,7 +314,7 @@ static void warn_of_stale(const struct walk *k)
 }
 
 /* Vectors without norms are as somebody wanted them, and are written so again: by whatever way they
- * come back, they are not taken for vectors that still have lengths (ff_unit_rows()). */
+ * come back, they are not taken for vectors that still have lengths (tnf_ff_unit_rows()). */
 static tnf_status tell_bare(tnf_reader *r, tnf_error *e)
 {
     const tnf_object *m = tnf_catalog_find(r->catalog, FF_EMBEDDINGS, strlen(FF_EMBEDDINGS));
@@ -343,7 +343,7 @@ static tnf_status finish(struct walk *k, tnf_error *e)
     return set_ids(k, e);
 }
 
-tnf_status ff_index(tnf_reader *r, tnf_error *e)
+tnf_status tnf_ff_index(tnf_reader *r, tnf_error *e)
 {
     uint64_t size = r->source->size, most = size / FF_FRAME + 1;
     struct walk k = { .f.r = r };

@@ -69,12 +69,12 @@ typedef enum ff_kind {
 #define FF_TRAILING     FF_ATTR("trailing")
 
 /* Where unknown chunks stood, by the kind of the one before them: the key of the extra. */
-extern const char *const ff_places[FF_KIND_UNKNOWN];
+extern const char *const tnf_ff_places[FF_KIND_UNKNOWN];
 /* "simple" … "floret" by id; NULL for what is no vocabulary. */
-extern const char *const ff_vocab_names[FF_LAST + 1];
+extern const char *const tnf_ff_vocab_names[FF_LAST + 1];
 /* Element types by the id that files have for them. */
-const tnf_type *ff_type_of(uint32_t id);
-bool ff_type_id(uint32_t *out, const tnf_type *type);
+const tnf_type *tnf_ff_type_of(uint32_t id);
+bool tnf_ff_type_id(uint32_t *out, const tnf_type *type);
 
 /* ---------------------------------------------------------------- reading */
 
@@ -117,16 +117,16 @@ typedef struct ff_reading {
     const tnf_value *tensors; /* attributes of tensors out of our table, by name; or NULL */
 } ff_reading;
 
-tnf_status ff_index(tnf_reader *r, tnf_error *e);
+tnf_status tnf_ff_index(tnf_reader *r, tnf_error *e);
 /* The next frame, at a place with room for one. */
-tnf_status ff_frame_read(tnf_reader *r, uint64_t at, ff_frame *out, tnf_error *e);
-tnf_status ff_read_vocab(ff_reading *f, ff_frame *c, tnf_error *e);
-tnf_status ff_read_storage(ff_reading *f, ff_frame *c, tnf_error *e);
-tnf_status ff_read_norms(ff_reading *f, ff_frame *c, tnf_error *e);
-tnf_status ff_read_metadata(ff_reading *f, ff_frame *c, tnf_error *e);
+tnf_status tnf_ff_frame_read(tnf_reader *r, uint64_t at, ff_frame *out, tnf_error *e);
+tnf_status tnf_ff_read_vocab(ff_reading *f, ff_frame *c, tnf_error *e);
+tnf_status tnf_ff_read_storage(ff_reading *f, ff_frame *c, tnf_error *e);
+tnf_status tnf_ff_read_norms(ff_reading *f, ff_frame *c, tnf_error *e);
+tnf_status tnf_ff_read_metadata(ff_reading *f, ff_frame *c, tnf_error *e);
 /* Adds a tensor with the attributes that were put away for it. */
-tnf_status ff_add(ff_reading *f, tnf_object *object, uint64_t at, tnf_error *e);
-tnf_status ff_set_uint(ff_reading *f, const char *key, uint64_t value, tnf_error *e);
+tnf_status tnf_ff_add(ff_reading *f, tnf_object *object, uint64_t at, tnf_error *e);
+tnf_status tnf_ff_set_uint(ff_reading *f, const char *key, uint64_t value, tnf_error *e);
 
 /* A piece of the file, read ahead. */
 typedef struct ff_window {
@@ -137,22 +137,23 @@ typedef struct ff_window {
 } ff_window;
 
 /* n bytes from `at` on; n is no more than the window holds. */
-tnf_status ff_look(ff_window *w, uint64_t at, size_t n, const uint8_t **out, tnf_error *e);
+tnf_status tnf_ff_look(ff_window *w, uint64_t at, size_t n, const uint8_t **out, tnf_error *e);
 
 /* One pass over a list of l->count strings from `at` on, none of which may reach beyond `bound`:
  * lengths and text are checked, marks are set. `take` is told the number behind each, if there
  * is one. */
 typedef void (*ff_take)(void *ctx, uint64_t number);
-tnf_status ff_list_scan(ff_reading *f, ff_list *l, uint64_t bound, const char *what, ff_take take,
-                        void *ctx, tnf_error *e);
-tnf_status ff_list_add(ff_reading *f, unsigned list, const char *name, uint64_t at, tnf_error *e);
-tnf_status ff_decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,
-                     tnf_error *e);
-tnf_status ff_strings(tnf_reader *r, uint64_t key, tnf_strings *out, tnf_error *e);
+tnf_status tnf_ff_list_scan(ff_reading *f, ff_list *l, uint64_t bound, const char *what,
+                            ff_take take, void *ctx, tnf_error *e);
+tnf_status tnf_ff_list_add(ff_reading *f, unsigned list, const char *name, uint64_t at,
+                           tnf_error *e);
+tnf_status tnf_ff_decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,
+                         tnf_error *e);
+tnf_status tnf_ff_strings(tnf_reader *r, uint64_t key, tnf_strings *out, tnf_error *e);
 
 /* N-grams and the rows they point to. Adds both tensors; *rows is how many rows there are. */
-tnf_status ff_read_ngrams(ff_reading *f, const ff_frame *c, uint64_t bound, uint64_t *rows,
-                          tnf_error *e);
+tnf_status tnf_ff_read_ngrams(ff_reading *f, const ff_frame *c, uint64_t bound, uint64_t *rows,
+                              tnf_error *e);
 
 /* Is a number of rows what the indices 0 … rows-1 make up? Distinct ones are counted without
  * trusting any. */
@@ -164,16 +165,16 @@ typedef struct ff_rows {
     bool ordered;  /* new ones come as 0, 1, 2 … */
 } ff_rows;
 
-bool ff_rows_begin(ff_rows *rows, uint64_t n, tnf_arena *arena);
-void ff_rows_take(void *ctx, uint64_t index); /* of rows, as an ff_take */
-bool ff_rows_cover(const ff_rows *rows);
+bool tnf_ff_rows_begin(ff_rows *rows, uint64_t n, tnf_arena *arena);
+void tnf_ff_rows_take(void *ctx, uint64_t index); /* of rows, as an ff_take */
+bool tnf_ff_rows_cover(const ff_rows *rows);
 
 /* UTF-8 piece by piece. */
 typedef struct ff_utf8 {
     uint8_t left, low, high; /* bytes to come, and what the next may be */
 } ff_utf8;
 
-bool ff_utf8_feed(ff_utf8 *u, const uint8_t *p, size_t n);
+bool tnf_ff_utf8_feed(ff_utf8 *u, const uint8_t *p, size_t n);
 
 /* ---------------------------------------------- padding.c, for storage.c and quantized.c */
 
@@ -186,22 +187,22 @@ typedef struct ff_space {
     const char *what;
 } ff_space;
 
-ff_space ff_space_of(const ff_frame *c, uint64_t fields, uint64_t bytes, uint64_t align,
-                     const char *what);
+ff_space tnf_ff_space_of(const ff_frame *c, uint64_t fields, uint64_t bytes, uint64_t align,
+                         const char *what);
 /* Is the slack a padding that somebody writes? */
-bool ff_find_padding(ff_reading *f, const ff_space *s, uint64_t *out);
+bool tnf_ff_find_padding(ff_reading *f, const ff_space *s, uint64_t *out);
 /* Where the data begin; sets c->end. */
-tnf_status ff_place(ff_reading *f, ff_frame *c, const ff_space *s, uint64_t *at, tnf_error *e);
-tnf_status ff_too_large(const ff_frame *c, const char *what, tnf_error *e);
-tnf_status ff_read_fields(ff_reading *f, const ff_frame *c, uint64_t n, const char *what,
-                          tnf_cur *out, tnf_error *e);
+tnf_status tnf_ff_place(ff_reading *f, ff_frame *c, const ff_space *s, uint64_t *at, tnf_error *e);
+tnf_status tnf_ff_too_large(const ff_frame *c, const char *what, tnf_error *e);
+tnf_status tnf_ff_read_fields(ff_reading *f, const ff_frame *c, uint64_t n, const char *what,
+                              tnf_cur *out, tnf_error *e);
 /* As many rows as the vocabulary asks for? */
-tnf_status ff_check_rows(ff_reading *f, uint64_t rows, uint64_t at, tnf_error *e);
-tnf_part ff_part_at(const char *role, const tnf_type *type, uint64_t offset, uint64_t n);
+tnf_status tnf_ff_check_rows(ff_reading *f, uint64_t rows, uint64_t at, tnf_error *e);
+tnf_part tnf_ff_part_at(const char *role, const tnf_type *type, uint64_t offset, uint64_t n);
 
-tnf_status ff_read_quantized(ff_reading *f, ff_frame *c, tnf_error *e);
+tnf_status tnf_ff_read_quantized(ff_reading *f, ff_frame *c, tnf_error *e);
 /* Would it be one, by its length? */
-tnf_status ff_is_quantized(ff_reading *f, const ff_frame *c, bool *out, tnf_error *e);
+tnf_status tnf_ff_is_quantized(ff_reading *f, const ff_frame *c, bool *out, tnf_error *e);
 
 /* ---------------------------------------------------------------- writing */
 
@@ -230,29 +231,29 @@ typedef struct ff_words {
 
 /* Are its offsets sound, and its strings no longer than 4 GiB? *why tells if not. `numbers` may be
  * NULL. */
-tnf_status ff_words_load(ff_words *out, const tnf_object *strings, const tnf_object *numbers,
-                         tnf_arena *arena, const char **why, tnf_error *e);
+tnf_status tnf_ff_words_load(ff_words *out, const tnf_object *strings, const tnf_object *numbers,
+                             tnf_arena *arena, const char **why, tnf_error *e);
 /* Is every string UTF-8? *why tells if not. */
-tnf_status ff_words_check(const ff_words *words, const char **why, tnf_error *e);
+tnf_status tnf_ff_words_check(const ff_words *words, const char **why, tnf_error *e);
 /* As they lie in a file, and how many bytes that takes. */
-tnf_status ff_words_put(tnf_writer *w, const ff_words *words, tnf_error *e);
-uint64_t ff_words_bytes(const ff_words *words);
+tnf_status tnf_ff_words_put(tnf_writer *w, const ff_words *words, tnf_error *e);
+uint64_t tnf_ff_words_bytes(const ff_words *words);
 /* The rows that explicit n-grams point to; *why tells if they leave any out. */
-tnf_status ff_words_rows(const ff_words *words, uint64_t *rows, tnf_arena *arena, const char **why,
-                         tnf_error *e);
+tnf_status tnf_ff_words_rows(const ff_words *words, uint64_t *rows, tnf_arena *arena,
+                             const char **why, tnf_error *e);
 
 /* fit.c: why rows of words must become unit vectors, or NULL. */
-const char *ff_unit_rows(const tnf_catalog *c);
-tnf_status ff_fits(tnf_fit *fit, tnf_error *e);
+const char *tnf_ff_unit_rows(const tnf_catalog *c);
+tnf_status tnf_ff_fits(tnf_fit *fit, tnf_error *e);
 /* What a catalog makes; of the objects those that are not to be dropped (NULL: all). */
-void ff_plan_make(ff_plan *plan, const tnf_catalog *c, const tnf_option_value *options,
-                  const tnf_verdict *objects);
+void tnf_ff_plan_make(ff_plan *plan, const tnf_catalog *c, const tnf_option_value *options,
+                      const tnf_verdict *objects);
 /* Does a chunk say it? */
-bool ff_is_native(const ff_plan *plan, const tnf_member *attr);
-tnf_status ff_write(tnf_writer *w, tnf_error *e);
+bool tnf_ff_is_native(const ff_plan *plan, const tnf_member *attr);
+tnf_status tnf_ff_write(tnf_writer *w, tnf_error *e);
 /* The text of the metadata chunk; *out has no bytes and is not `there` if none is needed. */
-tnf_status ff_compose_metadata(tnf_buf *out, bool *there, const ff_plan *plan, const tnf_writer *w,
-                               tnf_error *e);
-uint64_t ff_pieces(const tnf_object *o);
+tnf_status tnf_ff_compose_metadata(tnf_buf *out, bool *there, const ff_plan *plan,
+                                   const tnf_writer *w, tnf_error *e);
+uint64_t tnf_ff_pieces(const tnf_object *o);
 
 #endif

@@ -28,7 +28,7 @@ static bool is_chunk(const tnf_probe *p)
     case FF_EXPLICIT:
         return tnf_le64(body) <= room && tnf_le64(body + 8) <= room;
     case FF_DENSE:
-        return ff_type_of(tnf_le32(body + 12)) != NULL;
+        return tnf_ff_type_of(tnf_le32(body + 12)) != NULL;
     case FF_NORMS:
         return tnf_le32(body + 8) == FF_TYPE_F32;
     case FF_QUANTIZED:
@@ -86,13 +86,13 @@ const tnf_format tnf_format_finalfusion = {
              .object_attrs = FF_PIECES,
              .derived = "finalfusion.chunks finalfusion.dialect finalfusion.words "
                         "finalfusion.vocab=simple",
-             .unit_rows = ff_unit_rows,
-             .fits = ff_fits },
+             .unit_rows = tnf_ff_unit_rows,
+             .fits = tnf_ff_fits },
     .write_options = write_options,
     .probe = probe,
-    .index = ff_index,
-    .decode = ff_decode,
-    .strings = ff_strings,
-    .write = ff_write,
+    .index = tnf_ff_index,
+    .decode = tnf_ff_decode,
+    .strings = tnf_ff_strings,
+    .write = tnf_ff_write,
     .follow = follow,
 };

@@ -76,8 +76,8 @@ static bool is_possible(ff_plan *p, const tnf_catalog *c, uint32_t kind)
 static uint32_t kind_named(tnf_str name)
 {
     for (uint32_t id = 1; id <= FF_LAST; id++)
-        if (ff_vocab_names[id] && strlen(ff_vocab_names[id]) == name.n &&
-            memcmp(ff_vocab_names[id], name.p, name.n) == 0)
+        if (tnf_ff_vocab_names[id] && strlen(tnf_ff_vocab_names[id]) == name.n &&
+            memcmp(tnf_ff_vocab_names[id], name.p, name.n) == 0)
             return id;
     return 0;
 }
@@ -98,8 +98,8 @@ static void choose_kind(ff_plan *p, const tnf_catalog *c)
     p->subwords = p->kind <= FF_SIMPLE || p->kind == FF_EXPLICIT ? 0 : p->buckets;
 }
 
-void ff_plan_make(ff_plan *p, const tnf_catalog *c, const tnf_option_value *options,
-                  const tnf_verdict *objects)
+void tnf_ff_plan_make(ff_plan *p, const tnf_catalog *c, const tnf_option_value *options,
+                      const tnf_verdict *objects)
 {
     *p = (ff_plan) { .dialect = options[FF_OPTION_DIALECT].u ? FF_SEED : FF_REAL };
     for (size_t i = 0; i < c->n; i++) {
@@ -120,7 +120,7 @@ void ff_plan_make(ff_plan *p, const tnf_catalog *c, const tnf_option_value *opti
     choose_kind(p, c);
 }
 
-bool ff_is_native(const ff_plan *p, const tnf_member *m)
+bool tnf_ff_is_native(const ff_plan *p, const tnf_member *m)
 {
     static const struct {
         const char *key;
@@ -164,7 +164,7 @@ static bool is_raw(const tnf_catalog *c)
            (get_text(c, "fasttext.rows", &text) && text.n == 3 && memcmp(text.p, "raw", 3) == 0);
 }
 
-const char *ff_unit_rows(const tnf_catalog *c)
+const char *tnf_ff_unit_rows(const tnf_catalog *c)
 {
     const tnf_value attrs = tnf_attrs_value(&c->attrs);
     const tnf_value *norms = tnf_value_get(&attrs, FF_BARE);
@@ -176,7 +176,7 @@ const char *ff_unit_rows(const tnf_catalog *c)
 
 /* ------------------------------------------------------------------- alone */
 
-uint64_t ff_pieces(const tnf_object *o)
+uint64_t tnf_ff_pieces(const tnf_object *o)
 {
     uint64_t rows = o->shape[0];
     const tnf_value *said = tnf_value_get(o->attrs, FF_PIECES);
@@ -196,7 +196,7 @@ static const char *why_no_matrix(const tnf_object *o, bool seed)
         return "a row has more than 2^32 elements";
     if (quantized)
         return NULL; /* the layout saw to the rest */
-    if (!ff_type_id(&id, o->parts[0].type))
+    if (!tnf_ff_type_id(&id, o->parts[0].type))
         return "the format has no such type";
     if (id != FF_TYPE_F32 && !seed)
         return "finalfusion's tools take f32 only: -o dialect=seed keeps it, --dtype f32 casts it";
@@ -234,7 +234,7 @@ static void drop(struct judging *j, const tnf_object *o, const char *why)
     if (!o)
         return;
     j->fit->objects[o - c->objects] = (tnf_verdict) { TNF_DROPPED, why };
-    ff_plan_make(&j->plan, c, j->fit->options, j->fit->objects);
+    tnf_ff_plan_make(&j->plan, c, j->fit->options, j->fit->objects);
 }
 
 static tnf_status judge_strings(struct judging *j, const tnf_object *o, tnf_error *e)
@@ -243,9 +243,9 @@ static tnf_status judge_strings(struct judging *j, const tnf_object *o, tnf_erro
     const char *why = NULL;
     if (!o)
         return TNF_OK;
-    TNF_TRY(ff_words_load(&words, o, NULL, j->fit->scratch, &why, e));
+    TNF_TRY(tnf_ff_words_load(&words, o, NULL, j->fit->scratch, &why, e));
     if (!why)
-        TNF_TRY(ff_words_check(&words, &why, e));
+        TNF_TRY(tnf_ff_words_check(&words, &why, e));
     if (why)
         drop(j, o, why);
     return TNF_OK;
@@ -265,9 +265,9 @@ static tnf_status judge_ngrams(struct judging *j, tnf_error *e)
         drop(j, p->ngrams, why);
         return TNF_OK;
     }
-    TNF_TRY(ff_words_load(&words, p->ngrams, p->index, j->fit->scratch, &why, e));
+    TNF_TRY(tnf_ff_words_load(&words, p->ngrams, p->index, j->fit->scratch, &why, e));
     if (!why)
-        TNF_TRY(ff_words_rows(&words, &p->subwords, j->fit->scratch, &why, e));
+        TNF_TRY(tnf_ff_words_rows(&words, &p->subwords, j->fit->scratch, &why, e));
     if (!why)
         return TNF_OK;
     drop(j, p->index, why);
@@ -298,7 +298,7 @@ static void judge_attrs(struct judging *j)
             j->fit->attrs[i] = (tnf_verdict) { TNF_TRANSFORMED, j->plan.why };
 }
 
-tnf_status ff_fits(tnf_fit *fit, tnf_error *e)
+tnf_status tnf_ff_fits(tnf_fit *fit, tnf_error *e)
 {
     struct judging j = { .fit = fit };
     bool seed = fit->options[FF_OPTION_DIALECT].u != 0;
@@ -307,7 +307,7 @@ tnf_status ff_fits(tnf_fit *fit, tnf_error *e)
         if (why && fit->objects[i].fate != TNF_DROPPED)
             fit->objects[i] = (tnf_verdict) { TNF_DROPPED, why };
     }
-    ff_plan_make(&j.plan, fit->catalog, fit->options, fit->objects);
+    tnf_ff_plan_make(&j.plan, fit->catalog, fit->options, fit->objects);
     TNF_TRY(judge_strings(&j, j.plan.vocab, e));
     TNF_TRY(judge_strings(&j, j.plan.ngrams, e));
     TNF_TRY(judge_ngrams(&j, e));

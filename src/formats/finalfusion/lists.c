@@ -15,7 +15,7 @@
 
 #define SCAN_WINDOW ((size_t)64 << 10)
 
-tnf_status ff_look(ff_window *w, uint64_t at, size_t n, const uint8_t **out, tnf_error *e)
+tnf_status tnf_ff_look(ff_window *w, uint64_t at, size_t n, const uint8_t **out, tnf_error *e)
 {
     if (at < w->at || at - w->at > w->n || n > w->n - (size_t)(at - w->at)) {
         uint64_t left = at < w->source->size ? w->source->size - at : 0;
@@ -56,8 +56,8 @@ static tnf_status check_long(struct scan *s, uint64_t i, uint64_t at, uint64_t n
     for (uint64_t done = 0; done < n;) {
         size_t some = n - done < s->w.capacity ? (size_t)(n - done) : s->w.capacity;
         const uint8_t *p;
-        TNF_TRY(ff_look(&s->w, at + done, some, &p, e));
-        if (!ff_utf8_feed(&u, p, some))
+        TNF_TRY(tnf_ff_look(&s->w, at + done, some, &p, e));
+        if (!tnf_ff_utf8_feed(&u, p, some))
             return not_text(s, i, at, e);
         done += some;
     }
@@ -73,7 +73,7 @@ static tnf_status scan_one(struct scan *s, uint64_t i, uint64_t *at, uint64_t *n
     if (left < 4 + suffix)
         return tnf_fail(e, TNF_EFORMAT, *at, "%s %llu of %llu is beyond the end of its chunk",
                         s->what, (unsigned long long)i, (unsigned long long)s->l->count);
-    TNF_TRY(ff_look(&s->w, *at, 4, &p, e));
+    TNF_TRY(tnf_ff_look(&s->w, *at, 4, &p, e));
     uint32_t n = tnf_le32(p);
     if (n > left - 4 - suffix)
         return tnf_fail(e, TNF_EFORMAT, *at,
@@ -81,14 +81,14 @@ static tnf_status scan_one(struct scan *s, uint64_t i, uint64_t *at, uint64_t *n
                         s->what, (unsigned long long)i, (unsigned long long)s->l->count, n,
                         (unsigned long long)(left - 4 - suffix));
     if ((uint64_t)n + 4 + suffix <= s->w.capacity) {
-        TNF_TRY(ff_look(&s->w, *at, 4 + (size_t)n + suffix, &p, e));
+        TNF_TRY(tnf_ff_look(&s->w, *at, 4 + (size_t)n + suffix, &p, e));
         if (!tnf_utf8_valid((const char *)p + 4, n, &bad))
             TNF_TRY(not_text(s, i, *at + 4 + bad, e));
         p += 4 + (size_t)n;
     } else {
         TNF_TRY(check_long(s, i, *at + 4, n, e));
         if (suffix)
-            TNF_TRY(ff_look(&s->w, *at + 4 + n, suffix, &p, e));
+            TNF_TRY(tnf_ff_look(&s->w, *at + 4 + n, suffix, &p, e));
     }
     *number = suffix ? tnf_le64(p) : 0;
     *at += 4 + (uint64_t)n + suffix;
@@ -138,8 +138,8 @@ static void scan_window(struct scan *s, uint64_t *i, uint64_t *at, ff_take take,
     *at = s->w.at + (uint64_t)(p - s->w.p);
 }
 
-tnf_status ff_list_scan(ff_reading *f, ff_list *l, uint64_t bound, const char *what, ff_take take,
-                        void *ctx, tnf_error *e)
+tnf_status tnf_ff_list_scan(ff_reading *f, ff_list *l, uint64_t bound, const char *what,
+                            ff_take take, void *ctx, tnf_error *e)
 {
     struct scan s = { .f = f, .l = l, .bound = bound, .what = what };
     uint64_t left = bound - l->at, at = l->at, number = 0;
@@ -165,7 +165,8 @@ tnf_status ff_list_scan(ff_reading *f, ff_list *l, uint64_t bound, const char *w
     return TNF_OK;
 }
 
-tnf_status ff_list_add(ff_reading *f, unsigned list, const char *name, uint64_t at, tnf_error *e)
+tnf_status tnf_ff_list_add(ff_reading *f, unsigned list, const char *name, uint64_t at,
+                           tnf_error *e)
 {
     const ff_list *l = &f->state->lists[list];
     /* No overflow: there are as many bytes in the file. */
@@ -185,7 +186,7 @@ tnf_status ff_list_add(ff_reading *f, unsigned list, const char *name, uint64_t 
                      .rank = 1,
                      .parts = parts,
                      .nparts = 2 };
-    return ff_add(f, &o, at, e);
+    return tnf_ff_add(f, &o, at, e);
 }
 
 /* -------------------------------------------------------------------- text */
@@ -199,7 +200,7 @@ static bool lead(ff_utf8 *u, uint8_t b)
     return b >= 0xc2 && b <= 0xf4;
 }
 
-bool ff_utf8_feed(ff_utf8 *u, const uint8_t *p, size_t n)
+bool tnf_ff_utf8_feed(ff_utf8 *u, const uint8_t *p, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (u->left == 0) {

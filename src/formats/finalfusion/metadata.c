@@ -117,7 +117,7 @@ static tnf_status set_text(ff_reading *f, const ff_frame *c, const char *p, size
                         tnf_value_str(text ? TNF_STRING : TNF_BYTES, copy, n), e);
 }
 
-tnf_status ff_read_metadata(ff_reading *f, ff_frame *c, tnf_error *e)
+tnf_status tnf_ff_read_metadata(ff_reading *f, ff_frame *c, tnf_error *e)
 {
     tnf_cur cur;
     tnf_value table;
@@ -139,7 +139,7 @@ tnf_status ff_read_metadata(ff_reading *f, ff_frame *c, tnf_error *e)
 }
 
 /* Attributes of a tensor: those that the reader found, and those that were put away. */
-tnf_status ff_add(ff_reading *f, tnf_object *object, uint64_t at, tnf_error *e)
+tnf_status tnf_ff_add(ff_reading *f, tnf_object *object, uint64_t at, tnf_error *e)
 {
     const tnf_value *more = f->tensors ? tnf_value_get_n(f->tensors, object->name.p, object->name.n)
                                        : NULL;
@@ -148,7 +148,7 @@ tnf_status ff_add(ff_reading *f, tnf_object *object, uint64_t at, tnf_error *e)
     return tnf_add_object(f->r, object, at, e);
 }
 
-tnf_status ff_set_uint(ff_reading *f, const char *key, uint64_t value, tnf_error *e)
+tnf_status tnf_ff_set_uint(ff_reading *f, const char *key, uint64_t value, tnf_error *e)
 {
     return tnf_set_attr(f->r, key, tnf_value_uint(value), e);
 }
@@ -169,7 +169,7 @@ static bool put_attrs(tnf_buf *b, const ff_plan *plan, const tnf_attrs *attrs)
 {
     bool first = true;
     for (size_t i = 0; i < attrs->n; i++) {
-        if (ff_is_native(plan, &attrs->members[i]))
+        if (tnf_ff_is_native(plan, &attrs->members[i]))
             continue;
         if (first)
             tnf_buf_puts(b, "\"attrs\":{");
@@ -271,8 +271,8 @@ static tnf_status fill_up(tnf_buf *b, bool *there, const tnf_writer *w, tnf_erro
     return tnf_buf_status(b, "the metadata", e);
 }
 
-tnf_status ff_compose_metadata(tnf_buf *out, bool *there, const ff_plan *plan, const tnf_writer *w,
-                               tnf_error *e)
+tnf_status tnf_ff_compose_metadata(tnf_buf *out, bool *there, const ff_plan *plan,
+                                   const tnf_writer *w, tnf_error *e)
 {
     const tnf_value attrs = tnf_attrs_value(&w->catalog->attrs);
     const tnf_value *text = tnf_value_get(&attrs, FF_ATTR("metadata"));

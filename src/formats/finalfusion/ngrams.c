@@ -12,14 +12,14 @@
 
 #include <string.h>
 
-bool ff_rows_begin(ff_rows *rows, uint64_t n, tnf_arena *arena)
+bool tnf_ff_rows_begin(ff_rows *rows, uint64_t n, tnf_arena *arena)
 {
     *rows = (ff_rows) { .n = n, .ordered = true };
     rows->seen = tnf_arena_array(arena, n / 8 + 1, 1);
     return rows->seen != NULL;
 }
 
-void ff_rows_take(void *ctx, uint64_t index)
+void tnf_ff_rows_take(void *ctx, uint64_t index)
 {
     ff_rows *rows = ctx;
     rows->most = index > rows->most ? index : rows->most;
@@ -34,7 +34,7 @@ void ff_rows_take(void *ctx, uint64_t index)
 }
 
 /* Indices beyond their number leave a gap below, so nothing else needs to be known of them. */
-bool ff_rows_cover(const ff_rows *rows)
+bool tnf_ff_rows_cover(const ff_rows *rows)
 {
     return rows->n == 0 || (rows->most < rows->n && rows->most + 1 == rows->distinct);
 }
@@ -74,7 +74,7 @@ static tnf_status renumber(ff_reading *f, uint8_t **out, uint64_t *rows, tnf_err
     *out = tnf_arena_array(r->arena, n, 8);
     if (!*out)
         return tnf_arena_fail(r->arena, "n-grams", e);
-    TNF_TRY(ff_decode(r, FF_KEY(FF_GRAMS, FF_SUFFIXES), 0, numbers, (size_t)n * 8, e));
+    TNF_TRY(tnf_ff_decode(r, FF_KEY(FF_GRAMS, FF_SUFFIXES), 0, numbers, (size_t)n * 8, e));
     tnf_hash h;
     tnf_hash_init(&h, &r->arena->alloc, index_bytes, numbers);
     tnf_status status = number_anew(&h, *out, n, rows, e);
@@ -84,8 +84,8 @@ static tnf_status renumber(ff_reading *f, uint8_t **out, uint64_t *rows, tnf_err
 
 /* ------------------------------------------------------------------- read */
 
-tnf_status ff_read_ngrams(ff_reading *f, const ff_frame *c, uint64_t bound, uint64_t *rows,
-                          tnf_error *e)
+tnf_status tnf_ff_read_ngrams(ff_reading *f, const ff_frame *c, uint64_t bound, uint64_t *rows,
+                              tnf_error *e)
 {
     tnf_reader *r = f->r;
     ff_list *l = &f->state->lists[FF_GRAMS];
@@ -94,10 +94,10 @@ tnf_status ff_read_ngrams(ff_reading *f, const ff_frame *c, uint64_t bound, uint
         return tnf_fail(e, TNF_EFORMAT, c->body + 8,
                         "%llu n-grams do not fit into the %llu bytes there are",
                         (unsigned long long)l->count, (unsigned long long)(bound - l->at));
-    if (!ff_rows_begin(&seen, l->count, r->scratch))
+    if (!tnf_ff_rows_begin(&seen, l->count, r->scratch))
         return tnf_arena_fail(r->scratch, "n-grams", e);
-    TNF_TRY(ff_list_scan(f, l, bound, "n-gram", ff_rows_take, &seen, e));
-    TNF_TRY(ff_list_add(f, FF_GRAMS, FF_NGRAMS, c->at, e));
+    TNF_TRY(tnf_ff_list_scan(f, l, bound, "n-gram", tnf_ff_rows_take, &seen, e));
+    TNF_TRY(tnf_ff_list_add(f, FF_GRAMS, FF_NGRAMS, c->at, e));
 
     tnf_part part = { .role = "data",
                       .type = tnf_type_of(TNF_U64),
@@ -105,7 +105,7 @@ tnf_status ff_read_ngrams(ff_reading *f, const ff_frame *c, uint64_t bound, uint
                       .offset = FF_KEY(FF_GRAMS, FF_SUFFIXES),
                       .nbytes = l->count * 8 };
     *rows = seen.distinct;
-    if (!ff_rows_cover(&seen)) {
+    if (!tnf_ff_rows_cover(&seen)) {
         uint8_t *anew = NULL;
         TNF_TRY(renumber(f, &anew, rows, e));
         part.payload = TNF_MEMORY;
@@ -125,5 +125,5 @@ tnf_status ff_read_ngrams(ff_reading *f, const ff_frame *c, uint64_t bound, uint
                      .rank = 1,
                      .parts = &part,
                      .nparts = 1 };
-    return ff_add(f, &o, c->at, e);
+    return tnf_ff_add(f, &o, c->at, e);
 }

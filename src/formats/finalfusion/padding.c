@@ -15,7 +15,7 @@
 static const tnf_type i128 = { "i128", TNF_U64, TNF_NUMBER_OPAQUE, 128 };
 static const tnf_type u128 = { "u128", TNF_U64, TNF_NUMBER_OPAQUE, 128 };
 
-const tnf_type *ff_type_of(uint32_t id)
+const tnf_type *tnf_ff_type_of(uint32_t id)
 {
     static const tnf_dtype types[FF_TYPES] = {
         TNF_I8,  TNF_U8,  TNF_I16, TNF_U16, TNF_I32, TNF_U32,
@@ -24,10 +24,10 @@ const tnf_type *ff_type_of(uint32_t id)
     return id == 8 ? &i128 : id == 9 ? &u128 : id < FF_TYPES ? tnf_type_of(types[id]) : NULL;
 }
 
-bool ff_type_id(uint32_t *out, const tnf_type *type)
+bool tnf_ff_type_id(uint32_t *out, const tnf_type *type)
 {
     for (uint32_t id = 0; id < FF_TYPES; id++)
-        if (strcmp(ff_type_of(id)->id, type->id) == 0) {
+        if (strcmp(tnf_ff_type_of(id)->id, type->id) == 0) {
             *out = id;
             return true;
         }
@@ -36,8 +36,8 @@ bool ff_type_id(uint32_t *out, const tnf_type *type)
 
 /* ---------------------------------------------------------------- padding */
 
-ff_space ff_space_of(const ff_frame *c, uint64_t fields, uint64_t bytes, uint64_t align,
-                     const char *what)
+ff_space tnf_ff_space_of(const ff_frame *c, uint64_t fields, uint64_t bytes, uint64_t align,
+                         const char *what)
 {
     ff_space s = { .from = c->body + fields, .bytes = bytes, .align = align, .what = what };
     s.fits = c->length >= fields && c->length - fields >= bytes;
@@ -57,7 +57,7 @@ static bool ends_file(const ff_reading *f, const ff_space *s, uint64_t padding)
 }
 
 /* Is the slack a padding that somebody writes? */
-bool ff_find_padding(ff_reading *f, const ff_space *s, uint64_t *out)
+bool tnf_ff_find_padding(ff_reading *f, const ff_space *s, uint64_t *out)
 {
     uint64_t tools = tools_padding(s);
     *out = tools;
@@ -86,10 +86,10 @@ static tnf_status check_zeros(ff_reading *f, uint64_t at, uint64_t n, tnf_error 
 }
 
 /* Where the data begin. */
-tnf_status ff_place(ff_reading *f, ff_frame *c, const ff_space *s, uint64_t *at, tnf_error *e)
+tnf_status tnf_ff_place(ff_reading *f, ff_frame *c, const ff_space *s, uint64_t *at, tnf_error *e)
 {
     uint64_t padding;
-    if (!ff_find_padding(f, s, &padding)) {
+    if (!tnf_ff_find_padding(f, s, &padding)) {
         padding = tools_padding(s);
         TNF_TRY(tnf_stricter(f->r, e, TNF_EFORMAT, c->at + 4,
                              "the %s is said to have %llu bytes, its fields and data have %llu and "
@@ -110,13 +110,13 @@ tnf_status ff_place(ff_reading *f, ff_frame *c, const ff_space *s, uint64_t *at,
     return TNF_OK;
 }
 
-tnf_status ff_too_large(const ff_frame *c, const char *what, tnf_error *e)
+tnf_status tnf_ff_too_large(const ff_frame *c, const char *what, tnf_error *e)
 {
     return tnf_fail(e, TNF_EFORMAT, c->body, "the %s has more than 2^64 bytes", what);
 }
 
-tnf_status ff_read_fields(ff_reading *f, const ff_frame *c, uint64_t n, const char *what,
-                          tnf_cur *out, tnf_error *e)
+tnf_status tnf_ff_read_fields(ff_reading *f, const ff_frame *c, uint64_t n, const char *what,
+                              tnf_cur *out, tnf_error *e)
 {
     if (c->length < n)
         return tnf_fail(e, TNF_EFORMAT, c->at + 4,
@@ -126,7 +126,7 @@ tnf_status ff_read_fields(ff_reading *f, const ff_frame *c, uint64_t n, const ch
 }
 
 /* As many rows as the vocabulary asks for? */
-tnf_status ff_check_rows(ff_reading *f, uint64_t rows, uint64_t at, tnf_error *e)
+tnf_status tnf_ff_check_rows(ff_reading *f, uint64_t rows, uint64_t at, tnf_error *e)
 {
     uint64_t want;
     if (!f->words_known)
@@ -142,7 +142,7 @@ tnf_status ff_check_rows(ff_reading *f, uint64_t rows, uint64_t at, tnf_error *e
                         (unsigned long long)f->subwords, (unsigned long long)want);
 }
 
-tnf_part ff_part_at(const char *role, const tnf_type *type, uint64_t offset, uint64_t n)
+tnf_part tnf_ff_part_at(const char *role, const tnf_type *type, uint64_t offset, uint64_t n)
 {
     return (tnf_part) { .role = role, .type = type, .offset = offset, .stored = n, .nbytes = n };
 }

@@ -66,11 +66,13 @@ static tnf_status check_quantized(ff_reading *f, const ff_frame *c, const struct
         tnf_warn(f->r, c->body, "the quantized matrix has the flags %u and %u, not 0 or 1",
                  q->flags[0], q->flags[1]);
     if (!known_types(q))
-        return tnf_fail(
-            e, ff_type_of(q->types[0]) && ff_type_of(q->types[1]) ? TNF_EUNSUPPORTED : TNF_EFORMAT,
-            c->body + q->fields - 8,
-            "the quantized matrix has the types %u and %u, not u8 codes and f32", q->types[0],
-            q->types[1]);
+        return tnf_fail(e,
+                        tnf_ff_type_of(q->types[0]) && tnf_ff_type_of(q->types[1])
+                            ? TNF_EUNSUPPORTED
+                            : TNF_EFORMAT,
+                        c->body + q->fields - 8,
+                        "the quantized matrix has the types %u and %u, not u8 codes and f32",
+                        q->types[0], q->types[1]);
     if (q->types[0] == FF_TYPE_F32)
         tnf_warn(f->r, c->body + q->fields - 8,
                  "the types of the quantized matrix are exchanged, as before its first release");
@@ -91,12 +93,12 @@ static tnf_status add_quantized(ff_reading *f, const struct quantized *q, uint64
     uint64_t codebooks = data + q->projection_bytes, norms = codebooks + q->codebook_bytes;
     tnf_part parts[4];
     uint16_t n = 0;
-    parts[n++] = ff_part_at("codes", tnf_type_of(TNF_U8), norms + q->norm_bytes, q->code_bytes);
-    parts[n++] = ff_part_at("codebooks", f32, codebooks, q->codebook_bytes);
+    parts[n++] = tnf_ff_part_at("codes", tnf_type_of(TNF_U8), norms + q->norm_bytes, q->code_bytes);
+    parts[n++] = tnf_ff_part_at("codebooks", f32, codebooks, q->codebook_bytes);
     if (q->projection)
-        parts[n++] = ff_part_at("projection", f32, data, q->projection_bytes);
+        parts[n++] = tnf_ff_part_at("projection", f32, data, q->projection_bytes);
     if (q->norms)
-        parts[n++] = ff_part_at("norms", f32, norms, q->norm_bytes);
+        parts[n++] = tnf_ff_part_at("norms", f32, norms, q->norm_bytes);
     tnf_object o = { .name = { FF_EMBEDDINGS, strlen(FF_EMBEDDINGS) },
                      .layout = tnf_layout_named("pq/1", 4),
                      .shape = shape,
@@ -114,28 +116,28 @@ static tnf_status add_quantized(ff_reading *f, const struct quantized *q, uint64
         *kept = map;
         o.attrs = kept;
     }
-    return ff_add(f, &o, at, e);
+    return tnf_ff_add(f, &o, at, e);
 }
 
-tnf_status ff_read_quantized(ff_reading *f, ff_frame *c, tnf_error *e)
+tnf_status tnf_ff_read_quantized(ff_reading *f, ff_frame *c, tnf_error *e)
 {
     struct quantized q;
     tnf_cur cur;
     uint64_t at = 0;
-    TNF_TRY(ff_read_fields(f, c, 36, "quantized matrix", &cur, e));
+    TNF_TRY(tnf_ff_read_fields(f, c, 36, "quantized matrix", &cur, e));
     parse_quantized(&q, cur, true);
     if (f->dialect == FF_R2V && !known_types(&q))
         parse_quantized(&q, cur, false);
     TNF_TRY(check_quantized(f, c, &q, e));
     if (!measure(&q))
-        return ff_too_large(c, "quantized matrix", e);
-    ff_space s = ff_space_of(c, q.fields, q.bytes, 4, "quantized matrix");
-    TNF_TRY(ff_place(f, c, &s, &at, e));
-    TNF_TRY(ff_check_rows(f, q.rows, c->body + q.fields - 16, e));
+        return tnf_ff_too_large(c, "quantized matrix", e);
+    ff_space s = tnf_ff_space_of(c, q.fields, q.bytes, 4, "quantized matrix");
+    TNF_TRY(tnf_ff_place(f, c, &s, &at, e));
+    TNF_TRY(tnf_ff_check_rows(f, q.rows, c->body + q.fields - 16, e));
     return add_quantized(f, &q, at, c->at, e);
 }
 
-tnf_status ff_is_quantized(ff_reading *f, const ff_frame *c, bool *out, tnf_error *e)
+tnf_status tnf_ff_is_quantized(ff_reading *f, const ff_frame *c, bool *out, tnf_error *e)
 {
     struct quantized q;
     tnf_cur cur;
@@ -143,11 +145,11 @@ tnf_status ff_is_quantized(ff_reading *f, const ff_frame *c, bool *out, tnf_erro
     *out = false;
     if (c->length < 36)
         return TNF_OK;
-    TNF_TRY(ff_read_fields(f, c, 36, "matrix", &cur, e));
+    TNF_TRY(tnf_ff_read_fields(f, c, 36, "matrix", &cur, e));
     parse_quantized(&q, cur, true);
     if (q.flags[0] > 1 || q.flags[1] > 1 || !measure(&q))
         return TNF_OK;
-    ff_space s = ff_space_of(c, 36, q.bytes, 4, "matrix");
-    *out = ff_find_padding(f, &s, &padding);
+    ff_space s = tnf_ff_space_of(c, 36, q.bytes, 4, "matrix");
+    *out = tnf_ff_find_padding(f, &s, &padding);
     return TNF_OK;
 }

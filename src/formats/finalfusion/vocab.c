@@ -19,7 +19,7 @@
 
 #include <string.h>
 
-const char *const ff_vocab_names[FF_LAST + 1] = {
+const char *const tnf_ff_vocab_names[FF_LAST + 1] = {
     [FF_SIMPLE] = "simple",     [FF_BUCKET] = "bucket", [FF_FASTTEXT] = "fasttext",
     [FF_EXPLICIT] = "explicit", [FF_FLORET] = "floret",
 };
@@ -48,9 +48,9 @@ static tnf_status check_lengths(ff_reading *f, const struct fields *v, uint64_t 
 
 static tnf_status set_lengths(ff_reading *f, const struct fields *v, tnf_error *e)
 {
-    TNF_TRY(ff_set_uint(f, FF_ATTR("min_n"), v->min_n, e));
-    TNF_TRY(ff_set_uint(f, FF_ATTR("max_n"), v->max_n, e));
-    return ff_set_uint(f, FF_ATTR("buckets"), v->buckets, e);
+    TNF_TRY(tnf_ff_set_uint(f, FF_ATTR("min_n"), v->min_n, e));
+    TNF_TRY(tnf_ff_set_uint(f, FF_ATTR("max_n"), v->max_n, e));
+    return tnf_ff_set_uint(f, FF_ATTR("buckets"), v->buckets, e);
 }
 
 /* 2 to the exponent, or the number itself. */
@@ -77,10 +77,10 @@ static tnf_status read_words(ff_reading *f, ff_frame *c, uint64_t words, uint64_
         return tnf_fail(e, TNF_EFORMAT, c->body,
                         "%llu words do not fit into the %llu bytes there are",
                         (unsigned long long)words, (unsigned long long)(bound - *at));
-    TNF_TRY(ff_list_scan(f, l, bound, "word", NULL, NULL, e));
+    TNF_TRY(tnf_ff_list_scan(f, l, bound, "word", NULL, NULL, e));
     *at += l->bytes;
     f->words = words;
-    return ff_list_add(f, FF_WORDS, FF_VOCAB, c->at, e);
+    return tnf_ff_list_add(f, FF_WORDS, FF_VOCAB, c->at, e);
 }
 
 /* Does the chunk end where it says? The real readers do not look. */
@@ -146,7 +146,7 @@ static tnf_status read_explicit(ff_reading *f, ff_frame *c, tnf_error *e)
     TNF_TRY(check_lengths(f, &v, c->body + 16, e));
     TNF_TRY(read_words(f, c, v.words, &at, bound_of(f, c), e));
     f->state->lists[FF_GRAMS] = (ff_list) { .at = at, .count = v.ngrams, .suffix = 8 };
-    TNF_TRY(ff_read_ngrams(f, c, size, &v.buckets, e));
+    TNF_TRY(tnf_ff_read_ngrams(f, c, size, &v.buckets, e));
     TNF_TRY(set_lengths(f, &v, e));
     f->subwords = v.buckets;
     at += f->state->lists[FF_GRAMS].bytes;
@@ -195,25 +195,25 @@ static tnf_status read_floret(ff_reading *f, ff_frame *c, tnf_error *e)
     if (v.hashes < 1 || v.hashes > 4)
         return tnf_fail(e, TNF_EFORMAT, c->body + 16, "%u hashes a word, not 1 to 4", v.hashes);
     TNF_TRY(set_lengths(f, &v, e));
-    TNF_TRY(ff_set_uint(f, FF_ATTR("hashes"), v.hashes, e));
-    TNF_TRY(ff_set_uint(f, FF_ATTR("seed"), v.seed, e));
+    TNF_TRY(tnf_ff_set_uint(f, FF_ATTR("hashes"), v.hashes, e));
+    TNF_TRY(tnf_ff_set_uint(f, FF_ATTR("seed"), v.seed, e));
     TNF_TRY(read_marker(f, &cur, FF_ATTR("bow"), e));
     TNF_TRY(read_marker(f, &cur, FF_ATTR("eow"), e));
     f->subwords = v.buckets;
     return check_end(f, c, tnf_where(&cur), e);
 }
 
-tnf_status ff_read_vocab(ff_reading *f, ff_frame *c, tnf_error *e)
+tnf_status tnf_ff_read_vocab(ff_reading *f, ff_frame *c, tnf_error *e)
 {
     uint32_t id = c->id == FF_SEED_SIMPLE ? FF_SIMPLE : c->id;
     tnf_status (*read)(ff_reading *, ff_frame *, tnf_error *) = id == FF_SIMPLE     ? read_simple
                                                                 : id == FF_EXPLICIT ? read_explicit
                                                                 : id == FF_FLORET   ? read_floret
                                                                                     : read_buckets;
-    const char *name = ff_vocab_names[id];
+    const char *name = tnf_ff_vocab_names[id];
     TNF_TRY(tnf_set_attr(f->r, FF_ATTR("vocab"), tnf_value_str(TNF_STRING, name, strlen(name)), e));
     TNF_TRY(read(f, c, e));
     f->words_known = true;
     f->vocab = c->id;
-    return ff_set_uint(f, FF_ATTR("words"), f->words, e);
+    return tnf_ff_set_uint(f, FF_ATTR("words"), f->words, e);
 }

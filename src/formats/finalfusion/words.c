@@ -42,8 +42,8 @@ static const char *check_offsets(const ff_words *words)
                : "its offsets do not end where its bytes do";
 }
 
-tnf_status ff_words_load(ff_words *out, const tnf_object *strings, const tnf_object *numbers,
-                         tnf_arena *arena, const char **why, tnf_error *e)
+tnf_status tnf_ff_words_load(ff_words *out, const tnf_object *strings, const tnf_object *numbers,
+                             tnf_arena *arena, const char **why, tnf_error *e)
 {
     *out = (ff_words) { .object = strings, .count = strings->shape[0] };
     TNF_TRY(load_part(&out->offsets, tnf_object_part(strings, "offsets"), arena, e));
@@ -75,7 +75,7 @@ static tnf_status check_block(void *ctx, const void *bytes, size_t n, tnf_error 
         }
         uint64_t left = c->i <= c->words->count ? offset_at(c->words, c->i) - c->at : n;
         size_t some = left < n ? (size_t)left : n;
-        c->text = c->text && ff_utf8_feed(&c->u, p, some);
+        c->text = c->text && tnf_ff_utf8_feed(&c->u, p, some);
         p += some;
         c->at += some;
         n -= some;
@@ -83,7 +83,7 @@ static tnf_status check_block(void *ctx, const void *bytes, size_t n, tnf_error 
     return c->text ? TNF_OK : TNF_ECANCELLED;
 }
 
-tnf_status ff_words_check(const ff_words *words, const char **why, tnf_error *e)
+tnf_status tnf_ff_words_check(const ff_words *words, const char **why, tnf_error *e)
 {
     struct check c = { .words = words, .text = true };
     tnf_status status = tnf_scan(tnf_object_part(words->object, "bytes"), check_block, &c, e);
@@ -93,19 +93,19 @@ tnf_status ff_words_check(const ff_words *words, const char **why, tnf_error *e)
 
 /* -------------------------------------------------------------------- rows */
 
-tnf_status ff_words_rows(const ff_words *words, uint64_t *rows, tnf_arena *arena, const char **why,
-                         tnf_error *e)
+tnf_status tnf_ff_words_rows(const ff_words *words, uint64_t *rows, tnf_arena *arena,
+                             const char **why, tnf_error *e)
 {
     ff_rows seen;
     *rows = words->count;
     if (!words->numbers)
         return TNF_OK;
-    if (!ff_rows_begin(&seen, words->count, arena))
+    if (!tnf_ff_rows_begin(&seen, words->count, arena))
         return tnf_arena_fail(arena, "n-grams", e);
     for (uint64_t i = 0; i < words->count; i++)
-        ff_rows_take(&seen, tnf_le64(words->numbers + 8 * i));
+        tnf_ff_rows_take(&seen, tnf_le64(words->numbers + 8 * i));
     *rows = seen.distinct;
-    if (!ff_rows_cover(&seen))
+    if (!tnf_ff_rows_cover(&seen))
         *why = "their indices leave rows out";
     return TNF_OK;
 }
@@ -154,14 +154,14 @@ static tnf_status put_block(void *ctx, const void *bytes, size_t n, tnf_error *e
     return TNF_OK;
 }
 
-tnf_status ff_words_put(tnf_writer *w, const ff_words *words, tnf_error *e)
+tnf_status tnf_ff_words_put(tnf_writer *w, const ff_words *words, tnf_error *e)
 {
     struct put c = { .w = w, .words = words };
     TNF_TRY(tnf_scan(tnf_object_part(words->object, "bytes"), put_block, &c, e));
     return put_between(&c, e);
 }
 
-uint64_t ff_words_bytes(const ff_words *words)
+uint64_t tnf_ff_words_bytes(const ff_words *words)
 {
     return tnf_object_part(words->object, "bytes")->nbytes + words->count * (4 + words->suffix);
 }

@@ -69,7 +69,7 @@ static tnf_status add_extra_ids(struct ids *ids, const struct laying *l, ff_kind
     for (size_t i = 0; i < c->nextras; i++) {
         uint8_t frame[FF_FRAME];
         const tnf_part *bytes = &c->extras[i].bytes;
-        if (!is_at(&c->extras[i], ff_places[place]))
+        if (!is_at(&c->extras[i], tnf_ff_places[place]))
             continue;
         if (bytes->nbytes < sizeof frame)
             return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the extra %s is no chunk",
@@ -172,13 +172,13 @@ static tnf_status put_vocab(const struct laying *l, tnf_error *e)
     uint64_t length = p->kind == FF_SIMPLE ? 8 : p->kind == FF_EXPLICIT ? 24 : 20;
     if (p->kind == FF_FLORET)
         return put_floret(l, e);
-    length += ff_words_bytes(&l->words);
+    length += tnf_ff_words_bytes(&l->words);
     if (p->kind == FF_EXPLICIT)
-        length += ff_words_bytes(&l->ngrams);
+        length += tnf_ff_words_bytes(&l->ngrams);
     TNF_TRY(put_frame(l->w, vocab_id(p), length, e));
     TNF_TRY(p->kind == FF_SIMPLE ? tnf_put_u64(l->w, p->words, e) : put_subword_fields(l, e));
-    TNF_TRY(ff_words_put(l->w, &l->words, e));
-    return p->kind == FF_EXPLICIT ? ff_words_put(l->w, &l->ngrams, e) : TNF_OK;
+    TNF_TRY(tnf_ff_words_put(l->w, &l->words, e));
+    return p->kind == FF_EXPLICIT ? tnf_ff_words_put(l->w, &l->ngrams, e) : TNF_OK;
 }
 
 /* ----------------------------------------------------------------- storage */
@@ -188,9 +188,9 @@ static tnf_status put_dense(const struct laying *l, tnf_error *e)
     const tnf_object *o = l->plan.embeddings;
     bool seed = l->plan.dialect == FF_SEED;
     uint32_t type = FF_TYPE_F32;
-    if (!ff_type_id(&type, o->parts[0].type))
+    if (!tnf_ff_type_id(&type, o->parts[0].type))
         return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "a type that has no number");
-    uint64_t padding = padding_of(l, 16, seed ? ff_type_of(type)->bits / 8 : 4, seed);
+    uint64_t padding = padding_of(l, 16, seed ? tnf_ff_type_of(type)->bits / 8 : 4, seed);
     TNF_TRY(put_frame(l->w, storage_id(&l->plan), 16 + padding + o->parts[0].nbytes, e));
     TNF_TRY(tnf_put_u64(l->w, o->shape[0], e));
     TNF_TRY(tnf_put_u32(l->w, (uint32_t)o->shape[1], e));
@@ -210,7 +210,7 @@ static tnf_status put_quantized(const struct laying *l, tnf_error *e)
     TNF_TRY(put_frame(l->w, storage_id(&l->plan), 36 + padding + bytes, e));
     TNF_TRY(tnf_put_u32(l->w, tnf_object_part(o, "projection") != NULL, e));
     TNF_TRY(tnf_put_u32(l->w, tnf_object_part(o, "norms") != NULL, e));
-    TNF_TRY(tnf_put_u32(l->w, (uint32_t)ff_pieces(o), e));
+    TNF_TRY(tnf_put_u32(l->w, (uint32_t)tnf_ff_pieces(o), e));
     TNF_TRY(tnf_put_u32(l->w, (uint32_t)o->shape[1], e));
     TNF_TRY(tnf_put_u32(l->w, (uint32_t)centroids, e));
     TNF_TRY(tnf_put_u64(l->w, o->shape[0], e));
@@ -240,7 +240,7 @@ static tnf_status load_words(ff_words *out, const tnf_object *o, const tnf_objec
                              const struct laying *l, tnf_error *e)
 {
     const char *why = NULL;
-    TNF_TRY(ff_words_load(out, o, numbers, l->w->scratch, &why, e));
+    TNF_TRY(tnf_ff_words_load(out, o, numbers, l->w->scratch, &why, e));
     return why ? tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "%s: %s", TNF_QUOTED(o->name), why)
                : TNF_OK;
 }
@@ -253,30 +253,30 @@ static tnf_status put_all(struct laying *l, tnf_error *e)
     if (p->kind == FF_EXPLICIT)
         TNF_TRY(load_words(&l->ngrams, p->ngrams, p->index, l, e));
     l->ngrams.suffix = 8;
-    TNF_TRY(ff_compose_metadata(&l->metadata, &l->has_metadata, p, l->w, e));
+    TNF_TRY(tnf_ff_compose_metadata(&l->metadata, &l->has_metadata, p, l->w, e));
     TNF_TRY(put_header(l, e));
-    TNF_TRY(put_extras(l, ff_places[FF_KIND_NONE], e));
+    TNF_TRY(put_extras(l, tnf_ff_places[FF_KIND_NONE], e));
     if (l->has_metadata) {
         TNF_TRY(put_frame(l->w, FF_METADATA, l->metadata.n, e));
         TNF_TRY(tnf_put(l->w, l->metadata.p, l->metadata.n, e));
     }
-    TNF_TRY(put_extras(l, ff_places[FF_KIND_METADATA], e));
+    TNF_TRY(put_extras(l, tnf_ff_places[FF_KIND_METADATA], e));
     if (p->kind)
         TNF_TRY(put_vocab(l, e));
-    TNF_TRY(put_extras(l, ff_places[FF_KIND_VOCAB], e));
+    TNF_TRY(put_extras(l, tnf_ff_places[FF_KIND_VOCAB], e));
     if (p->embeddings)
         TNF_TRY(is_quantized(p->embeddings) ? put_quantized(l, e) : put_dense(l, e));
-    TNF_TRY(put_extras(l, ff_places[FF_KIND_STORAGE], e));
+    TNF_TRY(put_extras(l, tnf_ff_places[FF_KIND_STORAGE], e));
     if (p->norms)
         TNF_TRY(put_norms(l, e));
-    TNF_TRY(put_extras(l, ff_places[FF_KIND_NORMS], e));
+    TNF_TRY(put_extras(l, tnf_ff_places[FF_KIND_NORMS], e));
     return put_extras(l, FF_TRAILING, e);
 }
 
-tnf_status ff_write(tnf_writer *w, tnf_error *e)
+tnf_status tnf_ff_write(tnf_writer *w, tnf_error *e)
 {
     struct laying l = { .w = w };
-    ff_plan_make(&l.plan, w->catalog, w->options, NULL);
+    tnf_ff_plan_make(&l.plan, w->catalog, w->options, NULL);
     tnf_buf_init(&l.metadata, &w->scratch->alloc, MAX_METADATA);
     tnf_status status = put_all(&l, e);
     tnf_buf_free(&l.metadata);

@@ -9,11 +9,11 @@
 
 /* ------------------------------------------------------------ by themselves */
 
-tnf_fate prim_takes(const tnf_object *o, const char **reason)
+tnf_fate tnf_prim_takes(const tnf_object *o, const char **reason)
 {
     const tnf_value *stat = tnf_value_get(o->attrs, "primitiv.stat");
     const tnf_value *batch = tnf_value_get(o->attrs, "primitiv.batch");
-    uint32_t n = prim_dims_of(o);
+    uint32_t n = tnf_prim_dims_of(o);
     uint64_t b;
     *reason = "the format is column-major only";
     if (o->rank > 1 && o->order != TNF_ORDER_F)
@@ -29,10 +29,10 @@ tnf_fate prim_takes(const tnf_object *o, const char **reason)
     if (o->parts[0].nbytes > UINT32_MAX)
         return TNF_DROPPED;
     *reason = "its primitiv.stat is not the key of a statistic";
-    if (stat && !prim_text_of(stat).p)
+    if (stat && !tnf_prim_text_of(stat).p)
         return TNF_DROPPED;
     *reason = "its primitiv.batch is not its last dimension";
-    if (batch && (!prim_number_of(batch, &b) || b != prim_batch_of(o)))
+    if (batch && (!tnf_prim_number_of(batch, &b) || b != tnf_prim_batch_of(o)))
         return TNF_DROPPED;
     *reason = "dimensions of 1 at the end fall away";
     if (n > 0 && o->shape[n - 1] == 1)
@@ -59,13 +59,13 @@ static const tnf_value *attr(const tnf_catalog *c, const char *key)
 
 static struct content content_of(const tnf_catalog *c, const tnf_fit *fit)
 {
-    struct content k = { .said = prim_text_of(attr(c, "primitiv.type")) };
+    struct content k = { .said = tnf_prim_text_of(attr(c, "primitiv.type")) };
     k.configs = attr(c, "primitiv.uint_configs") || attr(c, "primitiv.float_configs");
     k.shape = attr(c, "primitiv.dims") || attr(c, "primitiv.batch");
     for (size_t i = c->n; i-- > 0;) {
         if (fit && fit->objects[i].fate == TNF_DROPPED)
             continue;
-        if (prim_is_stat(&c->objects[i])) {
+        if (tnf_prim_is_stat(&c->objects[i])) {
             k.stats++;
         } else {
             k.values++;
@@ -96,13 +96,14 @@ static bool holds(const struct content *k, prim_type type)
     }
 }
 
-prim_type prim_type_for(const tnf_catalog *c, const tnf_option_value *options, const tnf_fit *fit)
+prim_type tnf_prim_type_for(const tnf_catalog *c, const tnf_option_value *options,
+                            const tnf_fit *fit)
 {
     const struct content k = content_of(c, fit);
     if (options[PRIM_OPTION_TYPE].u != PRIM_TYPE_AUTO)
         return (prim_type)(options[PRIM_OPTION_TYPE].u - 1);
     for (unsigned t = 0; t < PRIM_TYPES; t++)
-        if (is_text(k.said, prim_type_names[t]) && holds(&k, (prim_type)t))
+        if (is_text(k.said, tnf_prim_type_names[t]) && holds(&k, (prim_type)t))
             return (prim_type)t;
     if (k.configs && holds(&k, PRIM_OPTIMIZER))
         return PRIM_OPTIMIZER;
@@ -113,15 +114,15 @@ prim_type prim_type_for(const tnf_catalog *c, const tnf_option_value *options, c
 
 static tnf_verdict fit_configs(const tnf_value *map, bool floats)
 {
-    const prim_configs all = prim_configs_of(map);
+    const prim_configs all = tnf_prim_configs_of(map);
     bool ok = all.from != NULL, changed = false;
     for (size_t i = 0; ok && i < all.n; i++) {
         prim_config c;
         uint32_t u;
         float f;
         bool rounded = false;
-        ok = prim_config_at(&c, &all, i) &&
-             (floats ? prim_config_f32(c.value, &f, &rounded) : prim_config_u32(c.value, &u));
+        ok = tnf_prim_config_at(&c, &all, i) && (floats ? tnf_prim_config_f32(c.value, &f, &rounded)
+                                                        : tnf_prim_config_u32(c.value, &u));
         changed = changed || rounded;
     }
     if (!ok)
@@ -135,7 +136,7 @@ static tnf_verdict fit_configs(const tnf_value *map, bool floats)
 static bool is_type_name(const tnf_value *v)
 {
     for (unsigned t = 0; t < PRIM_TYPES; t++)
-        if (is_text(prim_text_of(v), prim_type_names[t]))
+        if (is_text(tnf_prim_text_of(v), tnf_prim_type_names[t]))
             return true;
     return false;
 }
@@ -152,7 +153,7 @@ static tnf_verdict fit_attr(const tnf_catalog *c, const tnf_member *m, prim_type
         prim_dims shape;
         if (type != PRIM_SHAPE)
             return (tnf_verdict) { TNF_DROPPED, "only a shape has dimensions of its own" };
-        return prim_shape_of(&shape, attr(c, "primitiv.dims"), attr(c, "primitiv.batch"))
+        return tnf_prim_shape_of(&shape, attr(c, "primitiv.dims"), attr(c, "primitiv.batch"))
                    ? fine
                    : (tnf_verdict) { TNF_DROPPED, "that is no shape: up to 8 dimensions of 1 or "
                                                   "more" };
@@ -175,7 +176,7 @@ static void fit_value(tnf_fit *fit, size_t i, prim_type type, bool *taken)
     const tnf_object *o = &fit->catalog->objects[i];
     if (type == PRIM_SHAPE || type == PRIM_OPTIMIZER)
         drop(fit, i, "such a file has no tensors");
-    else if (type != PRIM_TENSOR && prim_batch_of(o) > 1)
+    else if (type != PRIM_TENSOR && tnf_prim_batch_of(o) > 1)
         drop(fit, i, "a parameter has no batch");
     else if (type != PRIM_MODEL && *taken)
         drop(fit, i, "such a file has one tensor only");
@@ -188,12 +189,12 @@ static void fit_value(tnf_fit *fit, size_t i, prim_type type, bool *taken)
 static void fit_stat(tnf_fit *fit, size_t i, prim_type type)
 {
     const tnf_catalog *c = fit->catalog;
-    tnf_str name = prim_owner_of(&c->objects[i]);
+    tnf_str name = tnf_prim_owner_of(&c->objects[i]);
     const tnf_object *owner = name.p ? tnf_catalog_find(c, name.p, name.n) : NULL;
     const tnf_verdict *found = owner ? &fit->objects[owner - c->objects] : NULL;
     if (type != PRIM_PARAMETER && type != PRIM_MODEL)
         drop(fit, i, "such a file has no statistics");
-    else if (!found || found->fate == TNF_DROPPED || prim_is_stat(owner))
+    else if (!found || found->fate == TNF_DROPPED || tnf_prim_is_stat(owner))
         drop(fit, i, "a statistic without its parameter");
     else if (type == PRIM_PARAMETER && !is_text(name, PRIM_VALUE))
         fit->objects[i] = (tnf_verdict) { TNF_TRANSFORMED, "such a file does not keep its name" };
@@ -202,10 +203,10 @@ static void fit_stat(tnf_fit *fit, size_t i, prim_type type)
 static int by_owner_and_key(const void *a, const void *b)
 {
     const tnf_object *x = *(const tnf_object *const *)a, *y = *(const tnf_object *const *)b;
-    int c = prim_compare_keys(prim_owner_of(x), prim_owner_of(y));
+    int c = tnf_prim_compare_keys(tnf_prim_owner_of(x), tnf_prim_owner_of(y));
     if (c == 0)
-        c = prim_compare_keys(prim_text_of(tnf_value_get(x->attrs, "primitiv.stat")),
-                              prim_text_of(tnf_value_get(y->attrs, "primitiv.stat")));
+        c = tnf_prim_compare_keys(tnf_prim_text_of(tnf_value_get(x->attrs, "primitiv.stat")),
+                                  tnf_prim_text_of(tnf_value_get(y->attrs, "primitiv.stat")));
     return c ? c : x < y ? -1 : x > y;
 }
 
@@ -218,32 +219,33 @@ static tnf_status fit_keys(tnf_fit *fit, tnf_error *e)
     if (!stats)
         return tnf_arena_fail(fit->scratch, "statistics", e);
     for (size_t i = 0; i < c->n; i++)
-        if (prim_is_stat(&c->objects[i]) && fit->objects[i].fate != TNF_DROPPED)
+        if (tnf_prim_is_stat(&c->objects[i]) && fit->objects[i].fate != TNF_DROPPED)
             stats[n++] = &c->objects[i];
     if (n > 1)
         qsort(stats, n, sizeof *stats, by_owner_and_key);
     for (size_t i = 1; i < n; i++)
-        if (prim_compare_keys(prim_owner_of(stats[i]), prim_owner_of(stats[i - 1])) == 0 &&
-            prim_compare_keys(prim_text_of(tnf_value_get(stats[i]->attrs, "primitiv.stat")),
-                              prim_text_of(tnf_value_get(stats[i - 1]->attrs, "primitiv.stat"))) ==
-                0)
+        if (tnf_prim_compare_keys(tnf_prim_owner_of(stats[i]), tnf_prim_owner_of(stats[i - 1])) ==
+                0 &&
+            tnf_prim_compare_keys(
+                tnf_prim_text_of(tnf_value_get(stats[i]->attrs, "primitiv.stat")),
+                tnf_prim_text_of(tnf_value_get(stats[i - 1]->attrs, "primitiv.stat"))) == 0)
             drop(fit, (size_t)(stats[i] - c->objects),
                  "another statistic of the parameter has the same key");
     return TNF_OK;
 }
 
-tnf_status prim_fits(tnf_fit *fit, tnf_error *e)
+tnf_status tnf_prim_fits(tnf_fit *fit, tnf_error *e)
 {
     const tnf_catalog *c = fit->catalog;
-    prim_type type = prim_type_for(c, fit->options, fit);
+    prim_type type = tnf_prim_type_for(c, fit->options, fit);
     bool taken = false;
     for (size_t i = 0; i < c->attrs.n; i++)
         fit->attrs[i] = fit_attr(c, &c->attrs.members[i], type);
     for (size_t i = 0; i < c->n; i++)
-        if (fit->objects[i].fate != TNF_DROPPED && !prim_is_stat(&c->objects[i]))
+        if (fit->objects[i].fate != TNF_DROPPED && !tnf_prim_is_stat(&c->objects[i]))
             fit_value(fit, i, type, &taken);
     for (size_t i = 0; i < c->n; i++)
-        if (fit->objects[i].fate != TNF_DROPPED && prim_is_stat(&c->objects[i]))
+        if (fit->objects[i].fate != TNF_DROPPED && tnf_prim_is_stat(&c->objects[i]))
             fit_stat(fit, i, type);
     return fit_keys(fit, e);
 }

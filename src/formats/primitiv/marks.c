@@ -4,13 +4,13 @@
 
 #include <string.h>
 
-tnf_str prim_text_of(const tnf_value *v)
+tnf_str tnf_prim_text_of(const tnf_value *v)
 {
     bool text = v && (v->kind == TNF_STRING || v->kind == TNF_BYTES);
     return text ? (tnf_str) { v->as.s, v->n } : (tnf_str) { 0 };
 }
 
-bool prim_number_of(const tnf_value *v, uint64_t *out)
+bool tnf_prim_number_of(const tnf_value *v, uint64_t *out)
 {
     if (!v || (v->kind != TNF_UINT && (v->kind != TNF_INT || v->as.i < 0)))
         return false;
@@ -18,34 +18,34 @@ bool prim_number_of(const tnf_value *v, uint64_t *out)
     return true;
 }
 
-int prim_compare_keys(tnf_str a, tnf_str b)
+int tnf_prim_compare_keys(tnf_str a, tnf_str b)
 {
     size_t n = a.n < b.n ? a.n : b.n;
     int c = n ? memcmp(a.p, b.p, n) : 0;
     return c ? c : a.n < b.n ? -1 : a.n > b.n;
 }
 
-bool prim_is_stat(const tnf_object *o)
+bool tnf_prim_is_stat(const tnf_object *o)
 {
-    return prim_text_of(tnf_value_get(o->attrs, "primitiv.stat")).p != NULL;
+    return tnf_prim_text_of(tnf_value_get(o->attrs, "primitiv.stat")).p != NULL;
 }
 
-uint64_t prim_batch_of(const tnf_object *o)
+uint64_t tnf_prim_batch_of(const tnf_object *o)
 {
     uint64_t batch;
-    bool has = prim_number_of(tnf_value_get(o->attrs, "primitiv.batch"), &batch) && batch > 1;
+    bool has = tnf_prim_number_of(tnf_value_get(o->attrs, "primitiv.batch"), &batch) && batch > 1;
     return has && o->rank > 0 && o->shape[o->rank - 1] == batch ? batch : 1;
 }
 
-uint32_t prim_dims_of(const tnf_object *o)
+uint32_t tnf_prim_dims_of(const tnf_object *o)
 {
-    return o->rank - (prim_batch_of(o) > 1);
+    return o->rank - (tnf_prim_batch_of(o) > 1);
 }
 
-tnf_str prim_owner_of(const tnf_object *o)
+tnf_str tnf_prim_owner_of(const tnf_object *o)
 {
-    tnf_str of = prim_text_of(tnf_value_get(o->attrs, "primitiv.of"));
-    tnf_str key = prim_text_of(tnf_value_get(o->attrs, "primitiv.stat"));
+    tnf_str of = tnf_prim_text_of(tnf_value_get(o->attrs, "primitiv.of"));
+    tnf_str key = tnf_prim_text_of(tnf_value_get(o->attrs, "primitiv.stat"));
     if (of.p)
         return of;
     if (!key.p || o->name.n <= key.n || memcmp(o->name.p + o->name.n - key.n, key.p, key.n) != 0 ||
@@ -56,7 +56,7 @@ tnf_str prim_owner_of(const tnf_object *o)
 
 /* ------------------------------------------------------------------ configs */
 
-prim_configs prim_configs_of(const tnf_value *map)
+prim_configs tnf_prim_configs_of(const tnf_value *map)
 {
     const tnf_value *pairs = tnf_value_get(map, "$pairs");
     bool other = pairs && pairs->kind == TNF_ARRAY && map->n == 1;
@@ -65,7 +65,7 @@ prim_configs prim_configs_of(const tnf_value *map)
     return (prim_configs) { other ? pairs : map, other ? pairs->n : map->n };
 }
 
-bool prim_config_at(prim_config *out, const prim_configs *all, size_t i)
+bool tnf_prim_config_at(prim_config *out, const prim_configs *all, size_t i)
 {
     if (all->from->kind == TNF_MAP) {
         *out = (prim_config) { all->from->as.members[i].key, &all->from->as.members[i].value };
@@ -74,20 +74,20 @@ bool prim_config_at(prim_config *out, const prim_configs *all, size_t i)
     const tnf_value *pair = &all->from->as.items[i];
     if (pair->kind != TNF_ARRAY || pair->n != 2)
         return false;
-    *out = (prim_config) { prim_text_of(&pair->as.items[0]), &pair->as.items[1] };
+    *out = (prim_config) { tnf_prim_text_of(&pair->as.items[0]), &pair->as.items[1] };
     return out->key.p != NULL;
 }
 
-bool prim_config_u32(const tnf_value *v, uint32_t *out)
+bool tnf_prim_config_u32(const tnf_value *v, uint32_t *out)
 {
     uint64_t u;
-    if (!prim_number_of(v, &u) || u > UINT32_MAX)
+    if (!tnf_prim_number_of(v, &u) || u > UINT32_MAX)
         return false;
     *out = (uint32_t)u;
     return true;
 }
 
-bool prim_config_f32(const tnf_value *v, float *out, bool *rounded)
+bool tnf_prim_config_f32(const tnf_value *v, float *out, bool *rounded)
 {
     *rounded = false;
     if (v->kind == TNF_FLOAT && v->dtype == TNF_F32) {
@@ -107,16 +107,16 @@ bool prim_config_f32(const tnf_value *v, float *out, bool *rounded)
     return v->kind == TNF_FLOAT || v->kind == TNF_INT || v->kind == TNF_UINT;
 }
 
-bool prim_shape_of(prim_dims *out, const tnf_value *dims, const tnf_value *batch)
+bool tnf_prim_shape_of(prim_dims *out, const tnf_value *dims, const tnf_value *batch)
 {
     *out = (prim_dims) { .batch = 1 };
     if (!dims || dims->kind != TNF_ARRAY || dims->n > PRIM_MAX_DIMS ||
-        (batch && !prim_number_of(batch, &out->batch)) || out->batch == 0 ||
+        (batch && !tnf_prim_number_of(batch, &out->batch)) || out->batch == 0 ||
         out->batch > UINT32_MAX)
         return false;
     out->n = (uint32_t)dims->n;
     for (uint32_t i = 0; i < out->n; i++)
-        if (!prim_number_of(&dims->as.items[i], &out->dims[i]) || out->dims[i] == 0 ||
+        if (!tnf_prim_number_of(&dims->as.items[i], &out->dims[i]) || out->dims[i] == 0 ||
             out->dims[i] > UINT32_MAX)
             return false;
     return true;

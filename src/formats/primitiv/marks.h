@@ -12,14 +12,14 @@
 #define PRIM_MAX_DIMS 8u
 #define PRIM_VALUE    "value" /* the tensor of a Tensor or Parameter file, which has no path */
 
-tnf_str prim_text_of(const tnf_value *v); /* text or bytes; p is NULL if it is neither */
-bool prim_number_of(const tnf_value *v, uint64_t *out);
-int prim_compare_keys(tnf_str a, tnf_str b);
-bool prim_is_stat(const tnf_object *o);
-uint64_t prim_batch_of(const tnf_object *o); /* above 1 only if the last axis is the batch */
-uint32_t prim_dims_of(const tnf_object *o);
+tnf_str tnf_prim_text_of(const tnf_value *v); /* text or bytes; p is NULL if it is neither */
+bool tnf_prim_number_of(const tnf_value *v, uint64_t *out);
+int tnf_prim_compare_keys(tnf_str a, tnf_str b);
+bool tnf_prim_is_stat(const tnf_object *o);
+uint64_t tnf_prim_batch_of(const tnf_object *o); /* above 1 only if the last axis is the batch */
+uint32_t tnf_prim_dims_of(const tnf_object *o);
 /* The name of the parameter that a statistic belongs to: "w" for "w@m"; p NULL if none. */
-tnf_str prim_owner_of(const tnf_object *o);
+tnf_str tnf_prim_owner_of(const tnf_object *o);
 
 /* A map of configs, or its other form, {"$pairs": [[key, value], …]}; from NULL: neither. */
 typedef struct prim_configs {
@@ -32,10 +32,10 @@ typedef struct prim_config {
     const tnf_value *value;
 } prim_config;
 
-prim_configs prim_configs_of(const tnf_value *map);
-bool prim_config_at(prim_config *out, const prim_configs *all, size_t i);
-bool prim_config_u32(const tnf_value *v, uint32_t *out);
-bool prim_config_f32(const tnf_value *v, float *out, bool *rounded);
+prim_configs tnf_prim_configs_of(const tnf_value *map);
+bool tnf_prim_config_at(prim_config *out, const prim_configs *all, size_t i);
+bool tnf_prim_config_u32(const tnf_value *v, uint32_t *out);
+bool tnf_prim_config_f32(const tnf_value *v, float *out, bool *rounded);
 
 /* primitiv.dims and primitiv.batch of a file; false if they are no shape. */
 typedef struct prim_dims {
@@ -43,6 +43,6 @@ typedef struct prim_dims {
     uint32_t n;
 } prim_dims;
 
-bool prim_shape_of(prim_dims *out, const tnf_value *dims, const tnf_value *batch);
+bool tnf_prim_shape_of(prim_dims *out, const tnf_value *dims, const tnf_value *batch);
 
 #endif

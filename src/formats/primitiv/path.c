@@ -2,7 +2,7 @@
 /* Paths as names and back: see primitiv_path.h. */
 #include "formats/primitiv/path.h"
 
-prim_path prim_path_of(tnf_str name)
+prim_path tnf_prim_path_of(tnf_str name)
 {
     return (prim_path) { .p = name.p, .end = name.p + name.n };
 }
@@ -19,7 +19,7 @@ static void read_run(prim_path *path)
     path->p += path->dot;
 }
 
-int prim_path_next(prim_path *path)
+int tnf_prim_path_next(prim_path *path)
 {
     if (path->slashes == 0 && !path->dot && path->p < path->end && *path->p == '\\')
         read_run(path);
@@ -37,11 +37,11 @@ int prim_path_next(prim_path *path)
     return byte == '.' ? PRIM_NEXT : byte;
 }
 
-uint64_t prim_path_elements(tnf_str name)
+uint64_t tnf_prim_path_elements(tnf_str name)
 {
-    prim_path path = prim_path_of(name);
+    prim_path path = tnf_prim_path_of(name);
     uint64_t n = 1;
-    for (int c; (c = prim_path_next(&path)) != PRIM_END;)
+    for (int c; (c = tnf_prim_path_next(&path)) != PRIM_END;)
         n += c == PRIM_NEXT;
     return n;
 }
@@ -52,7 +52,7 @@ static void put_slashes(prim_put put, void *to, size_t n)
         put(to, '\\');
 }
 
-void prim_path_escape(tnf_str element, bool last, prim_put put, void *to)
+void tnf_prim_path_escape(tnf_str element, bool last, prim_put put, void *to)
 {
     size_t run = 0; /* backslashes just before */
     for (size_t i = 0; i < element.n; i++) {
@@ -72,18 +72,18 @@ static void put_to_buf(void *to, char c)
     tnf_buf_u8(to, (uint8_t)c);
 }
 
-void prim_path_put(tnf_buf *name, tnf_str element, bool last)
+void tnf_prim_path_put(tnf_buf *name, tnf_str element, bool last)
 {
-    prim_path_escape(element, last, put_to_buf, name);
+    tnf_prim_path_escape(element, last, put_to_buf, name);
 }
 
-int prim_path_compare(const tnf_object *a, const tnf_object *b)
+int tnf_prim_path_compare(const tnf_object *a, const tnf_object *b)
 {
-    prim_path x = prim_path_of(a->name), y = prim_path_of(b->name);
+    prim_path x = tnf_prim_path_of(a->name), y = tnf_prim_path_of(b->name);
     int c, d;
     do {
-        c = prim_path_next(&x);
-        d = prim_path_next(&y);
+        c = tnf_prim_path_next(&x);
+        d = tnf_prim_path_next(&y);
     } while (c == d && c != PRIM_END);
     return c < d ? -1 : c > d;
 }

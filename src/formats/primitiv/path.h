@@ -24,15 +24,15 @@ typedef struct prim_path {
 
 enum { PRIM_END = -2, PRIM_NEXT = -1 }; /* no more; the next element begins; else a byte */
 
-prim_path prim_path_of(tnf_str name);
-int prim_path_next(prim_path *path);
+prim_path tnf_prim_path_of(tnf_str name);
+int tnf_prim_path_next(prim_path *path);
 /* How many elements; at least one. */
-uint64_t prim_path_elements(tnf_str name);
+uint64_t tnf_prim_path_elements(tnf_str name);
 /* The other way: one element more. `last`: none follows, otherwise a dot is put after it. */
 typedef void (*prim_put)(void *to, char c);
-void prim_path_escape(tnf_str element, bool last, prim_put put, void *to);
-void prim_path_put(tnf_buf *name, tnf_str element, bool last);
+void tnf_prim_path_escape(tnf_str element, bool last, prim_put put, void *to);
+void tnf_prim_path_put(tnf_buf *name, tnf_str element, bool last);
 /* By elements, each by its bytes, as primitiv orders the parameters of a model. */
-int prim_path_compare(const tnf_object *a, const tnf_object *b);
+int tnf_prim_path_compare(const tnf_object *a, const tnf_object *b);
 
 #endif

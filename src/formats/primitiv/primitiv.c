@@ -18,8 +18,8 @@
 
 #include <string.h>
 
-const char *const prim_type_names[PRIM_TYPES] = { "shape", "tensor", "parameter", "model",
-                                                  "optimizer" };
+const char *const tnf_prim_type_names[PRIM_TYPES] = { "shape", "tensor", "parameter", "model",
+                                                      "optimizer" };
 
 static int probe(const tnf_probe *p)
 {
@@ -62,10 +62,10 @@ const tnf_format tnf_format_primitiv = {
              .object_attrs = "primitiv.path primitiv.stat primitiv.batch primitiv.order "
                              "primitiv.of",
              .derived = "primitiv.path primitiv.type=model",
-             .takes = prim_takes,
-             .fits = prim_fits },
+             .takes = tnf_prim_takes,
+             .fits = tnf_prim_fits },
     .write_options = write_options,
     .probe = probe,
-    .index = prim_index,
-    .write = prim_write,
+    .index = tnf_prim_index,
+    .write = tnf_prim_write,
 };

@@ -21,17 +21,18 @@ typedef enum prim_type {
     PRIM_TYPES
 } prim_type;
 
-extern const char *const prim_type_names[PRIM_TYPES];
+extern const char *const tnf_prim_type_names[PRIM_TYPES];
 
 #define PRIM_TRAILING "primitiv.trailing"
 
-tnf_status prim_index(tnf_reader *r, tnf_error *e);
-tnf_status prim_write(tnf_writer *w, tnf_error *e);
-tnf_fate prim_takes(const tnf_object *o, const char **reason);
-tnf_status prim_fits(tnf_fit *fit, tnf_error *e);
+tnf_status tnf_prim_index(tnf_reader *r, tnf_error *e);
+tnf_status tnf_prim_write(tnf_writer *w, tnf_error *e);
+tnf_fate tnf_prim_takes(const tnf_object *o, const char **reason);
+tnf_status tnf_prim_fits(tnf_fit *fit, tnf_error *e);
 /* The kind of file that a catalog makes, by the options and by what it holds. With a fit, what is
  * to be dropped does not count. */
-prim_type prim_type_for(const tnf_catalog *c, const tnf_option_value *options, const tnf_fit *fit);
+prim_type tnf_prim_type_for(const tnf_catalog *c, const tnf_option_value *options,
+                            const tnf_fit *fit);
 
 /* In the order of the write options. */
 enum { PRIM_OPTION_TYPE, PRIM_OPTION_ORDER, PRIM_OPTION_SORT };

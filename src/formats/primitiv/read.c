@@ -58,9 +58,9 @@ static tnf_status read_tensor(prim_scan *s, struct tensor *t, tnf_error *e)
     char text[8 * 11 + 16];
     uint64_t need;
     t->at = s->at;
-    TNF_TRY(prim_pull(s, prim_take_shape, &t->shape, e));
+    TNF_TRY(tnf_prim_pull(s, tnf_prim_take_shape, &t->shape, e));
     uint64_t bin = s->at;
-    TNF_TRY(prim_pull(s, prim_take_bin_head, &t->length, e));
+    TNF_TRY(tnf_prim_pull(s, tnf_prim_take_bin_head, &t->length, e));
     if (!payload_bytes(&need, &t->shape))
         return tnf_fail(e, TNF_EFORMAT, t->at, "a tensor of shape %s has more than 2^64 bytes",
                         shape_text(text, sizeof text, &t->shape));
@@ -99,7 +99,7 @@ static tnf_status read_stats(prim_scan *s, struct param *p, tnf_error *e)
     struct statistic **end = &p->stats, *last = NULL;
     tnf_keys_init(&keys, s->r->scratch);
     p->sorted = true;
-    TNF_TRY(prim_pull(s, prim_take_u32, &n, e));
+    TNF_TRY(tnf_prim_pull(s, tnf_prim_take_u32, &n, e));
     for (uint32_t i = 0; i < n; i++) {
         tnf_str key;
         bool twice;
@@ -107,7 +107,7 @@ static tnf_status read_stats(prim_scan *s, struct param *p, tnf_error *e)
         struct statistic *stat = tnf_arena_alloc(s->r->scratch, sizeof *stat);
         if (!stat)
             return tnf_arena_fail(s->r->scratch, "statistics", e);
-        TNF_TRY(prim_pull(s, prim_take_str, &key, e));
+        TNF_TRY(tnf_prim_pull(s, tnf_prim_take_str, &key, e));
         TNF_TRY(keep(s, &stat->key, key.p, key.n, e));
         TNF_TRY(read_tensor(s, &stat->t, e));
         TNF_TRY(tnf_keys_add(&keys, stat->key, &twice, e));
@@ -149,14 +149,14 @@ static tnf_status text_value(tnf_value *out, tnf_arena *a, tnf_str text, tnf_err
 static tnf_status path_value(tnf_value *out, prim_scan *s, tnf_str name, tnf_error *e)
 {
     tnf_arena *a = s->r->arena;
-    uint64_t n = prim_path_elements(name);
+    uint64_t n = tnf_prim_path_elements(name);
     tnf_value *items = tnf_arena_array(a, n, sizeof *items);
     if (!items)
         return tnf_arena_fail(a, "attributes", e);
-    prim_path path = prim_path_of(name);
+    prim_path path = tnf_prim_path_of(name);
     for (uint64_t i = 0; i < n; i++) {
         s->name.n = 0;
-        for (int c; (c = prim_path_next(&path)) >= 0;)
+        for (int c; (c = tnf_prim_path_next(&path)) >= 0;)
             tnf_buf_u8(&s->name, (uint8_t)c);
         TNF_TRY(tnf_buf_status(&s->name, "name", e));
         tnf_str element = { s->name.n ? (const char *)s->name.p : "", s->name.n };
@@ -272,7 +272,7 @@ static tnf_status list_parameter(prim_scan *s, const struct param *p, const tnf_
 static tnf_status index_shape(prim_scan *s, tnf_error *e)
 {
     prim_shape shape;
-    TNF_TRY(prim_pull(s, prim_take_shape, &shape, e));
+    TNF_TRY(tnf_prim_pull(s, tnf_prim_take_shape, &shape, e));
     tnf_value *dims = tnf_arena_array(s->r->arena, shape.rank, sizeof *dims);
     if (!dims)
         return tnf_arena_fail(s->r->arena, "attributes", e);
@@ -303,7 +303,7 @@ static tnf_status index_parameter(prim_scan *s, tnf_error *e)
 /* A parameter of a model, after its path. */
 static tnf_status read_entry(prim_scan *s, struct param *p, tnf_error *e)
 {
-    TNF_TRY(prim_pull(s, prim_take_path, NULL, e));
+    TNF_TRY(tnf_prim_pull(s, tnf_prim_take_path, NULL, e));
     TNF_TRY(tnf_buf_status(&s->name, "name", e));
     TNF_TRY(keep(s, &p->name, s->name.n ? (const void *)s->name.p : "", s->name.n, e));
     return read_parameter(s, p, e);
@@ -314,7 +314,7 @@ static tnf_status read_model(prim_scan *s, struct param **out, tnf_error *e)
 {
     uint32_t n;
     *out = NULL;
-    TNF_TRY(prim_pull(s, prim_take_u32, &n, e));
+    TNF_TRY(tnf_prim_pull(s, tnf_prim_take_u32, &n, e));
     tnf_trace(s->r, s->at, "%lu parameters", (unsigned long)n);
     for (uint32_t i = 0; i < n; i++) {
         struct param *p = tnf_arena_alloc(s->r->scratch, sizeof *p);
@@ -366,17 +366,17 @@ static tnf_status read_pairs(prim_scan *s, tnf_tree *tree, bool floats, bool *od
     uint64_t n;
     tnf_keys keys;
     tnf_keys_init(&keys, s->r->scratch);
-    TNF_TRY(prim_pull(s, prim_take_map, &n, e));
+    TNF_TRY(tnf_prim_pull(s, tnf_prim_take_map, &n, e));
     for (uint64_t i = 0; i < n; i++) {
         tnf_str key;
         bool twice;
         uint64_t at = s->at;
         uint32_t u = 0;
         tnf_value k, v = { .kind = TNF_FLOAT, .dtype = TNF_F32 };
-        TNF_TRY(prim_pull(s, prim_take_str, &key, e));
+        TNF_TRY(tnf_prim_pull(s, tnf_prim_take_str, &key, e));
         TNF_TRY(text_value(&k, s->r->arena, key, e));
-        TNF_TRY(floats ? prim_pull(s, prim_take_f32, &v.as.f32, e)
-                       : prim_pull(s, prim_take_u32, &u, e));
+        TNF_TRY(floats ? tnf_prim_pull(s, tnf_prim_take_f32, &v.as.f32, e)
+                       : tnf_prim_pull(s, tnf_prim_take_u32, &u, e));
         TNF_TRY(tnf_keys_add(&keys, (tnf_str) { k.as.s, k.n }, &twice, e));
         if (twice) {
             tnf_warn(s->r, at, "the key %s is there twice; the first one counts",
@@ -421,13 +421,13 @@ static tnf_status index_optimizer(prim_scan *s, tnf_error *e)
 static tnf_status read_header(prim_scan *s, prim_type *type, tnf_error *e)
 {
     uint32_t major, minor, code;
-    TNF_TRY(prim_pull(s, prim_take_u32, &major, e));
-    TNF_TRY(prim_pull(s, prim_take_u32, &minor, e));
+    TNF_TRY(tnf_prim_pull(s, tnf_prim_take_u32, &major, e));
+    TNF_TRY(tnf_prim_pull(s, tnf_prim_take_u32, &minor, e));
     if (major != 0 || minor != 1)
         return tnf_fail(e, TNF_EUNSUPPORTED, 0, "version %lu.%lu; known is 0.1",
                         (unsigned long)major, (unsigned long)minor);
     uint64_t at = s->at;
-    TNF_TRY(prim_pull(s, prim_take_u32, &code, e));
+    TNF_TRY(tnf_prim_pull(s, tnf_prim_take_u32, &code, e));
     if (code % 0x100 != 0 || code / 0x100 >= PRIM_TYPES)
         return tnf_fail(e, TNF_EUNSUPPORTED, at,
                         "data type 0x%lx; known are 0, 0x100, 0x200, 0x300 and 0x400",
@@ -444,7 +444,7 @@ static tnf_status index_all(prim_scan *s, tnf_error *e)
     };
     prim_type type;
     TNF_TRY(read_header(s, &type, e));
-    const char *name = prim_type_names[type];
+    const char *name = tnf_prim_type_names[type];
     tnf_trace(s->r, s->at, "a %s", name);
     TNF_TRY(tnf_set_attr(s->r, "primitiv.type", tnf_value_string(name), e));
     TNF_TRY(index[type](s, e));
@@ -458,7 +458,7 @@ static tnf_status index_all(prim_scan *s, tnf_error *e)
     return tnf_add_extra(s->r, PRIM_TRAILING, s->at, rest, e);
 }
 
-tnf_status prim_index(tnf_reader *r, tnf_error *e)
+tnf_status tnf_prim_index(tnf_reader *r, tnf_error *e)
 {
     prim_scan s = { .r = r, .odd_at = TNF_NO_OFFSET };
     tnf_buf_init(&s.name, &r->arena->alloc, r->limits.header_bytes);

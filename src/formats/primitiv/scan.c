@@ -33,7 +33,7 @@ static tnf_status fill(prim_scan *s, uint64_t want, tnf_error *e)
     return TNF_OK;
 }
 
-tnf_status prim_pull(prim_scan *s, prim_unit read, void *out, tnf_error *e)
+tnf_status tnf_prim_pull(prim_scan *s, prim_unit read, void *out, tnf_error *e)
 {
     uint64_t limit = s->r->limits.header_bytes;
     for (uint64_t want = 1;;) {
@@ -61,7 +61,7 @@ tnf_status prim_pull(prim_scan *s, prim_unit read, void *out, tnf_error *e)
 
 /* ------------------------------------------------------------------ units */
 
-bool prim_take_u32(prim_scan *s, tnf_msgpack *m, void *out)
+bool tnf_prim_take_u32(prim_scan *s, tnf_msgpack *m, void *out)
 {
     uint64_t v, at = tnf_msgpack_where(m);
     if (!s->r->lenient || tnf_msgpack_marker(m) == 0xce)
@@ -76,19 +76,19 @@ bool prim_take_u32(prim_scan *s, tnf_msgpack *m, void *out)
     return true;
 }
 
-bool prim_take_f32(prim_scan *s, tnf_msgpack *m, void *out)
+bool tnf_prim_take_f32(prim_scan *s, tnf_msgpack *m, void *out)
 {
     (void)s;
     return tnf_msgpack_exact_f32(m, out);
 }
 
-bool prim_take_str(prim_scan *s, tnf_msgpack *m, void *out)
+bool tnf_prim_take_str(prim_scan *s, tnf_msgpack *m, void *out)
 {
     (void)s;
     return tnf_msgpack_str(m, out);
 }
 
-bool prim_take_bin_head(prim_scan *s, tnf_msgpack *m, void *out)
+bool tnf_prim_take_bin_head(prim_scan *s, tnf_msgpack *m, void *out)
 {
     (void)s;
     return tnf_msgpack_bin_head(m, out);
@@ -121,7 +121,7 @@ static bool take_count(prim_scan *s, tnf_msgpack *m, bool map, uint64_t *out)
     return true;
 }
 
-bool prim_take_map(prim_scan *s, tnf_msgpack *m, void *out)
+bool tnf_prim_take_map(prim_scan *s, tnf_msgpack *m, void *out)
 {
     return take_count(s, m, true, out);
 }
@@ -129,13 +129,13 @@ bool prim_take_map(prim_scan *s, tnf_msgpack *m, void *out)
 static bool take_size(prim_scan *s, tnf_msgpack *m, const char *what, uint32_t *out)
 {
     uint64_t at = tnf_msgpack_where(m);
-    if (!prim_take_u32(s, m, out))
+    if (!tnf_prim_take_u32(s, m, out))
         return false;
     return *out > 0 ||
            tnf_msgpack_fail(m, TNF_EFORMAT, at, "%s is 0; there is nothing below 1", what);
 }
 
-bool prim_take_shape(prim_scan *s, tnf_msgpack *m, void *out)
+bool tnf_prim_take_shape(prim_scan *s, tnf_msgpack *m, void *out)
 {
     prim_shape *shape = out;
     uint64_t n = 0, at = tnf_msgpack_where(m);
@@ -153,7 +153,7 @@ bool prim_take_shape(prim_scan *s, tnf_msgpack *m, void *out)
     return take_size(s, m, "the batch", &shape->batch);
 }
 
-bool prim_take_path(prim_scan *s, tnf_msgpack *m, void *out)
+bool tnf_prim_take_path(prim_scan *s, tnf_msgpack *m, void *out)
 {
     (void)out;
     uint64_t n = 0, at = tnf_msgpack_where(m), most = s->r->limits.name_bytes;
@@ -169,7 +169,7 @@ bool prim_take_path(prim_scan *s, tnf_msgpack *m, void *out)
     for (uint64_t i = 0; i < n; i++) {
         if (!tnf_msgpack_str(m, &element))
             return false;
-        prim_path_put(&s->name, element, i + 1 == n);
+        tnf_prim_path_put(&s->name, element, i + 1 == n);
     }
     return true;
 }

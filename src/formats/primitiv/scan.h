@@ -31,16 +31,16 @@ typedef struct prim_shape {
 typedef bool (*prim_unit)(prim_scan *s, tnf_msgpack *m, void *out);
 /* Calls it, with a larger window until that will do. What *out then points to is there until the
  * next piece. */
-tnf_status prim_pull(prim_scan *s, prim_unit read, void *out, tnf_error *e);
+tnf_status tnf_prim_pull(prim_scan *s, prim_unit read, void *out, tnf_error *e);
 
-bool prim_take_u32(prim_scan *s, tnf_msgpack *m, void *out);      /* uint32_t */
-bool prim_take_f32(prim_scan *s, tnf_msgpack *m, void *out);      /* float */
-bool prim_take_str(prim_scan *s, tnf_msgpack *m, void *out);      /* tnf_str */
-bool prim_take_bin_head(prim_scan *s, tnf_msgpack *m, void *out); /* uint64_t: its length */
-bool prim_take_map(prim_scan *s, tnf_msgpack *m, void *out);      /* uint64_t: how many pairs */
+bool tnf_prim_take_u32(prim_scan *s, tnf_msgpack *m, void *out);      /* uint32_t */
+bool tnf_prim_take_f32(prim_scan *s, tnf_msgpack *m, void *out);      /* float */
+bool tnf_prim_take_str(prim_scan *s, tnf_msgpack *m, void *out);      /* tnf_str */
+bool tnf_prim_take_bin_head(prim_scan *s, tnf_msgpack *m, void *out); /* uint64_t: its length */
+bool tnf_prim_take_map(prim_scan *s, tnf_msgpack *m, void *out);      /* uint64_t: how many pairs */
 /* prim_shape; dimensions of 1 at the end are gone, as primitiv has it. */
-bool prim_take_shape(prim_scan *s, tnf_msgpack *m, void *out);
+bool tnf_prim_take_shape(prim_scan *s, tnf_msgpack *m, void *out);
 /* A path, as a name in s->name; out is not used. */
-bool prim_take_path(prim_scan *s, tnf_msgpack *m, void *out);
+bool tnf_prim_take_path(prim_scan *s, tnf_msgpack *m, void *out);
 
 #endif

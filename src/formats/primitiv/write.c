@@ -50,7 +50,7 @@ static void put_dims(tnf_buf *b, const uint64_t *dims, uint32_t n, uint64_t batc
 
 static tnf_status put_tensor(struct job *j, const tnf_object *o, tnf_error *e)
 {
-    put_dims(&j->b, o->shape, prim_dims_of(o), prim_batch_of(o));
+    put_dims(&j->b, o->shape, tnf_prim_dims_of(o), tnf_prim_batch_of(o));
     tnf_msgpack_put_bin_head(&j->b, o->parts[0].nbytes);
     TNF_TRY(flush(j, e));
     return tnf_put_data(j->w, &o->parts[0], e);
@@ -68,7 +68,7 @@ static tnf_status add_names(struct job *j, tnf_error *e)
     const tnf_catalog *c = j->w->catalog;
     for (uint32_t i = 0; i < c->n; i++) {
         uint32_t previous;
-        if (prim_is_stat(&c->objects[i]))
+        if (tnf_prim_is_stat(&c->objects[i]))
             continue;
         if (!tnf_hash_add(&j->names, i, false, &previous))
             return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for names");
@@ -91,9 +91,9 @@ static tnf_status group(struct job *j, tnf_error *e)
     TNF_TRY(add_names(j, e));
     for (size_t i = c->n; i-- > 0;) {
         const tnf_object *o = &c->objects[i];
-        if (!prim_is_stat(o))
+        if (!tnf_prim_is_stat(o))
             continue;
-        tnf_str name = prim_owner_of(o);
+        tnf_str name = tnf_prim_owner_of(o);
         uint32_t owner = name.p ? tnf_hash_find(&j->names, name.p, name.n) : TNF_HASH_NONE;
         if (owner == TNF_HASH_NONE)
             return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET,
@@ -106,8 +106,8 @@ static tnf_status group(struct job *j, tnf_error *e)
 
 static int by_key(const void *a, const void *b)
 {
-    return prim_compare_keys(((const struct statistic *)a)->key,
-                             ((const struct statistic *)b)->key);
+    return tnf_prim_compare_keys(((const struct statistic *)a)->key,
+                                 ((const struct statistic *)b)->key);
 }
 
 static int by_place(const void *a, const void *b)
@@ -126,9 +126,10 @@ static size_t gather_stats(struct job *j, uint32_t owner)
     for (uint32_t i = j->first[owner]; i != NONE; i = j->next[i]) {
         const tnf_object *o = &j->w->catalog->objects[i];
         struct statistic *s = &j->stats[n++];
-        *s = (struct statistic) { .object = o,
-                                  .key = prim_text_of(tnf_value_get(o->attrs, "primitiv.stat")) };
-        placed = placed && prim_number_of(tnf_value_get(o->attrs, "primitiv.order"), &s->place);
+        *s = (struct statistic) {
+            .object = o, .key = tnf_prim_text_of(tnf_value_get(o->attrs, "primitiv.stat"))
+        };
+        placed = placed && tnf_prim_number_of(tnf_value_get(o->attrs, "primitiv.order"), &s->place);
     }
     if (n > 1 && j->w->options[PRIM_OPTION_SORT].u)
         qsort(j->stats, n, sizeof *j->stats, by_key);
@@ -153,12 +154,12 @@ static tnf_status put_parameter(struct job *j, const tnf_object *o, tnf_error *e
 
 static tnf_status put_path(struct job *j, tnf_str name, tnf_error *e)
 {
-    prim_path path = prim_path_of(name);
+    prim_path path = tnf_prim_path_of(name);
     int c;
-    tnf_msgpack_put_array(&j->b, prim_path_elements(name));
+    tnf_msgpack_put_array(&j->b, tnf_prim_path_elements(name));
     do {
         j->element.n = 0;
-        while ((c = prim_path_next(&path)) >= 0)
+        while ((c = tnf_prim_path_next(&path)) >= 0)
             tnf_buf_u8(&j->element, (uint8_t)c);
         TNF_TRY(tnf_buf_status(&j->element, "name", e));
         tnf_msgpack_put_str(&j->b, j->element.n ? (const char *)j->element.p : "", j->element.n);
@@ -170,11 +171,11 @@ static tnf_status put_model(struct job *j, tnf_error *e)
 {
     const uint32_t *order = NULL;
     if (j->w->options[PRIM_OPTION_ORDER].u == PRIM_ORDER_PATH)
-        TNF_TRY(tnf_sorted(j->w, &order, prim_path_compare, e));
+        TNF_TRY(tnf_sorted(j->w, &order, tnf_prim_path_compare, e));
     tnf_msgpack_put_u32(&j->b, (uint32_t)j->values);
     for (size_t i = 0; i < j->w->catalog->n; i++) {
         const tnf_object *o = tnf_nth(j->w, order, i);
-        if (prim_is_stat(o))
+        if (tnf_prim_is_stat(o))
             continue;
         TNF_TRY(put_path(j, o->name, e));
         TNF_TRY(put_parameter(j, o, e));
@@ -187,10 +188,10 @@ static tnf_status the_value(const struct job *j, const tnf_object **out, tnf_err
 {
     const tnf_catalog *c = j->w->catalog;
     for (size_t i = 0; i < c->n; i++)
-        if (!prim_is_stat(*out = &c->objects[i]))
+        if (!tnf_prim_is_stat(*out = &c->objects[i]))
             return TNF_OK;
     return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no tensor to make a %s of",
-                    prim_type_names[j->type]);
+                    tnf_prim_type_names[j->type]);
 }
 
 static const tnf_value *file_attr(const tnf_writer *w, const char *key)
@@ -202,7 +203,8 @@ static const tnf_value *file_attr(const tnf_writer *w, const char *key)
 static tnf_status put_shape(struct job *j, tnf_error *e)
 {
     prim_dims shape;
-    if (!prim_shape_of(&shape, file_attr(j->w, "primitiv.dims"), file_attr(j->w, "primitiv.batch")))
+    if (!tnf_prim_shape_of(&shape, file_attr(j->w, "primitiv.dims"),
+                           file_attr(j->w, "primitiv.batch")))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there are no dimensions for a shape");
     put_dims(&j->b, shape.dims, shape.n, shape.batch);
     return flush(j, e);
@@ -212,31 +214,31 @@ static tnf_status put_shape(struct job *j, tnf_error *e)
 
 static int by_config_key(const void *a, const void *b)
 {
-    return prim_compare_keys(((const prim_config *)a)->key, ((const prim_config *)b)->key);
+    return tnf_prim_compare_keys(((const prim_config *)a)->key, ((const prim_config *)b)->key);
 }
 
-/* What prim_fits() found to be numbers. */
+/* What tnf_prim_fits() found to be numbers. */
 static void put_config(tnf_buf *b, const prim_config *c, bool floats)
 {
     uint32_t u = 0;
     float f = 0;
     bool rounded;
     tnf_msgpack_put_str(b, c->key.p, c->key.n);
-    if (floats && prim_config_f32(c->value, &f, &rounded))
+    if (floats && tnf_prim_config_f32(c->value, &f, &rounded))
         tnf_msgpack_put_f32(b, f);
-    else if (prim_config_u32(c->value, &u))
+    else if (tnf_prim_config_u32(c->value, &u))
         tnf_msgpack_put_u32(b, u);
 }
 
 static tnf_status put_configs(struct job *j, const char *key, bool floats, tnf_error *e)
 {
-    const prim_configs configs = prim_configs_of(file_attr(j->w, key));
+    const prim_configs configs = tnf_prim_configs_of(file_attr(j->w, key));
     prim_config *all = tnf_arena_array(j->w->scratch, configs.n, sizeof *all);
     size_t n = 0;
     if (!all)
         return tnf_arena_fail(j->w->scratch, "configs", e);
     for (size_t i = 0; i < configs.n; i++)
-        n += prim_config_at(&all[n], &configs, i);
+        n += tnf_prim_config_at(&all[n], &configs, i);
     if (n > 1 && j->w->options[PRIM_OPTION_SORT].u)
         qsort(all, n, sizeof *all, by_config_key);
     tnf_msgpack_put_map(&j->b, n);
@@ -275,7 +277,7 @@ static tnf_status put_object(struct job *j, tnf_error *e)
 static tnf_status put_all(struct job *j, tnf_error *e)
 {
     TNF_TRY(group(j, e));
-    j->type = prim_type_for(j->w->catalog, j->w->options, NULL);
+    j->type = tnf_prim_type_for(j->w->catalog, j->w->options, NULL);
     tnf_msgpack_put_u32(&j->b, 0);
     tnf_msgpack_put_u32(&j->b, 1);
     tnf_msgpack_put_u32(&j->b, (uint32_t)j->type * 0x100);
@@ -286,7 +288,7 @@ static tnf_status put_all(struct job *j, tnf_error *e)
     return TNF_OK;
 }
 
-tnf_status prim_write(tnf_writer *w, tnf_error *e)
+tnf_status tnf_prim_write(tnf_writer *w, tnf_error *e)
 {
     struct job j = { .w = w };
     const tnf_allocator *a = &w->scratch->alloc;

@@ -65,8 +65,8 @@ static tnf_status to_row(struct job *j, uint64_t row, tnf_vs_point *p, tnf_error
     return tnf_vs_chain_point(&j->chain, p, e);
 }
 
-tnf_status vs_vector(tnf_vs_chain *c, const tnf_vs_meta *meta, const tnf_vs_point *p,
-                     tnf_buf *spare, const uint8_t **out, tnf_error *e)
+tnf_status tnf_vs_vector(tnf_vs_chain *c, const tnf_vs_meta *meta, const tnf_vs_point *p,
+                         tnf_buf *spare, const uint8_t **out, tnf_error *e)
 {
     size_t n = (size_t)meta->vector_bytes;
     const uint8_t *stored = NULL;
@@ -85,7 +85,7 @@ tnf_status vs_vector(tnf_vs_chain *c, const tnf_vs_meta *meta, const tnf_vs_poin
 
 static tnf_status vector(struct job *j, const tnf_vs_point *p, const uint8_t **out, tnf_error *e)
 {
-    return vs_vector(&j->chain, &j->s->meta, p, &j->spare, out, e);
+    return tnf_vs_vector(&j->chain, &j->s->meta, p, &j->spare, out, e);
 }
 
 /* ------------------------------------------------------------------ points */
@@ -165,8 +165,8 @@ static tnf_status points(const tnf_reader *r, uint64_t offset, uint8_t *dst, siz
 
 /* ----------------------------------------------------------------- appdata */
 
-tnf_status vs_app(tnf_vs_chain *c, const tnf_vs_point *p, uint64_t max, tnf_buf *spare,
-                  tnf_str *out, tnf_error *e)
+tnf_status tnf_vs_app(tnf_vs_chain *c, const tnf_vs_point *p, uint64_t max, tnf_buf *spare,
+                      tnf_str *out, tnf_error *e)
 {
     const uint8_t *stored = NULL;
     unsigned code = p->option & TNF_VS_CODE;
@@ -227,7 +227,7 @@ static tnf_status app_rows(struct job *j, uint64_t offset, uint8_t *dst, size_t 
         if (start == stop)
             continue;
         TNF_TRY(to_row(j, row, &p, e));
-        TNF_TRY(vs_app(&j->chain, &p, stop - start, &j->spare, &app, e));
+        TNF_TRY(tnf_vs_app(&j->chain, &p, stop - start, &j->spare, &app, e));
         if (app.n != stop - start)
             return tnf_fail(e, TNF_EFORMAT, p.at,
                             "the point that stood here when the file was opened is another one");
@@ -250,8 +250,8 @@ static tnf_status app_bytes(const tnf_reader *r, uint64_t offset, uint8_t *dst, 
     return status;
 }
 
-tnf_status vs_decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,
-                     tnf_error *e)
+tnf_status tnf_vs_decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,
+                         tnf_error *e)
 {
     if (n == 0)
         return TNF_OK;

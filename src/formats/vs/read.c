@@ -21,7 +21,7 @@ struct walk {
     tnf_buf spare;      /* for decompressing */
 };
 
-tnf_status vs_column_push(vs_column *c, uint64_t v, tnf_arena *arena, tnf_error *e)
+tnf_status tnf_vs_column_push(vs_column *c, uint64_t v, tnf_arena *arena, tnf_error *e)
 {
     if (c->n == (uint64_t)c->npieces * VS_PIECE) {
         if (c->npieces == c->capacity) {
@@ -90,15 +90,15 @@ static tnf_status keep_app(struct walk *w, const tnf_vs_point *p, tnf_error *e)
     vs_state *s = w->s;
     tnf_str app = { NULL, p->app_n };
     if (p->app_n && p->option & TNF_VS_CODE) {
-        TNF_TRY(vs_app(&w->chain, p, w->r->limits.header_bytes, &w->spare, &app, e));
+        TNF_TRY(tnf_vs_app(&w->chain, p, w->r->limits.header_bytes, &w->spare, &app, e));
         TNF_TRY(tnf_vs_check_app(app.p, app.n, p->app_at, e));
     }
     if (app.n && s->app.n == 0) /* until now nobody had any */
         for (uint64_t i = 0; i <= s->n; i++)
-            TNF_TRY(vs_column_push(&s->app, 0, w->r->arena, e));
+            TNF_TRY(tnf_vs_column_push(&s->app, 0, w->r->arena, e));
     s->app_bytes += app.n;
     w->app_stored += p->app_n;
-    return s->app.n ? vs_column_push(&s->app, s->app_bytes, w->r->arena, e) : TNF_OK;
+    return s->app.n ? tnf_vs_column_push(&s->app, s->app_bytes, w->r->arena, e) : TNF_OK;
 }
 
 static tnf_status extra_of_point(struct walk *w, const tnf_vs_point *p, tnf_error *e)
@@ -121,13 +121,13 @@ static tnf_status take_point(struct walk *w, tnf_error *e)
     TNF_TRY(tnf_vs_chain_checked(&w->chain, &s->meta, &p, e));
     if (s->meta.type && w->r->salvage) {
         const uint8_t *vector;
-        TNF_TRY(vs_vector(&w->chain, &s->meta, &p, &w->spare, &vector, e));
+        TNF_TRY(tnf_vs_vector(&w->chain, &s->meta, &p, &w->spare, &vector, e));
     }
     if (s->meta.type) { /* what can fail for a fault of the file comes first */
         TNF_TRY(keep_app(w, &p, e));
         TNF_TRY(keep_option(&w->options[0], s->n, p.vector_option, e));
         TNF_TRY(keep_option(&w->options[1], s->n, p.option, e));
-        TNF_TRY(vs_column_push(&s->blocks, p.at, w->r->arena, e));
+        TNF_TRY(tnf_vs_column_push(&s->blocks, p.at, w->r->arena, e));
         if (p.extra_n)
             TNF_TRY(extra_of_point(w, &p, e));
     }
@@ -360,7 +360,7 @@ static tnf_status lock(tnf_reader *r, bool *locked, tnf_error *e)
     return status;
 }
 
-tnf_status vs_index(tnf_reader *r, tnf_error *e)
+tnf_status tnf_vs_index(tnf_reader *r, tnf_error *e)
 {
     bool locked;
     struct walk w = { .r = r };

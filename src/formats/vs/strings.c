@@ -5,7 +5,7 @@
 #define BYTES ((uint64_t)1 << 20)
 #define TURNS 16u /* an encoded part is decoded anew for each window: make it few */
 
-void vs_strings_init(vs_strings *s, const tnf_object *object, const tnf_allocator *alloc)
+void tnf_vs_strings_init(vs_strings *s, const tnf_object *object, const tnf_allocator *alloc)
 {
     *s = (vs_strings) { .alloc = *alloc };
     if (!object)
@@ -15,7 +15,7 @@ void vs_strings_init(vs_strings *s, const tnf_object *object, const tnf_allocato
     s->count = object->shape[0];
 }
 
-void vs_strings_free(vs_strings *s)
+void tnf_vs_strings_free(vs_strings *s)
 {
     tnf_free(&s->alloc, s->at, s->at_room * sizeof *s->at);
     tnf_free(&s->alloc, s->text, s->text_room);
@@ -80,7 +80,7 @@ static tnf_status load_bytes(vs_strings *s, tnf_error *e)
     return n ? tnf_read_part(s->bytes, s->at[0], s->text, (size_t)n, e) : TNF_OK;
 }
 
-tnf_status vs_strings_at(vs_strings *s, uint64_t row, tnf_str *out, tnf_error *e)
+tnf_status tnf_vs_strings_at(vs_strings *s, uint64_t row, tnf_str *out, tnf_error *e)
 {
     *out = (tnf_str) { "", 0 };
     if (!s->offsets || row >= s->count)

@@ -55,12 +55,12 @@ const tnf_format tnf_format_vs = {
              .object_attrs = VS_OPTIONS,
              .derived = "vs.points vs.blanks vs.dims vs.resolution vs.pack=0 vs.paging=0 "
                         "vs.attributes={}",
-             .takes = vs_takes,
-             .fits = vs_fits },
+             .takes = tnf_vs_takes,
+             .fits = tnf_vs_fits },
     .read_options = read_options,
     .write_options = write_options,
     .probe = probe,
-    .index = vs_index,
-    .decode = vs_decode,
-    .write = vs_write,
+    .index = tnf_vs_index,
+    .decode = tnf_vs_decode,
+    .write = tnf_vs_write,
 };

@@ -38,7 +38,7 @@ typedef struct vs_column {
     uint64_t n;
 } vs_column;
 
-tnf_status vs_column_push(vs_column *c, uint64_t v, tnf_arena *arena, tnf_error *e);
+tnf_status tnf_vs_column_push(vs_column *c, uint64_t v, tnf_arena *arena, tnf_error *e);
 
 static inline uint64_t vs_column_at(const vs_column *c, uint64_t i)
 {
@@ -61,19 +61,19 @@ typedef struct vs_state {
 #define VS_KEY_OFFSETS (VS_KEY + 1)
 #define VS_KEY_BYTES   (VS_KEY + 2)
 
-tnf_status vs_index(tnf_reader *r, tnf_error *e);
-tnf_status vs_decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,
-                     tnf_error *e);
-tnf_status vs_write(tnf_writer *w, tnf_error *e);
-tnf_fate vs_takes(const tnf_object *o, const char **reason);
-tnf_status vs_fits(tnf_fit *fit, tnf_error *e);
+tnf_status tnf_vs_index(tnf_reader *r, tnf_error *e);
+tnf_status tnf_vs_decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,
+                         tnf_error *e);
+tnf_status tnf_vs_write(tnf_writer *w, tnf_error *e);
+tnf_fate tnf_vs_takes(const tnf_object *o, const char **reason);
+tnf_status tnf_vs_fits(tnf_fit *fit, tnf_error *e);
 
 /* decode.c: the bytes of a point's vector, decoded, in the window or the spare buffer. */
-tnf_status vs_vector(tnf_vs_chain *c, const tnf_vs_meta *meta, const tnf_vs_point *p,
-                     tnf_buf *spare, const uint8_t **out, tnf_error *e);
+tnf_status tnf_vs_vector(tnf_vs_chain *c, const tnf_vs_meta *meta, const tnf_vs_point *p,
+                         tnf_buf *spare, const uint8_t **out, tnf_error *e);
 /* Application data of a point in memory, decompressed; *spare may be used, and grows. */
-tnf_status vs_app(tnf_vs_chain *c, const tnf_vs_point *p, uint64_t max, tnf_buf *spare,
-                  tnf_str *out, tnf_error *e);
+tnf_status tnf_vs_app(tnf_vs_chain *c, const tnf_vs_point *p, uint64_t max, tnf_buf *spare,
+                      tnf_str *out, tnf_error *e);
 
 /* In the order of the options. */
 enum { VS_READ_VARINT, VS_READ_LOCK };

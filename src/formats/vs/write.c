@@ -37,7 +37,7 @@ struct job {
     tnf_buf packed;     /* compressed */
 };
 
-tnf_fate vs_takes(const tnf_object *o, const char **reason)
+tnf_fate tnf_vs_takes(const tnf_object *o, const char **reason)
 {
     bool points = strcmp(o->name.p, VS_POINTS) == 0, dense = o->layout == &tnf_layout_dense;
     uint64_t elements, bytes;
@@ -67,7 +67,7 @@ tnf_fate vs_takes(const tnf_object *o, const char **reason)
 }
 
 /* Each string of appdata belongs to a point. */
-tnf_status vs_fits(tnf_fit *fit, tnf_error *e)
+tnf_status tnf_vs_fits(tnf_fit *fit, tnf_error *e)
 {
     const tnf_catalog *c = fit->catalog;
     const tnf_object *points = tnf_catalog_find(c, VS_POINTS, sizeof VS_POINTS - 1);
@@ -213,7 +213,7 @@ static tnf_status put_head(struct job *j, uint8_t option, uint64_t vector_n, tnf
     const tnf_extra *x = inside(j);
     uint8_t about_app = app_option(j);
     tnf_str app = { "", 0 };
-    TNF_TRY(vs_strings_at(&j->app, j->row, &app, e));
+    TNF_TRY(tnf_vs_strings_at(&j->app, j->row, &app, e));
     if (app.n && tnf_vs_check_app(app.p, app.n, TNF_NO_OFFSET, NULL) != TNF_OK)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "row %llu of appdata is not one MessagePack value, and a VS file holds no "
@@ -395,7 +395,7 @@ static tnf_status find_objects(struct job *j, tnf_error *e)
                         (unsigned long long)(j->points ? j->points->shape[0] : 0));
     j->options[0] = j->points ? tnf_value_get(j->points->attrs, VS_OPTIONS) : NULL;
     j->options[1] = app ? tnf_value_get(app->attrs, VS_OPTIONS) : NULL;
-    vs_strings_init(&j->app, app, &j->w->scratch->alloc);
+    tnf_vs_strings_init(&j->app, app, &j->w->scratch->alloc);
     return TNF_OK;
 }
 
@@ -432,7 +432,7 @@ static tnf_status put_all(struct job *j, tnf_error *e)
     return tnf_put_u8(j->w, TNF_VS_END, e);
 }
 
-tnf_status vs_write(tnf_writer *w, tnf_error *e)
+tnf_status tnf_vs_write(tnf_writer *w, tnf_error *e)
 {
     const tnf_allocator *a = &w->scratch->alloc;
     struct job j = { .w = w, .msb = w->options[VS_WRITE_VARINT].u != 0 };
@@ -440,7 +440,7 @@ tnf_status vs_write(tnf_writer *w, tnf_error *e)
     tnf_buf_init(&j.gathered, a, UINT32_MAX);
     tnf_buf_init(&j.packed, a, UINT64_MAX);
     tnf_status status = put_all(&j, e);
-    vs_strings_free(&j.app);
+    tnf_vs_strings_free(&j.app);
     tnf_buf_free(&j.packed);
     tnf_buf_free(&j.gathered);
     tnf_buf_free(&j.head);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-bool wv_is_named(const tnf_object *o, const char *name)
+bool tnf_wv_is_named(const tnf_object *o, const char *name)
 {
     return o->name.n == strlen(name) && memcmp(o->name.p, name, o->name.n) == 0;
 }
@@ -20,27 +20,27 @@ static const char *why_no_matrix(const tnf_object *o)
 
 static const char *why_not(const tnf_object *o)
 {
-    if (wv_is_named(o, WV_EMBEDDINGS))
+    if (tnf_wv_is_named(o, WV_EMBEDDINGS))
         return why_no_matrix(o);
-    if (wv_is_named(o, WV_VOCAB))
+    if (tnf_wv_is_named(o, WV_VOCAB))
         return o->layout != &tnf_layout_dense && o->rank == 1 ? NULL
                                                               : "words are a list of strings";
-    if (wv_is_named(o, "norms"))
+    if (tnf_wv_is_named(o, "norms"))
         return "the format has no place for norms: 'tenfold convert --unnormalize' multiplies "
                "them into the vectors";
     return "the format has a place for `embeddings` and their `vocab` only";
 }
 
-void wv_plan_make(wv_plan *plan, const tnf_catalog *c, const tnf_verdict *objects)
+void tnf_wv_plan_make(wv_plan *plan, const tnf_catalog *c, const tnf_verdict *objects)
 {
     *plan = (wv_plan) { 0 };
     for (size_t i = 0; i < c->n; i++) {
         const tnf_object *o = &c->objects[i];
         if (objects && objects[i].fate == TNF_DROPPED)
             continue;
-        if (wv_is_named(o, WV_EMBEDDINGS))
+        if (tnf_wv_is_named(o, WV_EMBEDDINGS))
             plan->embeddings = o;
-        else if (wv_is_named(o, WV_VOCAB))
+        else if (tnf_wv_is_named(o, WV_VOCAB))
             plan->vocab = o;
     }
     if (!plan->embeddings || !plan->vocab)
@@ -62,8 +62,8 @@ static tnf_status load_part(const uint8_t **out, const tnf_part *part, tnf_arena
     return tnf_read_part(part, 0, p, n, e);
 }
 
-tnf_status wv_list_load(wv_list *out, const tnf_object *vocab, tnf_arena *arena, const char **why,
-                        tnf_error *e)
+tnf_status tnf_wv_list_load(wv_list *out, const tnf_object *vocab, tnf_arena *arena,
+                            const char **why, tnf_error *e)
 {
     const tnf_part *bytes = tnf_object_part(vocab, "bytes");
     const uint8_t *text = NULL;
@@ -96,13 +96,13 @@ static tnf_status check_words(const wv_plan *plan, tnf_arena *arena, wv_word_rul
                               const void *ctx, const char **why, tnf_error *e)
 {
     wv_list words;
-    TNF_TRY(wv_list_load(&words, plan->vocab, arena, why, e));
+    TNF_TRY(tnf_wv_list_load(&words, plan->vocab, arena, why, e));
     for (uint64_t i = 0; !*why && i < words.count; i++)
         *why = rule(wv_list_at(&words, i), ctx);
     return TNF_OK;
 }
 
-tnf_status wv_fits(tnf_fit *fit, wv_word_rule rule, const void *ctx, tnf_error *e)
+tnf_status tnf_wv_fits(tnf_fit *fit, wv_word_rule rule, const void *ctx, tnf_error *e)
 {
     const tnf_catalog *c = fit->catalog;
     const char *why = NULL;
@@ -110,7 +110,7 @@ tnf_status wv_fits(tnf_fit *fit, wv_word_rule rule, const void *ctx, tnf_error *
     for (size_t i = 0; i < c->n; i++)
         if ((why = why_not(&c->objects[i])))
             drop(fit, &c->objects[i], why);
-    wv_plan_make(&plan, c, fit->objects);
+    tnf_wv_plan_make(&plan, c, fit->objects);
     why = !plan.vocab                             ? "its rows have no words"
           : !plan.embeddings                      ? "there are no vectors for its words"
           : plan.embeddings->shape[0] < plan.rows ? "there are more words than rows"

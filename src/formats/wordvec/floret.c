@@ -37,7 +37,7 @@ static bool read_number(const char **at, const char *end, uint64_t max, uint64_t
     return fits;
 }
 
-const char *wv_floret_parse(wv_floret *out, const char *p, size_t n)
+const char *tnf_wv_floret_parse(wv_floret *out, const char *p, size_t n)
 {
     static const char wrong[] = "the first line is not \"buckets columns min_n max_n hashes seed "
                                 "begin end\"";
@@ -118,7 +118,7 @@ static tnf_status check_rows(const tnf_reader *r, const wv_text *t, const wv_flo
                         "the first line tells of %llu buckets, only %llu follow (cut short?)",
                         (unsigned long long)f->buckets, (unsigned long long)t->rows.n);
     if (t->rows.n > f->buckets)
-        return tnf_fail(e, TNF_EFORMAT, wv_rows_at(&t->rows, f->buckets).at,
+        return tnf_fail(e, TNF_EFORMAT, tnf_wv_rows_at(&t->rows, f->buckets).at,
                         "the first line tells of %llu buckets, but %llu follow",
                         (unsigned long long)f->buckets, (unsigned long long)t->rows.n);
     return TNF_OK;
@@ -133,18 +133,18 @@ static tnf_status index_rows(tnf_reader *r, const wv_floret *f, tnf_error *e)
     if (!t || !lines)
         return tnf_arena_fail(!t ? r->arena : r->scratch, "the state of a reader", e);
     TNF_TRY(tnf_source_read(r->source, f->length, lines, n, e));
-    wv_find_dims(lines, n, true, &separator);
+    tnf_wv_find_dims(lines, n, true, &separator);
     *t = (wv_text) { .rules = { .dims = f->dims, .separator = separator },
                      .from = f->length,
                      .check_index = true };
-    t->spelling.may_be = wv_lines_numbers(&t->rules, lines, n);
+    t->spelling.may_be = tnf_wv_lines_numbers(&t->rules, lines, n);
     r->state = t;
-    TNF_TRY(wv_scan(r, t, e));
+    TNF_TRY(tnf_wv_scan(r, t, e));
     TNF_TRY(check_rows(r, t, f, e));
     if (f->crlf != t->spelling.crlf)
         tnf_warn(r, 0, "the first line ends in %s, the others do not", f->crlf ? "CR LF" : "LF");
-    TNF_TRY(wv_spelling_set(r, &t->spelling, e));
-    return wv_add_matrix(r, f->buckets, f->dims, f->length, e);
+    TNF_TRY(tnf_wv_spelling_set(r, &t->spelling, e));
+    return tnf_wv_add_matrix(r, f->buckets, f->dims, f->length, e);
 }
 
 static tnf_status index_floret(tnf_reader *r, tnf_error *e)
@@ -158,7 +158,7 @@ static tnf_status index_floret(tnf_reader *r, tnf_error *e)
         return TNF_OK;
     }
     TNF_TRY(tnf_read_range(r, "first line", 0, size < MAX_LINE ? size : MAX_LINE, MAX_LINE, &c, e));
-    const char *why = wv_floret_parse(&f, (const char *)c.p, tnf_left(&c));
+    const char *why = tnf_wv_floret_parse(&f, (const char *)c.p, tnf_left(&c));
     if (why)
         return tnf_fail(e, TNF_EFORMAT, 0, "%s", why);
     TNF_TRY(check(&f, size - f.length, e));
@@ -200,7 +200,7 @@ static const char *plan(wv_floret *out, const tnf_catalog *c, const tnf_object *
     *out = (wv_floret) { 0 };
     *matrix = NULL;
     for (size_t i = 0; i < c->n; i++)
-        if (wv_is_named(&c->objects[i], WV_EMBEDDINGS) &&
+        if (tnf_wv_is_named(&c->objects[i], WV_EMBEDDINGS) &&
             (!objects || objects[i].fate != TNF_DROPPED))
             *matrix = &c->objects[i];
     if (!*matrix)
@@ -256,13 +256,13 @@ static tnf_status write_floret(tnf_writer *w, tnf_error *e)
     TNF_TRY(tnf_put(w, f.bow.p, f.bow.n, e));
     TNF_TRY(tnf_put(w, " ", 1, e));
     TNF_TRY(tnf_put(w, f.eow.p, f.eow.n, e));
-    TNF_TRY(wv_spelling_wanted(w).crlf ? tnf_put(w, "\r\n", 2, e) : tnf_put(w, "\n", 1, e));
-    return wv_print(w, matrix, f.buckets, NULL, e);
+    TNF_TRY(tnf_wv_spelling_wanted(w).crlf ? tnf_put(w, "\r\n", 2, e) : tnf_put(w, "\n", 1, e));
+    return tnf_wv_print(w, matrix, f.buckets, NULL, e);
 }
 
 static int probe(const tnf_probe *p)
 {
-    return wv_probe_text(p, WV_FLORET);
+    return tnf_wv_probe_text(p, WV_FLORET);
 }
 
 const tnf_format tnf_format_floret = {
@@ -277,9 +277,9 @@ const tnf_format tnf_format_floret = {
              .file_attrs = ATTRS " " WV_SPELLING,
              .spelling = WV_SPELLING,
              .fits = fits },
-    .write_options = wv_print_options,
+    .write_options = tnf_wv_print_options,
     .probe = probe,
     .index = index_floret,
-    .decode = wv_decode_text,
+    .decode = tnf_wv_decode_text,
     .write = write_floret,
 };

@@ -27,7 +27,7 @@ static void skip_blanks(const char **at, const char *end)
         ++*at;
 }
 
-const char *wv_head_parse(wv_head *out, const char *p, size_t n)
+const char *tnf_wv_head_parse(wv_head *out, const char *p, size_t n)
 {
     static const char wrong[] = "the first line is not \"rows columns\", two whole numbers";
     const char *end = memchr(p, '\n', n < WV_HEAD_MAX ? n : WV_HEAD_MAX), *from = p;
@@ -54,13 +54,13 @@ const char *wv_head_parse(wv_head *out, const char *p, size_t n)
     return p == end ? NULL : wrong;
 }
 
-tnf_status wv_head_read(tnf_reader *r, wv_head *out, tnf_error *e)
+tnf_status tnf_wv_head_read(tnf_reader *r, wv_head *out, tnf_error *e)
 {
     uint64_t size = r->source->size;
     tnf_cur c;
     TNF_TRY(tnf_read_range(r, "first line", 0, size < WV_HEAD_MAX ? size : WV_HEAD_MAX, WV_HEAD_MAX,
                            &c, e));
-    const char *why = wv_head_parse(out, (const char *)c.p, tnf_left(&c));
+    const char *why = tnf_wv_head_parse(out, (const char *)c.p, tnf_left(&c));
     if (why)
         return tnf_fail(e,
                         size < WV_HEAD_MAX && !memchr(c.p, '\n', tnf_left(&c)) ? TNF_ETRUNCATED

@@ -50,7 +50,7 @@ static struct lines look(const char *p, size_t n, bool whole, uint64_t dims)
         bool empty = true;
         for (size_t i = 0; i < length && empty; i++)
             empty = wv_is_blank(p[i]);
-        if (!empty && wv_line_fits(p, length, dims))
+        if (!empty && tnf_wv_line_fits(p, length, dims))
             l.right++;
         else if (!empty)
             l.wrong++;
@@ -65,7 +65,7 @@ static bool is_long_line(const char *p, size_t n, uint64_t dims)
 {
     while (n > 0 && !wv_is_blank(p[n - 1])) /* the last field may be cut */
         n--;
-    uint64_t count = wv_line_numbers(p, n, NULL);
+    uint64_t count = tnf_wv_line_numbers(p, n, NULL);
     return count >= ENOUGH && count <= dims && n > 0;
 }
 
@@ -84,7 +84,7 @@ static bool rows_follow(const tnf_probe *p, size_t from, uint64_t dims, bool *su
 
 /* A .vec file whose first line counts is one even if nothing else is right, and so is a .floret
  * file that would else be taken for plain text: it can be told why. */
-wv_kind wv_kind_of(const tnf_probe *p, int *score)
+wv_kind tnf_wv_kind_of(const tnf_probe *p, int *score)
 {
     const char *text = (const char *)p->head;
     bool named = is_named_so(p->ext), whole = p->nhead == p->size, sure = true;
@@ -96,17 +96,17 @@ wv_kind wv_kind_of(const tnf_probe *p, int *score)
     bool printed = is_printed(p->head, p->nhead);
     if (p->nhead == 0 || (!printed && !named) || memchr(text, 0, p->nhead))
         return WV_NONE;
-    if (!wv_floret_parse(&floret, text, p->nhead) &&
+    if (!tnf_wv_floret_parse(&floret, text, p->nhead) &&
         rows_follow(p, floret.length, floret.dims, &sure)) {
         kind = WV_FLORET;
-    } else if (!wv_head_parse(&head, text, p->nhead) &&
+    } else if (!tnf_wv_head_parse(&head, text, p->nhead) &&
                (rows_follow(p, head.length, head.dims, &sure) ||
                 (head.rows == 0 && head.length == p->size) || strcmp(p->ext, "vec") == 0)) {
         kind = WV_TEXTDIMS;
         sure = sure && ((head.dims > 0 && head.length < p->size) || head.rows == 0);
     } else {
         char separator;
-        dims = wv_find_dims(text, p->nhead, whole, &separator);
+        dims = tnf_wv_find_dims(text, p->nhead, whole, &separator);
         dims = dims || whole ? dims : UINT64_MAX; /* a line longer than this */
         kind = dims && rows_follow(p, 0, dims, &sure) ? WV_TEXT : WV_NONE;
         sure = sure && dims > 1;
@@ -121,8 +121,8 @@ wv_kind wv_kind_of(const tnf_probe *p, int *score)
     return *score ? kind : WV_NONE;
 }
 
-int wv_probe_text(const tnf_probe *p, wv_kind kind)
+int tnf_wv_probe_text(const tnf_probe *p, wv_kind kind)
 {
     int score;
-    return wv_kind_of(p, &score) == kind ? score : TNF_PROBE_NO;
+    return tnf_wv_kind_of(p, &score) == kind ? score : TNF_PROBE_NO;
 }

@@ -124,7 +124,7 @@ static wv_line read_strict(const wv_rules *rules, const char *p, size_t n)
     return line;
 }
 
-wv_line wv_line_read(const wv_rules *rules, const char *p, size_t n)
+wv_line tnf_wv_line_read(const wv_rules *rules, const char *p, size_t n)
 {
     if (rules->strict)
         return read_strict(rules, p, n);
@@ -144,7 +144,7 @@ static bool is_number(const char *p, size_t n)
     return tnf_f32_scan(p, p + n, &value) == p + n;
 }
 
-uint64_t wv_line_numbers(const char *p, size_t n, char *separator)
+uint64_t tnf_wv_line_numbers(const char *p, size_t n, char *separator)
 {
     uint64_t count = 0;
     for (size_t end = without_blanks(p, n); end > 0;) {
@@ -158,12 +158,12 @@ uint64_t wv_line_numbers(const char *p, size_t n, char *separator)
     return count;
 }
 
-bool wv_line_fits(const char *p, size_t n, uint64_t dims)
+bool tnf_wv_line_fits(const char *p, size_t n, uint64_t dims)
 {
-    return wv_line_numbers(p, n, NULL) >= dims;
+    return tnf_wv_line_numbers(p, n, NULL) >= dims;
 }
 
-size_t wv_number_text(wv_numbers how, char out[TNF_F32_TEXT], float value)
+size_t tnf_wv_number_text(wv_numbers how, char out[TNF_F32_TEXT], float value)
 {
     return how == WV_PYTHON ? tnf_f32_repr(out, value)
            : how == WV_C    ? tnf_f32_c(out, value)
@@ -185,7 +185,7 @@ static void compare_spelling(const char *p, size_t n, unsigned *may_be)
             return;
         }
         for (unsigned how = 0; how < WV_NUMBERS; how++)
-            if (wv_number_text((wv_numbers)how, text, value) != length ||
+            if (tnf_wv_number_text((wv_numbers)how, text, value) != length ||
                 memcmp(text, p, length) != 0)
                 *may_be &= ~(1u << how);
         p += length;
@@ -193,14 +193,14 @@ static void compare_spelling(const char *p, size_t n, unsigned *may_be)
     }
 }
 
-unsigned wv_lines_numbers(const wv_rules *rules, const char *p, size_t n)
+unsigned tnf_wv_lines_numbers(const wv_rules *rules, const char *p, size_t n)
 {
     unsigned may_be = (1u << WV_NUMBERS) - 1;
     for (unsigned lines = 0; n > 0 && lines < LINES && may_be; lines++) {
         const char *end = memchr(p, '\n', n);
         size_t length = end ? (size_t)(end - p) : n, skip = end ? length + 1 : n;
         length -= length > 0 && p[length - 1] == '\r';
-        wv_line line = wv_line_read(rules, p, length);
+        wv_line line = tnf_wv_line_read(rules, p, length);
         size_t from = line.skip + line.word;
         if (!line.wrong && (end || lines == 0))
             compare_spelling(p + from, length - from, &may_be);
@@ -238,7 +238,7 @@ static uint64_t winner(const struct votes *v)
     return v->n ? v->dims[best] : 0;
 }
 
-uint64_t wv_find_dims(const char *p, size_t n, bool whole, char *separator)
+uint64_t tnf_wv_find_dims(const char *p, size_t n, bool whole, char *separator)
 {
     struct votes v = { .n = 0 };
     *separator = ' ';
@@ -248,7 +248,7 @@ uint64_t wv_find_dims(const char *p, size_t n, bool whole, char *separator)
             break;
         size_t length = end ? (size_t)(end - p) : n, skip = end ? length + 1 : n;
         length -= length > 0 && p[length - 1] == '\r';
-        uint64_t dims = wv_line_numbers(p, length, v.n ? NULL : separator);
+        uint64_t dims = tnf_wv_line_numbers(p, length, v.n ? NULL : separator);
         if (dims)
             vote(&v, dims);
         p += skip;

@@ -76,10 +76,10 @@ static tnf_status parse_job(void *ctx, size_t i, tnf_error *e)
     const struct job *job = &x->jobs[i];
     const struct want *want = &x->want;
     uint64_t dims = x->t->rules.dims;
-    wv_row row = wv_rows_at(&x->t->rows, job->row);
-    uint64_t base = row.at, bytes = wv_rows_at(&x->t->rows, job->row + job->rows).at - base;
+    wv_row row = tnf_wv_rows_at(&x->t->rows, job->row);
+    uint64_t base = row.at, bytes = tnf_wv_rows_at(&x->t->rows, job->row + job->rows).at - base;
     TNF_TRY(tnf_source_read(x->r->source, base, job->text, (size_t)bytes, e));
-    for (uint64_t k = 0; k < job->rows; k++, wv_rows_next(&x->t->rows, &row)) {
+    for (uint64_t k = 0; k < job->rows; k++, tnf_wv_rows_next(&x->t->rows, &row)) {
         uint64_t first = row.i * dims; /* no overflow: the whole matrix has less than 2^64 bytes */
         uint64_t from = want->first > first ? want->first - first : 0;
         uint64_t left = want->first + want->n - first, to = left < dims ? left : dims;
@@ -94,10 +94,10 @@ static tnf_status parse_job(void *ctx, size_t i, tnf_error *e)
 /* As many rows from `row` on as a job or a batch is worth; one at least. */
 static uint64_t rows_worth(const wv_rows *rows, uint64_t row, uint64_t stop, uint64_t worth)
 {
-    wv_row k = wv_rows_at(rows, row);
+    wv_row k = tnf_wv_rows_at(rows, row);
     uint64_t base = k.at;
     do
-        wv_rows_next(rows, &k);
+        tnf_wv_rows_next(rows, &k);
     while (k.i < stop && k.end - base <= worth);
     return k.i - row;
 }
@@ -108,10 +108,10 @@ static tnf_status do_batch(struct parsing *x, uint64_t row, uint64_t rows, char 
     struct job jobs[BATCH / JOB * 2 + 2];
     size_t n = 0, most = sizeof jobs / sizeof *jobs;
     const wv_rows *table = &x->t->rows;
-    uint64_t base = wv_rows_at(table, row).at, stop = row + rows;
+    uint64_t base = tnf_wv_rows_at(table, row).at, stop = row + rows;
     for (; row < stop; n++) {
         uint64_t take = n + 1 < most ? rows_worth(table, row, stop, JOB) : stop - row;
-        jobs[n] = (struct job) { row, take, text + (wv_rows_at(table, row).at - base) };
+        jobs[n] = (struct job) { row, take, text + (tnf_wv_rows_at(table, row).at - base) };
         row += take;
     }
     x->jobs = jobs;
@@ -128,7 +128,7 @@ static tnf_status parse_elements(struct parsing *x, tnf_error *e)
     tnf_status status = TNF_OK;
     while (row < stop && status == TNF_OK) {
         uint64_t rows = rows_worth(table, row, stop, BATCH);
-        uint64_t bytes = wv_rows_at(table, row + rows).at - wv_rows_at(table, row).at;
+        uint64_t bytes = tnf_wv_rows_at(table, row + rows).at - tnf_wv_rows_at(table, row).at;
         if (bytes > room) {
             tnf_free(&alloc, text, (size_t)room);
             text = bytes <= SIZE_MAX ? tnf_alloc(&alloc, (size_t)bytes) : NULL;
@@ -161,13 +161,13 @@ static tnf_status decode_edge(tnf_reader *r, uint64_t element, size_t skip, uint
     return TNF_OK;
 }
 
-tnf_status wv_decode_text(tnf_reader *r, uint64_t key, uint64_t offset, void *out, size_t n,
-                          tnf_error *e)
+tnf_status tnf_wv_decode_text(tnf_reader *r, uint64_t key, uint64_t offset, void *out, size_t n,
+                              tnf_error *e)
 {
     const wv_text *t = r->state;
     uint8_t *dst = out;
     if (key != WV_MATRIX)
-        return wv_decode_words(r, &t->rows, key, offset, dst, n, e);
+        return tnf_wv_decode_words(r, &t->rows, key, offset, dst, n, e);
     size_t skip = (size_t)(offset % 4);
     if (skip) {
         size_t some = n < 4 - skip ? n : 4 - skip;

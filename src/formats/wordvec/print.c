@@ -37,7 +37,7 @@ struct printing {
     struct printed jobs[JOBS];
 };
 
-const tnf_option_info wv_print_options[] = {
+const tnf_option_info tnf_wv_print_options[] = {
     { "separator", TNF_OPTION_CHOICE, "auto|space|tab", "auto",
       "between fields: as in the source, else a space; or so" },
     { "newline", TNF_OPTION_CHOICE, "auto|lf|crlf", "auto",
@@ -50,9 +50,9 @@ const tnf_option_info wv_print_options[] = {
     { 0 },
 };
 
-wv_spelling wv_spelling_wanted(const tnf_writer *w)
+wv_spelling tnf_wv_spelling_wanted(const tnf_writer *w)
 {
-    wv_spelling s = wv_spelling_get(w->catalog);
+    wv_spelling s = tnf_wv_spelling_get(w->catalog);
     const tnf_option_value *o = w->options;
     if (o[WV_OPTION_SEPARATOR].u)
         s.separator = o[WV_OPTION_SEPARATOR].u == 1 ? ' ' : '\t';
@@ -106,7 +106,7 @@ static tnf_status print_job(void *ctx, size_t i, tnf_error *e)
         if (column == 0)
             p = begin_row(x, row, p);
         memcpy(&value, &bits, sizeof value);
-        p += wv_number_text(x->s.numbers, p, value);
+        p += tnf_wv_number_text(x->s.numbers, p, value);
         if (++column < x->dims) {
             *p++ = x->s.separator;
         } else {
@@ -195,12 +195,12 @@ static tnf_status print_all(struct printing *x, const tnf_part *data, tnf_error 
     return x->n ? flush(x, e) : TNF_OK;
 }
 
-tnf_status wv_print(tnf_writer *w, const tnf_object *matrix, uint64_t rows, const wv_list *words,
-                    tnf_error *e)
+tnf_status tnf_wv_print(tnf_writer *w, const tnf_object *matrix, uint64_t rows,
+                        const wv_list *words, tnf_error *e)
 {
     struct printing x = { .w = w,
                           .words = words,
-                          .s = wv_spelling_wanted(w),
+                          .s = tnf_wv_spelling_wanted(w),
                           .dims = matrix->shape[1],
                           .elements = rows * matrix->shape[1] };
     if (x.elements == 0)

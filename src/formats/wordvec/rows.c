@@ -27,7 +27,7 @@ struct wv_block {
 #define BLOCK_ROWS (WV_BLOCK * (uint64_t)WV_SEGMENT)
 #define KEEP_BLOCK ((size_t)64 << 10) /* bytes of a block's words, at most, that are kept */
 
-void wv_rows_init(wv_rows *rows, tnf_arena *arena)
+void tnf_wv_rows_init(wv_rows *rows, tnf_arena *arena)
 {
     *rows = (wv_rows) { .arena = arena };
 }
@@ -58,7 +58,7 @@ static tnf_status reserve(wv_rows *rows, tnf_error *e)
     return TNF_OK;
 }
 
-tnf_status wv_rows_end(wv_rows *rows, uint64_t at, tnf_error *e)
+tnf_status tnf_wv_rows_end(wv_rows *rows, uint64_t at, tnf_error *e)
 {
     if (rows->n == 0)
         return TNF_OK;
@@ -69,13 +69,13 @@ tnf_status wv_rows_end(wv_rows *rows, uint64_t at, tnf_error *e)
     return TNF_OK;
 }
 
-tnf_status wv_rows_add(wv_rows *rows, uint64_t at, uint64_t word, tnf_error *e)
+tnf_status tnf_wv_rows_add(wv_rows *rows, uint64_t at, uint64_t word, tnf_error *e)
 {
-    TNF_TRY(wv_rows_end(rows, at, e));
+    TNF_TRY(tnf_wv_rows_end(rows, at, e));
     if (word > UINT32_MAX)
         return tnf_fail(e, TNF_ELIMIT, at, "a word has more than 2^32 bytes");
     if (rows->n % BLOCK_ROWS == 0) {
-        TNF_TRY(wv_rows_keep_all(rows, e));
+        TNF_TRY(tnf_wv_rows_keep_all(rows, e));
         TNF_TRY(reserve(rows, e));
     }
     struct segment *s = segment_of(rows, rows->n);
@@ -90,7 +90,7 @@ tnf_status wv_rows_add(wv_rows *rows, uint64_t at, uint64_t word, tnf_error *e)
     return TNF_OK;
 }
 
-tnf_status wv_rows_keep_begin(wv_rows *rows, tnf_arena *scratch, uint64_t most, tnf_error *e)
+tnf_status tnf_wv_rows_keep_begin(wv_rows *rows, tnf_arena *scratch, uint64_t most, tnf_error *e)
 {
     rows->room_gathered = most < KEEP_BLOCK ? (size_t)most : KEEP_BLOCK;
     rows->gathered = tnf_arena_raw(scratch, rows->room_gathered + 1);
@@ -98,7 +98,7 @@ tnf_status wv_rows_keep_begin(wv_rows *rows, tnf_arena *scratch, uint64_t most, 
     return rows->gathered ? TNF_OK : tnf_arena_fail(scratch, "words", e);
 }
 
-void wv_rows_keep(wv_rows *rows, const char *word, size_t n)
+void tnf_wv_rows_keep(wv_rows *rows, const char *word, size_t n)
 {
     if (rows->whole != (rows->n - 1) % BLOCK_ROWS || n > rows->room_gathered - rows->ngathered)
         return;
@@ -107,7 +107,7 @@ void wv_rows_keep(wv_rows *rows, const char *word, size_t n)
     rows->whole++;
 }
 
-tnf_status wv_rows_keep_all(wv_rows *rows, tnf_error *e)
+tnf_status tnf_wv_rows_keep_all(wv_rows *rows, tnf_error *e)
 {
     uint64_t whole = rows->whole, before = rows->n ? rows->n - 1 : 0;
     size_t n = rows->ngathered;
@@ -123,7 +123,7 @@ tnf_status wv_rows_keep_all(wv_rows *rows, tnf_error *e)
     return TNF_OK;
 }
 
-tnf_str wv_rows_kept(const wv_rows *rows, const wv_row *row, uint64_t *next)
+tnf_str tnf_wv_rows_kept(const wv_rows *rows, const wv_row *row, uint64_t *next)
 {
     uint64_t block = row->i / BLOCK_ROWS, first = block * BLOCK_ROWS;
     const char *words = row->i < rows->n ? rows->blocks[block]->words : NULL;
@@ -144,7 +144,7 @@ static wv_row behind(const wv_rows *rows)
     return (wv_row) { .i = rows->n, .at = end, .end = end, .offset = rows->words };
 }
 
-wv_row wv_rows_at(const wv_rows *rows, uint64_t i)
+wv_row tnf_wv_rows_at(const wv_rows *rows, uint64_t i)
 {
     if (i >= rows->n)
         return behind(rows);
@@ -159,7 +159,7 @@ wv_row wv_rows_at(const wv_rows *rows, uint64_t i)
     return row;
 }
 
-void wv_rows_next(const wv_rows *rows, wv_row *row)
+void tnf_wv_rows_next(const wv_rows *rows, wv_row *row)
 {
     uint64_t i = row->i + 1;
     if (i >= rows->n) {
@@ -174,7 +174,7 @@ void wv_rows_next(const wv_rows *rows, wv_row *row)
     row->end = row->at + s->stride[i % WV_SEGMENT];
 }
 
-uint64_t wv_rows_find(const wv_rows *rows, uint64_t offset)
+uint64_t tnf_wv_rows_find(const wv_rows *rows, uint64_t offset)
 {
     uint64_t low = 0, high = rows->n ? (rows->n - 1) / WV_SEGMENT : 0;
     while (low < high) {
@@ -184,8 +184,8 @@ uint64_t wv_rows_find(const wv_rows *rows, uint64_t offset)
         else
             high = middle - 1;
     }
-    wv_row row = wv_rows_at(rows, low * WV_SEGMENT);
+    wv_row row = tnf_wv_rows_at(rows, low * WV_SEGMENT);
     while (row.i < rows->n && row.offset + row.word <= offset)
-        wv_rows_next(rows, &row);
+        tnf_wv_rows_next(rows, &row);
     return row.i;
 }

@@ -70,7 +70,7 @@ static bool take_line(struct piece *c, const char *p, size_t n)
         note(&c->tally.empty, &c->tally.empty_at, true, at);
         return true;
     }
-    wv_line line = wv_line_read(&c->t->rules, p, n);
+    wv_line line = tnf_wv_line_read(&c->t->rules, p, n);
     if (line.wrong && c->salvage && memchr(p, '\n', (size_t)(c->end - p))) {
         note(&c->tally.damaged, &c->tally.damaged_at, true, at);
         return true;
@@ -85,7 +85,7 @@ static bool take_line(struct piece *c, const char *p, size_t n)
     note(&c->tally.odd, &c->tally.odd_at, line.odd, at);
     note(&c->tally.blank_end, &c->tally.blank_at, line.blank_end, at);
     if (!c->t->check_index)
-        wv_utf8_look(&c->utf8, p + line.skip, line.word, at + line.skip);
+        tnf_wv_utf8_look(&c->utf8, p + line.skip, line.word, at + line.skip);
     c->rows[c->n++] = (struct found) { (uint32_t)((size_t)(p - c->p) + line.skip),
                                        (uint32_t)line.word };
     return true;
@@ -229,7 +229,7 @@ static tnf_status take_piece(struct scanning *s, const struct piece *c, tnf_erro
         if (s->t->check_index)
             note(&a->misnumbered, &a->misnumbered_at,
                  !is_index(c->p + f->at, f->word, s->t->rows.n), c->base + f->at);
-        TNF_TRY(wv_rows_add(&s->t->rows, c->base + f->at, f->word, e));
+        TNF_TRY(tnf_wv_rows_add(&s->t->rows, c->base + f->at, f->word, e));
     }
     if (c->wrong.wrong) {
         tnf_status status = wrong_line(s, c, e);
@@ -244,7 +244,7 @@ static tnf_status take_piece(struct scanning *s, const struct piece *c, tnf_erro
     merge(&a->empty, &a->empty_at, b->empty, b->empty_at);
     merge(&a->damaged, &a->damaged_at, b->damaged, b->damaged_at);
     merge(&a->blank_end, &a->blank_at, b->blank_end, b->blank_at);
-    wv_utf8_sum(&s->utf8, &c->utf8);
+    tnf_wv_utf8_sum(&s->utf8, &c->utf8);
     return TNF_OK;
 }
 
@@ -332,7 +332,7 @@ static void settle(struct scanning *s)
                  a->blank_end > 1 ? "them" : "it");
 }
 
-tnf_status wv_scan(tnf_reader *r, wv_text *t, tnf_error *e)
+tnf_status tnf_wv_scan(tnf_reader *r, wv_text *t, tnf_error *e)
 {
     struct scanning s = {
         .r = r, .t = t, .at = t->from, .end = r->source->size, .threads = tnf_pool_threads(0)
@@ -341,14 +341,14 @@ tnf_status wv_scan(tnf_reader *r, wv_text *t, tnf_error *e)
     s.threads = s.threads < MAX_PIECES ? s.threads : MAX_PIECES;
     if (left < PIECE / 4)
         s.threads = 1; /* not worth another */
-    wv_rows_init(&t->rows, r->arena);
+    tnf_wv_rows_init(&t->rows, r->arena);
     size_t room = PIECE * s.threads;
     if (left)
         TNF_TRY(reserve(&s, left < room ? (size_t)left : room, e));
     TNF_TRY(scan_windows(&s, e));
     lose_damaged(&s);
-    TNF_TRY(wv_rows_end(&t->rows, s.end, e));
-    TNF_TRY(wv_utf8_judge(r, &s.utf8, t->utf8, e));
+    TNF_TRY(tnf_wv_rows_end(&t->rows, s.end, e));
+    TNF_TRY(tnf_wv_utf8_judge(r, &s.utf8, t->utf8, e));
     settle(&s);
     return TNF_OK;
 }

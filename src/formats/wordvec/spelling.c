@@ -31,7 +31,7 @@ static wv_numbers numbers_of(const wv_spelling *s)
     return WV_PLAIN;
 }
 
-tnf_status wv_spelling_set(tnf_reader *r, const wv_spelling *s, tnf_error *e)
+tnf_status tnf_wv_spelling_set(tnf_reader *r, const wv_spelling *s, tnf_error *e)
 {
     if (s->separator == '\t')
         TNF_TRY(tnf_set_attr(r, "text.separator", tnf_value_string("tab"), e));
@@ -56,7 +56,7 @@ static bool is_flag(const tnf_value *attrs, const char *key, bool value)
     return v && v->kind == TNF_BOOL && v->as.b == value;
 }
 
-wv_spelling wv_spelling_get(const tnf_catalog *c)
+wv_spelling tnf_wv_spelling_get(const tnf_catalog *c)
 {
     const tnf_value attrs = tnf_attrs_value(&c->attrs);
     return (wv_spelling) { .separator = says(&attrs, "text.separator", "tab") ? '\t' : ' ',

@@ -44,22 +44,22 @@ static tnf_status look_at_lines(tnf_reader *r, wv_text *t, tnf_error *e)
     if (!sample)
         return tnf_arena_fail(r->scratch, "the first lines", e);
     TNF_TRY(n ? tnf_source_read(r->source, t->from, sample, n, e) : TNF_OK);
-    uint64_t found = wv_find_dims(sample, n, n == left, &t->rules.separator);
+    uint64_t found = tnf_wv_find_dims(sample, n, n == left, &t->rules.separator);
     if (found == 0 && n < left) /* a line longer than that */
-        found = wv_line_numbers(sample, n, &t->rules.separator);
+        found = tnf_wv_line_numbers(sample, n, &t->rules.separator);
     if (!t->rules.dims)
         t->rules.dims = found;
     if (t->rules.dims)
-        t->spelling.may_be = wv_lines_numbers(&t->rules, sample, n);
+        t->spelling.may_be = tnf_wv_lines_numbers(&t->rules, sample, n);
     return TNF_OK;
 }
 
 static tnf_status add_all(tnf_reader *r, const wv_text *t, tnf_error *e)
 {
     bool mend = t->utf8 == WV_UTF8_LOSSY;
-    TNF_TRY(wv_spelling_set(r, &t->spelling, e));
-    TNF_TRY(wv_add_words(r, &t->rows, mend, t->from, e));
-    return wv_add_matrix(r, t->rows.n, t->rules.dims, t->from, e);
+    TNF_TRY(tnf_wv_spelling_set(r, &t->spelling, e));
+    TNF_TRY(tnf_wv_add_words(r, &t->rows, mend, t->from, e));
+    return tnf_wv_add_matrix(r, t->rows.n, t->rules.dims, t->from, e);
 }
 
 /* Salvaged: a last line without an end may be torn in a number, unless it is the one that is told
@@ -69,7 +69,7 @@ static void drop_torn(tnf_reader *r, wv_text *t, uint64_t rows)
     tnf_error torn = { .offset = TNF_NO_OFFSET };
     if (!r->salvage || !t->spelling.cut || t->rows.n == 0 || t->rows.n == rows)
         return;
-    wv_row last = wv_rows_at(&t->rows, t->rows.n - 1);
+    wv_row last = tnf_wv_rows_at(&t->rows, t->rows.n - 1);
     if (!tnf_lose(r,
                   tnf_fail(&torn, TNF_ETRUNCATED, last.at,
                            "the last line has no end, so that its last number may be cut"),
@@ -78,7 +78,7 @@ static void drop_torn(tnf_reader *r, wv_text *t, uint64_t rows)
     t->rows.n--;
     t->rows.words -= last.word;
     if (t->rows.n > 0)
-        t->rows.last = wv_rows_at(&t->rows, t->rows.n - 1).at;
+        t->rows.last = tnf_wv_rows_at(&t->rows, t->rows.n - 1).at;
     t->spelling.cut = false;
 }
 
@@ -92,7 +92,7 @@ static tnf_status index_text(tnf_reader *r, tnf_error *e)
     TNF_TRY(look_at_lines(r, t, e));
     if (t->rules.dims == 0)
         return tnf_fail(e, TNF_EFORMAT, 0, "no line has numbers behind its word");
-    TNF_TRY(wv_scan(r, t, e));
+    TNF_TRY(tnf_wv_scan(r, t, e));
     drop_torn(r, t, UINT64_MAX);
     if (t->rows.n == 0)
         return tnf_fail(e, TNF_EFORMAT, 0, "there is no line with a word and numbers");
@@ -107,7 +107,7 @@ static tnf_status check_rows(tnf_reader *r, const wv_text *t, const wv_head *hea
                             "the first line tells of %llu rows, only %llu follow (cut short?)",
                             (unsigned long long)head->rows, (unsigned long long)t->rows.n);
     if (t->rows.n > head->rows)
-        return tnf_stricter(r, e, TNF_EFORMAT, wv_rows_at(&t->rows, head->rows).at,
+        return tnf_stricter(r, e, TNF_EFORMAT, tnf_wv_rows_at(&t->rows, head->rows).at,
                             "the first line tells of %llu rows, but %llu follow",
                             (unsigned long long)head->rows, (unsigned long long)t->rows.n);
     return TNF_OK;
@@ -134,13 +134,13 @@ static tnf_status index_textdims(tnf_reader *r, tnf_error *e)
     TNF_TRY(new_text(r, &t, e));
     if (!t)
         return TNF_OK;
-    TNF_TRY(wv_head_read(r, &head, e));
+    TNF_TRY(tnf_wv_head_read(r, &head, e));
     TNF_TRY(check_head(r, &head, e));
     t->from = head.length;
     /* Without rows no line can be of a wrong length. */
     t->rules.dims = head.dims ? head.dims : 1;
     TNF_TRY(look_at_lines(r, t, e));
-    TNF_TRY(wv_scan(r, t, e));
+    TNF_TRY(tnf_wv_scan(r, t, e));
     drop_torn(r, t, head.rows);
     TNF_TRY(check_rows(r, t, &head, e));
     t->rules.dims = t->rows.n ? t->rules.dims : head.dims;
@@ -170,8 +170,8 @@ static tnf_status drop_both(tnf_fit *fit, const wv_plan *plan, const char *why)
 static tnf_status fits_textdims(tnf_fit *fit, tnf_error *e)
 {
     wv_plan plan;
-    TNF_TRY(wv_fits(fit, rule_of_words, NULL, e));
-    wv_plan_make(&plan, fit->catalog, fit->objects);
+    TNF_TRY(tnf_wv_fits(fit, rule_of_words, NULL, e));
+    tnf_wv_plan_make(&plan, fit->catalog, fit->objects);
     if (plan.embeddings && plan.rows && plan.dims == 0)
         return drop_both(fit, &plan, "a line of text has one number at least");
     return TNF_OK;
@@ -183,10 +183,10 @@ static tnf_status tells_dims(const wv_plan *plan, tnf_arena *arena, bool *out, t
     wv_list words;
     const char *why;
     unsigned plain = 0, lines = 0;
-    TNF_TRY(wv_list_load(&words, plan->vocab, arena, &why, e));
+    TNF_TRY(tnf_wv_list_load(&words, plan->vocab, arena, &why, e));
     for (; lines < words.count && lines < 256; lines++) {
         tnf_str word = wv_list_at(&words, lines);
-        plain += wv_line_numbers(word.p, word.n, NULL) == 0;
+        plain += tnf_wv_line_numbers(word.p, word.n, NULL) == 0;
     }
     *out = plain * 2 >= lines;
     return TNF_OK;
@@ -196,8 +196,8 @@ static tnf_status fits_text(tnf_fit *fit, tnf_error *e)
 {
     wv_plan plan;
     bool told;
-    TNF_TRY(wv_fits(fit, rule_of_words, NULL, e));
-    wv_plan_make(&plan, fit->catalog, fit->objects);
+    TNF_TRY(tnf_wv_fits(fit, rule_of_words, NULL, e));
+    tnf_wv_plan_make(&plan, fit->catalog, fit->objects);
     if (!plan.embeddings)
         return TNF_OK;
     if (plan.rows == 0 || plan.dims == 0)
@@ -217,16 +217,16 @@ static tnf_status write_rows(tnf_writer *w, const wv_plan *plan, tnf_error *e)
     const char *why;
     if (!plan->embeddings)
         return TNF_OK;
-    TNF_TRY(wv_list_load(&words, plan->vocab, w->scratch, &why, e));
+    TNF_TRY(tnf_wv_list_load(&words, plan->vocab, w->scratch, &why, e));
     if (why)
         return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "the words: %s", why);
-    return wv_print(w, plan->embeddings, plan->rows, &words, e);
+    return tnf_wv_print(w, plan->embeddings, plan->rows, &words, e);
 }
 
 static tnf_status write_text(tnf_writer *w, tnf_error *e)
 {
     wv_plan plan;
-    wv_plan_make(&plan, w->catalog, NULL);
+    tnf_wv_plan_make(&plan, w->catalog, NULL);
     return write_rows(w, &plan, e);
 }
 
@@ -234,11 +234,11 @@ static tnf_status write_textdims(tnf_writer *w, tnf_error *e)
 {
     wv_plan plan;
     char line[64];
-    wv_plan_make(&plan, w->catalog, NULL);
+    tnf_wv_plan_make(&plan, w->catalog, NULL);
     if (!plan.embeddings)
         return TNF_OK; /* nothing could be kept */
     int n = snprintf(line, sizeof line, "%llu %llu%s\n", (unsigned long long)plan.rows,
-                     (unsigned long long)plan.dims, wv_spelling_wanted(w).crlf ? "\r" : "");
+                     (unsigned long long)plan.dims, tnf_wv_spelling_wanted(w).crlf ? "\r" : "");
     TNF_TRY(tnf_put(w, line, (size_t)n, e));
     return write_rows(w, &plan, e);
 }
@@ -247,12 +247,12 @@ static tnf_status write_textdims(tnf_writer *w, tnf_error *e)
 
 static int probe_text(const tnf_probe *p)
 {
-    return wv_probe_text(p, WV_TEXT);
+    return tnf_wv_probe_text(p, WV_TEXT);
 }
 
 static int probe_textdims(const tnf_probe *p)
 {
-    return wv_probe_text(p, WV_TEXTDIMS);
+    return tnf_wv_probe_text(p, WV_TEXTDIMS);
 }
 
 static const tnf_option_info read_options[] = {
@@ -282,10 +282,10 @@ const tnf_format tnf_format_text = {
     .caps = TNF_CAN_READ | TNF_CAN_WRITE,
     .can = { CAN, .fits = fits_text },
     .read_options = read_options,
-    .write_options = wv_print_options,
+    .write_options = tnf_wv_print_options,
     .probe = probe_text,
     .index = index_text,
-    .decode = wv_decode_text,
+    .decode = tnf_wv_decode_text,
     .write = write_text,
 };
 
@@ -297,9 +297,9 @@ const tnf_format tnf_format_textdims = {
     .caps = TNF_CAN_READ | TNF_CAN_WRITE,
     .can = { CAN, .fits = fits_textdims },
     .read_options = read_options_dims,
-    .write_options = wv_print_options,
+    .write_options = tnf_wv_print_options,
     .probe = probe_textdims,
     .index = index_textdims,
-    .decode = wv_decode_text,
+    .decode = tnf_wv_decode_text,
     .write = write_textdims,
 };

@@ -87,7 +87,7 @@ static tnf_status check_long(struct scanning *s, uint64_t at, uint64_t n, tnf_er
     if (!word)
         return tnf_arena_fail(s->r->scratch, "a word", e);
     TNF_TRY(tnf_source_read(s->r->source, at, word, (size_t)n, e));
-    wv_utf8_look(&s->utf8, word, (size_t)n, at);
+    tnf_wv_utf8_look(&s->utf8, word, (size_t)n, at);
     return TNF_OK;
 }
 
@@ -117,7 +117,7 @@ static tnf_status find_word(struct scanning *s, uint64_t at, uint64_t *n, tnf_er
         return cut_short(s, "the word of", s->vector + 1, e);
     if (!in_window(s, at, *n))
         return check_long(s, at, *n, e);
-    wv_utf8_look(&s->utf8, (const char *)s->window + (at - s->at), (size_t)*n, at);
+    tnf_wv_utf8_look(&s->utf8, (const char *)s->window + (at - s->at), (size_t)*n, at);
     return TNF_OK;
 }
 
@@ -148,9 +148,9 @@ static tnf_status scan_row(struct scanning *s, uint64_t i, uint64_t *at, tnf_err
     uint64_t vector = begin + word + 1;
     if (s->vector > size - vector)
         return cut_short(s, "the vector of", s->vector - (size - vector), e);
-    TNF_TRY(wv_rows_add(s->rows, begin, word, e));
+    TNF_TRY(tnf_wv_rows_add(s->rows, begin, word, e));
     if (in_window(s, begin, word))
-        wv_rows_keep(s->rows, (const char *)s->window + (begin - s->at), (size_t)word);
+        tnf_wv_rows_keep(s->rows, (const char *)s->window + (begin - s->at), (size_t)word);
     s->behind[what] += i > 0;
     *at = vector + s->vector;
     return TNF_OK;
@@ -167,8 +167,8 @@ static tnf_status scan_rows(struct scanning *s, uint64_t *at, tnf_error *e)
         else
             TNF_TRY(status);
     }
-    TNF_TRY(wv_rows_keep_all(s->rows, e));
-    TNF_TRY(wv_rows_end(s->rows, *at, e));
+    TNF_TRY(tnf_wv_rows_keep_all(s->rows, e));
+    TNF_TRY(tnf_wv_rows_end(s->rows, *at, e));
     TNF_TRY(skip_newline(s, at, &s->last, e));
     if (torn)
         *at = s->r->source->size;
@@ -178,7 +178,7 @@ static tnf_status scan_rows(struct scanning *s, uint64_t *at, tnf_error *e)
 static tnf_status start(struct scanning *s, tnf_error *e)
 {
     tnf_reader *r = s->r;
-    TNF_TRY(wv_head_read(r, &s->head, e));
+    TNF_TRY(tnf_wv_head_read(r, &s->head, e));
     if (!tnf_ckd_mul(&s->vector, s->head.dims, 4) || s->vector > UINT32_MAX)
         return tnf_fail(e, TNF_ELIMIT, 0, "vectors of %llu numbers; only fewer than 2^30 are read",
                         (unsigned long long)s->head.dims);
@@ -218,7 +218,7 @@ static tnf_status scan(struct scanning *s, tnf_error *e)
     uint64_t at, size = r->source->size;
     TNF_TRY(start(s, e));
     uint64_t most = r->limits.memory / KEEP; /* words have no more bytes than the file */
-    TNF_TRY(wv_rows_keep_begin(s->rows, r->scratch, most < size ? most : size, e));
+    TNF_TRY(tnf_wv_rows_keep_begin(s->rows, r->scratch, most < size ? most : size, e));
     at = s->head.length;
     TNF_TRY(scan_rows(s, &at, e));
     if (s->head.rows == 0)
@@ -239,7 +239,7 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
     if (!state)
         return tnf_arena_fail(r->arena, "the state of a reader", e);
     struct scanning s = { .r = r, .rows = &state->rows };
-    wv_rows_init(&state->rows, r->arena);
+    tnf_wv_rows_init(&state->rows, r->arena);
     r->state = state;
     r->version = "";
     if (r->source->size == 0) {
@@ -247,10 +247,10 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
         return TNF_OK;
     }
     TNF_TRY(scan(&s, e));
-    TNF_TRY(wv_utf8_judge(r, &s.utf8, utf8, e));
+    TNF_TRY(tnf_wv_utf8_judge(r, &s.utf8, utf8, e));
     state->dims = s.head.dims;
-    TNF_TRY(wv_add_words(r, &state->rows, utf8 == WV_UTF8_LOSSY && s.utf8.words > 0, 0, e));
-    return wv_add_matrix(r, state->rows.n, state->dims, 0, e);
+    TNF_TRY(tnf_wv_add_words(r, &state->rows, utf8 == WV_UTF8_LOSSY && s.utf8.words > 0, 0, e));
+    return tnf_wv_add_matrix(r, state->rows.n, state->dims, 0, e);
 }
 
 /* -------------------------------------------------------------------- decode */
@@ -261,13 +261,13 @@ static tnf_status decode(tnf_reader *r, uint64_t key, uint64_t offset, void *out
     const struct state *state = r->state;
     uint8_t *dst = out;
     if (key != WV_MATRIX)
-        return wv_decode_words(r, &state->rows, key, offset, dst, n, e);
+        return tnf_wv_decode_words(r, &state->rows, key, offset, dst, n, e);
     uint64_t width = state->dims * 4, skip = offset % width;
-    wv_row row = wv_rows_at(&state->rows, offset / width);
+    wv_row row = tnf_wv_rows_at(&state->rows, offset / width);
     while (n > 0) {
         tnf_range ranges[RANGES];
         size_t count = 0;
-        for (; count < RANGES && n > 0; count++, skip = 0, wv_rows_next(&state->rows, &row)) {
+        for (; count < RANGES && n > 0; count++, skip = 0, tnf_wv_rows_next(&state->rows, &row)) {
             size_t some = width - skip < n ? (size_t)(width - skip) : n;
             ranges[count] = (tnf_range) { .offset = row.at + row.word + 1 + skip,
                                           .dst = dst,
@@ -308,8 +308,8 @@ static tnf_status fits(tnf_fit *fit, tnf_error *e)
 {
     enum newline how = newline_wanted(fit->catalog, fit->options);
     wv_plan plan;
-    TNF_TRY(wv_fits(fit, rule_of_words, &how, e));
-    wv_plan_make(&plan, fit->catalog, fit->objects);
+    TNF_TRY(tnf_wv_fits(fit, rule_of_words, &how, e));
+    tnf_wv_plan_make(&plan, fit->catalog, fit->objects);
     if (plan.embeddings && plan.dims > UINT32_MAX / 4) {
         const char *why = "a vector has 2^30 numbers at most";
         fit->objects[plan.embeddings - fit->catalog->objects] = (tnf_verdict) { TNF_DROPPED, why };
@@ -385,13 +385,13 @@ static tnf_status write_all(tnf_writer *w, tnf_error *e)
     struct putting p = { .w = w, .how = newline_wanted(w->catalog, w->options) };
     char line[64];
     const char *why = NULL;
-    wv_plan_make(&p.plan, w->catalog, NULL);
+    tnf_wv_plan_make(&p.plan, w->catalog, NULL);
     if (!p.plan.embeddings)
         return put_trailing(w, e); /* nothing could be kept */
     int n = snprintf(line, sizeof line, "%llu %llu\n", (unsigned long long)p.plan.rows,
                      (unsigned long long)p.plan.dims);
     TNF_TRY(tnf_put(w, line, (size_t)n, e));
-    TNF_TRY(wv_list_load(&p.words, p.plan.vocab, w->scratch, &why, e));
+    TNF_TRY(tnf_wv_list_load(&p.words, p.plan.vocab, w->scratch, &why, e));
     if (why)
         return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "the words: %s", why);
     TNF_TRY(put_rows(&p, e));
@@ -425,11 +425,11 @@ static int probe(const tnf_probe *p)
     wv_head head;
     size_t space;
     uint64_t least, vector;
-    if (wv_head_parse(&head, (const char *)p->head, p->nhead))
+    if (tnf_wv_head_parse(&head, (const char *)p->head, p->nhead))
         return TNF_PROBE_NO;
     if (head.rows == 0 && head.length == p->size)
         return named ? TNF_PROBE_PLAUSIBLE + 1 : TNF_PROBE_NO; /* textdims is plausible, too */
-    if (wv_kind_of(p, &score) == WV_TEXTDIMS || !tnf_ckd_mul(&vector, head.dims, 4))
+    if (tnf_wv_kind_of(p, &score) == WV_TEXTDIMS || !tnf_ckd_mul(&vector, head.dims, 4))
         return TNF_PROBE_NO;
     if (!is_word(p, head.length, &space)) /* odd, but nothing else is called so */
         return strcmp(p->ext, "w2v") == 0 ? TNF_PROBE_PLAUSIBLE : TNF_PROBE_NO;

@@ -17,7 +17,7 @@
 
 /* -------------------------------------------------------------------- UTF-8 */
 
-void wv_utf8_look(wv_utf8_count *c, const char *word, size_t n, uint64_t at)
+void tnf_wv_utf8_look(wv_utf8_count *c, const char *word, size_t n, uint64_t at)
 {
     size_t bad = 0;
     if (tnf_ascii(word, n) || tnf_utf8_valid(word, n, &bad))
@@ -26,14 +26,14 @@ void wv_utf8_look(wv_utf8_count *c, const char *word, size_t n, uint64_t at)
         c->first = at + bad;
 }
 
-void wv_utf8_sum(wv_utf8_count *c, const wv_utf8_count *more)
+void tnf_wv_utf8_sum(wv_utf8_count *c, const wv_utf8_count *more)
 {
     if (c->words == 0)
         c->first = more->first;
     c->words += more->words;
 }
 
-tnf_status wv_utf8_judge(tnf_reader *r, const wv_utf8_count *c, wv_utf8 policy, tnf_error *e)
+tnf_status tnf_wv_utf8_judge(tnf_reader *r, const wv_utf8_count *c, wv_utf8 policy, tnf_error *e)
 {
     if (c->words == 0)
         return TNF_OK;
@@ -53,7 +53,7 @@ tnf_status wv_utf8_judge(tnf_reader *r, const wv_utf8_count *c, wv_utf8 policy, 
 
 static void decode_offsets(const wv_rows *rows, uint64_t offset, uint8_t *dst, size_t n)
 {
-    wv_row row = wv_rows_at(rows, offset / 8);
+    wv_row row = tnf_wv_rows_at(rows, offset / 8);
     for (size_t skip = (size_t)(offset % 8); n > 0; skip = 0) {
         uint8_t number[8];
         tnf_put_le64(number, row.offset);
@@ -62,7 +62,7 @@ static void decode_offsets(const wv_rows *rows, uint64_t offset, uint8_t *dst, s
         dst += some;
         n -= some;
         if (n > 0)
-            wv_rows_next(rows, &row);
+            tnf_wv_rows_next(rows, &row);
     }
 }
 
@@ -80,7 +80,7 @@ static tnf_status gather(struct wanted *w, const tnf_source *source, uint64_t en
 {
     tnf_range ranges[RANGES];
     size_t count = 0;
-    for (; count < RANGES && w->n > 0 && w->row.i < end; wv_rows_next(w->rows, &w->row)) {
+    for (; count < RANGES && w->n > 0 && w->row.i < end; tnf_wv_rows_next(w->rows, &w->row)) {
         uint64_t left = w->row.word - w->skip;
         size_t some = left < w->n ? (size_t)left : w->n;
         if (some)
@@ -95,11 +95,11 @@ static tnf_status gather(struct wanted *w, const tnf_source *source, uint64_t en
 static tnf_status decode_bytes(const tnf_source *source, const wv_rows *rows, uint64_t offset,
                                uint8_t *dst, size_t n, tnf_error *e)
 {
-    wv_row row = wv_rows_at(rows, wv_rows_find(rows, offset));
+    wv_row row = tnf_wv_rows_at(rows, tnf_wv_rows_find(rows, offset));
     struct wanted w = { rows, row, offset - row.offset, dst, n };
     while (w.n > 0) {
         uint64_t next;
-        tnf_str kept = wv_rows_kept(rows, &w.row, &next);
+        tnf_str kept = tnf_wv_rows_kept(rows, &w.row, &next);
         if (!kept.p) {
             TNF_TRY(gather(&w, source, next, e));
             continue;
@@ -109,13 +109,13 @@ static tnf_status decode_bytes(const tnf_source *source, const wv_rows *rows, ui
         w.dst += some;
         w.n -= some;
         w.skip = 0;
-        w.row = wv_rows_at(rows, next);
+        w.row = tnf_wv_rows_at(rows, next);
     }
     return TNF_OK;
 }
 
-tnf_status wv_decode_words(const tnf_reader *r, const wv_rows *rows, uint64_t key, uint64_t offset,
-                           uint8_t *dst, size_t n, tnf_error *e)
+tnf_status tnf_wv_decode_words(const tnf_reader *r, const wv_rows *rows, uint64_t key,
+                               uint64_t offset, uint8_t *dst, size_t n, tnf_error *e)
 {
     if (key == WV_BYTES)
         return decode_bytes(r->source, rows, offset, dst, n, e);
@@ -156,7 +156,7 @@ static tnf_status add_mended(tnf_reader *r, const wv_rows *rows, uint64_t at, tn
     if (!mended)
         return tnf_arena_fail(r->arena, "words", e);
     uint64_t length = 0;
-    for (wv_row row = wv_rows_at(rows, 0); row.i < rows->n; wv_rows_next(rows, &row)) {
+    for (wv_row row = tnf_wv_rows_at(rows, 0); row.i < rows->n; tnf_wv_rows_next(rows, &row)) {
         tnf_put_le64(offsets + 8 * row.i, length);
         length += tnf_utf8_mend(mended + length, plain + row.offset, row.word);
     }
@@ -168,7 +168,8 @@ static tnf_status add_mended(tnf_reader *r, const wv_rows *rows, uint64_t at, tn
     return add_strings(r, parts, rows->n, at, e);
 }
 
-tnf_status wv_add_words(tnf_reader *r, const wv_rows *rows, bool mend, uint64_t at, tnf_error *e)
+tnf_status tnf_wv_add_words(tnf_reader *r, const wv_rows *rows, bool mend, uint64_t at,
+                            tnf_error *e)
 {
     if (mend)
         return add_mended(r, rows, at, e);
@@ -179,7 +180,7 @@ tnf_status wv_add_words(tnf_reader *r, const wv_rows *rows, bool mend, uint64_t 
     return add_strings(r, parts, rows->n, at, e);
 }
 
-tnf_status wv_add_matrix(tnf_reader *r, uint64_t rows, uint64_t dims, uint64_t at, tnf_error *e)
+tnf_status tnf_wv_add_matrix(tnf_reader *r, uint64_t rows, uint64_t dims, uint64_t at, tnf_error *e)
 {
     uint64_t shape[] = { rows, dims }, bytes;
     if (!tnf_ckd_mul(&bytes, rows, dims) || !tnf_ckd_mul(&bytes, bytes, 4))

@@ -38,9 +38,9 @@ typedef struct wv_head {
 #define WV_HEAD_MAX 256u /* longer lines are no such line */
 
 /* NULL, or what is wrong with it. */
-const char *wv_head_parse(wv_head *out, const char *p, size_t n);
+const char *tnf_wv_head_parse(wv_head *out, const char *p, size_t n);
 /* The same of a file. */
-tnf_status wv_head_read(tnf_reader *r, wv_head *out, tnf_error *e);
+tnf_status tnf_wv_head_read(tnf_reader *r, wv_head *out, tnf_error *e);
 
 /* ------------------------------------------------------------------- rows.c */
 
@@ -67,24 +67,24 @@ typedef struct wv_row {
     uint32_t word;
 } wv_row;
 
-void wv_rows_init(wv_rows *rows, tnf_arena *arena);
+void tnf_wv_rows_init(wv_rows *rows, tnf_arena *arena);
 /* The next row; it begins behind the one before, and both it and its word are below 4 GiB. */
-tnf_status wv_rows_add(wv_rows *rows, uint64_t at, uint64_t word, tnf_error *e);
+tnf_status tnf_wv_rows_add(wv_rows *rows, uint64_t at, uint64_t word, tnf_error *e);
 /* Where the last row ends. */
-tnf_status wv_rows_end(wv_rows *rows, uint64_t at, tnf_error *e);
-wv_row wv_rows_at(const wv_rows *rows, uint64_t i);
-void wv_rows_next(const wv_rows *rows, wv_row *row);
-/* Words are to be kept in memory, `most` bytes of them; until wv_rows_keep_all() in scratch. */
-tnf_status wv_rows_keep_begin(wv_rows *rows, tnf_arena *scratch, uint64_t most, tnf_error *e);
+tnf_status tnf_wv_rows_end(wv_rows *rows, uint64_t at, tnf_error *e);
+wv_row tnf_wv_rows_at(const wv_rows *rows, uint64_t i);
+void tnf_wv_rows_next(const wv_rows *rows, wv_row *row);
+/* Words are to be kept in memory, `most` bytes of them; until tnf_wv_rows_keep_all() in scratch. */
+tnf_status tnf_wv_rows_keep_begin(wv_rows *rows, tnf_arena *scratch, uint64_t most, tnf_error *e);
 /* The word of the row that was added last. */
-void wv_rows_keep(wv_rows *rows, const char *word, size_t n);
+void tnf_wv_rows_keep(wv_rows *rows, const char *word, size_t n);
 /* Behind the last row. */
-tnf_status wv_rows_keep_all(wv_rows *rows, tnf_error *e);
+tnf_status tnf_wv_rows_keep_all(wv_rows *rows, tnf_error *e);
 /* The word of a row and those of rows behind it, up to row *next, where they were kept; p is NULL
  * where they were not. */
-tnf_str wv_rows_kept(const wv_rows *rows, const wv_row *row, uint64_t *next);
+tnf_str tnf_wv_rows_kept(const wv_rows *rows, const wv_row *row, uint64_t *next);
 /* The row whose word has that byte of all words. */
-uint64_t wv_rows_find(const wv_rows *rows, uint64_t offset);
+uint64_t tnf_wv_rows_find(const wv_rows *rows, uint64_t offset);
 
 /* ------------------------------------------------------------------ words.c */
 
@@ -101,21 +101,23 @@ typedef struct wv_utf8_count {
     uint64_t words, first; /* how many; where the first wrong byte stands */
 } wv_utf8_count;
 
-void wv_utf8_look(wv_utf8_count *c, const char *word, size_t n, uint64_t at);
-void wv_utf8_sum(wv_utf8_count *c, const wv_utf8_count *more);
+void tnf_wv_utf8_look(wv_utf8_count *c, const char *word, size_t n, uint64_t at);
+void tnf_wv_utf8_sum(wv_utf8_count *c, const wv_utf8_count *more);
 /* An error, a warning, or nothing. */
-tnf_status wv_utf8_judge(tnf_reader *r, const wv_utf8_count *c, wv_utf8 policy, tnf_error *e);
+tnf_status tnf_wv_utf8_judge(tnf_reader *r, const wv_utf8_count *c, wv_utf8 policy, tnf_error *e);
 
 /* Keys of opaque parts. */
 enum { WV_OFFSETS, WV_BYTES, WV_MATRIX };
 
 /* `vocab`: the words of the rows; mended if that is wanted and necessary. */
-tnf_status wv_add_words(tnf_reader *r, const wv_rows *rows, bool mend, uint64_t at, tnf_error *e);
+tnf_status tnf_wv_add_words(tnf_reader *r, const wv_rows *rows, bool mend, uint64_t at,
+                            tnf_error *e);
 /* `embeddings`: [rows, dims] f32, under WV_MATRIX. */
-tnf_status wv_add_matrix(tnf_reader *r, uint64_t rows, uint64_t dims, uint64_t at, tnf_error *e);
+tnf_status tnf_wv_add_matrix(tnf_reader *r, uint64_t rows, uint64_t dims, uint64_t at,
+                             tnf_error *e);
 /* WV_OFFSETS and WV_BYTES. */
-tnf_status wv_decode_words(const tnf_reader *r, const wv_rows *rows, uint64_t key, uint64_t offset,
-                           uint8_t *dst, size_t n, tnf_error *e);
+tnf_status tnf_wv_decode_words(const tnf_reader *r, const wv_rows *rows, uint64_t key,
+                               uint64_t offset, uint8_t *dst, size_t n, tnf_error *e);
 
 /* ---------------------------------------------------------------- spelling.c */
 
@@ -138,8 +140,8 @@ typedef struct wv_spelling {
     "text.numbers"
 
 /* As attributes, where it is not as usual; and back. */
-tnf_status wv_spelling_set(tnf_reader *r, const wv_spelling *s, tnf_error *e);
-wv_spelling wv_spelling_get(const tnf_catalog *c);
+tnf_status tnf_wv_spelling_set(tnf_reader *r, const wv_spelling *s, tnf_error *e);
+wv_spelling tnf_wv_spelling_get(const tnf_catalog *c);
 
 /* ------------------------------------------------------------------ lines.c */
 
@@ -166,19 +168,19 @@ typedef struct wv_line {
     uint64_t fields; /* if wrong: fields that could be numbers */
 } wv_line;
 
-wv_line wv_line_read(const wv_rules *rules, const char *p, size_t n);
+wv_line tnf_wv_line_read(const wv_rules *rules, const char *p, size_t n);
 /* How many of the last fields of a line are numbers; none that begins it. *separator is what stands
  * before the last. */
-uint64_t wv_line_numbers(const char *p, size_t n, char *separator);
+uint64_t tnf_wv_line_numbers(const char *p, size_t n, char *separator);
 /* A number as that way has it: how many bytes. */
-size_t wv_number_text(wv_numbers how, char out[TNF_F32_TEXT], float value);
+size_t tnf_wv_number_text(wv_numbers how, char out[TNF_F32_TEXT], float value);
 /* A bit for each way in which all numbers of these lines may be spelled. */
-unsigned wv_lines_numbers(const wv_rules *rules, const char *p, size_t n);
+unsigned tnf_wv_lines_numbers(const wv_rules *rules, const char *p, size_t n);
 /* Are the last `dims` fields, of which there are as many, all numbers? */
-bool wv_line_fits(const char *p, size_t n, uint64_t dims);
+bool tnf_wv_line_fits(const char *p, size_t n, uint64_t dims);
 /* The number of columns that lines without a header have: what most of them agree on. 0 if none
  * has any. Looks at whole lines; the last one counts if `whole`. */
-uint64_t wv_find_dims(const char *p, size_t n, bool whole, char *separator);
+uint64_t tnf_wv_find_dims(const char *p, size_t n, bool whole, char *separator);
 
 /* ------------------------------------------------------------------- scan.c */
 
@@ -193,20 +195,20 @@ typedef struct wv_text {
 } wv_text;
 
 /* Goes through the lines from t->from on. dims are known. */
-tnf_status wv_scan(tnf_reader *r, wv_text *t, tnf_error *e);
+tnf_status tnf_wv_scan(tnf_reader *r, wv_text *t, tnf_error *e);
 
 /* ------------------------------------------------------------------ parse.c */
 
-tnf_status wv_decode_text(tnf_reader *r, uint64_t key, uint64_t offset, void *out, size_t n,
-                          tnf_error *e);
+tnf_status tnf_wv_decode_text(tnf_reader *r, uint64_t key, uint64_t offset, void *out, size_t n,
+                              tnf_error *e);
 
 /* ------------------------------------------------------------------- kind.c */
 
 typedef enum wv_kind { WV_NONE, WV_TEXT, WV_TEXTDIMS, WV_FLORET } wv_kind;
 /* Which text the file begins as; *score is how sure that is. */
-wv_kind wv_kind_of(const tnf_probe *p, int *score);
+wv_kind tnf_wv_kind_of(const tnf_probe *p, int *score);
 /* In a probe of one of them. */
-int wv_probe_text(const tnf_probe *p, wv_kind kind);
+int tnf_wv_probe_text(const tnf_probe *p, wv_kind kind);
 
 /* "n d min max hashes seed bow eow\n". */
 typedef struct wv_floret {
@@ -216,7 +218,7 @@ typedef struct wv_floret {
     bool crlf;
 } wv_floret;
 
-const char *wv_floret_parse(wv_floret *out, const char *p, size_t n);
+const char *tnf_wv_floret_parse(wv_floret *out, const char *p, size_t n);
 
 /* -------------------------------------------------------------------- fit.c */
 
@@ -242,22 +244,22 @@ static inline tnf_str wv_list_at(const wv_list *l, uint64_t i)
 /* Why a word cannot be written, or NULL. */
 typedef const char *(*wv_word_rule)(tnf_str word, const void *ctx);
 
-tnf_status wv_fits(tnf_fit *fit, wv_word_rule rule, const void *ctx, tnf_error *e);
-void wv_plan_make(wv_plan *plan, const tnf_catalog *c, const tnf_verdict *objects);
+tnf_status tnf_wv_fits(tnf_fit *fit, wv_word_rule rule, const void *ctx, tnf_error *e);
+void tnf_wv_plan_make(wv_plan *plan, const tnf_catalog *c, const tnf_verdict *objects);
 /* Is it what a name says? */
-bool wv_is_named(const tnf_object *o, const char *name);
-tnf_status wv_list_load(wv_list *out, const tnf_object *vocab, tnf_arena *arena, const char **why,
-                        tnf_error *e);
+bool tnf_wv_is_named(const tnf_object *o, const char *name);
+tnf_status tnf_wv_list_load(wv_list *out, const tnf_object *vocab, tnf_arena *arena,
+                            const char **why, tnf_error *e);
 
 /* ------------------------------------------------------------------ print.c */
 
 /* Options of all writers of text. */
 enum { WV_OPTION_SEPARATOR, WV_OPTION_NEWLINE, WV_OPTION_TRAILING, WV_OPTION_NUMBERS };
-extern const tnf_option_info wv_print_options[];
+extern const tnf_option_info tnf_wv_print_options[];
 
-wv_spelling wv_spelling_wanted(const tnf_writer *w);
+wv_spelling tnf_wv_spelling_wanted(const tnf_writer *w);
 /* Rows of words (words NULL: of their numbers) and numbers. */
-tnf_status wv_print(tnf_writer *w, const tnf_object *matrix, uint64_t rows, const wv_list *words,
-                    tnf_error *e);
+tnf_status tnf_wv_print(tnf_writer *w, const tnf_object *matrix, uint64_t rows,
+                        const wv_list *words, tnf_error *e);
 
 #endif

@@ -20,7 +20,7 @@
 #include <stdlib.h>
 
 /* Keeps in the handle what the model does not say. */
-tnf_status zt2_keep_state(zt2 *z, tnf_error *e)
+tnf_status tnf_zt2_keep_state(zt2 *z, tnf_error *e)
 {
     tnf_arena *a = z->r->arena;
     zt2_state *s = tnf_arena_alloc(a, sizeof *s);
@@ -39,7 +39,7 @@ tnf_status zt2_keep_state(zt2 *z, tnf_error *e)
     return TNF_OK;
 }
 
-uint64_t zt2_align_of(const tnf_writer *w)
+uint64_t tnf_zt2_align_of(const tnf_writer *w)
 {
     uint64_t size, bits = ZT2_ALIGN;
     const zt2_state *s = w->base->state;
@@ -113,7 +113,7 @@ static tnf_status place(placing *x, const tnf_part *p, const zt2_blob **out, tnf
         return TNF_OK;
     bool alias = !blob.shard.p && !blob.encoded && x->nsizes > 0 &&
                  bsearch(&p->nbytes, x->sizes, x->nsizes, sizeof *x->sizes, by_size);
-    return zt2_blobs_know(x->b, &blob, alias, out, e);
+    return tnf_zt2_blobs_know(x->b, &blob, alias, out, e);
 }
 
 /* Where to begin: behind the manifest and all blobs, if the footer stands there as well as at the
@@ -153,7 +153,7 @@ static tnf_status keep_footer(const placing *x, tnf_error *e)
     return tnf_sink_keep_end(x->b->w->sink, footer, sizeof footer, end, e);
 }
 
-tnf_status zt2_place_old(zt2_blobs *b, const zt2_blob **placed, tnf_error *e)
+tnf_status tnf_zt2_place_old(zt2_blobs *b, const zt2_blob **placed, tnf_error *e)
 {
     const tnf_catalog *c = b->w->catalog;
     const tnf_reader *base = b->w->base;

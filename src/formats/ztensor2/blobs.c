@@ -14,7 +14,7 @@
 
 #define NOTHING UINT32_MAX
 
-tnf_status zt2_blobs_init(zt2_blobs *b, tnf_writer *w, uint64_t most, tnf_error *e)
+tnf_status tnf_zt2_blobs_init(zt2_blobs *b, tnf_writer *w, uint64_t most, tnf_error *e)
 {
     size_t buckets = 16;
     while (buckets < most)
@@ -174,7 +174,7 @@ static tnf_status look(zt2_blobs *b, zt2_blob *blob, tnf_part *part, bool *diges
     return *digested ? tnf_part_digest(part, b->how.digest, blob->digest, e) : TNF_OK;
 }
 
-tnf_status zt2_blobs_put(zt2_blobs *b, const tnf_part *part, const zt2_blob **out, tnf_error *e)
+tnf_status tnf_zt2_blobs_put(zt2_blobs *b, const tnf_part *part, const zt2_blob **out, tnf_error *e)
 {
     bool once = part->payload == TNF_MEMORY && !part->memory && part->nbytes > 0, digested;
     uint32_t found = NOTHING;
@@ -192,8 +192,8 @@ tnf_status zt2_blobs_put(zt2_blobs *b, const tnf_part *part, const zt2_blob **ou
     return TNF_OK;
 }
 
-tnf_status zt2_blobs_know(zt2_blobs *b, zt2_blob *blob, bool alias, const zt2_blob **out,
-                          tnf_error *e)
+tnf_status tnf_zt2_blobs_know(zt2_blobs *b, zt2_blob *blob, bool alias, const zt2_blob **out,
+                              tnf_error *e)
 {
     const tnf_digest *told = blob->part->digest;
     *out = &b->list[b->n];
@@ -211,7 +211,7 @@ tnf_status zt2_blobs_know(zt2_blobs *b, zt2_blob *blob, bool alias, const zt2_bl
     return remember(b, blob, e);
 }
 
-tnf_status zt2_blobs_align(zt2_blobs *b, tnf_error *e)
+tnf_status tnf_zt2_blobs_align(zt2_blobs *b, tnf_error *e)
 {
     return align(b, 0, e);
 }

@@ -123,8 +123,8 @@ static void look_at_manifest(look *l)
 static int by_names(const void *a, const void *b)
 {
     const place *x = a, *y = b;
-    int c = zt2_compare(x->object->name, y->object->name);
-    return c ? c : zt2_compare(x->part->role, y->part->role);
+    int c = tnf_zt2_compare(x->object->name, y->object->name);
+    return c ? c : tnf_zt2_compare(x->part->role, y->part->role);
 }
 
 static tnf_status list_places(look *l, tnf_error *e)
@@ -178,7 +178,7 @@ static tnf_status find_equal(const look *l, const zt2_part **out, const zt2_part
     *out = NULL;
     for (uint32_t i = *chain_of(l, p); i != NOTHING; i = l->places[i].next) {
         const zt2_part *known = l->places[i].part;
-        bool same = known->length == p->length && zt2_compare(known->digest, p->digest) == 0;
+        bool same = known->length == p->length && tnf_zt2_compare(known->digest, p->digest) == 0;
         if (same)
             TNF_TRY(same_bytes(l, &same, known, p, e));
         if (same) {
@@ -246,12 +246,12 @@ static tnf_status look_at_blobs(look *l, tnf_error *e)
 static tnf_status look_at_file(look *l, tnf_error *e)
 {
     const zt2_footer *f = &l->z.footer;
-    TNF_TRY(zt2_read(&l->z, e));
+    TNF_TRY(tnf_zt2_read(&l->z, e));
     if (f->length == 0) {
         depart(l, f->at, "a data shard is no model of its own");
         return TNF_OK;
     }
-    TNF_TRY(zt2_load(&l->z, e));
+    TNF_TRY(tnf_zt2_load(&l->z, e));
     look_at_manifest(l);
     if (f->reserved != 0)
         depart(l, f->at + 28, "the reserved bytes are not zero");
@@ -264,8 +264,8 @@ static tnf_status look_at_file(look *l, tnf_error *e)
 }
 
 /* Reads the manifest once more: what opening kept is the model, not how it was said. */
-tnf_status zt2_canonical(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
-                         tnf_error *e)
+tnf_status tnf_zt2_canonical(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
+                             tnf_error *e)
 {
     tnf_catalog catalog;
     tnf_reader again = *r;
@@ -276,7 +276,7 @@ tnf_status zt2_canonical(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, v
     look l = { .z = { .r = &again }, .arena = arena, .tell = tell, .ctx = ctx };
     l.origin = tnf_file_origin(r->file, &size);
     tnf_status status = look_at_file(&l, e);
-    zt2_free(&l.z);
+    tnf_zt2_free(&l.z);
     tnf_catalog_free(&catalog);
     return status;
 }

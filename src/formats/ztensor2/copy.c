@@ -50,12 +50,12 @@ static tnf_status copy(zt2_blobs *b, const tnf_part *p, uint64_t *at, tnf_error 
     bytes.payload = TNF_AT;
     bytes.flags = 0;
     bytes.nbytes = p->stored;
-    TNF_TRY(zt2_blobs_align(b, e));
+    TNF_TRY(tnf_zt2_blobs_align(b, e));
     *at = b->w->sink->written;
     return tnf_put_data(b->w, &bytes, e);
 }
 
-tnf_status zt2_copy_old(zt2_blobs *b, const zt2_blob **placed, tnf_error *e)
+tnf_status tnf_zt2_copy_old(zt2_blobs *b, const zt2_blob **placed, tnf_error *e)
 {
     stored *list = NULL;
     size_t n = 0;
@@ -71,7 +71,7 @@ tnf_status zt2_copy_old(zt2_blobs *b, const zt2_blob **placed, tnf_error *e)
                           .part = p,
                           .old = p,
                           .encoded = p->payload == TNF_ENCODED };
-        TNF_TRY(zt2_blobs_know(b, &blob, false, list[i].place, e));
+        TNF_TRY(tnf_zt2_blobs_know(b, &blob, false, list[i].place, e));
     }
     return TNF_OK;
 }

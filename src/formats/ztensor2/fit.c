@@ -33,13 +33,13 @@ static bool value_ok(const tnf_value *v, unsigned left)
     }
 }
 
-bool zt2_attr_ok(const tnf_member *attr, unsigned depth)
+bool tnf_zt2_attr_ok(const tnf_member *attr, unsigned depth)
 {
     return zt2_name_ok(attr->key) && utf8(attr->key) &&
            value_ok(&attr->value, ZT2_MAX_DEPTH - depth);
 }
 
-tnf_fate zt2_takes(const tnf_object *o, const char **reason)
+tnf_fate tnf_zt2_takes(const tnf_object *o, const char **reason)
 {
     *reason = !zt2_name_ok(o->name)    ? "names have 1 to 1024 bytes, none of them a NUL"
               : o->rank > ZT2_MAX_RANK ? "tensors have at most 64 dimensions"
@@ -51,18 +51,18 @@ tnf_fate zt2_takes(const tnf_object *o, const char **reason)
     if (*reason)
         return TNF_DROPPED;
     for (size_t i = 0; o->attrs && i < o->attrs->n && !*reason; i++)
-        if (!zt2_attr_ok(&o->attrs->as.members[i], ZT2_OBJECT_ATTRS))
+        if (!tnf_zt2_attr_ok(&o->attrs->as.members[i], ZT2_OBJECT_ATTRS))
             *reason = "an attribute whose name is not of 1 to 1024 bytes, or that is no UTF-8 or "
                       "too deep, is left out";
     return *reason ? TNF_TRANSFORMED : TNF_NATIVE;
 }
 
-tnf_status zt2_fits(tnf_fit *fit, tnf_error *e)
+tnf_status tnf_zt2_fits(tnf_fit *fit, tnf_error *e)
 {
     (void)e;
     const tnf_attrs *attrs = &fit->catalog->attrs;
     for (size_t i = 0; i < attrs->n; i++)
-        if (!zt2_attr_ok(&attrs->members[i], ZT2_FILE_ATTRS))
+        if (!tnf_zt2_attr_ok(&attrs->members[i], ZT2_FILE_ATTRS))
             fit->attrs[i] = (tnf_verdict) {
                 TNF_DROPPED, "attributes have names of 1 to 1024 bytes, and UTF-8 within"
             };

@@ -59,7 +59,7 @@ static tnf_status digest_content(zt2 *z, tnf_buf *b, uint8_t out[32], tnf_error 
     tnf_status status = TNF_OK;
     for (size_t i = 0; i < z->n && status == TNF_OK; i++, key = z->c.p) {
         zt2_object o;
-        status = zt2_object_at(z, key, NULL, &o, e);
+        status = tnf_zt2_object_at(z, key, NULL, &o, e);
         if (status == TNF_OK)
             put_object(b, &o);
         if (b->n > 1u << 16) {
@@ -73,7 +73,7 @@ static tnf_status digest_content(zt2 *z, tnf_buf *b, uint8_t out[32], tnf_error 
     return tnf_buf_status(b, "the content digest", e);
 }
 
-tnf_status zt2_tell_content(zt2 *z, tnf_error *e)
+tnf_status tnf_zt2_tell_content(zt2 *z, tnf_error *e)
 {
     uint8_t bytes[32];
     char *text = tnf_arena_alloc(z->r->arena, sizeof "sha256:" + 64);

@@ -61,7 +61,8 @@ static bool read_digest(zt2 *z, tnf_str *out)
 {
     uint64_t at = tnf_cbor_where(&z->c);
     return tnf_cbor_text(&z->c, out) &&
-           (zt2_digest_ok(*out) || schema(z, at, "a digest is not 'algorithm:hex', in lower case"));
+           (tnf_zt2_digest_ok(*out) ||
+            schema(z, at, "a digest is not 'algorithm:hex', in lower case"));
 }
 
 /* Text that becomes a C string in the model. */
@@ -200,9 +201,9 @@ static bool read_dtype(zt2 *z, zt2_part *p)
 {
     tnf_str name;
     uint64_t at = tnf_cbor_where(&z->c);
-    return tnf_cbor_text(&z->c, &name) &&
-           (zt2_dtype(&p->dtype, name) || tnf_cbor_fail(&z->c, TNF_CBOR_SCHEMA, TNF_EFORMAT, at,
-                                                        "there is no dtype %s", TNF_QUOTED(name)));
+    return tnf_cbor_text(&z->c, &name) && (tnf_zt2_dtype(&p->dtype, name) ||
+                                           tnf_cbor_fail(&z->c, TNF_CBOR_SCHEMA, TNF_EFORMAT, at,
+                                                         "there is no dtype %s", TNF_QUOTED(name)));
 }
 
 enum { HAS_BLOB = 1, HAS_DTYPE = 2, HAS_DECODED = 4 };
@@ -382,8 +383,8 @@ static bool read_root(zt2 *z)
 }
 
 /* The manifest was read before: only memory can be lacking. */
-tnf_status zt2_object_at(zt2 *z, const uint8_t *key, tnf_arena *attrs, zt2_object *out,
-                         tnf_error *e)
+tnf_status tnf_zt2_object_at(zt2 *z, const uint8_t *key, tnf_arena *attrs, zt2_object *out,
+                             tnf_error *e)
 {
     tnf_cbor *c = &z->c;
     *out = (zt2_object) { .at = c->base + (uint64_t)(key - c->start) };
@@ -398,7 +399,7 @@ tnf_status zt2_object_at(zt2 *z, const uint8_t *key, tnf_arena *attrs, zt2_objec
     return c->status;
 }
 
-tnf_status zt2_load(zt2 *z, tnf_error *e)
+tnf_status tnf_zt2_load(zt2 *z, tnf_error *e)
 {
     tnf_arena *scratch = z->r->scratch;
     z->objects = tnf_arena_array(scratch, z->n, sizeof *z->objects);
@@ -407,11 +408,11 @@ tnf_status zt2_load(zt2 *z, tnf_error *e)
     z->to = scratch;
     const uint8_t *key = z->first;
     for (size_t i = 0; i < z->n; i++, key = z->c.p)
-        TNF_TRY(zt2_object_at(z, key, scratch, &z->objects[i], e));
+        TNF_TRY(tnf_zt2_object_at(z, key, scratch, &z->objects[i], e));
     return TNF_OK;
 }
 
-tnf_status zt2_parse(zt2 *z, const void *bytes, size_t n, tnf_error *e)
+tnf_status tnf_zt2_parse(zt2 *z, const void *bytes, size_t n, tnf_error *e)
 {
     uint32_t limit = z->r->limits.depth;
     unsigned depth = limit < ZT2_MAX_DEPTH ? limit : ZT2_MAX_DEPTH;

@@ -21,11 +21,11 @@ static tnf_status try_footer(zt2 *z, uint64_t end, unsigned *tries, tnf_error *e
     zt2_footer f;
     if (end < ZT2_SMALLEST || *tries == 0)
         return TNF_EFORMAT;
-    tnf_status status = zt2_read_footer(z->r, &f, end - ZT2_FOOTER, e);
+    tnf_status status = tnf_zt2_read_footer(z->r, &f, end - ZT2_FOOTER, e);
     if (status == TNF_OK && f.length == 0)
         return TNF_EFORMAT;
     if (status == TNF_OK)
-        status = zt2_check_footer(&f, e);
+        status = tnf_zt2_check_footer(&f, e);
     if (status != TNF_OK)
         return status == TNF_ENOMEM || status == TNF_EIO || status == TNF_ENET ? status
                                                                                : TNF_EFORMAT;
@@ -33,7 +33,7 @@ static tnf_status try_footer(zt2 *z, uint64_t end, unsigned *tries, tnf_error *e
     tnf_cur c;
     status = tnf_read_range(z->r, "manifest", f.offset, f.length, ZT2_MAX_MANIFEST, &c, e);
     if (status == TNF_OK)
-        status = zt2_check_hash(&f, c.p, e);
+        status = tnf_zt2_check_hash(&f, c.p, e);
     if (status == TNF_OK)
         z->footer = f;
     return status == TNF_ELIMIT ? TNF_EFORMAT : status;
@@ -61,7 +61,7 @@ static tnf_status search(zt2 *z, uint8_t *block, tnf_error *e)
     return TNF_EFORMAT;
 }
 
-tnf_status zt2_recover(zt2 *z, tnf_error *e)
+tnf_status tnf_zt2_recover(zt2 *z, tnf_error *e)
 {
     tnf_error before = *e, why;
     uint64_t size = z->r->source->size;

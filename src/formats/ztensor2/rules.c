@@ -25,12 +25,14 @@ static tnf_str name_at(const uint8_t *key)
 
 static int by_name(const void *a, const void *b)
 {
-    return zt2_compare(name_at(*(const uint8_t *const *)a), name_at(*(const uint8_t *const *)b));
+    return tnf_zt2_compare(name_at(*(const uint8_t *const *)a),
+                           name_at(*(const uint8_t *const *)b));
 }
 
 static int by_role(const void *a, const void *b)
 {
-    return zt2_compare((*(const zt2_part *const *)a)->role, (*(const zt2_part *const *)b)->role);
+    return tnf_zt2_compare((*(const zt2_part *const *)a)->role,
+                           (*(const zt2_part *const *)b)->role);
 }
 
 /* ------------------------------------------------------------------ parts */
@@ -78,8 +80,8 @@ static tnf_status make_part(zt2 *z, const zt2_object *o, zt2_part *p, tnf_part *
     bool pinned;
     TNF_TRY(check_place(z, o, p, e));
     const char *role = zt2_is(p->role, "data") ? "data" : tnf_arena_str(a, p->role.p, p->role.n);
-    const tnf_type *type = zt2_type(a, p->type, p->dtype, &pinned);
-    const tnf_digest *digest = p->digest.p ? zt2_digest(a, p->digest) : NULL;
+    const tnf_type *type = tnf_zt2_type(a, p->type, p->dtype, &pinned);
+    const tnf_digest *digest = p->digest.p ? tnf_zt2_digest(a, p->digest) : NULL;
     if (!role || !type || (p->digest.p && !digest))
         return tnf_arena_fail(a, "a part", e);
     if (!pinned)
@@ -141,14 +143,14 @@ static tnf_status check_layout(zt2 *z, const zt2_object *from, tnf_object *o, tn
     if (csr && o->rank == 2 && o->shape[0] == UINT64_MAX)
         return tnf_fail_rule(e, "Shape", TNF_EFORMAT, from->at, "%s has too many rows",
                              TNF_QUOTED(o->name));
-    tnf_status status = zt2_is_gguf(from->layout) ? zt2_check_gguf(o, from->layout, &why)
-                                                  : tnf_layout_check(o, &why);
+    tnf_status status = tnf_zt2_is_gguf(from->layout) ? tnf_zt2_check_gguf(o, from->layout, &why)
+                                                      : tnf_layout_check(o, &why);
     if (status == TNF_OK)
         return TNF_OK;
     if (csr)
         return tnf_fail_rule(e, "LayoutRule", status, from->at, "%s", why.message);
     TNF_TRY(stricter(z, "LayoutRule", status, from->at, why.message, e));
-    o->layout = zt2_layout_unruled(z->r->arena, from->layout);
+    o->layout = tnf_zt2_layout_unruled(z->r->arena, from->layout);
     return o->layout ? TNF_OK : tnf_arena_fail(z->r->arena, "a layout", e);
 }
 
@@ -184,7 +186,7 @@ static tnf_status make_object(zt2 *z, const zt2_object *from, tnf_object *o, tnf
     *o = (tnf_object) {
         .name = from->name,
         .shape = from->shape,
-        .layout = zt2_layout(z->r->arena, from->layout),
+        .layout = tnf_zt2_layout(z->r->arena, from->layout),
         .attrs = from->attrs,
         .rank = (uint32_t)from->rank,
     };
@@ -234,7 +236,8 @@ static int by_place(const void *a, const void *b)
 
 static int by_shard(const void *a, const void *b)
 {
-    return zt2_compare((*(const zt2_shard *const *)a)->name, (*(const zt2_shard *const *)b)->name);
+    return tnf_zt2_compare((*(const zt2_shard *const *)a)->name,
+                           (*(const zt2_shard *const *)b)->name);
 }
 
 /* Where each shard comes in order of its name. */
@@ -282,7 +285,7 @@ static tnf_status owner(zt2 *z, const blobs *b, const range *r, char name[72], u
     snprintf(name, 72, "the manifest");
     if (r->object == THE_MANIFEST)
         return TNF_OK;
-    TNF_TRY(zt2_object_at(z, z->keys[r->object], NULL, &o, e));
+    TNF_TRY(tnf_zt2_object_at(z, z->keys[r->object], NULL, &o, e));
     tnf_quote(name, 72, o.name.p, o.name.n);
     for (size_t k = 0; k < o.nparts; k++) {
         const zt2_part *p = &o.parts[k];
@@ -353,7 +356,7 @@ static tnf_status add_all(zt2 *z, blobs *b, tnf_error *e)
     for (size_t i = 0; i < z->n; i++) {
         zt2_object from;
         tnf_object o;
-        TNF_TRY(zt2_object_at(z, z->keys[i], z->r->arena, &from, e));
+        TNF_TRY(tnf_zt2_object_at(z, z->keys[i], z->r->arena, &from, e));
         TNF_TRY(make_object(z, &from, &o, e));
         blobs_add(b, &from, (uint32_t)i);
         warn_unknown(z, &from, &o);
@@ -362,7 +365,7 @@ static tnf_status add_all(zt2 *z, blobs *b, tnf_error *e)
     return check_overlap(z, b, e);
 }
 
-tnf_status zt2_check(zt2 *z, tnf_error *e)
+tnf_status tnf_zt2_check(zt2 *z, tnf_error *e)
 {
     blobs b = { 0 };
     for (size_t i = 0; i < z->nshards; i++)
@@ -380,13 +383,13 @@ tnf_status zt2_check(zt2 *z, tnf_error *e)
     return status;
 }
 
-tnf_status zt2_place_parts(zt2 *z, tnf_error *e)
+tnf_status tnf_zt2_place_parts(zt2 *z, tnf_error *e)
 {
-    TNF_TRY(zt2_resolve(z, e));
+    TNF_TRY(tnf_zt2_resolve(z, e));
     for (size_t i = 0; z->nshards > 0 && i < z->n; i++) {
         const tnf_object *o = &z->r->catalog->objects[i];
         zt2_object from;
-        TNF_TRY(zt2_object_at(z, z->keys[i], NULL, &from, e));
+        TNF_TRY(tnf_zt2_object_at(z, z->keys[i], NULL, &from, e));
         for (uint16_t k = 0; k < o->nparts; k++) {
             tnf_part *part = (tnf_part *)(uintptr_t)&o->parts[k];
             const zt2_part *p = from.nparts == 1 ? from.parts : part_of(&from, part->role);

@@ -85,10 +85,11 @@ static tnf_status look_through(const scan *x, DIR *dir, tnf_str *out, tnf_error 
                     TNF_QUOTED(x->shard->name));
 }
 
-tnf_status zt2_scan(zt2 *z, const char *directory, const zt2_shard *s, tnf_str *out, tnf_error *e)
+tnf_status tnf_zt2_scan(zt2 *z, const char *directory, const zt2_shard *s, tnf_str *out,
+                        tnf_error *e)
 {
     tnf_arena *a = z->r->scratch;
-    scan x = { .z = z, .directory = directory, .shard = s, .digest = zt2_digest(a, s->digest) };
+    scan x = { .z = z, .directory = directory, .shard = s, .digest = tnf_zt2_digest(a, s->digest) };
     x.block = tnf_arena_raw(a, s->size < BLOCK ? s->size : BLOCK);
     if (!x.digest || !x.block)
         return tnf_arena_fail(a, "a digest", e);

@@ -18,7 +18,7 @@
 enum { OPTION_SHARDS, OPTION_STORE };
 enum { BESIDE, STORE, SCAN, NONE };
 
-const tnf_option_info zt2_read_options[] = {
+const tnf_option_info tnf_zt2_read_options[] = {
     { "shards", TNF_OPTION_CHOICE, "beside|store|scan|none", "beside",
       "where other files of the model are looked for" },
     { "store", TNF_OPTION_TEXT, NULL, "",
@@ -54,7 +54,7 @@ static tnf_status open_scanned(zt2 *z, const zt2_shard *s, const tnf_file **file
 {
     const char *store = z->r->options[OPTION_STORE].s;
     tnf_str name;
-    TNF_TRY(zt2_scan(z, store, s, &name, e));
+    TNF_TRY(tnf_zt2_scan(z, store, s, &name, e));
     return tnf_open_stored(z->r, file, store, name, "ztensor2", e);
 }
 
@@ -86,7 +86,7 @@ static tnf_status resolve_one(zt2 *z, zt2_shard *s, tnf_error *e)
                          TNF_QUOTED(s->name), size, s->size);
 }
 
-tnf_status zt2_resolve(zt2 *z, tnf_error *e)
+tnf_status tnf_zt2_resolve(zt2 *z, tnf_error *e)
 {
     if (z->r->sibling || z->r->options[OPTION_SHARDS].u == NONE)
         return TNF_OK;
@@ -110,7 +110,7 @@ tnf_status zt2_resolve(zt2 *z, tnf_error *e)
     return TNF_OK;
 }
 
-tnf_status zt2_tell_shards(zt2 *z, tnf_error *e)
+tnf_status tnf_zt2_tell_shards(zt2 *z, tnf_error *e)
 {
     tnf_arena *a = z->r->arena;
     tnf_attrs all = { .arena = a };
@@ -133,7 +133,7 @@ tnf_status zt2_tell_shards(zt2 *z, tnf_error *e)
 static tnf_status verify_one(const zt2_shard *s, tnf_arena *arena, tnf_tell tell, void *ctx,
                              tnf_error *e)
 {
-    const tnf_digest *told = zt2_digest(arena, s->digest);
+    const tnf_digest *told = tnf_zt2_digest(arena, s->digest);
     uint8_t found[TNF_DIGEST_MAX];
     const tnf_part whole = { .role = "data",
                              .type = tnf_type_of(TNF_U8),
@@ -158,8 +158,8 @@ static tnf_status verify_one(const zt2_shard *s, tnf_arena *arena, tnf_tell tell
 }
 
 /* Whole files against the digests that the manifest tells of them. */
-tnf_status zt2_verify_shards(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
-                             tnf_error *e)
+tnf_status tnf_zt2_verify_shards(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
+                                 tnf_error *e)
 {
     const zt2_state *state = r->state;
     for (size_t i = 0; state && i < state->nshards; i++)

@@ -63,14 +63,14 @@ static const word *word_for(const word *words, size_t n, const char *id)
     return NULL;
 }
 
-int zt2_compare(tnf_str a, tnf_str b)
+int tnf_zt2_compare(tnf_str a, tnf_str b)
 {
     size_t n = a.n < b.n ? a.n : b.n;
     int c = n ? memcmp(a.p, b.p, n) : 0;
     return c ? c : a.n < b.n ? -1 : a.n > b.n;
 }
 
-bool zt2_dtype(tnf_dtype *out, tnf_str name)
+bool tnf_zt2_dtype(tnf_dtype *out, tnf_str name)
 {
     for (int i = 0; i < TNF_DTYPE_COUNT; i++)
         if (zt2_is(name, tnf_type_of((tnf_dtype)i)->id)) {
@@ -83,7 +83,7 @@ bool zt2_dtype(tnf_dtype *out, tnf_str name)
 /* ---------------------------------------------------------------- digests */
 
 /* [a-z0-9]+:[0-9a-f]+ */
-bool zt2_digest_ok(tnf_str s)
+bool tnf_zt2_digest_ok(tnf_str s)
 {
     size_t i = 0;
     while (i < s.n && ((s.p[i] >= 'a' && s.p[i] <= 'z') || (s.p[i] >= '0' && s.p[i] <= '9')))
@@ -101,7 +101,7 @@ static uint8_t nibble(char c)
     return (uint8_t)(c <= '9' ? c - '0' : c - 'a' + 10);
 }
 
-const tnf_digest *zt2_digest(tnf_arena *arena, tnf_str s)
+const tnf_digest *tnf_zt2_digest(tnf_arena *arena, tnf_str s)
 {
     const char *colon = memchr(s.p, ':', s.n);
     size_t head = (size_t)(colon - s.p), hex = s.n - head - 1;
@@ -150,7 +150,7 @@ static const tnf_type *foreign_type(tnf_arena *arena, tnf_str name, tnf_dtype dt
     return type;
 }
 
-const tnf_type *zt2_type(tnf_arena *arena, tnf_str name, tnf_dtype dtype, bool *pinned)
+const tnf_type *tnf_zt2_type(tnf_arena *arena, tnf_str name, tnf_dtype dtype, bool *pinned)
 {
     *pinned = true;
     if (!name.p)
@@ -163,7 +163,7 @@ const tnf_type *zt2_type(tnf_arena *arena, tnf_str name, tnf_dtype dtype, bool *
     return type;
 }
 
-const char *zt2_type_name(const tnf_type *type)
+const char *tnf_zt2_type_name(const tnf_type *type)
 {
     if (type == tnf_type_of(type->storage))
         return NULL;
@@ -175,19 +175,19 @@ const char *zt2_type_name(const tnf_type *type)
 
 /* ---------------------------------------------------------------- layouts */
 
-const tnf_layout *zt2_layout_unruled(tnf_arena *arena, tnf_str name)
+const tnf_layout *tnf_zt2_layout_unruled(tnf_arena *arena, tnf_str name)
 {
     const char *id = foreign(arena, name, tnf_layout_named(name.p, name.n) != NULL);
     return id ? tnf_layout_unknown(arena, id, strlen(id)) : NULL;
 }
 
-const tnf_layout *zt2_layout(tnf_arena *arena, tnf_str name)
+const tnf_layout *tnf_zt2_layout(tnf_arena *arena, tnf_str name)
 {
     const word *known = word_named(layouts, COUNT(layouts), name);
-    return known ? tnf_layout_by_id(known->id) : zt2_layout_unruled(arena, name);
+    return known ? tnf_layout_by_id(known->id) : tnf_zt2_layout_unruled(arena, name);
 }
 
-const char *zt2_layout_name(char *out, size_t size, const tnf_layout *layout)
+const char *tnf_zt2_layout_name(char *out, size_t size, const tnf_layout *layout)
 {
     const char *id = tnf_layout_id(layout);
     const word *known = word_for(layouts, COUNT(layouts), id);
@@ -217,7 +217,7 @@ static const struct {
 #define GGUF   "gguf."
 #define GGUF_N (sizeof GGUF - 1)
 
-bool zt2_is_gguf(tnf_str s)
+bool tnf_zt2_is_gguf(tnf_str s)
 {
     return s.n > GGUF_N + 2 && memcmp(s.p, GGUF, GGUF_N) == 0 &&
            memcmp(s.p + s.n - 2, "/1", 2) == 0;
@@ -248,7 +248,7 @@ static tnf_status check_block(const tnf_object *o, tnf_str layout, uint64_t elem
     return TNF_OK;
 }
 
-tnf_status zt2_check_gguf(const tnf_object *o, tnf_str layout, tnf_error *e)
+tnf_status tnf_zt2_check_gguf(const tnf_object *o, tnf_str layout, tnf_error *e)
 {
     uint64_t per, bytes, all, need;
     if (o->nparts != 1 || strcmp(o->parts[0].role, "data") != 0 ||

@@ -15,7 +15,7 @@
 enum { ALIGN, ENCODING, LEVEL, DIGEST, CANONICAL, SMALL };
 enum { AUTO, YES, NO };
 
-const tnf_option_info zt2_write_options[] = {
+const tnf_option_info tnf_zt2_write_options[] = {
     { "align", TNF_OPTION_UINT, NULL, "64K",
       "where blobs begin: multiples of it; other than 64K is not canonical" },
     { "encoding", TNF_OPTION_CHOICE, "raw|zstd", "raw",
@@ -46,8 +46,8 @@ static tnf_status read_options(writing *x, tnf_error *e)
 {
     const tnf_option_value *o = x->w->options;
     uint64_t align = o[ALIGN].u, canonical = o[CANONICAL].u;
-    if (x->w->base && o[ALIGN].s == zt2_write_options[ALIGN].fallback)
-        align = zt2_align_of(x->w);
+    if (x->w->base && o[ALIGN].s == tnf_zt2_write_options[ALIGN].fallback)
+        align = tnf_zt2_align_of(x->w);
     else if (x->follows && tnf_follows(x->w, ALIGN))
         align = tnf_alignment(x->w, ZT2_ALIGN);
     if (align < ZT2_FLOOR || (align & (align - 1)) != 0 || align > (uint64_t)1 << 40)
@@ -126,7 +126,7 @@ static tnf_status write_object_blobs(writing *x, const tnf_object *o, tnf_error 
         tnf_str role = { p->role, strlen(p->role) };
         TNF_TRY(check_name(x, role, "a part", e));
         if (!*place_of(x, o, p))
-            TNF_TRY(zt2_blobs_put(&x->blobs, p, place_of(x, o, p), e));
+            TNF_TRY(tnf_zt2_blobs_put(&x->blobs, p, place_of(x, o, p), e));
     }
     return TNF_OK;
 }
@@ -162,13 +162,13 @@ static tnf_status place_in_shard(writing *x, const tnf_object *o, tnf_error *e)
 static tnf_status begin_blobs(writing *x, tnf_error *e)
 {
     if (x->w->base)
-        TNF_TRY(zt2_place_old(&x->blobs, x->placed, e));
+        TNF_TRY(tnf_zt2_place_old(&x->blobs, x->placed, e));
     if (x->w->in_place)
         return tnf_put_same(x->w, ((const zt2_state *)x->w->like->state)->footer.offset, e);
     if (x->w->base)
         return TNF_OK;
     TNF_TRY(tnf_put(x->w, ZT2_MAGIC, ZT2_MAGIC_N, e));
-    return x->follows ? zt2_copy_old(&x->blobs, x->placed, e) : TNF_OK;
+    return x->follows ? tnf_zt2_copy_old(&x->blobs, x->placed, e) : TNF_OK;
 }
 
 static tnf_status write_blobs(writing *x, tnf_error *e)
@@ -185,7 +185,7 @@ static tnf_status write_blobs(writing *x, tnf_error *e)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                         "two tensors may be equal that can be read only once, which canonical=yes "
                         "cannot do");
-    return zt2_blobs_align(&x->blobs, e);
+    return tnf_zt2_blobs_align(&x->blobs, e);
 }
 
 /* --------------------------------------------------------------- manifest */
@@ -206,7 +206,7 @@ static tnf_status put_attributes(writing *x, const tnf_member *members, size_t n
     if (!order)
         return tnf_arena_fail(x->w->scratch, "attributes", e);
     for (size_t i = 0; i < n; i++)
-        if ((!but || !zt2_is(members[i].key, but)) && zt2_attr_ok(&members[i], depth))
+        if ((!but || !zt2_is(members[i].key, but)) && tnf_zt2_attr_ok(&members[i], depth))
             order[kept++] = &members[i];
     qsort(order, kept, sizeof *order, by_key);
     tnf_cbor_put_string(&x->manifest, "attributes");
@@ -243,7 +243,7 @@ static void put_part(writing *x, const tnf_object *o, const tnf_part *p)
 {
     tnf_buf *b = &x->manifest;
     const zt2_blob *blob = *place_of(x, o, p);
-    const char *type = zt2_type_name(p->type);
+    const char *type = tnf_zt2_type_name(p->type);
     bool digest = blob->old != p || p->digest;
     tnf_cbor_put_string(b, p->role);
     tnf_cbor_put_map(b, 2u + (type ? 1u : 0u) + (blob->shard.p ? 1u : 0u) + (digest ? 1u : 0u) +
@@ -277,7 +277,7 @@ static tnf_status put_object(writing *x, const tnf_object *o, tnf_error *e)
     char layout[64];
     bool attrs = false;
     for (size_t i = 0; o->attrs && i < o->attrs->n && !attrs; i++)
-        attrs = zt2_attr_ok(&o->attrs->as.members[i], ZT2_OBJECT_ATTRS);
+        attrs = tnf_zt2_attr_ok(&o->attrs->as.members[i], ZT2_OBJECT_ATTRS);
     tnf_cbor_put_text(b, o->name.p, o->name.n);
     tnf_cbor_put_map(b, attrs ? 4 : 3);
     tnf_cbor_put_string(b, "parts");
@@ -290,7 +290,7 @@ static tnf_status put_object(writing *x, const tnf_object *o, tnf_error *e)
     for (uint32_t i = 0; i < o->rank; i++)
         tnf_cbor_put_uint(b, o->shape[i]);
     tnf_cbor_put_string(b, "layout");
-    tnf_cbor_put_string(b, zt2_layout_name(layout, sizeof layout, o->layout));
+    tnf_cbor_put_string(b, tnf_zt2_layout_name(layout, sizeof layout, o->layout));
     return attrs ? put_attributes(x, o->attrs->as.members, o->attrs->n, NULL, ZT2_OBJECT_ATTRS, e)
                  : TNF_OK;
 }
@@ -371,7 +371,7 @@ static tnf_status prepare(writing *x, tnf_error *e)
     x->order = tnf_arena_array(a, most, sizeof *x->order);
     if (!x->placed || !x->order)
         return tnf_arena_fail(a, "the list of parts", e);
-    return zt2_blobs_init(&x->blobs, x->w, parts, e);
+    return tnf_zt2_blobs_init(&x->blobs, x->w, parts, e);
 }
 
 /* Does a file that is followed have all blobs, as nobody asks for others? */
@@ -382,7 +382,7 @@ static bool follows(const tnf_writer *w)
            w->options[CANONICAL].u == AUTO;
 }
 
-tnf_status zt2_write(tnf_writer *w, tnf_error *e)
+tnf_status tnf_zt2_write(tnf_writer *w, tnf_error *e)
 {
     writing x = { .w = w, .follows = follows(w) };
     if (w->in_place) {
@@ -426,7 +426,7 @@ static tnf_status describe_shard(zt2_shard *out, const tnf_writer *w, const tnf_
 }
 
 /* Labels are all of one length, so their order is also that of CBOR. */
-tnf_status zt2_write_index(tnf_writer *w, tnf_error *e)
+tnf_status tnf_zt2_write_index(tnf_writer *w, tnf_error *e)
 {
     writing x = { .w = w };
     zt2_shard *shards = tnf_arena_array(w->scratch, w->nshards, sizeof *shards);

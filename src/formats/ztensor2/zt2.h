@@ -84,10 +84,10 @@ typedef struct zt2 {
     const uint8_t *first; /* the first of them as they stand */
     size_t n, nparts;     /* of objects, of all their parts */
     unsigned objects_depth; /* containers that they are in */
-    tnf_arena one;          /* for the object that is read; freed by zt2_free() */
+    tnf_arena one;          /* for the object that is read; freed by tnf_zt2_free() */
     tnf_arena *to;          /* where what is read of an object goes: one, or the scratch */
     bool undigested;        /* a part has no digest */
-    zt2_object *objects;    /* zt2_load(): all of them, in the manifest's order */
+    zt2_object *objects;    /* tnf_zt2_load(): all of them, in the manifest's order */
     zt2_shard *shards;      /* likewise */
     size_t nshards;
     bool has_objects, empty_attrs;
@@ -99,48 +99,49 @@ typedef struct zt2 {
 
 /* ztensor2.c: the footer and the manifest into z, by their own rules. To be freed, whatever comes
  * of it. */
-tnf_status zt2_read(zt2 *z, tnf_error *e);
-void zt2_free(zt2 *z);
+tnf_status tnf_zt2_read(zt2 *z, tnf_error *e);
+void tnf_zt2_free(zt2 *z);
 
 /* recover.c: the footer of the last whole model in a file that does not end with one. */
-tnf_status zt2_recover(zt2 *z, tnf_error *e);
+tnf_status tnf_zt2_recover(zt2 *z, tnf_error *e);
 /* ztensor2.c: a footer at its place, its own rules, and those on the manifest that it tells of. */
-tnf_status zt2_read_footer(tnf_reader *r, zt2_footer *f, uint64_t at, tnf_error *e);
-tnf_status zt2_check_footer(const zt2_footer *f, tnf_error *e);
-tnf_status zt2_check_hash(const zt2_footer *f, const void *manifest, tnf_error *e);
+tnf_status tnf_zt2_read_footer(tnf_reader *r, zt2_footer *f, uint64_t at, tnf_error *e);
+tnf_status tnf_zt2_check_footer(const zt2_footer *f, tnf_error *e);
+tnf_status tnf_zt2_check_hash(const zt2_footer *f, const void *manifest, tnf_error *e);
 
 /* manifest.c: the bytes into z, by the rules of the encoding and the schema. */
-tnf_status zt2_parse(zt2 *z, const void *bytes, size_t n, tnf_error *e);
+tnf_status tnf_zt2_parse(zt2 *z, const void *bytes, size_t n, tnf_error *e);
 
 /* The object whose name begins there, once more. It lives until the next is read; its attributes go
  * to that arena (NULL: they live no longer). z->c.p is then where the next one begins. */
-tnf_status zt2_object_at(zt2 *z, const uint8_t *key, tnf_arena *attrs, zt2_object *out,
-                         tnf_error *e);
+tnf_status tnf_zt2_object_at(zt2 *z, const uint8_t *key, tnf_arena *attrs, zt2_object *out,
+                             tnf_error *e);
 /* All of them at once, into the scratch. */
-tnf_status zt2_load(zt2 *z, tnf_error *e);
+tnf_status tnf_zt2_load(zt2 *z, tnf_error *e);
 
 /* rules.c: all rules between the entries, and the tensors into the catalog, in order of their
  * names; if something is wrong, none. Then, when shards are open, who reads what lies in them. */
-tnf_status zt2_check(zt2 *z, tnf_error *e);
-tnf_status zt2_place_parts(zt2 *z, tnf_error *e);
+tnf_status tnf_zt2_check(zt2 *z, tnf_error *e);
+tnf_status tnf_zt2_place_parts(zt2 *z, tnf_error *e);
 
 /* shards.c */
-extern const tnf_option_info zt2_read_options[];
-tnf_status zt2_resolve(zt2 *z, tnf_error *e);
-tnf_status zt2_tell_shards(zt2 *z, tnf_error *e);
-tnf_status zt2_verify_shards(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
-                             tnf_error *e);
+extern const tnf_option_info tnf_zt2_read_options[];
+tnf_status tnf_zt2_resolve(zt2 *z, tnf_error *e);
+tnf_status tnf_zt2_tell_shards(zt2 *z, tnf_error *e);
+tnf_status tnf_zt2_verify_shards(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
+                                 tnf_error *e);
 
 /* canonical.c */
-tnf_status zt2_canonical(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
-                         tnf_error *e);
+tnf_status tnf_zt2_canonical(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
+                             tnf_error *e);
 
 /* scan.c: the name, in the arena, of the file in a directory that has this size and this digest;
  * TNF_ENOTFOUND if none has. */
-tnf_status zt2_scan(zt2 *z, const char *directory, const zt2_shard *s, tnf_str *out, tnf_error *e);
+tnf_status tnf_zt2_scan(zt2 *z, const char *directory, const zt2_shard *s, tnf_str *out,
+                        tnf_error *e);
 
 /* identity.c: what `zt id` prints, as an attribute. */
-tnf_status zt2_tell_content(zt2 *z, tnf_error *e);
+tnf_status tnf_zt2_tell_content(zt2 *z, tnf_error *e);
 
 /* append.c: what appending must know of the file beyond the model, kept as r->state. */
 typedef struct zt2_state {
@@ -150,7 +151,7 @@ typedef struct zt2_state {
     zt2_footer footer;
 } zt2_state;
 
-tnf_status zt2_keep_state(zt2 *z, tnf_error *e);
+tnf_status tnf_zt2_keep_state(zt2 *z, tnf_error *e);
 
 /* ------------------------------------------------------------------- words */
 
@@ -166,25 +167,25 @@ static inline bool zt2_name_ok(tnf_str s)
     return s.n >= 1 && s.n <= ZT2_MAX_NAME && !memchr(s.p, 0, s.n);
 }
 
-int zt2_compare(tnf_str a, tnf_str b); /* byte by byte, which is not the manifest's order */
+int tnf_zt2_compare(tnf_str a, tnf_str b); /* byte by byte, which is not the manifest's order */
 
-bool zt2_dtype(tnf_dtype *out, tnf_str name);
-bool zt2_digest_ok(tnf_str text);
+bool tnf_zt2_dtype(tnf_dtype *out, tnf_str name);
+bool tnf_zt2_digest_ok(tnf_str text);
 /* The digest in the arena; NULL: no memory. */
-const tnf_digest *zt2_digest(tnf_arena *arena, tnf_str s);
+const tnf_digest *tnf_zt2_digest(tnf_arena *arena, tnf_str s);
 /* A logical type; *pinned is false if the type wants another dtype. NULL: no memory. */
-const tnf_type *zt2_type(tnf_arena *arena, tnf_str name, tnf_dtype dtype, bool *pinned);
+const tnf_type *tnf_zt2_type(tnf_arena *arena, tnf_str name, tnf_dtype dtype, bool *pinned);
 /* How the type is called in a file; NULL for a plain dtype. */
-const char *zt2_type_name(const tnf_type *type);
+const char *tnf_zt2_type_name(const tnf_type *type);
 /* A layout, known or not. NULL: no memory. */
-const tnf_layout *zt2_layout(tnf_arena *arena, tnf_str name);
+const tnf_layout *tnf_zt2_layout(tnf_arena *arena, tnf_str name);
 /* The same as one that has no rules. */
-const tnf_layout *zt2_layout_unruled(tnf_arena *arena, tnf_str name);
+const tnf_layout *tnf_zt2_layout_unruled(tnf_arena *arena, tnf_str name);
 /* How it is called in a file, in `out`. */
-const char *zt2_layout_name(char *out, size_t size, const tnf_layout *layout);
+const char *tnf_zt2_layout_name(char *out, size_t size, const tnf_layout *layout);
 /* The rules of gguf.<type>/1, which no layout of the model stands for. */
-bool zt2_is_gguf(tnf_str layout);
-tnf_status zt2_check_gguf(const tnf_object *object, tnf_str layout, tnf_error *e);
+bool tnf_zt2_is_gguf(tnf_str layout);
+tnf_status tnf_zt2_check_gguf(const tnf_object *object, tnf_str layout, tnf_error *e);
 
 /* ------------------------------------------------------------------- write */
 
@@ -215,32 +216,33 @@ typedef struct zt2_blobs {
 } zt2_blobs;
 
 /* For at most so many. */
-tnf_status zt2_blobs_init(zt2_blobs *b, tnf_writer *w, uint64_t most, tnf_error *e);
+tnf_status tnf_zt2_blobs_init(zt2_blobs *b, tnf_writer *w, uint64_t most, tnf_error *e);
 /* Writes a part, or finds it written; *out stays. */
-tnf_status zt2_blobs_put(zt2_blobs *b, const tnf_part *part, const zt2_blob **out, tnf_error *e);
-/* Takes one for known that is in the file already, and so does zt2_blobs_put() if `alias`. */
-tnf_status zt2_blobs_know(zt2_blobs *b, zt2_blob *blob, bool alias, const zt2_blob **out,
-                          tnf_error *e);
+tnf_status tnf_zt2_blobs_put(zt2_blobs *b, const tnf_part *part, const zt2_blob **out,
+                             tnf_error *e);
+/* Takes one for known that is in the file already, and so does tnf_zt2_blobs_put() if `alias`. */
+tnf_status tnf_zt2_blobs_know(zt2_blobs *b, zt2_blob *blob, bool alias, const zt2_blob **out,
+                              tnf_error *e);
 /* To where the manifest may begin. */
-tnf_status zt2_blobs_align(zt2_blobs *b, tnf_error *e);
+tnf_status tnf_zt2_blobs_align(zt2_blobs *b, tnf_error *e);
 
 /* append.c: all parts that are in the base are given their blobs: placed[i] of the i-th part,
  * object after object; NULL stays where one is new. */
-tnf_status zt2_place_old(zt2_blobs *b, const zt2_blob **placed, tnf_error *e);
+tnf_status tnf_zt2_place_old(zt2_blobs *b, const zt2_blob **placed, tnf_error *e);
 /* copy.c: the same where all parts are in w->like, which is written anew: their blobs are copied as
  * they are stored, in their order, those that share one still do. */
-tnf_status zt2_copy_old(zt2_blobs *b, const zt2_blob **placed, tnf_error *e);
+tnf_status tnf_zt2_copy_old(zt2_blobs *b, const zt2_blob **placed, tnf_error *e);
 /* The alignment that the blobs of the base have. */
-uint64_t zt2_align_of(const tnf_writer *w);
+uint64_t tnf_zt2_align_of(const tnf_writer *w);
 
 /* fit.c: what can be written. */
 #define ZT2_FILE_ATTRS   2u /* containers that a value of an attribute is in */
 #define ZT2_OBJECT_ATTRS 4u
-bool zt2_attr_ok(const tnf_member *attr, unsigned depth);
-tnf_status zt2_fits(tnf_fit *fit, tnf_error *e);
-tnf_fate zt2_takes(const tnf_object *object, const char **reason);
-tnf_status zt2_write(tnf_writer *w, tnf_error *e);
-tnf_status zt2_write_index(tnf_writer *w, tnf_error *e);
-extern const tnf_option_info zt2_write_options[];
+bool tnf_zt2_attr_ok(const tnf_member *attr, unsigned depth);
+tnf_status tnf_zt2_fits(tnf_fit *fit, tnf_error *e);
+tnf_fate tnf_zt2_takes(const tnf_object *object, const char **reason);
+tnf_status tnf_zt2_write(tnf_writer *w, tnf_error *e);
+tnf_status tnf_zt2_write_index(tnf_writer *w, tnf_error *e);
+extern const tnf_option_info tnf_zt2_write_options[];
 
 #endif

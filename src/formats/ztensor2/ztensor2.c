@@ -23,7 +23,7 @@ static int probe(const tnf_probe *p)
 
 /* ---------------------------------------------------------------- reading */
 
-tnf_status zt2_read_footer(tnf_reader *r, zt2_footer *f, uint64_t at, tnf_error *e)
+tnf_status tnf_zt2_read_footer(tnf_reader *r, zt2_footer *f, uint64_t at, tnf_error *e)
 {
     tnf_cur c;
     f->at = at;
@@ -59,9 +59,9 @@ static tnf_status find_footer(zt2 *z, tnf_error *e)
         return tnf_fail_rule(e, "HeaderMagic", TNF_EFORMAT, 0,
                              "the file does not begin as zTensor 2");
     tnf_error why = { .offset = TNF_NO_OFFSET };
-    tnf_status status = zt2_read_footer(z->r, &z->footer, size - ZT2_FOOTER, &why);
+    tnf_status status = tnf_zt2_read_footer(z->r, &z->footer, size - ZT2_FOOTER, &why);
     if (status == TNF_ETRUNCATED && z->r->lenient)
-        status = zt2_recover(z, &why);
+        status = tnf_zt2_recover(z, &why);
     if (status == TNF_OK && why.status != TNF_OK)
         (void)tnf_lose(z->r, why.status, &why);
     if (status != TNF_OK && e)
@@ -69,7 +69,7 @@ static tnf_status find_footer(zt2 *z, tnf_error *e)
     return status;
 }
 
-tnf_status zt2_check_footer(const zt2_footer *f, tnf_error *e)
+tnf_status tnf_zt2_check_footer(const zt2_footer *f, tnf_error *e)
 {
     uint64_t end;
     if (f->length > ZT2_MAX_MANIFEST)
@@ -87,7 +87,7 @@ tnf_status zt2_check_footer(const zt2_footer *f, tnf_error *e)
     return TNF_OK;
 }
 
-tnf_status zt2_check_hash(const zt2_footer *f, const void *manifest, tnf_error *e)
+tnf_status tnf_zt2_check_hash(const zt2_footer *f, const void *manifest, tnf_error *e)
 {
     uint8_t hash[TNF_DIGEST_MAX];
     tnf_digester d;
@@ -108,7 +108,7 @@ static tnf_status older_manifest(zt2 *z, tnf_cur *c, tnf_status status, tnf_erro
     if (!z->r->salvage || !(status == TNF_EFORMAT || status == TNF_ETRUNCATED))
         return status;
     tnf_error before = *e;
-    TNF_TRY(zt2_recover(z, e));
+    TNF_TRY(tnf_zt2_recover(z, e));
     if (!tnf_lose(z->r, status, &before))
         return status;
     return tnf_read_range(z->r, "manifest", f->offset, f->length, ZT2_MAX_MANIFEST, c, e);
@@ -117,17 +117,17 @@ static tnf_status older_manifest(zt2 *z, tnf_cur *c, tnf_status status, tnf_erro
 static tnf_status read_manifest(zt2 *z, tnf_cur *c, tnf_error *e)
 {
     const zt2_footer *f = &z->footer;
-    TNF_TRY(zt2_check_footer(f, e));
+    TNF_TRY(tnf_zt2_check_footer(f, e));
     TNF_TRY(tnf_read_range(z->r, "manifest", f->offset, f->length, ZT2_MAX_MANIFEST, c, e));
-    return zt2_check_hash(f, c->p, e);
+    return tnf_zt2_check_hash(f, c->p, e);
 }
 
-void zt2_free(zt2 *z)
+void tnf_zt2_free(zt2 *z)
 {
     tnf_arena_free(&z->one);
 }
 
-tnf_status zt2_read(zt2 *z, tnf_error *e)
+tnf_status tnf_zt2_read(zt2 *z, tnf_error *e)
 {
     tnf_cur c;
     zt2_footer *f = &z->footer;
@@ -142,26 +142,26 @@ tnf_status zt2_read(zt2 *z, tnf_error *e)
     tnf_status status = read_manifest(z, &c, e);
     if (status != TNF_OK)
         TNF_TRY(older_manifest(z, &c, status, e));
-    return zt2_parse(z, c.p, tnf_left(&c), e);
+    return tnf_zt2_parse(z, c.p, tnf_left(&c), e);
 }
 
 static tnf_status index_model(zt2 *z, tnf_error *e)
 {
     tnf_reader *r = z->r;
-    TNF_TRY(zt2_read(z, e));
+    TNF_TRY(tnf_zt2_read(z, e));
     if (z->footer.length == 0)
         return tnf_set_attr(r, ZT2_DATA_SHARD, tnf_value_bool(true), e);
-    TNF_TRY(zt2_check(z, e));
-    TNF_TRY(zt2_place_parts(z, e));
+    TNF_TRY(tnf_zt2_check(z, e));
+    TNF_TRY(tnf_zt2_place_parts(z, e));
     if (z->empty_attrs)
         TNF_TRY(tnf_set_attr(r, ZT2_EMPTY_ATTRS, tnf_value_bool(true), e));
     if (z->foreign_at) { /* no writer can keep what it does not know: saving will say so */
         tnf_warn(r, z->foreign_at, "the manifest has a key that is not known");
         TNF_TRY(tnf_add_extra(r, ZT2_UNKNOWN, z->foreign_at, z->foreign_n, e));
     }
-    TNF_TRY(zt2_tell_shards(z, e));
-    TNF_TRY(zt2_keep_state(z, e));
-    return zt2_tell_content(z, e);
+    TNF_TRY(tnf_zt2_tell_shards(z, e));
+    TNF_TRY(tnf_zt2_keep_state(z, e));
+    return tnf_zt2_tell_content(z, e);
 }
 
 static tnf_status index_all(tnf_reader *r, tnf_error *e)
@@ -169,7 +169,7 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
     zt2 z = { .r = r };
     r->version = "2";
     tnf_status status = index_model(&z, e);
-    zt2_free(&z);
+    tnf_zt2_free(&z);
     return status;
 }
 
@@ -188,19 +188,19 @@ const tnf_format tnf_format_ztensor2 = {
              .shares = true,
              .attrs = TNF_HOLDS_TYPED,
              .sorted_maps = true,
-             .takes = zt2_takes,
-             .fits = zt2_fits,
+             .takes = tnf_zt2_takes,
+             .fits = tnf_zt2_fits,
              .file_attrs = ZT2_EMPTY_ATTRS,
              .derived = ZT2_CONTENT " " ZT2_SHARDS " " ZT2_DATA_SHARD },
-    .read_options = zt2_read_options,
-    .write_options = zt2_write_options,
+    .read_options = tnf_zt2_read_options,
+    .write_options = tnf_zt2_write_options,
     .rule_names = &rule_names,
     .probe = probe,
     .index = index_all,
-    .write = zt2_write,
-    .append = zt2_write,
-    .write_index = zt2_write_index,
+    .write = tnf_zt2_write,
+    .append = tnf_zt2_write,
+    .write_index = tnf_zt2_write_index,
     .index_name = ".zt",
-    .verify = zt2_verify_shards,
-    .canonical = zt2_canonical,
+    .verify = tnf_zt2_verify_shards,
+    .canonical = tnf_zt2_canonical,
 };

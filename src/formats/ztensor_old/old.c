@@ -8,12 +8,12 @@
 
 #include <string.h>
 
-bool zt_is(tnf_str s, const char *word)
+bool tnf_zt_is(tnf_str s, const char *word)
 {
     return s.n == strlen(word) && memcmp(s.p, word, s.n) == 0;
 }
 
-bool zt_read_word(tnf_cbor *c, zt_word *out, bool numbers)
+bool tnf_zt_read_word(tnf_cbor *c, zt_word *out, bool numbers)
 {
     *out = (zt_word) { 0 };
     if (tnf_cbor_null(c))
@@ -26,8 +26,8 @@ bool zt_read_word(tnf_cbor *c, zt_word *out, bool numbers)
     return tnf_cbor_text(c, &out->text);
 }
 
-bool zt_read_shape(tnf_cbor *c, uint64_t **dims, uint32_t *capacity, uint32_t *rank,
-                   tnf_arena *scratch)
+bool tnf_zt_read_shape(tnf_cbor *c, uint64_t **dims, uint32_t *capacity, uint32_t *rank,
+                       tnf_arena *scratch)
 {
     tnf_cbor_scope scope;
     *rank = 0;
@@ -55,7 +55,7 @@ bool zt_read_shape(tnf_cbor *c, uint64_t **dims, uint32_t *capacity, uint32_t *r
     return c->status == TNF_OK;
 }
 
-bool zt_read_value(tnf_cbor *c, tnf_value *out, tnf_arena *arena)
+bool tnf_zt_read_value(tnf_cbor *c, tnf_value *out, tnf_arena *arena)
 {
     tnf_arena *scratch = c->arena;
     c->arena = arena;
@@ -64,7 +64,7 @@ bool zt_read_value(tnf_cbor *c, tnf_value *out, tnf_arena *arena)
     return ok;
 }
 
-tnf_status zt_open_index(tnf_reader *r, tnf_cbor *c, uint64_t end, uint64_t n, tnf_error *e)
+tnf_status tnf_zt_open_index(tnf_reader *r, tnf_cbor *c, uint64_t end, uint64_t n, tnf_error *e)
 {
     tnf_cur cur;
     if (n > end - ZT_HEAD)
@@ -79,8 +79,8 @@ tnf_status zt_open_index(tnf_reader *r, tnf_cbor *c, uint64_t end, uint64_t n, t
     return TNF_OK;
 }
 
-tnf_status zt_read_digest(tnf_reader *r, const tnf_digest **out, tnf_str name, tnf_str text,
-                          bool big_x, uint64_t at, tnf_error *e)
+tnf_status tnf_zt_read_digest(tnf_reader *r, const tnf_digest **out, tnf_str name, tnf_str text,
+                              bool big_x, uint64_t at, tnf_error *e)
 {
     tnf_zt_digest_kind kind;
     if (!text.p)
@@ -98,8 +98,8 @@ tnf_status zt_read_digest(tnf_reader *r, const tnf_digest **out, tnf_str name, t
     return TNF_OK;
 }
 
-tnf_status zt_check_place(tnf_reader *r, tnf_str name, uint64_t offset, uint64_t n,
-                          uint64_t index_start, uint64_t at, tnf_error *e)
+tnf_status tnf_zt_check_place(tnf_reader *r, tnf_str name, uint64_t offset, uint64_t n,
+                              uint64_t index_start, uint64_t at, tnf_error *e)
 {
     uint64_t end;
     if (offset % ZT_ALIGN != 0)
@@ -114,7 +114,7 @@ tnf_status zt_check_place(tnf_reader *r, tnf_str name, uint64_t offset, uint64_t
     return TNF_OK;
 }
 
-tnf_status zt_add(tnf_reader *r, tnf_object *o, tnf_part *parts, uint64_t at, tnf_error *e)
+tnf_status tnf_zt_add(tnf_reader *r, tnf_object *o, tnf_part *parts, uint64_t at, tnf_error *e)
 {
     tnf_error odd = { .offset = TNF_NO_OFFSET };
     bool readable = true;
@@ -130,7 +130,7 @@ tnf_status zt_add(tnf_reader *r, tnf_object *o, tnf_part *parts, uint64_t at, tn
     return tnf_add_object(r, o, at, e);
 }
 
-const tnf_type *zt_unknown_type(tnf_arena *arena, tnf_str id, tnf_dtype storage)
+const tnf_type *tnf_zt_unknown_type(tnf_arena *arena, tnf_str id, tnf_dtype storage)
 {
     tnf_type *type = tnf_arena_alloc(arena, sizeof *type);
     const char *copy = type ? tnf_arena_str(arena, id.p, id.n) : NULL;
@@ -195,8 +195,8 @@ static tnf_status put_padding(tnf_writer *w, tnf_error *e)
     return tnf_put_fill(w, 0, at - w->sink->written, e);
 }
 
-tnf_status zt_put_blob(tnf_writer *w, const tnf_part *part, const zt_how *how, zt_blob *out,
-                       tnf_error *e)
+tnf_status tnf_zt_put_blob(tnf_writer *w, const tnf_part *part, const zt_how *how, zt_blob *out,
+                           tnf_error *e)
 {
     bool wide = tnf_dtype_size(part->type->storage) > 1;
     bool was_big = part->flags & TNF_PART_BIG_ENDIAN && part->payload == TNF_AT;
@@ -239,7 +239,7 @@ tnf_status zt_put_blob(tnf_writer *w, const tnf_part *part, const zt_how *how, z
     return TNF_OK;
 }
 
-tnf_status zt_order(tnf_writer *w, const uint32_t **out, tnf_error *e)
+tnf_status tnf_zt_order(tnf_writer *w, const uint32_t **out, tnf_error *e)
 {
     *out = NULL;
     if (w->in_place)
@@ -247,12 +247,12 @@ tnf_status zt_order(tnf_writer *w, const uint32_t **out, tnf_error *e)
     return tnf_has_places(w) ? tnf_sorted(w, out, tnf_compare_places, e) : TNF_OK;
 }
 
-tnf_status zt_put_rest(tnf_writer *w, tnf_error *e)
+tnf_status tnf_zt_put_rest(tnf_writer *w, tnf_error *e)
 {
     return w->in_place ? tnf_put_same(w, w->like->data_end, e) : TNF_OK;
 }
 
-void zt_put_shape(tnf_buf *b, const tnf_object *o)
+void tnf_zt_put_shape(tnf_buf *b, const tnf_object *o)
 {
     tnf_cbor_put_string(b, "shape");
     tnf_cbor_put_array(b, o->rank);

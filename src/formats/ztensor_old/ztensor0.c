@@ -16,11 +16,12 @@
 
 #include <string.h>
 
-const char *const zt0_dtypes[ZT0_TYPES] = { "float64", "float32", "float16", "bfloat16", "int64",
-                                            "int32",   "int16",   "int8",    "uint64",   "uint32",
-                                            "uint16",  "uint8",   "bool" };
-const char *const zt0_types[ZT0_TYPES] = { "f64", "f32", "f16", "bf16", "i64", "i32", "i16",
-                                           "i8",  "u64", "u32", "u16",  "u8",  "bool" };
+const char *const tnf_zt0_dtypes[ZT0_TYPES] = { "float64", "float32", "float16", "bfloat16",
+                                                "int64",   "int32",   "int16",   "int8",
+                                                "uint64",  "uint32",  "uint16",  "uint8",
+                                                "bool" };
+const char *const tnf_zt0_types[ZT0_TYPES] = { "f64", "f32", "f16", "bf16", "i64", "i32", "i16",
+                                               "i8",  "u64", "u32", "u16",  "u8",  "bool" };
 static const char *const layouts[] = { "dense", "sparsecoo", "sparsecsr" };
 static const char *const encodings[] = { "raw", "zstd" };
 static const char *const endians[] = { "little", "big" };
@@ -69,14 +70,14 @@ typedef struct parser {
 static int find(tnf_str s, const char *const *words, int n)
 {
     for (int i = 0; i < n; i++)
-        if (zt_is(s, words[i]))
+        if (tnf_zt_is(s, words[i]))
             return i;
     return NOT_FOUND;
 }
 
 #define FIND(s, words) find(s, words, (int)(sizeof(words) / sizeof *(words)))
 
-bool zt0_is_field(tnf_str key)
+bool tnf_zt0_is_field(tnf_str key)
 {
     return FIND(key, fields) != NOT_FOUND;
 }
@@ -98,13 +99,13 @@ static bool push_custom(parser *p, entry *t, tnf_str key, const tnf_value *v)
 static bool read_custom(parser *p, entry *t, tnf_str key)
 {
     tnf_value v;
-    if (!zt_read_value(&p->c, &v, p->r->arena))
+    if (!tnf_zt_read_value(&p->c, &v, p->r->arena))
         return false;
-    if (zt_is(key, ZT0_ATTRS) && v.kind == TNF_MAP)
+    if (tnf_zt_is(key, ZT0_ATTRS) && v.kind == TNF_MAP)
         t->attrs = v;
-    else if (zt_is(key, ZT0_FILE) && v.kind == TNF_MAP && p->n == 0)
+    else if (tnf_zt_is(key, ZT0_FILE) && v.kind == TNF_MAP && p->n == 0)
         t->file = v;
-    else if (zt_is(key, ZT0_EMPTY) && v.kind == TNF_BOOL && v.as.b)
+    else if (tnf_zt_is(key, ZT0_EMPTY) && v.kind == TNF_BOOL && v.as.b)
         t->empty = true;
     else
         return push_custom(p, t, key, &v);
@@ -123,17 +124,17 @@ static bool read_field(parser *p, entry *t, int field)
     case SIZE:
         return tnf_cbor_u64(c, &t->size);
     case DTYPE:
-        return zt_read_word(c, &t->dtype, true);
+        return tnf_zt_read_word(c, &t->dtype, true);
     case LAYOUT:
-        return zt_read_word(c, &t->layout, true);
+        return tnf_zt_read_word(c, &t->layout, true);
     case SHAPE:
-        return zt_read_shape(c, &p->dims, &p->capacity, &t->rank, p->r->scratch);
+        return tnf_zt_read_shape(c, &p->dims, &p->capacity, &t->rank, p->r->scratch);
     case ENCODING:
-        return zt_read_word(c, &t->encoding, true);
+        return tnf_zt_read_word(c, &t->encoding, true);
     case ENDIANNESS:
-        return zt_read_word(c, &t->endianness, true);
+        return tnf_zt_read_word(c, &t->endianness, true);
     default:
-        return zt_read_word(c, &t->checksum, false);
+        return tnf_zt_read_word(c, &t->checksum, false);
     }
 }
 
@@ -207,13 +208,13 @@ static tnf_str word_text(const zt_word *word)
 
 static tnf_status find_type(parser *p, const entry *t, tnf_part *part, tnf_error *e)
 {
-    int i = WHICH(p, t, &t->dtype, "dtype", zt0_dtypes);
+    int i = WHICH(p, t, &t->dtype, "dtype", tnf_zt0_dtypes);
     if (i != NOT_FOUND) {
-        part->type = tnf_type_named(zt0_types[i]);
+        part->type = tnf_type_named(tnf_zt0_types[i]);
         return TNF_OK;
     }
     not_known(p, t, part, "dtype", &t->dtype);
-    part->type = zt_unknown_type(p->r->arena, word_text(&t->dtype), TNF_U8);
+    part->type = tnf_zt_unknown_type(p->r->arena, word_text(&t->dtype), TNF_U8);
     return part->type ? TNF_OK : tnf_arena_fail(p->r->arena, "a type", e);
 }
 
@@ -295,7 +296,8 @@ static tnf_status make_attrs(parser *p, const entry *t, const tnf_value **out, t
         TNF_TRY(tnf_attrs_push(&attrs, ZT0_LAYOUT, tnf_value_string(t->sparse), e));
     for (size_t i = 0; i < t->attrs.n; i++) {
         const tnf_member *m = &t->attrs.as.members[i];
-        if ((t->custom.n && zt_is(m->key, ZT0_CUSTOM)) || (t->sparse && zt_is(m->key, ZT0_LAYOUT)))
+        if ((t->custom.n && tnf_zt_is(m->key, ZT0_CUSTOM)) ||
+            (t->sparse && tnf_zt_is(m->key, ZT0_LAYOUT)))
             continue;
         TNF_TRY(tnf_attrs_push(&attrs, m->key.p, m->value, e));
         attrs.members[attrs.n - 1].key.n = m->key.n;
@@ -333,10 +335,10 @@ static tnf_status add_entry(parser *p, entry *t, tnf_error *e)
     TNF_TRY(find_layout(p, t, &o.layout, &part, e));
     find_endianness(p, t, &part);
     TNF_TRY(find_size(p, t, &part, e));
-    TNF_TRY(zt_check_place(p->r, t->name, t->offset, t->size, p->index_start, t->at, e));
-    TNF_TRY(zt_read_digest(p->r, &part.digest, t->name, t->checksum.text, false, t->at, e));
+    TNF_TRY(tnf_zt_check_place(p->r, t->name, t->offset, t->size, p->index_start, t->at, e));
+    TNF_TRY(tnf_zt_read_digest(p->r, &part.digest, t->name, t->checksum.text, false, t->at, e));
     TNF_TRY(make_attrs(p, t, &o.attrs, e));
-    return zt_add(p->r, &o, &part, t->at, e);
+    return tnf_zt_add(p->r, &o, &part, t->at, e);
 }
 
 static tnf_status read_all(parser *p, tnf_error *e)
@@ -354,7 +356,7 @@ static tnf_status read_all(parser *p, tnf_error *e)
     return tnf_cbor_end(&p->c);
 }
 
-tnf_status zt0_index(tnf_reader *r, tnf_error *e)
+tnf_status tnf_zt0_index(tnf_reader *r, tnf_error *e)
 {
     tnf_cur head, tail;
     uint64_t size = r->source->size;
@@ -376,7 +378,7 @@ tnf_status zt0_index(tnf_reader *r, tnf_error *e)
             TNF_TRY(tnf_stricter(r, e, status, size - 8, "%s", cut.message));
         return TNF_OK;
     }
-    TNF_TRY(zt_open_index(r, &p.c, size - 8, n, e));
+    TNF_TRY(tnf_zt_open_index(r, &p.c, size - 8, n, e));
     p.index_start = size - 8 - n;
     TNF_TRY(read_all(&p, e));
     if (r->catalog->n > 0 && !p.layouts)

@@ -19,11 +19,11 @@
 
 #define ZT0_TYPES  13
 /* Names of types and of their counterparts here, in the order of the released readers' list. */
-extern const char *const zt0_dtypes[ZT0_TYPES], *const zt0_types[ZT0_TYPES];
+extern const char *const tnf_zt0_dtypes[ZT0_TYPES], *const tnf_zt0_types[ZT0_TYPES];
 
 /* Is it a field that entries have by themselves? */
-bool zt0_is_field(tnf_str key);
+bool tnf_zt0_is_field(tnf_str key);
 
-tnf_status zt0_index(tnf_reader *r, tnf_error *e);
+tnf_status tnf_zt0_index(tnf_reader *r, tnf_error *e);
 
 #endif

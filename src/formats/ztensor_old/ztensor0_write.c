@@ -28,8 +28,8 @@ static const tnf_value *custom_of(const tnf_object *o)
         return NULL;
     for (size_t i = 0; i < custom->n; i++) {
         tnf_str key = custom->as.members[i].key;
-        if (zt0_is_field(key) || zt_is(key, ZT0_ATTRS) || zt_is(key, ZT0_FILE) ||
-            zt_is(key, ZT0_EMPTY))
+        if (tnf_zt0_is_field(key) || tnf_zt_is(key, ZT0_ATTRS) || tnf_zt_is(key, ZT0_FILE) ||
+            tnf_zt_is(key, ZT0_EMPTY))
             return NULL;
     }
     return custom;
@@ -42,7 +42,9 @@ static const char *layout_of(const tnf_object *o)
     tnf_str s = { v && v->kind == TNF_STRING ? v->as.s : "", v ? v->n : 0 };
     if (!v || v->kind != TNF_STRING)
         return "dense";
-    return zt_is(s, "sparsecoo") ? "sparsecoo" : zt_is(s, "sparsecsr") ? "sparsecsr" : "dense";
+    return tnf_zt_is(s, "sparsecoo")   ? "sparsecoo"
+           : tnf_zt_is(s, "sparsecsr") ? "sparsecsr"
+                                       : "dense";
 }
 
 /* One entry. `pairs` is counted first, and then again while they are written. */
@@ -66,9 +68,9 @@ static void put_word(tnf_buf *b, const char *key, const char *word)
 static const char *dtype_of(const tnf_type *type)
 {
     size_t i = 0;
-    while (i + 1 < ZT0_TYPES && strcmp(zt0_types[i], type->id) != 0)
+    while (i + 1 < ZT0_TYPES && strcmp(tnf_zt0_types[i], type->id) != 0)
         i++;
-    return zt0_dtypes[i]; /* the core let no others through: .can says which there are */
+    return tnf_zt0_dtypes[i]; /* the core let no others through: .can says which there are */
 }
 
 static bool has_layout(const entry *t)
@@ -79,7 +81,8 @@ static bool has_layout(const entry *t)
 /* Does the attribute have a field of its own? */
 static bool is_field(const entry *t, tnf_str key)
 {
-    return (t->custom && zt_is(key, ZT0_CUSTOM)) || (*t->layout != 'd' && zt_is(key, ZT0_LAYOUT));
+    return (t->custom && tnf_zt_is(key, ZT0_CUSTOM)) ||
+           (*t->layout != 'd' && tnf_zt_is(key, ZT0_LAYOUT));
 }
 
 static bool has_endianness(const entry *t)
@@ -145,7 +148,7 @@ static tnf_status put_entry(const entry *t, tnf_error *e)
     put_word(b, "dtype", dtype_of(t->o->parts[0].type));
     if (has_layout(t))
         put_word(b, "layout", t->layout);
-    zt_put_shape(b, t->o);
+    tnf_zt_put_shape(b, t->o);
     put_word(b, "encoding", t->blob.zstd ? "zstd" : "raw");
     if (has_endianness(t))
         put_word(b, "data_endianness", t->blob.big_endian ? "big" : "little");
@@ -169,7 +172,7 @@ static tnf_status put_tensor(tnf_writer *w, tnf_buf *b, const tnf_object *o, boo
     t.layout = layout_of(o);
     for (size_t i = 0; o->attrs && i < o->attrs->n; i++)
         t.others += !is_field(&t, o->attrs->as.members[i].key);
-    TNF_TRY(zt_put_blob(w, &o->parts[0], &how, &t.blob, e));
+    TNF_TRY(tnf_zt_put_blob(w, &o->parts[0], &how, &t.blob, e));
     return put_entry(&t, e);
 }
 
@@ -203,7 +206,7 @@ static tnf_status put_all(tnf_writer *w, tnf_buf *b, tnf_error *e)
     for (size_t i = 0; i < n; i++)
         TNF_TRY(put_tensor(w, b, &w->catalog->objects[i], i == 0, e));
     TNF_TRY(tnf_buf_status(b, "index", e));
-    TNF_TRY(zt_put_rest(w, e));
+    TNF_TRY(tnf_zt_put_rest(w, e));
     TNF_TRY(tnf_put(w, b->p, b->n, e));
     return tnf_put_u64(w, b->n, e);
 }
@@ -247,6 +250,6 @@ const tnf_format tnf_format_ztensor0 = {
              .attrs = TNF_HOLDS_TYPED },
     .write_options = write_options,
     .probe = probe,
-    .index = zt0_index,
+    .index = tnf_zt0_index,
     .write = write_all,
 };

@@ -27,10 +27,12 @@
 #define MEASURE_RATIO 1024u               /* what zstd may make of a byte, to be believed */
 #define MEASURE_MOST  ((uint64_t)1 << 30) /* bytes that opening a file may decode for a part */
 
-const zt1_name zt1_layouts[] = { { "sparse_csr", "sparse_csr/1" },
-                                 { "sparse_coo", "sparse_coo/1" },
-                                 { NULL, NULL } };
-const zt1_name zt1_types[] = { { "complex64", "c64" }, { "complex128", "c128" }, { NULL, NULL } };
+const zt1_name tnf_zt1_layouts[] = { { "sparse_csr", "sparse_csr/1" },
+                                     { "sparse_coo", "sparse_coo/1" },
+                                     { NULL, NULL } };
+const zt1_name tnf_zt1_types[] = { { "complex64", "c64" },
+                                   { "complex128", "c128" },
+                                   { NULL, NULL } };
 
 /* The types of 1.0 have the names of 0.1. */
 static const zt1_name dtypes_1_0[] = {
@@ -81,7 +83,7 @@ typedef struct parser {
 static const char *renamed(const zt1_name *names, tnf_str s)
 {
     for (; names->file; names++)
-        if (zt_is(s, names->file))
+        if (tnf_zt_is(s, names->file))
             return names->here;
     return NULL;
 }
@@ -99,19 +101,19 @@ static bool skip_key(parser *p, tnf_str key, const char *where)
 static bool read_component_field(parser *p, component *k, tnf_str key)
 {
     tnf_cbor *c = &p->c;
-    if (zt_is(key, "dtype") && !p->v1_0)
-        return zt_read_word(c, &k->dtype, false);
-    if (zt_is(key, "type") && !p->v1_0)
-        return zt_read_word(c, &k->type, false);
-    if (zt_is(key, "encoding"))
-        return zt_read_word(c, &k->encoding, false);
-    if (zt_is(key, "digest"))
-        return zt_read_word(c, &k->digest, false);
-    if (zt_is(key, "offset"))
+    if (tnf_zt_is(key, "dtype") && !p->v1_0)
+        return tnf_zt_read_word(c, &k->dtype, false);
+    if (tnf_zt_is(key, "type") && !p->v1_0)
+        return tnf_zt_read_word(c, &k->type, false);
+    if (tnf_zt_is(key, "encoding"))
+        return tnf_zt_read_word(c, &k->encoding, false);
+    if (tnf_zt_is(key, "digest"))
+        return tnf_zt_read_word(c, &k->digest, false);
+    if (tnf_zt_is(key, "offset"))
         return k->has_offset = true, tnf_cbor_u64(c, &k->offset);
-    if (zt_is(key, "length"))
+    if (tnf_zt_is(key, "length"))
         return k->has_length = true, tnf_cbor_u64(c, &k->length);
-    if (zt_is(key, "uncompressed_length") && !p->v1_0)
+    if (tnf_zt_is(key, "uncompressed_length") && !p->v1_0)
         return tnf_cbor_null(c) || (k->has_decoded = true, tnf_cbor_u64(c, &k->decoded));
     return skip_key(p, key, "a component");
 }
@@ -192,7 +194,7 @@ static bool read_attrs(parser *p, tnf_value *out)
     uint64_t at = tnf_cbor_where(&p->c);
     if (tnf_cbor_null(&p->c))
         return true;
-    if (!zt_read_value(&p->c, out, p->r->arena))
+    if (!tnf_zt_read_value(&p->c, out, p->r->arena))
         return false;
     return out->kind == TNF_MAP ||
            tnf_cbor_fail(&p->c, TNF_CBOR_SCHEMA, TNF_EFORMAT, at, "attributes that are no map");
@@ -201,17 +203,17 @@ static bool read_attrs(parser *p, tnf_value *out)
 static bool read_object_field(parser *p, object *o, tnf_str key)
 {
     tnf_cbor *c = &p->c;
-    if (zt_is(key, "shape")) {
+    if (tnf_zt_is(key, "shape")) {
         o->has_shape = true;
-        return zt_read_shape(c, &p->dims, &p->capacity, &o->rank, p->r->scratch);
+        return tnf_zt_read_shape(c, &p->dims, &p->capacity, &o->rank, p->r->scratch);
     }
-    if (zt_is(key, "format"))
-        return zt_read_word(c, &o->format, false);
-    if (zt_is(key, "dtype") && p->v1_0)
-        return zt_read_word(c, &o->dtype, false);
-    if (zt_is(key, "attributes") && !p->v1_0)
+    if (tnf_zt_is(key, "format"))
+        return tnf_zt_read_word(c, &o->format, false);
+    if (tnf_zt_is(key, "dtype") && p->v1_0)
+        return tnf_zt_read_word(c, &o->dtype, false);
+    if (tnf_zt_is(key, "attributes") && !p->v1_0)
         return read_attrs(p, &o->attrs);
-    if (zt_is(key, "components"))
+    if (tnf_zt_is(key, "components"))
         return read_components(p, o);
     return skip_key(p, key, "a tensor");
 }
@@ -253,7 +255,8 @@ static const tnf_type *find_dtype(const parser *p, const object *o, const compon
         const tnf_type *type = tnf_type_find(k->dtype.text.p, k->dtype.text.n);
         return type && tnf_list_has(ZT1_DTYPES, type->id) ? type : NULL;
     }
-    if (zt_is(k->role, "indices") || zt_is(k->role, "indptr") || zt_is(k->role, "coords"))
+    if (tnf_zt_is(k->role, "indices") || tnf_zt_is(k->role, "indptr") ||
+        tnf_zt_is(k->role, "coords"))
         return tnf_type_of(TNF_U64);
     const char *id = renamed(dtypes_1_0, o->dtype.text);
     return id ? tnf_type_named(id) : NULL;
@@ -264,10 +267,10 @@ static tnf_status find_logical(parser *p, const object *o, const component *k, t
                                tnf_error *e)
 {
     tnf_str id = k->type.text;
-    const char *here = renamed(zt1_types, id);
+    const char *here = renamed(tnf_zt1_types, id);
     const tnf_type *type = here ? tnf_type_named(here) : tnf_type_find(id.p, id.n);
     if (!type)
-        type = zt_unknown_type(p->r->arena, id, part->type->storage);
+        type = tnf_zt_unknown_type(p->r->arena, id, part->type->storage);
     if (!type)
         return tnf_arena_fail(p->r->arena, "a type", e);
     if (type->storage != part->type->storage)
@@ -287,7 +290,7 @@ static tnf_status find_type(parser *p, const object *o, const component *k, tnf_
     if (part->type)
         return k->type.text.p ? find_logical(p, o, k, part, e) : TNF_OK;
     not_known(p, o, k, part, "dtype", word);
-    part->type = zt_unknown_type(p->r->arena, word, TNF_U8);
+    part->type = tnf_zt_unknown_type(p->r->arena, word, TNF_U8);
     return part->type ? TNF_OK : tnf_arena_fail(p->r->arena, "a type", e);
 }
 
@@ -300,7 +303,7 @@ static bool decoded_length(uint64_t *out, const object *o, const component *k,
         return *out = k->decoded, true;
     if (layout == &tnf_layout_dense)
         return tnf_shape_elements(&n, o->shape, o->rank) && tnf_type_bytes(out, part->type, n);
-    if (strcmp(layout->id, "sparse_csr/1") != 0 || !zt_is(k->role, "indptr") || o->rank != 2)
+    if (strcmp(layout->id, "sparse_csr/1") != 0 || !tnf_zt_is(k->role, "indptr") || o->rank != 2)
         return false;
     return tnf_ckd_add(&n, o->shape[0], 1) && tnf_type_bytes(out, part->type, n);
 }
@@ -353,12 +356,12 @@ static tnf_status make_part(parser *p, const object *o, const component *k,
     if (!part->role)
         return tnf_arena_fail(p->r->arena, "a component", e);
     TNF_TRY(find_type(p, o, k, part, e));
-    if (zt_is(encoding, "zstd")) {
+    if (tnf_zt_is(encoding, "zstd")) {
         part->payload = TNF_ENCODED;
         part->codec = TNF_CODEC_ZSTD;
         if (!decoded_length(&part->nbytes, o, k, layout, part))
             TNF_TRY(measure(p, o, k, part, e));
-    } else if (!zt_is(encoding, "raw")) {
+    } else if (!tnf_zt_is(encoding, "raw")) {
         not_known(p, o, k, part, "encoding", encoding);
     } else if (k->has_decoded && k->decoded != k->length) {
         TNF_TRY(tnf_stricter(p->r, e, TNF_EFORMAT, k->at,
@@ -367,8 +370,8 @@ static tnf_status make_part(parser *p, const object *o, const component *k,
                              TNF_QUOTED(k->role), TNF_QUOTED(o->name),
                              (unsigned long long)k->length, (unsigned long long)k->decoded));
     }
-    TNF_TRY(zt_check_place(p->r, o->name, k->offset, k->length, p->index_start, k->at, e));
-    return zt_read_digest(p->r, &part->digest, o->name, k->digest.text, true, k->at, e);
+    TNF_TRY(tnf_zt_check_place(p->r, o->name, k->offset, k->length, p->index_start, k->at, e));
+    return tnf_zt_read_digest(p->r, &part->digest, o->name, k->digest.text, true, k->at, e);
 }
 
 static int by_offset(const void *a, const void *b)
@@ -389,7 +392,7 @@ static void order_parts(const tnf_layout *layout, component *k, size_t n)
         qsort(k, n, sizeof *k, by_offset);
     for (const tnf_layout_part *want = layout->parts; want && want->role; want++)
         for (size_t i = done; i < n; i++)
-            if (zt_is(k[i].role, want->role)) {
+            if (tnf_zt_is(k[i].role, want->role)) {
                 component found = k[i];
                 memmove(&k[done + 1], &k[done], (i - done) * sizeof *k);
                 k[done++] = found;
@@ -400,7 +403,7 @@ static void order_parts(const tnf_layout *layout, component *k, size_t n)
 static tnf_status find_layout(parser *p, const object *o, const tnf_layout **out, tnf_error *e)
 {
     tnf_str id = o->format.text;
-    const char *here = renamed(zt1_layouts, id);
+    const char *here = renamed(tnf_zt1_layouts, id);
     *out = here ? tnf_layout_by_id(here) : tnf_layout_named(id.p, id.n);
     if (!*out)
         *out = tnf_layout_unknown(p->r->arena, id.p, id.n);
@@ -425,7 +428,7 @@ static tnf_status add_object(parser *p, const object *from, tnf_error *e)
         *map = from->attrs;
         o.attrs = map;
     }
-    return zt_add(p->r, &o, parts, from->at, e);
+    return tnf_zt_add(p->r, &o, parts, from->at, e);
 }
 
 /* ------------------------------------------------------------------- root */
@@ -528,13 +531,13 @@ static bool read_generator(parser *p)
 
 static bool read_root_field(parser *p, tnf_str key)
 {
-    if (zt_is(key, "version"))
+    if (tnf_zt_is(key, "version"))
         return tnf_cbor_text(&p->c, &p->version);
-    if (zt_is(key, "generator") && p->v1_0)
+    if (tnf_zt_is(key, "generator") && p->v1_0)
         return read_generator(p);
-    if (zt_is(key, "attributes"))
+    if (tnf_zt_is(key, "attributes"))
         return read_file_attrs(p);
-    if (zt_is(key, p->v1_0 ? "tensors" : "objects"))
+    if (tnf_zt_is(key, p->v1_0 ? "tensors" : "objects"))
         return read_objects(p);
     return skip_key(p, key, "the manifest");
 }
@@ -559,7 +562,7 @@ static tnf_status read_root(parser *p, tnf_error *e)
     return p->r->version ? add_objects(p, e) : tnf_arena_fail(p->r->arena, "the version", e);
 }
 
-tnf_status zt1_index(tnf_reader *r, tnf_error *e)
+tnf_status tnf_zt1_index(tnf_reader *r, tnf_error *e)
 {
     tnf_cur head, tail;
     uint64_t size = r->source->size;
@@ -573,7 +576,7 @@ tnf_status zt1_index(tnf_reader *r, tnf_error *e)
     if (!p.v1_0)
         TNF_TRY(tnf_read_range(r, "length of the manifest", end, 8, 8, &tail, e));
     uint64_t n = tnf_u64(&tail);
-    TNF_TRY(zt_open_index(r, &p.c, end, n, e));
+    TNF_TRY(tnf_zt_open_index(r, &p.c, end, n, e));
     p.index_start = end - n;
     return read_root(&p, e);
 }

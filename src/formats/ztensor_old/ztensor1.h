@@ -12,10 +12,10 @@ typedef struct zt1_name {
     const char *file, *here;
 } zt1_name;
 
-extern const zt1_name zt1_layouts[], zt1_types[]; /* end with NULL */
+extern const zt1_name tnf_zt1_layouts[], tnf_zt1_types[]; /* end with NULL */
 /* The types a part can have by itself, "bool" among them. */
 #define ZT1_DTYPES "f64 f32 f16 bf16 i64 i32 i16 i8 u64 u32 u16 u8 bool"
 
-tnf_status zt1_index(tnf_reader *r, tnf_error *e);
+tnf_status tnf_zt1_index(tnf_reader *r, tnf_error *e);
 
 #endif

@@ -46,7 +46,7 @@ static const char *format_of(const tnf_object *o)
     for (uint16_t i = 0; i < o->nparts; i++)
         if (o->parts[i].type != tnf_type_of(TNF_U64) && strcmp(o->parts[i].role, "values") != 0)
             return o->layout->id;
-    return renamed(zt1_layouts, o->layout->id);
+    return renamed(tnf_zt1_layouts, o->layout->id);
 }
 
 static int by_key(const void *a, const void *b)
@@ -81,7 +81,7 @@ static void put_component(tnf_buf *b, const tnf_part *p, const zt_blob *blob)
     tnf_cbor_put_map(b, 3 + (uint64_t)logical + (blob->zstd ? 2 : 0) + (blob->digest != NULL));
     put_word(b, "dtype", logical ? tnf_type_of(p->type->storage)->id : p->type->id);
     if (logical)
-        put_word(b, "type", renamed(zt1_types, p->type->id));
+        put_word(b, "type", renamed(tnf_zt1_types, p->type->id));
     put_number(b, "offset", blob->offset);
     put_number(b, "length", blob->stored);
     if (blob->zstd) {
@@ -129,7 +129,7 @@ static tnf_status put_object(tnf_writer *w, tnf_buf *b, const tnf_object *o, con
     size_t attrs = o->attrs ? o->attrs->n : 0;
     tnf_cbor_put_text(b, o->name.p, o->name.n);
     tnf_cbor_put_map(b, attrs ? 4 : 3);
-    zt_put_shape(b, o);
+    tnf_zt_put_shape(b, o);
     put_word(b, "format", format_of(o));
     if (attrs)
         TNF_TRY(put_attrs(w, b, o->attrs->as.members, attrs, e));
@@ -144,7 +144,7 @@ static tnf_status put_blobs(tnf_writer *w, zt_blob **blobs, tnf_error *e)
                    .level = w->options[LEVEL].u,
                    .big_x = true };
     const uint32_t *order;
-    TNF_TRY(zt_order(w, &order, e));
+    TNF_TRY(tnf_zt_order(w, &order, e));
     for (size_t i = 0; i < w->catalog->n; i++) {
         const tnf_object *o = tnf_nth(w, order, i);
         zt_blob **own = &blobs[o - w->catalog->objects];
@@ -152,9 +152,9 @@ static tnf_status put_blobs(tnf_writer *w, zt_blob **blobs, tnf_error *e)
         if (!*own)
             return tnf_arena_fail(w->scratch, "the manifest", e);
         for (uint16_t k = 0; k < o->nparts; k++)
-            TNF_TRY(zt_put_blob(w, &o->parts[k], &how, &(*own)[k], e));
+            TNF_TRY(tnf_zt_put_blob(w, &o->parts[k], &how, &(*own)[k], e));
     }
-    return zt_put_rest(w, e);
+    return tnf_zt_put_rest(w, e);
 }
 
 static tnf_status put_manifest(tnf_writer *w, tnf_buf *b, zt_blob *const *blobs, tnf_error *e)
@@ -212,6 +212,6 @@ const tnf_format tnf_format_ztensor1 = {
              .sorted_attrs = true },
     .write_options = write_options,
     .probe = probe,
-    .index = zt1_index,
+    .index = tnf_zt1_index,
     .write = write_all,
 };

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* Structs that callers of any version hand in. */
+#include "base/sized.h"
+
+#include <string.h>
+
+/* No struct of any version will be that large: it is a size that nobody has set. */
+#define MOST ((size_t)1 << 16)
+
+static size_t size_of(const void *given)
+{
+    size_t size;
+    memcpy(&size, given, sizeof size);
+    return size;
+}
+
+static tnf_status check_size(size_t size, tnf_error *e)
+{
+    if (size == 0)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "the size of a struct that was handed in is 0: begin with its TNF_…_INIT");
+    if (size < sizeof size || size > MOST)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "the size of a struct that was handed in is said to be %zu: begin with its "
+                        "TNF_…_INIT",
+                        size);
+    return TNF_OK;
+}
+
+tnf_status tnf_options_copy(void *dst, size_t dst_size, const void *given, tnf_error *e)
+{
+    memset(dst, 0, dst_size);
+    if (given) {
+        const size_t size = size_of(given);
+        const unsigned char *bytes = given;
+        TNF_TRY(check_size(size, e));
+        for (size_t i = dst_size; i < size; i++) {
+            if (bytes[i] != 0)
+                return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                                "an option is set that this version of the library does not have "
+                                "(byte %zu of %zu; %zu are known)",
+                                i, size, dst_size);
+        }
+        memcpy(dst, given, size < dst_size ? size : dst_size);
+    }
+    memcpy(dst, &dst_size, sizeof dst_size);
+    return TNF_OK;
+}
