@@ -66,5 +66,21 @@ if(TENFOLD_CLI)
     DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 endif()
 
-install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
-install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# As in the tree, so that their links hold and no two files take one place.
+install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR}
+  FILES_MATCHING PATTERN "*.md" PATTERN "*.c")
+install(FILES LICENSE README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md
+  DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(CODE "
+  set(place \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}\")
+  cmake_path(ABSOLUTE_PATH place)
+  cmake_path(APPEND DOCS \"\${place}\" \"${CMAKE_INSTALL_DOCDIR}\")
+  cmake_path(APPEND HEADERS \"\${place}\" \"${CMAKE_INSTALL_INCLUDEDIR}\")
+  include(\"${PROJECT_SOURCE_DIR}/cmake/InstallDocs.cmake\")")
+
+if(PROJECT_IS_TOP_LEVEL)
+  add_custom_target(uninstall
+    COMMAND ${CMAKE_COMMAND} -DMANIFEST=${PROJECT_BINARY_DIR}/install_manifest.txt
+            -P ${PROJECT_SOURCE_DIR}/cmake/Uninstall.cmake
+    COMMENT "Removing what was installed" VERBATIM)
+endif()

@@ -5,6 +5,7 @@ set(TENFOLD_FORMATS all CACHE STRING "Formats to build: names or families with ;
 option(TENFOLD_ZSTD "Read and write zstd, by libzstd" ON)
 option(TENFOLD_SNAPPY "Read and write snappy, by libsnappy" ON)
 option(TENFOLD_ZLIB "Read and write gzip, by zlib" ON)
+option(TENFOLD_XXHASH "Digests xxh3-64 and xxh3-128, by libxxhash; ztensor2 and vs need them" ON)
 option(TENFOLD_CRYPTO "SHA-256 by OpenSSL's libcrypto, not by our own slower code" ON)
 
 # ---------------------------------------------------------------------- formats
@@ -88,9 +89,11 @@ function(tenfold_library name module package without)
   set(TENFOLD_INCLUDES ${TENFOLD_INCLUDES} ${${name}_INCLUDE_DIRS} PARENT_SCOPE)
 endfunction()
 
-tenfold_library(XXHASH libxxhash libxxhash-dev "")
-foreach(part "ZSTD libzstd libzstd-dev" "SNAPPY snappy libsnappy-dev" "ZLIB zlib zlib1g-dev"
-             "CRYPTO libcrypto libssl-dev")
+if(NOT TENFOLD_XXHASH AND (TENFOLD_HAS_ZTENSOR2 OR TENFOLD_HAS_VS))
+  message(FATAL_ERROR "The formats ztensor2 and vs need TENFOLD_XXHASH=ON; TENFOLD_FORMATS names others")
+endif()
+foreach(part "XXHASH libxxhash libxxhash-dev" "ZSTD libzstd libzstd-dev"
+             "SNAPPY snappy libsnappy-dev" "ZLIB zlib zlib1g-dev" "CRYPTO libcrypto libssl-dev")
   separate_arguments(part)
   list(GET part 0 name)
   list(GET part 1 module)
@@ -99,7 +102,7 @@ foreach(part "ZSTD libzstd libzstd-dev" "SNAPPY snappy libsnappy-dev" "ZLIB zlib
     tenfold_library(${name} ${module} ${package} ", or build without it: -DTENFOLD_${name}=OFF")
   endif()
 endforeach()
-list(REMOVE_ITEM TENFOLD_LIBRARIES -pthread)
+list(REMOVE_ITEM TENFOLD_LIBRARIES -pthread -ldl)
 foreach(folder ${CMAKE_C_IMPLICIT_LINK_DIRECTORIES}) # where the linker looks anyhow
   list(REMOVE_ITEM TENFOLD_LIBRARIES -L${folder})
 endforeach()

@@ -11,7 +11,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 #ifdef TENFOLD_CRYPTO
 #include <openssl/evp.h>
 #else
@@ -20,6 +19,9 @@
 #ifdef TENFOLD_ZLIB
 #include <zlib.h>
 #endif
+
+#ifdef TENFOLD_XXHASH
+#include <xxhash.h>
 
 /* libxxhash may have these, too: the same by the CPU at hand, up to four times as fast.
  * Distributions have them in the shared library and not in the archive, so only the linker knows.
@@ -32,6 +34,7 @@ XXH_errorcode XXH3_128bits_update_dispatch(XXH3_state_t *state, const void *byte
 #define BEST(function) (function##_dispatch ? function##_dispatch : (function))
 #else
 #define BEST(function) (function)
+#endif
 #endif
 
 typedef struct tnf_digest_algorithm {
@@ -87,6 +90,7 @@ static void crc_end(void *state, uint8_t *out)
     free(state);
 }
 
+#ifdef TENFOLD_XXHASH
 /* XXH3 is faster than the CPU fetches memory by itself. */
 static void xxh3_pieces(XXH_errorcode (*update)(XXH3_state_t *, const void *, size_t), void *state,
                         const uint8_t *bytes, size_t n)
@@ -145,6 +149,7 @@ static void xxh3_128_end(void *state, uint8_t *out)
     }
     XXH3_freeState(state);
 }
+#endif
 
 #ifdef TENFOLD_CRYPTO
 static void *sha256_begin(void)
@@ -193,8 +198,10 @@ static void sha256_end(void *state, uint8_t *out)
 static const kind kinds[] = {
     { "crc32c", 4, crc_begin, crc32c_update, crc_end },
     { "crc32", 4, crc_begin, crc32_update, crc_end },
+#ifdef TENFOLD_XXHASH
     { "xxh3-64", 8, xxh3_64_begin, xxh3_64_update, xxh3_64_end },
     { "xxh3-128", 16, xxh3_128_begin, xxh3_128_update, xxh3_128_end },
+#endif
     { "sha256", 32, sha256_begin, sha256_update, sha256_end },
 };
 

@@ -22,13 +22,13 @@
 #include <string.h>
 #include <sys/stat.h>
 #ifdef __linux__
-#include <linux/magic.h>
 #include <sys/vfs.h>
 #endif
 #include <unistd.h>
 
 #define WRITEBACK (32u << 20) /* hand this much to the disk at a time */
 #define TRIES     100u
+#define TMPFS     0x01021994 /* of statfs(2); the C library may come without the kernel's headers */
 /* A longer write makes Linux look for larger pages, which can cost more than it saves. */
 #define STEP      ((size_t)256 << 10)
 
@@ -263,7 +263,7 @@ static unsigned hole_worth(const struct file *f)
 {
 #ifdef __linux__
     struct statfs fs;
-    bool memory = fstatfs(f->fd, &fs) == 0 && fs.f_type == TMPFS_MAGIC;
+    bool memory = fstatfs(f->fd, &fs) == 0 && fs.f_type == TMPFS;
 #else
     bool memory = false;
 #endif
