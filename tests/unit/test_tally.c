@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tallies against counting one by one in long double, for every instruction set of this machine. */
 #include "../support/unit.h"
+#include "base/bytes.h"
 #include "base/half.h"
 #include "kernels/tally.h"
 #include "kernels/tally_small.h"
@@ -249,7 +250,10 @@ static void integers(void **state)
                         bits = is_signed ? least : least - 1 + least;
                     if (kind / 2 == 3)
                         bits = chance() % 3 ? 0 : is_signed ? least - 1 : 7;
-                    memcpy(x + 1 + i * width, &bits, width);
+                    uint8_t *to = x + 1 + i * width, raw[8];
+                    tnf_put_le64(raw, bits);
+                    memcpy(to, raw, width);
+                    tnf_turn_le(to, 1, width);
                     int64_t number = width == 1   ? (int8_t)bits
                                      : width == 2 ? (int16_t)bits
                                      : width == 4 ? (int32_t)bits

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: MIT
+# Building for another machine, and running what was built by qemu: tools/machines sets the rest.
+#
+#   TENFOLD_TRIPLET   as compilers are named: s390x-linux-gnu
+#   TENFOLD_CPU       as CMake and qemu call the machine: s390x
+#   TENFOLD_ROOT      a folder with the libraries, as packages of that machine have them
+set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES TENFOLD_TRIPLET TENFOLD_CPU TENFOLD_ROOT TENFOLD_MULTIARCH)
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR ${TENFOLD_CPU})
+set(CMAKE_C_COMPILER ${TENFOLD_TRIPLET}-gcc)
+set(CMAKE_CXX_COMPILER "")
+set(CMAKE_LIBRARY_ARCHITECTURE ${TENFOLD_MULTIARCH})
+set(CMAKE_C_LIBRARY_ARCHITECTURE ${TENFOLD_MULTIARCH})
+set(CMAKE_FIND_ROOT_PATH ${TENFOLD_ROOT})
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+set(CMAKE_C_FLAGS_INIT
+  "-isystem ${TENFOLD_ROOT}/usr/include -isystem ${TENFOLD_ROOT}/usr/include/${TENFOLD_MULTIARCH}")
+set(libraries ${TENFOLD_ROOT}/usr/lib/${TENFOLD_MULTIARCH} ${TENFOLD_ROOT}/lib/${TENFOLD_MULTIARCH})
+list(JOIN libraries ":" together)
+list(TRANSFORM libraries PREPEND "-L")
+list(JOIN libraries " " options)
+foreach(kind EXE SHARED)
+  set(CMAKE_${kind}_LINKER_FLAGS_INIT "${options} -Wl,-rpath-link,${together} -Wl,-rpath,${together}")
+endforeach()
+set(ENV{PKG_CONFIG_SYSROOT_DIR} ${TENFOLD_ROOT})
+set(ENV{PKG_CONFIG_LIBDIR}
+  ${TENFOLD_ROOT}/usr/lib/${TENFOLD_MULTIARCH}/pkgconfig:${TENFOLD_ROOT}/usr/share/pkgconfig)
+find_program(TENFOLD_QEMU NAMES qemu-${TENFOLD_CPU}-static qemu-${TENFOLD_CPU} REQUIRED)
+set(CMAKE_CROSSCOMPILING_EMULATOR ${TENFOLD_QEMU};-L;/usr/${TENFOLD_TRIPLET})
