@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* Tensors by name: what they must be, shown where they are or read. */
+#include "../support/unit.h"
+#include <tenfold/bind.h>
+#include <tenfold/build.h>
+
+static const float w[6] = { 1, 2, 3, 4, 5, 6 };
+static const int32_t k[2] = { 7, 8 };
+static tnf_file *file;
+static tnf_sink *sink;
+
+/* safetensors: w f32 [2,3], k i32 [2]. */
+static int begin(void **state)
+{
+    (void)state;
+    tnf_error e;
+    tnf_builder *b;
+    tnf_source *source;
+    tnf_save_options how = TNF_SAVE_INIT;
+    how.format = "safetensors";
+    assert_ok(tnf_builder_new(&b, NULL, &e));
+    assert_ok(tnf_builder_add(b, "w", tnf_type_of(TNF_F32), 2, (uint64_t[]) { 2, 3 }, w, &e));
+    assert_ok(tnf_builder_add(b, "k", tnf_type_of(TNF_I32), 1, (uint64_t[]) { 2 }, k, &e));
+    assert_ok(tnf_sink_memory(&sink, &e));
+    assert_ok(tnf_save_sink(b, sink, &how, &e));
+    tnf_builder_free(b);
+    tnf_str bytes = tnf_sink_bytes(sink);
+    assert_ok(tnf_source_memory(&source, bytes.p, bytes.n, &e));
+    assert_ok(tnf_open_source(&file, source, NULL, &e));
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    tnf_close(file);
+    tnf_sink_close(sink);
+    return 0;
+}
+
+static void shapes_as_text(void **state)
+{
+    (void)state;
+    char text[8];
+    assert_int_equal(tnf_shape_text(tnf_find(file, "w"), text, sizeof text), 5);
+    assert_string_equal(text, "[2,3]");
+    assert_int_equal(tnf_shape_text(tnf_find(file, "w"), text, 4), 5);
+    assert_string_equal(text, "[2,");
+    assert_int_equal(tnf_shape_text(tnf_find(file, "w"), NULL, 0), 5);
+    tnf_shape_text(NULL, text, sizeof text);
+    assert_string_equal(text, "[?]");
+}
+
+static void expectations(void **state)
+{
+    (void)state;
+    tnf_error e;
+    const tnf_object *o = tnf_find(file, "w");
+    const tnf_type *f32 = tnf_type_of(TNF_F32);
+    assert_ok(tnf_expect(o, NULL, TNF_ANY_RANK, NULL, &e));
+    assert_ok(tnf_expect(o, f32, 2, NULL, &e));
+    assert_ok(tnf_expect(o, f32, 2, (uint64_t[]) { TNF_ANY, 3 }, &e));
+    assert_ok(tnf_expect(o, f32, 2, (uint64_t[]) { 2, 0 }, &e));
+    assert_fails(tnf_expect(o, f32, 2, (uint64_t[]) { TNF_ANY, 4 }, &e), TNF_EINVAL);
+    assert_string_equal(e.message, "'w' has the shape [2,3], [?,4] is wanted");
+    assert_fails(tnf_expect(o, f32, 1, NULL, &e), TNF_EINVAL);
+    assert_fails(tnf_expect(o, tnf_type_of(TNF_F16), 2, NULL, &e), TNF_EINVAL);
+    assert_string_equal(e.message, "'w' is of f32, f16 is wanted");
+    assert_fails(tnf_expect(NULL, f32, 2, NULL, &e), TNF_ENOTFOUND);
+}
+
+static void bound(void **state)
+{
+    (void)state;
+    tnf_error e;
+    float dst[6] = { 0 };
+    int32_t numbers[2];
+    tnf_binding all[] = { TNF_BINDING_INIT, TNF_BINDING_INIT };
+    all[0].name = "w";
+    all[0].rank = 2;
+    all[0].dst = dst;
+    all[0].n = sizeof dst;
+    all[1].name = "k";
+    all[1].type = tnf_type_of(TNF_I32);
+    all[1].dst = numbers;
+    all[1].n = sizeof numbers;
+    assert_ok(tnf_bind(file, all, 2, NULL, NULL, &e));
+    assert_memory_equal(all[0].view, w, sizeof w);
+    assert_memory_equal(all[1].view, k, sizeof k);
+    assert_ptr_equal(all[1].object, tnf_find(file, "k"));
+    assert_ok(tnf_bind(file, NULL, 0, NULL, NULL, &e));
+}
+
+static void count(void *ctx, const tnf_binding *b, const tnf_error *why)
+{
+    (void)b;
+    assert_true(why->message[0] != 0);
+    ++*(int *)ctx;
+}
+
+static void all_at_once(void **state)
+{
+    (void)state;
+    tnf_error e;
+    int told = 0;
+    tnf_binding all[] = { TNF_BINDING_INIT, TNF_BINDING_INIT, TNF_BINDING_INIT };
+    all[0].name = "none";
+    all[1].name = "w";
+    all[1].rank = 3;
+    all[2].name = "k";
+    assert_fails(tnf_bind(file, all, 3, count, &told, &e), TNF_ENOTFOUND);
+    assert_string_equal(e.message, "there is no tensor 'none' (and 1 more)");
+    assert_int_equal(told, 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shapes_as_text),
+        cmocka_unit_test(expectations),
+        cmocka_unit_test(bound),
+        cmocka_unit_test(all_at_once),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}
