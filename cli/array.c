@@ -68,8 +68,8 @@ tnf_status view_part(view *v, const tnf_object *object, const tnf_part *part, tn
     if (is_dense(object))
         return view_object(v, object, error);
     if (part->type->bits == 0)
-        return cat_fail(error, TNF_EUNSUPPORTED, "elements of the unknown type '%s' cannot be shown",
-                        part->type->id);
+        return cat_fail(error, TNF_EUNSUPPORTED,
+                        "elements of the unknown type '%s' cannot be shown", part->type->id);
     *v = (view) { .object = *object, .type = part->type, .part = *part };
     v->flat = part->nbytes / part->type->bits * 8 +
               part->nbytes % part->type->bits * 8 / part->type->bits;

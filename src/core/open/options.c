@@ -84,8 +84,8 @@ static tnf_status unknown(const tnf_option_info *table, const char *key, tnf_err
     for (const tnf_option_info *o = table; o && o->name && n < sizeof names; o++)
         n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", n ? ", " : "", o->name);
     if (n == 0)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no option '%s': this format has no options",
-                        key);
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "there is no option '%s': this format has no options", key);
     return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no option '%s'; there are %s", key,
                     names);
 }

@@ -8,8 +8,8 @@
  *   name    b\xff                      → b%FF, where names are UTF-8
  *
  * All but the order, which no reader can see in the values, is noted in the stash (plan.c) and
- * undone when the file is opened (restore_tensors.c). A tensor that cannot be fitted is left as it is: the
- * plan then says why it is dropped.
+ * undone when the file is opened (restore_tensors.c). A tensor that cannot be fitted is left as it
+ * is: the plan then says why it is dropped.
  */
 #include "core/save/plan.h"
 
