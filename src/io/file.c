@@ -244,9 +244,10 @@ static tnf_status over_fd(tnf_source **out, int fd, bool own, const struct stat 
     }
     (*out)->fd = fd;
     (*out)->stamp = tnf_stamp_of(st);
+    (*out)->network = on_network(fd);
     if (access == TNF_ACCESS_PREAD)
         (*out)->map_why = "the file was opened for pread";
-    else if (access == TNF_ACCESS_AUTO && on_network(fd))
+    else if (access == TNF_ACCESS_AUTO && (*out)->network)
         (*out)->map_why = "the file is on a network file system";
     return TNF_OK;
 }
