@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tensors by name: what they must be, shown where they are or read. */
+#include "../support/files.h"
 #include "../support/unit.h"
 #include <tenfold/bind.h>
 #include <tenfold/build.h>
@@ -113,6 +114,50 @@ static void all_at_once(void **state)
     assert_int_equal(told, 2);
 }
 
+/* The same tensors in a file that may not be mapped. */
+static tnf_file *saved(const char *format, bool columns)
+{
+    tnf_error e;
+    tnf_file *f;
+    tnf_builder *b;
+    char path[300];
+    tnf_save_options how = TNF_SAVE_INIT;
+    tnf_open_options open = TNF_OPEN_INIT;
+    snprintf(path, sizeof path, "%s/bind.%s", files_temp(), format);
+    how.format = format;
+    how.replace = true;
+    how.order = columns ? "F" : NULL;
+    assert_ok(tnf_builder_new(&b, NULL, &e));
+    assert_ok(tnf_builder_add(b, "w", tnf_type_of(TNF_F32), 2, (uint64_t[]) { 2, 3 }, w, &e));
+    assert_ok(tnf_save(b, path, &how, &e));
+    tnf_builder_free(b);
+    open.access = TNF_ACCESS_PREAD;
+    assert_ok(tnf_open(&f, path, &open, &e));
+    return f;
+}
+
+static void read_into_memory(void **state)
+{
+    (void)state;
+    tnf_error e;
+    for (int columns = 0; columns < 2; columns++) {
+        float dst[6] = { 0 };
+        tnf_binding one = TNF_BINDING_INIT;
+        tnf_file *f = saved(columns ? "primitiv" : "safetensors", columns);
+        one.name = "w";
+        assert_fails(tnf_bind(f, &one, 1, NULL, NULL, &e), TNF_EUNSUPPORTED);
+        one.dst = dst;
+        one.n = sizeof dst - 1;
+        assert_fails(tnf_bind(f, &one, 1, NULL, NULL, &e), TNF_EINVAL);
+        assert_string_equal(e.message, "'w' has 24 bytes, there is room for 23");
+        one.n = sizeof dst;
+        assert_ok(tnf_bind(f, &one, 1, NULL, NULL, &e));
+        assert_ptr_equal(one.view, dst);
+        assert_memory_equal(dst, w, sizeof w); /* row by row, however it is stored */
+        tnf_close(f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -120,6 +165,7 @@ int main(void)
         cmocka_unit_test(expectations),
         cmocka_unit_test(bound),
         cmocka_unit_test(all_at_once),
+        cmocka_unit_test(read_into_memory),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }
