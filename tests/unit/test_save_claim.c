@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static tnf_error e;
+static _Thread_local tnf_error e; /* each thread has its own */
 static char path[300];
 
 static void start(void)
