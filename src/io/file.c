@@ -301,7 +301,7 @@ static tnf_status write_all(int fd, const uint8_t *p, size_t n, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status spool_into(int fd, int from, uint64_t *size, tnf_error *e)
+static tnf_status spool_into(int fd, int from, tnf_error *e)
 {
     uint8_t *block = malloc(SPOOL_BLOCK);
     if (!block)
@@ -318,7 +318,6 @@ static tnf_status spool_into(int fd, int from, uint64_t *size, tnf_error *e)
             break;
         }
         status = write_all(fd, block, (size_t)got, e);
-        *size += (uint64_t)got;
     }
     free(block);
     return status;
@@ -354,8 +353,7 @@ tnf_status tnf_source_fd(tnf_source **out, int fd, tnf_access access, tnf_error 
     int spool = nameless_file(e);
     if (spool < 0)
         return e ? e->status : TNF_EIO;
-    uint64_t size = 0;
-    tnf_status status = spool_into(spool, fd, &size, e);
+    tnf_status status = spool_into(spool, fd, e);
     if (status == TNF_OK && fstat(spool, &st) != 0)
         status = tnf_fail_sys(e, errno, "cannot look at a temporary file");
     if (status == TNF_OK)

@@ -192,10 +192,7 @@ int tnf_open_nameless(const char *target, int access, mode_t mode)
 {
 #ifdef O_TMPFILE
     char dir[PATH_MAX];
-    const char *slash = strrchr(target, '/');
-    int n = slash ? snprintf(dir, sizeof dir, "%.*s", (int)(slash - target + 1), target)
-                  : snprintf(dir, sizeof dir, ".");
-    if (n < 0 || (size_t)n >= sizeof dir)
+    if (!tnf_fs_directory_of(dir, target))
         return -1;
     int fd = open(dir, O_TMPFILE | access | O_CLOEXEC, mode);
     char proc[64];

@@ -3,13 +3,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #ifdef __linux__
 #include <sys/xattr.h>
 #endif
 #include <unistd.h>
+
+bool tnf_fs_directory_of(char out[PATH_MAX], const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    int n = slash ? snprintf(out, PATH_MAX, "%.*s", (int)(slash - path + 1), path)
+                  : snprintf(out, PATH_MAX, ".");
+    return n >= 0 && n < PATH_MAX;
+}
 
 int tnf_fs_open(const char *path, int flags, mode_t mode)
 {
@@ -71,10 +78,7 @@ tnf_status tnf_fs_cut(int fd, uint64_t size, tnf_error *e)
 tnf_status tnf_sync_directory_of(const char *path, tnf_error *e)
 {
     char dir[PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    int n = slash ? snprintf(dir, sizeof dir, "%.*s", (int)(slash - path + 1), path)
-                  : snprintf(dir, sizeof dir, ".");
-    if (n < 0 || (size_t)n >= sizeof dir)
+    if (!tnf_fs_directory_of(dir, path))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the path is too long");
     int fd = tnf_fs_open(dir, O_RDONLY | O_DIRECTORY, 0);
     if (fd < 0 && errno == EACCES)

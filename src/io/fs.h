@@ -6,9 +6,12 @@
 #define TNF_IO_FS_H
 
 #include "base/error.h"
+#include <limits.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
+/* The directory that a path is in; false if that is too long. */
+bool tnf_fs_directory_of(char out[PATH_MAX], const char *path);
 /* As open() with O_CLOEXEC. */
 int tnf_fs_open(const char *path, int flags, mode_t mode);
 /* All n bytes at that place. */

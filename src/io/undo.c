@@ -373,7 +373,7 @@ static tnf_status compare_file(tnf_undo_state *out, int fd, const struct undo *u
     return TNF_OK;
 }
 
-/* The state of a file with an undo file that counts; *whole tells whether that one is. */
+/* The state of a file with an undo file that counts. */
 static tnf_status state_of(tnf_undo_state *out, struct undo *u, int fd, uint8_t *blocks,
                            tnf_error *e)
 {
