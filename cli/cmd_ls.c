@@ -283,7 +283,7 @@ static void note_idle_globs(const input *in, const opt_list *globs)
     for (size_t g = 0; g < globs->n && !in->cli->quiet; g++) {
         const tnf_object *o;
         size_t i = 0;
-        while ((o = tnf_at(in->file, i)) && !glob_match(globs->items[g], o->name))
+        while ((o = tnf_at(in->file, i)) && !tnf_glob_match(globs->items[g], o->name))
             i++;
         if (!o) {
             char text[256];

@@ -147,7 +147,7 @@ int emb_change_metadata(emb_changing *c, const emb_change_options *o, const char
                            "sets metadata of others");
     if (!read_text(c, o->metadata, &n))
         return EXIT_IO;
-    if (n > MAX_METADATA || !utf8_valid(c->text, n)) {
+    if (n > MAX_METADATA || !tnf_utf8_valid(c->text, n, NULL)) {
         file_message(o->metadata, "", TNF_NO_OFFSET, "no text in UTF-8, or more than 64 MiB of it");
         return EXIT_BAD;
     }

@@ -93,10 +93,8 @@ void input_close(input *in);
  * code; *undone may be NULL. */
 int input_undo(const cli_state *cli, const char *path, bool *undone);
 
-/* A list of patterns: * any run (dots and slashes too), ? one character, [a-z] [!a-z], \ escapes.
- * An empty list takes everything. */
+/* Does the name match one of the patterns? An empty list takes everything. */
 bool glob_any(const opt_list *globs, tnf_str name);
-bool glob_match(const char *glob, tnf_str name);
 /* Says that --select finds nothing in that file; gives the exit code. */
 int nothing_selected(const char *name);
 

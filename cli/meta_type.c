@@ -226,12 +226,12 @@ bool meta_convert(meta_editor *m, tnf_value *out, const tnf_value *like, const c
     tnf_error error;
     size_t n = strlen(text);
     const tnf_value plain = { .kind = TNF_STRING, .n = n, .as.s = text };
-    if (m->as_text && utf8_valid(text, n)) {
+    if (m->as_text && tnf_utf8_valid(text, n, NULL)) {
         *out = plain;
         return true;
     }
     bool is_json = tnf_builder_parse(&v, m->builder, text, n, &error) == TNF_OK;
-    if (!utf8_valid(text, n))
+    if (!tnf_utf8_valid(text, n, NULL))
         return meta_fail(m, "the value is no UTF-8");
     if (like && like->kind == TNF_STRING) {
         *out = is_json && v.kind == TNF_STRING ? v : plain; /* whatever it looks like */

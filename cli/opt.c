@@ -161,7 +161,7 @@ static bool parse_short(parse *p, const char *letters)
         found f;
         if (!find_short(p, *letters, &f)) {
             uint32_t c;
-            size_t n = utf8_next(letters, strlen(letters), &c);
+            size_t n = tnf_utf8_next(letters, strlen(letters), &c);
             usage_error("unknown option '-%.*s'", n ? (int)n : 1, letters);
             return false;
         }

@@ -46,10 +46,6 @@ void number_bound(char out[NUMBER_TEXT], const tnf_object *o, double x, uint64_t
 /* The members of an object that tell of a tensor's values, from "elements" to "mean". */
 void json_counts(json *j, const tnf_object *o, const tnf_value_counts *c);
 
-/* One character of UTF-8 at p; its length, or 0 if there is none. */
-size_t utf8_next(const char *p, size_t n, uint32_t *out);
-bool utf8_valid(const char *p, size_t n);
-
 /* Bytes of a file as text for people: control characters, bytes that are no UTF-8 and what could
  * turn the line around become \n, \x1b, \u202e, \U000e0001; with `backslash`, \ becomes \\ so that
  * nothing is ambiguous. Gives the columns it takes; `to` NULL only counts. */

@@ -6,43 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-size_t utf8_next(const char *p, size_t n, uint32_t *out)
-{
-    static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-    const unsigned char *b = (const unsigned char *)p;
-    if (n == 0)
-        return 0;
-    if (b[0] < 0x80) {
-        *out = b[0];
-        return 1;
-    }
-    size_t length = b[0] < 0xc2 ? 0 : b[0] < 0xe0 ? 2 : b[0] < 0xf0 ? 3 : b[0] < 0xf5 ? 4 : 0;
-    if (length == 0 || length > n)
-        return 0;
-    uint32_t c = b[0] & (0x7fu >> length);
-    for (size_t i = 1; i < length; i++) {
-        if ((b[i] & 0xc0) != 0x80)
-            return 0;
-        c = c << 6 | (b[i] & 0x3f);
-    }
-    if (c < least[length] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
-        return 0;
-    *out = c;
-    return length;
-}
-
-bool utf8_valid(const char *p, size_t n)
-{
-    uint32_t c;
-    for (size_t at = 0; at < n;) {
-        size_t length = utf8_next(p + at, n - at, &c);
-        if (length == 0)
-            return false;
-        at += length;
-    }
-    return true;
-}
-
 typedef struct span {
     uint32_t first, last;
 } span;
@@ -94,7 +57,7 @@ size_t put_safe(FILE *to, const char *p, size_t n, bool backslash)
     while (at < n) {
         uint32_t c = 0;
         char text[16];
-        size_t length = utf8_next(p + at, n - at, &c);
+        size_t length = tnf_utf8_next(p + at, n - at, &c);
         if (length > 0 && !tnf_must_escape(c) && !(backslash && c == '\\')) {
             columns += columns_of(c);
             at += length;

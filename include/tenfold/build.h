@@ -69,6 +69,19 @@ TNF_API TNF_CHECKED tnf_status tnf_builder_set(tnf_builder *builder, const char 
 TNF_API TNF_CHECKED tnf_status tnf_builder_parse(tnf_value *out, tnf_builder *builder,
                                                  const char *json, size_t n, tnf_error *error);
 
+/** The same from MessagePack. Numbers keep the width that they are written with. What a value
+ * cannot say is a map of one key: {"$ext": [type, bytes]}, {"$str": bytes} for a string that is not
+ * UTF-8,
+ *  {"$pairs": [[key, value], …]} for a map with keys that are not text, or twice the same. */
+TNF_API TNF_CHECKED tnf_status tnf_builder_unpack(tnf_value *out, tnf_builder *builder,
+                                                  const void *msgpack, size_t n, tnf_error *error);
+
+/** What the builder holds as an open file, to look at before anything is saved: to list, read,
+ *  compare, hash, or ask as embeddings. Builder and sources must outlive it; what is added to the
+ *  builder later is not seen. Of the options only limits and allocator count; NULL: defaults. */
+TNF_API TNF_CHECKED tnf_status tnf_open_builder(tnf_file **out, const tnf_builder *builder,
+                                                const tnf_open_options *options, tnf_error *error);
+
 /* ------------------------------------------------------------------- save */
 
 /** What becomes of an item in a target format. */
@@ -92,7 +105,7 @@ typedef struct tnf_plan_item {
 /** How to save. Begin with TNF_SAVE_INIT; NULL means all defaults. */
 typedef struct tnf_save_options {
     size_t size;        /**< sizeof(tnf_save_options) */
-    const char *format; /**< name; NULL takes it from the path's extension */
+    const char *format; /**< name; NULL: tnf_format_for_builder() says which */
     const tnf_option *options;
     size_t noptions;
     bool replace;     /**< an existing file may be replaced */
@@ -126,6 +139,14 @@ typedef struct tnf_save_options {
         sizeof(tnf_save_options), NULL, NULL, 0, false, false, false, false, NULL, NULL, NULL,     \
             NULL, NULL, NULL, NULL, false                                                          \
     }
+
+/** The format that tnf_save() writes of this builder under this name: options->format, or by the
+ *  extension. Where several formats share that, the only one that can hold all of it; TNF_EINVAL,
+ *  naming them, where none or several can. */
+TNF_API TNF_CHECKED tnf_status tnf_format_for_builder(tnf_format_info *out,
+                                                      const tnf_builder *builder, const char *path,
+                                                      const tnf_save_options *options,
+                                                      tnf_error *error);
 
 /** Saves to a file: complete under its name, or not at all. TNF_ELOSSY if the format cannot hold
  *  everything and losses are not allowed. */

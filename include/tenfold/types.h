@@ -254,6 +254,17 @@ typedef struct tnf_extra {
  * shows one writes such characters as escapes. The library's messages and the command do. */
 TNF_API bool tnf_must_escape(uint32_t code_point);
 
+/** The first character of n bytes, and how many bytes it takes; 0 if they are not UTF-8 there
+ *  (surrogates and overlong forms are not), or none are left. */
+TNF_API size_t tnf_utf8_next(const char *p, size_t n, uint32_t *code_point);
+/** Is it well-formed UTF-8? If not, *bad_at (which may be NULL) is the first wrong byte. */
+TNF_API bool tnf_utf8_valid(const char *p, size_t n, size_t *bad_at);
+
+/** Does a name match a pattern? `*` stands for any run of characters (dots and slashes too), `?`
+ *  for one, `[a-z]` and `[!a-z]` for one of these and of all others; a backslash takes the next
+ *  character as it is. The time is at most in proportion to pattern times name. */
+TNF_API bool tnf_glob_match(const char *pattern, tnf_str name);
+
 #ifdef __cplusplus
 }
 #endif

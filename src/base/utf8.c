@@ -64,6 +64,19 @@ static size_t sequence(const uint8_t *p, size_t left)
     return n;
 }
 
+size_t tnf_utf8_next(const char *p, size_t n, uint32_t *code_point)
+{
+    const uint8_t *b = (const uint8_t *)p;
+    size_t length = n == 0 ? 0 : b[0] < 0x80 ? 1 : sequence(b, n);
+    if (length == 0)
+        return 0;
+    uint32_t c = length == 1 ? b[0] : b[0] & (0x7fu >> length);
+    for (size_t i = 1; i < length; i++)
+        c = c << 6 | (b[i] & 0x3fu);
+    *code_point = c;
+    return length;
+}
+
 bool tnf_utf8_valid(const char *p, size_t n, size_t *bad_at)
 {
     const uint8_t *bytes = (const uint8_t *)p;

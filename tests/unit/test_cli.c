@@ -85,9 +85,9 @@ static void patterns(void **state)
     };
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++)
-        if (glob_match(cases[i].glob, str(cases[i].name)) != cases[i].matches)
+        if (tnf_glob_match(cases[i].glob, str(cases[i].name)) != cases[i].matches)
             fail_msg("'%s' and '%s'", cases[i].glob, cases[i].name);
-    assert_true(glob_match("a*c", (tnf_str) { "a\0c", 3 }));
+    assert_true(tnf_glob_match("a*c", (tnf_str) { "a\0c", 3 }));
 }
 
 static void suggestions(void **state)

@@ -4,6 +4,7 @@
 #include "core/core.h"
 
 #include "base/sized.h"
+#include "core/save/save.h"
 #include "io/lock.h"
 #include "io/undo.h"
 
@@ -315,6 +316,54 @@ const struct tnf_origin *tnf_file_origin(const tnf_file *file, uint64_t *size)
 {
     *size = file->source->size;
     return &file->origin;
+}
+
+/* ---------------------------------------------------------------- builder */
+
+/* What no file was written as. */
+static const tnf_format built = {
+    .name = "builder", .title = "a builder", .extensions = "", .family = "builder"
+};
+
+static tnf_status add_built(tnf_file *f, const tnf_builder *b, tnf_error *e)
+{
+    const tnf_catalog *c = &b->catalog;
+    for (size_t i = 0; i < c->n; i++) {
+        const tnf_object *o = &c->objects[i];
+        bool found = tnf_catalog_find(c, o->name.p, o->name.n) == o;
+        unsigned again = found ? TNF_NAMES_LATER_FOUND : TNF_NAMES_FIRST_FOUND;
+        TNF_TRY(tnf_catalog_add(&f->catalog, o, again | TNF_BORROWED, e));
+    }
+    for (size_t i = 0; i < c->attrs.n; i++) {
+        const tnf_member *m = &c->attrs.members[i];
+        TNF_TRY(tnf_attrs_push(&f->catalog.attrs, m->key.p, m->value, e));
+        f->catalog.attrs.members[i].key.n = m->key.n;
+    }
+    for (size_t i = 0; i < c->nextras; i++)
+        TNF_TRY(tnf_catalog_add_extra(&f->catalog, &c->extras[i], e));
+    return TNF_OK;
+}
+
+tnf_status tnf_open_builder(tnf_file **out, const tnf_builder *builder,
+                            const tnf_open_options *options, tnf_error *e)
+{
+    tnf_open_options o;
+    tnf_file *f;
+    *out = NULL;
+    TNF_TRY(complete_options(&o, options, e));
+    TNF_TRY(new_file(&f, &o, e));
+    f->format = &built;
+    tnf_status status = add_built(f, builder, e);
+    if (status == TNF_OK)
+        status = tnf_source_memory(&f->source, NULL, 0, e); /* its bytes are all somewhere else */
+    if (status != TNF_OK) {
+        tnf_close(f);
+        return status;
+    }
+    fill_info(f);
+    f->info.size = f->info.payload;
+    *out = f;
+    return TNF_OK;
 }
 
 /* ------------------------------------------------------------------- look */

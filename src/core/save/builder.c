@@ -2,6 +2,7 @@
 /* Putting a catalog together by hand. */
 #include "core/save/save.h"
 #include "wire/json.h"
+#include "wire/msgpack.h"
 
 #include <string.h>
 
@@ -200,4 +201,15 @@ tnf_status tnf_builder_parse(tnf_value *out, tnf_builder *b, const char *json, s
         return tnf_arena_fail(&b->arena, "a value", e);
     tnf_json_init(&j, text, n, 0, &b->arena, TNF_DEFAULT_DEPTH, e);
     return tnf_json_value(&j, out) ? tnf_json_end(&j) : j.status;
+}
+
+tnf_status tnf_builder_unpack(tnf_value *out, tnf_builder *b, const void *msgpack, size_t n,
+                              tnf_error *e)
+{
+    tnf_msgpack r;
+    const char *bytes = tnf_arena_str(&b->arena, msgpack, n); /* strings stay in it */
+    if (!bytes)
+        return tnf_arena_fail(&b->arena, "a value", e);
+    tnf_msgpack_init(&r, bytes, n, 0, &b->arena, TNF_DEFAULT_DEPTH, e);
+    return tnf_msgpack_value(&r, out) ? tnf_msgpack_end(&r) : r.status;
 }
