@@ -97,6 +97,9 @@ typedef struct tnf_can {
      * become unit vectors, with their lengths as `norms`: its own readers take them so. NULL: they
      * stay as they are. May be NULL. */
     const char *(*unit_rows)(const tnf_catalog *catalog);
+    /* What of embeddings it holds: see tnf_format_info. */
+    tnf_fold folds, unfolds;
+    const char *document;
     /* What becomes of a tensor for reasons of the format's own, asked last: TNF_NATIVE, or with a
      * reason TNF_TRANSFORMED (`write` sees to it) or TNF_DROPPED. May be NULL. */
     tnf_fate (*takes)(const tnf_object *object, const char **reason);

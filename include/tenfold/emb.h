@@ -190,15 +190,6 @@ TNF_API TNF_CHECKED tnf_status tnf_emb_analogy(const tnf_emb *emb, const tnf_str
 
 /** What follows adds tensors and attributes to a builder; they live as long as emb does. */
 
-/** By whose rules the n-grams of a word are taken together with it. They differ in the word "</s>",
- *  which has no n-grams with fastText, in n-grams of one character, which fastText does not take
- *  from the edge, and where words are no UTF-8. */
-typedef enum tnf_fold {
-    TNF_FOLD_NONE,
-    TNF_FOLD_FASTTEXT,   /**< vectors are those of fastText itself */
-    TNF_FOLD_FINALFUSION /**< as finalfusion's tools import and export fastText models */
-} tnf_fold;
-
 /** How vectors change on the way to another file. Begin with TNF_EMB_CHANGE_INIT. */
 typedef struct tnf_emb_change {
     size_t size; /**< sizeof(tnf_emb_change) */

@@ -334,6 +334,15 @@ typedef struct tnf_option_info {
 } tnf_option_info;
 
 /** What a format is and can hold. Lists of ids are separated by spaces; NULL means any. */
+/** By whose rules the n-grams of a word are taken together with it. They differ in the word "</s>",
+ *  which has no n-grams with fastText, in n-grams of one character, which fastText does not take
+ *  from the edge, and where words are no UTF-8. */
+typedef enum tnf_fold {
+    TNF_FOLD_NONE,
+    TNF_FOLD_FASTTEXT,   /**< vectors are those of fastText itself */
+    TNF_FOLD_FINALFUSION /**< as finalfusion's tools import and export fastText models */
+} tnf_fold;
+
 typedef struct tnf_format_info {
     const char *name, *title, *extensions, *family;
     unsigned caps;
@@ -341,6 +350,13 @@ typedef struct tnf_format_info {
     const char *metadata;                /**< "none", "text" or "typed" */
     const tnf_option_info *read_options; /**< ends with a NULL name; or NULL */
     const tnf_option_info *write_options;
+    /** Rows of words in its files are their vectors: the rows of a fastText model are put together
+     *  with those of their n-grams by this rule. TNF_FOLD_NONE: it keeps any rows. */
+    tnf_fold folds;
+    /** Rows of words in its files are the words' own part of their vectors, as fastText trains them:
+     *  vectors are taken apart by this rule. TNF_FOLD_NONE: they are not. */
+    tnf_fold unfolds;
+    const char *document; /**< the attribute that is one text of metadata for all of it; or NULL */
 } tnf_format_info;
 
 /** The i-th format, or false past the last. */

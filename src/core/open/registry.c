@@ -49,13 +49,6 @@ const char *tnf_extension(char out[16], const char *path)
     return out;
 }
 
-/* Is it the extension that the format is named by first? Others it may share with older ones. */
-static bool leads(const tnf_format *f, const char *ext)
-{
-    size_t n = strlen(ext);
-    return strncmp(f->extensions, ext, n) == 0 && (f->extensions[n] == ' ' || !f->extensions[n]);
-}
-
 tnf_status tnf_registry_by_extension(const tnf_format **out, const char *path, tnf_error *e)
 {
     char ext[16];
@@ -65,10 +58,6 @@ tnf_status tnf_registry_by_extension(const tnf_format **out, const char *path, t
         const tnf_format *f = formats[i];
         if (!(f->caps & TNF_CAN_WRITE) || !*ext || !tnf_list_has(f->extensions, ext))
             continue;
-        if (*out && leads(*out, ext) != leads(f, ext)) {
-            *out = leads(f, ext) ? f : *out;
-            continue;
-        }
         if (*out && strcmp((*out)->family, f->family) != 0)
             return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "'.%s' may be %s or %s: say which format",
                             ext, (*out)->name, f->name);
@@ -162,6 +151,9 @@ static void describe(tnf_format_info *out, const tnf_format *f)
         .metadata = metadata[f->can.attrs],
         .read_options = f->read_options,
         .write_options = f->write_options,
+        .folds = f->can.folds,
+        .unfolds = f->can.unfolds,
+        .document = f->can.document,
     };
 }
 

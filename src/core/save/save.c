@@ -188,12 +188,25 @@ static tnf_status start(struct tnf_save *s, const tnf_builder *b, const tnf_save
     if (!name && !path)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "say which format");
     if (!name)
-        return tnf_registry_by_extension(&s->format, path, e);
+        return tnf_choose_format(&s->format, b, path, &s->options, e);
     s->format = tnf_registry_find(name);
     if (!s->format)
         return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no format '%s'", name);
     if (!(s->format->caps & TNF_CAN_WRITE))
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s can only be read", name);
+    return TNF_OK;
+}
+
+tnf_status tnf_format_for_builder(tnf_format_info *out, const tnf_builder *builder,
+                                  const char *path, const tnf_save_options *options,
+                                  tnf_error *error)
+{
+    struct tnf_save s;
+    tnf_status status = start(&s, builder, options, path, error);
+    tnf_arena_free(&s.arena);
+    if (status != TNF_OK)
+        return status;
+    (void)tnf_format_named(out, s.format->name); /* it is there */
     return TNF_OK;
 }
 

@@ -85,6 +85,11 @@ tnf_status tnf_plan(struct tnf_save *save, const tnf_catalog *from, tnf_error *e
 /* What is not in the arena; also after a failure. */
 void tnf_plan_end(struct tnf_save *save);
 
+/* choose.c: the format to write a path in: by its extension, and where several have that, the only
+ * one of them that holds all that the builder has. Fails with a sentence. */
+tnf_status tnf_choose_format(const tnf_format **out, const tnf_builder *builder, const char *path,
+                             const tnf_save_options *options, tnf_error *e);
+
 /* save.c: as tnf_save_sink(), but of the tensors only where they are, by the format that has such
  * an index: they are in these files. */
 tnf_status tnf_save_index(const tnf_builder *builder, tnf_sink *sink,

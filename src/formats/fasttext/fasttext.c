@@ -224,6 +224,7 @@ const tnf_format tnf_format_fasttext = {
                            "fasttext.bucket fasttext.minn fasttext.maxn fasttext.lr_update_rate "
                            "fasttext.t fasttext.tokens fasttext.has_output",
              .derived = "fasttext.dim fasttext.loss=hs fasttext.model=cbow",
+             .unfolds = TNF_FOLD_FINALFUSION,
              .fits = tnf_ft_fits },
     .read_options = read_options,
     .probe = probe,

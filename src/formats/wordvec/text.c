@@ -272,7 +272,7 @@ static const tnf_option_info read_options_dims[] = {
 
 #define CAN                                                                                        \
     .types = "f32 u64 u8", .layouts = "dense strings/1", .attrs = TNF_HOLDS_NONE,                  \
-    .file_attrs = WV_SPELLING, .spelling = WV_SPELLING
+    .file_attrs = WV_SPELLING, .spelling = WV_SPELLING, .folds = TNF_FOLD_FASTTEXT
 
 const tnf_format tnf_format_text = {
     .name = "text",

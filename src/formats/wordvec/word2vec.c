@@ -466,6 +466,7 @@ const tnf_format tnf_format_word2vec = {
              .attrs = TNF_HOLDS_NONE,
              .file_attrs = NEWLINE,
              .spelling = NEWLINE,
+             .folds = TNF_FOLD_FASTTEXT,
              .fits = fits },
     .read_options = read_options,
     .write_options = write_options,
