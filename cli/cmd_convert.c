@@ -1,113 +1,67 @@
 /* SPDX-License-Identifier: MIT */
 /* tenfold convert: a file in another format, with nothing lost unasked. */
-#include "emb_change.h"
 #include "input.h"
 #include "out.h"
 #include "rename.h"
 #include "saving.h"
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
-#include <tenfold/build.h>
+#include <tenfold/value.h>
 
+#define FOLDS "auto|none|fasttext|finalfusion"
 #define CASTS "f64|f32|f16|bf16|f8_e4m3fn|f8_e5m2|f8_e4m3fnuz|f8_e5m2fnuz"
 
 typedef struct options {
     input_options in;
     saving_options save;
-    const char *dtype, *order, *map;
-    opt_list select, rename;
-    emb_change_options change;
+    const char *dtype, *order, *map, *fold, *metadata;
+    opt_list select, exclude, rename;
+    bool normalize, unnormalize;
 } options;
 
-/* One conversion under way. */
-typedef struct job {
-    const cli_state *cli;
-    const options *options;
-    const char *out;
-    input in;
-    tnf_builder *builder;
-    saving saving;
-    const char *format; /* of OUT; NULL if the library has to say that it is not known */
-    emb_changing changing;
-    renaming *renaming; /* NULL: names stay */
-} job;
+/* ------------------------------------------------------------------ metadata */
 
-/* ----------------------------------------------------------------- adding */
+#define MAX_METADATA ((size_t)64 << 20)
 
-static tnf_status add_attributes(job *j, tnf_error *error)
+static bool read_text(char **text, size_t *n, const char *path)
 {
-    const tnf_value *attrs = j->in.info->attrs;
-    for (size_t i = 0; i < attrs->n; i++) {
-        tnf_status status = tnf_builder_set(j->builder, NULL, attrs->as.members[i].key.p,
-                                            &attrs->as.members[i].value, error);
-        if (status != TNF_OK)
-            return status;
+    FILE *f = fopen(path, "rb");
+    *text = f ? malloc(MAX_METADATA + 1) : NULL;
+    bool ok = *text != NULL;
+    if (ok) {
+        *n = fread(*text, 1, MAX_METADATA + 1, f);
+        ok = !ferror(f);
     }
-    return TNF_OK;
+    if (!ok)
+        file_message(path, "", TNF_NO_OFFSET, strerror(errno));
+    if (f)
+        fclose(f);
+    return ok;
 }
 
-/* Only some tensors, or under other names: each by itself, with the file's attributes. */
-static tnf_status add_selected(job *j, size_t *n, tnf_error *error)
+/* --metadata: the one text that a format has for all of it. */
+static int take_metadata(tnf_member *out, char **text, const options *o, const char *path)
 {
-    const tnf_object *o;
-    for (size_t i = 0; (o = tnf_at(j->in.file, i)); i++) {
-        tnf_str name;
-        if (j->options->select.n && !glob_any(&j->options->select, o->name))
-            continue;
-        tnf_status status = renaming_apply(j->renaming, &name, o->name, error);
-        if (status == TNF_OK)
-            status = tnf_builder_add_object(j->builder, o, name.p == o->name.p ? NULL : name.p,
-                                            error);
-        if (status != TNF_OK)
-            return status;
-        ++*n;
-    }
-    for (size_t i = 0; i < j->in.info->nextras; i++) {
-        tnf_status status = tnf_builder_add_extra(j->builder, &j->in.info->extras[i], error);
-        if (status != TNF_OK)
-            return status;
-    }
-    return add_attributes(j, error);
-}
-
-/* Fills the builder; gives an exit code. */
-static int add_input(job *j)
-{
+    tnf_format_info f;
     tnf_error error;
     size_t n = 0;
-    bool whole = j->options->select.n == 0 && !j->renaming;
-    if (whole && emb_change_wanted(&j->options->change, &j->in, j->format)) {
-        saving_watch(&j->saving, &j->in);
-        return emb_change_add(&j->changing, &j->options->change, &j->in, j->format, j->builder,
-                              &j->saving.plan);
+    bool known = o->save.to ? tnf_format_named(&f, o->save.to)
+                            : tnf_format_for_path(&f, path, &error) == TNF_OK;
+    if (!known || !f.document)
+        return usage_error("convert: --metadata is for formats with one text of metadata, as "
+                           "finalfusion; 'tenfold meta --set' sets metadata of others");
+    if (!read_text(text, &n, o->metadata))
+        return EXIT_IO;
+    if (n > MAX_METADATA || !tnf_utf8_valid(*text, n, NULL)) {
+        file_message(o->metadata, "", TNF_NO_OFFSET, "no text in UTF-8, or more than 64 MiB of it");
+        return EXIT_BAD;
     }
-    if (whole) {
-        if (tnf_builder_add_file(j->builder, j->in.file, &error) != TNF_OK)
-            return file_error(j->in.name, &error);
-        return EXIT_DONE;
-    }
-    tnf_status status = add_selected(j, &n, &error);
-    if (status == TNF_EEXISTS && j->renaming) {
-        file_message(j->in.name, "by its new name ", TNF_NO_OFFSET, error.message);
-        return EXIT_LOSSY;
-    }
-    if (status != TNF_OK)
-        return file_error(j->in.name, &error);
-    return n == 0 && j->options->select.n ? nothing_selected(j->in.name) : EXIT_DONE;
+    *out = tnf_member_of(f.document, tnf_value_text(*text, n));
+    return EXIT_DONE;
 }
 
-/* ----------------------------------------------------------------- saving */
-
-static int save(job *j)
-{
-    const options *o = j->options;
-    tnf_save_options how = { .size = sizeof how, .dtype = o->dtype, .order = o->order };
-    saving_options as = o->save;
-    as.as_is = as.as_is || o->change.unnormalize; /* what was asked for stays */
-    saving_job to = { j->cli, j->builder, j->in.name, j->out, &as, false };
-    return saving_run(&j->saving, &to, &how);
-}
-
-/* ---------------------------------------------------------------- command */
+/* ------------------------------------------------------------------- command */
 
 static int check_usage(const cli_state *cli, const options *o, const char *out)
 {
@@ -115,56 +69,59 @@ static int check_usage(const cli_state *cli, const options *o, const char *out)
         return usage_error("convert: --dtype takes one of " CASTS ", not '%s'", o->dtype);
     if (o->order && strcmp(o->order, "C") != 0 && strcmp(o->order, "F") != 0)
         return usage_error("convert: --order takes C or F, not '%s'", o->order);
-    if ((o->select.n || o->rename.n || o->map) &&
-        (o->change.normalize || o->change.unnormalize || o->change.fold))
-        return usage_error(
-            "convert: --select, --rename and --map take tensors as they are, without "
-            "--normalize, --unnormalize and --fold");
-    if (o->change.normalize && o->change.unnormalize)
+    if (o->fold && opt_position(FOLDS, o->fold, strlen(o->fold)) < 0)
+        return usage_error("convert: --fold takes one of " FOLDS ", not '%s'", o->fold);
+    if (o->normalize && o->unnormalize)
         return usage_error("convert: --normalize and --unnormalize exclude each other");
     if (o->save.json && !o->save.dry_run)
         return usage_error("convert: --json prints the plan of a --dry-run");
-    return saving_check(cli, &o->save, out);
+    return saving_check(cli, &o->save, out, false);
 }
 
-static int convert(job *j)
+static int convert(saving *s, const options *o, renaming *names)
 {
-    tnf_error error;
-    if (tnf_builder_new(&j->builder, NULL, &error) != TNF_OK)
-        return file_error(j->in.name, &error);
-    j->format = saving_format(&j->options->save, j->out);
-    plan_style style = saving_style(j->cli, &j->options->save);
-    plan_begin(&j->saving.plan, style, j->cli, j->in.path, j->out, j->format);
-    int code = add_input(j);
+    tnf_member metadata;
+    char *text = NULL;
+    int code = o->metadata ? take_metadata(&metadata, &text, o, s->out) : EXIT_DONE;
+    s->how.select = o->select.items;
+    s->how.nselect = o->select.n;
+    s->how.exclude = o->exclude.items;
+    s->how.nexclude = o->exclude.n;
+    s->how.rename = names ? renaming_step : NULL;
+    s->how.rename_ctx = names;
+    s->how.fold = o->fold;
+    s->how.normalize = o->normalize;
+    s->how.unnormalize = o->unnormalize;
+    s->how.set = &metadata;
+    s->how.nset = o->metadata ? 1 : 0;
+    s->save.dtype = o->dtype;
+    s->save.order = o->order;
     if (code == EXIT_DONE)
-        code = emb_change_metadata(&j->changing, &j->options->change, j->format, j->builder);
+        code = saving_run(s);
     if (code == EXIT_DONE)
-        code = save(j);
-    plan_end(&j->saving.plan);
-    plan_free(&j->saving.plan);
-    tnf_builder_free(j->builder);
-    emb_change_end(&j->changing);
+        renaming_notes(names, s->cli);
+    saving_free(s);
+    free(text);
     return code;
 }
 
 static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
+    renaming *names;
+    input in;
     (void)argc;
     int code = check_usage(cli, o, argv[1]);
+    if (code == EXIT_DONE)
+        code = renaming_open(&names, o->map, &o->rename);
     if (code != EXIT_DONE)
         return code;
-    job j = { .cli = cli, .options = o, .out = argv[1] };
-    code = renaming_open(&j.renaming, o->map, &o->rename);
-    if (code != EXIT_DONE)
-        return code;
-    code = input_open(&j.in, cli, &o->in, argv[0]);
+    saving s = { .cli = cli, .options = &o->save, .inputs = &in, .n = 1, .out = argv[1] };
+    code = input_open(&in, cli, &o->in, argv[0]);
     if (code == EXIT_DONE)
-        code = convert(&j);
-    input_close(&j.in);
-    if (code == EXIT_DONE)
-        renaming_notes(j.renaming, cli);
-    renaming_free(j.renaming);
+        code = convert(&s, o, names);
+    input_close(&in);
+    renaming_free(names);
     return code;
 }
 
@@ -174,6 +131,7 @@ static const opt table[] = {
     RESERVE_OPTION(options, save),
     { "select", 0, OPT_LIST, offsetof(options, select), "GLOB", NULL,
       "Convert only the tensors whose name matches; as in 'tenfold ls'. May be repeated." },
+    EXCLUDE_OPTION(options, exclude),
     RENAME_OPTIONS(options, map, rename, "the tensors"),
     { "dtype", 0, OPT_TEXT, offsetof(options, dtype), "DTYPE", CASTS,
       "Write tensors of floats as this type: each value becomes the nearest, of two equally near "
@@ -183,7 +141,18 @@ static const opt table[] = {
       "Write dense tensors row by row (C) or column by column (F), where the format has both." },
     LOSS_OPTION(options, save),
     AS_IS_OPTION(options, save),
-    EMB_CHANGE_OPTIONS(options, change),
+    { "normalize", 0, OPT_FLAG, offsetof(options, normalize), NULL, NULL,
+      "Divide the vectors of words by their lengths and keep those as norms, in any format that "
+      "has a place for norms." },
+    { "unnormalize", 0, OPT_FLAG, offsetof(options, unnormalize), NULL, NULL,
+      "Multiply the vectors of words by their norms, which are then not needed any more." },
+    { "fold", 0, OPT_TEXT, offsetof(options, fold), "RULE", FOLDS,
+      "Of a fastText model: put rows of words together with those of their n-grams by the rules of "
+      "fastText or of finalfusion's tools, or keep them as they are (none). auto takes finalfusion "
+      "for finalfusion files, fasttext for vectors of words only, and none for all others. The "
+      "same on the way to a fastText model." },
+    { "metadata", 0, OPT_TEXT, offsetof(options, metadata), "FILE", NULL,
+      "Put the text of FILE (TOML) in the place of the metadata of a finalfusion file." },
     PLAN_OPTIONS(options, save),
     FORCE_OPTION(options, save, "Replace OUT if it exists. It may be IN itself."),
     NO_SYNC_OPTION(options, save),

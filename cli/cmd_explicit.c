@@ -7,17 +7,14 @@ typedef struct options {
     saving_options save;
 } options;
 
-static tnf_status fill(tnf_builder *builder, tnf_emb *emb, const void *options_of, tnf_error *error)
-{
-    (void)options_of;
-    return tnf_emb_explicit(builder, emb, error);
-}
-
 static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
+    saving s = { .how.step = TNF_EMB_EXPLICIT };
     (void)argc;
-    return emb_rewrite(cli, &o->emb, &o->save, argv, fill, o);
+    int code = emb_rewrite(&s, cli, &o->emb, &o->save, argv);
+    saving_free(&s);
+    return code;
 }
 
 static const opt table[] = {

@@ -14,105 +14,34 @@ typedef struct options {
     input_options in;
     saving_options save;
     const char *out, *map;
-    opt_list select, rename;
+    opt_list select, exclude, rename;
     int duplicates, attrs;
 } options;
 
-typedef struct job {
-    const cli_state *cli;
-    const options *options;
-    input *inputs;
-    const tnf_file **files;
-    const char **names;
-    size_t n;
-    renaming *renaming;
-    tnf_builder *builder;
-    saving saving;
-    bool selected; /* anything that --select asks for */
-} job;
-
-static bool on_select(void *ctx, tnf_str name)
+static int merge(const cli_state *cli, const options *o, input *inputs, char **paths, size_t npaths,
+                 renaming *names)
 {
-    job *j = ctx;
-    bool wanted = glob_any(&j->options->select, name);
-    j->selected = j->selected || wanted;
-    return wanted;
-}
-
-static tnf_status on_rename(void *ctx, tnf_str *out, tnf_str name, tnf_error *error)
-{
-    return renaming_apply(((const job *)ctx)->renaming, out, name, error);
-}
-
-/* ----------------------------------------------------------------- adding */
-
-static int open_inputs(job *j, int n, char **paths)
-{
-    bool stdin_taken = false;
-    for (int i = 0; i < n; i++) {
-        input *in = &j->inputs[i];
-        if (!strcmp(paths[i], "-") && stdin_taken)
-            return usage_error("merge: standard input can be read only once");
-        stdin_taken = stdin_taken || !strcmp(paths[i], "-");
-        int code = input_open(in, j->cli, &j->options->in, paths[i]);
-        if (code != EXIT_DONE)
-            return code;
-        j->files[j->n] = in->file;
-        j->names[j->n++] = in->name;
-        if (tnf_file_reads(in->file, j->options->out))
-            return usage_error("merge: %s is one of the files that are read: it would be lost",
-                               j->options->out);
-    }
-    return EXIT_DONE;
-}
-
-static int add_inputs(job *j)
-{
-    tnf_error error;
-    tnf_merge_options how = { .size = sizeof how };
     static const tnf_clash attrs[] = { TNF_CLASH_REFUSE, TNF_CLASH_FIRST, TNF_CLASH_LAST };
-    how.tensors = (tnf_clash)j->options->duplicates;
-    how.attrs = attrs[j->options->attrs];
-    how.select = j->options->select.n ? on_select : NULL;
-    how.rename = j->renaming ? on_rename : NULL;
-    how.ctx = j;
-    tnf_status status = tnf_builder_merge(j->builder, j->files, j->names, j->n, &how, &error);
-    if (status == TNF_OK)
-        return how.select && !j->selected ? nothing_selected(j->n == 1 ? j->names[0] : "all files")
-                                          : EXIT_DONE;
-    if (status != TNF_EEXISTS)
-        return file_error(j->options->out, &error);
-    usage_error("merge: %s; %s", error.message,
-                strncmp(error.message, "the tensor", 10) != 0
-                    ? "--attrs=RULE says which to take"
-                    : "--duplicates=RULE says what to do");
-    return EXIT_LOSSY;
-}
-
-/* ----------------------------------------------------------------- saving */
-
-static int merge(job *j, int n, char **paths)
-{
-    tnf_error error;
-    if (tnf_builder_new(&j->builder, NULL, &error) != TNF_OK)
-        return file_error(j->options->out, &error);
-    int code = open_inputs(j, n, paths);
+    saving s = { .cli = cli, .options = &o->save, .inputs = inputs, .out = o->out, .list = true };
+    int code = saving_open(inputs, &s.n, cli, &o->in, paths, npaths);
+    s.how.keep_files = true;
+    s.how.tensors = (tnf_clash)o->duplicates;
+    s.how.attrs = attrs[o->attrs];
+    s.how.select = o->select.items;
+    s.how.nselect = o->select.n;
+    s.how.exclude = o->exclude.items;
+    s.how.nexclude = o->exclude.n;
+    s.how.rename = names ? renaming_step : NULL;
+    s.how.rename_ctx = names;
     if (code == EXIT_DONE)
-        code = add_inputs(j);
-    if (code != EXIT_DONE)
-        return code;
-    const options *o = j->options;
-    tnf_save_options how = { .size = sizeof how };
-    saving_job to = { j->cli, j->builder, NULL, o->out, &o->save, false };
-    plan_begin_many(&j->saving.plan, saving_style(j->cli, &o->save), j->cli, paths, (size_t)n,
-                    o->out, saving_format(&o->save, o->out));
-    code = saving_run(&j->saving, &to, &how);
-    plan_end(&j->saving.plan);
-    plan_free(&j->saving.plan);
+        code = saving_run(&s);
+    if (code == EXIT_DONE)
+        renaming_notes(names, cli);
+    saving_free(&s);
+    for (size_t i = 0; i < s.n; i++)
+        input_close(&inputs[i]);
     return code;
 }
-
-/* ---------------------------------------------------------------- command */
 
 static int check_usage(const cli_state *cli, const options *o)
 {
@@ -120,31 +49,22 @@ static int check_usage(const cli_state *cli, const options *o)
         return usage_error("merge: where to? give -o OUT");
     if (o->save.json && !o->save.dry_run)
         return usage_error("merge: --json prints the plan of a --dry-run");
-    return saving_check(cli, &o->save, o->out);
+    return saving_check(cli, &o->save, o->out, false);
 }
 
 static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
-    job j = { .cli = cli, .options = o };
+    renaming *names = NULL;
     int code = check_usage(cli, o);
     if (code == EXIT_DONE)
-        code = renaming_open(&j.renaming, o->map, &o->rename);
+        code = renaming_open(&names, o->map, &o->rename);
     if (code != EXIT_DONE)
         return code;
-    j.inputs = calloc((size_t)argc, sizeof *j.inputs);
-    j.files = calloc((size_t)argc, sizeof *j.files);
-    j.names = calloc((size_t)argc, sizeof *j.names);
-    code = j.inputs && j.files && j.names ? merge(&j, argc, argv) : usage_error("out of memory");
-    tnf_builder_free(j.builder);
-    for (size_t i = 0; i < j.n; i++)
-        input_close(&j.inputs[i]);
-    free(j.inputs);
-    free((void *)(uintptr_t)j.files);
-    free((void *)(uintptr_t)j.names);
-    if (code == EXIT_DONE)
-        renaming_notes(j.renaming, cli);
-    renaming_free(j.renaming);
+    input *inputs = calloc((size_t)argc, sizeof *inputs);
+    code = inputs ? merge(cli, o, inputs, argv, (size_t)argc, names) : usage_error("out of memory");
+    free(inputs);
+    renaming_free(names);
     return code;
 }
 
@@ -161,6 +81,7 @@ static const opt table[] = {
       "first or the last." },
     { "select", 0, OPT_LIST, offsetof(options, select), "GLOB", NULL,
       "Take only the tensors whose name matches; as in 'tenfold ls'. May be repeated." },
+    EXCLUDE_OPTION(options, exclude),
     RENAME_OPTIONS(options, map, rename, "tensors"),
     WRITER_OPTION(options, save, "option", 0),
     RESERVE_OPTION(options, save),

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tenfold quantize: dense rows made small. */
 #include "emb.h"
-#include "progress.h"
-#include "stop.h"
 #include <string.h>
-#include <unistd.h>
 
 #define QUANTIZERS "pq|opq|gaussian_opq" /* by tnf_quantizer */
 
@@ -18,19 +15,8 @@ typedef struct options {
 
 typedef struct job {
     const options *o;
-    emb_input in;
-    const char *out;
-    saving_options save;
     tnf_quantize_options how;
-    tnf_quantized result;
-    progress progress;
 } job;
-
-static bool on_progress(void *ctx, uint64_t done, uint64_t total)
-{
-    progress_step(&((job *)ctx)->progress, done, total);
-    return !stop_asked();
-}
 
 /* A setting of the library; 0, its default, if there is no text. */
 static bool take_number(unsigned *out, const char *text, const char *option)
@@ -42,140 +28,73 @@ static bool take_number(unsigned *out, const char *text, const char *option)
     return true;
 }
 
-static bool take_options(job *j)
+static bool take_options(job *j, saving *s)
 {
     const options *o = j->o;
+    uint64_t threads;
     tnf_quantize_options *how = &j->how;
     *how = (tnf_quantize_options) { .size = sizeof *how };
     how->method = (tnf_quantizer)o->quantizer;
     how->as_is = o->as_is;
-    how->progress = on_progress;
-    how->ctx = j;
-    return take_number(&how->bits, o->bits, "bits") &&
+    how->progress = saving_progress;
+    how->ctx = s;
+    return emb_number(&threads, o->emb.threads, "threads", 1, 0) &&
+           (how->threads = threads > 64 ? 64 : (unsigned)threads, true) &&
+           take_number(&how->bits, o->bits, "bits") &&
            take_number(&how->subquantizers, o->subquantizers, "subquantizers") &&
            take_number(&how->iterations, o->iterations, "iterations") &&
            take_number(&how->attempts, o->attempts, "attempts") &&
            emb_number(&how->seed, o->seed, "seed", 0, 0);
 }
 
-/* Without a format or an extension to tell, it is finalfusion's. */
-static void take_format(job *j)
-{
-    const char *name = strrchr(j->out, '/');
-    j->save = j->o->save;
-    if (!j->save.to && !strchr(name ? name : j->out, '.'))
-        j->save.to = "finalfusion";
-}
-
-static tnf_status quantize(job *j, tnf_builder *builder, tnf_error *error)
-{
-    stop_state before;
-    stop_catch(&before);
-    progress_begin(&j->progress, j->in.in.cli);
-    tnf_status status = tnf_emb_quantize(builder, j->in.emb, &j->how, &j->result, error);
-    progress_end(&j->progress);
-    stop_release(&before, status == TNF_ECANCELLED);
-    return status;
-}
-
-static void tell_json(const job *j)
+static void tell_json(const job *j, const tnf_report *r, const char *path)
 {
     const char *name;
     json out = { stdout, false };
     size_t n = opt_word(QUANTIZERS, (size_t)j->o->quantizer, &name);
     json_open(&out, '{');
     json_key(&out, "file");
-    json_text(&out, j->in.in.path);
+    json_text(&out, path);
     json_key(&out, "quantizer");
     json_str(&out, (tnf_str) { name, n });
     json_key(&out, "rows");
-    json_uint(&out, j->in.info->rows);
+    json_uint(&out, r->quantized.rows);
     json_key(&out, "dims");
-    json_uint(&out, j->in.info->dims);
+    json_uint(&out, r->quantized.dims);
     json_key(&out, "bits");
-    json_uint(&out, j->result.bits);
+    json_uint(&out, r->quantized.bits);
     json_key(&out, "subquantizers");
-    json_uint(&out, j->result.subquantizers);
+    json_uint(&out, r->quantized.subquantizers);
     json_key(&out, "cosine");
-    json_f64(&out, j->result.cosine);
+    json_f64(&out, r->quantized.cosine);
     json_key(&out, "euclidean");
-    json_f64(&out, j->result.euclidean);
+    json_f64(&out, r->quantized.euclidean);
     json_close(&out, '}');
     fputc('\n', stdout);
 }
 
-static void tell(const job *j)
+static void tell(const job *j, const cli_state *cli, const tnf_report *r, const char *path)
 {
     if (j->o->json)
-        tell_json(j);
-    else if (!j->in.in.cli->quiet)
+        tell_json(j, r, path);
+    else if (!cli->quiet)
         fprintf(stderr, "average cosine similarity %.6f, average Euclidean distance %.6f\n",
-                j->result.cosine, j->result.euclidean);
-}
-
-/* Training may take hours: that the file cannot be written is better known before. */
-static int check_saving(const job *j)
-{
-    tnf_builder *builder;
-    tnf_format_info format;
-    format_options writer;
-    tnf_error error;
-    tnf_save_options how = { .size = sizeof how, .format = j->save.to, .allow_loss = true };
-    if (!strcmp(j->out, "-"))
-        return EXIT_DONE;
-    if (!j->save.force && access(j->out, F_OK) == 0) {
-        file_message(j->out, "", TNF_NO_OFFSET, "it exists already; --force replaces it");
-        return EXIT_IO;
-    }
-    if ((how.format && !known_format(how.format, &format)) ||
-        !format_options_parse(&writer, &j->save.writer))
-        return EXIT_USAGE;
-    how.options = writer.items;
-    how.noptions = writer.n;
-    how.dry_run = how.replace = true;
-    tnf_status status = tnf_builder_new(&builder, NULL, &error);
-    if (status == TNF_OK)
-        status = tnf_builder_add_file(builder, j->in.in.file, &error);
-    if (status == TNF_OK)
-        status = tnf_save(builder, j->out, &how, &error);
-    tnf_builder_free(builder);
-    format_options_free(&writer);
-    return status == TNF_OK ? EXIT_DONE : file_error(j->out, &error);
-}
-
-static int quantize_and_save(job *j)
-{
-    tnf_builder *builder;
-    tnf_error error;
-    int code;
-    if (tnf_builder_new(&builder, NULL, &error) != TNF_OK)
-        return file_error(j->out, &error);
-    j->how.threads = j->in.threads;
-    if (quantize(j, builder, &error) == TNF_OK)
-        code = emb_save(builder, &j->in, &j->save, j->out);
-    else
-        code = file_error(j->in.in.name, &error);
-    tnf_builder_free(builder);
-    if (code == EXIT_DONE)
-        tell(j);
-    return code;
+                r->quantized.cosine, r->quantized.euclidean);
 }
 
 static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 {
-    job j = { .o = opts, .out = argv[1] };
+    job j = { .o = opts };
+    saving s = { .how.step = TNF_EMB_QUANTIZE, .how.quantize = &j.how };
     (void)argc;
-    if (!take_options(&j))
+    if (!take_options(&j, &s))
         return EXIT_USAGE;
-    take_format(&j);
-    if (j.o->json && !strcmp(j.out, "-"))
+    if (j.o->json && !strcmp(argv[1], "-"))
         return usage_error("quantize: standard output cannot take both the file and --json");
-    int code = emb_open_to_write(&j.in, cli, &j.o->emb, argv[0]);
+    int code = emb_rewrite(&s, cli, &j.o->emb, &j.o->save, argv);
     if (code == EXIT_DONE)
-        code = check_saving(&j);
-    if (code == EXIT_DONE)
-        code = quantize_and_save(&j);
-    emb_close(&j.in);
+        tell(&j, cli, s.report, argv[0]);
+    saving_free(&s);
     return code;
 }
 

@@ -261,7 +261,7 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
         return usage_error("repair: no change of IN was interrupted; for what is whole in it, "
                            "name a file OUT");
     job j = { .cli = cli, .options = o, .out = argv[1], .json = { stdout, false } };
-    if (saving_check(cli, &o->save, NULL) != EXIT_DONE)
+    if (saving_check(cli, &o->save, NULL, false) != EXIT_DONE)
         return EXIT_USAGE;
     if (!strcmp(argv[1], "-") && !o->save.dry_run)
         return usage_error("repair: OUT is a file; '-' will do for a --dry-run");

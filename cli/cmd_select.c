@@ -13,7 +13,7 @@ typedef struct options {
 /* Words that stay, copied: lines come and go. */
 typedef struct chosen {
     tnf_str *words;
-    size_t n, room, ignored;
+    size_t n, room;
 } chosen;
 
 static bool add_word(chosen *c, tnf_str word)
@@ -34,81 +34,51 @@ static bool add_word(chosen *c, tnf_str word)
     return true;
 }
 
-/* Has it a vector? With -i those that have none are left out. */
-static bool has_vector(const emb_input *e, tnf_str word, float *room)
-{
-    tnf_emb_found found;
-    tnf_error error;
-    if (tnf_emb_find(e->emb, word) != TNF_NO_ROW)
-        return true;
-    return tnf_emb_vectors(e->emb, &word, 1, room, &found, &error) == TNF_OK && found.found;
-}
-
-static int read_words(chosen *c, const emb_input *e, const char *path, bool ignore)
+static int read_words(chosen *c, const char *path)
 {
     emb_lines lines;
     int code = EXIT_DONE;
-    float *room = calloc(e->info->dims + 1, sizeof *room);
-    if (!emb_lines_open(&lines, path)) {
-        free(room);
+    if (!emb_lines_open(&lines, path))
         return EXIT_IO;
-    }
-    while (room && code == EXIT_DONE && emb_lines_next(&lines))
-        for (size_t i = 0; code == EXIT_DONE && i < lines.nlines; i++) {
-            if (ignore && !has_vector(e, lines.lines[i], room))
-                c->ignored++;
-            else if (!add_word(c, lines.lines[i]))
+    while (code == EXIT_DONE && emb_lines_next(&lines))
+        for (size_t i = 0; code == EXIT_DONE && i < lines.nlines; i++)
+            if (!add_word(c, lines.lines[i]))
                 code = usage_error("out of memory");
-        }
-    if (!room)
-        code = usage_error("out of memory");
-    else if (lines.fd < 0)
+    if (lines.fd < 0)
         code = EXIT_IO;
     emb_lines_close(&lines);
-    free(room);
     return code;
 }
 
-static int save_words(const emb_input *e, const options *o, const chosen *c, const char *out)
+static void note_unknown(const cli_state *cli, const char *path, size_t n)
 {
-    tnf_error error;
-    tnf_builder *builder;
-    int code;
-    if (tnf_builder_new(&builder, NULL, &error) != TNF_OK)
-        return file_error(out, &error);
-    if (tnf_emb_select(builder, e->emb, c->words, c->n, &error) == TNF_OK) {
-        code = emb_save(builder, e, &o->save, out);
-    } else {
-        code = file_error(e->in.name, &error);
-        if (error.status == TNF_ENOTFOUND)
-            code = EXIT_DIFFERS;
-    }
-    tnf_builder_free(builder);
-    if (code == EXIT_DONE && c->ignored > 0 && !e->in.cli->quiet) {
-        char text[80];
-        snprintf(text, sizeof text,
-                 c->ignored == 1 ? "%zu word has no vector and was left out"
-                                 : "%zu words have no vector and were left out",
-                 c->ignored);
-        file_message(e->in.name, "", TNF_NO_OFFSET, text);
-    }
-    return code;
+    char text[80];
+    if (n == 0 || cli->quiet)
+        return;
+    snprintf(text, sizeof text,
+             n == 1 ? "%zu word has no vector and was left out"
+                    : "%zu words have no vector and were left out",
+             n);
+    file_message(path, "", TNF_NO_OFFSET, text);
 }
 
 static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
-    emb_input e;
     chosen c = { 0 };
-    int code = emb_open_to_write(&e, cli, &o->emb, argv[0]);
+    saving s = { .how.step = TNF_EMB_SELECT };
+    int code = read_words(&c, argc > 2 ? argv[2] : NULL);
+    s.how.words = c.words;
+    s.how.nwords = c.n;
+    s.how.skip_unknown = o->ignore;
     if (code == EXIT_DONE)
-        code = read_words(&c, &e, argc > 2 ? argv[2] : NULL, o->ignore);
+        code = emb_rewrite(&s, cli, &o->emb, &o->save, argv);
     if (code == EXIT_DONE)
-        code = save_words(&e, o, &c, argv[1]);
+        note_unknown(cli, argv[0], s.report->unknown_words);
+    saving_free(&s);
     for (size_t i = 0; i < c.n; i++)
         free((void *)(uintptr_t)c.words[i].p);
     free(c.words);
-    emb_close(&e);
     return code;
 }
 

@@ -2,7 +2,6 @@
 /* tenfold split: one model in several files. */
 #include "input.h"
 #include "saving.h"
-#include "stop.h"
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -16,19 +15,16 @@ typedef struct options {
     input_options in;
     saving_options save;
     const char *out, *max_size, *name;
+    opt_list select, exclude;
 } options;
 
 typedef struct job {
     const cli_state *cli;
     const options *options;
     input in;
-    tnf_builder *builder;
-    saving saving;
     json files; /* to memory: lines, or JSON */
     char *text;
     size_t n;
-    const char *format;
-    char *clash;    /* a file to write that is one of those that are read */
     size_t files_n; /* that are written, less the index */
 } job;
 
@@ -61,25 +57,11 @@ static bool parse_size(uint64_t *out, const char *text)
 
 /* ---------------------------------------------------------------- telling */
 
-static void note_clash(job *j, const char *name)
-{
-    size_t n = strlen(j->options->out) + strlen(name) + 2;
-    char *path = malloc(n);
-    if (!path)
-        return;
-    snprintf(path, n, "%s/%s", j->options->out, name);
-    if (!j->clash && tnf_file_reads(j->in.file, path))
-        j->clash = path;
-    else
-        free(path);
-}
-
 static void on_file(void *ctx, const tnf_split_file *f)
 {
     job *j = ctx;
     json *to = &j->files;
     char size[SIZE_TEXT];
-    note_clash(j, f->name);
     j->files_n += !f->index;
     if (!j->options->save.json) {
         size_text(size, f->bytes);
@@ -115,7 +97,7 @@ static void on_stray(void *ctx, tnf_stray what, const char *path, const char *be
     file_message(path, "", TNF_NO_OFFSET, text);
 }
 
-static void print_files(job *j)
+static void print_files(job *j, const char *format)
 {
     fflush(j->files.to);
     if (!j->options->save.json) {
@@ -130,7 +112,7 @@ static void print_files(job *j)
     json_key(&out, "out");
     json_text(&out, j->options->out);
     json_key(&out, "format");
-    json_text(&out, j->format);
+    json_text(&out, format);
     json_key(&out, "files");
     json_open(&out, '[');
     fwrite(j->text, 1, j->n, stdout);
@@ -178,107 +160,36 @@ static void note_older(const job *j)
     file_message(j->options->out, "", TNF_NO_OFFSET, text);
 }
 
-/* ----------------------------------------------------------------- saving */
-
-static int split_error(const job *j, tnf_status status, const tnf_error *error)
-{
-    tnf_error more = *error;
-    if (status == TNF_EEXISTS)
-        snprintf(more.message, sizeof more.message, "%.200s; --force replaces it", error->message);
-    if (status == TNF_EFORMAT || status == TNF_ETRUNCATED || status == TNF_EDIGEST)
-        return file_error(j->in.name, error);
-    return file_error(j->options->out, &more);
-}
-
-/* First dry, to see whether all is well, then in earnest. */
-static tnf_status split_twice(job *j, tnf_split_options *how, tnf_save_options *each,
-                              tnf_error *error)
-{
-    bool earnest = !each->dry_run;
-    each->dry_run = true;
-    tnf_status status = tnf_split(j->builder, j->options->out, how, error);
-    if (status != TNF_OK || !earnest || j->clash)
-        return status;
-    each->dry_run = false;
-    each->plan = NULL;
-    how->file = NULL;
-    return tnf_split(j->builder, j->options->out, how, error);
-}
-
-static int save(job *j, tnf_split_options *how, tnf_save_options *each)
-{
-    tnf_error error;
-    stop_state before;
-    saving_listen(&j->saving, each);
-    how->save = each;
-    how->file = on_file;
-    how->stray = on_stray;
-    how->ctx = j;
-    progress_begin(&j->saving.progress, j->cli);
-    stop_catch(&before);
-    tnf_status status = split_twice(j, how, each, &error);
-    progress_end(&j->saving.progress);
-    stop_release(&before, status == TNF_ECANCELLED);
-    plan_end(&j->saving.plan);
-    if (j->clash)
-        return usage_error("split: %s is one of the files that are read: it would be lost",
-                           j->clash);
-    if (status == TNF_OK || status == TNF_EUNSYNCED) {
-        print_files(j);
-        note_older(j);
-        return status == TNF_OK ? EXIT_DONE : file_error(j->options->out, &error);
-    }
-    if (status == TNF_ELOSSY)
-        plan_refused(&j->saving.plan);
-    return split_error(j, status, &error);
-}
+/* ----------------------------------------------------------------- command */
 
 static int split(job *j, uint64_t max)
 {
     const options *o = j->options;
-    tnf_error error;
-    format_options writer;
     tnf_split_options how = { .size = sizeof how, .max_bytes = max, .stem = o->name };
-    tnf_save_options each = { .size = sizeof each };
-    how.format = j->format;
-    saving_fill(&each, &o->save);
-    if (!format_options_parse(&writer, &o->save.writer))
-        return EXIT_USAGE;
-    each.options = writer.items;
-    each.noptions = writer.n;
-    plan_style style = j->cli->verbose ? PLAN_VERBOSE : PLAN_KEEP;
-    if (o->save.dry_run && !o->save.json)
-        style = PLAN_TEXT;
-    plan_begin(&j->saving.plan, style, j->cli, j->in.path, o->out, j->format);
-    int code = tnf_builder_add_file(j->builder, j->in.file, &error) == TNF_OK
-                   ? save(j, &how, &each)
-                   : file_error(j->in.name, &error);
-    plan_end(&j->saving.plan);
-    plan_free(&j->saving.plan);
-    format_options_free(&writer);
+    saving s = { .cli = j->cli, .options = &o->save, .inputs = &j->in, .n = 1, .out = o->out };
+    how.file = on_file;
+    how.stray = on_stray;
+    how.ctx = j;
+    s.how.mode = TNF_CONVERT_SPLIT;
+    s.how.split = &how;
+    s.how.select = o->select.items;
+    s.how.nselect = o->select.n;
+    s.how.exclude = o->exclude.items;
+    s.how.nexclude = o->exclude.n;
+    s.quiet_plan = o->save.json;
+    int code = saving_run(&s);
+    if (s.status == TNF_OK || s.status == TNF_EUNSYNCED) {
+        print_files(j, s.report ? s.report->format : NULL);
+        note_older(j);
+    }
+    saving_free(&s);
     return code;
-}
-
-/* ---------------------------------------------------------------- command */
-
-/* The format to write: what was asked for, or the input's own. */
-static int choose_format(job *j, tnf_format_info *f)
-{
-    if (!tnf_format_named(f, j->options->save.to ? j->options->save.to : j->in.info->format))
-        return EXIT_USAGE;
-    if (!(f->caps & TNF_CAN_WRITE))
-        return usage_error("split: %s can be read but not written: give another format with -t",
-                           f->name);
-    j->format = f->name;
-    return EXIT_DONE;
 }
 
 static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
     const char *size = o->max_size ? o->max_size : DEFAULT_SIZE;
-    tnf_format_info f;
-    tnf_error error;
     uint64_t max;
     job j = { .cli = cli, .options = o };
     (void)argc;
@@ -286,22 +197,16 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
         return usage_error("split: where to? give -o DIR");
     if (!parse_size(&max, size))
         return usage_error("split: --max-size takes a size as 5GB, 2GiB or 500M, not '%s'", size);
-    if (saving_check(cli, &o->save, NULL) != EXIT_DONE)
+    if (saving_check(cli, &o->save, NULL, false) != EXIT_DONE)
         return EXIT_USAGE;
     int code = input_open(&j.in, cli, &o->in, argv[0]);
     if (code != EXIT_DONE)
         return code;
     j.files.to = open_memstream(&j.text, &j.n);
-    code = j.files.to ? choose_format(&j, &f) : usage_error("out of memory");
-    if (code == EXIT_DONE && tnf_builder_new(&j.builder, NULL, &error) != TNF_OK)
-        code = file_error(j.in.name, &error);
-    if (code == EXIT_DONE)
-        code = split(&j, max);
+    code = j.files.to ? split(&j, max) : usage_error("out of memory");
     if (j.files.to)
         fclose(j.files.to);
     free(j.text);
-    free(j.clash);
-    tnf_builder_free(j.builder);
     input_close(&j.in);
     return code;
 }
@@ -315,6 +220,9 @@ static const opt table[] = {
     TO_OPTION(options, save, "that of IN."),
     { "name", 0, OPT_TEXT, offsetof(options, name), "NAME", NULL,
       "What the names of the files begin with; model, if it is not given." },
+    { "select", 0, OPT_LIST, offsetof(options, select), "GLOB", NULL,
+      "Take only the tensors whose name matches; as in 'tenfold ls'. May be repeated." },
+    EXCLUDE_OPTION(options, exclude),
     WRITER_OPTION(options, save, "option", 0),
     LOSS_OPTION(options, save),
     { "dry-run", 'n', OPT_FLAG, offsetof(options, save.dry_run), NULL, NULL,

@@ -48,12 +48,8 @@ typedef struct emb_input {
     bool app; /* rows have application data instead of words */
 } emb_input;
 
-/* Both say what is wrong and give an exit code. */
+/* Says what is wrong and gives an exit code. */
 int emb_open(emb_input *e, const cli_state *cli, const emb_options *options, const char *path);
-/* The same for commands that write what they see: rows are copied, not mapped. A file that is cut
- * short meanwhile is then an error, and never zeros in a file that looks whole, or a signal. */
-int emb_open_to_write(emb_input *e, const cli_state *cli, const emb_options *options,
-                      const char *path);
 void emb_close(emb_input *e);
 /* A whole number from `least` on; `otherwise` if the text is NULL. */
 bool emb_number(uint64_t *out, const char *text, const char *option, uint64_t least,
@@ -121,14 +117,9 @@ bool emb_query(emb_asking *out, const emb_input *e, const char *k, int metric);
         WRITER_OPTION(type, field, "out-option", 0), LOSS_OPTION(type, field),                     \
         FORCE_OPTION(type, field, "Replace OUT if it exists."), NO_SYNC_OPTION(type, field)
 
-/* Saves; says what is wrong and gives an exit code. */
-int emb_save(const tnf_builder *builder, const emb_input *e, const saving_options *s,
-             const char *out);
-/* All of a command that makes a new file of one: opens argv[0], has the builder filled, saves as
- * argv[1]. */
-typedef tnf_status emb_fill(tnf_builder *builder, tnf_emb *emb, const void *options,
-                            tnf_error *error);
-int emb_rewrite(const cli_state *cli, const emb_options *o, const saving_options *s, char **argv,
-                emb_fill *fill, const void *options);
+/* All of a command that makes a new file of one: opens argv[0], converts it as s->how says, with
+ * these options, to argv[1]. Gives an exit code; saving_free() afterwards. */
+int emb_rewrite(saving *s, const cli_state *cli, const emb_options *o,
+                const saving_options *options, char **argv);
 
 #endif

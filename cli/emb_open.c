@@ -61,15 +61,6 @@ int emb_open(emb_input *e, const cli_state *cli, const emb_options *options, con
     return EXIT_DONE;
 }
 
-int emb_open_to_write(emb_input *e, const cli_state *cli, const emb_options *options,
-                      const char *path)
-{
-    emb_options how = *options;
-    if (how.in.access == TNF_ACCESS_AUTO)
-        how.in.access = TNF_ACCESS_PREAD;
-    return emb_open(e, cli, &how, path);
-}
-
 void emb_close(emb_input *e)
 {
     tnf_emb_close(e->emb);

@@ -192,20 +192,32 @@ static int refuse(const meta_change *c, const tnf_error *error)
     return EXIT_BAD;
 }
 
+/* Where the plan goes: to stderr at once, or to memory until it is refused. */
+static void on_plan(void *ctx, const tnf_plan_item *item)
+{
+    const saving *s = ctx;
+    if (s->kept ? item->fate >= TNF_TRANSFORMED : s->cli->verbose)
+        plan_line(s->kept ? s->kept : stderr, item);
+}
+
 int meta_save(const meta_change *c, tnf_save_options *how)
 {
-    saving s = { .plan = { 0 } };
+    saving s = { .cli = c->in->cli };
     tnf_error error;
+    char *refused = NULL;
+    size_t n = 0;
     how->format = c->in->info->format;
     how->like = c->in->file;
-    saving_listen(&s, how);
-    plan_begin(&s.plan, c->in->cli->verbose ? PLAN_VERBOSE : PLAN_KEEP, c->in->cli, c->in->path,
-               c->path, how->format);
+    how->plan = on_plan;
+    how->progress = saving_progress;
+    how->ctx = &s;
+    s.kept = s.cli->verbose ? NULL : open_memstream(&refused, &n);
     tnf_status status = rehearse(c, how, &error);
-    plan_end(&s.plan);
-    if (status == TNF_ELOSSY)
-        plan_refused(&s.plan);
-    plan_free(&s.plan);
+    if (s.kept)
+        fclose(s.kept);
+    if (status == TNF_ELOSSY && refused)
+        fwrite(refused, 1, n, stderr);
+    free(refused);
     how->plan = NULL; /* told already */
     if (status == TNF_OK && !trial(c, how)) {
         file_message(c->in->name, "", TNF_NO_OFFSET, c->editor->why);

@@ -200,6 +200,11 @@ static const char *keep(renaming *r, const expression *x, const char *name)
     return k ? k->name : NULL;
 }
 
+tnf_status renaming_step(void *ctx, tnf_str *out, tnf_str name, tnf_error *error)
+{
+    return renaming_apply(ctx, out, name, error);
+}
+
 tnf_status renaming_apply(renaming *r, tnf_str *out, tnf_str name, tnf_error *error)
 {
     const char *now = name.p;

@@ -2,43 +2,115 @@
 /* What commands that save share. */
 #include "saving.h"
 #include "stop.h"
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static uint64_t size_of(const input *in)
+/* ---------------------------------------------------------------- meanwhile */
+
+/* Is there less of it than when it was opened? */
+static bool is_cut(const input *in)
 {
     struct stat st;
-    bool is = strcmp(in->path, "-") != 0 && stat(in->path, &st) == 0 && S_ISREG(st.st_mode);
-    return is ? (uint64_t)st.st_size : UINT64_MAX;
+    return strcmp(in->path, "-") != 0 && stat(in->path, &st) == 0 && S_ISREG(st.st_mode) &&
+           in->info->shards == 0 && (uint64_t)st.st_size < in->info->size;
 }
 
-void saving_watch(saving *s, const input *in)
-{
-    uint64_t now = size_of(in);
-    s->watched = in;
-    s->size = now == UINT64_MAX ? 0 : now;
-}
-
-static bool on_progress(void *ctx, uint64_t done, uint64_t total)
+bool saving_progress(void *ctx, uint64_t done, uint64_t total)
 {
     saving *s = ctx;
     progress_step(&s->progress, done, total);
-    s->cut = s->cut || (s->watched && size_of(s->watched) < s->size);
+    for (size_t i = 0; i < s->n && !s->cut; i++)
+        s->cut = is_cut(&s->inputs[i]) ? &s->inputs[i] : NULL;
     return !s->cut && !stop_asked();
 }
 
 static void on_plan(void *ctx, const tnf_plan_item *item)
 {
-    plan_item(&((saving *)ctx)->plan, item);
+    (void)ctx;
+    plan_line(stderr, item);
 }
 
-void saving_listen(saving *s, tnf_save_options *how)
+/* ------------------------------------------------------------------ messages */
+
+static bool is_pipe(const saving *s)
 {
-    how->plan = on_plan;
-    how->progress = on_progress;
-    how->ctx = s;
+    return !strcmp(s->out, "-");
 }
+
+int saving_exists(const char *out)
+{
+    file_message(out, "", TNF_NO_OFFSET, "it exists already; --force replaces it");
+    return EXIT_IO;
+}
+
+/* Two things of one name, among the inputs. */
+static int report_clash(const saving *s)
+{
+    const char *what = s->error.message;
+    bool tensor = strncmp(what, "the tensor", 10) == 0, both = s->list && s->n > 0;
+    if (!both) {
+        file_message(s->n ? s->inputs->name : s->out, "", TNF_NO_OFFSET, what);
+        return EXIT_LOSSY;
+    }
+    usage_error("%s: %s; %s", s->cli->command, what,
+                tensor ? "--duplicates=RULE says what to do" : "--attrs=RULE says which to take");
+    return EXIT_LOSSY;
+}
+
+static int report_failure(const saving *s)
+{
+    tnf_status status = s->status;
+    const tnf_report *r = s->report;
+    const char *out = is_pipe(s) ? "standard output" : s->out;
+    bool patterns = s->how.nselect || s->how.nexclude;
+    /* Bytes that turn out bad while they are copied are the input's fault. */
+    bool bad = status == TNF_EFORMAT || status == TNF_ETRUNCATED || status == TNF_EDIGEST;
+    if (s->cut) {
+        file_message(s->cut->name, "", TNF_NO_OFFSET, "it was cut short while it was being read");
+        return EXIT_IO;
+    }
+    if (status == TNF_ENOTFOUND && patterns && r && r->tensors == 0)
+        return nothing_selected(s->n == 1 ? s->inputs->name : "all files");
+    if (status == TNF_EEXISTS && r && r->step == TNF_STEP_SELECT)
+        return report_clash(s);
+    if (status == TNF_EEXISTS && s->how.mode == TNF_CONVERT_NEW)
+        return saving_exists(out);
+    if (status == TNF_EEXISTS && s->how.mode == TNF_CONVERT_SPLIT) {
+        tnf_error more = s->error;
+        snprintf(more.message, sizeof more.message, "%.200s; --force replaces it",
+                 s->error.message);
+        return file_error(out, &more);
+    }
+    bool vectors = r && (r->step == TNF_STEP_EMBEDDINGS || r->step == TNF_STEP_VECTORS);
+    if (s->n != 1 || (!bad && !vectors))
+        return file_error(out, &s->error);
+    int code = file_error(s->inputs->name, &s->error);
+    if (!vectors || status != TNF_ENOTFOUND)
+        return code;
+    return r->step == TNF_STEP_VECTORS ? EXIT_DIFFERS : EXIT_BAD;
+}
+
+/* ------------------------------------------------------------------- the plan */
+
+static void show_plan(const saving *s, char *const *paths)
+{
+    bool planned = s->status == TNF_OK || s->status == TNF_ELOSSY;
+    if (s->options->dry_run && planned && !s->quiet_plan) {
+        if (s->options->json)
+            plan_json(s->report, paths, s->n, s->list, s->out);
+        else
+            plan_text(s->report, s->cli);
+        flush_out();
+    } else if (s->status == TNF_ELOSSY && !s->cli->verbose) {
+        plan_refused(s->report);
+    }
+    if (s->status == TNF_OK && !s->options->dry_run && !s->cli->verbose && !s->cli->quiet)
+        plan_notes(s->report, s->n == 1 ? s->inputs->name : s->out);
+}
+
+/* ---------------------------------------------------------------------- running */
 
 void saving_fill(tnf_save_options *how, const saving_options *o)
 {
@@ -48,81 +120,94 @@ void saving_fill(tnf_save_options *how, const saving_options *o)
     how->allow_loss = o->allow_loss.given;
     how->loss = o->allow_loss.value;
     how->dry_run = o->dry_run;
-    how->as_is = o->as_is;
+    how->as_is = how->as_is || o->as_is;
 }
 
-plan_style saving_style(const cli_state *cli, const saving_options *o)
+static tnf_status convert_to(saving *s, const tnf_file *const *files)
 {
-    if (o->dry_run)
-        return o->json ? PLAN_JSON : PLAN_TEXT;
-    return cli->verbose ? PLAN_VERBOSE : PLAN_KEEP;
-}
-
-static tnf_status to_stdout(const saving_job *j, const tnf_save_options *how, tnf_error *error)
-{
-    tnf_sink *sink;
-    flush_out();
-    tnf_status status = tnf_sink_fd(&sink, STDOUT_FILENO, error);
-    if (status != TNF_OK)
-        return status;
-    status = tnf_save_sink(j->builder, sink, how, error);
-    tnf_sink_close(sink);
-    return status;
-}
-
-static tnf_status to_file(saving *s, const saving_job *j, const tnf_save_options *how,
-                          tnf_error *error)
-{
+    const char *path = is_pipe(s) ? NULL : s->out;
     stop_state before;
-    stop_catch(&before);
-    tnf_status status = j->append ? tnf_append(j->builder, j->out, how, error)
-                                  : tnf_save(j->builder, j->out, how, error);
+    if (is_pipe(s)) {
+        flush_out();
+        tnf_status status = tnf_sink_fd(&s->how.sink, STDOUT_FILENO, &s->error);
+        if (status != TNF_OK)
+            return status;
+    }
+    if (path)
+        stop_catch(&before);
+    tnf_status status = tnf_convert(&s->report, files, s->n, path, &s->how, &s->error);
     progress_end(&s->progress);
-    stop_release(&before, status == TNF_ECANCELLED);
+    if (path)
+        stop_release(&before, status == TNF_ECANCELLED);
+    tnf_sink_close(s->how.sink);
     return status;
 }
 
-/* Bytes that turn out bad while they are copied are the input's fault. */
-static int report(const saving_job *j, const char *out, tnf_status status, const tnf_error *error)
+/* Everything is set but the lists of inputs. */
+static int convert_all(saving *s, const tnf_file **files, const char **names, char **paths)
 {
-    bool bad = status == TNF_EFORMAT || status == TNF_ETRUNCATED || status == TNF_EDIGEST;
-    if (bad && j->in)
-        return file_error(j->in, error);
-    if (status != TNF_EEXISTS || j->append)
-        return file_error(out, error);
-    file_message(out, "", TNF_NO_OFFSET, "it exists already; --force replaces it");
-    return EXIT_IO;
+    for (size_t i = 0; i < s->n; i++) {
+        files[i] = s->inputs[i].file;
+        names[i] = s->inputs[i].name;
+        paths[i] = (char *)(uintptr_t)s->inputs[i].path;
+    }
+    s->how.names = names;
+    progress_begin(&s->progress, s->cli);
+    s->status = convert_to(s, files);
+    if (s->report)
+        show_plan(s, paths);
+    return s->status == TNF_OK ? EXIT_DONE : report_failure(s);
 }
 
-int saving_run(saving *s, const saving_job *j, tnf_save_options *how)
+int saving_run(saving *s)
 {
     format_options writer;
-    tnf_error error;
-    bool pipe = !strcmp(j->out, "-");
-    if (!format_options_parse(&writer, &j->options->writer) ||
-        !format_options_add(&writer, "reserve", j->options->reserve))
+    const saving_options *o = s->options;
+    if (!format_options_parse(&writer, &o->writer) ||
+        !format_options_add(&writer, "reserve", o->reserve))
         return EXIT_USAGE;
-    saving_fill(how, j->options);
-    how->options = writer.items;
-    how->noptions = writer.n;
-    saving_listen(s, how);
-    progress_begin(&s->progress, j->cli);
-    tnf_status status = pipe ? to_stdout(j, how, &error) : to_file(s, j, how, &error);
-    progress_end(&s->progress);
+    s->how.size = sizeof s->how;
+    s->save.size = sizeof s->save;
+    s->how.save = &s->save;
+    s->how.all_items = o->dry_run;
+    saving_fill(&s->save, o);
+    s->save.options = writer.items;
+    s->save.noptions = writer.n;
+    s->save.plan = s->cli->verbose && (!o->dry_run || s->quiet_plan) ? on_plan : NULL;
+    s->save.progress = saving_progress;
+    s->save.ctx = s;
+    const tnf_file **files = calloc(s->n + 1, sizeof *files);
+    const char **names = calloc(s->n + 1, sizeof *names);
+    char **paths = calloc(s->n + 1, sizeof *paths);
+    int code = files && names && paths ? convert_all(s, files, names, paths)
+                                       : usage_error("out of memory");
+    free((void *)(uintptr_t)files);
+    free((void *)(uintptr_t)names);
+    free(paths);
     format_options_free(&writer);
-    plan_end(&s->plan);
-    if (status == TNF_OK) {
-        plan_notes(&s->plan, j->in ? j->in : j->out);
-        return EXIT_DONE;
+    return code;
+}
+
+void saving_free(saving *s)
+{
+    tnf_report_free(s->report);
+    s->report = NULL;
+}
+
+int saving_open(input *inputs, size_t *n, const cli_state *cli, const input_options *options,
+                char *const *paths, size_t npaths)
+{
+    bool stdin_taken = false;
+    for (size_t i = 0; i < npaths; i++) {
+        if (!strcmp(paths[i], "-") && stdin_taken)
+            return usage_error("%s: standard input can be read only once", cli->command);
+        stdin_taken = stdin_taken || !strcmp(paths[i], "-");
+        int code = input_open(&inputs[*n], cli, options, paths[i]);
+        if (code != EXIT_DONE)
+            return code;
+        ++*n;
     }
-    if (s->cut) {
-        file_message(s->watched->name, "", TNF_NO_OFFSET,
-                     "it was cut short while it was being read");
-        return EXIT_IO;
-    }
-    if (status == TNF_ELOSSY)
-        plan_refused(&s->plan);
-    return report(j, pipe ? "standard output" : j->out, status, &error);
+    return EXIT_DONE;
 }
 
 /* ----------------------------------------------------------------- options */
@@ -143,7 +228,7 @@ static bool kinds_known(const char *who, const char *kinds)
     return true;
 }
 
-int saving_check(const cli_state *cli, const saving_options *o, const char *out)
+int saving_check(const cli_state *cli, const saving_options *o, const char *out, bool keeps_format)
 {
     tnf_format_info f;
     const char *who = cli->command;
@@ -155,20 +240,11 @@ int saving_check(const cli_state *cli, const saving_options *o, const char *out)
         return usage_error("%s: %s can be read but not written", who, f.name);
     if (!out || strcmp(out, "-") != 0)
         return EXIT_DONE;
-    if (!o->to)
+    if (!o->to && !keeps_format)
         return usage_error("%s: standard output has no extension: give the format with -t", who);
     if (isatty(STDOUT_FILENO) && !o->dry_run && !o->force)
         return usage_error("%s: a tensor file would upset the terminal: send it to a file or a "
                            "pipe",
                            who);
     return EXIT_DONE;
-}
-
-const char *saving_format(const saving_options *o, const char *out)
-{
-    tnf_format_info f;
-    tnf_error error;
-    if (o->to)
-        return tnf_format_named(&f, o->to) ? f.name : o->to;
-    return tnf_format_for_path(&f, out, &error) == TNF_OK ? f.name : NULL;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What every command that saves shows while the library saves: the plan, a bar; and that it stops
- * when a signal asks for it. */
+/* What all commands that save share: options, one call of tnf_convert(), a bar meanwhile, the plan,
+ * and that it stops when a signal asks for it. */
 #ifndef TENFOLD_CLI_SAVING_H
 #define TENFOLD_CLI_SAVING_H
 
 #include "input.h"
 #include "plan.h"
 #include "progress.h"
-#include <tenfold/build.h>
+#include <tenfold/convert.h>
 
 #define LOSS_KINDS "tensor|attribute|extra" /* as plan items are called */
 
@@ -72,40 +72,48 @@ typedef struct saving_options {
             "same as '--option reserve=SIZE', for formats that have it."                           \
     }
 
+#define EXCLUDE_OPTION(type, field)                                                                \
+    {                                                                                              \
+        "exclude", 0, OPT_LIST, offsetof(type, field), "GLOB", NULL,                               \
+            "Leave out the tensors whose name matches. May be repeated."                           \
+    }
+
+/* What a command has the library convert. */
 typedef struct saving {
+    const cli_state *cli;
+    const saving_options *options;
+    const input *inputs; /* open; watched while they are read, for they may be cut short */
+    size_t n;
+    const char *out;         /* a file or a directory; "-" is standard output */
+    bool list;               /* JSON has the inputs as an array */
+    bool quiet_plan;         /* the command tells of a dry run by itself */
+    tnf_convert_options how; /* for the command to fill in; save and names are set here */
+    tnf_save_options save;   /* likewise: what is not in `options` */
+    tnf_report *report;      /* afterwards; NULL: nothing was planned. saving_free() */
+    tnf_status status;       /* likewise */
+    tnf_error error;         /* likewise */
     progress progress;
-    plan plan;
-    const input *watched; /* what is read through a mapping; NULL: nothing is */
-    uint64_t size;        /* of its file, at first */
-    bool cut;             /* it has become shorter */
+    const input *cut; /* it has become shorter */
+    FILE *kept;       /* meta: what may be refused, to memory */
 } saving;
 
-/* What is saved, and where to. */
-typedef struct saving_job {
-    const cli_state *cli;
-    const tnf_builder *builder;
-    const char *in, *out; /* for messages, in may be NULL; "-" is standard output */
-    const saving_options *options;
-    bool append;
-} saving_job;
-
-/* Has the library tell `s`, which must stay until it is done. */
-void saving_listen(saving *s, tnf_save_options *how);
-/* Past the end of a file that was cut short, a mapping shows zeros to the end of a page: from now
- * on that is looked for while saving, and stops it. */
-void saving_watch(saving *s, const input *in);
-/* What the options ask of the library; not those of the writer, which must be parsed and freed. */
+/* How to save, as the options say, without what belongs to one command. */
 void saving_fill(tnf_save_options *how, const saving_options *options);
-/* Saves as the job's options say, with a bar, and stops for signals; ends the plan that the caller
- * has begun. Gives an exit code, after saying what went wrong. */
-int saving_run(saving *s, const saving_job *job, tnf_save_options *how);
-/* How the plan is shown. */
-plan_style saving_style(const cli_state *cli, const saving_options *options);
-/* Are the options sound for a file of this name? (NULL: many files, or one that keeps its format.)
+/* Converts, shows the plan and says what is wrong; gives an exit code. */
+int saving_run(saving *s);
+void saving_free(saving *s);
+/* A tnf_progress with a saving for its context: the bar, and whether to stop. */
+bool saving_progress(void *ctx, uint64_t done, uint64_t total);
+/* Are the options sound for a file of this name (NULL: many files, or one that is there)? With
+ * `keeps_format` it need not tell its format.
  * EXIT_USAGE after saying what is not. */
-int saving_check(const cli_state *cli, const saving_options *options, const char *out);
-/* The name of the format that will be written; NULL if the library will have to say that it is not
- * known. */
-const char *saving_format(const saving_options *options, const char *out);
+int saving_check(const cli_state *cli, const saving_options *options, const char *out,
+                 bool keeps_format);
+/* It exists already, and --force would replace it: says so, gives the exit code. */
+int saving_exists(const char *out);
+
+/* All inputs of a command, opened one after the other. */
+int saving_open(input *inputs, size_t *n, const cli_state *cli, const input_options *options,
+                char *const *paths, size_t npaths);
 
 #endif

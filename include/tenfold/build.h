@@ -53,6 +53,12 @@ TNF_API TNF_CHECKED tnf_status tnf_builder_add_object(tnf_builder *builder,
 TNF_API TNF_CHECKED tnf_status tnf_builder_add_file(tnf_builder *builder, const tnf_file *file,
                                                     tnf_error *error);
 
+/** Says that streams of the builder read from an open file: saving over that very file then makes
+ *  sure that nobody has changed it meanwhile. Needed for streams only; tensors tell by themselves.
+ */
+TNF_API TNF_CHECKED tnf_status tnf_builder_uses(tnf_builder *builder, const tnf_file *file,
+                                                tnf_error *error);
+
 /** An extra of an open file, for formats that can put it back. */
 TNF_API TNF_CHECKED tnf_status tnf_builder_add_extra(tnf_builder *builder, const tnf_extra *extra,
                                                      tnf_error *error);

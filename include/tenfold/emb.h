@@ -238,6 +238,8 @@ typedef enum tnf_quantizer {
 
 /** What came of quantizing. */
 typedef struct tnf_quantized {
+    uint64_t rows;
+    size_t dims;
     unsigned bits, subquantizers; /**< as they were taken */
     /** On average over the rows: the cosine of the angle between a row and its reconstruction (rows
      *  that are all 0 left out), and the distance between them. */

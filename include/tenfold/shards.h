@@ -39,14 +39,16 @@ typedef struct tnf_merge_options {
     size_t size;       /**< sizeof(tnf_merge_options) */
     tnf_clash tensors; /**< of the same name */
     tnf_clash attrs;   /**< attributes and extras with other values: REFUSE, FIRST or LAST */
-    bool (*select)(void *ctx, tnf_str name); /**< which tensors, by their new names; NULL: all */
-    tnf_rename rename;                       /**< new names; NULL: as they are */
+    bool (*select)(void *ctx,
+                   tnf_str name); /**< which tensors, by their names in the files; NULL: all */
+    tnf_rename rename;            /**< new names; NULL: as they are */
     void *ctx;
+    bool tensors_only; /**< leave attributes and extras behind */
 } tnf_merge_options;
 
 #define TNF_MERGE_INIT                                                                             \
     {                                                                                              \
-        sizeof(tnf_merge_options), TNF_CLASH_REFUSE, TNF_CLASH_REFUSE, NULL, NULL, NULL            \
+        sizeof(tnf_merge_options), TNF_CLASH_REFUSE, TNF_CLASH_REFUSE, NULL, NULL, NULL, false     \
     }
 
 /** Adds all of several open files, which must stay open until after saving: tensors, attributes

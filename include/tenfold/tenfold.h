@@ -353,8 +353,8 @@ typedef struct tnf_format_info {
     /** Rows of words in its files are their vectors: the rows of a fastText model are put together
      *  with those of their n-grams by this rule. TNF_FOLD_NONE: it keeps any rows. */
     tnf_fold folds;
-    /** Rows of words in its files are the words' own part of their vectors, as fastText trains them:
-     *  vectors are taken apart by this rule. TNF_FOLD_NONE: they are not. */
+    /** Rows of words in its files are the words' own part of their vectors, as fastText trains
+     * them: vectors are taken apart by this rule. TNF_FOLD_NONE: they are not. */
     tnf_fold unfolds;
     const char *document; /**< the attribute that is one text of metadata for all of it; or NULL */
 } tnf_format_info;

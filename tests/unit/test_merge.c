@@ -282,7 +282,7 @@ static void names(void **state)
     assert_int_equal(tnf_file_info(m.file)->objects, 2);
     discard(&m);
     assert_fails(merge(&m, &p, (tnf_merge_options) { .rename = all_x }, &e), TNF_EEXISTS);
-    assert_says("'x' is in a.st and in a.st");
+    assert_says("two tensors of a.st have the name 'x'");
     discard(&m);
     tnf_merge_options how = { .rename = all_x, .tensors = TNF_CLASH_RENAME };
     assert_ok(merge(&m, &p, how, &e));

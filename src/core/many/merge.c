@@ -12,12 +12,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#define RENAMED 0x80000000u /* it has another name in its file */
+
 struct merging {
     tnf_builder *b;
     tnf_merge_options options;
     const tnf_file *const *files;
     const char *const *names;
-    uint32_t *owners; /* of the builder's tensors: the number of the file, from `before` on */
+    /* Of the builder's tensors, from `before` on: the number of the file, and RENAMED. */
+    uint32_t *owners;
     size_t room, before;
     size_t now;        /* the file that is added */
     uint32_t *of_attr; /* of the builder's attributes: likewise, UINT32_MAX if older */
@@ -41,6 +44,10 @@ static tnf_status clash(const struct merging *m, const char *what, tnf_str name,
                         const char *rest, tnf_error *e)
 {
     char one[32], two[32];
+    if (first == m->now)
+        return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET, "two %ss of %s have the name %s%s", what,
+                        file_name(m, first, one), TNF_QUOTED(name),
+                        m->options.rename ? ", as they are renamed" : "");
     return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET, "the %s %s is in %s and in %s%s", what,
                     TNF_QUOTED(name), file_name(m, first, one), file_name(m, (uint32_t)m->now, two),
                     rest);
@@ -48,7 +55,7 @@ static tnf_status clash(const struct merging *m, const char *what, tnf_str name,
 
 /* ---------------------------------------------------------------- tensors */
 
-static tnf_status note_owner(struct merging *m, tnf_error *e)
+static tnf_status note_owner(struct merging *m, bool renamed, tnf_error *e)
 {
     size_t at = m->b->catalog.n - 1 - m->before;
     if (at >= m->room) {
@@ -59,13 +66,22 @@ static tnf_status note_owner(struct merging *m, tnf_error *e)
         m->owners = p;
         m->room = more;
     }
-    m->owners[at] = (uint32_t)m->now;
+    m->owners[at] = (uint32_t)m->now | (renamed ? RENAMED : 0);
     return TNF_OK;
 }
 
-static uint32_t owner_of(const struct merging *m, size_t position)
+static uint32_t owner_of(const struct merging *m, size_t position, bool *renamed)
 {
-    return position < m->before || !m->owners ? UINT32_MAX : m->owners[position - m->before];
+    *renamed = false;
+    if (position < m->before || !m->owners)
+        return UINT32_MAX;
+    *renamed = m->owners[position - m->before] & RENAMED;
+    return m->owners[position - m->before] & ~RENAMED;
+}
+
+static bool same_name(tnf_str a, tnf_str b)
+{
+    return a.n == b.n && (a.p == b.p || memcmp(a.p, b.p, a.n) == 0);
 }
 
 /* Under its own name everything can be borrowed from the file. */
@@ -76,7 +92,7 @@ static tnf_status add_tensor(struct merging *m, const tnf_object *o, tnf_str nam
     bool own = name.p == o->name.p && name.n == o->name.n;
     copy.name = name;
     TNF_TRY(tnf_catalog_add(&m->b->catalog, &copy, again | (own ? TNF_BORROWED : 0u), e));
-    return note_owner(m, e);
+    return note_owner(m, !same_name(name, o->name), e);
 }
 
 /* NAME.2, NAME.3 …, the first that is free. */
@@ -110,9 +126,10 @@ static tnf_status settle(struct merging *m, const tnf_object *known, const tnf_o
                          tnf_str name, tnf_error *e)
 {
     size_t position = (size_t)(known - m->b->catalog.objects);
-    uint32_t owner = owner_of(m, position);
-    bool same = false;
-    if (owner == m->now && !m->options.rename) { /* a file that has it twice keeps both */
+    bool same = false, renamed;
+    uint32_t owner = owner_of(m, position, &renamed);
+    /* A file that has a name twice keeps both. */
+    if (owner == m->now && !renamed && same_name(name, o->name)) {
         bool later = o > tnf_find_n(m->files[m->now], name.p, name.n);
         return add_tensor(m, o, name, later ? TNF_NAMES_FIRST_FOUND : TNF_NAMES_LATER_FOUND, e);
     }
@@ -136,13 +153,13 @@ static tnf_status merge_tensors(struct merging *m, const tnf_file *file, tnf_err
     for (size_t i = 0; i < file->catalog.n; i++) {
         const tnf_object *o = &file->catalog.objects[i];
         tnf_str name = o->name;
+        if (m->options.select && !m->options.select(m->options.ctx, name))
+            continue;
         if (m->options.rename) {
             tnf_status status;
             TNF_CALL(status, e, m->options.rename, m->options.ctx, &name, name);
             TNF_TRY(status);
         }
-        if (m->options.select && !m->options.select(m->options.ctx, name))
-            continue;
         const tnf_object *known = tnf_catalog_find(&m->b->catalog, name.p, name.n);
         TNF_TRY(known ? settle(m, known, o, name, e) : add_tensor(m, o, name, TNF_NAMES_ONCE, e));
     }
@@ -292,6 +309,8 @@ static tnf_status merge_file(struct merging *m, const tnf_file *file, tnf_error 
 {
     size_t known = m->b->catalog.nextras;
     TNF_TRY(merge_tensors(m, file, e));
+    if (m->options.tensors_only)
+        return TNF_OK;
     for (size_t i = 0; i < file->info.attrs->n; i++)
         TNF_TRY(merge_attr(m, &file->info.attrs->as.members[i], e));
     for (size_t i = 0; i < file->info.nextras; i++)
@@ -305,14 +324,19 @@ tnf_status tnf_builder_merge(tnf_builder *b, const tnf_file *const *files, const
     struct merging m = { .b = b, .files = files, .names = names };
     m.before = b->catalog.n;
     m.extras = b->catalog.nextras;
+    if (n >= RENAMED)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%zu files are too many", n);
     TNF_TRY(tnf_options_copy(&m.options, sizeof m.options, options, e));
     if (m.options.attrs == TNF_CLASH_SAME || m.options.attrs == TNF_CLASH_RENAME)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "attributes that clash are refused, or the first or last is taken");
     tnf_hash_init(&m.attr_names, &b->alloc, member_key, &b->catalog.attrs);
     tnf_status status = count_attrs(&m, n, e);
-    for (; m.now < n && status == TNF_OK; m.now++)
-        status = merge_file(&m, files[m.now], e);
+    for (; m.now < n && status == TNF_OK; m.now++) {
+        status = tnf_builder_uses(b, files[m.now], e);
+        if (status == TNF_OK)
+            status = merge_file(&m, files[m.now], e);
+    }
     tnf_hash_free(&m.attr_names);
     tnf_free(&b->alloc, m.owners, m.room * sizeof *m.owners);
     return status;

@@ -129,15 +129,21 @@ tnf_status tnf_builder_add_extra(tnf_builder *b, const tnf_extra *extra, tnf_err
     return tnf_catalog_add_extra(&b->catalog, extra, e);
 }
 
-tnf_status tnf_builder_add_file(tnf_builder *b, const tnf_file *file, tnf_error *e)
+tnf_status tnf_builder_uses(tnf_builder *b, const tnf_file *file, tnf_error *e)
 {
-    const tnf_info *info = tnf_file_info(file);
-    size_t others = b->catalog.n;
     struct added_file *added = tnf_arena_alloc(&b->arena, sizeof *added);
     if (!added)
         return tnf_arena_fail(&b->arena, "a file", e);
     *added = (struct added_file) { b->files, file };
     b->files = added;
+    return TNF_OK;
+}
+
+tnf_status tnf_builder_add_file(tnf_builder *b, const tnf_file *file, tnf_error *e)
+{
+    const tnf_info *info = tnf_file_info(file);
+    size_t others = b->catalog.n;
+    TNF_TRY(tnf_builder_uses(b, file, e));
     for (size_t i = 0; i < info->objects; i++) {
         const tnf_object *o = tnf_at(file, i);
         TNF_TRY(add_object(b, o, NULL, names_of(b, others, file, o) | TNF_BORROWED, e));

@@ -178,36 +178,29 @@ tnf_status tnf_sorted(tnf_writer *w, const uint32_t **out,
 
 /* ------------------------------------------------------------------- save */
 
+tnf_status tnf_save_format(const tnf_format **out, const tnf_builder *b, const char *path,
+                           const tnf_save_options *options, tnf_error *e)
+{
+    const char *name = options->format;
+    if (!name && !path)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "say which format");
+    if (!name)
+        return tnf_choose_format(out, b, path, options, e);
+    *out = tnf_registry_find(name);
+    if (!*out)
+        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no format '%s'", name);
+    if (!((*out)->caps & TNF_CAN_WRITE))
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s can only be read", name);
+    return TNF_OK;
+}
+
 static tnf_status start(struct tnf_save *s, const tnf_builder *b, const tnf_save_options *options,
                         const char *path, tnf_error *e)
 {
     *s = (struct tnf_save) { 0 };
     tnf_arena_init(&s->arena, &b->alloc, UINT64_MAX);
     TNF_TRY(tnf_options_copy(&s->options, sizeof s->options, options, e));
-    const char *name = s->options.format;
-    if (!name && !path)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "say which format");
-    if (!name)
-        return tnf_choose_format(&s->format, b, path, &s->options, e);
-    s->format = tnf_registry_find(name);
-    if (!s->format)
-        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no format '%s'", name);
-    if (!(s->format->caps & TNF_CAN_WRITE))
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s can only be read", name);
-    return TNF_OK;
-}
-
-tnf_status tnf_format_for_builder(tnf_format_info *out, const tnf_builder *builder,
-                                  const char *path, const tnf_save_options *options,
-                                  tnf_error *error)
-{
-    struct tnf_save s;
-    tnf_status status = start(&s, builder, options, path, error);
-    tnf_arena_free(&s.arena);
-    if (status != TNF_OK)
-        return status;
-    (void)tnf_format_named(out, s.format->name); /* it is there */
-    return TNF_OK;
+    return tnf_save_format(&s->format, b, path, &s->options, e);
 }
 
 static void finish(struct tnf_save *s)

@@ -5,7 +5,7 @@
 
 #include "core/core.h"
 
-/* Files that were added whole: they may hold attributes alone. */
+/* Files that something was taken from, if only attributes. */
 struct added_file {
     const struct added_file *next;
     const tnf_file *file;
@@ -89,6 +89,10 @@ void tnf_plan_end(struct tnf_save *save);
  * one of them that holds all that the builder has. Fails with a sentence. */
 tnf_status tnf_choose_format(const tnf_format **out, const tnf_builder *builder, const char *path,
                              const tnf_save_options *options, tnf_error *e);
+
+/* save.c: the format to write, as the options or else the path say. */
+tnf_status tnf_save_format(const tnf_format **out, const tnf_builder *builder, const char *path,
+                           const tnf_save_options *options, tnf_error *e);
 
 /* save.c: as tnf_save_sink(), but of the tensors only where they are, by the format that has such
  * an index: they are in these files. */

@@ -196,6 +196,8 @@ static tnf_quantized result_of(const quantizing *q)
             all[i] += q->lost[3 * g + i];
     return (tnf_quantized) { .bits = bits,
                              .subquantizers = (unsigned)q->trainer.m,
+                             .rows = q->emb->rows.n,
+                             .dims = q->emb->info.dims,
                              .cosine = all[2] > 0 ? all[0] / all[2] : 1,
                              .euclidean = all[1] / (double)q->emb->rows.n };
 }

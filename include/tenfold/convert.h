@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file convert.h
+ * From open files to a file, by one way.
+ *
+ *     tnf_report *report;
+ *     tnf_convert_options how = TNF_CONVERT_INIT;
+ *     const char *wanted[] = { "encoder.*" };
+ *     how.select = wanted;
+ *     how.nselect = 1;
+ *     if (tnf_convert(&report, &file, 1, "encoder.zt", &how, &error) != TNF_OK)
+ *         fprintf(stderr, "%s\n", error.message);
+ *     tnf_report_free(report);
+ *
+ *   files ─> select ─> exclude ─> rename ─> embeddings ─> cast ─> plan ─> file, files or sink
+ *
+ * Every command of `tenfold` that writes tensors is one call of this. The same input and the same
+ * options give the same file and the same losses, whichever way they come.
+ */
+#ifndef TENFOLD_CONVERT_H
+#define TENFOLD_CONVERT_H
+
+#include <tenfold/emb.h>
+#include <tenfold/shards.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum tnf_convert_mode {
+    TNF_CONVERT_NEW,    /**< a file of its own: tnf_save() */
+    TNF_CONVERT_APPEND, /**< into a file that is there: tnf_append() */
+    TNF_CONVERT_SPLIT   /**< several files in a directory: tnf_split() */
+} tnf_convert_mode;
+
+/** What to make of the embeddings. */
+typedef enum tnf_emb_step {
+    TNF_EMB_KEEP,        /**< what fold, normalize and unnormalize ask for */
+    TNF_EMB_SELECT,      /**< some words: tnf_emb_select() */
+    TNF_EMB_EXPLICIT,    /**< n-grams as a list: tnf_emb_explicit() */
+    TNF_EMB_RECONSTRUCT, /**< quantized rows dense: tnf_emb_reconstruct() */
+    TNF_EMB_QUANTIZE     /**< dense rows quantized: tnf_emb_quantize() */
+} tnf_emb_step;
+
+/** How to convert. Begin with TNF_CONVERT_INIT; NULL means all defaults. */
+typedef struct tnf_convert_options {
+    size_t size; /**< sizeof(tnf_convert_options) */
+    tnf_convert_mode mode;
+    /** Format, its options, casts, losses, dry run, progress: as for tnf_save(). NULL: defaults. */
+    const tnf_save_options *save;
+    const tnf_split_options *split; /**< TNF_CONVERT_SPLIT; its `save` is ignored. NULL: defaults */
+    tnf_sink *sink;                 /**< TNF_CONVERT_NEW without a path; save->format is required */
+    const char *const *names;       /**< what messages call the files; NULL: by their number */
+
+    /* Tensors. */
+    const char *const
+        *select; /**< patterns of tnf_glob_match(): only what matches one; none: all */
+    size_t nselect;
+    const char *const *exclude; /**< patterns: not what matches one */
+    size_t nexclude;
+    tnf_rename rename; /**< new names for those that are left; NULL: as they are */
+    void *rename_ctx;
+    tnf_clash tensors; /**< of the same name in two files */
+    tnf_clash attrs;   /**< attributes and extras with other values in two files */
+    bool tensors_only; /**< leave attributes and extras behind */
+    bool keep_files;   /**< none of the files may be written over; of several none ever is */
+
+    /* Embeddings. */
+    tnf_emb_step step;
+    /** How rows of a fastText model become vectors of words, or the other way round: "none",
+     *  "fasttext" or "finalfusion" (tnf_fold). NULL or "auto": as the target's files have them, if
+     *  it is a format of embeddings (tnf_format_info.folds, unfolds). */
+    const char *fold;
+    bool normalize, unnormalize;          /**< as in tnf_emb_change */
+    const tnf_str *words;                 /**< TNF_EMB_SELECT */
+    size_t nwords;                        /**< of them */
+    bool skip_unknown;                    /**< words without a vector are left out and counted */
+    const tnf_emb_options *emb;           /**< which tensors, threads. NULL: defaults */
+    const tnf_quantize_options *quantize; /**< TNF_EMB_QUANTIZE. NULL: defaults */
+
+    /** Attributes that are set at last, over what the files have. */
+    const tnf_member *set;
+    size_t nset;
+    bool all_items; /**< the report has native items as well */
+} tnf_convert_options;
+
+#define TNF_CONVERT_INIT                                                                           \
+    {                                                                                              \
+        sizeof(tnf_convert_options), TNF_CONVERT_NEW, NULL, NULL, NULL, NULL, NULL, 0, NULL, 0,    \
+            NULL, NULL, TNF_CLASH_REFUSE, TNF_CLASH_REFUSE, false, false, TNF_EMB_KEEP, NULL,      \
+            false, false, NULL, 0, false, NULL, NULL, NULL, 0, false                               \
+    }
+
+/** The steps of a conversion, in their order. */
+typedef enum tnf_convert_step {
+    TNF_STEP_SELECT,     /**< files are put together: what fails here lies in them */
+    TNF_STEP_TARGET,     /**< the format is found */
+    TNF_STEP_EMBEDDINGS, /**< embeddings are looked for: what fails here lies in the files */
+    TNF_STEP_VECTORS,    /**< vectors are selected, quantized …: likewise */
+    TNF_STEP_SAVE        /**< planned and written */
+} tnf_convert_step;
+
+/** What was done, or would be: the plan and a few numbers. It owns all that it points to. */
+typedef struct tnf_report {
+    tnf_convert_step step;      /**< the last that was begun: the one that failed, if one did */
+    const char *format;         /**< that is written; NULL: it was not known yet when it failed */
+    size_t counts[4];           /**< items by tnf_fate, native ones too */
+    const tnf_plan_item *items; /**< the others, or all; in the order of the plan */
+    size_t nitems;
+    size_t tensors;          /**< that were selected */
+    size_t renamed;          /**< that got another name */
+    size_t unknown_words;    /**< left out by skip_unknown */
+    tnf_quantized quantized; /**< TNF_EMB_QUANTIZE */
+} tnf_report;
+
+/** Converts n open files, which stay the caller's, to `path` (a directory for TNF_CONVERT_SPLIT;
+ * NULL with a sink). One plan is made, told to save->plan and kept in the report; if it loses
+ * anything that save->allow_loss does not allow, TNF_ELOSSY and not a byte is written.
+ *
+ *  *report is set unless memory is short, also after a failure, as far as the plan got; free it.
+ *  TNF_ENOTFOUND if patterns are given and no tensor is left, and for a word without a vector;
+ *  TNF_EINVAL if one of several files would be written over. */
+TNF_API TNF_CHECKED tnf_status tnf_convert(tnf_report **report, const tnf_file *const *files,
+                                           size_t n, const char *path,
+                                           const tnf_convert_options *options, tnf_error *error);
+/** NULL is allowed. */
+TNF_API void tnf_report_free(tnf_report *report);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

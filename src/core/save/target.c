@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* Which format will be written, for those who ask beforehand. */
+#include "base/sized.h"
+#include "core/save/save.h"
+
+tnf_status tnf_format_for_builder(tnf_format_info *out, const tnf_builder *builder,
+                                  const char *path, const tnf_save_options *options,
+                                  tnf_error *error)
+{
+    tnf_save_options how;
+    const tnf_format *format;
+    TNF_TRY(tnf_options_copy(&how, sizeof how, options, error));
+    TNF_TRY(tnf_save_format(&format, builder, path, &how, error));
+    (void)tnf_format_named(out, format->name); /* it is there */
+    return TNF_OK;
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+/* One way from open files to a file.
+ *
+ *   files ─ select, exclude, rename ─> builder ─ embeddings ─> builder ─ cast, plan, save ─> file
+ *
+ * What is decided on the way is decided here or by what formats declare, so that every command,
+ * and every program, gets the same file and the same losses for the same wish.
+ */
+#include "base/error.h"
+#include "base/sized.h"
+#include "job/vectors.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct converting {
+    tnf_convert_options options;
+    tnf_save_options save;
+    tnf_split_options split;
+    const tnf_file *const *files;
+    size_t n;
+    const char *path;
+    struct tnf_report_room *report;
+    size_t offered; /* tensors that the files have */
+    tnf_builder *selected;
+    tnf_vectors_step vectors;
+    tnf_format_info target;
+    tnf_error *clash; /* of a file to write with one that is read */
+    bool clashes;
+};
+
+/* ----------------------------------------------------------------- selection */
+
+static bool matches_any(const char *const *patterns, size_t n, tnf_str name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (tnf_glob_match(patterns[i], name))
+            return true;
+    return false;
+}
+
+static bool is_wanted(void *ctx, tnf_str name)
+{
+    struct converting *c = ctx;
+    const tnf_convert_options *o = &c->options;
+    c->offered++;
+    bool wanted = (o->nselect == 0 || matches_any(o->select, o->nselect, name)) &&
+                  !matches_any(o->exclude, o->nexclude, name);
+    c->report->report.tensors += wanted;
+    return wanted;
+}
+
+static tnf_status rename_one(void *ctx, tnf_str *out, tnf_str name, tnf_error *e)
+{
+    struct converting *c = ctx;
+    tnf_status status;
+    TNF_CALL(status, e, c->options.rename, c->options.rename_ctx, out, name);
+    bool same = status != TNF_OK || (out->n == name.n && memcmp(out->p, name.p, name.n) == 0);
+    c->report->report.renamed += !same;
+    return status;
+}
+
+static tnf_status select_tensors(struct converting *c, tnf_error *e)
+{
+    const tnf_convert_options *o = &c->options;
+    tnf_merge_options how = TNF_MERGE_INIT;
+    how.tensors = o->tensors;
+    how.attrs = o->attrs;
+    how.select = is_wanted;
+    how.rename = o->rename ? rename_one : NULL;
+    how.ctx = c;
+    how.tensors_only = o->tensors_only;
+    TNF_TRY(tnf_builder_new(&c->selected, NULL, e));
+    TNF_TRY(tnf_builder_merge(c->selected, c->files, o->names, c->n, &how, e));
+    if (c->offered > 0 && c->report->report.tensors == 0 && (o->nselect || o->nexclude))
+        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "no tensor matches what is selected");
+    return TNF_OK;
+}
+
+/* -------------------------------------------------------------------- target */
+
+static tnf_status find_named(struct converting *c, const char *name, tnf_error *e)
+{
+    if (!tnf_format_named(&c->target, name))
+        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no format '%s'", name);
+    if (!(c->target.caps & TNF_CAN_WRITE))
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "%s can be read but not written: say which other format", c->target.name);
+    return TNF_OK;
+}
+
+/* The file keeps its format. One that another program did not finish is put right. */
+static tnf_status find_own(struct converting *c, tnf_error *e)
+{
+    tnf_file *file;
+    tnf_open_options how = TNF_OPEN_INIT;
+    how.lenient = true;
+    TNF_TRY(tnf_open(&file, c->path, &how, e));
+    bool known = tnf_format_named(&c->target, tnf_file_info(file)->format);
+    tnf_close(file);
+    return known ? TNF_OK
+                 : tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "it cannot be appended to");
+}
+
+/* A copy of embeddings under a name that tells no format keeps that of its file. */
+static bool keeps_format(const struct converting *c)
+{
+    const char *slash = c->path ? strrchr(c->path, '/') : NULL;
+    const char *name = slash ? slash + 1 : c->path;
+    return c->options.step != TNF_EMB_KEEP && !c->save.format && c->n == 1 &&
+           (!name || !strchr(name, '.'));
+}
+
+static tnf_status find_target(struct converting *c, tnf_error *e)
+{
+    tnf_status status;
+    const char *split = c->split.format ? c->split.format : c->save.format;
+    if (c->options.mode == TNF_CONVERT_APPEND)
+        status = find_own(c, e);
+    else if (c->options.mode == TNF_CONVERT_SPLIT && !split && c->n == 0)
+        status = tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "say which format");
+    else if (c->options.mode == TNF_CONVERT_SPLIT || keeps_format(c))
+        status = find_named(c, split ? split : tnf_file_info(c->files[0])->format, e);
+    else
+        status = tnf_format_for_builder(&c->target, c->selected, c->path, &c->save, e);
+    if (status == TNF_OK)
+        c->report->report.format = c->target.name;
+    return status;
+}
+
+/* ---------------------------------------------------------------------- plan */
+
+static void tell(struct converting *c, const tnf_plan_item *item)
+{
+    tnf_report_add(c->report, item);
+    if (c->save.plan)
+        c->save.plan(c->save.ctx, item);
+}
+
+/* What saving calls native was changed before it came there, if the vectors were. */
+static void on_plan(void *ctx, const tnf_plan_item *item)
+{
+    struct converting *c = ctx;
+    const tnf_vectors_step *v = &c->vectors;
+    bool changed = v->why && strcmp(item->kind, "tensor") == 0 && item->name.n == v->changed.n &&
+                   memcmp(item->name.p, v->changed.p, v->changed.n) == 0;
+    if (changed) {
+        tnf_plan_item first = *item;
+        first.fate = TNF_TRANSFORMED;
+        first.reason = v->why;
+        first.unasked = v->unasked;
+        tell(c, &first);
+    }
+    if (!changed || item->fate != TNF_NATIVE)
+        tell(c, item);
+}
+
+static bool on_progress(void *ctx, uint64_t done, uint64_t total)
+{
+    const struct converting *c = ctx;
+    return c->save.progress(c->save.ctx, done, total);
+}
+
+/* -------------------------------------------------------------------- saving */
+
+static tnf_status check_own(const struct converting *c, const char *path, tnf_error *e)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (tnf_file_reads(c->files[i], path))
+            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                            "%s is one of the files that are read: it would be lost",
+                            path == c->path ? "it" : path);
+    return TNF_OK;
+}
+
+static void on_file(void *ctx, const tnf_split_file *f)
+{
+    struct converting *c = ctx;
+    char path[4096];
+    int n = snprintf(path, sizeof path, "%s/%s", c->path, f->name);
+    if (!c->clashes && n > 0 && (size_t)n < sizeof path)
+        c->clashes = check_own(c, path, c->clash) != TNF_OK;
+    if (c->split.file)
+        c->split.file(c->split.ctx, f);
+}
+
+static void on_stray(void *ctx, tnf_stray what, const char *path, const char *belongs)
+{
+    const struct converting *c = ctx;
+    c->split.stray(c->split.ctx, what, path, belongs);
+}
+
+/* First dry, to see the names of all files and whether all is well, then in earnest. */
+static tnf_status save_split(struct converting *c, const tnf_builder *b, tnf_save_options *each,
+                             tnf_error *e)
+{
+    tnf_split_options how = c->split;
+    tnf_error clash;
+    how.size = sizeof how;
+    how.format = c->target.name;
+    how.save = each;
+    how.file = on_file;
+    how.stray = c->split.stray ? on_stray : NULL;
+    how.ctx = c;
+    c->clash = &clash;
+    each->dry_run = true;
+    TNF_TRY(tnf_split(b, c->path, &how, e));
+    if (c->clashes)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s", clash.message);
+    if (c->save.dry_run)
+        return TNF_OK;
+    each->dry_run = false;
+    each->plan = NULL;
+    how.file = NULL;
+    return tnf_split(b, c->path, &how, e);
+}
+
+static tnf_status save(struct converting *c, tnf_error *e)
+{
+    const tnf_builder *b = c->vectors.made ? c->vectors.made : c->selected;
+    tnf_save_options how = c->save;
+    how.size = sizeof how;
+    how.plan = on_plan;
+    how.progress = c->save.progress ? on_progress : NULL;
+    how.ctx = c;
+    how.as_is = how.as_is || c->options.unnormalize; /* what was asked for stays */
+    if (c->options.mode == TNF_CONVERT_SPLIT)
+        return save_split(c, b, &how, e);
+    if (c->options.mode == TNF_CONVERT_APPEND)
+        return tnf_append(b, c->path, &how, e);
+    how.format = c->target.name;
+    if (!c->path)
+        return tnf_save_sink(b, c->options.sink, &how, e);
+    if (c->n > 1 || c->options.keep_files)
+        TNF_TRY(check_own(c, c->path, e));
+    return tnf_save(b, c->path, &how, e);
+}
+
+/* Training may take hours: that the file cannot be written is better known before. */
+static tnf_status rehearse(const struct converting *c, tnf_error *e)
+{
+    tnf_save_options how = c->save;
+    if (c->options.step != TNF_EMB_QUANTIZE || !c->path)
+        return TNF_OK;
+    if (!how.replace && !how.dry_run && access(c->path, F_OK) == 0)
+        return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET, "the file exists already");
+    how.format = c->target.name;
+    how.allow_loss = how.dry_run = how.replace = true; /* what quantizing makes is not known yet */
+    how.loss = NULL;
+    how.plan = NULL;
+    how.progress = NULL;
+    return tnf_save(c->selected, c->path, &how, e);
+}
+
+/* ---------------------------------------------------------------------- whole */
+
+static tnf_status set_attributes(const struct converting *c, tnf_error *e)
+{
+    tnf_builder *b = c->vectors.made ? c->vectors.made : c->selected;
+    for (size_t i = 0; i < c->options.nset; i++)
+        TNF_TRY(tnf_builder_set(b, NULL, c->options.set[i].key.p, &c->options.set[i].value, e));
+    return TNF_OK;
+}
+
+static tnf_status run(struct converting *c, tnf_error *e)
+{
+    tnf_report *r = &c->report->report;
+    TNF_TRY(tnf_vectors_check(&c->options, e));
+    TNF_TRY(select_tensors(c, e));
+    r->step = TNF_STEP_TARGET;
+    TNF_TRY(find_target(c, e));
+    TNF_TRY(rehearse(c, e));
+    r->step = TNF_STEP_EMBEDDINGS;
+    TNF_TRY(
+        tnf_vectors_make(&c->vectors, c->selected, c->files, c->n, &c->options, &c->target, r, e));
+    r->step = TNF_STEP_SAVE;
+    TNF_TRY(set_attributes(c, e));
+    TNF_TRY(save(c, e));
+    return tnf_report_status(c->report, e);
+}
+
+static tnf_status copy_options(struct converting *c, const tnf_convert_options *given, tnf_error *e)
+{
+    TNF_TRY(tnf_options_copy(&c->options, sizeof c->options, given, e));
+    TNF_TRY(tnf_options_copy(&c->save, sizeof c->save, c->options.save, e));
+    TNF_TRY(tnf_options_copy(&c->split, sizeof c->split, c->options.split, e));
+    c->options.save = &c->save;
+    bool fits = c->path ? !c->options.sink : c->options.sink && c->options.mode == TNF_CONVERT_NEW;
+    return fits || c->save.dry_run
+               ? TNF_OK
+               : tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "say where to: a path, or a sink");
+}
+
+tnf_status tnf_convert(tnf_report **report, const tnf_file *const *files, size_t n,
+                       const char *path, const tnf_convert_options *options, tnf_error *e)
+{
+    struct converting c = { .files = files, .n = n, .path = path };
+    *report = NULL;
+    TNF_TRY(copy_options(&c, options, e));
+    TNF_TRY(tnf_report_new(&c.report, c.options.all_items, e));
+    *report = &c.report->report;
+    tnf_status status = run(&c, e);
+    tnf_vectors_free(&c.vectors);
+    tnf_builder_free(c.selected);
+    return status;
+}

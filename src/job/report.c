@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* The plan of a conversion, kept for the caller: its names and reasons are copies. */
+#include "job/report.h"
+
+#include "base/error.h"
+
+#include <string.h>
+
+tnf_status tnf_report_new(struct tnf_report_room **out, bool all, tnf_error *e)
+{
+    tnf_allocator alloc = tnf_allocator_or_default(NULL);
+    struct tnf_report_room *r = tnf_alloc0(&alloc, sizeof *r);
+    if (!r)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a report");
+    tnf_arena_init(&r->arena, &alloc, UINT64_MAX);
+    r->all = all;
+    *out = r;
+    return TNF_OK;
+}
+
+void tnf_report_free(tnf_report *report)
+{
+    struct tnf_report_room *r = (struct tnf_report_room *)(void *)report;
+    if (!r)
+        return;
+    tnf_allocator alloc = r->arena.alloc;
+    tnf_free(&alloc, r->items, r->room * sizeof *r->items);
+    tnf_arena_free(&r->arena);
+    tnf_free(&alloc, r, sizeof *r);
+}
+
+static bool grow(struct tnf_report_room *r)
+{
+    size_t more = r->room ? 2 * r->room : 16;
+    tnf_plan_item *items = tnf_realloc(&r->arena.alloc, r->items, r->room * sizeof *items,
+                                       more * sizeof *items);
+    if (!items)
+        return false;
+    r->items = items;
+    r->room = more;
+    r->report.items = items;
+    return true;
+}
+
+void tnf_report_add(struct tnf_report_room *r, const tnf_plan_item *item)
+{
+    r->report.counts[item->fate]++;
+    if (item->fate == TNF_NATIVE && !r->all)
+        return;
+    const char *name = tnf_arena_str(&r->arena, item->name.p, item->name.n);
+    const char *kind = tnf_arena_str(&r->arena, item->kind, strlen(item->kind));
+    const char *reason = item->reason ? item->reason : "";
+    reason = *reason ? tnf_arena_str(&r->arena, reason, strlen(reason)) : "";
+    bool room = r->report.nitems < r->room || grow(r);
+    if (!name || !kind || !reason || !room) {
+        r->short_of_memory = true;
+        return;
+    }
+    tnf_plan_item *copy = &r->items[r->report.nitems++];
+    *copy = *item;
+    copy->name.p = name;
+    copy->kind = kind;
+    copy->reason = reason;
+}
+
+tnf_status tnf_report_status(const struct tnf_report_room *r, tnf_error *e)
+{
+    return r->short_of_memory ? tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a report")
+                              : TNF_OK;
+}

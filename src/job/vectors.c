@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/* Embeddings on their way to another file.
+ *
+ *   asked for                     select, explicit, reconstruct, quantize, normalize, unnormalize
+ *   required by the target        fastText model ─ fold ─> vectors of words
+ *                                 fastText model <─ unfold ─ vectors of words
+ *
+ * Whether rows are vectors or parts of them is a fact of the formats at both ends; formats declare
+ * theirs, and no format is known here by its name.
+ */
+#include "job/vectors.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "ext/emb/view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const folds[] = { "auto", "none", "fasttext", "finalfusion" };
+enum { FOLD_AUTO, FOLD_NONE, FOLD_FASTTEXT, FOLD_FINALFUSION, FOLD_UNKNOWN };
+
+static int fold_asked(const tnf_convert_options *o)
+{
+    int i = FOLD_AUTO;
+    while (o->fold && i < FOLD_UNKNOWN && strcmp(o->fold, folds[i]) != 0)
+        i++;
+    return i;
+}
+
+static tnf_fold asked_rule(int asked)
+{
+    return asked == FOLD_FASTTEXT      ? TNF_FOLD_FASTTEXT
+           : asked == FOLD_FINALFUSION ? TNF_FOLD_FINALFUSION
+                                       : TNF_FOLD_NONE;
+}
+
+tnf_status tnf_vectors_check(const tnf_convert_options *o, tnf_error *e)
+{
+    bool changes = o->normalize || o->unnormalize || fold_asked(o) != FOLD_AUTO;
+    if (fold_asked(o) == FOLD_UNKNOWN)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "the rule to fold by is auto, none, fasttext or finalfusion, not '%s'",
+                        o->fold);
+    if (o->normalize && o->unnormalize)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "vectors cannot both be divided and multiplied by their lengths");
+    if (o->step != TNF_EMB_KEEP && changes)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "this is done to vectors as they are, without folding or normalizing");
+    if ((unsigned)o->step > TNF_EMB_QUANTIZE)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no such step for embeddings");
+    return TNF_OK;
+}
+
+/* ------------------------------------------------------------- what is required */
+
+static bool has_words(const tnf_file *file)
+{
+    return tnf_find(file, "embeddings") && tnf_find(file, "vocab");
+}
+
+/* A fastText model, with rows as they were trained. */
+static bool is_model(const tnf_file *file)
+{
+    return has_words(file) && tnf_fasttext_model(file);
+}
+
+/* Rows of finalfusion's own making, which a fastText model does not have, even a marked one. */
+static bool has_vectors(const tnf_file *file)
+{
+    return has_words(file) && (!tnf_fasttext_model(file) ||
+                               tnf_value_get(tnf_file_info(file)->attrs, "finalfusion.vocab"));
+}
+
+/* False: the vectors stay as they are. */
+static bool find_change(tnf_emb_change *how, const tnf_file *file, const tnf_convert_options *o,
+                        const tnf_format_info *target)
+{
+    int asked = fold_asked(o);
+    *how = (tnf_emb_change) { .size = sizeof *how,
+                              .normalize = o->normalize,
+                              .unnormalize = o->unnormalize,
+                              .threads = o->emb ? o->emb->threads : 0 };
+    if (target->unfolds != TNF_FOLD_NONE) {
+        how->unfold = asked == FOLD_AUTO ? target->unfolds : asked_rule(asked);
+        return o->normalize || o->unnormalize || has_vectors(file);
+    }
+    if (!is_model(file))
+        return o->normalize || o->unnormalize;
+    tnf_fold otherwise = o->normalize && target->folds == TNF_FOLD_NONE ? TNF_FOLD_FINALFUSION
+                                                                        : target->folds;
+    how->fold = asked == FOLD_AUTO ? otherwise : asked_rule(asked);
+    return o->normalize || o->unnormalize || asked != FOLD_AUTO || target->folds != TNF_FOLD_NONE;
+}
+
+static const char *why_changed(const tnf_emb_info *info, const tnf_emb_change *how)
+{
+    if (info->apart && how->fold != TNF_FOLD_NONE)
+        return how->normalize ? "rows of words become vectors, with their n-grams, of length 1"
+                              : "rows of words become vectors, with their n-grams; --fold=none "
+                                "keeps them as they are";
+    if (!info->apart && how->unfold != TNF_FOLD_NONE &&
+        (info->subwords == TNF_SUBWORDS_FASTTEXT || info->has_norms))
+        return "norms are multiplied in, n-grams are taken out of the rows of words, as fastText "
+               "has them";
+    if (how->normalize)
+        return "vectors of words are divided by their lengths, which are kept as norms";
+    return how->unnormalize && info->has_norms ? "vectors of words are multiplied by their norms"
+                                               : NULL;
+}
+
+static tnf_status change(tnf_vectors_step *s, const tnf_emb_change *how, bool asked, tnf_error *e)
+{
+    const tnf_emb_info *info = tnf_emb_describe(s->emb);
+    s->why = why_changed(info, how);
+    s->changed = info->embeddings->name;
+    s->unasked = !asked;
+    return tnf_emb_convert(s->made, s->emb, how, e);
+}
+
+/* ---------------------------------------------------------------- what is asked */
+
+static bool has_vector(tnf_emb *emb, tnf_str word, float *room)
+{
+    tnf_emb_found found;
+    tnf_error error;
+    if (tnf_emb_find(emb, word) != TNF_NO_ROW)
+        return true;
+    return tnf_emb_vectors(emb, &word, 1, room, &found, &error) == TNF_OK && found.found;
+}
+
+static tnf_status select_known(tnf_vectors_step *s, const tnf_convert_options *o,
+                               tnf_report *report, tnf_error *e)
+{
+    tnf_allocator alloc = tnf_allocator_or_default(NULL);
+    size_t n = 0, words = (o->nwords + 1) * sizeof(tnf_str);
+    size_t row = (tnf_emb_describe(s->emb)->dims + 1) * sizeof(float);
+    tnf_str *known = tnf_alloc(&alloc, words);
+    float *room = tnf_alloc(&alloc, row);
+    tnf_status status = known && room
+                            ? TNF_OK
+                            : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for words");
+    for (size_t i = 0; status == TNF_OK && i < o->nwords; i++) {
+        if (has_vector(s->emb, o->words[i], room))
+            known[n++] = o->words[i];
+        else
+            report->unknown_words++;
+    }
+    if (status == TNF_OK)
+        status = tnf_emb_select(s->made, s->emb, known, n, e);
+    tnf_free(&alloc, known, words);
+    tnf_free(&alloc, room, row);
+    return status;
+}
+
+static tnf_status reconstruct(tnf_vectors_step *s, const tnf_convert_options *o,
+                              const tnf_format_info *target, tnf_error *e)
+{
+    const tnf_emb_change how = { .size = sizeof how, .fold = target->folds };
+    /* A quantized fastText model becomes dense when it is folded. */
+    if (is_model(s->view) && target->folds != TNF_FOLD_NONE)
+        return change(s, &how, false, e);
+    return tnf_emb_reconstruct(s->made, s->emb, o->save && o->save->as_is, e);
+}
+
+static tnf_status run_step(tnf_vectors_step *s, const tnf_convert_options *o,
+                           const tnf_format_info *target, tnf_report *report, tnf_error *e)
+{
+    switch (o->step) {
+    case TNF_EMB_SELECT:
+        if (o->skip_unknown)
+            return select_known(s, o, report, e);
+        return tnf_emb_select(s->made, s->emb, o->words, o->nwords, e);
+    case TNF_EMB_EXPLICIT:
+        return tnf_emb_explicit(s->made, s->emb, e);
+    case TNF_EMB_RECONSTRUCT:
+        return reconstruct(s, o, target, e);
+    default:
+        return tnf_emb_quantize(s->made, s->emb, o->quantize, &report->quantized, e);
+    }
+}
+
+/* ----------------------------------------------------------------------- whole */
+
+static tnf_status open_view(tnf_vectors_step *s, const tnf_builder *selected,
+                            const tnf_file *const *files, size_t n, tnf_error *e)
+{
+    tnf_open_options how = TNF_OPEN_INIT;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t memory = tnf_file_info(files[i])->memory;
+        how.limits.memory = memory > how.limits.memory ? memory : how.limits.memory;
+    }
+    return tnf_open_builder(&s->view, selected, &how, e);
+}
+
+static tnf_status open_embeddings(tnf_vectors_step *s, const tnf_file *const *files, size_t n,
+                                  const tnf_convert_options *o, tnf_error *e)
+{
+    tnf_emb_options how = TNF_EMB_INIT;
+    if (o->emb)
+        how = *o->emb;
+    how.no_index = o->step == TNF_EMB_KEEP; /* no word is looked up */
+    TNF_TRY(tnf_emb_open(&s->emb, s->view, &how, e));
+    TNF_TRY(tnf_builder_new(&s->made, NULL, e));
+    for (size_t i = 0; i < n; i++)
+        TNF_TRY(tnf_builder_uses(s->made, files[i], e));
+    return TNF_OK;
+}
+
+tnf_status tnf_vectors_make(tnf_vectors_step *s, const tnf_builder *selected,
+                            const tnf_file *const *files, size_t n, const tnf_convert_options *o,
+                            const tnf_format_info *target, tnf_report *report, tnf_error *e)
+{
+    tnf_emb_change how;
+    TNF_TRY(open_view(s, selected, files, n, e));
+    bool changes = o->step == TNF_EMB_KEEP && find_change(&how, s->view, o, target);
+    if (o->step == TNF_EMB_KEEP && !changes)
+        return TNF_OK;
+    bool asked = o->unnormalize || (o->normalize && !is_model(s->view));
+    TNF_TRY(open_embeddings(s, files, n, o, e));
+    report->step = TNF_STEP_VECTORS;
+    return changes ? change(s, &how, asked, e) : run_step(s, o, target, report, e);
+}
+
+void tnf_vectors_free(tnf_vectors_step *s)
+{
+    tnf_builder_free(s->made);
+    tnf_emb_close(s->emb);
+    tnf_close(s->view);
+}
