@@ -110,13 +110,32 @@ static const char *why_changed(const tnf_emb_info *info, const tnf_emb_change *h
                                                : NULL;
 }
 
-static tnf_status change(tnf_vectors_step *s, const tnf_emb_change *how, bool asked, tnf_error *e)
+/* What was said of the new vectors for the target's sake is no loss where that has no place for
+ * it. */
+static tnf_status drop_invented(const tnf_vectors_step *s, tnf_error *e)
+{
+    tnf_file *made;
+    tnf_status status = tnf_open_builder(&made, s->made, NULL, e);
+    const tnf_value *attrs = status == TNF_OK ? tnf_file_info(made)->attrs : NULL;
+    for (size_t i = 0; status == TNF_OK && i < attrs->n; i++) {
+        const char *key = attrs->as.members[i].key.p;
+        if (!tnf_value_get(tnf_file_info(s->view)->attrs, key))
+            status = tnf_builder_set(s->made, NULL, key, NULL, e);
+    }
+    tnf_close(made);
+    return status;
+}
+
+static tnf_status change(tnf_vectors_step *s, const tnf_emb_change *how, bool asked,
+                         const tnf_format_info *target, tnf_error *e)
 {
     const tnf_emb_info *info = tnf_emb_describe(s->emb);
     s->why = why_changed(info, how);
     s->changed = info->embeddings->name;
     s->unasked = !asked;
-    return tnf_emb_convert(s->made, s->emb, how, e);
+    TNF_TRY(tnf_emb_convert(s->made, s->emb, how, e));
+    bool words_only = target->folds != TNF_FOLD_NONE && strcmp(target->metadata, "none") == 0;
+    return words_only ? drop_invented(s, e) : TNF_OK;
 }
 
 /* ---------------------------------------------------------------- what is asked */
@@ -160,7 +179,7 @@ static tnf_status reconstruct(tnf_vectors_step *s, const tnf_convert_options *o,
     const tnf_emb_change how = { .size = sizeof how, .fold = target->folds };
     /* A quantized fastText model becomes dense when it is folded. */
     if (is_model(s->view) && target->folds != TNF_FOLD_NONE)
-        return change(s, &how, false, e);
+        return change(s, &how, false, target, e);
     return tnf_emb_reconstruct(s->made, s->emb, o->save && o->save->as_is, e);
 }
 
@@ -220,7 +239,7 @@ tnf_status tnf_vectors_make(tnf_vectors_step *s, const tnf_builder *selected,
     bool asked = o->unnormalize || (o->normalize && !is_model(s->view));
     TNF_TRY(open_embeddings(s, files, n, o, e));
     report->step = TNF_STEP_VECTORS;
-    return changes ? change(s, &how, asked, e) : run_step(s, o, target, report, e);
+    return changes ? change(s, &how, asked, target, e) : run_step(s, o, target, report, e);
 }
 
 void tnf_vectors_free(tnf_vectors_step *s)

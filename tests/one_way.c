@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/* The same wish gives the same file. Every valid fixture, and every model of support/features.h,
+ * goes to every format that can be written by each of these ways:
+ *
+ *   tnf_convert() plain │ select "*" │ exclude nothing │ a rename that renames nothing │ beside an
+ *   empty file, as merge does │ tnf_save() of a builder, where no vectors have to change
+ *
+ * in earnest, dry, and with losses allowed: status, plan and bytes are the same each time. */
+#include "support/features.h"
+#include "support/model.h"
+#include <tenfold/convert.h>
+
+static unsigned long pairs, written, refused, changed;
+
+/* What came of one way. */
+struct outcome {
+    tnf_status status;
+    tnf_sink *sink; /* NULL: nothing was written */
+    char *plan;     /* a line an item */
+    size_t n;
+    FILE *to;
+    bool vectors; /* they had to change */
+};
+
+static void note(void *ctx, const tnf_plan_item *item)
+{
+    struct outcome *o = ctx;
+    fprintf(o->to, "%d %s %.*s: %s%s\n", item->fate, item->kind, (int)item->name.n, item->name.p,
+            item->reason ? item->reason : "", item->unasked ? " (unasked)" : "");
+}
+
+static void begin(struct outcome *o, bool dry)
+{
+    *o = (struct outcome) { 0 };
+    o->to = open_memstream(&o->plan, &o->n);
+    MUST(o->to != NULL);
+    if (!dry)
+        MUST(tnf_sink_memory(&o->sink, NULL) == TNF_OK);
+}
+
+static void end(struct outcome *o)
+{
+    tnf_sink_close(o->sink);
+    free(o->plan);
+}
+
+static tnf_status same_name(void *ctx, tnf_str *out, tnf_str name, tnf_error *error)
+{
+    char *copy = ctx; /* another pointer, the same text */
+    (void)error;
+    if (name.n >= 4096)
+        return TNF_OK;
+    memcpy(copy, name.p, name.n);
+    copy[name.n] = 0;
+    *out = (tnf_str) { copy, name.n };
+    return TNF_OK;
+}
+
+enum way { PLAIN, SELECT, EXCLUDE, RENAME, MERGE, SAVE, WAYS };
+static const char *const ways[] = { "plain", "select", "exclude", "rename", "merge", "tnf_save" };
+
+static void save_builder(struct outcome *o, const tnf_file *file, const tnf_save_options *save,
+                         tnf_error *error)
+{
+    tnf_builder *b;
+    MUST(tnf_builder_new(&b, NULL, NULL) == TNF_OK);
+    o->status = tnf_builder_add_file(b, file, error);
+    if (o->status == TNF_OK)
+        o->status = tnf_save_sink(b, o->sink, save, error);
+    tnf_builder_free(b);
+}
+
+static void convert(struct outcome *o, enum way way, const tnf_file *file,
+                    const tnf_save_options *save, tnf_error *error)
+{
+    static const char *const all[] = { "*" }, *const none[] = { "no tensor is called so" };
+    static char names[4096];
+    tnf_builder *nothing;
+    tnf_file *empty;
+    tnf_report *report;
+    tnf_convert_options how = TNF_CONVERT_INIT;
+    MUST(tnf_builder_new(&nothing, NULL, NULL) == TNF_OK);
+    MUST(tnf_open_builder(&empty, nothing, NULL, NULL) == TNF_OK);
+    const tnf_file *files[] = { file, empty };
+    how.save = save;
+    how.sink = o->sink;
+    how.select = way == SELECT ? all : NULL;
+    how.nselect = way == SELECT;
+    how.exclude = way == EXCLUDE ? none : NULL;
+    how.nexclude = way == EXCLUDE;
+    how.rename = way == RENAME ? same_name : NULL;
+    how.rename_ctx = names;
+    o->status = tnf_convert(&report, files, way == MERGE ? 2 : 1, NULL, &how, error);
+    size_t items = 0;
+    for (size_t i = 0; report && i < 4; i++)
+        items += report->counts[i];
+    for (size_t i = 0; report && i < report->nitems; i++)
+        o->vectors = o->vectors || strstr(report->items[i].reason, "rows of words") != NULL;
+    CHECK(report && report->format && strcmp(report->format, save->format) == 0, "no format");
+    CHECK(!report || report->renamed == 0, "something was renamed");
+    fflush(o->to);
+    size_t lines = 0;
+    for (size_t i = 0; i < o->n; i++)
+        lines += o->plan[i] == '\n';
+    CHECK(items <= lines, "the report has %zu items, the plan %zu", items, lines);
+    tnf_report_free(report);
+    tnf_close(empty);
+    tnf_builder_free(nothing);
+}
+
+static void take(struct outcome *o, enum way way, const tnf_file *file, const char *format,
+                 bool allow, bool dry)
+{
+    tnf_error error;
+    begin(o, dry);
+    tnf_save_options save = { .size = sizeof save, .format = format, .plan = note, .ctx = o };
+    save.allow_loss = allow;
+    save.dry_run = dry;
+    if (way == SAVE)
+        save_builder(o, file, &save, &error);
+    else
+        convert(o, way, file, &save, &error);
+    check_error(o->status, &error);
+    fclose(o->to);
+}
+
+static void compare(const struct outcome *a, const struct outcome *b, bool bytes)
+{
+    CHECK(a->status == b->status, "%s, not %s", tnf_status_name(b->status),
+          tnf_status_name(a->status));
+    CHECK(a->n == b->n && memcmp(a->plan, b->plan, a->n) == 0, "another plan:\n%s\nnot\n%s",
+          b->plan, a->plan);
+    if (!bytes || a->status != TNF_OK)
+        return;
+    tnf_str x = tnf_sink_bytes(a->sink), y = tnf_sink_bytes(b->sink);
+    CHECK(x.n == y.n && (x.n == 0 || memcmp(x.p, y.p, x.n) == 0), "other bytes");
+}
+
+/* Is it for tnf_convert() to say which rows go there? */
+static bool is_about_vectors(const tnf_file *file, const char *format)
+{
+    tnf_format_info f;
+    MUST(tnf_format_named(&f, format));
+    return (f.folds != TNF_FOLD_NONE || f.unfolds != TNF_FOLD_NONE) &&
+           tnf_find(file, "embeddings") && tnf_find(file, "vocab");
+}
+
+static void try_pair(const tnf_file *file, const char *label, const char *format, bool allow)
+{
+    struct outcome plain, dry, other;
+    check_doing("%s as %s%s", label, format, allow ? ", with losses" : "");
+    take(&plain, PLAIN, file, format, allow, false);
+    take(&dry, PLAIN, file, format, allow, true);
+    compare(&plain, &dry, false);
+    for (enum way way = SELECT; way < WAYS; way++) {
+        if (way == SAVE && is_about_vectors(file, format))
+            continue;
+        check_doing("%s as %s%s by %s", label, format, allow ? ", with losses" : "", ways[way]);
+        take(&other, way, file, format, allow, false);
+        compare(&plain, &other, true);
+        end(&other);
+    }
+    pairs++;
+    written += plain.status == TNF_OK;
+    refused += plain.status == TNF_ELOSSY;
+    changed += dry.vectors;
+    end(&dry);
+    end(&plain);
+}
+
+static void try_file(const tnf_file *file, const char *label)
+{
+    for (size_t i = 0; writable(i); i++) {
+        try_pair(file, label, writable(i), false);
+        try_pair(file, label, writable(i), true);
+    }
+}
+
+int main(void)
+{
+    struct feature f;
+    fixtures_valid();
+    for (size_t i = 0; i < fixtures.n; i++) {
+        const struct fixture *x = &fixtures.list[i];
+        tnf_file *file;
+        tnf_error error;
+        tnf_open_options o = { .size = sizeof o, .lenient = true, .format = x->format };
+        check_doing("%s", x->label);
+        if (CHECK(tnf_open(&file, x->path, &o, &error) == TNF_OK, "%s", error.message))
+            try_file(file, x->label);
+        tnf_close(file);
+    }
+    for (size_t n = 0; feature_at(&f, n); n++) {
+        tnf_file *file;
+        MUST(tnf_open_builder(&file, f.builder, NULL, NULL) == TNF_OK);
+        try_file(file, f.name);
+        tnf_close(file);
+        tnf_builder_free(f.builder);
+    }
+    CHECK(changed > 0 && written > 0 && refused > 0, "nothing of a kind was tried");
+    printf("%lu pairs by %d ways: %lu written, %lu refused, %lu with other vectors\n", pairs, WAYS,
+           written, refused, changed);
+    return check_end("one_way");
+}
