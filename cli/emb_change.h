@@ -21,7 +21,7 @@ typedef struct emb_change_options {
       offsetof(type, field.normalize),                                                             \
       NULL,                                                                                        \
       NULL,                                                                                        \
-      "Divide the vectors of words by their lengths and keep those as norms, in any format that "  \
+      "Divide word vectors by their lengths, and keep the lengths as norms, in any format that "   \
       "has a place for norms." },                                                                  \
         { "unnormalize",                                                                           \
           0,                                                                                       \
@@ -29,20 +29,20 @@ typedef struct emb_change_options {
           offsetof(type, field.unnormalize),                                                       \
           NULL,                                                                                    \
           NULL,                                                                                    \
-          "Multiply the vectors of words by their norms, which are then not needed any more." },   \
+          "Multiply word vectors by their norms, and remove the norms." },                         \
         { "fold",                                                                                  \
           0,                                                                                       \
           OPT_CHOICE,                                                                              \
           offsetof(type, field.fold),                                                              \
           "RULE",                                                                                  \
           "auto|none|fasttext|finalfusion",                                                        \
-          "Of a fastText model: put rows of words together with those of their n-grams by the "    \
-          "rules of fastText or of finalfusion's tools, or keep them as they are (none). auto "    \
-          "takes finalfusion for finalfusion files, fasttext for vectors of words only, and "      \
-          "none for all others. The same on the way to a fastText model." },                       \
+          "How a fastText model is converted: the row of a word is combined with the rows of its " \
+          "n-grams by the rules of fastText or of finalfusion's tools, or kept (none). auto uses " \
+          "finalfusion for finalfusion files, fasttext for formats with words only, and none for " \
+          "all others. The same rules apply on the way to a fastText model." },                    \
     {                                                                                              \
         "metadata", 0, OPT_TEXT, offsetof(type, field.metadata), "FILE", NULL,                     \
-            "Put the text of FILE (TOML) in the place of the metadata of a finalfusion file."      \
+            "Replace the metadata of a finalfusion file by the text of FILE (TOML)."               \
     }
 
 /* A change under way; zero-initialise. It must stay until the builder has been saved. */
