@@ -236,12 +236,13 @@ static const example examples[] = {
 const command cmd_accuracy = {
     .name = "accuracy",
     .args = "FILE [QUESTIONS]",
-    .summary = "count analogies that come out right",
-    .about = "Reads questions with their answers, four words a line, from QUESTIONS or standard "
-             "input, asks each as 'tenfold analogy' does, and counts how often the first answer is "
-             "the fourth word. Lines \": NAME\" begin a section.\n\nQuestions whose answer is not "
-             "in the vocabulary are skipped; those with a word that has no vector count as wrong, "
-             "with a cosine of 0. The cosine that is averaged is that of the first answer.",
+    .summary = "count correct analogies",
+    .about =
+        "Reads questions with their answers from QUESTIONS or standard input, four words on each "
+        "line. Asks each question as 'tenfold analogy' does, and counts how often the first answer "
+        "is the fourth word. A line \": NAME\" begins a section.\n\nA question is skipped if its "
+        "answer is not in the vocabulary. It counts as wrong, with a cosine of 0, if one of its "
+        "words has no vector. The average cosine is that of the first answers.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

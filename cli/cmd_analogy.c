@@ -133,12 +133,12 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 static const opt table[] = {
     { "count", 'k', OPT_TEXT, offsetof(options, k), "N", NULL, "Give the N best answers [10]." },
     { "metric", 'm', OPT_CHOICE, offsetof(options, metric), "METRIC", "cosine|angular|dot|l2",
-      "What nearness is, as in 'tenfold similar' [cosine]." },
+      "How vectors are compared, as in 'tenfold similar' [cosine]." },
     { "include", 0, OPT_TEXT, offsetof(options, include), "LIST", NULL,
-      "Which of the three words may be answers themselves: some of a,b,c." },
+      "Which of the three words may be answers: one or more of a,b,c." },
     EMB_RAW_OPTION(options),
     { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
-      "Print one JSON object a line for each question." },
+      "Print one JSON object per question, each on its own line." },
     EMB_OPTIONS(options, emb),
     { 0 },
 };
@@ -153,14 +153,13 @@ static const example examples[] = {
 const command cmd_analogy = {
     .name = "analogy",
     .args = "FILE [A B C]",
-    .summary = "find what C is to as A is to B",
+    .summary = "solve \"A is to B as C is to what?\"",
     .about =
-        "Answers \"A is to B as C is to what?\" with the words nearest to B - A + C, of vectors of "
-        "length 1, as gensim, fastText and finalfusion ask; the three words themselves are left "
-        "out. Without words, questions are read from standard input: three words a line, parted by "
-        "white space, or "
-        "by TABs if there are any.\n\nA word without a vector is told on stderr (in JSON as "
-        "\"error\"), and the exit code is 1.",
+        "Answers \"A is to B as C is to what?\" with the words nearest to B - A + C, as gensim, "
+        "fastText and finalfusion do. The three vectors are divided by their lengths first. The "
+        "three words are not answers. Without words, questions are read from standard input: three "
+        "words on each line, with TABs between them, or white space if there is no TAB.\n\nA word "
+        "without a vector is reported on stderr (in JSON as \"error\"), and the exit code is 1.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

@@ -50,12 +50,12 @@ static const opt table[] = {
       "Append only the tensors whose name matches; as in 'tenfold ls'. May be repeated." },
     EXCLUDE_OPTION(options, exclude),
     { "tensors-only", 0, OPT_FLAG, offsetof(options, tensors_only), NULL, NULL,
-      "Leave the attributes of the files IN behind." },
+      "Do not append the attributes of IN." },
     LOSS_OPTION(options, save),
     PLAN_OPTIONS(options, save),
     { "no-sync", 0, OPT_FLAG, offsetof(options, save.no_sync), NULL, NULL,
-      "Do not wait until the file is on the disk: faster, but a power cut may spoil what is "
-      "new." },
+      "Do not wait until the file is on the disk: faster, but a power cut may damage the new "
+      "part." },
     INPUT_OPTIONS(options, in),
     IN_OPTION(options, in, "each IN"),
     { 0 },
@@ -64,8 +64,7 @@ static const opt table[] = {
 static const example examples[] = {
     { "tenfold append model.zt lora.safetensors", "its tensors, and its attributes" },
     { "tenfold append model.zt --select 'head.*' other.zt", "a few tensors" },
-    { "tenfold append model.zt",
-      "nothing, but one that another program did not finish is put right" },
+    { "tenfold append model.zt", "finish a file that another program left unfinished" },
     { 0 },
 };
 
@@ -74,14 +73,13 @@ const command cmd_append = {
     .args = "FILE [IN...]",
     .summary = "add tensors to a file, in place",
     .about =
-        "Adds the tensors and the metadata of each IN to FILE, without moving a byte of what "
-        "is there: new bytes are written behind it. FILE keeps its format, which must be one "
-        "that can grow ('tenfold formats' says which). A tensor whose name FILE has already "
-        "is refused, and so is an attribute with another value. Bytes that FILE holds already "
-        "are not written again.\n\nIf anything fails or a signal comes, FILE is as it was. If "
-        "it is killed in between, FILE holds what it held before, and the next append uses the "
-        "room of what was written. A FILE that another program did not finish, which opens "
-        "only with --lenient, is put right.",
+        "Adds the tensors and the metadata of each IN to FILE. No byte of FILE is moved: new bytes "
+        "are written after the old ones. FILE keeps its format, which must be able to grow "
+        "('tenfold formats' shows which ones are). A tensor name that FILE already has is refused, "
+        "and so is an attribute with another value. Bytes that FILE already has are not written "
+        "again.\n\nAfter a failure or a signal, FILE is unchanged. After a kill, FILE still holds "
+        "its old content, and the next append reuses the space. A FILE that another program left "
+        "unfinished, so that it opens only with --lenient, is completed.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

@@ -308,14 +308,14 @@ static const opt table[] = {
     { "raw", 0, OPT_FLAG, offsetof(options, raw), NULL, NULL,
       "Write the bytes of the elements, little-endian and in C order, and nothing else." },
     { "all", 'a', OPT_FLAG, offsetof(options, all), NULL, NULL,
-      "Print every value; otherwise more than a thousand are cut short in the middle." },
+      "Print every value. Without it, the middle of more than a thousand values is left out." },
     INPUT_OPTIONS(options, in),
     READER_OPTION(options, in),
     { 0 },
 };
 
 static const example examples[] = {
-    { "tenfold cat model.safetensors wte.weight", "the values, cut short if they are many" },
+    { "tenfold cat model.safetensors wte.weight", "the values; of many, the first and the last" },
     { "tenfold cat model.safetensors 'wte.weight[0:4,-1]'", "a slice, as in numpy" },
     { "tenfold cat --raw model.gptrs ln_f.bias > bias.f32", "the bytes alone" },
     { 0 },
@@ -326,14 +326,13 @@ const command cmd_cat = {
     .args = "FILE NAME[SLICE]",
     .summary = "print the values of a tensor",
     .about =
-        "Prints the values of one tensor for people, as JSON or as bytes. Only what is asked "
-        "for is read, and never more than a few megabytes are held in memory.\n\nSLICE is "
-        "numpy's, in square brackets: a position, start:stop or start:stop:step for each "
-        "dimension, negative numbers counting from the end, ... for all that are not named. "
-        "A tensor of strings gives its strings, a quantized matrix (pq/1) the values it stands "
-        "for. NAME#ROLE asks for one part of a tensor that "
-        "is made of several. A name that itself has brackets or # in it is tried first as it "
-        "stands; names may be given as 'tenfold ls' prints them.",
+        "Prints the values of one tensor as text, as JSON or as bytes. Only the requested values "
+        "are read, with a few megabytes of memory.\n\nSLICE is written as in numpy, in square "
+        "brackets. For each dimension it has an index, start:stop or start:stop:step. Negative "
+        "numbers count from the end; ... stands for all dimensions that are not named. A tensor of "
+        "strings prints its strings; a quantized matrix (pq/1) prints its reconstructed values. "
+        "NAME#ROLE selects one part of a tensor with several parts. A name that contains brackets "
+        "or # is first tried as a whole. Names may be written as 'tenfold ls' prints them.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

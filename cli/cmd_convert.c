@@ -134,25 +134,26 @@ static const opt table[] = {
     EXCLUDE_OPTION(options, exclude),
     RENAME_OPTIONS(options, map, rename, "the tensors"),
     { "dtype", 0, OPT_TEXT, offsetof(options, dtype), "DTYPE", CASTS,
-      "Write tensors of floats as this type: each value becomes the nearest, of two equally near "
-      "the even one. What is too large becomes infinite, or the largest where there is no "
-      "infinity; NaN stays NaN. Other tensors stay as they are." },
+      "Write tensors of floats as this type. Each value becomes the nearest one; of two equally "
+      "near, the even one. A value that is too large becomes infinite, or the largest value if the "
+      "type has no infinity. NaN stays NaN. Other tensors do not change." },
     { "order", 0, OPT_TEXT, offsetof(options, order), "ORDER", "C|F",
       "Write dense tensors row by row (C) or column by column (F), where the format has both." },
     LOSS_OPTION(options, save),
     AS_IS_OPTION(options, save),
     { "normalize", 0, OPT_FLAG, offsetof(options, normalize), NULL, NULL,
-      "Divide the vectors of words by their lengths and keep those as norms, in any format that "
-      "has a place for norms." },
+      "Divide word vectors by their lengths, and keep the lengths as norms, in any format that has "
+      "a "
+      "place for norms." },
     { "unnormalize", 0, OPT_FLAG, offsetof(options, unnormalize), NULL, NULL,
-      "Multiply the vectors of words by their norms, which are then not needed any more." },
+      "Multiply word vectors by their norms, and remove the norms." },
     { "fold", 0, OPT_TEXT, offsetof(options, fold), "RULE", FOLDS,
-      "Of a fastText model: put rows of words together with those of their n-grams by the rules of "
-      "fastText or of finalfusion's tools, or keep them as they are (none). auto takes finalfusion "
-      "for finalfusion files, fasttext for vectors of words only, and none for all others. The "
-      "same on the way to a fastText model." },
+      "How a fastText model is converted: the row of a word is combined with the rows of its "
+      "n-grams by the rules of fastText or of finalfusion's tools, or kept (none). auto uses "
+      "finalfusion for finalfusion files, fasttext for formats with words only, and none for all "
+      "others. The same rules apply on the way to a fastText model." },
     { "metadata", 0, OPT_TEXT, offsetof(options, metadata), "FILE", NULL,
-      "Put the text of FILE (TOML) in the place of the metadata of a finalfusion file." },
+      "Replace the metadata of a finalfusion file by the text of FILE (TOML)." },
     PLAN_OPTIONS(options, save),
     FORCE_OPTION(options, save, "Replace OUT if it exists. It may be IN itself."),
     NO_SYNC_OPTION(options, save),
@@ -163,7 +164,8 @@ static const opt table[] = {
 
 static const example examples[] = {
     { "tenfold convert model.safetensors model.gptrs", "the format by the extension" },
-    { "tenfold convert --dry-run checkpoint.bin out.safetensors", "what would become of what?" },
+    { "tenfold convert --dry-run checkpoint.bin out.safetensors",
+      "what would happen to each thing?" },
     { "tenfold convert -t safetensors --select 'wte.*' in.gptrs - > wte.safetensors",
       "a few tensors, to standard output" },
     { "tenfold convert --rename 's/^module\\.//' ddp.safetensors plain.safetensors",
@@ -179,18 +181,16 @@ const command cmd_convert = {
     .name = "convert",
     .args = "IN OUT",
     .summary = "write a file in another format",
-    .about =
-        "Writes the tensors and the metadata of IN to OUT in another format (or in the same "
-        "one, laid out afresh). First a plan is made of what becomes of each thing: native "
-        "(kept in the format's own way), stashed (kept in a metadata entry that tenfold reads "
-        "back), transformed (its values or its name change) or dropped. If anything would be "
-        "dropped or transformed, convert writes nothing, prints the plan and exits with 5, "
-        "unless --allow-loss says that it may. One change is made unasked and only told: vectors "
-        "of words become unit vectors, with their lengths kept as norms, in a format whose own "
-        "readers take them so (finalfusion); --as-is prevents it.\n\nOUT appears under its name "
-        "when it is "
-        "complete, and not at all if anything fails. Bytes are streamed, so memory does not "
-        "grow with the size of the file. - stands for standard input or output.",
+    .about = "Writes the tensors and the metadata of IN to OUT, in another format or in the same "
+             "one. First, convert makes a plan. For each thing it says: native (kept in the "
+             "format's own way), stashed (kept in a metadata entry that tenfold reads back), "
+             "transformed (its values or its name change) or dropped. If anything would be dropped "
+             "or transformed, convert writes nothing, prints the plan and exits with 5, unless "
+             "--allow-loss permits it. One change needs no permission and is only reported: if the "
+             "readers of a format require unit vectors (finalfusion), word vectors are divided by "
+             "their lengths, which are kept as norms. --as-is prevents it.\n\nOUT appears under "
+             "its name when it is complete, and not at all if anything fails. Memory does not grow "
+             "with the size of the file. - stands for standard input or output.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

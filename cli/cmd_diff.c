@@ -138,25 +138,25 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 
 static const opt table[] = {
     { "rtol", 0, OPT_TEXT, offsetof(options, rtol), "R", NULL,
-      "Compare numbers, not bits: two are the same if |a - b| <= A + R |b|. Then a NaN is a NaN "
-      "and "
-      "-0 is 0." },
-    { "atol", 0, OPT_TEXT, offsetof(options, atol), "A", NULL, "The other half of that." },
+      "Compare numbers, not bits: two are equal if |a - b| <= A + R |b|. Then NaN equals NaN and "
+      "-0 equals 0." },
+    { "atol", 0, OPT_TEXT, offsetof(options, atol), "A", NULL,
+      "The absolute tolerance A in the formula of --rtol." },
     { "nan-differs", 0, OPT_FLAG, offsetof(options, nan_differs), NULL, NULL,
-      "A NaN is not the same as anything, not even as a NaN." },
+      "A NaN is never equal to anything, not even to a NaN." },
     { "ignore-dtype", 0, OPT_FLAG, offsetof(options, ignore_dtype), NULL, NULL,
-      "Another element type is no difference: values are compared as numbers." },
+      "Ignore differences of element types, and compare values as numbers." },
     { "select", 0, OPT_LIST, offsetof(options, select), "GLOB", NULL,
       "Compare only the tensors whose name (in B) matches; as in 'tenfold ls'. May be repeated." },
     RENAME_OPTIONS(options, map, rename, "the tensors of A, for B"),
     { "values-only", 0, OPT_FLAG, offsetof(options, values_only), NULL, NULL,
-      "Compare tensors, and neither attributes of the files or tensors nor extras." },
+      "Compare tensors only: no attributes and no extras." },
     { "no-values", 0, OPT_FLAG, offsetof(options, no_values), NULL, NULL,
-      "Compare all but the data of tensors, which is not read." },
+      "Compare everything except the data of tensors, which is not read." },
     { "names-only", 0, OPT_FLAG, offsetof(options, names_only), NULL, NULL,
-      "Compare only which tensors there are." },
+      "Compare only the names of the tensors." },
     { "trust-digests", 0, OPT_FLAG, offsetof(options, trust_digests), NULL, NULL,
-      "Take tensors for equal whose digests in both files are, without reading them." },
+      "Do not read tensors with equal digests in both files." },
     { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
       "Print one JSON document with all differences." },
     INPUT_OPTIONS(options, in),
@@ -167,7 +167,7 @@ static const opt table[] = {
 static const example examples[] = {
     { "tenfold diff model.safetensors model.zt", "did the conversion keep everything?" },
     { "tenfold diff --rtol 1e-3 --atol 1e-6 before.safetensors after.safetensors",
-      "as numpy's allclose has it" },
+      "as numpy's allclose" },
     { "tenfold diff --ignore-dtype --values-only f32.zt bf16.zt", "what did rounding do?" },
     { "tenfold diff --rename 's/^module\\.//' ddp.safetensors plain.safetensors",
       "other names for the same" },
@@ -178,16 +178,16 @@ static const example examples[] = {
 const command cmd_diff = {
     .name = "diff",
     .args = "A B",
-    .summary = "compare what two files hold, whatever their formats",
+    .summary = "compare the content of two files of any formats",
     .about =
-        "Compares names, element types, shapes, layouts, values, attributes and extras. How "
-        "things are stored is no difference: formats, compression, the order of tensors and of "
-        "attributes, rows or columns first (-v tells that). Without a tolerance two files are "
-        "the same exactly if 'tenfold hash' gives them the same hash.\n\nFor each tensor whose "
-        "values differ: how many do, where the first one is, the largest absolute and relative "
-        "difference, the mean one, the squared error over the squares of A (NMSE), and the "
-        "cosine of the angle between both.\n\nExits with 0 if both are the same, with 1 if "
-        "not. -q prints nothing and stops at the first difference.",
+        "Compares names, element types, shapes, layouts, values, attributes and extras. The way in "
+        "which things are stored makes no difference: formats, compression, the order of tensors "
+        "and of attributes, rows or columns first (-v mentions that). Without a tolerance, two "
+        "files are the same exactly if 'tenfold hash' gives the same hash for both.\n\nFor each "
+        "tensor with different values it prints how many differ, where the first one is, the "
+        "largest absolute and relative difference, the mean difference, the squared error divided "
+        "by the squares of A (NMSE), and the cosine of the angle between both.\n\nExits with 0 if "
+        "both are the same, with 1 if not. -q prints nothing and stops at the first difference.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

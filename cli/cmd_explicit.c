@@ -34,10 +34,10 @@ const command cmd_explicit = {
     .args = "FILE OUT",
     .summary = "turn buckets of subwords into a list of n-grams",
     .about = "Writes the n-grams of all words of a bucket or fastText vocabulary as an explicit "
-             "list, with only the rows that they use: n-grams that no word has lose their vectors, "
-             "all others keep theirs, and so do the words. Quantized rows stay quantized. N-grams "
-             "that shared a bucket share a row. Norms are kept; metadata, which describes the old "
-             "vocabulary, is not.",
+             "list, with only the rows that they use. N-grams that no word has lose their vectors; "
+             "all words and other n-grams keep theirs. N-grams that shared a bucket share a row. "
+             "Quantized rows stay quantized. Norms are kept. Metadata is not kept, because it "
+             "describes the old vocabulary.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

@@ -229,24 +229,24 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 static const opt table[] = {
     { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL, "Print one JSON document." },
     { "matrix", 0, OPT_FLAG, offsetof(options, matrix), NULL, NULL,
-      "For each pair of formats, how much of what the one holds the other keeps." },
+      "Show for each pair of formats how much the second keeps of the first." },
     { 0 },
 };
 
 static const example examples[] = {
     { "tenfold formats", "all formats" },
     { "tenfold formats safetensors", "what it holds, and its options" },
-    { "tenfold formats --matrix", "what is kept from each format to each" },
+    { "tenfold formats --matrix", "what each conversion keeps" },
     { 0 },
 };
 
 const command cmd_formats = {
     .name = "formats",
     .args = "[NAME]",
-    .summary = "tell what formats there are and what each can hold",
-    .about = "Lists the formats: which extensions they go by, whether they can be read and "
-             "written, which element types and what metadata they hold. With a NAME, everything "
-             "about that format, with the options of its reader and writer.",
+    .summary = "list the formats and what each can hold",
+    .about = "Lists the formats: their extensions, whether they can be read and written, and which "
+             "element types and metadata they hold. With a NAME, shows everything about that "
+             "format, with the options of its reader and writer.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

@@ -172,8 +172,8 @@ static const opt table[] = {
       "Print a line for each tensor instead: the hash of its type, shape and values, and its "
       "name." },
     { "check", 0, OPT_TEXT, offsetof(options, check), "MANIFEST", NULL,
-      "Compare with what was printed before: of files if no FILE is given, else of the tensors of "
-      "FILE. Exits with 1 if anything differs." },
+      "Compare with an earlier output: the hashes of files, or with a FILE the hashes of its "
+      "tensors. Exits with 1 if anything differs." },
     { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
       "Print a JSON object for each FILE, with the hashes of its tensors." },
     INPUT_OPTIONS(options, in),
@@ -182,20 +182,20 @@ static const opt table[] = {
 };
 
 static const example examples[] = {
-    { "tenfold hash model.safetensors model.zt", "do both hold the same?" },
+    { "tenfold hash model.safetensors model.zt", "do both have the same content?" },
     { "tenfold hash --tensors model.zt >tensors.txt", "a manifest of its tensors" },
-    { "tenfold hash --check tensors.txt model.gptrs", "is every tensor still what it was?" },
+    { "tenfold hash --check tensors.txt model.gptrs", "did any tensor change?" },
     { 0 },
 };
 
 const command cmd_hash = {
     .name = "hash",
     .args = "[FILE...]",
-    .summary = "print a hash of what files hold, whatever their format",
-    .about = "Prints the SHA-256 of the content of each file: the names, types, shapes and values "
-             "of its tensors, its attributes and what else belongs to it. The same content has the "
-             "same hash in any format, compressed or not, in whatever order it is stored. "
-             "docs/content-hash.md says what is hashed, to the byte.",
+    .summary = "print a hash of the content of files, in any format",
+    .about =
+        "Prints the SHA-256 of the content of each file: the names, types, shapes and values of "
+        "its tensors, its attributes and its extras. The same content has the same hash in any "
+        "format, compression and order. docs/content-hash.md describes exactly what is hashed.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

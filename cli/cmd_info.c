@@ -202,7 +202,7 @@ static const opt table[] = {
 };
 
 static const example examples[] = {
-    { "tenfold info model.safetensors", "what the file is and holds" },
+    { "tenfold info model.safetensors", "format, size, tensors, metadata" },
     { "tenfold info --json model.gptrs | jq .attrs", "its metadata, for a script" },
     { "tenfold info --trace broken.bin", "how far the reader gets" },
     { 0 },
@@ -211,11 +211,11 @@ static const example examples[] = {
 const command cmd_info = {
     .name = "info",
     .args = "FILE",
-    .summary = "tell what a file is and holds",
-    .about = "Tells the format of a file and its version, its size, how many tensors and "
-             "parameters of which types it holds, and its metadata. Only the file's index is "
-             "read.\n\nFILE may also be a directory or an index file that stands for one model in "
-             "several files, or - for standard input.",
+    .summary = "show what a file is and what it holds",
+    .about = "Shows the format of a file and its version, its size, the number of tensors and "
+             "parameters by type, and its metadata. Only the index of the file is read.\n\nFILE "
+             "may also be the directory or the index file of a model in several files, or - for "
+             "standard input.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

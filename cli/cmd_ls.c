@@ -317,8 +317,9 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 static const opt table[] = {
     { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL, "Print one JSON document." },
     { "tsv", 0, OPT_FLAG, offsetof(options, tsv), NULL, NULL,
-      "Print lines of name, dtype, shape and bytes, separated by tabs; with --long one line a "
-      "part, with layout, order, role, encoding, offset, stored bytes, decoded bytes and digest." },
+      "Print lines of name, dtype, shape and bytes, separated by tabs. With --long, print one line "
+      "per part, with layout, order, role, encoding, offset, stored bytes, decoded bytes and "
+      "digest." },
     { "long", 'l', OPT_FLAG, offsetof(options, details), NULL, NULL,
       "Show where and how the bytes of each tensor are stored, and their digest." },
     INPUT_OPTIONS(options, in),
@@ -328,7 +329,7 @@ static const opt table[] = {
 
 static const example examples[] = {
     { "tenfold ls model.safetensors", "all tensors" },
-    { "tenfold ls -l model.safetensors 'blocks.0.*'", "those of one block, with offsets" },
+    { "tenfold ls -l model.safetensors 'blocks.0.*'", "the tensors of one block, with offsets" },
     { "tenfold ls --tsv model.gptrs | cut -f1", "names alone, for a script" },
     { 0 },
 };
@@ -338,12 +339,11 @@ const command cmd_ls = {
     .alias = "list",
     .args = "FILE [GLOB...]",
     .summary = "list the tensors of a file",
-    .about = "Lists the tensors in the order of the file: name, element type, shape and size. With "
-             "GLOBs, only those whose name matches one of them: * stands for anything (dots and "
-             "slashes too), ? for one character, [a-z] for one of several, and \\ takes the "
-             "next character as it is.\n\nNames are printed so that a terminal survives them: "
-             "control characters, and bytes that are no UTF-8, as \\n or \\x1b; a backslash is "
-             "doubled.",
+    .about = "Lists the tensors in file order: name, element type, shape and size. With GLOBs, "
+             "lists only tensors whose name matches one of them: * matches anything (also dots and "
+             "slashes), ? one character, [a-z] one of several characters, and \\ takes the next "
+             "character literally.\n\nNames are printed safely for a terminal: control characters "
+             "and bytes that are not UTF-8 become \\n or \\x1b, and a backslash is doubled.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

@@ -70,15 +70,14 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 
 static const opt table[] = {
     { "output", 'o', OPT_TEXT, offsetof(options, out), "OUT", NULL,
-      "The file to write. It is never one of the files that are read." },
+      "The file to write. It must not be one of the inputs." },
     TO_OPTION(options, save, "the extension of OUT decides."),
     { "duplicates", 0, OPT_CHOICE, offsetof(options, duplicates), "RULE", CLASHES,
-      "What to do with a tensor whose name was there already: refuse it (refuse), take it for the "
-      "first one if both are the same (same), take the first or the last, or call it NAME.2 "
-      "(rename)." },
+      "What to do if two files have a tensor of the same name: refuse, keep one if both are equal "
+      "(same), keep the first or the last, or rename the second to NAME.2 (rename)." },
     { "attrs", 0, OPT_CHOICE, offsetof(options, attrs), "RULE", ATTR_CLASHES,
-      "What to do with an attribute that has other values in two files: refuse it, or take the "
-      "first or the last." },
+      "What to do if an attribute has different values in two files: refuse, or keep the first or "
+      "the last." },
     { "select", 0, OPT_LIST, offsetof(options, select), "GLOB", NULL,
       "Take only the tensors whose name matches; as in 'tenfold ls'. May be repeated." },
     EXCLUDE_OPTION(options, exclude),
@@ -99,7 +98,7 @@ static const example examples[] = {
     { "tenfold merge -o model.safetensors model-*.safetensors", "shards without their index" },
     { "tenfold merge -o model.zt model/", "the shards of a directory, by their index" },
     { "tenfold merge -o all.zt --duplicates=same base.safetensors lora.safetensors",
-      "what both have must be the same" },
+      "tensors that both have must be equal" },
     { "tenfold merge -o plain.safetensors --rename 's/^module\\.//' ddp.safetensors",
       "other names, the same data" },
     { 0 },
@@ -108,15 +107,14 @@ static const example examples[] = {
 const command cmd_merge = {
     .name = "merge",
     .args = "-o OUT IN...",
-    .summary = "write many files as one",
-    .about =
-        "Writes the tensors and the metadata of all files IN, of any formats, to OUT. A "
-        "directory or an index of shards stands for all of its files. Nothing is written over: "
-        "OUT must not be there (or --force), and is never one of the files that are read, under "
-        "whatever name.\n\nA tensor name that two files have is refused, and so is an attribute "
-        "with two values, unless --duplicates and --attrs say what to do; an entry that all "
-        "agree on is taken once. What OUT's format cannot hold is refused as by 'tenfold "
-        "convert'. Bytes are streamed; OUT appears when it is complete.",
+    .summary = "write several files as one",
+    .about = "Writes the tensors and the metadata of all files IN, of any formats, to OUT. The "
+             "directory or the index of a model stands for all its files. OUT must not exist, "
+             "unless --force is given, and it must not be one of the inputs under any name.\n\nIf "
+             "two files have a tensor of the same name, or different values for an attribute, "
+             "merge refuses, unless --duplicates and --attrs say what to do. Equal attributes are "
+             "written once. What OUT's format cannot hold is refused as by 'tenfold convert'. "
+             "Memory does not grow with the size of the files. OUT appears when it is complete.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

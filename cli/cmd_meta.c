@@ -281,22 +281,21 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 
 static const opt table[] = {
     { "set", 's', OPT_LIST, offsetof(options, set), "KEY=VALUE", NULL,
-      "Set an attribute: VALUE is JSON where it can be read as such, else a text. May be "
-      "repeated." },
+      "Set an attribute. VALUE is JSON if it is valid JSON, else a text. May be repeated." },
     { "rm", 0, OPT_LIST, offsetof(options, remove), "KEY", NULL,
       "Remove an attribute, before anything is set. May be repeated." },
     { "string", 0, OPT_FLAG, offsetof(options, string), NULL, NULL,
-      "Take every VALUE for a text, whatever it looks like or was before." },
+      "Every VALUE is a text, even if it is valid JSON or the old value was not a text." },
     { "tensor", 0, OPT_TEXT, offsetof(options, tensor), "NAME", NULL,
       "Show or change the attributes of this tensor instead of those of the file." },
     { "output", 'o', OPT_TEXT, offsetof(options, out), "OUT", NULL,
-      "Write the changed file to OUT and leave FILE as it is." },
+      "Write the changed file to OUT and do not change FILE." },
     FORCE_OPTION(options, save, "Replace OUT if it exists."),
     { "in-place", 0, OPT_FLAG, offsetof(options, in_place), NULL, NULL,
-      "Change FILE itself or nothing: say why if it would have to be written anew. Other names "
-      "(hard links) of the file show the change, too." },
+      "Change FILE in place or not at all; if that is impossible, say why. Hard links of the file "
+      "show the change, too." },
     { "rewrite", 0, OPT_FLAG, offsetof(options, rewrite), NULL, NULL,
-      "Write the file anew even if it could be changed in place." },
+      "Write a new file even if FILE could be changed in place." },
     RESERVE_OPTION(options, save),
     WRITER_OPTION(options, save, "option", 0),
     NO_SYNC_OPTION(options, save),
@@ -316,7 +315,7 @@ static const example examples[] = {
       "safetensors.metadata.note",
       "several at once" },
     { "tenfold meta model.safetensors --set safetensors.metadata.author=me --reserve 4K",
-      "and make room: what comes later is done in place" },
+      "and reserve space, so that later changes are made in place" },
     { 0 },
 };
 
@@ -325,23 +324,22 @@ const command cmd_meta = {
     .args = "FILE [KEY]",
     .summary = "show or change the metadata of a file",
     .about =
-        "Shows the attributes of a file, or the one at KEY; with --set and --rm, changes "
-        "them.\n\nKEY is a path with dots. Since keys may hold dots themselves, at each level "
-        "the longest key that fits is taken. Items of an array are counted from 0, "
-        "list.2 or list[2]; the number behind the last adds one. A JSON "
-        "document, as a model's config, is gone into, and a change there leaves the rest of "
-        "its text as it is.\n\nWhat is set keeps the exact type it had (u32, f32 ...); a "
-        "value that does not fit is refused. A new key takes the type of the others beside "
-        "it if those are all of one; else whole numbers are u64 or i64, other numbers f64. "
-        "Bytes are {\"$bytes\":\"base64\"}.\n\nThe file is changed in place if nothing has to "
-        "move and it has no other name: only bytes that differ are written, and tensors are not "
-        "even read. Else it is written anew, in its own format and form, with its tensors as they "
-        "are stored, and replaced when that is complete. If nothing changes it is left "
-        "alone.\n\nIn place, changes within a sector of 512 bytes are one write; for others the "
-        "bytes that are there are kept in .FILE.tenfold-undo until the new ones are on the disk. "
-        "If the machine stops in between, the file is not opened any more until the next change, "
-        "or 'tenfold repair FILE', has put them back.\n\nIf the format has no place for an "
-        "attribute, nothing is written and the exit code is 5.",
+        "Shows the attributes of a file, or the attribute at KEY. With --set and --rm, changes "
+        "them.\n\nKEY is a path with dots. A key may contain dots itself: at each level the "
+        "longest matching key is used. Items of an array are counted from 0, list.2 or list[2]; "
+        "the number after the last item adds one. KEY may also lead into a JSON document, such as "
+        "a model's config; a change there keeps the rest of its text.\n\nA changed attribute keeps "
+        "its exact type (u32, f32 ...); a value that does not fit is refused. A new key gets the "
+        "type of its neighbours if they all have the same type. Otherwise whole numbers become u64 "
+        "or i64, and other numbers f64. Bytes are written as {\"$bytes\":\"base64\"}.\n\nThe file "
+        "is changed in place if nothing has to move and the file has no hard links: only bytes "
+        "that differ are written, and tensors are not read. Otherwise a new file is written in the "
+        "same format and form, and replaces the old one when it is complete. If nothing changes, "
+        "the file is not touched.\n\nA change in place inside one sector of 512 bytes is a single "
+        "write. For a larger change, the old bytes are kept in .FILE.tenfold-undo until the new "
+        "ones are on the disk. If the machine stops in between, the file cannot be opened until "
+        "the next change, or 'tenfold repair FILE', has put the old bytes back.\n\nIf the format "
+        "has no place for an attribute, nothing is written and the exit code is 5.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

@@ -268,29 +268,31 @@ static int run(const cli_state *cli, const void *options, int argc, char **argv)
 
 static const opt table[] = {
     { "json", 0, OPT_FLAG, AT(json), NULL, NULL, "List, or report what was done, as JSON." },
-    { "jsonl", 0, OPT_FLAG, AT(jsonl), NULL, NULL, "List a line of JSON a point: what add takes." },
+    { "jsonl", 0, OPT_FLAG, AT(jsonl), NULL, NULL,
+      "List each point as a line of JSON, which add can read." },
     { "csv", 0, OPT_FLAG, AT(csv), NULL, NULL,
-      "List as CSV, or take CSV: columns offset (left out when adding), app, coordinates." },
+      "List as CSV, or read CSV. The columns are offset (not for add), app, coordinates." },
     { "dims", 0, OPT_TEXT, AT(dims), "N,N...", NULL, "create: the dimensions of the space." },
     { "resolution", 0, OPT_TEXT, AT(resolution), "DTYPE",
       "bit|u8|i8|u16|i16|u32|i32|u64|i64|f32|f64",
-      "create: what a coordinate is: bit, u8 to u64, i8 to i64, f32 or f64." },
+      "create: the type of a coordinate: bit, u8 to u64, i8 to i64, f32 or f64." },
     { "attributes", 0, OPT_TEXT, AT(attributes), "JSON", NULL,
-      "create: attributes of the space, {} if not given." },
+      "create: attributes of the space [{}]." },
     { "pack", 0, OPT_CHOICE, AT(pack), "HOW", "auto|none|gzip|snappy",
-      "Compression of vectors that are added; auto does as the file says. With create, snappy is "
-      "what the file will say." },
+      "How added vectors are compressed; auto uses the setting of the file. With create, snappy "
+      "becomes the setting of the file." },
     { "pack-app", 0, OPT_FLAG, AT(pack_app), NULL, NULL,
       "add: compress application data too, with snappy." },
-    { "shred", 0, OPT_FLAG, AT(shred), NULL, NULL, "rm: also overwrite what was there." },
+    { "shred", 0, OPT_FLAG, AT(shred), NULL, NULL, "rm: also overwrite the bytes." },
     { "drop-unknown", 0, OPT_FLAG, AT(drop_unknown), NULL, NULL,
-      "compact: leave out blocks of types nobody knows." },
+      "compact: leave out blocks of unknown types." },
     { "salvage", 0, OPT_FLAG, AT(salvage), NULL, NULL,
-      "list: all points before the first damage, then what is wrong there (exit code 4)." },
+      "list: print all points before the first damage, then describe the damage (exit code 4)." },
     { "wait", 0, OPT_TEXT, AT(wait), "SECONDS", NULL,
-      "How long to wait while others use the file, 0 for not at all; else as long as it takes." },
+      "How long to wait while other processes use the file; 0 does not wait. Without it, wait for "
+      "ever." },
     { "no-lock", 0, OPT_FLAG, AT(no_lock), NULL, NULL,
-      "Take no locks: for file systems without them, if nobody else uses the file." },
+      "Take no locks, for file systems without locks. Nobody else may use the file." },
     { "no-sync", 0, OPT_FLAG, AT(no_sync), NULL, NULL,
       "Do not wait for the disk: faster, and a power cut may damage the file." },
     { "msb", 0, OPT_FLAG, AT(msb), NULL, NULL,
@@ -302,9 +304,9 @@ static const example examples[] = {
     { "tenfold points create space.vsdb --dims 3 --resolution f32", "an empty space" },
     { "echo '{\"app\":{\"id\":1},\"values\":[1,2,3]}' | tenfold points add space.vsdb",
       "a point, on the disk when the command ends" },
-    { "tenfold points space.vsdb --json", "all points, with the offsets they are known by" },
+    { "tenfold points space.vsdb --json", "all points, with their offsets" },
     { "tenfold points rm space.vsdb 17", "delete the one at offset 17" },
-    { "tenfold points compact space.vsdb", "give the room of deleted points back" },
+    { "tenfold points compact space.vsdb", "free the space of deleted points" },
     { "tenfold points damaged.vsdb --salvage --jsonl | tenfold points add new.vsdb",
       "what is left of a damaged file" },
     { 0 },
@@ -314,16 +316,14 @@ const command cmd_points = {
     .name = "points",
     .args = "[list|create|add|rm|compact] FILE [OFFSET...]",
     .summary = "list, add and delete the points of a VS file",
-    .about = "Lists the points of a VS file, with the offset that each is known by until the file "
-             "is compacted, its application data and its coordinates.\n\nadd takes points from "
-             "standard input, a line of JSON each ({\"app\":...,\"values\":[...]}) or CSV, and "
-             "appends them as one batch: all of them, or none if one is wrong. rm deletes points "
-             "by their offsets: all of them, or none. compact writes the file anew without what "
-             "was deleted.\n\nAny "
-             "number of processes may do so at once: each takes the locks that the format demands. "
-             "What was done is on the disk when the command ends. A signal or a crash leaves the "
-             "file as it was or as it should be: never half of a batch, or some of the points that "
-             "rm was to delete.",
+    .about = "Lists the points of a VS file: offset, application data and coordinates. The offset "
+             "identifies a point until the file is compacted.\n\nadd reads points from standard "
+             "input, as lines of JSON ({\"app\":...,\"values\":[...]}) or as CSV, and appends them "
+             "as one batch: all of them, or none if one is wrong. rm deletes points by their "
+             "offsets: all of them, or none. compact writes a new file without the deleted "
+             "points.\n\nAny number of processes may do this at once: each takes the locks that "
+             "the format demands. When the command ends, its changes are on the disk. After a "
+             "signal or a crash, a batch is there completely or not at all, and so is a deletion.",
     .examples = examples,
     .table = table,
     .size = sizeof(points_options),

@@ -100,20 +100,20 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 
 static const opt table[] = {
     { "quantizer", 'q', OPT_CHOICE, offsetof(options, quantizer), "METHOD", QUANTIZERS,
-      "Cut rows into pieces (pq), or turn them first: by the axes of their covariance "
-      "(gaussian_opq), or by what training finds (opq). For silence there is --quiet." },
+      "Cut rows into pieces (pq), or rotate them first: by the axes of their covariance "
+      "(gaussian_opq), or by a rotation that training finds (opq). -q is not --quiet here." },
     { "bits", 'b', OPT_TEXT, offsetof(options, bits), "N", NULL,
-      "Let codes have N bits, 1 to 8, that is 2^N centroids for each piece; otherwise 8, or fewer "
-      "if there are fewer rows than that." },
+      "Use codes of N bits, 1 to 8, which is 2^N centroids for each piece [8, or fewer if there "
+      "are few rows]." },
     { "subquantizers", 's', OPT_TEXT, offsetof(options, subquantizers), "N", NULL,
-      "Cut rows into N pieces, each a byte in the file; the dimensions must divide by it. "
-      "Otherwise half the dimensions." },
+      "Cut rows into N pieces, each a byte in the file. N must divide the number of dimensions "
+      "[half of it]." },
     { "iterations", 'i', OPT_TEXT, offsetof(options, iterations), "N", NULL,
-      "Train for N rounds; otherwise 100." },
+      "Train for N rounds [100]." },
     { "attempts", 'a', OPT_TEXT, offsetof(options, attempts), "N", NULL,
-      "Train N times and take the best; otherwise once, as opq always does." },
+      "Train N times and keep the best; opq always trains once [1]." },
     { "seed", 0, OPT_TEXT, offsetof(options, seed), "N", NULL,
-      "Choose other rows to begin with. The same number, 0 unless given, gives the same file." },
+      "Choose other rows to begin with. The same number gives the same file [0]." },
     { "as-is", 0, OPT_FLAG, offsetof(options, as_is), NULL, NULL,
       "Do not divide rows by their lengths before training, and store no lengths." },
     { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
@@ -126,24 +126,23 @@ static const opt table[] = {
 static const example examples[] = {
     { "tenfold quantize vectors.fifu small.fifu", "rows of 300 numbers become 150 bytes" },
     { "tenfold quantize vectors.fifu small.fifu -q opq -s 100 -i 50",
-      "100 bytes, turned such that little is lost" },
+      "100 bytes, rotated so that less is lost" },
     { 0 },
 };
 
 const command cmd_quantize = {
     .name = "quantize",
     .args = "FILE OUT",
-    .summary = "make dense rows small by product quantization",
+    .summary = "compress rows by product quantization",
     .about =
-        "Writes FILE with its matrix quantized: rows are cut into pieces, and each piece "
-        "becomes the number of the nearest of 2^bits centroids, which training finds for each "
-        "piece. Everything else stays as it is; the rows of subwords are quantized too. The "
-        "result can be asked like any other file, and 'tenfold reconstruct' makes it dense "
-        "again.\n\nRows are divided by their lengths first, and the lengths are stored; rows "
-        "that are all zero stay so. The average cosine between rows and what their codes stand "
-        "for, and the average distance, are told in the end.\n\nThe result is the same for any "
-        "number of threads and on any machine; with opq and gaussian_opq, as far as their "
-        "LAPACK is the same.",
+        "Writes FILE with a quantized matrix. Rows are cut into pieces, and each piece becomes the "
+        "number of the nearest of 2^bits centroids. Training finds the centroids for each piece. "
+        "The rows of subwords are quantized, too; everything else does not change. The result can "
+        "be queried like any other file, and 'tenfold reconstruct' makes it dense again.\n\nRows "
+        "are first divided by their lengths, which are stored; rows of zeros do not change. At the "
+        "end, the command prints the average cosine and the average distance between rows and "
+        "their reconstructions.\n\nThe result is the same for any number of threads and on any "
+        "machine; with opq and gaussian_opq, only if LAPACK is the same, too.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

@@ -26,7 +26,7 @@ static const opt table[] = {
 };
 
 static const example examples[] = {
-    { "tenfold reconstruct small.fifu large.fifu", "the vectors that the codes stand for" },
+    { "tenfold reconstruct small.fifu large.fifu", "the vectors of the codes" },
     { 0 },
 };
 
@@ -34,10 +34,10 @@ const command cmd_reconstruct = {
     .name = "reconstruct",
     .args = "FILE OUT",
     .summary = "turn quantized rows into dense ones",
-    .about = "Writes FILE with its quantized matrix made dense; everything else stays as it is. "
-             "What quantizing lost does not come back.\n\nA file with norms keeps them. If it has "
-             "none, the rows of words are normalised and their lengths become the norms, as "
-             "finalfusion does it; --as-is leaves them.",
+    .about = "Writes FILE with a dense matrix instead of a quantized one; everything else does not "
+             "change. Precision that quantizing lost does not come back.\n\nA file with norms "
+             "keeps them. If it has none, the rows of words are normalised and their lengths "
+             "become the norms, as in finalfusion; --as-is keeps the rows.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

@@ -279,16 +279,16 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 }
 
 static const opt table[] = {
-    TO_OPTION(options, save, "that of IN."),
+    TO_OPTION(options, save, "the format of IN is used."),
     WRITER_OPTION(options, save, "option", 'o'),
     FORCE_OPTION(options, save, "Replace OUT if it exists."),
     { "dry-run", 'n', OPT_FLAG, offsetof(options, save.dry_run), NULL, NULL,
-      "Tell what would be lost, and write nothing." },
+      "Print what would be lost, and write nothing." },
     { "json", 0, OPT_FLAG, offsetof(options, save.json), NULL, NULL,
       "Print what is lost as one JSON document." },
     NO_SYNC_OPTION(options, save),
     { "format", 'f', OPT_TEXT, offsetof(options, in.format), "FORMAT", "@formats",
-      "Take the input for this format instead of detecting it." },
+      "Read the input as this format instead of detecting it." },
     IN_OPTION(options, in, "IN"),
     { 0 },
 };
@@ -297,7 +297,7 @@ static const example examples[] = {
     { "tenfold repair half-a-download.safetensors whole.safetensors", "the tensors that arrived" },
     { "tenfold repair --dry-run torn.zt -", "what is lost?" },
     { "tenfold repair model.safetensors", "after 'tenfold meta' was interrupted" },
-    { "tenfold repair points.vs new.vs", "all points up to the torn one" },
+    { "tenfold repair points.vs new.vs", "all points before the damaged one" },
     { 0 },
 };
 
@@ -306,16 +306,15 @@ const command cmd_repair = {
     .args = "IN [OUT]",
     .summary = "save what is whole in a damaged file",
     .about =
-        "Writes a new file of what is whole in IN: tensors all of whose bytes are there, match "
-        "their digests and keep the rules of their kind; the metadata; of a file that is read "
-        "in order, as points or parameters, everything up to the damage. What is lost is "
-        "listed. Nothing is guessed, and no byte is written that IN does not hold.\n\nWithout "
-        "its index nothing can be said of a file: the header of safetensors and gpt.rs, the "
-        "manifest at the end of zTensor, of which zTensor 2 may hold an older one.\n\nIf a change "
-        "of IN's metadata in place was interrupted, what was there before is put back into IN "
-        "first; without OUT, that is all.\n\nExits "
-        "with 0 if nothing is lost, 1 if something is, 4 if nothing can be saved; then nothing "
-        "is written.",
+        "Writes a new file with everything that is whole in IN. A tensor is whole if all its bytes "
+        "are there, match their digests and keep the rules of its layout. Metadata is kept. From a "
+        "file that is read in order, such as points or parameters, everything before the damage is "
+        "kept. Losses are listed. Nothing is guessed, and every written byte comes from IN.\n\nA "
+        "file without its index cannot be repaired. The index is the header of safetensors and "
+        "gpt.rs, and the manifest at the end of zTensor; zTensor 2 may contain an older one.\n\nIf "
+        "a change of IN's metadata in place was interrupted, the old bytes are first put back into "
+        "IN. Without OUT, nothing else is done.\n\nExits with 0 if nothing is lost, 1 if something "
+        "is lost, and 4 if nothing can be saved; then nothing is written.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

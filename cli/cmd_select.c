@@ -84,7 +84,7 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 
 static const opt table[] = {
     { "ignore-unknown", 'i', OPT_FLAG, offsetof(options, ignore), NULL, NULL,
-      "Leave words without a vector out instead of giving up." },
+      "Skip words without a vector instead of stopping." },
     EMB_SAVE_OPTIONS(options, save),
     AS_IS_OPTION(options, save),
     EMB_OPTIONS(options, emb),
@@ -100,14 +100,14 @@ static const example examples[] = {
 const command cmd_select = {
     .name = "select",
     .args = "FILE OUT [WORDS]",
-    .summary = "make a file of some words",
-    .about = "Writes the words listed in WORDS, or on standard input, one a line, with their "
-             "vectors, and norms if FILE has them, to OUT: dense, without subwords, in the order "
-             "given; a word that stands there twice is taken once. Words that are not in the "
-             "vocabulary get the vector of their subwords, and the norm of its sum. Metadata of "
-             "FILE, which describes how all of it was made, is not taken over.\n\nThe first word "
-             "without a "
-             "vector ends it with exit code 1, unless -i is given.",
+    .summary = "write some words with their vectors",
+    .about =
+        "Writes the words listed in WORDS, or on standard input, with their vectors to OUT. There "
+        "is one word on each line. The result is dense, has no subwords, and keeps the order of "
+        "the list; a repeated word is written once. If FILE has norms, they are written, too. A "
+        "word that is not in the vocabulary gets the vector of its subwords, and the norm of their "
+        "sum. Metadata of FILE is not kept, because it describes the whole file.\n\nThe first word "
+        "without a vector ends the command with exit code 1, unless -i is given.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

@@ -190,16 +190,16 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 static const opt table[] = {
     { "count", 'k', OPT_TEXT, offsetof(options, k), "N", NULL, "Give the N nearest [10]." },
     { "metric", 'm', OPT_CHOICE, offsetof(options, metric), "METRIC", "cosine|angular|dot|l2",
-      "What nearness is: the cosine, 1 - angle / pi, the dot product as stored, or the Euclidean "
+      "How vectors are compared: the cosine, 1 - angle / pi, the dot product, or the Euclidean "
       "distance [cosine]." },
     { "vector", 0, OPT_LIST, offsetof(options, vectors), "NUMBERS", NULL,
-      "Ask about a vector, as in \"[0.5, -1, 2]\". May be repeated." },
+      "Query this vector, such as \"[0.5, -1, 2]\". May be repeated." },
     { "skip", 0, OPT_LIST, offsetof(options, skip), "WORD", NULL,
-      "Leave this word out of the answers. May be repeated." },
+      "This word is not an answer. May be repeated." },
     { "include", 0, OPT_FLAG, offsetof(options, include), NULL, NULL,
-      "Do not leave out the word that is asked about." },
+      "The queried word may be an answer." },
     { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
-      "Print one JSON object a line for each question." },
+      "Print one JSON object per query, each on its own line." },
     EMB_OPTIONS(options, emb),
     { 0 },
 };
@@ -215,14 +215,13 @@ const command cmd_similar = {
     .name = "similar",
     .args = "FILE [WORD...]",
     .summary = "find the nearest words or points",
-    .about = "Finds the words whose vectors are nearest to that of each WORD, by looking at all of "
-             "them: the answer is exact. A word that is not in the vocabulary gets its vector from "
-             "its subwords, if the file has them. Without words and vectors, questions are read "
-             "from standard input, one a line.\n\nAny file will do that has a matrix and strings "
-             "for its rows: embeddings in any format, quantized ones as they are, VS points with "
-             "their application data. Equal scores are in the order of the words, NaN comes last. "
-             "A word without a vector is told on stderr (in JSON as \"error\"), and the exit code "
-             "is 1.",
+    .about = "Finds the words whose vectors are nearest to that of each WORD. It compares all "
+             "vectors, so the answer is exact. A word that is not in the vocabulary gets its "
+             "vector from its subwords, if the file has them. Without words and vectors, words are "
+             "read from standard input, one per line.\n\nFILE needs a matrix, and strings for its "
+             "rows: embeddings in any format, also quantized ones, or VS points with their "
+             "application data. Equal scores are ordered by word; NaN comes last. A word without a "
+             "vector is reported on stderr (in JSON as \"error\"), and the exit code is 1.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

@@ -213,23 +213,23 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 
 static const opt table[] = {
     { "output", 'o', OPT_TEXT, offsetof(options, out), "DIR", NULL,
-      "The directory to write to; it is made if it is not there." },
+      "The directory to write to; it is made if it does not exist." },
     { "max-size", 0, OPT_TEXT, offsetof(options, max_size), "SIZE", NULL,
-      "How large the tensors of one file may be together: 5GB, 500M, 2GiB, a number of bytes. A "
-      "larger tensor has a file to itself. The default is " DEFAULT_SIZE "." },
-    TO_OPTION(options, save, "that of IN."),
+      "The largest size of the tensors in one file: 5GB, 500M, 2GiB, or a number of bytes. A "
+      "larger tensor gets its own file. The default is " DEFAULT_SIZE "." },
+    TO_OPTION(options, save, "the format of IN is used."),
     { "name", 0, OPT_TEXT, offsetof(options, name), "NAME", NULL,
-      "What the names of the files begin with; model, if it is not given." },
+      "The beginning of the names of the files [model]." },
     { "select", 0, OPT_LIST, offsetof(options, select), "GLOB", NULL,
       "Take only the tensors whose name matches; as in 'tenfold ls'. May be repeated." },
     EXCLUDE_OPTION(options, exclude),
     WRITER_OPTION(options, save, "option", 0),
     LOSS_OPTION(options, save),
     { "dry-run", 'n', OPT_FLAG, offsetof(options, save.dry_run), NULL, NULL,
-      "Print what would become of each thing, and the files, and write nothing." },
+      "Print the plan and the files, and write nothing." },
     { "json", 0, OPT_FLAG, offsetof(options, save.json), NULL, NULL,
       "Print the files as one JSON document." },
-    FORCE_OPTION(options, save, "Replace files of these names."),
+    FORCE_OPTION(options, save, "Replace existing files of these names."),
     NO_SYNC_OPTION(options, save),
     INPUT_OPTIONS(options, in),
     IN_OPTION(options, in, "IN"),
@@ -249,14 +249,14 @@ const command cmd_split = {
     .args = "IN -o DIR",
     .summary = "write a model as several files",
     .about =
-        "Writes the tensors of IN to several files in DIR, in their order, each filled until the "
-        "next tensor does not fit; tensors that share their bytes stay in one file. safetensors "
-        "files get an index, model.safetensors.index.json, as Hugging Face has it; zTensor 2 "
-        "files one that is a zTensor file itself, model.zt. Open the index, or DIR, and it is "
-        "the whole model, with the same hash. Files of other formats are only numbered. If "
-        "everything fits into one file, there is one file and no index.\n\nAll files are "
-        "written before the first appears under its name, and the index comes last; if anything "
-        "fails, none is left. 'tenfold merge' makes one file of them again.",
+        "Writes the tensors of IN to several files in DIR. Tensors keep their order. Each file is "
+        "filled until the next tensor does not fit; tensors that share bytes stay in one file. "
+        "safetensors files get an index, model.safetensors.index.json, in Hugging Face's form. "
+        "zTensor 2 files get an index that is a zTensor file itself, model.zt. Opening the index, "
+        "or DIR, opens the whole model, with the same hash. Files of other formats are only "
+        "numbered. If everything fits into one file, there is no index.\n\nThe files appear under "
+        "their names when all of them are complete, and the index comes last. If anything fails, "
+        "no file is left. 'tenfold merge' joins the files again.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

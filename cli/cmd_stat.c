@@ -185,18 +185,18 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 
 static const opt table[] = {
     { "select", 0, OPT_LIST, offsetof(options, select), "GLOB", NULL,
-      "Only the tensors whose name matches; as in 'tenfold ls'. May be repeated." },
+      "Show only the tensors whose name matches, as in 'tenfold ls'. May be repeated." },
     { "sizes", 's', OPT_FLAG, offsetof(options, sizes), NULL, NULL,
-      "Only types and sizes: read no tensor." },
+      "Show types and sizes only, and read no tensor." },
     { "depth", 0, OPT_TEXT, offsetof(options, depth), "N", NULL,
-      "Add up tensors whose names begin with the same N pieces, parted by dots or slashes. "
-      "Otherwise names are cut after their first number ('layers.0'), or before their "
-      "last piece." },
+      "Group tensors whose names begin with the same N pieces; dots and slashes separate pieces. "
+      "Without it, names are cut after their first number ('layers.0'), or before their last "
+      "piece." },
     { "html", 0, OPT_TEXT, offsetof(options, html), "FILE", NULL,
-      "Write one page for a browser to FILE instead, which needs nothing else." },
+      "Write a page for a browser to FILE instead. It needs no other files." },
     { "force", 0, OPT_FLAG, offsetof(options, force), NULL, NULL, "Replace FILE if it exists." },
     { "ascii", 0, OPT_FLAG, offsetof(options, ascii), NULL, NULL,
-      "Draw with plain characters, as is done where the locale is not UTF-8." },
+      "Draw with ASCII characters. This is the default if the locale is not UTF-8." },
     { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL, "Print one JSON document." },
     INPUT_OPTIONS(options, in),
     READER_OPTION(options, in),
@@ -206,7 +206,7 @@ static const opt table[] = {
 static const example examples[] = {
     { "tenfold stat model.safetensors", "types, sizes by layer, values of each tensor" },
     { "tenfold stat model.zt --select '*.weight' --html model.html", "a page of some of them" },
-    { "tenfold stat --sizes model/", "what takes the room, without reading a tensor" },
+    { "tenfold stat --sizes model/", "what takes the space, without reading a tensor" },
     { "tenfold stat model.zt --json | jq '.tensors[] | select(.nan > 0) | .name'",
       "which have NaNs?" },
     { 0 },
@@ -215,12 +215,12 @@ static const example examples[] = {
 const command cmd_stat = {
     .name = "stat",
     .args = "FILE",
-    .summary = "show types, sizes and values as a picture",
-    .about = "Shows how the bytes of a file are shared among types and layers, and of each dense "
-             "tensor its smallest and largest value, mean, standard deviation, zeros, a histogram "
-             "from the smallest to the largest value, and how many values are NaN, infinite or "
-             "subnormal. NaN and infinities do not count for the rest. Each tensor is read once, "
-             "on several threads, with little memory.",
+    .summary = "show types, sizes and statistics of values",
+    .about =
+        "Shows how many bytes of a file belong to each type and layer. For each dense tensor it "
+        "shows the smallest and largest value, mean, standard deviation, zeros, a histogram, and "
+        "how many values are NaN, infinite or subnormal. NaN and infinities do not count for the "
+        "rest. Each tensor is read once, by several threads, with little memory.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

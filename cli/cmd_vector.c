@@ -112,9 +112,9 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 
 static const opt table[] = {
     { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
-      "Print one JSON object a line: word, known, norm, vector." },
+      "Print one JSON object per word, each on its own line: word, known, norm, vector." },
     { "unnormalize", 'u', OPT_FLAG, offsetof(options, unnormalize), NULL, NULL,
-      "Multiply by the norm: the vector as it was before it was normalised." },
+      "Multiply by the norm, which gives the vector before it was normalised." },
     EMB_OPTIONS(options, emb),
     { 0 },
 };
@@ -129,12 +129,13 @@ const command cmd_vector = {
     .name = "vector",
     .args = "FILE [WORD...]",
     .summary = "print the vectors of words",
-    .about = "Prints the vector of each WORD, or of each line of standard input. A word in the "
-             "vocabulary has its row as it stands in the file; its norm is what the file says, or "
-             "1. Any other word gets the sum of the rows of its subwords, normalised, if the file "
-             "has subwords; its norm is then that of the sum, which is not comparable with those "
-             "of words in the vocabulary.\n\nRows of a quantized matrix are reconstructed. A word "
-             "without a vector is told on stderr (in JSON as \"error\"), and the exit code is 1.",
+    .about =
+        "Prints the vector of each WORD, or of each line of standard input. The vector of a word "
+        "in the vocabulary is its row in the file; its norm is the one in the file, or 1. Any "
+        "other word gets the normalised sum of the rows of its subwords, if the file has subwords. "
+        "Its norm is the length of that sum, which cannot be compared with the norms of words in "
+        "the vocabulary.\n\nRows of a quantized matrix are reconstructed. A word without a vector "
+        "is reported on stderr (in JSON as \"error\"), and the exit code is 1.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

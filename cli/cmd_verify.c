@@ -301,13 +301,13 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 
 static const opt table[] = {
     { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
-      "Print a JSON object for each FILE, each on a line of its own." },
+      "Print a JSON object for each FILE, each on its own line." },
     { "values", 0, OPT_FLAG, offsetof(options, values), NULL, NULL,
-      "Read every number, too: count NaN, infinities, zeros and subnormals of each tensor and tell "
-      "its smallest and largest value and its mean." },
+      "Also read every number: count NaN, infinities, zeros and subnormals of each tensor, and "
+      "print its smallest and largest value and its mean." },
     { "canonical", 0, OPT_FLAG, offsetof(options, canonical), NULL, NULL,
-      "Is each file also in the canonical form of its format, the one way to write its content? "
-      "Every departure is a problem." },
+      "Also check that each file has the canonical form of its format. Every difference is a "
+      "problem." },
     INPUT_OPTIONS(options, in),
     READER_OPTION(options, in),
     { 0 },
@@ -316,9 +316,9 @@ static const opt table[] = {
 static const example examples[] = {
     { "tenfold verify model.safetensors", "is it complete and sound?" },
     { "tenfold verify model/", "is a model in several files complete, and does its index agree?" },
-    { "tenfold verify --json *.safetensors | jq .ok", "the same of many, for a script" },
+    { "tenfold verify --json *.safetensors | jq .ok", "many files, for a script" },
     { "tenfold verify --values model.gptrs", "are there NaNs in it?" },
-    { "tenfold verify --canonical model.zt", "is it to the byte what its content asks for?" },
+    { "tenfold verify --canonical model.zt", "does it have the canonical form?" },
     { 0 },
 };
 
@@ -326,15 +326,13 @@ const command cmd_verify = {
     .name = "verify",
     .args = "FILE...",
     .summary = "check that files are complete and sound",
-    .about =
-        "Checks the structure of each file, that all of its tensors lie within it and have "
-        "the size that their shape asks for, the digests that it stores, and the rules that "
-        "its data must keep. A directory or an index stands for a model in several files: then "
-        "also that all shards are there, that the index and the shards name the same tensors, "
-        "each in one place, that no shard lies beside them that no index names, and "
-        "that the total size is right. Exits with 0 if all is well, 1 if something does not "
-        "verify, 4 "
-        "if a file cannot be opened because it is damaged or not supported.",
+    .about = "Checks the structure of each file, the place and size of all tensors, the stored "
+             "digests, and the rules that the data must keep. For a model in several files, given "
+             "by its directory or index, it also checks that all shards are there, that the index "
+             "and the shards name the same tensors, each in one place, that the directory has no "
+             "shard that no index names, and that the total size is right.\n\nExits with 0 if "
+             "everything is right, 1 if there is a problem, and 4 if a file cannot be opened "
+             "because it is damaged or not supported.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

@@ -146,9 +146,9 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 
 static const opt table[] = {
     { "number", 'n', OPT_FLAG, offsetof(options, number), NULL, NULL,
-      "Put the number of its row before each word." },
+      "Print the number of its row before each word." },
     { "ngrams", 0, OPT_TEXT, offsetof(options, ngrams), "WORD", NULL,
-      "Print the n-grams of a word instead, with the row that each stands for." },
+      "Print the n-grams of this word instead, with their rows." },
     { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
       "Print one JSON document: numbers of words, rows and dimensions, the subword scheme, and the "
       "words." },
@@ -158,7 +158,7 @@ static const opt table[] = {
 
 static const example examples[] = {
     { "tenfold vocab vectors.fifu | head", "the first words" },
-    { "tenfold vocab vectors.fifu --ngrams Tübingen", "what an unknown word is made of" },
+    { "tenfold vocab vectors.fifu --ngrams Tübingen", "the n-grams of an unknown word" },
     { 0 },
 };
 
@@ -166,9 +166,9 @@ const command cmd_vocab = {
     .name = "vocab",
     .args = "FILE",
     .summary = "print the words of a file",
-    .about = "Prints the vocabulary, a word a line, in the order of the rows. Control characters "
-             "are escaped as in the other commands; application data of VS points is shown as "
-             "JSON.",
+    .about =
+        "Prints the vocabulary, one word per line, in the order of the rows. Control characters "
+        "are escaped as in the other commands. Application data of VS points is printed as JSON.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

@@ -21,22 +21,21 @@ typedef struct emb_options {
       offsetof(type, field.embeddings),                                                            \
       "NAME",                                                                                      \
       NULL,                                                                                        \
-      "Take this tensor for the vectors, where it is not called 'embeddings' or 'points'." },      \
+      "The name of the tensor of vectors, if it is not 'embeddings' or 'points'." },               \
         { "vocab",                                                                                 \
           0,                                                                                       \
           OPT_TEXT,                                                                                \
           offsetof(type, field.vocab),                                                             \
           "NAME",                                                                                  \
           NULL,                                                                                    \
-          "Take this tensor of strings for the words, where it is not called 'vocab' or "          \
-          "'appdata'." },                                                                          \
+          "The name of the tensor of words, if it is not 'vocab' or 'appdata'." },                 \
         { "threads",                                                                               \
           0,                                                                                       \
           OPT_TEXT,                                                                                \
           offsetof(type, field.threads),                                                           \
           "N",                                                                                     \
           NULL,                                                                                    \
-          "Use N threads; otherwise one a core, at most 8. The result is the same." },             \
+          "Use N threads [one per core, at most 8]. The result is the same." },                    \
         INPUT_OPTIONS(type, field.in), READER_OPTION(type, field.in)
 
 /* An open file of embeddings. */
@@ -89,7 +88,7 @@ typedef struct emb_asking {
 #define EMB_RAW_OPTION(type)                                                                       \
     {                                                                                              \
         "raw", 0, OPT_FLAG, offsetof(type, raw), NULL, NULL,                                       \
-            "Ask with the vectors as they stand, not with those of length 1."                      \
+            "Do not divide the three vectors by their lengths."                                    \
     }
 
 /* What was asked, for the answers to name. */

@@ -88,7 +88,7 @@ void help_overview(FILE *to)
     for (const command *const *c = commands; *c; c++)
         fprintf(to, "  %-11s %s\n", (*c)->name, (*c)->summary);
     help_options(to, "options of every command", global_options);
-    fputs("\n'tenfold help COMMAND' tells more of each.\n", to);
+    fputs("\n'tenfold help COMMAND' explains a command.\n", to);
 }
 
 static int run(const cli_state *cli, const void *options, int argc, char **argv)
@@ -106,8 +106,9 @@ static int run(const cli_state *cli, const void *options, int argc, char **argv)
     return EXIT_DONE;
 }
 
-static const example examples[] = { { "tenfold help convert", "what convert does and takes" },
-                                    { 0 } };
+static const example examples[] = {
+    { "tenfold help convert", "what convert does, and its options" }, { 0 }
+};
 
 const command cmd_help = {
     .name = "help",

@@ -24,27 +24,27 @@ typedef struct input_options {
       offsetof(type, field.format),                                                                \
       "FORMAT",                                                                                    \
       "@formats",                                                                                  \
-      "Take the input for this format instead of detecting it." },                                 \
+      "Read the input as this format instead of detecting it." },                                  \
         { "lenient",                                                                               \
           0,                                                                                       \
           OPT_FLAG,                                                                                \
           offsetof(type, field.lenient),                                                           \
           NULL,                                                                                    \
           NULL,                                                                                    \
-          "Where a file breaks a rule that its format's real readers do not check, warn instead "  \
-          "of refusing it." },                                                                     \
+          "Warn instead of refusing if a file breaks a rule that its format's usual readers do "   \
+          "not check." },                                                                          \
         { "access",                                                                                \
           0,                                                                                       \
           OPT_CHOICE,                                                                              \
           offsetof(type, field.access),                                                            \
           "HOW",                                                                                   \
           "auto|mmap|pread",                                                                       \
-          "How the file is reached: mmap, pread, or what suits its file system (auto)." },         \
+          "How the file is read: mmap, pread, or as its file system allows (auto)." },             \
     {                                                                                              \
         "limit", 0, OPT_LIST, offsetof(type, field.limits), "KEY=VALUE", NULL,                     \
-            "Set what a file may ask for: header_bytes, memory, objects, rank, depth, "            \
+            "Set a limit for hostile files: header_bytes, memory, objects, rank, depth, "          \
             "name_bytes, "                                                                         \
-            "decoded_bytes or output_bytes; K, M, G and T are powers of 1024. May be repeated."    \
+            "decoded_bytes or output_bytes. K, M, G and T are powers of 1024. May be repeated."    \
     }
 /* For commands whose --option is the writer's. */
 #define IN_OPTION(type, field, whose)                                                              \

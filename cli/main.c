@@ -28,11 +28,11 @@ const command *const commands[] = {
 
 const opt global_options[] = {
     { "quiet", 'q', OPT_FLAG, offsetof(cli_state, quiet), NULL, NULL,
-      "Say nothing but errors: no progress, no notes." },
+      "Print errors only: no progress, no notes." },
     { "verbose", 'v', OPT_FLAG, offsetof(cli_state, verbose), NULL, NULL,
-      "Say more: warnings about input that is odd but legal." },
+      "Print more: warnings about input that is unusual but legal." },
     { "trace", 0, OPT_FLAG, offsetof(cli_state, trace), NULL, NULL,
-      "Log to stderr what the reader sees, with byte offsets." },
+      "Print what the reader sees, with byte offsets, to stderr." },
     { "color", 0, OPT_CHOICE, offsetof(cli_state, color), "WHEN", "auto|always|never",
       "Colour the output on a terminal (auto), always or never. NO_COLOR is honoured." },
     { "help", 'h', OPT_FLAG, offsetof(cli_state, help), NULL, NULL, "Explain the command." },
@@ -76,7 +76,7 @@ const command cmd_version = {
     .name = "version",
     .args = "",
     .summary = "print the version",
-    .about = "Prints the version of the library that runs.",
+    .about = "Prints the version of the library.",
     .run = run_version,
 };
 

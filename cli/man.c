@@ -5,14 +5,14 @@
 #include <errno.h>
 #include <string.h>
 
-#define MAN_DATE "2026-11-15" /* of the last change to what the pages say */
+#define MAN_DATE "2026-11-16" /* of the last change to what the pages say */
 
 static const struct {
     const char *code, *meaning;
 } exits[] = {
     { "0", "Done." },
-    { "1", "Something differs, or does not verify." },
-    { "2", "The command line makes no sense." },
+    { "1", "Something differs, or a check failed." },
+    { "2", "The command line is wrong." },
     { "3", "A file could not be read or written, or the network or the memory failed." },
     { "4", "A file is damaged, or of a kind that is not supported." },
     { "5", "Refused, because something would be lost." },
@@ -183,8 +183,8 @@ static bool main_page(const char *dir)
          "read, write, convert and verify tensor, checkpoint and embedding files");
     fputs("\\fBtenfold\\fR \\fICOMMAND\\fR [\\fIOPTIONS\\fR] \\fIFILE\\fR...\n.SH DESCRIPTION\n",
           to);
-    paragraphs(to, "tenfold looks into files of tensors, prints their values, converts them to "
-                   "other formats and checks that they are sound. Formats are detected by "
+    paragraphs(to, "tenfold lists the tensors of files, prints their values, converts files to "
+                   "other formats and checks them. Formats are detected by "
                    "content. - stands for standard input or output.\n\nData goes to standard "
                    "output; messages, warnings and progress to standard error. Files are replaced "
                    "only with --force, and appear under their name only when they are complete.");

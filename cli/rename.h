@@ -13,13 +13,13 @@
       offsetof(type, map_field),                                                                   \
       "FILE",                                                                                      \
       NULL,                                                                                        \
-      "Names of " what                                                                             \
-      ": a line 'OLD NEW' each, parted by a tab, or by blanks if there is none." },                \
+      "New names of " what                                                                         \
+      ": lines 'OLD NEW', with a tab between them, or blanks if there is no tab." },               \
     {                                                                                              \
         "rename", 0, OPT_LIST, offsetof(type, rename_field), "EXPR", NULL,                         \
             "Rename " what                                                                         \
-            " by 's/REGEX/TEXT/', an extended regular expression, with \\1 and & in "              \
-            "TEXT and the flags g and i; after --map. May be repeated."                            \
+            " by 's/REGEX/TEXT/', with an extended regular expression, \\1 and & in TEXT, and "    \
+            "the flags g and i. Applied after --map. May be repeated."                             \
     }
 
 typedef struct renaming renaming;

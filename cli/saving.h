@@ -23,7 +23,7 @@ typedef struct saving_options {
 #define TO_OPTION(type, field, otherwise)                                                          \
     {                                                                                              \
         "to", 't', OPT_TEXT, offsetof(type, field.to), "FORMAT", "@writable",                      \
-            "Write this format; otherwise " otherwise                                              \
+            "Write this format. Without it, " otherwise                                            \
     }
 #define WRITER_OPTION(type, field, name, letter)                                                   \
     {                                                                                              \
@@ -34,15 +34,16 @@ typedef struct saving_options {
 #define LOSS_OPTION(type, field)                                                                   \
     {                                                                                              \
         "allow-loss", 0, OPT_MAYBE, offsetof(type, field.allow_loss), "KIND", LOSS_KINDS,          \
-            "Drop what the format cannot hold instead of refusing: everything, or the kinds "      \
-            "named: tensor, attribute, extra, separated by commas."                                \
+            "Drop what the format cannot hold instead of refusing: everything, or these kinds: "   \
+            "tensor, attribute, extra, separated by commas."                                       \
     }
 #define AS_IS_OPTION(type, field)                                                                  \
     {                                                                                              \
         "as-is", 0, OPT_FLAG, offsetof(type, field.as_is), NULL, NULL,                             \
-            "Keep vectors of words as they are where the readers of OUT's format want them to be " \
-            "of length 1 (finalfusion); otherwise they are divided by their lengths, which are "   \
-            "kept as norms."                                                                       \
+            "Do not change word vectors. Without it, they are divided by their lengths, which "    \
+            "are "                                                                                 \
+            "kept as norms, if the readers of OUT's format require vectors of length 1 "           \
+            "(finalfusion)."                                                                       \
     }
 #define PLAN_OPTIONS(type, field)                                                                  \
     { "dry-run",                                                                                   \
@@ -51,7 +52,7 @@ typedef struct saving_options {
       offsetof(type, field.dry_run),                                                               \
       NULL,                                                                                        \
       NULL,                                                                                        \
-      "Print what would become of each thing, and write nothing." },                               \
+      "Print what would happen to each thing, and write nothing." },                               \
     {                                                                                              \
         "json", 0, OPT_FLAG, offsetof(type, field.json), NULL, NULL,                               \
             "Print the plan of a --dry-run as one JSON document."                                  \
@@ -63,13 +64,13 @@ typedef struct saving_options {
 #define NO_SYNC_OPTION(type, field)                                                                \
     {                                                                                              \
         "no-sync", 0, OPT_FLAG, offsetof(type, field.no_sync), NULL, NULL,                         \
-            "Do not wait until it is on the disk: faster, but a power cut may lose it."            \
+            "Do not wait until the file is on the disk: faster, but a power cut may lose it."      \
     }
 #define RESERVE_OPTION(type, field)                                                                \
     {                                                                                              \
         "reserve", 0, OPT_TEXT, offsetof(type, field.reserve), "SIZE", NULL,                       \
-            "Leave so much room (4K, 1M ...) for later changes of the metadata in place; the "     \
-            "same as '--option reserve=SIZE', for formats that have it."                           \
+            "Reserve space (4K, 1M ...) for later changes of the metadata in place. The same as "  \
+            "'--option reserve=SIZE', for formats that have it."                                   \
     }
 
 #define EXCLUDE_OPTION(type, field)                                                                \

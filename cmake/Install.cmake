@@ -66,6 +66,10 @@ if(TENFOLD_CLI)
     DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 endif()
 
+# The reference, if `./dev docs` made it in the source tree.
+install(DIRECTORY build/docs/man/man3 DESTINATION ${CMAKE_INSTALL_MANDIR} OPTIONAL
+  FILES_MATCHING PATTERN "*.3")
+
 # As in the tree, so that their links hold and no two files take one place.
 install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR}
   FILES_MATCHING PATTERN "*.md" PATTERN "*.c")

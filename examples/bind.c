@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What a model needs, checked and at hand, without a copy where that can be: bind FILE */
+/* Load the tensors of a model without copying them: bind MODEL
+ * MODEL is a file, or the directory or index of a model in several files. */
 #include <stdio.h>
 #include <tenfold/bind.h>
 
-static void tell(void *ctx, const tnf_binding *wanted, const tnf_error *why)
+static void print_problem(void *ctx, const tnf_binding *wanted, const tnf_error *why)
 {
     (void)ctx;
     (void)wanted;
@@ -12,9 +13,9 @@ static void tell(void *ctx, const tnf_binding *wanted, const tnf_error *why)
 
 static int use(const tnf_file *file, tnf_error *error)
 {
-    /* Any number of words, but 64 numbers each; the bias is copied here if it cannot be shown. */
+    /* Any number of words, 64 numbers each. The bias is copied to `room` if it cannot be mapped. */
     const uint64_t words[2] = { TNF_ANY, 64 };
-    float room[3];
+    float room[64];
     tnf_binding wanted[2] = { TNF_BINDING_INIT, TNF_BINDING_INIT };
     char shape[40];
 
@@ -25,7 +26,7 @@ static int use(const tnf_file *file, tnf_error *error)
     wanted[1].name = "blocks.0.bias";
     wanted[1].dst = room;
     wanted[1].n = sizeof room;
-    if (tnf_bind(file, wanted, 2, tell, NULL, error) != TNF_OK)
+    if (tnf_bind(file, wanted, 2, print_problem, NULL, error) != TNF_OK)
         return 1;
     tnf_shape_text(wanted[0].object, shape, sizeof shape);
     printf("%s begins with %g\n", shape, (double)((const float *)wanted[0].view)[0]);
@@ -39,7 +40,7 @@ int main(int argc, char **argv)
     int failed;
 
     if (argc != 2) {
-        fprintf(stderr, "usage: bind FILE\n");
+        fprintf(stderr, "usage: bind MODEL\n");
         return 2;
     }
     if (tnf_open(&file, argv[1], NULL, &error) != TNF_OK) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file bind.h
- * What every loader does: ask for tensors by name, check what they are, and get at their values.
+ * Get the tensors of a model by name: check type and shape, then use the values without a copy.
  *
  *     const uint64_t shape[] = { TNF_ANY, 768 };
  *     tnf_binding wanted[] = { TNF_BINDING_INIT, TNF_BINDING_INIT };
@@ -22,36 +22,38 @@
 extern "C" {
 #endif
 
-/** A dimension that may be anything; 0 says the same. */
+/** A dimension of any size; 0 means the same. */
 #define TNF_ANY      UINT64_MAX
-/** A rank that may be anything. */
+/** Any rank. */
 #define TNF_ANY_RANK UINT32_MAX
 
-/** "[2,3]", "[]" for a single number; "[?]" for NULL. Writes as snprintf() does: at most n bytes
- *  with a NUL at the end; returns the length of the whole. */
+/** Writes a shape as text: "[2,3]", "[]" for a single number, "[?]" for NULL. Works as snprintf():
+ *  writes at most n bytes, the last one a NUL, and returns the length of the whole text. */
 TNF_API size_t tnf_shape_text(const tnf_object *object, char *out, size_t n);
 
-/** Is it a dense tensor of that type (NULL: any), rank and shape (NULL: any)? TNF_EINVAL with a
- *  sentence that names it, what it has and what is wanted; TNF_ENOTFOUND for NULL. */
+/** Checks that a tensor is dense and has this type (NULL: any), rank and shape (NULL: any). Returns
+ *  TNF_EINVAL if not; the message names the tensor, what it has and what was expected. Returns
+ *  TNF_ENOTFOUND if `object` is NULL. */
 TNF_API TNF_CHECKED tnf_status tnf_expect(const tnf_object *object, const tnf_type *type,
                                           uint32_t rank, const uint64_t *shape, tnf_error *error);
 
-/** A tensor that is wanted. Begin with TNF_BINDING_INIT. */
+/** A tensor that the caller needs. Begin with TNF_BINDING_INIT. */
 typedef struct tnf_binding {
-    const char *name;
+    const char *name;      /**< of the tensor */
     const tnf_type *type;  /**< NULL: any */
-    const uint64_t *shape; /**< NULL: any of that rank */
+    const uint64_t *shape; /**< NULL: any shape of that rank */
     uint32_t rank;         /**< or TNF_ANY_RANK */
-    /** Room for the values where they cannot be shown without a copy; NULL: then it fails. */
+    /** Memory for the values, used if they cannot be mapped. NULL: then tnf_bind() fails. */
     void *dst;
     size_t n; /**< bytes of dst, at least those of the tensor */
-    /** For the function to set: the values, little-endian, row by row and aligned for their type;
-     *  in the mapped file, until that is closed, or in dst. */
+    /** Result: the values, little-endian, row by row and aligned for their type. They are in the
+     *  mapped file, valid until it is closed, or in dst. */
     const void *view;
-    const tnf_object *object; /**< likewise: the tensor; NULL if there is none */
+    const tnf_object *object; /**< result: the tensor; NULL if the file has none */
     uint64_t reserved[4];     /**< 0 */
 } tnf_binding;
 
+/** A binding of any type, rank and shape. */
 #define TNF_BINDING_INIT                                                                           \
     {                                                                                              \
         NULL, NULL, NULL, TNF_ANY_RANK, NULL, 0, NULL, NULL,                                       \
@@ -60,12 +62,12 @@ typedef struct tnf_binding {
         }                                                                                          \
     }
 
-/** Told of a binding that cannot be had, and why. */
+/** Called for each binding that fails, with the reason. */
 typedef void (*tnf_bind_problem_fn)(void *ctx, const tnf_binding *binding, const tnf_error *why);
 
-/** Binds n tensors. All are looked at before any is read: if some are missing or are not what is
- *  wanted, each is told to `problem` (which may be NULL), the error is that of the first, with how
- *  many more there are, and nothing is read. */
+/** Binds n tensors. All are checked before any is read. If some are missing or have another type or
+ *  shape, `problem` (may be NULL) is called for each of them, nothing is read, and the error is
+ * that of the first one with the number of the others. */
 TNF_API TNF_CHECKED tnf_status tnf_bind(const tnf_file *file, tnf_binding *bindings, size_t n,
                                         tnf_bind_problem_fn problem, void *ctx, tnf_error *error);
 

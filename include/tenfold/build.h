@@ -9,8 +9,8 @@
  *     tnf_save(b, "model.safetensors", NULL, &error);
  *     tnf_builder_free(b);
  *
- * A builder describes; it copies names, shapes and attributes but never tensor bytes. Those are
- * fetched while saving, front to back, so files larger than memory are no trouble.
+ * A builder only describes. It copies names, shapes and attributes, but never the bytes of tensors.
+ * Those are read while saving, front to back, so a file may be larger than memory.
  */
 #ifndef TENFOLD_BUILD_H
 #define TENFOLD_BUILD_H
@@ -21,35 +21,39 @@
 extern "C" {
 #endif
 
+/** A list of tensors and attributes to save. */
 typedef struct tnf_builder tnf_builder;
 
-/** allocator may be NULL. */
+/** Makes an empty builder. `allocator` may be NULL. */
 TNF_API TNF_CHECKED tnf_status tnf_builder_new(tnf_builder **out, const tnf_allocator *allocator,
                                                tnf_error *error);
+/** Frees a builder. NULL is allowed. */
 TNF_API void tnf_builder_free(tnf_builder *builder);
 
-/** A dense tensor in C order from the caller's memory, which must stay until after saving. */
+/** Adds a dense tensor in C order from the caller's memory, which must stay until after saving. */
 TNF_API TNF_CHECKED tnf_status tnf_builder_add(tnf_builder *builder, const char *name,
                                                const tnf_type *type, uint32_t rank,
                                                const uint64_t *shape, const void *data,
                                                tnf_error *error);
 
-/** Gives n bytes of a tensor from `offset` on; called in ascending order while saving. */
+/** Writes n bytes of a tensor, starting at `offset`, to dst. Called while saving, in ascending
+ *  order. */
 typedef tnf_status (*tnf_fetch)(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *error);
 
-/** A dense tensor whose bytes come from a function while saving. */
+/** Adds a dense tensor whose bytes come from a function while saving. */
 TNF_API TNF_CHECKED tnf_status tnf_builder_add_stream(tnf_builder *builder, const char *name,
                                                       const tnf_type *type, uint32_t rank,
                                                       const uint64_t *shape, tnf_fetch fetch,
                                                       void *ctx, tnf_error *error);
 
-/** A tensor of an open file, or built by hand from parts, under the same name or another (NULL:
- *  the same). What it points to must stay until after saving. */
+/** Adds a tensor of an open file, or one that was built by hand from parts. `name` is its new name;
+ *  NULL keeps the name. Everything that the object points to must stay until after saving. */
 TNF_API TNF_CHECKED tnf_status tnf_builder_add_object(tnf_builder *builder,
                                                       const tnf_object *object, const char *name,
                                                       tnf_error *error);
 
-/** All of an open file: tensors, attributes, extras. The file must stay open until after saving. */
+/** Adds everything of an open file: tensors, attributes, extras. The file must stay open until
+ * after saving. */
 TNF_API TNF_CHECKED tnf_status tnf_builder_add_file(tnf_builder *builder, const tnf_file *file,
                                                     tnf_error *error);
 
@@ -59,19 +63,19 @@ TNF_API TNF_CHECKED tnf_status tnf_builder_add_file(tnf_builder *builder, const 
 TNF_API TNF_CHECKED tnf_status tnf_builder_uses(tnf_builder *builder, const tnf_file *file,
                                                 tnf_error *error);
 
-/** An extra of an open file, for formats that can put it back. */
+/** Adds an extra of an open file, for formats that can store it. */
 TNF_API TNF_CHECKED tnf_status tnf_builder_add_extra(tnf_builder *builder, const tnf_extra *extra,
                                                      tnf_error *error);
 
-/** Sets (value NULL: removes) an attribute of the file, or of the tensor `name` if that is given.
- */
+/** Sets an attribute, or removes it if `value` is NULL. The attribute belongs to the tensor `name`;
+ *  if that is NULL, to the file. */
 TNF_API TNF_CHECKED tnf_status tnf_builder_set(tnf_builder *builder, const char *name,
                                                const char *key, const tnf_value *value,
                                                tnf_error *error);
 
-/** A value for tnf_builder_set() from JSON text, in the builder's memory: whole numbers that fit
- *  are i64, or u64 beyond that; other numbers are f64. TNF_EFORMAT or TNF_ETRUNCATED, with the
- *  offset in the text, if it is no JSON. */
+/** Makes a value for tnf_builder_set() from JSON text, in the builder's memory. Whole numbers
+ * become i64, or u64 if they are larger; other numbers become f64. Text that is not JSON is
+ * TNF_EFORMAT or TNF_ETRUNCATED, with the offset in the text. */
 TNF_API TNF_CHECKED tnf_status tnf_builder_parse(tnf_value *out, tnf_builder *builder,
                                                  const char *json, size_t n, tnf_error *error);
 
@@ -90,7 +94,7 @@ TNF_API TNF_CHECKED tnf_status tnf_open_builder(tnf_file **out, const tnf_builde
 
 /* ------------------------------------------------------------------- save */
 
-/** What becomes of an item in a target format. */
+/** What happens to an item in the target format. */
 typedef enum tnf_fate {
     TNF_NATIVE,      /**< kept, in the format's own way */
     TNF_STASHED,     /**< kept in a reserved metadata entry that Tenfold reads back */
@@ -98,48 +102,51 @@ typedef enum tnf_fate {
     TNF_DROPPED      /**< lost */
 } tnf_fate;
 
+/** One line of the plan of a save. */
 typedef struct tnf_plan_item {
-    tnf_fate fate;
-    const char *kind; /**< "tensor", "attribute", "extra": what --allow-loss can name */
-    tnf_str name;     /**< of the tensor, attribute or extra */
-    const char *reason;
-    /** TNF_TRANSFORMED, but neither refused nor asked for: the format's own readers want it so, and
-     *  what undoes it is kept. Worth telling; tnf_save_options.as_is prevents it. */
+    tnf_fate fate;      /**< what happens to it */
+    const char *kind;   /**< "tensor", "attribute", "extra": the words of --allow-loss */
+    tnf_str name;       /**< of the tensor, attribute or extra */
+    const char *reason; /**< why it is not TNF_NATIVE */
+    /** TNF_TRANSFORMED, but nobody asked for it and it is not refused: the format's own readers
+     *  need this form, and what undoes it is kept. Worth showing to the user;
+     *  tnf_save_options.as_is prevents it. */
     bool unasked;
 } tnf_plan_item;
 
 /** How to save. Begin with TNF_SAVE_INIT; NULL means all defaults. */
 typedef struct tnf_save_options {
-    size_t size;        /**< sizeof(tnf_save_options) */
-    const char *format; /**< name; NULL: tnf_format_for_builder() says which */
-    const tnf_option *options;
-    size_t noptions;
-    bool replace;     /**< an existing file may be replaced */
-    bool no_sync;     /**< skip fsync */
-    bool allow_loss;  /**< drop what the format cannot hold instead of refusing */
-    bool dry_run;     /**< plan only, write nothing */
-    const char *loss; /**< with allow_loss: kinds that may go, separated by commas; NULL: all */
-    /** Told the fate of each item before the first byte is written. */
+    size_t size;               /**< sizeof(tnf_save_options) */
+    const char *format;        /**< its name; NULL: see tnf_format_for_builder() */
+    const tnf_option *options; /**< options of the format */
+    size_t noptions;           /**< number of options */
+    bool replace;              /**< an existing file may be replaced */
+    bool no_sync;              /**< skip fsync */
+    bool allow_loss;           /**< drop what the format cannot hold, instead of refusing */
+    bool dry_run;              /**< plan only, write nothing */
+    const char *loss; /**< with allow_loss: the kinds that may be lost, with commas; NULL: all */
+    /** Called for each item before the first byte is written. */
     void (*plan)(void *ctx, const tnf_plan_item *item);
-    tnf_progress progress;
-    void *ctx;
-    /** Save dense tensors of floats as this type (f64 f32 f16 bf16 f8_…): each value becomes the
-     *  nearest, of two equally near the even one. NULL: as they are. */
+    tnf_progress progress; /**< called while writing; NULL: never */
+    void *ctx;             /**< passed to both functions */
+    /** Saves dense tensors of floats as this type (f64 f32 f16 bf16 f8_…). Each value becomes the
+     *  nearest one; of two equally near ones, the even one. NULL: no change. */
     const char *dtype;
-    /** "C" (row by row) or "F" (column by column) for dense tensors, where the format has both;
-     *  TNF_EUNSUPPORTED where it has only the other. NULL: as they are. */
+    /** "C" (row by row) or "F" (column by column) for dense tensors. TNF_EUNSUPPORTED if the format
+     *  has only the other one. NULL: no change. */
     const char *order;
-    /** The open file that this is a changed copy of, if it is one: saved in the same format, it has
-     *  the same form where no option asks for another (order of the tensors, alignment, encodings,
-     *  digests), and encoded parts are copied as they are. NULL: there is none. */
+    /** The open file of which this is a changed copy; NULL: none. Saved in the same format, the
+     * copy keeps its form unless an option asks for another: order of the tensors, alignment,
+     * encodings, digests. Encoded parts are copied without decoding. */
     const tnf_file *like;
-    /** Keep values that the format's own readers want in another form. Without it, vectors of words
-     *  (a matrix of f32 `embeddings` with its `vocab`, and no `norms`) that did not come from such
-     * a file are divided by their lengths for finalfusion, whose tools take rows to be of length 1;
-     *  the lengths become `norms`. The plan tells it as TNF_TRANSFORMED and unasked. */
+    /** Keeps values that the format's own readers need in another form. Without it, word vectors (a
+     *  matrix of f32 `embeddings` with its `vocab`, and no `norms`) that come from another format
+     *  are divided by their lengths for finalfusion, whose tools expect rows of length 1. The
+     *  lengths become `norms`. The plan says so: TNF_TRANSFORMED and unasked. */
     bool as_is;
 } tnf_save_options;
 
+/** All defaults. */
 #define TNF_SAVE_INIT                                                                              \
     {                                                                                              \
         sizeof(tnf_save_options), NULL, NULL, 0, false, false, false, false, NULL, NULL, NULL,     \
@@ -154,34 +161,39 @@ TNF_API TNF_CHECKED tnf_status tnf_format_for_builder(tnf_format_info *out,
                                                       const tnf_save_options *options,
                                                       tnf_error *error);
 
-/** Saves to a file: complete under its name, or not at all. TNF_ELOSSY if the format cannot hold
- *  everything and losses are not allowed. */
+/** Saves to a file, which is complete under its name or not there at all. Returns TNF_ELOSSY if the
+ *  format cannot hold everything and losses are not allowed. */
 TNF_API TNF_CHECKED tnf_status tnf_save(const tnf_builder *builder, const char *path,
                                         const tnf_save_options *options, tnf_error *error);
-/** Saves to a sink (options->format is required), commits it, and leaves it to the caller. */
+/** Saves to a sink and commits it. The caller closes the sink. options->format is required. */
 TNF_API TNF_CHECKED tnf_status tnf_save_sink(const tnf_builder *builder, tnf_sink *sink,
                                              const tnf_save_options *options, tnf_error *error);
 
-/** Adds what the builder holds to a file that is there, in place, in its own format
- *  (TNF_CAN_APPEND). Not a byte of the file is changed or moved: new ones are written behind them,
- *  and removed again if anything fails. If the system stops in between, the file ends in the middle
- *  of the new ones; opening it leniently gives the model as it was, and so does another append.
- *  Tensors with names that are taken, and attributes that have another value there, are refused
- *  (TNF_EEXISTS). Part bytes that the file has already are not written again. options->replace is
+/** Adds the content of the builder to an existing file, in place and in its own format, which must
+ *  have TNF_CAN_APPEND. No byte of the file is changed or moved. New bytes are written after them,
+ *  and removed again if anything fails.
+ *
+ *  If the system stops in between, the file ends inside the new bytes. Opened leniently, it shows
+ *  the model as it was; another append also begins there.
+ *
+ *  A tensor whose name is taken, or an attribute that has another value in the file, is refused
+ *  (TNF_EEXISTS). Parts whose bytes the file already has are not written again. options->replace is
  *  ignored. */
 TNF_API TNF_CHECKED tnf_status tnf_append(const tnf_builder *builder, const char *path,
                                           const tnf_save_options *options, tnf_error *error);
 
-/** Saves into the very file that options->like is and `path` names: only bytes that differ are
- *  written, no tensor is moved, nor read where that can be helped. For changed attributes in
- *  formats with TNF_CAN_EDIT. TNF_EUNSUPPORTED, with a reason and before a byte is written, if
- *  anything would have to move, or there is no room: then tnf_save() writes the file anew. All
- *  other names of the file (hard links) show the change, and so do programs that have it open.
+/** Saves changed attributes into the file itself, in formats with TNF_CAN_EDIT. options->like is
+ * the open file and `path` is its path. Only bytes that differ are written; no tensor is moved.
  *
- *  Changes within a sector of 512 bytes are one write. For others the bytes that are there are put
- *  beside the file first, in ".NAME.tenfold-undo", which goes when all is on the disk. If the
- *  system stops in between, opening the file fails and tells so; tnf_undo() (repair.h) puts them
- *  back, and so does the next call of this. options->replace and no_sync are ignored. */
+ *  Returns TNF_EUNSUPPORTED with a reason, before a byte is written, if something must move or
+ * there is no room. Then tnf_save() writes the whole file again. Hard links of the file and
+ * programs that have it open see the change.
+ *
+ *  A change inside one sector of 512 bytes is a single write. For a larger change, the old bytes
+ * are first saved beside the file as ".NAME.tenfold-undo", which is removed when everything is on
+ * the disk. If the system stops in between, opening the file fails and says so. tnf_undo()
+ * (repair.h) puts the old bytes back; the next call of this function does so, too. options->replace
+ * and no_sync are ignored. */
 TNF_API TNF_CHECKED tnf_status tnf_save_in_place(const tnf_builder *builder, const char *path,
                                                  const tnf_save_options *options, tnf_error *error);
 

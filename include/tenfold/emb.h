@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file emb.h
- * Ask a file of embeddings: the vector of a word, its neighbours, analogies.
+ * Query embedding files: the vector of a word, its neighbours, analogies.
  *
  *     tnf_emb *emb;
  *     tnf_emb_open(&emb, file, NULL, &error);
  *     tnf_str berlin = { "Berlin", 6 };
  *     tnf_emb_hit hits[10];
  *     size_t n;
- *     tnf_emb_query query = { .size = sizeof query, .k = 10 };
+ *     tnf_emb_query query = TNF_EMB_QUERY_INIT;
+ *     query.k = 10;
  *     tnf_emb_similar(emb, &berlin, 1, &query, hits, &n, NULL, &error);
  *
- * Works on any file that has a matrix (dense, or quantized as pq/1) and, for words, a tensor of
- * strings of which string i names row i; rows after those of the words belong to subwords. The
- * strings are read when a view is opened, rows that are asked for are read then; whatever goes over
- * all rows does so in the mapped file, where one that is cut short meanwhile raises SIGBUS, unless
- * it was opened for pread: then all of it is read into memory first. A handle never changes, so any
- * number of threads may ask it; the file must stay open as long.
+ * These functions work on any file with a matrix (dense, or quantized as pq/1). For words, the file
+ * also needs a tensor of strings: string i names row i. Rows after those of the words belong to
+ * subwords.
+ *
+ * The strings are read when the view is opened; single rows are read when they are needed. A search
+ * over all rows uses the mapped file. If the file is cut short meanwhile, that raises SIGBUS. A
+ * file opened with TNF_ACCESS_PREAD is read into memory first instead.
+ *
+ * Any number of threads may use a view at once. The file must stay open until the view is closed.
  */
 #ifndef TENFOLD_EMB_H
 #define TENFOLD_EMB_H
@@ -27,13 +31,14 @@
 extern "C" {
 #endif
 
+/** A view of an embedding file. */
 typedef struct tnf_emb tnf_emb;
 
-/** How the vector of a word that is not in the vocabulary is made of n-grams of its characters. */
+/** How n-grams of characters give a vector to a word that is not in the vocabulary. */
 typedef enum tnf_subwords {
-    TNF_SUBWORDS_NONE,
+    TNF_SUBWORDS_NONE,     /**< they do not */
     TNF_SUBWORDS_BUCKET,   /**< FNV-1a of 64 bits over code points */
-    TNF_SUBWORDS_FASTTEXT, /**< FNV-1a of 32 bits over bytes taken as signed */
+    TNF_SUBWORDS_FASTTEXT, /**< FNV-1a of 32 bits over signed bytes */
     TNF_SUBWORDS_EXPLICIT, /**< a list of n-grams */
     TNF_SUBWORDS_FLORET    /**< MurmurHash3, one to four buckets each */
 } tnf_subwords;
@@ -41,19 +46,22 @@ typedef enum tnf_subwords {
 /** How to open. Begin with TNF_EMB_INIT; NULL means all defaults. */
 typedef struct tnf_emb_options {
     size_t size; /**< sizeof(tnf_emb_options) */
-    /** Names of tensors. NULL: the one whose attribute "tenfold.role" says so, or "embeddings" or
-     *  "points"; "vocab" or "appdata". */
-    const char *embeddings, *vocab;
+    /** The name of the matrix. NULL: the tensor with the attribute "tenfold.role", or "embeddings",
+     *  or "points". */
+    const char *embeddings;
+    /** The name of the tensor of words. NULL: by "tenfold.role", or "vocab", or "appdata". */
+    const char *vocab;
     bool no_index;    /**< words will not be looked up: tnf_emb_find() finds none */
-    unsigned threads; /**< for reading the vocabulary; 0: one a core, at most 8 */
-    const char
-        *kernel; /**< "avx512vbmi", "avx512", "avx2", "neon", "portable"; NULL: the best there is */
-    /** Bytes it may take besides the mapping; 0: the limit that the file was opened with, or four
-     *  times the file where that is more. */
+    unsigned threads; /**< for reading the vocabulary; 0: one per core, at most 8 */
+    /** "avx512vbmi", "avx512", "avx2", "neon" or "portable"; NULL: the best for this CPU */
+    const char *kernel;
+    /** Bytes of memory besides the mapping; 0: the limit of the file, or four times its size if
+     * that is more. */
     uint64_t memory;
     tnf_allocator allocator; /**< zero: malloc */
 } tnf_emb_options;
 
+/** All defaults. */
 #define TNF_EMB_INIT                                                                               \
     {                                                                                              \
         sizeof(tnf_emb_options), NULL, NULL, false, 0, NULL, 0,                                    \
@@ -62,125 +70,135 @@ typedef struct tnf_emb_options {
         }                                                                                          \
     }
 
+/** What is known of an embedding file. */
 typedef struct tnf_emb_info {
-    uint64_t words; /**< rows that a word stands for: the first ones */
-    uint64_t rows;  /**< all rows, those of subwords included */
-    size_t dims;
-    tnf_subwords subwords;
-    uint32_t min_n, max_n;     /**< characters of an n-gram, with brackets */
-    uint64_t buckets;          /**< rows for subwords */
-    bool quantized, has_norms; /**< norms: lengths of the words' vectors before normalising */
-    bool has_words;            /**< else rows have numbers only */
-    uint64_t duplicates;       /**< words that stand there again: the first row is found */
-    uint64_t first_duplicate;  /**< the row of the first such word, if there is one */
-    const char *kernel;
-    const tnf_object *embeddings, *vocab; /**< the tensors behind it; vocab may be NULL */
-    /** A fastText model: the row of a word is not its vector, which is the mean of it and of the
-     *  rows of the word's n-grams, and is made when it is asked for. */
+    uint64_t words;               /**< rows of words: the first ones */
+    uint64_t rows;                /**< all rows, with those of subwords */
+    size_t dims;                  /**< numbers per row */
+    tnf_subwords subwords;        /**< how unknown words get a vector */
+    uint32_t min_n;               /**< characters of the shortest n-gram, with brackets */
+    uint32_t max_n;               /**< characters of the longest n-gram, with brackets */
+    uint64_t buckets;             /**< rows of subwords */
+    bool quantized;               /**< the matrix is quantized */
+    bool has_norms;               /**< the file has the lengths of the vectors before normalising */
+    bool has_words;               /**< false: rows have numbers only */
+    uint64_t duplicates;          /**< words that occur again: the first row is found */
+    uint64_t first_duplicate;     /**< the row of the first of those */
+    const char *kernel;           /**< the code that is used for this CPU */
+    const tnf_object *embeddings; /**< the matrix */
+    const tnf_object *vocab;      /**< the words, or NULL */
+    /** A fastText model: the vector of a word is the mean of its row and the rows of its n-grams.
+     * It is computed when it is needed. */
     bool apart;
 } tnf_emb_info;
 
-/** A view of an open file. Touches the vocabulary once, and nothing of the matrix. */
+/** Opens a view of an open file. Reads the vocabulary once, and nothing of the matrix. */
 TNF_API TNF_CHECKED tnf_status tnf_emb_open(tnf_emb **out, const tnf_file *file,
                                             const tnf_emb_options *options, tnf_error *error);
-/** NULL is allowed. */
+/** Closes a view. NULL is allowed. */
 TNF_API void tnf_emb_close(tnf_emb *emb);
+/** Returns what is known of the file. */
 TNF_API const tnf_emb_info *tnf_emb_describe(const tnf_emb *emb);
 
 /* ------------------------------------------------------------------ words */
 
+/** No row. */
 #define TNF_NO_ROW UINT64_MAX
 
-/** The row of a word in the vocabulary, or TNF_NO_ROW. */
+/** Returns the row of a word in the vocabulary, or TNF_NO_ROW. */
 TNF_API uint64_t tnf_emb_find(const tnf_emb *emb, tnf_str word);
-/** The word of a row, with NULL for p if it has none. It does not end in a NUL. */
+/** Returns the word of a row; p is NULL if it has none. The word does not end in a NUL. */
 TNF_API tnf_str tnf_emb_word(const tnf_emb *emb, uint64_t row);
 
-/** An n-gram of a word, in brackets: its bytes, and its row (TNF_NO_ROW for one that is not in an
- *  explicit list). Whatever is returned but TNF_OK stops. */
+/** Called with an n-gram of a word, in brackets, and its row (TNF_NO_ROW if an explicit list does
+ *  not have it). Any result but TNF_OK stops. */
 typedef tnf_status (*tnf_emb_take)(void *ctx, tnf_str ngram, uint64_t row, tnf_error *error);
-/** The n-grams of a word, known or not, in the order in which finalfusion takes them: from each
- *  character on the longest first. Floret gives the whole word first, and each as often as it has
- *  rows. */
+/** Calls `take` for the n-grams of any word, in finalfusion's order: from each character on, the
+ *  longest first. Floret gives the whole word first, and each n-gram once for each of its rows. */
 TNF_API TNF_CHECKED tnf_status tnf_emb_ngrams(const tnf_emb *emb, tnf_str word, tnf_emb_take take,
                                               void *ctx, tnf_error *error);
 
 /* ---------------------------------------------------------------- vectors */
 
-/** What became of a word. */
+/** How a word was found. */
 typedef struct tnf_emb_found {
     uint64_t row; /**< of a word in the vocabulary; else TNF_NO_ROW */
     bool known;   /**< in the vocabulary */
     bool found;   /**< known, or made of subwords; else the vector is all 0 */
-    float norm;   /**< known: as stored, 1 if the file has none; else the length of the sum (of a
-                       fastText model 1) */
+    float norm; /**< known: as stored, or 1 if the file has none; else the length of the sum (1 for
+                     a fastText model) */
 } tnf_emb_found;
 
-/** One row as it stands; of a quantized matrix, reconstructed. dst holds dims floats. */
+/** Reads one row without any change; a quantized row is reconstructed. dst holds dims floats. */
 TNF_API TNF_CHECKED tnf_status tnf_emb_row(const tnf_emb *emb, uint64_t row, float *dst,
                                            tnf_error *error);
-/** The vectors of n words, one after the other in dst: the row of a word in the vocabulary as it
- *  stands, else the sum of its subwords' rows, normalised. Of a fastText model (info.apart) as
- *  fastText has them: the mean of the word's row, if it is in the vocabulary, and those of its
- *  n-grams, not normalised. found (n of them) may be NULL. */
+/** Reads the vectors of n words into dst, one after the other. A word in the vocabulary gives its
+ *  row; any other word gives the normalised sum of its subwords' rows. In a fastText model
+ *  (info.apart) the vector is the mean of the word's row, if it has one, and the rows of its
+ *  n-grams, not normalised: the same as fastText's. `found` (n of them) may be NULL. */
 TNF_API TNF_CHECKED tnf_status tnf_emb_vectors(const tnf_emb *emb, const tnf_str *words, size_t n,
                                                float *dst, tnf_emb_found *found, tnf_error *error);
 
 /* ---------------------------------------------------------------- queries */
 
+/** How rows are scored. */
 typedef enum tnf_metric {
-    TNF_COSINE,  /**< rows and query normalised; 0 for a row that is all 0 */
+    TNF_COSINE,  /**< of the normalised row and query; 0 for a row that is all 0 */
     TNF_ANGULAR, /**< 1 - acos(cosine) / pi */
-    TNF_DOT,     /**< as they stand */
-    TNF_L2       /**< the Euclidean distance: the smallest first */
+    TNF_DOT,     /**< the dot product, without normalising */
+    TNF_L2       /**< the Euclidean distance: the smallest is the best */
 } tnf_metric;
 
-/** What is asked. Begin with TNF_EMB_QUERY_INIT; k must be given. */
+/** A query. Begin with TNF_EMB_QUERY_INIT; k must be set. */
 typedef struct tnf_emb_query {
-    size_t size; /**< sizeof(tnf_emb_query) */
-    tnf_metric metric;
-    size_t k;             /**< answers wanted for each query */
-    unsigned threads;     /**< 0: one a core, at most 8 */
-    const uint64_t *skip; /**< rows that are no answer */
-    size_t nskip;
-    bool keep_asked; /**< similar, analogy: the words asked about may be answers too */
-    bool keep[3];    /**< analogy: that one of the three may be */
-    bool raw;        /**< analogy: the three vectors as they stand, not divided by their lengths */
+    size_t size;          /**< sizeof(tnf_emb_query) */
+    tnf_metric metric;    /**< how rows are scored */
+    size_t k;             /**< how many answers for each query */
+    unsigned threads;     /**< 0: one per core, at most 8 */
+    const uint64_t *skip; /**< rows that are not answers */
+    size_t nskip;         /**< number of those */
+    bool keep_asked;      /**< similar, analogy: the words of the query may be answers */
+    bool keep[3];         /**< analogy: this one of the three words may be an answer */
+    bool raw;             /**< analogy: do not divide the three vectors by their lengths */
 } tnf_emb_query;
 
+/** Cosine; k is still to be set. */
 #define TNF_EMB_QUERY_INIT                                                                         \
     {                                                                                              \
         sizeof(tnf_emb_query), TNF_COSINE, 0, 0, NULL, 0, false, { false, false, false }, false    \
     }
 
+/** An answer. */
 typedef struct tnf_emb_hit {
-    uint64_t row;
+    uint64_t row; /**< its row */
     tnf_str word; /**< as tnf_emb_word() */
     double score; /**< by the query's metric */
 } tnf_emb_hit;
 
-/** What follows goes over all words. Of a fastText model (info.apart) the first such question
- *  makes the vectors of all of them, on several threads, and keeps them: words x dims floats. */
+/* The functions below search all words. For a fastText model (info.apart) the first search computes
+ * the vectors of all words, on several threads, and keeps them: words x dims floats. */
 
-/** The k best rows of words for each of n vectors (n x dims): k hits for each, the best first, and
- *  how many there are in counts. Equal scores are ordered by word, then row; NaN comes last. Exact,
- *  and the same for any number of threads and of queries in a call. */
+/** Finds the k best words for each of n vectors (n x dims floats). There are k hits for each
+ * vector, the best first; `counts` gets how many are valid. Equal scores are ordered by word, then
+ * row; NaN comes last. The search is exact, and gives the same result for any number of threads and
+ * of queries in a call. */
 TNF_API TNF_CHECKED tnf_status tnf_emb_nearest(const tnf_emb *emb, const float *vectors, size_t n,
                                                const tnf_emb_query *query, tnf_emb_hit *hits,
                                                size_t *counts, tnf_error *error);
-/** The same in double precision, which matters for matrices of f64 and of large integers. */
+/** As tnf_emb_nearest() in double precision, for matrices of f64 and of large integers. */
 TNF_API TNF_CHECKED tnf_status tnf_emb_nearest_f64(const tnf_emb *emb, const double *vectors,
                                                    size_t n, const tnf_emb_query *query,
                                                    tnf_emb_hit *hits, size_t *counts,
                                                    tnf_error *error);
-/** The neighbours of n words, the word itself left out. A word without a vector has none; found
- *  (n of them) tells, and may be NULL. */
+/** Finds the neighbours of n words, without the words themselves. A word without a vector has no
+ *  neighbours; `found` (n of them, may be NULL) says so. */
 TNF_API TNF_CHECKED tnf_status tnf_emb_similar(const tnf_emb *emb, const tnf_str *words, size_t n,
                                                const tnf_emb_query *query, tnf_emb_hit *hits,
                                                size_t *counts, tnf_emb_found *found,
                                                tnf_error *error);
-/** words[0] is to words[1] as words[2] is to what? n times three words; found has 3 n. The vector
- *  asked for is b - a + c of vectors of length 1 (or with `raw` as they stand), normalised. */
+/** Solves n analogies of three words each: a is to b as c is to what? The query vector is b - a + c
+ *  of vectors of length 1 (with `raw`: as stored), normalised. `found` (3 n of them) may be NULL.
+ */
 TNF_API TNF_CHECKED tnf_status tnf_emb_analogy(const tnf_emb *emb, const tnf_str *words, size_t n,
                                                const tnf_emb_query *query, tnf_emb_hit *hits,
                                                size_t *counts, tnf_emb_found *found,
@@ -188,89 +206,93 @@ TNF_API TNF_CHECKED tnf_status tnf_emb_analogy(const tnf_emb *emb, const tnf_str
 
 /* ----------------------------------------------------------------- change */
 
-/** What follows adds tensors and attributes to a builder; they live as long as emb does. */
+/* The functions below add tensors and attributes to a builder. Those are valid until emb is closed.
+ */
 
 /** How vectors change on the way to another file. Begin with TNF_EMB_CHANGE_INIT. */
 typedef struct tnf_emb_change {
     size_t size; /**< sizeof(tnf_emb_change) */
-    /** A fastText model (info.apart): rows of words become their vectors, rows of buckets stay.
-     *  What only training needs (counts, output) comes along: where the target has no place for it,
-     *  saving refuses. With TNF_FOLD_NONE rows stay as they are, and the file says so. */
+    /** From a fastText model (info.apart): the rows of words become their vectors, the rows of
+     *  buckets do not change. `counts` and `output`, which only training needs, are added, too; if
+     *  the target format cannot hold them, saving refuses. TNF_FOLD_NONE keeps the rows, and the
+     * new file says so. */
     tnf_fold fold;
-    /** For a fastText model to be: norms are multiplied in, n-grams are taken out of the rows of
-     *  words again. Words that nobody counted are counted once, since gensim leaves out others. */
+    /** To a fastText model: rows are multiplied by their norms, and n-grams are taken out of the
+     *  rows of words. Words without a count get the count 1, since gensim ignores count 0. */
     tnf_fold unfold;
-    bool normalize;   /**< rows of words are divided by their lengths, which become norms */
-    bool unnormalize; /**< rows of words are multiplied by their norms, which go */
-    unsigned threads; /**< 0: one a core, at most 8 */
+    bool normalize;   /**< divide the rows of words by their lengths, which become norms */
+    bool unnormalize; /**< multiply the rows of words by their norms, which are removed */
+    unsigned threads; /**< 0: one per core, at most 8 */
 } tnf_emb_change;
 
+/** No change. */
 #define TNF_EMB_CHANGE_INIT                                                                        \
     {                                                                                              \
         sizeof(tnf_emb_change), TNF_FOLD_NONE, TNF_FOLD_NONE, false, false, 0                      \
     }
 
-/** All of the file, with its vectors changed while they are saved. */
+/** Adds everything of the file; its vectors are changed while they are saved. */
 TNF_API TNF_CHECKED tnf_status tnf_emb_convert(tnf_builder *builder, tnf_emb *emb,
                                                const tnf_emb_change *change, tnf_error *error);
 
-/** The dense matrix of a quantized one. Words, norms and all attributes come along; words without
- *  norms are normalised and get them, as finalfusion does, unless `as_is`. */
+/** Adds everything of a file with a quantized matrix, with a dense matrix instead. Words without
+ *  norms are normalised and get norms, as in finalfusion, unless `as_is`. */
 TNF_API TNF_CHECKED tnf_status tnf_emb_reconstruct(tnf_builder *builder, tnf_emb *emb, bool as_is,
                                                    tnf_error *error);
-/** The n-grams of all words of a bucket or fastText vocabulary as an explicit list, with only the
- *  rows that they use. */
+/** Adds the file with an explicit list of the n-grams of all words, instead of buckets. Only the
+ *  rows that they use are kept. For bucket and fastText vocabularies. */
 TNF_API TNF_CHECKED tnf_status tnf_emb_explicit(tnf_builder *builder, tnf_emb *emb,
                                                 tnf_error *error);
-/** Some words with their vectors, in the order given, dense and without subwords, and with norms if
- *  the file has them; words that are made of subwords then get the norm of their sum. A word
- * without a vector is TNF_ENOTFOUND. */
+/** Adds n words with their vectors, in this order, dense and without subwords. If the file has
+ *  norms, they are added; a word made of subwords gets the norm of their sum. A word without a
+ *  vector is TNF_ENOTFOUND. */
 TNF_API TNF_CHECKED tnf_status tnf_emb_select(tnf_builder *builder, tnf_emb *emb,
                                               const tnf_str *words, size_t n, tnf_error *error);
 
 /* --------------------------------------------------------------- quantize */
 
+/** How to quantize. */
 typedef enum tnf_quantizer {
-    TNF_PQ,          /**< each row cut into pieces, each piece one of 2^bits centroids */
-    TNF_OPQ,         /**< the same after a rotation that is trained along with the centroids */
-    TNF_GAUSSIAN_OPQ /**< the same after a rotation that follows from the rows' covariance */
+    TNF_PQ,          /**< each row is cut into pieces, each piece is one of 2^bits centroids */
+    TNF_OPQ,         /**< the same after a rotation that is trained together with the centroids */
+    TNF_GAUSSIAN_OPQ /**< the same after a rotation that the covariance of the rows gives */
 } tnf_quantizer;
 
-/** What came of quantizing. */
+/** The result of quantizing. */
 typedef struct tnf_quantized {
-    uint64_t rows;
-    size_t dims;
-    unsigned bits, subquantizers; /**< as they were taken */
-    /** On average over the rows: the cosine of the angle between a row and its reconstruction (rows
-     *  that are all 0 left out), and the distance between them. */
-    double cosine, euclidean;
+    uint64_t rows;          /**< of the matrix */
+    size_t dims;            /**< of a row */
+    unsigned bits;          /**< of a code */
+    unsigned subquantizers; /**< pieces of a row */
+    /** The mean cosine of the angle between a row and its reconstruction, without rows of zeros. */
+    double cosine;
+    double euclidean; /**< the mean distance between a row and its reconstruction */
 } tnf_quantized;
 
 /** How to quantize. Begin with TNF_QUANTIZE_INIT; NULL means all defaults, in brackets. */
 typedef struct tnf_quantize_options {
-    size_t size; /**< sizeof(tnf_quantize_options) */
-    tnf_quantizer method;
-    unsigned bits;          /**< of a code, 1 to 8 [8, or what the rows suffice for] */
+    size_t size;            /**< sizeof(tnf_quantize_options) */
+    tnf_quantizer method;   /**< [TNF_PQ] */
+    unsigned bits;          /**< of a code, 1 to 8 [8, or fewer if there are few rows] */
     unsigned subquantizers; /**< pieces, a divisor of the dimensions [half of them] */
     unsigned iterations;    /**< rounds of training [100] */
-    unsigned attempts;      /**< the best of so many; opq makes one [1] */
-    uint64_t seed;          /**< of the choice of rows that training begins with [0] */
-    unsigned threads;       /**< the result is the same for any number [one a core, at most 8] */
-    bool as_is; /**< do not divide rows by their lengths first, and store no row norms */
-    /** Bytes of rows that were gone over, of all; called on the caller's thread. */
-    tnf_progress progress;
-    void *ctx;
+    unsigned attempts;      /**< the best of so many is kept; OPQ makes one [1] */
+    uint64_t seed;          /**< for choosing the rows that training begins with [0] */
+    unsigned threads;       /**< the result is the same for any number [one per core, at most 8] */
+    bool as_is;             /**< do not divide rows by their lengths first, and store no norms */
+    tnf_progress progress;  /**< called with bytes of rows, on the caller's thread; NULL: never */
+    void *ctx;              /**< passed to progress */
 } tnf_quantize_options;
 
+/** All defaults. */
 #define TNF_QUANTIZE_INIT                                                                          \
     {                                                                                              \
         sizeof(tnf_quantize_options), TNF_PQ, 0, 0, 0, 0, 0, 0, false, NULL, NULL                  \
     }
 
-/** The matrix quantized, as a tensor of the layout pq/1; words, norms and all attributes come
- *  along. out may be NULL. TNF_EINVAL for settings that the matrix does not allow and for rows
- *  with numbers that are not finite; TNF_EUNSUPPORTED for OPQ where the library was built without
- *  LAPACK. */
+/** Adds everything of the file, with a quantized matrix (a tensor of the layout pq/1). `out` may be
+ *  NULL. TNF_EINVAL if the matrix does not allow these settings or has numbers that are not finite;
+ *  TNF_EUNSUPPORTED for OPQ without LAPACK. */
 TNF_API TNF_CHECKED tnf_status tnf_emb_quantize(tnf_builder *builder, tnf_emb *emb,
                                                 const tnf_quantize_options *options,
                                                 tnf_quantized *out, tnf_error *error);

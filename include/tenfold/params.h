@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file params.h
- * Parameters on demand: the identity and streaming rules of gpt.rs, for any file.
+ * Load parameters on demand, within a budget of memory. Works with any file, by gpt.rs' rules.
  *
- * A parameter is known by its name, or by the first 16 bytes of the name's BLAKE3 hash (its base
- * id). A parameter source loads each on first use and keeps what its byte budget allows:
+ * A parameter has a name and a base id: the first 16 bytes of the name's BLAKE3 hash. A parameter
+ * source loads each parameter on first use and keeps as many as its budget allows:
  *
  *     tnf_params *params;
  *     tnf_params_options options = TNF_PARAMS_INIT;
@@ -16,8 +16,7 @@
  *     tnf_params_release(params, w);
  *     tnf_params_free(params);
  *
- * All functions on a source may be called from any number of threads; only tnf_params_free() must
- * be the last.
+ * Any number of threads may use a source at once; only tnf_params_free() must come last.
  */
 #ifndef TENFOLD_PARAMS_H
 #define TENFOLD_PARAMS_H
@@ -28,43 +27,45 @@
 extern "C" {
 #endif
 
-/** 128 bits as they stand in a file: little-endian. */
+/** An id of 128 bits, little-endian, as in a file. */
 typedef struct tnf_id {
-    uint8_t bytes[16];
+    uint8_t bytes[16]; /**< the id */
 } tnf_id;
 
-/** The base id of a parameter name. TNF_EINVAL if the name is not ASCII. */
+/** Computes the base id of a parameter name. TNF_EINVAL if the name is not ASCII. */
 TNF_API TNF_CHECKED tnf_status tnf_param_id(tnf_id *out, const char *name, size_t n,
                                             tnf_error *error);
-/** A namespace id from a number, as gpt.rs counts them (1, 2, … one a loaded model). */
+/** Makes a namespace id from a number. gpt.rs counts loaded models: 1, 2, … */
 TNF_API tnf_id tnf_namespace_id(uint64_t number);
-/** The stable key of a parameter within a namespace: what caches are keyed by. */
+/** Returns the stable key of a parameter in a namespace, for use in caches. */
 TNF_API tnf_id tnf_param_key(tnf_id name_space, tnf_id base_id);
 
+/** A parameter source: a file with a cache. */
 typedef struct tnf_params tnf_params;
 
-/** A loaded parameter; data stays valid until it is released. */
+/** A loaded parameter. It is valid until it is released. */
 typedef struct tnf_param {
-    const tnf_object *object;
-    const void *data; /**< object's bytes, decoded, little-endian, 64-byte aligned */
-    size_t nbytes;
-    tnf_id base_id; /**< the hash of the name's bytes, also where they are not ASCII */
-    tnf_id key;
+    const tnf_object *object; /**< the tensor */
+    const void *data;         /**< its bytes: decoded, little-endian, aligned to 64 bytes */
+    size_t nbytes;            /**< number of bytes */
+    tnf_id base_id;           /**< the hash of the name's bytes, also if they are not ASCII */
+    tnf_id key;               /**< the base id in the source's namespace */
 } tnf_param;
 
-/** Begin with TNF_PARAMS_INIT; NULL means all defaults. */
+/** How to make a source. Begin with TNF_PARAMS_INIT; NULL means all defaults. */
 typedef struct tnf_params_options {
     size_t size;                 /**< sizeof(tnf_params_options) */
-    tnf_id name_space;           /**< for keys; zero is a namespace like any other */
-    uint64_t budget;             /**< bytes the cache may hold; 0: no budget set */
-    double budget_percent;       /**< of all parameters' bytes, 0 to 1; 0: not set */
+    tnf_id name_space;           /**< for keys; zero is a valid namespace */
+    uint64_t budget;             /**< bytes that the cache may hold; 0: not set */
+    double budget_percent;       /**< of the bytes of all parameters, 0 to 1; 0: not set */
     uint64_t budget_cap;         /**< upper bound of the budget; 0: not set */
-    uint64_t small_bytes;        /**< parameters up to this size are kept for good; 0: none */
+    uint64_t small_bytes;        /**< parameters up to this size are never evicted; 0: none */
     uint32_t prefetch_layers;    /**< load and keep "blocks.0." … "blocks.<n-1>." at once */
-    const char *prefetch_prefix; /**< load and keep every name that begins so, at once */
+    const char *prefetch_prefix; /**< load and keep all names with this prefix at once */
     tnf_allocator allocator;     /**< called by one thread at a time */
 } tnf_params_options;
 
+/** All defaults. */
 #define TNF_PARAMS_INIT                                                                            \
     {                                                                                              \
         sizeof(tnf_params_options), { { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 } }, 0, 0,  \
@@ -74,31 +75,40 @@ typedef struct tnf_params_options {
         }                                                                                          \
     }
 
+/** What a source did and holds. */
 typedef struct tnf_params_stats {
-    uint64_t hits; /**< loads that read nothing: of parameters cached or still in use */
-    uint64_t misses, evictions, loaded_bytes;
-    uint64_t cached_bytes, pinned_bytes, cached;
-    uint64_t in_use; /**< parameters loaded and not yet released */
-    uint64_t budget; /**< the smallest of those set; UINT64_MAX if none */
+    uint64_t hits;         /**< loads that read nothing: the parameter was cached or in use */
+    uint64_t misses;       /**< loads that read the file */
+    uint64_t evictions;    /**< parameters removed from the cache */
+    uint64_t loaded_bytes; /**< bytes read in all */
+    uint64_t cached_bytes; /**< bytes in the cache now */
+    uint64_t pinned_bytes; /**< of those, bytes that are never evicted */
+    uint64_t cached;       /**< parameters in the cache now */
+    uint64_t in_use;       /**< parameters loaded and not yet released */
+    uint64_t budget;       /**< the smallest of the budgets set; UINT64_MAX if none */
 } tnf_params_stats;
 
-/** The file must stay open while the source lives. */
+/** Makes a source over an open file, which must stay open until the source is freed. */
 TNF_API TNF_CHECKED tnf_status tnf_params_new(tnf_params **out, const tnf_file *file,
                                               const tnf_params_options *options, tnf_error *error);
+/** Frees a source and all its parameters. NULL is allowed. */
 TNF_API void tnf_params_free(tnf_params *params);
 
-/** Loads, or finds in the cache, a parameter by name or base id. Release it after use. */
+/** Loads a parameter by name, or finds it in the cache. Release it after use. */
 TNF_API TNF_CHECKED tnf_status tnf_params_load(const tnf_param **out, tnf_params *params,
                                                const char *name, tnf_error *error);
+/** Loads a parameter by base id, or finds it in the cache. Release it after use. */
 TNF_API TNF_CHECKED tnf_status tnf_params_load_id(const tnf_param **out, tnf_params *params,
                                                   tnf_id base_id, tnf_error *error);
+/** Says that the caller no longer uses the parameter. */
 TNF_API void tnf_params_release(tnf_params *params, const tnf_param *param);
 
-/** Loads and pins every parameter whose name begins with prefix, as far as the budget allows. */
+/** Loads and pins every parameter whose name begins with `prefix`, as far as the budget allows. */
 TNF_API TNF_CHECKED tnf_status tnf_params_prefetch(tnf_params *params, const char *prefix,
                                                    tnf_error *error);
 /** Drops everything that is not in use, pinned or not. */
 TNF_API void tnf_params_trim(tnf_params *params);
+/** Returns the numbers of a source. */
 TNF_API tnf_params_stats tnf_params_statistics(const tnf_params *params);
 
 #ifdef __cplusplus

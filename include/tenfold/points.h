@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file points.h
- * VS files as what they are: points appended, read, deleted, by many processes at once.
+ * VS files: append, read and delete points, from many processes at once.
  *
  *     tnf_points *points;
  *     tnf_points_options options = TNF_POINTS_INIT;
@@ -13,12 +13,13 @@
  *     tnf_points_append(points, &p, 1, NULL, &error);
  *     tnf_points_close(points);
  *
- * Every call takes the lock that the format demands (shared to read, exclusive to write) and gives
- * it back when it returns. What a call has changed is whole or not there at all, whatever happens
- * to the process or the machine. A file that somebody compacted since is opened anew by itself.
+ * Every call takes the lock that the format demands (shared for reading, exclusive for writing) and
+ * releases it before it returns. The changes of a call are complete or not there at all, even if
+ * the process or the machine stops. If another process compacted the file, the handle opens the new
+ * file by itself.
  *
- * A point is known by its offset, until the file is compacted. One thread at a time may use a
- * handle; any number of handles and processes may have the same file open.
+ * The offset of a point identifies it until the file is compacted. Only one thread at a time may
+ * use a handle; any number of handles and processes may have the same file open.
  */
 #ifndef TENFOLD_POINTS_H
 #define TENFOLD_POINTS_H
@@ -29,47 +30,50 @@
 extern "C" {
 #endif
 
+/** An open VS file. */
 typedef struct tnf_points tnf_points;
 
-/** What to do while somebody else has the lock. */
+/** What to do while another process has the lock. */
 typedef enum tnf_points_lock {
     TNF_POINTS_WAIT,    /**< wait for it */
     TNF_POINTS_NO_WAIT, /**< fail at once: TNF_EIO with sys EAGAIN */
-    TNF_POINTS_TIMEOUT, /**< wait for timeout_ms, then fail so */
-    TNF_POINTS_NO_LOCK  /**< take none: for file systems that have none; the caller sees to it */
+    TNF_POINTS_TIMEOUT, /**< wait for timeout_ms, then fail in the same way */
+    TNF_POINTS_NO_LOCK  /**< take no lock, for file systems without locks: the caller must ensure
+                             that nobody else uses the file */
 } tnf_points_lock;
 
 /** When a change is safe from a power cut. */
 typedef enum tnf_points_sync {
     TNF_POINTS_SYNC,   /**< when the call returns: fsync before and after the byte that counts */
-    TNF_POINTS_NO_SYNC /**< when the system sees fit, and in no certain order */
+    TNF_POINTS_NO_SYNC /**< when the system decides, in any order */
 } tnf_points_sync;
 
 /** How the vectors of new points are stored. */
 typedef enum tnf_points_pack {
-    TNF_POINTS_AUTO, /**< as the file says: snappy if its `pack` is 1, else raw */
-    TNF_POINTS_RAW,
-    TNF_POINTS_GZIP,
-    TNF_POINTS_SNAPPY
+    TNF_POINTS_AUTO,  /**< as the file says: snappy if its `pack` is 1, else raw */
+    TNF_POINTS_RAW,   /**< not compressed */
+    TNF_POINTS_GZIP,  /**< with gzip */
+    TNF_POINTS_SNAPPY /**< with snappy */
 } tnf_points_pack;
 
 /** How to open. Begin with TNF_POINTS_INIT; NULL means all defaults. */
 typedef struct tnf_points_options {
-    size_t size; /**< sizeof(tnf_points_options) */
-    bool write;
-    tnf_points_lock lock;
-    uint32_t timeout_ms;
-    tnf_points_sync sync;
-    tnf_points_pack pack;
-    bool pack_app;   /**< compress application data, with snappy */
-    bool varint_msb; /**< numbers have their most significant bits first: never guessed */
-    tnf_allocator allocator;
-    /** Asked now and then by calls that change the file or wait for it; NULL: never. If it returns
-     *  false the call ends with TNF_ECANCELLED, and the file is as it was. */
+    size_t size;             /**< sizeof(tnf_points_options) */
+    bool write;              /**< the file will be changed */
+    tnf_points_lock lock;    /**< what to do while another process has the lock */
+    uint32_t timeout_ms;     /**< for TNF_POINTS_TIMEOUT */
+    tnf_points_sync sync;    /**< when a change is safe from a power cut */
+    tnf_points_pack pack;    /**< how the vectors of new points are stored */
+    bool pack_app;           /**< compress application data, with snappy */
+    bool varint_msb;         /**< numbers have their most significant bits first: never guessed */
+    tnf_allocator allocator; /**< zero: malloc */
+    /** Called now and then by functions that change the file or wait for it; NULL: never. If it
+     *  returns false, the call ends with TNF_ECANCELLED and the file is unchanged. */
     bool (*go_on)(void *ctx);
-    void *go_on_ctx;
+    void *go_on_ctx; /**< passed to go_on */
 } tnf_points_options;
 
+/** All defaults. */
 #define TNF_POINTS_INIT                                                                            \
     {                                                                                              \
         sizeof(tnf_points_options), false, TNF_POINTS_WAIT, 0, TNF_POINTS_SYNC, TNF_POINTS_AUTO,   \
@@ -78,108 +82,121 @@ typedef struct tnf_points_options {
 
 /** What all points of a file have in common. */
 typedef struct tnf_space {
-    const tnf_type *type;   /**< of a coordinate; NULL: one that makes no vectors (STRING, JSON) */
-    const char *resolution; /**< its name; not needed for creating */
-    const uint64_t *dims;
-    uint32_t rank;
-    bool scalar;                 /**< for creating: rank 0, one number a point, is what is wanted */
-    uint8_t pack, paging;        /**< as in the file: 1 is snappy; no meaning is known */
+    const tnf_type *type;        /**< of a coordinate; NULL: no vectors (STRING, JSON) */
+    const char *resolution;      /**< the format's name of the type; not needed for creating */
+    const uint64_t *dims;        /**< the shape of a vector */
+    uint32_t rank;               /**< number of dimensions */
+    bool scalar;                 /**< for creating with rank 0: yes, one number per point */
+    uint8_t pack;                /**< as in the file: 1 is snappy */
+    uint8_t paging;              /**< as in the file; no meaning is known */
     uint64_t elements;           /**< of a vector; not needed for creating */
-    uint64_t vector_bytes;       /**< likewise; bits are packed into bytes, the first the lowest */
-    const tnf_value *attributes; /**< the application's; NULL: none (for creating: an empty map) */
+    uint64_t vector_bytes;       /**< of a vector; not needed for creating. The first bit of a byte
+                                      is the lowest one. */
+    const tnf_value *attributes; /**< of the application; NULL: none (for creating: an empty map) */
 } tnf_space;
 
-/** A point. What is handed out lives until the next call on the handle. */
+/** A point. A point that the library returns is valid until the next call on the handle. */
 typedef struct tnf_point {
     uint64_t offset; /**< of its block */
-    tnf_str app;     /**< application data, one MessagePack value; no bytes: none */
-    /** For appending, instead of app: a tree, or a document of kind TNF_JSON; NULL: see app. */
+    tnf_str app;     /**< application data, one MessagePack value; empty: none */
+    /** For appending, instead of app: a tree, or a document of kind TNF_JSON; NULL: use app. */
     const tnf_value *value;
-    const void *vector; /**< decoded, little-endian, row-major */
-    size_t vector_n;    /**< bytes */
+    /** The coordinates: decoded, little-endian, row by row. They may not be aligned for their type:
+     *  copy them with memcpy(). */
+    const void *vector;
+    size_t vector_n; /**< bytes of the vector */
 } tnf_point;
 
 /** Opens a file. */
 TNF_API TNF_CHECKED tnf_status tnf_points_open(tnf_points **out, const char *path,
                                                const tnf_points_options *options, tnf_error *error);
-/** Makes a file and opens it for writing; TNF_EEXISTS if there is something under that name, but
- *  for an empty file. */
+/** Makes a file and opens it for writing. TNF_EEXISTS if there is a file that is not empty. */
 TNF_API TNF_CHECKED tnf_status tnf_points_create(tnf_points **out, const char *path,
                                                  const tnf_space *space,
                                                  const tnf_points_options *options,
                                                  tnf_error *error);
-/** NULL is allowed. */
+/** Closes a file. NULL is allowed. */
 TNF_API void tnf_points_close(tnf_points *points);
 
-/** NULL if the file has none yet, and so no points. Until the next call on the handle. */
+/** Returns the space of a file, valid until the next call on the handle. NULL if the file has none
+ *  yet, and so no points. */
 TNF_API const tnf_space *tnf_points_space(const tnf_points *points);
 
-/** Is told each point; whatever it returns but TNF_OK stops. It may not use the handle. */
+/** Called for each point. Any result but TNF_OK stops. It may not use the handle. */
 typedef tnf_status (*tnf_point_take)(void *ctx, const tnf_point *point, tnf_error *error);
 
-/** All points in the order of the file, from that offset on (0: from the first), under one shared
- *  lock. Takes the memory of one point. */
+/** Calls `take` for all points in file order, starting at offset `from` (0: at the first), under
+ * one shared lock. Uses memory for one point only. */
 TNF_API TNF_CHECKED tnf_status tnf_points_each(tnf_points *points, uint64_t from,
                                                tnf_point_take take, void *ctx, tnf_error *error);
-/** One point. TNF_ENOTFOUND if it is deleted, or if the file was compacted since it was listed. */
+/** Reads one point. TNF_ENOTFOUND if it is deleted, or if the file was compacted since. */
 TNF_API TNF_CHECKED tnf_status tnf_points_read(tnf_point *out, tnf_points *points, uint64_t offset,
                                                tnf_error *error);
-/** Its application data as a tree, as tnf_file_info() shows such; NULL if it has none. May be used
- *  while tnf_points_each() runs. Until the next call of it. */
+/** Decodes the application data of a point to a tree, valid until the next call of this function;
+ *  NULL if there is none. It may be called inside tnf_points_each(). */
 TNF_API TNF_CHECKED tnf_status tnf_points_value(const tnf_value **out, tnf_points *points,
                                                 const tnf_point *point, tnf_error *error);
 
-/** A point from a line of JSON, {"app":…,"values":[…]}: every number must be one of the space's
- *  type ("NaN", "Infinity" and "-Infinity" are strings). It lives until the next append. */
+/** Makes a point from a line of JSON, {"app":…,"values":[…]}. Every number must fit the type of the
+ *  space; "NaN", "Infinity" and "-Infinity" are strings. The point is valid until the next append.
+ */
 TNF_API TNF_CHECKED tnf_status tnf_points_parse(tnf_point *out, tnf_points *points,
                                                 const char *text, size_t n, tnf_error *error);
-/** Appends n points: all of them or none. Their offsets go to `offsets`, which may be NULL. */
+/** Appends n points: all of them or none. Writes their offsets to `offsets`, which may be NULL. */
 TNF_API TNF_CHECKED tnf_status tnf_points_append(tnf_points *points, const tnf_point *batch,
                                                  size_t n, uint64_t *offsets, tnf_error *error);
 
+/** Flags of functions that change a file. */
 enum {
-    TNF_POINTS_SHRED = 1,        /**< of delete: also overwrite what was there */
-    TNF_POINTS_DROP_UNKNOWN = 2, /**< of compact: leave out blocks of unknown types */
-    TNF_POINTS_IN_PLACE = 4      /**< of set_attributes: may a power cut find them half written? */
+    TNF_POINTS_SHRED = 1,        /**< delete: also overwrite the bytes */
+    TNF_POINTS_DROP_UNKNOWN = 2, /**< compact: leave out blocks of unknown types */
+    TNF_POINTS_IN_PLACE = 4      /**< set_attributes: a power cut may leave them half written */
 };
 
-/** Deletes the points (or unknown blocks) at those offsets: all of them or none. A deleted one may
- *  be deleted again. TNF_ENOTFOUND, and nothing is done, if one of them is no block. */
+/** Deletes the points (or unknown blocks) at n offsets: all of them or none. Deleting a deleted
+ *  point is allowed. TNF_ENOTFOUND, and nothing is done, if there is no block at an offset. */
 TNF_API TNF_CHECKED tnf_status tnf_points_delete(tnf_points *points, const uint64_t *offsets,
                                                  size_t n, unsigned flags, tnf_error *error);
 
-/** Told where each point went, when all is done. */
+/** Called for each point with its old and new offset, when the file has been compacted. */
 typedef void (*tnf_points_moved)(void *ctx, uint64_t from, uint64_t to);
 
-/** Gives the room of deleted points back: a new file takes the old one's name. */
+/** Frees the space of deleted points: a new file takes the name of the old one. `moved` may be
+ * NULL.
+ */
 TNF_API TNF_CHECKED tnf_status tnf_points_compact(tnf_points *points, unsigned flags,
                                                   tnf_points_moved moved, void *ctx,
                                                   tnf_error *error);
-/** Sets the application's attributes (NULL: none). Mostly that is a compaction. */
+/** Sets the application's attributes (NULL: none). In most cases this compacts the file. */
 TNF_API TNF_CHECKED tnf_status tnf_points_set_attributes(tnf_points *points,
                                                          const tnf_value *attributes,
                                                          unsigned flags, tnf_error *error);
 
-/** What a file is made of. */
+/** What a file consists of. */
 typedef struct tnf_points_report {
-    uint64_t size, points;
-    uint64_t blanks, blank_bytes; /**< deleted blocks: what compacting gives back */
-    uint64_t unknown, unknown_bytes;
-    uint64_t trailing;   /**< bytes behind the terminal */
-    bool terminal;       /**< false: the file just ends */
-    uint64_t stopped_at; /**< where the last block that could be followed ends */
-    uint64_t problems;
+    uint64_t size;          /**< bytes of the file */
+    uint64_t points;        /**< points that are not deleted */
+    uint64_t blanks;        /**< deleted blocks */
+    uint64_t blank_bytes;   /**< bytes that compacting frees */
+    uint64_t unknown;       /**< blocks of unknown types */
+    uint64_t unknown_bytes; /**< bytes of those */
+    uint64_t trailing;      /**< bytes after the terminal */
+    bool terminal;          /**< false: the file ends without a terminal */
+    uint64_t stopped_at;    /**< the end of the last block that could be followed */
+    uint64_t problems;      /**< problems found */
 } tnf_points_report;
 
+/** Called for each problem. */
 typedef void (*tnf_points_problem)(void *ctx, const tnf_error *problem);
 
-/** Follows every block and decodes every point. TNF_OK also if problems were found; those are
- *  counted and told (problem may be NULL). */
+/** Follows every block and decodes every point. Returns TNF_OK also if there are problems; those
+ * are counted and reported to `problem`, which may be NULL. */
 TNF_API TNF_CHECKED tnf_status tnf_points_verify(tnf_points_report *out, tnf_points *points,
                                                  tnf_points_problem problem, void *ctx,
                                                  tnf_error *error);
-/** All points before the first damage of a file that may be damaged. TNF_OK if `take` was; then
- *  out->problems says whether there is damage, out->stopped_at where, and *error (if so) what. */
+/** Calls `take` for all points before the first damage of a file. Returns TNF_OK if `take` did.
+ * Then out->problems says whether there is damage and out->stopped_at where; *error describes it.
+ */
 TNF_API TNF_CHECKED tnf_status tnf_points_salvage(tnf_points_report *out, const char *path,
                                                   const tnf_points_options *options,
                                                   tnf_point_take take, void *ctx, tnf_error *error);

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file primitiv.h
- * Models and optimizers the way primitiv sees them: by path, by statistic, by config.
+ * Models and optimizers of primitiv: parameters by path, statistics, configs.
  *
- * A parameter is known by its path, the names from the root of the model to its own. A dot inside a
- * name is data; names may hold any byte. A Tensor or Parameter file has one tensor without a path:
- * its path has no names at all. Data are column-major: the first dimension varies fastest, the
- * batch slowest.
+ * The path of a parameter is the list of names from the root of the model to the parameter. A name
+ * may contain any byte, also a dot. A Tensor or Parameter file has one tensor, whose path is empty.
+ * Data are column-major: the first dimension varies fastest, the batch slowest.
  *
- *     tnf_str w[] = { TNF_STR("encoder"), TNF_STR("w") }, m1 = TNF_STR("Adam.m1");
+ *     tnf_str w[] = { TNF_STR("encoder"), TNF_STR("w") };
+ *     tnf_str m1 = TNF_STR("Adam.m1");
  *     tnf_primitiv_shape shape = { (uint32_t[]){ 2, 3 }, 2, 1 };
- *     tnf_primitiv_binding all[] = { { w, 2, NULL, shape, weights }, { w, 2, &m1, shape, moments }
- * }; tnf_primitiv_bind(file, all, 2, NULL, &error);
+ *     tnf_primitiv_binding all[] = {
+ *         { w, 2, NULL, shape, weights, false },
+ *         { w, 2, &m1, shape, moments, false },
+ *     };
+ *     tnf_primitiv_bind(file, all, 2, NULL, &error);
  *
- * Everything here works on any file that has the tensors, also on one that was converted.
+ * All functions work on any file that has the tensors, also on a converted one.
  */
 #ifndef TENFOLD_PRIMITIV_H
 #define TENFOLD_PRIMITIV_H
@@ -25,62 +28,63 @@
 extern "C" {
 #endif
 
-/** A tnf_str of a literal, as an initializer. */
+/** Initializes a tnf_str with a literal. */
 #define TNF_STR(literal)                                                                           \
     {                                                                                              \
         literal, sizeof(literal) - 1                                                               \
     }
 
-/** Dimensions, and the batch: 0 and 1 both mean that there is none. Dimensions of 1 at the end mean
- *  nothing, as in primitiv. */
+/** A shape of primitiv. Dimensions of 1 at the end are ignored, as in primitiv. */
 typedef struct tnf_primitiv_shape {
-    const uint32_t *dims;
-    uint32_t n;
-    uint32_t batch;
+    const uint32_t *dims; /**< n dimensions */
+    uint32_t n;           /**< number of dimensions */
+    uint32_t batch;       /**< 0 and 1 both mean: no batch */
 } tnf_primitiv_shape;
 
 /* ------------------------------------------------------------------- names */
 
-/** The name of the tensor with that path: names joined with dots, a dot inside a name escaped as
- *  "\.". Writes as snprintf() does: at most `size` bytes with a NUL at the end; returns the length
- *  of the whole. No names give "value", the tensor of a Tensor or Parameter file. */
+/** Makes the name of the tensor with that path: the names with dots between them; a dot inside a
+ *  name becomes "\.". An empty path gives "value", the tensor of a Tensor or Parameter file. Works
+ *  as snprintf(): writes at most `size` bytes, the last one a NUL, and returns the length of the
+ *  whole name. */
 TNF_API size_t tnf_primitiv_join(char *out, size_t size, const tnf_str *path, size_t n);
-/** The other way: how many names a tensor's name is made of. Of those the first `room` go to
- *  `path`, in `memory` of name.n + 1 bytes. */
+/** Splits the name of a tensor into its path and returns the number of names. The first `room`
+ * names go to `path`. Their bytes go to `memory`, which has name.n + 1 bytes. */
 TNF_API size_t tnf_primitiv_split(tnf_str *path, size_t room, char *memory, tnf_str name);
 
 /* -------------------------------------------------------------------- read */
 
-/** The parameter with that path, or its statistic under that key (NULL: the parameter itself).
+/** Finds the parameter with that path, or its statistic with that key (NULL: the parameter itself).
  *  TNF_ENOTFOUND if there is none. */
 TNF_API TNF_CHECKED tnf_status tnf_primitiv_find(const tnf_object **out, const tnf_file *file,
                                                  const tnf_str *path, size_t n,
                                                  const tnf_str *statistic, tnf_error *error);
 
-/** Where a parameter or one of its statistics is to go. */
+/** The place of a parameter, or of one of its statistics, in the caller's memory. */
 typedef struct tnf_primitiv_binding {
-    const tnf_str *path;
-    size_t n;
+    const tnf_str *path;      /**< n names */
+    size_t n;                 /**< number of names */
     const tnf_str *statistic; /**< its key; NULL: the parameter itself */
-    tnf_primitiv_shape shape; /**< what it must have */
-    float *data;              /**< room for all of it, column-major */
-    bool loaded;              /**< for the function to set: false if the file has no such tensor */
+    tnf_primitiv_shape shape; /**< the shape that it must have */
+    float *data;              /**< memory for all of it, column-major */
+    bool loaded;              /**< result: false if the file has no such tensor */
 } tnf_primitiv_binding;
 
-/** How to load. Begin with TNF_PRIMITIV_BIND_INIT; NULL means primitiv's own rules: the file may
- *  have less than what is wanted, but no parameter that is not. */
+/** How to load. Begin with TNF_PRIMITIV_BIND_INIT. NULL means primitiv's own rules: bindings
+ * without a tensor are allowed, parameters without a binding are not. */
 typedef struct tnf_primitiv_bind_options {
     size_t size;      /**< sizeof(tnf_primitiv_bind_options) */
-    bool need_all;    /**< it is an error if something wanted is not in the file */
-    bool allow_extra; /**< the file may have parameters that are not wanted */
-    /** Told each binding that the file has nothing for, and each parameter and statistic of the
-     *  file that no binding wants. */
+    bool need_all;    /**< a binding without a tensor is an error */
+    bool allow_extra; /**< parameters without a binding are allowed */
+    /** Called for each binding without a tensor. */
     void (*missing)(void *ctx, const tnf_primitiv_binding *binding);
+    /** Called for each parameter or statistic of the file without a binding. */
     void (*extra)(void *ctx, const tnf_object *object);
-    void *ctx;
-    tnf_allocator allocator;
+    void *ctx;               /**< passed to both functions */
+    tnf_allocator allocator; /**< zero: malloc */
 } tnf_primitiv_bind_options;
 
+/** primitiv's own rules. */
 #define TNF_PRIMITIV_BIND_INIT                                                                     \
     {                                                                                              \
         sizeof(tnf_primitiv_bind_options), false, false, NULL, NULL, NULL,                         \
@@ -90,28 +94,30 @@ typedef struct tnf_primitiv_bind_options {
     }
 
 /** Loads parameters and statistics into the caller's memory: all of them or, on any error, none.
- *  Names, types and shapes are checked first (TNF_ENOTFOUND, TNF_EINVAL), then everything is read
- *  to memory of its own, as much again as what is loaded, and only then copied to its place. Extra
- *  statistics are no error. */
+ *  Names, types and shapes are checked first (TNF_ENOTFOUND, TNF_EINVAL). Then everything is read
+ *  into temporary memory, as large as the data, and copied to its place at the end. Statistics
+ *  without a binding are not an error. */
 TNF_API TNF_CHECKED tnf_status tnf_primitiv_bind(const tnf_file *file,
                                                  tnf_primitiv_binding *bindings, size_t n,
                                                  const tnf_primitiv_bind_options *options,
                                                  tnf_error *error);
 
-/** A config of an optimizer by its key, "Optimizer.epoch" or "Adam.alpha"; false if it is not
- *  there. */
+/** Gets an integer config of an optimizer by its key: "Optimizer.epoch". Returns false if there is
+ *  none. */
 TNF_API bool tnf_primitiv_uint(uint32_t *out, const tnf_file *file, const char *key);
+/** Gets a float config of an optimizer by its key: "Adam.alpha". Returns false if there is none. */
 TNF_API bool tnf_primitiv_float(float *out, const tnf_file *file, const char *key);
-/** The optimizer's class, which no file names, from what its keys begin with: "Adam" (out->n bytes,
- *  no NUL behind them). False if they do not tell, or tell of several. */
+/** Gets the class of the optimizer, "Adam", from the beginning of its keys, since no file names it.
+ *  The result has out->n bytes and no NUL after them. Returns false if the keys name no class, or
+ *  several. */
 TNF_API bool tnf_primitiv_optimizer(tnf_str *out, const tnf_file *file);
 
 /* ------------------------------------------------------------------- write */
 
-/** Adds a parameter to what will be saved as "primitiv", or one of its statistics, which may have a
- *  batch. Data are column-major, 32-bit and little-endian, and must stay until after saving. With
- *  no names in the path it makes a Parameter file instead of a Model (a Tensor file if saved with
- *  the option type=tensor). */
+/** Adds a parameter, or one of its statistics (which may have a batch), to a file that will be
+ * saved as "primitiv". Data are column-major, 32-bit and little-endian, and must stay until after
+ * saving. With an empty path the file becomes a Parameter file instead of a Model (or a Tensor
+ * file, if saved with the option type=tensor). */
 TNF_API TNF_CHECKED tnf_status tnf_primitiv_add(tnf_builder *builder, const tnf_str *path, size_t n,
                                                 const tnf_str *statistic,
                                                 const tnf_primitiv_shape *shape, const float *data,
@@ -121,10 +127,11 @@ TNF_API TNF_CHECKED tnf_status tnf_primitiv_set_shape(tnf_builder *builder,
                                                       const tnf_primitiv_shape *shape,
                                                       tnf_error *error);
 
+/** A setting of an optimizer. */
 typedef struct tnf_primitiv_config {
-    const char *key;
-    uint32_t u; /**< of an integer config */
-    float f;    /**< of a float config */
+    const char *key; /**< "Adam.alpha" */
+    uint32_t u;      /**< the value of an integer config */
+    float f;         /**< the value of a float config */
 } tnf_primitiv_config;
 
 /** Makes it an Optimizer file with these configs, in this order. */

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file repair.h
- * What can be saved of a damaged file.
+ * Save what is whole in a damaged file.
  *
- *     tnf_open_options how = { .size = sizeof how, .salvage = true };
+ *     tnf_open_options how = TNF_OPEN_INIT;
+ *     how.salvage = true;
  *     tnf_open(&file, "torn.safetensors", &how, &error);
  *     tnf_builder_new(&builder, NULL, &error);
  *     tnf_salvage(&result, builder, file, NULL, &error);
  *     tnf_save(builder, "whole.safetensors", NULL, &error);
  *
- * Saved is only what the file holds whole: tensors all of whose bytes are there, match their
- * digests and keep the rules of their layout. Nothing is guessed or filled in.
+ * A tensor is saved only if all its bytes are there, match their digests and keep the rules of
+ * their layout. Nothing is guessed or filled in.
  */
 #ifndef TENFOLD_REPAIR_H
 #define TENFOLD_REPAIR_H
@@ -23,41 +24,43 @@ extern "C" {
 
 /** Something that cannot be saved. */
 typedef struct tnf_loss {
-    const char
-        *kind;       /**< "tensor", "extra", or "part": of the file, with tensors nobody can name */
-    tnf_str name;    /**< of a tensor or an extra; else empty */
-    uint64_t offset; /**< or TNF_NO_OFFSET */
-    const char *reason;
+    const char *kind;   /**< "tensor", "extra", or "part": a piece of the file with tensors whose
+                             names are lost */
+    tnf_str name;       /**< of a tensor or an extra; else empty */
+    uint64_t offset;    /**< or TNF_NO_OFFSET */
+    const char *reason; /**< why it is lost */
 } tnf_loss;
 
-/** Begin with TNF_SALVAGE_INIT; NULL means all defaults. */
+/** How to salvage. Begin with TNF_SALVAGE_INIT; NULL means all defaults. */
 typedef struct tnf_salvage_options {
     size_t size; /**< sizeof(tnf_salvage_options) */
-    /** Told of each, on the caller's thread. */
+    /** Called for each loss, on the caller's thread. */
     void (*lost)(void *ctx, const tnf_loss *loss);
-    tnf_progress progress;
-    void *ctx;
-    unsigned threads; /**< 0: one a core, at most 8 */
+    tnf_progress progress; /**< called while reading; NULL: never */
+    void *ctx;             /**< passed to both functions */
+    unsigned threads;      /**< 0: one per core, at most 8 */
 } tnf_salvage_options;
 
+/** All defaults. */
 #define TNF_SALVAGE_INIT                                                                           \
     {                                                                                              \
         sizeof(tnf_salvage_options), NULL, NULL, NULL, 0                                           \
     }
 
+/** The result in numbers. */
 typedef struct tnf_salvage_result {
-    uint64_t saved; /**< tensors */
-    uint64_t lost;  /**< things */
+    uint64_t saved; /**< tensors that are whole */
+    uint64_t lost;  /**< losses of any kind */
 } tnf_salvage_result;
 
-/** Adds all that is whole in a file opened for salvage: tensors, attributes, extras. The file must
- *  stay open until after saving. Reads every tensor. */
+/** Adds everything that is whole in a file opened for salvage: tensors, attributes, extras. Reads
+ *  every tensor. The file must stay open until after saving. */
 TNF_API TNF_CHECKED tnf_status tnf_salvage(tnf_salvage_result *out, tnf_builder *builder,
                                            const tnf_file *file, const tnf_salvage_options *options,
                                            tnf_error *error);
 
-/** Puts back what was there before a tnf_save_in_place() of that file that was interrupted. *undone
- *  (may be NULL) tells whether there was anything to do. */
+/** Undoes a tnf_save_in_place() of that file that was interrupted: puts the old bytes back. *undone
+ *  (may be NULL) says whether there was something to do. */
 TNF_API TNF_CHECKED tnf_status tnf_undo(bool *undone, const char *path, tnf_error *error);
 
 #ifdef __cplusplus

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file shards.h
- * Many files as one, and one as many.
+ * Merge several files into one, and split one into several.
  *
  *     tnf_builder_merge(b, files, names, n, NULL, &error);
  *     tnf_save(b, "all.safetensors", NULL, &error);
  *
- *     tnf_split_options how = { .size = sizeof how, .format = "safetensors", .max_bytes =
- * 5000000000 }; tnf_split(b, "model/", &how, &error);
+ *     tnf_split_options how = TNF_SPLIT_INIT;
+ *     how.format = "safetensors";
+ *     how.max_bytes = 5000000000;
+ *     tnf_split(b, "model/", &how, &error);
  *
- *   model/model-00001-of-00002.safetensors
- *   model/model-00002-of-00002.safetensors
- *   model/model.safetensors.index.json       tnf_open() of this, or of model/, is the whole
+ * writes these files; tnf_open() opens the whole model by its index or by its directory:
+ *
+ *     model/model-00001-of-00002.safetensors
+ *     model/model-00002-of-00002.safetensors
+ *     model/model.safetensors.index.json
  */
 #ifndef TENFOLD_SHARDS_H
 #define TENFOLD_SHARDS_H
@@ -25,89 +29,93 @@ extern "C" {
 
 /* ------------------------------------------------------------------ merge */
 
-/** What to do if two files have the same name for different things. */
+/** What to do if two files use the same name for different things. */
 typedef enum tnf_clash {
-    TNF_CLASH_REFUSE, /**< TNF_EEXISTS, naming both files */
-    TNF_CLASH_SAME,   /**< tensors: one of them, if they are the same; else refuse */
-    TNF_CLASH_FIRST,  /**< the first one is taken */
-    TNF_CLASH_LAST,   /**< the last one is taken, in the place of the first */
+    TNF_CLASH_REFUSE, /**< TNF_EEXISTS, with the names of both files */
+    TNF_CLASH_SAME,   /**< tensors: keep one if they are equal, else refuse */
+    TNF_CLASH_FIRST,  /**< keep the first one */
+    TNF_CLASH_LAST,   /**< keep the last one, in the place of the first */
     TNF_CLASH_RENAME  /**< tensors: the second becomes NAME.2, the third NAME.3 */
 } tnf_clash;
 
 /** How to merge. Begin with TNF_MERGE_INIT; NULL means all defaults. */
 typedef struct tnf_merge_options {
     size_t size;       /**< sizeof(tnf_merge_options) */
-    tnf_clash tensors; /**< of the same name */
-    tnf_clash attrs;   /**< attributes and extras with other values: REFUSE, FIRST or LAST */
+    tnf_clash tensors; /**< for tensors with the same name */
+    tnf_clash attrs;   /**< for attributes and extras with other values: REFUSE, FIRST or LAST */
     bool (*select)(void *ctx,
                    tnf_str name); /**< which tensors, by their names in the files; NULL: all */
-    tnf_rename rename;            /**< new names; NULL: as they are */
-    void *ctx;
-    bool tensors_only; /**< leave attributes and extras behind */
+    tnf_rename rename;            /**< new names; NULL: no change */
+    void *ctx;                    /**< passed to both functions */
+    bool tensors_only;            /**< leave attributes and extras out */
 } tnf_merge_options;
 
+/** All defaults: refuse. */
 #define TNF_MERGE_INIT                                                                             \
     {                                                                                              \
         sizeof(tnf_merge_options), TNF_CLASH_REFUSE, TNF_CLASH_REFUSE, NULL, NULL, NULL, false     \
     }
 
-/** Adds all of several open files, which must stay open until after saving: tensors, attributes
- *  (those that agree once; text maps entry by entry), extras. `names` are what messages call them;
- *  NULL: by their number. */
+/** Adds everything of several open files: tensors, attributes, extras. Equal attributes are added
+ *  once; maps of texts are merged entry by entry. The files must stay open until after saving.
+ *  `names` are the files' names for messages; NULL: messages number them. */
 TNF_API TNF_CHECKED tnf_status tnf_builder_merge(tnf_builder *builder, const tnf_file *const *files,
                                                  const char *const *names, size_t n,
                                                  const tnf_merge_options *options,
                                                  tnf_error *error);
 
-/** Is the file at this path one of those that the handle reads from (itself or a shard of it),
- * under whatever name? False also if there is no such file. */
+/** Returns true if the handle reads from the file at this path, or if that file is one of its
+ *  shards, under any name. Returns false also if there is no such file. */
 TNF_API bool tnf_file_reads(const tnf_file *file, const char *path);
 
 /* ------------------------------------------------------------------ split */
 
-/** A file that is to be written. */
+/** A file that will be written. */
 typedef struct tnf_split_file {
     const char *name; /**< without the directory */
-    size_t tensors;
-    uint64_t bytes; /**< of its tensors */
-    bool index;     /**< it stands for all others */
+    size_t tensors;   /**< number of tensors */
+    uint64_t bytes;   /**< of its tensors */
+    bool index;       /**< it is the index of all the others */
 } tnf_split_file;
 
-/** What a file is that is left behind under a temporary name. */
+/** Why a file with a temporary name is left. */
 typedef enum tnf_stray {
-    TNF_STRAY_JUNK,     /**< of no use, but it could not be removed */
-    TNF_STRAY_NOT_BACK, /**< what was there before, under `belongs`; it could not be put back */
-    TNF_STRAY_KEPT      /**< likewise; kept since what replaces it may not survive a power cut */
+    TNF_STRAY_JUNK,     /**< useless, but it could not be removed */
+    TNF_STRAY_NOT_BACK, /**< the old content of `belongs`, which could not be put back */
+    TNF_STRAY_KEPT      /**< the old content of `belongs`, kept because a power cut may still lose
+                             the new one */
 } tnf_stray;
 
 /** How to split. Begin with TNF_SPLIT_INIT. */
 typedef struct tnf_split_options {
     size_t size;        /**< sizeof(tnf_split_options) */
     const char *format; /**< its name; required */
-    uint64_t
-        max_bytes;    /**< of the tensors in one file; a larger tensor has one to itself. 0: any */
-    const char *stem; /**< how names begin; NULL: "model" */
-    /** As for tnf_save(); its format is ignored. `replace` concerns each file by itself;
-     * `plan` is told of the whole. NULL: defaults. */
+    /** Bytes of the tensors in one file; a larger tensor gets a file of its own. 0: no limit. */
+    uint64_t max_bytes;
+    const char *stem; /**< the beginning of the files' names; NULL: "model" */
+    /** As for tnf_save(); its format is ignored. `replace` applies to each file, `plan` to the
+     *  whole. NULL: defaults. */
     const tnf_save_options *save;
-    /** Told all files, the index last, before the first byte is written. */
+    /** Called for all files, the index last, before the first byte is written. */
     void (*file)(void *ctx, const tnf_split_file *file);
-    void *ctx;
-    /** Told of each file that is left under a temporary name. NULL: nobody is. */
+    void *ctx; /**< passed to both functions */
+    /** Called for each file that is left under a temporary name; NULL: never. */
     void (*stray)(void *ctx, tnf_stray what, const char *path, const char *belongs);
 } tnf_split_options;
 
+/** All defaults; the format is still to be set. */
 #define TNF_SPLIT_INIT                                                                             \
     {                                                                                              \
         sizeof(tnf_split_options), NULL, 0, NULL, NULL, NULL, NULL, NULL                           \
     }
 
-/** Saves to several files in a directory (which is made if it is not there), with an index where
- * the format has one: safetensors (as Hugging Face writes it) and zTensor 2. Tensors stay in their
- *  order, those that share their bytes in one file. If all fit into one file, there is no index.
- *  None of them may be one that the builder reads from (tnf_file_reads() tells).
- *  The files appear when all of them are complete, the index last. After a failure none is left;
- *  if the system stops in between, there is no index. */
+/** Saves to several files in a directory, which is made if needed. safetensors (as Hugging Face
+ *  writes it) and zTensor 2 get an index. Tensors keep their order; tensors that share bytes stay
+ * in one file. If everything fits into one file, there is no index. The builder must not read from
+ * a file that would be replaced (see tnf_file_reads()).
+ *
+ *  The files appear when all of them are complete, the index last. After a failure none is left. If
+ *  the system stops in between, there is no index. */
 TNF_API TNF_CHECKED tnf_status tnf_split(const tnf_builder *builder, const char *directory,
                                          const tnf_split_options *options, tnf_error *error);
 

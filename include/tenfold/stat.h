@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file stat.h
- * The values of tensors in figures: kinds of numbers, range, mean, deviation, a histogram.
+ * Statistics of the values of tensors: counts, range, mean, deviation, a histogram.
  *
- *     static void tell(void *ctx, const tnf_stat *s)
+ *     static void print(void *ctx, const tnf_stat *s)
  *     {
  *         printf("%s: %g to %g\n", s->object->name.p, s->counts.min, s->counts.max);
  *     }
  *
- *     tnf_stat_options how = { .size = sizeof how, .tensor = tell };
+ *     tnf_stat_options how = TNF_STAT_INIT;
+ *     how.tensor = print;
  *     tnf_stat_file(file, &how, &error);
  */
 #ifndef TENFOLD_STAT_H
@@ -20,39 +21,42 @@
 extern "C" {
 #endif
 
+/** The statistics of one tensor. */
 typedef struct tnf_stat {
-    const tnf_object *object;
-    bool numbers; /**< false: no dense tensor of a known type; only `object` means anything */
-    tnf_value_counts counts;
-    /** How many of the finite values lie in each of nbins parts of [counts.min, counts.max], all of
-     *  one width. An edge is exact to a thousandth of the largest magnitude. */
+    const tnf_object *object; /**< the tensor */
+    bool numbers;             /**< false: not dense or not numbers; only `object` is set */
+    tnf_value_counts counts;  /**< counts, range, mean, deviation */
+    /** The histogram: [counts.min, counts.max] is cut into nbins intervals of one width, and
+     * bins[i] is the number of finite values in interval i. An edge is exact to a thousandth of the
+     * largest magnitude. */
     const uint64_t *bins;
-    size_t nbins;
+    size_t nbins; /**< number of intervals */
 } tnf_stat;
 
-/** Begin with TNF_STAT_INIT; NULL means all defaults. */
+/** What to compute. Begin with TNF_STAT_INIT; NULL means all defaults. */
 typedef struct tnf_stat_options {
     size_t size; /**< sizeof(tnf_stat_options) */
-    /** Which tensors to read; NULL: all. */
+    /** Returns true for tensors to read; NULL: all. */
     bool (*wanted)(void *ctx, const tnf_object *object);
-    /** Told of each wanted tensor, in the order of the file and on the caller's thread. */
+    /** Called for each wanted tensor, in file order and on the caller's thread. */
     void (*tensor)(void *ctx, const tnf_stat *stat);
-    /** Told of a tensor that cannot be read for a fault of the file, which then goes on; NULL: that
-     *  ends it. */
+    /** Called if a fault of the file makes a tensor unreadable; then the others are still read.
+     *  NULL: such a fault ends the call. */
     void (*problem)(void *ctx, const tnf_object *object, const tnf_error *problem);
-    tnf_progress progress;
-    void *ctx;
-    unsigned threads; /**< 0: one a core, at most 8 */
-    unsigned bins;    /**< of the histograms, at most 1024; 0: 32 */
+    tnf_progress progress; /**< called while reading; NULL: never */
+    void *ctx;             /**< passed to all functions */
+    unsigned threads;      /**< 0: one per core, at most 8 */
+    unsigned bins;         /**< intervals of the histograms, at most 1024; 0: 32 */
 } tnf_stat_options;
 
+/** All defaults. */
 #define TNF_STAT_INIT                                                                              \
     {                                                                                              \
         sizeof(tnf_stat_options), NULL, NULL, NULL, NULL, NULL, 0, 0                               \
     }
 
-/** Reads every wanted tensor once, in parallel, with memory that does not grow with the file. The
- *  figures are the same whatever the number of threads. */
+/** Reads every wanted tensor once, in parallel. Memory does not grow with the file. The statistics
+ *  are the same for any number of threads. */
 TNF_API TNF_CHECKED tnf_status tnf_stat_file(const tnf_file *file, const tnf_stat_options *options,
                                              tnf_error *error);
 

@@ -13,13 +13,13 @@
  *         use(values);
  *     tnf_close(file);
  *
- * Conventions: results come first among the parameters, the error last. A returned pointer is
- * borrowed from its handle. There is nothing global. A handle never changes after tnf_open(), so
- * any number of threads may read it; closing is the caller's to order.
+ * Conventions: results come first among the parameters, the error comes last. A returned pointer is
+ * borrowed from its handle. Nothing is global. A handle never changes after tnf_open(), so any
+ * number of threads may read it; the caller must close it after the last of them.
  *
- * Structs that a caller fills and that may grow begin with `size`. Their TNF_…_INIT sets it, and
- * all else to its default; a size of 0, and a member that is set and that the library is too old to
- * know, are refused (TNF_EINVAL).
+ * Structs that the caller fills and that may grow begin with `size`. Their TNF_…_INIT macro sets it
+ * and gives all other members their defaults. The library refuses a size of 0, and a member that is
+ * set and that it is too old to know (TNF_EINVAL).
  */
 #ifndef TENFOLD_TENFOLD_H
 #define TENFOLD_TENFOLD_H
@@ -32,339 +32,376 @@
 extern "C" {
 #endif
 
-/** The version of the library that runs, "0.1.0"; TNF_VERSION_STRING is that of the header. */
+/** Returns the version of the running library, "0.1.0"; TNF_VERSION_STRING is that of the header.
+ */
 TNF_API const char *tnf_version(void);
 
 /* ------------------------------------------------------------------- open */
 
+/** An open file, or an open model of several files. */
 typedef struct tnf_file tnf_file;
 
-/** Memory for a handle. `reallocate` is realloc() that is told the old size; size 0 frees. */
+/** The memory of a handle. */
 typedef struct tnf_allocator {
+    /** As realloc(), with the old size as well. A new size of 0 frees. */
     void *(*reallocate)(void *ctx, void *p, size_t old_size, size_t new_size);
-    void *ctx;
+    void *ctx; /**< passed to reallocate */
 } tnf_allocator;
 
-/** What a file may ask for. A zero means the default in brackets. */
+/** Limits for a file. 0 means the default in brackets. */
 typedef struct tnf_limits {
     uint64_t header_bytes; /**< index or header [256 MiB] */
-    uint64_t memory;       /**< all that a handle keeps [4 GiB] */
+    uint64_t memory;       /**< all memory of a handle [4 GiB] */
     uint64_t objects;      /**< tensors [16,777,216] */
     uint32_t rank;         /**< dimensions [64] */
     uint32_t depth;        /**< nesting of attributes [64] */
     uint32_t name_bytes;   /**< length of a name [65,536] */
-    /** What compressed tensors may become when they are all decoded, and what may be written of a
-     *  file when it is saved as another (tensors may share their bytes): checked beforehand
-     *  [2 GiB, or 1024 times the file where that is more] */
-    uint64_t decoded_bytes, output_bytes;
+    /** Bytes of all compressed tensors after decoding; checked before decoding [2 GiB, or 1024
+     * times the file if that is more] */
+    uint64_t decoded_bytes;
+    /** Bytes written when the file is saved as another one; checked before writing, since tensors
+     *  may share their bytes [as decoded_bytes] */
+    uint64_t output_bytes;
 } tnf_limits;
 
-/** Something odd but legal that a reader saw. */
+/** Something unusual but legal in a file. */
 typedef struct tnf_warning {
-    uint64_t offset; /**< or TNF_NO_OFFSET */
-    const char *message;
+    uint64_t offset;     /**< or TNF_NO_OFFSET */
+    const char *message; /**< one sentence */
 } tnf_warning;
 
-/** A format's own option, as "key" and "value" (see `tenfold formats NAME`). */
+/** An option of a format (see `tenfold formats NAME`). */
 typedef struct tnf_option {
-    const char *key, *value;
+    const char *key;   /**< its name */
+    const char *value; /**< its value as text */
 } tnf_option;
 
 /** How to open. Begin with TNF_OPEN_INIT; NULL means all defaults. */
 typedef struct tnf_open_options {
-    size_t size;             /**< sizeof(tnf_open_options), for later versions */
-    const char *format;      /**< skip detection and take this format; NULL detects */
-    bool lenient;            /**< warn where the format's real readers look the other way */
-    tnf_access access;       /**< mmap or pread */
-    tnf_limits limits;       /**< caps */
-    tnf_allocator allocator; /**< zero: malloc */
-    const tnf_option *options;
-    size_t noptions;
-    /** Told each warning as it comes; tnf_info keeps the first hundred anyway. */
+    size_t size;               /**< sizeof(tnf_open_options) */
+    const char *format;        /**< use this format; NULL: detect it */
+    bool lenient;              /**< warn where the format's real readers are tolerant */
+    tnf_access access;         /**< mmap or pread */
+    tnf_limits limits;         /**< for hostile files */
+    tnf_allocator allocator;   /**< zero: malloc */
+    const tnf_option *options; /**< options of the format */
+    size_t noptions;           /**< number of options */
+    /** Called for each warning at once; tnf_info also keeps the first hundred. */
     void (*warn)(void *ctx, const tnf_warning *warning);
-    /** Told what the reader sees as it parses (`tenfold info --trace`). */
+    /** Called with what the reader sees while it parses (`tenfold info --trace`). */
     void (*trace)(void *ctx, uint64_t offset, const char *line);
-    void *ctx;
-    /** For files that are damaged: lenient, and what is not whole is left out. What that is,
-     *  tnf_salvage() tells (repair.h). */
+    void *ctx; /**< passed to both functions */
+    /** For damaged files: lenient, and leaves out what is not whole. tnf_salvage() (repair.h)
+     *  reports what is missing. */
     bool salvage;
-    /** To change or replace this very file by what is read from it (tnf_save(), tnf_save_in_place()
-     *  to the same path): keeps all others that would change or replace it waiting until the handle
-     *  is closed, and waits up to a minute for those that do so now. Only for tnf_open(). */
+    /** For changing or replacing this file by what is read from it (tnf_save() or
+     *  tnf_save_in_place() to the same path). Other writers of the file wait until the handle is
+     *  closed; this call waits for them, up to a minute. Only for tnf_open(). */
     bool to_change;
 } tnf_open_options;
 
+/** All defaults. */
 #define TNF_OPEN_INIT                                                                              \
     {                                                                                              \
         sizeof(tnf_open_options), NULL, false, TNF_ACCESS_AUTO, { 0, 0, 0, 0, 0, 0, 0, 0 },        \
             { NULL, NULL }, NULL, 0, NULL, NULL, NULL, false, false                                \
     }
 
-/** Opens a file, or a directory or index file that stands for one model in several files. Reads the
- *  index only. */
+/** Opens a file, or a model of several files by its index or its directory. Reads the index only.
+ */
 TNF_API TNF_CHECKED tnf_status tnf_open(tnf_file **out, const char *path,
                                         const tnf_open_options *options, tnf_error *error);
-/** The same over a source, which then belongs to the handle (also when this fails). */
+/** Opens a source. The source then belongs to the handle, also if this call fails. */
 TNF_API TNF_CHECKED tnf_status tnf_open_source(tnf_file **out, tnf_source *source,
                                                const tnf_open_options *options, tnf_error *error);
-/** Releases everything of the handle. NULL is allowed. */
+/** Closes a file and frees everything that the handle returned. NULL is allowed. */
 TNF_API void tnf_close(tnf_file *file);
 
 /* ------------------------------------------------------------------- look */
 
+/** What is known of an open file. */
 typedef struct tnf_info {
-    const char *format;  /**< "safetensors" */
-    const char *version; /**< the format's version in the file, "" if it has none */
-    uint64_t size;       /**< bytes of the file, or of all its shards */
-    uint64_t payload;    /**< decoded bytes of all parts */
-    size_t objects;
-    const tnf_value *attrs; /**< a map, never NULL */
-    const tnf_extra *extras;
-    size_t nextras;
-    const tnf_warning *warnings;
-    size_t nwarnings;
-    size_t shards; /**< other files that it is said to be made of, whether they are there or not */
-    uint64_t memory; /**< the limit that it was opened with */
+    const char *format;          /**< "safetensors" */
+    const char *version;         /**< the format's version in the file, "" if it has none */
+    uint64_t size;               /**< bytes of the file, or of all its shards */
+    uint64_t payload;            /**< decoded bytes of all parts */
+    size_t objects;              /**< number of tensors */
+    const tnf_value *attrs;      /**< a map, never NULL */
+    const tnf_extra *extras;     /**< bytes that the reader does not understand */
+    size_t nextras;              /**< number of extras */
+    const tnf_warning *warnings; /**< the first hundred */
+    size_t nwarnings;            /**< number of those */
+    size_t shards;               /**< number of other files that it names, existing or not */
+    uint64_t memory;             /**< the memory limit that it was opened with */
 } tnf_info;
 
-/** What the file says of itself. */
+/** Returns what is known of a file. */
 TNF_API const tnf_info *tnf_file_info(const tnf_file *file);
-/** The i-th tensor in file order, NULL past the last. */
+/** Returns the i-th tensor in file order, or NULL past the last one. */
 TNF_API const tnf_object *tnf_at(const tnf_file *file, size_t i);
-/** A tensor by name, or NULL. */
+/** Returns a tensor by name, or NULL. */
 TNF_API const tnf_object *tnf_find(const tnf_file *file, const char *name);
-/** The same for a name with a length (names may hold any byte). */
+/** Returns a tensor by a name of n bytes, or NULL. A name may contain any byte. */
 TNF_API const tnf_object *tnf_find_n(const tnf_file *file, const char *name, size_t n);
-/** The total of elements of a tensor; 0 for NULL. */
+/** Returns the number of elements of a tensor; 0 for NULL. */
 TNF_API uint64_t tnf_elements(const tnf_object *object);
 
 /* ------------------------------------------------------------------- read */
 
-/** All of these take what tnf_find() and tnf_object_part() returned as it is: NULL is
- *  TNF_EINVAL, with a sentence that says so. */
+/* All functions below accept the result of tnf_find() and tnf_object_part() without a check: NULL
+ * is TNF_EINVAL, with a message that says so. */
 
-/** The whole of a single-part tensor, decoded and little-endian, in the order it is stored in. n
- *  must be its size in bytes. */
+/** Reads all bytes of a tensor with one part: decoded, little-endian, in the order in which they
+ * are stored. n must be their number. */
 TNF_API TNF_CHECKED tnf_status tnf_read(const tnf_object *object, void *dst, size_t n,
                                         tnf_error *error);
-/** n decoded bytes of a part, from its byte `offset` on. */
+/** Reads n decoded bytes of a part, starting at byte `offset` of it. */
 TNF_API TNF_CHECKED tnf_status tnf_read_part(const tnf_part *part, uint64_t offset, void *dst,
                                              size_t n, tnf_error *error);
 
-/** Is given the decoded bytes of a part in order; whatever it returns but TNF_OK stops. */
+/** Called with the decoded bytes of a part, block by block. Any result but TNF_OK stops. */
 typedef tnf_status (*tnf_take)(void *ctx, const void *bytes, size_t n, tnf_error *error);
-/** All decoded bytes of a part, in order, a block at a time: what reading an encoded part piece by
- *  piece should be done with, since each tnf_read_part() of it may decode from the start. */
+/** Passes all decoded bytes of a part to a function, block by block. Use it to read an encoded part
+ *  piece by piece, since each tnf_read_part() of such a part may decode it from the start. */
 TNF_API TNF_CHECKED tnf_status tnf_scan(const tnf_part *part, tnf_take take, void *ctx,
                                         tnf_error *error);
 
 /** One dimension of a selection, as numpy's start:stop:step. */
 typedef struct tnf_slice {
-    int64_t start, step;
-    uint64_t count; /**< how many elements it takes */
-    bool drop;      /**< a plain index: the dimension disappears from the result */
+    int64_t start;  /**< the first index */
+    int64_t step;   /**< distance to the next one, may be negative */
+    uint64_t count; /**< how many elements it selects */
+    bool drop;      /**< a plain index: the result does not have this dimension */
 } tnf_slice;
 
-/** Parses "0:4,:,-1" or "...,0" against a shape into `rank` slices. An index out of range is an
- *  error, a range is clipped, as numpy does. */
+/** Parses "0:4,:,-1" or "...,0" into `rank` slices of a shape. As in numpy, an index out of range
+ * is an error and a range is clipped. */
 TNF_API TNF_CHECKED tnf_status tnf_slice_parse(tnf_slice *out, const char *text,
                                                const uint64_t *shape, uint32_t rank,
                                                tnf_error *error);
-/** Bytes that tnf_read_slice() writes: elements of sub-byte types are packed without gaps. */
+/** Returns the number of bytes that tnf_read_slice() writes. Elements smaller than a byte are
+ * packed without gaps. */
 TNF_API uint64_t tnf_slice_bytes(const tnf_object *object, const tnf_slice *slices);
-/** The selected elements of a dense tensor (one slice a dimension) in C order, whatever the order
- *  in the file; reads no more of it than needed. */
+/** Reads the selected elements of a dense tensor (one slice per dimension), always in C order.
+ *  Reads no more of the file than needed. */
 TNF_API TNF_CHECKED tnf_status tnf_read_slice(const tnf_object *object, const tnf_slice *slices,
                                               void *dst, size_t n, tnf_error *error);
 
-/** Borrows the bytes of a part without copying. TNF_EUNSUPPORTED says plainly why that is
- *  impossible (encoded, big-endian, unaligned for its type, no mmap here): then read it. Touching
- *  the view after somebody cut the file short raises SIGBUS, as with any mmap; reading does not. */
+/** Borrows the bytes of a part without copying them. If that is impossible (encoded, big-endian,
+ * not aligned for its type, no mmap), returns TNF_EUNSUPPORTED and the message says why: then read
+ * it. If the file is cut short later, touching the view raises SIGBUS, as with any mmap; reading
+ * gives an error instead. */
 TNF_API TNF_CHECKED tnf_status tnf_map(const void **out, const tnf_part *part, tnf_error *error);
 
-/** Strings lent without copying, in one of two forms:
+/** Strings borrowed without copying them, in one of two forms:
  *
  *     plain        prefix 0: string i is base[offsets[i]] up to base[offsets[i + 1]]
- *     interleaved  prefix 4: in base each entry is a u32 length (little-endian), that many bytes,
- *                  and `suffix` bytes of something else; entry k * every begins at marks[k]
+ *     interleaved  prefix 4: each entry of base is a u32 length (little-endian), that many bytes,
+ *                  and `suffix` other bytes; entry k * every begins at marks[k]
  *
- *  All of it was checked to lie inside base. It lives as long as the handle. */
+ *  The library has checked that everything is inside base. Valid until the file is closed. */
 typedef struct tnf_strings {
-    const uint8_t *base;
-    uint64_t count;          /**< of strings */
-    uint64_t bytes;          /**< of base: prefixes and suffixes are counted */
-    uint32_t prefix, suffix; /**< 4 and its suffix if interleaved, else 0 and 0 */
-    const uint64_t *marks;   /**< interleaved: one for every `every` strings begun; else NULL */
-    uint32_t every;
+    const uint8_t *base;     /**< the bytes */
+    uint64_t count;          /**< number of strings */
+    uint64_t bytes;          /**< of base, with prefixes and suffixes */
+    uint32_t prefix;         /**< 4 if interleaved, else 0 */
+    uint32_t suffix;         /**< bytes after each string if interleaved, else 0 */
+    const uint64_t *marks;   /**< interleaved: where every `every`-th entry begins; else NULL */
+    uint32_t every;          /**< entries per mark */
     const uint64_t *offsets; /**< plain: count + 1 of them; else NULL */
 } tnf_strings;
 
-/** Borrows the strings of a strings/1 tensor. TNF_EUNSUPPORTED says plainly why that is impossible:
- *  then read its parts `offsets` and `bytes`. */
+/** Borrows the strings of a strings/1 tensor. If that is impossible, returns TNF_EUNSUPPORTED and
+ *  the message says why: then read its parts `offsets` and `bytes`. */
 TNF_API TNF_CHECKED tnf_status tnf_strings_map(tnf_strings *out, const tnf_object *object,
                                                tnf_error *error);
 
-/** A whole part wanted by tnf_read_many(): dst holds part->nbytes. */
+/** A whole part to read with tnf_read_many(). */
 typedef struct tnf_request {
-    const tnf_part *part;
-    void *dst;
+    const tnf_part *part; /**< what to read */
+    void *dst;            /**< memory for part->nbytes bytes */
 } tnf_request;
 
-/** Bytes done of all; return false to stop (TNF_ECANCELLED). Called from one thread at a time. */
+/** Called with the bytes done and the bytes in all, by one thread at a time. Return false to stop
+ *  (TNF_ECANCELLED). */
 typedef bool (*tnf_progress)(void *ctx, uint64_t done, uint64_t total);
 
-/** Begin with TNF_READ_INIT; NULL means all defaults. */
+/** How to read. Begin with TNF_READ_INIT; NULL means all defaults. */
 typedef struct tnf_read_options {
-    size_t size;      /**< sizeof(tnf_read_options) */
-    unsigned threads; /**< 0: one a core, at most 8 */
-    tnf_progress progress;
-    void *ctx;
+    size_t size;           /**< sizeof(tnf_read_options) */
+    unsigned threads;      /**< 0: one per core, at most 8 */
+    tnf_progress progress; /**< called while reading; NULL: never */
+    void *ctx;             /**< passed to progress */
 } tnf_read_options;
 
+/** All defaults. */
 #define TNF_READ_INIT                                                                              \
     {                                                                                              \
         sizeof(tnf_read_options), 0, NULL, NULL                                                    \
     }
 
-/** Many parts at once: sorted by position, neighbours merged, read in large blocks in parallel.
- *  After a failure the buffers' content is undefined. */
+/** Reads many parts at once: sorted by position, neighbours joined, in large blocks and in
+ * parallel. After a failure the content of the buffers is undefined. */
 TNF_API TNF_CHECKED tnf_status tnf_read_many(const tnf_request *requests, size_t n,
                                              const tnf_read_options *options, tnf_error *error);
 
-/** Asks the system to read a part ahead, or to forget it. Hints; they cannot fail. */
+/** Asks the system to read a part ahead. A hint; it cannot fail. */
 TNF_API void tnf_prefetch(const tnf_part *part);
+/** Asks the system to drop a part from its cache. A hint; it cannot fail. */
 TNF_API void tnf_evict(const tnf_part *part);
 
 /* ----------------------------------------------------------------- verify */
 
-/** Something that does not verify. */
+/** A problem that tnf_verify() found. */
 typedef struct tnf_problem {
-    tnf_status code;
-    uint64_t offset;
+    tnf_status code;          /**< what kind of problem */
+    uint64_t offset;          /**< byte in the file, or TNF_NO_OFFSET */
     const tnf_object *object; /**< or NULL */
-    const char *message;
-    const char *rule; /**< as in tnf_error, or NULL */
-    tnf_str tensor;   /**< the name of the one it concerns, whether it is there or not; or empty */
+    const char *message;      /**< one sentence */
+    const char *rule;         /**< as in tnf_error, or NULL */
+    tnf_str tensor;           /**< the tensor's name, also if the tensor is missing; or empty */
 } tnf_problem;
 
-/** Counts of the values of one tensor. For complex types each half counts. */
+/** Counts of the values of one tensor. Both halves of a complex number count. Minimum, maximum,
+ * mean and deviation are of the finite values; they are 0 if there are none. */
 typedef struct tnf_value_counts {
-    uint64_t elements, nan, inf, zero;
-    double min, max;    /**< of the finite values, as are the two below; 0 if there are none */
-    uint64_t subnormal; /**< not 0, but smaller than the smallest normal number of the type */
-    double mean;
-    double deviation; /**< standard, of the whole: divided by n. 0 if it was not asked for */
-    /** The range of integers, exactly: an int64_t if the type is signed. */
-    uint64_t min_integer, max_integer;
+    uint64_t elements;    /**< number of elements */
+    uint64_t nan;         /**< not a number */
+    uint64_t inf;         /**< infinite */
+    uint64_t zero;        /**< 0 or -0 */
+    double min;           /**< the smallest */
+    double max;           /**< the largest */
+    uint64_t subnormal;   /**< not 0, but smaller than the smallest normal number of the type */
+    double mean;          /**< the mean */
+    double deviation;     /**< standard deviation of the whole (divided by n); 0 if not asked for */
+    uint64_t min_integer; /**< for integers: the exact minimum; an int64_t if the type is signed */
+    uint64_t max_integer; /**< for integers: the exact maximum; an int64_t if the type is signed */
 } tnf_value_counts;
 
-/** Begin with TNF_VERIFY_INIT; NULL means all defaults. */
+/** How to verify. Begin with TNF_VERIFY_INIT; NULL means all defaults. */
 typedef struct tnf_verify_options {
     size_t size; /**< sizeof(tnf_verify_options) */
+    /** Called for each problem. */
     void (*problem)(void *ctx, const tnf_problem *problem);
-    /** Wanting this makes verify read and decode every number. */
+    /** Called for each tensor of numbers. If it is set, every number is read and decoded. */
     void (*values)(void *ctx, const tnf_object *object, const tnf_value_counts *counts);
-    tnf_progress progress;
-    void *ctx;
-    /** Is the file in the format's canonical form, too? TNF_EUNSUPPORTED if there is none. */
+    tnf_progress progress; /**< called while reading; NULL: never */
+    void *ctx;             /**< passed to all functions */
+    /** Also checks that the file has the format's canonical form. TNF_EUNSUPPORTED if the format
+     * has none. */
     bool canonical;
-    unsigned threads; /**< 0: one a core, at most 8 */
-    /** Told what is odd, but no problem. */
+    unsigned threads; /**< 0: one per core, at most 8 */
+    /** Called for what is unusual, but not a problem. */
     void (*warn)(void *ctx, const tnf_warning *warning);
 } tnf_verify_options;
 
+/** All defaults. */
 #define TNF_VERIFY_INIT                                                                            \
     {                                                                                              \
         sizeof(tnf_verify_options), NULL, NULL, NULL, NULL, false, 0, NULL                         \
     }
 
+/** The result of a verification, in numbers. */
 typedef struct tnf_verify_result {
-    uint64_t checked;    /**< parts looked at */
+    uint64_t checked;    /**< parts that were checked */
     uint64_t undigested; /**< of those, parts without a digest that can be checked */
-    uint64_t problems;
+    uint64_t problems;   /**< problems found */
 } tnf_verify_result;
 
-/** Checks what opening does not: digests, and rules on the data itself. TNF_OK also when problems
- *  were found; those are counted and told, in the order of the file and on the caller's thread. Of
- *  a file that was opened for salvage, what opening gave way to comes first. */
+/** Checks what opening does not check: digests, and rules about the data. Returns TNF_OK also if
+ *  there are problems; those are counted and reported in file order, on the caller's thread. If the
+ *  file was opened for salvage, the faults that opening tolerated come first. */
 TNF_API TNF_CHECKED tnf_status tnf_verify(tnf_verify_result *out, const tnf_file *file,
                                           const tnf_verify_options *options, tnf_error *error);
 
 /* ------------------------------------------------------------------- hash */
 
-/** Begin with TNF_HASH_INIT; NULL means all defaults. */
+/** How to hash. Begin with TNF_HASH_INIT; NULL means all defaults. */
 typedef struct tnf_hash_options {
     size_t size; /**< sizeof(tnf_hash_options) */
-    /** Told the hash of each tensor (of its type, shape, layout and values, not of its name), in
-     *  the order of the file and on the caller's thread. */
+    /** Called with the hash of each tensor, in file order and on the caller's thread. It is a hash
+     *  of type, shape, layout and values, but not of the name. */
     void (*tensor)(void *ctx, const tnf_object *object, const uint8_t hash[32]);
-    tnf_progress progress;
-    void *ctx;
-    unsigned threads; /**< 0: one a core, at most 8 */
+    tnf_progress progress; /**< called while reading; NULL: never */
+    void *ctx;             /**< passed to both functions */
+    unsigned threads;      /**< 0: one per core, at most 8 */
 } tnf_hash_options;
 
+/** All defaults. */
 #define TNF_HASH_INIT                                                                              \
     {                                                                                              \
         sizeof(tnf_hash_options), NULL, NULL, NULL, 0                                              \
     }
 
-/** The SHA-256 of what is in a file: names, types, shapes, values, attributes, extras. It is the
- *  same for the same content in any format, order and compression (docs/content-hash.md). */
+/** Computes the SHA-256 of the content of a file: names, types, shapes, values, attributes, extras.
+ *  The same content has the same hash in any format, order and compression (docs/content-hash.md).
+ */
 TNF_API TNF_CHECKED tnf_status tnf_content_hash(uint8_t out[32], const tnf_file *file,
                                                 const tnf_hash_options *options, tnf_error *error);
 
 /* ---------------------------------------------------------------- formats */
 
-enum { TNF_CAN_READ = 1, TNF_CAN_WRITE = 2, TNF_CAN_APPEND = 4, TNF_CAN_EDIT = 8 };
+/** What a format can do. */
+enum {
+    TNF_CAN_READ = 1,   /**< its files can be opened */
+    TNF_CAN_WRITE = 2,  /**< its files can be saved */
+    TNF_CAN_APPEND = 4, /**< tnf_append() */
+    TNF_CAN_EDIT = 8    /**< tnf_save_in_place() */
+};
 
+/** The kind of a format's option. */
 typedef enum tnf_option_kind {
     TNF_OPTION_BOOL,   /**< yes or no */
     TNF_OPTION_UINT,   /**< a whole number, with K, M, G for powers of 1024 */
     TNF_OPTION_CHOICE, /**< one of `choices` */
-    TNF_OPTION_TEXT    /**< anything */
+    TNF_OPTION_TEXT    /**< any text */
 } tnf_option_kind;
 
 /** An option of a format. */
 typedef struct tnf_option_info {
-    const char *name;
-    tnf_option_kind kind;
-    const char *choices; /**< "a|b|c" for TNF_OPTION_CHOICE, else NULL */
-    const char *fallback;
-    const char *help;
+    const char *name;     /**< its key */
+    tnf_option_kind kind; /**< which values it takes */
+    const char *choices;  /**< "a|b|c" for TNF_OPTION_CHOICE, else NULL */
+    const char *fallback; /**< its default */
+    const char *help;     /**< one line */
 } tnf_option_info;
 
-/** What a format is and can hold. Lists of ids are separated by spaces; NULL means any. */
-/** By whose rules the n-grams of a word are taken together with it. They differ in the word "</s>",
- *  which has no n-grams with fastText, in n-grams of one character, which fastText does not take
- *  from the edge, and where words are no UTF-8. */
+/** Whose rules say how the vector of a word includes its n-grams. fastText and finalfusion differ
+ * in the word "</s>", which has no n-grams in fastText; in n-grams of one character, which fastText
+ *  does not take from the edge of a word; and in words that are not UTF-8. */
 typedef enum tnf_fold {
-    TNF_FOLD_NONE,
-    TNF_FOLD_FASTTEXT,   /**< vectors are those of fastText itself */
+    TNF_FOLD_NONE,       /**< no change */
+    TNF_FOLD_FASTTEXT,   /**< as fastText itself */
     TNF_FOLD_FINALFUSION /**< as finalfusion's tools import and export fastText models */
 } tnf_fold;
 
+/** What a format is and what it can hold. Lists have spaces between their ids; NULL means any. */
 typedef struct tnf_format_info {
-    const char *name, *title, *extensions, *family;
-    unsigned caps;
-    const char *types, *layouts;
-    const char *metadata;                /**< "none", "text" or "typed" */
-    const tnf_option_info *read_options; /**< ends with a NULL name; or NULL */
-    const tnf_option_info *write_options;
-    /** Rows of words in its files are their vectors: the rows of a fastText model are put together
-     *  with those of their n-grams by this rule. TNF_FOLD_NONE: it keeps any rows. */
+    const char *name;                     /**< "safetensors" */
+    const char *title;                    /**< one line */
+    const char *extensions;               /**< of its files */
+    const char *family;                   /**< the name that it shares with its other versions */
+    unsigned caps;                        /**< TNF_CAN_… */
+    const char *types;                    /**< ids of element types */
+    const char *layouts;                  /**< ids of layouts */
+    const char *metadata;                 /**< "none", "text" or "typed" */
+    const tnf_option_info *read_options;  /**< ends with a NULL name; or NULL */
+    const tnf_option_info *write_options; /**< ends with a NULL name; or NULL */
+    /** Rows of words in its files are vectors. The row of a word of a fastText model is combined
+     * with the rows of its n-grams by this rule. TNF_FOLD_NONE: the format stores any rows. */
     tnf_fold folds;
-    /** Rows of words in its files are the words' own part of their vectors, as fastText trains
-     * them: vectors are taken apart by this rule. TNF_FOLD_NONE: they are not. */
+    /** Rows of words in its files are only the words' own part, as fastText trains them. The rows
+     * of n-grams are taken out of vectors by this rule. TNF_FOLD_NONE: they are not. */
     tnf_fold unfolds;
-    const char *document; /**< the attribute that is one text of metadata for all of it; or NULL */
+    const char *document; /**< the attribute that is one text of metadata; NULL: none */
 } tnf_format_info;
 
-/** The i-th format, or false past the last. */
+/** Gets the i-th format; false past the last one. */
 TNF_API bool tnf_format_at(tnf_format_info *out, size_t i);
-/** A format by its name; a family's name means its newest writable member. */
+/** Gets a format by its name. The name of a family means its newest member that can be written. */
 TNF_API bool tnf_format_named(tnf_format_info *out, const char *name);
-/** The format that tnf_save() writes under this name if it is told none: by the extension.
- * TNF_EINVAL if there is none such, or several of different families. */
+/** Gets the format that tnf_save() uses for this path if the options name none: by the extension.
+ *  TNF_EINVAL if no format has that extension, or several of different families. */
 TNF_API tnf_status tnf_format_for_path(tnf_format_info *out, const char *path, tnf_error *error);
 
 #ifdef __cplusplus

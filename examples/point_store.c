@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* A VS file that several processes write at once: point_store FILE */
+#define _XOPEN_SOURCE 700
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <tenfold/points.h>
+#include <tenfold/value.h>
+#include <unistd.h>
+
+#define WRITERS 4
+#define EACH    25
+
+/* A process opens the file itself. Each call locks it, and is complete or not there at all. */
+static int write_points(const char *path, int writer)
+{
+    tnf_points_options options = TNF_POINTS_INIT;
+    tnf_points *points = NULL;
+    tnf_error error;
+    int i, failed;
+
+    options.write = true;
+    failed = tnf_points_open(&points, path, &options, &error) != TNF_OK;
+    for (i = 0; i < EACH && !failed; i++) {
+        float vector[2] = { (float)writer, (float)i };
+        tnf_value app = tnf_value_int(writer);
+        tnf_point point = { .value = &app, .vector = vector, .vector_n = sizeof vector };
+        failed = tnf_points_append(points, &point, 1, NULL, &error) != TNF_OK;
+    }
+    if (failed)
+        fprintf(stderr, "%s\n", error.message);
+    tnf_points_close(points);
+    return failed;
+}
+
+int main(int argc, char **argv)
+{
+    static const uint64_t dims[] = { 2 };
+    tnf_space space = { .dims = dims, .rank = 1 };
+    tnf_points_options options = TNF_POINTS_INIT;
+    tnf_points_report report;
+    tnf_points *points = NULL;
+    tnf_error error = { .message = "usage: point_store FILE" };
+    int i, status, failed;
+
+    space.type = tnf_type_of(TNF_F32);
+    options.write = true;
+    failed = argc != 2 || tnf_points_create(&points, argv[1], &space, &options, &error) != TNF_OK;
+    for (i = 0; i < WRITERS && !failed; i++)
+        if (fork() == 0)
+            _exit(write_points(argv[1], i));
+    while (wait(&status) > 0)
+        failed |= status != 0;
+    if (!failed)
+        failed = tnf_points_verify(&report, points, NULL, NULL, &error) != TNF_OK;
+    if (failed)
+        fprintf(stderr, "%s\n", error.message);
+    else
+        printf("%" PRIu64 " points, %" PRIu64 " problems\n", report.points, report.problems);
+    tnf_points_close(points);
+    return failed;
+}

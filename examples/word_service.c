@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* Answer questions about words on eight threads: word_service FILE WORD... */
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <tenfold/emb.h>
+
+#define THREADS 8
+
+struct worker {
+    const tnf_emb *emb; /* shared: any number of threads may ask */
+    char **words;
+    int first, n; /* this thread's: every eighth word from the first on */
+    pthread_t thread;
+};
+
+static void *answer(void *ctx)
+{
+    struct worker *worker = ctx;
+    tnf_emb_query query = TNF_EMB_QUERY_INIT;
+    tnf_error error; /* one per thread */
+    tnf_emb_hit hit;
+    size_t n;
+    int i;
+
+    query.k = 1;
+    query.threads = 1; /* the service has its own */
+    for (i = worker->first; i < worker->n; i += THREADS) {
+        tnf_str word = { worker->words[i], strlen(worker->words[i]) };
+
+        if (tnf_emb_similar(worker->emb, &word, 1, &query, &hit, &n, NULL, &error) != TNF_OK)
+            printf("%s: %s\n", word.p, error.message);
+        else if (n == 0)
+            printf("%s: unknown\n", word.p);
+        else
+            printf("%s: %.*s %.2f\n", word.p, (int)hit.word.n, hit.word.p, hit.score);
+    }
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    struct worker workers[THREADS];
+    tnf_error error = { .message = "usage: word_service FILE WORD..." };
+    tnf_file *file = NULL;
+    tnf_emb *emb = NULL;
+    int i, n = 0;
+
+    if (argc > 2 && tnf_open(&file, argv[1], NULL, &error) == TNF_OK &&
+        tnf_emb_open(&emb, file, NULL, &error) == TNF_OK) {
+        for (; n < THREADS && n < argc - 2; n++) {
+            workers[n].emb = emb;
+            workers[n].words = argv + 2;
+            workers[n].first = n;
+            workers[n].n = argc - 2;
+            if (pthread_create(&workers[n].thread, NULL, answer, &workers[n]) != 0)
+                break;
+        }
+        for (i = 0; i < n; i++)
+            pthread_join(workers[i].thread, NULL);
+    } else {
+        fprintf(stderr, "%s\n", error.message);
+    }
+    tnf_emb_close(emb); /* before the file that it reads */
+    tnf_close(file);
+    return n == 0;
+}
