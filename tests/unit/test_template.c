@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The format template, driven through the library as if it were registered: this program brings a
- * registry of its own that knows nothing else, and so the linker leaves core/open/registry.c out.
+ * registry that knows nothing else, and so the linker leaves core/open/registry.c out. Therefore it
+ * is a program of its own.
  */
 #include "gptrs_files.h"
 
