@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Files of finalfusion's own tools, where they are at hand, and the numbers that must be in them.
  */
+#include "../support/little.h"
 #include "gptrs_files.h"
 
 #include <math.h>
@@ -35,6 +36,7 @@ static void assert_floats(const tnf_object *o, const char *role, size_t from, co
                           size_t n, float tolerance)
 {
     float *got = (float *)(void *)part_bytes(o, role);
+    from_little(got, 4, from + n);
     for (size_t i = 0; i < n; i++)
         if (!(fabsf(got[from + i] - want[i]) <= tolerance))
             fail_msg("%s %zu is %g instead of %g", role, from + i, got[from + i], want[i]);
