@@ -12,7 +12,7 @@ static float numbers[N];
 static void to_doubles(void **state)
 {
     (void)state;
-    static const uint8_t halves[] = { 0x00, 0x3c, 0x01, 0x00, 0xff, 0x7b, 0x00, 0xfc };
+    static const uint16_t halves[] = { 0x3c00, 0x0001, 0x7bff, 0xfc00 };
     static const double expected[] = { 1, 0x1p-24, 65504, -INFINITY };
     tnf_error e;
     struct made m = begin();

@@ -114,6 +114,8 @@ static void test_upstream_quantized(void **state)
     uint8_t *codes = part_bytes(o, "codes");
     float *books = (float *)(void *)part_bytes(o, "codebooks"), out[100][100];
     float *lengths = (float *)(void *)part_bytes(o, "norms");
+    from_little(books, 4, 16 * 100);
+    from_little(lengths, 4, 100);
     for (size_t r = 0; r < 100; r++)
         for (size_t c = 0; c < 100; c++)
             out[r][c] = books[(c / 10 * 16 + codes[10 * r + c / 10]) * 10 + c % 10] * lengths[r];

@@ -211,6 +211,7 @@ static void counting_values(void **state)
     assert_true(t.counts.min == -2.0 && t.counts.max == 3.0);
     fake_end(&f);
     float bad[] = { NAN, INFINITY }; /* no finite value: both 0 */
+    from_little(bad, 4, 2);
     fake_begin(&f, bad, sizeof bad, 0, false);
     add(&f, "v", "f32", 2, 0, 8, NULL);
     assert_ok(verify(&f, true, &t, &r, &e));
