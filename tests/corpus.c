@@ -16,7 +16,7 @@
 #include <tenfold/stat.h>
 #include <time.h>
 
-#define CORPUS   TNF_TESTS_DIR "/hostile/corpus"
+#define CORPUS   TNF_HOSTILE_DIR /* made by tests/hostile/make.py */
 #define ROOM     ((uint64_t)16 << 20)
 #define PER_BYTE 16u
 

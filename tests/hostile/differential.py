@@ -22,7 +22,6 @@ import subprocess
 import sys
 import traceback
 
-HERE = pathlib.Path(__file__).resolve().parent
 SECONDS, MEMORY = 10, 4 << 30  # of the processor; of address space, most of which is the libraries'
 
 
@@ -233,8 +232,10 @@ def main():
         return serve(sys.argv[2])
     if len(sys.argv) < 2:
         sys.exit(__doc__)
+    import make  # not where peers are served: its generators go by the names of their packages
+    corpus = make.corpus()
     prefix = sys.argv[2] if len(sys.argv) > 2 else ""
-    entries = json.loads((HERE / "corpus.json").read_text(encoding="utf-8"))["files"]
+    entries = json.loads(make.LIST.read_text(encoding="utf-8"))["files"]
     entries = [e for e in entries if e["file"].startswith(prefix) and e["file"].count("/") == 2]  # no indexes
     print("| format | peer | both reject | both accept | we alone reject | they alone reject | they crash, panic, hang, or take 4 GiB |")
     print("|---|---|---:|---:|---:|---:|---:|")
@@ -244,7 +245,7 @@ def main():
         there = environment(peer)
         if not there or not chosen:
             continue
-        paths = [str(HERE / "corpus" / e["file"]) for e in chosen]
+        paths = [str(corpus / e["file"]) for e in chosen]
         counts = collections.Counter()
         for entry, we, (they, why) in zip(chosen, ours(sys.argv[1], paths), ask(peer, there[0], paths)):
             kind = they if they not in ("accepts", "rejects") else (we, they == "accepts")

@@ -4,9 +4,9 @@
 
     large.py TENFOLD
 
-Files are made here and thrown away. Each shape of header is opened at a quarter of its size and at
-its full size; time of the processor may grow eightfold and memory sixfold between them (both grow
-fourfold if all is linear). As many tensors as fit take no more memory than four times the file, in safetensors
+Files are made here and thrown away. Each shape of header is opened at an eighth and at half of that size;
+time of the processor may grow eightfold and memory sixfold between them (both grow fourfold if all is
+linear). As many tensors as fit take no more memory than four times the file, in safetensors
 and in what zTensor 2 makes of it. No time is compared with a clock, so that a busy machine does not matter.
 """
 import os
@@ -108,7 +108,7 @@ def main():
         failed += sum(many_tensors(command, pathlib.Path(scratch)))
         for shape in (tensors, keys, value, escapes, dimensions, blanks):
             found = []
-            for size in (HEADER // 4, HEADER):
+            for size in (HEADER // 8, HEADER // 2):
                 path = pathlib.Path(scratch) / "large.safetensors"
                 assert size * 0.9 < write(path, shape(size)) <= HEADER
                 runs = [measure(command, str(path)) for _ in range(2)]

@@ -1,61 +1,104 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes the corpus of hostile files, and its list, corpus.json (Python's own library only).
+"""Makes the corpus of hostile files (Python's own library only), by every generator in generators/.
 
-    make.py            write corpus/ and corpus.json anew
-    make.py --check    is what lies here what would be written?
+    make.py DIRECTORY    write the files there; the tests have theirs in the build folder
+    make.py --update     write corpus.json anew: what each file is, its verdict, its digest
+    make.py --check      does corpus.json say what would be written, byte for byte?
+
+The files are in no archive: the digests in corpus.json tell whether they are still what they were.
 """
+import hashlib
 import importlib
 import json
+import os
 import pathlib
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
+LIST = HERE / "corpus.json"
+sys.dont_write_bytecode = True
 sys.path[:0] = [str(HERE / "generators")]
 import kit  # noqa: E402
 
-GENERATORS = ["safetensors", "ztensor2", "ztensor_old", "gptrs", "primitiv", "vs", "finalfusion", "fasttext", "wordvec"]
+
+def generators():
+    """Every module beside kit.py that has make(), by its place."""
+    names = sorted(path.stem for path in (HERE / "generators").glob("*.py"))
+    return [importlib.import_module(name) for name in names if name != "kit"]
+
+
+def digest(files):
+    """Of the names and the bytes of a case: the first 16 digits of a SHA-256."""
+    sha = hashlib.sha256()
+    for name, data in sorted(files.items()):
+        sha.update(f"{name}\0{len(data)}\0".encode() + data)
+    return sha.hexdigest()[:16]
 
 
 def all_cases():
+    """({path: bytes} of all files, the entries of the list)"""
     files, entries = {}, []
-    for name in GENERATORS:
-        module = importlib.import_module(name)
-        formats = getattr(module, "FORMATS", None) or [(module.FORMAT, module.EXTENSION)]
-        for format_, extension in formats:
+    for module in generators():
+        for format_, extension in getattr(module, "FORMATS", None) or [(module.FORMAT, module.EXTENSION)]:
             cases = kit.Cases(format_, extension)
             module.make(cases)
             for made, entry in cases.all:
                 files.update(made)
-                entries.append(entry)
-    entries.sort(key=lambda e: e["file"])
+                entries.append({**entry, "digest": digest(made)})
+    return files, sorted(entries, key=lambda e: e["file"])
+
+
+def text_of(entries):
     lines = ",\n  ".join(json.dumps(e, ensure_ascii=False) for e in entries)
     classes = json.dumps(kit.CLASSES, ensure_ascii=False, indent=1).replace("\n", "\n ")
-    text = f'{{"classes": {classes},\n "files": [\n  {lines}\n]}}\n'
-    return files, text, entries
+    return f'{{"classes": {classes},\n "files": [\n  {lines}\n]}}\n'
 
 
-def main():
-    files, text, entries = all_cases()
-    corpus = HERE / "corpus"
-    if sys.argv[1:] == ["--check"]:
-        have = {str(p.relative_to(corpus)): p.read_bytes() for p in corpus.rglob("*") if p.is_file()}
-        wrong = sorted(set(have) ^ set(files) | {n for n in have if have[n] != files.get(n)})
-        if (HERE / "corpus.json").read_text(encoding="utf-8") != text:
-            wrong.append("corpus.json")
-        for name in wrong:
-            print(f"{name}: not as make.py makes it")
-        sys.exit(1 if wrong else 0)
-    for path in list(corpus.rglob("*")):
-        if path.is_file() and str(path.relative_to(corpus)) not in files:
+def write(folder):
+    """Makes the folder hold the corpus and nothing else; touches only what is not so already."""
+    files = all_cases()[0]
+    for path in [p for p in folder.rglob("*") if p.is_file()]:
+        if str(path.relative_to(folder)) not in files:
             path.unlink()
     for name, data in files.items():
-        path = corpus / name
+        path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists() or path.read_bytes() != data:
             path.write_bytes(data)
-    (HERE / "corpus.json").write_text(text, encoding="utf-8")
-    print(f"{len(entries)} cases, {len(files)} files, {sum(map(len, files.values()))} bytes")
+    return files
+
+
+def corpus():
+    """Where the files are, for those who read them; they are made if they are not there."""
+    folder = pathlib.Path(os.environ.get("TENFOLD_HOSTILE") or HERE.parents[1] / "build/hostile")
+    write(folder)
+    return folder
+
+
+def check():
+    """The names of all cases that are not as the list has them."""
+    made, listed = all_cases()[1], json.loads(LIST.read_text(encoding="utf-8"))["files"]
+    old, new = ({e["file"]: e for e in entries} for entries in (listed, made))
+    wrong = sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
+    if not wrong and LIST.read_text(encoding="utf-8") != text_of(made):
+        wrong = ["the form of the list"]
+    return wrong
+
+
+def main():
+    if len(sys.argv) != 2 or sys.argv[1] in ("-h", "--help"):
+        sys.exit(__doc__)
+    if sys.argv[1] == "--check":
+        wrong = check()
+        for name in wrong:
+            print(f"{name}: not as corpus.json has it")
+        sys.exit(1 if wrong else 0)
+    if sys.argv[1] == "--update":
+        LIST.write_text(text_of(all_cases()[1]), encoding="utf-8")
+        return
+    files = write(pathlib.Path(sys.argv[1]))
+    print(f"{len(files)} files, {sum(map(len, files.values()))} bytes")
 
 
 if __name__ == "__main__":

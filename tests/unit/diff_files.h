@@ -3,6 +3,7 @@
 #ifndef TNF_UNIT_DIFF_FILES_H
 #define TNF_UNIT_DIFF_FILES_H
 
+#include "../support/little.h"
 #include "../support/unit.h"
 #include <tenfold/build.h>
 #include <tenfold/diff.h>
@@ -30,7 +31,9 @@ static inline void add(struct made *m, const char *name, const char *type, uint6
                        const void *data)
 {
     tnf_error e;
-    assert_ok(tnf_builder_add(m->b, name, tnf_type_named(type), 1, &n, data, &e));
+    const tnf_type *t = tnf_type_named(type);
+    data = little_bytes(t, data, n * t->bits / 8);
+    assert_ok(tnf_builder_add(m->b, name, t, 1, &n, data, &e));
 }
 
 static inline void add_matrix(struct made *m, const char *name, const char *type, tnf_order order,
@@ -39,7 +42,7 @@ static inline void add_matrix(struct made *m, const char *name, const char *type
     tnf_error e;
     tnf_part part = { .role = "data",
                       .type = tnf_type_named(type),
-                      .memory = data,
+                      .memory = little_bytes(tnf_type_named(type), data, bytes),
                       .stored = bytes,
                       .nbytes = bytes,
                       .payload = TNF_MEMORY };

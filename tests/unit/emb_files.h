@@ -3,6 +3,7 @@
 #ifndef TEST_EMB_FILES_H
 #define TEST_EMB_FILES_H
 
+#include "../support/little.h"
 #include "../support/unit.h"
 #include <math.h>
 #include <tenfold/emb.h>
@@ -56,7 +57,7 @@ static inline tnf_part memory_part(const char *role, tnf_dtype dtype, const void
     return (tnf_part) { .role = role,
                         .type = tnf_type_of(dtype),
                         .payload = TNF_MEMORY,
-                        .memory = p,
+                        .memory = little_bytes(tnf_type_of(dtype), p, n),
                         .stored = n,
                         .nbytes = n };
 }
@@ -124,6 +125,7 @@ static inline tnf_sink *make_bytes(const struct made *m)
     static char bytes[2][2000000];
     const char *name = m->name ? m->name : "embeddings";
     uint64_t shape[] = { m->rows, m->dims }, words = 0, grams = 0;
+    const tnf_type *type = m->type ? m->type : tnf_type_of(TNF_F32);
     tnf_error e;
     tnf_builder *b;
     tnf_sink *sink;
@@ -139,15 +141,17 @@ static inline tnf_sink *make_bytes(const struct made *m)
         grams = split(m->ngrams, offsets[1], bytes[1]);
     }
     if (m->index)
-        assert_ok(
-            tnf_builder_add(b, "ngrams.index", tnf_type_of(TNF_U64), 1, &grams, m->index, &e));
+        assert_ok(tnf_builder_add(b, "ngrams.index", tnf_type_of(TNF_U64), 1, &grams,
+                                  little(m->index, 8, grams), &e));
     if (m->codes)
         add_quantized(b, m, name);
     else
-        assert_ok(tnf_builder_add(b, name, m->type ? m->type : tnf_type_of(TNF_F32), 2, shape,
-                                  m->values, &e));
+        assert_ok(tnf_builder_add(b, name, type, 2, shape,
+                                  little_bytes(type, m->values, m->rows * m->dims * type->bits / 8),
+                                  &e));
     if (m->norms)
-        assert_ok(tnf_builder_add(b, "norms", tnf_type_of(TNF_F32), 1, &words, m->norms, &e));
+        assert_ok(tnf_builder_add(b, "norms", tnf_type_of(TNF_F32), 1, &words,
+                                  little(m->norms, 4, words), &e));
     set_attributes(b, m);
     assert_ok(tnf_sink_memory(&sink, &e));
     assert_ok(tnf_save_sink(b, sink, &o, &e));

@@ -3,6 +3,7 @@
 #ifndef TNF_TESTS_LAYOUT_OBJECTS_H
 #define TNF_TESTS_LAYOUT_OBJECTS_H
 
+#include "../support/little.h"
 #include "model/dtype.h"
 #include "model/layout.h"
 
@@ -39,7 +40,10 @@ static inline tnf_status read_memory(const tnf_part *part, uint64_t offset, void
     (void)e;
     assert_in_range(n, 1, 65536);
     assert_true(offset <= part->nbytes && n <= part->nbytes - offset);
-    memcpy(dst, (const uint8_t *)part->memory + offset, n);
+    for (size_t i = 0; i < n; i++) { /* arrays are as the machine has them */
+        uint64_t at = LITTLE_IS_NATIVE ? offset + i : (offset + i) ^ (little_width(part->type) - 1);
+        ((uint8_t *)dst)[i] = ((const uint8_t *)part->memory)[at];
+    }
     return TNF_OK;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fastText models: words that are no text, norms in pieces, and what of a quantized model has no
  * place in a file if a part of it is missing. */
+#include "../support/little.h"
 #include "../support/unit.h"
 #include <tenfold/build.h>
 #include <tenfold/emb.h>
@@ -28,6 +29,7 @@ static void assert_words(const tnf_file *file, const char *bytes, const uint64_t
     assert_non_null(o);
     assert_int_equal(o->shape[0], n);
     assert_ok(tnf_read_part(tnf_object_part(o, "offsets"), 0, offsets, 8 * (n + 1), &e));
+    from_little(offsets, 8, n + 1);
     assert_memory_equal(offsets + 1, ends, 8 * n);
     assert_ok(tnf_read_part(tnf_object_part(o, "bytes"), 0, text, (size_t)ends[n - 1], &e));
     assert_memory_equal(text, bytes, (size_t)ends[n - 1]);
@@ -60,6 +62,7 @@ static void norms_in_pieces(void **state)
     assert_int_equal(norms->nbytes, sizeof expected);
     for (size_t i = 0; i < 9; i++)
         expected[i] = 1 + (float)(i * 11 % 256) * 0.25f;
+    from_little(expected, 4, 9);
     for (size_t from = 0; from < sizeof expected; from++)
         for (size_t n = 0; n <= sizeof expected - from; n++) {
             uint8_t some[sizeof expected] = { 0 };
@@ -209,7 +212,7 @@ static tnf_status look_up(const tnf_file *file, const tnf_type *type, uint64_t c
     tnf_file *other;
     tnf_emb *emb;
     uint64_t shape[] = { n, columns };
-    assert_ok(tnf_builder_add(b, "pruneidx", type, 2, shape, pairs, &e));
+    assert_ok(tnf_builder_add(b, "pruneidx", type, 2, shape, little(pairs, 4, n * columns), &e));
     assert_ok(tnf_sink_memory(&sink, &e));
     assert_ok(tnf_save_sink(b, sink, &o, &e));
     tnf_str bytes = tnf_sink_bytes(sink);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Files of finalfusion's own tools, where they are at hand, and the numbers that must be in them.
  */
+#include "../support/little.h"
 #include "gptrs_files.h"
 
 #include <math.h>
@@ -35,6 +36,7 @@ static void assert_floats(const tnf_object *o, const char *role, size_t from, co
                           size_t n, float tolerance)
 {
     float *got = (float *)(void *)part_bytes(o, role);
+    from_little(got, 4, from + n);
     for (size_t i = 0; i < n; i++)
         if (!(fabsf(got[from + i] - want[i]) <= tolerance))
             fail_msg("%s %zu is %g instead of %g", role, from + i, got[from + i], want[i]);
@@ -112,6 +114,8 @@ static void test_upstream_quantized(void **state)
     uint8_t *codes = part_bytes(o, "codes");
     float *books = (float *)(void *)part_bytes(o, "codebooks"), out[100][100];
     float *lengths = (float *)(void *)part_bytes(o, "norms");
+    from_little(books, 4, 16 * 100);
+    from_little(lengths, 4, 100);
     for (size_t r = 0; r < 100; r++)
         for (size_t c = 0; c < 100; c++)
             out[r][c] = books[(c / 10 * 16 + codes[10 * r + c / 10]) * 10 + c % 10] * lengths[r];

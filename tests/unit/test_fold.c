@@ -4,6 +4,7 @@
  *   n-grams of 3 characters, 3 buckets: "<a>" is in bucket 1, "<b>" and "<c>" are in 0
  *   (FNV-1a of "<a>" is 8c9cd1f0, as the format's description has it: 2358038000 = 3 n + 1)
  */
+#include "../support/little.h"
 #include "../support/memory.h"
 #include "emb_files.h"
 
@@ -61,8 +62,8 @@ static void open_model(struct model *m, const char *format, const char *words)
     uint64_t offsets[8];
     char bytes[64];
     add_strings(b, "vocab", words, offsets, bytes);
-    assert_ok(
-        tnf_builder_add(b, "embeddings", tnf_type_of(TNF_F32), 2, (uint64_t[]) { 6, 2 }, rows, &e));
+    assert_ok(tnf_builder_add(b, "embeddings", tnf_type_of(TNF_F32), 2, (uint64_t[]) { 6, 2 },
+                              little(rows, 4, 12), &e));
     set_number(b, "fasttext.bucket", 3);
     set_number(b, "fasttext.minn", 3);
     set_number(b, "fasttext.maxn", 3);
@@ -180,6 +181,7 @@ static void test_lengths(void **state)
     tnf_error e;
     assert_non_null(norms);
     assert_ok(tnf_read(norms, have, sizeof have, &e));
+    from_little(have, 4, 3);
     assert_float_equal(have[0], 8, 1e-6);
     assert_float_equal(have[1], a, 1e-6);
     convert(&back, &f, "finalfusion", (tnf_emb_change) { .unnormalize = true });
@@ -207,6 +209,7 @@ static void test_norms_first(void **state)
     assert_ok(tnf_emb_convert(b, m.emb, &how, &e));
     open_built(&z, b, "ztensor2", false);
     assert_ok(tnf_read(tnf_find(z.file, "norms"), have, sizeof have, &e));
+    from_little(have, 4, 3);
     assert_float_equal(have[2], sqrt(5), 1e-6);
     close_model(&z);
     close_model(&m);
@@ -268,12 +271,13 @@ static void open_trained(struct model *m, bool ngrams)
     static const int64_t counts[] = { 3, 2, 1 };
     char bytes[64];
     add_strings(b, "vocab", "</s>|a|b", offsets, bytes);
-    assert_ok(
-        tnf_builder_add(b, "embeddings", tnf_type_of(TNF_F32), 2, (uint64_t[]) { 6, 2 }, rows, &e));
+    assert_ok(tnf_builder_add(b, "embeddings", tnf_type_of(TNF_F32), 2, (uint64_t[]) { 6, 2 },
+                              little(rows, 4, 12), &e));
     if (ngrams) {
-        assert_ok(tnf_builder_add(b, "counts", tnf_type_of(TNF_I64), 1, &words, counts, &e));
-        assert_ok(
-            tnf_builder_add(b, "output", tnf_type_of(TNF_F32), 2, (uint64_t[]) { 3, 2 }, rows, &e));
+        assert_ok(tnf_builder_add(b, "counts", tnf_type_of(TNF_I64), 1, &words,
+                                  little(counts, 8, words), &e));
+        assert_ok(tnf_builder_add(b, "output", tnf_type_of(TNF_F32), 2, (uint64_t[]) { 3, 2 },
+                                  little(rows, 4, 6), &e));
         set_number(b, "fasttext.minn", 3);
         set_number(b, "fasttext.maxn", 3);
     }

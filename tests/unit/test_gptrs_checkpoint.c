@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* gpt.rs checkpoints through the public API: bytes written, options, leniency, memory. What is read
  * from each fixture, and each refusal with its place, is in tests/formats/gptrs-checkpoint. */
+#include "../support/little.h"
 #include "gptrs_files.h"
 
 #include <dirent.h>
@@ -344,8 +345,10 @@ static void test_lenient_duplicate_last_wins(void **state)
     assert_int_equal(open_bytes(&f, &file, true, &e), TNF_OK);
     float values[2];
     assert_int_equal(tnf_read(tnf_find(f, "w"), values, sizeof values, &e), TNF_OK);
+    from_little(values, 4, 2);
     assert_true(values[0] == 1.0f && values[1] == 1.5f); /* (5-3)/2 and (6-3)/2 */
     assert_int_equal(tnf_read(tnf_at(f, 0), values, sizeof values, &e), TNF_OK);
+    from_little(values, 4, 2);
     assert_true(values[0] == -1.5f);
     tnf_close(f);
     free(file.p);

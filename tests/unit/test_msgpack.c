@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The pulling MessagePack reader: each item by its own function, every refusal with its byte. Many
  * bytes are those of the unit tests of the primitiv library (section 7 of its fact sheet). */
+#include "../support/little.h"
 #include "wire/msgpack.h"
 
 #define READER tnf_msgpack
@@ -130,7 +131,7 @@ static void insists_on_markers(void **state)
     assert_true(tnf_msgpack_exact_f32(r, &x) && x == 0.0f);
     assert_true(tnf_msgpack_exact_f32(r, &x) && x == 1.0f);
     assert_true(tnf_msgpack_exact_f32(r, &x) && x == -3.0f);
-    assert_true(tnf_msgpack_exact_f32(r, &x) && memcmp(&x, "\1\0\x80\x7f", 4) == 0);
+    assert_true(tnf_msgpack_exact_f32(r, &x) && memcmp(&x, little("\1\0\x80\x7f", 4, 1), 4) == 0);
     for (size_t i = 0; i < sizeof no_u32 / sizeof *no_u32; i++) {
         assert_false(tnf_msgpack_exact_u32(begin(f, no_u32[i]), &u));
         assert_error(f, TNF_EFORMAT, 0);

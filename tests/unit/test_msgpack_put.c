@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* MessagePack out, piece by piece: the bytes that the writer of the primitiv library is tested for,
  * and whole files it wrote (section 7 of its fact sheet). */
+#include "../support/little.h"
 #include "wire_fixture.h"
 
 #include "model/value.h"
@@ -163,10 +164,10 @@ static void writes_primitiv_files(void **state)
     tnf_msgpack_put_u32(b, 0);
     tnf_msgpack_put_u32(b, 1);
     tnf_msgpack_put_u32(b, 0x200);
-    put_tensor(b, value);
+    put_tensor(b, little(value, 4, 4));
     tnf_msgpack_put_u32(b, 1);
     tnf_msgpack_put_str(b, "a", 1);
-    put_tensor(b, stat);
+    put_tensor(b, little(stat, 4, 4));
     assert_put(
         b, "ce00000000ce00000001ce0000020092ce00000002ce00000002ce00000001c4100000803f0000004000"
            "00404000008040ce00000001a16192ce00000002ce00000002ce00000001c410000020410000a0410000"

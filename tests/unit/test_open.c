@@ -2,6 +2,7 @@
 /* Opening: options, limits, paths, directories, siblings, and what is kept of the caller's. */
 #include "../support/fake.h"
 #include "../support/files.h"
+#include "../support/little.h"
 #ifdef __linux__
 #include <sys/inotify.h>
 #endif
@@ -48,6 +49,7 @@ static void a_file(void **state)
     assert_null(tnf_find(f, "W"));
     assert_null(tnf_find_n(f, "w\0", 2));
     assert_ok(tnf_read(tnf_find(f, "w"), v, sizeof v, &e));
+    from_little(v, 4, 2);
     assert_true(v[0] == 1.0f && v[1] == 2.0f);
     tnf_close(f);
     tnf_close(NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* primitiv files through the public API: bytes written, order, options. What is
  * read from each fixture, and each refusal with its place, is in tests/formats/primitiv. */
+#include "../support/little.h"
 #include "gptrs_files.h"
 
 #include <dirent.h>
@@ -216,7 +217,8 @@ static tnf_builder *one_vector(const char *name, uint64_t n)
     tnf_builder *b;
     tnf_error e;
     assert_int_equal(tnf_builder_new(&b, NULL, &e), TNF_OK);
-    assert_int_equal(tnf_builder_add(b, name, tnf_type_of(TNF_F32), 1, &n, values, &e), TNF_OK);
+    assert_int_equal(
+        tnf_builder_add(b, name, tnf_type_of(TNF_F32), 1, &n, little(values, 4, 16), &e), TNF_OK);
     return b;
 }
 

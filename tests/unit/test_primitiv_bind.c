@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Loading by path: what primitiv's load does, but all or nothing. The three rules (unknown paths
  * are refused, missing ones left alone, the order is free) are those observed of the library. */
+#include "../support/little.h"
 #include "../support/memory.h"
 #include "../support/unit.h"
 #include "primitiv_files.h"
@@ -168,9 +169,10 @@ static void test_row_major(void **state)
     tnf_error e;
     bytes got;
     assert_ok(tnf_builder_new(&build, NULL, &e));
-    assert_ok(tnf_builder_add(build, "a.c", tnf_type_of(TNF_F32), 3, shape, rows, &e));
     assert_ok(
-        tnf_builder_add(build, "m", tnf_type_of(TNF_F32), 2, (uint64_t[]) { 3, 4 }, rows, &e));
+        tnf_builder_add(build, "a.c", tnf_type_of(TNF_F32), 3, shape, little(rows, 4, 12), &e));
+    assert_ok(tnf_builder_add(build, "m", tnf_type_of(TNF_F32), 2, (uint64_t[]) { 3, 4 },
+                              little(rows, 4, 12), &e));
     assert_ok(tnf_builder_add(build, "i", tnf_type_of(TNF_I32), 1, (uint64_t[]) { 4 }, rows, &e));
     assert_ok(save_builder(&got, build, "safetensors", NULL, &e));
     tnf_builder_free(build);

@@ -14,7 +14,7 @@
 
 static const uint8_t zeros[64];
 
-/* The library's rename(), in front of the system's. */
+/* The library's rename(), in front of the system's: so this is a program of its own. */
 static unsigned renames_left = UINT_MAX;
 
 int rename(const char *from, const char *to)

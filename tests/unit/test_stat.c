@@ -3,6 +3,7 @@
  * n-th allocation. */
 #include "../support/encoded.h"
 #include "../support/fake.h"
+#include "../support/little.h"
 #include "../support/memory.h"
 #include "core/look/values.h"
 #include <tenfold/build.h>
@@ -59,7 +60,9 @@ static tnf_file *file_of(const char *type, uint64_t n, const void *data, tnf_sin
     tnf_source *source;
     tnf_save_options save = { .size = sizeof save, .format = "ztensor2" };
     assert_ok(tnf_builder_new(&b, NULL, &e));
-    assert_ok(tnf_builder_add(b, "x", tnf_type_named(type), 1, &n, data, &e));
+    assert_ok(tnf_builder_add(
+        b, "x", tnf_type_named(type), 1, &n,
+        little_bytes(tnf_type_named(type), data, n * tnf_type_named(type)->bits / 8), &e));
     assert_ok(tnf_sink_memory(sink, &e));
     assert_ok(tnf_save_sink(b, *sink, &save, &e));
     tnf_builder_free(b);

@@ -2,12 +2,14 @@
 /* Strings without a copy: out of the parts, out of the format's own bytes, and why there are none.
  */
 #include "../support/fake.h"
+#include "../support/little.h"
 
 static const char text[] = "onethree";
 static const uint64_t offsets[] = { 0, 3, 3, 8 };
 
 static tnf_part memory(const char *role, const char *type, const void *p, uint64_t n)
 {
+    p = little_bytes(tnf_type_named(type), p, n);
     return (tnf_part) {
         .role = role, .type = tnf_type_named(type), .memory = p, .nbytes = n, .payload = TNF_MEMORY
     };
@@ -38,7 +40,8 @@ static void plain(void **state)
     assert_int_equal(s.prefix, 0);
     assert_int_equal(s.suffix, 0);
     assert_null(s.marks);
-    assert_ptr_equal(s.offsets, offsets);
+    assert_memory_equal(s.offsets, little(offsets, 8, 4), sizeof offsets);
+    assert_ptr_equal(s.offsets, parts[0].memory);
     assert_ptr_equal(s.base, text);
 }
 

@@ -2,6 +2,7 @@
 /* Verifying: digests, rules on data, counts of values, and what stops it. */
 #include "../support/encoded.h"
 #include "../support/fake.h"
+#include "../support/little.h"
 #include "base/digest.h"
 
 #include <math.h>
@@ -198,6 +199,7 @@ static void counting_values(void **state)
     struct told t;
     tnf_verify_result r;
     float v[] = { 1.5f, -2.0f, 0.0f, -0.0f, NAN, INFINITY, -INFINITY, 3.0f };
+    from_little(v, 4, 8);
     fake_begin(&f, v, sizeof v, 0, false);
     add(&f, "v", "f32", 8, 0, 32, NULL);
     assert_ok(verify(&f, true, &t, &r, &e));
@@ -209,6 +211,7 @@ static void counting_values(void **state)
     assert_true(t.counts.min == -2.0 && t.counts.max == 3.0);
     fake_end(&f);
     float bad[] = { NAN, INFINITY }; /* no finite value: both 0 */
+    from_little(bad, 4, 2);
     fake_begin(&f, bad, sizeof bad, 0, false);
     add(&f, "v", "f32", 2, 0, 8, NULL);
     assert_ok(verify(&f, true, &t, &r, &e));

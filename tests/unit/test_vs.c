@@ -2,6 +2,7 @@
 /* The VS format through the model: pieces of decoded tensors, options of the writer, extras in
  * their places, what cannot be written, files that change while they are open. */
 #include "../support/files.h"
+#include "../support/little.h"
 #include "../support/memory.h"
 #include "../support/unit.h"
 #include "base/bytes.h"
@@ -139,8 +140,8 @@ static tnf_builder *builder(uint64_t rows, const float *v)
     tnf_error e;
     tnf_builder *b;
     assert_ok(tnf_builder_new(&b, NULL, &e));
-    assert_ok(
-        tnf_builder_add(b, "points", tnf_type_of(TNF_F32), 2, (uint64_t[]) { rows, 2 }, v, &e));
+    assert_ok(tnf_builder_add(b, "points", tnf_type_of(TNF_F32), 2, (uint64_t[]) { rows, 2 },
+                              little(v, 4, 2 * rows), &e));
     return b;
 }
 
@@ -152,7 +153,7 @@ static void add_appdata(tnf_builder *b, uint64_t rows, const uint64_t *offsets, 
     tnf_part parts[2] = { { .role = "offsets",
                             .type = tnf_type_of(TNF_U64),
                             .nbytes = (rows + 1) * 8,
-                            .memory = offsets,
+                            .memory = little(offsets, 8, rows + 1),
                             .payload = TNF_MEMORY },
                           { .role = "bytes",
                             .type = tnf_type_of(TNF_U8),
