@@ -292,6 +292,19 @@ TNF_API TNF_CHECKED tnf_status tnf_verify(tnf_verify_result *out, const tnf_file
 
 /* ------------------------------------------------------------------- hash */
 
+/** The version of the hash, and how many bytes of a part a leaf has, but the last. */
+#define TNF_HASH_VERSION 2
+#define TNF_LEAF_BYTES   4194304u
+
+/** The hash of some of the bytes of a part: decoded, little-endian, of a dense tensor row by row,
+ *  cut at every TNF_LEAF_BYTES. Of a part without bytes there is none. */
+typedef struct tnf_leaf {
+    const tnf_object *object;
+    const tnf_part *part;
+    uint64_t offset, nbytes; /**< which of those bytes */
+    const uint8_t *hash;     /**< 32 bytes, for the length of the call */
+} tnf_leaf;
+
 /** Begin with TNF_HASH_INIT; NULL means all defaults. */
 typedef struct tnf_hash_options {
     size_t size; /**< sizeof(tnf_hash_options) */
@@ -301,15 +314,20 @@ typedef struct tnf_hash_options {
     tnf_progress progress;
     void *ctx;
     unsigned threads; /**< 0: one a core, at most 8 */
+    /** Told each leaf of a tensor, by role of its part and by offset, before the tensor's hash: to
+     *  find later which 4 MiB are not what they were. They are kept until then, 8 KB a GB. */
+    void (*leaf)(void *ctx, const tnf_leaf *leaf);
 } tnf_hash_options;
 
 #define TNF_HASH_INIT                                                                              \
     {                                                                                              \
-        sizeof(tnf_hash_options), NULL, NULL, NULL, 0                                              \
+        sizeof(tnf_hash_options), NULL, NULL, NULL, 0, NULL                                        \
     }
 
 /** The SHA-256 of what is in a file: names, types, shapes, values, attributes, extras. It is the
- *  same for the same content in any format, order and compression (docs/content-hash.md). */
+ *  same for the same content in any format, order and compression, whichever formats the library
+ *  was built with and however many threads work on it (docs/content-hash.md). One tensor is hashed
+ *  by all of them, too. */
 TNF_API TNF_CHECKED tnf_status tnf_content_hash(uint8_t out[32], const tnf_file *file,
                                                 const tnf_hash_options *options, tnf_error *error);
 
