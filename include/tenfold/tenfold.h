@@ -282,6 +282,7 @@ typedef struct tnf_verify_result {
     uint64_t checked;    /**< parts looked at */
     uint64_t undigested; /**< of those, parts without a digest that can be checked */
     uint64_t problems;
+    tnf_status opening; /**< TNF_OK, or why the file does not open: tnf_verify_path() */
 } tnf_verify_result;
 
 /** Checks what opening does not: digests, and rules on the data itself. TNF_OK also when problems
@@ -289,6 +290,22 @@ typedef struct tnf_verify_result {
  *  a file that was opened for salvage, what opening gave way to comes first. */
 TNF_API TNF_CHECKED tnf_status tnf_verify(tnf_verify_result *out, const tnf_file *file,
                                           const tnf_verify_options *options, tnf_error *error);
+
+/** Opens a file and verifies it. That it does not open, for a reason that lies in it, is a problem
+ *  as well: it is told, and `opening` of the result says so. Of a model in several files, whose
+ *  opening ends with the first fault, all faults are told in its place: it is opened once more, for
+ *  salvage, and what is there is verified. TNF_OK also then; what is not the file's fault (it is
+ *  not there, there is no memory) fails. *file (may be NULL) becomes the handle to look at and to
+ *  close, or NULL if there is none. */
+TNF_API TNF_CHECKED tnf_status tnf_verify_path(tnf_verify_result *out, tnf_file **file,
+                                               const char *path, const tnf_open_options *how,
+                                               const tnf_verify_options *options, tnf_error *error);
+/** The same over a source, which then belongs to the handle (also when this fails); it is not
+ *  opened again. */
+TNF_API TNF_CHECKED tnf_status tnf_verify_source(tnf_verify_result *out, tnf_file **file,
+                                                 tnf_source *source, const tnf_open_options *how,
+                                                 const tnf_verify_options *options,
+                                                 tnf_error *error);
 
 /* ------------------------------------------------------------------- hash */
 

@@ -245,7 +245,7 @@ struct seen {
     unsigned leaves, tensors, before[4]; /* leaves before each tensor */
     uint8_t leaf[16][32], tensor[4][32];
     uint64_t offset[16];
-    const char *role[16];
+    char role[16][16];
 };
 
 static void see_leaf(void *ctx, const tnf_leaf *leaf)
@@ -254,7 +254,7 @@ static void see_leaf(void *ctx, const tnf_leaf *leaf)
     assert_true(s->leaves < 16);
     memcpy(s->leaf[s->leaves], leaf->hash, 32);
     s->offset[s->leaves] = leaf->offset;
-    s->role[s->leaves++] = leaf->part->role;
+    snprintf(s->role[s->leaves++], 16, "%s", leaf->part->role);
     assert_true(leaf->nbytes > 0 && leaf->offset + leaf->nbytes <= leaf->part->nbytes);
     assert_true(leaf->nbytes == TNF_LEAF_BYTES ||
                 leaf->offset + leaf->nbytes == leaf->part->nbytes);
