@@ -4,12 +4,13 @@
 #include "input.h"
 #include "out.h"
 #include "progress.h"
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct options {
     input_options in;
-    bool json, tensors;
+    bool json, tensors, leaves;
     const char *check;
 } options;
 
@@ -17,32 +18,76 @@ typedef struct options {
 typedef struct told {
     const options *options;
     progress progress;
-    json tensors; /* a JSON fragment, or lines, written to memory */
-    char *text;
-    size_t n;
+    json tensors, leaves; /* JSON fragments, or lines, written to memory; leaves of one tensor */
+    char *text, *leaves_text;
+    size_t n, leaves_n;
     hash_list *list; /* for --check; or NULL */
 } told;
 
-static void on_tensor(void *ctx, const tnf_object *object, const uint8_t hash[32])
+static void on_leaf(void *ctx, const tnf_leaf *leaf)
 {
     told *t = ctx;
-    json *j = &t->tensors;
+    json *j = &t->leaves;
     char hex[HASH_TEXT];
-    hash_text(hex, hash);
+    hash_text(hex, leaf->hash);
     if (t->list) {
-        hash_list_found(t->list, object->name, hex);
+        hash_list_found_leaf(t->list, leaf, hex);
     } else if (t->options->json) {
         json_open(j, '{');
-        json_key(j, "name");
-        json_str(j, object->name);
+        json_key(j, "part");
+        json_text(j, leaf->part->role);
+        json_key(j, "offset");
+        json_uint(j, leaf->offset);
+        json_key(j, "nbytes");
+        json_uint(j, leaf->nbytes);
         json_key(j, "hash");
         json_text(j, hex);
         json_close(j, '}');
-    } else if (t->options->tensors) {
-        fprintf(j->to, "%s  ", hex + HASH_PREFIX);
-        put_name(j->to, object->name);
+    } else {
+        fprintf(j->to, HASH_LEAF "%s  %" PRIu64 "  ", hex + HASH_PREFIX, leaf->offset);
+        put_name(j->to, leaf->object->name);
+        putc_unlocked('#', j->to);
+        put_safe(j->to, leaf->part->role, strlen(leaf->part->role), true);
         putc_unlocked('\n', j->to);
     }
+}
+
+static void json_tensor(told *t, const tnf_object *object, const char *hex)
+{
+    json *j = &t->tensors;
+    json_open(j, '{');
+    json_key(j, "name");
+    json_str(j, object->name);
+    json_key(j, "hash");
+    json_text(j, hex);
+    if (t->options->leaves) {
+        json_key(j, "leaves");
+        json_open(j, '[');
+        fwrite(t->leaves_text, 1, t->leaves_n, j->to);
+        json_close(j, ']');
+    }
+    json_close(j, '}');
+}
+
+/* Its leaves were told before. */
+static void on_tensor(void *ctx, const tnf_object *object, const uint8_t hash[32])
+{
+    told *t = ctx;
+    char hex[HASH_TEXT];
+    hash_text(hex, hash);
+    fflush(t->leaves.to);
+    if (t->list) {
+        hash_list_found(t->list, object->name, hex);
+    } else if (t->options->json) {
+        json_tensor(t, object, hex);
+    } else if (t->options->tensors || t->options->leaves) {
+        fprintf(t->tensors.to, HASH_LINE "%s  ", hex + HASH_PREFIX);
+        put_name(t->tensors.to, object->name);
+        putc_unlocked('\n', t->tensors.to);
+        fwrite(t->leaves_text, 1, t->leaves_n, t->tensors.to);
+    }
+    rewind(t->leaves.to);
+    t->leaves.comma = false;
 }
 
 static bool on_progress(void *ctx, uint64_t done, uint64_t total)
@@ -56,6 +101,7 @@ static int hash_input(const cli_state *cli, told *t, input *in, uint8_t hash[32]
     tnf_error error;
     tnf_hash_options how = { .size = sizeof how };
     how.tensor = on_tensor;
+    how.leaf = t->options->leaves || (t->list && t->list->leaves) ? on_leaf : NULL;
     how.progress = on_progress;
     how.ctx = t;
     progress_begin(&t->progress, cli);
@@ -75,16 +121,18 @@ static void put_result(const told *t, const input *in, const uint8_t hash[32])
         json_text(&j, in->path);
         json_key(&j, "hash");
         json_text(&j, hex);
+        json_key(&j, "hash_version");
+        json_uint(&j, TNF_HASH_VERSION);
         json_key(&j, "tensors");
         json_open(&j, '[');
         fwrite(t->text, 1, t->n, stdout);
         json_close(&j, ']');
         json_close(&j, '}');
         putchar('\n');
-    } else if (t->options->tensors) {
+    } else if (t->options->tensors || t->options->leaves) {
         fwrite(t->text, 1, t->n, stdout);
     } else {
-        printf("%s  ", hex + HASH_PREFIX);
+        printf(HASH_LINE "%s  ", hex + HASH_PREFIX);
         put_safe(stdout, in->path, strlen(in->path), true);
         putchar('\n');
     }
@@ -100,12 +148,17 @@ static int hash_one(const cli_state *cli, const options *o, const char *path, ha
     if (code != EXIT_DONE)
         return code;
     t.tensors.to = open_memstream(&t.text, &t.n);
-    code = t.tensors.to ? hash_input(cli, &t, &in, hash) : usage_error("out of memory");
+    t.leaves.to = open_memstream(&t.leaves_text, &t.leaves_n);
+    code = t.tensors.to && t.leaves.to ? hash_input(cli, &t, &in, hash)
+                                       : usage_error("out of memory");
     if (t.tensors.to)
         fclose(t.tensors.to);
+    if (t.leaves.to)
+        fclose(t.leaves.to);
     if (code == EXIT_DONE && !o->check)
         put_result(&t, &in, hash);
     free(t.text);
+    free(t.leaves_text);
     input_close(&in);
     return code;
 }
@@ -171,6 +224,9 @@ static const opt table[] = {
     { "tensors", 0, OPT_FLAG, offsetof(options, tensors), NULL, NULL,
       "Print a line for each tensor instead: the hash of its type, shape and values, and its "
       "name." },
+    { "leaves", 0, OPT_FLAG, offsetof(options, leaves), NULL, NULL,
+      "The same, and behind each tensor a line for every 4 MiB of its bytes: their hash, their "
+      "offset and the part. --check of such lines tells which bytes of a tensor differ." },
     { "check", 0, OPT_TEXT, offsetof(options, check), "MANIFEST", NULL,
       "Compare with an earlier output: the hashes of files, or with a FILE the hashes of its "
       "tensors. Exits with 1 if anything differs." },
@@ -185,6 +241,7 @@ static const example examples[] = {
     { "tenfold hash model.safetensors model.zt", "do both have the same content?" },
     { "tenfold hash --tensors model.zt >tensors.txt", "a manifest of its tensors" },
     { "tenfold hash --check tensors.txt model.gptrs", "did any tensor change?" },
+    { "tenfold hash --leaves model.zt >leaves.txt", "the same, to find 4 MiB that are damaged" },
     { 0 },
 };
 
@@ -195,7 +252,8 @@ const command cmd_hash = {
     .about =
         "Prints the SHA-256 of the content of each file: the names, types, shapes and values of "
         "its tensors, its attributes and its extras. The same content has the same hash in any "
-        "format, compression and order. docs/content-hash.md describes exactly what is hashed.",
+        "format, compression and order. docs/content-hash.md describes exactly what is hashed.\n\n"
+        "A line begins with the version of the hash, v2.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

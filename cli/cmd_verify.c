@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct options {
     input_options in;
@@ -178,66 +179,47 @@ static void put_lines(const cli_state *cli, const found *f, bool ok,
     }
 }
 
-static tnf_status look(const cli_state *cli, found *f, bool canonical, tnf_verify_result *result,
-                       tnf_error *error)
+static tnf_status look(const cli_state *cli, found *f, input *in, const tnf_open_options *open,
+                       tnf_verify_result *result, tnf_error *error)
 {
+    tnf_source *source;
+    tnf_status status;
     tnf_verify_options how = { .size = sizeof how };
     how.problem = on_problem;
     how.warn = on_warning;
     how.values = f->options->values ? on_values : NULL;
     how.progress = on_progress;
     how.ctx = f;
-    how.canonical = canonical;
+    how.canonical = f->options->canonical;
     progress_begin(&f->progress, cli);
-    tnf_status status = tnf_verify(result, f->in->file, &how, error);
+    if (strcmp(in->path, "-") == 0) {
+        status = tnf_source_fd(&source, STDIN_FILENO, open->access, error);
+        result->opening = status;
+        if (status == TNF_OK)
+            status = tnf_verify_source(result, &in->file, source, open, &how, error);
+    } else {
+        status = tnf_verify_path(result, &in->file, in->path, open, &how, error);
+    }
     progress_end(&f->progress);
     return status;
 }
 
-/* A model in several files does not open, which tells only the first of its faults: all that are
- * found when it is opened for salvage are told in its place. False: there are none, or it is one
- * file. */
-static bool look_further(const cli_state *cli, found *f, input *in, const char *path,
-                         tnf_verify_result *result)
-{
-    cli_state silent = *cli; /* warnings were told */
-    input_options salvage = f->options->in;
-    tnf_error error;
-    int code;
-    silent.verbose = silent.trace = false;
-    salvage.salvage = true;
-    if (strcmp(path, "-") == 0 || input_try(in, &silent, &salvage, path, &code, &error) != TNF_OK ||
-        code != EXIT_DONE)
-        return false;
-    if (in->info->shards == 0) {
-        input_close(in);
-        in->info = NULL;
-        return false;
-    }
-    return look(cli, f, false, result, &error) == TNF_OK && result->problems > 0;
-}
-
-/* Opens and checks; gives the exit code. Faults of the file are problems like any other. */
+/* Checks; gives the exit code. What is not the file's fault stands among the problems in JSON. */
 static int check(const cli_state *cli, found *f, input *in, const char *path,
                  tnf_verify_result *result)
 {
     tnf_error error;
-    int code;
-    tnf_status status = input_try(in, cli, &f->options->in, path, &code, &error);
-    if (code != EXIT_DONE) {
-        f->told = true;
-        return code;
-    }
-    f->opened = status == TNF_OK;
-    if (f->opened)
-        status = look(cli, f, f->options->canonical, result, &error);
+    input_how made;
+    const tnf_open_options *open = input_how_begin(&made, in, cli, &f->options->in, path);
+    f->told = !open;
+    if (!open)
+        return EXIT_USAGE;
+    tnf_status status = look(cli, f, in, open, result, &error);
+    input_how_end(&made);
+    in->info = in->file ? tnf_file_info(in->file) : NULL;
+    f->opened = result->opening == TNF_OK;
     if (status == TNF_OK)
-        return result->problems > 0 ? EXIT_DIFFERS : EXIT_DONE;
-    /* a shard that is gone is a fault of the model, not of the system */
-    bool gone = status == TNF_ENOTFOUND && error.offset != TNF_NO_OFFSET;
-    code = gone ? EXIT_BAD : exit_code(status);
-    if (!f->opened && code == EXIT_BAD && look_further(cli, f, in, path, result))
-        return code;
+        return !f->opened ? EXIT_BAD : result->problems > 0 ? EXIT_DIFFERS : EXIT_DONE;
     result->problems++;
     json_problem(&f->problems, &(tnf_problem) { .code = status,
                                                 .offset = error.offset,
@@ -245,7 +227,7 @@ static int check(const cli_state *cli, found *f, input *in, const char *path,
                                                 .rule = error.rule });
     if (!f->options->json)
         file_error(in->name, &error);
-    return code;
+    return exit_code(status);
 }
 
 static bool begin_texts(found *f)

@@ -3,6 +3,7 @@
 #include "hash_check.h"
 #include "out.h"
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,34 +17,81 @@ void hash_text(char out[HASH_TEXT], const uint8_t hash[32])
 
 /* ---------------------------------------------------------------- reading */
 
-static bool parse_line(hash_item *item, char *line)
+/* The line that stands behind 64 digits and two blanks, or NULL: there are none such. */
+static char *parse_hex(char hex[65], char *line)
 {
-    size_t hex = strspn(line, "0123456789abcdefABCDEF");
-    if (hex != 64 || strncmp(line + 64, "  ", 2) != 0)
-        return false;
+    if (strspn(line, "0123456789abcdefABCDEF") != 64 || strncmp(line + 64, "  ", 2) != 0)
+        return NULL;
     for (size_t i = 0; i < 64; i++)
-        item->hex[i] = (char)(line[i] >= 'A' && line[i] <= 'F' ? line[i] - 'A' + 'a' : line[i]);
-    item->hex[64] = 0;
-    item->name = strdup(line + 66);
-    item->n = item->name ? unescape(item->name) : 0;
-    return item->name != NULL;
+        hex[i] = (char)(line[i] >= 'A' && line[i] <= 'F' ? line[i] - 'A' + 'a' : line[i]);
+    hex[64] = 0;
+    return line + 66;
 }
 
-static bool add_line(hash_list *l, char *line)
+/* One more item of `size` behind n of them. */
+static bool grow(void **items, size_t n, size_t *room, size_t size)
 {
-    if (l->n == l->room) {
-        size_t room = l->room ? 2 * l->room : 64;
-        hash_item *more = realloc(l->items, room * sizeof *more);
-        if (!more)
-            return false;
-        l->items = more;
-        l->room = room;
+    if (n < *room)
+        return true;
+    size_t more = *room ? 2 * *room : 16;
+    void *p = realloc(*items, more * size);
+    if (p) {
+        *items = p;
+        *room = more;
     }
-    l->items[l->n] = (hash_item) { 0 };
-    if (!parse_line(&l->items[l->n], line))
-        return false;
-    l->n++;
-    return true;
+    return p != NULL;
+}
+
+/* What is wrong with a line, or NULL. */
+static const char *add_item(hash_list *l, char *line)
+{
+    void *items = l->items;
+    hash_item item = { 0 };
+    char *name = parse_hex(item.hex, line + sizeof HASH_LINE - 1);
+    if (!name)
+        return "is not a hash and a name";
+    if (!grow(&items, l->n, &l->room, sizeof item) || !(item.name = strdup(name)))
+        return "finds no memory";
+    item.n = unescape(item.name);
+    l->items = items;
+    l->items[l->n++] = item;
+    return NULL;
+}
+
+static const char *add_leaf(hash_list *l, char *line)
+{
+    hash_leaf leaf = { 0 };
+    hash_item *item = l->n ? &l->items[l->n - 1] : NULL;
+    char *offset = parse_hex(leaf.hex, line + sizeof HASH_LEAF - 1), *name = NULL;
+    if (offset && *offset >= '0' && *offset <= '9')
+        leaf.offset = strtoull(offset, &name, 10);
+    if (!name || strncmp(name, "  ", 2) != 0)
+        return "is not a hash, an offset and a name";
+    size_t n = unescape(name += 2);
+    if (!item || n <= item->n || memcmp(name, item->name, item->n) != 0 || name[item->n] != '#')
+        return "is a leaf that does not stand behind its tensor";
+    void *leaves = item->leaves;
+    if (!grow(&leaves, item->nleaves, &item->room, sizeof leaf) ||
+        !(leaf.role = strdup(name + item->n + 1)))
+        return "finds no memory";
+    item->leaves = leaves;
+    item->leaves[item->nleaves++] = leaf;
+    l->leaves = true;
+    return NULL;
+}
+
+static const char *add_line(hash_list *l, char *line)
+{
+    char hex[65];
+    if (strncmp(line, HASH_LINE, sizeof HASH_LINE - 1) == 0)
+        return add_item(l, line);
+    if (strncmp(line, HASH_LEAF, sizeof HASH_LEAF - 1) == 0)
+        return add_leaf(l, line);
+    if (parse_hex(hex, line))
+        return "was made by version 1 of the hash: make it anew with this version of tenfold";
+    if (line[0] == 'v' && line[1] >= '0' && line[1] <= '9')
+        return "is of another version of the hash than 2: it takes another version of tenfold";
+    return "is not a hash and a name";
 }
 
 static int compare(const char *a, size_t an, const char *b, size_t bn)
@@ -58,6 +106,43 @@ static int by_name(const void *a, const void *b)
     return compare(x->name, x->n, y->name, y->n);
 }
 
+static int by_place(const void *a, const void *b)
+{
+    const hash_leaf *x = a, *y = b;
+    int c = strcmp(x->role, y->role);
+    return c ? c : x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+static void sort(hash_list *l)
+{
+    if (l->n)
+        qsort(l->items, l->n, sizeof *l->items, by_name);
+    for (size_t i = 0; i < l->n; i++)
+        if (l->items[i].nleaves)
+            qsort(l->items[i].leaves, l->items[i].nleaves, sizeof *l->items[i].leaves, by_place);
+}
+
+static int read_lines(hash_list *out, FILE *from, const char *path)
+{
+    char *line = NULL;
+    size_t room = 0, number = 0;
+    ssize_t n;
+    int code = EXIT_DONE;
+    while (code == EXIT_DONE && (n = getline(&line, &room, from)) > 0) {
+        number++;
+        line[n - (line[n - 1] == '\n')] = 0;
+        const char *wrong = add_line(out, line);
+        if (wrong) {
+            char text[160];
+            snprintf(text, sizeof text, "line %zu %s", number, wrong);
+            file_message(shown_path(path), "", TNF_NO_OFFSET, text);
+            code = EXIT_BAD;
+        }
+    }
+    free(line);
+    return code;
+}
+
 int hash_list_read(hash_list *out, const char *path)
 {
     *out = (hash_list) { 0 };
@@ -67,29 +152,14 @@ int hash_list_read(hash_list *out, const char *path)
         file_message(path, "", TNF_NO_OFFSET, strerror(errno));
         return EXIT_IO;
     }
-    char *line = NULL;
-    size_t room = 0, number = 0;
-    ssize_t n;
-    int code = EXIT_DONE;
-    while (code == EXIT_DONE && (n = getline(&line, &room, from)) > 0) {
-        number++;
-        line[n - (line[n - 1] == '\n')] = 0;
-        if (!add_line(out, line)) {
-            char text[80];
-            snprintf(text, sizeof text, "line %zu is not a hash and a name", number);
-            file_message(shown_path(path), "", TNF_NO_OFFSET, text);
-            code = EXIT_BAD;
-        }
-    }
+    int code = read_lines(out, from, path);
     if (code == EXIT_DONE && !feof(from)) {
         file_message(shown_path(path), "", TNF_NO_OFFSET, strerror(errno));
         code = EXIT_IO;
     }
-    free(line);
     if (!standard)
         fclose(from);
-    if (out->n)
-        qsort(out->items, out->n, sizeof *out->items, by_name);
+    sort(out);
     return code;
 }
 
@@ -104,31 +174,63 @@ bool hash_list_has_file(const hash_list *l)
 
 void hash_list_free(hash_list *list)
 {
-    for (size_t i = 0; i < list->n; i++)
-        free(list->items[i].name);
+    for (size_t i = 0; i < list->n; i++) {
+        hash_item *item = &list->items[i];
+        for (size_t k = 0; k < item->nleaves; k++)
+            free(item->leaves[k].role);
+        free(item->leaves);
+        free(item->name);
+    }
     free(list->items);
 }
 
 /* ---------------------------------------------------------------- telling */
 
-void hash_list_found(hash_list *l, tnf_str name, const char *hex)
+static hash_item *find(const hash_list *l, tnf_str name)
 {
     size_t low = 0, high = l->n;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         hash_item *item = &l->items[middle];
         int c = compare(name.p, name.n, item->name, item->n);
-        if (c == 0) {
-            item->differs = item->differs || strcmp(item->hex, hex + HASH_PREFIX) != 0;
-            item->found = true;
-            return;
-        }
+        if (c == 0)
+            return item;
         if (c < 0)
             high = middle;
         else
             low = middle + 1;
     }
-    l->unlisted++;
+    return NULL;
+}
+
+void hash_list_found(hash_list *l, tnf_str name, const char *hex)
+{
+    hash_item *item = find(l, name);
+    if (!item) {
+        l->unlisted++;
+        return;
+    }
+    item->differs = item->differs || strcmp(item->hex, hex + HASH_PREFIX) != 0;
+    item->found = true;
+}
+
+void hash_list_found_leaf(hash_list *l, const tnf_leaf *leaf, const char *hex)
+{
+    hash_item *item = find(l, leaf->object->name);
+    hash_leaf key = { .offset = leaf->offset }, *at = NULL;
+    char *role = item && item->nleaves ? strdup(leaf->part->role) : NULL;
+    if (!role)
+        return;
+    key.role = role;
+    at = bsearch(&key, item->leaves, item->nleaves, sizeof key, by_place);
+    free(role);
+    if (!at) {
+        item->unlisted += leaf->nbytes;
+        return;
+    }
+    at->found = true;
+    at->nbytes = leaf->nbytes;
+    at->differs = strcmp(at->hex, hex + HASH_PREFIX) != 0;
 }
 
 static void put_line(const cli_state *cli, const hash_item *item, bool ok, const char *what)
@@ -146,13 +248,48 @@ int hash_item_tell(const cli_state *cli, const hash_item *item, const char *hex)
     return ok ? EXIT_DONE : EXIT_DIFFERS;
 }
 
-int hash_list_tell(const cli_state *cli, const hash_list *l)
+/* Up to where the leaf goes on in the same way as this one does. */
+static size_t run_end(const hash_item *item, size_t i)
+{
+    const hash_leaf *first = &item->leaves[i];
+    while (++i < item->nleaves && item->leaves[i].found == first->found &&
+           item->leaves[i].differs == first->differs &&
+           strcmp(item->leaves[i].role, first->role) == 0)
+        ;
+    return i;
+}
+
+/* Which bytes of a tensor are not what they were, as far as the manifest has leaves of it. */
+static void tell_leaves(const hash_item *item)
+{
+    for (size_t i = 0, end; i < item->nleaves; i = end) {
+        const hash_leaf *first = &item->leaves[i], *last;
+        end = run_end(item, i);
+        last = &item->leaves[end - 1];
+        if (first->found && !first->differs)
+            continue;
+        fputs("  ", stdout);
+        put_safe(stdout, first->role, strlen(first->role), true);
+        if (first->found)
+            printf(": bytes %" PRIu64 " to %" PRIu64 " differ\n", first->offset,
+                   last->offset + last->nbytes - 1);
+        else
+            printf(": bytes from %" PRIu64 " on are not there\n", first->offset);
+    }
+    if (item->unlisted)
+        printf("  %" PRIu64 " byte%s not in the manifest\n", item->unlisted,
+               item->unlisted == 1 ? " of it is" : "s of it are");
+}
+
+int hash_list_tell(const cli_state *cli, hash_list *l)
 {
     bool all = l->unlisted == 0;
     for (size_t i = 0; i < l->n; i++) {
         const hash_item *item = &l->items[i];
         bool ok = item->found && !item->differs;
         put_line(cli, item, ok, ok ? "ok" : item->found ? "DIFFERS" : "MISSING");
+        if (item->found && !ok)
+            tell_leaves(item);
         all = all && ok;
     }
     if (l->unlisted)

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Manifests as `tenfold hash` prints them: "HEX  NAME", a line each. */
+/* Manifests as `tenfold hash` prints them, a line each:
+ *
+ *   v2:HEX  NAME                    a file, or a tensor
+ *   v2-leaf:HEX  OFFSET  NAME#ROLE  4 MiB of a part of the tensor of the line before
+ */
 #ifndef TENFOLD_CLI_HASH_CHECK_H
 #define TENFOLD_CLI_HASH_CHECK_H
 
@@ -7,20 +11,33 @@
 
 #define HASH_PREFIX 7u /* "sha256:" */
 #define HASH_TEXT   (HASH_PREFIX + 64 + 1)
+#define HASH_LINE   "v2:"
+#define HASH_LEAF   "v2-leaf:"
 
 void hash_text(char out[HASH_TEXT], const uint8_t hash[32]);
+
+typedef struct hash_leaf {
+    char *role; /* unescaped */
+    uint64_t offset, nbytes;
+    char hex[65];
+    bool found, differs;
+} hash_leaf;
 
 typedef struct hash_item {
     char *name; /* unescaped; ends in a NUL that n does not count */
     size_t n;
     char hex[65];
     bool found, differs;
+    hash_leaf *leaves; /* by role and offset */
+    size_t nleaves, room;
+    uint64_t unlisted; /* leaves that were found, but are not in the manifest */
 } hash_item;
 
 typedef struct hash_list {
     hash_item *items; /* sorted by name */
     size_t n, room;
     size_t unlisted; /* found, but not in the manifest */
+    bool leaves;     /* it has some */
 } hash_list;
 
 /* "-" is standard input. Says what is wrong. */
@@ -29,10 +46,11 @@ int hash_list_read(hash_list *out, const char *path);
 bool hash_list_has_file(const hash_list *list);
 void hash_list_free(hash_list *list);
 
-/* A tensor of the file that is checked. */
+/* A tensor of the file that is checked, and a leaf of one. */
 void hash_list_found(hash_list *list, tnf_str name, const char *hex);
+void hash_list_found_leaf(hash_list *list, const tnf_leaf *leaf, const char *hex);
 /* Tells what differs; EXIT_DONE or EXIT_DIFFERS. */
-int hash_list_tell(const cli_state *cli, const hash_list *list);
+int hash_list_tell(const cli_state *cli, hash_list *list);
 int hash_item_tell(const cli_state *cli, const hash_item *item, const char *hex);
 
 #endif

@@ -158,45 +158,57 @@ static void on_trace(void *ctx, uint64_t offset, const char *line)
     putc('\n', stderr);
 }
 
+const tnf_open_options *input_how_begin(input_how *how, input *in, const cli_state *cli,
+                                        const input_options *options, const char *path)
+{
+    tnf_format_info known;
+    tnf_limits limits = { 0 };
+    *in = (input) { .path = path, .name = shown_path(path), .cli = cli };
+    if ((options->format && !known_format(options->format, &known)) ||
+        !parse_limits(&limits, &options->limits) ||
+        !format_options_parse(&how->reader, &options->options))
+        return NULL;
+    tnf_open_options *o = &how->open;
+    *o = (tnf_open_options) { .size = sizeof *o };
+    o->format = options->format;
+    o->lenient = options->lenient;
+    o->salvage = options->salvage;
+    o->to_change = options->to_change;
+    o->access = (tnf_access)options->access;
+    o->limits = limits;
+    o->options = how->reader.items;
+    o->noptions = how->reader.n;
+    o->warn = on_warning;
+    o->trace = cli->trace ? on_trace : NULL;
+    o->ctx = in;
+    return o;
+}
+
+void input_how_end(input_how *how)
+{
+    format_options_free(&how->reader);
+}
+
 tnf_status input_try(input *in, const cli_state *cli, const input_options *options,
                      const char *path, int *code, tnf_error *error)
 {
-    format_options reader;
-    tnf_format_info known;
-    *in = (input) { .path = path, .name = shown_path(path), .cli = cli };
-    tnf_limits limits = { 0 };
-    *code = EXIT_USAGE;
-    if ((options->format && !known_format(options->format, &known)) ||
-        !parse_limits(&limits, &options->limits) ||
-        !format_options_parse(&reader, &options->options))
+    input_how made;
+    const tnf_open_options *how = input_how_begin(&made, in, cli, options, path);
+    *code = how ? EXIT_DONE : EXIT_USAGE;
+    if (!how)
         return TNF_EINVAL;
-    *code = EXIT_DONE;
-
-    tnf_open_options how = { .size = sizeof how };
-    how.format = options->format;
-    how.lenient = options->lenient;
-    how.salvage = options->salvage;
-    how.to_change = options->to_change;
-    how.access = (tnf_access)options->access;
-    how.limits = limits;
-    how.options = reader.items;
-    how.noptions = reader.n;
-    how.warn = on_warning;
-    how.trace = cli->trace ? on_trace : NULL;
-    how.ctx = in;
-
     tnf_status status;
     if (!strcmp(path, "-")) {
         tnf_source *source;
-        status = tnf_source_fd(&source, STDIN_FILENO, how.access, error);
+        status = tnf_source_fd(&source, STDIN_FILENO, how->access, error);
         if (status == TNF_OK)
-            status = tnf_open_source(&in->file, source, &how, error);
+            status = tnf_open_source(&in->file, source, how, error);
     } else {
-        status = tnf_open(&in->file, path, &how, error);
+        status = tnf_open(&in->file, path, how, error);
     }
     if (status == TNF_OK)
         in->info = tnf_file_info(in->file);
-    format_options_free(&reader);
+    input_how_end(&made);
     return status;
 }
 

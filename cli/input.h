@@ -89,6 +89,15 @@ int input_open(input *in, const cli_state *cli, const input_options *options, co
 tnf_status input_try(input *in, const cli_state *cli, const input_options *options,
                      const char *path, int *code, tnf_error *error);
 void input_close(input *in);
+/* What input_try() opens it with, for who opens it by other means: NULL after saying which option
+ * is wrong. `in` gets its names, and must stay. */
+typedef struct input_how {
+    tnf_open_options open;
+    format_options reader;
+} input_how;
+const tnf_open_options *input_how_begin(input_how *how, input *in, const cli_state *cli,
+                                        const input_options *options, const char *path);
+void input_how_end(input_how *how);
 /* Puts back what was there if a change of the file was interrupted, and says so. Gives an exit
  * code; *undone may be NULL. */
 int input_undo(const cli_state *cli, const char *path, bool *undone);

@@ -306,6 +306,7 @@ typedef struct tnf_verify_result {
     uint64_t checked;    /**< parts that were checked */
     uint64_t undigested; /**< of those, parts without a digest that can be checked */
     uint64_t problems;   /**< problems found */
+    tnf_status opening;  /**< TNF_OK, or why the file does not open: tnf_verify_path() */
 } tnf_verify_result;
 
 /** Checks what opening does not check: digests, and rules about the data. Returns TNF_OK also if
@@ -314,7 +315,36 @@ typedef struct tnf_verify_result {
 TNF_API TNF_CHECKED tnf_status tnf_verify(tnf_verify_result *out, const tnf_file *file,
                                           const tnf_verify_options *options, tnf_error *error);
 
+/** Opens a file and verifies it. That it does not open, for a reason that lies in it, is a problem
+ *  as well: it is told, and `opening` of the result says so. Of a model in several files, whose
+ *  opening ends with the first fault, all faults are told in its place: it is opened once more, for
+ *  salvage, and what is there is verified. TNF_OK also then; what is not the file's fault (it is
+ *  not there, there is no memory) fails. *file (may be NULL) becomes the handle to look at and to
+ *  close, or NULL if there is none. */
+TNF_API TNF_CHECKED tnf_status tnf_verify_path(tnf_verify_result *out, tnf_file **file,
+                                               const char *path, const tnf_open_options *how,
+                                               const tnf_verify_options *options, tnf_error *error);
+/** The same over a source, which then belongs to the handle (also when this fails); it is not
+ *  opened again. */
+TNF_API TNF_CHECKED tnf_status tnf_verify_source(tnf_verify_result *out, tnf_file **file,
+                                                 tnf_source *source, const tnf_open_options *how,
+                                                 const tnf_verify_options *options,
+                                                 tnf_error *error);
+
 /* ------------------------------------------------------------------- hash */
+
+/** The version of the hash, and how many bytes of a part a leaf has, but the last. */
+#define TNF_HASH_VERSION 2
+#define TNF_LEAF_BYTES   4194304u
+
+/** The hash of some of the bytes of a part: decoded, little-endian, of a dense tensor row by row,
+ *  cut at every TNF_LEAF_BYTES. Of a part without bytes there is none. */
+typedef struct tnf_leaf {
+    const tnf_object *object;
+    const tnf_part *part;
+    uint64_t offset, nbytes; /**< which of those bytes */
+    const uint8_t *hash;     /**< 32 bytes, for the length of the call */
+} tnf_leaf;
 
 /** How to hash. Begin with TNF_HASH_INIT; NULL means all defaults. */
 typedef struct tnf_hash_options {
@@ -323,19 +353,23 @@ typedef struct tnf_hash_options {
      *  of type, shape, layout and values, but not of the name. */
     void (*tensor)(void *ctx, const tnf_object *object, const uint8_t hash[32]);
     tnf_progress progress; /**< called while reading; NULL: never */
-    void *ctx;             /**< passed to both functions */
+    void *ctx;             /**< passed to all functions */
     unsigned threads;      /**< 0: one per core, at most 8 */
+    /** Called with each leaf of a tensor, by role of its part and by offset, before the tensor's
+     *  hash: to find later which 4 MiB have changed. They are kept until then, 8 KB per GB. */
+    void (*leaf)(void *ctx, const tnf_leaf *leaf);
 } tnf_hash_options;
 
 /** All defaults. */
 #define TNF_HASH_INIT                                                                              \
     {                                                                                              \
-        sizeof(tnf_hash_options), NULL, NULL, NULL, 0                                              \
+        sizeof(tnf_hash_options), NULL, NULL, NULL, 0, NULL                                        \
     }
 
 /** Computes the SHA-256 of the content of a file: names, types, shapes, values, attributes, extras.
- *  The same content has the same hash in any format, order and compression (docs/content-hash.md).
- */
+ *  The same content has the same hash in any format, order and compression, for any number of
+ *  threads, and whichever formats the library was built with (docs/content-hash.md). All threads
+ *  work on one tensor, too. */
 TNF_API TNF_CHECKED tnf_status tnf_content_hash(uint8_t out[32], const tnf_file *file,
                                                 const tnf_hash_options *options, tnf_error *error);
 

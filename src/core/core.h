@@ -90,6 +90,8 @@ tnf_status tnf_registry_by_extension(const tnf_format **out, const char *path, t
 /* Is `key` an attribute that some format has a place of its own for, or computes? */
 bool tnf_registry_owns(const char *key, size_t n);
 bool tnf_registry_derives(const tnf_member *attr);
+/* A value as can.derived and the table of uncounted attributes have it; a NULL p: none such. */
+tnf_str tnf_derived_text(const tnf_value *value);
 /* Does it tell only how the files of some format are spelled? */
 bool tnf_registry_spells(const tnf_member *attr);
 /* The extension of a path in lower case, "" if none, in `out`. */
@@ -168,6 +170,11 @@ tnf_status tnf_job_order(const size_t **out, const tnf_catalog *catalog, tnf_are
  * maps of all formats under one name. */
 tnf_status tnf_content_attrs(tnf_member **out, size_t *kept, const tnf_value *map, tnf_arena *a,
                              tnf_error *e);
+
+/* look/uncounted.c: is it no part of the content, by the table of such attributes? The i-th entry
+ * of the table, or NULL past the last. */
+bool tnf_is_uncounted(const tnf_member *attr);
+const char *tnf_uncounted_at(size_t i);
 
 /* Is it one of those: a map that a format of text metadata has ("safetensors.metadata")? */
 bool tnf_is_text_map(const tnf_member *attr);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The content hash: by the definition at the head of content.c for one case worked out with another
- * program, the same in every container, and another one for every single thing that changes. */
+/* The content hash: by the definition at the head of content_hash.c for one case worked out with
+ * another program, the same in every container, and another one for every single thing that
+ * changes. */
 #include "../support/memory.h"
 #include "../support/unit.h"
+#include "base/bytes.h"
+#include "base/digest.h"
 #include "core/core.h"
 
 /* What may be changed, one at a time. */
@@ -95,14 +98,14 @@ static void hash_model(uint8_t out[32], const struct model *m)
 static void by_the_definition(void **state)
 {
     (void)state;
-    static const uint8_t tensor[] = { 0x0d, 0x8c, 0xe5, 0xab, 0x90, 0x17, 0x6d, 0xb3,
-                                      0x36, 0x64, 0x61, 0x17, 0xca, 0x13, 0x8c, 0x98,
-                                      0xed, 0x13, 0x4d, 0x99, 0xb7, 0x86, 0x78, 0x56,
-                                      0xd5, 0xd4, 0xa9, 0xb2, 0x61, 0x6a, 0x87, 0x11 };
-    static const uint8_t content[] = { 0xea, 0x40, 0x81, 0xbb, 0xe3, 0x6f, 0x89, 0x90,
-                                       0x12, 0xc7, 0xe2, 0xb6, 0x6d, 0xb9, 0x19, 0x43,
-                                       0x20, 0xdd, 0x35, 0x97, 0xb8, 0xf3, 0x5b, 0x57,
-                                       0xd1, 0x11, 0x31, 0xbe, 0x24, 0xb5, 0x17, 0x24 };
+    static const uint8_t tensor[] = { 0x3c, 0x3c, 0x0e, 0x30, 0x6c, 0xf6, 0x4a, 0x61,
+                                      0x43, 0x19, 0x90, 0x27, 0xc8, 0x2c, 0x98, 0x93,
+                                      0xb5, 0x52, 0x4b, 0xa5, 0x50, 0xcc, 0xb1, 0xd1,
+                                      0x13, 0x96, 0x9e, 0xf2, 0x7d, 0x07, 0xd4, 0x28 };
+    static const uint8_t content[] = { 0x04, 0xbe, 0x96, 0x4b, 0xd0, 0x23, 0xc8, 0x3c,
+                                       0xe1, 0x1f, 0x65, 0xda, 0x0d, 0x2c, 0xec, 0x80,
+                                       0xd1, 0x6e, 0x4e, 0x90, 0x43, 0x15, 0xa8, 0x1b,
+                                       0xb0, 0x8b, 0x25, 0xa2, 0x14, 0x0c, 0xe2, 0x6d };
     uint8_t hash[32];
     struct heard heard;
     tnf_builder *b = build(&plain);
@@ -200,6 +203,199 @@ static void stopped(void **state)
     tnf_builder_free(b);
 }
 
+/* ----------------------------------------------------------------- leaves */
+
+enum { LARGE = 9 * 1024 * 1024 + 5, LEAVES = 3, STRINGS = 3 };
+
+/* What the definition makes of the bytes of a part. */
+static void root_of(uint8_t out[32], const uint8_t *p, uint64_t n, uint8_t leaves[][32])
+{
+    tnf_digester d, leaf;
+    uint8_t size[8];
+    assert_true(tnf_digest_begin(&d, "sha256"));
+    tnf_digest_update(&d, "tenfold part 2\n", 15);
+    tnf_put_le64(size, n);
+    tnf_digest_update(&d, size, 8);
+    for (uint64_t at = 0, i = 0; at < n; at += 4194304, i++) {
+        assert_true(tnf_digest_begin(&leaf, "sha256"));
+        tnf_digest_update(&leaf, "tenfold leaf 2\n", 15);
+        tnf_digest_update(&leaf, p + at, n - at < 4194304 ? (size_t)(n - at) : 4194304);
+        tnf_digest_end(&leaf, leaves[i]);
+        tnf_digest_update(&d, leaves[i], 32);
+    }
+    tnf_digest_end(&d, out);
+}
+
+static void put_numbers(tnf_digester *d, const uint64_t *v, size_t n)
+{
+    uint8_t bytes[8];
+    for (size_t i = 0; i < n; i++) {
+        tnf_put_le64(bytes, v[i]);
+        tnf_digest_update(d, bytes, 8);
+    }
+}
+
+static void put_words(tnf_digester *d, const char *text)
+{
+    put_numbers(d, (uint64_t[]) { strlen(text) }, 1);
+    tnf_digest_update(d, text, strlen(text));
+}
+
+struct seen {
+    unsigned leaves, tensors, before[4]; /* leaves before each tensor */
+    uint8_t leaf[16][32], tensor[4][32];
+    uint64_t offset[16];
+    char role[16][16];
+};
+
+static void see_leaf(void *ctx, const tnf_leaf *leaf)
+{
+    struct seen *s = ctx;
+    assert_true(s->leaves < 16);
+    memcpy(s->leaf[s->leaves], leaf->hash, 32);
+    s->offset[s->leaves] = leaf->offset;
+    snprintf(s->role[s->leaves++], 16, "%s", leaf->part->role);
+    assert_true(leaf->nbytes > 0 && leaf->offset + leaf->nbytes <= leaf->part->nbytes);
+    assert_true(leaf->nbytes == TNF_LEAF_BYTES ||
+                leaf->offset + leaf->nbytes == leaf->part->nbytes);
+}
+
+static void see_tensor(void *ctx, const tnf_object *object, const uint8_t hash[32])
+{
+    struct seen *s = ctx;
+    assert_non_null(object);
+    s->before[s->tensors] = s->leaves;
+    memcpy(s->tensor[s->tensors++], hash, 32);
+}
+
+/* Strings of LARGE bytes, and a dense tensor of as many. */
+static tnf_builder *build_large(const uint8_t *bytes, const uint64_t *offsets)
+{
+    tnf_builder *b;
+    tnf_error e;
+    static const uint64_t count[] = { STRINGS }, size[] = { LARGE };
+    tnf_part parts[] = { { .role = "offsets",
+                           .type = tnf_type_named("u64"),
+                           .memory = offsets,
+                           .stored = 8 * (STRINGS + 1),
+                           .nbytes = 8 * (STRINGS + 1),
+                           .payload = TNF_MEMORY },
+                         { .role = "bytes",
+                           .type = tnf_type_named("u8"),
+                           .memory = bytes,
+                           .stored = LARGE,
+                           .nbytes = LARGE,
+                           .payload = TNF_MEMORY } };
+    tnf_part data = parts[1];
+    data.role = "data";
+    tnf_object strings = { .name = { "strings", 7 },
+                           .shape = count,
+                           .rank = 1,
+                           .parts = parts,
+                           .nparts = 2,
+                           .layout = tnf_layout_by_id("strings/1") };
+    tnf_object dense = { .name = { "w", 1 },
+                         .shape = size,
+                         .rank = 1,
+                         .parts = &data,
+                         .nparts = 1,
+                         .layout = tnf_layout_by_id("dense") };
+    assert_ok(tnf_builder_new(&b, NULL, &e));
+    assert_ok(tnf_builder_add_object(b, &strings, NULL, &e));
+    assert_ok(tnf_builder_add_object(b, &dense, NULL, &e));
+    return b;
+}
+
+/* The tensor "strings", by the definition; its leaves are `leaves`, then that of the offsets. */
+static void expect_strings(uint8_t out[32], uint8_t leaves[][32], const uint8_t *bytes,
+                           const uint8_t *offsets)
+{
+    tnf_digester d;
+    uint8_t root[2][32];
+    root_of(root[0], bytes, LARGE, leaves);
+    root_of(root[1], offsets, 8 * (STRINGS + 1), leaves + LEAVES);
+    assert_true(tnf_digest_begin(&d, "sha256"));
+    tnf_digest_update(&d, "tenfold tensor 2\n", 17);
+    put_words(&d, "strings/1");
+    put_numbers(&d, (uint64_t[]) { 1, STRINGS, 2 }, 3);
+    put_words(&d, "bytes");
+    put_words(&d, "u8");
+    put_numbers(&d, (uint64_t[]) { LARGE }, 1);
+    tnf_digest_update(&d, root[0], 32);
+    put_words(&d, "offsets");
+    put_words(&d, "u64");
+    put_numbers(&d, (uint64_t[]) { 8 * (STRINGS + 1) }, 1);
+    tnf_digest_update(&d, root[1], 32);
+    tnf_digest_end(&d, out);
+}
+
+static void hash_large(struct seen *seen, uint8_t out[32], const tnf_builder *b, const char *format,
+                       bool zstd, unsigned threads)
+{
+    tnf_error e = { 0 };
+    tnf_sink *sink;
+    tnf_source *source;
+    tnf_file *file;
+    static const tnf_option encoding = { "encoding", "zstd" };
+    tnf_save_options o = { .size = sizeof o, .format = format, .options = &encoding };
+    o.noptions = zstd;
+    tnf_hash_options h = { .size = sizeof h, .tensor = see_tensor, .leaf = see_leaf, .ctx = seen };
+    h.threads = threads;
+    *seen = (struct seen) { 0 };
+    assert_ok(tnf_sink_memory(&sink, &e));
+    assert_ok(tnf_save_sink(b, sink, &o, &e));
+    tnf_str bytes = tnf_sink_bytes(sink);
+    assert_ok(tnf_source_memory(&source, bytes.p, bytes.n, &e));
+    assert_ok(tnf_open_source(&file, source, NULL, &e));
+    assert_ok(tnf_content_hash(out, file, &h, &e));
+    h.leaf = NULL;
+    h.tensor = NULL;
+    uint8_t again[32]; /* without keeping them */
+    assert_ok(tnf_content_hash(again, file, &h, &e));
+    assert_memory_equal(again, out, 32);
+    tnf_close(file);
+    tnf_sink_close(sink);
+}
+
+/* In any container, by any number of threads. */
+static void by_leaves(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *format;
+        bool zstd;
+    } forms[] = {
+        { "ztensor2", false }, { "ztensor2", true }, { "ztensor1", false }, { "ztensor1", true }
+    };
+    uint64_t offsets[STRINGS + 1] = { 0, 3, 5000000, LARGE };
+    uint8_t packed[8 * (STRINGS + 1)], leaves[LEAVES + 1][32], tensor[32], first[32], hash[32];
+    uint8_t *bytes = malloc(LARGE);
+    assert_non_null(bytes);
+    for (size_t i = 0; i < LARGE; i++)
+        bytes[i] = (uint8_t)('a' + i * 7 / 1000 % 26);
+    for (size_t i = 0; i <= STRINGS; i++)
+        tnf_put_le64(packed + 8 * i, offsets[i]);
+    expect_strings(tensor, leaves, bytes, packed);
+    tnf_builder *b = build_large(bytes, offsets);
+    for (size_t f = 0; f < sizeof forms / sizeof *forms; f++)
+        for (unsigned threads = 1; threads < 6; threads++) {
+            struct seen seen;
+            hash_large(&seen, hash, b, forms[f].format, forms[f].zstd, threads);
+            if (f == 0 && threads == 1)
+                memcpy(first, hash, 32);
+            assert_memory_equal(hash, first, 32);
+            assert_int_equal(seen.leaves, 2 * LEAVES + 1);
+            assert_int_equal(seen.before[0], LEAVES + 1);
+            assert_memory_equal(seen.leaf, leaves, sizeof leaves);
+            assert_memory_equal(seen.leaf + LEAVES + 1, leaves, (size_t)LEAVES * 32);
+            assert_memory_equal(seen.tensor[0], tensor, 32);
+            assert_string_equal(seen.role[LEAVES], "offsets");
+            assert_int_equal(seen.offset[2], 2 * TNF_LEAF_BYTES);
+        }
+    tnf_builder_free(b);
+    free(bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -208,6 +404,7 @@ int main(void)
         cmocka_unit_test(orders),
         cmocka_unit_test(every_change_shows),
         cmocka_unit_test(stopped),
+        cmocka_unit_test(by_leaves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,9 +86,7 @@ bool tnf_registry_owns(const char *key, size_t n)
     return false;
 }
 
-/* Is "key", or "key=value" for a value worth writing so, in a format's list? */
-/* A value as can.derived has it; a NULL p: it has none such. */
-static tnf_str derived_text(const tnf_value *v)
+tnf_str tnf_derived_text(const tnf_value *v)
 {
     if (v->kind == TNF_STRING || v->kind == TNF_JSON)
         return (tnf_str) { v->as.s, v->n };
@@ -101,10 +99,11 @@ static tnf_str derived_text(const tnf_value *v)
     return (tnf_str) { NULL, 0 };
 }
 
+/* Is "key", or "key=value" for a value worth writing so, in a format's list? */
 bool tnf_registry_derives(const tnf_member *attr)
 {
     char text[128];
-    tnf_str said = derived_text(&attr->value);
+    tnf_str said = tnf_derived_text(&attr->value);
     if (attr->key.n + 1 > sizeof text)
         return false;
     memcpy(text, attr->key.p, attr->key.n);

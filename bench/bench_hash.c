@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* bench_hash MIB raw|zstd|columns THREADS ROUNDS: the content hash of a file in memory that has one
+ * tensor.
+ *
+ *   one    tnf_content_hash() on one thread
+ *   many   … on so many
+ *   evp    EVP_Digest() of the same bytes, by SHA-256
+ */
+#include "bench.h"
+
+#include <openssl/evp.h>
+#include <string.h>
+#include <tenfold/build.h>
+
+static struct work {
+    tnf_file *file;
+    tnf_sink *sink; /* the file lies in it */
+    uint8_t *data;
+    size_t n;
+    unsigned threads;
+} w;
+
+static volatile uint8_t seen;
+
+static void hash(unsigned threads)
+{
+    tnf_error error;
+    uint8_t out[32];
+    tnf_hash_options how = { .size = sizeof how, .threads = threads };
+    bench_check(tnf_content_hash(out, w.file, &how, &error), &error);
+    seen = out[0];
+}
+
+static void one(void *ctx)
+{
+    (void)ctx;
+    hash(1);
+}
+
+static void many(void *ctx)
+{
+    (void)ctx;
+    hash(w.threads);
+}
+
+static void evp(void *ctx)
+{
+    (void)ctx;
+    uint8_t out[EVP_MAX_MD_SIZE];
+    if (EVP_Digest(w.data, w.n, out, NULL, EVP_sha256(), NULL) != 1)
+        bench_die("sha256");
+    seen = out[0];
+}
+
+/* Rows of 1024 floats that shrink a little, as weights do. */
+static void open_one(const char *form)
+{
+    tnf_error error;
+    tnf_builder *b;
+    tnf_source *source;
+    static const tnf_option zstd = { "encoding", "zstd" };
+    bool columns = strcmp(form, "columns") == 0;
+    tnf_save_options save = { .size = sizeof save, .format = columns ? "primitiv" : "ztensor1" };
+    save.options = &zstd;
+    save.noptions = strcmp(form, "zstd") == 0;
+    uint64_t shape[2] = { w.n / 4096, 1024 };
+    bench_check(tnf_builder_new(&b, NULL, &error), &error);
+    bench_check(tnf_builder_add(b, "w", tnf_type_named("f32"), 2, shape, w.data, &error), &error);
+    bench_check(tnf_sink_memory(&w.sink, &error), &error);
+    bench_check(tnf_save_sink(b, w.sink, &save, &error), &error);
+    tnf_str bytes = tnf_sink_bytes(w.sink);
+    bench_check(tnf_source_memory(&source, bytes.p, bytes.n, &error), &error);
+    bench_check(tnf_open_source(&w.file, source, NULL, &error), &error);
+    tnf_builder_free(b);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 5) {
+        fprintf(stderr, "usage: bench_hash MIB raw|zstd|columns THREADS ROUNDS\n");
+        return 2;
+    }
+    w.n = (size_t)bench_number(argv[1]) << 20;
+    w.threads = (unsigned)bench_number(argv[3]);
+    w.data = bench_memory(w.n);
+    for (size_t i = 0; i < w.n; i++)
+        w.data[i] = i % 4 == 3 ? 0x3d : (uint8_t)(i * 0x9e3779b97f4a7c15u >> 40);
+    open_one(argv[2]);
+    static bench_way all[] = { { "one", one, { 0 } },
+                               { "many", many, { 0 } },
+                               { "evp", evp, { 0 } } };
+    unsigned rounds = bench_rounds(argv[4]);
+    bench_run(all, 3, rounds, NULL);
+    printf("{");
+    bench_print(all, 3, rounds);
+    printf("\"bytes\":%zu}\n", w.n);
+    tnf_close(w.file);
+    tnf_sink_close(w.sink);
+    free(w.data);
+    return 0;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* What leaves.c and leaf_read.c share: tensors on their way to their hashes. */
+#ifndef TNF_CORE_LOOK_HASHING_H
+#define TNF_CORE_LOOK_HASHING_H
+
+#include "core/look/leaves.h"
+
+#include <pthread.h>
+
+#define TNF_PART_JOBS 1024u /* at most, since opening an encoded part may take a while */
+
+/* A leaf that a stream hands over. */
+struct held {
+    struct held *next;
+    size_t item;
+    uint64_t leaf;
+    size_t n;
+    uint8_t bytes[TNF_LEAF_BYTES];
+};
+
+/* A tensor. */
+struct item {
+    size_t object; /* in the catalog */
+    uint64_t first_job;
+    uint8_t *leaves; /* of its parts, one after the other; NULL before the first, and when told */
+    uint64_t left;   /* jobs and held leaves that are not done */
+};
+
+struct hashing {
+    const tnf_file *file;
+    const tnf_hash_options *options;
+    uint8_t (*out)[TNF_HASH_BYTES];
+    struct item *items;
+    size_t n;
+    uint64_t jobs;  /* without those of helpers */
+    uint64_t total; /* bytes */
+    tnf_allocator alloc;
+    pthread_mutex_t lock; /* guards all below, items[].leaves and .left, the progress function */
+    pthread_cond_t moved; /* a leaf is held, or a stream is done */
+    uint64_t done;
+    uint64_t streams;                   /* not done */
+    struct held *first, **last, *spare; /* waiting; to be used again */
+    size_t nheld, helpers;
+};
+
+/* leaves.c: a job, or a held leaf, of a tensor is done. */
+tnf_status tnf_hash_done(struct hashing *h, size_t item, tnf_error *e);
+/* Before the part `k`: where its leaves stand among those of its tensor. */
+uint64_t tnf_leaves_before(const tnf_object *o, uint16_t k);
+
+/* leaf_read.c: a part from front to end, alone or with helpers; its job-th run of leaves; what a
+ * helper does until no stream is left; and that a stream is done. */
+tnf_status tnf_hash_stream(struct hashing *h, size_t item, uint16_t k, bool alone, tnf_error *e);
+tnf_status tnf_hash_run(struct hashing *h, size_t item, uint16_t k, uint64_t job, tnf_error *e);
+tnf_status tnf_hash_help(struct hashing *h, tnf_error *e);
+void tnf_hash_stream_done(struct hashing *h);
+
+static inline const tnf_object *tnf_hash_object(const struct hashing *h, size_t item)
+{
+    return &h->file->catalog.objects[h->items[item].object];
+}
+
+static inline uint64_t tnf_count_leaves(const tnf_part *part)
+{
+    return part->nbytes / TNF_LEAF_BYTES + (part->nbytes % TNF_LEAF_BYTES != 0);
+}
+
+/* Leaves of one job. */
+static inline uint64_t tnf_run_length(const tnf_part *part)
+{
+    return tnf_count_leaves(part) / TNF_PART_JOBS + 1;
+}
+
+/* Is it stored otherwise than it is hashed? */
+static inline bool tnf_is_turned(const tnf_object *o)
+{
+    return o->layout == &tnf_layout_dense && o->nparts == 1 && o->order != TNF_ORDER_C &&
+           o->rank > 1 && o->parts->nbytes > 0;
+}
+
+#endif

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+/* The leaves of a part, by whichever way its bytes can be had.
+ *
+ * A part that can be entered anywhere is cut into runs of leaves, each of them a job. Any other is
+ * a stream: one job decodes or turns it from front to end and hashes its leaves on the way; but
+ * once threads have nothing else to do, it hands whole leaves over to them:
+ *
+ *   jobs     stream │ run │ run │ … │ help │ help    taken in this order
+ *   stream   decode 0 │ decode 1 │ decode 2 │ …      helpers:  hash 0 │ hash 1 │ …
+ *
+ * No helper begins before every stream has, so none waits for one that nobody works on.
+ */
+#include "core/look/hashing.h"
+#include "core/read/stream.h"
+#include "core/save/save.h"
+
+#include <string.h>
+
+#define BLOCK ((size_t)1 << 20) /* read and hashed at once: a leaf has whole ones */
+#define HELD  2u                /* leaves that wait, for each helper */
+
+static tnf_status begin_leaf(tnf_digester *d, tnf_error *e)
+{
+    return tnf_hash_begin(d, "tenfold leaf 2\n", e);
+}
+
+static tnf_status tell_progress(struct hashing *h, uint64_t n, tnf_error *e)
+{
+    if (!h->options->progress)
+        return TNF_OK;
+    pthread_mutex_lock(&h->lock);
+    h->done += n;
+    bool go_on = h->options->progress(h->options->ctx, h->done, h->total);
+    pthread_mutex_unlock(&h->lock);
+    return go_on ? TNF_OK : tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "stopped on request");
+}
+
+static void end_leaf(struct hashing *h, size_t item, uint64_t leaf, tnf_digester *d)
+{
+    tnf_digest_end(d, h->items[item].leaves + leaf * TNF_HASH_BYTES);
+}
+
+/* ---------------------------------------------------------------- streams */
+
+/* A stream on its way. */
+struct stream {
+    struct hashing *h;
+    size_t item;
+    uint64_t leaf; /* the current one, of the tensor's */
+    size_t n;      /* bytes of it so far */
+    bool hands_over;
+    struct held *held; /* the leaf to be handed over; NULL: it is hashed here */
+    tnf_digester d;
+};
+
+/* If somebody waits for one. NULL also if there is no memory: then it is hashed here. */
+static struct held *new_held(struct hashing *h)
+{
+    pthread_mutex_lock(&h->lock);
+    bool wanted = h->nheld < HELD * h->helpers;
+    struct held *held = wanted ? h->spare : NULL;
+    if (held)
+        h->spare = held->next;
+    pthread_mutex_unlock(&h->lock);
+    return held || !wanted ? held : tnf_alloc(&h->alloc, sizeof *held);
+}
+
+static void keep_spare(struct hashing *h, struct held *held)
+{
+    pthread_mutex_lock(&h->lock);
+    held->next = h->spare;
+    h->spare = held;
+    pthread_mutex_unlock(&h->lock);
+}
+
+static void hand_over(struct stream *s)
+{
+    struct hashing *h = s->h;
+    struct held *held = s->held;
+    held->next = NULL;
+    held->item = s->item;
+    held->leaf = s->leaf;
+    held->n = s->n;
+    pthread_mutex_lock(&h->lock);
+    h->items[s->item].left++;
+    *h->last = held;
+    h->last = &held->next;
+    h->nheld++;
+    pthread_cond_signal(&h->moved);
+    pthread_mutex_unlock(&h->lock);
+}
+
+static tnf_status start_leaf(struct stream *s, tnf_error *e)
+{
+    s->held = s->hands_over ? new_held(s->h) : NULL;
+    return s->held ? TNF_OK : begin_leaf(&s->d, e);
+}
+
+static void stop_leaf(struct stream *s)
+{
+    if (s->held)
+        hand_over(s);
+    else
+        end_leaf(s->h, s->item, s->leaf, &s->d);
+    s->held = NULL;
+    s->leaf++;
+    s->n = 0;
+}
+
+static tnf_status take(void *ctx, const void *bytes, size_t n, tnf_error *e)
+{
+    struct stream *s = ctx;
+    const uint8_t *from = bytes;
+    for (size_t left = n, here; left > 0; left -= here, from += here) {
+        if (s->n == 0)
+            TNF_TRY(start_leaf(s, e));
+        here = TNF_LEAF_BYTES - s->n < left ? TNF_LEAF_BYTES - s->n : left;
+        if (s->held)
+            memcpy(s->held->bytes + s->n, from, here);
+        else
+            tnf_digest_update(&s->d, from, here);
+        s->n += here;
+        if (s->n == TNF_LEAF_BYTES)
+            stop_leaf(s);
+    }
+    return tell_progress(s->h, n, e);
+}
+
+static tnf_status scan(struct stream *s, const tnf_part *part, tnf_error *e)
+{
+    tnf_status status = tnf_scan(part, take, s, e);
+    if (s->n == 0)
+        return status;
+    if (status == TNF_OK) {
+        stop_leaf(s);
+    } else if (s->held) {
+        keep_spare(s->h, s->held);
+    } else {
+        tnf_digest_end(&s->d, NULL);
+    }
+    return status;
+}
+
+/* A dense tensor that is stored column by column. */
+static tnf_status scan_turned(struct stream *s, const tnf_object *o, tnf_error *e)
+{
+    tnf_part rows;
+    struct tnf_save turning = { 0 };
+    uint64_t bits = o->parts->type->bits;
+    if (bits == 0 || bits % 8)
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                        "%s has packed elements in columns: they cannot be taken row by row",
+                        TNF_QUOTED(o->name));
+    tnf_arena_init(&turning.arena, &s->h->alloc, UINT64_MAX);
+    tnf_status status = tnf_reorder(&rows, o, &turning, e);
+    if (status == TNF_OK)
+        status = scan(s, &rows, e);
+    tnf_reorder_end(&turning);
+    tnf_arena_free(&turning.arena);
+    return status;
+}
+
+tnf_status tnf_hash_stream(struct hashing *h, size_t item, uint16_t k, bool alone, tnf_error *e)
+{
+    const tnf_object *o = tnf_hash_object(h, item);
+    struct stream s = {
+        .h = h, .item = item, .leaf = tnf_leaves_before(o, k), .hands_over = !alone
+    };
+    return tnf_is_turned(o) ? scan_turned(&s, o, e) : scan(&s, &o->parts[k], e);
+}
+
+void tnf_hash_stream_done(struct hashing *h)
+{
+    pthread_mutex_lock(&h->lock);
+    h->streams--;
+    pthread_cond_broadcast(&h->moved);
+    pthread_mutex_unlock(&h->lock);
+}
+
+/* The next leaf that is held, or NULL: there will be none. */
+static struct held *next_held(struct hashing *h)
+{
+    pthread_mutex_lock(&h->lock);
+    while (!h->first && h->streams > 0)
+        pthread_cond_wait(&h->moved, &h->lock);
+    struct held *held = h->first;
+    if (held) {
+        h->first = held->next;
+        h->last = h->first ? h->last : &h->first;
+        h->nheld--;
+    }
+    pthread_mutex_unlock(&h->lock);
+    return held;
+}
+
+static tnf_status hash_held(struct hashing *h, struct held *held, tnf_error *e)
+{
+    tnf_digester d;
+    size_t item = held->item;
+    tnf_status status = begin_leaf(&d, e);
+    if (status == TNF_OK) {
+        tnf_digest_update(&d, held->bytes, held->n);
+        end_leaf(h, item, held->leaf, &d);
+    }
+    keep_spare(h, held);
+    return status == TNF_OK ? tnf_hash_done(h, item, e) : status;
+}
+
+/* One more, or one less, to hand leaves to. */
+static void count_helper(struct hashing *h, bool comes)
+{
+    pthread_mutex_lock(&h->lock);
+    h->helpers = comes ? h->helpers + 1 : h->helpers - 1;
+    pthread_mutex_unlock(&h->lock);
+}
+
+tnf_status tnf_hash_help(struct hashing *h, tnf_error *e)
+{
+    struct held *held;
+    tnf_status status = TNF_OK;
+    count_helper(h, true);
+    while (status == TNF_OK && (held = next_held(h)) != NULL)
+        status = hash_held(h, held, e);
+    count_helper(h, false);
+    return status;
+}
+
+/* ------------------------------------------------------------------- runs */
+
+/* A run of leaves, and how they are read. */
+struct run {
+    struct hashing *h;
+    size_t item;
+    const tnf_part *part;
+    const uint8_t *memory; /* the part's bytes; NULL: by the stream, block by block */
+    tnf_stream stream;
+    uint8_t *block;
+};
+
+static tnf_status hash_leaf(struct run *r, uint64_t leaf, tnf_digester *d, tnf_error *e)
+{
+    uint64_t at = leaf * TNF_LEAF_BYTES, left = r->part->nbytes - at;
+    uint64_t end = at + (left < TNF_LEAF_BYTES ? left : TNF_LEAF_BYTES);
+    for (size_t n; at < end; at += n) {
+        n = end - at < BLOCK ? (size_t)(end - at) : BLOCK;
+        if (!r->memory)
+            TNF_TRY(tnf_stream_read(&r->stream, at, r->block, n, e));
+        tnf_digest_update(d, r->memory ? r->memory + at : r->block, n);
+        TNF_TRY(tell_progress(r->h, n, e));
+    }
+    return TNF_OK;
+}
+
+static tnf_status hash_leaves(struct run *r, uint64_t first, uint64_t end, tnf_error *e)
+{
+    const tnf_object *o = tnf_hash_object(r->h, r->item);
+    uint64_t before = tnf_leaves_before(o, (uint16_t)(r->part - o->parts));
+    for (uint64_t leaf = first; leaf < end; leaf++) {
+        tnf_digester d;
+        TNF_TRY(begin_leaf(&d, e));
+        tnf_status status = hash_leaf(r, leaf, &d, e);
+        if (status != TNF_OK) {
+            tnf_digest_end(&d, NULL);
+            return status;
+        }
+        end_leaf(r->h, r->item, before + leaf, &d);
+    }
+    return end == tnf_count_leaves(r->part) ? tnf_stream_end(&r->stream, e) : TNF_OK;
+}
+
+/* The job-th run of a part that can be entered anywhere. */
+tnf_status tnf_hash_run(struct hashing *h, size_t item, uint16_t k, uint64_t job, tnf_error *e)
+{
+    struct run r = { .h = h, .item = item, .part = &tnf_hash_object(h, item)->parts[k] };
+    uint64_t first = job * tnf_run_length(r.part), end = first + tnf_run_length(r.part);
+    end = end < tnf_count_leaves(r.part) ? end : tnf_count_leaves(r.part);
+    tnf_status status = tnf_stream_open(&r.stream, r.part, e);
+    if (status == TNF_OK && !(r.memory = tnf_part_in_memory(r.part)) &&
+        !(r.block = tnf_alloc(&h->alloc, BLOCK)))
+        status = tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for reading");
+    if (status == TNF_OK)
+        status = hash_leaves(&r, first, end, e);
+    tnf_free(&h->alloc, r.block, BLOCK);
+    tnf_stream_close(&r.stream);
+    return status;
+}

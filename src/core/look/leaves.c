@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT */
+/* The hashes of tensors, by all threads however few tensors there are.
+ *
+ *   part     4 MiB │ 4 MiB │ 4 MiB │ rest    its bytes: decoded, row by row
+ *   leaves   hash  │ hash  │ hash  │ hash    jobs, for any thread
+ *   root     hash of the leaves              by whoever is done with the last one of the tensor
+ *
+ * leaf_read.c gets at the bytes of a part.
+ */
+#include "base/bytes.h"
+#include "base/ckd.h"
+#include "base/pool.h"
+#include "core/look/hashing.h"
+
+#include <string.h>
+
+/* ----------------------------------------------------------------- digest */
+
+tnf_status tnf_hash_begin(tnf_digester *d, const char *title, tnf_error *e)
+{
+    if (!tnf_digest_begin(d, "sha256"))
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for hashing");
+    tnf_digest_update(d, title, strlen(title));
+    return TNF_OK;
+}
+
+void tnf_hash_number(tnf_digester *d, uint64_t v)
+{
+    uint8_t bytes[8];
+    tnf_put_le64(bytes, v);
+    tnf_digest_update(d, bytes, sizeof bytes);
+}
+
+void tnf_hash_text(tnf_digester *d, const void *p, size_t n)
+{
+    tnf_hash_number(d, n);
+    tnf_digest_update(d, p, n);
+}
+
+/* --------------------------------------------------------------- planning */
+
+uint64_t tnf_leaves_before(const tnf_object *o, uint16_t k)
+{
+    uint64_t n = 0;
+    for (uint16_t i = 0; i < k; i++)
+        n += tnf_count_leaves(&o->parts[i]);
+    return n;
+}
+
+static bool is_stream(const tnf_object *o, const tnf_part *part)
+{
+    if (part->payload == TNF_ENCODED && part->codec != TNF_CODEC_ZSTD_SEEKABLE)
+        return true;
+    return part->payload == TNF_OPAQUE || (part->payload == TNF_MEMORY && !part->memory) ||
+           tnf_is_turned(o);
+}
+
+/* An empty part has one as well: whether it can be read is seen by trying. */
+static uint64_t part_jobs(const tnf_object *o, const tnf_part *part)
+{
+    uint64_t leaves = tnf_count_leaves(part), run = tnf_run_length(part);
+    return is_stream(o, part) || leaves == 0 ? 1 : (leaves + run - 1) / run;
+}
+
+/* All of it is one job. */
+static bool is_small(const tnf_object *o)
+{
+    uint64_t sum = 0;
+    for (uint16_t k = 0; k < o->nparts; k++) {
+        if (o->parts[k].nbytes > TNF_LEAF_BYTES - sum)
+            return false;
+        sum += o->parts[k].nbytes;
+    }
+    return true;
+}
+
+static uint64_t object_jobs(struct hashing *h, const tnf_object *o)
+{
+    uint64_t n = 0;
+    if (is_small(o))
+        return 1;
+    for (uint16_t k = 0; k < o->nparts; k++) {
+        n += part_jobs(o, &o->parts[k]);
+        h->streams += is_stream(o, &o->parts[k]);
+    }
+    return n;
+}
+
+static tnf_status plan(struct hashing *h, tnf_arena *a, tnf_error *e)
+{
+    const tnf_catalog *c = &h->file->catalog;
+    const size_t *order;
+    TNF_TRY(tnf_job_order(&order, c, a, e));
+    h->n = c->n;
+    h->items = tnf_arena_array(a, c->n, sizeof *h->items);
+    if (!h->items)
+        return tnf_arena_fail(a, "hashes", e);
+    for (size_t i = 0; i < c->n; i++) {
+        uint64_t jobs = object_jobs(h, &c->objects[order[i]]);
+        h->items[i] = (struct item) { .object = order[i], .first_job = h->jobs, .left = jobs };
+        h->jobs += jobs;
+    }
+    if (h->jobs > SIZE_MAX / 2)
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "too much to hash");
+    return TNF_OK;
+}
+
+/* ---------------------------------------------------------------- tensors */
+
+/* The part whose role comes next by its bytes after `last` (NULL: the first). */
+static const tnf_part *next_part(const tnf_object *o, const char *last)
+{
+    const tnf_part *next = NULL;
+    const char *first = NULL; /* its role */
+    for (uint16_t i = 0; i < o->nparts; i++) {
+        const char *role = o->parts[i].role;
+        if (role && (!last || strcmp(role, last) > 0) && (!first || strcmp(role, first) < 0)) {
+            next = &o->parts[i];
+            first = role;
+        }
+    }
+    return next;
+}
+
+static const uint8_t *leaves_of(const struct item *item, const tnf_object *o, const tnf_part *part)
+{
+    return item->leaves + tnf_leaves_before(o, (uint16_t)(part - o->parts)) * TNF_HASH_BYTES;
+}
+
+static tnf_status put_part(tnf_digester *tensor, const tnf_part *part, const uint8_t *leaves,
+                           tnf_error *e)
+{
+    tnf_digester d;
+    uint8_t root[TNF_HASH_BYTES];
+    TNF_TRY(tnf_hash_begin(&d, "tenfold part 2\n", e));
+    tnf_hash_number(&d, part->nbytes);
+    tnf_digest_update(&d, leaves, (size_t)(tnf_count_leaves(part) * TNF_HASH_BYTES));
+    tnf_digest_end(&d, root);
+    tnf_hash_text(tensor, part->role, strlen(part->role));
+    tnf_hash_text(tensor, part->type->id, strlen(part->type->id));
+    tnf_hash_number(tensor, part->nbytes);
+    tnf_digest_update(tensor, root, sizeof root);
+    return TNF_OK;
+}
+
+/* All leaves are there. */
+static tnf_status finish(struct hashing *h, size_t i, tnf_error *e)
+{
+    struct item *item = &h->items[i];
+    const tnf_object *o = tnf_hash_object(h, i);
+    tnf_digester d;
+    tnf_status status = tnf_hash_begin(&d, "tenfold tensor 2\n", e);
+    if (status != TNF_OK)
+        return status;
+    tnf_hash_text(&d, o->layout->id, strlen(o->layout->id));
+    tnf_hash_number(&d, o->rank);
+    for (uint32_t k = 0; k < o->rank; k++)
+        tnf_hash_number(&d, o->shape[k]);
+    tnf_hash_number(&d, o->nparts);
+    for (const tnf_part *p = next_part(o, NULL); p && status == TNF_OK; p = next_part(o, p->role))
+        status = put_part(&d, p, leaves_of(item, o, p), e);
+    tnf_digest_end(&d, status == TNF_OK ? h->out[item->object] : NULL);
+    return status;
+}
+
+static void drop_leaves(const struct hashing *h, struct item *item)
+{
+    uint64_t n = tnf_leaves_before(&h->file->catalog.objects[item->object],
+                                   h->file->catalog.objects[item->object].nparts);
+    tnf_free(&h->alloc, item->leaves, (size_t)(n * TNF_HASH_BYTES));
+    item->leaves = NULL;
+}
+
+/* Room for its leaves, by whoever is first. */
+static tnf_status open_item(struct hashing *h, size_t i, tnf_error *e)
+{
+    const tnf_object *o = tnf_hash_object(h, i);
+    uint64_t n = tnf_leaves_before(o, o->nparts), size;
+    bool fits = tnf_ckd_mul(&size, n, TNF_HASH_BYTES) && size <= SIZE_MAX;
+    pthread_mutex_lock(&h->lock);
+    if (n > 0 && fits && !h->items[i].leaves)
+        h->items[i].leaves = tnf_alloc(&h->alloc, (size_t)size);
+    bool ready = n == 0 || h->items[i].leaves;
+    pthread_mutex_unlock(&h->lock);
+    return ready ? TNF_OK : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for hashes");
+}
+
+/* A job, or a held leaf, is done. */
+tnf_status tnf_hash_done(struct hashing *h, size_t i, tnf_error *e)
+{
+    pthread_mutex_lock(&h->lock);
+    bool last = --h->items[i].left == 0;
+    pthread_mutex_unlock(&h->lock);
+    tnf_status status = last ? finish(h, i, e) : TNF_OK;
+    if (last && !h->options->leaf)
+        drop_leaves(h, &h->items[i]);
+    return status;
+}
+
+/* ------------------------------------------------------------------- jobs */
+
+/* The tensor whose jobs this one is among. */
+static size_t find_item(const struct hashing *h, uint64_t job)
+{
+    size_t low = 0, high = h->n;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (h->items[middle].first_job <= job)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static tnf_status hash_small(struct hashing *h, size_t item, tnf_error *e)
+{
+    for (uint16_t k = 0; k < tnf_hash_object(h, item)->nparts; k++)
+        TNF_TRY(tnf_hash_stream(h, item, k, true, e));
+    return TNF_OK;
+}
+
+static tnf_status hash_piece(struct hashing *h, size_t item, uint64_t job, tnf_error *e)
+{
+    const tnf_object *o = tnf_hash_object(h, item);
+    uint16_t k = 0;
+    for (uint64_t n; job >= (n = part_jobs(o, &o->parts[k])); k++)
+        job -= n;
+    bool stream = is_stream(o, &o->parts[k]);
+    tnf_status status = open_item(h, item, e);
+    if (status == TNF_OK)
+        status = stream ? tnf_hash_stream(h, item, k, false, e) : tnf_hash_run(h, item, k, job, e);
+    if (stream) /* also if it failed: nobody is to wait for more of it */
+        tnf_hash_stream_done(h);
+    return status;
+}
+
+static tnf_status do_job(void *ctx, size_t job, tnf_error *e)
+{
+    struct hashing *h = ctx;
+    if (job >= h->jobs)
+        return tnf_hash_help(h, e);
+    size_t item = find_item(h, job);
+    if (is_small(tnf_hash_object(h, item))) {
+        TNF_TRY(open_item(h, item, e));
+        TNF_TRY(hash_small(h, item, e));
+    } else {
+        TNF_TRY(hash_piece(h, item, job - h->items[item].first_job, e));
+    }
+    return tnf_hash_done(h, item, e);
+}
+
+/* ---------------------------------------------------------------- telling */
+
+static void tell_leaves(const struct hashing *h, const struct item *item, const tnf_object *o)
+{
+    for (const tnf_part *p = next_part(o, NULL); p; p = next_part(o, p->role)) {
+        const uint8_t *hash = leaves_of(item, o, p);
+        for (uint64_t at = 0; at < p->nbytes; at += TNF_LEAF_BYTES, hash += TNF_HASH_BYTES) {
+            uint64_t left = p->nbytes - at;
+            h->options->leaf(h->options->ctx,
+                             &(tnf_leaf) { .object = o,
+                                           .part = p,
+                                           .offset = at,
+                                           .nbytes = left < TNF_LEAF_BYTES ? left : TNF_LEAF_BYTES,
+                                           .hash = hash });
+        }
+    }
+}
+
+static tnf_status tell(const struct hashing *h, tnf_arena *a, tnf_error *e)
+{
+    const tnf_catalog *c = &h->file->catalog;
+    const struct item **by_place = tnf_arena_array(a, h->n, sizeof *by_place);
+    if (!by_place)
+        return tnf_arena_fail(a, "hashes", e);
+    for (size_t i = 0; i < h->n; i++)
+        by_place[h->items[i].object] = &h->items[i];
+    for (size_t i = 0; i < h->n; i++) {
+        if (h->options->leaf)
+            tell_leaves(h, by_place[i], &c->objects[i]);
+        if (h->options->tensor)
+            h->options->tensor(h->options->ctx, &c->objects[i], h->out[i]);
+    }
+    return TNF_OK;
+}
+
+static void free_held(const struct hashing *h, struct held *held)
+{
+    while (held) {
+        struct held *next = held->next;
+        tnf_free(&h->alloc, held, sizeof *held);
+        held = next;
+    }
+}
+
+tnf_status tnf_hash_tensors(uint8_t (*out)[TNF_HASH_BYTES], const tnf_file *file,
+                            const tnf_hash_options *options, tnf_arena *arena, tnf_error *e)
+{
+    struct hashing h = { .file = file,
+                         .options = options,
+                         .out = out,
+                         .total = file->info.payload,
+                         .alloc = tnf_allocator_or_default(NULL), /* the handle's is not for
+                                                                     threads */
+                         .lock = PTHREAD_MUTEX_INITIALIZER,
+                         .moved = PTHREAD_COND_INITIALIZER };
+    unsigned threads = tnf_pool_threads(options->threads);
+    h.last = &h.first;
+    tnf_status status = plan(&h, arena, e);
+    size_t helpers = h.streams > 0 ? threads - 1 : 0;
+    if (status == TNF_OK)
+        status = tnf_pool_run(threads, (size_t)h.jobs + helpers, do_job, &h, e);
+    if (status == TNF_OK && (options->leaf || options->tensor))
+        status = tell(&h, arena, e);
+    for (size_t i = 0; i < h.n && h.items; i++)
+        drop_leaves(&h, &h.items[i]);
+    free_held(&h, h.first);
+    free_held(&h, h.spare);
+    pthread_cond_destroy(&h.moved);
+    pthread_mutex_destroy(&h.lock);
+    return status;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* Attributes that are no part of the content: one table, whatever formats are built in, since a
+ * hash must not depend on that. A file may carry the attributes of a format that it is not in.
+ *
+ * They are what formats declare as can.derived ("key" or "key=value") and can.spelling; a unit test
+ * holds the two against each other.
+ */
+#include "core/core.h"
+
+#include <string.h>
+
+static const char *const table[] = {
+    /* what a reader works out by itself, or sets when the file says nothing */
+    "fasttext.dim",
+    "fasttext.loss=hs",
+    "fasttext.model=cbow",
+    "finalfusion.chunks",
+    "finalfusion.dialect",
+    "finalfusion.vocab=simple",
+    "finalfusion.words",
+    "gptrs.base_id",
+    "gptrs.kind",
+    "gptrs.param_id",
+    "gptrs.requires_grad=false",
+    "primitiv.path",
+    "primitiv.type=model",
+    "safetensors.shards",
+    "safetensors.total_size",
+    "vs.attributes={}",
+    "vs.blanks",
+    "vs.dims",
+    "vs.pack=0",
+    "vs.paging=0",
+    "vs.points",
+    "vs.resolution",
+    "ztensor.content_digest",
+    "ztensor.data_shard",
+    "ztensor.shards",
+    /* how a file is spelled */
+    "finalfusion.norms",
+    "text.final_newline",
+    "text.newline",
+    "text.numbers",
+    "text.separator",
+    "text.trailing_blank",
+    "word2vec.newline",
+};
+
+#define COUNT (sizeof table / sizeof *table)
+
+const char *tnf_uncounted_at(size_t i)
+{
+    return i < COUNT ? table[i] : NULL;
+}
+
+bool tnf_is_uncounted(const tnf_member *attr)
+{
+    tnf_str said = tnf_derived_text(&attr->value);
+    for (size_t i = 0; i < COUNT; i++) {
+        size_t n = strcspn(table[i], "=");
+        const char *value = table[i][n] ? &table[i][n + 1] : NULL;
+        if (n != attr->key.n || memcmp(table[i], attr->key.p, n) != 0)
+            continue;
+        if (!value || (said.p && strlen(value) == said.n && memcmp(value, said.p, said.n) == 0))
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* Verifying what may not even open.
+ *
+ *   opens                                      its parts are checked
+ *   does not                                   that is the problem
+ *   … and is a model in several files          opened for salvage, and all that is wrong is told:
+ *                                              opening ends with the first fault
+ */
+#include "base/sized.h"
+#include "core/core.h"
+
+/* Does the reason lie in the file? A shard that it names and that is gone does. */
+static bool is_fault(const tnf_error *why)
+{
+    return tnf_is_file_fault(why->status) ||
+           (why->status == TNF_ENOTFOUND && why->offset != TNF_NO_OFFSET);
+}
+
+/* The files of a model as far as they are there. False: there are none, or nothing is wrong with
+ * them that would be more than what is known. */
+static bool look_further(tnf_verify_result *out, tnf_file **file, const char *path,
+                         const tnf_open_options *how, const tnf_verify_options *options)
+{
+    tnf_open_options again;
+    tnf_verify_options loosely = *options;
+    if (tnf_options_copy(&again, sizeof again, how, NULL) != TNF_OK)
+        return false;
+    again.salvage = true;
+    again.warn = NULL; /* they were told */
+    again.trace = NULL;
+    loosely.canonical = false;
+    if (tnf_open(file, path, &again, NULL) != TNF_OK)
+        return false;
+    if ((*file)->info.shards == 0) {
+        tnf_close(*file);
+        *file = NULL;
+        return false;
+    }
+    return tnf_verify(out, *file, &loosely, NULL) == TNF_OK && out->problems > 0;
+}
+
+static void tell_opening(tnf_verify_result *out, const tnf_verify_options *options,
+                         const tnf_error *why)
+{
+    out->problems++;
+    if (options->problem)
+        options->problem(options->ctx, &(tnf_problem) { .code = why->status,
+                                                        .offset = why->offset,
+                                                        .message = why->message,
+                                                        .rule = why->rule });
+}
+
+/* It did not open. A path of NULL: there is nothing to open once more. */
+static tnf_status verify_unopened(tnf_verify_result *out, tnf_file **file, const char *path,
+                                  const tnf_open_options *how, const tnf_verify_options *options,
+                                  const tnf_error *why, tnf_error *e)
+{
+    out->opening = why->status;
+    if (!is_fault(why)) {
+        if (e)
+            *e = *why;
+        return why->status;
+    }
+    if (!path || !look_further(out, file, path, how, options))
+        tell_opening(out, options, why);
+    out->opening = why->status;
+    return TNF_OK;
+}
+
+static tnf_status verify_opened(tnf_verify_result *out, tnf_file **to, tnf_file *file,
+                                const tnf_verify_options *options, tnf_error *e)
+{
+    tnf_status status = tnf_verify(out, file, options, e);
+    if (to)
+        *to = file;
+    else
+        tnf_close(file);
+    return status;
+}
+
+tnf_status tnf_verify_path(tnf_verify_result *out, tnf_file **file, const char *path,
+                           const tnf_open_options *how, const tnf_verify_options *options,
+                           tnf_error *e)
+{
+    tnf_verify_options o;
+    tnf_error why = { .offset = TNF_NO_OFFSET };
+    tnf_file *opened = NULL;
+    *out = (tnf_verify_result) { 0 };
+    if (file)
+        *file = NULL;
+    TNF_TRY(tnf_options_copy(&o, sizeof o, options, e));
+    tnf_status status = tnf_open(&opened, path, how, &why);
+    if (status == TNF_OK)
+        return verify_opened(out, file, opened, &o, e);
+    status = verify_unopened(out, &opened, path, how, &o, &why, e);
+    if (file)
+        *file = opened;
+    else
+        tnf_close(opened);
+    return status;
+}
+
+tnf_status tnf_verify_source(tnf_verify_result *out, tnf_file **file, tnf_source *source,
+                             const tnf_open_options *how, const tnf_verify_options *options,
+                             tnf_error *e)
+{
+    tnf_verify_options o;
+    tnf_error why = { .offset = TNF_NO_OFFSET };
+    tnf_file *opened = NULL;
+    *out = (tnf_verify_result) { 0 };
+    if (file)
+        *file = NULL;
+    tnf_status status = tnf_options_copy(&o, sizeof o, options, e);
+    if (status != TNF_OK) {
+        tnf_source_close(source);
+        return status;
+    }
+    if (tnf_open_source(&opened, source, how, &why) == TNF_OK)
+        return verify_opened(out, file, opened, &o, e);
+    return verify_unopened(out, &opened, NULL, how, &o, &why, e);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of attributes that do not count: what formats declare, no more and no less, since
+ * hashes must not depend on which formats are built in. */
+#include "../support/unit.h"
+#include "core/core.h"
+
+static bool in_table(const char *word, size_t n)
+{
+    const char *entry;
+    for (size_t i = 0; (entry = tnf_uncounted_at(i)) != NULL; i++)
+        if (strlen(entry) == n && memcmp(entry, word, n) == 0)
+            return true;
+    return false;
+}
+
+static unsigned check_list(const tnf_format *f, const char *list)
+{
+    unsigned n = 0;
+    for (const char *p = list ? list : ""; *p; n++) {
+        size_t length = strcspn(p, " ");
+        if (!in_table(p, length))
+            fail_msg("%s declares %.*s, which the table does not have", f->name, (int)length, p);
+        p += length + strspn(p + length, " ");
+    }
+    return n;
+}
+
+static void declared_is_there(void **state)
+{
+    (void)state;
+    unsigned n = 0;
+    const tnf_format *f;
+    for (size_t i = 0; (f = tnf_registry_at(i)) != NULL; i++)
+        n += check_list(f, f->can.derived) + check_list(f, f->can.spelling);
+    assert_true(n > 20);
+}
+
+static void there_is_declared(void **state)
+{
+    (void)state;
+    const char *entry;
+    for (size_t i = 0; (entry = tnf_uncounted_at(i)) != NULL; i++) {
+        bool found = false;
+        const tnf_format *f;
+        for (size_t k = 0; (f = tnf_registry_at(k)) != NULL; k++)
+            found = found || (f->can.derived && tnf_list_has(f->can.derived, entry)) ||
+                    (f->can.spelling && tnf_list_has(f->can.spelling, entry));
+        if (!found)
+            fail_msg("no format declares %s", entry);
+    }
+}
+
+static bool uncounted(const char *key, tnf_value value)
+{
+    return tnf_is_uncounted(&(tnf_member) { { key, strlen(key) }, value });
+}
+
+static void values(void **state)
+{
+    (void)state;
+    assert_true(uncounted("gptrs.kind", tnf_value_string("anything")));
+    assert_false(uncounted("gptrs.kin", tnf_value_string("anything")));
+    assert_false(uncounted("gptrs.kinds", tnf_value_string("anything")));
+    assert_true(uncounted("gptrs.requires_grad", tnf_value_bool(false)));
+    assert_false(uncounted("gptrs.requires_grad", tnf_value_bool(true)));
+    assert_false(uncounted("gptrs.requires_grad=false", tnf_value_bool(false)));
+    assert_true(uncounted("vs.pack", tnf_value_uint(0)));
+    assert_false(uncounted("vs.pack", tnf_value_uint(1)));
+    assert_true(uncounted("vs.attributes", (tnf_value) { .kind = TNF_MAP }));
+    assert_true(uncounted("primitiv.type", tnf_value_string("model")));
+    assert_false(uncounted("primitiv.type", tnf_value_string("models")));
+    assert_false(uncounted("primitiv.type", tnf_value_string("tensor")));
+    assert_true(uncounted("word2vec.newline", tnf_value_string("none")));
+    assert_false(uncounted("", tnf_value_bool(false)));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(declared_is_there),
+        cmocka_unit_test(there_is_declared),
+        cmocka_unit_test(values),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
