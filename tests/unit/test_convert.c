@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+/* tnf_convert(): what is selected, renamed, refused and reported, in every mode. That all ways give
+ * the same file is for one_way.c to show. */
+#include "../support/files.h"
+#include "diff_files.h"
+#include <tenfold/convert.h>
+
+static const float ones[] = { 1, 1, 1, 1 }, twos[] = { 2, 2, 2, 2 }, threes[] = { 3, 3, 3, 3 };
+
+/* a.bias, a.weight, b.weight, with an attribute. */
+static struct made model(void)
+{
+    struct made m = begin();
+    add(&m, "a.bias", "f32", 2, ones);
+    add(&m, "a.weight", "f32", 4, ones);
+    add(&m, "b.weight", "f32", 4, twos);
+    set(&m, NULL, "x.note", "\"kept\"");
+    finish(&m, "ztensor2");
+    return m;
+}
+
+static char *written; /* by the last conversion: its file is open over it */
+
+/* Converts to memory, and opens what was written. */
+static tnf_status convert(tnf_file **out, tnf_report **report, const struct made *m,
+                          tnf_convert_options how, const char *format, tnf_error *e)
+{
+    tnf_save_options save = TNF_SAVE_INIT;
+    tnf_sink *sink;
+    const tnf_file *file = m->file;
+    assert_int_equal(tnf_sink_memory(&sink, e), TNF_OK);
+    save.format = format;
+    how.size = sizeof how;
+    how.save = &save;
+    how.sink = sink;
+    *out = NULL;
+    tnf_status status = tnf_convert(report, &file, 1, NULL, &how, e);
+    if (status == TNF_OK) {
+        tnf_source *source;
+        tnf_str bytes = tnf_sink_bytes(sink);
+        free(written);
+        written = malloc(bytes.n + 1);
+        memcpy(written, bytes.p, bytes.n);
+        assert_int_equal(tnf_source_memory(&source, written, bytes.n, e), TNF_OK);
+        assert_int_equal(tnf_open_source(out, source, NULL, e), TNF_OK);
+    }
+    tnf_sink_close(sink);
+    return status;
+}
+
+static void selects_and_excludes(void **state)
+{
+    static const char *const weights[] = { "*.weight" }, *const b[] = { "b.*" };
+    static const char *const nothing[] = { "nothing" };
+    struct made m = model();
+    tnf_error e;
+    tnf_file *out;
+    tnf_report *r;
+    (void)state;
+    tnf_convert_options how = { .select = weights, .nselect = 1, .exclude = b, .nexclude = 1 };
+    assert_ok(convert(&out, &r, &m, how, "safetensors", &e));
+    assert_int_equal(tnf_file_info(out)->objects, 1);
+    assert_non_null(tnf_find(out, "a.weight"));
+    assert_non_null(tnf_value_get(tnf_file_info(out)->attrs, "x.note"));
+    assert_int_equal(r->tensors, 1);
+    assert_int_equal(r->renamed, 0);
+    assert_string_equal(r->format, "safetensors");
+    assert_int_equal(r->step, TNF_STEP_SAVE);
+    tnf_report_free(r);
+    tnf_close(out);
+    how.select = nothing;
+    assert_fails(convert(&out, &r, &m, how, "safetensors", &e), TNF_ENOTFOUND);
+    assert_int_equal(r->tensors, 0);
+    assert_int_equal(r->step, TNF_STEP_SELECT);
+    tnf_report_free(r);
+    discard(&m);
+}
+
+static tnf_status rename_bias(void *ctx, tnf_str *out, tnf_str name, tnf_error *e)
+{
+    const char *to = ctx;
+    (void)e;
+    if (to && strncmp(name.p, "a.bias", name.n) == 0)
+        *out = (tnf_str) { to, strlen(to) };
+    return to ? TNF_OK : TNF_EIO; /* and says nothing */
+}
+
+static void renames(void **state)
+{
+    struct made m = model();
+    tnf_error e;
+    tnf_file *out;
+    tnf_report *r;
+    (void)state;
+    char c[] = "c", taken[] = "a.weight";
+    tnf_convert_options how = { .rename = rename_bias, .rename_ctx = c };
+    assert_ok(convert(&out, &r, &m, how, "safetensors", &e));
+    assert_non_null(tnf_find(out, "c"));
+    assert_null(tnf_find(out, "a.bias"));
+    assert_int_equal(r->renamed, 1);
+    tnf_report_free(r);
+    tnf_close(out);
+    how.rename_ctx = taken;
+    assert_fails(convert(&out, &r, &m, how, "safetensors", &e), TNF_EEXISTS);
+    assert_says("'a.weight'");
+    tnf_report_free(r);
+    how.rename_ctx = NULL;
+    assert_fails(convert(&out, &r, &m, how, "safetensors", &e), TNF_EIO);
+    tnf_report_free(r);
+    discard(&m);
+}
+
+/* f32 alone fits a gpt.rs archive, and an attribute does not. */
+static void refuses_and_reports(void **state)
+{
+    struct made m = model();
+    tnf_error e;
+    tnf_file *out;
+    tnf_report *r;
+    (void)state;
+    tnf_convert_options how = TNF_CONVERT_INIT;
+    assert_fails(convert(&out, &r, &m, how, "gptrs-archive", &e), TNF_ELOSSY);
+    assert_int_equal(r->counts[TNF_NATIVE], 3);
+    assert_int_equal(r->counts[TNF_DROPPED], 1);
+    assert_int_equal(r->nitems, 1);
+    assert_string_equal(r->items[0].kind, "attribute");
+    assert_string_equal(r->items[0].name.p, "x.note");
+    assert_int_equal(r->items[0].fate, TNF_DROPPED);
+    assert_true(*r->items[0].reason != 0);
+    tnf_report_free(r);
+    how.all_items = true;
+    assert_fails(convert(&out, &r, &m, how, "gptrs-archive", &e), TNF_ELOSSY);
+    assert_int_equal(r->nitems, 4);
+    tnf_report_free(r);
+    how.tensors_only = true; /* asked for, so nothing is lost */
+    assert_ok(convert(&out, &r, &m, how, "gptrs-archive", &e));
+    tnf_report_free(r);
+    tnf_close(out);
+    assert_fails(convert(&out, &r, &m, how, "no-such", &e), TNF_ENOTFOUND);
+    assert_int_equal(r->step, TNF_STEP_TARGET);
+    assert_null(r->format);
+    tnf_report_free(r);
+    discard(&m);
+}
+
+static void sets_attributes(void **state)
+{
+    struct made m = model();
+    tnf_error e;
+    tnf_file *out;
+    tnf_report *r;
+    tnf_member set = { { "x.note", 6 }, { 0 } };
+    (void)state;
+    set.value.kind = TNF_STRING;
+    set.value.as.s = "other";
+    set.value.n = 5;
+    tnf_convert_options how = { .set = &set, .nset = 1 };
+    assert_ok(convert(&out, &r, &m, how, "ztensor2", &e));
+    const tnf_value *v = tnf_value_get(tnf_file_info(out)->attrs, "x.note");
+    assert_non_null(v);
+    assert_string_equal(v->as.s, "other");
+    tnf_report_free(r);
+    tnf_close(out);
+    discard(&m);
+}
+
+static void wrong_calls(void **state)
+{
+    struct made m = model();
+    const tnf_file *file = m.file;
+    tnf_error e;
+    tnf_report *r;
+    (void)state;
+    tnf_convert_options how = TNF_CONVERT_INIT;
+    assert_fails(tnf_convert(&r, &file, 1, NULL, &how, &e), TNF_EINVAL); /* where to? */
+    assert_null(r);
+    how.size = 0;
+    assert_fails(tnf_convert(&r, &file, 1, "x.zt", &how, &e), TNF_EINVAL);
+    how.size = sizeof how;
+    how.fold = "sideways";
+    assert_fails(tnf_convert(&r, &file, 1, "x.zt", &how, &e), TNF_EINVAL);
+    assert_says("sideways");
+    tnf_report_free(r);
+    how.fold = NULL;
+    how.normalize = how.unnormalize = true;
+    assert_fails(tnf_convert(&r, &file, 1, "x.zt", &how, &e), TNF_EINVAL);
+    tnf_report_free(r);
+    how.unnormalize = false;
+    how.step = TNF_EMB_EXPLICIT;
+    assert_fails(tnf_convert(&r, &file, 1, "x.zt", &how, &e), TNF_EINVAL);
+    tnf_report_free(r);
+    how.normalize = false; /* no embeddings in it */
+    assert_fails(tnf_convert(&r, &file, 1, "x.zt", &how, &e), TNF_ENOTFOUND);
+    assert_int_equal(r->step, TNF_STEP_EMBEDDINGS);
+    tnf_report_free(r);
+    discard(&m);
+}
+
+/* ------------------------------------------------------------------- paths */
+
+static void note_file(void *ctx, const tnf_split_file *f)
+{
+    *(size_t *)ctx += !f->index;
+}
+
+static void modes(void **state)
+{
+    struct made m = model(), more = begin();
+    const tnf_file *file = m.file;
+    char path[600], folder[600];
+    tnf_error e;
+    tnf_report *r;
+    tnf_file *out;
+    size_t told = 0;
+    (void)state;
+    add(&more, "c", "f32", 4, threes);
+    finish(&more, "safetensors");
+    snprintf(path, sizeof path, "%s/new.zt", files_temp());
+    snprintf(folder, sizeof folder, "%s/shards", files_temp());
+    assert_ok(tnf_convert(&r, &file, 1, path, NULL, &e));
+    assert_string_equal(r->format, "ztensor2");
+    tnf_report_free(r);
+    assert_fails(tnf_convert(&r, &file, 1, path, NULL, &e), TNF_EEXISTS);
+    tnf_report_free(r);
+
+    tnf_convert_options how = TNF_CONVERT_INIT;
+    const tnf_file *another = more.file;
+    how.mode = TNF_CONVERT_APPEND;
+    assert_ok(tnf_convert(&r, &another, 1, path, &how, &e));
+    assert_string_equal(r->format, "ztensor2");
+    tnf_report_free(r);
+    assert_fails(tnf_convert(&r, &another, 1, path, &how, &e), TNF_EEXISTS);
+    assert_int_equal(r->step, TNF_STEP_SAVE);
+    tnf_report_free(r);
+    assert_ok(tnf_open(&out, path, NULL, &e));
+    assert_int_equal(tnf_file_info(out)->objects, 4);
+
+    tnf_split_options split = TNF_SPLIT_INIT;
+    tnf_save_options save = TNF_SAVE_INIT;
+    const tnf_file *whole = out;
+    split.max_bytes = 20;
+    split.file = note_file;
+    split.ctx = &told;
+    how.mode = TNF_CONVERT_SPLIT;
+    how.split = &split;
+    how.save = &save;
+    save.dry_run = true;
+    assert_ok(tnf_convert(&r, &whole, 1, folder, &how, &e));
+    assert_int_equal(told, 4);
+    assert_int_equal(access(folder, F_OK), -1);
+    tnf_report_free(r);
+    save.dry_run = false;
+    told = 0;
+    assert_ok(tnf_convert(&r, &whole, 1, folder, &how, &e));
+    assert_int_equal(told, 4);
+    assert_int_equal(files_count(folder, "model"), 5); /* and the index */
+    tnf_report_free(r);
+    tnf_close(out);
+    discard(&m);
+    discard(&more);
+}
+
+static void keeps_what_it_reads(void **state)
+{
+    struct made m = model();
+    const tnf_file *file = m.file;
+    char path[600];
+    tnf_error e;
+    tnf_report *r;
+    tnf_file *out;
+    (void)state;
+    snprintf(path, sizeof path, "%s/own.zt", files_temp());
+    assert_ok(tnf_convert(&r, &file, 1, path, NULL, &e));
+    tnf_report_free(r);
+    assert_ok(tnf_open(&out, path, NULL, &e));
+    tnf_save_options save = TNF_SAVE_INIT;
+    tnf_convert_options how = TNF_CONVERT_INIT;
+    const tnf_file *both[] = { out, file };
+    save.replace = true;
+    how.save = &save;
+    how.tensors = TNF_CLASH_FIRST;
+    assert_fails(tnf_convert(&r, both, 2, path, &how, &e), TNF_EINVAL);
+    assert_says("would be lost");
+    tnf_report_free(r);
+    how.keep_files = true;
+    assert_fails(tnf_convert(&r, both, 1, path, &how, &e), TNF_EINVAL);
+    tnf_report_free(r);
+    how.keep_files = false; /* one file may be written over itself */
+    assert_ok(tnf_convert(&r, both, 1, path, &how, &e));
+    tnf_report_free(r);
+    tnf_close(out);
+    discard(&m);
+}
+
+/* '.bin' is gpt.rs' and fastText's: the one that holds it all is taken. */
+static void extensions_that_are_shared(void **state)
+{
+    struct made m = begin(), odd = begin();
+    const tnf_file *file;
+    char path[600];
+    tnf_error e;
+    tnf_report *r;
+    (void)state;
+    add(&m, "w", "f32", 4, ones);
+    finish(&m, "safetensors");
+    add(&odd, "w", "u8", 4, ones);
+    finish(&odd, "safetensors");
+    snprintf(path, sizeof path, "%s/shared.bin", files_temp());
+    file = m.file;
+    assert_ok(tnf_convert(&r, &file, 1, path, NULL, &e));
+    assert_string_equal(r->format, "gptrs-checkpoint");
+    tnf_report_free(r);
+    snprintf(path, sizeof path, "%s/none.bin", files_temp());
+    file = odd.file;
+    assert_fails(tnf_convert(&r, &file, 1, path, NULL, &e), TNF_EINVAL);
+    assert_says("gptrs-checkpoint or fasttext");
+    tnf_report_free(r);
+    discard(&m);
+    discard(&odd);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(selects_and_excludes), cmocka_unit_test(renames),
+        cmocka_unit_test(refuses_and_reports),  cmocka_unit_test(sets_attributes),
+        cmocka_unit_test(wrong_calls),          cmocka_unit_test(modes),
+        cmocka_unit_test(keeps_what_it_reads),  cmocka_unit_test(extensions_that_are_shared),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    free(written);
+    files_dir_remove();
+    return failed;
+}
