@@ -2,7 +2,7 @@
 /* Any file into another format, with progress, in little memory: stream_convert IN OUT [FORMAT] */
 #include <inttypes.h>
 #include <stdio.h>
-#include <tenfold/build.h>
+#include <tenfold/convert.h>
 
 static bool progress(void *ctx, uint64_t done, uint64_t total)
 {
@@ -14,22 +14,23 @@ static bool progress(void *ctx, uint64_t done, uint64_t total)
     return true; /* false would stop and leave no file */
 }
 
-/* Told before the first byte is written what becomes of each item. */
-static void plan(void *ctx, const tnf_plan_item *item)
+static void print_report(const tnf_report *report)
 {
     static const char *const fates[] = { "native", "stashed", "transformed", "dropped" };
+    size_t i;
 
-    (void)ctx;
-    if (item->fate != TNF_NATIVE)
-        printf("%s %s: %s (%s)\n", item->kind, item->name.p, fates[item->fate], item->reason);
+    for (i = 0; report && i < report->nitems; i++)
+        printf("%s %s: %s (%s)\n", report->items[i].kind, report->items[i].name.p,
+               fates[report->items[i].fate], report->items[i].reason);
 }
 
 int main(int argc, char **argv)
 {
     tnf_error error;
     tnf_file *in = NULL;
-    tnf_builder *builder = NULL;
-    tnf_save_options options = TNF_SAVE_INIT;
+    tnf_report *report = NULL;
+    tnf_save_options save = TNF_SAVE_INIT;
+    tnf_convert_options how = TNF_CONVERT_INIT;
     tnf_status status;
     int shown = -1;
 
@@ -37,19 +38,20 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: stream_convert IN OUT [FORMAT]\n");
         return 2;
     }
-    options.format = argc == 4 ? argv[3] : NULL; /* or what OUT's extension says */
-    options.plan = plan;
-    options.progress = progress;
-    options.ctx = &shown;
+    save.format = argc == 4 ? argv[3] : NULL; /* or what OUT's extension says */
+    save.progress = progress;
+    save.ctx = &shown;
+    how.save = &save;
 
-    /* The builder only points into the open file; bytes flow while saving. */
-    if ((status = tnf_open(&in, argv[1], NULL, &error)) == TNF_OK &&
-        (status = tnf_builder_new(&builder, NULL, &error)) == TNF_OK &&
-        (status = tnf_builder_add_file(builder, in, &error)) == TNF_OK)
-        status = tnf_save(builder, argv[2], &options, &error);
+    status = tnf_open(&in, argv[1], NULL, &error);
+    if (status == TNF_OK) {
+        const tnf_file *files[] = { in };
+        status = tnf_convert(&report, files, 1, argv[2], &how, &error);
+    }
+    print_report(report);
     if (status != TNF_OK)
         fprintf(stderr, "%s: %s\n", argv[1], error.message);
-    tnf_builder_free(builder);
+    tnf_report_free(report);
     tnf_close(in);
     return status != TNF_OK;
 }
