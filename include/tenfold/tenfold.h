@@ -92,12 +92,16 @@ typedef struct tnf_open_options {
      *  to the same path): keeps all others that would change or replace it waiting until the handle
      *  is closed, and waits up to a minute for those that do so now. Only for tnf_open(). */
     bool to_change;
+    /** A model in several files opens although some of them are missing, with a warning for each:
+     *  to see what there is. tnf_missing_file() tells which tensors are not; reading one of them
+     *  fails, and so do hashing, comparing and saving the whole. */
+    bool incomplete;
 } tnf_open_options;
 
 #define TNF_OPEN_INIT                                                                              \
     {                                                                                              \
         sizeof(tnf_open_options), NULL, false, TNF_ACCESS_AUTO, { 0, 0, 0, 0, 0, 0, 0, 0 },        \
-            { NULL, NULL }, NULL, 0, NULL, NULL, NULL, false, false                                \
+            { NULL, NULL }, NULL, 0, NULL, NULL, NULL, false, false, false                         \
     }
 
 /** Opens a file, or a directory or index file that stands for one model in several files. Reads the
@@ -125,6 +129,7 @@ typedef struct tnf_info {
     size_t nwarnings;
     size_t shards; /**< other files that it is said to be made of, whether they are there or not */
     uint64_t memory; /**< the limit that it was opened with */
+    size_t missing;  /**< of the shards: those that are not there (opened as incomplete) */
 } tnf_info;
 
 /** What the file says of itself. */
@@ -135,7 +140,11 @@ TNF_API const tnf_object *tnf_at(const tnf_file *file, size_t i);
 TNF_API const tnf_object *tnf_find(const tnf_file *file, const char *name);
 /** The same for a name with a length (names may hold any byte). */
 TNF_API const tnf_object *tnf_find_n(const tnf_file *file, const char *name, size_t n);
-/** The total of elements of a tensor; 0 for NULL. */
+/** The name of the file that holds the tensor, or some of it, and is missing; NULL: none is. Of
+ * such a tensor its index may tell nothing but the name: then it has no parts, and the layout
+ *  "missing". */
+TNF_API const char *tnf_missing_file(const tnf_object *object);
+/** The total of elements of a tensor; 0 for NULL, and where it is not known. */
 TNF_API uint64_t tnf_elements(const tnf_object *object);
 
 /* ------------------------------------------------------------------- read */
