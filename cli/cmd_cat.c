@@ -69,6 +69,13 @@ static void list_near(const suggestion *near)
     fputs(near->n > 0 ? "?\n" : "\n", stderr);
 }
 
+/* Its file is missing: reading says which. */
+static int unreadable(const input *in, const tnf_object *o)
+{
+    tnf_error error = { .offset = TNF_NO_OFFSET };
+    return tnf_read(o, NULL, 0, &error) == TNF_OK ? EXIT_DONE : file_error(in->name, &error);
+}
+
 /* Says what is wrong with the name: the part is not there, or the tensor, and what is near it. */
 static int not_found(const input *in, const char *arg)
 {
@@ -77,9 +84,12 @@ static int not_found(const input *in, const char *arg)
     size_t n = strlen(arg);
     const char *bracket = n > 0 && arg[n - 1] == ']' ? strrchr(arg, '[') : NULL;
     const char *hash = strrchr(arg, '#');
+    o = hash ? tnf_find_n(in->file, arg, (size_t)(hash - arg)) : NULL;
+    if (o && o->nparts == 0 && tnf_missing_file(o))
+        return unreadable(in, o);
     fputs("tenfold: ", stderr);
     put_safe(stderr, in->name, strlen(in->name), false);
-    if (hash && (o = tnf_find_n(in->file, arg, (size_t)(hash - arg)))) {
+    if (o) {
         fputs(": that tensor has no such part; it has", stderr);
         for (uint16_t i = 0; i < o->nparts; i++)
             fprintf(stderr, "%s '%s'", i > 0 ? "," : "", o->parts[i].role);
@@ -290,10 +300,14 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
         return usage_error("raw bytes would upset the terminal: send them to a file or a pipe");
     target t = { 0 };
     char *text = strdup(argv[1]);
-    int code = input_open(&in, cli, &o->in, argv[0]);
+    input_options how = o->in;
+    how.incomplete = true; /* what is there is worth seeing */
+    int code = input_open(&in, cli, &how, argv[0]);
     if (code == EXIT_DONE) {
         if (!text || !find_target(&t, in.file, text))
             code = not_found(&in, argv[1]);
+        else if (!t.part && tnf_missing_file(t.object))
+            code = unreadable(&in, t.object);
         else if (cat_any(&t, in.file, o, &error) != TNF_OK)
             code = file_error(in.name, &error);
     }

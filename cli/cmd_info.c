@@ -21,6 +21,21 @@ static uint64_t sum(uint64_t a, uint64_t b)
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
+/* Of a tensor in a file that is missing the name may be all that is known. */
+static bool is_unknown(const tnf_object *o)
+{
+    return o->nparts == 0 && tnf_missing_file(o);
+}
+
+static uint64_t count_missing(const tnf_file *file)
+{
+    uint64_t n = 0;
+    const tnf_object *o;
+    for (size_t i = 0; (o = tnf_at(file, i)); i++)
+        n += tnf_missing_file(o) != NULL;
+    return n;
+}
+
 static int larger_first(const void *a, const void *b)
 {
     const tally *x = a, *y = b;
@@ -33,6 +48,8 @@ static size_t count_types(const tnf_file *file, tally *out, size_t room)
     size_t n = 0;
     const tnf_object *o;
     for (size_t i = 0; (o = tnf_at(file, i)); i++) {
+        if (is_unknown(o))
+            continue;
         const char *kind = object_kind(o);
         size_t at = 0;
         while (at < n && strcmp(out[at].kind, kind) != 0)
@@ -127,6 +144,16 @@ static void for_people(const cli_state *cli, const input *in)
         putchar('\n');
     }
     put_extras(cli, info);
+    if (info->missing) {
+        label(cli, "missing");
+        put_grouped(stdout, info->missing);
+        fputs(" of ", stdout);
+        put_grouped(stdout, info->shards);
+        fputs(" shards, with ", stdout);
+        uint64_t n = count_missing(in->file);
+        put_grouped(stdout, n);
+        printf(" tensor%s\n", n == 1 ? "" : "s");
+    }
     if (info->nwarnings > 0) {
         label(cli, "warnings");
         printf("%zu%s\n", info->nwarnings, cli->verbose ? "" : " (-v tells them)");
@@ -169,6 +196,10 @@ static void as_json(const input *in)
         json_close(&j, '}');
     }
     json_close(&j, ']');
+    if (info->missing) {
+        json_key(&j, "missing");
+        json_uint(&j, count_missing(in->file));
+    }
     json_key(&j, "warnings");
     json_open(&j, '[');
     for (size_t i = 0; i < info->nwarnings; i++)
@@ -183,7 +214,9 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
     const options *o = opts;
     input in;
     (void)argc;
-    int code = input_open(&in, cli, &o->in, argv[0]);
+    input_options how = o->in;
+    how.incomplete = true; /* what is there is worth seeing */
+    int code = input_open(&in, cli, &how, argv[0]);
     if (code == EXIT_DONE) {
         if (o->json)
             as_json(&in);

@@ -88,7 +88,30 @@ static void json_part(json *j, const tnf_part *p)
     json_close(j, '}');
 }
 
-static void json_object(json *j, const tnf_object *o)
+/* Of some a missing file tells all but the bytes, of others the name alone is known. */
+static bool is_unknown(const tnf_object *o)
+{
+    return o->nparts == 0 && tnf_missing_file(o);
+}
+
+static void json_missing(json *j, const tnf_object *o)
+{
+    static const char *const unknown[] = { "dtype", "shape", "order", "layout", "nbytes" };
+    json_open(j, '{');
+    json_key(j, "name");
+    json_str(j, o->name);
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
+        json_key(j, unknown[i]);
+        json_null(j);
+    }
+    json_key(j, "parts");
+    json_open(j, '[');
+    json_close(j, ']');
+    json_key(j, "attrs");
+    json_value(j, NULL);
+}
+
+static void json_known(json *j, const tnf_object *o)
 {
     json_open(j, '{');
     json_key(j, "name");
@@ -113,6 +136,18 @@ static void json_object(json *j, const tnf_object *o)
     json_close(j, ']');
     json_key(j, "attrs");
     json_value(j, o->attrs);
+}
+
+static void json_object(json *j, const tnf_object *o)
+{
+    const char *file = tnf_missing_file(o);
+    (is_unknown(o) ? json_missing : json_known)(j, o);
+    if (file) {
+        json_key(j, "missing");
+        json_bool(j, true);
+        json_key(j, "shard");
+        json_text(j, file);
+    }
     json_close(j, '}');
 }
 
@@ -152,8 +187,18 @@ static void tsv_part(const tnf_object *o, const tnf_part *p)
     printf("\t%" PRIu64 "\t%" PRIu64 "\t%s", p->stored, p->nbytes, digest);
 }
 
+static void tsv_missing(const tnf_object *o, bool details)
+{
+    put_name(stdout, o->name);
+    fputs(details ? "\t-\t-\t-\tmissing\t-\t-\t-\t-\t-\t-\t\n" : "\t-\t-\t-\n", stdout);
+}
+
 static void tsv_object(const tnf_object *o, bool details)
 {
+    if (is_unknown(o)) {
+        tsv_missing(o, details);
+        return;
+    }
     uint16_t lines = details ? o->nparts : 1;
     for (uint16_t i = 0; i < lines; i++) {
         put_name(stdout, o->name);
@@ -187,11 +232,13 @@ static size_t measure(widths *w, const input *in, const opt_list *globs)
             continue;
         size_t name = put_safe(NULL, o->name.p, o->name.n, true);
         w->name = larger(w->name, name < NAME_WIDEST ? name : NAME_WIDEST);
+        n++;
+        if (is_unknown(o))
+            continue;
         w->type = larger(w->type, strlen(object_kind(o)));
         w->shape = larger(w->shape, put_shape(NULL, o, ", ", true));
         size_text(size, object_bytes(o));
         w->size = larger(w->size, strlen(size));
-        n++;
     }
     return n;
 }
@@ -231,16 +278,31 @@ static void part_lines(const tnf_object *o, const widths *w)
     }
 }
 
-static void line(const tnf_object *o, const widths *w, bool details)
+/* What is not known is a dash. */
+static void columns(const tnf_object *o, const widths *w)
 {
-    char size[SIZE_TEXT];
-    const char *type = object_kind(o);
+    char size[SIZE_TEXT] = "-";
+    bool unknown = is_unknown(o);
+    const char *type = unknown ? "-" : object_kind(o);
     pad(put_name(stdout, o->name), w->name);
     fputs(type, stdout);
     pad(strlen(type), w->type);
-    pad(put_shape(stdout, o, ", ", true), w->shape);
-    size_text(size, object_bytes(o));
+    if (unknown)
+        putc_unlocked('-', stdout);
+    pad(unknown ? 1 : put_shape(stdout, o, ", ", true), w->shape);
+    if (!unknown)
+        size_text(size, object_bytes(o));
     printf("%*s", (int)w->size, size);
+}
+
+static void line(const tnf_object *o, const widths *w, bool details)
+{
+    const char *file = tnf_missing_file(o);
+    columns(o, w);
+    if (file) {
+        fputs("  missing: ", stdout);
+        put_safe(stdout, file, strlen(file), true);
+    }
     if (details && o->nparts == 1)
         detail_line(&o->parts[0]);
     if (details && o->order == TNF_ORDER_F)
@@ -300,7 +362,9 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
     opt_list globs = { (const char **)(void *)(argv + 1), (size_t)argc - 1 };
     if (o->json && o->tsv)
         return usage_error("--json and --tsv exclude each other");
-    int code = input_open(&in, cli, &o->in, argv[0]);
+    input_options how = o->in;
+    how.incomplete = true; /* what is there is worth seeing */
+    int code = input_open(&in, cli, &how, argv[0]);
     if (code == EXIT_DONE) {
         if (o->json)
             as_json(&in, &globs);
@@ -339,7 +403,8 @@ const command cmd_ls = {
     .alias = "list",
     .args = "FILE [GLOB...]",
     .summary = "list the tensors of a file",
-    .about = "Lists the tensors in file order: name, element type, shape and size. With GLOBs, "
+    .about = "Lists the tensors in file order: name, element type, shape and size. A "
+             "model with missing files is listed as far as its index describes it. With GLOBs, "
              "lists only tensors whose name matches one of them: * matches anything (also dots and "
              "slashes), ? one character, [a-z] one of several characters, and \\ takes the next "
              "character literally.\n\nNames are printed safely for a terminal: control characters "

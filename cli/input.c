@@ -174,6 +174,7 @@ const tnf_open_options *input_how_begin(input_how *how, input *in, const cli_sta
     o->lenient = options->lenient;
     o->salvage = options->salvage;
     o->to_change = options->to_change;
+    o->incomplete = options->incomplete;
     o->access = (tnf_access)options->access;
     o->limits = limits;
     o->options = how->reader.items;
@@ -219,6 +220,12 @@ int input_open(input *in, const cli_state *cli, const input_options *options, co
     tnf_status status = input_try(in, cli, options, path, &code, &error);
     if (status != TNF_OK && code == EXIT_DONE)
         return file_error(in->name, &error);
+    if (status == TNF_OK && in->info->missing && !cli->quiet) {
+        char text[120];
+        snprintf(text, sizeof text, "%zu of %zu shards %s missing", in->info->missing,
+                 in->info->shards, in->info->missing == 1 ? "is" : "are");
+        file_message(in->name, "warning: ", TNF_NO_OFFSET, text);
+    }
     return code;
 }
 

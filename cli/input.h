@@ -9,8 +9,9 @@
 typedef struct input_options {
     const char *format;
     bool lenient;
-    bool salvage; /* set by commands, as the next */
+    bool salvage; /* set by commands, as the next two */
     bool to_change;
+    bool incomplete;
     int access;
     opt_list options; /* key=value for the reader */
     opt_list limits;  /* key=value */

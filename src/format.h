@@ -125,6 +125,7 @@ typedef struct tnf_reader {
     tnf_limits limits; /* no zeros left */
     bool lenient;
     bool salvage;                    /* lenient, too; see tnf_lose() */
+    bool incomplete;                 /* files that are named may be missing; see tnf_miss() */
     const tnf_option_value *options; /* in the order of read_options */
     const char *stem;                /* the file's name without directory and extension, or NULL */
     bool sibling;                    /* opened by tnf_open_sibling(), for another file's sake */
@@ -268,6 +269,17 @@ tnf_status tnf_open_sibling(tnf_reader *r, const tnf_file **out, tnf_str name, c
 /* The same below a directory that the user, not the file, has named. */
 tnf_status tnf_open_stored(tnf_reader *r, const tnf_file **out, const char *directory, tnf_str name,
                            const char *format, tnf_error *e);
+/* r->incomplete, and a file that is named is not there: warns, and keeps that in mind. */
+struct missing_file;
+tnf_status tnf_miss(tnf_reader *r, const struct missing_file **out, tnf_str name, uint64_t at,
+                    tnf_error *e);
+/* A tensor that lies in such a file and is known by its name alone. */
+tnf_status tnf_add_missing(tnf_reader *r, tnf_str name, const struct missing_file *where,
+                           uint64_t at, tnf_error *e);
+/* What parts that lie in it, of tensors that are known, have for an origin; and they are
+ * TNF_OPAQUE, with TNF_PART_UNREADABLE. */
+tnf_status tnf_missing_origin(tnf_reader *r, const struct tnf_origin **out,
+                              const struct missing_file *where, tnf_error *e);
 /* The tensor that one which such a file itself calls so was raised to, or became a part of; NULL:
  * none, it is what it is. */
 const tnf_object *tnf_find_piece(const tnf_file *file, const char *name, size_t n);

@@ -98,13 +98,17 @@ typedef struct tnf_open_options {
      *  tnf_save_in_place() to the same path). Other writers of the file wait until the handle is
      *  closed; this call waits for them, up to a minute. Only for tnf_open(). */
     bool to_change;
+    /** A model in several files opens although some of them are missing, with a warning for each:
+     *  to see what there is. tnf_missing_file() tells which tensors are not; reading one of them
+     *  fails, and so do hashing, comparing and saving the whole. */
+    bool incomplete;
 } tnf_open_options;
 
 /** All defaults. */
 #define TNF_OPEN_INIT                                                                              \
     {                                                                                              \
         sizeof(tnf_open_options), NULL, false, TNF_ACCESS_AUTO, { 0, 0, 0, 0, 0, 0, 0, 0 },        \
-            { NULL, NULL }, NULL, 0, NULL, NULL, NULL, false, false                                \
+            { NULL, NULL }, NULL, 0, NULL, NULL, NULL, false, false, false                         \
     }
 
 /** Opens a file, or a model of several files by its index or its directory. Reads the index only.
@@ -133,6 +137,7 @@ typedef struct tnf_info {
     size_t nwarnings;            /**< number of those */
     size_t shards;               /**< number of other files that it names, existing or not */
     uint64_t memory;             /**< the memory limit that it was opened with */
+    size_t missing;              /**< number of those that are missing (opened as incomplete) */
 } tnf_info;
 
 /** Returns what is known of a file. */
@@ -143,7 +148,11 @@ TNF_API const tnf_object *tnf_at(const tnf_file *file, size_t i);
 TNF_API const tnf_object *tnf_find(const tnf_file *file, const char *name);
 /** Returns a tensor by a name of n bytes, or NULL. A name may contain any byte. */
 TNF_API const tnf_object *tnf_find_n(const tnf_file *file, const char *name, size_t n);
-/** Returns the number of elements of a tensor; 0 for NULL. */
+/** Returns the name of the missing file that holds the tensor, or a part of it; NULL: none is
+ * missing. The index may contain only the name of such a tensor: then it has no parts, and the
+ * layout "missing". */
+TNF_API const char *tnf_missing_file(const tnf_object *object);
+/** Returns the number of elements of a tensor; 0 for NULL, and if it is not known. */
 TNF_API uint64_t tnf_elements(const tnf_object *object);
 
 /* ------------------------------------------------------------------- read */

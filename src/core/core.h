@@ -15,6 +15,15 @@ struct tnf_origin {
     const char *label; /* a shard's name, for messages; NULL for the file itself */
     tnf_fetch fetch;   /* TNF_MEMORY without memory */
     void *ctx;
+    bool missing; /* the file is not there: `label` is its name, the source another's */
+};
+
+/* A file that another one names and that is not there. There may be as many as names. */
+struct missing_file {
+    struct missing_file *next;
+    uint64_t at;     /* where it is named */
+    tnf_value mark;  /* attributes of tensors in it that are known by their names alone: */
+    tnf_member name; /* that of the file */
 };
 
 /* A file that another one names. */
@@ -70,7 +79,8 @@ struct tnf_file {
     const char *path;      /* as it was given; NULL: opened over a source */
     const char *directory; /* where siblings are looked for; NULL: nowhere */
     const char *extension;
-    const char *stem;         /* NULL: no path */
+    const char *stem;                             /* NULL: no path */
+    struct missing_file *missing, **last_missing; /* with the open option incomplete */
     struct sibling *siblings; /* in the order in which they are named; each file once */
     struct sibling_tables *sibling_tables;
     struct raised_piece *pieces; /* in the arena; NULL: there are none */
@@ -195,7 +205,11 @@ static inline tnf_part *tnf_part_mutable(const tnf_part *part)
     return (tnf_part *)(uintptr_t)part;
 }
 
-/* TNF_EINVAL for NULL, which is what looking for a tensor that is not there gives. */
+/* siblings.c: fails, naming the first, if files of the model are missing. */
+tnf_status tnf_need_whole(const tnf_file *file, tnf_error *e);
+
+/* TNF_EINVAL for NULL, which is what looking for a tensor that is not there gives; TNF_ENOTFOUND if
+ * the file that holds it is missing. */
 tnf_status tnf_object_there(const tnf_object *object, tnf_error *e);
 
 #endif

@@ -37,6 +37,8 @@ const tnf_layout *tnf_layout_named(const char *id, size_t n)
     return NULL;
 }
 
+const tnf_layout tnf_layout_missing = { .id = "missing" };
+
 const tnf_layout *tnf_layout_unknown(tnf_arena *arena, const char *id, size_t n)
 {
     tnf_layout *layout = tnf_arena_alloc(arena, sizeof *layout);

@@ -26,6 +26,9 @@ struct tnf_layout {
 };
 
 extern const tnf_layout tnf_layout_dense;
+/* That of a tensor of which nothing is known but its name, since the file that holds it is missing.
+ * It stands in no table. */
+extern const tnf_layout tnf_layout_missing;
 
 /* A known layout, or NULL. */
 const tnf_layout *tnf_layout_named(const char *id, size_t n);

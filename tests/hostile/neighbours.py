@@ -203,7 +203,7 @@ def missing(command, scratch):
     where = scratch / "missing"
     where.mkdir()
     path = index(where, {f"t{i}": f"s{i:07}.safetensors" for i in range(count)})
-    for verb, wanted in (("info", (3,)), ("verify", (3, 4)), ("repair", (3, 4))):
+    for verb, wanted in (("info", (0,)), ("ls", (0,)), ("stat", (3,)), ("verify", (3, 4)), ("repair", (3, 4))):
         try:
             out = [where / "out.safetensors"] if verb == "repair" else []
             code, _, error = run(command, where, verb, path, *out, seconds=20)
@@ -220,7 +220,7 @@ def planted(command, scratch):
             ("a device", lambda p: p.symlink_to("/dev/zero"), 4),
             ("a terminal", lambda p: p.symlink_to("/dev/tty"), (3, 4)),
             ("the index", lambda p: p.symlink_to("model.safetensors.index.json"), 4),
-            ("a link to nothing", lambda p: p.symlink_to("nothing"), 3),
+            ("a link to nothing", lambda p: p.symlink_to("nothing"), 0),  # listed as missing
             ("a loop", lambda p: p.symlink_to(p), 3),
             ("a hole of 1 TiB", lambda p: sparse(p, 1 << 40), 4))):
         where = scratch / f"planted{number}"

@@ -212,7 +212,8 @@ tnf_status tnf_add_object(tnf_reader *r, const tnf_object *object, uint64_t at, 
         if (!p->origin && p->payload != TNF_MEMORY)
             p->origin = &r->file->origin;
     }
-    tnf_status status = readable(object) ? tnf_layout_check(object, e) : TNF_OK;
+    bool known = object->layout != &tnf_layout_missing && readable(object);
+    tnf_status status = known ? tnf_layout_check(object, e) : TNF_OK;
     if (status != TNF_OK) {
         if (e && e->offset == TNF_NO_OFFSET)
             e->offset = at;

@@ -157,6 +157,7 @@ static tnf_status hash_file(uint8_t *out, const tnf_file *file, const tnf_hash_o
     tnf_digester d;
     if (!tensors)
         return tnf_arena_fail(a, "hashes", e);
+    TNF_TRY(tnf_need_whole(file, e));
     TNF_TRY(tnf_hash_tensors(tensors, file, o, a, e));
     TNF_TRY(tnf_hash_begin(&d, "tenfold content 2\n", e));
     tnf_status status = put_tensors(&d, c, (const uint8_t(*)[TNF_HASH_BYTES])tensors, a, e);

@@ -400,6 +400,8 @@ tnf_status tnf_diff(tnf_diff_result *out, const tnf_file *a, const tnf_file *b,
     tnf_arena arena;
     *out = (tnf_diff_result) { .same = true };
     TNF_TRY(tnf_options_copy(&d.options, sizeof d.options, options, e));
+    TNF_TRY(tnf_need_whole(a, e));
+    TNF_TRY(tnf_need_whole(b, e));
     d.arena = &arena;
     tnf_arena_init(&arena, &a->alloc, UINT64_MAX);
     tnf_hash_init(&m.names.hash, &a->alloc, name_at, b);

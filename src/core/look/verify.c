@@ -173,6 +173,8 @@ static tnf_status check_parts(struct check *c, size_t i, tnf_error *e)
     for (uint16_t k = 0; k < o->nparts; k++) {
         const tnf_part *p = &o->parts[k];
         bool gone = c->file->options.salvage && p->flags & TNF_PART_UNREADABLE;
+        if (p->origin && p->origin->missing)
+            return TNF_OK; /* which is told of the file */
         tnf_status status = gone ? check_unreadable(&c->outcomes[i], p, e)
                                  : check_part(c, &c->outcomes[i], p, v, tnf_elements(o), e);
         if (status != TNF_OK)
@@ -357,6 +359,17 @@ static void tell_all_losses(struct check *c, tnf_verify_result *result)
             tell_losses(c, result, s->file);
 }
 
+/* Files that the model was opened without. */
+static void tell_missing(struct check *c, tnf_verify_result *result)
+{
+    for (const struct missing_file *m = c->file->missing; m; m = m->next) {
+        tnf_error e = { .offset = TNF_NO_OFFSET };
+        tnf_str name = { m->name.value.as.s, m->name.value.n };
+        (void)tnf_fail(&e, TNF_ENOTFOUND, m->at, "the file %s is missing", TNF_QUOTED(name));
+        tell(c, result, NULL, (tnf_str) { NULL, 0 }, &e);
+    }
+}
+
 /* ------------------------------------------------------------------ whole */
 
 static tnf_status check_file(struct check *c, tnf_verify_result *result, tnf_arena *arena,
@@ -371,6 +384,7 @@ static tnf_status check_file(struct check *c, tnf_verify_result *result, tnf_are
     if (status != TNF_OK)
         c->counts = NULL; /* not all of them are known */
     tell_all_losses(c, result);
+    tell_missing(c, result);
     tell_outcomes(c, result);
     if (status == TNF_OK && format->verify)
         status = format->verify(&c->file->reader, arena, tell_one, &telling, e);

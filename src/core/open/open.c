@@ -41,6 +41,7 @@ static tnf_status new_file(tnf_file **out, const tnf_open_options *o, tnf_error 
     tnf_catalog_init(&f->catalog, &f->arena);
     f->text.arena = &f->arena;
     f->last_loss = &f->losses;
+    f->last_missing = &f->missing;
     f->extension = "";
     *out = f;
     return TNF_OK;
@@ -108,6 +109,8 @@ static void fill_info(tnf_file *f)
         .shards = tnf_sibling_count(f),
         .memory = f->options.limits.memory,
     };
+    for (const struct missing_file *m = f->missing; m; m = m->next)
+        f->info.missing++;
 }
 
 /* What the format was still working on when it failed is not to be asked for. */
@@ -146,6 +149,7 @@ static tnf_status run_index(tnf_file *f, tnf_error *e)
         .limits = f->options.limits,
         .lenient = f->options.lenient,
         .salvage = f->options.salvage,
+        .incomplete = f->options.incomplete && !f->options.salvage,
         .stem = f->stem,
         .sibling = f->depth > 0,
         .file = f,
@@ -407,6 +411,8 @@ const tnf_object *tnf_find(const tnf_file *file, const char *name)
 uint64_t tnf_elements(const tnf_object *object)
 {
     uint64_t n = 0;
+    if (object && object->layout == &tnf_layout_missing)
+        return 0;
     return object && tnf_shape_elements(&n, object->shape, object->rank) ? n
            : object                                                      ? UINT64_MAX
                                                                          : 0;

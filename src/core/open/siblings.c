@@ -35,6 +35,7 @@ struct known_file {
 
 struct sibling_tables {
     struct sibling **last;
+    struct sibling *latest; /* that was asked for, whether it is there or not */
     size_t count;
     uint64_t memory; /* of all their handles */
     tnf_buf names;   /* known_name */
@@ -237,6 +238,70 @@ static tnf_status add_sibling(struct sibling **out, tnf_file *f, const char *dir
     return TNF_OK;
 }
 
+/* ---------------------------------------------------------------- missing */
+
+static const char missing_key[] = "tenfold.missing";
+
+tnf_status tnf_miss(tnf_reader *r, const struct missing_file **out, tnf_str name, uint64_t at,
+                    tnf_error *e)
+{
+    tnf_file *f = r->file;
+    struct missing_file *m = tnf_arena_alloc(&f->arena, sizeof *m);
+    const struct sibling *known = f->sibling_tables ? f->sibling_tables->latest : NULL;
+    bool same = known && strlen(known->name) == name.n && !memcmp(known->name, name.p, name.n);
+    const char *kept = same ? known->name : tnf_arena_str(&f->arena, name.p, name.n);
+    if (!m || !kept)
+        return tnf_arena_fail(&f->arena, "a file's name", e);
+    m->at = at;
+    m->name = (tnf_member) { { missing_key, sizeof missing_key - 1 },
+                             tnf_value_str(TNF_STRING, kept, name.n) };
+    m->mark = (tnf_value) { .kind = TNF_MAP, .n = 1, .as.members = &m->name };
+    *f->last_missing = m;
+    f->last_missing = &m->next;
+    tnf_warn(r, at, "the file %s is missing", TNF_QUOTED(name));
+    *out = m;
+    return TNF_OK;
+}
+
+tnf_status tnf_missing_origin(tnf_reader *r, const struct tnf_origin **out,
+                              const struct missing_file *where, tnf_error *e)
+{
+    struct tnf_origin *o = tnf_arena_alloc(r->arena, sizeof *o);
+    if (!o)
+        return tnf_arena_fail(r->arena, "a file's name", e);
+    *o = r->file->origin;
+    o->label = where->name.value.as.s;
+    o->missing = true;
+    *out = o;
+    return TNF_OK;
+}
+
+tnf_status tnf_add_missing(tnf_reader *r, tnf_str name, const struct missing_file *where,
+                           uint64_t at, tnf_error *e)
+{
+    tnf_object o = { .name = name, .layout = &tnf_layout_missing, .attrs = &where->mark };
+    return tnf_add_object(r, &o, at, e);
+}
+
+const char *tnf_missing_file(const tnf_object *o)
+{
+    if (o && o->layout == &tnf_layout_missing)
+        return o->attrs->as.members->value.as.s;
+    for (uint16_t k = 0; o && k < o->nparts; k++)
+        if (o->parts[k].origin && o->parts[k].origin->missing)
+            return o->parts[k].origin->label;
+    return NULL;
+}
+
+tnf_status tnf_need_whole(const tnf_file *file, tnf_error *e)
+{
+    if (!file->missing)
+        return TNF_OK;
+    const tnf_value *name = &file->missing->name.value;
+    return tnf_fail(e, TNF_ENOTFOUND, file->missing->at, "the file %s of the model is missing",
+                    TNF_QUOTED(((tnf_str) { name->as.s, name->n })));
+}
+
 /* ---------------------------------------------------------------- opening */
 
 static tnf_status make_path(char **out, tnf_arena *arena, const char *directory, tnf_str name,
@@ -342,21 +407,17 @@ static tnf_status open_or_refuse(struct sibling *s, tnf_reader *r, const char *p
     return known ? known->error.status : why.status;
 }
 
-tnf_status tnf_open_stored(tnf_reader *r, const tnf_file **out, const char *directory, tnf_str name,
-                           const char *format, tnf_error *e)
+/* `scratch` is for this one name alone: there may be a million of them. */
+static tnf_status open_named(tnf_reader *r, const tnf_file **out, const char *directory,
+                             tnf_str name, const char *format, tnf_arena *scratch, tnf_error *e)
 {
     tnf_file *f = r->file;
     struct identity is;
     tnf_str key;
     char *path;
     tnf_status status = TNF_OK;
-    TNF_TRY(check_name(name, e));
-    if (f->depth >= MAX_FILE_DEPTH)
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "files refer to files too deeply");
-    if (!tables_of(f))
-        return tnf_arena_fail(&f->arena, "names of files", e);
-    TNF_TRY(make_key(&key, r->scratch, directory, name, e));
-    TNF_TRY(make_path(&path, r->scratch, directory, name, e));
+    TNF_TRY(make_key(&key, scratch, directory, name, e));
+    TNF_TRY(make_path(&path, scratch, directory, name, e));
     struct sibling *s = by_name(f->sibling_tables, key);
     if (!s || !s->file) {
         tnf_error why = { .offset = TNF_NO_OFFSET };
@@ -366,12 +427,29 @@ tnf_status tnf_open_stored(tnf_reader *r, const tnf_file **out, const char *dire
         if (status != TNF_OK && e)
             *e = why;
     }
+    f->sibling_tables->latest = s;
     if (status == TNF_OK && !s->file)
         status = open_or_refuse(s, r, path, format, e);
     if (status != TNF_OK)
         tnf_error_prefix(e, s->name);
     else
         *out = s->file;
+    return status;
+}
+
+tnf_status tnf_open_stored(tnf_reader *r, const tnf_file **out, const char *directory, tnf_str name,
+                           const char *format, tnf_error *e)
+{
+    tnf_file *f = r->file;
+    tnf_arena scratch;
+    TNF_TRY(check_name(name, e));
+    if (f->depth >= MAX_FILE_DEPTH)
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "files refer to files too deeply");
+    if (!tables_of(f))
+        return tnf_arena_fail(&f->arena, "names of files", e);
+    tnf_arena_init(&scratch, &f->alloc, f->options.limits.memory);
+    tnf_status status = open_named(r, out, directory, name, format, &scratch, e);
+    tnf_arena_free(&scratch);
     return status;
 }
 

@@ -9,6 +9,9 @@ static tnf_status check_want(const tnf_part *part, uint64_t offset, uint64_t n, 
 {
     if (!part)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no such part");
+    if (part->origin && part->origin->missing)
+        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "it lies in the file %s, which is missing",
+                        TNF_VISIBLE(part->origin->label));
     if (part->flags & TNF_PART_UNREADABLE)
         return tnf_fail(e, TNF_EUNSUPPORTED, part->offset,
                         "this tensor can be listed but not read: see the warnings of the file");
@@ -219,6 +222,10 @@ const char *tnf_codec_name(uint8_t codec)
 
 tnf_status tnf_object_there(const tnf_object *object, tnf_error *e)
 {
+    const char *file = tnf_missing_file(object);
+    if (file)
+        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "%s lies in the file %s, which is missing",
+                        TNF_QUOTED(object->name), TNF_VISIBLE(file));
     return object ? TNF_OK : tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no such tensor");
 }
 

@@ -79,6 +79,7 @@ static tnf_status add_object(tnf_builder *b, const tnf_object *object, const cha
                              unsigned again, tnf_error *e)
 {
     tnf_object copy = *object;
+    TNF_TRY(tnf_object_there(object, e));
     if (name)
         copy.name = (tnf_str) { name, strlen(name) };
     bool readable = true;

@@ -29,6 +29,7 @@ typedef struct shard {
     tnf_str name;
     uint64_t at; /* of its first mention */
     const tnf_file *file;
+    const struct missing_file *missing; /* it is not there, and need not be */
     uint32_t same; /* the first of those that are this file by another name, or itself */
 } shard;
 
@@ -224,7 +225,7 @@ static tnf_status missing(model *m, const shard *first, tnf_error *e)
     const shard *last = shard_at(m, tnf_named_count(&m->shards) - 1);
     char more[64] = "";
     unsigned long n = 0;
-    for (const shard *s = first + 1; s <= last && !m->r->salvage; s++) {
+    for (const shard *s = first + 1; s <= last && !m->r->salvage && !m->r->incomplete; s++) {
         const tnf_file *file;
         n += tnf_open_sibling(m->r, &file, s->name, "safetensors", NULL) == TNF_ENOTFOUND;
     }
@@ -282,8 +283,11 @@ static tnf_status join_same(model *m, uint32_t i, tnf_error *e)
 static tnf_status open_shards(model *m, tnf_error *e)
 {
     for (uint32_t i = 0; i < tnf_named_count(&m->shards); i++) {
-        tnf_status status = open_shard(m, shard_at(m, i), e);
+        shard *s = shard_at(m, i);
+        tnf_status status = open_shard(m, s, e);
         bool gone = status == TNF_ENOTFOUND;
+        if (gone && m->r->incomplete)
+            status = tnf_miss(m->r, &s->missing, s->name, s->at, e);
         if (status != TNF_OK && !tnf_lose(m->r, gone ? TNF_ETRUNCATED : status, e))
             return status;
         if (status != TNF_OK)
@@ -347,9 +351,16 @@ static bool is_added(const model *m, const tnf_object *o)
 static tnf_status add_tensors(model *m, uint64_t *total, tnf_error *e)
 {
     *total = 0;
+    TNF_TRY(tnf_catalog_reserve(m->r->catalog, tnf_named_count(&m->places), e));
     for (uint32_t i = 0; i < tnf_named_count(&m->places); i++) {
         place *p = place_at(m, i);
         const tnf_file *file = shard_at(m, p->shard)->file;
+        const struct missing_file *missing = shard_at(m, p->shard)->missing;
+        m->incomplete = m->incomplete || missing;
+        if (missing) {
+            TNF_TRY(tnf_add_missing(m->r, p->name, missing, p->at, e));
+            continue;
+        }
         const tnf_object *o = file ? tnf_find_piece(file, p->name.p, p->name.n) : NULL;
         if (o && is_added(m, o))
             continue;
@@ -469,7 +480,7 @@ static tnf_status keep_index_metadata(model *m, uint64_t total, tnf_error *e)
     bool whole = size && ((size->kind == TNF_INT && size->as.i >= 0) || size->kind == TNF_UINT);
     bool old = size && size->kind == TNF_FLOAT && size->as.f64 >= 0 && size->as.f64 < 0x1p63;
     uint64_t said = whole ? size->as.u : old ? (uint64_t)size->as.f64 : total;
-    if (said != total && !(m->incomplete && r->salvage))
+    if (said != total && !(m->incomplete && (r->salvage || r->incomplete)))
         disagree(m, no_tensor, m->metadata_at,
                  "the index says total_size %llu, its tensors have %llu bytes",
                  (unsigned long long)said, (unsigned long long)total);

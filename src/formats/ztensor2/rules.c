@@ -398,6 +398,7 @@ tnf_status tnf_zt2_place_parts(zt2 *z, tnf_error *e)
                 part->origin = shard->origin;
             } else if (shard) { /* in no file of ours, so no range of it may be looked at */
                 part->payload = TNF_OPAQUE;
+                part->origin = shard->missing ? shard->missing : part->origin;
                 part->flags |= TNF_PART_UNREADABLE;
             }
         }

@@ -26,7 +26,7 @@ const tnf_option_info tnf_zt2_read_options[] = {
     { 0 },
 };
 
-static tnf_status open_beside(zt2 *z, const zt2_shard *s, const tnf_file **file, tnf_error *e)
+static tnf_status name_beside(tnf_str *out, zt2 *z, const zt2_shard *s, tnf_error *e)
 {
     const char *stem = z->r->stem ? z->r->stem : "";
     size_t n = strlen(stem), size = n + s->name.n + sizeof "-.zt";
@@ -34,7 +34,15 @@ static tnf_status open_beside(zt2 *z, const zt2_shard *s, const tnf_file **file,
     if (!name)
         return tnf_arena_fail(z->r->scratch, "a file's name", e);
     snprintf(name, size, "%s-%.*s.zt", stem, (int)s->name.n, s->name.p);
-    return tnf_open_sibling(z->r, file, (tnf_str) { name, size - 1 }, "ztensor2", e);
+    *out = (tnf_str) { name, size - 1 };
+    return TNF_OK;
+}
+
+static tnf_status open_beside(zt2 *z, const zt2_shard *s, const tnf_file **file, tnf_error *e)
+{
+    tnf_str name;
+    TNF_TRY(name_beside(&name, z, s, e));
+    return tnf_open_sibling(z->r, file, name, "ztensor2", e);
 }
 
 static tnf_status open_in_store(zt2 *z, const zt2_shard *s, const tnf_file **file, tnf_error *e)
@@ -86,6 +94,17 @@ static tnf_status resolve_one(zt2 *z, zt2_shard *s, tnf_error *e)
                          TNF_QUOTED(s->name), size, s->size);
 }
 
+/* By the name of its file where that is a convention, else by its label. */
+static tnf_status miss(zt2 *z, zt2_shard *s, tnf_error *e)
+{
+    tnf_str name = s->name;
+    if (z->r->options[OPTION_SHARDS].u == BESIDE)
+        TNF_TRY(name_beside(&name, z, s, e));
+    const struct missing_file *missing;
+    TNF_TRY(tnf_miss(z->r, &missing, name, s->at, e));
+    return tnf_missing_origin(z->r, &s->missing, missing, e);
+}
+
 tnf_status tnf_zt2_resolve(zt2 *z, tnf_error *e)
 {
     if (z->r->sibling || z->r->options[OPTION_SHARDS].u == NONE)
@@ -93,6 +112,8 @@ tnf_status tnf_zt2_resolve(zt2 *z, tnf_error *e)
     for (size_t i = 0; i < z->nshards; i++) {
         tnf_error why = { .offset = TNF_NO_OFFSET };
         tnf_status status = resolve_one(z, &z->shards[i], &why);
+        if (status == TNF_ENOTFOUND && z->r->incomplete)
+            status = miss(z, &z->shards[i], &why);
         if (status == TNF_OK)
             continue;
         if (status == TNF_ENOMEM || status == TNF_ELIMIT || status == TNF_EINVAL) {

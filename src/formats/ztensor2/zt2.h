@@ -65,7 +65,8 @@ typedef struct zt2_object {
 typedef struct zt2_shard {
     tnf_str name, digest;
     uint64_t size, at;
-    const struct tnf_origin *origin; /* NULL: not found, or not looked for */
+    const struct tnf_origin *origin;  /* NULL: not found, or not looked for */
+    const struct tnf_origin *missing; /* it is not there, and need not be */
 } zt2_shard;
 
 typedef struct zt2_footer {
