@@ -17,6 +17,9 @@ Tenfold:
 
 sha256 is that of the elements, little-endian and in C order, as `cat --raw` writes them; null or
 absent where the bytes cannot be read. What is not mentioned is not checked.
+
+A command with AddressSanitizer starts slowly: it verifies every file, but is asked for the rest of every
+fourth only. All of them go through the library in one process there (roundtrip, slices, truncate, corpus).
 """
 import concurrent.futures
 import hashlib
@@ -26,6 +29,7 @@ import pathlib
 import resource
 import subprocess
 import sys
+import zlib
 
 HERE = pathlib.Path(__file__).resolve().parent
 # The contract: which exit code goes with which status when a file does not open.
@@ -46,6 +50,11 @@ def need(ok, *words):
 class Command:
     def __init__(self, path):
         self.path = path
+        self.share = 4 if b"__asan_init" in pathlib.Path(path).read_bytes() else 1
+
+    def picks(self, path):
+        """Is this file one of the sample?"""
+        return zlib.crc32(os.path.relpath(path, HERE).encode()) % self.share == 0
 
     def run(self, *args):
         done = subprocess.run([self.path, *args], capture_output=True, check=False)
@@ -128,6 +137,8 @@ def check_tensors(command, path, want, options):
 
 def check_valid(command, path, want):
     options = ["--lenient"] if want.get("lenient") else []
+    if not command.picks(path):
+        return
     info = command.json("info", "--json", *options, path)
     for key in ("format", "version", "size", "payload"):
         if key in want:
@@ -164,6 +175,11 @@ def check_canonical(found, want):
 def check_reject(command, path, want, strict, lenient):
     opened, problems = strict
     need_problem(want, problems, "verify")
+    if "lenient" in want:
+        need(lenient[0] == (want["lenient"] == "opens"), "leniently it",
+             "opens" if lenient[0] else "does not open: " + json.dumps(lenient[1]))
+    if not command.picks(path):
+        return
     # `info` lists a model with missing shards; `meta` wants all of it
     command_name = "meta" if want["code"] == "TNF_ENOTFOUND" else "info"
     code, out, error = command.run(command_name, path)
@@ -179,9 +195,6 @@ def check_reject(command, path, want, strict, lenient):
         need(at >= 0, "the message is not in:", lines[0])
         if want.get("offset") is not None:
             need(lines[0].endswith(f" (at byte {want['offset']})"), "no offset in:", lines[0])
-    if "lenient" in want:
-        need(lenient[0] == (want["lenient"] == "opens"), "leniently it",
-             "opens" if lenient[0] else "does not open: " + json.dumps(lenient[1]))
 
 
 def jobs_of(command, folder):
