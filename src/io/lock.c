@@ -70,7 +70,7 @@ static int try_lock(int fd, const struct wanted *w)
     return done;
 }
 
-/* Tries again until it works, the time is up or nobody wants it any more. */
+/* Tries again until it works, the time is up or the caller cancels. */
 static int poll_lock(int fd, const struct wanted *w, const struct patience *p)
 {
     struct timespec nap = { 0, NAP_FIRST };

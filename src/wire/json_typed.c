@@ -93,7 +93,8 @@ static double to_double(tnf_str text)
     return strtod(plain, NULL);
 }
 
-/* The integer in text, if it is one that fits 64 bits; -0 is none, for its sign would be lost. */
+/* The integer in a text, if it fits 64 bits; -0 is not an integer, because its sign would be
+ * lost. */
 static bool to_integer(tnf_str text, tnf_value *out)
 {
     bool negative = text.p[0] == '-';

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Blobs on their way out: parts with the same bytes share one, however large they are and with
- * nothing held but what tells them apart.
+/* Writing blobs: parts of any size with the same bytes share one. Memory holds only samples and
+ * digests, not bytes.
  *
  *   small part    read once into memory: digest, look for its equal, write
  *   large part    its first bytes (the sample) are new ──────────────> written, digested on the way
  *                 a part of that length began so before ─> digested ─> is there such a digest?
  *                                                                       ─> and are the bytes equal?
  *
- * Two tables of chains in arrays, by sample and by digest. A part whose bytes come from a function
- * can be asked for them only once: if it is large it is written as it comes.
+ * Two tables of chains in arrays, by sample and by digest. A function gives the bytes of a part
+ * only once, so such a large part is written without comparing.
  */
 #include "formats/ztensor2/zt2.h"
 
