@@ -154,7 +154,8 @@ static tnf_status take_sample(zt2_blobs *b, zt2_blob *blob, const tnf_part *part
 
 /* Makes the digest of a part where its equal may be there already; a small one is in memory then.
  */
-static tnf_status look(zt2_blobs *b, zt2_blob *blob, tnf_part *part, bool *digested, tnf_error *e)
+static tnf_status digest_if_known(zt2_blobs *b, zt2_blob *blob, tnf_part *part, bool *digested,
+                                  tnf_error *e)
 {
     *digested = part->nbytes <= ZT2_SMALL;
     if (*digested) {
@@ -180,7 +181,7 @@ tnf_status tnf_zt2_blobs_put(zt2_blobs *b, const tnf_part *part, const zt2_blob 
     uint32_t found = NOTHING;
     zt2_blob blob = { .nbytes = part->nbytes, .part = once ? NULL : part };
     tnf_part from = *part;
-    TNF_TRY(look(b, &blob, &from, &digested, e));
+    TNF_TRY(digest_if_known(b, &blob, &from, &digested, e));
     if (digested)
         TNF_TRY(find_equal(b, &blob, &from, &found, e));
     if (found == NOTHING) {
