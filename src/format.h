@@ -253,11 +253,11 @@ tnf_status tnf_stricter(tnf_reader *r, tnf_error *e, tnf_status status, uint64_t
  * added before count; but none whose bytes only the format can produce, for it may not be ready.
  * What lies beyond the end of the file need not be looked for: the core does. */
 bool tnf_lose(tnf_reader *r, tnf_status status, const tnf_error *e);
-/* The same of a tensor that is known by its name alone. `implied`: another loss says why already,
- * so that verifying need not tell of this one. */
+/* The same for a tensor of which only the name is known. `implied`: another loss explains it
+ * already, so verifying does not report this one. */
 bool tnf_lose_tensor(tnf_reader *r, tnf_str name, uint64_t offset, bool implied, const char *why);
-/* One line of the parse log. Its arguments are computed even if nobody listens: mind loops. Every
- * tensor that is added gets a line from the core. */
+/* Writes a line of the parse log. Its arguments are computed even without a listener, so avoid it
+ * in loops. The core writes a line for every tensor that is added. */
 void tnf_trace(tnf_reader *r, uint64_t offset, const char *format, ...) TNF_PRINTF(3, 4);
 
 /* Opens a file that lies beside this one (or below it), as the given format. The name comes from
@@ -280,12 +280,12 @@ tnf_status tnf_add_missing(tnf_reader *r, tnf_str name, const struct missing_fil
  * TNF_OPAQUE, with TNF_PART_UNREADABLE. */
 tnf_status tnf_missing_origin(tnf_reader *r, const struct tnf_origin **out,
                               const struct missing_file *where, tnf_error *e);
-/* The tensor that one which such a file itself calls so was raised to, or became a part of; NULL:
- * none, it is what it is. */
+/* The tensor that was restored from the tensor which the file itself calls `name`, or of which that
+ * became a part; NULL: it was not changed. */
 const tnf_object *tnf_find_piece(const tnf_file *file, const char *name, size_t n);
-/* The i-th name by which such a file itself calls what was raised; false past the last. */
+/* The i-th name in the file itself of a tensor that was restored; false past the last. */
 bool tnf_piece_at(const tnf_file *file, size_t i, tnf_str *name);
-/* Who reads the bytes of a file opened so, and how many it has: for parts that lie in it. */
+/* The origin that reads the bytes of such a file, and its size: for parts in it. */
 const struct tnf_origin *tnf_file_origin(const tnf_file *file, uint64_t *size);
 
 /* ---------------------------------------------------------------- writing */
@@ -324,11 +324,11 @@ tnf_status tnf_parts_equal(bool *out, const tnf_part *a, const tnf_part *b, tnf_
 
 /* w->in_place: from here up to there everything stays as it is in w->like. */
 tnf_status tnf_put_same(tnf_writer *w, uint64_t upto, tnf_error *e);
-/* w->in_place: what is written anew has not the length that it must have, by so many bytes. */
+/* w->in_place: the new bytes do not have the required length; `missing` is the difference. */
 tnf_status tnf_no_room(uint64_t missing, const char *what, tnf_error *e);
-/* w->like: has nobody set this option, so that the file is to be followed? */
+/* w->like: is this option not set, so that the form of the file is kept? */
 bool tnf_follows(const tnf_writer *w, size_t option);
-/* w->like: do all tensors lie in that file, so that there is an order of theirs to follow? */
+/* w->like: are all tensors in that file, so that their order can be kept? */
 bool tnf_has_places(const tnf_writer *w);
 /* w->in_place: fails unless they do. */
 tnf_status tnf_need_places(const tnf_writer *w, tnf_error *e);

@@ -39,7 +39,7 @@ static const uint8_t schedule[7][16] = {
     { 11, 15, 5, 0, 1, 9, 8, 6, 14, 10, 2, 12, 3, 4, 7, 13 },
 };
 
-/* A block that is ready but for the question whether it is the root. */
+/* A block that is complete; whether it is the root is not known yet. */
 typedef struct node {
     uint32_t chain[8], block[16];
     uint64_t counter;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A growable buffer that is born with a maximum. Sticky: after a failure writes do nothing and
- * tnf_buf_status() tells. */
+ * tnf_buf_status() reports it. */
 #ifndef TNF_BASE_BUF_H
 #define TNF_BASE_BUF_H
 

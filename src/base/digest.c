@@ -205,7 +205,7 @@ static const kind kinds[] = {
     { "sha256", 32, sha256_begin, sha256_update, sha256_end },
 };
 
-static const kind *find(const char *algorithm)
+static const kind *find_kind(const char *algorithm)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (strcmp(kinds[i].name, algorithm) == 0)
@@ -215,13 +215,13 @@ static const kind *find(const char *algorithm)
 
 size_t tnf_digest_size(const char *algorithm)
 {
-    const kind *k = find(algorithm);
+    const kind *k = find_kind(algorithm);
     return k ? k->size : 0;
 }
 
 bool tnf_digest_begin(tnf_digester *d, const char *algorithm)
 {
-    d->algorithm = find(algorithm);
+    d->algorithm = find_kind(algorithm);
     d->state = d->algorithm ? d->algorithm->begin() : NULL;
     return d->state != NULL;
 }

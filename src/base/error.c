@@ -151,8 +151,8 @@ static void escape_byte(char out[12], unsigned char c)
         snprintf(out, 12, "\\x%02x", c);
 }
 
-/* The next character of a name: how many bytes it takes, and its text for a message: itself, or an
- * escape if nobody would see it or it is no UTF-8, as the command escapes names everywhere. */
+/* Writes the next character of a name as text for a message, and returns how many bytes of the name
+ * it takes. A character that is invisible or not UTF-8 becomes an escape, as in the command. */
 static size_t character(char out[12], const unsigned char *p, size_t n)
 {
     size_t want = p[0] < 0x80 ? 1 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;

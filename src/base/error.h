@@ -44,7 +44,8 @@ const char *tnf_visible(char *out, size_t out_size, const char *name);
             tnf_call_failed((e), (status), &tnf_call_error_);                                      \
     } while (0)
 
-/* The parts of it: an error that nobody has filled, and what becomes of one that somebody may have.
+/* Parts of the macro above: an empty error before the call, and the error to report after a
+ * failure.
  */
 static inline void tnf_call_before(tnf_error *e)
 {

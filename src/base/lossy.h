@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-/* Copies bytes as UTF-8 with U+FFFD for each maximal piece that is none, as Unicode recommends and
- * as Rust and Python do it. Takes at most three times as many; returns how many. */
+/* Copies bytes as UTF-8, with U+FFFD for each maximal invalid piece, as Unicode recommends and as
+ * Rust and Python do it. Writes at most 3 n bytes; returns how many. */
 size_t tnf_utf8_mend(char *out, const char *p, size_t n);
 
 #endif

@@ -65,7 +65,7 @@ static bool among(const tnf_nfc_range *ranges, size_t n, uint32_t c)
 }
 
 /* The next character of valid UTF-8. */
-static uint32_t next(const char **p)
+static uint32_t next_point(const char **p)
 {
     uint8_t c = (uint8_t) * (*p)++;
     unsigned more = c < 0x80 ? 0 : c < 0xE0 ? 1 : c < 0xF0 ? 2 : 3;
@@ -179,7 +179,7 @@ static size_t put_together(uint32_t *text, size_t n)
 static bool same(const uint32_t *points, size_t n, const char *text, const char *end)
 {
     size_t i = 0;
-    while (text < end && i < n && next(&text) == points[i])
+    while (text < end && i < n && next_point(&text) == points[i])
         i++;
     return text == end && i == n;
 }
@@ -194,7 +194,7 @@ bool tnf_nfc(const char *text, size_t n)
     uint8_t before = 0;
     bool sure = true;
     for (const char *p = text; p < end;) {
-        uint32_t c = next(&p);
+        uint32_t c = next_point(&p);
         if (c < 0x300) {
             before = 0;
             continue;
@@ -210,7 +210,7 @@ bool tnf_nfc(const char *text, size_t n)
     if (n > TNF_NFC_LONGEST)
         return false;
     for (const char *p = text; p < end;)
-        count += take_apart(next(&p), points + count);
+        count += take_apart(next_point(&p), points + count);
     order(points, count);
     return same(points, put_together(points, count), text, end);
 }

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* No struct of any version will be that large: it is a size that nobody has set. */
+/* No struct will ever be that large: such a size was not initialised. */
 #define MOST ((size_t)1 << 16)
 
 static size_t size_of(const void *given)

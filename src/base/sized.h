@@ -5,16 +5,16 @@
  *     shorter than ours   an older caller: what it does not know is 0, the default
  *     longer than ours    a newer caller: fine as long as all that we do not know is 0
  *
- * So a struct grows at its end only, by members whose 0 means what was before, and never into the
- * padding of what was there: nobody has set that to anything. */
+ * So a struct grows at its end only, by members for which 0 means the old behaviour, and never into
+ * old padding, whose bytes are undefined. */
 #ifndef TNF_BASE_SIZED_H
 #define TNF_BASE_SIZED_H
 
 #include "base/error.h"
 
-/* Copies options that a caller gave (NULL: all defaults) to those of this library, of dst_size
- * bytes; what was not given becomes 0, and size our own. TNF_EINVAL for a size that no caller can
- * have meant, and for a newer member that is set. */
+/* Copies the caller's options (NULL: all defaults) to the library's struct of dst_size bytes.
+ * Members that the caller does not have become 0, and size becomes dst_size. TNF_EINVAL for an
+ * impossible size, and for a newer member that is set. */
 tnf_status tnf_options_copy(void *dst, size_t dst_size, const void *given, tnf_error *e);
 
 #endif

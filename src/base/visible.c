@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Characters that people cannot see, or that change what they see of others. The one list for
- * messages, tables, pages and JSON: what a name from a file may not do to who reads it. */
+/* Characters that people cannot see, or that change how other characters look. This is the only
+ * list for messages, tables, pages and JSON, so that a name from a file cannot mislead its
+ * reader. */
 #include <tenfold/types.h>
 
 typedef struct span {

@@ -190,8 +190,8 @@ static const tnf_option_info write_options[] = {
     { 0 },
 };
 
-/* The only thing that is not static. `.can` tells the core what fits, so that it can refuse, or
- * find another way, before write() is called. */
+/* The only thing that is not static. `.can` says what the format can hold, so that the core can
+ * refuse, or find another way, before write() is called. */
 const tnf_format tnf_format_template = {
     .name = "template",
     .title = "Template (an example)",

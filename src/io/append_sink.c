@@ -88,7 +88,7 @@ static tnf_status make_room(struct growing *g, uint64_t n, tnf_error *e)
     return sync_it(g, e);
 }
 
-static tnf_status put(struct growing *g, const uint8_t *bytes, size_t n, tnf_error *e)
+static tnf_status put_bytes(struct growing *g, const uint8_t *bytes, size_t n, tnf_error *e)
 {
     TNF_TRY(make_room(g, n, e));
     for (size_t done = 0; done < n;) {
@@ -116,14 +116,14 @@ static tnf_status growing_write(void *ctx, const void *bytes, size_t n, tnf_erro
     struct growing *g = ctx;
     const uint8_t *p = bytes;
     if (n >= LAST) {
-        TNF_TRY(put(g, g->last, g->held, e));
-        TNF_TRY(put(g, p, n - LAST, e));
+        TNF_TRY(put_bytes(g, g->last, g->held, e));
+        TNF_TRY(put_bytes(g, p, n - LAST, e));
         memcpy(g->last, p + n - LAST, LAST);
         g->held = LAST;
         return TNF_OK;
     }
     size_t over = g->held + n > LAST ? g->held + n - LAST : 0;
-    TNF_TRY(put(g, g->last, over, e));
+    TNF_TRY(put_bytes(g, g->last, over, e));
     memmove(g->last, g->last + over, g->held - over);
     memcpy(g->last + g->held - over, p, n);
     g->held += n - over;
@@ -136,7 +136,7 @@ static tnf_status growing_commit(void *ctx, tnf_error *e)
     tnf_error why;
     if (!g->nend)
         TNF_TRY(sync_it(g, e));
-    TNF_TRY(put(g, g->last, g->held, e));
+    TNF_TRY(put_bytes(g, g->last, g->held, e));
     if (g->nend) {
         TNF_TRY(sync_it(g, e));
         TNF_TRY(tnf_fs_cut(g->fd, g->written, e));

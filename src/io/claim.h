@@ -25,19 +25,19 @@ typedef struct tnf_claim {
     tnf_stamp stamp;
 } tnf_claim;
 
-/* Asked while waiting; false gives up with TNF_ECANCELLED. NULL: nobody is asked. */
+/* Called while waiting; false gives up with TNF_ECANCELLED. NULL: never called. */
 typedef struct tnf_waiting {
     bool (*go_on)(void *ctx);
     void *ctx;
 } tnf_waiting;
 
-/* Claims what has that name. Nothing is claimed, and that is no failure, if there is no such file,
- * it is no regular one, it may not even be read, or its file system has no locks. TNF_EIO with sys
- * EAGAIN if somebody else has it for longer than a minute. */
+/* Claims the file at that path. If there is no such file, it is not a regular file, it cannot be
+ * read, or its file system has no locks, nothing is claimed, and that is not a failure. TNF_EIO
+ * with sys EAGAIN if another program holds the claim for longer than a minute. */
 tnf_status tnf_claim_take(tnf_claim *c, const char *path, const tnf_waiting *waiting, tnf_error *e);
 /* Does the path still name the claimed file? */
 bool tnf_claim_holds(const tnf_claim *c, const char *path);
-/* Does it, and has nobody changed the file who does not care for claims? */
+/* Does the path still name it, and is it unchanged, also by programs that do not use claims? */
 bool tnf_claim_unchanged(const tnf_claim *c, const char *path);
 void tnf_claim_drop(tnf_claim *c);
 

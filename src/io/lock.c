@@ -70,7 +70,7 @@ static int try_lock(int fd, const struct wanted *w)
     return done;
 }
 
-/* Tries again until it works, the time is up or nobody wants it any more. */
+/* Tries again until it works, the time is up or the caller cancels. */
 static int poll_lock(int fd, const struct wanted *w, const struct patience *p)
 {
     struct timespec nap = { 0, NAP_FIRST };
@@ -90,7 +90,7 @@ static int poll_lock(int fd, const struct wanted *w, const struct patience *p)
     return 0;
 }
 
-static int take(int fd, short type, off_t start, off_t n, const struct patience *p)
+static int take_lock(int fd, short type, off_t start, off_t n, const struct patience *p)
 {
     bool sleep = p->milliseconds == TNF_LOCK_FOREVER && !p->go_on;
     return sleep ? set_lock(fd, type, start, n, true)
@@ -150,9 +150,9 @@ tnf_status tnf_lock_ask(int fd, bool exclusive, uint32_t milliseconds, bool (*go
 {
     short type = exclusive ? F_WRLCK : F_RDLCK;
     const struct patience p = patience_of(milliseconds, go_on, ctx);
-    int done = take(fd, type, GATE, 1, &p);
+    int done = take_lock(fd, type, GATE, 1, &p);
     if (done == 0) {
-        done = take(fd, type, 0, LOCK_BYTES, &p);
+        done = take_lock(fd, type, 0, LOCK_BYTES, &p);
         int err = errno;
         (void)set_lock(fd, F_UNLCK, GATE, 1, false);
         errno = err;

@@ -47,7 +47,7 @@ tnf_status tnf_sink_custom(tnf_sink **out, const tnf_sink_ops *ops, void *ctx, t
     return tnf_sink_new(out, ops, ctx, NULL, e);
 }
 
-static tnf_status put(tnf_sink *s, const void *bytes, size_t n, tnf_error *e)
+static tnf_status put_bytes(tnf_sink *s, const void *bytes, size_t n, tnf_error *e)
 {
     tnf_status status;
     TNF_CALL(status, e, s->ops.write, s->ctx, bytes, n);
@@ -58,7 +58,7 @@ static tnf_status flush(tnf_sink *s, tnf_error *e)
 {
     size_t n = s->buffered;
     s->buffered = 0;
-    return n ? put(s, s->buffer, n, e) : TNF_OK;
+    return n ? put_bytes(s, s->buffer, n, e) : TNF_OK;
 }
 
 tnf_status tnf_sink_zeros(tnf_sink *s, uint64_t n, tnf_error *e)
@@ -73,7 +73,7 @@ tnf_status tnf_sink_zeros(tnf_sink *s, uint64_t n, tnf_error *e)
         s->written += n;
         s->hole_end = s->written;
         s->hole = true;
-        return put(s, NULL, (size_t)n, e); /* tell it that it grew */
+        return put_bytes(s, NULL, (size_t)n, e); /* tell it that it grew */
     }
     for (size_t part; n > 0; n -= part) {
         part = n < sizeof zeros ? (size_t)n : sizeof zeros;
@@ -90,7 +90,7 @@ tnf_status tnf_sink_write(tnf_sink *s, const void *bytes, size_t n, tnf_error *e
         TNF_TRY(flush(s, e));
     s->written += n;
     if (n >= BUFFER)
-        return put(s, bytes, n, e);
+        return put_bytes(s, bytes, n, e);
     if (n)
         memcpy(s->buffer + s->buffered, bytes, n);
     s->buffered += n;
@@ -116,7 +116,7 @@ static tnf_status copy_in_kernel(tnf_sink *s, const tnf_source *from, uint64_t *
         *offset += (uint64_t)got;
         *left -= (uint64_t)got;
         s->written += (uint64_t)got;
-        TNF_TRY(put(s, NULL, (size_t)got, e)); /* tell it that it grew */
+        TNF_TRY(put_bytes(s, NULL, (size_t)got, e)); /* tell it that it grew */
     }
 #else
     (void)s, (void)from, (void)offset, (void)left, (void)e;
@@ -129,7 +129,7 @@ static tnf_status write_steps(tnf_sink *s, const uint8_t *p, size_t n, tnf_error
 {
     for (size_t part; n > 0; p += part, n -= part) {
         part = n < STEP ? n : STEP;
-        TNF_TRY(put(s, p, part, e));
+        TNF_TRY(put_bytes(s, p, part, e));
     }
     return TNF_OK;
 }

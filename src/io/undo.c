@@ -46,7 +46,7 @@
 #define MAX_UNDO ((uint64_t)448 << 20)
 #define PATIENT  10000u /* milliseconds: readers have the index soon */
 
-/* Where the file really is: whoever comes by another way finds the same undo file. */
+/* The real path of the file, so that other paths to it lead to the same undo file. */
 static tnf_status undo_path(char out[PATH_MAX], const char *path, tnf_error *e)
 {
     char real[PATH_MAX];
@@ -129,7 +129,7 @@ static tnf_status compose(tnf_buf *b, const tnf_change_file *c, tnf_error *e)
     return tnf_buf_status(b, "what is to change", e);
 }
 
-/* Whoever may read the file must see the undo file, and believe it. */
+/* Everybody who may read the file must find the undo file and accept it. */
 static bool will_be_believed(int undo, int fd)
 {
     struct stat st, mine;

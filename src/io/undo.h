@@ -27,10 +27,11 @@ typedef struct tnf_change_file {
     tnf_allocator alloc;
 } tnf_change_file;
 
-/* Changes that lie within one sector of the disk are one write, which is there or not. For others
- * an undo file is put beside the file first, and goes when they are on the disk. Readers are kept
- * out meanwhile. After a failure the file is as it was, or the message tells where its old bytes
- * are. TNF_EUNSUPPORTED: that needs an undo file, which not everybody would find or believe. */
+/* A change inside one sector of the disk is a single write, which happens completely or not at
+ * all. For others an undo file is first put beside the file, and removed when they are on the
+ * disk. Readers wait meanwhile. After a failure the file is unchanged, or the message says where
+ * its old bytes are. TNF_EUNSUPPORTED: this needs an undo file that not every reader would find
+ * or accept. */
 tnf_status tnf_change_apply(const tnf_change_file *c, tnf_error *e);
 
 /* Of a file, by the undo file beside it. */

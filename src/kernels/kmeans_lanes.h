@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The body of the kernels in kmeans.h, for whoever defines before including this
+/* The body of the kernels in kmeans.h. Define these before including it:
  *
  *   LANES             floats in a vector
  *   VECTORS           of rows that are looked at together; TNF_TILE is a multiple of both

@@ -7,7 +7,8 @@
  * fixed order. The result depends on how the numbers are cut into spans, which is the same on every
  * machine, and not on instruction sets or threads.
  *
- * Numbers are as the machine has them: who has a file's bytes turns them first (base/bytes.h).
+ * Numbers have the byte order of the machine: the caller converts a file's bytes first
+ * (base/bytes.h).
  */
 #ifndef TNF_KERNELS_TALLY_H
 #define TNF_KERNELS_TALLY_H

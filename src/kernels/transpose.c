@@ -7,7 +7,7 @@
  *
  * A row of a tile is one cache line. It is read whole and written whole, so that matrices whose
  * rows lie a power of two apart, which all fall into the same few places of the cache, cost no more
- * than others; and past the cache where the matrix is large, since nobody reads it soon. Tiles go
+ * than others; and for a large matrix past the cache, because it is not read again soon. Tiles go
  * block by block, so that the pages of a block stay known to the processor.
  */
 #include "kernels/transpose.h"

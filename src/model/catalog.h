@@ -38,8 +38,8 @@ tnf_status tnf_catalog_reindex(tnf_catalog *c, bool later_found, tnf_error *e);
 /* Gives unused capacity back. */
 void tnf_catalog_shrink(tnf_catalog *c);
 
-/* The attributes of a tensor that a file does not have, but its reader shows for the sake of those
- * who look for it: it is no part of the content, and is not saved. */
+/* The attributes of a tensor that is not in the file, but that its reader shows because programs
+ * look for it. It is not part of the content and is not saved. */
 extern const tnf_value tnf_filler;
 bool tnf_is_filler(const tnf_object *object);
 

@@ -278,7 +278,7 @@ static tnf_status count_centroids(const tnf_object *object, uint64_t *out, tnf_e
     return TNF_OK;
 }
 
-/* m is told by the codes; without rows it is anything. */
+/* m follows from the codes; without rows it may be anything. */
 static tnf_status check_pieces(const tnf_object *object, tnf_error *e)
 {
     const tnf_part *codes = tnf_object_part(object, "codes");

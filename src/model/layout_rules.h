@@ -29,8 +29,8 @@ extern const tnf_layout tnf_layout_pq;
  * never give TNF_OK. */
 #define tnf_layout_fail(object, e, ...)                                                            \
     (tnf_layout_say(object, NULL, 0, e, __VA_ARGS__), TNF_EFORMAT)
-/* The same for something wrong at byte `at` of a part: the file's offset is told where the bytes
- * stand in the file as they are. */
+/* The same for a fault at byte `at` of a part: the error has the file's offset if the bytes are in
+ * the file without encoding. */
 #define tnf_layout_fail_at(object, part, at, e, ...)                                               \
     (tnf_layout_say(object, part, at, e, __VA_ARGS__), TNF_EFORMAT)
 void tnf_layout_say(const tnf_object *object, const tnf_part *part, uint64_t at, tnf_error *e,
@@ -45,7 +45,7 @@ tnf_status tnf_part_must_be(const tnf_object *object, const tnf_part *part, cons
 tnf_status tnf_part_must_hold(const tnf_object *object, const tnf_part *part, uint64_t count,
                               tnf_error *e);
 /* Do the `count` elements keep their type's own rules? A bool is 0 or 1; f4 and f6 leave no bit set
- * after the last element (the spare bits of `bit` are nobody's business: its one format ignores
+ * after the last element (spare bits of `bit` are not checked, because its only format ignores
  * them). */
 tnf_status tnf_part_check_elements(const tnf_object *object, const tnf_part *part, uint64_t count,
                                    tnf_part_reader read, tnf_error *e);

@@ -247,7 +247,7 @@ static bool chunks(tnf_cbor *r, unsigned major, char *to, size_t *n)
 }
 
 /* The string after its head, its chunks joined in the arena. */
-static bool string(tnf_cbor *r, const tnf_cbor_head *h, tnf_str *out)
+static bool read_string(tnf_cbor *r, const tnf_cbor_head *h, tnf_str *out)
 {
     const uint8_t *first = r->p;
     if (h->info != CBOR_OPEN_INFO)
@@ -267,13 +267,13 @@ static bool string(tnf_cbor *r, const tnf_cbor_head *h, tnf_str *out)
 bool tnf_cbor_text(tnf_cbor *r, tnf_str *out)
 {
     tnf_cbor_head h;
-    return tnf_cbor_take(r, TNF_CBOR_TEXT, &h) && string(r, &h, out);
+    return tnf_cbor_take(r, TNF_CBOR_TEXT, &h) && read_string(r, &h, out);
 }
 
 bool tnf_cbor_bytes(tnf_cbor *r, tnf_str *out)
 {
     tnf_cbor_head h;
-    return tnf_cbor_take(r, TNF_CBOR_BYTES, &h) && string(r, &h, out);
+    return tnf_cbor_take(r, TNF_CBOR_BYTES, &h) && read_string(r, &h, out);
 }
 
 /* ---------------------------------------------------------------- numbers */

@@ -131,8 +131,8 @@ bool tnf_cbor_skip(tnf_cbor *r, tnf_str *raw);
 bool tnf_cbor_value(tnf_cbor *r, tnf_value *out);
 /* Nothing may be left. */
 tnf_status tnf_cbor_end(tnf_cbor *r);
-/* Raises an error at `offset`, or at the next byte if that is TNF_NO_OFFSET. Gives false, and as a
- * macro does so in sight of whoever analyses the caller. */
+/* Raises an error at `offset`, or at the next byte if that is TNF_NO_OFFSET. The value is false. It
+ * is a macro, so that static analysis of the caller sees that. */
 #define tnf_cbor_fail(r, rule, status, offset, ...)                                                \
     (tnf_cbor_say(r, rule, status, offset, __VA_ARGS__), false)
 void tnf_cbor_say(tnf_cbor *r, tnf_cbor_rule rule, tnf_status status, uint64_t offset,

@@ -143,7 +143,7 @@ typedef struct writer {
     tnf_error *e;
 } writer;
 
-static tnf_status put(const writer *w, const tnf_value *v, unsigned depth);
+static tnf_status put_tree(const writer *w, const tnf_value *v, unsigned depth);
 
 static tnf_status put_text(const writer *w, const char *p, size_t n)
 {
@@ -192,7 +192,7 @@ static tnf_status put_members(const writer *w, const tnf_member *const *members,
             return tnf_fail(w->e, TNF_EINVAL, TNF_NO_OFFSET, "the key %s comes twice in one map",
                             TNF_QUOTED(key));
         TNF_TRY(put_text(w, key.p, key.n));
-        TNF_TRY(put(w, &members[i]->value, depth + 1));
+        TNF_TRY(put_tree(w, &members[i]->value, depth + 1));
     }
     return TNF_OK;
 }
@@ -221,7 +221,7 @@ static tnf_status put_map(const writer *w, const tnf_value *v, unsigned depth)
         return put_sorted(w, v, depth);
     for (size_t i = 0; i < v->n; i++) {
         TNF_TRY(put_text(w, v->as.members[i].key.p, v->as.members[i].key.n));
-        TNF_TRY(put(w, &v->as.members[i].value, depth + 1));
+        TNF_TRY(put_tree(w, &v->as.members[i].value, depth + 1));
     }
     return TNF_OK;
 }
@@ -250,11 +250,11 @@ static tnf_status put_array(const writer *w, const tnf_value *v, unsigned depth)
 {
     tnf_cbor_put_array(w->b, v->n);
     for (size_t i = 0; i < v->n; i++)
-        TNF_TRY(put(w, &v->as.items[i], depth + 1));
+        TNF_TRY(put_tree(w, &v->as.items[i], depth + 1));
     return TNF_OK;
 }
 
-static tnf_status put(const writer *w, const tnf_value *v, unsigned depth)
+static tnf_status put_tree(const writer *w, const tnf_value *v, unsigned depth)
 {
     if (depth > w->max_depth)
         return too_deep(w);
@@ -292,6 +292,6 @@ tnf_status tnf_cbor_put_value(tnf_buf *b, const tnf_value *v, tnf_cbor_profile p
                               unsigned max_depth, tnf_error *e)
 {
     const writer w = { b, profile, max_depth < TNF_TREE_DEEPEST ? max_depth : TNF_TREE_DEEPEST, e };
-    TNF_TRY(put(&w, v, 0));
+    TNF_TRY(put_tree(&w, v, 0));
     return tnf_buf_status(b, "CBOR", e);
 }

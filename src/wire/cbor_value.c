@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static bool value(tnf_cbor *r, tnf_tree *t, tnf_value *out);
+static bool read_value(tnf_cbor *r, tnf_tree *t, tnf_value *out);
 
 /* Takes over what the tree says. */
 static bool ok(tnf_cbor *r, tnf_status status)
@@ -65,7 +65,7 @@ static bool array(tnf_cbor *r, tnf_tree *t, tnf_value *out)
     tnf_value v;
     tnf_cbor_enter_array(r, &scope);
     while (tnf_cbor_item(r, &scope))
-        if (!value(r, t, &v) || !push(r, t, &v))
+        if (!read_value(r, t, &v) || !push(r, t, &v))
             return false;
     return r->status == TNF_OK && ok(r, tnf_tree_array(t, mark, out, r->e));
 }
@@ -81,7 +81,7 @@ static bool members(tnf_cbor *r, tnf_tree *t, bool *plain)
         if (!*plain)
             return true;
         if (!ok(r, tnf_tree_text(t, TNF_STRING, key, &name, r->e)) || !push(r, t, &name) ||
-            !value(r, t, &v) || !push(r, t, &v))
+            !read_value(r, t, &v) || !push(r, t, &v))
             return false;
     }
     return r->status == TNF_OK;
@@ -108,7 +108,7 @@ static bool map(tnf_cbor *r, tnf_tree *t, tnf_value *out)
     return !tnf_cbor_is_wrapper(&v, r->profile) || ok(r, tnf_tree_wrap(t, "$map", &v, out, r->e));
 }
 
-static bool value(tnf_cbor *r, tnf_tree *t, tnf_value *out)
+static bool read_value(tnf_cbor *r, tnf_tree *t, tnf_value *out)
 {
     tnf_cbor_kind kind = tnf_cbor_peek(r);
     *out = (tnf_value) { 0 };
@@ -142,7 +142,7 @@ bool tnf_cbor_value(tnf_cbor *r, tnf_value *out)
 {
     tnf_tree t;
     tnf_tree_init(&t, r->arena);
-    bool done = r->status == TNF_OK && value(r, &t, out);
+    bool done = r->status == TNF_OK && read_value(r, &t, out);
     tnf_tree_free(&t);
     return done;
 }

@@ -25,7 +25,7 @@ static bool enter(tnf_cbor *r, const tnf_cbor_head *h, tnf_cbor_level *level)
 }
 
 /* To the next item of an array or key of a map; false past the last, where the level is left. */
-static bool next(tnf_cbor *r, tnf_cbor_level *level)
+static bool next_item(tnf_cbor *r, tnf_cbor_level *level)
 {
     bool ended = level->left == 0;
     if (r->status != TNF_OK)
@@ -101,7 +101,7 @@ bool tnf_cbor_enter_map(tnf_cbor *r, tnf_cbor_scope *scope)
 
 bool tnf_cbor_item(tnf_cbor *r, tnf_cbor_scope *scope)
 {
-    return next(r, &scope->level);
+    return next_item(r, &scope->level);
 }
 
 /* In LENIENT any order will do, so all the keys must be remembered. */
@@ -119,7 +119,7 @@ static bool new_key(tnf_cbor *r, tnf_cbor_scope *scope, tnf_str key)
 bool tnf_cbor_key(tnf_cbor *r, tnf_cbor_scope *scope, tnf_str *key)
 {
     *key = (tnf_str) { 0 };
-    if (!next(r, &scope->level))
+    if (!next_item(r, &scope->level))
         return false;
     const uint8_t *start = r->p;
     bool text = tnf_cbor_peek(r) == TNF_CBOR_TEXT;
@@ -140,7 +140,7 @@ static bool next_of(tnf_cbor *r, tnf_cbor_level *levels, unsigned *open)
         tnf_cbor_level *level = &levels[*open - 1];
         if (level->key)
             return end_key(r, level, level->key);
-        if (next(r, level))
+        if (next_item(r, level))
             return true;
         --*open;
     }

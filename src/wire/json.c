@@ -137,7 +137,7 @@ bool tnf_json_enter(tnf_json *j, char opener)
 }
 
 /* True before the next member or element; false after the closer, which is consumed. */
-static bool next(tnf_json *j, uint8_t closer)
+static bool next_item(tnf_json *j, uint8_t closer)
 {
     if (j->status != TNF_OK)
         return false;
@@ -162,7 +162,7 @@ static bool next(tnf_json *j, uint8_t closer)
 
 bool tnf_json_item(tnf_json *j)
 {
-    return next(j, ']');
+    return next_item(j, ']');
 }
 
 /* --------------------------------------------------------------- strings */
@@ -329,7 +329,7 @@ static bool string_slow(tnf_json *j, const uint8_t *p, tnf_str *out)
 }
 
 /* A string at j->p after white space; out may be NULL. */
-static bool string(tnf_json *j, tnf_str *out, const char *wanted)
+static bool read_string(tnf_json *j, tnf_str *out, const char *wanted)
 {
     if (!at_value(j, '"', wanted))
         return false;
@@ -344,13 +344,13 @@ static bool string(tnf_json *j, tnf_str *out, const char *wanted)
 
 bool tnf_json_string(tnf_json *j, tnf_str *out)
 {
-    return string(j, out, "a string");
+    return read_string(j, out, "a string");
 }
 
 /* key may be NULL: checked, not wanted. */
 bool tnf_json_key(tnf_json *j, tnf_str *key)
 {
-    if (!next(j, '}') || !string(j, key, "a key in quotes") || !at_value(j, ':', "':'"))
+    if (!next_item(j, '}') || !read_string(j, key, "a key in quotes") || !at_value(j, ':', "':'"))
         return false;
     j->p++;
     return true;
@@ -446,7 +446,7 @@ static bool skip_scalar(tnf_json *j, char c)
 {
     switch (c) {
     case '"':
-        return string(j, NULL, "a string");
+        return read_string(j, NULL, "a string");
     case '0':
         return skip_number(j);
     case 't':

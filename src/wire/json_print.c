@@ -96,7 +96,7 @@ static void put_text(tnf_buf *b, const tnf_value *v)
     }
 }
 
-static void put(tnf_buf *b, const tnf_value *v, unsigned depth);
+static void put_tree(tnf_buf *b, const tnf_value *v, unsigned depth);
 
 static void put_array(tnf_buf *b, const tnf_value *v, unsigned depth)
 {
@@ -104,7 +104,7 @@ static void put_array(tnf_buf *b, const tnf_value *v, unsigned depth)
     for (size_t i = 0; i < v->n; i++) {
         if (i)
             tnf_buf_puts(b, ",");
-        put(b, &v->as.items[i], depth - 1);
+        put_tree(b, &v->as.items[i], depth - 1);
     }
     tnf_buf_puts(b, "]");
 }
@@ -121,12 +121,12 @@ static void put_map(tnf_buf *b, const tnf_value *v, unsigned depth)
             b->status = TNF_EINVAL;
         tnf_json_put_string(b, m->key.p, m->key.n);
         tnf_buf_puts(b, ":");
-        put(b, &m->value, depth - 1);
+        put_tree(b, &m->value, depth - 1);
     }
     tnf_buf_puts(b, wrap ? "}}" : "}");
 }
 
-static void put(tnf_buf *b, const tnf_value *v, unsigned depth)
+static void put_tree(tnf_buf *b, const tnf_value *v, unsigned depth)
 {
     switch ((tnf_kind)v->kind) {
     case TNF_NULL:
@@ -162,7 +162,7 @@ static void put(tnf_buf *b, const tnf_value *v, unsigned depth)
 
 void tnf_json_put_typed(tnf_buf *b, const tnf_value *v)
 {
-    put(b, v, DEEPEST);
+    put_tree(b, v, DEEPEST);
 }
 
 /* ------------------------------------------------------------------ ASCII */

@@ -20,7 +20,7 @@ typedef struct builder {
     bool typed;
 } builder;
 
-static bool value(builder *b, tnf_value *out);
+static bool read_value(builder *b, tnf_value *out);
 
 static bool no_memory(tnf_json *j, const char *what)
 {
@@ -93,7 +93,8 @@ static double to_double(tnf_str text)
     return strtod(plain, NULL);
 }
 
-/* The integer in text, if it is one that fits 64 bits; -0 is none, for its sign would be lost. */
+/* The integer in a text, if it fits 64 bits; -0 is not an integer, because its sign would be
+ * lost. */
 static bool to_integer(tnf_str text, tnf_value *out)
 {
     bool negative = text.p[0] == '-';
@@ -115,7 +116,7 @@ static bool to_integer(tnf_str text, tnf_value *out)
     return true;
 }
 
-static bool number(tnf_json *j, tnf_value *out)
+static bool read_number(tnf_json *j, tnf_value *out)
 {
     tnf_str text;
     uint64_t at = tnf_json_where(j);
@@ -131,7 +132,7 @@ static bool number(tnf_json *j, tnf_value *out)
 /* ------------------------------------------------------------ containers */
 
 /* Text that the tree keeps lives in the arena, also when it needed no unescaping. */
-static bool keep(tnf_json *j, tnf_str *s)
+static bool keep_text(tnf_json *j, tnf_str *s)
 {
     const char *first = (const char *)j->start, *last = (const char *)j->end;
     if (s->p >= first && s->p <= last) {
@@ -145,7 +146,7 @@ static bool keep(tnf_json *j, tnf_str *s)
 static bool text_value(tnf_json *j, tnf_kind kind, tnf_value *out)
 {
     tnf_str s;
-    if (!tnf_json_string(j, &s) || !keep(j, &s))
+    if (!tnf_json_string(j, &s) || !keep_text(j, &s))
         return false;
     *out = (tnf_value) { .kind = (uint8_t)kind, .n = s.n, .as.s = s.p };
     return true;
@@ -171,7 +172,7 @@ static bool array(builder *b, tnf_value *out)
         return false;
     while (tnf_json_item(b->j)) {
         tnf_member m = { 0 };
-        if (!value(b, &m.value) || !push(b, &m))
+        if (!read_value(b, &m.value) || !push(b, &m))
             return false;
     }
     if (b->j->status != TNF_OK)
@@ -240,8 +241,8 @@ static bool add_key(keys *k, tnf_json *j, uint64_t at)
 static bool member(builder *b, keys *k, tnf_str key, uint64_t at)
 {
     tnf_value v;
-    if (!keep(b->j, &key) || !push(b, &(tnf_member) { .key = key }) || !add_key(k, b->j, at) ||
-        !value(b, &v))
+    if (!keep_text(b->j, &key) || !push(b, &(tnf_member) { .key = key }) || !add_key(k, b->j, at) ||
+        !read_value(b, &v))
         return false;
     member_at(b, k->mark, k->n - 1)->value = v;
     return true;
@@ -346,7 +347,7 @@ static bool integer_value(tnf_json *j, tnf_dtype dtype, tnf_value *out)
     uint64_t at = tnf_json_where(j);
     if (tnf_json_peek(j) != '0')
         return tnf_json_fail(j, TNF_EFORMAT, at, "a typed number is no number");
-    if (!number(j, &v))
+    if (!read_number(j, &v))
         return false;
     bool negative = v.kind == TNF_INT && v.as.i < 0;
     uint64_t magnitude = negative ? ~v.as.u : v.as.u; /* of the bits: -128 has those of 127 */
@@ -409,7 +410,7 @@ static bool wrapper(builder *b, tnf_value *out)
     return j->status == TNF_OK;
 }
 
-static bool value(builder *b, tnf_value *out)
+static bool read_value(builder *b, tnf_value *out)
 {
     tnf_json *j = b->j;
     *out = (tnf_value) { 0 };
@@ -421,7 +422,7 @@ static bool value(builder *b, tnf_value *out)
     case '"':
         return text_value(j, TNF_STRING, out);
     case '0':
-        return number(j, out);
+        return read_number(j, out);
     case 't':
     case 'f':
         out->kind = TNF_BOOL;
@@ -435,7 +436,7 @@ static bool tree(tnf_json *j, tnf_value *out, bool typed)
 {
     builder b = { .j = j, .typed = typed };
     tnf_buf_init(&b.stack, &j->arena->alloc, j->arena->limit);
-    bool ok = j->status == TNF_OK && value(&b, out);
+    bool ok = j->status == TNF_OK && read_value(&b, out);
     tnf_buf_free(&b.stack);
     return ok;
 }

@@ -113,7 +113,7 @@ static tnf_msgpack_head short_head(const uint8_t *at)
 }
 
 /* A number of 1, 2, 4 or 8 bytes; signed ones fill 64 bits. */
-static uint64_t number(const uint8_t *p, unsigned width, bool is_signed)
+static uint64_t read_number(const uint8_t *p, unsigned width, bool is_signed)
 {
     uint64_t v = width == 1   ? *p
                  : width == 2 ? tnf_be16(p)
@@ -147,7 +147,7 @@ bool tnf_msgpack_next_head(tnf_msgpack *r, tnf_msgpack_head *h)
         .at = r->p, .kind = m.kind, .dtype = m.dtype, .argument = first & 1u
     };
     if (m.width)
-        h->argument = number(r->p + 1, m.width, m.kind == TNF_MSGPACK_INT);
+        h->argument = read_number(r->p + 1, m.width, m.kind == TNF_MSGPACK_INT);
     else if (m.kind == TNF_MSGPACK_EXT)
         h->argument = (uint64_t)1 << (first - 0xd4);
     r->p += 1 + m.width;
@@ -188,7 +188,7 @@ static const char *words(unsigned kind)
                      *(h)->at, wanted)
 
 /* The head of an item of that kind, or an error. */
-static bool take(tnf_msgpack *r, tnf_msgpack_kind kind, tnf_msgpack_head *h)
+static bool take_head(tnf_msgpack *r, tnf_msgpack_kind kind, tnf_msgpack_head *h)
 {
     if (!tnf_msgpack_next_head(r, h))
         return false;
@@ -234,7 +234,7 @@ static float to_f32(uint64_t bits)
 bool tnf_msgpack_f64(tnf_msgpack *r, double *out)
 {
     tnf_msgpack_head h;
-    if (!take(r, TNF_MSGPACK_FLOAT, &h))
+    if (!take_head(r, TNF_MSGPACK_FLOAT, &h))
         return false;
     if (h.dtype == TNF_F32)
         *out = (double)to_f32(h.argument);
@@ -268,7 +268,7 @@ bool tnf_msgpack_exact_f32(tnf_msgpack *r, float *out)
 bool tnf_msgpack_bool(tnf_msgpack *r, bool *out)
 {
     tnf_msgpack_head h;
-    if (!take(r, TNF_MSGPACK_BOOL, &h))
+    if (!take_head(r, TNF_MSGPACK_BOOL, &h))
         return false;
     *out = h.argument;
     return true;
@@ -295,19 +295,19 @@ static bool content(tnf_msgpack *r, const tnf_msgpack_head *h, tnf_str *out)
 bool tnf_msgpack_str(tnf_msgpack *r, tnf_str *out)
 {
     tnf_msgpack_head h;
-    return take(r, TNF_MSGPACK_STR, &h) && content(r, &h, out);
+    return take_head(r, TNF_MSGPACK_STR, &h) && content(r, &h, out);
 }
 
 bool tnf_msgpack_bin(tnf_msgpack *r, tnf_str *out)
 {
     tnf_msgpack_head h;
-    return take(r, TNF_MSGPACK_BIN, &h) && content(r, &h, out);
+    return take_head(r, TNF_MSGPACK_BIN, &h) && content(r, &h, out);
 }
 
 bool tnf_msgpack_bin_head(tnf_msgpack *r, uint64_t *n)
 {
     tnf_msgpack_head h;
-    if (!take(r, TNF_MSGPACK_BIN, &h))
+    if (!take_head(r, TNF_MSGPACK_BIN, &h))
         return false;
     *n = h.argument;
     return true;
@@ -325,7 +325,7 @@ static bool ext_content(tnf_msgpack *r, const tnf_msgpack_head *h, int8_t *type,
 bool tnf_msgpack_ext(tnf_msgpack *r, int8_t *type, tnf_str *out)
 {
     tnf_msgpack_head h;
-    return take(r, TNF_MSGPACK_EXT, &h) && ext_content(r, &h, type, out);
+    return take_head(r, TNF_MSGPACK_EXT, &h) && ext_content(r, &h, type, out);
 }
 
 /* ------------------------------------------------------------- containers */
@@ -344,7 +344,7 @@ static bool enter_scope(tnf_msgpack *r, tnf_msgpack_kind kind, tnf_msgpack_scope
 {
     tnf_msgpack_head h;
     *scope = (tnf_msgpack_scope) { 0 };
-    if (!take(r, kind, &h) || !enter(r, &h))
+    if (!take_head(r, kind, &h) || !enter(r, &h))
         return false;
     scope->left = h.argument;
     return true;

@@ -87,7 +87,7 @@ bool tnf_msgpack_exact_f32(tnf_msgpack *r, float *out);
 bool tnf_msgpack_bool(tnf_msgpack *r, bool *out);
 /* Reads past a nil and says true; anything else is left where it is, and no error. */
 bool tnf_msgpack_nil(tnf_msgpack *r);
-/* Where they lie, of any header width. A str is bytes: nobody checked that it is UTF-8. */
+/* Where the bytes are, for any header width. A str is bytes: it is not checked to be UTF-8. */
 bool tnf_msgpack_str(tnf_msgpack *r, tnf_str *out);
 bool tnf_msgpack_bin(tnf_msgpack *r, tnf_str *out);
 bool tnf_msgpack_ext(tnf_msgpack *r, int8_t *type, tnf_str *out);
@@ -96,21 +96,21 @@ bool tnf_msgpack_bin_head(tnf_msgpack *r, uint64_t *n);
 /* Reads past any item, checking it; *raw, if given, is its encoding. */
 bool tnf_msgpack_skip(tnf_msgpack *r, tnf_str *raw);
 /* Any item as a tree. Integers become TNF_UINT or TNF_INT with the dtype of their marker (u8 and i8
- * for those of one byte), floats TNF_FLOAT of f32 or f64, bin TNF_BYTES. What a tree has no word
- * for is wrapped in a map of one key:
+ * for those of one byte), floats TNF_FLOAT of f32 or f64, bin TNF_BYTES. What a tree cannot express
+ * is wrapped in a map of one key:
  *
  *     {"$ext": [type, bytes]}        an ext
  *     {"$str": bytes}                a str that is not UTF-8
  *     {"$pairs": [[key, value], …]}  a map with a key that is no UTF-8 str, or with a key twice
  *     {"$map": {…}}                  a map that would be taken for one of these four
  *
- * and tnf_msgpack_put_value() writes it so: bytes in their shortest form come out as they were. A
+ * and tnf_msgpack_put_value() writes it back: bytes in their shortest form come out unchanged. A
  * tree may be three times as deep as its bytes are nested, for "$pairs". */
 bool tnf_msgpack_value(tnf_msgpack *r, tnf_value *out);
 /* Nothing may be left. */
 tnf_status tnf_msgpack_end(tnf_msgpack *r);
-/* Raises an error at `offset`, or at the next byte if that is TNF_NO_OFFSET. Gives false, and as a
- * macro does so in sight of whoever analyses the caller. */
+/* Raises an error at `offset`, or at the next byte if that is TNF_NO_OFFSET. The value is false. It
+ * is a macro, so that static analysis of the caller sees that. */
 #define tnf_msgpack_fail(r, status, offset, ...)                                                   \
     (tnf_msgpack_say(r, status, offset, __VA_ARGS__), false)
 void tnf_msgpack_say(tnf_msgpack *r, tnf_status status, uint64_t offset, const char *format, ...)

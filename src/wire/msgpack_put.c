@@ -176,12 +176,12 @@ typedef struct writer {
     tnf_error *e;
 } writer;
 
-static tnf_status put(const writer *w, const tnf_value *v, unsigned depth);
+static tnf_status put_tree(const writer *w, const tnf_value *v, unsigned depth);
 
 static tnf_status put_items(const writer *w, const tnf_value *items, size_t n, unsigned depth)
 {
     for (size_t i = 0; i < n; i++)
-        TNF_TRY(put(w, &items[i], depth + 1));
+        TNF_TRY(put_tree(w, &items[i], depth + 1));
     return TNF_OK;
 }
 
@@ -191,7 +191,7 @@ static tnf_status put_map(const writer *w, const tnf_value *v, unsigned depth)
     for (size_t i = 0; i < v->n; i++) {
         const tnf_member *m = &v->as.members[i];
         tnf_msgpack_put_str(w->b, m->key.p, m->key.n);
-        TNF_TRY(put(w, &m->value, depth + 1));
+        TNF_TRY(put_tree(w, &m->value, depth + 1));
     }
     return TNF_OK;
 }
@@ -218,7 +218,7 @@ static tnf_status put_map_or_wrapped(const writer *w, const tnf_value *v, unsign
     return put_map(w, tnf_msgpack_is_wrapper(v) ? &v->as.members[0].value : v, depth);
 }
 
-static tnf_status put(const writer *w, const tnf_value *v, unsigned depth)
+static tnf_status put_tree(const writer *w, const tnf_value *v, unsigned depth)
 {
     tnf_buf *b = w->b;
     if (depth > w->max_depth)
@@ -263,6 +263,6 @@ static tnf_status put(const writer *w, const tnf_value *v, unsigned depth)
 tnf_status tnf_msgpack_put_value(tnf_buf *b, const tnf_value *v, unsigned max_depth, tnf_error *e)
 {
     const writer w = { b, max_depth < TNF_TREE_DEEPEST ? max_depth : TNF_TREE_DEEPEST, e };
-    TNF_TRY(put(&w, v, 0));
+    TNF_TRY(put_tree(&w, v, 0));
     return tnf_buf_status(b, "MessagePack", e);
 }

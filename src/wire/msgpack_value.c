@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-static bool value(tnf_msgpack *r, tnf_tree *t, tnf_value *out);
+static bool read_value(tnf_msgpack *r, tnf_tree *t, tnf_value *out);
 
 /* Takes over what the tree says. */
 static bool ok(tnf_msgpack *r, tnf_status status)
@@ -65,7 +65,7 @@ bool tnf_msgpack_is_wrapper(const tnf_value *v)
 
 /* ---------------------------------------------------------------- scalars */
 
-static bool number(tnf_msgpack *r, tnf_value *out)
+static bool read_number(tnf_msgpack *r, tnf_value *out)
 {
     tnf_msgpack_head h;
     if (!tnf_msgpack_next_head(r, &h))
@@ -125,7 +125,7 @@ static bool array(tnf_msgpack *r, tnf_tree *t, tnf_value *out)
     tnf_value v;
     tnf_msgpack_enter_array(r, &scope);
     while (tnf_msgpack_item(r, &scope))
-        if (!value(r, t, &v) || !push(r, t, &v))
+        if (!read_value(r, t, &v) || !push(r, t, &v))
             return false;
     return r->status == TNF_OK && ok(r, tnf_tree_array(t, mark, out, r->e));
 }
@@ -140,13 +140,13 @@ static bool members(tnf_msgpack *r, tnf_tree *t, bool *plain)
     tnf_msgpack_enter_map(r, &scope);
     while (tnf_msgpack_item(r, &scope)) {
         bool twice = false;
-        if (!value(r, t, &v) || !push(r, t, &v))
+        if (!read_value(r, t, &v) || !push(r, t, &v))
             return false;
         *plain = *plain && v.kind == TNF_STRING;
         if (*plain && !ok(r, tnf_keys_add(&keys, (tnf_str) { v.as.s, v.n }, &twice, r->e)))
             return false;
         *plain = *plain && !twice;
-        if (!value(r, t, &v) || !push(r, t, &v))
+        if (!read_value(r, t, &v) || !push(r, t, &v))
             return false;
     }
     return r->status == TNF_OK;
@@ -168,14 +168,14 @@ static bool map(tnf_msgpack *r, tnf_tree *t, tnf_value *out)
     return !tnf_msgpack_is_wrapper(&v) || ok(r, tnf_tree_wrap(t, "$map", &v, out, r->e));
 }
 
-static bool value(tnf_msgpack *r, tnf_tree *t, tnf_value *out)
+static bool read_value(tnf_msgpack *r, tnf_tree *t, tnf_value *out)
 {
     *out = (tnf_value) { 0 };
     switch (tnf_msgpack_peek(r)) {
     case TNF_MSGPACK_UINT:
     case TNF_MSGPACK_INT:
     case TNF_MSGPACK_FLOAT:
-        return number(r, out);
+        return read_number(r, out);
     case TNF_MSGPACK_BOOL:
         out->kind = TNF_BOOL;
         return tnf_msgpack_bool(r, &out->as.b);
@@ -198,7 +198,7 @@ bool tnf_msgpack_value(tnf_msgpack *r, tnf_value *out)
 {
     tnf_tree t;
     tnf_tree_init(&t, r->arena);
-    bool done = r->status == TNF_OK && value(r, &t, out);
+    bool done = r->status == TNF_OK && read_value(r, &t, out);
     tnf_tree_free(&t);
     return done;
 }

@@ -4,9 +4,8 @@
  *   i32 size  i32 nwords  i32 nlabels  i64 ntokens  i64 pruneidx_size
  *   "haus" 00  count(8)  type(1)   "der" 00 …
  *
- * Where a word ends only its NUL tells, so all of them are gone through once, when the file is
- * opened; their bytes and counts are then in memory as tensors have them. Counts that are all 0 are
- * as good as none.
+ * Only its NUL ends a word, so opening reads all words once and keeps their bytes and counts as
+ * tensors. If all counts are 0, there is no tensor of counts.
  */
 #include "base/lossy.h"
 #include "formats/fasttext/ft.h"

@@ -194,7 +194,8 @@ static tnf_status cut_short(const tnf_reader *r, const ff_frame *c, tnf_error *e
                     (unsigned long long)(c->end - r->source->size));
 }
 
-/* A chunk of tomorrow. What does not even fit is no chunk, but then nobody looked that far. */
+/* Keeps a chunk of an unknown, perhaps future, kind. A length that does not fit was found
+ * earlier. */
 static tnf_status keep_unknown(struct walk *k, ff_frame *c, tnf_error *e)
 {
     tnf_reader *r = k->f.r;

@@ -73,7 +73,8 @@ static bool unescape(const char *p, size_t n, char *out, size_t *out_n)
     return true;
 }
 
-/* Our table as a tree. *ours is false: it is none of ours, or somebody changed it. */
+/* Reads Tenfold's table as a tree. *ours is false if it is another table, or was changed by
+ * hand. */
 static tnf_status read_table(ff_reading *f, const char *p, size_t n, tnf_value *out, bool *ours,
                              tnf_error *e)
 {

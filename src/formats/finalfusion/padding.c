@@ -4,9 +4,9 @@
  *   fields │ padding │ data         the chunk's length counts them all
  *
  * The tools write 4 - P % 4 bytes of padding, P being where the fields end in the file: one to
- * four, four where none is needed. The document wants the data at a multiple of their type's size
- * and no byte more than that takes. Which of them it was is told by the length. R2V counted no
- * padding with a dense matrix, and at first had none: there the end of the file tells.
+ * four, four where none is needed. The document puts the data at the next multiple of their type's
+ * size. The length says which of the two it was. R2V did not count the padding of a dense matrix,
+ * and at first had none: there the end of the file decides.
  */
 #include "formats/finalfusion/ff.h"
 

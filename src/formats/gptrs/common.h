@@ -28,7 +28,7 @@ typedef tnf_status (*tnf_gptrs_attrs)(const tnf_value **out, tnf_reader *r,
                                       const tnf_gptrs_index *x, const tnf_gptrs_entry *t,
                                       tnf_error *e);
 
-/* An index that is ready to be walked through, but for where it is. */
+/* An index that is ready to be read; only its place is still to be set. */
 tnf_gptrs_index tnf_gptrs_index_of(const tnf_reader *r, bool ids);
 /* Version 2: n bytes of index at `at`, data behind them. Adds every tensor. */
 tnf_status tnf_gptrs_read_v2(tnf_reader *r, uint64_t at, uint32_t n, tnf_gptrs_index *x,
@@ -40,12 +40,12 @@ tnf_status tnf_gptrs_read_v1(tnf_reader *r, uint64_t at, uint32_t count, tnf_gpt
 /* The id to write for a tensor. */
 typedef void (*tnf_gptrs_id)(uint8_t id[TNF_GPTRS_ID], const tnf_writer *w, const tnf_object *o);
 
-/* The order that the options ask for, or the file that is followed; NULL is the catalog's own. */
+/* The order that the options ask for, or that of the file to follow; NULL: the catalog's own. */
 tnf_status tnf_gptrs_order(tnf_writer *w, const uint32_t **order, tnf_error *e);
-/* The alignment that the options ask for, or that the file has which is followed. */
+/* The alignment that the options ask for, or that of the file to follow. */
 uint64_t tnf_gptrs_align(const tnf_writer *w);
-/* In place: the bytes that the file has for all but its data, and this index. Fails if it is none
- * of version 2. */
+/* In place: the bytes before the data of the file, with an index of this length. Fails if the file
+ * is not of version 2. */
 tnf_status tnf_gptrs_room(uint64_t *out, const tnf_writer *w, uint64_t index_len, tnf_error *e);
 /* The index of index_len bytes from here on, the data behind it, and what once followed them. `id`
  * is NULL for an index without ids. */

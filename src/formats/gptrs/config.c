@@ -40,9 +40,10 @@ static bool is_space(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-static void find(parse *p, uint64_t offset, bool odd, const char *format, ...) TNF_PRINTF(4, 5);
+static void report_fault(parse *p, uint64_t offset, bool odd, const char *format, ...)
+    TNF_PRINTF(4, 5);
 
-static void find(parse *p, uint64_t offset, bool odd, const char *format, ...)
+static void report_fault(parse *p, uint64_t offset, bool odd, const char *format, ...)
 {
     tnf_gptrs_config *c = p->out;
     if (c->nfindings == sizeof c->findings / sizeof c->findings[0])
@@ -122,7 +123,7 @@ static bool is_override(tnf_str s)
 static void check_overrides(parse *p, tnf_str text, uint64_t at)
 {
     if (text.p[0] != '{') {
-        find(p, at, false, "runtime.functional_overrides is not an object");
+        report_fault(p, at, false, "runtime.functional_overrides is not an object");
         return;
     }
     tnf_json j = over(p, text, at);
@@ -132,11 +133,12 @@ static void check_overrides(parse *p, tnf_str text, uint64_t at)
         tnf_str s;
         tnf_json v = over(p, value, at);
         if (value.p[0] != '"' || !tnf_json_string(&v, &s))
-            find(p, at, false, "runtime.functional_overrides has %s that is not a string",
-                 TNF_QUOTED(key));
+            report_fault(p, at, false, "runtime.functional_overrides has %s that is not a string",
+                         TNF_QUOTED(key));
         else if (!is_override(s))
-            find(p, at, true, "runtime.functional_overrides has %s: %s, which gpt.rs does not know",
-                 TNF_QUOTED(key), TNF_QUOTED(s));
+            report_fault(p, at, true,
+                         "runtime.functional_overrides has %s: %s, which gpt.rs does not know",
+                         TNF_QUOTED(key), TNF_QUOTED(s));
     }
 }
 
@@ -155,7 +157,7 @@ static void check_streaming(parse *p, tnf_str text, uint64_t at)
     bool off = false, any = false;
     uint64_t whole = at;
     if (text.p[0] != '{') {
-        find(p, at, false, "runtime.weight_streaming is not an object");
+        report_fault(p, at, false, "runtime.weight_streaming is not an object");
         return;
     }
     tnf_json j = over(p, text, at);
@@ -175,14 +177,16 @@ static void check_streaming(parse *p, tnf_str text, uint64_t at)
         if (knobs[i].type == 'b'   ? !is(value, "true") && !is(value, "false")
             : knobs[i].type == 'u' ? !is_uint(p, value)
                                    : !is_number(value))
-            find(p, at, false, "runtime.weight_streaming.%s is not %s", knobs[i].name, want);
+            report_fault(p, at, false, "runtime.weight_streaming.%s is not %s", knobs[i].name,
+                         want);
         else if (knobs[i].type == 'f' && !is_fraction(p, value))
-            find(p, at, true, "runtime.weight_streaming.%s is not between 0 and 1", knobs[i].name);
+            report_fault(p, at, true, "runtime.weight_streaming.%s is not between 0 and 1",
+                         knobs[i].name);
     }
     if (off && any)
-        find(p, whole, true,
-             "runtime.weight_streaming is off and yet has settings; gpt.rs will "
-             "not load the model so");
+        report_fault(p, whole, true,
+                     "runtime.weight_streaming is off and yet has settings; gpt.rs will "
+                     "not load the model so");
 }
 
 static void check_runtime(parse *p, tnf_str text, uint64_t at)
@@ -190,7 +194,7 @@ static void check_runtime(parse *p, tnf_str text, uint64_t at)
     if (is(text, "null"))
         return;
     if (text.p[0] != '{') {
-        find(p, at, false, "the config's runtime is neither an object nor null");
+        report_fault(p, at, false, "the config's runtime is neither an object nor null");
         return;
     }
     tnf_json j = over(p, text, at);
@@ -224,7 +228,7 @@ static bool is_text_map(const parse *p, tnf_str text, uint64_t at)
 static void set_once(parse *p, tnf_str *slot, tnf_str value, const char *name, uint64_t at)
 {
     if (slot->p)
-        find(p, at, false, "the config has two members \"%s\"", name);
+        report_fault(p, at, false, "the config has two members \"%s\"", name);
     *slot = value;
 }
 
@@ -277,9 +281,10 @@ static void judge(parse *p, uint64_t base)
     unsigned good = p->gpt_good & ~p->gpt_bad;
     for (unsigned i = 0; i < NGPT; i++)
         if (!(good & 1u << i)) {
-            find(p, base, false,
-                 "the config names no kind of model, nor is it a bare GPT config: its %s is %s",
-                 gpt_fields[i], p->gpt_bad & 1u << i ? "wrong" : "missing");
+            report_fault(
+                p, base, false,
+                "the config names no kind of model, nor is it a bare GPT config: its %s is %s",
+                gpt_fields[i], p->gpt_bad & 1u << i ? "wrong" : "missing");
             return;
         }
     c->untagged = true;
@@ -335,7 +340,7 @@ tnf_status tnf_gptrs_config_parse(tnf_gptrs_config *out, const char *text, size_
         for (; member(&j, &key, &value, &at); before = (const char *)j.p)
             read_member(&p, before, key, value, at);
     } else {
-        find(&p, base, false, "the config is not a JSON object");
+        report_fault(&p, base, false, "the config is not a JSON object");
         tnf_json_skip(&j, NULL);
     }
     tnf_status status = j.status != TNF_OK ? j.status : tnf_json_end(&j);

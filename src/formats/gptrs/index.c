@@ -29,7 +29,7 @@ typedef struct record {
 } record;
 
 /* Sets c->bad if it does not fit. Reserves nothing, so no length can do harm here. */
-static record take(tnf_cur *c, const tnf_gptrs_index *x)
+static record take_record(tnf_cur *c, const tnf_gptrs_index *x)
 {
     record t = { .at = tnf_where(c) };
     t.name_n = x->bincode ? tnf_u64(c) : tnf_u32(c);
@@ -67,7 +67,7 @@ static size_t try_syntax(tnf_gptrs_index *x, tnf_cur c, bool bincode)
     x->bincode = bincode;
     x->stored_ids = 0;
     for (uint64_t n = take_count(&c, bincode); n > 0 && !c.bad; n--) {
-        record t = take(&c, x);
+        record t = take_record(&c, x);
         if (t.id && memcmp(t.id, tnf_gptrs_no_id, TNF_GPTRS_ID) != 0)
             x->stored_ids++;
     }
@@ -107,7 +107,7 @@ void tnf_gptrs_inline_begin(tnf_gptrs_index *x, uint64_t at, uint64_t count, tnf
 
 static tnf_status next_indexed(tnf_gptrs_index *x, record *out, tnf_error *e)
 {
-    *out = take(&x->cur, x);
+    *out = take_record(&x->cur, x);
     if (x->cur.bad)
         return tnf_fail(e, TNF_EFORMAT, tnf_where(&x->cur),
                         "the index ends inside tensor %llu of the %llu it announces",
@@ -118,7 +118,7 @@ static tnf_status next_indexed(tnf_gptrs_index *x, record *out, tnf_error *e)
 /* ---------------------------------------------------------- version 1 */
 
 /* Makes x->cur a window of n bytes (or all there are) from x->at on. */
-static tnf_status look(tnf_gptrs_index *x, size_t n, tnf_error *e)
+static tnf_status fill_window(tnf_gptrs_index *x, size_t n, tnf_error *e)
 {
     if (n > x->end - x->at)
         n = (size_t)(x->end - x->at);
@@ -157,7 +157,7 @@ static tnf_status next_inlined(tnf_gptrs_index *x, record *out, tnf_error *e)
                         count, (unsigned long long)(x->at - x->end));
     uint64_t most = (uint64_t)x->max_name + 8 * (uint64_t)x->max_rank + WINDOW, seen = 0;
     move_on(x);
-    for (*out = take(&x->cur, x); x->cur.bad; *out = take(&x->cur, x)) {
+    for (*out = take_record(&x->cur, x); x->cur.bad; *out = take_record(&x->cur, x)) {
         if (window_end(x) == x->end)
             return tnf_fail(e, TNF_ETRUNCATED, x->end,
                             "the file ends inside the description of tensor %llu of %llu", number,
@@ -167,7 +167,7 @@ static tnf_status next_inlined(tnf_gptrs_index *x, record *out, tnf_error *e)
                             "the name or the shape of tensor %llu of %llu is beyond the limits",
                             number, count);
         seen = seen == 0 ? WINDOW : seen > most / 2 ? most : 2 * seen;
-        TNF_TRY(look(x, (size_t)seen, e));
+        TNF_TRY(fill_window(x, (size_t)seen, e));
     }
     if (!tnf_ckd_add(&x->at, out->offset, out->length))
         x->at = UINT64_MAX;

@@ -79,7 +79,7 @@ static tnf_status read_tensor(prim_scan *s, struct tensor *t, tnf_error *e)
 }
 
 /* A string out of the window, where it stays. */
-static tnf_status keep(prim_scan *s, tnf_str *out, const void *p, size_t n, tnf_error *e)
+static tnf_status keep_bytes(prim_scan *s, tnf_str *out, const void *p, size_t n, tnf_error *e)
 {
     *out = (tnf_str) { tnf_arena_str(s->r->scratch, p, n), n };
     return out->p ? TNF_OK : tnf_arena_fail(s->r->scratch, "names", e);
@@ -108,7 +108,7 @@ static tnf_status read_stats(prim_scan *s, struct param *p, tnf_error *e)
         if (!stat)
             return tnf_arena_fail(s->r->scratch, "statistics", e);
         TNF_TRY(tnf_prim_pull(s, tnf_prim_take_str, &key, e));
-        TNF_TRY(keep(s, &stat->key, key.p, key.n, e));
+        TNF_TRY(keep_bytes(s, &stat->key, key.p, key.n, e));
         TNF_TRY(read_tensor(s, &stat->t, e));
         TNF_TRY(tnf_keys_add(&keys, stat->key, &twice, e));
         if (twice) {
@@ -229,7 +229,7 @@ static tnf_status stat_name(prim_scan *s, tnf_str *out, const struct param *p,
     tnf_buf_put(&s->name, stat->key.p, stat->key.n);
     for (*renamed = false;; *renamed = true) {
         TNF_TRY(tnf_buf_status(&s->name, "name", e));
-        TNF_TRY(keep(s, out, s->name.p, s->name.n, e));
+        TNF_TRY(keep_bytes(s, out, s->name.p, s->name.n, e));
         TNF_TRY(tnf_keys_add(names, *out, &taken, e));
         if (!taken)
             return TNF_OK;
@@ -305,7 +305,7 @@ static tnf_status read_entry(prim_scan *s, struct param *p, tnf_error *e)
 {
     TNF_TRY(tnf_prim_pull(s, tnf_prim_take_path, NULL, e));
     TNF_TRY(tnf_buf_status(&s->name, "name", e));
-    TNF_TRY(keep(s, &p->name, s->name.n ? (const void *)s->name.p : "", s->name.n, e));
+    TNF_TRY(keep_bytes(s, &p->name, s->name.n ? (const void *)s->name.p : "", s->name.n, e));
     return read_parameter(s, p, e);
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Several points are deleted at once by a note behind '$', where nobody else looks:
+/* Several points are deleted at once by a note after '$', which other readers ignore:
  *
  *   … │ $ │ u64 offset[n], ascending │ u64 n │ u64 flags │ u64 check │ "VSdelete" │ end of file
  *
- * check is the XXH3-64 of the place of '$' (u64) and of all from offset[0] to flags. From the
- * moment the note is whole its points are deleted; their bytes follow, and then it goes away. A
- * crash in between leaves a note: readers take the points for blanks, and the next one who writes
- * finishes the work. One that is not whole is junk, as anything behind '$' is.
+ * check is the XXH3-64 of the place of '$' (u64) and of all from offset[0] to flags. When the note
+ * is complete, its points count as deleted; then their bytes are changed, and then the note is
+ * removed. A crash in between leaves a note: readers treat the points as blanks, and the next
+ * writer finishes the work. An incomplete note is ignored, like any bytes after '$'.
  */
 #ifndef TNF_FORMATS_VS_NOTE_H
 #define TNF_FORMATS_VS_NOTE_H

@@ -7,8 +7,8 @@
  *   '0' u32 length  …                                                    deleted
  *   '$'                                                                  the end; the rest is junk
  *
- * include/tenfold/points.h is for those who append and delete; here a file is read as a whole, and
- * written as a whole. formats/vs/block.h has the bytes of each block.
+ * Here a file is read and written as a whole; include/tenfold/points.h appends and deletes.
+ * formats/vs/block.h has the bytes of each block.
  */
 #include "formats/vs/vs.h"
 

@@ -38,7 +38,7 @@ struct lines {
 };
 
 /* Whole lines that have that many numbers at their end, and others. */
-static struct lines look(const char *p, size_t n, bool whole, uint64_t dims)
+static struct lines count_lines(const char *p, size_t n, bool whole, uint64_t dims)
 {
     struct lines l = { 0 };
     while (n > 0) {
@@ -75,7 +75,7 @@ static bool rows_follow(const tnf_probe *p, size_t from, uint64_t dims, bool *su
     const char *text = (const char *)p->head + from;
     size_t n = p->nhead - from;
     bool whole = p->nhead == p->size;
-    struct lines l = look(text, n, whole, dims);
+    struct lines l = count_lines(text, n, whole, dims);
     *sure = l.wrong == 0;
     if (l.right + l.wrong == 0)
         return !whole && is_long_line(text, n, dims);

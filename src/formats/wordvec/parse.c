@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The numbers of a text, on demand: rows are found in the table, read, and parsed by several
- * threads. A row is always read from its beginning, so whoever wants a piece of it pays for what
- * stands before. */
+ * threads. A row is always parsed from its beginning, so a piece of it costs as much as everything
+ * before it. */
 #include "base/decimal.h"
 #include "base/pool.h"
 #include "formats/wordvec/wordvec.h"

@@ -165,7 +165,7 @@ static tnf_status flush(struct printing *x, tnf_error *e)
 }
 
 /* Blocks of elements: whole ones, since every block but the last is a multiple of four bytes. */
-static tnf_status take(void *ctx, const void *bytes, size_t n, tnf_error *e)
+static tnf_status print_elements(void *ctx, const void *bytes, size_t n, tnf_error *e)
 {
     struct printing *x = ctx;
     const uint8_t *p = bytes;
@@ -186,7 +186,7 @@ static tnf_status take(void *ctx, const void *bytes, size_t n, tnf_error *e)
 static tnf_status print_all(struct printing *x, const tnf_part *data, tnf_error *e)
 {
     tnf_error stopped;
-    tnf_status status = tnf_scan(data, take, x, &stopped);
+    tnf_status status = tnf_scan(data, print_elements, x, &stopped);
     if (status != TNF_OK && x->first + x->n < x->elements) {
         if (e)
             *e = stopped;

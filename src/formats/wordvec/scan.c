@@ -298,7 +298,7 @@ static void lose_damaged(const struct scanning *s)
                        &lost);
 }
 
-/* What all lines do is remembered; what some do is told. */
+/* A spelling of all lines is kept; a spelling of some lines gives a warning. */
 static void settle(struct scanning *s)
 {
     const struct tally *a = &s->tally;

@@ -62,8 +62,8 @@ static tnf_status add_all(tnf_reader *r, const wv_text *t, tnf_error *e)
     return tnf_wv_add_matrix(r, t->rows.n, t->rules.dims, t->from, e);
 }
 
-/* Salvaged: a last line without an end may be torn in a number, unless it is the one that is told
- * of as the last of so many rows. */
+/* For salvage: a last line without a line feed may be cut inside a number, unless the first line
+ * says that it is the last row. */
 static void drop_torn(tnf_reader *r, wv_text *t, uint64_t rows)
 {
     tnf_error torn = { .offset = TNF_NO_OFFSET };

@@ -50,7 +50,7 @@ struct scanning {
 };
 
 /* The window from `at` on, as far as the file goes. */
-static tnf_status look(struct scanning *s, uint64_t at, tnf_error *e)
+static tnf_status fill_window(struct scanning *s, uint64_t at, tnf_error *e)
 {
     uint64_t left = s->r->source->size - at;
     s->at = at;
@@ -65,7 +65,7 @@ static tnf_status byte_at(struct scanning *s, uint64_t at, int *out, tnf_error *
     if (at >= s->r->source->size)
         return TNF_OK;
     if (at < s->at || at - s->at >= s->n)
-        TNF_TRY(look(s, at, e));
+        TNF_TRY(fill_window(s, at, e));
     *out = s->window[at - s->at];
     return TNF_OK;
 }
@@ -103,12 +103,12 @@ static tnf_status find_word(struct scanning *s, uint64_t at, uint64_t *n, tnf_er
     uint64_t size = s->r->source->size, end = at;
     const uint8_t *space = NULL;
     if (at < s->at || at - s->at >= s->n)
-        TNF_TRY(look(s, at, e));
+        TNF_TRY(fill_window(s, at, e));
     size_t from = (size_t)(at - s->at);
     space = s->n > from ? memchr(s->window + from, ' ', s->n - from) : NULL;
     end = space ? s->at + (uint64_t)(space - s->window) : at;
     while (!space && end < size) {
-        TNF_TRY(look(s, end, e));
+        TNF_TRY(fill_window(s, end, e));
         space = memchr(s->window, ' ', s->n);
         end += space ? (uint64_t)(space - s->window) : s->n;
     }

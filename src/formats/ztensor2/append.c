@@ -116,9 +116,9 @@ static tnf_status place(placing *x, const tnf_part *p, const zt2_blob **out, tnf
     return tnf_zt2_blobs_know(x->b, &blob, alias, out, e);
 }
 
-/* Where to begin: behind the manifest and all blobs, if the footer stands there as well as at the
- * end of the file, which is what an append that was stopped leaves; else at that end, since nobody
- * knows what is between. */
+/* Where to begin: after the manifest and all blobs, if the same footer is there and at the end of
+ * the file (an append was stopped); else at the end of the file, because the bytes between are
+ * unknown. */
 static tnf_status find_start(const placing *x, const uint8_t footer[ZT2_FOOTER], uint64_t *end,
                              tnf_error *e)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Blobs on their way out: parts with the same bytes share one, however large they are and with
- * nothing held but what tells them apart.
+/* Writing blobs: parts of any size with the same bytes share one. Memory holds only samples and
+ * digests, not bytes.
  *
  *   small part    read once into memory: digest, look for its equal, write
  *   large part    its first bytes (the sample) are new ──────────────> written, digested on the way
  *                 a part of that length began so before ─> digested ─> is there such a digest?
  *                                                                       ─> and are the bytes equal?
  *
- * Two tables of chains in arrays, by sample and by digest. A part whose bytes come from a function
- * can be asked for them only once: if it is large it is written as it comes.
+ * Two tables of chains in arrays, by sample and by digest. A function gives the bytes of a part
+ * only once, so such a large part is written without comparing.
  */
 #include "formats/ztensor2/zt2.h"
 
@@ -154,7 +154,8 @@ static tnf_status take_sample(zt2_blobs *b, zt2_blob *blob, const tnf_part *part
 
 /* Makes the digest of a part where its equal may be there already; a small one is in memory then.
  */
-static tnf_status look(zt2_blobs *b, zt2_blob *blob, tnf_part *part, bool *digested, tnf_error *e)
+static tnf_status digest_if_known(zt2_blobs *b, zt2_blob *blob, tnf_part *part, bool *digested,
+                                  tnf_error *e)
 {
     *digested = part->nbytes <= ZT2_SMALL;
     if (*digested) {
@@ -180,7 +181,7 @@ tnf_status tnf_zt2_blobs_put(zt2_blobs *b, const tnf_part *part, const zt2_blob 
     uint32_t found = NOTHING;
     zt2_blob blob = { .nbytes = part->nbytes, .part = once ? NULL : part };
     tnf_part from = *part;
-    TNF_TRY(look(b, &blob, &from, &digested, e));
+    TNF_TRY(digest_if_known(b, &blob, &from, &digested, e));
     if (digested)
         TNF_TRY(find_equal(b, &blob, &from, &found, e));
     if (found == NOTHING) {

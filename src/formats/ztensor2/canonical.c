@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Is a file in canonical form, the one way to write its content? Its own bytes are looked at, not
- * only what the manifest says of them. The rules of the specification:
+/* Checks whether a file has the canonical form, the only way to write its content. It checks the
+ * bytes themselves, not only the manifest. The rules of the specification:
  *
  *   1  one manifest, no byte that belongs to nothing        4  raw parts, each with its xxh3
  *   2  blobs at successive multiples of 65536               5  names in normal form C
  *   3  in order of (object, part), equal ones once,         6  no shards
  *      then the manifest, then the footer
  *
- * and what follows from them: zeros between blobs, nothing that a writer would not write. Of each
- * kind of departure the first is told.
+ * and their consequences: zeros between blobs, nothing that a writer would not write. The first
+ * difference of each kind is reported.
  */
 #include "base/nfc.h"
 #include "formats/ztensor2/zt2.h"

@@ -7,9 +7,8 @@
  *   parts    { role: { blob: [offset, length], (type), dtype, (shard), (digest),
  *                      (encoding, decoded_length) } }
  *
- * Read twice: all of it as CBOR, then by its schema, so that of two faults the one of the encoding
- * is told. Each is told by the class that the specification gives it. Unknown keys are for the
- * future, and passed over.
+ * It is read twice: as CBOR, then by its schema, so a fault of the encoding is reported first. Each
+ * fault has the specification's class. Unknown keys are ignored: a later version may define them.
  */
 #include "formats/ztensor2/zt2.h"
 
@@ -45,7 +44,7 @@ static bool check_name(zt2 *z, const tnf_cbor_scope *scope, tnf_str key, const c
                          key.n, memchr(key.p, 0, key.n) ? ", a NUL among them" : "", ZT2_MAX_NAME);
 }
 
-/* A key that nobody knows: for the future, and passed over. */
+/* An unknown key, which is ignored: a later version may define it. */
 static bool pass_over(zt2 *z)
 {
     bool first = !z->foreign_at;

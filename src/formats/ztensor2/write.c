@@ -196,8 +196,8 @@ static int by_key(const void *a, const void *b)
                             (*(const tnf_member *const *)b)->key);
 }
 
-/* A map of attributes whose values are `depth` containers deep; `but` is left out, and so is what
- * nobody could read again, if that may be lost. */
+/* Writes a map of attributes whose values are `depth` containers deep, without the key `but` and,
+ * if losses are allowed, without what could not be read again. */
 static tnf_status put_attributes(writing *x, const tnf_member *members, size_t n, const char *but,
                                  unsigned depth, tnf_error *e)
 {
@@ -374,7 +374,7 @@ static tnf_status prepare(writing *x, tnf_error *e)
     return tnf_zt2_blobs_init(&x->blobs, x->w, parts, e);
 }
 
-/* Does a file that is followed have all blobs, as nobody asks for others? */
+/* Does the file to follow have all blobs, and do the options ask for no others? */
 static bool follows(const tnf_writer *w)
 {
     return w->like && w->like->state && tnf_has_places(w) && tnf_follows(w, ENCODING) &&
@@ -404,7 +404,7 @@ tnf_status tnf_zt2_write(tnf_writer *w, tnf_error *e)
 
 /* ------------------------------------------------------------------- shards */
 
-/* What the manifest tells of a whole file: size and digest. */
+/* What the manifest says about a whole file: size and digest. */
 static tnf_status describe_shard(zt2_shard *out, const tnf_writer *w, const tnf_shard *shard,
                                  tnf_error *e)
 {

@@ -120,8 +120,9 @@ tnf_status tnf_zt2_object_at(zt2 *z, const uint8_t *key, tnf_arena *attrs, zt2_o
 /* All of them at once, into the scratch. */
 tnf_status tnf_zt2_load(zt2 *z, tnf_error *e);
 
-/* rules.c: all rules between the entries, and the tensors into the catalog, in order of their
- * names; if something is wrong, none. Then, when shards are open, who reads what lies in them. */
+/* rules.c: checks all rules between the entries and adds the tensors to the catalog in order of
+ * their names, or none if something is wrong. When shards are open, place_parts sets the origin of
+ * the parts in them. */
 tnf_status tnf_zt2_check(zt2 *z, tnf_error *e);
 tnf_status tnf_zt2_place_parts(zt2 *z, tnf_error *e);
 

@@ -152,7 +152,7 @@ static bool stays(const tnf_part *p, const zt_how *how, const zt_blob *b)
     return p->payload == TNF_AT && big == b->big_endian;
 }
 
-/* A text that nobody here knows is kept, unless the format knows it to be broken. */
+/* An unknown text is kept, unless the format says that it is broken. */
 static tnf_status check_foreign(tnf_writer *w, const zt_how *how, zt_blob *b, tnf_error *e)
 {
     tnf_zt_digest_kind kind;

@@ -67,7 +67,7 @@ typedef struct parser {
     bool layouts; /* some tensor says its layout */
 } parser;
 
-static int find(tnf_str s, const char *const *words, int n)
+static int find_word(tnf_str s, const char *const *words, int n)
 {
     for (int i = 0; i < n; i++)
         if (tnf_zt_is(s, words[i]))
@@ -75,7 +75,7 @@ static int find(tnf_str s, const char *const *words, int n)
     return NOT_FOUND;
 }
 
-#define FIND(s, words) find(s, words, (int)(sizeof(words) / sizeof *(words)))
+#define FIND(s, words) find_word(s, words, (int)(sizeof(words) / sizeof *(words)))
 
 bool tnf_zt0_is_field(tnf_str key)
 {
@@ -178,7 +178,7 @@ static int which(parser *p, const entry *t, const zt_word *word, const char *fie
                  const char *const *words, int n)
 {
     if (!word->by_number)
-        return find(word->text, words, n);
+        return find_word(word->text, words, n);
     if (word->number >= (uint64_t)n)
         return NOT_FOUND;
     tnf_warn(p->r, t->at, "the %s of %s is number %d instead of '%s'", field, TNF_QUOTED(t->name),

@@ -39,8 +39,8 @@ static const char *renamed(const zt1_name *names, const char *id)
     return id;
 }
 
-/* Indices in 1.x are u64; a tensor with others keeps our name for its layout, which tells readers
- * of 1.x that it is none of theirs. */
+/* Indices in 1.x are u64; a tensor with others keeps our name for its layout, which readers of 1.x
+ * do not take for their own. */
 static const char *format_of(const tnf_object *o)
 {
     for (uint16_t i = 0; i < o->nparts; i++)
