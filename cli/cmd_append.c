@@ -97,7 +97,7 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
     tnf_error error;
-    tnf_format_info f;
+    tnf_format_info f = TNF_FORMAT_INFO_INIT;
     job j = { .cli = cli, .options = o, .out = argv[0] };
     if (saving_check(cli, &o->save, NULL) != EXIT_DONE)
         return EXIT_USAGE;

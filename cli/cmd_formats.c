@@ -82,7 +82,7 @@ static void json_format(json *j, const tnf_format_info *f)
 
 static void all_as_json(void)
 {
-    tnf_format_info f;
+    tnf_format_info f = TNF_FORMAT_INFO_INIT;
     json j = { stdout, false };
     json_open(&j, '{');
     json_key(&j, "formats");
@@ -143,7 +143,7 @@ static void all_for_people(const cli_state *cli)
     const char *cell[COLUMNS];
     char types[32];
     size_t widths[COLUMNS];
-    tnf_format_info f;
+    tnf_format_info f = TNF_FORMAT_INFO_INIT;
     for (size_t c = 0; c < COLUMNS; c++)
         widths[c] = strlen(titles[c]);
     for (size_t i = 0; tnf_format_at(&f, i); i++) {
@@ -202,7 +202,7 @@ static void one_for_people(const tnf_format_info *f)
 static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
-    tnf_format_info f;
+    tnf_format_info f = TNF_FORMAT_INFO_INIT;
     if (o->matrix && argc > 0)
         return usage_error("formats: --matrix is about all formats");
     if (o->matrix)

@@ -117,7 +117,7 @@ static void tell(const job *j)
 static int check_saving(const job *j)
 {
     tnf_builder *builder;
-    tnf_format_info format;
+    tnf_format_info format = TNF_FORMAT_INFO_INIT;
     format_options writer;
     tnf_error error;
     tnf_save_options how = { .size = sizeof how, .format = j->save.to, .allow_loss = true };
@@ -163,7 +163,7 @@ static int quantize_and_save(job *j)
 
 static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 {
-    job j = { .o = opts, .out = argv[1] };
+    job j = { .o = opts, .out = argv[1], .result = TNF_QUANTIZED_INIT };
     (void)argc;
     if (!take_options(&j))
         return EXIT_USAGE;

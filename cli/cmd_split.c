@@ -277,7 +277,7 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
     const char *size = o->max_size ? o->max_size : DEFAULT_SIZE;
-    tnf_format_info f;
+    tnf_format_info f = TNF_FORMAT_INFO_INIT;
     tnf_error error;
     uint64_t max;
     job j = { .cli = cli, .options = o };

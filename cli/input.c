@@ -64,7 +64,7 @@ bool known_format(const char *name, tnf_format_info *out)
     if (tnf_format_named(out, name))
         return true;
     suggestion best;
-    tnf_format_info f;
+    tnf_format_info f = TNF_FORMAT_INFO_INIT;
     suggest_begin(&best, name, strlen(name));
     for (size_t i = 0; tnf_format_at(&f, i); i++)
         suggest_offer(&best, f.name, strlen(f.name));
@@ -162,7 +162,7 @@ tnf_status input_try(input *in, const cli_state *cli, const input_options *optio
                      const char *path, int *code, tnf_error *error)
 {
     format_options reader;
-    tnf_format_info known;
+    tnf_format_info known = TNF_FORMAT_INFO_INIT;
     *in = (input) { .path = path, .name = shown_path(path), .cli = cli };
     tnf_limits limits = { 0 };
     *code = EXIT_USAGE;

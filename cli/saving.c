@@ -145,7 +145,7 @@ static bool kinds_known(const char *who, const char *kinds)
 
 int saving_check(const cli_state *cli, const saving_options *o, const char *out)
 {
-    tnf_format_info f;
+    tnf_format_info f = TNF_FORMAT_INFO_INIT;
     const char *who = cli->command;
     if (!kinds_known(who, o->allow_loss.value))
         return EXIT_USAGE;
@@ -166,7 +166,7 @@ int saving_check(const cli_state *cli, const saving_options *o, const char *out)
 
 const char *saving_format(const saving_options *o, const char *out)
 {
-    tnf_format_info f;
+    tnf_format_info f = TNF_FORMAT_INFO_INIT;
     tnf_error error;
     if (o->to)
         return tnf_format_named(&f, o->to) ? f.name : o->to;

@@ -35,12 +35,13 @@ TNF_API TNF_CHECKED tnf_status tnf_builder_add(tnf_builder *builder, const char 
                                                tnf_error *error);
 
 /** Gives n bytes of a tensor from `offset` on; called in ascending order while saving. */
-typedef tnf_status (*tnf_fetch)(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *error);
+typedef tnf_status (*tnf_fetch_fn)(void *ctx, uint64_t offset, void *dst, size_t n,
+                                   tnf_error *error);
 
 /** A dense tensor whose bytes come from a function while saving. */
 TNF_API TNF_CHECKED tnf_status tnf_builder_add_stream(tnf_builder *builder, const char *name,
                                                       const tnf_type *type, uint32_t rank,
-                                                      const uint64_t *shape, tnf_fetch fetch,
+                                                      const uint64_t *shape, tnf_fetch_fn fetch,
                                                       void *ctx, tnf_error *error);
 
 /** A tensor of an open file, or built by hand from parts, under the same name or another (NULL:
@@ -102,7 +103,7 @@ typedef struct tnf_save_options {
     const char *loss; /**< with allow_loss: kinds that may go, separated by commas; NULL: all */
     /** Told the fate of each item before the first byte is written. */
     void (*plan)(void *ctx, const tnf_plan_item *item);
-    tnf_progress progress;
+    tnf_progress_fn progress;
     void *ctx;
     /** Save dense tensors of floats as this type (f64 f32 f16 bf16 f8_…): each value becomes the
      *  nearest, of two equally near the even one. NULL: as they are. */

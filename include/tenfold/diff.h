@@ -4,7 +4,7 @@
  * What is different between two files, whatever their formats.
  *
  *     tnf_diff_options how = { .size = sizeof how, .difference = print };
- *     tnf_diff_result found;
+ *     tnf_diff_result found = TNF_DIFF_RESULT_INIT;
  *     if (tnf_diff(&found, a, b, &how, &error) == TNF_OK && found.same)
  *         puts("the same");
  *
@@ -70,7 +70,7 @@ enum {
 
 /** The name that another file has for a tensor; what *out points to must stay until the call that
  *  asked for it returns. */
-typedef tnf_status (*tnf_rename)(void *ctx, tnf_str *out, tnf_str name, tnf_error *error);
+typedef tnf_status (*tnf_rename_fn)(void *ctx, tnf_str *out, tnf_str name, tnf_error *error);
 
 /** How to compare. Begin with TNF_DIFF_INIT; NULL means all defaults. */
 typedef struct tnf_diff_options {
@@ -86,11 +86,11 @@ typedef struct tnf_diff_options {
     /** Which tensors take part, by the second file's names; NULL: all. */
     bool (*select)(void *ctx, tnf_str name);
     /** What the second file calls a tensor of the first; NULL: the same. */
-    tnf_rename rename;
+    tnf_rename_fn rename;
     /** Told each difference: of tensors in the order of the first file, then of those only the
      *  second has, of attributes, of extras; on the caller's thread. */
     void (*difference)(void *ctx, const tnf_difference *difference);
-    tnf_progress progress;
+    tnf_progress_fn progress;
     void *ctx;
     unsigned threads; /**< 0: one a core, at most 8 */
 } tnf_diff_options;
@@ -101,7 +101,9 @@ typedef struct tnf_diff_options {
             NULL, 0                                                                                \
     }
 
+/** Begin with TNF_DIFF_RESULT_INIT. */
 typedef struct tnf_diff_result {
+    size_t size; /**< sizeof(tnf_diff_result) */
     bool same;
     uint64_t tensors;        /**< that both have */
     uint64_t close;          /**< of those: not equal, but close enough */
@@ -111,6 +113,11 @@ typedef struct tnf_diff_result {
     uint64_t extras;         /**< that differ */
     const tnf_file *failed;  /**< after a failure: the file that could not be read, if it was one */
 } tnf_diff_result;
+
+#define TNF_DIFF_RESULT_INIT                                                                       \
+    {                                                                                              \
+        sizeof(tnf_diff_result), false, 0, 0, 0, 0, 0, 0, 0, NULL                                  \
+    }
 
 /** Compares two files. TNF_OK also when they differ. Bytes are compared in blocks by several
  *  threads; only tensors that differ are decoded. */

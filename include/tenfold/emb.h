@@ -98,12 +98,12 @@ TNF_API tnf_str tnf_emb_word(const tnf_emb *emb, uint64_t row);
 
 /** An n-gram of a word, in brackets: its bytes, and its row (TNF_NO_ROW for one that is not in an
  *  explicit list). Whatever is returned but TNF_OK stops. */
-typedef tnf_status (*tnf_emb_take)(void *ctx, tnf_str ngram, uint64_t row, tnf_error *error);
+typedef tnf_status (*tnf_emb_take_fn)(void *ctx, tnf_str ngram, uint64_t row, tnf_error *error);
 /** The n-grams of a word, known or not, in the order in which finalfusion takes them: from each
  *  character on the longest first. Floret gives the whole word first, and each as often as it has
  *  rows. */
-TNF_API TNF_CHECKED tnf_status tnf_emb_ngrams(const tnf_emb *emb, tnf_str word, tnf_emb_take take,
-                                              void *ctx, tnf_error *error);
+TNF_API TNF_CHECKED tnf_status tnf_emb_ngrams(const tnf_emb *emb, tnf_str word,
+                                              tnf_emb_take_fn take, void *ctx, tnf_error *error);
 
 /* ---------------------------------------------------------------- vectors */
 
@@ -245,13 +245,19 @@ typedef enum tnf_quantizer {
     TNF_GAUSSIAN_OPQ /**< the same after a rotation that follows from the rows' covariance */
 } tnf_quantizer;
 
-/** What came of quantizing. */
+/** What came of quantizing. Begin with TNF_QUANTIZED_INIT. */
 typedef struct tnf_quantized {
+    size_t size;                  /**< sizeof(tnf_quantized) */
     unsigned bits, subquantizers; /**< as they were taken */
     /** On average over the rows: the cosine of the angle between a row and its reconstruction (rows
      *  that are all 0 left out), and the distance between them. */
     double cosine, euclidean;
 } tnf_quantized;
+
+#define TNF_QUANTIZED_INIT                                                                         \
+    {                                                                                              \
+        sizeof(tnf_quantized), 0, 0, 0, 0                                                          \
+    }
 
 /** How to quantize. Begin with TNF_QUANTIZE_INIT; NULL means all defaults, in brackets. */
 typedef struct tnf_quantize_options {
@@ -265,7 +271,7 @@ typedef struct tnf_quantize_options {
     unsigned threads;       /**< the result is the same for any number [one a core, at most 8] */
     bool as_is; /**< do not divide rows by their lengths first, and store no row norms */
     /** Bytes of rows that were gone over, of all; called on the caller's thread. */
-    tnf_progress progress;
+    tnf_progress_fn progress;
     void *ctx;
 } tnf_quantize_options;
 

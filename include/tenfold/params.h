@@ -74,13 +74,20 @@ typedef struct tnf_params_options {
         }                                                                                          \
     }
 
+/** Begin with TNF_PARAMS_STATS_INIT. */
 typedef struct tnf_params_stats {
+    size_t size;   /**< sizeof(tnf_params_stats) */
     uint64_t hits; /**< loads that read nothing: of parameters cached or still in use */
     uint64_t misses, evictions, loaded_bytes;
     uint64_t cached_bytes, pinned_bytes, cached;
     uint64_t in_use; /**< parameters loaded and not yet released */
     uint64_t budget; /**< the smallest of those set; UINT64_MAX if none */
 } tnf_params_stats;
+
+#define TNF_PARAMS_STATS_INIT                                                                      \
+    {                                                                                              \
+        sizeof(tnf_params_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0                                        \
+    }
 
 /** The file must stay open while the source lives. */
 TNF_API TNF_CHECKED tnf_status tnf_params_new(tnf_params **out, const tnf_file *file,
@@ -99,7 +106,8 @@ TNF_API TNF_CHECKED tnf_status tnf_params_prefetch(tnf_params *params, const cha
                                                    tnf_error *error);
 /** Drops everything that is not in use, pinned or not. */
 TNF_API void tnf_params_trim(tnf_params *params);
-TNF_API tnf_params_stats tnf_params_statistics(const tnf_params *params);
+TNF_API TNF_CHECKED tnf_status tnf_params_statistics(tnf_params_stats *out,
+                                                     const tnf_params *params, tnf_error *error);
 
 #ifdef __cplusplus
 }

@@ -76,8 +76,9 @@ typedef struct tnf_points_options {
             false, false, { NULL, NULL }, NULL, NULL                                               \
     }
 
-/** What all points of a file have in common. */
+/** What all points of a file have in common. For creating, begin with TNF_SPACE_INIT. */
 typedef struct tnf_space {
+    size_t size;            /**< sizeof(tnf_space) */
     const tnf_type *type;   /**< of a coordinate; NULL: one that makes no vectors (STRING, JSON) */
     const char *resolution; /**< its name; not needed for creating */
     const uint64_t *dims;
@@ -89,14 +90,22 @@ typedef struct tnf_space {
     const tnf_value *attributes; /**< the application's; NULL: none (for creating: an empty map) */
 } tnf_space;
 
+#define TNF_SPACE_INIT                                                                             \
+    {                                                                                              \
+        sizeof(tnf_space), NULL, NULL, NULL, 0, false, 0, 0, 0, 0, NULL                            \
+    }
+
 /** A point. What is handed out lives until the next call on the handle. */
 typedef struct tnf_point {
     uint64_t offset; /**< of its block */
     tnf_str app;     /**< application data, one MessagePack value; no bytes: none */
     /** For appending, instead of app: a tree, or a document of kind TNF_JSON; NULL: see app. */
     const tnf_value *value;
-    const void *vector; /**< decoded, little-endian, row-major */
-    size_t vector_n;    /**< bytes */
+    /** Decoded, little-endian, row-major. Handed out, it is aligned for its type; for appending it
+     *  need not be. */
+    const void *vector;
+    size_t vector_n;      /**< bytes */
+    uint64_t reserved[2]; /**< 0 */
 } tnf_point;
 
 /** Opens a file. */
@@ -115,12 +124,12 @@ TNF_API void tnf_points_close(tnf_points *points);
 TNF_API const tnf_space *tnf_points_space(const tnf_points *points);
 
 /** Is told each point; whatever it returns but TNF_OK stops. It may not use the handle. */
-typedef tnf_status (*tnf_point_take)(void *ctx, const tnf_point *point, tnf_error *error);
+typedef tnf_status (*tnf_point_take_fn)(void *ctx, const tnf_point *point, tnf_error *error);
 
 /** All points in the order of the file, from that offset on (0: from the first), under one shared
  *  lock. Takes the memory of one point. */
 TNF_API TNF_CHECKED tnf_status tnf_points_each(tnf_points *points, uint64_t from,
-                                               tnf_point_take take, void *ctx, tnf_error *error);
+                                               tnf_point_take_fn take, void *ctx, tnf_error *error);
 /** One point. TNF_ENOTFOUND if it is deleted, or if the file was compacted since it was listed. */
 TNF_API TNF_CHECKED tnf_status tnf_points_read(tnf_point *out, tnf_points *points, uint64_t offset,
                                                tnf_error *error);
@@ -149,20 +158,21 @@ TNF_API TNF_CHECKED tnf_status tnf_points_delete(tnf_points *points, const uint6
                                                  size_t n, unsigned flags, tnf_error *error);
 
 /** Told where each point went, when all is done. */
-typedef void (*tnf_points_moved)(void *ctx, uint64_t from, uint64_t to);
+typedef void (*tnf_points_moved_fn)(void *ctx, uint64_t from, uint64_t to);
 
 /** Gives the room of deleted points back: a new file takes the old one's name. */
 TNF_API TNF_CHECKED tnf_status tnf_points_compact(tnf_points *points, unsigned flags,
-                                                  tnf_points_moved moved, void *ctx,
+                                                  tnf_points_moved_fn moved, void *ctx,
                                                   tnf_error *error);
 /** Sets the application's attributes (NULL: none). Mostly that is a compaction. */
 TNF_API TNF_CHECKED tnf_status tnf_points_set_attributes(tnf_points *points,
                                                          const tnf_value *attributes,
                                                          unsigned flags, tnf_error *error);
 
-/** What a file is made of. */
+/** What a file is made of. Begin with TNF_POINTS_REPORT_INIT. */
 typedef struct tnf_points_report {
-    uint64_t size, points;
+    size_t size; /**< sizeof(tnf_points_report) */
+    uint64_t file_bytes, points;
     uint64_t blanks, blank_bytes; /**< deleted blocks: what compacting gives back */
     uint64_t unknown, unknown_bytes;
     uint64_t trailing;   /**< bytes behind the terminal */
@@ -171,18 +181,24 @@ typedef struct tnf_points_report {
     uint64_t problems;
 } tnf_points_report;
 
-typedef void (*tnf_points_problem)(void *ctx, const tnf_error *problem);
+#define TNF_POINTS_REPORT_INIT                                                                     \
+    {                                                                                              \
+        sizeof(tnf_points_report), 0, 0, 0, 0, 0, 0, 0, false, 0, 0                                \
+    }
+
+typedef void (*tnf_points_problem_fn)(void *ctx, const tnf_error *problem);
 
 /** Follows every block and decodes every point. TNF_OK also if problems were found; those are
  *  counted and told (problem may be NULL). */
 TNF_API TNF_CHECKED tnf_status tnf_points_verify(tnf_points_report *out, tnf_points *points,
-                                                 tnf_points_problem problem, void *ctx,
+                                                 tnf_points_problem_fn problem, void *ctx,
                                                  tnf_error *error);
 /** All points before the first damage of a file that may be damaged. TNF_OK if `take` was; then
  *  out->problems says whether there is damage, out->stopped_at where, and *error (if so) what. */
 TNF_API TNF_CHECKED tnf_status tnf_points_salvage(tnf_points_report *out, const char *path,
                                                   const tnf_points_options *options,
-                                                  tnf_point_take take, void *ctx, tnf_error *error);
+                                                  tnf_point_take_fn take, void *ctx,
+                                                  tnf_error *error);
 
 #ifdef __cplusplus
 }

@@ -25,12 +25,6 @@
 extern "C" {
 #endif
 
-/** A tnf_str of a literal, as an initializer. */
-#define TNF_STR(literal)                                                                           \
-    {                                                                                              \
-        literal, sizeof(literal) - 1                                                               \
-    }
-
 /** Dimensions, and the batch: 0 and 1 both mean that there is none. Dimensions of 1 at the end mean
  *  nothing, as in primitiv. */
 typedef struct tnf_primitiv_shape {

@@ -6,6 +6,7 @@
  *     tnf_open_options how = { .size = sizeof how, .salvage = true };
  *     tnf_open(&file, "torn.safetensors", &how, &error);
  *     tnf_builder_new(&builder, NULL, &error);
+ *     tnf_salvage_result result = TNF_SALVAGE_RESULT_INIT;
  *     tnf_salvage(&result, builder, file, NULL, &error);
  *     tnf_save(builder, "whole.safetensors", NULL, &error);
  *
@@ -35,7 +36,7 @@ typedef struct tnf_salvage_options {
     size_t size; /**< sizeof(tnf_salvage_options) */
     /** Told of each, on the caller's thread. */
     void (*lost)(void *ctx, const tnf_loss *loss);
-    tnf_progress progress;
+    tnf_progress_fn progress;
     void *ctx;
     unsigned threads; /**< 0: one a core, at most 8 */
 } tnf_salvage_options;
@@ -45,10 +46,17 @@ typedef struct tnf_salvage_options {
         sizeof(tnf_salvage_options), NULL, NULL, NULL, 0                                           \
     }
 
+/** Begin with TNF_SALVAGE_RESULT_INIT. */
 typedef struct tnf_salvage_result {
+    size_t size;    /**< sizeof(tnf_salvage_result) */
     uint64_t saved; /**< tensors */
     uint64_t lost;  /**< things */
 } tnf_salvage_result;
+
+#define TNF_SALVAGE_RESULT_INIT                                                                    \
+    {                                                                                              \
+        sizeof(tnf_salvage_result), 0, 0                                                           \
+    }
 
 /** Adds all that is whole in a file opened for salvage: tensors, attributes, extras. The file must
  *  stay open until after saving. Reads every tensor. */

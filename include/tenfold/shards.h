@@ -40,7 +40,7 @@ typedef struct tnf_merge_options {
     tnf_clash tensors; /**< of the same name */
     tnf_clash attrs;   /**< attributes and extras with other values: REFUSE, FIRST or LAST */
     bool (*select)(void *ctx, tnf_str name); /**< which tensors, by their new names; NULL: all */
-    tnf_rename rename;                       /**< new names; NULL: as they are */
+    tnf_rename_fn rename;                    /**< new names; NULL: as they are */
     void *ctx;
 } tnf_merge_options;
 

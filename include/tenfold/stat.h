@@ -5,7 +5,7 @@
  *
  *     static void tell(void *ctx, const tnf_stat *s)
  *     {
- *         printf("%s: %g to %g\n", s->object->name.p, s->counts.min, s->counts.max);
+ *         printf("%s: %g to %g\n", s->object->name.p, s->counts->min, s->counts->max);
  *     }
  *
  *     tnf_stat_options how = { .size = sizeof how, .tensor = tell };
@@ -23,9 +23,9 @@ extern "C" {
 typedef struct tnf_stat {
     const tnf_object *object;
     bool numbers; /**< false: no dense tensor of a known type; only `object` means anything */
-    tnf_value_counts counts;
-    /** How many of the finite values lie in each of nbins parts of [counts.min, counts.max], all of
-     *  one width. An edge is exact to a thousandth of the largest magnitude. */
+    const tnf_value_counts *counts; /**< NULL where there are no numbers */
+    /** How many of the finite values lie in each of nbins parts of [counts->min, counts->max], all
+     *  of one width. An edge is exact to a thousandth of the largest magnitude. */
     const uint64_t *bins;
     size_t nbins;
 } tnf_stat;
@@ -40,7 +40,7 @@ typedef struct tnf_stat_options {
     /** Told of a tensor that cannot be read for a fault of the file, which then goes on; NULL: that
      *  ends it. */
     void (*problem)(void *ctx, const tnf_object *object, const tnf_error *problem);
-    tnf_progress progress;
+    tnf_progress_fn progress;
     void *ctx;
     unsigned threads; /**< 0: one a core, at most 8 */
     unsigned bins;    /**< of the histograms, at most 1024; 0: 32 */

@@ -19,7 +19,8 @@
  *
  * Structs that a caller fills and that may grow begin with `size`. Their TNF_…_INIT sets it, and
  * all else to its default; a size of 0, and a member that is set and that the library is too old to
- * know, are refused (TNF_EINVAL).
+ * know, are refused (TNF_EINVAL). Results that a caller makes room for begin the same way: as much
+ * of them is filled as the caller's header knew.
  */
 #ifndef TENFOLD_TENFOLD_H
 #define TENFOLD_TENFOLD_H
@@ -57,6 +58,7 @@ typedef struct tnf_limits {
      *  file when it is saved as another (tensors may share their bytes): checked beforehand
      *  [2 GiB, or 1024 times the file where that is more] */
     uint64_t decoded_bytes, output_bytes;
+    uint64_t reserved[4]; /**< 0: for limits of later versions */
 } tnf_limits;
 
 /** Something odd but legal that a reader saw. */
@@ -96,8 +98,9 @@ typedef struct tnf_open_options {
 
 #define TNF_OPEN_INIT                                                                              \
     {                                                                                              \
-        sizeof(tnf_open_options), NULL, false, TNF_ACCESS_AUTO, { 0, 0, 0, 0, 0, 0, 0, 0 },        \
-            { NULL, NULL }, NULL, 0, NULL, NULL, NULL, false, false                                \
+        sizeof(tnf_open_options), NULL, false, TNF_ACCESS_AUTO,                                    \
+            { 0, 0, 0, 0, 0, 0, 0, 0, { 0, 0, 0, 0 } }, { NULL, NULL }, NULL, 0, NULL, NULL, NULL, \
+            false, false                                                                           \
     }
 
 /** Opens a file, or a directory or index file that stands for one model in several files. Reads the
@@ -152,10 +155,10 @@ TNF_API TNF_CHECKED tnf_status tnf_read_part(const tnf_part *part, uint64_t offs
                                              size_t n, tnf_error *error);
 
 /** Is given the decoded bytes of a part in order; whatever it returns but TNF_OK stops. */
-typedef tnf_status (*tnf_take)(void *ctx, const void *bytes, size_t n, tnf_error *error);
+typedef tnf_status (*tnf_take_fn)(void *ctx, const void *bytes, size_t n, tnf_error *error);
 /** All decoded bytes of a part, in order, a block at a time: what reading an encoded part piece by
  *  piece should be done with, since each tnf_read_part() of it may decode from the start. */
-TNF_API TNF_CHECKED tnf_status tnf_scan(const tnf_part *part, tnf_take take, void *ctx,
+TNF_API TNF_CHECKED tnf_status tnf_scan(const tnf_part *part, tnf_take_fn take, void *ctx,
                                         tnf_error *error);
 
 /** One dimension of a selection, as numpy's start:stop:step. */
@@ -188,8 +191,10 @@ TNF_API TNF_CHECKED tnf_status tnf_map(const void **out, const tnf_part *part, t
  *     interleaved  prefix 4: in base each entry is a u32 length (little-endian), that many bytes,
  *                  and `suffix` bytes of something else; entry k * every begins at marks[k]
  *
- *  All of it was checked to lie inside base. It lives as long as the handle. */
+ *  All of it was checked to lie inside base. It lives as long as the handle. Begin with
+ *  TNF_STRINGS_INIT. */
 typedef struct tnf_strings {
+    size_t size; /**< sizeof(tnf_strings) */
     const uint8_t *base;
     uint64_t count;          /**< of strings */
     uint64_t bytes;          /**< of base: prefixes and suffixes are counted */
@@ -198,6 +203,11 @@ typedef struct tnf_strings {
     uint32_t every;
     const uint64_t *offsets; /**< plain: count + 1 of them; else NULL */
 } tnf_strings;
+
+#define TNF_STRINGS_INIT                                                                           \
+    {                                                                                              \
+        sizeof(tnf_strings), NULL, 0, 0, 0, 0, NULL, 0, NULL                                       \
+    }
 
 /** Borrows the strings of a strings/1 tensor. TNF_EUNSUPPORTED says plainly why that is impossible:
  *  then read its parts `offsets` and `bytes`. */
@@ -211,13 +221,13 @@ typedef struct tnf_request {
 } tnf_request;
 
 /** Bytes done of all; return false to stop (TNF_ECANCELLED). Called from one thread at a time. */
-typedef bool (*tnf_progress)(void *ctx, uint64_t done, uint64_t total);
+typedef bool (*tnf_progress_fn)(void *ctx, uint64_t done, uint64_t total);
 
 /** Begin with TNF_READ_INIT; NULL means all defaults. */
 typedef struct tnf_read_options {
     size_t size;      /**< sizeof(tnf_read_options) */
     unsigned threads; /**< 0: one a core, at most 8 */
-    tnf_progress progress;
+    tnf_progress_fn progress;
     void *ctx;
 } tnf_read_options;
 
@@ -264,7 +274,7 @@ typedef struct tnf_verify_options {
     void (*problem)(void *ctx, const tnf_problem *problem);
     /** Wanting this makes verify read and decode every number. */
     void (*values)(void *ctx, const tnf_object *object, const tnf_value_counts *counts);
-    tnf_progress progress;
+    tnf_progress_fn progress;
     void *ctx;
     /** Is the file in the format's canonical form, too? TNF_EUNSUPPORTED if there is none. */
     bool canonical;
@@ -278,11 +288,18 @@ typedef struct tnf_verify_options {
         sizeof(tnf_verify_options), NULL, NULL, NULL, NULL, false, 0, NULL                         \
     }
 
+/** Begin with TNF_VERIFY_RESULT_INIT. */
 typedef struct tnf_verify_result {
+    size_t size;         /**< sizeof(tnf_verify_result) */
     uint64_t checked;    /**< parts looked at */
     uint64_t undigested; /**< of those, parts without a digest that can be checked */
     uint64_t problems;
 } tnf_verify_result;
+
+#define TNF_VERIFY_RESULT_INIT                                                                     \
+    {                                                                                              \
+        sizeof(tnf_verify_result), 0, 0, 0                                                         \
+    }
 
 /** Checks what opening does not: digests, and rules on the data itself. TNF_OK also when problems
  *  were found; those are counted and told, in the order of the file and on the caller's thread. Of
@@ -298,7 +315,7 @@ typedef struct tnf_hash_options {
     /** Told the hash of each tensor (of its type, shape, layout and values, not of its name), in
      *  the order of the file and on the caller's thread. */
     void (*tensor)(void *ctx, const tnf_object *object, const uint8_t hash[32]);
-    tnf_progress progress;
+    tnf_progress_fn progress;
     void *ctx;
     unsigned threads; /**< 0: one a core, at most 8 */
 } tnf_hash_options;
@@ -333,8 +350,10 @@ typedef struct tnf_option_info {
     const char *help;
 } tnf_option_info;
 
-/** What a format is and can hold. Lists of ids are separated by spaces; NULL means any. */
+/** What a format is and can hold. Lists of ids are separated by spaces; NULL means any. Begin with
+ *  TNF_FORMAT_INFO_INIT. */
 typedef struct tnf_format_info {
+    size_t size; /**< sizeof(tnf_format_info) */
     const char *name, *title, *extensions, *family;
     unsigned caps;
     const char *types, *layouts;
@@ -343,7 +362,12 @@ typedef struct tnf_format_info {
     const tnf_option_info *write_options;
 } tnf_format_info;
 
-/** The i-th format, or false past the last. */
+#define TNF_FORMAT_INFO_INIT                                                                       \
+    {                                                                                              \
+        sizeof(tnf_format_info), NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL           \
+    }
+
+/** The i-th format, or false past the last (and, as the next, for an out->size that is none). */
 TNF_API bool tnf_format_at(tnf_format_info *out, size_t i);
 /** A format by its name; a family's name means its newest writable member. */
 TNF_API bool tnf_format_named(tnf_format_info *out, const char *name);

@@ -82,6 +82,12 @@ typedef struct tnf_str {
     size_t n;
 } tnf_str;
 
+/** A tnf_str of a literal, as an initializer. */
+#define TNF_STR(literal)                                                                           \
+    {                                                                                              \
+        literal, sizeof(literal) - 1                                                               \
+    }
+
 /* ------------------------------------------------------------------ types */
 
 /** Storage types: width and number kind, nothing else. Always little-endian when handed out. */
@@ -191,8 +197,8 @@ typedef struct tnf_digest {
     const char *algorithm; /**< "crc32c", "sha256", "xxh3-64" …; NULL if it cannot be checked */
     const uint8_t *bytes;
     size_t n;
-    const char *text; /**< as it stands in the file: "crc32c:0x42709AEA"; or NULL */
-    bool of_stored;   /**< of the stored bytes, not of the decoded ones */
+    tnf_str text;   /**< as it stands in the file: "crc32c:0x42709AEA"; or NULL and 0 */
+    bool of_stored; /**< of the stored bytes, not of the decoded ones */
 } tnf_digest;
 
 /** "raw", "zstd" …: how a part with payload TNF_ENCODED is encoded. */
@@ -216,6 +222,7 @@ typedef struct tnf_part {
     uint8_t payload;                 /**< a tnf_payload */
     uint8_t codec;                   /**< for TNF_ENCODED */
     uint8_t flags;                   /**< TNF_PART_… */
+    uint8_t reserved[5];             /**< 0 */
 } tnf_part;
 
 /** A layout: which parts make up a tensor and what their sizes must be. */
@@ -236,8 +243,8 @@ typedef struct tnf_object {
     const tnf_value *attrs; /**< a map, or NULL */
     uint32_t rank;
     uint16_t nparts;
-    uint8_t order; /**< a tnf_order: how the elements lie in the file */
-    uint8_t reserved;
+    uint8_t order;    /**< a tnf_order: how the elements lie in the file */
+    uint8_t reserved; /**< 0 */
 } tnf_object;
 
 /** The part of that role ("data" …), or NULL. */

@@ -124,7 +124,7 @@ static void test_same_one_is_read_once(void **state)
         assert_int_equal(jobs[i].status, TNF_OK);
     }
     assert_int_equal(atomic_load(&s.reads), 1);
-    tnf_params_stats t = tnf_params_statistics(params);
+    tnf_params_stats t = stats_of(params);
     assert_int_equal(t.misses, 1);
     assert_int_equal(t.hits, 7);
     tnf_params_free(params);
@@ -146,7 +146,7 @@ static void test_failed_read(void **state)
     atomic_store(&s.failures, 1);
     assert_int_equal(tnf_params_load(&p, params, "a", &e), TNF_EIO);
     assert_null(p);
-    tnf_params_stats t = tnf_params_statistics(params);
+    tnf_params_stats t = stats_of(params);
     assert_int_equal(t.cached, 0);
     assert_int_equal(t.in_use, 0);
     atomic_store(&s.failures, 1); /* of two at once, one fails and the other reads for itself */
@@ -187,7 +187,7 @@ static void *churn(void *arg)
         if (i % 70 == 0 && tnf_params_prefetch(job->params, "ti", &e) != TNF_OK)
             job->status = TNF_EBUG;
         tnf_params_release(job->params, p);
-        if (tnf_params_statistics(job->params).cached_bytes > 130)
+        if (stats_of(job->params).cached_bytes > 130)
             job->status = TNF_EBUG;
     }
     return NULL;
@@ -208,9 +208,9 @@ static void test_many_threads(void **state)
         pthread_join(threads[i], NULL);
         assert_int_equal(jobs[i].status, TNF_OK);
     }
-    assert_int_equal(tnf_params_statistics(x.params).in_use, 0);
+    assert_int_equal(stats_of(x.params).in_use, 0);
     tnf_params_trim(x.params);
-    assert_int_equal(tnf_params_statistics(x.params).cached_bytes, 0);
+    assert_int_equal(stats_of(x.params).cached_bytes, 0);
     end(&x);
 }
 

@@ -58,7 +58,7 @@ static void same_as_model(const char *path)
     tnf_file *file;
     struct rows r;
     tnf_points *p = vs_open(path, false);
-    tnf_points_report report;
+    tnf_points_report report = TNF_POINTS_REPORT_INIT;
     rows_init(&r, p);
     assert_ok(tnf_open(&file, path, NULL, &e));
     assert_ok(tnf_points_each(p, 0, gather, &r, &e));
@@ -186,7 +186,7 @@ static void rejected_fixtures(void **state)
     for (size_t i = from; i < fixtures.n; i++) {
         struct problems told = { 0 };
         tnf_points *p;
-        tnf_points_report r;
+        tnf_points_report r = TNF_POINTS_REPORT_INIT;
         size_t n = 0;
         tnf_points_options o = vs_options(false);
         tnf_status status = tnf_points_open(&p, fixtures.list[i].path, &o, &e);
@@ -198,7 +198,7 @@ static void rejected_fixtures(void **state)
             tnf_points_close(p);
         }
         assert_ok(tnf_points_salvage(&r, fixtures.list[i].path, &o, count, &n, &e));
-        assert_true(r.problems == 1 && r.points == n && r.stopped_at <= r.size);
+        assert_true(r.problems == 1 && r.points == n && r.stopped_at <= r.file_bytes);
     }
 }
 
@@ -206,7 +206,7 @@ static void salvage(void **state)
 {
     (void)state;
     tnf_error e;
-    tnf_points_report r;
+    tnf_points_report r = TNF_POINTS_REPORT_INIT;
     const char *path = vs_path();
     tnf_points_options o = vs_options(false);
     tnf_points *p = vs_create(path);
@@ -248,7 +248,7 @@ static void flips(void **state)
     assert_true(b.n > 50);
     for (size_t bit = 0; bit < b.n * 8; bit++) {
         tnf_points *p;
-        tnf_points_report r;
+        tnf_points_report r = TNF_POINTS_REPORT_INIT;
         size_t n = 0;
         tnf_points_options o = vs_options(true);
         b.p[bit / 8] ^= (uint8_t)(1u << bit % 8);

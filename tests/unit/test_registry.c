@@ -89,7 +89,7 @@ static void lists_name_what_exists(void **state)
 static void public_view(void **state)
 {
     (void)state;
-    tnf_format_info info;
+    tnf_format_info info = TNF_FORMAT_INFO_INIT;
     size_t n = 0;
     while (tnf_format_at(&info, n)) {
         const tnf_format *f = tnf_registry_at(n++);
@@ -119,7 +119,7 @@ static void for_paths(void **state)
         { "a.fifu", "finalfusion" },
         { "m.ftz", "fasttext" },
     };
-    tnf_format_info info;
+    tnf_format_info info = TNF_FORMAT_INFO_INIT;
     tnf_error error;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(tnf_format_for_path(&info, cases[i][0], &error), TNF_OK);

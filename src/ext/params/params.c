@@ -446,10 +446,11 @@ void tnf_params_trim(tnf_params *p)
     pthread_mutex_unlock(&p->mutex);
 }
 
-tnf_params_stats tnf_params_statistics(const tnf_params *p)
+tnf_status tnf_params_statistics(tnf_params_stats *out, const tnf_params *p, tnf_error *e)
 {
+    TNF_TRY(tnf_result_begin(out, TNF_UP_TO(tnf_params_stats, budget), e));
     pthread_mutex_lock(p->lock);
-    tnf_params_stats stats = p->stats;
+    tnf_result_fill(out, &p->stats, sizeof p->stats);
     pthread_mutex_unlock(p->lock);
-    return stats;
+    return TNF_OK;
 }

@@ -64,7 +64,8 @@ static tnf_status describe(tnf_points *p, tnf_error *e)
 {
     const tnf_vs_meta *m = &p->meta;
     tnf_msgpack r;
-    p->space = (tnf_space) { .type = m->type,
+    p->space = (tnf_space) { .size = sizeof(tnf_space),
+                             .type = m->type,
                              .resolution = m->type_name,
                              .dims = m->dims,
                              .rank = m->rank,

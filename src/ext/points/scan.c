@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reading: every point, one point, everything with a critical eye, and what is left of a file. */
+#include "base/sized.h"
 #include "codec/blocks.h"
 #include "ext/points/points.h"
 
@@ -61,7 +62,7 @@ static tnf_status check_other(const tnf_points *p, tnf_error *e)
     return tnf_fail(e, TNF_EFORMAT, c->at, "format error: second meta block");
 }
 
-static tnf_status each(tnf_points *p, tnf_point_take take, void *ctx, tnf_error *e)
+static tnf_status each(tnf_points *p, tnf_point_take_fn take, void *ctx, tnf_error *e)
 {
     tnf_vs_chain *c = &p->chain;
     for (;;) {
@@ -80,7 +81,7 @@ static tnf_status each(tnf_points *p, tnf_point_take take, void *ctx, tnf_error 
     }
 }
 
-tnf_status tnf_points_each(tnf_points *p, uint64_t from, tnf_point_take take, void *ctx,
+tnf_status tnf_points_each(tnf_points *p, uint64_t from, tnf_point_take_fn take, void *ctx,
                            tnf_error *e)
 {
     TNF_TRY(tnf_points_enter(p, false, e));
@@ -127,7 +128,7 @@ tnf_status tnf_points_read(tnf_point *out, tnf_points *p, uint64_t offset, tnf_e
 struct audit {
     tnf_points *p;
     tnf_points_report *report;
-    tnf_points_problem problem;
+    tnf_points_problem_fn problem;
     void *ctx;
 };
 
@@ -209,14 +210,16 @@ static tnf_status audit(struct audit *a, tnf_error *e)
     return TNF_OK;
 }
 
-tnf_status tnf_points_verify(tnf_points_report *out, tnf_points *p, tnf_points_problem problem,
+tnf_status tnf_points_verify(tnf_points_report *out, tnf_points *p, tnf_points_problem_fn problem,
                              void *ctx, tnf_error *e)
 {
-    *out = (tnf_points_report) { .size = 0 };
+    tnf_points_report report = TNF_POINTS_REPORT_INIT;
+    TNF_TRY(tnf_result_begin(out, TNF_UP_TO(tnf_points_report, problems), e));
     TNF_TRY(tnf_points_enter(p, false, e));
-    out->size = p->chain.size;
-    struct audit a = { p, out, problem, ctx };
+    report.file_bytes = p->chain.size;
+    struct audit a = { p, &report, problem, ctx };
     tnf_status status = audit(&a, e);
+    tnf_result_fill(out, &report, sizeof report);
     tnf_points_leave(p);
     return status;
 }
@@ -225,7 +228,7 @@ tnf_status tnf_points_verify(tnf_points_report *out, tnf_points *p, tnf_points_p
 
 struct rescue {
     tnf_points_report *report;
-    tnf_point_take take;
+    tnf_point_take_fn take;
     void *ctx;
     bool stopped; /* by the caller */
 };
@@ -275,28 +278,30 @@ static tnf_status rescue(tnf_points *p, struct rescue *r, tnf_error *e)
 }
 
 tnf_status tnf_points_salvage(tnf_points_report *out, const char *path,
-                              const tnf_points_options *options, tnf_point_take take, void *ctx,
+                              const tnf_points_options *options, tnf_point_take_fn take, void *ctx,
                               tnf_error *e)
 {
     tnf_points *p;
-    struct rescue r = { out, take, ctx, false };
-    *out = (tnf_points_report) { .size = 0 };
+    tnf_points_report report = TNF_POINTS_REPORT_INIT;
+    struct rescue r = { &report, take, ctx, false };
+    TNF_TRY(tnf_result_begin(out, TNF_UP_TO(tnf_points_report, problems), e));
     TNF_TRY(tnf_points_make(&p, path, options, e));
     p->options.write = false;
-    tnf_status status = tnf_points_lock_current(p, false, &out->size, e);
+    tnf_status status = tnf_points_lock_current(p, false, &report.file_bytes, e);
     if (status == TNF_OK) {
-        p->chain.size = out->size;
+        p->chain.size = report.file_bytes;
         p->busy = true;
         status = tnf_vs_note_read(&p->chain, UINT64_MAX, e);
         if (status == TNF_OK)
             status = rescue(p, &r, e);
-        out->stopped_at = p->chain.at;
+        report.stopped_at = p->chain.at;
         tnf_points_leave(p);
         if (status != TNF_OK && !r.stopped && of_the_file(status)) {
-            out->problems = 1;
+            report.problems = 1;
             status = TNF_OK;
         }
     }
+    tnf_result_fill(out, &report, sizeof report);
     tnf_points_close(p);
     return status;
 }
