@@ -130,6 +130,14 @@ typedef tnf_status (*tnf_point_take_fn)(void *ctx, const tnf_point *point, tnf_e
  *  lock. Takes the memory of one point. */
 TNF_API TNF_CHECKED tnf_status tnf_points_each(tnf_points *points, uint64_t from,
                                                tnf_point_take_fn take, void *ctx, tnf_error *error);
+/** The points behind the one at that offset, in the order of the file: what was appended since it
+ *  was the last (0: all of them). It may be deleted meanwhile. TNF_ENOTFOUND if there is no block
+ * at that offset, or if the file was compacted since this handle told of offsets: then all points
+ *  have new ones, to be read from 0 on. To go on from the last point that this handle has told of
+ *  reads only what is new; from any other, the blocks before it are followed first. */
+TNF_API TNF_CHECKED tnf_status tnf_points_after(tnf_points *points, uint64_t offset,
+                                                tnf_point_take_fn take, void *ctx,
+                                                tnf_error *error);
 /** One point. TNF_ENOTFOUND if it is deleted, or if the file was compacted since it was listed. */
 TNF_API TNF_CHECKED tnf_status tnf_points_read(tnf_point *out, tnf_points *points, uint64_t offset,
                                                tnf_error *error);

@@ -153,7 +153,7 @@ static tnf_status rewrite(struct compact *k, tnf_points_moved_fn moved, void *ct
     close(old); /* and with it the lock on it: who waits there will look again */
     p->chain.size = k->to;
     p->tail = TNF_VS_HEADER;
-    p->last = 0;
+    p->last = p->seen = 0;
     p->moved = false;
     tnf_points_forget(p);
     return done != TNF_OK ? done : status;

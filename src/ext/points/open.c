@@ -151,7 +151,7 @@ static tnf_status open_path(tnf_points *p, tnf_error *e)
     p->dev = st.st_dev;
     p->ino = st.st_ino;
     p->tail = TNF_VS_HEADER;
-    p->last = 0;
+    p->last = p->seen = 0;
     tnf_points_forget(p);
     return TNF_OK;
 }
