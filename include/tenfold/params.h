@@ -80,13 +80,14 @@ typedef struct tnf_params_stats {
     uint64_t hits; /**< loads that read nothing: of parameters cached or still in use */
     uint64_t misses, evictions, loaded_bytes;
     uint64_t cached_bytes, pinned_bytes, cached;
-    uint64_t in_use; /**< parameters loaded and not yet released */
-    uint64_t budget; /**< the smallest of those set; UINT64_MAX if none */
+    uint64_t in_use;             /**< parameters loaded and not yet released */
+    uint64_t budget;             /**< the smallest of those set; UINT64_MAX if none */
+    uint64_t ahead, ahead_bytes; /**< read ahead, and not loaded since */
 } tnf_params_stats;
 
 #define TNF_PARAMS_STATS_INIT                                                                      \
     {                                                                                              \
-        sizeof(tnf_params_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0                                        \
+        sizeof(tnf_params_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                  \
     }
 
 /** The file must stay open while the source lives. */
@@ -104,7 +105,16 @@ TNF_API void tnf_params_release(tnf_params *params, const tnf_param *param);
 /** Loads and pins every parameter whose name begins with prefix, as far as the budget allows. */
 TNF_API TNF_CHECKED tnf_status tnf_params_prefetch(tnf_params *params, const char *prefix,
                                                    tnf_error *error);
-/** Drops everything that is not in use, pinned or not. */
+/** n parameters that will be loaded soon, in that order: returns at once, while a thread of the
+ *  source's own reads them, one after the other. Each is kept until it is loaded (once), whatever
+ *  else is; with a budget, reading goes on as long as those that wait to be loaded fit into it
+ * beside what is pinned, and one that is larger is not read ahead. A load of what is being read
+ * waits for it, one of what is not begun reads it. What fails is tried again by the load, and told
+ * there. TNF_ENOTFOUND, and nothing is asked for, if there is no such parameter. tnf_params_trim()
+ * calls it off, and so does tnf_params_free(), which waits for the one read at hand. */
+TNF_API TNF_CHECKED tnf_status tnf_params_ahead(tnf_params *params, const char *const *names,
+                                                size_t n, tnf_error *error);
+/** Drops everything that is not in use, pinned or not, and what was read ahead. */
 TNF_API void tnf_params_trim(tnf_params *params);
 TNF_API TNF_CHECKED tnf_status tnf_params_statistics(tnf_params_stats *out,
                                                      const tnf_params *params, tnf_error *error);
