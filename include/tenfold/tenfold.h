@@ -332,7 +332,12 @@ TNF_API TNF_CHECKED tnf_status tnf_content_hash(uint8_t out[32], const tnf_file 
 
 /* ---------------------------------------------------------------- formats */
 
-enum { TNF_CAN_READ = 1, TNF_CAN_WRITE = 2, TNF_CAN_APPEND = 4, TNF_CAN_EDIT = 8 };
+enum {
+    TNF_CAN_READ = 1,
+    TNF_CAN_WRITE = 2,
+    TNF_CAN_APPEND = 4, /**< tnf_append() adds tensors; points of a VS file: points.h */
+    TNF_CAN_EDIT = 8    /**< tnf_save_in_place() */
+};
 
 typedef enum tnf_option_kind {
     TNF_OPTION_BOOL,   /**< yes or no */

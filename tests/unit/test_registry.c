@@ -20,6 +20,7 @@ static void every_format_is_sound(void **state)
             assert_non_null(f->index);
         }
         assert_int_equal(!!(f->caps & TNF_CAN_WRITE), f->write != NULL);
+        assert_int_equal(!!(f->caps & TNF_CAN_APPEND), f->append != NULL);
         for (size_t i = 0; i < n; i++)
             assert_string_not_equal(tnf_registry_at(i)->name, f->name);
     }
