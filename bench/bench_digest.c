@@ -15,7 +15,7 @@
 static void check(const tnf_file *file)
 {
     tnf_error error;
-    tnf_verify_result result;
+    tnf_verify_result result = TNF_VERIFY_RESULT_INIT;
     tnf_verify_options how = { .size = sizeof how, .threads = 1 };
     bench_check(tnf_verify(&result, file, &how, &error), &error);
     if (result.problems || result.undigested)

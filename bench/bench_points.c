@@ -149,7 +149,9 @@ static tnf_points *make(const char *path, struct memory *m)
     static const uint64_t dims[] = { DIM };
     tnf_points *points;
     tnf_error error;
-    tnf_space space = { .type = tnf_type_of(TNF_F32), .dims = dims, .rank = 1 };
+    tnf_space space = {
+        .size = sizeof space, .type = tnf_type_of(TNF_F32), .dims = dims, .rank = 1
+    };
     tnf_points_options o = { .size = sizeof o, .write = true };
     o.allocator = (tnf_allocator) { reallocate, m };
     bench_check(tnf_points_create(&points, path, &space, &o, &error), &error);

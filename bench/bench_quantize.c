@@ -26,7 +26,7 @@ static void quantize(void *ctx)
 
 int main(int argc, char **argv)
 {
-    struct bench b = { .how = { .size = sizeof b.how } };
+    struct bench b = { .how = { .size = sizeof b.how }, .result = TNF_QUANTIZED_INIT };
     bench_way way = { "tenfold", quantize, { 0 } };
     tnf_error error;
     if (argc < 5) {

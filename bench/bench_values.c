@@ -21,7 +21,7 @@ static void on_values(void *ctx, const tnf_object *o, const tnf_value_counts *co
 static void verify(const tnf_file *file)
 {
     tnf_error error;
-    tnf_verify_result result;
+    tnf_verify_result result = TNF_VERIFY_RESULT_INIT;
     tnf_verify_options how = { .size = sizeof how, .values = on_values, .threads = 1 };
     bench_check(tnf_verify(&result, file, &how, &error), &error);
 }

@@ -79,7 +79,7 @@ static void verify(void *ctx)
 {
     (void)ctx;
     tnf_file *file = open_it();
-    tnf_verify_result r;
+    tnf_verify_result r = TNF_VERIFY_RESULT_INIT;
     bench_check(tnf_verify(&r, file, NULL, &error), &error);
     if (r.problems || r.undigested)
         bench_die("it does not verify");

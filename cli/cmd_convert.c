@@ -43,7 +43,7 @@ static bool read_text(char **text, size_t *n, const char *path)
 /* --metadata: the one text that a format has for all of it. */
 static int take_metadata(tnf_member *out, char **text, const options *o, const char *path)
 {
-    tnf_format_info f;
+    tnf_format_info f = TNF_FORMAT_INFO_INIT;
     tnf_error error;
     size_t n = 0;
     bool known = o->save.to ? tnf_format_named(&f, o->save.to)

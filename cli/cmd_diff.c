@@ -79,7 +79,7 @@ static bool settle(tnf_diff_options *how, const options *o)
 
 static int compare(job *j, const input *a, const input *b, tnf_diff_options *how)
 {
-    tnf_diff_result result;
+    tnf_diff_result result = TNF_DIFF_RESULT_INIT;
     tnf_error error;
     stop_state before;
     bool silent = j->cli->quiet && !j->options->json;

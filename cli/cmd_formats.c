@@ -82,7 +82,7 @@ static void json_format(json *j, const tnf_format_info *f)
 
 static void all_as_json(void)
 {
-    tnf_format_info f;
+    tnf_format_info f = TNF_FORMAT_INFO_INIT;
     json j = { stdout, false };
     json_open(&j, '{');
     json_key(&j, "formats");
@@ -98,10 +98,22 @@ static void all_as_json(void)
 
 /* ------------------------------------------------------------- for people */
 
-static const char *ways(const tnf_format_info *f)
+enum { WAYS_TEXT = 40 };
+
+static const char *ways(const tnf_format_info *f, char out[WAYS_TEXT])
 {
-    static const char *const names[] = { "-", "read", "write", "read, write" };
-    return names[f->caps & (TNF_CAN_READ | TNF_CAN_WRITE)];
+    static const struct {
+        unsigned cap;
+        const char *name;
+    } all[] = { { TNF_CAN_READ, "read" },
+                { TNF_CAN_WRITE, "write" },
+                { TNF_CAN_APPEND, "append" },
+                { TNF_CAN_EDIT, "edit" } };
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (f->caps & all[i].cap)
+            n += (size_t)snprintf(out + n, WAYS_TEXT - n, "%s%s", n ? ", " : "", all[i].name);
+    return n ? out : "-";
 }
 
 static size_t count_words(const char *words)
@@ -117,16 +129,21 @@ static size_t count_words(const char *words)
 /* The columns of the table; the last one is not padded. */
 enum { COLUMNS = 6 };
 
-static void cells(const tnf_format_info *f, const char *out[COLUMNS], char types[32])
+/* What cells are written to that are no texts of the format's own. */
+typedef struct row {
+    char types[32], ways[WAYS_TEXT];
+} row;
+
+static void cells(const tnf_format_info *f, const char *out[COLUMNS], row *r)
 {
     size_t n = f->types ? count_words(f->types) : 0;
-    snprintf(types, 32, "%zu types", n);
+    snprintf(r->types, sizeof r->types, "%zu types", n);
     out[0] = f->name;
     out[1] = f->title;
     out[2] = f->extensions && *f->extensions ? f->extensions : "-";
-    out[3] = ways(f);
+    out[3] = ways(f, r->ways);
     out[4] = f->metadata ? f->metadata : "none";
-    out[5] = !f->types ? "any" : n <= 5 ? f->types : types;
+    out[5] = !f->types ? "any" : n <= 5 ? f->types : r->types;
 }
 
 static void table_line(const char *const cell[COLUMNS], const size_t widths[COLUMNS])
@@ -141,13 +158,13 @@ static void all_for_people(const cli_state *cli)
     static const char *const titles[COLUMNS] = { "NAME", "TITLE",    "EXTENSIONS",
                                                  "CAN",  "METADATA", "TYPES" };
     const char *cell[COLUMNS];
-    char types[32];
+    row r;
     size_t widths[COLUMNS];
-    tnf_format_info f;
+    tnf_format_info f = TNF_FORMAT_INFO_INIT;
     for (size_t c = 0; c < COLUMNS; c++)
         widths[c] = strlen(titles[c]);
     for (size_t i = 0; tnf_format_at(&f, i); i++) {
-        cells(&f, cell, types);
+        cells(&f, cell, &r);
         for (size_t c = 0; c < COLUMNS; c++)
             widths[c] = strlen(cell[c]) > widths[c] ? strlen(cell[c]) : widths[c];
     }
@@ -155,7 +172,7 @@ static void all_for_people(const cli_state *cli)
     table_line(titles, widths);
     printf("%s\n", painted(cli, PAINT_OFF));
     for (size_t i = 0; tnf_format_at(&f, i); i++) {
-        cells(&f, cell, types);
+        cells(&f, cell, &r);
         table_line(cell, widths);
         putchar('\n');
     }
@@ -185,10 +202,11 @@ static void one_for_people(const tnf_format_info *f)
     } metadata[] = { { "none", "none of others; its own alone" },
                      { "text", "a map of text; what is not text is kept there in a stash" },
                      { "typed", "a typed tree" } };
+    char text[WAYS_TEXT];
     printf("%s: %s\n\n", f->name, f->title);
     printf("family      %s\n", f->family && *f->family ? f->family : f->name);
     printf("extensions  %s\n", f->extensions && *f->extensions ? f->extensions : "none");
-    printf("can         %s\n", ways(f));
+    printf("can         %s\n", ways(f, text));
     fputs("types       ", stdout);
     put_filled(stdout, f->types ? f->types : "any", 12, 12);
     printf("layouts     %s\n", f->layouts ? f->layouts : "any");
@@ -202,7 +220,7 @@ static void one_for_people(const tnf_format_info *f)
 static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
-    tnf_format_info f;
+    tnf_format_info f = TNF_FORMAT_INFO_INIT;
     if (o->matrix && argc > 0)
         return usage_error("formats: --matrix is about all formats");
     if (o->matrix)
@@ -244,7 +262,8 @@ const command cmd_formats = {
     .name = "formats",
     .args = "[NAME]",
     .summary = "list the formats and what each can hold",
-    .about = "Lists the formats: their extensions, whether they can be read and written, and which "
+    .about = "Lists the formats: their extensions, whether they can be read, written, appended to "
+             "('tenfold append') and edited in place ('tenfold meta'), and which "
              "element types and metadata they hold. With a NAME, shows everything about that "
              "format, with the options of its reader and writer.",
     .examples = examples,

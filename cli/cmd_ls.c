@@ -51,8 +51,8 @@ static int digest_text(char out[160], const tnf_part *p)
 {
     if (!p->digest)
         return 0;
-    if (p->digest->text)
-        return snprintf(out, 160, "%.150s", p->digest->text);
+    if (p->digest->text.p)
+        return snprintf(out, 160, "%.150s", p->digest->text.p);
     if (!p->digest->algorithm)
         return 0;
     bool number = !strncmp(p->digest->algorithm, "crc", 3);

@@ -80,7 +80,7 @@ static bool begins(const char *text, const char *with, const char *then)
  * the map may have to be made for the first of them. */
 static bool is_text_entry(const job *j, const char *key)
 {
-    tnf_format_info f;
+    tnf_format_info f = TNF_FORMAT_INFO_INIT;
     return !j->options->tensor && tnf_format_named(&f, j->in.info->format) &&
            !strcmp(f.metadata, "text") && begins(key, f.family, ".metadata.");
 }

@@ -94,7 +94,7 @@ static int create(const points_options *o, const char *path)
     tnf_error error;
     tnf_points *points;
     tnf_value attributes = { .kind = TNF_JSON };
-    tnf_space space = { .dims = dims };
+    tnf_space space = { .size = sizeof space, .dims = dims };
     if (!o->dims || !o->resolution)
         return usage_error("points: create needs --dims and --resolution");
     if (!points_how(&how, o, true) || !parse_dims(o->dims, dims, &space.rank))

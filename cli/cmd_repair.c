@@ -235,7 +235,7 @@ static int work(job *j)
 static int settle(job *j)
 {
     tnf_error error;
-    tnf_format_info in, out;
+    tnf_format_info in = TNF_FORMAT_INFO_INIT, out = TNF_FORMAT_INFO_INIT;
     const char *to = j->options->save.to;
     j->format = to ? to : j->in.info->format;
     if (tnf_file_reads(j->in.file, j->out))
@@ -260,7 +260,11 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
     if (argc == 1)
         return usage_error("repair: no change of IN was interrupted; for what is whole in it, "
                            "name a file OUT");
-    job j = { .cli = cli, .options = o, .out = argv[1], .json = { stdout, false } };
+    job j = { .cli = cli,
+              .options = o,
+              .out = argv[1],
+              .result = TNF_SALVAGE_RESULT_INIT,
+              .json = { stdout, false } };
     if (saving_check(cli, &o->save, NULL, false) != EXIT_DONE)
         return EXIT_USAGE;
     if (!strcmp(argv[1], "-") && !o->save.dry_run)

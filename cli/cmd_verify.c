@@ -250,7 +250,7 @@ static int verify(const cli_state *cli, const options *o, const char *path)
 {
     input in = { 0 };
     found f = { .in = &in, .options = o, .verbose = cli->verbose && !cli->quiet };
-    tnf_verify_result result = { 0 };
+    tnf_verify_result result = TNF_VERIFY_RESULT_INIT;
     int code = EXIT_IO;
     bool ready = begin_texts(&f);
     if (ready)

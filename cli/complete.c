@@ -6,7 +6,7 @@
 /* What may stand as the value of an option: its own words, or the formats there are. */
 static void each_word(FILE *to, const opt *o, const char *between)
 {
-    tnf_format_info f;
+    tnf_format_info f = TNF_FORMAT_INFO_INIT;
     const char *word, *before = "";
     size_t n;
     if (*o->words == '@') {

@@ -64,7 +64,7 @@ bool known_format(const char *name, tnf_format_info *out)
     if (tnf_format_named(out, name))
         return true;
     suggestion best;
-    tnf_format_info f;
+    tnf_format_info f = TNF_FORMAT_INFO_INIT;
     suggest_begin(&best, name, strlen(name));
     for (size_t i = 0; tnf_format_at(&f, i); i++)
         suggest_offer(&best, f.name, strlen(f.name));
@@ -161,7 +161,7 @@ static void on_trace(void *ctx, uint64_t offset, const char *line)
 const tnf_open_options *input_how_begin(input_how *how, input *in, const cli_state *cli,
                                         const input_options *options, const char *path)
 {
-    tnf_format_info known;
+    tnf_format_info known = TNF_FORMAT_INFO_INIT;
     tnf_limits limits = { 0 };
     *in = (input) { .path = path, .name = shown_path(path), .cli = cli };
     if ((options->format && !known_format(options->format, &known)) ||

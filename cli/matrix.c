@@ -269,7 +269,7 @@ static tnf_status ask(matrix *m, size_t thing, tnf_error *e)
 
 static tnf_status fill(matrix *m, tnf_error *e)
 {
-    tnf_format_info f;
+    tnf_format_info f = TNF_FORMAT_INFO_INIT;
     for (size_t i = 0; tnf_format_at(&f, i) && m->nformats < MOST_FORMATS; i++)
         if (f.caps & TNF_CAN_WRITE)
             m->formats[m->nformats++] = f;

@@ -174,7 +174,7 @@ static tnf_status rehearse(const meta_change *c, const tnf_save_options *how, tn
 
 static bool has_reserve(const char *format)
 {
-    tnf_format_info f;
+    tnf_format_info f = TNF_FORMAT_INFO_INIT;
     const tnf_option_info *o = tnf_format_named(&f, format) ? f.write_options : NULL;
     while (o && o->name && strcmp(o->name, "reserve") != 0)
         o++;

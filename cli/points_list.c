@@ -216,7 +216,7 @@ static tnf_status list_all(listing *l, tnf_error *error)
 /* What is left of a damaged file. Its space must be whole, or there is nothing to list. */
 static int list_salvaged(listing *l, const char *path, const tnf_points_options *how)
 {
-    tnf_points_report report;
+    tnf_points_report report = TNF_POINTS_REPORT_INIT;
     tnf_error error;
     begin(l);
     tnf_status status = tnf_points_salvage(&report, path, how, take, l, &error);
@@ -230,7 +230,7 @@ static int list_salvaged(listing *l, const char *path, const tnf_points_options 
     put_safe(stderr, path, strlen(path), false);
     fprintf(stderr,
             ": vs: %" PRIu64 " points before the damage at byte %" PRIu64 " of %" PRIu64 "\n",
-            report.points, report.stopped_at, report.size);
+            report.points, report.stopped_at, report.file_bytes);
     return points_error(path, &error);
 }
 

@@ -12,7 +12,7 @@ typedef struct progress {
 } progress;
 
 void progress_begin(progress *p, const cli_state *cli);
-/* A tnf_progress step; draws at most ten times a second. */
+/* A tnf_progress_fn step; draws at most ten times a second. */
 void progress_step(progress *p, uint64_t done, uint64_t total);
 /* Wipes the bar away. */
 void progress_end(progress *p);

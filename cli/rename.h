@@ -29,7 +29,7 @@ int renaming_open(renaming **out, const char *map, const opt_list *expressions);
 void renaming_free(renaming *r);
 /* When all is renamed: notes names of the map that no tensor has. */
 void renaming_notes(const renaming *r, const cli_state *cli);
-/* A tnf_rename with a renaming for its context. */
+/* A tnf_rename_fn with a renaming for its context. */
 tnf_status renaming_step(void *ctx, tnf_str *out, tnf_str name, tnf_error *error);
 /* The same; what it gives lives as long as r, which may be NULL. */
 tnf_status renaming_apply(renaming *r, tnf_str *out, tnf_str name, tnf_error *error);

@@ -230,7 +230,7 @@ static bool kinds_known(const char *who, const char *kinds)
 
 int saving_check(const cli_state *cli, const saving_options *o, const char *out, bool keeps_format)
 {
-    tnf_format_info f;
+    tnf_format_info f = TNF_FORMAT_INFO_INIT;
     const char *who = cli->command;
     if (!kinds_known(who, o->allow_loss.value))
         return EXIT_USAGE;

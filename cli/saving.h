@@ -103,7 +103,7 @@ void saving_fill(tnf_save_options *how, const saving_options *options);
 /* Converts, shows the plan and says what is wrong; gives an exit code. */
 int saving_run(saving *s);
 void saving_free(saving *s);
-/* A tnf_progress with a saving for its context: the bar, and whether to stop. */
+/* A tnf_progress_fn with a saving for its context: the bar, and whether to stop. */
 bool saving_progress(void *ctx, uint64_t done, uint64_t total);
 /* Are the options sound for a file of this name (NULL: many files, or one that is there)? With
  * `keeps_format` it need not tell its format.

@@ -292,7 +292,7 @@ static void put_odd(FILE *to, const tnf_value_counts *c)
 
 static void put_figures(FILE *to, const tnf_stat *s)
 {
-    const tnf_value_counts *c = &s->counts;
+    const tnf_value_counts *c = s->counts;
     const double figures[] = { c->min, c->max, c->mean, c->deviation };
     bool any = c->elements > c->nan + c->inf;
     for (size_t i = 0; i < 4; i++) {
@@ -327,7 +327,7 @@ static void tensor(void *ctx, const tnf_stat *s)
     fputs("</td><td>", h->to);
     stat_shape(h->to, s->object);
     fprintf(h->to, "</td><td class=\"n\">%s</td>", size);
-    if (s->numbers && s->counts.elements > 0)
+    if (s->numbers && s->counts->elements > 0)
         put_figures(h->to, s);
     else
         fputs("<td></td><td></td><td></td><td></td><td></td><td></td><td></td>", h->to);

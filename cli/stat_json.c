@@ -43,7 +43,7 @@ static void begin(void *ctx, const stat_sums *sums)
 
 static void figures(json *j, const tnf_stat *s)
 {
-    const tnf_value_counts *c = &s->counts;
+    const tnf_value_counts *c = s->counts;
     bool any = c->elements > c->nan + c->inf;
     json_counts(j, s->object, c);
     json_key(j, "std");

@@ -123,7 +123,7 @@ static void put_odd(const stat_text *t, uint64_t n, const char *what)
 
 static void put_figures(const stat_text *t, const tnf_stat *s)
 {
-    const tnf_value_counts *c = &s->counts;
+    const tnf_value_counts *c = s->counts;
     const double figures[] = { c->min, c->max, c->mean, c->deviation };
     bool any = c->elements > c->nan + c->inf;
     for (size_t i = 0; i < 4; i++) {
@@ -149,7 +149,7 @@ static void tensor(void *ctx, const tnf_stat *s)
     put_spaces(stdout, t->name > n ? t->name - n : 0);
     printf("  %-*s  ", (int)t->type, object_kind(s->object));
     n = stat_shape(stdout, s->object);
-    if (s->numbers && s->counts.elements > 0) {
+    if (s->numbers && s->counts->elements > 0) {
         put_spaces(stdout, t->shape > n ? t->shape - n : 0);
         put_figures(t, s);
     }

@@ -30,7 +30,7 @@ int main(int argc, char **argv)
 {
     tnf_params_options options = TNF_PARAMS_INIT;
     tnf_error error = { .message = "usage: gptrs_stream FILE BUDGET_BYTES" };
-    tnf_params_stats s;
+    tnf_params_stats s = TNF_PARAMS_STATS_INIT;
     tnf_params *params = NULL;
     tnf_file *file = NULL;
     bool done;
@@ -39,9 +39,9 @@ int main(int argc, char **argv)
     options.small_bytes = 1024; /* biases and norms are never evicted */
     done = argc == 3 && tnf_open(&file, argv[1], NULL, &error) == TNF_OK &&
            tnf_params_new(&params, file, &options, &error) == TNF_OK &&
-           forward(params, file, &error) == TNF_OK && forward(params, file, &error) == TNF_OK;
+           forward(params, file, &error) == TNF_OK && forward(params, file, &error) == TNF_OK &&
+           tnf_params_statistics(&s, params, &error) == TNF_OK;
     if (done) {
-        s = tnf_params_statistics(params);
         printf("%" PRIu64 " hits, %" PRIu64 " misses, %" PRIu64 " bytes kept of %" PRIu64 "\n",
                s.hits, s.misses, s.cached_bytes, tnf_file_info(file)->payload);
     } else {

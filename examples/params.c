@@ -27,7 +27,7 @@ int main(int argc, char **argv)
     tnf_file *file = NULL;
     tnf_params *params = NULL;
     tnf_params_options options = TNF_PARAMS_INIT;
-    tnf_params_stats stats;
+    tnf_params_stats stats = TNF_PARAMS_STATS_INIT;
     int i, failed = 1;
 
     if (argc < 4) {
@@ -40,10 +40,11 @@ int main(int argc, char **argv)
         tnf_params_new(&params, file, &options, &error) == TNF_OK)
         for (i = 3, failed = 0; i < argc && !failed; i++)
             failed = use(params, argv[i], &error);
+    if (!failed)
+        failed = tnf_params_statistics(&stats, params, &error) != TNF_OK;
     if (failed) {
         fprintf(stderr, "%s: %s\n", argv[1], error.message);
     } else {
-        stats = tnf_params_statistics(params);
         printf("%" PRIu64 " hits, %" PRIu64 " misses, %" PRIu64 " evictions\n", stats.hits,
                stats.misses, stats.evictions);
     }

@@ -36,13 +36,15 @@ static int write_points(const char *path, int writer)
 int main(int argc, char **argv)
 {
     static const uint64_t dims[] = { 2 };
-    tnf_space space = { .dims = dims, .rank = 1 };
+    tnf_space space = TNF_SPACE_INIT;
     tnf_points_options options = TNF_POINTS_INIT;
-    tnf_points_report report;
+    tnf_points_report report = TNF_POINTS_REPORT_INIT;
     tnf_points *points = NULL;
     tnf_error error = { .message = "usage: point_store FILE" };
     int i, status, failed;
 
+    space.dims = dims;
+    space.rank = 1;
     space.type = tnf_type_of(TNF_F32);
     options.write = true;
     failed = argc != 2 || tnf_points_create(&points, argv[1], &space, &options, &error) != TNF_OK;

@@ -36,7 +36,7 @@ int main(int argc, char **argv)
     tnf_error error;
     tnf_points *points = NULL;
     tnf_points_options options = TNF_POINTS_INIT;
-    tnf_space space = { 0 };
+    tnf_space space = TNF_SPACE_INIT;
     tnf_point batch[3];
     tnf_value apps[3];
     uint64_t offsets[3];

@@ -4,6 +4,14 @@
  * `probe` looks at a few bytes and says how sure it is. `index` fills the catalog and stops.
  * `write` streams a catalog that the core has already fitted to what `can` declares.
  * TEMPLATE.c shows a whole format; docs/adding-a-format.md walks through it.
+ *
+ * The headers below come along. Of them a format mostly needs
+ *
+ *     base/cursor.h    tnf_u32(), tnf_u64(), tnf_bytes() … of what was read
+ *     base/error.h     tnf_fail(), TNF_TRY, TNF_QUOTED
+ *     model/dtype.h    tnf_type_bytes(): of so many elements
+ *     model/layout.h   tnf_shape_elements(), tnf_layout_dense, tnf_layout_named()
+ *     model/value.h    tnf_value_str(), attribute lists
  */
 #ifndef TNF_FORMAT_H
 #define TNF_FORMAT_H
@@ -223,6 +231,8 @@ typedef struct tnf_dense {
     uint64_t offset, length; /* its bytes in the file */
     const tnf_value *attrs;  /* a map in r->arena, or NULL */
     uint64_t at;             /* where the entry stands, for messages */
+    tnf_order order;         /* of its bytes; of no meaning for less than two dimensions */
+    uint8_t flags;           /* of its part: TNF_PART_BIG_ENDIAN, TNF_PART_UNREADABLE */
 } tnf_dense;
 
 /* Adds it after all the checks that every format needs: name length, rank, overflow of the product,

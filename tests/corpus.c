@@ -126,7 +126,7 @@ static void on_values(void *ctx, const tnf_object *o, const tnf_value_counts *co
 static void verify(const tnf_file *file, const struct entry *e, bool strict)
 {
     struct verified v = { .entry = e };
-    tnf_verify_result result;
+    tnf_verify_result result = TNF_VERIFY_RESULT_INIT;
     tnf_error error;
     tnf_verify_options o = { .size = sizeof o, .problem = on_problem, .values = on_values };
     o.ctx = &v;
@@ -266,7 +266,7 @@ static void save(const tnf_file *file, const tnf_allocator *memory, bool salvage
 {
     tnf_error error;
     tnf_builder *b;
-    tnf_salvage_result result;
+    tnf_salvage_result result = TNF_SALVAGE_RESULT_INIT;
     tnf_salvage_options how = { .size = sizeof how, .threads = 1 };
     MUST(tnf_builder_new(&b, memory, NULL) == TNF_OK);
     tnf_status status = salvage ? tnf_salvage(&result, b, file, &how, &error)
@@ -347,7 +347,7 @@ static tnf_status on_point(void *ctx, const tnf_point *p, tnf_error *error)
 static void try_points(const struct entry *e)
 {
     struct memory_log log = { 0 };
-    tnf_points_report report;
+    tnf_points_report report = TNF_POINTS_REPORT_INIT;
     tnf_error error;
     tnf_points *points;
     tnf_points_options how = { .size = sizeof how, .lock = TNF_POINTS_NO_LOCK };

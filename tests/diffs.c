@@ -15,7 +15,7 @@ static unsigned compared, same;
 static tnf_diff_result diff_of(const struct opened *a, const struct opened *b, tnf_status *status)
 {
     tnf_error error = { 0 };
-    tnf_diff_result r;
+    tnf_diff_result r = TNF_DIFF_RESULT_INIT;
     tnf_diff_options o = { .size = sizeof o, .threads = 1 };
     *status = tnf_diff(&r, a->file, b->file, &o, &error);
     check_error(*status, &error);

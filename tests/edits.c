@@ -162,7 +162,7 @@ static void check_note(size_t n, unsigned turn)
 {
     tnf_file *file;
     tnf_error e;
-    tnf_verify_result r;
+    tnf_verify_result r = TNF_VERIFY_RESULT_INIT;
     char *text = note(n, turn);
     if (!CHECK(tnf_open(&file, path, NULL, &e) == TNF_OK, "%s", e.message)) {
         free(text);
@@ -480,9 +480,9 @@ static void check_copy(const struct fixture *f, struct bytes fresh, const tnf_fi
             const tnf_part *p = &o->parts[k], *q = tnf_object_part(n, p->role);
             CHECK(q && same_stored(f, fresh, p, q), "%.40s is stored otherwise", o->name.p);
             CHECK(q && !p->digest == !q->digest, "%.40s has another digest", o->name.p);
-            if (q && p->digest && q->digest && p->digest->text)
-                CHECK(!strcmp(p->digest->text, q->digest->text), "%s became %s", p->digest->text,
-                      q->digest->text);
+            if (q && p->digest && q->digest && p->digest->text.p)
+                CHECK(!strcmp(p->digest->text.p, q->digest->text.p), "%s became %s",
+                      p->digest->text.p, q->digest->text.p);
         }
     }
     for (size_t i = 0; i < x->nextras && x->nextras == y->nextras; i++)
@@ -547,7 +547,7 @@ static void files_anew(void)
     fixtures_valid();
     snprintf(path, sizeof path, "%s/anew", files_temp());
     for (size_t i = 0; i < fixtures.n; i++) {
-        tnf_format_info info;
+        tnf_format_info info = TNF_FORMAT_INFO_INIT;
         const struct fixture *f = &fixtures.list[i];
         check_doing("%s", f->label);
         if (!f->format || !tnf_format_named(&info, f->format) || !(info.caps & TNF_CAN_EDIT))

@@ -157,7 +157,7 @@ static void verify_some(void)
     static const tnf_digest digest = { .algorithm = "crc32c", .bytes = wrong, .n = sizeof wrong };
     tnf_error e;
     tnf_file *f;
-    tnf_verify_result result;
+    tnf_verify_result result = TNF_VERIFY_RESULT_INIT;
     tnf_verify_options o = { .size = sizeof o, .problem = on_problem };
     char path[400];
     snprintf(path, sizeof path, "%s/x.gten", files_temp()); /* save_some() left it */

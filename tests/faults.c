@@ -77,7 +77,7 @@ static tnf_status use(struct bad_source *bad, tnf_error *error)
         return status;
     for (size_t i = 0; tnf_at(file, i) && status == TNF_OK; i++)
         status = read_both_ways(tnf_at(file, i), error);
-    tnf_verify_result result;
+    tnf_verify_result result = TNF_VERIFY_RESULT_INIT;
     if (status == TNF_OK)
         status = tnf_verify(&result, file, NULL, error);
     if (status == TNF_OK)

@@ -139,7 +139,7 @@ static void compare(const struct outcome *a, const struct outcome *b, bool bytes
 /* Is it for tnf_convert() to say which rows go there? */
 static bool is_about_vectors(const tnf_file *file, const char *format)
 {
-    tnf_format_info f;
+    tnf_format_info f = TNF_FORMAT_INFO_INIT;
     MUST(tnf_format_named(&f, format));
     return (f.folds != TNF_FOLD_NONE || f.unfolds != TNF_FOLD_NONE) &&
            tnf_find(file, "embeddings") && tnf_find(file, "vocab");

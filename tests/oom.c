@@ -60,7 +60,7 @@ static bool open_failing(const struct fixture *f, uint64_t n, bool once, size_t 
     check_status(status, &log, &error);
     opens++;
     if (status == TNF_OK) {
-        tnf_verify_result result;
+        tnf_verify_result result = TNF_VERIFY_RESULT_INIT;
         CHECK(tnf_file_info(file)->objects == objects, "%zu tensors of %zu",
               tnf_file_info(file)->objects, objects);
         eat_listing(file);

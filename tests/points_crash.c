@@ -205,7 +205,7 @@ static void compare(const char *path)
     tnf_points *p;
     tnf_error e;
     tnf_points_options o = options_of(false);
-    tnf_points_report report;
+    tnf_points_report report = TNF_POINTS_REPORT_INIT;
     found.n = 0;
     if (!CHECK(tnf_points_open(&p, path, &o, &e) == TNF_OK, "does not open: %s", e.message))
         return;
@@ -269,7 +269,9 @@ static void kills(unsigned n)
     tnf_points *p;
     unsigned long acts = 0, under[6] = { 0 };
     tnf_points_options o = options_of(false);
-    tnf_space space = { .type = tnf_type_of(TNF_F32), .dims = dims, .rank = 1 };
+    tnf_space space = {
+        .size = sizeof space, .type = tnf_type_of(TNF_F32), .dims = dims, .rank = 1
+    };
     snprintf(path, sizeof path, "%s/killed.vsdb", files_temp());
     MUST(tnf_points_create(&p, path, &space, &o, NULL) == TNF_OK);
     tnf_points_close(p);
@@ -350,7 +352,7 @@ static uint64_t points_in(const struct disk *d, const char *path)
     found.n = 0;
     if (tnf_points_open(&p, path, &o, &e) != TNF_OK)
         return UINT64_MAX;
-    tnf_points_report report;
+    tnf_points_report report = TNF_POINTS_REPORT_INIT;
     bool good = tnf_points_each(p, 0, note, &found, &e) == TNF_OK &&
                 tnf_points_verify(&report, p, NULL, NULL, &e) == TNF_OK && report.points == found.n;
     /* an appended file may lack '$' only where it did before */
@@ -468,7 +470,9 @@ static void tear(const char *path, enum change what, int tail)
     tnf_status status;
     tnf_points_options o = options_of(true);
     tnf_value attributes = tnf_value_string("abcd");
-    tnf_space space = { .type = tnf_type_of(TNF_F32), .dims = dims, .rank = 1 };
+    tnf_space space = {
+        .size = sizeof space, .type = tnf_type_of(TNF_F32), .dims = dims, .rank = 1
+    };
     space.attributes = &attributes;
     check_doing("change %d, tail %d", (int)what, tail);
     snprintf(other, sizeof other, "%s.torn", path);
@@ -502,7 +506,9 @@ static void tear_creation(const char *path)
     tnf_error e;
     struct disk none = { .n = 0 };
     tnf_points_options o = options_of(true);
-    tnf_space space = { .type = tnf_type_of(TNF_F32), .dims = dims, .rank = 1 };
+    tnf_space space = {
+        .size = sizeof space, .type = tnf_type_of(TNF_F32), .dims = dims, .rank = 1
+    };
     check_doing("making a file");
     unlink(path);
     MUST(tnf_points_create(&p, path, &space, &o, &e) == TNF_OK);

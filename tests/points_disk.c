@@ -21,7 +21,9 @@ static tnf_points *make(const char *path)
 {
     tnf_points *p;
     tnf_points_options o = { .size = sizeof o, .write = true };
-    tnf_space space = { .type = tnf_type_of(TNF_F32), .dims = dims, .rank = 1 };
+    tnf_space space = {
+        .size = sizeof space, .type = tnf_type_of(TNF_F32), .dims = dims, .rank = 1
+    };
     MUST(tnf_points_create(&p, path, &space, &o, NULL) == TNF_OK);
     return p;
 }
@@ -37,7 +39,7 @@ static tnf_status add(tnf_points *p, uint64_t *offsets, tnf_error *e)
 
 static uint64_t count(tnf_points *p)
 {
-    tnf_points_report r = { .problems = 1 };
+    tnf_points_report r = { .size = sizeof r, .problems = 1 };
     tnf_error e;
     CHECK(tnf_points_verify(&r, p, NULL, NULL, &e) == TNF_OK && r.problems == 0, "%llu problems",
           (unsigned long long)r.problems);

@@ -299,8 +299,10 @@ int main(int argc, char **argv)
     uint64_t sums[4] = { 0 }; /* added, deleted; looks, points seen */
     tnf_points *p;
     tnf_error e;
-    tnf_space space = { .type = tnf_type_of(TNF_F32), .dims = dims, .rank = 1 };
-    tnf_points_report report;
+    tnf_space space = {
+        .size = sizeof space, .type = tnf_type_of(TNF_F32), .dims = dims, .rank = 1
+    };
+    tnf_points_report report = TNF_POINTS_REPORT_INIT;
     snprintf(path, sizeof path, "%s/many.vsdb", files_temp());
     MUST(tnf_points_create(&p, path, &space, NULL, &e) == TNF_OK);
     run_all(batches, sums);

@@ -28,7 +28,7 @@ static tnf_sink *salvage(const tnf_file *file, bool *lossless)
     tnf_builder *b;
     tnf_sink *sink = NULL;
     struct told told = { 0 };
-    tnf_salvage_result result;
+    tnf_salvage_result result = TNF_SALVAGE_RESULT_INIT;
     tnf_salvage_options how = { .size = sizeof how, .lost = on_lost, .ctx = &told };
     tnf_save_options save = { .size = sizeof save, .allow_loss = true, .as_is = true };
     save.format = tnf_file_info(file)->format;
@@ -104,7 +104,7 @@ static void check_saved(tnf_sink *sink, const tnf_file *original, const char *fo
 {
     tnf_error error;
     tnf_file *file;
-    tnf_verify_result result;
+    tnf_verify_result result = TNF_VERIFY_RESULT_INIT;
     tnf_str bytes = tnf_sink_bytes(sink);
     tnf_open_options o = { .size = sizeof o, .format = format, .lenient = !original };
     tnf_status status = open_bytes(&file, bytes.p, bytes.n, &o, &error);
@@ -211,7 +211,7 @@ static void without_memory(const struct fixture *f, size_t cut)
         struct memory_log log = { .fail_at = n };
         tnf_allocator allocator = memory_allocator(&log);
         tnf_builder *b = NULL;
-        tnf_salvage_result result;
+        tnf_salvage_result result = TNF_SALVAGE_RESULT_INIT;
         tnf_open_options o = { .size = sizeof o, .salvage = true, .allocator = allocator };
         check_doing("%s cut at %zu, allocation %llu", f->label, cut, (unsigned long long)n);
         tnf_status status = change_open(&c, &file, &o, &error);

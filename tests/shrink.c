@@ -121,7 +121,7 @@ static void read_slices(const tnf_file *file, int way)
 static void verify(const tnf_file *file, int way, unsigned good)
 {
     tnf_error error;
-    tnf_verify_result result;
+    tnf_verify_result result = TNF_VERIFY_RESULT_INIT;
     tnf_status status = tnf_verify(&result, file, NULL, &error);
     check_error(status, &error);
     CHECK(status == TNF_OK, "verify stops: %s", error.message);

@@ -156,7 +156,7 @@ static tnf_status read_all(tnf_error *error)
         status = tnf_read_many(r, TENSORS, NULL, error);
     for (unsigned i = 0; i < TENSORS && status == TNF_OK; i++)
         CHECK(big_is(r[i].dst, BYTES, 1), "tensor %u was read wrong among many", i);
-    tnf_verify_result result;
+    tnf_verify_result result = TNF_VERIFY_RESULT_INIT;
     if (status == TNF_OK)
         status = tnf_verify(&result, file, NULL, error);
     free(p);

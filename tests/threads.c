@@ -101,7 +101,7 @@ static void read_many(const tnf_file *file, unsigned threads, bool cancel)
 static void verify_and_save(const tnf_file *file)
 {
     tnf_error error;
-    tnf_verify_result result;
+    tnf_verify_result result = TNF_VERIFY_RESULT_INIT;
     tnf_builder *b;
     tnf_sink *sink;
     tnf_save_options o = { .size = sizeof o, .format = BIG_FORMAT };

@@ -38,12 +38,13 @@ TNF_API TNF_CHECKED tnf_status tnf_builder_add(tnf_builder *builder, const char 
 
 /** Writes n bytes of a tensor, starting at `offset`, to dst. Called while saving, in ascending
  *  order. */
-typedef tnf_status (*tnf_fetch)(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *error);
+typedef tnf_status (*tnf_fetch_fn)(void *ctx, uint64_t offset, void *dst, size_t n,
+                                   tnf_error *error);
 
 /** Adds a dense tensor whose bytes come from a function while saving. */
 TNF_API TNF_CHECKED tnf_status tnf_builder_add_stream(tnf_builder *builder, const char *name,
                                                       const tnf_type *type, uint32_t rank,
-                                                      const uint64_t *shape, tnf_fetch fetch,
+                                                      const uint64_t *shape, tnf_fetch_fn fetch,
                                                       void *ctx, tnf_error *error);
 
 /** Adds a tensor of an open file, or one that was built by hand from parts. `name` is its new name;
@@ -127,8 +128,8 @@ typedef struct tnf_save_options {
     const char *loss; /**< with allow_loss: the kinds that may be lost, with commas; NULL: all */
     /** Called for each item before the first byte is written. */
     void (*plan)(void *ctx, const tnf_plan_item *item);
-    tnf_progress progress; /**< called while writing; NULL: never */
-    void *ctx;             /**< passed to both functions */
+    tnf_progress_fn progress; /**< called while writing; NULL: never */
+    void *ctx;                /**< passed to both functions */
     /** Saves dense tensors of floats as this type (f64 f32 f16 bf16 f8_…). Each value becomes the
      *  nearest one; of two equally near ones, the even one. NULL: no change. */
     const char *dtype;

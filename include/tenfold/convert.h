@@ -58,7 +58,7 @@ typedef struct tnf_convert_options {
     size_t nselect;
     const char *const *exclude; /**< patterns: not what matches one */
     size_t nexclude;
-    tnf_rename rename; /**< new names for those that are left; NULL: as they are */
+    tnf_rename_fn rename; /**< new names for those that are left; NULL: as they are */
     void *rename_ctx;
     tnf_clash tensors; /**< of the same name in two files */
     tnf_clash attrs;   /**< attributes and extras with other values in two files */

@@ -5,7 +5,7 @@
  *
  *     tnf_diff_options how = TNF_DIFF_INIT;
  *     how.difference = print;
- *     tnf_diff_result found;
+ *     tnf_diff_result found = TNF_DIFF_RESULT_INIT;
  *     if (tnf_diff(&found, a, b, &how, &error) == TNF_OK && found.same)
  *         puts("the same");
  *
@@ -78,7 +78,7 @@ enum {
 
 /** Returns the new name of a tensor in *out. It must stay valid until the library function that
  *  called this one returns. */
-typedef tnf_status (*tnf_rename)(void *ctx, tnf_str *out, tnf_str name, tnf_error *error);
+typedef tnf_status (*tnf_rename_fn)(void *ctx, tnf_str *out, tnf_str name, tnf_error *error);
 
 /** How to compare. Begin with TNF_DIFF_INIT; NULL means all defaults. */
 typedef struct tnf_diff_options {
@@ -95,13 +95,13 @@ typedef struct tnf_diff_options {
     /** Returns true for tensors to compare, by the second file's names; NULL: all. */
     bool (*select)(void *ctx, tnf_str name);
     /** Returns the second file's name for a tensor of the first; NULL: the same name. */
-    tnf_rename rename;
+    tnf_rename_fn rename;
     /** Called for each difference, on the caller's thread: first tensors in the order of the first
      *  file, then tensors that only the second file has, then attributes, then extras. */
     void (*difference)(void *ctx, const tnf_difference *difference);
-    tnf_progress progress; /**< called while comparing; NULL: never */
-    void *ctx;             /**< passed to all functions */
-    unsigned threads;      /**< 0: one per core, at most 8 */
+    tnf_progress_fn progress; /**< called while comparing; NULL: never */
+    void *ctx;                /**< passed to all functions */
+    unsigned threads;         /**< 0: one per core, at most 8 */
 } tnf_diff_options;
 
 /** All defaults. */
@@ -111,8 +111,9 @@ typedef struct tnf_diff_options {
             NULL, 0                                                                                \
     }
 
-/** The result of a comparison, in numbers. */
+/** The result of a comparison, in numbers. Begin with TNF_DIFF_RESULT_INIT. */
 typedef struct tnf_diff_result {
+    size_t size;            /**< sizeof(tnf_diff_result) */
     bool same;              /**< nothing is different */
     uint64_t tensors;       /**< tensors that both files have */
     uint64_t close;         /**< of those: not equal, but close enough */
@@ -123,6 +124,12 @@ typedef struct tnf_diff_result {
     uint64_t extras;        /**< extras that differ */
     const tnf_file *failed; /**< after a failure: the file that could not be read, or NULL */
 } tnf_diff_result;
+
+/** All 0, with its size. */
+#define TNF_DIFF_RESULT_INIT                                                                       \
+    {                                                                                              \
+        sizeof(tnf_diff_result), false, 0, 0, 0, 0, 0, 0, 0, NULL                                  \
+    }
 
 /** Compares two files. Returns TNF_OK also if they differ. Several threads compare bytes in blocks;
  *  only tensors that differ are decoded. */

@@ -112,11 +112,11 @@ TNF_API tnf_str tnf_emb_word(const tnf_emb *emb, uint64_t row);
 
 /** Called with an n-gram of a word, in brackets, and its row (TNF_NO_ROW if an explicit list does
  *  not have it). Any result but TNF_OK stops. */
-typedef tnf_status (*tnf_emb_take)(void *ctx, tnf_str ngram, uint64_t row, tnf_error *error);
+typedef tnf_status (*tnf_emb_take_fn)(void *ctx, tnf_str ngram, uint64_t row, tnf_error *error);
 /** Calls `take` for the n-grams of any word, in finalfusion's order: from each character on, the
  *  longest first. Floret gives the whole word first, and each n-gram once for each of its rows. */
-TNF_API TNF_CHECKED tnf_status tnf_emb_ngrams(const tnf_emb *emb, tnf_str word, tnf_emb_take take,
-                                              void *ctx, tnf_error *error);
+TNF_API TNF_CHECKED tnf_status tnf_emb_ngrams(const tnf_emb *emb, tnf_str word,
+                                              tnf_emb_take_fn take, void *ctx, tnf_error *error);
 
 /* ---------------------------------------------------------------- vectors */
 
@@ -260,6 +260,7 @@ typedef enum tnf_quantizer {
 
 /** The result of quantizing. */
 typedef struct tnf_quantized {
+    size_t size;            /**< sizeof(tnf_quantized) */
     uint64_t rows;          /**< of the matrix */
     size_t dims;            /**< of a row */
     unsigned bits;          /**< of a code */
@@ -268,6 +269,11 @@ typedef struct tnf_quantized {
     double cosine;
     double euclidean; /**< the mean distance between a row and its reconstruction */
 } tnf_quantized;
+
+#define TNF_QUANTIZED_INIT                                                                         \
+    {                                                                                              \
+        sizeof(tnf_quantized), 0, 0, 0, 0, 0, 0                                                    \
+    }
 
 /** How to quantize. Begin with TNF_QUANTIZE_INIT; NULL means all defaults, in brackets. */
 typedef struct tnf_quantize_options {
@@ -280,8 +286,8 @@ typedef struct tnf_quantize_options {
     uint64_t seed;          /**< for choosing the rows that training begins with [0] */
     unsigned threads;       /**< the result is the same for any number [one per core, at most 8] */
     bool as_is;             /**< do not divide rows by their lengths first, and store no norms */
-    tnf_progress progress;  /**< called with bytes of rows, on the caller's thread; NULL: never */
-    void *ctx;              /**< passed to progress */
+    tnf_progress_fn progress; /**< called with bytes of rows, on the caller's thread; NULL: never */
+    void *ctx;                /**< passed to progress */
 } tnf_quantize_options;
 
 /** All defaults. */

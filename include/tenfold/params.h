@@ -77,6 +77,7 @@ typedef struct tnf_params_options {
 
 /** What a source did and holds. */
 typedef struct tnf_params_stats {
+    size_t size;           /**< sizeof(tnf_params_stats) */
     uint64_t hits;         /**< loads that read nothing: the parameter was cached or in use */
     uint64_t misses;       /**< loads that read the file */
     uint64_t evictions;    /**< parameters removed from the cache */
@@ -86,7 +87,15 @@ typedef struct tnf_params_stats {
     uint64_t cached;       /**< parameters in the cache now */
     uint64_t in_use;       /**< parameters loaded and not yet released */
     uint64_t budget;       /**< the smallest of the budgets set; UINT64_MAX if none */
+    uint64_t ahead;        /**< parameters read ahead and not loaded since */
+    uint64_t ahead_bytes;  /**< bytes of those */
 } tnf_params_stats;
+
+/** All 0, with its size. */
+#define TNF_PARAMS_STATS_INIT                                                                      \
+    {                                                                                              \
+        sizeof(tnf_params_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                  \
+    }
 
 /** Makes a source over an open file, which must stay open until the source is freed. */
 TNF_API TNF_CHECKED tnf_status tnf_params_new(tnf_params **out, const tnf_file *file,
@@ -106,10 +115,20 @@ TNF_API void tnf_params_release(tnf_params *params, const tnf_param *param);
 /** Loads and pins every parameter whose name begins with `prefix`, as far as the budget allows. */
 TNF_API TNF_CHECKED tnf_status tnf_params_prefetch(tnf_params *params, const char *prefix,
                                                    tnf_error *error);
-/** Drops everything that is not in use, pinned or not. */
+/** n parameters that will be loaded soon, in that order: returns at once, while a thread of the
+ *  source's own reads them, one after the other. Each is kept until it is loaded (once), whatever
+ *  else is; with a budget, reading goes on as long as those that wait to be loaded fit into it
+ * beside what is pinned, and one that is larger is not read ahead. A load of what is being read
+ * waits for it, one of what is not begun reads it. What fails is tried again by the load, and told
+ * there. TNF_ENOTFOUND, and nothing is asked for, if there is no such parameter. tnf_params_trim()
+ * calls it off, and so does tnf_params_free(), which waits for the one read at hand. */
+TNF_API TNF_CHECKED tnf_status tnf_params_ahead(tnf_params *params, const char *const *names,
+                                                size_t n, tnf_error *error);
+/** Drops everything that is not in use, pinned or not, and what was read ahead. */
 TNF_API void tnf_params_trim(tnf_params *params);
 /** Returns the numbers of a source. */
-TNF_API tnf_params_stats tnf_params_statistics(const tnf_params *params);
+TNF_API TNF_CHECKED tnf_status tnf_params_statistics(tnf_params_stats *out,
+                                                     const tnf_params *params, tnf_error *error);
 
 #ifdef __cplusplus
 }

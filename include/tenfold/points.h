@@ -80,8 +80,9 @@ typedef struct tnf_points_options {
             false, false, { NULL, NULL }, NULL, NULL                                               \
     }
 
-/** What all points of a file have in common. */
+/** What all points of a file have in common. For creating, begin with TNF_SPACE_INIT. */
 typedef struct tnf_space {
+    size_t size;                 /**< sizeof(tnf_space) */
     const tnf_type *type;        /**< of a coordinate; NULL: no vectors (STRING, JSON) */
     const char *resolution;      /**< the format's name of the type; not needed for creating */
     const uint64_t *dims;        /**< the shape of a vector */
@@ -95,16 +96,23 @@ typedef struct tnf_space {
     const tnf_value *attributes; /**< of the application; NULL: none (for creating: an empty map) */
 } tnf_space;
 
+/** All 0, with its size. */
+#define TNF_SPACE_INIT                                                                             \
+    {                                                                                              \
+        sizeof(tnf_space), NULL, NULL, NULL, 0, false, 0, 0, 0, 0, NULL                            \
+    }
+
 /** A point. A point that the library returns is valid until the next call on the handle. */
 typedef struct tnf_point {
     uint64_t offset; /**< of its block */
     tnf_str app;     /**< application data, one MessagePack value; empty: none */
     /** For appending, instead of app: a tree, or a document of kind TNF_JSON; NULL: use app. */
     const tnf_value *value;
-    /** The coordinates: decoded, little-endian, row by row. They may not be aligned for their type:
-     *  copy them with memcpy(). */
+    /** The coordinates: decoded, little-endian, row by row. The library aligns them for their type;
+     *  for appending they need no alignment. */
     const void *vector;
-    size_t vector_n; /**< bytes of the vector */
+    size_t vector_n;      /**< bytes of the vector */
+    uint64_t reserved[2]; /**< 0 */
 } tnf_point;
 
 /** Opens a file. */
@@ -123,12 +131,20 @@ TNF_API void tnf_points_close(tnf_points *points);
 TNF_API const tnf_space *tnf_points_space(const tnf_points *points);
 
 /** Called for each point. Any result but TNF_OK stops. It may not use the handle. */
-typedef tnf_status (*tnf_point_take)(void *ctx, const tnf_point *point, tnf_error *error);
+typedef tnf_status (*tnf_point_take_fn)(void *ctx, const tnf_point *point, tnf_error *error);
 
 /** Calls `take` for all points in file order, starting at offset `from` (0: at the first), under
  * one shared lock. Uses memory for one point only. */
 TNF_API TNF_CHECKED tnf_status tnf_points_each(tnf_points *points, uint64_t from,
-                                               tnf_point_take take, void *ctx, tnf_error *error);
+                                               tnf_point_take_fn take, void *ctx, tnf_error *error);
+/** Calls `take` for the points after the one at that offset, in file order: those that were
+ * appended since it was the last (0: all points). The point itself may be deleted. TNF_ENOTFOUND if
+ * no block is at that offset, or if the file was compacted since this handle returned offsets: then
+ * all points have new offsets; read from 0. Going on from the last point that this handle returned
+ * reads only what is new; from any other offset, the blocks before it are followed first. */
+TNF_API TNF_CHECKED tnf_status tnf_points_after(tnf_points *points, uint64_t offset,
+                                                tnf_point_take_fn take, void *ctx,
+                                                tnf_error *error);
 /** Reads one point. TNF_ENOTFOUND if it is deleted, or if the file was compacted since. */
 TNF_API TNF_CHECKED tnf_status tnf_points_read(tnf_point *out, tnf_points *points, uint64_t offset,
                                                tnf_error *error);
@@ -159,13 +175,13 @@ TNF_API TNF_CHECKED tnf_status tnf_points_delete(tnf_points *points, const uint6
                                                  size_t n, unsigned flags, tnf_error *error);
 
 /** Called for each point with its old and new offset, when the file has been compacted. */
-typedef void (*tnf_points_moved)(void *ctx, uint64_t from, uint64_t to);
+typedef void (*tnf_points_moved_fn)(void *ctx, uint64_t from, uint64_t to);
 
 /** Frees the space of deleted points: a new file takes the name of the old one. `moved` may be
  * NULL.
  */
 TNF_API TNF_CHECKED tnf_status tnf_points_compact(tnf_points *points, unsigned flags,
-                                                  tnf_points_moved moved, void *ctx,
+                                                  tnf_points_moved_fn moved, void *ctx,
                                                   tnf_error *error);
 /** Sets the application's attributes (NULL: none). In most cases this compacts the file. */
 TNF_API TNF_CHECKED tnf_status tnf_points_set_attributes(tnf_points *points,
@@ -174,7 +190,8 @@ TNF_API TNF_CHECKED tnf_status tnf_points_set_attributes(tnf_points *points,
 
 /** What a file consists of. */
 typedef struct tnf_points_report {
-    uint64_t size;          /**< bytes of the file */
+    size_t size;            /**< sizeof(tnf_points_report) */
+    uint64_t file_bytes;    /**< bytes of the file */
     uint64_t points;        /**< points that are not deleted */
     uint64_t blanks;        /**< deleted blocks */
     uint64_t blank_bytes;   /**< bytes that compacting frees */
@@ -186,20 +203,27 @@ typedef struct tnf_points_report {
     uint64_t problems;      /**< problems found */
 } tnf_points_report;
 
+/** All 0, with its size. */
+#define TNF_POINTS_REPORT_INIT                                                                     \
+    {                                                                                              \
+        sizeof(tnf_points_report), 0, 0, 0, 0, 0, 0, 0, false, 0, 0                                \
+    }
+
 /** Called for each problem. */
-typedef void (*tnf_points_problem)(void *ctx, const tnf_error *problem);
+typedef void (*tnf_points_problem_fn)(void *ctx, const tnf_error *problem);
 
 /** Follows every block and decodes every point. Returns TNF_OK also if there are problems; those
  * are counted and reported to `problem`, which may be NULL. */
 TNF_API TNF_CHECKED tnf_status tnf_points_verify(tnf_points_report *out, tnf_points *points,
-                                                 tnf_points_problem problem, void *ctx,
+                                                 tnf_points_problem_fn problem, void *ctx,
                                                  tnf_error *error);
 /** Calls `take` for all points before the first damage of a file. Returns TNF_OK if `take` did.
  * Then out->problems says whether there is damage and out->stopped_at where; *error describes it.
  */
 TNF_API TNF_CHECKED tnf_status tnf_points_salvage(tnf_points_report *out, const char *path,
                                                   const tnf_points_options *options,
-                                                  tnf_point_take take, void *ctx, tnf_error *error);
+                                                  tnf_point_take_fn take, void *ctx,
+                                                  tnf_error *error);
 
 #ifdef __cplusplus
 }

@@ -28,12 +28,6 @@
 extern "C" {
 #endif
 
-/** Initializes a tnf_str with a literal. */
-#define TNF_STR(literal)                                                                           \
-    {                                                                                              \
-        literal, sizeof(literal) - 1                                                               \
-    }
-
 /** A shape of primitiv. Dimensions of 1 at the end are ignored, as in primitiv. */
 typedef struct tnf_primitiv_shape {
     const uint32_t *dims; /**< n dimensions */

@@ -7,6 +7,7 @@
  *     how.salvage = true;
  *     tnf_open(&file, "torn.safetensors", &how, &error);
  *     tnf_builder_new(&builder, NULL, &error);
+ *     tnf_salvage_result result = TNF_SALVAGE_RESULT_INIT;
  *     tnf_salvage(&result, builder, file, NULL, &error);
  *     tnf_save(builder, "whole.safetensors", NULL, &error);
  *
@@ -36,9 +37,9 @@ typedef struct tnf_salvage_options {
     size_t size; /**< sizeof(tnf_salvage_options) */
     /** Called for each loss, on the caller's thread. */
     void (*lost)(void *ctx, const tnf_loss *loss);
-    tnf_progress progress; /**< called while reading; NULL: never */
-    void *ctx;             /**< passed to both functions */
-    unsigned threads;      /**< 0: one per core, at most 8 */
+    tnf_progress_fn progress; /**< called while reading; NULL: never */
+    void *ctx;                /**< passed to both functions */
+    unsigned threads;         /**< 0: one per core, at most 8 */
 } tnf_salvage_options;
 
 /** All defaults. */
@@ -47,11 +48,18 @@ typedef struct tnf_salvage_options {
         sizeof(tnf_salvage_options), NULL, NULL, NULL, 0                                           \
     }
 
-/** The result in numbers. */
+/** The result in numbers. Begin with TNF_SALVAGE_RESULT_INIT. */
 typedef struct tnf_salvage_result {
+    size_t size;    /**< sizeof(tnf_salvage_result) */
     uint64_t saved; /**< tensors that are whole */
     uint64_t lost;  /**< losses of any kind */
 } tnf_salvage_result;
+
+/** All 0, with its size. */
+#define TNF_SALVAGE_RESULT_INIT                                                                    \
+    {                                                                                              \
+        sizeof(tnf_salvage_result), 0, 0                                                           \
+    }
 
 /** Adds everything that is whole in a file opened for salvage: tensors, attributes, extras. Reads
  *  every tensor. The file must stay open until after saving. */

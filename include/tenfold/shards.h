@@ -45,7 +45,7 @@ typedef struct tnf_merge_options {
     tnf_clash attrs;   /**< for attributes and extras with other values: REFUSE, FIRST or LAST */
     bool (*select)(void *ctx,
                    tnf_str name); /**< which tensors, by their names in the files; NULL: all */
-    tnf_rename rename;            /**< new names; NULL: no change */
+    tnf_rename_fn rename;         /**< new names; NULL: no change */
     void *ctx;                    /**< passed to both functions */
     bool tensors_only;            /**< leave attributes and extras out */
 } tnf_merge_options;

@@ -5,7 +5,7 @@
  *
  *     static void print(void *ctx, const tnf_stat *s)
  *     {
- *         printf("%s: %g to %g\n", s->object->name.p, s->counts.min, s->counts.max);
+ *         printf("%s: %g to %g\n", s->object->name.p, s->counts->min, s->counts->max);
  *     }
  *
  *     tnf_stat_options how = TNF_STAT_INIT;
@@ -23,10 +23,10 @@ extern "C" {
 
 /** The statistics of one tensor. */
 typedef struct tnf_stat {
-    const tnf_object *object; /**< the tensor */
-    bool numbers;             /**< false: not dense or not numbers; only `object` is set */
-    tnf_value_counts counts;  /**< counts, range, mean, deviation */
-    /** The histogram: [counts.min, counts.max] is cut into nbins intervals of one width, and
+    const tnf_object *object;       /**< the tensor */
+    bool numbers;                   /**< false: not dense or not numbers; only `object` is set */
+    const tnf_value_counts *counts; /**< counts, range, mean, deviation; NULL: no numbers */
+    /** The histogram: [counts->min, counts->max] is cut into nbins intervals of one width, and
      * bins[i] is the number of finite values in interval i. An edge is exact to a thousandth of the
      * largest magnitude. */
     const uint64_t *bins;
@@ -43,10 +43,10 @@ typedef struct tnf_stat_options {
     /** Called if a fault of the file makes a tensor unreadable; then the others are still read.
      *  NULL: such a fault ends the call. */
     void (*problem)(void *ctx, const tnf_object *object, const tnf_error *problem);
-    tnf_progress progress; /**< called while reading; NULL: never */
-    void *ctx;             /**< passed to all functions */
-    unsigned threads;      /**< 0: one per core, at most 8 */
-    unsigned bins;         /**< intervals of the histograms, at most 1024; 0: 32 */
+    tnf_progress_fn progress; /**< called while reading; NULL: never */
+    void *ctx;                /**< passed to all functions */
+    unsigned threads;         /**< 0: one per core, at most 8 */
+    unsigned bins;            /**< intervals of the histograms, at most 1024; 0: 32 */
 } tnf_stat_options;
 
 /** All defaults. */

@@ -19,7 +19,8 @@
  *
  * Structs that the caller fills and that may grow begin with `size`. Their TNF_…_INIT macro sets it
  * and gives all other members their defaults. The library refuses a size of 0, and a member that is
- * set and that it is too old to know (TNF_EINVAL).
+ * set and that it is too old to know (TNF_EINVAL). Results that the caller allocates begin the same
+ * way; the library fills as much as the caller's header knows.
  */
 #ifndef TENFOLD_TENFOLD_H
 #define TENFOLD_TENFOLD_H
@@ -62,6 +63,7 @@ typedef struct tnf_limits {
     /** Bytes written when the file is saved as another one; checked before writing, since tensors
      *  may share their bytes [as decoded_bytes] */
     uint64_t output_bytes;
+    uint64_t reserved[4]; /**< 0: for limits of later versions */
 } tnf_limits;
 
 /** Something unusual but legal in a file. */
@@ -107,8 +109,9 @@ typedef struct tnf_open_options {
 /** All defaults. */
 #define TNF_OPEN_INIT                                                                              \
     {                                                                                              \
-        sizeof(tnf_open_options), NULL, false, TNF_ACCESS_AUTO, { 0, 0, 0, 0, 0, 0, 0, 0 },        \
-            { NULL, NULL }, NULL, 0, NULL, NULL, NULL, false, false, false                         \
+        sizeof(tnf_open_options), NULL, false, TNF_ACCESS_AUTO,                                    \
+            { 0, 0, 0, 0, 0, 0, 0, 0, { 0, 0, 0, 0 } }, { NULL, NULL }, NULL, 0, NULL, NULL, NULL, \
+            false, false, false                                                                    \
     }
 
 /** Opens a file, or a model of several files by its index or its directory. Reads the index only.
@@ -169,10 +172,10 @@ TNF_API TNF_CHECKED tnf_status tnf_read_part(const tnf_part *part, uint64_t offs
                                              size_t n, tnf_error *error);
 
 /** Called with the decoded bytes of a part, block by block. Any result but TNF_OK stops. */
-typedef tnf_status (*tnf_take)(void *ctx, const void *bytes, size_t n, tnf_error *error);
+typedef tnf_status (*tnf_take_fn)(void *ctx, const void *bytes, size_t n, tnf_error *error);
 /** Passes all decoded bytes of a part to a function, block by block. Use it to read an encoded part
  *  piece by piece, since each tnf_read_part() of such a part may decode it from the start. */
-TNF_API TNF_CHECKED tnf_status tnf_scan(const tnf_part *part, tnf_take take, void *ctx,
+TNF_API TNF_CHECKED tnf_status tnf_scan(const tnf_part *part, tnf_take_fn take, void *ctx,
                                         tnf_error *error);
 
 /** One dimension of a selection, as numpy's start:stop:step. */
@@ -208,8 +211,10 @@ TNF_API TNF_CHECKED tnf_status tnf_map(const void **out, const tnf_part *part, t
  *     interleaved  prefix 4: each entry of base is a u32 length (little-endian), that many bytes,
  *                  and `suffix` other bytes; entry k * every begins at marks[k]
  *
- *  The library has checked that everything is inside base. Valid until the file is closed. */
+ *  The library has checked that everything is inside base. Valid until the file is closed.
+ *  Begin with TNF_STRINGS_INIT. */
 typedef struct tnf_strings {
+    size_t size;             /**< sizeof(tnf_strings) */
     const uint8_t *base;     /**< the bytes */
     uint64_t count;          /**< number of strings */
     uint64_t bytes;          /**< of base, with prefixes and suffixes */
@@ -219,6 +224,12 @@ typedef struct tnf_strings {
     uint32_t every;          /**< entries per mark */
     const uint64_t *offsets; /**< plain: count + 1 of them; else NULL */
 } tnf_strings;
+
+/** All 0, with its size. */
+#define TNF_STRINGS_INIT                                                                           \
+    {                                                                                              \
+        sizeof(tnf_strings), NULL, 0, 0, 0, 0, NULL, 0, NULL                                       \
+    }
 
 /** Borrows the strings of a strings/1 tensor. If that is impossible, returns TNF_EUNSUPPORTED and
  *  the message says why: then read its parts `offsets` and `bytes`. */
@@ -233,14 +244,14 @@ typedef struct tnf_request {
 
 /** Called with the bytes done and the bytes in all, by one thread at a time. Return false to stop
  *  (TNF_ECANCELLED). */
-typedef bool (*tnf_progress)(void *ctx, uint64_t done, uint64_t total);
+typedef bool (*tnf_progress_fn)(void *ctx, uint64_t done, uint64_t total);
 
 /** How to read. Begin with TNF_READ_INIT; NULL means all defaults. */
 typedef struct tnf_read_options {
-    size_t size;           /**< sizeof(tnf_read_options) */
-    unsigned threads;      /**< 0: one per core, at most 8 */
-    tnf_progress progress; /**< called while reading; NULL: never */
-    void *ctx;             /**< passed to progress */
+    size_t size;              /**< sizeof(tnf_read_options) */
+    unsigned threads;         /**< 0: one per core, at most 8 */
+    tnf_progress_fn progress; /**< called while reading; NULL: never */
+    void *ctx;                /**< passed to progress */
 } tnf_read_options;
 
 /** All defaults. */
@@ -294,8 +305,8 @@ typedef struct tnf_verify_options {
     void (*problem)(void *ctx, const tnf_problem *problem);
     /** Called for each tensor of numbers. If it is set, every number is read and decoded. */
     void (*values)(void *ctx, const tnf_object *object, const tnf_value_counts *counts);
-    tnf_progress progress; /**< called while reading; NULL: never */
-    void *ctx;             /**< passed to all functions */
+    tnf_progress_fn progress; /**< called while reading; NULL: never */
+    void *ctx;                /**< passed to all functions */
     /** Also checks that the file has the format's canonical form. TNF_EUNSUPPORTED if the format
      * has none. */
     bool canonical;
@@ -310,13 +321,20 @@ typedef struct tnf_verify_options {
         sizeof(tnf_verify_options), NULL, NULL, NULL, NULL, false, 0, NULL                         \
     }
 
-/** The result of a verification, in numbers. */
+/** The result of a verification, in numbers. Begin with TNF_VERIFY_RESULT_INIT. */
 typedef struct tnf_verify_result {
+    size_t size;         /**< sizeof(tnf_verify_result) */
     uint64_t checked;    /**< parts that were checked */
     uint64_t undigested; /**< of those, parts without a digest that can be checked */
     uint64_t problems;   /**< problems found */
     tnf_status opening;  /**< TNF_OK, or why the file does not open: tnf_verify_path() */
 } tnf_verify_result;
+
+/** All 0, with its size. */
+#define TNF_VERIFY_RESULT_INIT                                                                     \
+    {                                                                                              \
+        sizeof(tnf_verify_result), 0, 0, 0, TNF_OK                                                 \
+    }
 
 /** Checks what opening does not check: digests, and rules about the data. Returns TNF_OK also if
  *  there are problems; those are counted and reported in file order, on the caller's thread. If the
@@ -349,10 +367,11 @@ TNF_API TNF_CHECKED tnf_status tnf_verify_source(tnf_verify_result *out, tnf_fil
 /** The hash of some of the bytes of a part: decoded, little-endian, of a dense tensor row by row,
  *  cut at every TNF_LEAF_BYTES. Of a part without bytes there is none. */
 typedef struct tnf_leaf {
-    const tnf_object *object;
-    const tnf_part *part;
-    uint64_t offset, nbytes; /**< which of those bytes */
-    const uint8_t *hash;     /**< 32 bytes, for the length of the call */
+    const tnf_object *object; /**< the tensor */
+    const tnf_part *part;     /**< its part */
+    uint64_t offset;          /**< of the first byte, in the bytes that are hashed */
+    uint64_t nbytes;          /**< bytes of this leaf */
+    const uint8_t *hash;      /**< 32 bytes, valid during the call */
 } tnf_leaf;
 
 /** How to hash. Begin with TNF_HASH_INIT; NULL means all defaults. */
@@ -361,9 +380,9 @@ typedef struct tnf_hash_options {
     /** Called with the hash of each tensor, in file order and on the caller's thread. It is a hash
      *  of type, shape, layout and values, but not of the name. */
     void (*tensor)(void *ctx, const tnf_object *object, const uint8_t hash[32]);
-    tnf_progress progress; /**< called while reading; NULL: never */
-    void *ctx;             /**< passed to all functions */
-    unsigned threads;      /**< 0: one per core, at most 8 */
+    tnf_progress_fn progress; /**< called while reading; NULL: never */
+    void *ctx;                /**< passed to all functions */
+    unsigned threads;         /**< 0: one per core, at most 8 */
     /** Called with each leaf of a tensor, by role of its part and by offset, before the tensor's
      *  hash: to find later which 4 MiB have changed. They are kept until then, 8 KB per GB. */
     void (*leaf)(void *ctx, const tnf_leaf *leaf);
@@ -420,6 +439,7 @@ typedef enum tnf_fold {
 
 /** What a format is and what it can hold. Lists have spaces between their ids; NULL means any. */
 typedef struct tnf_format_info {
+    size_t size;                          /**< sizeof(tnf_format_info) */
     const char *name;                     /**< "safetensors" */
     const char *title;                    /**< one line */
     const char *extensions;               /**< of its files */
@@ -438,6 +458,13 @@ typedef struct tnf_format_info {
     tnf_fold unfolds;
     const char *document; /**< the attribute that is one text of metadata; NULL: none */
 } tnf_format_info;
+
+/** All 0, with its size. */
+#define TNF_FORMAT_INFO_INIT                                                                       \
+    {                                                                                              \
+        sizeof(tnf_format_info), NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL,          \
+            TNF_FOLD_NONE, TNF_FOLD_NONE, NULL                                                     \
+    }
 
 /** Gets the i-th format; false past the last one. */
 TNF_API bool tnf_format_at(tnf_format_info *out, size_t i);

@@ -88,6 +88,12 @@ typedef struct tnf_str {
     size_t n;      /**< number of bytes */
 } tnf_str;
 
+/** A tnf_str of a literal, as an initializer. */
+#define TNF_STR(literal)                                                                           \
+    {                                                                                              \
+        literal, sizeof(literal) - 1                                                               \
+    }
+
 /* ------------------------------------------------------------------ types */
 
 /** Storage types: a width and a kind of number. The library always returns them little-endian. */
@@ -202,7 +208,7 @@ typedef struct tnf_digest {
     const char *algorithm; /**< "crc32c", "sha256", "xxh3-64" …; NULL if it cannot be checked */
     const uint8_t *bytes;  /**< the checksum */
     size_t n;              /**< its length in bytes */
-    const char *text;      /**< as written in the file: "crc32c:0x42709AEA"; or NULL */
+    tnf_str text;          /**< as written in the file: "crc32c:0x42709AEA"; or NULL and 0 */
     bool of_stored;        /**< true: of the stored bytes; false: of the decoded bytes */
 } tnf_digest;
 
@@ -228,6 +234,7 @@ typedef struct tnf_part {
     uint8_t payload;                 /**< a tnf_payload */
     uint8_t codec;                   /**< for TNF_ENCODED */
     uint8_t flags;                   /**< TNF_PART_… */
+    uint8_t reserved[5];             /**< 0 */
 } tnf_part;
 
 /** A layout says which parts a tensor has and which sizes they must have. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Structs that callers of any version hand in. */
+/* Structs that callers of any version hand in, to be read or to be filled. */
 #include "base/sized.h"
 
 #include <string.h>
@@ -44,5 +44,37 @@ tnf_status tnf_options_copy(void *dst, size_t dst_size, const void *given, tnf_e
         memcpy(dst, given, size < dst_size ? size : dst_size);
     }
     memcpy(dst, &dst_size, sizeof dst_size);
+    return TNF_OK;
+}
+
+tnf_status tnf_result_begin(void *given, size_t first, tnf_error *e)
+{
+    const size_t size = size_of(given);
+    TNF_TRY(check_size(size, e));
+    if (size < first)
+        return tnf_fail(
+            e, TNF_EINVAL, TNF_NO_OFFSET,
+            "a result of %zu bytes was handed in, the first version had %zu: begin with "
+            "its TNF_…_INIT",
+            size, first);
+    memset((unsigned char *)given + sizeof size, 0, size - sizeof size);
+    return TNF_OK;
+}
+
+void tnf_result_fill(void *given, const void *own, size_t own_size)
+{
+    const size_t size = size_of(given), n = size < own_size ? size : own_size;
+    memcpy((unsigned char *)given + sizeof size, (const unsigned char *)own + sizeof size,
+           n - sizeof size);
+}
+
+tnf_status tnf_check_reserved(const void *bytes, size_t n, tnf_error *e)
+{
+    for (size_t i = 0; i < n; i++)
+        if (((const unsigned char *)bytes)[i] != 0)
+            return tnf_fail(
+                e, TNF_EINVAL, TNF_NO_OFFSET,
+                "`reserved` of a struct that was handed in is not 0: a newer program, or "
+                "memory that was not set");
     return TNF_OK;
 }

@@ -12,8 +12,8 @@ struct tnf_origin {
     const tnf_source *source;
     const tnf_format *format;
     tnf_reader *reader;
-    const char *label; /* a shard's name, for messages; NULL for the file itself */
-    tnf_fetch fetch;   /* TNF_MEMORY without memory */
+    const char *label;  /* a shard's name, for messages; NULL for the file itself */
+    tnf_fetch_fn fetch; /* TNF_MEMORY without memory */
     void *ctx;
     bool missing; /* the file is not there: `label` is its name, the source another's */
 };

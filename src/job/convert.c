@@ -295,7 +295,7 @@ static tnf_status copy_options(struct converting *c, const tnf_convert_options *
 tnf_status tnf_convert(tnf_report **report, const tnf_file *const *files, size_t n,
                        const char *path, const tnf_convert_options *options, tnf_error *e)
 {
-    struct converting c = { .files = files, .n = n, .path = path };
+    struct converting c = { .files = files, .n = n, .path = path, .target = TNF_FORMAT_INFO_INIT };
     *report = NULL;
     TNF_TRY(copy_options(&c, options, e));
     TNF_TRY(tnf_report_new(&c.report, c.options.all_items, e));

@@ -14,6 +14,7 @@ tnf_status tnf_report_new(struct tnf_report_room **out, bool all, tnf_error *e)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a report");
     tnf_arena_init(&r->arena, &alloc, UINT64_MAX);
     r->all = all;
+    r->report.quantized.size = sizeof r->report.quantized;
     *out = r;
     return TNF_OK;
 }

@@ -138,7 +138,7 @@ static bool check_file(const tnf_file *file, bool lenient)
     options.problem = on_problem;
     options.values = on_values;
     options.canonical = FORMAT->canonical != NULL;
-    tnf_verify_result result;
+    tnf_verify_result result = TNF_VERIFY_RESULT_INIT;
     tnf_status status = tnf_verify(&result, file, &options, &error);
     fuzz_expect_honest(status, &error);
     return status == TNF_OK && options.canonical && result.problems == 0;

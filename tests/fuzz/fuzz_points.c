@@ -79,7 +79,7 @@ static void change(tnf_points *p, const struct seen *before)
     FUZZ_REQUIRE(tnf_points_compact(p, 0, NULL, NULL, &e) == TNF_OK, "%s", e.message);
     struct seen compact = list(p, TNF_OK);
     FUZZ_REQUIRE(compact.n == less.n && compact.hash == less.hash, "compacting changes points");
-    tnf_points_report r;
+    tnf_points_report r = TNF_POINTS_REPORT_INIT;
     FUZZ_REQUIRE(tnf_points_verify(&r, p, NULL, NULL, &e) == TNF_OK && r.terminal, "no end");
     FUZZ_REQUIRE(r.blanks == 0 && r.trailing == 0, "something is left over");
 }
@@ -93,7 +93,9 @@ static void parse(const uint8_t *data, size_t size)
     tnf_point point;
     tnf_points_options o = { .size = sizeof o, .sync = TNF_POINTS_NO_SYNC };
     unlink(file_path());
-    tnf_space space = { .type = tnf_type_named(types[size % 5]), .dims = dims, .rank = 1 };
+    tnf_space space = {
+        .size = sizeof space, .type = tnf_type_named(types[size % 5]), .dims = dims, .rank = 1
+    };
     FUZZ_REQUIRE(tnf_points_create(&p, file_path(), &space, &o, &e) == TNF_OK, "%s", e.message);
     if (tnf_points_parse(&point, p, (const char *)data, size, &e) == TNF_OK) {
         FUZZ_REQUIRE(tnf_points_append(p, &point, 1, NULL, &e) == TNF_OK, "%s", e.message);
@@ -106,7 +108,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     tnf_error e;
     tnf_points *p;
-    tnf_points_report r;
+    tnf_points_report r = TNF_POINTS_REPORT_INIT;
     struct seen saved = { .n = 0 };
     tnf_points_options o = { .size = sizeof o, .write = true, .sync = TNF_POINTS_NO_SYNC };
     if (size > 0 && data[0] == '{') {

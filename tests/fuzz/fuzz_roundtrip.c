@@ -71,7 +71,7 @@ static void check_pair(const tnf_file *file, const char *b, const char *a, const
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     tnf_status status;
-    tnf_format_info own, other;
+    tnf_format_info own = TNF_FORMAT_INFO_INIT, other = TNF_FORMAT_INFO_INIT;
     tnf_file *file = fuzz_open(data, size, NULL, false, &status);
     if (!file)
         return 0;

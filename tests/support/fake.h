@@ -47,7 +47,7 @@ static inline void fake_begin(struct fake *f, const void *bytes, size_t n, unsig
     file->options.warn = fake_warn;
     file->options.trace = fake_trace;
     file->options.ctx = f;
-    file->options.limits = (tnf_limits) { 1 << 20, 1 << 24, 1000, 8, 8, 100, 0, 0 };
+    file->options.limits = (tnf_limits) { 1 << 20, 1 << 24, 1000, 8, 8, 100, 0, 0, { 0 } };
     tnf_arena_init(&file->arena, &a, 1 << 24);
     tnf_arena_init(&f->scratch, &a, 1 << 24);
     tnf_catalog_init(&file->catalog, &file->arena);

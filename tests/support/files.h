@@ -137,7 +137,7 @@ static inline void fixtures_free(void)
 /* What format the bytes are of, without a name to go by; NULL: none opens them. */
 static inline const char *format_of(const void *p, size_t n, bool lenient)
 {
-    tnf_format_info info;
+    tnf_format_info info = TNF_FORMAT_INFO_INIT;
     tnf_source *source;
     tnf_file *file;
     tnf_open_options o = { .size = sizeof o, .lenient = lenient };

@@ -152,7 +152,7 @@ static inline void eat_listing(const tnf_file *file)
 
 static inline tnf_status verify_all(const tnf_file *file, tnf_error *error)
 {
-    tnf_verify_result result;
+    tnf_verify_result result = TNF_VERIFY_RESULT_INIT;
     tnf_status status = tnf_verify(&result, file, NULL, error);
     check_error(status, error);
     return status;
@@ -182,7 +182,7 @@ static inline tnf_sink *save_bytes(const tnf_file *file, const char *format, boo
 /* The i-th format that can be written, or NULL past the last. */
 static inline const char *writable(size_t i)
 {
-    tnf_format_info info;
+    tnf_format_info info = TNF_FORMAT_INFO_INIT;
     for (size_t at = 0; tnf_format_at(&info, at); at++)
         if (info.caps & TNF_CAN_WRITE && i-- == 0)
             return info.name;

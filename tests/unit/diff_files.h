@@ -122,7 +122,7 @@ static inline tnf_diff_result compare(struct told *t, const struct made *a, cons
                                       tnf_diff_options how)
 {
     tnf_error e;
-    tnf_diff_result result;
+    tnf_diff_result result = TNF_DIFF_RESULT_INIT;
     *t = (struct told) { 0 };
     how.size = sizeof how;
     how.difference = how.difference ? how.difference : hear;

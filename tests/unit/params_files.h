@@ -59,6 +59,15 @@ static inline void begin(struct fixture *x, tnf_params_options o)
         fail_msg("%s", e.message);
 }
 
+/* A call that cannot fail, as an expression. */
+static inline tnf_params_stats stats_of(const tnf_params *params)
+{
+    tnf_params_stats s = TNF_PARAMS_STATS_INIT;
+    tnf_error e;
+    assert_int_equal(tnf_params_statistics(&s, params, &e), TNF_OK);
+    return s;
+}
+
 static inline void end(struct fixture *x)
 {
     tnf_params_free(x->params);

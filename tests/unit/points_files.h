@@ -21,7 +21,9 @@ static inline const char *vs_path(void)
 static inline tnf_space vs_space(void)
 {
     static const uint64_t dims[] = { DIM };
-    return (tnf_space) { .type = tnf_type_of(TNF_F32), .dims = dims, .rank = 1 };
+    return (tnf_space) {
+        .size = sizeof(tnf_space), .type = tnf_type_of(TNF_F32), .dims = dims, .rank = 1
+    };
 }
 
 static inline tnf_points_options vs_options(bool write)

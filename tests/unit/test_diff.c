@@ -217,7 +217,7 @@ static void other_names(void **state)
     struct made a = begin(), b = begin();
     struct told t;
     tnf_error e;
-    tnf_diff_result r;
+    tnf_diff_result r = TNF_DIFF_RESULT_INIT;
     add(&a, "m.w", "f32", 2, ones);
     add(&a, "m.v", "f32", 2, ones);
     add(&b, "v", "f32", 2, ones);
@@ -283,7 +283,7 @@ static void many_blocks(void **state)
     assert_false(compare(&many, &a, &c, (tnf_diff_options) { .threads = 4, .brief = true }).same);
 
     tnf_error e;
-    tnf_diff_result r;
+    tnf_diff_result r = TNF_DIFF_RESULT_INIT;
     unsigned calls = 0;
     tnf_diff_options stopped = { .size = sizeof stopped, .threads = 1 };
     stopped.progress = stop_at_once;
@@ -336,7 +336,7 @@ static void which_file_failed(void **state)
     tnf_error e;
     tnf_file *bad;
     tnf_source *source;
-    tnf_diff_result r;
+    tnf_diff_result r = TNF_DIFF_RESULT_INIT;
     add(&a, "w", "f32", 6, ones);
     finish(&a, "safetensors");
     tnf_str bytes = tnf_sink_bytes(a.sink);
@@ -362,7 +362,7 @@ static void memory_runs_out(void **state)
     tnf_allocator alloc = memory_allocator(&log);
     struct made a = begin(), b = begin();
     tnf_error e;
-    tnf_diff_result r;
+    tnf_diff_result r = TNF_DIFF_RESULT_INIT;
     fill(&a);
     fill(&b);
     set(&b, NULL, "x.settings", "{\"k\":2}");

@@ -154,7 +154,7 @@ static void test_what_is_put_right(void **state)
 static void check_lent(const tnf_object *o)
 {
     tnf_error e = { 0 };
-    tnf_strings s;
+    tnf_strings s = TNF_STRINGS_INIT;
     if (tnf_strings_map(&s, o, &e) != TNF_OK)
         fail_msg("%s", e.message);
     uint8_t *offsets = part_bytes(o, "offsets"), *text = part_bytes(o, "bytes");
@@ -197,7 +197,7 @@ static void test_words_are_not_lent(void **state)
     (void)state;
     tnf_error e = { 0 };
     tnf_file *f;
-    tnf_strings s;
+    tnf_strings s = TNF_STRINGS_INIT;
     tnf_open_options o = { .size = sizeof o, .access = TNF_ACCESS_PREAD };
     assert_int_equal(tnf_open(&f, TNF_TESTS_DIR "/formats/finalfusion/valid/many.fifu", &o, &e),
                      TNF_OK);

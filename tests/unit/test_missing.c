@@ -97,7 +97,7 @@ static void not_read(void **state)
     tnf_file *file = open_incomplete();
     const tnf_object *x = tnf_find(file, "x");
     tnf_slice slice = { 0, 1, 1, false };
-    tnf_strings strings;
+    tnf_strings strings = TNF_STRINGS_INIT;
     uint8_t byte;
     assert_fails(tnf_read(x, &byte, 1, &e), TNF_ENOTFOUND);
     assert_says(GONE);
@@ -121,8 +121,8 @@ static void no_whole(void **state)
     tnf_error e;
     tnf_file *file = open_incomplete();
     tnf_builder *b;
-    tnf_diff_result diff;
-    tnf_verify_result result;
+    tnf_diff_result diff = TNF_DIFF_RESULT_INIT;
+    tnf_verify_result result = TNF_VERIFY_RESULT_INIT;
     unsigned told = 0;
     tnf_verify_options how = { .size = sizeof how, .problem = count_problem, .ctx = &told };
     uint8_t hash[32];

@@ -22,9 +22,9 @@ static void use(struct fixture *x, const char *script)
         char name[8] = { (char)(*script | 0x20) };
         if (name[0] == 't')
             snprintf(name, sizeof name, "tiny");
-        tnf_params_stats before = tnf_params_statistics(x->params);
+        tnf_params_stats before = stats_of(x->params);
         tnf_params_release(x->params, get(x, name));
-        tnf_params_stats after = tnf_params_statistics(x->params);
+        tnf_params_stats after = stats_of(x->params);
         if ((after.hits > before.hits) != hit)
             fail_msg("%s was%s in memory", name, hit ? " not" : "");
         assert_int_equal(after.hits + after.misses, before.hits + before.misses + 1);
@@ -35,7 +35,7 @@ static void use(struct fixture *x, const char *script)
 static void expect(struct fixture *x, uint64_t cached_bytes, uint64_t pinned_bytes,
                    uint64_t evictions)
 {
-    tnf_params_stats s = tnf_params_statistics(x->params);
+    tnf_params_stats s = stats_of(x->params);
     assert_int_equal(s.cached_bytes, cached_bytes);
     assert_int_equal(s.pinned_bytes, pinned_bytes);
     assert_int_equal(s.evictions, evictions);
@@ -50,8 +50,8 @@ static void test_no_rule_no_cache(void **state)
     begin(&x, (tnf_params_options) { 0 });
     use(&x, "aabbdf");
     expect(&x, 0, 0, 0);
-    assert_true(tnf_params_statistics(x.params).budget == UINT64_MAX);
-    assert_int_equal(tnf_params_statistics(x.params).loaded_bytes, 4 * 40 + 80 + 120);
+    assert_true(stats_of(x.params).budget == UINT64_MAX);
+    assert_int_equal(stats_of(x.params).loaded_bytes, 4 * 40 + 80 + 120);
     end(&x);
 }
 
@@ -133,7 +133,7 @@ static void test_budget_is_the_smallest(void **state)
         begin(&x, (tnf_params_options) { .budget = cases[i].budget,
                                          .budget_cap = cases[i].cap,
                                          .budget_percent = cases[i].percent });
-        assert_int_equal(tnf_params_statistics(x.params).budget, cases[i].want);
+        assert_int_equal(stats_of(x.params).budget, cases[i].want);
         end(&x);
     }
 }
@@ -144,7 +144,7 @@ static void test_budget_of_nothing(void **state)
     (void)state;
     struct fixture x;
     begin(&x, (tnf_params_options) { .budget_percent = 0.001 });
-    assert_int_equal(tnf_params_statistics(x.params).budget, 0);
+    assert_int_equal(stats_of(x.params).budget, 0);
     use(&x, "aat");
     expect(&x, 0, 0, 0);
     end(&x);
@@ -182,13 +182,13 @@ static tnf_params_stats stats_after_new(tnf_params_options o, const char *const 
     o.size = sizeof o;
     if (tnf_params_new(&p, file, &o, &e) != TNF_OK)
         fail_msg("%s", e.message);
-    tnf_params_stats s = tnf_params_statistics(p);
+    tnf_params_stats s = stats_of(p);
     for (; *hits; hits++) {
         const tnf_param *got;
         assert_int_equal(tnf_params_load(&got, p, *hits, &e), TNF_OK);
         tnf_params_release(p, got);
     }
-    assert_int_equal(tnf_params_statistics(p).misses, s.misses);
+    assert_int_equal(stats_of(p).misses, s.misses);
     tnf_params_free(p);
     tnf_close(file);
     free(b.p);
@@ -253,23 +253,23 @@ static void test_in_use_survives_eviction(void **state)
     struct fixture x;
     begin(&x, (tnf_params_options) { .budget = 40 });
     const tnf_param *a = get(&x, "a"), *again;
-    assert_int_equal(tnf_params_statistics(x.params).in_use, 1);
+    assert_int_equal(stats_of(x.params).in_use, 1);
     const tnf_param *b = get(&x, "b"); /* a loses its place */
     expect(&x, 40, 0, 1);
-    assert_int_equal(tnf_params_statistics(x.params).in_use, 2);
+    assert_int_equal(stats_of(x.params).in_use, 2);
     assert_int_equal(((const uint8_t *)a->data)[39], 'a');
     again = get(&x, "a"); /* it is in memory, so nothing is read, and it takes its place back */
     assert_ptr_equal(a, again);
-    assert_int_equal(tnf_params_statistics(x.params).misses, 2);
+    assert_int_equal(stats_of(x.params).misses, 2);
     expect(&x, 40, 0, 2);
     tnf_params_trim(x.params); /* in use: stays */
     expect(&x, 40, 0, 2);
     tnf_params_release(x.params, a);
     tnf_params_release(x.params, b);
-    assert_int_equal(tnf_params_statistics(x.params).in_use, 1);
+    assert_int_equal(stats_of(x.params).in_use, 1);
     tnf_params_release(x.params, again);
     tnf_params_release(x.params, NULL);
-    assert_int_equal(tnf_params_statistics(x.params).in_use, 0);
+    assert_int_equal(stats_of(x.params).in_use, 0);
     use(&x, "Ab");
     end(&x);
 }
@@ -320,8 +320,8 @@ static void test_duplicate_names(void **state)
     tnf_params_options o = { .size = sizeof o, .prefetch_prefix = "" };
     assert_int_equal(open_bytes(&file, &b, true, &e), TNF_OK);
     assert_int_equal(tnf_params_new(&params, file, &o, &e), TNF_OK);
-    assert_int_equal(tnf_params_statistics(params).cached, 1);
-    assert_int_equal(tnf_params_statistics(params).in_use, 0);
+    assert_int_equal(stats_of(params).cached, 1);
+    assert_int_equal(stats_of(params).in_use, 0);
     assert_int_equal(tnf_params_load(&p, params, "w", &e), TNF_OK);
     assert_ptr_equal(p->object, tnf_at(file, 1));
     tnf_params_release(params, p);

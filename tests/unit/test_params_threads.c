@@ -13,6 +13,7 @@ struct slow {
     bytes b;
     atomic_int reads, failures, inside, most_inside;
     bool meet;
+    atomic_bool shut; /* nobody gets past while it is */
 };
 
 static void nap(void)
@@ -36,6 +37,8 @@ static tnf_status slow_read(void *ctx, uint64_t offset, void *dst, size_t n, tnf
         nap();
     }
     if (!s->meet)
+        nap();
+    while (atomic_load(&s->shut))
         nap();
     atomic_fetch_sub(&s->inside, 1);
     if (atomic_fetch_sub(&s->failures, 1) > 0)
@@ -124,7 +127,7 @@ static void test_same_one_is_read_once(void **state)
         assert_int_equal(jobs[i].status, TNF_OK);
     }
     assert_int_equal(atomic_load(&s.reads), 1);
-    tnf_params_stats t = tnf_params_statistics(params);
+    tnf_params_stats t = stats_of(params);
     assert_int_equal(t.misses, 1);
     assert_int_equal(t.hits, 7);
     tnf_params_free(params);
@@ -146,7 +149,7 @@ static void test_failed_read(void **state)
     atomic_store(&s.failures, 1);
     assert_int_equal(tnf_params_load(&p, params, "a", &e), TNF_EIO);
     assert_null(p);
-    tnf_params_stats t = tnf_params_statistics(params);
+    tnf_params_stats t = stats_of(params);
     assert_int_equal(t.cached, 0);
     assert_int_equal(t.in_use, 0);
     atomic_store(&s.failures, 1); /* of two at once, one fails and the other reads for itself */
@@ -184,10 +187,12 @@ static void *churn(void *arg)
         }
         if (i % 50 == 0)
             tnf_params_trim(job->params);
+        if (i % 7 == 0 && tnf_params_ahead(job->params, names + seed / 65536 % 5, 2, &e) != TNF_OK)
+            job->status = TNF_EBUG;
         if (i % 70 == 0 && tnf_params_prefetch(job->params, "ti", &e) != TNF_OK)
             job->status = TNF_EBUG;
         tnf_params_release(job->params, p);
-        if (tnf_params_statistics(job->params).cached_bytes > 130)
+        if (stats_of(job->params).cached_bytes > 130)
             job->status = TNF_EBUG;
     }
     return NULL;
@@ -208,10 +213,190 @@ static void test_many_threads(void **state)
         pthread_join(threads[i], NULL);
         assert_int_equal(jobs[i].status, TNF_OK);
     }
-    assert_int_equal(tnf_params_statistics(x.params).in_use, 0);
+    assert_int_equal(stats_of(x.params).in_use, 0);
     tnf_params_trim(x.params);
-    assert_int_equal(tnf_params_statistics(x.params).cached_bytes, 0);
+    assert_int_equal(stats_of(x.params).cached_bytes, 0);
     end(&x);
+}
+
+/* ------------------------------------------------------------------- ahead */
+
+#define PATIENCE 60000 /* naps: what is waited for comes, or never */
+
+static void wait_for_ahead(const tnf_params *params, uint64_t n)
+{
+    for (int i = 0; i < PATIENCE && stats_of(params).ahead != n; i++)
+        nap();
+    assert_int_equal(stats_of(params).ahead, n);
+}
+
+static void wait_for_reads(struct slow *s, int n)
+{
+    for (int i = 0; i < PATIENCE && atomic_load(&s->reads) < n; i++)
+        nap();
+    assert_int_equal(atomic_load(&s->reads), n);
+}
+
+static void load_and_check(tnf_params *params, const char *name)
+{
+    const tnf_param *p;
+    tnf_error e;
+    assert_int_equal(tnf_params_load(&p, params, name, &e), TNF_OK);
+    for (size_t i = 0; i < p->nbytes; i++)
+        assert_int_equal(((const char *)p->data)[i], name[0]);
+    tnf_params_release(params, p);
+}
+
+static const char *const abcd[] = { "a", "b", "c", "d" };
+
+/* Without a budget nothing is kept, but for what was read ahead, until it is loaded once. */
+static void test_ahead(void **state)
+{
+    (void)state;
+    struct slow s = { 0 };
+    tnf_file *file = open_slow(&s);
+    tnf_params *params;
+    tnf_error e = { 0 };
+    const char *const wrong[] = { "a", "no such" };
+    assert_int_equal(tnf_params_new(&params, file, NULL, &e), TNF_OK);
+    assert_int_equal(tnf_params_ahead(params, wrong, 2, &e), TNF_ENOTFOUND);
+    assert_non_null(strstr(e.message, "no such"));
+    assert_int_equal(tnf_params_ahead(params, NULL, 0, &e), TNF_OK);
+    assert_int_equal(tnf_params_ahead(params, abcd, 3, &e), TNF_OK);
+    assert_int_equal(tnf_params_ahead(params, abcd, 3, &e), TNF_OK); /* said twice */
+    wait_for_ahead(params, 3);
+    assert_int_equal(stats_of(params).ahead_bytes, 120);
+    load_and_check(params, "b");
+    load_and_check(params, "a");
+    load_and_check(params, "c");
+    tnf_params_stats t = stats_of(params);
+    assert_true(t.hits == 3 && t.misses == 0 && t.ahead == 0 && t.ahead_bytes == 0);
+    assert_int_equal(atomic_load(&s.reads), 3);
+    load_and_check(params, "a"); /* not kept any longer */
+    assert_int_equal(atomic_load(&s.reads), 4);
+    tnf_params_free(params);
+    tnf_close(file);
+    free(s.b.p);
+}
+
+/* Who loads what is being read waits for that read; what is not begun is read by who loads it. */
+static void test_ahead_is_waited_for(void **state)
+{
+    (void)state;
+    struct slow s = { 0 };
+    tnf_file *file = open_slow(&s);
+    tnf_params *params;
+    tnf_error e = { 0 };
+    pthread_t one, two;
+    assert_int_equal(tnf_params_new(&params, file, NULL, &e), TNF_OK);
+    atomic_store(&s.shut, true);
+    assert_int_equal(tnf_params_ahead(params, abcd, 2, &e), TNF_OK);
+    wait_for_reads(&s, 1);
+    struct job a = { params, "a", TNF_EBUG, 1 }, b = { params, "b", TNF_EBUG, 1 };
+    assert_int_equal(pthread_create(&one, NULL, load_once, &a), 0);
+    assert_int_equal(pthread_create(&two, NULL, load_once, &b), 0);
+    wait_for_reads(&s, 2); /* of b, by its own thread: the reader is busy with a */
+    atomic_store(&s.shut, false);
+    pthread_join(one, NULL);
+    pthread_join(two, NULL);
+    assert_true(a.status == TNF_OK && b.status == TNF_OK);
+    tnf_params_stats t = stats_of(params);
+    assert_true(t.hits == 1 && t.misses == 1 && t.ahead == 0);
+    tnf_params_free(params);
+    assert_int_equal(atomic_load(&s.reads), 2);
+    tnf_close(file);
+    free(s.b.p);
+}
+
+/* As much is read as fits into the budget, and goes on when something was loaded. */
+static void test_ahead_within_budget(void **state)
+{
+    (void)state;
+    struct slow s = { 0 };
+    tnf_file *file = open_slow(&s);
+    tnf_params *params;
+    tnf_params_options o = { .size = sizeof o, .budget = 100 };
+    tnf_error e = { 0 };
+    assert_int_equal(tnf_params_new(&params, file, &o, &e), TNF_OK);
+    assert_int_equal(tnf_params_ahead(params, abcd, 4, &e), TNF_OK);
+    wait_for_ahead(params, 2);
+    for (int i = 0; i < 20; i++) {
+        nap();
+        assert_int_equal(stats_of(params).ahead, 2);
+    }
+    load_and_check(params, "a");
+    wait_for_reads(&s, 3);
+    wait_for_ahead(params, 2);
+    load_and_check(params, "b");
+    load_and_check(params, "c");
+    load_and_check(params, "d");
+    assert_int_equal(atomic_load(&s.reads), 3);
+    assert_true(stats_of(params).cached_bytes <= 100);
+    tnf_params_free(params);
+    o.budget = 30; /* too small for any: nothing is read ahead, and loads read */
+    assert_int_equal(tnf_params_new(&params, file, &o, &e), TNF_OK);
+    assert_int_equal(tnf_params_ahead(params, abcd, 4, &e), TNF_OK);
+    load_and_check(params, "a");
+    tnf_params_free(params);
+    assert_int_equal(atomic_load(&s.reads), 4);
+    tnf_close(file);
+    free(s.b.p);
+}
+
+/* Trimming calls it off, also the one that is being read; so does freeing. */
+static void test_ahead_called_off(void **state)
+{
+    (void)state;
+    struct slow s = { 0 };
+    tnf_file *file = open_slow(&s);
+    tnf_params *params;
+    tnf_error e = { 0 };
+    assert_int_equal(tnf_params_new(&params, file, NULL, &e), TNF_OK);
+    atomic_store(&s.shut, true);
+    assert_int_equal(tnf_params_ahead(params, abcd, 4, &e), TNF_OK);
+    wait_for_reads(&s, 1);
+    tnf_params_trim(params);
+    atomic_store(&s.shut, false);
+    for (int i = 0; i < PATIENCE && stats_of(params).loaded_bytes != 40; i++)
+        nap();
+    load_and_check(params, "d"); /* the reader has passed over it, or will */
+    tnf_params_stats t = stats_of(params);
+    assert_true(t.ahead == 0 && t.ahead_bytes == 0 && t.misses == 1);
+    assert_int_equal(tnf_params_ahead(params, abcd, 1, &e), TNF_OK);
+    wait_for_ahead(params, 1);
+    tnf_params_trim(params);
+    assert_int_equal(stats_of(params).ahead, 0);
+    assert_int_equal(tnf_params_ahead(params, abcd, 4, &e), TNF_OK);
+    tnf_params_free(params); /* while it reads */
+    assert_true(atomic_load(&s.reads) <= 7);
+    tnf_close(file);
+    free(s.b.p);
+}
+
+/* What cannot be read ahead is told to who loads it, or not at all if it then can be. */
+static void test_ahead_fails(void **state)
+{
+    (void)state;
+    struct slow s = { 0 };
+    tnf_file *file = open_slow(&s);
+    tnf_params *params;
+    const tnf_param *p;
+    tnf_error e = { 0 };
+    const char *const ba[] = { "b", "a" };
+    assert_int_equal(tnf_params_new(&params, file, NULL, &e), TNF_OK);
+    atomic_store(&s.failures, 1);
+    assert_int_equal(tnf_params_ahead(params, ba, 2, &e), TNF_OK);
+    wait_for_ahead(params, 1); /* a, and b was tried before */
+    load_and_check(params, "b");
+    assert_int_equal(stats_of(params).misses, 1);
+    load_and_check(params, "a");
+    atomic_store(&s.failures, 2);
+    assert_int_equal(tnf_params_ahead(params, ba, 1, &e), TNF_OK);
+    wait_for_reads(&s, 4);
+    assert_int_equal(tnf_params_load(&p, params, "b", &e), TNF_EIO);
+    tnf_params_free(params);
+    tnf_close(file);
+    free(s.b.p);
 }
 
 /* ------------------------------------------------------------------- memory */
@@ -268,6 +453,11 @@ int main(void)
         cmocka_unit_test(test_same_one_is_read_once),
         cmocka_unit_test(test_failed_read),
         cmocka_unit_test(test_many_threads),
+        cmocka_unit_test(test_ahead),
+        cmocka_unit_test(test_ahead_is_waited_for),
+        cmocka_unit_test(test_ahead_within_budget),
+        cmocka_unit_test(test_ahead_called_off),
+        cmocka_unit_test(test_ahead_fails),
         cmocka_unit_test(test_every_allocation_fails_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,7 +23,9 @@ static void bytes_of_description(void **state)
     tnf_points *p;
     const char *path = vs_path();
     tnf_points_options o = vs_options(true);
-    tnf_space space = { .type = tnf_type_of(TNF_U8), .dims = dims, .rank = 3 };
+    tnf_space space = {
+        .size = sizeof space, .type = tnf_type_of(TNF_U8), .dims = dims, .rank = 3
+    };
     tnf_point point = { .vector = "\1\2\3\4\5\6", .vector_n = 6 };
     uint64_t offset = 0;
     assert_ok(tnf_points_create(&p, path, &space, &o, &e));
@@ -248,7 +250,7 @@ static void compacts_the_unknown(void **state)
     assert_memory_equal(b.p, want, b.n);
     free(b.p);
     assert_ok(tnf_points_compact(p, TNF_POINTS_DROP_UNKNOWN, NULL, NULL, &e));
-    tnf_points_report r;
+    tnf_points_report r = TNF_POINTS_REPORT_INIT;
     assert_ok(tnf_points_verify(&r, p, NULL, NULL, &e));
     assert_true(r.points == 2 && r.unknown == 0 && r.problems == 0 && r.terminal);
     tnf_points_close(p);
@@ -368,7 +370,9 @@ static void spare_bits(void **state)
     tnf_points *p;
     tnf_point point = { .vector = "\xff\xff", .vector_n = 2 };
     tnf_points_options o = vs_options(true);
-    tnf_space space = { .type = tnf_type_named("bit"), .dims = dims, .rank = 1 };
+    tnf_space space = {
+        .size = sizeof space, .type = tnf_type_named("bit"), .dims = dims, .rank = 1
+    };
     uint64_t at = 0;
     assert_ok(tnf_points_create(&p, vs_path(), &space, &o, &e));
     assert_ok(tnf_points_append(p, &point, 1, &at, &e));

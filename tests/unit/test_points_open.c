@@ -232,7 +232,7 @@ static tnf_status use_all(const tnf_allocator *a, const char *path, tnf_error *e
     tnf_value app = { .kind = TNF_JSON, .n = 9, .as.s = "{\"a\":[1]}" };
     tnf_point batch[2] = { { .value = &app, .vector = v, .vector_n = sizeof v },
                            { .vector = v, .vector_n = sizeof v } };
-    tnf_points_report report;
+    tnf_points_report report = TNF_POINTS_REPORT_INIT;
     o.allocator = *a;
     o.pack_app = true;
     tnf_status status = tnf_points_create(&p, path, &space, &o, e);
@@ -287,7 +287,7 @@ static void no_memory(void **state)
             assert_int_equal(log.blocks, 0);
             assert_int_equal(log.wrong_sizes, 0);
             if (access(path, F_OK) == 0) { /* whole, however far it came */
-                tnf_points_report report;
+                tnf_points_report report = TNF_POINTS_REPORT_INIT;
                 tnf_points_options o = vs_options(false);
                 assert_ok(tnf_points_salvage(&report, path, &o, ignore, NULL, &e));
                 assert_int_equal(report.problems, 0);

@@ -58,7 +58,7 @@ static void same_as_model(const char *path)
     tnf_file *file;
     struct rows r;
     tnf_points *p = vs_open(path, false);
-    tnf_points_report report;
+    tnf_points_report report = TNF_POINTS_REPORT_INIT;
     rows_init(&r, p);
     assert_ok(tnf_open(&file, path, NULL, &e));
     assert_ok(tnf_points_each(p, 0, gather, &r, &e));
@@ -163,6 +163,144 @@ static void walking(void **state)
     tnf_points_close(p);
 }
 
+struct tail {
+    size_t n;
+    uint64_t last;
+    unsigned numbers[16];
+};
+
+static tnf_status follow(void *ctx, const tnf_point *point, tnf_error *e)
+{
+    struct tail *t = ctx;
+    float first;
+    (void)e;
+    assert_int_equal((uintptr_t)point->vector % sizeof(float), 0);
+    memcpy(&first, point->vector, sizeof first);
+    t->numbers[t->n++] = (unsigned)first;
+    t->last = point->offset;
+    return TNF_OK;
+}
+
+/* Two handles on one file: the one appends, the other is told what is new. */
+static void tailing(void **state)
+{
+    (void)state;
+    tnf_error e;
+    struct tail t = { 0 };
+    const char *path = vs_path();
+    tnf_points *w = vs_create(path), *r = vs_open(path, false);
+    vs_add(w, 1);
+    vs_add(w, 2);
+    assert_ok(tnf_points_after(r, 0, follow, &t, &e));
+    assert_true(t.n == 2 && t.numbers[0] == 1 && t.numbers[1] == 2);
+    assert_ok(tnf_points_after(r, t.last, follow, &t, &e));
+    assert_int_equal(t.n, 2);
+    vs_add(w, 3);
+    assert_ok(tnf_points_after(r, t.last, follow, &t, &e));
+    assert_true(t.n == 3 && t.numbers[2] == 3);
+    /* the last one seen is deleted, and so is one that was never seen */
+    uint64_t gone = t.last, first = 0, unseen;
+    vs_add(w, 4);
+    assert_ok(tnf_points_after(r, t.last, follow, &t, &e));
+    unseen = t.last;
+    assert_ok(tnf_points_delete(w, &unseen, 1, 0, &e));
+    assert_ok(tnf_points_delete(w, &gone, 1, 0, &e));
+    vs_add(w, 5);
+    assert_ok(tnf_points_after(r, unseen, follow, &t, &e));
+    assert_true(t.n == 5 && t.numbers[4] == 5);
+    assert_ok(tnf_points_after(r, gone, follow, &t, &e));
+    assert_true(t.n == 6 && t.numbers[5] == 5);
+    /* a handle that has seen nothing, and numbers that are no offsets */
+    tnf_points *fresh = vs_open(path, false);
+    struct vs_seen all = vs_list(w);
+    first = all.offsets[0];
+    t = (struct tail) { 0 };
+    assert_ok(tnf_points_after(fresh, first, follow, &t, &e));
+    assert_true(t.n == 2 && t.numbers[0] == 2 && t.numbers[1] == 5);
+    const uint64_t wrong[] = { 3, 4, first + 1, t.last + 1, t.last + 1000, UINT64_MAX };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_fails(tnf_points_after(fresh, wrong[i], follow, &t, &e), TNF_ENOTFOUND);
+    assert_int_equal(t.n, 2);
+    /* compacted: offsets are others now */
+    assert_ok(tnf_points_compact(w, 0, NULL, NULL, &e));
+    assert_fails(tnf_points_after(fresh, t.last, follow, &t, &e), TNF_ENOTFOUND);
+    assert_says("compacted");
+    t = (struct tail) { 0 };
+    assert_ok(tnf_points_after(fresh, 0, follow, &t, &e));
+    assert_int_equal(t.n, 3);
+    tnf_points_close(fresh);
+    tnf_points_close(r);
+    tnf_points_close(w);
+}
+
+/* A handle that goes on from where it was reads what is new and no more: it does not see that an
+ * old block was broken meanwhile, which one that has to follow all blocks does. */
+static void tailing_reads_the_new(void **state)
+{
+    (void)state;
+    tnf_error e;
+    struct tail t = { 0 };
+    const char *path = vs_path();
+    tnf_points *w = vs_create(path), *r = vs_open(path, false);
+    vs_add(w, 1);
+    vs_add(w, 2);
+    assert_ok(tnf_points_after(r, 0, follow, &t, &e));
+    vs_add(w, 3);
+    struct vs_seen all = vs_list(w);
+    FILE *f = fopen(path, "r+b");
+    assert_int_equal(fseek(f, (long)all.offsets[0] + 1, SEEK_SET), 0);
+    assert_int_equal(fwrite("\xff\xff\xff\x7f", 1, 4, f), 4);
+    fclose(f);
+    assert_ok(tnf_points_after(r, t.last, follow, &t, &e));
+    assert_true(t.n == 3 && t.numbers[2] == 3);
+    assert_int_equal(tnf_points_after(r, all.offsets[1], follow, &t, &e), TNF_ETRUNCATED);
+    tnf_points_close(r);
+    tnf_points_close(w);
+}
+
+static tnf_status check_aligned(void *ctx, const tnf_point *point, tnf_error *e)
+{
+    (void)e;
+    assert_int_equal((uintptr_t)point->vector % *(size_t *)ctx, 0);
+    return TNF_OK;
+}
+
+/* Application data of all lengths puts vectors at all places. */
+static void aligned(void **state)
+{
+    (void)state;
+    static const char *const types[] = { "f64", "f32", "u16", "u8", "i64" };
+    const size_t widths[] = { 8, 4, 2, 1, 8 };
+    for (size_t k = 0; k < sizeof widths / sizeof *widths; k++) {
+        tnf_error e;
+        tnf_points *p;
+        uint64_t dims[] = { 3 }, offsets[20];
+        uint8_t data[24];
+        const char *path = vs_path();
+        tnf_points_options o = vs_options(true);
+        tnf_space space = { .size = sizeof space, .type = tnf_type_named(types[k]), .dims = dims };
+        space.rank = 1;
+        for (size_t i = 0; i < sizeof data; i++)
+            data[i] = (uint8_t)(i + 1);
+        assert_ok(tnf_points_create(&p, path, &space, &o, &e));
+        for (size_t i = 0; i < 20; i++) {
+            char app[21] = { (char)(0xa0 | i) }; /* a string of i bytes */
+            tnf_point point = { .app = { app, i + 1 }, .vector = data, .vector_n = 3 * widths[k] };
+            assert_ok(tnf_points_append(p, &point, 1, &offsets[i], &e));
+        }
+        size_t width = widths[k];
+        assert_ok(tnf_points_each(p, 0, check_aligned, &width, &e));
+        for (size_t i = 0; i < 20; i++) {
+            tnf_point got;
+            assert_ok(tnf_points_read(&got, p, offsets[i], &e));
+            assert_int_equal((uintptr_t)got.vector % width, 0);
+            assert_int_equal(got.vector_n, 3 * width);
+            assert_memory_equal(got.vector, data, 3 * width);
+        }
+        tnf_points_close(p);
+    }
+}
+
 struct problems {
     unsigned n;
     tnf_error last;
@@ -186,7 +324,7 @@ static void rejected_fixtures(void **state)
     for (size_t i = from; i < fixtures.n; i++) {
         struct problems told = { 0 };
         tnf_points *p;
-        tnf_points_report r;
+        tnf_points_report r = TNF_POINTS_REPORT_INIT;
         size_t n = 0;
         tnf_points_options o = vs_options(false);
         tnf_status status = tnf_points_open(&p, fixtures.list[i].path, &o, &e);
@@ -198,7 +336,7 @@ static void rejected_fixtures(void **state)
             tnf_points_close(p);
         }
         assert_ok(tnf_points_salvage(&r, fixtures.list[i].path, &o, count, &n, &e));
-        assert_true(r.problems == 1 && r.points == n && r.stopped_at <= r.size);
+        assert_true(r.problems == 1 && r.points == n && r.stopped_at <= r.file_bytes);
     }
 }
 
@@ -206,7 +344,7 @@ static void salvage(void **state)
 {
     (void)state;
     tnf_error e;
-    tnf_points_report r;
+    tnf_points_report r = TNF_POINTS_REPORT_INIT;
     const char *path = vs_path();
     tnf_points_options o = vs_options(false);
     tnf_points *p = vs_create(path);
@@ -248,7 +386,7 @@ static void flips(void **state)
     assert_true(b.n > 50);
     for (size_t bit = 0; bit < b.n * 8; bit++) {
         tnf_points *p;
-        tnf_points_report r;
+        tnf_points_report r = TNF_POINTS_REPORT_INIT;
         size_t n = 0;
         tnf_points_options o = vs_options(true);
         b.p[bit / 8] ^= (uint8_t)(1u << bit % 8);
@@ -276,6 +414,9 @@ int main(void)
         cmocka_unit_test(fixtures_both_ways),
         cmocka_unit_test(most_significant_first),
         cmocka_unit_test(walking),
+        cmocka_unit_test(tailing),
+        cmocka_unit_test(tailing_reads_the_new),
+        cmocka_unit_test(aligned),
         cmocka_unit_test(rejected_fixtures),
         cmocka_unit_test(salvage),
         cmocka_unit_test(flips),

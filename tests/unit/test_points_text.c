@@ -10,7 +10,9 @@ static tnf_points *space_of(const char *type, uint64_t n)
     tnf_error e;
     tnf_points *p;
     tnf_points_options o = vs_options(true);
-    tnf_space space = { .type = tnf_type_named(type), .dims = dims, .rank = 1 };
+    tnf_space space = {
+        .size = sizeof space, .type = tnf_type_named(type), .dims = dims, .rank = 1
+    };
     dims[0] = n;
     assert_ok(tnf_points_create(&p, vs_path(), &space, &o, &e));
     return p;

@@ -89,7 +89,7 @@ static void losses(void **state)
     for (size_t i = 0; i < 3; i++)
         for (int as_is = 0; as_is < 2 && built(methods[i]); as_is++) {
             tnf_quantize_options o = suite(methods[i]);
-            tnf_quantized loss;
+            tnf_quantized loss = TNF_QUANTIZED_INIT;
             o.as_is = as_is;
             struct opened y = quantized(x.emb, &o, "ztensor2", &loss);
             struct distances found = compare(x.emb, y.emb);
@@ -110,7 +110,7 @@ static void losses(void **state)
 static void attempts(void **state)
 {
     struct made m = { .rows = N, .dims = D, .values = uniform };
-    tnf_quantized one, best, other;
+    tnf_quantized one = TNF_QUANTIZED_INIT, best = one, other = one;
     (void)state;
     fill();
     struct opened x = open_made(&m, NULL);
@@ -206,7 +206,7 @@ static void whole_files(void **state)
                           .min_n = 3,
                           .max_n = 6,
                           .buckets = BUCKETS };
-        tnf_quantized loss;
+        tnf_quantized loss = TNF_QUANTIZED_INIT;
         struct opened x = open_made(&m, NULL);
         struct opened y = quantized(x.emb, NULL, "finalfusion", &loss);
         const tnf_emb_info *i = tnf_emb_describe(y.emb);
@@ -323,7 +323,7 @@ static void odd_numbers(void **state)
     struct made m = { .rows = N, .dims = D, .values = uniform };
     struct opened x = open_made(&m, NULL);
     tnf_quantize_options o = suite(TNF_PQ);
-    tnf_quantized loss;
+    tnf_quantized loss = TNF_QUANTIZED_INIT;
     struct opened y = quantized(x.emb, &o, "ztensor2", &loss);
     assert_true(loss.cosine > .9);
     o.as_is = true;
@@ -427,7 +427,7 @@ static void memory_fails(void **state)
 static void real_vectors(void **state)
 {
     struct opened x;
-    tnf_quantized loss;
+    tnf_quantized loss = TNF_QUANTIZED_INIT;
     tnf_error e;
     (void)state;
     if (!open_shared(&x, "py/similarity.fifu"))

@@ -352,7 +352,7 @@ static void nothing_there(void **state)
     const void *view;
     char byte;
     tnf_slice slice = { 0, 1, 1, false };
-    tnf_strings strings;
+    tnf_strings strings = TNF_STRINGS_INIT;
     assert_fails(tnf_read(NULL, &byte, 1, &e), TNF_EINVAL);
     assert_says("there is no such tensor");
     assert_fails(tnf_read_part(NULL, 0, &byte, 1, &e), TNF_EINVAL);

@@ -119,6 +119,41 @@ static void the_size_equation(void **state)
         }
 }
 
+/* Columns first, big-endian, listed only: what an index entry may say besides. */
+static void dense_otherwise(void **state)
+{
+    (void)state;
+    static const uint8_t stored[] = { 0, 1, 0, 4, 0, 2, 0, 5, 0, 3, 0, 6 }; /* 1 2 3 / 4 5 6 */
+    static const uint8_t row[] = { 4, 0, 5, 0, 6, 0 };
+    tnf_error e;
+    struct fake f;
+    uint8_t got[6];
+    fake_begin(&f, stored, sizeof stored, 0, false);
+    uint64_t shape[] = { 2, 3 }, flat[] = { 6 };
+    tnf_dense d = { .name = { "m", 1 },
+                    .type = tnf_type_of(TNF_U16),
+                    .shape = shape,
+                    .rank = 2,
+                    .length = sizeof stored,
+                    .order = TNF_ORDER_F,
+                    .flags = TNF_PART_BIG_ENDIAN };
+    assert_ok(tnf_add_dense(f.r, &d, &e));
+    const tnf_object *o = tnf_catalog_find(&f.file->catalog, "m", 1);
+    assert_int_equal(o->order, TNF_ORDER_F);
+    const tnf_slice second[] = { { 1, 1, 1, true }, { 0, 1, 3, false } };
+    assert_ok(tnf_read_slice(o, second, got, sizeof got, &e));
+    assert_memory_equal(got, row, sizeof row);
+    d.name = (tnf_str) { "v", 1 };
+    d.shape = flat;
+    d.rank = 1;
+    d.flags |= TNF_PART_UNREADABLE;
+    assert_ok(tnf_add_dense(f.r, &d, &e));
+    o = tnf_catalog_find(&f.file->catalog, "v", 1);
+    assert_int_equal(o->order, TNF_ORDER_C); /* it has but one */
+    assert_fails(tnf_read_part(o->parts, 0, got, 1, &e), TNF_EUNSUPPORTED);
+    fake_end(&f);
+}
+
 static void limits(void **state)
 {
     (void)state;
@@ -269,6 +304,7 @@ int main(void)
         cmocka_unit_test(bounded_reads),
         cmocka_unit_test(dense_tensors),
         cmocka_unit_test(the_size_equation),
+        cmocka_unit_test(dense_otherwise),
         cmocka_unit_test(limits),
         cmocka_unit_test(names_twice),
         cmocka_unit_test(names_that_may_repeat),

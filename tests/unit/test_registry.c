@@ -20,6 +20,7 @@ static void every_format_is_sound(void **state)
             assert_non_null(f->index);
         }
         assert_int_equal(!!(f->caps & TNF_CAN_WRITE), f->write != NULL);
+        assert_int_equal(!!(f->caps & TNF_CAN_APPEND), f->append != NULL);
         for (size_t i = 0; i < n; i++)
             assert_string_not_equal(tnf_registry_at(i)->name, f->name);
     }
@@ -89,7 +90,7 @@ static void lists_name_what_exists(void **state)
 static void public_view(void **state)
 {
     (void)state;
-    tnf_format_info info;
+    tnf_format_info info = TNF_FORMAT_INFO_INIT;
     size_t n = 0;
     while (tnf_format_at(&info, n)) {
         const tnf_format *f = tnf_registry_at(n++);
@@ -119,7 +120,7 @@ static void for_paths(void **state)
         { "a.fifu", "finalfusion" },
         { "m.ftz", "fasttext" },
     };
-    tnf_format_info info;
+    tnf_format_info info = TNF_FORMAT_INFO_INIT;
     tnf_error error;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(tnf_format_for_path(&info, cases[i][0], &error), TNF_OK);

@@ -62,7 +62,7 @@ static void only_read(void **state)
 {
     (void)state;
     tnf_error e;
-    tnf_format_info info;
+    tnf_format_info info = TNF_FORMAT_INFO_INIT;
     for (size_t i = 0; tnf_format_at(&info, i); i++) {
         if (info.caps & TNF_CAN_WRITE)
             continue;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Options of callers of any version. */
+/* Options and results of callers of any version. */
 #include "../support/unit.h"
 #include "base/sized.h"
 
@@ -53,11 +53,59 @@ static void refuses(void **state)
     assert_non_null(strstr(e.message, "byte 17 of 24; 16 are known"));
 }
 
+/* As much as the caller has, and not a byte more. */
+static void fills(void **state)
+{
+    (void)state;
+    tnf_error e;
+    const size_t first = TNF_UP_TO(struct ours, a);
+    struct ours own = { sizeof own, 5, 6 }, got;
+    struct newer later;
+    assert_int_equal(first, offsetof(struct ours, b));
+    got = (struct ours) { sizeof got, 1, 2 };
+    assert_ok(tnf_result_begin(&got, first, &e));
+    assert_true(got.size == sizeof got && got.a == 0 && got.b == 0);
+    tnf_result_fill(&got, &own, sizeof own);
+    assert_true(got.size == sizeof got && got.a == 5 && got.b == 6);
+    got = (struct ours) { first, 1, 2 };
+    assert_ok(tnf_result_begin(&got, first, &e));
+    tnf_result_fill(&got, &own, sizeof own);
+    assert_true(got.size == first && got.a == 5 && got.b == 2);
+    memset(&later, 0xff, sizeof later);
+    later.size = sizeof later;
+    assert_ok(tnf_result_begin(&later, first, &e));
+    tnf_result_fill(&later, &own, sizeof own);
+    assert_true(later.size == sizeof later && later.a == 5 && later.b == 6 && later.c == 0);
+}
+
+static void fills_none(void **state)
+{
+    (void)state;
+    tnf_error e;
+    const size_t first = TNF_UP_TO(struct ours, a);
+    const size_t sizes[] = { 0, sizeof(size_t) - 1, sizeof(size_t), first - 1, (size_t)-1 };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct ours got = { sizes[i], 1, 2 };
+        assert_fails(tnf_result_begin(&got, first, &e), TNF_EINVAL);
+        assert_true(got.a == 1 && got.b == 2);
+    }
+}
+
+static void reserves(void **state)
+{
+    (void)state;
+    tnf_error e;
+    uint64_t words[3] = { 0, 0, 1 };
+    assert_ok(tnf_check_reserved(words, 2 * sizeof *words, &e));
+    assert_fails(tnf_check_reserved(words, sizeof words, &e), TNF_EINVAL);
+    assert_says("reserved");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(copies),
-        cmocka_unit_test(refuses),
+        cmocka_unit_test(copies),     cmocka_unit_test(refuses),  cmocka_unit_test(fills),
+        cmocka_unit_test(fills_none), cmocka_unit_test(reserves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

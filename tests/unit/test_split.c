@@ -182,7 +182,7 @@ static void ztensor_shards(void **state)
         open_again(dir, ".", &m);
         char path[400];
         tnf_file *file;
-        tnf_verify_result r;
+        tnf_verify_result r = TNF_VERIFY_RESULT_INIT;
         snprintf(path, sizeof path, "%s/some.zt", dir);
         assert_ok(tnf_open(&file, path, NULL, &e));
         assert_ok(tnf_verify(&r, file, NULL, &e));

@@ -33,7 +33,7 @@ static void plain(void **state)
     tnf_part parts[] = { memory("offsets", "u64", offsets, sizeof offsets),
                          memory("bytes", "u8", text, 8) };
     tnf_object o = strings_of(parts, &count);
-    tnf_strings s;
+    tnf_strings s = TNF_STRINGS_INIT;
     assert_ok(tnf_strings_map(&s, &o, &e));
     assert_int_equal(s.count, 3);
     assert_int_equal(s.bytes, 8);
@@ -52,7 +52,7 @@ static void empty(void **state)
     uint64_t count = 0;
     tnf_part parts[] = { memory("offsets", "u64", offsets, 8), memory("bytes", "u8", NULL, 0) };
     tnf_object o = strings_of(parts, &count);
-    tnf_strings s;
+    tnf_strings s = TNF_STRINGS_INIT;
     assert_ok(tnf_strings_map(&s, &o, &e));
     assert_int_equal(s.count, 0);
     assert_int_equal(s.bytes, 0);
@@ -73,7 +73,7 @@ static void wrong_offsets(void **state)
         tnf_part parts[] = { memory("offsets", "u64", wrong[i], sizeof wrong[i]),
                              memory("bytes", "u8", text, 8) };
         tnf_object o = strings_of(parts, &count);
-        tnf_strings s;
+        tnf_strings s = TNF_STRINGS_INIT;
         assert_fails(tnf_strings_map(&s, &o, &e), TNF_EFORMAT);
         assert_says("do not ascend");
         assert_null(s.base);
@@ -85,7 +85,7 @@ static void not_strings(void **state)
     (void)state;
     tnf_error e;
     uint64_t count = 3;
-    tnf_strings s;
+    tnf_strings s = TNF_STRINGS_INIT;
     tnf_part parts[] = { memory("offsets", "u64", offsets, sizeof offsets),
                          memory("bytes", "u8", text, 8) };
     tnf_object o = strings_of(parts, &count);
@@ -113,7 +113,7 @@ static void by_the_format(void **state)
     tnf_error e;
     struct fake f;
     uint64_t count = 3;
-    tnf_strings s;
+    tnf_strings s = TNF_STRINGS_INIT;
     fake_begin(&f, "0123456789", 10, 0, false);
     tnf_part parts[] = { memory("offsets", "u64", offsets, sizeof offsets),
                          memory("bytes", "u8", NULL, 8) };

@@ -79,7 +79,7 @@ static void digests(void **state)
         tnf_error e;
         struct fake f;
         struct told t;
-        tnf_verify_result r;
+        tnf_verify_result r = TNF_VERIFY_RESULT_INIT;
         uint8_t sum[32];
         size_t n = strlen(known[k].hex) / 2;
         for (size_t i = 0; i < n; i++)
@@ -122,8 +122,8 @@ static void digests_of_stored_bytes(void **state)
         tnf_error e;
         struct fake f;
         struct told t;
-        tnf_verify_result r;
-        tnf_digest d = { "sha256", sums[k & 1], 32, NULL, k & 1 };
+        tnf_verify_result r = TNF_VERIFY_RESULT_INIT;
+        tnf_digest d = { "sha256", sums[k & 1], 32, { NULL, 0 }, k & 1 };
         sums[k & 1][31] ^= (uint8_t)(k >> 1);
         fake_begin(&f, x.p, x.n, 0, false);
         uint64_t n = N;
@@ -158,7 +158,7 @@ static void digests_that_cannot_be_checked(void **state)
     tnf_error e;
     struct fake f;
     struct told t;
-    tnf_verify_result r;
+    tnf_verify_result r = TNF_VERIFY_RESULT_INIT;
     static const uint8_t sum[32];
     tnf_digest unknown = { .algorithm = "md6", .bytes = sum, .n = 16 };
     tnf_digest short_one = { .algorithm = "sha256", .bytes = sum, .n = 16 };
@@ -179,7 +179,7 @@ static void bools(void **state)
     tnf_error e;
     struct fake f;
     struct told t;
-    tnf_verify_result r;
+    tnf_verify_result r = TNF_VERIFY_RESULT_INIT;
     fake_begin(&f, "\0\1\1\0\2\1", 6, 0, false);
     add(&f, "fine", "bool", 4, 0, 4, NULL);
     add(&f, "odd", "bool", 4, 2, 4, NULL);
@@ -197,7 +197,7 @@ static void counting_values(void **state)
     tnf_error e;
     struct fake f;
     struct told t;
-    tnf_verify_result r;
+    tnf_verify_result r = TNF_VERIFY_RESULT_INIT;
     float v[] = { 1.5f, -2.0f, 0.0f, -0.0f, NAN, INFINITY, -INFINITY, 3.0f };
     from_little(v, 4, 8);
     fake_begin(&f, v, sizeof v, 0, false);
@@ -237,7 +237,7 @@ static void across_blocks(void **state)
     tnf_error e;
     struct fake f;
     struct told t;
-    tnf_verify_result r;
+    tnf_verify_result r = TNF_VERIFY_RESULT_INIT;
     size_t n = (3 << 20) + 3;
     uint8_t *bytes = calloc(1, n);
     bytes[n - 1] = 0x7c; /* the last element: 011111 */
@@ -258,7 +258,7 @@ static void unreadable(void **state)
     tnf_error e;
     struct fake f;
     struct told t;
-    tnf_verify_result r;
+    tnf_verify_result r = TNF_VERIFY_RESULT_INIT;
     fake_begin(&f, "abc", 3, 0, true);
     assert_ok(fake_add(&f, "there", 0, 3, &e));
     assert_ok(fake_add(&f, "gone", 2, 5, &e));
@@ -276,7 +276,7 @@ static void layouts_check_their_data(void **state)
     tnf_error e;
     struct fake f;
     struct told t;
-    tnf_verify_result r;
+    tnf_verify_result r = TNF_VERIFY_RESULT_INIT;
     uint64_t file[] = { 0, 3, 2, 5, 0x6564636261 }; /* the offsets go back */
     fake_begin(&f, file, sizeof file, 0, false);
     uint64_t count = 3;
@@ -312,7 +312,7 @@ static void what_stops_it(void **state)
     tnf_error e;
     struct fake f;
     struct told t;
-    tnf_verify_result r;
+    tnf_verify_result r = TNF_VERIFY_RESULT_INIT;
     static const uint8_t sum[4];
     tnf_digest d = { .algorithm = "crc32", .bytes = sum, .n = 4 };
     fake_begin(&f, "abc", 3, 0, false);
@@ -360,7 +360,8 @@ static void on_many_threads(void **state)
     tnf_error e;
     struct fake f;
     uint8_t *bytes = calloc(1, (size_t)N * SIZE), sum[4], wrong[4] = { 1, 2, 3, 4 };
-    tnf_digest right = { "crc32c", sum, 4, NULL, true }, bad = { "crc32c", wrong, 4, NULL, false };
+    tnf_digest right = { "crc32c", sum, 4, { NULL, 0 }, true };
+    tnf_digest bad = { "crc32c", wrong, 4, { NULL, 0 }, false };
     tnf_digester d;
     assert_true(tnf_digest_begin(&d, "crc32c"));
     tnf_digest_update(&d, bytes, SIZE);
@@ -383,7 +384,7 @@ static void on_many_threads(void **state)
         f.file->info.payload += f.file->catalog.objects[i].parts[0].nbytes;
     for (unsigned threads = 0; threads < 5; threads++) {
         struct heard h = { 0 };
-        tnf_verify_result r;
+        tnf_verify_result r = TNF_VERIFY_RESULT_INIT;
         tnf_verify_options o = { .size = sizeof o, .problem = hear, .progress = hear_progress };
         o.ctx = &h;
         o.threads = threads;

@@ -57,7 +57,7 @@ static void sound(void **state)
     tnf_error e;
     tnf_file *file;
     struct told t;
-    tnf_verify_result r;
+    tnf_verify_result r = TNF_VERIFY_RESULT_INIT;
     tnf_verify_options o = how(&t);
     put("good.safetensors", 0);
     assert_ok(tnf_verify_path(&r, &file, path_of("good.safetensors"), NULL, &o, &e));
@@ -75,7 +75,7 @@ static void cut(void **state)
     tnf_error e;
     tnf_file *file;
     struct told t;
-    tnf_verify_result r;
+    tnf_verify_result r = TNF_VERIFY_RESULT_INIT;
     tnf_verify_options o = how(&t);
     put("cut.safetensors", 1);
     assert_ok(tnf_verify_path(&r, &file, path_of("cut.safetensors"), NULL, &o, &e));
@@ -97,7 +97,7 @@ static void shards(void **state)
     tnf_error e;
     tnf_file *file;
     struct told t;
-    tnf_verify_result r;
+    tnf_verify_result r = TNF_VERIFY_RESULT_INIT;
     tnf_verify_options o = how(&t);
     put("good.safetensors", 0);
     put("cut.safetensors", 2);
@@ -120,7 +120,7 @@ static void not_the_files_fault(void **state)
     tnf_error e;
     tnf_file *file = (tnf_file *)&e;
     struct told t;
-    tnf_verify_result r;
+    tnf_verify_result r = TNF_VERIFY_RESULT_INIT;
     tnf_verify_options o = how(&t), wrong = { 0 };
     assert_fails(tnf_verify_path(&r, &file, path_of("nothing"), NULL, &o, &e), TNF_ENOTFOUND);
     assert_int_equal(r.opening, TNF_ENOTFOUND);
@@ -144,7 +144,7 @@ static void sources(void **state)
     tnf_file *file;
     tnf_source *source;
     struct told t;
-    tnf_verify_result r;
+    tnf_verify_result r = TNF_VERIFY_RESULT_INIT;
     tnf_verify_options o = how(&t), wrong = { 0 };
     uint8_t bytes[128];
     size_t n = whole(bytes, 0);

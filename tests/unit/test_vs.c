@@ -252,7 +252,9 @@ static void changed_while_open(void **state)
     float v[N][4], back[N][4];
     tnf_point batch[N];
     tnf_points_options o = { .size = sizeof o, .write = true, .sync = TNF_POINTS_NO_SYNC };
-    tnf_space space = { .type = tnf_type_of(TNF_F32), .dims = dims, .rank = 1 };
+    tnf_space space = {
+        .size = sizeof space, .type = tnf_type_of(TNF_F32), .dims = dims, .rank = 1
+    };
     snprintf(path, sizeof path, "%s/changes.vsdb", files_temp());
     assert_ok(tnf_points_create(&p, path, &space, &o, &e));
     for (size_t i = 0; i < N; i++) {

@@ -65,7 +65,7 @@ static void readers_see_them_deleted(void **state)
     tnf_error e;
     tnf_point point;
     tnf_file *f;
-    tnf_points_report r;
+    tnf_points_report r = TNF_POINTS_REPORT_INIT;
     uint8_t note[48];
     put_note(note, 0);
     const char *path = three_points(note);

@@ -66,7 +66,7 @@ static void options(void **state)
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
         bytes got = save_file(f, FORMAT, sets[i]);
         tnf_file *g = must_open(&got);
-        tnf_verify_result result;
+        tnf_verify_result result = TNF_VERIFY_RESULT_INIT;
         assert_int_equal(tnf_verify(&result, g, NULL, NULL), TNF_OK);
         assert_int_equal(result.problems, 0);
         assert_int_equal(result.undigested, i == 2 ? result.checked : 0);

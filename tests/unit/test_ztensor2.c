@@ -130,7 +130,7 @@ static tnf_file *open_sink(tnf_sink *sink)
     tnf_str bytes = tnf_sink_bytes(sink);
     assert_int_equal(tnf_source_memory(&source, bytes.p, bytes.n, &error), TNF_OK);
     assert_int_equal(tnf_open_source(&file, source, NULL, &error), TNF_OK);
-    tnf_verify_result result;
+    tnf_verify_result result = TNF_VERIFY_RESULT_INIT;
     assert_int_equal(tnf_verify(&result, file, NULL, &error), TNF_OK);
     assert_int_equal(result.problems, 0);
     return file;

@@ -11,7 +11,7 @@ static unsigned canonical, other;
 static uint64_t departures(const tnf_file *file)
 {
     tnf_error e;
-    tnf_verify_result r;
+    tnf_verify_result r = TNF_VERIFY_RESULT_INIT;
     tnf_verify_options o = { .size = sizeof o, .canonical = true };
     assert_ok(tnf_verify(&r, file, &o, &e));
     return r.problems;

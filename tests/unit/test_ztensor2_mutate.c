@@ -141,7 +141,7 @@ static void manifests(void **state)
     for (unsigned long i = 0; i < rounds; i++) {
         tnf_error e;
         tnf_file *file;
-        tnf_verify_result result;
+        tnf_verify_result result = TNF_VERIFY_RESULT_INIT;
         size_t n = mutate(bytes, &list[next() % count], &list[next() % count]);
         for (int lenient = 0; lenient < 2; lenient++) {
             if (open_bytes(&file, bytes, n, lenient, &e) != TNF_OK) {

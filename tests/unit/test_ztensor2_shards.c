@@ -66,7 +66,7 @@ static void by_size_and_digest(void **state)
     assert_memory_equal(bytes, "\xab\xab\xab\xab\xab\xab\xab\xab", 8);
     struct bytes m = bytes_of_file(model);
     assert_int_equal(tnf_file_info(file)->size, m.n + right.n); /* decoys do not count */
-    tnf_verify_result r;
+    tnf_verify_result r = TNF_VERIFY_RESULT_INIT;
     assert_ok(tnf_verify(&r, file, NULL, &e));
     assert_int_equal(r.problems, 0);
     tnf_close(file);
@@ -89,7 +89,7 @@ static void every_byte_counts(void **state)
 {
     (void)state;
     tnf_file *file;
-    tnf_verify_result r;
+    tnf_verify_result r = TNF_VERIFY_RESULT_INIT;
     char path[700];
     struct bytes shard = bytes_of_file(FROM "model-base.zt");
     tnf_verify_options o = { .size = sizeof o, .problem = on_problem };

@@ -54,7 +54,8 @@ static void texts(void **state)
         assert_ok(tnf_zt_digest_read(&d, &kind, given, cases[i].big_x, &arena, &e));
         if (kind != cases[i].kind)
             fail_msg("%s: %d", cases[i].text, kind);
-        assert_string_equal(d->text, cases[i].text);
+        assert_string_equal(d->text.p, cases[i].text);
+        assert_int_equal(d->text.n, given.n);
         assert_true(d->of_stored);
         assert_int_equal(d->algorithm != NULL, cases[i].again != NULL);
         if (d->algorithm) {

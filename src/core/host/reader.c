@@ -259,6 +259,7 @@ tnf_status tnf_add_dense(tnf_reader *r, const tnf_dense *d, tnf_error *e)
         .stored = d->length,
         .nbytes = d->length,
         .payload = TNF_AT,
+        .flags = d->flags,
     };
     tnf_object object = {
         .name = d->name,
@@ -268,6 +269,7 @@ tnf_status tnf_add_dense(tnf_reader *r, const tnf_dense *d, tnf_error *e)
         .attrs = d->attrs,
         .rank = d->rank,
         .nparts = 1,
+        .order = d->rank > 1 ? (uint8_t)d->order : TNF_ORDER_C,
     };
     bool fits;
     TNF_TRY(check_name(r, d->name, d->at, e));

@@ -395,10 +395,11 @@ static tnf_status compare_files(struct diff *d, struct matched *m, tnf_error *e)
 tnf_status tnf_diff(tnf_diff_result *out, const tnf_file *a, const tnf_file *b,
                     const tnf_diff_options *options, tnf_error *e)
 {
-    struct diff d = { .a = a, .b = b, .result = out, .lock = PTHREAD_MUTEX_INITIALIZER };
+    tnf_diff_result result = { .size = sizeof result, .same = true };
+    struct diff d = { .a = a, .b = b, .result = &result, .lock = PTHREAD_MUTEX_INITIALIZER };
     struct matched m = { 0 };
     tnf_arena arena;
-    *out = (tnf_diff_result) { .same = true };
+    TNF_TRY(tnf_result_begin(out, TNF_UP_TO(tnf_diff_result, failed), e));
     TNF_TRY(tnf_options_copy(&d.options, sizeof d.options, options, e));
     TNF_TRY(tnf_need_whole(a, e));
     TNF_TRY(tnf_need_whole(b, e));
@@ -406,6 +407,7 @@ tnf_status tnf_diff(tnf_diff_result *out, const tnf_file *a, const tnf_file *b,
     tnf_arena_init(&arena, &a->alloc, UINT64_MAX);
     tnf_hash_init(&m.names.hash, &a->alloc, name_at, b);
     tnf_status status = compare_files(&d, &m, e);
+    tnf_result_fill(out, &result, sizeof result);
     tnf_hash_free(&m.names.hash);
     tnf_arena_free(&arena);
     pthread_mutex_destroy(&d.lock);

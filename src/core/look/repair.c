@@ -192,7 +192,7 @@ static void tell_losses(struct salvage *s, const tnf_file *file)
 
 static tnf_status find_lost(struct salvage *s, tnf_error *e)
 {
-    tnf_verify_result found;
+    tnf_verify_result found = TNF_VERIFY_RESULT_INIT;
     tnf_verify_options how = { .size = sizeof how };
     how.problem = on_problem;
     how.progress = on_progress;
@@ -249,8 +249,9 @@ static tnf_status add_all(struct salvage *s, tnf_builder *b, tnf_error *e)
 tnf_status tnf_salvage(tnf_salvage_result *out, tnf_builder *builder, const tnf_file *file,
                        const tnf_salvage_options *options, tnf_error *e)
 {
-    *out = (tnf_salvage_result) { 0 };
-    struct salvage s = { .result = out, .file = file };
+    tnf_salvage_result result = TNF_SALVAGE_RESULT_INIT;
+    struct salvage s = { .result = &result, .file = file };
+    TNF_TRY(tnf_result_begin(out, TNF_UP_TO(tnf_salvage_result, lost), e));
     TNF_TRY(tnf_options_copy(&s.options, sizeof s.options, options, e));
     s.lost = tnf_alloc0(&file->alloc, file->catalog.n + 1);
     if (!s.lost)
@@ -258,6 +259,7 @@ tnf_status tnf_salvage(tnf_salvage_result *out, tnf_builder *builder, const tnf_
     tnf_status status = find_lost(&s, e);
     if (status == TNF_OK)
         status = add_all(&s, builder, e);
+    tnf_result_fill(out, &result, sizeof result);
     tnf_free(&file->alloc, s.lost, file->catalog.n + 1);
     return status;
 }

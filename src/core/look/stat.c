@@ -212,12 +212,15 @@ static size_t tell_tensor(struct stats *s, size_t i)
         return i;
     }
     tnf_stat stat = { .object = o, .numbers = has_numbers(o) };
-    if (stat.numbers)
-        stat.counts = tnf_values_counts(&first->values, o->parts[0].type);
+    tnf_value_counts counts = { 0 };
+    if (stat.numbers) {
+        counts = tnf_values_counts(&first->values, o->parts[0].type);
+        stat.counts = &counts;
+    }
     if (stat.numbers && !s->plain) {
         stat.bins = s->shown;
         stat.nbins = s->options.bins;
-        tnf_bins_show(first->values.bins, stat.counts.min, stat.counts.max, s->shown, stat.nbins);
+        tnf_bins_show(first->values.bins, counts.min, counts.max, s->shown, stat.nbins);
     }
     if (s->options.tensor)
         s->options.tensor(s->options.ctx, &stat);

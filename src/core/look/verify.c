@@ -234,7 +234,8 @@ static bool is_later(void *ctx, const tnf_object *o)
 static void on_stat(void *ctx, const tnf_stat *stat)
 {
     struct check *c = ctx;
-    c->counts[position(c, stat->object)] = stat->counts;
+    if (stat->counts)
+        c->counts[position(c, stat->object)] = *stat->counts;
 }
 
 static void on_problem(void *ctx, const tnf_object *o, const tnf_error *problem)
@@ -398,14 +399,16 @@ static tnf_status check_file(struct check *c, tnf_verify_result *result, tnf_are
 tnf_status tnf_verify(tnf_verify_result *out, const tnf_file *file,
                       const tnf_verify_options *options, tnf_error *e)
 {
-    *out = (tnf_verify_result) { 0 };
+    tnf_verify_result result = TNF_VERIFY_RESULT_INIT;
+    TNF_TRY(tnf_result_begin(out, TNF_UP_TO(tnf_verify_result, opening), e));
     struct check c = { .file = file,
                        .total = file->info.payload,
                        .lock = PTHREAD_MUTEX_INITIALIZER };
     TNF_TRY(tnf_options_copy(&c.options, sizeof c.options, options, e));
     tnf_arena arena;
     tnf_arena_init(&arena, &file->alloc, UINT64_MAX);
-    tnf_status status = check_file(&c, out, &arena, e);
+    tnf_status status = check_file(&c, &result, &arena, e);
+    tnf_result_fill(out, &result, sizeof result);
     tnf_arena_free(&arena);
     pthread_mutex_destroy(&c.lock);
     return status;

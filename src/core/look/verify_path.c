@@ -67,32 +67,40 @@ static tnf_status verify_unopened(tnf_verify_result *out, tnf_file **file, const
     return TNF_OK;
 }
 
-static tnf_status verify_opened(tnf_verify_result *out, tnf_file **to, tnf_file *file,
+/* Over a path, or over a source, which is used up. */
+static tnf_status verify_either(tnf_verify_result *out, tnf_file **file, const char *path,
+                                tnf_source *source, const tnf_open_options *how,
                                 const tnf_verify_options *options, tnf_error *e)
-{
-    tnf_status status = tnf_verify(out, file, options, e);
-    if (to)
-        *to = file;
-    else
-        tnf_close(file);
-    return status;
-}
-
-tnf_status tnf_verify_path(tnf_verify_result *out, tnf_file **file, const char *path,
-                           const tnf_open_options *how, const tnf_verify_options *options,
-                           tnf_error *e)
 {
     tnf_verify_options o;
     tnf_error why = { .offset = TNF_NO_OFFSET };
+    tnf_status status = tnf_options_copy(&o, sizeof o, options, e);
+    if (status != TNF_OK) {
+        tnf_source_close(source);
+        return status;
+    }
+    status = source ? tnf_open_source(file, source, how, &why) : tnf_open(file, path, how, &why);
+    if (status == TNF_OK)
+        return tnf_verify(out, *file, &o, e);
+    return verify_unopened(out, file, path, how, &o, &why, e);
+}
+
+/* The caller gets what it has made room for. */
+static tnf_status verify_and_hand_out(tnf_verify_result *out, tnf_file **file, const char *path,
+                                      tnf_source *source, const tnf_open_options *how,
+                                      const tnf_verify_options *options, tnf_error *e)
+{
+    tnf_verify_result result = TNF_VERIFY_RESULT_INIT;
     tnf_file *opened = NULL;
-    *out = (tnf_verify_result) { 0 };
     if (file)
         *file = NULL;
-    TNF_TRY(tnf_options_copy(&o, sizeof o, options, e));
-    tnf_status status = tnf_open(&opened, path, how, &why);
-    if (status == TNF_OK)
-        return verify_opened(out, file, opened, &o, e);
-    status = verify_unopened(out, &opened, path, how, &o, &why, e);
+    tnf_status status = tnf_result_begin(out, TNF_UP_TO(tnf_verify_result, opening), e);
+    if (status != TNF_OK) {
+        tnf_source_close(source);
+        return status;
+    }
+    status = verify_either(&result, &opened, path, source, how, options, e);
+    tnf_result_fill(out, &result, sizeof result);
     if (file)
         *file = opened;
     else
@@ -100,22 +108,16 @@ tnf_status tnf_verify_path(tnf_verify_result *out, tnf_file **file, const char *
     return status;
 }
 
+tnf_status tnf_verify_path(tnf_verify_result *out, tnf_file **file, const char *path,
+                           const tnf_open_options *how, const tnf_verify_options *options,
+                           tnf_error *e)
+{
+    return verify_and_hand_out(out, file, path, NULL, how, options, e);
+}
+
 tnf_status tnf_verify_source(tnf_verify_result *out, tnf_file **file, tnf_source *source,
                              const tnf_open_options *how, const tnf_verify_options *options,
                              tnf_error *e)
 {
-    tnf_verify_options o;
-    tnf_error why = { .offset = TNF_NO_OFFSET };
-    tnf_file *opened = NULL;
-    *out = (tnf_verify_result) { 0 };
-    if (file)
-        *file = NULL;
-    tnf_status status = tnf_options_copy(&o, sizeof o, options, e);
-    if (status != TNF_OK) {
-        tnf_source_close(source);
-        return status;
-    }
-    if (tnf_open_source(&opened, source, how, &why) == TNF_OK)
-        return verify_opened(out, file, opened, &o, e);
-    return verify_unopened(out, &opened, NULL, how, &o, &why, e);
+    return verify_and_hand_out(out, file, NULL, source, how, options, e);
 }

@@ -16,6 +16,7 @@
 static tnf_status complete_options(tnf_open_options *o, const tnf_open_options *given, tnf_error *e)
 {
     TNF_TRY(tnf_options_copy(o, sizeof *o, given, e));
+    TNF_TRY(tnf_check_reserved(o->limits.reserved, sizeof o->limits.reserved, e));
     o->lenient = o->lenient || o->salvage;
     o->allocator = tnf_allocator_or_default(&o->allocator);
     tnf_limits *l = &o->limits;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The formats, from the one list. */
+#include "base/sized.h"
 #include "core/core.h"
 
 #include <ctype.h>
@@ -136,10 +137,12 @@ bool tnf_registry_spells(const tnf_member *attr)
 
 /* ----------------------------------------------------------------- public */
 
-static void describe(tnf_format_info *out, const tnf_format *f)
+static tnf_status describe(tnf_format_info *out, const tnf_format *f, tnf_error *e)
 {
     static const char *const metadata[] = { "none", "text", "typed" };
-    *out = (tnf_format_info) {
+    TNF_TRY(tnf_result_begin(out, TNF_UP_TO(tnf_format_info, document), e));
+    const tnf_format_info info = {
+        .size = sizeof info,
         .name = f->name,
         .title = f->title,
         .extensions = f->extensions,
@@ -154,29 +157,24 @@ static void describe(tnf_format_info *out, const tnf_format *f)
         .unfolds = f->can.unfolds,
         .document = f->can.document,
     };
+    tnf_result_fill(out, &info, sizeof info);
+    return TNF_OK;
 }
 
 bool tnf_format_at(tnf_format_info *out, size_t i)
 {
-    if (i >= COUNT)
-        return false;
-    describe(out, formats[i]);
-    return true;
+    return i < COUNT && describe(out, formats[i], NULL) == TNF_OK;
 }
 
 tnf_status tnf_format_for_path(tnf_format_info *out, const char *path, tnf_error *error)
 {
     const tnf_format *f;
-    tnf_status status = tnf_registry_by_extension(&f, path, error);
-    if (status == TNF_OK)
-        describe(out, f);
-    return status;
+    TNF_TRY(tnf_registry_by_extension(&f, path, error));
+    return describe(out, f, error);
 }
 
 bool tnf_format_named(tnf_format_info *out, const char *name)
 {
     const tnf_format *f = tnf_registry_find(name);
-    if (f)
-        describe(out, f);
-    return f != NULL;
+    return f && describe(out, f, NULL) == TNF_OK;
 }

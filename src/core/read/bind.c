@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tensors by name, checked, and their values where they are or in the caller's memory. */
+#include "base/sized.h"
 #include "core/core.h"
 #include "model/layout.h"
 #include <tenfold/bind.h>
@@ -105,7 +106,10 @@ static tnf_status look_at_all(const tnf_file *file, tnf_binding *bindings, size_
     size_t wrong = 0;
     for (size_t i = 0; i < n; i++) {
         tnf_error why;
-        tnf_status status = look(file, &bindings[i], &why);
+        tnf_status status = tnf_check_reserved(bindings[i].reserved, sizeof bindings[i].reserved,
+                                               &why);
+        if (status == TNF_OK)
+            status = look(file, &bindings[i], &why);
         if (status == TNF_OK)
             continue;
         if (problem)

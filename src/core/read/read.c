@@ -176,8 +176,8 @@ const uint8_t *tnf_part_in_memory(const tnf_part *part)
 
 /* What is in memory is shown where it is, in pieces that stay in the CPU's cache while they are
  * digested and written. */
-static tnf_status scan_memory(const tnf_part *part, const uint8_t *bytes, tnf_take take, void *ctx,
-                              tnf_error *e)
+static tnf_status scan_memory(const tnf_part *part, const uint8_t *bytes, tnf_take_fn take,
+                              void *ctx, tnf_error *e)
 {
     tnf_status status = check_want(part, 0, 0, e);
     for (uint64_t at = 0; at < part->nbytes && status == TNF_OK; at += TNF_SCAN_BLOCK) {
@@ -188,7 +188,7 @@ static tnf_status scan_memory(const tnf_part *part, const uint8_t *bytes, tnf_ta
     return status;
 }
 
-tnf_status tnf_scan(const tnf_part *part, tnf_take take, void *ctx, tnf_error *e)
+tnf_status tnf_scan(const tnf_part *part, tnf_take_fn take, void *ctx, tnf_error *e)
 {
     TNF_TRY(check_want(part, 0, 0, e));
     const uint8_t *there = part->payload == TNF_MEMORY ? part->memory : tnf_part_in_memory(part);

@@ -91,7 +91,7 @@ static void tell(struct ahead *a, bool stop)
     pthread_mutex_unlock(&a->lock);
 }
 
-static tnf_status take_all(struct ahead *a, tnf_take take, void *ctx, tnf_error *e)
+static tnf_status take_all(struct ahead *a, tnf_take_fn take, void *ctx, tnf_error *e)
 {
     tnf_status status = TNF_OK;
     for (uint64_t i = 0; i < count(a->stream.part) && status == TNF_OK; i++) {
@@ -106,7 +106,8 @@ static tnf_status take_all(struct ahead *a, tnf_take take, void *ctx, tnf_error 
 }
 
 /* False if there is no thread, or no room: then nothing was done. */
-static bool scan_beside(struct ahead *a, tnf_take take, void *ctx, tnf_status *status, tnf_error *e)
+static bool scan_beside(struct ahead *a, tnf_take_fn take, void *ctx, tnf_status *status,
+                        tnf_error *e)
 {
     tnf_allocator alloc = tnf_allocator_or_default(NULL);
     pthread_t thread;
@@ -120,7 +121,7 @@ static bool scan_beside(struct ahead *a, tnf_take take, void *ctx, tnf_status *s
     return started;
 }
 
-tnf_status tnf_scan_ahead(const tnf_part *part, tnf_take take, void *ctx, tnf_error *e)
+tnf_status tnf_scan_ahead(const tnf_part *part, tnf_take_fn take, void *ctx, tnf_error *e)
 {
     if (part->payload != TNF_OPAQUE || part->nbytes < WORTH_THREAD || tnf_pool_threads(0) < 2)
         return tnf_scan(part, take, ctx, e);

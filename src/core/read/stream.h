@@ -25,7 +25,7 @@ void tnf_stream_close(tnf_stream *s);
 
 /* As tnf_scan(), but a large part that its format decodes is read on a thread of its own, a few
  * blocks ahead of `take`, which this one calls: for what has a long way, like writing. */
-tnf_status tnf_scan_ahead(const tnf_part *part, tnf_take take, void *ctx, tnf_error *e);
+tnf_status tnf_scan_ahead(const tnf_part *part, tnf_take_fn take, void *ctx, tnf_error *e);
 
 /* Bytes that are in memory already and cannot go away, as those of a mapped file can: or NULL. */
 const uint8_t *tnf_part_in_memory(const tnf_part *part);

@@ -5,6 +5,7 @@
  *   plain        offsets  0  3  8        base  o n e t h r e e
  *   interleaved  base     03 00 00 00 o n e 05 00 00 00 t h r e e
  */
+#include "base/sized.h"
 #include "core/core.h"
 
 #include <string.h>
@@ -26,9 +27,8 @@ static tnf_status check_offsets(const tnf_object *object, const tnf_strings *s, 
                     TNF_QUOTED(object->name), (unsigned long long)s->bytes);
 }
 
-tnf_status tnf_strings_map(tnf_strings *out, const tnf_object *object, tnf_error *e)
+static tnf_status lend(tnf_strings *out, const tnf_object *object, tnf_error *e)
 {
-    *out = (tnf_strings) { 0 };
     const void *numbers = NULL, *base = NULL;
     TNF_TRY(tnf_object_there(object, e));
     if (strcmp(object->layout->id, "strings/1") != 0)
@@ -42,11 +42,19 @@ tnf_status tnf_strings_map(tnf_strings *out, const tnf_object *object, tnf_error
         return format->strings(bytes->origin->reader, bytes->offset, out, e);
     TNF_TRY(tnf_map(&numbers, offsets, e));
     TNF_TRY(tnf_map(&base, bytes, e));
-    tnf_strings s = { .base = base,
-                      .count = offsets->nbytes / sizeof(uint64_t) - 1,
-                      .bytes = bytes->nbytes,
-                      .offsets = numbers };
-    TNF_TRY(check_offsets(object, &s, e));
-    *out = s;
+    *out = (tnf_strings) { .size = sizeof *out,
+                           .base = base,
+                           .count = offsets->nbytes / sizeof(uint64_t) - 1,
+                           .bytes = bytes->nbytes,
+                           .offsets = numbers };
+    return check_offsets(object, out, e);
+}
+
+tnf_status tnf_strings_map(tnf_strings *out, const tnf_object *object, tnf_error *e)
+{
+    tnf_strings s = TNF_STRINGS_INIT;
+    TNF_TRY(tnf_result_begin(out, TNF_UP_TO(tnf_strings, offsets), e));
+    TNF_TRY(lend(&s, object, e));
+    tnf_result_fill(out, &s, sizeof s);
     return TNF_OK;
 }

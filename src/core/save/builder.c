@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Putting a catalog together by hand. */
+#include "base/sized.h"
 #include "core/save/save.h"
 #include "wire/json.h"
 #include "wire/msgpack.h"
@@ -62,8 +63,8 @@ tnf_status tnf_builder_add(tnf_builder *b, const char *name, const tnf_type *typ
 }
 
 tnf_status tnf_builder_add_stream(tnf_builder *b, const char *name, const tnf_type *type,
-                                  uint32_t rank, const uint64_t *shape, tnf_fetch fetch, void *ctx,
-                                  tnf_error *e)
+                                  uint32_t rank, const uint64_t *shape, tnf_fetch_fn fetch,
+                                  void *ctx, tnf_error *e)
 {
     if (!fetch)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a stream needs a function");
@@ -99,10 +100,20 @@ static tnf_status add_object(tnf_builder *b, const tnf_object *object, const cha
     return tnf_catalog_add(&b->catalog, &copy, again, e);
 }
 
+/* It may have been built by hand. */
+static tnf_status check_reserved(const tnf_object *o, tnf_error *e)
+{
+    TNF_TRY(tnf_check_reserved(&o->reserved, sizeof o->reserved, e));
+    for (uint16_t i = 0; o->parts && i < o->nparts; i++)
+        TNF_TRY(tnf_check_reserved(o->parts[i].reserved, sizeof o->parts[i].reserved, e));
+    return TNF_OK;
+}
+
 tnf_status tnf_builder_add_object(tnf_builder *b, const tnf_object *object, const char *name,
                                   tnf_error *e)
 {
     tnf_object copy = *object;
+    TNF_TRY(check_reserved(object, e));
     if (object->attrs) {
         tnf_value *attrs = tnf_arena_alloc(&b->arena, sizeof *attrs);
         if (!attrs)

@@ -167,7 +167,8 @@ static bool same_digest(const tnf_digest *a, const tnf_digest *b)
     if (!a || !b)
         return a == b;
     return a->n == b->n && (a->n == 0 || memcmp(a->bytes, b->bytes, a->n) == 0) &&
-           !a->text == !b->text && (!a->text || strcmp(a->text, b->text) == 0);
+           !a->text.p == !b->text.p && a->text.n == b->text.n &&
+           (a->text.n == 0 || memcmp(a->text.p, b->text.p, a->text.n) == 0);
 }
 
 static bool same_part(const tnf_part *a, const tnf_part *b)

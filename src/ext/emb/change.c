@@ -87,7 +87,7 @@ static tnf_status unpack(void *ctx, uint64_t first, tnf_error *e)
     return TNF_OK;
 }
 
-/* A tnf_fetch: any bytes of the dense matrix. */
+/* A tnf_fetch_fn: any bytes of the dense matrix. */
 static tnf_status fetch_rows(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     unpacking *u = ctx;

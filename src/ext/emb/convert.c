@@ -105,14 +105,14 @@ static tnf_status make_block(void *ctx, uint64_t first, tnf_error *e)
     return status;
 }
 
-/* A tnf_fetch: any bytes of the new matrix. */
+/* A tnf_fetch_fn: any bytes of the new matrix. */
 static tnf_status fetch_rows(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     converting *c = ctx;
     return tnf_made_rows_fetch(&c->made, c->emb->info.dims, make_block, c, offset, dst, n, e);
 }
 
-/* A tnf_fetch: lengths. If the rows have not gone by yet, they are made for that. */
+/* A tnf_fetch_fn: lengths. If the rows have not gone by yet, they are made for that. */
 static tnf_status fetch_norms(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     converting *c = ctx;
@@ -220,7 +220,7 @@ bool tnf_convert_leaves(const tnf_emb *emb, const tnf_emb_change *how, const tnf
            (is_named(o, "embeddings.norm_codes") || is_named(o, "embeddings.norm_codebook"));
 }
 
-/* A tnf_fetch: ones of 64 bits. */
+/* A tnf_fetch_fn: ones of 64 bits. */
 static tnf_status fetch_ones(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     uint8_t *to = dst;

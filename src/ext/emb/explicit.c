@@ -114,7 +114,7 @@ typedef struct choosing {
     uint64_t row_bytes;
 } choosing;
 
-/* A tnf_fetch: bytes of the rows that remain. */
+/* A tnf_fetch_fn: bytes of the rows that remain. */
 static tnf_status fetch_rows(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     const choosing *c = ctx;

@@ -28,7 +28,7 @@ typedef struct tnf_feed {
     size_t d, pitch, block;  /* block: rows, a multiple of TNF_TILE */
     unsigned threads;
     struct tnf_feed_room *rooms; /* one a thread */
-    tnf_progress progress;       /* called on the thread of the caller; or NULL */
+    tnf_progress_fn progress;    /* called on the thread of the caller; or NULL */
     void *ctx;
     pthread_t caller;
     uint64_t total; /* rows that all passes together go over */

@@ -60,7 +60,7 @@ static tnf_status explicit_row(const tnf_emb *emb, tnf_str ngram, uint64_t *out,
 
 struct taking {
     const tnf_emb *emb;
-    tnf_emb_take take;
+    tnf_emb_take_fn take;
     void *ctx;
 };
 
@@ -104,7 +104,7 @@ static tnf_status take_ngram(void *ctx, const tnf_ngram *g, tnf_error *e)
 }
 
 tnf_status tnf_emb_ngrams_by(const tnf_emb *emb, const tnf_ngram_rule *rule, tnf_str word,
-                             tnf_emb_take take, void *ctx, tnf_error *e)
+                             tnf_emb_take_fn take, void *ctx, tnf_error *e)
 {
     struct taking t = { emb, take, ctx };
     if (emb->info.subwords == TNF_SUBWORDS_NONE)
@@ -112,7 +112,7 @@ tnf_status tnf_emb_ngrams_by(const tnf_emb *emb, const tnf_ngram_rule *rule, tnf
     return tnf_ngrams_each(rule, word, &emb->alloc, take_ngram, &t, e);
 }
 
-tnf_status tnf_emb_ngrams(const tnf_emb *emb, tnf_str word, tnf_emb_take take, void *ctx,
+tnf_status tnf_emb_ngrams(const tnf_emb *emb, tnf_str word, tnf_emb_take_fn take, void *ctx,
                           tnf_error *e)
 {
     return tnf_emb_ngrams_by(emb, &emb->rule, word, take, ctx, e);

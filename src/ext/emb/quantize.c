@@ -194,7 +194,8 @@ static tnf_quantized result_of(const quantizing *q)
     for (size_t g = 0; g < q->trainer.groups; g++)
         for (size_t i = 0; i < 3; i++)
             all[i] += q->lost[3 * g + i];
-    return (tnf_quantized) { .bits = bits,
+    return (tnf_quantized) { .size = sizeof(tnf_quantized),
+                             .bits = bits,
                              .subquantizers = (unsigned)q->trainer.m,
                              .rows = q->emb->rows.n,
                              .dims = q->emb->info.dims,
@@ -302,8 +303,9 @@ static tnf_status quantize(tnf_builder *builder, quantizing *q, tnf_quantized *o
 {
     TNF_TRY(train(q, e));
     TNF_TRY(tnf_feed_run(&q->trainer.feed, q->trainer.groups, encode, q, e));
+    const tnf_quantized result = result_of(q);
     if (out)
-        *out = result_of(q);
+        tnf_result_fill(out, &result, sizeof result);
     TNF_TRY(add_matrix(builder, q, e));
     return tnf_change_others(builder, q->emb, e);
 }
@@ -314,6 +316,8 @@ tnf_status tnf_emb_quantize(tnf_builder *builder, tnf_emb *emb, const tnf_quanti
     tnf_quantize_options o;
     tnf_arena arena;
     TNF_TRY(tnf_options_copy(&o, sizeof o, options, e));
+    if (out)
+        TNF_TRY(tnf_result_begin(out, TNF_UP_TO(tnf_quantized, euclidean), e));
     if (emb->info.apart)
         return tnf_fail(
             e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,

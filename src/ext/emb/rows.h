@@ -93,7 +93,7 @@ typedef struct tnf_made_rows {
 
 /* Fills the block with rows from that one on, one at least. */
 typedef tnf_status (*tnf_make_rows)(void *ctx, uint64_t first, tnf_error *e);
-/* For a tnf_fetch: any bytes of the matrix, of which the block holds some, or is made to. */
+/* For a tnf_fetch_fn: any bytes of the matrix, of which the block holds some, or is made to. */
 tnf_status tnf_made_rows_fetch(const tnf_made_rows *block, size_t dims, tnf_make_rows make,
                                void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e);
 

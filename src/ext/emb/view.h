@@ -64,7 +64,7 @@ tnf_status tnf_emb_subword_rows(const tnf_emb *emb, const tnf_ngram_rule *rule, 
 
 /* Its n-grams by a rule. */
 tnf_status tnf_emb_ngrams_by(const tnf_emb *emb, const tnf_ngram_rule *rule, tnf_str word,
-                             tnf_emb_take take, void *ctx, tnf_error *e);
+                             tnf_emb_take_fn take, void *ctx, tnf_error *e);
 
 /* fasttext.c: is it a fastText model, as it was trained? */
 bool tnf_fasttext_model(const tnf_file *file);

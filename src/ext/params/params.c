@@ -13,53 +13,18 @@
  * smaller id; here uses follow one another under the lock, so the line says it all.
  *
  * Nobody holds the lock while reading: a slot is marked as loading, and whoever else wants it
- * waits for that one read. A block that loses its place while in use lives until it is released.
+ * waits for that one read. A block that loses its place while in use lives until it is released;
+ * what was read ahead (ahead.c) until it is loaded.
  */
-#include "base/alloc.h"
+#include "ext/params/source.h"
+
 #include "base/blake3.h"
 #include "base/ckd.h"
-#include "base/error.h"
-#include "base/hash.h"
 #include "base/sized.h"
-#include <tenfold/params.h>
 
-#include <pthread.h>
 #include <string.h>
 
 #define ALIGNMENT 64u
-
-struct block {
-    tnf_param param;
-    struct block *older, *newer; /* in the line */
-    struct slot *slot;
-    uint8_t *data; /* param.data, to write to */
-    size_t size;   /* of the allocation: this struct, then the aligned bytes */
-    uint64_t refs;
-    bool cached, pinned;
-};
-
-struct slot {
-    const tnf_object *object;
-    tnf_id id;
-    uint64_t nbytes;
-    struct block *block; /* while it is in memory */
-    bool loading, prefetched;
-};
-
-struct tnf_params {
-    tnf_params_options options;
-    tnf_allocator alloc;
-    struct slot *slots;
-    size_t n;
-    tnf_hash ids;
-    bool has_budget;
-
-    pthread_mutex_t *lock; /* &mutex, so that a const source can be locked */
-    pthread_mutex_t mutex; /* guards what follows, and the slots' last three members */
-    pthread_cond_t loaded;
-    struct block *oldest, *newest;
-    tnf_params_stats stats;
-};
 
 /* ------------------------------------------------------------------ cache */
 
@@ -77,9 +42,9 @@ static void join_line(tnf_params *p, struct block *b)
     p->newest = b;
 }
 
-static void free_unused(tnf_params *p, struct block *b)
+void tnf_params_free_unused(tnf_params *p, struct block *b)
 {
-    if (b->refs > 0 || b->cached)
+    if (b->refs > 0 || b->cached || b->held)
         return;
     b->slot->block = NULL;
     tnf_free(&p->alloc, b, b->size);
@@ -95,7 +60,7 @@ static void drop(tnf_params *p, struct block *b)
     p->stats.cached_bytes -= b->slot->nbytes;
     p->stats.cached--;
     b->cached = b->pinned = false;
-    free_unused(p, b);
+    tnf_params_free_unused(p, b);
 }
 
 static bool is_pinned(const tnf_params *p, const struct slot *s)
@@ -161,6 +126,7 @@ static void take(tnf_params *p, struct block *b)
 {
     if (b->refs++ == 0)
         p->stats.in_use++;
+    tnf_params_was_wanted(p, b->slot);
     note_use(p, b);
 }
 
@@ -195,17 +161,8 @@ static tnf_status read_block(struct block *b, tnf_error *e)
     return tnf_read(o, b->data, b->param.nbytes, e);
 }
 
-/* The lock is held before and after, and given up while reading. */
-static tnf_status load_slot(struct block **out, tnf_params *p, struct slot *s, tnf_error *e)
+tnf_status tnf_params_fetch(struct block **out, tnf_params *p, struct slot *s, tnf_error *e)
 {
-    while (s->loading)
-        pthread_cond_wait(&p->loaded, &p->mutex);
-    if (s->block) {
-        p->stats.hits++;
-        take(p, *out = s->block);
-        return TNF_OK;
-    }
-    p->stats.misses++;
     struct block *b = new_block(p, s);
     if (!b)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "no memory for the %llu bytes of %s",
@@ -220,9 +177,25 @@ static tnf_status load_slot(struct block **out, tnf_params *p, struct slot *s, t
         tnf_free(&p->alloc, b, b->size);
         return status;
     }
-    s->block = b;
+    *out = s->block = b;
     p->stats.loaded_bytes += s->nbytes;
-    take(p, *out = b);
+    return TNF_OK;
+}
+
+/* Under the lock. */
+static tnf_status load_slot(struct block **out, tnf_params *p, struct slot *s, tnf_error *e)
+{
+    while (s->loading)
+        pthread_cond_wait(&p->loaded, &p->mutex);
+    if (s->block) {
+        p->stats.hits++;
+    } else {
+        struct block *b;
+        p->stats.misses++;
+        s->wanted = false; /* it is read now */
+        TNF_TRY(tnf_params_fetch(&b, p, s, e));
+    }
+    take(p, *out = s->block);
     return TNF_OK;
 }
 
@@ -246,10 +219,15 @@ static tnf_id id_of(const char *name, size_t n)
     return id;
 }
 
+struct slot *tnf_params_named(const tnf_params *p, const char *name)
+{
+    return find_slot(p, id_of(name, strlen(name)));
+}
+
 tnf_status tnf_params_load(const tnf_param **out, tnf_params *p, const char *name, tnf_error *e)
 {
     *out = NULL;
-    struct slot *s = find_slot(p, id_of(name, strlen(name)));
+    struct slot *s = tnf_params_named(p, name);
     if (!s)
         return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no parameter %s",
                         TNF_QUOTED(((tnf_str) { name, strlen(name) })));
@@ -276,7 +254,7 @@ void tnf_params_release(tnf_params *p, const tnf_param *param)
     struct block *b = s ? s->block : NULL;
     if (b && &b->param == param && b->refs > 0 && --b->refs == 0) {
         p->stats.in_use--;
-        free_unused(p, b);
+        tnf_params_free_unused(p, b);
     }
     pthread_mutex_unlock(&p->mutex);
 }
@@ -408,8 +386,9 @@ tnf_status tnf_params_new(tnf_params **out, const tnf_file *file, const tnf_para
     p->options = o;
     p->alloc = alloc;
     p->lock = &p->mutex;
-    pthread_mutex_init(&p->mutex, NULL); /* with default attributes these two cannot fail */
+    pthread_mutex_init(&p->mutex, NULL); /* with default attributes these cannot fail */
     pthread_cond_init(&p->loaded, NULL);
+    pthread_cond_init(&p->work, NULL);
     tnf_hash_init(&p->ids, &p->alloc, slot_id, p);
     tnf_status status = set_up(p, file, e);
     if (status != TNF_OK) {
@@ -424,12 +403,14 @@ void tnf_params_free(tnf_params *p)
 {
     if (!p)
         return;
+    tnf_params_stop(p);
     for (size_t i = 0; p->slots && i < p->n; i++)
         if (p->slots[i].block)
             tnf_free(&p->alloc, p->slots[i].block, p->slots[i].block->size);
     tnf_free(&p->alloc, p->slots, (p->n + 1) * sizeof *p->slots);
     tnf_hash_free(&p->ids);
     pthread_cond_destroy(&p->loaded);
+    pthread_cond_destroy(&p->work);
     pthread_mutex_destroy(&p->mutex);
     tnf_allocator alloc = p->alloc;
     tnf_free(&alloc, p, sizeof *p);
@@ -438,6 +419,7 @@ void tnf_params_free(tnf_params *p)
 void tnf_params_trim(tnf_params *p)
 {
     pthread_mutex_lock(&p->mutex);
+    tnf_params_forget_ahead(p);
     for (size_t i = 0; i < p->n; i++) {
         struct block *b = p->slots[i].block;
         if (b && b->cached && b->refs == 0)
@@ -446,10 +428,11 @@ void tnf_params_trim(tnf_params *p)
     pthread_mutex_unlock(&p->mutex);
 }
 
-tnf_params_stats tnf_params_statistics(const tnf_params *p)
+tnf_status tnf_params_statistics(tnf_params_stats *out, const tnf_params *p, tnf_error *e)
 {
+    TNF_TRY(tnf_result_begin(out, TNF_UP_TO(tnf_params_stats, ahead_bytes), e));
     pthread_mutex_lock(p->lock);
-    tnf_params_stats stats = p->stats;
+    tnf_result_fill(out, &p->stats, sizeof p->stats);
     pthread_mutex_unlock(p->lock);
-    return stats;
+    return TNF_OK;
 }

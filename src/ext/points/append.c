@@ -8,6 +8,7 @@
  * Whatever follows '$' is ignored, so until the byte is written nobody sees anything, and a crash
  * leaves the old file. From then on everybody sees all of it.
  */
+#include "base/sized.h"
 #include "codec/blocks.h"
 #include "ext/points/points.h"
 
@@ -160,6 +161,8 @@ tnf_status tnf_points_append(tnf_points *p, const tnf_point *batch, size_t n, ui
     struct append a = { .p = p };
     if (n == 0)
         return TNF_OK;
+    for (size_t i = 0; i < n; i++)
+        TNF_TRY(tnf_check_reserved(batch[i].reserved, sizeof batch[i].reserved, e));
     TNF_TRY(tnf_points_enter(p, true, e));
     tnf_buf *all[] = { &a.b, &a.app, &a.packed, &a.vector };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)

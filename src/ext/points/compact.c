@@ -121,7 +121,7 @@ static tnf_status replace(struct compact *k, tnf_error *e)
 }
 
 /* Where each point was and is: both files hold the same live blocks. */
-static tnf_status tell_moves(struct compact *k, tnf_points_moved moved, void *ctx, tnf_error *e)
+static tnf_status tell_moves(struct compact *k, tnf_points_moved_fn moved, void *ctx, tnf_error *e)
 {
     tnf_vs_chain *c = &k->p->chain;
     uint64_t to = TNF_VS_HEADER;
@@ -138,7 +138,7 @@ static tnf_status tell_moves(struct compact *k, tnf_points_moved moved, void *ct
     }
 }
 
-static tnf_status rewrite(struct compact *k, tnf_points_moved moved, void *ctx, tnf_error *e)
+static tnf_status rewrite(struct compact *k, tnf_points_moved_fn moved, void *ctx, tnf_error *e)
 {
     tnf_points *p = k->p;
     TNF_TRY(open_fresh(k, e));
@@ -153,13 +153,13 @@ static tnf_status rewrite(struct compact *k, tnf_points_moved moved, void *ctx, 
     close(old); /* and with it the lock on it: who waits there will look again */
     p->chain.size = k->to;
     p->tail = TNF_VS_HEADER;
-    p->last = 0;
+    p->last = p->seen = 0;
     p->moved = false;
     tnf_points_forget(p);
     return done != TNF_OK ? done : status;
 }
 
-static tnf_status run(struct compact *k, tnf_points_moved moved, void *ctx, tnf_error *e)
+static tnf_status run(struct compact *k, tnf_points_moved_fn moved, void *ctx, tnf_error *e)
 {
     tnf_points *p = k->p;
     k->fresh.fd = -1;
@@ -192,7 +192,7 @@ static tnf_status nothing_to_do(struct compact *k, bool *out, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status compact(tnf_points *p, unsigned flags, tnf_points_moved moved, void *ctx,
+static tnf_status compact(tnf_points *p, unsigned flags, tnf_points_moved_fn moved, void *ctx,
                           tnf_error *e)
 {
     struct compact k = { .p = p, .fresh.fd = -1, .drop_unknown = flags & TNF_POINTS_DROP_UNKNOWN };
@@ -211,7 +211,7 @@ static void leave(tnf_points *p)
     p->busy = false;
 }
 
-tnf_status tnf_points_compact(tnf_points *p, unsigned flags, tnf_points_moved moved, void *ctx,
+tnf_status tnf_points_compact(tnf_points *p, unsigned flags, tnf_points_moved_fn moved, void *ctx,
                               tnf_error *e)
 {
     TNF_TRY(tnf_points_enter(p, true, e));

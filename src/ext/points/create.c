@@ -2,6 +2,8 @@
 /* Making a file: it is written without a name, synced, and gets the name if nothing has it, or an
  * empty file does, which is replaced under its lock. A crash leaves nothing. */
 #include "ext/points/points.h"
+
+#include "base/sized.h"
 #include "io/fs.h"
 #include "io/lock.h"
 
@@ -129,11 +131,13 @@ tnf_status tnf_points_create(tnf_points **out, const char *path, const tnf_space
                              const tnf_points_options *options, tnf_error *e)
 {
     tnf_points *p;
+    tnf_space given;
     *out = NULL;
+    TNF_TRY(tnf_options_copy(&given, sizeof given, space, e));
     TNF_TRY(tnf_points_make(&p, path, options, e));
     p->options.write = true;
     bool made = false; /* the name is new */
-    tnf_status done = create(p, space, &made, e), status = done;
+    tnf_status done = create(p, &given, &made, e), status = done;
     if (done == TNF_OK || done == TNF_EUNSYNCED)
         status = tnf_points_enter(p, false, done == TNF_OK ? e : NULL);
     if (status == TNF_OK) {

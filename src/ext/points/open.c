@@ -64,7 +64,8 @@ static tnf_status describe(tnf_points *p, tnf_error *e)
 {
     const tnf_vs_meta *m = &p->meta;
     tnf_msgpack r;
-    p->space = (tnf_space) { .type = m->type,
+    p->space = (tnf_space) { .size = sizeof(tnf_space),
+                             .type = m->type,
                              .resolution = m->type_name,
                              .dims = m->dims,
                              .rank = m->rank,
@@ -150,7 +151,7 @@ static tnf_status open_path(tnf_points *p, tnf_error *e)
     p->dev = st.st_dev;
     p->ino = st.st_ino;
     p->tail = TNF_VS_HEADER;
-    p->last = 0;
+    p->last = p->seen = 0;
     tnf_points_forget(p);
     return TNF_OK;
 }

@@ -44,9 +44,11 @@ struct tnf_points {
 
     uint64_t tail;      /* where a block begins or the file ends, near its end */
     uint64_t last;      /* the block before it; 0: not known */
+    uint64_t seen;      /* the last point that a walk to the end gave; 0: none */
+    uint64_t seen_end;  /* where that walk ended */
     tnf_vs_chain chain; /* its window is kept from call to call */
     unsigned steps;     /* of tnf_points_next() */
-    tnf_buf spare[2];   /* a decompressed vector, and application data */
+    tnf_buf spare[2];   /* a vector that was decompressed or not aligned, and application data */
     tnf_arena tree;     /* of the last tnf_points_value() */
     tnf_arena batch;    /* of tnf_points_parse(), until the next append */
 
@@ -104,7 +106,8 @@ tnf_status tnf_fresh_place(tnf_fresh *f, bool replace, tnf_error *e);
 /* Closes it; nothing is left if it was not placed. */
 void tnf_fresh_drop(tnf_fresh *f);
 
-/* scan.c: the block the chain looks at, decoded. The point lives until the chain moves. */
+/* scan.c: the block the chain looks at, decoded, the vector aligned for its type. The point lives
+ * until the chain moves. */
 tnf_status tnf_points_decode(tnf_points *p, tnf_point *out, tnf_error *e);
 
 /* text.c: a tree, or a document of kind TNF_JSON, as MessagePack, appended to b. */

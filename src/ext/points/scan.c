@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reading: every point, one point, everything with a critical eye, and what is left of a file. */
+#include "base/sized.h"
 #include "codec/blocks.h"
 #include "ext/points/points.h"
 
@@ -28,7 +29,22 @@ static tnf_status unpack_app(tnf_points *p, const tnf_vs_point *v, tnf_point *ou
     return tnf_vs_check_app(out->app.p, out->app.n, v->app_at, e);
 }
 
-tnf_status tnf_points_decode(tnf_points *p, tnf_point *out, tnf_error *e)
+/* Vectors lie in the file wherever application data ends. */
+static tnf_status align_vector(tnf_points *p, tnf_point *out, tnf_error *e)
+{
+    tnf_buf *spare = &p->spare[0];
+    size_t alignment = p->meta.type ? tnf_type_of(p->meta.type->storage)->bits / 8 : 1;
+    if ((uintptr_t)out->vector % alignment == 0)
+        return TNF_OK;
+    spare->n = 0;
+    tnf_buf_put(spare, out->vector, out->vector_n);
+    TNF_TRY(tnf_buf_status(spare, "a vector", e));
+    if (out->vector_n)
+        out->vector = spare->p;
+    return TNF_OK;
+}
+
+static tnf_status decode(tnf_points *p, tnf_point *out, tnf_error *e)
 {
     tnf_vs_chain *c = &p->chain;
     const uint8_t *block = NULL;
@@ -52,6 +68,12 @@ tnf_status tnf_points_decode(tnf_points *p, tnf_point *out, tnf_error *e)
     return v.app_n && v.option & TNF_VS_CODE ? unpack_app(p, &v, out, e) : TNF_OK;
 }
 
+tnf_status tnf_points_decode(tnf_points *p, tnf_point *out, tnf_error *e)
+{
+    TNF_TRY(decode(p, out, e));
+    return align_vector(p, out, e);
+}
+
 /* A block that is no point: does it belong where it is? */
 static tnf_status check_other(const tnf_points *p, tnf_error *e)
 {
@@ -61,14 +83,28 @@ static tnf_status check_other(const tnf_points *p, tnf_error *e)
     return tnf_fail(e, TNF_EFORMAT, c->at, "format error: second meta block");
 }
 
-static tnf_status each(tnf_points *p, tnf_point_take take, void *ctx, tnf_error *e)
+static void note_end(tnf_points *p, uint64_t last_point)
+{
+    const tnf_vs_chain *c = &p->chain;
+    if (c->previous) {
+        p->tail = c->at;
+        p->last = c->previous;
+    }
+    p->seen = last_point ? last_point : p->seen;
+    p->seen_end = c->at;
+}
+
+static tnf_status each(tnf_points *p, tnf_point_take_fn take, void *ctx, tnf_error *e)
 {
     tnf_vs_chain *c = &p->chain;
+    uint64_t last = 0;
     for (;;) {
         tnf_point point;
         TNF_TRY(tnf_vs_chain_next(c, e));
-        if (c->type == TNF_VS_END)
+        if (c->type == TNF_VS_END) {
+            note_end(p, last);
             return TNF_OK;
+        }
         if (c->type != TNF_VS_POINT) {
             TNF_TRY(check_other(p, e));
             continue;
@@ -77,10 +113,11 @@ static tnf_status each(tnf_points *p, tnf_point_take take, void *ctx, tnf_error 
         tnf_status status;
         TNF_CALL(status, e, take, ctx, &point);
         TNF_TRY(status);
+        last = c->at;
     }
 }
 
-tnf_status tnf_points_each(tnf_points *p, uint64_t from, tnf_point_take take, void *ctx,
+tnf_status tnf_points_each(tnf_points *p, uint64_t from, tnf_point_take_fn take, void *ctx,
                            tnf_error *e)
 {
     TNF_TRY(tnf_points_enter(p, false, e));
@@ -89,10 +126,38 @@ tnf_status tnf_points_each(tnf_points *p, uint64_t from, tnf_point_take take, vo
     tnf_points_rewind(p, from ? from : TNF_VS_HEADER);
     if (status == TNF_OK)
         status = each(p, take, ctx, e);
-    if (status == TNF_OK && p->chain.previous) {
-        p->tail = p->chain.at;
-        p->last = p->chain.previous;
+    tnf_points_leave(p);
+    return status;
+}
+
+/* The chain goes on behind the block at `after`. An offset may be a number that somebody kept
+ * while the file was compacted: unless this handle knows it, all blocks before are followed. */
+static tnf_status go_behind(tnf_points *p, uint64_t after, tnf_error *e)
+{
+    tnf_vs_chain *c = &p->chain;
+    TNF_TRY(tnf_points_check_moved(p, e));
+    if (after == p->seen && p->seen_end <= c->size) {
+        tnf_points_rewind(p, p->seen_end);
+        return TNF_OK;
     }
+    tnf_points_rewind(p, TNF_VS_HEADER);
+    do
+        TNF_TRY(tnf_points_next(p, e));
+    while (c->at < after && c->type != TNF_VS_END);
+    if (c->at == after && c->type != TNF_VS_END && c->type != TNF_VS_META)
+        return TNF_OK;
+    return tnf_fail(e, TNF_ENOTFOUND, after, "there is no point, and never was one");
+}
+
+tnf_status tnf_points_after(tnf_points *p, uint64_t after, tnf_point_take_fn take, void *ctx,
+                            tnf_error *e)
+{
+    if (after == 0)
+        return tnf_points_each(p, 0, take, ctx, e);
+    TNF_TRY(tnf_points_enter(p, false, e));
+    tnf_status status = go_behind(p, after, e);
+    if (status == TNF_OK)
+        status = each(p, take, ctx, e);
     tnf_points_leave(p);
     return status;
 }
@@ -127,7 +192,7 @@ tnf_status tnf_points_read(tnf_point *out, tnf_points *p, uint64_t offset, tnf_e
 struct audit {
     tnf_points *p;
     tnf_points_report *report;
-    tnf_points_problem problem;
+    tnf_points_problem_fn problem;
     void *ctx;
 };
 
@@ -209,14 +274,16 @@ static tnf_status audit(struct audit *a, tnf_error *e)
     return TNF_OK;
 }
 
-tnf_status tnf_points_verify(tnf_points_report *out, tnf_points *p, tnf_points_problem problem,
+tnf_status tnf_points_verify(tnf_points_report *out, tnf_points *p, tnf_points_problem_fn problem,
                              void *ctx, tnf_error *e)
 {
-    *out = (tnf_points_report) { .size = 0 };
+    tnf_points_report report = TNF_POINTS_REPORT_INIT;
+    TNF_TRY(tnf_result_begin(out, TNF_UP_TO(tnf_points_report, problems), e));
     TNF_TRY(tnf_points_enter(p, false, e));
-    out->size = p->chain.size;
-    struct audit a = { p, out, problem, ctx };
+    report.file_bytes = p->chain.size;
+    struct audit a = { p, &report, problem, ctx };
     tnf_status status = audit(&a, e);
+    tnf_result_fill(out, &report, sizeof report);
     tnf_points_leave(p);
     return status;
 }
@@ -225,7 +292,7 @@ tnf_status tnf_points_verify(tnf_points_report *out, tnf_points *p, tnf_points_p
 
 struct rescue {
     tnf_points_report *report;
-    tnf_point_take take;
+    tnf_point_take_fn take;
     void *ctx;
     bool stopped; /* by the caller */
 };
@@ -275,28 +342,30 @@ static tnf_status rescue(tnf_points *p, struct rescue *r, tnf_error *e)
 }
 
 tnf_status tnf_points_salvage(tnf_points_report *out, const char *path,
-                              const tnf_points_options *options, tnf_point_take take, void *ctx,
+                              const tnf_points_options *options, tnf_point_take_fn take, void *ctx,
                               tnf_error *e)
 {
     tnf_points *p;
-    struct rescue r = { out, take, ctx, false };
-    *out = (tnf_points_report) { .size = 0 };
+    tnf_points_report report = TNF_POINTS_REPORT_INIT;
+    struct rescue r = { &report, take, ctx, false };
+    TNF_TRY(tnf_result_begin(out, TNF_UP_TO(tnf_points_report, problems), e));
     TNF_TRY(tnf_points_make(&p, path, options, e));
     p->options.write = false;
-    tnf_status status = tnf_points_lock_current(p, false, &out->size, e);
+    tnf_status status = tnf_points_lock_current(p, false, &report.file_bytes, e);
     if (status == TNF_OK) {
-        p->chain.size = out->size;
+        p->chain.size = report.file_bytes;
         p->busy = true;
         status = tnf_vs_note_read(&p->chain, UINT64_MAX, e);
         if (status == TNF_OK)
             status = rescue(p, &r, e);
-        out->stopped_at = p->chain.at;
+        report.stopped_at = p->chain.at;
         tnf_points_leave(p);
         if (status != TNF_OK && !r.stopped && of_the_file(status)) {
-            out->problems = 1;
+            report.problems = 1;
             status = TNF_OK;
         }
     }
+    tnf_result_fill(out, &report, sizeof report);
     tnf_points_close(p);
     return status;
 }

@@ -90,7 +90,7 @@ tnf_status tnf_gptrs_index_begin(tnf_gptrs_index *x, tnf_cur index, tnf_error *e
     return TNF_OK;
 }
 
-void tnf_gptrs_inline_begin(tnf_gptrs_index *x, uint64_t at, uint64_t count, tnf_fetch fetch,
+void tnf_gptrs_inline_begin(tnf_gptrs_index *x, uint64_t at, uint64_t count, tnf_fetch_fn fetch,
                             void *ctx, uint64_t size)
 {
     x->inlined = true;

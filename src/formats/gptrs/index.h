@@ -49,7 +49,7 @@ typedef struct tnf_gptrs_index {
     uint64_t *shape;
     size_t shape_capacity;
 
-    tnf_fetch fetch; /* inlined: */
+    tnf_fetch_fn fetch; /* inlined: */
     void *ctx;
     uint64_t at, end; /* the next description, the end of the file */
     uint8_t *window;
@@ -60,7 +60,7 @@ typedef struct tnf_gptrs_index {
  * the bytes exactly, or leaves fewer over; plain, if that does not tell. */
 tnf_status tnf_gptrs_index_begin(tnf_gptrs_index *x, tnf_cur index, tnf_error *e);
 /* Over a file of version 1 of `size` bytes, whose first description stands at `at`. */
-void tnf_gptrs_inline_begin(tnf_gptrs_index *x, uint64_t at, uint64_t count, tnf_fetch fetch,
+void tnf_gptrs_inline_begin(tnf_gptrs_index *x, uint64_t at, uint64_t count, tnf_fetch_fn fetch,
                             void *ctx, uint64_t size);
 /* The next one; to be called `count` times. */
 tnf_status tnf_gptrs_next(tnf_gptrs_index *x, tnf_gptrs_entry *out, tnf_error *e);

@@ -201,20 +201,16 @@ static tnf_status list(prim_scan *s, tnf_str name, const struct tensor *t, struc
         *map = (tnf_value) { .kind = TNF_MAP, .n = m->n, .as.members = (tnf_member *)(map + 1) };
         memcpy(map + 1, m->members, m->n * sizeof m->members[0]);
     }
-    tnf_part part = { .role = "data",
-                      .type = tnf_type_of(TNF_F32),
-                      .offset = t->offset,
-                      .stored = t->length,
-                      .nbytes = t->length };
-    tnf_object o = { .name = name,
-                     .shape = shape,
-                     .layout = &tnf_layout_dense,
-                     .parts = &part,
-                     .attrs = map,
-                     .rank = rank,
-                     .nparts = 1,
-                     .order = rank > 1 ? TNF_ORDER_F : TNF_ORDER_C };
-    return tnf_add_object(s->r, &o, t->at, e);
+    const tnf_dense d = { .name = name,
+                          .type = tnf_type_of(TNF_F32),
+                          .shape = shape,
+                          .rank = rank,
+                          .offset = t->offset,
+                          .length = t->length,
+                          .attrs = map,
+                          .at = t->at,
+                          .order = TNF_ORDER_F };
+    return tnf_add_dense(s->r, &d, e);
 }
 
 /* "w@m", or, where another tensor has that name, with a number behind it: *renamed. */

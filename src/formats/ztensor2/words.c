@@ -114,7 +114,7 @@ const tnf_digest *tnf_zt2_digest(tnf_arena *arena, tnf_str s)
     memcpy(text, s.p, s.n);
     for (size_t i = 0; i < hex / 2; i++)
         bytes[i] = (uint8_t)(nibble(colon[1 + 2 * i]) << 4 | nibble(colon[2 + 2 * i]));
-    *d = (tnf_digest) { .bytes = bytes, .n = (hex + 1) / 2, .text = text };
+    *d = (tnf_digest) { .bytes = bytes, .n = (hex + 1) / 2, .text = { text, s.n } };
     if (head == 4 && memcmp(s.p, "xxh3", 4) == 0)
         d->algorithm = "xxh3-64";
     else if (head == 6 && memcmp(s.p, "sha256", 6) == 0)

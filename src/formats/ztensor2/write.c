@@ -226,7 +226,7 @@ static void put_digest(writing *x, const zt2_blob *blob, const tnf_part *p)
     if (blob->old == p) {
         if (p->digest) {
             tnf_cbor_put_string(&x->manifest, "digest");
-            tnf_cbor_put_string(&x->manifest, p->digest->text);
+            tnf_cbor_put_text(&x->manifest, p->digest->text.p, p->digest->text.n);
         }
         return;
     }

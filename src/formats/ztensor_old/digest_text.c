@@ -83,7 +83,7 @@ tnf_status tnf_zt_digest_read(const tnf_digest **out, tnf_zt_digest_kind *kind, 
     const char *copy = tnf_arena_str(arena, text.p, text.n);
     if (!d || !bytes || !copy)
         return tnf_arena_fail(arena, "a checksum", e);
-    *d = (tnf_digest) { .bytes = bytes, .text = copy, .of_stored = true };
+    *d = (tnf_digest) { .bytes = bytes, .text = { copy, text.n }, .of_stored = true };
     *kind = read_crc32c(d, bytes, text, big_x);
     if (*kind == TNF_ZT_DIGEST_UNKNOWN)
         *kind = read_sha256(d, bytes, text);

@@ -177,11 +177,11 @@ static const char *choose_digest(const tnf_writer *w, const tnf_part *p, const z
     bool ours = sha256 || (d->algorithm && strcmp(d->algorithm, "crc32c") == 0);
     if (same && d->of_stored && ours && d->n == (sha256 ? 32u : 4u)) {
         tnf_zt_digest_text(b->text, d->algorithm, d->bytes);
-        b->digest = w->like && d->text ? d->text : b->text;
+        b->digest = w->like && d->text.p ? d->text.p : b->text;
         return NULL;
     }
     if (!d->algorithm) {
-        b->digest = same && d->of_stored ? d->text : NULL;
+        b->digest = same && d->of_stored ? d->text.p : NULL;
         return NULL;
     }
     return sha256 ? "sha256" : "crc32c";

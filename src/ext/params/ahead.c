@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* Parameters read before they are asked for, by a thread of the source's own.
+ *
+ *   queue    next to be read ─▶ … ─▶ last         asked for, not yet begun
+ *   held     in memory until somebody loads it    at most the budget beside what is pinned
+ *
+ * The first call starts the thread and freeing the source ends it. Whoever loads what is being read
+ * waits for that read, as for anybody's; what is still in the queue is read by whoever loads it,
+ * and the reader passes over it. What cannot be read is left to that load, which then tells why.
+ */
+#include "ext/params/source.h"
+
+#include <signal.h>
+#include <string.h>
+
+static void hold(tnf_params *p, struct block *b)
+{
+    if (b->held)
+        return;
+    b->held = true;
+    p->stats.ahead++;
+    p->stats.ahead_bytes += b->slot->nbytes;
+}
+
+static void let_go(tnf_params *p, struct block *b)
+{
+    if (!b->held)
+        return;
+    b->held = false;
+    p->stats.ahead--;
+    p->stats.ahead_bytes -= b->slot->nbytes;
+    pthread_cond_signal(&p->work);
+}
+
+void tnf_params_was_wanted(tnf_params *p, struct slot *s)
+{
+    s->wanted = false;
+    let_go(p, s->block);
+}
+
+void tnf_params_forget_ahead(tnf_params *p)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        struct block *b = p->slots[i].block;
+        p->slots[i].wanted = false;
+        if (b && b->held) {
+            let_go(p, b);
+            tnf_params_free_unused(p, b);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ reader */
+
+static void join_queue(tnf_params *p, struct slot *s)
+{
+    s->wanted = true;
+    if (s->linked)
+        return;
+    s->linked = true;
+    s->next = NULL;
+    *(p->last ? &p->last->next : &p->first) = s;
+    p->last = s;
+}
+
+static struct slot *leave_queue(tnf_params *p)
+{
+    struct slot *s = p->first;
+    p->first = s->next;
+    p->last = p->first ? p->last : NULL;
+    s->linked = false;
+    return s;
+}
+
+/* Bytes that may be held; without a budget the caller alone decides. */
+static uint64_t most(const tnf_params *p)
+{
+    return p->has_budget ? p->stats.budget - p->stats.pinned_bytes : UINT64_MAX;
+}
+
+/* What needs no reading, or never has room, is passed over. NULL: nothing can be read now. */
+static struct slot *next_to_read(tnf_params *p)
+{
+    while (p->first) {
+        const struct slot *s = p->first;
+        if (s->wanted && !s->loading && !s->block && s->nbytes <= most(p))
+            break;
+        leave_queue(p)->wanted = false;
+    }
+    if (!p->first || p->stats.ahead_bytes > most(p) - p->first->nbytes)
+        return NULL;
+    return leave_queue(p);
+}
+
+/* It may have been called off meanwhile. */
+static void read_one(tnf_params *p, struct slot *s)
+{
+    struct block *b;
+    if (tnf_params_fetch(&b, p, s, NULL) == TNF_OK) {
+        if (s->wanted)
+            hold(p, b);
+        else
+            tnf_params_free_unused(p, b);
+    }
+    s->wanted = s->linked;
+}
+
+static void *read_ahead(void *arg)
+{
+    tnf_params *p = arg;
+    pthread_mutex_lock(&p->mutex);
+    while (!p->stopping) {
+        struct slot *s = next_to_read(p);
+        if (s)
+            read_one(p, s);
+        else
+            pthread_cond_wait(&p->work, &p->mutex);
+    }
+    pthread_mutex_unlock(&p->mutex);
+    return NULL;
+}
+
+/* Under the lock. Signals are for the program's own threads. If the system has no thread to give,
+ * everything is read when it is loaded. */
+static void start(tnf_params *p)
+{
+    sigset_t all, before;
+    if (p->has_reader)
+        return;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    p->has_reader = pthread_create(&p->reader, NULL, read_ahead, p) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void tnf_params_stop(tnf_params *p)
+{
+    if (!p->has_reader)
+        return;
+    pthread_mutex_lock(&p->mutex);
+    p->stopping = true;
+    pthread_cond_signal(&p->work);
+    pthread_mutex_unlock(&p->mutex);
+    pthread_join(p->reader, NULL);
+}
+
+tnf_status tnf_params_ahead(tnf_params *p, const char *const *names, size_t n, tnf_error *e)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!tnf_params_named(p, names[i]))
+            return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no parameter %s",
+                            TNF_QUOTED(((tnf_str) { names[i], strlen(names[i]) })));
+    pthread_mutex_lock(&p->mutex);
+    for (size_t i = 0; i < n; i++) {
+        struct slot *s = tnf_params_named(p, names[i]);
+        if (s->block)
+            hold(p, s->block); /* so that it does not go before it is used */
+        else
+            join_queue(p, s);
+    }
+    if (n > 0)
+        start(p);
+    pthread_cond_signal(&p->work);
+    pthread_mutex_unlock(&p->mutex);
+    return TNF_OK;
+}

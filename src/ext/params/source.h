@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of params/ share: a parameter source, and what is done under its lock. */
+#ifndef TNF_EXT_PARAMS_SOURCE_H
+#define TNF_EXT_PARAMS_SOURCE_H
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include <pthread.h>
+#include <tenfold/params.h>
+
+struct block {
+    tnf_param param;
+    struct block *older, *newer; /* in the line */
+    struct slot *slot;
+    uint8_t *data; /* param.data, to write to */
+    size_t size;   /* of the allocation: this struct, then the aligned bytes */
+    uint64_t refs;
+    bool cached, pinned;
+    bool held; /* read ahead, and not yet loaded by anybody: it stays */
+};
+
+struct slot {
+    const tnf_object *object;
+    tnf_id id;
+    uint64_t nbytes;
+    struct block *block; /* while it is in memory */
+    bool loading, prefetched;
+    struct slot *next;   /* in the queue of those to be read ahead */
+    bool linked, wanted; /* it is there; and still to be read */
+};
+
+struct tnf_params {
+    tnf_params_options options;
+    tnf_allocator alloc;
+    struct slot *slots;
+    size_t n;
+    tnf_hash ids;
+    bool has_budget;
+
+    pthread_mutex_t *lock; /* &mutex, so that a const source can be locked */
+    pthread_mutex_t mutex; /* guards what follows, and the slots' members from `block` on */
+    pthread_cond_t loaded;
+    struct block *oldest, *newest;
+    tnf_params_stats stats;
+
+    struct slot *first, *last; /* to be read ahead */
+    pthread_cond_t work;       /* there is something to read, or room for it, or it is to stop */
+    pthread_t reader;          /* since the first was asked for */
+    bool has_reader, stopping;
+};
+
+/* params.c: the slot of a name, or NULL. */
+struct slot *tnf_params_named(const tnf_params *p, const char *name);
+/* Reads one that is neither in memory nor being read. The lock is held before and after, and given
+ * up while reading. */
+tnf_status tnf_params_fetch(struct block **out, tnf_params *p, struct slot *s, tnf_error *e);
+/* Frees a block that nothing keeps. */
+void tnf_params_free_unused(tnf_params *p, struct block *b);
+
+/* ahead.c, under the lock: somebody loads it, so it need not be kept, or read ahead, any more. */
+void tnf_params_was_wanted(tnf_params *p, struct slot *s);
+/* Forgets all that is to be read ahead, and what was and nobody has loaded. */
+void tnf_params_forget_ahead(tnf_params *p);
+/* Without the lock: ends the reader. */
+void tnf_params_stop(tnf_params *p);
+
+#endif
