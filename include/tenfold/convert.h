@@ -27,6 +27,7 @@
 extern "C" {
 #endif
 
+/** Where the result goes. */
 typedef enum tnf_convert_mode {
     TNF_CONVERT_NEW,    /**< a file of its own: tnf_save() */
     TNF_CONVERT_APPEND, /**< into a file that is there: tnf_append() */
@@ -44,8 +45,8 @@ typedef enum tnf_emb_step {
 
 /** How to convert. Begin with TNF_CONVERT_INIT; NULL means all defaults. */
 typedef struct tnf_convert_options {
-    size_t size; /**< sizeof(tnf_convert_options) */
-    tnf_convert_mode mode;
+    size_t size;           /**< sizeof(tnf_convert_options) */
+    tnf_convert_mode mode; /**< where the result goes */
     /** Format, its options, casts, losses, dry run, progress: as for tnf_save(). NULL: defaults. */
     const tnf_save_options *save;
     const tnf_split_options *split; /**< TNF_CONVERT_SPLIT; its `save` is ignored. NULL: defaults */
@@ -54,36 +55,38 @@ typedef struct tnf_convert_options {
 
     /* Tensors. */
     const char *const
-        *select; /**< patterns of tnf_glob_match(): only what matches one; none: all */
-    size_t nselect;
+        *select;    /**< patterns of tnf_glob_match(): only what matches one; none: all */
+    size_t nselect; /**< number of patterns */
     const char *const *exclude; /**< patterns: not what matches one */
-    size_t nexclude;
-    tnf_rename_fn rename; /**< new names for those that are left; NULL: as they are */
-    void *rename_ctx;
-    tnf_clash tensors; /**< of the same name in two files */
-    tnf_clash attrs;   /**< attributes and extras with other values in two files */
-    bool tensors_only; /**< leave attributes and extras behind */
-    bool keep_files;   /**< none of the files may be written over; of several none ever is */
+    size_t nexclude;            /**< number of patterns */
+    tnf_rename_fn rename;       /**< new names for those that are left; NULL: as they are */
+    void *rename_ctx;           /**< passed to it */
+    tnf_clash tensors;          /**< of the same name in two files */
+    tnf_clash attrs;            /**< attributes and extras with other values in two files */
+    bool tensors_only;          /**< leave attributes and extras behind */
+    bool keep_files; /**< none of the files may be written over; of several none ever is */
 
     /* Embeddings. */
-    tnf_emb_step step;
+    tnf_emb_step step; /**< what to make of the embeddings */
     /** How rows of a fastText model become vectors of words, or the other way round: "none",
      *  "fasttext" or "finalfusion" (tnf_fold). NULL or "auto": as the target's files have them, if
      *  it is a format of embeddings (tnf_format_info.folds, unfolds). */
     const char *fold;
-    bool normalize, unnormalize;          /**< as in tnf_emb_change */
-    const tnf_str *words;                 /**< TNF_EMB_SELECT */
-    size_t nwords;                        /**< of them */
-    bool skip_unknown;                    /**< words without a vector are left out and counted */
-    const tnf_emb_options *emb;           /**< which tensors, threads. NULL: defaults */
+    bool normalize;             /**< divide word vectors by their lengths, which become norms */
+    bool unnormalize;           /**< multiply word vectors by their norms, and remove the norms */
+    const tnf_str *words;       /**< TNF_EMB_SELECT */
+    size_t nwords;              /**< of them */
+    bool skip_unknown;          /**< words without a vector are left out and counted */
+    const tnf_emb_options *emb; /**< which tensors, threads. NULL: defaults */
     const tnf_quantize_options *quantize; /**< TNF_EMB_QUANTIZE. NULL: defaults */
 
     /** Attributes that are set at last, over what the files have. */
     const tnf_member *set;
-    size_t nset;
+    size_t nset;    /**< number of attributes */
     bool all_items; /**< the report has native items as well */
 } tnf_convert_options;
 
+/** All defaults: a new file with everything. */
 #define TNF_CONVERT_INIT                                                                           \
     {                                                                                              \
         sizeof(tnf_convert_options), TNF_CONVERT_NEW, NULL, NULL, NULL, NULL, NULL, 0, NULL, 0,    \
@@ -106,11 +109,11 @@ typedef struct tnf_report {
     const char *format;         /**< that is written; NULL: it was not known yet when it failed */
     size_t counts[4];           /**< items by tnf_fate, native ones too */
     const tnf_plan_item *items; /**< the others, or all; in the order of the plan */
-    size_t nitems;
-    size_t tensors;          /**< that were selected */
-    size_t renamed;          /**< that got another name */
-    size_t unknown_words;    /**< left out by skip_unknown */
-    tnf_quantized quantized; /**< TNF_EMB_QUANTIZE */
+    size_t nitems;              /**< number of items */
+    size_t tensors;             /**< that were selected */
+    size_t renamed;             /**< that got another name */
+    size_t unknown_words;       /**< left out by skip_unknown */
+    tnf_quantized quantized;    /**< TNF_EMB_QUANTIZE */
 } tnf_report;
 
 /** Converts n open files, which stay the caller's, to `path` (a directory for TNF_CONVERT_SPLIT;

@@ -270,6 +270,7 @@ typedef struct tnf_quantized {
     double euclidean; /**< the mean distance between a row and its reconstruction */
 } tnf_quantized;
 
+/** All 0, with its size. */
 #define TNF_QUANTIZED_INIT                                                                         \
     {                                                                                              \
         sizeof(tnf_quantized), 0, 0, 0, 0, 0, 0                                                    \

@@ -360,8 +360,9 @@ TNF_API TNF_CHECKED tnf_status tnf_verify_source(tnf_verify_result *out, tnf_fil
 
 /* ------------------------------------------------------------------- hash */
 
-/** The version of the hash, and how many bytes of a part a leaf has, but the last. */
+/** The version of the content hash. */
 #define TNF_HASH_VERSION 2
+/** Bytes of a leaf; the last leaf of a part may be shorter. */
 #define TNF_LEAF_BYTES   4194304u
 
 /** The hash of some of the bytes of a part: decoded, little-endian, of a dense tensor row by row,

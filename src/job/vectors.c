@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/sized.h"
 #include "ext/emb/view.h"
 
 #include <stdlib.h>
@@ -78,10 +79,14 @@ static bool find_change(tnf_emb_change *how, const tnf_file *file, const tnf_con
                         const tnf_format_info *target)
 {
     int asked = fold_asked(o);
+    unsigned threads = 0;
+    tnf_emb_options emb;
+    if (tnf_options_copy(&emb, sizeof emb, o->emb, NULL) == TNF_OK)
+        threads = emb.threads;
     *how = (tnf_emb_change) { .size = sizeof *how,
                               .normalize = o->normalize,
                               .unnormalize = o->unnormalize,
-                              .threads = o->emb ? o->emb->threads : 0 };
+                              .threads = threads };
     if (target->unfolds != TNF_FOLD_NONE) {
         how->unfold = asked == FOLD_AUTO ? target->unfolds : asked_rule(asked);
         return o->normalize || o->unnormalize || has_vectors(file);
@@ -216,9 +221,8 @@ static tnf_status open_view(tnf_vectors_step *s, const tnf_builder *selected,
 static tnf_status open_embeddings(tnf_vectors_step *s, const tnf_file *const *files, size_t n,
                                   const tnf_convert_options *o, tnf_error *e)
 {
-    tnf_emb_options how = TNF_EMB_INIT;
-    if (o->emb)
-        how = *o->emb;
+    tnf_emb_options how;
+    TNF_TRY(tnf_options_copy(&how, sizeof how, o->emb, e));
     how.no_index = o->step == TNF_EMB_KEEP; /* no word is looked up */
     TNF_TRY(tnf_emb_open(&s->emb, s->view, &how, e));
     TNF_TRY(tnf_builder_new(&s->made, NULL, e));
