@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define MAX_THREADS     64u
-#define DEFAULT_THREADS 8u
+#define DEFAULT_THREADS 16u
 
 struct run {
     atomic_size_t next;

@@ -5,7 +5,7 @@
 
 #include <tenfold/types.h>
 
-/* 0 means one a core, at most 8. */
+/* 0 means one a core, at most 16. */
 unsigned tnf_pool_threads(unsigned wanted);
 
 /* job(ctx, i) for every i below n, in ascending order of starting, on `threads` threads (the
