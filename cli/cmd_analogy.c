@@ -57,8 +57,9 @@ static bool ask(job *j, const tnf_str *words, size_t n)
 }
 
 /* Each line has three words; one that has not is told, and the others are asked. */
-static bool ask_batch(job *j, const emb_lines *lines)
+static bool ask_batch(void *ctx, const emb_lines *lines)
 {
+    job *j = ctx;
     tnf_str *words = calloc(lines->nlines, 3 * sizeof *words);
     size_t n = 0;
     if (!words) {
@@ -77,21 +78,6 @@ static bool ask_batch(job *j, const emb_lines *lines)
     bool good = n == 0 || ask(j, words, n);
     free(words);
     return good;
-}
-
-static void ask_lines(job *j)
-{
-    emb_lines lines;
-    if (!emb_lines_open(&lines, NULL)) {
-        j->code = EXIT_IO;
-        return;
-    }
-    j->asking.several = !lines.prompt;
-    while (emb_lines_next(&lines) && ask_batch(j, &lines))
-        flush_out();
-    if (lines.fd < 0 && j->code == EXIT_DONE)
-        j->code = EXIT_IO;
-    emb_lines_close(&lines);
 }
 
 /* --include a,c: those of the three that may be answers. */
@@ -124,7 +110,7 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
         if (argc == 4)
             ask(&j, words, 1);
         else
-            ask_lines(&j);
+            emb_ask_lines(ask_batch, &j, &j.asking.several, &j.code);
     }
     emb_close(&j.in);
     return j.code;

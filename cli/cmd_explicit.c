@@ -2,25 +2,16 @@
 /* tenfold explicit: subwords in buckets to a list of n-grams. */
 #include "emb.h"
 
-typedef struct options {
-    emb_options emb;
-    saving_options save;
-} options;
-
 static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 {
-    const options *o = opts;
-    saving s = { .how.step = TNF_EMB_EXPLICIT };
     (void)argc;
-    int code = emb_rewrite(&s, cli, &o->emb, &o->save, argv);
-    saving_free(&s);
-    return code;
+    return emb_rewrite_step(TNF_EMB_EXPLICIT, cli, opts, argv);
 }
 
 static const opt table[] = {
-    EMB_SAVE_OPTIONS(options, save),
-    AS_IS_OPTION(options, save),
-    EMB_OPTIONS(options, emb),
+    EMB_SAVE_OPTIONS(emb_rewrite_options, save),
+    AS_IS_OPTION(emb_rewrite_options, save),
+    EMB_OPTIONS(emb_rewrite_options, emb),
     { 0 },
 };
 
@@ -40,7 +31,7 @@ const command cmd_explicit = {
              "describes the old vocabulary.",
     .examples = examples,
     .table = table,
-    .size = sizeof(options),
+    .size = sizeof(emb_rewrite_options),
     .min_args = 2,
     .max_args = 2,
     .run = run,

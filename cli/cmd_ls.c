@@ -114,15 +114,7 @@ static void json_missing(json *j, const tnf_object *o)
 static void json_known(json *j, const tnf_object *o)
 {
     json_open(j, '{');
-    json_key(j, "name");
-    json_str(j, o->name);
-    json_key(j, "dtype");
-    json_text(j, object_type(o)->id);
-    json_key(j, "shape");
-    json_open(j, '[');
-    for (uint32_t i = 0; i < o->rank; i++)
-        json_uint(j, o->shape[i]);
-    json_close(j, ']');
+    json_tensor_head(j, o);
     json_key(j, "order");
     json_text(j, o->order == TNF_ORDER_F ? "F" : "C");
     json_key(j, "layout");

@@ -2,26 +2,17 @@
 /* tenfold reconstruct: quantized rows made dense. */
 #include "emb.h"
 
-typedef struct options {
-    emb_options emb;
-    saving_options save; /* with as_is, which is for the rows, too */
-} options;
-
 static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 {
-    const options *o = opts;
-    saving s = { .how.step = TNF_EMB_RECONSTRUCT };
     (void)argc;
-    int code = emb_rewrite(&s, cli, &o->emb, &o->save, argv);
-    saving_free(&s);
-    return code;
+    return emb_rewrite_step(TNF_EMB_RECONSTRUCT, cli, opts, argv);
 }
 
 static const opt table[] = {
-    { "as-is", 0, OPT_FLAG, offsetof(options, save.as_is), NULL, NULL,
+    { "as-is", 0, OPT_FLAG, offsetof(emb_rewrite_options, save.as_is), NULL, NULL,
       "Do not normalise the rows of words, even if the file has no norms." },
-    EMB_SAVE_OPTIONS(options, save),
-    EMB_OPTIONS(options, emb),
+    EMB_SAVE_OPTIONS(emb_rewrite_options, save),
+    EMB_OPTIONS(emb_rewrite_options, emb),
     { 0 },
 };
 
@@ -40,7 +31,7 @@ const command cmd_reconstruct = {
              "become the norms, as in finalfusion; --as-is keeps the rows.",
     .examples = examples,
     .table = table,
-    .size = sizeof(options),
+    .size = sizeof(emb_rewrite_options),
     .min_args = 2,
     .max_args = 2,
     .run = run,

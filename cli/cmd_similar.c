@@ -116,19 +116,9 @@ static bool ask_vectors(job *j)
     return good;
 }
 
-static void ask_lines(job *j)
+static bool ask_batch(void *ctx, const emb_lines *lines)
 {
-    emb_lines lines;
-    if (!emb_lines_open(&lines, NULL)) {
-        j->code = EXIT_IO;
-        return;
-    }
-    j->asking.several = !lines.prompt;
-    while (emb_lines_next(&lines) && ask_words(j, lines.lines, lines.nlines))
-        flush_out();
-    if (lines.fd < 0 && j->code == EXIT_DONE)
-        j->code = EXIT_IO;
-    emb_lines_close(&lines);
+    return ask_words(ctx, lines->lines, lines->nlines);
 }
 
 /* --skip: words that are no answer. */
@@ -166,7 +156,7 @@ static void ask(job *j, int argc, char **argv)
     else if (argc > 0)
         ask_words(j, words, (size_t)argc);
     else if (j->options->vectors.n == 0)
-        ask_lines(j);
+        emb_ask_lines(ask_batch, j, &j->asking.several, &j->code);
     free(words);
 }
 

@@ -74,6 +74,11 @@ bool emb_lines_open(emb_lines *l, const char *path);
  * went wrong: then l->fd is -1. */
 bool emb_lines_next(emb_lines *l);
 void emb_lines_close(emb_lines *l);
+/* Answers a batch of lines; false: stop. */
+typedef bool (*emb_batch_fn)(void *ctx, const emb_lines *batch);
+/* All of standard input, batch by batch. *several is set if answers are to name their questions,
+ * that is, if nobody is prompted. Gives `*code`, or EXIT_IO there if reading failed. */
+void emb_ask_lines(emb_batch_fn ask, void *ctx, bool *several, int *code);
 /* The words of a line: between TABs if there are any in it, else between white space. Gives how
  * many there are, of which `most` are put out. */
 size_t emb_tokens(tnf_str line, tnf_str *out, size_t most);
@@ -116,6 +121,14 @@ bool emb_query(emb_asking *out, const emb_input *e, const char *k, int metric);
         WRITER_OPTION(type, field, "out-option", 0), LOSS_OPTION(type, field),                     \
         FORCE_OPTION(type, field, "Replace OUT if it exists."), NO_SYNC_OPTION(type, field)
 
+/* Options of a command that makes a new file of one. */
+typedef struct emb_rewrite_options {
+    emb_options emb;
+    saving_options save;
+} emb_rewrite_options;
+
+/* All of a command whose only step is this one. */
+int emb_rewrite_step(tnf_emb_step step, const cli_state *cli, const void *options, char **argv);
 /* All of a command that makes a new file of one: opens argv[0], converts it as s->how says, with
  * these options, to argv[1]. Gives an exit code; saving_free() afterwards. */
 int emb_rewrite(saving *s, const cli_state *cli, const emb_options *o,

@@ -121,6 +121,21 @@ bool emb_lines_next(emb_lines *l)
     return true;
 }
 
+void emb_ask_lines(emb_batch_fn ask, void *ctx, bool *several, int *code)
+{
+    emb_lines lines;
+    if (!emb_lines_open(&lines, NULL)) {
+        *code = EXIT_IO;
+        return;
+    }
+    *several = !lines.prompt;
+    while (emb_lines_next(&lines) && ask(ctx, &lines))
+        flush_out();
+    if (lines.fd < 0 && *code == EXIT_DONE)
+        *code = EXIT_IO;
+    emb_lines_close(&lines);
+}
+
 size_t emb_tokens(tnf_str line, tnf_str *out, size_t most)
 {
     const char *p = line.p, *end = p + line.n;

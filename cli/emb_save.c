@@ -31,3 +31,12 @@ int emb_rewrite(saving *s, const cli_state *cli, const emb_options *o,
     input_close(&in);
     return code;
 }
+
+int emb_rewrite_step(tnf_emb_step step, const cli_state *cli, const void *options, char **argv)
+{
+    const emb_rewrite_options *o = options;
+    saving s = { .how.step = step };
+    int code = emb_rewrite(&s, cli, &o->emb, &o->save, argv);
+    saving_free(&s);
+    return code;
+}

@@ -44,6 +44,8 @@ int number_f64(char out[NUMBER_TEXT], double f);
 /* counts.c: an end of a tensor's range as text, integers as such. */
 void number_bound(char out[NUMBER_TEXT], const tnf_object *o, double x, uint64_t integer);
 /* The members of an object that tell of a tensor's values, from "elements" to "mean". */
+/* The name, element type and shape of a tensor: how every object about one begins. */
+void json_tensor_head(json *j, const tnf_object *o);
 void json_counts(json *j, const tnf_object *o, const tnf_value_counts *c);
 
 /* Bytes of a file as text for people: control characters, bytes that are no UTF-8 and what could

@@ -59,37 +59,46 @@ static int report_clash(const saving *s)
     return EXIT_LOSSY;
 }
 
-static int report_failure(const saving *s)
+/* The target, or the name of one of its tensors or attributes, is there already. */
+static int report_exists(const saving *s, const char *out)
+{
+    if (s->report && s->report->step == TNF_STEP_SELECT)
+        return report_clash(s);
+    if (s->how.mode == TNF_CONVERT_NEW)
+        return saving_exists(out);
+    if (s->how.mode != TNF_CONVERT_SPLIT)
+        return file_error(out, &s->error);
+    tnf_error more = s->error;
+    snprintf(more.message, sizeof more.message, "%.200s; --force replaces it", s->error.message);
+    return file_error(out, &more);
+}
+
+/* Faults of embeddings, and bytes that turn out bad while they are copied, are the input's. */
+static int report_fault(const saving *s, const char *out)
 {
     tnf_status status = s->status;
-    const tnf_report *r = s->report;
-    const char *out = is_pipe(s) ? "standard output" : s->out;
-    bool patterns = s->how.nselect || s->how.nexclude;
-    /* Bytes that turn out bad while they are copied are the input's fault. */
     bool bad = status == TNF_EFORMAT || status == TNF_ETRUNCATED || status == TNF_EDIGEST;
-    if (s->cut) {
-        file_message(s->cut->name, "", TNF_NO_OFFSET, "it was cut short while it was being read");
-        return EXIT_IO;
-    }
-    if (status == TNF_ENOTFOUND && patterns && r && r->tensors == 0)
-        return nothing_selected(s->n == 1 ? s->inputs->name : "all files");
-    if (status == TNF_EEXISTS && r && r->step == TNF_STEP_SELECT)
-        return report_clash(s);
-    if (status == TNF_EEXISTS && s->how.mode == TNF_CONVERT_NEW)
-        return saving_exists(out);
-    if (status == TNF_EEXISTS && s->how.mode == TNF_CONVERT_SPLIT) {
-        tnf_error more = s->error;
-        snprintf(more.message, sizeof more.message, "%.200s; --force replaces it",
-                 s->error.message);
-        return file_error(out, &more);
-    }
-    bool vectors = r && (r->step == TNF_STEP_EMBEDDINGS || r->step == TNF_STEP_VECTORS);
+    int step = s->report ? (int)s->report->step : -1;
+    bool vectors = step == TNF_STEP_EMBEDDINGS || step == TNF_STEP_VECTORS;
     if (s->n != 1 || (!bad && !vectors))
         return file_error(out, &s->error);
     int code = file_error(s->inputs->name, &s->error);
     if (!vectors || status != TNF_ENOTFOUND)
         return code;
-    return r->step == TNF_STEP_VECTORS ? EXIT_DIFFERS : EXIT_BAD;
+    return step == TNF_STEP_VECTORS ? EXIT_DIFFERS : EXIT_BAD;
+}
+
+static int report_failure(const saving *s)
+{
+    const char *out = is_pipe(s) ? "standard output" : s->out;
+    bool patterns = s->how.nselect || s->how.nexclude;
+    if (s->cut) {
+        file_message(s->cut->name, "", TNF_NO_OFFSET, "it was cut short while it was being read");
+        return EXIT_IO;
+    }
+    if (s->status == TNF_ENOTFOUND && patterns && s->report && s->report->tensors == 0)
+        return nothing_selected(s->n == 1 ? s->inputs->name : "all files");
+    return s->status == TNF_EEXISTS ? report_exists(s, out) : report_fault(s, out);
 }
 
 /* ------------------------------------------------------------------- the plan */

@@ -64,15 +64,7 @@ static void tensor(void *ctx, const tnf_stat *s)
     const tnf_object *o = s->object;
     json_line(j);
     json_open(j, '{');
-    json_key(j, "name");
-    json_str(j, o->name);
-    json_key(j, "dtype");
-    json_text(j, object_type(o)->id);
-    json_key(j, "shape");
-    json_open(j, '[');
-    for (uint32_t i = 0; i < o->rank; i++)
-        json_uint(j, o->shape[i]);
-    json_close(j, ']');
+    json_tensor_head(j, o);
     json_key(j, "layout");
     json_text(j, tnf_layout_id(o->layout));
     json_key(j, "nbytes");

@@ -48,7 +48,7 @@ static int compare_keys(const entry *a, const entry *b)
     return c ? c : a->key.n < b->key.n ? -1 : a->key.n > b->key.n;
 }
 
-static int by_key(const void *a, const void *b)
+static int by_entry_key(const void *a, const void *b)
 {
     const entry *x = a, *y = b;
     int c = compare_keys(x, y);
@@ -97,7 +97,7 @@ static stat_sum *add_up(entry *entries, size_t n, size_t *out_n,
     stat_sum *out = calloc(n + 1, sizeof *out);
     size_t k = 0;
     if (all && out) {
-        qsort(entries, n, sizeof *entries, by_key);
+        qsort(entries, n, sizeof *entries, by_entry_key);
         for (size_t i = 0; i < n; i++) {
             const tnf_object *o = entries[i].object;
             if (i == 0 || compare_keys(&entries[i - 1], &entries[i]) != 0)

@@ -224,6 +224,19 @@ const tnf_type *object_type(const tnf_object *object)
     return object->nparts > 0 ? object->parts[0].type : tnf_type_of(TNF_U8);
 }
 
+void json_tensor_head(json *j, const tnf_object *o)
+{
+    json_key(j, "name");
+    json_str(j, o->name);
+    json_key(j, "dtype");
+    json_text(j, object_type(o)->id);
+    json_key(j, "shape");
+    json_open(j, '[');
+    for (uint32_t i = 0; i < o->rank; i++)
+        json_uint(j, o->shape[i]);
+    json_close(j, ']');
+}
+
 const char *object_kind(const tnf_object *object)
 {
     return is_dense(object) ? object_type(object)->id : tnf_layout_id(object->layout);

@@ -125,6 +125,12 @@ const tnf_object *tnf_catalog_find(const tnf_catalog *c, const char *name, size_
     return position == TNF_HASH_NONE ? NULL : &c->objects[position];
 }
 
+const tnf_value *tnf_catalog_attr(const tnf_catalog *c, const char *key)
+{
+    const tnf_value all = tnf_attrs_value(&c->attrs);
+    return tnf_value_get(&all, key);
+}
+
 tnf_status tnf_catalog_reindex(tnf_catalog *c, bool later_found, tnf_error *e)
 {
     uint32_t previous;

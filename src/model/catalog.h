@@ -33,6 +33,8 @@ tnf_status tnf_catalog_add(tnf_catalog *c, const tnf_object *object, unsigned ag
 tnf_status tnf_catalog_reserve(tnf_catalog *c, size_t n, tnf_error *e);
 tnf_status tnf_catalog_add_extra(tnf_catalog *c, const tnf_extra *extra, tnf_error *e);
 const tnf_object *tnf_catalog_find(const tnf_catalog *c, const char *name, size_t n);
+/* An attribute of the file, or NULL. */
+const tnf_value *tnf_catalog_attr(const tnf_catalog *c, const char *key);
 /* Makes the table of names anew, after the objects were moved about. */
 tnf_status tnf_catalog_reindex(tnf_catalog *c, bool later_found, tnf_error *e);
 /* Gives unused capacity back. */

@@ -273,6 +273,11 @@ int tnf_str_compare(tnf_str a, tnf_str b)
     return c ? c : a.n < b.n ? -1 : a.n > b.n;
 }
 
+int tnf_member_compare(const void *a, const void *b)
+{
+    return tnf_str_compare(((const tnf_member *)a)->key, ((const tnf_member *)b)->key);
+}
+
 bool tnf_value_equal(const tnf_value *a, const tnf_value *b)
 {
     if (a->kind != b->kind || a->n != b->n)

@@ -38,6 +38,8 @@ tnf_status tnf_value_copy(tnf_value *out, const tnf_value *v, tnf_arena *arena, 
                           tnf_error *e);
 /* By the bytes; of two that begin alike the shorter first. */
 int tnf_str_compare(tnf_str a, tnf_str b);
+/* For qsort() over tnf_member: by their keys, byte by byte. */
+int tnf_member_compare(const void *a, const void *b);
 bool tnf_value_equal(const tnf_value *a, const tnf_value *b);
 const tnf_value *tnf_value_get_n(const tnf_value *map, const char *key, size_t n);
 

@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/hex.h"
 #include "base/utf8.h"
 
 #include <stdarg.h>
@@ -202,13 +203,10 @@ static int hex4(const uint8_t *p, const uint8_t *end)
     if (end - p < 4)
         return -1;
     for (int i = 0; i < 4; i++) {
-        uint8_t c = p[i], lower = c | 0x20;
-        if (c >= '0' && c <= '9')
-            v = v << 4 | (c - '0');
-        else if (lower >= 'a' && lower <= 'f')
-            v = v << 4 | (lower - 'a' + 10);
-        else
+        int digit = tnf_hex_digit((char)p[i]);
+        if (digit < 0)
             return -1;
+        v = v << 4 | digit;
     }
     return v;
 }

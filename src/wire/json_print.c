@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* JSON out: strings for any writer, and trees whose exact types can be read back. */
+#include "base/hex.h"
 #include "base/utf8.h"
 #include "model/dtype.h"
 #include "wire/json.h"
@@ -39,11 +40,11 @@ void tnf_json_put_string(tnf_buf *b, const char *p, size_t n)
 
 static void put_hex(tnf_buf *b, const char *type, const char *p, size_t n)
 {
-    static const char digits[] = "0123456789abcdef";
     tnf_buf_printf(b, "{\"$%s\":\"", type);
     for (size_t i = 0; i < n; i++) {
-        uint8_t byte = (uint8_t)p[i];
-        tnf_buf_put(b, (char[]) { digits[byte >> 4], digits[byte & 15] }, 2);
+        char digits[2];
+        tnf_hex_put(digits, p + i, 1);
+        tnf_buf_put(b, digits, sizeof digits);
     }
     tnf_buf_puts(b, "\"}");
 }

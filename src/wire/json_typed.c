@@ -6,6 +6,7 @@
  */
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/hex.h"
 #include "model/dtype.h"
 #include "wire/json.h"
 
@@ -286,9 +287,8 @@ static bool map(builder *b, tnf_value *out)
 static bool hex_bytes(tnf_json *j, uint8_t *out, tnf_str hex, uint64_t at)
 {
     for (size_t i = 0; i < hex.n; i++) {
-        char c = hex.p[i];
-        int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-        if (digit < 0)
+        int digit = tnf_hex_digit(hex.p[i]);
+        if (digit < 0 || (hex.p[i] >= 'A' && hex.p[i] <= 'F'))
             return tnf_json_fail(j, TNF_EFORMAT, at, "a typed value has a bad hexadecimal digit");
         out[i / 2] = (uint8_t)(out[i / 2] << 4 | digit);
     }

@@ -27,11 +27,6 @@
 
 /* ------------------------------------------------------------- attributes */
 
-static int by_key(const void *a, const void *b)
-{
-    return tnf_str_compare(((const tnf_member *)a)->key, ((const tnf_member *)b)->key);
-}
-
 bool tnf_is_text_map(const tnf_member *m)
 {
     size_t n = sizeof METADATA - 1;
@@ -81,7 +76,7 @@ static tnf_status put_attrs(tnf_digester *d, const tnf_value *map, tnf_arena *a,
     tnf_member *members;
     TNF_TRY(tnf_content_attrs(&members, &kept, map, a, e));
     if (kept)
-        qsort(members, kept, sizeof *members, by_key);
+        qsort(members, kept, sizeof *members, tnf_member_compare);
     tnf_hash_number(d, kept);
     for (size_t i = 0; i < kept; i++) {
         tnf_hash_text(d, members[i].key.p, members[i].key.n);

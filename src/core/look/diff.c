@@ -401,6 +401,7 @@ tnf_status tnf_diff(tnf_diff_result *out, const tnf_file *a, const tnf_file *b,
     tnf_arena arena;
     TNF_TRY(tnf_result_begin(out, TNF_UP_TO(tnf_diff_result, failed), e));
     TNF_TRY(tnf_options_copy(&d.options, sizeof d.options, options, e));
+    d.progress = (tnf_progress) { .tell = d.options.progress, .ctx = d.options.ctx };
     TNF_TRY(tnf_need_whole(a, e));
     TNF_TRY(tnf_need_whole(b, e));
     d.arena = &arena;

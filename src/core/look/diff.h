@@ -10,6 +10,7 @@
 #define TNF_CORE_LOOK_DIFF_H
 
 #include "core/core.h"
+#include "core/look/progress.h"
 #include <tenfold/diff.h>
 
 #include <pthread.h>
@@ -47,9 +48,9 @@ struct diff {
     tnf_arena *arena;
     struct comparison *comparisons;
     size_t n;
-    uint64_t done, total;
+    tnf_progress progress;
     atomic_bool stop;     /* a difference was found, and one is enough */
-    pthread_mutex_t lock; /* guards done, the progress function and result->failed */
+    pthread_mutex_t lock; /* guards progress and result->failed */
 };
 
 /* diff_values.c: the verdicts on all comparisons. */

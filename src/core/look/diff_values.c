@@ -34,17 +34,6 @@ struct round {
     tnf_status (*work)(struct diff *d, struct job *job, tnf_error *e);
 };
 
-static tnf_status tell_progress(struct diff *d, uint64_t n, tnf_error *e)
-{
-    if (!d->options.progress)
-        return TNF_OK;
-    pthread_mutex_lock(&d->lock);
-    d->done += n;
-    bool go_on = d->options.progress(d->options.ctx, d->done, d->total);
-    pthread_mutex_unlock(&d->lock);
-    return go_on ? TNF_OK : tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "stopped on request");
-}
-
 static tnf_status blame(struct diff *d, const tnf_file *file, tnf_status status)
 {
     if (status != TNF_OK) {
@@ -127,11 +116,11 @@ static tnf_status compare_bytes(struct diff *d, struct job *job, struct both *s,
     for (uint64_t at = job->first; at < end; at += BLOCK) {
         size_t n = end - at < BLOCK ? (size_t)(end - at) : BLOCK;
         if (atomic_load(&c->unlike) || atomic_load(&d->stop))
-            return tell_progress(d, end - at, e);
+            return tnf_progress_add(&d->progress, &d->lock, end - at, e);
         TNF_TRY(read_both(s, d, at, n, at, n, e));
         if (memcmp(s->blocks, s->blocks + BLOCK, n) != 0)
             note_unlike(d, c);
-        TNF_TRY(tell_progress(d, n, e));
+        TNF_TRY(tnf_progress_add(&d->progress, &d->lock, n, e));
     }
     return c->direct || atomic_load(&c->unlike) ? TNF_OK : end_both(s, d, e);
 }
@@ -170,7 +159,7 @@ static tnf_status tally_some(struct tally *t, struct diff *d, const struct compa
                           bytes_of(c, c->b, from), (size_t)bytes_of(c, c->b, here), e));
         tally_block(t, d, c, s, from, here);
     }
-    return tell_progress(d, bytes_of(c, c->a, n), e);
+    return tnf_progress_add(&d->progress, &d->lock, bytes_of(c, c->a, n), e);
 }
 
 static tnf_status tally_job(struct diff *d, struct job *job, struct both *s, tnf_error *e)
@@ -244,7 +233,7 @@ static tnf_status add_jobs(struct round *r, struct comparison *c, bool tally, tn
                                          .n = c->direct && left > per ? per : left,
                                          .tally = tally ? &c->tallies[i] : NULL };
     }
-    r->d->total += c->a->nbytes;
+    r->d->progress.total += c->a->nbytes;
     return TNF_OK;
 }
 
@@ -256,11 +245,11 @@ static tnf_status run_round(struct diff *d, bool tally, tnf_error *e)
         jobs += takes_part(&d->comparisons[i], tally) ? count_jobs(&d->comparisons[i], tally) : 0;
     if (!(r.jobs = tnf_arena_array(d->arena, jobs, sizeof *r.jobs)))
         return tnf_arena_fail(d->arena, "comparing", e);
-    uint64_t before = d->total;
+    uint64_t before = d->progress.total;
     for (size_t i = 0; i < d->n; i++)
         if (takes_part(&d->comparisons[i], tally))
             TNF_TRY(add_jobs(&r, &d->comparisons[i], tally, e));
-    bool few = d->total - before < WORTH_THREAD;
+    bool few = d->progress.total - before < WORTH_THREAD;
     return tnf_pool_run(few ? 1 : tnf_pool_threads(d->options.threads), r.n, work, &r, e);
 }
 

@@ -4,6 +4,7 @@
 #define TNF_CORE_LOOK_HASHING_H
 
 #include "core/look/leaves.h"
+#include "core/look/progress.h"
 
 #include <pthread.h>
 
@@ -32,12 +33,11 @@ struct hashing {
     uint8_t (*out)[TNF_HASH_BYTES];
     struct item *items;
     size_t n;
-    uint64_t jobs;  /* without those of helpers */
-    uint64_t total; /* bytes */
+    uint64_t jobs; /* without those of helpers */
     tnf_allocator alloc;
-    pthread_mutex_t lock; /* guards all below, items[].leaves and .left, the progress function */
+    pthread_mutex_t lock; /* guards all below, items[].leaves and .left */
     pthread_cond_t moved; /* a leaf is held, or a stream is done */
-    uint64_t done;
+    tnf_progress progress;
     uint64_t streams;                   /* not done */
     struct held *first, **last, *spare; /* waiting; to be used again */
     size_t nheld, helpers;

@@ -24,17 +24,6 @@ static tnf_status begin_leaf(tnf_digester *d, tnf_error *e)
     return tnf_hash_begin(d, "tenfold leaf 2\n", e);
 }
 
-static tnf_status tell_progress(struct hashing *h, uint64_t n, tnf_error *e)
-{
-    if (!h->options->progress)
-        return TNF_OK;
-    pthread_mutex_lock(&h->lock);
-    h->done += n;
-    bool go_on = h->options->progress(h->options->ctx, h->done, h->total);
-    pthread_mutex_unlock(&h->lock);
-    return go_on ? TNF_OK : tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "stopped on request");
-}
-
 static void end_leaf(struct hashing *h, size_t item, uint64_t leaf, tnf_digester *d)
 {
     tnf_digest_end(d, h->items[item].leaves + leaf * TNF_HASH_BYTES);
@@ -123,7 +112,7 @@ static tnf_status take(void *ctx, const void *bytes, size_t n, tnf_error *e)
         if (s->n == TNF_LEAF_BYTES)
             stop_leaf(s);
     }
-    return tell_progress(s->h, n, e);
+    return tnf_progress_add(&s->h->progress, &s->h->lock, n, e);
 }
 
 static tnf_status scan(struct stream *s, const tnf_part *part, tnf_error *e)
@@ -246,7 +235,7 @@ static tnf_status hash_leaf(struct run *r, uint64_t leaf, tnf_digester *d, tnf_e
         if (!r->memory)
             TNF_TRY(tnf_stream_read(&r->stream, at, r->block, n, e));
         tnf_digest_update(d, r->memory ? r->memory + at : r->block, n);
-        TNF_TRY(tell_progress(r->h, n, e));
+        TNF_TRY(tnf_progress_add(&r->h->progress, &r->h->lock, n, e));
     }
     return TNF_OK;
 }

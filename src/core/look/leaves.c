@@ -297,14 +297,16 @@ static void free_held(const struct hashing *h, struct held *held)
 tnf_status tnf_hash_tensors(uint8_t (*out)[TNF_HASH_BYTES], const tnf_file *file,
                             const tnf_hash_options *options, tnf_arena *arena, tnf_error *e)
 {
-    struct hashing h = { .file = file,
-                         .options = options,
-                         .out = out,
-                         .total = file->info.payload,
-                         .alloc = tnf_allocator_or_default(NULL), /* the handle's is not for
-                                                                     threads */
-                         .lock = PTHREAD_MUTEX_INITIALIZER,
-                         .moved = PTHREAD_COND_INITIALIZER };
+    struct hashing h = {
+        .file = file,
+        .options = options,
+        .out = out,
+        .progress = { .tell = options->progress, .ctx = options->ctx, .total = file->info.payload },
+        .alloc = tnf_allocator_or_default(NULL), /* the handle's is not for
+                                                    threads */
+        .lock = PTHREAD_MUTEX_INITIALIZER,
+        .moved = PTHREAD_COND_INITIALIZER
+    };
     unsigned threads = tnf_pool_threads(options->threads);
     h.last = &h.first;
     tnf_status status = plan(&h, arena, e);

@@ -11,6 +11,7 @@
  */
 #include "base/pool.h"
 #include "base/sized.h"
+#include "core/look/progress.h"
 #include "core/look/values.h"
 #include "core/read/stream.h"
 #include <tenfold/stat.h>
@@ -40,10 +41,10 @@ struct stats {
     struct piece *pieces;
     size_t n;
     uint64_t bytes; /* of the batch */
-    uint64_t done, total;
+    tnf_progress progress;
     uint64_t shown[MAX_BINS];
     bool plain;           /* neither histograms nor deviations */
-    pthread_mutex_t lock; /* guards done, the progress function, the allocator and the arena */
+    pthread_mutex_t lock; /* guards progress, the allocator and the arena */
 };
 
 static bool has_numbers(const tnf_object *o)
@@ -57,17 +58,6 @@ static bool wanted(const struct stats *s, const tnf_object *o)
 }
 
 /* ------------------------------------------------------------------- jobs */
-
-static tnf_status tell_progress(struct stats *s, uint64_t n, tnf_error *e)
-{
-    if (!s->options.progress)
-        return TNF_OK;
-    pthread_mutex_lock(&s->lock);
-    s->done += n;
-    bool go_on = s->options.progress(s->options.ctx, s->done, s->total);
-    pthread_mutex_unlock(&s->lock);
-    return go_on ? TNF_OK : tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "stopped on request");
-}
 
 static tnf_status read_piece(struct stats *s, struct piece *p, tnf_stream *stream, uint8_t *block,
                              tnf_error *e)
@@ -84,7 +74,7 @@ static tnf_status read_piece(struct stats *s, struct piece *p, tnf_stream *strea
         here = here < left ? here : left;
         tnf_values_take(&p->values, type, there ? there + at : block, (size_t)here);
         left -= here;
-        TNF_TRY(tell_progress(s, n, e));
+        TNF_TRY(tnf_progress_add(&s->progress, &s->lock, n, e));
     }
     return p->to == o->parts->nbytes ? tnf_stream_end(stream, e) : TNF_OK;
 }
@@ -246,7 +236,7 @@ static tnf_status run_all(struct stats *s, tnf_error *e)
     s->options.bins = s->options.bins ? s->options.bins : DEFAULT_BINS;
     for (size_t i = 0; i < c->n; i++)
         if (has_numbers(&c->objects[i]) && wanted(s, &c->objects[i]))
-            s->total += c->objects[i].parts->nbytes;
+            s->progress.total += c->objects[i].parts->nbytes;
     for (size_t next = 0; next < c->n;) {
         tnf_arena_init(&s->arena, &s->file->alloc, UINT64_MAX);
         tnf_status status = run_batch(s, &next, e);
@@ -261,6 +251,7 @@ tnf_status tnf_values_file(const tnf_file *file, const tnf_stat_options *options
 {
     struct stats s = { .file = file, .plain = plain, .lock = PTHREAD_MUTEX_INITIALIZER };
     TNF_TRY(tnf_options_copy(&s.options, sizeof s.options, options, e));
+    s.progress = (tnf_progress) { .tell = s.options.progress, .ctx = s.options.ctx };
     tnf_status status = run_all(&s, e);
     pthread_mutex_destroy(&s.lock);
     return status;

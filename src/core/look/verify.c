@@ -9,6 +9,7 @@
 #include "base/pool.h"
 #include "base/sized.h"
 #include "core/core.h"
+#include "core/look/progress.h"
 #include "core/look/values.h"
 
 #include <pthread.h>
@@ -27,25 +28,14 @@ struct outcome {
 struct check {
     tnf_verify_options options;
     const tnf_file *file;
-    uint64_t done, total;
+    tnf_progress progress;
     struct outcome *outcomes; /* of the catalog's objects */
     tnf_values *values;       /* likewise, if they are wanted */
     tnf_value_counts *counts; /* what comes of them */
     const size_t *order;      /* in which they are looked at: the largest first */
     bool out_of_memory;
-    pthread_mutex_t lock; /* guards done, the progress function and the allocator */
+    pthread_mutex_t lock; /* guards progress and the allocator */
 };
-
-static tnf_status tell_progress(struct check *c, uint64_t n, tnf_error *e)
-{
-    if (!c->options.progress)
-        return TNF_OK;
-    pthread_mutex_lock(&c->lock);
-    c->done += n;
-    bool go_on = c->options.progress(c->options.ctx, c->done, c->total);
-    pthread_mutex_unlock(&c->lock);
-    return go_on ? TNF_OK : tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "stopped on request");
-}
 
 /* One part on its way through. */
 struct pass {
@@ -69,7 +59,7 @@ static tnf_status take(void *ctx, const void *bytes, size_t n, tnf_error *e)
         tnf_values_take(p->values, p->part->type, bytes, (size_t)here);
         p->elements -= here;
     }
-    return tell_progress(p->c, n, e);
+    return tnf_progress_add(&p->c->progress, &p->c->lock, n, e);
 }
 
 /* The stored bytes of a range of a source. */
@@ -106,7 +96,7 @@ static tnf_status touch(struct check *c, const tnf_part *p, uint64_t done, tnf_e
 {
     uint8_t last;
     TNF_TRY(tnf_read_part(p, p->nbytes ? p->nbytes - 1 : 0, &last, p->nbytes ? 1 : 0, e));
-    return tell_progress(c, done, e);
+    return tnf_progress_add(&c->progress, &c->lock, done, e);
 }
 
 /* Of a file that is salvaged. What is elsewhere is missing there, which its losses say. */
@@ -248,7 +238,8 @@ static bool on_progress(void *ctx, uint64_t done, uint64_t total)
 {
     struct check *c = ctx;
     (void)total;
-    return !c->options.progress || c->options.progress(c->options.ctx, c->done + done, c->total);
+    const tnf_progress *p = &c->progress;
+    return !p->tell || p->tell(p->ctx, p->done + done, p->total);
 }
 
 /* Of the tensors that have no digest and are not encoded. */
@@ -274,7 +265,9 @@ static tnf_status take_values(struct check *c, tnf_error *e)
 static tnf_status check_objects(struct check *c, tnf_arena *arena, tnf_error *e)
 {
     size_t n = c->file->catalog.n;
-    unsigned threads = c->total < WORTH_THREAD || n < 2 ? 1 : tnf_pool_threads(c->options.threads);
+    unsigned threads = c->progress.total < WORTH_THREAD || n < 2
+                           ? 1
+                           : tnf_pool_threads(c->options.threads);
     c->outcomes = tnf_arena_array(arena, n, sizeof *c->outcomes);
     if (c->options.values) {
         c->values = tnf_arena_array(arena, n, sizeof *c->values);
@@ -401,10 +394,11 @@ tnf_status tnf_verify(tnf_verify_result *out, const tnf_file *file,
 {
     tnf_verify_result result = TNF_VERIFY_RESULT_INIT;
     TNF_TRY(tnf_result_begin(out, TNF_UP_TO(tnf_verify_result, opening), e));
-    struct check c = { .file = file,
-                       .total = file->info.payload,
-                       .lock = PTHREAD_MUTEX_INITIALIZER };
+    struct check c = { .file = file, .lock = PTHREAD_MUTEX_INITIALIZER };
     TNF_TRY(tnf_options_copy(&c.options, sizeof c.options, options, e));
+    c.progress = (tnf_progress) { .tell = c.options.progress,
+                                  .ctx = c.options.ctx,
+                                  .total = file->info.payload };
     tnf_arena arena;
     tnf_arena_init(&arena, &file->alloc, UINT64_MAX);
     tnf_status status = check_file(&c, &result, &arena, e);

@@ -10,6 +10,7 @@
 #include "base/pool.h"
 #include "base/sized.h"
 #include "core/core.h"
+#include "core/look/progress.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -36,9 +37,8 @@ struct work {
     tnf_range *ranges; /* the same order as pieces, those that touch joined */
     struct job *jobs;
     size_t npieces, nranges, njobs;
-    uint64_t total, done;
-    tnf_read_options options;
-    pthread_mutex_t lock; /* guards done and the callback */
+    tnf_progress progress;
+    pthread_mutex_t lock; /* guards progress */
 };
 
 static bool plain(const tnf_part *p)
@@ -67,7 +67,7 @@ static void cut_pieces(struct work *w, const tnf_request *requests, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const tnf_part *p = requests[i].part;
-        w->total += p->nbytes;
+        w->progress.total += p->nbytes;
         if (!plain(p)) {
             w->pieces[w->npieces++] = (struct piece) { NULL,
                                                        p,
@@ -121,17 +121,6 @@ static void make_jobs(struct work *w)
     }
 }
 
-static tnf_status tell_progress(struct work *w, uint64_t bytes, tnf_error *e)
-{
-    if (!w->options.progress)
-        return TNF_OK;
-    pthread_mutex_lock(&w->lock);
-    w->done += bytes;
-    bool go_on = w->options.progress(w->options.ctx, w->done, w->total);
-    pthread_mutex_unlock(&w->lock);
-    return go_on ? TNF_OK : tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "stopped on request");
-}
-
 static tnf_status run_job(void *ctx, size_t i, tnf_error *e)
 {
     struct work *w = ctx;
@@ -139,7 +128,7 @@ static tnf_status run_job(void *ctx, size_t i, tnf_error *e)
     const struct piece *p = j->piece;
     if (!p->origin) {
         TNF_TRY(tnf_read_part(p->part, 0, p->range.dst, p->range.n, e));
-        return tell_progress(w, p->range.n, e);
+        return tnf_progress_add(&w->progress, &w->lock, p->range.n, e);
     }
     tnf_status status = tnf_source_read_many(p->origin->source, w->ranges + j->first, j->n, e);
     if (status != TNF_OK) {
@@ -147,7 +136,7 @@ static tnf_status run_job(void *ctx, size_t i, tnf_error *e)
             tnf_error_prefix(e, p->origin->label);
         return status;
     }
-    return tell_progress(w, j->bytes, e);
+    return tnf_progress_add(&w->progress, &w->lock, j->bytes, e);
 }
 
 tnf_status tnf_read_many(const tnf_request *requests, size_t n, const tnf_read_options *options,
@@ -163,13 +152,13 @@ tnf_status tnf_read_many(const tnf_request *requests, size_t n, const tnf_read_o
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for %zu reads", count);
     struct work w = { .pieces = (void *)memory,
                       .ranges = (void *)(memory + count * sizeof(struct piece)),
-                      .options = how,
+                      .progress = { .tell = how.progress, .ctx = how.ctx },
                       .lock = PTHREAD_MUTEX_INITIALIZER };
     w.jobs = (void *)(w.ranges + count);
     cut_pieces(&w, requests, n);
     sort_pieces(&w);
     make_jobs(&w);
-    unsigned threads = w.total < WORTH_THREAD ? 1 : how.threads;
+    unsigned threads = w.progress.total < WORTH_THREAD ? 1 : how.threads;
     tnf_status status = tnf_pool_run(threads, w.njobs, run_job, &w, e);
     pthread_mutex_destroy(&w.lock);
     tnf_free(&a, memory, size);

@@ -119,7 +119,7 @@ static tnf_status raise_text(tnf_file *f, const tnf_value *kinds, tnf_attrs *own
     return status;
 }
 
-static int by_key(const void *a, const void *b)
+static int by_cbor_key(const void *a, const void *b)
 {
     return tnf_cbor_compare(((const tnf_member *)a)->key, ((const tnf_member *)b)->key);
 }
@@ -132,7 +132,7 @@ void tnf_sort_maps(tnf_value *v)
     for (size_t i = 0; v->kind == TNF_MAP && i < v->n; i++)
         tnf_sort_maps((tnf_value *)(uintptr_t)&v->as.members[i].value);
     if (v->kind == TNF_MAP && v->n > 1)
-        qsort((tnf_member *)(uintptr_t)v->as.members, v->n, sizeof(tnf_member), by_key);
+        qsort((tnf_member *)(uintptr_t)v->as.members, v->n, sizeof(tnf_member), by_cbor_key);
 }
 
 /* May the stash have its say on a key? If the file has it too, then only on the order of maps that

@@ -9,6 +9,7 @@
  * whoever wants them before that has them computed.
  */
 #include "base/bytes.h"
+#include "base/made_rows.h"
 #include "base/pool.h"
 #include "base/unit.h"
 #include "core/read/stream.h"
@@ -31,47 +32,48 @@ struct unit_rows {
     tnf_stream stream;
     bool open;
     tnf_allocator alloc;
-    float *block, *norms; /* NULL: not yet */
-    uint64_t first;       /* row of the block */
-    size_t n;             /* rows in it */
-    uint64_t normed;      /* rows whose lengths are known */
+    tnf_made_rows made; /* its rows and */
+    float *norms;       /* these are NULL until they are wanted */
+    uint64_t normed;    /* rows whose lengths are known */
 };
 
 /* ------------------------------------------------------------------- rows */
 
-static tnf_status begin(struct unit_rows *u, tnf_error *e)
+static tnf_status open_stream(struct unit_rows *u, tnf_error *e)
 {
     if (!u->open)
         TNF_TRY(tnf_stream_open(&u->stream, &u->before, e));
     u->open = true;
-    if (!u->block)
-        u->block = tnf_alloc(&u->alloc, u->room * u->dims * sizeof(float));
+    if (!u->made.rows)
+        u->made.rows = tnf_alloc(&u->alloc, u->room * u->dims * sizeof(float));
     if (!u->norms)
         u->norms = tnf_alloc(&u->alloc, (size_t)u->words * sizeof(float));
-    return u->block && u->norms ? TNF_OK
-                                : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for rows");
+    return u->made.rows && u->norms
+               ? TNF_OK
+               : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for rows");
 }
 
 static tnf_status make_some(void *ctx, size_t job, tnf_error *e)
 {
     struct unit_rows *u = ctx;
-    size_t from = job * JOB, to = u->n - from < JOB ? u->n : from + JOB;
+    size_t from = job * JOB, to = u->made.n - from < JOB ? u->made.n : from + JOB;
     (void)e;
-    for (size_t i = from; i < to && u->first + i < u->words; i++)
-        u->norms[u->first + i] = tnf_unit_row(u->block + i * u->dims, u->dims);
+    for (size_t i = from; i < to && u->made.first + i < u->words; i++)
+        u->norms[u->made.first + i] = tnf_unit_row(u->made.rows + i * u->dims, u->dims);
     return TNF_OK;
 }
 
-static tnf_status make_block(struct unit_rows *u, uint64_t first, tnf_error *e)
+static tnf_status make_block(void *ctx, uint64_t first, tnf_error *e)
 {
+    struct unit_rows *u = ctx;
     size_t row = u->dims * sizeof(float);
     size_t n = u->all - first < u->room ? (size_t)(u->all - first) : u->room;
-    TNF_TRY(begin(u, e));
-    u->n = 0; /* until it is there */
-    TNF_TRY(tnf_stream_read(&u->stream, first * row, u->block, n * row, e));
-    tnf_turn_le(u->block, (uint64_t)n * u->dims, sizeof(float));
-    u->first = first;
-    u->n = n;
+    TNF_TRY(open_stream(u, e));
+    u->made.n = 0; /* until it is there */
+    TNF_TRY(tnf_stream_read(&u->stream, first * row, u->made.rows, n * row, e));
+    tnf_turn_le(u->made.rows, (uint64_t)n * u->dims, sizeof(float));
+    u->made.first = first;
+    u->made.n = n;
     TNF_TRY(tnf_pool_run(tnf_pool_threads(0), (n + JOB - 1) / JOB, make_some, u, e));
     if (first == u->normed)
         u->normed += n;
@@ -81,19 +83,7 @@ static tnf_status make_block(struct unit_rows *u, uint64_t first, tnf_error *e)
 static tnf_status fetch_rows(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     struct unit_rows *u = ctx;
-    uint64_t row = u->dims * sizeof(float);
-    for (uint8_t *to = dst; n > 0;) {
-        uint64_t wanted = offset / row;
-        if (wanted < u->first || wanted - u->first >= u->n)
-            TNF_TRY(make_block(u, wanted, e));
-        uint64_t skip = offset - u->first * row, there = u->n * row - skip;
-        size_t here = there < n ? (size_t)there : n;
-        tnf_copy_le(to, u->block, sizeof(float), (size_t)skip, here);
-        to += here;
-        offset += here;
-        n -= here;
-    }
-    return TNF_OK;
+    return tnf_made_rows_fetch(&u->made, u->dims, make_block, u, offset, dst, n, e);
 }
 
 static tnf_status fetch_norms(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
@@ -217,7 +207,7 @@ void tnf_unit_rows_end(struct tnf_save *save)
         return;
     if (u->open)
         tnf_stream_close(&u->stream);
-    tnf_free(&u->alloc, u->block, u->room * u->dims * sizeof(float));
+    tnf_free(&u->alloc, u->made.rows, u->room * u->dims * sizeof(float));
     tnf_free(&u->alloc, u->norms, (size_t)u->words * sizeof(float));
     if (save->unit.arena)
         tnf_catalog_free(&save->unit);

@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/ckd.h"
 #include "base/error.h"
+#include "base/made_rows.h"
 
 #include <string.h>
 

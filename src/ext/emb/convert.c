@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/ckd.h"
 #include "base/error.h"
+#include "base/made_rows.h"
 #include "base/pool.h"
 #include "base/sized.h"
 #include "base/unit.h"

@@ -393,22 +393,3 @@ tnf_status tnf_rows_get(const tnf_rows *r, uint64_t row, float *dst, tnf_error *
         memcpy(dst, p, r->d * sizeof *dst);
     return TNF_OK;
 }
-
-tnf_status tnf_made_rows_fetch(const tnf_made_rows *b, size_t dims, tnf_make_rows make, void *ctx,
-                               uint64_t offset, void *dst, size_t n, tnf_error *e)
-{
-    uint64_t row_bytes = dims * sizeof(float);
-    uint8_t *to = dst;
-    while (n > 0) {
-        uint64_t row = offset / row_bytes;
-        if (b->n == 0 || row < b->first || row - b->first >= b->n)
-            TNF_TRY(make(ctx, row, e));
-        uint64_t from = offset - b->first * row_bytes, there = b->n * row_bytes - from;
-        size_t now = there < n ? (size_t)there : n;
-        tnf_copy_le(to, b->rows, sizeof(float), (size_t)from, now);
-        to += now;
-        offset += now;
-        n -= now;
-    }
-    return TNF_OK;
-}

@@ -84,17 +84,4 @@ void tnf_pq_tables(const tnf_rows *r, const float *rotated, float *tables);
 /* Does the projection keep lengths? Then those of rows follow from their codes. */
 bool tnf_pq_keeps_lengths(const tnf_rows *r);
 
-/* Rows of a matrix that is made while it is saved, a block of them at a time. */
-typedef struct tnf_made_rows {
-    float *rows;
-    uint64_t first; /* of those that are there */
-    size_t n;
-} tnf_made_rows;
-
-/* Fills the block with rows from that one on, one at least. */
-typedef tnf_status (*tnf_make_rows)(void *ctx, uint64_t first, tnf_error *e);
-/* For a tnf_fetch_fn: any bytes of the matrix, of which the block holds some, or is made to. */
-tnf_status tnf_made_rows_fetch(const tnf_made_rows *block, size_t dims, tnf_make_rows make,
-                               void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e);
-
 #endif

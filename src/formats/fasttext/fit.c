@@ -6,12 +6,6 @@
 
 /* ----------------------------------------------------------------- attributes */
 
-static const tnf_value *attr(const tnf_catalog *c, const char *key)
-{
-    const tnf_value attrs = tnf_attrs_value(&c->attrs);
-    return tnf_value_get(&attrs, key);
-}
-
 static bool integer(const tnf_value *v, int64_t *out)
 {
     if (v->kind == TNF_UINT && v->as.u <= INT64_MAX)
@@ -376,7 +370,8 @@ static tnf_status judge_pruned(struct judging *j)
 /* Rows of words that other tools have put together with those of their n-grams. */
 static bool is_folded(const tnf_catalog *c)
 {
-    const tnf_value *vocab = attr(c, "finalfusion.vocab"), *rows = attr(c, FT_ATTR("rows"));
+    const tnf_value *vocab = tnf_catalog_attr(c, "finalfusion.vocab"),
+                    *rows = tnf_catalog_attr(c, FT_ATTR("rows"));
     return vocab && !is_text(vocab, "simple") && !(rows && is_text(rows, "raw"));
 }
 
@@ -388,7 +383,7 @@ static const char *why_apart(const struct judging *j)
     if (!p->input.object && !p->input.opaque)
         return "a fastText model has a matrix (embeddings)";
     if (is_folded(j->fit->catalog) &&
-        !is_text(attr(j->fit->catalog, "finalfusion.vocab"), "fasttext"))
+        !is_text(tnf_catalog_attr(j->fit->catalog, "finalfusion.vocab"), "fasttext"))
         return "fastText knows n-grams in buckets of its own kind only: zTensor and safetensors "
                "keep "
                "others";

@@ -5,6 +5,7 @@
 #include "base/blake3.h"
 #include "base/ckd.h"
 #include "base/error.h"
+#include "base/hex.h"
 #include "base/utf8.h"
 
 #define WINDOW    4096u
@@ -233,12 +234,7 @@ void tnf_gptrs_base_id(uint8_t id[TNF_GPTRS_ID], tnf_str name)
 
 void tnf_gptrs_hex(char out[2 * TNF_GPTRS_ID + 1], const uint8_t id[TNF_GPTRS_ID])
 {
-    static const char digits[] = "0123456789abcdef";
-    for (size_t i = 0; i < TNF_GPTRS_ID; i++) {
-        out[2 * i] = digits[id[i] >> 4];
-        out[2 * i + 1] = digits[id[i] & 15];
-    }
-    out[2 * TNF_GPTRS_ID] = '\0';
+    *tnf_hex_put(out, id, TNF_GPTRS_ID) = '\0';
 }
 
 /* ---------------------------------------------------------------- writing */

@@ -51,17 +51,12 @@ struct content {
     tnf_str said;            /* primitiv.type */
 };
 
-static const tnf_value *attr(const tnf_catalog *c, const char *key)
-{
-    const tnf_value all = tnf_attrs_value(&c->attrs);
-    return tnf_value_get(&all, key);
-}
-
 static struct content content_of(const tnf_catalog *c, const tnf_fit *fit)
 {
-    struct content k = { .said = tnf_prim_text_of(attr(c, "primitiv.type")) };
-    k.configs = attr(c, "primitiv.uint_configs") || attr(c, "primitiv.float_configs");
-    k.shape = attr(c, "primitiv.dims") || attr(c, "primitiv.batch");
+    struct content k = { .said = tnf_prim_text_of(tnf_catalog_attr(c, "primitiv.type")) };
+    k.configs = tnf_catalog_attr(c, "primitiv.uint_configs") ||
+                tnf_catalog_attr(c, "primitiv.float_configs");
+    k.shape = tnf_catalog_attr(c, "primitiv.dims") || tnf_catalog_attr(c, "primitiv.batch");
     for (size_t i = c->n; i-- > 0;) {
         if (fit && fit->objects[i].fate == TNF_DROPPED)
             continue;
@@ -153,7 +148,8 @@ static tnf_verdict fit_attr(const tnf_catalog *c, const tnf_member *m, prim_type
         prim_dims shape;
         if (type != PRIM_SHAPE)
             return (tnf_verdict) { TNF_DROPPED, "only a shape has dimensions of its own" };
-        return tnf_prim_shape_of(&shape, attr(c, "primitiv.dims"), attr(c, "primitiv.batch"))
+        return tnf_prim_shape_of(&shape, tnf_catalog_attr(c, "primitiv.dims"),
+                                 tnf_catalog_attr(c, "primitiv.batch"))
                    ? fine
                    : (tnf_verdict) { TNF_DROPPED, "that is no shape: up to 8 dimensions of 1 or "
                                                   "more" };

@@ -104,7 +104,7 @@ static tnf_status group(struct job *j, tnf_error *e)
     return TNF_OK;
 }
 
-static int by_key(const void *a, const void *b)
+static int by_statistic_key(const void *a, const void *b)
 {
     return tnf_prim_compare_keys(((const struct statistic *)a)->key,
                                  ((const struct statistic *)b)->key);
@@ -132,7 +132,7 @@ static size_t gather_stats(struct job *j, uint32_t owner)
         placed = placed && tnf_prim_number_of(tnf_value_get(o->attrs, "primitiv.order"), &s->place);
     }
     if (n > 1 && j->w->options[PRIM_OPTION_SORT].u)
-        qsort(j->stats, n, sizeof *j->stats, by_key);
+        qsort(j->stats, n, sizeof *j->stats, by_statistic_key);
     else if (n > 1 && placed)
         qsort(j->stats, n, sizeof *j->stats, by_place);
     return n;
@@ -194,17 +194,11 @@ static tnf_status the_value(const struct job *j, const tnf_object **out, tnf_err
                     tnf_prim_type_names[j->type]);
 }
 
-static const tnf_value *file_attr(const tnf_writer *w, const char *key)
-{
-    const tnf_value all = tnf_attrs_value(&w->catalog->attrs);
-    return tnf_value_get(&all, key);
-}
-
 static tnf_status put_shape(struct job *j, tnf_error *e)
 {
     prim_dims shape;
-    if (!tnf_prim_shape_of(&shape, file_attr(j->w, "primitiv.dims"),
-                           file_attr(j->w, "primitiv.batch")))
+    if (!tnf_prim_shape_of(&shape, tnf_catalog_attr(j->w->catalog, "primitiv.dims"),
+                           tnf_catalog_attr(j->w->catalog, "primitiv.batch")))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there are no dimensions for a shape");
     put_dims(&j->b, shape.dims, shape.n, shape.batch);
     return flush(j, e);
@@ -232,7 +226,7 @@ static void put_config(tnf_buf *b, const prim_config *c, bool floats)
 
 static tnf_status put_configs(struct job *j, const char *key, bool floats, tnf_error *e)
 {
-    const prim_configs configs = tnf_prim_configs_of(file_attr(j->w, key));
+    const prim_configs configs = tnf_prim_configs_of(tnf_catalog_attr(j->w->catalog, key));
     prim_config *all = tnf_arena_array(j->w->scratch, configs.n, sizeof *all);
     size_t n = 0;
     if (!all)

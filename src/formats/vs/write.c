@@ -314,15 +314,9 @@ static tnf_status take_bits(void *ctx, const void *bytes, size_t n, tnf_error *e
 
 /* -------------------------------------------------------------------- meta */
 
-static const tnf_value *file_attr(const struct job *j, const char *key)
-{
-    const tnf_value all = tnf_attrs_value(&j->w->catalog->attrs);
-    return tnf_value_get(&all, key);
-}
-
 static bool byte_attr(const struct job *j, const char *key, uint8_t *out)
 {
-    const tnf_value *v = file_attr(j, key);
+    const tnf_value *v = tnf_catalog_attr(j->w->catalog, key);
     bool fits = v && ((v->kind == TNF_UINT && v->as.u <= UINT8_MAX) ||
                       (v->kind == TNF_INT && v->as.i >= 0 && v->as.i <= UINT8_MAX));
     if (fits)
@@ -351,8 +345,8 @@ static tnf_status meta_extra(struct job *j, tnf_error *e)
 static tnf_status pack_attributes(struct job *j, tnf_buf *b, tnf_error *e)
 {
     static const tnf_value empty = { .kind = TNF_MAP };
-    const tnf_value *tree = file_attr(j, "vs.attributes");
-    if (!tree && file_attr(j, "vs.bare"))
+    const tnf_value *tree = tnf_catalog_attr(j->w->catalog, "vs.attributes");
+    if (!tree && tnf_catalog_attr(j->w->catalog, "vs.bare"))
         return TNF_OK;
     TNF_TRY(tnf_msgpack_put_value(b, tree ? tree : &empty, 3 * TNF_VS_DEPTH, e));
     j->meta.attributes = (tnf_str) { (const char *)b->p, b->n };

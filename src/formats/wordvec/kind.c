@@ -82,43 +82,65 @@ static bool rows_follow(const tnf_probe *p, size_t from, uint64_t dims, bool *su
     return l.right > l.wrong;
 }
 
-/* A .vec file whose first line counts is one even if nothing else is right, and so is a .floret
- * file that would else be taken for plain text: it can be told why. */
+static bool looks_like_floret(const tnf_probe *p, bool *sure)
+{
+    wv_floret head;
+    return !tnf_wv_floret_parse(&head, (const char *)p->head, p->nhead) &&
+           rows_follow(p, head.length, head.dims, sure);
+}
+
+/* A .vec file whose first line counts rows and numbers is accepted even if its rows are wrong: the
+ * reader can then say what is wrong with them. */
+static bool looks_like_textdims(const tnf_probe *p, bool *sure)
+{
+    wv_head head;
+    if (tnf_wv_head_parse(&head, (const char *)p->head, p->nhead))
+        return false;
+    bool rows = rows_follow(p, head.length, head.dims, sure);
+    bool empty = head.rows == 0 && head.length == p->size;
+    if (!rows && !empty && strcmp(p->ext, "vec") != 0)
+        return false;
+    *sure = *sure && ((head.dims > 0 && head.length < p->size) || head.rows == 0);
+    return true;
+}
+
+static bool looks_like_text(const tnf_probe *p, bool *sure)
+{
+    bool whole = p->nhead == p->size;
+    char separator;
+    uint64_t dims = tnf_wv_find_dims((const char *)p->head, p->nhead, whole, &separator);
+    if (dims == 0 && !whole)
+        dims = UINT64_MAX; /* a line longer than this */
+    if (dims == 0 || !rows_follow(p, 0, dims, sure))
+        return false;
+    *sure = *sure && dims > 1;
+    return true;
+}
+
+/* A .floret file without the right first line is still one, so that its reader can say why. */
+static wv_kind guess_kind(const tnf_probe *p, bool *sure)
+{
+    if (looks_like_floret(p, sure))
+        return WV_FLORET;
+    if (looks_like_textdims(p, sure))
+        return WV_TEXTDIMS;
+    if (looks_like_text(p, sure))
+        return strcmp(p->ext, "floret") == 0 ? WV_FLORET : WV_TEXT;
+    return WV_NONE;
+}
+
 wv_kind tnf_wv_kind_of(const tnf_probe *p, int *score)
 {
-    const char *text = (const char *)p->head;
-    bool named = is_named_so(p->ext), whole = p->nhead == p->size, sure = true;
-    uint64_t dims = 0;
-    wv_head head;
-    wv_floret floret;
-    wv_kind kind = WV_NONE;
+    bool named = is_named_so(p->ext), printed = is_printed(p->head, p->nhead), sure = true;
     *score = TNF_PROBE_NO;
-    bool printed = is_printed(p->head, p->nhead);
-    if (p->nhead == 0 || (!printed && !named) || memchr(text, 0, p->nhead))
+    if (p->nhead == 0 || (!printed && !named) || memchr(p->head, 0, p->nhead))
         return WV_NONE;
-    if (!tnf_wv_floret_parse(&floret, text, p->nhead) &&
-        rows_follow(p, floret.length, floret.dims, &sure)) {
-        kind = WV_FLORET;
-    } else if (!tnf_wv_head_parse(&head, text, p->nhead) &&
-               (rows_follow(p, head.length, head.dims, &sure) ||
-                (head.rows == 0 && head.length == p->size) || strcmp(p->ext, "vec") == 0)) {
-        kind = WV_TEXTDIMS;
-        sure = sure && ((head.dims > 0 && head.length < p->size) || head.rows == 0);
-    } else {
-        char separator;
-        dims = tnf_wv_find_dims(text, p->nhead, whole, &separator);
-        dims = dims || whole ? dims : UINT64_MAX; /* a line longer than this */
-        kind = dims && rows_follow(p, 0, dims, &sure) ? WV_TEXT : WV_NONE;
-        sure = sure && dims > 1;
-        if (kind == WV_TEXT && strcmp(p->ext, "floret") == 0)
-            kind = WV_FLORET;
-    }
-    sure = sure && printed && is_utf8(p->head, p->nhead, whole);
-    if (kind != WV_NONE)
-        *score = named && sure   ? TNF_PROBE_STRUCTURE
-                 : named || sure ? TNF_PROBE_PLAUSIBLE
-                                 : TNF_PROBE_NO;
-    return *score ? kind : WV_NONE;
+    wv_kind kind = guess_kind(p, &sure);
+    sure = sure && printed && is_utf8(p->head, p->nhead, p->nhead == p->size);
+    if (kind == WV_NONE || (!named && !sure))
+        return WV_NONE;
+    *score = named && sure ? TNF_PROBE_STRUCTURE : TNF_PROBE_PLAUSIBLE;
+    return kind;
 }
 
 int tnf_wv_probe_text(const tnf_probe *p, wv_kind kind)

@@ -10,6 +10,8 @@
  */
 #include "formats/ztensor2/zt2.h"
 
+#include "base/hex.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -96,11 +98,6 @@ bool tnf_zt2_digest_ok(tnf_str s)
     return true;
 }
 
-static uint8_t nibble(char c)
-{
-    return (uint8_t)(c <= '9' ? c - '0' : c - 'a' + 10);
-}
-
 const tnf_digest *tnf_zt2_digest(tnf_arena *arena, tnf_str s)
 {
     const char *colon = memchr(s.p, ':', s.n);
@@ -113,7 +110,8 @@ const tnf_digest *tnf_zt2_digest(tnf_arena *arena, tnf_str s)
     char *text = (char *)bytes + hex / 2;
     memcpy(text, s.p, s.n);
     for (size_t i = 0; i < hex / 2; i++)
-        bytes[i] = (uint8_t)(nibble(colon[1 + 2 * i]) << 4 | nibble(colon[2 + 2 * i]));
+        bytes[i] = (uint8_t)(tnf_hex_digit(colon[1 + 2 * i]) << 4 |
+                             tnf_hex_digit(colon[2 + 2 * i]));
     *d = (tnf_digest) { .bytes = bytes, .n = (hex + 1) / 2, .text = { text, s.n } };
     if (head == 4 && memcmp(s.p, "xxh3", 4) == 0)
         d->algorithm = "xxh3-64";

@@ -190,7 +190,7 @@ static tnf_status write_blobs(writing *x, tnf_error *e)
 
 /* --------------------------------------------------------------- manifest */
 
-static int by_key(const void *a, const void *b)
+static int by_cbor_key(const void *a, const void *b)
 {
     return tnf_cbor_compare((*(const tnf_member *const *)a)->key,
                             (*(const tnf_member *const *)b)->key);
@@ -208,7 +208,7 @@ static tnf_status put_attributes(writing *x, const tnf_member *members, size_t n
     for (size_t i = 0; i < n; i++)
         if ((!but || !zt2_is(members[i].key, but)) && tnf_zt2_attr_ok(&members[i], depth))
             order[kept++] = &members[i];
-    qsort(order, kept, sizeof *order, by_key);
+    qsort(order, kept, sizeof *order, by_cbor_key);
     tnf_cbor_put_string(&x->manifest, "attributes");
     tnf_cbor_put_map(&x->manifest, kept);
     for (size_t i = 0; i < kept; i++) {

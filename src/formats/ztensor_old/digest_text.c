@@ -4,18 +4,10 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/hex.h"
 
 #include <stdio.h>
 #include <string.h>
-
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
 
 static bool begins(tnf_str s, const char *prefix)
 {
@@ -32,7 +24,7 @@ static bool read_u32(uint32_t *out, tnf_str digits)
         digits.n--;
     }
     for (size_t i = 0; i < digits.n; i++) {
-        int d = hex_digit(digits.p[i]);
+        int d = tnf_hex_digit(digits.p[i]);
         if (d < 0)
             return false;
         v = v << 4 | (uint64_t)d;
@@ -65,7 +57,7 @@ static tnf_zt_digest_kind read_sha256(tnf_digest *d, uint8_t *bytes, tnf_str tex
     if (!begins(text, "sha256:") || text.n != n + 64)
         return TNF_ZT_DIGEST_UNKNOWN;
     for (size_t i = 0; i < 32; i++) {
-        int high = hex_digit(text.p[n + 2 * i]), low = hex_digit(text.p[n + 2 * i + 1]);
+        int high = tnf_hex_digit(text.p[n + 2 * i]), low = tnf_hex_digit(text.p[n + 2 * i + 1]);
         if (high < 0 || low < 0)
             return TNF_ZT_DIGEST_UNKNOWN;
         bytes[i] = (uint8_t)(high << 4 | low);

@@ -49,11 +49,6 @@ static const char *format_of(const tnf_object *o)
     return renamed(tnf_zt1_layouts, o->layout->id);
 }
 
-static int by_key(const void *a, const void *b)
-{
-    return tnf_str_compare(((const tnf_member *)a)->key, ((const tnf_member *)b)->key);
-}
-
 static tnf_status put_attrs(tnf_writer *w, tnf_buf *b, const tnf_member *members, size_t n,
                             tnf_error *e)
 {
@@ -62,7 +57,7 @@ static tnf_status put_attrs(tnf_writer *w, tnf_buf *b, const tnf_member *members
     if (!sorted)
         return tnf_arena_fail(w->scratch, "attributes", e);
     memcpy(sorted, members, n * sizeof *sorted);
-    qsort(sorted, n, sizeof *sorted, by_key);
+    qsort(sorted, n, sizeof *sorted, tnf_member_compare);
     tnf_cbor_put_string(b, "attributes");
     if (tnf_cbor_is_wrapper(&map, TNF_CBOR_LENIENT)) /* a map that a tree cannot hold */
         return tnf_cbor_put_value(b, &map, TNF_CBOR_LENIENT, TNF_TREE_DEEPEST, e);

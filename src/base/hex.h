@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* Hexadecimal digits. */
+#ifndef TNF_BASE_HEX_H
+#define TNF_BASE_HEX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The value of a digit, upper or lower case; -1 if it is none. */
+static inline int tnf_hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* Two lower-case digits for each of n bytes; no terminator. Gives the place behind the last. */
+static inline char *tnf_hex_put(char *out, const void *bytes, size_t n)
+{
+    const uint8_t *p = bytes;
+    for (size_t i = 0; i < n; i++) {
+        *out++ = "0123456789abcdef"[p[i] >> 4];
+        *out++ = "0123456789abcdef"[p[i] & 15];
+    }
+    return out;
+}
+
+#endif

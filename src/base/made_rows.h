@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* Rows of a matrix of floats that is made while it is saved, one block of rows at a time. */
+#ifndef TNF_BASE_MADE_ROWS_H
+#define TNF_BASE_MADE_ROWS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <tenfold/types.h>
+
+typedef struct tnf_made_rows {
+    float *rows;
+    uint64_t first; /* of those that are there */
+    size_t n;
+} tnf_made_rows;
+
+/* Fills the block with rows, beginning with `first`: one at least. */
+typedef tnf_status (*tnf_make_rows)(void *ctx, uint64_t first, tnf_error *e);
+/* For a tnf_fetch_fn: copies any bytes of the matrix, and has blocks made as they are needed. */
+tnf_status tnf_made_rows_fetch(const tnf_made_rows *block, size_t dims, tnf_make_rows make,
+                               void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e);
+
+#endif
