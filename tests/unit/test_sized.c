@@ -4,6 +4,7 @@
 #include "base/sized.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 struct ours {
@@ -43,14 +44,17 @@ static void refuses(void **state)
     tnf_error e;
     struct ours o, given = { 0, 1, 2 };
     struct newer later = { sizeof later, 3, 4, 0 };
-    ((unsigned char *)&later)[17] = 2;
+    const size_t beyond = sizeof o + 1;
+    char where[64];
+    ((unsigned char *)&later)[beyond] = 2;
     assert_fails(tnf_options_copy(&o, sizeof o, &given, &e), TNF_EINVAL);
     given.size = sizeof(size_t) - 1;
     assert_fails(tnf_options_copy(&o, sizeof o, &given, &e), TNF_EINVAL);
     given.size = (size_t)-1;
     assert_fails(tnf_options_copy(&o, sizeof o, &given, &e), TNF_EINVAL);
     assert_fails(tnf_options_copy(&o, sizeof o, &later, &e), TNF_EINVAL);
-    assert_non_null(strstr(e.message, "byte 17 of 24; 16 are known"));
+    snprintf(where, sizeof where, "byte %zu of %zu; %zu are known", beyond, sizeof later, sizeof o);
+    assert_non_null(strstr(e.message, where));
 }
 
 /* As much as the caller has, and not a byte more. */
