@@ -7,7 +7,7 @@
 typedef struct options {
     input_options in;
     saving_options save;
-    opt_list select, exclude;
+    choosing choosing;
     bool tensors_only;
 } options;
 
@@ -17,10 +17,7 @@ static int append(const cli_state *cli, const options *o, input *inputs, const c
     saving s = { .cli = cli, .options = &o->save, .inputs = inputs, .out = out, .list = true };
     int code = saving_open(inputs, &s.n, cli, &o->in, paths, npaths);
     s.how.mode = TNF_CONVERT_APPEND;
-    s.how.select = o->select.items;
-    s.how.nselect = o->select.n;
-    s.how.exclude = o->exclude.items;
-    s.how.nexclude = o->exclude.n;
+    s.choosing = &o->choosing;
     s.how.tensors_only = o->tensors_only;
     if (code == EXIT_DONE)
         code = saving_run(&s);
@@ -46,9 +43,8 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 
 static const opt table[] = {
     WRITER_OPTION(options, save, "option", 'o'),
-    { "select", 0, OPT_LIST, offsetof(options, select), "GLOB", NULL,
-      "Append only the tensors whose name matches; as in 'tenfold ls'. May be repeated." },
-    EXCLUDE_OPTION(options, exclude),
+    CHOOSING_OPTIONS(options, choosing),
+    CAST_OPTIONS(options, save),
     { "tensors-only", 0, OPT_FLAG, offsetof(options, tensors_only), NULL, NULL,
       "Do not append the attributes of IN." },
     LOSS_OPTION(options, save),

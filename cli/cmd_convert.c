@@ -10,13 +10,12 @@
 #include <tenfold/value.h>
 
 #define FOLDS "auto|none|fasttext|finalfusion"
-#define CASTS "f64|f32|f16|bf16|f8_e4m3fn|f8_e5m2|f8_e4m3fnuz|f8_e5m2fnuz"
 
 typedef struct options {
     input_options in;
     saving_options save;
-    const char *dtype, *order, *map, *fold, *metadata;
-    opt_list select, exclude, rename;
+    choosing choosing;
+    const char *fold, *metadata;
     bool normalize, unnormalize;
 } options;
 
@@ -65,10 +64,6 @@ static int take_metadata(tnf_member *out, char **text, const options *o, const c
 
 static int check_usage(const cli_state *cli, const options *o, const char *out)
 {
-    if (o->dtype && opt_position(CASTS, o->dtype, strlen(o->dtype)) < 0)
-        return usage_error("convert: --dtype takes one of " CASTS ", not '%s'", o->dtype);
-    if (o->order && strcmp(o->order, "C") != 0 && strcmp(o->order, "F") != 0)
-        return usage_error("convert: --order takes C or F, not '%s'", o->order);
     if (o->fold && opt_position(FOLDS, o->fold, strlen(o->fold)) < 0)
         return usage_error("convert: --fold takes one of " FOLDS ", not '%s'", o->fold);
     if (o->normalize && o->unnormalize)
@@ -78,28 +73,19 @@ static int check_usage(const cli_state *cli, const options *o, const char *out)
     return saving_check(cli, &o->save, out, false);
 }
 
-static int convert(saving *s, const options *o, renaming *names)
+static int convert(saving *s, const options *o)
 {
     tnf_member metadata;
     char *text = NULL;
     int code = o->metadata ? take_metadata(&metadata, &text, o, s->out) : EXIT_DONE;
-    s->how.select = o->select.items;
-    s->how.nselect = o->select.n;
-    s->how.exclude = o->exclude.items;
-    s->how.nexclude = o->exclude.n;
-    s->how.rename = names ? renaming_step : NULL;
-    s->how.rename_ctx = names;
+    s->choosing = &o->choosing;
     s->how.fold = o->fold;
     s->how.normalize = o->normalize;
     s->how.unnormalize = o->unnormalize;
     s->how.set = &metadata;
     s->how.nset = o->metadata ? 1 : 0;
-    s->save.dtype = o->dtype;
-    s->save.order = o->order;
     if (code == EXIT_DONE)
         code = saving_run(s);
-    if (code == EXIT_DONE)
-        renaming_notes(names, s->cli);
     saving_free(s);
     free(text);
     return code;
@@ -108,20 +94,16 @@ static int convert(saving *s, const options *o, renaming *names)
 static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
-    renaming *names;
     input in;
     (void)argc;
     int code = check_usage(cli, o, argv[1]);
-    if (code == EXIT_DONE)
-        code = renaming_open(&names, o->map, &o->rename);
     if (code != EXIT_DONE)
         return code;
     saving s = { .cli = cli, .options = &o->save, .inputs = &in, .n = 1, .out = argv[1] };
     code = input_open(&in, cli, &o->in, argv[0]);
     if (code == EXIT_DONE)
-        code = convert(&s, o, names);
+        code = convert(&s, o);
     input_close(&in);
-    renaming_free(names);
     return code;
 }
 
@@ -129,16 +111,8 @@ static const opt table[] = {
     TO_OPTION(options, save, "the extension of OUT decides."),
     WRITER_OPTION(options, save, "option", 'o'),
     RESERVE_OPTION(options, save),
-    { "select", 0, OPT_LIST, offsetof(options, select), "GLOB", NULL,
-      "Convert only the tensors whose name matches; as in 'tenfold ls'. May be repeated." },
-    EXCLUDE_OPTION(options, exclude),
-    RENAME_OPTIONS(options, map, rename, "the tensors"),
-    { "dtype", 0, OPT_TEXT, offsetof(options, dtype), "DTYPE", CASTS,
-      "Write tensors of floats as this type. Each value becomes the nearest one; of two equally "
-      "near, the even one. A value that is too large becomes infinite, or the largest value if the "
-      "type has no infinity. NaN stays NaN. Other tensors do not change." },
-    { "order", 0, OPT_TEXT, offsetof(options, order), "ORDER", "C|F",
-      "Write dense tensors row by row (C) or column by column (F), where the format has both." },
+    CHOOSING_OPTIONS(options, choosing),
+    CAST_OPTIONS(options, save),
     LOSS_OPTION(options, save),
     AS_IS_OPTION(options, save),
     { "normalize", 0, OPT_FLAG, offsetof(options, normalize), NULL, NULL,

@@ -10,6 +10,7 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 
 static const opt table[] = {
     EMB_SAVE_OPTIONS(emb_rewrite_options, save),
+    PLAN_JSON_OPTION(emb_rewrite_options, save),
     AS_IS_OPTION(emb_rewrite_options, save),
     EMB_OPTIONS(emb_rewrite_options, emb),
     { 0 },

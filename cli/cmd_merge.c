@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tenfold merge: many files as one. */
 #include "input.h"
-#include "rename.h"
 #include "saving.h"
 #include <stdlib.h>
 #include <string.h>
@@ -13,30 +12,22 @@
 typedef struct options {
     input_options in;
     saving_options save;
-    const char *out, *map;
-    opt_list select, exclude, rename;
+    choosing choosing;
+    const char *out;
     int duplicates, attrs;
 } options;
 
-static int merge(const cli_state *cli, const options *o, input *inputs, char **paths, size_t npaths,
-                 renaming *names)
+static int merge(const cli_state *cli, const options *o, input *inputs, char **paths, size_t npaths)
 {
     static const tnf_clash attrs[] = { TNF_CLASH_REFUSE, TNF_CLASH_FIRST, TNF_CLASH_LAST };
     saving s = { .cli = cli, .options = &o->save, .inputs = inputs, .out = o->out, .list = true };
     int code = saving_open(inputs, &s.n, cli, &o->in, paths, npaths);
+    s.choosing = &o->choosing;
     s.how.keep_files = true;
     s.how.tensors = (tnf_clash)o->duplicates;
     s.how.attrs = attrs[o->attrs];
-    s.how.select = o->select.items;
-    s.how.nselect = o->select.n;
-    s.how.exclude = o->exclude.items;
-    s.how.nexclude = o->exclude.n;
-    s.how.rename = names ? renaming_step : NULL;
-    s.how.rename_ctx = names;
     if (code == EXIT_DONE)
         code = saving_run(&s);
-    if (code == EXIT_DONE)
-        renaming_notes(names, cli);
     saving_free(&s);
     for (size_t i = 0; i < s.n; i++)
         input_close(&inputs[i]);
@@ -55,16 +46,12 @@ static int check_usage(const cli_state *cli, const options *o)
 static int run(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
-    renaming *names = NULL;
     int code = check_usage(cli, o);
-    if (code == EXIT_DONE)
-        code = renaming_open(&names, o->map, &o->rename);
     if (code != EXIT_DONE)
         return code;
     input *inputs = calloc((size_t)argc, sizeof *inputs);
-    code = inputs ? merge(cli, o, inputs, argv, (size_t)argc, names) : usage_error("out of memory");
+    code = inputs ? merge(cli, o, inputs, argv, (size_t)argc) : usage_error("out of memory");
     free(inputs);
-    renaming_free(names);
     return code;
 }
 
@@ -78,10 +65,8 @@ static const opt table[] = {
     { "attrs", 0, OPT_CHOICE, offsetof(options, attrs), "RULE", ATTR_CLASHES,
       "What to do if an attribute has different values in two files: refuse, or keep the first or "
       "the last." },
-    { "select", 0, OPT_LIST, offsetof(options, select), "GLOB", NULL,
-      "Take only the tensors whose name matches; as in 'tenfold ls'. May be repeated." },
-    EXCLUDE_OPTION(options, exclude),
-    RENAME_OPTIONS(options, map, rename, "tensors"),
+    CHOOSING_OPTIONS(options, choosing),
+    CAST_OPTIONS(options, save),
     WRITER_OPTION(options, save, "option", 0),
     RESERVE_OPTION(options, save),
     LOSS_OPTION(options, save),

@@ -92,7 +92,7 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
     if (j.o->json && !strcmp(argv[1], "-"))
         return usage_error("quantize: standard output cannot take both the file and --json");
     int code = emb_rewrite(&s, cli, &j.o->emb, &j.o->save, argv);
-    if (code == EXIT_DONE)
+    if (code == EXIT_DONE && !j.o->save.dry_run)
         tell(&j, cli, s.report, argv[0]);
     saving_free(&s);
     return code;

@@ -12,6 +12,7 @@ static const opt table[] = {
     { "as-is", 0, OPT_FLAG, offsetof(emb_rewrite_options, save.as_is), NULL, NULL,
       "Do not normalise the rows of words, even if the file has no norms." },
     EMB_SAVE_OPTIONS(emb_rewrite_options, save),
+    PLAN_JSON_OPTION(emb_rewrite_options, save),
     EMB_OPTIONS(emb_rewrite_options, emb),
     { 0 },
 };

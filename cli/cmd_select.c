@@ -86,6 +86,7 @@ static const opt table[] = {
     { "ignore-unknown", 'i', OPT_FLAG, offsetof(options, ignore), NULL, NULL,
       "Skip words without a vector instead of stopping." },
     EMB_SAVE_OPTIONS(options, save),
+    PLAN_JSON_OPTION(options, save),
     AS_IS_OPTION(options, save),
     EMB_OPTIONS(options, emb),
     { 0 },

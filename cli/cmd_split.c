@@ -15,7 +15,7 @@ typedef struct options {
     input_options in;
     saving_options save;
     const char *out, *max_size, *name;
-    opt_list select, exclude;
+    choosing choosing;
 } options;
 
 typedef struct job {
@@ -172,10 +172,7 @@ static int split(job *j, uint64_t max)
     how.ctx = j;
     s.how.mode = TNF_CONVERT_SPLIT;
     s.how.split = &how;
-    s.how.select = o->select.items;
-    s.how.nselect = o->select.n;
-    s.how.exclude = o->exclude.items;
-    s.how.nexclude = o->exclude.n;
+    s.choosing = &o->choosing;
     s.quiet_plan = o->save.json;
     int code = saving_run(&s);
     if (s.status == TNF_OK || s.status == TNF_EUNSYNCED) {
@@ -220,9 +217,8 @@ static const opt table[] = {
     TO_OPTION(options, save, "the format of IN is used."),
     { "name", 0, OPT_TEXT, offsetof(options, name), "NAME", NULL,
       "The beginning of the names of the files [model]." },
-    { "select", 0, OPT_LIST, offsetof(options, select), "GLOB", NULL,
-      "Take only the tensors whose name matches; as in 'tenfold ls'. May be repeated." },
-    EXCLUDE_OPTION(options, exclude),
+    CHOOSING_OPTIONS(options, choosing),
+    CAST_OPTIONS(options, save),
     WRITER_OPTION(options, save, "option", 0),
     LOSS_OPTION(options, save),
     { "dry-run", 'n', OPT_FLAG, offsetof(options, save.dry_run), NULL, NULL,

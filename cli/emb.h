@@ -35,7 +35,7 @@ typedef struct emb_options {
           offsetof(type, field.threads),                                                           \
           "N",                                                                                     \
           NULL,                                                                                    \
-          "Use N threads [one per core, at most 16]. The result is the same." },                    \
+          "Use N threads [one per core, at most 16]. The result is the same." },                   \
         INPUT_OPTIONS(type, field.in), READER_OPTION(type, field.in)
 
 /* An open file of embeddings. */
@@ -119,7 +119,8 @@ bool emb_query(emb_asking *out, const emb_input *e, const char *k, int metric);
 #define EMB_SAVE_OPTIONS(type, field)                                                              \
     TO_OPTION(type, field, "the extension of OUT decides."),                                       \
         WRITER_OPTION(type, field, "out-option", 0), LOSS_OPTION(type, field),                     \
-        FORCE_OPTION(type, field, "Replace OUT if it exists."), NO_SYNC_OPTION(type, field)
+        DRY_RUN_OPTION(type, field), FORCE_OPTION(type, field, "Replace OUT if it exists."),       \
+        NO_SYNC_OPTION(type, field)
 
 /* Options of a command that makes a new file of one. */
 typedef struct emb_rewrite_options {

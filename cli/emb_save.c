@@ -9,6 +9,8 @@ int emb_rewrite(saving *s, const cli_state *cli, const emb_options *o,
     uint64_t threads;
     input_options reading = o->in;
     tnf_emb_options view = { .size = sizeof view };
+    if (options->json && !options->dry_run)
+        return usage_error("%s: --json prints the plan of a --dry-run", cli->command);
     if (saving_check(cli, options, argv[1], true) != EXIT_DONE ||
         !emb_number(&threads, o->threads, "threads", 1, 0))
         return EXIT_USAGE;

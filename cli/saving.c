@@ -130,6 +130,24 @@ void saving_fill(tnf_save_options *how, const saving_options *o)
     how->loss = o->allow_loss.value;
     how->dry_run = o->dry_run;
     how->as_is = how->as_is || o->as_is;
+    how->dtype = o->dtype;
+    how->order = o->order;
+}
+
+/* Which tensors, and what they are called; gives an exit code. */
+static int choose(saving *s)
+{
+    const choosing *c = s->choosing;
+    if (!c)
+        return EXIT_DONE;
+    s->how.select = c->select.items;
+    s->how.nselect = c->select.n;
+    s->how.exclude = c->exclude.items;
+    s->how.nexclude = c->exclude.n;
+    int code = renaming_open(&s->names, c->map, &c->rename);
+    s->how.rename = s->names ? renaming_step : NULL;
+    s->how.rename_ctx = s->names;
+    return code;
 }
 
 static tnf_status convert_to(saving *s, const tnf_file *const *files)
@@ -188,8 +206,11 @@ int saving_run(saving *s)
     const tnf_file **files = calloc(s->n + 1, sizeof *files);
     const char **names = calloc(s->n + 1, sizeof *names);
     char **paths = calloc(s->n + 1, sizeof *paths);
-    int code = files && names && paths ? convert_all(s, files, names, paths)
-                                       : usage_error("out of memory");
+    int code = files && names && paths ? choose(s) : usage_error("out of memory");
+    if (code == EXIT_DONE)
+        code = convert_all(s, files, names, paths);
+    if (code == EXIT_DONE)
+        renaming_notes(s->names, s->cli);
     free((void *)(uintptr_t)files);
     free((void *)(uintptr_t)names);
     free(paths);
@@ -200,7 +221,9 @@ int saving_run(saving *s)
 void saving_free(saving *s)
 {
     tnf_report_free(s->report);
+    renaming_free(s->names);
     s->report = NULL;
+    s->names = NULL;
 }
 
 int saving_open(input *inputs, size_t *n, const cli_state *cli, const input_options *options,
@@ -243,6 +266,10 @@ int saving_check(const cli_state *cli, const saving_options *o, const char *out,
     const char *who = cli->command;
     if (!kinds_known(who, o->allow_loss.value))
         return EXIT_USAGE;
+    if (o->dtype && opt_position(CASTS, o->dtype, strlen(o->dtype)) < 0)
+        return usage_error("%s: --dtype takes one of " CASTS ", not '%s'", who, o->dtype);
+    if (o->order && strcmp(o->order, "C") != 0 && strcmp(o->order, "F") != 0)
+        return usage_error("%s: --order takes C or F, not '%s'", who, o->order);
     if (o->to && !known_format(o->to, &f))
         return EXIT_USAGE;
     if (o->to && !(f.caps & TNF_CAN_WRITE))

@@ -7,13 +7,14 @@
 #include "input.h"
 #include "plan.h"
 #include "progress.h"
+#include "rename.h"
 #include <tenfold/convert.h>
 
 #define LOSS_KINDS "tensor|attribute|extra" /* as plan items are called */
 
 /* How to save, as the command line has it. A command takes those that its table names. */
 typedef struct saving_options {
-    const char *to, *reserve;
+    const char *to, *reserve, *dtype, *order;
     opt_list writer;
     opt_maybe allow_loss;
     bool dry_run, json, force, no_sync, as_is;
@@ -45,18 +46,17 @@ typedef struct saving_options {
             "kept as norms, if the readers of OUT's format require vectors of length 1 "           \
             "(finalfusion)."                                                                       \
     }
-#define PLAN_OPTIONS(type, field)                                                                  \
-    { "dry-run",                                                                                   \
-      'n',                                                                                         \
-      OPT_FLAG,                                                                                    \
-      offsetof(type, field.dry_run),                                                               \
-      NULL,                                                                                        \
-      NULL,                                                                                        \
-      "Print what would happen to each thing, and write nothing." },                               \
+#define DRY_RUN_OPTION(type, field)                                                                \
+    {                                                                                              \
+        "dry-run", 'n', OPT_FLAG, offsetof(type, field.dry_run), NULL, NULL,                       \
+            "Print what would happen to each thing, and write nothing."                            \
+    }
+#define PLAN_JSON_OPTION(type, field)                                                              \
     {                                                                                              \
         "json", 0, OPT_FLAG, offsetof(type, field.json), NULL, NULL,                               \
             "Print the plan of a --dry-run as one JSON document."                                  \
     }
+#define PLAN_OPTIONS(type, field) DRY_RUN_OPTION(type, field), PLAN_JSON_OPTION(type, field)
 #define FORCE_OPTION(type, field, may)                                                             \
     {                                                                                              \
         "force", 0, OPT_FLAG, offsetof(type, field.force), NULL, NULL, may                         \
@@ -73,10 +73,45 @@ typedef struct saving_options {
             "'--option reserve=SIZE', for formats that have it."                                   \
     }
 
-#define EXCLUDE_OPTION(type, field)                                                                \
+/* Which tensors, and their new names. */
+typedef struct choosing {
+    opt_list select, exclude, rename;
+    const char *map;
+} choosing;
+
+#define CHOOSING_OPTIONS(type, field)                                                              \
+    { "select",                                                                                    \
+      0,                                                                                           \
+      OPT_LIST,                                                                                    \
+      offsetof(type, field.select),                                                                \
+      "GLOB",                                                                                      \
+      NULL,                                                                                        \
+      "Take only the tensors whose name matches; as in 'tenfold ls'. May be repeated." },          \
+        { "exclude",                                                                               \
+          0,                                                                                       \
+          OPT_LIST,                                                                                \
+          offsetof(type, field.exclude),                                                           \
+          "GLOB",                                                                                  \
+          NULL,                                                                                    \
+          "Leave out the tensors whose name matches. May be repeated." },                          \
+        RENAME_OPTIONS(type, field.map, field.rename, "the tensors")
+
+#define CASTS "f64|f32|f16|bf16|f8_e4m3fn|f8_e5m2|f8_e4m3fnuz|f8_e5m2fnuz"
+
+#define CAST_OPTIONS(type, field)                                                                  \
+    { "dtype",                                                                                     \
+      0,                                                                                           \
+      OPT_TEXT,                                                                                    \
+      offsetof(type, field.dtype),                                                                 \
+      "DTYPE",                                                                                     \
+      CASTS,                                                                                       \
+      "Write tensors of floats as this type. Each value becomes the nearest one; of two equally "  \
+      "near, the even one. A value that is too large becomes infinite, or the largest value if "   \
+      "the type has no infinity. NaN stays NaN. Other tensors do not change." },                   \
     {                                                                                              \
-        "exclude", 0, OPT_LIST, offsetof(type, field), "GLOB", NULL,                               \
-            "Leave out the tensors whose name matches. May be repeated."                           \
+        "order", 0, OPT_TEXT, offsetof(type, field.order), "ORDER", "C|F",                         \
+            "Write dense tensors row by row (C) or column by column (F), where the format has "    \
+            "both."                                                                                \
     }
 
 /* What a command has the library convert. */
@@ -85,16 +120,18 @@ typedef struct saving {
     const saving_options *options;
     const input *inputs; /* open; watched while they are read, for they may be cut short */
     size_t n;
-    const char *out;         /* a file or a directory; "-" is standard output */
-    bool list;               /* JSON has the inputs as an array */
-    bool quiet_plan;         /* the command tells of a dry run by itself */
-    tnf_convert_options how; /* for the command to fill in; save and names are set here */
-    tnf_save_options save;   /* likewise: what is not in `options` */
-    tnf_report *report;      /* afterwards; NULL: nothing was planned. saving_free() */
-    tnf_status status;       /* likewise */
-    tnf_error error;         /* likewise */
+    const char *out;          /* a file or a directory; "-" is standard output */
+    bool list;                /* JSON has the inputs as an array */
+    bool quiet_plan;          /* the command tells of a dry run by itself */
+    const choosing *choosing; /* NULL: everything, under its name */
+    tnf_convert_options how;  /* for the command to fill in; save and names are set here */
+    tnf_save_options save;    /* likewise: what is not in `options` */
+    tnf_report *report;       /* afterwards; NULL: nothing was planned. saving_free() */
+    tnf_status status;        /* likewise */
+    tnf_error error;          /* likewise */
     progress progress;
     const input *cut; /* it has become shorter */
+    renaming *names;  /* NULL: they stay */
     FILE *kept;       /* meta: what may be refused, to memory */
 } saving;
 

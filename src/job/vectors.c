@@ -188,6 +188,17 @@ static tnf_status reconstruct(tnf_vectors_step *s, const tnf_convert_options *o,
     return tnf_emb_reconstruct(s->made, s->emb, o->save && o->save->as_is, e);
 }
 
+/* A dry run needs no good centroids: what comes of them has the same form. */
+static tnf_status quantize(tnf_vectors_step *s, const tnf_convert_options *o, tnf_report *report,
+                           tnf_error *e)
+{
+    tnf_quantize_options how;
+    TNF_TRY(tnf_options_copy(&how, sizeof how, o->quantize, e));
+    if (o->save && o->save->dry_run)
+        how.iterations = how.attempts = 1;
+    return tnf_emb_quantize(s->made, s->emb, &how, &report->quantized, e);
+}
+
 static tnf_status run_step(tnf_vectors_step *s, const tnf_convert_options *o,
                            const tnf_format_info *target, tnf_report *report, tnf_error *e)
 {
@@ -201,7 +212,7 @@ static tnf_status run_step(tnf_vectors_step *s, const tnf_convert_options *o,
     case TNF_EMB_RECONSTRUCT:
         return reconstruct(s, o, target, e);
     default:
-        return tnf_emb_quantize(s->made, s->emb, o->quantize, &report->quantized, e);
+        return quantize(s, o, report, e);
     }
 }
 
