@@ -28,6 +28,8 @@ static char *parse_hex(char hex[65], char *line)
     return line + 66;
 }
 
+#define NO_MEMORY "finds no memory"
+
 /* One more item of `size` behind n of them. */
 static bool grow(void **items, size_t n, size_t *room, size_t size)
 {
@@ -50,10 +52,12 @@ static const char *add_item(hash_list *l, char *line)
     char *name = parse_hex(item.hex, line + sizeof HASH_LINE - 1);
     if (!name)
         return "is not a hash and a name";
-    if (!grow(&items, l->n, &l->room, sizeof item) || !(item.name = strdup(name)))
-        return "finds no memory";
-    item.n = unescape(item.name);
+    if (!grow(&items, l->n, &l->room, sizeof item))
+        return NO_MEMORY;
     l->items = items;
+    if (!(item.name = strdup(name)))
+        return NO_MEMORY;
+    item.n = unescape(item.name);
     l->items[l->n++] = item;
     return NULL;
 }
@@ -71,10 +75,11 @@ static const char *add_leaf(hash_list *l, char *line)
     if (!item || n <= item->n || memcmp(name, item->name, item->n) != 0 || name[item->n] != '#')
         return "is a leaf that does not stand behind its tensor";
     void *leaves = item->leaves;
-    if (!grow(&leaves, item->nleaves, &item->room, sizeof leaf) ||
-        !(leaf.role = strdup(name + item->n + 1)))
-        return "finds no memory";
+    if (!grow(&leaves, item->nleaves, &item->room, sizeof leaf))
+        return NO_MEMORY;
     item->leaves = leaves;
+    if (!(leaf.role = strdup(name + item->n + 1)))
+        return NO_MEMORY;
     item->leaves[item->nleaves++] = leaf;
     l->leaves = true;
     return NULL;

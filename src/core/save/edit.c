@@ -162,13 +162,20 @@ static tnf_status read_both(void *ctx, uint64_t offset, void *dst, size_t n, tnf
     return TNF_OK;
 }
 
+/* Text that is not there differs from empty text. */
+static bool same_text(tnf_str a, tnf_str b)
+{
+    if (!a.p || !b.p)
+        return !a.p && !b.p;
+    return a.n == b.n && memcmp(a.p, b.p, a.n) == 0;
+}
+
 static bool same_digest(const tnf_digest *a, const tnf_digest *b)
 {
     if (!a || !b)
         return a == b;
     return a->n == b->n && (a->n == 0 || memcmp(a->bytes, b->bytes, a->n) == 0) &&
-           !a->text.p == !b->text.p && a->text.n == b->text.n &&
-           (a->text.n == 0 || memcmp(a->text.p, b->text.p, a->text.n) == 0);
+           same_text(a->text, b->text);
 }
 
 static bool same_part(const tnf_part *a, const tnf_part *b)
