@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* CRC-32C: polynomial 0x1EDC6F41, reflected (0x82F63B78), ones before and after.
  *
- * x86-64 has an instruction for it since SSE4.2; whether this CPU does is asked at run time.
- * Everywhere else eight bytes go through eight tables at once ("slicing"): table k tells what a
- * byte does to the sum when k more bytes follow it. The sum is linear, so the entry of a byte is
- * the xor of the entries of its bits: eight constants make a table, at compile time.
+ * x86-64 has an instruction for it since SSE4.2; whether this CPU has it is asked at run time. The
+ * few that do not have it go by half bytes, so that a program for x86-64 does not carry the tables
+ * of the others. Everywhere else eight bytes go through eight tables at once ("slicing"): table k
+ * tells what a byte does to the sum when k more bytes follow it. The sum is linear, so the entry of
+ * a byte is the xor of the entries of its bits: eight constants make a table, at compile time.
  */
 #include "base/crc32c.h"
 
@@ -64,8 +65,27 @@ uint32_t tnf_crc32c_portable(uint32_t crc, const void *bytes, size_t n)
     return ~crc;
 }
 
+/* One entry for each half byte: every sixteenth one of the first table. */
+uint32_t tnf_crc32c_small(uint32_t crc, const void *bytes, size_t n)
+{
+    static const uint32_t halves[16] = {
+        0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1, 0x417b1dbc, 0x5125dad3,
+        0x61c69362, 0x7198540d, 0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9,
+        0xc38d26c4, 0xd3d3e1ab, 0xe330a81a, 0xf36e6f75,
+    };
+    crc = ~crc;
+    for (const uint8_t *p = bytes; n > 0; p++, n--) {
+        crc ^= *p;
+        crc = halves[crc & 15] ^ crc >> 4;
+        crc = halves[crc & 15] ^ crc >> 4;
+    }
+    return ~crc;
+}
+
 #if defined(__x86_64__) && defined(__GNUC__)
+#include <cpuid.h>
 #include <immintrin.h>
+#include <stdatomic.h>
 
 #define LANE 2048u /* bytes of each of three sums that are made at once */
 
@@ -114,13 +134,25 @@ __attribute__((target("sse4.2,pclmul"))) static uint64_t by_three(uint64_t sum, 
     return by_instruction(sum, p, n);
 }
 
+/* What CPUID says of this CPU, asked once, since a virtual machine takes microseconds to answer.
+ * __builtin_cpu_supports() would do the same, with five kilobytes for all other CPUs. */
+static unsigned cpu_features(void)
+{
+    static atomic_uint known; /* 0: not asked yet; no CPU of today has none of them */
+    unsigned a, b, features = atomic_load_explicit(&known, memory_order_relaxed), d;
+    if (features == 0 && __get_cpuid(1, &a, &b, &features, &d))
+        atomic_store_explicit(&known, features, memory_order_relaxed);
+    return features;
+}
+
 uint32_t tnf_crc32c(uint32_t crc, const void *bytes, size_t n)
 {
-    if (!__builtin_cpu_supports("sse4.2"))
-        return tnf_crc32c_portable(crc, bytes, n);
+    unsigned features = cpu_features();
+    if (!(features & bit_SSE4_2))
+        return tnf_crc32c_small(crc, bytes, n);
     uint64_t sum = (uint32_t)~crc;
-    return ~(uint32_t)(__builtin_cpu_supports("pclmul") ? by_three(sum, bytes, n)
-                                                        : by_instruction(sum, bytes, n));
+    return ~(uint32_t)(features & bit_PCLMUL ? by_three(sum, bytes, n)
+                                             : by_instruction(sum, bytes, n));
 }
 #else
 uint32_t tnf_crc32c(uint32_t crc, const void *bytes, size_t n)

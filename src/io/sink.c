@@ -63,7 +63,7 @@ static tnf_status flush(tnf_sink *s, tnf_error *e)
 
 tnf_status tnf_sink_zeros(tnf_sink *s, uint64_t n, tnf_error *e)
 {
-    static const uint8_t zeros[4096];
+    static const uint8_t zeros[512];
     bool worth = s->hole_worth == TNF_HOLES_ALWAYS ||
                  (s->hole_worth && n / s->hole_worth > s->written - s->hole_end);
     if (worth && n >= 2 * PAGE && n <= INT64_MAX && !s->done) {

@@ -88,13 +88,14 @@ static void known_answers(void **state)
         }
 }
 
-static void both_ways_of_crc32c(void **state)
+static void all_ways_of_crc32c(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         uint32_t expect = (uint32_t)strtoul(known[i].crc32c, NULL, 16);
         assert_int_equal(tnf_crc32c(0, known[i].bytes, known[i].n), expect);
         assert_int_equal(tnf_crc32c_portable(0, known[i].bytes, known[i].n), expect);
+        assert_int_equal(tnf_crc32c_small(0, known[i].bytes, known[i].n), expect);
     }
     /* Every start and length around the eight-byte step. */
     for (size_t from = 0; from < 9; from++)
@@ -121,6 +122,7 @@ static void long_crc32c(void **state)
         for (size_t i = 0; i < sizeof expect / sizeof *expect; i++) {
             assert_int_equal(tnf_crc32c(0, bytes + from, expect[i].n), expect[i].sum);
             assert_int_equal(tnf_crc32c_portable(0, bytes + from, expect[i].n), expect[i].sum);
+            assert_int_equal(tnf_crc32c_small(0, bytes + from, expect[i].n), expect[i].sum);
             uint32_t half = tnf_crc32c(0, bytes + from, 6001);
             assert_int_equal(tnf_crc32c(half, bytes + from + 6001, expect[i].n - 6001),
                              expect[i].sum);
@@ -160,7 +162,7 @@ static void given_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_answers), cmocka_unit_test(both_ways_of_crc32c),
+        cmocka_unit_test(known_answers), cmocka_unit_test(all_ways_of_crc32c),
         cmocka_unit_test(long_crc32c),   cmocka_unit_test(sizes_and_strangers),
         cmocka_unit_test(given_up),
     };

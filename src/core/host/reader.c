@@ -308,3 +308,8 @@ tnf_status tnf_set_text(tnf_reader *r, tnf_str key, tnf_str value, tnf_error *e)
     r->file->text.members[r->file->text.n - 1].key.n = key.n; /* it may hold NULs */
     return TNF_OK;
 }
+
+tnf_status tnf_cannot_map(const char *why, tnf_error *e)
+{
+    return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "no view without a copy: %s", why);
+}

@@ -317,12 +317,6 @@ tnf_status tnf_open(tnf_file **out, const char *path, const tnf_open_options *op
     return tnf_open_path(out, path, options, 0, e);
 }
 
-const struct tnf_origin *tnf_file_origin(const tnf_file *file, uint64_t *size)
-{
-    *size = file->source->size;
-    return &file->origin;
-}
-
 /* ---------------------------------------------------------------- builder */
 
 /* What no file was written as. */
@@ -386,22 +380,6 @@ const tnf_object *tnf_at(const tnf_file *file, size_t i)
 const tnf_object *tnf_find_n(const tnf_file *file, const char *name, size_t n)
 {
     return tnf_catalog_find(&file->catalog, name, n);
-}
-
-const tnf_object *tnf_find_piece(const tnf_file *file, const char *name, size_t n)
-{
-    uint32_t at = file->pieces ? tnf_hash_find(&file->piece_names, name, n) : TNF_HASH_NONE;
-    if (at == TNF_HASH_NONE)
-        return NULL;
-    return tnf_find_n(file, file->pieces[at].now.p, file->pieces[at].now.n);
-}
-
-bool tnf_piece_at(const tnf_file *file, size_t i, tnf_str *name)
-{
-    if (i >= file->npieces)
-        return false;
-    *name = file->pieces[i].raw;
-    return true;
 }
 
 const tnf_object *tnf_find(const tnf_file *file, const char *name)

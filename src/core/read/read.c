@@ -244,11 +244,6 @@ tnf_status tnf_read(const tnf_object *object, void *dst, size_t n, tnf_error *e)
 
 /* ------------------------------------------------------------------ views */
 
-tnf_status tnf_cannot_map(const char *why, tnf_error *e)
-{
-    return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "no view without a copy: %s", why);
-}
-
 tnf_status tnf_map(const void **out, const tnf_part *part, tnf_error *e)
 {
     *out = NULL;

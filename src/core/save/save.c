@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Saving: lower, write, commit; and what formats call while they write. */
+/* Saving: plan, write, commit. */
 #include "core/save/save.h"
 
 #include "base/sized.h"
@@ -10,45 +10,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define BLOCK  ((size_t)8 << 20) /* between two words of progress */
 #define SHARDS 64u
 
-/* -------------------------------------------------- what formats may call */
-
-tnf_status tnf_put(tnf_writer *w, const void *bytes, size_t n, tnf_error *e)
-{
-    return tnf_sink_write(w->sink, bytes, n, e);
-}
-
-tnf_status tnf_put_u8(tnf_writer *w, uint8_t v, tnf_error *e)
-{
-    return tnf_put(w, &v, 1, e);
-}
-
-tnf_status tnf_put_u32(tnf_writer *w, uint32_t v, tnf_error *e)
-{
-    uint8_t bytes[4];
-    tnf_put_le32(bytes, v);
-    return tnf_put(w, bytes, sizeof bytes, e);
-}
-
-tnf_status tnf_put_u64(tnf_writer *w, uint64_t v, tnf_error *e)
-{
-    uint8_t bytes[8];
-    tnf_put_le64(bytes, v);
-    return tnf_put(w, bytes, sizeof bytes, e);
-}
-
-tnf_status tnf_put_fill(tnf_writer *w, uint8_t byte, uint64_t n, tnf_error *e)
-{
-    if (byte == 0)
-        return tnf_sink_zeros(w->sink, n, e);
-    uint8_t bytes[4096];
-    memset(bytes, byte, n < sizeof bytes ? (size_t)n : sizeof bytes);
-    for (; n > 0; n -= n < sizeof bytes ? n : sizeof bytes)
-        TNF_TRY(tnf_put(w, bytes, n < sizeof bytes ? (size_t)n : sizeof bytes, e));
-    return TNF_OK;
-}
+/* ------------------------------------------------------------------- save */
 
 tnf_status tnf_save_progress(struct tnf_save *s, uint64_t n, tnf_error *e)
 {
@@ -57,126 +21,6 @@ tnf_status tnf_save_progress(struct tnf_save *s, uint64_t n, tnf_error *e)
         return TNF_OK;
     return tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "stopped on request");
 }
-
-static tnf_status put_block(void *ctx, const void *bytes, size_t n, tnf_error *e)
-{
-    tnf_writer *w = ctx;
-    TNF_TRY(tnf_put(w, bytes, n, e));
-    return tnf_save_progress(w->save, n, e);
-}
-
-tnf_status tnf_put_data(tnf_writer *w, const tnf_part *part, tnf_error *e)
-{
-    bool memory = part->payload == TNF_MEMORY && part->memory;
-    bool plain = part->payload == TNF_AT && !part->flags;
-    if (part->nbytes == 0)
-        return TNF_OK;
-    if (!memory && !plain)
-        return tnf_scan_ahead(part, put_block, w, e); /* to be decoded, swapped or fetched */
-    for (uint64_t at = 0; at < part->nbytes; at += BLOCK) {
-        size_t n = part->nbytes - at < BLOCK ? (size_t)(part->nbytes - at) : BLOCK;
-        TNF_TRY(memory ? tnf_put(w, (const uint8_t *)part->memory + at, n, e)
-                       : tnf_sink_copy(w->sink, part->origin->source, part->offset + at, n, e));
-        TNF_TRY(tnf_save_progress(w->save, n, e));
-    }
-    return TNF_OK;
-}
-
-bool tnf_follows(const tnf_writer *w, size_t option)
-{
-    return w->like && w->options[option].s == w->like->file->format->write_options[option].fallback;
-}
-
-bool tnf_has_places(const tnf_writer *w)
-{
-    for (size_t i = 0; w->like && i < w->catalog->n; i++)
-        for (uint16_t k = 0; k < w->catalog->objects[i].nparts; k++) {
-            const tnf_part *p = &w->catalog->objects[i].parts[k];
-            if (p->payload > TNF_ENCODED || !p->origin || p->origin->source != w->like->source)
-                return false;
-        }
-    return w->like != NULL;
-}
-
-tnf_status tnf_need_places(const tnf_writer *w, tnf_error *e)
-{
-    return tnf_has_places(w) ? TNF_OK
-                             : tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                                        "its tensors would have to be written anew");
-}
-
-uint64_t tnf_alignment(const tnf_writer *w, uint64_t most)
-{
-    uint64_t bits = most;
-    for (size_t i = 0; i < w->catalog->n; i++)
-        for (uint16_t k = 0; k < w->catalog->objects[i].nparts; k++)
-            bits |= w->catalog->objects[i].parts[k].offset;
-    return bits & (~bits + 1); /* the lowest bit of all */
-}
-
-int tnf_compare_places(const tnf_object *a, const tnf_object *b)
-{
-    uint64_t x = a->nparts ? a->parts->offset : 0, y = b->nparts ? b->parts->offset : 0;
-    if (x == y) { /* what is empty takes no place */
-        x = a->nparts && a->parts->stored > 0;
-        y = b->nparts && b->parts->stored > 0;
-    }
-    return x < y ? -1 : x > y;
-}
-
-tnf_status tnf_put_same(tnf_writer *w, uint64_t upto, tnf_error *e)
-{
-    uint64_t at = w->sink->written;
-    if (upto < at)
-        return tnf_no_room(at - upto, "what comes before the tensors", e);
-    return tnf_sink_copy(w->sink, w->like->source, at, upto - at, e);
-}
-
-tnf_status tnf_no_room(uint64_t missing, const char *what, tnf_error *e)
-{
-    return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                    "there is no room for %s: %llu bytes are lacking", what,
-                    (unsigned long long)missing);
-}
-
-int tnf_compare_names(const tnf_object *a, const tnf_object *b)
-{
-    return tnf_str_compare(a->name, b->name);
-}
-
-/* Merge sort: stable, n log n at worst, and no comparison function with a hidden argument. */
-static void merge_sort(uint32_t *a, uint32_t *spare, size_t n, const tnf_object *objects,
-                       int (*compare)(const tnf_object *a, const tnf_object *b))
-{
-    for (size_t width = 1; width < n; width *= 2) {
-        for (size_t lo = 0; lo < n; lo += 2 * width) {
-            size_t mid = lo + width < n ? lo + width : n;
-            size_t hi = lo + 2 * width < n ? lo + 2 * width : n;
-            for (size_t i = lo, j = mid, k = lo; k < hi; k++) {
-                bool left = j >= hi || (i < mid && compare(&objects[a[i]], &objects[a[j]]) <= 0);
-                spare[k] = left ? a[i++] : a[j++];
-            }
-        }
-        memcpy(a, spare, n * sizeof *a);
-    }
-}
-
-tnf_status tnf_sorted(tnf_writer *w, const uint32_t **out,
-                      int (*compare)(const tnf_object *a, const tnf_object *b), tnf_error *e)
-{
-    size_t n = w->catalog->n;
-    uint32_t *order = tnf_arena_array(w->scratch, n, sizeof *order);
-    uint32_t *spare = tnf_arena_array(w->scratch, n, sizeof *spare);
-    if (!order || !spare)
-        return tnf_arena_fail(w->scratch, "sorting", e);
-    for (size_t i = 0; i < n; i++)
-        order[i] = (uint32_t)i;
-    merge_sort(order, spare, n, w->catalog->objects, compare ? compare : tnf_compare_names);
-    *out = order;
-    return TNF_OK;
-}
-
-/* ------------------------------------------------------------------- save */
 
 tnf_status tnf_save_format(const tnf_format **out, const tnf_builder *b, const char *path,
                            const tnf_save_options *options, tnf_error *e)

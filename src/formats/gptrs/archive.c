@@ -94,7 +94,8 @@ const tnf_format tnf_format_gptrs_archive = {
     .name = "gptrs-archive",
     .title = "gpt.rs tensor archive",
     .extensions = "gten gptrs",
-    GPTRS_FORMAT,
+    .family = "gptrs", /* the build looks for the family here */
+    GPTRS_RULES,
     .can = { GPTRS_CAN, .attrs = TNF_HOLDS_NONE, .stash_type = "i32",
              .object_attrs = "gptrs.requires_grad", .derived = "gptrs.requires_grad=false" },
     .write_options = write_options,

@@ -291,7 +291,8 @@ const tnf_format tnf_format_gptrs_checkpoint = {
     .name = "gptrs-checkpoint",
     .title = "gpt.rs checkpoint",
     .extensions = "bin",
-    GPTRS_FORMAT,
+    .family = "gptrs", /* the build looks for the family here */
+    GPTRS_RULES,
     .can = { GPTRS_CAN, .attrs = TNF_HOLDS_TEXT,
              .file_attrs = "gptrs.config gptrs.stored_ids gptrs.bare_config",
              .object_attrs = "gptrs.requires_grad gptrs.base_id gptrs.stored_id",

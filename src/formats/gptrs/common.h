@@ -23,9 +23,9 @@ enum { GPTRS_ORDER_NAME, GPTRS_ORDER_FILE };
             "of the tensors: by name as gpt.rs does, or as in the source"                          \
     }
 
-/* What both formats declare about themselves; .can, which they fill, begins with GPTRS_CAN. */
-#define GPTRS_FORMAT                                                                               \
-    .family = "gptrs", .caps = TNF_CAN_READ | TNF_CAN_WRITE | TNF_CAN_EDIT,                        \
+/* What both formats declare; .can begins with GPTRS_CAN. */
+#define GPTRS_RULES                                                                                \
+    .caps = TNF_CAN_READ | TNF_CAN_WRITE | TNF_CAN_EDIT,                                           \
     .rules = TNF_RULE_DATA_START | TNF_RULE_OVERLAP_ODD
 #define GPTRS_CAN                                                                                  \
     .types = "f32 f16 bf16 i32", .layouts = "dense", .utf8_names = true, .extras = true

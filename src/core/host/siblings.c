@@ -462,3 +462,27 @@ tnf_status tnf_open_sibling(tnf_reader *r, const tnf_file **out, tnf_str name, c
                         "%s is in a file of its own: open the model by its path", TNF_QUOTED(name));
     return tnf_open_stored(r, out, r->file->directory, name, format, e);
 }
+
+/* ------------------------------------------------- what is in such a file */
+
+const struct tnf_origin *tnf_file_origin(const tnf_file *file, uint64_t *size)
+{
+    *size = file->source->size;
+    return &file->origin;
+}
+
+const tnf_object *tnf_find_piece(const tnf_file *file, const char *name, size_t n)
+{
+    uint32_t at = file->pieces ? tnf_hash_find(&file->piece_names, name, n) : TNF_HASH_NONE;
+    if (at == TNF_HASH_NONE)
+        return NULL;
+    return tnf_find_n(file, file->pieces[at].now.p, file->pieces[at].now.n);
+}
+
+bool tnf_piece_at(const tnf_file *file, size_t i, tnf_str *name)
+{
+    if (i >= file->npieces)
+        return false;
+    *name = file->pieces[i].raw;
+    return true;
+}
