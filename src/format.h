@@ -82,6 +82,9 @@ typedef struct tnf_can {
     const char *types, *layouts;
     bool order_f;         /* columns first */
     bool only_f;          /* and never rows first */
+    /* order_f: is a tensor that comes rows first to be written columns first, if nobody asks for
+     * another order? For one that lay so in a file of this format. May be NULL. */
+    bool (*was_f)(const tnf_object *object);
     bool zero_rank;       /* scalars */
     bool extras;          /* extras of its own family */
     bool shares;          /* equal tensors are written once, so what shares its bytes still does */
@@ -98,8 +101,9 @@ typedef struct tnf_can {
     /* Attributes its reader computes, or sets when the file says nothing ("key=false",
      * "key=text", "key=0", "key={}"): no loss. */
     const char *derived;
-    /* Attributes that tell only how its files are spelled (which blank, which end of a line): kept
-     * wherever there is a place for them, no loss where there is none, no part of the content. */
+    /* Attributes that tell only how its files are spelled (which blank, which end of a line), or do
+     * so with that value ("key=text"): kept wherever there is a place for them, no loss where there
+     * is none, no part of the content. */
     const char *spelling;
     /* Why rows of words (`embeddings` with `vocab`, without `norms`) of what is to be saved have to
      * become unit vectors, with their lengths as `norms`: its own readers take them so. NULL: they

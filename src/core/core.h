@@ -185,6 +185,8 @@ tnf_status tnf_content_attrs(tnf_member **out, size_t *kept, const tnf_value *ma
  * of the table, or NULL past the last. */
 bool tnf_is_uncounted(const tnf_member *attr);
 const char *tnf_uncounted_at(size_t i);
+/* As much of its value as is content. */
+tnf_value tnf_counted_value(const tnf_member *attr);
 
 /* Is it one of those: a map that a format of text metadata has ("safetensors.metadata")? */
 bool tnf_is_text_map(const tnf_member *attr);

@@ -61,7 +61,7 @@ tnf_status tnf_content_attrs(tnf_member **out, size_t *kept, const tnf_value *ma
         const tnf_member *m = &map->as.members[i];
         if (tnf_is_uncounted(m))
             continue;
-        members[*kept] = *m;
+        members[*kept] = (tnf_member) { m->key, tnf_counted_value(m) };
         if (tnf_is_text_map(m))
             members[*kept].key = (tnf_str) { &METADATA[1], sizeof METADATA - 2 };
         ++*kept;

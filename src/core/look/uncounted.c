@@ -22,6 +22,7 @@ static const char *const table[] = {
     "gptrs.kind",
     "gptrs.param_id",
     "gptrs.requires_grad=false",
+    "numpy.version=1.0",
     "primitiv.path",
     "primitiv.type=model",
     "safetensors.shards",
@@ -38,6 +39,26 @@ static const char *const table[] = {
     "ztensor.shards",
     /* how a file is spelled */
     "finalfusion.norms",
+    "numpy.descr=<f1",
+    "numpy.descr=>c16",
+    "numpy.descr=>c8",
+    "numpy.descr=>f2",
+    "numpy.descr=>f4",
+    "numpy.descr=>f8",
+    "numpy.descr=>i2",
+    "numpy.descr=>i4",
+    "numpy.descr=>i8",
+    "numpy.descr=>u2",
+    "numpy.descr=>u4",
+    "numpy.descr=>u8",
+    "numpy.descr=float8_e4m3fn",
+    "numpy.descr=float8_e4m3fnuz",
+    "numpy.descr=float8_e5m2",
+    "numpy.descr=float8_e5m2fnuz",
+    "numpy.descr=float8_e8m0fnu",
+    "numpy.header",
+    "numpy.order",
+    "numpy.version",
     "text.final_newline",
     "text.newline",
     "text.numbers",
@@ -47,6 +68,28 @@ static const char *const table[] = {
 };
 
 #define COUNT (sizeof table / sizeof *table)
+
+/* Of these texts a byte order in front does not count: bytes are hashed little-endian. */
+static const char *const marked[] = { "numpy.descr" };
+
+static bool has_mark(const tnf_member *attr)
+{
+    const tnf_value *v = &attr->value;
+    for (size_t i = 0; i < sizeof marked / sizeof *marked; i++)
+        if (attr->key.n == strlen(marked[i]) && memcmp(attr->key.p, marked[i], attr->key.n) == 0)
+            return v->kind == TNF_STRING && v->n > 1 && memchr("<>=|", v->as.s[0], 4);
+    return false;
+}
+
+tnf_value tnf_counted_value(const tnf_member *attr)
+{
+    tnf_value v = attr->value;
+    if (has_mark(attr)) {
+        v.as.s++;
+        v.n--;
+    }
+    return v;
+}
 
 const char *tnf_uncounted_at(size_t i)
 {

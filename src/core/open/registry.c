@@ -100,8 +100,13 @@ tnf_str tnf_derived_text(const tnf_value *v)
     return (tnf_str) { NULL, 0 };
 }
 
+static const char *list_of(const tnf_format *f, bool spelling)
+{
+    return spelling ? f->can.spelling : f->can.derived;
+}
+
 /* Is "key", or "key=value" for a value worth writing so, in a format's list? */
-bool tnf_registry_derives(const tnf_member *attr)
+static bool listed(const tnf_member *attr, bool spelling)
 {
     char text[128];
     tnf_str said = tnf_derived_text(&attr->value);
@@ -110,9 +115,11 @@ bool tnf_registry_derives(const tnf_member *attr)
     memcpy(text, attr->key.p, attr->key.n);
     text[attr->key.n] = 0;
     for (int with_value = 0; with_value < 2; with_value++) {
-        for (size_t i = 0; i < COUNT; i++)
-            if (formats[i]->can.derived && tnf_list_has(formats[i]->can.derived, text))
+        for (size_t i = 0; i < COUNT; i++) {
+            const char *list = list_of(formats[i], spelling);
+            if (list && tnf_list_has(list, text))
                 return true;
+        }
         if (!said.p || said.n > sizeof text || attr->key.n + said.n + 2 > sizeof text)
             return false;
         text[attr->key.n] = '=';
@@ -122,17 +129,14 @@ bool tnf_registry_derives(const tnf_member *attr)
     return false;
 }
 
+bool tnf_registry_derives(const tnf_member *attr)
+{
+    return listed(attr, false);
+}
+
 bool tnf_registry_spells(const tnf_member *attr)
 {
-    char text[128];
-    if (attr->key.n >= sizeof text)
-        return false;
-    memcpy(text, attr->key.p, attr->key.n);
-    text[attr->key.n] = 0;
-    for (size_t i = 0; i < COUNT; i++)
-        if (formats[i]->can.spelling && tnf_list_has(formats[i]->can.spelling, text))
-            return true;
-    return false;
+    return listed(attr, true);
 }
 
 /* ----------------------------------------------------------------- public */

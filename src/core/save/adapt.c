@@ -34,7 +34,9 @@ static bool has_wrong_order(const struct tnf_save *s, const tnf_object *o)
         return false;
     if (wish && can->order_f && !can->only_f)
         return (o->order == TNF_ORDER_F) != (*wish == 'F');
-    return o->order == TNF_ORDER_F ? !can->order_f : can->only_f;
+    if (o->order == TNF_ORDER_F)
+        return !can->order_f;
+    return can->only_f || (can->was_f && can->was_f(o));
 }
 
 /* ------------------------------------------------------------------ names */

@@ -39,6 +39,8 @@ static void lower_object_attrs(struct lowering *l, const tnf_object *o, bool nat
                 stash_object_attr(l, o, m, &opened);
             continue;
         }
+        if (!l->stashes && tnf_registry_spells(m))
+            continue;
         if (!l->stashes || !tnf_utf8_valid(o->name.p, o->name.n, NULL)) {
             tnf_lower_tell(l, TNF_DROPPED, "attribute", m->key,
                            l->stashes

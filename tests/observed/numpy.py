@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Files written by NumPy and ml_dtypes, and NumPy's answers to odd ones, where those are at hand.
+
+  numpy.py TENFOLD FIXTURES
+
+FIXTURES holds *.npy with a .json of what each says, and bad/ with manifest.json.
+"""
+import hashlib
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+TENFOLD, HERE = sys.argv[1], Path(sys.argv[2])
+WAYS = ("ztensor2", "ztensor1", "ztensor0", "safetensors")
+failures = []
+
+
+def run(*args):
+    done = subprocess.run([TENFOLD, *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    return done.returncode, done.stdout, done.stderr.decode("utf-8", "replace")
+
+
+def check(ok, file, what):
+    if not ok:
+        failures.append(f"{file.name}: {what}")
+
+
+def check_file(file, want):
+    code, out, err = run("ls", "--json", file)
+    check(code == 0, file, f"ls gives {code}: {err.strip()}")
+    if code:
+        return
+    listed = json.loads(out)
+    check((listed["format"], listed["version"]) == (want["format"], want["version"]), file, "format or version")
+    check(len(listed["tensors"]) == 1, file, "not one tensor")
+    have, tensor = listed["tensors"][0], want["tensors"][0]
+    for key in ("name", "dtype", "shape", "order", "nbytes"):
+        check(have[key] == tensor[key], file, f"{key} is {have[key]}, not {tensor[key]}")
+    for key, value in tensor.get("attrs", {}).items():
+        check(have["attrs"].get(key) == value, file, f"{key} is {have['attrs'].get(key)!r}, not {value!r}")
+    code, out, err = run("cat", "--raw", file, "arr_0")
+    check(code == 0 and hashlib.sha256(out).hexdigest() == tensor["sha256"], file, f"cat --raw {code} {err.strip()}")
+    code, out, err = run("info", "--json", file)
+    warned = len(json.loads(out)["warnings"])
+    check(code == 0 and warned == ("trailing" in file.name), file, f"{warned} warnings")
+
+
+def check_again(file, scratch):
+    """Read and written, by itself and by way of others, it is what it was."""
+    out = scratch / "out.npy"
+    code, _, err = run("convert", "-q", "--force", "--no-sync", file, out)
+    check(code == 0 and out.read_bytes() == file.read_bytes(), file, f"written again: {code} {err.strip()}")
+    if "trailing" in file.name:
+        return
+    for way in WAYS:
+        there = scratch / "there"
+        code, _, err = run("convert", "-q", "--force", "--no-sync", "-t", way, file, there)
+        check(code == 0, file, f"to {way}: {code} {err.strip()}")
+        code, _, err = run("convert", "-q", "--force", "--no-sync", "-t", "npy", there, out)
+        check(code == 0 and out.read_bytes() == file.read_bytes(), file, f"by way of {way}: {code} {err.strip()}")
+        hashes = {run("hash", f)[1].split()[0] for f in (file, there) if code == 0}
+        check(len(hashes) == 1, file, f"another hash in {way}")
+
+
+def check_bad(case):
+    file = HERE / "bad" / case["file"]
+    code, out, err = run("info", file)
+    check(code == 4 and not out and err.count("\n") == 1, file, f"exit {code}: {err.strip()}")
+    code, out, err = run("verify", file)
+    check(code in (1, 4), file, f"verify gives {code}")
+    if "builtins.exec" in case["why"]:
+        check("builtins.exec" in (out.decode() + err), file, "verify does not name builtins.exec")
+
+
+def main():
+    files = sorted(HERE.glob("*.npy"))
+    bad = [c for c in json.loads((HERE / "bad" / "manifest.json").read_text()) if c["file"].endswith(".npy")]
+    with tempfile.TemporaryDirectory() as name:
+        for file in files:
+            check_file(file, json.loads(Path(f"{file}.json").read_text())["expected"])
+            check_again(file, Path(name))
+    for case in bad:
+        check_bad(case)
+    print("\n".join(failures))
+    print(f"numpy: {len(files)} files, {len(bad)} bad ones, {len(failures)} failures")
+    sys.exit(1 if failures or not files or not bad else 0)
+
+
+if __name__ == "__main__":
+    main()
