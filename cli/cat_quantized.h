@@ -7,10 +7,9 @@
 
 typedef struct quantized {
     tnf_emb *emb;
-    tnf_file *file;
+    tnf_builder *builder;
+    tnf_file *file;           /* what the builder holds */
     const tnf_object *object; /* dense, of the same name and shape */
-    char header[512];
-    size_t header_n, dims;
 } quantized;
 
 bool is_quantized(const tnf_object *object);
