@@ -105,7 +105,7 @@ static int convert(saving *s, const options *o, renaming *names)
     return code;
 }
 
-static int run(const cli_state *cli, const void *opts, int argc, char **argv)
+static int run_convert(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
     renaming *names;
@@ -196,5 +196,5 @@ const command cmd_convert = {
     .size = sizeof(options),
     .min_args = 2,
     .max_args = 2,
-    .run = run,
+    .run = run_convert,
 };
