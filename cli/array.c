@@ -26,7 +26,7 @@ static tnf_status no_memory(tnf_error *error)
     return cat_fail(error, TNF_ENOMEM, "out of memory");
 }
 
-static void measure(view *v)
+static void measure_view(view *v)
 {
     v->rank = 0;
     v->elements = 1;
@@ -53,7 +53,7 @@ static tnf_status whole(view *v, tnf_error *error)
         return no_memory(error);
     for (uint32_t i = 0; i < v->object.rank; i++)
         v->slices[i] = (tnf_slice) { 0, 1, v->object.shape[i], false };
-    measure(v);
+    measure_view(v);
     return TNF_OK;
 }
 
@@ -87,7 +87,7 @@ tnf_status view_slice(view *v, const char *text, tnf_error *error)
 {
     tnf_status status = tnf_slice_parse(v->slices, text, v->object.shape, v->object.rank, error);
     if (status == TNF_OK)
-        measure(v);
+        measure_view(v);
     return status;
 }
 

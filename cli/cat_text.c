@@ -150,7 +150,7 @@ static tnf_status read_run(const view *v, const uint64_t *index, uint64_t count,
 }
 
 /* The shown elements in order: of each shown row its beginning and its end. */
-static tnf_status collect(const printer *p, texts *t, tnf_error *error)
+static tnf_status collect_texts(const printer *p, texts *t, tnf_error *error)
 {
     const view *v = p->view;
     if (v->rank == 0)
@@ -184,7 +184,7 @@ static tnf_status put_aligned(printer *p, tnf_error *error)
     texts t = { calloc(SHOWN_MOST, ELEMENT_TEXT), 0 };
     if (!t.items)
         return cat_fail(error, TNF_ENOMEM, "out of memory");
-    tnf_status status = collect(p, &t, error);
+    tnf_status status = collect_texts(p, &t, error);
     for (size_t i = 0; i < t.n; i++)
         if (strlen(t.items[i]) > p->width)
             p->width = strlen(t.items[i]);

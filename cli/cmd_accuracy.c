@@ -41,13 +41,14 @@ static score *add_section(job *j, tnf_str name)
     return &j->sections[j->n++];
 }
 
-static bool same(tnf_str a, tnf_str b)
+static bool same_word(tnf_str a, tnf_str b)
 {
     return a.n == b.n && memcmp(a.p, b.p, a.n) == 0;
 }
 
 /* n questions of a section: three words each, and what the answer should be. */
-static bool ask(job *j, size_t section, const tnf_str *words, const tnf_str *answers, size_t n)
+static bool ask_section(job *j, size_t section, const tnf_str *words, const tnf_str *answers,
+                        size_t n)
 {
     tnf_emb_hit *hits = calloc(n, sizeof *hits);
     size_t *counts = calloc(n, sizeof *counts);
@@ -66,7 +67,7 @@ static bool ask(job *j, size_t section, const tnf_str *words, const tnf_str *ans
         if (counts[i] == 0)
             continue;
         s->cosines += hits[i].score;
-        s->correct += same(hits[i].word, answers[i]);
+        s->correct += same_word(hits[i].word, answers[i]);
     }
     free(hits);
     free(counts);
@@ -83,7 +84,7 @@ static bool ask_batch(job *j, const emb_lines *lines)
     for (size_t i = 0; good && i < lines->nlines; i++) {
         tnf_str line = lines->lines[i];
         if (line.p[0] == ':') {
-            good = n == 0 || ask(j, j->n - 1, words, answers, n);
+            good = n == 0 || ask_section(j, j->n - 1, words, answers, n);
             n = 0;
             size_t skip = 1 + strspn(line.p + 1, " \t");
             skip = skip < line.n ? skip : line.n;
@@ -100,7 +101,7 @@ static bool ask_batch(job *j, const emb_lines *lines)
             answers[n++] = four[3];
         }
     }
-    good = good && (n == 0 || ask(j, j->n - 1, words, answers, n));
+    good = good && (n == 0 || ask_section(j, j->n - 1, words, answers, n));
     free(words);
     return good;
 }
@@ -167,7 +168,7 @@ static bool is_empty(const score *s)
     return !*s->name && s->asked == 0 && s->skipped == 0; /* nothing before the first section */
 }
 
-static void show(const job *j, bool as_json)
+static void show_result(const job *j, bool as_json)
 {
     score total = { 0 };
     json out = { stdout, false };
@@ -202,7 +203,7 @@ static void show(const job *j, bool as_json)
     putchar('\n');
 }
 
-static int run(const cli_state *cli, const void *opts, int argc, char **argv)
+static int run_accuracy(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
     job j = { 0 };
@@ -211,7 +212,7 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
         j.asking.query.raw = o->raw;
         ask_all(&j, argc > 1 ? argv[1] : NULL);
         if (j.code == EXIT_DONE)
-            show(&j, o->json);
+            show_result(&j, o->json);
     }
     for (size_t i = 0; i < j.n; i++)
         free(j.sections[i].name);
@@ -248,5 +249,5 @@ const command cmd_accuracy = {
     .size = sizeof(options),
     .min_args = 1,
     .max_args = 2,
-    .run = run,
+    .run = run_accuracy,
 };

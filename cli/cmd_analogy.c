@@ -33,7 +33,7 @@ static void answer(job *j, const tnf_str *words, const tnf_emb_found *found,
 }
 
 /* n questions of three words each; false when there is no going on. */
-static bool ask(job *j, const tnf_str *words, size_t n)
+static bool ask_words(job *j, const tnf_str *words, size_t n)
 {
     size_t k = j->asking.query.k;
     tnf_emb_hit *hits = k < SIZE_MAX / sizeof *hits / n ? malloc(n * k * sizeof *hits) : NULL;
@@ -75,7 +75,7 @@ static bool ask_batch(void *ctx, const emb_lines *lines)
                     lines->lines[i].n < 100 ? (int)lines->lines[i].n : 100, lines->lines[i].p);
         j->code = EXIT_USAGE;
     }
-    bool good = n == 0 || ask(j, words, n);
+    bool good = n == 0 || ask_words(j, words, n);
     free(words);
     return good;
 }
@@ -93,7 +93,7 @@ static bool set_include(job *j, const char *list)
     return true;
 }
 
-static int run(const cli_state *cli, const void *opts, int argc, char **argv)
+static int run_analogy(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     job j = { .options = opts };
     if (argc != 1 && argc != 4)
@@ -108,7 +108,7 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
         for (int i = 1; i < argc; i++)
             words[i - 1] = (tnf_str) { argv[i], strlen(argv[i]) };
         if (argc == 4)
-            ask(&j, words, 1);
+            ask_words(&j, words, 1);
         else
             emb_ask_lines(ask_batch, &j, &j.asking.several, &j.code);
     }
@@ -151,5 +151,5 @@ const command cmd_analogy = {
     .size = sizeof(options),
     .min_args = 1,
     .max_args = 4,
-    .run = run,
+    .run = run_analogy,
 };

@@ -11,8 +11,8 @@ typedef struct options {
     bool tensors_only;
 } options;
 
-static int append(const cli_state *cli, const options *o, input *inputs, const char *out,
-                  char **paths, size_t npaths)
+static int append_inputs(const cli_state *cli, const options *o, input *inputs, const char *out,
+                         char **paths, size_t npaths)
 {
     saving s = { .cli = cli, .options = &o->save, .inputs = inputs, .out = out, .list = true };
     int code = saving_open(inputs, &s.n, cli, &o->in, paths, npaths);
@@ -27,7 +27,7 @@ static int append(const cli_state *cli, const options *o, input *inputs, const c
     return code;
 }
 
-static int run(const cli_state *cli, const void *opts, int argc, char **argv)
+static int run_append(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
     if (saving_check(cli, &o->save, NULL, false) != EXIT_DONE)
@@ -35,7 +35,7 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
     if (o->save.json && !o->save.dry_run)
         return usage_error("append: --json prints the plan of a --dry-run");
     input *inputs = calloc((size_t)argc, sizeof *inputs);
-    int code = inputs ? append(cli, o, inputs, argv[0], argv + 1, (size_t)argc - 1)
+    int code = inputs ? append_inputs(cli, o, inputs, argv[0], argv + 1, (size_t)argc - 1)
                       : usage_error("out of memory");
     free(inputs);
     return code;
@@ -81,5 +81,5 @@ const command cmd_append = {
     .size = sizeof(options),
     .min_args = 1,
     .max_args = -1,
-    .run = run,
+    .run = run_append,
 };

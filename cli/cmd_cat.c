@@ -220,7 +220,7 @@ static tnf_status as_json(const view *v, tnf_error *error)
 /* ---------------------------------------------------------------- command */
 
 /* Can this be shown in that way? */
-static tnf_status check(const target *t, const view *v, const options *o, tnf_error *error)
+static tnf_status check_target(const target *t, const view *v, const options *o, tnf_error *error)
 {
     const char *layout = tnf_layout_id(t->object->layout);
     bool strings = !t->part && is_strings(t->object);
@@ -240,9 +240,9 @@ static tnf_status check(const target *t, const view *v, const options *o, tnf_er
     return TNF_OK;
 }
 
-static tnf_status show(const target *t, const view *v, const options *o, tnf_error *error)
+static tnf_status show_target(const target *t, const view *v, const options *o, tnf_error *error)
 {
-    tnf_status status = check(t, v, o, error);
+    tnf_status status = check_target(t, v, o, error);
     if (status != TNF_OK)
         return status;
     if (o->raw)
@@ -266,7 +266,7 @@ static tnf_status cat(const target *t, const options *o, tnf_error *error)
     if (status == TNF_OK && t->slice)
         status = view_slice(&v, t->slice, error);
     if (status == TNF_OK)
-        status = show(t, &v, o, error);
+        status = show_target(t, &v, o, error);
     view_free(&v);
     return status;
 }
@@ -288,7 +288,7 @@ static tnf_status cat_any(const target *t, const tnf_file *file, const options *
     return status;
 }
 
-static int run(const cli_state *cli, const void *opts, int argc, char **argv)
+static int run_cat(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
     input in;
@@ -352,5 +352,5 @@ const command cmd_cat = {
     .size = sizeof(options),
     .min_args = 2,
     .max_args = 2,
-    .run = run,
+    .run = run_cat,
 };

@@ -91,7 +91,7 @@ static int convert(saving *s, const options *o)
     return code;
 }
 
-static int run(const cli_state *cli, const void *opts, int argc, char **argv)
+static int run_convert(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
     input in;
@@ -170,5 +170,5 @@ const command cmd_convert = {
     .size = sizeof(options),
     .min_args = 2,
     .max_args = 2,
-    .run = run,
+    .run = run_convert,
 };

@@ -62,7 +62,7 @@ static bool parse_tolerance(double *out, const char *name, const char *text)
     return false;
 }
 
-static bool settle(tnf_diff_options *how, const options *o)
+static bool settle_options(tnf_diff_options *how, const options *o)
 {
     how->numeric = o->rtol || o->atol;
     how->nan_differs = o->nan_differs;
@@ -77,7 +77,7 @@ static bool settle(tnf_diff_options *how, const options *o)
            parse_tolerance(&how->atol, "atol", o->atol);
 }
 
-static int compare(job *j, const input *a, const input *b, tnf_diff_options *how)
+static int compare_files(job *j, const input *a, const input *b, tnf_diff_options *how)
 {
     tnf_diff_result result = TNF_DIFF_RESULT_INIT;
     tnf_error error;
@@ -107,7 +107,7 @@ static int compare(job *j, const input *a, const input *b, tnf_diff_options *how
     return code != EXIT_DONE ? code : result.same ? EXIT_DONE : EXIT_DIFFERS;
 }
 
-static int run(const cli_state *cli, const void *opts, int argc, char **argv)
+static int run_diff(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
     job j = { .cli = cli, .options = o };
@@ -118,7 +118,7 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
         return usage_error("diff: --values-only, --no-values and --names-only exclude each other");
     if (!strcmp(argv[0], "-") && !strcmp(argv[1], "-"))
         return usage_error("diff: only one of both can be standard input");
-    if (!settle(&how, o))
+    if (!settle_options(&how, o))
         return EXIT_USAGE;
     int code = renaming_open(&j.renaming, o->map, &o->rename);
     if (code == EXIT_DONE)
@@ -126,7 +126,7 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
     if (code == EXIT_DONE) {
         code = input_open(&b, cli, &o->in, argv[1]);
         if (code == EXIT_DONE)
-            code = compare(&j, &a, &b, &how);
+            code = compare_files(&j, &a, &b, &how);
         input_close(&b);
         input_close(&a);
     }
@@ -193,5 +193,5 @@ const command cmd_diff = {
     .size = sizeof(options),
     .min_args = 2,
     .max_args = 2,
-    .run = run,
+    .run = run_diff,
 };

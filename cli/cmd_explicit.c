@@ -2,7 +2,7 @@
 /* tenfold explicit: subwords in buckets to a list of n-grams. */
 #include "emb.h"
 
-static int run(const cli_state *cli, const void *opts, int argc, char **argv)
+static int run_explicit(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     (void)argc;
     return emb_rewrite_step(TNF_EMB_EXPLICIT, cli, opts, argv);
@@ -35,5 +35,5 @@ const command cmd_explicit = {
     .size = sizeof(emb_rewrite_options),
     .min_args = 2,
     .max_args = 2,
-    .run = run,
+    .run = run_explicit,
 };

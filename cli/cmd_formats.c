@@ -126,6 +126,13 @@ static size_t count_words(const char *words)
     return n;
 }
 
+/* What `can` declares is about writing: if a format is only read and declares nothing, nothing is
+ * known about what its files may hold. */
+static const char *held(const tnf_format_info *f, const char *words)
+{
+    return words ? words : f->caps & TNF_CAN_WRITE ? "any" : "-";
+}
+
 /* The columns of the table; the last one is not padded. */
 enum { COLUMNS = 6 };
 
@@ -143,7 +150,7 @@ static void cells(const tnf_format_info *f, const char *out[COLUMNS], row *r)
     out[2] = f->extensions && *f->extensions ? f->extensions : "-";
     out[3] = ways(f, r->ways);
     out[4] = f->metadata ? f->metadata : "none";
-    out[5] = !f->types ? "any" : n <= 5 ? f->types : r->types;
+    out[5] = n <= 5 ? held(f, f->types) : r->types;
 }
 
 static void table_line(const char *const cell[COLUMNS], const size_t widths[COLUMNS])
@@ -208,8 +215,8 @@ static void one_for_people(const tnf_format_info *f)
     printf("extensions  %s\n", f->extensions && *f->extensions ? f->extensions : "none");
     printf("can         %s\n", ways(f, text));
     fputs("types       ", stdout);
-    put_filled(stdout, f->types ? f->types : "any", 12, 12);
-    printf("layouts     %s\n", f->layouts ? f->layouts : "any");
+    put_filled(stdout, held(f, f->types), 12, 12);
+    printf("layouts     %s\n", held(f, f->layouts));
     for (size_t i = 0; i < 3; i++)
         if (f->metadata && !strcmp(f->metadata, metadata[i].name))
             printf("metadata    %s\n", metadata[i].what);
@@ -217,7 +224,7 @@ static void one_for_people(const tnf_format_info *f)
     put_options("options for writing (convert -o)", f->write_options);
 }
 
-static int run(const cli_state *cli, const void *opts, int argc, char **argv)
+static int run_formats(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
     tnf_format_info f = TNF_FORMAT_INFO_INIT;
@@ -270,5 +277,5 @@ const command cmd_formats = {
     .table = table,
     .size = sizeof(options),
     .max_args = 1,
-    .run = run,
+    .run = run_formats,
 };

@@ -186,7 +186,7 @@ static int check_files(const cli_state *cli, const options *o, hash_list *list)
     return worst;
 }
 
-static int check(const cli_state *cli, const options *o, int argc, char **argv)
+static int check_lists(const cli_state *cli, const options *o, int argc, char **argv)
 {
     hash_list list;
     if (argc > 1)
@@ -204,12 +204,12 @@ static int check(const cli_state *cli, const options *o, int argc, char **argv)
     return code;
 }
 
-static int run(const cli_state *cli, const void *opts, int argc, char **argv)
+static int run_hash(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
     int worst = EXIT_DONE;
     if (o->check)
-        return check(cli, o, argc, argv);
+        return check_lists(cli, o, argc, argv);
     if (argc == 0)
         return usage_error("which FILE?");
     for (int i = 0; i < argc; i++) {
@@ -259,5 +259,5 @@ const command cmd_hash = {
     .size = sizeof(options),
     .min_args = 0,
     .max_args = -1,
-    .run = run,
+    .run = run_hash,
 };

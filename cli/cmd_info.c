@@ -209,7 +209,7 @@ static void as_json(const input *in)
     putchar('\n');
 }
 
-static int run(const cli_state *cli, const void *opts, int argc, char **argv)
+static int run_info(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
     input in;
@@ -254,5 +254,5 @@ const command cmd_info = {
     .size = sizeof(options),
     .min_args = 1,
     .max_args = 1,
-    .run = run,
+    .run = run_info,
 };

@@ -213,7 +213,7 @@ static void as_tsv(const input *in, const opt_list *globs, bool details)
 
 /* ------------------------------------------------------------- for people */
 
-static size_t measure(widths *w, const input *in, const opt_list *globs)
+static size_t measure_columns(widths *w, const input *in, const opt_list *globs)
 {
     const tnf_object *o;
     size_t n = 0;
@@ -323,7 +323,7 @@ static void for_people(const cli_state *cli, const input *in, const opt_list *gl
 {
     widths w;
     const tnf_object *o;
-    if (measure(&w, in, globs) == 0)
+    if (measure_columns(&w, in, globs) == 0)
         return;
     header(cli, &w, details);
     for (size_t i = 0; (o = tnf_at(in->file, i)); i++)
@@ -347,7 +347,7 @@ static void note_idle_globs(const input *in, const opt_list *globs)
     }
 }
 
-static int run(const cli_state *cli, const void *opts, int argc, char **argv)
+static int run_ls(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
     input in;
@@ -406,5 +406,5 @@ const command cmd_ls = {
     .size = sizeof(options),
     .min_args = 1,
     .max_args = -1,
-    .run = run,
+    .run = run_ls,
 };

@@ -43,7 +43,7 @@ static int check_usage(const cli_state *cli, const options *o)
     return saving_check(cli, &o->save, o->out, false);
 }
 
-static int run(const cli_state *cli, const void *opts, int argc, char **argv)
+static int run_merge(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
     int code = check_usage(cli, o);
@@ -105,5 +105,5 @@ const command cmd_merge = {
     .size = sizeof(options),
     .min_args = 1,
     .max_args = -1,
-    .run = run,
+    .run = run_merge,
 };

@@ -37,7 +37,7 @@ static void put_text(const tnf_value *v)
         putchar('\n');
 }
 
-static void show(const job *j, const tnf_value *v)
+static void show_value(const job *j, const tnf_value *v)
 {
     json out = { stdout, false };
     if (!j->options->json && v->kind == TNF_MAP && v->n > 0) {
@@ -64,7 +64,7 @@ static int show_at(job *j, const char *key)
     tnf_value found;
     if (!meta_get(&j->editor, &found, j->before, (tnf_str) { key, strlen(key) }))
         return wrong(j, NULL);
-    show(j, &found);
+    show_value(j, &found);
     return EXIT_DONE;
 }
 
@@ -121,7 +121,7 @@ static bool set_one(job *j, const char *setting)
     return true;
 }
 
-static int change(job *j)
+static int change_attrs(job *j)
 {
     const options *o = j->options;
     j->after = *j->before;
@@ -149,7 +149,7 @@ static meta_where where_to(const options *o)
     return anew ? META_ANEW : META_WHERE_IT_FITS;
 }
 
-static int save(job *j)
+static int save_changes(job *j)
 {
     const options *o = j->options;
     format_options writer;
@@ -189,7 +189,7 @@ static int change_and_save(job *j)
                      "it is not a single file that could be rewritten: say where to with -o");
         return EXIT_USAGE;
     }
-    int code = change(j);
+    int code = change_attrs(j);
     if (code != EXIT_DONE)
         return code;
     if (!j->options->out && meta_equal(j->before, &j->after)) {
@@ -197,7 +197,7 @@ static int change_and_save(job *j)
             file_message(j->in.name, "", TNF_NO_OFFSET, "nothing to change");
         return EXIT_DONE;
     }
-    return save(j);
+    return save_changes(j);
 }
 
 /* ----------------------------------------------------------------- command */
@@ -239,7 +239,7 @@ static int choose_map(job *j)
     return EXIT_DONE;
 }
 
-static int work(job *j, int argc, char **argv)
+static int meta_input(job *j, int argc, char **argv)
 {
     tnf_error error;
     int code = choose_map(j);
@@ -252,13 +252,13 @@ static int work(job *j, int argc, char **argv)
     else if (argc > 1)
         code = show_at(j, argv[1]);
     else
-        show(j, j->before);
+        show_value(j, j->before);
     tnf_builder_free(j->editor.builder);
     meta_end(&j->editor);
     return code;
 }
 
-static int run(const cli_state *cli, const void *opts, int argc, char **argv)
+static int run_meta(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
     int code = check_usage(o, argc);
@@ -274,7 +274,7 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
     in.to_change = change && !o->out;
     code = input_open(&j.in, cli, &in, argv[0]);
     if (code == EXIT_DONE)
-        code = work(&j, argc, argv);
+        code = meta_input(&j, argc, argv);
     input_close(&j.in);
     return code;
 }
@@ -345,5 +345,5 @@ const command cmd_meta = {
     .size = sizeof(options),
     .min_args = 1,
     .max_args = 2,
-    .run = run,
+    .run = run_meta,
 };

@@ -49,7 +49,7 @@ bool points_how(tnf_points_options *out, const points_options *o, bool write)
 }
 
 /* A whole number; false if the text is none. */
-static bool number(const char *text, uint64_t *out, char **end)
+static bool parse_number(const char *text, uint64_t *out, char **end)
 {
     errno = 0;
     *out = strtoull(text, end, 10);
@@ -62,7 +62,7 @@ static bool parse_dims(const char *text, uint64_t dims[MAX_RANK], uint32_t *rank
 {
     char *end = NULL;
     for (*rank = 0; text && *rank < MAX_RANK; text = end + 1) {
-        if (!number(text, &dims[*rank], &end) || (*end && *end != ','))
+        if (!parse_number(text, &dims[*rank], &end) || (*end && *end != ','))
             break;
         (*rank)++;
         if (!*end)
@@ -134,7 +134,7 @@ static int delete_points(const cli_state *cli, const points_options *o, tnf_poin
     int code = EXIT_DONE;
     for (size_t i = 0; i < n && code == EXIT_DONE; i++) {
         char *end;
-        if (!number(texts[i], &offsets[i], &end) || *end)
+        if (!parse_number(texts[i], &offsets[i], &end) || *end)
             code = usage_error("points: '%s' is no offset", texts[i]);
     }
     if (code == EXIT_DONE) {
@@ -220,7 +220,8 @@ static int compact(const cli_state *cli, const points_options *o, tnf_points *po
 
 /* ---------------------------------------------------------------- the whole */
 
-static int change(const cli_state *cli, const points_options *o, bool rm, int argc, char **argv)
+static int change_points(const cli_state *cli, const points_options *o, bool rm, int argc,
+                         char **argv)
 {
     tnf_points_options how;
     tnf_error error;
@@ -235,7 +236,7 @@ static int change(const cli_state *cli, const points_options *o, bool rm, int ar
     return code;
 }
 
-static int run(const cli_state *cli, const void *options, int argc, char **argv)
+static int run_points(const cli_state *cli, const void *options, int argc, char **argv)
 {
     static const char verbs[] = "list|create|add|rm|compact";
     const points_options *o = options;
@@ -258,7 +259,7 @@ static int run(const cli_state *cli, const void *options, int argc, char **argv)
         return points_add(cli, o, argv[0]);
     case 3:
     case 4:
-        return change(cli, o, verb == 3, argc, argv);
+        return change_points(cli, o, verb == 3, argc, argv);
     default:
         return points_list(cli, o, argv[0]);
     }
@@ -329,5 +330,5 @@ const command cmd_points = {
     .size = sizeof(points_options),
     .min_args = 1,
     .max_args = -1,
-    .run = run,
+    .run = run_points,
 };

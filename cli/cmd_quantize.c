@@ -73,7 +73,7 @@ static void tell_json(const job *j, const tnf_report *r, const char *path)
     fputc('\n', stdout);
 }
 
-static void tell(const job *j, const cli_state *cli, const tnf_report *r, const char *path)
+static void tell_result(const job *j, const cli_state *cli, const tnf_report *r, const char *path)
 {
     if (j->o->json)
         tell_json(j, r, path);
@@ -82,7 +82,7 @@ static void tell(const job *j, const cli_state *cli, const tnf_report *r, const 
                 r->quantized.cosine, r->quantized.euclidean);
 }
 
-static int run(const cli_state *cli, const void *opts, int argc, char **argv)
+static int run_quantize(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     job j = { .o = opts };
     saving s = { .how.step = TNF_EMB_QUANTIZE, .how.quantize = &j.how };
@@ -93,7 +93,7 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
         return usage_error("quantize: standard output cannot take both the file and --json");
     int code = emb_rewrite(&s, cli, &j.o->emb, &j.o->save, argv);
     if (code == EXIT_DONE && !j.o->save.dry_run)
-        tell(&j, cli, s.report, argv[0]);
+        tell_result(&j, cli, s.report, argv[0]);
     saving_free(&s);
     return code;
 }
@@ -148,5 +148,5 @@ const command cmd_quantize = {
     .size = sizeof(options),
     .min_args = 2,
     .max_args = 2,
-    .run = run,
+    .run = run_quantize,
 };

@@ -29,7 +29,7 @@ typedef struct job {
 
 /* ------------------------------------------------------------------ losses */
 
-static void tell(job *j, const char *kind, tnf_str name, uint64_t offset, const char *reason)
+static void tell_loss(job *j, const char *kind, tnf_str name, uint64_t offset, const char *reason)
 {
     json *to = &j->json;
     progress_end(&j->progress);
@@ -72,7 +72,7 @@ static void on_lost(void *ctx, const tnf_loss *loss)
     job *j = ctx;
     j->missing += !strcmp(loss->kind, "tensor") &&
                   !tnf_find_n(j->in.file, loss->name.p, loss->name.n);
-    tell(j, loss->kind, loss->name, loss->offset, loss->reason);
+    tell_loss(j, loss->kind, loss->name, loss->offset, loss->reason);
 }
 
 /* What the format that is written cannot hold without what is lost already. */
@@ -84,7 +84,7 @@ static void on_plan(void *ctx, const tnf_plan_item *item)
     j->result.lost++;
     if (!strcmp(item->kind, "tensor") && item->fate == TNF_DROPPED && j->result.saved > 0)
         j->result.saved--;
-    tell(j, item->kind, item->name, TNF_NO_OFFSET, item->reason);
+    tell_loss(j, item->kind, item->name, TNF_NO_OFFSET, item->reason);
 }
 
 static bool on_progress(void *ctx, uint64_t done, uint64_t total)
@@ -114,7 +114,7 @@ static bool worth(const job *j)
 }
 
 /* The plan comes first: if the format can hold nothing of what is whole, nothing is written. */
-static tnf_status save(job *j, tnf_error *error)
+static tnf_status save_rest(job *j, tnf_error *error)
 {
     const options *o = j->options;
     format_options writer;
@@ -162,12 +162,12 @@ static void look_again(job *j, tnf_status saved)
         return;
     if (tnf_open(&file, j->out, &how, &error) != TNF_OK) {
         j->result.lost++;
-        tell(j, "rule", (tnf_str) { "", 0 }, error.offset, error.message);
+        tell_loss(j, "rule", (tnf_str) { "", 0 }, error.offset, error.message);
     }
     tnf_close(file);
 }
 
-static int finish(job *j, tnf_status status, const tnf_error *error)
+static int finish_repair(job *j, tnf_status status, const tnf_error *error)
 {
     bool nothing = status == TNF_OK && !worth(j);
     size_t known = j->in.info->objects + j->missing;
@@ -199,7 +199,7 @@ static int finish(job *j, tnf_status status, const tnf_error *error)
     return j->result.lost > 0 ? EXIT_DIFFERS : EXIT_DONE;
 }
 
-static int work(job *j)
+static int repair_input(job *j)
 {
     tnf_error error = { .offset = TNF_NO_OFFSET };
     stop_state before;
@@ -222,17 +222,17 @@ static int work(job *j)
     progress_begin(&j->progress, j->cli);
     tnf_status status = salvage(j, &error);
     if (status == TNF_OK && worth(j))
-        status = save(j, &error);
+        status = save_rest(j, &error);
     progress_end(&j->progress);
     stop_release(&before, status == TNF_ECANCELLED);
-    int code = finish(j, status, &error);
+    int code = finish_repair(j, status, &error);
     tnf_builder_free(j->builder);
     return code;
 }
 
 /* The format, and that OUT is none of the files that are read and not named as another format, as
  * far as IN is named as its own. */
-static int settle(job *j)
+static int settle_code(job *j)
 {
     tnf_error error;
     tnf_format_info in = TNF_FORMAT_INFO_INIT, out = TNF_FORMAT_INFO_INIT;
@@ -250,7 +250,7 @@ static int settle(job *j)
     return EXIT_DONE;
 }
 
-static int run(const cli_state *cli, const void *opts, int argc, char **argv)
+static int run_repair(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
     bool undone;
@@ -275,9 +275,9 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
     in.salvage = true;
     code = input_open(&j.in, cli, &in, argv[0]);
     if (code == EXIT_DONE)
-        code = settle(&j);
+        code = settle_code(&j);
     if (code == EXIT_DONE)
-        code = work(&j);
+        code = repair_input(&j);
     input_close(&j.in);
     return code;
 }
@@ -324,5 +324,5 @@ const command cmd_repair = {
     .size = sizeof(options),
     .min_args = 1,
     .max_args = 2,
-    .run = run,
+    .run = run_repair,
 };

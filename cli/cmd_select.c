@@ -62,7 +62,7 @@ static void note_unknown(const cli_state *cli, const char *path, size_t n)
     file_message(path, "", TNF_NO_OFFSET, text);
 }
 
-static int run(const cli_state *cli, const void *opts, int argc, char **argv)
+static int run_select(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
     chosen c = { 0 };
@@ -114,5 +114,5 @@ const command cmd_select = {
     .size = sizeof(options),
     .min_args = 2,
     .max_args = 3,
-    .run = run,
+    .run = run_select,
 };

@@ -22,7 +22,7 @@ typedef struct job {
 
 static const char no_vector[] = "there is no vector for";
 
-static int failed(job *j, const tnf_error *error)
+static int query_failed(job *j, const tnf_error *error)
 {
     return j->code = file_error(j->in.in.name, error);
 }
@@ -45,7 +45,7 @@ static bool ask_words(job *j, const tnf_str *words, size_t n)
         no_memory(j);
     } else if (tnf_emb_similar(j->in.emb, words, n, &j->asking.query, hits, counts, found,
                                &error) != TNF_OK) {
-        failed(j, &error);
+        query_failed(j, &error);
         good = false;
     }
     for (size_t i = 0; good && i < n; i++) {
@@ -103,7 +103,7 @@ static bool ask_vectors(job *j)
         }
     if (good && tnf_emb_nearest_f64(j->in.emb, vectors, n, &j->asking.query, hits, counts,
                                     &error) != TNF_OK) {
-        failed(j, &error);
+        query_failed(j, &error);
         good = false;
     }
     for (size_t i = 0; good && i < n; i++) {
@@ -140,7 +140,7 @@ static bool set_skip(job *j)
     return true;
 }
 
-static void ask(job *j, int argc, char **argv)
+static void ask_arguments(job *j, int argc, char **argv)
 {
     j->asking.query.keep_asked = j->options->include;
     j->asking.several = argc + (int)j->options->vectors.n > 1;
@@ -160,7 +160,7 @@ static void ask(job *j, int argc, char **argv)
     free(words);
 }
 
-static int run(const cli_state *cli, const void *opts, int argc, char **argv)
+static int run_similar(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     job j = { .options = opts };
     j.code = emb_open(&j.in, cli, &j.options->emb, argv[0]);
@@ -169,7 +169,7 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
             j.code = EXIT_USAGE;
         } else {
             j.asking.json = j.options->json;
-            ask(&j, argc - 1, argv + 1);
+            ask_arguments(&j, argc - 1, argv + 1);
         }
     }
     free(j.skip);
@@ -217,5 +217,5 @@ const command cmd_similar = {
     .size = sizeof(options),
     .min_args = 1,
     .max_args = -1,
-    .run = run,
+    .run = run_similar,
 };

@@ -162,7 +162,7 @@ static void note_older(const job *j)
 
 /* ----------------------------------------------------------------- command */
 
-static int split(job *j, uint64_t max)
+static int split_input(job *j, uint64_t max)
 {
     const options *o = j->options;
     tnf_split_options how = { .size = sizeof how, .max_bytes = max, .stem = o->name };
@@ -183,7 +183,7 @@ static int split(job *j, uint64_t max)
     return code;
 }
 
-static int run(const cli_state *cli, const void *opts, int argc, char **argv)
+static int run_split(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
     const char *size = o->max_size ? o->max_size : DEFAULT_SIZE;
@@ -200,7 +200,7 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
     if (code != EXIT_DONE)
         return code;
     j.files.to = open_memstream(&j.text, &j.n);
-    code = j.files.to ? split(&j, max) : usage_error("out of memory");
+    code = j.files.to ? split_input(&j, max) : usage_error("out of memory");
     if (j.files.to)
         fclose(j.files.to);
     free(j.text);
@@ -258,5 +258,5 @@ const command cmd_split = {
     .size = sizeof(options),
     .min_args = 1,
     .max_args = 1,
-    .run = run,
+    .run = run_split,
 };

@@ -76,7 +76,7 @@ static int read_values(job *j)
     return status == TNF_OK ? j->code : file_error(j->in.name, &error);
 }
 
-static int show(job *j, const stat_view *view, void *shown)
+static int show_stats(job *j, const stat_view *view, void *shown)
 {
     j->view = view;
     j->shown = shown;
@@ -115,7 +115,7 @@ static int as_page(job *j)
     stat_html h = { .in = &j->in, .values = !o->sizes, .to = open_memstream(&text, &n) };
     if (!h.to)
         return usage_error("out of memory");
-    int code = show(j, &stat_view_html, &h);
+    int code = show_stats(j, &stat_view_html, &h);
     bool good = fclose(h.to) == 0 && text;
     if (!good)
         code = usage_error("out of memory");
@@ -145,7 +145,7 @@ static bool has_utf8(void)
                      strstr(value, "utf-8"));
 }
 
-static int work(job *j)
+static int stat_input(job *j)
 {
     const options *o = j->options;
     unsigned depth = o->depth ? (unsigned)strtoul(o->depth, NULL, 10) : 0;
@@ -157,15 +157,15 @@ static int work(job *j)
         return as_page(j);
     if (o->json) {
         stat_json s = { .in = &j->in, .values = !o->sizes, .json = { stdout, false } };
-        return show(j, &stat_view_json, &s);
+        return show_stats(j, &stat_view_json, &s);
     }
     stat_text t = {
         .cli = j->cli, .in = &j->in, .ascii = o->ascii || !has_utf8(), .values = !o->sizes
     };
-    return show(j, &stat_view_text, &t);
+    return show_stats(j, &stat_view_text, &t);
 }
 
-static int run(const cli_state *cli, const void *opts, int argc, char **argv)
+static int run_stat(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
     (void)argc;
@@ -177,7 +177,7 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
     job j = { .cli = cli, .options = o };
     int code = input_open(&j.in, cli, &o->in, argv[0]);
     if (code == EXIT_DONE)
-        code = work(&j);
+        code = stat_input(&j);
     stat_sums_free(&j.sums);
     input_close(&j.in);
     return code;
@@ -226,5 +226,5 @@ const command cmd_stat = {
     .size = sizeof(options),
     .min_args = 1,
     .max_args = 1,
-    .run = run,
+    .run = run_stat,
 };

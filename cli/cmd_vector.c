@@ -58,7 +58,7 @@ static void as_text(const job *j, tnf_str word, const tnf_emb_found *found)
     putchar('\n');
 }
 
-static bool show(job *j, tnf_str word)
+static bool show_word(job *j, tnf_str word)
 {
     tnf_error error;
     tnf_emb_found found;
@@ -83,7 +83,7 @@ static void show_lines(job *j)
     bool good = emb_lines_open(&lines, NULL);
     while (good && emb_lines_next(&lines)) {
         for (size_t i = 0; good && i < lines.nlines; i++)
-            good = show(j, lines.lines[i]);
+            good = show_word(j, lines.lines[i]);
         flush_out();
     }
     if (lines.fd < 0 && j->code == EXIT_DONE)
@@ -91,7 +91,7 @@ static void show_lines(job *j)
     emb_lines_close(&lines);
 }
 
-static int run(const cli_state *cli, const void *opts, int argc, char **argv)
+static int run_vector(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     job j = { .options = opts };
     j.code = emb_open(&j.in, cli, &j.options->emb, argv[0]);
@@ -100,7 +100,7 @@ static int run(const cli_state *cli, const void *opts, int argc, char **argv)
         if (!j.vector)
             j.code = usage_error("out of memory");
         for (int i = 1; j.vector && i < argc; i++)
-            if (!show(&j, (tnf_str) { argv[i], strlen(argv[i]) }))
+            if (!show_word(&j, (tnf_str) { argv[i], strlen(argv[i]) }))
                 break;
         if (j.vector && argc == 1)
             show_lines(&j);
@@ -141,5 +141,5 @@ const command cmd_vector = {
     .size = sizeof(options),
     .min_args = 1,
     .max_args = -1,
-    .run = run,
+    .run = run_vector,
 };

@@ -179,8 +179,9 @@ static void put_lines(const cli_state *cli, const found *f, bool ok,
     }
 }
 
-static tnf_status look(const cli_state *cli, found *f, input *in, const tnf_open_options *open,
-                       tnf_verify_result *result, tnf_error *error)
+static tnf_status look_at_file(const cli_state *cli, found *f, input *in,
+                               const tnf_open_options *open, tnf_verify_result *result,
+                               tnf_error *error)
 {
     tnf_source *source;
     tnf_status status;
@@ -205,8 +206,8 @@ static tnf_status look(const cli_state *cli, found *f, input *in, const tnf_open
 }
 
 /* Checks; gives the exit code. What is not the file's fault stands among the problems in JSON. */
-static int check(const cli_state *cli, found *f, input *in, const char *path,
-                 tnf_verify_result *result)
+static int check_file(const cli_state *cli, found *f, input *in, const char *path,
+                      tnf_verify_result *result)
 {
     tnf_error error;
     input_how made;
@@ -214,7 +215,7 @@ static int check(const cli_state *cli, found *f, input *in, const char *path,
     f->told = !open;
     if (!open)
         return EXIT_USAGE;
-    tnf_status status = look(cli, f, in, open, result, &error);
+    tnf_status status = look_at_file(cli, f, in, open, result, &error);
     input_how_end(&made);
     in->info = in->file ? tnf_file_info(in->file) : NULL;
     f->opened = result->opening == TNF_OK;
@@ -254,7 +255,7 @@ static int verify(const cli_state *cli, const options *o, const char *path)
     int code = EXIT_IO;
     bool ready = begin_texts(&f);
     if (ready)
-        code = check(cli, &f, &in, path, &result);
+        code = check_file(cli, &f, &in, path, &result);
     else
         usage_error("out of memory");
     end_texts(&f);
@@ -271,7 +272,7 @@ static int verify(const cli_state *cli, const options *o, const char *path)
     return code;
 }
 
-static int run(const cli_state *cli, const void *opts, int argc, char **argv)
+static int run_verify(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     int worst = EXIT_DONE;
     for (int i = 0; i < argc; i++) {
@@ -320,5 +321,5 @@ const command cmd_verify = {
     .size = sizeof(options),
     .min_args = 1,
     .max_args = -1,
-    .run = run,
+    .run = run_verify,
 };

@@ -126,7 +126,7 @@ static void show_text(const emb_input *e, const options *o)
     }
 }
 
-static int run(const cli_state *cli, const void *opts, int argc, char **argv)
+static int run_vocab(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
     emb_input e;
@@ -174,5 +174,5 @@ const command cmd_vocab = {
     .size = sizeof(options),
     .min_args = 1,
     .max_args = 1,
-    .run = run,
+    .run = run_vocab,
 };

@@ -32,7 +32,7 @@ void emb_lines_close(emb_lines *l)
     *l = (emb_lines) { .fd = -1 };
 }
 
-static bool failed(emb_lines *l, const char *why)
+static bool reading_failed(emb_lines *l, const char *why)
 {
     file_message("standard input", "", TNF_NO_OFFSET, why);
     l->fd = -1;
@@ -49,7 +49,7 @@ static bool read_more(emb_lines *l)
     if (l->room - l->n < CHUNK) {
         char *more = realloc(l->buffer, 2 * l->room + 2 * (size_t)CHUNK);
         if (!more)
-            return failed(l, "out of memory");
+            return reading_failed(l, "out of memory");
         l->buffer = more;
         l->room = 2 * l->room + 2 * (size_t)CHUNK;
     }
@@ -58,7 +58,7 @@ static bool read_more(emb_lines *l)
         got = read(l->fd, l->buffer + l->n, CHUNK);
     while (got < 0 && errno == EINTR);
     if (got < 0)
-        return failed(l, strerror(errno));
+        return reading_failed(l, strerror(errno));
     l->ended = got == 0;
     l->n += (size_t)got;
     return true;
@@ -81,7 +81,7 @@ static bool add_line(emb_lines *l, const char *p, size_t n)
         size_t room = 2 * l->lines_room + 64;
         tnf_str *more = realloc(l->lines, room * sizeof *more);
         if (!more)
-            return failed(l, "out of memory");
+            return reading_failed(l, "out of memory");
         l->lines = more;
         l->lines_room = room;
     }

@@ -31,7 +31,7 @@ static char *parse_hex(char hex[65], char *line)
 #define NO_MEMORY "finds no memory"
 
 /* One more item of `size` behind n of them. */
-static bool grow(void **items, size_t n, size_t *room, size_t size)
+static bool grow_items(void **items, size_t n, size_t *room, size_t size)
 {
     if (n < *room)
         return true;
@@ -52,7 +52,7 @@ static const char *add_item(hash_list *l, char *line)
     char *name = parse_hex(item.hex, line + sizeof HASH_LINE - 1);
     if (!name)
         return "is not a hash and a name";
-    if (!grow(&items, l->n, &l->room, sizeof item))
+    if (!grow_items(&items, l->n, &l->room, sizeof item))
         return NO_MEMORY;
     l->items = items;
     if (!(item.name = strdup(name)))
@@ -75,7 +75,7 @@ static const char *add_leaf(hash_list *l, char *line)
     if (!item || n <= item->n || memcmp(name, item->name, item->n) != 0 || name[item->n] != '#')
         return "is a leaf that does not stand behind its tensor";
     void *leaves = item->leaves;
-    if (!grow(&leaves, item->nleaves, &item->room, sizeof leaf))
+    if (!grow_items(&leaves, item->nleaves, &item->room, sizeof leaf))
         return NO_MEMORY;
     item->leaves = leaves;
     if (!(leaf.role = strdup(name + item->n + 1)))
@@ -99,7 +99,7 @@ static const char *add_line(hash_list *l, char *line)
     return "is not a hash and a name";
 }
 
-static int compare(const char *a, size_t an, const char *b, size_t bn)
+static int compare_names(const char *a, size_t an, const char *b, size_t bn)
 {
     int c = memcmp(a, b, an < bn ? an : bn);
     return c ? c : an < bn ? -1 : an > bn;
@@ -108,7 +108,7 @@ static int compare(const char *a, size_t an, const char *b, size_t bn)
 static int by_name(const void *a, const void *b)
 {
     const hash_item *x = a, *y = b;
-    return compare(x->name, x->n, y->name, y->n);
+    return compare_names(x->name, x->n, y->name, y->n);
 }
 
 static int by_place(const void *a, const void *b)
@@ -191,13 +191,13 @@ void hash_list_free(hash_list *list)
 
 /* ---------------------------------------------------------------- telling */
 
-static hash_item *find(const hash_list *l, tnf_str name)
+static hash_item *find_item(const hash_list *l, tnf_str name)
 {
     size_t low = 0, high = l->n;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         hash_item *item = &l->items[middle];
-        int c = compare(name.p, name.n, item->name, item->n);
+        int c = compare_names(name.p, name.n, item->name, item->n);
         if (c == 0)
             return item;
         if (c < 0)
@@ -210,7 +210,7 @@ static hash_item *find(const hash_list *l, tnf_str name)
 
 void hash_list_found(hash_list *l, tnf_str name, const char *hex)
 {
-    hash_item *item = find(l, name);
+    hash_item *item = find_item(l, name);
     if (!item) {
         l->unlisted++;
         return;
@@ -221,7 +221,7 @@ void hash_list_found(hash_list *l, tnf_str name, const char *hex)
 
 void hash_list_found_leaf(hash_list *l, const tnf_leaf *leaf, const char *hex)
 {
-    hash_item *item = find(l, leaf->object->name);
+    hash_item *item = find_item(l, leaf->object->name);
     hash_leaf key = { .offset = leaf->offset }, *at = NULL;
     char *role = item && item->nleaves ? strdup(leaf->part->role) : NULL;
     if (!role)

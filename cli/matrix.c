@@ -256,7 +256,7 @@ static tnf_status ask_under(matrix *m, size_t thing, const char *name, tnf_error
     return status;
 }
 
-static tnf_status ask(matrix *m, size_t thing, tnf_error *e)
+static tnf_status ask_thing(matrix *m, size_t thing, tnf_error *e)
 {
     tnf_status status = TNF_OK;
     snprintf(m->names[thing], sizeof m->names[thing], "%s",
@@ -267,7 +267,7 @@ static tnf_status ask(matrix *m, size_t thing, tnf_error *e)
     return status;
 }
 
-static tnf_status fill(matrix *m, tnf_error *e)
+static tnf_status fill_rows(matrix *m, tnf_error *e)
 {
     tnf_format_info f = TNF_FORMAT_INFO_INIT;
     for (size_t i = 0; tnf_format_at(&f, i) && m->nformats < MOST_FORMATS; i++)
@@ -275,7 +275,7 @@ static tnf_status fill(matrix *m, tnf_error *e)
             m->formats[m->nformats++] = f;
     for (; m->nthings < THINGS || (m->nthings < MOST_THINGS && tnf_type_at(m->nthings - THINGS));
          m->nthings++) {
-        tnf_status status = ask(m, m->nthings, e);
+        tnf_status status = ask_thing(m, m->nthings, e);
         if (status != TNF_OK)
             return status;
     }
@@ -381,7 +381,7 @@ int matrix_print(bool in_json)
 {
     static matrix m; /* of one run */
     tnf_error error;
-    if (fill(&m, &error) != TNF_OK)
+    if (fill_rows(&m, &error) != TNF_OK)
         return file_error("formats", &error);
     if (in_json) {
         as_json(&m);

@@ -21,7 +21,7 @@ static const tnf_value *member(const tnf_value *map, tnf_str key, size_t likely)
     return NULL;
 }
 
-static bool same(const tnf_value *a, const tnf_value *b)
+static bool same_value(const tnf_value *a, const tnf_value *b)
 {
     return a && b ? meta_equal(a, b) : a == b;
 }
@@ -37,7 +37,7 @@ static tnf_status apply(const meta_change *c, tnf_builder *b, tnf_error *error)
     }
     for (size_t i = 0; status == TNF_OK && i < c->after->n; i++) {
         const tnf_member *m = &c->after->as.members[i];
-        if (!same(member(c->before, m->key, i), &m->value))
+        if (!same_value(member(c->before, m->key, i), &m->value))
             status = tnf_builder_set(b, c->tensor, m->key.p, &m->value, error);
     }
     return status;
@@ -76,8 +76,8 @@ static const char *lost_key(const meta_change *c, const tnf_value *now)
     }
     for (size_t i = 0; i < c->after->n; i++) {
         const tnf_member *m = &c->after->as.members[i];
-        if (!same(member(c->before, m->key, i), &m->value) &&
-            !same(member(now, m->key, i), &m->value))
+        if (!same_value(member(c->before, m->key, i), &m->value) &&
+            !same_value(member(now, m->key, i), &m->value))
             return m->key.p;
     }
     return NULL;

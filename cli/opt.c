@@ -90,7 +90,7 @@ static bool set_choice(const opt *o, int *to, const char *value)
     return position >= 0;
 }
 
-static bool append(opt_list *list, const char *value)
+static bool append_value(opt_list *list, const char *value)
 {
     const char **more = realloc(list->items, (list->n + 1) * sizeof *more);
     if (!more) {
@@ -117,7 +117,7 @@ static bool set(const found *f, const char *value)
         *(opt_maybe *)to = (opt_maybe) { true, value };
         return true;
     case OPT_LIST:
-        return append(to, value);
+        return append_value(to, value);
     case OPT_CHOICE:
         return set_choice(f->o, to, value);
     }

@@ -63,7 +63,7 @@ void json_uint(json *j, uint64_t u)
 }
 
 /* A number's text, or its name in quotes when JSON has no number for it. */
-static void number(json *j, const char *text)
+static void put_number(json *j, const char *text)
 {
     before_value(j);
     if (!strcmp(text, "nan"))
@@ -80,14 +80,14 @@ void json_f32(json *j, float f)
 {
     char text[NUMBER_TEXT];
     number_f32(text, f);
-    number(j, text);
+    put_number(j, text);
 }
 
 void json_f64(json *j, double f)
 {
     char text[NUMBER_TEXT];
     number_f64(text, f);
-    number(j, text);
+    put_number(j, text);
 }
 
 static void escape(FILE *to, uint32_t c)

@@ -35,7 +35,7 @@ typedef struct adding {
     bool has_head;
 } adding;
 
-static void put(text *t, const char *p, size_t n)
+static void put_text(text *t, const char *p, size_t n)
 {
     if (t->n + n + 1 > t->room) {
         size_t room = (t->n + n + 1) * 2;
@@ -128,7 +128,7 @@ static bool begin_field(adding *a)
 }
 
 /* Splits the record at hand; one with quotes may go on in the next line. */
-static int split(adding *a, size_t n)
+static int split_fields(adding *a, size_t n)
 {
     bool quoted = false;
     a->nfields = a->fields.n = 0;
@@ -137,15 +137,15 @@ static int split(adding *a, size_t n)
     for (;;) {
         for (const char *p = a->record; p < a->record + n; p++) {
             if (quoted && p[0] == '"' && p + 1 < a->record + n && p[1] == '"') {
-                put(&a->fields, p++, 1);
+                put_text(&a->fields, p++, 1);
             } else if (*p == '"') {
                 quoted = !quoted;
             } else if (*p == ',' && !quoted) {
-                put(&a->fields, "", 1);
+                put_text(&a->fields, "", 1);
                 if (!begin_field(a))
                     return no_memory();
             } else {
-                put(&a->fields, p, 1);
+                put_text(&a->fields, p, 1);
             }
         }
         if (!quoted)
@@ -153,10 +153,10 @@ static int split(adding *a, size_t n)
         ssize_t more = next_line(a);
         if (more < 0)
             return bad_input(a, "a quote is not closed");
-        put(&a->fields, "\n", 1);
+        put_text(&a->fields, "\n", 1);
         n = (size_t)more;
     }
-    put(&a->fields, "", 1);
+    put_text(&a->fields, "", 1);
     return a->fields.failed ? no_memory() : EXIT_DONE;
 }
 
@@ -197,11 +197,11 @@ static void take_head(adding *a)
 /* Text in quotes; what would end them is left out, for it is wrong anyway. */
 static void json_field(text *t, const char *f)
 {
-    put(t, "\"", 1);
+    put_text(t, "\"", 1);
     for (; *f; f++)
         if (*f != '"' && *f != '\\' && (unsigned char)*f >= 0x20)
-            put(t, f, 1);
-    put(t, "\"", 1);
+            put_text(t, f, 1);
+    put_text(t, "\"", 1);
 }
 
 /* {"app":…,"values":[…]} of the fields. */
@@ -210,24 +210,24 @@ static int add_record(adding *a)
     text *t = &a->made;
     bool first = true;
     t->n = 0;
-    put(t, "{\"app\":", 7);
+    put_text(t, "{\"app\":", 7);
     const char *app = a->app >= 0 && (size_t)a->app < a->nfields ? field(a, (size_t)a->app) : "";
-    put(t, *app ? app : "null", *app ? strlen(app) : 4);
-    put(t, ",\"values\":[", 11);
+    put_text(t, *app ? app : "null", *app ? strlen(app) : 4);
+    put_text(t, ",\"values\":[", 11);
     for (size_t i = 0; i < a->nfields; i++) {
         const char *f = field(a, i), *odd = odd_number(f);
         if ((int)i == a->app || (int)i == a->offset)
             continue;
-        put(t, first ? "" : ",", first ? 0 : 1);
+        put_text(t, first ? "" : ",", first ? 0 : 1);
         if (odd)
-            put(t, odd, strlen(odd));
+            put_text(t, odd, strlen(odd));
         else if (is_number(f))
-            put(t, f, strlen(f));
+            put_text(t, f, strlen(f));
         else /* what it is will be told */
             json_field(t, f);
         first = false;
     }
-    put(t, "]}", 2);
+    put_text(t, "]}", 2);
     return t->failed ? no_memory() : add_line(a, t->p, t->n);
 }
 
@@ -239,7 +239,7 @@ static int add_csv(adding *a)
     for (ssize_t n; code == EXIT_DONE && (n = next_line(a)) >= 0;) {
         if (n == 0)
             continue;
-        code = split(a, (size_t)n);
+        code = split_fields(a, (size_t)n);
         if (code == EXIT_DONE && !begun)
             take_head(a);
         if (code == EXIT_DONE && (begun || !a->has_head))
@@ -266,7 +266,7 @@ static void put_json(const adding *a, const uint64_t *offsets)
     putchar('\n');
 }
 
-static int append(const cli_state *cli, adding *a, const points_options *o, const char *path)
+static int append_points(const cli_state *cli, adding *a, const points_options *o, const char *path)
 {
     tnf_error error;
     uint64_t *offsets = malloc((a->n + 1) * sizeof *offsets);
@@ -302,7 +302,7 @@ int points_add(const cli_state *cli, const points_options *o, const char *path)
         code = EXIT_IO;
     }
     if (code == EXIT_DONE)
-        code = append(cli, &a, o, path);
+        code = append_points(cli, &a, o, path);
     tnf_points_close(a.points);
     free(a.batch);
     free(a.record);

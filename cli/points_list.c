@@ -160,7 +160,7 @@ static void csv_point(listing *l, const tnf_point *p)
 
 /* ------------------------------------------------------------------ listing */
 
-static tnf_status take(void *ctx, const tnf_point *p, tnf_error *error)
+static tnf_status take_point(void *ctx, const tnf_point *p, tnf_error *error)
 {
     listing *l = ctx;
     const tnf_value *app;
@@ -189,7 +189,7 @@ static tnf_status take(void *ctx, const tnf_point *p, tnf_error *error)
     return cat_fail(error, TNF_EIO, "standard output is gone"); /* nobody reads on */
 }
 
-static void begin(listing *l)
+static void begin_list(listing *l)
 {
     if (l->options->json)
         json_head(l);
@@ -197,7 +197,7 @@ static void begin(listing *l)
         csv_head(l);
 }
 
-static void end(listing *l)
+static void end_list(listing *l)
 {
     if (l->options->json) {
         json_close(&l->j, ']');
@@ -209,8 +209,8 @@ static void end(listing *l)
 
 static tnf_status list_all(listing *l, tnf_error *error)
 {
-    begin(l);
-    return tnf_points_each(l->points, 0, take, l, error);
+    begin_list(l);
+    return tnf_points_each(l->points, 0, take_point, l, error);
 }
 
 /* What is left of a damaged file. Its space must be whole, or there is nothing to list. */
@@ -218,9 +218,9 @@ static int list_salvaged(listing *l, const char *path, const tnf_points_options 
 {
     tnf_points_report report = TNF_POINTS_REPORT_INIT;
     tnf_error error;
-    begin(l);
-    tnf_status status = tnf_points_salvage(&report, path, how, take, l, &error);
-    end(l);
+    begin_list(l);
+    tnf_status status = tnf_points_salvage(&report, path, how, take_point, l, &error);
+    end_list(l);
     if (status != TNF_OK)
         return points_error(path, &error);
     if (report.problems == 0)
@@ -255,7 +255,7 @@ int points_list(const cli_state *cli, const points_options *o, const char *path)
         code = list_salvaged(&l, path, &how);
     } else {
         tnf_status status = list_all(&l, &error);
-        end(&l);
+        end_list(&l);
         if (status != TNF_OK) {
             flush_out();
             code = points_error(path, &error);

@@ -181,7 +181,7 @@ static void substitute(FILE *to, const expression *x, const char *name)
 }
 
 /* NULL: no memory. */
-static const char *keep(renaming *r, const expression *x, const char *name)
+static const char *keep_name(renaming *r, const expression *x, const char *name)
 {
     char *text = NULL;
     size_t n;
@@ -219,7 +219,7 @@ tnf_status renaming_apply(renaming *r, tnf_str *out, tnf_str name, tnf_error *er
         now = known->new;
     }
     for (size_t i = 0; now && i < r->n; i++)
-        now = keep(r, &r->expressions[i], now);
+        now = keep_name(r, &r->expressions[i], now);
     if (!now) {
         *error = (tnf_error) { .status = TNF_ENOMEM, .offset = TNF_NO_OFFSET };
         snprintf(error->message, sizeof error->message, "out of memory for names");

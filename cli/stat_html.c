@@ -228,7 +228,7 @@ static void choose(stat_html *h, const stat_sums *sums)
     free(sizes);
 }
 
-static void begin(void *ctx, const stat_sums *sums)
+static void begin_html(void *ctx, const stat_sums *sums)
 {
     stat_html *h = ctx;
     char size[SIZE_TEXT];
@@ -309,7 +309,7 @@ static void put_figures(FILE *to, const tnf_stat *s)
     fputs("</td>", to);
 }
 
-static void tensor(void *ctx, const tnf_stat *s)
+static void tensor_html(void *ctx, const tnf_stat *s)
 {
     stat_html *h = ctx;
     char size[SIZE_TEXT];
@@ -334,7 +334,7 @@ static void tensor(void *ctx, const tnf_stat *s)
     fputs("</tr>\n", h->to);
 }
 
-static void end(void *ctx)
+static void end_html(void *ctx)
 {
     stat_html *h = ctx;
     if (h->values)
@@ -344,4 +344,4 @@ static void end(void *ctx)
     fprintf(h->to, "<p>tenfold %s</p>\n</body>\n</html>\n", tnf_version());
 }
 
-const stat_view stat_view_html = { begin, tensor, end, BINS };
+const stat_view stat_view_html = { begin_html, tensor_html, end_html, BINS };

@@ -20,7 +20,7 @@ static void json_sums(json *j, const char *what, const stat_sum *sums, size_t n)
     json_close(j, ']');
 }
 
-static void begin(void *ctx, const stat_sums *sums)
+static void begin_json(void *ctx, const stat_sums *sums)
 {
     stat_json *s = ctx;
     json *j = &s->json;
@@ -58,7 +58,7 @@ static void figures(json *j, const tnf_stat *s)
     json_close(j, ']');
 }
 
-static void tensor(void *ctx, const tnf_stat *s)
+static void tensor_json(void *ctx, const tnf_stat *s)
 {
     json *j = &((stat_json *)ctx)->json;
     const tnf_object *o = s->object;
@@ -74,7 +74,7 @@ static void tensor(void *ctx, const tnf_stat *s)
     json_close(j, '}');
 }
 
-static void end(void *ctx)
+static void end_json(void *ctx)
 {
     stat_json *s = ctx;
     if (s->values)
@@ -83,4 +83,4 @@ static void end(void *ctx)
     putchar('\n');
 }
 
-const stat_view stat_view_json = { begin, tensor, end, 32 };
+const stat_view stat_view_json = { begin_json, tensor_json, end_json, 32 };

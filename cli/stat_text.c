@@ -55,7 +55,7 @@ static void put_sums(const stat_text *t, const char *title, const stat_sum *sums
         printf("  and %zu more\n", n - GROUPS);
 }
 
-static void measure(stat_text *t)
+static void measure_columns(stat_text *t)
 {
     const tnf_object *o;
     t->name = t->type = t->shape = 5;
@@ -68,7 +68,7 @@ static void measure(stat_text *t)
     }
 }
 
-static void begin(void *ctx, const stat_sums *sums)
+static void begin_text(void *ctx, const stat_sums *sums)
 {
     stat_text *t = ctx;
     char size[SIZE_TEXT];
@@ -82,7 +82,7 @@ static void begin(void *ctx, const stat_sums *sums)
     put_sums(t, "Layers", sums->groups, sums->ngroups, sums->bytes);
     if (!t->values)
         return;
-    measure(t);
+    measure_columns(t);
     printf("\n%sTensors%s\n  %-*s  %-*s  %-*s  %10s  %10s  %10s  %10s  %7s  %s\n",
            painted(t->cli, PAINT_BOLD), painted(t->cli, PAINT_OFF), (int)t->name, "name",
            (int)t->type, "type", (int)t->shape, "shape", "min", "max", "mean", "std", "zeros",
@@ -141,7 +141,7 @@ static void put_figures(const stat_text *t, const tnf_stat *s)
     put_odd(t, c->subnormal, "subnormal");
 }
 
-static void tensor(void *ctx, const tnf_stat *s)
+static void tensor_text(void *ctx, const tnf_stat *s)
 {
     const stat_text *t = ctx;
     fputs("  ", stdout);
@@ -156,9 +156,9 @@ static void tensor(void *ctx, const tnf_stat *s)
     putchar('\n');
 }
 
-static void end(void *ctx)
+static void end_text(void *ctx)
 {
     (void)ctx;
 }
 
-const stat_view stat_view_text = { begin, tensor, end, COLUMNS };
+const stat_view stat_view_text = { begin_text, tensor_text, end_text, COLUMNS };

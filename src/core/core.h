@@ -56,7 +56,7 @@ struct loss {
     bool implied;  /* another says why already */
 };
 
-/* A tensor as the file itself calls it, and as what it was raised to is called. */
+/* A tensor as the file itself calls it, and as the tensor that was restored from it is called. */
 struct raised_piece {
     tnf_str raw, now;
 };
@@ -73,7 +73,7 @@ struct tnf_file {
     tnf_open_options options;
     tnf_info info;
     tnf_value attrs;
-    tnf_attrs text; /* the text map as read, until it is raised */
+    tnf_attrs text; /* the text map as read, until it is restored */
     tnf_warning *warnings;
     size_t nwarnings;
     const char *path;      /* as it was given; NULL: opened over a source */

@@ -131,7 +131,7 @@ static tnf_status find_target(struct converting *c, tnf_error *e)
 
 /* ---------------------------------------------------------------------- plan */
 
-static void tell(struct converting *c, const tnf_plan_item *item)
+static void tell_item(struct converting *c, const tnf_plan_item *item)
 {
     tnf_report_add(c->report, item);
     if (c->save.plan)
@@ -150,10 +150,10 @@ static void on_plan(void *ctx, const tnf_plan_item *item)
         first.fate = TNF_TRANSFORMED;
         first.reason = v->why;
         first.unasked = v->unasked;
-        tell(c, &first);
+        tell_item(c, &first);
     }
     if (!changed || item->fate != TNF_NATIVE)
-        tell(c, item);
+        tell_item(c, item);
 }
 
 static bool on_progress(void *ctx, uint64_t done, uint64_t total)
@@ -216,7 +216,7 @@ static tnf_status save_split(struct converting *c, const tnf_builder *b, tnf_sav
     return tnf_split(b, c->path, &how, e);
 }
 
-static tnf_status save(struct converting *c, tnf_error *e)
+static tnf_status save_target(struct converting *c, tnf_error *e)
 {
     const tnf_builder *b = c->vectors.made ? c->vectors.made : c->selected;
     tnf_save_options how = c->save;
@@ -276,7 +276,7 @@ static tnf_status run(struct converting *c, tnf_error *e)
         tnf_vectors_make(&c->vectors, c->selected, c->files, c->n, &c->options, &c->target, r, e));
     r->step = TNF_STEP_SAVE;
     TNF_TRY(set_attributes(c, e));
-    TNF_TRY(save(c, e));
+    TNF_TRY(save_target(c, e));
     return tnf_report_status(c->report, e);
 }
 

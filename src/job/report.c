@@ -30,7 +30,7 @@ void tnf_report_free(tnf_report *report)
     tnf_free(&alloc, r, sizeof *r);
 }
 
-static bool grow(struct tnf_report_room *r)
+static bool grow_items(struct tnf_report_room *r)
 {
     size_t more = r->room ? 2 * r->room : 16;
     tnf_plan_item *items = tnf_realloc(&r->arena.alloc, r->items, r->room * sizeof *items,
@@ -52,7 +52,7 @@ void tnf_report_add(struct tnf_report_room *r, const tnf_plan_item *item)
     const char *kind = tnf_arena_str(&r->arena, item->kind, strlen(item->kind));
     const char *reason = item->reason ? item->reason : "";
     reason = *reason ? tnf_arena_str(&r->arena, reason, strlen(reason)) : "";
-    bool room = r->report.nitems < r->room || grow(r);
+    bool room = r->report.nitems < r->room || grow_items(r);
     if (!name || !kind || !reason || !room) {
         r->short_of_memory = true;
         return;

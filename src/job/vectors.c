@@ -131,8 +131,8 @@ static tnf_status drop_invented(const tnf_vectors_step *s, tnf_error *e)
     return status;
 }
 
-static tnf_status change(tnf_vectors_step *s, const tnf_emb_change *how, bool asked,
-                         const tnf_format_info *target, tnf_error *e)
+static tnf_status change_vectors(tnf_vectors_step *s, const tnf_emb_change *how, bool asked,
+                                 const tnf_format_info *target, tnf_error *e)
 {
     const tnf_emb_info *info = tnf_emb_describe(s->emb);
     s->why = why_changed(info, how);
@@ -184,7 +184,7 @@ static tnf_status reconstruct(tnf_vectors_step *s, const tnf_convert_options *o,
     const tnf_emb_change how = { .size = sizeof how, .fold = target->folds };
     /* A quantized fastText model becomes dense when it is folded. */
     if (is_model(s->view) && target->folds != TNF_FOLD_NONE)
-        return change(s, &how, false, target, e);
+        return change_vectors(s, &how, false, target, e);
     return tnf_emb_reconstruct(s->made, s->emb, o->save && o->save->as_is, e);
 }
 
@@ -254,7 +254,7 @@ tnf_status tnf_vectors_make(tnf_vectors_step *s, const tnf_builder *selected,
     bool asked = o->unnormalize || (o->normalize && !is_model(s->view));
     TNF_TRY(open_embeddings(s, files, n, o, e));
     report->step = TNF_STEP_VECTORS;
-    return changes ? change(s, &how, asked, target, e) : run_step(s, o, target, report, e);
+    return changes ? change_vectors(s, &how, asked, target, e) : run_step(s, o, target, report, e);
 }
 
 void tnf_vectors_free(tnf_vectors_step *s)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Fitting a catalog to a format: every fate, and who may be lost. The formats are made up; raising
- * what was lowered is test_restore.c's. */
+ * what was planned is test_restore.c's. */
 #include "../support/memory.h"
 #include "../support/unit.h"
 #include "core/save/save.h"
@@ -52,7 +52,7 @@ static int end(void **state)
     return bad;
 }
 
-static tnf_status lower(struct world *w, tnf_error *e)
+static tnf_status plan_save(struct world *w, tnf_error *e)
 {
     w->save.format = &w->format;
     w->save.options.plan = note;
@@ -93,10 +93,10 @@ static void all_native(void **state)
     set(w, NULL, "k", tnf_value_uint(1));
     set(w, "a", "k", tnf_value_uint(1));
     w->format.can.attrs = TNF_HOLDS_TYPED;
-    assert_ok(lower(w, &e));
+    assert_ok(plan_save(w, &e));
     assert_string_equal(w->plan.text, "native attribute k; native tensor a; native tensor b; ");
-    assert_int_equal(w->save.lowered.n, 2);
-    assert_int_equal(w->save.lowered.attrs.n, 1);
+    assert_int_equal(w->save.planned.n, 2);
+    assert_int_equal(w->save.planned.attrs.n, 1);
     assert_int_equal(w->save.text.n, 0);
     assert_int_equal(w->save.total, 5);
     done(w);
@@ -123,14 +123,14 @@ static void tensors_that_do_not_fit(void **state)
         struct world *w = one;
         add(w, cases[i].name, cases[i].type, 1);
         w->format.can = cases[i].can;
-        assert_fails(lower(w, &e), TNF_ELOSSY);
+        assert_fails(plan_save(w, &e), TNF_ELOSSY);
         assert_says(cases[i].says);
         const char *fate = i < 2 ? "dropped tensor " : "transformed tensor ";
         assert_memory_equal(w->plan.text, fate, strlen(fate));
         done(w);
         w->save.options.allow_loss = true;
-        assert_ok(lower(w, &e));
-        assert_int_equal(w->save.lowered.n, i < 2 ? 0 : 1);
+        assert_ok(plan_save(w, &e));
+        assert_int_equal(w->save.planned.n, i < 2 ? 0 : 1);
         done(w);
         assert_int_equal(end(&one), 0);
     }
@@ -158,14 +158,14 @@ static void column_major(void **state)
                      .order = TNF_ORDER_F };
     assert_ok(tnf_builder_add_object(w->b, &o, NULL, &e));
     w->format.can.order_f = true;
-    assert_ok(lower(w, &e));
+    assert_ok(plan_save(w, &e));
     assert_string_equal(w->plan.text, "native tensor f; ");
-    assert_int_equal(w->save.lowered.objects[0].order, TNF_ORDER_F);
+    assert_int_equal(w->save.planned.objects[0].order, TNF_ORDER_F);
     done(w);
     w->format.can.order_f = false; /* then the writer gets it the other way round */
-    assert_ok(lower(w, &e));
+    assert_ok(plan_save(w, &e));
     assert_string_equal(w->plan.text, "native tensor f; ");
-    const tnf_object *turned = &w->save.lowered.objects[0];
+    const tnf_object *turned = &w->save.planned.objects[0];
     assert_int_equal(turned->order, TNF_ORDER_C);
     assert_memory_equal(turned->shape, shape, sizeof shape);
     uint8_t rows[6];
@@ -184,16 +184,16 @@ static void names_twice(void **state)
     add(w, "b", "f32", 1);
     tnf_object copy = w->b->catalog.objects[0];
     assert_ok(tnf_catalog_add(&w->b->catalog, &copy, TNF_NAMES_FIRST_FOUND, &e));
-    assert_fails(lower(w, &e), TNF_ELOSSY);
+    assert_fails(plan_save(w, &e), TNF_ELOSSY);
     assert_says("same name");
     assert_string_equal(w->plan.text, "native tensor a; native tensor b; dropped tensor a; ");
     done(w);
     w->format.rules = TNF_RULE_NAMES_MAY_REPEAT;
-    assert_ok(lower(w, &e));
-    assert_int_equal(w->save.lowered.n, 3);
+    assert_ok(plan_save(w, &e));
+    assert_int_equal(w->save.planned.n, 3);
     done(w);
     assert_ok(tnf_catalog_add(&w->b->catalog, &copy, TNF_NAMES_LATER_FOUND, &e));
-    assert_fails(lower(w, &e), TNF_ELOSSY); /* the last is found: the others are hidden */
+    assert_fails(plan_save(w, &e), TNF_ELOSSY); /* the last is found: the others are hidden */
     done(w);
 }
 
@@ -216,7 +216,7 @@ static void what_cannot_be_read(void **state)
                      .nparts = 1,
                      .layout = &tnf_layout_dense };
     assert_ok(tnf_builder_add_object(w->b, &o, NULL, &e));
-    assert_fails(lower(w, &e), TNF_ELOSSY);
+    assert_fails(plan_save(w, &e), TNF_ELOSSY);
     assert_says("cannot be read");
     done(w);
 }
@@ -242,16 +242,16 @@ static void a_typed_tree(void **state)
     }
     set(w, "t", "gptrs.param_id", tnf_value_string("00"));
     w->format.can.attrs = TNF_HOLDS_TYPED;
-    assert_ok(lower(w, &e));
+    assert_ok(plan_save(w, &e));
     assert_non_null(strstr(w->plan.text, "native attribute fine; "));
     assert_non_null(strstr(w->plan.text, "stashed attribute narrow; "));
     assert_non_null(strstr(w->plan.text, "stashed attribute json; "));
-    tnf_value map = tnf_attrs_value(&w->save.lowered.attrs);
+    tnf_value map = tnf_attrs_value(&w->save.planned.attrs);
     assert_int_equal(map.n, 3); /* fine, json as text, the stash */
     assert_int_equal(tnf_value_get(&map, "json")->kind, TNF_STRING);
     assert_non_null(tnf_value_get(&map, TNF_STASH_KEY));
-    assert_int_equal(w->save.lowered.objects[0].attrs->n, 1);
-    assert_non_null(tnf_value_get(w->save.lowered.objects[0].attrs, "fine"));
+    assert_int_equal(w->save.planned.objects[0].attrs->n, 1);
+    assert_non_null(tnf_value_get(w->save.planned.objects[0].attrs, "fine"));
     done(w);
 }
 
@@ -270,7 +270,7 @@ static void odd_nans(void **state)
         set(w, NULL, keys[i], v);
     }
     w->format.can.attrs = TNF_HOLDS_TYPED;
-    assert_ok(lower(w, &e));
+    assert_ok(plan_save(w, &e));
     assert_non_null(strstr(w->plan.text, "native attribute nan; "));
     assert_non_null(strstr(w->plan.text, "stashed attribute negative; "));
     assert_non_null(strstr(w->plan.text, "stashed attribute signalling; "));
@@ -283,13 +283,13 @@ static void scalars(void **state)
     tnf_error e;
     add(w, "s", "f32", 0);
     w->format.can.zero_rank = false;
-    assert_fails(lower(w, &e), TNF_ELOSSY);
+    assert_fails(plan_save(w, &e), TNF_ELOSSY);
     assert_string_equal(w->plan.text, "transformed tensor s; ");
     done(w);
     w->save.options.allow_loss = true;
-    assert_ok(lower(w, &e));
-    assert_int_equal(w->save.lowered.objects[0].rank, 1);
-    assert_int_equal(w->save.lowered.objects[0].shape[0], 1);
+    assert_ok(plan_save(w, &e));
+    assert_int_equal(w->save.planned.objects[0].rank, 1);
+    assert_int_equal(w->save.planned.objects[0].shape[0], 1);
     assert_int_equal(w->b->catalog.objects[0].rank, 0); /* the builder's own stays as it was */
     done(w);
 }
@@ -301,14 +301,14 @@ static void attributes_without_a_place(void **state)
     add(w, "a", "f32", 1);
     set(w, NULL, "k", tnf_value_uint(1));
     set(w, "a", "l", tnf_value_bool(true));
-    assert_fails(lower(w, &e), TNF_ELOSSY);
+    assert_fails(plan_save(w, &e), TNF_ELOSSY);
     assert_says("2 things");
     assert_string_equal(w->plan.text,
                         "dropped attribute k; native tensor a; dropped attribute l; ");
     done(w);
     w->format.can.file_attrs = "j k";
     w->format.can.object_attrs = "l";
-    assert_ok(lower(w, &e));
+    assert_ok(plan_save(w, &e));
     done(w);
 }
 
@@ -320,11 +320,11 @@ static void derived_attributes(void **state)
     add(w, "a", "f32", 1);
     set(w, "a", "gptrs.param_id", tnf_value_string("00"));
     set(w, "a", "gptrs.requires_grad", tnf_value_bool(false));
-    assert_ok(lower(w, &e));
+    assert_ok(plan_save(w, &e));
     assert_string_equal(w->plan.text, "native tensor a; ");
     done(w);
     set(w, "a", "gptrs.requires_grad", tnf_value_bool(true));
-    assert_fails(lower(w, &e), TNF_ELOSSY);
+    assert_fails(plan_save(w, &e), TNF_ELOSSY);
     done(w);
 }
 
@@ -350,7 +350,7 @@ static void a_text_map(void **state)
     set(w, NULL, "bytes", tnf_value_str(TNF_BYTES, "\xff\0", 2));
     set(w, "a", "l", tnf_value_bool(true));
     w->format.can.attrs = TNF_HOLDS_TEXT;
-    assert_ok(lower(w, &e));
+    assert_ok(plan_save(w, &e));
     assert_non_null(strstr(w->plan.text, "stashed attribute n; "));
     assert_non_null(strstr(w->plan.text, "stashed attribute gptrs.config; "));
     assert_string_equal(text_of(w, "format"), "pt"); /* pairs of a text map are pairs here too */
@@ -360,7 +360,7 @@ static void a_text_map(void **state)
     assert_non_null(stash);
     assert_non_null(strstr(stash, "\"gptrs.config\":\"json\""));
     assert_non_null(strstr(stash, "\"tensors\":{\"a\":{\"l\":true}}"));
-    assert_int_equal(w->save.lowered.attrs.n, 0);
+    assert_int_equal(w->save.planned.attrs.n, 0);
     done(w);
 }
 
@@ -370,7 +370,7 @@ static void nothing_to_stash(void **state)
     tnf_error e;
     add(w, "a", "f32", 1);
     w->format.can.attrs = TNF_HOLDS_TEXT;
-    assert_ok(lower(w, &e));
+    assert_ok(plan_save(w, &e));
     assert_int_equal(w->save.text.n, 0);
     done(w);
 }
@@ -384,11 +384,11 @@ static void keys_that_collide(void **state)
     set(w, NULL, "p.metadata", (tnf_value) { .kind = TNF_MAP, .n = 1, .as.members = a });
     set(w, NULL, "q.metadata", (tnf_value) { .kind = TNF_MAP, .n = 1, .as.members = a });
     w->format.can.attrs = TNF_HOLDS_TEXT;
-    assert_ok(lower(w, &e)); /* the same twice is once */
+    assert_ok(plan_save(w, &e)); /* the same twice is once */
     assert_int_equal(w->save.text.n, 1);
     done(w);
     set(w, NULL, "q.metadata", (tnf_value) { .kind = TNF_MAP, .n = 1, .as.members = b });
-    assert_fails(lower(w, &e), TNF_ELOSSY);
+    assert_fails(plan_save(w, &e), TNF_ELOSSY);
     assert_says("'k'");
     done(w);
 }
@@ -400,17 +400,17 @@ static void extras(void **state)
     tnf_extra own = { .key = { "made-up.rest", 12 } }, other = { .key = { "made-upper.rest", 15 } };
     w->format.can.extras = true;
     assert_ok(tnf_catalog_add_extra(&w->b->catalog, &own, &e));
-    assert_ok(lower(w, &e));
+    assert_ok(plan_save(w, &e));
     assert_string_equal(w->plan.text, "native extra made-up.rest; ");
-    assert_int_equal(w->save.lowered.nextras, 1);
+    assert_int_equal(w->save.planned.nextras, 1);
     done(w);
     assert_ok(tnf_catalog_add_extra(&w->b->catalog, &other, &e));
-    assert_fails(lower(w, &e), TNF_ELOSSY);
+    assert_fails(plan_save(w, &e), TNF_ELOSSY);
     done(w);
     w->format.can.extras = false;
     w->save.options.allow_loss = true;
-    assert_ok(lower(w, &e));
-    assert_int_equal(w->save.lowered.nextras, 0);
+    assert_ok(plan_save(w, &e));
+    assert_int_equal(w->save.planned.nextras, 0);
     done(w);
 }
 
@@ -434,7 +434,7 @@ static void kinds_of_loss(void **state)
         tnf_error e;
         w->save.options.allow_loss = true;
         w->save.options.loss = cases[i].loss;
-        assert_int_equal(lower(w, &e), cases[i].ok ? TNF_OK : TNF_ELOSSY);
+        assert_int_equal(plan_save(w, &e), cases[i].ok ? TNF_OK : TNF_ELOSSY);
         done(w);
     }
 }
@@ -456,7 +456,7 @@ static void no_memory(void **state)
     for (uint64_t n = 1;; n++) {
         w->log.calls = 0;
         w->log.fail_at = n;
-        tnf_status status = lower(w, &e);
+        tnf_status status = plan_save(w, &e);
         w->log.fail_at = 0;
         done(w);
         assert_int_equal(w->log.blocks, before);

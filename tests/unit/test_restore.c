@@ -267,7 +267,7 @@ static const tnf_value *plain_attrs(struct fake *f, const tnf_value *attrs, tnf_
     return kept.n ? map : NULL;
 }
 
-/* Whatever is lowered to a text map, or to a typed tree, comes back the same: the law of this pair.
+/* Whatever is planned to a text map, or to a typed tree, comes back the same: the law of this pair.
  */
 static void there_and_back(tnf_holds holds)
 {
@@ -303,12 +303,12 @@ static void there_and_back(tnf_holds holds)
     struct fake f;
     fake_begin(&f, bytes, sizeof bytes, 0, false);
     assert_ok(fake_add(&f, "w", 0, 1, &e));
-    for (size_t i = 0; i < save.lowered.attrs.n; i++) {
-        const tnf_member *m = &save.lowered.attrs.members[i];
+    for (size_t i = 0; i < save.planned.attrs.n; i++) {
+        const tnf_member *m = &save.planned.attrs.members[i];
         assert_true(holds == TNF_HOLDS_TYPED && is_plain(&m->value));
         assert_ok(tnf_attrs_set(&f.file->catalog.attrs, m->key.p, m->key.n, m->value, &e));
     }
-    f.file->catalog.objects[0].attrs = plain_attrs(&f, save.lowered.objects[0].attrs, holds);
+    f.file->catalog.objects[0].attrs = plain_attrs(&f, save.planned.objects[0].attrs, holds);
     for (size_t i = 0; i < save.text.n; i++) {
         const tnf_member *m = &save.text.members[i];
         assert_ok(tnf_set_text(f.r, m->key, (tnf_str) { m->value.as.s, m->value.n }, &e));

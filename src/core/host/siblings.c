@@ -322,7 +322,7 @@ static tnf_status make_path(char **out, tnf_arena *arena, const char *directory,
 
 /* What there is under that name, before it is opened: opening a FIFO or a device may do something.
  */
-static tnf_status look(struct identity *is, const char *path, tnf_error *e)
+static tnf_status look_up_identity(struct identity *is, const char *path, tnf_error *e)
 {
     struct stat st;
     if (stat(path, &st) != 0)
@@ -421,7 +421,7 @@ static tnf_status open_named(tnf_reader *r, const tnf_file **out, const char *di
     struct sibling *s = by_name(f->sibling_tables, key);
     if (!s || !s->file) {
         tnf_error why = { .offset = TNF_NO_OFFSET };
-        status = look(&is, path, &why);
+        status = look_up_identity(&is, path, &why);
         if (!s)
             TNF_TRY(find_or_add(&s, f, directory, name, key, status == TNF_OK ? &is : NULL, e));
         if (status != TNF_OK && e)

@@ -110,7 +110,7 @@ static tnf_status swap(struct put *p, const void *bytes, size_t n, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status take(void *ctx, const void *bytes, size_t n, tnf_error *e)
+static tnf_status take_bytes(void *ctx, const void *bytes, size_t n, tnf_error *e)
 {
     struct put *p = ctx;
     if (p->how->digest && !p->how->of_stored)
@@ -132,7 +132,7 @@ static tnf_status put_all(struct put *p, tnf_error *e)
     if (p->how->codec != TNF_CODEC_RAW)
         TNF_TRY(tnf_encoder_open(&p->encoder, p->how->codec, p->how->level, &to,
                                  &p->w->scratch->alloc, e));
-    TNF_TRY(tnf_scan_ahead(p->part, take, p, e));
+    TNF_TRY(tnf_scan_ahead(p->part, take_bytes, p, e));
     return p->encoder ? tnf_encoder_end(p->encoder, e) : TNF_OK;
 }
 

@@ -119,7 +119,7 @@ static tnf_status put_tensors(tnf_digester *d, const tnf_catalog *c,
     return TNF_OK;
 }
 
-static tnf_status take(void *ctx, const void *bytes, size_t n, tnf_error *e)
+static tnf_status take_bytes(void *ctx, const void *bytes, size_t n, tnf_error *e)
 {
     (void)e;
     tnf_digest_update(ctx, bytes, n);
@@ -139,7 +139,7 @@ static tnf_status put_extras(tnf_digester *d, const tnf_catalog *c, tnf_arena *a
     for (size_t i = 0; i < c->nextras; i++) {
         tnf_hash_text(d, names[i].name.p, names[i].name.n);
         tnf_hash_number(d, c->extras[names[i].i].bytes.nbytes);
-        TNF_TRY(tnf_scan(&c->extras[names[i].i].bytes, take, d, e));
+        TNF_TRY(tnf_scan(&c->extras[names[i].i].bytes, take_bytes, d, e));
     }
     return TNF_OK;
 }

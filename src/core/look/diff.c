@@ -73,7 +73,7 @@ static tnf_status index_names(struct names *m, const struct diff *d, tnf_error *
     return TNF_OK;
 }
 
-static const tnf_object *take(struct names *m, const struct diff *d, tnf_str name)
+static const tnf_object *take_name(struct names *m, const struct diff *d, tnf_str name)
 {
     uint32_t at = tnf_hash_find(&m->hash, name.p, name.n);
     if (at == TNF_HASH_NONE || m->turn[at] == NOWHERE)
@@ -99,7 +99,7 @@ static tnf_status match(struct matched *m, struct diff *d, tnf_error *e)
         }
         if (!selected(d, name) || tnf_is_filler(&c->objects[i]))
             continue;
-        const tnf_object *b = take(&m->names, d, name);
+        const tnf_object *b = take_name(&m->names, d, name);
         m->pairs[m->n++] = (struct pair) { .a = &c->objects[i],
                                            .b = b && !tnf_is_filler(b) ? b : NULL };
     }
@@ -218,7 +218,7 @@ static tnf_status plan_pair(struct diff *d, struct pair *p, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status plan(struct diff *d, struct matched *m, tnf_error *e)
+static tnf_status plan_comparisons(struct diff *d, struct matched *m, tnf_error *e)
 {
     uint64_t parts = 0;
     for (size_t i = 0; i < m->n; i++)
@@ -383,7 +383,7 @@ static tnf_status compare_extras(struct diff *d, tnf_error *e)
 static tnf_status compare_files(struct diff *d, struct matched *m, tnf_error *e)
 {
     TNF_TRY(match(m, d, e));
-    TNF_TRY(plan(d, m, e));
+    TNF_TRY(plan_comparisons(d, m, e));
     TNF_TRY(tnf_diff_values(d, e));
     TNF_TRY(tell_tensors(d, m, e));
     if (!(d->options.ignore & TNF_DIFF_IGNORE_ATTRS))
@@ -425,7 +425,7 @@ tnf_status tnf_same_tensor(bool *out, const tnf_object *a, const tnf_object *b,
     tnf_arena arena;
     d.arena = &arena;
     tnf_arena_init(&arena, alloc, UINT64_MAX);
-    tnf_status status = plan(&d, &m, e);
+    tnf_status status = plan_comparisons(&d, &m, e);
     if (status == TNF_OK)
         status = tnf_diff_values(&d, e);
     if (status == TNF_OK)

@@ -179,7 +179,7 @@ static tnf_status tally_job(struct diff *d, struct job *job, struct both *s, tnf
 
 /* ------------------------------------------------------------------- jobs */
 
-static tnf_status work(void *ctx, size_t i, tnf_error *e)
+static tnf_status run_job(void *ctx, size_t i, tnf_error *e)
 {
     struct round *r = ctx;
     struct job *job = &r->jobs[i];
@@ -250,7 +250,7 @@ static tnf_status run_round(struct diff *d, bool tally, tnf_error *e)
         if (takes_part(&d->comparisons[i], tally))
             TNF_TRY(add_jobs(&r, &d->comparisons[i], tally, e));
     bool few = d->progress.total - before < WORTH_THREAD;
-    return tnf_pool_run(few ? 1 : tnf_pool_threads(d->options.threads), r.n, work, &r, e);
+    return tnf_pool_run(few ? 1 : tnf_pool_threads(d->options.threads), r.n, run_job, &r, e);
 }
 
 /* ------------------------------------------------------------------ whole */

@@ -96,7 +96,7 @@ static void stop_leaf(struct stream *s)
     s->n = 0;
 }
 
-static tnf_status take(void *ctx, const void *bytes, size_t n, tnf_error *e)
+static tnf_status take_bytes(void *ctx, const void *bytes, size_t n, tnf_error *e)
 {
     struct stream *s = ctx;
     const uint8_t *from = bytes;
@@ -117,7 +117,7 @@ static tnf_status take(void *ctx, const void *bytes, size_t n, tnf_error *e)
 
 static tnf_status scan(struct stream *s, const tnf_part *part, tnf_error *e)
 {
-    tnf_status status = tnf_scan(part, take, s, e);
+    tnf_status status = tnf_scan(part, take_bytes, s, e);
     if (s->n == 0)
         return status;
     if (status == TNF_OK) {

@@ -86,7 +86,7 @@ static uint64_t object_jobs(struct hashing *h, const tnf_object *o)
     return n;
 }
 
-static tnf_status plan(struct hashing *h, tnf_arena *a, tnf_error *e)
+static tnf_status plan_jobs(struct hashing *h, tnf_arena *a, tnf_error *e)
 {
     const tnf_catalog *c = &h->file->catalog;
     const size_t *order;
@@ -144,7 +144,7 @@ static tnf_status put_part(tnf_digester *tensor, const tnf_part *part, const uin
 }
 
 /* All leaves are there. */
-static tnf_status finish(struct hashing *h, size_t i, tnf_error *e)
+static tnf_status finish_tensor(struct hashing *h, size_t i, tnf_error *e)
 {
     struct item *item = &h->items[i];
     const tnf_object *o = tnf_hash_object(h, i);
@@ -191,7 +191,7 @@ tnf_status tnf_hash_done(struct hashing *h, size_t i, tnf_error *e)
     pthread_mutex_lock(&h->lock);
     bool last = --h->items[i].left == 0;
     pthread_mutex_unlock(&h->lock);
-    tnf_status status = last ? finish(h, i, e) : TNF_OK;
+    tnf_status status = last ? finish_tensor(h, i, e) : TNF_OK;
     if (last && !h->options->leaf)
         drop_leaves(h, &h->items[i]);
     return status;
@@ -268,7 +268,7 @@ static void tell_leaves(const struct hashing *h, const struct item *item, const 
     }
 }
 
-static tnf_status tell(const struct hashing *h, tnf_arena *a, tnf_error *e)
+static tnf_status tell_hashes(const struct hashing *h, tnf_arena *a, tnf_error *e)
 {
     const tnf_catalog *c = &h->file->catalog;
     const struct item **by_place = tnf_arena_array(a, h->n, sizeof *by_place);
@@ -309,12 +309,12 @@ tnf_status tnf_hash_tensors(uint8_t (*out)[TNF_HASH_BYTES], const tnf_file *file
     };
     unsigned threads = tnf_pool_threads(options->threads);
     h.last = &h.first;
-    tnf_status status = plan(&h, arena, e);
+    tnf_status status = plan_jobs(&h, arena, e);
     size_t helpers = h.streams > 0 ? threads - 1 : 0;
     if (status == TNF_OK)
         status = tnf_pool_run(threads, (size_t)h.jobs + helpers, do_job, &h, e);
     if (status == TNF_OK && (options->leaf || options->tensor))
-        status = tell(&h, arena, e);
+        status = tell_hashes(&h, arena, e);
     for (size_t i = 0; i < h.n && h.items; i++)
         drop_leaves(&h, &h.items[i]);
     free_held(&h, h.first);

@@ -47,7 +47,7 @@ struct pass {
     uint64_t elements;  /* left to count */
 };
 
-static tnf_status take(void *ctx, const void *bytes, size_t n, tnf_error *e)
+static tnf_status take_bytes(void *ctx, const void *bytes, size_t n, tnf_error *e)
 {
     struct pass *p = ctx;
     uint32_t bits = p->part->type->bits;
@@ -134,7 +134,7 @@ static tnf_status check_part(struct check *c, struct outcome *out, const tnf_par
     if (digested && !pass.as_read)
         status = digest_range(&pass.digester, p->origin->source, p->offset, p->stored, e);
     if (status == TNF_OK)
-        status = tnf_scan(p, take, &pass, e);
+        status = tnf_scan(p, take_bytes, &pass, e);
     if (!digested)
         return status;
     if (status == TNF_OK)
@@ -283,8 +283,8 @@ static tnf_status check_objects(struct check *c, tnf_arena *arena, tnf_error *e)
 
 /* ---------------------------------------------------------------- telling */
 
-static void tell(struct check *c, tnf_verify_result *result, const tnf_object *o, tnf_str tensor,
-                 const tnf_error *e)
+static void tell_outcome(struct check *c, tnf_verify_result *result, const tnf_object *o,
+                         tnf_str tensor, const tnf_error *e)
 {
     result->problems++;
     if (c->options.problem)
@@ -304,7 +304,7 @@ static void tell_outcomes(struct check *c, tnf_verify_result *result)
         result->checked += out->checked;
         result->undigested += out->undigested;
         if (out->problem)
-            tell(c, result, o, o->name, out->problem);
+            tell_outcome(c, result, o, o->name, out->problem);
         else if (c->counts && out->checked && o->layout == &tnf_layout_dense)
             c->options.values(c->options.ctx, o, &c->counts[i]);
         tnf_free(&c->file->alloc, out->problem, sizeof *out->problem);
@@ -319,7 +319,7 @@ struct telling {
 static void tell_one(void *ctx, const tnf_error *problem, tnf_str tensor)
 {
     const struct telling *t = ctx;
-    tell(t->c, t->result, NULL, tensor, problem);
+    tell_outcome(t->c, t->result, NULL, tensor, problem);
 }
 
 static void warn_one(void *ctx, const tnf_error *odd, tnf_str tensor)
@@ -341,7 +341,7 @@ static void tell_losses(struct check *c, tnf_verify_result *result, const tnf_fi
         (void)tnf_fail(&e, l->status, l->offset, "%s%s%s", label ? TNF_VISIBLE(label) : "",
                        label ? ": " : "", l->message);
         e.rule = l->rule;
-        tell(c, result, NULL, l->name, &e);
+        tell_outcome(c, result, NULL, l->name, &e);
     }
 }
 
@@ -360,7 +360,7 @@ static void tell_missing(struct check *c, tnf_verify_result *result)
         tnf_error e = { .offset = TNF_NO_OFFSET };
         tnf_str name = { m->name.value.as.s, m->name.value.n };
         (void)tnf_fail(&e, TNF_ENOTFOUND, m->at, "the file %s is missing", TNF_QUOTED(name));
-        tell(c, result, NULL, (tnf_str) { NULL, 0 }, &e);
+        tell_outcome(c, result, NULL, (tnf_str) { NULL, 0 }, &e);
     }
 }
 

@@ -122,8 +122,8 @@ static tnf_status replace(struct merging *m, size_t position, const tnf_object *
 }
 
 /* There is one of that name. */
-static tnf_status settle(struct merging *m, const tnf_object *known, const tnf_object *o,
-                         tnf_str name, tnf_error *e)
+static tnf_status settle_duplicate(struct merging *m, const tnf_object *known, const tnf_object *o,
+                                   tnf_str name, tnf_error *e)
 {
     size_t position = (size_t)(known - m->b->catalog.objects);
     bool same = false, renamed;
@@ -161,7 +161,8 @@ static tnf_status merge_tensors(struct merging *m, const tnf_file *file, tnf_err
             TNF_TRY(status);
         }
         const tnf_object *known = tnf_catalog_find(&m->b->catalog, name.p, name.n);
-        TNF_TRY(known ? settle(m, known, o, name, e) : add_tensor(m, o, name, TNF_NAMES_ONCE, e));
+        TNF_TRY(known ? settle_duplicate(m, known, o, name, e)
+                      : add_tensor(m, o, name, TNF_NAMES_ONCE, e));
     }
     return TNF_OK;
 }

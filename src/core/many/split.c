@@ -424,7 +424,7 @@ static const tnf_format *index_of(const tnf_format *format)
     return NULL;
 }
 
-static tnf_status split(struct splitting *s, tnf_error *e)
+static tnf_status split_model(struct splitting *s, tnf_error *e)
 {
     tnf_save_options plan = s->save;
     plan.dry_run = true;
@@ -442,7 +442,7 @@ static tnf_status split(struct splitting *s, tnf_error *e)
     return status;
 }
 
-static tnf_status start(struct splitting *s, const tnf_split_options *options, tnf_error *e)
+static tnf_status start_split(struct splitting *s, const tnf_split_options *options, tnf_error *e)
 {
     TNF_TRY(tnf_options_copy(&s->options, sizeof s->options, options, e));
     TNF_TRY(tnf_options_copy(&s->save, sizeof s->save, s->options.save, e));
@@ -464,9 +464,9 @@ tnf_status tnf_split(const tnf_builder *b, const char *directory, const tnf_spli
                      tnf_error *e)
 {
     struct splitting s = { .b = b, .directory = directory, .held = -1 };
-    TNF_TRY(start(&s, options, e));
+    TNF_TRY(start_split(&s, options, e));
     tnf_arena_init(&s.arena, &b->alloc, UINT64_MAX);
-    tnf_status status = split(&s, e);
+    tnf_status status = split_model(&s, e);
     tnf_arena_free(&s.arena);
     return status;
 }

@@ -24,8 +24,8 @@ static uint64_t size_of(const struct splitting *s, const tnf_object *o)
 
 /* As Hugging Face does it: a tensor beyond the limit gets a file at once, while the one that is
  * being filled stays open and is numbered when it is full. */
-static tnf_status fill(struct splitting *s, const uint32_t *shared, const uint64_t *bytes,
-                       tnf_error *e)
+static tnf_status fill_shards(struct splitting *s, const uint32_t *shared, const uint64_t *bytes,
+                              tnf_error *e)
 {
     size_t n = s->b->catalog.n, groups = 0, open = SIZE_MAX;
     uint64_t max = s->options.max_bytes ? s->options.max_bytes : UINT64_MAX, filled = 0;
@@ -89,7 +89,7 @@ tnf_status tnf_split_assign(struct splitting *s, tnf_error *e)
         if (!tnf_ckd_add(sum, *sum, size_of(s, &c->objects[i])))
             *sum = UINT64_MAX;
     }
-    TNF_TRY(fill(s, shared, bytes, e));
+    TNF_TRY(fill_shards(s, shared, bytes, e));
     if (!(s->shards = tnf_arena_array(&s->arena, s->n, sizeof *s->shards)))
         return tnf_arena_fail(&s->arena, "splitting", e);
     for (size_t i = 0; i < c->n; i++) {

@@ -59,7 +59,7 @@ static int by_file(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static size_t collect(struct amount *out, const tnf_catalog *c)
+static size_t collect_amounts(struct amount *out, const tnf_catalog *c)
 {
     size_t n = 0;
     for (size_t i = 0; i < c->n; i++)
@@ -98,7 +98,7 @@ tnf_status tnf_check_output(const tnf_catalog *c, tnf_arena *arena, tnf_error *e
     struct amount *all = tnf_arena_array(arena, parts, sizeof *all);
     if (!all)
         return tnf_arena_fail(arena, "a plan", e);
-    size_t n = collect(all, c);
+    size_t n = collect_amounts(all, c);
     if (n > 1)
         qsort(all, n, sizeof *all, by_file);
     for (size_t i = 0; i < n; i++) {

@@ -29,7 +29,7 @@ static int by_position(const void *a, const void *b)
 }
 
 /* The parts that lie in this very file. A range whose end overflows is illegal in any format. */
-static tnf_status collect(tnf_file *f, struct range **out, size_t *n, tnf_error *e)
+static tnf_status collect_ranges(tnf_file *f, struct range **out, size_t *n, tnf_error *e)
 {
     size_t count = 0;
     bool sorted = true;
@@ -144,7 +144,7 @@ tnf_status tnf_check_ranges(tnf_file *f, tnf_error *e)
 {
     struct range *r = NULL;
     size_t n = 0;
-    TNF_TRY(collect(f, &r, &n, e));
+    TNF_TRY(collect_ranges(f, &r, &n, e));
     TNF_TRY(check_size(f, r, n, e));
     if (f->format->rules & TNF_RULE_DATA_START)
         TNF_TRY(check_start(f, r, n, e));

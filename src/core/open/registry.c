@@ -141,7 +141,7 @@ bool tnf_registry_spells(const tnf_member *attr)
 
 /* ----------------------------------------------------------------- public */
 
-static tnf_status describe(tnf_format_info *out, const tnf_format *f, tnf_error *e)
+static tnf_status describe_format(tnf_format_info *out, const tnf_format *f, tnf_error *e)
 {
     static const char *const metadata[] = { "none", "text", "typed" };
     TNF_TRY(tnf_result_begin(out, TNF_UP_TO(tnf_format_info, document), e));
@@ -167,18 +167,18 @@ static tnf_status describe(tnf_format_info *out, const tnf_format *f, tnf_error 
 
 bool tnf_format_at(tnf_format_info *out, size_t i)
 {
-    return i < COUNT && describe(out, formats[i], NULL) == TNF_OK;
+    return i < COUNT && describe_format(out, formats[i], NULL) == TNF_OK;
 }
 
 tnf_status tnf_format_for_path(tnf_format_info *out, const char *path, tnf_error *error)
 {
     const tnf_format *f;
     TNF_TRY(tnf_registry_by_extension(&f, path, error));
-    return describe(out, f, error);
+    return describe_format(out, f, error);
 }
 
 bool tnf_format_named(tnf_format_info *out, const char *name)
 {
     const tnf_format *f = tnf_registry_find(name);
-    return f && describe(out, f, NULL) == TNF_OK;
+    return f && describe_format(out, f, NULL) == TNF_OK;
 }

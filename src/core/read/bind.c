@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static size_t put(char *out, size_t n, size_t at, const char *text)
+static size_t put_name(char *out, size_t n, size_t at, const char *text)
 {
     for (; *text; text++, at++)
         if (n && at < n - 1)
@@ -18,15 +18,15 @@ static size_t put(char *out, size_t n, size_t at, const char *text)
 
 static size_t dims_text(char *out, size_t n, const uint64_t *dims, uint32_t rank)
 {
-    size_t at = put(out, n, 0, "[");
+    size_t at = put_name(out, n, 0, "[");
     for (uint32_t i = 0; i < rank; i++) {
         char number[24];
         bool any = !dims || dims[i] == TNF_ANY;
         snprintf(number, sizeof number, "%llu", any ? 0ULL : (unsigned long long)dims[i]);
-        at = put(out, n, at, i ? "," : "");
-        at = put(out, n, at, any ? "?" : number);
+        at = put_name(out, n, at, i ? "," : "");
+        at = put_name(out, n, at, any ? "?" : number);
     }
-    at = put(out, n, at, "]");
+    at = put_name(out, n, at, "]");
     if (n)
         out[at < n ? at : n - 1] = 0;
     return at;
@@ -76,7 +76,7 @@ static bool is_by_rows(const tnf_object *o)
     return o->order == TNF_ORDER_C || o->rank < 2;
 }
 
-static tnf_status look(const tnf_file *file, tnf_binding *b, tnf_error *e)
+static tnf_status look_up_tensor(const tnf_file *file, tnf_binding *b, tnf_error *e)
 {
     b->view = NULL;
     b->object = tnf_find(file, b->name);
@@ -109,7 +109,7 @@ static tnf_status look_at_all(const tnf_file *file, tnf_binding *bindings, size_
         tnf_status status = tnf_check_reserved(bindings[i].reserved, sizeof bindings[i].reserved,
                                                &why);
         if (status == TNF_OK)
-            status = look(file, &bindings[i], &why);
+            status = look_up_tensor(file, &bindings[i], &why);
         if (status == TNF_OK)
             continue;
         if (problem)

@@ -82,7 +82,7 @@ static tnf_status await(struct ahead *a, uint64_t i, tnf_error *e)
     return status;
 }
 
-static void tell(struct ahead *a, bool stop)
+static void wake_other(struct ahead *a, bool stop)
 {
     pthread_mutex_lock(&a->lock);
     a->taken++;
@@ -100,7 +100,7 @@ static tnf_status take_all(struct ahead *a, tnf_take_fn take, void *ctx, tnf_err
         status = await(a, i, e);
         if (status == TNF_OK)
             TNF_CALL(status, e, take, ctx, block, n);
-        tell(a, status != TNF_OK);
+        wake_other(a, status != TNF_OK);
     }
     return status;
 }

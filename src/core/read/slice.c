@@ -17,7 +17,7 @@ static void skip_space(struct parser *s)
 }
 
 /* An optional whole number; *given tells whether there was one. False if it is too large. */
-static bool number(struct parser *s, int64_t *out, bool *given)
+static bool parse_number(struct parser *s, int64_t *out, bool *given)
 {
     skip_space(s);
     bool minus = *s->p == '-';
@@ -74,7 +74,7 @@ static tnf_status one(struct parser *s, tnf_slice *out, uint64_t dim)
     int colons = 0;
     const char *begin = s->p;
     for (;; colons++, s->p++) {
-        if (colons > 2 || !number(s, &v[colons], &given[colons]))
+        if (colons > 2 || !parse_number(s, &v[colons], &given[colons]))
             return tnf_fail(s->e, TNF_EINVAL, TNF_NO_OFFSET, "'%.40s' is no slice", begin);
         if (*s->p != ':')
             break;

@@ -124,8 +124,8 @@ static void extend(const struct selection *s, uint32_t d, uint64_t first, uint64
 
 /* ---------------------------------------------------------------- reading */
 
-static tnf_status fetch(const struct selection *s, struct window *w, uint64_t from_bit,
-                        uint64_t until_bit, tnf_error *e)
+static tnf_status fetch_bits(const struct selection *s, struct window *w, uint64_t from_bit,
+                             uint64_t until_bit, tnf_error *e)
 {
     w->at = from_bit / 8;
     return tnf_stream_read(s->from, w->at, w->bytes, (size_t)((until_bit + 7) / 8 - w->at), e);
@@ -141,7 +141,7 @@ static tnf_status read_run(const struct selection *s, struct window *w, uint64_t
     for (uint64_t chunk = DIRECT * 8; count > 0;) { /* elements of less than a byte */
         uint64_t take = count < chunk ? count : chunk;
         uint64_t from = element * s->bits, until = (element + take) * s->bits;
-        TNF_TRY(fetch(s, w, from, until, e));
+        TNF_TRY(fetch_bits(s, w, from, until, e));
         copy_bits(dst, to, w->bytes, from % 8, until - from);
         element += take;
         to += take * s->bits;
@@ -182,7 +182,7 @@ static tnf_status read_block(const struct selection *s, const struct plan *p, st
         counts[d] = s->slice[d].count;
     }
     counts[p->block] = n;
-    TNF_TRY(fetch(s, w, low * s->bits, (high + 1) * s->bits, e));
+    TNF_TRY(fetch_bits(s, w, low * s->bits, (high + 1) * s->bits, e));
     do {
         copy_bits(dst, *to, w->bytes, element * s->bits - w->at * 8, p->run * s->bits);
         *to += p->run * s->bits;

@@ -43,7 +43,7 @@ static bool has_wrong_order(const struct tnf_save *s, const tnf_object *o)
 
 static bool name_fits(const tnf_can *can, tnf_str name)
 {
-    return !tnf_lower_listed(can->reserved, name) &&
+    return !tnf_plan_listed(can->reserved, name) &&
            !(can->ascii_names && !tnf_ascii(name.p, name.n)) &&
            !(can->utf8_names && !tnf_utf8_valid(name.p, name.n, NULL));
 }
@@ -66,7 +66,7 @@ static const char *fitting_name(tnf_str *out, const tnf_can *can, tnf_str name, 
     static const char hex[] = "0123456789ABCDEF";
     size_t n = 0;
     char *p = tnf_arena_alloc(a, 3 * name.n + 1);
-    bool reserved = tnf_lower_listed(can->reserved, name); /* any change will do */
+    bool reserved = tnf_plan_listed(can->reserved, name); /* any change will do */
     for (size_t i = 0; p && i < name.n;) {
         size_t good = reserved && i == 0 ? 0 : good_bytes(can, name.p + i, name.n - i);
         memcpy(p + n, name.p + i, good);
@@ -141,8 +141,8 @@ static unsigned needs(const struct tnf_save *s, const tnf_object *o)
     return what;
 }
 
-static tnf_status add(struct tnf_save *s, const tnf_object *o, const tnf_change *change,
-                      const tnf_catalog *from, tnf_error *e)
+static tnf_status add_changed(struct tnf_save *s, const tnf_object *o, const tnf_change *change,
+                              const tnf_catalog *from, tnf_error *e)
 {
     bool found = tnf_catalog_find(from, change->of->name.p, change->of->name.n) == change->of;
     s->changes[s->fitted.n] = *change;
@@ -161,7 +161,7 @@ static tnf_status fit_whole(struct tnf_save *s, const tnf_change *change, const 
         !fitting_name(&o.name, &s->format->can, o.name, &s->arena))
         return tnf_arena_fail(&s->arena, "the name of a tensor", e);
     if (change->what == TNF_CHANGE_NAME)
-        return add(s, &o, change, from, e);
+        return add_changed(s, &o, change, from, e);
     if (change->what & TNF_CHANGE_ORDER) {
         if (order_matters(&o))
             TNF_TRY(tnf_reorder(&part, &o, s, e));
@@ -177,7 +177,7 @@ static tnf_status fit_whole(struct tnf_save *s, const tnf_change *change, const 
         o.rank = 1;
     }
     o.parts = &part;
-    return add(s, &o, change, from, e);
+    return add_changed(s, &o, change, from, e);
 }
 
 /* NAME#ROLE */
@@ -213,7 +213,7 @@ static tnf_status fit_parts(struct tnf_save *s, const tnf_change *change, const 
         };
         TNF_TRY(piece_name(&piece.name, &s->arena, name, part.role, e));
         part.role = "data";
-        TNF_TRY(add(s, &piece, change, from, e));
+        TNF_TRY(add_changed(s, &piece, change, from, e));
     }
     return TNF_OK;
 }
@@ -246,7 +246,7 @@ static tnf_status fit_one(struct tnf_save *s, const tnf_catalog *from, const tnf
     change.pieces = change.what & TNF_CHANGE_PARTS ? o->nparts : 1;
     if (change.what & TNF_CHANGE_PARTS)
         return fit_parts(s, &change, from, e);
-    return change.what ? fit_whole(s, &change, from, e) : add(s, o, &change, from, e);
+    return change.what ? fit_whole(s, &change, from, e) : add_changed(s, o, &change, from, e);
 }
 
 const char *tnf_change_reason(const tnf_change *change)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Appending: the file and the builder become one model, which is lowered as a whole; the format
+/* Appending: the file and the builder become one model, which is planned as a whole; the format
  * writes only what is new, behind what is there.
  *
  *   file  ─┐
- *          ├─ one catalog ── lower ── format.append ── the end of the file
+ *          ├─ one catalog ── plan ── format.append ── the end of the file
  *   builder┘
  */
 #include "core/save/save.h"
@@ -117,7 +117,7 @@ static tnf_status unite(struct appending *a, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status plan(struct appending *a, tnf_error *e)
+static tnf_status plan_append(struct appending *a, tnf_error *e)
 {
     struct tnf_save *s = &a->save;
     tnf_status status = tnf_options_parse(&s->values, s->format->write_options, s->options.options,
@@ -143,7 +143,7 @@ static tnf_status write_end(struct appending *a, const char *path, tnf_error *e)
     const tnf_claim *claim = a->file->claim.fd >= 0 ? &a->file->claim : NULL;
     TNF_TRY(tnf_sink_append(&sink, path, claim, a->file->source->size, flags, &s->arena.alloc, e));
     tnf_writer w = {
-        .catalog = &s->lowered,
+        .catalog = &s->planned,
         .scratch = &a->arena,
         .options = s->values,
         .sink = sink,
@@ -161,12 +161,12 @@ static tnf_status write_end(struct appending *a, const char *path, tnf_error *e)
     return status;
 }
 
-static tnf_status append(struct appending *a, const char *path, tnf_error *e)
+static tnf_status append_to_file(struct appending *a, const char *path, tnf_error *e)
 {
     TNF_TRY(open_base(a, path, e));
     TNF_TRY(check_base(a, e));
     TNF_TRY(unite(a, e));
-    TNF_TRY(plan(a, e));
+    TNF_TRY(plan_append(a, e));
     bool nothing = a->builder->catalog.n == 0 && a->news == 0 && !a->repair;
     return nothing || a->save.options.dry_run ? TNF_OK : write_end(a, path, e);
 }
@@ -182,9 +182,9 @@ tnf_status tnf_append(const tnf_builder *b, const char *path, const tnf_save_opt
     a.save.options.ctx = &a;
     tnf_arena_init(&a.save.arena, &b->alloc, UINT64_MAX);
     tnf_arena_init(&a.arena, &b->alloc, UINT64_MAX);
-    tnf_status status = append(&a, path, e);
-    tnf_free(&a.save.arena.alloc, a.save.lowered.extras,
-             a.save.lowered.extras_capacity * sizeof *a.save.lowered.extras);
+    tnf_status status = append_to_file(&a, path, e);
+    tnf_free(&a.save.arena.alloc, a.save.planned.extras,
+             a.save.planned.extras_capacity * sizeof *a.save.planned.extras);
     tnf_arena_free(&a.arena);
     tnf_arena_free(&a.save.arena);
     tnf_builder_free(a.all);

@@ -67,7 +67,7 @@ static tnf_status cast_window(struct cast *c, uint64_t first, size_t n, tnf_erro
     return tnf_pool_run(tnf_pool_threads(0), (n + PIECE - 1) / PIECE, cast_piece, c, e);
 }
 
-static tnf_status begin(struct cast *c, tnf_error *e)
+static tnf_status begin_cast(struct cast *c, tnf_error *e)
 {
     if (!c->open)
         TNF_TRY(tnf_stream_open(&c->stream, c->from, e));
@@ -78,7 +78,7 @@ static tnf_status begin(struct cast *c, tnf_error *e)
                            : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for casting");
 }
 
-static void end(struct cast *c)
+static void end_cast(struct cast *c)
 {
     if (c->open)
         tnf_stream_close(&c->stream);
@@ -88,13 +88,13 @@ static void end(struct cast *c)
     c->in = c->out = NULL;
 }
 
-static tnf_status fetch(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+static tnf_status fetch_cast(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     struct cast *c = ctx;
     uint8_t *to = dst;
     size_t width = c->type->bits / 8;
     uint64_t all = c->from->nbytes / (c->from->type->bits / 8);
-    TNF_TRY(begin(c, e));
+    TNF_TRY(begin_cast(c, e));
     while (n > 0) {
         uint64_t first = offset / width, left = all - first;
         size_t skip = (size_t)(offset % width), count = (n + skip + width - 1) / width;
@@ -108,7 +108,7 @@ static tnf_status fetch(void *ctx, uint64_t offset, void *dst, size_t n, tnf_err
         n -= here;
     }
     if (offset == all * width)
-        end(c);
+        end_cast(c);
     return TNF_OK;
 }
 
@@ -123,7 +123,7 @@ static tnf_status cast_part(tnf_part *out, const tnf_part *part, const tnf_type 
     if (!tnf_type_bytes(&bytes, type, part->nbytes / (part->type->bits / 8)))
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "a tensor is too large for %s", type->id);
     *c = (struct cast) { .from = part, .type = type, .alloc = a->alloc, .next = save->casts };
-    c->origin.fetch = fetch;
+    c->origin.fetch = fetch_cast;
     c->origin.ctx = c;
     save->casts = c;
     *out = (tnf_part) { .role = part->role,
@@ -135,8 +135,8 @@ static tnf_status cast_part(tnf_part *out, const tnf_part *part, const tnf_type 
     return TNF_OK;
 }
 
-static tnf_status add(struct tnf_save *save, const tnf_catalog *from, const tnf_object *object,
-                      const tnf_type *type, tnf_error *e)
+static tnf_status add_cast(struct tnf_save *save, const tnf_catalog *from, const tnf_object *object,
+                           const tnf_type *type, tnf_error *e)
 {
     tnf_object o = *object;
     tnf_part part;
@@ -165,7 +165,7 @@ tnf_status tnf_cast_tensors(struct tnf_save *save, const tnf_catalog *from, cons
                         id);
     tnf_catalog_init(&save->cast, &save->arena);
     for (size_t i = 0; i < from->n; i++)
-        TNF_TRY(add(save, from, &from->objects[i], type, e));
+        TNF_TRY(add_cast(save, from, &from->objects[i], type, e));
     save->cast.attrs = from->attrs;
     *out = &save->cast;
     return TNF_OK;
@@ -174,13 +174,13 @@ tnf_status tnf_cast_tensors(struct tnf_save *save, const tnf_catalog *from, cons
 bool tnf_is_cast(const tnf_object *object)
 {
     return object->nparts == 1 && object->parts->payload == TNF_MEMORY && object->parts->origin &&
-           object->parts->origin->fetch == fetch;
+           object->parts->origin->fetch == fetch_cast;
 }
 
 void tnf_cast_end(struct tnf_save *save)
 {
     for (struct cast *c = save->casts; c; c = c->next)
-        end(c);
+        end_cast(c);
     if (save->cast.arena)
         tnf_catalog_free(&save->cast);
 }

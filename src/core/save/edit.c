@@ -81,7 +81,7 @@ static tnf_status add_piece(struct editing *x, uint64_t at, const uint8_t *p, si
 }
 
 /* Runs of different bytes, with few equal ones between them. */
-static tnf_status compare(struct editing *x, const uint8_t *p, size_t n, tnf_error *e)
+static tnf_status compare_block(struct editing *x, const uint8_t *p, size_t n, tnf_error *e)
 {
     for (size_t i = 0; i < n;) {
         if (p[i] == x->block[i]) {
@@ -112,7 +112,7 @@ static tnf_status edit_write(void *ctx, const void *bytes, size_t n, tnf_error *
             continue;
         }
         TNF_TRY(tnf_source_read(old, x->at, x->block, part, e));
-        TNF_TRY(compare(x, p, part, e));
+        TNF_TRY(compare_block(x, p, part, e));
     }
     return TNF_OK;
 }
@@ -355,7 +355,7 @@ static tnf_status write_over(struct editing *x, tnf_error *e)
     TNF_TRY(tnf_sink_new(&sink, &ops, x, &s->arena.alloc, e));
     sink->skip = edit_skip;
     tnf_writer w = {
-        .catalog = &s->lowered,
+        .catalog = &s->planned,
         .scratch = &x->arena,
         .options = s->values,
         .sink = sink,

@@ -35,26 +35,26 @@ static bool may_lose(const tnf_save_options *o, const char *kind)
     return false;
 }
 
-void tnf_lower_note(const struct lowering *l, tnf_fate fate, const char *kind, tnf_str name,
-                    const char *reason)
+void tnf_plan_note(const struct planning *l, tnf_fate fate, const char *kind, tnf_str name,
+                   const char *reason)
 {
     const tnf_save_options *o = &l->save->options;
     if (o->plan)
         o->plan(o->ctx, &(tnf_plan_item) { fate, kind, name, reason, false });
 }
 
-void tnf_lower_unasked(const struct lowering *l, const char *kind, tnf_str name, const char *reason)
+void tnf_plan_unasked(const struct planning *l, const char *kind, tnf_str name, const char *reason)
 {
     const tnf_save_options *o = &l->save->options;
     if (o->plan)
         o->plan(o->ctx, &(tnf_plan_item) { TNF_TRANSFORMED, kind, name, reason, true });
 }
 
-void tnf_lower_tell(struct lowering *l, tnf_fate fate, const char *kind, tnf_str name,
-                    const char *reason)
+void tnf_plan_tell(struct planning *l, tnf_fate fate, const char *kind, tnf_str name,
+                   const char *reason)
 {
     const tnf_save_options *o = &l->save->options;
-    tnf_lower_note(l, fate, kind, name, reason);
+    tnf_plan_note(l, fate, kind, name, reason);
     if (fate < TNF_TRANSFORMED || may_lose(o, kind))
         return;
     if (l->refused++ == 0)
@@ -83,7 +83,7 @@ static tnf_str text_key(const void *ctx, uint32_t position)
 }
 
 /* The first of two entries under one key stays. */
-static tnf_status push_text(struct lowering *l, tnf_str key, const char *p, size_t n, tnf_error *e)
+static tnf_status push_text(struct planning *l, tnf_str key, const char *p, size_t n, tnf_error *e)
 {
     tnf_attrs *text = &l->save->text;
     TNF_TRY(tnf_attrs_push(text, key.p, tnf_value_str(TNF_STRING, p, n), e));
@@ -94,7 +94,7 @@ static tnf_status push_text(struct lowering *l, tnf_str key, const char *p, size
     if (previous != TNF_HASH_NONE) {
         text->n--;
         if (!tnf_value_equal(&text->members[previous].value, &text->members[text->n].value))
-            tnf_lower_tell(l, TNF_DROPPED, "attribute", key, "another entry has the same key");
+            tnf_plan_tell(l, TNF_DROPPED, "attribute", key, "another entry has the same key");
     }
     return TNF_OK;
 }
@@ -107,7 +107,7 @@ static bool is_odd_nan(double f)
     return f != f && bits != UINT64_C(0x7ff8000000000000);
 }
 
-bool tnf_lower_plain(const tnf_value *v)
+bool tnf_plan_plain(const tnf_value *v)
 {
     switch (v->kind) {
     case TNF_INT: /* others come back unsigned */
@@ -118,12 +118,12 @@ bool tnf_lower_plain(const tnf_value *v)
         return v->dtype == TNF_F64 && !is_odd_nan(v->as.f64);
     case TNF_ARRAY:
         for (size_t i = 0; i < v->n; i++)
-            if (!tnf_lower_plain(&v->as.items[i]))
+            if (!tnf_plan_plain(&v->as.items[i]))
                 return false;
         return true;
     case TNF_MAP:
         for (size_t i = 0; i < v->n; i++)
-            if (!tnf_lower_plain(&v->as.members[i].value))
+            if (!tnf_plan_plain(&v->as.members[i].value))
                 return false;
         return true;
     default:
@@ -131,27 +131,27 @@ bool tnf_lower_plain(const tnf_value *v)
     }
 }
 
-bool tnf_lower_in_order(const tnf_value *v)
+bool tnf_plan_in_order(const tnf_value *v)
 {
     for (size_t i = 0; v->kind == TNF_ARRAY && i < v->n; i++)
-        if (!tnf_lower_in_order(&v->as.items[i]))
+        if (!tnf_plan_in_order(&v->as.items[i]))
             return false;
     for (size_t i = 0; v->kind == TNF_MAP && i < v->n; i++) {
         const tnf_member *m = &v->as.members[i];
-        if ((i > 0 && tnf_cbor_compare(m[-1].key, m->key) > 0) || !tnf_lower_in_order(&m->value))
+        if ((i > 0 && tnf_cbor_compare(m[-1].key, m->key) > 0) || !tnf_plan_in_order(&m->value))
             return false;
     }
     return true;
 }
 
-static tnf_status keep_attr(struct lowering *l, const tnf_member *m, tnf_kind kind, tnf_error *e)
+static tnf_status keep_attr(struct planning *l, const tnf_member *m, tnf_kind kind, tnf_error *e)
 {
     tnf_value v = m->value;
     v.kind = (uint8_t)kind;
-    return tnf_attrs_set(&l->save->lowered.attrs, m->key.p, m->key.n, v, e);
+    return tnf_attrs_set(&l->save->planned.attrs, m->key.p, m->key.n, v, e);
 }
 
-static void note_kind(struct lowering *l, const tnf_member *m)
+static void note_kind(struct planning *l, const tnf_member *m)
 {
     tnf_plan_comma(&l->kinds);
     tnf_json_put_string(&l->kinds, m->key.p, m->key.n);
@@ -171,7 +171,7 @@ static tnf_status put_part_of_stash(tnf_buf *all, const char *name, const char *
     return TNF_OK;
 }
 
-static tnf_status print_stash(tnf_buf *all, struct lowering *l, tnf_error *e)
+static tnf_status print_stash(tnf_buf *all, struct planning *l, tnf_error *e)
 {
     tnf_buf_u8(all, '{');
     TNF_TRY(put_part_of_stash(all, "attrs", "{}", &l->attrs, e));
@@ -184,13 +184,13 @@ static tnf_status print_stash(tnf_buf *all, struct lowering *l, tnf_error *e)
     return tnf_buf_status(all, "stash", e);
 }
 
-/* Blanks after it make its bytes a whole number of elements. lower_all() left room for one more
+/* Blanks after it make its bytes a whole number of elements. plan_all() left room for one more
  * tensor. */
-static tnf_status add_stash_tensor(struct lowering *l, tnf_str key, const char *text, size_t n,
+static tnf_status add_stash_tensor(struct planning *l, tnf_str key, const char *text, size_t n,
                                    tnf_error *e)
 {
     tnf_arena *a = &l->save->arena;
-    tnf_catalog *c = &l->save->lowered;
+    tnf_catalog *c = &l->save->planned;
     const tnf_type *type = tnf_type_named(l->format->can.stash_type);
     size_t width = type->bits / 8;
     tnf_part *part = tnf_arena_alloc(a, sizeof *part);
@@ -214,7 +214,7 @@ static tnf_status add_stash_tensor(struct lowering *l, tnf_str key, const char *
     return TNF_OK;
 }
 
-static tnf_status keep_stash(struct lowering *l, tnf_buf *all, tnf_error *e)
+static tnf_status keep_stash(struct planning *l, tnf_buf *all, tnf_error *e)
 {
     tnf_str key = { TNF_STASH_KEY, sizeof TNF_STASH_KEY - 1 };
     TNF_TRY(tnf_buf_status(all, "stash", e));
@@ -233,7 +233,7 @@ static tnf_status keep_stash(struct lowering *l, tnf_buf *all, tnf_error *e)
     return keep_attr(l, &m, TNF_STRING, e);
 }
 
-static tnf_status finish_stash(struct lowering *l, tnf_error *e)
+static tnf_status finish_stash(struct planning *l, tnf_error *e)
 {
     tnf_buf all;
     tnf_buf_init(&all, &l->save->arena.alloc, STASH_MAX);
@@ -244,7 +244,7 @@ static tnf_status finish_stash(struct lowering *l, tnf_error *e)
     return status;
 }
 
-static bool asks_for_stash(const struct lowering *l)
+static bool asks_for_stash(const struct planning *l)
 {
     const tnf_option_info *o = l->format->write_options;
     for (size_t i = 0; o && o[i].name; i++)
@@ -254,7 +254,7 @@ static bool asks_for_stash(const struct lowering *l)
 }
 
 /* Has the format a place for the stash, if only a tensor whose name nobody else has? */
-static void look_for_place(struct lowering *l, const tnf_catalog *from)
+static void look_for_place(struct planning *l, const tnf_catalog *from)
 {
     const tnf_can *can = &l->format->can;
     l->as_tensor = can->attrs == TNF_HOLDS_NONE && can->stash_type && asks_for_stash(l) &&
@@ -272,7 +272,7 @@ static bool is_text(const tnf_value *v)
     return (v->kind == TNF_STRING || v->kind == TNF_JSON) && tnf_utf8_valid(v->as.s, v->n, NULL);
 }
 
-bool tnf_lower_text_map(const tnf_member *m)
+bool tnf_plan_text_map(const tnf_member *m)
 {
     size_t n = sizeof METADATA - 1;
     if (m->value.kind != TNF_MAP || m->key.n < n ||
@@ -285,7 +285,7 @@ bool tnf_lower_text_map(const tnf_member *m)
     return true;
 }
 
-bool tnf_lower_listed(const char *list, tnf_str key)
+bool tnf_plan_listed(const char *list, tnf_str key)
 {
     char text[128];
     if (!list || key.n >= sizeof text)
@@ -295,91 +295,91 @@ bool tnf_lower_listed(const char *list, tnf_str key)
     return tnf_list_has(list, text);
 }
 
-static tnf_status lower_text_map(struct lowering *l, const tnf_member *m, tnf_error *e)
+static tnf_status plan_text_map(struct planning *l, const tnf_member *m, tnf_error *e)
 {
     for (size_t i = 0; i < m->value.n; i++) {
         const tnf_member *pair = &m->value.as.members[i];
         TNF_TRY(push_text(l, pair->key, pair->value.as.s, pair->value.n, e));
     }
-    tnf_lower_tell(l, TNF_NATIVE, "attribute", m->key, "");
+    tnf_plan_tell(l, TNF_NATIVE, "attribute", m->key, "");
     return TNF_OK;
 }
 
-static tnf_status lower_to_stash(struct lowering *l, const tnf_member *m)
+static tnf_status plan_to_stash(struct planning *l, const tnf_member *m)
 {
     stash_member(&l->attrs, m);
-    tnf_lower_tell(l, TNF_STASHED, "attribute", m->key, "kept in " TNF_STASH_KEY);
+    tnf_plan_tell(l, TNF_STASHED, "attribute", m->key, "kept in " TNF_STASH_KEY);
     return TNF_OK;
 }
 
-static tnf_status lower_to_text(struct lowering *l, const tnf_member *m, tnf_error *e)
+static tnf_status plan_to_text(struct planning *l, const tnf_member *m, tnf_error *e)
 {
     if (!is_text(&m->value))
-        return lower_to_stash(l, m);
+        return plan_to_stash(l, m);
     /* Without a word on its kind it would come back as the format's own metadata, unless its key
      * tells whose it is. */
     if (m->value.kind == TNF_JSON || !tnf_registry_owns(m->key.p, m->key.n))
         note_kind(l, m);
-    tnf_lower_tell(l, TNF_STASHED, "attribute", m->key, "kept as text");
+    tnf_plan_tell(l, TNF_STASHED, "attribute", m->key, "kept as text");
     return push_text(l, m->key, m->value.as.s, m->value.n, e);
 }
 
-static tnf_status lower_typed(struct lowering *l, const tnf_member *m, tnf_error *e)
+static tnf_status plan_typed(struct planning *l, const tnf_member *m, tnf_error *e)
 {
-    if (tnf_lower_plain(&m->value)) {
-        if (l->format->can.sorted_maps && !tnf_lower_in_order(&m->value))
+    if (tnf_plan_plain(&m->value)) {
+        if (l->format->can.sorted_maps && !tnf_plan_in_order(&m->value))
             stash_member(&l->attrs, m);
-        tnf_lower_tell(l, TNF_NATIVE, "attribute", m->key, "");
+        tnf_plan_tell(l, TNF_NATIVE, "attribute", m->key, "");
         return keep_attr(l, m, m->value.kind, e);
     }
     if (m->value.kind == TNF_JSON) {
         note_kind(l, m);
-        tnf_lower_tell(l, TNF_STASHED, "attribute", m->key, "kept as text");
+        tnf_plan_tell(l, TNF_STASHED, "attribute", m->key, "kept as text");
         return keep_attr(l, m, TNF_STRING, e);
     }
-    return lower_to_stash(l, m);
+    return plan_to_stash(l, m);
 }
 
-static tnf_status lower_attr(struct lowering *l, const tnf_member *m, tnf_verdict found,
-                             tnf_error *e)
+static tnf_status plan_attr(struct planning *l, const tnf_member *m, tnf_verdict found,
+                            tnf_error *e)
 {
     const tnf_can *can = &l->format->can;
     if (found.fate == TNF_DROPPED) {
-        tnf_lower_tell(l, TNF_DROPPED, "attribute", m->key, found.why);
+        tnf_plan_tell(l, TNF_DROPPED, "attribute", m->key, found.why);
         return TNF_OK;
     }
-    if (tnf_lower_listed(can->file_attrs, m->key)) {
-        if (can->attrs == TNF_HOLDS_TEXT && tnf_lower_text_map(m))
-            return lower_text_map(l, m, e);
-        tnf_lower_tell(l, found.fate, "attribute", m->key, found.why ? found.why : "");
+    if (tnf_plan_listed(can->file_attrs, m->key)) {
+        if (can->attrs == TNF_HOLDS_TEXT && tnf_plan_text_map(m))
+            return plan_text_map(l, m, e);
+        tnf_plan_tell(l, found.fate, "attribute", m->key, found.why ? found.why : "");
         return keep_attr(l, m, m->value.kind, e);
     }
     if (tnf_registry_derives(m))
         return TNF_OK;
     if (can->attrs == TNF_HOLDS_TYPED)
-        return lower_typed(l, m, e);
+        return plan_typed(l, m, e);
     if (can->attrs == TNF_HOLDS_TEXT)
-        return tnf_lower_text_map(m) ? lower_text_map(l, m, e) : lower_to_text(l, m, e);
+        return tnf_plan_text_map(m) ? plan_text_map(l, m, e) : plan_to_text(l, m, e);
     if (l->as_tensor)
-        return lower_to_stash(l, m);
+        return plan_to_stash(l, m);
     if (!tnf_registry_spells(m))
-        tnf_lower_tell(l, TNF_DROPPED, "attribute", m->key, l->no_place);
+        tnf_plan_tell(l, TNF_DROPPED, "attribute", m->key, l->no_place);
     return TNF_OK;
 }
 
 /* ----------------------------------------------------------------- extras */
 
 /* Extras are somebody's bytes in somebody's place: only their own family can put them back. */
-static tnf_status lower_extra(struct lowering *l, const tnf_extra *x, tnf_error *e)
+static tnf_status plan_extra(struct planning *l, const tnf_extra *x, tnf_error *e)
 {
     size_t n = strlen(l->format->family);
     bool own = x->key.n > n && memcmp(x->key.p, l->format->family, n) == 0 && x->key.p[n] == '.';
     if (!own || !l->format->can.extras) {
-        tnf_lower_tell(l, TNF_DROPPED, "extra", x->key, "the format has no place for it");
+        tnf_plan_tell(l, TNF_DROPPED, "extra", x->key, "the format has no place for it");
         return TNF_OK;
     }
-    tnf_lower_tell(l, TNF_NATIVE, "extra", x->key, "");
-    return tnf_catalog_add_extra(&l->save->lowered, x, e);
+    tnf_plan_tell(l, TNF_NATIVE, "extra", x->key, "");
+    return tnf_catalog_add_extra(&l->save->planned, x, e);
 }
 
 /* -------------------------------------------------------------------- all */
@@ -398,7 +398,7 @@ static tnf_status check_order(const struct tnf_save *s, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status lower_all(struct lowering *l, const tnf_catalog *from, tnf_error *e)
+static tnf_status plan_all(struct planning *l, const tnf_catalog *from, tnf_error *e)
 {
     const tnf_catalog *cast, *unit;
     TNF_TRY(check_order(l->save, e));
@@ -406,19 +406,19 @@ static tnf_status lower_all(struct lowering *l, const tnf_catalog *from, tnf_err
     TNF_TRY(tnf_unit_rows(l->save, cast, &unit, e));
     TNF_TRY(tnf_adapt_tensors(l->save, unit, &l->fit.catalog, e));
     look_for_place(l, l->fit.catalog);
-    TNF_TRY(tnf_lower_judge(l, e));
+    TNF_TRY(tnf_plan_judge(l, e));
     if (l->save->options.plan)
         TNF_TRY(tnf_find_shared(&l->shared, l->fit.catalog, &l->save->arena, e));
-    tnf_catalog *to = &l->save->lowered;
+    tnf_catalog *to = &l->save->planned;
     to->objects = tnf_arena_array(to->arena, l->fit.catalog->n + 1, sizeof *to->objects);
     if (!to->objects)
         return tnf_arena_fail(to->arena, "the list of tensors", e);
     for (size_t i = 0; i < from->attrs.n; i++)
-        TNF_TRY(lower_attr(l, &from->attrs.members[i], l->fit.attrs[i], e));
+        TNF_TRY(plan_attr(l, &from->attrs.members[i], l->fit.attrs[i], e));
     tnf_note_order(l, &from->attrs);
-    TNF_TRY(tnf_lower_objects(l, e));
+    TNF_TRY(tnf_plan_objects(l, e));
     for (size_t i = 0; i < from->nextras; i++)
-        TNF_TRY(lower_extra(l, &from->extras[i], e));
+        TNF_TRY(plan_extra(l, &from->extras[i], e));
     TNF_TRY(finish_stash(l, e));
     if (l->refused)
         return tnf_fail(e, TNF_ELOSSY, TNF_NO_OFFSET,
@@ -435,16 +435,16 @@ void tnf_plan_end(struct tnf_save *save)
     tnf_cast_end(save);
     if (save->changes)
         tnf_catalog_free(&save->fitted);
-    tnf_free(&save->arena.alloc, save->lowered.extras,
-             save->lowered.extras_capacity * sizeof *save->lowered.extras);
+    tnf_free(&save->arena.alloc, save->planned.extras,
+             save->planned.extras_capacity * sizeof *save->planned.extras);
 }
 
 tnf_status tnf_plan(struct tnf_save *save, const tnf_catalog *from, tnf_error *e)
 {
-    struct lowering l = { .save = save, .format = save->format };
+    struct planning l = { .save = save, .format = save->format };
     tnf_arena *a = &save->arena;
     save->text.arena = a;
-    save->lowered.arena = save->lowered.attrs.arena = a;
+    save->planned.arena = save->planned.attrs.arena = a;
     tnf_hash_init(&l.keys, &a->alloc, text_key, &save->text);
     tnf_buf_init(&l.attrs, &a->alloc, STASH_MAX);
     tnf_buf_init(&l.kinds, &a->alloc, STASH_MAX);
@@ -452,7 +452,7 @@ tnf_status tnf_plan(struct tnf_save *save, const tnf_catalog *from, tnf_error *e
     tnf_buf_init(&l.objects, &a->alloc, STASH_MAX);
     tnf_buf_init(&l.order, &a->alloc, STASH_MAX);
     tnf_buf_init(&l.orders, &a->alloc, STASH_MAX);
-    tnf_status status = lower_all(&l, from, e);
+    tnf_status status = plan_all(&l, from, e);
     tnf_buf_free(&l.attrs);
     tnf_buf_free(&l.kinds);
     tnf_buf_free(&l.tensors);

@@ -5,7 +5,7 @@
 
 #include "core/save/save.h"
 
-struct lowering {
+struct planning {
     struct tnf_save *save;
     const tnf_format *format;
     /* of the stash, separated by commas */
@@ -21,31 +21,30 @@ struct lowering {
 };
 
 /* plan.c: into the plan, and no more; into the plan, and refused unless it may be lost */
-void tnf_lower_note(const struct lowering *l, tnf_fate fate, const char *kind, tnf_str name,
-                    const char *reason);
-void tnf_lower_tell(struct lowering *l, tnf_fate fate, const char *kind, tnf_str name,
-                    const char *reason);
+void tnf_plan_note(const struct planning *l, tnf_fate fate, const char *kind, tnf_str name,
+                   const char *reason);
+void tnf_plan_tell(struct planning *l, tnf_fate fate, const char *kind, tnf_str name,
+                   const char *reason);
 /* A change that nobody asked for, that can be undone, and that is not refused: into the plan. */
-void tnf_lower_unasked(const struct lowering *l, const char *kind, tnf_str name,
-                       const char *reason);
+void tnf_plan_unasked(const struct planning *l, const char *kind, tnf_str name, const char *reason);
 void tnf_plan_comma(tnf_buf *b);
 /* Can a typed tree say it exactly? */
-bool tnf_lower_plain(const tnf_value *v);
+bool tnf_plan_plain(const tnf_value *v);
 /* Do its maps stand in the order that a format with sorted maps gives them back in? If not, they
  * are kept natively and, for the order, in the stash as well. */
-bool tnf_lower_in_order(const tnf_value *v);
+bool tnf_plan_in_order(const tnf_value *v);
 /* Is it "<family>.metadata", a map of strings: some format's whole text map? */
-bool tnf_lower_text_map(const tnf_member *m);
+bool tnf_plan_text_map(const tnf_member *m);
 /* Is the key one of the words of the list? No list: no. */
-bool tnf_lower_listed(const char *list, tnf_str key);
+bool tnf_plan_listed(const char *list, tnf_str key);
 
 /* plan_objects.c: what becomes of each tensor of l->fit.catalog, then the tensors themselves. */
-tnf_status tnf_lower_judge(struct lowering *l, tnf_error *e);
-tnf_status tnf_lower_objects(struct lowering *l, tnf_error *e);
+tnf_status tnf_plan_judge(struct planning *l, tnf_error *e);
+tnf_status tnf_plan_objects(struct planning *l, tnf_error *e);
 
-/* attr_order.c: the order of attributes, where the format would not give it back. */
-void tnf_note_order(struct lowering *l, const tnf_attrs *attrs);
-void tnf_note_order_of(struct lowering *l, const tnf_object *object);
+/* restore_order.c: the order of attributes, where the format would not give it back. */
+void tnf_note_order(struct planning *l, const tnf_attrs *attrs);
+void tnf_note_order_of(struct planning *l, const tnf_object *object);
 
 /* shared_bytes.c: of each tensor that lies where one before it lies, the position of the first of
  * them, plus 1; else 0. NULL if there are none. */

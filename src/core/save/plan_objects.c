@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lowering of tensors: which of them the format takes, with what it has to be told of them. fit.c
+/* Planning of tensors: which of them the format takes, with what it has to be told of them. fit.c
  * has changed what can be changed without loss; what still does not fit is dropped. */
 #include "core/save/plan.h"
 #include "wire/json.h"
@@ -9,7 +9,7 @@
 
 /* ------------------------------------------------------------- attributes */
 
-static void stash_object_attr(struct lowering *l, const tnf_object *o, const tnf_member *m,
+static void stash_object_attr(struct planning *l, const tnf_object *o, const tnf_member *m,
                               bool *opened)
 {
     if (!*opened) {
@@ -26,30 +26,30 @@ static void stash_object_attr(struct lowering *l, const tnf_object *o, const tnf
 }
 
 /* `native`: what the format has a place for goes there; else all of it is stashed. */
-static void lower_object_attrs(struct lowering *l, const tnf_object *o, bool native)
+static void plan_object_attrs(struct planning *l, const tnf_object *o, bool native)
 {
     const tnf_can *can = &l->format->can;
     bool opened = false;
     for (size_t i = 0; o->attrs && i < o->attrs->n; i++) {
         const tnf_member *m = &o->attrs->as.members[i];
-        if (tnf_registry_derives(m) || (native && tnf_lower_listed(can->object_attrs, m->key)))
+        if (tnf_registry_derives(m) || (native && tnf_plan_listed(can->object_attrs, m->key)))
             continue;
-        if (native && can->attrs == TNF_HOLDS_TYPED && tnf_lower_plain(&m->value)) {
-            if (can->sorted_maps && !tnf_lower_in_order(&m->value))
+        if (native && can->attrs == TNF_HOLDS_TYPED && tnf_plan_plain(&m->value)) {
+            if (can->sorted_maps && !tnf_plan_in_order(&m->value))
                 stash_object_attr(l, o, m, &opened);
             continue;
         }
         if (!l->stashes && tnf_registry_spells(m))
             continue;
         if (!l->stashes || !tnf_utf8_valid(o->name.p, o->name.n, NULL)) {
-            tnf_lower_tell(l, TNF_DROPPED, "attribute", m->key,
-                           l->stashes
-                               ? "the name of its tensor is not UTF-8: nothing can be noted of it"
-                               : l->no_place);
+            tnf_plan_tell(l, TNF_DROPPED, "attribute", m->key,
+                          l->stashes
+                              ? "the name of its tensor is not UTF-8: nothing can be noted of it"
+                              : l->no_place);
             continue;
         }
         stash_object_attr(l, o, m, &opened);
-        tnf_lower_tell(l, TNF_STASHED, "attribute", m->key, "kept in " TNF_STASH_KEY);
+        tnf_plan_tell(l, TNF_STASHED, "attribute", m->key, "kept in " TNF_STASH_KEY);
     }
     if (opened)
         tnf_buf_u8(&l->tensors, '}');
@@ -58,13 +58,13 @@ static void lower_object_attrs(struct lowering *l, const tnf_object *o, bool nat
 
 static bool held(const tnf_can *can, const tnf_member *m)
 {
-    return tnf_lower_listed(can->object_attrs, m->key) ||
-           (tnf_lower_plain(&m->value) && !tnf_registry_derives(m));
+    return tnf_plan_listed(can->object_attrs, m->key) ||
+           (tnf_plan_plain(&m->value) && !tnf_registry_derives(m));
 }
 
 /* A format with a typed tree gets what it can hold and no more: the rest is stashed, or computed
  * again when the file is read. */
-static tnf_status keep_held_attrs(struct lowering *l, tnf_object *o, tnf_error *e)
+static tnf_status keep_held_attrs(struct planning *l, tnf_object *o, tnf_error *e)
 {
     size_t n = o->attrs ? o->attrs->n : 0, kept = 0;
     for (size_t i = 0; i < n; i++)
@@ -98,7 +98,7 @@ static const char *why_not(const tnf_can *can, const tnf_object *o)
     }
     if (o->order == TNF_ORDER_F && !can->order_f && o->rank > 1)
         return "the format is row-major only";
-    if (tnf_lower_listed(can->reserved, o->name))
+    if (tnf_plan_listed(can->reserved, o->name))
         return "the format has another use for that name";
     if (can->ascii_names && !tnf_ascii(o->name.p, o->name.n))
         return "the format wants ASCII names";
@@ -109,7 +109,7 @@ static const char *why_not(const tnf_can *can, const tnf_object *o)
 
 /* Of several tensors with one name, only the one that is found is kept, or it and those after it
  * where the format has a place for them. */
-static bool is_hidden(const struct lowering *l, const tnf_catalog *from, const tnf_object *o)
+static bool is_hidden(const struct planning *l, const tnf_catalog *from, const tnf_object *o)
 {
     const tnf_object *found = tnf_catalog_find(from, o->name.p, o->name.n);
     bool may = l->format->rules & TNF_RULE_NAMES_MAY_REPEAT;
@@ -117,7 +117,7 @@ static bool is_hidden(const struct lowering *l, const tnf_catalog *from, const t
 }
 
 /* What becomes of a tensor by itself. */
-static tnf_verdict judge(const struct lowering *l, const tnf_catalog *from, const tnf_object *o)
+static tnf_verdict judge(const struct planning *l, const tnf_catalog *from, const tnf_object *o)
 {
     const tnf_can *can = &l->format->can;
     const char *why = is_hidden(l, from, o) ? "another tensor has the same name" : why_not(can, o);
@@ -128,7 +128,7 @@ static tnf_verdict judge(const struct lowering *l, const tnf_catalog *from, cons
 }
 
 /* And in view of the rest. */
-tnf_status tnf_lower_judge(struct lowering *l, tnf_error *e)
+tnf_status tnf_plan_judge(struct planning *l, tnf_error *e)
 {
     tnf_arena *a = &l->save->arena;
     const tnf_catalog *from = l->fit.catalog;
@@ -156,7 +156,7 @@ static void put_text(tnf_buf *b, const char *key, const char *text)
  *   {"name":"v","layout":"strings/1","shape":[3],"parts":[{"role":"offsets","type":"u64",
  *    "as":"v#offsets"},…]}
  */
-static void note_change(struct lowering *l, const tnf_object *was, const tnf_object *now)
+static void note_change(struct planning *l, const tnf_object *was, const tnf_object *now)
 {
     tnf_buf *b = &l->objects;
     tnf_plan_comma(b);
@@ -185,9 +185,9 @@ static void note_change(struct lowering *l, const tnf_object *was, const tnf_obj
     tnf_buf_puts(b, "]}");
 }
 
-static tnf_status keep(struct lowering *l, const tnf_object *o, tnf_error *e)
+static tnf_status keep_object(struct planning *l, const tnf_object *o, tnf_error *e)
 {
-    tnf_catalog *c = &l->save->lowered;
+    tnf_catalog *c = &l->save->planned;
     c->objects[c->n++] = *o;
     for (uint16_t i = 0; i < o->nparts; i++)
         l->save->total += o->parts[i].nbytes;
@@ -196,7 +196,7 @@ static tnf_status keep(struct lowering *l, const tnf_object *o, tnf_error *e)
 }
 
 /* What to say of a tensor that shares its bytes with another: "" if it does not. */
-static const char *sharing(const struct lowering *l, const tnf_object *o)
+static const char *sharing(const struct planning *l, const tnf_object *o)
 {
     const tnf_catalog *c = l->fit.catalog;
     uint32_t first = l->shared ? l->shared[o - c->objects] : 0;
@@ -211,23 +211,23 @@ static const char *sharing(const struct lowering *l, const tnf_object *o)
 }
 
 /* A tensor that goes as it is, or in another order, which is no loss. */
-static tnf_status lower_object(struct lowering *l, const tnf_object *o, tnf_verdict found,
-                               const char *why, tnf_error *e)
+static tnf_status plan_object(struct planning *l, const tnf_object *o, tnf_verdict found,
+                              const char *why, tnf_error *e)
 {
     const char *unit = tnf_why_unit(l->save, o);
     if (found.fate == TNF_NATIVE && unit)
-        tnf_lower_unasked(l, "tensor", o->name, unit);
+        tnf_plan_unasked(l, "tensor", o->name, unit);
     else if (found.fate == TNF_NATIVE && tnf_is_cast(o))
-        tnf_lower_note(l, TNF_TRANSFORMED, "tensor", o->name, "rounded to that type, as asked");
+        tnf_plan_note(l, TNF_TRANSFORMED, "tensor", o->name, "rounded to that type, as asked");
     else
-        tnf_lower_tell(l, found.fate, "tensor", o->name,
-                       found.fate != TNF_NATIVE ? found.why
-                       : *why                   ? why
-                                                : sharing(l, o));
+        tnf_plan_tell(l, found.fate, "tensor", o->name,
+                      found.fate != TNF_NATIVE ? found.why
+                      : *why                   ? why
+                                               : sharing(l, o));
     if (found.fate == TNF_DROPPED)
         return TNF_OK;
-    TNF_TRY(keep(l, o, e));
-    lower_object_attrs(l, o, true);
+    TNF_TRY(keep_object(l, o, e));
+    plan_object_attrs(l, o, true);
     return TNF_OK;
 }
 
@@ -240,8 +240,8 @@ static bool all_kept(const tnf_verdict *found, uint16_t n)
 
 /* A tensor that changed, maybe into several: noted, so that it comes back as it was, or told as a
  * change. */
-static tnf_status lower_changed(struct lowering *l, const tnf_change *change, const tnf_object *o,
-                                const tnf_verdict *found, tnf_error *e)
+static tnf_status plan_changed(struct planning *l, const tnf_change *change, const tnf_object *o,
+                               const tnf_verdict *found, tnf_error *e)
 {
     const tnf_object *was = change->of;
     bool whole = all_kept(found, change->pieces);
@@ -249,22 +249,21 @@ static tnf_status lower_changed(struct lowering *l, const tnf_change *change, co
     if (noted)
         note_change(l, was, o);
     if (whole)
-        tnf_lower_tell(l, noted ? TNF_STASHED : TNF_TRANSFORMED, "tensor", was->name,
-                       tnf_change_reason(change));
+        tnf_plan_tell(l, noted ? TNF_STASHED : TNF_TRANSFORMED, "tensor", was->name,
+                      tnf_change_reason(change));
     for (uint16_t i = 0; i < change->pieces; i++) {
         if (!whole || found[i].fate != TNF_NATIVE)
-            tnf_lower_tell(l, found[i].fate == TNF_DROPPED ? TNF_DROPPED : TNF_TRANSFORMED,
-                           "tensor", o[i].name,
-                           found[i].fate == TNF_NATIVE ? "not all of its parts stay"
-                                                       : found[i].why);
+            tnf_plan_tell(l, found[i].fate == TNF_DROPPED ? TNF_DROPPED : TNF_TRANSFORMED, "tensor",
+                          o[i].name,
+                          found[i].fate == TNF_NATIVE ? "not all of its parts stay" : found[i].why);
         if (found[i].fate != TNF_DROPPED)
-            TNF_TRY(keep(l, &o[i], e));
+            TNF_TRY(keep_object(l, &o[i], e));
     }
-    lower_object_attrs(l, was, !(change->what & TNF_CHANGE_PARTS));
+    plan_object_attrs(l, was, !(change->what & TNF_CHANGE_PARTS));
     return TNF_OK;
 }
 
-tnf_status tnf_lower_objects(struct lowering *l, tnf_error *e)
+tnf_status tnf_plan_objects(struct planning *l, tnf_error *e)
 {
     const tnf_catalog *from = l->fit.catalog;
     const tnf_change *changes = l->save->changes;
@@ -274,9 +273,9 @@ tnf_status tnf_lower_objects(struct lowering *l, tnf_error *e)
         if (tnf_is_filler(changes ? changes[i].of : o))
             continue;
         if (changes && changes[i].what & ~(unsigned)TNF_CHANGE_ORDER)
-            TNF_TRY(lower_changed(l, &changes[i], o, found, e));
+            TNF_TRY(plan_changed(l, &changes[i], o, found, e));
         else
-            TNF_TRY(lower_object(l, o, *found, changes ? tnf_change_reason(&changes[i]) : "", e));
+            TNF_TRY(plan_object(l, o, *found, changes ? tnf_change_reason(&changes[i]) : "", e));
     }
     return TNF_OK;
 }

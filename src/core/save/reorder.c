@@ -30,7 +30,7 @@ struct reordered {
 };
 
 /* The block that holds byte `offset` of the result. */
-static tnf_status load(struct reordered *r, uint64_t offset, tnf_error *e)
+static tnf_status load_block(struct reordered *r, uint64_t offset, tnf_error *e)
 {
     const uint64_t *shape = r->seen.shape;
     uint64_t all = shape[r->dim] * r->unit, before = offset / all;
@@ -55,12 +55,12 @@ static void forget(struct reordered *r)
     r->n = 0;
 }
 
-static tnf_status fetch(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+static tnf_status fetch_reordered(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     struct reordered *r = ctx;
     for (uint8_t *to = dst; n > 0;) {
         if (offset < r->at || offset - r->at >= r->n)
-            TNF_TRY(load(r, offset, e));
+            TNF_TRY(load_block(r, offset, e));
         uint64_t skip = offset - r->at, here = r->n - skip < n ? r->n - skip : n;
         memcpy(to, r->block + skip, (size_t)here);
         to += here;
@@ -73,7 +73,7 @@ static tnf_status fetch(void *ctx, uint64_t offset, void *dst, size_t n, tnf_err
 }
 
 /* As many dimensions from the last on as fit a block, and of the next as many indices as do. */
-static void plan(struct reordered *r)
+static void plan_blocks(struct reordered *r)
 {
     const tnf_object *o = &r->seen;
     r->unit = o->parts->type->bits / 8;
@@ -108,10 +108,10 @@ tnf_status tnf_reorder(tnf_part *out, const tnf_object *o, struct tnf_save *save
     if (!r)
         return tnf_arena_fail(a, "another order", e);
     *r = (struct reordered) { .alloc = a->alloc, .next = save->reordered };
-    r->origin.fetch = fetch;
+    r->origin.fetch = fetch_reordered;
     r->origin.ctx = r;
     TNF_TRY(see_as_columns(r, o, a, e));
-    plan(r);
+    plan_blocks(r);
     save->reordered = r;
     *out = (tnf_part) { .role = o->parts->role,
                         .type = o->parts->type,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The way back from lower.c: of the text map that a reader found, what was put there for safe
+/* The way back from plan.c: of the text map that a reader found, what was put there for safe
  * keeping becomes attributes again; the rest is the family's own metadata. */
 #include "core/core.h"
 #include "wire/cbor.h"
@@ -88,8 +88,8 @@ static bool is_json(tnf_file *f, const tnf_value *v)
     return tnf_json_skip(&j, NULL) && tnf_json_end(&j) == TNF_OK;
 }
 
-static tnf_status raise_pair(tnf_file *f, const tnf_member *m, const tnf_value *kind,
-                             tnf_attrs *own, tnf_error *e)
+static tnf_status restore_pair(tnf_file *f, const tnf_member *m, const tnf_value *kind,
+                               tnf_attrs *own, tnf_error *e)
 {
     tnf_value v = m->value;
     if (!kind && !tnf_registry_owns(m->key.p, m->key.n)) {
@@ -103,8 +103,8 @@ static tnf_status raise_pair(tnf_file *f, const tnf_member *m, const tnf_value *
     return tnf_attrs_set(&f->catalog.attrs, m->key.p, m->key.n, v, e);
 }
 
-static tnf_status raise_text(tnf_file *f, const tnf_value *kinds, tnf_attrs *own, bool keep_stash,
-                             tnf_error *e)
+static tnf_status restore_text(tnf_file *f, const tnf_value *kinds, tnf_attrs *own, bool keep_stash,
+                               tnf_error *e)
 {
     tnf_hash h;
     tnf_status status = tnf_index_members(&h, f, kinds, e);
@@ -112,8 +112,8 @@ static tnf_status raise_text(tnf_file *f, const tnf_value *kinds, tnf_attrs *own
         const tnf_member *m = &f->text.members[i];
         uint32_t at = tnf_hash_find(&h, m->key.p, m->key.n);
         if (!is_stash(m) || keep_stash)
-            status = raise_pair(f, m, at == TNF_HASH_NONE ? NULL : &kinds->as.members[at].value,
-                                own, e);
+            status = restore_pair(f, m, at == TNF_HASH_NONE ? NULL : &kinds->as.members[at].value,
+                                  own, e);
     }
     tnf_hash_free(&h);
     return status;
@@ -151,7 +151,8 @@ static tnf_status has_say(bool *out, tnf_file *f, const tnf_value *native, const
 }
 
 /* The keys of the stash are all different, so what is not in the file is new. */
-static tnf_status raise_attr(tnf_file *f, const tnf_hash *known, const tnf_member *m, tnf_error *e)
+static tnf_status restore_attr(tnf_file *f, const tnf_hash *known, const tnf_member *m,
+                               tnf_error *e)
 {
     tnf_attrs *attrs = &f->catalog.attrs;
     uint32_t at = tnf_hash_find(known, m->key.p, m->key.n);
@@ -167,13 +168,13 @@ static tnf_status raise_attr(tnf_file *f, const tnf_hash *known, const tnf_membe
     return TNF_OK;
 }
 
-static tnf_status raise_attrs(tnf_file *f, const tnf_value *attrs, tnf_error *e)
+static tnf_status restore_attrs(tnf_file *f, const tnf_value *attrs, tnf_error *e)
 {
     const tnf_value before = tnf_attrs_value(&f->catalog.attrs);
     tnf_hash known;
     tnf_status status = tnf_index_members(&known, f, attrs ? &before : NULL, e);
     for (size_t i = 0; attrs && i < attrs->n && status == TNF_OK; i++)
-        status = raise_attr(f, &known, &attrs->as.members[i], e);
+        status = restore_attr(f, &known, &attrs->as.members[i], e);
     tnf_hash_free(&known);
     return status;
 }
@@ -205,7 +206,7 @@ static tnf_status merge_attrs(tnf_file *f, tnf_object *o, const tnf_value *more,
     return TNF_OK;
 }
 
-static tnf_status raise_tensors(tnf_file *f, const tnf_value *tensors, tnf_error *e)
+static tnf_status restore_tensors(tnf_file *f, const tnf_value *tensors, tnf_error *e)
 {
     for (size_t i = 0; tensors && i < tensors->n; i++) {
         const tnf_member *m = &tensors->as.members[i];
@@ -227,7 +228,7 @@ static void remove_object(tnf_catalog *c, size_t at)
 }
 
 /* A format without metadata may hold the stash as a tensor, which is read at once. */
-static tnf_status raise_tensor(tnf_file *f, tnf_error *e)
+static tnf_status restore_tensor(tnf_file *f, tnf_error *e)
 {
     tnf_catalog *c = &f->catalog;
     uint32_t at = tnf_hash_find(&c->names, TNF_STASH_KEY, sizeof TNF_STASH_KEY - 1);
@@ -246,14 +247,14 @@ static tnf_status raise_tensor(tnf_file *f, tnf_error *e)
         return TNF_OK;
     remove_object(c, at);
     TNF_TRY(tnf_catalog_reindex(c, !(f->format->rules & TNF_RULE_NAMES_MAY_REPEAT), e));
-    TNF_TRY(raise_attrs(f, tnf_value_get(stash, "attrs"), e));
+    TNF_TRY(restore_attrs(f, tnf_value_get(stash, "attrs"), e));
     TNF_TRY(tnf_restore_tensors(f, stash, e));
-    TNF_TRY(raise_tensors(f, tnf_value_get(stash, "tensors"), e));
+    TNF_TRY(restore_tensors(f, tnf_value_get(stash, "tensors"), e));
     return tnf_restore_order(f, stash, e);
 }
 
 /* A format with a typed tree holds most attributes as they are. */
-static tnf_status raise_typed(tnf_file *f, tnf_error *e)
+static tnf_status restore_typed(tnf_file *f, tnf_error *e)
 {
     tnf_value tree;
     const tnf_value *stash;
@@ -273,26 +274,26 @@ static tnf_status raise_typed(tnf_file *f, tnf_error *e)
     tnf_hash_free(&h);
     TNF_TRY(status);
     tnf_attrs_remove(&f->catalog.attrs, TNF_STASH_KEY);
-    TNF_TRY(raise_attrs(f, tnf_value_get(stash, "attrs"), e));
+    TNF_TRY(restore_attrs(f, tnf_value_get(stash, "attrs"), e));
     TNF_TRY(tnf_restore_tensors(f, stash, e));
-    TNF_TRY(raise_tensors(f, tnf_value_get(stash, "tensors"), e));
+    TNF_TRY(restore_tensors(f, tnf_value_get(stash, "tensors"), e));
     return tnf_restore_order(f, stash, e);
 }
 
 tnf_status tnf_restore(tnf_file *f, tnf_error *e)
 {
     if (f->format->can.stash_type)
-        return raise_tensor(f, e);
+        return restore_tensor(f, e);
     if (f->text.n == 0)
-        return raise_typed(f, e);
+        return restore_typed(f, e);
     tnf_value tree;
     const tnf_value *stash;
     TNF_TRY(read_stash(f, &f->text, &tree, &stash, e));
     tnf_attrs own = { .arena = &f->arena };
-    TNF_TRY(raise_text(f, tnf_value_get(stash, "kinds"), &own, !stash, e));
-    TNF_TRY(raise_attrs(f, tnf_value_get(stash, "attrs"), e));
+    TNF_TRY(restore_text(f, tnf_value_get(stash, "kinds"), &own, !stash, e));
+    TNF_TRY(restore_attrs(f, tnf_value_get(stash, "attrs"), e));
     TNF_TRY(tnf_restore_tensors(f, stash, e));
-    TNF_TRY(raise_tensors(f, tnf_value_get(stash, "tensors"), e));
+    TNF_TRY(restore_tensors(f, tnf_value_get(stash, "tensors"), e));
     char key[80];
     int n = snprintf(key, sizeof key, "%s.metadata", f->format->family);
     if (own.n > 0)

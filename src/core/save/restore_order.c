@@ -26,17 +26,17 @@ static bool comes_later(const tnf_can *can, tnf_str a, tnf_str b)
 static int class_of(const tnf_can *can, const char *listed, const tnf_member *m)
 {
     bool text = can->attrs == TNF_HOLDS_TEXT && listed == can->file_attrs;
-    if (text && m->value.kind == TNF_MAP && tnf_lower_text_map(m))
+    if (text && m->value.kind == TNF_MAP && tnf_plan_text_map(m))
         return 3;
-    if (tnf_lower_listed(listed, m->key))
+    if (tnf_plan_listed(listed, m->key))
         return 0;
     if (text && (m->value.kind == TNF_STRING || m->value.kind == TNF_JSON))
         return 1;
-    return can->attrs == TNF_HOLDS_TYPED && tnf_lower_plain(&m->value) ? 0 : 2;
+    return can->attrs == TNF_HOLDS_TYPED && tnf_plan_plain(&m->value) ? 0 : 2;
 }
 
 /* Are they in the order in which they will come back? */
-static bool comes_back(const struct lowering *l, const char *listed, const tnf_member *members,
+static bool comes_back(const struct planning *l, const char *listed, const tnf_member *members,
                        size_t n)
 {
     const tnf_can *can = &l->format->can;
@@ -66,13 +66,13 @@ static void put_keys(tnf_buf *b, const tnf_member *members, size_t n)
     }
 }
 
-void tnf_note_order(struct lowering *l, const tnf_attrs *attrs)
+void tnf_note_order(struct planning *l, const tnf_attrs *attrs)
 {
     if (l->stashes && !comes_back(l, l->format->can.file_attrs, attrs->members, attrs->n))
         put_keys(&l->order, attrs->members, attrs->n);
 }
 
-void tnf_note_order_of(struct lowering *l, const tnf_object *o)
+void tnf_note_order_of(struct planning *l, const tnf_object *o)
 {
     if (!l->stashes || !o->attrs || !tnf_utf8_valid(o->name.p, o->name.n, NULL) ||
         comes_back(l, l->format->can.object_attrs, o->attrs->as.members, o->attrs->n))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The way back from fit.c: tensors that were changed to fit a format become what they were, as the
- * stash tells (lower_objects.c draws an entry).
+ * stash tells (plan_objects.c draws an entry).
  *
  *   file      w   v#offsets   v#bytes        note: v = strings/1 of v#offsets, v#bytes
  *   model     w   v
@@ -15,7 +15,7 @@
 /* Positions in the catalog: GONE into the tensor at another one. */
 struct unfitting {
     tnf_file *f;
-    tnf_object *raised; /* one for each of the catalog's positions; layout NULL: as it is */
+    tnf_object *restored; /* one for each of the catalog's positions; layout NULL: as it is */
     bool *gone;
     const tnf_value *tensors; /* what the stash says of tensors: attributes by name */
     tnf_hash by_name;
@@ -108,7 +108,7 @@ static bool read_parts(tnf_object *o, const tnf_value *parts, struct unfitting *
         tnf_str as = text_of(&parts->as.items[i], "as");
         positions[i] = as.p ? tnf_hash_find(&c->names, as.p, as.n) : TNF_HASH_NONE;
         if (positions[i] == TNF_HASH_NONE || u->gone[positions[i]] ||
-            u->raised[positions[i]].layout ||
+            u->restored[positions[i]].layout ||
             !read_part(&p[i], &parts->as.items[i], &c->objects[positions[i]], u))
             return false;
         for (size_t k = 0; k < i; k++)
@@ -164,7 +164,7 @@ static bool read_note(struct unfitting *u, const tnf_value *note, tnf_error *why
     for (size_t i = 0; i < parts->n; i++)
         f->pieces[f->npieces++] = (struct raised_piece) { f->catalog.objects[positions[i]].name,
                                                           o.name };
-    u->raised[positions[0]] = o;
+    u->restored[positions[0]] = o;
     for (size_t i = 1; i < parts->n; i++)
         u->gone[positions[i]] = true;
     u->any = true;
@@ -186,14 +186,14 @@ static tnf_status index_pieces(tnf_file *f, tnf_error *e)
     return TNF_OK;
 }
 
-/* The catalog with each raised tensor in the place of its first part. */
+/* The catalog with each restored tensor in the place of its first part. */
 static tnf_status rebuild(struct unfitting *u, tnf_error *e)
 {
     tnf_catalog *c = &u->f->catalog;
     size_t n = 0;
     for (size_t i = 0; i < c->n; i++)
         if (!u->gone[i])
-            c->objects[n++] = u->raised[i].layout ? u->raised[i] : c->objects[i];
+            c->objects[n++] = u->restored[i].layout ? u->restored[i] : c->objects[i];
     c->n = n;
     TNF_TRY(index_pieces(u->f, e));
     return tnf_catalog_reindex(c, !(u->f->format->rules & TNF_RULE_NAMES_MAY_REPEAT), e);
@@ -222,13 +222,13 @@ tnf_status tnf_restore_tensors(tnf_file *f, const tnf_value *stash, tnf_error *e
     tnf_arena scratch;
     tnf_arena_init(&scratch, &f->alloc, UINT64_MAX);
     struct unfitting u = { .f = f, .tensors = tnf_value_get(stash, "tensors") };
-    u.raised = tnf_arena_array(&scratch, f->catalog.n, sizeof *u.raised);
+    u.restored = tnf_arena_array(&scratch, f->catalog.n, sizeof *u.restored);
     u.gone = tnf_arena_array(&scratch, f->catalog.n, sizeof *u.gone);
     f->pieces = tnf_arena_array(&f->arena, f->catalog.n, sizeof *f->pieces);
     tnf_status status = tnf_index_members(&u.by_name, f, u.tensors, e);
     if (status == TNF_OK && !f->pieces)
         status = tnf_arena_fail(&f->arena, "the stash", e);
-    if (status == TNF_OK && (!u.raised || !u.gone))
+    if (status == TNF_OK && (!u.restored || !u.gone))
         status = tnf_arena_fail(&scratch, "the stash", e);
     if (status == TNF_OK)
         status = read_notes(&u, notes, e);

@@ -38,8 +38,8 @@ tnf_status tnf_save_format(const tnf_format **out, const tnf_builder *b, const c
     return TNF_OK;
 }
 
-static tnf_status start(struct tnf_save *s, const tnf_builder *b, const tnf_save_options *options,
-                        const char *path, tnf_error *e)
+static tnf_status start_save(struct tnf_save *s, const tnf_builder *b,
+                             const tnf_save_options *options, const char *path, tnf_error *e)
 {
     *s = (struct tnf_save) { 0 };
     tnf_arena_init(&s->arena, &b->alloc, UINT64_MAX);
@@ -47,7 +47,7 @@ static tnf_status start(struct tnf_save *s, const tnf_builder *b, const tnf_save
     return tnf_save_format(&s->format, b, path, &s->options, e);
 }
 
-static void finish(struct tnf_save *s)
+static void finish_save(struct tnf_save *s)
 {
     tnf_plan_end(s);
     tnf_arena_free(&s->arena);
@@ -64,15 +64,15 @@ tnf_status tnf_save_parse(struct tnf_save *s, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status plan(struct tnf_save *s, const tnf_builder *b, const tnf_option_value **values,
-                       tnf_error *e)
+static tnf_status plan_save(struct tnf_save *s, const tnf_builder *b,
+                            const tnf_option_value **values, tnf_error *e)
 {
     tnf_status status = tnf_save_parse(s, e);
     *values = s->values;
     if (status == TNF_OK)
         status = tnf_plan(s, &b->catalog, e);
     if (status == TNF_OK)
-        status = tnf_check_output(&s->lowered, &s->arena, e);
+        status = tnf_check_output(&s->planned, &s->arena, e);
     if (status != TNF_OK)
         tnf_error_prefix(e, s->format->name);
     return status;
@@ -85,7 +85,7 @@ static tnf_status write_to(struct tnf_save *s, const tnf_option_value *values, t
     tnf_arena_init(&scratch, &s->arena.alloc, UINT64_MAX);
     const tnf_file *like = s->options.like;
     tnf_writer w = {
-        .catalog = &s->lowered,
+        .catalog = &s->planned,
         .scratch = &scratch,
         .options = values,
         .like = like && like->format == s->format ? &like->reader : NULL,
@@ -111,15 +111,15 @@ static tnf_status save_to_sink(const tnf_builder *b, tnf_sink *sink,
 {
     struct tnf_save s;
     const tnf_option_value *values = NULL;
-    tnf_status status = start(&s, b, options, NULL, e);
+    tnf_status status = start_save(&s, b, options, NULL, e);
     s.index = more->index;
     s.shards = more->shards;
     s.nshards = more->nshards;
     if (status == TNF_OK)
-        status = plan(&s, b, &values, e);
+        status = plan_save(&s, b, &values, e);
     if (status == TNF_OK && !s.options.dry_run)
         status = write_to(&s, values, sink, e);
-    finish(&s);
+    finish_save(&s);
     return status;
 }
 
@@ -236,11 +236,11 @@ tnf_status tnf_save(const tnf_builder *b, const char *path, const tnf_save_optio
 {
     struct tnf_save s;
     const tnf_option_value *values = NULL;
-    tnf_status status = start(&s, b, options, path, e);
+    tnf_status status = start_save(&s, b, options, path, e);
     if (status == TNF_OK)
-        status = plan(&s, b, &values, e);
+        status = plan_save(&s, b, &values, e);
     if (status == TNF_OK && !s.options.dry_run)
         status = save_to_path(&s, b, values, path, e);
-    finish(&s);
+    finish_save(&s);
     return status;
 }

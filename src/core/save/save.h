@@ -37,7 +37,7 @@ struct tnf_save {
     tnf_save_options options;
     const tnf_format *format;
     tnf_arena arena;                /* everything of this one saving */
-    tnf_catalog lowered;            /* what the format gets; its objects are in the arena */
+    tnf_catalog planned;            /* what the format gets; its objects are in the arena */
     tnf_attrs text;                 /* its text map */
     const tnf_option_value *values; /* of the format's options */
     uint64_t done, total;

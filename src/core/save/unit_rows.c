@@ -111,8 +111,8 @@ static bool has_rows(const tnf_catalog *c, const tnf_object **matrix, uint64_t *
            !tnf_catalog_find(c, NORMS, sizeof NORMS - 1);
 }
 
-static tnf_status start(struct unit_rows **out, struct tnf_save *save, const tnf_object *matrix,
-                        uint64_t words, tnf_error *e)
+static tnf_status new_unit_rows(struct unit_rows **out, struct tnf_save *save,
+                                const tnf_object *matrix, uint64_t words, tnf_error *e)
 {
     size_t row, all;
     struct unit_rows *u = tnf_arena_alloc(&save->arena, sizeof *u);
@@ -137,8 +137,8 @@ static tnf_status start(struct unit_rows **out, struct tnf_save *save, const tnf
     return matrix->order == TNF_ORDER_F ? tnf_reorder(&u->before, matrix, save, e) : TNF_OK;
 }
 
-static tnf_status add(struct tnf_save *save, const tnf_object *object, unsigned again,
-                      const struct tnf_origin *origin, uint64_t bytes, tnf_error *e)
+static tnf_status add_floats(struct tnf_save *save, const tnf_object *object, unsigned again,
+                             const struct tnf_origin *origin, uint64_t bytes, tnf_error *e)
 {
     tnf_object o = *object;
     tnf_part part = { .role = "data",
@@ -153,8 +153,8 @@ static tnf_status add(struct tnf_save *save, const tnf_object *object, unsigned 
     return tnf_catalog_add(&save->unit, &o, again, e);
 }
 
-static tnf_status fill(struct tnf_save *save, const tnf_catalog *from, const tnf_object *matrix,
-                       tnf_error *e)
+static tnf_status fill_catalog(struct tnf_save *save, const tnf_catalog *from,
+                               const tnf_object *matrix, tnf_error *e)
 {
     struct unit_rows *u = save->unit_rows;
     tnf_catalog_init(&save->unit, &save->arena);
@@ -162,14 +162,15 @@ static tnf_status fill(struct tnf_save *save, const tnf_catalog *from, const tnf
         const tnf_object *o = &from->objects[i];
         bool found = tnf_catalog_find(from, o->name.p, o->name.n) == o;
         unsigned again = found ? TNF_NAMES_LATER_FOUND : TNF_NAMES_FIRST_FOUND;
-        TNF_TRY(o == matrix ? add(save, o, again, &u->rows_origin, o->parts->nbytes, e)
+        TNF_TRY(o == matrix ? add_floats(save, o, again, &u->rows_origin, o->parts->nbytes, e)
                             : tnf_catalog_add(&save->unit, o, again | TNF_BORROWED, e));
     }
     const tnf_object norms = { .name = { NORMS, sizeof NORMS - 1 },
                                .shape = &u->words,
                                .rank = 1,
                                .layout = &tnf_layout_dense };
-    TNF_TRY(add(save, &norms, TNF_NAMES_ONCE, &u->norms_origin, u->words * sizeof(float), e));
+    TNF_TRY(
+        add_floats(save, &norms, TNF_NAMES_ONCE, &u->norms_origin, u->words * sizeof(float), e));
     save->unit.attrs = from->attrs;
     return TNF_OK;
 }
@@ -186,9 +187,9 @@ tnf_status tnf_unit_rows(struct tnf_save *save, const tnf_catalog *from, const t
         (like && like->format == save->format) || !has_rows(from, &matrix, &words) ||
         !(why = save->format->can.unit_rows(from)))
         return TNF_OK;
-    TNF_TRY(start(&save->unit_rows, save, matrix, words, e));
+    TNF_TRY(new_unit_rows(&save->unit_rows, save, matrix, words, e));
     save->unit_rows->why = why;
-    TNF_TRY(fill(save, from, matrix, e));
+    TNF_TRY(fill_catalog(save, from, matrix, e));
     *out = &save->unit;
     return TNF_OK;
 }

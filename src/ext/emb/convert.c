@@ -144,7 +144,7 @@ static bool changes_rows(const tnf_emb *emb, const tnf_emb_change *how)
     return folds || takes_apart || cuts || how->normalize || (how->unnormalize && emb->norms);
 }
 
-static tnf_status check(const tnf_emb *emb, const tnf_emb_change *how, tnf_error *e)
+static tnf_status check_change(const tnf_emb *emb, const tnf_emb_change *how, tnf_error *e)
 {
     bool folded = emb->info.apart && how->fold != TNF_FOLD_NONE;
     if ((unsigned)how->fold > TNF_FOLD_FINALFUSION || (unsigned)how->unfold > TNF_FOLD_FINALFUSION)
@@ -166,7 +166,8 @@ static tnf_status check(const tnf_emb *emb, const tnf_emb_change *how, tnf_error
     return TNF_OK;
 }
 
-static tnf_status begin(converting **out, tnf_emb *emb, const tnf_emb_change *how, tnf_error *e)
+static tnf_status new_converting(converting **out, tnf_emb *emb, const tnf_emb_change *how,
+                                 tnf_error *e)
 {
     size_t row = emb->info.dims * sizeof(float);
     uint64_t bytes;
@@ -198,8 +199,8 @@ static tnf_status add_matrix(tnf_builder *builder, tnf_emb *emb, const tnf_emb_c
     const tnf_object *matrix = emb->info.embeddings;
     if (!changes_rows(emb, how))
         return tnf_builder_add_object(builder, matrix, NULL, e);
-    TNF_TRY(check(emb, how, e));
-    TNF_TRY(begin(&c, emb, how, e));
+    TNF_TRY(check_change(emb, how, e));
+    TNF_TRY(new_converting(&c, emb, how, e));
     *out = c;
     uint64_t shape[] = { c->all, emb->info.dims };
     return tnf_builder_add_stream(builder, matrix->name.p, tnf_type_of(TNF_F32), 2, shape,
@@ -248,7 +249,7 @@ tnf_status tnf_convert_picked(tnf_builder *builder, tnf_emb *emb, const uint64_t
     const tnf_emb_change how = { .size = sizeof how, .fold = TNF_FOLD_FINALFUSION };
     uint64_t shape[] = { rows, emb->info.dims };
     converting *c;
-    TNF_TRY(begin(&c, emb, &how, e));
+    TNF_TRY(new_converting(&c, emb, &how, e));
     c->used = used;
     c->all = rows;
     return tnf_builder_add_stream(builder, "embeddings", tnf_type_of(TNF_F32), 2, shape, fetch_rows,

@@ -28,7 +28,7 @@ typedef struct listing {
     uint64_t n, nused;
 } listing;
 
-static uint64_t number(const tnf_buf *b, uint64_t i)
+static uint64_t number_at(const tnf_buf *b, uint64_t i)
 {
     return tnf_le64(b->p + 8 * i);
 }
@@ -36,9 +36,9 @@ static uint64_t number(const tnf_buf *b, uint64_t i)
 static tnf_str ngram_at(const void *ctx, uint32_t i)
 {
     const listing *l = ctx;
-    uint64_t from = number(&l->offsets, i);
+    uint64_t from = number_at(&l->offsets, i);
     return (tnf_str) { (const char *)l->bytes.p + from,
-                       (size_t)(number(&l->offsets, (uint64_t)i + 1) - from) };
+                       (size_t)(number_at(&l->offsets, (uint64_t)i + 1) - from) };
 }
 
 static tnf_status check_buffers(const listing *l, tnf_error *e)
@@ -197,7 +197,7 @@ static tnf_status add_quantized(tnf_builder *builder, tnf_emb *emb, const uint64
 /* --------------------------------------------------------------------------- result */
 
 /* What the builder keeps pointing to moves to the view's arena. */
-static void *keep(tnf_emb *emb, const tnf_buf *b)
+static void *keep_buffer(tnf_emb *emb, const tnf_buf *b)
 {
     void *p = tnf_arena_raw(&emb->arena, b->n + 8);
     if (p && b->n > 0)
@@ -223,9 +223,9 @@ static tnf_status add_numbers(tnf_builder *builder, const listing *l, tnf_error 
 static tnf_status add_all(tnf_builder *builder, listing *l, tnf_error *e)
 {
     tnf_emb *emb = l->emb;
-    uint64_t rows = emb->info.words + l->nused, *used = keep(emb, &l->used);
-    uint64_t *offsets = keep(emb, &l->offsets), *index = keep(emb, &l->index);
-    void *bytes = keep(emb, &l->bytes);
+    uint64_t rows = emb->info.words + l->nused, *used = keep_buffer(emb, &l->used);
+    uint64_t *offsets = keep_buffer(emb, &l->offsets), *index = keep_buffer(emb, &l->index);
+    void *bytes = keep_buffer(emb, &l->bytes);
     if (!used || !offsets || !index || !bytes)
         return tnf_arena_fail(&emb->arena, "n-grams", e);
     tnf_turn_le(used, l->nused, sizeof *used); /* the others go to the builder as they are */

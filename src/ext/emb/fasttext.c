@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const tnf_value *attr(const tnf_file *file, const char *key)
+static const tnf_value *file_attr(const tnf_file *file, const char *key)
 {
     return tnf_value_get(tnf_file_info(file)->attrs, key);
 }
@@ -25,9 +25,9 @@ static bool is_text(const tnf_value *v, const char *text)
 }
 
 /* 0 if it is not there, or no number that fits. */
-static uint64_t number(const tnf_file *file, const char *key)
+static uint64_t number_attr(const tnf_file *file, const char *key)
 {
-    const tnf_value *v = attr(file, key);
+    const tnf_value *v = file_attr(file, key);
     bool fits = v && (v->kind == TNF_UINT || (v->kind == TNF_INT && v->as.i >= 0));
     return fits && v->as.u <= INT32_MAX ? v->as.u : 0;
 }
@@ -43,8 +43,8 @@ static bool has_arguments(const tnf_file *file)
 
 bool tnf_fasttext_model(const tnf_file *file)
 {
-    return has_arguments(file) &&
-           (!attr(file, "finalfusion.vocab") || is_text(attr(file, "fasttext.rows"), "raw"));
+    return has_arguments(file) && (!file_attr(file, "finalfusion.vocab") ||
+                                   is_text(file_attr(file, "fasttext.rows"), "raw"));
 }
 
 /* ---------------------------------------------------------------------- pruned */
@@ -101,12 +101,13 @@ uint64_t tnf_fasttext_row(const tnf_emb *emb, uint64_t bucket)
 tnf_status tnf_fasttext_open(tnf_emb *emb, tnf_error *e)
 {
     tnf_emb_info *i = &emb->info;
-    uint64_t min_n = number(emb->file, "fasttext.minn"), max_n = number(emb->file, "fasttext.maxn");
+    uint64_t min_n = number_attr(emb->file, "fasttext.minn"),
+             max_n = number_attr(emb->file, "fasttext.maxn");
     const tnf_object *pruned = tnf_find(emb->file, "pruneidx");
-    if (number(emb->file, "fasttext.version") == 11 &&
-        is_text(attr(emb->file, "fasttext.model"), "supervised"))
+    if (number_attr(emb->file, "fasttext.version") == 11 &&
+        is_text(file_attr(emb->file, "fasttext.model"), "supervised"))
         max_n = 0; /* such models have no n-grams, whatever they say */
-    uint64_t buckets = number(emb->file, "fasttext.bucket");
+    uint64_t buckets = number_attr(emb->file, "fasttext.bucket");
     min_n = min_n ? min_n : 1;
     if (min_n > max_n || buckets == 0)
         return TNF_OK;

@@ -167,7 +167,7 @@ struct pass {
     void *ctx;
 };
 
-static tnf_status tell(tnf_feed *f, uint64_t rows, tnf_error *e)
+static tnf_status tell_rows(tnf_feed *f, uint64_t rows, tnf_error *e)
 {
     uint64_t done = atomic_fetch_add(&f->done, rows) + rows, row = 4 * (uint64_t)f->d;
     if (!f->progress || !pthread_equal(f->caller, pthread_self()) ||
@@ -194,7 +194,7 @@ static tnf_status run_group(void *ctx, size_t group, tnf_error *e)
         set_columns(f, b, f->projection ? b->turned : b->rows);
         status = p->take(p->ctx, group, b, e);
         if (status == TNF_OK)
-            status = tell(f, b->n, e);
+            status = tell_rows(f, b->n, e);
     }
     atomic_store(&r->taken, false);
     return status;

@@ -131,7 +131,7 @@ void tnf_row_list_free(tnf_row_list *l, const tnf_emb *emb)
         tnf_free(&emb->alloc, l->rows, l->room * sizeof *l->rows);
 }
 
-static tnf_status grow(tnf_row_list *l, const tnf_emb *emb, tnf_error *e)
+static tnf_status grow_list(tnf_row_list *l, const tnf_emb *emb, tnf_error *e)
 {
     size_t room = 2 * l->room; /* a word has at most TNF_MAX_NGRAMS times four */
     uint64_t *rows = tnf_alloc(&emb->alloc, room * sizeof *rows);
@@ -152,7 +152,7 @@ struct listing {
 tnf_status tnf_row_list_add(tnf_row_list *l, const tnf_emb *emb, uint64_t row, tnf_error *e)
 {
     if (l->n == l->room)
-        TNF_TRY(grow(l, emb, e));
+        TNF_TRY(grow_list(l, emb, e));
     l->rows[l->n++] = row;
     return TNF_OK;
 }

@@ -48,22 +48,22 @@ static const char *const libraries[] = { "liblapack.so.3", "libopenblas.so.0", "
 #endif
 
 /* ISO C knows no way from an object's address to a function's; POSIX has them be of one kind. */
-static void find(void *library, const char *name, void *function)
+static void find_symbol(void *library, const char *name, void *function)
 {
     void *found = dlsym(library, name);
     memcpy(function, &found, sizeof found);
 }
 
-static void load(void)
+static void load_lapack(void)
 {
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
         void *library = dlopen(libraries[i], RTLD_NOW | RTLD_LOCAL);
         if (!library)
             continue;
-        find(library, "dsyevd_", &lapack.dsyevd);
-        find(library, "dgesdd_", &lapack.dgesdd);
-        find(library, "openblas_get_num_threads", &lapack.get_threads);
-        find(library, "openblas_set_num_threads", &lapack.set_threads);
+        find_symbol(library, "dsyevd_", &lapack.dsyevd);
+        find_symbol(library, "dgesdd_", &lapack.dgesdd);
+        find_symbol(library, "openblas_get_num_threads", &lapack.get_threads);
+        find_symbol(library, "openblas_set_num_threads", &lapack.set_threads);
         if (lapack.dsyevd && lapack.dgesdd)
             return;
         dlclose(library);
@@ -74,7 +74,7 @@ static void load(void)
 tnf_status tnf_opq_ready(tnf_error *e)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, load);
+    pthread_once(&once, load_lapack);
     if (lapack.dsyevd)
         return TNF_OK;
     return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
@@ -96,7 +96,7 @@ static void threads_again(int before)
         lapack.set_threads(before);
 }
 
-static tnf_status check(size_t d, tnf_error *e)
+static tnf_status check_dims(size_t d, tnf_error *e)
 {
     if (d <= MOST)
         return TNF_OK;
@@ -104,7 +104,7 @@ static tnf_status check(size_t d, tnf_error *e)
                     "rows of %zu numbers cannot be turned, only of %u", d, MOST);
 }
 
-static tnf_status failed(int info, tnf_error *e)
+static tnf_status lapack_failed(int info, tnf_error *e)
 {
     return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "LAPACK gives up on these rows (%d)", info);
 }
@@ -130,10 +130,10 @@ tnf_status tnf_eigen(double *matrix, size_t d, double *values, const tnf_allocat
     int n = (int)d, ask = -1, info = 0, iwork_n = 0;
     double work_n = 0;
     TNF_TRY(tnf_opq_ready(e));
-    TNF_TRY(check(d, e));
+    TNF_TRY(check_dims(d, e));
     lapack.dsyevd("V", "L", &n, matrix, &n, values, &work_n, &ask, &iwork_n, &ask, &info, 1, 1);
     if (info != 0)
-        return failed(info, e);
+        return lapack_failed(info, e);
     size_t work_size = (size_t)work_n * sizeof(double), size = work_size;
     size += (size_t)iwork_n * sizeof(int);
     double *work = tnf_alloc(alloc, size);
@@ -145,7 +145,7 @@ tnf_status tnf_eigen(double *matrix, size_t d, double *values, const tnf_allocat
     threads_again(before);
     tnf_free(alloc, work, size);
     if (info != 0)
-        return failed(info, e);
+        return lapack_failed(info, e);
     fix_signs(matrix, d);
     return TNF_OK;
 }
@@ -168,10 +168,10 @@ tnf_status tnf_nearest_rotation(double *matrix, size_t d, double *out, const tnf
     int n = (int)d, ask = -1, info = 0;
     double work_n = 0;
     TNF_TRY(tnf_opq_ready(e));
-    TNF_TRY(check(d, e));
+    TNF_TRY(check_dims(d, e));
     lapack.dgesdd("A", &n, &n, matrix, &n, NULL, NULL, &n, NULL, &n, &work_n, &ask, NULL, &info, 1);
     if (info != 0)
-        return failed(info, e);
+        return lapack_failed(info, e);
     size_t doubles = (size_t)work_n + 2 * d * d + d;
     size_t size = doubles * sizeof(double) + 8 * d * sizeof(int);
     double *work = tnf_alloc(alloc, size);
@@ -185,7 +185,7 @@ tnf_status tnf_nearest_rotation(double *matrix, size_t d, double *out, const tnf
     if (info == 0)
         multiply(out, vt, u, d);
     tnf_free(alloc, work, size);
-    return info == 0 ? TNF_OK : failed(info, e);
+    return info == 0 ? TNF_OK : lapack_failed(info, e);
 }
 #else
 

@@ -77,7 +77,7 @@ static tnf_status set_up(quantizing *q, const tnf_quantize_options *o, tnf_error
     return TNF_OK;
 }
 
-static tnf_status check(const quantizing *q, const tnf_quantize_options *o, tnf_error *e)
+static tnf_status check_options(const quantizing *q, const tnf_quantize_options *o, tnf_error *e)
 {
     const tnf_object *matrix = q->emb->info.embeddings;
     if ((unsigned)o->method > TNF_GAUSSIAN_OPQ)
@@ -108,7 +108,7 @@ static uint64_t count_passes(const quantizing *q)
 /* --------------------------------------------------------------------------- lengths */
 
 /* A tnf_take_rows: lengths, and are all numbers such that they can be worked with? */
-static tnf_status measure(void *ctx, size_t group, tnf_block *b, tnf_error *e)
+static tnf_status measure_loss(void *ctx, size_t group, tnf_block *b, tnf_error *e)
 {
     quantizing *q = ctx;
     const tnf_feed *f = &q->trainer.feed;
@@ -218,7 +218,7 @@ static tnf_part floats(const char *role, float *p, uint64_t n)
 }
 
 /* Rows without what they were padded with. */
-static float *keep(tnf_emb *emb, const float *from, size_t pitch, size_t rows, size_t cols)
+static float *keep_rows(tnf_emb *emb, const float *from, size_t pitch, size_t rows, size_t cols)
 {
     float *to = tnf_arena_array(&emb->arena, rows, cols * sizeof *to);
     for (size_t r = 0; to && r < rows; r++)
@@ -231,8 +231,8 @@ static tnf_status add_matrix(tnf_builder *builder, const quantizing *q, tnf_erro
     const tnf_trainer *t = &q->trainer;
     const tnf_object *before = q->emb->info.embeddings;
     size_t d = t->feed.d, n = (size_t)q->emb->rows.n;
-    float *books = keep(q->emb, t->centroids, t->padded * t->width, t->m, t->k * t->width);
-    float *turn = t->projection ? keep(q->emb, t->projection, t->feed.pitch, d, d) : NULL;
+    float *books = keep_rows(q->emb, t->centroids, t->padded * t->width, t->m, t->k * t->width);
+    float *turn = t->projection ? keep_rows(q->emb, t->projection, t->feed.pitch, d, d) : NULL;
     tnf_part parts[4];
     uint16_t nparts = 2;
     if (!books || (t->projection && !turn))
@@ -290,7 +290,7 @@ static tnf_status train(quantizing *q, tnf_error *e)
 {
     tnf_trainer *t = &q->trainer;
     t->feed.total = q->emb->rows.n * count_passes(q);
-    TNF_TRY(tnf_feed_run(&t->feed, t->groups, measure, q, e));
+    TNF_TRY(tnf_feed_run(&t->feed, t->groups, measure_loss, q, e));
     t->feed.norms = q->norms;
     if (q->method == TNF_OPQ)
         return tnf_opq_train(t, e);
@@ -323,7 +323,7 @@ tnf_status tnf_emb_quantize(tnf_builder *builder, tnf_emb *emb, const tnf_quanti
             e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
             "rows of a fastText model are no vectors yet: convert it to finalfusion first");
     quantizing q = { .emb = emb, .method = o.method, .as_is = o.as_is };
-    TNF_TRY(check(&q, &o, e));
+    TNF_TRY(check_options(&q, &o, e));
     TNF_TRY(set_up(&q, &o, e));
     q.trainer.arena = &arena;
     q.trainer.alloc = &emb->alloc;

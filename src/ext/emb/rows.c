@@ -277,7 +277,7 @@ static inline float float_at(const uint8_t *p, size_t i)
     return x;
 }
 
-static void add(float *restrict dst, const uint8_t *restrict p, size_t d)
+static void add_row(float *restrict dst, const uint8_t *restrict p, size_t d)
 {
     for (size_t i = 0; i < d; i++)
         dst[i] += float_at(p, i);
@@ -293,7 +293,7 @@ static void add_four(float *restrict dst, const uint8_t *const *rows, size_t d)
 }
 
 /* Asks for the start of a row that comes later: rows lie anywhere in memory. */
-static void fetch(const tnf_rows *r, uint64_t row)
+static void prefetch_row(const tnf_rows *r, uint64_t row)
 {
     const char *p = r->kind == TNF_ROWS_PQ ? (const char *)r->codes.p + (size_t)row * r->m
                     : are_floats(r)        ? (const char *)r->data.p + (size_t)row * r->d * 4
@@ -312,13 +312,13 @@ static void sum_floats(const tnf_rows *r, const uint64_t *rows, size_t n, float 
     for (; n - i >= 4; i += 4) {
         for (size_t k = 0; k < 4; k++) {
             if (i + 4 + k < n)
-                fetch(r, rows[i + 4 + k]);
+                prefetch_row(r, rows[i + 4 + k]);
             four[k] = base + (size_t)rows[i + k] * size;
         }
         add_four(dst, four, r->d);
     }
     for (; i < n; i++)
-        add(dst, base + (size_t)rows[i] * size, r->d);
+        add_row(dst, base + (size_t)rows[i] * size, r->d);
 }
 
 /* Adds up dense rows; those of other types than f32 go through `room`, d floats. */
@@ -343,7 +343,7 @@ static tnf_status sum_dense(const tnf_rows *r, const uint64_t *rows, size_t n, f
             status = read_dense(r, rows[i], room, e);
         else
             row = tnf_rows_block(r, rows[i], 1, room);
-        add(dst, (const uint8_t *)row, r->d);
+        add_row(dst, (const uint8_t *)row, r->d);
     }
     tnf_free(&r->alloc, room, size);
     return status;
@@ -362,7 +362,7 @@ static tnf_status sum_pq(const tnf_rows *r, const uint64_t *rows, size_t n, floa
     tnf_status status = TNF_OK;
     for (size_t i = 0; status == TNF_OK && i < n; i++) {
         if (i + 4 < n && !reads)
-            fetch(r, rows[i + 4]);
+            prefetch_row(r, rows[i + 4]);
         status = reads ? add_read_codes(r, rows[i], memory + floats, sum, e)
                        : tnf_pq_add(r, rows[i], sum, e);
     }
@@ -377,7 +377,7 @@ tnf_status tnf_rows_sum(const tnf_rows *r, const uint64_t *rows, size_t n, float
     for (size_t i = 0; i < n; i++)
         TNF_TRY(check_row(r, rows[i], e));
     for (size_t i = 0; i < n && i < 4 && !r->reads; i++)
-        fetch(r, rows[i]);
+        prefetch_row(r, rows[i]);
     return r->kind == TNF_ROWS_PQ ? sum_pq(r, rows, n, dst, e) : sum_dense(r, rows, n, dst, e);
 }
 

@@ -192,7 +192,7 @@ static tnf_status prepare_worker(const tnf_search_job *job, tnf_worker *w, size_
 
 /* -------------------------------------------------------------------------- running */
 
-static tnf_status work(void *ctx, size_t i, tnf_error *e)
+static tnf_status search_block(void *ctx, size_t i, tnf_error *e)
 {
     tnf_search_job *job = ctx;
     (void)e;
@@ -262,7 +262,7 @@ static tnf_status pass(tnf_search_job *job, size_t k, tnf_arena *arena, tnf_emb_
     for (unsigned i = 0; i < workers; i++)
         TNF_TRY(prepare_worker(job, &job->workers[i], k, arena, e));
     atomic_store(&job->next, 0);
-    TNF_TRY(tnf_pool_run(workers, workers, work, job, e));
+    TNF_TRY(tnf_pool_run(workers, workers, search_block, job, e));
     hand_out(job, workers, hits, counts);
     return TNF_OK;
 }

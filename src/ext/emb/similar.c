@@ -21,8 +21,8 @@ typedef struct questions {
 } questions;
 
 /* `words` words are looked up, for n questions. */
-static tnf_status begin(questions *x, const tnf_emb *emb, const tnf_emb_query *query, size_t n,
-                        uint64_t words, tnf_error *e)
+static tnf_status begin_questions(questions *x, const tnf_emb *emb, const tnf_emb_query *query,
+                                  size_t n, uint64_t words, tnf_error *e)
 {
     *x = (questions) { 0 };
     TNF_TRY(tnf_query_check(&x->query, query, e));
@@ -43,7 +43,7 @@ static tnf_status nearest(const tnf_emb *emb, const float *vectors, const double
 {
     questions x;
     size_t d = emb->info.dims;
-    TNF_TRY(begin(&x, emb, query, n, 0, e));
+    TNF_TRY(begin_questions(&x, emb, query, n, 0, e));
     for (size_t i = 0; i < n; i++)
         x.asked[i] = (tnf_asked) { vectors ? vectors + i * d : NULL,
                                    vectors64 ? vectors64 + i * d : NULL, NO_SKIP };
@@ -100,7 +100,7 @@ tnf_status tnf_emb_similar(const tnf_emb *emb, const tnf_str *words, size_t n,
                            tnf_emb_found *found, tnf_error *e)
 {
     questions x;
-    TNF_TRY(begin(&x, emb, query, n, n, e));
+    TNF_TRY(begin_questions(&x, emb, query, n, n, e));
     tnf_status status = similar(emb, &x, words, n, hits, counts, e);
     if (found)
         memcpy(found, x.found, n * sizeof *found);
@@ -146,7 +146,7 @@ tnf_status tnf_emb_analogy(const tnf_emb *emb, const tnf_str *words, size_t n,
     uint64_t all;
     if (!tnf_ckd_mul(&all, n, 3))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%zu analogies", n);
-    TNF_TRY(begin(&x, emb, query, n, all, e));
+    TNF_TRY(begin_questions(&x, emb, query, n, all, e));
     tnf_status status = analogy(emb, &x, words, n, hits, counts, e);
     if (found)
         memcpy(found, x.found, (size_t)all * sizeof *found);

@@ -93,7 +93,7 @@ static tnf_status cut_room(cut *c, uint64_t n, const tnf_allocator *alloc, tnf_e
     return TNF_OK;
 }
 
-static void append(char **to, tnf_str s)
+static void append_str(char **to, tnf_str s)
 {
     if (s.n > 0)
         memcpy(*to, s.p, s.n);
@@ -110,9 +110,9 @@ static tnf_status cut_word(cut *c, const tnf_ngram_rule *rule, tnf_str word,
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "a word beyond all measure");
     TNF_TRY(cut_room(c, n, alloc, e));
     char *end = c->bytes;
-    append(&end, rule->begin);
-    append(&end, word);
-    append(&end, rule->end);
+    append_str(&end, rule->begin);
+    append_str(&end, word);
+    append_str(&end, rule->end);
     for (size_t i = 0; i < n; c->count++) {
         c->at[c->count] = (uint32_t)i;
         const uint8_t *p = (const uint8_t *)c->bytes + i;

@@ -119,7 +119,7 @@ static uint64_t home(const tnf_words *w, uint64_t hash)
     return (hash >> 32) * w->capacity >> 32;
 }
 
-static bool same(tnf_str a, tnf_str b)
+static bool same_word(tnf_str a, tnf_str b)
 {
     return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
@@ -153,7 +153,7 @@ static void insert(struct indexing *x, uint64_t hash, uint32_t row)
                                                         memory_order_relaxed))
                 return;
         }
-        if (there >> 32 != (mine >> 32) || !same(word, tnf_words_at(w, (uint32_t)there))) {
+        if (there >> 32 != (mine >> 32) || !same_word(word, tnf_words_at(w, (uint32_t)there))) {
             at = at + 1 == w->capacity ? 0 : at + 1;
             continue;
         }
@@ -227,7 +227,7 @@ uint32_t tnf_words_find(const tnf_words *w, tnf_str word)
         uint64_t there = atomic_load_explicit(&w->slots[at].value, memory_order_relaxed);
         if (there == FREE)
             return TNF_NO_WORD;
-        if (there >> 32 == (hash & UINT32_MAX) && same(word, tnf_words_at(w, (uint32_t)there)))
+        if (there >> 32 == (hash & UINT32_MAX) && same_word(word, tnf_words_at(w, (uint32_t)there)))
             return (uint32_t)there;
         at = at + 1 == w->capacity ? 0 : at + 1;
     }

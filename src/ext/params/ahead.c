@@ -122,7 +122,7 @@ static void *read_ahead(void *arg)
 
 /* Under the lock. Signals are for the program's own threads. If the system has no thread to give,
  * everything is read when it is loaded. */
-static void start(tnf_params *p)
+static void start_thread(tnf_params *p)
 {
     sigset_t all, before;
     if (p->has_reader)
@@ -159,7 +159,7 @@ tnf_status tnf_params_ahead(tnf_params *p, const char *const *names, size_t n, t
             join_queue(p, s);
     }
     if (n > 0)
-        start(p);
+        start_thread(p);
     pthread_cond_signal(&p->work);
     pthread_mutex_unlock(&p->mutex);
     return TNF_OK;

@@ -122,7 +122,7 @@ static struct slot *find_slot(const tnf_params *p, tnf_id id)
     return i == TNF_HASH_NONE ? NULL : &p->slots[i];
 }
 
-static void take(tnf_params *p, struct block *b)
+static void take_block(tnf_params *p, struct block *b)
 {
     if (b->refs++ == 0)
         p->stats.in_use++;
@@ -195,11 +195,11 @@ static tnf_status load_slot(struct block **out, tnf_params *p, struct slot *s, t
         s->wanted = false; /* it is read now */
         TNF_TRY(tnf_params_fetch(&b, p, s, e));
     }
-    take(p, *out = s->block);
+    take_block(p, *out = s->block);
     return TNF_OK;
 }
 
-static tnf_status load(const tnf_param **out, tnf_params *p, struct slot *s, tnf_error *e)
+static tnf_status load_param(const tnf_param **out, tnf_params *p, struct slot *s, tnf_error *e)
 {
     struct block *b = NULL;
     pthread_mutex_lock(&p->mutex);
@@ -231,7 +231,7 @@ tnf_status tnf_params_load(const tnf_param **out, tnf_params *p, const char *nam
     if (!s)
         return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no parameter %s",
                         TNF_QUOTED(((tnf_str) { name, strlen(name) })));
-    return load(out, p, s, e);
+    return load_param(out, p, s, e);
 }
 
 tnf_status tnf_params_load_id(const tnf_param **out, tnf_params *p, tnf_id base_id, tnf_error *e)
@@ -242,7 +242,7 @@ tnf_status tnf_params_load_id(const tnf_param **out, tnf_params *p, tnf_id base_
         return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET,
                         "there is no parameter with the id %02x%02x%02x%02x…", base_id.bytes[0],
                         base_id.bytes[1], base_id.bytes[2], base_id.bytes[3]);
-    return load(out, p, s, e);
+    return load_param(out, p, s, e);
 }
 
 void tnf_params_release(tnf_params *p, const tnf_param *param)

@@ -144,8 +144,8 @@ static tnf_status prepare(struct append *a, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status append(struct append *a, const tnf_point *batch, size_t n, uint64_t *offsets,
-                         tnf_error *e)
+static tnf_status append_batch(struct append *a, const tnf_point *batch, size_t n,
+                               uint64_t *offsets, tnf_error *e)
 {
     TNF_TRY(prepare(a, e));
     tnf_status status = put_batch(a, batch, n, offsets, e);
@@ -167,7 +167,7 @@ tnf_status tnf_points_append(tnf_points *p, const tnf_point *batch, size_t n, ui
     tnf_buf *all[] = { &a.b, &a.app, &a.packed, &a.vector };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         tnf_buf_init(all[i], &p->alloc, UINT64_MAX);
-    tnf_status status = append(&a, batch, n, offsets, e);
+    tnf_status status = append_batch(&a, batch, n, offsets, e);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         tnf_buf_free(all[i]);
     tnf_points_leave(p);

@@ -27,7 +27,8 @@ static int by_number(const void *a, const void *b)
 
 /* Is each of them a block, of a kind that may be deleted? They are sorted; afterwards each is there
  * once, and those that are blanks already are not, but to shred them. */
-static tnf_status check(tnf_points *p, uint64_t *sorted, size_t *n, bool shred, tnf_error *e)
+static tnf_status check_offsets(tnf_points *p, uint64_t *sorted, size_t *n, bool shred,
+                                tnf_error *e)
 {
     tnf_vs_chain *c = &p->chain;
     size_t kept = 0;
@@ -159,7 +160,7 @@ static tnf_status delete_noted(tnf_points *p, const uint64_t *sorted, size_t n, 
 
 static tnf_status delete_sorted(tnf_points *p, uint64_t *sorted, size_t n, bool shred, tnf_error *e)
 {
-    TNF_TRY(check(p, sorted, &n, shred, e));
+    TNF_TRY(check_offsets(p, sorted, &n, shred, e));
     if (n == 0)
         return TNF_OK;
     if (n > 1 || shred)

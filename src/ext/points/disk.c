@@ -7,7 +7,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-static void tell(tnf_points *p, tnf_disk_act act, uint64_t offset, const void *bytes, size_t n)
+static void tell_observer(tnf_points *p, tnf_disk_act act, uint64_t offset, const void *bytes,
+                          size_t n)
 {
     if (p->log)
         p->log(p->log_ctx, act, offset, bytes, n);
@@ -16,7 +17,7 @@ static void tell(tnf_points *p, tnf_disk_act act, uint64_t offset, const void *b
 tnf_status tnf_disk_write(tnf_points *p, int fd, uint64_t offset, const void *bytes, size_t n,
                           tnf_error *e)
 {
-    tell(p, TNF_DISK_WRITE, offset, bytes, n);
+    tell_observer(p, TNF_DISK_WRITE, offset, bytes, n);
     return tnf_fs_write_at(fd, bytes, n, offset, e);
 }
 
@@ -24,7 +25,7 @@ tnf_status tnf_disk_sync(tnf_points *p, int fd, tnf_error *e)
 {
     if (p->options.sync == TNF_POINTS_NO_SYNC)
         return TNF_OK;
-    tell(p, TNF_DISK_SYNC, 0, NULL, 0);
+    tell_observer(p, TNF_DISK_SYNC, 0, NULL, 0);
     int failed;
     do
 #if defined(__APPLE__)
@@ -40,7 +41,7 @@ tnf_status tnf_disk_sync(tnf_points *p, int fd, tnf_error *e)
 
 tnf_status tnf_disk_cut(tnf_points *p, int fd, uint64_t size, tnf_error *e)
 {
-    tell(p, TNF_DISK_TRUNCATE, size, NULL, 0);
+    tell_observer(p, TNF_DISK_TRUNCATE, size, NULL, 0);
     return tnf_fs_cut(fd, size, e);
 }
 

@@ -22,7 +22,7 @@
 
 /* ------------------------------------------------------------------- chain */
 
-static tnf_status fetch(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+static tnf_status fetch_bytes(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     return tnf_disk_read(((const tnf_points *)ctx)->fd, offset, dst, n, e);
 }
@@ -60,7 +60,7 @@ void tnf_points_forget(tnf_points *p)
     p->space = (tnf_space) { .rank = 0 };
 }
 
-static tnf_status describe(tnf_points *p, tnf_error *e)
+static tnf_status describe_file(tnf_points *p, tnf_error *e)
 {
     const tnf_vs_meta *m = &p->meta;
     tnf_msgpack r;
@@ -98,7 +98,7 @@ static tnf_status take_meta(tnf_points *p, tnf_error *e)
     p->meta_bytes = (const uint8_t *)tnf_arena_str(&p->arena, bytes, p->meta_n);
     if (!p->meta_bytes)
         return tnf_arena_fail(&p->arena, "the meta block", e);
-    TNF_TRY(describe(p, e));
+    TNF_TRY(describe_file(p, e));
     p->has_meta = true;
     return TNF_OK;
 }
@@ -292,7 +292,7 @@ tnf_status tnf_points_make(tnf_points **out, const char *path, const tnf_points_
     tnf_arena_init(&p->arena, &a, TREE_MOST);
     tnf_arena_init(&p->tree, &a, TREE_MOST);
     tnf_arena_init(&p->batch, &a, UINT64_MAX);
-    tnf_vs_chain_init(&p->chain, fetch, p, 0, TNF_VS_HEADER, &a);
+    tnf_vs_chain_init(&p->chain, fetch_bytes, p, 0, TNF_VS_HEADER, &a);
     p->chain.msb = p->options.varint_msb;
     for (int i = 0; i < 2; i++)
         tnf_buf_init(&p->spare[i], &a, UINT32_MAX);

@@ -204,7 +204,7 @@ static bool of_the_file(tnf_status status)
 }
 
 /* TNF_OK if it was told. */
-static tnf_status tell(struct audit *a, tnf_status status, const tnf_error *why, tnf_error *e)
+static tnf_status tell_audit(struct audit *a, tnf_status status, const tnf_error *why, tnf_error *e)
 {
     if (status == TNF_OK)
         return TNF_OK;
@@ -223,7 +223,7 @@ static void tell_odd(struct audit *a, uint64_t at, const char *what)
 {
     tnf_error why = { .offset = TNF_NO_OFFSET };
     tnf_status status = tnf_fail(&why, TNF_EFORMAT, at, "%s", what);
-    (void)tell(a, status, &why, NULL);
+    (void)tell_audit(a, status, &why, NULL);
 }
 
 static tnf_status audit_block(struct audit *a, tnf_error *e)
@@ -236,9 +236,9 @@ static tnf_status audit_block(struct audit *a, tnf_error *e)
     switch (c->type) {
     case TNF_VS_POINT:
         r->points++;
-        return tell(a, tnf_points_decode(a->p, &point, &why), &why, e);
+        return tell_audit(a, tnf_points_decode(a->p, &point, &why), &why, e);
     case TNF_VS_META:
-        return tell(a, check_other(a->p, &why), &why, e);
+        return tell_audit(a, check_other(a->p, &why), &why, e);
     case TNF_VS_BLANK:
         r->blanks++;
         r->blank_bytes += bytes;
@@ -262,7 +262,7 @@ static tnf_status audit(struct audit *a, tnf_error *e)
         tnf_status status = tnf_vs_chain_next(c, &why);
         r->stopped_at = c->at;
         if (status != TNF_OK)
-            return tell(a, status, &why, e);
+            return tell_audit(a, status, &why, e);
         if (c->type == TNF_VS_END)
             break;
         TNF_TRY(audit_block(a, e));

@@ -189,7 +189,7 @@ static tnf_status wrong_shape(const tnf_object *o, const tnf_primitiv_shape *sha
                     shape_text(wants, sizeof wants, dims, n));
 }
 
-static tnf_status check(struct job *j, tnf_error *e)
+static tnf_status check_parameters(struct job *j, tnf_error *e)
 {
     for (size_t i = 0; i < j->n; i++) {
         const tnf_object *o = j->places[i].object;
@@ -256,7 +256,7 @@ static void turn(float *dst, const float *src, const uint64_t *shape, uint32_t r
     }
 }
 
-static void put(float *dst, const void *bytes, const tnf_object *o)
+static void put_floats(float *dst, const void *bytes, const tnf_object *o)
 {
     uint64_t shape[PRIM_MAX_DIMS + 1]; /* without dimensions of 1, which change nothing here */
     uint32_t rank = 0;
@@ -279,7 +279,7 @@ static void commit(struct job *j)
         const tnf_object *o = j->places[i].object;
         j->bindings[i].loaded = o != NULL;
         if (o)
-            put(j->bindings[i].data, j->memory + j->places[i].at, o);
+            put_floats(j->bindings[i].data, j->memory + j->places[i].at, o);
     }
 }
 
@@ -294,7 +294,7 @@ static tnf_status bind_all(struct job *j, tnf_error *e)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for %zu bindings", j->n);
     TNF_TRY(match(j, e));
     TNF_TRY(count_missing(j, e));
-    TNF_TRY(check(j, e));
+    TNF_TRY(check_parameters(j, e));
     TNF_TRY(read_all(j, e));
     commit(j);
     return TNF_OK;

@@ -26,8 +26,8 @@ static void mark(struct tensor *t, tnf_str key, tnf_value value)
     t->object.attrs = &t->attrs;
 }
 
-static tnf_status describe(struct tensor *t, const tnf_primitiv_shape *asked, const float *data,
-                           tnf_error *e)
+static tnf_status describe_tensor(struct tensor *t, const tnf_primitiv_shape *asked,
+                                  const float *data, tnf_error *e)
 {
     tnf_primitiv_shape shape;
     TNF_TRY(tnf_prim_shape_checked(&shape, asked, e));
@@ -76,7 +76,7 @@ tnf_status tnf_primitiv_add(tnf_builder *b, const tnf_str *path, size_t n, const
 {
     const tnf_value type = tnf_value_string("parameter");
     struct tensor t = { .attrs.n = 0 };
-    TNF_TRY(describe(&t, shape, data, e));
+    TNF_TRY(describe_tensor(&t, shape, data, e));
     TNF_TRY(add_named(b, &t, path, n, statistic, e));
     return n == 0 ? tnf_builder_set(b, NULL, "primitiv.type", &type, e) : TNF_OK;
 }

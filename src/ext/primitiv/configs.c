@@ -12,7 +12,7 @@ static prim_configs configs(const tnf_file *file, bool floats)
         tnf_file_info(file)->attrs, floats ? "primitiv.float_configs" : "primitiv.uint_configs"));
 }
 
-static const tnf_value *find(const tnf_file *file, bool floats, const char *key)
+static const tnf_value *find_config(const tnf_file *file, bool floats, const char *key)
 {
     const prim_configs all = configs(file, floats);
     const tnf_str wanted = { key, strlen(key) };
@@ -26,14 +26,14 @@ static const tnf_value *find(const tnf_file *file, bool floats, const char *key)
 
 bool tnf_primitiv_uint(uint32_t *out, const tnf_file *file, const char *key)
 {
-    const tnf_value *v = find(file, false, key);
+    const tnf_value *v = find_config(file, false, key);
     return v && tnf_prim_config_u32(v, out);
 }
 
 bool tnf_primitiv_float(float *out, const tnf_file *file, const char *key)
 {
     bool rounded;
-    const tnf_value *v = find(file, true, key);
+    const tnf_value *v = find_config(file, true, key);
     return v && tnf_prim_config_f32(v, out, &rounded);
 }
 
