@@ -371,7 +371,8 @@ static bool is_text(const np_node *node)
 static tnf_status resolve_field(np_type *t, const np_context *x, const np_node *field, tnf_error *e)
 {
     const np_node *name = field->first;
-    bool whole = field->kind == NP_TUPLE && (field->n == 2 || field->n == 3);
+    bool whole = (field->kind == NP_TUPLE || field->kind == NP_LIST) && /* NumPy takes both */
+                 (field->n == 2 || field->n == 3);
     bool named = whole && (is_text(name) || (name->kind == NP_TUPLE && name->n == 2 &&
                                              is_text(name->first) && is_text(name->first->next)));
     if (!named)

@@ -266,7 +266,7 @@ def reject_wrong_things():
     reject("gguf", b"GGUF" + struct.pack("<IQQ", 3, 0, 0) + bytes(16), UNSUPPORTED, 0, "GGUF")
     reject("utf16", b"\xff\xfe" + '{"a":1}'.encode("utf-16-le"), BAD, 0, "UTF-16")
     reject("zeros", bytes(64), BAD, 0, "zeros")
-    reject("numpy", b"\x93NUMPY\x01\x00" + bytes(60), UNSUPPORTED, 0, "NumPy")
+    reject("png", b"\x89PNG\r\n\x1a\n" + bytes(60), BAD, 0, "PNG")
 
 
 def reject_lengths():
