@@ -77,7 +77,9 @@ static void check_refusal(const tnf_file *a, const char *format)
     tnf_sink *sink = save(a, format, true, false, &plan, &status, &error);
     CHECK(plan.items[TNF_DROPPED] + plan.items[TNF_TRANSFORMED] > 0, "nothing would be lost");
     CHECK(!plan.wordless, "a loss without a reason");
-    if (CHECK(status == TNF_OK, "with losses allowed: %s", error.message)) {
+    /* A format of one tensor cannot be had without any. */
+    bool none_left = status == TNF_EUNSUPPORTED && strstr(error.message, "none is left") != NULL;
+    if (!none_left && CHECK(status == TNF_OK, "with losses allowed: %s", error.message)) {
         tnf_file *b = reopen(sink, format, true);
         if (b) {
             eat_listing(b);
@@ -187,8 +189,9 @@ static void there_and_back(const struct one *a, const char *format)
     CHECK((sink != NULL) == (none != NULL), "the dry run says otherwise");
     CHECK(memcmp(plan.items, dry.items, sizeof plan.items) == 0, "the dry run plans otherwise");
     if (!sink) {
-        CHECK(status == TNF_ELOSSY || status == TNF_EEXISTS, "%s: %s", tnf_status_name(status),
-              error.message);
+        bool none_left = status == TNF_EUNSUPPORTED && strstr(error.message, "none is left");
+        CHECK(status == TNF_ELOSSY || status == TNF_EEXISTS || none_left, "%s: %s",
+              tnf_status_name(status), error.message);
         if (status == TNF_ELOSSY)
             check_refusal(a->file, format);
         return;

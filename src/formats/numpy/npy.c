@@ -316,6 +316,17 @@ static tnf_status form_of(form *f, const np_context *x, const tnf_object *o, boo
 
 static const char *const one_only = "a .npy file holds one array; .npz holds several";
 
+static const char *const too_large = "a dimension is beyond 2^63, which NumPy has no number for";
+
+/* Beside one of 0 it may be as large as it likes. */
+static bool has_huge_dimension(const tnf_object *o)
+{
+    for (uint32_t i = 0; i < o->rank; i++)
+        if (o->shape[i] > INT64_MAX)
+            return true;
+    return false;
+}
+
 /* The first tensor that can be written is; its name is not. */
 static tnf_status fits(tnf_fit *fit, tnf_error *e)
 {
@@ -327,8 +338,8 @@ static tnf_status fits(tnf_fit *fit, tnf_error *e)
         const tnf_object *o = &c->objects[i];
         if (fit->objects[i].fate == TNF_DROPPED || tnf_is_filler(o))
             continue;
-        if (taken) {
-            fit->objects[i] = (tnf_verdict) { TNF_DROPPED, one_only };
+        if (taken || has_huge_dimension(o)) {
+            fit->objects[i] = (tnf_verdict) { TNF_DROPPED, taken ? one_only : too_large };
             continue;
         }
         taken = true;
@@ -338,9 +349,6 @@ static tnf_status fits(tnf_fit *fit, tnf_error *e)
         if (f.lost)
             fit->objects[i] = (tnf_verdict) { TNF_TRANSFORMED, f.lost };
     }
-    if (c->n == 0)
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "a .npy file holds exactly one array, and there is none");
     return TNF_OK;
 }
 
@@ -429,9 +437,6 @@ static tnf_status write_all(tnf_writer *w, tnf_error *e)
 {
     np_context x = { .arena = w->scratch };
     form f;
-    if (w->catalog->n == 0)
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "a .npy file holds exactly one array, and none is left");
     const tnf_object *o = &w->catalog->objects[0];
     TNF_TRY(form_of(&f, &x, o, w->options[WRITE_F8].u, e));
     TNF_TRY(put_header(w, &f.a, &x, e));
@@ -460,6 +465,7 @@ const tnf_format tnf_format_npy = {
              .order_f = true,
              .was_f = was_columns_first,
              .zero_rank = true,
+             .needs_tensor = true,
              .extras = true,
              .attrs = TNF_HOLDS_NONE,
              .file_attrs = VERSION,
