@@ -314,6 +314,13 @@ static tnf_status form_of(form *f, const np_context *x, const tnf_object *o, boo
     return TNF_OK;
 }
 
+static tnf_fate takes(const tnf_object *o, const char **reason)
+{
+    *reason = "NumPy cannot count its bytes in 63 bits";
+    return tnf_np_countable(o->shape, o->rank, o->parts[0].type->bits / 8) ? TNF_NATIVE
+                                                                           : TNF_DROPPED;
+}
+
 static const char *const one_only = "a .npy file holds one array; .npz holds several";
 
 /* The first tensor that can be written is; its name is not. */
@@ -472,6 +479,7 @@ const tnf_format tnf_format_npy = {
                                  "numpy.descr=<f1 numpy.descr=float8_e4m3fn "
                                  "numpy.descr=float8_e5m2 numpy.descr=float8_e4m3fnuz "
                                  "numpy.descr=float8_e5m2fnuz numpy.descr=float8_e8m0fnu",
+             .takes = takes,
              .fits = fits },
     .read_options = read_options,
     .write_options = write_options,
