@@ -283,47 +283,11 @@ static bool plain_text(np_type *t, const np_context *x, tnf_str s)
            time_code(t, mark, code) || (!marked && ml_name(t, code));
 }
 
-/* "f4,3i2": NumPy takes it for a structure. Nothing writes it. */
-static bool comma_text(np_type *t, const np_context *x, tnf_str s)
-{
-    uint64_t width = 0;
-    bool object = false;
-    for (size_t at = 0, n; at <= s.n; at += n + 1) {
-        const char *comma = memchr(s.p + at, ',', s.n - at);
-        n = comma ? (size_t)(comma - s.p) - at : s.n - at;
-        size_t digits = 0;
-        uint64_t times;
-        while (digits < n && s.p[at + digits] >= '0' && s.p[at + digits] <= '9')
-            digits++;
-        np_type part = { 0 };
-        if (!count_of((tnf_str) { s.p + at, digits }, &times) ||
-            !plain_text(&part, x, (tnf_str) { s.p + at + digits, n - digits }))
-            return false;
-        object = object || part.object;
-        width += part.width * (digits ? times : 1);
-        if (width > MAX_ITEM)
-            return false;
-    }
-    row_of(t, TNF_U8, width);
-    t->object = object;
-    snprintf(t->text, sizeof t->text, "%.*s", (int)s.n, s.p);
-    return s.n < sizeof t->text;
-}
-
 static tnf_status resolve_text(np_type *t, const np_context *x, const np_node *node, tnf_error *e)
 {
     tnf_str s = node->text;
-    if (s.n < sizeof t->text && !memchr(s.p, 0, s.n)) {
-        if (plain_text(t, x, s))
-            return TNF_OK;
-        if (comma_text(t, x, s)) {
-            if (!x->r)
-                return TNF_OK;
-            return tnf_stricter(x->r, e, TNF_EFORMAT, node->at,
-                                "the type %s is a structure in short, which nothing writes",
-                                TNF_QUOTED(s));
-        }
-    }
+    if (s.n < sizeof t->text && !memchr(s.p, 0, s.n) && plain_text(t, x, s))
+        return TNF_OK;
     return tnf_fail(e, TNF_EUNSUPPORTED, node->at, "the type %s is not known", TNF_QUOTED(s));
 }
 
@@ -443,8 +407,98 @@ static tnf_status resolve_node(np_type *t, const np_context *x, const np_node *n
     return add_axes(t, node->first->next, e);
 }
 
+/* ----------------------------------------------------- structures in short */
+
+static np_node *text_node(const np_context *x, tnf_str text)
+{
+    np_node *node = tnf_arena_alloc(x->arena, sizeof *node);
+    const char *copy = node ? tnf_arena_str(x->arena, text.p, text.n) : NULL;
+    if (!copy)
+        return NULL;
+    node->kind = NP_STRING;
+    node->text = (tnf_str) { copy, text.n };
+    return node;
+}
+
+/* The next of "f4,3i2" from *at on: how often, and what. False: there is none. */
+static bool next_short(np_type *part, uint64_t *times, const np_context *x, tnf_str s, size_t *at)
+{
+    if (*at > s.n)
+        return false;
+    const char *comma = memchr(s.p + *at, ',', s.n - *at);
+    tnf_str item = { s.p + *at, comma ? (size_t)(comma - s.p) - *at : s.n - *at };
+    size_t digits = 0;
+    while (digits < item.n && item.p[digits] >= '0' && item.p[digits] <= '9')
+        digits++;
+    *at += item.n + 1;
+    *part = (np_type) { 0 };
+    return count_of((tnf_str) { item.p, digits }, times) && *times <= MAX_ITEM &&
+           plain_text(part, x, (tnf_str) { item.p + digits, item.n - digits });
+}
+
+/* ("f0", code, times); NULL: no memory. */
+static np_node *short_field(const np_context *x, size_t i, const np_type *part, uint64_t times)
+{
+    char name[24];
+    snprintf(name, sizeof name, "f%zu", i);
+    np_node *field = tnf_arena_alloc(x->arena, 2 * sizeof *field);
+    np_node *first = text_node(x, (tnf_str) { name, strlen(name) });
+    np_node *second = text_node(x, (tnf_str) { part->text, strlen(part->text) });
+    if (!field || !first || !second)
+        return NULL;
+    field[0] = (np_node) { .kind = NP_TUPLE, .n = times > 1 ? 3 : 2, .first = first };
+    field[1] = (np_node) { .kind = NP_INT, .number = times };
+    first->next = second;
+    second->next = times > 1 ? &field[1] : NULL;
+    return field;
+}
+
+/* NumPy takes "f4,3i2" for a list of fields, though nothing writes it. */
+static bool is_short(const np_context *x, tnf_str s)
+{
+    np_type part;
+    uint64_t times;
+    size_t at = 0;
+    if (s.n >= sizeof part.text || memchr(s.p, 0, s.n))
+        return false;
+    while (at <= s.n)
+        if (!next_short(&part, &times, x, s, &at))
+            return false;
+    return true;
+}
+
+/* The list; NULL: no memory. */
+static np_node *short_list(const np_context *x, tnf_str s)
+{
+    np_type part;
+    uint64_t times;
+    size_t at = 0;
+    np_node *list = tnf_arena_alloc(x->arena, sizeof *list), **last = list ? &list->first : NULL;
+    for (; list && next_short(&part, &times, x, s, &at); list->n++) {
+        *last = short_field(x, list->n, &part, times);
+        if (!*last)
+            return NULL;
+        last = &(*last)->next;
+    }
+    if (list)
+        list->kind = NP_LIST;
+    return list;
+}
+
 tnf_status tnf_np_resolve(np_type *out, const np_context *x, const np_node *descr, tnf_error *e)
 {
     *out = (np_type) { 0 };
-    return resolve_node(out, x, descr, e);
+    tnf_status status = resolve_node(out, x, descr, e);
+    if (status != TNF_EUNSUPPORTED || !x->r || descr->kind != NP_STRING ||
+        !is_short(x, descr->text))
+        return status;
+    TNF_TRY(tnf_stricter(x->r, e, TNF_EFORMAT, descr->at,
+                         "the type %s is a structure in short, which nothing writes",
+                         TNF_QUOTED(descr->text)));
+    const np_node *list = short_list(x, descr->text);
+    if (!list)
+        return tnf_arena_fail(x->arena, "a type", e);
+    TNF_TRY(resolve_node(out, x, list, e));
+    out->list = list;
+    return TNF_OK;
 }

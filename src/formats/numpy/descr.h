@@ -13,10 +13,11 @@ typedef struct np_type {
     /* Dimensions behind those of the array: the bytes of a text, the elements of a subarray. */
     uint64_t axes[NP_AXES];
     uint32_t naxes;
-    bool big;      /* stored big-endian, given out little-endian */
-    bool object;   /* elements are Python objects: a pickle */
-    bool worth;    /* the type here does not say it all: it goes into numpy.descr */
-    char text[48]; /* as NumPy spells it; "": a list or a tuple, which is printed as it is */
+    bool big;            /* stored big-endian, given out little-endian */
+    bool object;         /* elements are Python objects: a pickle */
+    bool worth;          /* the type here does not say it all: it goes into numpy.descr */
+    char text[48];       /* as NumPy spells it; "": a list or a tuple, which is printed as it is */
+    const np_node *list; /* or as this, for a structure in short */
 } np_type;
 
 /* What descriptors that do not say what they are stand for; all NULL: nothing. */

@@ -75,10 +75,17 @@ static tnf_status read_dimension(uint64_t *out, const np_node *d, tnf_error *e)
     return TNF_OK;
 }
 
-/* The product, zeros left out, must fit, too: NumPy has it as a signed number of 64 bits. */
+bool tnf_np_countable(const uint64_t *shape, uint32_t rank, uint64_t width)
+{
+    uint64_t bytes = width ? width : 1;
+    for (uint32_t i = 0; i < rank; i++)
+        if (!tnf_ckd_mul(&bytes, bytes, shape[i] ? shape[i] : 1) || bytes > INT64_MAX)
+            return false;
+    return true;
+}
+
 static tnf_status read_shape(np_array *a, const np_context *x, const np_node *shape, tnf_error *e)
 {
-    uint64_t bytes = a->type.width ? a->type.width : 1;
     a->shape_at = shape->at;
     if (shape->kind != NP_TUPLE)
         return tnf_fail(e, TNF_EFORMAT, shape->at, "the shape is no tuple");
@@ -87,15 +94,13 @@ static tnf_status read_shape(np_array *a, const np_context *x, const np_node *sh
     a->shape = tnf_arena_array(x->arena, shape->n + a->type.naxes, sizeof *a->shape);
     if (!a->shape)
         return tnf_arena_fail(x->arena, "a shape", e);
+    for (const np_node *d = shape->first; d; d = d->next)
+        TNF_TRY(read_dimension(&a->shape[a->rank++], d, e));
+    if (!tnf_np_countable(a->shape, a->rank, a->type.width))
+        return tnf_fail(e, TNF_EFORMAT, shape->at, "the array has more than 2^63 bytes");
     a->elements = 1;
-    for (const np_node *d = shape->first; d; d = d->next) {
-        uint64_t dim;
-        TNF_TRY(read_dimension(&dim, d, e));
-        if (!tnf_ckd_mul(&bytes, bytes, dim ? dim : 1) || bytes > INT64_MAX)
-            return tnf_fail(e, TNF_EFORMAT, shape->at, "the array has more than 2^63 bytes");
-        a->shape[a->rank++] = dim;
-        a->elements *= dim;
-    }
+    for (uint32_t i = 0; i < a->rank; i++)
+        a->elements *= a->shape[i];
     return TNF_OK;
 }
 
@@ -108,7 +113,7 @@ static tnf_status keep_descr(const char **out, const np_type *t, const np_node *
     if (t->text[0])
         tnf_buf_puts(&b, t->text);
     else
-        tnf_np_print(&b, descr);
+        tnf_np_print(&b, t->list ? t->list : descr);
     tnf_status status = tnf_buf_status(&b, "type", e);
     if (status == TNF_OK && !(*out = tnf_arena_str(arena, b.p, b.n)))
         status = tnf_arena_fail(arena, "a type", e);

@@ -28,6 +28,8 @@ static inline unsigned tnf_np_prefix(unsigned major)
 
 /* Do rows and columns first mean the same for it? */
 bool tnf_np_both_orders(const uint64_t *shape, uint32_t rank);
+/* Can NumPy count its bytes? As a signed number of 64 bits, zeros among the dimensions left out. */
+bool tnf_np_countable(const uint64_t *shape, uint32_t rank, uint64_t width);
 /* The text of a header of that version. Everything is in x->arena. */
 tnf_status tnf_np_read_header(np_array *out, const np_context *x, unsigned major,
                               const uint8_t *text, size_t n, tnf_error *e);

@@ -314,18 +314,14 @@ static tnf_status form_of(form *f, const np_context *x, const tnf_object *o, boo
     return TNF_OK;
 }
 
-static const char *const one_only = "a .npy file holds one array; .npz holds several";
-
-static const char *const too_large = "a dimension is beyond 2^63, which NumPy has no number for";
-
-/* Beside one of 0 it may be as large as it likes. */
-static bool has_huge_dimension(const tnf_object *o)
+static tnf_fate takes(const tnf_object *o, const char **reason)
 {
-    for (uint32_t i = 0; i < o->rank; i++)
-        if (o->shape[i] > INT64_MAX)
-            return true;
-    return false;
+    *reason = "NumPy cannot count its bytes in 63 bits";
+    return tnf_np_countable(o->shape, o->rank, o->parts[0].type->bits / 8) ? TNF_NATIVE
+                                                                           : TNF_DROPPED;
 }
+
+static const char *const one_only = "a .npy file holds one array; .npz holds several";
 
 /* The first tensor that can be written is; its name is not. */
 static tnf_status fits(tnf_fit *fit, tnf_error *e)
@@ -338,8 +334,8 @@ static tnf_status fits(tnf_fit *fit, tnf_error *e)
         const tnf_object *o = &c->objects[i];
         if (fit->objects[i].fate == TNF_DROPPED || tnf_is_filler(o))
             continue;
-        if (taken || has_huge_dimension(o)) {
-            fit->objects[i] = (tnf_verdict) { TNF_DROPPED, taken ? one_only : too_large };
+        if (taken) {
+            fit->objects[i] = (tnf_verdict) { TNF_DROPPED, one_only };
             continue;
         }
         taken = true;
@@ -478,6 +474,7 @@ const tnf_format tnf_format_npy = {
                                  "numpy.descr=<f1 numpy.descr=float8_e4m3fn "
                                  "numpy.descr=float8_e5m2 numpy.descr=float8_e4m3fnuz "
                                  "numpy.descr=float8_e5m2fnuz numpy.descr=float8_e8m0fnu",
+             .takes = takes,
              .fits = fits },
     .read_options = read_options,
     .write_options = write_options,
