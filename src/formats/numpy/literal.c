@@ -90,7 +90,7 @@ static np_node *new_node(parser *r, np_kind kind)
     if (!node && r->status == TNF_OK)
         r->status = tnf_arena_fail(r->arena, "the header", r->e);
     if (node) {
-        node->kind = kind;
+        node->kind = (uint8_t)kind;
         node->at = where(r, r->p);
     }
     return node;

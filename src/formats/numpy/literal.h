@@ -9,13 +9,18 @@
 typedef enum np_kind { NP_STRING, NP_INT, NP_BOOL, NP_TUPLE, NP_LIST, NP_DICT } np_kind;
 
 typedef struct np_node {
-    np_kind kind;
-    bool negative;   /* NP_INT: a minus stood before it */
-    uint64_t number; /* NP_INT; NP_BOOL: 0 or 1 */
-    tnf_str text;    /* NP_STRING, as UTF-8 */
-    uint64_t at;     /* where it stands in the file */
-    size_t n;        /* items; of a dict, keys and values by turns */
-    struct np_node *first, *next;
+    uint8_t kind;         /* an np_kind */
+    bool negative;        /* NP_INT: a minus stood before it */
+    uint64_t at;          /* where it stands in the file */
+    struct np_node *next; /* item of what it is in */
+    union {
+        uint64_t number; /* NP_INT; NP_BOOL: 0 or 1 */
+        tnf_str text;    /* NP_STRING, as UTF-8 */
+        struct {
+            struct np_node *first;
+            size_t n; /* items; of a dict, keys and values by turns */
+        };
+    };
 } np_node;
 
 /* How text is to be read. */

@@ -284,12 +284,19 @@ static tnf_status by_attribute(form *f, const np_context *x, const tnf_object *o
     if (!v)
         return TNF_OK;
     tnf_str text = { v->as.s, v->n };
+    const char *descr = NULL;
+    tnf_arena once; /* a tree is many times as large as its text */
+    tnf_arena_init(&once, &x->arena->alloc, x->arena->limit);
+    np_context here = { .arena = &once };
     tnf_status status = v->kind == TNF_STRING && !memchr(text.p, 0, text.n)
-                            ? tnf_np_read_descr(&f->a.type, &f->a.descr, x, text, &said)
+                            ? tnf_np_read_descr(&f->a.type, &descr, &here, text, &said)
                             : TNF_EFORMAT;
-    if (status == TNF_ENOMEM)
-        return tnf_arena_fail(x->arena, "a type", e);
     *fits = status == TNF_OK && describes(&f->a.type, o);
+    if (*fits)
+        f->a.descr = tnf_arena_str(x->arena, descr, strlen(descr));
+    tnf_arena_free(&once);
+    if (status == TNF_ENOMEM || (*fits && !f->a.descr))
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a type");
     if (!*fits)
         f->lost = "its " DESCR " does not describe it, and is left out";
     return TNF_OK;
@@ -359,37 +366,47 @@ static unsigned said_version(const tnf_writer *w)
     return 0;
 }
 
-/* Does this text, as a header of the version, say the same of the array? */
-static bool says_same(const np_context *x, unsigned major, const tnf_buf *text, np_array *a)
+/* Does this text, as a header of the version, say the same of the array? Only TNF_ENOMEM fails. */
+static tnf_status says_same(bool *same, const np_context *x, unsigned major, const tnf_buf *text,
+                            np_array *a, tnf_error *e)
 {
     np_array said;
-    tnf_error e;
-    if (text->n > (major == 1 ? UINT16_MAX : NP_MAX_HEADER) || text->status != TNF_OK ||
-        tnf_np_read_header(&said, x, major, text->p, text->n, &e) != TNF_OK ||
-        strcmp(said.descr, a->descr) != 0 || said.rank != a->rank ||
-        memcmp(said.shape, a->shape, a->rank * sizeof *a->shape) != 0)
-        return false;
-    if (said.fortran != a->fortran && !(said.fortran && a->type.naxes))
-        return false;
-    a->fortran = said.fortran;
-    return true;
+    tnf_arena once;
+    *same = false;
+    TNF_TRY(text->status == TNF_ENOMEM ? tnf_buf_status(text, "header", e) : TNF_OK);
+    if (text->n > (major == 1 ? UINT16_MAX : NP_MAX_HEADER) || text->status != TNF_OK)
+        return TNF_OK;
+    tnf_arena_init(&once, &x->arena->alloc, x->arena->limit);
+    np_context here = { .arena = &once };
+    tnf_status status = tnf_np_read_header(&said, &here, major, text->p, text->n, e);
+    *same = status == TNF_OK && strcmp(said.descr, a->descr) == 0 && said.rank == a->rank &&
+            (a->rank == 0 || memcmp(said.shape, a->shape, a->rank * sizeof *a->shape) == 0) &&
+            (said.fortran == a->fortran || (said.fortran && a->type.naxes));
+    if (*same)
+        a->fortran = said.fortran;
+    tnf_arena_free(&once);
+    return status == TNF_ENOMEM ? status : TNF_OK;
 }
 
 /* The header that the array had, if it still says what is written. *major is 0 if it does not. */
-static void old_header(tnf_buf *out, unsigned *major, const np_context *x, const tnf_writer *w,
-                       np_array *a)
+static tnf_status old_header(tnf_buf *out, unsigned *major, const np_context *x,
+                             const tnf_writer *w, np_array *a, tnf_error *e)
 {
     const tnf_value *v = tnf_value_get(w->catalog->objects[0].attrs, HEADER);
     unsigned said = said_version(w);
+    *major = 0;
     for (unsigned i = said ? said : 1; v && v->kind == TNF_STRING && i <= 3; i++) {
+        bool same = false;
         out->n = 0;
-        if (tnf_np_encode(out, i, (tnf_str) { v->as.s, v->n }) && says_same(x, i, out, a)) {
+        if (tnf_np_encode(out, i, (tnf_str) { v->as.s, v->n }))
+            TNF_TRY(says_same(&same, x, i, out, a, e));
+        if (same) {
             *major = i;
-            return;
+            return TNF_OK;
         }
     }
     out->n = 0;
-    *major = 0;
+    return TNF_OK;
 }
 
 static tnf_status new_header(tnf_buf *out, unsigned *major, const tnf_writer *w, const np_array *a,
@@ -410,12 +427,13 @@ static tnf_status new_header(tnf_buf *out, unsigned *major, const tnf_writer *w,
 
 static tnf_status put_header(tnf_writer *w, np_array *a, const np_context *x, tnf_error *e)
 {
-    unsigned major;
+    unsigned major = 0;
     uint8_t head[12] = NP_MAGIC;
     tnf_buf text;
     tnf_buf_init(&text, &w->scratch->alloc, 8 * NP_MAX_HEADER);
-    old_header(&text, &major, x, w, a);
-    tnf_status status = major ? TNF_OK : new_header(&text, &major, w, a, e);
+    tnf_status status = old_header(&text, &major, x, w, a, e);
+    if (status == TNF_OK && !major)
+        status = new_header(&text, &major, w, a, e);
     head[NP_MAGIC_N] = (uint8_t)major;
     if (major == 1)
         tnf_put_le16(head + 8, (uint16_t)text.n);

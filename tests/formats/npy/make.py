@@ -208,7 +208,7 @@ def make_valid():
     data = array("<f4", (2, 3))
     valid("lenient_cut", data[:-1], warnings=1, lenient=True, tensor={**lenient, "sha256": None})
     valid("lenient_comma", file(header("<f4,2i2", (3,)), filled(24)), warnings=1, lenient=True,
-          tensor={"name": "arr_0", "dtype": "u8", "shape": [3, 8], "order": "C", 
+          tensor={"name": "arr_0", "dtype": "u8", "shape": [3, 8], "order": "C",
                   "attrs": {"numpy.descr": "[('f0', '<f4'), ('f1', '<i2', 2)]"},
                   "sha256": hashlib.sha256(filled(24)).hexdigest()})
     valid("lenient_objects", file(header("|O", (2,)), b"\x80\x04N."), warnings=1, lenient=True,
