@@ -269,7 +269,7 @@ static void see_tensor(void *ctx, const tnf_object *object, const uint8_t hash[3
 }
 
 /* Strings of LARGE bytes, and a dense tensor of as many. */
-static tnf_builder *build_large(const uint8_t *bytes, const uint64_t *offsets)
+static tnf_builder *build_large(const uint8_t *bytes, const uint8_t *offsets)
 {
     tnf_builder *b;
     tnf_error e;
@@ -376,7 +376,7 @@ static void by_leaves(void **state)
     for (size_t i = 0; i <= STRINGS; i++)
         tnf_put_le64(packed + 8 * i, offsets[i]);
     expect_strings(tensor, leaves, bytes, packed);
-    tnf_builder *b = build_large(bytes, offsets);
+    tnf_builder *b = build_large(bytes, packed);
     for (size_t f = 0; f < sizeof forms / sizeof *forms; f++)
         for (unsigned threads = 1; threads < 6; threads++) {
             struct seen seen;

@@ -2,6 +2,7 @@
 /* Many files in one builder: what they agree on once, what they do not by each rule, names, memory
  * that runs out, and which files a handle reads. */
 #include "../support/files.h"
+#include "../support/little.h"
 #include "../support/memory.h"
 #include "core/core.h"
 #include "core/save/save.h"
@@ -61,6 +62,7 @@ static float first_of(const struct made *m, const char *name)
     const tnf_object *o = tnf_find(m->file, name);
     assert_non_null(o);
     assert_ok(tnf_read_part(o->parts, 0, &x, sizeof x, &e));
+    from_little(&x, sizeof x, 1);
     return x;
 }
 

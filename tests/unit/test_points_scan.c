@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reading points: the fixtures both ways, damage found by verify, what salvage brings back, files
  * cut at every byte and with every bit flipped. */
+#include "../support/little.h"
 #include "points_files.h"
 
 #include <tenfold/tenfold.h>
@@ -176,6 +177,7 @@ static tnf_status follow(void *ctx, const tnf_point *point, tnf_error *e)
     (void)e;
     assert_int_equal((uintptr_t)point->vector % sizeof(float), 0);
     memcpy(&first, point->vector, sizeof first);
+    from_little(&first, sizeof first, 1);
     t->numbers[t->n++] = (unsigned)first;
     t->last = point->offset;
     return TNF_OK;

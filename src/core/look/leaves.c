@@ -12,6 +12,7 @@
 #include "base/pool.h"
 #include "core/look/hashing.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /* ----------------------------------------------------------------- digest */
@@ -171,14 +172,18 @@ static void drop_leaves(const struct hashing *h, struct item *item)
     item->leaves = NULL;
 }
 
-/* Room for its leaves, by whoever is first. */
+/* Room for its leaves, by whoever is first. How many there are is only what the file says. */
 static tnf_status open_item(struct hashing *h, size_t i, tnf_error *e)
 {
     const tnf_object *o = tnf_hash_object(h, i);
-    uint64_t n = tnf_leaves_before(o, o->nparts), size;
-    bool fits = tnf_ckd_mul(&size, n, TNF_HASH_BYTES) && size <= SIZE_MAX;
+    uint64_t n = tnf_leaves_before(o, o->nparts), size, limit = h->file->info.memory;
+    if (!tnf_ckd_mul(&size, n, TNF_HASH_BYTES) || size > limit || size > SIZE_MAX)
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
+                        "no room for the %" PRIu64 " hashes of %s within the limit of %" PRIu64
+                        " bytes: raise the limit memory if you trust the file",
+                        n, TNF_QUOTED(o->name), limit);
     pthread_mutex_lock(&h->lock);
-    if (n > 0 && fits && !h->items[i].leaves)
+    if (n > 0 && !h->items[i].leaves)
         h->items[i].leaves = tnf_alloc(&h->alloc, (size_t)size);
     bool ready = n == 0 || h->items[i].leaves;
     pthread_mutex_unlock(&h->lock);
