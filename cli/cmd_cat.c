@@ -297,7 +297,8 @@ static int run_cat(const cli_state *cli, const void *opts, int argc, char **argv
     if (o->json && o->raw)
         return usage_error("--json and --raw exclude each other");
     if (o->raw && isatty(STDOUT_FILENO))
-        return usage_error("raw bytes would upset the terminal: send them to a file or a pipe");
+        return usage_error(
+            "raw bytes are not written to a terminal: send them to a file or a pipe");
     target t = { 0 };
     char *text = strdup(argv[1]);
     input_options how = o->in;

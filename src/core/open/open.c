@@ -69,7 +69,7 @@ static tnf_status choose_format(tnf_file *f, tnf_error *e)
         return tnf_probe_source(&f->format, f->source, f->extension, e);
     f->format = tnf_registry_find(wanted);
     if (!f->format)
-        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no format '%s'", wanted);
+        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "unknown format '%s'", wanted);
     if (!(f->format->caps & TNF_CAN_READ))
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "the format '%s' can only be written",
                         wanted);

@@ -161,9 +161,9 @@ tnf_status tnf_unknown_file(const tnf_probe *p, tnf_error *e)
             "this is a Python pickle (an old PyTorch file, perhaps), which this version "
             "does not read");
     if (json(p, at))
-        return tnf_fail(e, TNF_EFORMAT, at,
-                        "this is JSON text, perhaps a server's error message, and no index of a "
-                        "model");
+        return tnf_fail(
+            e, TNF_EFORMAT, at,
+            "this is JSON text, perhaps a server's error message, and not the index of a model");
     if (p->size < 8)
         return tnf_fail(e, TNF_ETRUNCATED, p->size,
                         "the file has only %llu bytes, too few for any format",

@@ -42,7 +42,7 @@ static void plan_object_attrs(struct planning *l, const tnf_object *o, bool nati
         if (!l->stashes || !tnf_utf8_valid(o->name.p, o->name.n, NULL)) {
             tnf_plan_tell(l, TNF_DROPPED, "attribute", m->key,
                           l->stashes
-                              ? "the name of its tensor is not UTF-8: nothing can be noted of it"
+                              ? "it cannot be kept, since the name of its tensor is not UTF-8"
                               : l->no_place);
             continue;
         }

@@ -44,7 +44,7 @@ static tnf_status parse_stash(tnf_file *f, tnf_str text, tnf_value *tree, const 
         return tnf_arena_fail(&f->arena, "the entry " TNF_STASH_KEY, e);
     else
         tnf_warn(&f->reader, TNF_NO_OFFSET, "the entry " TNF_STASH_KEY " is ignored: %s",
-                 j.status != TNF_OK ? error.message : "it is not of our making");
+                 j.status != TNF_OK ? error.message : "Tenfold did not write it");
     return TNF_OK;
 }
 
@@ -213,7 +213,7 @@ static tnf_status restore_tensors(tnf_file *f, const tnf_value *tensors, tnf_err
         uint32_t at = tnf_hash_find(&f->catalog.names, m->key.p, m->key.n);
         if (at == TNF_HASH_NONE)
             tnf_warn(&f->reader, TNF_NO_OFFSET,
-                     "what " TNF_STASH_KEY " says of %s is ignored: there is no such tensor",
+                     "the note in " TNF_STASH_KEY " about %s is ignored: there is no such tensor",
                      TNF_QUOTED(m->key));
         else
             TNF_TRY(merge_attrs(f, &f->catalog.objects[at], &m->value, e));

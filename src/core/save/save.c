@@ -27,12 +27,12 @@ tnf_status tnf_save_format(const tnf_format **out, const tnf_builder *b, const c
 {
     const char *name = options->format;
     if (!name && !path)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "say which format");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "choose the format");
     if (!name)
         return tnf_choose_format(out, b, path, options, e);
     *out = tnf_registry_find(name);
     if (!*out)
-        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no format '%s'", name);
+        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "unknown format '%s'", name);
     if (!((*out)->caps & TNF_CAN_WRITE))
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s can only be read", name);
     return TNF_OK;

@@ -101,12 +101,12 @@ static tnf_status check_dims(size_t d, tnf_error *e)
     if (d <= MOST)
         return TNF_OK;
     return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
-                    "rows of %zu numbers cannot be turned, only of %u", d, MOST);
+                    "rows of %zu numbers cannot be rotated, only of %u", d, MOST);
 }
 
 static tnf_status lapack_failed(int info, tnf_error *e)
 {
-    return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "LAPACK gives up on these rows (%d)", info);
+    return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "LAPACK fails on these rows (%d)", info);
 }
 
 /* The signs of eigenvectors are anybody's choice. */

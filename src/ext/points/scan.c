@@ -146,7 +146,7 @@ static tnf_status go_behind(tnf_points *p, uint64_t after, tnf_error *e)
     while (c->at < after && c->type != TNF_VS_END);
     if (c->at == after && c->type != TNF_VS_END && c->type != TNF_VS_META)
         return TNF_OK;
-    return tnf_fail(e, TNF_ENOTFOUND, after, "there is no point, and never was one");
+    return tnf_fail(e, TNF_ENOTFOUND, after, "there is no point here, and there never was");
 }
 
 tnf_status tnf_points_after(tnf_points *p, uint64_t after, tnf_point_take_fn take, void *ctx,
