@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The values of a pq/1 tensor, for those who print tensors: a file that is nowhere, of the format
- * that takes the least to make up, whose bytes are rows put together as they are asked for.
+/* Gives the values of a pq/1 tensor to the functions that print tensors: a safetensors file that
+ * exists only as a source. Its rows are reconstructed when they are read.
  *
  *   u64 n │ {"w":{"dtype":"F32","shape":[rows,dims],"data_offsets":[0,…]}} │ row │ row │ …
  */

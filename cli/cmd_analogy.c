@@ -32,7 +32,7 @@ static void answer(job *j, const tnf_str *words, const tnf_emb_found *found,
     emb_answer(&j->in, &j->asking, &q, hits, n);
 }
 
-/* n questions of three words each; false when there is no going on. */
+/* Answers n questions of three words each; false: stop. */
 static bool ask_words(job *j, const tnf_str *words, size_t n)
 {
     size_t k = j->asking.query.k;

@@ -40,7 +40,7 @@ static bool find_plain(target *t, const tnf_file *file, const char *name, size_t
     return t->object != NULL;
 }
 
-/* A whole name goes first, so that one with brackets or '#' in it can be reached. */
+/* The whole text is tried as a name first, so that names with brackets or '#' can be given. */
 static bool find_text(target *t, const tnf_file *file, char *text, size_t n)
 {
     if (find_plain(t, file, text, n))

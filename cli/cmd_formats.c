@@ -136,7 +136,7 @@ static const char *held(const tnf_format_info *f, const char *words)
 /* The columns of the table; the last one is not padded. */
 enum { COLUMNS = 6 };
 
-/* What cells are written to that are no texts of the format's own. */
+/* Room for cells whose text is not in the format's description. */
 typedef struct row {
     char types[32], ways[WAYS_TEXT];
 } row;

@@ -48,7 +48,7 @@ bool points_how(tnf_points_options *out, const points_options *o, bool write)
     return true;
 }
 
-/* A whole number; false if the text is none. */
+/* A whole number; false if the text is not one. */
 static bool parse_number(const char *text, uint64_t *out, char **end)
 {
     errno = 0;

@@ -75,7 +75,7 @@ bool known_format(const char *name, tnf_format_info *out)
     return false;
 }
 
-/* A whole number with K, M, G or T behind it; 0 is none, since it would mean the default. */
+/* A whole number, perhaps with K, M, G or T; 0 is refused, since it would mean the default. */
 static bool parse_amount(uint64_t *out, const char *text)
 {
     static const char letters[] = "KMGT";

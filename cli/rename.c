@@ -40,7 +40,7 @@ static int by_old(const void *a, const void *b)
     return strcmp(((const line *)a)->old, ((const line *)b)->old);
 }
 
-/* Cuts "OLD<tab>NEW" in two; false if it is no such line. */
+/* Cuts "OLD<tab>NEW" in two; false if the line is different. */
 static bool cut(line *out, char *text)
 {
     size_t n = strcspn(text, "\t");

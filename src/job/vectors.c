@@ -115,8 +115,8 @@ static const char *why_changed(const tnf_emb_info *info, const tnf_emb_change *h
                                                : NULL;
 }
 
-/* What was said of the new vectors for the target's sake is no loss where that has no place for
- * it. */
+/* Attributes that describe the new vectors were added for the target. If the target has no place
+ * for them, that is not a loss. */
 static tnf_status drop_invented(const tnf_vectors_step *s, tnf_error *e)
 {
     tnf_file *made;

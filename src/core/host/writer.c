@@ -168,7 +168,7 @@ static bool may_digest_beside(const tnf_part *part, const tnf_put_how *how)
            part->nbytes >= WORTH_THREAD && tnf_pool_threads(0) > 1;
 }
 
-/* False if there is no thread to be had: then nothing was done. */
+/* False if no thread could be started: then nothing was done. */
 static bool put_beside(tnf_writer *w, const tnf_part *part, const tnf_put_how *how,
                        tnf_put_done *done, tnf_status *status, tnf_error *e)
 {

@@ -114,7 +114,7 @@ static bool same_shape(const tnf_object *a, const tnf_object *b)
            (a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0);
 }
 
-/* Types that nobody knows are not unique; how wide one is not every format tells. */
+/* Unknown types are not unique, and not every format says how wide they are. */
 static bool same_type(const tnf_type *a, const tnf_type *b)
 {
     return a == b || strcmp(a->id, b->id) == 0;

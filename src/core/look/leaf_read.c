@@ -42,7 +42,7 @@ struct stream {
     tnf_digester d;
 };
 
-/* If somebody waits for one. NULL also if there is no memory: then it is hashed here. */
+/* NULL if no helper waits for a leaf, or memory is short: then this thread hashes it. */
 static struct held *new_held(struct hashing *h)
 {
     pthread_mutex_lock(&h->lock);

@@ -222,8 +222,9 @@ static tnf_status check_undo(const tnf_file *f, const char *path, tnf_error *e)
                     "there");
 }
 
-/* Nobody who changes a file in place does so while its index is read. Over a network nobody waits
- * for a lock to read: there a change that was begun meanwhile is seen by its undo file. */
+/* While an index is read, no program changes the file in place: a lock prevents it. On a network
+ * file system reading does not wait for a lock; there the undo file shows that a change has
+ * begun. */
 static tnf_status index_undisturbed(tnf_file *f, const char *path, tnf_error *e)
 {
     int fd = f->source->fd;

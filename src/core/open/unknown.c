@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is it, if it is none of ours? A download that went wrong, most often; sometimes a real
- * format that this version cannot read. The sentence names the thing and the way out. */
+/* Names what a file is if no format claims it. Most often a download went wrong; sometimes it is
+ * a real format that this version cannot read. The message says what it is and what to do. */
 #include "core/core.h"
 
 #include <ctype.h>

@@ -208,7 +208,7 @@ static const char *sharing(const struct planning *l, const tnf_object *o)
     return why ? why : "";
 }
 
-/* A tensor that goes as it is, or in another order, which is no loss. */
+/* A tensor that is written as it is, or in another order; neither loses anything. */
 static tnf_status plan_object(struct planning *l, const tnf_object *o, tnf_verdict found,
                               const char *why, tnf_error *e)
 {

@@ -31,7 +31,7 @@ static bool stash_like(const tnf_value *v)
     return true;
 }
 
-/* A stash as a tree; *out stays NULL if somebody broke it. */
+/* Parses a stash to a tree; *out stays NULL if the text is damaged. */
 static tnf_status parse_stash(tnf_file *f, tnf_str text, tnf_value *tree, const tnf_value **out,
                               tnf_error *e)
 {
@@ -48,7 +48,7 @@ static tnf_status parse_stash(tnf_file *f, tnf_str text, tnf_value *tree, const 
     return TNF_OK;
 }
 
-/* The first good one, or NULL if there is none. */
+/* The first stash that can be parsed, or NULL. */
 static tnf_status read_stash(tnf_file *f, const tnf_attrs *from, tnf_value *tree,
                              const tnf_value **out, tnf_error *e)
 {
@@ -98,7 +98,7 @@ static tnf_status restore_pair(tnf_file *f, const tnf_member *m, const tnf_value
         own->members[own->n - 1].key.n = m->key.n;
         return TNF_OK;
     }
-    if (says_json(kind) && is_json(f, &v)) /* else somebody edited it: text it is */
+    if (says_json(kind) && is_json(f, &v)) /* else it was edited: it stays text */
         v.kind = TNF_JSON;
     return tnf_attrs_set(&f->catalog.attrs, m->key.p, m->key.n, v, e);
 }

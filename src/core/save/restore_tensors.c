@@ -66,7 +66,7 @@ static bool read_shape(tnf_object *o, const tnf_value *shape, struct unfitting *
     return tnf_shape_elements(&elements, dims, o->rank);
 }
 
-/* A type that is nobody's but the file's it came from. */
+/* A type that only the format of its file knows. */
 static const tnf_type *unknown_type(struct unfitting *u, tnf_str id, tnf_dtype storage,
                                     const tnf_value *note)
 {

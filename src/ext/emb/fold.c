@@ -114,7 +114,7 @@ tnf_status tnf_emb_vector_rows(const tnf_emb *emb, unsigned threads, const tnf_r
         *out = made;
         return TNF_OK;
     }
-    tnf_rows_free(made); /* somebody else was faster, or it failed */
+    tnf_rows_free(made); /* another thread was faster, or it failed */
     tnf_free(&emb->alloc, made, sizeof *made);
     *out = known;
     return status;

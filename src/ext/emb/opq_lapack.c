@@ -15,8 +15,9 @@
 #define MOST 16384u /* rows; the sizes of workspaces are ints */
 
 #ifdef TENFOLD_LAPACK
-/* LAPACK is loaded when it is first asked for: with it come a Fortran runtime and milliseconds that
- * nobody else should pay. It stays, since others may have taken hold of it. */
+/* LAPACK is loaded at the first use, since it brings a Fortran runtime and takes milliseconds
+ * that other callers should not pay. It is never unloaded, since other libraries may use it by
+ * then. */
 #include <dlfcn.h>
 #include <pthread.h>
 
@@ -109,7 +110,7 @@ static tnf_status lapack_failed(int info, tnf_error *e)
     return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "LAPACK fails on these rows (%d)", info);
 }
 
-/* The signs of eigenvectors are anybody's choice. */
+/* LAPACK may choose the signs of eigenvectors freely. */
 static void fix_signs(double *vectors, size_t d)
 {
     for (size_t j = 0; j < d; j++) {

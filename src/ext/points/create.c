@@ -65,7 +65,8 @@ static tnf_status replace_locked(tnf_fresh *f, int there, tnf_error *e)
     struct stat st;
     if (fstat(there, &st) != 0)
         return tnf_fail_sys(e, errno, "cannot look at the file");
-    if (!S_ISREG(st.st_mode) || st.st_size != 0 || st.st_nlink == 0) /* somebody was faster */
+    if (!S_ISREG(st.st_mode) || st.st_size != 0 ||
+        st.st_nlink == 0) /* another program was faster */
         return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET,
                         "a file of that name exists and is not empty");
     tnf_keep_rights(f->fd, there, &st);
