@@ -90,7 +90,7 @@ static bool ask_batch(job *j, const emb_lines *lines)
             skip = skip < line.n ? skip : line.n;
             good = good && add_section(j, (tnf_str) { line.p + skip, line.n - skip });
         } else if (emb_tokens(line, four, 4) != 4) {
-            usage_error("accuracy: four words make a question with its answer, not '%.*s'",
+            usage_error("accuracy: each line needs four words, the last is the answer: '%.*s'",
                         line.n < 100 ? (int)line.n : 100, line.p);
             j->code = EXIT_USAGE;
             good = false;

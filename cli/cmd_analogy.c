@@ -32,7 +32,7 @@ static void answer(job *j, const tnf_str *words, const tnf_emb_found *found,
     emb_answer(&j->in, &j->asking, &q, hits, n);
 }
 
-/* n questions of three words each; false when there is no going on. */
+/* Answers n questions of three words each; false: stop. */
 static bool ask_words(job *j, const tnf_str *words, size_t n)
 {
     size_t k = j->asking.query.k;
@@ -71,7 +71,7 @@ static bool ask_batch(void *ctx, const emb_lines *lines)
             n++;
             continue;
         }
-        usage_error("analogy: three words make a question, not '%.*s'",
+        usage_error("analogy: each line needs three words: '%.*s'",
                     lines->lines[i].n < 100 ? (int)lines->lines[i].n : 100, lines->lines[i].p);
         j->code = EXIT_USAGE;
     }
@@ -97,7 +97,7 @@ static int run_analogy(const cli_state *cli, const void *opts, int argc, char **
 {
     job j = { .options = opts };
     if (argc != 1 && argc != 4)
-        return usage_error("analogy: A, B and C make a question, or none of them");
+        return usage_error("analogy: give all of A, B and C, or none of them");
     j.code = emb_open(&j.in, cli, &j.options->emb, argv[0]);
     if (j.code == EXIT_DONE && !emb_query(&j.asking, &j.in, j.options->k, j.options->metric))
         j.code = EXIT_USAGE;

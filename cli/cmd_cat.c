@@ -40,7 +40,7 @@ static bool find_plain(target *t, const tnf_file *file, const char *name, size_t
     return t->object != NULL;
 }
 
-/* A whole name goes first, so that one with brackets or '#' in it can be reached. */
+/* The whole text is tried as a name first, so that names with brackets or '#' can be given. */
 static bool find_text(target *t, const tnf_file *file, char *text, size_t n)
 {
     if (find_plain(t, file, text, n))
@@ -297,7 +297,8 @@ static int run_cat(const cli_state *cli, const void *opts, int argc, char **argv
     if (o->json && o->raw)
         return usage_error("--json and --raw exclude each other");
     if (o->raw && isatty(STDOUT_FILENO))
-        return usage_error("raw bytes would upset the terminal: send them to a file or a pipe");
+        return usage_error(
+            "raw bytes are not written to a terminal: send them to a file or a pipe");
     target t = { 0 };
     char *text = strdup(argv[1]);
     input_options how = o->in;

@@ -53,7 +53,7 @@ static int take_metadata(tnf_member *out, char **text, const options *o, const c
     if (!read_text(text, &n, o->metadata))
         return EXIT_IO;
     if (n > MAX_METADATA || !tnf_utf8_valid(*text, n, NULL)) {
-        file_message(o->metadata, "", TNF_NO_OFFSET, "no text in UTF-8, or more than 64 MiB of it");
+        file_message(o->metadata, "", TNF_NO_OFFSET, "it is not UTF-8 text, or larger than 64 MiB");
         return EXIT_BAD;
     }
     *out = tnf_member_of(f.document, tnf_value_text(*text, n));
@@ -69,7 +69,7 @@ static int check_usage(const cli_state *cli, const options *o, const char *out)
     if (o->normalize && o->unnormalize)
         return usage_error("convert: --normalize and --unnormalize exclude each other");
     if (o->save.json && !o->save.dry_run)
-        return usage_error("convert: --json prints the plan of a --dry-run");
+        return usage_error("convert: --json needs --dry-run, since it prints the plan");
     return saving_check(cli, &o->save, out, false);
 }
 

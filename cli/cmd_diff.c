@@ -117,7 +117,7 @@ static int run_diff(const cli_state *cli, const void *opts, int argc, char **arg
     if (o->values_only + o->no_values + o->names_only > 1)
         return usage_error("diff: --values-only, --no-values and --names-only exclude each other");
     if (!strcmp(argv[0], "-") && !strcmp(argv[1], "-"))
-        return usage_error("diff: only one of both can be standard input");
+        return usage_error("diff: only one of the two files can be standard input");
     if (!settle_options(&how, o))
         return EXIT_USAGE;
     int code = renaming_open(&j.renaming, o->map, &o->rename);

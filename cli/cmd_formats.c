@@ -136,7 +136,7 @@ static const char *held(const tnf_format_info *f, const char *words)
 /* The columns of the table; the last one is not padded. */
 enum { COLUMNS = 6 };
 
-/* What cells are written to that are no texts of the format's own. */
+/* Room for cells whose text is not in the format's description. */
 typedef struct row {
     char types[32], ways[WAYS_TEXT];
 } row;
@@ -206,7 +206,7 @@ static void one_for_people(const tnf_format_info *f)
 {
     static const struct {
         const char *name, *what;
-    } metadata[] = { { "none", "none of others; its own alone" },
+    } metadata[] = { { "none", "none, except what belongs to the format itself" },
                      { "text", "a map of text; what is not text is kept there in a stash" },
                      { "typed", "a typed tree" } };
     char text[WAYS_TEXT];
@@ -229,7 +229,7 @@ static int run_formats(const cli_state *cli, const void *opts, int argc, char **
     const options *o = opts;
     tnf_format_info f = TNF_FORMAT_INFO_INIT;
     if (o->matrix && argc > 0)
-        return usage_error("formats: --matrix is about all formats");
+        return usage_error("formats: --matrix takes no NAME, since it shows all formats");
     if (o->matrix)
         return matrix_print(o->json);
     if (argc == 0) {

@@ -190,7 +190,7 @@ static int check_lists(const cli_state *cli, const options *o, int argc, char **
 {
     hash_list list;
     if (argc > 1)
-        return usage_error("--check takes one FILE at most: whose tensors the manifest lists");
+        return usage_error("--check takes at most one FILE, whose tensors the manifest lists");
     int code = hash_list_read(&list, o->check);
     if (code == EXIT_DONE && argc == 0)
         code = check_files(cli, o, &list);

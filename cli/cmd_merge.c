@@ -37,9 +37,9 @@ static int merge(const cli_state *cli, const options *o, input *inputs, char **p
 static int check_usage(const cli_state *cli, const options *o)
 {
     if (!o->out)
-        return usage_error("merge: where to? give -o OUT");
+        return usage_error("merge: there is no output: give -o OUT");
     if (o->save.json && !o->save.dry_run)
-        return usage_error("merge: --json prints the plan of a --dry-run");
+        return usage_error("merge: --json needs --dry-run, since it prints the plan");
     return saving_check(cli, &o->save, o->out, false);
 }
 

@@ -185,8 +185,9 @@ static bool is_one_file(const input *in)
 static int change_and_save(job *j)
 {
     if (!j->options->out && !is_one_file(&j->in)) {
-        file_message(j->in.name, "", TNF_NO_OFFSET,
-                     "it is not a single file that could be rewritten: say where to with -o");
+        file_message(
+            j->in.name, "", TNF_NO_OFFSET,
+            "it is not a single file and cannot be rewritten: give another output with -o");
         return EXIT_USAGE;
     }
     int code = change_attrs(j);
@@ -209,13 +210,13 @@ static int check_usage(const options *o, int argc)
         if (!strchr(o->set.items[i], '=') || o->set.items[i][0] == '=')
             return usage_error("meta: --set takes KEY=VALUE, not '%s'", o->set.items[i]);
     if (changes && argc > 1)
-        return usage_error("meta: KEY is for looking: leave it away when changing something");
+        return usage_error("meta: KEY cannot be combined with --set or --rm");
     if (changes && o->json)
-        return usage_error("meta: --json is for looking: leave it away when changing something");
+        return usage_error("meta: --json cannot be combined with --set or --rm");
     if (o->in_place &&
         (o->out || o->save.writer.n || o->save.reserve || o->save.no_sync || o->rewrite))
-        return usage_error("meta: --in-place writes no other file, takes no options of the writer, "
-                           "and is always synced");
+        return usage_error("meta: --in-place cannot be combined with an output file, options of "
+                           "the writer, --reserve, --rewrite or --no-sync");
     if (!changes && (o->in_place || o->out || o->string || o->save.writer.n || o->save.force ||
                      o->save.no_sync || o->save.reserve || o->rewrite))
         return usage_error("meta: there is nothing to write without --set or --rm");

@@ -48,7 +48,7 @@ bool points_how(tnf_points_options *out, const points_options *o, bool write)
     return true;
 }
 
-/* A whole number; false if the text is none. */
+/* A whole number; false if the text is not one. */
 static bool parse_number(const char *text, uint64_t *out, char **end)
 {
     errno = 0;
@@ -68,7 +68,8 @@ static bool parse_dims(const char *text, uint64_t dims[MAX_RANK], uint32_t *rank
         if (!*end)
             return true;
     }
-    usage_error("points: --dims takes numbers parted by commas, not '%s'", text ? text : "nothing");
+    usage_error("points: --dims takes numbers separated by commas, not '%s'",
+                text ? text : "nothing");
     return false;
 }
 
@@ -101,7 +102,7 @@ static int create(const points_options *o, const char *path)
         return EXIT_USAGE;
     space.type = tnf_type_named(strcmp(o->resolution, "bool") ? o->resolution : "bit");
     if (!space.type)
-        return usage_error("points: there is no type '%s'", o->resolution);
+        return usage_error("points: unknown type '%s'", o->resolution);
     space.pack = o->pack == TNF_POINTS_SNAPPY;
     if (o->attributes) {
         attributes.as.s = o->attributes;
@@ -135,7 +136,7 @@ static int delete_points(const cli_state *cli, const points_options *o, tnf_poin
     for (size_t i = 0; i < n && code == EXIT_DONE; i++) {
         char *end;
         if (!parse_number(texts[i], &offsets[i], &end) || *end)
-            code = usage_error("points: '%s' is no offset", texts[i]);
+            code = usage_error("points: '%s' is not an offset", texts[i]);
     }
     if (code == EXIT_DONE) {
         stop_state before;
@@ -242,8 +243,9 @@ static int run_points(const cli_state *cli, const void *options, int argc, char 
     const points_options *o = options;
     int verb = argc > 1 ? opt_position(verbs, argv[0], strlen(argv[0])) : -1;
     if (argc == 1 && opt_position(verbs, argv[0], strlen(argv[0])) >= 0)
-        return usage_error("points: %s what? usage: tenfold points %s FILE (./%s is a file)",
-                           argv[0], argv[0], argv[0]);
+        return usage_error(
+            "points: %s needs a FILE; usage: tenfold points %s FILE (./%s is a file)", argv[0],
+            argv[0], argv[0]);
     if (verb >= 0) {
         argc--;
         argv++;

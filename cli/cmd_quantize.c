@@ -90,7 +90,7 @@ static int run_quantize(const cli_state *cli, const void *opts, int argc, char *
     if (!take_options(&j, &s))
         return EXIT_USAGE;
     if (j.o->json && !strcmp(argv[1], "-"))
-        return usage_error("quantize: standard output cannot take both the file and --json");
+        return usage_error("quantize: the file and --json cannot both go to standard output");
     int code = emb_rewrite(&s, cli, &j.o->emb, &j.o->save, argv);
     if (code == EXIT_DONE && !j.o->save.dry_run)
         tell_result(&j, cli, s.report, argv[0]);

@@ -230,9 +230,9 @@ static int repair_input(job *j)
     return code;
 }
 
-/* The format, and that OUT is none of the files that are read and not named as another format, as
- * far as IN is named as its own. */
-static int settle_code(job *j)
+/* Finds the format, and checks that OUT is not one of the files that are read. If the name of IN
+ * fits its format, the name of OUT must fit it, too. */
+static int settle_format(job *j)
 {
     tnf_error error;
     tnf_format_info in = TNF_FORMAT_INFO_INIT, out = TNF_FORMAT_INFO_INIT;
@@ -275,7 +275,7 @@ static int run_repair(const cli_state *cli, const void *opts, int argc, char **a
     in.salvage = true;
     code = input_open(&j.in, cli, &in, argv[0]);
     if (code == EXIT_DONE)
-        code = settle_code(&j);
+        code = settle_format(&j);
     if (code == EXIT_DONE)
         code = repair_input(&j);
     input_close(&j.in);

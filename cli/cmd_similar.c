@@ -32,7 +32,7 @@ static int no_memory(job *j)
     return j->code = usage_error("out of memory");
 }
 
-/* Answers to some words at once; false when there is no going on. */
+/* Answers several words at once; false: stop. */
 static bool ask_words(job *j, const tnf_str *words, size_t n)
 {
     size_t k = j->asking.query.k;
@@ -121,7 +121,7 @@ static bool ask_batch(void *ctx, const emb_lines *lines)
     return ask_words(ctx, lines->lines, lines->nlines);
 }
 
-/* --skip: words that are no answer. */
+/* --skip: words that are excluded from the answers. */
 static bool set_skip(job *j)
 {
     const opt_list *list = &j->options->skip;

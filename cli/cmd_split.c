@@ -93,7 +93,7 @@ static void on_stray(void *ctx, tnf_stray what, const char *path, const char *be
         snprintf(text, sizeof text,
                  "is kept: it was %s, and what is there now may not survive a power cut", belongs);
     else
-        snprintf(text, sizeof text, "could not be removed, and is of no use");
+        snprintf(text, sizeof text, "could not be removed; nothing needs it");
     file_message(path, "", TNF_NO_OFFSET, text);
 }
 
@@ -191,7 +191,7 @@ static int run_split(const cli_state *cli, const void *opts, int argc, char **ar
     job j = { .cli = cli, .options = o };
     (void)argc;
     if (!o->out || !strcmp(o->out, "-"))
-        return usage_error("split: where to? give -o DIR");
+        return usage_error("split: there is no output: give -o DIR");
     if (!parse_size(&max, size))
         return usage_error("split: --max-size takes a size as 5GB, 2GiB or 500M, not '%s'", size);
     if (saving_check(cli, &o->save, NULL, false) != EXIT_DONE)

@@ -49,7 +49,7 @@ static int show_ngrams(const emb_input *e, const options *o)
     tnf_str word = { o->ngrams, strlen(o->ngrams) };
     tnf_error error;
     if (e->info->subwords == TNF_SUBWORDS_NONE) {
-        file_message(e->in.name, "", TNF_NO_OFFSET, "it has no subwords");
+        file_message(e->in.name, "", TNF_NO_OFFSET, "the file has no subwords");
         return EXIT_DIFFERS;
     }
     if (o->json) {

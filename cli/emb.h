@@ -56,11 +56,11 @@ bool emb_number(uint64_t *out, const char *text, const char *option, uint64_t le
 
 /* ---------------------------------------------------------------- questions */
 
-/* Lines of standard input or of a file, as they come: a batch is all that is there now, so that one
- * who waits for an answer gets it, and a long list is answered together. */
+/* Lines of standard input or of a file, in batches. A batch is all that can be read at this
+ * moment: a person who types gets an answer at once, and a long list is answered together. */
 typedef struct emb_lines {
     int fd;
-    bool prompt; /* somebody sits there */
+    bool prompt; /* a person types at a terminal */
     char *buffer;
     size_t n, room, used;
     bool ended;
@@ -76,8 +76,8 @@ bool emb_lines_next(emb_lines *l);
 void emb_lines_close(emb_lines *l);
 /* Answers a batch of lines; false: stop. */
 typedef bool (*emb_batch_fn)(void *ctx, const emb_lines *batch);
-/* All of standard input, batch by batch. *several is set if answers are to name their questions,
- * that is, if nobody is prompted. Gives `*code`, or EXIT_IO there if reading failed. */
+/* Asks all of standard input, batch by batch. *several: answers name their questions, since no
+ * person is prompted. *code becomes EXIT_IO if reading failed. */
 void emb_ask_lines(emb_batch_fn ask, void *ctx, bool *several, int *code);
 /* The words of a line: between TABs if there are any in it, else between white space. Gives how
  * many there are, of which `most` are put out. */
@@ -109,7 +109,7 @@ typedef struct emb_question {
 void emb_answer(const emb_input *e, const emb_asking *a, const emb_question *q,
                 const tnf_emb_hit *hits, size_t n);
 void emb_json_score(json *j, const emb_input *e, double score);
-/* MessagePack as JSON; bytes that are none as {"$bytes":…}. */
+/* MessagePack as JSON; bytes that are not MessagePack as {"$bytes":…}. */
 void emb_json_app(json *j, tnf_str bytes);
 /* -k and --metric. */
 bool emb_query(emb_asking *out, const emb_input *e, const char *k, int metric);

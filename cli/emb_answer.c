@@ -53,7 +53,7 @@ static void json_hit(json *j, const emb_input *e, const tnf_emb_hit *hit)
 
 #define SENTENCE 256
 
-/* Why there is no answer, with the word it is about. */
+/* Says why there is no answer, and for which word. */
 static const char *sentence(char out[SENTENCE], const emb_question *q)
 {
     snprintf(out, SENTENCE, "%s '%.*s'", q->error, q->missing.n < 160 ? (int)q->missing.n : 160,

@@ -29,9 +29,9 @@ static void warn_duplicates(const emb_input *e)
         return;
     snprintf(text, sizeof text,
              e->info->duplicates == 1
-                 ? "%" PRIu64 " word stands there again, in row %" PRIu64 ": its first row counts"
-                 : "%" PRIu64 " words stand there again, the first of them in row %" PRIu64
-                   ": the first row counts",
+                 ? "%" PRIu64 " word occurs again, in row %" PRIu64 ": its first row is used"
+                 : "%" PRIu64 " words occur again, the first of them in row %" PRIu64
+                   ": the first row of each is used",
              e->info->duplicates, e->info->first_duplicate);
     file_message(e->in.name, "warning: ", TNF_NO_OFFSET, text);
 }

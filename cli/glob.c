@@ -13,6 +13,6 @@ bool glob_any(const opt_list *globs, tnf_str name)
 
 int nothing_selected(const char *name)
 {
-    file_message(name, "", TNF_NO_OFFSET, "no tensor matches what --select asks for");
+    file_message(name, "", TNF_NO_OFFSET, "no tensor matches --select");
     return EXIT_USAGE;
 }

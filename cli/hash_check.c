@@ -17,7 +17,7 @@ void hash_text(char out[HASH_TEXT], const uint8_t hash[32])
 
 /* ---------------------------------------------------------------- reading */
 
-/* The line that stands behind 64 digits and two blanks, or NULL: there are none such. */
+/* What follows 64 digits and two blanks; NULL if the line does not begin with them. */
 static char *parse_hex(char hex[65], char *line)
 {
     if (strspn(line, "0123456789abcdefABCDEF") != 64 || strncmp(line + 64, "  ", 2) != 0)

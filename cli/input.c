@@ -19,7 +19,7 @@ bool format_options_parse(format_options *out, const opt_list *list)
     for (size_t i = 0; out->items && i < list->n; i++) {
         size_t n = strcspn(list->items[i], "=");
         if (n == 0 || !list->items[i][n]) {
-            usage_error("'%s' is no KEY=VALUE", list->items[i]);
+            usage_error("'%s' is not KEY=VALUE", list->items[i]);
             format_options_free(out);
             return false;
         }
@@ -75,7 +75,7 @@ bool known_format(const char *name, tnf_format_info *out)
     return false;
 }
 
-/* A whole number with K, M, G or T behind it; 0 is none, since it would mean the default. */
+/* A whole number, perhaps with K, M, G or T; 0 is refused, since it would mean the default. */
 static bool parse_amount(uint64_t *out, const char *text)
 {
     static const char letters[] = "KMGT";
@@ -116,7 +116,7 @@ static bool set_limit(tnf_limits *l, const char *key, uint64_t n)
             *all[i].narrow = n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
         return true;
     }
-    usage_error("--limit: there is no limit '%s' (header_bytes, memory, objects, rank, depth, "
+    usage_error("--limit: unknown limit '%s' (header_bytes, memory, objects, rank, depth, "
                 "name_bytes, decoded_bytes, output_bytes)",
                 key);
     return false;
@@ -132,7 +132,7 @@ static bool parse_limits(tnf_limits *out, const opt_list *list)
         uint64_t n = 0;
         ok = parse_amount(&n, all.items[i].value);
         if (!ok)
-            usage_error("--limit: '%s' is no number above 0 (with K, M, G or T)",
+            usage_error("--limit: '%s' is not a number above 0 (with K, M, G or T)",
                         all.items[i].value);
         ok = ok && set_limit(out, all.items[i].key, n);
     }
@@ -250,6 +250,6 @@ int input_undo(const cli_state *cli, const char *path, bool *undone)
         *undone = did;
     if (did && !cli->quiet)
         file_message(path, "", TNF_NO_OFFSET,
-                     "a change of its metadata was interrupted: what was there is put back");
+                     "a change of its metadata was interrupted: the old metadata is put back");
     return EXIT_DONE;
 }

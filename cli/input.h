@@ -75,7 +75,7 @@ typedef struct format_options {
     size_t n;
 } format_options;
 
-/* False after saying which is no key=value. */
+/* False after saying which one is not KEY=VALUE. */
 bool format_options_parse(format_options *out, const opt_list *list);
 /* One more, unless the value is NULL. The value is kept as it is. */
 bool format_options_add(format_options *o, const char *key, const char *value);

@@ -56,7 +56,7 @@ static const char *sentence_end(const char *text)
     return stop;
 }
 
-/* Paragraphs, a sentence or so a line. */
+/* Paragraphs, about one sentence on each line. */
 static void paragraphs(FILE *to, const char *text)
 {
     while (*text) {

@@ -177,7 +177,7 @@ static const struct {
     { "nine dimensions", rank_9 },
     { "column by column", columns },
     { "names beyond ASCII", unicode_name },
-    { "names that are no text", byte_name },
+    { "names that are not text", byte_name },
     { "text metadata", text },
     { "typed metadata", tree },
     { "attributes of tensors", of_tensor },

@@ -74,7 +74,7 @@ static bool take_bytes(meta_editor *m, tnf_value *out, const tnf_value *text)
     for (size_t i = 0; i < n; i++) {
         int digit = base64_digit(text->as.s[i]);
         if (digit < 0)
-            return meta_fail(m, "\"$bytes\" is no base64");
+            return meta_fail(m, "\"$bytes\" is not base64");
         bits = bits << 6 | (uint32_t)digit;
         if (i % 4 > 0)
             bytes[made++] = (char)(bits >> (6 - 2 * (i % 4)));

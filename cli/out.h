@@ -30,7 +30,7 @@ void json_bytes(json *j, const void *bytes, size_t n);
 void json_words(json *j, const char *words);
 /* A JSON document as it is, without the white space between its tokens. */
 void json_document(json *j, tnf_str document);
-/* A line's end between two values, for those who read along. */
+/* A line end between two values, so that people can read the output as well. */
 void json_line(json *j);
 /* value.c: an attribute tree; NULL gives {}. */
 void json_value(json *j, const tnf_value *value);

@@ -166,7 +166,8 @@ static const char *field(const adding *a, size_t i)
     return p + strspn(p, " \t");
 }
 
-/* A number that JSON has no word for, as our own CSV and others write it; NULL: it is none. */
+/* A number that JSON cannot express (NaN, infinity), as our CSV and others write it; NULL: it is
+ * another text. */
 static const char *odd_number(const char *s)
 {
     bool minus = *s == '-';

@@ -186,7 +186,8 @@ static tnf_status take_point(void *ctx, const tnf_point *p, tnf_error *error)
     }
     if (!ferror(stdout))
         return TNF_OK;
-    return cat_fail(error, TNF_EIO, "standard output is gone"); /* nobody reads on */
+    return cat_fail(error, TNF_EIO,
+                    "standard output is gone"); /* the reader of the pipe has gone */
 }
 
 static void begin_list(listing *l)

@@ -6,7 +6,7 @@
 #include "cmd.h"
 
 typedef struct progress {
-    bool shown; /* there is somebody to show it to */
+    bool shown; /* it is shown on a terminal */
     bool drawn;
     double began, last;
 } progress;

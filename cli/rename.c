@@ -40,7 +40,7 @@ static int by_old(const void *a, const void *b)
     return strcmp(((const line *)a)->old, ((const line *)b)->old);
 }
 
-/* Cuts "OLD<tab>NEW" in two; false if it is no such line. */
+/* Cuts "OLD<tab>NEW" in two; false if the line is different. */
 static bool cut(line *out, char *text)
 {
     size_t n = strcspn(text, "\t");
@@ -273,7 +273,7 @@ void renaming_notes(const renaming *r, const cli_state *cli)
     if (n == 0 || cli->quiet)
         return;
     snprintf(text, sizeof text, "no tensor is called '%s'%s", first,
-             n > 1 ? ", nor as others of its lines say" : "");
+             n > 1 ? " (the same holds for other lines)" : "");
     file_message(r->map, "", TNF_NO_OFFSET, text);
 }
 

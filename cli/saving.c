@@ -279,7 +279,7 @@ int saving_check(const cli_state *cli, const saving_options *o, const char *out,
     if (!o->to && !keeps_format)
         return usage_error("%s: standard output has no extension: give the format with -t", who);
     if (isatty(STDOUT_FILENO) && !o->dry_run && !o->force)
-        return usage_error("%s: a tensor file would upset the terminal: send it to a file or a "
+        return usage_error("%s: a tensor file is not written to a terminal: send it to a file or a "
                            "pipe",
                            who);
     return EXIT_DONE;

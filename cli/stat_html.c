@@ -81,8 +81,8 @@ static void put_escaped(FILE *to, const char *p, size_t n)
         }
 }
 
-/* Made safe for a terminal first: that takes away all that is no character. Cut to `most` columns,
- * with dots; 0: whole. */
+/* The text is first made safe for a terminal, which removes all bytes that are not characters.
+ * It is cut to `most` columns, with dots; 0: not cut. */
 static void put_words(FILE *to, tnf_str s, size_t most)
 {
     char *text = NULL;

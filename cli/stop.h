@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Signals while a file is written: the library is told to stop and forgets what it wrote, and the
- * signal is then raised again, so that whoever sent it sees its effect. */
+/* Signals while a file is written: the library is told to stop and removes what it wrote. Then
+ * the signal is raised again, so that its sender sees the usual effect. */
 #ifndef TENFOLD_CLI_STOP_H
 #define TENFOLD_CLI_STOP_H
 

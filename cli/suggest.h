@@ -15,7 +15,7 @@ typedef struct suggestion {
     size_t n; /* how many are near, nearest first */
     tnf_str near[SUGGEST_MAX];
     unsigned distance[SUGGEST_MAX];
-    unsigned limit; /* farther ones are no help */
+    unsigned limit; /* words farther away do not help */
 } suggestion;
 
 void suggest_begin(suggestion *s, const char *wanted, size_t n);

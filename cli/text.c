@@ -110,7 +110,8 @@ static long hex_digits(const char *p, size_t digits)
     return strtol(text, NULL, 16);
 }
 
-/* One escape at s: its bytes go to out (never more than it is long); its length, 0 if it is none.
+/* Decodes one escape at s: its bytes go to out (never more than it is long). Gives its length; 0
+ * if it is not an escape.
  */
 static size_t one_escape(char *out, size_t *n, const char *s)
 {

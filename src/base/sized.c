@@ -18,12 +18,13 @@ static tnf_status check_size(size_t size, tnf_error *e)
 {
     if (size == 0)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "the size of a struct that was handed in is 0: begin with its TNF_…_INIT");
+                        "a struct was passed with the size 0: begin with its TNF_…_INIT");
     if (size < sizeof size || size > MOST)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "the size of a struct that was handed in is said to be %zu: begin with its "
-                        "TNF_…_INIT",
-                        size);
+        return tnf_fail(
+            e, TNF_EINVAL, TNF_NO_OFFSET,
+            "a struct was passed with the size %zu, which it cannot have: begin with its "
+            "TNF_…_INIT",
+            size);
     return TNF_OK;
 }
 
@@ -52,11 +53,11 @@ tnf_status tnf_result_begin(void *given, size_t first, tnf_error *e)
     const size_t size = size_of(given);
     TNF_TRY(check_size(size, e));
     if (size < first)
-        return tnf_fail(
-            e, TNF_EINVAL, TNF_NO_OFFSET,
-            "a result of %zu bytes was handed in, the first version had %zu: begin with "
-            "its TNF_…_INIT",
-            size, first);
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "a result struct was passed with the size %zu, but it has at least %zu "
+                        "bytes: begin with "
+                        "its TNF_…_INIT",
+                        size, first);
     memset((unsigned char *)given + sizeof size, 0, size - sizeof size);
     return TNF_OK;
 }
@@ -72,9 +73,8 @@ tnf_status tnf_check_reserved(const void *bytes, size_t n, tnf_error *e)
 {
     for (size_t i = 0; i < n; i++)
         if (((const unsigned char *)bytes)[i] != 0)
-            return tnf_fail(
-                e, TNF_EINVAL, TNF_NO_OFFSET,
-                "`reserved` of a struct that was handed in is not 0: a newer program, or "
-                "memory that was not set");
+            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                            "`reserved` of a struct is not 0: the program is newer than the "
+                            "library, or did not set this memory");
     return TNF_OK;
 }

@@ -61,7 +61,7 @@ tnf_status tnf_snappy_encode(tnf_buf *b, const void *bytes, size_t n, tnf_error 
         tnf_buf_put(b, block, made);
     tnf_free(&b->alloc, block, most);
     return done ? tnf_buf_status(b, "snappy data", e)
-                : tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "snappy refuses to compress");
+                : tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "snappy cannot compress this");
 }
 
 /* ----------------------------------------------------------------- streams */
@@ -89,7 +89,7 @@ static tnf_status decode_open(tnf_decoder *d, tnf_error *e)
     struct decode *s = tnf_alloc0(&d->alloc, sizeof *s);
     d->state = s;
     if (d->from.stored == 0)
-        return tnf_fail(e, TNF_EFORMAT, 0, "corrupt snappy: there is nothing");
+        return tnf_fail(e, TNF_EFORMAT, 0, "corrupt snappy: it is empty");
     if (d->from.stored > SIZE_MAX || d->from.decoded > UINT32_MAX)
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "a snappy block holds less than 4 GiB");
     uint8_t *stored = s ? tnf_alloc(&d->alloc, (size_t)d->from.stored) : NULL;

@@ -267,7 +267,7 @@ static tnf_status check_shape(parser *p, const entry *t, tnf_error *e)
                             TNF_QUOTED(t->d.name));
     if (product % 8 * t->d.type->bits % 8 != 0)
         return tnf_stricter(p->r, e, TNF_EFORMAT, t->d.at,
-                            "%s has %llu elements of %u bits, which is no whole number of bytes",
+                            "%s has %llu elements of %u bits, which is not a whole number of bytes",
                             TNF_QUOTED(t->d.name), (unsigned long long)product, t->d.type->bits);
     return TNF_OK;
 }
@@ -321,7 +321,7 @@ static tnf_status read_metadata(parser *p, uint64_t at, tnf_error *e)
     tnf_str key, text;
     tnf_value all;
     if (p->metadata)
-        return tnf_fail(e, TNF_EFORMAT, at, METADATA " is there twice");
+        return tnf_fail(e, TNF_EFORMAT, at, METADATA " occurs twice");
     p->metadata = true;
     if (tnf_json_peek(j) == 'n') {
         TNF_TRY(tnf_stricter(p->r, e, TNF_EFORMAT, tnf_json_where(j),
@@ -419,11 +419,11 @@ enum { ORDER_CANONICAL, ORDER_FILE };
 
 static const tnf_option_info write_options[] = {
     { "align", TNF_OPTION_UINT, NULL, "8",
-      "begin the data on a multiple of this (a power of two, at most 65536)" },
+      "the data begins at a multiple of this (a power of two, at most 65536)" },
     { "reserve", TNF_OPTION_UINT, NULL, "0",
       "leave this many bytes of room in the header for later edits of the metadata" },
     { "order", TNF_OPTION_CHOICE, "canonical|file", "canonical",
-      "of the tensors: as the safetensors package sorts them, or as in the source" },
+      "order of the tensors: as the safetensors package sorts them, or as in the source" },
     { 0 },
 };
 

@@ -171,7 +171,8 @@ static tnf_status not_claimed(const char *path, tnf_error *e)
     if (fd >= 0)
         close(fd);
     if (fd >= 0 || (stat(path, &st) == 0 && !S_ISREG(st.st_mode)))
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "cannot append: it is no plain file");
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                        "cannot append: it is not a plain file");
     return tnf_fail_sys(e, err, "cannot append");
 }
 

@@ -118,7 +118,7 @@ static tnf_status lock_failed(const char *who, tnf_error *e)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                         "this file system has no locks: open the file without them");
     if (is_busy(err))
-        return tnf_fail_sys(e, EAGAIN, "the file is locked by somebody else, who %s it", who);
+        return tnf_fail_sys(e, EAGAIN, "the file is locked by another program, which %s it", who);
     return tnf_fail_sys(e, err, "cannot lock the file");
 }
 

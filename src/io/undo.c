@@ -144,7 +144,7 @@ static tnf_status fill_undo(const tnf_buf *b, int undo, const tnf_change_file *c
 {
     if (!will_be_believed(undo, c->fd))
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "what is to change cannot be put beside the file: it belongs to another "
+                        "the undo file cannot be put beside the file: it belongs to another "
                         "user or group");
     TNF_TRY(tnf_fs_write_at(undo, b->p, b->n, 0, e));
     return tnf_fs_sync(undo, e);
@@ -156,10 +156,10 @@ static tnf_status keep_old(const tnf_buf *b, const tnf_change_file *c, const cha
     int fd = tnf_fs_open(undo, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
     if (fd < 0)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "what is to change cannot be put beside the file: %s", strerror(errno));
+                        "the undo file cannot be put beside the file: %s", strerror(errno));
     tnf_status status = fill_undo(b, fd, c, e);
     if (close(fd) != 0 && status == TNF_OK)
-        status = tnf_fail_sys(e, errno, "cannot put what is to change beside the file");
+        status = tnf_fail_sys(e, errno, "cannot put the undo file beside the file");
     if (status == TNF_OK)
         status = tnf_sync_directory_of(undo, e);
     if (status != TNF_OK)
@@ -559,9 +559,9 @@ static tnf_status change(const tnf_change_file *c, tnf_error *e)
     if (c->n > 0 && in_one_sector(c))
         return write_sector(c, e);
     if (!c->one_name)
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "the file has other names (hard links), and what is to change is more "
-                        "than one sector of it");
+        return tnf_fail(
+            e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+            "the file has other names (hard links), and the change is larger than one sector");
     tnf_buf b;
     tnf_buf_init(&b, &c->alloc, MAX_UNDO);
     tnf_status status = write_with_undo(c, &b, e);

@@ -83,10 +83,10 @@ static tnf_status select_tensors(struct converting *c, tnf_error *e)
 static tnf_status find_named(struct converting *c, const char *name, tnf_error *e)
 {
     if (!tnf_format_named(&c->target, name))
-        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no format '%s'", name);
+        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "unknown format '%s'", name);
     if (!(c->target.caps & TNF_CAN_WRITE))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "%s can be read but not written: say which other format", c->target.name);
+                        "%s can be read but not written: choose another format", c->target.name);
     return TNF_OK;
 }
 
@@ -119,7 +119,7 @@ static tnf_status find_target(struct converting *c, tnf_error *e)
     if (c->options.mode == TNF_CONVERT_APPEND)
         status = find_own(c, e);
     else if (c->options.mode == TNF_CONVERT_SPLIT && !split && c->n == 0)
-        status = tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "say which format");
+        status = tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "choose the format");
     else if (c->options.mode == TNF_CONVERT_SPLIT || keeps_format(c))
         status = find_named(c, split ? split : tnf_file_info(c->files[0])->format, e);
     else
@@ -287,9 +287,9 @@ static tnf_status copy_options(struct converting *c, const tnf_convert_options *
     TNF_TRY(tnf_options_copy(&c->split, sizeof c->split, c->options.split, e));
     c->options.save = &c->save;
     bool fits = c->path ? !c->options.sink : c->options.sink && c->options.mode == TNF_CONVERT_NEW;
-    return fits || c->save.dry_run
-               ? TNF_OK
-               : tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "say where to: a path, or a sink");
+    return fits || c->save.dry_run ? TNF_OK
+                                   : tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                                              "there is no target: give a path or a sink");
 }
 
 tnf_status tnf_convert(tnf_report **report, const tnf_file *const *files, size_t n,

@@ -48,9 +48,9 @@ tnf_status tnf_vectors_check(const tnf_convert_options *o, tnf_error *e)
                         "vectors cannot both be divided and multiplied by their lengths");
     if (o->step != TNF_EMB_KEEP && changes)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "this is done to vectors as they are, without folding or normalizing");
+                        "this step cannot be combined with folding or normalizing");
     if ((unsigned)o->step > TNF_EMB_QUANTIZE)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no such step for embeddings");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "unknown step for embeddings");
     return TNF_OK;
 }
 
@@ -115,8 +115,8 @@ static const char *why_changed(const tnf_emb_info *info, const tnf_emb_change *h
                                                : NULL;
 }
 
-/* What was said of the new vectors for the target's sake is no loss where that has no place for
- * it. */
+/* Attributes that describe the new vectors were added for the target. If the target has no place
+ * for them, that is not a loss. */
 static tnf_status drop_invented(const tnf_vectors_step *s, tnf_error *e)
 {
     tnf_file *made;

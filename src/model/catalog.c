@@ -100,7 +100,7 @@ tnf_status tnf_catalog_add(tnf_catalog *c, const tnf_object *object, unsigned ag
     if (!tnf_hash_add(&c->names, (uint32_t)c->n, again == TNF_NAMES_LATER_FOUND, &previous))
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for the table of names");
     if (previous != TNF_HASH_NONE && again == TNF_NAMES_ONCE)
-        return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET, "the tensor %s is there twice",
+        return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET, "the tensor %s occurs twice",
                         TNF_QUOTED(object->name));
     c->n++;
     return TNF_OK;

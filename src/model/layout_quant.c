@@ -42,7 +42,7 @@ static tnf_status get_uint(const tnf_object *object, const tnf_value *map, const
     else if (v->kind == TNF_INT && v->as.i >= 0)
         *out = (uint64_t)v->as.i;
     else
-        return tnf_layout_fail(object, e, "the attribute '%s' is no whole number", key);
+        return tnf_layout_fail(object, e, "the attribute '%s' is not a whole number", key);
     return TNF_OK;
 }
 
@@ -53,7 +53,7 @@ static tnf_status get_word(const tnf_object *object, const tnf_value *map, const
     const tnf_value *v = tnf_value_get(map, key);
     if (!v || v->kind != TNF_STRING)
         return tnf_layout_fail(object, e, "the attribute '%s' is %s", key,
-                               v ? "no string" : "missing");
+                               v ? "not a string" : "missing");
     for (*out = 0; words[*out]; ++*out)
         if (strlen(words[*out]) == v->n && memcmp(words[*out], v->as.s, v->n) == 0)
             return TNF_OK;
@@ -67,7 +67,7 @@ static tnf_status get_map(const tnf_object *object, const char *key, const tnf_v
     *out = tnf_value_get(object->attrs, key);
     if (!*out || (*out)->kind != TNF_MAP)
         return tnf_layout_fail(object, e, "the attribute '%s' is %s", key,
-                               *out ? "no map" : "missing");
+                               *out ? "not a map" : "missing");
     return TNF_OK;
 }
 
@@ -135,7 +135,7 @@ static tnf_status get_zero_point(const tnf_object *object, quant *q, tnf_error *
     if (q->zero_form == ZERO_IMPLIED &&
         (!value || (value->kind != TNF_INT && value->kind != TNF_UINT)))
         return tnf_layout_fail(object, e, "the attribute 'value' is %s",
-                               value ? "no whole number" : "missing");
+                               value ? "not a whole number" : "missing");
     return TNF_OK;
 }
 
@@ -172,7 +172,7 @@ static tnf_status check_scale_type(const tnf_object *object, const quant *q, con
     if (q->scale_form == SCALE_E8M0)
         return tnf_part_must_be(object, scales, tnf_type_named("f8_e8m0"), e);
     if (scales->type->number != TNF_NUMBER_FLOAT)
-        return tnf_layout_fail(object, e, "the part 'scales' is %s, which is no float",
+        return tnf_layout_fail(object, e, "the part 'scales' is %s, which is not a float",
                                TNF_TYPE_TEXT(scales->type));
     return TNF_OK;
 }

@@ -69,7 +69,7 @@ static tnf_status check_bools(const tnf_object *object, const tnf_part *part, tn
         for (size_t i = 0; all > 1 && i < n; i++)
             if (block[i] > 1)
                 return tnf_layout_fail_at(object, part, at + i, e,
-                                          "element %" PRIu64 " of '%s' is %u, which is no bool",
+                                          "element %" PRIu64 " of '%s' is %u, which is not a bool",
                                           at + i, part->role, block[i]);
         at += n;
     }

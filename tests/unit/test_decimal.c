@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading decimals: against exact arithmetic (decimal_vectors.h), and what is no number. */
+/* Reading decimals: against exact arithmetic (decimal_vectors.h), and what is not a number. */
 #include "../support/unit.h"
 #include "base/decimal.h"
 

@@ -239,7 +239,7 @@ static void pruned_wrongly(void **state)
     assert_fails(look_up(file, i32, 2, beyond, 2), TNF_EFORMAT);
     assert_says("row 2 of 2");
     assert_fails(look_up(file, i32, 1, pairs, 4), TNF_EFORMAT);
-    assert_says("no list of pairs");
+    assert_says("not a list of pairs");
     assert_fails(look_up(file, tnf_type_of(TNF_U32), 2, pairs, 2), TNF_EFORMAT);
     assert_fails(look_up(file, i32, 2, pairs, 6), TNF_ELIMIT); /* of five */
     tnf_close(file);

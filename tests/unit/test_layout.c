@@ -158,7 +158,7 @@ static void bools(void **state)
     bytes[39998] = 1;
     data_is(&o, NULL, 0);
     bytes[39999] = 2;
-    data_is(&o, "element 39999 of 'data' is 2, which is no bool", 1000 + 39999);
+    data_is(&o, "element 39999 of 'data' is 2, which is not a bool", 1000 + 39999);
     part.payload = TNF_ENCODED;
     data_is(&o, "element 39999", TNF_NO_OFFSET);
     part.type = tnf_type_named("u8");

@@ -122,7 +122,7 @@ static void quant_group_zeros(void **state)
     q.zero_point[0] = (tnf_member)S("form", "implied");
     check_is(&q.object, "the attribute 'value' is missing");
     q.zero_point[1] = (tnf_member)S("value", "8");
-    check_is(&q.object, "the attribute 'value' is no whole number");
+    check_is(&q.object, "the attribute 'value' is not a whole number");
     q.zero_point[1] = (tnf_member)I("value", -8);
     check_is(&q.object, NULL);
     q.zero_point[0] = (tnf_member)S("form", "some");
@@ -137,7 +137,7 @@ static void quant_group_scales(void **state)
     q.members[4] = (tnf_member)S("scale_form", "f32_factors");
     check_is(&q.object, NULL); /* f16 on disk, read as f32 */
     q.parts[1].type = tnf_type_of(TNF_I16);
-    check_is(&q.object, "the part 'scales' is i16, which is no float");
+    check_is(&q.object, "the part 'scales' is i16, which is not a float");
     q.members[4] = (tnf_member)S("scale_form", "e8m0_exponent");
     check_is(&q.object, "the part 'scales' is i16 and should be f8_e8m0");
     q.parts[1].type = tnf_type_named("f8_e8m0");
@@ -185,17 +185,17 @@ static void quant_group_parameters(void **state)
     q.members[2] = (tnf_member)U("axis", 2);
     check_is(&q.object, "there is no axis 2, only 2 dimensions");
     q.members[2] = (tnf_member)I("axis", -1);
-    check_is(&q.object, "the attribute 'axis' is no whole number");
+    check_is(&q.object, "the attribute 'axis' is not a whole number");
     q.members[2] = (tnf_member)U("axis", 1);
     check_is(&q.object, "groups of 8 do not tile the 6 elements of axis 1");
     fill_quantised(&q);
     q.members[3] = (tnf_member)S("packing", "8_per_i32");
-    check_is(&q.object, "the attribute 'packing' is no map");
+    check_is(&q.object, "the attribute 'packing' is not a map");
     fill_quantised(&q);
     q.packing[0] = (tnf_member)S("word", "i32");
     check_is(&q.object, "the attribute 'word' is 'i32'");
     q.packing[0] = (tnf_member)U("word", 32);
-    check_is(&q.object, "the attribute 'word' is no string");
+    check_is(&q.object, "the attribute 'word' is not a string");
     fill_quantised(&q);
     q.packing[1] = (tnf_member)S("order", "lsb");
     check_is(&q.object, "the attribute 'order' is 'lsb'");

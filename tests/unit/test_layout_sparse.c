@@ -103,7 +103,7 @@ static void csr_columns(void **state)
     data_is(&o, "row 0 has column 2 after 2", 1004);
     fill_csr(parts, &o);
     parts[0] = (tnf_part)PART_OF("values", "bool", "\0\1\2", 3);
-    data_is(&o, "element 2 of 'values' is 2, which is no bool", 1002);
+    data_is(&o, "element 2 of 'values' is 2, which is not a bool", 1002);
     assert_int_equal(o.layout->check_data(&o, read_nothing, NULL), TNF_EIO);
 }
 

@@ -192,7 +192,7 @@ static void test_row_major(void **state)
         for (int k = 0; k < 4; k++)
             assert_true(matrix[i + 3 * k] == rows[i * 4 + k]);
     assert_fails(tnf_primitiv_bind(f, all, 3, &o, &e), TNF_EINVAL);
-    assert_says("no tensor of 32-bit floats");
+    assert_says("not a tensor of 32-bit floats");
     tnf_close(f);
     free(got.p);
 }

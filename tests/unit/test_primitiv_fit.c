@@ -240,7 +240,7 @@ static void test_kinds_do_not_mix(void **state)
     tnf_builder_free(b);
     b = vector("w", 2);
     set(b, NULL, "primitiv.type", tnf_value_string("module"));
-    refused(b, "primitiv.type", "no such kind");
+    refused(b, "primitiv.type", "unknown kind");
 }
 
 static void test_files_of_one_tensor(void **state)
@@ -283,7 +283,7 @@ static void test_values_of_configs_and_shapes(void **state)
     set(b, NULL, uints, one_config(&room, "e", minus));
     plan(b, NULL, uints, TNF_DROPPED, "32 bits");
     set(b, NULL, uints, tnf_value_string("e"));
-    refused(b, uints, "no map");
+    refused(b, uints, "not a map");
     b = nothing();
     set(b, NULL, floats, one_config(&room, "e", minus));
     plan(b, NULL, floats, TNF_NATIVE, "");
@@ -292,11 +292,11 @@ static void test_values_of_configs_and_shapes(void **state)
     set(b, NULL, floats, one_config(&room, "e", tnf_value_uint((1 << 24) + 1)));
     plan(b, NULL, floats, TNF_TRANSFORMED, "rounded");
     set(b, NULL, floats, one_config(&room, "e", tnf_value_bool(true)));
-    refused(b, floats, "no map");
+    refused(b, floats, "not a map");
     b = nothing();
     tnf_value none = tnf_value_uint(0);
     set(b, NULL, "primitiv.dims", (tnf_value) { .kind = TNF_ARRAY, .n = 1, .as.items = &none });
-    refused(b, "primitiv.dims", "no shape");
+    refused(b, "primitiv.dims", "not a shape");
 }
 
 int main(void)

@@ -115,7 +115,7 @@ static void no_rows(void **state)
         { tensor(&data, 1, "dense", wide, 2), TNF_EUNSUPPORTED, "rows of 18446744073709551615" },
         { tensor(&data, 1, "dense", empty, 2), TNF_EUNSUPPORTED, "rows of 0 elements" },
         { tensor(&data, 1, "dense", none, 2), TNF_EUNSUPPORTED, "rows of 33554432 elements" },
-        { tensor(&complex, 1, "dense", one, 2), TNF_EUNSUPPORTED, "no numbers" },
+        { tensor(&complex, 1, "dense", one, 2), TNF_EUNSUPPORTED, "are not numbers" },
         { tensor(&data, 1, "strings/1", one, 1), TNF_EUNSUPPORTED, "strings/1" },
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -142,19 +142,19 @@ static void quantized_wrongly(void **state)
         const char *says; /* NULL: nothing is wrong */
     } all[] = {
         { CODES, NULL, TNF_U8, 4, NULL },
-        { CODES, "other", TNF_U8, 4, "no quantized matrix" },
-        { CODES, NULL, TNF_I8, 4, "no quantized matrix" },
+        { CODES, "other", TNF_U8, 4, "not a quantized matrix" },
+        { CODES, NULL, TNF_I8, 4, "not a quantized matrix" },
         { CODES, NULL, TNF_U8, 5, "codes do not divide" },
         { CODES, NULL, TNF_U8, 6, "codes do not divide" }, /* three pieces of four */
         { CODES, NULL, TNF_U8, 0, "codes do not divide" },
-        { BOOKS, "other", TNF_F32, 48, "no quantized matrix" },
+        { BOOKS, "other", TNF_F32, 48, "not a quantized matrix" },
         { BOOKS, NULL, TNF_F32, 0, "1 to 256 centroids" },
         { BOOKS, NULL, TNF_F32, 44, "1 to 256 centroids" },
         { BOOKS, NULL, TNF_F32, (uint64_t)257 * 16, "1 to 256 centroids" },
         { BOOKS, NULL, TNF_U32, 48, "another type than f32" },
         { PROJECTION, NULL, TNF_F32, 60, "not square" },
         { PROJECTION, NULL, TNF_U32, 64, "another type than f32" },
-        { NORMS, NULL, TNF_F32, 12, "not as many as its rows" },
+        { NORMS, NULL, TNF_F32, 12, "does not have one norm for each row" },
         { NORMS, NULL, TNF_U32, 8, "another type than f32" },
     };
     struct world w;

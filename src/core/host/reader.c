@@ -181,10 +181,10 @@ static tnf_status add_checked(tnf_reader *r, const tnf_object *o, uint64_t at, t
                                   : TNF_NAMES_ONCE;
     tnf_status status = tnf_catalog_add(r->catalog, o, again, e);
     if (status == TNF_EEXISTS)
-        return tnf_fail(e, TNF_EFORMAT, at, "the tensor %s is there twice", TNF_QUOTED(o->name));
+        return tnf_fail(e, TNF_EFORMAT, at, "the tensor %s occurs twice", TNF_QUOTED(o->name));
     TNF_TRY(status);
     if (r->catalog->names.used == names)
-        tnf_warn(r, at, "the tensor %s is there twice; the %s one counts", TNF_QUOTED(o->name),
+        tnf_warn(r, at, "the tensor %s occurs twice; the %s one counts", TNF_QUOTED(o->name),
                  may ? "first" : "later");
     uint64_t bytes = o->nparts ? o->parts->nbytes : 0;
     if (r->file->options.trace)

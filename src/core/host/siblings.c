@@ -105,7 +105,7 @@ static tnf_status check_name(tnf_str name, tnf_error *e)
     }
     if (bad)
         return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
-                        "the file name %s leads out of the model's directory, or is none",
+                        "the file name %s leads out of the model's directory, or is not a name",
                         TNF_QUOTED(name));
     return TNF_OK;
 }
@@ -444,7 +444,7 @@ tnf_status tnf_open_stored(tnf_reader *r, const tnf_file **out, const char *dire
     tnf_arena scratch;
     TNF_TRY(check_name(name, e));
     if (f->depth >= MAX_FILE_DEPTH)
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "files refer to files too deeply");
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "files name other files too deeply");
     if (!tables_of(f))
         return tnf_arena_fail(&f->arena, "names of files", e);
     tnf_arena_init(&scratch, &f->alloc, f->options.limits.memory);

@@ -127,8 +127,7 @@ static tnf_status put_all(struct put *p, tnf_error *e)
 {
     tnf_encode_to to = { put_stored, p };
     if (p->how->digest && !tnf_digest_begin(&p->digester, p->how->digest))
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "there is no digest %s",
-                        p->how->digest);
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "unknown digest %s", p->how->digest);
     if (p->how->codec != TNF_CODEC_RAW)
         TNF_TRY(tnf_encoder_open(&p->encoder, p->how->codec, p->how->level, &to,
                                  &p->w->scratch->alloc, e));
@@ -169,7 +168,7 @@ static bool may_digest_beside(const tnf_part *part, const tnf_put_how *how)
            part->nbytes >= WORTH_THREAD && tnf_pool_threads(0) > 1;
 }
 
-/* False if there is no thread to be had: then nothing was done. */
+/* False if no thread could be started: then nothing was done. */
 static bool put_beside(tnf_writer *w, const tnf_part *part, const tnf_put_how *how,
                        tnf_put_done *done, tnf_status *status, tnf_error *e)
 {
@@ -229,7 +228,7 @@ tnf_status tnf_part_digest(const tnf_part *part, const char *algorithm, uint8_t 
 {
     tnf_digester d;
     if (!tnf_digest_begin(&d, algorithm))
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "there is no digest %s", algorithm);
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "unknown digest %s", algorithm);
     tnf_status status = tnf_scan(part, take_digest, &d, e);
     tnf_digest_end(&d, status == TNF_OK ? out : NULL);
     return status;
@@ -329,7 +328,7 @@ tnf_status tnf_put_same(tnf_writer *w, uint64_t upto, tnf_error *e)
 tnf_status tnf_no_room(uint64_t missing, const char *what, tnf_error *e)
 {
     return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                    "there is no room for %s: %llu bytes are lacking", what,
+                    "there is no room for %s: %llu bytes are missing", what,
                     (unsigned long long)missing);
 }
 

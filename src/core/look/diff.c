@@ -114,7 +114,7 @@ static bool same_shape(const tnf_object *a, const tnf_object *b)
            (a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0);
 }
 
-/* Types that nobody knows are not unique; how wide one is not every format tells. */
+/* Unknown types are not unique, and not every format says how wide they are. */
 static bool same_type(const tnf_type *a, const tnf_type *b)
 {
     return a == b || strcmp(a->id, b->id) == 0;
@@ -189,7 +189,7 @@ static tnf_status turnable(const struct pair *p, tnf_error *e)
     if (o->parts->type->bits % 8 == 0 && o->parts->type->bits > 0)
         return TNF_OK;
     return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                    "%s has packed elements in columns: they cannot be taken row by row",
+                    "%s has packed elements in Fortran order, which cannot be compared row by row",
                     TNF_QUOTED(o->name));
 }
 

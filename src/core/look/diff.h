@@ -61,7 +61,7 @@ tnf_status tnf_diff_values(struct diff *d, tnf_error *e);
 #define TNF_TALLY_MOST 1024u
 void tnf_tally(struct tally *t, const struct diff *d, const struct comparison *c, uint64_t first,
                const uint8_t *a, const uint8_t *b, size_t n);
-/* The same for bytes that are no numbers. */
+/* The same for bytes that are not numbers. */
 void tnf_tally_bytes(struct tally *t, uint64_t first, const uint8_t *a, const uint8_t *b, size_t n);
 /* `more` are of later elements. */
 void tnf_tally_join(struct tally *t, const struct tally *more);

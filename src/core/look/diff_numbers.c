@@ -22,7 +22,7 @@ struct whole {
     uint64_t magnitude;
 };
 
-/* The i-th element as a whole number; false if it is none. */
+/* The i-th element as a whole number; false if it is not a whole number. */
 static bool whole_of(struct whole *out, const tnf_type *type, const uint8_t *bytes, size_t i,
                      double x)
 {

@@ -263,7 +263,7 @@ static void judge(struct comparison *c)
     for (size_t i = 0; c->tallies && i < count_jobs(c, true); i++)
         tnf_tally_join(&all, &c->tallies[i]);
     tnf_tally_end(&c->found, &all, c);
-    /* Stopped early, or bits after the last element: there is a difference that nobody counted. */
+    /* It stopped early, or bits after the last element differ: this difference was not counted. */
     bool uncounted = c->exact && !c->preset && all.different == 0;
     c->verdict = all.different || uncounted ? DIFFERENT : all.unequal ? OTHER_BITS : SAME;
 }

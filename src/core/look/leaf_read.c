@@ -42,7 +42,7 @@ struct stream {
     tnf_digester d;
 };
 
-/* If somebody waits for one. NULL also if there is no memory: then it is hashed here. */
+/* NULL if no helper waits for a leaf, or memory is short: then this thread hashes it. */
 static struct held *new_held(struct hashing *h)
 {
     pthread_mutex_lock(&h->lock);
@@ -137,9 +137,10 @@ static tnf_status scan_turned(struct stream *s, const tnf_object *o, tnf_error *
     struct tnf_save turning = { 0 };
     uint64_t bits = o->parts->type->bits;
     if (bits == 0 || bits % 8)
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "%s has packed elements in columns: they cannot be taken row by row",
-                        TNF_QUOTED(o->name));
+        return tnf_fail(
+            e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+            "%s has packed elements in Fortran order, which cannot be compared row by row",
+            TNF_QUOTED(o->name));
     tnf_arena_init(&turning.arena, &s->h->alloc, UINT64_MAX);
     tnf_status status = tnf_reorder(&rows, o, &turning, e);
     if (status == TNF_OK)

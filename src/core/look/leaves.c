@@ -172,7 +172,8 @@ static void drop_leaves(const struct hashing *h, struct item *item)
     item->leaves = NULL;
 }
 
-/* Room for its leaves, by whoever is first. How many there are is only what the file says. */
+/* The first thread that needs room for the leaves takes it. How many there are is only what the file
+ * says. */
 static tnf_status open_item(struct hashing *h, size_t i, tnf_error *e)
 {
     const tnf_object *o = tnf_hash_object(h, i);
@@ -235,7 +236,7 @@ static tnf_status hash_piece(struct hashing *h, size_t item, uint64_t job, tnf_e
     tnf_status status = open_item(h, item, e);
     if (status == TNF_OK)
         status = stream ? tnf_hash_stream(h, item, k, false, e) : tnf_hash_run(h, item, k, job, e);
-    if (stream) /* also if it failed: nobody is to wait for more of it */
+    if (stream) /* also if it failed, so that no helper waits for more of it */
         tnf_hash_stream_done(h);
     return status;
 }

@@ -7,7 +7,7 @@
 #include <tenfold/tenfold.h>
 
 typedef struct tnf_progress {
-    tnf_progress_fn tell; /* NULL: nobody wants to know */
+    tnf_progress_fn tell; /* NULL: the caller does not want to be told */
     void *ctx;
     uint64_t done, total; /* bytes */
 } tnf_progress;

@@ -209,7 +209,7 @@ static tnf_status find_lost(struct salvage *s, tnf_error *e)
 
 /* ----------------------------------------------------------------- adding */
 
-/* Bytes that are no part of anything are worth keeping only where nothing is wrong. */
+/* Bytes that belong to nothing are kept only if the file is not damaged. */
 static bool belongs(const struct salvage *s, const tnf_extra *x)
 {
     static const char end[] = ".trailing";

@@ -30,7 +30,7 @@ struct check {
     const tnf_file *file;
     tnf_progress progress;
     struct outcome *outcomes; /* of the catalog's objects */
-    tnf_values *values;       /* likewise, if they are wanted */
+    tnf_values *values;       /* of the catalog's objects, if they are wanted */
     tnf_value_counts *counts; /* what comes of them */
     const size_t *order;      /* in which they are looked at: the largest first */
     bool out_of_memory;

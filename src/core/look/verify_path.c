@@ -16,8 +16,8 @@ static bool is_fault(const tnf_error *why)
            (why->status == TNF_ENOTFOUND && why->offset != TNF_NO_OFFSET);
 }
 
-/* The files of a model as far as they are there. False: there are none, or nothing is wrong with
- * them that would be more than what is known. */
+/* The files of a model that exist. False: there are none, or they have no faults beyond those
+ * that are known already. */
 static bool look_further(tnf_verify_result *out, tnf_file **file, const char *path,
                          const tnf_open_options *how, const tnf_verify_options *options)
 {

@@ -296,7 +296,7 @@ static tnf_status merge_extra(struct merging *m, const tnf_extra *extra, size_t 
             return TNF_OK;
         if (m->options.attrs != TNF_CLASH_LAST)
             return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET,
-                            "the extra %s is in several files, with other bytes",
+                            "the extra %s is in several files, with different bytes",
                             TNF_QUOTED(extra->key));
         c->extras[i].bytes = extra->bytes;
         return TNF_OK;
@@ -329,8 +329,7 @@ tnf_status tnf_builder_merge(tnf_builder *b, const tnf_file *const *files, const
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%zu files are too many", n);
     TNF_TRY(tnf_options_copy(&m.options, sizeof m.options, options, e));
     if (m.options.attrs == TNF_CLASH_SAME || m.options.attrs == TNF_CLASH_RENAME)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "attributes that clash are refused, or the first or last is taken");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "unknown rule for attributes that clash");
     tnf_hash_init(&m.attr_names, &b->alloc, member_key, &b->catalog.attrs);
     tnf_status status = count_attrs(&m, n, e);
     for (; m.now < n && status == TNF_OK; m.now++) {

@@ -448,14 +448,13 @@ static tnf_status start_split(struct splitting *s, const tnf_split_options *opti
     TNF_TRY(tnf_options_copy(&s->save, sizeof s->save, s->options.save, e));
     s->stem = s->options.stem ? s->options.stem : "model";
     if (!s->options.format)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "say which format");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "choose the format");
     if (!*s->stem || strchr(s->stem, '/'))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "'%s' cannot begin the name of a file",
                         s->stem);
     s->format = tnf_registry_find(s->options.format);
     if (!s->format)
-        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no format '%s'",
-                        s->options.format);
+        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "unknown format '%s'", s->options.format);
     s->save.format = s->format->name;
     return TNF_OK;
 }

@@ -25,8 +25,9 @@ struct splitting {
     tnf_split_options options;
     tnf_save_options save;
     const tnf_format *format;
-    const tnf_format *own_index; /* who writes an index of such files; NULL: nobody */
-    const tnf_format *index;     /* the same, if there is to be one */
+    const tnf_format
+        *own_index;          /* the format that writes an index of such files; NULL: none does */
+    const tnf_format *index; /* the same, if there is to be one */
     const char *directory, *stem;
     tnf_arena arena;
     uint32_t *shard_of; /* of each tensor */

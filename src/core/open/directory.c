@@ -160,7 +160,7 @@ static bool is_whole(const tnf_file *file, const char *name)
            memcmp(name + base, variant, v) == 0;
 }
 
-/* The extensions of the shards, sorted: who takes every file like them takes those. */
+/* The extensions of the shards, sorted: a loader that globs them picks up such files. */
 struct extensions {
     char (*items)[16];
     size_t n;
@@ -190,7 +190,7 @@ static bool is_like_shards(const struct extensions *x, const char *name)
     return x->n == 0 || bsearch(ext, x->items, x->n, sizeof *x->items, by_extension);
 }
 
-/* A file beside the shards that is none of them. */
+/* A file beside the shards that is not a shard. */
 struct extra {
     tnf_str name;
     bool named; /* by another index */
@@ -223,7 +223,7 @@ static tnf_status add_extra(struct extras *x, const char *name, tnf_arena *arena
     return x->items[x->n++].name.p ? TNF_OK : tnf_arena_fail(arena, "a file's name", e);
 }
 
-/* Sorts a directory into files that are no part of this model, and indexes. */
+/* Sorts the entries of a directory: files that do not belong to this model, and indexes. */
 static tnf_status find_extras(struct extras *files, struct extras *indexes, DIR *dir,
                               const tnf_file *file, tnf_arena *arena, tnf_error *e)
 {
@@ -256,7 +256,7 @@ static void excuse_named(struct extras *x, tnf_json *j)
     }
 }
 
-/* The text of an index beside this one; NULL if there is none to be had. */
+/* The text of another index in the directory; NULL if it cannot be read. */
 static tnf_status read_index(tnf_str *out, const tnf_file *file, const char *name, tnf_arena *arena,
                              tnf_error *e)
 {

@@ -69,7 +69,7 @@ static tnf_status choose_format(tnf_file *f, tnf_error *e)
         return tnf_probe_source(&f->format, f->source, f->extension, e);
     f->format = tnf_registry_find(wanted);
     if (!f->format)
-        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no format '%s'", wanted);
+        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "unknown format '%s'", wanted);
     if (!(f->format->caps & TNF_CAN_READ))
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "the format '%s' can only be written",
                         wanted);
@@ -222,8 +222,9 @@ static tnf_status check_undo(const tnf_file *f, const char *path, tnf_error *e)
                     "there");
 }
 
-/* Nobody who changes a file in place does so while its index is read. Over a network nobody waits
- * for a lock to read: there a change that was begun meanwhile is seen by its undo file. */
+/* While an index is read, no program changes the file in place: a lock prevents it. On a network
+ * file system reading does not wait for a lock; there the undo file shows that a change has
+ * begun. */
 static tnf_status index_undisturbed(tnf_file *f, const char *path, tnf_error *e)
 {
     int fd = f->source->fd;

@@ -30,7 +30,7 @@ tnf_status tnf_probe_source(const tnf_format **out, const tnf_source *source, co
         (score <= TNF_PROBE_EXTENSION && !best->stands_for_shards && tnf_surely_unknown(&p)))
         return tnf_unknown_file(&p, e);
     if (tie)
-        return tnf_fail(e, TNF_EUNSUPPORTED, 0, "this may be %s or %s: say which format",
+        return tnf_fail(e, TNF_EUNSUPPORTED, 0, "this may be %s or %s: choose the format",
                         best->name, tie->name);
     *out = best;
     return TNF_OK;

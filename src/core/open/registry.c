@@ -60,8 +60,8 @@ tnf_status tnf_registry_by_extension(const tnf_format **out, const char *path, t
         if (!(f->caps & TNF_CAN_WRITE) || !*ext || !tnf_list_has(f->extensions, ext))
             continue;
         if (*out && strcmp((*out)->family, f->family) != 0)
-            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "'.%s' may be %s or %s: say which format",
-                            ext, (*out)->name, f->name);
+            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                            "'.%s' may be %s or %s: choose the format", ext, (*out)->name, f->name);
         if (!*out)
             *out = f;
     }
@@ -69,9 +69,10 @@ tnf_status tnf_registry_by_extension(const tnf_format **out, const char *path, t
         return TNF_OK;
     if (!*ext)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "the name has no extension to tell the format by: say which format");
+                        "the name has no extension to tell the format by: choose the format");
     return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                    "no format that can be written has the extension '.%s': say which format", ext);
+                    "no format that can be written has the extension '.%s': choose the format",
+                    ext);
 }
 
 bool tnf_registry_owns(const char *key, size_t n)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is it, if it is none of ours? A download that went wrong, most often; sometimes a real
- * format that this version cannot read. The sentence names the thing and the way out. */
+/* Names what a file is if no format claims it. Most often a download went wrong; sometimes it is
+ * a real format that this version cannot read. The message says what it is and what to do. */
 #include "core/core.h"
 
 #include <ctype.h>
@@ -161,9 +161,9 @@ tnf_status tnf_unknown_file(const tnf_probe *p, tnf_error *e)
             "this is a Python pickle (an old PyTorch file, perhaps), which this version "
             "does not read");
     if (json(p, at))
-        return tnf_fail(e, TNF_EFORMAT, at,
-                        "this is JSON text, perhaps a server's error message, and no index of a "
-                        "model");
+        return tnf_fail(
+            e, TNF_EFORMAT, at,
+            "this is JSON text, perhaps a server's error message, and not the index of a model");
     if (p->size < 8)
         return tnf_fail(e, TNF_ETRUNCATED, p->size,
                         "the file has only %llu bytes, too few for any format",

@@ -17,7 +17,7 @@ static tnf_status check_want(const tnf_part *part, uint64_t offset, uint64_t n, 
                         "this tensor can be listed but not read: see the warnings of the file");
     if (offset > part->nbytes || n > part->nbytes - offset)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "%llu bytes wanted from byte %llu on of a tensor of %llu bytes",
+                        "%llu bytes were asked for from byte %llu on, but the tensor has %llu",
                         (unsigned long long)n, (unsigned long long)offset,
                         (unsigned long long)part->nbytes);
     return TNF_OK;

@@ -105,7 +105,7 @@ static tnf_status take_all(struct ahead *a, tnf_take_fn take, void *ctx, tnf_err
     return status;
 }
 
-/* False if there is no thread, or no room: then nothing was done. */
+/* False if no thread could be started or memory is short: then nothing was done. */
 static bool scan_beside(struct ahead *a, tnf_take_fn take, void *ctx, tnf_status *status,
                         tnf_error *e)
 {

@@ -75,7 +75,7 @@ static tnf_status one(struct parser *s, tnf_slice *out, uint64_t dim)
     const char *begin = s->p;
     for (;; colons++, s->p++) {
         if (colons > 2 || !parse_number(s, &v[colons], &given[colons]))
-            return tnf_fail(s->e, TNF_EINVAL, TNF_NO_OFFSET, "'%.40s' is no slice", begin);
+            return tnf_fail(s->e, TNF_EINVAL, TNF_NO_OFFSET, "'%.40s' is not a slice", begin);
         if (*s->p != ':')
             break;
     }
@@ -84,7 +84,7 @@ static tnf_status one(struct parser *s, tnf_slice *out, uint64_t dim)
     if (colons == 0 && given[0])
         return plain_index(out, v[0], (int64_t)dim, s->e);
     if (colons == 0)
-        return tnf_fail(s->e, TNF_EINVAL, TNF_NO_OFFSET, "'%.40s' is no slice", begin);
+        return tnf_fail(s->e, TNF_EINVAL, TNF_NO_OFFSET, "'%.40s' is not a slice", begin);
     if (given[2] && v[2] == 0)
         return tnf_fail(s->e, TNF_EINVAL, TNF_NO_OFFSET, "a slice's step cannot be 0");
     *out = range_of((int64_t)dim, v, given);
@@ -143,11 +143,12 @@ tnf_status tnf_slice_parse(tnf_slice *out, const char *text, const uint64_t *sha
         TNF_TRY(one(&s, &out[at], shape[at]));
         at++;
         if (*s.p != ',' && *s.p != 0)
-            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "'%.40s' is no slice", s.p);
+            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "'%.40s' is not a slice", s.p);
         s.p += *s.p == ',';
     }
     skip_space(&s);
-    return *s.p == 0 ? TNF_OK : tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "'%.40s' is no slice", s.p);
+    return *s.p == 0 ? TNF_OK
+                     : tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "'%.40s' is not a slice", s.p);
 }
 
 uint64_t tnf_slice_bytes(const tnf_object *object, const tnf_slice *slices)

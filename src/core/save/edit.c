@@ -293,17 +293,19 @@ static tnf_status check_like(const struct editing *x, tnf_error *e)
     const tnf_file *f = x->like;
     const char *wanted = x->save.options.format;
     if (!f)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "say which open file it is");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "`like` must be the open file that is to change");
     if (wanted && tnf_registry_find(wanted) != f->format)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a file keeps its format in place");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a change in place cannot change the format");
     if (!(f->format->caps & TNF_CAN_EDIT))
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                         "the format has no room for changes in place");
     if (f->siblings || f->format->stands_for_shards)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "it is a model in several files");
     if (f->needed_lenience || f->options.salvage || f->source->fd < 0)
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "only a file that keeps all rules is changed in place");
+        return tnf_fail(
+            e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+            "only a regular file that keeps all rules of its format can be changed in place");
     return TNF_OK;
 }
 

@@ -253,7 +253,7 @@ static bool asks_for_stash(const struct planning *l)
     return false;
 }
 
-/* Has the format a place for the stash, if only a tensor whose name nobody else has? */
+/* Does the format have a place for the stash, at least a tensor whose name is still free? */
 static void look_for_place(struct planning *l, const tnf_catalog *from)
 {
     const tnf_can *can = &l->format->can;
@@ -369,7 +369,7 @@ static tnf_status plan_attr(struct planning *l, const tnf_member *m, tnf_verdict
 
 /* ----------------------------------------------------------------- extras */
 
-/* Extras are somebody's bytes in somebody's place: only their own family can put them back. */
+/* Extras are bytes of one family of formats: only that family can write them back. */
 static tnf_status plan_extra(struct planning *l, const tnf_extra *x, tnf_error *e)
 {
     size_t n = strlen(l->format->family);

@@ -20,12 +20,13 @@ struct planning {
     char first[160]; /* the first thing that would be lost */
 };
 
-/* plan.c: into the plan, and no more; into the plan, and refused unless it may be lost */
+/* plan.c: adds an item to the plan; and, in the second function, refuses it unless it may be
+ * lost */
 void tnf_plan_note(const struct planning *l, tnf_fate fate, const char *kind, tnf_str name,
                    const char *reason);
 void tnf_plan_tell(struct planning *l, tnf_fate fate, const char *kind, tnf_str name,
                    const char *reason);
-/* A change that nobody asked for, that can be undone, and that is not refused: into the plan. */
+/* Adds to the plan a change that was not asked for, can be undone, and is not refused. */
 void tnf_plan_unasked(const struct planning *l, const char *kind, tnf_str name, const char *reason);
 void tnf_plan_comma(tnf_buf *b);
 /* Can a typed tree say it exactly? */

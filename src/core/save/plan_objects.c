@@ -44,7 +44,7 @@ static void plan_object_attrs(struct planning *l, const tnf_object *o, bool nati
         if (!l->stashes || !tnf_utf8_valid(o->name.p, o->name.n, NULL)) {
             tnf_plan_tell(l, TNF_DROPPED, "attribute", m->key,
                           l->stashes
-                              ? "the name of its tensor is not UTF-8: nothing can be noted of it"
+                              ? "it cannot be kept, since the name of its tensor is not UTF-8"
                               : l->no_place);
             continue;
         }
@@ -210,7 +210,7 @@ static const char *sharing(const struct planning *l, const tnf_object *o)
     return why ? why : "";
 }
 
-/* A tensor that goes as it is, or in another order, which is no loss. */
+/* A tensor that is written as it is, or in another order; neither loses anything. */
 static tnf_status plan_object(struct planning *l, const tnf_object *o, tnf_verdict found,
                               const char *why, tnf_error *e)
 {

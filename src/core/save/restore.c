@@ -31,7 +31,7 @@ static bool stash_like(const tnf_value *v)
     return true;
 }
 
-/* A stash as a tree; *out stays NULL if somebody broke it. */
+/* Parses a stash to a tree; *out stays NULL if the text is damaged. */
 static tnf_status parse_stash(tnf_file *f, tnf_str text, tnf_value *tree, const tnf_value **out,
                               tnf_error *e)
 {
@@ -44,11 +44,11 @@ static tnf_status parse_stash(tnf_file *f, tnf_str text, tnf_value *tree, const 
         return tnf_arena_fail(&f->arena, "the entry " TNF_STASH_KEY, e);
     else
         tnf_warn(&f->reader, TNF_NO_OFFSET, "the entry " TNF_STASH_KEY " is ignored: %s",
-                 j.status != TNF_OK ? error.message : "it is not of our making");
+                 j.status != TNF_OK ? error.message : "Tenfold did not write it");
     return TNF_OK;
 }
 
-/* The first good one, or NULL if there is none. */
+/* The first stash that can be parsed, or NULL. */
 static tnf_status read_stash(tnf_file *f, const tnf_attrs *from, tnf_value *tree,
                              const tnf_value **out, tnf_error *e)
 {
@@ -98,7 +98,7 @@ static tnf_status restore_pair(tnf_file *f, const tnf_member *m, const tnf_value
         own->members[own->n - 1].key.n = m->key.n;
         return TNF_OK;
     }
-    if (says_json(kind) && is_json(f, &v)) /* else somebody edited it: text it is */
+    if (says_json(kind) && is_json(f, &v)) /* else it was edited: it stays text */
         v.kind = TNF_JSON;
     return tnf_attrs_set(&f->catalog.attrs, m->key.p, m->key.n, v, e);
 }
@@ -213,7 +213,7 @@ static tnf_status restore_tensors(tnf_file *f, const tnf_value *tensors, tnf_err
         uint32_t at = tnf_hash_find(&f->catalog.names, m->key.p, m->key.n);
         if (at == TNF_HASH_NONE)
             tnf_warn(&f->reader, TNF_NO_OFFSET,
-                     "what " TNF_STASH_KEY " says of %s is ignored: there is no such tensor",
+                     "the note in " TNF_STASH_KEY " about %s is ignored: there is no such tensor",
                      TNF_QUOTED(m->key));
         else
             TNF_TRY(merge_attrs(f, &f->catalog.objects[at], &m->value, e));

@@ -66,7 +66,7 @@ static bool read_shape(tnf_object *o, const tnf_value *shape, struct unfitting *
     return tnf_shape_elements(&elements, dims, o->rank);
 }
 
-/* A type that is nobody's but the file's it came from. */
+/* A type that only the format of its file knows. */
 static const tnf_type *unknown_type(struct unfitting *u, tnf_str id, tnf_dtype storage,
                                     const tnf_value *note)
 {
@@ -208,7 +208,8 @@ static tnf_status read_notes(struct unfitting *u, const tnf_value *notes, tnf_er
         if (u->no_memory)
             return tnf_arena_fail(&u->f->arena, "the stash", e);
         tnf_str name = text_of(&notes->as.items[i], "name");
-        tnf_warn(&u->f->reader, TNF_NO_OFFSET, "what " TNF_STASH_KEY " says of %s is ignored: %s",
+        tnf_warn(&u->f->reader, TNF_NO_OFFSET,
+                 "the note in " TNF_STASH_KEY " about %s is ignored: %s",
                  name.p ? TNF_QUOTED(name) : "a tensor", why.message);
     }
     return u->any ? rebuild(u, e) : TNF_OK;

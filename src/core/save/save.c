@@ -27,12 +27,12 @@ tnf_status tnf_save_format(const tnf_format **out, const tnf_builder *b, const c
 {
     const char *name = options->format;
     if (!name && !path)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "say which format");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "choose the format");
     if (!name)
         return tnf_choose_format(out, b, path, options, e);
     *out = tnf_registry_find(name);
     if (!*out)
-        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no format '%s'", name);
+        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "unknown format '%s'", name);
     if (!((*out)->caps & TNF_CAN_WRITE))
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s can only be read", name);
     return TNF_OK;
@@ -150,7 +150,7 @@ static bool was_read_from(const tnf_file *f, const struct target *t)
                  (f->path && realpath(f->path, real) && strcmp(real, t->real) == 0));
 }
 
-/* The open file that was read from there; NULL: there is none. */
+/* The open file that was read from this path; NULL: none was. */
 static const tnf_file *file_read_from(const struct tnf_save *s, const tnf_builder *b,
                                       const struct target *t)
 {
@@ -180,7 +180,8 @@ static bool still_wanted(void *ctx)
     return !s->options.progress || s->options.progress(s->options.ctx, 0, s->total);
 }
 
-/* To replace what is read: nobody has changed it since, and nobody does until it is replaced. */
+/* Before a file that is being read is replaced: fails if it has changed since it was opened, and
+ * keeps others from changing it until it is replaced. */
 static tnf_status claim_own_source(const tnf_claim **out, tnf_claim *own, struct tnf_save *s,
                                    const tnf_builder *b, const char *path, tnf_error *e)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which format will be written, for those who ask beforehand. */
+/* Tells which format would be written, before anything is written. */
 #include "base/sized.h"
 #include "core/save/save.h"
 

@@ -120,7 +120,7 @@ static tnf_status new_unit_rows(struct unit_rows **out, struct tnf_save *save,
         return tnf_arena_fail(&save->arena, "unit rows", e);
     if (!tnf_to_size(&row, matrix->shape[1] * sizeof(float)) ||
         !tnf_to_size(&all, words * sizeof(float)))
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "rows beyond all measure");
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the rows are too large");
     *u = (struct unit_rows) { .matrix = *matrix,
                               .before = *matrix->parts,
                               .words = words,

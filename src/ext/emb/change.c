@@ -185,7 +185,7 @@ static tnf_status selection_room(selection *s, tnf_emb *emb, const tnf_str *word
     uint64_t bytes = 0;
     for (size_t i = 0; i < n; i++)
         if (!tnf_ckd_add(&bytes, bytes, words[i].n))
-            return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "words beyond all measure");
+            return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the words are too large");
     s->offsets = tnf_arena_array(&emb->arena, (uint64_t)n + 1, sizeof *s->offsets);
     s->bytes = tnf_arena_raw(&emb->arena, bytes + 1);
     s->vectors = tnf_arena_array(&emb->arena, (uint64_t)n + 1, emb->info.dims * sizeof(float));

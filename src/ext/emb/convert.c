@@ -148,14 +148,14 @@ static tnf_status check_change(const tnf_emb *emb, const tnf_emb_change *how, tn
 {
     bool folded = emb->info.apart && how->fold != TNF_FOLD_NONE;
     if ((unsigned)how->fold > TNF_FOLD_FINALFUSION || (unsigned)how->unfold > TNF_FOLD_FINALFUSION)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no such way to fold");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "unknown way to fold");
     if (how->normalize && (how->unnormalize || how->unfold != TNF_FOLD_NONE))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "vectors cannot be normalised and have their norms multiplied in");
     if (emb->info.apart && !folded && (how->normalize || how->unnormalize))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "rows of a fastText model have no length that would mean anything before "
-                        "they are put together with their n-grams");
+                        "rows of a fastText model can be normalised only after they are folded "
+                        "with their n-grams");
     if (emb->info.quantized && !folded)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                         "the vectors are quantized: reconstruct them first");

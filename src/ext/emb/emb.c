@@ -80,7 +80,7 @@ static tnf_status find_objects(tnf_emb *emb, const tnf_emb_options *o, tnf_error
     if (!emb->info.embeddings && tnf_find(emb->file, "embeddings.quantized"))
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                         "a quantized fastText model whose last piece is shorter than the others: "
-                        "it is kept, but its vectors cannot be told");
+                        "it is kept, but its vectors cannot be computed");
     if (!emb->info.embeddings)
         return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET,
                         "no tensor of vectors: none is called 'embeddings' or 'points'");

@@ -60,7 +60,7 @@ static tnf_status open_pruned(tnf_emb *emb, const tnf_object *o, tnf_error *e)
     tnf_lent lent;
     const tnf_part *data = tnf_object_part(o, "data");
     if (!data || o->rank != 2 || o->shape[1] != 2 || data->type != tnf_type_of(TNF_I32))
-        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "'pruneidx' is no list of pairs of i32");
+        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "'pruneidx' is not a list of pairs of i32");
     uint64_t n = o->shape[0];
     if (n > emb->info.buckets || 8 * n > emb->memory)
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "%llu buckets", (unsigned long long)n);

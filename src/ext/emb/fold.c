@@ -85,8 +85,8 @@ static tnf_status fold_all(const tnf_emb *emb, unsigned threads, tnf_rows *out, 
                         .d = emb->info.dims };
     if (!tnf_ckd_mul(&bytes, words, emb->info.dims * sizeof(float)) || bytes > emb->memory)
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
-                        "the vectors of %llu words have to be put together in memory, where there "
-                        "may be no more than %llu bytes",
+                        "the vectors of %llu words must be computed in memory, where only %llu "
+                        "bytes are allowed",
                         (unsigned long long)words, (unsigned long long)emb->memory);
     out->data.size = (size_t)bytes + 1;
     out->data.p = out->data.owned = tnf_alloc(&emb->alloc, out->data.size);
@@ -114,7 +114,7 @@ tnf_status tnf_emb_vector_rows(const tnf_emb *emb, unsigned threads, const tnf_r
         *out = made;
         return TNF_OK;
     }
-    tnf_rows_free(made); /* somebody else was faster, or it failed */
+    tnf_rows_free(made); /* another thread was faster, or it failed */
     tnf_free(&emb->alloc, made, sizeof *made);
     *out = known;
     return status;

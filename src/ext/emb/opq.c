@@ -22,10 +22,10 @@ tnf_status tnf_opq_room(tnf_trainer *t, tnf_error *e)
     size_t d = t->feed.d;
     uint64_t square, all;
     if (!tnf_ckd_mul(&square, d, d) || !tnf_ckd_mul(&square, square, sizeof(double)))
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "rows of %zu numbers cannot be turned", d);
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "rows of %zu numbers cannot be rotated", d);
     t->matrix_groups = tnf_feed_groups(&t->feed, square);
     if (!tnf_ckd_mul(&all, t->matrix_groups, d))
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "rows of %zu numbers cannot be turned", d);
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "rows of %zu numbers cannot be rotated", d);
     t->matrices = tnf_arena_array(t->arena, all, d * sizeof(double));
     t->rotation = tnf_arena_array(t->arena, d, d * sizeof(double));
     t->numbers = tnf_arena_array(t->arena, d, sizeof(double));

@@ -15,8 +15,9 @@
 #define MOST 16384u /* rows; the sizes of workspaces are ints */
 
 #ifdef TENFOLD_LAPACK
-/* LAPACK is loaded when it is first asked for: with it come a Fortran runtime and milliseconds that
- * nobody else should pay. It stays, since others may have taken hold of it. */
+/* LAPACK is loaded at the first use, since it brings a Fortran runtime and takes milliseconds
+ * that other callers should not pay. It is never unloaded, since other libraries may use it by
+ * then. */
 #include <dlfcn.h>
 #include <pthread.h>
 
@@ -101,15 +102,15 @@ static tnf_status check_dims(size_t d, tnf_error *e)
     if (d <= MOST)
         return TNF_OK;
     return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
-                    "rows of %zu numbers cannot be turned, only of %u", d, MOST);
+                    "rows of %zu numbers cannot be rotated, only of %u", d, MOST);
 }
 
 static tnf_status lapack_failed(int info, tnf_error *e)
 {
-    return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "LAPACK gives up on these rows (%d)", info);
+    return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "LAPACK fails on these rows (%d)", info);
 }
 
-/* The signs of eigenvectors are anybody's choice. */
+/* LAPACK may choose the signs of eigenvectors freely. */
 static void fix_signs(double *vectors, size_t d)
 {
     for (size_t j = 0; j < d; j++) {

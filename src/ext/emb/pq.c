@@ -57,7 +57,7 @@ static tnf_status check_sizes(const tnf_rows *r, const tnf_object *object, tnf_e
     if (projection && (!tnf_ckd_mul(&square, row, r->d) || projection->nbytes != square))
         return wrong(object, "its projection is not square", e);
     if (norms && norms->nbytes / 4 != r->n)
-        return wrong(object, "its norms are not as many as its rows", e);
+        return wrong(object, "it does not have one norm for each row", e);
     return TNF_OK;
 }
 
@@ -67,7 +67,7 @@ tnf_status tnf_pq_open(tnf_rows *r, const tnf_object *object, uint64_t *memory, 
     const tnf_part *codebooks = tnf_object_part(object, "codebooks");
     r->kind = TNF_ROWS_PQ;
     if (!codes || !codebooks || codes->type != tnf_type_of(TNF_U8) || object->rank != 2)
-        return wrong(object, "it is no quantized matrix", e);
+        return wrong(object, "it is not a quantized matrix", e);
     r->m = r->n ? (size_t)(codes->nbytes / r->n) : 1;
     r->k = (size_t)(codebooks->nbytes / (4 * (uint64_t)r->d));
     TNF_TRY(check_sizes(r, object, e));

@@ -46,7 +46,7 @@ tnf_status tnf_pq_train(tnf_trainer *t, tnf_error *e);
 
 /* ---------------------------------------------------------------- opq.c */
 
-/* Is there a LAPACK? Loads it; TNF_EUNSUPPORTED if there is none. */
+/* Loads LAPACK; TNF_EUNSUPPORTED if there is none. */
 tnf_status tnf_opq_ready(tnf_error *e);
 tnf_status tnf_opq_room(tnf_trainer *t, tnf_error *e);
 /* A projection onto the axes of the rows' covariance, such that no piece has much more to tell than

@@ -81,7 +81,7 @@ static tnf_status check_options(const quantizing *q, const tnf_quantize_options 
 {
     const tnf_object *matrix = q->emb->info.embeddings;
     if ((unsigned)o->method > TNF_GAUSSIAN_OPQ)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no quantizer %d", (int)o->method);
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "unknown quantizer %d", (int)o->method);
     if (o->method != TNF_PQ)
         TNF_TRY(tnf_opq_ready(e));
     if (q->emb->info.quantized)
@@ -321,7 +321,7 @@ tnf_status tnf_emb_quantize(tnf_builder *builder, tnf_emb *emb, const tnf_quanti
     if (emb->info.apart)
         return tnf_fail(
             e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-            "rows of a fastText model are no vectors yet: convert it to finalfusion first");
+            "rows of a fastText model are not vectors yet: convert it to finalfusion first");
     quantizing q = { .emb = emb, .method = o.method, .as_is = o.as_is };
     TNF_TRY(check_options(&q, &o, e));
     TNF_TRY(set_up(&q, &o, e));

@@ -22,8 +22,8 @@ static tnf_status take_memory(tnf_lent *out, uint64_t n, const tnf_allocator *al
 {
     if (n > *memory || !tnf_to_size(&out->size, n + 1))
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
-                        "the vectors have to be read into memory and take %llu bytes there, "
-                        "%llu are left: raise the limit memory if you trust the file",
+                        "the vectors must be read into memory and take %llu bytes, of which %llu "
+                        "are left: raise the limit memory if you trust the file",
                         (unsigned long long)n, (unsigned long long)*memory);
     *memory -= n;
     out->p = out->owned = tnf_alloc(alloc, out->size);
@@ -98,7 +98,7 @@ static tnf_status open_dense(tnf_rows *r, const tnf_object *object, uint64_t *me
     const tnf_part *data = tnf_object_part(object, "data");
     if (!data || data->flags & TNF_PART_UNREADABLE || data->type->number == TNF_NUMBER_OPAQUE ||
         data->type->number == TNF_NUMBER_COMPLEX || data->type->bits == 0)
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "the elements of %s are no numbers",
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "the elements of %s are not numbers",
                         TNF_QUOTED(object->name));
     r->type = data->type;
     r->kind = kind_of(data->type);

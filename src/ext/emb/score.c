@@ -25,7 +25,7 @@ double tnf_length64(const double *vector, size_t d)
 
 /* ----------------------------------------------------------------------- offers */
 
-/* Is it one of those that are no answer? */
+/* Is this row excluded from the answers? */
 static bool is_skipped(const tnf_search_job *job, size_t q, uint64_t row)
 {
     const tnf_asked *a = &job->asked[q];

@@ -31,7 +31,7 @@ tnf_status tnf_query_check(tnf_emb_query *out, const tnf_emb_query *query, tnf_e
     if (out->k == 0)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "no answers are asked for: k is 0");
     if ((unsigned)out->metric > TNF_L2)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no metric %d", (int)out->metric);
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "unknown metric %d", (int)out->metric);
     return TNF_OK;
 }
 

@@ -18,7 +18,7 @@ typedef struct tnf_worker {
     float *scores;  /* queries x block */
     float *scale;   /* block: what scores of a row are multiplied by */
     float *squares; /* block */
-    float *room;    /* block x d, where rows are no floats in the file */
+    float *room;    /* block x d, if the file's rows are not floats */
     float *spare;   /* a padded row, where rows have to be turned */
     double *wide;   /* block x d */
     uint16_t *sums; /* block: of coarse tables */

@@ -107,7 +107,7 @@ static tnf_status cut_word(cut *c, const tnf_ngram_rule *rule, tnf_str word,
     c->memory = NULL;
     c->count = 0;
     if (!tnf_ckd_add(&n, word.n, rule->begin.n) || !tnf_ckd_add(&n, n, rule->end.n))
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "a word beyond all measure");
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "a word is too long");
     TNF_TRY(cut_room(c, n, alloc, e));
     char *end = c->bytes;
     append_str(&end, rule->begin);

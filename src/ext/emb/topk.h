@@ -32,7 +32,7 @@ static inline bool tnf_top_below(const tnf_top *t, double score)
 void tnf_top_add(tnf_top *t, const tnf_ties *ties, tnf_scored item);
 /* Takes those of another in. */
 void tnf_top_merge(tnf_top *t, const tnf_ties *ties, const tnf_top *other);
-/* The best first; it is no heap any more. */
+/* Sorts the best first; afterwards it is not a heap any more. */
 void tnf_top_sort(tnf_top *t, const tnf_ties *ties);
 
 #endif

@@ -30,7 +30,7 @@ struct tnf_emb {
     const tnf_kernels *kernels;
     uint64_t memory; /* that may still be taken */
     tnf_rows rows;   /* mapped where that is possible: for going over all of them */
-    tnf_rows copied; /* the same, read row by row: for who wants some */
+    tnf_rows copied; /* the same, read row by row: for callers that need only some rows */
     tnf_words words, grams;
     tnf_lent gram_rows; /* u64 each: the row of an n-gram, counted from the last word's; or NULL */
     uint64_t gram_rows_count;

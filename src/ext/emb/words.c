@@ -50,7 +50,7 @@ static tnf_status read_part(tnf_words *w, unsigned which, const tnf_part *part, 
     TNF_TRY(tnf_read_part(part, 0, &none, 0, e)); /* what cannot be read needs no memory */
     if (part->nbytes > *memory || !tnf_to_size(&n, part->nbytes))
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
-                        "the vocabulary has to be read into memory and takes %llu bytes there, "
+                        "the vocabulary must be read into memory and takes %llu bytes, of which "
                         "%llu are left: raise the limit memory if you trust the file",
                         (unsigned long long)part->nbytes, (unsigned long long)*memory);
     *memory -= n;

@@ -17,7 +17,7 @@ struct block {
     size_t size;   /* of the allocation: this struct, then the aligned bytes */
     uint64_t refs;
     bool cached, pinned;
-    bool held; /* read ahead, and not yet loaded by anybody: it stays */
+    bool held; /* read ahead and not loaded yet, so it stays */
 };
 
 struct slot {
@@ -58,9 +58,9 @@ tnf_status tnf_params_fetch(struct block **out, tnf_params *p, struct slot *s, t
 /* Frees a block that nothing keeps. */
 void tnf_params_free_unused(tnf_params *p, struct block *b);
 
-/* ahead.c, under the lock: somebody loads it, so it need not be kept, or read ahead, any more. */
+/* ahead.c, under the lock: it is being loaded, so it need not be kept or read ahead any more. */
 void tnf_params_was_wanted(tnf_params *p, struct slot *s);
-/* Forgets all that is to be read ahead, and what was and nobody has loaded. */
+/* Forgets everything that is to be read ahead, and what was read ahead but not loaded. */
 void tnf_params_forget_ahead(tnf_params *p);
 /* Without the lock: ends the reader. */
 void tnf_params_stop(tnf_params *p);

@@ -216,7 +216,7 @@ tnf_status tnf_points_compact(tnf_points *p, unsigned flags, tnf_points_moved_fn
 {
     TNF_TRY(tnf_points_enter(p, true, e));
     if (!moved)
-        p->moved = false; /* nobody wants to know what became of offsets */
+        p->moved = false; /* the caller does not ask for the new offsets */
     tnf_status status = compact(p, flags, moved, ctx, e);
     leave(p);
     return status;

@@ -18,7 +18,7 @@ static tnf_status check_space(const tnf_space *s, tnf_vs_meta *m, tnf_error *e)
     *m = (tnf_vs_meta) { .dims = s->dims, .rank = s->rank, .pack = s->pack, .paging = s->paging };
     if (!s->type || s->type == tnf_type_of(TNF_F16) || !tnf_vs_resolution(s->type, &m->resolution))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "%s is no resolution of VS: those are bit, u8 to i64, f32 and f64",
+                        "%s is not a resolution of VS: these are bit, u8 to i64, f32 and f64",
                         s->type ? s->type->id : "nothing");
     if (s->rank == 0 && !s->scalar)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a space needs at least one dimension");
@@ -65,8 +65,10 @@ static tnf_status replace_locked(tnf_fresh *f, int there, tnf_error *e)
     struct stat st;
     if (fstat(there, &st) != 0)
         return tnf_fail_sys(e, errno, "cannot look at the file");
-    if (!S_ISREG(st.st_mode) || st.st_size != 0 || st.st_nlink == 0) /* somebody was faster */
-        return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET, "there is a file of that name, not empty");
+    if (!S_ISREG(st.st_mode) || st.st_size != 0 ||
+        st.st_nlink == 0) /* another program was faster */
+        return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET,
+                        "a file of that name exists and is not empty");
     tnf_keep_rights(f->fd, there, &st);
     return tnf_fresh_place(f, true, e);
 }

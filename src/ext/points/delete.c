@@ -41,7 +41,8 @@ static tnf_status check_offsets(tnf_points *p, uint64_t *sorted, size_t *n, bool
         if (c->at < sorted[i])
             continue;
         if (c->type == TNF_VS_META)
-            return tnf_fail(e, TNF_EINVAL, c->at, "this is the meta block, which cannot go");
+            return tnf_fail(e, TNF_EINVAL, c->at,
+                            "this is the meta block, which cannot be deleted");
         while (i < *n && sorted[i] == c->at)
             i++;
         if (shred || c->type != TNF_VS_BLANK)

@@ -188,7 +188,7 @@ tnf_status tnf_points_lock_current(tnf_points *p, bool exclusive, uint64_t *size
         *size = (uint64_t)ours.st_size;
         if (named.st_dev == ours.st_dev && named.st_ino == ours.st_ino)
             return TNF_OK;
-        close(p->fd); /* compacted by somebody else: this drops the lock as well */
+        close(p->fd); /* another program compacted it: this drops the lock as well */
         p->fd = -1;
     }
     return tnf_fail(e, TNF_EIO, TNF_NO_OFFSET, "the file is replaced again and again");

@@ -74,7 +74,7 @@ tnf_status tnf_points_decode(tnf_points *p, tnf_point *out, tnf_error *e)
     return align_vector(p, out, e);
 }
 
-/* A block that is no point: does it belong where it is? */
+/* A block that is not a point: may it stand here? */
 static tnf_status check_other(const tnf_points *p, tnf_error *e)
 {
     const tnf_vs_chain *c = &p->chain;
@@ -130,8 +130,9 @@ tnf_status tnf_points_each(tnf_points *p, uint64_t from, tnf_point_take_fn take,
     return status;
 }
 
-/* The chain goes on behind the block at `after`. An offset may be a number that somebody kept
- * while the file was compacted: unless this handle knows it, all blocks before are followed. */
+/* The chain goes on behind the block at `after`. The caller may have kept an offset from before
+ * the file was compacted. So unless this handle knows the offset, all blocks before it are
+ * followed. */
 static tnf_status go_behind(tnf_points *p, uint64_t after, tnf_error *e)
 {
     tnf_vs_chain *c = &p->chain;
@@ -146,7 +147,7 @@ static tnf_status go_behind(tnf_points *p, uint64_t after, tnf_error *e)
     while (c->at < after && c->type != TNF_VS_END);
     if (c->at == after && c->type != TNF_VS_END && c->type != TNF_VS_META)
         return TNF_OK;
-    return tnf_fail(e, TNF_ENOTFOUND, after, "there is no point, and never was one");
+    return tnf_fail(e, TNF_ENOTFOUND, after, "there is no point here, and there never was");
 }
 
 tnf_status tnf_points_after(tnf_points *p, uint64_t after, tnf_point_take_fn take, void *ctx,

@@ -244,7 +244,7 @@ static bool take_member(tnf_points *p, tnf_json *j, tnf_str key, tnf_point *out,
         return tnf_json_fail(j, TNF_EINVAL, at, "a point has no %s: it has \"app\" and \"values\"",
                              TNF_QUOTED(key));
     if (is_word(key, "values") ? out->vector != NULL : *app)
-        return tnf_json_fail(j, TNF_EINVAL, at, "the key %s is there twice", TNF_QUOTED(key));
+        return tnf_json_fail(j, TNF_EINVAL, at, "the key %s occurs twice", TNF_QUOTED(key));
     if (is_word(key, "values"))
         return take_values(p, j, out);
     *app = true;

@@ -144,7 +144,7 @@ static tnf_status count_missing(struct job *j, tnf_error *e)
                         "%zu unexpected parameter%s in the file: %s", j->extra,
                         j->extra > 1 ? "s" : "", TNF_QUOTED(j->first_extra));
     if (j->missing && j->options.need_all)
-        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "the file lacks %zu of what is wanted: %s",
+        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "the file lacks %zu wanted parameters: %s",
                         j->missing, TNF_QUOTED(first));
     return TNF_OK;
 }
@@ -200,7 +200,7 @@ static tnf_status check_parameters(struct job *j, tnf_error *e)
         const tnf_part *data = tnf_object_part(o, "data");
         if (!data || strcmp(tnf_layout_id(o->layout), "dense") != 0 ||
             data->type != tnf_type_of(TNF_F32))
-            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s is no tensor of 32-bit floats",
+            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s is not a tensor of 32-bit floats",
                             TNF_QUOTED(o->name));
         if (!same_shape(o, &shape))
             return wrong_shape(o, &shape, e);

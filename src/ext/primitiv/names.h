@@ -13,7 +13,7 @@
 void tnf_prim_name_put(tnf_buf *name, const tnf_str *path, size_t n, const tnf_str *statistic);
 /* Is the file's one tensor without a path? */
 bool tnf_prim_is_nameless(const tnf_file *file);
-/* A shape without dimensions of 1 at its end; TNF_EINVAL if it is none. */
+/* A shape without dimensions of 1 at its end; TNF_EINVAL if it is not a shape. */
 tnf_status tnf_prim_shape_checked(tnf_primitiv_shape *out, const tnf_primitiv_shape *shape,
                                   tnf_error *e);
 /* Text, or bytes if it is no UTF-8; borrowed. */

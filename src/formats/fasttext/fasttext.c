@@ -204,7 +204,8 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
 
 static const tnf_option_info read_options[] = {
     { "lossy", TNF_OPTION_BOOL, NULL, "no",
-      "replace what is no UTF-8 in words and labels by U+FFFD, as finalfusion's --lossy does" },
+      "replace bytes that are not UTF-8 in words and labels by U+FFFD, as finalfusion's --lossy "
+      "does" },
     { 0 },
 };
 

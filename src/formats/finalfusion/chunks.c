@@ -208,7 +208,8 @@ static tnf_status keep_unknown(struct walk *k, ff_frame *c, tnf_error *e)
         return cut_short(r, c, e);
     k->nmet--;
     c->end = size;
-    TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, c->at, "%llu bytes after the last chunk are none",
+    TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, c->at,
+                         "%llu bytes after the last chunk are not a chunk",
                          (unsigned long long)(size - c->at)));
     return tnf_add_extra(r, FF_TRAILING, c->at, size - c->at, e);
 }
@@ -354,7 +355,7 @@ tnf_status tnf_ff_index(tnf_reader *r, tnf_error *e)
         return tnf_arena_fail(r->scratch, "a list of chunks", e);
     k.f.state = tnf_arena_alloc(r->arena, sizeof *k.f.state);
     if (!k.f.state)
-        return tnf_arena_fail(r->arena, "the state of a reader", e);
+        return tnf_arena_fail(r->arena, "the reader's state", e);
     r->state = k.f.state;
     r->version = "0";
     tnf_status status = TNF_OK;

@@ -52,9 +52,10 @@ static int probe(const tnf_probe *p)
 
 static const tnf_option_info write_options[] = {
     { "dialect", TNF_OPTION_CHOICE, "real|seed", "real",
-      "chunks as finalfusion's tools write them, or to the letter of the document" },
+      "real: chunks as finalfusion's tools write them; seed: exactly as its document describes "
+      "them" },
     { "reserve", TNF_OPTION_UINT, NULL, "0",
-      "leave this many bytes of room in the metadata for later edits of them" },
+      "leave this many bytes of room in the metadata for later edits" },
     { 0 },
 };
 

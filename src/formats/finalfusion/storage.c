@@ -32,7 +32,7 @@ static tnf_status check_type(ff_reading *f, uint32_t type, uint64_t at, const ch
                              tnf_error *e)
 {
     if (!tnf_ff_type_of(type))
-        return tnf_fail(e, TNF_EFORMAT, at, "the %s has the type %u, which is none", what, type);
+        return tnf_fail(e, TNF_EFORMAT, at, "the %s has the unknown type %u", what, type);
     if (type == FF_TYPE_F32 || f->dialect == FF_SEED)
         return TNF_OK;
     return tnf_stricter(f->r, e, TNF_EUNSUPPORTED, at,

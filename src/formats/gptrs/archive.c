@@ -86,7 +86,7 @@ static tnf_status write_all(tnf_writer *w, tnf_error *e)
 static const tnf_option_info write_options[] = {
     GPTRS_WRITE_OPTIONS,
     { "stash", TNF_OPTION_BOOL, NULL, "no",
-      "keep metadata, which the format has no place for, in a tensor tenfold.stash" },
+      "store metadata in a tensor tenfold.stash, since the format has no other place for it" },
     { 0 },
 };
 

@@ -279,9 +279,12 @@ static tnf_status write_all(tnf_writer *w, tnf_error *e)
 static const tnf_option_info write_options[] = {
     GPTRS_WRITE_OPTIONS,
     { "ids", TNF_OPTION_CHOICE, "keep|zero|real", "keep",
-      "ids in the index: as the source has them, none (as the Python exporter), or all" },
-    { "kind", TNF_OPTION_TEXT, NULL, "", "kind of model to put in the config (gpt, ministral …)" },
-    { "config", TNF_OPTION_TEXT, NULL, "", "JSON to put in the config as the model's own" },
+      "ids in the index: as in the source, all zero (as the Python exporter writes), or computed "
+      "for all" },
+    { "kind", TNF_OPTION_TEXT, NULL, "",
+      "kind of model to write into the config (gpt, ministral …)" },
+    { "config", TNF_OPTION_TEXT, NULL, "",
+      "JSON to write into the config as the model's own part" },
     { "reserve", TNF_OPTION_UINT, NULL, "0",
       "leave this many bytes of room in the config for later edits of the metadata" },
     { 0 },

@@ -17,10 +17,10 @@ enum { GPTRS_ORDER_NAME, GPTRS_ORDER_FILE };
 
 #define GPTRS_WRITE_OPTIONS                                                                        \
     { "align", TNF_OPTION_UINT, NULL, "1",                                                         \
-      "begin every tensor on a multiple of this; 1 as gpt.rs does, 64 for mapped use" },           \
+      "every tensor begins at a multiple of this: gpt.rs uses 1; use 64 for mapping" },            \
     {                                                                                              \
         "order", TNF_OPTION_CHOICE, "name|file", "name",                                           \
-            "of the tensors: by name as gpt.rs does, or as in the source"                          \
+            "order of the tensors: by name, as gpt.rs does, or as in the source"                   \
     }
 
 /* What both formats declare; .can begins with GPTRS_CAN. */

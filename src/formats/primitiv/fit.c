@@ -121,9 +121,10 @@ static tnf_verdict fit_configs(const tnf_value *map, bool floats)
         changed = changed || rounded;
     }
     if (!ok)
-        return (tnf_verdict) { TNF_DROPPED, floats ? "it is no map of text to numbers"
-                                                   : "it is no map of text to whole numbers of 32 "
-                                                     "bits" };
+        return (tnf_verdict) { TNF_DROPPED, floats
+                                                ? "it is not a map of text to numbers"
+                                                : "it is not a map of text to whole numbers of 32 "
+                                                  "bits" };
     return changed ? (tnf_verdict) { TNF_TRANSFORMED, "numbers are rounded to 32 bits" }
                    : (tnf_verdict) { TNF_NATIVE, "" };
 }
@@ -151,11 +152,11 @@ static tnf_verdict fit_attr(const tnf_catalog *c, const tnf_member *m, prim_type
         return tnf_prim_shape_of(&shape, tnf_catalog_attr(c, "primitiv.dims"),
                                  tnf_catalog_attr(c, "primitiv.batch"))
                    ? fine
-                   : (tnf_verdict) { TNF_DROPPED, "that is no shape: up to 8 dimensions of 1 or "
+                   : (tnf_verdict) { TNF_DROPPED, "it is not a shape: up to 8 dimensions of 1 or "
                                                   "more" };
     }
     if (is_text(m->key, "primitiv.type") && !is_type_name(&m->value))
-        return (tnf_verdict) { TNF_DROPPED, "there is no such kind of file" };
+        return (tnf_verdict) { TNF_DROPPED, "unknown kind of file" };
     return fine;
 }
 

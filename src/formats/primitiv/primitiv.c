@@ -36,11 +36,11 @@ static int probe(const tnf_probe *p)
 
 static const tnf_option_info write_options[] = {
     { "type", TNF_OPTION_CHOICE, "auto|shape|tensor|parameter|model|optimizer", "auto",
-      "kind of file: as the source was, else a model; or this one" },
+      "kind of file; auto: the kind of the source, else a model" },
     { "order", TNF_OPTION_CHOICE, "path|file", "path",
-      "of a model's parameters: by path as primitiv does, or as in the source" },
+      "order of a model's parameters: by path, as primitiv does, or as in the source" },
     { "sort", TNF_OPTION_BOOL, NULL, "no",
-      "sort statistics and configs by key; otherwise they stay as in the source" },
+      "sort statistics and configs by key; no: keep the order of the source" },
     { 0 },
 };
 

@@ -187,7 +187,8 @@ static tnf_status parse(model *m, tnf_error *e)
         TNF_TRY(read_member(m, &j, key, at, e));
     TNF_TRY(tnf_json_end(&j));
     if (!m->weight_map)
-        return tnf_fail(e, TNF_EFORMAT, 0, "the JSON text has no weight_map: no index of a model");
+        return tnf_fail(e, TNF_EFORMAT, 0,
+                        "the JSON text has no weight_map: it is not the index of a model");
     return TNF_OK;
 }
 
@@ -250,7 +251,7 @@ static tnf_status open_shard(model *m, shard *s, tnf_error *e)
     else if (status == TNF_ENOTFOUND)
         return missing(m, s, e);
     if (status == TNF_EINVAL) /* a directory, a device: the index is wrong, not the caller */
-        return tnf_fail(e, TNF_EFORMAT, s->at, "the index names %s as a shard, which is no file",
+        return tnf_fail(e, TNF_EFORMAT, s->at, "the index names %s as a shard, which is not a file",
                         TNF_QUOTED(s->name));
     if (status != TNF_OK && e && e->offset == TNF_NO_OFFSET)
         e->offset = s->at;

@@ -204,7 +204,7 @@ tnf_status tnf_vs_point_begin(tnf_vs_point *out, const uint8_t *payload, bool ms
 {
     uint64_t start = out->at + TNF_VS_HEAD, app = 0;
     if (out->length == 0)
-        return tnf_fail(e, TNF_EFORMAT, start, "an empty point: it has not even an option");
+        return tnf_fail(e, TNF_EFORMAT, start, "an empty point: even its option is missing");
     size_t n = out->length < TNF_VS_POINT_HEAD ? out->length : TNF_VS_POINT_HEAD;
     tnf_cur c = tnf_cur_over(payload, n, start);
     out->option = *c.p++;

@@ -24,19 +24,20 @@ static int probe(const tnf_probe *p)
 
 static const tnf_option_info read_options[] = {
     { "varint", TNF_OPTION_CHOICE, "lsb|msb", "lsb",
-      "which seven bits of a number come first: the least significant as in Protocol Buffers, or "
-      "the most" },
-    { "lock", TNF_OPTION_BOOL, NULL, "yes", "hold a shared lock while the blocks are listed" },
+      "which seven bits of a number come first: the least significant ones, as in Protocol "
+      "Buffers, or the most significant ones" },
+    { "lock", TNF_OPTION_BOOL, NULL, "yes",
+      "hold a shared lock while the file's blocks are listed" },
     { 0 },
 };
 
 static const tnf_option_info write_options[] = {
     { "compress", TNF_OPTION_CHOICE, "auto|none|gzip|snappy", "auto",
-      "vectors: as in the source, else as its `pack` says, else not at all; or so" },
+      "compression of vectors; auto: as in the source, else as its `pack` says, else none" },
     { "app", TNF_OPTION_CHOICE, "auto|none|snappy", "auto",
-      "application data: as in the source, else not at all; or so" },
+      "compression of application data; auto: as in the source, else none" },
     { "varint", TNF_OPTION_CHOICE, "lsb|msb", "lsb",
-      "which seven bits of a number come first; msb is read by nobody who is not told" },
+      "which seven bits of a number come first; readers must be told of msb" },
     { 0 },
 };
 

@@ -130,7 +130,7 @@ static tnf_status put_block(struct job *j, const tnf_extra *x, tnf_error *e)
         TNF_TRY(tnf_read_part(&x->bytes, 0, head, sizeof head, e));
     if (!block || tnf_le32(head + 1) != x->bytes.nbytes - TNF_VS_HEAD || head[0] == TNF_VS_META ||
         head[0] == TNF_VS_POINT || head[0] == TNF_VS_END)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the extra %s is no block of its own",
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the extra %s is not a block",
                         TNF_QUOTED(x->key));
     return tnf_put_data(j->w, &x->bytes, e);
 }

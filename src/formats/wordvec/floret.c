@@ -131,7 +131,7 @@ static tnf_status index_rows(tnf_reader *r, const wv_floret *f, tnf_error *e)
     size_t n = left < LOOK ? (size_t)left : LOOK;
     char *lines = tnf_arena_raw(r->scratch, n + 1), separator = ' ';
     if (!t || !lines)
-        return tnf_arena_fail(!t ? r->arena : r->scratch, "the state of a reader", e);
+        return tnf_arena_fail(!t ? r->arena : r->scratch, "the reader's state", e);
     TNF_TRY(tnf_source_read(r->source, f->length, lines, n, e));
     tnf_wv_find_dims(lines, n, true, &separator);
     *t = (wv_text) { .rules = { .dims = f->dims, .separator = separator },

@@ -43,7 +43,7 @@ static tnf_status no_number(const char *p, const char *end, const wv_row *row, u
     size_t n = 0;
     while (p + n < end && p[n] != ' ' && p[n] != '\t' && p[n] != '\n' && n < 64)
         n++;
-    return tnf_fail(e, TNF_EFORMAT, at, "row %llu: %s is no number", (unsigned long long)row->i,
+    return tnf_fail(e, TNF_EFORMAT, at, "row %llu: %s is not a number", (unsigned long long)row->i,
                     TNF_QUOTED(((tnf_str) { p, n })));
 }
 

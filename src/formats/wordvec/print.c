@@ -39,14 +39,14 @@ struct printing {
 
 const tnf_option_info tnf_wv_print_options[] = {
     { "separator", TNF_OPTION_CHOICE, "auto|space|tab", "auto",
-      "between fields: as in the source, else a space; or so" },
+      "what separates fields; auto: as in the source, else a space" },
     { "newline", TNF_OPTION_CHOICE, "auto|lf|crlf", "auto",
-      "the end of a line: as in the source, else LF; or so" },
+      "the end of each line; auto: as in the source, else LF" },
     { "trailing", TNF_OPTION_CHOICE, "auto|no|yes", "auto",
-      "a separator behind the last number, as fastText has it: as in the source, else no" },
+      "a separator after the last number, as fastText writes it; auto: as in the source, else no" },
     { "numbers", TNF_OPTION_CHOICE, "auto|plain|python|c", "auto",
-      "as in the source, else plain (1, 0.00001); or as Python (1.0, 1e-05) or C (1, 1e-05) has "
-      "them" },
+      "how numbers are written: plain (1, 0.00001), as in Python (1.0, 1e-05) or in C (1, 1e-05); "
+      "auto: as in the source, else plain" },
     { 0 },
 };
 

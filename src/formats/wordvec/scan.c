@@ -315,14 +315,14 @@ static void settle(struct scanning *s)
                  (unsigned long long)a->trailing, (unsigned long long)rows);
     if (a->odd)
         tnf_warn(s->r, a->odd_at,
-                 "%llu line%s several or mixed blanks between numbers, which count as one",
+                 "%llu line%s several or mixed blanks between numbers, which are read as one",
                  (unsigned long long)a->odd, a->odd > 1 ? "s have" : " has");
     if (a->empty)
         tnf_warn(s->r, a->empty_at, "%llu empty line%s left out", (unsigned long long)a->empty,
                  a->empty > 1 ? "s are" : " is");
     if (a->misnumbered)
         tnf_warn(s->r, a->misnumbered_at,
-                 "%llu line%s not begin with the number of %s row, which nobody looks at",
+                 "%llu line%s not begin with the number of %s row, which is ignored",
                  (unsigned long long)a->misnumbered, a->misnumbered > 1 ? "s do" : " does",
                  a->misnumbered > 1 ? "their" : "its");
     if (a->blank_end)

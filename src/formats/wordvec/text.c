@@ -24,7 +24,7 @@ static tnf_status new_text(tnf_reader *r, wv_text **out, tnf_error *e)
     *out = NULL;
     r->version = "";
     if (!t)
-        return tnf_arena_fail(r->arena, "the state of a reader", e);
+        return tnf_arena_fail(r->arena, "the reader's state", e);
     if (r->source->size == 0) {
         tnf_warn(r, 0, "the file is empty");
         return TNF_OK;
@@ -258,15 +258,15 @@ static int probe_textdims(const tnf_probe *p)
 static const tnf_option_info read_options[] = {
     WV_UTF8_OPTION,
     { "strict", TNF_OPTION_BOOL, NULL, "no",
-      "the first field is the word, as finalfusion has it: no blanks in words, no empty lines" },
-    { "dims", TNF_OPTION_UINT, NULL, "0", "numbers in a line; 0: as many as most lines have" },
+      "the first field is the word, as in finalfusion: no blanks in words, no empty lines" },
+    { "dims", TNF_OPTION_UINT, NULL, "0", "numbers in each line; 0: as many as most lines have" },
     { 0 },
 };
 
 static const tnf_option_info read_options_dims[] = {
     WV_UTF8_OPTION,
     { "strict", TNF_OPTION_BOOL, NULL, "no",
-      "the first field is the word, as finalfusion has it: no blanks in words, no empty lines" },
+      "the first field is the word, as in finalfusion: no blanks in words, no empty lines" },
     { 0 },
 };
 

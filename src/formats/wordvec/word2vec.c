@@ -237,7 +237,7 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
     struct state *state = tnf_arena_alloc(r->arena, sizeof *state);
     wv_utf8 utf8 = (wv_utf8)r->options[READ_UTF8].u;
     if (!state)
-        return tnf_arena_fail(r->arena, "the state of a reader", e);
+        return tnf_arena_fail(r->arena, "the reader's state", e);
     struct scanning s = { .r = r, .rows = &state->rows };
     tnf_wv_rows_init(&state->rows, r->arena);
     r->state = state;
@@ -450,7 +450,8 @@ static const tnf_option_info read_options[] = { WV_UTF8_OPTION, { 0 } };
 
 static const tnf_option_info write_options[] = {
     { "newline", TNF_OPTION_CHOICE, "auto|lf|none|between|crlf", "auto",
-      "behind each vector: as in the source, else LF; or so; `between` leaves out the last" },
+      "what follows each vector; auto: as in the source, else LF; between: LF, but none after the "
+      "last" },
     { 0 },
 };
 

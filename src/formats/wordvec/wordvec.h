@@ -93,7 +93,8 @@ typedef enum wv_utf8 { WV_UTF8_BYTES, WV_UTF8_STRICT, WV_UTF8_LOSSY } wv_utf8;
 #define WV_UTF8_OPTION                                                                             \
     {                                                                                              \
         "utf8", TNF_OPTION_CHOICE, "bytes|strict|lossy", "bytes",                                  \
-            "words that are no UTF-8: kept as they are, refused, or with U+FFFD for what is wrong" \
+            "words that are not UTF-8: kept as they are, refused, or with U+FFFD for the wrong "   \
+            "bytes"                                                                                \
     }
 
 /* Words that are no UTF-8, of those looked at. */

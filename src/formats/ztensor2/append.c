@@ -161,8 +161,7 @@ tnf_status tnf_zt2_place_old(zt2_blobs *b, const zt2_blob **placed, tnf_error *e
     placing x = { .b = b, .state = base->state };
     x.here = tnf_file_origin(base->file, &size);
     if (!x.state)
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "a data shard has no tensors, and takes none");
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "a data shard cannot hold tensors");
     if (x.state->foreign_at)
         return tnf_fail(e, TNF_EUNSUPPORTED, x.state->foreign_at,
                         "the manifest has keys that are not known here; appending would lose them");

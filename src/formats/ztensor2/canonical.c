@@ -104,7 +104,7 @@ static void look_at_parts(look *l)
         depart(l, undigested->at, "%s has a part without an xxh3 of 16 digits",
                TNF_QUOTED(undigested->name));
     if (empty)
-        depart(l, empty->at, "%s says that it has no attributes instead of saying nothing",
+        depart(l, empty->at, "%s has an empty map of attributes instead of none",
                TNF_QUOTED(empty->name));
 }
 
@@ -248,7 +248,7 @@ static tnf_status look_at_file(look *l, tnf_error *e)
     const zt2_footer *f = &l->z.footer;
     TNF_TRY(tnf_zt2_read(&l->z, e));
     if (f->length == 0) {
-        depart(l, f->at, "a data shard is no model of its own");
+        depart(l, f->at, "a data shard is not a model of its own");
         return TNF_OK;
     }
     TNF_TRY(tnf_zt2_load(&l->z, e));

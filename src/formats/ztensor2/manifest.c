@@ -34,7 +34,7 @@ static bool check_name(zt2 *z, const tnf_cbor_scope *scope, tnf_str key, const c
 {
     uint64_t at = key_at(&z->c, scope);
     if (!key.p)
-        return tnf_cbor_fail(&z->c, TNF_CBOR_SCHEMA, TNF_EFORMAT, at, "the name of %s is no text",
+        return tnf_cbor_fail(&z->c, TNF_CBOR_SCHEMA, TNF_EFORMAT, at, "the name of %s is not text",
                              what);
     if (zt2_name_ok(key))
         return true;
@@ -122,7 +122,7 @@ static bool read_shards(zt2 *z)
         return no_memory(z, z->r->scratch);
     for (tnf_str key; tnf_cbor_key(c, &map, &key); z->nshards++) {
         if (!key.p)
-            return schema(z, key_at(c, &map), "the name of a shard is no text");
+            return schema(z, key_at(c, &map), "the name of a shard is not text");
         if (!shard_name_ok(key)) {
             z->rule = "ShardName";
             return tnf_cbor_fail(c, TNF_CBOR_SCHEMA, TNF_EFORMAT, key_at(c, &map),
@@ -200,9 +200,9 @@ static bool read_dtype(zt2 *z, zt2_part *p)
 {
     tnf_str name;
     uint64_t at = tnf_cbor_where(&z->c);
-    return tnf_cbor_text(&z->c, &name) && (tnf_zt2_dtype(&p->dtype, name) ||
-                                           tnf_cbor_fail(&z->c, TNF_CBOR_SCHEMA, TNF_EFORMAT, at,
-                                                         "there is no dtype %s", TNF_QUOTED(name)));
+    return tnf_cbor_text(&z->c, &name) &&
+           (tnf_zt2_dtype(&p->dtype, name) || tnf_cbor_fail(&z->c, TNF_CBOR_SCHEMA, TNF_EFORMAT, at,
+                                                            "unknown dtype %s", TNF_QUOTED(name)));
 }
 
 enum { HAS_BLOB = 1, HAS_DTYPE = 2, HAS_DECODED = 4 };
@@ -249,7 +249,7 @@ static bool read_part(zt2 *z, zt2_part *p)
     if (!(has & HAS_BLOB) || !(has & HAS_DTYPE))
         return schema(z, at, "a part lacks its blob or its dtype");
     if (!p->encoding.p != !(has & HAS_DECODED))
-        return schema(z, at, "of encoding and decoded_length a part has only one");
+        return schema(z, at, "a part has only one of encoding and decoded_length");
     if (!p->encoding.p)
         p->decoded = p->length;
     return true;

@@ -57,7 +57,7 @@ static tnf_status check_place(zt2 *z, const zt2_object *o, zt2_part *p, tnf_erro
     uint64_t end, region = z->footer.at;
     if (p->offset % ZT2_FLOOR != 0 || p->offset < ZT2_FLOOR)
         return tnf_fail_rule(e, "BlobAlignment", TNF_EFORMAT, p->at,
-                             "%s begins at %" PRIu64 ", no multiple of %u above zero",
+                             "%s begins at %" PRIu64 ", not a multiple of %u above zero",
                              TNF_QUOTED(o->name), p->offset, ZT2_FLOOR);
     if (p->shard.p) {
         p->group = find_shard(z, p->shard);

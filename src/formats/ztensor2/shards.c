@@ -20,9 +20,10 @@ enum { BESIDE, STORE, SCAN, NONE };
 
 const tnf_option_info tnf_zt2_read_options[] = {
     { "shards", TNF_OPTION_CHOICE, "beside|store|scan|none", "beside",
-      "where other files of the model are looked for" },
+      "where to look for the other files of the model" },
     { "store", TNF_OPTION_TEXT, NULL, "",
-      "directory of files: named by their digest for shards=store, anyhow for shards=scan" },
+      "directory with these files: named by their digest for shards=store, with any names for "
+      "shards=scan" },
     { 0 },
 };
 

@@ -226,7 +226,7 @@ static tnf_status get_uint(const tnf_object *o, const char *key, uint64_t *out, 
     const tnf_value *v = tnf_value_get(o->attrs, key);
     if (!v || v->kind != TNF_UINT)
         return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "%s: the attribute '%s' is %s",
-                        TNF_QUOTED(o->name), key, v ? "no whole number" : "missing");
+                        TNF_QUOTED(o->name), key, v ? "not a whole number" : "missing");
     *out = v->as.u;
     return TNF_OK;
 }

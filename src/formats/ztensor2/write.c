@@ -17,15 +17,16 @@ enum { AUTO, YES, NO };
 
 const tnf_option_info tnf_zt2_write_options[] = {
     { "align", TNF_OPTION_UINT, NULL, "64K",
-      "where blobs begin: multiples of it; other than 64K is not canonical" },
+      "blobs begin at multiples of this; only 64K is canonical" },
     { "encoding", TNF_OPTION_CHOICE, "raw|zstd", "raw",
       "zstd compresses each part, in frames that can be read one by one; not canonical" },
-    { "level", TNF_OPTION_UINT, NULL, "0", "of zstd, 1 to 22; 0 is its own choice" },
-    { "digest", TNF_OPTION_CHOICE, "xxh3|sha256", "xxh3", "of each part; sha256 is not canonical" },
+    { "level", TNF_OPTION_UINT, NULL, "0", "level of zstd, 1 to 22; 0: zstd's own default" },
+    { "digest", TNF_OPTION_CHOICE, "xxh3|sha256", "xxh3",
+      "digest of each part; sha256 is not canonical" },
     { "canonical", TNF_OPTION_CHOICE, "auto|yes|no", "auto",
-      "yes refuses what is not; no leaves tensors in their order" },
+      "yes: refuse everything that is not canonical; no: keep the order of the tensors" },
     { "small", TNF_OPTION_BOOL, NULL, "no",
-      "parts below 64K begin at multiples of 4K: for many small tensors; not canonical" },
+      "parts below 64K begin at multiples of 4K, which suits many small tensors; not canonical" },
     { 0 },
 };
 

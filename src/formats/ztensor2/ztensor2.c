@@ -53,7 +53,8 @@ static tnf_status find_footer(zt2 *z, tnf_error *e)
     uint64_t size = z->r->source->size;
     if (size < ZT2_SMALLEST)
         return tnf_fail_rule(e, "FileTooSmall", TNF_ETRUNCATED, size,
-                             "%" PRIu64 " bytes are no file of %u", size, ZT2_SMALLEST);
+                             "%" PRIu64 " bytes are fewer than the %u that every file has", size,
+                             ZT2_SMALLEST);
     TNF_TRY(tnf_read_range(z->r, "magic", 0, ZT2_MAGIC_N, ZT2_MAGIC_N, &c, e));
     if (memcmp(c.p, ZT2_MAGIC, ZT2_MAGIC_N) != 0)
         return tnf_fail_rule(e, "HeaderMagic", TNF_EFORMAT, 0,
@@ -77,7 +78,7 @@ tnf_status tnf_zt2_check_footer(const zt2_footer *f, tnf_error *e)
                              "the manifest is said to have %" PRIu64 " bytes", f->length);
     if (f->offset % ZT2_FLOOR != 0 || f->offset < ZT2_FLOOR)
         return tnf_fail_rule(e, "BlobAlignment", TNF_EFORMAT, f->at,
-                             "the manifest begins at %" PRIu64 ", no multiple of %u above zero",
+                             "the manifest begins at %" PRIu64 ", not a multiple of %u above zero",
                              f->offset, ZT2_FLOOR);
     if (!tnf_ckd_add(&end, f->offset, f->length) || end > f->at)
         return tnf_fail_rule(e, "ManifestBounds", TNF_EFORMAT, f->at,

@@ -90,8 +90,9 @@ tnf_status tnf_zt_read_digest(tnf_reader *r, const tnf_digest **out, tnf_str nam
                             TNF_QUOTED(text), TNF_QUOTED(name));
     TNF_TRY(tnf_zt_digest_read(out, &kind, text, big_x, r->arena, e));
     if (kind == TNF_ZT_DIGEST_BROKEN)
-        return tnf_stricter(r, e, TNF_EFORMAT, at, "the checksum %s of %s is no number of 32 bits",
-                            TNF_QUOTED(text), TNF_QUOTED(name));
+        return tnf_stricter(r, e, TNF_EFORMAT, at,
+                            "the checksum %s of %s is not a number of 32 bits", TNF_QUOTED(text),
+                            TNF_QUOTED(name));
     if (kind == TNF_ZT_DIGEST_UNKNOWN)
         tnf_warn(r, at, "the checksum %s of %s cannot be checked", TNF_QUOTED(text),
                  TNF_QUOTED(name));
@@ -104,8 +105,8 @@ tnf_status tnf_zt_check_place(tnf_reader *r, tnf_str name, uint64_t offset, uint
     uint64_t end;
     if (offset % ZT_ALIGN != 0)
         TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, at,
-                             "%s begins at byte %llu, which is no multiple of 64", TNF_QUOTED(name),
-                             (unsigned long long)offset));
+                             "%s begins at byte %llu, which is not a multiple of 64",
+                             TNF_QUOTED(name), (unsigned long long)offset));
     /* What ends beyond the file the core finds, and it knows a file that was cut short. */
     if (tnf_ckd_add(&end, offset, n) && end > index_start && end <= r->source->size)
         return tnf_stricter(

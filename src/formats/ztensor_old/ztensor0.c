@@ -141,7 +141,7 @@ static bool read_field(parser *p, entry *t, int field)
 /* The document has text keys only; the released reader gives up where there is another. */
 static bool other_key(parser *p, uint64_t at)
 {
-    p->c.status = tnf_stricter(p->r, p->c.e, TNF_EFORMAT, at, "a field has a key that is no text");
+    p->c.status = tnf_stricter(p->r, p->c.e, TNF_EFORMAT, at, "a field has a key that is not text");
     return p->c.status == TNF_OK && tnf_cbor_skip(&p->c, NULL);
 }
 

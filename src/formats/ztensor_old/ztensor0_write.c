@@ -223,16 +223,18 @@ static tnf_status write_all(tnf_writer *w, tnf_error *e)
 
 static const tnf_option_info write_options[] = {
     { "layout", TNF_OPTION_BOOL, NULL, "yes",
-      "say the layout: the 0.1.0 specification knows none, every released reader wants it" },
+      "write the field layout: it is not in the 0.1.0 specification, but every released reader "
+      "needs it" },
     { "encoding", TNF_OPTION_CHOICE, "keep|raw|zstd", "keep",
-      "of the bytes; keep: zstd where the source has zstd" },
-    { "level", TNF_OPTION_UINT, NULL, "0", "of zstd, 1 to 22; 0 is zstd's own default" },
+      "encoding of the bytes; keep: zstd where the source has zstd" },
+    { "level", TNF_OPTION_UINT, NULL, "0", "level of zstd, 1 to 22; 0: zstd's own default" },
     { "checksum", TNF_OPTION_CHOICE, "keep|none|crc32c|sha256", "keep",
-      "of the stored bytes; keep: where the source has one" },
+      "checksum of the stored bytes; keep: where the source has one" },
     { "endian", TNF_OPTION_CHOICE, "keep|little|big", "keep",
-      "of raw elements; readers of 1.x take big for little" },
+      "byte order of raw elements; readers of 1.x read big as little" },
     { "maps", TNF_OPTION_CHOICE, "indefinite|definite", "indefinite",
-      "how maps are written: as the released writer does, or shorter" },
+      "how maps are written: indefinite, as the released writer does, or definite, which is "
+      "shorter" },
     { 0 },
 };
 

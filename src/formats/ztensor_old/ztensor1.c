@@ -197,7 +197,7 @@ static bool read_attrs(parser *p, tnf_value *out)
     if (!tnf_zt_read_value(&p->c, out, p->r->arena))
         return false;
     return out->kind == TNF_MAP ||
-           tnf_cbor_fail(&p->c, TNF_CBOR_SCHEMA, TNF_EFORMAT, at, "attributes that are no map");
+           tnf_cbor_fail(&p->c, TNF_CBOR_SCHEMA, TNF_EFORMAT, at, "attributes are not a map");
 }
 
 static bool read_object_field(parser *p, object *o, tnf_str key)
@@ -470,7 +470,7 @@ static bool read_objects(parser *p)
         object o = { .at = tnf_cbor_where(&p->c), .name = key };
         if (!key.p)
             return tnf_cbor_fail(&p->c, TNF_CBOR_SCHEMA, TNF_EFORMAT, o.at,
-                                 "a tensor has a name that is no text");
+                                 "a tensor has a name that is not text");
         if (!read_object(p, &o) || !keep_object(p, &o))
             return false;
     }

@@ -187,10 +187,10 @@ static tnf_status write_all(tnf_writer *w, tnf_error *e)
 
 static const tnf_option_info write_options[] = {
     { "encoding", TNF_OPTION_CHOICE, "keep|raw|zstd", "keep",
-      "of the bytes; keep: zstd where the source has zstd" },
-    { "level", TNF_OPTION_UINT, NULL, "0", "of zstd, 1 to 22; 0 is zstd's own default" },
+      "encoding of the bytes; keep: zstd where the source has zstd" },
+    { "level", TNF_OPTION_UINT, NULL, "0", "level of zstd, 1 to 22; 0: zstd's own default" },
     { "checksum", TNF_OPTION_CHOICE, "keep|none|crc32c|sha256", "keep",
-      "of the stored bytes; keep: where the source has one" },
+      "checksum of the stored bytes; keep: where the source has one" },
     { 0 },
 };
 

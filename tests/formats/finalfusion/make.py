@@ -481,8 +481,8 @@ def dense_file(rows, columns, kind=F32, data=b"", length=0, **more):
 
 
 refuse("dense_short", file(simple(FOUR), Chunk(DENSE, b"\0" * 15)), BAD, start + 4, "its fields alone have 16")
-refuse("dense_type_12", dense_file(4, 2, 12, f32(*range(8))), BAD, start + 24, "the type 12, which is none")
-refuse("dense_type_max", dense_file(4, 2, 2 ** 32 - 1, f32(*range(8))), BAD, start + 24, "which is none")
+refuse("dense_type_12", dense_file(4, 2, 12, f32(*range(8))), BAD, start + 24, "the unknown type 12")
+refuse("dense_type_max", dense_file(4, 2, 2 ** 32 - 1, f32(*range(8))), BAD, start + 24, "the unknown type 4294967295")
 refuse("dense_f64", dense_file(4, 1, 11, bytes(32)), UNSUPPORTED, start + 24, "f32 only", "opens")
 refuse("dense_i128", dense_file(4, 1, 8, bytes(64)), UNSUPPORTED, start + 24, "is of i128", "opens")
 refuse("dense_rows_fewer", dense_file(3, 2, data=f32(*range(6))), BAD, start + 12, "the matrix has 3 rows", "opens")

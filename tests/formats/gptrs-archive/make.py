@@ -111,7 +111,7 @@ out.reject("offset_past_file.gten", said(offset=1 << 40), SHORT, START + 16, "by
 out.reject("tag_4.gten", said(tag=4), UNSUPPORTED, TAG, "type tag 4")
 out.reject("name_not_utf8.gten", said(name=b"\xed\xa0\x80"), BAD, NAME, "not UTF-8")
 out.reject("duplicate.gten", archive([tensor("w", "f32", [2]), tensor("w", "f32", [2], start=5)]),
-           BAD, ENTRY + 29 + 1 + 8, "there twice", "opens")
+           BAD, ENTRY + 29 + 1 + 8, "occurs twice", "opens")
 
 # ------------------------------------------------------------ version 1, cut and lying
 V1 = archive_v1([tensor("w", "f32", [2, 2]), tensor("v", "f32", [1])])

@@ -211,7 +211,7 @@ out.reject("id_wrong.bin", said(ident=base_id("v")), BAD, ID, "not the hash of i
 out.reject("id_one_bit.bin", said(ident=bytes([base_id("w")[0] ^ 1]) + base_id("w")[1:]), BAD, ID, "not the hash", "opens")
 out.reject("rank_0.bin", said(shape=[], data=bytes(4)), BAD, RANK, "no dimensions", "opens")
 twice = checkpoint(CONFIG, [tensor("w", "f32", [2]), tensor("w", "f32", [2], start=5)])
-out.reject("duplicate.bin", twice, BAD, ENTRY + 45 + 1 + 8, "there twice", "opens")
+out.reject("duplicate.bin", twice, BAD, ENTRY + 45 + 1 + 8, "occurs twice", "opens")
 WIDE = checkpoint(CONFIG, [tensor("w", "f32", [2], offset=0)], wide=True)
 first = 20 + len(CONFIG) + index_size([tensor("w", "f32", [2])], True, True)
 WIDE = patched(patched(WIDE, first - 16, "Q", first + 1), 42, "I", first - INDEX + 1) + b"\0"

@@ -341,15 +341,15 @@ def reject_ranges():
 def reject_duplicates():
     e = compact(entry("U8", (2,), 0, 2))
     f = compact(entry("U8", (2,), 2, 4))
-    reject_header("tensor_twice", f'{{"a":{e},"a":{f}}}', '"a"', BAD, "there twice", "opens")
-    reject_header("tensor_twice_same", f'{{"a":{e},"a":{e}}}', '"a"', BAD, "there twice", "opens",
+    reject_header("tensor_twice", f'{{"a":{e},"a":{f}}}', '"a"', BAD, "occurs twice", "opens")
+    reject_header("tensor_twice_same", f'{{"a":{e},"a":{e}}}', '"a"', BAD, "occurs twice", "opens",
                   data=bytes(2))
-    reject_header("tensor_twice_escaped", f'{{"a":{e},"\\u0061":{f}}}', '"\\u0061"', BAD, "there twice",
+    reject_header("tensor_twice_escaped", f'{{"a":{e},"\\u0061":{f}}}', '"\\u0061"', BAD, "occurs twice",
                   "opens")
     reject_header("metadata_twice", f'{{"__metadata__":{{}},"__metadata__":{{}},"a":{e}}}',
-                  '"__metadata__"', BAD, "__metadata__ is there twice", data=bytes(2))
+                  '"__metadata__"', BAD, "__metadata__ occurs twice", data=bytes(2))
     reject_header("metadata_twice_escaped", f'{{"__metadata__":{{}},"a":{e},"\\u005f_metadata__":{{}}}}',
-                  '"\\u005f_', BAD, "__metadata__ is there twice", data=bytes(2))
+                  '"\\u005f_', BAD, "__metadata__ occurs twice", data=bytes(2))
     reject_header("metadata_key_twice", '{"__metadata__":{"k":"1","l":"2","k":"1"}}', '"k"', BAD,
                   "'k' twice", data=b"")
     reject_header("metadata_key_twice_escaped", '{"__metadata__":{"k":"1","\\u006b":"1"}}', '"\\u006b"',
@@ -398,11 +398,11 @@ def reject_json():
     w(f'"dtype":null,{rest}', "dtype_null", "null", "a string")
     w(f'"dtype":14,{rest}', "dtype_number", "14", "a string")
     w(f'"dtype":{{"F32":null}},{rest}', "dtype_object", '{"F32"', "a string")
-    w('"dtype":"F4","shape":[3],"data_offsets":[0,2]', "f4_odd", 1, "no whole number of bytes",
+    w('"dtype":"F4","shape":[3],"data_offsets":[0,2]', "f4_odd", 1, "not a whole number of bytes",
       lenient="opens", data=bytes(2))
-    w('"dtype":"F6_E2M3","shape":[2],"data_offsets":[0,2]', "f6_odd", 1, "no whole number of bytes",
+    w('"dtype":"F6_E2M3","shape":[2],"data_offsets":[0,2]', "f6_odd", 1, "not a whole number of bytes",
       lenient="opens", data=bytes(2))
-    w('"dtype":"F4","shape":[3],"data_offsets":[0,1]', "f4_odd_short", 1, "no whole number of bytes",
+    w('"dtype":"F4","shape":[3],"data_offsets":[0,1]', "f4_odd_short", 1, "not a whole number of bytes",
       lenient="opens", data=bytes(1))
     data = file({"b": entry("BOOL", (3,), 0, 3)}, b"\1\0\2")
     reject("bool_of_2", data, BAD, len(data) - 1, "bool", "opens")  # verify says it

@@ -158,11 +158,11 @@ out.valid("checksums_other.zt", file_of([
 out.reject("checksum_sha256_wrong.zt", one([plain(checksum=sha_text(DATA + b"."))]), "TNF_EDIGEST", 64,
            "sha256", "opens")
 out.reject("checksum_33_bits.zt", one([plain(checksum="crc32c:0x100000000")]), BAD, INDEX + 1,
-           "no number of 32 bits", "opens")
+           "not a number of 32 bits", "opens")
 out.reject("checksum_no_hex.zt", one([plain(checksum="crc32c:0xD9C908EG")]), BAD, INDEX + 1,
-           "no number of 32 bits", "opens")
+           "not a number of 32 bits", "opens")
 out.reject("checksum_plus.zt", one([plain(checksum="crc32c:0x+")]), BAD, INDEX + 1,
-           "no number of 32 bits", "opens")
+           "not a number of 32 bits", "opens")
 
 # ------------------------------------------------------------ custom fields
 custom = {"a": None, "b": True, "c": 1, "d": -1, "e": 1.5, "f": "text", "g": b"bytes", "h": [1, [2]],
@@ -207,15 +207,15 @@ out.valid("unknown_beside.zt", file_of([
 
 # ------------------------------------------------------------ the cases that do not open
 for name, code, offset, message, lenient in (
-        ("13_cs_empty", BAD, 81, "no number of 32 bits", "opens"),
+        ("13_cs_empty", BAD, 81, "not a number of 32 bits", "opens"),
         ("16_cs_bad", "TNF_EDIGEST", 64, "crc32c", "opens"),
         # The 0.1.4 reader finds no tensors in it; but that is what a file looks like that was cut.
         ("17_cbor0", BAD, 80, "there is no index", "opens"),
         ("19_trailing", BAD, 153, "goes on after its end", "rejects"),
-        ("20_misaligned", BAD, 81, "no multiple of 64", "opens"),
+        ("20_misaligned", BAD, 81, "not a multiple of 64", "opens"),
         ("21_offset0", BAD, 0, "inside the header", "opens"),
         ("26_neg_shape", BAD, 125, "negative", "rejects"),
-        ("27_intkey", BAD, 154, "no text", "opens"),
+        ("27_intkey", BAD, 154, "not text", "opens"),
         # These two open there, and fail when the tensor is read.
         ("28_size_big", BAD, 81, "1000 bytes", "opens"),
         ("29_size_small", BAD, 81, "8 bytes", "opens"),
@@ -224,7 +224,7 @@ for name, code, offset, message, lenient in (
         ("37_map_not_array", BAD, 80, "a map where an array should be", "rejects"),
         ("46_offset_float", BAD, 96, "a float", "rejects")):
     out.reject("case_%s.zt" % name, None, code, offset, message, lenient)
-out.reject("case_22.zt", one([plain(offset=8)]), BAD, INDEX + 1, "no multiple of 64", "opens")
+out.reject("case_22.zt", one([plain(offset=8)]), BAD, INDEX + 1, "not a multiple of 64", "opens")
 out.reject("case_49.zt", one([["t"]]), BAD, INDEX + 1, "an array where a map should be")
 for field in ("name", "offset", "size", "dtype", "shape", "encoding"):
     e = plain()

@@ -278,7 +278,7 @@ out.reject("v1.0_no_dtype.zt", one(v1_0({"t": {"shape": [], "format": "dense", "
            "has no dtype")
 out.reject("name_twice.zt", one({"version": "1.2.0", "objects": Pairs([("t", manifest()["objects"]["t"])] * 2)}), BAD,
            None, "twice")
-out.reject("attributes_list.zt", one(manifest(attributes=[1])), BAD, None, "no map")
+out.reject("attributes_list.zt", one(manifest(attributes=[1])), BAD, None, "not a map")
 out.reject("role_number.zt", one(manifest(components={1: plain()})), BAD, None, "proper name")
 out.reject("role_missing.zt", one(manifest(components={})), BAD, ENTRY, "needs a part 'data'")
 out.reject("role_other.zt", one(manifest(components={"values": plain()})), BAD, ENTRY, "values", "opens")
@@ -288,7 +288,7 @@ out.reject("type_over_wrong.zt", one(manifest(plain(type="f8_e4m3fn"))), BAD, PA
 out.reject("size_small.zt", one(manifest(plain(length=8))), BAD, ENTRY, "8 bytes", "opens")
 out.reject("size_into_manifest.zt", one(manifest(plain(length=20), shape=[5])), BAD, PART - 1, "inside the index", "opens")
 out.reject("size_past_file.zt", one(manifest(plain(length=4000), shape=[1000])), SHORT, None, "missing", "opens")
-out.reject("offset_65.zt", one(manifest(plain(offset=65))), BAD, PART, "no multiple of 64", "opens")
+out.reject("offset_65.zt", one(manifest(plain(offset=65))), BAD, PART, "not a multiple of 64", "opens")
 out.reject("offset_0.zt", one(manifest(plain(offset=0))), BAD, 0, "inside the header", "opens")
 out.reject("end_wraps.zt", one(manifest(plain(offset=(1 << 64) - 64, length=1 << 62), shape=[1 << 60])), BAD,
            None, "beyond 2^64")
@@ -301,7 +301,7 @@ out.reject("zstd_uncompressed_length.zt", one(manifest(plain(encoding="zstd", un
            "17 bytes", "opens")
 out.reject("digest_wrong.zt", one(manifest(plain(digest="crc32c:0x00000000"))), "TNF_EDIGEST", 64, "crc32c", "opens")
 out.reject("digest_sha256_wrong.zt", one(manifest(plain(digest="sha256:" + "0" * 64))), "TNF_EDIGEST", 64, "sha256", "opens")
-out.reject("digest_broken.zt", one(manifest(plain(digest="crc32c:0xXYZ"))), BAD, PART, "no number of 32 bits", "opens")
+out.reject("digest_broken.zt", one(manifest(plain(digest="crc32c:0xXYZ"))), BAD, PART, "not a number of 32 bits", "opens")
 short = zstd_raw(DATA[:12])
 # The 1.1 library fills up with zeros, and says nothing.
 out.reject("zstd_short.zt", one(manifest(plain(encoding="zstd", length=len(short))), data=short), SHORT, None, "zstd", "opens")

@@ -146,7 +146,7 @@ def ranges(c, z):
     def range_(name, offset, size, message, what, letter="E", status=BAD, dims=None):
         c.rejected(letter, name, z.one(offset=offset, size=size, dtype=z.u8, shape=dims or [size]), status, None, message, what)
     range_("offset_0", 0, 16, "", "a tensor over the magic")
-    range_("offset_8", 8, 16, "64", "a tensor at 8, which is no multiple of 64")
+    range_("offset_8", 8, 16, "64", "a tensor at 8, which is not a multiple of 64")
     range_("offset_65", 65, 15, "64", "a tensor at 65")
     range_("into_index", 64, 17, "", "a tensor that takes a byte of the index along")
     range_("into_footer", 64, 16 + 60, "", "a tensor that takes the index along")
