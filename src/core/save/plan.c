@@ -425,6 +425,8 @@ static tnf_status lower_all(struct lowering *l, const tnf_catalog *from, tnf_err
                         "%llu thing%s would be lost or changed (%s); allow it or choose another "
                         "format",
                         (unsigned long long)l->refused, l->refused > 1 ? "s" : "", l->first);
+    if (to->n == 0 && l->format->can.not_empty)
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s", l->format->can.not_empty);
     return TNF_OK;
 }
 

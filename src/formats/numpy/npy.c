@@ -352,9 +352,6 @@ static tnf_status fits(tnf_fit *fit, tnf_error *e)
         if (f.lost)
             fit->objects[i] = (tnf_verdict) { TNF_TRANSFORMED, f.lost };
     }
-    if (c->n == 0)
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "a .npy file holds exactly one array, and there is none");
     return TNF_OK;
 }
 
@@ -454,9 +451,6 @@ static tnf_status write_all(tnf_writer *w, tnf_error *e)
 {
     np_context x = { .arena = w->scratch };
     form f;
-    if (w->catalog->n == 0)
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "a .npy file holds exactly one array, and none is left");
     const tnf_object *o = &w->catalog->objects[0];
     TNF_TRY(form_of(&f, &x, o, w->options[WRITE_F8].u, e));
     TNF_TRY(put_header(w, &f.a, &x, e));
@@ -485,6 +479,7 @@ const tnf_format tnf_format_npy = {
              .order_f = true,
              .was_f = was_columns_first,
              .zero_rank = true,
+             .not_empty = "a .npy file holds exactly one array, and there is none",
              .extras = true,
              .attrs = TNF_HOLDS_NONE,
              .file_attrs = VERSION,
