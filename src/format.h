@@ -85,14 +85,14 @@ typedef struct tnf_can {
     /* order_f: is a tensor that comes rows first to be written columns first, if nobody asks for
      * another order? For one that lay so in a file of this format. May be NULL. */
     bool (*was_f)(const tnf_object *object);
-    bool zero_rank;       /* scalars */
-    bool extras;          /* extras of its own family */
-    bool shares;          /* equal tensors are written once, so what shares its bytes still does */
-    bool needs_tensor;    /* a file without any cannot be written */
-    bool utf8_names;      /* names must be UTF-8 */
-    bool ascii_names;     /* names must be ASCII */
-    const char *reserved; /* names that no tensor can have */
-    tnf_holds attrs;      /* file attributes beyond its own */
+    bool zero_rank;        /* scalars */
+    const char *not_empty; /* why it cannot be written without a tensor; NULL: it can */
+    bool extras;           /* extras of its own family */
+    bool shares;           /* equal tensors are written once, so what shares its bytes still does */
+    bool utf8_names;       /* names must be UTF-8 */
+    bool ascii_names;      /* names must be ASCII */
+    const char *reserved;  /* names that no tensor can have */
+    tnf_holds attrs;       /* file attributes beyond its own */
     /* NONE: the type of a tensor TNF_STASH_KEY that holds what has no place, if the bool option
      * "stash" of the writer asks for it. */
     const char *stash_type;

@@ -71,7 +71,7 @@ static bool same_bytes(const tnf_sink *a, const tnf_sink *b)
 /* Some formats hold exactly one tensor: then they refuse to hold none, and say so. */
 static bool needs_tensor(tnf_status status, const tnf_error *error)
 {
-    return status == TNF_EUNSUPPORTED && strstr(error->message, "none is left");
+    return status == TNF_EUNSUPPORTED && strstr(error->message, "exactly one");
 }
 
 /* What is refused would lose something, says so, and can be had all the same. */

@@ -193,6 +193,20 @@ def check_from_safetensors(folder, r):
     checked["made from safetensors"] += 1
 
 
+def check_hashes(folder):
+    """The order of bytes and of rows is no content; the unit of a time is."""
+    def hash_of(a):
+        (folder / "x.npy").write_bytes(saved(a))
+        return run("hash", folder / "x.npy").stdout.split()[0]
+    times = np.arange(6).view("<M8[ns]").reshape(2, 3)
+    assert hash_of(times) == hash_of(times.astype(">M8[ns]")) == hash_of(np.asfortranarray(times))
+    assert hash_of(times) not in (hash_of(times.view("<M8[us]")), hash_of(times.view("<m8[ns]")), hash_of(times.view("<i8")))
+    texts = np.array([["a", "bc"], ["", "d"]])
+    assert hash_of(texts) == hash_of(texts.astype(">U2")) == hash_of(np.asfortranarray(texts)) != hash_of(texts.view("<u4"))
+    numbers = np.arange(6.0).reshape(2, 3)
+    assert hash_of(numbers) == hash_of(numbers.astype(">f8")) == hash_of(np.asfortranarray(numbers))
+
+
 # -------------------------------------------------------------------- headers
 
 PIECES = {
@@ -263,6 +277,7 @@ def check_header(folder, r, differences):
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder, differences = pathlib.Path(name), {}
+        check_hashes(folder)
         for i in range(FILES):
             check_file(folder, random.Random(i), i)
         for i in range(FILES // 5):

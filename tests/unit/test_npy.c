@@ -161,11 +161,11 @@ static void one_array_named_arr_0(void **state)
     assert_refused(builder_with("w", "f32", 2), false, TNF_ELOSSY, "keeps no name");
     assert_header(builder_with("w", "f32", 2), true, NULL, NULL, "{'descr': '<f4'");
     assert_ok(tnf_builder_new(&b, NULL, &e));
-    assert_refused(b, true, TNF_EUNSUPPORTED, "none is left");
+    assert_refused(b, true, TNF_EUNSUPPORTED, "exactly one array, and there is none");
     uint64_t vast[] = { (uint64_t)1 << 63, 0 };
     assert_ok(tnf_builder_new(&b, NULL, &e));
     assert_ok(tnf_builder_add(b, "arr_0", tnf_type_of(TNF_U8), 2, vast, data, &e));
-    assert_refused(b, true, TNF_EUNSUPPORTED, "none is left");
+    assert_refused(b, true, TNF_EUNSUPPORTED, "there is none");
 }
 
 /* Attributes that came from elsewhere, or from a tensor that has changed since. */

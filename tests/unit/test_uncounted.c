@@ -74,12 +74,35 @@ static void values(void **state)
     assert_false(uncounted("", tnf_value_bool(false)));
 }
 
+static void assert_counted(const char *key, const char *value, const char *counted)
+{
+    tnf_member m = { { key, strlen(key) }, tnf_value_string(value) };
+    tnf_value v = tnf_counted_value(&m);
+    assert_int_equal(v.kind, TNF_STRING);
+    assert_int_equal(v.n, strlen(counted));
+    assert_memory_equal(v.as.s, counted, v.n);
+}
+
+static void byte_orders(void **state)
+{
+    (void)state;
+    assert_counted("numpy.descr", ">M8[ns]", "M8[ns]");
+    assert_counted("numpy.descr", "<M8[ns]", "M8[ns]");
+    assert_counted("numpy.descr", "|S5", "S5");
+    assert_counted("numpy.descr", "[('a', '>f4')]", "[('a', '>f4')]");
+    assert_counted("numpy.descr", "<", "<");
+    assert_counted("numpy.desc", "<f4", "<f4");
+    tnf_member number = { { "numpy.descr", 11 }, tnf_value_uint(60) };
+    assert_int_equal(tnf_counted_value(&number).as.u, 60);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(declared_is_there),
         cmocka_unit_test(there_is_declared),
         cmocka_unit_test(values),
+        cmocka_unit_test(byte_orders),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -425,9 +425,8 @@ static tnf_status plan_all(struct planning *l, const tnf_catalog *from, tnf_erro
                         "%llu thing%s would be lost or changed (%s); allow it or choose another "
                         "format",
                         (unsigned long long)l->refused, l->refused > 1 ? "s" : "", l->first);
-    if (l->format->can.needs_tensor && to->n == 0)
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "a file of this format has a tensor, and none is left for it");
+    if (to->n == 0 && l->format->can.not_empty)
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s", l->format->can.not_empty);
     return TNF_OK;
 }
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define LOOK 65536u
-#define MEMO 1024u
+#define MEMO 128u
 
 enum { NONE, LINE, TWO_LINES, LONG1, LONG4, COUNTED1, COUNTED4, COUNTED8, FIXED };
 
