@@ -154,6 +154,8 @@ def check_file(folder, r, i):
     fortran = a.flags.f_contiguous and not a.flags.c_contiguous
     assert (t["name"], t["dtype"], t["shape"]) == ("arr_0", dtype, shape), (a.dtype, t)
     assert t["order"] == ("F" if fortran and len(shape) == a.ndim else "C"), (a.dtype, a.shape, t)
+    # It is what we would have written, or its text would have been kept.
+    assert ("numpy.header" in t["attrs"]) == (fortran and len(shape) > a.ndim), (a.dtype, a.shape, t)
     descr = np.lib.format.dtype_to_descr(a.dtype)
     if "numpy.descr" in t["attrs"]:
         assert t["attrs"]["numpy.descr"] == (descr if isinstance(descr, str) else repr(descr)), (t, descr)
@@ -205,6 +207,18 @@ def check_hashes(folder):
     assert hash_of(texts) == hash_of(texts.astype(">U2")) == hash_of(np.asfortranarray(texts)) != hash_of(texts.view("<u4"))
     numbers = np.arange(6.0).reshape(2, 3)
     assert hash_of(numbers) == hash_of(numbers.astype(">f8")) == hash_of(np.asfortranarray(numbers))
+
+
+def check_padding(folder):
+    """Headers of every length modulo 64, and where version 2 begins."""
+    path = folder / "p.npy"
+    for n in [*range(1, 67), *range(65440, 65460)]:
+        path.write_bytes(saved(np.zeros(3, [("x" * n, "<f4")])))
+        t, = json.loads(run("ls", "--json", path).stdout)["tensors"]
+        assert "numpy.header" not in t["attrs"], n
+        run("convert", "--force", "--no-sync", path, folder / "p.safetensors")
+        run("convert", "--force", "--no-sync", folder / "p.safetensors", folder / "p2.npy")
+        assert (folder / "p2.npy").read_bytes() == path.read_bytes(), n
 
 
 # -------------------------------------------------------------------- headers
@@ -278,6 +292,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder, differences = pathlib.Path(name), {}
         check_hashes(folder)
+        check_padding(folder)
         for i in range(FILES):
             check_file(folder, random.Random(i), i)
         for i in range(FILES // 5):
