@@ -77,7 +77,8 @@ static int report_exists(const saving *s, const char *out)
 static int report_fault(const saving *s, const char *out)
 {
     tnf_status status = s->status;
-    bool bad = status == TNF_EFORMAT || status == TNF_ETRUNCATED || status == TNF_EDIGEST;
+    bool bad = s->how.mode != TNF_CONVERT_APPEND && /* there the file itself may be what is bad */
+               (status == TNF_EFORMAT || status == TNF_ETRUNCATED || status == TNF_EDIGEST);
     int step = s->report ? (int)s->report->step : -1;
     bool vectors = step == TNF_STEP_EMBEDDINGS || step == TNF_STEP_VECTORS;
     if (s->n != 1 || (!bad && !vectors))

@@ -90,17 +90,17 @@ static tnf_status find_named(struct converting *c, const char *name, tnf_error *
     return TNF_OK;
 }
 
-/* The file keeps its format. One that another program did not finish is put right. */
-static tnf_status find_own(struct converting *c, tnf_error *e)
+/* The file keeps its format. That it cannot be read, tnf_append() will say, who waits for others
+ * that are changing it. */
+static void find_own(struct converting *c)
 {
     tnf_file *file;
     tnf_open_options how = TNF_OPEN_INIT;
-    how.lenient = true;
-    TNF_TRY(tnf_open(&file, c->path, &how, e));
-    bool known = tnf_format_named(&c->target, tnf_file_info(file)->format);
+    how.lenient = true; /* one that another program did not finish is put right */
+    if (tnf_open(&file, c->path, &how, NULL) != TNF_OK)
+        return;
+    (void)tnf_format_named(&c->target, tnf_file_info(file)->format);
     tnf_close(file);
-    return known ? TNF_OK
-                 : tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "it cannot be appended to");
 }
 
 /* A copy of embeddings under a name that tells no format keeps that of its file. */
@@ -114,10 +114,10 @@ static bool keeps_format(const struct converting *c)
 
 static tnf_status find_target(struct converting *c, tnf_error *e)
 {
-    tnf_status status;
+    tnf_status status = TNF_OK;
     const char *split = c->split.format ? c->split.format : c->save.format;
     if (c->options.mode == TNF_CONVERT_APPEND)
-        status = find_own(c, e);
+        find_own(c);
     else if (c->options.mode == TNF_CONVERT_SPLIT && !split && c->n == 0)
         status = tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "choose the format");
     else if (c->options.mode == TNF_CONVERT_SPLIT || keeps_format(c))
