@@ -31,6 +31,9 @@ int emb_rewrite(saving *s, const cli_state *cli, const emb_options *o,
     if (code == EXIT_DONE)
         code = saving_run(s);
     input_close(&in);
+    s->inputs = NULL; /* what remains is the report */
+    s->n = 0;
+    s->how.emb = NULL;
     return code;
 }
 

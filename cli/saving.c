@@ -207,8 +207,9 @@ int saving_run(saving *s)
     const tnf_file **files = calloc(s->n + 1, sizeof *files);
     const char **names = calloc(s->n + 1, sizeof *names);
     char **paths = calloc(s->n + 1, sizeof *paths);
-    int code = files && names && paths ? choose(s) : usage_error("out of memory");
-    if (code == EXIT_DONE)
+    bool room = files && names && paths;
+    int code = room ? choose(s) : usage_error("out of memory");
+    if (room && code == EXIT_DONE)
         code = convert_all(s, files, names, paths);
     if (code == EXIT_DONE)
         renaming_notes(s->names, s->cli);
