@@ -172,8 +172,8 @@ static void drop_leaves(const struct hashing *h, struct item *item)
     item->leaves = NULL;
 }
 
-/* The first thread that needs room for the leaves takes it. How many there are is only what the file
- * says. */
+/* The first thread that needs room for the leaves takes it. How many there are is only what the
+ * file says. */
 static tnf_status open_item(struct hashing *h, size_t i, tnf_error *e)
 {
     const tnf_object *o = tnf_hash_object(h, i);
