@@ -23,7 +23,7 @@ import ml_dtypes
 import numpy as np
 
 TENFOLD = sys.argv[1]
-FILES = int(sys.argv[2]) if len(sys.argv) > 2 else 500
+FILES = int(sys.argv[2]) if len(sys.argv) > 2 else 200
 warnings.simplefilter("ignore")
 
 # numpy's type: ours.

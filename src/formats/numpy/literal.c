@@ -400,7 +400,7 @@ static np_node *parse_value(parser *r)
 tnf_status tnf_np_parse(np_node **out, const np_source *text, tnf_arena *arena, tnf_error *e)
 {
     parser r = { .in = *text, .p = text->p, .end = text->p + text->n, .arena = arena, .e = e };
-    const uint8_t *nul = memchr(text->p, 0, text->n);
+    const uint8_t *nul = text->n ? memchr(text->p, 0, text->n) : NULL;
     size_t bad;
     if (nul)
         return tnf_fail(e, TNF_EFORMAT, where(&r, nul), "the header has a byte 0x00");
