@@ -28,5 +28,15 @@ endforeach()
 set(ENV{PKG_CONFIG_SYSROOT_DIR} ${TENFOLD_ROOT})
 set(ENV{PKG_CONFIG_LIBDIR}
   ${TENFOLD_ROOT}/usr/lib/${TENFOLD_MULTIARCH}/pkgconfig:${TENFOLD_ROOT}/usr/share/pkgconfig)
+# An x86-64 kernel mostly runs programs for i386 itself; qemu of some versions hangs where they start
+# threads.
+set(loader /usr/${TENFOLD_TRIPLET}/lib/ld-linux.so.2)
+if(TENFOLD_CPU STREQUAL "i386" AND EXISTS ${loader})
+  execute_process(COMMAND ${loader} --version RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
+  if(status EQUAL 0)
+    set(CMAKE_CROSSCOMPILING_EMULATOR ${loader};--library-path;/usr/${TENFOLD_TRIPLET}/lib:${together})
+    return()
+  endif()
+endif()
 find_program(TENFOLD_QEMU NAMES qemu-${TENFOLD_CPU}-static qemu-${TENFOLD_CPU} REQUIRED)
 set(CMAKE_CROSSCOMPILING_EMULATOR ${TENFOLD_QEMU};-L;/usr/${TENFOLD_TRIPLET})

@@ -53,7 +53,8 @@ static inline void *memory_reallocate(void *ctx, void *p, size_t old_size, size_
         memcpy(fresh + MEMORY_HEAD, p, had < new_size ? had : new_size);
     free(base);
     log->blocks += base == NULL;
-    log->live += new_size - had;
+    log->live += new_size;
+    log->live -= had;
     log->peak = log->live > log->peak ? log->live : log->peak;
     return fresh + MEMORY_HEAD;
 }

@@ -81,15 +81,24 @@ static void landmarks(void **state)
     assert_int_equal(bits_of(tnf_bf16_to_f32(0x7f80)), 0x7f800000u);
 }
 
+/* A function of i386 returns its float in a register that makes signalling NaNs quiet. */
+#ifdef __i386__
+#define QUIETED(bits, quiet_bit) (((bits) & (quiet_bit)) == 0)
+#else
+#define QUIETED(bits, quiet_bit) 0
+#endif
+
 /* Sign and payload of a NaN go along where a float has room for them. */
 static void nan_payloads(void **state)
 {
     (void)state;
     for (uint32_t m = 1; m < 0x400; m++) {
+        if (QUIETED(m, 0x200u))
+            continue;
         assert_int_equal(bits_of(tnf_f16_to_f32((uint16_t)(0x7c00 | m))), 0x7f800000u | m << 13);
         assert_int_equal(bits_of(tnf_f16_to_f32((uint16_t)(0xfc00 | m))), 0xff800000u | m << 13);
     }
-    for (uint32_t m = 1; m < 0x80; m++)
+    for (uint32_t m = QUIETED(1, 0x40u) ? 0x40 : 1; m < 0x80; m++)
         assert_int_equal(bits_of(tnf_bf16_to_f32((uint16_t)(0xff80 | m))), 0xff800000u | m << 16);
     assert_true(signbit(tnf_f8_e4m3fn_to_f32(0xff)));
     assert_false(signbit(tnf_f8_e4m3fn_to_f32(0x7f)));

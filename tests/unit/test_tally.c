@@ -161,6 +161,13 @@ static void repeated(void **state)
     compare(&t, d, n, 0x1p-14);
 }
 
+/* A function of i386 returns its float in a register that makes signalling NaNs quiet. */
+#ifdef __i386__
+#define RETURNS_QUIET true
+#else
+#define RETURNS_QUIET false
+#endif
+
 /* Every half there is, by every set of loops, against base/half.c. */
 static void halves(void **state)
 {
@@ -174,6 +181,8 @@ static void halves(void **state)
         loops->widen_f16(out, (const uint8_t *)h, 65536);
         for (size_t i = 0; i < 65536; i++) {
             float want = tnf_f16_to_f32((uint16_t)i);
+            if (RETURNS_QUIET && want != want)
+                continue;
             if (memcmp(&want, &out[i], 4) != 0)
                 fail_msg("%s: half %04zx is %g, not %g", loops->name, i, (double)out[i],
                          (double)want);
@@ -181,7 +190,8 @@ static void halves(void **state)
         loops->widen_bf16(out, (const uint8_t *)h, 65536);
         for (size_t i = 0; i < 65536; i++) {
             float want = tnf_bf16_to_f32((uint16_t)i);
-            assert_memory_equal(&want, &out[i], 4);
+            if (!RETURNS_QUIET || want == want)
+                assert_memory_equal(&want, &out[i], 4);
         }
     }
 }
