@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* A quantized matrix as a dense one, whose rows are put together when they are read. */
+/* A quantized tensor as the dense one that it stands for. */
 #ifndef TENFOLD_CLI_CAT_QUANTIZED_H
 #define TENFOLD_CLI_CAT_QUANTIZED_H
 
-#include <tenfold/emb.h>
+#include <tenfold/virtual.h>
 
 typedef struct quantized {
-    tnf_emb *emb;
-    tnf_builder *builder;
-    tnf_file *file;           /* what the builder holds */
+    tnf_virtual *values;
     const tnf_object *object; /* dense, of the same name and shape */
 } quantized;
 

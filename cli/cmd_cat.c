@@ -345,7 +345,7 @@ const command cmd_cat = {
         "are read, with a few megabytes of memory.\n\nSLICE is written as in numpy, in square "
         "brackets. For each dimension it has an index, start:stop or start:stop:step. Negative "
         "numbers count from the end; ... stands for all dimensions that are not named. A tensor of "
-        "strings prints its strings; a quantized matrix (pq/1) prints its reconstructed values. "
+        "strings prints its strings; a quantized tensor prints the numbers that it stands for. "
         "NAME#ROLE selects one part of a tensor with several parts. A name that contains brackets "
         "or # is first tried as a whole. Names may be written as 'tenfold ls' prints them.",
     .examples = examples,

@@ -24,13 +24,14 @@ extern "C" {
 /** The statistics of one tensor. */
 typedef struct tnf_stat {
     const tnf_object *object;       /**< the tensor */
-    bool numbers;                   /**< false: not dense or not numbers; only `object` is set */
+    bool numbers;                   /**< false: it holds no numbers; only `object` is set */
     const tnf_value_counts *counts; /**< counts, range, mean, deviation; NULL: no numbers */
     /** The histogram: [counts->min, counts->max] is cut into nbins intervals of one width, and
      * bins[i] is the number of finite values in interval i. An edge is exact to a thousandth of the
      * largest magnitude. */
     const uint64_t *bins;
-    size_t nbins; /**< number of intervals */
+    size_t nbins;         /**< number of intervals */
+    const tnf_type *type; /**< of the numbers: f32 for a quantized tensor; NULL: no numbers */
 } tnf_stat;
 
 /** What to compute. Begin with TNF_STAT_INIT; NULL means all defaults. */

@@ -16,6 +16,7 @@ struct tnf_origin {
     tnf_fetch_fn fetch; /* TNF_MEMORY without memory */
     void *ctx;
     bool missing; /* the file is not there: `label` is its name, the source another's */
+    const struct tnf_virtual *made; /* TNF_OPAQUE: the virtual tensor that it is the part of */
 };
 
 /* A file that another one names and that is not there. There may be as many as names. */

@@ -5,8 +5,9 @@
  * in the table. Elements of fewer than eight bits are packed without gaps, the first in the least
  * significant bits:
  *
- *   f4_e2m1    [1111 0000] [3333 2222]
+ *   f4_e2m1    [1111 0000] [3333 2222]         i4 and u4 likewise
  *   f6_*       [11 000000] [2222 1111] [333333 22]
+ *   i2, u2     [33 22 11 00]
  *   bit        [76543210]
  */
 #include "model/dtype.h"
@@ -95,6 +96,10 @@ static uint8_t packed_at(const uint8_t *packed, size_t i, unsigned bits)
 PACKED_DECODER(decode_f6_e2m3, 6, tnf_f6_e2m3_to_f32(b))
 PACKED_DECODER(decode_f6_e3m2, 6, tnf_f6_e3m2_to_f32(b))
 PACKED_DECODER(decode_f4_e2m1, 4, tnf_f4_e2m1_to_f32(b))
+PACKED_DECODER(decode_i4, 4, (int)((b & 15u) ^ 8u) - 8)
+PACKED_DECODER(decode_u4, 4, b & 15)
+PACKED_DECODER(decode_i2, 2, (int)((b & 3u) ^ 2u) - 2)
+PACKED_DECODER(decode_u2, 2, b & 3)
 PACKED_DECODER(decode_bit, 1, b & 1)
 
 typedef struct known_type {
@@ -125,6 +130,10 @@ static const known_type known[] = {
     { { "f6_e2m3", TNF_U8, TNF_NUMBER_FLOAT, 6 }, decode_f6_e2m3 },
     { { "f6_e3m2", TNF_U8, TNF_NUMBER_FLOAT, 6 }, decode_f6_e3m2 },
     { { "f4_e2m1", TNF_U8, TNF_NUMBER_FLOAT, 4 }, decode_f4_e2m1 },
+    { { "i4", TNF_U8, TNF_NUMBER_INT, 4 }, decode_i4 },
+    { { "u4", TNF_U8, TNF_NUMBER_UINT, 4 }, decode_u4 },
+    { { "i2", TNF_U8, TNF_NUMBER_INT, 2 }, decode_i2 },
+    { { "u2", TNF_U8, TNF_NUMBER_UINT, 2 }, decode_u2 },
     { { "c64", TNF_F32, TNF_NUMBER_COMPLEX, 64 }, decode_c64 },
     { { "c128", TNF_F64, TNF_NUMBER_COMPLEX, 128 }, decode_c128 },
 };

@@ -19,6 +19,8 @@ typedef tnf_status (*tnf_part_reader)(const tnf_part *part, uint64_t offset, voi
 struct tnf_layout {
     const char *id;
     const tnf_layout_part *parts; /* ends with a NULL role; NULL: any parts (unknown layout) */
+    const char *attrs; /* attributes that say how to read it, separated by spaces; or NULL */
+    const char *block; /* the kind of its blocks (kernels/blocks.h), or NULL */
     /* Do roles, types and sizes fit the shape? NULL: nothing beyond the roles. */
     tnf_status (*check)(const tnf_object *object, tnf_error *e);
     /* Do the data keep the layout's rules (offsets ascend, indices in range …)? May be NULL. */

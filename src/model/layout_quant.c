@@ -15,6 +15,8 @@
  *     data           f4_e2m1, f6_e2m3, f6_e3m2, f8_e4m3fn, f8_e5m2 or i8
  *     scales         f8_e8m0, one a block
  *
+ *     value = element * scale of its block; an i8 stands for itself / 64, as MXINT8 has it
+ *
  *   pq/1             shape [n, d]; a row is cut into m pieces, each replaced by the number of one
  *     codes          u8 [n, m]             of k centroids
  *     codebooks      f32 [m, k, d/m]
@@ -25,6 +27,7 @@
 
 #include "base/ckd.h"
 #include "model/dtype.h"
+#include "model/quant.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -87,17 +90,7 @@ static tnf_status check_axis(const tnf_object *object, uint64_t axis, uint64_t s
 
 /* ------------------------------------------------------------ quant_group */
 
-enum { ZERO_NONE, ZERO_IMPLIED, ZERO_TENSOR };
-enum { ZEROS_PACKED, ZEROS_PLAIN };
-enum { SCALE_F32, SCALE_F16, SCALE_E8M0 };
-
-typedef struct quant {
-    uint64_t bits, group_size, axis, per_word;
-    unsigned word; /* 0 to 3: u8 to u64 */
-    unsigned scale_form, zero_form, zero_packing;
-} quant;
-
-static tnf_status get_packing(const tnf_object *object, quant *q, tnf_error *e)
+static tnf_status get_packing(const tnf_object *object, tnf_quant *q, tnf_error *e)
 {
     static const char *const words[] = { "u8", "u16", "u32", "u64", NULL };
     static const char *const orders[] = { "lsb_first", "msb_first", NULL };
@@ -107,6 +100,7 @@ static tnf_status get_packing(const tnf_object *object, quant *q, tnf_error *e)
     TNF_TRY(get_word(object, packing, "word", words, &q->word, e));
     TNF_TRY(get_word(object, packing, "order", orders, &order, e));
     TNF_TRY(get_uint(object, packing, "per_word", &q->per_word, e));
+    q->msb_first = order == 1;
     unsigned word_bits = 8u << q->word;
     if (q->bits < 2 || q->bits > 8 || word_bits % q->bits != 0)
         return tnf_layout_fail(object, e, "codes of %" PRIu64 " bits in words of %u", q->bits,
@@ -118,28 +112,32 @@ static tnf_status get_packing(const tnf_object *object, quant *q, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status get_zero_point(const tnf_object *object, quant *q, tnf_error *e)
+static tnf_status get_zero_point(const tnf_object *object, tnf_quant *q, tnf_error *e)
 {
     static const char *const forms[] = { "none", "implied", "tensor", NULL };
     static const char *const packings[] = { "same_as_data", "plain", NULL };
     const tnf_value *zero_point, *value;
     TNF_TRY(get_map(object, "zero_point", &zero_point, e));
     TNF_TRY(get_word(object, zero_point, "form", forms, &q->zero_form, e));
-    if ((q->zero_form == ZERO_TENSOR) != (tnf_object_part(object, "zeros") != NULL))
+    if ((q->zero_form == TNF_ZERO_TENSOR) != (tnf_object_part(object, "zeros") != NULL))
         return tnf_layout_fail(object, e, "the part 'zeros' is %s, but zero points are '%s'",
-                               q->zero_form == ZERO_TENSOR ? "missing" : "there",
+                               q->zero_form == TNF_ZERO_TENSOR ? "missing" : "there",
                                forms[q->zero_form]);
-    if (q->zero_form == ZERO_TENSOR)
+    if (q->zero_form == TNF_ZERO_TENSOR)
         return get_word(object, zero_point, "packing", packings, &q->zero_packing, e);
     value = tnf_value_get(zero_point, "value");
-    if (q->zero_form == ZERO_IMPLIED &&
+    if (q->zero_form == TNF_ZERO_IMPLIED &&
         (!value || (value->kind != TNF_INT && value->kind != TNF_UINT)))
         return tnf_layout_fail(object, e, "the attribute 'value' is %s",
                                value ? "not a whole number" : "missing");
+    if (q->zero_form == TNF_ZERO_IMPLIED && value->kind == TNF_UINT && value->as.u > INT64_MAX)
+        return tnf_layout_fail(object, e, "the attribute 'value' is too large");
+    if (q->zero_form == TNF_ZERO_IMPLIED)
+        q->zero = value->kind == TNF_UINT ? (int64_t)value->as.u : value->as.i;
     return TNF_OK;
 }
 
-static tnf_status get_quant(const tnf_object *object, quant *q, tnf_error *e)
+static tnf_status get_quant(const tnf_object *object, tnf_quant *q, tnf_error *e)
 {
     static const char *const forms[] = { "f32_factors", "f16_factors", "e8m0_exponent", NULL };
     TNF_TRY(get_uint(object, object->attrs, "bits", &q->bits, e));
@@ -151,7 +149,7 @@ static tnf_status get_quant(const tnf_object *object, quant *q, tnf_error *e)
 }
 
 /* Are the codes packed in words of the part's type, and do they fill whole words? */
-static tnf_status check_codes(const tnf_object *object, const quant *q, const tnf_part *part,
+static tnf_status check_codes(const tnf_object *object, const tnf_quant *q, const tnf_part *part,
                               uint64_t codes, tnf_error *e)
 {
     const tnf_type *type = part->type;
@@ -166,10 +164,10 @@ static tnf_status check_codes(const tnf_object *object, const quant *q, const tn
 }
 
 /* The form says how a scale is to be read, not how it is stored: factors may be of any float. */
-static tnf_status check_scale_type(const tnf_object *object, const quant *q, const tnf_part *scales,
-                                   tnf_error *e)
+static tnf_status check_scale_type(const tnf_object *object, const tnf_quant *q,
+                                   const tnf_part *scales, tnf_error *e)
 {
-    if (q->scale_form == SCALE_E8M0)
+    if (q->scale_form == TNF_SCALE_E8M0)
         return tnf_part_must_be(object, scales, tnf_type_named("f8_e8m0"), e);
     if (scales->type->number != TNF_NUMBER_FLOAT)
         return tnf_layout_fail(object, e, "the part 'scales' is %s, which is not a float",
@@ -179,7 +177,7 @@ static tnf_status check_scale_type(const tnf_object *object, const quant *q, con
 
 /* How many groups there are. Without groups (group_size 0) the specification says "one scale per
  * row of the axis" and its formula gives one an element: either number of scales is taken. */
-static uint64_t count_groups(const tnf_object *object, const quant *q, uint64_t codes)
+static uint64_t count_groups(const tnf_object *object, const tnf_quant *q, uint64_t codes)
 {
     uint64_t along = object->shape[q->axis], bytes;
     const tnf_part *scales = tnf_object_part(object, "scales");
@@ -188,23 +186,36 @@ static uint64_t count_groups(const tnf_object *object, const quant *q, uint64_t 
     return tnf_type_bytes(&bytes, scales->type, along) && bytes == scales->nbytes ? along : codes;
 }
 
-static tnf_status check_quant_group(const tnf_object *object, tnf_error *e)
+static tnf_status check_groups(const tnf_object *object, tnf_quant *q, tnf_error *e)
 {
     const tnf_part *scales = tnf_object_part(object, "scales");
     const tnf_part *zeros = tnf_object_part(object, "zeros");
     uint64_t codes;
-    quant q = { 0 };
     TNF_TRY(tnf_layout_elements(&codes, object, e));
-    TNF_TRY(get_quant(object, &q, e));
-    TNF_TRY(check_axis(object, q.axis, q.group_size, e));
-    TNF_TRY(check_codes(object, &q, tnf_object_part(object, "data"), codes, e));
-    TNF_TRY(check_scale_type(object, &q, scales, e));
-    uint64_t groups = count_groups(object, &q, codes);
+    TNF_TRY(get_quant(object, q, e));
+    TNF_TRY(check_axis(object, q->axis, q->group_size, e));
+    TNF_TRY(check_codes(object, q, tnf_object_part(object, "data"), codes, e));
+    TNF_TRY(check_scale_type(object, q, scales, e));
+    uint64_t groups = count_groups(object, q, codes);
+    q->scale_a_row = q->group_size == 0 && groups == object->shape[q->axis];
     TNF_TRY(tnf_part_must_hold(object, scales, groups, e));
-    if (q.zero_form != ZERO_TENSOR)
+    if (q->zero_form != TNF_ZERO_TENSOR)
         return TNF_OK;
-    return q.zero_packing == ZEROS_PLAIN ? tnf_part_must_hold(object, zeros, groups, e)
-                                         : check_codes(object, &q, zeros, groups, e);
+    return q->zero_packing == TNF_ZEROS_PLAIN ? tnf_part_must_hold(object, zeros, groups, e)
+                                              : check_codes(object, q, zeros, groups, e);
+}
+
+static tnf_status check_quant_group(const tnf_object *object, tnf_error *e)
+{
+    tnf_quant q = { 0 };
+    return check_groups(object, &q, e);
+}
+
+tnf_status tnf_quant_of(tnf_quant *out, const tnf_object *object, tnf_error *e)
+{
+    *out = (tnf_quant) { 0 };
+    TNF_TRY(tnf_layout_check(object, e)); /* the parts are there */
+    return check_groups(object, out, e);
 }
 
 const tnf_layout tnf_layout_quant_group = {
@@ -213,33 +224,48 @@ const tnf_layout tnf_layout_quant_group = {
                                          { .role = "scales" },
                                          { .role = "zeros", .optional = true },
                                          { NULL, false } },
+    .attrs = "bits group_size axis packing scale_form zero_point",
     .check = check_quant_group, /* every bit pattern is a code: no rules on the data */
 };
 
 /* --------------------------------------------------------------------- mx */
 
-static tnf_status check_mx(const tnf_object *object, tnf_error *e)
+static tnf_status check_blocks(const tnf_object *object, tnf_mx *m, tnf_error *e)
 {
     static const char *const forms[] = { "e8m0_exponent", NULL };
     const tnf_part *data = tnf_object_part(object, "data");
     const tnf_part *scales = tnf_object_part(object, "scales");
-    uint64_t elements, block_size, axis = object->rank ? object->rank - 1 : 0;
+    uint64_t elements;
     unsigned form;
+    m->axis = object->rank ? object->rank - 1 : 0;
     TNF_TRY(tnf_layout_elements(&elements, object, e));
     TNF_TRY(get_word(object, object->attrs, "scale_form", forms, &form, e));
-    TNF_TRY(get_uint(object, object->attrs, "block_size", &block_size, e));
+    TNF_TRY(get_uint(object, object->attrs, "block_size", &m->block_size, e));
     if (tnf_value_get(object->attrs, "axis"))
-        TNF_TRY(get_uint(object, object->attrs, "axis", &axis, e));
-    if (block_size < 2)
+        TNF_TRY(get_uint(object, object->attrs, "axis", &m->axis, e));
+    if (m->block_size < 2)
         return tnf_layout_fail(object, e, "a block has at least 2 elements, not %" PRIu64,
-                               block_size);
-    TNF_TRY(check_axis(object, axis, block_size, e));
+                               m->block_size);
+    TNF_TRY(check_axis(object, m->axis, m->block_size, e));
     if (!tnf_list_has("f4_e2m1 f6_e2m3 f6_e3m2 f8_e4m3fn f8_e5m2 i8", data->type->id))
         return tnf_layout_fail(object, e, "the part 'data' is %s, which mx/1 does not know",
                                TNF_TYPE_TEXT(data->type));
     TNF_TRY(tnf_part_must_be(object, scales, tnf_type_named("f8_e8m0"), e));
     TNF_TRY(tnf_part_must_hold(object, data, elements, e));
-    return tnf_part_must_hold(object, scales, elements / block_size, e);
+    return tnf_part_must_hold(object, scales, elements / m->block_size, e);
+}
+
+static tnf_status check_mx(const tnf_object *object, tnf_error *e)
+{
+    tnf_mx m = { 0 };
+    return check_blocks(object, &m, e);
+}
+
+tnf_status tnf_mx_of(tnf_mx *out, const tnf_object *object, tnf_error *e)
+{
+    *out = (tnf_mx) { 0 };
+    TNF_TRY(tnf_layout_check(object, e));
+    return check_blocks(object, out, e);
 }
 
 static tnf_status check_mx_data(const tnf_object *object, tnf_part_reader read, tnf_error *e)
@@ -255,6 +281,7 @@ const tnf_layout tnf_layout_mx = {
     .parts = (const tnf_layout_part[]) { { .role = "data" },
                                          { .role = "scales" },
                                          { NULL, false } },
+    .attrs = "block_size axis scale_form",
     .check = check_mx,
     .check_data = check_mx_data,
 };

@@ -96,7 +96,7 @@ tnf_status tnf_part_check_elements(const tnf_object *object, const tnf_part *par
 {
     if (part->type->number == TNF_NUMBER_BOOL)
         return check_bools(object, part, read, e);
-    if (part->type->number == TNF_NUMBER_FLOAT && part->type->bits < 8)
+    if (part->type->bits < 8 && part->type->bits > 1)
         return check_spare_bits(object, part, count, read, e);
     return TNF_OK;
 }

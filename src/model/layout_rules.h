@@ -44,8 +44,8 @@ tnf_status tnf_part_must_be(const tnf_object *object, const tnf_part *part, cons
 /* Is the part as long as `count` elements of its type? A type of unknown width may have any. */
 tnf_status tnf_part_must_hold(const tnf_object *object, const tnf_part *part, uint64_t count,
                               tnf_error *e);
-/* Do the `count` elements keep their type's own rules? A bool is 0 or 1; f4 and f6 leave no bit set
- * after the last element (spare bits of `bit` are not checked, because its only format ignores
+/* Do the `count` elements keep their type's own rules? A bool is 0 or 1; packed types leave no bit
+ * set after the last element (spare bits of `bit` are not checked, because its only format ignores
  * them). */
 tnf_status tnf_part_check_elements(const tnf_object *object, const tnf_part *part, uint64_t count,
                                    tnf_part_reader read, tnf_error *e);

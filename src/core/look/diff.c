@@ -13,6 +13,7 @@
 struct pair {
     const tnf_object *a, *b;
     size_t first, n; /* its comparisons */
+    bool by_values;  /* the layouts differ, and the numbers that they stand for are compared */
 };
 
 /* The tensors of the second file by name. Several may have the same: they are taken in turn. */
@@ -152,11 +153,6 @@ static bool by_columns(const tnf_object *o)
     return o->order == TNF_ORDER_F && o->rank > 1;
 }
 
-static bool anywhere(const tnf_part *p)
-{
-    return p->payload == TNF_AT || (p->payload == TNF_MEMORY && p->memory);
-}
-
 /* Digests of 64 bits and more, of what is handed out. */
 static bool digests_agree(const struct comparison *c)
 {
@@ -174,7 +170,7 @@ static void add_comparison(struct diff *d, struct pair *p, const tnf_part *a, co
     bool alike = same_type(a->type, b->type);
     *c = (struct comparison) { .a_of = p->a, .b_of = p->b, .a = a, .b = b };
     c->turned = is_dense(p->a) && by_columns(p->a) != by_columns(p->b);
-    c->direct = !c->turned && anywhere(a) && anywhere(b);
+    c->direct = !c->turned && tnf_part_anywhere(a) && tnf_part_anywhere(b);
     c->numbers = is_number(a->type) && is_number(b->type);
     c->exact = alike && !d->options.numeric;
     c->preset = c->numbers && (!alike || (d->options.nan_differs && may_float(a->type)));
@@ -193,19 +189,55 @@ static tnf_status turnable(const struct pair *p, tnf_error *e)
                     TNF_QUOTED(o->name));
 }
 
+static bool same_layout(const struct pair *p)
+{
+    return p->a->layout && p->b->layout && strcmp(p->a->layout->id, p->b->layout->id) == 0;
+}
+
+/* Where types do not count, a quantized tensor is compared as the numbers that it stands for. */
+static bool has_values(const struct diff *d, const struct pair *p)
+{
+    return d->options.ignore & TNF_DIFF_IGNORE_DTYPE && p->a->layout && p->b->layout &&
+           tnf_layout_has_values(p->a->layout) && tnf_layout_has_values(p->b->layout);
+}
+
 /* May the values of this pair be compared at all? */
 static bool comparable(const struct diff *d, const struct pair *p)
 {
     return p->b && !(d->options.ignore & (TNF_DIFF_IGNORE_VALUES | TNF_DIFF_IGNORE_KIND)) &&
-           p->a->layout && p->b->layout && strcmp(p->a->layout->id, p->b->layout->id) == 0 &&
-           same_shape(p->a, p->b);
+           (same_layout(p) || has_values(d, p)) && same_shape(p->a, p->b);
 }
 
-static tnf_status plan_pair(struct diff *d, struct pair *p, tnf_error *e)
+static tnf_status take_values(struct diff *d, const tnf_object **o, tnf_error *e)
 {
-    p->first = d->n;
+    tnf_virtual_how how = TNF_VIRTUAL_HOW_INIT;
+    struct made_values *made = tnf_arena_alloc(d->arena, sizeof *made);
+    if (!made)
+        return tnf_arena_fail(d->arena, "values", e);
+    TNF_TRY(tnf_virtual_new(&made->values, o, 1, &how, e));
+    made->next = d->made;
+    d->made = made;
+    *o = tnf_virtual_object(made->values);
+    return TNF_OK;
+}
+
+static void free_values(struct diff *d)
+{
+    for (struct made_values *m = d->made; m; m = m->next)
+        tnf_virtual_free(m->values);
+}
+
+static tnf_status plan_pair(struct diff *d, struct pair *given, tnf_error *e)
+{
+    struct pair values = *given, *p = &values;
+    given->first = d->n;
     if (!comparable(d, p))
         return TNF_OK;
+    given->by_values = !same_layout(p);
+    if (given->by_values) {
+        TNF_TRY(take_values(d, &values.a, e));
+        TNF_TRY(take_values(d, &values.b, e));
+    }
     if (is_dense(p->a) && is_dense(p->b) && by_columns(p->a) != by_columns(p->b) &&
         p->a->parts->nbytes > 0)
         TNF_TRY(turnable(p, e));
@@ -214,7 +246,7 @@ static tnf_status plan_pair(struct diff *d, struct pair *p, tnf_error *e)
         if (b && types_agree(d, p, a, b) && sizes_agree(a, b))
             add_comparison(d, p, a, b);
     }
-    p->n = d->n - p->first;
+    given->n = d->n - given->first;
     return TNF_OK;
 }
 
@@ -268,6 +300,8 @@ static void tell_parts(struct diff *d, const struct pair *p)
 static void tell_kind(struct diff *d, const struct pair *p)
 {
     bool layout = strcmp(p->a->layout->id, p->b->layout->id) == 0, shape = same_shape(p->a, p->b);
+    if (p->by_values)
+        return;
     if (!layout)
         tell_pair(d, p, TNF_DIFF_LAYOUT);
     if (!shape)
@@ -410,6 +444,7 @@ tnf_status tnf_diff(tnf_diff_result *out, const tnf_file *a, const tnf_file *b,
     tnf_status status = compare_files(&d, &m, e);
     tnf_result_fill(out, &result, sizeof result);
     tnf_hash_free(&m.names.hash);
+    free_values(&d);
     tnf_arena_free(&arena);
     pthread_mutex_destroy(&d.lock);
     return status;
@@ -431,6 +466,7 @@ tnf_status tnf_same_tensor(bool *out, const tnf_object *a, const tnf_object *b,
     if (status == TNF_OK)
         status = tell_tensor(&d, &pair, e);
     *out = result.same;
+    free_values(&d);
     tnf_arena_free(&arena);
     pthread_mutex_destroy(&d.lock);
     return status;

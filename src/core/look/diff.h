@@ -11,7 +11,9 @@
 
 #include "core/core.h"
 #include "core/look/progress.h"
+#include "core/read/stream.h"
 #include <tenfold/diff.h>
+#include <tenfold/virtual.h>
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -41,6 +43,12 @@ struct comparison {
     tnf_value_difference found;
 };
 
+/* The numbers that a quantized tensor stands for. */
+struct made_values {
+    tnf_virtual *values;
+    struct made_values *next;
+};
+
 struct diff {
     const tnf_file *a, *b;
     tnf_diff_options options;
@@ -48,6 +56,7 @@ struct diff {
     tnf_arena *arena;
     struct comparison *comparisons;
     size_t n;
+    struct made_values *made;
     tnf_progress progress;
     atomic_bool stop;     /* a difference was found, and one is enough */
     pthread_mutex_t lock; /* guards progress and result->failed */

@@ -12,7 +12,6 @@
 #include "base/pool.h"
 #include "core/look/diff.h"
 #include "core/read/stream.h"
-#include "core/save/save.h"
 
 #include <string.h>
 
@@ -56,9 +55,8 @@ static void note_unlike(struct diff *d, struct comparison *c)
 /* Both parts of a comparison, row by row if their orders differ. */
 struct both {
     tnf_stream a, b;
-    struct tnf_save turning;
-    tnf_part rows;
-    uint8_t *blocks; /* two */
+    tnf_virtual *rows; /* of the one that lies column by column */
+    uint8_t *blocks;   /* two */
 };
 
 static void close_both(struct both *s)
@@ -66,8 +64,7 @@ static void close_both(struct both *s)
     tnf_allocator alloc = tnf_allocator_or_default(NULL);
     tnf_stream_close(&s->a);
     tnf_stream_close(&s->b);
-    tnf_reorder_end(&s->turning);
-    tnf_arena_free(&s->turning.arena);
+    tnf_virtual_free(s->rows);
     tnf_free(&alloc, s->blocks, 2 * BLOCK);
 }
 
@@ -75,8 +72,10 @@ static tnf_status open_one(tnf_stream *stream, struct both *s, const struct comp
                            const tnf_object *of, const tnf_part *part, tnf_error *e)
 {
     if (c->turned && of->order == TNF_ORDER_F) {
-        TNF_TRY(tnf_reorder(&s->rows, of, &s->turning, e));
-        part = &s->rows;
+        tnf_virtual_how how = TNF_VIRTUAL_HOW_INIT;
+        how.kind = TNF_VIRTUAL_ORDER;
+        TNF_TRY(tnf_virtual_new(&s->rows, &of, 1, &how, e));
+        part = tnf_virtual_object(s->rows)->parts;
     }
     return tnf_stream_open(stream, part, e);
 }
@@ -86,7 +85,6 @@ static tnf_status open_both(struct both *s, struct diff *d, const struct compari
 {
     tnf_allocator alloc = tnf_allocator_or_default(NULL); /* the handle's is not for threads */
     *s = (struct both) { .blocks = tnf_alloc(&alloc, 2 * BLOCK) };
-    tnf_arena_init(&s->turning.arena, &alloc, UINT64_MAX);
     if (!s->blocks)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for comparing");
     TNF_TRY(blame(d, d->a, open_one(&s->a, s, c, c->a_of, c->a, e)));

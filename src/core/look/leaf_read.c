@@ -12,7 +12,7 @@
  */
 #include "core/look/hashing.h"
 #include "core/read/stream.h"
-#include "core/save/save.h"
+#include <tenfold/virtual.h>
 
 #include <string.h>
 
@@ -133,20 +133,19 @@ static tnf_status scan(struct stream *s, const tnf_part *part, tnf_error *e)
 /* A dense tensor that is stored column by column. */
 static tnf_status scan_turned(struct stream *s, const tnf_object *o, tnf_error *e)
 {
-    tnf_part rows;
-    struct tnf_save turning = { 0 };
+    tnf_virtual_how how = TNF_VIRTUAL_HOW_INIT;
+    tnf_virtual *rows = NULL;
     uint64_t bits = o->parts->type->bits;
     if (bits == 0 || bits % 8)
         return tnf_fail(
             e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
             "%s has packed elements in Fortran order, which cannot be compared row by row",
             TNF_QUOTED(o->name));
-    tnf_arena_init(&turning.arena, &s->h->alloc, UINT64_MAX);
-    tnf_status status = tnf_reorder(&rows, o, &turning, e);
+    how.kind = TNF_VIRTUAL_ORDER;
+    tnf_status status = tnf_virtual_new(&rows, &o, 1, &how, e);
     if (status == TNF_OK)
-        status = scan(s, &rows, e);
-    tnf_reorder_end(&turning);
-    tnf_arena_free(&turning.arena);
+        status = scan(s, tnf_virtual_object(rows)->parts, e);
+    tnf_virtual_free(rows);
     return status;
 }
 

@@ -15,6 +15,7 @@
 #include "core/look/values.h"
 #include "core/read/stream.h"
 #include <tenfold/stat.h>
+#include <tenfold/virtual.h>
 
 #include <pthread.h>
 #include <string.h>
@@ -44,12 +45,19 @@ struct stats {
     tnf_progress progress;
     uint64_t shown[MAX_BINS];
     bool plain;           /* neither histograms nor deviations */
+    tnf_virtual **seen;   /* for each tensor; NULL: as it is */
     pthread_mutex_t lock; /* guards progress, the allocator and the arena */
 };
 
 static bool has_numbers(const tnf_object *o)
 {
     return o->layout == &tnf_layout_dense && o->nparts == 1 && tnf_values_known(o->parts->type);
+}
+
+/* What is looked at: the tensor, or the numbers that it stands for if it is quantized. */
+static const tnf_object *seen_object(const struct stats *s, size_t i)
+{
+    return s->seen[i] ? tnf_virtual_object(s->seen[i]) : &s->file->catalog.objects[i];
 }
 
 static bool wanted(const struct stats *s, const tnf_object *o)
@@ -62,7 +70,7 @@ static bool wanted(const struct stats *s, const tnf_object *o)
 static tnf_status read_piece(struct stats *s, struct piece *p, tnf_stream *stream, uint8_t *block,
                              tnf_error *e)
 {
-    const tnf_object *o = &s->file->catalog.objects[p->object];
+    const tnf_object *o = seen_object(s, p->object);
     const tnf_type *type = o->parts->type;
     uint64_t left = tnf_elements(o) - p->from / type->bits * 8;
     const uint8_t *there = tnf_part_in_memory(o->parts);
@@ -94,7 +102,7 @@ static void *resize(struct stats *s, void *p, size_t old, size_t size)
 
 static tnf_status take_piece(struct stats *s, struct piece *p, tnf_error *e)
 {
-    const tnf_part *part = s->file->catalog.objects[p->object].parts;
+    const tnf_part *part = seen_object(s, p->object)->parts;
     tnf_stream stream;
     size_t size = p->to - p->from < BLOCK ? (size_t)(p->to - p->from) : BLOCK;
     size += size == 0;
@@ -112,7 +120,7 @@ static tnf_status job(void *ctx, size_t i, tnf_error *e)
     struct stats *s = ctx;
     struct piece *p = &s->pieces[i];
     tnf_error error = { .offset = TNF_NO_OFFSET };
-    if (!has_numbers(&s->file->catalog.objects[p->object]))
+    if (!has_numbers(seen_object(s, p->object)))
         return TNF_OK;
     tnf_status status = take_piece(s, p, &error);
     if (status == TNF_OK)
@@ -135,8 +143,7 @@ static tnf_status job(void *ctx, size_t i, tnf_error *e)
 /* Elements of 1, 4 or 6 bits end with a byte after 24 of them, and so do all others. */
 static uint64_t piece_bytes(const tnf_part *part)
 {
-    if (part->payload == TNF_ENCODED || part->payload == TNF_OPAQUE ||
-        (part->payload == TNF_MEMORY && !part->memory))
+    if (!tnf_part_anywhere(part))
         return part->nbytes ? part->nbytes : 1;
     uint64_t unit = (uint64_t)3 * (part->type->bits ? part->type->bits : 8);
     uint64_t least = part->nbytes / PIECES > PIECE ? part->nbytes / PIECES : PIECE;
@@ -154,7 +161,7 @@ static size_t count_pieces(const tnf_object *o)
 /* The figures of a piece need memory of their own: a histogram is 16 KiB. */
 static tnf_status add_pieces(struct stats *s, size_t object, tnf_error *e)
 {
-    const tnf_object *o = &s->file->catalog.objects[object];
+    const tnf_object *o = seen_object(s, object);
     size_t n = count_pieces(o);
     uint64_t size = has_numbers(o) ? piece_bytes(o->parts) : 0;
     uint64_t all = has_numbers(o) ? o->parts->nbytes : 0;
@@ -192,20 +199,22 @@ static tnf_status fill_batch(struct stats *s, size_t *next, tnf_error *e)
 static size_t tell_tensor(struct stats *s, size_t i)
 {
     struct piece *first = &s->pieces[i];
-    const tnf_object *o = &s->file->catalog.objects[first->object];
+    const tnf_object *o = seen_object(s, first->object);
+    const tnf_object *named = &s->file->catalog.objects[first->object];
     for (i++; i < s->n && s->pieces[i].object == first->object; i++) {
         tnf_values_merge(&first->values, &s->pieces[i].values);
         first->problem = first->problem ? first->problem : s->pieces[i].problem;
     }
     if (first->problem) {
-        s->options.problem(s->options.ctx, o, first->problem);
+        s->options.problem(s->options.ctx, named, first->problem);
         return i;
     }
-    tnf_stat stat = { .object = o, .numbers = has_numbers(o) };
+    tnf_stat stat = { .object = named, .numbers = has_numbers(o) };
     tnf_value_counts counts = { 0 };
     if (stat.numbers) {
         counts = tnf_values_counts(&first->values, o->parts[0].type);
         stat.counts = &counts;
+        stat.type = o->parts->type;
     }
     if (stat.numbers && !s->plain) {
         stat.bins = s->shown;
@@ -235,8 +244,8 @@ static tnf_status run_all(struct stats *s, tnf_error *e)
                         s->options.bins, MAX_BINS);
     s->options.bins = s->options.bins ? s->options.bins : DEFAULT_BINS;
     for (size_t i = 0; i < c->n; i++)
-        if (has_numbers(&c->objects[i]) && wanted(s, &c->objects[i]))
-            s->progress.total += c->objects[i].parts->nbytes;
+        if (has_numbers(seen_object(s, i)) && wanted(s, &c->objects[i]))
+            s->progress.total += seen_object(s, i)->parts->nbytes;
     for (size_t next = 0; next < c->n;) {
         tnf_arena_init(&s->arena, &s->file->alloc, UINT64_MAX);
         tnf_status status = run_batch(s, &next, e);
@@ -246,13 +255,47 @@ static tnf_status run_all(struct stats *s, tnf_error *e)
     return TNF_OK;
 }
 
+/* Quantized tensors that keep the rules of their layouts. */
+static tnf_status see_values(struct stats *s, tnf_error *e)
+{
+    const tnf_catalog *c = &s->file->catalog;
+    tnf_virtual_how how = TNF_VIRTUAL_HOW_INIT;
+    s->seen = tnf_alloc0(&s->file->alloc, (c->n + 1) * sizeof *s->seen);
+    if (!s->seen)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for figures");
+    for (size_t i = 0; i < c->n; i++) {
+        const tnf_object *o = &c->objects[i];
+        tnf_error broken = { .offset = TNF_NO_OFFSET };
+        if (o->layout == &tnf_layout_dense || !tnf_layout_has_values(o->layout) || !wanted(s, o))
+            continue;
+        tnf_status status = tnf_virtual_new(&s->seen[i], &o, 1, &how, &broken);
+        if (status != TNF_OK && !tnf_is_file_fault(status)) {
+            if (e)
+                *e = broken;
+            return status;
+        }
+    }
+    return TNF_OK;
+}
+
+static void forget_values(struct stats *s)
+{
+    size_t n = s->file->catalog.n;
+    for (size_t i = 0; s->seen && i < n; i++)
+        tnf_virtual_free(s->seen[i]);
+    tnf_free(&s->file->alloc, s->seen, (n + 1) * sizeof *s->seen);
+}
+
 tnf_status tnf_values_file(const tnf_file *file, const tnf_stat_options *options, bool plain,
                            tnf_error *e)
 {
     struct stats s = { .file = file, .plain = plain, .lock = PTHREAD_MUTEX_INITIALIZER };
     TNF_TRY(tnf_options_copy(&s.options, sizeof s.options, options, e));
     s.progress = (tnf_progress) { .tell = s.options.progress, .ctx = s.options.ctx };
-    tnf_status status = run_all(&s, e);
+    tnf_status status = see_values(&s, e);
+    if (status == TNF_OK)
+        status = run_all(&s, e);
+    forget_values(&s);
     pthread_mutex_destroy(&s.lock);
     return status;
 }

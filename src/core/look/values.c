@@ -149,6 +149,8 @@ void tnf_values_take(tnf_values *v, const tnf_type *type, const void *bytes, siz
         take_stored(v, kinds[type->storage], bytes, type->number == TNF_NUMBER_COMPLEX ? 2 * n : n);
     else if (small)
         take_small(v, small, bytes, n);
+    else if (type->bits == 4 || type->bits == 2) /* whole numbers */
+        take_bytes(v, type, bytes, n);
     else if (!v->bins && !v->spread)
         tally(&v->tally, type, bytes, n);
     else if (type->bits <= 8)

@@ -11,6 +11,7 @@
 #include "core/core.h"
 #include "core/look/progress.h"
 #include "core/look/values.h"
+#include <tenfold/virtual.h>
 
 #include <pthread.h>
 #include <string.h>
@@ -172,6 +173,8 @@ static tnf_status check_parts(struct check *c, size_t i, tnf_error *e)
         TNF_TRY(status);
         whole = whole && !gone;
     }
+    if (c->values && whole && o->layout != &tnf_layout_dense && tnf_layout_has_values(o->layout))
+        c->outcomes[i].values_later = true;
     if (!o->layout->check_data || !whole)
         return TNF_OK;
     tnf_status status = o->layout->check_data(o, tnf_read_part, e);

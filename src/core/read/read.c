@@ -62,6 +62,8 @@ tnf_status tnf_stream_open(tnf_stream *s, const tnf_part *part, tnf_error *e)
 {
     *s = (tnf_stream) { .part = part };
     TNF_TRY(check_want(part, 0, 0, e));
+    if (part->payload == TNF_OPAQUE && part->origin->made)
+        return tnf_cursor_open(&s->cursor, part, e);
     if (part->payload != TNF_ENCODED)
         return TNF_OK;
     tnf_encoded from = { read_stored, s, part->stored, part->nbytes };
@@ -74,11 +76,15 @@ tnf_status tnf_stream_open(tnf_stream *s, const tnf_part *part, tnf_error *e)
 void tnf_stream_close(tnf_stream *s)
 {
     tnf_decoder_close(s->decoder);
+    tnf_cursor_close(s->cursor);
     s->decoder = NULL;
+    s->cursor = NULL;
 }
 
 tnf_status tnf_stream_end(tnf_stream *s, tnf_error *e)
 {
+    if (s->cursor)
+        return tnf_cursor_end(s->cursor, e);
     return s->decoder ? in_file(s, tnf_decoder_end(s->decoder, e), e) : TNF_OK;
 }
 
@@ -93,6 +99,8 @@ static tnf_status read_plain(tnf_stream *s, uint64_t offset, void *dst, size_t n
     case TNF_ENCODED:
         return tnf_decoder_read(s->decoder, offset, dst, n, e);
     case TNF_OPAQUE:
+        if (s->cursor)
+            return tnf_cursor_read(s->cursor, offset, dst, n, e);
         return o->format->decode(o->reader, part->offset, offset, dst, n, e);
     default:
         if (!part->memory) {
@@ -249,7 +257,10 @@ tnf_status tnf_map(const void **out, const tnf_part *part, tnf_error *e)
     *out = NULL;
     TNF_TRY(check_want(part, 0, 0, e));
     if (part->payload == TNF_ENCODED || part->payload == TNF_OPAQUE)
-        return tnf_cannot_map("the bytes are encoded in the file", e);
+        return tnf_cannot_map(part->origin && part->origin->made
+                                  ? "the values are computed"
+                                  : "the bytes are encoded in the file",
+                              e);
     if (part->flags & TNF_PART_BIG_ENDIAN)
         return tnf_cannot_map("the bytes are big-endian in the file", e);
     if (part->payload == TNF_MEMORY && part->nbytes && !part->memory)

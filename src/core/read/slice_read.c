@@ -54,7 +54,7 @@ struct window {
 
 /* Copies nbits from bit `from` of src to bit `to` of dst, least significant first. dst holds zeros
  * there. */
-static void copy_bits(uint8_t *dst, uint64_t to, const uint8_t *src, uint64_t from, uint64_t nbits)
+void tnf_copy_bits(uint8_t *dst, uint64_t to, const uint8_t *src, uint64_t from, uint64_t nbits)
 {
     if (to % 8 == 0 && from % 8 == 0) {
         memcpy(dst + to / 8, src + from / 8, (size_t)(nbits / 8));
@@ -142,7 +142,7 @@ static tnf_status read_run(const struct selection *s, struct window *w, uint64_t
         uint64_t take = count < chunk ? count : chunk;
         uint64_t from = element * s->bits, until = (element + take) * s->bits;
         TNF_TRY(fetch_bits(s, w, from, until, e));
-        copy_bits(dst, to, w->bytes, from % 8, until - from);
+        tnf_copy_bits(dst, to, w->bytes, from % 8, until - from);
         element += take;
         to += take * s->bits;
         count -= take;
@@ -184,7 +184,7 @@ static tnf_status read_block(const struct selection *s, const struct plan *p, st
     counts[p->block] = n;
     TNF_TRY(fetch_bits(s, w, low * s->bits, (high + 1) * s->bits, e));
     do {
-        copy_bits(dst, *to, w->bytes, element * s->bits - w->at * 8, p->run * s->bits);
+        tnf_copy_bits(dst, *to, w->bytes, element * s->bits - w->at * 8, p->run * s->bits);
         *to += p->run * s->bits;
     } while (next_index(s, index, counts, p->block, p->outer, &element));
     return TNF_OK;
@@ -250,8 +250,8 @@ static void scatter_elements(const struct block *b, const uint64_t *stride, uint
     uint64_t last = b->rank - 1, rest = b->between * b->cols;
     for (uint64_t r = 0; r < b->rows; r++)
         for (uint64_t c = 0; c < b->cols; c++)
-            copy_bits(b->dst, (to + r + c * stride[last]) * b->bits, b->src,
-                      (from + r * rest + c) * b->bits, b->bits);
+            tnf_copy_bits(b->dst, (to + r + c * stride[last]) * b->bits, b->src,
+                          (from + r * rest + c) * b->bits, b->bits);
 }
 
 /* Steps the dimensions between the first and the last; false when it has been through. */
@@ -292,7 +292,7 @@ static void scatter(const struct block *b)
  * whether it is not so. */
 static bool plan_transposed(struct block *b, const tnf_part *part)
 {
-    bool anywhere = part->payload == TNF_AT || (part->payload == TNF_MEMORY && part->memory);
+    bool anywhere = tnf_part_anywhere(part);
     uint64_t most = (anywhere ? BLOCK : FORWARD) * 8 / b->bits, last = b->rank - 1;
     uint64_t least = anywhere ? LONG_ROW * 8 / b->bits : 1;
     least = least < b->counts[0] ? least : b->counts[0];
@@ -369,14 +369,15 @@ static tnf_status read_transposed(const struct selection *s, uint8_t *dst, tnf_e
     t.size = (size_t)((b->rows * b->between * b->cols * s->bits + 7) / 8);
     t.across = (counts[last] + b->cols - 1) / b->cols;
     t.all = t.across * ((counts[0] + b->rows - 1) / b->rows);
-    unsigned threads = anywhere && s->bits % 8 == 0 ? tnf_pool_threads(0) : 1;
+    bool shared = anywhere && !s->from->cursor && s->bits % 8 == 0; /* a cursor serves one thread */
+    unsigned threads = shared ? tnf_pool_threads(0) : 1;
     threads = t.all < threads ? (unsigned)t.all : threads;
     return tnf_pool_run(threads, threads, turn_blocks, &t, e);
 }
 
 /* ----------------------------------------------------------------- public */
 
-static tnf_status check_slice(const tnf_slice *x, uint64_t dim, tnf_error *e)
+tnf_status tnf_slice_check(const tnf_slice *x, uint64_t dim, tnf_error *e)
 {
     uint64_t start = (uint64_t)x->start, last = x->count - 1;
     bool ok = x->start >= 0 && start < dim;
@@ -406,7 +407,7 @@ static tnf_status select_from(struct selection *s, const tnf_object *o, const tn
     uint64_t stride = 1;
     for (uint32_t i = o->rank; i-- > 0;) {
         uint32_t d = o->order == TNF_ORDER_F ? o->rank - 1 - i : i;
-        TNF_TRY(check_slice(&slices[d], o->shape[d], e));
+        TNF_TRY(tnf_slice_check(&slices[d], o->shape[d], e));
         s->slice[i] = slices[d];
         s->stride[i] = stride;
         stride *= o->shape[d]; /* the whole product was checked when the file was opened */
@@ -422,6 +423,23 @@ static bool goes_forward(const struct selection *s)
     return true;
 }
 
+tnf_status tnf_stream_slice(tnf_stream *from, const tnf_object *object, const tnf_slice *slices,
+                            void *dst, size_t n, tnf_error *e)
+{
+    struct selection s;
+    if (n == 0)
+        return TNF_OK;
+    TNF_TRY(select_from(&s, object, slices, e));
+    if (s.bits % 8)
+        memset(dst, 0, n);
+    s.from = from;
+    TNF_TRY(object->order == TNF_ORDER_F && object->rank > 1 ? read_transposed(&s, dst, e)
+                                                             : read_selection(&s, dst, e));
+    if (n == object->parts->nbytes && goes_forward(&s))
+        return tnf_stream_end(from, e); /* that was all of it: no more may follow */
+    return TNF_OK;
+}
+
 tnf_status tnf_read_slice(const tnf_object *object, const tnf_slice *slices, void *dst, size_t n,
                           tnf_error *e)
 {
@@ -432,18 +450,10 @@ tnf_status tnf_read_slice(const tnf_object *object, const tnf_slice *slices, voi
                         (unsigned long long)bytes, n);
     if (n == 0)
         return TNF_OK;
-    struct selection s;
-    TNF_TRY(select_from(&s, object, slices, e));
-    if (s.bits % 8)
-        memset(dst, 0, n);
     tnf_stream from;
-    s.from = &from;
     tnf_status status = tnf_stream_open(&from, object->parts, e);
     if (status == TNF_OK)
-        status = object->order == TNF_ORDER_F && object->rank > 1 ? read_transposed(&s, dst, e)
-                                                                  : read_selection(&s, dst, e);
-    if (status == TNF_OK && n == object->parts->nbytes && goes_forward(&s))
-        status = tnf_stream_end(&from, e); /* that was all of it: no more may follow */
+        status = tnf_stream_slice(&from, object, slices, dst, n, e);
     tnf_stream_close(&from);
     return status;
 }

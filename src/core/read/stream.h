@@ -11,8 +11,9 @@
 
 typedef struct tnf_stream {
     const tnf_part *part;
-    tnf_decoder *decoder; /* of an encoded part */
-    bool cannot_read;     /* it was the file that failed, not what is in it */
+    tnf_decoder *decoder;      /* of an encoded part */
+    struct tnf_cursor *cursor; /* of a virtual one */
+    bool cannot_read;          /* it was the file that failed, not what is in it */
 } tnf_stream;
 
 /* The stream must not be moved afterwards. */
@@ -22,6 +23,23 @@ tnf_status tnf_stream_read(tnf_stream *s, uint64_t offset, void *dst, size_t n, 
 /* When the last byte was read in order: an encoded part may hold no more. */
 tnf_status tnf_stream_end(tnf_stream *s, tnf_error *e);
 void tnf_stream_close(tnf_stream *s);
+
+/* virtual.c: the same of the part of a virtual tensor. */
+tnf_status tnf_cursor_open(struct tnf_cursor **out, const tnf_part *part, tnf_error *e);
+tnf_status tnf_cursor_read(struct tnf_cursor *c, uint64_t offset, uint8_t *dst, size_t n,
+                           tnf_error *e);
+tnf_status tnf_cursor_end(struct tnf_cursor *c, tnf_error *e);
+void tnf_cursor_close(struct tnf_cursor *c);
+/* Can it be read anywhere, by several threads, at the same cost? */
+bool tnf_part_anywhere(const tnf_part *part);
+
+/* slice_read.c: as tnf_read_slice(), of a tensor whose only part is already open. */
+tnf_status tnf_stream_slice(tnf_stream *s, const tnf_object *object, const tnf_slice *slices,
+                            void *dst, size_t n, tnf_error *e);
+/* slice_read.c: does a slice of at least one element lie within a dimension? */
+tnf_status tnf_slice_check(const tnf_slice *slice, uint64_t dimension, tnf_error *e);
+/* slice_read.c: nbits from bit `from` of src to bit `to` of dst, where dst holds zeros. */
+void tnf_copy_bits(uint8_t *dst, uint64_t to, const uint8_t *src, uint64_t from, uint64_t nbits);
 
 /* As tnf_scan(), but a large part that its format decodes is read on a thread of its own, a few
  * blocks ahead of `take`, which this one calls: for what has a long way, like writing. */

@@ -183,8 +183,7 @@ tnf_status tnf_append(const tnf_builder *b, const char *path, const tnf_save_opt
     tnf_arena_init(&a.save.arena, &b->alloc, UINT64_MAX);
     tnf_arena_init(&a.arena, &b->alloc, UINT64_MAX);
     tnf_status status = append_to_file(&a, path, e);
-    tnf_free(&a.save.arena.alloc, a.save.planned.extras,
-             a.save.planned.extras_capacity * sizeof *a.save.planned.extras);
+    tnf_plan_end(&a.save);
     tnf_arena_free(&a.arena);
     tnf_arena_free(&a.save.arena);
     tnf_builder_free(a.all);

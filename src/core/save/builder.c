@@ -87,7 +87,7 @@ static tnf_status add_object(tnf_builder *b, const tnf_object *object, const cha
     for (uint16_t i = 0; i < object->nparts; i++) {
         const tnf_part *p = &object->parts[i];
         bool here = p->payload == TNF_MEMORY ? p->memory || (p->origin && p->origin->fetch)
-                                             : p->origin && p->origin->source;
+                                             : p->origin && (p->origin->source || p->origin->made);
         if (!p->role || !p->type || (!here && p->nbytes))
             return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s has no data", TNF_QUOTED(copy.name));
         readable = readable && !(p->flags & TNF_PART_UNREADABLE);

@@ -432,7 +432,6 @@ static tnf_status plan_all(struct planning *l, const tnf_catalog *from, tnf_erro
 
 void tnf_plan_end(struct tnf_save *save)
 {
-    tnf_reorder_end(save);
     tnf_unit_rows_end(save);
     tnf_cast_end(save);
     if (save->changes)

@@ -214,11 +214,11 @@ static const char *sharing(const struct planning *l, const tnf_object *o)
 static tnf_status plan_object(struct planning *l, const tnf_object *o, tnf_verdict found,
                               const char *why, tnf_error *e)
 {
-    const char *unit = tnf_why_unit(l->save, o);
+    const char *unit = tnf_why_unit(l->save, o), *cast = tnf_cast_reason(o);
     if (found.fate == TNF_NATIVE && unit)
         tnf_plan_unasked(l, "tensor", o->name, unit);
-    else if (found.fate == TNF_NATIVE && tnf_is_cast(o))
-        tnf_plan_note(l, TNF_TRANSFORMED, "tensor", o->name, "rounded to that type, as asked");
+    else if (found.fate == TNF_NATIVE && cast)
+        tnf_plan_note(l, TNF_TRANSFORMED, "tensor", o->name, cast);
     else
         tnf_plan_tell(l, found.fate, "tensor", o->name,
                       found.fate != TNF_NATIVE ? found.why

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Saving: plan, write, commit. */
 #include "core/save/save.h"
+#include "core/read/virtual.h"
 
 #include "base/sized.h"
 #include "core/read/stream.h"
@@ -150,6 +151,21 @@ static bool was_read_from(const tnf_file *f, const struct target *t)
                  (f->path && realpath(f->path, real) && strcmp(real, t->real) == 0));
 }
 
+/* The same of a part: a virtual one is read from where its sources are. */
+static const tnf_file *part_read_from(const tnf_part *part, const struct target *t)
+{
+    const struct tnf_origin *o = part->origin;
+    if (o && o->reader && was_read_from(o->reader->file, t))
+        return o->reader->file;
+    for (size_t i = 0; o && o->made && i < o->made->n; i++)
+        for (uint16_t k = 0; k < o->made->sources[i].nparts; k++) {
+            const tnf_file *file = part_read_from(&o->made->sources[i].parts[k], t);
+            if (file)
+                return file;
+        }
+    return NULL;
+}
+
 /* The open file that was read from this path; NULL: none was. */
 static const tnf_file *file_read_from(const struct tnf_save *s, const tnf_builder *b,
                                       const struct target *t)
@@ -165,10 +181,11 @@ static const tnf_file *file_read_from(const struct tnf_save *s, const tnf_builde
         for (uint16_t k = 0; k < c->objects[i].nparts; k++) {
             const struct tnf_origin *o = c->objects[i].parts[k].origin;
             const struct tnf_origin **slot = &seen[((uintptr_t)o / sizeof *o) % SHARDS];
-            if (o == *slot || !o || !o->reader)
+            if (o == *slot || !o)
                 continue;
-            if (was_read_from(o->reader->file, t))
-                return o->reader->file;
+            const tnf_file *file = part_read_from(&c->objects[i].parts[k], t);
+            if (file)
+                return file;
             *slot = o;
         }
     return NULL;

@@ -43,9 +43,8 @@ struct tnf_save {
     uint64_t done, total;
     tnf_catalog fitted;  /* where tensors had to change: what plan.c plans */
     tnf_change *changes; /* one for each of its tensors; NULL: nothing changed */
-    struct reordered *reordered;
     tnf_catalog cast; /* what is saved if types were to change */
-    struct cast *casts;
+    struct made_tensor *made;
     tnf_catalog unit;            /* what is saved if rows of words become unit vectors */
     struct unit_rows *unit_rows; /* NULL: they do not */
     const tnf_format *index;     /* who writes instead, if it is only an index of these files */
@@ -56,7 +55,12 @@ struct tnf_save {
 /* cast.c: *out is `from`, or save->cast if floats are to have another type. */
 tnf_status tnf_cast_tensors(struct tnf_save *save, const tnf_catalog *from, const tnf_catalog **out,
                             tnf_error *e);
-bool tnf_is_cast(const tnf_object *object);
+/* Why the plan calls a tensor that was cast changed; NULL: it was not. */
+const char *tnf_cast_reason(const tnf_object *object);
+/* cast.c: the only part of a dense tensor in the other order, made while it is read; it ends with
+ * the saving. */
+tnf_status tnf_reorder(tnf_part *out, const tnf_object *object, struct tnf_save *save,
+                       tnf_error *e);
 void tnf_cast_end(struct tnf_save *save);
 
 /* unit_rows.c: *out is `from`, or save->unit if the format wants unit vectors and these are none.
@@ -72,12 +76,6 @@ tnf_status tnf_adapt_tensors(struct tnf_save *save, const tnf_catalog *from,
                              const tnf_catalog **out, tnf_error *e);
 /* For the plan; "" if nothing was done. */
 const char *tnf_change_reason(const tnf_change *change);
-
-/* reorder.c: the only part of a dense tensor in the other order, made while it is read; it ends
- * with the saving. */
-tnf_status tnf_reorder(tnf_part *out, const tnf_object *object, struct tnf_save *save,
-                       tnf_error *e);
-void tnf_reorder_end(struct tnf_save *save);
 
 /* plan.c: fits the catalog to the format, telling each item's fate; TNF_ELOSSY if something would
  * be lost that may not. */

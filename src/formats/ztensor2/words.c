@@ -35,6 +35,10 @@ static const word types[] = {
     { OURS "bit", "bit" },
     { OURS "f6_e2m3", "f6_e2m3" },
     { OURS "f6_e3m2", "f6_e3m2" },
+    { OURS "i4", "i4" },
+    { OURS "u4", "u4" },
+    { OURS "i2", "i2" },
+    { OURS "u2", "u2" },
 };
 
 static const word layouts[] = {

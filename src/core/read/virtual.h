@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/* What the kinds of virtual tensors share. Such a tensor is a plan that does not change; who reads
+ * it has a cursor, with the streams of the sources and a little memory.
+ *
+ *   bytes [offset, offset + n)      ░░░░▓▓▓▓████████████████▓▓▓▓░░░░
+ *   units                           └──┴──┴──┴──┴──┴──┴──┴──┴──┴──┘
+ *
+ * Whole units are made where the caller wants them, those at the edges in the cursor's block.
+ */
+#ifndef TNF_CORE_READ_VIRTUAL_H
+#define TNF_CORE_READ_VIRTUAL_H
+
+#include "core/read/stream.h"
+#include <tenfold/virtual.h>
+
+#define TNF_INPUTS 3u
+
+/* A source's part that is being read, with room for what was read. */
+typedef struct tnf_input {
+    tnf_stream stream;
+    const tnf_part *part; /* NULL: none is open */
+    uint64_t reached;     /* where reading in order has come to */
+    uint8_t *room;
+    size_t size;
+} tnf_input;
+
+struct tnf_cursor {
+    const struct tnf_virtual *v;
+    tnf_allocator alloc;
+    tnf_input inputs[TNF_INPUTS];
+    uint8_t *block; /* the unit that begins at element block_at; NULL: none yet */
+    uint64_t block_at;
+    size_t block_n; /* bytes in it; 0: it is not there */
+    void *own;      /* what the kind keeps, of own_size bytes */
+    size_t own_size;
+};
+
+/* Elements [first, first + n): whole units, but for the last of the tensor. */
+typedef tnf_status (*tnf_make_fn)(struct tnf_cursor *c, uint64_t first, size_t n, uint8_t *dst,
+                                  tnf_error *e);
+
+struct tnf_virtual {
+    tnf_allocator alloc;
+    tnf_arena arena;
+    struct tnf_origin origin;
+    tnf_object object;
+    tnf_part part;
+    const tnf_object *sources; /* copies: n of them */
+    size_t n;
+    tnf_make_fn make;
+    uint64_t elements;
+    uint64_t unit, window; /* elements that are made at least, and at most, at a time */
+    void *plan;            /* the kind's own, in the arena */
+    bool sequential;
+};
+
+/* n bytes of a part, in the input's room. */
+tnf_status tnf_input_read(struct tnf_cursor *c, tnf_input *in, const tnf_part *part,
+                          uint64_t offset, size_t n, const uint8_t **out, tnf_error *e);
+/* The same somewhere else. */
+tnf_status tnf_input_read_to(struct tnf_cursor *c, tnf_input *in, const tnf_part *part,
+                             uint64_t offset, void *dst, size_t n, tnf_error *e);
+/* Elements [first, first + n) of a part, in the input's room: *skip elements into *out. */
+tnf_status tnf_input_elements(struct tnf_cursor *c, tnf_input *in, const tnf_part *part,
+                              uint64_t first, size_t n, const uint8_t **out, size_t *skip,
+                              tnf_error *e);
+/* Memory of the kind's own for as long as the cursor lives, zeroed; the same each time. */
+void *tnf_cursor_own(struct tnf_cursor *c, size_t size, tnf_error *e);
+
+/* The kinds: each checks what it is made of and fills v->make, the object and the plan. */
+tnf_status tnf_virtual_cast(struct tnf_virtual *v, const tnf_type *type, tnf_error *e);
+tnf_status tnf_virtual_values(struct tnf_virtual *v, tnf_error *e);
+tnf_status tnf_virtual_scaled(struct tnf_virtual *v, const uint64_t *block, tnf_error *e);
+tnf_status tnf_virtual_slice(struct tnf_virtual *v, const tnf_slice *slices, tnf_error *e);
+tnf_status tnf_virtual_order(struct tnf_virtual *v, tnf_order order, tnf_error *e);
+tnf_status tnf_virtual_join(struct tnf_virtual *v, uint32_t axis, tnf_error *e);
+tnf_status tnf_virtual_grid(struct tnf_virtual *v, const tnf_virtual_how *how, tnf_error *e);
+
+/* virtual_cast.c: can numbers be cast to this type, and from it? */
+bool tnf_can_cast_to(const tnf_type *type);
+bool tnf_can_cast_from(const tnf_type *type);
+
+/* The dense tensor becomes one of this type and shape. */
+tnf_status tnf_virtual_becomes(struct tnf_virtual *v, const tnf_type *type, const uint64_t *shape,
+                               uint32_t rank, tnf_error *e);
+/* Is source i dense, of numbers of known width, and there? */
+tnf_status tnf_virtual_dense(const struct tnf_virtual *v, size_t i, tnf_error *e);
+/* Memory of the plan. */
+void *tnf_virtual_plan(struct tnf_virtual *v, uint64_t count, size_t size, tnf_error *e);
+
+#endif

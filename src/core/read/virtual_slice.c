@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/* Virtual tensors that move elements: slices, and the other order, which is a slice of all.
+ *
+ * A window of the result, elements [first, first + n) row by row, is cut into boxes: the rest of a
+ * row, whole rows, whole planes, and the same backwards. Each box is a slice of the source.
+ *
+ *   ░░░░░▓▓▓▓      [3,9], elements 5 to 22: the end of row 0, row 1, the beginning of row 2
+ *   ▓▓▓▓▓▓▓▓▓
+ *   ▓▓▓▓▓░░░░
+ */
+#include "core/read/virtual.h"
+
+#include <string.h>
+
+#define MAX_RANK 64u
+#define TURNED   ((uint64_t)16 << 20) /* bytes that are transposed at a time */
+#define FORWARD  ((uint64_t)4 << 20)  /* that are read otherwise */
+
+struct slicing {
+    tnf_object from;   /* the source, perhaps with its dimensions in reverse */
+    tnf_slice *slices; /* one a dimension of it */
+    uint64_t *inner;   /* elements of the result behind each dimension */
+};
+
+/* The largest box that begins at element `first` of the result and has at most n elements. */
+static uint64_t next_box(const struct slicing *s, tnf_slice *box, uint64_t first, uint64_t n)
+{
+    uint32_t rank = s->from.rank, d = rank;
+    uint64_t count = 1;
+    while (d > 0 && first % (s->inner[d - 1] * s->slices[d - 1].count) == 0 &&
+           s->inner[d - 1] * s->slices[d - 1].count <= n) {
+        d--;
+        box[d] = s->slices[d];
+        count = s->inner[d] * s->slices[d].count;
+    }
+    for (uint32_t k = 0; k < d; k++) {
+        const tnf_slice *whole = &s->slices[k];
+        uint64_t at = first / s->inner[k] % whole->count, most = whole->count - at;
+        uint64_t take = k + 1 < d ? 1 : n / count < most ? n / count : most;
+        box[k] = *whole;
+        box[k].start = (int64_t)((uint64_t)whole->start + at * (uint64_t)whole->step);
+        box[k].count = take;
+        count *= k + 1 < d ? 1 : take;
+    }
+    return count;
+}
+
+/* A box of elements that may begin within a byte. */
+static tnf_status read_bits(struct tnf_cursor *c, const struct slicing *s, const tnf_slice *box,
+                            uint64_t n, uint8_t *dst, uint64_t to, tnf_error *e)
+{
+    uint64_t bits = s->from.parts->type->bits;
+    size_t bytes = (size_t)tnf_slice_bytes(&s->from, box);
+    uint8_t *room = tnf_alloc(&c->alloc, bytes + 1);
+    if (!room)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a slice");
+    tnf_status status = tnf_stream_slice(&c->inputs[0].stream, &s->from, box, room, bytes, e);
+    if (status == TNF_OK)
+        tnf_copy_bits(dst, to * bits, room, 0, n * bits);
+    tnf_free(&c->alloc, room, bytes + 1);
+    return status;
+}
+
+static tnf_status make_slice(struct tnf_cursor *c, uint64_t first, size_t n, uint8_t *dst,
+                             tnf_error *e)
+{
+    const struct slicing *s = c->v->plan;
+    uint64_t bits = s->from.parts->type->bits;
+    tnf_slice box[MAX_RANK + 1];
+    memset(box, 0, sizeof box[0]);
+    TNF_TRY(tnf_input_read_to(c, &c->inputs[0], s->from.parts, 0, NULL, 0, e)); /* opens it */
+    if (bits % 8)
+        memset(dst, 0, (size_t)((n * bits + 7) / 8));
+    for (uint64_t done = 0; done < n;) {
+        uint64_t count = next_box(s, box, first + done, n - done);
+        if (bits % 8)
+            TNF_TRY(read_bits(c, s, box, count, dst, done, e));
+        else
+            TNF_TRY(tnf_stream_slice(&c->inputs[0].stream, &s->from, box, dst + done * (bits / 8),
+                                     (size_t)(count * (bits / 8)), e));
+        done += count;
+    }
+    return TNF_OK;
+}
+
+/* Does the selection begin at `*offset` bytes and go on without a gap, so that nothing has to be
+ * moved? */
+static bool lies_together(const struct slicing *s, uint64_t *offset)
+{
+    const tnf_object *o = &s->from;
+    uint64_t stride = 1, at = 0, width = o->parts->type->bits / 8;
+    bool partial = false; /* a dimension further in is not taken whole */
+    if (o->parts->payload != TNF_AT || o->parts->flags & TNF_PART_UNREADABLE ||
+        o->parts->type->bits % 8 || (o->order == TNF_ORDER_F && o->rank > 1))
+        return false;
+    for (uint32_t d = o->rank; d-- > 0;) {
+        const tnf_slice *x = &s->slices[d];
+        if (x->count > 1 && (partial || x->step != 1))
+            return false;
+        partial = partial || x->count < o->shape[d];
+        at += (uint64_t)x->start * stride;
+        stride *= o->shape[d];
+    }
+    *offset = at * width;
+    return true;
+}
+
+static tnf_status plan_slices(struct tnf_virtual *v, const tnf_object *from, tnf_error *e)
+{
+    struct slicing *s = tnf_virtual_plan(v, 1, sizeof *s, e);
+    if (!s)
+        return TNF_ENOMEM;
+    if (from->rank > MAX_RANK)
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s has more than %u dimensions",
+                        TNF_QUOTED(from->name), MAX_RANK);
+    s->from = *from;
+    s->slices = tnf_virtual_plan(v, from->rank, sizeof *s->slices, e);
+    s->inner = tnf_virtual_plan(v, from->rank, sizeof *s->inner, e);
+    if (!s->slices || !s->inner)
+        return TNF_ENOMEM;
+    v->plan = s;
+    return TNF_OK;
+}
+
+static void plan_window(struct tnf_virtual *v, bool turns)
+{
+    struct slicing *s = v->plan;
+    uint64_t inner = 1, bits = s->from.parts->type->bits;
+    for (uint32_t d = s->from.rank; d-- > 0;) {
+        s->inner[d] = inner;
+        inner *= s->slices[d].count;
+    }
+    v->make = make_slice;
+    v->window = (turns ? TURNED : FORWARD) * 8 / bits;
+    if (turns) /* each piece is collected from all over the source */
+        v->unit = v->window < v->elements ? v->window : v->elements ? v->elements : 1;
+}
+
+tnf_status tnf_virtual_slice(struct tnf_virtual *v, const tnf_slice *slices, tnf_error *e)
+{
+    const tnf_object *o = &v->sources[0];
+    uint64_t shape[MAX_RANK + 1], offset;
+    uint32_t rank = 0;
+    TNF_TRY(tnf_virtual_dense(v, 0, e));
+    TNF_TRY(plan_slices(v, o, e));
+    struct slicing *s = v->plan;
+    if (!slices && o->rank > 0)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there are no slices");
+    for (uint32_t d = 0; d < o->rank; d++) {
+        if (slices[d].count > 0)
+            TNF_TRY(tnf_slice_check(&slices[d], o->shape[d], e));
+        s->slices[d] = slices[d];
+        if (!slices[d].drop)
+            shape[rank++] = slices[d].count;
+    }
+    TNF_TRY(tnf_virtual_becomes(v, o->parts->type, shape, rank, e));
+    v->object.order = TNF_ORDER_C;
+    plan_window(v, o->order == TNF_ORDER_F && o->rank > 1);
+    if (v->elements > 0 && lies_together(s, &offset)) {
+        uint64_t bytes = v->part.nbytes;
+        v->part = *o->parts;
+        v->part.role = "data";
+        v->part.digest = NULL;
+        v->part.offset += offset;
+        v->part.stored = v->part.nbytes = bytes;
+        v->make = NULL;
+    }
+    return TNF_OK;
+}
+
+/* Row by row instead of column by column is a slice of all. The other way round, the same bytes are
+ * those of a tensor with its dimensions in reverse whose columns come first. */
+tnf_status tnf_virtual_order(struct tnf_virtual *v, tnf_order order, tnf_error *e)
+{
+    tnf_object o = v->sources[0];
+    TNF_TRY(tnf_virtual_dense(v, 0, e));
+    TNF_TRY(tnf_virtual_becomes(v, o.parts->type, o.shape, o.rank, e));
+    bool same = o.rank < 2 || o.order == order || v->elements == 0;
+    v->object.order = order;
+    if (same) {
+        v->part = *o.parts;
+        v->part.role = "data";
+        v->part.digest = NULL;
+        return TNF_OK;
+    }
+    uint64_t *shape = tnf_virtual_plan(v, o.rank, sizeof *shape, e);
+    if (!shape)
+        return TNF_ENOMEM;
+    for (uint32_t d = 0; d < o.rank; d++)
+        shape[d] = o.shape[o.order == TNF_ORDER_F ? d : o.rank - 1 - d];
+    o.shape = shape;
+    o.order = TNF_ORDER_F;
+    TNF_TRY(plan_slices(v, &o, e));
+    struct slicing *s = v->plan;
+    for (uint32_t d = 0; d < o.rank; d++)
+        s->slices[d] = (tnf_slice) { 0, 1, shape[d], false };
+    plan_window(v, true);
+    return TNF_OK;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* Tensors in memory, and what virtual ones made of them must hold. */
+#ifndef TNF_TESTS_VIRTUAL_OBJECTS_H
+#define TNF_TESTS_VIRTUAL_OBJECTS_H
+
+#include "../support/unit.h"
+
+#include "base/bytes.h"
+#include "layout_objects.h"
+#include <tenfold/virtual.h>
+
+static tnf_error e;
+
+/* A dense tensor over bytes as a file has them. */
+static inline tnf_object dense(tnf_part *part, const char *type, const void *bytes, size_t n,
+                               const uint64_t *shape, uint32_t rank, tnf_order order)
+{
+    *part = (tnf_part) { .role = "data",
+                         .type = tnf_type_named(type),
+                         .memory = bytes,
+                         .nbytes = n,
+                         .stored = n,
+                         .payload = TNF_MEMORY };
+    tnf_object o = { .name = { "w", 1 },
+                     .layout = &tnf_layout_dense,
+                     .shape = shape,
+                     .rank = rank,
+                     .parts = part,
+                     .nparts = 1,
+                     .order = (uint8_t)order };
+    return o;
+}
+
+static inline tnf_virtual *made(const tnf_object *o, const tnf_virtual_how *how)
+{
+    tnf_virtual *v;
+    assert_ok(tnf_virtual_new(&v, &o, 1, how, &e));
+    return v;
+}
+
+/* The tensor holds just these bytes, read at once and in all kinds of pieces. */
+static inline void holds(const tnf_object *o, const void *expected, size_t n)
+{
+    uint8_t *got = malloc(n + 1);
+    assert_int_equal(o->nparts, 1);
+    assert_int_equal(o->parts->nbytes, n);
+    assert_ok(tnf_read(o, got, n, &e));
+    assert_memory_equal(got, expected, n);
+    uint32_t random = 7;
+    for (int i = 0; i < 60 && n > 0; i++) {
+        random = random * 1664525u + 1013904223u;
+        size_t from = random % n, length = (random >> 8) % (n - from) + 1;
+        memset(got, 0xa5, n + 1);
+        assert_ok(tnf_read_part(o->parts, from, got, length, &e));
+        assert_memory_equal(got, (const uint8_t *)expected + from, length);
+        assert_int_equal(got[length], 0xa5);
+    }
+    free(got);
+}
+
+static inline float float_at(const uint8_t *p, size_t i)
+{
+    uint32_t bits = tnf_le32(p + 4 * i);
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+static inline void floats_are(const tnf_object *o, const float *expected, size_t n)
+{
+    uint8_t *bytes = malloc(4 * n + 1);
+    assert_ptr_equal(o->parts->type, tnf_type_of(TNF_F32));
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, &expected[i], sizeof bits);
+        tnf_put_le32(bytes + 4 * i, bits);
+    }
+    holds(o, bytes, 4 * n);
+    free(bytes);
+}
+
+#endif
