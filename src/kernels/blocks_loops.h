@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* All block types, written once and compiled for each instruction set: a file defines LOOPS, the
+ * name of its table, and LOOPS_NAME, and includes this. Loops run over constant numbers of
+ * elements, which compilers make vectors of by themselves.
+ */
+#include "base/bytes.h"
+#include "kernels/blocks.h"
+
+#include <math.h>
+#include <string.h>
+
+static inline float float_of(uint32_t bits)
+{
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+static inline uint32_t bits_of(float f)
+{
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    return bits;
+}
+
+/* A scale: f16. */
+static inline float half_at(const uint8_t *p)
+{
+    uint32_t h = tnf_le16(p), e = h & 0x7c00, bits = (h & 0x7fff) << 13;
+    uint32_t sign = (h & 0x8000) << 16;
+    if (e == 0) /* m * 2^-24 */
+        return float_of(sign | bits_of((float)(int)(h & 0x3ff) * 0x1p-24f));
+    return float_of(sign | (bits + ((e == 0x7c00 ? 224u : 112u) << 23)));
+}
+
+/* Is the f16 infinite or NaN? */
+static inline bool odd_half(const uint8_t *p)
+{
+    return (p[1] & 0x7c) == 0x7c;
+}
+
+/* To the nearest f16, ties to even. What is no number is a quiet NaN. */
+static inline void put_half(uint8_t *p, float x)
+{
+    uint32_t bits = bits_of(x), sign = bits >> 16 & 0x8000, h;
+    bits &= 0x7fffffff;
+    if (bits > 0x7f800000)
+        h = 0x7e00;
+    else if (bits >= 0x477ff000) /* 65520 */
+        h = 0x7c00;
+    else if (bits < 0x38800000) /* 2^-14: adding 0.5 leaves as many bits as a subnormal has */
+        h = bits_of(float_of(bits) + 0.5f) - 0x3f000000;
+    else
+        h = (bits - 0x38000000 + 0xfff + (bits >> 13 & 1)) >> 13;
+    tnf_put_le16(p, (uint16_t)(sign | h));
+}
+
+/* NaNs have one look, whatever the machine makes of infinity times 0. */
+static void settle(float *y, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (isnan(y[i]))
+            y[i] = float_of(0x7fc00000);
+}
+
+/* The names below decode one block and tell whether it can hold a NaN: a scale is not finite. */
+#define DECODER(name, elements, bytes)                                                             \
+    static void decode_##name(float *out, const uint8_t *p, size_t n)                              \
+    {                                                                                              \
+        for (; n > 0; n--, out += (elements), p += (bytes))                                        \
+            if (name(out, p))                                                                      \
+                settle(out, elements);                                                             \
+    }
+
+#define ENCODER(name, elements, bytes)                                                             \
+    static void encode_##name(uint8_t *out, const float *x, size_t n)                              \
+    {                                                                                              \
+        for (; n > 0; n--, x += (elements), out += (bytes))                                        \
+            put_##name(out, x);                                                                    \
+    }
+
+/* name, elements, bytes, as ggml numbers its types */
+#define READ_AND_WRITTEN(X)                                                                        \
+    X(q4_0, 32, 18)                                                                                \
+    X(q4_1, 32, 20)                                                                                \
+    X(q5_0, 32, 22)                                                                                \
+    X(q5_1, 32, 24)                                                                                \
+    X(q8_0, 32, 34)                                                                                \
+    X(tq1_0, 256, 54)                                                                              \
+    X(tq2_0, 256, 66)                                                                              \
+    X(mxfp4, 32, 17)                                                                               \
+    X(nvfp4, 64, 36)                                                                               \
+    X(q1_0, 128, 18)                                                                               \
+    X(q2_0, 64, 18)
+#define READ_ONLY(X)                                                                               \
+    X(q8_1, 32, 36)                                                                                \
+    X(q2_k, 256, 84)                                                                               \
+    X(q3_k, 256, 110)                                                                              \
+    X(q4_k, 256, 144)                                                                              \
+    X(q5_k, 256, 176)                                                                              \
+    X(q6_k, 256, 210)                                                                              \
+    X(q8_k, 256, 292)                                                                              \
+    X(iq2_xxs, 256, 66)                                                                            \
+    X(iq2_xs, 256, 74)                                                                             \
+    X(iq3_xxs, 256, 98)                                                                            \
+    X(iq1_s, 256, 50)                                                                              \
+    X(iq4_nl, 32, 18)                                                                              \
+    X(iq3_s, 256, 110)                                                                             \
+    X(iq2_s, 256, 82)                                                                              \
+    X(iq4_xs, 256, 136)                                                                            \
+    X(iq1_m, 256, 56)
+
+#include "kernels/blocks_grid.h"
+#include "kernels/blocks_k.h"
+#include "kernels/blocks_put.h"
+#include "kernels/blocks_simple.h"
+
+READ_AND_WRITTEN(DECODER)
+READ_ONLY(DECODER)
+READ_AND_WRITTEN(ENCODER)
+
+#define BOTH_WAYS(name, elements, bytes) { #name, elements, bytes, decode_##name, encode_##name },
+#define ONE_WAY(name, elements, bytes)   { #name, elements, bytes, decode_##name, NULL },
+
+static const tnf_block_type types[] = { READ_AND_WRITTEN(BOTH_WAYS) READ_ONLY(ONE_WAY) };
+
+const tnf_block_set LOOPS = { LOOPS_NAME, types, sizeof types / sizeof *types };
