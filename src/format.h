@@ -92,7 +92,18 @@ typedef struct tnf_can {
     bool utf8_names;       /* names must be UTF-8 */
     bool ascii_names;      /* names must be ASCII */
     const char *reserved;  /* names that no tensor can have */
-    tnf_holds attrs;       /* file attributes beyond its own */
+    /* Unsigned types, where it has none, are kept as the signed ones of the same width. */
+    bool unsigned_as_signed;
+    uint32_t max_rank; /* more dimensions: the first ones are folded into one. 0: any number */
+    /* Its tensors come back in another order than they were given in. */
+    bool sorts_tensors;
+    tnf_holds attrs; /* file attributes beyond its own */
+    /* TYPED: can it hold this attribute of the file (`of` is NULL) or of a tensor so that it comes
+     * back as it was? NULL: whatever is said at TNF_HOLDS_TYPED. */
+    bool (*holds_attr)(const tnf_member *attr, const tnf_object *of);
+    /* TYPED: its reader puts this before every key of the file; it is not in the file. Attributes
+     * without it are somebody else's, which the stash notes. */
+    const char *own_prefix;
     /* NONE: the type of a tensor TNF_STASH_KEY that holds what has no place, if the bool option
      * "stash" of the writer asks for it. */
     const char *stash_type;
@@ -145,8 +156,11 @@ typedef struct tnf_reader {
     const char *version;             /* for `index` to set: a literal or in the arena */
     uint64_t data_start;             /* for `index` to set where a rule needs it */
     uint64_t data_end;               /* for `index` to set where its index comes last */
-    void *state;                     /* for `index` to set and `decode` to use: in the arena */
-    struct tnf_file *file;           /* the core's */
+    /* for `index` to set: the order of the tensors is content, so that formats which sort them
+     * have to note it */
+    bool ordered;
+    void *state;           /* for `index` to set and `decode` to use: in the arena */
+    struct tnf_file *file; /* the core's */
 } tnf_reader;
 
 /* One of the files that a model is split into. */

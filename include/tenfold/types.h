@@ -162,7 +162,7 @@ typedef enum tnf_kind {
 /** A node of an attribute tree. */
 typedef struct tnf_value {
     uint8_t kind;  /**< a tnf_kind */
-    uint8_t dtype; /**< a tnf_dtype, for numbers */
+    uint8_t dtype; /**< a tnf_dtype, for numbers; of an array: see tnf_value_items() */
     size_t n;      /**< bytes of a text, items of an array, members of a map */
     union {
         bool b;                           /**< TNF_BOOL */

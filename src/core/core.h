@@ -194,6 +194,8 @@ bool tnf_is_text_map(const tnf_member *attr);
 
 /* save/restore_order.c: attributes in the order that the stash tells. */
 tnf_status tnf_restore_order(tnf_file *file, const tnf_value *stash, tnf_error *e);
+/* and tensors, as long as they have the names of the file. */
+tnf_status tnf_restore_sequence(tnf_file *file, const tnf_value *stash, tnf_error *e);
 
 /* save/restore_tensors.c: tensors that were changed to fit the format become what they were, by the
  * notes of the stash. */

@@ -569,6 +569,7 @@ const tnf_format tnf_format_safetensors = {
              .layouts = "dense",
              .zero_rank = true,
              .utf8_names = true,
+             .sorts_tensors = true,
              .reserved = METADATA,
              .takes = takes,
              .attrs = TNF_HOLDS_TEXT,

@@ -8,7 +8,7 @@
  *   offsets  0  3  3  8          three strings: "one", "", "three"
  *   bytes    o n e t h r e e
  *
- * layout_sparse.c and layout_quant.c have the others.
+ * layout_sparse.c, layout_quant.c and layout_blocks.c have the others.
  */
 #include "model/layout_rules.h"
 
@@ -26,14 +26,15 @@ enum { KNOWN = sizeof known / sizeof known[0] };
 
 const tnf_layout *tnf_layout_at(size_t i)
 {
-    return i < KNOWN ? known[i] : NULL;
+    return i < KNOWN ? known[i] : tnf_layout_block_at(i - KNOWN);
 }
 
 const tnf_layout *tnf_layout_named(const char *id, size_t n)
 {
-    for (size_t i = 0; i < KNOWN; i++)
-        if (strlen(known[i]->id) == n && memcmp(known[i]->id, id, n) == 0)
-            return known[i];
+    const tnf_layout *layout;
+    for (size_t i = 0; (layout = tnf_layout_at(i)) != NULL; i++)
+        if (strlen(layout->id) == n && memcmp(layout->id, id, n) == 0)
+            return layout;
     return NULL;
 }
 

@@ -18,6 +18,8 @@ typedef tnf_status (*tnf_part_reader)(const tnf_part *part, uint64_t offset, voi
 
 struct tnf_layout {
     const char *id;
+    /* Blocks of so many elements in so many bytes, one part `data` of u8; 0: no such layout. */
+    uint16_t block_elements, block_bytes;
     const tnf_layout_part *parts; /* ends with a NULL role; NULL: any parts (unknown layout) */
     const char *attrs; /* attributes that say how to read it, separated by spaces; or NULL */
     const char *block; /* the kind of its blocks (kernels/blocks.h), or NULL */
@@ -31,6 +33,9 @@ extern const tnf_layout tnf_layout_dense;
 /* That of a tensor of which nothing is known but its name, since the file that holds it is missing.
  * It stands in no table. */
 extern const tnf_layout tnf_layout_missing;
+
+/* The i-th of the layouts of blocks, or NULL past the last. */
+const tnf_layout *tnf_layout_block_at(size_t i);
 
 /* A known layout, or NULL. */
 const tnf_layout *tnf_layout_named(const char *id, size_t n);

@@ -300,6 +300,8 @@ bool tnf_value_equal(const tnf_value *a, const tnf_value *b)
     case TNF_MAP:
         return equal_members(a, b);
     default:
+        if (a->n == 0) /* nothing of one type is not nothing of another */
+            return a->dtype == b->dtype;
         for (size_t i = 0; i < a->n; i++)
             if (!tnf_value_equal(&a->as.items[i], &b->as.items[i]))
                 return false;

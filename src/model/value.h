@@ -43,6 +43,12 @@ int tnf_member_compare(const void *a, const void *b);
 bool tnf_value_equal(const tnf_value *a, const tnf_value *b);
 const tnf_value *tnf_value_get_n(const tnf_value *map, const char *key, size_t n);
 
+/* An array without items says what they would be: then two of them differ. */
+static inline bool tnf_value_told_empty(const tnf_value *v)
+{
+    return v->kind == TNF_ARRAY && v->n == 0 && v->dtype != 0;
+}
+
 /* Scalars; strings are borrowed. */
 tnf_value tnf_value_str(tnf_kind kind, const char *p, size_t n);
 tnf_value tnf_value_number(tnf_dtype dtype, const void *little_endian);

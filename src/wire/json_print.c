@@ -3,7 +3,9 @@
 #include "base/hex.h"
 #include "base/utf8.h"
 #include "model/dtype.h"
+#include "model/value.h"
 #include "wire/json.h"
+#include <tenfold/value.h>
 
 #include <string.h>
 
@@ -99,8 +101,21 @@ static void put_text(tnf_buf *b, const tnf_value *v)
 
 static void put_tree(tnf_buf *b, const tnf_value *v, unsigned depth);
 
+/* {"$array":"u32"}: of nothing, but with a type. */
+static void put_told(tnf_buf *b, const tnf_value *v)
+{
+    char type[16];
+    tnf_value_type(v, type, sizeof type); /* "array<u32>" */
+    type[strlen(type) - 1] = 0;
+    tnf_buf_printf(b, "{\"$array\":\"%s\"}", type + sizeof "array<" - 1);
+}
+
 static void put_array(tnf_buf *b, const tnf_value *v, unsigned depth)
 {
+    if (tnf_value_told_empty(v)) {
+        put_told(b, v);
+        return;
+    }
     tnf_buf_puts(b, "[");
     for (size_t i = 0; i < v->n; i++) {
         if (i)

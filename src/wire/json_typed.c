@@ -9,6 +9,7 @@
 #include "base/hex.h"
 #include "model/dtype.h"
 #include "wire/json.h"
+#include <tenfold/value.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -364,6 +365,34 @@ static bool is_word(tnf_str s, const char *word)
     return s.n == strlen(word) && memcmp(s.p, word, s.n) == 0;
 }
 
+/* {"$array":"u32"}: of nothing, but with a type. */
+static bool told_array(tnf_json *j, tnf_value *out)
+{
+    static const struct {
+        const char *name;
+        tnf_kind kind;
+    } kinds[] = { { "bool", TNF_BOOL },
+                  { "string", TNF_STRING },
+                  { "bytes", TNF_BYTES },
+                  { "array", TNF_ARRAY },
+                  { "map", TNF_MAP } };
+    tnf_str type;
+    (void)tnf_json_peek(j);
+    uint64_t at = tnf_json_where(j);
+    if (!tnf_json_string(j, &type))
+        return false;
+    *out = (tnf_value) { .kind = TNF_ARRAY };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (is_word(type, kinds[i].name))
+            *out = tnf_value_mark_items(*out, kinds[i].kind, TNF_F64);
+    for (tnf_dtype d = 0; d < TNF_DTYPE_COUNT; d++)
+        if (is_word(type, tnf_type_of(d)->id))
+            *out = tnf_value_mark_items(*out, TNF_UINT, d);
+    return out->dtype != 0 ||
+           tnf_json_fail(j, TNF_EFORMAT, at, "a typed array has the unknown type %s",
+                         TNF_QUOTED(type));
+}
+
 static bool wrapped(builder *b, tnf_str key, uint64_t at, tnf_value *out)
 {
     tnf_str name = { key.p + 1, key.n - 1 };
@@ -373,6 +402,8 @@ static bool wrapped(builder *b, tnf_str key, uint64_t at, tnf_value *out)
         return bytes_value(b->j, TNF_BYTES, out);
     if (is_word(name, "string"))
         return bytes_value(b->j, TNF_STRING, out);
+    if (is_word(name, "array"))
+        return told_array(b->j, out);
     if (is_word(name, "json"))
         return text_value(b->j, TNF_JSON, out);
     for (tnf_dtype d = 0; d < TNF_DTYPE_COUNT; d++)

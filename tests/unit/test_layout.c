@@ -19,7 +19,12 @@ static void the_table(void **state)
         assert_string_equal(tnf_layout_id(tnf_layout_at(i)), ids[i]);
         assert_ptr_equal(tnf_layout_named(ids[i], strlen(ids[i])), tnf_layout_at(i));
     }
-    assert_null(tnf_layout_at(COUNT(ids)));
+    for (size_t i = COUNT(ids); i < COUNT(ids) + 27; i++) { /* those of blocks */
+        const tnf_layout *layout = tnf_layout_at(i);
+        assert_ptr_equal(tnf_layout_named(layout->id, strlen(layout->id)), layout);
+        assert_true(layout->block_elements % 32 == 0 && layout->block_bytes > 0);
+    }
+    assert_null(tnf_layout_at(COUNT(ids) + 27));
     assert_ptr_equal(tnf_layout_at(0), &tnf_layout_dense);
     assert_null(tnf_layout_named("dense/1", 7));
     assert_null(tnf_layout_named("dense", 4));

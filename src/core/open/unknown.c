@@ -18,6 +18,14 @@ struct known {
 
 static const struct known known[] = {
     { M("GGUF"), TNF_EUNSUPPORTED, "this is a GGUF file, which this version does not read" },
+    { M("lmgg"), TNF_EUNSUPPORTED,
+      "this is a GGML file from before GGUF: convert it with a llama.cpp of its time" },
+    { M("fmgg"), TNF_EUNSUPPORTED,
+      "this is a GGMF file from before GGUF: convert it with a llama.cpp of its time" },
+    { M("tjgg"), TNF_EUNSUPPORTED,
+      "this is a GGJT file from before GGUF: convert it with a llama.cpp of its time" },
+    { M("algg"), TNF_EUNSUPPORTED,
+      "this is a GGLA adapter from before GGUF: convert it with a llama.cpp of its time" },
     { M("PK\3\4"), TNF_EUNSUPPORTED,
       "this is a ZIP archive (a PyTorch .pt or NumPy .npz file, perhaps), which this version does "
       "not read" },

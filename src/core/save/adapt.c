@@ -5,6 +5,7 @@
  *   type    w (f8_e4m3fn)              → w (u8), the type its bytes are made of
  *   order   w [2,3], columns first     → rows first, or the reverse
  *   shape   step []                    → step [1], where there are no scalars
+ *           w [2,3,4,5,6]              → w [6,4,5,6], where there are no five dimensions
  *   name    b\xff                      → b%FF, where names are UTF-8
  *
  * All but the order, which no reader can see in the values, is noted in the stash (plan.c) and
@@ -22,6 +23,9 @@ static const tnf_type *fitting_type(const tnf_can *can, const tnf_type *type)
     if (tnf_list_has(can->types, type->id))
         return type;
     const tnf_type *storage = tnf_type_of(type->storage);
+    if (can->unsigned_as_signed && !tnf_list_has(can->types, storage->id) &&
+        type->storage >= TNF_U64)
+        storage = tnf_type_of(type->storage - TNF_U64 + TNF_I64);
     return tnf_list_has(can->types, storage->id) ? storage : NULL;
 }
 
@@ -120,7 +124,7 @@ static unsigned needs(const struct tnf_save *s, const tnf_object *o)
     bool parts = what & TNF_CHANGE_PARTS;
     if ((parts && (dense || !tnf_list_has(can->layouts, "dense"))) || o->nparts == 0)
         return 0;
-    for (uint16_t i = 0; i < o->nparts; i++) {
+    for (uint16_t i = 0; i < o->nparts && (parts || !o->layout->block_bytes); i++) {
         const tnf_part *p = &o->parts[i];
         const tnf_type *type = fitting_type(can, p->type);
         uint64_t count;
@@ -136,7 +140,7 @@ static unsigned needs(const struct tnf_save *s, const tnf_object *o)
             return 0;
         what |= TNF_CHANGE_ORDER;
     }
-    if (dense && o->rank == 0 && !can->zero_rank)
+    if (dense && ((o->rank == 0 && !can->zero_rank) || (can->max_rank && o->rank > can->max_rank)))
         what |= TNF_CHANGE_SHAPE;
     return what;
 }
@@ -147,6 +151,20 @@ static tnf_status add_changed(struct tnf_save *s, const tnf_object *o, const tnf
     bool found = tnf_catalog_find(from, change->of->name.p, change->of->name.n) == change->of;
     s->changes[s->fitted.n] = *change;
     return tnf_catalog_add(&s->fitted, o, found ? TNF_NAMES_LATER_FOUND : TNF_NAMES_FIRST_FOUND, e);
+}
+
+/* The first dimensions as one: in row-major order no byte moves. */
+static tnf_status fold_shape(tnf_object *o, uint32_t rank, tnf_arena *a, tnf_error *e)
+{
+    uint64_t *shape = tnf_arena_array(a, rank, sizeof *shape);
+    uint32_t folded = o->rank - rank + 1;
+    if (!shape)
+        return tnf_arena_fail(a, "a shape", e);
+    tnf_shape_elements(&shape[0], o->shape, folded);
+    memcpy(shape + 1, o->shape + folded, (rank - 1) * sizeof *shape);
+    o->shape = shape;
+    o->rank = rank;
+    return TNF_OK;
 }
 
 /* A tensor that stays one as the format wants it. */
@@ -172,6 +190,8 @@ static tnf_status fit_whole(struct tnf_save *s, const tnf_change *change, const 
         whole_elements(count, part.type, part.nbytes);
         o.shape = count;
         o.rank = 1;
+    } else if (change->what & TNF_CHANGE_SHAPE && o.rank > 0) {
+        TNF_TRY(fold_shape(&o, s->format->can.max_rank, &s->arena, e));
     } else if (change->what & TNF_CHANGE_SHAPE) {
         o.shape = one;
         o.rank = 1;
@@ -256,7 +276,8 @@ const char *tnf_change_reason(const tnf_change *change)
     if (change->what & TNF_CHANGE_TYPE)
         return "the format has no such type: kept as what it is made of";
     if (change->what & TNF_CHANGE_SHAPE)
-        return "a scalar becomes a tensor of shape [1]";
+        return change->of->rank ? "its first dimensions become one"
+                                : "a scalar becomes a tensor of shape [1]";
     if (change->what & TNF_CHANGE_NAME)
         return "the format has no such names: bytes of it become %XX";
     if (change->what & TNF_CHANGE_ORDER)

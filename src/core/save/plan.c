@@ -5,7 +5,7 @@
  * own key, the rest in one entry, the stash, as JSON with exact types:
  *
  *   tenfold.stash = {"attrs":{…},"kinds":{"gptrs.config":"json"},"tensors":{"w":{…}},
- *                    "objects":[…],"order":[…],"orders":{…}}
+ *                    "objects":[…],"order":[…],"orders":{…},"foreign":[…],"sequence":[…]}
  *
  * A format without any metadata may hold the stash as a tensor of that name.
  * restore.c takes it all back when the file is opened.
@@ -117,6 +117,8 @@ bool tnf_plan_plain(const tnf_value *v)
     case TNF_FLOAT:
         return v->dtype == TNF_F64 && !is_odd_nan(v->as.f64);
     case TNF_ARRAY:
+        if (tnf_value_told_empty(v))
+            return false;
         for (size_t i = 0; i < v->n; i++)
             if (!tnf_plan_plain(&v->as.items[i]))
                 return false;
@@ -129,6 +131,11 @@ bool tnf_plan_plain(const tnf_value *v)
     default:
         return v->kind != TNF_JSON;
     }
+}
+
+bool tnf_plan_holds(const tnf_can *can, const tnf_member *m, const tnf_object *of)
+{
+    return can->holds_attr ? can->holds_attr(m, of) : tnf_plan_plain(&m->value);
 }
 
 bool tnf_plan_in_order(const tnf_value *v)
@@ -180,6 +187,8 @@ static tnf_status print_stash(tnf_buf *all, struct planning *l, tnf_error *e)
     TNF_TRY(put_part_of_stash(all, "objects", "[]", &l->objects, e));
     TNF_TRY(put_part_of_stash(all, "order", "[]", &l->order, e));
     TNF_TRY(put_part_of_stash(all, "orders", "{}", &l->orders, e));
+    TNF_TRY(put_part_of_stash(all, "foreign", "[]", &l->foreign, e));
+    TNF_TRY(put_part_of_stash(all, "sequence", "[]", &l->sequence, e));
     tnf_buf_u8(all, '}');
     return tnf_buf_status(all, "stash", e);
 }
@@ -324,9 +333,50 @@ static tnf_status plan_to_text(struct planning *l, const tnf_member *m, tnf_erro
     return push_text(l, m->key, m->value.as.s, m->value.n, e);
 }
 
+/* Keys of the format's own attributes, without its prefix. */
+static tnf_status find_own_keys(struct planning *l, tnf_error *e)
+{
+    const tnf_attrs *from = &l->fit.catalog->attrs;
+    const char *prefix = l->format->can.own_prefix;
+    size_t n = prefix ? strlen(prefix) : 0;
+    l->own.arena = &l->save->arena;
+    for (size_t i = 0; prefix && i < from->n; i++) {
+        tnf_str key = from->members[i].key;
+        if (key.n > n && memcmp(key.p, prefix, n) == 0)
+            TNF_TRY(tnf_attrs_set(&l->own, key.p + n, key.n - n, tnf_value_bool(true), e));
+    }
+    return TNF_OK;
+}
+
+/* A key without the prefix is somebody else's. That is noted, unless the format has another under
+ * it: then it is no place for this one. */
+static tnf_status note_foreign(bool *fits, struct planning *l, const tnf_member *m, tnf_error *e)
+{
+    const char *prefix = l->format->can.own_prefix;
+    size_t n = prefix ? strlen(prefix) : 0;
+    tnf_member *same = NULL;
+    *fits = true;
+    if (!prefix || (m->key.n > n && memcmp(m->key.p, prefix, n) == 0))
+        return TNF_OK;
+    TNF_TRY(tnf_attrs_find(&l->own, m->key.p, m->key.n, &same, e));
+    *fits = !same;
+    if (*fits) {
+        tnf_plan_comma(&l->foreign);
+        tnf_json_put_string(&l->foreign, m->key.p, m->key.n);
+    }
+    return TNF_OK;
+}
+
 static tnf_status plan_typed(struct planning *l, const tnf_member *m, tnf_error *e)
 {
-    if (tnf_plan_plain(&m->value)) {
+    tnf_member text = *m;
+    text.value.kind = m->value.kind == TNF_JSON ? TNF_STRING : text.value.kind;
+    bool fits = !l->format->can.own_prefix || tnf_plan_holds(&l->format->can, &text, NULL);
+    if (fits)
+        TNF_TRY(note_foreign(&fits, l, m, e));
+    if (!fits)
+        return plan_to_stash(l, m);
+    if (tnf_plan_holds(&l->format->can, m, NULL)) {
         if (l->format->can.sorted_maps && !tnf_plan_in_order(&m->value))
             stash_member(&l->attrs, m);
         tnf_plan_tell(l, TNF_NATIVE, "attribute", m->key, "");
@@ -374,7 +424,7 @@ static tnf_status plan_extra(struct planning *l, const tnf_extra *x, tnf_error *
 {
     size_t n = strlen(l->format->family);
     bool own = x->key.n > n && memcmp(x->key.p, l->format->family, n) == 0 && x->key.p[n] == '.';
-    if (!own || !l->format->can.extras) {
+    if (!own || (!l->format->can.extras && !l->save->options.like)) {
         tnf_plan_tell(l, TNF_DROPPED, "extra", x->key, "the format has no place for it");
         return TNF_OK;
     }
@@ -413,10 +463,12 @@ static tnf_status plan_all(struct planning *l, const tnf_catalog *from, tnf_erro
     to->objects = tnf_arena_array(to->arena, l->fit.catalog->n + 1, sizeof *to->objects);
     if (!to->objects)
         return tnf_arena_fail(to->arena, "the list of tensors", e);
+    TNF_TRY(find_own_keys(l, e));
     for (size_t i = 0; i < from->attrs.n; i++)
         TNF_TRY(plan_attr(l, &from->attrs.members[i], l->fit.attrs[i], e));
     tnf_note_order(l, &from->attrs);
     TNF_TRY(tnf_plan_objects(l, e));
+    tnf_note_sequence(l);
     for (size_t i = 0; i < from->nextras; i++)
         TNF_TRY(plan_extra(l, &from->extras[i], e));
     TNF_TRY(finish_stash(l, e));
@@ -453,6 +505,8 @@ tnf_status tnf_plan(struct tnf_save *save, const tnf_catalog *from, tnf_error *e
     tnf_buf_init(&l.objects, &a->alloc, STASH_MAX);
     tnf_buf_init(&l.order, &a->alloc, STASH_MAX);
     tnf_buf_init(&l.orders, &a->alloc, STASH_MAX);
+    tnf_buf_init(&l.foreign, &a->alloc, STASH_MAX);
+    tnf_buf_init(&l.sequence, &a->alloc, STASH_MAX);
     tnf_status status = plan_all(&l, from, e);
     tnf_buf_free(&l.attrs);
     tnf_buf_free(&l.kinds);
@@ -460,6 +514,8 @@ tnf_status tnf_plan(struct tnf_save *save, const tnf_catalog *from, tnf_error *e
     tnf_buf_free(&l.objects);
     tnf_buf_free(&l.order);
     tnf_buf_free(&l.orders);
+    tnf_buf_free(&l.foreign);
+    tnf_buf_free(&l.sequence);
     tnf_hash_free(&l.keys);
     return status;
 }

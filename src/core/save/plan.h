@@ -9,8 +9,9 @@ struct planning {
     struct tnf_save *save;
     const tnf_format *format;
     /* of the stash, separated by commas */
-    tnf_buf attrs, kinds, tensors, objects, order, orders;
+    tnf_buf attrs, kinds, tensors, objects, order, orders, foreign, sequence;
     tnf_hash keys; /* of save->text */
+    tnf_attrs own; /* plan.c: keys of the format's own attributes, if it has can.own_prefix */
     tnf_fit fit;
     bool stashes;   /* there is a place for the stash */
     bool as_tensor; /* and it is a tensor */
@@ -31,6 +32,8 @@ void tnf_plan_unasked(const struct planning *l, const char *kind, tnf_str name, 
 void tnf_plan_comma(tnf_buf *b);
 /* Can a typed tree say it exactly? */
 bool tnf_plan_plain(const tnf_value *v);
+/* Does the format hold it as it is? `of` is the tensor whose it is, or NULL. */
+bool tnf_plan_holds(const tnf_can *can, const tnf_member *m, const tnf_object *of);
 /* Do its maps stand in the order that a format with sorted maps gives them back in? If not, they
  * are kept natively and, for the order, in the stash as well. */
 bool tnf_plan_in_order(const tnf_value *v);
@@ -46,6 +49,9 @@ tnf_status tnf_plan_objects(struct planning *l, tnf_error *e);
 /* restore_order.c: the order of attributes, where the format would not give it back. */
 void tnf_note_order(struct planning *l, const tnf_attrs *attrs);
 void tnf_note_order_of(struct planning *l, const tnf_object *object);
+
+/* restore_order.c: the order of the tensors, if it is content and the format sorts them. */
+void tnf_note_sequence(struct planning *l);
 
 /* shared_bytes.c: of each tensor that lies where one before it lies, the position of the first of
  * them, plus 1; else 0. NULL if there are none. */

@@ -34,7 +34,7 @@ static void plan_object_attrs(struct planning *l, const tnf_object *o, bool nati
         const tnf_member *m = &o->attrs->as.members[i];
         if (tnf_registry_derives(m) || (native && tnf_plan_listed(can->object_attrs, m->key)))
             continue;
-        if (native && can->attrs == TNF_HOLDS_TYPED && tnf_plan_plain(&m->value)) {
+        if (native && can->attrs == TNF_HOLDS_TYPED && tnf_plan_holds(can, m, o)) {
             if (can->sorted_maps && !tnf_plan_in_order(&m->value))
                 stash_object_attr(l, o, m, &opened);
             continue;
@@ -56,10 +56,10 @@ static void plan_object_attrs(struct planning *l, const tnf_object *o, bool nati
     tnf_note_order_of(l, o);
 }
 
-static bool held(const tnf_can *can, const tnf_member *m)
+static bool held(const tnf_can *can, const tnf_member *m, const tnf_object *of)
 {
     return tnf_plan_listed(can->object_attrs, m->key) ||
-           (tnf_plan_plain(&m->value) && !tnf_registry_derives(m));
+           (tnf_plan_holds(can, m, of) && !tnf_registry_derives(m));
 }
 
 /* A format with a typed tree gets what it can hold and no more: the rest is stashed, or computed
@@ -68,7 +68,7 @@ static tnf_status keep_held_attrs(struct planning *l, tnf_object *o, tnf_error *
 {
     size_t n = o->attrs ? o->attrs->n : 0, kept = 0;
     for (size_t i = 0; i < n; i++)
-        kept += held(&l->format->can, &o->attrs->as.members[i]);
+        kept += held(&l->format->can, &o->attrs->as.members[i], o);
     if (kept == n)
         return TNF_OK;
     tnf_member *members = tnf_arena_array(&l->save->arena, kept, sizeof *members);
@@ -77,7 +77,7 @@ static tnf_status keep_held_attrs(struct planning *l, tnf_object *o, tnf_error *
         return tnf_arena_fail(&l->save->arena, "attributes", e);
     *map = (tnf_value) { .kind = TNF_MAP, .n = kept, .as.members = members };
     for (size_t i = 0; i < n; i++)
-        if (held(&l->format->can, &o->attrs->as.members[i]))
+        if (held(&l->format->can, &o->attrs->as.members[i], o))
             *members++ = o->attrs->as.members[i];
     o->attrs = map;
     return TNF_OK;
@@ -91,7 +91,7 @@ static const char *why_not(const tnf_can *can, const tnf_object *o)
     if (!tnf_list_has(can->layouts, o->layout->id))
         return "the format has no such layout";
     for (uint16_t i = 0; i < o->nparts; i++) {
-        if (!tnf_list_has(can->types, o->parts[i].type->id))
+        if (!o->layout->block_bytes && !tnf_list_has(can->types, o->parts[i].type->id))
             return "the format has no such type";
         if (o->parts[i].flags & TNF_PART_UNREADABLE)
             return "its bytes cannot be read";
@@ -127,6 +127,20 @@ static tnf_verdict judge(const struct planning *l, const tnf_catalog *from, cons
     return (tnf_verdict) { fate, fate == TNF_NATIVE ? "" : why };
 }
 
+/* Blocks whose fields nobody can put in the other byte order: in any other file they would be
+ * something else. */
+static tnf_status check_blocks(const tnf_catalog *from, tnf_error *e)
+{
+    for (size_t i = 0; i < from->n; i++) {
+        const tnf_object *o = &from->objects[i];
+        if (o->layout->block_bytes && o->nparts && o->parts->flags & TNF_PART_BIG_ENDIAN)
+            return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                            "the blocks of %s are big-endian, a form of %s that no program has",
+                            TNF_QUOTED(o->name), o->layout->id);
+    }
+    return TNF_OK;
+}
+
 /* And in view of the rest. */
 tnf_status tnf_plan_judge(struct planning *l, tnf_error *e)
 {
@@ -140,6 +154,7 @@ tnf_status tnf_plan_judge(struct planning *l, tnf_error *e)
         return tnf_arena_fail(a, "the plan", e);
     for (size_t i = 0; i < from->n; i++)
         l->fit.objects[i] = judge(l, from, &from->objects[i]);
+    TNF_TRY(check_blocks(from, e));
     return l->format->can.fits ? l->format->can.fits(&l->fit, e) : TNF_OK;
 }
 

@@ -248,9 +248,41 @@ static tnf_status restore_tensor(tnf_file *f, tnf_error *e)
     remove_object(c, at);
     TNF_TRY(tnf_catalog_reindex(c, !(f->format->rules & TNF_RULE_NAMES_MAY_REPEAT), e));
     TNF_TRY(restore_attrs(f, tnf_value_get(stash, "attrs"), e));
+    TNF_TRY(tnf_restore_sequence(f, stash, e));
     TNF_TRY(tnf_restore_tensors(f, stash, e));
     TNF_TRY(restore_tensors(f, tnf_value_get(stash, "tensors"), e));
     return tnf_restore_order(f, stash, e);
+}
+
+/* Keys that are not the format's own, though its reader takes every key for one. */
+static tnf_status restore_foreign(tnf_file *f, const tnf_value *keys, tnf_error *e)
+{
+    const char *prefix = f->format->can.own_prefix;
+    if (!prefix || !keys || keys->kind != TNF_ARRAY)
+        return TNF_OK;
+    size_t n = strlen(prefix);
+    tnf_hash known;
+    const tnf_value all = tnf_attrs_value(&f->catalog.attrs);
+    tnf_status status = tnf_index_members(&known, f, &all, e);
+    for (size_t i = 0; i < keys->n && status == TNF_OK; i++) {
+        const tnf_value *k = &keys->as.items[i];
+        if (k->kind != TNF_STRING)
+            continue;
+        char *key = tnf_arena_alloc(&f->arena, n + k->n + 1);
+        if (!key) {
+            status = tnf_arena_fail(&f->arena, "attributes", e);
+            break;
+        }
+        memcpy(key, prefix, n);
+        memcpy(key + n, k->as.s, k->n);
+        uint32_t at = tnf_hash_find(&known, key, n + k->n);
+        bool twice = tnf_hash_find(&known, key + n, k->n) != TNF_HASH_NONE;
+        if (at != TNF_HASH_NONE && !twice && f->catalog.attrs.members[at].key.n == n + k->n)
+            f->catalog.attrs.members[at].key = (tnf_str) { key + n, k->n };
+    }
+    tnf_hash_free(&known);
+    tnf_attrs_moved(&f->catalog.attrs);
+    return status;
 }
 
 /* A format with a typed tree holds most attributes as they are. */
@@ -262,6 +294,7 @@ static tnf_status restore_typed(tnf_file *f, tnf_error *e)
     const tnf_value *kinds = tnf_value_get(stash, "kinds");
     if (!stash)
         return TNF_OK;
+    TNF_TRY(restore_foreign(f, tnf_value_get(stash, "foreign"), e));
     tnf_hash h;
     tnf_status status = tnf_index_members(&h, f, kinds, e);
     for (size_t i = 0; i < f->catalog.attrs.n && status == TNF_OK; i++) {
@@ -275,6 +308,7 @@ static tnf_status restore_typed(tnf_file *f, tnf_error *e)
     TNF_TRY(status);
     tnf_attrs_remove(&f->catalog.attrs, TNF_STASH_KEY);
     TNF_TRY(restore_attrs(f, tnf_value_get(stash, "attrs"), e));
+    TNF_TRY(tnf_restore_sequence(f, stash, e));
     TNF_TRY(tnf_restore_tensors(f, stash, e));
     TNF_TRY(restore_tensors(f, tnf_value_get(stash, "tensors"), e));
     return tnf_restore_order(f, stash, e);
@@ -292,6 +326,7 @@ tnf_status tnf_restore(tnf_file *f, tnf_error *e)
     tnf_attrs own = { .arena = &f->arena };
     TNF_TRY(restore_text(f, tnf_value_get(stash, "kinds"), &own, !stash, e));
     TNF_TRY(restore_attrs(f, tnf_value_get(stash, "attrs"), e));
+    TNF_TRY(tnf_restore_sequence(f, stash, e));
     TNF_TRY(tnf_restore_tensors(f, stash, e));
     TNF_TRY(restore_tensors(f, tnf_value_get(stash, "tensors"), e));
     char key[80];

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The order of attributes. A format may sort them, and what is stashed comes back behind the rest;
- * so their keys are noted in the order they had, unless they come back in it anyway.
+ * so their keys are noted in the order they had, unless they come back in it anyway. And the order
+ * of tensors, if a format sorts them and another needs it to write the same bytes again.
  *
  *   "order":["format","author"]            of the file's
  *   "orders":{"w":["scale","bits"]}        of a tensor's
+ *   "sequence":["w","b#data"]              tensors, as the file calls them
  */
 #include "core/save/plan.h"
 #include "wire/cbor.h"
@@ -23,7 +25,8 @@ static bool comes_later(const tnf_can *can, tnf_str a, tnf_str b)
 
 /* Attributes come back class by class: those with a place of their own in the format, text, what
  * is in the stash, and the text map as a whole. */
-static int class_of(const tnf_can *can, const char *listed, const tnf_member *m)
+static int class_of(const tnf_can *can, const char *listed, const tnf_member *m,
+                    const tnf_object *of)
 {
     bool text = can->attrs == TNF_HOLDS_TEXT && listed == can->file_attrs;
     if (text && m->value.kind == TNF_MAP && tnf_plan_text_map(m))
@@ -32,12 +35,12 @@ static int class_of(const tnf_can *can, const char *listed, const tnf_member *m)
         return 0;
     if (text && (m->value.kind == TNF_STRING || m->value.kind == TNF_JSON))
         return 1;
-    return can->attrs == TNF_HOLDS_TYPED && tnf_plan_plain(&m->value) ? 0 : 2;
+    return can->attrs == TNF_HOLDS_TYPED && tnf_plan_holds(can, m, of) ? 0 : 2;
 }
 
 /* Are they in the order in which they will come back? */
 static bool comes_back(const struct planning *l, const char *listed, const tnf_member *members,
-                       size_t n)
+                       size_t n, const tnf_object *of)
 {
     const tnf_can *can = &l->format->can;
     const tnf_member *before = NULL;
@@ -46,7 +49,7 @@ static bool comes_back(const struct planning *l, const char *listed, const tnf_m
         const tnf_member *m = &members[i];
         if (tnf_registry_derives(m))
             continue;
-        int this = class_of(can, listed, m);
+        int this = class_of(can, listed, m, of);
         if (this < class || (this == 0 && before && comes_later(can, before->key, m->key)))
             return false;
         class = this;
@@ -68,20 +71,41 @@ static void put_keys(tnf_buf *b, const tnf_member *members, size_t n)
 
 void tnf_note_order(struct planning *l, const tnf_attrs *attrs)
 {
-    if (l->stashes && !comes_back(l, l->format->can.file_attrs, attrs->members, attrs->n))
+    if (l->stashes && !comes_back(l, l->format->can.file_attrs, attrs->members, attrs->n, NULL))
         put_keys(&l->order, attrs->members, attrs->n);
 }
 
 void tnf_note_order_of(struct planning *l, const tnf_object *o)
 {
     if (!l->stashes || !o->attrs || !tnf_utf8_valid(o->name.p, o->name.n, NULL) ||
-        comes_back(l, l->format->can.object_attrs, o->attrs->as.members, o->attrs->n))
+        comes_back(l, l->format->can.object_attrs, o->attrs->as.members, o->attrs->n, o))
         return;
     tnf_plan_comma(&l->orders);
     tnf_json_put_string(&l->orders, o->name.p, o->name.n);
     tnf_buf_puts(&l->orders, ":[");
     put_keys(&l->orders, o->attrs->as.members, o->attrs->n);
     tnf_buf_u8(&l->orders, ']');
+}
+
+/* Is it one of a file in which the order is content? */
+static bool is_ordered(const tnf_object *o)
+{
+    const struct tnf_origin *from = o->nparts ? o->parts->origin : NULL;
+    return from && from->reader && from->reader->ordered;
+}
+
+void tnf_note_sequence(struct planning *l)
+{
+    const tnf_catalog *c = &l->save->planned;
+    bool ordered = false;
+    if (!l->stashes || !l->format->can.sorts_tensors || c->n < 2)
+        return;
+    for (size_t i = 0; i < c->n && !ordered; i++)
+        ordered = is_ordered(&c->objects[i]);
+    for (size_t i = 0; i < c->n && ordered; i++) {
+        tnf_plan_comma(&l->sequence);
+        tnf_json_put_string(&l->sequence, c->objects[i].name.p, c->objects[i].name.n);
+    }
 }
 
 /* ------------------------------------------------------------ restoring it */
@@ -126,6 +150,36 @@ static tnf_status restore_one(tnf_file *f, tnf_object *o, const tnf_value *keys,
     map->as.members = members;
     o->attrs = map;
     return reorder(f, members, map->n, keys, e);
+}
+
+/* The tensors in the order of their names, as the file has them, and those that are not listed
+ * behind them. Before anything becomes what it was. */
+tnf_status tnf_restore_sequence(tnf_file *f, const tnf_value *stash, tnf_error *e)
+{
+    const tnf_value *names = tnf_value_get(stash, "sequence");
+    tnf_catalog *c = &f->catalog;
+    size_t done = 0;
+    if (!names || names->kind != TNF_ARRAY || c->n < 2)
+        return TNF_OK;
+    tnf_object *sorted = tnf_alloc(&f->alloc, c->n * sizeof *sorted);
+    if (!sorted)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for tensors");
+    for (size_t i = 0; i < names->n; i++) {
+        const tnf_value *k = &names->as.items[i];
+        uint32_t at = k->kind == TNF_STRING ? tnf_hash_find(&c->names, k->as.s, k->n)
+                                            : TNF_HASH_NONE;
+        if (at == TNF_HASH_NONE || !c->objects[at].layout)
+            continue; /* gone since, or listed twice */
+        sorted[done++] = c->objects[at];
+        c->objects[at].layout = NULL;
+    }
+    for (size_t i = 0; i < c->n; i++)
+        if (c->objects[i].layout)
+            sorted[done++] = c->objects[i];
+    memcpy(c->objects, sorted, c->n * sizeof *sorted);
+    tnf_free(&f->alloc, sorted, c->n * sizeof *sorted);
+    f->reader.ordered = true;
+    return tnf_catalog_reindex(c, !(f->format->rules & TNF_RULE_NAMES_MAY_REPEAT), e);
 }
 
 tnf_status tnf_restore_order(tnf_file *f, const tnf_value *stash, tnf_error *e)

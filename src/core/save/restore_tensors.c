@@ -80,6 +80,13 @@ static const tnf_type *unknown_type(struct unfitting *u, tnf_str id, tnf_dtype s
     return type;
 }
 
+/* Signed integers may stand for unsigned ones. */
+static bool same_storage(tnf_dtype a, tnf_dtype b)
+{
+    bool integers = a >= TNF_I64 && b >= TNF_I64;
+    return a == b || (integers && tnf_dtype_size(a) == tnf_dtype_size(b));
+}
+
 /* The part that a tensor of the file is, under the role and type it had. */
 static bool read_part(tnf_part *out, const tnf_value *note, const tnf_object *now,
                       struct unfitting *u)
@@ -94,7 +101,7 @@ static bool read_part(tnf_part *out, const tnf_value *note, const tnf_object *no
         out->type = tnf_type_find(type.p, type.n);
     if (!out->type)
         out->type = unknown_type(u, type, now->parts->type->storage, note);
-    return out->role && out->type && out->type->storage == now->parts->type->storage;
+    return out->role && out->type && same_storage(out->type->storage, now->parts->type->storage);
 }
 
 static bool read_parts(tnf_object *o, const tnf_value *parts, struct unfitting *u,

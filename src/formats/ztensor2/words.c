@@ -186,6 +186,8 @@ const tnf_layout *tnf_zt2_layout_unruled(tnf_arena *arena, tnf_str name)
 const tnf_layout *tnf_zt2_layout(tnf_arena *arena, tnf_str name)
 {
     const word *known = word_named(layouts, COUNT(layouts), name);
+    if (tnf_zt2_is_gguf(name) && tnf_layout_named(name.p, name.n))
+        return tnf_layout_named(name.p, name.n);
     return known ? tnf_layout_by_id(known->id) : tnf_zt2_layout_unruled(arena, name);
 }
 
@@ -195,6 +197,8 @@ const char *tnf_zt2_layout_name(char *out, size_t size, const tnf_layout *layout
     const word *known = word_for(layouts, COUNT(layouts), id);
     if (known && layout == tnf_layout_by_id(id))
         return known->name;
+    if (layout->block_bytes) /* ggml's have the same name there */
+        return id;
     if (layout != tnf_layout_by_id(id))
         return id + (id[0] == '?');
     snprintf(out, size, OURS "%s", id);
@@ -202,19 +206,6 @@ const char *tnf_zt2_layout_name(char *out, size_t size, const tnf_layout *layout
 }
 
 /* ------------------------------------------------------------------- gguf */
-
-/* ggml's blocks: how many elements, in how many bytes. */
-static const struct {
-    const char *name;
-    uint16_t elements, bytes;
-} blocks[] = {
-    { "q4_0", 32, 18 },     { "q4_1", 32, 20 },    { "q5_0", 32, 22 },     { "q5_1", 32, 24 },
-    { "q8_0", 32, 34 },     { "q8_1", 32, 36 },    { "q2_k", 256, 84 },    { "q3_k", 256, 110 },
-    { "q4_k", 256, 144 },   { "q5_k", 256, 176 },  { "q6_k", 256, 210 },   { "q8_k", 256, 292 },
-    { "iq2_xxs", 256, 66 }, { "iq2_xs", 256, 74 }, { "iq3_xxs", 256, 98 }, { "iq1_s", 256, 50 },
-    { "iq4_nl", 32, 18 },   { "iq3_s", 256, 110 }, { "iq2_s", 256, 82 },   { "iq4_xs", 256, 136 },
-    { "iq1_m", 256, 56 },   { "mxfp4", 32, 17 },
-};
 
 #define GGUF   "gguf."
 #define GGUF_N (sizeof GGUF - 1)
@@ -238,15 +229,13 @@ static tnf_status get_uint(const tnf_object *o, const char *key, uint64_t *out, 
 static tnf_status check_block(const tnf_object *o, tnf_str layout, uint64_t elements,
                               uint64_t bytes, tnf_error *e)
 {
-    tnf_str type = { layout.p + GGUF_N, layout.n - GGUF_N - 2 };
-    for (size_t i = 0; i < COUNT(blocks); i++)
-        if (zt2_is(type, blocks[i].name) &&
-            (elements != blocks[i].elements || bytes != blocks[i].bytes))
-            return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
-                            "%s: blocks of %s have %u elements in %u bytes, not %" PRIu64
-                            " in %" PRIu64,
-                            TNF_QUOTED(o->name), blocks[i].name, blocks[i].elements,
-                            blocks[i].bytes, elements, bytes);
+    const tnf_layout *known = tnf_layout_named(layout.p, layout.n);
+    if (known && (elements != known->block_elements || bytes != known->block_bytes))
+        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
+                        "%s: blocks of %.*s have %u elements in %u bytes, not %" PRIu64
+                        " in %" PRIu64,
+                        TNF_QUOTED(o->name), (int)(layout.n - GGUF_N - 2), layout.p + GGUF_N,
+                        known->block_elements, known->block_bytes, elements, bytes);
     return TNF_OK;
 }
 
@@ -270,5 +259,5 @@ tnf_status tnf_zt2_check_gguf(const tnf_object *o, tnf_str layout, tnf_error *e)
                         "%s: %" PRIu64 " blocks of %" PRIu64 " bytes are %" PRIu64
                         " bytes, not %" PRIu64,
                         TNF_QUOTED(o->name), all / per, bytes, need, o->parts[0].nbytes);
-    return TNF_OK;
+    return tnf_layout_check(o, e); /* no block may cross the end of a row */
 }

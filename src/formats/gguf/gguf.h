@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of this folder share.
+ *
+ *   gguf.c     the descriptor, probing, indexing
+ *   types.c    ggml's types
+ *   in.c       bytes of the header, window by window
+ *   keys.c     keys and their values
+ *   entries.c  the entries of tensors
+ *   places.c   where the tensors lie: gaps, padding, what follows them
+ *   sets.c     models in several files
+ *   blocks.c   fields of blocks in the other byte order
+ *   header.c   a header made anew
+ *   write.c    writing, and what can be written
+ *   loads.c    which programs would load a file
+ */
+#ifndef TNF_GGUF_H
+#define TNF_GGUF_H
+
+#include "format.h"
+
+#include <string.h>
+
+#define GGUF_PREFIX            "gguf." /* before keys of the file, where they are attributes */
+#define GGUF_PREFIX_N          (sizeof GGUF_PREFIX - 1)
+#define GGUF_ALIGNMENT         "general.alignment"
+#define GGUF_RESERVE           "tenfold.reserve"
+#define GGUF_SPLIT             "split."
+#define GGUF_TRAILING          "gguf.trailing"
+#define GGUF_DEFAULT_ALIGNMENT 32u
+#define GGUF_MAX_DEPTH         64u
+#define GGUF_MAX_RANK          4u
+#define GGUF_MAX_NAME          63u /* of what llama.cpp loads */
+#define GGUF_MOST              ((uint64_t)INT64_MAX)
+
+/* Types of values, by their numbers in the file. */
+enum {
+    GGUF_U8,
+    GGUF_I8,
+    GGUF_U16,
+    GGUF_I16,
+    GGUF_U32,
+    GGUF_I32,
+    GGUF_F32,
+    GGUF_BOOL,
+    GGUF_STRING,
+    GGUF_ARRAY,
+    GGUF_U64,
+    GGUF_I64,
+    GGUF_F64,
+    GGUF_TYPES
+};
+
+/* A number of the file that is wider than a byte, within a block. */
+typedef struct gguf_field {
+    uint16_t at;
+    uint8_t width, count;
+} gguf_field;
+
+/* A type of tensors. */
+typedef struct gguf_type {
+    uint32_t id;
+    const char *name; /* "q4_k"; of dense ones the model's type */
+    bool dense;       /* else layout gguf.<name>/1 */
+    bool little_only; /* blocks that nobody has in big-endian form */
+    gguf_field fields[3];
+} gguf_type;
+
+/* types.c: NULL if there is none, or none any more. */
+const gguf_type *tnf_gguf_type(uint32_t id);
+const gguf_type *tnf_gguf_type_of(const tnf_object *object);
+const tnf_layout *tnf_gguf_layout(const gguf_type *type); /* of blocks */
+/* What is known of a number that is no type: "removed from ggml …". */
+const char *tnf_gguf_type_gone(uint32_t id);
+/* The type of a value, or GGUF_TYPES; of numbers by dtype. */
+unsigned tnf_gguf_value_type(const tnf_value *v);
+tnf_dtype tnf_gguf_dtype(unsigned type);   /* of a number */
+size_t tnf_gguf_value_size(unsigned type); /* 0: of texts and arrays */
+
+/* blocks.c: n bytes of whole blocks, in the other byte order. */
+void tnf_gguf_swap(const gguf_type *type, size_t block, uint8_t *bytes, size_t n);
+
+/* The header, read front to back in windows that stay where they are, since texts are lent from
+ * them. A text gets its NUL when the number behind it has been read:
+ *
+ *   … 05 00 00 00 00 00 00 00 l l a m a | 07 00 …      then      l l a m a 00 00 …
+ */
+typedef struct gguf_in {
+    tnf_reader *r;
+    uint8_t *p, *end;  /* of the window, what is not yet read */
+    uint64_t at;       /* of p in the file */
+    uint64_t size;     /* of the file */
+    size_t window;     /* how long the next one is to be */
+    uint8_t *text_end; /* where a NUL is to be written, or NULL */
+    const char *what;  /* for messages: "the keys" */
+    bool big, v1;
+    uint32_t version;
+} gguf_in;
+
+/* in.c */
+tnf_status tnf_gguf_need(gguf_in *in, uint64_t n, tnf_error *e);
+tnf_status tnf_gguf_u32(gguf_in *in, uint32_t *out, tnf_error *e);
+tnf_status tnf_gguf_u64(gguf_in *in, uint64_t *out, tnf_error *e);
+/* A length, count or dimension: of version 1 a u32. */
+tnf_status tnf_gguf_length(gguf_in *in, uint64_t *out, tnf_error *e);
+tnf_status tnf_gguf_text(gguf_in *in, tnf_str *out, tnf_error *e);
+/* Are there bytes left for so many things of at least so many bytes? */
+tnf_status tnf_gguf_count(gguf_in *in, uint64_t count, uint64_t least, const char *things,
+                          uint64_t at, tnf_error *e);
+static inline uint64_t tnf_gguf_left(const gguf_in *in)
+{
+    return in->size - in->at;
+}
+
+/* A tensor of the header. */
+typedef struct gguf_entry {
+    tnf_str name;
+    uint64_t *shape; /* as the model has it */
+    uint32_t rank, id;
+    const gguf_type *type; /* NULL: not known, and we are lenient */
+    uint64_t offset, nbytes, at;
+} gguf_entry;
+
+/* What stays of a file. */
+typedef struct gguf_file {
+    uint32_t version, alignment;
+    bool big, blocks_little;
+    bool reserve;          /* there is a key for later edits, */
+    uint64_t reserve_size; /* with so many bytes */
+    uint64_t header_end;   /* behind the last entry */
+    gguf_entry *entries;
+    size_t n;
+    bool in_order; /* every tensor where llama.cpp wants it */
+    bool nested;   /* a key has arrays of arrays */
+    bool empty_key, strange_key;
+    bool unpadded, shard;
+    const gguf_entry **by_place; /* blocks to turn, by their offsets */
+    size_t nblocks;
+    uint64_t data_start;
+} gguf_file;
+
+/* keys.c: all keys become attributes. */
+tnf_status tnf_gguf_keys(gguf_in *in, gguf_file *g, uint64_t n, tnf_error *e);
+/* entries.c */
+tnf_status tnf_gguf_entries(gguf_in *in, gguf_file *g, uint64_t n, tnf_error *e);
+/* places.c: checks offsets, adds all tensors, and looks at what lies between and behind them. */
+tnf_status tnf_gguf_places(tnf_reader *r, gguf_file *g, tnf_error *e);
+/* sets.c: if this is the first file of a set, the tensors of the others, too. */
+tnf_status tnf_gguf_set(tnf_reader *r, gguf_file *g, tnf_error *e);
+tnf_status tnf_gguf_shard_attrs(tnf_attrs *attrs, const tnf_catalog *whole, size_t i, size_t n,
+                                tnf_error *e);
+
+/* An attribute of the file by its key, or NULL. */
+const tnf_value *tnf_gguf_attr(const tnf_attrs *attrs, const char *key);
+
+enum { GGUF_OPTION_BLOCKS, GGUF_OPTION_SHARDS };
+enum { GGUF_BLOCKS_BIG, GGUF_BLOCKS_LITTLE };
+enum { GGUF_SHARDS_BESIDE, GGUF_SHARDS_NONE };
+
+/* A header that is being made. */
+typedef struct gguf_out {
+    tnf_buf b;
+    bool big, v1;
+} gguf_out;
+
+/* header.c */
+void tnf_gguf_put_u32(gguf_out *o, uint32_t v);
+void tnf_gguf_put_u64(gguf_out *o, uint64_t v);
+void tnf_gguf_put_length(gguf_out *o, uint64_t v);
+void tnf_gguf_put_text(gguf_out *o, const char *p, size_t n);
+/* A key with its type and value. */
+void tnf_gguf_put_key(gguf_out *o, tnf_str key, const tnf_value *v);
+/* Can a value be written so that it is read back as it is? */
+bool tnf_gguf_holds(const tnf_value *v, unsigned depth);
+
+/* write.c */
+extern const tnf_option_info tnf_gguf_write_options[];
+tnf_status tnf_gguf_write(tnf_writer *w, tnf_error *e);
+bool tnf_gguf_holds_attr(const tnf_member *attr, const tnf_object *of);
+tnf_fate tnf_gguf_takes(const tnf_object *object, const char **reason);
+
+#endif

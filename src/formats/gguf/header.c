@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/* Keys and values as bytes, in either byte order, with the lengths of either version. */
+#include "formats/gguf/gguf.h"
+#include <tenfold/value.h>
+
+static void put_number(gguf_out *o, uint64_t v, size_t width)
+{
+    uint8_t bytes[8];
+    for (size_t i = 0; i < width; i++)
+        bytes[o->big ? width - 1 - i : i] = (uint8_t)(v >> 8 * i);
+    tnf_buf_put(&o->b, bytes, width);
+}
+
+void tnf_gguf_put_u32(gguf_out *o, uint32_t v)
+{
+    put_number(o, v, 4);
+}
+
+void tnf_gguf_put_u64(gguf_out *o, uint64_t v)
+{
+    put_number(o, v, 8);
+}
+
+void tnf_gguf_put_length(gguf_out *o, uint64_t v)
+{
+    if (o->v1 && v > UINT32_MAX)
+        o->b.status = o->b.status == TNF_OK ? TNF_ELIMIT : o->b.status;
+    put_number(o, v, o->v1 ? 4 : 8);
+}
+
+void tnf_gguf_put_text(gguf_out *o, const char *p, size_t n)
+{
+    tnf_gguf_put_length(o, n);
+    tnf_buf_put(&o->b, p, n);
+}
+
+/* What the items of an array are: by the first, or by what is told of them. */
+static unsigned items_type(const tnf_value *v)
+{
+    tnf_kind kind;
+    tnf_dtype dtype;
+    if (v->n > 0)
+        return tnf_gguf_value_type(&v->as.items[0]);
+    if (!tnf_value_items(v, &kind, &dtype))
+        return GGUF_TYPES;
+    const tnf_value like = { .kind = (uint8_t)kind, .dtype = (uint8_t)dtype };
+    return tnf_gguf_value_type(&like);
+}
+
+static uint64_t bits_of(const tnf_value *v)
+{
+    uint64_t bits = v->as.u;
+    uint32_t half;
+    if (v->kind == TNF_BOOL)
+        return v->as.b;
+    if (v->kind == TNF_FLOAT && v->dtype == TNF_F32) {
+        memcpy(&half, &v->as.f32, sizeof half);
+        return half;
+    }
+    if (v->kind == TNF_FLOAT)
+        memcpy(&bits, &v->as.f64, sizeof bits);
+    return bits;
+}
+
+static void put_value(gguf_out *o, const tnf_value *v, unsigned type)
+{
+    if (type == GGUF_STRING) {
+        tnf_gguf_put_text(o, v->as.s, v->n);
+    } else if (type == GGUF_ARRAY) {
+        unsigned items = items_type(v);
+        tnf_gguf_put_u32(o, items);
+        tnf_gguf_put_length(o, v->n);
+        for (size_t i = 0; i < v->n; i++)
+            put_value(o, &v->as.items[i], items);
+    } else {
+        put_number(o, bits_of(v), tnf_gguf_value_size(type));
+    }
+}
+
+void tnf_gguf_put_key(gguf_out *o, tnf_str key, const tnf_value *v)
+{
+    unsigned type = tnf_gguf_value_type(v);
+    tnf_gguf_put_text(o, key.p, key.n);
+    tnf_gguf_put_u32(o, type);
+    put_value(o, v, type);
+}
+
+/* A text that is UTF-8 comes back as one, bytes that are not as bytes. */
+static bool is_text(const tnf_value *v)
+{
+    return (v->kind == TNF_STRING) == tnf_utf8_valid(v->as.s, v->n, NULL);
+}
+
+bool tnf_gguf_holds(const tnf_value *v, unsigned depth)
+{
+    unsigned type = tnf_gguf_value_type(v);
+    if (type == GGUF_TYPES)
+        return false;
+    if (type == GGUF_STRING)
+        return is_text(v);
+    if (type != GGUF_ARRAY)
+        return true;
+    unsigned items = items_type(v);
+    bool holds = depth < GGUF_MAX_DEPTH && items != GGUF_TYPES;
+    for (size_t i = 0; i < v->n && holds; i++)
+        holds = tnf_gguf_value_type(&v->as.items[i]) == items &&
+                tnf_gguf_holds(&v->as.items[i], depth + 1);
+    return holds;
+}
