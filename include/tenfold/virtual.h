@@ -44,7 +44,10 @@ typedef enum tnf_virtual_kind {
     TNF_VIRTUAL_GRID,
     /** The product of a tensor of floats (the first source) and the scales of its blocks (the
      *  second), as f32. See `block`. */
-    TNF_VIRTUAL_SCALED
+    TNF_VIRTUAL_SCALED,
+    /** Floats in the blocks of the layout `layout`, rounded as that layout's own programs do. The
+     *  new tensor has that layout. TNF_EINVAL while reading if a number is not finite. */
+    TNF_VIRTUAL_BLOCKS
 } tnf_virtual_kind;
 
 /** How to make a virtual tensor. Begin with TNF_VIRTUAL_HOW_INIT. All is copied. */
@@ -67,13 +70,14 @@ typedef struct tnf_virtual_how {
     const uint64_t *block;
     /** The name of the new tensor; NULL: that of the first source. */
     const char *name;
+    const tnf_layout *layout; /**< TNF_VIRTUAL_BLOCKS: the wanted layout */
 } tnf_virtual_how;
 
 /** A tnf_virtual_how with its size; everything else is 0. */
 #define TNF_VIRTUAL_HOW_INIT                                                                       \
     {                                                                                              \
         sizeof(tnf_virtual_how), TNF_VIRTUAL_VALUES, 0, TNF_ORDER_C, 0, NULL, NULL, NULL, NULL,    \
-            NULL, NULL, NULL                                                                       \
+            NULL, NULL, NULL, NULL                                                                 \
     }
 
 /** A tensor that is made of others. Any number of threads may read it at once. */
@@ -84,7 +88,8 @@ typedef struct tnf_virtual tnf_virtual;
 TNF_API TNF_CHECKED tnf_status tnf_virtual_new(tnf_virtual **out, const tnf_object *const *sources,
                                                size_t n, const tnf_virtual_how *how,
                                                tnf_error *error);
-/** Returns the tensor: dense, with one part `data`, without a digest. It lives as long as v. */
+/** Returns the tensor: dense (but for TNF_VIRTUAL_BLOCKS), with one part `data`, without a digest.
+ *  It lives as long as v. */
 TNF_API const tnf_object *tnf_virtual_object(const tnf_virtual *v);
 /** Returns true if it can only be read in order at full speed, because a source is compressed as
  *  a whole. */

@@ -38,8 +38,8 @@ static const tnf_layout_part parts[] = { { .role = "data" }, { NULL, false } };
 
 #define B(name, elements, bytes)                                                                   \
     {                                                                                              \
-        .id = "gguf." name "/1", .block_elements = (elements), .block_bytes = (bytes),             \
-        .parts = parts, .check = check_blocks                                                      \
+        .id = "gguf." name "/1", .block = (name), .block_elements = (elements),                    \
+        .block_bytes = (bytes), .parts = parts, .check = check_blocks                              \
     }
 
 static const tnf_layout blocks[] = {

@@ -295,6 +295,8 @@ static tnf_status make_kind(struct tnf_virtual *v, const tnf_virtual_how *how, t
         return tnf_virtual_grid(v, how, e);
     case TNF_VIRTUAL_SCALED:
         return tnf_virtual_scaled(v, how->block, e);
+    case TNF_VIRTUAL_BLOCKS:
+        return tnf_virtual_encode(v, how->layout, e);
     }
     return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no such kind of virtual tensor");
 }
@@ -413,6 +415,7 @@ void tnf_virtual_free(tnf_virtual *v)
     if (!v)
         return;
     tnf_allocator a = v->alloc;
+    tnf_virtual_free(v->inner);
     tnf_arena_free(&v->arena);
     tnf_free(&a, v, sizeof *v);
 }

@@ -52,6 +52,7 @@ struct tnf_virtual {
     uint64_t unit, window; /* elements that are made at least, and at most, at a time */
     void *plan;            /* the kind's own, in the arena */
     bool sequential;
+    struct tnf_virtual *inner; /* that it is made of, and freed with it; or NULL */
 };
 
 /* n bytes of a part, in the input's room. */
@@ -70,6 +71,8 @@ void *tnf_cursor_own(struct tnf_cursor *c, size_t size, tnf_error *e);
 /* The kinds: each checks what it is made of and fills v->make, the object and the plan. */
 tnf_status tnf_virtual_cast(struct tnf_virtual *v, const tnf_type *type, tnf_error *e);
 tnf_status tnf_virtual_values(struct tnf_virtual *v, tnf_error *e);
+tnf_status tnf_virtual_decode(struct tnf_virtual *v, tnf_error *e);
+tnf_status tnf_virtual_encode(struct tnf_virtual *v, const tnf_layout *layout, tnf_error *e);
 tnf_status tnf_virtual_scaled(struct tnf_virtual *v, const uint64_t *block, tnf_error *e);
 tnf_status tnf_virtual_slice(struct tnf_virtual *v, const tnf_slice *slices, tnf_error *e);
 tnf_status tnf_virtual_order(struct tnf_virtual *v, tnf_order order, tnf_error *e);

@@ -360,8 +360,9 @@ static tnf_status plan_pq(struct tnf_virtual *v, tnf_error *e)
 
 bool tnf_layout_has_values(const tnf_layout *layout)
 {
-    return layout == &tnf_layout_dense || layout == tnf_layout_by_id("quant_group/1") ||
-           layout == tnf_layout_by_id("mx/1") || layout == tnf_layout_by_id("pq/1");
+    return layout == &tnf_layout_dense || layout->block ||
+           layout == tnf_layout_by_id("quant_group/1") || layout == tnf_layout_by_id("mx/1") ||
+           layout == tnf_layout_by_id("pq/1");
 }
 
 tnf_status tnf_virtual_values(struct tnf_virtual *v, tnf_error *e)
@@ -380,6 +381,8 @@ tnf_status tnf_virtual_values(struct tnf_virtual *v, tnf_error *e)
                         TNF_QUOTED(o->name), o->layout->id);
     TNF_TRY(tnf_virtual_becomes(v, tnf_type_of(TNF_F32), o->shape, o->rank, e));
     v->object.order = TNF_ORDER_C;
+    if (o->layout->block)
+        return tnf_virtual_decode(v, e);
     if (o->layout == tnf_layout_by_id("pq/1"))
         return plan_pq(v, e);
     return o->layout == tnf_layout_by_id("mx/1") ? plan_mx(v, e) : plan_groups(v, e);

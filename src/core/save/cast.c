@@ -3,6 +3,9 @@
  * that are to change. What is quantized becomes the floats that it stands for. */
 #include "core/read/virtual.h"
 #include "core/save/save.h"
+#include "kernels/blocks.h"
+
+#include <string.h>
 
 struct made_tensor {
     tnf_virtual *values, *cast; /* values: NULL for a dense tensor */
@@ -17,7 +20,7 @@ static tnf_status make_tensor(tnf_virtual **out, struct tnf_save *save, const tn
         return tnf_arena_fail(&save->arena, "another type", e);
     made->next = save->made;
     save->made = made;
-    if (object->layout != &tnf_layout_dense && how->kind == TNF_VIRTUAL_CAST) {
+    if (object->layout != &tnf_layout_dense && how->kind != TNF_VIRTUAL_ORDER) {
         tnf_virtual_how values = TNF_VIRTUAL_HOW_INIT;
         TNF_TRY(tnf_virtual_new(&made->values, &object, 1, &values, e));
         object = tnf_virtual_object(made->values);
@@ -27,17 +30,30 @@ static tnf_status make_tensor(tnf_virtual **out, struct tnf_save *save, const tn
     return TNF_OK;
 }
 
+/* Blocks hold matrices of whole blocks. Vectors, which are small and matter more, stay as they are,
+ * as the programs that make such files have it. */
+static bool fits_blocks(const tnf_object *o, const tnf_layout *layout)
+{
+    bool floats = o->layout != &tnf_layout_dense ||
+                  (o->nparts == 1 && tnf_can_cast_to(o->parts->type));
+    return floats && o->layout != layout && o->rank > 1 && o->order == TNF_ORDER_C &&
+           o->shape[o->rank - 1] % layout->block_elements == 0;
+}
+
 /* Integers stay what they are: only floats, and what stands for floats, is asked for. */
-static bool takes_part(const tnf_object *o, const tnf_type *type)
+static bool takes_part(const tnf_object *o, const tnf_virtual_how *how)
 {
     if (o->nparts == 0 || tnf_missing_file(o))
         return false;
     for (uint16_t i = 0; i < o->nparts; i++)
         if (o->parts[i].flags & TNF_PART_UNREADABLE)
             return false;
-    if (o->layout != &tnf_layout_dense)
-        return tnf_layout_has_values(o->layout);
-    return o->nparts == 1 && o->parts->type != type && tnf_can_cast_to(o->parts->type);
+    if (!tnf_layout_has_values(o->layout))
+        return false;
+    if (how->layout)
+        return fits_blocks(o, how->layout);
+    return o->layout != &tnf_layout_dense ||
+           (o->nparts == 1 && o->parts->type != how->type && tnf_can_cast_to(o->parts->type));
 }
 
 static tnf_status add_cast(struct tnf_save *save, const tnf_catalog *from, const tnf_object *object,
@@ -47,11 +63,34 @@ static tnf_status add_cast(struct tnf_save *save, const tnf_catalog *from, const
     bool found = tnf_catalog_find(from, o.name.p, o.name.n) == object;
     unsigned again = found ? TNF_NAMES_LATER_FOUND : TNF_NAMES_FIRST_FOUND;
     tnf_virtual *v;
-    if (!takes_part(&o, how->type))
+    if (!takes_part(&o, how))
         return tnf_catalog_add(&save->cast, &o, again | TNF_BORROWED, e);
     TNF_TRY(make_tensor(&v, save, object, how, e));
     o = *tnf_virtual_object(v);
     return tnf_catalog_add(&save->cast, &o, again, e);
+}
+
+/* A type of floats, or one of blocks that can be made. */
+static tnf_status parse_wish(tnf_virtual_how *how, const char *id, tnf_error *e)
+{
+    how->kind = TNF_VIRTUAL_CAST;
+    how->type = tnf_type_named(id);
+    if (how->type && tnf_can_cast_to(how->type))
+        return TNF_OK;
+    how->kind = TNF_VIRTUAL_BLOCKS;
+    for (size_t i = 0; (how->layout = tnf_layout_block_at(i)); i++)
+        if (strcmp(how->layout->block, id) == 0)
+            break;
+    const tnf_block_type *type = tnf_block_type_named(id, strlen(id));
+    if (how->layout && type && type->encode)
+        return TNF_OK;
+    return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                    how->layout ? "blocks of '%s' are decoded and kept, but not made: choose one "
+                                  "of q8_0 q5_1 q5_0 q4_1 q4_0, or a type of floats"
+                                : "floats cannot be cast to '%s', only to f64 f32 f16 bf16 "
+                                  "f8_e4m3fn f8_e5m2 f8_e4m3fnuz f8_e5m2fnuz, or to blocks (q8_0 "
+                                  "q4_0 …)",
+                    id);
 }
 
 tnf_status tnf_cast_tensors(struct tnf_save *save, const tnf_catalog *from, const tnf_catalog **out,
@@ -62,13 +101,7 @@ tnf_status tnf_cast_tensors(struct tnf_save *save, const tnf_catalog *from, cons
     *out = from;
     if (!id)
         return TNF_OK;
-    how.kind = TNF_VIRTUAL_CAST;
-    how.type = tnf_type_named(id);
-    if (!how.type || !tnf_can_cast_to(how.type))
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "floats cannot be cast to '%s', only to f64 f32 f16 bf16 f8_e4m3fn f8_e5m2 "
-                        "f8_e4m3fnuz f8_e5m2fnuz",
-                        id);
+    TNF_TRY(parse_wish(&how, id, e));
     tnf_catalog_init(&save->cast, &save->arena);
     for (size_t i = 0; i < from->n; i++)
         TNF_TRY(add_cast(save, from, &from->objects[i], &how, e));
@@ -89,20 +122,25 @@ tnf_status tnf_reorder(tnf_part *out, const tnf_object *object, struct tnf_save 
     return TNF_OK;
 }
 
+/* What a virtual tensor was made of at the beginning. */
+static const tnf_object *stored_object(const tnf_virtual *v)
+{
+    const tnf_object *o = v->sources;
+    while (o->nparts == 1 && o->parts->origin && o->parts->origin->made)
+        o = o->parts->origin->made->sources;
+    return o;
+}
+
 const char *tnf_cast_reason(const tnf_object *object)
 {
-    const tnf_virtual *v = object->nparts == 1 && object->parts->origin
-                               ? object->parts->origin->made
-                               : NULL;
-    if (!v || object->layout != &tnf_layout_dense)
+    const struct tnf_origin *origin = object->nparts == 1 ? object->parts->origin : NULL;
+    if (!origin || !origin->made)
         return NULL;
-    bool quantized = v->sources->parts->origin && v->sources->parts->origin->made &&
-                     v->sources->parts->origin->made->sources->layout != &tnf_layout_dense;
-    if (v->sources->layout != &tnf_layout_dense)
-        quantized = true;
-    return quantized                                 ? "its values in that type, as asked"
-           : v->part.type != v->sources->parts->type ? "rounded to that type, as asked"
-                                                     : NULL;
+    const tnf_object *was = stored_object(origin->made);
+    bool quantized = was->layout != &tnf_layout_dense;
+    if (!quantized && object->layout == was->layout && object->parts->type == was->parts->type)
+        return NULL;
+    return quantized ? "its values in that type, as asked" : "rounded to that type, as asked";
 }
 
 void tnf_cast_end(struct tnf_save *save)
