@@ -77,7 +77,8 @@ static tnf_status open_one(tnf_stream *stream, struct both *s, const struct comp
         TNF_TRY(tnf_virtual_new(&s->rows, &of, 1, &how, e));
         part = tnf_virtual_object(s->rows)->parts;
     }
-    return tnf_stream_open(stream, part, e);
+    TNF_TRY(tnf_stream_open(stream, part, e));
+    return tnf_stream_check(stream, e);
 }
 
 static tnf_status open_both(struct both *s, struct diff *d, const struct comparison *c,
