@@ -89,7 +89,7 @@ typedef struct tnf_emb_info {
     const tnf_object *vocab;      /**< the words, or NULL */
     /** A fastText model: the vector of a word is the mean of its row and the rows of its n-grams.
      * It is computed when it is needed. */
-    bool apart;
+    bool composed;
 } tnf_emb_info;
 
 /** Opens a view of an open file. Reads the vocabulary once, and nothing of the matrix. */
@@ -134,7 +134,7 @@ TNF_API TNF_CHECKED tnf_status tnf_emb_row(const tnf_emb *emb, uint64_t row, flo
                                            tnf_error *error);
 /** Reads the vectors of n words into dst, one after the other. A word in the vocabulary gives its
  *  row; any other word gives the normalised sum of its subwords' rows. In a fastText model
- *  (info.apart) the vector is the mean of the word's row, if it has one, and the rows of its
+ *  (info.composed) the vector is the mean of the word's row, if it has one, and the rows of its
  *  n-grams, not normalised: the same as fastText's. `found` (n of them) may be NULL. */
 TNF_API TNF_CHECKED tnf_status tnf_emb_vectors(const tnf_emb *emb, const tnf_str *words, size_t n,
                                                float *dst, tnf_emb_found *found, tnf_error *error);
@@ -175,8 +175,8 @@ typedef struct tnf_emb_hit {
     double score; /**< by the query's metric */
 } tnf_emb_hit;
 
-/* The functions below search all words. For a fastText model (info.apart) the first search computes
- * the vectors of all words, on several threads, and keeps them: words x dims floats. */
+/* The functions below search all words. For a fastText model (info.composed) the first search
+ * computes the vectors of all words, on several threads, and keeps them: words x dims floats. */
 
 /** Finds the k best words for each of n vectors (n x dims floats). There are k hits for each
  * vector, the best first; `counts` gets how many are valid. Equal scores are ordered by word, then
@@ -212,7 +212,7 @@ TNF_API TNF_CHECKED tnf_status tnf_emb_analogy(const tnf_emb *emb, const tnf_str
 /** How vectors change on the way to another file. Begin with TNF_EMB_CHANGE_INIT. */
 typedef struct tnf_emb_change {
     size_t size; /**< sizeof(tnf_emb_change) */
-    /** From a fastText model (info.apart): the rows of words become their vectors, the rows of
+    /** From a fastText model (info.composed): the rows of words become their vectors, the rows of
      *  buckets do not change. `counts` and `output`, which only training needs, are added, too; if
      *  the target format cannot hold them, saving refuses. TNF_FOLD_NONE keeps the rows, and the
      * new file says so. */

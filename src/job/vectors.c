@@ -101,11 +101,11 @@ static bool find_change(tnf_emb_change *how, const tnf_file *file, const tnf_con
 
 static const char *why_changed(const tnf_emb_info *info, const tnf_emb_change *how)
 {
-    if (info->apart && how->fold != TNF_FOLD_NONE)
+    if (info->composed && how->fold != TNF_FOLD_NONE)
         return how->normalize ? "rows of words become vectors, with their n-grams, of length 1"
                               : "rows of words become vectors, with their n-grams; --fold=none "
                                 "keeps them as they are";
-    if (!info->apart && how->unfold != TNF_FOLD_NONE &&
+    if (!info->composed && how->unfold != TNF_FOLD_NONE &&
         (info->subwords == TNF_SUBWORDS_FASTTEXT || info->has_norms))
         return "norms are multiplied in, n-grams are taken out of the rows of words, as fastText "
                "has them";

@@ -90,7 +90,7 @@ static void test_vectors(void **state)
         struct model m;
         open_model(&m, formats[i], "</s>|a|b");
         const tnf_emb_info *info = tnf_emb_describe(m.emb);
-        assert_true(info->apart);
+        assert_true(info->composed);
         assert_int_equal(info->subwords, TNF_SUBWORDS_FASTTEXT);
         assert_int_equal(info->words, 3);
         assert_int_equal(info->buckets, 3);

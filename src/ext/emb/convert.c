@@ -63,13 +63,13 @@ static tnf_status make_row(converting *c, uint64_t row, tnf_row_list *list, floa
         return tnf_rows_get(&emb->rows, emb->info.words + (c->used ? c->used[bucket] : bucket), dst,
                             e);
     }
-    bool folds = c->how.fold != TNF_FOLD_NONE && emb->info.apart;
+    bool folds = c->how.fold != TNF_FOLD_NONE && emb->info.composed;
     bool scales = (c->how.unnormalize || c->how.unfold != TNF_FOLD_NONE) && emb->norms;
     TNF_TRY(folds ? tnf_fold_row(emb, &c->rule, row, list, dst, e)
                   : tnf_rows_get(&emb->rows, row, dst, e));
     for (size_t i = 0; scales && i < emb->info.dims; i++)
         dst[i] *= emb->norms[row];
-    if (c->how.unfold != TNF_FOLD_NONE && !emb->info.apart)
+    if (c->how.unfold != TNF_FOLD_NONE && !emb->info.composed)
         TNF_TRY(unfold(c, row, list, dst, spare, e));
     if (c->norms) {
         float length = tnf_unit_row(dst, emb->info.dims);
@@ -132,13 +132,13 @@ static tnf_status fetch_norms(void *ctx, uint64_t offset, void *dst, size_t n, t
 static bool leaves_rows(const tnf_emb *emb)
 {
     return emb->pruned.there ||
-           (emb->model && !emb->info.apart && tnf_find(emb->file, "labels") != NULL);
+           (emb->model && !emb->info.composed && tnf_find(emb->file, "labels") != NULL);
 }
 
 static bool changes_rows(const tnf_emb *emb, const tnf_emb_change *how)
 {
-    bool folds = emb->info.apart && how->fold != TNF_FOLD_NONE;
-    bool takes_apart = !emb->info.apart && how->unfold != TNF_FOLD_NONE &&
+    bool folds = emb->info.composed && how->fold != TNF_FOLD_NONE;
+    bool takes_apart = !emb->info.composed && how->unfold != TNF_FOLD_NONE &&
                        (emb->norms || emb->info.subwords == TNF_SUBWORDS_FASTTEXT);
     bool cuts = leaves_rows(emb) && how->fold != TNF_FOLD_NONE && emb->info.words < emb->info.rows;
     return folds || takes_apart || cuts || how->normalize || (how->unnormalize && emb->norms);
@@ -146,13 +146,13 @@ static bool changes_rows(const tnf_emb *emb, const tnf_emb_change *how)
 
 static tnf_status check_change(const tnf_emb *emb, const tnf_emb_change *how, tnf_error *e)
 {
-    bool folded = emb->info.apart && how->fold != TNF_FOLD_NONE;
+    bool folded = emb->info.composed && how->fold != TNF_FOLD_NONE;
     if ((unsigned)how->fold > TNF_FOLD_FINALFUSION || (unsigned)how->unfold > TNF_FOLD_FINALFUSION)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "unknown way to fold");
     if (how->normalize && (how->unnormalize || how->unfold != TNF_FOLD_NONE))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "vectors cannot be normalised and have their norms multiplied in");
-    if (emb->info.apart && !folded && (how->normalize || how->unnormalize))
+    if (emb->info.composed && !folded && (how->normalize || how->unnormalize))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "rows of a fastText model can be normalised only after they are folded "
                         "with their n-grams");

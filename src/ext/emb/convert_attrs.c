@@ -157,7 +157,7 @@ tnf_status tnf_convert_attrs(tnf_builder *builder, const tnf_emb *emb, const tnf
 {
     const tnf_value *attrs = tnf_file_info(emb->file)->attrs;
     bool to_model = tnf_becomes_model(emb, how);
-    bool to_vocab = !to_model && (emb->info.apart || (emb->model && how->fold != TNF_FOLD_NONE));
+    bool to_vocab = !to_model && (emb->info.composed || (emb->model && how->fold != TNF_FOLD_NONE));
     for (size_t i = 0; i < attrs->n; i++) {
         const tnf_member *m = &attrs->as.members[i];
         if ((to_model || to_vocab) && is_of_vocab(m))

@@ -93,7 +93,7 @@ static tnf_status list_all(listing *l, tnf_error *e)
     tnf_buf_u64(&l->offsets, 0);
     TNF_TRY(check_buffers(l, e));
     tnf_ngram_rule rule = emb->rule;
-    if (emb->info.apart) /* finalfusion's tools will ask for them */
+    if (emb->info.composed) /* finalfusion's tools will ask for them */
         rule = tnf_fold_rule(emb, TNF_FOLD_FINALFUSION);
     for (uint64_t i = 0; i < emb->info.words; i++)
         TNF_TRY(tnf_emb_ngrams_by(emb, &rule, tnf_emb_word(emb, i), note_ngram, l, e));
@@ -232,7 +232,7 @@ static tnf_status add_all(tnf_builder *builder, listing *l, tnf_error *e)
     TNF_TRY(tnf_builder_add_object(builder, emb->info.vocab, "vocab", e));
     TNF_TRY(tnf_change_strings(builder, "ngrams", offsets, l->n, bytes, e));
     TNF_TRY(tnf_builder_add(builder, "ngrams.index", tnf_type_of(TNF_U64), 1, &l->n, index, e));
-    TNF_TRY(emb->info.apart       ? tnf_convert_picked(builder, emb, used, rows, e)
+    TNF_TRY(emb->info.composed    ? tnf_convert_picked(builder, emb, used, rows, e)
             : emb->info.quantized ? add_quantized(builder, emb, used, rows, e)
                                   : add_dense(builder, emb, used, rows, e));
     if (emb->norms_object)

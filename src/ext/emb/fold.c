@@ -103,7 +103,7 @@ tnf_status tnf_emb_vector_rows(const tnf_emb *emb, unsigned threads, const tnf_r
 {
     tnf_vectors *cache = (tnf_vectors *)(uintptr_t)&emb->folded; /* setting it changes nothing */
     tnf_rows *known = atomic_load(cache);
-    *out = emb->info.apart ? known : &emb->rows;
+    *out = emb->info.composed ? known : &emb->rows;
     if (*out)
         return TNF_OK;
     tnf_rows *made = tnf_alloc(&emb->alloc, sizeof *made);

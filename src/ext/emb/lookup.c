@@ -210,7 +210,7 @@ static tnf_status unknown(const tnf_emb *emb, tnf_str word, float *dst, tnf_emb_
     if (status == TNF_OK && list.n > 0) {
         found->found = true;
         found->norm = 1;
-        if (emb->info.apart)
+        if (emb->info.composed)
             tnf_fold_mean(dst, emb->info.dims, list.n);
         else
             found->norm = tnf_emb_normalise(emb, dst);
@@ -222,7 +222,7 @@ static tnf_status unknown(const tnf_emb *emb, tnf_str word, float *dst, tnf_emb_
 static tnf_status known_word(const tnf_emb *emb, uint64_t row, float *dst, tnf_error *e)
 {
     tnf_row_list list;
-    if (!emb->info.apart)
+    if (!emb->info.composed)
         return tnf_rows_get(&emb->copied, row, dst, e);
     tnf_row_list_init(&list);
     tnf_status status = tnf_fold_copied(emb, row, &list, dst, e);

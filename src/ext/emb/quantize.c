@@ -318,7 +318,7 @@ tnf_status tnf_emb_quantize(tnf_builder *builder, tnf_emb *emb, const tnf_quanti
     TNF_TRY(tnf_options_copy(&o, sizeof o, options, e));
     if (out)
         TNF_TRY(tnf_result_begin(out, TNF_UP_TO(tnf_quantized, euclidean), e));
-    if (emb->info.apart)
+    if (emb->info.composed)
         return tnf_fail(
             e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
             "rows of a fastText model are not vectors yet: convert it to finalfusion first");

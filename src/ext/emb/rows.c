@@ -6,6 +6,7 @@
 #include "base/bytes.h"
 #include "base/ckd.h"
 #include "base/error.h"
+#include <tenfold/virtual.h>
 
 #include <string.h>
 
@@ -133,6 +134,17 @@ static tnf_status take_shape(tnf_rows *r, const tnf_object *object, tnf_error *e
     return TNF_OK;
 }
 
+/* The numbers of another quantized matrix are read into memory, once. */
+static tnf_status open_values(tnf_rows *r, const tnf_object *object, uint64_t *memory, tnf_error *e)
+{
+    tnf_virtual_how how = TNF_VIRTUAL_HOW_INIT;
+    tnf_virtual *values;
+    TNF_TRY(tnf_virtual_new(&values, &object, 1, &how, e));
+    tnf_status status = open_dense(r, tnf_virtual_object(values), memory, e);
+    tnf_virtual_free(values);
+    return status;
+}
+
 tnf_status tnf_rows_open(tnf_rows *r, const tnf_object *object, const tnf_kernels *kernels,
                          const tnf_allocator *alloc, uint64_t *memory, tnf_error *e)
 {
@@ -143,7 +155,10 @@ tnf_status tnf_rows_open(tnf_rows *r, const tnf_object *object, const tnf_kernel
         return open_dense(r, object, memory, e);
     if (strcmp(layout, "pq/1") == 0)
         return tnf_pq_open(r, object, memory, e);
-    return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s is laid out as %s, not dense or pq/1",
+    if (tnf_layout_has_values(object->layout))
+        return open_values(r, object, memory, e);
+    return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                    "%s is laid out as %s, whose values are not known here",
                     TNF_QUOTED(object->name), layout);
 }
 

@@ -92,7 +92,7 @@ tnf_status tnf_emb_vector_rows(const tnf_emb *emb, unsigned threads, const tnf_r
 /* The rows that are searched: those of words, or all where none has a word. */
 static inline uint64_t tnf_emb_candidates(const tnf_emb *emb)
 {
-    bool named = emb->info.has_words || emb->info.apart ||
+    bool named = emb->info.has_words || emb->info.composed ||
                  emb->info.subwords == TNF_SUBWORDS_FLORET;
     return named ? emb->info.words : emb->info.rows;
 }
