@@ -35,7 +35,7 @@ typedef struct emb_options {
           offsetof(type, field.threads),                                                           \
           "N",                                                                                     \
           NULL,                                                                                    \
-          "Use N threads [one per core, at most 16]. The result is the same." },                   \
+          "Use N threads [one per core, or TENFOLD_THREADS]. The result is the same." },           \
         INPUT_OPTIONS(type, field.in), READER_OPTION(type, field.in)
 
 /* An open file of embeddings. */

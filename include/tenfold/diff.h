@@ -101,7 +101,7 @@ typedef struct tnf_diff_options {
     void (*difference)(void *ctx, const tnf_difference *difference);
     tnf_progress_fn progress; /**< called while comparing; NULL: never */
     void *ctx;                /**< passed to all functions */
-    unsigned threads;         /**< 0: one per core, at most 16 */
+    unsigned threads;         /**< 0: one per core, or TENFOLD_THREADS */
 } tnf_diff_options;
 
 /** All defaults. */

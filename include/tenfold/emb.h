@@ -52,7 +52,7 @@ typedef struct tnf_emb_options {
     /** The name of the tensor of words. NULL: by "tenfold.role", or "vocab", or "appdata". */
     const char *vocab;
     bool no_index;    /**< words will not be looked up: tnf_emb_find() finds none */
-    unsigned threads; /**< for reading the vocabulary; 0: one per core, at most 16 */
+    unsigned threads; /**< for reading the vocabulary; 0: one per core, or TENFOLD_THREADS */
     /** "avx512vbmi", "avx512", "avx2", "neon" or "portable"; NULL: the best for this CPU */
     const char *kernel;
     /** Bytes of memory besides the mapping; 0: the limit of the file, or four times its size if
@@ -154,7 +154,7 @@ typedef struct tnf_emb_query {
     size_t size;          /**< sizeof(tnf_emb_query) */
     tnf_metric metric;    /**< how rows are scored */
     size_t k;             /**< how many answers for each query */
-    unsigned threads;     /**< 0: one per core, at most 16 */
+    unsigned threads;     /**< 0: one per core, or TENFOLD_THREADS */
     const uint64_t *skip; /**< rows that are not answers */
     size_t nskip;         /**< number of those */
     bool keep_asked;      /**< similar, analogy: the words of the query may be answers */
@@ -222,7 +222,7 @@ typedef struct tnf_emb_change {
     tnf_fold unfold;
     bool normalize;   /**< divide the rows of words by their lengths, which become norms */
     bool unnormalize; /**< multiply the rows of words by their norms, which are removed */
-    unsigned threads; /**< 0: one per core, at most 16 */
+    unsigned threads; /**< 0: one per core, or TENFOLD_THREADS */
 } tnf_emb_change;
 
 /** No change. */
@@ -285,8 +285,9 @@ typedef struct tnf_quantize_options {
     unsigned iterations;    /**< rounds of training [100] */
     unsigned attempts;      /**< the best of so many is kept; OPQ makes one [1] */
     uint64_t seed;          /**< for choosing the rows that training begins with [0] */
-    unsigned threads;       /**< the result is the same for any number [one per core, at most 16] */
-    bool as_is;             /**< do not divide rows by their lengths first, and store no norms */
+    unsigned
+        threads; /**< the result is the same for any number [one per core, or TENFOLD_THREADS] */
+    bool as_is;  /**< do not divide rows by their lengths first, and store no norms */
     tnf_progress_fn progress; /**< called with bytes of rows, on the caller's thread; NULL: never */
     void *ctx;                /**< passed to progress */
 } tnf_quantize_options;

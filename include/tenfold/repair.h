@@ -39,7 +39,7 @@ typedef struct tnf_salvage_options {
     void (*lost)(void *ctx, const tnf_loss *loss);
     tnf_progress_fn progress; /**< called while reading; NULL: never */
     void *ctx;                /**< passed to both functions */
-    unsigned threads;         /**< 0: one per core, at most 16 */
+    unsigned threads;         /**< 0: one per core, or TENFOLD_THREADS */
 } tnf_salvage_options;
 
 /** All defaults. */

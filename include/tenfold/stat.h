@@ -46,7 +46,7 @@ typedef struct tnf_stat_options {
     void (*problem)(void *ctx, const tnf_object *object, const tnf_error *problem);
     tnf_progress_fn progress; /**< called while reading; NULL: never */
     void *ctx;                /**< passed to all functions */
-    unsigned threads;         /**< 0: one per core, at most 16 */
+    unsigned threads;         /**< 0: one per core, or TENFOLD_THREADS */
     unsigned bins;            /**< intervals of the histograms, at most 1024; 0: 32 */
 } tnf_stat_options;
 

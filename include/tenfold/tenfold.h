@@ -252,7 +252,7 @@ typedef bool (*tnf_progress_fn)(void *ctx, uint64_t done, uint64_t total);
 /** How to read. Begin with TNF_READ_INIT; NULL means all defaults. */
 typedef struct tnf_read_options {
     size_t size;              /**< sizeof(tnf_read_options) */
-    unsigned threads;         /**< 0: one per core, at most 16 */
+    unsigned threads;         /**< 0: one per core, or TENFOLD_THREADS */
     tnf_progress_fn progress; /**< called while reading; NULL: never */
     void *ctx;                /**< passed to progress */
 } tnf_read_options;
@@ -313,7 +313,7 @@ typedef struct tnf_verify_options {
     /** Also checks that the file has the format's canonical form. TNF_EUNSUPPORTED if the format
      * has none. */
     bool canonical;
-    unsigned threads; /**< 0: one per core, at most 16 */
+    unsigned threads; /**< 0: one per core, or TENFOLD_THREADS */
     /** Called for what is unusual, but not a problem. */
     void (*warn)(void *ctx, const tnf_warning *warning);
 } tnf_verify_options;
@@ -386,7 +386,7 @@ typedef struct tnf_hash_options {
     void (*tensor)(void *ctx, const tnf_object *object, const uint8_t hash[32]);
     tnf_progress_fn progress; /**< called while reading; NULL: never */
     void *ctx;                /**< passed to all functions */
-    unsigned threads;         /**< 0: one per core, at most 16 */
+    unsigned threads;         /**< 0: one per core, or TENFOLD_THREADS */
     /** Called with each leaf of a tensor, by role of its part and by offset, before the tensor's
      *  hash: to find later which 4 MiB have changed. They are kept until then, 8 KB per GB. */
     void (*leaf)(void *ctx, const tnf_leaf *leaf);

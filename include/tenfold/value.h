@@ -47,14 +47,14 @@ TNF_API tnf_value tnf_value_map(const tnf_member *members, size_t n);
 TNF_API tnf_member tnf_member_of(const char *key, tnf_value value);
 
 /** Tells what an array holds, as the file does: also an array of nothing may be one of texts, say.
- *  `kind` is TNF_BOOL, TNF_STRING, TNF_ARRAY …, or that of a number, whose width `dtype` is. Returns
- *  the array with that mark; any other value as it is. */
+ *  `kind` is TNF_BOOL, TNF_STRING, TNF_ARRAY …, or that of a number, whose width `dtype` is.
+ * Returns the array with that mark; any other value as it is. */
 TNF_API tnf_value tnf_value_mark_items(tnf_value array, tnf_kind kind, tnf_dtype dtype);
 /** Returns what tnf_value_mark_items() marked an array with, or false. */
 TNF_API bool tnf_value_items(const tnf_value *array, tnf_kind *kind, tnf_dtype *dtype);
-/** Writes the exact type of a value: `u32`, `f64`, `bool`, `string`, `bytes`, `json`, `null`, `map`,
- *  `array<u32>`, `array<array<i32>>`; `array` or `array<array>` if its items are not all of one
- *  type. Returns the length; what does not fit in `room` is cut off, a NUL always ends it. */
+/** Writes the exact type of a value: `u32`, `f64`, `bool`, `string`, `bytes`, `json`, `null`,
+ * `map`, `array<u32>`, `array<array<i32>>`; `array` or `array<array>` if its items are not all of
+ * one type. Returns the length; what does not fit in `room` is cut off, a NUL always ends it. */
 TNF_API size_t tnf_value_type(const tnf_value *value, char *out, size_t room);
 
 /** Gets a bool. */

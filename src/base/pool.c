@@ -6,11 +6,12 @@
 #include "base/error.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <unistd.h>
 
-#define MAX_THREADS     64u
-#define DEFAULT_THREADS 16u
+#define MAX_THREADS 256u
 
 struct run {
     atomic_size_t next;
@@ -23,12 +24,32 @@ struct run {
     tnf_error error;
 };
 
+/* The cores that this process may use, which may be fewer than there are. */
+static unsigned count_cores(void)
+{
+    cpu_set_t mine;
+    if (sched_getaffinity(0, sizeof mine, &mine) == 0 && CPU_COUNT(&mine) > 0)
+        return (unsigned)CPU_COUNT(&mine);
+    long cores = sysconf(_SC_NPROCESSORS_ONLN); /* more of them than a set can hold */
+    return cores > 0 ? (unsigned)cores : 1;
+}
+
+/* What the user allows in the environment; 0: nothing is said. */
+static unsigned allowed_threads(void)
+{
+    const char *text = getenv("TENFOLD_THREADS");
+    unsigned n = 0;
+    for (; text && *text >= '0' && *text <= '9'; text++)
+        n = n < MAX_THREADS ? n * 10 + (unsigned)(*text - '0') : n;
+    return text && *text == 0 ? n : 0;
+}
+
 unsigned tnf_pool_threads(unsigned wanted)
 {
-    if (wanted == 0) {
-        long cores = sysconf(_SC_NPROCESSORS_ONLN);
-        wanted = cores < 1 ? 1 : cores > (long)DEFAULT_THREADS ? DEFAULT_THREADS : (unsigned)cores;
-    }
+    if (wanted == 0)
+        wanted = allowed_threads();
+    if (wanted == 0)
+        wanted = count_cores();
     return wanted > MAX_THREADS ? MAX_THREADS : wanted;
 }
 

@@ -5,7 +5,7 @@
 
 #include <tenfold/types.h>
 
-/* 0 means one a core, at most 16. */
+/* 0 means what TENFOLD_THREADS says in the environment, else one a core. */
 unsigned tnf_pool_threads(unsigned wanted);
 
 /* job(ctx, i) for every i below n, in ascending order of starting, on `threads` threads (the

@@ -150,10 +150,10 @@ static void test_there_and_back(void **state)
     (void)state;
     open_model(&m, "fasttext", "</s>|a|b");
     convert(&f, &m, "finalfusion", (tnf_emb_change) { .fold = TNF_FOLD_FASTTEXT });
-    assert_false(tnf_emb_describe(f.emb)->apart);
+    assert_false(tnf_emb_describe(f.emb)->composed);
     check_rows(f.emb, want, 6);
     convert(&back, &f, "fasttext", (tnf_emb_change) { .unfold = TNF_FOLD_FASTTEXT });
-    assert_true(tnf_emb_describe(back.emb)->apart);
+    assert_true(tnf_emb_describe(back.emb)->composed);
     check_rows(back.emb, &rows[0][0], 6);
     close_model(&back);
     close_model(&f);

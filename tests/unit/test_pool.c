@@ -80,7 +80,7 @@ static void counts(void **state)
     (void)state;
     assert_int_equal(tnf_pool_threads(3), 3);
     assert_in_range(tnf_pool_threads(0), 1, 8);
-    assert_in_range(tnf_pool_threads(UINT32_MAX), 1, 64);
+    assert_in_range(tnf_pool_threads(UINT32_MAX), 1, 256);
 }
 
 /* Threads that work on something slow really work at once. */
@@ -102,9 +102,27 @@ static void two_at_once(void **state)
     pthread_barrier_destroy(&both);
 }
 
+/* The environment limits what nobody has said a number for. */
+static void as_many_as_allowed(void **state)
+{
+    (void)state;
+    setenv("TENFOLD_THREADS", "3", 1);
+    assert_int_equal(tnf_pool_threads(0), 3);
+    assert_int_equal(tnf_pool_threads(7), 7);
+    setenv("TENFOLD_THREADS", "99999", 1);
+    assert_int_equal(tnf_pool_threads(0), 256);
+    unsetenv("TENFOLD_THREADS");
+    unsigned cores = tnf_pool_threads(0);
+    assert_in_range(cores, 1, 256);
+    setenv("TENFOLD_THREADS", "many", 1); /* means nothing */
+    assert_int_equal(tnf_pool_threads(0), cores);
+    unsetenv("TENFOLD_THREADS");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(as_many_as_allowed),
         cmocka_unit_test(each_once),
         cmocka_unit_test(the_first_failure_stops),
         cmocka_unit_test(status_and_error_belong_together),

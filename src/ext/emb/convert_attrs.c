@@ -145,7 +145,7 @@ static tnf_status set_vocab(tnf_builder *b, const tnf_emb *emb, const tnf_emb_ch
 static tnf_status set_arguments(tnf_builder *b, const tnf_emb *emb, tnf_error *e)
 {
     const tnf_emb_info *i = &emb->info;
-    if (i->subwords == TNF_SUBWORDS_NONE || i->apart)
+    if (i->subwords == TNF_SUBWORDS_NONE || i->composed)
         return TNF_OK;
     TNF_TRY(set_number(b, "fasttext.bucket", i->buckets, e));
     TNF_TRY(set_number(b, "fasttext.minn", i->min_n, e));

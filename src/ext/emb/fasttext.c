@@ -115,7 +115,7 @@ tnf_status tnf_fasttext_open(tnf_emb *emb, tnf_error *e)
     i->min_n = (uint32_t)min_n;
     i->max_n = (uint32_t)max_n;
     i->buckets = buckets;
-    i->apart = true;
+    i->composed = true;
     if (pruned)
         TNF_TRY(open_pruned(emb, pruned, e));
     uint64_t more = pruned ? emb->pruned.n : i->buckets;
