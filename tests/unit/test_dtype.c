@@ -29,6 +29,10 @@ static const struct {
     { "f8_e4m3fnuz", TNF_U8, TNF_NUMBER_FLOAT, 8 }, { "f8_e5m2fnuz", TNF_U8, TNF_NUMBER_FLOAT, 8 },
     { "f8_e8m0", TNF_U8, TNF_NUMBER_FLOAT, 8 },     { "f6_e2m3", TNF_U8, TNF_NUMBER_FLOAT, 6 },
     { "f6_e3m2", TNF_U8, TNF_NUMBER_FLOAT, 6 },     { "f4_e2m1", TNF_U8, TNF_NUMBER_FLOAT, 4 },
+    { "i4", TNF_U8, TNF_NUMBER_INT, 4 },
+    { "u4", TNF_U8, TNF_NUMBER_UINT, 4 },
+    { "i2", TNF_U8, TNF_NUMBER_INT, 2 },
+    { "u2", TNF_U8, TNF_NUMBER_UINT, 2 },
     { "c64", TNF_F32, TNF_NUMBER_COMPLEX, 64 },     { "c128", TNF_F64, TNF_NUMBER_COMPLEX, 128 },
 };
 enum { ALL = sizeof all / sizeof all[0] };
