@@ -131,9 +131,9 @@ static bool next_index(uint64_t *index, const uint64_t *shape, uint32_t rank)
 static void slice_one(const char *type, const tnf_slice *slices, tnf_order order)
 {
     static const uint64_t shape[3] = { 5, 7, 6 };
-    static uint8_t bytes[1024];
+    static uint8_t bytes[4096];
     const tnf_type *t = tnf_type_named(type);
-    uint8_t expected[1024] = { 0 };
+    uint8_t expected[4096] = { 0 };
     uint64_t index[3] = { 0 }, counts[3], n = 0;
     tnf_part part;
     for (size_t i = 0; i < sizeof bytes; i++)
@@ -186,8 +186,6 @@ static void slices_are_slices(void **state)
     static const char *const types[] = { "f32", "u8", "c128", "f4_e2m1", "f6_e2m3", "i2", "bit" };
     for (size_t i = 0; i < COUNT(cases); i++)
         for (size_t t = 0; t < COUNT(types); t++) {
-            if (tnf_type_named(types[t])->bits == 128 && cases[i][0].count * cases[i][1].count > 12)
-                continue; /* more than the arrays above hold */
             slice_one(types[t], cases[i], TNF_ORDER_C);
             if (tnf_type_named(types[t])->bits >= 8)
                 slice_one(types[t], cases[i], TNF_ORDER_F);
