@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* All block types, written once and compiled for each instruction set: a file defines LOOPS, the
- * name of its table, and LOOPS_NAME, and includes this. Loops run over constant numbers of
- * elements, which compilers make vectors of by themselves.
+ * name of its table, and LOOPS_NAME, and includes this. Codes are put together in vectors of 16
+ * bytes, whatever the type; blocks_lanes.h has the steps that instruction sets differ in.
  */
 #include "base/bytes.h"
 #include "kernels/blocks.h"
@@ -110,10 +110,13 @@ static void settle(float *y, size_t n)
     X(iq4_xs, 256, 136)                                                                            \
     X(iq1_m, 256, 56)
 
+#include "kernels/blocks_lanes.h"
+/* clang-format off */
 #include "kernels/blocks_grid.h"
 #include "kernels/blocks_k.h"
 #include "kernels/blocks_put.h"
 #include "kernels/blocks_simple.h"
+/* clang-format on */
 
 READ_AND_WRITTEN(DECODER)
 READ_ONLY(DECODER)
