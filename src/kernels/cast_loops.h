@@ -247,7 +247,7 @@ static inline uint64_t from_f64(uint64_t v, unsigned mantissa, unsigned bias, ui
     int64_t code = a < smallest ? sub - unit : normal;
     code = code > largest_ ? largest_ + has_infinity : code;
     if (!has_minus_zero)
-        sign = code ? sign : 0;
+        sign &= (uint64_t)(-code >> 63); /* all ones unless it is 0 */
     uint64_t odd = nan;
     if (has_infinity)
         odd |= (uint64_t)a >> cut & (((uint64_t)1 << mantissa) - 1);
