@@ -5,6 +5,7 @@
  */
 #include "base/bytes.h"
 #include "kernels/blocks.h"
+#include "kernels/ieee.h"
 
 #include <math.h>
 #include <string.h>
@@ -67,16 +68,20 @@ static void settle(float *y, size_t n)
 #define DECODER(name, elements, bytes)                                                             \
     static void decode_##name(float *out, const uint8_t *p, size_t n)                              \
     {                                                                                              \
+        uint32_t mode = tnf_enter_ieee();                                                          \
         for (; n > 0; n--, out += (elements), p += (bytes))                                        \
             if (name(out, p))                                                                      \
                 settle(out, elements);                                                             \
+        tnf_leave_ieee(mode);                                                                      \
     }
 
 #define ENCODER(name, elements, bytes)                                                             \
     static void encode_##name(uint8_t *out, const float *x, size_t n)                              \
     {                                                                                              \
+        uint32_t mode = tnf_enter_ieee();                                                          \
         for (; n > 0; n--, x += (elements), out += (bytes))                                        \
             put_##name(out, x);                                                                    \
+        tnf_leave_ieee(mode);                                                                      \
     }
 
 /* name, elements, bytes, as ggml numbers its types */

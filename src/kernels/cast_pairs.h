@@ -3,60 +3,15 @@
 #ifndef TNF_KERNELS_CAST_PAIRS_H
 #define TNF_KERNELS_CAST_PAIRS_H
 
-#if defined(__SSE2__)
-#include <xmmintrin.h>
-#endif
-
-/* How the processor rounds and what it makes of subnormal numbers is the thread's to say: a program
- * may have asked for speed instead of those. Here it is as IEEE has it, for the time of a call. */
-#if defined(__SSE2__)
-#define MODE_BITS      0xffc0u /* traps, rounding, flushing, subnormal inputs as 0 */
-#define MODE_IEEE      0x1f80u
-#define MODE_GET()     _mm_getcsr()
-#define MODE_SET(mode) _mm_setcsr(mode)
-#elif defined(__aarch64__)
-#define MODE_BITS      0x07ff9f00u
-#define MODE_IEEE      0u
-static inline uint32_t mode_get(void)
-{
-    uint64_t mode;
-    __asm__ volatile("mrs %0, fpcr" : "=r"(mode)::"memory");
-    return (uint32_t)mode;
-}
-static inline void mode_set(uint32_t mode)
-{
-    __asm__ volatile("msr fpcr, %0" ::"r"((uint64_t)mode) : "memory");
-}
-#define MODE_GET()     mode_get()
-#define MODE_SET(mode) mode_set(mode)
-#else
-#define MODE_BITS      0u
-#define MODE_IEEE      0u
-#define MODE_GET()     0u
-#define MODE_SET(mode) ((void)(mode))
-#endif
-
-static inline uint32_t enter_ieee(void)
-{
-    uint32_t mode = MODE_GET();
-    if ((mode & MODE_BITS) != MODE_IEEE)
-        MODE_SET((mode & ~MODE_BITS) | MODE_IEEE);
-    return mode;
-}
-
-static inline void leave_ieee(uint32_t mode)
-{
-    if ((mode & MODE_BITS) != MODE_IEEE)
-        MODE_SET(mode);
-}
+#include "kernels/ieee.h"
 
 /* Called by pointer, so that no computing is moved out from between the two modes. */
 static __attribute__((noinline)) void in_one(tnf_cast_fn *only, uint8_t *out, const uint8_t *in,
                                              size_t n)
 {
-    uint32_t mode = enter_ieee();
+    uint32_t mode = tnf_enter_ieee();
     only(out, in, n);
-    leave_ieee(mode);
+    tnf_leave_ieee(mode);
 }
 
 /* Bits of an element before, between and after. */
@@ -65,7 +20,7 @@ static __attribute__((noinline)) void in_two(tnf_cast_fn *first, tnf_cast_fn *se
                                              const uint8_t *in, size_t n)
 {
     uint8_t between[PIECE * 8] __attribute__((aligned(64)));
-    uint32_t mode = enter_ieee();
+    uint32_t mode = tnf_enter_ieee();
     while (n > 0) {
         size_t here = n < PIECE ? n : PIECE;
         first(between, in, here);
@@ -74,7 +29,27 @@ static __attribute__((noinline)) void in_two(tnf_cast_fn *first, tnf_cast_fn *se
         out += here * bits[2] / 8;
         n -= here;
     }
-    leave_ieee(mode);
+    tnf_leave_ieee(mode);
+}
+
+/* Types of a byte have 256 numbers: of many elements, each is cast once and then looked up. */
+static __attribute__((noinline)) void by_table(tnf_cast_fn *first, tnf_cast_fn *second,
+                                               const unsigned bits[3], uint8_t *out,
+                                               const uint8_t *in, size_t n)
+{
+    uint8_t every[256], table[256 * 8] __attribute__((aligned(64)));
+    for (unsigned v = 0; v < 256; v++)
+        every[v] = (uint8_t)v;
+    in_two(first, second, bits, table, every, 256);
+    if (bits[2] == 8)
+        for (size_t i = 0; i < n; i++)
+            out[i] = table[in[i]];
+    else if (bits[2] == 16)
+        for (size_t i = 0; i < n; i++)
+            memcpy(out + 2 * i, table + 2 * (size_t)in[i], 2);
+    else
+        for (size_t i = 0; i < n; i++)
+            memcpy(out + 8 * i, table + 8 * (size_t)in[i], 8);
 }
 
 #define ONE(from, to, loop)                                                                        \
@@ -86,7 +61,10 @@ static __attribute__((noinline)) void in_two(tnf_cast_fn *first, tnf_cast_fn *se
     static void from##_to_##to(uint8_t *out, const uint8_t *in, size_t n)                          \
     {                                                                                              \
         static const unsigned bits[3] = { from_bits, middle_bits, to_bits };                       \
-        in_two(first, second, bits, out, in, n);                                                   \
+        if ((from_bits) == 8 && n >= 4 * 256)                                                      \
+            by_table(first, second, bits, out, in, n);                                             \
+        else                                                                                       \
+            in_two(first, second, bits, out, in, n);                                               \
     }
 /* A type to itself. */
 #define SAME(type, bytes)                                                                          \

@@ -119,10 +119,12 @@ static void all_small_ones(void **state)
         tnf_put_le16(p + 2 * v, (uint16_t)v);
     for (size_t i = 0; i < sizeof two / sizeof *two; i++)
         all_targets(two[i], p, 65536);
-    for (uint32_t v = 0; v < 256; v++)
+    for (uint32_t v = 0; v < 5000; v++) /* few and many go other ways */
         p[v] = (uint8_t)v;
-    for (size_t i = 0; i < sizeof one / sizeof *one; i++)
+    for (size_t i = 0; i < sizeof one / sizeof *one; i++) {
         all_targets(one[i], p, 256);
+        all_targets(one[i], p, 5000);
+    }
     free(p);
 }
 
