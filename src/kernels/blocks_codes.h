@@ -10,11 +10,6 @@ static const int8_t not_linear[16] = { -127, -104, -83, -65, -49, -35, -22, -10,
 /* Twice the value of a float of four bits, s ee m; the code of -0 is 0. */
 static const int8_t fp4_doubled[16] = { 0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12 };
 
-static inline int fp4_code(unsigned code)
-{
-    return fp4_doubled[code];
-}
-
 /* 2^(e - 128): half of what mxfp4's exponent says, since the codes are doubled. */
 static inline float power_scale(uint8_t e)
 {

@@ -9,7 +9,9 @@
  *   iq1_s    d:2  qs:32  qh:16                     8 x u16: 4 x 3 bits of places, scale 3, shift 1
  *   iq1_m    qs:32  qh:16  sc:8                    d in the upper 4 bits of four u16
  *
- * Seven bits of signs have an eighth that makes their number even. Included by blocks_loops.h.
+ * Seven bits of signs have an eighth that makes their number even. ggml multiplies by a sign at the
+ * end; a code that has the sign gives the same, down to the sign of 0. All products are exact.
+ * Included by blocks_loops.h.
  */
 #ifndef TNF_KERNELS_BLOCKS_GRID_H
 #define TNF_KERNELS_BLOCKS_GRID_H
@@ -25,24 +27,41 @@ static inline unsigned even_signs(uint32_t seven)
     return s | (odd & 1) << 7;
 }
 
-/* The sign comes last, so that 0 has one, too. */
-static inline float with_sign(float x, unsigned signs, int j)
+/* Eight numbers with their signs: bit j of `signs` is moved to the top of lane j. */
+static inline shorts with_signs(shorts v, unsigned signs)
 {
-    return x * (float)(1 - 2 * (int)(signs >> j & 1));
+    const shorts up = { 1 << 15, 1 << 14, 1 << 13, 1 << 12, 1 << 11, 1 << 10, 1 << 9, 1 << 8 };
+    shorts minus = -((shorts)(up * (uint16_t)signs) >> 15);
+    return (v ^ minus) - minus;
+}
+
+/* The eight pairs of bits of an entry. */
+static inline shorts pairs_of(unsigned entry)
+{
+    const shorts up = { 1 << 14, 1 << 12, 1 << 10, 1 << 8, 1 << 6, 1 << 4, 1 << 2, 1 };
+    return (shorts)(up * (uint16_t)entry) >> 14;
+}
+
+/* The eight groups of four bits of two entries. */
+static inline shorts fours_of(unsigned first, unsigned second)
+{
+    const shorts up = { 1 << 12, 1 << 8, 1 << 4, 1, 1 << 12, 1 << 8, 1 << 4, 1 };
+    uint16_t a = (uint16_t)first, b = (uint16_t)second;
+    const shorts both = { a, a, a, a, b, b, b, b };
+    return (shorts)(both * up) >> 12;
 }
 
 /* Numbers of the iq2 grids: 8, 25, 43. */
 static inline void octet_2(float *restrict y, unsigned entry, unsigned signs, float d)
 {
-    for (int j = 0; j < 8; j++) {
-        int v = (int)(entry >> 2 * j & 3);
-        y[j] = with_sign(d * (float)(8 + 17 * v + (v >> 1)), signs, j);
-    }
+    shorts v = pairs_of(entry);
+    scaled_8(y, with_signs(v * 17 + (v >> 1) + 8, signs), d);
 }
 
 static inline bool iq2_xxs(float *restrict y, const uint8_t *restrict p)
 {
     float d = half_at(p);
+    BLOCKS_UNROLL
     for (int g = 0; g < 8; g++) {
         const uint8_t *a = p + 2 + 8 * g;
         uint32_t b = tnf_le32(a + 4);
@@ -88,12 +107,8 @@ static inline bool iq3_xxs(float *restrict y, const uint8_t *restrict p)
         uint32_t b = tnf_le32(p + 66 + 4 * (o / 4));
         unsigned signs = even_signs(b >> 7 * (o % 4));
         float scale = d * (0.5f + (float)(b >> 28));
-        uint32_t entry = grid_iq3_xxs[q[0]] | (uint32_t)grid_iq3_xxs[q[1]] << 16;
-        for (int j = 0; j < 8; j++) { /* 4, 12 … 52, 62 */
-            int v = (int)(entry >> 4 * j & 7);
-            float x = scale * 0.5f;
-            y[8 * o + j] = with_sign(x * (float)(4 + 8 * v + 2 * ((v + 1) >> 3)), signs, j);
-        }
+        shorts v = fours_of(grid_iq3_xxs[q[0]], grid_iq3_xxs[q[1]]); /* 4, 12 … 52, 62 */
+        scaled_8(y + 8 * o, with_signs(v * 8 + ((v + 1) >> 3) * 2 + 4, signs), scale * 0.5f);
     }
     return odd_half(p);
 }
@@ -105,24 +120,17 @@ static inline bool iq3_s(float *restrict y, const uint8_t *restrict p)
         const uint8_t *q = p + 2 + 2 * o;
         unsigned high = p[66 + o / 4] >> 2 * (o % 4);
         float scale = d * (float)(1 + 2 * (p[106 + o / 8] >> 4 * (o % 8 / 4) & 15));
-        uint32_t entry = grid_iq3_s[q[0] | (high & 1) << 8];
-        entry |= (uint32_t)grid_iq3_s[q[1] | (high >> 1 & 1) << 8] << 16;
-        for (int j = 0; j < 8; j++) { /* 1, 3 … 15 */
-            int v = (int)(entry >> 4 * j & 7);
-            y[8 * o + j] = with_sign(scale * (float)(1 + 2 * v), p[74 + o], j);
-        }
+        shorts v = fours_of(grid_iq3_s[q[0] | (high & 1) << 8],
+                            grid_iq3_s[q[1] | (high >> 1 & 1) << 8]); /* 1, 3 … 15 */
+        scaled_8(y + 8 * o, with_signs(v * 2 + 1, p[74 + o]), scale);
     }
     return odd_half(p);
 }
 
-/* Numbers of the iq1 grid: -1, 0, 1, all moved by an eighth. */
+/* Numbers of the iq1 grid: -1, 0, 1, all moved by an eighth; here eight times as large. */
 static inline void octet_1(float *restrict y, unsigned entry, bool down, float d)
 {
-    float shift = down ? -0.125f : 0.125f;
-    for (int j = 0; j < 8; j++) {
-        float x = (float)((int)(entry >> 2 * j & 3) - 1) + shift;
-        y[j] = d * x;
-    }
+    scaled_8(y, pairs_of(entry) * 8 - (uint16_t)(down ? 9 : 7), d * 0.125f);
 }
 
 static inline bool iq1_s(float *restrict y, const uint8_t *restrict p)

@@ -19,21 +19,19 @@
 
 #include "kernels/blocks_codes.h"
 
-/* Group g of 16 elements of q2_k and q3_k: where its bytes are, and how far its bits are shifted.
- */
-#define TWO_BITS(qs, g) ((qs) + 32 * ((g) / 8) + 16 * ((g) % 2))
-#define TWO_SHIFT(g)    (2 * ((g) % 8 / 2))
+/* 16 codes of 2 bits: group g of the block's, of 64 bytes. */
+static inline codes quarters(const uint8_t *p, int g)
+{
+    return codes_at(p + 32 * (g / 8) + 16 * (g % 2)) >> (uint8_t)(2 * (g % 8 / 2)) & 3;
+}
 
 static inline bool q2_k(float *restrict y, const uint8_t *restrict p)
 {
     float d = half_at(p + 80), dmin = half_at(p + 82);
+    BLOCKS_UNROLL
     for (int g = 0; g < 16; g++) {
-        const uint8_t *restrict q = TWO_BITS(p + 16, g);
-        float scale = d * (float)(p[g] & 15), least = dmin * (float)(p[g] >> 4);
-        for (int m = 0; m < 16; m++) {
-            float x = scale * (float)(q[m] >> TWO_SHIFT(g) & 3);
-            y[16 * g + m] = x - least;
-        }
+        float least = dmin * (float)(p[g] >> 4);
+        scaled_from_16(y + 16 * g, quarters(p + 16, g), d * (float)(p[g] & 15), -least);
     }
     return odd_half(p + 80) || odd_half(p + 82);
 }
@@ -48,13 +46,11 @@ static inline int q3_k_scale(const uint8_t *sc, int g)
 static inline bool q3_k(float *restrict y, const uint8_t *restrict p)
 {
     float d = half_at(p + 108);
+    BLOCKS_UNROLL
     for (int g = 0; g < 16; g++) {
-        const uint8_t *restrict q = TWO_BITS(p + 32, g), *restrict high = p + 16 * (g % 2);
-        float scale = d * (float)q3_k_scale(p + 96, g);
-        for (int m = 0; m < 16; m++) {
-            int x = (q[m] >> TWO_SHIFT(g) & 3) | (high[m] >> g / 2 & 1) << 2;
-            y[16 * g + m] = scale * (float)(x - 4);
-        }
+        codes high = codes_at(p + 16 * (g % 2)) >> (uint8_t)(g / 2) & 1;
+        codes q = (quarters(p + 32, g) | high << 2) - 4;
+        scaled_16(y + 16 * g, q, d * (float)q3_k_scale(p + 96, g));
     }
     return odd_half(p + 108);
 }
@@ -74,15 +70,15 @@ static inline void six_bits(const uint8_t *sc, int g, int *scale, int *least)
 static inline bool q4_k(float *restrict y, const uint8_t *restrict p)
 {
     float d = half_at(p), dmin = half_at(p + 2);
+    BLOCKS_UNROLL
     for (int g = 0; g < 8; g++) {
-        const uint8_t *restrict q = p + 16 + 32 * (g / 2);
+        const uint8_t *q = p + 16 + 32 * (g / 2);
+        uint8_t shift = (uint8_t)(4 * (g % 2));
         int s, m;
         six_bits(p + 4, g, &s, &m);
         float scale = d * (float)s, least = dmin * (float)m;
-        for (int j = 0; j < 32; j++) {
-            float x = scale * (float)(q[j] >> 4 * (g % 2) & 15);
-            y[32 * g + j] = x - least;
-        }
+        for (int k = 0; k < 2; k++)
+            scaled_from_16(y + 32 * g + 16 * k, codes_at(q + 16 * k) >> shift & 15, scale, -least);
     }
     return odd_half(p) || odd_half(p + 2);
 }
@@ -90,15 +86,17 @@ static inline bool q4_k(float *restrict y, const uint8_t *restrict p)
 static inline bool q5_k(float *restrict y, const uint8_t *restrict p)
 {
     float d = half_at(p), dmin = half_at(p + 2);
-    const uint8_t *restrict high = p + 16;
+    BLOCKS_UNROLL
     for (int g = 0; g < 8; g++) {
-        const uint8_t *restrict q = p + 48 + 32 * (g / 2);
+        const uint8_t *q = p + 48 + 32 * (g / 2);
+        uint8_t shift = (uint8_t)(4 * (g % 2));
         int s, m;
         six_bits(p + 4, g, &s, &m);
         float scale = d * (float)s, least = dmin * (float)m;
-        for (int j = 0; j < 32; j++) {
-            float x = scale * (float)((q[j] >> 4 * (g % 2) & 15) | (high[j] >> g & 1) << 4);
-            y[32 * g + j] = x - least;
+        for (int k = 0; k < 2; k++) {
+            codes high = codes_at(p + 16 + 16 * k) >> (uint8_t)g & 1;
+            codes low = codes_at(q + 16 * k) >> shift & 15;
+            scaled_from_16(y + 32 * g + 16 * k, low | high << 4, scale, -least);
         }
     }
     return odd_half(p) || odd_half(p + 2);
@@ -107,15 +105,12 @@ static inline bool q5_k(float *restrict y, const uint8_t *restrict p)
 static inline bool q6_k(float *restrict y, const uint8_t *restrict p)
 {
     float d = half_at(p + 208);
+    BLOCKS_UNROLL
     for (int g = 0; g < 16; g++) {
         int half = g / 8, k = g % 8 / 2, from = 16 * (g % 2);
-        const uint8_t *restrict low = p + 64 * half + 32 * (k % 2) + from;
-        const uint8_t *restrict high = p + 128 + 32 * half + from;
-        float scale = d * (float)(int8_t)p[192 + g];
-        for (int m = 0; m < 16; m++) {
-            int x = (low[m] >> 4 * (k / 2) & 15) | (high[m] >> 2 * k & 3) << 4;
-            y[16 * g + m] = scale * (float)(x - 32);
-        }
+        codes low = codes_at(p + 64 * half + 32 * (k % 2) + from) >> (uint8_t)(4 * (k / 2)) & 15;
+        codes high = codes_at(p + 128 + 32 * half + from) >> (uint8_t)(2 * k) & 3;
+        scaled_16(y + 16 * g, (low | high << 4) - 32, d * (float)(int8_t)p[192 + g]);
     }
     return odd_half(p + 208);
 }
@@ -123,10 +118,9 @@ static inline bool q6_k(float *restrict y, const uint8_t *restrict p)
 static inline bool q8_k(float *restrict y, const uint8_t *restrict p)
 {
     uint32_t bits = tnf_le32(p);
-    float d = float_of(bits);
-    const int8_t *restrict qs = (const int8_t *)(p + 4);
-    for (int j = 0; j < 256; j++)
-        y[j] = d * (float)qs[j];
+    BLOCKS_UNROLL
+    for (int g = 0; g < 16; g++)
+        scaled_16(y + 16 * g, codes_at(p + 4 + 16 * g), float_of(bits));
     return (bits & 0x7f800000) == 0x7f800000;
 }
 
@@ -134,14 +128,13 @@ static inline bool iq4_xs(float *restrict y, const uint8_t *restrict p)
 {
     float d = half_at(p);
     unsigned sh = tnf_le16(p + 2);
+    BLOCKS_UNROLL
     for (int g = 0; g < 8; g++) {
-        const uint8_t *restrict q = p + 8 + 16 * g;
+        codes q = codes_at(p + 8 + 16 * g);
         int s = (p[4 + g / 2] >> 4 * (g % 2) & 15) | (int)(sh >> 2 * g & 3) << 4;
         float scale = d * (float)(s - 32);
-        for (int j = 0; j < 16; j++) {
-            y[32 * g + j] = scale * (float)not_linear[q[j] & 15];
-            y[32 * g + 16 + j] = scale * (float)not_linear[q[j] >> 4];
-        }
+        scaled_16(y + 32 * g, looked_up(q & 15, not_linear), scale);
+        scaled_16(y + 32 * g + 16, looked_up(q >> 4, not_linear), scale);
     }
     return odd_half(p);
 }

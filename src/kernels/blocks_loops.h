@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* All block types, written once and compiled for each instruction set: a file defines LOOPS, the
- * name of its table, and LOOPS_NAME, and includes this. Loops run over constant numbers of
- * elements, which compilers make vectors of by themselves.
+ * name of its table, and LOOPS_NAME, and includes this. Codes are put together in vectors of 16
+ * bytes, whatever the type; blocks_lanes.h has the steps that instruction sets differ in.
  */
 #include "base/bytes.h"
 #include "kernels/blocks.h"
+#include "kernels/ieee.h"
 
 #include <math.h>
 #include <string.h>
@@ -67,16 +68,20 @@ static void settle(float *y, size_t n)
 #define DECODER(name, elements, bytes)                                                             \
     static void decode_##name(float *out, const uint8_t *p, size_t n)                              \
     {                                                                                              \
+        uint32_t mode = tnf_enter_ieee();                                                          \
         for (; n > 0; n--, out += (elements), p += (bytes))                                        \
             if (name(out, p))                                                                      \
                 settle(out, elements);                                                             \
+        tnf_leave_ieee(mode);                                                                      \
     }
 
 #define ENCODER(name, elements, bytes)                                                             \
     static void encode_##name(uint8_t *out, const float *x, size_t n)                              \
     {                                                                                              \
+        uint32_t mode = tnf_enter_ieee();                                                          \
         for (; n > 0; n--, x += (elements), out += (bytes))                                        \
             put_##name(out, x);                                                                    \
+        tnf_leave_ieee(mode);                                                                      \
     }
 
 /* name, elements, bytes, as ggml numbers its types */
@@ -110,10 +115,13 @@ static void settle(float *y, size_t n)
     X(iq4_xs, 256, 136)                                                                            \
     X(iq1_m, 256, 56)
 
+#include "kernels/blocks_lanes.h"
+/* clang-format off */
 #include "kernels/blocks_grid.h"
 #include "kernels/blocks_k.h"
 #include "kernels/blocks_put.h"
 #include "kernels/blocks_simple.h"
+/* clang-format on */
 
 READ_AND_WRITTEN(DECODER)
 READ_ONLY(DECODER)

@@ -19,27 +19,52 @@ static inline float inverse(float d)
     return d == 0 || isinf(id) ? 0.0f : id;
 }
 
+static inline floats floats_at(const float *x)
+{
+    floats v;
+    memcpy(&v, x, sizeof v);
+    return v;
+}
+
 /* The largest magnitude of n; bits of floats without a sign are in the order of the floats. */
 static inline float magnitude(const float *restrict x, int n)
 {
-    uint32_t most = 0;
-    for (int j = 0; j < n; j++) {
-        uint32_t bits = bits_of(x[j]) & 0x7fffffff;
-        most = bits > most ? bits : most;
+    ints most = { 0 };
+    int32_t best = 0;
+    for (int i = 0; i < n; i += BLOCKS_LANES) {
+        ints bits = (ints)floats_at(x + i) & 0x7fffffff;
+        most = BLOCKS_PICK(bits > most, bits, most);
     }
-    return float_of(most);
+    for (int j = 0; j < BLOCKS_LANES; j++)
+        best = most[j] > best ? most[j] : best;
+    return float_of((uint32_t)best);
+}
+
+static inline bool any_of(ints mask)
+{
+    uint64_t m[sizeof mask / 8], all = 0;
+    memcpy(m, &mask, sizeof m);
+    for (size_t k = 0; k < sizeof mask / 8; k++)
+        all |= m[k];
+    return all != 0;
 }
 
 /* The element of largest magnitude of 32, of equals the first, with its sign. */
 static inline float farthest(const float *restrict x)
 {
-    uint32_t most = bits_of(magnitude(x, 32)), first = 64;
-    for (uint32_t j = 0; j < 32; j++) {
-        uint32_t bits = bits_of(x[j]);
-        uint32_t here = (bits & 0x7fffffff) == most ? 2 * j + (bits >> 31) : 64;
-        first = here < first ? here : first;
+    uint32_t most = bits_of(magnitude(x, 32)), sign = (uint32_t)1 << 31;
+    ints plus = { 0 }, minus = { 0 };
+    for (int i = 0; i < 32; i += BLOCKS_LANES) {
+        ints bits = (ints)floats_at(x + i);
+        plus |= bits == (int32_t)most;
+        minus |= bits == (int32_t)(most | sign);
     }
-    return float_of(most | (first & 1) << 31);
+    if (!any_of(minus))
+        return float_of(most);
+    for (int j = 0; j < 32 && any_of(plus); j++)
+        if ((bits_of(x[j]) & ~sign) == most)
+            return x[j];
+    return float_of(most | sign);
 }
 
 /* v without its fraction, at most `most` (which no number is, too). v is not below 0. */
@@ -48,39 +73,59 @@ static inline int cut_off(float v, float most)
     return (int)(v < most ? v : most);
 }
 
-/* To the nearest, halves away from 0; within -most … most. */
-static inline int round_away(float v, float most)
+/* The same of all lanes, times id and with `more`. */
+static inline ints cut_off_all(const float *restrict x, float id, float more, float most)
 {
-    v = v < most ? v : most;
-    v = v > -most ? v : -most;
-    int whole = (int)v;
-    float rest = v - (float)whole;
-    return whole + (rest >= 0.5f) - (rest <= -0.5f);
+    floats v = floats_at(x) * id;
+    v = v + more;
+    ints below = v < most;
+    v = (floats)BLOCKS_PICK(below, (ints)v, (ints)((floats) { 0 } + most));
+    return __builtin_convertvector(v, ints);
+}
+
+/* All lanes times id, to the nearest, halves away from 0; within -most … most. */
+static inline ints round_away(const float *restrict x, float id, float most)
+{
+    floats v = floats_at(x) * id, limit = (floats) { 0 } + most;
+    v = (floats)BLOCKS_PICK(v < limit, (ints)v, (ints)limit);
+    v = (floats)BLOCKS_PICK(v > -limit, (ints)v, (ints)-limit);
+    ints whole = __builtin_convertvector(v, ints);
+    floats rest = v - __builtin_convertvector(whole, floats);
+    return whole - (rest >= 0.5f) + (rest <= -0.5f); /* what holds is -1 */
 }
 
 static inline void put_q4_0(uint8_t *restrict out, const float *restrict x)
 {
     float d = farthest(x) / -8.0f, id = inverse(d);
     put_half(out, d);
-    for (int j = 0; j < 16; j++) {
-        float low = x[j] * id, high = x[j + 16] * id;
-        int a = cut_off(low + 8.5f, 15), b = cut_off(high + 8.5f, 15);
-        out[2 + j] = (uint8_t)(a | b << 4);
+    for (int j = 0; j < 16; j += BLOCKS_LANES) {
+        ints low = cut_off_all(x + j, id, 8.5f, 15), high = cut_off_all(x + j + 16, id, 8.5f, 15);
+        ints both = low | high << 4;
+        put_bytes(out + 2 + j, both);
     }
+}
+
+/* Codes of five bits of 32 elements: four to 16 bytes, the fifth to a word of bits before them. */
+static inline void put_fifths(uint8_t *restrict out, const uint8_t *restrict q)
+{
+    uint32_t high = 0;
+    for (int j = 0; j < 32; j++)
+        high |= (uint32_t)(q[j] >> 4) << j;
+    tnf_put_le32(out, high);
+    for (int j = 0; j < 16; j++)
+        out[4 + j] = (uint8_t)((q[j] & 15) | q[j + 16] << 4);
 }
 
 static inline void put_q5_0(uint8_t *restrict out, const float *restrict x)
 {
+    uint8_t q[32];
     float d = farthest(x) / -16.0f, id = inverse(d);
-    uint32_t qh = 0;
     put_half(out, d);
-    for (int j = 0; j < 16; j++) {
-        float low = x[j] * id, high = x[j + 16] * id;
-        unsigned a = (unsigned)cut_off(low + 16.5f, 31), b = (unsigned)cut_off(high + 16.5f, 31);
-        out[6 + j] = (uint8_t)((a & 15) | (b & 15) << 4);
-        qh |= (a >> 4) << j | (b >> 4) << (j + 16);
+    for (int j = 0; j < 32; j += BLOCKS_LANES) {
+        ints v = cut_off_all(x + j, id, 16.5f, 31);
+        put_bytes(q + j, v);
     }
-    tnf_put_le32(out + 2, qh);
+    put_fifths(out + 2, q);
 }
 
 /* The least of 32 and, divided into `steps`, what is from there to the greatest. */
@@ -96,12 +141,14 @@ static inline float least_and_step(const float *restrict x, float steps, float *
     return least;
 }
 
-static inline int from_least(float x, float least, float id, float most)
+static inline ints from_least(const float *restrict x, float least, float id, float most)
 {
-    float v = x - least;
+    floats v = floats_at(x) - least;
     v = v * id;
     v = v + 0.5f;
-    return cut_off(v > 0 ? v : 0, most);
+    v = (floats)BLOCKS_PICK(v > 0.0f, (ints)v, (ints) { 0 });
+    v = (floats)BLOCKS_PICK(v < most, (ints)v, (ints)((floats) { 0 } + most));
+    return __builtin_convertvector(v, ints);
 }
 
 static inline void put_q4_1(uint8_t *restrict out, const float *restrict x)
@@ -109,39 +156,42 @@ static inline void put_q4_1(uint8_t *restrict out, const float *restrict x)
     float d, least = least_and_step(x, 15.0f, &d), id = inverse(d);
     put_half(out, d);
     put_half(out + 2, least);
-    for (int j = 0; j < 16; j++)
-        out[4 + j] = (uint8_t)(from_least(x[j], least, id, 15) |
-                               from_least(x[j + 16], least, id, 15) << 4);
+    for (int j = 0; j < 16; j += BLOCKS_LANES) {
+        ints both = from_least(x + j, least, id, 15) | from_least(x + j + 16, least, id, 15) << 4;
+        put_bytes(out + 4 + j, both);
+    }
 }
 
 static inline void put_q5_1(uint8_t *restrict out, const float *restrict x)
 {
+    uint8_t q[32];
     float d, least = least_and_step(x, 31.0f, &d), id = inverse(d);
-    uint32_t qh = 0;
     put_half(out, d);
     put_half(out + 2, least);
-    for (int j = 0; j < 16; j++) {
-        unsigned a = (unsigned)from_least(x[j], least, id, 31);
-        unsigned b = (unsigned)from_least(x[j + 16], least, id, 31);
-        out[8 + j] = (uint8_t)((a & 15) | (b & 15) << 4);
-        qh |= (a >> 4) << j | (b >> 4) << (j + 16);
+    for (int j = 0; j < 32; j += BLOCKS_LANES) {
+        ints v = from_least(x + j, least, id, 31);
+        put_bytes(q + j, v);
     }
-    tnf_put_le32(out + 4, qh);
+    put_fifths(out + 4, q);
 }
 
 static inline void put_q8_0(uint8_t *restrict out, const float *restrict x)
 {
     float d = magnitude(x, 32) / 127.0f, id = inverse(d);
     put_half(out, d);
-    for (int j = 0; j < 32; j++)
-        out[2 + j] = (uint8_t)round_away(x[j] * id, 127);
+    for (int j = 0; j < 32; j += BLOCKS_LANES) {
+        ints q = round_away(x + j, id, 127);
+        put_bytes(out + 2 + j, q);
+    }
 }
 
 /* Digits of base 3, of n elements: 0, 1, 2. */
 static inline void digits(uint8_t *restrict t, const float *restrict x, int n, float id)
 {
-    for (int j = 0; j < n; j++)
-        t[j] = (uint8_t)(round_away(x[j] * id, 1) + 1);
+    for (int j = 0; j < n; j += BLOCKS_LANES) {
+        ints q = round_away(x + j, id, 1) + 1;
+        put_bytes(t + j, q);
+    }
 }
 
 static inline void put_tq2_0(uint8_t *restrict out, const float *restrict x)
@@ -181,24 +231,31 @@ static inline void put_tq1_0(uint8_t *restrict out, const float *restrict x)
     put_half(out + 52, d);
 }
 
-/* Codes of two rows of n elements, in the low and high halves of n bytes: the number nearest to the
- * element, of equals the first of the table. */
-static inline uint8_t nearest_fp4(float x, float d)
+/* The codes of all lanes: of the number nearest to the element, of equals the first of the table.
+ */
+static inline ints nearest_fp4(const float *restrict x, float d)
 {
-    float best = fabsf(x); /* the distance from 0, which is the first */
-    int code = 0;
+    const ints no_sign = (ints) { 0 } + 0x7fffffff;
+    floats v = floats_at(x), best = (floats)((ints)v & no_sign); /* as far as from 0, the first */
+    ints code = { 0 };
+    BLOCKS_UNROLL
     for (int k = 1; k < 16; k++) {
-        float at = d * (float)fp4_doubled[k], off = fabsf(at - x);
-        code = off < best ? k : code;
-        best = off < best ? off : best;
+        floats off = d * (float)fp4_doubled[k] - v;
+        off = (floats)((ints)off & no_sign);
+        ints nearer = off < best;
+        code = BLOCKS_PICK(nearer, (ints) { 0 } + k, code);
+        best = (floats)BLOCKS_PICK(nearer, (ints)off, (ints)best);
     }
-    return (uint8_t)code;
+    return code;
 }
 
+/* Two rows of n elements, in the low and high halves of n bytes. */
 static inline void put_fp4(uint8_t *restrict out, const float *restrict x, int n, float d)
 {
-    for (int j = 0; j < n; j++)
-        out[j] = (uint8_t)(nearest_fp4(x[j], d) | nearest_fp4(x[j + n], d) << 4);
+    for (int j = 0; j < n; j += BLOCKS_LANES) {
+        ints both = nearest_fp4(x + j, d) | nearest_fp4(x + j + n, d) << 4;
+        put_bytes(out + j, both);
+    }
 }
 
 /* The exponent of the largest magnitude, less that of the largest code (4). ggml rounds the

@@ -25,139 +25,147 @@
 static inline bool q4_0(float *restrict y, const uint8_t *restrict p)
 {
     float d = half_at(p);
-    const uint8_t *restrict qs = p + 2;
-    for (int j = 0; j < 16; j++) {
-        y[j] = d * (float)((qs[j] & 15) - 8);
-        y[j + 16] = d * (float)((qs[j] >> 4) - 8);
-    }
+    codes q = codes_at(p + 2);
+    scaled_16(y, (q & 15) - 8, d);
+    scaled_16(y + 16, (q >> 4) - 8, d);
     return odd_half(p);
 }
 
 static inline bool q4_1(float *restrict y, const uint8_t *restrict p)
 {
     float d = half_at(p), m = half_at(p + 2);
-    const uint8_t *restrict qs = p + 4;
-    for (int j = 0; j < 16; j++) {
-        float low = d * (float)(qs[j] & 15), high = d * (float)(qs[j] >> 4);
-        y[j] = low + m;
-        y[j + 16] = high + m;
-    }
+    codes q = codes_at(p + 4);
+    scaled_from_16(y, q & 15, d, m);
+    scaled_from_16(y + 16, q >> 4, d, m);
     return odd_half(p) || odd_half(p + 2);
 }
 
 static inline bool q5_0(float *restrict y, const uint8_t *restrict p)
 {
     float d = half_at(p);
-    uint32_t qh = tnf_le32(p + 2);
-    const uint8_t *restrict qs = p + 6;
-    for (int j = 0; j < 16; j++) {
-        int low = (qs[j] & 15) | (int)(qh >> j & 1) << 4;
-        int high = qs[j] >> 4 | (int)(qh >> (j + 16) & 1) << 4;
-        y[j] = d * (float)(low - 16);
-        y[j + 16] = d * (float)(high - 16);
-    }
+    codes q = codes_at(p + 6);
+    scaled_16(y, ((q & 15) | spread_bits(tnf_le16(p + 2), 16)) - 16, d);
+    scaled_16(y + 16, (q >> 4 | spread_bits(tnf_le16(p + 4), 16)) - 16, d);
     return odd_half(p);
 }
 
 static inline bool q5_1(float *restrict y, const uint8_t *restrict p)
 {
     float d = half_at(p), m = half_at(p + 2);
-    uint32_t qh = tnf_le32(p + 4);
-    const uint8_t *restrict qs = p + 8;
-    for (int j = 0; j < 16; j++) {
-        float low = d * (float)((qs[j] & 15) | (int)(qh >> j & 1) << 4);
-        float high = d * (float)(qs[j] >> 4 | (int)(qh >> (j + 16) & 1) << 4);
-        y[j] = low + m;
-        y[j + 16] = high + m;
-    }
+    codes q = codes_at(p + 8);
+    scaled_from_16(y, (q & 15) | spread_bits(tnf_le16(p + 4), 16), d, m);
+    scaled_from_16(y + 16, q >> 4 | spread_bits(tnf_le16(p + 6), 16), d, m);
     return odd_half(p) || odd_half(p + 2);
+}
+
+static inline void bytes_32(float *restrict y, const uint8_t *restrict p, float d)
+{
+    scaled_16(y, codes_at(p), d);
+    scaled_16(y + 16, codes_at(p + 16), d);
 }
 
 static inline bool q8_0(float *restrict y, const uint8_t *restrict p)
 {
-    float d = half_at(p);
-    const int8_t *restrict qs = (const int8_t *)(p + 2);
-    for (int j = 0; j < 32; j++)
-        y[j] = (float)qs[j] * d;
+    bytes_32(y, p + 2, half_at(p));
     return odd_half(p);
 }
 
 static inline bool q8_1(float *restrict y, const uint8_t *restrict p)
 {
-    float d = half_at(p);
-    const int8_t *restrict qs = (const int8_t *)(p + 4);
-    for (int j = 0; j < 32; j++)
-        y[j] = (float)qs[j] * d;
+    bytes_32(y, p + 4, half_at(p));
     return odd_half(p);
 }
 
 static inline bool q1_0(float *restrict y, const uint8_t *restrict p)
 {
-    float d = half_at(p);
-    for (int j = 0; j < 128; j++)
-        y[j] = p[2 + j / 8] >> j % 8 & 1 ? d : -d;
+    float d = half_at(p); /* times 1 or -1, which only turns the sign */
+    BLOCKS_UNROLL
+    for (int g = 0; g < 8; g++)
+        scaled_16(y + 16 * g, spread_bits(tnf_le16(p + 2 + 2 * g), 2) - 1, d);
     return odd_half(p);
+}
+
+/* Lane j of each four has 3, the others 0. */
+static inline codes three_of(int j)
+{
+    codes c = { 0 };
+    for (int k = j; k < 16; k += 4)
+        c[k] = 3;
+    return c;
 }
 
 static inline bool q2_0(float *restrict y, const uint8_t *restrict p)
 {
     float d = half_at(p);
-    for (int j = 0; j < 64; j++)
-        y[j] = (float)((p[2 + j / 4] >> 2 * (j % 4) & 3) - 1) * d;
+    BLOCKS_UNROLL
+    for (int g = 0; g < 4; g++) { /* each byte four times, and of each other two bits */
+        const uint8_t *q = p + 2 + 4 * g;
+        const words four = { q[0], q[1], q[2], q[3] };
+        codes c = (codes)(four * 0x01010101);
+        c = (c & three_of(0)) | (c >> 2 & three_of(1)) | (c >> 4 & three_of(2)) |
+            (c >> 6 & three_of(3));
+        scaled_16(y + 16 * g, c - 1, d);
+    }
     return odd_half(p);
 }
 
 static inline bool tq2_0(float *restrict y, const uint8_t *restrict p)
 {
     float d = half_at(p + 64);
-    for (int g = 0; g < 8; g++)
-        for (int m = 0; m < 32; m++)
-            y[32 * g + m] = (float)((p[32 * (g / 4) + m] >> 2 * (g % 4) & 3) - 1) * d;
+    BLOCKS_UNROLL
+    for (int g = 0; g < 16; g++) {
+        codes q = codes_at(p + 32 * (g / 8) + 16 * (g % 2)) >> (uint8_t)(2 * (g % 8 / 2));
+        scaled_16(y + 16 * g, (q & 3) - 1, d);
+    }
     return odd_half(p + 64);
 }
 
-/* Digit n of n_bytes bytes, the first the highest: times 3^n modulo 256, the digit is then the part
- * above the point of three times a byte / 256. */
-static inline void base_3(float *restrict y, const uint8_t *restrict p, int n_bytes, unsigned power,
-                          float d)
+/* The next digit of 16 bytes: they are tripled, and it is what lies above a byte then, that is, how
+ * often 256 (in thirds: 86, 171) is in them. */
+static inline codes next_digit(codes *rest)
 {
-    for (int m = 0; m < n_bytes; m++) {
-        unsigned rest = p[m] * power & 255;
-        y[m] = (float)((int)(rest * 3 >> 8) - 1) * d;
-    }
+    codes over = (codes)(*rest >= 86) + (codes)(*rest >= 171); /* -1 each */
+    *rest = *rest + *rest + *rest;
+    return -over;
 }
 
 static inline bool tq1_0(float *restrict y, const uint8_t *restrict p)
 {
-    static const uint8_t powers[5] = { 1, 3, 9, 27, 81 };
     float d = half_at(p + 52);
-    for (int n = 0; n < 5; n++)
-        base_3(y + 32 * n, p, 32, powers[n], d);
-    for (int n = 0; n < 5; n++)
-        base_3(y + 160 + 16 * n, p + 32, 16, powers[n], d);
-    for (int n = 0; n < 4; n++)
-        base_3(y + 240 + 4 * n, p + 48, 4, powers[n], d);
+    codes first = codes_at(p), second = codes_at(p + 16), third = codes_at(p + 32);
+    for (int n = 0; n < 5; n++) {
+        scaled_16(y + 32 * n, next_digit(&first) - 1, d);
+        scaled_16(y + 32 * n + 16, next_digit(&second) - 1, d);
+        scaled_16(y + 160 + 16 * n, next_digit(&third) - 1, d);
+    }
+    codes last = { 0 }; /* four bytes, times 1, 3, 9, 27 */
+    for (int m = 0; m < 4; m++) {
+        last[m] = p[48 + m];
+        last[4 + m] = (uint8_t)(p[48 + m] * 3);
+        last[8 + m] = (uint8_t)(p[48 + m] * 9);
+        last[12 + m] = (uint8_t)(p[48 + m] * 27);
+    }
+    scaled_16(y + 240, next_digit(&last) - 1, d);
     return odd_half(p + 52);
 }
 
 static inline bool mxfp4(float *restrict y, const uint8_t *restrict p)
 {
     float d = power_scale(p[0]);
-    for (int j = 0; j < 16; j++) {
-        y[j] = d * (float)fp4_code(p[1 + j] & 15);
-        y[j + 16] = d * (float)fp4_code(p[1 + j] >> 4);
-    }
+    codes q = codes_at(p + 1);
+    scaled_16(y, looked_up(q & 15, fp4_doubled), d);
+    scaled_16(y + 16, looked_up(q >> 4, fp4_doubled), d);
     return false;
 }
 
 static inline bool nvfp4(float *restrict y, const uint8_t *restrict p)
 {
+    BLOCKS_UNROLL
     for (int s = 0; s < 4; s++) {
-        float d = ue4m3_scale(p[s]);
-        for (int j = 0; j < 8; j++) {
-            y[16 * s + j] = d * (float)fp4_code(p[4 + 8 * s + j] & 15);
-            y[16 * s + 8 + j] = d * (float)fp4_code(p[4 + 8 * s + j] >> 4);
-        }
+        uint64_t eight;
+        memcpy(&eight, p + 4 + 8 * s, sizeof eight);
+        const longs q = { eight, eight >> 4 };
+        scaled_16(y + 16 * s, looked_up((codes)q & 15, fp4_doubled), ue4m3_scale(p[s]));
     }
     return false;
 }
@@ -165,10 +173,9 @@ static inline bool nvfp4(float *restrict y, const uint8_t *restrict p)
 static inline bool iq4_nl(float *restrict y, const uint8_t *restrict p)
 {
     float d = half_at(p);
-    for (int j = 0; j < 16; j++) {
-        y[j] = d * (float)not_linear[p[2 + j] & 15];
-        y[j + 16] = d * (float)not_linear[p[2 + j] >> 4];
-    }
+    codes q = codes_at(p + 2);
+    scaled_16(y, looked_up(q & 15, not_linear), d);
+    scaled_16(y + 16, looked_up(q >> 4, not_linear), d);
     return odd_half(p);
 }
 
