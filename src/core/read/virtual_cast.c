@@ -1,41 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Virtual tensors of another type: numbers as floats, each rounded once. All go through a double,
- * which holds every type exactly but for integers of 64 bits; those are cut to a double in such a
- * way that rounding it again gives what rounding once would have given. */
+/* Virtual tensors of another type: numbers as floats, each rounded once. kernels/cast.h has most
+ * pairs of types; the rest (floats of 4 and 6 bits, single bits) go through doubles, which hold
+ * them exactly. */
 #include "core/read/virtual.h"
+#include "kernels/cast.h"
 #include "kernels/narrow.h"
 
-#include <math.h>
 #include <string.h>
 
 #define PIECE ((size_t)4 << 10) /* elements that are doubles at a time */
 
-/* The 53 leading bits, the last of them set if any behind it is (rounding to odd). */
-static double odd_double(uint64_t magnitude)
-{
-    int shift = 0;
-    uint64_t rest = 0;
-    while (magnitude >> 53) {
-        rest |= magnitude & 1;
-        magnitude >>= 1;
-        shift++;
-    }
-    return ldexp((double)(magnitude | rest), shift);
-}
-
-static bool is_wide(const tnf_type *type)
-{
-    return type == tnf_type_of(TNF_I64) || type == tnf_type_of(TNF_U64);
-}
-
-static void decode_wide(const tnf_type *type, const uint8_t *bytes, size_t n, double *out)
-{
-    for (size_t i = 0; i < n; i++) {
-        uint64_t u = tnf_le64(bytes + 8 * i);
-        bool minus = type->number == TNF_NUMBER_INT && u >> 63;
-        out[i] = minus ? -odd_double(0 - u) : odd_double(u);
-    }
-}
+struct cast {
+    tnf_cast_fn *kernel; /* NULL: there is none for this pair */
+};
 
 static void encode(uint8_t *out, const tnf_type *type, const double *x, size_t n)
 {
@@ -59,13 +36,9 @@ static void cast_elements(uint8_t *dst, const tnf_type *to, const tnf_type *from
                           const uint8_t *bytes, size_t skip, size_t n)
 {
     double x[PIECE];
-    bool wide = is_wide(from) && to != tnf_type_of(TNF_F64);
     for (size_t at = 0; at < n; at += PIECE) {
         size_t here = n - at < PIECE ? n - at : PIECE;
-        if (wide)
-            decode_wide(from, bytes + 8 * (skip + at), here, x);
-        else
-            (void)tnf_type_decode(from, bytes, skip + at, here, x);
+        (void)tnf_type_decode(from, bytes, skip + at, here, x);
         encode(dst + at * (to->bits / 8), to, x, here);
     }
 }
@@ -74,10 +47,14 @@ static tnf_status make_cast(struct tnf_cursor *c, uint64_t first, size_t n, uint
                             tnf_error *e)
 {
     const tnf_part *from = c->v->sources[0].parts;
+    const struct cast *cast = c->v->plan;
     const uint8_t *bytes;
     size_t skip;
     TNF_TRY(tnf_input_elements(c, &c->inputs[0], from, first, n, &bytes, &skip, e));
-    cast_elements(dst, c->v->part.type, from->type, bytes, skip, n);
+    if (cast->kernel && skip == 0)
+        cast->kernel(dst, bytes, n);
+    else
+        cast_elements(dst, c->v->part.type, from->type, bytes, skip, n);
     return TNF_OK;
 }
 
@@ -104,6 +81,12 @@ tnf_status tnf_virtual_cast(struct tnf_virtual *v, const tnf_type *type, tnf_err
                         TNF_QUOTED(o->name), o->parts->type->id);
     TNF_TRY(tnf_virtual_becomes(v, type, o->shape, o->rank, e));
     v->object.order = o->order;
+    struct cast *cast = tnf_virtual_plan(v, 1, sizeof *cast, e);
+    if (!cast)
+        return TNF_ENOMEM;
+    cast->kernel = tnf_cast_of(o->parts->type, type);
+    v->plan = cast;
+    v->unit = o->parts->type->bits % 8 ? 8 : 1; /* packed elements that begin with a byte */
     v->make = make_cast;
     if (type == o->parts->type) {
         v->part = *o->parts;
