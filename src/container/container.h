@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "codec/codec.h"
 #include "io/source.h"
+#include <tenfold/tenfold.h>
 
 typedef struct tnf_content {
     tnf_str name;          /* UTF-8 in a zip archive; never a path */
@@ -60,5 +61,8 @@ tnf_status tnf_container_place(tnf_content_place *out, const tnf_container *c, s
 /* n bytes of a member, decompressed, from `offset` on. Only a short way into a deflated one. */
 tnf_status tnf_container_read(const tnf_content_place *place, const tnf_content *member,
                               uint64_t offset, void *dst, size_t n, tnf_error *e);
+/* All of it, block by block. */
+tnf_status tnf_container_scan(const tnf_content_place *place, const tnf_content *member,
+                              tnf_take_fn take, void *ctx, tnf_error *e);
 
 #endif

@@ -439,6 +439,8 @@ tnf_status tnf_read_slice(const tnf_object *object, const tnf_slice *slices, voi
     tnf_stream from;
     s.from = &from;
     tnf_status status = tnf_stream_open(&from, object->parts, e);
+    if (status == TNF_OK && n == object->parts->nbytes && goes_forward(&s))
+        status = tnf_stream_check(&from, e);
     if (status == TNF_OK)
         status = object->order == TNF_ORDER_F && object->rank > 1 ? read_transposed(&s, dst, e)
                                                                   : read_selection(&s, dst, e);
