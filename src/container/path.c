@@ -13,6 +13,13 @@
 #define MAX_DEPTH 64u
 #define MAX_LINKS 16u
 
+/* A folder is only a place to look from: it need not be readable. */
+#ifdef O_PATH
+#define FOLDER (O_PATH | O_DIRECTORY)
+#else
+#define FOLDER (O_RDONLY | O_DIRECTORY)
+#endif
+
 /* ------------------------------------------------------------------- names */
 
 static bool is_part(const char *p, size_t n)
@@ -81,9 +88,8 @@ typedef struct walk {
     const char *model;
 } walk;
 
-static tnf_status lead_out(const walk *w, tnf_error *e)
+static tnf_status lead_out(tnf_error *e)
 {
-    (void)w;
     return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
                     "a link leads out of the model's directory, where files are not looked for");
 }
@@ -109,8 +115,7 @@ static tnf_status open_last(int *fd, int folder, const char *name, tnf_error *e)
 
 static tnf_status open_blob(int *fd, const walk *w, const char *hash, tnf_error *e)
 {
-    int blobs = openat(w->folders[0], "../../blobs",
-                       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int blobs = openat(w->folders[0], "../../blobs", FOLDER | O_NOFOLLOW | O_CLOEXEC);
     if (blobs < 0)
         return open_failed(e);
     tnf_status status = open_last(fd, blobs, hash, e);
@@ -129,8 +134,10 @@ static tnf_status follow_link(int *fd, walk *w, const char *name, tnf_error *e)
     const char *hash = w->left[0] ? NULL : hub_blob(target, w->depth + 2);
     if (hash && in_hub(w->model))
         return open_blob(fd, w, hash, e);
-    if (target[0] == '/' || ++w->links > MAX_LINKS)
-        return lead_out(w, e);
+    if (++w->links > MAX_LINKS)
+        return tnf_fail_sys(e, ELOOP, "cannot open");
+    if (target[0] == '/')
+        return lead_out(e);
     int room = snprintf(rest, sizeof rest, "%s%s%s", target, w->left[0] ? "/" : "", w->left);
     if (room < 0 || (size_t)room >= sizeof rest)
         return tnf_fail_sys(e, ENAMETOOLONG, "cannot open");
@@ -151,7 +158,7 @@ static tnf_status go_down(walk *w, const char *part, tnf_error *e)
 {
     if (w->depth + 1 >= MAX_DEPTH)
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "a path has more than %u parts", MAX_DEPTH);
-    int fd = openat(w->folders[w->depth], part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = openat(w->folders[w->depth], part, FOLDER | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return open_failed(e);
     w->folders[++w->depth] = fd;
@@ -170,7 +177,7 @@ static tnf_status step(int *fd, walk *w, tnf_error *e)
         return TNF_OK;
     if (strcmp(part, "..") == 0) {
         if (w->depth == 0)
-            return lead_out(w, e);
+            return lead_out(e);
         close(w->folders[w->depth--]);
         return TNF_OK;
     }
@@ -195,7 +202,7 @@ tnf_status tnf_path_open(int *fd, const char *folder, tnf_str name, const char *
     TNF_TRY(tnf_path_check(name, e));
     memcpy(w.left, name.p, name.n);
     w.left[name.n] = 0;
-    w.folders[0] = tnf_fs_open(folder[0] ? folder : ".", O_RDONLY | O_DIRECTORY, 0);
+    w.folders[0] = tnf_fs_open(folder[0] ? folder : ".", FOLDER, 0);
     if (w.folders[0] < 0)
         return open_failed(e);
     while (*fd < 0 && status == TNF_OK)
