@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What zip archives and folders share as containers, and zip archives. */
+/* What all kinds of containers share, and zip archives. */
 #include "container/container.h"
 
 #include "base/error.h"

@@ -10,7 +10,7 @@
 #define NPZ_COMMENT  "npz.comment"
 #define NPZ_ORDER    "npz.order" /* names of arrays as they follow, if not by their bytes */
 #define NPZ_PREFIX   "npz."      /* of extras: then the name of the member */
-#define NPZ_BEHIND   "#trailing" /* and this, if they are the bytes behind its array */
+#define NPZ_BEHIND   ".trailing" /* and this, if they are the bytes behind its array */
 
 tnf_status tnf_npz_index(tnf_reader *r, tnf_error *e);
 tnf_status tnf_npz_decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,

@@ -111,17 +111,6 @@ static tnf_status keep_extra(reading *x, uint64_t skip, const char *suffix, tnf_
     return tnf_add_extra_part(x->r, (tnf_str) { key, n + more }, &part, e);
 }
 
-static tnf_status keep_other(reading *x, tnf_error *e)
-{
-    if (tnf_npz_has_suffix(x->m->name, NPZ_SUFFIX, sizeof NPZ_SUFFIX - 1))
-        TNF_TRY(tnf_stricter(x->r, e, TNF_EFORMAT, x->place.offset,
-                             "its name ends in .npy, but it is no array"));
-    TNF_TRY(remember_loose(x, e));
-    return keep_extra(x, 0, "", e);
-}
-
-/* ----------------------------------------------------------------- arrays */
-
 static tnf_str array_name(const tnf_content *m)
 {
     tnf_str name = m->name;
@@ -129,6 +118,21 @@ static tnf_str array_name(const tnf_content *m)
         name.n -= sizeof NPZ_SUFFIX - 1;
     return name;
 }
+
+static tnf_status keep_other(reading *x, tnf_error *e)
+{
+    bool named = tnf_npz_has_suffix(x->m->name, NPZ_SUFFIX, sizeof NPZ_SUFFIX - 1);
+    if (named && tnf_lose_tensor(x->r, array_name(x->m), x->place.offset, false,
+                                 "what should be an array is none"))
+        return TNF_OK;
+    if (named)
+        TNF_TRY(tnf_stricter(x->r, e, TNF_EFORMAT, x->place.offset,
+                             "its name ends in .npy, but it is no array"));
+    TNF_TRY(remember_loose(x, e));
+    return keep_extra(x, 0, "", e);
+}
+
+/* ----------------------------------------------------------------- arrays */
 
 /* Never run, and so not read: listed, with the shape that its header tells. */
 static tnf_status add_objects(reading *x, const np_array *a, const tnf_value *attrs, tnf_error *e)
