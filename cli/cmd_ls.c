@@ -140,6 +140,11 @@ static void json_object(json *j, const tnf_object *o)
         json_key(j, "shard");
         json_text(j, file);
     }
+    const char *why = file ? NULL : tnf_why_unreadable(o);
+    if (why && *why) {
+        json_key(j, "unreadable");
+        json_text(j, why);
+    }
     json_close(j, '}');
 }
 

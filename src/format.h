@@ -81,6 +81,9 @@ typedef struct tnf_fit {
 /* What a format can hold. Lists are words separated by spaces; a NULL list means any. */
 typedef struct tnf_can {
     const char *types, *layouts;
+    /* Is a tensor to be written as what its elements are made of, though `types` has its type, since
+     * this one would not be read again as such? May be NULL. */
+    bool (*as_storage)(const tnf_object *object);
     bool order_f; /* columns first */
     bool only_f;  /* and never rows first */
     /* order_f: is a tensor that comes rows first to be written columns first, if nobody asks for
@@ -361,6 +364,11 @@ typedef struct tnf_put_done {
 
 tnf_status tnf_put_part(tnf_writer *w, const tnf_part *part, const tnf_put_how *how,
                         tnf_put_done *done, tnf_error *e);
+
+/* Passes the bytes of a part on, big-endian if that is asked for, instead of writing them: `take`
+ * does. Counts them as done. */
+tnf_status tnf_put_through(tnf_writer *w, const tnf_part *part, bool big_endian, tnf_take_fn take,
+                           void *ctx, tnf_error *e);
 
 /* The digest of the decoded bytes of a part, without writing it: for writers that look for equal
  * parts first. tnf_parts_equal() then compares the bytes themselves. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What zip archives and folders share as containers, and zip archives. */
+/* What all kinds of containers share, and zip archives. */
 #include "container/container.h"
 
 #include "base/error.h"
@@ -7,6 +7,8 @@
 #include "wire/zip.h"
 
 #include <string.h>
+
+#define SCAN_BLOCK ((size_t)256 << 10)
 
 static tnf_str content_name(const void *ctx, uint32_t i)
 {
@@ -74,6 +76,34 @@ tnf_status tnf_container_read(const tnf_content_place *place, const tnf_content 
     tnf_status status = tnf_decoder_read(d, offset, dst, n, e);
     if (status == TNF_OK && offset + n == member->size)
         status = tnf_decoder_end(d, e);
+    tnf_decoder_close(d);
+    return status;
+}
+
+static tnf_status scan_blocks(tnf_decoder *d, tnf_content_place *place, uint64_t size,
+                              uint8_t *block, tnf_take_fn take, void *ctx, tnf_error *e)
+{
+    for (uint64_t at = 0; at < size; at += SCAN_BLOCK) {
+        size_t n = size - at < SCAN_BLOCK ? (size_t)(size - at) : SCAN_BLOCK;
+        TNF_TRY(d ? tnf_decoder_read(d, at, block, n, e) : read_place(place, at, block, n, e));
+        TNF_TRY(take(ctx, block, n, e));
+    }
+    return d ? tnf_decoder_end(d, e) : TNF_OK;
+}
+
+tnf_status tnf_container_scan(const tnf_content_place *place, const tnf_content *member,
+                              tnf_take_fn take, void *ctx, tnf_error *e)
+{
+    tnf_content_place copy = *place;
+    tnf_encoded from = { read_place, &copy, place->stored, member->size };
+    tnf_allocator a = tnf_allocator_or_default(NULL);
+    tnf_decoder *d = NULL;
+    if (place->codec != TNF_CODEC_RAW)
+        TNF_TRY(tnf_decoder_open(&d, place->codec, &from, NULL, e));
+    uint8_t *block = tnf_alloc(&a, SCAN_BLOCK);
+    tnf_status status = block ? scan_blocks(d, &copy, member->size, block, take, ctx, e)
+                              : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for reading");
+    tnf_free(&a, block, SCAN_BLOCK);
     tnf_decoder_close(d);
     return status;
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Files of many members: a zip archive or a folder, which are the same to a format. Members have
- * names, sizes and perhaps a CRC; their bytes lie in a source, as they are or deflated.
+/* Files of many members, of which a format need not know what kind they are: members have names,
+ * sizes and perhaps a CRC; their bytes lie in a source, as they are or deflated.
  *
  *   zip      all members in one source: a stored one can be mapped where it is
- *   folder   a source for each member, opened when it is asked for, by the path rule (path.h)
  */
 #ifndef TNF_CONTAINER_CONTAINER_H
 #define TNF_CONTAINER_CONTAINER_H
@@ -11,6 +10,7 @@
 #include "base/arena.h"
 #include "codec/codec.h"
 #include "io/source.h"
+#include <tenfold/tenfold.h>
 
 typedef struct tnf_content {
     tnf_str name;          /* UTF-8 in a zip archive; never a path */
@@ -38,7 +38,7 @@ typedef struct tnf_container_how {
 } tnf_container_how;
 
 typedef struct tnf_container {
-    const tnf_content *members; /* zip: in the order of the directory; folder: by name */
+    const tnf_content *members; /* zip: in the order of the directory */
     size_t n;
     tnf_str comment; /* of a zip archive */
     struct tnf_container_state *state;
@@ -47,9 +47,6 @@ typedef struct tnf_container {
 /* The source must stay. */
 tnf_status tnf_container_zip(tnf_container *out, const tnf_source *source,
                              const tnf_container_how *how, tnf_error *e);
-/* All regular files below a folder. Close it when none of its sources is used any more. */
-tnf_status tnf_container_folder(tnf_container *out, const char *path, const tnf_container_how *how,
-                                tnf_error *e);
 void tnf_container_close(tnf_container *c);
 
 /* Position of a member, or SIZE_MAX. Of several of one name it is the last. */
@@ -60,5 +57,8 @@ tnf_status tnf_container_place(tnf_content_place *out, const tnf_container *c, s
 /* n bytes of a member, decompressed, from `offset` on. Only a short way into a deflated one. */
 tnf_status tnf_container_read(const tnf_content_place *place, const tnf_content *member,
                               uint64_t offset, void *dst, size_t n, tnf_error *e);
+/* All of it, block by block. */
+tnf_status tnf_container_scan(const tnf_content_place *place, const tnf_content *member,
+                              tnf_take_fn take, void *ctx, tnf_error *e);
 
 #endif

@@ -174,6 +174,11 @@ static void file_abort(void *ctx)
         unlink(f->temp);
 }
 
+static tnf_status file_patch(void *ctx, uint64_t at, const void *bytes, size_t n, tnf_error *e)
+{
+    return tnf_fs_write_at(((struct file *)ctx)->fd, bytes, n, at, e);
+}
+
 static void file_release(void *ctx)
 {
     struct file *f = ctx;
@@ -275,6 +280,8 @@ static tnf_status make_sink(tnf_sink **out, struct file *f, tnf_error *e)
     (*out)->fd = f->fd;
     (*out)->release = file_release;
     (*out)->hole_worth = hole_worth(f);
+    if (f->own_fd && !f->direct) /* a fresh file, written from its first byte on */
+        (*out)->patch = file_patch;
     return TNF_OK;
 }
 

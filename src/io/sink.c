@@ -97,6 +97,20 @@ tnf_status tnf_sink_write(tnf_sink *s, const void *bytes, size_t n, tnf_error *e
     return TNF_OK;
 }
 
+tnf_status tnf_sink_patch(tnf_sink *s, uint64_t at, const void *bytes, size_t n, tnf_error *e)
+{
+    uint64_t gone = s->written - s->buffered; /* the rest is still in the buffer */
+    if (!s->patch || s->done || at > s->written || n > s->written - at)
+        return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "the sink cannot go back to byte %llu",
+                        (unsigned long long)at);
+    size_t first = at >= gone ? 0 : gone - at < n ? (size_t)(gone - at) : n;
+    if (first)
+        TNF_TRY(s->patch(s->ctx, at, bytes, first, e));
+    if (first < n)
+        memcpy(s->buffer + (at + first - gone), (const uint8_t *)bytes + first, n - first);
+    return TNF_OK;
+}
+
 /* Copies inside the kernel as far as it will. *left is what remains; TNF_OK with *left > 0 means
  * that this kernel, or this pair of files, cannot. */
 static tnf_status copy_in_kernel(tnf_sink *s, const tnf_source *from, uint64_t *offset,
@@ -271,6 +285,14 @@ static tnf_status memory_write(void *ctx, const void *bytes, size_t n, tnf_error
     return tnf_buf_status(&m->bytes, "memory sink", e);
 }
 
+static tnf_status memory_patch(void *ctx, uint64_t at, const void *bytes, size_t n, tnf_error *e)
+{
+    struct memory *m = ctx;
+    (void)e;
+    memcpy(m->bytes.p + at, bytes, n);
+    return TNF_OK;
+}
+
 static void memory_release(void *ctx)
 {
     struct memory *m = ctx;
@@ -290,11 +312,13 @@ tnf_status tnf_sink_memory(tnf_sink **out, tnf_error *e)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a sink");
     tnf_buf_init(&m->bytes, &a, UINT64_MAX);
     tnf_status status = tnf_sink_new(out, &memory_ops, m, &a, e);
-    if (status != TNF_OK)
+    if (status != TNF_OK) {
         memory_release(m);
-    else
-        (*out)->release = memory_release;
-    return status;
+        return status;
+    }
+    (*out)->release = memory_release;
+    (*out)->patch = memory_patch;
+    return TNF_OK;
 }
 
 tnf_str tnf_sink_bytes(const tnf_sink *s)

@@ -30,6 +30,8 @@ struct tnf_sink {
     tnf_status (*skip)(void *ctx, const tnf_source *from, uint64_t offset, uint64_t n, bool *taken,
                        tnf_error *e);
     void (*release)(void *ctx); /* ours, after commit or abort; NULL for a user's sink */
+    /* Changes bytes that were written, all of them; NULL: what is written is gone. */
+    tnf_status (*patch)(void *ctx, uint64_t at, const void *bytes, size_t n, tnf_error *e);
 };
 
 /* A sink over a back-end; alloc may be NULL. On failure ctx stays the caller's. Where fd is set
@@ -49,6 +51,8 @@ tnf_status tnf_sink_append(tnf_sink **out, const char *path, const struct tnf_cl
  * they stand behind `from`. The file ends with them until commit, so that it is whole at every
  * moment. What follows `from` is of no use, and is written over. */
 tnf_status tnf_sink_keep_end(tnf_sink *s, const void *end, size_t n, uint64_t from, tnf_error *e);
+/* Changes bytes that were written before, of a sink that has `patch`. */
+tnf_status tnf_sink_patch(tnf_sink *s, uint64_t at, const void *bytes, size_t n, tnf_error *e);
 /* n zeros; many of them become a hole where the target is a file of ours. */
 tnf_status tnf_sink_zeros(tnf_sink *s, uint64_t n, tnf_error *e);
 /* n bytes of a source, in the kernel where both ends are files. */

@@ -67,7 +67,7 @@ bool tnf_zip_begins(const uint8_t *head, size_t n);
 
 typedef enum tnf_zip_style {
     /* As Python's zipfile with force_zip64: sizes and CRC in front of the data, so they must be
-     * known. */
+     * known, or put there later. */
     TNF_ZIP_PYTHON,
     /* As PyTorch: sizes and CRC behind the data, padding in an extra field in front of them. */
     TNF_ZIP_TORCH
@@ -80,6 +80,7 @@ typedef struct tnf_zip_put {
     uint64_t stored, size; /* for TORCH the size must be known in front, and stored be equal */
     uint32_t crc;          /* for TORCH known behind */
     bool deflated;
+    bool streamed;  /* PYTHON: to a pipe, with CRC and sizes behind the data */
     uint32_t align; /* TORCH: of its data; 0 or 1: none */
 } tnf_zip_put;
 

@@ -42,10 +42,11 @@ static unsigned flags_of(tnf_zip_style style, const tnf_zip_put *m)
 {
     if (style == TNF_ZIP_TORCH)
         return FLAG_UTF8 | (m->size ? FLAG_DESCRIPTOR : 0);
+    unsigned flags = m->streamed ? FLAG_DESCRIPTOR : 0;
     for (size_t i = 0; i < m->name.n; i++)
         if ((uint8_t)m->name.p[i] >= 0x80)
-            return FLAG_UTF8;
-    return 0;
+            return flags | FLAG_UTF8;
+    return flags;
 }
 
 /* The numbers that do not fit in 32 bits, as PyTorch has them. */
@@ -104,7 +105,7 @@ static void put_head(tnf_buf *b, tnf_zip_style style, const tnf_zip_put *m)
     put16(b, flags_of(style, m));
     put16(b, m->deflated ? TNF_ZIP_DEFLATED : TNF_ZIP_STORED);
     tnf_buf_u32(b, python ? PYTHON_DATE : 0);
-    tnf_buf_u32(b, python ? m->crc : 0);
+    tnf_buf_u32(b, python && !m->streamed ? m->crc : 0);
     tnf_buf_u32(b, python ? ONES32 : 0);
     tnf_buf_u32(b, python ? ONES32 : 0);
     put16(b, (unsigned)m->name.n);
@@ -114,7 +115,7 @@ static void put_head(tnf_buf *b, tnf_zip_style style, const tnf_zip_put *m)
 
 void tnf_zip_put_local(tnf_buf *b, tnf_zip_style style, const tnf_zip_put *m)
 {
-    uint64_t numbers[3] = { m->size, m->stored, 0 };
+    uint64_t numbers[3] = { m->streamed ? 0 : m->size, m->streamed ? 0 : m->stored, 0 };
     put_head(b, style, m);
     if (style == TNF_ZIP_PYTHON) {
         put_zip64(b, numbers, 2);
@@ -132,11 +133,12 @@ void tnf_zip_put_local(tnf_buf *b, tnf_zip_style style, const tnf_zip_put *m)
 void tnf_zip_put_behind(tnf_buf *b, tnf_zip_style style, const tnf_zip_put *m)
 {
     uint64_t numbers[3];
-    if (style == TNF_ZIP_PYTHON || m->size == 0)
+    bool python = style == TNF_ZIP_PYTHON;
+    if (python ? !m->streamed : m->size == 0)
         return;
     tnf_buf_u32(b, 0x08074b50u);
     tnf_buf_u32(b, m->crc);
-    if (torch_numbers(numbers, m)) {
+    if (python || torch_numbers(numbers, m)) {
         tnf_buf_u64(b, m->stored);
         tnf_buf_u64(b, m->size);
     } else {

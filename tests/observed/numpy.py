@@ -4,7 +4,7 @@
 
   numpy.py TENFOLD FIXTURES
 
-FIXTURES holds *.npy with a .json of what each says, and bad/ with manifest.json.
+FIXTURES holds *.npy and *.npz with a .json of what each says, and bad/ with manifest.json.
 """
 import hashlib
 import json
@@ -65,6 +65,60 @@ def check_again(file, scratch):
         check(len(hashes) == 1, file, f"another hash in {way}")
 
 
+def check_archive(file, want):
+    code, out, err = run("ls", "--json", file)
+    check(code == 0, file, f"ls gives {code}: {err.strip()}")
+    listed = json.loads(out) if code == 0 else {"format": "", "tensors": []}
+    check(listed["format"] == want["format"] and len(listed["tensors"]) == len(want["tensors"]), file, "format or tensors")
+    for have, tensor in zip(listed["tensors"], want["tensors"]):
+        for key in ("name", "dtype", "shape", "order", "nbytes"):
+            check(have[key] == tensor[key], file, f"{key} is {have[key]}, not {tensor[key]}")
+        code, out, err = run("cat", "--raw", file, tensor["name"])
+        check(code == 0 and hashlib.sha256(out).hexdigest() == tensor["sha256"], file, f"cat --raw {code} {err.strip()}")
+    code, out, err = run("verify", file)
+    check(code == 0, file, f"verify {code} {err.strip()}")
+    code, out, err = run("info", "--json", file)
+    extras = [x["key"] for x in json.loads(out).get("extras", [])] if code == 0 else []
+    for extra in want.get("extras", []):
+        check(f"npz.{extra}" in extras, file, f"{extra} is not among {extras}")
+
+
+def check_archive_again(file, want, scratch):
+    """To the byte where that is promised; everywhere the same content."""
+    out, there = scratch / "out.npz", scratch / "there.npz"
+    for way in ("npz", "ztensor2", "safetensors"):
+        if want.get("extras") and way != "npz":
+            continue
+        code, _, err = run("convert", "-q", "--force", "--no-sync", "-t", way, file, there)
+        check(code == 0, file, f"to {way}: {code} {err.strip()}")
+        code, _, err = run("convert", "-q", "--force", "--no-sync", "-t", "npz", there, out)
+        check(code == 0, file, f"back from {way}: {code} {err.strip()}")
+        if want["byte_identical"] is True:
+            check(out.read_bytes() == file.read_bytes(), file, f"other bytes by way of {way}")
+        hashes = {run("hash", f)[1].split()[0] for f in (file, there, out) if code == 0}
+        check(len(hashes) == 1, file, f"another hash in {way}")
+
+
+def check_bad_archive(case):
+    """What does not open, what opens but is damaged, and what only cannot be read."""
+    file = HERE / "bad" / case["file"]
+    code, _, err = run("info", file)
+    verified = run("verify", file)[0]
+    if case["verdict"] == "accept":
+        check(code == 0 and verified == 0, file, f"info {code}, verify {verified}")
+        listed = json.loads(run("ls", "--json", file)[1])["tensors"]
+        for t in listed:
+            read = run("cat", "--raw", file, t["name"])[0]
+            check(read == (4 if "unreadable" in t else 0), file, f"cat {t['name']} gives {read}")
+        check(sum("unreadable" in t for t in listed) == 1, file, "not one that is unreadable")
+    elif "opens" in case["why"]:
+        check(code == 0 and verified == 1, file, f"info {code}, verify {verified}")
+        check(run("cat", file, "a")[0] == 4 and run("cat", file, "b")[0] == 0, file, "cat of the damaged one or the other")
+        check(run("convert", "-q", "-t", "ztensor2", file, "/dev/null")[0] != 0, file, "converted though damaged")
+    else:
+        check(code == 4 and err.count("\n") == 1 and verified in (1, 4), file, f"info {code}: {err.strip()}")
+
+
 def check_bad(case):
     file = HERE / "bad" / case["file"]
     code, out, err = run("info", file)
@@ -84,8 +138,17 @@ def main():
             check_again(file, Path(name))
     for case in bad:
         check_bad(case)
+    archives = sorted(HERE.glob("*.npz"))
+    with tempfile.TemporaryDirectory() as name:
+        for file in archives:
+            want = json.loads(Path(f"{file}.json").read_text())["expected"]
+            check_archive(file, want)
+            check_archive_again(file, want, Path(name))
+    worse = [c for c in json.loads((HERE / "bad" / "manifest.json").read_text()) if c["file"].endswith(".npz")]
+    for case in worse:
+        check_bad_archive(case)
     print("\n".join(failures))
-    print(f"numpy: {len(files)} files, {len(bad)} bad ones, {len(failures)} failures")
+    print(f"numpy: {len(files)} + {len(archives)} files, {len(bad)} + {len(worse)} bad ones, {len(failures)} failures")
     sys.exit(1 if failures or not files or not bad else 0)
 
 

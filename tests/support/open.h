@@ -86,6 +86,7 @@ static inline void check_part(const tnf_part *part, const void *file, size_t n, 
     if (part->nbytes > OPEN_MAX_PAYLOAD)
         return;
     uint8_t *p = read_part(part, &status);
+    bool other = status == TNF_EDIGEST; /* a view is not checked */
     if (p && part->payload == TNF_AT) {
         bool inside = part->nbytes == 0 || (part->offset <= n && part->nbytes <= n - part->offset);
         if (CHECK(inside, "'%s' is read from beyond the file", name) &&
@@ -98,7 +99,7 @@ static inline void check_part(const tnf_part *part, const void *file, size_t n, 
     tnf_error error;
     status = tnf_map(&view, part, &error);
     check_error(status, &error);
-    CHECK(status != TNF_OK || p, "'%s' can be mapped but not read", name);
+    CHECK(status != TNF_OK || p || other, "'%s' can be mapped but not read", name);
     if (status == TNF_OK && p)
         CHECK(memcmp(view, p, (size_t)part->nbytes) == 0, "'%s' is another when mapped", name);
     free(p);

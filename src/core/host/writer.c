@@ -233,6 +233,36 @@ tnf_status tnf_put_part(tnf_writer *w, const tnf_part *part, const tnf_put_how *
     return status;
 }
 
+/* What becomes of bytes that another function writes. */
+struct through {
+    struct put put;
+    tnf_put_how how;
+    tnf_take_fn take;
+    void *ctx;
+};
+
+static tnf_status pass_on(void *ctx, const void *bytes, size_t n, tnf_error *e)
+{
+    struct through *t = ctx;
+    tnf_status status;
+    if (t->how.big_endian) {
+        TNF_TRY(swap(&t->put, bytes, n, e));
+        bytes = t->put.swapped;
+    }
+    TNF_CALL(status, e, t->take, t->ctx, bytes, n);
+    return status == TNF_OK ? tnf_save_progress(t->put.w->save, n, e) : status;
+}
+
+tnf_status tnf_put_through(tnf_writer *w, const tnf_part *part, bool big_endian, tnf_take_fn take,
+                           void *ctx, tnf_error *e)
+{
+    struct through t = { .put = { .w = w, .part = part }, .take = take, .ctx = ctx };
+    t.how.big_endian = big_endian;
+    tnf_status status = tnf_scan_ahead(part, pass_on, &t, e);
+    tnf_free(&w->scratch->alloc, t.put.swapped, t.put.swapped_size);
+    return status;
+}
+
 /* ---------------------------------------------------------------- looking */
 
 static tnf_status take_digest(void *ctx, const void *bytes, size_t n, tnf_error *e)

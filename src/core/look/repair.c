@@ -218,6 +218,31 @@ static bool belongs(const struct salvage *s, const tnf_extra *x)
     return !(trailing && (s->file->needed_lenience || s->result->lost > 0));
 }
 
+static tnf_status take_nothing(void *ctx, const void *bytes, size_t n, tnf_error *e)
+{
+    (void)ctx, (void)bytes, (void)n, (void)e;
+    return TNF_OK;
+}
+
+/* Of one whose digest is compared when it is read, reading tells. */
+static tnf_status add_extra(struct salvage *s, tnf_builder *b, const tnf_extra *x, tnf_error *e)
+{
+    tnf_error why = { .offset = TNF_NO_OFFSET };
+    bool there = belongs(s, x);
+    tnf_status status = there && (tnf_checks_reads(&x->bytes) || x->bytes.payload == TNF_ENCODED)
+                            ? tnf_scan(&x->bytes, take_nothing, NULL, &why)
+                            : TNF_OK;
+    if (there && status == TNF_OK)
+        return tnf_builder_add_extra(b, x, e);
+    if (status != TNF_OK && !tnf_is_file_fault(status)) {
+        if (e)
+            *e = why;
+        return status;
+    }
+    lose(s, "extra", x->key, x->bytes.offset, there ? why.message : "bytes that belong to nothing");
+    return TNF_OK;
+}
+
 static tnf_status add_all(struct salvage *s, tnf_builder *b, tnf_error *e)
 {
     const tnf_info *info = tnf_file_info(s->file);
@@ -236,13 +261,8 @@ static tnf_status add_all(struct salvage *s, tnf_builder *b, tnf_error *e)
         const tnf_member *m = &info->attrs->as.members[i];
         TNF_TRY(tnf_attrs_set(&b->catalog.attrs, m->key.p, m->key.n, m->value, e));
     }
-    for (size_t i = 0; i < info->nextras; i++) {
-        const tnf_extra *x = &info->extras[i];
-        if (belongs(s, x))
-            TNF_TRY(tnf_builder_add_extra(b, x, e));
-        else
-            lose(s, "extra", x->key, x->bytes.offset, "bytes that belong to nothing");
-    }
+    for (size_t i = 0; i < info->nextras; i++)
+        TNF_TRY(add_extra(s, b, &info->extras[i], e));
     return TNF_OK;
 }
 

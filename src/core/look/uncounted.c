@@ -64,6 +64,8 @@ static const char *const table[] = {
     "numpy.header",
     "numpy.order",
     "numpy.version",
+    "npz.compress",
+    "npz.order",
     "text.final_newline",
     "text.newline",
     "text.numbers",

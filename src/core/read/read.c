@@ -123,8 +123,12 @@ static bool is_last(const tnf_part *part)
 
 tnf_status tnf_stream_end(tnf_stream *s, tnf_error *e)
 {
+    uint8_t last;
     if (s->cursor)
         return tnf_cursor_end(s->cursor, e);
+    if (s->decoder && s->part->nbytes == 0 && s->part->origin->skip) /* nothing was read so far */
+        TNF_TRY(
+            in_file(s, tnf_decoder_read(s->decoder, s->part->origin->skip - 1, &last, 1, e), e));
     if (s->decoder && is_last(s->part))
         TNF_TRY(in_file(s, tnf_decoder_end(s->decoder, e), e));
     return compare_check(s, e);

@@ -452,6 +452,8 @@ tnf_status tnf_read_slice(const tnf_object *object, const tnf_slice *slices, voi
         return TNF_OK;
     tnf_stream from;
     tnf_status status = tnf_stream_open(&from, object->parts, e);
+    if (status == TNF_OK && n == object->parts->nbytes && goes_forward(&s))
+        status = tnf_stream_check(&from, e);
     if (status == TNF_OK)
         status = tnf_stream_slice(&from, object, slices, dst, n, e);
     tnf_stream_close(&from);

@@ -17,10 +17,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The type that the format has for the bytes of another, or NULL. */
-static const tnf_type *fitting_type(const tnf_can *can, const tnf_type *type)
+/* The type that the format has for the bytes of a part of a tensor, or NULL. */
+static const tnf_type *fitting_type(const tnf_can *can, const tnf_object *o, const tnf_type *type)
 {
-    if (tnf_list_has(can->types, type->id))
+    bool other = can->as_storage && o->layout == &tnf_layout_dense && can->as_storage(o);
+    if (tnf_list_has(can->types, type->id) && !other)
         return type;
     const tnf_type *storage = tnf_type_of(type->storage);
     if (can->unsigned_as_signed && !tnf_list_has(can->types, storage->id) &&
@@ -126,7 +127,7 @@ static unsigned needs(const struct tnf_save *s, const tnf_object *o)
         return 0;
     for (uint16_t i = 0; i < o->nparts && (parts || !o->layout->block_bytes); i++) {
         const tnf_part *p = &o->parts[i];
-        const tnf_type *type = fitting_type(can, p->type);
+        const tnf_type *type = fitting_type(can, o, p->type);
         uint64_t count;
         if (!type || p->flags & TNF_PART_UNREADABLE || !whole_elements(&count, type, p->nbytes))
             return 0;
@@ -185,7 +186,7 @@ static tnf_status fit_whole(struct tnf_save *s, const tnf_change *change, const 
             TNF_TRY(tnf_reorder(&part, &o, s, e));
         o.order = o.order == TNF_ORDER_F ? TNF_ORDER_C : TNF_ORDER_F;
     }
-    part.type = fitting_type(&s->format->can, part.type);
+    part.type = fitting_type(&s->format->can, change->of, part.type);
     if (part.type->bits != o.parts->type->bits) { /* not one integer an element */
         whole_elements(count, part.type, part.nbytes);
         o.shape = count;
@@ -226,7 +227,7 @@ static tnf_status fit_parts(struct tnf_save *s, const tnf_change *change, const 
     for (uint16_t i = 0; i < o->nparts; i++) {
         tnf_part part = o->parts[i];
         uint64_t count[1] = { 0 };
-        part.type = fitting_type(&s->format->can, part.type);
+        part.type = fitting_type(&s->format->can, o, part.type);
         whole_elements(count, part.type, part.nbytes);
         tnf_object piece = {
             .shape = count, .layout = &tnf_layout_dense, .parts = &part, .rank = 1, .nparts = 1

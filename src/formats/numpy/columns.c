@@ -80,22 +80,36 @@ static bool next_column(tnf_slice *slices, const tnf_object *o, uint32_t rank)
     return false;
 }
 
-static tnf_status put_column(tnf_writer *w, const tnf_object *o, tnf_slice *slices, uint8_t *block,
-                             uint64_t width, bool big, tnf_error *e)
+/* Where the bytes go, and what they are. */
+struct scattering {
+    const tnf_object *o;
+    tnf_slice *slices;
+    uint8_t *block;
+    uint64_t width;
+    size_t turn;
+    tnf_take_fn take;
+    void *ctx;
+};
+
+static tnf_status put_column(const struct scattering *s, tnf_error *e)
 {
+    const tnf_object *o = s->o;
+    tnf_slice *slices = s->slices;
+    uint64_t width = s->width;
     uint64_t many = width < BLOCK ? BLOCK / width : 1;
     for (uint64_t done = 0; done < o->shape[0]; done += slices[0].count) {
         uint64_t left = o->shape[0] - done;
         slices[0] = (tnf_slice) { (int64_t)done, 1, left < many ? left : many, false };
         size_t n = (size_t)(slices[0].count * width);
-        TNF_TRY(tnf_read_slice(o, slices, block, n, e));
-        turn_round(block, n, big ? tnf_dtype_size(o->parts[0].type->storage) : 1);
-        TNF_TRY(tnf_put(w, block, n, e));
+        TNF_TRY(tnf_read_slice(o, slices, s->block, n, e));
+        turn_round(s->block, n, s->turn);
+        TNF_TRY(s->take(s->ctx, s->block, n, e));
     }
     return TNF_OK;
 }
 
-tnf_status tnf_np_scatter(tnf_writer *w, const tnf_object *o, uint32_t rank, bool big, tnf_error *e)
+tnf_status tnf_np_scatter(tnf_writer *w, const tnf_object *o, uint32_t rank, bool big,
+                          tnf_take_fn take, void *ctx, tnf_error *e)
 {
     uint64_t width = o->parts[0].type->bits / 8;
     tnf_slice *slices = tnf_arena_array(w->scratch, o->rank, sizeof *slices);
@@ -106,8 +120,11 @@ tnf_status tnf_np_scatter(tnf_writer *w, const tnf_object *o, uint32_t rank, boo
         return tnf_arena_fail(w->scratch, "another order", e);
     for (uint32_t d = 0; d < o->rank; d++)
         slices[d] = (tnf_slice) { 0, 1, d < rank ? 1 : o->shape[d], false };
+    struct scattering s = { o, slices, block, width, 1, take, ctx };
+    if (big)
+        s.turn = tnf_dtype_size(o->parts[0].type->storage);
     do
-        TNF_TRY(put_column(w, o, slices, block, width, big, e));
+        TNF_TRY(put_column(&s, e));
     while (next_column(slices, o, rank));
     return TNF_OK;
 }

@@ -51,7 +51,11 @@ static tnf_status add_objects(tnf_reader *r, const np_array *a, const tnf_value 
                               tnf_error *e)
 {
     char calls[160];
-    TNF_TRY(tnf_np_pickle_calls(r, r->data_start, calls, sizeof calls, e));
+    tnf_cur c;
+    uint64_t here = r->source->size - r->data_start;
+    TNF_TRY(tnf_read_range(r, "pickle", r->data_start, here < NP_PICKLE ? here : NP_PICKLE,
+                           NP_PICKLE, &c, e));
+    TNF_TRY(tnf_np_pickle_calls(c, r->scratch, calls, sizeof calls, e));
     TNF_TRY(tnf_stricter(r, e, TNF_EUNSUPPORTED, r->data_start,
                          "object array: a pickle, which is never run; it names %s", calls));
     tnf_part part = { .role = "data",
@@ -77,7 +81,9 @@ static tnf_status add_columns(tnf_reader *r, const np_array *a, const tnf_dense 
     if (!c || !shape)
         return tnf_arena_fail(r->arena, "a shape", e);
     memcpy(shape, a->shape, a->rank * sizeof *shape);
-    *c = (np_columns) { shape, a->rank, a->type.width, r->data_start, 1 };
+    *c = (np_columns) { .shape = shape, .rank = a->rank, .width = a->type.width };
+    c->start = r->data_start;
+    c->turn = 1;
     if (a->type.big)
         c->turn = tnf_dtype_size(a->type.type->storage);
     r->state = c;
@@ -196,6 +202,11 @@ static tnf_status put_header(tnf_writer *w, const tnf_object *o, np_array *a, co
     return status;
 }
 
+static tnf_status put_bytes(void *ctx, const void *bytes, size_t n, tnf_error *e)
+{
+    return tnf_put(ctx, bytes, n, e);
+}
+
 static tnf_status write_all(tnf_writer *w, tnf_error *e)
 {
     np_context x = { .arena = w->scratch };
@@ -204,7 +215,7 @@ static tnf_status write_all(tnf_writer *w, tnf_error *e)
     TNF_TRY(tnf_np_form_of(&f, &x, o, w->options[WRITE_F8].u, e));
     TNF_TRY(put_header(w, o, &f.a, &x, e));
     if (f.a.fortran && f.a.type.naxes) {
-        TNF_TRY(tnf_np_scatter(w, o, f.a.rank, f.a.type.big, e));
+        TNF_TRY(tnf_np_scatter(w, o, f.a.rank, f.a.type.big, put_bytes, w, e));
     } else {
         tnf_put_how how = { .codec = TNF_CODEC_RAW, .big_endian = f.a.type.big };
         tnf_put_done done;

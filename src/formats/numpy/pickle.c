@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LOOK 65536u
 #define MEMO 128u
 
 enum { NONE, LINE, TWO_LINES, LONG1, LONG4, COUNTED1, COUNTED4, COUNTED8, FIXED };
@@ -165,16 +164,15 @@ static bool step(walk *w)
     return true;
 }
 
-tnf_status tnf_np_pickle_calls(tnf_reader *r, uint64_t offset, char *out, size_t size, tnf_error *e)
+tnf_status tnf_np_pickle_calls(tnf_cur c, tnf_arena *arena, char *out, size_t size, tnf_error *e)
 {
-    uint64_t here = r->source->size - offset;
-    walk *w = tnf_arena_alloc(r->scratch, sizeof *w);
+    walk *w = tnf_arena_alloc(arena, sizeof *w);
     if (!w)
-        return tnf_arena_fail(r->scratch, "a pickle", e);
+        return tnf_arena_fail(arena, "a pickle", e);
+    w->c = c;
     w->out = out;
     w->size = size;
     out[0] = 0;
-    TNF_TRY(tnf_read_range(r, "pickle", offset, here < LOOK ? here : LOOK, LOOK, &w->c, e));
     while (step(w))
         ;
     if (w->n == 0)

@@ -4,9 +4,10 @@
 
 #include "format.h"
 
-/* What a pickle from `offset` of the file on would call, by the names in its first bytes, as text
- * for a message. Nothing is run. */
-tnf_status tnf_np_pickle_calls(tnf_reader *r, uint64_t offset, char *out, size_t size,
-                               tnf_error *e);
+#define NP_PICKLE 65536u /* how much of one is looked at */
+
+/* What a pickle would call, by the names in its first bytes, as text for a message. Nothing is run.
+ */
+tnf_status tnf_np_pickle_calls(tnf_cur c, tnf_arena *arena, char *out, size_t size, tnf_error *e);
 
 #endif

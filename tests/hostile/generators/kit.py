@@ -139,8 +139,8 @@ HUGE = {"2_31": 1 << 31, "2_32_less_1": (1 << 32) - 1, "2_32": 1 << 32, "2_53_an
         "2_63": 1 << 63, "2_64_less_2": (1 << 64) - 2, "2_64_less_1": (1 << 64) - 1}
 
 
-def wrong_things(cases, whole):
-    """Class B: what lies about under the names of models, and is none."""
+def wrong_things(cases, whole, zips=False):
+    """Class B: what lies about under the names of models, and is none. zips: the format is one of ZIP archives."""
     c = cases
     c.rejected("B", "empty", b"", SHORT, 0, "", "a download of no bytes")
     c.rejected("B", "lfs_pointer", b"version https://git-lfs.github.com/spec/v1\noid sha256:"
@@ -154,7 +154,8 @@ def wrong_things(cases, whole):
                "a sound file, compressed as a whole")
     c.rejected("B", "pickle", b"\x80\x02ccollections\nOrderedDict\nq\x00)Rq\x01.", UNSUPPORTED, 0,
                "pickle", "a pickle, which must not be run")
-    c.rejected("B", "zip", b"PK\3\4\x14\0\0\0\0\0" + bytes(60), UNSUPPORTED, 0, "ZIP", "a ZIP archive")
+    c.rejected("B", "zip", b"PK\3\4\x14\0\0\0\0\0" + bytes(60), SHORT if zips else UNSUPPORTED, 70 if zips else 0,
+               "zip archive" if zips else "ZIP", "a ZIP archive")
     c.rejected("B", "gguf", b"GGUF" + struct.pack("<IQQ", 3, 0, 0) + bytes(16), UNSUPPORTED, 0, "GGUF",
                "a GGUF file")
     c.rejected("B", "utf16", b"\xff\xfe" + '{"a":1}'.encode("utf-16-le"), BAD, 0, "UTF-16",

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: MIT */
+/* NumPy's .npz: many arrays, as a zip archive.
+ *
+ *   member NAME.npy     a .npy file: the array NAME; stored or deflated, at any offset
+ *   …
+ *   directory, end      see wire/zip
+ *
+ * numpy.savez() is what the writer follows to the byte, numpy.load() what the reader does, but for
+ * object arrays, which are pickles and never run. Members that are no arrays are kept.
+ */
+#include "formats/numpy/npz.h"
+
+#include "base/crc32.h"
+#include "container/zip_sink.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_ALIGN 4096u /* blanks have to fit into the header of an array */
+
+/* ------------------------------------------------------------------- probe */
+
+/* Is the first member an array, by its name or its first bytes? */
+static bool array_first(const tnf_probe *p)
+{
+    if (p->nhead < 30)
+        return false;
+    size_t name = tnf_le16(p->head + 26), extra = tnf_le16(p->head + 28);
+    if (30 + name > p->nhead)
+        return false;
+    tnf_str first = { (const char *)p->head + 30, name };
+    size_t data = 30 + name + extra;
+    return tnf_npz_has_suffix(first, NPZ_SUFFIX, sizeof NPZ_SUFFIX - 1) ||
+           (data + NP_MAGIC_N <= p->nhead && memcmp(p->head + data, NP_MAGIC, NP_MAGIC_N) == 0);
+}
+
+static int probe(const tnf_probe *p)
+{
+    bool named = strcmp(p->ext, "npz") == 0;
+    bool zip = p->nhead >= 4 &&
+               (memcmp(p->head, "PK\3\4", 4) == 0 || memcmp(p->head, "PK\5\6", 4) == 0);
+    if (zip && (array_first(p) || named))
+        return TNF_PROBE_STRUCTURE;
+    return named && p->nhead > 0 ? TNF_PROBE_EXTENSION : TNF_PROBE_NO;
+}
+
+/* ----------------------------------------------------------------- writing */
+
+static const tnf_option_info write_options[] = {
+    { "compress", TNF_OPTION_CHOICE, "auto|stored|deflate", "auto",
+      "how members are kept; auto: as in the .npz that they come from, else stored" },
+    { "level", TNF_OPTION_UINT, NULL, "0", "of deflate, 1 to 9; 0: its own default, 6" },
+    { "align", TNF_OPTION_UINT, NULL, "0",
+      "begin the elements of stored arrays at multiples of this (a power of two; 0: as NumPy), by "
+      "blanks in their headers" },
+    { "stash", TNF_OPTION_BOOL, NULL, "yes",
+      "keep metadata of other formats, and types that NumPy lacks, in an array " TNF_STASH_KEY },
+    { 0 },
+};
+
+/* The archive on its way. */
+typedef struct writing {
+    tnf_writer *w;
+    tnf_zip_sink zip;
+    tnf_encoder *encoder; /* of the member, if it is deflated */
+    uint32_t crc;         /* of its bytes so far */
+    uint64_t size;
+    bool deflate;
+    tnf_hash extras; /* by their keys */
+    bool *behind;    /* of the extras: belongs behind an array */
+} writing;
+
+static tnf_status put_stored(void *ctx, const void *bytes, size_t n, tnf_error *e)
+{
+    return tnf_put(((writing *)ctx)->w, bytes, n, e);
+}
+
+/* Bytes of the member, as they are when decompressed. */
+static tnf_status put_bytes(void *ctx, const void *bytes, size_t n, tnf_error *e)
+{
+    writing *x = ctx;
+    x->crc = tnf_crc32(x->crc, bytes, n);
+    x->size += n;
+    return x->encoder ? tnf_encoder_write(x->encoder, bytes, n, e) : put_stored(x, bytes, n, e);
+}
+
+/* Those of a part: if they are stored as they are, the core knows the fastest way. */
+static tnf_status put_part(writing *x, const tnf_part *part, bool big, tnf_error *e)
+{
+    if (x->encoder)
+        return tnf_put_through(x->w, part, big, put_bytes, x, e);
+    tnf_put_how how = { .codec = TNF_CODEC_RAW, .big_endian = big, .digest = "crc32" };
+    tnf_put_done done;
+    how.of_stored = true;
+    TNF_TRY(tnf_put_part(x->w, part, &how, &done, e));
+    x->crc = tnf_crc32_join(x->crc, tnf_be32(done.digest), part->nbytes);
+    x->size += part->nbytes;
+    return TNF_OK;
+}
+
+static tnf_status begin_member(writing *x, tnf_str name, tnf_error *e)
+{
+    tnf_encode_to to = { put_stored, x };
+    tnf_zip_put m = { .name = name, .deflated = x->deflate };
+    x->crc = 0;
+    x->size = 0;
+    TNF_TRY(tnf_zip_sink_member(&x->zip, &m, e));
+    if (!x->deflate)
+        return TNF_OK;
+    return tnf_encoder_open(&x->encoder, TNF_CODEC_DEFLATE, (int)x->w->options[NPZ_WRITE_LEVEL].u,
+                            &to, &x->w->scratch->alloc, e);
+}
+
+static tnf_status end_member(writing *x, tnf_error *e)
+{
+    if (x->encoder) {
+        TNF_TRY(tnf_encoder_end(x->encoder, e));
+        tnf_encoder_close(x->encoder);
+        x->encoder = NULL;
+    }
+    return tnf_zip_sink_member_end(&x->zip, x->size, x->crc, e);
+}
+
+/* ----------------------------------------------------------------- extras */
+
+static tnf_str extra_key(const void *ctx, uint32_t i)
+{
+    return ((const tnf_catalog *)ctx)->extras[i].key;
+}
+
+static tnf_status index_extras(writing *x, tnf_error *e)
+{
+    const tnf_catalog *c = x->w->catalog;
+    uint32_t previous;
+    x->behind = tnf_arena_array(x->w->scratch, c->nextras, sizeof *x->behind);
+    if (!x->behind)
+        return tnf_arena_fail(x->w->scratch, "extras", e);
+    for (size_t i = 0; i < c->nextras; i++)
+        if (!tnf_hash_add(&x->extras, (uint32_t)i, false, &previous))
+            return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for extras");
+    return TNF_OK;
+}
+
+/* What stood behind the array of this member. */
+static tnf_status put_behind(writing *x, tnf_str member, tnf_error *e)
+{
+    const tnf_catalog *c = x->w->catalog;
+    if (c->nextras == 0)
+        return TNF_OK;
+    size_t a = sizeof NPZ_PREFIX - 1, b = sizeof NPZ_BEHIND - 1;
+    char *key = tnf_arena_raw(x->w->scratch, a + member.n + b);
+    if (!key)
+        return tnf_arena_fail(x->w->scratch, "a name", e);
+    memcpy(key, NPZ_PREFIX, a);
+    memcpy(key + a, member.p, member.n);
+    memcpy(key + a + member.n, NPZ_BEHIND, b);
+    uint32_t at = tnf_hash_find(&x->extras, key, a + member.n + b);
+    if (at == TNF_HASH_NONE)
+        return TNF_OK;
+    x->behind[at] = true;
+    return put_part(x, &c->extras[at].bytes, false, e);
+}
+
+/* Other members; what the .npy format knew of is none. */
+static tnf_status put_others(writing *x, tnf_error *e)
+{
+    const tnf_catalog *c = x->w->catalog;
+    size_t n = sizeof NPZ_PREFIX - 1;
+    for (size_t i = 0; i < c->nextras; i++) {
+        tnf_str key = c->extras[i].key;
+        if (x->behind[i] || key.n < n || memcmp(key.p, NPZ_PREFIX, n) != 0)
+            continue;
+        TNF_TRY(begin_member(x, (tnf_str) { key.p + n, key.n - n }, e));
+        TNF_TRY(put_part(x, &c->extras[i].bytes, false, e));
+        TNF_TRY(end_member(x, e));
+    }
+    return TNF_OK;
+}
+
+/* ----------------------------------------------------------------- arrays */
+
+static tnf_status member_name(tnf_str *out, writing *x, const tnf_object *o, tnf_error *e)
+{
+    size_t more = sizeof NPZ_SUFFIX - 1;
+    char *name = tnf_arena_raw(x->w->scratch, o->name.n + more);
+    if (!name)
+        return tnf_arena_fail(x->w->scratch, "a name", e);
+    if (o->name.n)
+        memcpy(name, o->name.p, o->name.n);
+    memcpy(name + o->name.n, NPZ_SUFFIX, more);
+    *out = (tnf_str) { name, o->name.n + more };
+    return TNF_OK;
+}
+
+static tnf_status put_header(writing *x, tnf_str name, const tnf_object *o, np_array *a,
+                             const np_context *context, tnf_error *e)
+{
+    tnf_buf b;
+    tnf_zip_put m = { .name = name };
+    uint64_t align = x->deflate ? 0 : x->w->options[NPZ_WRITE_ALIGN].u;
+    tnf_buf_init(&b, &x->w->scratch->alloc, 8 * NP_MAX_HEADER);
+    tnf_status status = tnf_np_make_header(&b, x->w, o, a, context, tnf_zip_sink_data(&x->zip, &m),
+                                           align, e);
+    if (status == TNF_OK)
+        status = begin_member(x, name, e);
+    if (status == TNF_OK)
+        status = put_bytes(x, b.p, b.n, e);
+    tnf_buf_free(&b);
+    return status;
+}
+
+static tnf_status put_array(writing *x, const tnf_object *o, tnf_error *e)
+{
+    tnf_arena once;
+    np_form f;
+    tnf_str name;
+    TNF_TRY(member_name(&name, x, o, e));
+    tnf_arena_init(&once, &x->w->scratch->alloc, x->w->scratch->limit);
+    np_context context = { .arena = &once };
+    tnf_status status = tnf_np_form_of(&f, &context, o, false, e);
+    if (status == TNF_OK)
+        status = put_header(x, name, o, &f.a, &context, e);
+    if (status == TNF_OK)
+        status = f.a.fortran && f.a.type.naxes
+                     ? tnf_np_scatter(x->w, o, f.a.rank, f.a.type.big, put_bytes, x, e)
+                     : put_part(x, &o->parts[0], f.a.type.big, e);
+    tnf_arena_free(&once);
+    TNF_TRY(status);
+    TNF_TRY(put_behind(x, name, e));
+    return end_member(x, e);
+}
+
+static bool was_deflated(const tnf_writer *w)
+{
+    const tnf_value attrs = tnf_attrs_value(&w->catalog->attrs);
+    const tnf_value *v = tnf_value_get(&attrs, NPZ_COMPRESS);
+    return v && v->kind == TNF_STRING && v->n == 7 && memcmp(v->as.s, "deflate", 7) == 0;
+}
+
+static tnf_str comment_of(const tnf_writer *w)
+{
+    const tnf_value attrs = tnf_attrs_value(&w->catalog->attrs);
+    const tnf_value *v = tnf_value_get(&attrs, NPZ_COMMENT);
+    if (!v || (v->kind != TNF_STRING && v->kind != TNF_BYTES))
+        return (tnf_str) { "", 0 };
+    return (tnf_str) { v->as.s, v->n };
+}
+
+/* ------------------------------------------------------------------ order */
+
+/* An array and where it stood. */
+typedef struct place {
+    uint32_t was, now;
+} place;
+
+static int by_place(const void *a, const void *b)
+{
+    const place *x = a, *y = b;
+    if (x->was != y->was)
+        return x->was < y->was ? -1 : 1;
+    return x->now < y->now ? -1 : x->now > y->now;
+}
+
+static tnf_str listed_name(const void *ctx, uint32_t i)
+{
+    const tnf_value *v = &((const tnf_value *)ctx)->as.items[i];
+    return v->kind == TNF_STRING ? (tnf_str) { v->as.s, v->n } : (tnf_str) { "", 0 };
+}
+
+/* As the list has them; what is not in it comes last. */
+static tnf_status find_places(place *places, const tnf_catalog *c, const tnf_value *list,
+                              const tnf_allocator *alloc, tnf_error *e)
+{
+    tnf_hash names;
+    uint32_t previous;
+    bool ok = true;
+    tnf_hash_init(&names, alloc, listed_name, list);
+    for (size_t i = 0; i < list->n && i < TNF_HASH_NONE && ok; i++)
+        ok = tnf_hash_add(&names, (uint32_t)i, false, &previous);
+    for (size_t i = 0; i < c->n && ok; i++) {
+        tnf_str name = c->objects[i].name;
+        places[i] = (place) { tnf_hash_find(&names, name.p, name.n), (uint32_t)i };
+    }
+    tnf_hash_free(&names);
+    return ok ? TNF_OK : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for names");
+}
+
+/* NULL: as they are. */
+static tnf_status order_of(const place **out, const tnf_writer *w, tnf_error *e)
+{
+    const tnf_value attrs = tnf_attrs_value(&w->catalog->attrs);
+    const tnf_value *list = tnf_value_get(&attrs, NPZ_ORDER);
+    *out = NULL;
+    if (!list || list->kind != TNF_ARRAY || w->catalog->n < 2)
+        return TNF_OK;
+    place *places = tnf_arena_array(w->scratch, w->catalog->n, sizeof *places);
+    if (!places)
+        return tnf_arena_fail(w->scratch, "the order of arrays", e);
+    TNF_TRY(find_places(places, w->catalog, list, &w->scratch->alloc, e));
+    qsort(places, w->catalog->n, sizeof *places, by_place);
+    *out = places;
+    return TNF_OK;
+}
+
+static tnf_status put_all(writing *x, tnf_error *e)
+{
+    const place *order;
+    TNF_TRY(index_extras(x, e));
+    TNF_TRY(order_of(&order, x->w, e));
+    for (size_t i = 0; i < x->w->catalog->n; i++)
+        TNF_TRY(put_array(x, &x->w->catalog->objects[order ? order[i].now : i], e));
+    TNF_TRY(put_others(x, e));
+    return tnf_zip_sink_end(&x->zip, comment_of(x->w), e);
+}
+
+tnf_status tnf_npz_write(tnf_writer *w, tnf_error *e)
+{
+    uint64_t align = w->options[NPZ_WRITE_ALIGN].u, how = w->options[NPZ_WRITE_COMPRESS].u;
+    if (align & (align - 1) || align > MAX_ALIGN)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "align is a power of two up to %u, not %llu",
+                        MAX_ALIGN, (unsigned long long)align);
+    writing x = { .w = w, .deflate = how == 2 || (how == 0 && was_deflated(w)) };
+    tnf_zip_sink_begin(&x.zip, w->sink, TNF_ZIP_PYTHON, &w->scratch->alloc);
+    tnf_hash_init(&x.extras, &w->scratch->alloc, extra_key, w->catalog);
+    tnf_status status = put_all(&x, e);
+    tnf_encoder_close(x.encoder);
+    tnf_hash_free(&x.extras);
+    tnf_zip_sink_free(&x.zip);
+    return status;
+}
+
+/* A name is not to lead out of the folder that somebody unpacks the archive into. */
+static bool leads_out(tnf_str name)
+{
+    if (name.n && name.p[0] == '/')
+        return true;
+    for (size_t i = 0; i + 1 < name.n; i++) {
+        bool starts = i == 0 || name.p[i - 1] == '/',
+             ends = i + 2 == name.n || name.p[i + 2] == '/';
+        if (starts && ends && name.p[i] == '.' && name.p[i + 1] == '.')
+            return true;
+    }
+    return false;
+}
+
+static tnf_fate takes(const tnf_object *o, const char **reason)
+{
+    *reason = "the name of a member is at most 65,535 bytes long";
+    if (o->name.n > UINT16_MAX - (sizeof NPZ_SUFFIX - 1))
+        return TNF_DROPPED;
+    *reason = "its name holds a NUL, which no member of an archive can";
+    if (o->name.n && memchr(o->name.p, 0, o->name.n))
+        return TNF_DROPPED;
+    *reason = "its name leads out of the archive (.. or a leading /)";
+    return leads_out(o->name) ? TNF_DROPPED : tnf_np_takes(o, reason);
+}
+
+/* NumPy has no 8-bit floats. They are bytes, and their type is noted, unless the array had one of
+ * the spellings that tell it. */
+static bool as_storage(const tnf_object *o)
+{
+    const tnf_value *v = tnf_value_get(o->attrs, NP_DESCR);
+    const char *id = o->parts[0].type->id;
+    if (strncmp(id, "f8_", 3) != 0)
+        return false;
+    bool told = v && v->kind == TNF_STRING && v->n > 2 &&
+                (memcmp(v->as.s, "fl", 2) == 0 || memcmp(v->as.s, "<f1", 3) == 0);
+    return !told;
+}
+
+const tnf_format tnf_format_npz = {
+    .name = "npz",
+    .title = "NumPy arrays (.npz)",
+    .extensions = "npz",
+    .family = "numpy",
+    .caps = TNF_CAN_READ | TNF_CAN_WRITE,
+    .rules = TNF_RULE_NO_OVERLAP | TNF_RULE_CHECK_READS,
+    .can = { .types = NP_TYPES,
+             .layouts = "dense",
+             .as_storage = as_storage,
+             .order_f = true,
+             .was_f = tnf_np_was_columns_first,
+             .zero_rank = true,
+             .extras = true,
+             .utf8_names = true,
+             .attrs = TNF_HOLDS_NONE,
+             .stash_type = "u8",
+             .file_attrs = NPZ_COMPRESS " " NPZ_COMMENT " " NPZ_ORDER " " NP_VERSION,
+             .object_attrs = NP_DESCR " " NP_HEADER " " NP_ORDER " " NP_VERSION,
+             .derived = NP_VERSION "=1.0",
+             .spelling = NPZ_COMPRESS " " NPZ_ORDER " " NP_SPELLING,
+             .takes = takes },
+    .read_options = tnf_np_read_options,
+    .write_options = write_options,
+    .probe = probe,
+    .index = tnf_npz_index,
+    .decode = tnf_npz_decode,
+    .write = tnf_npz_write,
+    .verify = tnf_npz_verify,
+};
