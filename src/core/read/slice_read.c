@@ -415,10 +415,10 @@ static tnf_status select_from(struct selection *s, const tnf_object *o, const tn
     return TNF_OK;
 }
 
-static bool goes_forward(const struct selection *s)
+static bool goes_forward(const tnf_object *object, const tnf_slice *slices)
 {
-    for (uint32_t d = 0; d < s->rank; d++)
-        if (s->slice[d].step < 0)
+    for (uint32_t d = 0; d < object->rank; d++)
+        if (slices[d].step < 0)
             return false;
     return true;
 }
@@ -435,7 +435,7 @@ tnf_status tnf_stream_slice(tnf_stream *from, const tnf_object *object, const tn
     s.from = from;
     TNF_TRY(object->order == TNF_ORDER_F && object->rank > 1 ? read_transposed(&s, dst, e)
                                                              : read_selection(&s, dst, e));
-    if (n == object->parts->nbytes && goes_forward(&s))
+    if (n == object->parts->nbytes && goes_forward(object, slices))
         return tnf_stream_end(from, e); /* that was all of it: no more may follow */
     return TNF_OK;
 }
@@ -452,7 +452,7 @@ tnf_status tnf_read_slice(const tnf_object *object, const tnf_slice *slices, voi
         return TNF_OK;
     tnf_stream from;
     tnf_status status = tnf_stream_open(&from, object->parts, e);
-    if (status == TNF_OK && n == object->parts->nbytes && goes_forward(&s))
+    if (status == TNF_OK && n == object->parts->nbytes && goes_forward(object, slices))
         status = tnf_stream_check(&from, e);
     if (status == TNF_OK)
         status = tnf_stream_slice(&from, object, slices, dst, n, e);
