@@ -202,6 +202,8 @@ typedef struct tnf_format {
     unsigned caps;                                  /* TNF_CAN_READ | TNF_CAN_WRITE … */
     unsigned rules;                                 /* TNF_RULE_… */
     bool stands_for_shards;                         /* an index of files, shown as their format */
+    /* Of files NAME-00001-of-0000N, written by `shard_attrs`, the first opens as the whole model. */
+    bool opens_sets;
     tnf_can can;
     const tnf_option_info *read_options, *write_options;
     const tnf_rule_names *rule_names; /* NULL: it has no such words */
@@ -224,6 +226,11 @@ typedef struct tnf_format {
      * name is that of the model with index_name behind it. May be NULL. */
     tnf_status (*write_index)(tnf_writer *w, tnf_error *e);
     const char *index_name;
+    /* Files of a model know each other by their attributes, and need no index: the first has all of
+     * them, and each what this function adds: for the i-th of n (more than one), i from 0. May be
+     * NULL. */
+    tnf_status (*shard_attrs)(tnf_attrs *attrs, const tnf_catalog *whole, size_t i, size_t n,
+                              tnf_error *e);
     /* Tells what verifying finds beyond the parts and their layouts. May be NULL. */
     tnf_status (*verify)(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
                          tnf_error *e);

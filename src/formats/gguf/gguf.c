@@ -175,4 +175,6 @@ const tnf_format tnf_format_gguf = {
     .index = index_all,
     .decode = decode,
     .write = tnf_gguf_write,
+    .opens_sets = true,
+    .shard_attrs = tnf_gguf_shard_attrs,
 };

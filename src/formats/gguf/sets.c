@@ -104,7 +104,10 @@ static tnf_status add_shard(tnf_reader *r, const char *name, uint64_t no, uint64
     *there = status == TNF_OK;
     if (status == TNF_ENOTFOUND && r->incomplete)
         return tnf_miss(r, &missing, text, TNF_NO_OFFSET, e);
-    if (status != TNF_OK && tnf_lose(r, status == TNF_ENOTFOUND ? TNF_ETRUNCATED : status, &why))
+    if (status == TNF_ENOTFOUND)
+        status = tnf_fail(&why, TNF_ETRUNCATED, 0, "the file %s of the model is missing",
+                          TNF_QUOTED(text));
+    if (status != TNF_OK && tnf_lose(r, status, &why))
         return TNF_OK;
     if (status != TNF_OK) {
         if (e)
