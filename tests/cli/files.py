@@ -137,7 +137,7 @@ def main(out):
     put("gzip.safetensors", bytes.fromhex("1f8b0800000000000003") + b"\0" * 20)
     put("zip.bin", b"PK\3\4" + b"\0" * 40)
     put("pickle.bin", b"\x80\x02}q\0." + b"\0" * 20)
-    put("gguf.bin", b"GGUF" + struct.pack("<IQQ", 3, 0, 0))
+    put("pdf.bin", b"%PDF-1.7\n" + bytes(60))
     put("empty.bin", b"")
     put("zeros.bin", bytes(4096))
     put("noise.bin", bytes((i * 167 + 13) % 251 for i in range(300)))
