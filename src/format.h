@@ -95,8 +95,8 @@ typedef struct tnf_can {
     /* Unsigned types, where it has none, are kept as the signed ones of the same width. */
     bool unsigned_as_signed;
     uint32_t max_rank; /* more dimensions: the first ones are folded into one. 0: any number */
-    /* Its tensors come back in another order than they were given in. */
-    bool sorts_tensors;
+    /* The order in which its tensors come back, as for tnf_sorted(). NULL: as they were given. */
+    int (*sorts)(const tnf_object *a, const tnf_object *b);
     tnf_holds attrs; /* file attributes beyond its own */
     /* TYPED: can it hold this attribute of the file (`of` is NULL) or of a tensor so that it comes
      * back as it was? NULL: whatever is said at TNF_HOLDS_TYPED. */
@@ -104,6 +104,7 @@ typedef struct tnf_can {
     /* TYPED: its reader puts this before every key of the file; it is not in the file. Attributes
      * without it are somebody else's, which the stash notes. */
     const char *own_prefix;
+    bool narrow_numbers; /* see tnf_format_info.narrow */
     /* NONE: the type of a tensor TNF_STASH_KEY that holds what has no place, if the bool option
      * "stash" of the writer asks for it. */
     const char *stash_type;
@@ -202,7 +203,8 @@ typedef struct tnf_format {
     unsigned caps;                                  /* TNF_CAN_READ | TNF_CAN_WRITE … */
     unsigned rules;                                 /* TNF_RULE_… */
     bool stands_for_shards;                         /* an index of files, shown as their format */
-    /* Of files NAME-00001-of-0000N, written by `shard_attrs`, the first opens as the whole model. */
+    /* Of files NAME-00001-of-0000N, written by `shard_attrs`, the first opens as the whole model.
+     */
     bool opens_sets;
     tnf_can can;
     const tnf_option_info *read_options, *write_options;

@@ -458,13 +458,17 @@ typedef struct tnf_format_info {
      * of n-grams are taken out of vectors by this rule. TNF_FOLD_NONE: they are not. */
     tnf_fold unfolds;
     const char *document; /**< the attribute that is one text of metadata; NULL: none */
+    /** What its reader puts before every key of a file, as for gguf "gguf."; NULL: nothing. */
+    const char *prefix;
+    /** Programs that read it ask for exact types of numbers: new ones are best u32, i32 or f32. */
+    bool narrow;
 } tnf_format_info;
 
 /** All 0, with its size. */
 #define TNF_FORMAT_INFO_INIT                                                                       \
     {                                                                                              \
         sizeof(tnf_format_info), NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL,          \
-            TNF_FOLD_NONE, TNF_FOLD_NONE, NULL                                                     \
+            TNF_FOLD_NONE, TNF_FOLD_NONE, NULL, NULL, false                                        \
     }
 
 /** Gets the i-th format; false past the last one. */
