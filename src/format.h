@@ -236,6 +236,11 @@ typedef struct tnf_format {
     /* Tells what verifying finds beyond the parts and their layouts. May be NULL. */
     tnf_status (*verify)(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
                          tnf_error *e);
+    /* Tells why a program would not load the file: one of these, separated by spaces. Both may be
+     * NULL. */
+    const char *programs;
+    tnf_status (*loads)(const tnf_reader *r, const char *program, tnf_arena *arena, tnf_tell tell,
+                        void *ctx, tnf_error *e);
     /* Tells where an open file departs from the form that its specification calls canonical. May be
      * NULL: there is none. */
     tnf_status (*canonical)(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,

@@ -313,12 +313,15 @@ typedef struct tnf_verify_options {
     unsigned threads; /**< 0: one per core, at most 16 */
     /** Called for what is unusual, but not a problem. */
     void (*warn)(void *ctx, const tnf_warning *warning);
+    /** Would this program load it ("llama.cpp")? Every reason why not is a problem.
+     * TNF_EUNSUPPORTED if nothing is known of that program and the format. NULL: not asked. */
+    const char *program;
 } tnf_verify_options;
 
 /** All defaults. */
 #define TNF_VERIFY_INIT                                                                            \
     {                                                                                              \
-        sizeof(tnf_verify_options), NULL, NULL, NULL, NULL, false, 0, NULL                         \
+        sizeof(tnf_verify_options), NULL, NULL, NULL, NULL, false, 0, NULL, NULL                   \
     }
 
 /** The result of a verification, in numbers. Begin with TNF_VERIFY_RESULT_INIT. */

@@ -178,6 +178,8 @@ const tnf_format tnf_format_gguf = {
     .index = index_all,
     .decode = decode,
     .write = tnf_gguf_write,
+    .programs = "llama.cpp gguf-py",
+    .loads = tnf_gguf_loads,
     .opens_sets = true,
     .shard_attrs = tnf_gguf_shard_attrs,
 };

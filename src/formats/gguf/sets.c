@@ -169,7 +169,7 @@ tnf_status tnf_gguf_set(tnf_reader *r, gguf_file *g, tnf_error *e)
         r->options[GGUF_OPTION_SHARDS].u == GGUF_SHARDS_NONE)
         return TNF_OK;
     count = count_in_name(r->stem, &prefix);
-    g->shard = said > 1;
+    g->later = said > 1 && key_number(&own, "no", &no) && no > 0;
     if (count > 0)
         return open_set(r, count, prefix, e);
     if (said > 1)
