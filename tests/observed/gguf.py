@@ -107,6 +107,14 @@ def check_ways(file, canonical, scratch):
         done["ways back"] += 1
 
 
+def check_programs(file, readers):
+    for program, who in (("llama.cpp", "ggml_c"), ("gguf-py", "gguf_py")):
+        code, _, err = run("verify", "--for", program, file)
+        loads = readers[who] == "accepts"
+        check(code == (0 if loads else 1), file, f"verify --for {program} gives {code}, {who} says {readers[who]}")
+        check(loads or f"{program} will not load this" in err, file, f"verify --for {program} says {err.strip()}")
+
+
 def check_file(file, scratch):
     want = json.loads(file.with_suffix(".json").read_text())["expected"]
     code, out, _ = run("info", "--json", file)
@@ -119,6 +127,7 @@ def check_file(file, scratch):
     check(want["canonical"] == (not departs) or odd, file, f"canonical is {want['canonical']}, told is {departs}")
     check_keys(file, want["kv"])
     check_tensors(file, want["tensors"])
+    check_programs(file, want["readers"])
     check_ways(file, want["canonical"], scratch)
     done["files"] += 1
 

@@ -8,7 +8,6 @@ What GGUFWriter writes tenfold reads with the same keys, types, shapes and bytes
 by itself and by way of zTensor 2 and safetensors; what tenfold edits, splits and makes of a safetensors file
 GGUFReader reads, and it is to the byte what GGUFWriter makes of the same content.
 """
-import io
 import json
 import pathlib
 import random
@@ -232,7 +231,7 @@ def main():
             check_file(folder, r, i)
             if i % 4 == 1:
                 check_from_safetensors(folder, r)
-    print(f"gguf {gguf.__name__}: " + ", ".join(f"{n} {what}" for what, n in checked.items()))
+    print(", ".join(f"{n} {what}" for what, n in checked.items()))
 
 
 main()
