@@ -91,20 +91,20 @@ typedef struct tnf_can {
     bool shares;           /* equal tensors are written once, so what shares its bytes still does */
     bool utf8_names;       /* names must be UTF-8 */
     bool ascii_names;      /* names must be ASCII */
-    const char *reserved;  /* names that no tensor can have */
     /* Unsigned types, where it has none, are kept as the signed ones of the same width. */
     bool unsigned_as_signed;
-    uint32_t max_rank; /* more dimensions: the first ones are folded into one. 0: any number */
+    bool narrow_numbers;  /* see tnf_format_info.narrow */
+    const char *reserved; /* names that no tensor can have */
     /* The order in which its tensors come back, as for tnf_sorted(). NULL: as they were given. */
     int (*sorts)(const tnf_object *a, const tnf_object *b);
-    tnf_holds attrs; /* file attributes beyond its own */
+    tnf_holds attrs;   /* file attributes beyond its own */
+    uint32_t max_rank; /* more dimensions: the first ones are folded into one. 0: any number */
     /* TYPED: can it hold this attribute of the file (`of` is NULL) or of a tensor so that it comes
      * back as it was? NULL: whatever is said at TNF_HOLDS_TYPED. */
     bool (*holds_attr)(const tnf_member *attr, const tnf_object *of);
     /* TYPED: its reader puts this before every key of the file; it is not in the file. Attributes
      * without it are somebody else's, which the stash notes. */
     const char *own_prefix;
-    bool narrow_numbers; /* see tnf_format_info.narrow */
     /* NONE: the type of a tensor TNF_STASH_KEY that holds what has no place, if the bool option
      * "stash" of the writer asks for it. */
     const char *stash_type;
