@@ -85,19 +85,34 @@ static void put_bytes(uint64_t bytes)
     }
 }
 
+static bool has_blocks(const tnf_file *file)
+{
+    const tnf_object *o;
+    uint32_t elements, bytes;
+    for (size_t i = 0; (o = tnf_at(file, i)); i++)
+        if (tnf_layout_blocks(o->layout, &elements, &bytes))
+            return true;
+    return false;
+}
+
 static void put_types(const cli_state *cli, const tnf_file *file)
 {
     tally types[64];
     size_t n = count_types(file, types, sizeof types / sizeof *types);
-    uint64_t elements = 0;
+    uint64_t elements = 0, bytes = 0;
     size_t width = 0;
+    bool blocks = has_blocks(file);
     for (size_t i = 0; i < n; i++) {
-        if (strcmp(types[i].kind, "strings/1") != 0)
+        if (strcmp(types[i].kind, "strings/1") != 0) {
             elements = sum(elements, types[i].elements);
+            bytes = sum(bytes, types[i].bytes);
+        }
         width = strlen(types[i].kind) > width ? strlen(types[i].kind) : width;
     }
     label(cli, "parameters");
     put_grouped(stdout, elements);
+    if (blocks && elements > 0)
+        printf(", %.2f bits each", (double)bytes * 8 / (double)elements);
     putchar('\n');
     for (size_t i = 0; i < n; i++) {
         char size[SIZE_TEXT];

@@ -3,14 +3,15 @@
 #include "meta_save.h"
 #include <string.h>
 #include <sys/stat.h>
+#include <tenfold/value.h>
 #include <unistd.h>
 
 typedef struct options {
     input_options in;
     saving_options save;
-    opt_list set, remove;
-    const char *tensor, *out;
-    bool json, string, in_place, rewrite;
+    opt_list set, remove, retype;
+    const char *tensor, *out, *as;
+    bool json, types, string, in_place, rewrite;
 } options;
 
 typedef struct job {
@@ -37,9 +38,42 @@ static void put_text(const tnf_value *v)
         putchar('\n');
 }
 
+/* {"KEY":"u32"}, or lines; of a value that is no map its type. */
+static void show_types(const job *j, const tnf_value *v)
+{
+    json out = { stdout, false };
+    char type[512];
+    if (j->options->json && v->kind == TNF_MAP)
+        json_open(&out, '{');
+    for (size_t i = 0; v->kind == TNF_MAP && i < v->n; i++) {
+        const tnf_member *m = &v->as.members[i];
+        tnf_value_type(&m->value, type, sizeof type);
+        if (j->options->json) {
+            json_key_bytes(&out, m->key);
+            json_text(&out, type);
+        } else {
+            put_name(stdout, m->key);
+            printf(": %s\n", type);
+        }
+    }
+    if (j->options->json && v->kind == TNF_MAP)
+        json_close(&out, '}');
+    tnf_value_type(v, type, sizeof type);
+    if (v->kind != TNF_MAP && j->options->json)
+        json_text(&out, type);
+    else if (v->kind != TNF_MAP)
+        fputs(type, stdout);
+    if (v->kind != TNF_MAP || j->options->json)
+        putchar('\n');
+}
+
 static void show_value(const job *j, const tnf_value *v)
 {
     json out = { stdout, false };
+    if (j->options->types) {
+        show_types(j, v);
+        return;
+    }
     if (!j->options->json && v->kind == TNF_MAP && v->n > 0) {
         put_attrs(stdout, v, 0, true);
     } else if (!j->options->json && v->kind == TNF_STRING) {
@@ -59,10 +93,14 @@ static int wrong(const job *j, const char *about)
     return EXIT_USAGE;
 }
 
+static char *full_key(job *j, const char *text, size_t n);
+
 static int show_at(job *j, const char *key)
 {
     tnf_value found;
-    if (!meta_get(&j->editor, &found, j->before, (tnf_str) { key, strlen(key) }))
+    j->after = *j->before;
+    const char *path = full_key(j, key, strlen(key));
+    if (!path || !meta_get(&j->editor, &found, j->before, (tnf_str) { path, strlen(path) }))
         return wrong(j, NULL);
     show_value(j, &found);
     return EXIT_DONE;
@@ -104,13 +142,44 @@ static bool make_text_map(job *j, const char *key)
     return true;
 }
 
+/* The key as the model has it: a plain one of a file whose reader puts something before every key
+ * is one of those. */
+static char *full_key(job *j, const char *text, size_t n)
+{
+    tnf_format_info f = TNF_FORMAT_INFO_INIT;
+    bool is = !j->options->tensor && tnf_format_named(&f, j->in.info->format) && f.prefix;
+    size_t more = is ? strlen(f.prefix) : 0;
+    char *key = meta_take(&j->editor, more + n + 1);
+    if (!key)
+        return NULL;
+    memcpy(key, text, n);
+    if (!is || !strncmp(key, f.prefix, more) || tnf_value_get(&j->after, key))
+        return key;
+    memcpy(key, f.prefix, more);
+    memcpy(key + more, text, n);
+    return key;
+}
+
+static bool retype_one(job *j, const char *setting)
+{
+    const char *equals = strchr(setting, '=');
+    char *key = full_key(j, setting, (size_t)(equals - setting));
+    tnf_value found, fresh, changed;
+    tnf_str path = { key, key ? strlen(key) : 0 };
+    if (!key || !meta_get(&j->editor, &found, &j->after, path) ||
+        !meta_retype(&j->editor, &fresh, &found, equals + 1) ||
+        !meta_put(&j->editor, &changed, &j->after, path, &fresh))
+        return false;
+    j->after = changed;
+    return true;
+}
+
 static bool set_one(job *j, const char *setting)
 {
     const char *equals = strchr(setting, '=');
-    char *key = meta_take(&j->editor, (size_t)(equals - setting));
+    char *key = full_key(j, setting, (size_t)(equals - setting));
     if (!key)
         return false;
-    memcpy(key, setting, (size_t)(equals - setting));
     bool entry = is_text_entry(j, key);
     tnf_value changed;
     j->editor.as_text = j->options->string || entry;
@@ -127,14 +196,23 @@ static int change_attrs(job *j)
     j->after = *j->before;
     for (size_t i = 0; i < o->remove.n; i++) {
         tnf_value changed;
-        tnf_str key = { o->remove.items[i], strlen(o->remove.items[i]) };
-        if (!meta_remove(&j->editor, &changed, &j->after, key))
+        const char *name = full_key(j, o->remove.items[i], strlen(o->remove.items[i]));
+        tnf_str key = { name, name ? strlen(name) : 0 };
+        if (!name || !meta_remove(&j->editor, &changed, &j->after, key))
             return wrong(j, NULL);
         j->after = changed;
     }
+    tnf_value as;
+    if (o->as && !meta_type_named(&j->editor, &as, o->as, strlen(o->as)))
+        return wrong(j, NULL);
+    j->editor.as = o->as ? &as : NULL;
     for (size_t i = 0; i < o->set.n; i++)
         if (!set_one(j, o->set.items[i]))
             return wrong(j, o->set.items[i]);
+    j->editor.as = NULL;
+    for (size_t i = 0; i < o->retype.n; i++)
+        if (!retype_one(j, o->retype.items[i]))
+            return wrong(j, o->retype.items[i]);
     return EXIT_DONE;
 }
 
@@ -203,16 +281,27 @@ static int change_and_save(job *j)
 
 /* ----------------------------------------------------------------- command */
 
+static bool has_changes(const options *o)
+{
+    return o->set.n > 0 || o->remove.n > 0 || o->retype.n > 0;
+}
+
 static int check_usage(const options *o, int argc)
 {
-    bool changes = o->set.n > 0 || o->remove.n > 0;
+    bool changes = has_changes(o);
     for (size_t i = 0; i < o->set.n; i++)
         if (!strchr(o->set.items[i], '=') || o->set.items[i][0] == '=')
             return usage_error("meta: --set takes KEY=VALUE, not '%s'", o->set.items[i]);
+    for (size_t i = 0; i < o->retype.n; i++)
+        if (!strchr(o->retype.items[i], '=') || o->retype.items[i][0] == '=')
+            return usage_error("meta: --retype takes KEY=TYPE, not '%s'", o->retype.items[i]);
     if (changes && argc > 1)
         return usage_error("meta: KEY cannot be combined with --set or --rm");
-    if (changes && o->json)
-        return usage_error("meta: --json cannot be combined with --set or --rm");
+    if (changes && (o->json || o->types))
+        return usage_error("meta: --%s cannot be combined with --set or --rm",
+                           o->json ? "json" : "types");
+    if (o->as && o->set.n == 0)
+        return usage_error("meta: --as is the type of what --set sets");
     if (o->in_place &&
         (o->out || o->save.writer.n || o->save.reserve || o->save.no_sync || o->rewrite))
         return usage_error("meta: --in-place cannot be combined with an output file, options of "
@@ -246,9 +335,11 @@ static int meta_input(job *j, int argc, char **argv)
     int code = choose_map(j);
     if (code != EXIT_DONE)
         return code;
+    tnf_format_info f = TNF_FORMAT_INFO_INIT;
+    j->editor.narrow = tnf_format_named(&f, j->in.info->format) && f.narrow;
     if (tnf_builder_new(&j->editor.builder, NULL, &error) != TNF_OK)
         return file_error(j->in.name, &error);
-    if (j->options->set.n > 0 || j->options->remove.n > 0)
+    if (has_changes(j->options))
         code = change_and_save(j);
     else if (argc > 1)
         code = show_at(j, argv[1]);
@@ -267,7 +358,7 @@ static int run_meta(const cli_state *cli, const void *opts, int argc, char **arg
         return code;
     job j = { .cli = cli, .options = o };
     input_options in = o->in;
-    bool change = o->set.n > 0 || o->remove.n > 0;
+    bool change = has_changes(o);
     if (change)
         code = input_undo(cli, argv[0], NULL);
     if (code != EXIT_DONE)
@@ -285,6 +376,12 @@ static const opt table[] = {
       "Set an attribute. VALUE is JSON if it is valid JSON, else a text. May be repeated." },
     { "rm", 0, OPT_LIST, offsetof(options, remove), "KEY", NULL,
       "Remove an attribute, before anything is set. May be repeated." },
+    { "as", 0, OPT_TEXT, offsetof(options, as), "TYPE", NULL,
+      "The type of every VALUE that is set: u8 ... u64, i8 ... i64, f32, f64, bool, string, bytes, "
+      "array<u32> ..." },
+    { "retype", 0, OPT_LIST, offsetof(options, retype), "KEY=TYPE", NULL,
+      "Give an attribute another type, if that holds its value; after all others. May be "
+      "repeated." },
     { "string", 0, OPT_FLAG, offsetof(options, string), NULL, NULL,
       "Every VALUE is a text, even if it is valid JSON or the old value was not a text." },
     { "tensor", 0, OPT_TEXT, offsetof(options, tensor), "NAME", NULL,
@@ -300,6 +397,8 @@ static const opt table[] = {
     RESERVE_OPTION(options, save),
     WRITER_OPTION(options, save, "option", 0),
     NO_SYNC_OPTION(options, save),
+    { "types", 0, OPT_FLAG, offsetof(options, types), NULL, NULL,
+      "Print the exact types of the attributes, or of the value at KEY, instead of the values." },
     { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
       "Print one JSON document: the attributes, or the value at KEY." },
     INPUT_OPTIONS(options, in),
@@ -332,7 +431,9 @@ const command cmd_meta = {
         "a model's config; a change there keeps the rest of its text.\n\nA changed attribute keeps "
         "its exact type (u32, f32 ...); a value that does not fit is refused. A new key gets the "
         "type of its neighbours if they all have the same type. Otherwise whole numbers become u64 "
-        "or i64, and other numbers f64. Bytes are written as {\"$bytes\":\"base64\"}.\n\nThe file "
+        "or i64, and other numbers f64; in formats whose programs ask for exact types (gguf), u32, "
+        "i32, u64 or i64, the first that holds it, and f32. Bytes are written as "
+        "{\"$bytes\":\"base64\"}.\n\nThe file "
         "is changed in place if nothing has to move and the file has no hard links: only bytes "
         "that differ are written, and tensors are not read. Otherwise a new file is written in the "
         "same format and form, and replaces the old one when it is complete. If nothing changes, "

@@ -11,6 +11,7 @@
 typedef struct options {
     input_options in;
     bool json, values, canonical;
+    const char *program;
 } options;
 
 /* What the library tells while it looks, kept until all is known. */
@@ -192,6 +193,7 @@ static tnf_status look_at_file(const cli_state *cli, found *f, input *in,
     how.progress = on_progress;
     how.ctx = f;
     how.canonical = f->options->canonical;
+    how.program = f->options->program;
     progress_begin(&f->progress, cli);
     if (strcmp(in->path, "-") == 0) {
         status = tnf_source_fd(&source, STDIN_FILENO, open->access, error);
@@ -291,6 +293,9 @@ static const opt table[] = {
     { "canonical", 0, OPT_FLAG, offsetof(options, canonical), NULL, NULL,
       "Also check that each file has the canonical form of its format. Every difference is a "
       "problem." },
+    { "for", 0, OPT_TEXT, offsetof(options, program), "PROGRAM", NULL,
+      "Also tell whether this program would load each file, and why not: llama.cpp, gguf-py. Every "
+      "reason is a problem." },
     INPUT_OPTIONS(options, in),
     READER_OPTION(options, in),
     { 0 },
@@ -302,6 +307,7 @@ static const example examples[] = {
     { "tenfold verify --json *.safetensors | jq .ok", "many files, for a script" },
     { "tenfold verify --values model.gptrs", "are there NaNs in it?" },
     { "tenfold verify --canonical model.zt", "does it have the canonical form?" },
+    { "tenfold verify --for llama.cpp model.gguf", "will it be loaded, and if not, why?" },
     { 0 },
 };
 

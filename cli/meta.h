@@ -11,6 +11,8 @@
 typedef struct meta_editor {
     tnf_builder *builder; /* parses JSON */
     bool as_text;         /* --string: values are taken as they are */
+    bool narrow;          /* new numbers are u32, i32, u64, i64 or f32 */
+    const tnf_value *as;  /* --as: of this type; NULL: none is asked for */
     struct meta_chunk *chunks;
     char why[256]; /* what is wrong, after something gave false */
 } meta_editor;
@@ -35,6 +37,17 @@ bool meta_equal(const tnf_value *a, const tnf_value *b);
 bool meta_convert(meta_editor *m, tnf_value *out, const tnf_value *like, const char *text);
 /* What all members or items are like, if they are like each other; or NULL. */
 const tnf_value *meta_like_members(const tnf_value *map);
+
+/* What the items of an array are like; in `room`, if the array only tells. NULL: nothing is known.
+ */
+const tnf_value *meta_like_items(const tnf_value *array, tnf_value *room);
+/* A value of that type ("u32", "array<string>"), empty or 0: for others to be like it. */
+bool meta_type_named(meta_editor *m, tnf_value *out, const char *name, size_t n);
+/* The same value of another type, if that holds it. */
+bool meta_retype(meta_editor *m, tnf_value *out, const tnf_value *v, const char *type);
+/* meta_tree.c: puts a value in the place of what is there. */
+bool meta_put(meta_editor *m, tnf_value *out, const tnf_value *tree, tnf_str path,
+              const tnf_value *value);
 
 /* meta_json.c: the same for a path within a JSON document, changing nothing else in its text. */
 bool meta_json_get(meta_editor *m, tnf_str *out, tnf_str document, tnf_str path);

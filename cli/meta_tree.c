@@ -180,10 +180,10 @@ static bool with_new(meta_editor *m, tnf_value *out, const tnf_value *v, tnf_str
 /* An array grows at its end. */
 static bool with_item(meta_editor *m, tnf_value *out, const tnf_value *v, const char *text)
 {
-    tnf_value *copy = copy_of(m, v);
-    if (!copy || !meta_convert(m, &copy[v->n], meta_like_members(v), text))
+    tnf_value *copy = copy_of(m, v), room;
+    if (!copy || !meta_convert(m, &copy[v->n], meta_like_items(v, &room), text))
         return false;
-    *out = (tnf_value) { .kind = TNF_ARRAY, .n = v->n + 1, .as.items = copy };
+    *out = (tnf_value) { .kind = TNF_ARRAY, .dtype = v->dtype, .n = v->n + 1, .as.items = copy };
     return true;
 }
 
@@ -217,7 +217,12 @@ static bool set_in(meta_editor *m, tnf_value *out, const tnf_value *tree, tnf_st
         *out = json_text_value(changed);
         return true;
     }
-    if (child(tree, path, &at, &rest)) {
+    bool known = child(tree, path, &at, &rest);
+    if (known && rest.p && root) { /* a key that begins as another does is a key of its own */
+        tnf_kind kind = (tnf_kind)nth(tree, at)->kind;
+        known = kind == TNF_MAP || kind == TNF_ARRAY || kind == TNF_JSON;
+    }
+    if (known) {
         const tnf_value *old = nth(tree, at);
         return (rest.p ? set_in(m, &value, old, rest, text, false)
                        : meta_convert(m, &value, old, text)) &&
@@ -234,6 +239,19 @@ static bool set_in(meta_editor *m, tnf_value *out, const tnf_value *tree, tnf_st
 bool meta_set(meta_editor *m, tnf_value *out, const tnf_value *tree, tnf_str path, const char *text)
 {
     return set_in(m, out, tree, path, text, true);
+}
+
+bool meta_put(meta_editor *m, tnf_value *out, const tnf_value *tree, tnf_str path,
+              const tnf_value *value)
+{
+    size_t at;
+    tnf_str rest;
+    tnf_value inner;
+    if (tree->kind == TNF_JSON || !child(tree, path, &at, &rest))
+        return no_such(m, path);
+    if (!rest.p)
+        return with(m, out, tree, at, value);
+    return meta_put(m, &inner, nth(tree, at), rest, value) && with(m, out, tree, at, &inner);
 }
 
 bool meta_remove(meta_editor *m, tnf_value *out, const tnf_value *tree, tnf_str path)

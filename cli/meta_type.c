@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tenfold/value.h>
 
 static const char *type_name(const tnf_value *v)
 {
@@ -145,16 +146,90 @@ static bool fit_float(meta_editor *m, tnf_value *out, const tnf_value *like, con
 static bool fit(meta_editor *m, tnf_value *out, const tnf_value *like, const tnf_value *v,
                 const char *text);
 
+const tnf_value *meta_like_items(const tnf_value *array, tnf_value *room)
+{
+    tnf_kind kind;
+    tnf_dtype dtype;
+    if (array->n == 1 && array->as.items[0].kind == TNF_ARRAY)
+        return &array->as.items[0];
+    if (!tnf_value_items(array, &kind, &dtype) || kind == TNF_ARRAY)
+        return meta_like_members(array);
+    *room = (tnf_value) { .kind = (uint8_t)kind, .dtype = (uint8_t)dtype };
+    return room;
+}
+
 static bool fit_items(meta_editor *m, tnf_value *out, const tnf_value *like, const tnf_value *v)
 {
-    tnf_value *items = meta_take(m, v->n * sizeof *items);
+    tnf_value *items = meta_take(m, v->n * sizeof *items), room;
     if (!items)
         return false;
+    const tnf_value *one = like ? meta_like_items(like, &room) : NULL;
     for (size_t i = 0; i < v->n; i++)
-        if (!fit(m, &items[i], like ? meta_like_members(like) : NULL, &v->as.items[i], NULL))
+        if (!fit(m, &items[i], one, &v->as.items[i], NULL))
             return false;
     *out = (tnf_value) { .kind = TNF_ARRAY, .n = v->n, .as.items = items };
+    out->dtype = like ? like->dtype : 0; /* what it is of, where the file tells */
     return true;
+}
+
+/* -------------------------------------------------- numbers of new attributes */
+
+static bool holds(tnf_dtype dtype, const tnf_value *v)
+{
+    bool negative = v->kind == TNF_INT && v->as.i < 0;
+    switch (dtype) {
+    case TNF_U32:
+        return v->kind != TNF_FLOAT && !negative && v->as.u <= UINT32_MAX;
+    case TNF_I32:
+        return v->kind != TNF_FLOAT &&
+               (negative ? v->as.i >= INT32_MIN : v->as.u <= (uint64_t)INT32_MAX);
+    case TNF_U64:
+        return v->kind != TNF_FLOAT && !negative;
+    case TNF_I64:
+        return v->kind != TNF_FLOAT && (negative || v->as.u <= (uint64_t)INT64_MAX);
+    default:
+        return true;
+    }
+}
+
+static bool is_number(const tnf_value *v)
+{
+    return v->kind == TNF_INT || v->kind == TNF_UINT || v->kind == TNF_FLOAT;
+}
+
+/* The first of u32, i32, u64, i64, f32 that holds them all: what programs that ask for exact types
+ * mostly ask for. */
+static tnf_value narrowest(const tnf_value *v, size_t n)
+{
+    static const tnf_dtype types[] = { TNF_U32, TNF_I32, TNF_U64, TNF_I64, TNF_F32 };
+    size_t t = 0;
+    for (size_t i = 0; i < n; i++)
+        while (!holds(types[t], &v[i])) {
+            t++;
+            i = 0;
+        }
+    tnf_kind kind = types[t] == TNF_F32 ? TNF_FLOAT : t % 2 ? TNF_INT : TNF_UINT;
+    return (tnf_value) { .kind = (uint8_t)kind, .dtype = (uint8_t)types[t] };
+}
+
+/* A number, or an array of numbers, that nothing is known of. */
+static bool fit_narrow(meta_editor *m, tnf_value *out, const tnf_value *v, const char *text)
+{
+    const tnf_value like = v->kind == TNF_ARRAY ? narrowest(v->as.items, v->n) : narrowest(v, 1);
+    if (v->kind != TNF_ARRAY)
+        return fit(m, out, &like, v, text);
+    const tnf_value array = tnf_value_mark_items(*v, (tnf_kind)like.kind, (tnf_dtype)like.dtype);
+    return fit_items(m, out, &array, v);
+}
+
+static bool all_numbers(const tnf_value *v)
+{
+    if (v->kind != TNF_ARRAY)
+        return is_number(v);
+    for (size_t i = 0; i < v->n; i++)
+        if (!is_number(&v->as.items[i]))
+            return false;
+    return v->n > 0;
 }
 
 static const tnf_value *member(const tnf_value *map, tnf_str key)
@@ -181,11 +256,13 @@ static bool fit_members(meta_editor *m, tnf_value *out, const tnf_value *like, c
 }
 
 /* As JSON has it; whole numbers are u64, or i64 if they are negative. */
-static bool natural(meta_editor *m, tnf_value *out, const tnf_value *v)
+static bool natural(meta_editor *m, tnf_value *out, const tnf_value *v, const char *text)
 {
     const tnf_value *bytes = bytes_form(v);
     if (bytes)
         return take_bytes(m, out, bytes);
+    if (m->narrow && all_numbers(v))
+        return fit_narrow(m, out, v, text);
     if (v->kind == TNF_ARRAY)
         return fit_items(m, out, NULL, v);
     if (v->kind == TNF_MAP)
@@ -202,7 +279,7 @@ static bool fit(meta_editor *m, tnf_value *out, const tnf_value *like, const tnf
 {
     switch (like ? (tnf_kind)like->kind : TNF_NULL) {
     case TNF_NULL:
-        return natural(m, out, v);
+        return natural(m, out, v, text);
     case TNF_INT:
     case TNF_UINT:
         return fit_integer(m, out, like, v);
@@ -230,6 +307,7 @@ bool meta_convert(meta_editor *m, tnf_value *out, const tnf_value *like, const c
         *out = plain;
         return true;
     }
+    like = m->as ? m->as : like;
     bool is_json = tnf_builder_parse(&v, m->builder, text, n, &error) == TNF_OK;
     if (!tnf_utf8_valid(text, n, NULL))
         return meta_fail(m, "the value is no UTF-8");
@@ -246,4 +324,70 @@ bool meta_convert(meta_editor *m, tnf_value *out, const tnf_value *like, const c
         return fit(m, out, like, &v, text);
     *out = plain;
     return !like || like->kind == TNF_NULL ? true : fit(m, out, like, &plain, NULL);
+}
+
+/* ------------------------------------------------------------------- types */
+
+bool meta_type_named(meta_editor *m, tnf_value *out, const char *name, size_t n)
+{
+    static const struct {
+        const char *name;
+        tnf_kind kind;
+    } kinds[] = { { "bool", TNF_BOOL }, { "string", TNF_STRING }, { "bytes", TNF_BYTES } };
+    const char *array = "array<";
+    if (n > strlen(array) && !strncmp(name, array, strlen(array)) && name[n - 1] == '>') {
+        tnf_value *item = meta_take(m, sizeof *item);
+        if (!item || !meta_type_named(m, item, name + strlen(array), n - strlen(array) - 1))
+            return false;
+        *out = (tnf_value) { .kind = TNF_ARRAY, .n = item->kind == TNF_ARRAY, .as.items = item };
+        *out = tnf_value_mark_items(*out, (tnf_kind)item->kind, (tnf_dtype)item->dtype);
+        return true;
+    }
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strlen(kinds[i].name) == n && !memcmp(kinds[i].name, name, n)) {
+            *out = (tnf_value) { .kind = (uint8_t)kinds[i].kind };
+            return true;
+        }
+    for (tnf_dtype d = TNF_F64; d <= TNF_U8; d++) {
+        const char *id = tnf_type_of(d)->id;
+        if (strlen(id) == n && !memcmp(id, name, n) && d != TNF_F16 && d != TNF_BF16) {
+            tnf_kind kind = d <= TNF_F32 ? TNF_FLOAT : d <= TNF_I8 ? TNF_INT : TNF_UINT;
+            *out = (tnf_value) { .kind = (uint8_t)kind, .dtype = (uint8_t)d };
+            return true;
+        }
+    }
+    return meta_fail(m,
+                     "'%.*s' is no type: u8 ... u64, i8 ... i64, f32, f64, bool, string, bytes, "
+                     "array<u32> ...",
+                     (int)n, name);
+}
+
+/* Numbers as JSON would have them: an f32 exactly, as an f64. */
+static bool plain_number(meta_editor *m, tnf_value *out, const tnf_value *v)
+{
+    *out = *v;
+    if (v->kind == TNF_FLOAT && v->dtype == TNF_F32) {
+        out->as.f64 = (double)v->as.f32;
+        out->dtype = TNF_F64;
+    }
+    if (v->kind != TNF_ARRAY)
+        return true;
+    tnf_value *items = meta_take(m, v->n * sizeof *items);
+    for (size_t i = 0; items && i < v->n; i++)
+        if (!plain_number(m, &items[i], &v->as.items[i]))
+            return false;
+    out->as.items = items;
+    return items != NULL;
+}
+
+bool meta_retype(meta_editor *m, tnf_value *out, const tnf_value *v, const char *type)
+{
+    tnf_value like, plain;
+    if (!meta_type_named(m, &like, type, strlen(type)) || !plain_number(m, &plain, v))
+        return false;
+    bool whole = plain.kind == TNF_FLOAT && plain.as.f64 == floor(plain.as.f64) &&
+                 fabs(plain.as.f64) < 9e15 && like.kind != TNF_FLOAT;
+    if (whole)
+        plain = (tnf_value) { .kind = TNF_INT, .dtype = TNF_I64, .as.i = (int64_t)plain.as.f64 };
+    return fit(m, out, &like, &plain, NULL);
 }

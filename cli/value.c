@@ -239,7 +239,7 @@ void json_tensor_head(json *j, const tnf_object *o)
 
 const char *object_kind(const tnf_object *object)
 {
-    return is_dense(object) ? object_type(object)->id : tnf_layout_id(object->layout);
+    return is_dense(object) ? object_type(object)->id : tnf_layout_name(object->layout);
 }
 
 uint64_t object_bytes(const tnf_object *object)

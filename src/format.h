@@ -95,13 +95,14 @@ typedef struct tnf_can {
     bool shares;           /* equal tensors are written once, so what shares its bytes still does */
     bool utf8_names;       /* names must be UTF-8 */
     bool ascii_names;      /* names must be ASCII */
-    const char *reserved;  /* names that no tensor can have */
     /* Unsigned types, where it has none, are kept as the signed ones of the same width. */
     bool unsigned_as_signed;
+    bool narrow_numbers;  /* see tnf_format_info.narrow */
+    const char *reserved; /* names that no tensor can have */
+    /* The order in which its tensors come back, as for tnf_sorted(). NULL: as they were given. */
+    int (*sorts)(const tnf_object *a, const tnf_object *b);
+    tnf_holds attrs;   /* file attributes beyond its own */
     uint32_t max_rank; /* more dimensions: the first ones are folded into one. 0: any number */
-    /* Its tensors come back in another order than they were given in. */
-    bool sorts_tensors;
-    tnf_holds attrs; /* file attributes beyond its own */
     /* TYPED: can it hold this attribute of the file (`of` is NULL) or of a tensor so that it comes
      * back as it was? NULL: whatever is said at TNF_HOLDS_TYPED. */
     bool (*holds_attr)(const tnf_member *attr, const tnf_object *of);
@@ -207,6 +208,9 @@ typedef struct tnf_format {
     unsigned caps;                                  /* TNF_CAN_READ | TNF_CAN_WRITE … */
     unsigned rules;                                 /* TNF_RULE_… */
     bool stands_for_shards;                         /* an index of files, shown as their format */
+    /* Of files NAME-00001-of-0000N, written by `shard_attrs`, the first opens as the whole model.
+     */
+    bool opens_sets;
     tnf_can can;
     const tnf_option_info *read_options, *write_options;
     const tnf_rule_names *rule_names; /* NULL: it has no such words */
@@ -229,9 +233,19 @@ typedef struct tnf_format {
      * name is that of the model with index_name behind it. May be NULL. */
     tnf_status (*write_index)(tnf_writer *w, tnf_error *e);
     const char *index_name;
+    /* Files of a model know each other by their attributes, and need no index: the first has all of
+     * them, and each what this function adds: for the i-th of n (more than one), i from 0. May be
+     * NULL. */
+    tnf_status (*shard_attrs)(tnf_attrs *attrs, const tnf_catalog *whole, size_t i, size_t n,
+                              tnf_error *e);
     /* Tells what verifying finds beyond the parts and their layouts. May be NULL. */
     tnf_status (*verify)(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
                          tnf_error *e);
+    /* Tells why a program would not load the file: one of these, separated by spaces. Both may be
+     * NULL. */
+    const char *programs;
+    tnf_status (*loads)(const tnf_reader *r, const char *program, tnf_arena *arena, tnf_tell tell,
+                        void *ctx, tnf_error *e);
     /* Tells where an open file departs from the form that its specification calls canonical. May be
      * NULL: there is none. */
     tnf_status (*canonical)(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,

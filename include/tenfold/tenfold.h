@@ -316,12 +316,15 @@ typedef struct tnf_verify_options {
     unsigned threads; /**< 0: one per core, or TENFOLD_THREADS */
     /** Called for what is unusual, but not a problem. */
     void (*warn)(void *ctx, const tnf_warning *warning);
+    /** Would this program load it ("llama.cpp")? Every reason why not is a problem.
+     * TNF_EUNSUPPORTED if nothing is known of that program and the format. NULL: not asked. */
+    const char *program;
 } tnf_verify_options;
 
 /** All defaults. */
 #define TNF_VERIFY_INIT                                                                            \
     {                                                                                              \
-        sizeof(tnf_verify_options), NULL, NULL, NULL, NULL, false, 0, NULL                         \
+        sizeof(tnf_verify_options), NULL, NULL, NULL, NULL, false, 0, NULL, NULL                   \
     }
 
 /** The result of a verification, in numbers. Begin with TNF_VERIFY_RESULT_INIT. */
@@ -461,13 +464,17 @@ typedef struct tnf_format_info {
      * of n-grams are taken out of vectors by this rule. TNF_FOLD_NONE: they are not. */
     tnf_fold unfolds;
     const char *document; /**< the attribute that is one text of metadata; NULL: none */
+    /** What its reader puts before every key of a file, as for gguf "gguf."; NULL: nothing. */
+    const char *prefix;
+    /** Programs that read it ask for exact types of numbers: new ones are best u32, i32 or f32. */
+    bool narrow;
 } tnf_format_info;
 
 /** All 0, with its size. */
 #define TNF_FORMAT_INFO_INIT                                                                       \
     {                                                                                              \
         sizeof(tnf_format_info), NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL,          \
-            TNF_FOLD_NONE, TNF_FOLD_NONE, NULL                                                     \
+            TNF_FOLD_NONE, TNF_FOLD_NONE, NULL, NULL, false                                        \
     }
 
 /** Gets the i-th format; false past the last one. */

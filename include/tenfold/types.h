@@ -241,6 +241,10 @@ typedef struct tnf_part {
 typedef struct tnf_layout tnf_layout;
 /** Returns the id of a layout: "dense", "strings/1", "sparse_csr/1" … */
 TNF_API const char *tnf_layout_id(const tnf_layout *layout);
+/** Returns what people call it: "Q4_K" for gguf.q4_k/1, else its id. */
+TNF_API const char *tnf_layout_name(const tnf_layout *layout);
+/** A layout of blocks, each of so many elements in so many bytes? */
+TNF_API bool tnf_layout_blocks(const tnf_layout *layout, uint32_t *elements, uint32_t *bytes);
 /** Returns a known layout by its id, or NULL. For tensors that are built by hand. */
 TNF_API const tnf_layout *tnf_layout_by_id(const char *id);
 

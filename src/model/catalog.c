@@ -35,7 +35,7 @@ static tnf_status make_room(const tnf_catalog *c, void **array, size_t n, size_t
 {
     if (n < *capacity)
         return TNF_OK;
-    size_t more = *capacity ? *capacity + *capacity / 2 : 8;
+    size_t more = *capacity ? *capacity + *capacity / 2 + 1 : 8; /* of one, half is nothing */
     tnf_arena *a = c->arena;
     uint64_t growth = (uint64_t)(more - *capacity) * size;
     a->over_limit = growth > a->limit - a->total || more >= UINT32_MAX;

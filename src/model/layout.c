@@ -60,6 +60,20 @@ const char *tnf_layout_id(const tnf_layout *layout)
     return layout->id;
 }
 
+const char *tnf_layout_name(const tnf_layout *layout)
+{
+    return layout->name ? layout->name : layout->id;
+}
+
+bool tnf_layout_blocks(const tnf_layout *layout, uint32_t *elements, uint32_t *bytes)
+{
+    if (layout->block_bytes == 0)
+        return false;
+    *elements = layout->block_elements;
+    *bytes = layout->block_bytes;
+    return true;
+}
+
 const tnf_part *tnf_object_part(const tnf_object *object, const char *role)
 {
     for (uint16_t i = 0; object && i < object->nparts; i++)

@@ -36,20 +36,28 @@ static tnf_status check_blocks(const tnf_object *o, tnf_error *e)
 
 static const tnf_layout_part parts[] = { { .role = "data" }, { NULL, false } };
 
-#define B(name, elements, bytes)                                                                   \
+#define B(word, capitals, elements, bytes)                                                         \
     {                                                                                              \
-        .id = "gguf." name "/1", .block = (name), .block_elements = (elements),                    \
-        .block_bytes = (bytes), .parts = parts, .check = check_blocks                              \
+        .id = "gguf." word "/1", .name = (capitals), .block = (word),                              \
+        .block_elements = (elements), .block_bytes = (bytes), .parts = parts,                      \
+        .check = check_blocks                                                                      \
     }
 
 static const tnf_layout blocks[] = {
-    B("q4_0", 32, 18),     B("q4_1", 32, 20),    B("q5_0", 32, 22),     B("q5_1", 32, 24),
-    B("q8_0", 32, 34),     B("q8_1", 32, 36),    B("q2_k", 256, 84),    B("q3_k", 256, 110),
-    B("q4_k", 256, 144),   B("q5_k", 256, 176),  B("q6_k", 256, 210),   B("q8_k", 256, 292),
-    B("iq2_xxs", 256, 66), B("iq2_xs", 256, 74), B("iq3_xxs", 256, 98), B("iq1_s", 256, 50),
-    B("iq4_nl", 32, 18),   B("iq3_s", 256, 110), B("iq2_s", 256, 82),   B("iq4_xs", 256, 136),
-    B("iq1_m", 256, 56),   B("tq1_0", 256, 54),  B("tq2_0", 256, 66),   B("mxfp4", 32, 17),
-    B("nvfp4", 64, 36),    B("q1_0", 128, 18),   B("q2_0", 64, 18),
+    B("q4_0", "Q4_0", 32, 18),        B("q4_1", "Q4_1", 32, 20),
+    B("q5_0", "Q5_0", 32, 22),        B("q5_1", "Q5_1", 32, 24),
+    B("q8_0", "Q8_0", 32, 34),        B("q8_1", "Q8_1", 32, 36),
+    B("q2_k", "Q2_K", 256, 84),       B("q3_k", "Q3_K", 256, 110),
+    B("q4_k", "Q4_K", 256, 144),      B("q5_k", "Q5_K", 256, 176),
+    B("q6_k", "Q6_K", 256, 210),      B("q8_k", "Q8_K", 256, 292),
+    B("iq2_xxs", "IQ2_XXS", 256, 66), B("iq2_xs", "IQ2_XS", 256, 74),
+    B("iq3_xxs", "IQ3_XXS", 256, 98), B("iq1_s", "IQ1_S", 256, 50),
+    B("iq4_nl", "IQ4_NL", 32, 18),    B("iq3_s", "IQ3_S", 256, 110),
+    B("iq2_s", "IQ2_S", 256, 82),     B("iq4_xs", "IQ4_XS", 256, 136),
+    B("iq1_m", "IQ1_M", 256, 56),     B("tq1_0", "TQ1_0", 256, 54),
+    B("tq2_0", "TQ2_0", 256, 66),     B("mxfp4", "MXFP4", 32, 17),
+    B("nvfp4", "NVFP4", 64, 36),      B("q1_0", "Q1_0", 128, 18),
+    B("q2_0", "Q2_0", 64, 18),
 };
 
 #undef B

@@ -110,6 +110,26 @@ ADAM = ("ce00000000ce00000001ce0000040081af4f7074696d697a65722e65706f6368ce00000
         "737472656e677468ca40e00000b24f7074696d697a65722e6c725f7363616c65ca40c00000")
 
 
+def gguf():
+    """A small model: keys of several types, a tensor of blocks and a dense one."""
+    def text(s):
+        return struct.pack("<Q", len(s.encode())) + s.encode()
+
+    def key(name, number, value):
+        return text(name) + struct.pack("<I", number) + value
+
+    tokens = [f"<{i}>" for i in range(40)]
+    keys = [key("general.architecture", 8, text("llama")), key("llama.block_count", 4, struct.pack("<I", 1)),
+            key("llama.rope.freq_base", 6, struct.pack("<f", 10000)),
+            key("tokenizer.ggml.tokens", 9, struct.pack("<IQ", 8, 40) + b"".join(map(text, tokens))),
+            key("tokenizer.ggml.empty", 9, struct.pack("<IQ", 5, 0)),
+            key("tokenizer.chat_template", 8, text("{{ messages }}\n{{ end }}"))]
+    entries = [text("blk.0.weight") + struct.pack("<IQQIQ", 2, 64, 2, 8, 0),
+               text("norm") + struct.pack("<IQIQ", 1, 4, 0, 160)]
+    head = b"GGUF" + struct.pack("<IQQ", 3, len(entries), len(keys)) + b"".join(keys) + b"".join(entries)
+    return head + bytes(-len(head) % 32) + bytes(range(136)) + bytes(24) + f32(1, 2, 3, 4) + bytes(16)
+
+
 def main(out):
     def put(name, content):
         path = os.path.join(out, name)
@@ -119,6 +139,8 @@ def main(out):
 
     model = safetensors(MODEL, {"format": "pt", "note": "two\nlines"})
     put("model.safetensors", model)
+    put("gguf/model.gguf", gguf())
+    put("gguf/template.jinja", b"{% for m in messages %}{{ m.content }}{% endfor %}\n")
     put("table.safetensors", safetensors(TABLE))
     put("names.safetensors", safetensors(NAMES))
     put("plain.safetensors", safetensors([("a", "F32", [2], f32(1, 2)), ("b", "I32", [1], i32(3))]))
@@ -137,7 +159,7 @@ def main(out):
     put("gzip.safetensors", bytes.fromhex("1f8b0800000000000003") + b"\0" * 20)
     put("zip.bin", b"PK\3\4" + b"\0" * 40)
     put("pickle.bin", b"\x80\x02}q\0." + b"\0" * 20)
-    put("gguf.bin", b"GGUF" + struct.pack("<IQQ", 3, 0, 0))
+    put("pdf.bin", b"%PDF-1.7\n" + bytes(60))
     put("empty.bin", b"")
     put("zeros.bin", bytes(4096))
     put("noise.bin", bytes((i * 167 + 13) % 251 for i in range(300)))

@@ -381,6 +381,12 @@ static tnf_status check_file(struct check *c, tnf_verify_result *result, tnf_are
 {
     const tnf_format *format = c->file->format;
     struct telling telling = { c, result };
+    const char *program = c->options.program;
+    if (program && (!format->loads || !tnf_list_has(format->programs, program)))
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                        "nothing is known of what %s loads of this format%s%s",
+                        TNF_VISIBLE(program), format->loads ? "; but of " : "",
+                        format->loads ? format->programs : "");
     if (c->options.canonical && !format->canonical)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s has no canonical form",
                         format->name);
@@ -392,6 +398,8 @@ static tnf_status check_file(struct check *c, tnf_verify_result *result, tnf_are
     tell_outcomes(c, result);
     if (status == TNF_OK && format->verify)
         status = format->verify(&c->file->reader, arena, tell_one, &telling, e);
+    if (status == TNF_OK && program)
+        status = format->loads(&c->file->reader, program, arena, tell_one, &telling, e);
     if (status == TNF_OK)
         status = tnf_directory_surplus(c->file, arena, tell_one, warn_one, &telling, e);
     if (status == TNF_OK && c->options.canonical)

@@ -306,6 +306,20 @@ static tnf_status merge_extra(struct merging *m, const tnf_extra *extra, size_t 
 
 /* ------------------------------------------------------------------ whole */
 
+/* Is it one of the files that another one of them consists of? Then it comes with that. */
+static bool comes_along(const struct merging *m, size_t n)
+{
+    const tnf_source *source = m->files[m->now]->source;
+    struct stat st;
+    if (!source || source->fd < 0 || m->files[m->now]->siblings || fstat(source->fd, &st) != 0)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (i != m->now && m->files[i]->siblings &&
+            tnf_sibling_is(m->files[i], (uint64_t)st.st_dev, (uint64_t)st.st_ino))
+            return true;
+    return false;
+}
+
 static tnf_status merge_file(struct merging *m, const tnf_file *file, tnf_error *e)
 {
     size_t known = m->b->catalog.nextras;
@@ -334,7 +348,7 @@ tnf_status tnf_builder_merge(tnf_builder *b, const tnf_file *const *files, const
     tnf_status status = count_attrs(&m, n, e);
     for (; m.now < n && status == TNF_OK; m.now++) {
         status = tnf_builder_uses(b, files[m.now], e);
-        if (status == TNF_OK)
+        if (status == TNF_OK && !comes_along(&m, n))
             status = merge_file(&m, files[m.now], e);
     }
     tnf_hash_free(&m.attr_names);

@@ -59,15 +59,19 @@ static void tell_files(const struct splitting *s)
 /* ------------------------------------------------------------------ content */
 
 /* With an index, the first file has all attributes, the others only text maps, which readers of
- * single files look for; without one, each file stands for itself. */
+ * single files look for; without one, each file stands for itself, unless the format says in each
+ * what it is a part of. */
 static tnf_status add_attributes(const struct splitting *s, tnf_builder *to, size_t i, tnf_error *e)
 {
     const tnf_catalog *c = &s->b->catalog;
+    bool set = s->format->shard_attrs && s->n > 1;
     for (size_t k = 0; k < c->attrs.n; k++) {
         const tnf_member *m = &c->attrs.members[k];
-        if (i == 0 || !s->index || tnf_is_text_map(m))
+        if (i == 0 || (!s->index && !set) || (!set && tnf_is_text_map(m)))
             TNF_TRY(tnf_attrs_set(&to->catalog.attrs, m->key.p, m->key.n, m->value, e));
     }
+    if (set)
+        TNF_TRY(s->format->shard_attrs(&to->catalog.attrs, c, i, s->n, e));
     for (size_t k = 0; i == 0 && k < c->nextras; k++)
         TNF_TRY(tnf_builder_add_extra(to, &c->extras[k], e));
     return TNF_OK;

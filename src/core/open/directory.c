@@ -89,6 +89,20 @@ static bool is_shard(const char *name)
     return true;
 }
 
+/* The first of several that its format opens as one: the number is 1. */
+static bool is_first(const char *name)
+{
+    char ext[16];
+    const char *dot = strrchr(name, '.');
+    tnf_extension(ext, name);
+    if (!is_shard(name) || strncmp(dot - (sizeof "00001-of-ddddd" - 1), "00001", 5) != 0)
+        return false;
+    for (size_t i = 0; tnf_registry_at(i); i++)
+        if (tnf_registry_at(i)->opens_sets && tnf_list_has(tnf_registry_at(i)->extensions, ext))
+            return true;
+    return false;
+}
+
 /* What there is, in the order in which it is taken: a file beside shards is the one that stands for
  * them. */
 enum { INDEX, VARIANT, WHOLE, SHARD, KINDS };
@@ -106,7 +120,8 @@ static tnf_status look_through(DIR *dir, struct found found[KINDS], tnf_arena *a
         } else if (is_variant_index(d->d_name)) {
             TNF_TRY(note(&found[VARIANT], d->d_name, arena, e));
         } else if (readable(d->d_name)) {
-            TNF_TRY(note(&found[is_shard(d->d_name) ? SHARD : WHOLE], d->d_name, arena, e));
+            bool part = is_shard(d->d_name) && !is_first(d->d_name);
+            TNF_TRY(note(&found[part ? SHARD : WHOLE], d->d_name, arena, e));
         }
     }
     return TNF_OK;

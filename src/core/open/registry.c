@@ -161,6 +161,8 @@ static tnf_status describe_format(tnf_format_info *out, const tnf_format *f, tnf
         .folds = f->can.folds,
         .unfolds = f->can.unfolds,
         .document = f->can.document,
+        .prefix = f->can.own_prefix,
+        .narrow = f->can.narrow_numbers,
     };
     tnf_result_fill(out, &info, sizeof info);
     return TNF_OK;

@@ -193,6 +193,9 @@ static void note_change(struct planning *l, const tnf_object *was, const tnf_obj
         put_text(b, "type", part->type->id);
         if (part->type->number == TNF_NUMBER_OPAQUE)
             tnf_buf_printf(b, ",\"bits\":%u", part->type->bits);
+        if (part->type->number == TNF_NUMBER_OPAQUE &&
+            part->type->storage != now[i].parts->type->storage)
+            tnf_buf_printf(b, ",\"storage\":\"%s\"", tnf_type_of(part->type->storage)->id);
         tnf_buf_puts(b, ",\"as\":");
         tnf_json_put_string(b, now[i].name.p, now[i].name.n);
         tnf_buf_u8(b, '}');

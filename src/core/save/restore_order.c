@@ -94,15 +94,30 @@ static bool is_ordered(const tnf_object *o)
     return from && from->reader && from->reader->ordered;
 }
 
+/* What a tensor became is, when it is whole again, where its first piece is. */
+static size_t pieces_at(const struct planning *l, size_t i)
+{
+    return l->save->changes ? l->save->changes[i].pieces : 1u;
+}
+
 void tnf_note_sequence(struct planning *l)
 {
-    const tnf_catalog *c = &l->save->planned;
-    bool ordered = false;
-    if (!l->stashes || !l->format->can.sorts_tensors || c->n < 2)
+    const tnf_catalog *c = l->fit.catalog;
+    const tnf_object *last = NULL;
+    bool ordered = false, moves = false;
+    if (!l->stashes || !l->format->can.sorts)
         return;
-    for (size_t i = 0; i < c->n && !ordered; i++)
-        ordered = is_ordered(&c->objects[i]);
-    for (size_t i = 0; i < c->n && ordered; i++) {
+    for (size_t i = 0; i < c->n; i += pieces_at(l, i)) {
+        const tnf_object *o = &c->objects[i];
+        if (o->nparts == 0 || l->fit.objects[i].fate == TNF_DROPPED)
+            continue;
+        ordered = ordered || is_ordered(o);
+        moves = moves || (last && l->format->can.sorts(last, o) > 0);
+        last = o;
+    }
+    for (size_t i = 0; i < c->n && ordered && moves; i += pieces_at(l, i)) {
+        if (l->fit.objects[i].fate == TNF_DROPPED)
+            continue;
         tnf_plan_comma(&l->sequence);
         tnf_json_put_string(&l->sequence, c->objects[i].name.p, c->objects[i].name.n);
     }

@@ -73,7 +73,10 @@ static const tnf_type *unknown_type(struct unfitting *u, tnf_str id, tnf_dtype s
     tnf_type *type = room(u, 1, sizeof *type);
     const char *text = copy(u, id);
     uint64_t bits = 0;
+    tnf_str word = text_of(note, "storage"); /* where another one of that width stands for it */
+    const tnf_type *other = word.p ? tnf_type_find(word.p, word.n) : NULL;
     read_number(&bits, tnf_value_get(note, "bits"));
+    storage = other ? other->storage : storage;
     if (!type || !text || bits > 1024)
         return NULL;
     *type = (tnf_type) { text, storage, TNF_NUMBER_OPAQUE, (uint32_t)bits };

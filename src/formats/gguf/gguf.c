@@ -81,9 +81,11 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
     gguf_file *g = tnf_arena_alloc(r->arena, sizeof *g);
     if (!g)
         return tnf_arena_fail(r->arena, "the header", e);
-    r->ordered = true;
     g->blocks_little = r->options[GGUF_OPTION_BLOCKS].u == GGUF_BLOCKS_LITTLE;
     TNF_TRY(read_header(&in, g, e));
+    /* Of a file that is no model of ggml's, but holds tensors of another format, nobody compares
+     * the bytes. */
+    r->ordered = tnf_gguf_attr(&r->catalog->attrs, "general.architecture") != NULL;
     TNF_TRY(tell_facts(r, g, e));
     r->state = g;
     TNF_TRY(tnf_gguf_places(r, g, e));
@@ -166,6 +168,7 @@ const tnf_format tnf_format_gguf = {
              .attrs = TNF_HOLDS_TYPED,
              .holds_attr = tnf_gguf_holds_attr,
              .own_prefix = GGUF_PREFIX,
+             .narrow_numbers = true,
              .takes = tnf_gguf_takes,
              .derived = "gguf_file.version gguf_file.endian gguf_file.end gguf_file.padding "
                         "gguf_file.offsets" },
@@ -175,4 +178,8 @@ const tnf_format tnf_format_gguf = {
     .index = index_all,
     .decode = decode,
     .write = tnf_gguf_write,
+    .programs = "llama.cpp gguf-py",
+    .loads = tnf_gguf_loads,
+    .opens_sets = true,
+    .shard_attrs = tnf_gguf_shard_attrs,
 };

@@ -131,8 +131,9 @@ typedef struct gguf_file {
     size_t n;
     bool in_order; /* every tensor where llama.cpp wants it */
     bool nested;   /* a key has arrays of arrays */
-    bool empty_key, strange_key;
-    bool unpadded, shard;
+    bool strange_key;
+    bool unpadded;
+    bool later;                  /* another file than the first of a set */
     const gguf_entry **by_place; /* blocks to turn, by their offsets */
     size_t nblocks;
     uint64_t data_start;
@@ -148,6 +149,10 @@ tnf_status tnf_gguf_places(tnf_reader *r, gguf_file *g, tnf_error *e);
 tnf_status tnf_gguf_set(tnf_reader *r, gguf_file *g, tnf_error *e);
 tnf_status tnf_gguf_shard_attrs(tnf_attrs *attrs, const tnf_catalog *whole, size_t i, size_t n,
                                 tnf_error *e);
+
+/* loads.c */
+tnf_status tnf_gguf_loads(const tnf_reader *r, const char *program, tnf_arena *arena, tnf_tell tell,
+                          void *ctx, tnf_error *e);
 
 /* An attribute of the file by its key, or NULL. */
 const tnf_value *tnf_gguf_attr(const tnf_attrs *attrs, const char *key);

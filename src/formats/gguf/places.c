@@ -44,8 +44,9 @@ static tnf_status block_attrs(tnf_reader *r, const tnf_layout *layout, const tnf
     tnf_value *map = tnf_arena_alloc(r->arena, sizeof *map);
     if (!map)
         return tnf_arena_fail(r->arena, "attributes", e);
-    TNF_TRY(tnf_attrs_push(&attrs, "elems_per_block", tnf_value_uint(layout->block_elements), e));
+    /* in the order that zTensor 2 gives them back in */
     TNF_TRY(tnf_attrs_push(&attrs, "block_bytes", tnf_value_uint(layout->block_bytes), e));
+    TNF_TRY(tnf_attrs_push(&attrs, "elems_per_block", tnf_value_uint(layout->block_elements), e));
     *map = tnf_attrs_value(&attrs);
     *out = map;
     return TNF_OK;

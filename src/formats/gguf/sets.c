@@ -104,7 +104,10 @@ static tnf_status add_shard(tnf_reader *r, const char *name, uint64_t no, uint64
     *there = status == TNF_OK;
     if (status == TNF_ENOTFOUND && r->incomplete)
         return tnf_miss(r, &missing, text, TNF_NO_OFFSET, e);
-    if (status != TNF_OK && tnf_lose(r, status == TNF_ENOTFOUND ? TNF_ETRUNCATED : status, &why))
+    if (status == TNF_ENOTFOUND)
+        status = tnf_fail(&why, TNF_ETRUNCATED, 0, "the file %s of the model is missing",
+                          TNF_QUOTED(text));
+    if (status != TNF_OK && tnf_lose(r, status, &why))
         return TNF_OK;
     if (status != TNF_OK) {
         if (e)
@@ -166,7 +169,7 @@ tnf_status tnf_gguf_set(tnf_reader *r, gguf_file *g, tnf_error *e)
         r->options[GGUF_OPTION_SHARDS].u == GGUF_SHARDS_NONE)
         return TNF_OK;
     count = count_in_name(r->stem, &prefix);
-    g->shard = said > 1;
+    g->later = said > 1 && key_number(&own, "no", &no) && no > 0;
     if (count > 0)
         return open_set(r, count, prefix, e);
     if (said > 1)

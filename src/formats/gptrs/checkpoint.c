@@ -296,7 +296,7 @@ const tnf_format tnf_format_gptrs_checkpoint = {
     .extensions = "bin",
     .family = "gptrs", /* the build looks for the family here */
     GPTRS_RULES,
-    .can = { GPTRS_CAN, .attrs = TNF_HOLDS_TEXT,
+    .can = { GPTRS_CAN, .attrs = TNF_HOLDS_TEXT, .sorts = tnf_compare_names,
              .file_attrs = "gptrs.config gptrs.stored_ids gptrs.bare_config",
              .object_attrs = "gptrs.requires_grad gptrs.base_id gptrs.stored_id",
              .derived = "gptrs.kind gptrs.param_id gptrs.base_id gptrs.requires_grad=false" },

@@ -187,7 +187,7 @@ const tnf_format tnf_format_ztensor2 = {
     .can = { .zero_rank = true,
              .utf8_names = true,
              .shares = true,
-             .sorts_tensors = true,
+             .sorts = tnf_compare_names,
              .attrs = TNF_HOLDS_TYPED,
              .sorted_maps = true,
              .takes = tnf_zt2_takes,

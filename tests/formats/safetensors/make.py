@@ -263,7 +263,7 @@ def reject_wrong_things():
     reject("gzip", gzip.compress(whole, mtime=0), UNSUPPORTED, 0, "gzip")
     reject("pickle", b"\x80\x02}q\x00.", UNSUPPORTED, 0, "pickle")
     reject("zip", b"PK\3\4" + bytes(60), UNSUPPORTED, 0, "ZIP")
-    reject("gguf", b"GGUF" + struct.pack("<IQQ", 3, 0, 0) + bytes(16), UNSUPPORTED, 0, "GGUF")
+    reject("pdf", b"%PDF-1.7\n" + bytes(60), BAD, 0, "PDF")
     reject("utf16", b"\xff\xfe" + '{"a":1}'.encode("utf-16-le"), BAD, 0, "UTF-16")
     reject("zeros", bytes(64), BAD, 0, "zeros")
     reject("png", b"\x89PNG\r\n\x1a\n" + bytes(60), BAD, 0, "PNG")

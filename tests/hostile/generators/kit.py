@@ -156,8 +156,7 @@ def wrong_things(cases, whole, zips=False):
                "pickle", "a pickle, which must not be run")
     c.rejected("B", "zip", b"PK\3\4\x14\0\0\0\0\0" + bytes(60), SHORT if zips else UNSUPPORTED, 70 if zips else 0,
                "zip archive" if zips else "ZIP", "a ZIP archive")
-    c.rejected("B", "gguf", b"GGUF" + struct.pack("<IQQ", 3, 0, 0) + bytes(16), UNSUPPORTED, 0, "GGUF",
-               "a GGUF file")
+    c.rejected("B", "pdf", b"%PDF-1.7\n" + bytes(60), BAD, 0, "PDF", "a PDF document")
     c.rejected("B", "utf16", b"\xff\xfe" + '{"a":1}'.encode("utf-16-le"), BAD, 0, "UTF-16",
                "text with a byte order mark")
     c.rejected("B", "zeros", bytes(512), BAD, 0, "zeros", "a sparse file that was never filled")

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* Which programs would load a file, by the rules that they have beyond the format's own. Only the
+ * container is looked at: whether a program knows the architecture of a model is for it to say.
+ *
+ *   llama.cpp   ggml's reader in C: no version 1, the byte order of the machine (little-endian
+ *               here), no arrays in arrays, names of 63 bytes at most and different up to a NUL,
+ *               every tensor right behind the one before it, of a set the first file
+ *   gguf-py     the package gguf 0.19: versions 2 and 3, names and texts in UTF-8, no q1_0, q2_0,
+ *               and q8_1 only by a size that no file has
+ */
+#include "base/hash.h"
+#include "formats/gguf/gguf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+typedef struct telling {
+    tnf_tell tell;
+    void *ctx;
+    const char *program;
+} telling;
+
+static void say(const telling *t, tnf_str tensor, const char *format, ...) TNF_PRINTF(3, 4);
+
+static void say(const telling *t, tnf_str tensor, const char *format, ...)
+{
+    tnf_error problem = { .offset = TNF_NO_OFFSET };
+    char why[200];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    (void)tnf_fail(&problem, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s will not load this: %s",
+                   t->program, why);
+    t->tell(t->ctx, &problem, tensor);
+}
+
+static const tnf_str none = { NULL, 0 };
+
+/* ---------------------------------------------------------------- llama.cpp */
+
+static tnf_str name_to_nul(const void *ctx, uint32_t position)
+{
+    tnf_str name = ((const tnf_catalog *)ctx)->objects[position].name;
+    const char *nul = name.n ? memchr(name.p, 0, name.n) : NULL;
+    return (tnf_str) { name.p, nul ? (size_t)(nul - name.p) : name.n };
+}
+
+static tnf_status check_names(const tnf_reader *r, tnf_arena *arena, const telling *t, tnf_error *e)
+{
+    tnf_hash names;
+    tnf_status status = TNF_OK;
+    tnf_hash_init(&names, &arena->alloc, name_to_nul, r->catalog);
+    for (size_t i = 0; i < r->catalog->n && status == TNF_OK; i++) {
+        const tnf_object *o = &r->catalog->objects[i];
+        uint32_t previous = TNF_HASH_NONE;
+        if (!tnf_hash_add(&names, (uint32_t)i, false, &previous))
+            status = tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for names");
+        if (o->name.n > GGUF_MAX_NAME)
+            say(t, o->name, "the name of %s has %zu bytes, %u are allowed", TNF_QUOTED(o->name),
+                o->name.n, GGUF_MAX_NAME);
+        else if (previous != TNF_HASH_NONE)
+            say(t, o->name, "up to a NUL, %s has the name of another tensor", TNF_QUOTED(o->name));
+        if (o->rank > GGUF_MAX_RANK)
+            say(t, o->name, "%s has %u dimensions", TNF_QUOTED(o->name), o->rank);
+    }
+    tnf_hash_free(&names);
+    return status;
+}
+
+static tnf_status check_llama(const tnf_reader *r, tnf_arena *arena, const telling *t, tnf_error *e)
+{
+    const gguf_file *g = r->state;
+    if (g->version == 1)
+        say(t, none, "it is of version 1");
+    if (g->big)
+        say(t, none, "it is big-endian");
+    if (g->nested)
+        say(t, none, "a key has arrays in an array");
+    if (!g->in_order)
+        say(t, none, "its tensors do not lie one behind the other in the order of their entries");
+    if (g->later)
+        say(t, none, "it is not the first file of its set");
+    return check_names(r, arena, t, e);
+}
+
+/* ------------------------------------------------------------------ gguf-py */
+
+static bool has_bytes(const tnf_value *v)
+{
+    for (size_t i = 0; v->kind == TNF_ARRAY && i < v->n; i++)
+        if (has_bytes(&v->as.items[i]))
+            return true;
+    return v->kind == TNF_BYTES;
+}
+
+static void check_python(const tnf_reader *r, const telling *t)
+{
+    const gguf_file *g = r->state;
+    const tnf_attrs *attrs = &r->catalog->attrs;
+    if (g->version == 1)
+        say(t, none, "it is of version 1");
+    for (size_t i = 0; i < attrs->n; i++)
+        if (has_bytes(&attrs->members[i].value))
+            say(t, none, "the text of %s is not UTF-8", TNF_QUOTED(attrs->members[i].key));
+    for (size_t i = 0; i < r->catalog->n; i++) {
+        const tnf_object *o = &r->catalog->objects[i];
+        const gguf_type *type = o->nparts ? tnf_gguf_type_of(o) : NULL;
+        if (!tnf_utf8_valid(o->name.p, o->name.n, NULL))
+            say(t, o->name, "the name %s is not UTF-8", TNF_QUOTED(o->name));
+        if (type && (type->id > 40 || strcmp(type->name, "q8_1") == 0))
+            say(t, o->name, "%s is of type %s, which it %s", TNF_QUOTED(o->name), type->name,
+                type->id > 40 ? "does not know" : "takes for larger than it is");
+    }
+}
+
+tnf_status tnf_gguf_loads(const tnf_reader *r, const char *program, tnf_arena *arena, tnf_tell tell,
+                          void *ctx, tnf_error *e)
+{
+    const telling t = { tell, ctx, program };
+    if (strcmp(program, "llama.cpp") == 0)
+        return check_llama(r, arena, &t, e);
+    check_python(r, &t);
+    return TNF_OK;
+}
