@@ -80,6 +80,14 @@ int opt_position(const char *words, const char *text, size_t n)
     return -1;
 }
 
+bool opt_count(unsigned *out, const char *text)
+{
+    size_t n = strspn(text, "0123456789");
+    unsigned long number = n > 0 && n < 6 && !text[n] ? strtoul(text, NULL, 10) : 0;
+    *out = (unsigned)number;
+    return number >= 1 && number <= 1000;
+}
+
 static bool set_choice(const opt *o, int *to, const char *value)
 {
     int position = opt_position(o->words, value, strlen(value));

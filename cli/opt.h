@@ -50,6 +50,8 @@ void opt_release(const opt_set *set);
 
 /* Takes the i-th of words separated by '|'; its length, 0 past the last. */
 size_t opt_word(const char *words, size_t i, const char **out);
+/* A whole number from 1 to 1000. */
+bool opt_count(unsigned *out, const char *text);
 /* The position of a text among such words, or -1. */
 int opt_position(const char *words, const char *text, size_t n);
 

@@ -79,5 +79,7 @@ const tnf_type *object_type(const tnf_object *object);
 const char *object_kind(const tnf_object *object);
 bool is_dense(const tnf_object *object);
 uint64_t object_bytes(const tnf_object *object);
+/* Its elements, if they are numbers. */
+uint64_t object_parameters(const tnf_object *object);
 
 #endif

@@ -13,6 +13,7 @@ typedef struct stat_sum {
     tnf_str name;
     const char *type; /* the one that most of the bytes have */
     uint64_t tensors, elements, bytes;
+    uint64_t parameters; /* elements that are numbers */
 } stat_sum;
 
 typedef struct stat_sums {

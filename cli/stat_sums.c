@@ -107,6 +107,7 @@ static stat_sum *add_up(entry *entries, size_t n, size_t *out_n,
             p->sum.tensors++;
             p->sum.elements += tnf_elements(o);
             p->sum.bytes += object_bytes(o);
+            p->sum.parameters += object_parameters(o);
         }
         qsort(all, k, sizeof *all, order);
         for (size_t i = 0; i < k; i++)

@@ -249,3 +249,9 @@ uint64_t object_bytes(const tnf_object *object)
         sum += object->parts[i].nbytes;
     return sum;
 }
+
+/* Words of a vocabulary are no parameters. */
+uint64_t object_parameters(const tnf_object *o)
+{
+    return strcmp(tnf_layout_id(o->layout), "strings/1") != 0 ? tnf_elements(o) : 0;
+}
