@@ -136,18 +136,14 @@ void ls_sort_sums(stat_sums *sums, const ls_options *how)
 
 /* ------------------------------------------------------------------ lines */
 
-static void shape_cell(table *t, const tnf_object *o)
+static void shape_cell(text_table *t, const tnf_object *o)
 {
-    char text[512];
-    size_t n = 1;
-    text[0] = '[';
-    for (uint32_t i = 0; i < o->rank && n + 32 < sizeof text; i++)
-        n += (size_t)snprintf(text + n, 32, "%s%" PRIu64, i > 0 ? ", " : "", o->shape[i]);
-    text[n++] = ']';
-    table_str(t, (tnf_str) { text, n });
+    char text[SHAPE_TEXT];
+    shape_text(text, o);
+    table_text(t, text);
 }
 
-static void storage_cells(table *t, const tnf_part *p)
+static void storage_cells(text_table *t, const tnf_part *p)
 {
     char number[24] = "-", digest[LS_DIGEST] = "";
     ls_digest(digest, p);
@@ -160,7 +156,7 @@ static void storage_cells(table *t, const tnf_part *p)
     table_text(t, digest);
 }
 
-static void part_row(table *t, const tnf_part *p)
+static void part_row(text_table *t, const tnf_part *p)
 {
     char role[80];
     snprintf(role, sizeof role, "  #%.70s", p->role);
@@ -174,7 +170,7 @@ static void part_row(table *t, const tnf_part *p)
 }
 
 /* What is not known is a dash. */
-static void tensor_cells(table *t, const tnf_object *o)
+static void tensor_cells(text_table *t, const tnf_object *o)
 {
     table_str(t, o->name);
     if (ls_unknown(o)) {
@@ -188,7 +184,7 @@ static void tensor_cells(table *t, const tnf_object *o)
     table_size(t, object_bytes(o));
 }
 
-static void tensor_rows(table *t, const tnf_object *o, bool details)
+static void tensor_rows(text_table *t, const tnf_object *o, bool details)
 {
     const char *file = tnf_missing_file(o);
     tensor_cells(t, o);
@@ -207,14 +203,15 @@ static void tensor_rows(table *t, const tnf_object *o, bool details)
 }
 
 /* "13 tensors, 24 parameters, 119 B" */
-static void total_line(const ls_total *total)
+static void total_line(const char *before, const ls_total *total)
 {
-    char size[SIZE_TEXT];
+    char size[SIZE_TEXT], tensors[GROUPED_TEXT], parameters[GROUPED_TEXT], text[256];
     size_text(size, total->bytes);
-    put_grouped(stdout, total->tensors);
-    printf(" tensor%s, ", total->tensors == 1 ? "" : "s");
-    put_grouped(stdout, total->parameters);
-    printf(" parameter%s, %s\n", total->parameters == 1 ? "" : "s", size);
+    grouped_text(tensors, total->tensors);
+    grouped_text(parameters, total->parameters);
+    snprintf(text, sizeof text, "%s%s tensor%s, %s parameter%s, %s", before, tensors,
+             total->tensors == 1 ? "" : "s", parameters, total->parameters == 1 ? "" : "s", size);
+    put_filled(stdout, text, 0, 0);
 }
 
 static void add_total(ls_total *to, const ls_total *one)
@@ -226,7 +223,7 @@ static void add_total(ls_total *to, const ls_total *one)
 
 void ls_print(const cli_state *cli, const listing *l, const ls_options *how, ls_total *total)
 {
-    table t;
+    text_table t;
     ls_total here = { .tensors = l->n };
     if (l->n == 0)
         return;
@@ -240,13 +237,13 @@ void ls_print(const cli_state *cli, const listing *l, const ls_options *how, ls_
             here.parameters += object_parameters(l->items[i].object);
             here.bytes += object_bytes(l->items[i].object);
         }
-    total_line(&here);
+    total_line("", &here);
     add_total(total, &here);
 }
 
 void ls_print_sums(const cli_state *cli, const stat_sums *sums, ls_total *total)
 {
-    table t;
+    text_table t;
     ls_total here = { 0 };
     if (sums->ngroups == 0)
         return;
@@ -266,12 +263,14 @@ void ls_print_sums(const cli_state *cli, const stat_sums *sums, ls_total *total)
         here.parameters += sums->groups[i].parameters;
         here.bytes += sums->groups[i].bytes;
     }
-    total_line(&here);
+    total_line("", &here);
     add_total(total, &here);
 }
 
 void ls_print_total(const ls_total *total, size_t files)
 {
-    printf("\n%zu files: ", files);
-    total_line(total);
+    char before[48];
+    snprintf(before, sizeof before, "%zu files: ", files);
+    putchar('\n');
+    total_line(before, total);
 }

@@ -6,6 +6,7 @@
 
 #include "input.h"
 #include "out.h"
+#include "table.h"
 #include <tenfold/stat.h>
 
 /* Tensors that have something in common: a type, or the beginning of their names. */
@@ -39,7 +40,7 @@ typedef struct stat_text {
     const cli_state *cli;
     const input *in;
     bool ascii, values;
-    size_t name, type, shape; /* widths */
+    text_table table; /* of tensors; its rows come one by one */
 } stat_text;
 
 typedef struct stat_json {

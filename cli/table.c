@@ -5,10 +5,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define GAP         2u
-#define LEAST       12u /* columns that a text keeps before other columns go */
-#define WIDEST      64u /* that others are aligned to; a longer text pushes its own line out */
-#define NUMBER_ROOM 32u
+#define GAP    2u
+#define LEAST  12u /* columns that a text keeps before other columns go */
+#define WIDEST 64u /* that others are aligned to; a longer text pushes its own line out */
 
 size_t terminal_width(int fd)
 {
@@ -78,22 +77,24 @@ size_t put_shortened(FILE *to, tnf_str s, size_t width)
 
 /* ----------------------------------------------------------------- widths */
 
-void table_begin(table *t, const cli_state *cli, const table_column *columns, size_t n,
+void table_begin(text_table *t, const cli_state *cli, const table_column *columns, size_t n,
                  size_t indent)
 {
-    *t = (table) { .cli = cli, .columns = columns, .n = n, .indent = indent, .pending = indent };
+    *t = (text_table) {
+        .cli = cli, .columns = columns, .n = n, .indent = indent, .pending = indent
+    };
     t->room = terminal_width(STDOUT_FILENO);
     for (size_t i = 0; i < n; i++)
         t->widths[i] = strlen(columns[i].title);
 }
 
-static size_t least_width(const table *t, size_t i)
+static size_t least_width(const text_table *t, size_t i)
 {
     return t->columns[i].shrinks && t->widths[i] > LEAST ? LEAST : t->widths[i];
 }
 
 /* The columns of a line, with texts as short as they may become, or as long as they are. */
-static size_t line_width(const table *t, bool least)
+static size_t line_width(const text_table *t, bool least)
 {
     size_t sum = t->indent, gap = 0;
     for (size_t i = 0; i < t->n; i++)
@@ -105,7 +106,7 @@ static size_t line_width(const table *t, bool least)
 }
 
 /* The column that matters least of those that are left; t->n if none may go. */
-static size_t least_important(const table *t)
+static size_t least_important(const text_table *t)
 {
     size_t found = t->n;
     for (size_t i = 0; i < t->n; i++)
@@ -116,7 +117,7 @@ static size_t least_important(const table *t)
 }
 
 /* Takes the longest text down until the line fits. */
-static void shrink_texts(table *t)
+static void shrink_texts(text_table *t)
 {
     while (line_width(t, false) > t->room) {
         size_t longest = t->n;
@@ -131,7 +132,7 @@ static void shrink_texts(table *t)
     }
 }
 
-static void fit_terminal(table *t)
+static void fit_terminal(text_table *t)
 {
     size_t column;
     while (line_width(t, true) > t->room && (column = least_important(t)) < t->n)
@@ -139,7 +140,7 @@ static void fit_terminal(table *t)
     shrink_texts(t);
 }
 
-static void put_header(table *t)
+static void put_header(text_table *t)
 {
     bool any = false;
     for (size_t i = 0; i < t->n; i++)
@@ -153,7 +154,7 @@ static void put_header(table *t)
     table_row_end(t);
 }
 
-bool table_again(table *t)
+bool table_again(text_table *t)
 {
     if (t->printing)
         return false;
@@ -169,7 +170,7 @@ bool table_again(table *t)
 
 /* ------------------------------------------------------------------ cells */
 
-static void put_pending(table *t)
+static void put_pending(text_table *t)
 {
     put_spaces(stdout, t->pending);
     t->column += t->pending;
@@ -177,7 +178,7 @@ static void put_pending(table *t)
 }
 
 /* Prints it, if it is printed: spaces are due only before what comes. */
-static void put_cell(table *t, size_t i, tnf_str text, size_t columns)
+static void put_cell(text_table *t, size_t i, tnf_str text, size_t columns)
 {
     size_t width = t->widths[i];
     if (t->columns[i].right && columns < width)
@@ -192,7 +193,7 @@ static void put_cell(table *t, size_t i, tnf_str text, size_t columns)
     t->pending += GAP;
 }
 
-void table_str(table *t, tnf_str text)
+void table_str(text_table *t, tnf_str text)
 {
     size_t i = t->at++, columns = put_name(NULL, text);
     if (i >= t->n)
@@ -203,43 +204,44 @@ void table_str(table *t, tnf_str text)
         put_cell(t, i, text, columns);
 }
 
-void table_text(table *t, const char *text)
+void table_text(text_table *t, const char *text)
 {
     table_str(t, (tnf_str) { text, strlen(text) });
 }
 
-void table_number(table *t, uint64_t number)
+void table_number(text_table *t, uint64_t number)
 {
-    char text[NUMBER_ROOM];
-    size_t at = sizeof text;
-    for (unsigned i = 0; i == 0 || number > 0; i++, number /= 10) {
-        if (i > 0 && i % 3 == 0)
-            text[--at] = ',';
-        text[--at] = (char)('0' + number % 10);
-    }
-    table_str(t, (tnf_str) { text + at, sizeof text - at });
+    char text[GROUPED_TEXT];
+    grouped_text(text, number);
+    table_text(t, text);
 }
 
-void table_size(table *t, uint64_t bytes)
+void table_size(text_table *t, uint64_t bytes)
 {
     char text[SIZE_TEXT];
     int n = size_text(text, bytes);
     table_str(t, (tnf_str) { text, (size_t)n });
 }
 
-void table_note(table *t, paint p, const char *text)
+void table_note(text_table *t, paint p, const char *text)
 {
     tnf_str s = { text, strlen(text) };
-    if (!t->printing || (t->room && t->column + t->pending >= t->room))
+    if (!t->printing)
         return;
+    if (t->room && t->column + t->pending + put_name(NULL, s) > t->room) { /* a line of its own */
+        putc_unlocked('\n', stdout);
+        t->column = 0;
+        t->pending = t->indent + 2;
+    }
     put_pending(t);
     fputs(p == PAINT_OFF ? "" : painted(t->cli, p), stdout);
-    t->column += t->room ? put_shortened(stdout, s, t->room - t->column) : put_name(stdout, s);
+    t->column += t->room ? put_shortened(stdout, s, t->room > t->column ? t->room - t->column : 0)
+                         : put_name(stdout, s);
     fputs(p == PAINT_OFF ? "" : painted(t->cli, PAINT_OFF), stdout);
     t->pending = GAP;
 }
 
-void table_row_end(table *t)
+void table_row_end(text_table *t)
 {
     t->at = t->column = 0;
     t->pending = t->indent;

@@ -16,7 +16,7 @@ typedef struct table_column {
     unsigned char goes; /* 0: always there; else the highest goes first */
 } table_column;
 
-typedef struct table {
+typedef struct text_table {
     const cli_state *cli;
     const table_column *columns;
     size_t n, indent;
@@ -27,20 +27,20 @@ typedef struct table {
     size_t at;      /* the cell that comes next */
     size_t column;  /* where the line stands */
     size_t pending; /* spaces that are due before the next text */
-} table;
+} text_table;
 
 /* do { rows } while (table_again(&t)); the header is printed between the two. */
-void table_begin(table *t, const cli_state *cli, const table_column *columns, size_t n,
+void table_begin(text_table *t, const cli_state *cli, const table_column *columns, size_t n,
                  size_t indent);
-bool table_again(table *t);
+bool table_again(text_table *t);
 /* The next cell of a row. Text of a file is made safe for the terminal. */
-void table_str(table *t, tnf_str text);
-void table_text(table *t, const char *text);
-void table_number(table *t, uint64_t number); /* "1,234,567" */
-void table_size(table *t, uint64_t bytes);    /* "1.2 GiB" */
-/* Behind the last cell, as far as there is room; painted, but for PAINT_OFF. */
-void table_note(table *t, paint p, const char *text);
-void table_row_end(table *t);
+void table_str(text_table *t, tnf_str text);
+void table_text(text_table *t, const char *text);
+void table_number(text_table *t, uint64_t number); /* "1,234,567" */
+void table_size(text_table *t, uint64_t bytes);    /* "1.2 GiB" */
+/* Behind the last cell, or below it where there is no room; painted, but for PAINT_OFF. */
+void table_note(text_table *t, paint p, const char *text);
+void table_row_end(text_table *t);
 
 /* How wide the terminal behind a descriptor is; 0 if it is none. COLUMNS has the first word. */
 size_t terminal_width(int fd);
