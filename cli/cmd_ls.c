@@ -332,8 +332,8 @@ static int check_both(const call *c, const char *first, char **others, int n)
     int code = EXIT_DONE, opened;
     bool any = false;
     for (int i = 0; i < n && !any; i++) /* a path or a plain word? */
-        any = is_there(others[i]) && !strpbrk(others[i], "/") && strcmp(first, "-") != 0;
-    if (!any)
+        any = is_there(others[i]) && !strpbrk(others[i], "/");
+    if (!any || input_is_stream(first))
         return EXIT_DONE;
     input_options how = c->how->in;
     how.incomplete = true;

@@ -193,8 +193,8 @@ static tnf_status look_at_file(const cli_state *cli, found *f, input *in,
     how.ctx = f;
     how.canonical = f->options->canonical;
     progress_begin(&f->progress, cli);
-    if (strcmp(in->path, "-") == 0) {
-        status = tnf_source_fd(&source, STDIN_FILENO, open->access, error);
+    if (input_is_stream(in->path)) {
+        status = input_stream(&source, in->path, open->access, error);
         result->opening = status;
         if (status == TNF_OK)
             status = tnf_verify_source(result, &in->file, source, open, &how, error);

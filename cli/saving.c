@@ -14,7 +14,7 @@ static bool is_cut(const input *in)
 {
     struct stat st;
     return strcmp(in->path, "-") != 0 && stat(in->path, &st) == 0 && S_ISREG(st.st_mode) &&
-           in->info->shards == 0 && (uint64_t)st.st_size < in->info->size;
+           in->info->shards == 0 && (uint64_t)st.st_size < in->bytes;
 }
 
 bool saving_progress(void *ctx, uint64_t done, uint64_t total)
