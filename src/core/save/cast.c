@@ -154,7 +154,7 @@ tnf_status tnf_cast_tensors(struct tnf_save *save, const tnf_catalog *from, cons
                             tnf_error *e)
 {
     const char *id = save->options.dtype;
-    const tnf_type *type = id ? tnf_type_named(id) : NULL;
+    const tnf_type *type = id ? tnf_type_spelled(id) : NULL;
     *out = from;
     if (!id)
         return TNF_OK;
