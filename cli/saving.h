@@ -24,7 +24,7 @@ typedef struct saving_options {
 #define TO_OPTION(type, field, otherwise)                                                          \
     {                                                                                              \
         "to", 't', OPT_TEXT, offsetof(type, field.to), "FORMAT", "@writable",                      \
-            "Write this format. Without it, " otherwise                                            \
+            "Write this format, given by its name or extension. Without it, " otherwise            \
     }
 #define WRITER_OPTION(type, field, name, letter)                                                   \
     {                                                                                              \
@@ -135,6 +135,9 @@ typedef struct saving {
     FILE *kept;       /* meta: what may be refused, to memory */
 } saving;
 
+/* The format that -t names, by its name or by an extension that only it has; NULL if there is none.
+ */
+const char *saving_format(const char *name);
 /* How to save, as the options say, without what belongs to one command. */
 void saving_fill(tnf_save_options *how, const saving_options *options);
 /* Converts, shows the plan and says what is wrong; gives an exit code. */
