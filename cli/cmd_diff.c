@@ -112,6 +112,8 @@ static int run_diff(const cli_state *cli, const void *opts, int argc, char **arg
     const options *o = opts;
     job j = { .cli = cli, .options = o };
     tnf_diff_options how = { .size = sizeof how };
+    const opt_list everything = { 0 };
+    renaming_counts counts;
     input a, b;
     (void)argc;
     if (o->values_only + o->no_values + o->names_only > 1)
@@ -125,13 +127,16 @@ static int run_diff(const cli_state *cli, const void *opts, int argc, char **arg
         code = input_open(&a, cli, &o->in, argv[0]);
     if (code == EXIT_DONE) {
         code = input_open(&b, cli, &o->in, argv[1]);
+        if (code == EXIT_DONE && j.renaming)
+            code = renaming_check(j.renaming, &(const tnf_file *) { a.file }, 1,
+                                  &(renaming_choice) { &everything, &everything }, &counts);
         if (code == EXIT_DONE)
             code = compare_files(&j, &a, &b, &how);
         input_close(&b);
         input_close(&a);
     }
     if (code == EXIT_DONE || code == EXIT_DIFFERS)
-        renaming_notes(j.renaming, cli);
+        renaming_notes(j.renaming, cli, &counts);
     renaming_free(j.renaming);
     return code;
 }

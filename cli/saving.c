@@ -235,6 +235,13 @@ static int convert_all(saving *s, const tnf_file **files, const char **names, ch
         paths[i] = (char *)(uintptr_t)s->inputs[i].path;
     }
     s->how.names = names;
+    int code = EXIT_DONE;
+    if (s->names)
+        code = renaming_check(s->names, files, s->n,
+                              &(renaming_choice) { &s->choosing->select, &s->choosing->exclude },
+                              &s->renamed);
+    if (code != EXIT_DONE)
+        return code;
     progress_begin(&s->progress, s->cli);
     s->status = convert_to(s, files);
     if (s->report)
@@ -267,7 +274,7 @@ int saving_run(saving *s)
     if (room && code == EXIT_DONE)
         code = convert_all(s, files, names, paths);
     if (code == EXIT_DONE)
-        renaming_notes(s->names, s->cli);
+        renaming_notes(s->names, s->cli, &s->renamed);
     free((void *)(uintptr_t)files);
     free((void *)(uintptr_t)names);
     free(paths);

@@ -132,6 +132,7 @@ typedef struct saving {
     progress progress;
     const input *cut; /* it has become shorter */
     renaming *names;  /* NULL: they stay */
+    renaming_counts renamed;
     FILE *kept;       /* meta: what may be refused, to memory */
 } saving;
 
