@@ -62,7 +62,8 @@ static int wrong(const job *j, const char *about)
 static int show_at(job *j, const char *key)
 {
     tnf_value found;
-    if (!meta_get(&j->editor, &found, j->before, (tnf_str) { key, strlen(key) }))
+    if (!meta_get(&j->editor, &found, j->before, (tnf_str) { key, strlen(key) }) &&
+        !meta_find(&j->editor, &found, j->before, (tnf_str) { key, strlen(key) }))
         return wrong(j, NULL);
     show_value(j, &found);
     return EXIT_DONE;
@@ -104,13 +105,43 @@ static bool make_text_map(job *j, const char *key)
     return true;
 }
 
+/* Does a key begin with a word that belongs to a format, or is there such an attribute already? */
+static bool is_owned(const job *j, const char *key)
+{
+    tnf_format_info f = TNF_FORMAT_INFO_INIT;
+    bool owned = begins(key, "tenfold", ".");
+    for (size_t i = 0; !owned && tnf_format_at(&f, i); i++)
+        owned = begins(key, f.family, ".") || begins(key, f.name, ".");
+    for (size_t i = 0; !owned && i < j->after.n; i++) {
+        tnf_str rest;
+        owned = meta_begins((tnf_str) { key, strlen(key) }, j->after.as.members[i].key, &rest);
+    }
+    return owned;
+}
+
+/* A plain key of a file with a map of text belongs there, where others see it; "author" becomes
+ * "safetensors.metadata.author". A tree of JSON would not be text. */
+static char *full_key(job *j, const char *text, size_t n, bool tree)
+{
+    tnf_format_info f = TNF_FORMAT_INFO_INIT;
+    char *key = meta_take(&j->editor, n + 80);
+    if (!key)
+        return NULL;
+    memcpy(key, text, n);
+    if (j->options->tensor || tree || !tnf_format_named(&f, j->in.info->format) ||
+        strcmp(f.metadata, "text") != 0 || is_owned(j, key))
+        return key;
+    snprintf(key, n + 80, "%.60s.metadata.%.*s", f.family, (int)n, text);
+    return key;
+}
+
 static bool set_one(job *j, const char *setting)
 {
     const char *equals = strchr(setting, '=');
-    char *key = meta_take(&j->editor, (size_t)(equals - setting));
+    bool tree = !j->options->string && (equals[1] == '{' || equals[1] == '[');
+    char *key = full_key(j, setting, (size_t)(equals - setting), tree);
     if (!key)
         return false;
-    memcpy(key, setting, (size_t)(equals - setting));
     bool entry = is_text_entry(j, key);
     tnf_value changed;
     j->editor.as_text = j->options->string || entry;
@@ -127,8 +158,8 @@ static int change_attrs(job *j)
     j->after = *j->before;
     for (size_t i = 0; i < o->remove.n; i++) {
         tnf_value changed;
-        tnf_str key = { o->remove.items[i], strlen(o->remove.items[i]) };
-        if (!meta_remove(&j->editor, &changed, &j->after, key))
+        const char *key = full_key(j, o->remove.items[i], strlen(o->remove.items[i]), false);
+        if (!key || !meta_remove(&j->editor, &changed, &j->after, (tnf_str) { key, strlen(key) }))
             return wrong(j, NULL);
         j->after = changed;
     }
@@ -329,7 +360,10 @@ const command cmd_meta = {
         "them.\n\nKEY is a path with dots. A key may contain dots itself: at each level the "
         "longest matching key is used. Items of an array are counted from 0, list.2 or list[2]; "
         "the number after the last item adds one. KEY may also lead into a JSON document, such as "
-        "a model's config; a change there keeps the rest of its text.\n\nA changed attribute keeps "
+        "a model's config; a change there keeps the rest of its text. To show a value, the last "
+        "words of its key are enough if only one key ends with them.\n\nA plain key, such as "
+        "author, that is set on a format with a map of text (safetensors) goes into that map, "
+        "where other programs see it.\n\nA changed attribute keeps "
         "its exact type (u32, f32 ...); a value that does not fit is refused. A new key gets the "
         "type of its neighbours if they all have the same type. Otherwise whole numbers become u64 "
         "or i64, and other numbers f64. Bytes are written as {\"$bytes\":\"base64\"}.\n\nThe file "

@@ -48,7 +48,7 @@ static void sentence(FILE *to, const char *help, const char *special, const char
 
 static void bash_names(FILE *to, const opt *table)
 {
-    for (const opt *o = table; o && o->name; o++) {
+    for (const opt *o = table; o && o->name && o->help; o++) {
         if (o->letter)
             fprintf(to, " -%c", o->letter);
         fprintf(to, " --%s", o->name);
@@ -57,7 +57,7 @@ static void bash_names(FILE *to, const opt *table)
 
 static void bash_values(FILE *to, const char *name, const opt *table)
 {
-    for (const opt *o = table; o && o->name; o++) {
+    for (const opt *o = table; o && o->name && o->help; o++) {
         if (!o->words)
             continue;
         fprintf(to, "    %s:--%s", name, o->name);
@@ -162,7 +162,7 @@ static void zsh_arguments(FILE *to, const command *c)
     static const opt any = { .words = "@formats" };
     fprintf(to, "    %s%s%s)\n      _arguments -s -S \\\n", c->name, c->alias ? "|" : "",
             c->alias ? c->alias : "");
-    for (const opt *o = c->table; o && o->name; o++)
+    for (const opt *o = c->table; o && o->name && o->help; o++)
         zsh_option(to, o);
     for (const opt *o = global_options; o->name; o++)
         zsh_option(to, o);
@@ -247,7 +247,7 @@ static void fish(FILE *to)
         char condition[128];
         snprintf(condition, sizeof condition, "-n '__fish_seen_subcommand_from %s%s%s'", (*c)->name,
                  (*c)->alias ? " " : "", (*c)->alias ? (*c)->alias : "");
-        for (const opt *o = (*c)->table; o && o->name; o++)
+        for (const opt *o = (*c)->table; o && o->name && o->help; o++)
             fish_option(to, condition, o);
     }
     fputs("complete -c tenfold -n '__fish_seen_subcommand_from formats' -f -a '", to);

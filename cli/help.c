@@ -74,7 +74,7 @@ static void help_option(FILE *to, const opt *o)
 static void help_options(FILE *to, const char *title, const opt *table)
 {
     fprintf(to, "\n%s:\n", title);
-    for (const opt *o = table; o->name; o++)
+    for (const opt *o = table; o->name && o->help; o++)
         help_option(to, o);
 }
 

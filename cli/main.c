@@ -36,7 +36,7 @@ const opt global_options[] = {
     { "color", 0, OPT_CHOICE, offsetof(cli_state, color), "WHEN", "auto|always|never",
       "Colour the output on a terminal (auto), always or never. NO_COLOR is honoured." },
     { "help", 'h', OPT_FLAG, offsetof(cli_state, help), NULL, NULL, "Explain the command." },
-    { "version", 0, OPT_FLAG, offsetof(cli_state, version), NULL, NULL, "Print the version." },
+    { "version", 'V', OPT_FLAG, offsetof(cli_state, version), NULL, NULL, "Print the version." },
     { 0 },
 };
 

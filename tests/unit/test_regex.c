@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Expressions of --rename: what they match and what is in their groups, as Python's re has it; and
  * that none of them is slow. */
-#include "../../cli/regex.c" // NOLINT(bugprone-suspicious-include)
+#include "../../cli/regex.c"
+#include "../../cli/regex_parse.c"
 
 #include <setjmp.h>
 #include <stdarg.h>
