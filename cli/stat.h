@@ -28,6 +28,9 @@ typedef struct stat_sums {
 bool stat_sums_make(stat_sums *s, const input *in, const opt_list *globs, unsigned depth);
 void stat_sums_free(stat_sums *s);
 
+/* The beginning of a name that it shares with its like. */
+tnf_str stat_prefix(tnf_str name, unsigned depth);
+
 /* A way to show it all. `ctx` of each is the same. */
 typedef struct stat_view {
     void (*begin)(void *ctx, const stat_sums *sums);
