@@ -56,9 +56,18 @@ typedef struct stat_html {
     const input *in;
     bool values;
     FILE *to;
-    uint64_t least; /* tensors of fewer bytes are left out of the table */
+    const opt_list *select;
+    unsigned depth;
+    const char *heat; /* the name of a tensor to draw, or NULL */
+    /* The table without a script: the largest tensors only. */
+    FILE *rows; /* to memory */
+    char *text;
+    size_t n;
+    uint64_t least; /* tensors of fewer bytes are left out of it */
     uint64_t room;  /* for tensors of just as many */
-    uint64_t left_out;
+    json data;      /* all tensors, for the script; to memory */
+    char *data_text;
+    size_t data_n;
 } stat_html;
 
 extern const stat_view stat_view_text, stat_view_json, stat_view_html;
@@ -76,7 +85,7 @@ typedef struct stat_box {
     double x, y, w, h;
 } stat_box;
 
-/* Fills `all` with one box for each weight, which are sorted, the largest first. */
-void stat_treemap(stat_box *out, const double *weights, size_t n, stat_box all);
+/* Fills `all` with one box for each weight, in their order. */
+void stat_strips(stat_box *out, const double *weights, size_t n, stat_box all);
 
 #endif
