@@ -122,6 +122,8 @@ static int run_line(int argc, char **argv)
     int n;
     if (argc > 0 && !strcmp(argv[0], "--generate"))
         return generate(argc - 1, argv + 1);
+    if (argc > 0 && !strcmp(argv[0], "--complete"))
+        return complete_names(argc - 1, argv + 1);
     if (!opt_parse(&set, 1, argc, argv, true, &n))
         return EXIT_USAGE;
     if (n == 0 && cli.version)
