@@ -37,7 +37,7 @@ static void add_text(char *line, size_t size, size_t room, const char *text)
 {
     size_t n = strlen(line);
     if (n + strlen(text) <= room && n + strlen(text) < size)
-        strcpy(line + n, text);
+        memcpy(line + n, text, strlen(text) + 1);
 }
 
 /* Of a narrow terminal the percentage takes what there is, then the time, the amount, the rate; a

@@ -20,10 +20,12 @@ static void bar_text(const stat_text *t, double share, char out[BAR_TEXT])
 {
     unsigned steps = t->ascii ? 1 : 8, n = (unsigned)(share * BAR * steps + 0.5);
     n = n == 0 && share > 0 ? 1 : n;
+    size_t at = 0;
     *out = '\0';
     for (unsigned i = 0; i < n / steps && i < BAR; i++)
-        strcat(out, t->ascii ? "#" : "█");
-    strcat(out, t->ascii || n / steps >= BAR ? "" : eighths[n % steps]);
+        at += (size_t)snprintf(out + at, BAR_TEXT - at, "%s", t->ascii ? "#" : "█");
+    if (!t->ascii && n / steps < BAR)
+        snprintf(out + at, BAR_TEXT - at, "%s", eighths[n % steps]);
 }
 
 static void sum_row(const stat_text *t, text_table *to, const stat_sum *s, uint64_t total)
@@ -90,8 +92,8 @@ static void begin_text(void *ctx, const stat_sums *sums)
     char size[SIZE_TEXT];
     size_text(size, sums->bytes);
     char text[200];
-    snprintf(text, sizeof text, "%s, %" PRIu64 " tensor%s, %s", t->in->info->format,
-             sums->tensors, sums->tensors == 1 ? "" : "s", size);
+    snprintf(text, sizeof text, "%s, %" PRIu64 " tensor%s, %s", t->in->info->format, sums->tensors,
+             sums->tensors == 1 ? "" : "s", size);
     size_t column = put_safe(stdout, t->in->name, strlen(t->in->name), false);
     putchar(':');
     put_filled(stdout, text, 0, column + 1);

@@ -45,6 +45,6 @@ void table_row_end(text_table *t);
 /* How wide the terminal behind a descriptor is; 0 if it is none. COLUMNS has the first word. */
 size_t terminal_width(int fd);
 /* Bytes of a file in at most `width` columns: the middle may be left out. Gives the columns. */
-size_t put_shortened(FILE *to, tnf_str text, size_t width);
+size_t put_shortened(FILE *to, tnf_str s, size_t width);
 
 #endif
