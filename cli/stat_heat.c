@@ -21,8 +21,9 @@ typedef struct heat {
 
 static void take_value(heat *h, uint64_t at, double x)
 {
-    size_t row = (size_t)((double)(at / h->columns) / (double)h->rows * (double)h->down);
-    size_t column = (size_t)((double)(at % h->columns) / (double)h->columns * (double)h->across);
+    uint64_t y = at / h->columns, x_at = at % h->columns;
+    size_t row = (size_t)((double)y / (double)h->rows * (double)h->down);
+    size_t column = (size_t)((double)x_at / (double)h->columns * (double)h->across);
     size_t cell = (row < h->down ? row : h->down - 1) * ACROSS +
                   (column < h->across ? column : h->across - 1);
     if (isfinite(x)) {

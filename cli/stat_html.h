@@ -12,6 +12,6 @@ void html_words(FILE *to, tnf_str s, size_t most);
 /* stat_map.c: layers and roles. */
 void stat_map(const stat_html *h);
 /* stat_heat.c: the values of one tensor as colours. */
-void stat_heat(const stat_html *h, const tnf_object *o);
+void stat_heat(const stat_html *page, const tnf_object *o);
 
 #endif

@@ -106,7 +106,8 @@ static map_layer *make_layers(const stat_html *h, size_t *n)
     for (size_t i = 0; layers && i < all; i++) {
         map_layer one = layers[i];
         map_layer *last = *n ? &layers[*n - 1] : NULL;
-        if (!last || last->name.n != one.name.n || memcmp(last->name.p, one.name.p, one.name.n)) {
+        if (!last || last->name.n != one.name.n ||
+            memcmp(last->name.p, one.name.p, one.name.n) != 0) {
             layers[(*n)++] = one;
             continue;
         }

@@ -28,7 +28,7 @@ tnf_status tnf_source_open(tnf_source **out, const char *path, tnf_access access
 /* A temporary file without a name, for bytes that can be read only once. -1: *e says why. It goes
  * when it is closed; tnf_spool_source() makes a source of it, which closes it. */
 int tnf_spool_open(tnf_error *e);
-tnf_status tnf_spool_write(int spool, const void *bytes, size_t n, tnf_error *e);
+tnf_status tnf_spool_write(int fd, const void *bytes, size_t n, tnf_error *e);
 tnf_status tnf_spool_source(tnf_source **out, int spool, tnf_access access,
                             const tnf_allocator *alloc, tnf_error *e);
 
