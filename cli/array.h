@@ -71,6 +71,7 @@ tnf_status put_array(FILE *to, const view *v, bool all, tnf_error *error);
 /* cat_strings.c: a tensor of strings, as JSON, or a line each for people. */
 bool is_strings(const tnf_object *object);
 tnf_status json_strings(json *j, const view *v, tnf_error *error);
+tnf_status csv_strings(FILE *to, const view *v, tnf_error *error);
 tnf_status put_strings(FILE *to, const view *v, bool all, tnf_error *error);
 
 /* Fills in an error of our own and gives its status. */

@@ -145,6 +145,31 @@ static tnf_status use_line(void *ctx, tnf_str s)
     return TNF_OK;
 }
 
+/* RFC 4180: in quotes where there is a comma, a quote or a line end; quotes are doubled. */
+static tnf_status use_csv(void *ctx, tnf_str s)
+{
+    FILE *to = ctx;
+    bool quoted = false;
+    for (size_t i = 0; i < s.n && !quoted; i++)
+        quoted = s.p[i] == ',' || s.p[i] == '"' || s.p[i] == '\n' || s.p[i] == '\r';
+    if (quoted)
+        putc_unlocked('"', to);
+    for (size_t i = 0; i < s.n; i++) {
+        if (s.p[i] == '"')
+            putc_unlocked('"', to);
+        putc_unlocked(s.p[i], to);
+    }
+    if (quoted)
+        putc_unlocked('"', to);
+    putc_unlocked('\n', to);
+    return TNF_OK;
+}
+
+tnf_status csv_strings(FILE *to, const view *v, tnf_error *error)
+{
+    return each_string(v, 0, v->elements, use_csv, to, error);
+}
+
 tnf_status json_strings(json *j, const view *v, tnf_error *error)
 {
     return each_string(v, 0, v->elements, use_json, j, error);

@@ -2,12 +2,14 @@
 /* Arrays for people, as numpy shows them: nested brackets, a row a line, a blank line between
  * tables, and of large ones only the edges. */
 #include "array.h"
+#include "table.h"
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SHOWN_MOST 1000u
 #define EDGE       3u
-#define LINE_WIDTH 79u
+#define LINE_WIDTH 79u /* where there is no terminal */
 
 /* Where in the brackets the printer stands. */
 typedef struct printer {
@@ -18,6 +20,7 @@ typedef struct printer {
     uint64_t *tail;  /* … up to the last ones */
     size_t width;    /* that elements are padded to */
     size_t column;
+    size_t line; /* columns of a line */
 } printer;
 
 static bool has_gap(const printer *p, uint32_t d)
@@ -63,7 +66,7 @@ static void element(printer *p, const char *text, size_t n)
     size_t width = n > p->width ? n : p->width;
     bool first = rank == 0 || p->index[rank - 1] == 0;
     lead(p);
-    if (!first && p->column + 1 + width > LINE_WIDTH) {
+    if (!first && p->column + 1 + width > p->line) {
         putc_unlocked('\n', p->to);
         put_spaces(p->to, rank);
         p->column = rank;
@@ -214,8 +217,14 @@ tnf_status put_array(FILE *to, const view *v, bool all, tnf_error *error)
     if (!numbers)
         return cat_fail(error, TNF_ENOMEM, "out of memory");
     printer p = {
-        to, v, numbers, numbers + v->rank + 1, numbers + 2 * ((size_t)v->rank + 1), 0, 0
+        .to = to,
+        .view = v,
+        .index = numbers,
+        .head = numbers + v->rank + 1,
+        .tail = numbers + 2 * ((size_t)v->rank + 1),
     };
+    size_t terminal = terminal_width(STDOUT_FILENO);
+    p.line = terminal ? terminal : LINE_WIDTH;
     tnf_status status;
     bool few = v->elements <= SHOWN_MOST;
     show_everything(&p);

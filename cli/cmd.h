@@ -65,6 +65,9 @@ bool man_pages(const char *dir);
 bool completions(const char *kind, const char *dir);
 FILE *generated_file(const char *dir, const char *name);
 
+/* complete_names.c: what completions call as `tenfold --complete tensors|keys FILE`. */
+int complete_names(int argc, char **argv);
+
 /* report.c: messages, each one line on stderr. */
 int exit_code(tnf_status status);
 /* "tenfold: …"; gives EXIT_USAGE. */

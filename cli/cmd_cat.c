@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* tenfold cat: the values of one tensor. */
+/* tenfold cat: the values of tensors. */
 #include "array.h"
+#include "cat_export.h"
 #include "cat_quantized.h"
 #include "input.h"
 #include "suggest.h"
@@ -13,7 +14,7 @@
 
 typedef struct options {
     input_options in;
-    bool json, raw, all;
+    bool json, raw, npy, csv, all;
 } options;
 
 /* What a NAME[SLICE] argument turned out to mean. */
@@ -251,6 +252,10 @@ static tnf_status show_target(const target *t, const view *v, const options *o, 
         return as_raw(v, error);
     if (o->json)
         return as_json(v, error);
+    if (o->csv)
+        return export_csv(v, error);
+    if (o->npy)
+        return export_array(v, "npy" /* an extension */, error);
     if (is_strings(&v->object))
         return put_strings(stdout, v, o->all, error);
     return put_array(stdout, v, o->all, error);
@@ -305,40 +310,124 @@ static tnf_status cat_any(const target *t, const tnf_file *file, const options *
     return status;
 }
 
+/* What the command line asks for. */
+typedef struct call {
+    const input *in;
+    const options *options;
+    bool several; /* tensors */
+    size_t shown;
+} call;
+
+static bool for_people(const options *o)
+{
+    return !o->json && !o->raw && !o->csv && !o->npy;
+}
+
+static int show_one(call *c, const target *t)
+{
+    tnf_error error;
+    if (!t->part && tnf_missing_file(t->object))
+        return unreadable(c->in, t->object);
+    if (c->several && for_people(c->options)) {
+        char shape[SHAPE_TEXT];
+        shape_text(shape, t->object);
+        fputs(c->shown ? "\n" : "", stdout);
+        put_name(stdout, t->object->name);
+        printf("  %s %s\n", object_kind(t->object), shape);
+    }
+    c->shown++;
+    return cat_any(t, c->in->file, c->options, &error) == TNF_OK ? EXIT_DONE
+                                                                 : file_error(c->in->name, &error);
+}
+
+/* All tensors that match a pattern, in file order. */
+static int show_matches(call *c, const char *glob)
+{
+    const tnf_object *o;
+    size_t before = c->shown;
+    int worst = EXIT_DONE;
+    for (size_t i = 0; (o = tnf_at(c->in->file, i)); i++)
+        if (tnf_glob_match(glob, o->name)) {
+            int code = show_one(c, &(target) { .object = o });
+            worst = code > worst ? code : worst;
+            c->shown += code != EXIT_DONE;
+        }
+    return c->shown == before ? not_found(c->in, glob) : worst;
+}
+
+static int show_argument(call *c, const char *arg)
+{
+    target t = { 0 };
+    char *text = strdup(arg);
+    if (!text)
+        return usage_error("out of memory");
+    int code = find_target(&t, c->in->file, text) ? show_one(c, &t)
+               : strpbrk(arg, "*?[")              ? show_matches(c, arg)
+                                                  : not_found(c->in, arg);
+    free(text);
+    return code;
+}
+
+/* How many tensors the arguments stand for. */
+static size_t count_targets(const input *in, int argc, char **argv)
+{
+    size_t n = 0;
+    for (int i = 1; i < argc; i++) {
+        target t = { 0 };
+        const tnf_object *o;
+        char *text = strdup(argv[i]);
+        bool found = text && find_target(&t, in->file, text);
+        n += found || !strpbrk(argv[i], "*?[");
+        for (size_t k = 0; !found && (o = tnf_at(in->file, k)); k++)
+            n += tnf_glob_match(argv[i], o->name) && strpbrk(argv[i], "*?[");
+        free(text);
+    }
+    return n;
+}
+
+static int cat_all(call *c, int argc, char **argv)
+{
+    const options *o = c->options;
+    int worst = EXIT_DONE;
+    c->several = argc > 2 || count_targets(c->in, argc, argv) > 1;
+    if (c->several && (o->csv || o->npy) && count_targets(c->in, argc, argv) > 1)
+        return usage_error("cat: --csv and --npy are for one tensor");
+    for (int i = 1; i < argc; i++) {
+        int code = show_argument(c, argv[i]);
+        worst = code > worst ? code : worst;
+    }
+    return worst;
+}
+
 static int run_cat(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
     input in;
-    tnf_error error;
-    (void)argc;
-    if (o->json && o->raw)
-        return usage_error("--json and --raw exclude each other");
-    if (o->raw && isatty(STDOUT_FILENO))
+    if (o->json + o->raw + o->csv + o->npy > 1)
+        return usage_error("--json, --raw, --csv and --npy exclude each other");
+    if ((o->raw || o->npy) && isatty(STDOUT_FILENO))
         return usage_error(
             "raw bytes are not written to a terminal: send them to a file or a pipe");
-    target t = { 0 };
-    char *text = strdup(argv[1]);
     input_options how = o->in;
     how.incomplete = true; /* what is there is worth seeing */
     int code = input_open(&in, cli, &how, argv[0]);
-    if (code == EXIT_DONE) {
-        if (!text || !find_target(&t, in.file, text))
-            code = not_found(&in, argv[1]);
-        else if (!t.part && tnf_missing_file(t.object))
-            code = unreadable(&in, t.object);
-        else if (cat_any(&t, in.file, o, &error) != TNF_OK)
-            code = file_error(in.name, &error);
-    }
-    free(text);
+    if (code == EXIT_DONE)
+        code = cat_all(&(call) { .in = &in, .options = o }, argc, argv);
     input_close(&in);
     return code;
 }
 
 static const opt table[] = {
     { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
-      "Print one JSON document: name, dtype, shape, and the values in C order without nesting." },
+      "Print a JSON document for each tensor: name, dtype, shape, and the values in C order "
+      "without "
+      "nesting." },
     { "raw", 0, OPT_FLAG, offsetof(options, raw), NULL, NULL,
       "Write the bytes of the elements, little-endian and in C order, and nothing else." },
+    { "npy", 0, OPT_FLAG, offsetof(options, npy), NULL, NULL,
+      "Write one tensor as NumPy's .npy file to standard output." },
+    { "csv", 0, OPT_FLAG, offsetof(options, csv), NULL, NULL,
+      "Print one tensor of at most two dimensions as a table: a row a line, separated by commas." },
     { "all", 'a', OPT_FLAG, offsetof(options, all), NULL, NULL,
       "Print every value. Without it, the middle of more than a thousand values is left out." },
     INPUT_OPTIONS(options, in),
@@ -349,26 +438,31 @@ static const opt table[] = {
 static const example examples[] = {
     { "tenfold cat model.safetensors wte.weight", "the values; of many, the first and the last" },
     { "tenfold cat model.safetensors 'wte.weight[0:4,-1]'", "a slice, as in numpy" },
+    { "tenfold cat model.safetensors '*.bias'", "several tensors" },
+    { "tenfold cat --npy model.safetensors wte.weight > wte.npy", "for NumPy" },
+    { "tenfold cat --csv model.safetensors 'wte.weight[:10]'", "ten rows for a spreadsheet" },
     { "tenfold cat --raw model.gptrs ln_f.bias > bias.f32", "the bytes alone" },
     { 0 },
 };
 
 const command cmd_cat = {
     .name = "cat",
-    .args = "FILE NAME[SLICE]",
-    .summary = "print the values of a tensor",
+    .args = "FILE NAME[SLICE]|GLOB...",
+    .summary = "print the values of tensors",
     .about =
-        "Prints the values of one tensor as text, as JSON or as bytes. Only the requested values "
+        "Prints the values of tensors as text, as JSON, as a table, as bytes or as a NumPy array. "
+        "Only the requested values "
         "are read, with a few megabytes of memory.\n\nSLICE is written as in numpy, in square "
         "brackets. For each dimension it has an index, start:stop or start:stop:step. Negative "
         "numbers count from the end; ... stands for all dimensions that are not named. A tensor of "
         "strings prints its strings; a quantized tensor prints the numbers that it stands for. "
         "NAME#ROLE selects one part of a tensor with several parts. A name that contains brackets "
-        "or # is first tried as a whole. Names may be written as 'tenfold ls' prints them.",
+        "or # is first tried as a whole. What is no name is a pattern, as in 'tenfold ls'. Names "
+        "may be written as 'tenfold ls' prints them.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),
     .min_args = 2,
-    .max_args = 2,
+    .max_args = -1,
     .run = run_cat,
 };

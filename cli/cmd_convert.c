@@ -45,8 +45,9 @@ static int take_metadata(tnf_member *out, char **text, const options *o, const c
     tnf_format_info f = TNF_FORMAT_INFO_INIT;
     tnf_error error;
     size_t n = 0;
-    bool known = o->save.to ? tnf_format_named(&f, o->save.to)
-                            : tnf_format_for_path(&f, path, &error) == TNF_OK;
+    bool known = o->save.to
+                     ? saving_format(o->save.to) && tnf_format_named(&f, saving_format(o->save.to))
+                     : tnf_format_for_path(&f, path, &error) == TNF_OK;
     if (!known || !f.document)
         return usage_error("convert: --metadata is for formats with one text of metadata, as "
                            "finalfusion; 'tenfold meta --set' sets metadata of others");

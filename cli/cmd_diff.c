@@ -12,8 +12,9 @@
 typedef struct options {
     input_options in;
     const char *rtol, *atol, *map;
-    opt_list rename, select;
-    bool nan_differs, ignore_dtype, values_only, no_values, names_only, trust_digests, json;
+    opt_list rename, select, exclude;
+    bool nan_differs, ignore_dtype, values_only, no_values, names_only, trust_digests, json,
+        summary;
 } options;
 
 typedef struct job {
@@ -39,7 +40,8 @@ static bool on_progress(void *ctx, uint64_t done, uint64_t total)
 static bool on_select(void *ctx, tnf_str name)
 {
     job *j = ctx;
-    bool wanted = glob_any(&j->options->select, name);
+    const options *o = j->options;
+    bool wanted = glob_any(&o->select, name) && !(o->exclude.n && glob_any(&o->exclude, name));
     j->selected = j->selected || wanted;
     return wanted;
 }
@@ -86,11 +88,12 @@ static int compare_files(job *j, const input *a, const input *b, tnf_diff_option
     how->brief = silent;
     how->difference = silent ? NULL : on_difference;
     how->progress = on_progress;
-    how->select = j->options->select.n ? on_select : NULL;
+    how->select = j->options->select.n + j->options->exclude.n ? on_select : NULL;
     how->rename = j->renaming ? on_rename : NULL;
     how->ctx = j;
     if (!diff_report_begin(&j->report, j->cli, j->options->json))
         return usage_error("out of memory");
+    j->report.summary = j->options->summary;
     progress_begin(&j->progress, j->cli);
     stop_catch(&before);
     tnf_status status = tnf_diff(&result, a->file, b->file, how, &error);
@@ -112,6 +115,8 @@ static int run_diff(const cli_state *cli, const void *opts, int argc, char **arg
     const options *o = opts;
     job j = { .cli = cli, .options = o };
     tnf_diff_options how = { .size = sizeof how };
+    const opt_list everything = { 0 };
+    renaming_counts counts;
     input a, b;
     (void)argc;
     if (o->values_only + o->no_values + o->names_only > 1)
@@ -125,18 +130,24 @@ static int run_diff(const cli_state *cli, const void *opts, int argc, char **arg
         code = input_open(&a, cli, &o->in, argv[0]);
     if (code == EXIT_DONE) {
         code = input_open(&b, cli, &o->in, argv[1]);
+        if (code == EXIT_DONE && j.renaming)
+            code = renaming_check(j.renaming, &(const tnf_file *) { a.file }, 1,
+                                  &(renaming_choice) { &everything, &everything }, &counts);
         if (code == EXIT_DONE)
             code = compare_files(&j, &a, &b, &how);
         input_close(&b);
         input_close(&a);
     }
     if (code == EXIT_DONE || code == EXIT_DIFFERS)
-        renaming_notes(j.renaming, cli);
+        renaming_notes(j.renaming, cli, &counts);
     renaming_free(j.renaming);
     return code;
 }
 
 static const opt table[] = {
+    { "summary", 0, OPT_FLAG, offsetof(options, summary), NULL, NULL,
+      "Print one line for each layer instead of one for each tensor: how many tensors are equal, "
+      "and how far the others are apart." },
     { "rtol", 0, OPT_TEXT, offsetof(options, rtol), "R", NULL,
       "Compare numbers, not bits: two are equal if |a - b| <= A + R |b|. Then NaN equals NaN and "
       "-0 equals 0." },
@@ -148,6 +159,8 @@ static const opt table[] = {
       "Ignore differences of element types, and compare values as numbers." },
     { "select", 0, OPT_LIST, offsetof(options, select), "GLOB", NULL,
       "Compare only the tensors whose name (in B) matches; as in 'tenfold ls'. May be repeated." },
+    { "exclude", 0, OPT_LIST, offsetof(options, exclude), "GLOB", NULL,
+      "Leave out the tensors whose name matches. May be repeated." },
     RENAME_OPTIONS(options, map, rename, "the tensors of A, for B"),
     { "values-only", 0, OPT_FLAG, offsetof(options, values_only), NULL, NULL,
       "Compare tensors only: no attributes and no extras." },

@@ -3,6 +3,7 @@
 #include "input.h"
 #include "matrix.h"
 #include "out.h"
+#include "table.h"
 #include <string.h>
 
 typedef struct options {
@@ -133,7 +134,7 @@ static const char *held(const tnf_format_info *f, const char *words)
     return words ? words : f->caps & TNF_CAN_WRITE ? "any" : "-";
 }
 
-/* The columns of the table; the last one is not padded. */
+/* The columns of the table. */
 enum { COLUMNS = 6 };
 
 /* Room for cells whose text is not in the format's description. */
@@ -153,36 +154,26 @@ static void cells(const tnf_format_info *f, const char *out[COLUMNS], row *r)
     out[5] = n <= 5 ? held(f, f->types) : r->types;
 }
 
-static void table_line(const char *const cell[COLUMNS], const size_t widths[COLUMNS])
-{
-    for (size_t c = 0; c + 1 < COLUMNS; c++)
-        printf("%-*s  ", (int)widths[c], cell[c]);
-    fputs(cell[COLUMNS - 1], stdout);
-}
-
 static void all_for_people(const cli_state *cli)
 {
-    static const char *const titles[COLUMNS] = { "NAME", "TITLE",    "EXTENSIONS",
-                                                 "CAN",  "METADATA", "TYPES" };
+    static const table_column columns[COLUMNS] = {
+        { "NAME", false, false, 0 },       { "TITLE", false, true, 1 },
+        { "EXTENSIONS", false, false, 2 }, { "CAN", false, false, 3 },
+        { "METADATA", false, false, 5 },   { "TYPES", false, false, 4 },
+    };
     const char *cell[COLUMNS];
     row r;
-    size_t widths[COLUMNS];
+    text_table t;
     tnf_format_info f = TNF_FORMAT_INFO_INIT;
-    for (size_t c = 0; c < COLUMNS; c++)
-        widths[c] = strlen(titles[c]);
-    for (size_t i = 0; tnf_format_at(&f, i); i++) {
-        cells(&f, cell, &r);
-        for (size_t c = 0; c < COLUMNS; c++)
-            widths[c] = strlen(cell[c]) > widths[c] ? strlen(cell[c]) : widths[c];
-    }
-    fputs(painted(cli, PAINT_BOLD), stdout);
-    table_line(titles, widths);
-    printf("%s\n", painted(cli, PAINT_OFF));
-    for (size_t i = 0; tnf_format_at(&f, i); i++) {
-        cells(&f, cell, &r);
-        table_line(cell, widths);
-        putchar('\n');
-    }
+    table_begin(&t, cli, columns, COLUMNS, 0);
+    do
+        for (size_t i = 0; tnf_format_at(&f, i); i++) {
+            cells(&f, cell, &r);
+            for (size_t c = 0; c < COLUMNS; c++)
+                table_text(&t, cell[c]);
+            table_row_end(&t);
+        }
+    while (table_again(&t));
 }
 
 static void put_options(const char *title, const tnf_option_info *o)
@@ -195,11 +186,21 @@ static void put_options(const char *title, const tnf_option_info *o)
                              : o->kind == TNF_OPTION_BOOL ? "yes|no"
                              : o->kind == TNF_OPTION_UINT ? "NUMBER"
                                                           : "TEXT";
-        printf("  %s=%s", o->name, values);
-        if (o->fallback && *o->fallback)
-            printf(" (default %s)", o->fallback);
-        printf("\n      %s\n", o->help);
+        char text[400];
+        bool stated = o->fallback && *o->fallback;
+        snprintf(text, sizeof text, "%s=%s%s%s%s", o->name, values, stated ? " (default " : "",
+                 stated ? o->fallback : "", stated ? ")" : "");
+        fputs("  ", stdout);
+        put_filled(stdout, text, 2, 2);
+        put_spaces(stdout, 6);
+        put_filled(stdout, o->help, 6, 6);
     }
+}
+
+static void fact(const char *label, const char *what)
+{
+    fputs(label, stdout);
+    put_filled(stdout, what, strlen(label), strlen(label));
 }
 
 static void one_for_people(const tnf_format_info *f)
@@ -211,15 +212,14 @@ static void one_for_people(const tnf_format_info *f)
                      { "typed", "a typed tree" } };
     char text[WAYS_TEXT];
     printf("%s: %s\n\n", f->name, f->title);
-    printf("family      %s\n", f->family && *f->family ? f->family : f->name);
-    printf("extensions  %s\n", f->extensions && *f->extensions ? f->extensions : "none");
-    printf("can         %s\n", ways(f, text));
-    fputs("types       ", stdout);
-    put_filled(stdout, held(f, f->types), 12, 12);
-    printf("layouts     %s\n", held(f, f->layouts));
+    fact("family      ", f->family && *f->family ? f->family : f->name);
+    fact("extensions  ", f->extensions && *f->extensions ? f->extensions : "none");
+    fact("can         ", ways(f, text));
+    fact("types       ", held(f, f->types));
+    fact("layouts     ", held(f, f->layouts));
     for (size_t i = 0; i < 3; i++)
         if (f->metadata && !strcmp(f->metadata, metadata[i].name))
-            printf("metadata    %s\n", metadata[i].what);
+            fact("metadata    ", metadata[i].what);
     put_options("options for reading (-o, for convert --in-option)", f->read_options);
     put_options("options for writing (convert -o)", f->write_options);
 }

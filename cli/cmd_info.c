@@ -227,23 +227,29 @@ static void as_json(const input *in)
 static int run_info(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
-    input in;
-    (void)argc;
+    int worst = EXIT_DONE;
+    const char *between = "";
     input_options how = o->in;
     how.incomplete = true; /* what is there is worth seeing */
-    int code = input_open(&in, cli, &how, argv[0]);
-    if (code == EXIT_DONE) {
-        if (o->json)
+    for (int i = 0; i < argc; i++) {
+        input in;
+        int code = input_open(&in, cli, &how, argv[i]);
+        if (code == EXIT_DONE && o->json) {
             as_json(&in);
-        else
+        } else if (code == EXIT_DONE) {
+            fputs(between, stdout);
             for_people(cli, &in);
+            between = "\n";
+        }
+        flush_out(); /* in order with the messages */
+        worst = code > worst ? code : worst;
+        input_close(&in);
     }
-    input_close(&in);
-    return code;
+    return worst;
 }
 
 static const opt table[] = {
-    { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL, "Print one JSON document." },
+    { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL, "Print one JSON document for each FILE, each on its own line." },
     INPUT_OPTIONS(options, in),
     READER_OPTION(options, in),
     { 0 },
@@ -258,9 +264,9 @@ static const example examples[] = {
 
 const command cmd_info = {
     .name = "info",
-    .args = "FILE",
-    .summary = "show what a file is and what it holds",
-    .about = "Shows the format of a file and its version, its size, the number of tensors and "
+    .args = "FILE...",
+    .summary = "show what files are and what they hold",
+    .about = "Shows the format of each file and its version, its size, the number of tensors and "
              "parameters by type, and its metadata. Only the index of the file is read.\n\nFILE "
              "may also be the directory or the index file of a model in several files, or - for "
              "standard input.",
@@ -268,6 +274,6 @@ const command cmd_info = {
     .table = table,
     .size = sizeof(options),
     .min_args = 1,
-    .max_args = 1,
+    .max_args = -1,
     .run = run_info,
 };

@@ -1,45 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* tenfold ls: the tensors of a file, in file order. */
-#include "input.h"
-#include "out.h"
+/* tenfold ls: the tensors of files, or their sums by prefix. */
+#include "ls.h"
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
-typedef struct options {
-    input_options in;
-    bool json, tsv, details;
-} options;
-
-/* Widths of the columns that are aligned. */
-typedef struct widths {
-    size_t name, type, shape, size;
-} widths;
-
-#define NAME_WIDEST 64u /* a longer name just pushes its line out */
-
-static size_t larger(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
-
-/* "[2, 3]"; gives the columns. `to` NULL only counts. */
-static size_t put_shape(FILE *to, const tnf_object *o, const char *comma, bool brackets)
-{
-    size_t n = brackets ? 2 : 0;
-    if (to && brackets)
-        putc_unlocked('[', to);
-    for (uint32_t i = 0; i < o->rank; i++) {
-        char dim[32];
-        n += (size_t)snprintf(dim, sizeof dim, "%s%" PRIu64, i > 0 ? comma : "", o->shape[i]);
-        if (to)
-            fputs(dim, to);
-    }
-    if (to && brackets)
-        putc_unlocked(']', to);
-    return n;
-}
-
-static const char *encoding_text(const tnf_part *p)
+const char *ls_encoding(const tnf_part *p)
 {
     return p->payload == TNF_ENCODED  ? tnf_codec_name(p->codec)
            : p->payload == TNF_OPAQUE ? "opaque"
@@ -47,7 +14,7 @@ static const char *encoding_text(const tnf_part *p)
 }
 
 /* As it stands in the file, or "crc32c:0x01020304", "sha256:…"; nothing without a digest. */
-static int digest_text(char out[160], const tnf_part *p)
+int ls_digest(char out[LS_DIGEST], const tnf_part *p)
 {
     if (!p->digest)
         return 0;
@@ -66,14 +33,14 @@ static int digest_text(char out[160], const tnf_part *p)
 
 static void json_part(json *j, const tnf_part *p)
 {
-    char digest[160];
+    char digest[LS_DIGEST];
     json_open(j, '{');
     json_key(j, "role");
     json_text(j, p->role);
     json_key(j, "dtype");
     json_text(j, p->type->id);
     json_key(j, "encoding");
-    json_text(j, encoding_text(p));
+    json_text(j, ls_encoding(p));
     json_key(j, "offset");
     if (p->payload == TNF_AT || p->payload == TNF_ENCODED)
         json_uint(j, p->offset);
@@ -84,12 +51,11 @@ static void json_part(json *j, const tnf_part *p)
     json_key(j, "nbytes");
     json_uint(j, p->nbytes);
     json_key(j, "digest");
-    json_text(j, digest_text(digest, p) ? digest : NULL);
+    json_text(j, ls_digest(digest, p) ? digest : NULL);
     json_close(j, '}');
 }
 
-/* Of some a missing file tells all but the bytes, of others the name alone is known. */
-static bool is_unknown(const tnf_object *o)
+bool ls_unknown(const tnf_object *o)
 {
     return o->nparts == 0 && tnf_missing_file(o);
 }
@@ -133,7 +99,7 @@ static void json_known(json *j, const tnf_object *o)
 static void json_object(json *j, const tnf_object *o)
 {
     const char *file = tnf_missing_file(o);
-    (is_unknown(o) ? json_missing : json_known)(j, o);
+    (ls_unknown(o) ? json_missing : json_known)(j, o);
     if (file) {
         json_key(j, "missing");
         json_bool(j, true);
@@ -148,24 +114,52 @@ static void json_object(json *j, const tnf_object *o)
     json_close(j, '}');
 }
 
-static void as_json(const input *in, const opt_list *globs)
+static void json_head(json *j, const input *in)
 {
-    const tnf_object *o;
+    json_open(j, '{');
+    json_key(j, "file");
+    json_text(j, in->path);
+    json_key(j, "format");
+    json_text(j, in->info->format);
+    json_key(j, "version");
+    json_text(j, in->info->version);
+}
+
+static void as_json(const input *in, const listing *l)
+{
     json j = { stdout, false };
-    json_open(&j, '{');
-    json_key(&j, "file");
-    json_text(&j, in->path);
-    json_key(&j, "format");
-    json_text(&j, in->info->format);
-    json_key(&j, "version");
-    json_text(&j, in->info->version);
+    json_head(&j, in);
     json_key(&j, "tensors");
     json_open(&j, '[');
-    for (size_t i = 0; (o = tnf_at(in->file, i)); i++)
-        if (glob_any(globs, o->name)) {
-            json_line(&j);
-            json_object(&j, o);
-        }
+    for (size_t i = 0; i < l->n; i++) {
+        json_line(&j);
+        json_object(&j, l->items[i].object);
+    }
+    json_close(&j, ']');
+    json_close(&j, '}');
+    putchar('\n');
+}
+
+static void sums_as_json(const input *in, const stat_sums *sums)
+{
+    json j = { stdout, false };
+    json_head(&j, in);
+    json_key(&j, "groups");
+    json_open(&j, '[');
+    for (size_t i = 0; i < sums->ngroups; i++) {
+        const stat_sum *s = &sums->groups[i];
+        json_line(&j);
+        json_open(&j, '{');
+        json_key(&j, "prefix");
+        json_str(&j, s->name);
+        json_key(&j, "tensors");
+        json_uint(&j, s->tensors);
+        json_key(&j, "parameters");
+        json_uint(&j, s->parameters);
+        json_key(&j, "nbytes");
+        json_uint(&j, s->bytes);
+        json_close(&j, '}');
+    }
     json_close(&j, ']');
     json_close(&j, '}');
     putchar('\n');
@@ -175,10 +169,10 @@ static void as_json(const input *in, const opt_list *globs)
 
 static void tsv_part(const tnf_object *o, const tnf_part *p)
 {
-    char digest[160] = "";
-    digest_text(digest, p);
+    char digest[LS_DIGEST] = "";
+    ls_digest(digest, p);
     printf("\t%s\t%c\t%s\t%s\t", tnf_layout_id(o->layout), o->order == TNF_ORDER_F ? 'F' : 'C',
-           p->role, encoding_text(p));
+           p->role, ls_encoding(p));
     if (p->payload == TNF_AT || p->payload == TNF_ENCODED)
         printf("%" PRIu64, p->offset);
     printf("\t%" PRIu64 "\t%" PRIu64 "\t%s", p->stored, p->nbytes, digest);
@@ -190,207 +184,284 @@ static void tsv_missing(const tnf_object *o, bool details)
     fputs(details ? "\t-\t-\t-\tmissing\t-\t-\t-\t-\t-\t-\t\n" : "\t-\t-\t-\n", stdout);
 }
 
-static void tsv_object(const tnf_object *o, bool details)
+static void tsv_shape(const tnf_object *o)
 {
-    if (is_unknown(o)) {
-        tsv_missing(o, details);
+    for (uint32_t i = 0; i < o->rank; i++)
+        printf("%s%" PRIu64, i > 0 ? "," : "", o->shape[i]);
+}
+
+/* With several files, each line begins with the name of its file. */
+static void tsv_file(const input *in, bool several)
+{
+    if (!several)
         return;
-    }
-    uint16_t lines = details ? o->nparts : 1;
+    put_safe(stdout, in->path, strlen(in->path), true);
+    putc_unlocked('\t', stdout);
+}
+
+static void tsv_object(const input *in, const tnf_object *o, const ls_options *how, bool several)
+{
+    bool unknown = ls_unknown(o);
+    uint16_t lines = how->details && !unknown ? o->nparts : 1;
     for (uint16_t i = 0; i < lines; i++) {
+        tsv_file(in, several);
+        if (unknown) {
+            tsv_missing(o, how->details);
+            continue;
+        }
         put_name(stdout, o->name);
-        printf("\t%s\t", details ? o->parts[i].type->id : object_type(o)->id);
-        put_shape(stdout, o, ",", false);
+        printf("\t%s\t", how->details ? o->parts[i].type->id : object_type(o)->id);
+        tsv_shape(o);
         printf("\t%" PRIu64, object_bytes(o));
-        if (details)
+        if (how->details)
             tsv_part(o, &o->parts[i]);
         putc_unlocked('\n', stdout);
     }
 }
 
-static void as_tsv(const input *in, const opt_list *globs, bool details)
+static void sums_as_tsv(const input *in, const stat_sums *sums, bool several)
 {
-    const tnf_object *o;
-    for (size_t i = 0; (o = tnf_at(in->file, i)); i++)
-        if (glob_any(globs, o->name))
-            tsv_object(o, details);
-}
-
-/* ------------------------------------------------------------- for people */
-
-static size_t measure_columns(widths *w, const input *in, const opt_list *globs)
-{
-    const tnf_object *o;
-    size_t n = 0;
-    char size[SIZE_TEXT];
-    *w = (widths) { 4, 5, 5, 8 };
-    for (size_t i = 0; (o = tnf_at(in->file, i)); i++) {
-        if (!glob_any(globs, o->name))
-            continue;
-        size_t name = put_safe(NULL, o->name.p, o->name.n, true);
-        w->name = larger(w->name, name < NAME_WIDEST ? name : NAME_WIDEST);
-        n++;
-        if (is_unknown(o))
-            continue;
-        w->type = larger(w->type, strlen(object_kind(o)));
-        w->shape = larger(w->shape, put_shape(NULL, o, ", ", true));
-        size_text(size, object_bytes(o));
-        w->size = larger(w->size, strlen(size));
+    for (size_t i = 0; i < sums->ngroups; i++) {
+        const stat_sum *s = &sums->groups[i];
+        tsv_file(in, several);
+        put_name(stdout, s->name);
+        printf("\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", s->tensors, s->parameters, s->bytes);
     }
-    return n;
 }
 
-static void pad(size_t used, size_t width)
+/* ------------------------------------------------------------------ running */
+
+/* What the command line asks for. */
+typedef struct call {
+    const cli_state *cli;
+    const ls_options *how;
+    unsigned depth; /* 0: each tensor */
+    opt_list globs;
+    bool *hit;      /* for each pattern: it took something */
+    bool several;   /* files */
+    size_t shown;   /* files, so far */
+    ls_total total; /* of all of them */
+} call;
+
+static bool match_globs(call *c, tnf_str name)
 {
-    put_spaces(stdout, (used < width ? width - used : 0) + 2);
+    bool any = c->globs.n == 0;
+    for (size_t g = 0; g < c->globs.n; g++)
+        if (tnf_glob_match(c->globs.items[g], name))
+            c->hit[g] = any = true;
+    return any;
 }
 
-static void detail_line(const tnf_part *p)
+static bool make_listing(listing *l, call *c, const input *in)
 {
-    char digest[160];
-    printf("  %-7s", encoding_text(p));
-    if (p->payload == TNF_AT || p->payload == TNF_ENCODED)
-        printf("  %12" PRIu64, p->offset);
+    const tnf_object *o;
+    *l = (listing) { 0 };
+    l->items = calloc(in->info->objects + 1, sizeof *l->items);
+    for (size_t i = 0; l->items && (o = tnf_at(in->file, i)); i++)
+        if (match_globs(c, o->name))
+            l->items[l->n++] = (ls_item) { o, i };
+    return l->items != NULL;
+}
+
+static void show_sums(call *c, const input *in, stat_sums *sums)
+{
+    ls_sort_sums(sums, c->how);
+    if (c->how->json)
+        sums_as_json(in, sums);
+    else if (c->how->tsv)
+        sums_as_tsv(in, sums, c->several);
     else
-        printf("  %12s", "-");
-    printf("  %12" PRIu64, p->stored);
-    if (digest_text(digest, p))
-        printf("  %s", digest);
+        ls_print_sums(c->cli, sums, &c->total);
 }
 
-static void part_lines(const tnf_object *o, const widths *w)
+static void show_listing(call *c, const input *in, listing *l)
 {
-    for (uint16_t i = 0; i < o->nparts; i++) {
-        const tnf_part *p = &o->parts[i];
-        char size[SIZE_TEXT];
-        printf("  #%s", p->role);
-        pad(3 + strlen(p->role), w->name);
-        fputs(p->type->id, stdout);
-        pad(strlen(p->type->id), w->type);
-        pad(0, w->shape);
-        size_text(size, p->nbytes);
-        printf("%*s", (int)w->size, size);
-        detail_line(p);
-        putc_unlocked('\n', stdout);
+    ls_sort(l, c->how);
+    if (c->how->json)
+        as_json(in, l);
+    else if (c->how->tsv)
+        for (size_t i = 0; i < l->n; i++)
+            tsv_object(in, l->items[i].object, c->how, c->several);
+    else
+        ls_print(c->cli, l, c->how, &c->total);
+}
+
+static int show(call *c, const input *in)
+{
+    listing l;
+    stat_sums sums = { 0 };
+    bool ok = make_listing(&l, c, in); /* also tells which patterns took something */
+    bool people = !c->how->json && !c->how->tsv;
+    if (ok && c->depth)
+        ok = stat_sums_make(&sums, in, &c->globs, c->depth);
+    if (ok && people && c->several && l.n > 0) {
+        fputs(c->shown++ ? "\n" : "", stdout);
+        put_safe(stdout, in->name, strlen(in->name), false);
+        fputs(":\n", stdout);
     }
+    if (ok && c->depth)
+        show_sums(c, in, &sums);
+    else if (ok)
+        show_listing(c, in, &l);
+    stat_sums_free(&sums);
+    free(l.items);
+    return ok ? EXIT_DONE : usage_error("out of memory");
 }
 
-/* What is not known is a dash. */
-static void columns(const tnf_object *o, const widths *w)
+static int list_file(call *c, const char *path)
 {
-    char size[SIZE_TEXT] = "-";
-    bool unknown = is_unknown(o);
-    const char *type = unknown ? "-" : object_kind(o);
-    pad(put_name(stdout, o->name), w->name);
-    fputs(type, stdout);
-    pad(strlen(type), w->type);
-    if (unknown)
-        putc_unlocked('-', stdout);
-    pad(unknown ? 1 : put_shape(stdout, o, ", ", true), w->shape);
-    if (!unknown)
-        size_text(size, object_bytes(o));
-    printf("%*s", (int)w->size, size);
-}
-
-static void line(const tnf_object *o, const widths *w, bool details)
-{
-    const char *file = tnf_missing_file(o);
-    columns(o, w);
-    if (file) {
-        fputs("  missing: ", stdout);
-        put_safe(stdout, file, strlen(file), true);
-    }
-    if (details && o->nparts == 1)
-        detail_line(&o->parts[0]);
-    if (details && o->order == TNF_ORDER_F)
-        fputs("  order F", stdout);
-    putc_unlocked('\n', stdout);
-    if (details && o->nparts > 1)
-        part_lines(o, w);
-}
-
-static void header(const cli_state *cli, const widths *w, bool details)
-{
-    fputs(painted(cli, PAINT_BOLD), stdout);
-    fputs("NAME", stdout);
-    pad(4, w->name);
-    fputs("DTYPE", stdout);
-    pad(5, w->type);
-    fputs("SHAPE", stdout);
-    pad(5, w->shape);
-    printf("%*s", (int)w->size, "SIZE");
-    if (details)
-        printf("  %-7s  %12s  %12s  DIGEST", "CODING", "OFFSET", "STORED");
-    printf("%s\n", painted(cli, PAINT_OFF));
-}
-
-static void for_people(const cli_state *cli, const input *in, const opt_list *globs, bool details)
-{
-    widths w;
-    const tnf_object *o;
-    if (measure_columns(&w, in, globs) == 0)
-        return;
-    header(cli, &w, details);
-    for (size_t i = 0; (o = tnf_at(in->file, i)); i++)
-        if (glob_any(globs, o->name))
-            line(o, &w, details);
-}
-
-/* A pattern that takes nothing is more likely a slip than a question. */
-static void note_idle_globs(const input *in, const opt_list *globs)
-{
-    for (size_t g = 0; g < globs->n && !in->cli->quiet; g++) {
-        const tnf_object *o;
-        size_t i = 0;
-        while ((o = tnf_at(in->file, i)) && !tnf_glob_match(globs->items[g], o->name))
-            i++;
-        if (!o) {
-            char text[256];
-            snprintf(text, sizeof text, "no tensor matches '%.200s'", globs->items[g]);
-            file_message(in->name, "", TNF_NO_OFFSET, text);
-        }
-    }
-}
-
-static int run_ls(const cli_state *cli, const void *opts, int argc, char **argv)
-{
-    const options *o = opts;
     input in;
-    opt_list globs = { (const char **)(void *)(argv + 1), (size_t)argc - 1 };
-    if (o->json && o->tsv)
-        return usage_error("--json and --tsv exclude each other");
-    input_options how = o->in;
+    input_options how = c->how->in;
     how.incomplete = true; /* what is there is worth seeing */
-    int code = input_open(&in, cli, &how, argv[0]);
-    if (code == EXIT_DONE) {
-        if (o->json)
-            as_json(&in, &globs);
-        else if (o->tsv)
-            as_tsv(&in, &globs, o->details);
-        else
-            for_people(cli, &in, &globs, o->details);
-        note_idle_globs(&in, &globs);
-    }
+    int code = input_open(&in, c->cli, &how, path);
+    if (code == EXIT_DONE)
+        code = show(c, &in);
     input_close(&in);
     return code;
 }
 
+/* --------------------------------------------------------- files or patterns */
+
+static bool is_there(const char *path)
+{
+    struct stat st;
+    return !strcmp(path, "-") || strstr(path, "://") || stat(path, &st) == 0;
+}
+
+/* What stands behind the first file is a file if there is one of that name, else a pattern. If it
+ * could be both, only the user knows. */
+static int check_both(const call *c, const char *first, char **others, int n)
+{
+    input in;
+    tnf_error error;
+    int code = EXIT_DONE, opened;
+    bool any = false;
+    for (int i = 0; i < n && !any; i++) /* a path or a plain word? */
+        any = is_there(others[i]) && !strpbrk(others[i], "/");
+    if (!any || input_is_stream(first))
+        return EXIT_DONE;
+    input_options how = c->how->in;
+    how.incomplete = true;
+    cli_state quiet = { .command = c->cli->command, .quiet = true };
+    tnf_status status = input_try(&in, &quiet, &how, first, &opened, &error);
+    for (int i = 0; status == TNF_OK && i < n && code == EXIT_DONE; i++)
+        if (is_there(others[i]) && tnf_find(in.file, others[i]))
+            code = usage_error("'%s' is a file, and there is a tensor of this name in '%s'; write "
+                               "'./%s' or '--match %s'",
+                               others[i], first, others[i], others[i]);
+    input_close(&in);
+    return code;
+}
+
+/* Puts the files first; how many there are. */
+static int part_files(call *c, int argc, char **argv, const char **globs)
+{
+    int files = 1;
+    for (int i = 1; i < argc; i++) {
+        if (is_there(argv[i]))
+            argv[files++] = argv[i];
+        else
+            globs[c->globs.n++] = argv[i];
+    }
+    for (size_t i = 0; i < c->how->match.n; i++)
+        globs[c->globs.n++] = c->how->match.items[i];
+    c->globs.items = globs;
+    c->several = files > 1;
+    return files;
+}
+
+/* A pattern that takes nothing is more likely a slip than a question. */
+static int report_idle(const call *c, const char *name)
+{
+    int code = EXIT_DONE;
+    for (size_t g = 0; g < c->globs.n; g++) {
+        const char *glob = c->globs.items[g];
+        if (c->hit[g])
+            continue;
+        char text[400];
+        bool is_match = false;
+        for (size_t i = 0; i < c->how->match.n; i++)
+            is_match = is_match || c->how->match.items[i] == glob;
+        snprintf(text, sizeof text, "no tensor matches '%.200s'%s", glob,
+                 is_match || strpbrk(glob, "*?[") ? "" : ", and there is no such file");
+        code = EXIT_USAGE;
+        if (c->several)
+            usage_error("%s", text);
+        else
+            file_message(name, "", TNF_NO_OFFSET, text);
+    }
+    return code;
+}
+
+static int run_files(call *c, int files, char **argv)
+{
+    int worst = EXIT_DONE;
+    for (int i = 0; i < files; i++) {
+        int code = list_file(c, argv[i]);
+        worst = code > worst ? code : worst;
+    }
+    if (c->shown > 1)
+        ls_print_total(&c->total, c->shown);
+    if (worst != EXIT_DONE) /* a file that was not read may have what was asked for */
+        return worst;
+    return report_idle(c, shown_path(argv[0]));
+}
+
+static int run_ls(const cli_state *cli, const void *opts, int argc, char **argv)
+{
+    const ls_options *o = opts;
+    call c = { .cli = cli, .how = o };
+    if (o->json && o->tsv)
+        return usage_error("--json and --tsv exclude each other");
+    if (o->depth && o->details)
+        return usage_error("--depth and --long exclude each other");
+    if (o->depth && !opt_count(&c.depth, o->depth))
+        return usage_error("--depth: '%s' is not a number from 1 to 1000", o->depth);
+    int code = check_both(&c, argv[0], argv + 1, argc - 1);
+    if (code != EXIT_DONE)
+        return code;
+    const char **globs = calloc((size_t)argc + o->match.n, sizeof *globs);
+    c.hit = calloc((size_t)argc + o->match.n, sizeof *c.hit);
+    if (globs && c.hit)
+        code = run_files(&c, part_files(&c, argc, argv, globs), argv);
+    else
+        code = usage_error("out of memory");
+    free(globs);
+    free(c.hit);
+    return code;
+}
+
 static const opt table[] = {
-    { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL, "Print one JSON document." },
-    { "tsv", 0, OPT_FLAG, offsetof(options, tsv), NULL, NULL,
-      "Print lines of name, dtype, shape and bytes, separated by tabs. With --long, print one line "
-      "per part, with layout, order, role, encoding, offset, stored bytes, decoded bytes and "
-      "digest." },
-    { "long", 'l', OPT_FLAG, offsetof(options, details), NULL, NULL,
+    { "json", 0, OPT_FLAG, offsetof(ls_options, json), NULL, NULL,
+      "Print one JSON document for each FILE." },
+    { "tsv", 0, OPT_FLAG, offsetof(ls_options, tsv), NULL, NULL,
+      "Print lines of name, dtype, shape and bytes, separated by tabs; with several "
+      "FILEs, the file comes first. With --long, print one line per part, with layout, order, "
+      "role, "
+      "encoding, offset, stored bytes, decoded bytes and digest. With --depth, print prefix, "
+      "tensors, parameters and bytes." },
+    { "long", 'l', OPT_FLAG, offsetof(ls_options, details), NULL, NULL,
       "Show where and how the bytes of each tensor are stored, and their digest." },
-    INPUT_OPTIONS(options, in),
-    READER_OPTION(options, in),
+    { "match", 0, OPT_LIST, offsetof(ls_options, match), "GLOB", NULL,
+      "List only tensors whose name matches; the same as a GLOB behind FILE. May be repeated." },
+    { "sort", 0, OPT_CHOICE, offsetof(ls_options, sort), "KEY", LS_SORTS,
+      "Sort by name, by size (the largest first), by offset in the file or by element type. "
+      "Without it, the order is the file's own." },
+    { "reverse", 'r', OPT_FLAG, offsetof(ls_options, reverse), NULL, NULL, "Reverse the order." },
+    { "depth", 0, OPT_TEXT, offsetof(ls_options, depth), "N", NULL,
+      "Print sums instead of tensors: one line for all names that share their first N pieces, "
+      "which dots and slashes separate." },
+    INPUT_OPTIONS(ls_options, in),
+    READER_OPTION(ls_options, in),
     { 0 },
 };
 
 static const example examples[] = {
     { "tenfold ls model.safetensors", "all tensors" },
     { "tenfold ls -l model.safetensors 'blocks.0.*'", "the tensors of one block, with offsets" },
+    { "tenfold ls --sort size a.safetensors b.safetensors",
+      "two files, the largest tensors first" },
+    { "tenfold ls --depth 2 model.safetensors", "parameters and bytes of each block" },
     { "tenfold ls --tsv model.gptrs | cut -f1", "names alone, for a script" },
     { 0 },
 };
@@ -398,17 +469,20 @@ static const example examples[] = {
 const command cmd_ls = {
     .name = "ls",
     .alias = "list",
-    .args = "FILE [GLOB...]",
-    .summary = "list the tensors of a file",
-    .about = "Lists the tensors in file order: name, element type, shape and size. A "
-             "model with missing files is listed as far as its index describes it. With GLOBs, "
-             "lists only tensors whose name matches one of them: * matches anything (also dots and "
-             "slashes), ? one character, [a-z] one of several characters, and \\ takes the next "
-             "character literally.\n\nNames are printed safely for a terminal: control characters "
-             "and bytes that are not UTF-8 become \\n or \\x1b, and a backslash is doubled.",
+    .args = "FILE... [GLOB...]",
+    .summary = "list the tensors of files",
+    .about =
+        "Lists the tensors in file order: name, element type, shape, parameters and size, and "
+        "the total. A model with missing files is listed as far as its index describes it. On "
+        "a terminal, long names are shortened to fit; elsewhere nothing is.\n\nBehind the first "
+        "FILE, an argument that names a file is one more FILE; any other is a GLOB. With GLOBs, "
+        "lists only tensors whose name matches one of them: * matches anything (also dots and "
+        "slashes), ? one character, [a-z] one of several characters, and \\ takes the next "
+        "character literally.\n\nNames are printed safely for a terminal: control characters "
+        "and bytes that are not UTF-8 become \\n or \\x1b, and a backslash is doubled.",
     .examples = examples,
     .table = table,
-    .size = sizeof(options),
+    .size = sizeof(ls_options),
     .min_args = 1,
     .max_args = -1,
     .run = run_ls,

@@ -93,14 +93,16 @@ static int wrong(const job *j, const char *about)
     return EXIT_USAGE;
 }
 
-static char *full_key(job *j, const char *text, size_t n);
+static char *full_key(job *j, const char *text, size_t n, bool tree);
 
 static int show_at(job *j, const char *key)
 {
     tnf_value found;
     j->after = *j->before;
-    const char *path = full_key(j, key, strlen(key));
-    if (!path || !meta_get(&j->editor, &found, j->before, (tnf_str) { path, strlen(path) }))
+    const char *path = full_key(j, key, strlen(key), true);
+    tnf_str given = { key, strlen(key) };
+    if (!path || (!meta_get(&j->editor, &found, j->before, (tnf_str) { path, strlen(path) }) &&
+                  !meta_find(&j->editor, &found, j->before, given)))
         return wrong(j, NULL);
     show_value(j, &found);
     return EXIT_DONE;
@@ -142,28 +144,47 @@ static bool make_text_map(job *j, const char *key)
     return true;
 }
 
-/* The key as the model has it: a plain one of a file whose reader puts something before every key
- * is one of those. */
-static char *full_key(job *j, const char *text, size_t n)
+/* Does a key begin with a word that belongs to a format, or is there such an attribute already? */
+static bool is_owned(const job *j, const char *key)
 {
     tnf_format_info f = TNF_FORMAT_INFO_INIT;
-    bool is = !j->options->tensor && tnf_format_named(&f, j->in.info->format) && f.prefix;
-    size_t more = is ? strlen(f.prefix) : 0;
-    char *key = meta_take(&j->editor, more + n + 1);
+    bool owned = begins(key, "tenfold", ".");
+    for (size_t i = 0; !owned && tnf_format_at(&f, i); i++)
+        owned = begins(key, f.family, ".") || begins(key, f.name, ".");
+    for (size_t i = 0; !owned && i < j->after.n; i++) {
+        tnf_str rest;
+        owned = meta_begins((tnf_str) { key, strlen(key) }, j->after.as.members[i].key, &rest);
+    }
+    return owned;
+}
+
+/* The key as the model has it. A plain one of a file whose reader puts something before every key
+ * is one of those. A plain one of a file with a map of text belongs there, where others see it:
+ * "author" becomes "safetensors.metadata.author". A tree of JSON would not be text. */
+static char *full_key(job *j, const char *text, size_t n, bool tree)
+{
+    tnf_format_info f = TNF_FORMAT_INFO_INIT;
+    bool known = !j->options->tensor && tnf_format_named(&f, j->in.info->format);
+    size_t more = known && f.prefix ? strlen(f.prefix) : 0;
+    char *key = meta_take(&j->editor, more + n + 80);
     if (!key)
         return NULL;
     memcpy(key, text, n);
-    if (!is || !strncmp(key, f.prefix, more) || tnf_value_get(&j->after, key))
+    if (!known || (more && !strncmp(key, f.prefix, more)) || tnf_value_get(&j->after, key))
         return key;
-    memcpy(key, f.prefix, more);
-    memcpy(key + more, text, n);
+    if (more) {
+        memcpy(key, f.prefix, more);
+        memcpy(key + more, text, n);
+    } else if (!tree && strcmp(f.metadata, "text") == 0 && !is_owned(j, key)) {
+        snprintf(key, n + 80, "%.60s.metadata.%.*s", f.family, (int)n, text);
+    }
     return key;
 }
 
 static bool retype_one(job *j, const char *setting)
 {
     const char *equals = strchr(setting, '=');
-    char *key = full_key(j, setting, (size_t)(equals - setting));
+    char *key = full_key(j, setting, (size_t)(equals - setting), true);
     tnf_value found, fresh, changed;
     tnf_str path = { key, key ? strlen(key) : 0 };
     if (!key || !meta_get(&j->editor, &found, &j->after, path) ||
@@ -177,7 +198,8 @@ static bool retype_one(job *j, const char *setting)
 static bool set_one(job *j, const char *setting)
 {
     const char *equals = strchr(setting, '=');
-    char *key = full_key(j, setting, (size_t)(equals - setting));
+    bool tree = !j->options->string && (equals[1] == '{' || equals[1] == '[');
+    char *key = full_key(j, setting, (size_t)(equals - setting), tree);
     if (!key)
         return false;
     bool entry = is_text_entry(j, key);
@@ -196,7 +218,7 @@ static int change_attrs(job *j)
     j->after = *j->before;
     for (size_t i = 0; i < o->remove.n; i++) {
         tnf_value changed;
-        const char *name = full_key(j, o->remove.items[i], strlen(o->remove.items[i]));
+        const char *name = full_key(j, o->remove.items[i], strlen(o->remove.items[i]), false);
         tnf_str key = { name, name ? strlen(name) : 0 };
         if (!name || !meta_remove(&j->editor, &changed, &j->after, key))
             return wrong(j, NULL);
@@ -428,10 +450,13 @@ const command cmd_meta = {
         "them.\n\nKEY is a path with dots. A key may contain dots itself: at each level the "
         "longest matching key is used. Items of an array are counted from 0, list.2 or list[2]; "
         "the number after the last item adds one. KEY may also lead into a JSON document, such as "
-        "a model's config; a change there keeps the rest of its text.\n\nA changed attribute keeps "
+        "a model's config; a change there keeps the rest of its text. To show a value, the last "
+        "words of its key are enough if only one key ends with them.\n\nA plain key, such as "
+        "author, that is set on a format with a map of text (safetensors) goes into that map, "
+        "where other programs see it.\n\nA changed attribute keeps "
         "its exact type (u32, f32 ...); a value that does not fit is refused. A new key gets the "
         "type of its neighbours if they all have the same type. Otherwise whole numbers become u64 "
-        "or i64, and other numbers f64; in formats whose programs ask for exact types (gguf), u32, "
+        "or i64, and other numbers f64; in formats whose programs ask for exact types, u32, "
         "i32, u64 or i64, the first that holds it, and f32. Bytes are written as "
         "{\"$bytes\":\"base64\"}.\n\nThe file "
         "is changed in place if nothing has to move and the file has no hard links: only bytes "

@@ -100,7 +100,7 @@ static int create(const points_options *o, const char *path)
         return usage_error("points: create needs --dims and --resolution");
     if (!points_how(&how, o, true) || !parse_dims(o->dims, dims, &space.rank))
         return EXIT_USAGE;
-    space.type = tnf_type_named(strcmp(o->resolution, "bool") ? o->resolution : "bit");
+    space.type = tnf_type_spelled(strcasecmp(o->resolution, "bool") ? o->resolution : "bit");
     if (!space.type)
         return usage_error("points: unknown type '%s'", o->resolution);
     space.pack = o->pack == TNF_POINTS_SNAPPY;

@@ -99,9 +99,9 @@ static int run_quantize(const cli_state *cli, const void *opts, int argc, char *
 }
 
 static const opt table[] = {
-    { "quantizer", 'q', OPT_CHOICE, offsetof(options, quantizer), "METHOD", QUANTIZERS,
+    { "quantizer", 0, OPT_CHOICE, offsetof(options, quantizer), "METHOD", QUANTIZERS,
       "Cut rows into pieces (pq), or rotate them first: by the axes of their covariance "
-      "(gaussian_opq), or by a rotation that training finds (opq). -q is not --quiet here." },
+      "(gaussian_opq), or by a rotation that training finds (opq)." },
     { "bits", 'b', OPT_TEXT, offsetof(options, bits), "N", NULL,
       "Use codes of N bits, 1 to 8, which is 2^N centroids for each piece [8, or fewer if there "
       "are few rows]." },
@@ -120,6 +120,7 @@ static const opt table[] = {
       "Print the settings and the average loss as JSON." },
     EMB_SAVE_OPTIONS(options, save),
     EMB_OPTIONS(options, emb),
+    { "quantizer", 'q', OPT_CHOICE, offsetof(options, quantizer), "METHOD", QUANTIZERS, NULL },
     { 0 },
 };
 

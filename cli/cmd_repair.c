@@ -237,7 +237,7 @@ static int settle_format(job *j)
     tnf_error error;
     tnf_format_info in = TNF_FORMAT_INFO_INIT, out = TNF_FORMAT_INFO_INIT;
     const char *to = j->options->save.to;
-    j->format = to ? to : j->in.info->format;
+    j->format = to ? saving_format(to) : j->in.info->format;
     if (tnf_file_reads(j->in.file, j->out))
         return itself();
     const char *was = strrchr(j->in.path, '.'), *is = strrchr(j->out, '.');

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* tenfold similar: the nearest words, or points. */
 #include "emb.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct options {
     emb_options emb;
-    const char *k;
+    const char *k, *among;
     int metric;
-    opt_list vectors, skip;
+    opt_list vectors, skip, positive, negative;
     bool json, include;
 } options;
 
@@ -116,6 +117,86 @@ static bool ask_vectors(job *j)
     return good;
 }
 
+/* The sum of unit vectors, those of --negative taken away; NULL after saying what is wrong. */
+static double *mix_vectors(job *j, const tnf_str *words, size_t n, tnf_emb_found *found)
+{
+    size_t d = j->in.info->dims, plus = j->options->positive.n;
+    float *vectors = calloc(n * d, sizeof *vectors);
+    double *sum = calloc(d, sizeof *sum);
+    tnf_error error;
+    bool good = vectors && sum;
+    if (!good)
+        no_memory(j);
+    else if (tnf_emb_vectors(j->in.emb, words, n, vectors, found, &error) != TNF_OK)
+        good = (query_failed(j, &error), false);
+    for (size_t i = 0; good && i < n; i++) {
+        const float *v = vectors + i * d;
+        double square = 0;
+        for (size_t k = 0; k < d; k++)
+            square += (double)v[k] * (double)v[k];
+        double weight = square > 0 ? (i < plus ? 1 : -1) / sqrt(square) : 0;
+        for (size_t k = 0; k < d; k++)
+            sum[k] += weight * (double)v[k];
+    }
+    free(vectors);
+    if (good)
+        return sum;
+    free(sum);
+    return NULL;
+}
+
+/* Words that were asked for are not answers. */
+static bool skip_asked(job *j, const tnf_emb_found *found, size_t n)
+{
+    size_t had = j->asking.query.nskip;
+    uint64_t *more = realloc(j->skip, (had + n + 1) * sizeof *more);
+    if (!more)
+        return no_memory(j), false;
+    j->skip = more;
+    for (size_t i = 0; i < n && !j->options->include; i++)
+        if (found[i].known)
+            more[had++] = found[i].row;
+    j->asking.query.skip = more;
+    j->asking.query.nskip = had;
+    return true;
+}
+
+/* --positive and --negative: one question of several words, as gensim has it. */
+static void ask_mix(job *j)
+{
+    const options *o = j->options;
+    size_t plus = o->positive.n, n = plus + o->negative.n, k = j->asking.query.k, count = 0;
+    tnf_str *words = calloc(n, sizeof *words);
+    tnf_emb_found *found = calloc(n, sizeof *found);
+    tnf_emb_hit *hits = calloc(k, sizeof *hits);
+    tnf_error error;
+    for (size_t i = 0; words && i < n; i++) {
+        const char *text = i < plus ? o->positive.items[i] : o->negative.items[i - plus];
+        words[i] = (tnf_str) { text, strlen(text) };
+    }
+    double *sum = NULL;
+    if (!words || !found || !hits)
+        no_memory(j);
+    else
+        sum = mix_vectors(j, words, n, found);
+    emb_question q = { .words = words, .n = n };
+    for (size_t i = 0; sum && i < n && !q.error; i++)
+        if (!found[i].found) {
+            q.error = no_vector;
+            q.missing = words[i];
+            j->code = EXIT_DIFFERS;
+        }
+    if (sum && !q.error && skip_asked(j, found, n) &&
+        tnf_emb_nearest_f64(j->in.emb, sum, 1, &j->asking.query, hits, &count, &error) != TNF_OK)
+        query_failed(j, &error);
+    if (sum)
+        emb_answer(&j->in, &j->asking, &q, hits, count);
+    free(words);
+    free(found);
+    free(hits);
+    free(sum);
+}
+
 static bool ask_batch(void *ctx, const emb_lines *lines)
 {
     return ask_words(ctx, lines->lines, lines->nlines);
@@ -148,6 +229,10 @@ static void ask_arguments(job *j, int argc, char **argv)
         return;
     if (j->options->vectors.n > 0 && !ask_vectors(j))
         return;
+    if (j->options->positive.n + j->options->negative.n > 0) {
+        ask_mix(j);
+        return;
+    }
     tnf_str *words = calloc((size_t)argc + 1, sizeof *words);
     for (int i = 0; words && i < argc; i++)
         words[i] = (tnf_str) { argv[i], strlen(argv[i]) };
@@ -163,12 +248,17 @@ static void ask_arguments(job *j, int argc, char **argv)
 static int run_similar(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     job j = { .options = opts };
+    if (j.options->positive.n + j.options->negative.n > 0 && (argc > 1 || j.options->vectors.n))
+        return usage_error("similar: --positive and --negative are a question of their own");
     j.code = emb_open(&j.in, cli, &j.options->emb, argv[0]);
     if (j.code == EXIT_DONE) {
-        if (!emb_query(&j.asking, &j.in, j.options->k, j.options->metric)) {
+        uint64_t among;
+        if (!emb_number(&among, j.options->among, "among", 1, 0) ||
+            !emb_query(&j.asking, &j.in, j.options->k, j.options->metric)) {
             j.code = EXIT_USAGE;
         } else {
             j.asking.json = j.options->json;
+            j.asking.query.among = among;
             ask_arguments(&j, argc - 1, argv + 1);
         }
     }
@@ -184,6 +274,13 @@ static const opt table[] = {
       "distance [cosine]." },
     { "vector", 0, OPT_LIST, offsetof(options, vectors), "NUMBERS", NULL,
       "Query this vector, such as \"[0.5, -1, 2]\". May be repeated." },
+    { "positive", 'p', OPT_LIST, offsetof(options, positive), "WORD", NULL,
+      "Ask for words near to all of these: their vectors, of length 1, are added. May be "
+      "repeated." },
+    { "negative", 0, OPT_LIST, offsetof(options, negative), "WORD", NULL,
+      "Ask for words away from these: their vectors are subtracted. May be repeated." },
+    { "among", 0, OPT_TEXT, offsetof(options, among), "N", NULL,
+      "Only the first N words may be answers. Most files have the most frequent words first." },
     { "skip", 0, OPT_LIST, offsetof(options, skip), "WORD", NULL,
       "This word is not an answer. May be repeated." },
     { "include", 0, OPT_FLAG, offsetof(options, include), NULL, NULL,
@@ -196,6 +293,8 @@ static const opt table[] = {
 
 static const example examples[] = {
     { "tenfold similar vectors.fifu Berlin -k 5", "the five nearest words" },
+    { "tenfold similar vectors.fifu --positive king --positive woman --negative man --among 50000",
+      "several words at once, rare answers left out" },
     { "tenfold similar vectors.fifu < words.txt", "a question a line" },
     { "tenfold similar space.vs --vector '[1, 0, 2]' -m l2", "the nearest points" },
     { 0 },

@@ -12,7 +12,7 @@
 typedef struct options {
     input_options in;
     opt_list select;
-    const char *html, *depth;
+    const char *html, *depth, *heat;
     bool json, ascii, sizes, force;
 } options;
 
@@ -112,7 +112,16 @@ static int as_page(job *j)
         file_message(o->html, "", TNF_NO_OFFSET, "it exists already; --force replaces it");
         return EXIT_IO;
     }
-    stat_html h = { .in = &j->in, .values = !o->sizes, .to = open_memstream(&text, &n) };
+    stat_html h = { .in = &j->in,
+                    .values = !o->sizes,
+                    .select = &o->select,
+                    .depth = o->depth ? (unsigned)strtoul(o->depth, NULL, 10) : 0,
+                    .heat = o->heat };
+    if (o->heat && !tnf_find(j->in.file, o->heat)) {
+        file_message(j->in.name, "", TNF_NO_OFFSET, "there is no tensor for --heat");
+        return EXIT_USAGE;
+    }
+    h.to = open_memstream(&text, &n);
     if (!h.to)
         return usage_error("out of memory");
     int code = show_stats(j, &stat_view_html, &h);
@@ -171,6 +180,8 @@ static int run_stat(const cli_state *cli, const void *opts, int argc, char **arg
     (void)argc;
     if (o->json && o->html)
         return usage_error("stat: --json and --html exclude each other");
+    if (o->heat && !o->html)
+        return usage_error("stat: --heat needs --html");
     if (o->depth &&
         (strspn(o->depth, "0123456789") != strlen(o->depth) || strlen(o->depth) > 3 || !*o->depth))
         return usage_error("stat: --depth takes a number, not '%s'", o->depth);
@@ -194,6 +205,8 @@ static const opt table[] = {
       "piece." },
     { "html", 0, OPT_TEXT, offsetof(options, html), "FILE", NULL,
       "Write a page for a browser to FILE instead. It needs no other files." },
+    { "heat", 0, OPT_TEXT, offsetof(options, heat), "NAME", NULL,
+      "Draw the values of this tensor on the page of --html, as colours." },
     { "force", 0, OPT_FLAG, offsetof(options, force), NULL, NULL, "Replace FILE if it exists." },
     { "ascii", 0, OPT_FLAG, offsetof(options, ascii), NULL, NULL,
       "Draw with ASCII characters. This is the default if the locale is not UTF-8." },

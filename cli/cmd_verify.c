@@ -156,6 +156,20 @@ static void put_json(const found *f, bool ok, const tnf_verify_result *result)
     putchar('\n');
 }
 
+/* "ok" alone would be taken for more than could be checked. */
+static void put_digests(const tnf_verify_result *result)
+{
+    if (result->checked == 0)
+        return;
+    if (result->undigested == result->checked)
+        fputs("; no digests in the file", stdout);
+    else if (result->undigested)
+        printf("; %" PRIu64 " of %" PRIu64 " parts have no digest", result->undigested,
+               result->checked);
+    else
+        fputs("; all digests match", stdout);
+}
+
 static void put_lines(const cli_state *cli, const found *f, bool ok,
                       const tnf_verify_result *result)
 {
@@ -166,8 +180,10 @@ static void put_lines(const cli_state *cli, const found *f, bool ok,
     printf(": %s%s%s", painted(cli, ok ? PAINT_GREEN : PAINT_RED), ok ? "ok" : "FAILED",
            painted(cli, PAINT_OFF));
     if (info)
-        printf(" (%s, %zu tensor%s)", info->format, info->objects, info->objects == 1 ? "" : "s");
-    putchar('\n');
+        printf(" (%s, %zu tensor%s", info->format, info->objects, info->objects == 1 ? "" : "s");
+    if (info && ok)
+        put_digests(result);
+    puts(info ? ")" : "");
     if (cli->verbose)
         printf("  %" PRIu64 " part%s checked, %" PRIu64 " without a digest, %" PRIu64
                " problem%s\n",
@@ -195,8 +211,8 @@ static tnf_status look_at_file(const cli_state *cli, found *f, input *in,
     how.canonical = f->options->canonical;
     how.program = f->options->program;
     progress_begin(&f->progress, cli);
-    if (strcmp(in->path, "-") == 0) {
-        status = tnf_source_fd(&source, STDIN_FILENO, open->access, error);
+    if (input_is_stream(in->path)) {
+        status = input_stream(&source, in->path, open->access, error);
         result->opening = status;
         if (status == TNF_OK)
             status = tnf_verify_source(result, &in->file, source, open, &how, error);

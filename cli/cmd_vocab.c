@@ -145,7 +145,7 @@ static int run_vocab(const cli_state *cli, const void *opts, int argc, char **ar
 }
 
 static const opt table[] = {
-    { "number", 'n', OPT_FLAG, offsetof(options, number), NULL, NULL,
+    { "number", 0, OPT_FLAG, offsetof(options, number), NULL, NULL,
       "Print the number of its row before each word." },
     { "ngrams", 0, OPT_TEXT, offsetof(options, ngrams), "WORD", NULL,
       "Print the n-grams of this word instead, with their rows." },
@@ -153,6 +153,7 @@ static const opt table[] = {
       "Print one JSON document: numbers of words, rows and dimensions, the subword scheme, and the "
       "words." },
     EMB_OPTIONS(options, emb),
+    { "number", 'n', OPT_FLAG, offsetof(options, number), NULL, NULL, NULL },
     { 0 },
 };
 

@@ -48,7 +48,7 @@ static void sentence(FILE *to, const char *help, const char *special, const char
 
 static void bash_names(FILE *to, const opt *table)
 {
-    for (const opt *o = table; o && o->name; o++) {
+    for (const opt *o = table; o && o->name && o->help; o++) {
         if (o->letter)
             fprintf(to, " -%c", o->letter);
         fprintf(to, " --%s", o->name);
@@ -57,7 +57,7 @@ static void bash_names(FILE *to, const opt *table)
 
 static void bash_values(FILE *to, const char *name, const opt *table)
 {
-    for (const opt *o = table; o && o->name; o++) {
+    for (const opt *o = table; o && o->name && o->help; o++) {
         if (!o->words)
             continue;
         fprintf(to, "    %s:--%s", name, o->name);
@@ -118,7 +118,24 @@ static void bash(FILE *to)
           "    done\n",
           to);
     bash_cases(to);
-    fputs("    COMPREPLY=()\n"
+    fputs("    local file= names=\n"
+          "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
+          "        [[ -z $file && -f ${COMP_WORDS[i]} ]] && file=${COMP_WORDS[i]}\n"
+          "    done\n"
+          "    if [[ -n $file ]]; then\n"
+          "        case $previous:$command:$current in\n"
+          "        --select:* | --exclude:* | --match:* | --tensor:* | --heat:*) names=tensors ;;\n"
+          "        *:*:-*) ;;\n"
+          "        *:cat:* | *:ls:* | *:list:*) names=tensors ;;\n"
+          "        --rm:meta:* | --set:meta:* | *:meta:*) names=keys ;;\n"
+          "        esac\n"
+          "    fi\n"
+          "    COMPREPLY=()\n"
+          "    if [[ -n $names && -z $words ]]; then\n"
+          "        while IFS= read -r i; do\n"
+          "            [[ $i == \"$current\"* ]] && COMPREPLY+=(\"$i\")\n"
+          "        done < <(\"${COMP_WORDS[0]}\" --complete $names \"$file\" 2>/dev/null)\n"
+          "    fi\n"
           "    if [[ -n $words ]]; then\n"
           "        while IFS= read -r i; do\n"
           "            COMPREPLY+=(\"$i\")\n"
@@ -162,7 +179,7 @@ static void zsh_arguments(FILE *to, const command *c)
     static const opt any = { .words = "@formats" };
     fprintf(to, "    %s%s%s)\n      _arguments -s -S \\\n", c->name, c->alias ? "|" : "",
             c->alias ? c->alias : "");
-    for (const opt *o = c->table; o && o->name; o++)
+    for (const opt *o = c->table; o && o->name && o->help; o++)
         zsh_option(to, o);
     for (const opt *o = global_options; o->name; o++)
         zsh_option(to, o);
@@ -175,6 +192,10 @@ static void zsh_arguments(FILE *to, const command *c)
         for (const command *const *x = commands; *x; x++)
             fprintf(to, "%s%s", x == commands ? "" : " ", (*x)->name);
         fputs(")' ;;\n", to);
+    } else if (c == &cmd_cat || c == &cmd_ls) {
+        fputs("        '1:file:_files' '*:tensor:_tenfold_names tensors' ;;\n", to);
+    } else if (c == &cmd_meta) {
+        fputs("        '1:file:_files' '*:key:_tenfold_names keys' ;;\n", to);
     } else {
         fputs("        '*:file:_files' ;;\n", to);
     }
@@ -184,6 +205,19 @@ static void zsh(FILE *to)
 {
     fputs("#compdef tenfold\n"
           "# Completion of tenfold for zsh; made from its option tables.\n"
+          "# Names of tensors or keys of the first file on the line; and files.\n"
+          "_tenfold_names() {\n"
+          "  local word\n"
+          "  local -a names\n"
+          "  for word in ${words[2,CURRENT-1]}; do\n"
+          "    if [[ -f ${(Q)word} ]]; then\n"
+          "      names=(${(f)\"$(command tenfold --complete $1 ${(Q)word} 2>/dev/null)\"})\n"
+          "      compadd -a names\n"
+          "      break\n"
+          "    fi\n"
+          "  done\n"
+          "  [[ $1 == tensors ]] && _files\n"
+          "}\n"
           "_tenfold() {\n"
           "  local context state state_descr line\n"
           "  typeset -A opt_args\n"
@@ -235,7 +269,19 @@ static void fish_option(FILE *to, const char *condition, const opt *o)
 static void fish(FILE *to)
 {
     static const opt any = { .words = "@formats" };
-    fputs("# Completion of tenfold for fish; made from its option tables.\n", to);
+    fputs("# Completion of tenfold for fish; made from its option tables.\n"
+          "function __tenfold_names --description 'tensors or keys of the first file on the line'\n"
+          "    for word in (commandline -opc)[3..-1]\n"
+          "        if test -f $word\n"
+          "            command tenfold --complete $argv[1] $word 2>/dev/null\n"
+          "            return\n"
+          "        end\n"
+          "    end\n"
+          "end\n"
+          "complete -c tenfold -n '__fish_seen_subcommand_from cat ls list' -a '(__tenfold_names "
+          "tensors)'\n"
+          "complete -c tenfold -n '__fish_seen_subcommand_from meta' -a '(__tenfold_names keys)'\n",
+          to);
     for (const command *const *c = commands; *c; c++) {
         fprintf(to, "complete -c tenfold -n __fish_use_subcommand -f -a %s -d '", (*c)->name);
         sentence(to, (*c)->summary, "\\", "\\'");
@@ -247,7 +293,7 @@ static void fish(FILE *to)
         char condition[128];
         snprintf(condition, sizeof condition, "-n '__fish_seen_subcommand_from %s%s%s'", (*c)->name,
                  (*c)->alias ? " " : "", (*c)->alias ? (*c)->alias : "");
-        for (const opt *o = (*c)->table; o && o->name; o++)
+        for (const opt *o = (*c)->table; o && o->name && o->help; o++)
             fish_option(to, condition, o);
     }
     fputs("complete -c tenfold -n '__fish_seen_subcommand_from formats' -f -a '", to);

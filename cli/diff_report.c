@@ -29,6 +29,7 @@ void diff_report_end(diff_report *r)
     r->json.to = NULL;
     free(r->text);
     r->text = NULL;
+    diff_layers_free(&r->layers);
 }
 
 /* Where the first element is that differs; false for parts of layouts, which are rows. */
@@ -173,7 +174,7 @@ static void add_json(json *j, const tnf_difference *d)
     json_close(j, '}');
 }
 
-static void print_json(const diff_report *r, const input *a, const input *b,
+static void print_json(diff_report *r, const input *a, const input *b,
                        const tnf_diff_result *result)
 {
     const uint64_t counts[] = {
@@ -203,6 +204,11 @@ static void print_json(const diff_report *r, const input *a, const input *b,
     json_open(&j, '[');
     fwrite(r->text, 1, r->n, stdout);
     json_close(&j, ']');
+    if (r->summary) {
+        json_key(&j, "layers");
+        if (!diff_layers_print(&r->layers, r->cli, a->file, &j))
+            json_null(&j);
+    }
     json_close(&j, '}');
     putchar('\n');
 }
@@ -366,9 +372,12 @@ static void put_count(uint64_t n, const char *what, const char **between)
     *between = ", ";
 }
 
-static void print_text(const diff_report *r, const tnf_diff_result *result)
+static void print_text(diff_report *r, const input *a, const tnf_diff_result *result)
 {
     const char *between = "";
+    if (r->summary && !(result->same && !result->close) &&
+        !diff_layers_print(&r->layers, r->cli, a->file, NULL))
+        r->no_memory = true;
     fwrite(r->text, 1, r->n, stdout);
     if (result->same && !result->close) {
         printf("the same: ");
@@ -396,6 +405,10 @@ void diff_report_add(diff_report *r, const tnf_difference *d)
 {
     if (d->kind == TNF_DIFF_ORDER && !r->cli->verbose)
         return;
+    if (r->summary && !diff_layers_add(&r->layers, d))
+        r->no_memory = true;
+    if (r->summary && !r->as_json && (d->a || d->b))
+        return;
     if (r->as_json)
         add_json(&r->json, d);
     else
@@ -409,5 +422,7 @@ void diff_report_print(diff_report *r, const input *a, const input *b,
     if (r->as_json)
         print_json(r, a, b, result);
     else
-        print_text(r, result);
+        print_text(r, a, result);
+    if (r->no_memory)
+        usage_error("out of memory");
 }

@@ -3,6 +3,7 @@
 #ifndef TENFOLD_CLI_DIFF_REPORT_H
 #define TENFOLD_CLI_DIFF_REPORT_H
 
+#include "diff_layers.h"
 #include "input.h"
 #include "out.h"
 #include <tenfold/diff.h>
@@ -10,7 +11,10 @@
 typedef struct diff_report {
     const cli_state *cli;
     bool as_json;
-    json json; /* to memory */
+    bool summary;       /* a line a layer */
+    bool no_memory;     /* for the next */
+    diff_layers layers; /* of a summary */
+    json json;          /* to memory */
     char *text;
     size_t n;
 } diff_report;

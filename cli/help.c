@@ -2,13 +2,29 @@
 /* Help, from the same tables as the man pages. */
 #include "cmd.h"
 #include "out.h"
+#include "table.h"
 #include <string.h>
+#include <unistd.h>
 
-#define WIDTH     79u
-#define HELP_FROM 26u
+#define WIDTH  79u
+#define WIDEST 100u /* longer lines are hard to read */
+#define NARROW 60u
+
+/* How wide text is filled, and where the explanation of an option begins. */
+static size_t fill_width(FILE *to)
+{
+    size_t n = terminal_width(to == stderr ? STDERR_FILENO : STDOUT_FILENO);
+    return !n ? WIDTH : n < WIDEST ? n : WIDEST;
+}
+
+static size_t help_from(FILE *to)
+{
+    return fill_width(to) < NARROW ? 6 : 26;
+}
 
 void put_filled(FILE *to, const char *text, size_t indent, size_t column)
 {
+    size_t width = fill_width(to);
     while (*text) {
         if (*text == '\n') {
             fputs("\n\n", to);
@@ -18,7 +34,7 @@ void put_filled(FILE *to, const char *text, size_t indent, size_t column)
             continue;
         }
         size_t n = strcspn(text, " \n");
-        if (column > indent && column + 1 + n > WIDTH) {
+        if (column > indent && column + 1 + n > width) {
             putc('\n', to);
             put_spaces(to, indent);
             column = indent;
@@ -37,6 +53,7 @@ void put_filled(FILE *to, const char *text, size_t indent, size_t column)
 static void help_option(FILE *to, const opt *o)
 {
     char left[80], letter[8] = "    ";
+    size_t from = help_from(to);
     if (o->letter)
         snprintf(letter, sizeof letter, "-%c, ", o->letter);
     int n = snprintf(left, sizeof left, "  %s--%s%s%s%s", letter, o->name,
@@ -46,25 +63,61 @@ static void help_option(FILE *to, const opt *o)
                      o->arg ? o->arg : "", o->kind == OPT_MAYBE ? "]" : "");
     size_t column = (size_t)n;
     fputs(left, to);
-    if (column + 2 > HELP_FROM) {
+    if (column + 2 > from) {
         putc('\n', to);
         column = 0;
     }
-    put_spaces(to, HELP_FROM - column);
-    put_filled(to, o->help, HELP_FROM, HELP_FROM);
+    put_spaces(to, from - column);
+    put_filled(to, o->help, from, from);
 }
 
 static void help_options(FILE *to, const char *title, const opt *table)
 {
     fprintf(to, "\n%s:\n", title);
-    for (const opt *o = table; o->name; o++)
+    for (const opt *o = table; o->name && o->help; o++)
         help_option(to, o);
+}
+
+/* The end of a word of a command line: blanks in quotes do not end it. */
+static size_t word_length(const char *p)
+{
+    size_t n = 0;
+    for (char quote = 0; p[n] && (quote || p[n] != ' '); n++) {
+        if (quote ? p[n] == quote : p[n] == '\'' || p[n] == '"')
+            quote = quote ? 0 : p[n];
+    }
+    return n;
+}
+
+/* A command that may be copied from the screen, also where it takes several lines. */
+static void put_example(FILE *to, const char *text)
+{
+    size_t width = fill_width(to), column = 2;
+    fputs("  ", to);
+    for (const char *p = text; *p; p += *p == ' ') {
+        size_t n = word_length(p);
+        if (p > text && column + 1 + n + (p[n] ? 2 : 0) > width) {
+            fputs(" \\\n     ", to);
+            column = 5;
+        }
+        if (p > text)
+            putc(' ', to);
+        fwrite(p, 1, n, to);
+        column += n + (p > text);
+        p += n;
+    }
+    putc('\n', to);
 }
 
 void help_command(FILE *to, const command *c)
 {
-    fprintf(to, "tenfold %s: %s\n\n", c->name, c->summary);
-    fprintf(to, "usage: tenfold %s [OPTIONS]%s%s\n", c->name, *c->args ? " " : "", c->args);
+    char usage[300];
+    snprintf(usage, sizeof usage, "tenfold %s: %s", c->name, c->summary);
+    put_filled(to, usage, 0, 0);
+    putc('\n', to);
+    snprintf(usage, sizeof usage, "usage: tenfold %s [OPTIONS]%s%s", c->name, *c->args ? " " : "",
+             c->args);
+    put_filled(to, usage, 0, 0);
     if (c->alias)
         fprintf(to, "       tenfold %s is the same\n", c->alias);
     putc('\n', to);
@@ -74,21 +127,28 @@ void help_command(FILE *to, const command *c)
     help_options(to, "options of every command", global_options);
     if (c->examples && c->examples->command) {
         fputs("\nexamples:\n", to);
-        for (const example *x = c->examples; x->command; x++)
-            fprintf(to, "  %s\n      %s\n", x->command, x->what);
+        for (const example *x = c->examples; x->command; x++) {
+            put_example(to, x->command);
+            put_spaces(to, 6);
+            put_filled(to, x->what, 6, 6);
+        }
     }
 }
 
 void help_overview(FILE *to)
 {
-    fputs("usage: tenfold COMMAND [OPTIONS] FILE...\n\n"
-          "Reads, writes, converts and verifies tensor, checkpoint and embedding files.\n\n"
-          "commands:\n",
-          to);
-    for (const command *const *c = commands; *c; c++)
-        fprintf(to, "  %-11s %s\n", (*c)->name, (*c)->summary);
+    put_filled(to, "usage: tenfold COMMAND [OPTIONS] FILE...", 0, 0);
+    putc('\n', to);
+    put_filled(to, "Reads, writes, converts and verifies tensor, checkpoint and embedding files.",
+               0, 0);
+    fputs("\ncommands:\n", to);
+    for (const command *const *c = commands; *c; c++) {
+        fprintf(to, "  %-11s ", (*c)->name);
+        put_filled(to, (*c)->summary, 14, 14);
+    }
     help_options(to, "options of every command", global_options);
-    fputs("\n'tenfold help COMMAND' explains a command.\n", to);
+    putc('\n', to);
+    put_filled(to, "'tenfold help COMMAND' explains a command.", 0, 0);
 }
 
 static int run(const cli_state *cli, const void *options, int argc, char **argv)

@@ -3,6 +3,7 @@
 #include "out.h"
 #include "suggest.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -168,6 +169,9 @@ const tnf_open_options *input_how_begin(input_how *how, input *in, const cli_sta
         !parse_limits(&limits, &options->limits) ||
         !format_options_parse(&how->reader, &options->options))
         return NULL;
+    struct stat st;
+    if (stat(path, &st) == 0 && S_ISREG(st.st_mode))
+        in->bytes = (uint64_t)st.st_size;
     tnf_open_options *o = &how->open;
     *o = (tnf_open_options) { .size = sizeof *o };
     o->format = options->format;
@@ -175,6 +179,7 @@ const tnf_open_options *input_how_begin(input_how *how, input *in, const cli_sta
     o->salvage = options->salvage;
     o->to_change = options->to_change;
     o->incomplete = options->incomplete;
+    o->unpack = true;
     o->access = (tnf_access)options->access;
     o->limits = limits;
     o->options = how->reader.items;
@@ -190,6 +195,30 @@ void input_how_end(input_how *how)
     format_options_free(&how->reader);
 }
 
+bool input_is_stream(const char *path)
+{
+    struct stat st;
+    return !strcmp(path, "-") ||
+           (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode));
+}
+
+/* The library does not open a FIFO by its path: a program would hang on a name that somebody put
+ * there. Here a person has named it, and shells name pipes: /dev/stdin, <(…). */
+tnf_status input_stream(tnf_source **out, const char *path, tnf_access access, tnf_error *error)
+{
+    if (!strcmp(path, "-"))
+        return tnf_source_fd(out, STDIN_FILENO, access, error);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        *error = (tnf_error) { .status = TNF_EIO, .offset = TNF_NO_OFFSET };
+        snprintf(error->message, sizeof error->message, "cannot open: %s", strerror(errno));
+        return TNF_EIO;
+    }
+    tnf_status status = tnf_source_fd(out, fd, access, error);
+    close(fd); /* all of it was read */
+    return status;
+}
+
 tnf_status input_try(input *in, const cli_state *cli, const input_options *options,
                      const char *path, int *code, tnf_error *error)
 {
@@ -199,9 +228,9 @@ tnf_status input_try(input *in, const cli_state *cli, const input_options *optio
     if (!how)
         return TNF_EINVAL;
     tnf_status status;
-    if (!strcmp(path, "-")) {
-        tnf_source *source;
-        status = tnf_source_fd(&source, STDIN_FILENO, how->access, error);
+    tnf_source *source;
+    if (input_is_stream(path)) {
+        status = input_stream(&source, path, how->access, error);
         if (status == TNF_OK)
             status = tnf_open_source(&in->file, source, how, error);
     } else {

@@ -67,6 +67,7 @@ typedef struct input {
     const char *path; /* as given */
     const char *name; /* as messages call it */
     const cli_state *cli;
+    uint64_t bytes; /* of a file, when it was opened; 0 if it is none */
 } input;
 
 /* Options of a format, from "key=value" texts. Release with format_options_free(). */
@@ -99,6 +100,9 @@ typedef struct input_how {
 const tnf_open_options *input_how_begin(input_how *how, input *in, const cli_state *cli,
                                         const input_options *options, const char *path);
 void input_how_end(input_how *how);
+/* Can it be read only once: standard input, a pipe, a device? Then this reads all of it. */
+bool input_is_stream(const char *path);
+tnf_status input_stream(tnf_source **out, const char *path, tnf_access access, tnf_error *error);
 /* Puts back what was there if a change of the file was interrupted, and says so. Gives an exit
  * code; *undone may be NULL. */
 int input_undo(const cli_state *cli, const char *path, bool *undone);

@@ -36,7 +36,7 @@ const opt global_options[] = {
     { "color", 0, OPT_CHOICE, offsetof(cli_state, color), "WHEN", "auto|always|never",
       "Colour the output on a terminal (auto), always or never. NO_COLOR is honoured." },
     { "help", 'h', OPT_FLAG, offsetof(cli_state, help), NULL, NULL, "Explain the command." },
-    { "version", 0, OPT_FLAG, offsetof(cli_state, version), NULL, NULL, "Print the version." },
+    { "version", 'V', OPT_FLAG, offsetof(cli_state, version), NULL, NULL, "Print the version." },
     { 0 },
 };
 
@@ -122,6 +122,8 @@ static int run_line(int argc, char **argv)
     int n;
     if (argc > 0 && !strcmp(argv[0], "--generate"))
         return generate(argc - 1, argv + 1);
+    if (argc > 0 && !strcmp(argv[0], "--complete"))
+        return complete_names(argc - 1, argv + 1);
     if (!opt_parse(&set, 1, argc, argv, true, &n))
         return EXIT_USAGE;
     if (n == 0 && cli.version)

@@ -112,7 +112,7 @@ static void option(FILE *to, const opt *o)
 static void options(FILE *to, const char *title, const opt *table)
 {
     fprintf(to, ".SH %s\n", title);
-    for (const opt *o = table; o->name; o++)
+    for (const opt *o = table; o->name && o->help; o++)
         option(to, o);
 }
 

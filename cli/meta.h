@@ -27,6 +27,9 @@ void meta_message(meta_editor *m, const char *format, ...) TNF_PRINTF(2, 3);
  * dots; arrays are counted from 0; a JSON document is gone into, and what is found there is a JSON
  * document. */
 bool meta_get(meta_editor *m, tnf_value *out, const tnf_value *tree, tnf_str path);
+/* The one value whose key ends with these words; false if there is none, or several: `why` names
+ * them. */
+bool meta_find(meta_editor *m, tnf_value *out, const tnf_value *tree, tnf_str words);
 /* Sets what is there, in its own type, or adds a key: the rest of the path that is not there. */
 bool meta_set(meta_editor *m, tnf_value *out, const tnf_value *tree, tnf_str path,
               const char *text);

@@ -34,6 +34,11 @@ size_t opt_word(const char *words, size_t i, const char **out)
     return strcspn(p, "|");
 }
 
+bool opt_is_old(const opt *o)
+{
+    return !o->help;
+}
+
 static bool find_long(const parse *p, const char *name, size_t n, found *out)
 {
     for (size_t s = 0; s < p->nsets; s++)
@@ -49,10 +54,27 @@ static bool find_short(const parse *p, char letter, found *out)
 {
     for (size_t s = 0; s < p->nsets; s++)
         for (const opt *o = p->sets[s].table; o && o->name; o++)
-            if (o->letter == letter) {
+            if (o->letter == letter && !opt_is_old(o)) {
                 *out = (found) { o, p->sets[s].values };
                 return true;
             }
+    return false;
+}
+
+/* A letter that now means something else: it is the old one only if what follows says so. *value is
+ * what follows, or NULL. */
+static bool find_old(const parse *p, const char *letters, found *out, const char **value)
+{
+    for (size_t s = 0; s < p->nsets; s++)
+        for (const opt *o = p->sets[s].table; o && o->name; o++) {
+            if (!opt_is_old(o) || o->letter != *letters)
+                continue;
+            *value = letters[1] ? letters + 1 : p->at < p->argc ? p->argv[p->at] : NULL;
+            *out = (found) { o, p->sets[s].values };
+            if (!o->words)
+                return true;
+            return *value && opt_position(o->words, *value, strlen(*value)) >= 0;
+        }
     return false;
 }
 
@@ -78,6 +100,14 @@ int opt_position(const char *words, const char *text, size_t n)
         if (length == n && !memcmp(word, text, n))
             return (int)i;
     return -1;
+}
+
+bool opt_count(unsigned *out, const char *text)
+{
+    size_t n = strspn(text, "0123456789");
+    unsigned long number = n > 0 && n < 6 && !text[n] ? strtoul(text, NULL, 10) : 0;
+    *out = (unsigned)number;
+    return number >= 1 && number <= 1000;
 }
 
 static bool set_choice(const opt *o, int *to, const char *value)
@@ -159,7 +189,9 @@ static bool parse_short(parse *p, const char *letters)
 {
     for (; *letters; letters++) {
         found f;
-        if (!find_short(p, *letters, &f)) {
+        const char *after;
+        bool old = find_old(p, letters, &f, &after);
+        if (!old && !find_short(p, *letters, &f)) {
             uint32_t c;
             size_t n = tnf_utf8_next(letters, strlen(letters), &c);
             usage_error("unknown option '-%.*s'", n ? (int)n : 1, letters);

@@ -32,8 +32,12 @@ typedef struct opt {
     size_t at;         /* where in the command's struct the value goes */
     const char *arg;   /* what its value is called: "FORMAT" */
     const char *words; /* what may stand there: "auto|mmap", "@formats", "@writable"; or NULL */
-    const char *help;
+    const char *help;  /* NULL: a letter that an option had once, see opt_is_old() */
 } opt;
+
+/* An old letter is no longer told of, and stands at the end of its table. It is taken if one of its
+ * words follows, or if it has none. */
+bool opt_is_old(const opt *o);
 
 /* A table, and the struct its values go to. */
 typedef struct opt_set {
@@ -50,6 +54,8 @@ void opt_release(const opt_set *set);
 
 /* Takes the i-th of words separated by '|'; its length, 0 past the last. */
 size_t opt_word(const char *words, size_t i, const char **out);
+/* A whole number from 1 to 1000. */
+bool opt_count(unsigned *out, const char *text);
 /* The position of a text among such words, or -1. */
 int opt_position(const char *words, const char *text, size_t n);
 

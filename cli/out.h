@@ -60,7 +60,9 @@ void put_spaces(FILE *to, size_t n);
 /* help.c: a text filled into lines; `column` is where the first one stands now. Paragraphs are
  * parted by "\n\n". */
 void put_filled(FILE *to, const char *text, size_t indent, size_t column);
+#define GROUPED_TEXT 32
 /* "1,234,567" */
+void grouped_text(char out[GROUPED_TEXT], uint64_t u);
 void put_grouped(FILE *to, uint64_t u);
 #define SIZE_TEXT 16
 /* "1.2 GiB" */
@@ -79,5 +81,10 @@ const tnf_type *object_type(const tnf_object *object);
 const char *object_kind(const tnf_object *object);
 bool is_dense(const tnf_object *object);
 uint64_t object_bytes(const tnf_object *object);
+/* "[2, 3]"; of very many dimensions only the first. */
+#define SHAPE_TEXT 512
+void shape_text(char out[SHAPE_TEXT], const tnf_object *object);
+/* Its elements, if they are numbers. */
+uint64_t object_parameters(const tnf_object *object);
 
 #endif

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "progress.h"
 #include "out.h"
+#include "table.h"
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#define BAR_WIDTH 30u
+#define BAR_WIDEST 30u
+#define BAR_LEAST  8u
 
 static double now(void)
 {
@@ -21,22 +23,49 @@ void progress_begin(progress *p, const cli_state *cli)
     p->began = p->last = now();
 }
 
+static void put_bar(size_t width, double part)
+{
+    char bar[BAR_WIDEST + 1];
+    size_t full = (size_t)(part * (double)width);
+    memset(bar, ' ', width);
+    memset(bar, '#', full < width ? full : width);
+    fprintf(stderr, "[%.*s] ", (int)width, bar);
+}
+
+/* Adds one more text, if it finds room. */
+static void add_text(char *line, size_t size, size_t room, const char *text)
+{
+    size_t n = strlen(line);
+    if (n + strlen(text) <= room && n + strlen(text) < size)
+        memcpy(line + n, text, strlen(text) + 1);
+}
+
+/* Of a narrow terminal the percentage takes what there is, then the time, the amount, the rate; a
+ * bar comes where there is room for one. The last column stays empty: some terminals wrap there. */
 static void draw(progress *p, uint64_t done, uint64_t total, double seconds)
 {
-    char bar[BAR_WIDTH + 1], done_text[SIZE_TEXT], total_text[SIZE_TEXT], rate_text[SIZE_TEXT];
+    char line[160], text[64], done_text[SIZE_TEXT], total_text[SIZE_TEXT], rate_text[SIZE_TEXT];
     double part = total > 0 ? (double)done / (double)total : 0;
     double rate = (double)done / seconds;
     uint64_t left = rate > 0 ? (uint64_t)((double)(total - done) / rate) : 0;
-    size_t full = (size_t)(part * BAR_WIDTH);
-    memset(bar, ' ', BAR_WIDTH);
-    memset(bar, '#', full < BAR_WIDTH ? full : BAR_WIDTH);
-    bar[BAR_WIDTH] = '\0';
+    size_t room = terminal_width(STDERR_FILENO);
+    room = room > 1 ? room - 1 : 0;
     size_text(done_text, done);
     size_text(total_text, total);
     size_text(rate_text, (uint64_t)rate);
-    fprintf(stderr, "\r[%s] %3.0f%%  %s of %s  %s/s  %llu:%02u left \033[K", bar, 100 * part,
-            done_text, total_text, rate_text, (unsigned long long)(left / 60),
-            (unsigned)(left % 60));
+    snprintf(line, sizeof line, "%3.0f%%", 100 * part);
+    snprintf(text, sizeof text, "  %llu:%02u left", (unsigned long long)(left / 60),
+             (unsigned)(left % 60));
+    add_text(line, sizeof line, room, text);
+    snprintf(text, sizeof text, "  %s of %s", done_text, total_text);
+    add_text(line, sizeof line, room, text);
+    snprintf(text, sizeof text, "  %s/s", rate_text);
+    add_text(line, sizeof line, room, text);
+    size_t bar = room > strlen(line) + 3 ? room - strlen(line) - 3 : 0;
+    putc('\r', stderr);
+    if (bar >= BAR_LEAST)
+        put_bar(bar < BAR_WIDEST ? bar : BAR_WIDEST, part);
+    fprintf(stderr, "%.*s\033[K", (int)room, line);
     fflush(stderr);
     p->drawn = true;
 }
@@ -54,7 +83,9 @@ void progress_step(progress *p, uint64_t done, uint64_t total)
 
 void progress_end(progress *p)
 {
-    if (p->drawn)
+    if (p->drawn) {
         fputs("\r\033[K", stderr);
+        fflush(stderr); /* before anything goes to standard output */
+    }
     p->drawn = false;
 }

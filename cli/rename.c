@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "rename.h"
 #include "out.h"
+#include "regex.h"
 #include <errno.h>
-#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define GROUPS 10
-
 typedef struct expression {
-    regex_t regex;
+    regex *regex;
+    const char *given;
     char *text; /* what is put instead */
     bool all;   /* g */
+    bool met;   /* it has matched */
 } expression;
 
 typedef struct line {
@@ -130,27 +130,26 @@ static bool parse(expression *x, const char *text, char why[128])
 {
     bool good = text[0] == 's' && text[1] && text[1] != '\\';
     const char *p = good ? text + 2 : text;
-    int flags = REG_EXTENDED;
-    char *regex = good ? take_until(&p, text[1]) : NULL;
-    x->text = regex ? take_until(&p, text[1]) : NULL;
+    bool any_case = false;
+    char *pattern = good ? take_until(&p, text[1]) : NULL;
+    x->given = text;
+    x->text = pattern ? take_until(&p, text[1]) : NULL;
     snprintf(why, 128, "it should look like s/REGEX/TEXT/");
-    good = good && regex && *regex && x->text && p[strspn(p, "gi")] == 0;
+    good = good && pattern && *pattern && x->text && p[strspn(p, "gi")] == 0;
     for (; good && *p; p++) {
         x->all = x->all || *p == 'g';
-        flags |= *p == 'i' ? REG_ICASE : 0;
+        any_case = any_case || *p == 'i';
     }
-    int failed = good ? regcomp(&x->regex, regex, flags) : 0;
-    if (failed)
-        regerror(failed, &x->regex, why, 128);
-    if (!good || failed)
+    x->regex = good ? regex_new(pattern, any_case, why) : NULL;
+    if (!x->regex)
         free(x->text);
-    free(regex);
-    return good && !failed;
+    free(pattern);
+    return x->regex != NULL;
 }
 
 /* ---------------------------------------------------------------- renaming */
 
-static void put_text(FILE *to, const char *text, const char *from, const regmatch_t *m)
+static void put_text(FILE *to, const char *text, const char *from, const regex_group *m)
 {
     for (; *text; text++) {
         int group = *text == '&' ? 0 : -1;
@@ -160,28 +159,29 @@ static void put_text(FILE *to, const char *text, const char *from, const regmatc
         }
         if (group < 0)
             putc(*text, to);
-        else if (m[group].rm_so >= 0)
-            fwrite(from + m[group].rm_so, 1, (size_t)(m[group].rm_eo - m[group].rm_so), to);
+        else if (m[group].from != REGEX_NONE)
+            fwrite(from + m[group].from, 1, m[group].to - m[group].from, to);
     }
 }
 
-static void substitute(FILE *to, const expression *x, const char *name)
+static void substitute(FILE *to, expression *x, const char *name)
 {
-    regmatch_t m[GROUPS];
-    bool more = true;
-    for (int flags = 0; more && !regexec(&x->regex, name, GROUPS, m, flags); flags = REG_NOTBOL) {
-        fwrite(name, 1, (size_t)m[0].rm_so, to);
+    regex_group m[REGEX_GROUPS];
+    size_t n = strlen(name), at = 0, from = 0; /* from: what is not written yet */
+    while (at <= n && regex_find(x->regex, name, n, at, m)) {
+        fwrite(name + from, 1, m[0].from - from, to);
         put_text(to, x->text, name, m);
-        name += m[0].rm_eo;
-        more = x->all && *name;
-        if (more && m[0].rm_so == m[0].rm_eo)
-            putc(*name++, to); /* nothing was matched: on by one */
+        x->met = true;
+        from = m[0].to;
+        at = m[0].to + (m[0].to == m[0].from); /* nothing was matched: on by one */
+        if (!x->all)
+            break;
     }
-    fputs(name, to);
+    fputs(name + from, to);
 }
 
 /* NULL: no memory. */
-static const char *keep_name(renaming *r, const expression *x, const char *name)
+static const char *keep_name(renaming *r, expression *x, const char *name)
 {
     char *text = NULL;
     size_t n;
@@ -262,19 +262,49 @@ int renaming_open(renaming **out, const char *map, const opt_list *expressions)
     return code;
 }
 
-void renaming_notes(const renaming *r, const cli_state *cli)
+int renaming_check(renaming *r, const tnf_file *const *files, size_t n, const renaming_choice *only,
+                   renaming_counts *counts)
+{
+    const tnf_object *o;
+    tnf_str name;
+    tnf_error error;
+    *counts = (renaming_counts) { 0 };
+    for (size_t f = 0; r && f < n; f++)
+        for (size_t i = 0; (o = tnf_at(files[f], i)); i++) {
+            if (!glob_any(only->select, o->name) ||
+                (only->exclude->n && glob_any(only->exclude, o->name)))
+                continue;
+            if (renaming_apply(r, &name, o->name, &error) != TNF_OK)
+                return usage_error("out of memory");
+            counts->all++;
+            counts->renamed += name.n != o->name.n || memcmp(name.p, o->name.p, name.n) != 0;
+        }
+    for (size_t i = 0; r && counts->all && i < r->n; i++)
+        if (!r->expressions[i].met)
+            return usage_error("--rename '%s' matches no tensor", r->expressions[i].given);
+    bool any = !r || r->nlines == 0 || counts->all == 0;
+    for (size_t i = 0; !any && i < r->nlines; i++)
+        any = r->lines[i].met;
+    return any ? EXIT_DONE : usage_error("--map: no tensor has one of the names in %s", r->map);
+}
+
+void renaming_notes(const renaming *r, const cli_state *cli, const renaming_counts *counts)
 {
     char text[512];
     const char *first = NULL;
     size_t n = 0;
-    for (size_t i = 0; r && i < r->nlines; i++)
+    if (!r || cli->quiet)
+        return;
+    for (size_t i = 0; i < r->nlines; i++)
         if (!r->lines[i].met && n++ == 0)
             first = r->lines[i].old;
-    if (n == 0 || cli->quiet)
-        return;
-    snprintf(text, sizeof text, "no tensor is called '%s'%s", first,
-             n > 1 ? " (the same holds for other lines)" : "");
-    file_message(r->map, "", TNF_NO_OFFSET, text);
+    if (n > 0) {
+        snprintf(text, sizeof text, "no tensor is called '%.400s'%s", first,
+                 n > 1 ? " (the same holds for other lines)" : "");
+        file_message(r->map, "", TNF_NO_OFFSET, text);
+    }
+    fprintf(stderr, "tenfold: %zu of %zu tensor%s renamed\n", counts->renamed, counts->all,
+            counts->all == 1 ? "" : "s");
 }
 
 void renaming_free(renaming *r)
@@ -284,7 +314,7 @@ void renaming_free(renaming *r)
     for (size_t i = 0; i < r->nlines; i++)
         free(r->lines[i].old);
     for (size_t i = 0; i < r->n; i++) {
-        regfree(&r->expressions[i].regex);
+        regex_free(r->expressions[i].regex);
         free(r->expressions[i].text);
     }
     for (struct kept *k = r->kept, *next; k; k = next) {

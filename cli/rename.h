@@ -3,7 +3,7 @@
 #ifndef TENFOLD_CLI_RENAME_H
 #define TENFOLD_CLI_RENAME_H
 
-#include "cmd.h"
+#include "input.h"
 #include <tenfold/diff.h>
 
 #define RENAME_OPTIONS(type, map_field, rename_field, what)                                        \
@@ -18,8 +18,9 @@
     {                                                                                              \
         "rename", 0, OPT_LIST, offsetof(type, rename_field), "EXPR", NULL,                         \
             "Rename " what                                                                         \
-            " by 's/REGEX/TEXT/', with an extended regular expression, \\1 and & in TEXT, and "    \
-            "the flags g and i. Applied after --map. May be repeated."                             \
+            " by 's/REGEX/TEXT/', with \\1 and & in TEXT and the flags g and i. REGEX is an "      \
+            "extended regular expression; \\d \\w \\s \\b are known. Applied after --map. May be " \
+            "repeated."                                                                            \
     }
 
 typedef struct renaming renaming;
@@ -27,8 +28,21 @@ typedef struct renaming renaming;
 /* NULL in *out if nothing is to be renamed. Gives an exit code, after saying what is wrong. */
 int renaming_open(renaming **out, const char *map, const opt_list *expressions);
 void renaming_free(renaming *r);
-/* When all is renamed: notes names of the map that no tensor has. */
-void renaming_notes(const renaming *r, const cli_state *cli);
+/* Which tensors are to be renamed; both may be empty. */
+typedef struct renaming_choice {
+    const opt_list *select, *exclude;
+} renaming_choice;
+
+typedef struct renaming_counts {
+    size_t all, renamed;
+} renaming_counts;
+
+/* Before anything is written: an expression that matches no name, or a list of which no name is
+ * there, is a slip. Gives an exit code after saying so. */
+int renaming_check(renaming *r, const tnf_file *const *files, size_t n, const renaming_choice *only,
+                   renaming_counts *counts);
+/* When all is renamed: how many, and names of the map that no tensor has. */
+void renaming_notes(const renaming *r, const cli_state *cli, const renaming_counts *counts);
 /* A tnf_rename_fn with a renaming for its context. */
 tnf_status renaming_step(void *ctx, tnf_str *out, tnf_str name, tnf_error *error);
 /* The same; what it gives lives as long as r, which may be NULL. */

@@ -14,7 +14,7 @@ static bool is_cut(const input *in)
 {
     struct stat st;
     return strcmp(in->path, "-") != 0 && stat(in->path, &st) == 0 && S_ISREG(st.st_mode) &&
-           in->info->shards == 0 && (uint64_t)st.st_size < in->info->size;
+           in->info->shards == 0 && (uint64_t)st.st_size < in->bytes;
 }
 
 bool saving_progress(void *ctx, uint64_t done, uint64_t total)
@@ -89,6 +89,47 @@ static int report_fault(const saving *s, const char *out)
     return step == TNF_STEP_VECTORS ? EXIT_DIFFERS : EXIT_BAD;
 }
 
+/* One "-t NAME" for each format with the extension, the newest of a family; "" takes all. */
+static size_t put_choices(FILE *to, const char *extension)
+{
+    tnf_format_info f = TNF_FORMAT_INFO_INIT;
+    size_t n = 0;
+    const char *last = "";
+    for (size_t i = 0; tnf_format_at(&f, i); i++) {
+        bool has = !*extension;
+        for (const char *p = f.extensions; p && *p && !has; p += strspn(p, " ")) {
+            size_t here = strcspn(p, " ");
+            has = here == strlen(extension) && !strncasecmp(p, extension, here);
+            p += here;
+        }
+        if (!has || !(f.caps & TNF_CAN_WRITE) || (*extension && !strcmp(last, f.family)))
+            continue;
+        fprintf(to, "%s-t %s", n++ ? ", " : "", f.name);
+        last = f.family;
+    }
+    return n;
+}
+
+/* The format of OUT is not known: says how to say it. */
+static int report_target(const saving *s, const char *out)
+{
+    static const char end[] = ": choose the format";
+    const char *said = s->error.message;
+    size_t n = strlen(said), tail = sizeof end - 1, length;
+    char *text = NULL;
+    FILE *to = n > tail && !strcmp(said + n - tail, end) ? open_memstream(&text, &length) : NULL;
+    if (!to)
+        return report_fault(s, out);
+    fprintf(to, "%.*s; choose the format: ", (int)(n - tail), said);
+    const char *slash = strrchr(out, '/'), *dot = strrchr(slash ? slash : out, '.');
+    if (!dot || put_choices(to, dot + 1) == 0)
+        put_choices(to, "");
+    fclose(to);
+    file_message(out, "", TNF_NO_OFFSET, text);
+    free(text);
+    return EXIT_USAGE;
+}
+
 static int report_failure(const saving *s)
 {
     const char *out = is_pipe(s) ? "standard output" : s->out;
@@ -99,6 +140,9 @@ static int report_failure(const saving *s)
     }
     if (s->status == TNF_ENOTFOUND && patterns && s->report && s->report->tensors == 0)
         return nothing_selected(s->n == 1 ? s->inputs->name : "all files");
+    if (s->status == TNF_EINVAL && s->report && s->report->step == TNF_STEP_TARGET &&
+        !s->options->to)
+        return report_target(s, out);
     return s->status == TNF_EEXISTS ? report_exists(s, out) : report_fault(s, out);
 }
 
@@ -122,9 +166,20 @@ static void show_plan(const saving *s, char *const *paths)
 
 /* ---------------------------------------------------------------------- running */
 
+const char *saving_format(const char *name)
+{
+    char path[64];
+    tnf_error error;
+    tnf_format_info f = TNF_FORMAT_INFO_INIT;
+    if (tnf_format_named(&f, name))
+        return f.name;
+    snprintf(path, sizeof path, "x.%.40s", name + (*name == '.'));
+    return tnf_format_for_path(&f, path, &error) == TNF_OK ? f.name : NULL;
+}
+
 void saving_fill(tnf_save_options *how, const saving_options *o)
 {
-    how->format = o->to;
+    how->format = o->to ? saving_format(o->to) : NULL;
     how->replace = o->force;
     how->no_sync = o->no_sync;
     how->allow_loss = o->allow_loss.given;
@@ -180,6 +235,13 @@ static int convert_all(saving *s, const tnf_file **files, const char **names, ch
         paths[i] = (char *)(uintptr_t)s->inputs[i].path;
     }
     s->how.names = names;
+    int code = EXIT_DONE;
+    if (s->names)
+        code = renaming_check(s->names, files, s->n,
+                              &(renaming_choice) { &s->choosing->select, &s->choosing->exclude },
+                              &s->renamed);
+    if (code != EXIT_DONE)
+        return code;
     progress_begin(&s->progress, s->cli);
     s->status = convert_to(s, files);
     if (s->report)
@@ -212,7 +274,7 @@ int saving_run(saving *s)
     if (room && code == EXIT_DONE)
         code = convert_all(s, files, names, paths);
     if (code == EXIT_DONE)
-        renaming_notes(s->names, s->cli);
+        renaming_notes(s->names, s->cli, &s->renamed);
     free((void *)(uintptr_t)files);
     free((void *)(uintptr_t)names);
     free(paths);
@@ -262,17 +324,31 @@ static bool kinds_known(const char *who, const char *kinds)
     return true;
 }
 
+static bool target_known(const char *to, tnf_format_info *f)
+{
+    char path[64];
+    tnf_error error;
+    if (saving_format(to))
+        return tnf_format_named(f, saving_format(to));
+    snprintf(path, sizeof path, "x.%.40s", to);
+    if (tnf_format_for_path(f, path, &error) != TNF_OK && *error.message == '\'') /* several */
+        return usage_error("-t %s: %s", to, error.message), false;
+    return known_format(to, f);
+}
+
 int saving_check(const cli_state *cli, const saving_options *o, const char *out, bool keeps_format)
 {
     tnf_format_info f = TNF_FORMAT_INFO_INIT;
     const char *who = cli->command;
     if (!kinds_known(who, o->allow_loss.value))
         return EXIT_USAGE;
-    if (o->dtype && opt_position(CASTS, o->dtype, strlen(o->dtype)) < 0)
+    const tnf_type *type = o->dtype ? tnf_type_spelled(o->dtype) : NULL;
+    const char *dtype = type ? type->id : o->dtype;
+    if (dtype && opt_position(CASTS, dtype, strlen(dtype)) < 0)
         return usage_error("%s: --dtype takes one of " CASTS ", not '%s'", who, o->dtype);
     if (o->order && strcmp(o->order, "C") != 0 && strcmp(o->order, "F") != 0)
         return usage_error("%s: --order takes C or F, not '%s'", who, o->order);
-    if (o->to && !known_format(o->to, &f))
+    if (o->to && !target_known(o->to, &f))
         return EXIT_USAGE;
     if (o->to && !(f.caps & TNF_CAN_WRITE))
         return usage_error("%s: %s can be read but not written", who, f.name);

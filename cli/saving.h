@@ -24,7 +24,7 @@ typedef struct saving_options {
 #define TO_OPTION(type, field, otherwise)                                                          \
     {                                                                                              \
         "to", 't', OPT_TEXT, offsetof(type, field.to), "FORMAT", "@writable",                      \
-            "Write this format. Without it, " otherwise                                            \
+            "Write this format, given by its name or extension. Without it, " otherwise            \
     }
 #define WRITER_OPTION(type, field, name, letter)                                                   \
     {                                                                                              \
@@ -96,7 +96,9 @@ typedef struct choosing {
           "Leave out the tensors whose name matches. May be repeated." },                          \
         RENAME_OPTIONS(type, field.map, field.rename, "the tensors")
 
-#define CASTS "f64|f32|f16|bf16|f8_e4m3fn|f8_e5m2|f8_e4m3fnuz|f8_e5m2fnuz"
+#define CASTS                                                                                      \
+    "f64|f32|f16|bf16|f8_e4m3fn|f8_e5m2|f8_e4m3fnuz|f8_e5m2fnuz|q8_0|q5_1|q5_0|q4_1|q4_0|mxfp4|"   \
+    "nvfp4|tq1_0|tq2_0|q2_0|q1_0"
 
 #define CAST_OPTIONS(type, field)                                                                  \
     { "dtype",                                                                                     \
@@ -107,7 +109,9 @@ typedef struct choosing {
       CASTS,                                                                                       \
       "Write tensors of floats as this type. Each value becomes the nearest one; of two equally "  \
       "near, the even one. A value that is too large becomes infinite, or the largest value if "   \
-      "the type has no infinity. NaN stays NaN. Other tensors do not change." },                   \
+      "the type has no infinity. NaN stays NaN. Quantized tensors become the numbers that they "   \
+      "stand for. The types from q8_0 on are blocks: matrices of floats whose rows are whole "     \
+      "blocks become such. Other tensors do not change." },                                        \
     {                                                                                              \
         "order", 0, OPT_TEXT, offsetof(type, field.order), "ORDER", "C|F",                         \
             "Write dense tensors row by row (C) or column by column (F), where the format has "    \
@@ -132,9 +136,13 @@ typedef struct saving {
     progress progress;
     const input *cut; /* it has become shorter */
     renaming *names;  /* NULL: they stay */
-    FILE *kept;       /* meta: what may be refused, to memory */
+    renaming_counts renamed;
+    FILE *kept; /* meta: what may be refused, to memory */
 } saving;
 
+/* The format that -t names, by its name or by an extension that only it has; NULL if there is none.
+ */
+const char *saving_format(const char *name);
 /* How to save, as the options say, without what belongs to one command. */
 void saving_fill(tnf_save_options *how, const saving_options *options);
 /* Converts, shows the plan and says what is wrong; gives an exit code. */

@@ -6,6 +6,7 @@
 
 #include "input.h"
 #include "out.h"
+#include "table.h"
 #include <tenfold/stat.h>
 
 /* Tensors that have something in common: a type, or the beginning of their names. */
@@ -13,6 +14,7 @@ typedef struct stat_sum {
     tnf_str name;
     const char *type; /* the one that most of the bytes have */
     uint64_t tensors, elements, bytes;
+    uint64_t parameters; /* elements that are numbers */
 } stat_sum;
 
 typedef struct stat_sums {
@@ -26,6 +28,9 @@ typedef struct stat_sums {
 bool stat_sums_make(stat_sums *s, const input *in, const opt_list *globs, unsigned depth);
 void stat_sums_free(stat_sums *s);
 
+/* The beginning of a name that it shares with its like. */
+tnf_str stat_prefix(tnf_str name, unsigned depth);
+
 /* A way to show it all. `ctx` of each is the same. */
 typedef struct stat_view {
     void (*begin)(void *ctx, const stat_sums *sums);
@@ -38,7 +43,7 @@ typedef struct stat_text {
     const cli_state *cli;
     const input *in;
     bool ascii, values;
-    size_t name, type, shape; /* widths */
+    text_table table; /* of tensors; its rows come one by one */
 } stat_text;
 
 typedef struct stat_json {
@@ -51,9 +56,18 @@ typedef struct stat_html {
     const input *in;
     bool values;
     FILE *to;
-    uint64_t least; /* tensors of fewer bytes are left out of the table */
+    const opt_list *select;
+    unsigned depth;
+    const char *heat; /* the name of a tensor to draw, or NULL */
+    /* The table without a script: the largest tensors only. */
+    FILE *rows; /* to memory */
+    char *text;
+    size_t n;
+    uint64_t least; /* tensors of fewer bytes are left out of it */
     uint64_t room;  /* for tensors of just as many */
-    uint64_t left_out;
+    json data;      /* all tensors, for the script; to memory */
+    char *data_text;
+    size_t data_n;
 } stat_html;
 
 extern const stat_view stat_view_text, stat_view_json, stat_view_html;
@@ -71,7 +85,7 @@ typedef struct stat_box {
     double x, y, w, h;
 } stat_box;
 
-/* Fills `all` with one box for each weight, which are sorted, the largest first. */
-void stat_treemap(stat_box *out, const double *weights, size_t n, stat_box all);
+/* Fills `all` with one box for each weight, in their order. */
+void stat_strips(stat_box *out, const double *weights, size_t n, stat_box all);
 
 #endif

@@ -1,59 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* `tenfold stat --html`: one page that needs nothing else, neither scripts nor anything from
- * elsewhere, and says so to the browser. It is well-formed XML. Names are a stranger's: control
- * characters are made visible, then markup is escaped. */
-#include "stat.h"
+/* `tenfold stat --html`: one page that needs nothing from elsewhere, and says so to the browser.
+ * One script, known by its hash, sorts and filters the table; without it the largest tensors are
+ * there. The page is well-formed XML. Names are a stranger's: control characters are made visible,
+ * then markup is escaped. */
+#include "stat_html.h"
+#include "stat_page.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ROWS    2000u /* tensors in the table: the largest ones */
-#define BOXES   400u  /* of the treemap */
-#define COLOURS 8u
-#define WIDE    1000.0
-#define HIGH    420.0
-#define BINS    48u
-#define LETTER  7.2 /* how wide one is, about */
-#define HIST_H  26.0
-
-static const char head[] =
-    "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
-    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-    "style-src 'unsafe-inline'\"/>\n"
-    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n";
-
-static const char style[] =
-    "<style>\n"
-    ":root{--bg:#fff;--fg:#1c2126;--dim:#5d6770;--line:#dfe4e8;--soft:#f4f6f8;--bad:#b3261e;"
-    "--c0:#4269d0;--c1:#d48806;--c2:#2e8b57;--c3:#c1504f;--c4:#7a5fc0;--c5:#2b8fa3;--c6:#a0703c;"
-    "--c7:#7d8791}\n"
-    "@media (prefers-color-scheme:dark){:root{--bg:#14181c;--fg:#e4e8ec;--dim:#98a2ab;"
-    "--line:#2c343b;--soft:#1c2227;--bad:#ff8a80;--c0:#6f92ee;--c1:#e0a03c;--c2:#5cb585;"
-    "--c3:#e07a78;--c4:#a48ee2;--c5:#57b3c6;--c6:#c4946a;--c7:#98a2ab}}\n"
-    "*{box-sizing:border-box}body{margin:0 auto;max-width:1320px;padding:28px 24px 60px;"
-    "background:var(--bg);color:var(--fg);font:14px/1.45 system-ui,sans-serif}\n"
-    "h1{font-size:22px;margin:0;overflow-wrap:anywhere}h2{font-size:15px;margin:32px 0 10px}"
-    "p{margin:4px 0;color:var(--dim)}\n"
-    ".bar{display:flex;height:22px;border-radius:4px;overflow:hidden;background:var(--soft)}"
-    ".legend{display:flex;flex-wrap:wrap;gap:4px 22px;margin:10px 0 0;padding:0;list-style:none;"
-    "color:var(--dim)}.legend b{color:var(--fg);font-weight:600}"
-    ".legend i{display:inline-block;width:10px;height:10px;border-radius:2px;margin-right:7px}\n"
-    "svg{display:block}.map{width:100%;height:auto;border-radius:4px}"
-    ".map rect{stroke:var(--bg);stroke-width:1.2}.map text{fill:#fff;font-size:12px;"
-    "pointer-events:none}.map .size{opacity:.8;font-size:11px}\n"
-    ".scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:13px}"
-    "th{text-align:left;font-weight:600;color:var(--dim);position:sticky;top:0;"
-    "background:var(--bg)}th,td{padding:5px 12px 5px 0;border-bottom:1px solid var(--line);"
-    "white-space:nowrap}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}"
-    "td.name{white-space:normal;overflow-wrap:anywhere;min-width:180px;"
-    "font-family:ui-monospace,monospace;font-size:12.5px}td.bad{color:var(--bad)}"
-    ".hist path{fill:var(--c0)}.hist line{stroke:var(--line)}"
-    ".f0{fill:var(--c0)}.f1{fill:var(--c1)}.f2{fill:var(--c2)}.f3{fill:var(--c3)}"
-    ".f4{fill:var(--c4)}.f5{fill:var(--c5)}.f6{fill:var(--c6)}.f7{fill:var(--c7)}"
-    ".b0{background:var(--c0)}.b1{background:var(--c1)}.b2{background:var(--c2)}"
-    ".b3{background:var(--c3)}.b4{background:var(--c4)}.b5{background:var(--c5)}"
-    ".b6{background:var(--c6)}.b7{background:var(--c7)}\n"
-    "</style>\n</head>\n<body>\n";
+#define ROWS     200u /* tensors in the table without a script */
+#define COLOURS  8u
+#define BINS     48u
+#define HIST_H   26.0
+#define METADATA 20000u /* characters shown of it */
 
 /* ------------------------------------------------------------------- text */
 
@@ -83,7 +43,7 @@ static void put_escaped(FILE *to, const char *p, size_t n)
 
 /* The text is first made safe for a terminal, which removes all bytes that are not characters.
  * It is cut to `most` columns, with dots; 0: not cut. */
-static void put_words(FILE *to, tnf_str s, size_t most)
+void html_words(FILE *to, tnf_str s, size_t most)
 {
     char *text = NULL;
     size_t n = 0;
@@ -108,19 +68,10 @@ static void put_words(FILE *to, tnf_str s, size_t most)
 
 static void put_words_of(FILE *to, const char *s)
 {
-    put_words(to, (tnf_str) { s, strlen(s) }, 0);
+    html_words(to, (tnf_str) { s, strlen(s) }, 0);
 }
 
 /* ------------------------------------------------------------------- sums */
-
-/* The colour of a type: its place among the types, the largest first. */
-static unsigned colour(const stat_sums *s, const char *type)
-{
-    for (unsigned i = 0; i < s->ntypes; i++)
-        if (strlen(type) == s->types[i].name.n && !strncmp(type, s->types[i].name.p, strlen(type)))
-            return i < COLOURS ? i : COLOURS - 1;
-    return COLOURS - 1;
-}
 
 static void put_types(FILE *to, const stat_sums *s)
 {
@@ -133,7 +84,7 @@ static void put_types(FILE *to, const stat_sums *s)
         char size[SIZE_TEXT];
         size_text(size, s->types[i].bytes);
         fprintf(to, "<li><i class=\"b%u\"></i><b>", i < COLOURS ? i : COLOURS - 1);
-        put_words(to, s->types[i].name, 0);
+        html_words(to, s->types[i].name, 0);
         fprintf(to, "</b> %s, %.1f %%, %" PRIu64 " tensor%s</li>\n", size,
                 100 * stat_share(s->types[i].bytes, s->bytes), s->types[i].tensors,
                 s->types[i].tensors == 1 ? "" : "s");
@@ -141,63 +92,24 @@ static void put_types(FILE *to, const stat_sums *s)
     fputs("</ul>\n", to);
 }
 
-static int larger_first(const void *a, const void *b)
+/* The metadata as `tenfold meta` shows it, folded away. */
+static void put_metadata(const stat_html *h)
 {
-    const stat_sum *x = *(const stat_sum *const *)a, *y = *(const stat_sum *const *)b;
-    return x->bytes != y->bytes ? (x->bytes > y->bytes ? -1 : 1) : x < y ? -1 : x > y;
-}
-
-static void put_box(FILE *to, const stat_sums *all, const stat_sum *s, const stat_box *b)
-{
-    char size[SIZE_TEXT];
-    size_text(size, s->bytes);
-    fprintf(to,
-            "<g><rect class=\"f%u\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"><title>",
-            colour(all, s->type), b->x, b->y, b->w, b->h);
-    put_words(to, s->name, 0);
-    fprintf(to, ": %s, %" PRIu64 " tensor%s</title></rect>", size, s->tensors,
-            s->tensors == 1 ? "" : "s");
-    size_t letters = (size_t)((b->w - 12) / LETTER);
-    if (b->w > 12 + 5 * LETTER && b->h > 20) {
-        fprintf(to, "<text x=\"%.1f\" y=\"%.1f\">", b->x + 6, b->y + 16);
-        put_words(to, s->name, letters);
-        fputs("</text>", to);
-        if (b->h > 36)
-            fprintf(to, "<text class=\"size\" x=\"%.1f\" y=\"%.1f\">%s</text>", b->x + 6, b->y + 31,
-                    size);
+    char *text = NULL;
+    size_t n = 0;
+    FILE *to = h->in->info->attrs->n ? open_memstream(&text, &n) : NULL;
+    if (!to)
+        return;
+    put_attrs(to, h->in->info->attrs, 0, true);
+    if (fclose(to) == 0 && text) {
+        size_t shown = n < METADATA ? n : METADATA;
+        while (shown > 0 && shown < n && ((unsigned char)text[shown] & 0xc0) == 0x80)
+            shown--; /* no half of a character */
+        fprintf(h->to, "<details><summary>Metadata (%zu)</summary><pre>", h->in->info->attrs->n);
+        put_escaped(h->to, text, shown);
+        fputs(shown < n ? "\n…</pre></details>\n" : "</pre></details>\n", h->to);
     }
-    fputs("</g>\n", to);
-}
-
-/* Boxes for the largest, and one for all that would be too small to see. */
-static void put_map(FILE *to, const stat_sums *s)
-{
-    const stat_sum **order = calloc(s->ngroups + 1, sizeof *order);
-    size_t n = s->ngroups < BOXES ? s->ngroups : BOXES;
-    double *weights = calloc(n + 2, sizeof *weights);
-    stat_box *boxes = calloc(n + 2, sizeof *boxes);
-    stat_sum rest = { .name = { "all others", 10 }, .type = "" };
-    for (size_t i = 0; order && i < s->ngroups; i++)
-        order[i] = &s->groups[i];
-    if (order && weights && boxes) {
-        qsort(order, s->ngroups, sizeof *order, larger_first);
-        for (size_t i = 0; i < s->ngroups; i++) {
-            if (i < n)
-                weights[i] = (double)order[i]->bytes;
-            rest.bytes += i < n ? 0 : order[i]->bytes;
-            rest.tensors += i < n ? 0 : order[i]->tensors;
-        }
-        weights[n] = (double)rest.bytes;
-        stat_treemap(boxes, weights, n + 1, (stat_box) { 0, 0, WIDE, HIGH });
-        fprintf(to, "<h2>Layers</h2>\n<svg class=\"map\" viewBox=\"0 0 %g %g\">\n", WIDE, HIGH);
-        for (size_t i = 0; i <= n; i++)
-            if (boxes[i].w > 0 && boxes[i].h > 0)
-                put_box(to, s, i < n ? order[i] : &rest, &boxes[i]);
-        fputs("</svg>\n<p>Areas are bytes, colours the type that most of them have.</p>\n", to);
-    }
-    free(order);
-    free(weights);
-    free(boxes);
+    free(text);
 }
 
 /* ------------------------------------------------------------------ table */
@@ -228,85 +140,211 @@ static void choose(stat_html *h, const stat_sums *sums)
     free(sizes);
 }
 
-static void begin_html(void *ctx, const stat_sums *sums)
+static void put_head(const stat_html *h, const stat_sums *sums)
 {
-    stat_html *h = ctx;
     char size[SIZE_TEXT];
+    uint64_t parameters = 0;
+    for (size_t i = 0; i < sums->ntypes; i++)
+        parameters += sums->types[i].parameters;
     size_text(size, sums->bytes);
-    choose(h, sums);
-    fputs(head, h->to);
+    fputs(stat_page_head, h->to);
     fputs("<title>", h->to);
     put_words_of(h->to, h->in->name);
     fputs("</title>\n", h->to);
-    fputs(style, h->to);
+    fputs(stat_page_style, h->to);
     fputs("<h1>", h->to);
     put_words_of(h->to, h->in->name);
-    fprintf(h->to, "</h1>\n<p>%s%s%s · %" PRIu64 " tensor%s · %s (", h->in->info->format,
-            *h->in->info->version ? " " : "", h->in->info->version, sums->tensors,
-            sums->tensors == 1 ? "" : "s", size);
+    fprintf(h->to, "</h1>\n<p>%s%s%s · ", h->in->info->format, *h->in->info->version ? " " : "",
+            h->in->info->version);
+    put_grouped(h->to, sums->tensors);
+    fprintf(h->to, " tensor%s · ", sums->tensors == 1 ? "" : "s");
+    put_grouped(h->to, parameters);
+    fprintf(h->to, " parameter%s · %s (", parameters == 1 ? "" : "s", size);
     put_grouped(h->to, sums->bytes);
     fputs(" bytes)</p>\n", h->to);
-    if (sums->bytes > 0) {
-        put_types(h->to, sums);
-        put_map(h->to, sums);
-    }
-    if (h->values)
-        fputs("<h2>Tensors</h2>\n<div class=\"scroll\"><table>\n<tr><th>name</th><th>type</th>"
-              "<th>shape</th><th class=\"n\">size</th><th class=\"n\">min</th>"
-              "<th class=\"n\">max</th><th class=\"n\">mean</th><th class=\"n\">std</th>"
-              "<th class=\"n\">zeros</th><th></th><th>values</th></tr>\n",
-              h->to);
 }
 
-static void put_histogram(FILE *to, const tnf_stat *s)
+static void begin_html(void *ctx, const stat_sums *sums)
+{
+    stat_html *h = ctx;
+    choose(h, sums);
+    put_head(h, sums);
+    put_metadata(h);
+    if (sums->bytes > 0) {
+        put_types(h->to, sums);
+        stat_map(h);
+    }
+    if (h->heat)
+        stat_heat(h, tnf_find(h->in->file, h->heat));
+    h->rows = open_memstream(&h->text, &h->n);
+    h->data.to = open_memstream(&h->data_text, &h->data_n);
+    if (h->data.to)
+        json_open(&h->data, '[');
+}
+
+static unsigned height_of(const tnf_stat *s, size_t i, uint64_t most)
+{
+    unsigned height = (unsigned)(stat_share(s->bins[i], most) * 35 + 0.5);
+    return height == 0 && s->bins[i] ? 1 : height;
+}
+
+static uint64_t highest_bin(const tnf_stat *s)
 {
     uint64_t most = 1;
     for (size_t i = 0; i < s->nbins; i++)
         most = s->bins[i] > most ? s->bins[i] : most;
-    fprintf(to, "<svg class=\"hist\" width=\"%u\" height=\"%g\"><path d=\"", 3 * BINS, HIST_H);
-    for (size_t i = 0; i < s->nbins; i++) {
-        double height = stat_share(s->bins[i], most) * (HIST_H - 1);
-        if (s->bins[i])
-            fprintf(to, "M%zu %gv-%.2fh2.5v%.2fz", 3 * i, HIST_H - 1, height < 1 ? 1 : height,
-                    height < 1 ? 1 : height);
-    }
-    fprintf(to, "\"/><line x1=\"0\" y1=\"%g\" x2=\"%u\" y2=\"%g\"/></svg>", HIST_H - 0.5, 3 * BINS,
-            HIST_H - 0.5);
+    return most;
 }
 
+/* Where zero lies on the axis, in pixels; below 0 if it does not. */
+static double zero_at(const tnf_value_counts *c)
+{
+    return c->min < 0 && c->max > 0 ? -c->min / (c->max - c->min) * 3 * BINS : -1;
+}
+
+static void put_histogram(FILE *to, const tnf_stat *s)
+{
+    const double ends[] = { s->counts->min, s->counts->max };
+    uint64_t most = highest_bin(s);
+    double zero = zero_at(s->counts);
+    fprintf(to, "<svg class=\"hist\" width=\"%u\" height=\"%g\"><path d=\"", 3 * BINS, HIST_H);
+    for (size_t i = 0; i < s->nbins; i++)
+        if (s->bins[i])
+            fprintf(to, "M%zu %gv-%.1fh2.5V%gz", 3 * i, HIST_H - 1,
+                    height_of(s, i, most) * (HIST_H - 1) / 35, HIST_H - 1);
+    fputs("\"/>", to);
+    if (zero >= 0)
+        fprintf(to, "<line class=\"zero\" x1=\"%.1f\" x2=\"%.1f\" y1=\"0\" y2=\"%g\"/>", zero, zero,
+                HIST_H);
+    fputs("</svg><div class=\"axis\">", to);
+    for (size_t i = 0; i < 2; i++) {
+        char text[FIGURE_TEXT];
+        stat_figure(text, ends[i]);
+        fprintf(to, "<span>%s</span>", text);
+    }
+    fputs("</div>", to);
+}
+
+/* Only what breaks a model is red. */
 static void put_odd(FILE *to, const tnf_value_counts *c)
 {
-    const struct {
-        uint64_t n;
-        const char *what;
-    } odd[] = { { c->nan, "NaN" }, { c->inf, "infinite" }, { c->subnormal, "subnormal" } };
-    const char *comma = "";
-    fputs("<td class=\"bad\">", to);
-    for (size_t i = 0; i < 3; i++)
-        if (odd[i].n) {
-            fprintf(to, "%s%" PRIu64 " %s", comma, odd[i].n, odd[i].what);
-            comma = ", ";
-        }
+    fputs("<td class=\"odd\">", to);
+    if (c->nan)
+        fprintf(to, "<span class=\"bad\">%" PRIu64 " NaN</span> ", c->nan);
+    if (c->inf)
+        fprintf(to, "<span class=\"bad\">%" PRIu64 " infinite</span> ", c->inf);
+    if (c->subnormal)
+        fprintf(to, "%" PRIu64 " subnormal", c->subnormal);
     fputs("</td>", to);
+}
+
+static bool any_finite(const tnf_stat *s)
+{
+    return s->numbers && s->counts->elements > s->counts->nan + s->counts->inf;
 }
 
 static void put_figures(FILE *to, const tnf_stat *s)
 {
     const tnf_value_counts *c = s->counts;
     const double figures[] = { c->min, c->max, c->mean, c->deviation };
-    bool any = c->elements > c->nan + c->inf;
     for (size_t i = 0; i < 4; i++) {
         char text[FIGURE_TEXT] = "";
-        if (any)
+        if (any_finite(s))
             stat_figure(text, figures[i]);
-        fprintf(to, "<td class=\"n\">%s</td>", text);
+        fprintf(to, "<td class=\"n figure\">%s</td>", text);
     }
-    fprintf(to, "<td class=\"n\">%.1f %%</td>", 100 * stat_share(c->zero, c->elements));
+    fprintf(to, "<td class=\"n figure\">%.1f %%</td>", 100 * stat_share(c->zero, c->elements));
     put_odd(to, c);
-    fputs("<td>", to);
-    if (any)
+    fputs("<td class=\"values\">", to);
+    if (any_finite(s))
         put_histogram(to, s);
     fputs("</td>", to);
+}
+
+static void put_row(stat_html *h, const tnf_stat *s, const char *size)
+{
+    FILE *to = h->rows;
+    char shape[SHAPE_TEXT];
+    shape_text(shape, s->object);
+    fputs("<tr><td class=\"name\">", to);
+    html_words(to, s->object->name, 0);
+    fputs("</td><td>", to);
+    put_words_of(to, object_kind(s->object));
+    fprintf(to, "</td><td class=\"shape\">%s</td><td class=\"n params\">", shape);
+    put_grouped(to, object_parameters(s->object));
+    fprintf(to, "</td><td class=\"n\">%s</td>", size);
+    if (s->numbers && s->counts->elements > 0)
+        put_figures(to, s);
+    else
+        fputs(
+            "<td class=\"figure\"></td><td class=\"figure\"></td><td class=\"figure\"></td>"
+            "<td class=\"figure\"></td><td class=\"figure\"></td><td class=\"odd\"></td><td></td>",
+            to);
+    fputs("</tr>\n", to);
+}
+
+/* ---------------------------------------------------------- for the script */
+
+static void data_name(json *j, tnf_str name)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *safe = open_memstream(&text, &n);
+    if (safe) {
+        put_safe(safe, name.p, name.n, false);
+        fclose(safe);
+    }
+    json_str(j, (tnf_str) { text ? text : "", n });
+    free(text);
+}
+
+/* The figures, or as many nulls; min and max of what is not finite are none. */
+static void data_figures(json *j, const tnf_stat *s)
+{
+    const tnf_value_counts *c = s->counts;
+    const double figures[] = { c->min, c->max, c->mean, c->deviation };
+    bool any = any_finite(s);
+    for (size_t i = 0; i < 4; i++) {
+        if (any)
+            json_f64(j, figures[i]);
+        else
+            json_null(j);
+    }
+    if (s->numbers && c->elements)
+        json_f32(j, (float)(100 * stat_share(c->zero, c->elements)));
+    else
+        json_null(j);
+    json_uint(j, s->numbers ? c->nan : 0);
+    json_uint(j, s->numbers ? c->inf : 0);
+    json_uint(j, s->numbers ? c->subnormal : 0);
+}
+
+/* [name, type, shape, parameters, bytes, min, max, mean, std, zeros, NaN, infinite, subnormal, bins
+ * as digits of base 36, size, where zero is] */
+static void put_data(json *j, const tnf_stat *s, const char *size)
+{
+    static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
+    char shape[SHAPE_TEXT], bins[BINS + 1] = "";
+    bool any = any_finite(s);
+    uint64_t most = any ? highest_bin(s) : 1;
+    for (size_t i = 0; any && i < s->nbins && i < BINS; i++)
+        bins[i] = digits[height_of(s, i, most)];
+    shape_text(shape, s->object);
+    json_line(j);
+    json_open(j, '[');
+    data_name(j, s->object->name);
+    json_text(j, object_kind(s->object));
+    json_text(j, shape);
+    json_uint(j, object_parameters(s->object));
+    json_uint(j, object_bytes(s->object));
+    data_figures(j, s);
+    json_text(j, bins);
+    json_text(j, size);
+    if (any && zero_at(s->counts) >= 0)
+        json_f32(j, (float)zero_at(s->counts));
+    else
+        json_null(j);
+    json_close(j, ']');
 }
 
 static void tensor_html(void *ctx, const tnf_stat *s)
@@ -314,33 +352,80 @@ static void tensor_html(void *ctx, const tnf_stat *s)
     stat_html *h = ctx;
     char size[SIZE_TEXT];
     uint64_t bytes = object_bytes(s->object);
-    if (bytes < h->least || (bytes == h->least && h->room == 0)) {
-        h->left_out++;
+    if (!h->rows || !h->data.to)
         return;
-    }
-    h->room -= bytes == h->least;
     size_text(size, bytes);
-    fputs("<tr><td class=\"name\">", h->to);
-    put_words(h->to, s->object->name, 0);
-    fputs("</td><td>", h->to);
-    put_words_of(h->to, object_kind(s->object));
-    fputs("</td><td>", h->to);
-    stat_shape(h->to, s->object);
-    fprintf(h->to, "</td><td class=\"n\">%s</td>", size);
-    if (s->numbers && s->counts->elements > 0)
-        put_figures(h->to, s);
-    else
-        fputs("<td></td><td></td><td></td><td></td><td></td><td></td><td></td>", h->to);
-    fputs("</tr>\n", h->to);
+    put_data(&h->data, s, size);
+    if (bytes < h->least || (bytes == h->least && h->room == 0))
+        return;
+    h->room -= bytes == h->least;
+    put_row(h, s, size);
+}
+
+/* ------------------------------------------------------------------- whole */
+
+static void put_heads(FILE *to)
+{
+    static const struct {
+        const char *title, *class;
+        unsigned key;
+    } heads[] = {
+        { "name", "", 0 },        { "type", "", 1 },
+        { "shape", "shape", 2 },  { "parameters", "n params", 3 },
+        { "size", "n", 4 },       { "min", "n figure", 5 },
+        { "max", "n figure", 6 }, { "mean", "n figure", 7 },
+        { "std", "n figure", 8 }, { "zeros", "n figure", 9 },
+        { "NaN, Inf", "odd", 10 },
+    };
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        fprintf(to, "<th class=\"%s\"><button type=\"button\" data-key=\"%u\">%s</button></th>",
+                heads[i].class, heads[i].key, heads[i].title);
+    fputs("<th>values</th>", to);
+}
+
+/* JSON that is also well-formed XML: these stand in strings only, where they may be escaped. */
+static void put_json(FILE *to, const char *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (p[i] == '<' || p[i] == '>' || p[i] == '&')
+            fprintf(to, "\\u%04x", (unsigned)p[i]);
+        else
+            putc_unlocked(p[i], to);
+    }
+}
+
+static void put_table(const stat_html *h)
+{
+    fputs("<h2>Tensors</h2>\n<div id=\"tools\" hidden=\"hidden\"><input id=\"filter\" "
+          "type=\"search\" placeholder=\"filter by name or type\" aria-label=\"filter\"/><span "
+          "id=\"said\" aria-live=\"polite\"></span></div>\n<div class=\"scroll\"><table "
+          "id=\"tensors\">\n<thead><tr>",
+          h->to);
+    put_heads(h->to);
+    fputs("</tr></thead>\n<tbody id=\"rows\">\n", h->to);
+    fwrite(h->text, 1, h->n, h->to);
+    fputs("</tbody></table></div>\n<button id=\"end\" type=\"button\" hidden=\"hidden\">more"
+          "</button>\n<noscript><p>Only the largest tensors are listed without scripts.</p>"
+          "</noscript>\n<script type=\"application/json\" id=\"data\">",
+          h->to);
+    put_json(h->to, h->data_text, h->data_n);
+    fprintf(h->to, "</script>\n<script>%s</script>\n", stat_page_script);
 }
 
 static void end_html(void *ctx)
 {
     stat_html *h = ctx;
-    if (h->values)
-        fputs("</table></div>\n", h->to);
-    if (h->left_out)
-        fprintf(h->to, "<p>%" PRIu64 " smaller tensors are not listed.</p>\n", h->left_out);
+    bool good = h->rows && h->data.to;
+    if (h->data.to)
+        json_close(&h->data, ']');
+    if (h->rows)
+        fclose(h->rows);
+    if (h->data.to)
+        fclose(h->data.to);
+    if (h->values && good && h->text && h->data_text)
+        put_table(h);
+    free(h->text);
+    free(h->data_text);
     fprintf(h->to, "<p>tenfold %s</p>\n</body>\n</html>\n", tnf_version());
 }
 

@@ -25,7 +25,7 @@ static bool is_number(const char *p, size_t n)
 }
 
 /* The beginning of a name that it shares with its like. */
-static tnf_str prefix_of(tnf_str name, unsigned depth)
+tnf_str stat_prefix(tnf_str name, unsigned depth)
 {
     size_t end = 0, before = name.n;
     for (unsigned piece = 1; end < name.n; piece++) {
@@ -107,6 +107,7 @@ static stat_sum *add_up(entry *entries, size_t n, size_t *out_n,
             p->sum.tensors++;
             p->sum.elements += tnf_elements(o);
             p->sum.bytes += object_bytes(o);
+            p->sum.parameters += object_parameters(o);
         }
         qsort(all, k, sizeof *all, order);
         for (size_t i = 0; i < k; i++)
@@ -126,7 +127,7 @@ bool stat_sums_make(stat_sums *s, const input *in, const opt_list *globs, unsign
     for (size_t i = 0; entries && (o = tnf_at(in->file, i)); i++) {
         if (!glob_any(globs, o->name))
             continue;
-        entries[n++] = (entry) { prefix_of(o->name, depth), i, o };
+        entries[n++] = (entry) { stat_prefix(o->name, depth), i, o };
         s->tensors++;
         s->bytes += object_bytes(o);
     }

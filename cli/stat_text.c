@@ -4,68 +4,86 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define BAR         24u
-#define GROUPS      40u /* shown */
-#define NAME_WIDEST 56u
-#define COLUMNS     16u /* of a histogram */
+#define BAR     24u
+#define GROUPS  40u /* shown */
+#define COLUMNS 16u /* of a histogram */
 
 static const char *const eighths[] = { "", "▏", "▎", "▍", "▌", "▋", "▊", "▉" };
 static const char *const heights[] = { " ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
 static const char ascii_heights[] = " .:-=+*#@";
 
+/* Texts of characters that are several bytes each, a column each. */
+#define BAR_TEXT (3 * BAR + 1)
+
 /* A length of at most BAR columns; what is not nothing shows. */
-static void put_bar(const stat_text *t, double share)
+static void bar_text(const stat_text *t, double share, char out[BAR_TEXT])
 {
     unsigned steps = t->ascii ? 1 : 8, n = (unsigned)(share * BAR * steps + 0.5);
     n = n == 0 && share > 0 ? 1 : n;
-    for (unsigned i = 0; i < n / steps; i++)
-        fputs(t->ascii ? "#" : "█", stdout);
-    fputs(t->ascii ? "" : eighths[n % steps], stdout);
-    put_spaces(stdout, BAR - n / steps - (n % steps != 0));
+    size_t at = 0;
+    *out = '\0';
+    for (unsigned i = 0; i < n / steps && i < BAR; i++)
+        at += (size_t)snprintf(out + at, BAR_TEXT - at, "%s", t->ascii ? "#" : "█");
+    if (!t->ascii && n / steps < BAR)
+        snprintf(out + at, BAR_TEXT - at, "%s", eighths[n % steps]);
 }
 
-static void put_sum(const stat_text *t, const stat_sum *s, size_t width, uint64_t most,
-                    uint64_t total)
+static void sum_row(const stat_text *t, text_table *to, const stat_sum *s, uint64_t total)
 {
-    char size[SIZE_TEXT];
-    size_text(size, s->bytes);
-    fputs("  ", stdout);
-    size_t n = put_name(stdout, s->name);
-    put_spaces(stdout, width > n ? width - n : 0);
-    fputs("  ", stdout);
-    put_bar(t, stat_share(s->bytes, most));
-    printf(" %5.1f %%  %10s  %" PRIu64 " tensor%s\n", 100 * stat_share(s->bytes, total), size,
-           s->tensors, s->tensors == 1 ? "" : "s");
+    char bar[BAR_TEXT], text[48];
+    double share = stat_share(s->bytes, total);
+    table_str(to, s->name);
+    bar_text(t, share, bar);
+    table_text(to, bar);
+    snprintf(text, sizeof text, "%.1f %%", 100 * share);
+    table_text(to, text);
+    table_size(to, s->bytes);
+    snprintf(text, sizeof text, "%" PRIu64 " tensor%s", s->tensors, s->tensors == 1 ? "" : "s");
+    table_text(to, text);
+    table_row_end(to);
 }
 
 static void put_sums(const stat_text *t, const char *title, const stat_sum *sums, size_t n,
                      uint64_t total)
 {
-    uint64_t most = 0;
-    size_t width = 0;
-    for (size_t i = 0; i < n && i < GROUPS; i++) {
-        size_t here = put_name(NULL, sums[i].name);
-        most = sums[i].bytes > most ? sums[i].bytes : most;
-        width = here > width && here <= NAME_WIDEST ? here : width;
-    }
+    static const table_column columns[] = {
+        { "", false, true, 0 }, { "", false, false, 3 }, { "", true, false, 1 },
+        { "", true, false, 2 }, { "", false, false, 4 },
+    };
+    text_table to;
     printf("\n%s%s%s\n", painted(t->cli, PAINT_BOLD), title, painted(t->cli, PAINT_OFF));
-    for (size_t i = 0; i < n && i < GROUPS; i++)
-        put_sum(t, &sums[i], width, most, total);
+    table_begin(&to, t->cli, columns, sizeof columns / sizeof *columns, 2);
+    do
+        for (size_t i = 0; i < n && i < GROUPS; i++)
+            sum_row(t, &to, &sums[i], total);
+    while (table_again(&to));
     if (n > GROUPS)
         printf("  and %zu more\n", n - GROUPS);
 }
 
+/* All but the figures are known before any value is read; figures take FIGURE columns at most. */
 static void measure_columns(stat_text *t)
 {
+    static const table_column columns[] = {
+        { "name", false, true, 0 }, { "type", false, false, 6 }, { "shape", false, true, 8 },
+        { "min", true, false, 2 },  { "max", true, false, 1 },   { "mean", true, false, 3 },
+        { "std", true, false, 4 },  { "zeros", true, false, 5 }, { "histogram", false, false, 7 },
+    };
+    static const char *const widest[] = { "-1.234e+38", "-1.234e+38", "-1.234e+38",
+                                          "-1.234e+38", "100.0 %",    "----------------" };
     const tnf_object *o;
-    t->name = t->type = t->shape = 5;
+    table_begin(&t->table, t->cli, columns, sizeof columns / sizeof *columns, 2);
     for (size_t i = 0; (o = tnf_at(t->in->file, i)); i++) {
-        size_t name = put_name(NULL, o->name), shape = stat_shape(NULL, o);
-        t->name = name > t->name && name <= NAME_WIDEST ? name : t->name;
-        size_t type = strlen(object_kind(o));
-        t->type = type > t->type && type <= 16 ? type : t->type;
-        t->shape = shape > t->shape && shape <= 24 ? shape : t->shape;
+        char shape[SHAPE_TEXT];
+        table_str(&t->table, o->name);
+        table_text(&t->table, object_kind(o));
+        shape_text(shape, o);
+        table_text(&t->table, shape);
+        for (size_t k = 0; k < sizeof widest / sizeof *widest; k++)
+            table_text(&t->table, widest[k]);
+        table_row_end(&t->table);
     }
+    table_again(&t->table);
 }
 
 static void begin_text(void *ctx, const stat_sums *sums)
@@ -73,87 +91,81 @@ static void begin_text(void *ctx, const stat_sums *sums)
     stat_text *t = ctx;
     char size[SIZE_TEXT];
     size_text(size, sums->bytes);
-    put_safe(stdout, t->in->name, strlen(t->in->name), false);
-    printf(": %s, %" PRIu64 " tensor%s, %s\n", t->in->info->format, sums->tensors,
-           sums->tensors == 1 ? "" : "s", size);
+    char text[200];
+    snprintf(text, sizeof text, "%s, %" PRIu64 " tensor%s, %s", t->in->info->format, sums->tensors,
+             sums->tensors == 1 ? "" : "s", size);
+    size_t column = put_safe(stdout, t->in->name, strlen(t->in->name), false);
+    putchar(':');
+    put_filled(stdout, text, 0, column + 1);
     if (sums->tensors == 0)
         return;
     put_sums(t, "Types", sums->types, sums->ntypes, sums->bytes);
     put_sums(t, "Layers", sums->groups, sums->ngroups, sums->bytes);
     if (!t->values)
         return;
+    printf("\n%sTensors%s\n", painted(t->cli, PAINT_BOLD), painted(t->cli, PAINT_OFF));
     measure_columns(t);
-    printf("\n%sTensors%s\n  %-*s  %-*s  %-*s  %10s  %10s  %10s  %10s  %7s  %s\n",
-           painted(t->cli, PAINT_BOLD), painted(t->cli, PAINT_OFF), (int)t->name, "name",
-           (int)t->type, "type", (int)t->shape, "shape", "min", "max", "mean", "std", "zeros",
-           "histogram");
 }
 
-/* Gives how many spaces would be at its end. */
-static size_t put_histogram(const stat_text *t, const tnf_stat *s)
+static void histogram_text(const stat_text *t, const tnf_stat *s, char out[3 * COLUMNS + 1])
 {
     uint64_t most = 0;
-    size_t spaces = 0;
+    size_t end = 0;
+    *out = '\0';
     for (size_t i = 0; i < s->nbins; i++)
         most = s->bins[i] > most ? s->bins[i] : most;
-    for (size_t i = 0; i < s->nbins; i++) {
+    for (size_t i = 0; i < s->nbins && i < COLUMNS; i++) {
         unsigned height = (unsigned)(stat_share(s->bins[i], most) * 8 + 0.5);
         height = height == 0 && s->bins[i] ? 1 : height;
-        if (height == 0) {
-            spaces++;
-            continue;
-        }
-        put_spaces(stdout, spaces);
-        spaces = 0;
-        if (t->ascii)
-            putchar(ascii_heights[height]);
-        else
-            fputs(heights[height], stdout);
+        strncat(out, t->ascii ? ascii_heights + height : heights[height], t->ascii ? 1 : 3);
+        end = height ? strlen(out) : end;
     }
-    return spaces;
+    out[end] = '\0';
 }
 
-/* What should not be there. */
-static void put_odd(const stat_text *t, uint64_t n, const char *what)
+/* What should not be there, and what is just rare. */
+static void put_odd(stat_text *t, uint64_t n, const char *what, paint p)
 {
+    char text[48];
+    snprintf(text, sizeof text, "%" PRIu64 " %s", n, what);
     if (n)
-        printf("  %s%" PRIu64 " %s%s", painted(t->cli, PAINT_RED), n, what,
-               painted(t->cli, PAINT_OFF));
+        table_note(&t->table, p, text);
 }
 
-static void put_figures(const stat_text *t, const tnf_stat *s)
+static void put_figures(stat_text *t, const tnf_stat *s)
 {
     const tnf_value_counts *c = s->counts;
     const double figures[] = { c->min, c->max, c->mean, c->deviation };
     bool any = c->elements > c->nan + c->inf;
+    char text[3 * COLUMNS + 1];
     for (size_t i = 0; i < 4; i++) {
-        char text[FIGURE_TEXT] = "-";
+        char figure[FIGURE_TEXT] = "-";
         if (any)
-            stat_figure(text, figures[i]);
-        printf("  %10s", text);
+            stat_figure(figure, figures[i]);
+        table_text(&t->table, figure);
     }
-    printf("  %5.1f %%  ", 100 * stat_share(c->zero, c->elements));
-    size_t spaces = any ? put_histogram(t, s) : COLUMNS;
-    if (c->nan || c->inf || c->subnormal)
-        put_spaces(stdout, spaces);
-    put_odd(t, c->nan, "NaN");
-    put_odd(t, c->inf, "infinite");
-    put_odd(t, c->subnormal, "subnormal");
+    snprintf(text, sizeof text, "%.1f %%", 100 * stat_share(c->zero, c->elements));
+    table_text(&t->table, text);
+    *text = '\0';
+    if (any)
+        histogram_text(t, s, text);
+    table_text(&t->table, text);
+    put_odd(t, c->nan, "NaN", PAINT_RED);
+    put_odd(t, c->inf, "infinite", PAINT_RED);
+    put_odd(t, c->subnormal, "subnormal", PAINT_OFF);
 }
 
 static void tensor_text(void *ctx, const tnf_stat *s)
 {
-    const stat_text *t = ctx;
-    fputs("  ", stdout);
-    size_t n = put_name(stdout, s->object->name);
-    put_spaces(stdout, t->name > n ? t->name - n : 0);
-    printf("  %-*s  ", (int)t->type, object_kind(s->object));
-    n = stat_shape(stdout, s->object);
-    if (s->numbers && s->counts->elements > 0) {
-        put_spaces(stdout, t->shape > n ? t->shape - n : 0);
+    stat_text *t = ctx;
+    char shape[SHAPE_TEXT];
+    table_str(&t->table, s->object->name);
+    table_text(&t->table, object_kind(s->object));
+    shape_text(shape, s->object);
+    table_text(&t->table, shape);
+    if (s->numbers && s->counts->elements > 0)
         put_figures(t, s);
-    }
-    putchar('\n');
+    table_row_end(&t->table);
 }
 
 static void end_text(void *ctx)

@@ -1,58 +1,55 @@
 /* SPDX-License-Identifier: MIT */
-/* Treemaps, squarified (Bruls, Huizing, van Wijk 2000): rows are laid along the shorter side of
- * what is left, each as long as its boxes get squarer by one more. */
+/* Treemaps in strips (Bederson, Shneiderman, Wattenberg 2002): boxes keep their order, from left to
+ * right and from top to bottom, and a strip takes one more box while that makes its boxes squarer.
+ */
 #include "stat.h"
 
-/* The worst ratio of sides in a row of this sum, its smallest and its largest weight. */
-static double worst(double sum, double smallest, double largest, double side)
+/* The mean ratio of the sides of boxes in one strip. */
+static double mean_ratio(const double *weights, size_t n, double scale, double width)
 {
-    double a = side * side * largest / (sum * sum), b = sum * sum / (side * side * smallest);
-    return a > b ? a : b;
+    double sum = 0, ratios = 0;
+    size_t shown = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += weights[i] * scale;
+    double height = sum / width;
+    for (size_t i = 0; i < n && height > 0; i++) {
+        double w = weights[i] * scale / height;
+        if (w <= 0)
+            continue;
+        ratios += w > height ? w / height : height / w;
+        shown++;
+    }
+    return shown ? ratios / (double)shown : 0;
 }
 
-/* One row of boxes that have `sum` area together, along the shorter side of *left, which shrinks by
- * it. */
-static void lay(stat_box *out, const double *weights, size_t n, double scale, double sum,
-                stat_box *left)
+static void lay_strip(stat_box *out, const double *weights, size_t n, double scale, stat_box *left)
 {
-    bool upright = left->w >= left->h;
-    double side = upright ? left->h : left->w, depth = sum / side, at = 0;
+    double sum = 0, x = left->x;
+    for (size_t i = 0; i < n; i++)
+        sum += weights[i] * scale;
+    double height = sum / left->w;
     for (size_t i = 0; i < n; i++) {
-        double length = weights[i] * scale / depth;
-        out[i] = upright ? (stat_box) { left->x, left->y + at, depth, length }
-                         : (stat_box) { left->x + at, left->y, length, depth };
-        at += length;
+        double w = height > 0 ? weights[i] * scale / height : 0;
+        out[i] = (stat_box) { x, left->y, w, height };
+        x += w;
     }
-    if (upright) {
-        left->x += depth;
-        left->w = left->w > depth ? left->w - depth : 0;
-    } else {
-        left->y += depth;
-        left->h = left->h > depth ? left->h - depth : 0;
-    }
+    left->y += height;
 }
 
-void stat_treemap(stat_box *out, const double *weights, size_t n, stat_box all)
+void stat_strips(stat_box *out, const double *weights, size_t n, stat_box all)
 {
     double total = 0;
     for (size_t i = 0; i < n; i++)
         total += weights[i];
     double scale = total > 0 ? all.w * all.h / total : 0;
     for (size_t i = 0, row; i < n; i += row) {
-        double side = all.w < all.h ? all.w : all.h, first = weights[i] * scale, sum = first;
-        row = 1;
-        if (first <= 0 || side <= 0) {
-            out[i] = (stat_box) { all.x, all.y, 0, 0 };
-            continue;
-        }
-        double ratio = worst(sum, first, first, side);
-        for (; i + row < n && weights[i + row] > 0; row++) {
-            double next = weights[i + row] * scale, with = worst(sum + next, next, first, side);
-            if (with > ratio)
+        double ratio = mean_ratio(weights + i, 1, scale, all.w);
+        for (row = 1; i + row < n; row++) {
+            double with = mean_ratio(weights + i, row + 1, scale, all.w);
+            if (ratio > 0 && with > ratio)
                 break;
             ratio = with;
-            sum += next;
         }
-        lay(out + i, weights + i, row, scale, sum, &all);
+        lay_strip(out + i, weights + i, row, scale, &all);
     }
 }

@@ -203,16 +203,23 @@ void put_spaces(FILE *to, size_t n)
         putc_unlocked(' ', to);
 }
 
-void put_grouped(FILE *to, uint64_t u)
+void grouped_text(char out[GROUPED_TEXT], uint64_t u)
 {
-    char digits[32];
-    size_t at = sizeof digits;
+    char digits[GROUPED_TEXT] = { 0 };
+    size_t at = sizeof digits - 1;
     for (unsigned i = 0; i == 0 || u > 0; i++, u /= 10) {
         if (i > 0 && i % 3 == 0)
             digits[--at] = ',';
         digits[--at] = (char)('0' + u % 10);
     }
-    fwrite(digits + at, 1, sizeof digits - at, to);
+    memcpy(out, digits + at, sizeof digits - at);
+}
+
+void put_grouped(FILE *to, uint64_t u)
+{
+    char digits[GROUPED_TEXT];
+    grouped_text(digits, u);
+    fputs(digits, to);
 }
 
 int size_text(char out[SIZE_TEXT], uint64_t bytes)

@@ -249,3 +249,19 @@ uint64_t object_bytes(const tnf_object *object)
         sum += object->parts[i].nbytes;
     return sum;
 }
+
+/* Words of a vocabulary are no parameters. */
+uint64_t object_parameters(const tnf_object *o)
+{
+    return strcmp(tnf_layout_id(o->layout), "strings/1") != 0 ? tnf_elements(o) : 0;
+}
+
+void shape_text(char out[SHAPE_TEXT], const tnf_object *o)
+{
+    size_t n = 1;
+    out[0] = '[';
+    for (uint32_t i = 0; i < o->rank && n + 32 < SHAPE_TEXT; i++)
+        n += (size_t)snprintf(out + n, 32, "%s%" PRIu64, i > 0 ? ", " : "", o->shape[i]);
+    out[n] = ']';
+    out[n + 1] = '\0';
+}

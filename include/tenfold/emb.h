@@ -160,12 +160,15 @@ typedef struct tnf_emb_query {
     bool keep_asked;      /**< similar, analogy: the words of the query may be answers */
     bool keep[3];         /**< analogy: this one of the three words may be an answer */
     bool raw;             /**< analogy: do not divide the three vectors by their lengths */
+    /** Only the first so many words may be answers: the most frequent ones, as files are made; 0: all
+     *  of them. */
+    uint64_t among;
 } tnf_emb_query;
 
 /** Cosine; k is still to be set. */
 #define TNF_EMB_QUERY_INIT                                                                         \
     {                                                                                              \
-        sizeof(tnf_emb_query), TNF_COSINE, 0, 0, NULL, 0, false, { false, false, false }, false    \
+        sizeof(tnf_emb_query), TNF_COSINE, 0, 0, NULL, 0, false, { false, false, false }, false, 0 \
     }
 
 /** An answer. */

@@ -104,6 +104,9 @@ typedef struct tnf_open_options {
      *  to see what there is. tnf_missing_file() tells which tensors are not; reading one of them
      *  fails, and so do hashing, comparing and saving the whole. */
     bool incomplete;
+    /** A file that is compressed as a whole by gzip or zstd is decoded once, into a temporary file
+     *  without a name, of at most limits.decoded_bytes. Not with `to_change`. */
+    bool unpack;
 } tnf_open_options;
 
 /** All defaults. */
@@ -111,7 +114,7 @@ typedef struct tnf_open_options {
     {                                                                                              \
         sizeof(tnf_open_options), NULL, false, TNF_ACCESS_AUTO,                                    \
             { 0, 0, 0, 0, 0, 0, 0, 0, { 0, 0, 0, 0 } }, { NULL, NULL }, NULL, 0, NULL, NULL, NULL, \
-            false, false, false                                                                    \
+            false, false, false, false                                                             \
     }
 
 /** Opens a file, or a model of several files by its index or its directory. Reads the index only.

@@ -119,6 +119,15 @@ tnf_status tnf_decoder_end(tnf_decoder *d, tnf_error *e)
     return d->ops->decode_end(d, e);
 }
 
+tnf_status tnf_decoder_some(tnf_decoder *d, void *dst, size_t n, size_t *made, tnf_error *e)
+{
+    if (!d->ops->decode_some)
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s must say its length", d->ops->id);
+    TNF_TRY(d->ops->decode_some(d, dst, n, made, e));
+    d->position += *made;
+    return TNF_OK;
+}
+
 static tnf_status measure(tnf_decoder *d, uint64_t *out, uint64_t most, uint8_t *nowhere,
                           tnf_error *e)
 {

@@ -40,6 +40,9 @@ tnf_status tnf_decoder_open(tnf_decoder **out, tnf_codec codec, const tnf_encode
 /* Exactly n decoded bytes from `offset` on: going forward is cheap, going back starts anew (or at
  * the right frame). Fails if there are not that many. */
 tnf_status tnf_decoder_read(tnf_decoder *d, uint64_t offset, void *dst, size_t n, tnf_error *e);
+/* For streams of unknown length: some of the next n bytes from where the decoder stands; none: that
+ * was all. TNF_EUNSUPPORTED if the codec cannot. */
+tnf_status tnf_decoder_some(tnf_decoder *d, void *dst, size_t n, size_t *made, tnf_error *e);
 /* After the last decoded byte: nothing may follow, decoded or stored. */
 tnf_status tnf_decoder_end(tnf_decoder *d, tnf_error *e);
 void tnf_decoder_close(tnf_decoder *d);

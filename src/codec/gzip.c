@@ -125,6 +125,15 @@ static tnf_status decode(tnf_decoder *d, void *dst, size_t n, tnf_error *e)
     return TNF_OK;
 }
 
+static tnf_status decode_some(tnf_decoder *d, void *dst, size_t n, size_t *made, tnf_error *e)
+{
+    const struct decode *s = d->state;
+    *made = 0;
+    while (*made == 0 && (!s->between || !at_end(s)))
+        TNF_TRY(step(d, dst, n, made, e));
+    return TNF_OK;
+}
+
 static tnf_status decode_end(tnf_decoder *d, tnf_error *e)
 {
     struct decode *s = d->state;
@@ -223,6 +232,7 @@ const tnf_codec_ops tnf_codec_gzip = {
     .decode_open = decode_open,
     .decode = decode,
     .decode_end = decode_end,
+    .decode_some = decode_some,
     .decode_close = decode_close,
     .encode_open = encode_open,
     .encode = encode,

@@ -287,8 +287,9 @@ tnf_status tnf_source_file(tnf_source **out, const char *path, tnf_access access
 
 /* ------------------------------------------------------------------ pipes */
 
-static tnf_status write_all(int fd, const uint8_t *p, size_t n, tnf_error *e)
+tnf_status tnf_spool_write(int fd, const void *bytes, size_t n, tnf_error *e)
 {
+    const uint8_t *p = bytes;
     while (n > 0) {
         ssize_t put = write(fd, p, n);
         if (put < 0 && errno == EINTR)
@@ -317,13 +318,13 @@ static tnf_status spool_into(int fd, int from, tnf_error *e)
             status = tnf_fail_sys(e, errno, "cannot read the pipe");
             break;
         }
-        status = write_all(fd, block, (size_t)got, e);
+        status = tnf_spool_write(fd, block, (size_t)got, e);
     }
     free(block);
     return status;
 }
 
-static int nameless_file(tnf_error *e)
+int tnf_spool_open(tnf_error *e)
 {
     const char *dir = getenv("TMPDIR");
     char path[4096];
@@ -334,10 +335,25 @@ static int nameless_file(tnf_error *e)
     }
     int fd = mkostemp(path, O_CLOEXEC);
     if (fd < 0)
-        tnf_fail_sys(e, errno, "cannot make a temporary file for a pipe");
+        tnf_fail_sys(e, errno, "cannot make a temporary file");
     else
         unlink(path);
     return fd;
+}
+
+tnf_status tnf_spool_source(tnf_source **out, int spool, tnf_access access,
+                            const tnf_allocator *alloc, tnf_error *e)
+{
+    struct stat st;
+    tnf_status status = TNF_OK;
+    *out = NULL;
+    if (fstat(spool, &st) != 0)
+        status = tnf_fail_sys(e, errno, "cannot look at a temporary file");
+    if (status == TNF_OK)
+        status = over_fd(out, spool, true, &st, access, alloc, e);
+    if (status != TNF_OK)
+        close(spool);
+    return status;
 }
 
 tnf_status tnf_source_fd(tnf_source **out, int fd, tnf_access access, tnf_error *e)
@@ -350,15 +366,12 @@ tnf_status tnf_source_fd(tnf_source **out, int fd, tnf_access access, tnf_error 
         return over_fd(out, fd, false, &st, access, NULL, e);
     if (S_ISDIR(st.st_mode))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "is a directory");
-    int spool = nameless_file(e);
+    int spool = tnf_spool_open(e);
     if (spool < 0)
         return e ? e->status : TNF_EIO;
     tnf_status status = spool_into(spool, fd, e);
-    if (status == TNF_OK && fstat(spool, &st) != 0)
-        status = tnf_fail_sys(e, errno, "cannot look at a temporary file");
     if (status == TNF_OK)
-        status = over_fd(out, spool, true, &st, access, NULL, e);
-    if (status != TNF_OK)
-        close(spool);
+        return tnf_spool_source(out, spool, access, NULL, e);
+    close(spool);
     return status;
 }

@@ -25,6 +25,13 @@ tnf_status tnf_source_new(tnf_source **out, const tnf_source_ops *ops, void *ctx
 tnf_status tnf_source_open(tnf_source **out, const char *path, tnf_access access,
                            const tnf_allocator *alloc, tnf_error *e);
 
+/* A temporary file without a name, for bytes that can be read only once. -1: *e says why. It goes
+ * when it is closed; tnf_spool_source() makes a source of it, which closes it. */
+int tnf_spool_open(tnf_error *e);
+tnf_status tnf_spool_write(int fd, const void *bytes, size_t n, tnf_error *e);
+tnf_status tnf_spool_source(tnf_source **out, int spool, tnf_access access,
+                            const tnf_allocator *alloc, tnf_error *e);
+
 /* Looks again how long a file is that others may have appended to since it was opened. Only for the
  * one that is opening it: before there are readers or views. */
 void tnf_source_measure(const tnf_source *s);

@@ -13,6 +13,7 @@
 #include "../../cli/suggest.c"
 #include "../../cli/text.c"
 #include "../../cli/value.c"
+#include "../../cli/table.c" // NOLINT(bugprone-suspicious-include)
 
 #include "model/layout.h"
 

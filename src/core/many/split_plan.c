@@ -10,7 +10,7 @@
 static uint64_t size_of(const struct splitting *s, const tnf_object *o)
 {
     uint64_t sum = 0;
-    const tnf_type *to = s->save.dtype ? tnf_type_named(s->save.dtype) : NULL;
+    const tnf_type *to = s->save.dtype ? tnf_type_spelled(s->save.dtype) : NULL;
     if (to && o->layout == &tnf_layout_dense && o->nparts == 1 &&
         o->parts->type->number == TNF_NUMBER_FLOAT && o->parts->type->bits >= 8 &&
         tnf_type_bytes(&sum, to, tnf_elements(o)))

@@ -11,7 +11,7 @@
 #define LEAST ((uint64_t)2 << 30)
 #define TIMES 1024u
 
-static uint64_t allowed(uint64_t limit, uint64_t size)
+uint64_t tnf_decoded_most(uint64_t limit, uint64_t size)
 {
     uint64_t most;
     if (limit)
@@ -28,7 +28,7 @@ static bool grows(const tnf_part *p)
 
 tnf_status tnf_check_decoded(const tnf_file *f, tnf_error *e)
 {
-    uint64_t sum = 0, most = allowed(f->options.limits.decoded_bytes, f->info.size);
+    uint64_t sum = 0, most = tnf_decoded_most(f->options.limits.decoded_bytes, f->info.size);
     for (size_t i = 0; i < f->catalog.n; i++) {
         const tnf_object *o = &f->catalog.objects[i];
         for (uint16_t k = 0; k < o->nparts; k++)
@@ -80,7 +80,7 @@ static size_t collect_amounts(struct amount *out, const tnf_catalog *c)
 static tnf_status check_amount(const struct amount *a, tnf_error *e)
 {
     uint64_t size = a->file->source->size;
-    uint64_t most = allowed(a->file->options.limits.output_bytes, size);
+    uint64_t most = tnf_decoded_most(a->file->options.limits.output_bytes, size);
     if (a->bytes <= most)
         return TNF_OK;
     return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,

@@ -210,6 +210,17 @@ static tnf_status remember_path(tnf_file *f, const char *path, tnf_error *e)
                : tnf_arena_fail(&f->arena, "a path", e);
 }
 
+/* Probes see the name without the ending that the compression gave it: "x.vec" of "x.vec.gz". */
+static tnf_status forget_packing(tnf_file *f, tnf_error *e)
+{
+    char *inner = f->path ? tnf_arena_str(&f->arena, f->path, strlen(f->path)) : NULL;
+    char *dot = inner ? strrchr(inner, '.') : NULL;
+    if (!f->path || !dot || strchr(dot, '/'))
+        return TNF_OK;
+    *dot = '\0';
+    return remember_path(f, inner, e);
+}
+
 /* Half of a change would be read for a file. */
 static tnf_status check_undo(const tnf_file *f, const char *path, tnf_error *e)
 {
@@ -261,7 +272,10 @@ tnf_status tnf_open_over(tnf_file **out, tnf_source *source, const char *path,
         return status;
     }
     f->source = source;
+    bool unpacked;
     status = path ? remember_path(f, path, e) : TNF_OK;
+    if (status == TNF_OK)
+        status = tnf_unpack_source(&f->source, &f->options, &unpacked, e);
     if (status == TNF_OK)
         status = open_rest(f, e);
     if (status != TNF_OK) {
@@ -292,7 +306,12 @@ static tnf_status open_into(tnf_file *f, const char *path, tnf_error *e)
     if (f->claim.fd >= 0 && !tnf_same_file(&f->claim.stamp, &f->source->stamp))
         return tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET,
                         "another program has replaced the file meanwhile");
-    return index_undisturbed(f, path, e);
+    bool unpacked;
+    TNF_TRY(tnf_unpack_source(&f->source, &f->options, &unpacked, e));
+    if (!unpacked)
+        return index_undisturbed(f, path, e);
+    TNF_TRY(forget_packing(f, e));
+    return open_rest(f, e); /* nobody else can change what has no name */
 }
 
 tnf_status tnf_open_path(tnf_file **out, const char *path, const tnf_open_options *options,

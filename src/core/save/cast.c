@@ -74,7 +74,7 @@ static tnf_status add_cast(struct tnf_save *save, const tnf_catalog *from, const
 static tnf_status parse_wish(tnf_virtual_how *how, const char *id, tnf_error *e)
 {
     how->kind = TNF_VIRTUAL_CAST;
-    how->type = tnf_type_named(id);
+    how->type = tnf_type_spelled(id);
     if (how->type && tnf_can_cast_to(how->type))
         return TNF_OK;
     how->kind = TNF_VIRTUAL_BLOCKS;

@@ -279,6 +279,8 @@ tnf_status tnf_search(const tnf_emb *emb, const tnf_asked *asked, size_t n,
                       const tnf_emb_query *query, tnf_emb_hit *hits, size_t *counts, tnf_error *e)
 {
     uint64_t candidates = tnf_emb_candidates(emb);
+    if (query->among && query->among < candidates)
+        candidates = query->among;
     size_t k = query->k < candidates ? query->k : (size_t)candidates, step = pass_size(query, k);
     tnf_metric metric = query->metric == TNF_ANGULAR ? TNF_COSINE : query->metric;
     const tnf_rows *rows;

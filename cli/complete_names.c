@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* What completions ask while a person types: names of tensors, keys of metadata, one a line.
+ * Whatever is wrong with the file, they get nothing and no message. */
+#include "cmd.h"
+#include "out.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST 20000u /* more is not read by anybody */
+
+/* A name with characters that a terminal must not see cannot stand on a command line as it is. */
+static void put_line(const char *p, size_t n)
+{
+    for (size_t i = 0, length; i < n; i += length) {
+        uint32_t c;
+        length = tnf_utf8_next(p + i, n - i, &c);
+        if (length == 0 || tnf_must_escape(c))
+            return;
+    }
+    fwrite(p, 1, n, stdout);
+    putchar('\n');
+}
+
+static void put_tensors(const tnf_file *file)
+{
+    const tnf_object *o;
+    for (size_t i = 0; i < MOST && (o = tnf_at(file, i)); i++)
+        put_line(o->name.p, o->name.n);
+}
+
+/* Trees come from readers that limit their depth. */
+static void put_keys(const tnf_value *v, const char *parent)
+{
+    for (size_t i = 0; v->kind == TNF_MAP && i < v->n; i++) {
+        const tnf_member *m = &v->as.members[i];
+        size_t n = strlen(parent) + m->key.n + 2;
+        char *path = malloc(n);
+        if (!path)
+            return;
+        snprintf(path, n, "%s%s%.*s", parent, *parent ? "." : "", (int)m->key.n, m->key.p);
+        put_line(path, strlen(path));
+        put_keys(&m->value, path);
+        free(path);
+    }
+}
+
+int complete_names(int argc, char **argv)
+{
+    tnf_open_options how = TNF_OPEN_INIT;
+    tnf_file *file;
+    how.incomplete = true;
+    if (argc != 2)
+        return EXIT_USAGE;
+    if (tnf_open(&file, argv[1], &how, NULL) != TNF_OK)
+        return EXIT_BAD;
+    if (!strcmp(argv[0], "tensors"))
+        put_tensors(file);
+    else if (!strcmp(argv[0], "keys"))
+        put_keys(tnf_file_info(file)->attrs, "");
+    tnf_close(file);
+    return EXIT_DONE;
+}
