@@ -23,6 +23,22 @@ static PyObject *get_types(PyObject *module, PyObject *ignored)
     return list;
 }
 
+/* Memory that somebody else answers for, by its address: what TensorSpec of safetensors says. */
+static PyObject *borrow_memory(PyObject *module, PyObject *args)
+{
+    unsigned long long address;
+    Py_ssize_t n;
+    static char nothing[1];
+    (void)module;
+    if (!PyArg_ParseTuple(args, "Kn", &address, &n))
+        return NULL;
+    if (n < 0 || (n > 0 && address == 0)) {
+        PyErr_SetString(PyExc_ValueError, "there is no memory at that address");
+        return NULL;
+    }
+    return PyMemoryView_FromMemory(n == 0 ? nothing : (char *)(uintptr_t)address, n, PyBUF_READ);
+}
+
 static PyObject *undo_edit(PyObject *module, PyObject *path)
 {
     PyObject *bytes = NULL;
@@ -49,6 +65,7 @@ static PyMethodDef module_methods[] = {
     { "formats", do_formats, METH_NOARGS, "A list of dicts." },
     { "types", get_types, METH_NOARGS, "A list of (id, bits)." },
     { "undo", undo_edit, METH_O, "Undoes an interrupted edit of that file." },
+    { "borrow", borrow_memory, METH_VARARGS, "borrow(address, n): a memoryview." },
     { "from_dlpack", from_dlpack, METH_O, "An Array over the memory of another." },
     { NULL, NULL, 0, NULL },
 };

@@ -91,6 +91,7 @@ typedef struct handle {
     bool closed;       /**< no new reads */
     bool of_python;    /**< its bytes are memory of Python: capsules get copies */
     bool compat;       /**< errors in safetensors' words */
+    bool quick;        /**< small copies are made from the mapping, without a call of the system */
     Py_buffer buffer;  /**< of a bytes-like source */
     PyObject *object;  /**< a file object, or NULL */
     PyObject *others;  /**< a list of handles that are merged, or NULL */
@@ -134,6 +135,8 @@ PyObject *shape_tuple(const uint64_t *shape, uint32_t rank);
 block *block_unpack(const block *packed, const tnf_type *type);
 
 /* What reads the numbers of a tensor; what only looks at it is in _tenfold_look.c. */
+/** The mapped bytes of a part that is small and wanted quickly; NULL: read it. */
+const void *quick_view(const handle *h, const tnf_part *part, size_t n);
 PyObject *tensor_array(const tensor *t); /**< all of it, as an Array */
 PyObject *tensor_read(PyObject *self, PyObject *ignored);
 PyObject *tensor_numpy(PyObject *self, PyObject *args, PyObject *kwargs);

@@ -243,6 +243,15 @@ static PyObject *array_dtype(PyObject *self, void *ignored)
     return PyUnicode_FromString(DATA(array, self)->type->id);
 }
 
+/* "F" if the first dimension varies fastest and the last does not; else "C". */
+static PyObject *array_order(PyObject *self, void *ignored)
+{
+    (void)ignored;
+    const block *b = DATA(array, self)->block;
+    const kind *k = kind_of(DATA(array, self)->type);
+    return PyUnicode_FromString(array_plain(b, k && k->width ? k->width : 1) ? "C" : "F");
+}
+
 static PyObject *array_nbytes(PyObject *self, void *ignored)
 {
     (void)ignored;
@@ -287,6 +296,7 @@ static PyMethodDef array_methods[] = {
 static PyGetSetDef array_members[] = {
     { "shape", array_shape, NULL, "A tuple.", NULL },
     { "dtype", array_dtype, NULL, "The id of the type: 'f32', 'bf16' …", NULL },
+    { "order", array_order, NULL, "'C' or 'F'.", NULL },
     { "nbytes", array_nbytes, NULL, "Bytes of all elements.", NULL },
     { "raw", array_raw, NULL, "The bytes as a memoryview of u8, without a copy.", NULL },
     { NULL, NULL, NULL, NULL, NULL },

@@ -331,13 +331,14 @@ handle *handle_open(state *st, PyObject *source, PyObject *options)
         return NULL;
     h->st = st;
     h->hold = NULL;
-    h->closed = h->of_python = h->compat = false;
+    h->closed = h->of_python = h->compat = h->quick = false;
     h->object = h->others = h->path = NULL;
     h->builder = NULL;
     memset(&h->buffer, 0, sizeof h->buffer);
     opening o = { .h = h, .how = TNF_OPEN_INIT, .arena = PyList_New(0), .fd = -1 };
     if (!o.arena || open_options(&o.how, options, o.arena) < 0 ||
-        option_flag(options, "compat", &h->compat) < 0 || open_any(&o, source, options) < 0) {
+        option_flag(options, "compat", &h->compat) < 0 ||
+        option_flag(options, "quick", &h->quick) < 0 || open_any(&o, source, options) < 0) {
         Py_CLEAR(h);
     }
     Py_XDECREF(o.arena);

@@ -98,6 +98,20 @@ block *tensor_block(const tensor *t)
 
 /* ---------------------------------------------------------------- whole reads */
 
+/* A call of the system takes longer than copying a few kilobytes. Whoever asks for "mmap" gets
+ * these from the mapping, as in safetensors; then a file that is cut short meanwhile raises SIGBUS,
+ * which "pread" never does. */
+const void *quick_view(const handle *h, const tnf_part *part, size_t n)
+{
+    enum { SMALL = 32 << 10 };
+    const void *view = NULL;
+    tnf_error e;
+    return h->quick && n <= SMALL && part->payload == TNF_AT &&
+                   tnf_map(&view, part, &e) == TNF_OK
+               ? view
+               : NULL;
+}
+
 PyObject *tensor_array(const tensor *t)
 {
     tnf_error e = { .offset = TNF_NO_OFFSET };
@@ -105,6 +119,11 @@ PyObject *tensor_array(const tensor *t)
     if (!b)
         return NULL;
     const tnf_part *part = tensor_bytes(t);
+    const void *view = quick_view(t->h, part, b->nbytes);
+    if (view) {
+        memcpy(b->data, view, b->nbytes);
+        return array_make(t->h->st, part->type, b);
+    }
     PyThreadState *save = PyEval_SaveThread();
     tnf_status status = tnf_read_part(part, 0, b->data, b->nbytes, &e);
     PyEval_RestoreThread(save);
@@ -273,6 +292,32 @@ static Py_ssize_t *list_rows(const tensor *t, PyObject *list, Py_ssize_t n)
     return rows;
 }
 
+/* Element by element from the mapping; false if that is not to be. */
+static bool slice_quick(const tensor *t, const selection *what, block *b)
+{
+    const kind *k = kind_of(t->object->parts->type);
+    const uint8_t *view =
+        k && k->width && !what->list ? quick_view(t->h, t->object->parts, b->nbytes) : NULL;
+    Py_ssize_t shape[MOST_RANK], strides[MOST_RANK];
+    uint64_t at[MOST_RANK] = { 0 };
+    if (!view || tensor_form(t, shape, strides) < 0)
+        return false;
+    int rank = (int)t->object->rank;
+    size_t width = k->width;
+    for (uint8_t *out = b->data, *end = out + b->nbytes; out < end; out += width) {
+        const uint8_t *p = view;
+        for (int i = 0; i < rank; i++)
+            p += (what->slices[i].start + (int64_t)at[i] * what->slices[i].step) * strides[i];
+        memcpy(out, p, width);
+        for (int i = rank; i-- > 0;) {
+            if (++at[i] < what->slices[i].count)
+                break;
+            at[i] = 0;
+        }
+    }
+    return true;
+}
+
 static PyObject *slice_array(const tensor *t, selection *what)
 {
     const tnf_type *type = t->object->parts->type;
@@ -300,6 +345,8 @@ static PyObject *slice_array(const tensor *t, selection *what)
         stride *= what->shape[i];
     }
     tnf_status status = s.b ? TNF_OK : TNF_ENOMEM;
+    if (s.b && slice_quick(t, what, s.b))
+        return array_make(t->h->st, type, s.b);
     PyThreadState *save = PyEval_SaveThread();
     if (s.b && bytes > 0)
         status = s.rows ? read_rows(&s, &e)

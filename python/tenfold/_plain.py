@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: MIT
+"""What numpy, torch and safetensors share, without importing any of them."""
+
+
+def attributes(metadata, format):
+    """safetensors' metadata as attributes of a file of that format."""
+    if metadata is None:
+        return None
+    for key, value in metadata.items():
+        if not isinstance(key, str) or not isinstance(value, str):
+            raise TypeError(f"metadata must be a dict of str to str; {key!r}: {value!r} is not")
+    return {"safetensors.metadata": dict(metadata)} if format == "safetensors" else dict(metadata)
