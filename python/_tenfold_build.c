@@ -89,6 +89,24 @@ typedef struct stream {
     PyObject *function; /* borrowed: the arena has it */
 } stream;
 
+/* The exception of this thread as a sentence; it is cleared. */
+static tnf_status fail_function(tnf_error *e, uint64_t offset)
+{
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    PyObject *text = value ? PyObject_Str(value) : NULL;
+    const char *words = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
+    tnf_error_set(e, TNF_EIO, offset, "the function that gives the bytes failed: %s",
+                  words ? words : "?");
+    Py_XDECREF(text);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    PyErr_Clear();
+    return TNF_EIO;
+}
+
 static tnf_status fetch_stream(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     const stream *s = ctx;
@@ -99,22 +117,13 @@ static tnf_status fetch_stream(void *ctx, uint64_t offset, void *dst, size_t n, 
     PyObject *answer = view ? PyObject_CallFunction(s->function, "KO", (unsigned long long)offset,
                                                     view)
                             : NULL;
+    if (!answer)
+        status = fail_function(e, offset);
     /* Whoever keeps the view must not write into memory that is gone. */
     PyObject *released = view ? PyObject_CallMethod(view, "release", NULL) : NULL;
-    if (!answer || !released) {
-        PyObject *type, *value, *trace;
-        PyErr_Fetch(&type, &value, &trace);
-        PyErr_NormalizeException(&type, &value, &trace);
-        PyObject *text = value ? PyObject_Str(value) : NULL;
-        const char *words = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
-        status = tnf_error_set(e, TNF_EIO, offset, "the function that gives the bytes failed: %s",
-                               words ? words : "?");
-        Py_XDECREF(text);
-        Py_XDECREF(type);
-        Py_XDECREF(value);
-        Py_XDECREF(trace);
-        PyErr_Clear();
-    }
+    if (!released && status == TNF_OK)
+        status = fail_function(e, offset);
+    PyErr_Clear();
     Py_XDECREF(view);
     Py_XDECREF(answer);
     Py_XDECREF(released);

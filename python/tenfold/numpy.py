@@ -8,12 +8,12 @@ import numpy as _np
 
 from . import File as _File, _tenfold
 from ._errors import Error as _Error, LossyError as _LossyError
-from ._plain import attributes as _attributes
+from ._plain import attributes as _attributes, check_name
 
 __all__ = ["load", "load_file", "save", "save_file"]
 
 
-def _checked(tensors):
+def _checked(tensors, format):
     if not isinstance(tensors, dict):
         tensors = dict(tensors)
     for name, value in tensors.items():
@@ -21,7 +21,17 @@ def _checked(tensors):
             raise TypeError(f"names must be str, not {type(name).__name__} ({name!r})")
         if not hasattr(value, "dtype") and not hasattr(value, "__dlpack__"):
             raise TypeError(f"{name!r} cannot be saved: a {type(value).__name__} is no array")
+        if format == "safetensors":
+            _known(name, getattr(value, "dtype", None))
     return list(tensors.items())
+
+
+def _known(name, dtype):
+    """Tenfold would keep these in a form of its own, which safetensors' readers do not know."""
+    if str(dtype) == "complex128":
+        from ._values import unknown
+        raise unknown(name, dtype)
+    check_name(name)
 
 
 def _save(items, path, metadata, format, sync=True, **more):
@@ -39,13 +49,13 @@ def _save(items, path, metadata, format, sync=True, **more):
 
 def save(tensor_dict, metadata=None, *, format="safetensors"):
     """The bytes of a file with these arrays."""
-    return _save(_checked(tensor_dict), None, metadata, format)[1]
+    return _save(_checked(tensor_dict, format), None, metadata, format)[1]
 
 
 def save_file(tensor_dict, filename, metadata=None, *, format="safetensors", sync=True,
               progress=None):
     """Saves arrays to a file, which is complete under its name or not there at all."""
-    _save(_checked(tensor_dict), filename, metadata, format, sync, progress=progress)
+    _save(_checked(tensor_dict, format), filename, metadata, format, sync, progress=progress)
 
 
 def load(data, *, threads=0):

@@ -9,7 +9,7 @@ import torch as _torch
 
 from . import File as _File, _tenfold
 from ._errors import UnsupportedError as _UnsupportedError
-from ._plain import attributes as _attributes
+from ._plain import attributes as _attributes, check_name as _check_name
 
 __all__ = ["load", "load_file", "load_model", "safe_open", "save", "save_file", "save_model"]
 
@@ -197,15 +197,18 @@ def _checked(tensors):
                            "name of each, or clone them.")
 
 
-def _items(tensors):
+def _items(tensors, format):
     """What the extension takes, and the tensors on the CPU that must stay meanwhile."""
     _checked(tensors)
     items, kept = [], []
     for name, tensor in tensors.items():
+        if format == "safetensors":
+            _check_name(name)
         if not tensor.is_contiguous():
             raise ValueError(f"Key `{name}` is not contiguous: pack it before saving, with "
                              ".contiguous().")
-        if tensor.dtype not in _IDS:
+        if tensor.dtype not in _IDS or \
+                tensor.dtype == _torch.complex128 and format == "safetensors":
             raise _UnsupportedError(f'Unknown dtype "{tensor.dtype}" of {name!r}',
                                     status="EUNSUPPORTED", code=-6)
         tensor = tensor.detach()
@@ -224,7 +227,7 @@ def _items(tensors):
 
 
 def _save(tensors, path, metadata, format, sync=True, progress=None):
-    items, kept = _items(tensors)
+    items, kept = _items(tensors, format)
     how = {"format": format, "attrs": _attributes(metadata, format), "replace": True, "sync": sync,
            "progress": progress}
     result = _tenfold.save(items, path, how)

@@ -14,6 +14,7 @@ import os as _os
 
 from ... import File as _File, _tenfold
 from ..._errors import Error as SafetensorError
+from ..._plain import attributes, check_name
 
 __version__ = "0.8.0"
 __all__ = ["SafetensorError", "TensorSpec", "deserialize", "safe_open", "serialize",
@@ -69,6 +70,7 @@ def _items(tensor_dict):
         if not isinstance(spec, TensorSpec):
             raise TypeError(f"argument 'tensor_dict': {type(spec).__name__!r} object is not an "
                             "instance of 'TensorSpec'")
+        check_name(name)
         shape = spec._shape
         if spec._id == "f4_e2m1" and shape:  # two numbers in each element of torch's type
             shape = shape[:-1] + [shape[-1] * 2]
@@ -77,7 +79,6 @@ def _items(tensor_dict):
 
 
 def _write(tensor_dict, filename, metadata):
-    from ..._plain import attributes
     how = {"format": "safetensors", "attrs": attributes(metadata, "safetensors"), "replace": True}
     try:
         return _tenfold.save(_items(tensor_dict), filename, how)
