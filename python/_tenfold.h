@@ -122,6 +122,8 @@ int handle_ready(handle *h); /**< 0, or -1 with "File is closed" */
 PyObject *tensor_make(handle *h, const tnf_object *object, const tnf_part *part);
 /** Takes the block over, also when it fails. */
 PyObject *array_make(state *st, const tnf_type *type, block *b);
+/** numpy.asarray, borrowed; None if there is no numpy; NULL with an error. */
+PyObject *numpy_asarray(state *st);
 /** An array for numpy, or itself where there is no numpy. Takes the array over. */
 PyObject *array_to_numpy(PyObject *arr, const char *name);
 /** Shape and strides of a tensor or part as it lies in the file: its rank, or -1 with an error.

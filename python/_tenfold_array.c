@@ -35,12 +35,12 @@ static void array_free(PyObject *self)
 
 /* ------------------------------------------------------------------- buffer */
 
-static bool array_plain(const block *b, Py_ssize_t width)
+static bool array_plain(const block *b, size_t width)
 {
     for (int i = b->rank; i-- > 0;) {
-        if (b->shape[i] > 1 && b->strides[i] != width)
+        if (b->shape[i] > 1 && b->strides[i] != (Py_ssize_t)width)
             return false;
-        width *= b->shape[i];
+        width *= (size_t)b->shape[i];
     }
     return true;
 }
@@ -88,7 +88,7 @@ static int array_buffer(PyObject *self, Py_buffer *view, int flags)
 
 /* -------------------------------------------------------------------- numpy */
 
-static PyObject *find_asarray(state *st)
+PyObject *numpy_asarray(state *st)
 {
     if (!st->asarray) {
         PyObject *numpy = PyImport_ImportModule("numpy");
@@ -154,7 +154,7 @@ PyObject *array_to_numpy(PyObject *arr, const char *name)
 {
     array *a = arr ? DATA(array, arr) : NULL;
     PyObject *result = NULL;
-    PyObject *asarray = arr ? find_asarray(a->st) : NULL;
+    PyObject *asarray = arr ? numpy_asarray(a->st) : NULL;
     if (!asarray) {
         Py_XDECREF(arr);
         return NULL;
@@ -177,7 +177,7 @@ static PyObject *array_numpy(PyObject *self, PyObject *ignored)
 {
     (void)ignored;
     array *a = DATA(array, self);
-    PyObject *found = find_asarray(a->st);
+    PyObject *found = numpy_asarray(a->st);
     if (found == Py_None)
         return PyErr_SetString(PyExc_ImportError, "numpy is not installed"), NULL;
     if (kind_of(a->type) && kind_of(a->type)->format)

@@ -73,11 +73,11 @@ static tnf_status fetch_strided(void *ctx, uint64_t offset, void *dst, size_t n,
 
 static bool is_plain(const strided *s)
 {
-    Py_ssize_t stride = (Py_ssize_t)s->width;
+    size_t stride = s->width;
     for (int i = s->rank; i-- > 0;) {
-        if (s->shape[i] > 1 && s->strides[i] != stride)
+        if (s->shape[i] > 1 && s->strides[i] != (Py_ssize_t)stride)
             return false;
-        stride *= s->shape[i];
+        stride *= (size_t)s->shape[i];
     }
     return !s->swap;
 }
@@ -171,9 +171,12 @@ static int add_strided(const adding *a, const tnf_type *type, const strided *fro
         return raise_text(a->st, TNF_EUNSUPPORTED, "'%.60s': complex numbers in big-endian order",
                           a->name),
                -1;
-    s->shape = memcpy(numbers, from->shape, (size_t)from->rank * sizeof *numbers);
-    s->strides =
-        memcpy(numbers + MOST_RANK, from->strides, (size_t)from->rank * sizeof *numbers);
+    s->shape = numbers;
+    s->strides = numbers + MOST_RANK;
+    for (int i = 0; i < from->rank; i++) {
+        numbers[i] = from->shape[i];
+        numbers[MOST_RANK + i] = from->strides[i];
+    }
     return added(a,
                  tnf_builder_add_stream(a->b, a->name, type, (uint32_t)from->rank, shape,
                                         fetch_strided, s, &e),

@@ -155,14 +155,14 @@ static int export_dtype(dl_tensor *t, const content *c, const asked *how)
 
 static void export_shape(dl_tensor *t, export *x, const content *c, int width, bool packed)
 {
-    int64_t stride = 1;
+    uint64_t stride = 1;
     t->ndim = c->rank;
     t->shape = x->numbers;
     t->strides = x->numbers + c->rank + 1;
     for (int i = c->rank; i-- > 0;) {
         t->shape[i] = c->shape[i];
-        t->strides[i] = packed ? stride : c->strides[i] / width;
-        stride *= c->shape[i];
+        t->strides[i] = packed ? (int64_t)stride : c->strides[i] / width;
+        stride *= (uint64_t)c->shape[i];
     }
 }
 

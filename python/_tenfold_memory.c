@@ -215,11 +215,11 @@ block *block_unpack(const block *packed, const tnf_type *type)
             value |= (unsigned)packed->data[byte + 1] << 8;
         out->data[i] = (uint8_t)((value >> shift) & ((1u << bits) - 1));
     }
-    Py_ssize_t stride = 1;
+    size_t stride = 1;
     for (int i = packed->rank; i-- > 0;) {
         out->shape[i] = packed->shape[i];
-        out->strides[i] = stride;
-        stride *= packed->shape[i];
+        out->strides[i] = (Py_ssize_t)stride;
+        stride *= (size_t)packed->shape[i];
     }
     return out;
 }

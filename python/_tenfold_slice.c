@@ -244,6 +244,8 @@ int selection_parse(selection *out, const handle *h, PyObject *key, const uint64
             *slice = (tnf_slice) { 0, 1, shape[axis], false };
         else if (take_item(&x, slice, x.items[at], axis, at) < 0)
             return -1;
+        if (slice->count > PY_SSIZE_T_MAX)
+            return raise_text(h->st, TNF_ELIMIT, "a dimension is too large for an array"), -1;
         if (!slice->drop)
             out->shape[out->rank++] = (Py_ssize_t)slice->count;
     }

@@ -64,10 +64,11 @@ int tensor_form(const tensor *t, Py_ssize_t *shape, Py_ssize_t *strides)
     if (!part)
         return -1;
     const kind *k = kind_of(part->type);
-    Py_ssize_t stride = k && k->width ? k->width : 1;
+    /* Unsigned: a tensor without elements may have dimensions whose product is beyond all bounds. */
+    uint64_t stride = k && k->width ? k->width : 1;
     if (t->part) {
         shape[0] = (Py_ssize_t)part_elements(part);
-        strides[0] = stride;
+        strides[0] = (Py_ssize_t)stride;
         return 1;
     }
     uint32_t rank = t->object->rank;
@@ -75,9 +76,11 @@ int tensor_form(const tensor *t, Py_ssize_t *shape, Py_ssize_t *strides)
         return raise_text(t->h->st, TNF_ELIMIT, "arrays have at most %d dimensions", MOST_RANK), -1;
     for (uint32_t n = 0; n < rank; n++) {
         uint32_t i = t->object->order == TNF_ORDER_F ? n : rank - 1 - n;
+        if (t->object->shape[i] > PY_SSIZE_T_MAX)
+            return raise_text(t->h->st, TNF_ELIMIT, "a dimension is too large for an array"), -1;
         shape[i] = (Py_ssize_t)t->object->shape[i];
-        strides[i] = stride;
-        stride *= shape[i];
+        strides[i] = (Py_ssize_t)stride;
+        stride *= t->object->shape[i];
     }
     return (int)rank;
 }
@@ -215,6 +218,27 @@ static void tensor_release(PyObject *self, Py_buffer *view)
 
 /* -------------------------------------------------------------------- numpy */
 
+/* If our buffer fails, numpy forgets the reason and asks __array__, which would lead back here: so
+ * what can fail is tried before. */
+static PyObject *view_numpy(const tensor *t, PyObject *self)
+{
+    enum { SURE_RANK = 32 };
+    Py_ssize_t shape[MOST_RANK], strides[MOST_RANK];
+    PyObject *asarray = numpy_asarray(t->h->st);
+    int rank = asarray ? tensor_form(t, shape, strides) : -1;
+    if (rank < 0)
+        return NULL;
+    if (asarray == Py_None)
+        return PyErr_SetString(PyExc_ImportError, "numpy is not installed"), NULL;
+    if (rank <= SURE_RANK)
+        return PyObject_CallFunctionObjArgs(asarray, self, (PyObject *)NULL);
+    PyObject *plain = PyMemoryView_FromObject(self);
+    PyObject *made =
+        plain ? PyObject_CallFunctionObjArgs(asarray, plain, (PyObject *)NULL) : NULL;
+    Py_XDECREF(plain);
+    return made;
+}
+
 PyObject *tensor_numpy(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static const char *names[] = { "copy", "writable", NULL };
@@ -236,14 +260,8 @@ PyObject *tensor_numpy(PyObject *self, PyObject *args, PyObject *kwargs)
     if (wanted == 0 && !view)
         return PyErr_SetString(PyExc_ValueError, "these numbers cannot be had without a copy"),
                NULL;
-    if (view && t->h->st->asarray && t->h->st->asarray != Py_None)
-        return PyObject_CallFunctionObjArgs(t->h->st->asarray, self, (PyObject *)NULL);
-    if (view) {
-        PyObject *numpy = PyImport_ImportModule("numpy");
-        PyObject *made = numpy ? PyObject_CallMethod(numpy, "asarray", "O", self) : NULL;
-        Py_XDECREF(numpy);
-        return made;
-    }
+    if (view)
+        return view_numpy(t, self);
     return array_to_numpy(tensor_array(t), t->object->name.p);
 }
 
@@ -324,8 +342,12 @@ static PyObject *slice_array(const tensor *t, selection *what)
     const kind *k = kind_of(type);
     tnf_error e = { .offset = TNF_NO_OFFSET };
     size_t n = 1;
-    for (int i = 0; i < what->rank; i++)
-        n *= (size_t)what->shape[i];
+    for (int i = 0; i < what->rank; i++) {
+        size_t times = (size_t)what->shape[i];
+        if (times && n > SIZE_MAX / 128 / times)
+            return PyErr_NoMemory(); /* or one of them is 0, which nobody needs */
+        n *= times;
+    }
     slicing s = { .t = t, .what = what };
     size_t bytes = (size_t)((n * type->bits + 7) / 8);
     if (what->list) {
@@ -338,11 +360,11 @@ static PyObject *slice_array(const tensor *t, selection *what)
             return NULL;
     }
     s.b = block_new(what->rank, bytes);
-    Py_ssize_t stride = k && k->width ? k->width : 1;
+    size_t stride = k && k->width ? k->width : 1;
     for (int i = what->rank; s.b && i-- > 0;) {
         s.b->shape[i] = what->shape[i];
-        s.b->strides[i] = stride;
-        stride *= what->shape[i];
+        s.b->strides[i] = (Py_ssize_t)stride;
+        stride *= (size_t)what->shape[i];
     }
     tnf_status status = s.b ? TNF_OK : TNF_ENOMEM;
     if (s.b && slice_quick(t, what, s.b))

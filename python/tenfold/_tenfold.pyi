@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, final
 
+from typing_extensions import disjoint_base
+
 version: str
 
 @final
@@ -48,6 +50,7 @@ class Tensor:
                    dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any: ...
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
+@disjoint_base
 class File:
     format: str
     version: str

@@ -28,6 +28,10 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 COMMAND = os.environ.get("TENFOLD", os.path.join(ROOT, "build", "release", "tenfold"))
 
 
+# AddressSanitizer holds freed memory back.
+SANITIZED = "TENFOLD_SANITIZED" in os.environ
+
+
 class Case(unittest.TestCase):
     """A test in an empty folder."""
 

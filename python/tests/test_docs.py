@@ -68,6 +68,21 @@ class Docs(support.Case):
                             getattr(inner, "target", None), "id", None)
                         self.assertTrue(name is None or hasattr(thing, name), (node.name, name))
 
+    def test_stubtest(self):
+        """mypy's own comparison of stubs and modules, where it is installed."""
+        package = os.path.dirname(os.path.dirname(tenfold.__file__))
+        env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+        env["MYPY_CACHE_DIR"] = self.path("cache")
+        done = subprocess.run([sys.executable, "-m", "mypy.stubtest", "tenfold",
+                               "--ignore-missing-stub", "--mypy-config-file",
+                               os.path.join(support.ROOT, "pyproject.toml")],
+                              cwd=package, env=env, capture_output=True, text=True, check=False)
+        if "No module named" in done.stderr:
+            self.skipTest("needs mypy")
+        bad = [line for line in done.stdout.splitlines() if line.startswith("error:")
+               and "No module named" not in line]  # torch may not be there
+        self.assertEqual(bad, [], done.stdout[-3000:])
+
 
 if __name__ == "__main__":
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))

@@ -41,7 +41,7 @@ class SimilarityResult:
     def __lt__(self, other):
         return self.similarity < other.similarity
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self):
         return f"SimilarityResult(word={self.word!r}, similarity={self.similarity!r})"
@@ -112,7 +112,7 @@ class SimpleVocab:
     def __eq__(self, other):
         return isinstance(other, SimpleVocab) and self.words == other.words
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
 
 class Embeddings:

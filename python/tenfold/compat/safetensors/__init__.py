@@ -51,10 +51,21 @@ class TensorSpec:
         self._ptr = int(data_ptr)
         self._len = int(data_len)
 
-    dtype = property(lambda self: _NAMES[self._id])
-    shape = property(lambda self: list(self._shape))
-    data_ptr = property(lambda self: self._ptr)
-    data_len = property(lambda self: self._len)
+    @property
+    def dtype(self):
+        return _NAMES[self._id]
+
+    @property
+    def shape(self):
+        return list(self._shape)
+
+    @property
+    def data_ptr(self):
+        return self._ptr
+
+    @property
+    def data_len(self):
+        return self._len
 
     def __repr__(self):
         return f"TensorSpec(dtype='{self.dtype}', shape={self._shape}, data_ptr={self._ptr}, " \
