@@ -145,15 +145,11 @@ static PyModuleDef_Slot slots_313[] = { { Py_mod_exec, module_exec },
                                         { GIL_SLOT, (void *)1 },
                                         { 0, NULL } };
 #define DEFINE(name, which)                                                                        \
-    static struct PyModuleDef name = { PyModuleDef_HEAD_INIT,                                      \
-                                       "tenfold._tenfold",                                         \
-                                       "Tensor files, in C.",                                      \
-                                       sizeof(state),                                              \
-                                       module_methods,                                             \
-                                       which,                                                      \
-                                       module_traverse,                                            \
-                                       module_clear,                                               \
-                                       module_free }
+    static struct PyModuleDef name = {                                                             \
+        PyModuleDef_HEAD_INIT, "tenfold._tenfold", "Tensor files, in C.",                          \
+        sizeof(state),         module_methods,     which,                                          \
+        module_traverse,       module_clear,       module_free                                     \
+    }
 DEFINE(module_311, old_slots);
 DEFINE(module_312, slots_312);
 DEFINE(module_313, slots_313);

@@ -33,17 +33,17 @@
 
 /* How objects are laid out and reached is said here alone: where PyObject is opaque, the data of an
  * object follow it and these three change. */
-#define OBJECT_HEAD         PyObject_HEAD
-#define DATA(type, object)  ((type *)(void *)(object))
-#define AS_OBJECT(pointer)  ((PyObject *)(void *)(pointer))
+#define OBJECT_HEAD        PyObject_HEAD
+#define DATA(type, object) ((type *)(void *)(object))
+#define AS_OBJECT(pointer) ((PyObject *)(void *)(pointer))
 
 /** Of one interpreter: nothing in the extension is static and changes. */
 typedef struct state {
     PyTypeObject *handle_type, *file_type, *tensor_type, *array_type, *emb_type;
-    PyObject *make_error;    /**< tenfold._errors.make */
-    PyObject *values;        /**< the module tenfold._values, or NULL */
-    PyObject *asarray;       /**< numpy.asarray, or NULL; Py_None: there is no numpy */
-    PyObject *dtypes;        /**< id -> numpy dtype, for types that have no buffer format */
+    PyObject *make_error; /**< tenfold._errors.make */
+    PyObject *values;     /**< the module tenfold._values, or NULL */
+    PyObject *asarray;    /**< numpy.asarray, or NULL; Py_None: there is no numpy */
+    PyObject *dtypes;     /**< id -> numpy dtype, for types that have no buffer format */
 } state;
 
 enum { MOST_RANK = 64 };
@@ -72,11 +72,11 @@ void block_drop(block *b);
 /** How Python, numpy and DLPack call a type of ours. */
 typedef struct kind {
     const char *id;
-    const char *format;  /**< of the buffer protocol; NULL: it has none */
-    const char *raw;     /**< the format of the same bytes as unsigned numbers */
-    const char *ml;      /**< in ml_dtypes, or NULL */
-    uint8_t code, bits;  /**< of DLPack; bits 0: it has none */
-    uint8_t width;       /**< bytes of an element in memory; 0: less than a byte */
+    const char *format; /**< of the buffer protocol; NULL: it has none */
+    const char *raw;    /**< the format of the same bytes as unsigned numbers */
+    const char *ml;     /**< in ml_dtypes, or NULL */
+    uint8_t code, bits; /**< of DLPack; bits 0: it has none */
+    uint8_t width;      /**< bytes of an element in memory; 0: less than a byte */
 } kind;
 const kind *kind_of(const tnf_type *type);
 /** The type of a buffer format, and whether its bytes must be swapped; NULL: there is none. */
@@ -88,15 +88,15 @@ typedef struct handle {
     OBJECT_HEAD
     state *st;
     hold *hold;
-    bool closed;       /**< no new reads */
-    bool of_python;    /**< its bytes are memory of Python: capsules get copies */
-    bool compat;       /**< errors in safetensors' words */
-    bool quick;        /**< small copies are made from the mapping, without a call of the system */
-    Py_buffer buffer;  /**< of a bytes-like source */
-    PyObject *object;  /**< a file object, or NULL */
-    PyObject *others;  /**< a list of handles that are merged, or NULL */
+    bool closed;      /**< no new reads */
+    bool of_python;   /**< its bytes are memory of Python: capsules get copies */
+    bool compat;      /**< errors in safetensors' words */
+    bool quick;       /**< small copies are made from the mapping, without a call of the system */
+    Py_buffer buffer; /**< of a bytes-like source */
+    PyObject *object; /**< a file object, or NULL */
+    PyObject *others; /**< a list of handles that are merged, or NULL */
     tnf_builder *builder; /**< what merges them */
-    PyObject *path;    /**< what messages call it; or NULL */
+    PyObject *path;       /**< what messages call it; or NULL */
 } handle;
 
 typedef struct tensor {
@@ -131,7 +131,8 @@ PyObject *array_to_numpy(PyObject *arr, const char *name);
 int tensor_form(const tensor *t, Py_ssize_t *shape, Py_ssize_t *strides);
 /** A block for a tensor or part that is read whole; NULL with an error. */
 block *tensor_block(const tensor *t);
-const tnf_part *tensor_bytes(const tensor *t); /**< the one part that it has; or an error and NULL */
+const tnf_part *tensor_bytes(
+    const tensor *t); /**< the one part that it has; or an error and NULL */
 PyObject *shape_tuple(const uint64_t *shape, uint32_t rank);
 /** The elements of a type with less than a byte, one byte each. */
 block *block_unpack(const block *packed, const tnf_type *type);
@@ -194,9 +195,9 @@ int value_from_python(tnf_value *out, PyObject *object, PyObject *arena);
 
 typedef struct selection {
     tnf_slice slices[MOST_RANK];
-    int rank;            /**< of the result */
+    int rank; /**< of the result */
     Py_ssize_t shape[MOST_RANK];
-    PyObject *list;      /**< rows to gather along the first dimension (borrowed), or NULL */
+    PyObject *list; /**< rows to gather along the first dimension (borrowed), or NULL */
 } selection;
 int selection_parse(selection *out, const handle *h, PyObject *key, const uint64_t *shape,
                     uint32_t rank);
@@ -229,7 +230,10 @@ int builder_add(state *st, tnf_builder *b, PyObject *name, PyObject *value, PyOb
 PyObject *report_tuple(const tnf_report *report);
 
 /** A text in a slot, which is not declared const. */
-#define DOC(text) { Py_tp_doc, (void *)(uintptr_t)(text) }
+#define DOC(text)                                                                                  \
+    {                                                                                              \
+        Py_tp_doc, (void *)(uintptr_t)(text)                                                       \
+    }
 /** A method with keywords. */
 #define KEYWORDS(function) (PyCFunction)(void (*)(void))(function), METH_VARARGS | METH_KEYWORDS
 

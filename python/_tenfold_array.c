@@ -136,8 +136,8 @@ static PyObject *array_viewed(array *a, const kind *k, const char *name)
     if (k->width == 0) {
         block *b = block_unpack(a->block, a->type);
         PyObject *bytes = array_make(a->st, tnf_type_named("u8"), b);
-        numbers =
-            bytes ? PyObject_CallFunctionObjArgs(a->st->asarray, bytes, (PyObject *)NULL) : NULL;
+        numbers = bytes ? PyObject_CallFunctionObjArgs(a->st->asarray, bytes, (PyObject *)NULL)
+                        : NULL;
         Py_XDECREF(bytes);
     } else {
         a->form = RAW;
@@ -288,8 +288,7 @@ static PyMethodDef array_methods[] = {
     { "numpy", array_numpy, METH_NOARGS, "The same memory as a numpy array." },
     { "tobytes", array_tobytes, METH_NOARGS, "The bytes, as they lie in memory." },
     { "tolist", array_tolist, METH_NOARGS, "The numbers as nested lists." },
-    { "__dlpack__", KEYWORDS(array_dlpack),
-      "A capsule of DLPack." },
+    { "__dlpack__", KEYWORDS(array_dlpack), "A capsule of DLPack." },
     { "__dlpack_device__", dlpack_device, METH_NOARGS, "(1, 0): the CPU." },
     { NULL, NULL, 0, NULL },
 };
@@ -302,8 +301,10 @@ static PyGetSetDef array_members[] = {
     { NULL, NULL, NULL, NULL, NULL },
 };
 static PyType_Slot array_slots[] = {
-    { Py_tp_dealloc, array_free },       { Py_tp_repr, array_repr },
-    { Py_tp_methods, array_methods },    { Py_tp_getset, array_members },
+    { Py_tp_dealloc, array_free },
+    { Py_tp_repr, array_repr },
+    { Py_tp_methods, array_methods },
+    { Py_tp_getset, array_members },
     { Py_bf_getbuffer, array_buffer },
     DOC("Memory with a type and a shape: what a read gives where there is no numpy."),
     { 0, NULL }

@@ -217,8 +217,7 @@ static int add_buffer(const adding *a, const Py_buffer *view, const tnf_type *ty
                           "'%.60s': Unknown dtype \"%s\": no type of ours is like it", a->name,
                           view->format ? view->format : "?"),
                -1;
-    strided s = { view->buf,   view->ndim,    (size_t)view->itemsize, swap,
-                  view->shape, view->strides };
+    strided s = { view->buf, view->ndim, (size_t)view->itemsize, swap, view->shape, view->strides };
     if (view->ndim > MOST_RANK)
         return raise_text(a->st, TNF_ELIMIT, "'%.60s' has %d dimensions", a->name, view->ndim), -1;
     return add_strided(a, type, &s);
@@ -237,9 +236,8 @@ static int add_array(const adding *a, PyObject *value)
     uint64_t shape[MOST_RANK];
     for (int i = 0; i < b->rank; i++)
         shape[i] = (uint64_t)b->shape[i];
-    return added(a,
-                 tnf_builder_add(a->b, a->name, arr->type, (uint32_t)b->rank, shape, b->data, &e),
-                 &e);
+    return added(
+        a, tnf_builder_add(a->b, a->name, arr->type, (uint32_t)b->rank, shape, b->data, &e), &e);
 }
 
 /* ("bf16", buffer or function, shape or None): the type is the caller's word. */
@@ -279,17 +277,16 @@ static int add_told(const adding *a, PyObject *tuple)
             return PyErr_Format(PyExc_ValueError, "'%s' needs %llu bytes and has %zd", a->name,
                                 (unsigned long long)(bits + 7) / 8, view->len),
                    -1;
-        return added(a,
-                     tnf_builder_add(a->b, a->name, type, (uint32_t)rank, dims, view->buf, &e), &e);
+        return added(a, tnf_builder_add(a->b, a->name, type, (uint32_t)rank, dims, view->buf, &e),
+                     &e);
     }
     stream *s = arena_take(a->arena, sizeof *s);
     if (!s)
         return -1;
     *s = (stream) { PyInterpreterState_Get(), content };
-    return added(a,
-                 tnf_builder_add_stream(a->b, a->name, type, (uint32_t)rank, dims, fetch_stream, s,
-                                        &e),
-                 &e);
+    return added(
+        a, tnf_builder_add_stream(a->b, a->name, type, (uint32_t)rank, dims, fetch_stream, s, &e),
+        &e);
 }
 
 static PyObject *make_plain(const adding *a, PyObject *name, PyObject *value)

@@ -104,9 +104,8 @@ static PyObject *counts_tuple(const tnf_value_counts *c)
 {
     return Py_BuildValue("{sKsKsKsKsKsdsdsdsd}", "elements", (unsigned long long)c->elements, "nan",
                          (unsigned long long)c->nan, "inf", (unsigned long long)c->inf, "zero",
-                         (unsigned long long)c->zero, "subnormal",
-                         (unsigned long long)c->subnormal, "min", c->min, "max", c->max, "mean",
-                         c->mean, "std", c->deviation);
+                         (unsigned long long)c->zero, "subnormal", (unsigned long long)c->subnormal,
+                         "min", c->min, "max", c->max, "mean", c->mean, "std", c->deviation);
 }
 
 static void on_values(void *ctx, const tnf_object *object, const tnf_value_counts *counts)
@@ -118,7 +117,8 @@ static void on_values(void *ctx, const tnf_object *object, const tnf_value_count
     gil_leave(&g);
 }
 
-/* The context of the callbacks is the look, that of the progress as well: it begins with neither. */
+/* The context of the callbacks is the look, that of the progress as well: it begins with neither.
+ */
 static bool on_progress(void *ctx, uint64_t done, uint64_t total)
 {
     return work_progress(&((look *)ctx)->work, done, total);
@@ -237,12 +237,11 @@ static void on_difference(void *ctx, const tnf_difference *d)
     const tnf_object *object = d->a ? d->a : d->b;
     gil g;
     gil_enter(&g, l->interp);
-    append_item(l->list,
-                Py_BuildValue("sNNNNN", kinds[d->kind],
-                              object ? str_of(object->name) : Py_NewRef(Py_None),
-                              d->key.p ? str_of(d->key) : Py_NewRef(Py_None),
-                              value_or_none(d->a_value), value_or_none(d->b_value),
-                              difference_values(d->values)));
+    append_item(l->list, Py_BuildValue("sNNNNN", kinds[d->kind],
+                                       object ? str_of(object->name) : Py_NewRef(Py_None),
+                                       d->key.p ? str_of(d->key) : Py_NewRef(Py_None),
+                                       value_or_none(d->a_value), value_or_none(d->b_value),
+                                       difference_values(d->values)));
     gil_leave(&g);
 }
 
@@ -315,15 +314,14 @@ PyObject *do_diff(PyObject *module, PyObject *args, PyObject *kwargs)
         l.b = other ? hold_file(other->hold) : NULL;
         l.compared = none;
         if (other && diff_options(&l, options) == 0 && look_run(&l, run_diff) == 0)
-            result = Py_BuildValue(
-                "O{sKsKsKsKsKsKsK}O", l.compared.same ? Py_True : Py_False, "tensors",
-                (unsigned long long)l.compared.tensors, "close",
-                (unsigned long long)l.compared.close, "different",
-                (unsigned long long)l.compared.different, "only_a",
-                (unsigned long long)l.compared.only_a, "only_b",
-                (unsigned long long)l.compared.only_b, "attributes",
-                (unsigned long long)l.compared.attributes, "extras",
-                (unsigned long long)l.compared.extras, l.list);
+            result = Py_BuildValue("O{sKsKsKsKsKsKsK}O", l.compared.same ? Py_True : Py_False,
+                                   "tensors", (unsigned long long)l.compared.tensors, "close",
+                                   (unsigned long long)l.compared.close, "different",
+                                   (unsigned long long)l.compared.different, "only_a",
+                                   (unsigned long long)l.compared.only_a, "only_b",
+                                   (unsigned long long)l.compared.only_b, "attributes",
+                                   (unsigned long long)l.compared.attributes, "extras",
+                                   (unsigned long long)l.compared.extras, l.list);
     }
     look_end(&l);
     return result;

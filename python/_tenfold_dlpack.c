@@ -43,13 +43,15 @@ enum { DL_READ_ONLY = 1, DL_IS_COPIED = 2, DL_CPU = 1 };
 
 /* Everything of one capsule in one piece of memory: either form of it, who keeps the bytes, then
  * shape and strides. */
-typedef struct export {
+typedef struct export
+{
     dl_versioned versioned;
     dl_legacy legacy;
     block *block;
     hold *hold;
     int64_t numbers[];
-} export;
+}
+export;
 
 static void export_free(export *x)
 {
@@ -322,8 +324,8 @@ static PyObject *import_tensor(state *st, const dl_tensor *t, bool readonly)
     uint64_t stride = 1;
     for (int i = t->ndim; i-- > 0;) {
         b->shape[i] = (Py_ssize_t)t->shape[i];
-        b->strides[i] =
-            (Py_ssize_t)(t->strides ? t->strides[i] : (int64_t)stride) * (k->width ? k->width : 1);
+        b->strides[i] = (Py_ssize_t)(t->strides ? t->strides[i] : (int64_t)stride) *
+                        (k->width ? k->width : 1);
         stride *= (uint64_t)t->shape[i];
     }
     b->data = (uint8_t *)t->data + t->byte_offset;

@@ -58,9 +58,8 @@ static void on_lost(void *ctx, const tnf_loss *loss)
     changing *c = ctx;
     gil g;
     gil_enter(&g, c->interp);
-    PyObject *offset = loss->offset == TNF_NO_OFFSET
-                           ? Py_NewRef(Py_None)
-                           : PyLong_FromUnsignedLongLong(loss->offset);
+    PyObject *offset = loss->offset == TNF_NO_OFFSET ? Py_NewRef(Py_None)
+                                                     : PyLong_FromUnsignedLongLong(loss->offset);
     PyObject *item = Py_BuildValue("sNNz", loss->kind, str_of(loss->name), offset, loss->reason);
     if (!item || PyList_Append(c->lost, item) < 0)
         PyErr_Clear();
@@ -76,8 +75,7 @@ static bool on_progress(void *ctx, uint64_t done, uint64_t total)
 static tnf_status run_repair(void *ctx, tnf_error *e)
 {
     changing *c = ctx;
-    tnf_status status =
-        tnf_salvage(&c->result, c->builder, hold_file(c->h->hold), &c->salvage, e);
+    tnf_status status = tnf_salvage(&c->result, c->builder, hold_file(c->h->hold), &c->salvage, e);
     return status == TNF_OK ? tnf_save(c->builder, c->path, &c->save, e) : status;
 }
 
@@ -126,8 +124,7 @@ static int edit_attrs(changing *c, PyObject *set, const char *of)
     PyObject *key, *value;
     Py_ssize_t at = 0;
     tnf_error e = { .offset = TNF_NO_OFFSET };
-    tnf_status status =
-        tnf_builder_add_file(c->builder, hold_file(c->h->hold), &e);
+    tnf_status status = tnf_builder_add_file(c->builder, hold_file(c->h->hold), &e);
     while (status == TNF_OK && PyDict_Next(set, &at, &key, &value)) {
         tnf_value v;
         const char *name = arena_text(c->arena, key);

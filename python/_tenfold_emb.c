@@ -63,16 +63,15 @@ static PyObject *emb_info(PyObject *self, void *ignored)
     static const char *const subwords[] = { "none", "bucket", "fasttext", "explicit", "floret" };
     const tnf_emb_info *i = tnf_emb_describe(DATA(embeddings, self)->emb);
     (void)ignored;
-    return Py_BuildValue("{sKsKsnsssIsIsKsOsOsOsKsssNsN}", "words", (unsigned long long)i->words,
-                         "rows", (unsigned long long)i->rows, "dims", (Py_ssize_t)i->dims,
-                         "subwords", subwords[i->subwords], "min_n", i->min_n, "max_n", i->max_n,
-                         "buckets", (unsigned long long)i->buckets, "quantized",
-                         i->quantized ? Py_True : Py_False, "has_norms",
-                         i->has_norms ? Py_True : Py_False, "has_words",
-                         i->has_words ? Py_True : Py_False, "duplicates",
-                         (unsigned long long)i->duplicates, "kernel", i->kernel, "embeddings",
-                         str_of(i->embeddings->name), "vocab",
-                         i->vocab ? str_of(i->vocab->name) : Py_NewRef(Py_None));
+    return Py_BuildValue(
+        "{sKsKsnsssIsIsKsOsOsOsKsssNsN}", "words", (unsigned long long)i->words, "rows",
+        (unsigned long long)i->rows, "dims", (Py_ssize_t)i->dims, "subwords", subwords[i->subwords],
+        "min_n", i->min_n, "max_n", i->max_n, "buckets", (unsigned long long)i->buckets,
+        "quantized", i->quantized ? Py_True : Py_False, "has_norms",
+        i->has_norms ? Py_True : Py_False, "has_words", i->has_words ? Py_True : Py_False,
+        "duplicates", (unsigned long long)i->duplicates, "kernel", i->kernel, "embeddings",
+        str_of(i->embeddings->name), "vocab",
+        i->vocab ? str_of(i->vocab->name) : Py_NewRef(Py_None));
 }
 
 /* --------------------------------------------------------------------- words */
@@ -118,8 +117,7 @@ typedef struct ngrams {
 static tnf_status take_ngram(void *ctx, tnf_str ngram, uint64_t row, tnf_error *e)
 {
     ngrams *n = ctx;
-    PyObject *place =
-        row == TNF_NO_ROW ? Py_NewRef(Py_None) : PyLong_FromUnsignedLongLong(row);
+    PyObject *place = row == TNF_NO_ROW ? Py_NewRef(Py_None) : PyLong_FromUnsignedLongLong(row);
     PyObject *item = Py_BuildValue("NN", str_of(ngram), place);
     int bad = !item || PyList_Append(n->list, item) < 0;
     Py_XDECREF(item);
@@ -200,8 +198,7 @@ static PyObject *emb_vectors(PyObject *self, PyObject *list)
     block *b = found ? matrix_block(n, dims) : NULL;
     if (b) {
         PyThreadState *save = PyEval_SaveThread();
-        tnf_status status =
-            tnf_emb_vectors(m->emb, words, n, (float *)(void *)b->data, found, &e);
+        tnf_status status = tnf_emb_vectors(m->emb, words, n, (float *)(void *)b->data, found, &e);
         PyEval_RestoreThread(save);
         if (status == TNF_OK) {
             result = Py_BuildValue("NN", array_make(m->st, tnf_type_of(TNF_F32), b),
@@ -321,8 +318,7 @@ static PyObject *hits_list(const asking *a)
         for (size_t j = 0; list && j < a->counts[i]; j++) {
             const tnf_emb_hit *hit = &a->hits[i * a->query.k + j];
             PyObject *word = hit->word.p ? str_of(hit->word) : Py_NewRef(Py_None);
-            PyObject *item =
-                Py_BuildValue("NdK", word, hit->score, (unsigned long long)hit->row);
+            PyObject *item = Py_BuildValue("NdK", word, hit->score, (unsigned long long)hit->row);
             if (!item || PyList_Append(list, item) < 0)
                 Py_CLEAR(list);
             Py_XDECREF(item);

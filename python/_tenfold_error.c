@@ -41,7 +41,7 @@ int text_of(PyObject *str, tnf_str *out, PyObject **owner)
 static void raise_made(state *st, tnf_status status, const tnf_error *e, PyObject *path)
 {
     PyObject *offset = e->offset == TNF_NO_OFFSET ? Py_NewRef(Py_None)
-                                                   : PyLong_FromUnsignedLongLong(e->offset);
+                                                  : PyLong_FromUnsignedLongLong(e->offset);
     PyObject *message = PyUnicode_DecodeUTF8(e->message, (Py_ssize_t)strlen(e->message), "replace");
     PyObject *made = NULL;
     if (offset && message)

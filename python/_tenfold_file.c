@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* File: what File of tenfold/__init__.py is made of. The names, one tensor, many tensors at once. */
+/* File: what File of tenfold/__init__.py is made of. The names, one tensor, many tensors at once.
+ */
 #include "_tenfold.h"
 #include <stdlib.h>
 #include <string.h>
@@ -193,7 +194,8 @@ static PyObject *file_glob(PyObject *self, PyObject *pattern)
 
 /* --------------------------------------------------------------- one tensor */
 
-/* Not there: safetensors' words for those who came from there; else with the names that are near. */
+/* Not there: safetensors' words for those who came from there; else with the names that are near.
+ */
 static PyObject *not_there(PyObject *self, const handle *h, PyObject *name)
 {
     if (PyErr_Occurred())
@@ -412,7 +414,8 @@ static PyObject *get_warnings(PyObject *self, void *ignored)
     PyObject *list = info ? PyList_New((Py_ssize_t)info->nwarnings) : NULL;
     for (size_t i = 0; list && i < info->nwarnings; i++) {
         const tnf_warning *w = &info->warnings[i];
-        PyObject *text = PyUnicode_DecodeUTF8(w->message, (Py_ssize_t)strlen(w->message), "replace");
+        PyObject *text = PyUnicode_DecodeUTF8(w->message, (Py_ssize_t)strlen(w->message),
+                                              "replace");
         PyObject *pair = w->offset == TNF_NO_OFFSET
                              ? Py_BuildValue("ON", Py_None, text)
                              : Py_BuildValue("KN", (unsigned long long)w->offset, text);
@@ -433,9 +436,9 @@ static PyObject *get_extras(PyObject *self, void *ignored)
         tnf_error e = { .offset = TNF_NO_OFFSET };
         PyObject *key = str_of(info->extras[i].key);
         PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)part->nbytes);
-        tnf_status status =
-            bytes ? tnf_read_part(part, 0, PyBytes_AsString(bytes), (size_t)part->nbytes, &e)
-                  : TNF_ENOMEM;
+        tnf_status status = bytes ? tnf_read_part(part, 0, PyBytes_AsString(bytes),
+                                                  (size_t)part->nbytes, &e)
+                                  : TNF_ENOMEM;
         if (status != TNF_OK)
             raise_error(h->st, status, &e, h->path);
         if (!key || status != TNF_OK || PyDict_SetItem(dict, key, bytes) < 0)
@@ -485,13 +488,15 @@ static PyGetSetDef file_members[] = {
     { "closed", get_closed, NULL, "Has it been closed?", NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };
-static PyType_Slot file_slots[] = {
-    { Py_tp_new, file_new },         { Py_tp_dealloc, file_free },
-    { Py_tp_methods, file_methods }, { Py_tp_getset, file_members },
-    { Py_mp_subscript, file_item },  { Py_mp_length, file_len },
-    { Py_sq_contains, file_contains }, { Py_tp_iter, file_iter },
-    { 0, NULL }
-};
+static PyType_Slot file_slots[] = { { Py_tp_new, file_new },
+                                    { Py_tp_dealloc, file_free },
+                                    { Py_tp_methods, file_methods },
+                                    { Py_tp_getset, file_members },
+                                    { Py_mp_subscript, file_item },
+                                    { Py_mp_length, file_len },
+                                    { Py_sq_contains, file_contains },
+                                    { Py_tp_iter, file_iter },
+                                    { 0, NULL } };
 PyType_Spec file_spec = { .name = "tenfold._tenfold.File",
                           .basicsize = sizeof(file),
                           .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,

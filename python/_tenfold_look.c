@@ -168,7 +168,8 @@ static PyObject *read_strings(const tensor *t, bool bytes)
         for (uint64_t i = 0; list && i < count; i++) {
             PyObject *item = NULL;
             if (at[i] <= at[i + 1] && at[i + 1] <= b->nbytes)
-                item = one_string((const char *)b->data + at[i], (size_t)(at[i + 1] - at[i]), bytes);
+                item = one_string((const char *)b->data + at[i], (size_t)(at[i + 1] - at[i]),
+                                  bytes);
             else
                 raise_text(t->h->st, TNF_EFORMAT, "string %llu lies outside of its bytes",
                            (unsigned long long)i);
@@ -256,8 +257,9 @@ static PyObject *tensor_read_into(PyObject *self, PyObject *target)
 static PyObject *more_call(const char *function, PyObject *self, PyObject *other)
 {
     PyObject *module = PyImport_ImportModule("tenfold._more");
-    PyObject *result =
-        module ? PyObject_CallMethod(module, function, other ? "OO" : "O", self, other) : NULL;
+    PyObject *result = module
+                           ? PyObject_CallMethod(module, function, other ? "OO" : "O", self, other)
+                           : NULL;
     Py_XDECREF(module);
     return result;
 }

@@ -117,7 +117,8 @@ void block_drop(block *b)
 #define LE(format) format
 #endif
 
-/* Codes of DLPack 1.1: 0 int, 1 uint, 2 float, 4 bfloat, 5 complex, 6 bool, 8 and up narrow floats. */
+/* Codes of DLPack 1.1: 0 int, 1 uint, 2 float, 4 bfloat, 5 complex, 6 bool, 8 and up narrow floats.
+ */
 static const kind kinds[] = {
     { "f64", LE("d"), LE("Q"), NULL, 2, 64, 8 },
     { "f32", LE("f"), LE("I"), NULL, 2, 32, 4 },
@@ -164,10 +165,10 @@ static const char *format_id(char c, Py_ssize_t size)
         Py_ssize_t size;
         const char *id;
     } all[] = {
-        { 'd', 8, "f64" }, { 'f', 4, "f32" }, { 'e', 2, "f16" }, { 'q', 8, "i64" },
-        { 'l', 8, "i64" }, { 'l', 4, "i32" }, { 'n', 8, "i64" }, { 'i', 4, "i32" },
-        { 'h', 2, "i16" }, { 'b', 1, "i8" },  { 'Q', 8, "u64" }, { 'L', 8, "u64" },
-        { 'L', 4, "u32" }, { 'N', 8, "u64" }, { 'I', 4, "u32" }, { 'H', 2, "u16" },
+        { 'd', 8, "f64" }, { 'f', 4, "f32" }, { 'e', 2, "f16" },  { 'q', 8, "i64" },
+        { 'l', 8, "i64" }, { 'l', 4, "i32" }, { 'n', 8, "i64" },  { 'i', 4, "i32" },
+        { 'h', 2, "i16" }, { 'b', 1, "i8" },  { 'Q', 8, "u64" },  { 'L', 8, "u64" },
+        { 'L', 4, "u32" }, { 'N', 8, "u64" }, { 'I', 4, "u32" },  { 'H', 2, "u16" },
         { 'B', 1, "u8" },  { 'c', 1, "u8" },  { '?', 1, "bool" },
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {

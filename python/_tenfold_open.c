@@ -243,8 +243,7 @@ static int open_memory(opening *o, PyObject *bytes)
     if (PyObject_GetBuffer(bytes, &o->h->buffer, PyBUF_SIMPLE) < 0)
         return -1;
     o->h->of_python = true;
-    tnf_status status =
-        tnf_source_memory(&source, o->h->buffer.buf, (size_t)o->h->buffer.len, &e);
+    tnf_status status = tnf_source_memory(&source, o->h->buffer.buf, (size_t)o->h->buffer.len, &e);
     return status == TNF_OK ? open_source(o, source) : open_done(o, status, NULL, &e);
 }
 

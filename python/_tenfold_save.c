@@ -146,8 +146,8 @@ static int convert_names(converting *c, PyObject *options)
     return 0;
 }
 
-static int convert_lists(converting *c, PyObject *options, const char *key,
-                         const char *const **out, size_t *n)
+static int convert_lists(converting *c, PyObject *options, const char *key, const char *const **out,
+                         size_t *n)
 {
     PyObject *list = option(options, key);
     Py_ssize_t count = list ? PySequence_Size(list) : 0;
@@ -228,8 +228,8 @@ static int convert_options(converting *c, PyObject *options)
         option_flag(options, "normalize", &c->how.normalize) < 0 ||
         option_flag(options, "unnormalize", &c->how.unnormalize) < 0 ||
         option_flag(options, "tensors_only", &c->how.tensors_only) < 0 ||
-        option_flag(options, "all_items", &c->how.all_items) < 0 ||
-        convert_names(c, options) < 0 || convert_set(c, options) < 0)
+        option_flag(options, "all_items", &c->how.all_items) < 0 || convert_names(c, options) < 0 ||
+        convert_set(c, options) < 0)
         return -1;
     c->how.save = &c->save;
     c->save.progress = work_progress;
@@ -338,8 +338,8 @@ static int save_attrs(converting *c, PyObject *name, PyObject *attrs)
     if ((name && !of) || value_from_python(&tree, attrs, c->arena) < 0)
         return -1;
     for (size_t i = 0; tree.kind == TNF_MAP && i < tree.n; i++) {
-        tnf_status status =
-            tnf_builder_set(c->builder, of, tree.as.members[i].key.p, &tree.as.members[i].value, &e);
+        tnf_status status = tnf_builder_set(c->builder, of, tree.as.members[i].key.p,
+                                            &tree.as.members[i].value, &e);
         if (status != TNF_OK)
             return raise_error(c->st, status, &e, NULL), -1;
     }

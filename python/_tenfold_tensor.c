@@ -35,12 +35,10 @@ const tnf_part *tensor_bytes(const tensor *t)
         return t->part;
     if (t->object->nparts == 1 && tensor_dense(t))
         return t->object->parts;
-    return raise_text(t->h->st, TNF_EUNSUPPORTED,
-                      "'%.60s' is %s; ask for one of its parts (.parts)%s", t->object->name.p,
-                      tnf_layout_id(t->object->layout),
-                      strncmp(tnf_layout_id(t->object->layout), "strings", 7) != 0
-                          ? ""
-                          : ", or .strings()");
+    return raise_text(
+        t->h->st, TNF_EUNSUPPORTED, "'%.60s' is %s; ask for one of its parts (.parts)%s",
+        t->object->name.p, tnf_layout_id(t->object->layout),
+        strncmp(tnf_layout_id(t->object->layout), "strings", 7) != 0 ? "" : ", or .strings()");
 }
 
 /* -------------------------------------------------------------------- shape */
@@ -64,7 +62,8 @@ int tensor_form(const tensor *t, Py_ssize_t *shape, Py_ssize_t *strides)
     if (!part)
         return -1;
     const kind *k = kind_of(part->type);
-    /* Unsigned: a tensor without elements may have dimensions whose product is beyond all bounds. */
+    /* Unsigned: a tensor without elements may have dimensions whose product is beyond all bounds.
+     */
     uint64_t stride = k && k->width ? k->width : 1;
     if (t->part) {
         shape[0] = (Py_ssize_t)part_elements(part);
@@ -109,8 +108,7 @@ const void *quick_view(const handle *h, const tnf_part *part, size_t n)
     enum { SMALL = 32 << 10 };
     const void *view = NULL;
     tnf_error e;
-    return h->quick && n <= SMALL && part->payload == TNF_AT &&
-                   tnf_map(&view, part, &e) == TNF_OK
+    return h->quick && n <= SMALL && part->payload == TNF_AT && tnf_map(&view, part, &e) == TNF_OK
                ? view
                : NULL;
 }
@@ -233,8 +231,7 @@ static PyObject *view_numpy(const tensor *t, PyObject *self)
     if (rank <= SURE_RANK)
         return PyObject_CallFunctionObjArgs(asarray, self, (PyObject *)NULL);
     PyObject *plain = PyMemoryView_FromObject(self);
-    PyObject *made =
-        plain ? PyObject_CallFunctionObjArgs(asarray, plain, (PyObject *)NULL) : NULL;
+    PyObject *made = plain ? PyObject_CallFunctionObjArgs(asarray, plain, (PyObject *)NULL) : NULL;
     Py_XDECREF(plain);
     return made;
 }
@@ -314,8 +311,9 @@ static Py_ssize_t *list_rows(const tensor *t, PyObject *list, Py_ssize_t n)
 static bool slice_quick(const tensor *t, const selection *what, block *b)
 {
     const kind *k = kind_of(t->object->parts->type);
-    const uint8_t *view =
-        k && k->width && !what->list ? quick_view(t->h, t->object->parts, b->nbytes) : NULL;
+    const uint8_t *view = k && k->width && !what->list
+                              ? quick_view(t->h, t->object->parts, b->nbytes)
+                              : NULL;
     Py_ssize_t shape[MOST_RANK], strides[MOST_RANK];
     uint64_t at[MOST_RANK] = { 0 };
     if (!view || tensor_form(t, shape, strides) < 0)
