@@ -48,21 +48,9 @@ def line(what, theirs, mine, goal):
     print(f"| {what} | {unit(theirs)} | {unit(mine)} | {theirs / mine:.2f} | {goal} |", flush=True)
 
 
-def start_time(code):
-    """CPU time of an interpreter that runs one line."""
-    def once():
-        subprocess.run([sys.executable, "-c", code], check=True)
-    shortest = float("inf")
-    for _ in range(15):
-        before = os.times()
-        once()
-        after = os.times()
-        shortest = min(shortest, after.children_user + after.children_system -
-                       before.children_user - before.children_system)
-    return shortest
-
-
 def import_time(module):
+    import compileall
+    compileall.compile_dir(os.path.dirname(tenfold.__file__), quiet=2)
     code = f"import time; t = time.perf_counter(); import {module}; print(time.perf_counter() - t)"
     return min(float(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True,
                                     text=True).stdout) for _ in range(15))

@@ -365,7 +365,7 @@ static PyObject *slice_array(const tensor *t, selection *what)
         stride *= (size_t)what->shape[i];
     }
     tnf_status status = s.b ? TNF_OK : TNF_ENOMEM;
-    if (s.b && slice_quick(t, what, s.b))
+    if (s.b && !s.rows && slice_quick(t, what, s.b))
         return array_make(t->h->st, type, s.b);
     PyThreadState *save = PyEval_SaveThread();
     if (s.b && bytes > 0)
