@@ -122,7 +122,7 @@ static PyObject *find_dtype(state *st, const kind *k, const char *name)
     PyErr_Clear();
     return raise_text(st, TNF_EUNSUPPORTED,
                       "'%s' is %s; install ml_dtypes, or use .torch(), .bytes(), or "
-                      "astype=\"f32\"",
+                      ".numpy(astype=\"f32\")",
                       name ? name : "the array", k->id);
 }
 

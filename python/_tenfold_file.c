@@ -230,7 +230,10 @@ static PyObject *file_read(PyObject *self, PyObject *name)
     if (!object)
         return h ? not_there(self, h, name) : NULL;
     tensor t = { .h = h, .object = object };
-    return tensor_array(&t);
+    Py_INCREF(AS_OBJECT(h)); /* another thread may close the file meanwhile */
+    PyObject *arr = tensor_array(&t);
+    Py_DECREF(AS_OBJECT(h));
+    return arr;
 }
 
 /* One tensor as a numpy array of its own memory: what get_tensor() of safetensors gives. */

@@ -311,7 +311,8 @@ PyObject *tensor_repr(PyObject *self)
 }
 
 PyMethodDef tensor_methods[] = {
-    { "numpy", KEYWORDS(tensor_numpy), "numpy(copy=None, writable=False): as a numpy array." },
+    { "numpy", KEYWORDS(tensor_numpy),
+      "numpy(copy=None, writable=False, astype=None): as a numpy array." },
     { "read", tensor_read, METH_NOARGS, "All of it as a tenfold.Array of its own memory." },
     { "slice", tensor_slice, METH_O, "As [], but always as a tenfold.Array." },
     { "bytes", tensor_tobytes, METH_NOARGS, "Its bytes: decoded, little-endian." },

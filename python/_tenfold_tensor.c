@@ -216,6 +216,49 @@ static void tensor_release(PyObject *self, Py_buffer *view)
 
 /* -------------------------------------------------------------------- numpy */
 
+/* Numbers of any type as f32 or f64, which needs no ml_dtypes. Takes the array over. */
+static PyObject *widened_array(PyObject *arr, const char *wanted)
+{
+    const tnf_type *type = tnf_type_named(wanted);
+    const array *a = arr ? DATA(array, arr) : NULL;
+    bool ok = type && (type == tnf_type_of(TNF_F32) || type == tnf_type_of(TNF_F64)) && a &&
+              a->type->number != TNF_NUMBER_COMPLEX;
+    if (arr && !ok)
+        PyErr_SetString(PyExc_ValueError, "astype is 'f32' or 'f64', of numbers that are real");
+    size_t width = ok ? type->bits / 8 : 1, n = 1;
+    for (int i = 0; ok && i < a->block->rank; i++)
+        n *= (size_t)a->block->shape[i];
+    block *b = ok ? block_new(a->block->rank, n * width) : NULL;
+    /* The new strides are the old ones in elements of another width. */
+    size_t old = ok && kind_of(a->type)->width ? kind_of(a->type)->width : 1;
+    for (int i = 0; b && i < b->rank; i++) {
+        b->shape[i] = a->block->shape[i];
+        b->strides[i] = a->block->strides[i] / (Py_ssize_t)old * (Py_ssize_t)width;
+    }
+    PyThreadState *save = PyEval_SaveThread();
+    for (size_t at = 0, m; b && at < n; at += m) {
+        double some[256];
+        m = n - at < 256 ? n - at : 256;
+        ok = ok && tnf_type_decode(a->type, a->block->data, at, m, some);
+        for (size_t i = 0; ok && i < m; i++) {
+            if (width == 8)
+                ((double *)(void *)b->data)[at + i] = some[i];
+            else
+                ((float *)(void *)b->data)[at + i] = (float)some[i];
+        }
+    }
+    PyEval_RestoreThread(save);
+    PyObject *made = NULL;
+    if (b && ok)
+        made = array_make(a->st, type, b);
+    else if (b)
+        block_drop(b), raise_text(a->st, TNF_EUNSUPPORTED, "%s is not a number", a->type->id);
+    else if (ok)
+        PyErr_NoMemory();
+    Py_XDECREF(arr);
+    return made;
+}
+
 /* If our buffer fails, numpy forgets the reason and asks __array__, which would lead back here: so
  * what can fail is tried before. */
 static PyObject *view_numpy(const tensor *t, PyObject *self)
@@ -238,20 +281,23 @@ static PyObject *view_numpy(const tensor *t, PyObject *self)
 
 PyObject *tensor_numpy(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-    static const char *names[] = { "copy", "writable", NULL };
+    static const char *names[] = { "copy", "writable", "astype", NULL };
     tensor *t = DATA(tensor, self);
+    const char *astype = NULL;
     tnf_error e = { .offset = TNF_NO_OFFSET };
     PyObject *copy = Py_None;
     int writable = 0;
     const void *mapped;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|Op", (char **)(uintptr_t)names, &copy,
-                                     &writable) ||
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|Opz", (char **)(uintptr_t)names, &copy,
+                                     &writable, &astype) ||
         handle_ready(t->h) < 0)
         return NULL;
     const tnf_part *part = tensor_bytes(t);
     const kind *k = part ? kind_of(part->type) : NULL;
     if (!part)
         return NULL;
+    if (astype && part->type && strcmp(astype, part->type->id) != 0)
+        return array_to_numpy(widened_array(tensor_array(t), astype), t->object->name.p);
     int wanted = copy == Py_None ? -1 : PyObject_IsTrue(copy);
     bool view = wanted != 1 && !writable && k && k->format && tnf_map(&mapped, part, &e) == TNF_OK;
     if (wanted == 0 && !view)

@@ -310,6 +310,12 @@ class Buffers(FileCase):
                 with self.assertRaises(BufferError):
                     memoryview(f[n])
             self.assertEqual(f["bfloat16"].read().tolist(), arrays["bfloat16"].astype("f4").tolist())
+            for n, wanted in arrays.items():
+                wide = f[n].numpy(astype="f32")
+                self.assertEqual(wide.dtype, np.float32)
+                np.testing.assert_array_equal(wide, wanted.astype("f4"), n)
+            with self.assertRaises(ValueError):
+                f[n].numpy(astype="i8")
             loaded = f.read_all()
             for n, wanted in arrays.items():
                 np.testing.assert_array_equal(loaded[n], wanted, n)
@@ -329,6 +335,7 @@ except tenfold.UnsupportedError as error:
 else:
     raise SystemExit("no error")
 assert f["w"].bytes() == bytes([0, 0, 1, 0, 2, 0])
+assert f["w"].numpy(astype="f64").tolist() == [0.0, 2.0**-133, 2.0**-132]
 """)
 
     def test_without_numpy(self):
@@ -465,6 +472,8 @@ class Together(FileCase):
                 try:
                     while True:
                         f.read_all()
+                        f.fetch("w")
+                        f["w"][1:]
                 except tenfold.Error:
                     pass
             threads = [threading.Thread(target=work) for _ in range(3)]
