@@ -236,6 +236,8 @@ int selection_parse(selection *out, const handle *h, PyObject *key, const uint64
     for (uint32_t axis = 0; axis < rank; axis++) {
         Py_ssize_t at = (Py_ssize_t)axis;
         tnf_slice *slice = &out->slices[axis];
+        if (shape[axis] > PY_SSIZE_T_MAX)
+            return raise_text(h->st, TNF_ELIMIT, "a dimension is too large for an array"), -1;
         if (at >= before + skip)
             at = at - skip + (x.ellipsis >= 0);
         else if (at >= before)
@@ -244,8 +246,6 @@ int selection_parse(selection *out, const handle *h, PyObject *key, const uint64
             *slice = (tnf_slice) { 0, 1, shape[axis], false };
         else if (take_item(&x, slice, x.items[at], axis, at) < 0)
             return -1;
-        if (slice->count > PY_SSIZE_T_MAX)
-            return raise_text(h->st, TNF_ELIMIT, "a dimension is too large for an array"), -1;
         if (!slice->drop)
             out->shape[out->rank++] = (Py_ssize_t)slice->count;
     }

@@ -511,6 +511,31 @@ class Together(FileCase):
             os._exit(0 if ok else 1)
         self.assertEqual(os.waitpid(child, 0)[1], 0)
 
+    def test_interpreters(self):
+        """In interpreters of their own GIL, from 3.12 on."""
+        import importlib
+        import sys
+        for name in ("_interpreters", "_xxsubinterpreters"):
+            try:
+                module = importlib.import_module(name)
+                break
+            except ImportError:
+                module = None
+        if module is None or sys.version_info < (3, 12):
+            self.skipTest("needs interpreters in one process")
+        code = f"import sys; sys.path[:] = {sys.path!r}\nimport tenfold\n" \
+               f"f = tenfold.open({self.file!r})\n" \
+               "assert memoryview(f['v']).tolist() == list(range(7))\n" \
+               "import io\n" \
+               f"g = tenfold.open(io.BytesIO(open({self.file!r}, 'rb').read()))\n" \
+               "assert g['v'].bytes() == f['v'].bytes()\n" \
+               "try:\n    f['nope']\nexcept KeyError:\n    pass\n"
+        for _ in range(3):
+            one = module.create()
+            run = getattr(module, "exec", None) or module.run_string
+            self.assertIsNone(run(one, code))
+            module.destroy(one)
+
     def test_pickle(self):
         with tenfold.open(self.file) as f:
             again = pickle.loads(pickle.dumps(f))
