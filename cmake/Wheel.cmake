@@ -51,6 +51,9 @@ function(tenfold_take_archives)
     list(APPEND libraries ${library})
   endforeach()
   set(TENFOLD_LIBRARIES ${libraries} PARENT_SCOPE)
+  # A compiler for another system has headers of its own: this machine's must not get between.
+  list(REMOVE_ITEM TENFOLD_INCLUDES /usr/include)
+  set(TENFOLD_INCLUDES ${TENFOLD_INCLUDES} PARENT_SCOPE)
 endfunction()
 
 function(tenfold_tell_left_out)
