@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+# For `pip install .` and wheels: what this machine does not have is left out and named at the end,
+# never an error; and what it has goes into the extension and the command, so that a wheel needs
+# nothing but libc.
+find_package(PkgConfig QUIET)
+
+# OpenSSL would be four megabytes, for SHA-256 alone: our own code does that.
+set(TENFOLD_CRYPTO OFF CACHE BOOL "" FORCE)
+set(TENFOLD_LAPACK OFF CACHE BOOL "" FORCE)
+
+set(TENFOLD_LEFT_OUT)
+foreach(part "XXHASH libxxhash" "ZSTD libzstd" "SNAPPY snappy" "ZLIB zlib")
+  separate_arguments(part)
+  list(GET part 0 name)
+  list(GET part 1 module)
+  if(PkgConfig_FOUND)
+    pkg_check_modules(${name} QUIET ${module})
+  endif()
+  if(NOT ${name}_FOUND)
+    set(TENFOLD_${name} OFF CACHE BOOL "" FORCE)
+  endif()
+  if(NOT TENFOLD_${name} AND DEFINED CACHE{TENFOLD_${name}})
+    list(APPEND TENFOLD_LEFT_OUT ${module})
+  endif()
+endforeach()
+if(NOT TENFOLD_XXHASH AND DEFINED CACHE{TENFOLD_XXHASH} AND
+   (NOT DEFINED TENFOLD_FORMATS OR TENFOLD_FORMATS STREQUAL "all"))
+  # Two formats cannot be without it.
+  file(STRINGS ${PROJECT_SOURCE_DIR}/src/formats/list.h formats REGEX "^X\\(")
+  list(TRANSFORM formats REPLACE "^X\\(([a-z0-9_]+)\\).*" "\\1")
+  list(REMOVE_ITEM formats ztensor2 vs)
+  list(TRANSFORM formats REPLACE "_" "-")
+  set(TENFOLD_FORMATS "${formats}" CACHE STRING "" FORCE)
+  list(APPEND TENFOLD_LEFT_OUT "(and with libxxhash the formats ztensor2 and vs)")
+endif()
+
+# After cmake/Parts.cmake: archives in the place of shared libraries, where there are any.
+function(tenfold_take_archives)
+  set(libraries)
+  foreach(library ${TENFOLD_LIBRARIES})
+    if(library MATCHES "^-l(xxhash|zstd|snappy|z)$")
+      set(name ${CMAKE_MATCH_1})
+      find_library(TENFOLD_${name}_ARCHIVE lib${name}.a HINTS ${CMAKE_LIBRARY_PATH})
+      if(TENFOLD_${name}_ARCHIVE)
+        set(library ${TENFOLD_${name}_ARCHIVE})
+        if(name STREQUAL "snappy") # its runtime is that of C++
+          list(APPEND library -l:libstdc++.a -static-libgcc)
+        endif()
+      endif()
+    endif()
+    list(APPEND libraries ${library})
+  endforeach()
+  set(TENFOLD_LIBRARIES ${libraries} PARENT_SCOPE)
+  # A compiler for another system has headers of its own: this machine's must not get between.
+  list(REMOVE_ITEM TENFOLD_INCLUDES /usr/include)
+  set(TENFOLD_INCLUDES ${TENFOLD_INCLUDES} PARENT_SCOPE)
+endfunction()
+
+function(tenfold_tell_left_out)
+  if(TENFOLD_LEFT_OUT)
+    list(JOIN TENFOLD_LEFT_OUT ", " all)
+    message(STATUS "tenfold is built without: ${all}")
+  endif()
+endfunction()

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: MIT */
+/* Array: memory of our own with a type and a shape. It is what a read gives; numpy takes it over
+ * without a copy through the buffer protocol, others through DLPack. */
+#include "_tenfold.h"
+#include <stdlib.h>
+#include <string.h>
+
+PyObject *array_make(state *st, const tnf_type *type, block *b)
+{
+    array *a = b ? PyObject_New(array, st->array_type) : NULL;
+    if (!a) {
+        block_drop(b);
+        return b ? NULL : PyErr_NoMemory();
+    }
+    a->st = st;
+    a->type = type;
+    a->block = b;
+    a->readonly = false;
+    a->form = TYPED;
+    a->foreign = NULL;
+    a->managed = NULL;
+    return AS_OBJECT(a);
+}
+
+static void array_free(PyObject *self)
+{
+    array *a = DATA(array, self);
+    PyTypeObject *type = Py_TYPE(self);
+    block_drop(a->block);
+    if (a->foreign)
+        a->foreign(a->managed);
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+
+/* ------------------------------------------------------------------- buffer */
+
+static bool array_plain(const block *b, size_t width)
+{
+    for (int i = b->rank; i-- > 0;) {
+        if (b->shape[i] > 1 && b->strides[i] != (Py_ssize_t)width)
+            return false;
+        width *= (size_t)b->shape[i];
+    }
+    return true;
+}
+
+static int buffer_refused(const array *a, const char *format, const kind *k, int flags)
+{
+    if (!format)
+        PyErr_Format(PyExc_BufferError,
+                     "the buffer protocol has no name for %s; use .numpy(), .tobytes() or DLPack",
+                     a->type->id);
+    else if ((flags & PyBUF_WRITABLE) && a->readonly)
+        PyErr_SetString(PyExc_BufferError, "the array is read-only");
+    else if ((flags & PyBUF_STRIDES) != PyBUF_STRIDES && !array_plain(a->block, k->width))
+        PyErr_SetString(PyExc_BufferError, "the array is not in C order");
+    else
+        return 0;
+    return -1;
+}
+
+static int array_buffer(PyObject *self, Py_buffer *view, int flags)
+{
+    array *a = DATA(array, self);
+    const kind *k = kind_of(a->type);
+    bool flat = a->form == FLAT;
+    const char *format = flat ? "B" : !k ? NULL : a->form == RAW ? k->raw : k->format;
+    view->obj = NULL;
+    if (!flat && buffer_refused(a, format, k, flags) < 0)
+        return -1;
+    a->flat = (Py_ssize_t)a->block->nbytes;
+    view->buf = a->block->data;
+    view->obj = Py_NewRef(self);
+    view->len = a->flat;
+    view->itemsize = flat ? 1 : k->width;
+    view->readonly = a->readonly;
+    view->ndim = flat ? 1 : a->block->rank;
+    view->format = (flags & PyBUF_FORMAT) ? (char *)(uintptr_t)format : NULL;
+    view->shape = !(flags & PyBUF_ND) ? NULL : flat ? &a->flat : a->block->shape;
+    view->strides = (flags & PyBUF_STRIDES) != PyBUF_STRIDES ? NULL
+                    : flat                                   ? &view->itemsize
+                                                             : a->block->strides;
+    view->suboffsets = NULL;
+    view->internal = NULL;
+    return 0;
+}
+
+/* -------------------------------------------------------------------- numpy */
+
+PyObject *numpy_asarray(state *st)
+{
+    if (!st->asarray) {
+        PyObject *numpy = PyImport_ImportModule("numpy");
+        if (!numpy && !PyErr_ExceptionMatches(PyExc_ImportError))
+            return NULL;
+        PyErr_Clear();
+        st->asarray = numpy ? PyObject_GetAttrString(numpy, "asarray") : Py_NewRef(Py_None);
+        Py_XDECREF(numpy);
+    }
+    return st->asarray;
+}
+
+/* The numpy dtype of a type that only ml_dtypes has; borrowed. */
+static PyObject *find_dtype(state *st, const kind *k, const char *name)
+{
+    PyObject *found = PyDict_GetItemString(st->dtypes, k->id);
+    if (found)
+        return found;
+    PyObject *module = PyImport_ImportModule("ml_dtypes");
+    PyObject *scalar = module ? PyObject_GetAttrString(module, k->ml) : NULL;
+    PyObject *numpy = scalar ? PyImport_ImportModule("numpy") : NULL;
+    PyObject *dtype = numpy ? PyObject_CallMethod(numpy, "dtype", "O", scalar) : NULL;
+    Py_XDECREF(module);
+    Py_XDECREF(scalar);
+    Py_XDECREF(numpy);
+    if (dtype && PyDict_SetItemString(st->dtypes, k->id, dtype) == 0) {
+        Py_DECREF(dtype);
+        return dtype; /* the dict keeps it */
+    }
+    Py_XDECREF(dtype);
+    PyErr_Clear();
+    return raise_text(st, TNF_EUNSUPPORTED,
+                      "'%s' is %s; install ml_dtypes, or use .torch(), .bytes(), or "
+                      ".numpy(astype=\"f32\")",
+                      name ? name : "the array", k->id);
+}
+
+/* Takes the array over: the same bytes as unsigned numbers, called by their real type. */
+static PyObject *array_viewed(array *a, const kind *k, const char *name)
+{
+    PyObject *dtype = *k->ml ? find_dtype(a->st, k, name) : NULL;
+    PyObject *numbers = NULL, *result = NULL;
+    if (!dtype && *k->ml)
+        return NULL;
+    if (k->width == 0) {
+        block *b = block_unpack(a->block, a->type);
+        PyObject *bytes = array_make(a->st, tnf_type_named("u8"), b);
+        numbers = bytes ? PyObject_CallFunctionObjArgs(a->st->asarray, bytes, (PyObject *)NULL)
+                        : NULL;
+        Py_XDECREF(bytes);
+    } else {
+        a->form = RAW;
+        numbers = PyObject_CallFunctionObjArgs(a->st->asarray, AS_OBJECT(a), (PyObject *)NULL);
+    }
+    if (!numbers || !dtype)
+        return numbers;
+    result = PyObject_CallMethod(numbers, "view", "O", dtype);
+    Py_DECREF(numbers);
+    return result;
+}
+
+PyObject *array_to_numpy(PyObject *arr, const char *name)
+{
+    array *a = arr ? DATA(array, arr) : NULL;
+    PyObject *result = NULL;
+    PyObject *asarray = arr ? numpy_asarray(a->st) : NULL;
+    if (!asarray) {
+        Py_XDECREF(arr);
+        return NULL;
+    }
+    if (asarray == Py_None)
+        return arr;
+    const kind *k = kind_of(a->type);
+    if (k && k->format)
+        result = PyObject_CallFunctionObjArgs(asarray, arr, (PyObject *)NULL);
+    else if (k && k->ml)
+        result = array_viewed(a, k, name);
+    else
+        raise_text(a->st, TNF_EUNSUPPORTED, "'%s' is %s, which numpy has not; use .bytes()",
+                   name ? name : "the array", a->type->id);
+    Py_DECREF(arr);
+    return result;
+}
+
+static PyObject *array_numpy(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    array *a = DATA(array, self);
+    PyObject *found = numpy_asarray(a->st);
+    if (found == Py_None)
+        return PyErr_SetString(PyExc_ImportError, "numpy is not installed"), NULL;
+    if (kind_of(a->type) && kind_of(a->type)->format)
+        return array_to_numpy(Py_NewRef(self), NULL);
+    /* A twin: the other form of the buffer is for numpy alone. */
+    PyObject *twin = found ? array_make(a->st, a->type, block_take(a->block)) : NULL;
+    return twin ? array_to_numpy(twin, NULL) : NULL;
+}
+
+/* ------------------------------------------------------------------ the rest */
+
+static PyObject *array_tobytes(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    array *a = DATA(array, self);
+    return PyBytes_FromStringAndSize((const char *)a->block->data, (Py_ssize_t)a->block->nbytes);
+}
+
+static PyObject *nested_list(const array *a, int axis, size_t *at)
+{
+    if (axis == a->block->rank) {
+        double d[2];
+        if (!tnf_type_decode(a->type, a->block->data, (*at)++, 1, d))
+            return raise_text(a->st, TNF_EUNSUPPORTED, "%s is not a number", a->type->id);
+        return PyFloat_FromDouble(d[0]);
+    }
+    PyObject *list = PyList_New(a->block->shape[axis]);
+    for (Py_ssize_t i = 0; list && i < a->block->shape[axis]; i++) {
+        PyObject *item = nested_list(a, axis + 1, at);
+        if (!item || PyList_SetItem(list, i, item) < 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+static PyObject *array_tolist(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    const array *a = DATA(array, self);
+    const kind *k = kind_of(a->type);
+    size_t at = 0;
+    if (!k || !k->format || k->code == 5) /* memoryview knows no complex numbers */
+        return nested_list(a, 0, &at);
+    PyObject *view = PyMemoryView_FromObject(self);
+    PyObject *list = view ? PyObject_CallMethod(view, "tolist", NULL) : NULL;
+    Py_XDECREF(view);
+    return list;
+}
+
+static PyObject *array_shape(PyObject *self, void *ignored)
+{
+    (void)ignored;
+    const block *b = DATA(array, self)->block;
+    PyObject *tuple = PyTuple_New(b->rank);
+    for (int i = 0; tuple && i < b->rank; i++)
+        PyTuple_SetItem(tuple, i, PyLong_FromSsize_t(b->shape[i]));
+    return tuple;
+}
+
+static PyObject *array_dtype(PyObject *self, void *ignored)
+{
+    (void)ignored;
+    return PyUnicode_FromString(DATA(array, self)->type->id);
+}
+
+/* "F" if the first dimension varies fastest and the last does not; else "C". */
+static PyObject *array_order(PyObject *self, void *ignored)
+{
+    (void)ignored;
+    const block *b = DATA(array, self)->block;
+    const kind *k = kind_of(DATA(array, self)->type);
+    return PyUnicode_FromString(array_plain(b, k && k->width ? k->width : 1) ? "C" : "F");
+}
+
+static PyObject *array_nbytes(PyObject *self, void *ignored)
+{
+    (void)ignored;
+    return PyLong_FromSize_t(DATA(array, self)->block->nbytes);
+}
+
+/* All bytes as one run of u8, for whoever names the type by himself: a twin on the same block. */
+static PyObject *array_raw(PyObject *self, void *ignored)
+{
+    (void)ignored;
+    array *a = DATA(array, self);
+    if (a->foreign)
+        return PyErr_SetString(PyExc_BufferError, "the memory belongs to another"), NULL;
+    PyObject *twin = array_make(a->st, a->type, block_take(a->block));
+    if (!twin)
+        return NULL;
+    DATA(array, twin)->form = FLAT;
+    PyObject *view = PyMemoryView_FromObject(twin);
+    Py_DECREF(twin);
+    return view;
+}
+
+static PyObject *array_repr(PyObject *self)
+{
+    PyObject *shape = array_shape(self, NULL);
+    PyObject *text = shape ? PyUnicode_FromFormat("tenfold.Array(dtype=%s, shape=%R)",
+                                                  DATA(array, self)->type->id, shape)
+                           : NULL;
+    Py_XDECREF(shape);
+    return text;
+}
+
+static PyMethodDef array_methods[] = {
+    { "numpy", array_numpy, METH_NOARGS, "The same memory as a numpy array." },
+    { "tobytes", array_tobytes, METH_NOARGS, "The bytes, as they lie in memory." },
+    { "tolist", array_tolist, METH_NOARGS, "The numbers as nested lists." },
+    { "__dlpack__", KEYWORDS(array_dlpack), "A capsule of DLPack." },
+    { "__dlpack_device__", dlpack_device, METH_NOARGS, "(1, 0): the CPU." },
+    { NULL, NULL, 0, NULL },
+};
+static PyGetSetDef array_members[] = {
+    { "shape", array_shape, NULL, "A tuple.", NULL },
+    { "dtype", array_dtype, NULL, "The id of the type: 'f32', 'bf16' …", NULL },
+    { "order", array_order, NULL, "'C' or 'F'.", NULL },
+    { "nbytes", array_nbytes, NULL, "Bytes of all elements.", NULL },
+    { "raw", array_raw, NULL, "The bytes as a memoryview of u8, without a copy.", NULL },
+    { NULL, NULL, NULL, NULL, NULL },
+};
+static PyType_Slot array_slots[] = {
+    { Py_tp_dealloc, array_free },
+    { Py_tp_repr, array_repr },
+    { Py_tp_methods, array_methods },
+    { Py_tp_getset, array_members },
+    { Py_bf_getbuffer, array_buffer },
+    DOC("Memory with a type and a shape: what a read gives where there is no numpy."),
+    { 0, NULL }
+};
+PyType_Spec array_spec = { .name = "tenfold.Array",
+                           .basicsize = sizeof(array),
+                           .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION |
+                                    Py_TPFLAGS_IMMUTABLETYPE,
+                           .slots = array_slots };

@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: MIT */
+/* File: what File of tenfold/__init__.py is made of. The names, one tensor, many tensors at once.
+ */
+#include "_tenfold.h"
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct file {
+    OBJECT_HEAD
+    handle *h; /* NULL: closed */
+    state *st;
+} file;
+
+static PyObject *file_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    PyObject *source, *options = NULL;
+    (void)kwargs;
+    if (!PyArg_ParseTuple(args, "O|O!", &source, &PyDict_Type, &options))
+        return NULL;
+    allocfunc make = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    PyObject *self = make(type, 0);
+    if (!self)
+        return NULL;
+    file *f = DATA(file, self);
+    PyTypeObject *base = type;
+    PyObject *module = NULL;
+    /* The state is that of the module of the C class, whatever was derived from it. */
+    while (base && !(module = PyType_GetModule(base))) {
+        PyErr_Clear();
+        base = (PyTypeObject *)PyType_GetSlot(base, Py_tp_base);
+    }
+    f->st = module ? state_of(module) : NULL;
+    f->h = f->st ? handle_open(f->st, source, options) : NULL;
+    if (!f->h)
+        Py_CLEAR(self);
+    return self;
+}
+
+static void file_free(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    if (DATA(file, self)->h)
+        Py_DECREF(AS_OBJECT(DATA(file, self)->h));
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    release(self);
+    Py_DECREF(type);
+}
+
+static handle *file_ready(PyObject *self)
+{
+    file *f = DATA(file, self);
+    if (!f->h)
+        return raise_text(f->st, TNF_EINVAL, "File is closed");
+    return handle_ready(f->h) < 0 ? NULL : f->h;
+}
+
+handle *handle_of(state *st, PyObject *object)
+{
+    if (PyObject_TypeCheck(object, st->file_type))
+        return file_ready(object);
+    PyErr_Format(PyExc_TypeError, "expected a tenfold.File, not %R", (PyObject *)Py_TYPE(object));
+    return NULL;
+}
+
+/* Tensors that are still there keep the C file; they are told that it is closed. */
+static PyObject *file_close(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    file *f = DATA(file, self);
+    handle *h = f->h;
+    f->h = NULL;
+    if (h) {
+        h->closed = true;
+        Py_DECREF(AS_OBJECT(h));
+    }
+    return Py_NewRef(Py_None);
+}
+
+/* -------------------------------------------------------------------- names */
+
+static Py_ssize_t file_len(PyObject *self)
+{
+    handle *h = file_ready(self);
+    return h ? (Py_ssize_t)tnf_file_info(hold_file(h->hold))->objects : -1;
+}
+
+static const tnf_object *file_find(handle *h, PyObject *name)
+{
+    tnf_str text;
+    PyObject *owner;
+    if (text_of(name, &text, &owner) < 0)
+        return NULL;
+    const tnf_object *object = tnf_find_n(hold_file(h->hold), text.p, text.n);
+    Py_XDECREF(owner);
+    return object;
+}
+
+static int file_contains(PyObject *self, PyObject *name)
+{
+    handle *h = file_ready(self);
+    if (!h)
+        return -1;
+    if (!PyUnicode_Check(name))
+        return 0;
+    const tnf_object *object = file_find(h, name);
+    return PyErr_Occurred() ? -1 : object != NULL;
+}
+
+static PyObject *names_list(const handle *h)
+{
+    const tnf_file *c = hold_file(h->hold);
+    size_t n = tnf_file_info(c)->objects;
+    PyObject *list = PyList_New((Py_ssize_t)n);
+    for (size_t i = 0; list && i < n; i++) {
+        PyObject *name = str_of(tnf_at(c, i)->name);
+        if (!name || PyList_SetItem(list, (Py_ssize_t)i, name) < 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+static PyObject *file_names(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    handle *h = file_ready(self);
+    return h ? names_list(h) : NULL;
+}
+
+static int by_offset(const void *a, const void *b)
+{
+    const tnf_object *x = *(const tnf_object *const *)a, *y = *(const tnf_object *const *)b;
+    uint64_t i = x->nparts ? x->parts[0].offset : 0, j = y->nparts ? y->parts[0].offset : 0;
+    if (i != j)
+        return i < j ? -1 : 1;
+    return x < y ? -1 : x > y; /* empty tensors stand where they stand */
+}
+
+/* The tensors by their place in the file; the caller frees the array. */
+static const tnf_object **placed_objects(const handle *h, size_t *n)
+{
+    const tnf_file *c = hold_file(h->hold);
+    *n = tnf_file_info(c)->objects;
+    const tnf_object **all = malloc((*n + 1) * sizeof *all);
+    if (!all)
+        return (void *)PyErr_NoMemory();
+    for (size_t i = 0; i < *n; i++)
+        all[i] = tnf_at(c, i);
+    qsort(all, *n, sizeof *all, by_offset);
+    return all;
+}
+
+static PyObject *file_placed(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    size_t n = 0;
+    handle *h = file_ready(self);
+    const tnf_object **all = h ? placed_objects(h, &n) : NULL;
+    PyObject *list = all ? PyList_New((Py_ssize_t)n) : NULL;
+    for (size_t i = 0; list && i < n; i++) {
+        PyObject *name = str_of(all[i]->name);
+        if (!name || PyList_SetItem(list, (Py_ssize_t)i, name) < 0)
+            Py_CLEAR(list);
+    }
+    free(all);
+    return list;
+}
+
+static PyObject *file_iter(PyObject *self)
+{
+    PyObject *list = file_names(self, NULL);
+    PyObject *iter = list ? PyObject_GetIter(list) : NULL;
+    Py_XDECREF(list);
+    return iter;
+}
+
+static PyObject *file_glob(PyObject *self, PyObject *pattern)
+{
+    handle *h = file_ready(self);
+    PyObject *arena = h ? PyList_New(0) : NULL;
+    const char *text = arena ? arena_text(arena, pattern) : NULL;
+    PyObject *list = text ? PyList_New(0) : NULL;
+    for (size_t i = 0; list && tnf_at(hold_file(h->hold), i); i++) {
+        tnf_str name = tnf_at(hold_file(h->hold), i)->name;
+        if (!tnf_glob_match(text, name))
+            continue;
+        PyObject *str = str_of(name);
+        if (!str || PyList_Append(list, str) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(str);
+    }
+    Py_XDECREF(arena);
+    return list;
+}
+
+/* --------------------------------------------------------------- one tensor */
+
+/* Not there: safetensors' words for those who came from there; else with the names that are near.
+ */
+static PyObject *not_there(PyObject *self, const handle *h, PyObject *name)
+{
+    if (PyErr_Occurred())
+        return NULL;
+    PyObject *errors = PyImport_ImportModule("tenfold._errors");
+    PyObject *names = errors ? names_list(h) : NULL;
+    PyObject *made = names ? PyObject_CallMethod(errors, "missing", "OOO", name, names,
+                                                 h->compat ? Py_True : Py_False)
+                           : NULL;
+    (void)self;
+    if (made)
+        PyErr_SetObject((PyObject *)Py_TYPE(made), made);
+    Py_XDECREF(errors);
+    Py_XDECREF(names);
+    Py_XDECREF(made);
+    return NULL;
+}
+
+static PyObject *file_item(PyObject *self, PyObject *name)
+{
+    handle *h = file_ready(self);
+    const tnf_object *object = h ? file_find(h, name) : NULL;
+    if (object)
+        return tensor_make(h, object, NULL);
+    return h ? not_there(self, h, name) : NULL;
+}
+
+static PyObject *file_read(PyObject *self, PyObject *name)
+{
+    handle *h = file_ready(self);
+    const tnf_object *object = h ? file_find(h, name) : NULL;
+    if (!object)
+        return h ? not_there(self, h, name) : NULL;
+    tensor t = { .h = h, .object = object };
+    Py_INCREF(AS_OBJECT(h)); /* another thread may close the file meanwhile */
+    PyObject *arr = tensor_array(&t);
+    Py_DECREF(AS_OBJECT(h));
+    return arr;
+}
+
+/* One tensor as a numpy array of its own memory: what get_tensor() of safetensors gives. */
+static PyObject *file_fetch(PyObject *self, PyObject *name)
+{
+    PyObject *arr = file_read(self, name);
+    return arr ? array_to_numpy(arr, "the tensor") : NULL;
+}
+
+/* ------------------------------------------------------------------- many */
+
+typedef struct loading {
+    handle *h;
+    const tnf_object **objects;
+    block **blocks;
+    tnf_request *requests;
+    size_t n;
+    uint64_t bytes;
+    tnf_read_options how;
+    work work;
+} loading;
+
+static void loading_free(loading *l)
+{
+    for (size_t i = 0; l->blocks && i < l->n; i++)
+        block_drop(l->blocks[i]);
+    free(l->objects);
+    free(l->blocks);
+    free(l->requests);
+}
+
+static int loading_names(loading *l, PyObject *self, PyObject *names)
+{
+    if (names == Py_None) {
+        l->objects = placed_objects(l->h, &l->n);
+        return l->objects ? 0 : -1;
+    }
+    Py_ssize_t n = PySequence_Size(names);
+    l->objects = n < 0 ? NULL : malloc(((size_t)n + 1) * sizeof *l->objects);
+    if (!l->objects)
+        return n < 0 ? -1 : (PyErr_NoMemory(), -1);
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *name = PySequence_GetItem(names, i);
+        const tnf_object *object = name ? file_find(l->h, name) : NULL;
+        if (!object) {
+            if (name)
+                not_there(self, l->h, name);
+            Py_XDECREF(name);
+            return -1;
+        }
+        Py_DECREF(name);
+        l->objects[l->n++] = object;
+    }
+    return 0;
+}
+
+static int loading_blocks(loading *l)
+{
+    l->blocks = calloc(l->n + 1, sizeof *l->blocks);
+    l->requests = calloc(l->n + 1, sizeof *l->requests);
+    if (!l->blocks || !l->requests)
+        return PyErr_NoMemory(), -1;
+    for (size_t i = 0; i < l->n; i++) {
+        tensor t = { .h = l->h, .object = l->objects[i] };
+        l->blocks[i] = tensor_block(&t);
+        if (!l->blocks[i])
+            return -1;
+        l->requests[i].part = l->objects[i]->parts;
+        l->requests[i].dst = l->blocks[i]->data;
+        l->bytes += l->blocks[i]->nbytes;
+    }
+    return 0;
+}
+
+static tnf_status loading_run(void *ctx, tnf_error *e)
+{
+    loading *l = ctx;
+    return tnf_read_many(l->requests, l->n, &l->how, e);
+}
+
+static PyObject *loading_dict(loading *l, bool numpy)
+{
+    PyObject *dict = PyDict_New();
+    for (size_t i = 0; dict && i < l->n; i++) {
+        PyObject *name = str_of(l->objects[i]->name);
+        PyObject *arr = array_make(l->h->st, l->objects[i]->parts->type, l->blocks[i]);
+        l->blocks[i] = NULL; /* the array has it */
+        if (numpy && arr)
+            arr = array_to_numpy(arr, l->objects[i]->name.p);
+        if (!name || !arr || PyDict_SetItem(dict, name, arr) < 0)
+            Py_CLEAR(dict);
+        Py_XDECREF(name);
+        Py_XDECREF(arr);
+    }
+    return dict;
+}
+
+static PyObject *file_load(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    static const char *keys[] = { "names", "threads", "progress", "numpy", NULL };
+    PyObject *names = Py_None, *progress = Py_None, *dict = NULL;
+    unsigned threads = 0;
+    int numpy = 1;
+    tnf_status status = TNF_OK;
+    tnf_error e = { .offset = TNF_NO_OFFSET };
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OIOp", (char **)(uintptr_t)keys, &names,
+                                     &threads, &progress, &numpy))
+        return NULL;
+    loading l = { .h = file_ready(self), .how = TNF_READ_INIT };
+    if (!l.h)
+        return NULL;
+    Py_INCREF(AS_OBJECT(l.h)); /* a callback may close the file */
+    l.work.progress = progress;
+    l.how.threads = threads;
+    l.how.progress = work_progress;
+    l.how.ctx = &l.work;
+    if (loading_names(&l, self, names) == 0 && loading_blocks(&l) == 0) {
+        l.work.bytes = l.bytes;
+        if (work_run(loading_run, &l, &l.work, &status, &e) == 0)
+            dict = status == TNF_OK ? loading_dict(&l, numpy)
+                                    : raise_error(l.h->st, status, &e, l.h->path);
+    }
+    loading_free(&l);
+    Py_DECREF(AS_OBJECT(l.h));
+    return dict;
+}
+
+/* ------------------------------------------------------------------ the file */
+
+static const tnf_info *file_info(PyObject *self)
+{
+    handle *h = file_ready(self);
+    return h ? tnf_file_info(hold_file(h->hold)) : NULL;
+}
+
+static PyObject *get_format(PyObject *self, void *ignored)
+{
+    (void)ignored;
+    const tnf_info *info = file_info(self);
+    return info ? PyUnicode_FromString(info->format) : NULL;
+}
+
+static PyObject *get_version(PyObject *self, void *ignored)
+{
+    (void)ignored;
+    const tnf_info *info = file_info(self);
+    return info ? PyUnicode_FromString(info->version) : NULL;
+}
+
+static PyObject *get_size(PyObject *self, void *ignored)
+{
+    (void)ignored;
+    const tnf_info *info = file_info(self);
+    return info ? PyLong_FromUnsignedLongLong(info->size) : NULL;
+}
+
+static PyObject *get_payload(PyObject *self, void *ignored)
+{
+    (void)ignored;
+    const tnf_info *info = file_info(self);
+    return info ? PyLong_FromUnsignedLongLong(info->payload) : NULL;
+}
+
+static PyObject *get_shards(PyObject *self, void *ignored)
+{
+    (void)ignored;
+    const tnf_info *info = file_info(self);
+    return info ? PyLong_FromSize_t(info->shards) : NULL;
+}
+
+static PyObject *get_attrs(PyObject *self, void *typed)
+{
+    const tnf_info *info = file_info(self);
+    return info ? value_to_python(info->attrs, typed != NULL) : NULL;
+}
+
+static PyObject *get_warnings(PyObject *self, void *ignored)
+{
+    (void)ignored;
+    const tnf_info *info = file_info(self);
+    PyObject *list = info ? PyList_New((Py_ssize_t)info->nwarnings) : NULL;
+    for (size_t i = 0; list && i < info->nwarnings; i++) {
+        const tnf_warning *w = &info->warnings[i];
+        PyObject *text = PyUnicode_DecodeUTF8(w->message, (Py_ssize_t)strlen(w->message),
+                                              "replace");
+        PyObject *pair = w->offset == TNF_NO_OFFSET
+                             ? Py_BuildValue("ON", Py_None, text)
+                             : Py_BuildValue("KN", (unsigned long long)w->offset, text);
+        if (!pair || PyList_SetItem(list, (Py_ssize_t)i, pair) < 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+static PyObject *get_extras(PyObject *self, void *ignored)
+{
+    (void)ignored;
+    handle *h = file_ready(self);
+    const tnf_info *info = h ? tnf_file_info(hold_file(h->hold)) : NULL;
+    PyObject *dict = info ? PyDict_New() : NULL;
+    for (size_t i = 0; dict && i < info->nextras; i++) {
+        const tnf_part *part = &info->extras[i].bytes;
+        tnf_error e = { .offset = TNF_NO_OFFSET };
+        PyObject *key = str_of(info->extras[i].key);
+        PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)part->nbytes);
+        tnf_status status = bytes ? tnf_read_part(part, 0, PyBytes_AsString(bytes),
+                                                  (size_t)part->nbytes, &e)
+                                  : TNF_ENOMEM;
+        if (status != TNF_OK)
+            raise_error(h->st, status, &e, h->path);
+        if (!key || status != TNF_OK || PyDict_SetItem(dict, key, bytes) < 0)
+            Py_CLEAR(dict);
+        Py_XDECREF(key);
+        Py_XDECREF(bytes);
+    }
+    return dict;
+}
+
+static PyObject *get_path(PyObject *self, void *ignored)
+{
+    (void)ignored;
+    const handle *h = DATA(file, self)->h;
+    return Py_NewRef(h && h->path ? h->path : Py_None);
+}
+
+static PyObject *get_closed(PyObject *self, void *ignored)
+{
+    (void)ignored;
+    return PyBool_FromLong(DATA(file, self)->h == NULL);
+}
+
+static PyMethodDef file_methods[] = {
+    { "close", file_close, METH_NOARGS, "No new reads; arrays that are there stay." },
+    { "names", file_names, METH_NOARGS, "A list of the names, in file order." },
+    { "placed", file_placed, METH_NOARGS, "A list of the names, by place in the file." },
+    { "glob", file_glob, METH_O, "A list of the names that match a pattern." },
+    { "fetch", file_fetch, METH_O, "One tensor as a numpy array of its own memory." },
+    { "read", file_read, METH_O, "One tensor as a tenfold.Array." },
+    { "load", KEYWORDS(file_load),
+      "load(names=None, threads=0, progress=None, numpy=True): many tensors as a dict." },
+    { NULL, NULL, 0, NULL },
+};
+static char yes; /* only its address counts */
+static PyGetSetDef file_members[] = {
+    { "format", get_format, NULL, "'safetensors' …", NULL },
+    { "version", get_version, NULL, "The format's version in the file.", NULL },
+    { "size", get_size, NULL, "Bytes of the file, or of all its shards.", NULL },
+    { "payload", get_payload, NULL, "Decoded bytes of all tensors.", NULL },
+    { "shards", get_shards, NULL, "Number of other files that it names.", NULL },
+    { "attrs", get_attrs, NULL, "The attributes of the file.", NULL },
+    { "attrs_typed", get_attrs, NULL, "The same with the types of numbers.", &yes },
+    { "warnings", get_warnings, NULL, "A list of (offset, message).", NULL },
+    { "extras", get_extras, NULL, "Bytes that the reader does not understand.", NULL },
+    { "path", get_path, NULL, "The path it was opened by, or None.", NULL },
+    { "closed", get_closed, NULL, "Has it been closed?", NULL },
+    { NULL, NULL, NULL, NULL, NULL },
+};
+static PyType_Slot file_slots[] = { { Py_tp_new, file_new },
+                                    { Py_tp_dealloc, file_free },
+                                    { Py_tp_methods, file_methods },
+                                    { Py_tp_getset, file_members },
+                                    { Py_mp_subscript, file_item },
+                                    { Py_mp_length, file_len },
+                                    { Py_sq_contains, file_contains },
+                                    { Py_tp_iter, file_iter },
+                                    { 0, NULL } };
+PyType_Spec file_spec = { .name = "tenfold._tenfold.File",
+                          .basicsize = sizeof(file),
+                          .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+                          .slots = file_slots };

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+/* What a Tensor tells of itself, and its strings and bytes. */
+#include "_tenfold.h"
+#include <string.h>
+
+static const tnf_type *tensor_type_of(const tensor *t)
+{
+    if (t->part)
+        return t->part->type;
+    return t->object->nparts > 0 ? t->object->parts[0].type : NULL;
+}
+
+static PyObject *get_name(PyObject *self, void *ignored)
+{
+    (void)ignored;
+    const tensor *t = DATA(tensor, self);
+    return t->part ? PyUnicode_FromString(t->part->role) : str_of(t->object->name);
+}
+
+static PyObject *get_shape(PyObject *self, void *ignored)
+{
+    (void)ignored;
+    const tensor *t = DATA(tensor, self);
+    if (!t->part)
+        return shape_tuple(t->object->shape, t->object->rank);
+    uint64_t n = t->part->nbytes;
+    if (t->part->type && t->part->type->bits)
+        n = n * 8 / t->part->type->bits;
+    return shape_tuple(&n, 1);
+}
+
+static PyObject *get_dtype(PyObject *self, void *ignored)
+{
+    (void)ignored;
+    const tensor *t = DATA(tensor, self);
+    const tnf_type *type = tensor_type_of(t);
+    if (!t->part && t->object->nparts != 1)
+        return Py_NewRef(Py_None); /* each part has its own */
+    return type ? PyUnicode_FromString(type->id) : Py_NewRef(Py_None);
+}
+
+static PyObject *get_nbytes(PyObject *self, void *ignored)
+{
+    (void)ignored;
+    const tensor *t = DATA(tensor, self);
+    uint64_t n = 0;
+    for (uint16_t i = 0; !t->part && i < t->object->nparts; i++)
+        n += t->object->parts[i].nbytes;
+    return PyLong_FromUnsignedLongLong(t->part ? t->part->nbytes : n);
+}
+
+static PyObject *get_size(PyObject *self, void *ignored)
+{
+    (void)ignored;
+    const tensor *t = DATA(tensor, self);
+    const tnf_type *type = tensor_type_of(t);
+    if (!t->part)
+        return PyLong_FromUnsignedLongLong(tnf_elements(t->object));
+    return PyLong_FromUnsignedLongLong(type && type->bits ? t->part->nbytes * 8 / type->bits
+                                                          : t->part->nbytes);
+}
+
+static PyObject *get_ndim(PyObject *self, void *ignored)
+{
+    (void)ignored;
+    const tensor *t = DATA(tensor, self);
+    return PyLong_FromUnsignedLong(t->part ? 1 : t->object->rank);
+}
+
+static PyObject *get_order(PyObject *self, void *ignored)
+{
+    (void)ignored;
+    const tensor *t = DATA(tensor, self);
+    return PyUnicode_FromString(!t->part && t->object->order == TNF_ORDER_F ? "F" : "C");
+}
+
+static PyObject *get_layout(PyObject *self, void *ignored)
+{
+    (void)ignored;
+    const tensor *t = DATA(tensor, self);
+    return PyUnicode_FromString(t->part ? "part" : tnf_layout_id(t->object->layout));
+}
+
+static PyObject *get_attrs(PyObject *self, void *typed)
+{
+    const tensor *t = DATA(tensor, self);
+    return value_to_python(t->part ? NULL : t->object->attrs, typed != NULL);
+}
+
+static PyObject *get_parts(PyObject *self, void *ignored)
+{
+    (void)ignored;
+    const tensor *t = DATA(tensor, self);
+    PyObject *dict = PyDict_New();
+    for (uint16_t i = 0; dict && !t->part && i < t->object->nparts; i++) {
+        const tnf_part *part = &t->object->parts[i];
+        PyObject *one = tensor_make(t->h, t->object, part);
+        if (!one || PyDict_SetItemString(dict, part->role, one) < 0)
+            Py_CLEAR(dict);
+        Py_XDECREF(one);
+    }
+    return dict;
+}
+
+/* (path, offset, stored bytes, encoding) of the one part; None if it is not in the file as such. */
+static PyObject *get_location(PyObject *self, void *ignored)
+{
+    (void)ignored;
+    const tensor *t = DATA(tensor, self);
+    const tnf_part *part = t->part ? t->part : t->object->nparts == 1 ? t->object->parts : NULL;
+    if (!part || (part->payload != TNF_AT && part->payload != TNF_ENCODED))
+        return Py_NewRef(Py_None);
+    return Py_BuildValue("OKKs", t->h->path ? t->h->path : Py_None,
+                         (unsigned long long)part->offset, (unsigned long long)part->stored,
+                         part->payload == TNF_AT ? "raw" : tnf_codec_name(part->codec));
+}
+
+/* ------------------------------------------------------------------ strings */
+
+static PyObject *one_string(const char *p, size_t n, bool bytes)
+{
+    return bytes ? PyBytes_FromStringAndSize(p, (Py_ssize_t)n) : str_of((tnf_str) { p, n });
+}
+
+static PyObject *mapped_strings(const tnf_strings *s, bool bytes)
+{
+    PyObject *list = PyList_New((Py_ssize_t)s->count);
+    const uint8_t *at = s->base;
+    for (uint64_t i = 0; list && i < s->count; i++) {
+        uint64_t n;
+        if (s->prefix) {
+            n = (uint64_t)at[0] | (uint64_t)at[1] << 8 | (uint64_t)at[2] << 16 |
+                (uint64_t)at[3] << 24;
+            at += s->prefix;
+        } else {
+            at = s->base + s->offsets[i];
+            n = s->offsets[i + 1] - s->offsets[i];
+        }
+        PyObject *item = one_string((const char *)at, (size_t)n, bytes);
+        at += n + s->suffix;
+        if (!item || PyList_SetItem(list, (Py_ssize_t)i, item) < 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+/* Not in one piece in the file: both parts are read. The library has checked them by then. */
+static PyObject *read_strings(const tensor *t, bool bytes)
+{
+    const tnf_part *offsets = tnf_object_part(t->object, "offsets");
+    const tnf_part *text = tnf_object_part(t->object, "bytes");
+    tnf_error e = { .offset = TNF_NO_OFFSET };
+    if (!offsets || !text || !offsets->type || strcmp(offsets->type->id, "u64") != 0)
+        return raise_text(t->h->st, TNF_EUNSUPPORTED, "'%.60s' has no strings", t->object->name.p);
+    block *o = block_new(0, (size_t)offsets->nbytes), *b = block_new(0, (size_t)text->nbytes);
+    tnf_status status = o && b ? TNF_OK : TNF_ENOMEM;
+    if (status == TNF_OK)
+        status = tnf_read_part(offsets, 0, o->data, o->nbytes, &e);
+    if (status == TNF_OK)
+        status = tnf_read_part(text, 0, b->data, b->nbytes, &e);
+    PyObject *list = NULL;
+    if (status != TNF_OK) {
+        raise_error(t->h->st, status, &e, t->h->path);
+    } else {
+        const uint64_t *at = (const uint64_t *)(const void *)o->data;
+        uint64_t count = o->nbytes / 8 ? o->nbytes / 8 - 1 : 0;
+        list = PyList_New((Py_ssize_t)count);
+        for (uint64_t i = 0; list && i < count; i++) {
+            PyObject *item = NULL;
+            if (at[i] <= at[i + 1] && at[i + 1] <= b->nbytes)
+                item = one_string((const char *)b->data + at[i], (size_t)(at[i + 1] - at[i]),
+                                  bytes);
+            else
+                raise_text(t->h->st, TNF_EFORMAT, "string %llu lies outside of its bytes",
+                           (unsigned long long)i);
+            if (!item || PyList_SetItem(list, (Py_ssize_t)i, item) < 0)
+                Py_CLEAR(list);
+        }
+    }
+    block_drop(o);
+    block_drop(b);
+    return list;
+}
+
+static PyObject *tensor_strings(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    static const char *names[] = { "bytes", NULL };
+    const tensor *t = DATA(tensor, self);
+    tnf_strings s = TNF_STRINGS_INIT;
+    tnf_error e = { .offset = TNF_NO_OFFSET };
+    int bytes = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$p", (char **)(uintptr_t)names, &bytes) ||
+        handle_ready(t->h) < 0)
+        return NULL;
+    if (t->part || strncmp(tnf_layout_id(t->object->layout), "strings", 7) != 0)
+        return raise_text(t->h->st, TNF_EUNSUPPORTED, "'%.60s' is %s: it has no strings",
+                          t->object->name.p, tnf_layout_id(t->object->layout));
+    tnf_status status = tnf_strings_map(&s, t->object, &e);
+    if (status == TNF_OK)
+        return mapped_strings(&s, bytes);
+    if (status == TNF_EUNSUPPORTED)
+        return read_strings(t, bytes);
+    return raise_error(t->h->st, status, &e, t->h->path);
+}
+
+/* -------------------------------------------------------------------- bytes */
+
+static PyObject *tensor_tobytes(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    const tensor *t = DATA(tensor, self);
+    tnf_error e = { .offset = TNF_NO_OFFSET };
+    if (handle_ready(t->h) < 0)
+        return NULL;
+    const tnf_part *part = tensor_bytes(t);
+    PyObject *bytes = part ? PyBytes_FromStringAndSize(NULL, (Py_ssize_t)part->nbytes) : NULL;
+    if (!bytes)
+        return NULL;
+    char *p = PyBytes_AsString(bytes);
+    PyThreadState *save = PyEval_SaveThread();
+    tnf_status status = tnf_read_part(part, 0, p, (size_t)part->nbytes, &e);
+    PyEval_RestoreThread(save);
+    if (status == TNF_OK)
+        return bytes;
+    Py_DECREF(bytes);
+    return raise_error(t->h->st, status, &e, t->h->path);
+}
+
+static PyObject *tensor_read_into(PyObject *self, PyObject *target)
+{
+    const tensor *t = DATA(tensor, self);
+    tnf_error e = { .offset = TNF_NO_OFFSET };
+    Py_buffer view;
+    if (handle_ready(t->h) < 0)
+        return NULL;
+    const tnf_part *part = tensor_bytes(t);
+    if (!part || PyObject_GetBuffer(target, &view, PyBUF_WRITABLE) < 0)
+        return NULL;
+    tnf_status status = TNF_EINVAL;
+    if ((uint64_t)view.len != part->nbytes) {
+        PyErr_Format(PyExc_ValueError, "the buffer has %zd bytes, the tensor has %llu", view.len,
+                     (unsigned long long)part->nbytes);
+    } else {
+        PyThreadState *save = PyEval_SaveThread();
+        status = tnf_read_part(part, 0, view.buf, (size_t)view.len, &e);
+        PyEval_RestoreThread(save);
+    }
+    PyBuffer_Release(&view);
+    if (status != TNF_OK)
+        return raise_error(t->h->st, status, &e, t->h->path);
+    return Py_NewRef(Py_None);
+}
+
+/* ------------------------------------------------------------------ by Python */
+
+/* What is easier said in Python: tenfold/_more.py. */
+static PyObject *more_call(const char *function, PyObject *self, PyObject *other)
+{
+    PyObject *module = PyImport_ImportModule("tenfold._more");
+    PyObject *result = module
+                           ? PyObject_CallMethod(module, function, other ? "OO" : "O", self, other)
+                           : NULL;
+    Py_XDECREF(module);
+    return result;
+}
+
+static PyObject *tensor_torch(PyObject *self, PyObject *args)
+{
+    PyObject *device = Py_None;
+    return PyArg_ParseTuple(args, "|O", &device) ? more_call("tensor_torch", self, device) : NULL;
+}
+
+static PyObject *tensor_html(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    return more_call("tensor_html", self, NULL);
+}
+
+static PyObject *tensor_array_method(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    static const char *names[] = { "dtype", "copy", NULL };
+    PyObject *dtype = Py_None, *copy = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO", (char **)(uintptr_t)names, &dtype, &copy))
+        return NULL;
+    PyObject *none = PyTuple_New(0), *how = none ? Py_BuildValue("{sO}", "copy", copy) : NULL;
+    PyObject *made = how ? tensor_numpy(self, none, how) : NULL;
+    Py_XDECREF(none);
+    Py_XDECREF(how);
+    if (!made || dtype == Py_None)
+        return made;
+    PyObject *cast = PyObject_CallMethod(made, "astype", "O", dtype);
+    Py_DECREF(made);
+    return cast;
+}
+
+PyObject *tensor_repr(PyObject *self)
+{
+    PyObject *name = get_name(self, NULL), *shape = get_shape(self, NULL);
+    PyObject *dtype = get_dtype(self, NULL), *layout = get_layout(self, NULL), *text = NULL;
+    if (name && shape && dtype && layout)
+        text = dtype == Py_None || PyUnicode_CompareWithASCIIString(layout, "dense") != 0
+                   ? PyUnicode_FromFormat("tenfold.Tensor(%R, layout=%U, shape=%R)", name, layout,
+                                          shape)
+                   : PyUnicode_FromFormat("tenfold.Tensor(%R, dtype=%U, shape=%R)", name, dtype,
+                                          shape);
+    Py_XDECREF(name);
+    Py_XDECREF(shape);
+    Py_XDECREF(dtype);
+    Py_XDECREF(layout);
+    return text;
+}
+
+PyMethodDef tensor_methods[] = {
+    { "numpy", KEYWORDS(tensor_numpy),
+      "numpy(copy=None, writable=False, astype=None): as a numpy array." },
+    { "read", tensor_read, METH_NOARGS, "All of it as a tenfold.Array of its own memory." },
+    { "slice", tensor_slice, METH_O, "As [], but always as a tenfold.Array." },
+    { "bytes", tensor_tobytes, METH_NOARGS, "Its bytes: decoded, little-endian." },
+    { "read_into", tensor_read_into, METH_O, "Reads its bytes into a writable buffer." },
+    { "strings", KEYWORDS(tensor_strings), "strings(bytes=False): of a tensor of strings." },
+    { "torch", tensor_torch, METH_VARARGS, "torch(device=None): as a torch tensor." },
+    { "_repr_html_", tensor_html, METH_NOARGS, "A small table for notebooks." },
+    { "__array__", KEYWORDS(tensor_array_method), "For numpy." },
+    { "__dlpack__", KEYWORDS(tensor_dlpack), "A capsule of DLPack." },
+    { "__dlpack_device__", dlpack_device, METH_NOARGS, "(1, 0): the CPU." },
+    { NULL, NULL, 0, NULL },
+};
+static char yes; /* only its address counts */
+PyGetSetDef tensor_members[] = {
+    { "name", get_name, NULL, "Its name; of a part its role.", NULL },
+    { "shape", get_shape, NULL, "A tuple.", NULL },
+    { "dtype", get_dtype, NULL, "The id of its type, 'f32' …; None if its parts differ.", NULL },
+    { "nbytes", get_nbytes, NULL, "Bytes after decoding.", NULL },
+    { "size", get_size, NULL, "Number of elements.", NULL },
+    { "ndim", get_ndim, NULL, "Number of dimensions.", NULL },
+    { "order", get_order, NULL, "'C' or 'F': how it lies in the file.", NULL },
+    { "layout", get_layout, NULL, "'dense', 'strings/1' …", NULL },
+    { "attrs", get_attrs, NULL, "Its attributes.", NULL },
+    { "attrs_typed", get_attrs, NULL, "Its attributes with the types of numbers.", &yes },
+    { "parts", get_parts, NULL, "A dict of its parts by role.", NULL },
+    { "location", get_location, NULL, "(path, offset, stored, encoding), or None.", NULL },
+    { NULL, NULL, NULL, NULL, NULL },
+};

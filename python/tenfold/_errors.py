@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: MIT
+"""The classes of errors: one for each status of the library, each also one of Python's own."""
+import errno as _errno
+import os as _os
+
+__all__ = ["CancelledError", "ChangedError", "DigestError", "Error", "ExistsError", "FormatError",
+           "FormatWarning", "InvalidError", "LimitError", "LossyError", "NetworkError",
+           "NotFoundError", "SystemIOError", "TruncatedError", "UnsupportedError"]
+
+
+class FormatWarning(UserWarning):
+    """Something unusual but legal in a file."""
+
+
+class Error(Exception):
+    """What the library said, in one sentence.
+
+    status   "EFORMAT" and so on
+    code     the same as a number
+    offset   the byte in the file, or None
+    rule     the broken rule as the format's specification calls it, or None
+    sys      errno or the HTTP status, 0 if none
+    path     of the file, or None
+    message  the sentence, without the path
+    """
+
+    status = "EINVAL"
+    code = -10
+    offset = None
+    rule = None
+    sys = 0
+    path = None
+    message = ""
+    _report = None
+
+    def __init__(self, message="", *, status=None, code=None, offset=None, rule=None, sys=0,
+                 path=None):
+        # OSError would read its arguments by their number; so it gets only one.
+        super().__init__(message)
+        self.message = message
+        if status is not None:
+            self.status = status
+        if code is not None:
+            self.code = code
+        self.offset = offset
+        self.rule = rule
+        self.sys = sys
+        self.path = path
+
+    def __str__(self):
+        text = self.message
+        if self.offset is not None:
+            text += f" (at byte {self.offset})"
+        return f"{self.path}: {text}" if self.path else text
+
+    def __reduce__(self):
+        state = {key: getattr(self, key)
+                 for key in ("status", "code", "offset", "rule", "sys", "path", "_report")}
+        state.update(self.__dict__)
+        return _remake, (type(self), self.message), state
+
+
+def _remake(cls, message):
+    return cls(message)
+
+
+class SystemIOError(Error, OSError):
+    """The system refused."""
+
+
+class _NoFile(SystemIOError, FileNotFoundError):
+    pass
+
+
+class _NoPermission(SystemIOError, PermissionError):
+    pass
+
+
+class _IsDirectory(SystemIOError, IsADirectoryError):
+    pass
+
+
+class NetworkError(Error, OSError):
+    """The network refused; http_status says how."""
+
+    @property
+    def http_status(self):
+        return self.sys
+
+
+class FormatError(Error, ValueError):
+    """The bytes break the rules of their format."""
+
+
+class TruncatedError(FormatError):
+    """The bytes end too early."""
+
+
+class DigestError(FormatError):
+    """The bytes do not match their stored digest."""
+
+
+class UnsupportedError(Error, NotImplementedError):
+    """Legal, but this build or version cannot do it."""
+
+
+class LimitError(Error, ValueError):
+    """Beyond a limit."""
+
+
+class NotFoundError(Error, KeyError):
+    """No such tensor, part or format."""
+
+
+class ExistsError(Error, FileExistsError):
+    """Already there."""
+
+
+class InvalidError(Error, ValueError):
+    """Invalid arguments."""
+
+
+class LossyError(Error, ValueError):
+    """Refused, because something would be lost; .report is the plan."""
+
+    @property
+    def report(self):
+        from ._results import Report
+        return Report(*self._report) if self._report else None
+
+
+class CancelledError(Error):
+    """The progress function returned False."""
+
+
+class ChangedError(Error):
+    """The file was changed or replaced since it was read."""
+
+
+for _name, _public in (("_NoFile", "SystemIOError"), ("_NoPermission", "SystemIOError"),
+                       ("_IsDirectory", "SystemIOError")):
+    globals()[_name].__qualname__ = _name
+
+_CLASSES = {
+    -2: SystemIOError, -3: NetworkError, -4: FormatError, -5: TruncatedError,
+    -6: UnsupportedError, -7: LimitError, -8: NotFoundError, -9: ExistsError, -10: InvalidError,
+    -11: LossyError, -12: DigestError, -13: CancelledError, -15: ChangedError,
+}
+_BY_ERRNO = {_errno.ENOENT: _NoFile, _errno.EACCES: _NoPermission, _errno.EPERM: _NoPermission,
+             _errno.EISDIR: _IsDirectory}
+
+
+def make(code, status, message, offset, rule, sys, path):
+    """Called by the extension: the error of a failed call."""
+    cls = _CLASSES.get(code, Error)
+    if code in (-2, -8) and sys in _BY_ERRNO:
+        cls = _BY_ERRNO[sys]
+    error = cls(message, status=status, code=code, offset=offset, rule=rule, sys=sys, path=path)
+    if sys and code != -3 and isinstance(error, OSError):
+        error.errno = sys
+        error.strerror = _os.strerror(sys)
+        error.filename = path
+    return error
+
+
+def missing(name, names, compat):
+    """Called by the extension: no tensor of that name."""
+    if not isinstance(name, str):
+        return TypeError(f"a name must be a str, not {type(name).__name__}")
+    if compat:
+        return NotFoundError(f"File does not contain tensor {name}", status="ENOTFOUND", code=-8)
+    import difflib
+    near = difflib.get_close_matches(name, names[:10000], 3)
+    hint = "; did you mean " + ", ".join(repr(n) for n in near) + "?" if near else ""
+    return NotFoundError(f"there is no tensor {name!r}{hint}", status="ENOTFOUND", code=-8)

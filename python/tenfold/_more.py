@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""Methods of File and Tensor that are rarely called: notebooks, pickles, torch."""
+import html
+import os
+
+
+def _size(n):
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if n < 1024 or unit == "GiB":
+            return f"{n:,} B" if unit == "B" else f"{n:.1f} {unit}"
+        n /= 1024
+
+
+def _table(head, rows):
+    text = "<table><tr>" + "".join(f"<th>{html.escape(h)}</th>" for h in head) + "</tr>"
+    for row in rows:
+        text += "<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) + "</tr>"
+    return text + "</table>"
+
+
+def _row(tensor):
+    return (tensor.name, tensor.dtype or tensor.layout, list(tensor.shape), _size(tensor.nbytes))
+
+
+def file_html(file):
+    if file.closed:
+        return "<p>a closed file</p>"
+    most = 50
+    names = file.names()
+    text = f"<p><b>{html.escape(str(file.path or 'memory'))}</b>: {html.escape(file.format)} " \
+           f"{html.escape(file.version)}, {len(names):,} tensors, {_size(file.size)}</p>"
+    text += _table(("name", "dtype", "shape", "size"), (_row(file[n]) for n in names[:most]))
+    if len(names) > most:
+        text += f"<p>… and {len(names) - most:,} more</p>"
+    return text
+
+
+def _bars(bins):
+    """A histogram as a small drawing."""
+    top = max(bins) or 1
+    width, height = 6 * len(bins), 48
+    bars = "".join(f'<rect x="{6 * i}" y="{height - height * n / top:.1f}" width="5" '
+                   f'height="{height * n / top:.1f}"/>' for i, n in enumerate(bins))
+    return f'<svg width="{width}" height="{height}" fill="steelblue">{bars}</svg>'
+
+
+def tensor_html(tensor):
+    """A table, and a histogram of up to 1,048,576 numbers from its beginning."""
+    text = _table(("name", "dtype", "shape", "size"), [_row(tensor)])
+    try:
+        import numpy
+        if tensor.layout != "dense" or not tensor.shape:
+            return text
+        rows = max(1, (1 << 20) // max(1, tensor.size // max(1, tensor.shape[0])))
+        numbers = numpy.asarray(tensor[:rows], dtype=numpy.float64).reshape(-1)
+        numbers = numbers[numpy.isfinite(numbers)]
+        if numbers.size:
+            bins = numpy.histogram(numbers, bins=32)[0].tolist()
+            text += f"<p>{numbers.min():.6g} … {numbers.max():.6g}, mean {numbers.mean():.6g}</p>" \
+                    + _bars(bins)
+    except (ImportError, TypeError, ValueError, NotImplementedError):
+        pass
+    return text
+
+
+def tensor_torch(tensor, device):
+    from .torch import _tensor
+    return _tensor(tensor.read(), device)
+
+
+def _state(path):
+    s = os.stat(path)
+    return (s.st_size, s.st_mtime_ns)
+
+
+def file_reduce(file):
+    """By its path, to be opened again where it is unpickled, if it is still the same file."""
+    if file.closed or file.path is None or not isinstance(file._source, (str, bytes, os.PathLike)):
+        raise TypeError("only an open File that was opened by its path can be pickled")
+    path = os.path.abspath(os.fsdecode(file._source))
+    return _again, (path, dict(file._options), _state(path), file.names()[:16], len(file))
+
+
+def _again(path, options, state, names, count):
+    from . import ChangedError, File
+    if _state(path) != state:
+        raise ChangedError("the file was changed since it was pickled", status="ECHANGED", code=-15,
+                           path=path)
+    file = File(path, options)
+    if len(file) != count or file.names()[:16] != names:
+        raise ChangedError("the file has other tensors than when it was pickled", status="ECHANGED",
+                           code=-15, path=path)
+    return file

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: MIT
+"""What numpy, torch and safetensors share, without importing any of them."""
+
+
+def attributes(metadata, format):
+    """safetensors' metadata as attributes of a file of that format."""
+    if metadata is None:
+        return None
+    for key, value in metadata.items():
+        if not isinstance(key, str) or not isinstance(value, str):
+            raise TypeError(f"metadata must be a dict of str to str; {key!r}: {value!r} is not")
+    return {"safetensors.metadata": dict(metadata)} if format == "safetensors" else dict(metadata)
+
+
+def check_name(name):
+    """The one name that a tensor of safetensors cannot have: its readers would not open the file."""
+    if name == "__metadata__":
+        from ._errors import InvalidError
+        raise InvalidError("a tensor of safetensors cannot be called '__metadata__'")

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+"""Values that are neither tensors of ours nor buffers: made plain before they are saved."""
+from ._tenfold import from_dlpack
+
+# numpy's and ml_dtypes' names of types that the buffer protocol does not know.
+_ML = {"bfloat16": "bf16", "float8_e4m3fn": "f8_e4m3fn", "float8_e5m2": "f8_e5m2",
+       "float8_e4m3fnuz": "f8_e4m3fnuz", "float8_e5m2fnuz": "f8_e5m2fnuz",
+       "float8_e8m0fnu": "f8_e8m0"}
+_PACKED = {"float4_e2m1fn": ("f4_e2m1", 4), "float6_e2m3fn": ("f6_e2m3", 6),
+           "float6_e3m2fn": ("f6_e3m2", 6)}
+
+
+class Stream:
+    """A tensor whose bytes come from a function while it is saved: function(offset, memoryview)
+    fills the view with the bytes from that offset on, in C order and little-endian."""
+
+    __slots__ = ("function", "shape", "dtype")
+
+    def __init__(self, function, shape, dtype):
+        self.function = function
+        self.shape = tuple(int(n) for n in shape)
+        self.dtype = str(dtype)
+
+
+def pack(array, bits):
+    """One byte for each element becomes `bits` bits for each, lowest bits first."""
+    import numpy
+    ones = numpy.unpackbits(array.reshape(-1, 1), axis=1, bitorder="little", count=bits)
+    return numpy.packbits(ones.reshape(-1), bitorder="little")
+
+
+def unknown(name, dtype):
+    from ._errors import UnsupportedError
+    if str(dtype) == "complex128":
+        remedy = "formats that have it (.zt, .npy) take it by tenfold.save(); or convert it to complex64"
+    elif getattr(dtype, "names", None):
+        remedy = "save each of its fields under a name of its own"
+    else:
+        remedy = "convert it to a type of numbers"
+    return UnsupportedError(f'Unknown dtype "{dtype}" of {name!r}: {remedy}',
+                            status="EUNSUPPORTED", code=-6)
+
+
+def _numpy(name, array):
+    import numpy
+    kind = array.dtype.name
+    if kind in _ML:
+        return (_ML[kind], array.view(numpy.dtype(f"u{array.dtype.itemsize}")), None)
+    if kind in _PACKED:
+        id, bits = _PACKED[kind]
+        plain = numpy.ascontiguousarray(array).view(numpy.uint8)
+        return (id, pack(plain, bits), array.shape)
+    if array.dtype.kind == "c" and array.dtype.byteorder == ">":
+        return array.astype(array.dtype.newbyteorder("<"))
+    if array.dtype.kind in "fiucb" and array.dtype.itemsize <= 8 or kind == "complex128":
+        return array
+    raise unknown(name, array.dtype)
+
+
+def plain(name, value):
+    """A buffer, an Array, or (type, buffer or function, shape) of a value; called by the extension
+    for what is none of these yet."""
+    if isinstance(value, Stream):
+        return (value.dtype, value.function, value.shape)
+    if hasattr(value, "dtype") and hasattr(value, "__array_interface__"):
+        import numpy
+        if isinstance(value, numpy.generic):
+            value = numpy.asarray(value)
+        if isinstance(value, numpy.ndarray):
+            return _numpy(name, value)
+    if hasattr(value, "__dlpack__"):
+        if hasattr(value, "detach"):  # torch says no while a gradient is wanted
+            value = value.detach()
+        device = value.__dlpack_device__()
+        if device[0] == 1:
+            return from_dlpack(value)
+        if hasattr(value, "cpu"):
+            return from_dlpack(value.cpu())
+        raise TypeError(f"{name!r} is on another device; copy it to the CPU first")
+    if hasattr(value, "__array__"):
+        import numpy
+        return _numpy(name, numpy.asarray(value))
+    raise TypeError(f"{name!r} cannot be saved: a {type(value).__name__} is no tensor")

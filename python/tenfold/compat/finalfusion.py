@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: MIT
+"""The names of finalfusion 0.7 over our reader: loading, vectors, similarity, analogies, writing.
+
+    import tenfold.compat.finalfusion as finalfusion
+    e = finalfusion.load_finalfusion("wiki.fifu")
+    e.word_similarity("Berlin")
+
+Storage, vocabulary and norms are what numpy, lists and dicts are elsewhere. What makes new
+vocabularies with subwords by hand (indexers, chunks) is not here: tenfold.convert() does that.
+"""
+import os as _os
+from functools import total_ordering as _total_ordering
+
+import numpy as _np
+
+from .. import Error as _Error, convert as _convert, open as _open, save as _save
+from ..embeddings import Embeddings as _Own
+
+__all__ = ["Embeddings", "FinalfusionFormatError", "Metadata", "NdArray", "Norms", "SimilarityResult",
+           "SimpleVocab", "load_fasttext", "load_finalfusion", "load_metadata", "load_norms",
+           "load_storage", "load_text", "load_text_dims", "load_vocab", "load_word2vec",
+           "write_fasttext", "write_text", "write_text_dims", "write_word2vec"]
+
+
+class FinalfusionFormatError(Exception):
+    """The file is not what was asked for."""
+
+
+@_total_ordering
+class SimilarityResult:
+    """A word and how similar it is; ordered by similarity."""
+
+    __slots__ = ("word", "similarity")
+
+    def __init__(self, word, similarity):
+        self.word, self.similarity = word, similarity
+
+    def __eq__(self, other):
+        return self.similarity == other.similarity
+
+    def __lt__(self, other):
+        return self.similarity < other.similarity
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self):
+        return f"SimilarityResult(word={self.word!r}, similarity={self.similarity!r})"
+
+
+class NdArray(_np.ndarray):
+    """A dense matrix of vectors."""
+
+    def __new__(cls, array):
+        array = _np.asarray(array)
+        if array.ndim != 2 or array.dtype != _np.float32:
+            raise TypeError("expected a matrix of float32")
+        return array.view(cls)
+
+    def write(self, file):
+        _save(file, {"embeddings": _np.asarray(self)}, format="finalfusion", replace=True, as_is=True)
+
+
+class Norms(_np.ndarray):
+    """The lengths of vectors before they were normalised."""
+
+    def __new__(cls, array):
+        array = _np.asarray(array)
+        if array.ndim != 1 or array.dtype != _np.float32:
+            raise TypeError("expected a vector of float32")
+        return array.view(cls)
+
+
+class Metadata(dict):
+    """The metadata of a file."""
+
+
+class SimpleVocab:
+    """Words and their rows."""
+
+    def __init__(self, words, _own=None):
+        self.words = list(words)
+        self.word_index = {word: i for i, word in enumerate(self.words)}
+        if len(self.word_index) != len(self.words):
+            raise AssertionError("the words are not unique")
+        self._own = _own
+
+    @property
+    def upper_bound(self):
+        return self._own.info["rows"] if self._own is not None else len(self.words)
+
+    def idx(self, item, default=None):
+        row = self.word_index.get(item)
+        if row is None and self._own is not None and self._own.info["subwords"] != "none":
+            row = [r for _, r in self._own.ngrams(item) if r is not None] or None
+        return default if row is None else row
+
+    def __getitem__(self, item):
+        row = self.idx(item)
+        if row is None:
+            raise KeyError(item)
+        return row
+
+    def __contains__(self, item):
+        return item in self.word_index
+
+    def __iter__(self):
+        return iter(self.words)
+
+    def __len__(self):
+        return len(self.words)
+
+    def __eq__(self, other):
+        return isinstance(other, SimpleVocab) and self.words == other.words
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Embeddings:
+    """Vectors and a vocabulary, perhaps with norms and metadata."""
+
+    def __init__(self, storage, vocab, norms=None, metadata=None, origin="<memory>"):
+        if storage.shape[0] < len(vocab):
+            raise AssertionError("the storage has fewer rows than the vocabulary has words")
+        if norms is not None and len(norms) != len(vocab):
+            raise AssertionError("there are not as many norms as words")
+        self.storage, self.vocab, self.norms, self.metadata = storage, vocab, norms, metadata
+        self.origin = origin
+        self._own = getattr(vocab, "_own", None)
+
+    # ---------------------------------------------------------------- vectors
+
+    def _found(self, word):
+        row = self.vocab.idx(word)
+        if row is None or isinstance(row, list) and not row:
+            return None
+        if not isinstance(row, list):
+            return _np.array(self.storage[row]), 1.0 if self.norms is None else self.norms[row]
+        vector = _np.add.reduce(_np.asarray(self.storage[row]))
+        length = _np.linalg.norm(vector)
+        return vector / (length or 1), length
+
+    def embedding(self, word, out=None, default=None):
+        found = self._found(word)
+        if found is None:
+            if out is None or default is None:
+                return default
+            out[:] = default
+            return out
+        if out is None:
+            return found[0]
+        out[:] = found[0]
+        return out
+
+    def embedding_with_norm(self, word, out=None, default=None):
+        found = self._found(word)
+        if found is None:
+            return default
+        if out is None:
+            return found
+        out[:] = found[0]
+        return out, found[1]
+
+    def __getitem__(self, item):
+        found = self._found(item)
+        if found is None:
+            raise KeyError(item)
+        return found[0]
+
+    def __contains__(self, item):
+        return self.vocab.idx(item) is not None
+
+    def __iter__(self):
+        for i, word in enumerate(self.vocab.words):
+            vector = self.storage[i]
+            yield (word, vector) if self.norms is None else (word, vector, self.norms[i])
+
+    def __len__(self):
+        return len(self.vocab)
+
+    # ---------------------------------------------------------------- queries
+
+    def _nearest(self, query, k, skip):
+        rows = {self.vocab.word_index[w] for w in skip if w in self.vocab.word_index}
+        if self._own is not None:
+            hits = self._own.nearest(query, k, "dot", skip=rows)
+            return [SimilarityResult(h.word, h.similarity) for h in hits]
+        scores = _np.asarray(self.storage[:len(self.vocab)]) @ query
+        best = [i for i in _np.argsort(-scores, kind="stable") if i not in rows][:k]
+        return [SimilarityResult(self.vocab.words[i], scores[i]) for i in best]
+
+    def word_similarity(self, query, k=10):
+        found = self._found(query)
+        return None if found is None else self._nearest(found[0], k, {query})
+
+    def embedding_similarity(self, query, k=10, skip=None):
+        return self._nearest(_np.asarray(query, _np.float32), k, set() if skip is None else skip)
+
+    def analogy(self, word1, word2, word3, k=1, skip=None):
+        found = [self._found(word) for word in (word1, word2, word3)]
+        if any(f is None for f in found):
+            return None
+        query = found[1][0] - found[0][0] + found[2][0]
+        query = query / (_np.linalg.norm(query) or 1)
+        return self._nearest(query.astype(_np.float32),
+                             k, {word1, word2, word3} if skip is None else skip)
+
+    # ------------------------------------------------------------------- save
+
+    def write(self, file):
+        """Writes it as finalfusion."""
+        _write(self, file, "finalfusion")
+
+    def bucket_to_explicit(self):
+        raise NotImplementedError("`tenfold explicit` does that")
+
+
+def _write(embeddings, file, format):
+    own = embeddings._own
+    if own is None:
+        raise NotImplementedError("only embeddings that were loaded can be written; "
+                                  "tenfold.save() writes arrays")
+    _convert(own.file, file, format=format, replace=True, allow_loss=format != "finalfusion")
+
+
+def _load(file, format, lossy=False, mmap=False):
+    if file is None:
+        raise TypeError("expected a path, not None")
+    del lossy
+    try:
+        own = _Own(_open(file, format=format, warn=False, access="mmap" if mmap else "auto"))
+    except OSError as error:
+        if isinstance(error, _Error) and not isinstance(error, OSError):
+            raise
+        raise
+    except _Error as error:
+        raise FinalfusionFormatError(str(error)) from error
+    matrix = own.matrix
+    if not mmap:
+        matrix = _np.array(matrix)
+    vocab = SimpleVocab(own.words, own)
+    norms = own.norms
+    metadata = own.metadata.get("finalfusion.metadata") if format == "finalfusion" else None
+    return Embeddings(NdArray(matrix), vocab, None if norms is None else Norms(norms),
+                      Metadata(metadata) if isinstance(metadata, dict) else None,
+                      origin=_os.fspath(file) if not isinstance(file, int) else str(file))
+
+
+def load_finalfusion(file, mmap=False):
+    return _load(file, "finalfusion", mmap=mmap)
+
+
+def load_word2vec(file, lossy=False):
+    return _load(file, "word2vec", lossy)
+
+
+def load_text(file, lossy=False):
+    return _load(file, "text", lossy)
+
+
+def load_text_dims(file, lossy=False):
+    return _load(file, "textdims", lossy)
+
+
+def load_fasttext(file, lossy=False):
+    return _load(file, "fasttext", lossy)
+
+
+def load_vocab(file):
+    return load_finalfusion(file).vocab
+
+
+def load_storage(file, mmap=False):
+    return load_finalfusion(file, mmap).storage
+
+
+def load_norms(file):
+    return load_finalfusion(file).norms
+
+
+def load_metadata(file):
+    return load_finalfusion(file).metadata
+
+
+def write_word2vec(file, embeddings):
+    _write(embeddings, file, "word2vec")
+
+
+def write_text(file, embeddings, sep=" "):
+    _write(embeddings, file, "text")
+
+
+def write_text_dims(file, embeddings, sep=" "):
+    _write(embeddings, file, "textdims")
+
+
+def write_fasttext(file, embeddings):
+    _write(embeddings, file, "fasttext")

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""What the tests share: a folder for each, and the peers that are at hand."""
+import os
+import shutil
+import sys
+import tempfile
+import unittest
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+try:
+    import ml_dtypes
+except ImportError:
+    ml_dtypes = None
+try:
+    import safetensors
+    import safetensors.numpy
+except ImportError:
+    safetensors = None
+try:
+    import torch
+except ImportError:
+    torch = None
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+COMMAND = os.environ.get("TENFOLD", os.path.join(ROOT, "build", "release", "tenfold"))
+
+
+# AddressSanitizer holds freed memory back.
+SANITIZED = "TENFOLD_SANITIZED" in os.environ
+
+
+class Case(unittest.TestCase):
+    """A test in an empty folder."""
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder, True)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def bytes_of(self, name):
+        with open(self.path(name), "rb") as f:
+            return f.read()
+
+    def write(self, name, data):
+        with open(self.path(name), "wb") as f:
+            f.write(data)
+        return self.path(name)
+
+
+def resident():
+    """Bytes of memory that the process has."""
+    with open("/proc/self/statm", encoding="ascii") as f:
+        return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def python(code, *options, **environment):
+    """Runs a script of its own; what it printed."""
+    import subprocess
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), **environment}
+    done = subprocess.run([sys.executable, *options, "-c", code], env=env, capture_output=True,
+                          text=True, check=False)
+    if done.returncode:
+        raise AssertionError(f"status {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
