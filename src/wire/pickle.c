@@ -697,7 +697,8 @@ static tnf_status op_persistent(machine *m, const argument *a)
         TNF_TRY(op_text(m, a));
         id = pop(m);
     }
-    return push_container(m, TNF_PICKLE_PERSISTENT, &id, 1);
+    TNF_TRY(push_container(m, TNF_PICKLE_PERSISTENT, &id, 1));
+    return log_node(m, &m->out->persistent, m->stack[m->n - 1]);
 }
 
 /* ------------------------------------------------------------------ table */

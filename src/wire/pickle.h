@@ -85,6 +85,7 @@ typedef struct tnf_pickle {
     unsigned protocol;      /* the highest that PROTO named; 0 if none did */
     tnf_pickle_log globals; /* in the order of the pickle; after a failure: those before it */
     tnf_pickle_log calls;   /* in the order in which they would have happened */
+    tnf_pickle_log persistent;
 } tnf_pickle;
 
 /* Reads one pickle from the beginning of n bytes; `base` is their position in the file, for
