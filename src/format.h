@@ -23,6 +23,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "codec/codec.h"
+#include "container/container.h"
 #include "io/sink.h"
 #include "io/source.h"
 #include "model/catalog.h"
@@ -123,11 +124,12 @@ typedef struct tnf_can {
 
 /* Rules that the core checks over the whole catalog when `index` is done. */
 enum {
-    TNF_RULE_NO_OVERLAP = 1,       /* no byte belongs to two tensors */
-    TNF_RULE_NO_HOLES = 2,         /* tensors tile the data exactly, from data_start to the end */
-    TNF_RULE_DATA_START = 4,       /* no tensor begins before r->data_start */
-    TNF_RULE_OVERLAP_ODD = 8,      /* overlap is legal but worth a warning */
-    TNF_RULE_NAMES_MAY_REPEAT = 16 /* legal, worth a warning, and the first is found */
+    TNF_RULE_NO_OVERLAP = 1,        /* no byte belongs to two tensors */
+    TNF_RULE_NO_HOLES = 2,          /* tensors tile the data exactly, from data_start to the end */
+    TNF_RULE_DATA_START = 4,        /* no tensor begins before r->data_start */
+    TNF_RULE_OVERLAP_ODD = 8,       /* overlap is legal but worth a warning */
+    TNF_RULE_NAMES_MAY_REPEAT = 16, /* legal, worth a warning, and the first is found */
+    TNF_RULE_CHECK_READS = 32       /* its own readers compare the digest of all they read whole */
 };
 
 typedef struct tnf_reader {
@@ -302,6 +304,21 @@ const tnf_object *tnf_find_piece(const tnf_file *file, const char *name, size_t 
 bool tnf_piece_at(const tnf_file *file, size_t i, tnf_str *name);
 /* The origin that reads the bytes of such a file, and its size: for parts in it. */
 const struct tnf_origin *tnf_file_origin(const tnf_file *file, uint64_t *size);
+
+/* The file as a zip archive, in r->scratch; close it. What usual readers let pass is for
+ * tnf_stricter(). */
+tnf_status tnf_open_zip(tnf_reader *r, tnf_container *out, tnf_error *e);
+/* Fills where a part is: n of the decoded bytes of a member of such an archive, from `skip` on.
+ * front, if it is not NULL, is the CRC of those before; then the part has a digest if it reaches to
+ * the end. */
+tnf_status tnf_place_part(tnf_reader *r, tnf_part *part, const tnf_content *member,
+                          const tnf_content_place *place, uint64_t skip, uint64_t n,
+                          const uint32_t *front, tnf_error *e);
+/* What parts with TNF_PART_UNREADABLE have for an origin, so that reading them says why. */
+tnf_status tnf_unreadable_origin(tnf_reader *r, const struct tnf_origin **out, const char *why,
+                                 tnf_error *e);
+/* As tnf_add_extra(), with a part whose place is filled. */
+tnf_status tnf_add_extra_part(tnf_reader *r, tnf_str key, const tnf_part *part, tnf_error *e);
 
 /* ---------------------------------------------------------------- writing */
 

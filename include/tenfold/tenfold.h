@@ -155,6 +155,9 @@ TNF_API const tnf_object *tnf_find_n(const tnf_file *file, const char *name, siz
  * missing. The index may contain only the name of such a tensor: then it has no parts, and the
  * layout "missing". */
 TNF_API const char *tnf_missing_file(const tnf_object *object);
+/** Returns why a tensor is listed but cannot be read, as a piece of a sentence ("" if only the
+ *  warnings of the file tell); NULL: it can be read. */
+TNF_API const char *tnf_why_unreadable(const tnf_object *object);
 /** Returns the number of elements of a tensor; 0 for NULL, and if it is not known. */
 TNF_API uint64_t tnf_elements(const tnf_object *object);
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Checksums by name: one table over libxxhash, our own CRC-32C, and libcrypto and zlib or, where
- * those are switched off, small code of our own.
+/* Checksums by name: one table over libxxhash, our own CRCs, and libcrypto or, where that is
+ * switched off, small code of our own.
  *
  * All digests come out as they are read in hex, most significant byte first.
  */
 #include "base/digest.h"
 
 #include "base/ahead.h"
+#include "base/crc32.h"
 #include "base/crc32c.h"
 
 #include <stdlib.h>
@@ -15,9 +16,6 @@
 #include <openssl/evp.h>
 #else
 #include "base/sha256.h"
-#endif
-#ifdef TENFOLD_ZLIB
-#include <zlib.h>
 #endif
 
 #ifdef TENFOLD_XXHASH
@@ -57,29 +55,10 @@ static void crc32c_update(void *state, const void *bytes, size_t n)
     *crc = tnf_crc32c(*crc, bytes, n);
 }
 
-#ifndef TENFOLD_ZLIB
-/* The CRC-32 of zlib, reflected, half a byte at a time: nothing that is read often carries it. */
-static uint32_t crc32_z(uint32_t crc, const uint8_t *bytes, size_t n)
-{
-    static const uint32_t halves[16] = {
-        0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
-        0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
-        0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c,
-    };
-    crc = ~crc;
-    for (size_t i = 0; i < n; i++) {
-        crc ^= bytes[i];
-        crc = crc >> 4 ^ halves[crc & 15];
-        crc = crc >> 4 ^ halves[crc & 15];
-    }
-    return ~crc;
-}
-#endif
-
 static void crc32_update(void *state, const void *bytes, size_t n)
 {
     uint32_t *crc = state;
-    *crc = (uint32_t)crc32_z(*crc, bytes, n);
+    *crc = tnf_crc32(*crc, bytes, n);
 }
 
 static void crc_end(void *state, uint8_t *out)

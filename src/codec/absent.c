@@ -10,6 +10,7 @@ const tnf_codec_ops tnf_codec_zstd_seekable = { .id = "zstd-seekable", .built_by
 
 #ifndef TENFOLD_ZLIB
 const tnf_codec_ops tnf_codec_gzip = { .id = "gzip", .built_by = "TENFOLD_ZLIB" };
+const tnf_codec_ops tnf_codec_deflate = { .id = "deflate", .built_by = "TENFOLD_ZLIB" };
 
 tnf_status tnf_gzip_decode(const void *stored, size_t stored_n, void *dst, size_t n, tnf_error *e)
 {

@@ -16,6 +16,7 @@ static const tnf_codec_ops *const codecs[TNF_CODEC_COUNT] = {
     [TNF_CODEC_ZSTD_SEEKABLE] = &tnf_codec_zstd_seekable,
     [TNF_CODEC_GZIP] = &tnf_codec_gzip,
     [TNF_CODEC_SNAPPY] = &tnf_codec_snappy,
+    [TNF_CODEC_DEFLATE] = &tnf_codec_deflate,
 };
 
 const char *tnf_codec_id(unsigned codec)

@@ -16,7 +16,8 @@ typedef enum tnf_codec {
     TNF_CODEC_ZSTD,          /* one or more zstd frames, decoded from the start */
     TNF_CODEC_ZSTD_SEEKABLE, /* zstd frames and a table of them at the end: any frame at once */
     TNF_CODEC_GZIP,
-    TNF_CODEC_SNAPPY, /* one raw snappy block */
+    TNF_CODEC_SNAPPY,  /* one raw snappy block */
+    TNF_CODEC_DEFLATE, /* raw deflate, as in zip archives */
     TNF_CODEC_COUNT
 } tnf_codec;
 

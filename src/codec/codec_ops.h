@@ -41,7 +41,7 @@ typedef struct tnf_codec_ops {
 } tnf_codec_ops;
 
 extern const tnf_codec_ops tnf_codec_zstd, tnf_codec_zstd_seekable, tnf_codec_gzip,
-    tnf_codec_snappy;
+    tnf_codec_snappy, tnf_codec_deflate;
 
 /* The one answer of a codec that is not built in. */
 tnf_status tnf_no_codec(const char *id, const char *built_by, tnf_error *e);

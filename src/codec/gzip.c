@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* gzip (RFC 1952) over zlib: members back to back, decoded from the start. Sizes come from the
+/* gzip (RFC 1952) and raw deflate (RFC 1951) over zlib, decoded from the start. Sizes come from the
  * container, so a bomb is stopped one byte beyond what it may hold.
  *
- *   1f 8b 08 flags mtime[4] xfl os  deflated bytes  crc32[4] size[4]   then perhaps the next member
+ *   gzip      1f 8b 08 flags mtime[4] xfl os  deflated bytes  crc32[4] size[4]
+ *             then perhaps the next member
+ *   deflate   deflated bytes, and nothing else: a member of a zip archive
  *
  * What is written is one member with no name, mtime 0 and os 255 (unknown): the same bytes give the
  * same file on every machine with the same zlib.
@@ -15,20 +17,21 @@
 #include <zlib.h>
 
 #define WINDOW_GZIP (15 + 16) /* the largest window, gzip around it */
+#define WINDOW_RAW  (-15)     /* the largest window, nothing around it */
 #define OUT_BLOCK   (64u << 10)
 #define MEMORY      8 /* zlib's own default */
 
 /* ---------------------------------------------------------------- inflating */
 
 /* What inflate() said of damaged data, for a person. */
-static tnf_status damaged(const z_stream *z, int said, uint64_t at, tnf_error *e)
+static tnf_status damaged(const char *id, const z_stream *z, int said, uint64_t at, tnf_error *e)
 {
     if (said == Z_MEM_ERROR)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for gzip");
-    return tnf_fail(e, TNF_EFORMAT, at, "corrupt gzip: %s",
-                    z->msg                ? z->msg
-                    : said == Z_NEED_DICT ? "it needs a dictionary"
-                                          : "not gzip data");
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for %s", id);
+    if (said != Z_NEED_DICT && !z->msg)
+        return tnf_fail(e, TNF_EFORMAT, at, "corrupt %s: not %s data", id, id);
+    return tnf_fail(e, TNF_EFORMAT, at, "corrupt %s: %s", id,
+                    z->msg ? z->msg : "it needs a dictionary");
 }
 
 static uInt at_most(size_t n)
@@ -44,6 +47,11 @@ static Bytef *unconst(const void *p)
 
 /* ----------------------------------------------------------------- streams */
 
+static int window_of(const tnf_codec_ops *ops)
+{
+    return ops == &tnf_codec_deflate ? WINDOW_RAW : WINDOW_GZIP;
+}
+
 struct decode {
     tnf_feed feed;
     z_stream z;
@@ -55,8 +63,8 @@ static tnf_status decode_open(tnf_decoder *d, tnf_error *e)
 {
     struct decode *s = tnf_alloc0(&d->alloc, sizeof *s);
     d->state = s;
-    if (!s || inflateInit2(&s->z, WINDOW_GZIP) != Z_OK)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for gzip");
+    if (!s || inflateInit2(&s->z, window_of(d->ops)) != Z_OK)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for %s", d->ops->id);
     s->open = true;
     return tnf_feed_open(&s->feed, d, 0, d->from.stored, e);
 }
@@ -82,12 +90,16 @@ static tnf_status step(tnf_decoder *d, void *dst, size_t n, size_t *made, tnf_er
 {
     struct decode *s = d->state;
     TNF_TRY(tnf_feed_more(&s->feed, d, e));
+    if (s->between && !at_end(s) && d->ops == &tnf_codec_deflate)
+        return tnf_fail(e, TNF_EFORMAT, tnf_feed_where(&s->feed),
+                        "the deflate data end %llu bytes before they should",
+                        (unsigned long long)(d->from.stored - tnf_feed_where(&s->feed)));
     if (at_end(s) && (s->between || d->from.stored == 0))
         return tnf_fail(e, TNF_ETRUNCATED, d->from.stored,
-                        "the gzip data end before their %llu bytes are decoded",
+                        "the %s data end before their %llu bytes are decoded", d->ops->id,
                         (unsigned long long)d->from.decoded);
     if (s->between && inflateReset(&s->z) != Z_OK)
-        return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "gzip: no new member");
+        return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "%s: no new member", d->ops->id);
     s->between = false;
     s->z.next_in = s->feed.block + s->feed.used;
     s->z.avail_in = (uInt)(s->feed.n - s->feed.used);
@@ -101,8 +113,9 @@ static tnf_status step(tnf_decoder *d, void *dst, size_t n, size_t *made, tnf_er
     if (said == Z_OK || said == Z_STREAM_END)
         return TNF_OK;
     if (said == Z_BUF_ERROR && at_end(s))
-        return tnf_fail(e, TNF_ETRUNCATED, d->from.stored, "the gzip data end within a member");
-    return said == Z_BUF_ERROR ? TNF_OK : damaged(&s->z, said, tnf_feed_where(&s->feed), e);
+        return tnf_fail(e, TNF_ETRUNCATED, d->from.stored, "the %s data end too early", d->ops->id);
+    return said == Z_BUF_ERROR ? TNF_OK
+                               : damaged(d->ops->id, &s->z, said, tnf_feed_where(&s->feed), e);
 }
 
 static tnf_status decode(tnf_decoder *d, void *dst, size_t n, tnf_error *e)
@@ -121,7 +134,7 @@ static tnf_status decode_end(tnf_decoder *d, tnf_error *e)
         TNF_TRY(step(d, more, sizeof more, &made, e));
         if (made)
             return tnf_fail(e, TNF_EFORMAT, tnf_feed_where(&s->feed),
-                            "the gzip data hold more than the %llu bytes they should",
+                            "the %s data hold more than the %llu bytes they should", d->ops->id,
                             (unsigned long long)d->from.decoded);
     }
     return TNF_OK;
@@ -136,11 +149,11 @@ struct encode {
     uint8_t *block;
 };
 
-static int begin_deflate(z_stream *z, gz_header *header, int level)
+static int begin_deflate(z_stream *z, gz_header *header, int window, int level)
 {
     *header = (gz_header) { .os = 255 };
-    int said = deflateInit2(z, level, Z_DEFLATED, WINDOW_GZIP, MEMORY, Z_DEFAULT_STRATEGY);
-    return said == Z_OK ? deflateSetHeader(z, header) : said;
+    int said = deflateInit2(z, level, Z_DEFLATED, window, MEMORY, Z_DEFAULT_STRATEGY);
+    return said == Z_OK && window == WINDOW_GZIP ? deflateSetHeader(z, header) : said;
 }
 
 static tnf_status encode_open(tnf_encoder *x, tnf_error *e)
@@ -150,12 +163,13 @@ static tnf_status encode_open(tnf_encoder *x, tnf_error *e)
     if (s)
         s->block = tnf_alloc(&x->alloc, OUT_BLOCK);
     if (!s || !s->block)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for gzip");
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for %s", x->ops->id);
     if (x->level < 0 || x->level > 9)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "gzip has the levels 1 to 9, not %d",
-                        x->level);
-    if (begin_deflate(&s->z, &s->header, x->level ? x->level : Z_DEFAULT_COMPRESSION) != Z_OK)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for gzip");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s has the levels 1 to 9, not %d",
+                        x->ops->id, x->level);
+    int level = x->level ? x->level : Z_DEFAULT_COMPRESSION;
+    if (begin_deflate(&s->z, &s->header, window_of(x->ops), level) != Z_OK)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for %s", x->ops->id);
     s->open = true;
     return TNF_OK;
 }
@@ -182,7 +196,7 @@ static tnf_status push(tnf_encoder *x, const void *bytes, size_t n, int flush, t
         s->z.avail_out = OUT_BLOCK;
         said = deflate(&s->z, flush);
         if (said != Z_OK && said != Z_STREAM_END && said != Z_BUF_ERROR)
-            return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "gzip: deflate gives %d", said);
+            return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "%s: deflate gives %d", x->ops->id, said);
         size_t made = OUT_BLOCK - s->z.avail_out;
         if (made)
             TNF_TRY(x->to.write(x->to.ctx, s->block, made, e));
@@ -206,6 +220,18 @@ static tnf_status encode_end(tnf_encoder *x, tnf_error *e)
 
 const tnf_codec_ops tnf_codec_gzip = {
     .id = "gzip",
+    .decode_open = decode_open,
+    .decode = decode,
+    .decode_end = decode_end,
+    .decode_close = decode_close,
+    .encode_open = encode_open,
+    .encode = encode,
+    .encode_end = encode_end,
+    .encode_close = encode_close,
+};
+
+const tnf_codec_ops tnf_codec_deflate = {
+    .id = "deflate",
     .decode_open = decode_open,
     .decode = decode,
     .decode_end = decode_end,

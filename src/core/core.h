@@ -16,6 +16,10 @@ struct tnf_origin {
     tnf_fetch_fn fetch; /* TNF_MEMORY without memory */
     void *ctx;
     bool missing; /* the file is not there: `label` is its name, the source another's */
+    /* TNF_ENCODED: decoded bytes in front of the part's, and of all there are; 0: just the part's.
+     */
+    uint64_t skip, whole;
+    const char *unreadable; /* why parts cannot be read that are listed; NULL: not known */
 };
 
 /* A file that another one names and that is not there. There may be as many as names. */
@@ -197,6 +201,9 @@ tnf_status tnf_restore_order(tnf_file *file, const tnf_value *stash, tnf_error *
 /* save/restore_tensors.c: tensors that were changed to fit the format become what they were, by the
  * notes of the stash. */
 tnf_status tnf_restore_tensors(tnf_file *file, const tnf_value *stash, tnf_error *e);
+
+/* read.c: is its digest compared whenever it is read whole (TNF_RULE_CHECK_READS)? */
+bool tnf_checks_reads(const tnf_part *part);
 
 /* read.c: the bytes of each element the other way round; n is a multiple of width. */
 void tnf_reverse_elements(uint8_t *p, size_t n, size_t width);

@@ -58,21 +58,76 @@ static tnf_status put_block(void *ctx, const void *bytes, size_t n, tnf_error *e
     return tnf_save_progress(w->save, n, e);
 }
 
-tnf_status tnf_put_data(tnf_writer *w, const tnf_part *part, tnf_error *e)
+/* Bytes that lie somewhere as they are to be written: from a file, they are not seen here. */
+static tnf_status put_as_is(tnf_writer *w, const tnf_part *part, tnf_error *e)
 {
-    bool memory = part->payload == TNF_MEMORY && part->memory;
-    bool plain = part->payload == TNF_AT && !part->flags;
-    if (part->nbytes == 0)
-        return TNF_OK;
-    if (!memory && !plain)
-        return tnf_scan_ahead(part, put_block, w, e); /* to be decoded, swapped or fetched */
+    const uint8_t *memory = part->payload == TNF_MEMORY ? part->memory : NULL;
     for (uint64_t at = 0; at < part->nbytes; at += DATA_BLOCK) {
         size_t n = part->nbytes - at < DATA_BLOCK ? (size_t)(part->nbytes - at) : DATA_BLOCK;
-        TNF_TRY(memory ? tnf_put(w, (const uint8_t *)part->memory + at, n, e)
+        TNF_TRY(memory ? tnf_put(w, memory + at, n, e)
                        : tnf_sink_copy(w->sink, part->origin->source, part->offset + at, n, e));
         TNF_TRY(tnf_save_progress(w->save, n, e));
     }
     return TNF_OK;
+}
+
+/* Something that is done with the bytes of a part on a thread of its own, while this one writes
+ * them. */
+struct beside {
+    tnf_digester digester; /* its algorithm is NULL: they are only read, which may check them */
+    atomic_bool stop;
+    const tnf_part *part;
+    tnf_status status;
+    tnf_error error;
+};
+
+static tnf_status take_beside(void *ctx, const void *bytes, size_t n, tnf_error *e)
+{
+    struct beside *b = ctx;
+    (void)e;
+    if (b->digester.algorithm)
+        tnf_digest_update(&b->digester, bytes, n);
+    return atomic_load(&b->stop) ? TNF_ECANCELLED : TNF_OK;
+}
+
+static void *scan_beside(void *ctx)
+{
+    struct beside *b = ctx;
+    b->status = tnf_scan(b->part, take_beside, b, &b->error);
+    return NULL;
+}
+
+/* False if no thread could be started: then nothing was done. */
+static bool put_and_scan(tnf_writer *w, struct beside *b, tnf_status *status, tnf_error *e)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, scan_beside, b) != 0)
+        return false;
+    *status = put_as_is(w, b->part, e);
+    atomic_store(&b->stop, *status != TNF_OK);
+    pthread_join(thread, NULL);
+    if (*status == TNF_OK && b->status != TNF_OK) {
+        *status = b->status;
+        if (e)
+            *e = b->error;
+    }
+    return true;
+}
+
+tnf_status tnf_put_data(tnf_writer *w, const tnf_part *part, tnf_error *e)
+{
+    bool memory = part->payload == TNF_MEMORY && part->memory;
+    bool plain = part->payload == TNF_AT && !part->flags, check = tnf_checks_reads(part);
+    struct beside b = { .part = part };
+    tnf_status status;
+    if (part->nbytes == 0)
+        return TNF_OK;
+    if (memory || (plain && !check))
+        return put_as_is(w, part, e);
+    if (plain && part->nbytes >= WORTH_THREAD && tnf_pool_threads(0) > 1 &&
+        put_and_scan(w, &b, &status, e))
+        return status;
+    return tnf_scan_ahead(part, put_block, w, e); /* to be decoded, swapped, checked or fetched */
 }
 
 /* ------------------------------------------------ encoded and digested parts */
@@ -135,31 +190,6 @@ static tnf_status put_all(struct put *p, tnf_error *e)
     return p->encoder ? tnf_encoder_end(p->encoder, e) : TNF_OK;
 }
 
-/* Bytes that lie in memory or in a file as they are to be written are digested on a thread of their
- * own, while this one writes them: from a file, that is without seeing them. */
-struct beside {
-    tnf_digester digester;
-    atomic_bool stop;
-    const tnf_part *part;
-    tnf_status status;
-    tnf_error error;
-};
-
-static tnf_status take_beside(void *ctx, const void *bytes, size_t n, tnf_error *e)
-{
-    struct beside *b = ctx;
-    (void)e;
-    tnf_digest_update(&b->digester, bytes, n);
-    return atomic_load(&b->stop) ? TNF_ECANCELLED : TNF_OK;
-}
-
-static void *digest_beside(void *ctx)
-{
-    struct beside *b = ctx;
-    b->status = tnf_scan(b->part, take_beside, b, &b->error);
-    return NULL;
-}
-
 static bool may_digest_beside(const tnf_part *part, const tnf_put_how *how)
 {
     return how->codec == TNF_CODEC_RAW && !how->big_endian && how->digest &&
@@ -168,29 +198,18 @@ static bool may_digest_beside(const tnf_part *part, const tnf_put_how *how)
            part->nbytes >= WORTH_THREAD && tnf_pool_threads(0) > 1;
 }
 
-/* False if no thread could be started: then nothing was done. */
+/* Bytes that lie in memory or in a file as they are to be written are digested beside. False if no
+ * thread could be started: then nothing was done. */
 static bool put_beside(tnf_writer *w, const tnf_part *part, const tnf_put_how *how,
                        tnf_put_done *done, tnf_status *status, tnf_error *e)
 {
-    pthread_t thread;
     struct beside b = { .part = part };
     if (!tnf_digest_begin(&b.digester, how->digest))
         return false;
-    if (pthread_create(&thread, NULL, digest_beside, &b) != 0) {
-        tnf_digest_end(&b.digester, NULL);
-        return false;
-    }
-    *status = tnf_put_data(w, part, e);
-    atomic_store(&b.stop, *status != TNF_OK);
-    pthread_join(thread, NULL);
-    done->digest_n = tnf_digest_size(how->digest);
-    tnf_digest_end(&b.digester, done->digest);
-    if (*status == TNF_OK && b.status != TNF_OK) {
-        *status = b.status;
-        if (e)
-            *e = b.error;
-    }
-    return true;
+    bool started = put_and_scan(w, &b, status, e);
+    done->digest_n = started ? tnf_digest_size(how->digest) : 0;
+    tnf_digest_end(&b.digester, started ? done->digest : NULL);
+    return started;
 }
 
 tnf_status tnf_put_part(tnf_writer *w, const tnf_part *part, const tnf_put_how *how,

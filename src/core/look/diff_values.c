@@ -78,7 +78,8 @@ static tnf_status open_one(tnf_stream *stream, struct both *s, const struct comp
         TNF_TRY(tnf_reorder(&s->rows, of, &s->turning, e));
         part = &s->rows;
     }
-    return tnf_stream_open(stream, part, e);
+    TNF_TRY(tnf_stream_open(stream, part, e));
+    return tnf_stream_check(stream, e);
 }
 
 static tnf_status open_both(struct both *s, struct diff *d, const struct comparison *c,

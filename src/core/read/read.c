@@ -14,7 +14,9 @@ static tnf_status check_want(const tnf_part *part, uint64_t offset, uint64_t n, 
                         TNF_VISIBLE(part->origin->label));
     if (part->flags & TNF_PART_UNREADABLE)
         return tnf_fail(e, TNF_EUNSUPPORTED, part->offset,
-                        "this tensor can be listed but not read: see the warnings of the file");
+                        "this tensor can be listed but not read: %s",
+                        part->origin && part->origin->unreadable ? part->origin->unreadable
+                                                                 : "see the warnings of the file");
     if (offset > part->nbytes || n > part->nbytes - offset)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "%llu bytes were asked for from byte %llu on, but the tensor has %llu",
@@ -64,7 +66,8 @@ tnf_status tnf_stream_open(tnf_stream *s, const tnf_part *part, tnf_error *e)
     TNF_TRY(check_want(part, 0, 0, e));
     if (part->payload != TNF_ENCODED)
         return TNF_OK;
-    tnf_encoded from = { read_stored, s, part->stored, part->nbytes };
+    uint64_t whole = part->origin->whole ? part->origin->whole : part->nbytes;
+    tnf_encoded from = { read_stored, s, part->stored, whole };
     tnf_status status = tnf_decoder_open(&s->decoder, part->codec, &from, NULL, e);
     if (status != TNF_OK && !s->cannot_read && e && e->offset != TNF_NO_OFFSET)
         e->offset += part->offset;
@@ -75,15 +78,54 @@ void tnf_stream_close(tnf_stream *s)
 {
     tnf_decoder_close(s->decoder);
     s->decoder = NULL;
+    if (s->check.algorithm)
+        tnf_digest_end(&s->check, NULL);
+}
+
+bool tnf_checks_reads(const tnf_part *part)
+{
+    const tnf_digest *d = part->digest;
+    const tnf_format *format = part->origin ? part->origin->format : NULL;
+    return format && format->rules & TNF_RULE_CHECK_READS && part->payload <= TNF_ENCODED && d &&
+           d->algorithm && d->n == tnf_digest_size(d->algorithm);
+}
+
+tnf_status tnf_stream_check(tnf_stream *s, tnf_error *e)
+{
+    if (!tnf_checks_reads(s->part) || tnf_digest_begin(&s->check, s->part->digest->algorithm))
+        return TNF_OK;
+    return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for reading");
+}
+
+static tnf_status compare_check(tnf_stream *s, tnf_error *e)
+{
+    uint8_t found[TNF_DIGEST_MAX];
+    const tnf_digest *d = s->part->digest;
+    if (!s->check.state || s->checked != s->part->nbytes)
+        return TNF_OK;
+    tnf_digest_end(&s->check, found);
+    if (memcmp(found, d->bytes, d->n) == 0)
+        return TNF_OK;
+    return tnf_fail(e, TNF_EDIGEST, s->part->offset, "the bytes do not match their %s",
+                    d->algorithm);
+}
+
+/* Others may follow that are not of the part. */
+static bool is_last(const tnf_part *part)
+{
+    const struct tnf_origin *o = part->origin;
+    return o->whole == 0 || o->skip + part->nbytes == o->whole;
 }
 
 tnf_status tnf_stream_end(tnf_stream *s, tnf_error *e)
 {
-    return s->decoder ? in_file(s, tnf_decoder_end(s->decoder, e), e) : TNF_OK;
+    if (s->decoder && is_last(s->part))
+        TNF_TRY(in_file(s, tnf_decoder_end(s->decoder, e), e));
+    return compare_check(s, e);
 }
 
 /* Bytes as they are stored, but decoded. */
-static tnf_status read_plain(tnf_stream *s, uint64_t offset, void *dst, size_t n, tnf_error *e)
+static tnf_status read_bytes(tnf_stream *s, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     const tnf_part *part = s->part;
     const struct tnf_origin *o = part->origin;
@@ -91,7 +133,7 @@ static tnf_status read_plain(tnf_stream *s, uint64_t offset, void *dst, size_t n
     case TNF_AT:
         return tnf_source_read(o->source, part->offset + offset, dst, n, e);
     case TNF_ENCODED:
-        return tnf_decoder_read(s->decoder, offset, dst, n, e);
+        return tnf_decoder_read(s->decoder, o->skip + offset, dst, n, e);
     case TNF_OPAQUE:
         return o->format->decode(o->reader, part->offset, offset, dst, n, e);
     default:
@@ -103,6 +145,16 @@ static tnf_status read_plain(tnf_stream *s, uint64_t offset, void *dst, size_t n
         memcpy(dst, (const uint8_t *)part->memory + offset, n);
         return TNF_OK;
     }
+}
+
+static tnf_status read_plain(tnf_stream *s, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    TNF_TRY(read_bytes(s, offset, dst, n, e));
+    if (s->check.state && offset == s->checked) {
+        tnf_digest_update(&s->check, dst, n);
+        s->checked += n;
+    }
+    return TNF_OK;
 }
 
 /* Elements cut by the edges of the wanted range are read whole beside it. */
@@ -154,6 +206,8 @@ tnf_status tnf_read_part(const tnf_part *part, uint64_t offset, void *dst, size_
     if (n == 0)
         return TNF_OK;
     tnf_status status = tnf_stream_open(&s, part, e);
+    if (status == TNF_OK && n == part->nbytes)
+        status = tnf_stream_check(&s, e);
     if (status == TNF_OK)
         status = tnf_stream_read(&s, offset, dst, n, e);
     if (status == TNF_OK && offset + n == part->nbytes)
@@ -179,12 +233,20 @@ const uint8_t *tnf_part_in_memory(const tnf_part *part)
 static tnf_status scan_memory(const tnf_part *part, const uint8_t *bytes, tnf_take_fn take,
                               void *ctx, tnf_error *e)
 {
+    tnf_stream s = { .part = part };
+    TNF_TRY(tnf_stream_check(&s, e));
     tnf_status status = check_want(part, 0, 0, e);
     for (uint64_t at = 0; at < part->nbytes && status == TNF_OK; at += TNF_SCAN_BLOCK) {
         size_t n = part->nbytes - at < TNF_SCAN_BLOCK ? (size_t)(part->nbytes - at)
                                                       : TNF_SCAN_BLOCK;
+        if (s.check.state)
+            tnf_digest_update(&s.check, bytes + at, n);
+        s.checked += n;
         TNF_CALL(status, e, take, ctx, bytes + at, n);
     }
+    if (status == TNF_OK)
+        status = compare_check(&s, e);
+    tnf_stream_close(&s);
     return status;
 }
 
@@ -199,6 +261,8 @@ tnf_status tnf_scan(const tnf_part *part, tnf_take_fn take, void *ctx, tnf_error
     size += size == 0;
     tnf_stream s;
     tnf_status status = tnf_stream_open(&s, part, e);
+    if (status == TNF_OK)
+        status = tnf_stream_check(&s, e);
     uint8_t *block = status == TNF_OK ? tnf_alloc(&a, size) : NULL;
     if (status == TNF_OK && !block)
         status = tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for reading");
@@ -227,6 +291,16 @@ tnf_status tnf_object_there(const tnf_object *object, tnf_error *e)
         return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "%s lies in the file %s, which is missing",
                         TNF_QUOTED(object->name), TNF_VISIBLE(file));
     return object ? TNF_OK : tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no such tensor");
+}
+
+const char *tnf_why_unreadable(const tnf_object *object)
+{
+    for (uint16_t i = 0; object && i < object->nparts; i++) {
+        const tnf_part *p = &object->parts[i];
+        if (p->flags & TNF_PART_UNREADABLE)
+            return p->origin && p->origin->unreadable ? p->origin->unreadable : "";
+    }
+    return NULL;
 }
 
 tnf_status tnf_read(const tnf_object *object, void *dst, size_t n, tnf_error *e)

@@ -43,7 +43,8 @@ struct work {
 
 static bool plain(const tnf_part *p)
 {
-    return p->payload == TNF_AT && !(p->flags & (TNF_PART_BIG_ENDIAN | TNF_PART_UNREADABLE));
+    return p->payload == TNF_AT && !(p->flags & (TNF_PART_BIG_ENDIAN | TNF_PART_UNREADABLE)) &&
+           !tnf_checks_reads(p);
 }
 
 static int by_place(const void *a, const void *b)

@@ -3,6 +3,7 @@
 #ifndef TNF_CORE_READ_STREAM_H
 #define TNF_CORE_READ_STREAM_H
 
+#include "base/digest.h"
 #include "codec/codec.h"
 #include "core/core.h"
 
@@ -13,12 +14,16 @@ typedef struct tnf_stream {
     const tnf_part *part;
     tnf_decoder *decoder; /* of an encoded part */
     bool cannot_read;     /* it was the file that failed, not what is in it */
+    tnf_digester check;   /* of what was read from the beginning on, if that is checked */
+    uint64_t checked;     /* how much that is */
 } tnf_stream;
 
 /* The stream must not be moved afterwards. */
 tnf_status tnf_stream_open(tnf_stream *s, const tnf_part *part, tnf_error *e);
 /* n decoded bytes from `offset` on; going forward is cheap. */
 tnf_status tnf_stream_read(tnf_stream *s, uint64_t offset, void *dst, size_t n, tnf_error *e);
+/* All of it will be read in order: if its digest is one that is then compared, the end does. */
+tnf_status tnf_stream_check(tnf_stream *s, tnf_error *e);
 /* When the last byte was read in order: an encoded part may hold no more. */
 tnf_status tnf_stream_end(tnf_stream *s, tnf_error *e);
 void tnf_stream_close(tnf_stream *s);

@@ -370,10 +370,16 @@ static tnf_status plan_attr(struct planning *l, const tnf_member *m, tnf_verdict
 /* ----------------------------------------------------------------- extras */
 
 /* Extras are bytes of one family of formats: only that family can write them back. */
+/* The word, then a dot. */
+static bool begins_with(tnf_str key, const char *word)
+{
+    size_t n = strlen(word);
+    return key.n > n && memcmp(key.p, word, n) == 0 && key.p[n] == '.';
+}
+
 static tnf_status plan_extra(struct planning *l, const tnf_extra *x, tnf_error *e)
 {
-    size_t n = strlen(l->format->family);
-    bool own = x->key.n > n && memcmp(x->key.p, l->format->family, n) == 0 && x->key.p[n] == '.';
+    bool own = begins_with(x->key, l->format->family) || begins_with(x->key, l->format->name);
     if (!own || !l->format->can.extras) {
         tnf_plan_tell(l, TNF_DROPPED, "extra", x->key, "the format has no place for it");
         return TNF_OK;

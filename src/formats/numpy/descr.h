@@ -25,6 +25,7 @@ typedef struct np_context {
     tnf_reader *r; /* NULL: nobody to warn; strict */
     tnf_arena *arena;
     const tnf_type *v1, *v2; /* elements of V1 and |V2 */
+    uint64_t base;           /* where the array begins in the file, for messages */
 } np_context;
 
 tnf_status tnf_np_resolve(np_type *out, const np_context *x, const np_node *descr, tnf_error *e);

@@ -126,7 +126,7 @@ tnf_status tnf_np_read_header(np_array *out, const np_context *x, unsigned major
 {
     np_node *dict;
     const np_node *values[KEYS] = { NULL };
-    np_source source = { text, n, tnf_np_prefix(major), major < 3, major < 3 };
+    np_source source = { text, n, x->base + tnf_np_prefix(major), major < 3, major < 3 };
     *out = (np_array) { 0 };
     TNF_TRY(tnf_np_parse(&dict, &source, x->arena, e));
     TNF_TRY(find_keys(values, x, dict, e));

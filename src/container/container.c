@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* What zip archives and folders share as containers, and zip archives. */
+#include "container/container.h"
+
+#include "base/error.h"
+#include "container/state.h"
+#include "wire/zip.h"
+
+#include <string.h>
+
+static tnf_str content_name(const void *ctx, uint32_t i)
+{
+    return ((const tnf_container_state *)ctx)->members[i].name;
+}
+
+tnf_status tnf_container_begin(tnf_container *out, const tnf_content *members, size_t n,
+                               tnf_container_state *s, tnf_error *e)
+{
+    uint32_t previous;
+    bool ok = true;
+    s->members = members;
+    tnf_hash_init(&s->names, &s->arena->alloc, content_name, s);
+    for (size_t i = 0; i < n && ok; i++)
+        ok = tnf_hash_add(&s->names, (uint32_t)i, true, &previous);
+    out->members = members;
+    out->n = n;
+    out->state = s;
+    return ok ? TNF_OK : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for names");
+}
+
+void tnf_container_close(tnf_container *c)
+{
+    tnf_container_state *s = c->state;
+    if (!s)
+        return;
+    tnf_hash_free(&s->names);
+    if (s->close)
+        s->close(s);
+    c->state = NULL;
+}
+
+size_t tnf_container_find(const tnf_container *c, tnf_str name)
+{
+    uint32_t at = tnf_hash_find(&c->state->names, name.p, name.n);
+    return at == TNF_HASH_NONE ? SIZE_MAX : at;
+}
+
+tnf_status tnf_container_place(tnf_content_place *out, const tnf_container *c, size_t i,
+                               tnf_error *e)
+{
+    return c->state->place(out, c->state, i, e);
+}
+
+/* ---------------------------------------------------------------- reading */
+
+static tnf_status read_place(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    const tnf_content_place *p = ctx;
+    return tnf_source_read(p->source, p->offset + offset, dst, n, e);
+}
+
+tnf_status tnf_container_read(const tnf_content_place *place, const tnf_content *member,
+                              uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    tnf_decoder *d;
+    if (offset > member->size || n > member->size - offset)
+        return tnf_fail(e, TNF_ETRUNCATED, place->offset, "%s has %llu bytes, and more are needed",
+                        TNF_QUOTED(member->name), (unsigned long long)member->size);
+    if (place->codec == TNF_CODEC_RAW)
+        return tnf_source_read(place->source, place->offset + offset, dst, n, e);
+    tnf_content_place copy = *place;
+    tnf_encoded from = { read_place, &copy, place->stored, member->size };
+    TNF_TRY(tnf_decoder_open(&d, place->codec, &from, NULL, e));
+    tnf_status status = tnf_decoder_read(d, offset, dst, n, e);
+    if (status == TNF_OK && offset + n == member->size)
+        status = tnf_decoder_end(d, e);
+    tnf_decoder_close(d);
+    return status;
+}
+
+/* -------------------------------------------------------------------- zip */
+
+typedef struct zip_state {
+    tnf_container_state all;
+    tnf_zip zip;
+    tnf_zip_from from;
+    const tnf_source *source;
+} zip_state;
+
+static tnf_status fetch_source(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    return tnf_source_read(((const zip_state *)ctx)->source, offset, dst, n, e);
+}
+
+static tnf_status place_zip(tnf_content_place *out, const tnf_container_state *s, size_t i,
+                            tnf_error *e)
+{
+    const zip_state *z = (const zip_state *)(const void *)s;
+    const tnf_zip_member *m = &z->zip.members[i];
+    *out = (tnf_content_place) { .source = z->source, .stored = m->stored };
+    out->codec = m->method == TNF_ZIP_DEFLATED ? TNF_CODEC_DEFLATE : TNF_CODEC_RAW;
+    return tnf_zip_locate(&out->offset, &z->from, m, e);
+}
+
+tnf_status tnf_container_zip(tnf_container *out, const tnf_source *source,
+                             const tnf_container_how *how, tnf_error *e)
+{
+    *out = (tnf_container) { 0 };
+    zip_state *z = tnf_arena_alloc(how->arena, sizeof *z);
+    if (!z)
+        return tnf_arena_fail(how->arena, "a zip archive", e);
+    z->all = (tnf_container_state) { .arena = how->arena, .place = place_zip };
+    z->source = source;
+    z->from = (tnf_zip_from) { .fetch = fetch_source,
+                               .ctx = z,
+                               .size = source->size,
+                               .arena = how->arena,
+                               .max_directory = how->max_directory,
+                               .max_members = how->max_members,
+                               .odd = how->odd,
+                               .odd_ctx = how->ctx };
+    TNF_TRY(tnf_zip_read(&z->zip, &z->from, e));
+    tnf_content *members = tnf_arena_array(how->arena, z->zip.n, sizeof *members);
+    if (!members)
+        return tnf_arena_fail(how->arena, "a zip archive", e);
+    for (size_t i = 0; i < z->zip.n; i++) {
+        const tnf_zip_member *m = &z->zip.members[i];
+        members[i] = (tnf_content) { .name = m->name,
+                                     .at = m->at,
+                                     .stored = m->stored,
+                                     .size = m->size,
+                                     .crc = m->crc,
+                                     .has_crc = true,
+                                     .deflated = m->method == TNF_ZIP_DEFLATED };
+        members[i].directory = m->name.n && m->name.p[m->name.n - 1] == '/';
+    }
+    out->comment = z->zip.comment;
+    return tnf_container_begin(out, members, z->zip.n, &z->all, e);
+}

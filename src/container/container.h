@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* Files of many members: a zip archive or a folder, which are the same to a format. Members have
+ * names, sizes and perhaps a CRC; their bytes lie in a source, as they are or deflated.
+ *
+ *   zip      all members in one source: a stored one can be mapped where it is
+ *   folder   a source for each member, opened when it is asked for, by the path rule (path.h)
+ */
+#ifndef TNF_CONTAINER_CONTAINER_H
+#define TNF_CONTAINER_CONTAINER_H
+
+#include "base/arena.h"
+#include "codec/codec.h"
+#include "io/source.h"
+
+typedef struct tnf_content {
+    tnf_str name;          /* UTF-8 in a zip archive; never a path */
+    uint64_t at;           /* where it is named, for messages */
+    uint64_t stored, size; /* bytes it takes, and decompressed */
+    uint32_t crc;          /* of the decompressed ones */
+    bool has_crc, deflated;
+    bool directory; /* its name ends in a slash: nothing is in it */
+} tnf_content;
+
+/* Where the bytes of a member are. */
+typedef struct tnf_content_place {
+    const tnf_source *source;
+    uint64_t offset, stored;
+    tnf_codec codec; /* TNF_CODEC_RAW or TNF_CODEC_DEFLATE */
+} tnf_content_place;
+
+/* What a container is opened with. */
+typedef struct tnf_container_how {
+    tnf_arena *arena; /* all of it lives there */
+    uint64_t max_directory, max_members;
+    /* As in tnf_zip_from: is told what is illegal but usual readers let pass. May be NULL. */
+    tnf_status (*odd)(void *ctx, tnf_status status, uint64_t at, const char *text, tnf_error *e);
+    void *ctx;
+} tnf_container_how;
+
+typedef struct tnf_container {
+    const tnf_content *members; /* zip: in the order of the directory; folder: by name */
+    size_t n;
+    tnf_str comment; /* of a zip archive */
+    struct tnf_container_state *state;
+} tnf_container;
+
+/* The source must stay. */
+tnf_status tnf_container_zip(tnf_container *out, const tnf_source *source,
+                             const tnf_container_how *how, tnf_error *e);
+/* All regular files below a folder. Close it when none of its sources is used any more. */
+tnf_status tnf_container_folder(tnf_container *out, const char *path, const tnf_container_how *how,
+                                tnf_error *e);
+void tnf_container_close(tnf_container *c);
+
+/* Position of a member, or SIZE_MAX. Of several of one name it is the last. */
+size_t tnf_container_find(const tnf_container *c, tnf_str name);
+/* Where member i is; what stands in front of it is compared with what the container says. */
+tnf_status tnf_container_place(tnf_content_place *out, const tnf_container *c, size_t i,
+                               tnf_error *e);
+/* n bytes of a member, decompressed, from `offset` on. Only a short way into a deflated one. */
+tnf_status tnf_container_read(const tnf_content_place *place, const tnf_content *member,
+                              uint64_t offset, void *dst, size_t n, tnf_error *e);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* What each kind of container fills in; only container/ sees it. */
+#ifndef TNF_CONTAINER_STATE_H
+#define TNF_CONTAINER_STATE_H
+
+#include "base/hash.h"
+#include "container/container.h"
+
+typedef struct tnf_container_state {
+    tnf_arena *arena;
+    const tnf_content *members;
+    tnf_hash names;
+    tnf_status (*place)(tnf_content_place *out, const struct tnf_container_state *s, size_t i,
+                        tnf_error *e);
+    void (*close)(struct tnf_container_state *s); /* may be NULL */
+} tnf_container_state;
+
+/* Fills what all have in common. The caller closes `out` also if this fails. */
+tnf_status tnf_container_begin(tnf_container *out, const tnf_content *members, size_t n,
+                               tnf_container_state *s, tnf_error *e);
+
+#endif

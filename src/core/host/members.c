@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* What format.h declares for files that are containers: zip archives whose members hold tensors.
+ *
+ *   member    front ── bytes of a part ── perhaps more
+ *             │skip │
+ *   stored    the part is TNF_AT, where it lies; deflated: TNF_ENCODED, with an origin of its own
+ *             that knows what is in front
+ */
+#include "base/crc32.h"
+#include "core/core.h"
+
+#include <string.h>
+
+static tnf_status be_stricter(void *ctx, tnf_status status, uint64_t at, const char *text,
+                              tnf_error *e)
+{
+    return tnf_stricter(ctx, e, status, at, "%s", text);
+}
+
+tnf_status tnf_open_zip(tnf_reader *r, tnf_container *out, tnf_error *e)
+{
+    uint64_t members = r->limits.objects;
+    tnf_container_how how = { .arena = r->scratch,
+                              .max_directory = r->limits.header_bytes,
+                              .max_members = members < UINT32_MAX - 16 ? members + 16 : members,
+                              .odd = be_stricter,
+                              .ctx = r };
+    TNF_TRY(tnf_container_zip(out, r->source, &how, e));
+    tnf_trace(r, TNF_NO_OFFSET, "zip directory, %zu members", out->n);
+    return TNF_OK;
+}
+
+/* The CRC of a part that reaches to the end of its member. */
+static tnf_status make_digest(const tnf_digest **out, tnf_reader *r, uint32_t crc, bool of_stored,
+                              tnf_error *e)
+{
+    struct {
+        tnf_digest digest;
+        uint8_t bytes[4];
+    } *d = tnf_arena_alloc(r->arena, sizeof *d);
+    if (!d)
+        return tnf_arena_fail(r->arena, "a digest", e);
+    for (int i = 0; i < 4; i++)
+        d->bytes[i] = (uint8_t)(crc >> (24 - 8 * i));
+    d->digest = (tnf_digest) { .algorithm = "crc32", .bytes = d->bytes, .n = 4 };
+    d->digest.of_stored = of_stored;
+    *out = &d->digest;
+    return TNF_OK;
+}
+
+static tnf_status encoded_origin(tnf_part *part, tnf_reader *r, uint64_t skip, uint64_t whole,
+                                 tnf_error *e)
+{
+    struct tnf_origin *o = tnf_arena_alloc(r->arena, sizeof *o);
+    if (!o)
+        return tnf_arena_fail(r->arena, "a tensor", e);
+    *o = r->file->origin;
+    o->skip = skip;
+    o->whole = whole;
+    part->origin = o;
+    return TNF_OK;
+}
+
+tnf_status tnf_place_part(tnf_reader *r, tnf_part *part, const tnf_content *member,
+                          const tnf_content_place *place, uint64_t skip, uint64_t n,
+                          const uint32_t *front, tnf_error *e)
+{
+    if (skip > member->size || n > member->size - skip)
+        return tnf_fail(e, TNF_ETRUNCATED, place->offset,
+                        "the member %s ends inside its data: %llu bytes are missing",
+                        TNF_QUOTED(member->name),
+                        (unsigned long long)(n - (member->size > skip ? member->size - skip : 0)));
+    bool raw = place->codec == TNF_CODEC_RAW;
+    part->nbytes = n;
+    part->payload = raw ? TNF_AT : TNF_ENCODED;
+    part->codec = (uint8_t)place->codec;
+    part->offset = raw ? place->offset + skip : place->offset;
+    part->stored = raw ? n : place->stored;
+    if (raw)
+        part->origin = &r->file->origin;
+    else
+        TNF_TRY(encoded_origin(part, r, skip, member->size, e));
+    if (!member->has_crc || !front || skip + n != member->size)
+        return TNF_OK;
+    return make_digest(&part->digest, r, tnf_crc32_behind(member->crc, *front, n), raw, e);
+}
+
+tnf_status tnf_unreadable_origin(tnf_reader *r, const struct tnf_origin **out, const char *why,
+                                 tnf_error *e)
+{
+    struct tnf_origin *o = tnf_arena_alloc(r->arena, sizeof *o);
+    const char *copy = o ? tnf_arena_str(r->arena, why, strlen(why)) : NULL;
+    if (!copy)
+        return tnf_arena_fail(r->arena, "a tensor", e);
+    *o = r->file->origin;
+    o->unreadable = copy;
+    *out = o;
+    return TNF_OK;
+}
+
+tnf_status tnf_add_extra_part(tnf_reader *r, tnf_str key, const tnf_part *part, tnf_error *e)
+{
+    tnf_extra extra = { .key = key, .bytes = *part };
+    extra.bytes.role = "data";
+    extra.bytes.type = tnf_type_of(TNF_U8);
+    return tnf_catalog_add_extra(r->catalog, &extra, e);
+}
