@@ -236,8 +236,8 @@ static tnf_status read_run(const bytes_from *b, const pt_gather *g, uint64_t at,
     uint64_t many = stride < sizeof block / 2 ? (sizeof block - g->width) / stride + 1 : 1;
     for (uint64_t done = 0; done < n; done += many) {
         many = many < n - done ? many : n - done;
-        TNF_TRY(read_bytes(b, at + done * stride, block,
-                           (size_t)((many - 1) * stride + g->width), e));
+        TNF_TRY(
+            read_bytes(b, at + done * stride, block, (size_t)((many - 1) * stride + g->width), e));
         for (uint64_t i = 0; i < many; i++)
             memcpy(dst + (done + i) * g->width, block + i * stride, g->width);
     }

@@ -30,8 +30,8 @@ static const tnf_pickle_node *item(const tnf_pickle_node *tuple, size_t i)
 static const tnf_type *read_dtype(const tnf_pickle_node *node, bool *big)
 {
     static const char *const ids[][2] = {
-        { "b1", "bool" }, { "i1", "i8" },  { "i2", "i16" }, { "i4", "i32" }, { "i8", "i64" },
-        { "u1", "u8" },   { "u2", "u16" }, { "u4", "u32" }, { "u8", "u64" }, { "f2", "f16" },
+        { "b1", "bool" }, { "i1", "i8" },  { "i2", "i16" }, { "i4", "i32" },   { "i8", "i64" },
+        { "u1", "u8" },   { "u2", "u16" }, { "u4", "u32" }, { "u8", "u64" },   { "f2", "f16" },
         { "f4", "f32" },  { "f8", "f64" }, { "c8", "c64" }, { "c16", "c128" },
     };
     const tnf_pickle_node *text = node && tnf_pickle_is_call(node, "numpy", "dtype")
@@ -170,7 +170,8 @@ tnf_status tnf_pt_array(pt_tensor *out, pt_file *f, const tnf_pickle_node *node,
         const tnf_pickle_node *n = p.shape->as.items[i];
         if (n->kind != TNF_PICKLE_INT || n->as.i < 0 ||
             !tnf_ckd_mul(&bytes, bytes, (uint64_t)n->as.i))
-            return tnf_fail(e, TNF_EFORMAT, node->at, "the shape of an array in the pickle is wrong");
+            return tnf_fail(e, TNF_EFORMAT, node->at,
+                            "the shape of an array in the pickle is wrong");
         d->shape[i] = (uint64_t)n->as.i;
     }
     if (!tnf_ckd_mul(&bytes, bytes, d->type->width) || bytes != d->limit)

@@ -37,7 +37,7 @@ const pt_type *tnf_pt_type_for(const tnf_type *type);
 
 /* A run of bytes that tensors are views of. */
 typedef struct pt_storage {
-    tnf_str key; /* first, for tnf_named */
+    tnf_str key;             /* first, for tnf_named */
     uint64_t offset, stored; /* its bytes in the file, once it is located */
     uint64_t size;           /* decoded */
     uint64_t header;         /* zip: which member; see the container */
@@ -67,13 +67,13 @@ typedef enum pt_danger { PT_KNOWN, PT_PLAIN, PT_UNKNOWN, PT_DANGEROUS } pt_dange
 /* A part that only this format can produce: bytes gathered by strides, turned, of other signs. */
 typedef struct pt_gather {
     const pt_storage *storage;
-    uint64_t start;  /* of the first element, in the storage */
-    uint32_t rank;   /* of these, with dimensions that follow each other joined */
-    uint32_t width;  /* bytes that move together */
-    uint32_t turn;   /* bytes of a number that is stored big-endian, or 1 */
+    uint64_t start;                 /* of the first element, in the storage */
+    uint32_t rank;                  /* of these, with dimensions that follow each other joined */
+    uint32_t width;                 /* bytes that move together */
+    uint32_t turn;                  /* bytes of a number that is stored big-endian, or 1 */
     const uint64_t *shape, *stride; /* stride in bytes */
-    uint8_t sign;    /* which numbers change their sign: 1 the even ones, 2 the odd ones */
-    uint8_t number;  /* bytes of such a number */
+    uint8_t sign;   /* which numbers change their sign: 1 the even ones, 2 the odd ones */
+    uint8_t number; /* bytes of such a number */
 } pt_gather;
 
 /* The reader's state: r->state. */
@@ -84,20 +84,23 @@ typedef struct pt_file {
     size_t ngathers, gathers_capacity;
     pt_call *calls; /* once all pickles are read */
     size_t ncalls;
-    bool danger, refused_by_weights_only;
-    tnf_named call_list; /* while they are read */
-    uint64_t pickles;
+    bool danger;                   /* something dangerous is named */
+    bool refused;                  /* by torch.load(weights_only=True) */
+    tnf_named call_list;           /* while they are read */
+    uint64_t base;                 /* of the pickle whose nodes are looked at */
+    const tnf_pickle_node *source; /* legacy: the class whose source text stands in the file */
     const char *kind;
     /* Finds the bytes of a storage. */
     tnf_status (*locate)(struct pt_file *f, pt_storage *s, tnf_error *e);
     void *container;
     bool big;
+    const char *folder; /* in front of the keys that a pickle has: "data/" */
 } pt_file;
 
 /* A strided view. */
 typedef struct pt_dense {
     const pt_type *type;
-    pt_storage *storage; /* NULL: it has no bytes */
+    pt_storage *storage;   /* NULL: it has no bytes */
     uint64_t start, limit; /* the bytes of the storage that it may use */
     uint64_t offset;       /* in elements, from start */
     uint32_t rank;
@@ -179,6 +182,9 @@ bool tnf_pt_call_dangerous(const tnf_pickle_node *call);
 tnf_status tnf_pt_audit(pt_file *f, const tnf_pickle *p, const char *name, uint64_t base,
                         tnf_error *e);
 tnf_status tnf_pt_audit_done(pt_file *f, tnf_error *e);
+void tnf_pt_tell_calls(const pt_file *f, tnf_tell tell, void *ctx);
+const char *tnf_pt_verdict(const pt_file *f);
+void tnf_pt_name_calls(char *out, size_t size, const tnf_pickle *p, tnf_arena *arena);
 tnf_status tnf_pt_verify(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
                          tnf_error *e);
 
@@ -194,6 +200,9 @@ tnf_status tnf_pt_index_zip(pt_file *f, tnf_error *e);
 tnf_status tnf_pt_keep_tree(pt_file *f, tnf_pickle *p, tnf_error *e);
 tnf_status tnf_pt_write(tnf_writer *w, tnf_error *e);
 
+/* A pickle from a place of the file on, whose length nobody knows; *at moves behind it. */
+tnf_status tnf_pt_next_pickle(pt_file *f, tnf_pickle *out, uint64_t *at, uint64_t end,
+                              const char *name, tnf_error *e);
 /* Adds a storage by its key unless it is there. */
 tnf_status tnf_pt_add_storage(pt_file *f, const pt_storage *s, tnf_error *e);
 pt_storage *tnf_pt_find_storage(const pt_file *f, tnf_str key);

@@ -89,7 +89,8 @@ tnf_status tnf_pt_mention(pt_mention *out, const tnf_pickle_node *node, tnf_aren
     *out = (pt_mention) { .type = storage_type(item(id, 1)) };
     if (!out->type || !key || key->kind != TNF_PICKLE_TEXT || !place ||
         place->kind != TNF_PICKLE_TEXT || !as_uint(item(id, 4), &out->whole))
-        return tnf_fail(e, TNF_EFORMAT, node->at, "a storage in the pickle is not described in a way "
+        return tnf_fail(e, TNF_EFORMAT, node->at,
+                        "a storage in the pickle is not described in a way "
                         "that is known");
     out->key = (tnf_str) { key->as.s, key->n };
     out->numel = out->whole;
@@ -111,8 +112,8 @@ static tnf_status find_storage(context *x, pt_dense *d, const tnf_pickle_node *n
     d->location = m.location;
     if (!tnf_ckd_mul(&whole, m.whole, m.type->width) ||
         !tnf_ckd_mul(&d->start, m.start, m.type->width) ||
-        !tnf_ckd_mul(&d->limit, m.numel, m.type->width) ||
-        !tnf_ckd_add(&end, d->start, d->limit) || end > whole)
+        !tnf_ckd_mul(&d->limit, m.numel, m.type->width) || !tnf_ckd_add(&end, d->start, d->limit) ||
+        end > whole)
         return bad_tensor(x, "its storage is larger than it can be, or a view beyond it");
     d->storage = tnf_pt_find_storage(x->f, m.key);
     if (!d->storage) {
@@ -124,10 +125,9 @@ static tnf_status find_storage(context *x, pt_dense *d, const tnf_pickle_node *n
     }
     TNF_TRY(x->f->locate ? x->f->locate(x->f, d->storage, x->e) : TNF_OK);
     if (d->storage->size != whole && !m.type->packed)
-        return tnf_fail(x->e, TNF_EFORMAT, x->at,
-                        "the storage %s has %llu bytes, but the pickle says %llu",
-                        TNF_QUOTED(m.key), (unsigned long long)d->storage->size,
-                        (unsigned long long)whole);
+        return tnf_fail(
+            x->e, TNF_EFORMAT, x->at, "the storage %s has %llu bytes, but the pickle says %llu",
+            TNF_QUOTED(m.key), (unsigned long long)d->storage->size, (unsigned long long)whole);
     return TNF_OK;
 }
 
@@ -160,8 +160,9 @@ static tnf_status read_view_args(context *x, pt_dense *d, const tnf_pickle_node 
     if (!as_uint(item(args, 1), &d->offset))
         return bad_tensor(x, "its offset is no number");
     TNF_TRY(read_dims(x, item(args, 2), d->shape, &d->rank, "its size is no tuple of numbers"));
-    TNF_TRY(read_dims(x, item(args, 3), d->stride, &rank, "its strides are no tuple of numbers "
-                                                          "from 0 on"));
+    TNF_TRY(read_dims(x, item(args, 3), d->stride, &rank,
+                      "its strides are no tuple of numbers "
+                      "from 0 on"));
     if (rank != d->rank)
         return bad_tensor(x, "it has not as many strides as dimensions");
     return TNF_OK;
@@ -341,8 +342,7 @@ static tnf_status read_quantizer(context *x, const tnf_pickle_node *q)
         return TNF_OK;
     }
     const tnf_pickle_node *axis = item(q, 3);
-    if (strncmp(t->qscheme, "per_channel_affine", 18) != 0 || !axis ||
-        axis->kind != TNF_PICKLE_INT)
+    if (strncmp(t->qscheme, "per_channel_affine", 18) != 0 || !axis || axis->kind != TNF_PICKLE_INT)
         return bad_tensor(x, "its quantizer is not known");
     t->axis = axis->as.i;
     t->layout = "torch.per_channel/1";
@@ -526,7 +526,7 @@ static tnf_status resolve_storage(context *x, const tnf_pickle_node *node)
 
 static tnf_status resolve(context *x, const tnf_pickle_node *node)
 {
-    x->at = node->at ? node->at : x->at;
+    x->at = x->f->base + node->at;
     if (node->kind == TNF_PICKLE_PERSISTENT)
         return resolve_storage(x, node);
     if (node->kind != TNF_PICKLE_CALL || ++x->depth > 8)
@@ -542,7 +542,7 @@ static tnf_status resolve(context *x, const tnf_pickle_node *node)
 
 tnf_status tnf_pt_resolve(pt_tensor *out, pt_file *f, const tnf_pickle_node *node, tnf_error *e)
 {
-    context x = { f, out, node->at, 0, e };
+    context x = { f, out, f->base + node->at, 0, e };
     *out = (pt_tensor) { 0 };
     TNF_TRY(resolve(&x, node));
     if (!out->shape) {
