@@ -54,6 +54,7 @@ typedef struct tnf_pickle_node {
         struct tnf_pickle_call *call;
     } as;
     uint32_t number; /* 0; for those who walk over the tree */
+    uint32_t memo;   /* 0; for those who write it: the entry of the memo, counted from 1 */
 } tnf_pickle_node;
 
 /* A class or function by name. */

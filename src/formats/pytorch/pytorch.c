@@ -8,7 +8,7 @@
  * No byte of a pickle is run: see wire/pickle.h. What loading it elsewhere would have called is in
  * pytorch.calls.
  */
-#include "formats/pytorch/pt.h"
+#include "formats/pytorch/write.h"
 
 #include "wire/zip.h"
 
@@ -154,21 +154,71 @@ tnf_status tnf_pt_verify(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, v
     return TNF_OK;
 }
 
+/* ---------------------------------------------------------------- writing */
+
+static const tnf_option_info write_options[] = {
+    { "root", TNF_OPTION_TEXT, NULL, "",
+      "the folder of all records; default: as it was, else archive" },
+    { "align", TNF_OPTION_UINT, NULL, "64", "records begin at a multiple of this power of two" },
+    { "crc", TNF_OPTION_BOOL, NULL, "yes", "compute checksums; torch itself never looks at them" },
+    { "class", TNF_OPTION_CHOICE, "dict|OrderedDict", "dict",
+      "what holds the tensors, if nothing says what did" },
+    { "stash", TNF_OPTION_BOOL, NULL, "no",
+      "keep metadata that has no place in a tensor tenfold.stash" },
+    { 0 },
+};
+
+static tnf_fate takes(const tnf_object *o, const char **reason)
+{
+    bool halves = strcmp(o->parts[0].type->id, "f4_e2m1") == 0;
+    *reason = "torch counts such elements in pairs along the last dimension";
+    if (halves && (o->rank == 0 || o->shape[o->rank - 1] % 2))
+        return TNF_DROPPED;
+    *reason = "torch has at most 64 dimensions";
+    return o->rank > PT_RANK ? TNF_DROPPED : TNF_NATIVE;
+}
+
+/* The tree is written only with all its tensors and no others. */
+static tnf_status fits(tnf_fit *fit, tnf_error *e)
+{
+    tnf_pickle p;
+    pt_named *list;
+    size_t n;
+    const char *why;
+    const tnf_catalog *c = fit->catalog;
+    TNF_TRY(tnf_pt_open_tree(&p, &list, &n, c, fit->scratch, &why, e));
+    for (size_t i = 0; why && i < c->attrs.n; i++)
+        if (strcmp(c->attrs.members[i].key.p, "pytorch.tree") == 0)
+            fit->attrs[i] = (tnf_verdict) { TNF_DROPPED, why };
+    return TNF_OK;
+}
+
 const tnf_format tnf_format_pytorch = {
     .name = "pytorch",
     .title = "PyTorch checkpoint",
     .extensions = "pt pth ckpt",
     .family = "pytorch",
-    .caps = TNF_CAN_READ,
+    .caps = TNF_CAN_READ | TNF_CAN_WRITE,
     .can = { .types = "f64 f32 f16 bf16 i64 i32 i16 i8 u8 bool c64 c128 u16 u32 u64 f8_e4m3fn "
                       "f8_e5m2 f8_e4m3fnuz f8_e5m2fnuz f8_e8m0 f4_e2m1",
              .layouts = "dense",
+             .order_f = true,
              .zero_rank = true,
-             .derived = "pytorch.values pytorch.calls pytorch.root pytorch.version "
-                        "pytorch.byteorder pytorch.protocol pytorch.alignment pytorch.storage "
-                        "pytorch.strides pytorch.path" },
+             .utf8_names = true,
+             .shares = true,
+             .stash_type = "u8",
+             .file_attrs = "pytorch.tree pytorch.serialization_id pytorch.root",
+             .object_attrs = "pytorch.requires_grad pytorch.parameter",
+             .derived = "pytorch.values pytorch.calls pytorch.version pytorch.byteorder "
+                        "pytorch.protocol pytorch.alignment pytorch.storage pytorch.strides "
+                        "pytorch.path",
+             .spelling = "pytorch.root pytorch.serialization_id",
+             .takes = takes,
+             .fits = fits },
+    .write_options = write_options,
     .probe = probe,
     .index = index_all,
     .decode = tnf_pt_decode,
+    .write = tnf_pt_write,
     .verify = tnf_pt_verify,
 };
