@@ -69,8 +69,18 @@ static bool take_apart(pieces *p, const tnf_pickle_node *node)
     return p->shape && p->dtype && p->bytes;
 }
 
+/* bytearray(b"…") has the bytes of its argument. */
+static const tnf_pickle_node *inner_bytes(const tnf_pickle_node *node)
+{
+    const tnf_pickle_node *arg = tnf_pickle_is_call(node, "builtins", "bytearray")
+                                     ? tnf_pickle_arg(node, 0)
+                                     : NULL;
+    return arg && !tnf_pickle_arg(node, 1) ? arg : node;
+}
+
 static bool holds_bytes(const tnf_pickle_node *node)
 {
+    node = inner_bytes(node);
     return node->kind == TNF_PICKLE_BYTES || node->kind == TNF_PICKLE_BYTEARRAY ||
            (node->kind == TNF_PICKLE_TEXT && node->python2) ||
            tnf_pickle_is_call(node, "_codecs", "encode") ||
@@ -116,6 +126,7 @@ static tnf_status from_latin1(tnf_str *out, const tnf_pickle_node *text, tnf_are
 tnf_status tnf_pt_bytes(tnf_str *out, const tnf_pickle_node *node, tnf_arena *arena, tnf_error *e)
 {
     *out = (tnf_str) { NULL, 0 };
+    node = inner_bytes(node);
     if (node->kind == TNF_PICKLE_BYTES || node->kind == TNF_PICKLE_BYTEARRAY ||
         (node->kind == TNF_PICKLE_TEXT && node->python2))
         *out = (tnf_str) { node->as.s, node->n };
@@ -136,6 +147,7 @@ static tnf_status make_storage(pt_storage **out, pt_file *f, const tnf_pickle_no
     tnf_arena *a = f->r->arena;
     tnf_str bytes;
     pt_storage *s = tnf_arena_alloc(a, sizeof *s);
+    node = inner_bytes(node);
     TNF_TRY(tnf_pt_bytes(&bytes, node, a, e));
     const char *copy = s && bytes.p ? bytes.p : NULL;
     if (copy && node->kind != TNF_PICKLE_CALL) /* in the pickle, which is given back */

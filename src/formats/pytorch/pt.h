@@ -164,6 +164,7 @@ tnf_status tnf_pt_walk(pt_file *f, tnf_pickle_node *root, const char *prefix, si
 typedef struct pt_named {
     tnf_str name;
     tnf_pickle_node *node;
+    const tnf_object *object; /* for the writer */
 } pt_named;
 tnf_status tnf_pt_names(pt_named **out, size_t *n, tnf_pickle_node *root, size_t bytes,
                         tnf_arena *arena, tnf_error *e);

@@ -178,6 +178,17 @@ static tnf_fate takes(const tnf_object *o, const char **reason)
     return o->rank > PT_RANK ? TNF_DROPPED : TNF_NATIVE;
 }
 
+/* What only the tree says of a tensor. */
+static bool needs_tree(const tnf_object *o)
+{
+    static const char *const keys[] = { "pytorch.kind",  "pytorch.device",  "pytorch.dtype",
+                                        "pytorch.state", "pytorch.qscheme", "pytorch.coalesced" };
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (tnf_value_get(o->attrs, keys[i]))
+            return true;
+    return false;
+}
+
 /* The tree is written only with all its tensors and no others. */
 static tnf_status fits(tnf_fit *fit, tnf_error *e)
 {
@@ -190,6 +201,11 @@ static tnf_status fits(tnf_fit *fit, tnf_error *e)
     for (size_t i = 0; why && i < c->attrs.n; i++)
         if (strcmp(c->attrs.members[i].key.p, "pytorch.tree") == 0)
             fit->attrs[i] = (tnf_verdict) { TNF_DROPPED, why };
+    bool tree = n > 0 && !why;
+    for (size_t i = 0; !tree && i < c->n; i++)
+        if (fit->objects[i].fate == TNF_NATIVE && needs_tree(&c->objects[i]))
+            fit->objects[i] = (tnf_verdict) { TNF_TRANSFORMED,
+                                              "without its tree it is written as a plain tensor" };
     return TNF_OK;
 }
 
@@ -208,7 +224,9 @@ const tnf_format tnf_format_pytorch = {
              .shares = true,
              .stash_type = "u8",
              .file_attrs = "pytorch.tree pytorch.serialization_id pytorch.root",
-             .object_attrs = "pytorch.requires_grad pytorch.parameter",
+             .object_attrs = "pytorch.requires_grad pytorch.parameter pytorch.kind pytorch.device "
+                             "pytorch.dtype pytorch.qscheme pytorch.scale pytorch.zero_point "
+                             "pytorch.state pytorch.coalesced",
              .derived = "pytorch.values pytorch.calls pytorch.version pytorch.byteorder "
                         "pytorch.protocol pytorch.alignment pytorch.storage pytorch.strides "
                         "pytorch.path",

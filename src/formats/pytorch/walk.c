@@ -445,7 +445,7 @@ static tnf_status list_tensor(walk *w, tnf_pickle_node *node)
     const char *copy = tnf_arena_str(w->arena, w->name.p, w->name.n);
     if (!copy)
         return tnf_arena_fail(w->arena, "names", w->e);
-    w->list[w->n++] = (pt_named) { { copy, w->name.n }, node };
+    w->list[w->n++] = (pt_named) { .name = { copy, w->name.n }, .node = node };
     return tnf_hash_add(&w->taken, (uint32_t)(w->n - 1), false, &previous)
                ? TNF_OK
                : tnf_fail(w->e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for names");

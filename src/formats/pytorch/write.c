@@ -198,8 +198,8 @@ static tnf_status resolve_blind(pt_tensor *out_t, tnf_pickle_node *node, tnf_are
 static bool is_same(const pt_tensor *t, const tnf_object *o)
 {
     const pt_dense *d = &t->parts[0];
-    if (t->nparts != 1 || t->kind || d->type->packed || o->nparts != 1 ||
-        strcmp(d->type->id, o->parts[0].type->id) != 0)
+    if (t->nparts != 1 || (t->kind && strcmp(t->kind, "storage") != 0) || d->type->packed ||
+        o->nparts != 1 || strcmp(d->type->id, o->parts[0].type->id) != 0)
         return false;
     uint32_t rank = t->rank + (d->type->axis ? 1 : 0);
     if (rank != o->rank)
@@ -227,6 +227,13 @@ static tnf_pickle_node *view_args(tnf_pickle_node *node)
     return NULL;
 }
 
+/* The node of the storage that it is a view of; NULL: not found. */
+static tnf_pickle_node *storage_of(tnf_pickle_node *node)
+{
+    tnf_pickle_node *args = view_args(node);
+    return node->kind == TNF_PICKLE_PERSISTENT ? node : args ? args->as.items[0] : NULL;
+}
+
 /* All of its storage, rows first? */
 static bool is_base(const pt_tensor *t)
 {
@@ -242,7 +249,7 @@ static bool is_base(const pt_tensor *t)
 /* Are the bytes of this tensor, by where they come from, those of the base seen through strides? */
 static bool is_view_of(const tnf_part *part, const tnf_part *base)
 {
-    if (part == base)
+    if (part == base || part->nbytes == 0)
         return true;
     if (part->origin != base->origin)
         return false;
@@ -268,13 +275,13 @@ static tnf_status find_bases(out *o, tnf_named *bases, const pt_named *list, siz
                              const pt_tensor *tensors)
 {
     for (size_t i = 0; i < n; i++) {
-        const tnf_object *t = tnf_catalog_find(o->w->catalog, list[i].name.p, list[i].name.n);
-        tnf_pickle_node *args = view_args(list[i].node);
+        const tnf_object *t = list[i].object;
+        const tnf_pickle_node *storage = storage_of(list[i].node);
         uint32_t known;
-        if (!t || !args || !is_same(&tensors[i], t) || !is_base(&tensors[i]) ||
+        if (!t || !storage || !is_same(&tensors[i], t) || !is_base(&tensors[i]) ||
             t->order == TNF_ORDER_F)
             continue;
-        tied row = { key_of(args->as.items[0]), &t->parts[0] };
+        tied row = { key_of(storage), &t->parts[0] };
         TNF_TRY(tnf_named_add(bases, &row, &known, o->e));
     }
     return TNF_OK;
@@ -284,18 +291,18 @@ static tnf_status find_bases(out *o, tnf_named *bases, const pt_named *list, siz
 static tnf_status place_tensor(out *o, const tnf_named *bases, const pt_named *x,
                                const pt_tensor *t)
 {
-    const tnf_object *object = tnf_catalog_find(o->w->catalog, x->name.p, x->name.n);
-    tnf_pickle_node *args = view_args(x->node), *fresh;
+    const tnf_object *object = x->object;
+    tnf_pickle_node *storage = storage_of(x->node), *args = view_args(x->node), *fresh;
     if (t->kind && strcmp(t->kind, "numpy") == 0 && object)
         return TNF_OK; /* its bytes are in the tree */
-    if (!object || !args || !is_same(t, object)) {
+    if (!object || !storage || !is_same(t, object)) {
         fresh = object ? tensor_node(o, object) : NULL;
         if (!fresh)
             return object ? no_memory(o) : TNF_OK;
         *x->node = *fresh;
         return TNF_OK;
     }
-    uint32_t i = tnf_named_find(bases, key_of(args->as.items[0]));
+    uint32_t i = tnf_named_find(bases, key_of(storage));
     const tied *base = i == TNF_HASH_NONE ? NULL : tnf_named_at(bases, i);
     uint32_t known;
     if (base && is_view_of(&object->parts[0], base->base)) {
@@ -309,7 +316,9 @@ static tnf_status place_tensor(out *o, const tnf_named *bases, const pt_named *x
     if (!fresh)
         return no_memory(o);
     tnf_pickle_node *inner = view_args(fresh);
-    for (size_t k = 0; k < 4; k++)
+    if (!args)
+        *x->node = *inner->as.items[0];
+    for (size_t k = 0; args && k < 4; k++)
         args->as.items[k] = inner->as.items[k];
     return TNF_OK;
 }
@@ -330,6 +339,22 @@ static tnf_status place_tree(out *o, const pt_named *list, size_t n)
         status = place_tensor(o, &bases, &list[i], &tensors[i]);
     tnf_named_free(&bases);
     return status;
+}
+
+/* The table of names of a catalog that is written is not filled. */
+typedef struct named_object {
+    tnf_str name; /* first, for tnf_named */
+    const tnf_object *object;
+} named_object;
+
+static tnf_status name_objects(tnf_named *names, const tnf_catalog *c, tnf_error *e)
+{
+    uint32_t known;
+    for (size_t i = 0; i < c->n; i++) {
+        named_object row = { c->objects[i].name, &c->objects[i] };
+        TNF_TRY(tnf_named_add(names, &row, &known, e));
+    }
+    return TNF_OK;
 }
 
 /* The tree of the source, if its tensors are those that are to be written; else *why. */
@@ -355,12 +380,20 @@ tnf_status tnf_pt_open_tree(tnf_pickle *p, pt_named **list, size_t *n, const tnf
             return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                             "pytorch.tree holds a dangerous call, which is never written");
     *why = "its tensors are not those that are written";
-    for (size_t i = 0; i < *n; i++)
-        found += tnf_catalog_find(c, (*list)[i].name.p, (*list)[i].name.n) != NULL;
-    if (found != *n || found != c->n)
-        return TNF_OK;
-    *why = NULL;
-    return TNF_OK;
+    tnf_named names;
+    tnf_named_init(&names, sizeof(named_object), &a->alloc, MAX_PICKLE);
+    status = name_objects(&names, c, e);
+    for (size_t i = 0; i < *n && status == TNF_OK; i++) {
+        uint32_t at = tnf_named_find(&names, (*list)[i].name);
+        (*list)[i].object = at == TNF_HASH_NONE
+                                ? NULL
+                                : ((const named_object *)tnf_named_at(&names, at))->object;
+        found += (*list)[i].object != NULL;
+    }
+    tnf_named_free(&names);
+    if (status == TNF_OK && found == *n && found == c->n)
+        *why = NULL;
+    return status;
 }
 
 /* -------------------------------------------------------------- container */

@@ -471,7 +471,10 @@ static tnf_status read_zip(pt_zip *z, tnf_error *e)
         return tnf_fail(e, TNF_EUNSUPPORTED, 0,
                         "an archive of torch.package: code and objects, no checkpoint");
     f->kind = f->r->version = script ? "torchscript" : "zip";
-    TNF_TRY(read_facts(z, e));
+    tnf_status status = read_facts(z, e);
+    if (status == TNF_EFORMAT && tnf_pt_record(z, "data.pkl"))
+        name_hidden_calls(z, tnf_pt_record(z, "data.pkl"), e);
+    TNF_TRY(status);
     TNF_TRY(add_storages(z, e));
     f->locate = locate_storage;
     f->folder = "data/";
