@@ -190,6 +190,8 @@ typedef struct tnf_format {
     unsigned caps;                                  /* TNF_CAN_READ | TNF_CAN_WRITE … */
     unsigned rules;                                 /* TNF_RULE_… */
     bool stands_for_shards;                         /* an index of files, shown as their format */
+    bool shown_as_index;                            /* no, by its own name */
+    const char *folder_file; /* a file of this name stands for the folder it is in; or NULL */
     tnf_can can;
     const tnf_option_info *read_options, *write_options;
     const tnf_rule_names *rule_names; /* NULL: it has no such words */
@@ -215,6 +217,9 @@ typedef struct tnf_format {
     /* Tells what verifying finds beyond the parts and their layouts. May be NULL. */
     tnf_status (*verify)(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
                          tnf_error *e);
+    /* Tells more than what is wrong: a word and a text, or any value. May be NULL. */
+    void (*notes)(const tnf_reader *r, void (*note)(void *ctx, const char *key, const tnf_value *v),
+                  void *ctx);
     /* Tells where an open file departs from the form that its specification calls canonical. May be
      * NULL: there is none. */
     tnf_status (*canonical)(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,

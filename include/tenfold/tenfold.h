@@ -316,6 +316,9 @@ typedef struct tnf_verify_options {
     unsigned threads; /**< 0: one per core, at most 16 */
     /** Called for what is unusual, but not a problem. */
     void (*warn)(void *ctx, const tnf_warning *warning);
+    /** Called for what else the format has to tell, such as what the pickles in a file would call:
+     *  a word and a value. The value is valid during the call. */
+    void (*note)(void *ctx, const char *key, const tnf_value *value);
 } tnf_verify_options;
 
 /** All defaults. */

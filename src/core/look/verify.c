@@ -391,6 +391,8 @@ static tnf_status check_file(struct check *c, tnf_verify_result *result, tnf_are
     tell_outcomes(c, result);
     if (status == TNF_OK && format->verify)
         status = format->verify(&c->file->reader, arena, tell_one, &telling, e);
+    if (status == TNF_OK && format->notes && c->options.note)
+        format->notes(&c->file->reader, c->options.note, c->options.ctx);
     if (status == TNF_OK)
         status = tnf_directory_surplus(c->file, arena, tell_one, warn_one, &telling, e);
     if (status == TNF_OK && c->options.canonical)

@@ -300,6 +300,16 @@ const char *tnf_pt_verdict(const pt_file *f)
     return "safe to torch.load: yes";
 }
 
+void tnf_pt_notes(const tnf_reader *r, void (*note)(void *ctx, const char *key, const tnf_value *v),
+                  void *ctx)
+{
+    const pt_file *f = r->state;
+    const tnf_value *calls = tnf_catalog_attr(r->catalog, "pytorch.calls");
+    const tnf_value none = { .kind = TNF_ARRAY }, verdict = tnf_value_string(tnf_pt_verdict(f));
+    note(ctx, "calls", calls ? calls : &none);
+    note(ctx, "verdict", &verdict);
+}
+
 /* The names of what is dangerous, or of all that is not known, for a message about a file that
  * cannot be read. */
 void tnf_pt_name_calls(char *out, size_t size, const tnf_pickle *p, tnf_arena *arena)

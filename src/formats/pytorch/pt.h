@@ -190,6 +190,9 @@ void tnf_pt_name_calls(char *out, size_t size, const tnf_pickle *p, tnf_arena *a
 tnf_status tnf_pt_verify(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
                          tnf_error *e);
 
+void tnf_pt_notes(const tnf_reader *r, void (*note)(void *ctx, const char *key, const tnf_value *v),
+                  void *ctx);
+
 /* One pickle: read as data, its calls noted whatever becomes of it. */
 tnf_status tnf_pt_pickle(pt_file *f, tnf_pickle *out, tnf_cur *c, const char *name, tnf_error *e);
 

@@ -32,6 +32,7 @@ typedef struct pt_stored {
 pt_record *tnf_pt_record(const pt_zip *z, const char *name);
 /* All of a record, in scratch. */
 tnf_status tnf_pt_read_record(pt_zip *z, pt_record *r, uint64_t most, tnf_cur *out, tnf_error *e);
+tnf_status tnf_pt_inner_zip(pt_zip *z, tnf_pickle *out, tnf_error *e);
 /* salvage.c: the directory is missing, so members are found front to back. */
 tnf_status tnf_pt_salvage(pt_zip *z, tnf_error *e);
 

@@ -239,4 +239,5 @@ const tnf_format tnf_format_pytorch = {
     .decode = tnf_pt_decode,
     .write = tnf_pt_write,
     .verify = tnf_pt_verify,
+    .notes = tnf_pt_notes,
 };

@@ -320,6 +320,8 @@ static tnf_status place_tensor(out *o, const tnf_named *bases, const pt_named *x
         *x->node = *inner->as.items[0];
     for (size_t k = 0; args && k < 4; k++)
         args->as.items[k] = inner->as.items[k];
+    if (args && (t->parts[0].conj || t->parts[0].neg)) /* the bytes have it */
+        args->n--;
     return TNF_OK;
 }
 

@@ -509,3 +509,31 @@ tnf_status tnf_pt_index_zip(pt_file *f, tnf_error *e)
     tnf_named_free(&z->records);
     return status;
 }
+
+/* An archive within another file: its pickle, and its storages located. */
+tnf_status tnf_pt_inner_zip(pt_zip *z, tnf_pickle *out, tnf_error *e)
+{
+    tnf_named_init(&z->records, sizeof(pt_record), &z->f->r->scratch->alloc,
+                   z->f->r->limits.memory);
+    tnf_status status = begin_zip(z, e);
+    if (status == TNF_OK)
+        status = read_byteorder(z, e);
+    if (status == TNF_OK)
+        status = add_storages(z, e);
+    z->f->locate = locate_storage;
+    z->f->folder = "data/";
+    if (status == TNF_OK)
+        status = read_pickle(z, "data.pkl", out, e);
+    for (uint32_t i = 0; i < out->persistent.n && status == TNF_OK; i++) {
+        pt_mention m;
+        if (!tnf_pt_is_storage(out->persistent.nodes[i]))
+            continue;
+        status = tnf_pt_mention(&m, out->persistent.nodes[i], z->f->r->arena, e);
+        pt_storage *s = status == TNF_OK ? tnf_pt_find_storage(z->f, m.key) : NULL;
+        if (s)
+            status = locate_storage(z->f, s, e);
+    }
+    z->f->locate = NULL;
+    tnf_named_free(&z->records);
+    return status;
+}
