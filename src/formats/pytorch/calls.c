@@ -149,9 +149,7 @@ static pt_call *note_name(pt_file *f, const char *name, const pt_call *what, tnf
         return NULL;
     if (known == TNF_HASH_NONE)
         known = tnf_named_count(&f->call_list) - 1;
-    pt_call *there = tnf_named_at(&f->call_list, known);
-    there->count++;
-    return there;
+    return tnf_named_at(&f->call_list, known);
 }
 
 /* What a call is of, for people. */
@@ -181,6 +179,7 @@ static tnf_status note_call(pt_file *f, const tnf_pickle_node *call, const pt_ca
     pt_call *there = name ? note_name(f, name, &c, e) : NULL;
     if (!there)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for the calls of a pickle");
+    there->calls++;
     if (there->called || c.danger == PT_KNOWN)
         return TNF_OK;
     char shown[SHOWN];
@@ -201,7 +200,10 @@ tnf_status tnf_pt_audit(pt_file *f, const tnf_pickle *p, const char *name, uint6
         pt_call c = where;
         c.offset += g->at;
         c.danger = (uint8_t)tnf_pt_danger(g);
-        if (!full || !note_name(f, full, &c, e))
+        pt_call *there = full ? note_name(f, full, &c, e) : NULL;
+        if (there)
+            there->named++;
+        else
             return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for names in a pickle");
     }
     for (size_t i = 0; i < p->calls.n; i++)
@@ -221,7 +223,7 @@ static tnf_status call_value(tnf_value *out, const pt_call *c, tnf_arena *a, tnf
     tnf_attrs m = { .arena = a };
     TNF_TRY(tnf_attrs_push(&m, "name", tnf_value_str(TNF_STRING, c->name.p, c->name.n), e));
     TNF_TRY(tnf_attrs_push(&m, "kind", tnf_value_string(c->called ? "call" : "reference"), e));
-    TNF_TRY(tnf_attrs_push(&m, "count", tnf_value_uint(c->count), e));
+    TNF_TRY(tnf_attrs_push(&m, "count", tnf_value_uint(c->called ? c->calls : c->named), e));
     TNF_TRY(tnf_attrs_push(&m, "offset", tnf_value_uint(c->offset), e));
     TNF_TRY(tnf_attrs_push(&m, "class", tnf_value_string(class_names[c->danger]), e));
     TNF_TRY(tnf_attrs_push(&m, "pickle", tnf_value_string(c->pickle), e));
@@ -285,7 +287,7 @@ void tnf_pt_tell_calls(const pt_file *f, tnf_tell tell, void *ctx)
         (void)tnf_fail(&e, TNF_EFORMAT, c->offset,
                        "in %s: loading it with pickle %s %.90s%s%.80s%s", c->pickle,
                        c->called ? "calls" : "names", c->name.p, c->args ? " with " : "",
-                       c->args ? c->args : "", c->count > 1 ? " and more" : "");
+                       c->args ? c->args : "", c->calls > 1 ? " and more" : "");
         e.rule = "PickleCall";
         tell(ctx, &e, (tnf_str) { NULL, 0 });
     }

@@ -546,7 +546,7 @@ static tnf_status index_nothing(tnf_reader *r, tnf_error *e)
 const tnf_format tnf_format_pytorch_distcp = {
     .name = "pytorch-distcp",
     .title = "piece of a torch.distributed.checkpoint folder",
-    .extensions = "distcp",
+    .extensions = "",
     .family = "pytorch",
     .caps = TNF_CAN_READ,
     .probe = probe_nothing,

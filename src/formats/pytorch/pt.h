@@ -56,7 +56,7 @@ typedef struct pt_call {
     tnf_str name; /* first, for tnf_named: "posix.system" */
     const char *pickle;
     uint64_t offset; /* in the file, of the first */
-    uint64_t count;
+    uint64_t named, calls; /* how often */
     uint8_t danger; /* a pt_danger */
     bool called;
     const char *args; /* of the first call */
