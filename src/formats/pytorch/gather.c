@@ -134,6 +134,7 @@ tnf_status tnf_pt_add_part(tnf_part *out, tnf_order *order, pt_file *f, const pt
     }
     if (!d->storage) {
         out->flags |= nbytes ? TNF_PART_UNREADABLE : 0;
+        out->stored = 0;
         if (!nbytes) {
             out->payload = TNF_MEMORY;
             out->memory = "";
