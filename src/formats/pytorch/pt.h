@@ -14,9 +14,11 @@
 #include "format.h"
 #include "wire/pickle.h"
 
-#define PT_RANK    64u /* as many dimensions as torch has */
-#define PT_PARTS   4u
-#define PT_DEEPEST 500u /* containers within containers that are followed */
+#define PT_RANK     64u /* as many dimensions as torch has */
+#define PT_PARTS    4u
+/* A record that torch does not look at: a JSON map of texts. */
+#define PT_METADATA "extra/tenfold.json"
+#define PT_DEEPEST  500u /* containers within containers that are followed */
 
 /* An element type as torch calls it. */
 typedef struct pt_type {
@@ -55,9 +57,9 @@ typedef struct pt_storage {
 typedef struct pt_call {
     tnf_str name; /* first, for tnf_named: "posix.system" */
     const char *pickle;
-    uint64_t offset; /* in the file, of the first */
+    uint64_t offset;       /* in the file, of the first */
     uint64_t named, calls; /* how often */
-    uint8_t danger; /* a pt_danger */
+    uint8_t danger;        /* a pt_danger */
     bool called;
     const char *args; /* of the first call */
 } pt_call;

@@ -163,8 +163,6 @@ static const tnf_option_info write_options[] = {
     { "crc", TNF_OPTION_BOOL, NULL, "yes", "compute checksums; torch itself never looks at them" },
     { "class", TNF_OPTION_CHOICE, "dict|OrderedDict", "dict",
       "what holds the tensors, if nothing says what did" },
-    { "stash", TNF_OPTION_BOOL, NULL, "no",
-      "keep metadata that has no place in a tensor tenfold.stash" },
     { 0 },
 };
 
@@ -175,7 +173,15 @@ static tnf_fate takes(const tnf_object *o, const char **reason)
     if (halves && (o->rank == 0 || o->shape[o->rank - 1] % 2))
         return TNF_DROPPED;
     *reason = "torch has at most 64 dimensions";
-    return o->rank > PT_RANK ? TNF_DROPPED : TNF_NATIVE;
+    if (o->rank > PT_RANK)
+        return TNF_DROPPED;
+    *reason = "torch cannot count its elements in 63 bits";
+    uint64_t elements = 1;
+    for (uint32_t i = 0; i < o->rank; i++)
+        if (!tnf_ckd_mul(&elements, elements, o->shape[i] ? o->shape[i] : 1) ||
+            elements > INT64_MAX)
+            return TNF_DROPPED;
+    return TNF_NATIVE;
 }
 
 /* What only the tree says of a tensor. */
@@ -222,8 +228,8 @@ const tnf_format tnf_format_pytorch = {
              .zero_rank = true,
              .utf8_names = true,
              .shares = true,
-             .stash_type = "u8",
-             .file_attrs = "pytorch.tree pytorch.serialization_id pytorch.root",
+             .attrs = TNF_HOLDS_TEXT,
+             .file_attrs = "pytorch.metadata pytorch.tree pytorch.serialization_id pytorch.root",
              .object_attrs = "pytorch.requires_grad pytorch.parameter pytorch.kind pytorch.device "
                              "pytorch.dtype pytorch.qscheme pytorch.scale pytorch.zero_point "
                              "pytorch.state pytorch.coalesced",

@@ -14,6 +14,19 @@ static bool is_empty_hooks(const tnf_pickle_node *node)
            !node->as.call->dict.n && !node->as.call->state;
 }
 
+/* Exactly those of rows first, or of columns first? */
+static bool has_strides(const pt_dense *d, bool columns)
+{
+    uint64_t step = 1;
+    for (uint32_t k = 0; k < d->rank; k++) {
+        uint32_t i = columns ? k : d->rank - 1 - k;
+        if (d->stride[i] != step)
+            return false;
+        step *= d->shape[i] ? d->shape[i] : 1;
+    }
+    return true;
+}
+
 /* A tensor as it is written without a tree: all of a storage of its own, on the CPU. */
 static bool is_plain_tensor(pt_file *f, const tnf_pickle_node *node, tnf_arena *arena)
 {
@@ -24,15 +37,15 @@ static bool is_plain_tensor(pt_file *f, const tnf_pickle_node *node, tnf_arena *
         tnf_pt_resolve(t, f, node, NULL) != TNF_OK)
         return false;
     const pt_dense *d = &t->parts[0];
-    uint64_t step = 1;
     if (t->kind || t->requires_grad || d->conj || d->neg || d->offset || d->start || !d->storage ||
         strcmp(d->location, "cpu") != 0 || d->storage->key_node)
         return false;
     d->storage->key_node = tnf_pickle_arg(node, 0);
-    for (uint32_t i = d->rank; i-- > 0; step *= d->shape[i])
-        if (d->stride[i] != step)
-            return false;
-    return d->limit == d->storage->size && step * d->type->width == d->limit;
+    uint64_t elements = 1;
+    for (uint32_t i = 0; i < d->rank; i++)
+        elements *= d->shape[i];
+    return (has_strides(d, false) || has_strides(d, true)) && d->limit == d->storage->size &&
+           elements * d->type->width == d->limit;
 }
 
 static bool is_plain_dict(pt_file *f, const tnf_pickle_node *root, tnf_arena *arena)

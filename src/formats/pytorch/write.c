@@ -10,6 +10,7 @@
 #include "formats/pytorch/emit.h"
 
 #include "base/bytes.h"
+#include "wire/json.h"
 #include "wire/zip.h"
 
 #include <stdio.h>
@@ -502,6 +503,28 @@ static tnf_status put_end(out *o)
     return flush(o);
 }
 
+/* What other formats have, and the core puts here for safe keeping. */
+static tnf_status put_metadata(out *o)
+{
+    tnf_buf b;
+    if (!o->w->ntext)
+        return TNF_OK;
+    tnf_buf_init(&b, &o->a->alloc, MAX_PICKLE);
+    for (size_t i = 0; i < o->w->ntext; i++) {
+        const tnf_member *m = &o->w->text[i];
+        tnf_buf_u8(&b, i ? ',' : '{');
+        tnf_json_put_string(&b, m->key.p, m->key.n);
+        tnf_buf_u8(&b, ':');
+        tnf_json_put_string(&b, m->value.as.s, m->value.n);
+    }
+    tnf_buf_u8(&b, '}');
+    tnf_status status = tnf_buf_status(&b, "metadata", o->e);
+    if (status == TNF_OK)
+        status = put_record(o, PT_METADATA, b.p, b.n);
+    tnf_buf_free(&b);
+    return status;
+}
+
 static tnf_status put_all(out *o)
 {
     char align[16];
@@ -511,6 +534,7 @@ static tnf_status put_all(out *o)
     TNF_TRY(put_record(o, ".storage_alignment", align, (size_t)n));
     TNF_TRY(put_record(o, "byteorder", "little", 6));
     TNF_TRY(put_storages(o));
+    TNF_TRY(put_metadata(o));
     TNF_TRY(put_record(o, "version", "3\n", 2));
     TNF_TRY(put_id(o));
     return put_end(o);

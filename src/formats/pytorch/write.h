@@ -4,7 +4,7 @@
 
 #include "formats/pytorch/pt.h"
 
-enum { PT_WRITE_ROOT, PT_WRITE_ALIGN, PT_WRITE_CRC, PT_WRITE_CLASS, PT_WRITE_STASH };
+enum { PT_WRITE_ROOT, PT_WRITE_ALIGN, PT_WRITE_CRC, PT_WRITE_CLASS };
 
 #define PT_PLACED 0xfffffffeu /* a node's number: its view has a storage of its own by now */
 

@@ -15,6 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/digest.h"
+#include "wire/json.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -209,6 +210,27 @@ static tnf_status read_byteorder(pt_zip *z, tnf_error *e)
     return tnf_set_attr(z->f->r, "pytorch.byteorder", tnf_value_string(text.p), e);
 }
 
+static tnf_status read_metadata(pt_zip *z, tnf_error *e)
+{
+    pt_record *record = tnf_pt_record(z, PT_METADATA);
+    tnf_reader *r = z->f->r;
+    tnf_cur c;
+    tnf_json j;
+    tnf_value all;
+    if (!record)
+        return TNF_OK;
+    TNF_TRY(tnf_pt_read_record(z, record, UINT64_MAX, &c, e));
+    tnf_json_init(&j, c.p, tnf_left(&c), c.base, r->scratch, r->limits.depth, e);
+    if (!tnf_json_value(&j, &all) || tnf_json_end(&j) != TNF_OK)
+        return j.status;
+    for (size_t i = 0; all.kind == TNF_MAP && i < all.n; i++) {
+        const tnf_member *m = &all.as.members[i];
+        if (m->value.kind == TNF_STRING)
+            TNF_TRY(tnf_set_text(r, m->key, (tnf_str) { m->value.as.s, m->value.n }, e));
+    }
+    return TNF_OK;
+}
+
 static tnf_status read_facts(pt_zip *z, tnf_error *e)
 {
     tnf_reader *r = z->f->r;
@@ -228,7 +250,8 @@ static tnf_status read_facts(pt_zip *z, tnf_error *e)
     if (text.p && tnf_utf8_valid(text.p, text.n, NULL))
         TNF_TRY(tnf_set_attr(r, "pytorch.serialization_id",
                              tnf_value_str(TNF_STRING, text.p, text.n), e));
-    return read_text(z, ".format_version", &text, e);
+    TNF_TRY(read_text(z, ".format_version", &text, e));
+    return read_metadata(z, e);
 }
 
 /* --------------------------------------------------------------- storages */
@@ -356,7 +379,7 @@ static tnf_status keep_code(pt_zip *z, tnf_error *e)
     for (uint32_t i = 0; i < tnf_named_count(&z->records); i++) {
         pt_record *r = tnf_named_at(&z->records, i);
         if ((!in_folder(r, "code/") && !in_folder(r, "extra/")) || is_pickle_name(r->name) ||
-            r->name.p[r->name.n - 1] == '/')
+            r->name.p[r->name.n - 1] == '/' || strcmp(r->name.p, PT_METADATA) == 0)
             continue;
         TNF_TRY(locate_record(z, r, e));
         snprintf(key, sizeof key, "pytorch.%.*s", (int)(r->name.n < 180 ? r->name.n : 180),
