@@ -30,6 +30,7 @@ static const char *const table[] = {
     "pytorch.calls",
     "pytorch.path",
     "pytorch.protocol",
+    "pytorch.root=archive",
     "pytorch.shards",
     "pytorch.storage",
     "pytorch.strides",

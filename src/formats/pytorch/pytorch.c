@@ -235,7 +235,7 @@ const tnf_format tnf_format_pytorch = {
                              "pytorch.state pytorch.coalesced",
              .derived = "pytorch.values pytorch.calls pytorch.version pytorch.byteorder "
                         "pytorch.protocol pytorch.alignment pytorch.storage pytorch.strides "
-                        "pytorch.path",
+                        "pytorch.path pytorch.root=archive",
              .spelling = "pytorch.root pytorch.serialization_id",
              .takes = takes,
              .fits = fits },
