@@ -73,6 +73,7 @@ static const char *const table[] = {
     "numpy.version",
     "pytorch.root",
     "pytorch.serialization_id",
+    "pytorch.views",
     "text.final_newline",
     "text.newline",
     "text.numbers",

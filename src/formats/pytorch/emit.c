@@ -207,15 +207,77 @@ static tnf_status put_bytes(pt_emitter *m, tnf_pickle_node *node)
 
 /* ------------------------------------------------------------- containers */
 
+/* (storage, offset, size, stride, …), as a rebuild function has it? */
+static bool is_view(const tnf_pickle_node *node)
+{
+    return node->n >= 4 && tnf_pt_is_storage(node->as.items[0]) &&
+           node->as.items[1]->kind == TNF_PICKLE_INT &&
+           node->as.items[2]->kind == TNF_PICKLE_TUPLE &&
+           node->as.items[3]->kind == TNF_PICKLE_TUPLE && node->as.items[2]->n <= PT_RANK;
+}
+
+/* The strides of rows first; *elements: how many there are. */
+static tnf_pickle_node *row_strides(pt_emitter *m, const tnf_pickle_node *size, uint64_t *elements)
+{
+    tnf_pickle_node *items[PT_RANK];
+    uint64_t step = 1;
+    *elements = 1;
+    for (size_t i = size->n; i-- > 0;) {
+        uint64_t n = (uint64_t)size->as.items[i]->as.i;
+        items[i] = tnf_pt_new_int(m->arena, step);
+        step *= n ? n : 1;
+        *elements *= n;
+    }
+    return tnf_pt_new_list(m->arena, TNF_PICKLE_TUPLE, items, size->n);
+}
+
+/* The same tensor as all of a storage of its own. */
+static tnf_pickle_node *make_plain(pt_emitter *m, tnf_pickle_node *node)
+{
+    tnf_arena *a = m->arena;
+    tnf_pickle_node *const *id = node->as.items[0]->as.items[0]->as.items;
+    tnf_pickle_node **items = tnf_arena_array(a, node->n, sizeof(tnf_pickle_node *));
+    uint64_t elements, width = 1;
+    char key[24];
+    int n = snprintf(key, sizeof key, "=%u", tnf_named_count(&m->storages));
+    const char *copy = tnf_arena_str(a, key, (size_t)n);
+    if (!items || !copy)
+        return NULL;
+    memcpy(items, node->as.items, node->n * sizeof(tnf_pickle_node *));
+    items[3] = row_strides(m, items[2], &elements);
+    if (tnf_pickle_is_global(id[1], "torch.storage", "UntypedStorage") && node->n > 6 &&
+        items[6]->kind == TNF_PICKLE_GLOBAL) {
+        const pt_type *type = tnf_pt_type_named(items[6]->as.global->name);
+        width = type ? type->width : 1;
+    }
+    tnf_pickle_node *own = tnf_pt_new_list(
+        a, TNF_PICKLE_TUPLE,
+        (tnf_pickle_node *[]) { id[0], id[1], tnf_pt_new_text(a, copy, (size_t)n), id[3],
+                                tnf_pt_new_int(a, elements * width) },
+        5);
+    items[0] = tnf_pt_new_list(a, TNF_PICKLE_PERSISTENT, &own, 1);
+    items[1] = tnf_pt_new_int(a, 0);
+    size_t last = node->n;
+    if (items[last - 1]->kind == TNF_PICKLE_DICT) /* conj and neg are in the bytes */
+        last--;
+    return tnf_pt_new_list(a, TNF_PICKLE_TUPLE, items, last);
+}
+
 static tnf_status put_tuple(pt_emitter *m, tnf_pickle_node *node)
 {
+    tnf_pickle_node *same = node;
+    if (m->plain && is_view(node)) {
+        node = make_plain(m, node);
+        if (!node)
+            return no_memory(m);
+    }
     if (node->n > 3)
         tnf_buf_u8(m->b, '(');
     for (size_t i = 0; i < node->n; i++)
         TNF_TRY(emit(m, node->as.items[i]));
     tnf_buf_u8(m->b, node->n > 3 ? 't' : node->n == 0 ? ')' : (uint8_t)(0x84 + node->n));
     if (node->n)
-        put_memo(m, node);
+        put_memo(m, same);
     return TNF_OK;
 }
 

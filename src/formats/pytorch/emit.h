@@ -19,6 +19,7 @@ typedef struct pt_emitter {
     tnf_named storages; /* pt_emitted */
     uint32_t memo;
     unsigned depth;
+    bool plain;  /* every tensor is written as all of a storage of its own, rows first */
     bool strict; /* what is dangerous is refused; else None stands for it */
     tnf_pickle_node *latin1, *encode;
     tnf_error *e;

@@ -148,6 +148,28 @@ static tnf_status refuse_pickle(pt_file *f, const tnf_pickle *p, tnf_error *e)
                     names[0] ? "; it names " : "", names);
 }
 
+/* A view of a storage becomes an offset, as later files have it. */
+static tnf_status fold_views(pt_file *f, const tnf_pickle *p, tnf_error *e)
+{
+    for (size_t i = 0; i < p->calls.n; i++) {
+        const tnf_pickle_node *args = p->calls.nodes[i]->as.call->args;
+        pt_mention m;
+        if (args->kind != TNF_PICKLE_TUPLE || args->n < 4 ||
+            !tnf_pt_is_storage(args->as.items[0]) || args->as.items[1]->kind != TNF_PICKLE_INT)
+            continue;
+        TNF_TRY(tnf_pt_mention(&m, args->as.items[0], f->r->scratch, e));
+        tnf_pickle_node *offset = m.start ? tnf_arena_alloc(f->r->scratch, sizeof *offset) : NULL;
+        if (!m.start)
+            continue;
+        if (!offset)
+            return tnf_arena_fail(f->r->scratch, "a tensor", e);
+        *offset = *args->as.items[1];
+        offset->as.i += (int64_t)m.start;
+        args->as.items[1] = offset;
+    }
+    return TNF_OK;
+}
+
 tnf_status tnf_pt_index_legacy(pt_file *f, tnf_error *e)
 {
     uint64_t at = 0, end = f->r->source->size;
@@ -170,5 +192,10 @@ tnf_status tnf_pt_index_legacy(pt_file *f, tnf_error *e)
     TNF_TRY(place_storages(f, keys.root, at, e));
     TNF_TRY(tnf_set_attr(f->r, "pytorch.protocol", tnf_value_uint(object.protocol), e));
     TNF_TRY(tnf_pt_walk(f, object.root, NULL, object.used, e));
+    TNF_TRY(fold_views(f, &object, e));
+    for (size_t i = 0; i < object.persistent.n; i++)
+        if (tnf_pt_is_storage(object.persistent.nodes[i]) &&
+            object.persistent.nodes[i]->as.items[0]->n > 5)
+            object.persistent.nodes[i]->as.items[0]->n = 5;
     return tnf_pt_keep_tree(f, &object, e);
 }

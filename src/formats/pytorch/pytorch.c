@@ -203,7 +203,7 @@ static tnf_status fits(tnf_fit *fit, tnf_error *e)
     size_t n;
     const char *why;
     const tnf_catalog *c = fit->catalog;
-    TNF_TRY(tnf_pt_open_tree(&p, &list, &n, c, fit->scratch, &why, e));
+    TNF_TRY(tnf_pt_open_tree(&p, &list, &n, c, "pytorch.tree", fit->scratch, &why, e));
     for (size_t i = 0; why && i < c->attrs.n; i++)
         if (strcmp(c->attrs.members[i].key.p, "pytorch.tree") == 0)
             fit->attrs[i] = (tnf_verdict) { TNF_DROPPED, why };
@@ -229,14 +229,15 @@ const tnf_format tnf_format_pytorch = {
              .utf8_names = true,
              .shares = true,
              .attrs = TNF_HOLDS_TEXT,
-             .file_attrs = "pytorch.metadata pytorch.tree pytorch.serialization_id pytorch.root",
+             .file_attrs = "pytorch.metadata pytorch.tree pytorch.views pytorch.serialization_id "
+                           "pytorch.root",
              .object_attrs = "pytorch.requires_grad pytorch.parameter pytorch.kind pytorch.device "
                              "pytorch.dtype pytorch.qscheme pytorch.scale pytorch.zero_point "
                              "pytorch.state pytorch.coalesced",
              .derived = "pytorch.values pytorch.calls pytorch.version pytorch.byteorder "
                         "pytorch.protocol pytorch.alignment pytorch.storage pytorch.strides "
                         "pytorch.path pytorch.root=archive",
-             .spelling = "pytorch.root pytorch.serialization_id",
+             .spelling = "pytorch.root pytorch.serialization_id pytorch.views",
              .takes = takes,
              .fits = fits },
     .write_options = write_options,

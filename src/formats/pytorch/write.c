@@ -362,9 +362,9 @@ static tnf_status name_objects(tnf_named *names, const tnf_catalog *c, tnf_error
 
 /* The tree of the source, if its tensors are those that are to be written; else *why. */
 tnf_status tnf_pt_open_tree(tnf_pickle *p, pt_named **list, size_t *n, const tnf_catalog *c,
-                            tnf_arena *a, const char **why, tnf_error *e)
+                            const char *key, tnf_arena *a, const char **why, tnf_error *e)
 {
-    const tnf_value *v = tnf_catalog_attr(c, "pytorch.tree");
+    const tnf_value *v = tnf_catalog_attr(c, key);
     size_t found = 0;
     *why = NULL;
     *n = 0;
@@ -550,8 +550,14 @@ static tnf_status make_pickle(out *o)
     const char *why;
     tnf_pickle_node *root = NULL;
     TNF_TRY(begin_nodes(o));
-    TNF_TRY(tnf_pt_open_tree(&p, &list, &n, o->w->catalog, o->a, &why, o->e));
-    if (tnf_catalog_attr(o->w->catalog, "pytorch.tree") && !why) {
+    const tnf_catalog *c = o->w->catalog;
+    const char *key = "pytorch.views";
+    TNF_TRY(tnf_pt_open_tree(&p, &list, &n, c, key, o->a, &why, o->e));
+    if (!tnf_catalog_attr(c, key) || why) {
+        key = "pytorch.tree";
+        TNF_TRY(tnf_pt_open_tree(&p, &list, &n, c, key, o->a, &why, o->e));
+    }
+    if (tnf_catalog_attr(c, key) && !why) {
         root = p.root;
         TNF_TRY(place_tree(o, list, n));
     } else {
