@@ -402,6 +402,12 @@ static tnf_status put_persistent(pt_emitter *m, tnf_pickle_node *node)
     if (!get_memo(m, id)) {
         TNF_TRY(tnf_pt_mention(&x, node, m->arena, m->e));
         pt_emitted row = { .key = x.key };
+        if (m->plain && x.key.n && x.key.p[0] != '=') { /* a storage by itself */
+            int n = snprintf(text, sizeof text, "=%u", tnf_named_count(&m->storages));
+            row.key = (tnf_str) { tnf_arena_str(m->arena, text, (size_t)n), (size_t)n };
+            if (!row.key.p)
+                return no_memory(m);
+        }
         TNF_TRY(tnf_named_add(&m->storages, &row, &known, m->e));
         if (known == TNF_HASH_NONE)
             known = tnf_named_count(&m->storages) - 1;

@@ -72,6 +72,16 @@ static bool is_plain_dict(pt_file *f, const tnf_pickle_node *root, tnf_arena *ar
     return true;
 }
 
+/* Would formats that sort tensors leave them in this order? */
+static bool is_sorted(const tnf_catalog *c)
+{
+    for (size_t i = 1; i < c->n; i++)
+        if (tnf_str_compare(c->objects[i - 1].name, c->objects[i].name) > 0 ||
+            c->objects[i - 1].parts[0].type != c->objects[i].parts[0].type)
+            return false;
+    return true;
+}
+
 static tnf_status emit_tree(pt_file *f, tnf_pickle_node *root, bool plain, tnf_str *out,
                             tnf_error *e)
 {
@@ -94,7 +104,7 @@ tnf_status tnf_pt_keep_tree(pt_file *f, tnf_pickle *p, tnf_error *e)
     tnf_str raw, plain;
     tnf_pickle again;
     bool whole, dict = is_plain_dict(f, p->root, f->r->scratch, &whole);
-    if (dict && whole)
+    if (dict && whole && (f->ours || is_sorted(f->r->catalog)))
         return TNF_OK;
     tnf_status status = emit_tree(f, p->root, false, &raw, &said);
     /* what was written is read again: nodes of which none is in a memo */
@@ -111,7 +121,7 @@ tnf_status tnf_pt_keep_tree(pt_file *f, tnf_pickle *p, tnf_error *e)
     }
     if (!dict)
         TNF_TRY(tnf_set_attr(f->r, "pytorch.tree", tnf_value_str(TNF_BYTES, plain.p, plain.n), e));
-    if (raw.n == plain.n && memcmp(raw.p, plain.p, raw.n) == 0)
+    if (!dict && raw.n == plain.n && memcmp(raw.p, plain.p, raw.n) == 0)
         return TNF_OK;
     return tnf_set_attr(f->r, "pytorch.views", tnf_value_str(TNF_BYTES, raw.p, raw.n), e);
 }

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #define MAX_PICKLE ((uint64_t)1 << 30)
+#define COMPARED   ((uint64_t)64 << 20)
 
 typedef struct out {
     tnf_writer *w;
@@ -260,6 +261,37 @@ static bool is_view_of(const tnf_part *part, const tnf_part *base)
            part->offset + part->nbytes <= base->offset + base->nbytes;
 }
 
+/* Of other files only the bytes themselves can tell, if they are not too many. */
+static tnf_status compare_views(bool *same, const tnf_part *part, const tnf_part *base,
+                                const pt_dense *d, tnf_error *e)
+{
+    tnf_allocator alloc = tnf_allocator_or_default(NULL);
+    uint64_t index[PT_RANK] = { 0 }, at = d->offset, n = part->nbytes / d->type->width;
+    *same = false;
+    if (d->conj || d->neg || part->nbytes > COMPARED || base->nbytes > COMPARED)
+        return TNF_OK;
+    uint8_t *a = tnf_alloc(&alloc, (size_t)part->nbytes),
+            *b = tnf_alloc(&alloc, (size_t)base->nbytes);
+    tnf_status status = a && b ? tnf_read_part(part, 0, a, (size_t)part->nbytes, e)
+                               : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a view");
+    if (status == TNF_OK)
+        status = tnf_read_part(base, 0, b, (size_t)base->nbytes, e);
+    *same = status == TNF_OK;
+    for (uint64_t i = 0; i < n && *same; i++) {
+        *same = memcmp(a + i * d->type->width, b + at * d->type->width, d->type->width) == 0;
+        for (uint32_t k = d->rank; k-- > 0;) {
+            at += d->stride[k];
+            if (++index[k] < d->shape[k])
+                break;
+            at -= d->stride[k] * index[k];
+            index[k] = 0;
+        }
+    }
+    tnf_free(&alloc, a, (size_t)part->nbytes);
+    tnf_free(&alloc, b, (size_t)base->nbytes);
+    return status;
+}
+
 typedef struct tied {
     tnf_str key; /* first, for tnf_named */
     const tnf_part *base;
@@ -306,7 +338,10 @@ static tnf_status place_tensor(out *o, const tnf_named *bases, const pt_named *x
     uint32_t i = tnf_named_find(bases, key_of(storage));
     const tied *base = i == TNF_HASH_NONE ? NULL : tnf_named_at(bases, i);
     uint32_t known;
-    if (base && is_view_of(&object->parts[0], base->base)) {
+    bool shares = base && is_view_of(&object->parts[0], base->base);
+    if (base && !shares && object->order == TNF_ORDER_C)
+        TNF_TRY(compare_views(&shares, &object->parts[0], base->base, &t->parts[0], o->e));
+    if (shares) {
         pt_emitted row = { .key = base->key, .part = base->base };
         return tnf_named_add(&o->parts_by_key, &row, &known, o->e);
     }

@@ -247,8 +247,8 @@ static tnf_status read_facts(pt_zip *z, tnf_error *e)
     if (text.p && read_number(text, &number))
         TNF_TRY(tnf_set_attr(r, "pytorch.alignment", tnf_value_uint(number), e));
     TNF_TRY(read_text(z, ".data/serialization_id", &text, e));
-    bool ours = text.p && strncmp(text.p, "00000000000000000000", 20) == 0; /* of names: unknown */
-    if (text.p && !ours && tnf_utf8_valid(text.p, text.n, NULL))
+    z->f->ours = text.p && strncmp(text.p, "00000000000000000000", 20) == 0;
+    if (text.p && !z->f->ours && tnf_utf8_valid(text.p, text.n, NULL))
         TNF_TRY(tnf_set_attr(r, "pytorch.serialization_id",
                              tnf_value_str(TNF_STRING, text.p, text.n), e));
     TNF_TRY(read_text(z, ".format_version", &text, e));
