@@ -96,7 +96,7 @@ typedef struct pt_file {
     tnf_status (*locate)(struct pt_file *f, pt_storage *s, tnf_error *e);
     void *container;
     bool big;
-    bool ours; /* written here from another format: its order means nothing */
+    bool ours;          /* written here from another format: its order means nothing */
     bool blind;         /* there are no storages: only shapes and types are wanted */
     const char *folder; /* in front of the keys that a pickle has: "data/" */
 } pt_file;

@@ -224,10 +224,8 @@ const tnf_format tnf_format_pytorch = {
     .can = { .types = "f64 f32 f16 bf16 i64 i32 i16 i8 u8 bool c64 c128 u16 u32 u64 f8_e4m3fn "
                       "f8_e5m2 f8_e4m3fnuz f8_e5m2fnuz f8_e8m0 f4_e2m1",
              .layouts = "dense",
-             .order_f = true,
              .zero_rank = true,
              .utf8_names = true,
-             .shares = true,
              .attrs = TNF_HOLDS_TEXT,
              .file_attrs = "pytorch.metadata pytorch.tree pytorch.views pytorch.serialization_id "
                            "pytorch.root",

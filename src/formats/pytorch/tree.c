@@ -18,12 +18,11 @@ static bool is_empty_hooks(const tnf_pickle_node *node)
            !node->as.call->dict.n && !node->as.call->state;
 }
 
-/* Exactly those of rows first, or of columns first? */
-static bool has_strides(const pt_dense *d, bool columns)
+/* Exactly those of rows first? */
+static bool has_strides(const pt_dense *d)
 {
     uint64_t step = 1;
-    for (uint32_t k = 0; k < d->rank; k++) {
-        uint32_t i = columns ? k : d->rank - 1 - k;
+    for (uint32_t i = d->rank; i-- > 0;) {
         if (d->stride[i] != step)
             return false;
         step *= d->shape[i] ? d->shape[i] : 1;
@@ -40,8 +39,7 @@ static bool is_whole(const pt_dense *d)
     d->storage->key_node = &whole_mark;
     for (uint32_t i = 0; i < d->rank; i++)
         elements *= d->shape[i];
-    return (has_strides(d, false) || has_strides(d, true)) && d->limit == d->storage->size &&
-           elements * d->type->width == d->limit;
+    return has_strides(d) && d->limit == d->storage->size && elements * d->type->width == d->limit;
 }
 
 /* A tensor that needs no tree to be written. *whole: nor a word on its strides. */
@@ -72,12 +70,11 @@ static bool is_plain_dict(pt_file *f, const tnf_pickle_node *root, tnf_arena *ar
     return true;
 }
 
-/* Would formats that sort tensors leave them in this order? */
+/* In the order in which they are written without a tree? */
 static bool is_sorted(const tnf_catalog *c)
 {
     for (size_t i = 1; i < c->n; i++)
-        if (tnf_str_compare(c->objects[i - 1].name, c->objects[i].name) > 0 ||
-            c->objects[i - 1].parts[0].type != c->objects[i].parts[0].type)
+        if (tnf_str_compare(c->objects[i - 1].name, c->objects[i].name) > 0)
             return false;
     return true;
 }

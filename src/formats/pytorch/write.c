@@ -164,12 +164,15 @@ static tnf_status begin_nodes(out *o)
 static tnf_status flat_tree(out *o, tnf_pickle_node **root)
 {
     const tnf_catalog *c = o->w->catalog;
+    const uint32_t *order;
+    TNF_TRY(tnf_sorted(o->w, &order, NULL, o->e)); /* the same file, whatever format it came by */
     tnf_pickle_node **items = tnf_arena_array(o->a, 2 * (uint64_t)c->n, sizeof(tnf_pickle_node *));
     if (!items)
         return no_memory(o);
     for (size_t i = 0; i < c->n; i++) {
-        items[2 * i] = tnf_pt_new_text(o->a, c->objects[i].name.p, c->objects[i].name.n);
-        items[2 * i + 1] = tensor_node(o, &c->objects[i]);
+        const tnf_object *t = tnf_nth(o->w, order, i);
+        items[2 * i] = tnf_pt_new_text(o->a, t->name.p, t->name.n);
+        items[2 * i + 1] = tensor_node(o, t);
         if (!items[2 * i] || !items[2 * i + 1])
             return no_memory(o);
     }
