@@ -323,6 +323,17 @@ static tnf_status find_bases(out *o, tnf_named *bases, const pt_named *list, siz
     return TNF_OK;
 }
 
+/* What both ids of storages have in common stays the same node, so that it is shared as before. */
+static void keep_words(const tnf_pickle_node *fresh, const tnf_pickle_node *old)
+{
+    tnf_str a = fresh->as.items[1]->as.global->name, b = old->as.items[1]->as.global->name;
+    if (a.n != b.n || memcmp(a.p, b.p, a.n) != 0)
+        return;
+    fresh->as.items[0] = old->as.items[0];
+    fresh->as.items[1] = old->as.items[1];
+    fresh->as.items[3] = old->as.items[3];
+}
+
 /* Points the view at a storage of its own, or leaves it as it is if the base has its bytes. */
 static tnf_status place_tensor(out *o, const tnf_named *bases, const pt_named *x,
                                const pt_tensor *t)
@@ -355,6 +366,7 @@ static tnf_status place_tensor(out *o, const tnf_named *bases, const pt_named *x
     if (!fresh)
         return no_memory(o);
     tnf_pickle_node *inner = view_args(fresh);
+    keep_words(inner->as.items[0]->as.items[0], storage->as.items[0]);
     if (!args)
         *x->node = *inner->as.items[0];
     for (size_t k = 0; args && k < 4; k++)
