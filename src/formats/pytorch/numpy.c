@@ -8,16 +8,16 @@
  */
 #include "formats/pytorch/pt.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static bool is_numpy(const tnf_pickle_node *node, const char *part, const char *name)
 {
-    char module[64] = "numpy.core.";
-    strcat(module, part);
+    char module[64];
+    snprintf(module, sizeof module, "numpy.core.%s", part);
     if (tnf_pickle_is_call(node, module, name))
         return true;
-    strcpy(module, "numpy._core.");
-    strcat(module, part);
+    snprintf(module, sizeof module, "numpy._core.%s", part);
     return tnf_pickle_is_call(node, module, name);
 }
 

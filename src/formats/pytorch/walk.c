@@ -405,10 +405,10 @@ static tnf_status add_object(walk *w, const pt_tensor *t, bool plain, uint64_t a
     uint64_t shape[PT_RANK + 1];
     tnf_order order = TNF_ORDER_C, ignored;
     const tnf_value *attrs;
-    bool dense = strcmp(t->layout, "dense") == 0;
     for (uint32_t i = 0; i < t->nparts; i++) {
-        TNF_TRY(tnf_pt_add_part(&parts[i], i ? &ignored : &order, w->f, &t->parts[i],
-                                dense && t->rank > 1 && !t->parts[0].type->axis, w->e));
+        TNF_TRY(tnf_pt_add_part(
+            &parts[i], i ? &ignored : &order, w->f, &t->parts[i],
+            false /* columns are gathered: no other format need keep the order */, w->e));
         parts[i].role = t->roles[i];
         /* indices are never negative: the same bytes */
         if (i && strcmp(t->layout, "torch.per_channel/1") != 0 &&

@@ -17,7 +17,6 @@
 #include <string.h>
 
 #define MAX_PICKLE ((uint64_t)1 << 30)
-#define COMPARED   ((uint64_t)64 << 20)
 
 typedef struct out {
     tnf_writer *w;
@@ -191,110 +190,6 @@ static tnf_status flat_tree(out *o, tnf_pickle_node **root)
 
 /* ------------------------------------------------------------------- tree */
 
-/* What a tree says of a tensor, without the bytes. */
-static tnf_status resolve_blind(pt_tensor *out_t, tnf_pickle_node *node, tnf_arena *a, tnf_error *e)
-{
-    tnf_reader r = { .arena = a, .scratch = a };
-    pt_file f = { .r = &r, .blind = true };
-    return tnf_pt_resolve(out_t, &f, node, e);
-}
-
-/* Is it the tensor that the node describes? */
-static bool is_same(const pt_tensor *t, const tnf_object *o)
-{
-    const pt_dense *d = &t->parts[0];
-    if (t->nparts != 1 || (t->kind && strcmp(t->kind, "storage") != 0) || d->type->packed ||
-        o->nparts != 1 || strcmp(d->type->id, o->parts[0].type->id) != 0)
-        return false;
-    uint32_t rank = t->rank + (d->type->axis ? 1 : 0);
-    if (rank != o->rank)
-        return false;
-    for (uint32_t i = 0; i < t->rank; i++)
-        if (o->shape[i] != t->shape[i] * (d->type->doubled && i + 1 == t->rank ? 2 : 1))
-            return false;
-    return true;
-}
-
-/* The tuple (storage, offset, size, stride, …) within what wraps it; NULL: not found. */
-static tnf_pickle_node *view_args(tnf_pickle_node *node)
-{
-    for (int i = 0; i < 8 && node && node->kind == TNF_PICKLE_CALL; i++) {
-        tnf_pickle_node *args = node->as.call->args;
-        if (args->kind != TNF_PICKLE_TUPLE || args->n < 3)
-            return NULL;
-        if (tnf_pt_is_storage(args->as.items[0]))
-            return args;
-        if (args->as.items[2]->kind == TNF_PICKLE_TUPLE && args->as.items[2]->n > 3 &&
-            tnf_pt_is_storage(args->as.items[2]->as.items[0]))
-            return args->as.items[2]; /* _rebuild_from_type_v2(function, type, args, state) */
-        node = args->as.items[0];
-    }
-    return NULL;
-}
-
-/* The node of the storage that it is a view of; NULL: not found. */
-static tnf_pickle_node *storage_of(tnf_pickle_node *node)
-{
-    tnf_pickle_node *args = view_args(node);
-    return node->kind == TNF_PICKLE_PERSISTENT ? node : args ? args->as.items[0] : NULL;
-}
-
-/* All of its storage, rows first? */
-static bool is_base(const pt_tensor *t)
-{
-    const pt_dense *d = &t->parts[0];
-    uint64_t step = 1;
-    for (uint32_t i = d->rank; i-- > 0; step *= d->shape[i])
-        if (d->shape[i] != 1 && d->stride[i] != step)
-            return false;
-    return d->offset == 0 && d->start == 0 && !d->conj && !d->neg &&
-           step * d->type->width == d->limit;
-}
-
-/* Are the bytes of this tensor, by where they come from, those of the base seen through strides? */
-static bool is_view_of(const tnf_part *part, const tnf_part *base)
-{
-    if (part == base || part->nbytes == 0)
-        return true;
-    if (part->origin != base->origin)
-        return false;
-    if (part->payload == TNF_OPAQUE) /* gathered by this format's reader from the same storages */
-        return base->payload == TNF_AT;
-    return part->payload == TNF_AT && base->payload == TNF_AT && part->offset >= base->offset &&
-           part->offset + part->nbytes <= base->offset + base->nbytes;
-}
-
-/* Of other files only the bytes themselves can tell, if they are not too many. */
-static tnf_status compare_views(bool *same, const tnf_part *part, const tnf_part *base,
-                                const pt_dense *d, tnf_error *e)
-{
-    tnf_allocator alloc = tnf_allocator_or_default(NULL);
-    uint64_t index[PT_RANK] = { 0 }, at = d->offset, n = part->nbytes / d->type->width;
-    *same = false;
-    if (d->conj || d->neg || part->nbytes > COMPARED || base->nbytes > COMPARED)
-        return TNF_OK;
-    uint8_t *a = tnf_alloc(&alloc, (size_t)part->nbytes),
-            *b = tnf_alloc(&alloc, (size_t)base->nbytes);
-    tnf_status status = a && b ? tnf_read_part(part, 0, a, (size_t)part->nbytes, e)
-                               : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a view");
-    if (status == TNF_OK)
-        status = tnf_read_part(base, 0, b, (size_t)base->nbytes, e);
-    *same = status == TNF_OK;
-    for (uint64_t i = 0; i < n && *same; i++) {
-        *same = memcmp(a + i * d->type->width, b + at * d->type->width, d->type->width) == 0;
-        for (uint32_t k = d->rank; k-- > 0;) {
-            at += d->stride[k];
-            if (++index[k] < d->shape[k])
-                break;
-            at -= d->stride[k] * index[k];
-            index[k] = 0;
-        }
-    }
-    tnf_free(&alloc, a, (size_t)part->nbytes);
-    tnf_free(&alloc, b, (size_t)base->nbytes);
-    return status;
-}
-
 typedef struct tied {
     tnf_str key; /* first, for tnf_named */
     const tnf_part *base;
@@ -312,9 +207,9 @@ static tnf_status find_bases(out *o, tnf_named *bases, const pt_named *list, siz
 {
     for (size_t i = 0; i < n; i++) {
         const tnf_object *t = list[i].object;
-        const tnf_pickle_node *storage = storage_of(list[i].node);
+        const tnf_pickle_node *storage = tnf_pt_storage_of(list[i].node);
         uint32_t known;
-        if (!t || !storage || !is_same(&tensors[i], t) || !is_base(&tensors[i]) ||
+        if (!t || !storage || !tnf_pt_is_same(&tensors[i], t) || !tnf_pt_is_base(&tensors[i]) ||
             t->order == TNF_ORDER_F)
             continue;
         tied row = { key_of(storage), &t->parts[0] };
@@ -339,10 +234,11 @@ static tnf_status place_tensor(out *o, const tnf_named *bases, const pt_named *x
                                const pt_tensor *t)
 {
     const tnf_object *object = x->object;
-    tnf_pickle_node *storage = storage_of(x->node), *args = view_args(x->node), *fresh;
+    tnf_pickle_node *storage = tnf_pt_storage_of(x->node), *args = tnf_pt_view_args(x->node),
+                    *fresh;
     if (t->kind && strcmp(t->kind, "numpy") == 0 && object)
         return TNF_OK; /* its bytes are in the tree */
-    if (!object || !storage || !is_same(t, object)) {
+    if (!object || !storage || !tnf_pt_is_same(t, object)) {
         fresh = object ? tensor_node(o, object) : NULL;
         if (!fresh)
             return object ? no_memory(o) : TNF_OK;
@@ -352,9 +248,9 @@ static tnf_status place_tensor(out *o, const tnf_named *bases, const pt_named *x
     uint32_t i = tnf_named_find(bases, key_of(storage));
     const tied *base = i == TNF_HASH_NONE ? NULL : tnf_named_at(bases, i);
     uint32_t known;
-    bool shares = base && is_view_of(&object->parts[0], base->base);
+    bool shares = base && tnf_pt_is_view_of(&object->parts[0], base->base);
     if (base && !shares && object->order == TNF_ORDER_C)
-        TNF_TRY(compare_views(&shares, &object->parts[0], base->base, &t->parts[0], o->e));
+        TNF_TRY(tnf_pt_compare_views(&shares, &object->parts[0], base->base, &t->parts[0], o->e));
     if (shares) {
         pt_emitted row = { .key = base->key, .part = base->base };
         return tnf_named_add(&o->parts_by_key, &row, &known, o->e);
@@ -365,7 +261,7 @@ static tnf_status place_tensor(out *o, const tnf_named *bases, const pt_named *x
     fresh = tensor_node(o, object);
     if (!fresh)
         return no_memory(o);
-    tnf_pickle_node *inner = view_args(fresh);
+    tnf_pickle_node *inner = tnf_pt_view_args(fresh);
     keep_words(inner->as.items[0]->as.items[0], storage->as.items[0]);
     if (!args)
         *x->node = *inner->as.items[0];
@@ -383,7 +279,7 @@ static tnf_status place_tree(out *o, const pt_named *list, size_t n)
     if (!tensors)
         return no_memory(o);
     for (size_t i = 0; i < n; i++)
-        TNF_TRY(resolve_blind(&tensors[i], list[i].node, o->a, o->e));
+        TNF_TRY(tnf_pt_resolve_blind(&tensors[i], list[i].node, o->a, o->e));
     tnf_named_init(&bases, sizeof(tied), &o->a->alloc, MAX_PICKLE);
     tnf_status status = find_bases(o, &bases, list, n, tensors);
     for (size_t i = 0; i < n; i++)

@@ -20,12 +20,12 @@
 
 /* Whose shards they are. */
 typedef struct kind {
-    const char *format, *ending, *shards, *total_size, *metadata;
+    const char *format, *shards, *total_size, *metadata;
 } kind;
 
-static const kind safetensors = { "safetensors", NULL, "safetensors.shards",
-                                  "safetensors.total_size", "safetensors.index_metadata" };
-static const kind pytorch = { "pytorch", ".bin\"", "pytorch.shards", "pytorch.total_size",
+static const kind safetensors = { "safetensors", "safetensors.shards", "safetensors.total_size",
+                                  "safetensors.index_metadata" };
+static const kind pytorch = { "pytorch", "pytorch.shards", "pytorch.total_size",
                               "pytorch.index_metadata" };
 
 /* A line of the weight_map. */
@@ -89,73 +89,6 @@ static shard *shard_at(const model *m, uint32_t i)
 static const owner *owner_at(const tnf_named *list, uint32_t i)
 {
     return tnf_named_at(list, i);
-}
-
-/* ---------------------------------------------------------------- probing */
-
-static size_t skip_space(const tnf_probe *p, size_t at)
-{
-    while (at < p->nhead && memchr(" \t\r\n", p->head[at], 4))
-        at++;
-    return at;
-}
-
-static bool has_text(const tnf_probe *p, size_t at, const char *text)
-{
-    size_t n = strlen(text);
-    return p->nhead - at >= n && memcmp(p->head + at, text, n) == 0;
-}
-
-/* Does `"key" : {` stand anywhere in the head from `at` on? */
-static bool has_object(const tnf_probe *p, size_t at, const char *key)
-{
-    for (; at < p->nhead; at++) {
-        if (p->head[at] != '"' || !has_text(p, at, key))
-            continue;
-        size_t colon = skip_space(p, at + strlen(key));
-        if (colon < p->nhead && p->head[colon] == ':' && has_text(p, skip_space(p, colon + 1), "{"))
-            return true;
-    }
-    return false;
-}
-
-/* Does a name in the head end so? */
-static bool names_file(const tnf_probe *p, const char *ending)
-{
-    size_t n = strlen(ending);
-    for (size_t i = 0; i + n <= p->nhead; i++)
-        if (p->head[i] == '.' && memcmp(p->head + i, ending, n) == 0)
-            return true;
-    return false;
-}
-
-static int probe_index(const tnf_probe *p)
-{
-    bool named = strcmp(p->ext, "json") == 0;
-    size_t at = skip_space(p, 0);
-    if (at >= p->nhead || p->head[at] != '{')
-        return TNF_PROBE_NO;
-    if (has_object(p, at, "\"weight_map\""))
-        return named ? TNF_PROBE_STRUCTURE : TNF_PROBE_PLAUSIBLE;
-    /* The metadata may fill more than is seen here. */
-    bool metadata = has_text(p, skip_space(p, at + 1), "\"metadata\"");
-    return named && metadata && p->size > p->nhead ? TNF_PROBE_EXTENSION : TNF_PROBE_NO;
-}
-
-/* Shards end in .bin, or in anything else. */
-static bool is_pytorch(const tnf_probe *p)
-{
-    return names_file(p, pytorch.ending) && !names_file(p, ".safetensors\"");
-}
-
-static int probe(const tnf_probe *p)
-{
-    return is_pytorch(p) ? TNF_PROBE_NO : probe_index(p);
-}
-
-static int probe_pytorch(const tnf_probe *p)
-{
-    return is_pytorch(p) ? probe_index(p) : TNF_PROBE_NO;
 }
 
 /* ---------------------------------------------------------------- parsing */
@@ -524,8 +457,7 @@ static tnf_status keep_index_metadata(model *m, uint64_t total, tnf_error *e)
                  (unsigned long long)said, (unsigned long long)total);
     if (whole && size->as.u == total && v.n == 1)
         return tnf_set_attr(r, m->kind->total_size, tnf_value_uint(total), e);
-    return tnf_set_attr(r, m->kind->metadata,
-                        tnf_value_str(TNF_JSON, text, m->metadata.n), e);
+    return tnf_set_attr(r, m->kind->metadata, tnf_value_str(TNF_JSON, text, m->metadata.n), e);
 }
 
 /* Those that are missing count, too. */
@@ -599,7 +531,7 @@ const tnf_format tnf_format_safetensors_index = {
     .can = { .attrs = TNF_HOLDS_TEXT,
              .file_attrs = "safetensors.metadata safetensors.index_metadata",
              .derived = "safetensors.shards safetensors.total_size" },
-    .probe = probe,
+    .probe = tnf_probe_safetensors_index,
     .index = index_all,
     .write_index = tnf_write_safetensors_index,
     .index_name = ".safetensors.index.json",
@@ -616,7 +548,7 @@ const tnf_format tnf_format_pytorch_index = {
     .shown_as_index = true,
     .can = { .file_attrs = "pytorch.index_metadata",
              .derived = "pytorch.shards pytorch.total_size" },
-    .probe = probe_pytorch,
+    .probe = tnf_probe_pytorch_index,
     .index = index_pytorch,
     .write_index = tnf_write_safetensors_index,
     .index_name = ".bin.index.json",
