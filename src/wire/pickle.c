@@ -524,23 +524,6 @@ static const row rows[256] = {
     ['P'] = { op_persistent, LINE, 0 },
 };
 
-static bool read_line(tnf_cur *c, tnf_str *out)
-{
-    const uint8_t *end = c->bad ? NULL : memchr(c->p, '\n', tnf_left(c));
-    if (!end) {
-        c->bad = true;
-        return false;
-    }
-    *out = (tnf_str) { (const char *)c->p, (size_t)(end - c->p) };
-    c->p = end + 1;
-    return true;
-}
-
-static uint64_t read_fixed(tnf_cur *c, unsigned width)
-{
-    return width == 1 ? tnf_u8(c) : width == 2 ? tnf_u16(c) : width == 4 ? tnf_u32(c) : tnf_u64(c);
-}
-
 static tnf_status read_argument(machine *m, const row *r, argument *a)
 {
     static const uint8_t widths[] = { [COUNT1] = 1, [COUNT4] = 4, [COUNT_I4] = 4, [COUNT8] = 8 };

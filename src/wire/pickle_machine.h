@@ -274,4 +274,23 @@ static inline tnf_status line_number(machine *m, tnf_str s, uint64_t *out)
     return s.n ? TNF_OK : bad_pickle(m, TNF_EFORMAT, "a memo entry has no number");
 }
 
+/* ------------------------------------------------------------------ bytes */
+
+static inline bool read_line(tnf_cur *c, tnf_str *out)
+{
+    const uint8_t *end = c->bad ? NULL : memchr(c->p, '\n', tnf_left(c));
+    if (!end) {
+        c->bad = true;
+        return false;
+    }
+    *out = (tnf_str) { (const char *)c->p, (size_t)(end - c->p) };
+    c->p = end + 1;
+    return true;
+}
+
+static inline uint64_t read_fixed(tnf_cur *c, unsigned width)
+{
+    return width == 1 ? tnf_u8(c) : width == 2 ? tnf_u16(c) : width == 4 ? tnf_u32(c) : tnf_u64(c);
+}
+
 #endif
