@@ -30,6 +30,7 @@ typedef struct out {
     uint32_t align;
     uint64_t hash; /* of the CRCs, for the id */
     bool crc;
+    bool by_tree; /* in the order of a tree, not by name */
     /* nodes that all tensors share, as torch.save() has them */
     tnf_pickle_node *storage, *cpu, *no, *rebuild2, *rebuild3, *ordered, *empty;
     tnf_pickle_node *classes[64]; /* by position in the table of types */
@@ -435,7 +436,10 @@ static tnf_status put_id(out *o)
     char id[41];
     const tnf_value *v = tnf_catalog_attr(o->w->catalog, "pytorch.serialization_id");
     bool known = v && v->kind == TNF_STRING && v->n == 40;
-    snprintf(id, sizeof id, "%.20s%020llu", known ? v->as.s : "00000000000000000000",
+    snprintf(id, sizeof id, "%.20s%020llu",
+             known        ? v->as.s
+             : o->by_tree ? "00000000000000000001"
+                          : "00000000000000000000", /* as its reader knows them */
              (unsigned long long)o->hash);
     return put_record(o, ".data/serialization_id", id, 40);
 }
@@ -505,6 +509,7 @@ static tnf_status make_pickle(out *o)
     }
     if (tnf_catalog_attr(c, key) && !why) {
         root = p.root;
+        o->by_tree = true;
         TNF_TRY(place_tree(o, list, n));
     } else {
         TNF_TRY(flat_tree(o, &root));
