@@ -492,6 +492,14 @@ static tnf_status put_all(out *o)
 
 /* ------------------------------------------------------------------ whole */
 
+static bool is_sorted(const pt_named *list, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        if (tnf_str_compare(list[i - 1].name, list[i].name) > 0)
+            return false;
+    return true;
+}
+
 static tnf_status make_pickle(out *o)
 {
     tnf_pickle p;
@@ -511,6 +519,12 @@ static tnf_status make_pickle(out *o)
         root = p.root;
         o->by_tree = true;
         TNF_TRY(place_tree(o, list, n));
+        /* a plain dict in which nothing is shared any more is written as any other */
+        if (!tnf_catalog_attr(c, "pytorch.tree") && tnf_named_count(&o->parts_by_key) == n &&
+            is_sorted(list, n)) {
+            o->by_tree = false;
+            TNF_TRY(flat_tree(o, &root));
+        }
     } else {
         TNF_TRY(flat_tree(o, &root));
     }
