@@ -19,9 +19,9 @@ typedef struct found {
     const input *in;
     const options *options;
     progress progress;
-    json problems, values, warnings; /* JSON fragments, written to memory */
-    char *problems_text, *values_text, *warnings_text;
-    size_t problems_n, values_n, warnings_n;
+    json problems, values, warnings, notes; /* JSON fragments, written to memory */
+    char *problems_text, *values_text, *warnings_text, *notes_text;
+    size_t problems_n, values_n, warnings_n, notes_n;
     bool verbose;
     bool opened;
     bool told; /* a mistake in the call, which was said already */
@@ -108,6 +108,21 @@ static void on_values(void *ctx, const tnf_object *object, const tnf_value_count
     json_close(j, '}');
 }
 
+/* Texts for people, all values for programs. */
+static void on_note(void *ctx, const char *key, const tnf_value *value)
+{
+    found *f = ctx;
+    if (f->options->json) {
+        fputc(',', f->notes.to);
+        json_text(&(json) { f->notes.to, false }, key);
+        fputc(':', f->notes.to);
+        json_value(&(json) { f->notes.to, false }, value);
+    } else if (value->kind == TNF_STRING) {
+        put_safe(f->notes.to, value->as.s, value->n, false);
+        fputc('\n', f->notes.to);
+    }
+}
+
 static bool on_progress(void *ctx, uint64_t done, uint64_t total)
 {
     found *f = ctx;
@@ -146,6 +161,7 @@ static void put_json(const found *f, bool ok, const tnf_verify_result *result)
         putchar(',');
     fwrite(f->warnings_text, 1, f->warnings_n, stdout);
     json_close(&j, ']');
+    fwrite(f->notes_text, 1, f->notes_n, stdout);
     if (f->options->values) {
         json_key(&j, "values");
         json_open(&j, '[');
@@ -170,6 +186,15 @@ static void put_digests(const tnf_verify_result *result)
         fputs("; all digests match", stdout);
 }
 
+static void put_indented(const char *p, size_t n)
+{
+    for (const char *end = p + n; p < end;) {
+        const char *next = memchr(p, '\n', (size_t)(end - p));
+        printf("  %.*s\n", (int)(next - p), p);
+        p = next + 1;
+    }
+}
+
 static void put_lines(const cli_state *cli, const found *f, bool ok,
                       const tnf_verify_result *result)
 {
@@ -189,11 +214,8 @@ static void put_lines(const cli_state *cli, const found *f, bool ok,
                " problem%s\n",
                result->checked, result->checked == 1 ? "" : "s", result->undigested,
                result->problems, result->problems == 1 ? "" : "s");
-    for (const char *p = f->values_text, *end = p + f->values_n; p < end;) {
-        const char *next = memchr(p, '\n', (size_t)(end - p));
-        printf("  %.*s\n", (int)(next - p), p);
-        p = next + 1;
-    }
+    put_indented(f->notes_text, f->notes_n);
+    put_indented(f->values_text, f->values_n);
 }
 
 static tnf_status look_at_file(const cli_state *cli, found *f, input *in,
@@ -205,6 +227,7 @@ static tnf_status look_at_file(const cli_state *cli, found *f, input *in,
     tnf_verify_options how = { .size = sizeof how };
     how.problem = on_problem;
     how.warn = on_warning;
+    how.note = on_note;
     how.values = f->options->values ? on_values : NULL;
     how.progress = on_progress;
     how.ctx = f;
@@ -254,12 +277,13 @@ static bool begin_texts(found *f)
     f->problems.to = open_memstream(&f->problems_text, &f->problems_n);
     f->values.to = open_memstream(&f->values_text, &f->values_n);
     f->warnings.to = open_memstream(&f->warnings_text, &f->warnings_n);
-    return f->problems.to && f->values.to && f->warnings.to;
+    f->notes.to = open_memstream(&f->notes_text, &f->notes_n);
+    return f->problems.to && f->values.to && f->warnings.to && f->notes.to;
 }
 
 static void end_texts(found *f)
 {
-    FILE *const all[] = { f->problems.to, f->values.to, f->warnings.to };
+    FILE *const all[] = { f->problems.to, f->values.to, f->warnings.to, f->notes.to };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i])
             fclose(all[i]);
@@ -286,6 +310,7 @@ static int verify(const cli_state *cli, const options *o, const char *path)
     free(f.problems_text);
     free(f.values_text);
     free(f.warnings_text);
+    free(f.notes_text);
     input_close(&in);
     return code;
 }

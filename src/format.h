@@ -81,8 +81,8 @@ typedef struct tnf_fit {
 /* What a format can hold. Lists are words separated by spaces; a NULL list means any. */
 typedef struct tnf_can {
     const char *types, *layouts;
-    /* Is a tensor to be written as what its elements are made of, though `types` has its type, since
-     * this one would not be read again as such? May be NULL. */
+    /* Is a tensor to be written as what its elements are made of, though `types` has its type,
+     * since this one would not be read again as such? May be NULL. */
     bool (*as_storage)(const tnf_object *object);
     bool order_f; /* columns first */
     bool only_f;  /* and never rows first */
@@ -211,6 +211,8 @@ typedef struct tnf_format {
     /* Of files NAME-00001-of-0000N, written by `shard_attrs`, the first opens as the whole model.
      */
     bool opens_sets;
+    bool shown_as_index;     /* no, by its own name */
+    const char *folder_file; /* a file of this name stands for the folder it is in; or NULL */
     tnf_can can;
     const tnf_option_info *read_options, *write_options;
     const tnf_rule_names *rule_names; /* NULL: it has no such words */
@@ -246,6 +248,9 @@ typedef struct tnf_format {
     const char *programs;
     tnf_status (*loads)(const tnf_reader *r, const char *program, tnf_arena *arena, tnf_tell tell,
                         void *ctx, tnf_error *e);
+    /* Tells more than what is wrong: a word and a text, or any value. May be NULL. */
+    void (*notes)(const tnf_reader *r, void (*note)(void *ctx, const char *key, const tnf_value *v),
+                  void *ctx);
     /* Tells where an open file departs from the form that its specification calls canonical. May be
      * NULL: there is none. */
     tnf_status (*canonical)(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,

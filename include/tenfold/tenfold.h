@@ -322,12 +322,15 @@ typedef struct tnf_verify_options {
     /** Would this program load it ("llama.cpp")? Every reason why not is a problem.
      * TNF_EUNSUPPORTED if nothing is known of that program and the format. NULL: not asked. */
     const char *program;
+    /** Called for what else the format has to tell, such as what the pickles in a file would call:
+     *  a word and a value. The value is valid during the call. */
+    void (*note)(void *ctx, const char *key, const tnf_value *value);
 } tnf_verify_options;
 
 /** All defaults. */
 #define TNF_VERIFY_INIT                                                                            \
     {                                                                                              \
-        sizeof(tnf_verify_options), NULL, NULL, NULL, NULL, false, 0, NULL, NULL                   \
+        sizeof(tnf_verify_options), NULL, NULL, NULL, NULL, false, 0, NULL, NULL, NULL             \
     }
 
 /** The result of a verification, in numbers. Begin with TNF_VERIFY_RESULT_INIT. */

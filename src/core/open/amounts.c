@@ -65,7 +65,7 @@ static size_t collect_amounts(struct amount *out, const tnf_catalog *c)
     for (size_t i = 0; i < c->n; i++)
         for (uint16_t k = 0; k < c->objects[i].nparts; k++) {
             const tnf_part *p = &c->objects[i].parts[k];
-            if (p->payload > TNF_ENCODED || !p->origin || !p->origin->reader)
+            if (p->payload > TNF_OPAQUE || !p->origin || !p->origin->reader)
                 continue;
             if (n > 0 && out[n - 1].file == p->origin->reader->file) {
                 if (!tnf_ckd_add(&out[n - 1].bytes, out[n - 1].bytes, p->nbytes))

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define INDEX_SUFFIX ".index.json"
 
@@ -127,6 +128,20 @@ static tnf_status look_through(DIR *dir, struct found found[KINDS], tnf_arena *a
     return TNF_OK;
 }
 
+/* The file that some format calls its folders by, if it is there and nothing else is. */
+static void find_folder_file(struct found *f, const char *path)
+{
+    char full[4096];
+    for (size_t i = 0; tnf_registry_at(i) && !f->count; i++) {
+        const char *name = tnf_registry_at(i)->folder_file;
+        int n = name ? snprintf(full, sizeof full, "%s/%s", path, name) : 0;
+        if (n <= 0 || (size_t)n >= sizeof full || access(full, F_OK) != 0)
+            continue;
+        f->name = (char *)(uintptr_t)name; /* only read */
+        f->count = 1;
+    }
+}
+
 tnf_status tnf_directory_model(char **out, const char *path, tnf_arena *arena, tnf_error *e)
 {
     DIR *dir = opendir(path);
@@ -139,6 +154,8 @@ tnf_status tnf_directory_model(char **out, const char *path, tnf_arena *arena, t
     const struct found *f = found;
     while (f < &found[SHARD] && f->count == 0)
         f++;
+    if (f->count == 0)
+        find_folder_file(&found[SHARD], path);
     if (f->count == 0)
         return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET,
                         "the directory holds no index (*" INDEX_SUFFIX ") and no tensor file");

@@ -93,7 +93,9 @@ static void fill_info(tnf_file *f)
             if (!tnf_ckd_add(&payload, payload, f->catalog.objects[i].parts[p].nbytes))
                 payload = UINT64_MAX;
     f->attrs = tnf_attrs_value(&f->catalog.attrs);
-    const struct sibling *shards = f->format->stands_for_shards ? f->siblings : NULL;
+    const struct sibling *shards = f->format->stands_for_shards && !f->format->shown_as_index
+                                       ? f->siblings
+                                       : NULL;
     while (shards && !shards->file)
         shards = shards->next;
     f->info = (tnf_info) {

@@ -18,6 +18,16 @@
 
 #define METADATA "safetensors.metadata"
 
+/* Whose shards they are. */
+typedef struct kind {
+    const char *format, *shards, *total_size, *metadata;
+} kind;
+
+static const kind safetensors = { "safetensors", "safetensors.shards", "safetensors.total_size",
+                                  "safetensors.index_metadata" };
+static const kind pytorch = { "pytorch", "pytorch.shards", "pytorch.total_size",
+                              "pytorch.index_metadata" };
+
 /* A line of the weight_map. */
 typedef struct place {
     tnf_str name;
@@ -54,6 +64,7 @@ typedef struct odd {
 
 typedef struct model {
     tnf_reader *r;
+    const kind *kind;
     odd *odds, **last;
     tnf_named places, shards, pairs;
     tnf_named files;  /* owners: the shards that are open, each file once */
@@ -78,47 +89,6 @@ static shard *shard_at(const model *m, uint32_t i)
 static const owner *owner_at(const tnf_named *list, uint32_t i)
 {
     return tnf_named_at(list, i);
-}
-
-/* ---------------------------------------------------------------- probing */
-
-static size_t skip_space(const tnf_probe *p, size_t at)
-{
-    while (at < p->nhead && memchr(" \t\r\n", p->head[at], 4))
-        at++;
-    return at;
-}
-
-static bool has_text(const tnf_probe *p, size_t at, const char *text)
-{
-    size_t n = strlen(text);
-    return p->nhead - at >= n && memcmp(p->head + at, text, n) == 0;
-}
-
-/* Does `"key" : {` stand anywhere in the head from `at` on? */
-static bool has_object(const tnf_probe *p, size_t at, const char *key)
-{
-    for (; at < p->nhead; at++) {
-        if (p->head[at] != '"' || !has_text(p, at, key))
-            continue;
-        size_t colon = skip_space(p, at + strlen(key));
-        if (colon < p->nhead && p->head[colon] == ':' && has_text(p, skip_space(p, colon + 1), "{"))
-            return true;
-    }
-    return false;
-}
-
-static int probe(const tnf_probe *p)
-{
-    bool named = strcmp(p->ext, "json") == 0;
-    size_t at = skip_space(p, 0);
-    if (at >= p->nhead || p->head[at] != '{')
-        return TNF_PROBE_NO;
-    if (has_object(p, at, "\"weight_map\""))
-        return named ? TNF_PROBE_STRUCTURE : TNF_PROBE_PLAUSIBLE;
-    /* The metadata may fill more than is seen here. */
-    bool metadata = has_text(p, skip_space(p, at + 1), "\"metadata\"");
-    return named && metadata && p->size > p->nhead ? TNF_PROBE_EXTENSION : TNF_PROBE_NO;
 }
 
 /* ---------------------------------------------------------------- parsing */
@@ -228,7 +198,7 @@ static tnf_status missing(model *m, const shard *first, tnf_error *e)
     unsigned long n = 0;
     for (const shard *s = first + 1; s <= last && !m->r->salvage && !m->r->incomplete; s++) {
         const tnf_file *file;
-        n += tnf_open_sibling(m->r, &file, s->name, "safetensors", NULL) == TNF_ENOTFOUND;
+        n += tnf_open_sibling(m->r, &file, s->name, m->kind->format, NULL) == TNF_ENOTFOUND;
     }
     if (n > 0)
         snprintf(more, sizeof more, " (%lu of %lu shards are)", n + 1,
@@ -245,7 +215,7 @@ static tnf_status open_shard(model *m, shard *s, tnf_error *e)
     if (s->name.n >= 5 && memcmp(s->name.p + s->name.n - 5, ".json", 5) == 0)
         return tnf_fail(e, TNF_EFORMAT, s->at, "the index names %s as a shard, which is an index",
                         TNF_QUOTED(s->name));
-    tnf_status status = tnf_open_sibling(m->r, &s->file, s->name, "safetensors", e);
+    tnf_status status = tnf_open_sibling(m->r, &s->file, s->name, m->kind->format, e);
     if (status == TNF_EFORMAT || status == TNF_ETRUNCATED || status == TNF_ELIMIT)
         status = tnf_open_sibling(m->r, &s->file, s->name, NULL, e);
     else if (status == TNF_ENOTFOUND)
@@ -257,7 +227,7 @@ static tnf_status open_shard(model *m, shard *s, tnf_error *e)
         e->offset = s->at;
     TNF_TRY(status);
     const char *format = tnf_file_info(s->file)->format;
-    if (strcmp(format, "safetensors") != 0)
+    if (strcmp(format, m->kind->format) != 0)
         return tnf_fail(e, TNF_EFORMAT, s->at, "the shard %s is a %s file", TNF_QUOTED(s->name),
                         format);
     tnf_trace(m->r, s->at, "shard %s", TNF_QUOTED(s->name));
@@ -486,9 +456,8 @@ static tnf_status keep_index_metadata(model *m, uint64_t total, tnf_error *e)
                  "the index says total_size %llu, its tensors have %llu bytes",
                  (unsigned long long)said, (unsigned long long)total);
     if (whole && size->as.u == total && v.n == 1)
-        return tnf_set_attr(r, "safetensors.total_size", tnf_value_uint(total), e);
-    return tnf_set_attr(r, "safetensors.index_metadata",
-                        tnf_value_str(TNF_JSON, text, m->metadata.n), e);
+        return tnf_set_attr(r, m->kind->total_size, tnf_value_uint(total), e);
+    return tnf_set_attr(r, m->kind->metadata, tnf_value_str(TNF_JSON, text, m->metadata.n), e);
 }
 
 /* Those that are missing count, too. */
@@ -508,14 +477,14 @@ static tnf_status index_model(model *m, tnf_error *e)
     TNF_TRY(add_tensors(m, &total, e));
     for (uint32_t i = 0; i < tnf_named_count(&m->shards); i++)
         check_shard(m, i);
-    TNF_TRY(tnf_set_attr(m->r, "safetensors.shards", tnf_value_uint(count_files(m)), e));
+    TNF_TRY(tnf_set_attr(m->r, m->kind->shards, tnf_value_uint(count_files(m)), e));
     TNF_TRY(keep_index_metadata(m, total, e));
     return merge_metadata(m, e);
 }
 
-static tnf_status index_all(tnf_reader *r, tnf_error *e)
+static tnf_status index_kind(tnf_reader *r, const kind *k, tnf_error *e)
 {
-    model m = { .r = r };
+    model m = { .r = r, .kind = k };
     m.last = &m.odds;
     tnf_named_init(&m.places, sizeof(place), &r->scratch->alloc, r->limits.memory);
     tnf_named_init(&m.shards, sizeof(shard), &r->scratch->alloc, r->limits.memory);
@@ -530,6 +499,16 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
     tnf_named_free(&m.shards);
     tnf_named_free(&m.places);
     return status;
+}
+
+static tnf_status index_all(tnf_reader *r, tnf_error *e)
+{
+    return index_kind(r, &safetensors, e);
+}
+
+static tnf_status index_pytorch(tnf_reader *r, tnf_error *e)
+{
+    return index_kind(r, &pytorch, e);
 }
 
 static tnf_status verify(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
@@ -552,9 +531,26 @@ const tnf_format tnf_format_safetensors_index = {
     .can = { .attrs = TNF_HOLDS_TEXT,
              .file_attrs = "safetensors.metadata safetensors.index_metadata",
              .derived = "safetensors.shards safetensors.total_size" },
-    .probe = probe,
+    .probe = tnf_probe_safetensors_index,
     .index = index_all,
     .write_index = tnf_write_safetensors_index,
     .index_name = ".safetensors.index.json",
+    .verify = verify,
+};
+
+const tnf_format tnf_format_pytorch_index = {
+    .name = "pytorch-index",
+    .title = "PyTorch checkpoints in several files, by their index",
+    .extensions = "json",
+    .family = "pytorch",
+    .caps = TNF_CAN_READ,
+    .stands_for_shards = true,
+    .shown_as_index = true,
+    .can = { .file_attrs = "pytorch.index_metadata",
+             .derived = "pytorch.shards pytorch.total_size" },
+    .probe = tnf_probe_pytorch_index,
+    .index = index_pytorch,
+    .write_index = tnf_write_safetensors_index,
+    .index_name = ".bin.index.json",
     .verify = verify,
 };

@@ -7,4 +7,7 @@
 
 tnf_status tnf_write_safetensors_index(tnf_writer *w, tnf_error *e);
 
+int tnf_probe_safetensors_index(const tnf_probe *p);
+int tnf_probe_pytorch_index(const tnf_probe *p);
+
 #endif

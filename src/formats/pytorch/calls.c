@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT */
+/* The audit: what the pickles of a file would have called, had somebody loaded them, and how bad
+ * that would have been. Nothing here keeps anybody safe by itself: the machine runs nothing, and
+ * this only tells. */
+#include "formats/pytorch/pt.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SHOWN 120u
+
+/* ---------------------------------------------------------------- classes */
+
+/* Any name in these, or in modules within them. */
+static const char dangerous_modules[] =
+    " os posix nt subprocess sys socket ssl shutil runpy pty ctypes importlib imp pkgutil "
+    "zipimport "
+    "code codeop bdb pdb cProfile profile trace timeit doctest pydoc asyncio multiprocessing "
+    "threading signal tempfile webbrowser http urllib urllib2 httplib ftplib smtplib telnetlib "
+    "imaplib requests aiohttp pickle _pickle cPickle dill cloudpickle joblib marshal shelve pip "
+    "ensurepip venv distutils setuptools commands lib2to3 idlelib numpy.testing numpy.distutils "
+    "numpy.f2py torch.hub torch.utils.cpp_extension torch._inductor torch._dynamo "
+    "torch.distributed.rpc torch.jit._script _thread _posixsubprocess posixpath ntpath ";
+
+static const char dangerous_names[] =
+    " builtins.eval builtins.exec builtins.execfile builtins.compile builtins.open builtins.input "
+    "builtins.getattr builtins.setattr builtins.delattr builtins.globals builtins.locals "
+    "builtins.vars builtins.__import__ builtins.breakpoint builtins.apply builtins.map "
+    "builtins.filter builtins.reduce builtins.memoryview builtins.type operator.attrgetter "
+    "operator.itemgetter operator.methodcaller functools.partial functools.reduce "
+    "functools.partialmethod types.CodeType types.FunctionType torch.load torch.serialization.load "
+    "torch.jit.load torch.storage._load_from_bytes numpy.load pandas.read_pickle "
+    "copyreg.add_extension logging.config.listen ";
+
+/* What a tree of tensors needs: interpreted here. */
+static const char known_names[] =
+    " collections.OrderedDict torch.Size torch.device torch.Tensor torch.Generator "
+    "torch.nn.parameter.Parameter torch.autograd.variable.Variable torch.serialization._get_layout "
+    "torch._tensor._rebuild_from_type_v2 torch._tensor._rebuild_from_type "
+    "torch.tensor._rebuild_from_type torch.per_tensor_affine torch.per_channel_affine "
+    "torch.per_channel_affine_float_qparams torch.per_tensor_symmetric torch.per_channel_symmetric "
+    "torch.strided torch.sparse_coo torch.sparse_csr torch.sparse_csc torch.sparse_bsr "
+    "torch.sparse_bsc ";
+
+static const char plain_names[] =
+    " builtins.list builtins.dict builtins.set builtins.frozenset builtins.tuple builtins.int "
+    "builtins.float builtins.str builtins.bytes builtins.bytearray builtins.complex builtins.slice "
+    "builtins.range builtins.object builtins.bool _codecs.encode argparse.Namespace "
+    "copyreg._reconstructor collections.Counter collections.defaultdict collections.deque ";
+
+static const char plain_modules[] =
+    " pathlib pathlib._local datetime uuid fractions decimal numpy ";
+
+/* What torch.load(weights_only=True) takes beyond what is known here. */
+static const char weights_only_names[] =
+    " collections.Counter _codecs.encode builtins.set builtins.bytearray builtins.complex ";
+
+static bool has_word(const char *list, const char *word, size_t n)
+{
+    for (const char *p = strstr(list, " "); p && p[1];) {
+        size_t here = strcspn(p + 1, " ");
+        if (here == n && memcmp(p + 1, word, n) == 0)
+            return true;
+        p += 1 + here;
+    }
+    return false;
+}
+
+/* Is the module, or one that it lies in, on the list? */
+static bool has_module(const char *list, const char *module, size_t n)
+{
+    for (size_t end = 1; end <= n; end++)
+        if ((end == n || module[end] == '.') && has_word(list, module, end))
+            return true;
+    return false;
+}
+
+static bool begins(tnf_str s, const char *with)
+{
+    return s.n >= strlen(with) && memcmp(s.p, with, strlen(with)) == 0;
+}
+
+static bool ends(tnf_str s, const char *with)
+{
+    return s.n >= strlen(with) && memcmp(s.p + s.n - strlen(with), with, strlen(with)) == 0;
+}
+
+static bool is_known(const tnf_pickle_global *g, const char *full, size_t n)
+{
+    tnf_str module = g->module, name = g->name;
+    if (has_word(known_names, full, n))
+        return true;
+    if (begins(module, "torch") && ends(name, "Storage") && tnf_pt_type_of_storage(name))
+        return true;
+    if (module.n == 5 && memcmp(module.p, "torch", 5) == 0 && tnf_pt_type_named(name))
+        return true;
+    return (begins(name, "_rebuild_") && module.n == 12 &&
+            memcmp(module.p, "torch._utils", 12) == 0) ||
+           (module.n == 17 && memcmp(module.p, "torch.jit._pickle", 17) == 0);
+}
+
+static bool is_dangerous(const tnf_pickle_global *g, const char *full, size_t n)
+{
+    tnf_str module = g->module;
+    const char *dot = g->name.n ? memchr(g->name.p, '.', g->name.n) : NULL;
+    if (g->computed || has_module(dangerous_modules, module.p, module.n) ||
+        has_word(dangerous_names, full, n))
+        return true;
+    if (begins(module, "transformers") && ends(g->name, "from_pretrained"))
+        return true;
+    if (!dot)
+        return false;
+    /* Python looks for one name within the other: Class.method, or module.function. */
+    size_t first = module.n + 1 + (size_t)(dot - g->name.p);
+    return !has_word(plain_names, full, first) || has_word(dangerous_names, full, first);
+}
+
+pt_danger tnf_pt_danger(const tnf_pickle_node *global)
+{
+    const tnf_pickle_global *g = global->as.global;
+    char full[300];
+    int n = snprintf(full, sizeof full, "%.*s.%.*s", (int)(g->module.n < 140 ? g->module.n : 140),
+                     g->module.p, (int)(g->name.n < 140 ? g->name.n : 140), g->name.p);
+    if (is_dangerous(g, full, (size_t)n))
+        return PT_DANGEROUS;
+    if (is_known(g, full, (size_t)n))
+        return PT_KNOWN;
+    bool plain = has_word(plain_names, full, (size_t)n) ||
+                 has_module(plain_modules, g->module.p, g->module.n);
+    return plain ? PT_PLAIN : PT_UNKNOWN;
+}
+
+bool tnf_pt_call_dangerous(const tnf_pickle_node *call)
+{
+    const tnf_pickle_node *callee = call->as.call->callee;
+    if (callee->kind == TNF_PICKLE_CALL)
+        return true; /* what a call gives is called */
+    return callee->kind == TNF_PICKLE_GLOBAL && tnf_pt_danger(callee) == PT_DANGEROUS;
+}
+
+/* ---------------------------------------------------------------- noting */
+
+static pt_call *note_name(pt_file *f, const char *name, const pt_call *what, tnf_error *e)
+{
+    uint32_t known;
+    pt_call c = *what;
+    c.name = (tnf_str) { name, strlen(name) };
+    if (tnf_named_add(&f->call_list, &c, &known, e) != TNF_OK)
+        return NULL;
+    if (known == TNF_HASH_NONE)
+        known = tnf_named_count(&f->call_list) - 1;
+    return tnf_named_at(&f->call_list, known);
+}
+
+/* What a call is of, for people. */
+static const char *callee_name(const tnf_pickle_node *callee, tnf_arena *arena)
+{
+    if (callee->kind == TNF_PICKLE_GLOBAL)
+        return tnf_pt_global_name(callee, arena);
+    return callee->kind == TNF_PICKLE_CALL ? "(the result of a call)" : "(a persistent object)";
+}
+
+static bool is_class_of_legacy(const tnf_pickle_node *callee)
+{
+    return callee->kind == TNF_PICKLE_PERSISTENT;
+}
+
+static tnf_status note_call(pt_file *f, const tnf_pickle_node *call, const pt_call *where,
+                            tnf_error *e)
+{
+    tnf_arena *a = f->r->arena;
+    const tnf_pickle_node *callee = call->as.call->callee;
+    const char *name = callee_name(callee, a);
+    pt_call c = *where;
+    c.offset += call->at;
+    c.danger = callee->kind == TNF_PICKLE_GLOBAL ? (uint8_t)tnf_pt_danger(callee)
+               : is_class_of_legacy(callee)      ? PT_UNKNOWN
+                                                 : PT_DANGEROUS;
+    pt_call *there = name ? note_name(f, name, &c, e) : NULL;
+    if (!there)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for the calls of a pickle");
+    there->calls++;
+    if (there->called || c.danger == PT_KNOWN)
+        return TNF_OK;
+    char shown[SHOWN];
+    tnf_pickle_show(shown, sizeof shown, call->as.call->args);
+    there->called = true;
+    there->offset = c.offset;
+    there->args = tnf_arena_str(a, shown, strlen(shown));
+    return there->args ? TNF_OK : tnf_arena_fail(a, "the calls of a pickle", e);
+}
+
+tnf_status tnf_pt_audit(pt_file *f, const tnf_pickle *p, const char *name, uint64_t base,
+                        tnf_error *e)
+{
+    pt_call where = { .pickle = name, .offset = base };
+    for (size_t i = 0; i < p->globals.n; i++) {
+        const tnf_pickle_node *g = p->globals.nodes[i];
+        const char *full = tnf_pt_global_name(g, f->r->arena);
+        pt_call c = where;
+        c.offset += g->at;
+        c.danger = (uint8_t)tnf_pt_danger(g);
+        pt_call *there = full ? note_name(f, full, &c, e) : NULL;
+        if (there)
+            there->named++;
+        else
+            return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for names in a pickle");
+    }
+    for (size_t i = 0; i < p->calls.n; i++)
+        TNF_TRY(note_call(f, p->calls.nodes[i], &where, e));
+    return TNF_OK;
+}
+
+static bool weights_only_takes(const pt_call *c)
+{
+    return c->danger == PT_KNOWN || has_word(weights_only_names, c->name.p, c->name.n);
+}
+
+static const char *const class_names[] = { "known", "plain", "unknown", "dangerous" };
+
+static tnf_status call_value(tnf_value *out, const pt_call *c, tnf_arena *a, tnf_error *e)
+{
+    tnf_attrs m = { .arena = a };
+    TNF_TRY(tnf_attrs_push(&m, "name", tnf_value_str(TNF_STRING, c->name.p, c->name.n), e));
+    TNF_TRY(tnf_attrs_push(&m, "kind", tnf_value_string(c->called ? "call" : "reference"), e));
+    TNF_TRY(tnf_attrs_push(&m, "count", tnf_value_uint(c->called ? c->calls : c->named), e));
+    TNF_TRY(tnf_attrs_push(&m, "offset", tnf_value_uint(c->offset), e));
+    TNF_TRY(tnf_attrs_push(&m, "class", tnf_value_string(class_names[c->danger]), e));
+    TNF_TRY(tnf_attrs_push(&m, "pickle", tnf_value_string(c->pickle), e));
+    if (c->args)
+        TNF_TRY(tnf_attrs_push(&m, "args", tnf_value_string(c->args), e));
+    *out = tnf_attrs_value(&m);
+    return TNF_OK;
+}
+
+static tnf_status set_calls(pt_file *f, tnf_error *e)
+{
+    size_t n = 0;
+    tnf_value *items = tnf_arena_array(f->r->arena, f->ncalls, sizeof *items);
+    if (!items)
+        return tnf_arena_fail(f->r->arena, "calls", e);
+    for (size_t i = 0; i < f->ncalls; i++)
+        if (f->calls[i].danger != PT_KNOWN)
+            TNF_TRY(call_value(&items[n++], &f->calls[i], f->r->arena, e));
+    if (n == 0)
+        return TNF_OK;
+    return tnf_set_attr(f->r, "pytorch.calls",
+                        (tnf_value) { .kind = TNF_ARRAY, .n = n, .as.items = items }, e);
+}
+
+tnf_status tnf_pt_audit_done(pt_file *f, tnf_error *e)
+{
+    f->ncalls = tnf_named_count(&f->call_list);
+    f->calls = tnf_arena_array(f->r->arena, f->ncalls, sizeof *f->calls);
+    if (!f->calls)
+        return tnf_arena_fail(f->r->arena, "calls", e);
+    const pt_call *first = NULL;
+    for (size_t i = 0; i < f->ncalls; i++) {
+        f->calls[i] = *(const pt_call *)tnf_named_at(&f->call_list, (uint32_t)i);
+        const pt_call *c = &f->calls[i];
+        f->danger = f->danger || c->danger == PT_DANGEROUS;
+        if (!weights_only_takes(c) && !f->refused) {
+            f->refused = true;
+            first = c;
+        }
+        if (c->danger == PT_DANGEROUS)
+            tnf_warn(f->r, c->offset,
+                     "dangerous: loading this file with pickle %s %.100s; nothing was run here",
+                     c->called ? "calls" : "names", c->name.p);
+    }
+    if (first && !f->danger)
+        tnf_warn(f->r, first->offset,
+                 "torch.load(weights_only=True) will refuse this file: it names %.100s",
+                 first->name.p);
+    return set_calls(f, e);
+}
+
+/* ----------------------------------------------------------------- telling */
+
+void tnf_pt_tell_calls(const pt_file *f, tnf_tell tell, void *ctx)
+{
+    for (size_t i = 0; i < f->ncalls; i++) {
+        const pt_call *c = &f->calls[i];
+        tnf_error e;
+        if (c->danger != PT_DANGEROUS)
+            continue;
+        (void)tnf_fail(&e, TNF_EFORMAT, c->offset,
+                       "in %s: loading it with pickle %s %.90s%s%.80s%s", c->pickle,
+                       c->called ? "calls" : "names", c->name.p, c->args ? " with " : "",
+                       c->args ? c->args : "", c->calls > 1 ? " and more" : "");
+        e.rule = "PickleCall";
+        tell(ctx, &e, (tnf_str) { NULL, 0 });
+    }
+}
+
+const char *tnf_pt_verdict(const pt_file *f)
+{
+    if (f->danger)
+        return "safe to torch.load: no";
+    if (f->refused)
+        return "safe to torch.load: only with weights_only (which may refuse it)";
+    return "safe to torch.load: yes";
+}
+
+void tnf_pt_notes(const tnf_reader *r, void (*note)(void *ctx, const char *key, const tnf_value *v),
+                  void *ctx)
+{
+    const pt_file *f = r->state;
+    const tnf_value *calls = tnf_catalog_attr(r->catalog, "pytorch.calls");
+    const tnf_value none = { .kind = TNF_ARRAY }, verdict = tnf_value_string(tnf_pt_verdict(f));
+    note(ctx, "calls", calls ? calls : &none);
+    note(ctx, "verdict", &verdict);
+}
+
+/* The names of what is dangerous, or of all that is not known, for a message about a file that
+ * cannot be read. */
+void tnf_pt_name_calls(char *out, size_t size, const tnf_pickle *p, tnf_arena *arena)
+{
+    size_t n = 0, told = 0;
+    out[0] = 0;
+    for (int pass = PT_DANGEROUS; pass >= PT_UNKNOWN && told == 0; pass--)
+        for (size_t i = 0; i < p->globals.n && told < 3; i++) {
+            const char *full;
+            if ((int)tnf_pt_danger(p->globals.nodes[i]) != pass)
+                continue;
+            full = tnf_pt_global_name(p->globals.nodes[i], arena);
+            if (!full || strstr(out, full))
+                continue;
+            n += (size_t)snprintf(out + n, size - n, "%s%.60s", told++ ? ", " : "", full);
+            if (n >= size)
+                return;
+        }
+}
+
+tnf_status tnf_pt_pickle(pt_file *f, tnf_pickle *out, tnf_cur *c, const char *name, tnf_error *e)
+{
+    uint64_t base = tnf_where(c);
+    char names[160];
+    f->base = base;
+    tnf_status status = tnf_pickle_read(out, c->p, tnf_left(c), base, f->r->scratch, e);
+    if (status == TNF_OK) {
+        c->p += out->used;
+        return tnf_pt_audit(f, out, name, base, e);
+    }
+    tnf_pt_name_calls(names, sizeof names, out, f->r->scratch);
+    if (e && names[0]) {
+        size_t n = strlen(e->message);
+        snprintf(e->message + n, sizeof e->message - n, "; before that it names %s", names);
+    }
+    return status;
+}

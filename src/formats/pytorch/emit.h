@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* A tree of nodes as a pickle of protocol 2, to the byte as CPython's pickler writes it: by the
+ * identity of nodes, so that what was shared is shared again. */
+#ifndef TNF_FORMATS_PYTORCH_EMIT_H
+#define TNF_FORMATS_PYTORCH_EMIT_H
+
+#include "formats/pytorch/pt.h"
+
+/* A storage of the tree that is written; numbered in the order of first use. */
+typedef struct pt_emitted {
+    tnf_str key;           /* first, for tnf_named: as the nodes have it */
+    tnf_pickle_node *node; /* its number as text */
+    const tnf_part *part;  /* for the writer: its bytes */
+} pt_emitted;
+
+typedef struct pt_emitter {
+    tnf_buf *b;
+    tnf_arena *arena;
+    tnf_named storages; /* pt_emitted */
+    uint32_t memo;
+    unsigned depth;
+    bool plain;  /* every tensor is written as all of a storage of its own, rows first */
+    bool strict; /* what is dangerous is refused; else None stands for it */
+    tnf_pickle_node *latin1, *encode;
+    tnf_error *e;
+} pt_emitter;
+
+void tnf_pt_emit_init(pt_emitter *m, tnf_buf *b, tnf_arena *arena, tnf_error *e);
+void tnf_pt_emit_free(pt_emitter *m);
+tnf_status tnf_pt_emit(pt_emitter *m, tnf_pickle_node *root);
+
+/* Nodes of our own; NULL: no memory, or one of the arguments is NULL. */
+tnf_pickle_node *tnf_pt_new_int(tnf_arena *a, uint64_t i);
+tnf_pickle_node *tnf_pt_new_text(tnf_arena *a, const char *p, size_t n);
+tnf_pickle_node *tnf_pt_new_list(tnf_arena *a, tnf_pickle_kind kind, tnf_pickle_node *const *items,
+                                 size_t n);
+tnf_pickle_node *tnf_pt_new_global(tnf_arena *a, const char *module, const char *name);
+tnf_pickle_node *tnf_pt_new_call(tnf_arena *a, tnf_pickle_node *callee, tnf_pickle_node *args);
+tnf_pickle_node *tnf_pt_new_plain(tnf_arena *a, tnf_pickle_kind kind, int64_t i);
+
+#endif

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/* PyTorch checkpoints: what the containers (zip, legacy, tar) and the readers of their object trees
+ * share.
+ *
+ *   container ──> pickle ──> tree of nodes ──> tensors by path, values, calls
+ *            └──> storages: runs of bytes, by key
+ *
+ * A tensor is a view of a storage: an offset, a shape and strides. See docs/formats/pytorch.md.
+ */
+#ifndef TNF_FORMATS_PYTORCH_PT_H
+#define TNF_FORMATS_PYTORCH_PT_H
+
+#include "base/named.h"
+#include "format.h"
+#include "wire/pickle.h"
+
+#define PT_RANK     64u /* as many dimensions as torch has */
+#define PT_PARTS    4u
+/* A record that torch does not look at: a JSON map of texts. */
+#define PT_METADATA "extra/tenfold.json"
+#define PT_DEEPEST  500u /* containers within containers that are followed */
+
+/* An element type as torch calls it. */
+typedef struct pt_type {
+    const char *storage; /* "FloatStorage", or NULL: it has no class of its own */
+    const char *name;    /* "float32" */
+    const char *id;      /* "f32" */
+    uint8_t width;       /* bytes of an element */
+    uint8_t axis; /* 0, or a last dimension of that many elements stands for one (complex32) */
+    bool doubled; /* an element is two of ours, along the last dimension */
+    bool packed;  /* elements share bytes in a way of torch's own: listed only */
+    bool kept;    /* its name goes into pytorch.dtype */
+} pt_type;
+
+const pt_type *tnf_pt_type_of_storage(tnf_str class_name);
+const pt_type *tnf_pt_type_named(tnf_str name);
+/* What torch has for a type of ours; NULL: nothing. */
+const pt_type *tnf_pt_type_for(const tnf_type *type);
+
+/* A run of bytes that tensors are views of. */
+typedef struct pt_storage {
+    tnf_str key;             /* first, for tnf_named */
+    uint64_t offset, stored; /* its bytes in the file, once it is located */
+    uint64_t size;           /* decoded */
+    uint64_t header;         /* zip: which member; see the container */
+    const uint8_t *memory;   /* not in the file as they are: here */
+    bool deflated, big;
+    bool located;
+    bool has_crc;
+    uint8_t crc[4]; /* big-endian */
+    uint64_t used;  /* up to this byte by tensors, for those who ask for slack */
+    const tnf_digest *digest;
+    tnf_pickle_node *key_node; /* of the tree that is written again */
+} pt_storage;
+
+/* A call or a name that stands in a pickle. */
+typedef struct pt_call {
+    tnf_str name; /* first, for tnf_named: "posix.system" */
+    const char *pickle;
+    uint64_t offset;       /* in the file, of the first */
+    uint64_t named, calls; /* how often */
+    uint8_t danger;        /* a pt_danger */
+    bool called;
+    const char *args; /* of the first call */
+} pt_call;
+
+typedef enum pt_danger { PT_KNOWN, PT_PLAIN, PT_UNKNOWN, PT_DANGEROUS } pt_danger;
+
+/* A part that only this format can produce: bytes gathered by strides, turned, of other signs. */
+typedef struct pt_gather {
+    const pt_storage *storage;
+    uint64_t start;                 /* of the first element, in the storage */
+    uint32_t rank;                  /* of these, with dimensions that follow each other joined */
+    uint32_t width;                 /* bytes that move together */
+    uint32_t turn;                  /* bytes of a number that is stored big-endian, or 1 */
+    const uint64_t *shape, *stride; /* stride in bytes */
+    uint8_t sign;   /* which numbers change their sign: 1 the even ones, 2 the odd ones */
+    uint8_t number; /* bytes of such a number */
+} pt_gather;
+
+/* The reader's state: r->state. */
+typedef struct pt_file {
+    tnf_reader *r;
+    tnf_named storages;
+    pt_gather *gathers;
+    size_t ngathers, gathers_capacity;
+    pt_call *calls; /* once all pickles are read */
+    size_t ncalls;
+    bool danger;                   /* something dangerous is named */
+    bool refused;                  /* by torch.load(weights_only=True) */
+    tnf_named call_list;           /* while they are read */
+    uint64_t base;                 /* of the pickle whose nodes are looked at */
+    const tnf_pickle_node *source; /* legacy: the class whose source text stands in the file */
+    const char *kind;
+    /* Finds the bytes of a storage. */
+    tnf_status (*locate)(struct pt_file *f, pt_storage *s, tnf_error *e);
+    void *container;
+    bool big;
+    bool ours;          /* written here from another format: its order means nothing */
+    bool blind;         /* there are no storages: only shapes and types are wanted */
+    const char *folder; /* in front of the keys that a pickle has: "data/" */
+} pt_file;
+
+/* A strided view. */
+typedef struct pt_dense {
+    const pt_type *type;
+    pt_storage *storage;   /* NULL: it has no bytes */
+    uint64_t start, limit; /* the bytes of the storage that it may use */
+    uint64_t offset;       /* in elements, from start */
+    uint32_t rank;
+    uint64_t shape[PT_RANK], stride[PT_RANK];
+    bool conj, neg;
+    bool fortran; /* numpy: all of it, columns first */
+    const char *location;
+    uint64_t at; /* for messages */
+} pt_dense;
+
+typedef struct pt_tensor {
+    const char *layout; /* "dense" … */
+    const char *roles[PT_PARTS];
+    pt_dense parts[PT_PARTS];
+    uint32_t nparts, rank;
+    const uint64_t *shape; /* of the whole: NULL: of its only part */
+    const char *kind;      /* "storage", "numpy", "meta", or NULL */
+    const char *qscheme;
+    double scale;
+    int64_t zero_point, axis;
+    bool requires_grad, parameter, coalesced, says_coalesced;
+    const tnf_pickle_node *state;
+} pt_tensor;
+
+/* types.c, tensor.c: what a node is. */
+bool tnf_pt_is_tensor(const tnf_pickle_node *node);
+tnf_status tnf_pt_resolve(pt_tensor *out, pt_file *f, const tnf_pickle_node *node, tnf_error *e);
+/* The storage of ("storage", …); *type and *numel as it is named there. */
+typedef struct pt_mention {
+    pt_storage *storage;
+    const pt_type *type;
+    tnf_str key;
+    uint64_t start, numel; /* of its view, in elements */
+    uint64_t whole;        /* elements of the storage */
+    const char *location;
+} pt_mention;
+bool tnf_pt_is_storage(const tnf_pickle_node *node);
+/* Without a look at the storages of the file. */
+tnf_status tnf_pt_mention(pt_mention *out, const tnf_pickle_node *node, tnf_arena *arena,
+                          tnf_error *e);
+
+/* numpy.c: arrays and scalars of NumPy inside pickles. */
+bool tnf_pt_is_array(const tnf_pickle_node *node);
+bool tnf_pt_is_scalar(const tnf_pickle_node *node);
+tnf_status tnf_pt_array(pt_tensor *out, pt_file *f, const tnf_pickle_node *node, tnf_error *e);
+bool tnf_pt_scalar(tnf_value *out, const tnf_pickle_node *node);
+/* The bytes that a node stands for: BYTES, or _codecs.encode(text, "latin1"). p is NULL: none. */
+tnf_status tnf_pt_bytes(tnf_str *out, const tnf_pickle_node *node, tnf_arena *arena, tnf_error *e);
+
+/* gather.c */
+tnf_status tnf_pt_add_part(tnf_part *out, tnf_order *order, pt_file *f, const pt_dense *d,
+                           bool may_be_f, tnf_error *e);
+tnf_status tnf_pt_decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,
+                         tnf_error *e);
+
+/* walk.c: all tensors of a tree by path, and pytorch.values. */
+tnf_status tnf_pt_walk(pt_file *f, tnf_pickle_node *root, const char *prefix, size_t bytes,
+                       tnf_error *e);
+/* Names of the tensors of a tree, in the order of the walk. */
+typedef struct pt_named {
+    tnf_str name;
+    tnf_pickle_node *node;
+    const tnf_object *object; /* for the writer */
+} pt_named;
+tnf_status tnf_pt_names(pt_named **out, size_t *n, tnf_pickle_node *root, size_t bytes,
+                        tnf_arena *arena, tnf_error *e);
+
+/* values.c */
+tnf_status tnf_pt_value(tnf_value *out, const tnf_pickle_node *node, tnf_arena *arena,
+                        tnf_error *e);
+/* Wrappers that stand for what they hold: torch.Size((2, 3)), set([…]), build_intlist([…]). */
+const tnf_pickle_node *tnf_pt_unwrap(const tnf_pickle_node *node);
+bool tnf_pt_is_dict_class(const tnf_pickle_node *call);
+/* The global's name, "torch.float16", in the arena; NULL: no memory. */
+const char *tnf_pt_global_name(const tnf_pickle_node *global, tnf_arena *arena);
+
+/* calls.c: the audit. */
+pt_danger tnf_pt_danger(const tnf_pickle_node *global);
+bool tnf_pt_call_dangerous(const tnf_pickle_node *call);
+tnf_status tnf_pt_audit(pt_file *f, const tnf_pickle *p, const char *name, uint64_t base,
+                        tnf_error *e);
+tnf_status tnf_pt_audit_done(pt_file *f, tnf_error *e);
+void tnf_pt_tell_calls(const pt_file *f, tnf_tell tell, void *ctx);
+const char *tnf_pt_verdict(const pt_file *f);
+void tnf_pt_name_calls(char *out, size_t size, const tnf_pickle *p, tnf_arena *arena);
+tnf_status tnf_pt_verify(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
+                         tnf_error *e);
+
+void tnf_pt_notes(const tnf_reader *r, void (*note)(void *ctx, const char *key, const tnf_value *v),
+                  void *ctx);
+
+/* One pickle: read as data, its calls noted whatever becomes of it. */
+tnf_status tnf_pt_pickle(pt_file *f, tnf_pickle *out, tnf_cur *c, const char *name, tnf_error *e);
+
+/* The containers. */
+tnf_status tnf_pt_index_legacy(pt_file *f, tnf_error *e);
+tnf_status tnf_pt_index_tar(pt_file *f, tnf_error *e);
+tnf_status tnf_pt_index_zip(pt_file *f, tnf_error *e);
+
+/* tree.c: the structure, to be written again. */
+tnf_status tnf_pt_keep_tree(pt_file *f, tnf_pickle *p, tnf_error *e);
+tnf_status tnf_pt_write(tnf_writer *w, tnf_error *e);
+
+/* A pickle from a place of the file on, whose length nobody knows; *at moves behind it. */
+tnf_status tnf_pt_next_pickle(pt_file *f, tnf_pickle *out, uint64_t *at, uint64_t end,
+                              const char *name, tnf_error *e);
+/* Adds a storage by its key unless it is there. */
+tnf_status tnf_pt_add_storage(pt_file *f, const pt_storage *s, tnf_error *e);
+pt_storage *tnf_pt_find_storage(const pt_file *f, tnf_str key);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* The zip container of PyTorch, and what is left of one that was cut short. */
+#ifndef TNF_FORMATS_PYTORCH_PTZIP_H
+#define TNF_FORMATS_PYTORCH_PTZIP_H
+
+#include "formats/pytorch/pt.h"
+#include "wire/zip.h"
+
+typedef struct pt_record {
+    tnf_str name; /* first, for tnf_named: without the root folder, in lower case */
+    tnf_zip_member *member;
+    uint64_t offset; /* of its bytes, once located */
+    bool located, used;
+} pt_record;
+
+typedef struct pt_zip {
+    pt_file *f;
+    tnf_zip zip;
+    tnf_zip_from from;
+    uint64_t base; /* where the archive begins in the file */
+    tnf_str root;
+    tnf_named records;
+    bool salvaged; /* members were found by their own headers; `header` is where data begin */
+} pt_zip;
+
+/* What the stored bytes of a record are read through. */
+typedef struct pt_stored {
+    const tnf_zip_from *from;
+    uint64_t offset;
+} pt_stored;
+
+pt_record *tnf_pt_record(const pt_zip *z, const char *name);
+/* All of a record, in scratch. */
+tnf_status tnf_pt_read_record(pt_zip *z, pt_record *r, uint64_t most, tnf_cur *out, tnf_error *e);
+tnf_status tnf_pt_inner_zip(pt_zip *z, tnf_pickle *out, tnf_error *e);
+/* salvage.c: the directory is missing, so members are found front to back. */
+tnf_status tnf_pt_salvage(pt_zip *z, tnf_error *e);
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* A download that broke off: the directory, which stands last, is missing. Records follow each
+ * other from the first byte on, and data.pkl stands first.
+ *
+ *   header name padding | data | PK\7\8 crc size size | header …
+ *
+ * The header does not say the size. That of data.pkl is known when its STOP is found, that of a
+ * storage from the pickle, that of the few others from the descriptor behind them.
+ */
+#include "formats/pytorch/ptzip.h"
+
+#include "base/bytes.h"
+
+#include <string.h>
+
+#define HEADER 30u
+#define SMALL  4096u
+
+typedef struct finder {
+    pt_zip *z;
+    tnf_pickle pickle;
+    bool has_pickle;
+    tnf_zip_member *members;
+    size_t n, capacity;
+    tnf_error *e;
+} finder;
+
+static tnf_zip_member *new_member(finder *s)
+{
+    tnf_arena *a = s->z->f->r->arena;
+    if (s->n == s->capacity) {
+        size_t want = s->capacity ? 2 * s->capacity : 64;
+        tnf_zip_member *more = tnf_arena_array(a, want, sizeof *more);
+        if (!more)
+            return NULL;
+        if (s->n)
+            memcpy(more, s->members, s->n * sizeof *more);
+        s->members = more;
+        s->capacity = want;
+    }
+    return &s->members[s->n++];
+}
+
+static bool name_ends(const tnf_zip_member *m, const char *with)
+{
+    size_t n = strlen(with);
+    return m->name.n >= n && memcmp(m->name.p + m->name.n - n, with, n) == 0;
+}
+
+/* The size of a storage as the pickle has it. */
+static bool storage_size(finder *s, const tnf_zip_member *m, uint64_t *out)
+{
+    const char *slash = m->name.n ? memchr(m->name.p, '/', m->name.n) : NULL;
+    if (!slash || !s->has_pickle || strncmp(slash, "/data/", 6) != 0)
+        return false;
+    tnf_str key = { slash + 6, m->name.n - (size_t)(slash + 6 - m->name.p) };
+    for (size_t i = 0; i < s->pickle.persistent.n; i++) {
+        pt_mention x;
+        const tnf_pickle_node *node = s->pickle.persistent.nodes[i];
+        if (tnf_pt_is_storage(node) &&
+            tnf_pt_mention(&x, node, s->z->f->r->scratch, NULL) == TNF_OK && x.key.n == key.n &&
+            memcmp(x.key.p, key.p, key.n) == 0)
+            return tnf_ckd_mul(out, x.whole, x.type->width);
+    }
+    return false;
+}
+
+/* The size of one of the small records, by the descriptor behind it. */
+static bool small_size(finder *s, uint64_t at, uint64_t *out)
+{
+    uint8_t block[SMALL + 16];
+    uint64_t left = s->z->from.size - at;
+    size_t n = left < sizeof block ? (size_t)left : sizeof block;
+    if (s->z->from.fetch(s->z->from.ctx, at, block, n, NULL) != TNF_OK)
+        return false;
+    for (size_t i = 0; i + 16 <= n; i++)
+        if (memcmp(block + i, "PK\7\10", 4) == 0 && tnf_le32(block + i + 8) == i) {
+            *out = i;
+            return true;
+        }
+    return false;
+}
+
+static tnf_status pickle_size(finder *s, uint64_t at, uint64_t *out)
+{
+    uint64_t end = at;
+    pt_file *f = s->z->f;
+    TNF_TRY(tnf_pt_next_pickle(f, &s->pickle, &end, s->z->from.size, "data.pkl", s->e));
+    s->has_pickle = true;
+    *out = end - at;
+    return TNF_OK;
+}
+
+/* The descriptor behind data that end here: *at moves behind it; its CRC. */
+static bool skip_descriptor(finder *s, uint64_t *at, tnf_zip_member *m)
+{
+    uint8_t d[16];
+    if (m->size == 0)
+        return true;
+    if (s->z->from.size - *at < sizeof d ||
+        s->z->from.fetch(s->z->from.ctx, *at, d, sizeof d, NULL) != TNF_OK ||
+        memcmp(d, "PK\7\10", 4) != 0)
+        return false;
+    m->crc = tnf_le32(d + 4);
+    *at += tnf_le32(d + 8) == (uint32_t)m->size && (m->size >> 32) == 0 ? 16 : 24;
+    return true;
+}
+
+static tnf_status find_size(finder *s, tnf_zip_member *m, const uint8_t *head, bool *known)
+{
+    *known = true;
+    m->size = m->stored = tnf_le32(head + 22);
+    if (!(tnf_le16(head + 6) & 8))
+        return TNF_OK;
+    if (name_ends(m, "/data.pkl")) {
+        TNF_TRY(pickle_size(s, m->header, &m->size));
+    } else if (!storage_size(s, m, &m->size)) {
+        *known = small_size(s, m->header, &m->size);
+    }
+    m->stored = m->size;
+    return TNF_OK;
+}
+
+/* One member; false: there are no more. */
+static tnf_status next_member(finder *s, uint64_t *at, bool *more)
+{
+    uint8_t head[HEADER];
+    tnf_arena *a = s->z->f->r->arena;
+    uint64_t size = s->z->from.size;
+    *more = false;
+    if (*at >= size || size - *at < HEADER)
+        return TNF_OK;
+    TNF_TRY(s->z->from.fetch(s->z->from.ctx, *at, head, HEADER, s->e));
+    size_t name_n = tnf_le16(head + 26);
+    uint64_t data = *at + HEADER + name_n + tnf_le16(head + 28);
+    if (memcmp(head, "PK\3\4", 4) != 0 || tnf_le16(head + 8) != TNF_ZIP_STORED || data > size)
+        return TNF_OK;
+    char *name = tnf_arena_alloc(a, name_n + 1);
+    tnf_zip_member *m = new_member(s);
+    if (!name || !m)
+        return tnf_arena_fail(a, "a record", s->e);
+    TNF_TRY(s->z->from.fetch(s->z->from.ctx, *at + HEADER, name, name_n, s->e));
+    *m = (tnf_zip_member) { .name = { name, name_n }, .at = *at, .header = data };
+    bool known;
+    TNF_TRY(find_size(s, m, head, &known));
+    if (!known || m->size > size - data) {
+        s->n -= !known; /* what is cut off is told of its tensors */
+        return TNF_OK;
+    }
+    *at = data + m->size;
+    *more = skip_descriptor(s, at, m);
+    return TNF_OK;
+}
+
+tnf_status tnf_pt_salvage(pt_zip *z, tnf_error *e)
+{
+    finder *s = tnf_arena_alloc(z->f->r->scratch, sizeof *s);
+    uint64_t at = 0;
+    bool more = true;
+    if (!s)
+        return tnf_arena_fail(z->f->r->scratch, "the archive", e);
+    s->z = z;
+    s->e = e;
+    while (more)
+        TNF_TRY(next_member(s, &at, &more));
+    z->salvaged = true;
+    z->zip = (tnf_zip) { .members = s->members, .n = s->n };
+    return TNF_OK;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* pytorch.tree: the object tree as a pickle in a form of its own, so that it can be written again:
+ * protocol 2, every tensor all of a storage of its own, nothing dangerous in it. A plain dict of
+ * plain tensors needs none: that is what is written without one. pytorch.views is the same with the
+ * storages and strides that the file has, where those differ: no content, but it is written by it.
+ */
+#include "formats/pytorch/emit.h"
+
+#include <string.h>
+
+#define MAX_TREE ((uint64_t)64 << 20)
+
+static tnf_pickle_node whole_mark; /* its address says that a storage was seen */
+
+static bool is_empty_hooks(const tnf_pickle_node *node)
+{
+    return tnf_pickle_is_call(node, "collections", "OrderedDict") && !tnf_pickle_arg(node, 0) &&
+           !node->as.call->dict.n && !node->as.call->state;
+}
+
+/* Exactly those of rows first? */
+static bool has_strides(const pt_dense *d)
+{
+    uint64_t step = 1;
+    for (uint32_t i = d->rank; i-- > 0;) {
+        if (d->stride[i] != step)
+            return false;
+        step *= d->shape[i] ? d->shape[i] : 1;
+    }
+    return true;
+}
+
+/* All of a storage of its own, as it is written without a word on that? */
+static bool is_whole(const pt_dense *d)
+{
+    uint64_t elements = 1;
+    if (d->conj || d->neg || d->offset || d->start || !d->storage || d->storage->key_node)
+        return false;
+    d->storage->key_node = &whole_mark;
+    for (uint32_t i = 0; i < d->rank; i++)
+        elements *= d->shape[i];
+    return has_strides(d) && d->limit == d->storage->size && elements * d->type->width == d->limit;
+}
+
+/* A tensor that needs no tree to be written. *whole: nor a word on its strides. */
+static bool is_plain_tensor(pt_file *f, const tnf_pickle_node *node, tnf_arena *arena, bool *whole)
+{
+    pt_tensor *t = tnf_arena_alloc(arena, sizeof *t);
+    bool v3 = tnf_pickle_is_call(node, "torch._utils", "_rebuild_tensor_v3");
+    if (!t || (!v3 && !tnf_pickle_is_call(node, "torch._utils", "_rebuild_tensor_v2")) ||
+        node->as.call->args->n < (v3 ? 7u : 6u) || !is_empty_hooks(tnf_pickle_arg(node, 5)) ||
+        tnf_pt_resolve(t, f, node, NULL) != TNF_OK)
+        return false;
+    const pt_dense *d = &t->parts[0];
+    if (t->kind || t->requires_grad || d->type->kept || strcmp(d->location, "cpu") != 0)
+        return false;
+    *whole = is_whole(d) && *whole;
+    return true;
+}
+
+static bool is_plain_dict(pt_file *f, const tnf_pickle_node *root, tnf_arena *arena, bool *whole)
+{
+    *whole = true;
+    if (root->kind != TNF_PICKLE_DICT)
+        return false;
+    for (size_t i = 0; i < root->n; i += 2)
+        if (root->as.items[i]->kind != TNF_PICKLE_TEXT ||
+            !is_plain_tensor(f, root->as.items[i + 1], arena, whole))
+            return false;
+    return true;
+}
+
+/* In the order in which they are written without a tree? */
+static bool is_sorted(const tnf_catalog *c)
+{
+    for (size_t i = 1; i < c->n; i++)
+        if (tnf_str_compare(c->objects[i - 1].name, c->objects[i].name) > 0)
+            return false;
+    return true;
+}
+
+static tnf_status emit_tree(pt_file *f, tnf_pickle_node *root, bool plain, tnf_str *out,
+                            tnf_error *e)
+{
+    tnf_buf b;
+    pt_emitter m;
+    tnf_buf_init(&b, &f->r->scratch->alloc, MAX_TREE);
+    tnf_pt_emit_init(&m, &b, f->r->scratch, e);
+    m.plain = plain;
+    tnf_status status = tnf_pt_emit(&m, root);
+    tnf_pt_emit_free(&m);
+    out->n = b.n;
+    out->p = status == TNF_OK ? tnf_arena_str(f->r->arena, b.p, b.n) : NULL;
+    tnf_buf_free(&b);
+    return status != TNF_OK || out->p ? status : tnf_arena_fail(f->r->arena, "the tree", e);
+}
+
+tnf_status tnf_pt_keep_tree(pt_file *f, tnf_pickle *p, tnf_error *e)
+{
+    tnf_error said = { .message = "" };
+    tnf_str raw, plain;
+    tnf_pickle again;
+    bool whole, dict = is_plain_dict(f, p->root, f->r->scratch, &whole);
+    if (dict && whole && (f->ours || is_sorted(f->r->catalog)))
+        return TNF_OK;
+    tnf_status status = emit_tree(f, p->root, false, &raw, &said);
+    /* what was written is read again: nodes of which none is in a memo */
+    if (status == TNF_OK)
+        status = tnf_pickle_read(&again, raw.p, raw.n, 0, f->r->scratch, &said);
+    if (status == TNF_OK)
+        status = emit_tree(f, again.root, true, &plain, &said);
+    if (status == TNF_ENOMEM)
+        return tnf_fail(e, status, TNF_NO_OFFSET, "%s", said.message);
+    if (status != TNF_OK) {
+        tnf_warn(f->r, TNF_NO_OFFSET, "the structure around the tensors is not kept: %.150s",
+                 said.message);
+        return TNF_OK;
+    }
+    if (!dict)
+        TNF_TRY(tnf_set_attr(f->r, "pytorch.tree", tnf_value_str(TNF_BYTES, plain.p, plain.n), e));
+    if (!dict && raw.n == plain.n && memcmp(raw.p, plain.p, raw.n) == 0)
+        return TNF_OK;
+    return tnf_set_attr(f->r, "pytorch.views", tnf_value_str(TNF_BYTES, raw.p, raw.n), e);
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/* What is no tensor, as values of the model:
+ *
+ *   None, bool, int, float, text, bytes, list, dict   themselves
+ *   int beyond 64 bits      {"$int": "…"}
+ *   a class or function     {"$global": "torch.float16"}
+ *   a call                  {"$call": "pathlib.PosixPath", "args": ["a"]}
+ */
+#include "formats/pytorch/pt.h"
+
+#include <string.h>
+
+#define DEEPEST 12u
+#define MOST    100000u /* values within a value: shared lists may stand for more than fit */
+
+typedef struct maker {
+    tnf_arena *arena;
+    unsigned depth;
+    uint64_t left;
+    tnf_error *e;
+} maker;
+
+const char *tnf_pt_global_name(const tnf_pickle_node *global, tnf_arena *arena)
+{
+    const tnf_pickle_global *g = global->as.global;
+    size_t n = g->module.n + 1 + g->name.n;
+    char *text = tnf_arena_raw(arena, n + 1);
+    if (!text)
+        return NULL;
+    memcpy(text, g->module.p, g->module.n);
+    text[g->module.n] = '.';
+    memcpy(text + g->module.n + 1, g->name.p, g->name.n);
+    text[n] = 0;
+    return text;
+}
+
+bool tnf_pt_is_dict_class(const tnf_pickle_node *call)
+{
+    return tnf_pickle_is_call(call, "collections", "OrderedDict") ||
+           tnf_pickle_is_call(call, "collections", "defaultdict") ||
+           tnf_pickle_is_call(call, "collections", "Counter") ||
+           tnf_pickle_is_call(call, "builtins", "dict");
+}
+
+/* {module, name}: its first argument is what it is. */
+static const char *const wrappers[][2] = {
+    { "torch", "Size" },
+    { "builtins", "set" },
+    { "builtins", "frozenset" },
+    { "builtins", "list" },
+    { "builtins", "tuple" },
+    { "torch.jit._pickle", "build_intlist" },
+    { "torch.jit._pickle", "build_doublelist" },
+    { "torch.jit._pickle", "build_boollist" },
+    { "torch.jit._pickle", "build_tensorlist" },
+    { "torch.jit._pickle", "restore_type_tag" },
+};
+
+static bool is_wrapper(const tnf_pickle_node *node)
+{
+    const tnf_pickle_call *call = node->kind == TNF_PICKLE_CALL ? node->as.call : NULL;
+    if (!call || call->state || call->list.n || call->dict.n)
+        return false;
+    for (size_t i = 0; i < sizeof wrappers / sizeof *wrappers; i++)
+        if (tnf_pickle_is_call(node, wrappers[i][0], wrappers[i][1]))
+            return tnf_pickle_arg(node, 0) != NULL;
+    return tnf_pt_is_dict_class(node) && tnf_pickle_arg(node, 0) &&
+           tnf_pickle_arg(node, 0)->kind == TNF_PICKLE_DICT;
+}
+
+const tnf_pickle_node *tnf_pt_unwrap(const tnf_pickle_node *node)
+{
+    for (unsigned i = 0; i < 16 && is_wrapper(node); i++)
+        node = tnf_pickle_arg(node, 0);
+    return node;
+}
+
+static tnf_status no_memory(const maker *m)
+{
+    return tnf_arena_fail(m->arena, "values", m->e);
+}
+
+static tnf_status make_text(tnf_value *out, const maker *m, tnf_kind kind, const char *p, size_t n)
+{
+    const char *copy = tnf_arena_str(m->arena, p, n);
+    if (!copy)
+        return no_memory(m);
+    *out = tnf_value_str(kind, copy, n);
+    return TNF_OK;
+}
+
+/* {key: text} */
+static tnf_status make_wrapped(tnf_value *out, const maker *m, const char *key, const char *text)
+{
+    tnf_attrs map = { .arena = m->arena };
+    if (!text)
+        return no_memory(m);
+    TNF_TRY(tnf_attrs_push(&map, key, tnf_value_string(text), m->e));
+    *out = tnf_attrs_value(&map);
+    return TNF_OK;
+}
+
+static tnf_status make_big(tnf_value *out, const maker *m, const tnf_pickle_node *node)
+{
+    tnf_str digits;
+    if (node->n == 9 && node->as.s[8] == 0) {
+        *out = tnf_value_number(TNF_U64, node->as.s);
+        return TNF_OK;
+    }
+    if (node->n > 4096)
+        return make_wrapped(out, m, "$int", "(more than 4096 bytes)");
+    if (!tnf_pickle_big_text(&digits, node, m->arena))
+        return no_memory(m);
+    return make_wrapped(out, m, "$int", digits.p);
+}
+
+static tnf_value make_int(int64_t i)
+{
+    if (i >= 0)
+        return tnf_value_uint((uint64_t)i);
+    return (tnf_value) { .kind = TNF_INT, .dtype = TNF_I64, .as.i = i };
+}
+
+static tnf_status make_value(tnf_value *out, maker *m, const tnf_pickle_node *node);
+
+static tnf_status make_array(tnf_value *out, maker *m, const tnf_pickle_node *node)
+{
+    tnf_value *items = tnf_arena_array(m->arena, node->n, sizeof *items);
+    if (!items)
+        return no_memory(m);
+    for (size_t i = 0; i < node->n; i++)
+        TNF_TRY(make_value(&items[i], m, node->as.items[i]));
+    *out = (tnf_value) { .kind = TNF_ARRAY, .n = node->n, .as.items = items };
+    return TNF_OK;
+}
+
+static tnf_status make_map(tnf_value *out, maker *m, const tnf_pickle_node *node)
+{
+    tnf_attrs map = { .arena = m->arena };
+    char key[200];
+    for (size_t i = 0; i < node->n; i += 2) {
+        const tnf_pickle_node *k = node->as.items[i];
+        tnf_value v;
+        TNF_TRY(make_value(&v, m, node->as.items[i + 1]));
+        if (k->kind == TNF_PICKLE_TEXT && tnf_utf8_valid(k->as.s, k->n, NULL)) {
+            TNF_TRY(tnf_attrs_set(&map, k->as.s, k->n, v, m->e));
+            continue;
+        }
+        tnf_pickle_show(key, sizeof key, k);
+        TNF_TRY(tnf_attrs_set(&map, key, strlen(key), v, m->e));
+    }
+    *out = tnf_attrs_value(&map);
+    return TNF_OK;
+}
+
+static tnf_status make_call(tnf_value *out, maker *m, const tnf_pickle_node *node)
+{
+    const tnf_pickle_call *call = node->as.call;
+    tnf_attrs map = { .arena = m->arena };
+    const char *name = call->callee->kind == TNF_PICKLE_GLOBAL
+                           ? tnf_pt_global_name(call->callee, m->arena)
+                           : "?";
+    tnf_str bytes;
+    tnf_value v;
+    if (!name)
+        return no_memory(m);
+    TNF_TRY(tnf_pt_bytes(&bytes, node, m->arena, m->e));
+    if (bytes.p) {
+        *out = tnf_value_str(TNF_BYTES, bytes.p, bytes.n);
+        return TNF_OK;
+    }
+    if (tnf_pt_is_scalar(node) && tnf_pt_scalar(out, node))
+        return TNF_OK;
+    if (tnf_pt_is_dict_class(node))
+        return make_map(out, m, &call->dict);
+    TNF_TRY(tnf_attrs_push(&map, "$call", tnf_value_string(name), m->e));
+    TNF_TRY(make_value(&v, m, call->args));
+    TNF_TRY(tnf_attrs_push(&map, "args", v, m->e));
+    if (call->state) {
+        TNF_TRY(make_value(&v, m, call->state));
+        TNF_TRY(tnf_attrs_push(&map, "state", v, m->e));
+    }
+    *out = tnf_attrs_value(&map);
+    return TNF_OK;
+}
+
+static tnf_status make_leaf(tnf_value *out, maker *m, const tnf_pickle_node *node)
+{
+    switch (node->kind) {
+    case TNF_PICKLE_BOOL:
+        *out = tnf_value_bool(node->as.i != 0);
+        return TNF_OK;
+    case TNF_PICKLE_INT:
+        *out = make_int(node->as.i);
+        return TNF_OK;
+    case TNF_PICKLE_BIG:
+        return make_big(out, m, node);
+    case TNF_PICKLE_FLOAT:
+        *out = (tnf_value) { .kind = TNF_FLOAT, .dtype = TNF_F64, .as.f64 = node->as.f };
+        return TNF_OK;
+    case TNF_PICKLE_TEXT:
+        return make_text(out, m, tnf_utf8_valid(node->as.s, node->n, NULL) ? TNF_STRING : TNF_BYTES,
+                         node->as.s, node->n);
+    case TNF_PICKLE_BYTES:
+    case TNF_PICKLE_BYTEARRAY:
+        return make_text(out, m, TNF_BYTES, node->as.s, node->n);
+    case TNF_PICKLE_GLOBAL:
+        return make_wrapped(out, m, "$global", tnf_pt_global_name(node, m->arena));
+    default:
+        return TNF_OK;
+    }
+}
+
+static tnf_status make_value(tnf_value *out, maker *m, const tnf_pickle_node *node)
+{
+    tnf_status status;
+    *out = (tnf_value) { .kind = TNF_NULL };
+    node = tnf_pt_unwrap(node);
+    if (m->left == 0 || m->depth == DEEPEST) {
+        *out = tnf_value_string("...");
+        return TNF_OK;
+    }
+    m->left--;
+    m->depth++;
+    switch (node->kind) {
+    case TNF_PICKLE_LIST:
+    case TNF_PICKLE_TUPLE:
+    case TNF_PICKLE_SET:
+    case TNF_PICKLE_FROZENSET:
+        status = make_array(out, m, node);
+        break;
+    case TNF_PICKLE_DICT:
+        status = make_map(out, m, node);
+        break;
+    case TNF_PICKLE_CALL:
+        if (tnf_pt_is_tensor(node))
+            status = make_wrapped(out, m, "$tensor", "");
+        else
+            status = make_call(out, m, node);
+        break;
+    case TNF_PICKLE_PERSISTENT:
+        status = make_wrapped(out, m, "$persistent", "");
+        break;
+    default:
+        status = make_leaf(out, m, node);
+    }
+    m->depth--;
+    return status;
+}
+
+tnf_status tnf_pt_value(tnf_value *out, const tnf_pickle_node *node, tnf_arena *arena, tnf_error *e)
+{
+    maker m = { arena, 0, MOST, e };
+    return make_value(out, &m, node);
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* Is a tensor that is written still the view of a storage that its tree describes? */
+#include "formats/pytorch/write.h"
+
+#include <string.h>
+
+#define COMPARED ((uint64_t)64 << 20)
+
+/* What a tree says of a tensor, without the bytes. */
+tnf_status tnf_pt_resolve_blind(pt_tensor *out_t, tnf_pickle_node *node, tnf_arena *a, tnf_error *e)
+{
+    tnf_reader r = { .arena = a, .scratch = a };
+    pt_file f = { .r = &r, .blind = true };
+    return tnf_pt_resolve(out_t, &f, node, e);
+}
+
+/* Is it the tensor that the node describes? */
+bool tnf_pt_is_same(const pt_tensor *t, const tnf_object *o)
+{
+    const pt_dense *d = &t->parts[0];
+    if (t->nparts != 1 || (t->kind && strcmp(t->kind, "storage") != 0) || d->type->packed ||
+        o->nparts != 1 || strcmp(d->type->id, o->parts[0].type->id) != 0)
+        return false;
+    uint32_t rank = t->rank + (d->type->axis ? 1 : 0);
+    if (rank != o->rank)
+        return false;
+    for (uint32_t i = 0; i < t->rank; i++)
+        if (o->shape[i] != t->shape[i] * (d->type->doubled && i + 1 == t->rank ? 2 : 1))
+            return false;
+    return true;
+}
+
+/* The tuple (storage, offset, size, stride, …) within what wraps it; NULL: not found. */
+tnf_pickle_node *tnf_pt_view_args(tnf_pickle_node *node)
+{
+    for (int i = 0; i < 8 && node && node->kind == TNF_PICKLE_CALL; i++) {
+        tnf_pickle_node *args = node->as.call->args;
+        if (args->kind != TNF_PICKLE_TUPLE || args->n < 3)
+            return NULL;
+        if (tnf_pt_is_storage(args->as.items[0]))
+            return args;
+        if (args->as.items[2]->kind == TNF_PICKLE_TUPLE && args->as.items[2]->n > 3 &&
+            tnf_pt_is_storage(args->as.items[2]->as.items[0]))
+            return args->as.items[2]; /* _rebuild_from_type_v2(function, type, args, state) */
+        node = args->as.items[0];
+    }
+    return NULL;
+}
+
+/* The node of the storage that it is a view of; NULL: not found. */
+tnf_pickle_node *tnf_pt_storage_of(tnf_pickle_node *node)
+{
+    tnf_pickle_node *args = tnf_pt_view_args(node);
+    return node->kind == TNF_PICKLE_PERSISTENT ? node : args ? args->as.items[0] : NULL;
+}
+
+/* All of its storage, rows first? */
+bool tnf_pt_is_base(const pt_tensor *t)
+{
+    const pt_dense *d = &t->parts[0];
+    uint64_t step = 1;
+    for (uint32_t i = d->rank; i-- > 0; step *= d->shape[i])
+        if (d->shape[i] != 1 && d->stride[i] != step)
+            return false;
+    return d->offset == 0 && d->start == 0 && !d->conj && !d->neg &&
+           step * d->type->width == d->limit;
+}
+
+/* Are the bytes of this tensor, by where they come from, those of the base seen through strides? */
+bool tnf_pt_is_view_of(const tnf_part *part, const tnf_part *base)
+{
+    if (part == base || part->nbytes == 0)
+        return true;
+    if (part->origin != base->origin)
+        return false;
+    if (part->payload == TNF_OPAQUE) /* gathered by this format's reader from the same storages */
+        return base->payload == TNF_AT;
+    return part->payload == TNF_AT && base->payload == TNF_AT && part->offset >= base->offset &&
+           part->offset + part->nbytes <= base->offset + base->nbytes;
+}
+
+/* Of other files only the bytes themselves can tell, if they are not too many. */
+tnf_status tnf_pt_compare_views(bool *same, const tnf_part *part, const tnf_part *base,
+                                const pt_dense *d, tnf_error *e)
+{
+    tnf_allocator alloc = tnf_allocator_or_default(NULL);
+    uint64_t index[PT_RANK] = { 0 }, at = d->offset, n = part->nbytes / d->type->width;
+    *same = false;
+    if (d->conj || d->neg || part->nbytes > COMPARED || base->nbytes > COMPARED)
+        return TNF_OK;
+    uint8_t *a = tnf_alloc(&alloc, (size_t)part->nbytes),
+            *b = tnf_alloc(&alloc, (size_t)base->nbytes);
+    tnf_status status = a && b ? tnf_read_part(part, 0, a, (size_t)part->nbytes, e)
+                               : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a view");
+    if (status == TNF_OK)
+        status = tnf_read_part(base, 0, b, (size_t)base->nbytes, e);
+    *same = status == TNF_OK;
+    for (uint64_t i = 0; i < n && *same; i++) {
+        *same = memcmp(a + i * d->type->width, b + at * d->type->width, d->type->width) == 0;
+        for (uint32_t k = d->rank; k-- > 0;) {
+            at += d->stride[k];
+            if (++index[k] < d->shape[k])
+                break;
+            at -= d->stride[k] * index[k];
+            index[k] = 0;
+        }
+    }
+    tnf_free(&alloc, a, (size_t)part->nbytes);
+    tnf_free(&alloc, b, (size_t)base->nbytes);
+    return status;
+}

@@ -1,0 +1,584 @@
+/* SPDX-License-Identifier: MIT */
+/* The tree walked depth first: every tensor under its path, everything else into pytorch.values.
+ *
+ *   {"model": {"0.weight": T}, "epoch": 3}      tensor model.0.weight, value epoch
+ *
+ * A path is keys, indexes and names of attributes; a name is the path joined by dots. Shared
+ * containers can make exponentially many paths of a few bytes, so paths are counted first.
+ */
+#include "formats/pytorch/pt.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define PATHS 100000u
+#define REPR  400u
+#define SAME  100u /* tensors of one name */
+
+/* One step of a path. */
+typedef struct step {
+    tnf_str text;
+    int64_t index;
+    bool is_int;
+    char room[24];
+} step;
+
+typedef struct walk {
+    pt_file *f; /* NULL: only names are wanted */
+    tnf_arena *arena, *scratch;
+    step steps[PT_DEEPEST];
+    size_t depth;
+    tnf_buf name;
+    tnf_attrs values;
+    tnf_hash taken; /* names of tensors, when there is no catalog */
+    pt_named *list;
+    size_t n, capacity;
+    uint64_t most;
+    bool single; /* the root is no container */
+    tnf_error *e;
+} walk;
+
+/* ------------------------------------------------------------------ forms */
+
+typedef enum form { TENSOR, VALUE, CONTAINER } form;
+
+static bool is_scalar_node(const tnf_pickle_node *node)
+{
+    return node->kind < TNF_PICKLE_LIST ||
+           (node->kind == TNF_PICKLE_CALL &&
+            (tnf_pickle_is_call(node, "_codecs", "encode") ||
+             (tnf_pickle_is_call(node, "builtins", "bytes") && !tnf_pickle_arg(node, 0))));
+}
+
+static bool all_scalars(const tnf_pickle_node *node)
+{
+    for (size_t i = 0; i < node->n; i++)
+        if (!is_scalar_node(node->as.items[i]))
+            return false;
+    return true;
+}
+
+/* The attributes of an object: its state is a dict, or a pair of a dict or None and a dict. */
+static size_t state_dicts(const tnf_pickle_node *state, const tnf_pickle_node *out[2])
+{
+    size_t n = 0;
+    if (!state)
+        return 0;
+    if (state->kind == TNF_PICKLE_DICT) {
+        out[0] = state;
+        return 1;
+    }
+    if (state->kind != TNF_PICKLE_TUPLE || state->n != 2)
+        return 0;
+    for (size_t i = 0; i < 2; i++)
+        if (state->as.items[i]->kind == TNF_PICKLE_DICT)
+            out[n++] = state->as.items[i];
+        else if (state->as.items[i]->kind != TNF_PICKLE_NONE)
+            return 0;
+    return n;
+}
+
+static form form_of_call(const tnf_pickle_node *node)
+{
+    const tnf_pickle_call *call = node->as.call;
+    const tnf_pickle_node *dicts[2];
+    if (tnf_pt_is_dict_class(node))
+        return call->dict.n ? CONTAINER : VALUE;
+    if (state_dicts(call->state, dicts) || call->dict.n || call->list.n)
+        return CONTAINER;
+    const tnf_pickle_node *held = call->state && call->state->kind == TNF_PICKLE_TUPLE ? call->state
+                                                                                       : call->args;
+    for (size_t i = 0; held->kind == TNF_PICKLE_TUPLE && i < held->n; i++)
+        if (tnf_pt_is_tensor(held->as.items[i]))
+            return CONTAINER;
+    return VALUE;
+}
+
+static form form_of(const tnf_pickle_node *node)
+{
+    if (tnf_pt_is_tensor(node))
+        return TENSOR;
+    switch (node->kind) {
+    case TNF_PICKLE_DICT:
+        return node->n ? CONTAINER : VALUE;
+    case TNF_PICKLE_LIST:
+    case TNF_PICKLE_TUPLE:
+    case TNF_PICKLE_SET:
+    case TNF_PICKLE_FROZENSET:
+        return all_scalars(node) ? VALUE : CONTAINER;
+    case TNF_PICKLE_CALL:
+        return form_of_call(node);
+    default:
+        return VALUE;
+    }
+}
+
+/* --------------------------------------------------------------- children */
+
+typedef tnf_status (*visit_fn)(walk *w, const step *s, tnf_pickle_node *child);
+
+static tnf_status visit_items(walk *w, const tnf_pickle_node *list, visit_fn visit)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        step s = { .index = (int64_t)i, .is_int = true };
+        TNF_TRY(visit(w, &s, list->as.items[i]));
+    }
+    return TNF_OK;
+}
+
+static tnf_status visit_pairs(walk *w, const tnf_pickle_node *dict, visit_fn visit)
+{
+    for (size_t i = 0; i < dict->n; i += 2) {
+        const tnf_pickle_node *key = dict->as.items[i];
+        step s = { .text = { key->as.s, key->n } };
+        if (key->kind == TNF_PICKLE_INT) {
+            s.is_int = true;
+            s.index = key->as.i;
+        } else if (key->kind != TNF_PICKLE_TEXT || !tnf_utf8_valid(key->as.s, key->n, NULL)) {
+            char *text = tnf_arena_raw(w->scratch, REPR);
+            if (!text)
+                return tnf_arena_fail(w->scratch, "a name", w->e);
+            tnf_pickle_show(text, REPR, key);
+            s.text = (tnf_str) { text, strlen(text) };
+        }
+        TNF_TRY(visit(w, &s, dict->as.items[i + 1]));
+    }
+    return TNF_OK;
+}
+
+static tnf_status visit_object(walk *w, const tnf_pickle_node *node, visit_fn visit)
+{
+    const tnf_pickle_call *call = node->as.call;
+    const tnf_pickle_node *dicts[2];
+    size_t n = tnf_pt_is_dict_class(node) ? 0 : state_dicts(call->state, dicts);
+    for (size_t i = 0; i < n; i++)
+        TNF_TRY(visit_pairs(w, dicts[i], visit));
+    TNF_TRY(visit_pairs(w, &call->dict, visit));
+    TNF_TRY(visit_items(w, &call->list, visit));
+    if (n || call->dict.n || call->list.n)
+        return TNF_OK;
+    return visit_items(w, call->state ? call->state : call->args, visit);
+}
+
+static tnf_status visit_children(walk *w, const tnf_pickle_node *node, visit_fn visit)
+{
+    if (node->kind == TNF_PICKLE_CALL)
+        return visit_object(w, node, visit);
+    return node->kind == TNF_PICKLE_DICT ? visit_pairs(w, node, visit)
+                                         : visit_items(w, node, visit);
+}
+
+/* --------------------------------------------------------------- counting */
+
+enum { NEW, ENTERED, COUNTED };
+
+static tnf_status count_child(walk *w, const step *s, tnf_pickle_node *child);
+
+/* Leaves below a container, in its `number`, no more than are of interest. */
+static tnf_status count_paths(walk *w, tnf_pickle_node *node)
+{
+    if (w->depth == PT_DEEPEST)
+        return tnf_fail(w->e, TNF_ELIMIT, TNF_NO_OFFSET,
+                        "containers of the pickle are nested more than %u deep", PT_DEEPEST);
+    uint64_t outer = w->n;
+    node->seen = ENTERED;
+    w->n = 0;
+    w->depth++;
+    TNF_TRY(visit_children(w, node, count_child));
+    w->depth--;
+    node->seen = COUNTED;
+    node->number = (uint32_t)w->n;
+    w->n = (size_t)outer;
+    return TNF_OK;
+}
+
+static tnf_status count_child(walk *w, const step *s, tnf_pickle_node *child)
+{
+    (void)s;
+    child = (tnf_pickle_node *)(uintptr_t)tnf_pt_unwrap(child);
+    uint64_t more = 1;
+    if (form_of(child) == CONTAINER) {
+        if (child->seen == NEW)
+            TNF_TRY(count_paths(w, child));
+        more = child->seen == COUNTED ? child->number : 0;
+    }
+    w->n = (size_t)(w->n + more);
+    if (w->n > w->most)
+        return tnf_fail(w->e, TNF_ELIMIT, TNF_NO_OFFSET,
+                        "shared containers of the pickle make more than %llu paths",
+                        (unsigned long long)w->most);
+    return TNF_OK;
+}
+
+/* ------------------------------------------------------------------ names */
+
+/* The path joined by dots; escaped: dots within its elements have a backslash. */
+static tnf_status make_name(walk *w, bool escaped)
+{
+    w->name.n = 0;
+    for (size_t i = 0; i < w->depth; i++) {
+        const step *s = &w->steps[i];
+        if (i)
+            tnf_buf_u8(&w->name, '.');
+        if (s->is_int)
+            tnf_buf_printf(&w->name, "%lld", (long long)s->index);
+        for (size_t k = 0; !s->is_int && k < s->text.n; k++) {
+            if (escaped && s->text.p[k] == '.')
+                tnf_buf_u8(&w->name, '\\');
+            tnf_buf_u8(&w->name, (uint8_t)s->text.p[k]);
+        }
+    }
+    if (w->depth == 0)
+        tnf_buf_puts(&w->name, "value");
+    return tnf_buf_status(&w->name, "name", w->e);
+}
+
+static bool is_taken(walk *w, bool tensor)
+{
+    const char *p = (const char *)w->name.p;
+    tnf_member *found = NULL;
+    if (tensor && w->f)
+        return tnf_catalog_find(w->f->r->catalog, p, w->name.n) != NULL;
+    if (tensor)
+        return tnf_hash_find(&w->taken, p, w->name.n) != TNF_HASH_NONE;
+    return tnf_attrs_find(&w->values, p, w->name.n, &found, w->e) == TNF_OK && found;
+}
+
+/* A name that is still free; *plain: it is the path joined by dots. */
+static tnf_status free_name(walk *w, bool tensor, bool *plain)
+{
+    *plain = true;
+    TNF_TRY(make_name(w, false));
+    if (!is_taken(w, tensor))
+        return TNF_OK;
+    *plain = false;
+    TNF_TRY(make_name(w, true));
+    size_t n = w->name.n;
+    for (unsigned long i = 2; is_taken(w, tensor); i++) {
+        w->name.n = n;
+        tnf_buf_printf(&w->name, "@%lu", i);
+        TNF_TRY(tnf_buf_status(&w->name, "name", w->e));
+        if (i > SAME)
+            return tnf_fail(w->e, TNF_ELIMIT, TNF_NO_OFFSET, "too many tensors of one name");
+    }
+    return TNF_OK;
+}
+
+/* ------------------------------------------------------------- attributes */
+
+static bool splits_at_dots(const walk *w)
+{
+    for (size_t i = 0; i < w->depth; i++)
+        if (w->steps[i].is_int || !w->steps[i].text.n ||
+            memchr(w->steps[i].text.p, '.', w->steps[i].text.n))
+            return false;
+    return w->depth > 0;
+}
+
+static tnf_status put_path(walk *w, tnf_attrs *attrs)
+{
+    tnf_value *items = tnf_arena_array(w->arena, w->depth, sizeof *items);
+    if (!items)
+        return tnf_arena_fail(w->arena, "a path", w->e);
+    for (size_t i = 0; i < w->depth; i++) {
+        const step *s = &w->steps[i];
+        const char *copy = s->is_int ? "" : tnf_arena_str(w->arena, s->text.p, s->text.n);
+        if (!copy)
+            return tnf_arena_fail(w->arena, "a path", w->e);
+        items[i] = !s->is_int ? tnf_value_str(TNF_STRING, copy, s->text.n)
+                   : s->index >= 0
+                       ? tnf_value_uint((uint64_t)s->index)
+                       : (tnf_value) { .kind = TNF_INT, .dtype = TNF_I64, .as.i = s->index };
+    }
+    return tnf_attrs_push(attrs, "pytorch.path",
+                          (tnf_value) { .kind = TNF_ARRAY, .n = w->depth, .as.items = items },
+                          w->e);
+}
+
+static tnf_status put_strides(walk *w, tnf_attrs *attrs, const pt_dense *d)
+{
+    tnf_value *items = tnf_arena_array(w->arena, d->rank, sizeof *items);
+    if (!items)
+        return tnf_arena_fail(w->arena, "strides", w->e);
+    for (uint32_t i = 0; i < d->rank; i++)
+        items[i] = tnf_value_uint(d->stride[i]);
+    return tnf_attrs_push(attrs, "pytorch.strides",
+                          (tnf_value) { .kind = TNF_ARRAY, .n = d->rank, .as.items = items }, w->e);
+}
+
+static tnf_status put_quantizer(walk *w, tnf_attrs *attrs, const pt_tensor *t)
+{
+    if (!t->qscheme)
+        return TNF_OK;
+    TNF_TRY(tnf_attrs_push(attrs, "pytorch.qscheme", tnf_value_string(t->qscheme), w->e));
+    if (t->nparts > 1)
+        return tnf_attrs_push(
+            attrs, "pytorch.axis",
+            t->axis >= 0 ? tnf_value_uint((uint64_t)t->axis)
+                         : (tnf_value) { .kind = TNF_INT, .dtype = TNF_I64, .as.i = t->axis },
+            w->e);
+    TNF_TRY(tnf_attrs_push(attrs, "pytorch.scale",
+                           (tnf_value) { .kind = TNF_FLOAT, .dtype = TNF_F64, .as.f64 = t->scale },
+                           w->e));
+    return tnf_attrs_push(
+        attrs, "pytorch.zero_point",
+        t->zero_point >= 0
+            ? tnf_value_uint((uint64_t)t->zero_point)
+            : (tnf_value) { .kind = TNF_INT, .dtype = TNF_I64, .as.i = t->zero_point },
+        w->e);
+}
+
+/* What the tensor's type, shape and bytes do not say. */
+static tnf_status put_facts(walk *w, tnf_attrs *attrs, const pt_tensor *t)
+{
+    const pt_dense *d = &t->parts[0];
+    if (t->requires_grad)
+        TNF_TRY(tnf_attrs_push(attrs, "pytorch.requires_grad", tnf_value_bool(true), w->e));
+    if (t->parameter)
+        TNF_TRY(tnf_attrs_push(attrs, "pytorch.parameter", tnf_value_bool(true), w->e));
+    if (t->kind)
+        TNF_TRY(tnf_attrs_push(attrs, "pytorch.kind", tnf_value_string(t->kind), w->e));
+    else if (d->location && strcmp(d->location, "cpu") != 0)
+        TNF_TRY(tnf_attrs_push(attrs, "pytorch.device", tnf_value_string(d->location), w->e));
+    if (d->type->kept)
+        TNF_TRY(tnf_attrs_push(attrs, "pytorch.dtype", tnf_value_string(d->type->name), w->e));
+    TNF_TRY(put_quantizer(w, attrs, t));
+    if (t->says_coalesced && strcmp(t->layout, "sparse_coo/1") != 0)
+        TNF_TRY(tnf_attrs_push(attrs, "pytorch.coalesced", tnf_value_bool(t->coalesced), w->e));
+    if (t->state && t->state->kind == TNF_PICKLE_DICT && t->state->n) {
+        tnf_value v;
+        TNF_TRY(tnf_pt_value(&v, t->state, w->arena, w->e));
+        TNF_TRY(tnf_attrs_push(attrs, "pytorch.state", v, w->e));
+    }
+    return TNF_OK;
+}
+
+static tnf_status make_attrs(const tnf_value **out, walk *w, const pt_tensor *t, bool plain,
+                             bool gathered)
+{
+    tnf_attrs attrs = { .arena = w->arena };
+    const pt_dense *d = &t->parts[0];
+    *out = NULL;
+    if (!plain || !splits_at_dots(w))
+        TNF_TRY(put_path(w, &attrs));
+    TNF_TRY(put_facts(w, &attrs, t));
+    if (d->storage && d->storage->key.n)
+        TNF_TRY(tnf_attrs_push(&attrs, "pytorch.storage",
+                               tnf_value_str(TNF_STRING, d->storage->key.p, d->storage->key.n),
+                               w->e));
+    if (gathered && !t->kind)
+        TNF_TRY(put_strides(w, &attrs, d));
+    if (!attrs.n)
+        return TNF_OK;
+    tnf_value *map = tnf_arena_alloc(w->arena, sizeof *map);
+    if (!map)
+        return tnf_arena_fail(w->arena, "attributes", w->e);
+    *map = tnf_attrs_value(&attrs);
+    *out = map;
+    return TNF_OK;
+}
+
+/* ---------------------------------------------------------------- tensors */
+
+static const tnf_layout *layout_named(walk *w, const char *id)
+{
+    const tnf_layout *known = tnf_layout_named(id, strlen(id));
+    return known ? known : tnf_layout_unknown(w->arena, id, strlen(id));
+}
+
+/* Types that make another last dimension of ours. */
+static uint32_t our_shape(uint64_t *shape, const pt_tensor *t)
+{
+    uint32_t rank = t->rank;
+    const pt_type *type = t->parts[0].type;
+    memcpy(shape, t->shape, rank * sizeof *shape);
+    if (type->doubled && rank)
+        shape[rank - 1] *= 2;
+    if (type->axis)
+        shape[rank++] = type->axis;
+    return rank;
+}
+
+static tnf_status add_object(walk *w, const pt_tensor *t, bool plain, uint64_t at)
+{
+    tnf_part parts[PT_PARTS];
+    uint64_t shape[PT_RANK + 1];
+    tnf_order order = TNF_ORDER_C, ignored;
+    const tnf_value *attrs;
+    for (uint32_t i = 0; i < t->nparts; i++) {
+        TNF_TRY(tnf_pt_add_part(
+            &parts[i], i ? &ignored : &order, w->f, &t->parts[i],
+            false /* columns are gathered: no other format need keep the order */, w->e));
+        parts[i].role = t->roles[i];
+        /* indices are never negative: the same bytes */
+        if (i && strcmp(t->layout, "torch.per_channel/1") != 0 &&
+            parts[i].type == tnf_type_of(TNF_I64))
+            parts[i].type = tnf_type_of(TNF_U64);
+    }
+    TNF_TRY(make_attrs(&attrs, w, t, plain, parts[0].payload == TNF_OPAQUE && t->nparts == 1));
+    tnf_object o = { .name = { (const char *)w->name.p, w->name.n },
+                     .shape = shape,
+                     .layout = layout_named(w, t->layout),
+                     .parts = parts,
+                     .attrs = attrs,
+                     .nparts = (uint16_t)t->nparts,
+                     .order = (uint8_t)order };
+    o.rank = our_shape(shape, t);
+    if (!o.layout)
+        return tnf_arena_fail(w->arena, "a layout", w->e);
+    return tnf_add_object(w->f->r, &o, at, w->e);
+}
+
+static tnf_status list_tensor(walk *w, tnf_pickle_node *node)
+{
+    uint32_t previous;
+    if (w->n == w->capacity) {
+        size_t want = w->capacity ? 2 * w->capacity : 64;
+        pt_named *more = tnf_arena_array(w->arena, want, sizeof *more);
+        if (!more)
+            return tnf_arena_fail(w->arena, "names", w->e);
+        if (w->n)
+            memcpy(more, w->list, w->n * sizeof *more);
+        w->list = more;
+        w->capacity = want;
+    }
+    const char *copy = tnf_arena_str(w->arena, w->name.p, w->name.n);
+    if (!copy)
+        return tnf_arena_fail(w->arena, "names", w->e);
+    w->list[w->n++] = (pt_named) { .name = { copy, w->name.n }, .node = node };
+    return tnf_hash_add(&w->taken, (uint32_t)(w->n - 1), false, &previous)
+               ? TNF_OK
+               : tnf_fail(w->e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for names");
+}
+
+static tnf_status take_tensor(walk *w, tnf_pickle_node *node)
+{
+    bool plain;
+    TNF_TRY(free_name(w, true, &plain));
+    if (!w->f)
+        return list_tensor(w, node);
+    pt_tensor *t = tnf_arena_alloc(w->scratch, sizeof *t);
+    if (!t)
+        return tnf_arena_fail(w->scratch, "a tensor", w->e);
+    tnf_status status = tnf_pt_resolve(t, w->f, node, w->e);
+    if (status == TNF_OK)
+        status = add_object(w, t, plain, node->at);
+    if (status == TNF_OK)
+        return TNF_OK;
+    if ((status == TNF_EFORMAT || status == TNF_ETRUNCATED) &&
+        tnf_lose_tensor(w->f->r, (tnf_str) { (const char *)w->name.p, w->name.n },
+                        w->e ? w->e->offset : TNF_NO_OFFSET, false,
+                        w->e ? w->e->message : "it cannot be read"))
+        return TNF_OK;
+    return status;
+}
+
+/* ------------------------------------------------------------------- walk */
+
+static tnf_status take_value(walk *w, const tnf_pickle_node *node)
+{
+    tnf_value v;
+    bool plain;
+    if (!w->f)
+        return TNF_OK;
+    TNF_TRY(free_name(w, false, &plain));
+    TNF_TRY(tnf_pt_value(&v, node, w->arena, w->e));
+    return tnf_attrs_set(&w->values, (const char *)w->name.p, w->name.n, v, w->e);
+}
+
+static tnf_status enter(walk *w, tnf_pickle_node *node);
+
+static tnf_status take_child(walk *w, const step *s, tnf_pickle_node *child)
+{
+    w->steps[w->depth++] = *s;
+    TNF_TRY(enter(w, child));
+    w->depth--;
+    return TNF_OK;
+}
+
+static tnf_status enter(walk *w, tnf_pickle_node *node)
+{
+    node = (tnf_pickle_node *)(uintptr_t)tnf_pt_unwrap(node);
+    switch (form_of(node)) {
+    case TENSOR:
+        return take_tensor(w, node);
+    case VALUE:
+        return take_value(w, node);
+    default:
+        break;
+    }
+    if (node->seen == ENTERED) /* it holds itself */
+        return TNF_OK;
+    if (w->depth == PT_DEEPEST)
+        return tnf_fail(w->e, TNF_ELIMIT, TNF_NO_OFFSET,
+                        "containers of the pickle are nested more than %u deep", PT_DEEPEST);
+    node->seen = ENTERED;
+    TNF_TRY(visit_children(w, node, take_child));
+    node->seen = COUNTED;
+    return TNF_OK;
+}
+
+static tnf_status walk_all(walk *w, tnf_pickle_node *root, const char *prefix, size_t bytes)
+{
+    w->most = bytes / 8 > PATHS ? bytes / 8 : PATHS;
+    tnf_pickle_node *inner = (tnf_pickle_node *)(uintptr_t)tnf_pt_unwrap(root);
+    if (form_of(inner) == CONTAINER && inner->seen == NEW)
+        TNF_TRY(count_paths(w, inner));
+    w->n = 0;
+    if (prefix) {
+        w->steps[0] = (step) { .text = { prefix, strlen(prefix) } };
+        w->depth = 1;
+    }
+    return enter(w, inner);
+}
+
+static walk *new_walk(tnf_arena *arena, tnf_arena *scratch, tnf_error *e)
+{
+    walk *w = tnf_arena_alloc(scratch, sizeof *w);
+    if (!w)
+        return NULL;
+    w->arena = arena;
+    w->scratch = scratch;
+    w->values.arena = arena;
+    w->e = e;
+    tnf_buf_init(&w->name, &scratch->alloc, (uint64_t)16 << 20);
+    return w;
+}
+
+tnf_status tnf_pt_walk(pt_file *f, tnf_pickle_node *root, const char *prefix, size_t bytes,
+                       tnf_error *e)
+{
+    walk *w = new_walk(f->r->arena, f->r->scratch, e);
+    if (!w)
+        return tnf_arena_fail(f->r->scratch, "the tree", e);
+    w->f = f;
+    const tnf_value *before = tnf_catalog_attr(f->r->catalog, "pytorch.values");
+    for (size_t i = 0; before && i < before->n; i++)
+        TNF_TRY(tnf_attrs_set(&w->values, before->as.members[i].key.p, before->as.members[i].key.n,
+                              before->as.members[i].value, e));
+    tnf_status status = walk_all(w, root, prefix, bytes);
+    tnf_buf_free(&w->name);
+    if (status == TNF_OK && w->values.n)
+        status = tnf_set_attr(f->r, "pytorch.values", tnf_attrs_value(&w->values), e);
+    return status;
+}
+
+static tnf_str listed_name(const void *ctx, uint32_t position)
+{
+    return ((const walk *)ctx)->list[position].name;
+}
+
+tnf_status tnf_pt_names(pt_named **out, size_t *n, tnf_pickle_node *root, size_t bytes,
+                        tnf_arena *arena, tnf_error *e)
+{
+    walk *w = new_walk(arena, arena, e);
+    if (!w)
+        return tnf_arena_fail(arena, "the tree", e);
+    tnf_hash_init(&w->taken, &arena->alloc, listed_name, w);
+    tnf_status status = walk_all(w, root, NULL, bytes);
+    tnf_hash_free(&w->taken);
+    tnf_buf_free(&w->name);
+    *out = w->list;
+    *n = w->n;
+    return status;
+}

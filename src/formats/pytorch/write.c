@@ -1,0 +1,577 @@
+/* SPDX-License-Identifier: MIT */
+/* Writing: a zip archive as torch.save() has it, streamed, every record on a multiple of 64.
+ *
+ *   data.pkl .format_version .storage_alignment byteorder data/0 … version .data/serialization_id
+ *
+ * The pickle is pytorch.tree again, or a dict of all tensors. A storage is written once: tensors
+ * that are views of it in one file, and still are, share it; others get one of their own.
+ */
+#include "formats/pytorch/write.h"
+#include "formats/pytorch/emit.h"
+
+#include "base/bytes.h"
+#include "wire/json.h"
+#include "wire/zip.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_PICKLE ((uint64_t)1 << 30)
+
+typedef struct out {
+    tnf_writer *w;
+    tnf_arena *a;
+    pt_emitter m;
+    tnf_buf pickle, bytes;
+    tnf_named parts_by_key; /* pt_emitted: the bytes of storages, by the keys of nodes */
+    tnf_zip_put *members;
+    size_t n, capacity;
+    tnf_str root;
+    uint32_t align;
+    uint64_t hash; /* of the CRCs, for the id */
+    bool crc;
+    bool by_tree; /* in the order of a tree, not by name */
+    /* nodes that all tensors share, as torch.save() has them */
+    tnf_pickle_node *storage, *cpu, *no, *rebuild2, *rebuild3, *ordered, *empty;
+    tnf_pickle_node *classes[64]; /* by position in the table of types */
+    tnf_error *e;
+} out;
+
+static tnf_status no_memory(const out *o)
+{
+    return tnf_arena_fail(o->a, "a pickle", o->e);
+}
+
+/* ---------------------------------------------------------------- tensors */
+
+static tnf_pickle_node *dims_node(out *o, const uint64_t *dims, uint32_t rank)
+{
+    tnf_pickle_node *items[PT_RANK + 1];
+    for (uint32_t i = 0; i < rank; i++)
+        items[i] = tnf_pt_new_int(o->a, dims[i]);
+    return tnf_pt_new_list(o->a, TNF_PICKLE_TUPLE, items, rank);
+}
+
+static tnf_pickle_node *class_node(out *o, const pt_type *type)
+{
+    for (size_t i = 0; i < sizeof o->classes / sizeof *o->classes; i++) {
+        const char *name = type->storage ? type->storage : "UntypedStorage";
+        if (!o->classes[i])
+            o->classes[i] = tnf_pt_new_global(o->a, type->storage ? "torch" : "torch.storage",
+                                              name);
+        if (!o->classes[i])
+            return NULL;
+        if (strcmp(o->classes[i]->as.global->name.p, name) == 0)
+            return o->classes[i];
+    }
+    return NULL;
+}
+
+/* A storage of its own for the bytes of a part. */
+static tnf_pickle_node *storage_node(out *o, const tnf_object *t, const pt_type *type)
+{
+    char key[32];
+    uint32_t known;
+    const tnf_part *part = &t->parts[0];
+    int n = snprintf(key, sizeof key, "=%zu", (size_t)(t - o->w->catalog->objects));
+    const char *copy = tnf_arena_str(o->a, key, (size_t)n);
+    pt_emitted row = { .key = { copy, (size_t)n }, .part = part };
+    uint64_t numel = part->nbytes / (type->storage ? type->width : 1);
+    tnf_pickle_node *text = copy ? tnf_pt_new_text(o->a, copy, (size_t)n) : NULL;
+    tnf_pickle_node *id = tnf_pt_new_list(o->a, TNF_PICKLE_TUPLE,
+                                          (tnf_pickle_node *[]) { o->storage, class_node(o, type),
+                                                                  text, o->cpu,
+                                                                  tnf_pt_new_int(o->a, numel) },
+                                          5);
+    if (!id || tnf_named_add(&o->parts_by_key, &row, &known, o->e) != TNF_OK)
+        return NULL;
+    return tnf_pt_new_list(o->a, TNF_PICKLE_PERSISTENT, &id, 1);
+}
+
+/* torch's shape and strides, in elements of torch's. */
+static uint32_t torch_dims(uint64_t *shape, uint64_t *stride, const tnf_object *t,
+                           const pt_type *type)
+{
+    uint64_t step = 1;
+    uint32_t rank = t->rank;
+    memcpy(shape, t->shape, rank * sizeof *shape);
+    if (type->doubled && rank)
+        shape[rank - 1] /= 2;
+    for (uint32_t k = 0; k < rank; k++) {
+        uint32_t i = t->order == TNF_ORDER_F ? k : rank - 1 - k;
+        stride[i] = step;
+        step *= shape[i] ? shape[i] : 1;
+    }
+    return rank;
+}
+
+static bool attr_true(const tnf_object *t, const char *key)
+{
+    const tnf_value *v = tnf_value_get(t->attrs, key);
+    return v && v->kind == TNF_BOOL && v->as.b;
+}
+
+static tnf_pickle_node *hooks_node(out *o)
+{
+    return tnf_pt_new_call(o->a, o->ordered, o->empty);
+}
+
+/* _rebuild_tensor_v2(…), or v3 for types without a class; in _rebuild_parameter() if it was one. */
+static tnf_pickle_node *tensor_node(out *o, const tnf_object *t)
+{
+    const pt_type *type = tnf_pt_type_for(t->parts[0].type);
+    uint64_t shape[PT_RANK + 1], stride[PT_RANK + 1];
+    uint32_t rank = torch_dims(shape, stride, t, type);
+    bool parameter = attr_true(t, "pytorch.parameter");
+    tnf_pickle_node *yes = tnf_pt_new_plain(o->a, TNF_PICKLE_BOOL, 1);
+    tnf_pickle_node *grad = attr_true(t, "pytorch.requires_grad") ? yes : o->no;
+    bool v3 = !type->storage;
+    tnf_pickle_node *items[7] = { storage_node(o, t, type),
+                                  tnf_pt_new_int(o->a, 0),
+                                  dims_node(o, shape, rank),
+                                  dims_node(o, stride, rank),
+                                  parameter ? o->no : grad,
+                                  hooks_node(o),
+                                  NULL };
+    if (v3)
+        items[6] = tnf_pt_new_global(o->a, "torch", type->name);
+    tnf_pickle_node *args = tnf_pt_new_list(o->a, TNF_PICKLE_TUPLE, items, v3 ? 7 : 6);
+    tnf_pickle_node *call = tnf_pt_new_call(o->a, v3 ? o->rebuild3 : o->rebuild2, args);
+    if (!parameter || !call)
+        return call;
+    args = tnf_pt_new_list(o->a, TNF_PICKLE_TUPLE,
+                           (tnf_pickle_node *[]) { call, grad, hooks_node(o) }, 3);
+    return tnf_pt_new_call(o->a, tnf_pt_new_global(o->a, "torch._utils", "_rebuild_parameter"),
+                           args);
+}
+
+static tnf_status begin_nodes(out *o)
+{
+    o->storage = tnf_pt_new_text(o->a, "storage", 7);
+    o->cpu = tnf_pt_new_text(o->a, "cpu", 3);
+    o->no = tnf_pt_new_plain(o->a, TNF_PICKLE_BOOL, 0);
+    o->rebuild2 = tnf_pt_new_global(o->a, "torch._utils", "_rebuild_tensor_v2");
+    o->rebuild3 = tnf_pt_new_global(o->a, "torch._utils", "_rebuild_tensor_v3");
+    o->ordered = tnf_pt_new_global(o->a, "collections", "OrderedDict");
+    o->empty = tnf_pt_new_list(o->a, TNF_PICKLE_TUPLE, NULL, 0);
+    return o->storage && o->cpu && o->no && o->rebuild2 && o->rebuild3 && o->ordered && o->empty
+               ? TNF_OK
+               : no_memory(o);
+}
+
+/* ------------------------------------------------------------------- flat */
+
+static tnf_status flat_tree(out *o, tnf_pickle_node **root)
+{
+    const tnf_catalog *c = o->w->catalog;
+    const uint32_t *order;
+    TNF_TRY(tnf_sorted(o->w, &order, NULL, o->e)); /* the same file, whatever format it came by */
+    tnf_pickle_node **items = tnf_arena_array(o->a, 2 * (uint64_t)c->n, sizeof(tnf_pickle_node *));
+    if (!items)
+        return no_memory(o);
+    for (size_t i = 0; i < c->n; i++) {
+        const tnf_object *t = tnf_nth(o->w, order, i);
+        items[2 * i] = tnf_pt_new_text(o->a, t->name.p, t->name.n);
+        items[2 * i + 1] = tensor_node(o, t);
+        if (!items[2 * i] || !items[2 * i + 1])
+            return no_memory(o);
+    }
+    tnf_pickle_node *dict = tnf_pt_new_list(o->a, TNF_PICKLE_DICT, items, 2 * c->n);
+    if (!dict)
+        return no_memory(o);
+    *root = dict;
+    if (!o->w->options[PT_WRITE_CLASS].u)
+        return TNF_OK;
+    *root = tnf_pt_new_call(o->a, o->ordered, o->empty);
+    if (!*root)
+        return no_memory(o);
+    (*root)->as.call->dict = *dict;
+    return TNF_OK;
+}
+
+/* ------------------------------------------------------------------- tree */
+
+typedef struct tied {
+    tnf_str key; /* first, for tnf_named */
+    const tnf_part *base;
+} tied;
+
+static tnf_str key_of(const tnf_pickle_node *storage)
+{
+    const tnf_pickle_node *key = storage->as.items[0]->as.items[2];
+    return (tnf_str) { key->as.s, key->n };
+}
+
+/* Storages of which a tensor holds all bytes. */
+static tnf_status find_bases(out *o, tnf_named *bases, const pt_named *list, size_t n,
+                             const pt_tensor *tensors)
+{
+    for (size_t i = 0; i < n; i++) {
+        const tnf_object *t = list[i].object;
+        const tnf_pickle_node *storage = tnf_pt_storage_of(list[i].node);
+        uint32_t known;
+        if (!t || !storage || !tnf_pt_is_same(&tensors[i], t) || !tnf_pt_is_base(&tensors[i]) ||
+            t->order == TNF_ORDER_F)
+            continue;
+        tied row = { key_of(storage), &t->parts[0] };
+        TNF_TRY(tnf_named_add(bases, &row, &known, o->e));
+    }
+    return TNF_OK;
+}
+
+/* What both ids of storages have in common stays the same node, so that it is shared as before. */
+static void keep_words(const tnf_pickle_node *fresh, const tnf_pickle_node *old)
+{
+    tnf_str a = fresh->as.items[1]->as.global->name, b = old->as.items[1]->as.global->name;
+    if (a.n != b.n || memcmp(a.p, b.p, a.n) != 0)
+        return;
+    fresh->as.items[0] = old->as.items[0];
+    fresh->as.items[1] = old->as.items[1];
+    fresh->as.items[3] = old->as.items[3];
+}
+
+/* Points the view at a storage of its own, or leaves it as it is if the base has its bytes. */
+static tnf_status place_tensor(out *o, const tnf_named *bases, const pt_named *x,
+                               const pt_tensor *t)
+{
+    const tnf_object *object = x->object;
+    tnf_pickle_node *storage = tnf_pt_storage_of(x->node), *args = tnf_pt_view_args(x->node),
+                    *fresh;
+    if (t->kind && strcmp(t->kind, "numpy") == 0 && object)
+        return TNF_OK; /* its bytes are in the tree */
+    if (!object || !storage || !tnf_pt_is_same(t, object)) {
+        fresh = object ? tensor_node(o, object) : NULL;
+        if (!fresh)
+            return object ? no_memory(o) : TNF_OK;
+        *x->node = *fresh;
+        return TNF_OK;
+    }
+    uint32_t i = tnf_named_find(bases, key_of(storage));
+    const tied *base = i == TNF_HASH_NONE ? NULL : tnf_named_at(bases, i);
+    uint32_t known;
+    bool shares = base && tnf_pt_is_view_of(&object->parts[0], base->base);
+    if (base && !shares && object->order == TNF_ORDER_C)
+        TNF_TRY(tnf_pt_compare_views(&shares, &object->parts[0], base->base, &t->parts[0], o->e));
+    if (shares) {
+        pt_emitted row = { .key = base->key, .part = base->base };
+        return tnf_named_add(&o->parts_by_key, &row, &known, o->e);
+    }
+    if (x->node->number == PT_PLACED)
+        return TNF_OK; /* one tensor under two names */
+    x->node->number = PT_PLACED;
+    fresh = tensor_node(o, object);
+    if (!fresh)
+        return no_memory(o);
+    tnf_pickle_node *inner = tnf_pt_view_args(fresh);
+    keep_words(inner->as.items[0]->as.items[0], storage->as.items[0]);
+    if (!args)
+        *x->node = *inner->as.items[0];
+    for (size_t k = 0; args && k < 4; k++)
+        args->as.items[k] = inner->as.items[k];
+    if (args && (t->parts[0].conj || t->parts[0].neg)) /* the bytes have it */
+        args->n--;
+    return TNF_OK;
+}
+
+static tnf_status place_tree(out *o, const pt_named *list, size_t n)
+{
+    tnf_named bases;
+    pt_tensor *tensors = tnf_arena_array(o->a, n, sizeof *tensors);
+    if (!tensors)
+        return no_memory(o);
+    for (size_t i = 0; i < n; i++)
+        TNF_TRY(tnf_pt_resolve_blind(&tensors[i], list[i].node, o->a, o->e));
+    tnf_named_init(&bases, sizeof(tied), &o->a->alloc, MAX_PICKLE);
+    tnf_status status = find_bases(o, &bases, list, n, tensors);
+    for (size_t i = 0; i < n; i++)
+        list[i].node->number = 0;
+    for (size_t i = 0; i < n && status == TNF_OK; i++)
+        status = place_tensor(o, &bases, &list[i], &tensors[i]);
+    tnf_named_free(&bases);
+    return status;
+}
+
+/* The table of names of a catalog that is written is not filled. */
+typedef struct named_object {
+    tnf_str name; /* first, for tnf_named */
+    const tnf_object *object;
+} named_object;
+
+static tnf_status name_objects(tnf_named *names, const tnf_catalog *c, tnf_error *e)
+{
+    uint32_t known;
+    for (size_t i = 0; i < c->n; i++) {
+        named_object row = { c->objects[i].name, &c->objects[i] };
+        TNF_TRY(tnf_named_add(names, &row, &known, e));
+    }
+    return TNF_OK;
+}
+
+/* The tree of the source, if its tensors are those that are to be written; else *why. */
+tnf_status tnf_pt_open_tree(tnf_pickle *p, pt_named **list, size_t *n, const tnf_catalog *c,
+                            const char *key, tnf_arena *a, const char **why, tnf_error *e)
+{
+    const tnf_value *v = tnf_catalog_attr(c, key);
+    size_t found = 0;
+    *why = NULL;
+    *n = 0;
+    if (!v || v->kind != TNF_BYTES)
+        return TNF_OK;
+    *why = "it is no tree that can be read";
+    tnf_status status = tnf_pickle_read(p, v->as.s, v->n, 0, a, NULL);
+    if (status == TNF_OK)
+        status = tnf_pt_names(list, n, p->root, v->n, a, NULL);
+    if (status == TNF_ENOMEM)
+        return tnf_fail(e, status, TNF_NO_OFFSET, "out of memory for the tree");
+    if (status != TNF_OK)
+        return TNF_OK;
+    for (size_t i = 0; i < p->calls.n; i++)
+        if (tnf_pt_call_dangerous(p->calls.nodes[i]))
+            return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                            "pytorch.tree holds a dangerous call, which is never written");
+    *why = "its tensors are not those that are written";
+    tnf_named names;
+    tnf_named_init(&names, sizeof(named_object), &a->alloc, MAX_PICKLE);
+    status = name_objects(&names, c, e);
+    for (size_t i = 0; i < *n && status == TNF_OK; i++) {
+        uint32_t at = tnf_named_find(&names, (*list)[i].name);
+        (*list)[i].object = at == TNF_HASH_NONE
+                                ? NULL
+                                : ((const named_object *)tnf_named_at(&names, at))->object;
+        found += (*list)[i].object != NULL;
+    }
+    tnf_named_free(&names);
+    if (status == TNF_OK && found == *n && found == c->n)
+        *why = NULL;
+    return status;
+}
+
+/* -------------------------------------------------------------- container */
+
+static tnf_status flush(out *o)
+{
+    TNF_TRY(tnf_buf_status(&o->bytes, "file", o->e));
+    TNF_TRY(tnf_put(o->w, o->bytes.p, o->bytes.n, o->e));
+    o->bytes.n = 0;
+    return TNF_OK;
+}
+
+static tnf_zip_put *new_member(out *o, const char *name, uint64_t size)
+{
+    size_t n = o->root.n + 1 + strlen(name);
+    char *full = tnf_arena_raw(o->a, n + 1);
+    if (o->n == o->capacity) {
+        size_t want = o->capacity ? 2 * o->capacity : 64;
+        tnf_zip_put *more = tnf_arena_array(o->a, want, sizeof *more);
+        if (!more)
+            return NULL;
+        if (o->n)
+            memcpy(more, o->members, o->n * sizeof *more);
+        o->members = more;
+        o->capacity = want;
+    }
+    if (!full)
+        return NULL;
+    snprintf(full, n + 1, "%.*s/%s", (int)o->root.n, o->root.p, name);
+    tnf_zip_put *m = &o->members[o->n++];
+    *m = (tnf_zip_put) { .name = { full, n },
+                         .header = o->w->sink->written,
+                         .stored = size,
+                         .size = size,
+                         .align = o->align };
+    return m;
+}
+
+/* The hash that torch makes of all CRCs. */
+static void end_member(out *o, tnf_zip_put *m)
+{
+    if (m->size) /* those without bytes have no descriptor */
+        o->hash ^= m->crc + UINT64_C(0x9E3779B9) + (o->hash << 6) + (o->hash >> 2);
+    tnf_zip_put_behind(&o->bytes, TNF_ZIP_TORCH, m);
+}
+
+static tnf_status put_part(out *o, const char *name, const tnf_part *part)
+{
+    tnf_zip_put *m = new_member(o, name, part->nbytes);
+    tnf_put_how how = { .codec = TNF_CODEC_RAW, .digest = o->crc ? "crc32" : NULL };
+    tnf_put_done done = { 0 };
+    if (!m)
+        return no_memory(o);
+    tnf_zip_put_local(&o->bytes, TNF_ZIP_TORCH, m);
+    TNF_TRY(flush(o));
+    TNF_TRY(tnf_put_part(o->w, part, &how, &done, o->e));
+    m->crc = o->crc ? tnf_be32(done.digest) : 0;
+    end_member(o, m);
+    return flush(o);
+}
+
+static tnf_status put_record(out *o, const char *name, const void *bytes, size_t n)
+{
+    tnf_part part = { .role = "data",
+                      .type = tnf_type_of(TNF_U8),
+                      .stored = n,
+                      .nbytes = n,
+                      .memory = bytes,
+                      .payload = TNF_MEMORY };
+    return put_part(o, name, &part);
+}
+
+static tnf_status put_storages(out *o)
+{
+    char name[32];
+    for (uint32_t i = 0; i < tnf_named_count(&o->m.storages); i++) {
+        const pt_emitted *s = tnf_named_at(&o->m.storages, i);
+        uint32_t at = tnf_named_find(&o->parts_by_key, s->key);
+        if (at == TNF_HASH_NONE)
+            return tnf_fail(o->e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                            "the tree has a storage whose bytes are not there");
+        snprintf(name, sizeof name, "data/%u", i);
+        TNF_TRY(put_part(o, name, ((const pt_emitted *)tnf_named_at(&o->parts_by_key, at))->part));
+    }
+    return TNF_OK;
+}
+
+static tnf_status put_id(out *o)
+{
+    char id[41];
+    const tnf_value *v = tnf_catalog_attr(o->w->catalog, "pytorch.serialization_id");
+    bool known = v && v->kind == TNF_STRING && v->n == 40;
+    snprintf(id, sizeof id, "%.20s%020llu",
+             known        ? v->as.s
+             : o->by_tree ? "00000000000000000001"
+                          : "00000000000000000000", /* as its reader knows them */
+             (unsigned long long)o->hash);
+    return put_record(o, ".data/serialization_id", id, 40);
+}
+
+static tnf_status put_end(out *o)
+{
+    uint64_t directory = o->w->sink->written;
+    for (size_t i = 0; i < o->n; i++)
+        tnf_zip_put_central(&o->bytes, TNF_ZIP_TORCH, &o->members[i]);
+    tnf_zip_put_end(&o->bytes, TNF_ZIP_TORCH, o->n, directory, o->bytes.n, (tnf_str) { "", 0 });
+    return flush(o);
+}
+
+/* What other formats have, and the core puts here for safe keeping. */
+static tnf_status put_metadata(out *o)
+{
+    tnf_buf b;
+    if (!o->w->ntext)
+        return TNF_OK;
+    tnf_buf_init(&b, &o->a->alloc, MAX_PICKLE);
+    for (size_t i = 0; i < o->w->ntext; i++) {
+        const tnf_member *m = &o->w->text[i];
+        tnf_buf_u8(&b, i ? ',' : '{');
+        tnf_json_put_string(&b, m->key.p, m->key.n);
+        tnf_buf_u8(&b, ':');
+        tnf_json_put_string(&b, m->value.as.s, m->value.n);
+    }
+    tnf_buf_u8(&b, '}');
+    tnf_status status = tnf_buf_status(&b, "metadata", o->e);
+    if (status == TNF_OK)
+        status = put_record(o, PT_METADATA, b.p, b.n);
+    tnf_buf_free(&b);
+    return status;
+}
+
+static tnf_status put_all(out *o)
+{
+    char align[16];
+    int n = snprintf(align, sizeof align, "%u", o->align);
+    TNF_TRY(put_record(o, "data.pkl", o->pickle.p, o->pickle.n));
+    TNF_TRY(put_record(o, ".format_version", "1", 1));
+    TNF_TRY(put_record(o, ".storage_alignment", align, (size_t)n));
+    TNF_TRY(put_record(o, "byteorder", "little", 6));
+    TNF_TRY(put_storages(o));
+    TNF_TRY(put_metadata(o));
+    TNF_TRY(put_record(o, "version", "3\n", 2));
+    TNF_TRY(put_id(o));
+    return put_end(o);
+}
+
+/* ------------------------------------------------------------------ whole */
+
+static bool is_sorted(const pt_named *list, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        if (tnf_str_compare(list[i - 1].name, list[i].name) > 0)
+            return false;
+    return true;
+}
+
+static tnf_status make_pickle(out *o)
+{
+    tnf_pickle p;
+    pt_named *list;
+    size_t n;
+    const char *why;
+    tnf_pickle_node *root = NULL;
+    TNF_TRY(begin_nodes(o));
+    const tnf_catalog *c = o->w->catalog;
+    const char *key = "pytorch.views";
+    TNF_TRY(tnf_pt_open_tree(&p, &list, &n, c, key, o->a, &why, o->e));
+    if (!tnf_catalog_attr(c, key) || why) {
+        key = "pytorch.tree";
+        TNF_TRY(tnf_pt_open_tree(&p, &list, &n, c, key, o->a, &why, o->e));
+    }
+    if (tnf_catalog_attr(c, key) && !why) {
+        root = p.root;
+        o->by_tree = true;
+        TNF_TRY(place_tree(o, list, n));
+        /* a plain dict in which nothing is shared any more is written as any other */
+        if (!tnf_catalog_attr(c, "pytorch.tree") && tnf_named_count(&o->parts_by_key) == n &&
+            is_sorted(list, n)) {
+            o->by_tree = false;
+            TNF_TRY(flat_tree(o, &root));
+        }
+    } else {
+        TNF_TRY(flat_tree(o, &root));
+    }
+    o->m.strict = true;
+    return tnf_pt_emit(&o->m, root);
+}
+
+static tnf_status read_options(out *o)
+{
+    const tnf_option_value *v = o->w->options;
+    const tnf_value *was = tnf_catalog_attr(o->w->catalog, "pytorch.root");
+    o->root = (tnf_str) { v[PT_WRITE_ROOT].s, strlen(v[PT_WRITE_ROOT].s) };
+    if (!o->root.n && was && was->kind == TNF_STRING && was->n && !memchr(was->as.s, '/', was->n))
+        o->root = (tnf_str) { was->as.s, was->n };
+    if (!o->root.n)
+        o->root = (tnf_str)TNF_STR("archive");
+    if (memchr(o->root.p, '/', o->root.n) || o->root.n > 1000)
+        return tnf_fail(o->e, TNF_EINVAL, TNF_NO_OFFSET, "root is the name of one folder");
+    uint64_t align = v[PT_WRITE_ALIGN].u;
+    if (align == 0 || align > 65536 / 2 || (align & (align - 1)))
+        return tnf_fail(o->e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "align must be a power of two, at most 32768");
+    o->align = (uint32_t)align;
+    o->crc = v[PT_WRITE_CRC].u != 0;
+    return TNF_OK;
+}
+
+tnf_status tnf_pt_write(tnf_writer *w, tnf_error *e)
+{
+    out *o = tnf_arena_alloc(w->scratch, sizeof *o);
+    if (!o)
+        return tnf_arena_fail(w->scratch, "the file", e);
+    o->w = w;
+    o->a = w->scratch;
+    o->e = e;
+    tnf_buf_init(&o->pickle, &o->a->alloc, MAX_PICKLE);
+    tnf_buf_init(&o->bytes, &o->a->alloc, MAX_PICKLE);
+    tnf_pt_emit_init(&o->m, &o->pickle, o->a, e);
+    tnf_named_init(&o->parts_by_key, sizeof(pt_emitted), &o->a->alloc, MAX_PICKLE);
+    tnf_status status = read_options(o);
+    if (status == TNF_OK)
+        status = make_pickle(o);
+    if (status == TNF_OK)
+        status = put_all(o);
+    tnf_named_free(&o->parts_by_key);
+    tnf_pt_emit_free(&o->m);
+    tnf_buf_free(&o->bytes);
+    tnf_buf_free(&o->pickle);
+    return status;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* Which JSON text is an index, and of whose shards. */
+#include "formats/safetensors_index/index.h"
+
+#include <string.h>
+
+static size_t skip_space(const tnf_probe *p, size_t at)
+{
+    while (at < p->nhead && memchr(" \t\r\n", p->head[at], 4))
+        at++;
+    return at;
+}
+
+static bool has_text(const tnf_probe *p, size_t at, const char *text)
+{
+    size_t n = strlen(text);
+    return p->nhead - at >= n && memcmp(p->head + at, text, n) == 0;
+}
+
+/* Does `"key" : {` stand anywhere in the head from `at` on? */
+static bool has_object(const tnf_probe *p, size_t at, const char *key)
+{
+    for (; at < p->nhead; at++) {
+        if (p->head[at] != '"' || !has_text(p, at, key))
+            continue;
+        size_t colon = skip_space(p, at + strlen(key));
+        if (colon < p->nhead && p->head[colon] == ':' && has_text(p, skip_space(p, colon + 1), "{"))
+            return true;
+    }
+    return false;
+}
+
+/* Does a name in the head end so? */
+static bool names_file(const tnf_probe *p, const char *ending)
+{
+    size_t n = strlen(ending);
+    for (size_t i = 0; i + n <= p->nhead; i++)
+        if (p->head[i] == '.' && memcmp(p->head + i, ending, n) == 0)
+            return true;
+    return false;
+}
+
+static int probe_index(const tnf_probe *p)
+{
+    bool named = strcmp(p->ext, "json") == 0;
+    size_t at = skip_space(p, 0);
+    if (at >= p->nhead || p->head[at] != '{')
+        return TNF_PROBE_NO;
+    if (has_object(p, at, "\"weight_map\""))
+        return named ? TNF_PROBE_STRUCTURE : TNF_PROBE_PLAUSIBLE;
+    /* The metadata may fill more than is seen here. */
+    bool metadata = has_text(p, skip_space(p, at + 1), "\"metadata\"");
+    return named && metadata && p->size > p->nhead ? TNF_PROBE_EXTENSION : TNF_PROBE_NO;
+}
+
+/* Shards end in .bin, or in anything else. */
+static bool is_pytorch(const tnf_probe *p)
+{
+    return names_file(p, ".bin\"") && !names_file(p, ".safetensors\"");
+}
+
+int tnf_probe_safetensors_index(const tnf_probe *p)
+{
+    return is_pytorch(p) ? TNF_PROBE_NO : probe_index(p);
+}
+
+int tnf_probe_pytorch_index(const tnf_probe *p)
+{
+    return is_pytorch(p) ? probe_index(p) : TNF_PROBE_NO;
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/* The parts of the pickle machine that its opcodes work on: lists that grow, the stack with its
+ * marks, the memo. */
+#ifndef TNF_WIRE_PICKLE_MACHINE_H
+#define TNF_WIRE_PICKLE_MACHINE_H
+
+#include "wire/pickle.h"
+
+#include "base/bytes.h"
+#include "base/ckd.h"
+#include "base/cursor.h"
+#include "base/error.h"
+#include "base/hash.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define HIGHEST_PROTOCOL 5u
+#define FEW              4u /* the first room of a list */
+
+typedef struct machine {
+    tnf_pickle *out;
+    tnf_arena *arena;
+    tnf_cur c;
+    uint64_t base, op_at; /* op_at: from the start of the pickle */
+    uint8_t op;
+    unsigned proto; /* the last that PROTO named */
+    tnf_pickle_node **stack;
+    size_t n, capacity;
+    size_t *marks;
+    size_t nmarks, marks_capacity;
+    tnf_pickle_node **memo; /* by number */
+    size_t memo_capacity, memo_n;
+    struct far_slot *far; /* numbers beyond the array */
+    size_t far_capacity, far_n;
+    uint64_t seed[2];
+    tnf_pickle_node *none, *yes, *no, *empty;
+    bool stop;
+    tnf_error *e;
+} machine;
+
+struct far_slot {
+    uint64_t number;
+    tnf_pickle_node *node;
+};
+
+/* What follows an opcode. */
+typedef struct argument {
+    uint64_t u;
+    tnf_str s, s2;
+} argument;
+
+typedef tnf_status (*op_fn)(machine *m, const argument *a);
+
+static inline tnf_status bad_pickle(machine *m, tnf_status status, const char *format, ...)
+    TNF_PRINTF(3, 4);
+
+static inline tnf_status bad_pickle(machine *m, tnf_status status, const char *format, ...)
+{
+    char text[200];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return tnf_fail(m->e, status, m->base + m->op_at, "the pickle is wrong: %s", text);
+}
+
+static inline tnf_status no_memory(machine *m)
+{
+    return tnf_arena_fail(m->arena, "a pickle", m->e);
+}
+
+/* ------------------------------------------------------------------ lists */
+
+/* Room of a list of n items: so it need not be kept. */
+static inline size_t room_for(size_t n)
+{
+    size_t room = FEW;
+    while (room < n)
+        room *= 2;
+    return n ? room : 0;
+}
+
+/* An array of pointers with `more` places behind its n items; NULL: no memory. */
+static inline tnf_pickle_node **make_room(machine *m, tnf_pickle_node **items, size_t n,
+                                          size_t more)
+{
+    size_t have = room_for(n), want = room_for(n + more);
+    if (want <= have)
+        return items;
+    tnf_pickle_node **larger = tnf_arena_array(m->arena, want, sizeof(tnf_pickle_node *));
+    if (larger && n)
+        memcpy(larger, items, n * sizeof(tnf_pickle_node *));
+    return larger;
+}
+
+static inline tnf_status add_items(machine *m, tnf_pickle_node *list, tnf_pickle_node *const *items,
+                                   size_t n)
+{
+    if (n == 0)
+        return TNF_OK;
+    tnf_pickle_node **all = make_room(m, list->as.items, list->n, n);
+    if (!all)
+        return no_memory(m);
+    memcpy(all + list->n, items, n * sizeof(tnf_pickle_node *));
+    list->as.items = all;
+    list->n += n;
+    return TNF_OK;
+}
+
+static inline tnf_status log_node(machine *m, tnf_pickle_log *log, tnf_pickle_node *node)
+{
+    tnf_pickle_node **all = make_room(m, log->nodes, log->n, 1);
+    if (!all)
+        return no_memory(m);
+    log->nodes = all;
+    log->nodes[log->n++] = node;
+    return TNF_OK;
+}
+
+/* ------------------------------------------------------------------ stack */
+
+static inline tnf_pickle_node *new_node(machine *m, tnf_pickle_kind kind)
+{
+    tnf_pickle_node *node = tnf_arena_alloc(m->arena, sizeof *node);
+    if (node) {
+        node->kind = (uint8_t)kind;
+        node->op = m->op;
+        node->at = (uint32_t)m->op_at;
+    }
+    return node;
+}
+
+static inline tnf_status push(machine *m, tnf_pickle_node *node)
+{
+    if (!node)
+        return no_memory(m);
+    if (m->n == m->capacity) {
+        size_t want = m->capacity ? 2 * m->capacity : 64;
+        tnf_pickle_node **stack = tnf_arena_array(m->arena, want, sizeof(tnf_pickle_node *));
+        if (!stack)
+            return no_memory(m);
+        if (m->n)
+            memcpy(stack, m->stack, m->n * sizeof(tnf_pickle_node *));
+        m->stack = stack;
+        m->capacity = want;
+    }
+    m->stack[m->n++] = node;
+    return TNF_OK;
+}
+
+/* Values may be taken down to the last mark. */
+static inline size_t above_fence(const machine *m)
+{
+    return m->n - (m->nmarks ? m->marks[m->nmarks - 1] : 0);
+}
+
+static inline tnf_status need(machine *m, size_t n)
+{
+    return above_fence(m) >= n ? TNF_OK
+                               : bad_pickle(m, TNF_EFORMAT,
+                                            "the opcode 0x%02x wants %zu values, but the stack "
+                                            "has %zu",
+                                            m->op, n, above_fence(m));
+}
+
+static inline tnf_pickle_node *pop(machine *m)
+{
+    return m->stack[--m->n];
+}
+
+/* Takes the last mark away; *items are the n values above it, which are off the stack but stay
+ * where they are until something is pushed. */
+static inline tnf_status pop_mark(machine *m, tnf_pickle_node ***items, size_t *n)
+{
+    if (m->nmarks == 0)
+        return bad_pickle(m, TNF_EFORMAT, "the opcode 0x%02x finds no mark on the stack", m->op);
+    size_t at = m->marks[--m->nmarks];
+    *items = m->stack + at;
+    *n = m->n - at;
+    m->n = at;
+    return TNF_OK;
+}
+
+/* ------------------------------------------------------------------- memo */
+
+static inline struct far_slot *far_find(machine *m, uint64_t number)
+{
+    uint8_t bytes[8];
+    tnf_put_le64(bytes, number);
+    size_t i = (size_t)tnf_hash_bytes(m->seed, bytes, sizeof bytes) & (m->far_capacity - 1);
+    while (m->far[i].node && m->far[i].number != number)
+        i = (i + 1) & (m->far_capacity - 1);
+    return &m->far[i];
+}
+
+static inline tnf_status far_grow(machine *m)
+{
+    struct far_slot *old = m->far;
+    size_t n = m->far_capacity;
+    if (n == 0)
+        tnf_hash_seed(m->seed);
+    m->far = tnf_arena_array(m->arena, n ? 2 * n : 16, sizeof *m->far);
+    if (!m->far)
+        return no_memory(m);
+    m->far_capacity = n ? 2 * n : 16;
+    for (size_t i = 0; i < n; i++)
+        if (old[i].node)
+            *far_find(m, old[i].number) = old[i];
+    return TNF_OK;
+}
+
+static inline tnf_status memo_grow(machine *m, uint64_t number)
+{
+    size_t want = m->memo_capacity ? 2 * m->memo_capacity : 64;
+    while (want <= number)
+        want *= 2;
+    tnf_pickle_node **memo = tnf_arena_array(m->arena, want, sizeof(tnf_pickle_node *));
+    if (!memo)
+        return no_memory(m);
+    if (m->memo_capacity)
+        memcpy(memo, m->memo, m->memo_capacity * sizeof(tnf_pickle_node *));
+    m->memo = memo;
+    m->memo_capacity = want;
+    return TNF_OK;
+}
+
+static inline tnf_status memo_put(machine *m, uint64_t number)
+{
+    TNF_TRY(need(m, 1));
+    tnf_pickle_node *node = m->stack[m->n - 1];
+    /* As long as numbers are about as many as entries, an array costs least. */
+    if (number >= m->memo_capacity && number <= 2 * (uint64_t)m->memo_n + 64)
+        TNF_TRY(memo_grow(m, number));
+    bool near = number < m->memo_capacity;
+    /* A number that was far when it came may be near by now: it stays where it is. */
+    struct far_slot *there = m->far_n ? far_find(m, number) : NULL;
+    if (there && there->node) {
+        there->node = node;
+        return TNF_OK;
+    }
+    if (near) {
+        m->memo_n += !m->memo[number];
+        m->memo[number] = node;
+        return TNF_OK;
+    }
+    if (2 * (m->far_n + 1) > m->far_capacity)
+        TNF_TRY(far_grow(m));
+    *far_find(m, number) = (struct far_slot) { number, node };
+    m->far_n++;
+    m->memo_n++;
+    return TNF_OK;
+}
+
+static inline tnf_status memo_get(machine *m, uint64_t number)
+{
+    tnf_pickle_node *node = m->far_n ? far_find(m, number)->node : NULL;
+    if (!node && number < m->memo_capacity)
+        node = m->memo[number];
+    if (!node)
+        return bad_pickle(m, TNF_EFORMAT, "the memo has no entry %llu", (unsigned long long)number);
+    return push(m, node);
+}
+
+static inline tnf_status line_number(machine *m, tnf_str s, uint64_t *out)
+{
+    *out = 0;
+    for (size_t i = 0; i < s.n; i++) {
+        unsigned digit = (unsigned)(uint8_t)s.p[i] - '0';
+        if (digit > 9 || !tnf_ckd_mul(out, *out, 10) || !tnf_ckd_add(out, *out, digit))
+            return bad_pickle(m, TNF_EFORMAT, "%s is no number of a memo entry", TNF_QUOTED(s));
+    }
+    return s.n ? TNF_OK : bad_pickle(m, TNF_EFORMAT, "a memo entry has no number");
+}
+
+/* ------------------------------------------------------------------ bytes */
+
+static inline bool read_line(tnf_cur *c, tnf_str *out)
+{
+    const uint8_t *end = c->bad ? NULL : memchr(c->p, '\n', tnf_left(c));
+    if (!end) {
+        c->bad = true;
+        return false;
+    }
+    *out = (tnf_str) { (const char *)c->p, (size_t)(end - c->p) };
+    c->p = end + 1;
+    return true;
+}
+
+static inline uint64_t read_fixed(tnf_cur *c, unsigned width)
+{
+    return width == 1 ? tnf_u8(c) : width == 2 ? tnf_u16(c) : width == 4 ? tnf_u32(c) : tnf_u64(c);
+}
+
+#endif

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/* What pickles of protocol 0 have as lines of text, and numbers of any length. */
+#include "wire/pickle.h"
+
+#include "base/buf.h"
+#include "base/bytes.h"
+#include "base/error.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* As many as Python itself takes: turning digits into bits is quadratic. */
+#define MAX_DIGITS 4300u
+
+static tnf_status bad_line(const tnf_pickle_line *line, const char *what)
+{
+    return tnf_fail(line->e, TNF_EFORMAT, line->at, "the pickle is wrong: %s is no %s",
+                    TNF_QUOTED(line->text), what);
+}
+
+/* --------------------------------------------------------------- integers */
+
+void tnf_pickle_int_bytes(tnf_pickle_node *out, const uint8_t *bytes, size_t n)
+{
+    uint8_t fill = n && bytes[n - 1] & 0x80 ? 0xff : 0;
+    size_t used = n;
+    while (used > 8 && bytes[used - 1] == fill && (bytes[used - 2] & 0x80) == (fill & 0x80))
+        used--;
+    if (used > 8) {
+        out->kind = TNF_PICKLE_BIG;
+        out->as.s = (const char *)bytes;
+        out->n = used;
+        return;
+    }
+    uint8_t all[8];
+    memset(all, fill, sizeof all);
+    if (used)
+        memcpy(all, bytes, used);
+    out->kind = TNF_PICKLE_INT;
+    out->as.i = (int64_t)tnf_le64(all);
+}
+
+/* bytes = bytes × 10 + digit */
+static void times_ten(uint8_t *bytes, size_t n, unsigned digit)
+{
+    unsigned carry = digit;
+    for (size_t i = 0; i < n; i++) {
+        carry += bytes[i] * 10u;
+        bytes[i] = (uint8_t)carry;
+        carry >>= 8;
+    }
+}
+
+static void negate(uint8_t *bytes, size_t n)
+{
+    unsigned carry = 1;
+    for (size_t i = 0; i < n; i++) {
+        carry += (uint8_t)~bytes[i];
+        bytes[i] = (uint8_t)carry;
+        carry >>= 8;
+    }
+}
+
+tnf_status tnf_pickle_integer(tnf_pickle_node *out, const tnf_pickle_line *line)
+{
+    tnf_str s = line->text;
+    while (s.n && (s.p[s.n - 1] == '\r' || s.p[s.n - 1] == ' '))
+        s.n--;
+    if (s.n && s.p[s.n - 1] == 'L')
+        s.n--;
+    bool minus = s.n && s.p[0] == '-';
+    if (s.n && (s.p[0] == '-' || s.p[0] == '+')) {
+        s.p++;
+        s.n--;
+    }
+    if (s.n > MAX_DIGITS)
+        return tnf_fail(line->e, TNF_ELIMIT, line->at,
+                        "the pickle has an integer of %zu digits; the limit is %u", s.n,
+                        MAX_DIGITS);
+    size_t n = s.n / 2 + 9; /* half a byte a digit is more than enough, and there is a sign */
+    uint8_t *bytes = tnf_arena_alloc(line->arena, n);
+    if (!bytes)
+        return tnf_arena_fail(line->arena, "a pickle", line->e);
+    for (size_t i = 0; i < s.n; i++) {
+        unsigned digit = (unsigned)(uint8_t)s.p[i] - '0';
+        if (digit > 9)
+            return bad_line(line, "integer");
+        times_ten(bytes, n, digit);
+    }
+    if (s.n == 0)
+        return bad_line(line, "integer");
+    if (minus)
+        negate(bytes, n);
+    tnf_pickle_int_bytes(out, bytes, n);
+    return TNF_OK;
+}
+
+bool tnf_pickle_big_text(tnf_str *out, const tnf_pickle_node *big, tnf_arena *arena)
+{
+    size_t n = big->n, most = n * 5 / 2 + 3, at = most;
+    uint8_t *left = tnf_arena_raw(arena, n);
+    char *text = tnf_arena_raw(arena, most + 1);
+    if (!left || !text)
+        return false;
+    memcpy(left, big->as.s, n);
+    bool minus = left[n - 1] & 0x80;
+    if (minus)
+        negate(left, n);
+    text[at] = 0;
+    while (n) {
+        unsigned rest = 0;
+        for (size_t i = n; i-- > 0;) {
+            rest = rest << 8 | left[i];
+            left[i] = (uint8_t)(rest / 10);
+            rest %= 10;
+        }
+        text[--at] = (char)('0' + rest);
+        while (n && left[n - 1] == 0)
+            n--;
+    }
+    if (minus)
+        text[--at] = '-';
+    *out = (tnf_str) { text + at, most - at };
+    return true;
+}
+
+/* ----------------------------------------------------------------- floats */
+
+/* strtod() looks for the decimal point of the locale. */
+static double number_at(char *text, char **end)
+{
+    char *point = strchr(text, '.');
+    const char *local = localeconv()->decimal_point;
+    if (point && local && strlen(local) == 1)
+        *point = *local;
+    return strtod(text, end);
+}
+
+tnf_status tnf_pickle_decimal(double *out, const tnf_pickle_line *line)
+{
+    char text[400], *end; /* more digits than any double needs */
+    size_t n = line->text.n;
+    while (n && (line->text.p[n - 1] == '\r' || line->text.p[n - 1] == ' '))
+        n--;
+    if (n == 0 || n >= sizeof text || memchr(line->text.p, 0, n) || memchr(line->text.p, 'x', n) ||
+        memchr(line->text.p, 'X', n) || line->text.p[0] == ' ')
+        return bad_line(line, "float");
+    memcpy(text, line->text.p, n);
+    text[n] = 0;
+    if (text[n - 1] == 'L')
+        text[n - 1] = 0;
+    *out = number_at(text, &end);
+    return *end ? bad_line(line, "float") : TNF_OK;
+}
+
+/* ------------------------------------------------------------------- text */
+
+bool tnf_pickle_text_valid(const char *p, size_t n)
+{
+    for (size_t bad; !tnf_utf8_valid(p, n, &bad);) {
+        const uint8_t *at = (const uint8_t *)p + bad;
+        if (n - bad < 3 || at[0] != 0xed || at[1] < 0xa0 || at[1] > 0xbf || (at[2] & 0xc0) != 0x80)
+            return false;
+        p += bad + 3;
+        n -= bad + 3;
+    }
+    return true;
+}
+
+static int hex_digit(char c)
+{
+    return c >= '0' && c <= '9'                 ? c - '0'
+           : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10
+                                                : -1;
+}
+
+/* The number of n hex digits at p, or -1. */
+static int64_t hex_number(const char *p, size_t left, size_t n)
+{
+    int64_t value = 0;
+    for (size_t i = 0; i < n; i++) {
+        int digit = i < left ? hex_digit(p[i]) : -1;
+        if (digit < 0)
+            return -1;
+        value = value * 16 + digit;
+    }
+    return value;
+}
+
+/* One escape of a str of Python 2, from behind its backslash; gives the bytes it took, 0: wrong.
+ */
+static size_t unescape(char *out, size_t *made, const char *p, size_t left)
+{
+    static const char from[] = "abfnrtv\\'\"", to[] = "\a\b\f\n\r\t\v\\'\"";
+    const char *simple = left ? memchr(from, p[0], sizeof from - 1) : NULL;
+    size_t n = 0;
+    unsigned value = 0;
+    *made = 1;
+    if (simple) {
+        out[0] = to[simple - from];
+        return 1;
+    }
+    if (left && p[0] == 'x') {
+        int64_t hex = hex_number(p + 1, left - 1, 2);
+        out[0] = (char)hex;
+        return hex < 0 ? 0 : 3;
+    }
+    for (; n < 3 && n < left && p[n] >= '0' && p[n] <= '7'; n++)
+        value = value * 8 + (unsigned)(p[n] - '0');
+    out[0] = (char)value;
+    if (n)
+        return n;
+    out[0] = '\\'; /* it stands for itself */
+    return left ? (*made = 2, out[1] = p[0], 1) : 0;
+}
+
+tnf_status tnf_pickle_quoted(tnf_pickle_node *out, const tnf_pickle_line *line)
+{
+    tnf_str s = line->text;
+    while (s.n && (s.p[s.n - 1] == '\r' || s.p[s.n - 1] == ' '))
+        s.n--;
+    if (s.n < 2 || (s.p[0] != '\'' && s.p[0] != '"') || s.p[s.n - 1] != s.p[0])
+        return bad_line(line, "string in quotes");
+    s.p++;
+    s.n -= 2;
+    char *text = tnf_arena_raw(line->arena, s.n + 1);
+    size_t n = 0, made;
+    if (!text)
+        return tnf_arena_fail(line->arena, "a pickle", line->e);
+    for (size_t i = 0; i < s.n;) {
+        if (s.p[i] != '\\') {
+            text[n++] = s.p[i++];
+            continue;
+        }
+        size_t took = unescape(text + n, &made, s.p + i + 1, s.n - i - 1);
+        if (!took)
+            return bad_line(line, "string with whole escapes");
+        n += made;
+        i += 1 + took;
+    }
+    text[n] = 0;
+    out->kind = tnf_utf8_valid(text, n, NULL) ? TNF_PICKLE_TEXT : TNF_PICKLE_BYTES;
+    out->python2 = true;
+    out->as.s = text;
+    out->n = n;
+    return TNF_OK;
+}
+
+static size_t put_utf8(char *out, uint32_t c)
+{
+    if (c < 0x80) {
+        out[0] = (char)c;
+        return 1;
+    }
+    size_t n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    for (size_t i = n - 1; i > 0; i--, c >>= 6)
+        out[i] = (char)(0x80 | (c & 0x3f));
+    out[0] = (char)((n == 2 ? 0xc0 : n == 3 ? 0xe0 : 0xf0) | c);
+    return n;
+}
+
+/* raw-unicode-escape: \uXXXX, \UXXXXXXXX, all other bytes are latin-1. */
+tnf_status tnf_pickle_unicode(tnf_pickle_node *out, const tnf_pickle_line *line)
+{
+    tnf_str s = line->text;
+    char *text = tnf_arena_raw(line->arena, 2 * (uint64_t)s.n + 1);
+    size_t n = 0;
+    if (!text)
+        return tnf_arena_fail(line->arena, "a pickle", line->e);
+    for (size_t i = 0; i < s.n;) {
+        bool escaped = s.p[i] == '\\' && i + 1 < s.n && (s.p[i + 1] | 32) == 'u';
+        size_t digits = !escaped ? 0 : s.p[i + 1] == 'u' ? 4 : 8;
+        int64_t c = escaped ? hex_number(s.p + i + 2, s.n - i - 2, digits) : (uint8_t)s.p[i];
+        if (c < 0 || c > 0x10ffff)
+            return bad_line(line, "text with whole escapes");
+        n += put_utf8(text + n, (uint32_t)c);
+        i += escaped ? 2 + digits : 1;
+    }
+    text[n] = 0;
+    out->kind = TNF_PICKLE_TEXT;
+    out->as.s = text;
+    out->n = n;
+    return TNF_OK;
+}
