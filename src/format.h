@@ -89,12 +89,13 @@ typedef struct tnf_can {
     /* order_f: is a tensor that comes rows first to be written columns first, if nobody asks for
      * another order? For one that lay so in a file of this format. May be NULL. */
     bool (*was_f)(const tnf_object *object);
-    bool zero_rank;        /* scalars */
-    const char *not_empty; /* why it cannot be written without a tensor; NULL: it can */
-    bool extras;           /* extras of its own family */
-    bool shares;           /* equal tensors are written once, so what shares its bytes still does */
-    bool utf8_names;       /* names must be UTF-8 */
-    bool ascii_names;      /* names must be ASCII */
+    bool zero_rank;           /* scalars */
+    const char *not_empty;    /* why it cannot be written without a tensor; NULL: it can */
+    bool extras;              /* extras of its own family */
+    const char *extra_prefix; /* what their keys begin with, before a dot; NULL: the family */
+    bool shares;      /* equal tensors are written once, so what shares its bytes still does */
+    bool utf8_names;  /* names must be UTF-8 */
+    bool ascii_names; /* names must be ASCII */
     /* Unsigned types, where it has none, are kept as the signed ones of the same width. */
     bool unsigned_as_signed;
     bool narrow_numbers;  /* see tnf_format_info.narrow */

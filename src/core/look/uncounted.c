@@ -77,7 +77,6 @@ static const char *const table[] = {
     "numpy.order",
     "numpy.version",
     "npz.compress",
-    "npz.order",
     "pytorch.root",
     "pytorch.serialization_id",
     "pytorch.views",

@@ -429,7 +429,8 @@ static bool begins_with(tnf_str key, const char *word)
 /* Extras are bytes of one family of formats: only that family can write them back. */
 static tnf_status plan_extra(struct planning *l, const tnf_extra *x, tnf_error *e)
 {
-    bool own = begins_with(x->key, l->format->family) || begins_with(x->key, l->format->name);
+    const char *prefix = l->format->can.extra_prefix;
+    bool own = begins_with(x->key, prefix ? prefix : l->format->family);
     if (!own || (!l->format->can.extras && !l->save->options.like)) {
         tnf_plan_tell(l, TNF_DROPPED, "extra", x->key, "the format has no place for it");
         return TNF_OK;

@@ -39,8 +39,10 @@ static int probe(const tnf_probe *p)
     bool named = strcmp(p->ext, "npz") == 0;
     bool zip = p->nhead >= 4 &&
                (memcmp(p->head, "PK\3\4", 4) == 0 || memcmp(p->head, "PK\5\6", 4) == 0);
-    if (zip && (array_first(p) || named))
+    if (zip && array_first(p))
         return TNF_PROBE_STRUCTURE;
+    if (zip && (named || p->head[2] == 5)) /* an archive of nothing is one of no arrays */
+        return TNF_PROBE_PLAUSIBLE;
     return named && p->nhead > 0 ? TNF_PROBE_EXTENSION : TNF_PROBE_NO;
 }
 
@@ -246,69 +248,11 @@ static tnf_str comment_of(const tnf_writer *w)
     return (tnf_str) { v->as.s, v->n };
 }
 
-/* ------------------------------------------------------------------ order */
-
-/* An array and where it stood. */
-typedef struct place {
-    uint32_t was, now;
-} place;
-
-static int by_place(const void *a, const void *b)
-{
-    const place *x = a, *y = b;
-    if (x->was != y->was)
-        return x->was < y->was ? -1 : 1;
-    return x->now < y->now ? -1 : x->now > y->now;
-}
-
-static tnf_str listed_name(const void *ctx, uint32_t i)
-{
-    const tnf_value *v = &((const tnf_value *)ctx)->as.items[i];
-    return v->kind == TNF_STRING ? (tnf_str) { v->as.s, v->n } : (tnf_str) { "", 0 };
-}
-
-/* As the list has them; what is not in it comes last. */
-static tnf_status find_places(place *places, const tnf_catalog *c, const tnf_value *list,
-                              const tnf_allocator *alloc, tnf_error *e)
-{
-    tnf_hash names;
-    uint32_t previous;
-    bool ok = true;
-    tnf_hash_init(&names, alloc, listed_name, list);
-    for (size_t i = 0; i < list->n && i < TNF_HASH_NONE && ok; i++)
-        ok = tnf_hash_add(&names, (uint32_t)i, false, &previous);
-    for (size_t i = 0; i < c->n && ok; i++) {
-        tnf_str name = c->objects[i].name;
-        places[i] = (place) { tnf_hash_find(&names, name.p, name.n), (uint32_t)i };
-    }
-    tnf_hash_free(&names);
-    return ok ? TNF_OK : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for names");
-}
-
-/* NULL: as they are. */
-static tnf_status order_of(const place **out, const tnf_writer *w, tnf_error *e)
-{
-    const tnf_value attrs = tnf_attrs_value(&w->catalog->attrs);
-    const tnf_value *list = tnf_value_get(&attrs, NPZ_ORDER);
-    *out = NULL;
-    if (!list || list->kind != TNF_ARRAY || w->catalog->n < 2)
-        return TNF_OK;
-    place *places = tnf_arena_array(w->scratch, w->catalog->n, sizeof *places);
-    if (!places)
-        return tnf_arena_fail(w->scratch, "the order of arrays", e);
-    TNF_TRY(find_places(places, w->catalog, list, &w->scratch->alloc, e));
-    qsort(places, w->catalog->n, sizeof *places, by_place);
-    *out = places;
-    return TNF_OK;
-}
-
 static tnf_status put_all(writing *x, tnf_error *e)
 {
-    const place *order;
     TNF_TRY(index_extras(x, e));
-    TNF_TRY(order_of(&order, x->w, e));
     for (size_t i = 0; i < x->w->catalog->n; i++)
-        TNF_TRY(put_array(x, &x->w->catalog->objects[order ? order[i].now : i], e));
+        TNF_TRY(put_array(x, &x->w->catalog->objects[i], e));
     TNF_TRY(put_others(x, e));
     return tnf_zip_sink_end(&x->zip, comment_of(x->w), e);
 }
@@ -382,13 +326,14 @@ const tnf_format tnf_format_npz = {
              .was_f = tnf_np_was_columns_first,
              .zero_rank = true,
              .extras = true,
+             .extra_prefix = "npz",
              .utf8_names = true,
              .attrs = TNF_HOLDS_NONE,
              .stash_type = "u8",
-             .file_attrs = NPZ_COMPRESS " " NPZ_COMMENT " " NPZ_ORDER " " NP_VERSION,
+             .file_attrs = NPZ_COMPRESS " " NPZ_COMMENT " " NP_VERSION,
              .object_attrs = NP_DESCR " " NP_HEADER " " NP_ORDER " " NP_VERSION,
              .derived = NP_VERSION "=1.0",
-             .spelling = NPZ_COMPRESS " " NPZ_ORDER " " NP_SPELLING,
+             .spelling = NPZ_COMPRESS " " NP_SPELLING,
              .takes = takes },
     .read_options = tnf_np_read_options,
     .write_options = write_options,

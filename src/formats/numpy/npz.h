@@ -8,7 +8,6 @@
 #define NPZ_SUFFIX   ".npy"
 #define NPZ_COMPRESS "npz.compress"
 #define NPZ_COMMENT  "npz.comment"
-#define NPZ_ORDER    "npz.order" /* names of arrays as they follow, if not by their bytes */
 #define NPZ_PREFIX   "npz."      /* of extras: then the name of the member */
 #define NPZ_BEHIND   ".trailing" /* and this, if they are the bytes behind its array */
 

@@ -305,39 +305,6 @@ static tnf_status add_members(reading *x, const tnf_container *c, tnf_error *e)
     return deflated ? tnf_set_attr(x->r, NPZ_COMPRESS, tnf_value_string("deflate"), e) : TNF_OK;
 }
 
-static bool is_stash(tnf_str name)
-{
-    return name.n == sizeof TNF_STASH_KEY - 1 && memcmp(name.p, TNF_STASH_KEY, name.n) == 0;
-}
-
-/* Other formats have an order of their own. */
-static tnf_status keep_order(tnf_reader *r, tnf_error *e)
-{
-    const tnf_catalog *c = r->catalog;
-    bool sorted = true;
-    size_t n = 0;
-    tnf_value *names = tnf_arena_array(r->scratch, c->n, sizeof *names);
-    if (!names)
-        return tnf_arena_fail(r->scratch, "the order of arrays", e);
-    for (size_t i = 0; i < c->n; i++) {
-        tnf_str name = c->objects[i].name;
-        tnf_str last = n ? (tnf_str) { names[n - 1].as.s, names[n - 1].n } : (tnf_str) { "", 0 };
-        if (is_stash(name))
-            continue;
-        sorted = sorted && (n == 0 || tnf_str_compare(last, name) < 0);
-        names[n++] = tnf_value_str(TNF_STRING, name.p, name.n);
-    }
-    tnf_value list = { .kind = TNF_ARRAY, .n = n };
-    tnf_value *kept = sorted ? NULL : tnf_arena_array(r->arena, n, sizeof *kept);
-    if (sorted)
-        return TNF_OK;
-    if (!kept)
-        return tnf_arena_fail(r->arena, "the order of arrays", e);
-    memcpy(kept, names, n * sizeof *names);
-    list.as.items = kept;
-    return tnf_set_attr(r, NPZ_ORDER, list, e);
-}
-
 static tnf_status keep_comment(tnf_reader *r, tnf_str comment, tnf_error *e)
 {
     if (comment.n == 0)
@@ -366,7 +333,7 @@ tnf_status tnf_npz_index(tnf_reader *r, tnf_error *e)
     if (status == TNF_OK)
         status = add_members(&x, &c, e);
     if (status == TNF_OK)
-        status = keep_order(r, e);
+        r->ordered = true; /* who sorts arrays on the way notes how they followed */
     tnf_container_close(&c);
     tnf_arena_free(&x.once);
     return status;

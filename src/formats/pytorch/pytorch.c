@@ -39,6 +39,18 @@ static bool has_bytes(const tnf_probe *p, const char *text)
     return false;
 }
 
+/* Does the name of a tar's first member say that it is a checkpoint? */
+static bool is_first_of_tar(const uint8_t *head)
+{
+    static const char *const names[] = { "sys_info", "pickle", "storages", "tensors" };
+    const char *name = (const char *)head;
+    name += strncmp(name, "./", 2) == 0 ? 2 : 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strncmp(name, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
 static int probe_zip(const tnf_probe *p)
 {
     if (!in_folder(p))
@@ -59,8 +71,7 @@ static int probe(const tnf_probe *p)
     if (p->nhead >= 8 && memcmp(p->head, "PYTORCH1", 8) == 0)
         return TNF_PROBE_MAGIC;
     if (p->nhead >= 264 && memcmp(p->head + 257, "ustar", 5) == 0)
-        return has_bytes(p, "sys_info") || has_bytes(p, "storages") ? TNF_PROBE_STRUCTURE
-                                                                    : TNF_PROBE_NO;
+        return is_first_of_tar(p->head) ? TNF_PROBE_STRUCTURE : TNF_PROBE_NO;
     if (p->nhead >= 2 && p->head[0] == 0x80 && p->head[1] >= 2 && p->head[1] <= 5)
         return TNF_PROBE_PLAUSIBLE; /* a pickle: refused, with what it would call */
     return named_so(p->ext) && p->nhead && p->head[p->nhead - 1] == '.' &&
