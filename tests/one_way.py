@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """tests/one_way.py TENFOLD: convert, convert --select, a rename that renames nothing, merge of one
 file and a dry run agree, for files of every format to every format: exit code, plan, bytes."""
+import functools
 import json
 import os
 import pathlib
@@ -16,7 +17,7 @@ PER_FORMAT = 3
 WAYS = {
     "convert": ["convert", "IN", "OUT"],
     "--select": ["convert", "--select", "*", "IN", "OUT"],
-    "--rename": ["convert", "--rename", "s/^no such name$/x/", "IN", "OUT"],
+    "--rename": ["convert", "--rename", "s/^//", "IN", "OUT"],
     "merge": ["merge", "-o", "OUT", "IN"],
 }
 
@@ -29,6 +30,12 @@ def run(arguments, source, target, *more):
 def plan_of(result):
     """The lines of the plan, and the sentence of the refusal, without the name of a command."""
     return [re.sub(r"^tenfold: \S+: (note: )?", "", line) for line in result.stderr.splitlines()]
+
+
+@functools.cache
+def has_tensors(source):
+    answer = subprocess.run([tenfold, "ls", "--json", str(source)], capture_output=True)
+    return answer.returncode == 0 and json.loads(answer.stdout)["tensors"] != []
 
 
 def main():
@@ -46,6 +53,8 @@ def main():
                 tried += 1
                 answers = {}
                 for way, words in WAYS.items():
+                    if way == "--rename" and not has_tensors(source):
+                        continue  # nothing to rename is an error of its own
                     target = pathlib.Path(room, way.strip("-"))
                     result = run(words, source, target, "-t", name, "--no-sync")
                     data = target.read_bytes() if target.exists() else None

@@ -50,7 +50,7 @@ static void to_doubles(void **state)
 static void refused(void **state)
 {
     (void)state;
-    static const char *const targets[] = { "i32", "c64", "f4_e2m1", "float", "" };
+    static const char *const targets[] = { "i32", "c64", "f4_e2m1", "floats", "" };
     tnf_error e;
     struct made m = begin();
     add(&m, "w", "f32", 1, numbers);

@@ -5,7 +5,6 @@
 valid/real_* lie here already: the safetensors package made them (make_real.py). All else is
 composed below from the format's description. Directories are sharded models.
 """
-import gzip
 import hashlib
 import json
 import pathlib
@@ -260,7 +259,6 @@ def reject_wrong_things():
            + b"\nsize 123456\n", BAD, 0, "git-LFS pointer")
     reject("html", b"<!DOCTYPE html><html><body>404</body></html>", BAD, 0, "HTML")
     reject("json_error", b'{"error":"Repository not found"}', BAD, 0, "JSON")
-    reject("gzip", gzip.compress(whole, mtime=0), UNSUPPORTED, 0, "gzip")
     reject("pickle", b"\x80\x02}q\x00.", UNSUPPORTED, 0, "pickle")
     reject("zip", b"PK\3\4" + bytes(60), UNSUPPORTED, 0, "ZIP")
     reject("pdf", b"%PDF-1.7\n" + bytes(60), BAD, 0, "PDF")
