@@ -29,7 +29,8 @@ def run(arguments, source, target, *more):
 
 def plan_of(result):
     """The lines of the plan, and the sentence of the refusal, without the name of a command."""
-    return [re.sub(r"^tenfold: \S+: (note: )?", "", line) for line in result.stderr.splitlines()]
+    lines = [line for line in result.stderr.splitlines() if not line.endswith(" renamed")]
+    return [re.sub(r"^tenfold: \S+: (note: )?", "", line) for line in lines]
 
 
 @functools.cache
