@@ -325,7 +325,10 @@ const struct tnf_origin *tnf_file_origin(const tnf_file *file, uint64_t *size);
 /* The file as a zip archive, in r->scratch; close it. What usual readers let pass is for
  * tnf_stricter(). */
 tnf_status tnf_open_zip(tnf_reader *r, tnf_container *out, tnf_error *e);
-/* Fills where a part is: n of the decoded bytes of a member of such an archive, from `skip` on.
+/* All files of the folder that the file is in, or below it; closed with the file. Only for sources
+ * with a path. */
+tnf_status tnf_open_folder(tnf_reader *r, const tnf_container **out, tnf_error *e);
+/* Fills where a part is: n of the decoded bytes of a member of either, from `skip` on.
  * front, if it is not NULL, is the CRC of those before; then the part has a digest if it reaches to
  * the end. */
 tnf_status tnf_place_part(tnf_reader *r, tnf_part *part, const tnf_content *member,
