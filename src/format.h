@@ -218,6 +218,11 @@ typedef struct tnf_format {
     /* Lends the strings of a strings/1 tensor whose part `bytes` is TNF_OPAQUE under that key, or
      * says why not with tnf_cannot_map(). May be NULL. */
     tnf_status (*strings)(tnf_reader *r, uint64_t key, tnf_strings *out, tnf_error *e);
+    /* Of tensors whose attributes, of this family, say more of their elements than their type does:
+     * what tnf_element_text() gives. SIZE_MAX: not of this one. `bytes` may be NULL: then only
+     * *axes is wanted, and anything else is given. May be NULL. */
+    size_t (*element_text)(const tnf_object *object, uint32_t *axes, const void *bytes, size_t n,
+                           char *out, size_t room);
     tnf_status (*write)(tnf_writer *w, tnf_error *e);
     /* A changed copy of this file is to be written: sets options, whose text is still the fallback,
      * to what it has. For those that decide what can be written; may be NULL. */

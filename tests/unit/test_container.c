@@ -294,7 +294,7 @@ static void many_files(void **state)
     for (size_t i = 0; i < MANY; i++) {
         memset(text, 0, sizeof text);
         assert_ok(tnf_container_read(&p[i], &c.members[i], 0, text, 3, &e));
-        assert_int_equal(atoi(text), i);
+        assert_int_equal(strtoul(text, NULL, 10), i);
     }
     put_file("many/298", "other");
     assert_int_equal(unlink(in_root("many/299")), 0);
@@ -314,7 +314,7 @@ static void too_deep(void **state)
     snprintf(path, sizeof path, "%s/deep", root);
     for (int i = 0; i < 66; i++) {
         assert_int_equal(mkdir(path, 0700), 0);
-        strcat(path, "/d");
+        snprintf(path + strlen(path), sizeof path - strlen(path), "/d");
     }
     begin_arena(&arena);
     tnf_container_how how = { .arena = &arena, .max_directory = 1000, .max_members = 20 };
