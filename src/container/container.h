@@ -36,6 +36,7 @@ typedef struct tnf_container_how {
     /* As in tnf_zip_from: is told what is illegal but usual readers let pass. May be NULL. */
     tnf_status (*odd)(void *ctx, tnf_status status, uint64_t at, const char *text, tnf_error *e);
     void *ctx;
+    bool walk; /* zip: without its directory, which is damaged */
 } tnf_container_how;
 
 typedef struct tnf_container {

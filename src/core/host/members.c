@@ -26,7 +26,17 @@ tnf_status tnf_open_zip(tnf_reader *r, tnf_container *out, tnf_error *e)
                               .max_members = members < UINT32_MAX - 16 ? members + 16 : members,
                               .odd = be_stricter,
                               .ctx = r };
-    TNF_TRY(tnf_container_zip(out, r->source, &how, e));
+    tnf_error why = { .offset = TNF_NO_OFFSET };
+    tnf_status status = tnf_container_zip(out, r->source, &how, &why);
+    if (status != TNF_OK && tnf_lose(r, status, &why)) {
+        tnf_container_close(out);
+        how.walk = true;
+        TNF_TRY(tnf_container_zip(out, r->source, &how, e));
+    } else if (status != TNF_OK) {
+        if (e)
+            *e = why;
+        return status;
+    }
     tnf_trace(r, TNF_NO_OFFSET, "zip directory, %zu members", out->n);
     return TNF_OK;
 }
