@@ -89,6 +89,11 @@ static int64_t floor_div(int64_t a, int64_t b)
     return a / b - (a % b < 0);
 }
 
+static int64_t floor_mod(int64_t a, int64_t b)
+{
+    return a % b + (a % b < 0 ? b : 0);
+}
+
 typedef struct np_date {
     int64_t year;
     int month, day;
@@ -128,13 +133,13 @@ static int64_t split_days(int64_t v, unsigned kind, int64_t *rest, int64_t *per_
         per_day = kind == UNIT_H ? 24 : 1440;
         seconds = kind == UNIT_H ? 3600 : 60;
         int64_t days = floor_div(v, per_day);
-        *rest = (v - days * per_day) * seconds;
+        *rest = floor_mod(v, per_day) * seconds;
         return days;
     }
     *per_second = power_of_1000(kind - UNIT_S);
     seconds = floor_div(v, *per_second);
     of_day = floor_div(seconds, per_day);
-    *rest = seconds - of_day * per_day;
+    *rest = floor_mod(seconds, per_day);
     return of_day;
 }
 
@@ -165,7 +170,7 @@ static int put_moment(char *out, size_t room, int64_t v, unsigned kind)
     n += snprintf(to, left, "T%02d:%02d:%02d", h, m, s);
     if (kind == UNIT_S)
         return n;
-    int64_t part = v - floor_div(v, per_second) * per_second;
+    int64_t part = floor_mod(v, per_second);
     return n + snprintf(out + n, room - (size_t)n, ".%0*" PRId64, 3 * (int)(kind - UNIT_S), part);
 }
 
@@ -178,7 +183,7 @@ static int put_time(char *out, size_t room, int64_t v, unsigned kind)
         d = date_of(kind == UNIT_W ? 7 * v : v);
     } else {
         d.year = 1970 + (kind == UNIT_M ? floor_div(v, 12) : v);
-        d.month = kind == UNIT_M ? (int)(v - floor_div(v, 12) * 12) + 1 : 1;
+        d.month = kind == UNIT_M ? (int)floor_mod(v, 12) + 1 : 1;
     }
     return put_date(out, room, d, kind);
 }
