@@ -57,12 +57,15 @@ typedef struct element_run {
     const tnf_type *type;
     const unsigned char *packed;
     size_t n, from, to;
+    const tnf_object *times; /* whose elements have a text of their own; NULL: they are numbers */
     double numbers[2 * DECODED];
 } element_run;
 
 /* Can elements of this type be shown as numbers? */
 bool type_readable(const tnf_type *type);
 void elements_begin(element_run *e, const tnf_type *type, const void *packed, size_t n);
+/* The same of a view, whose elements may be times. */
+void elements_of(element_run *e, const view *v, const void *packed, size_t n);
 void element_json(element_run *e, size_t i, json *j);
 int element_text(element_run *e, size_t i, char out[ELEMENT_TEXT]);
 
@@ -73,6 +76,11 @@ bool is_strings(const tnf_object *object);
 tnf_status json_strings(json *j, const view *v, tnf_error *error);
 tnf_status csv_strings(FILE *to, const view *v, tnf_error *error);
 tnf_status put_strings(FILE *to, const view *v, bool all, tnf_error *error);
+
+/* cat_words.c: a tensor whose last dimension is the characters of a text each. */
+bool is_words(const view *v);
+tnf_status json_texts(json *j, const view *v, tnf_error *error);
+tnf_status put_words(FILE *to, const view *v, bool all, tnf_error *error);
 
 /* Fills in an error of our own and gives its status. */
 #define cat_fail(error, status, ...) (cat_message(error, status, __VA_ARGS__), (status))

@@ -121,7 +121,7 @@ static tnf_status stream_all(printer *p, tnf_error *error)
     element_run e;
     tnf_status status = blocks_begin(&b, p->view, error);
     while (status == TNF_OK && (status = blocks_next(&b, error)) == TNF_OK && b.elements > 0) {
-        elements_begin(&e, p->view->type, b.bytes, b.elements);
+        elements_of(&e, p->view, b.bytes, b.elements);
         for (size_t i = 0; i < b.elements; i++) {
             char text[ELEMENT_TEXT];
             int n = element_text(&e, i, text);
@@ -146,7 +146,7 @@ static tnf_status read_run(const view *v, const uint64_t *index, uint64_t count,
     tnf_status status = view_row(v, index, count, bytes, sizeof bytes, error);
     if (status != TNF_OK)
         return status;
-    elements_begin(&e, v->type, bytes, (size_t)count);
+    elements_of(&e, v, bytes, (size_t)count);
     for (size_t i = 0; i < count; i++)
         element_text(&e, i, t->items[t->n++]);
     return TNF_OK;

@@ -189,7 +189,7 @@ static tnf_status json_numbers(json *j, const view *v, tnf_error *error)
     element_run e;
     tnf_status status = blocks_begin(&b, v, error);
     while (status == TNF_OK && (status = blocks_next(&b, error)) == TNF_OK && b.elements > 0) {
-        elements_begin(&e, v->type, b.bytes, b.elements);
+        elements_of(&e, v, b.bytes, b.elements);
         for (size_t i = 0; i < b.elements; i++)
             element_json(&e, i, j);
     }
@@ -207,12 +207,13 @@ static tnf_status as_json(const view *v, tnf_error *error)
     json_text(&j, v->type->id);
     json_key(&j, "shape");
     json_open(&j, '[');
-    for (uint32_t i = 0; i < v->rank; i++)
+    for (uint32_t i = 0; i < v->rank - is_words(v); i++)
         json_uint(&j, v->shape[i]);
     json_close(&j, ']');
     json_key(&j, "values");
     json_open(&j, '[');
     tnf_status status = is_strings(&v->object) ? json_strings(&j, v, error)
+                        : is_words(v)          ? json_texts(&j, v, error)
                                                : json_numbers(&j, v, error);
     json_close(&j, ']');
     json_close(&j, '}');
@@ -258,7 +259,7 @@ static tnf_status show_target(const target *t, const view *v, const options *o, 
         return export_array(v, "npy" /* an extension */, error);
     if (is_strings(&v->object))
         return put_strings(stdout, v, o->all, error);
-    return put_array(stdout, v, o->all, error);
+    return is_words(v) ? put_words(stdout, v, o->all, error) : put_array(stdout, v, o->all, error);
 }
 
 static tnf_status take_nothing(void *ctx, const void *bytes, size_t n, tnf_error *error)

@@ -20,6 +20,7 @@ void elements_begin(element_run *e, const tnf_type *type, const void *packed, si
     e->packed = packed;
     e->n = n;
     e->from = e->to = 0;
+    e->times = NULL;
 }
 
 /* The number(s) of element i. */
@@ -61,8 +62,31 @@ static void json_float(json *j, const tnf_type *type, double d)
         json_f64(j, d);
 }
 
+void elements_of(element_run *e, const view *v, const void *packed, size_t n)
+{
+    uint32_t axes;
+    elements_begin(e, v->type, packed, n);
+    if (tnf_has_element_text(&v->object, &axes) && axes == 0)
+        e->times = &v->object;
+}
+
+/* Of a time; 0: it is none. */
+static size_t time_text(const element_run *e, size_t i, char out[ELEMENT_TEXT])
+{
+    size_t width = e->type->bits / 8;
+    size_t n = e->times
+                   ? tnf_element_text(e->times, e->packed + i * width, width, out, ELEMENT_TEXT)
+                   : SIZE_MAX;
+    return n < ELEMENT_TEXT ? n : 0;
+}
+
 void element_json(element_run *e, size_t i, json *j)
 {
+    char text[ELEMENT_TEXT];
+    if (time_text(e, i, text)) {
+        json_text(j, text);
+        return;
+    }
     if (is_wide_integer(e->type)) {
         uint64_t u = wide_integer(e, i);
         if (e->type->number == TNF_NUMBER_INT)
@@ -106,6 +130,9 @@ static int float_text(char out[NUMBER_TEXT], const tnf_type *type, double d)
 
 int element_text(element_run *e, size_t i, char out[ELEMENT_TEXT])
 {
+    size_t length = time_text(e, i, out);
+    if (length)
+        return (int)length;
     if (is_wide_integer(e->type)) {
         uint64_t u = wide_integer(e, i);
         if (e->type->number == TNF_NUMBER_INT)

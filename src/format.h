@@ -225,6 +225,11 @@ typedef struct tnf_format {
     /* Lends the strings of a strings/1 tensor whose part `bytes` is TNF_OPAQUE under that key, or
      * says why not with tnf_cannot_map(). May be NULL. */
     tnf_status (*strings)(tnf_reader *r, uint64_t key, tnf_strings *out, tnf_error *e);
+    /* Of tensors whose attributes, of this family, say more of their elements than their type does:
+     * what tnf_element_text() gives. SIZE_MAX: not of this one. `bytes` may be NULL: then only
+     * *axes is wanted, and anything else is given. May be NULL. */
+    size_t (*element_text)(const tnf_object *object, uint32_t *axes, const void *bytes, size_t n,
+                           char *out, size_t room);
     tnf_status (*write)(tnf_writer *w, tnf_error *e);
     /* A changed copy of this file is to be written: sets options, whose text is still the fallback,
      * to what it has. For those that decide what can be written; may be NULL. */
@@ -345,7 +350,10 @@ const struct tnf_origin *tnf_file_origin(const tnf_file *file, uint64_t *size);
 /* The file as a zip archive, in r->scratch; close it. What usual readers let pass is for
  * tnf_stricter(). */
 tnf_status tnf_open_zip(tnf_reader *r, tnf_container *out, tnf_error *e);
-/* Fills where a part is: n of the decoded bytes of a member of such an archive, from `skip` on.
+/* All files of the folder that the file is in, or below it; closed with the file. Only for sources
+ * with a path. */
+tnf_status tnf_open_folder(tnf_reader *r, const tnf_container **out, tnf_error *e);
+/* Fills where a part is: n of the decoded bytes of a member of either, from `skip` on.
  * front, if it is not NULL, is the CRC of those before; then the part has a digest if it reaches to
  * the end. */
 tnf_status tnf_place_part(tnf_reader *r, tnf_part *part, const tnf_content *member,

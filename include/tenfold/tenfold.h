@@ -242,6 +242,17 @@ typedef struct tnf_strings {
 TNF_API TNF_CHECKED tnf_status tnf_strings_map(tnf_strings *out, const tnf_object *object,
                                                tnf_error *error);
 
+/** Do the elements of a tensor stand for texts or times, as its attributes say? Then *axes is how
+ *  many of the last dimensions make one of them: 1 for texts, whose characters they are, 0 for
+ *  times. The type of the tensor says only what they are made of. */
+TNF_API bool tnf_has_element_text(const tnf_object *object, uint32_t *axes);
+/** One of them as text for people: texts in UTF-8 or, if they are bytes, as they are, without what
+ *  pads them; times by ISO 8601, or "NaT". `bytes` are its n bytes as tnf_read_slice() gives them.
+ *  Gives the length without the NUL, as snprintf() does, also if there is less room; SIZE_MAX if
+ *  the tensor has no such elements. */
+TNF_API size_t tnf_element_text(const tnf_object *object, const void *bytes, size_t n, char *out,
+                                size_t room);
+
 /** A whole part to read with tnf_read_many(). */
 typedef struct tnf_request {
     const tnf_part *part; /**< what to read */

@@ -149,7 +149,7 @@ tnf_status tnf_container_zip(tnf_container *out, const tnf_source *source,
                                .max_members = how->max_members,
                                .odd = how->odd,
                                .odd_ctx = how->ctx };
-    TNF_TRY(tnf_zip_read(&z->zip, &z->from, e));
+    TNF_TRY(how->walk ? tnf_zip_walk(&z->zip, &z->from, e) : tnf_zip_read(&z->zip, &z->from, e));
     tnf_content *members = tnf_arena_array(how->arena, z->zip.n, sizeof *members);
     if (!members)
         return tnf_arena_fail(how->arena, "a zip archive", e);

@@ -3,6 +3,7 @@
  * sizes and perhaps a CRC; their bytes lie in a source, as they are or deflated.
  *
  *   zip      all members in one source: a stored one can be mapped where it is
+ *   folder   each member is a file and a source of its own
  */
 #ifndef TNF_CONTAINER_CONTAINER_H
 #define TNF_CONTAINER_CONTAINER_H
@@ -13,7 +14,7 @@
 #include <tenfold/tenfold.h>
 
 typedef struct tnf_content {
-    tnf_str name;          /* UTF-8 in a zip archive; never a path */
+    tnf_str name;          /* UTF-8 in a zip archive, any bytes in a folder; never a path */
     uint64_t at;           /* where it is named, for messages */
     uint64_t stored, size; /* bytes it takes, and decompressed */
     uint32_t crc;          /* of the decompressed ones */
@@ -35,10 +36,11 @@ typedef struct tnf_container_how {
     /* As in tnf_zip_from: is told what is illegal but usual readers let pass. May be NULL. */
     tnf_status (*odd)(void *ctx, tnf_status status, uint64_t at, const char *text, tnf_error *e);
     void *ctx;
+    bool walk; /* zip: without its directory, which is damaged */
 } tnf_container_how;
 
 typedef struct tnf_container {
-    const tnf_content *members; /* zip: in the order of the directory */
+    const tnf_content *members; /* zip: in the order of the directory; folder: by name */
     size_t n;
     tnf_str comment; /* of a zip archive */
     struct tnf_container_state *state;
@@ -47,11 +49,16 @@ typedef struct tnf_container {
 /* The source must stay. */
 tnf_status tnf_container_zip(tnf_container *out, const tnf_source *source,
                              const tnf_container_how *how, tnf_error *e);
+/* All files below a folder; "" is where we are. They are opened by the rule of container/path.h,
+ * for which `model` is the path of a file in it, or NULL. Their sources live as long as it does. */
+tnf_status tnf_container_folder(tnf_container *out, const char *path, const char *model,
+                                const tnf_container_how *how, tnf_error *e);
 void tnf_container_close(tnf_container *c);
 
 /* Position of a member, or SIZE_MAX. Of several of one name it is the last. */
 size_t tnf_container_find(const tnf_container *c, tnf_str name);
-/* Where member i is; what stands in front of it is compared with what the container says. */
+/* Where member i is; what stands in front of it, or how long it is, is compared with what the
+ * container says. One thread at a time. */
 tnf_status tnf_container_place(tnf_content_place *out, const tnf_container *c, size_t i,
                                tnf_error *e);
 /* n bytes of a member, decompressed, from `offset` on. Only a short way into a deflated one. */

@@ -88,6 +88,7 @@ struct tnf_file {
     struct missing_file *missing, **last_missing; /* with the open option incomplete */
     struct sibling *siblings; /* in the order in which they are named; each file once */
     struct sibling_tables *sibling_tables;
+    tnf_container *folder; /* of tnf_open_folder(), in the arena; NULL: not asked for */
     struct raised_piece *pieces; /* in the arena; NULL: there are none */
     size_t npieces;
     tnf_hash piece_names; /* by raw */

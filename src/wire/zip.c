@@ -21,32 +21,18 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/utf8.h"
+#include "wire/zip_entry.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define END_SIZE        22u
-#define LOCATOR_SIZE    20u
-#define ZIP64_SIZE      56u
-#define ENTRY_SIZE      46u
-#define HEADER_SIZE     30u
-#define MAX_COMMENT     65535u
-#define ONES16          0xffffu
-#define ONES32          0xffffffffu
-
-#define SIG_END         0x06054b50u
-#define SIG_LOCATOR     0x07064b50u
-#define SIG_ZIP64       0x06064b50u
-#define SIG_ENTRY       0x02014b50u
-#define SIG_HEADER      0x04034b50u
-
-#define FLAG_ENCRYPTED  0x0001u
-#define FLAG_DESCRIPTOR 0x0008u
-#define FLAG_PATCH      0x0020u
-#define FLAG_STRONG     0x0040u
-#define FLAG_UTF8       0x0800u
-#define FLAG_MASKED     0x2000u
+#define END_SIZE     22u
+#define LOCATOR_SIZE 20u
+#define ZIP64_SIZE   56u
+#define ENTRY_SIZE   46u
+#define MAX_COMMENT  65535u
+#define ONES16       0xffffu
 
 /* One text for the reader that may be lenient. */
 static tnf_status tell_odd(const tnf_zip_from *from, tnf_status status, uint64_t at,
@@ -223,7 +209,7 @@ static size_t put_point(char *to, unsigned point)
     return 3;
 }
 
-static tnf_status read_name(tnf_zip_member *m, const tnf_zip_from *from, tnf_error *e)
+tnf_status tnf_zip_read_name(tnf_zip_member *m, const tnf_zip_from *from, tnf_error *e)
 {
     bool ascii = true;
     if (memchr(m->raw.p, 0, m->raw.n))
@@ -248,9 +234,8 @@ static tnf_status read_name(tnf_zip_member *m, const tnf_zip_from *from, tnf_err
     return TNF_OK;
 }
 
-/* The zip64 field of an extra; an empty cursor if there is none. */
-static tnf_status find_extra(tnf_cur *out, const uint8_t *extra, size_t n, uint64_t at,
-                             tnf_error *e)
+tnf_status tnf_zip_find_extra(tnf_cur *out, const uint8_t *extra, size_t n, uint64_t at,
+                              tnf_error *e)
 {
     tnf_cur c = tnf_cur_over(extra, n, at);
     bool found = false;
@@ -269,7 +254,7 @@ static tnf_status find_extra(tnf_cur *out, const uint8_t *extra, size_t n, uint6
     return TNF_OK;
 }
 
-static tnf_status check_member(const tnf_zip_member *m, uint16_t disk, tnf_error *e)
+tnf_status tnf_zip_check_member(const tnf_zip_member *m, uint16_t disk, tnf_error *e)
 {
     static const struct {
         uint16_t method;
@@ -328,9 +313,9 @@ static tnf_status read_entry(tnf_zip_member *m, tnf_cur *c, const tnf_zip_from *
         return tnf_fail(e, TNF_EFORMAT, m->at,
                         c->bad ? "an entry of the zip directory runs past its end"
                                : "the zip directory has no entry where one should be");
-    TNF_TRY(read_name(m, from, e));
+    TNF_TRY(tnf_zip_read_name(m, from, e));
     tnf_cur zip64;
-    TNF_TRY(find_extra(&zip64, extra, extra_n, m->at, e));
+    TNF_TRY(tnf_zip_find_extra(&zip64, extra, extra_n, m->at, e));
     if (m->size == ONES32)
         m->size = tnf_u64(&zip64);
     if (m->stored == ONES32)
@@ -343,7 +328,7 @@ static tnf_status read_entry(tnf_zip_member *m, tnf_cur *c, const tnf_zip_from *
         return tnf_fail(e, TNF_EFORMAT, m->at,
                         "the member %s has no zip64 field that is long enough",
                         TNF_QUOTED(m->name));
-    return check_member(m, disk != 0, e);
+    return tnf_zip_check_member(m, disk != 0, e);
 }
 
 /* ------------------------------------------------------------ all together */
@@ -383,7 +368,7 @@ static tnf_str member_name(const void *ctx, uint32_t i)
     return ((const tnf_zip *)ctx)->members[i].name;
 }
 
-static tnf_status check_twice(const tnf_zip *z, const tnf_zip_from *from, tnf_error *e)
+tnf_status tnf_zip_check_twice(const tnf_zip *z, const tnf_zip_from *from, tnf_error *e)
 {
     tnf_hash names;
     char text[128];
@@ -472,7 +457,7 @@ tnf_status tnf_zip_read(tnf_zip *out, const tnf_zip_from *from, tnf_error *e)
     TNF_TRY(place_directory(out, &s, from, e));
     TNF_TRY(read_directory(out, &s, from, e));
     TNF_TRY(set_limits(out, from, e));
-    return check_twice(out, from, e);
+    return tnf_zip_check_twice(out, from, e);
 }
 
 /* ------------------------------------------------------------------ header */
@@ -511,7 +496,7 @@ static tnf_status compare_header(const tnf_zip_from *from, const tnf_zip_member 
         return differs(m, "method", e);
     if ((flags ^ m->flags) & (FLAG_ENCRYPTED | FLAG_STRONG | FLAG_DESCRIPTOR | FLAG_MASKED))
         return differs(m, "kind (encrypted, or with its sizes behind it)", e);
-    TNF_TRY(find_extra(&zip64, rest + m->raw.n, extra_n, m->header, e));
+    TNF_TRY(tnf_zip_find_extra(&zip64, rest + m->raw.n, extra_n, m->header, e));
     if (flags == m->flags && same_sizes(m, header, &zip64))
         return TNF_OK;
     snprintf(text, sizeof text,

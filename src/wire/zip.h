@@ -57,6 +57,9 @@ typedef struct tnf_zip {
  * members that overlap each other or the directory, archives of several disks; and, as `odd`, bytes
  * in front of the archive or behind its end, and a name that is there twice. */
 tnf_status tnf_zip_read(tnf_zip *out, const tnf_zip_from *from, tnf_error *e);
+/* The same without a directory, for a file that was cut short: one header after the other, from the
+ * first byte on, up to what is no member. The last one may end behind the file. */
+tnf_status tnf_zip_walk(tnf_zip *out, const tnf_zip_from *from, tnf_error *e);
 /* Where the data of a member begin, after its header was compared with its entry. */
 tnf_status tnf_zip_locate(uint64_t *data, const tnf_zip_from *from, const tnf_zip_member *member,
                           tnf_error *e);

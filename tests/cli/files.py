@@ -5,6 +5,7 @@ import json
 import os
 import struct
 import sys
+import zlib
 
 sys.dont_write_bytecode = True
 import emb_files  # noqa: E402
@@ -31,6 +32,40 @@ def f32(*values):
 
 def i32(*values):
     return struct.pack("<%di" % len(values), *values)
+
+
+def npy(descr, shape, raw):
+    header = "{'descr': '%s', 'fortran_order': False, 'shape': %r, }" % (descr, shape)
+    header += " " * (63 - (10 + len(header)) % 64) + "\n"
+    return b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) + header.encode() + raw
+
+
+def npz(members):
+    """As numpy.savez() writes it, but for the sizes, which stand in the headers themselves."""
+    front, back = b"", b""
+    for name, raw in members:
+        name, at = name.encode(), len(front)
+        head = struct.pack("<HHHHHIIIHH", 20, 0, 0, 0, 33, zlib.crc32(raw), len(raw), len(raw), len(name), 0)
+        front += b"PK\3\4" + head + name + raw
+        back += b"PK\1\2\x14\3" + head + struct.pack("<HHHII", 0, 0, 0, 0o600 << 16, at) + name
+    n = len(members)
+    return front + back + b"PK\5\6" + struct.pack("<HHHHIIH", 0, 0, n, n, len(back), len(front), 0)
+
+
+def texts():
+    """Elements whose meaning their type does not tell: texts, times, and a pickle."""
+    points = "".join(w.ljust(4, "\0") for w in ("abc", "", "\U0001f600\u00e9", "x\0y"))
+    nat = -1 << 63
+    return npz([
+        ("bytes.npy", npy("|S5", (3,), b"abc\0\0" b"\0\0\0\0\0" b"x\0y\xff\0")),
+        ("days.npy", npy("<M8[D]", (2, 2), struct.pack("<4q", 0, -1, 19722, nat))),
+        ("generic.npy", npy("<m8", (2,), struct.pack("<2q", 7, nat))),
+        ("months.npy", npy(">M8[M]", (2,), struct.pack(">2q", 5, -1))),
+        ("nanoseconds.npy", npy("<M8[ns]", (2,), struct.pack("<2q", 1767323045000000000, -1))),
+        ("objects.npy", npy("|O", (2,), b"\x80\2cos\nsystem\nX\4\0\0\0true\x85R.")),
+        ("points.npy", npy("<U4", (2, 2), points.encode("utf-32-le"))),
+        ("spans.npy", npy("<m8[25us]", (3,), struct.pack("<3q", 1, -40000, nat))),
+    ])
 
 
 def gptrs_index(tensors, start, with_id):
@@ -160,6 +195,8 @@ def main(out):
     put("zip.bin", b"PK\3\4" + b"\0" * 40)
     put("pickle.bin", b"\x80\x02}q\0." + b"\0" * 20)
     put("pdf.bin", b"%PDF-1.7\n" + bytes(60))
+    put("gguf.bin", b"GGUF" + struct.pack("<IQQ", 3, 0, 0))
+    put("texts/texts.npz", texts())
     put("empty.bin", b"")
     put("zeros.bin", bytes(4096))
     put("noise.bin", bytes((i * 167 + 13) % 251 for i in range(300)))

@@ -56,10 +56,38 @@ static void read_all(struct input *in, bool lenient)
     tnf_arena_free(&arena);
 }
 
+/* Without the directory: members follow one another, and only the last may end behind the file. */
+static void walk_all(struct input *in)
+{
+    tnf_error error;
+    tnf_arena arena;
+    tnf_zip z;
+    uint64_t data, end = 0;
+    tnf_allocator allocator = tnf_allocator_or_default(NULL);
+    tnf_arena_init(&arena, &allocator, (uint64_t)64 << 20);
+    tnf_zip_from from = { .fetch = fetch_bytes,
+                          .ctx = in,
+                          .size = in->n,
+                          .arena = &arena,
+                          .max_members = 1 << 16,
+                          .odd = let_pass };
+    tnf_status status = tnf_zip_walk(&z, &from, &error);
+    for (size_t i = 0; status == TNF_OK && i < z.n; i++) {
+        const tnf_zip_member *m = &z.members[i];
+        FUZZ_REQUIRE(m->header == end && end <= in->n, "a member begins at another place");
+        FUZZ_REQUIRE(tnf_zip_locate(&data, &from, m, &error) == TNF_OK &&
+                         data + m->stored == m->limit,
+                     "a member is not where it was");
+        end = m->limit;
+    }
+    tnf_arena_free(&arena);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct input in = { data, size };
     read_all(&in, false);
     read_all(&in, true);
+    walk_all(&in);
     return 0;
 }

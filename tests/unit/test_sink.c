@@ -174,6 +174,71 @@ static void memory(void **state)
     tnf_sink_close(s);
 }
 
+/* Changes bytes of every age: written through, in the buffer, and across its edge. */
+static void patch_all(tnf_sink *s, uint8_t *expect)
+{
+    tnf_error e;
+    static const struct {
+        uint64_t at;
+        size_t n;
+    } changes[] = { { 0, 0 },      { 0, 4 },        { 1, 1 },       { 49999, 3 },
+                    { 99990, 20 }, { 100000, 100 }, { 100090, 10 }, { 100100, 0 },
+                    { 0, 100100 }, { 65530, 12 },   { 99999, 101 } };
+    static uint8_t bytes[100100];
+    for (size_t i = 0; i < 100100; i++)
+        expect[i] = (uint8_t)(i * 7);
+    assert_ok(tnf_sink_write(s, expect, 100000, &e));
+    for (size_t i = 100000; i < 100100; i++) /* these gather */
+        assert_ok(tnf_sink_write(s, expect + i, 1, &e));
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        memset(bytes, (int)(0xa0 + i), changes[i].n);
+        assert_ok(tnf_sink_patch(s, changes[i].at, bytes, changes[i].n, &e));
+        memcpy(expect + changes[i].at, bytes, changes[i].n);
+    }
+    assert_int_equal(s->written, 100100); /* what follows still goes to the end */
+    assert_ok(tnf_sink_write(s, "end", 3, &e));
+    memcpy(expect + 100100, "end", 3);
+    assert_fails(tnf_sink_patch(s, 100104, "x", 0, &e), TNF_EBUG);
+    assert_fails(tnf_sink_patch(s, 100102, "xy", 2, &e), TNF_EBUG);
+    assert_fails(tnf_sink_patch(s, UINT64_MAX, "x", 1, &e), TNF_EBUG);
+    assert_ok(tnf_sink_commit(s, &e));
+    assert_fails(tnf_sink_patch(s, 0, "x", 1, &e), TNF_EBUG);
+}
+
+static void patches(void **state)
+{
+    (void)state;
+    tnf_error e;
+    tnf_sink *s;
+    struct log log = { 0 };
+    static uint8_t expect[100103], found[100104];
+    assert_ok(tnf_sink_memory(&s, &e));
+    patch_all(s, expect);
+    assert_int_equal(tnf_sink_bytes(s).n, sizeof expect);
+    assert_memory_equal(tnf_sink_bytes(s).p, expect, sizeof expect);
+    tnf_sink_close(s);
+    char path[] = "/tmp/tenfold-patch-XXXXXX";
+    assert_non_null(mkdtemp(path));
+    char name[64];
+    snprintf(name, sizeof name, "%s/f", path);
+    assert_ok(tnf_sink_file(&s, name, TNF_SINK_NO_SYNC, &e));
+    patch_all(s, expect);
+    tnf_sink_close(s);
+    FILE *f = fopen(name, "rb");
+    assert_non_null(f);
+    assert_int_equal(fread(found, 1, sizeof found, f), sizeof expect);
+    fclose(f);
+    assert_memory_equal(found, expect, sizeof expect);
+    unlink(name);
+    rmdir(path);
+    assert_ok(tnf_sink_custom(&s, &ops, &log, &e)); /* what a user's sink took is gone */
+    assert_ok(tnf_sink_write(s, "ab", 2, &e));
+    assert_null(s->patch);
+    assert_fails(tnf_sink_patch(s, 0, "x", 1, &e), TNF_EBUG);
+    tnf_sink_close(s);
+    free(log.p);
+}
+
 /* Copies and writes of all sizes by turns stay in order. */
 static void small_copies(void **state)
 {
@@ -348,9 +413,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_in_order), cmocka_unit_test(close_without_commit_aborts),
         cmocka_unit_test(failures),       cmocka_unit_test(least_ops),
-        cmocka_unit_test(memory),         cmocka_unit_test(copies),
-        cmocka_unit_test(small_copies),   cmocka_unit_test(no_memory),
-        cmocka_unit_test(zeros),          cmocka_unit_test(holes),
+        cmocka_unit_test(memory),         cmocka_unit_test(patches),
+        cmocka_unit_test(copies),         cmocka_unit_test(small_copies),
+        cmocka_unit_test(no_memory),      cmocka_unit_test(zeros),
+        cmocka_unit_test(holes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -327,6 +327,58 @@ static void headers(void **state)
     refused(f, TNF_EFORMAT, "no member where");
 }
 
+/* ---------------------------------------------------------------- walking */
+
+static tnf_status walk(fixture *f)
+{
+    tnf_zip_from from = from_of(f);
+    f->odd = 0;
+    return tnf_zip_walk(&f->zip, &from, &f->e);
+}
+
+/* Without its directory an archive has the same members, as far as they go. */
+static void without_directory(void **state)
+{
+    fixture *f = *state;
+    uint64_t data[2], found;
+    TAKE(f, zip_python);
+    assert_int_equal(read_all(f), TNF_OK);
+    tnf_zip_from from = from_of(f);
+    tnf_zip_member known[2] = { f->zip.members[0], f->zip.members[1] };
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(tnf_zip_locate(&data[i], &from, &known[i], &f->e), TNF_OK);
+    size_t second = (size_t)known[1].header;
+    for (size_t n = find(f, ENTRY, 0) + 20; n-- > 0;) {
+        TAKE(f, zip_python);
+        f->n = n;
+        from = from_of(f);
+        assert_int_equal(walk(f), TNF_OK);
+        /* a member counts as soon as its header, its name and its extra field are there */
+        assert_int_equal(f->zip.n, n >= data[1] ? 2 : n >= data[0] ? 1 : 0);
+        for (size_t i = 0; i < f->zip.n; i++) {
+            const tnf_zip_member *m = &f->zip.members[i];
+            assert_int_equal(m->name.n, known[i].name.n);
+            assert_memory_equal(m->name.p, known[i].name.p, m->name.n);
+            assert_true(m->size == known[i].size && m->stored == known[i].stored);
+            assert_true(m->crc == known[i].crc && m->method == known[i].method);
+            assert_int_equal(tnf_zip_locate(&found, &from, m, &f->e), TNF_OK);
+            assert_int_equal(found, data[i]);
+        }
+    }
+    TAKE(f, zip_python); /* what is no header ends it */
+    f->p[second] ^= 1;
+    assert_int_equal(walk(f), TNF_OK);
+    assert_int_equal(f->zip.n, 1);
+    TAKE(f, zip_streamed); /* where it ends is not known */
+    assert_int_equal(walk(f), TNF_OK);
+    assert_int_equal(f->zip.n, 0);
+    TAKE(f, zip_zip64);
+    assert_int_equal(walk(f), TNF_OK);
+    TAKE(f, zip_empty);
+    assert_int_equal(walk(f), TNF_OK);
+    assert_int_equal(f->zip.n, 0);
+}
+
 /* ---------------------------------------------------------------- writing */
 
 /* One member "a" with "hello", and where nothing else is said none else. */
@@ -352,10 +404,10 @@ static void write_one(fixture *f, tnf_zip_style style, tnf_str comment)
 static void as_python(void **state)
 {
     fixture *f = *state;
-    write_one(f, TNF_ZIP_PYTHON, (tnf_str) TNF_STR(""));
+    write_one(f, TNF_ZIP_PYTHON, (tnf_str)TNF_STR(""));
     assert_int_equal(f->n, sizeof zip_forced);
     assert_memory_equal(f->p, zip_forced, f->n);
-    write_one(f, TNF_ZIP_PYTHON, (tnf_str) TNF_STR("a comment"));
+    write_one(f, TNF_ZIP_PYTHON, (tnf_str)TNF_STR("a comment"));
     assert_int_equal(read_all(f), TNF_OK);
     assert_int_equal(f->zip.comment.n, 9);
 }
@@ -364,7 +416,7 @@ static void as_torch(void **state)
 {
     fixture *f = *state;
     uint64_t data;
-    write_one(f, TNF_ZIP_TORCH, (tnf_str) TNF_STR(""));
+    write_one(f, TNF_ZIP_TORCH, (tnf_str)TNF_STR(""));
     tnf_zip_from from = from_of(f);
     assert_int_equal(read_all(f), TNF_OK);
     assert_int_equal(tnf_zip_locate(&data, &from, &f->zip.members[0], &f->e), TNF_OK);
@@ -392,7 +444,7 @@ static void large(void **state)
                       .crc = 0x12345678 };
     tnf_buf_init(&b, &a, UINT64_MAX);
     tnf_zip_put_central(&b, TNF_ZIP_PYTHON, &m);
-    tnf_zip_put_end(&b, TNF_ZIP_PYTHON, 1, UINT64_C(0x100000099), b.n, (tnf_str) TNF_STR(""));
+    tnf_zip_put_end(&b, TNF_ZIP_PYTHON, 1, UINT64_C(0x100000099), b.n, (tnf_str)TNF_STR(""));
     assert_int_equal(b.n, sizeof zip_large);
     assert_memory_equal(b.p, zip_large, b.n);
     b.n = 0;
@@ -422,6 +474,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(methods, set_up, tear_down),
         cmocka_unit_test_setup_teardown(overlaps, set_up, tear_down),
         cmocka_unit_test_setup_teardown(headers, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(without_directory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(as_python, set_up, tear_down),
         cmocka_unit_test_setup_teardown(as_torch, set_up, tear_down),
         cmocka_unit_test_setup_teardown(large, set_up, tear_down),

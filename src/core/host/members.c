@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What format.h declares for files that are containers: zip archives whose members hold tensors.
+/* What format.h declares for files that are containers: zip archives and folders whose members hold
+ * tensors.
  *
  *   member    front ── bytes of a part ── perhaps more
  *             │skip │
@@ -25,8 +26,44 @@ tnf_status tnf_open_zip(tnf_reader *r, tnf_container *out, tnf_error *e)
                               .max_members = members < UINT32_MAX - 16 ? members + 16 : members,
                               .odd = be_stricter,
                               .ctx = r };
-    TNF_TRY(tnf_container_zip(out, r->source, &how, e));
+    tnf_error why = { .offset = TNF_NO_OFFSET };
+    tnf_status status = tnf_container_zip(out, r->source, &how, &why);
+    if (status != TNF_OK && tnf_lose(r, status, &why)) {
+        tnf_container_close(out);
+        how.walk = true;
+        TNF_TRY(tnf_container_zip(out, r->source, &how, e));
+    } else if (status != TNF_OK) {
+        if (e)
+            *e = why;
+        return status;
+    }
     tnf_trace(r, TNF_NO_OFFSET, "zip directory, %zu members", out->n);
+    return TNF_OK;
+}
+
+tnf_status tnf_open_folder(tnf_reader *r, const tnf_container **out, tnf_error *e)
+{
+    tnf_file *f = r->file;
+    *out = f->folder;
+    if (f->folder)
+        return TNF_OK;
+    if (!f->directory)
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                        "the folder that it is in is not known, since it was not opened by a path");
+    tnf_container_how how = { .arena = r->arena,
+                              .max_directory = r->limits.header_bytes,
+                              .max_members = r->limits.objects };
+    tnf_container *c = tnf_arena_alloc(r->arena, sizeof *c);
+    if (!c)
+        return tnf_arena_fail(r->arena, "a folder", e);
+    tnf_status status = tnf_container_folder(c, f->directory, f->path, &how, e);
+    if (status != TNF_OK) {
+        tnf_container_close(c);
+        return status;
+    }
+    f->folder = c;
+    *out = c;
+    tnf_trace(r, TNF_NO_OFFSET, "folder, %zu members", c->n);
     return TNF_OK;
 }
 
@@ -48,13 +85,15 @@ static tnf_status make_digest(const tnf_digest **out, tnf_reader *r, uint32_t cr
     return TNF_OK;
 }
 
-static tnf_status encoded_origin(tnf_part *part, tnf_reader *r, uint64_t skip, uint64_t whole,
-                                 tnf_error *e)
+/* Not simply that of the file: it is another source's, or there is something in front. */
+static tnf_status member_origin(tnf_part *part, tnf_reader *r, const tnf_source *source,
+                                uint64_t skip, uint64_t whole, tnf_error *e)
 {
     struct tnf_origin *o = tnf_arena_alloc(r->arena, sizeof *o);
     if (!o)
         return tnf_arena_fail(r->arena, "a tensor", e);
     *o = r->file->origin;
+    o->source = source;
     o->skip = skip;
     o->whole = whole;
     part->origin = o;
@@ -76,10 +115,10 @@ tnf_status tnf_place_part(tnf_reader *r, tnf_part *part, const tnf_content *memb
     part->codec = (uint8_t)place->codec;
     part->offset = raw ? place->offset + skip : place->offset;
     part->stored = raw ? n : place->stored;
-    if (raw)
+    if (raw && place->source == r->source)
         part->origin = &r->file->origin;
     else
-        TNF_TRY(encoded_origin(part, r, skip, member->size, e));
+        TNF_TRY(member_origin(part, r, place->source, raw ? 0 : skip, raw ? 0 : member->size, e));
     if (!member->has_crc || !front || skip + n != member->size)
         return TNF_OK;
     return make_digest(&part->digest, r, tnf_crc32_behind(member->crc, *front, n), raw, e);

@@ -212,6 +212,44 @@ static bool put_beside(tnf_writer *w, const tnf_part *part, const tnf_put_how *h
     return started;
 }
 
+static tnf_status put_digested(tnf_writer *w, const tnf_part *part, const tnf_put_how *how,
+                               tnf_put_done *done, tnf_error *e)
+{
+    tnf_status status;
+    if (may_digest_beside(part, how) && put_beside(w, part, how, done, &status, e))
+        return status;
+    struct put p = { .w = w, .part = part, .how = how };
+    status = put_all(&p, e);
+    if (p.digester.algorithm) {
+        done->digest_n = tnf_digest_size(how->digest);
+        tnf_digest_end(&p.digester, status == TNF_OK ? done->digest : NULL);
+    }
+    tnf_encoder_close(p.encoder);
+    tnf_free(&w->scratch->alloc, p.swapped, p.swapped_size);
+    return status;
+}
+
+/* Is the digest that is wanted the one that reading would compare, of the same bytes? */
+static bool same_digest(const tnf_part *part, const tnf_put_how *how)
+{
+    bool swaps = how->big_endian || part->flags & TNF_PART_BIG_ENDIAN;
+    bool of_written = how->codec == TNF_CODEC_RAW || !how->of_stored;
+    return how->digest && of_written && !swaps && tnf_checks_reads(part) &&
+           strcmp(how->digest, part->digest->algorithm) == 0;
+}
+
+/* The digest is made once, and compared here instead of by reading. */
+static tnf_status put_checked(tnf_writer *w, const tnf_part *part, const tnf_put_how *how,
+                              tnf_put_done *done, tnf_error *e)
+{
+    tnf_part unchecked = *part;
+    unchecked.digest = NULL;
+    TNF_TRY(put_digested(w, &unchecked, how, done, e));
+    if (memcmp(done->digest, part->digest->bytes, done->digest_n) == 0)
+        return TNF_OK;
+    return tnf_fail(e, TNF_EDIGEST, part->offset, "the bytes do not match their %s", how->digest);
+}
+
 tnf_status tnf_put_part(tnf_writer *w, const tnf_part *part, const tnf_put_how *how,
                         tnf_put_done *done, tnf_error *e)
 {
@@ -219,15 +257,9 @@ tnf_status tnf_put_part(tnf_writer *w, const tnf_part *part, const tnf_put_how *
     tnf_status status;
     if (how->codec == TNF_CODEC_RAW && !how->big_endian && !how->digest) {
         status = tnf_put_data(w, part, e);
-    } else if (!may_digest_beside(part, how) || !put_beside(w, part, how, done, &status, e)) {
-        struct put p = { .w = w, .part = part, .how = how };
-        status = put_all(&p, e);
-        if (p.digester.algorithm) {
-            done->digest_n = tnf_digest_size(how->digest);
-            tnf_digest_end(&p.digester, status == TNF_OK ? done->digest : NULL);
-        }
-        tnf_encoder_close(p.encoder);
-        tnf_free(&w->scratch->alloc, p.swapped, p.swapped_size);
+    } else {
+        status = same_digest(part, how) ? put_checked(w, part, how, done, e)
+                                        : put_digested(w, part, how, done, e);
     }
     done->stored = w->sink->written - done->offset;
     return status;

@@ -53,6 +53,8 @@ void tnf_close(tnf_file *f)
     if (!f)
         return;
     tnf_close_siblings(f);
+    if (f->folder)
+        tnf_container_close(f->folder);
     tnf_catalog_free(&f->catalog);
     tnf_hash_free(&f->piece_names);
     tnf_arena_free(&f->arena);

@@ -58,3 +58,32 @@ tnf_status tnf_strings_map(tnf_strings *out, const tnf_object *object, tnf_error
     tnf_result_fill(out, &s, sizeof s);
     return TNF_OK;
 }
+
+/* Attributes go with a tensor from format to format: it need not come from a file of that family.
+ */
+static size_t ask_formats(const tnf_object *o, uint32_t *axes, const void *bytes, size_t n,
+                          char *out, size_t room)
+{
+    const tnf_format *f;
+    for (size_t i = 0; o && o->attrs && (f = tnf_registry_at(i)); i++) {
+        size_t length = f->element_text ? f->element_text(o, axes, bytes, n, out, room) : SIZE_MAX;
+        if (length != SIZE_MAX)
+            return length;
+    }
+    return SIZE_MAX;
+}
+
+bool tnf_has_element_text(const tnf_object *object, uint32_t *axes)
+{
+    uint32_t found = 0;
+    bool has = ask_formats(object, &found, NULL, 0, NULL, 0) != SIZE_MAX;
+    *axes = found;
+    return has;
+}
+
+size_t tnf_element_text(const tnf_object *object, const void *bytes, size_t n, char *out,
+                        size_t room)
+{
+    uint32_t axes;
+    return bytes ? ask_formats(object, &axes, bytes, n, out, room) : SIZE_MAX;
+}

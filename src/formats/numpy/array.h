@@ -35,6 +35,10 @@ tnf_status tnf_np_version(unsigned *major, const uint8_t *magic, uint64_t at, tn
 tnf_status tnf_np_make_attrs(const tnf_value **out, tnf_reader *r, const np_array *a,
                              unsigned major, bool version, const tnf_cur *c, tnf_error *e);
 
+/* text.c: `element_text` of both. */
+size_t tnf_np_element_text(const tnf_object *o, uint32_t *axes, const void *bytes, size_t n,
+                           char *out, size_t room);
+
 /* ---------------------------------------------------------------- writing */
 
 /* How a tensor is written. */

@@ -252,5 +252,6 @@ const tnf_format tnf_format_npy = {
     .probe = probe,
     .index = index_all,
     .decode = decode,
+    .element_text = tnf_np_element_text,
     .write = write_all,
 };

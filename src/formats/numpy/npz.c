@@ -307,9 +307,10 @@ static bool as_storage(const tnf_object *o)
     const char *id = o->parts[0].type->id;
     if (strncmp(id, "f8_", 3) != 0)
         return false;
-    bool told = v && v->kind == TNF_STRING && v->n > 2 &&
-                (memcmp(v->as.s, "fl", 2) == 0 || memcmp(v->as.s, "<f1", 3) == 0);
-    return !told;
+    if (!v || v->kind != TNF_STRING || v->n < 6)
+        return !v || v->kind != TNF_STRING || v->n != 3 || memcmp(v->as.s, "<f1", 3) != 0;
+    const char *spelled = v->as.s[0] == '(' ? v->as.s + 2 : v->as.s; /* of a subarray: ('<f1', … */
+    return memcmp(spelled, "fl", 2) != 0 && memcmp(spelled, "<f1", 3) != 0;
 }
 
 const tnf_format tnf_format_npz = {
@@ -340,6 +341,7 @@ const tnf_format tnf_format_npz = {
     .probe = probe,
     .index = tnf_npz_index,
     .decode = tnf_npz_decode,
+    .element_text = tnf_np_element_text,
     .write = tnf_npz_write,
     .verify = tnf_npz_verify,
 };
