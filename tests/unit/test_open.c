@@ -270,7 +270,7 @@ static void aliases(void **state)
     assert_fails(sibling(&f, "./none", 6, &b, &e), TNF_ENOTFOUND);
     assert_int_equal(tnf_sibling_count(f.file), 2);
     /* a slash at its end says that it is a directory */
-    assert_fails(sibling(&f, "a.gten/", 7, &b, &e), TNF_ENOTFOUND);
+    assert_fails(sibling(&f, "a.gten/", 7, &b, &e), TNF_EFORMAT);
     tnf_close_siblings(f.file);
     fake_end(&f);
 }

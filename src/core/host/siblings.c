@@ -8,12 +8,14 @@
  * However many names a file has, it is opened once and counts once: an index may name a thousand
  * aliases of a large shard. All handles together stay within the memory of the one that names them.
  */
+#include "container/path.h"
 #include "core/core.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define MAX_FILE_DEPTH 4u
 
@@ -91,24 +93,6 @@ void tnf_close_siblings(tnf_file *f)
 }
 
 /* ------------------------------------------------------------------ names */
-
-/* A name out of a file: relative, below, and a name. */
-static tnf_status check_name(tnf_str name, tnf_error *e)
-{
-    bool bad = name.n == 0 || name.n > 4000 || name.p[0] == '/' || memchr(name.p, 0, name.n) ||
-               memchr(name.p, '\\', name.n);
-    for (size_t i = 0; i < name.n && !bad; i++) {
-        size_t left = name.n - i;
-        bool starts = i == 0 || name.p[i - 1] == '/';
-        bad = starts && left >= 2 && name.p[i] == '.' && name.p[i + 1] == '.' &&
-              (left == 2 || name.p[i + 2] == '/');
-    }
-    if (bad)
-        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
-                        "the file name %s leads out of the model's directory, or is not a name",
-                        TNF_QUOTED(name));
-    return TNF_OK;
-}
 
 /* Without "./" and "//": into `out`, which has room for it all. What follows the last slash stays,
  * as a slash at the end says that it is a directory. */
@@ -320,16 +304,17 @@ static tnf_status make_path(char **out, tnf_arena *arena, const char *directory,
     return TNF_OK;
 }
 
-/* What there is under that name, before it is opened: opening a FIFO or a device may do something.
- */
-static tnf_status look_up_identity(struct identity *is, const char *path, tnf_error *e)
+/* Which file the rule for paths leads to, before it is opened for good. */
+static tnf_status look_up_identity(struct identity *is, const tnf_file *f, const char *directory,
+                                   tnf_str name, tnf_error *e)
 {
     struct stat st;
-    if (stat(path, &st) != 0)
+    int fd;
+    TNF_TRY(tnf_path_open(&fd, directory, name, f->path, e));
+    int failed = fstat(fd, &st);
+    close(fd);
+    if (failed)
         return tnf_fail_sys(e, errno, "cannot open");
-    if (!S_ISREG(st.st_mode))
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        S_ISDIR(st.st_mode) ? "is a directory" : "is not a regular file");
     *is = (struct identity) { (uint64_t)st.st_dev, (uint64_t)st.st_ino };
     return TNF_OK;
 }
@@ -353,8 +338,8 @@ static tnf_status find_or_add(struct sibling **out, tnf_file *f, const char *dir
 }
 
 /* Opens it like this file; what it warns of is said here, under its name. */
-static tnf_status open_file(struct sibling *s, tnf_reader *r, const char *path, const char *format,
-                            tnf_error *e)
+static tnf_status open_file(struct sibling *s, tnf_reader *r, const char *path,
+                            const struct identity *is, const char *format, tnf_error *e)
 {
     tnf_file *f = r->file;
     struct sibling_tables *t = f->sibling_tables;
@@ -370,6 +355,13 @@ static tnf_status open_file(struct sibling *s, tnf_reader *r, const char *path, 
     o.noptions = 0;
     o.warn = NULL;
     TNF_TRY(tnf_open_path(&s->file, path, &o, f->depth + 1, e));
+    const tnf_stamp *stamp = &s->file->source->stamp;
+    if (stamp->ino && ((uint64_t)stamp->ino != is->inode || (uint64_t)stamp->dev != is->device)) {
+        tnf_close(s->file); /* not what the rule has led to */
+        s->file = NULL;
+        return tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET,
+                        "another program has replaced the file meanwhile");
+    }
     t->memory += s->file->arena.total;
     s->file->origin.label = s->name;
     for (size_t i = 0; i < s->file->nwarnings; i++)
@@ -388,12 +380,12 @@ static const struct refusal *known_refusal(const struct sibling *s, const char *
 }
 
 static tnf_status open_or_refuse(struct sibling *s, tnf_reader *r, const char *path,
-                                 const char *format, tnf_error *e)
+                                 const struct identity *is, const char *format, tnf_error *e)
 {
     tnf_error why = { .offset = TNF_NO_OFFSET };
     const struct refusal *known = known_refusal(s, format);
     if (!known) {
-        tnf_status status = open_file(s, r, path, format, &why);
+        tnf_status status = open_file(s, r, path, is, format, &why);
         if (status == TNF_OK)
             return TNF_OK;
         struct refusal *fresh = tnf_arena_alloc(&r->file->arena, sizeof *fresh);
@@ -417,11 +409,14 @@ static tnf_status open_named(tnf_reader *r, const tnf_file **out, const char *di
     char *path;
     tnf_status status = TNF_OK;
     TNF_TRY(make_key(&key, scratch, directory, name, e));
-    TNF_TRY(make_path(&path, scratch, directory, name, e));
+    tnf_str normal = { key.p + strlen(key.p) + 1, key.n - strlen(key.p) - 1 };
+    /* Where we are may be spelled out ("./s"), but not where we are not. */
+    TNF_TRY(tnf_path_check(name.n && name.p[0] == '/' ? name : normal, e));
+    TNF_TRY(make_path(&path, scratch, directory, normal, e));
     struct sibling *s = by_name(f->sibling_tables, key);
     if (!s || !s->file) {
         tnf_error why = { .offset = TNF_NO_OFFSET };
-        status = look_up_identity(&is, path, &why);
+        status = look_up_identity(&is, f, directory, normal, &why);
         if (!s)
             TNF_TRY(find_or_add(&s, f, directory, name, key, status == TNF_OK ? &is : NULL, e));
         if (status != TNF_OK && e)
@@ -429,7 +424,7 @@ static tnf_status open_named(tnf_reader *r, const tnf_file **out, const char *di
     }
     f->sibling_tables->latest = s;
     if (status == TNF_OK && !s->file)
-        status = open_or_refuse(s, r, path, format, e);
+        status = open_or_refuse(s, r, path, &is, format, e);
     if (status != TNF_OK)
         tnf_error_prefix(e, s->name);
     else
@@ -442,7 +437,6 @@ tnf_status tnf_open_stored(tnf_reader *r, const tnf_file **out, const char *dire
 {
     tnf_file *f = r->file;
     tnf_arena scratch;
-    TNF_TRY(check_name(name, e));
     if (f->depth >= MAX_FILE_DEPTH)
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "files name other files too deeply");
     if (!tables_of(f))
@@ -456,7 +450,6 @@ tnf_status tnf_open_stored(tnf_reader *r, const tnf_file **out, const char *dire
 tnf_status tnf_open_sibling(tnf_reader *r, const tnf_file **out, tnf_str name, const char *format,
                             tnf_error *e)
 {
-    TNF_TRY(check_name(name, e));
     if (!r->file->directory)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                         "%s is in a file of its own: open the model by its path", TNF_QUOTED(name));
