@@ -76,6 +76,7 @@ typedef struct tnf_fit {
     const tnf_option_value *options; /* of the writer, in the order of write_options */
     tnf_arena *scratch;
     tnf_verdict *objects, *attrs; /* one for each of the catalog's objects and attributes */
+    const char *extension;        /* of the path to write, in lower case; "" if none */
 } tnf_fit;
 
 /* What a format can hold. Lists are words separated by spaces; a NULL list means any. */
@@ -154,6 +155,7 @@ typedef struct tnf_reader {
     bool incomplete;                 /* files that are named may be missing; see tnf_miss() */
     const tnf_option_value *options; /* in the order of read_options */
     const char *stem;                /* the file's name without directory and extension, or NULL */
+    const char *extension;           /* of its name, in lower case; "" if none */
     bool sibling;                    /* opened by tnf_open_sibling(), for another file's sake */
     const char *version;             /* for `index` to set: a literal or in the arena */
     uint64_t data_start;             /* for `index` to set where a rule needs it */
@@ -188,6 +190,7 @@ typedef struct tnf_writer {
     const tnf_reader *base;  /* `append`: the file as it is; sink->written is its size */
     const tnf_shard *shards; /* `write_index`: where the tensors are */
     size_t nshards;
+    const char *extension; /* of the path to write, in lower case; "" if none */
     struct tnf_save *save; /* the core's */
 } tnf_writer;
 
