@@ -14,6 +14,7 @@ static const char *const table[] = {
     "fasttext.dim",
     "fasttext.loss=hs",
     "fasttext.model=cbow",
+    "fbin.kind",
     "finalfusion.chunks",
     "finalfusion.dialect",
     "finalfusion.vocab=simple",
@@ -32,6 +33,7 @@ static const char *const table[] = {
     "primitiv.type=model",
     "safetensors.shards",
     "safetensors.total_size",
+    "vecs.kind",
     "vs.attributes={}",
     "vs.blanks",
     "vs.dims",
@@ -43,6 +45,7 @@ static const char *const table[] = {
     "ztensor.data_shard",
     "ztensor.shards",
     /* how a file is spelled */
+    "fbin.header",
     "finalfusion.norms",
     "numpy.descr=<f1",
     "numpy.descr=>c16",
