@@ -19,6 +19,7 @@ static const char *const table[] = {
     "finalfusion.dialect",
     "finalfusion.vocab=simple",
     "finalfusion.words",
+    "flax.chunked",
     "gptrs.base_id",
     "gptrs.kind",
     "gptrs.param_id",
@@ -47,6 +48,7 @@ static const char *const table[] = {
     /* how a file is spelled */
     "fbin.header",
     "finalfusion.norms",
+    "flax.order",
     "numpy.descr=<f1",
     "numpy.descr=>c16",
     "numpy.descr=>c8",
