@@ -303,6 +303,10 @@ tnf_status tnf_open_sibling(tnf_reader *r, const tnf_file **out, tnf_str name, c
 /* The same below a directory that the user, not the file, has named. */
 tnf_status tnf_open_stored(tnf_reader *r, const tnf_file **out, const char *directory, tnf_str name,
                            const char *format, tnf_error *e);
+/* A file of nothing but bytes: the origin of parts in it, and its size. The same rules; and it is
+ * not this very file. */
+tnf_status tnf_open_data(tnf_reader *r, const struct tnf_origin **out, uint64_t *size, tnf_str name,
+                         tnf_error *e);
 /* r->incomplete, and a file that is named is not there: warns, and keeps that in mind. */
 struct missing_file;
 tnf_status tnf_miss(tnf_reader *r, const struct missing_file **out, tnf_str name, uint64_t at,

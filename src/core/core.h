@@ -109,6 +109,9 @@ bool tnf_registry_derives(const tnf_member *attr);
 tnf_str tnf_derived_text(const tnf_value *value);
 /* Does it tell only how the files of some format are spelled? */
 bool tnf_registry_spells(const tnf_member *attr);
+/* siblings.c: files of nothing but bytes, which another file names. It stands in no list. */
+extern const tnf_format tnf_format_bytes;
+
 /* The extension of a path in lower case, "" if none, in `out`. */
 const char *tnf_extension(char out[16], const char *path);
 

@@ -67,7 +67,7 @@ static tnf_status choose_format(tnf_file *f, tnf_error *e)
     const char *wanted = f->options.format;
     if (!wanted)
         return tnf_probe_source(&f->format, f->source, f->extension, e);
-    f->format = tnf_registry_find(wanted);
+    f->format = wanted == tnf_format_bytes.name ? &tnf_format_bytes : tnf_registry_find(wanted);
     if (!f->format)
         return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "unknown format '%s'", wanted);
     if (!(f->format->caps & TNF_CAN_READ))

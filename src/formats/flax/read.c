@@ -71,8 +71,8 @@ static bool needs_path(const struct walk *x)
 {
     bool odd = x->depth == 0;
     for (unsigned i = 0; i < x->depth; i++)
-        odd = odd || x->keys[i].kind != TNF_STRING || x->keys[i].n == 0 ||
-              memchr(x->keys[i].as.s, '/', x->keys[i].n);
+        odd = odd || x->keys[i].kind != TNF_STRING ||
+              (x->keys[i].n && memchr(x->keys[i].as.s, '/', x->keys[i].n));
     return odd;
 }
 
