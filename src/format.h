@@ -229,6 +229,9 @@ typedef struct tnf_format {
      * name is that of the model with index_name behind it. May be NULL. */
     tnf_status (*write_index)(tnf_writer *w, tnf_error *e);
     const char *index_name;
+    /* Where it lies in a folder that stands for it ("variables/variables.index"), and what a path
+     * lacks that is all but the end of its name (".index"). May be NULL. */
+    const char *inside, *suffix;
     /* Tells what verifying finds beyond the parts and their layouts. May be NULL. */
     tnf_status (*verify)(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
                          tnf_error *e);

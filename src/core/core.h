@@ -130,6 +130,9 @@ tnf_status tnf_options_parse(const tnf_option_value **out, const tnf_option_info
 
 /* directory.c: the file that stands for a directory. */
 tnf_status tnf_directory_model(char **out, const char *path, tnf_arena *arena, tnf_error *e);
+/* The same path, or that of the file it stands for: a path without the end of its name, or one of
+ * the data files of a model. */
+const char *tnf_stand_in(const char *path, tnf_arena *arena);
 /* What lies beside the model's shards, and no index there names it: tells of shards by their names
  * ("…-00001-of-00003.…") and of the whole model's file, warns of others of the kind. */
 tnf_status tnf_directory_surplus(const tnf_file *file, tnf_arena *arena, tnf_tell tell,

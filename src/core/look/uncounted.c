@@ -44,6 +44,7 @@ static const char *const table[] = {
     "primitiv.type=model",
     "safetensors.shards",
     "safetensors.total_size",
+    "tensorbundle.shards",
     "vecs.kind",
     "vs.attributes={}",
     "vs.blanks",

@@ -282,6 +282,8 @@ tnf_status tnf_open_source(tnf_file **out, tnf_source *source, const tnf_open_op
 static tnf_status open_into(tnf_file *f, const char *path, tnf_error *e)
 {
     struct stat st;
+    if (f->depth == 0)
+        path = tnf_stand_in(path, &f->arena);
     if (f->depth == 0 && stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
         char *inside = NULL;
         TNF_TRY(tnf_directory_model(&inside, path, &f->arena, e));

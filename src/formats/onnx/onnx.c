@@ -340,6 +340,20 @@ static tnf_status take_tensor(void *ctx, ox_walk *w, const ox_site *site, int64_
     return status == TNF_OK ? cut_data(w, site->message, more, e) : status;
 }
 
+/* Is there nothing in it but initializers, as we write them ourselves? */
+static tnf_status is_bare(bool *out, const tnf_reader *r, const uint8_t *p, size_t n, tnf_error *e)
+{
+    tnf_buf b;
+    tnf_buf_init(&b, &r->scratch->alloc, UINT32_MAX);
+    for (size_t i = 0; i < r->catalog->n; i++)
+        if (r->catalog->objects[i].nparts == 0 || n > OX_MAX_KEPT)
+            return TNF_OK;
+    tnf_status status = tnf_ox_bare(&b, r->catalog, &r->scratch->alloc, e);
+    *out = status == TNF_OK && b.n == n && memcmp(b.p, p, n) == 0;
+    tnf_buf_free(&b);
+    return status;
+}
+
 /* The model without the data of its tensors. */
 static tnf_status keep_model(tnf_reader *r, const ox_walk *w, tnf_error *e)
 {
@@ -366,6 +380,10 @@ static tnf_status keep_model(tnf_reader *r, const ox_walk *w, tnf_error *e)
         at = end + edits[i].cut;
     }
     *to = 0;
+    bool bare = false;
+    TNF_TRY(is_bare(&bare, r, p, (size_t)size, e));
+    if (bare)
+        return TNF_OK;
     return tnf_set_attr(r, OX_MODEL, tnf_value_str(TNF_BYTES, (const char *)p, (size_t)size), e);
 }
 

@@ -148,6 +148,9 @@ tnf_status tnf_ox_strings(tnf_part parts[2], const ox_tensor *t, tnf_reader *r, 
 
 extern const tnf_option_info tnf_ox_write_options[];
 tnf_status tnf_ox_fits(tnf_fit *fit, tnf_error *e);
+/* A model of these tensors as initializers, without their data: what would have been kept of one.
+ */
+tnf_status tnf_ox_bare(tnf_buf *b, const tnf_catalog *c, const tnf_allocator *alloc, tnf_error *e);
 tnf_status tnf_ox_write(tnf_writer *w, tnf_error *e);
 
 #endif

@@ -26,7 +26,7 @@ const tnf_option_info tnf_ox_write_options[] = {
 struct putting {
     const tnf_catalog *catalog;
     tnf_arena *arena;
-    tnf_fit *fit;  /* of the plan; NULL: it is written */
+    tnf_fit *fit;    /* of the plan; NULL: it is written */
     tnf_attrs met;   /* names of tensors that the model has */
     tnf_attrs names; /* of all tensors, to their numbers */
 };
@@ -267,6 +267,14 @@ static tnf_status walk_model(ox_walk *w, struct putting *x, const tnf_value *mod
 
 /* --------------------------------------------------------------------- plan */
 
+static bool fits_bare(const tnf_object *o)
+{
+    bool fits = o->name.n > 0 && o->name.n <= OX_MAX_NAME;
+    for (uint32_t i = 0; i < o->rank; i++)
+        fits = fits && o->shape[i] <= INT64_MAX;
+    return fits;
+}
+
 tnf_status tnf_ox_fits(tnf_fit *fit, tnf_error *e)
 {
     const tnf_catalog *c = fit->catalog;
@@ -288,6 +296,10 @@ tnf_status tnf_ox_fits(tnf_fit *fit, tnf_error *e)
         if (model && !met)
             fit->objects[i] = (tnf_verdict) { TNF_DROPPED,
                                               "the model that was kept has no such tensor" };
+        else if (!model && !fits_bare(o))
+            fit->objects[i] = (tnf_verdict) {
+                TNF_DROPPED, "an initializer has a name, and dimensions of 63 bits"
+            };
         else if (!model && strcmp(o->layout->id, "sparse_coo/1") == 0)
             fit->objects[i] = (tnf_verdict) { TNF_DROPPED, "a bare model holds no sparse tensors" };
         else if (!model && !fit->options[WRITE_BARE].u)
@@ -395,13 +407,11 @@ static void put_number(tnf_buf *b, unsigned number, uint64_t v)
     tnf_buf_put(b, varint, tnf_protobuf_put(varint, v));
 }
 
-/* A model whose initializers have no data yet: what would have been kept of one. */
-static tnf_status make_bare(tnf_buf *b, const tnf_writer *w, tnf_error *e)
+tnf_status tnf_ox_bare(tnf_buf *b, const tnf_catalog *c, const tnf_allocator *alloc, tnf_error *e)
 {
-    const tnf_catalog *c = w->catalog;
     tnf_buf graph, tensor;
-    tnf_buf_init(&graph, &w->scratch->alloc, UINT32_MAX);
-    tnf_buf_init(&tensor, &w->scratch->alloc, UINT32_MAX);
+    tnf_buf_init(&graph, alloc, UINT32_MAX);
+    tnf_buf_init(&tensor, alloc, UINT32_MAX);
     put_field(&graph, 2, 7);
     tnf_buf_puts(&graph, "tenfold");
     for (size_t i = 0; i < c->n; i++) {
@@ -439,7 +449,7 @@ tnf_status tnf_ox_write(tnf_writer *w, tnf_error *e)
     tnf_status status = TNF_OK;
     tnf_buf_init(&bare, &w->scratch->alloc, UINT32_MAX);
     if (!model) {
-        status = make_bare(&bare, w, e);
+        status = tnf_ox_bare(&bare, w->catalog, &w->scratch->alloc, e);
         made = tnf_value_str(TNF_BYTES, (const char *)bare.p, bare.n);
         model = &made;
     }
