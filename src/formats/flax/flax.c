@@ -97,7 +97,8 @@ static int probe(const tnf_probe *p)
     bool named = strcmp(p->ext, "msgpack") == 0;
     if (leads_to_array(p->head, p->nhead))
         return TNF_PROBE_STRUCTURE;
-    bool map = p->nhead > 0 && (p->head[0] >> 4 == 8 || p->head[0] >= 0xDE) && p->head[0] < 0xE0;
+    bool map = p->nhead > 0 && (p->head[0] >> 4 == 8 || p->head[0] >= 0xDE) &&
+               (p->head[0] > 0x80 || p->size == 1) && p->head[0] < 0xE0;
     return named && map ? TNF_PROBE_PLAUSIBLE : named ? TNF_PROBE_EXTENSION : TNF_PROBE_NO;
 }
 

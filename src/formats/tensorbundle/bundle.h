@@ -78,6 +78,28 @@ static inline uint32_t tnf_tb_unmask(uint32_t masked)
     return rotated >> 17 | rotated << 15;
 }
 
+/* While the index is read. */
+struct tb_reading {
+    tnf_reader *r;
+    tnf_protobuf_in *in;
+    uint64_t nshards;
+    bool header, big;
+    tb_place *shards;
+    tnf_attrs slices; /* keys of slices, to where they stand */
+};
+
+/* By number: our types; NULL: there is none. */
+extern const char *const tnf_tb_types[];
+
+tnf_status tnf_tb_entry(tb_entry *x, struct tb_reading *g, uint64_t at, uint64_t n, tnf_error *e);
+/* A dense tensor, or a slice of one: its part, which may have to be packed. */
+tnf_status tnf_tb_part(tnf_part *part, struct tb_reading *g, tnf_str name, const tb_entry *x,
+                       tnf_error *e);
+tnf_status tnf_tb_attrs(const tnf_value **out, tnf_reader *r, uint64_t type, tnf_error *e);
+tnf_status tnf_tb_wrong_size(const tb_entry *x, uint64_t elements, tnf_error *e);
+/* slices.c: a tensor in slices. */
+tnf_status tnf_tb_sliced(struct tb_reading *g, tnf_str name, const tb_entry *x, tnf_error *e);
+
 tnf_status tnf_tb_push(tnf_reader *r, tb_data data, uint64_t *key, tnf_error *e);
 tnf_status tnf_tb_check(tnf_reader *r, tb_check check, tnf_error *e);
 tnf_status tnf_tb_decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,

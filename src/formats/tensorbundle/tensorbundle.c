@@ -22,22 +22,13 @@
 #define STRING 7u
 
 /* By number. */
-static const char *const types[] = {
+const char *const tnf_tb_types[] = {
     NULL,   "f32",         "f64", "i32", "u8",  "i16",  "i8",      NULL,        "c64",
     "i64",  "bool",        "i8",  "u8",  "i32", "bf16", "i16",     "u16",       "u16",
     "c128", "f16",         NULL,  NULL,  "u32", "u64",  "f8_e5m2", "f8_e4m3fn", "f8_e4m3fnuz",
     NULL,   "f8_e5m2fnuz", "i4",  "u4",  "i2",  "u2",   "f4_e2m1",
 };
-#define NTYPES (sizeof types / sizeof *types)
-
-struct reading {
-    tnf_reader *r;
-    tnf_protobuf_in *in;
-    uint64_t nshards;
-    bool header, big;
-    tb_place *shards;
-    tnf_attrs slices; /* keys of slices, to where they stand */
-};
+#define NTYPES (sizeof tnf_tb_types / sizeof *tnf_tb_types)
 
 static tnf_status fetch_file(void *ctx, uint64_t at, void *dst, size_t n, tnf_error *e)
 {
@@ -54,8 +45,8 @@ static int probe(const tnf_probe *p)
                   (p->head[3] == 0x08 || p->head[3] == 0x0A);
     if (ends && begins)
         return TNF_PROBE_MAGIC;
-    return strcmp(p->ext, "index") == 0 && (begins || p->nhead == 0) ? TNF_PROBE_EXTENSION
-                                                                     : TNF_PROBE_NO;
+    return strcmp(p->ext, "index") == 0 && (begins || ends || p->nhead == 0) ? TNF_PROBE_EXTENSION
+                                                                             : TNF_PROBE_NO;
 }
 
 /* ------------------------------------------------------------------- entries */
@@ -65,7 +56,7 @@ static tnf_status wrong_entry(uint64_t at, tnf_error *e)
     return tnf_fail(e, TNF_EFORMAT, at, "an entry is none");
 }
 
-static tnf_status read_dim(tb_entry *x, struct reading *g, tnf_protobuf m, tnf_error *e)
+static tnf_status read_dim(tb_entry *x, struct tb_reading *g, tnf_protobuf m, tnf_error *e)
 {
     tnf_protobuf_field f;
     uint64_t size = 0, at = m.pos;
@@ -90,7 +81,7 @@ static tnf_status read_dim(tb_entry *x, struct reading *g, tnf_protobuf m, tnf_e
     return TNF_OK;
 }
 
-static tnf_status read_shape(tb_entry *x, struct reading *g, tnf_protobuf m, tnf_error *e)
+static tnf_status read_shape(tb_entry *x, struct tb_reading *g, tnf_protobuf m, tnf_error *e)
 {
     tnf_protobuf_field f;
     while (tnf_protobuf_more(&m)) {
@@ -103,7 +94,7 @@ static tnf_status read_shape(tb_entry *x, struct reading *g, tnf_protobuf m, tnf
     return TNF_OK;
 }
 
-static tnf_status read_entry(tb_entry *x, struct reading *g, uint64_t at, uint64_t n, tnf_error *e)
+tnf_status tnf_tb_entry(tb_entry *x, struct tb_reading *g, uint64_t at, uint64_t n, tnf_error *e)
 {
     tnf_protobuf m = { g->in, at, at + n };
     tnf_protobuf_field f;
@@ -151,7 +142,7 @@ static tnf_status read_entry(tb_entry *x, struct reading *g, uint64_t at, uint64
 /* ---------------------------------------------------------------------- data */
 
 /* The data file of a shard, opened when it is asked for first. */
-static tnf_status find_shard(tb_place **out, struct reading *g, const tb_entry *x, tnf_error *e)
+static tnf_status find_shard(tb_place **out, struct tb_reading *g, const tb_entry *x, tnf_error *e)
 {
     tb_place *p = &g->shards[x->shard];
     tnf_reader *r = g->r;
@@ -200,7 +191,7 @@ static tnf_status make_digest(const tnf_digest **out, tnf_reader *r, uint32_t cr
 }
 
 /* Where the bytes of an entry are, as they are. */
-static tnf_status place_entry(tnf_part *part, struct reading *g, const tb_entry *x, tnf_error *e)
+static tnf_status place_entry(tnf_part *part, struct tb_reading *g, const tb_entry *x, tnf_error *e)
 {
     tb_place *p;
     *part = (tnf_part) { .role = "data", .type = tnf_type_of(TNF_U8), .payload = TNF_AT };
@@ -219,7 +210,7 @@ static tnf_status place_entry(tnf_part *part, struct reading *g, const tb_entry 
 
 /* ------------------------------------------------------------------- tensors */
 
-static tnf_status dtype_attr(const tnf_value **out, tnf_reader *r, uint64_t type, tnf_error *e)
+tnf_status tnf_tb_attrs(const tnf_value **out, tnf_reader *r, uint64_t type, tnf_error *e)
 {
     tnf_attrs attrs = { .arena = r->arena };
     *out = NULL;
@@ -250,7 +241,7 @@ static tnf_status list_only(tnf_part *part, tnf_reader *r, uint64_t type, tnf_er
     return tnf_unreadable_origin(r, &part->origin, why, e);
 }
 
-static tnf_status wrong_size(const tb_entry *x, uint64_t elements, tnf_error *e)
+tnf_status tnf_tb_wrong_size(const tb_entry *x, uint64_t elements, tnf_error *e)
 {
     return tnf_fail(e, TNF_EFORMAT, x->at, "%llu elements of the type %llu are not %llu bytes",
                     (unsigned long long)elements, (unsigned long long)x->type,
@@ -258,16 +249,16 @@ static tnf_status wrong_size(const tb_entry *x, uint64_t elements, tnf_error *e)
 }
 
 /* A dense tensor, or a slice of one: its part, which may have to be packed. */
-static tnf_status make_part(tnf_part *part, struct reading *g, tnf_str name, const tb_entry *x,
-                            tnf_error *e)
+tnf_status tnf_tb_part(tnf_part *part, struct tb_reading *g, tnf_str name, const tb_entry *x,
+                       tnf_error *e)
 {
     tnf_reader *r = g->r;
-    const tnf_type *type = tnf_type_named(types[x->type]);
+    const tnf_type *type = tnf_type_named(tnf_tb_types[x->type]);
     uint64_t elements, bytes, width = type->bits < 8 ? 1 : type->bits / 8;
     if (!tnf_shape_elements(&elements, x->shape, x->rank) || !tnf_ckd_mul(&bytes, elements, width))
         return tnf_fail(e, TNF_EFORMAT, x->at, "the product of the dimensions exceeds 2^64");
     if (bytes != x->size)
-        return wrong_size(x, elements, e);
+        return tnf_tb_wrong_size(x, elements, e);
     TNF_TRY(place_entry(part, g, x, e));
     if (type->bits >= 8) {
         part->type = type;
@@ -281,7 +272,7 @@ static tnf_status make_part(tnf_part *part, struct reading *g, tnf_str name, con
     if (there && x->has_crc && x->size)
         TNF_TRY(tnf_tb_check(r, (tb_check) { name, *part, x->crc, 0 }, e));
     if (!tnf_type_bytes(&part->nbytes, type, elements))
-        return wrong_size(x, elements, e);
+        return tnf_tb_wrong_size(x, elements, e);
     part->type = type;
     part->payload = TNF_OPAQUE;
     part->origin = there ? NULL : part->origin;
@@ -323,7 +314,7 @@ static tnf_status read_ends(uint64_t *ends, uint64_t n, const tnf_part *part, ui
     return TNF_OK;
 }
 
-static tnf_status add_strings(struct reading *g, tnf_str name, const tb_entry *x, tnf_error *e)
+static tnf_status add_strings(struct tb_reading *g, tnf_str name, const tb_entry *x, tnf_error *e)
 {
     tnf_reader *r = g->r;
     tnf_part whole, parts[2];
@@ -338,14 +329,14 @@ static tnf_status add_strings(struct reading *g, tnf_str name, const tb_entry *x
     if (g->shards[x->shard].missing)
         return tnf_add_missing(r, name, g->shards[x->shard].missing, x->at, e);
     if (!tnf_shape_elements(&n, x->shape, x->rank) || n > x->size)
-        return wrong_size(x, n, e);
+        return tnf_tb_wrong_size(x, n, e);
     uint64_t *ends = tnf_arena_array(r->arena, n + 1, sizeof *ends);
     if (!ends)
         return tnf_arena_fail(r->arena, "strings", e);
     if (whole.payload == TNF_AT && x->size)
         TNF_TRY(read_ends(ends, n, &whole, &at, e));
     if (whole.payload == TNF_AT && x->size && x->size - at != ends[n] + 4)
-        return wrong_size(x, n, e);
+        return tnf_tb_wrong_size(x, n, e);
     tb_data d = { .form = TB_ENDS, .ends = ends };
     parts[0] = (tnf_part) { .role = "offsets",
                             .type = tnf_type_of(TNF_U64),
@@ -361,176 +352,9 @@ static tnf_status add_strings(struct reading *g, tnf_str name, const tb_entry *x
     return tnf_add_object(r, &o, x->at, e);
 }
 
-/* -------------------------------------------------------------------- slices */
-
-static void put_signed(tnf_buf *b, int64_t x)
-{
-    uint64_t v = x < 0 ? ~(uint64_t)x : (uint64_t)x;
-    unsigned n = 1;
-    while (n < 9 && v >> (7 * n - 1))
-        n++;
-    uint8_t bytes[10] = { 0 };
-    for (unsigned i = 0; i < n; i++)
-        bytes[n - 1 - i] = i < 8 ? (uint8_t)(v >> 8 * i) : 0;
-    for (unsigned i = 0; i < n; i++) /* n ones in front, whatever byte they fall into */
-        bytes[i / 8] |= (uint8_t)(0x80u >> i % 8);
-    for (unsigned i = 0; i < n; i++)
-        tnf_buf_u8(b, x < 0 ? (uint8_t)~bytes[i] : bytes[i]);
-}
-
-static void put_name(tnf_buf *b, tnf_str name, uint32_t rank)
-{
-    tnf_buf_u8(b, 0);
-    for (size_t i = 0; i < name.n; i++) {
-        uint8_t c = (uint8_t)name.p[i];
-        tnf_buf_u8(b, c);
-        if (c == 0 || c == 0xFF)
-            tnf_buf_u8(b, (uint8_t)~c);
-    }
-    tnf_buf_u8(b, 0);
-    tnf_buf_u8(b, 1);
-    tnf_buf_u8(b, rank ? 1 : 0);
-    if (rank)
-        tnf_buf_u8(b, (uint8_t)rank);
-}
-
-/* The extents of a slice, and its key. */
-static tnf_status read_slice(tb_slice *s, tnf_buf *key, struct reading *g, const tb_entry *x,
-                             tnf_str name, tnf_protobuf m, tnf_error *e)
-{
-    uint64_t *start = tnf_arena_array(g->r->arena, x->rank + 1, sizeof *start);
-    uint64_t *length = tnf_arena_array(g->r->arena, x->rank + 1, sizeof *length);
-    tnf_protobuf_field f;
-    uint32_t axis = 0;
-    if (!start || !length)
-        return tnf_arena_fail(g->r->arena, "a slice", e);
-    key->n = 0;
-    put_name(key, name, x->rank);
-    while (tnf_protobuf_more(&m)) {
-        uint64_t from = 0, n = 0;
-        bool whole = true;
-        TNF_TRY(tnf_protobuf_next(&m, &f, e));
-        if (f.number != 1 || f.type != TNF_PROTOBUF_LENGTH)
-            continue;
-        for (tnf_protobuf in = tnf_protobuf_inside(&m, &f); tnf_protobuf_more(&in);) {
-            TNF_TRY(tnf_protobuf_next(&in, &f, e));
-            from = f.number == 1 ? f.value : from;
-            n = f.number == 2 ? f.value : n;
-            whole = whole && f.number != 2;
-        }
-        if (axis == x->rank || from > x->shape[axis] ||
-            (!whole && (n > x->shape[axis] - from || n == 0)) || (whole && from > 0))
-            return tnf_fail(e, TNF_EFORMAT, m.pos, "a slice lies outside of its tensor");
-        start[axis] = from;
-        length[axis] = whole ? x->shape[axis] : n;
-        put_signed(key, (int64_t)from);
-        put_signed(key, whole ? -1 : (int64_t)n);
-        axis++;
-    }
-    if (axis != x->rank)
-        return tnf_fail(e, TNF_EFORMAT, m.pos, "a slice has other dimensions than its tensor");
-    s->start = start;
-    s->length = length;
-    return tnf_buf_status(key, "a key", e);
-}
-
-static bool overlap(const tb_slice *a, const tb_slice *b, uint32_t rank)
-{
-    for (uint32_t i = 0; i < rank; i++)
-        if (a->start[i] + a->length[i] <= b->start[i] || b->start[i] + b->length[i] <= a->start[i])
-            return false;
-    return true;
-}
-
-/* One slice: found by its key, of the right type and size. */
-static tnf_status find_slice(tb_slice *s, struct reading *g, const tb_entry *x, tnf_str name,
-                             const tnf_buf *key, uint64_t *sum, tnf_error *e)
-{
-    tnf_member *known = NULL;
-    tb_entry own;
-    uint64_t n = 0;
-    TNF_TRY(tnf_attrs_find(&g->slices, (const char *)key->p, key->n, &known, e));
-    if (!known)
-        return tnf_fail(e, TNF_EFORMAT, x->at, "a slice of %s is not there", TNF_QUOTED(name));
-    TNF_TRY(read_entry(&own, g, known->value.as.u, known->value.n, e));
-    bool same = own.type == x->type && own.rank == x->rank && own.nslices == 0 &&
-                (x->rank == 0 || memcmp(own.shape, s->length, x->rank * sizeof *own.shape) == 0);
-    if (!same || !tnf_shape_elements(&n, own.shape, own.rank) || !tnf_ckd_add(sum, *sum, n))
-        return tnf_fail(e, TNF_EFORMAT, own.at, "a slice of %s is not as its tensor says",
-                        TNF_QUOTED(name));
-    TNF_TRY(make_part(&s->part, g, name, &own, e));
-    s->part.digest = NULL;
-    if (s->part.payload == TNF_AT && own.has_crc && own.size)
-        TNF_TRY(tnf_tb_check(g->r, (tb_check) { name, s->part, own.crc, 0 }, e));
-    return TNF_OK;
-}
-
-static tnf_status read_slices(tb_slice *slices, struct reading *g, const tb_entry *x, tnf_str name,
-                              tnf_buf *key, tnf_error *e)
-{
-    tnf_protobuf m = x->slices;
-    tnf_protobuf_field f;
-    uint64_t sum = 0, elements;
-    uint32_t k = 0;
-    while (tnf_protobuf_more(&m)) {
-        TNF_TRY(tnf_protobuf_next(&m, &f, e));
-        if (f.number != 7)
-            continue;
-        TNF_TRY(read_slice(&slices[k], key, g, x, name, tnf_protobuf_inside(&m, &f), e));
-        TNF_TRY(find_slice(&slices[k], g, x, name, key, &sum, e));
-        for (uint32_t i = 0; i < k; i++)
-            if (overlap(&slices[i], &slices[k], x->rank))
-                return tnf_fail(e, TNF_EFORMAT, x->at, "slices of %s overlap", TNF_QUOTED(name));
-        k++;
-    }
-    if (!tnf_shape_elements(&elements, x->shape, x->rank) || elements != sum)
-        return tnf_fail(e, TNF_EFORMAT, x->at, "the slices of %s do not fill it", TNF_QUOTED(name));
-    return TNF_OK;
-}
-
-static tnf_status add_sliced(struct reading *g, tnf_str name, const tb_entry *x, tnf_error *e)
-{
-    tnf_reader *r = g->r;
-    const tnf_type *type = types[x->type] ? tnf_type_named(types[x->type]) : NULL;
-    tb_slice *slices = tnf_arena_array(r->arena, x->nslices, sizeof *slices);
-    tb_data d = { .form = TB_SLICES, .slices = slices, .nslices = x->nslices, .rank = x->rank };
-    tnf_part part = { .role = "data", .type = type, .payload = TNF_OPAQUE };
-    tnf_object o = { .name = name,
-                     .shape = x->shape,
-                     .layout = &tnf_layout_dense,
-                     .parts = &part,
-                     .rank = x->rank,
-                     .nparts = 1 };
-    tnf_buf key;
-    uint64_t elements;
-    if (!slices)
-        return tnf_arena_fail(r->arena, "slices", e);
-    if (!type || type->bits < 8 || x->nslices > TB_MAX_SLICES)
-        return tnf_fail(e, TNF_EUNSUPPORTED, x->at, "%s is in %u slices of the type %llu",
-                        TNF_QUOTED(name), x->nslices, (unsigned long long)x->type);
-    tnf_buf_init(&key, &r->scratch->alloc, (uint64_t)1 << 20);
-    tnf_status status = read_slices(slices, g, x, name, &key, e);
-    tnf_buf_free(&key);
-    TNF_TRY(status);
-    d.shape = x->shape;
-    d.width = type->bits / 8;
-    if (!tnf_shape_elements(&elements, x->shape, x->rank) ||
-        !tnf_type_bytes(&part.nbytes, type, elements))
-        return wrong_size(x, 0, e);
-    part.stored = part.nbytes;
-    for (uint32_t i = 0; i < x->nslices; i++)
-        if (slices[i].part.flags & TNF_PART_UNREADABLE) {
-            part.flags = TNF_PART_UNREADABLE;
-            part.origin = slices[i].part.origin;
-        }
-    TNF_TRY(tnf_tb_push(r, d, &part.offset, e));
-    TNF_TRY(dtype_attr(&o.attrs, r, x->type, e));
-    return tnf_add_object(r, &o, x->at, e);
-}
-
 /* --------------------------------------------------------------------- index */
 
-static tnf_status add_tensor(struct reading *g, tnf_str name, const tb_entry *x, tnf_error *e)
+static tnf_status add_tensor(struct tb_reading *g, tnf_str name, const tb_entry *x, tnf_error *e)
 {
     tnf_part part;
     tnf_object o = { .name = name,
@@ -544,20 +368,20 @@ static tnf_status add_tensor(struct reading *g, tnf_str name, const tb_entry *x,
         return tnf_fail(e, TNF_EUNSUPPORTED, x->at, "%s has the unknown type %llu",
                         TNF_QUOTED(name), (unsigned long long)x->type);
     if (x->nslices)
-        return add_sliced(g, name, x, e);
+        return tnf_tb_sliced(g, name, x, e);
     if (x->type == STRING)
         return add_strings(g, name, x, e);
     if (listed) {
         TNF_TRY(place_entry(&part, g, x, e));
         TNF_TRY(list_only(&part, g->r, x->type, e));
     } else {
-        TNF_TRY(make_part(&part, g, name, x, e));
+        TNF_TRY(tnf_tb_part(&part, g, name, x, e));
     }
-    TNF_TRY(dtype_attr(&o.attrs, g->r, x->type, e));
+    TNF_TRY(tnf_tb_attrs(&o.attrs, g->r, x->type, e));
     return tnf_add_object(g->r, &o, x->at, e);
 }
 
-static tnf_status read_header(struct reading *g, uint64_t at, uint64_t n, tnf_error *e)
+static tnf_status read_header(struct tb_reading *g, uint64_t at, uint64_t n, tnf_error *e)
 {
     tnf_protobuf m = { g->in, at, at + n };
     tnf_protobuf_field f, v;
@@ -592,7 +416,7 @@ static tnf_status read_header(struct reading *g, uint64_t at, uint64_t n, tnf_er
 
 static tnf_status take_key(void *ctx, tnf_str key, uint64_t at, uint64_t n, tnf_error *e)
 {
-    struct reading *g = ctx;
+    struct tb_reading *g = ctx;
     tb_entry x;
     if (!g->header)
         return key.n == 0 ? read_header(g, at, n, e)
@@ -601,13 +425,13 @@ static tnf_status take_key(void *ctx, tnf_str key, uint64_t at, uint64_t n, tnf_
         tnf_value place = { .kind = TNF_UINT, .dtype = TNF_U64, .n = (size_t)n, .as.u = at };
         return tnf_attrs_set(&g->slices, key.p, key.n, place, e);
     }
-    TNF_TRY(read_entry(&x, g, at, n, e));
+    TNF_TRY(tnf_tb_entry(&x, g, at, n, e));
     return add_tensor(g, key, &x, e);
 }
 
 static tnf_status index_all(tnf_reader *r, tnf_error *e)
 {
-    struct reading g = { .r = r };
+    struct tb_reading g = { .r = r };
     tb_table table = { .r = r, .take = take_key, .ctx = &g };
     g.in = tnf_arena_raw(r->scratch, sizeof *g.in);
     r->state = tnf_arena_alloc(r->arena, sizeof(tb_state));
