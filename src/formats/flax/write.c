@@ -197,7 +197,7 @@ static void put_key(tnf_buf *b, const tnf_value *key)
 static void put_leaf(tnf_buf *b, const tnf_value *v)
 {
     const tnf_value *complex = v->kind == TNF_MAP ? tnf_value_get(v, "$complex") : NULL;
-    if (!complex) { /* "$ext" and "$str" are known there */
+    if (!complex) { /* "$str" is known there */
         (void)tnf_msgpack_put_value(b, v, FX_DEPTH, NULL);
         return;
     }

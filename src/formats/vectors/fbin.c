@@ -111,6 +111,8 @@ static tnf_status wrong_size(tnf_reader *r, fbin_head *h, uint64_t width, tnf_er
                             "%llu bytes follow the %llu vectors of %llu elements%s",
                             (unsigned long long)(size - need), (unsigned long long)h->n,
                             (unsigned long long)h->d, other_family(size, h->n));
+    if (row == 0)
+        return TNF_OK; /* nothing is to be there */
     uint64_t there = (size - HEAD) / row;
     if (!r->salvage && (size - HEAD) % row != 0)
         return tnf_fail(e, TNF_ETRUNCATED, size, "%llu bytes are missing (cut short?)%s",
