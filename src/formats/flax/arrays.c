@@ -388,7 +388,7 @@ tnf_status tnf_fx_decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst
 {
     const fx_state *s = r->state;
     const fx_data *d = &s->items[key];
-    uint8_t *out = dst, block[4096];
+    uint8_t *out = dst, block[4096] = { 0 };
     if (d->bits == 0)
         return read_plain(r, d, offset, dst, n, e);
     /* Elements from the one that the first bit is of; each takes a byte in the file. */

@@ -58,8 +58,8 @@ tnf_status tnf_fx_head(fx_in *in, fx_head *h, tnf_error *e);
 /* n bytes at the position, which moves behind them; valid until the next call. */
 tnf_status tnf_fx_bytes(fx_in *in, uint64_t n, const uint8_t **out, tnf_error *e);
 
-/* How many bytes a head takes, from its first one, and what kind it is; 0: no such head. */
-unsigned tnf_fx_shape(uint8_t first, tnf_msgpack_kind *kind);
+/* How many bytes a head takes, from its first one `b`, and what kind it is; 0: no such head. */
+unsigned tnf_fx_shape(uint8_t b, tnf_msgpack_kind *kind);
 /* Fills kind, n, value and ext from all bytes of a head. */
 void tnf_fx_parse(const uint8_t *p, fx_head *h);
 
