@@ -77,12 +77,6 @@ struct ox_walk {
     void *ctx;
 };
 
-/* What stands in the model itself. */
-typedef struct ox_model {
-    tnf_protobuf_field ir, producer, producer_version, domain, version, doc, graph, graph_name;
-    bool any;
-} ox_model;
-
 tnf_status tnf_ox_walk(ox_walk *w, tnf_error *e);
 tnf_status tnf_ox_edit(ox_walk *w, const ox_edit *edit, tnf_error *e);
 /* A length that has changed; *more grows by what its own bytes grow by. */
@@ -126,16 +120,16 @@ tnf_status tnf_ox_decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst
 typedef struct ox_tensor {
     tnf_str name;
     uint64_t *shape;
-    uint32_t rank;
     uint64_t type, elements, at;
     const ox_type *known;
     tnf_protobuf_field raw; /* number 0: there is none */
     uint64_t external;      /* 1: elsewhere */
     tnf_str location, offset, length;
-    bool located, unknown_key;
-    tnf_buf runs;  /* ox_run: of all typed fields */
-    uint8_t typed; /* which field they are of; 0: none */
+    tnf_buf runs; /* ox_run: of all typed fields */
     uint64_t nvalues;
+    uint32_t rank;
+    uint8_t typed; /* which field the values are of; 0: none */
+    bool located;
 } ox_tensor;
 
 /* Reads it; what it says must be whole. Its buffer is the caller's to free. */
