@@ -81,7 +81,7 @@ static tnf_status next_entry(tnf_cur *c, tnf_buf *key, bool first, uint64_t *n, 
         return tnf_fail(e, TNF_ELIMIT, at, "a key has %llu bytes",
                         (unsigned long long)(shared + rest));
     size_t left = key->n - (size_t)shared, same = left < rest ? left : (size_t)rest;
-    int order = same ? memcmp(p, key->p + shared, same) : 0;
+    int order = same && key->p ? memcmp(p, key->p + shared, same) : 0;
     if (!first && (order < 0 || (order == 0 && rest <= left)))
         return tnf_fail(e, TNF_EFORMAT, at, "the keys do not ascend");
     key->n = (size_t)shared;
