@@ -15,7 +15,7 @@
 /* ----------------------------------------------------------------- things */
 
 /* Some formats have a place for a tensor of one name only. */
-static const char *const slots[] = { "w", "points", "embeddings", "arr_0" };
+static const char *const slots[] = { "w", "points", "embeddings", "arr_0", "vectors" };
 static const char *slot;
 
 static const uint8_t zeros[256];

@@ -76,6 +76,7 @@ typedef struct tnf_fit {
     const tnf_option_value *options; /* of the writer, in the order of write_options */
     tnf_arena *scratch;
     tnf_verdict *objects, *attrs; /* one for each of the catalog's objects and attributes */
+    const char *extension;        /* of the path to write, in lower case; "" if none */
 } tnf_fit;
 
 /* What a format can hold. Lists are words separated by spaces; a NULL list means any. */
@@ -159,6 +160,7 @@ typedef struct tnf_reader {
     bool incomplete;                 /* files that are named may be missing; see tnf_miss() */
     const tnf_option_value *options; /* in the order of read_options */
     const char *stem;                /* the file's name without directory and extension, or NULL */
+    const char *extension;           /* of its name, in lower case; "" if none */
     bool sibling;                    /* opened by tnf_open_sibling(), for another file's sake */
     const char *version;             /* for `index` to set: a literal or in the arena */
     uint64_t data_start;             /* for `index` to set where a rule needs it */
@@ -193,6 +195,7 @@ typedef struct tnf_writer {
     const tnf_reader *base;  /* `append`: the file as it is; sink->written is its size */
     const tnf_shard *shards; /* `write_index`: where the tensors are */
     size_t nshards;
+    const char *extension; /* of the path to write, in lower case; "" if none */
     struct tnf_save *save; /* the core's */
 } tnf_writer;
 
@@ -246,6 +249,9 @@ typedef struct tnf_format {
      * NULL. */
     tnf_status (*shard_attrs)(tnf_attrs *attrs, const tnf_catalog *whole, size_t i, size_t n,
                               tnf_error *e);
+    /* Where it lies in a folder that stands for it ("variables/variables.index"), and what a path
+     * lacks that is all but the end of its name (".index"). May be NULL. */
+    const char *inside, *suffix;
     /* Tells what verifying finds beyond the parts and their layouts. May be NULL. */
     tnf_status (*verify)(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
                          tnf_error *e);
@@ -328,6 +334,10 @@ tnf_status tnf_open_sibling(tnf_reader *r, const tnf_file **out, tnf_str name, c
 /* The same below a directory that the user, not the file, has named. */
 tnf_status tnf_open_stored(tnf_reader *r, const tnf_file **out, const char *directory, tnf_str name,
                            const char *format, tnf_error *e);
+/* A file of nothing but bytes: the origin of parts in it, and its size. The same rules; and it is
+ * not this very file. */
+tnf_status tnf_open_data(tnf_reader *r, const struct tnf_origin **out, uint64_t *size, tnf_str name,
+                         tnf_error *e);
 /* r->incomplete, and a file that is named is not there: warns, and keeps that in mind. */
 struct missing_file;
 tnf_status tnf_miss(tnf_reader *r, const struct missing_file **out, tnf_str name, uint64_t at,

@@ -110,6 +110,9 @@ bool tnf_registry_derives(const tnf_member *attr);
 tnf_str tnf_derived_text(const tnf_value *value);
 /* Does it tell only how the files of some format are spelled? */
 bool tnf_registry_spells(const tnf_member *attr);
+/* siblings.c: files of nothing but bytes, which another file names. It stands in no list. */
+extern const tnf_format tnf_format_bytes;
+
 /* The extension of a path in lower case, "" if none, in `out`. */
 const char *tnf_extension(char out[16], const char *path);
 
@@ -134,6 +137,9 @@ tnf_status tnf_unpack_source(tnf_source **source, const tnf_open_options *option
 /* How many bytes may come out of `size`, by a limit that may be 0. */
 uint64_t tnf_decoded_most(uint64_t limit, uint64_t size);
 tnf_status tnf_directory_model(char **out, const char *path, tnf_arena *arena, tnf_error *e);
+/* The same path, or that of the file it stands for: a path without the end of its name, or one of
+ * the data files of a model. */
+const char *tnf_stand_in(const char *path, tnf_arena *arena);
 /* What lies beside the model's shards, and no index there names it: tells of shards by their names
  * ("…-00001-of-00003.…") and of the whole model's file, warns of others of the kind. */
 tnf_status tnf_directory_surplus(const tnf_file *file, tnf_arena *arena, tnf_tell tell,

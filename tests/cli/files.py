@@ -195,7 +195,6 @@ def main(out):
     put("zip.bin", b"PK\3\4" + b"\0" * 40)
     put("pickle.bin", b"\x80\x02}q\0." + b"\0" * 20)
     put("pdf.bin", b"%PDF-1.7\n" + bytes(60))
-    put("gguf.bin", b"GGUF" + struct.pack("<IQQ", 3, 0, 0))
     put("texts/texts.npz", texts())
     put("empty.bin", b"")
     put("zeros.bin", bytes(4096))

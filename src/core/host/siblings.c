@@ -479,3 +479,40 @@ bool tnf_piece_at(const tnf_file *file, size_t i, tnf_str *name)
     *name = file->pieces[i].raw;
     return true;
 }
+
+/* ------------------------------------------------------------- bytes alone */
+
+static int probe_none(const tnf_probe *p)
+{
+    (void)p;
+    return TNF_PROBE_NO;
+}
+
+static tnf_status index_none(tnf_reader *r, tnf_error *e)
+{
+    (void)r;
+    (void)e;
+    return TNF_OK;
+}
+
+const tnf_format tnf_format_bytes = {
+    .name = "bytes",
+    .title = "Bytes",
+    .extensions = "",
+    .family = "bytes",
+    .caps = TNF_CAN_READ,
+    .probe = probe_none,
+    .index = index_none,
+};
+
+tnf_status tnf_open_data(tnf_reader *r, const struct tnf_origin **out, uint64_t *size, tnf_str name,
+                         tnf_error *e)
+{
+    const tnf_file *file;
+    TNF_TRY(tnf_open_sibling(r, &file, name, tnf_format_bytes.name, e));
+    if (tnf_same_file(&file->source->stamp, &r->source->stamp))
+        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "%s is the file that names it",
+                        TNF_QUOTED(name));
+    *out = tnf_file_origin(file, size);
+    return TNF_OK;
+}

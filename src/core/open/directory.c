@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define INDEX_SUFFIX ".index.json"
@@ -142,6 +143,56 @@ static void find_folder_file(struct found *f, const char *path)
     }
 }
 
+/* A regular file of that name; NULL if there is none. */
+static char *regular_file(const char *path, size_t n, const char *end, tnf_arena *arena)
+{
+    struct stat st;
+    size_t m = strlen(end);
+    char *name = tnf_arena_alloc(arena, n + m + 1);
+    if (!name)
+        return NULL;
+    memcpy(name, path, n);
+    memcpy(name + n, end, m);
+    return stat(name, &st) == 0 && S_ISREG(st.st_mode) ? name : NULL;
+}
+
+/* A file at the place that a format has in a folder. */
+static bool find_inside(char **out, const char *path, tnf_arena *arena)
+{
+    char end[64];
+    for (size_t i = 0; tnf_registry_at(i); i++) {
+        const char *inside = tnf_registry_at(i)->inside;
+        if (!inside)
+            continue;
+        snprintf(end, sizeof end, "/%s", inside);
+        *out = regular_file(path, strlen(path), end, arena);
+        if (*out)
+            return true;
+    }
+    return false;
+}
+
+const char *tnf_stand_in(const char *path, tnf_arena *arena)
+{
+    static const char like[] = ".data-ddddd-of-ddddd";
+    struct stat st;
+    size_t n = strlen(path), m = sizeof like - 1;
+    bool data = n > m;
+    for (size_t i = 0; data && i < m; i++) {
+        char c = path[n - m + i];
+        data = i >= 6 && like[i] == 'd' ? c >= '0' && c <= '9' : c == like[i];
+    }
+    if (!data && (stat(path, &st) == 0 || n == 0))
+        return path;
+    for (size_t i = 0; tnf_registry_at(i); i++) {
+        const char *suffix = tnf_registry_at(i)->suffix;
+        const char *found = suffix ? regular_file(path, data ? n - m : n, suffix, arena) : NULL;
+        if (found)
+            return found;
+    }
+    return path;
+}
+
 tnf_status tnf_directory_model(char **out, const char *path, tnf_arena *arena, tnf_error *e)
 {
     DIR *dir = opendir(path);
@@ -154,6 +205,8 @@ tnf_status tnf_directory_model(char **out, const char *path, tnf_arena *arena, t
     const struct found *f = found;
     while (f < &found[SHARD] && f->count == 0)
         f++;
+    if (f->count == 0 && find_inside(out, path, arena))
+        return TNF_OK;
     if (f->count == 0)
         find_folder_file(&found[SHARD], path);
     if (f->count == 0)

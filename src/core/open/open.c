@@ -69,7 +69,7 @@ static tnf_status choose_format(tnf_file *f, tnf_error *e)
     const char *wanted = f->options.format;
     if (!wanted)
         return tnf_probe_source(&f->format, f->source, f->extension, e);
-    f->format = tnf_registry_find(wanted);
+    f->format = wanted == tnf_format_bytes.name ? &tnf_format_bytes : tnf_registry_find(wanted);
     if (!f->format)
         return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "unknown format '%s'", wanted);
     if (!(f->format->caps & TNF_CAN_READ))
@@ -156,6 +156,7 @@ static tnf_status run_index(tnf_file *f, tnf_error *e)
         .salvage = f->options.salvage,
         .incomplete = f->options.incomplete && !f->options.salvage,
         .stem = f->stem,
+        .extension = f->extension,
         .sibling = f->depth > 0,
         .file = f,
     };
@@ -299,6 +300,8 @@ tnf_status tnf_open_source(tnf_file **out, tnf_source *source, const tnf_open_op
 static tnf_status open_into(tnf_file *f, const char *path, tnf_error *e)
 {
     struct stat st;
+    if (f->depth == 0)
+        path = tnf_stand_in(path, &f->arena);
     if (f->depth == 0 && stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
         char *inside = NULL;
         TNF_TRY(tnf_directory_model(&inside, path, &f->arena, e));

@@ -148,6 +148,7 @@ tnf_status tnf_plan_judge(struct planning *l, tnf_error *e)
     const tnf_catalog *from = l->fit.catalog;
     l->fit.options = l->save->values;
     l->fit.scratch = a;
+    l->fit.extension = l->save->extension;
     l->fit.objects = tnf_arena_array(a, from->n, sizeof *l->fit.objects);
     l->fit.attrs = tnf_arena_array(a, from->attrs.n, sizeof *l->fit.attrs);
     if (!l->fit.objects || !l->fit.attrs)

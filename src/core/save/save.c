@@ -44,6 +44,8 @@ static tnf_status start_save(struct tnf_save *s, const tnf_builder *b,
 {
     *s = (struct tnf_save) { 0 };
     tnf_arena_init(&s->arena, &b->alloc, UINT64_MAX);
+    if (path)
+        tnf_extension(s->extension, path);
     TNF_TRY(tnf_options_copy(&s->options, sizeof s->options, options, e));
     return tnf_save_format(&s->format, b, path, &s->options, e);
 }
@@ -95,6 +97,7 @@ static tnf_status write_to(struct tnf_save *s, const tnf_option_value *values, t
         .ntext = s->text.n,
         .shards = s->shards,
         .nshards = s->nshards,
+        .extension = s->extension,
         .save = s,
     };
     tnf_status status = s->index ? s->index->write_index(&w, e) : s->format->write(&w, e);

@@ -36,6 +36,7 @@ typedef struct tnf_change {
 struct tnf_save {
     tnf_save_options options;
     const tnf_format *format;
+    char extension[16]; /* of the path, or "" */
     tnf_arena arena;                /* everything of this one saving */
     tnf_catalog planned;            /* what the format gets; its objects are in the arena */
     tnf_attrs text;                 /* its text map */

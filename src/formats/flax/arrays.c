@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: MIT */
+/* Arrays of a tree: whole ones, those in pieces, and how their bytes are read. */
+#include "formats/flax/walk.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_RANK   255u
+#define MAX_CHUNKS ((uint64_t)1 << 24)
+
+/* ------------------------------------------------------------------ arrays */
+
+static tnf_status read_dims(struct fx_walk *x, struct fx_array *a, tnf_error *e)
+{
+    fx_head h;
+    TNF_TRY(tnf_fx_head(&x->in, &h, e));
+    if (h.kind != TNF_MSGPACK_ARRAY)
+        return tnf_fail(e, TNF_EFORMAT, h.at, "an array's shape is none");
+    if (h.n > MAX_RANK)
+        return tnf_fail(e, TNF_ELIMIT, h.at, "an array has %llu dimensions",
+                        (unsigned long long)h.n);
+    a->rank = (uint32_t)h.n;
+    a->shape = tnf_arena_array(x->r->scratch, a->rank + 1, sizeof *a->shape);
+    if (!a->shape)
+        return tnf_arena_fail(x->r->scratch, "a shape", e);
+    for (uint32_t i = 0; i < a->rank; i++) {
+        TNF_TRY(tnf_fx_head(&x->in, &h, e));
+        if (h.value.kind != TNF_UINT)
+            return tnf_fail(e, TNF_EFORMAT, h.at, "a dimension is no number, or below 0");
+        a->shape[i] = h.value.as.u;
+    }
+    if (!tnf_shape_elements(&a->elements, a->shape, a->rank))
+        return tnf_fail(e, TNF_EFORMAT, a->at, "the product of an array's dimensions exceeds 2^64");
+    return TNF_OK;
+}
+
+static tnf_status read_type(struct fx_walk *x, struct fx_array *a, tnf_error *e)
+{
+    fx_head h;
+    const uint8_t *p;
+    TNF_TRY(tnf_fx_head(&x->in, &h, e));
+    if (h.kind != TNF_MSGPACK_STR)
+        return tnf_fail(e, TNF_EFORMAT, h.at, "an array's type is no text");
+    TNF_TRY(tnf_fx_bytes(&x->in, h.n, &p, e));
+    a->type = tnf_fx_type((tnf_str) { (const char *)p, (size_t)h.n });
+    if (!a->type)
+        return tnf_fail(e, TNF_EUNSUPPORTED, h.at, "an array has the unknown type %s",
+                        TNF_QUOTED(((tnf_str) { (const char *)p, (size_t)h.n })));
+    if (a->type->odd)
+        tnf_warn(x->r, h.at, "the type %s is taken for bfloat16, as old versions of jax wrote it",
+                 a->type->name);
+    return TNF_OK;
+}
+
+/* The content of an ext 1 or 3, whose head is read; the position moves behind it. */
+tnf_status tnf_fx_array(struct fx_walk *x, const fx_head *ext, struct fx_array *a, tnf_error *e)
+{
+    fx_head h;
+    uint64_t end = x->in.pos + ext->n, bytes;
+    *a = (struct fx_array) { .at = ext->at };
+    TNF_TRY(tnf_fx_head(&x->in, &h, e));
+    if (h.kind != TNF_MSGPACK_ARRAY || h.n != 3)
+        return tnf_fail(e, TNF_EFORMAT, h.at, "an array is not [shape, type, bytes]");
+    TNF_TRY(read_dims(x, a, e));
+    TNF_TRY(read_type(x, a, e));
+    TNF_TRY(tnf_fx_head(&x->in, &h, e));
+    if (h.kind != TNF_MSGPACK_BIN)
+        return tnf_fail(e, TNF_EFORMAT, h.at, "an array's data are no bytes");
+    a->data = (fx_piece) { x->in.pos, h.n };
+    if (x->in.pos + h.n != end)
+        return tnf_fail(e, TNF_EFORMAT, ext->at,
+                        "an array of %llu bytes has parts that end elsewhere",
+                        (unsigned long long)ext->n);
+    if (!tnf_ckd_mul(&bytes, a->elements, a->type->width) || bytes != h.n)
+        return tnf_fail(e, TNF_EFORMAT, h.at, "%llu elements of %s are not %llu bytes",
+                        (unsigned long long)a->elements, a->type->name, (unsigned long long)h.n);
+    x->in.pos = end;
+    return TNF_OK;
+}
+
+static tnf_status push_data(struct fx_walk *x, uint64_t *key, fx_data d, tnf_error *e)
+{
+    fx_state *s = x->state;
+    if (s->n == s->capacity) {
+        size_t more = s->capacity ? 2 * s->capacity : 8;
+        fx_data *items = tnf_arena_array(x->r->arena, more, sizeof *items);
+        if (!items)
+            return tnf_arena_fail(x->r->arena, "arrays", e);
+        if (s->n)
+            memcpy(items, s->items, s->n * sizeof *items);
+        s->items = items;
+        s->capacity = more;
+    }
+    *key = s->n;
+    s->items[s->n++] = d;
+    return TNF_OK;
+}
+
+static tnf_status make_attrs(const tnf_value **out, const struct fx_walk *x, bool scalar,
+                             bool chunked, tnf_error *e)
+{
+    tnf_attrs attrs = { .arena = x->r->arena };
+    tnf_value path;
+    *out = NULL;
+    if (tnf_fx_needs_path(x)) {
+        TNF_TRY(tnf_fx_keep_path(&path, x, e));
+        TNF_TRY(tnf_attrs_push(&attrs, FX_PATH, path, e));
+    }
+    if (scalar)
+        TNF_TRY(tnf_attrs_push(&attrs, FX_KIND, tnf_value_string(FX_SCALAR), e));
+    if (chunked)
+        TNF_TRY(tnf_attrs_push(&attrs, FX_CHUNKS, tnf_value_bool(true), e));
+    if (attrs.n == 0)
+        return TNF_OK;
+    tnf_value *map = tnf_arena_alloc(x->r->arena, sizeof *map);
+    if (!map)
+        return tnf_arena_fail(x->r->arena, "attributes", e);
+    *map = tnf_attrs_value(&attrs);
+    *out = map;
+    return TNF_OK;
+}
+
+/* A type that has no name here: bytes that are listed under the name of the file. */
+static tnf_status list_only(struct fx_walk *x, tnf_part *part, const fx_type *type, tnf_error *e)
+{
+    char why[96];
+    tnf_type *own = tnf_arena_alloc(x->r->arena, sizeof *own);
+    if (!own)
+        return tnf_arena_fail(x->r->arena, "a type", e);
+    *own = (tnf_type) { type->name, TNF_U8, TNF_NUMBER_OPAQUE, 8u * type->width };
+    snprintf(why, sizeof why, "elements of the type %s are not known", type->name);
+    part->type = own;
+    part->flags = TNF_PART_UNREADABLE;
+    return tnf_unreadable_origin(x->r, &part->origin, why, e);
+}
+
+static tnf_status fill_part(struct fx_walk *x, tnf_part *part, const struct fx_array *a, fx_data d,
+                            tnf_error *e)
+{
+    *part = (tnf_part) { .role = "data", .offset = a->data.at, .payload = TNF_AT };
+    part->stored = part->nbytes = a->elements * a->type->width;
+    if (!a->type->type)
+        return list_only(x, part, a->type, e);
+    part->type = tnf_type_named(a->type->type);
+    if (part->type->bits < 8) {
+        d.bits = (uint8_t)part->type->bits;
+        d.elements = a->elements;
+        if (!tnf_type_bytes(&part->nbytes, part->type, a->elements))
+            return tnf_fail(e, TNF_EFORMAT, a->at, "an array exceeds 2^64 bytes");
+    }
+    if (d.bits == 0 && d.n == 1)
+        return TNF_OK;
+    part->payload = TNF_OPAQUE;
+    fx_piece *kept = tnf_arena_array(x->r->arena, d.n, sizeof *kept);
+    if (!kept)
+        return tnf_arena_fail(x->r->arena, "an array", e);
+    memcpy(kept, d.pieces, d.n * sizeof *kept);
+    d.pieces = kept;
+    return push_data(x, &part->offset, d, e);
+}
+
+tnf_status tnf_fx_add(struct fx_walk *x, const struct fx_array *a, fx_data d, bool scalar,
+                      bool chunked, tnf_error *e)
+{
+    tnf_part part;
+    tnf_object o = {
+        .shape = a->shape, .layout = &tnf_layout_dense, .parts = &part, .rank = a->rank, .nparts = 1
+    };
+    TNF_TRY(fill_part(x, &part, a, d, e));
+    TNF_TRY(make_attrs(&o.attrs, x, scalar, chunked, e));
+    TNF_TRY(tnf_fx_join(&o.name, x, false, e));
+    if (tnf_catalog_find(x->r->catalog, o.name.p, o.name.n)) {
+        tnf_warn(x->r, a->at, "two arrays are called %s if their keys are joined",
+                 TNF_QUOTED(o.name));
+        TNF_TRY(tnf_fx_join(&o.name, x, true, e));
+    }
+    x->tensors++;
+    return tnf_add_object(x->r, &o, a->at, e);
+}
+
+/* ---------------------------------------------------------- chunked arrays */
+
+/* "0", "1" … without zeros in front. */
+static bool is_number(tnf_str s, uint64_t *out)
+{
+    *out = 0;
+    if (s.n == 0 || s.n > 9 || (s.n > 1 && s.p[0] == '0'))
+        return false;
+    for (size_t i = 0; i < s.n; i++) {
+        if (s.p[i] < '0' || s.p[i] > '9')
+            return false;
+        *out = 10 * *out + (uint64_t)(s.p[i] - '0');
+    }
+    return true;
+}
+
+static tnf_status read_key(struct fx_walk *x, tnf_str *out, uint64_t *at, tnf_error *e)
+{
+    fx_head h;
+    const uint8_t *p = NULL;
+    TNF_TRY(tnf_fx_head(&x->in, &h, e));
+    *at = h.at;
+    *out = (tnf_str) { NULL, 0 };
+    if (h.kind != TNF_MSGPACK_STR)
+        return TNF_OK;
+    TNF_TRY(tnf_fx_bytes(&x->in, h.n, &p, e));
+    *out = (tnf_str) { (const char *)p, (size_t)h.n };
+    return TNF_OK;
+}
+
+/* The number of an entry: each from 0 to n - 1 once. */
+static tnf_status read_number(struct fx_walk *x, uint64_t n, uint64_t *out, tnf_error *e)
+{
+    tnf_str key;
+    uint64_t at;
+    TNF_TRY(read_key(x, &key, &at, e));
+    if (!key.p || !is_number(key, out) || *out >= n)
+        return tnf_fail(e, TNF_EFORMAT, at, "the pieces of an array are not numbered from 0 on");
+    return TNF_OK;
+}
+
+static tnf_status read_whole_shape(struct fx_walk *x, struct fx_array *a, tnf_error *e)
+{
+    fx_head h;
+    uint64_t i, seen[MAX_RANK + 1] = { 0 };
+    TNF_TRY(tnf_fx_head(&x->in, &h, e));
+    if (h.kind != TNF_MSGPACK_MAP || h.n > MAX_RANK)
+        return tnf_fail(e, TNF_EFORMAT, h.at, "the shape of an array in pieces is none");
+    a->rank = (uint32_t)h.n;
+    a->shape = tnf_arena_array(x->r->scratch, a->rank + 1, sizeof *a->shape);
+    if (!a->shape)
+        return tnf_arena_fail(x->r->scratch, "a shape", e);
+    for (uint32_t k = 0; k < a->rank; k++) {
+        TNF_TRY(read_number(x, a->rank, &i, e));
+        TNF_TRY(tnf_fx_head(&x->in, &h, e));
+        if (h.value.kind != TNF_UINT || seen[i]++)
+            return tnf_fail(e, TNF_EFORMAT, h.at, "a dimension is no number, or comes twice");
+        a->shape[i] = h.value.as.u;
+    }
+    if (!tnf_shape_elements(&a->elements, a->shape, a->rank))
+        return tnf_fail(e, TNF_EFORMAT, a->at, "the product of an array's dimensions exceeds 2^64");
+    return TNF_OK;
+}
+
+static tnf_status read_pieces(struct fx_walk *x, struct fx_array *a, fx_data *d, tnf_error *e)
+{
+    fx_head h;
+    uint64_t i;
+    TNF_TRY(tnf_fx_head(&x->in, &h, e));
+    if (h.kind != TNF_MSGPACK_MAP || h.n > MAX_CHUNKS)
+        return tnf_fail(e, TNF_EFORMAT, h.at, "the pieces of an array are none");
+    d->n = (size_t)h.n;
+    fx_piece *pieces = tnf_arena_array(x->r->scratch, h.n + 1, sizeof *pieces);
+    if (!pieces)
+        return tnf_arena_fail(x->r->scratch, "an array", e);
+    d->pieces = pieces;
+    for (size_t k = 0; k < d->n; k++) {
+        struct fx_array one;
+        TNF_TRY(read_number(x, d->n, &i, e));
+        TNF_TRY(tnf_fx_head(&x->in, &h, e));
+        if (h.kind != TNF_MSGPACK_EXT || h.ext != FX_NDARRAY || pieces[i].at)
+            return tnf_fail(e, TNF_EFORMAT, h.at, "piece %llu of an array is none, or comes twice",
+                            (unsigned long long)i);
+        TNF_TRY(tnf_fx_array(x, &h, &one, e));
+        if (one.rank != 1 || (a->type && a->type != one.type))
+            return tnf_fail(e, TNF_EFORMAT, h.at, "the pieces of an array are not of one kind");
+        a->type = one.type;
+        pieces[i] = one.data;
+    }
+    return TNF_OK;
+}
+
+static tnf_status add_chunked(struct fx_walk *x, struct fx_array *a, const fx_data *d, tnf_error *e)
+{
+    uint64_t sum = 0, bytes;
+    if (!a->type)
+        return tnf_fail(e, TNF_EFORMAT, a->at, "an array in pieces has none");
+    for (size_t i = 0; i < d->n; i++)
+        sum += d->pieces[i].n; /* each lies in the file for itself */
+    if (!tnf_ckd_mul(&bytes, a->elements, a->type->width) || bytes != sum)
+        return tnf_fail(e, TNF_EFORMAT, a->at, "%llu elements of %s are not %llu bytes",
+                        (unsigned long long)a->elements, a->type->name, (unsigned long long)sum);
+    a->data = d->pieces[0];
+    return tnf_fx_add(x, a, *d, false, true, e);
+}
+
+/* Which of the three keys is it? */
+static int chunk_key(tnf_str key)
+{
+    static const char *const names[] = { FX_MARK, "shape", "chunks" };
+    for (int i = 0; key.p && i < 3; i++)
+        if (key.n == strlen(names[i]) && memcmp(key.p, names[i], key.n) == 0)
+            return i;
+    return -1;
+}
+
+/* Past an item and all in it. */
+static tnf_status skip_item(struct fx_walk *x, tnf_error *e)
+{
+    fx_head h;
+    for (uint64_t items = 1; items > 0; items--) {
+        TNF_TRY(tnf_fx_head(&x->in, &h, e));
+        if (h.kind == TNF_MSGPACK_MAP)
+            items += 2 * h.n; /* no more than there are bytes, so it cannot wrap */
+        else if (h.kind == TNF_MSGPACK_ARRAY)
+            items += h.n;
+        else
+            x->in.pos += h.n;
+    }
+    return TNF_OK;
+}
+
+/* Has it just these three keys, and is the mark true? What is not is data. The position stays. */
+tnf_status tnf_fx_is_chunked(struct fx_walk *x, const fx_head *map, bool *out, tnf_error *e)
+{
+    uint64_t was = x->in.pos, at;
+    bool seen[3] = { false, false, false }, marked = false;
+    tnf_str key;
+    *out = false;
+    for (int i = 0; map->n == 3 && i < 3; i++) {
+        fx_head h = { .kind = TNF_MSGPACK_END };
+        TNF_TRY(read_key(x, &key, &at, e));
+        int which = chunk_key(key);
+        if (which < 0 || seen[which])
+            break;
+        seen[which] = true;
+        if (which == 0)
+            TNF_TRY(tnf_fx_head(&x->in, &h, e));
+        marked = marked || (h.value.kind == TNF_BOOL && h.value.as.b);
+        if (which == 0 && !marked)
+            break;
+        if (which != 0)
+            TNF_TRY(skip_item(x, e));
+        *out = seen[0] && seen[1] && seen[2] && marked;
+    }
+    x->in.pos = was;
+    return TNF_OK;
+}
+
+/* A map of the three keys, in any order. */
+tnf_status tnf_fx_chunked(struct fx_walk *x, const fx_head *map, tnf_error *e)
+{
+    struct fx_array a = { .at = map->at };
+    fx_data d = { NULL, 0, 0, 0 };
+    bool seen[3] = { false, false, false };
+    for (int i = 0; i < 3; i++) {
+        tnf_str key;
+        uint64_t at;
+        fx_head h;
+        TNF_TRY(read_key(x, &key, &at, e));
+        int which = chunk_key(key);
+        if (which < 0 || seen[which])
+            return tnf_fail(e, TNF_EFORMAT, at, "an array in pieces has a key that is none of it");
+        seen[which] = true;
+        if (which == 0)
+            TNF_TRY(tnf_fx_head(&x->in, &h, e));
+        else if (which == 1)
+            TNF_TRY(read_whole_shape(x, &a, e));
+        else
+            TNF_TRY(read_pieces(x, &a, &d, e));
+    }
+    return add_chunked(x, &a, &d, e);
+}
+
+/* -------------------------------------------------------------------- data */
+
+/* Bytes as they are in the pieces. */
+static tnf_status read_plain(const tnf_reader *r, const fx_data *d, uint64_t offset, uint8_t *dst,
+                             size_t n, tnf_error *e)
+{
+    for (size_t i = 0; i < d->n && n > 0; i++) {
+        const fx_piece *p = &d->pieces[i];
+        if (offset >= p->n) {
+            offset -= p->n;
+            continue;
+        }
+        size_t some = p->n - offset < n ? (size_t)(p->n - offset) : n;
+        TNF_TRY(tnf_source_read(r->source, p->at + offset, dst, some, e));
+        dst += some;
+        n -= some;
+        offset = 0;
+    }
+    return TNF_OK;
+}
+
+tnf_status tnf_fx_decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,
+                         tnf_error *e)
+{
+    const fx_state *s = r->state;
+    const fx_data *d = &s->items[key];
+    uint8_t *out = dst, block[4096] = { 0 };
+    if (d->bits == 0)
+        return read_plain(r, d, offset, dst, n, e);
+    /* Elements from the one that the first bit is of; each takes a byte in the file. */
+    memset(out, 0, n);
+    uint64_t bit = 8 * offset, element = bit / d->bits, end = 8 * (offset + n);
+    while (element < d->elements && element * d->bits < end) {
+        uint64_t left = d->elements - element;
+        size_t many = left < sizeof block ? (size_t)left : sizeof block;
+        TNF_TRY(read_plain(r, d, element, block, many, e));
+        for (size_t i = 0; i < many && element * d->bits < end; i++, element++)
+            for (unsigned k = 0; k < d->bits; k++) {
+                uint64_t at = element * d->bits + k;
+                if (at >= bit && at < end && block[i] >> k & 1)
+                    out[(at - bit) / 8] |= (uint8_t)(1u << (at - bit) % 8);
+            }
+    }
+    return TNF_OK;
+}

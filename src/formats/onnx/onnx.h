@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of this format share: the walk through a model, and edits of its bytes. */
+#ifndef TNF_FORMATS_ONNX_H
+#define TNF_FORMATS_ONNX_H
+
+#include "format.h"
+#include "wire/protobuf.h"
+
+#define OX_MODEL    "onnx.model"
+#define OX_KIND     "onnx.kind"
+#define OX_DEPTH    64u
+#define OX_MAX_NAME 65536u
+#define OX_MAX_KEPT ((uint64_t)64 << 20)
+
+/* Fields of a TensorProto. */
+enum {
+    OX_DIMS = 1,
+    OX_TYPE = 2,
+    OX_SEGMENT = 3,
+    OX_FLOATS = 4,
+    OX_INT32S = 5,
+    OX_STRINGS = 6,
+    OX_INT64S = 7,
+    OX_NAME = 8,
+    OX_RAW = 9,
+    OX_DOUBLES = 10,
+    OX_UINT64S = 11,
+    OX_EXTERNAL = 13,
+    OX_LOCATION = 14
+};
+
+typedef struct ox_type {
+    const char *type; /* ours; NULL: there is no such type */
+    uint8_t field;    /* where values stand that are not raw */
+    uint8_t bits;     /* of one value there: as it is read */
+    uint8_t per;      /* values of that field for an element; 0: one for each byte */
+} ox_type;
+
+const ox_type *tnf_ox_type(uint64_t number);
+uint64_t tnf_ox_number(const tnf_type *type);
+
+/* -------------------------------------------------------------------- edits */
+
+/* At a place, so many bytes are left out and others are put in: a few, or a part's. */
+typedef struct ox_edit {
+    uint64_t at, cut;
+    uint8_t bytes[24];
+    uint8_t n;
+    const tnf_object *object; /* writing: whose data follow the bytes */
+    uint8_t what;             /* which of them */
+} ox_edit;
+
+enum { OX_DATA, OX_TEXTS, OX_VALUES, OX_LINEAR, OX_COORDS };
+
+/* --------------------------------------------------------------------- walk */
+
+/* A tensor of the model: a TensorProto, or a SparseTensorProto. */
+typedef struct ox_site {
+    tnf_str name; /* whole, in the arena of the walk */
+    const char *kind;
+    bool sparse;
+    tnf_protobuf message;
+    uint64_t at;
+} ox_site;
+
+typedef struct ox_walk ox_walk;
+struct ox_walk {
+    tnf_protobuf_in *in;
+    tnf_arena *arena;
+    tnf_reader *r; /* for warnings; NULL when writing */
+    tnf_attrs used;
+    tnf_buf edits; /* ox_edit */
+    unsigned depth;
+    /* Tells of a tensor; *more is how many bytes its message grows by. */
+    tnf_status (*tensor)(void *ctx, ox_walk *walk, const ox_site *site, int64_t *more,
+                         tnf_error *e);
+    void *ctx;
+};
+
+tnf_status tnf_ox_walk(ox_walk *w, tnf_error *e);
+tnf_status tnf_ox_edit(ox_walk *w, const ox_edit *edit, tnf_error *e);
+/* A length that has changed; *more grows by what its own bytes grow by. */
+tnf_status tnf_ox_relength(ox_walk *w, const tnf_protobuf_field *f, int64_t *more, tnf_error *e);
+void tnf_ox_sort(ox_walk *w);
+
+/* --------------------------------------------------------------------- data */
+
+/* Values one after the other in the file: bytes of a fixed width, or varints. */
+typedef struct ox_run {
+    uint64_t at, n;        /* bytes */
+    uint64_t first, count; /* values */
+} ox_run;
+
+/* What only the format can produce. */
+typedef struct ox_data {
+    enum { OX_RUNS, OX_VARINTS, OX_OFFSETS, OX_BYTES, OX_INDICES } form;
+    const ox_run *runs;
+    size_t n;
+    uint8_t bits;           /* of a value as it is read */
+    const uint64_t *ends;   /* strings: where each ends */
+    const int64_t *indices; /* sparse: linear, or rank of them for each value */
+    const uint64_t *shape;
+    uint32_t rank;
+    uint64_t count; /* of values */
+    bool linear;
+} ox_data;
+
+typedef struct ox_state {
+    ox_data *items;
+    size_t n, capacity;
+} ox_state;
+
+tnf_status tnf_ox_push(tnf_reader *r, ox_data data, uint64_t *key, tnf_error *e);
+tnf_status tnf_ox_decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,
+                         tnf_error *e);
+
+/* -------------------------------------------------------------------- tensor */
+
+/* A TensorProto's fields. */
+typedef struct ox_tensor {
+    tnf_str name;
+    uint64_t *shape;
+    uint64_t type, elements, at;
+    const ox_type *known;
+    tnf_protobuf_field raw; /* number 0: there is none */
+    uint64_t external;      /* 1: elsewhere */
+    tnf_str location, offset, length;
+    tnf_buf runs; /* ox_run: of all typed fields */
+    uint64_t nvalues;
+    uint32_t rank;
+    uint8_t typed; /* which field the values are of; 0: none */
+    bool located;
+} ox_tensor;
+
+/* Reads it; what it says must be whole. Its buffer is the caller's to free. */
+tnf_status tnf_ox_read(ox_tensor *t, tnf_reader *r, const tnf_protobuf *message, tnf_error *e);
+/* Adds dimensions: one, or packed ones. */
+tnf_status tnf_ox_dims(ox_tensor *t, tnf_reader *r, tnf_protobuf m, tnf_error *e);
+/* Where its data are. */
+tnf_status tnf_ox_place(tnf_part *part, const ox_tensor *t, tnf_reader *r, tnf_error *e);
+tnf_status tnf_ox_strings(tnf_part parts[2], const ox_tensor *t, tnf_reader *r, tnf_error *e);
+
+extern const tnf_option_info tnf_ox_write_options[];
+tnf_status tnf_ox_fits(tnf_fit *fit, tnf_error *e);
+/* A model of these tensors as initializers, without their data: what would have been kept of one.
+ */
+tnf_status tnf_ox_bare(tnf_buf *b, const tnf_catalog *c, const tnf_allocator *alloc, tnf_error *e);
+tnf_status tnf_ox_write(tnf_writer *w, tnf_error *e);
+
+#endif

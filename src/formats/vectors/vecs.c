@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+/* Vectors of the TEXMEX sets (SIFT1M, GIST1M …): .fvecs, .ivecs, .bvecs.
+ *
+ *   i32 d   d elements      4 + d * width bytes, all little-endian
+ *   i32 d   d elements      the same d in each record
+ *   …                       up to the end of the file: no header, no count, no magic
+ *
+ *   fvecs f32   ivecs i32   bvecs u8         the extension alone says which
+ *
+ * They become one tensor, `vectors` [n, d]. Its rows lie `record` bytes apart, so no view of the
+ * whole is possible. Opening looks at 64 of the records, verifying and reading whole rows at all.
+ */
+#include "formats/vectors/vectors.h"
+
+#include <string.h>
+
+#define KIND      "vecs.kind"
+#define HEAD      4u
+#define SAMPLES   64u
+#define MAX_GUESS 65536u
+#define BLOCK     ((size_t)1 << 20)
+
+static const vec_kind kinds[] = {
+    { "fvecs", "f32", true },  { "ivecs", "i32", true },  { "bvecs", "u8", true },
+    { "hvecs", "f16", false }, { "i8vecs", "i8", false }, { "dvecs", "f64", false },
+    { NULL, NULL, false },
+};
+
+typedef struct vecs_state {
+    uint64_t n, d, row, record; /* row: bytes of its elements; record: and its head */
+} vecs_state;
+
+/* ------------------------------------------------------------------- probe */
+
+/* Do the records that a probe can see carry the same d, and fill the file? */
+static bool seems_to_be(const tnf_probe *p, uint32_t d, uint64_t width)
+{
+    uint64_t record = HEAD + d * width;
+    if (record > p->size || p->size % record != 0)
+        return false;
+    for (uint64_t at = record; at + HEAD <= p->nhead; at += record)
+        if (tnf_le32(p->head + at) != d)
+            return false;
+    return record > p->ntail || tnf_le32(p->tail + (p->ntail - record)) == d;
+}
+
+static int probe(const tnf_probe *p)
+{
+    const vec_kind *told = tnf_vec_by_extension(kinds, p->ext);
+    if (p->nhead < HEAD)
+        return told ? TNF_PROBE_EXTENSION : TNF_PROBE_NO;
+    uint32_t d = tnf_le32(p->head);
+    bool fits = d > 0 && d <= MAX_GUESS && (seems_to_be(p, d, 4) || seems_to_be(p, d, 1));
+    if (told)
+        return fits ? TNF_PROBE_PLAUSIBLE + 5 : TNF_PROBE_EXTENSION;
+    return fits && !tnf_vec_extension(p->ext) ? TNF_PROBE_PLAUSIBLE - 5 : TNF_PROBE_NO;
+}
+
+/* ----------------------------------------------------------------- reading */
+
+enum { READ_TYPE };
+
+static const tnf_option_info read_options[] = {
+    { "type", TNF_OPTION_CHOICE, "auto|f32|i32|u8|f16|i8|f64", "auto",
+      "what the elements are; auto: as the extension says" },
+    { 0 },
+};
+
+/* Where the other family's rule holds exactly, the file is probably one of those. */
+static const char *other_family(const tnf_reader *r)
+{
+    uint8_t head[8];
+    uint64_t bytes;
+    if (r->source->size < sizeof head ||
+        tnf_source_read(r->source, 0, head, sizeof head, NULL) != TNF_OK ||
+        !tnf_ckd_mul(&bytes, tnf_le32(head), tnf_le32(head + 4)))
+        return "";
+    uint64_t data = r->source->size - sizeof head;
+    return bytes > 0 && (data == bytes || (data % 4 == 0 && data / 4 == bytes))
+               ? "; this looks like an fbin file"
+               : "";
+}
+
+static tnf_status wrong_head(const vecs_state *s, uint64_t row, uint32_t found, tnf_error *e)
+{
+    return tnf_fail(e, TNF_EFORMAT, row * s->record,
+                    "vector %llu has %lld elements, the first one %llu", (unsigned long long)row,
+                    (long long)(int32_t)found, (unsigned long long)s->d);
+}
+
+/* The first, the last and some between. */
+static tnf_status check_samples(const tnf_reader *r, const vecs_state *s, tnf_error *e)
+{
+    uint64_t many = s->n < SAMPLES ? s->n : SAMPLES;
+    for (uint64_t i = 1; i < many; i++) {
+        uint8_t head[HEAD];
+        uint64_t row = s->n / (many - 1) * i + s->n % (many - 1) * i / (many - 1) - 1;
+        row = many == s->n ? i : i + 1 == many ? s->n - 1 : row;
+        TNF_TRY(tnf_source_read(r->source, row * s->record, head, sizeof head, e));
+        if (tnf_le32(head) != s->d)
+            return wrong_head(s, row, tnf_le32(head), e);
+    }
+    return TNF_OK;
+}
+
+/* The rule for this width; what is left over at the end is of a vector that was cut off. */
+static tnf_status measure(tnf_reader *r, vecs_state *s, uint32_t d, uint64_t width, tnf_error *e)
+{
+    uint64_t size = r->source->size;
+    s->d = d;
+    s->row = d * width;
+    s->record = HEAD + s->row;
+    s->n = size / s->record;
+    uint64_t over = size % s->record;
+    if (s->n == 0)
+        return tnf_fail(e, TNF_ETRUNCATED, size,
+                        "the first vector has %u elements: %llu bytes are missing (cut short?)%s",
+                        d, (unsigned long long)(s->record - size), other_family(r));
+    if (over)
+        TNF_TRY(tnf_stricter(r, e, TNF_ETRUNCATED, size,
+                             "the last of the vectors of %u elements ends too early: %llu bytes "
+                             "are missing (cut short?)%s",
+                             d, (unsigned long long)(s->record - over), other_family(r)));
+    return check_samples(r, s, e);
+}
+
+/* Without a word on the type: floats, unless only bytes fit. */
+static const vec_kind *guess_kind(const tnf_reader *r, uint32_t d)
+{
+    static const char *const order[] = { "f32", "u8" };
+    for (size_t i = 0; i < 2; i++) {
+        const vec_kind *k = tnf_vec_by_type(kinds, order[i]);
+        uint64_t width = tnf_type_named(k->type)->bits / 8, record = HEAD + d * width;
+        vecs_state s = { r->source->size / record, d, d * width, record };
+        if (s.n > 0 && r->source->size % record == 0 && check_samples(r, &s, NULL) == TNF_OK)
+            return k;
+    }
+    return &kinds[0];
+}
+
+static tnf_status index_all(tnf_reader *r, tnf_error *e)
+{
+    tnf_cur c;
+    if (r->source->size == 0)
+        return tnf_fail(e, TNF_ETRUNCATED, 0, "the file is empty: 4 bytes are missing");
+    TNF_TRY(tnf_read_range(r, "first dimension", 0, HEAD, HEAD, &c, e));
+    uint32_t d = tnf_u32(&c);
+    if (d == 0 || d > INT32_MAX)
+        return tnf_fail(e, TNF_EFORMAT, 0, "the first vector has %d elements%s", (int32_t)d,
+                        other_family(r));
+    const vec_kind *k = tnf_vec_by_type(kinds, r->options[READ_TYPE].s);
+    if (!k)
+        k = tnf_vec_by_extension(kinds, r->extension);
+    if (!k)
+        k = guess_kind(r, d);
+    const tnf_type *type = tnf_type_named(k->type);
+    vecs_state *s = tnf_arena_alloc(r->arena, sizeof *s);
+    if (!s)
+        return tnf_arena_fail(r->arena, "the vectors", e);
+    TNF_TRY(measure(r, s, d, type->bits / 8, e));
+    r->state = s;
+    TNF_TRY(tnf_set_attr(r, KIND, tnf_value_string(k->name), e));
+    const uint64_t shape[] = { s->n, s->d };
+    tnf_part part = { .role = "data",
+                      .type = type,
+                      .stored = s->n * s->row,
+                      .nbytes = s->n * s->row, /* less than the file */
+                      .payload = TNF_OPAQUE };
+    tnf_object object = { .name = TNF_STR(VEC_NAME),
+                          .shape = shape,
+                          .layout = &tnf_layout_dense,
+                          .parts = &part,
+                          .rank = 2,
+                          .nparts = 1 };
+    return tnf_add_object(r, &object, 0, e);
+}
+
+/* Whole records to where rows go, as many as there is room for; then the heads are taken out. What
+ * they took is left for the next round, which is short. */
+static tnf_status read_rows(const tnf_reader *r, uint64_t row, uint8_t *dst, size_t *rows,
+                            tnf_error *e)
+{
+    const vecs_state *s = r->state;
+    size_t n = (size_t)s->row, record = (size_t)s->record;
+    size_t fit = *rows * n / record;
+    if (fit == 0) { /* one row */
+        uint8_t head[HEAD];
+        *rows = 1;
+        TNF_TRY(tnf_source_read(r->source, row * s->record, head, sizeof head, e));
+        if (tnf_le32(head) != s->d)
+            return wrong_head(s, row, tnf_le32(head), e);
+        return tnf_source_read(r->source, row * s->record + HEAD, dst, n, e);
+    }
+    *rows = fit;
+    TNF_TRY(tnf_source_read(r->source, row * s->record, dst, fit * record, e));
+    for (size_t i = 0; i < fit; i++) {
+        uint32_t d = tnf_le32(dst + i * record);
+        if (d != s->d)
+            return wrong_head(s, row + i, d, e);
+        memmove(dst + i * n, dst + i * record + HEAD, n);
+    }
+    return TNF_OK;
+}
+
+static tnf_status decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,
+                         tnf_error *e)
+{
+    const vecs_state *s = r->state;
+    (void)key;
+    for (uint8_t *to = dst; n > 0;) {
+        uint64_t row = offset / s->row, skip = offset % s->row, done;
+        if (skip || n < s->row) {
+            done = s->row - skip < n ? s->row - skip : n;
+            TNF_TRY(tnf_source_read(r->source, row * s->record + HEAD + skip, to, (size_t)done, e));
+        } else {
+            size_t most = BLOCK / (size_t)s->record, rows = (size_t)(n / s->row);
+            rows = most > 0 && rows > most ? most : rows;
+            TNF_TRY(read_rows(r, row, to, &rows, e));
+            done = rows * s->row;
+        }
+        to += done;
+        offset += done;
+        n -= (size_t)done;
+    }
+    return TNF_OK;
+}
+
+/* Every record has the same d. Reading whole rows finds that as well; this tells all of them. */
+static tnf_status verify(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
+                         tnf_error *e)
+{
+    static const tnf_str name = TNF_STR(VEC_NAME);
+    const vecs_state *s = r->state;
+    size_t most = s->record < BLOCK ? BLOCK / (size_t)s->record : 1;
+    size_t step = s->record < BLOCK ? (size_t)s->record : HEAD;
+    uint8_t *block = tnf_arena_raw(arena, most * step);
+    if (!block)
+        return tnf_arena_fail(arena, "verifying", e);
+    for (uint64_t row = 0; row < s->n;) {
+        size_t many = s->n - row < most ? (size_t)(s->n - row) : most;
+        TNF_TRY(tnf_source_read(r->source, row * s->record, block, many * step, e));
+        for (size_t i = 0; i < many; i++, row++)
+            if (tnf_le32(block + i * step) != s->d) {
+                tnf_error problem;
+                wrong_head(s, row, tnf_le32(block + i * step), &problem);
+                tell(ctx, &problem, name);
+                return TNF_OK; /* what follows a wrong one means nothing */
+            }
+    }
+    return TNF_OK;
+}
+
+/* ----------------------------------------------------------------- writing */
+
+enum { WRITE_TYPE };
+
+static const tnf_option_info write_options[] = {
+    { "type", TNF_OPTION_CHOICE, "auto|f32|i32|u8|f16|i8|f64", "auto",
+      "what the elements are; auto: as the extension says, or the tensor if that says nothing" },
+    { 0 },
+};
+
+static bool is_guessed(const tnf_object *o)
+{
+    return o->parts->type == tnf_type_of(TNF_F32);
+}
+
+static tnf_status fits(tnf_fit *fit, tnf_error *e)
+{
+    static const vec_rules rules = {
+        .kinds = kinds,
+        .lone = "a file of vectors holds one matrix",
+        .untold = "the name alone (.fvecs, .ivecs, .bvecs) says what the elements are; give it one",
+        .other = "the extension or the option `type` says another type than the tensor has",
+        .guessed = is_guessed,
+    };
+    (void)e;
+    return tnf_vec_fits(fit, &rules, fit->options[WRITE_TYPE].s);
+}
+
+/* Rows as they come, in any pieces; heads go between. */
+struct spread {
+    tnf_writer *w;
+    uint8_t *block;            /* whole records, and one that is begun */
+    size_t n, size, row, left; /* left: of the row that is begun */
+    uint32_t d;
+};
+
+static tnf_status flush(struct spread *s, tnf_error *e)
+{
+    size_t n = s->n;
+    s->n = 0;
+    return tnf_put(s->w, s->block, n, e);
+}
+
+static tnf_status take_rows(void *ctx, const void *bytes, size_t n, tnf_error *e)
+{
+    struct spread *s = ctx;
+    for (const uint8_t *p = bytes; n > 0;) {
+        if (s->left == 0) {
+            if (s->size - s->n < HEAD)
+                TNF_TRY(flush(s, e));
+            tnf_put_le32(s->block + s->n, s->d);
+            s->n += HEAD;
+            s->left = s->row;
+        }
+        if (s->n == s->size)
+            TNF_TRY(flush(s, e));
+        size_t some = s->left < n ? s->left : n;
+        some = s->size - s->n < some ? s->size - s->n : some;
+        memcpy(s->block + s->n, p, some);
+        s->n += some;
+        s->left -= some;
+        p += some;
+        n -= some;
+    }
+    return TNF_OK;
+}
+
+static tnf_status write_all(tnf_writer *w, tnf_error *e)
+{
+    const tnf_object *o = &w->catalog->objects[0];
+    uint64_t d = o->shape[o->rank - 1];
+    struct spread s = { .w = w, .size = BLOCK };
+    if (d > INT32_MAX)
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "a vector has at most 2147483647 elements");
+    s.d = (uint32_t)d;
+    s.row = (size_t)(d * (o->parts->type->bits / 8));
+    s.block = tnf_arena_raw(w->scratch, s.size);
+    if (!s.block)
+        return tnf_arena_fail(w->scratch, "vectors", e);
+    TNF_TRY(tnf_scan(&o->parts[0], take_rows, &s, e));
+    return flush(&s, e);
+}
+
+const tnf_format tnf_format_vecs = {
+    .name = "vecs",
+    .title = "Vectors, a dimension before each (.fvecs, .ivecs, .bvecs)",
+    .extensions = "fvecs ivecs bvecs fvec ivec bvec",
+    .family = "vecs",
+    .caps = TNF_CAN_READ | TNF_CAN_WRITE,
+    .can = { .types = "f32 i32 u8 f16 i8 f64",
+             .layouts = "dense",
+             .not_empty = "a file of vectors holds exactly one matrix, and there is none",
+             .attrs = TNF_HOLDS_NONE,
+             .derived = KIND,
+             .fits = fits },
+    .read_options = read_options,
+    .write_options = write_options,
+    .probe = probe,
+    .index = index_all,
+    .decode = decode,
+    .write = write_all,
+    .verify = verify,
+};

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* Protobuf's wire format by pulling, over bytes that are fetched when they are needed: messages may
+ * be larger than memory, and places of fields are places in the file.
+ *
+ *     tnf_protobuf m = tnf_protobuf_all(&in);
+ *     while (tnf_protobuf_more(&m)) {
+ *         TNF_TRY(tnf_protobuf_next(&m, &field, e));
+ *         if (field.number == 7 && field.type == TNF_PROTOBUF_LENGTH)
+ *             inner = tnf_protobuf_inside(&m, &field);
+ *     }
+ *
+ * tag = varint (number << 3 | type); then, by type: 0 a varint, 1 eight bytes, 2 a varint length
+ * and so many bytes, 5 four bytes. Groups (3, 4) are refused: nobody has written them for twenty
+ * years.
+ */
+#ifndef TNF_WIRE_PROTOBUF_H
+#define TNF_WIRE_PROTOBUF_H
+
+#include "base/arena.h"
+#include <tenfold/types.h>
+
+enum {
+    TNF_PROTOBUF_VARINT = 0,
+    TNF_PROTOBUF_FIXED64 = 1,
+    TNF_PROTOBUF_LENGTH = 2,
+    TNF_PROTOBUF_FIXED32 = 5
+};
+
+#define TNF_PROTOBUF_WINDOW ((size_t)16 << 10)
+
+typedef tnf_status (*tnf_protobuf_fetch)(void *ctx, uint64_t at, void *dst, size_t n, tnf_error *e);
+
+/* Where the bytes come from, and a window of them. */
+typedef struct tnf_protobuf_in {
+    tnf_protobuf_fetch fetch;
+    void *ctx;
+    uint64_t size;
+    uint64_t start; /* of the window */
+    size_t n;
+    uint8_t window[TNF_PROTOBUF_WINDOW];
+} tnf_protobuf_in;
+
+/* A message: what is left of it. */
+typedef struct tnf_protobuf {
+    tnf_protobuf_in *in;
+    uint64_t pos, end;
+} tnf_protobuf;
+
+typedef struct tnf_protobuf_field {
+    uint32_t number;
+    uint8_t type;
+    uint64_t at;        /* of its tag */
+    uint64_t length_at; /* of its length */
+    uint64_t offset, n; /* of its content */
+    uint64_t value;     /* of a number: its bits */
+} tnf_protobuf_field;
+
+void tnf_protobuf_init(tnf_protobuf_in *in, tnf_protobuf_fetch fetch, void *ctx, uint64_t size);
+tnf_protobuf tnf_protobuf_all(tnf_protobuf_in *in);
+
+static inline bool tnf_protobuf_more(const tnf_protobuf *m)
+{
+    return m->pos < m->end;
+}
+
+/* The next field; the message goes on behind its content. TNF_ETRUNCATED where the bytes end,
+ * TNF_EFORMAT where a length runs past the message. */
+tnf_status tnf_protobuf_next(tnf_protobuf *m, tnf_protobuf_field *f, tnf_error *e);
+/* The content of a field as a message, or as packed numbers. */
+tnf_protobuf tnf_protobuf_inside(const tnf_protobuf *m, const tnf_protobuf_field *f);
+/* A number of a packed field. */
+tnf_status tnf_protobuf_varint(tnf_protobuf *m, uint64_t *out, tnf_error *e);
+/* The content of a field in the arena, with a NUL behind it; TNF_ELIMIT above max. */
+tnf_status tnf_protobuf_text(const tnf_protobuf *m, const tnf_protobuf_field *f, uint64_t max,
+                             tnf_arena *arena, tnf_str *out, tnf_error *e);
+
+/* Writes a varint, up to 10 bytes; how many there are. */
+size_t tnf_protobuf_put(uint8_t out[10], uint64_t v);
+
+#endif

@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Trees written by the package flax come back byte for byte; those that Tenfold writes are read by it.
+
+Without flax the package msgpack judges the bytes.
+
+  flax_peer.py TENFOLD
+"""
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+try:
+    import msgpack
+    import numpy as np
+except ImportError as missing:
+    print(f"SKIPPED: {missing}; .venv/bin/pip install msgpack")
+    sys.exit(0)
+try:
+    from flax import serialization
+except ImportError:
+    serialization = None
+    print("flax is not here: msgpack alone judges")
+
+TENFOLD = sys.argv[1]
+rng = np.random.default_rng(7)
+
+
+def array(a, code=1):
+    return msgpack.ExtType(code, msgpack.packb((a.shape, a.dtype.name, a.tobytes()), use_bin_type=True))
+
+
+def leaf(v):
+    return array(v) if isinstance(v, np.ndarray) else array(np.asarray(v), 3) if isinstance(v, np.generic) else v
+
+
+def tree(v):
+    return {k: tree(x) for k, x in v.items()} if isinstance(v, dict) else leaf(v)
+
+
+def tenfold(*args):
+    subprocess.run([TENFOLD, *map(str, args)], check=True)
+
+
+values = {"params": {f"layer_{i}": {"kernel": rng.normal(size=(3, 4)).astype(t), "bias": np.zeros(0, t)}
+                     for i, t in enumerate(("float32", "float64", "float16", "int64", "uint8"))},
+          "step": 7, "big": 2 ** 63, "small": -2 ** 63, "lr": 1e-3, "none": None, "scalar": np.float32(2), "name": "ä" * 40, "e": {}}
+data = serialization.msgpack_serialize(values) if serialization else msgpack.packb(tree(values), use_bin_type=True)
+with tempfile.TemporaryDirectory() as name:
+    a, b, c = (Path(name) / n for n in ("a.msgpack", "b.zt", "c.msgpack"))
+    a.write_bytes(data)
+    tenfold("convert", "-q", a, b)
+    tenfold("convert", "-q", b, c)
+    assert c.read_bytes() == data, "not the bytes that the package wrote"
+    if serialization:
+        read = serialization.msgpack_restore(c.read_bytes())
+        assert read["step"] == 7 and np.array_equal(read["params"]["layer_0"]["kernel"], values["params"]["layer_0"]["kernel"])
+print(f"flax: {len(data)} bytes, the same again")
