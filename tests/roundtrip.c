@@ -115,7 +115,8 @@ static bool follows_source(const char *format)
 /* The order of its tensors is that of whatever they come from. */
 static bool keeps_order(const char *format)
 {
-    return strcmp(format, "gguf") == 0 || strcmp(format, "npz") == 0;
+    return strcmp(format, "gguf") == 0 || strcmp(format, "npz") == 0 ||
+           strcmp(format, "flax") == 0;
 }
 
 static bool same_order(const tnf_file *a, const tnf_file *b)
@@ -209,6 +210,8 @@ static void check_way_back(const struct one *a, const tnf_file *b)
     tnf_error error;
     const char *format = tnf_file_info(a->file)->format;
     tnf_sink *sink = save(b, format, false, false, &plan, &status, &error);
+    if (!sink && status == TNF_ELOSSY && !spelled_alike(a->file, b))
+        return; /* a type that the format has only under names of others, of which this was one */
     if (!CHECK(sink != NULL, "no way back: %s", error.message))
         return;
     tnf_file *again = reopen(sink, format, a->lenient);

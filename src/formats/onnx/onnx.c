@@ -417,7 +417,6 @@ const tnf_format tnf_format_onnx = {
              .layouts = "dense strings/1 sparse_coo/1",
              .zero_rank = true,
              .utf8_names = true,
-             .sorts_tensors = true,
              .attrs = TNF_HOLDS_NONE,
              .file_attrs = OX_MODEL,
              .derived = "onnx.ir_version onnx.opset onnx.producer_name onnx.producer_version "
