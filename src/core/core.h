@@ -127,6 +127,10 @@ tnf_status tnf_options_parse(const tnf_option_value **out, const tnf_option_info
 
 /* directory.c: the file that stands for a directory. */
 tnf_status tnf_directory_model(char **out, const char *path, tnf_arena *arena, tnf_error *e);
+/* The same for the URL of a folder. */
+struct tnf_url_options;
+tnf_status tnf_remote_model(char **out, const char *url, const struct tnf_url_options *how,
+                            tnf_arena *arena, tnf_error *e);
 /* What lies beside the model's shards, and no index there names it: tells of shards by their names
  * ("…-00001-of-00003.…") and of the whole model's file, warns of others of the kind. */
 tnf_status tnf_directory_surplus(const tnf_file *file, tnf_arena *arena, tnf_tell tell,
@@ -140,8 +144,8 @@ static inline bool tnf_is_file_fault(tnf_status status)
 }
 
 /* open.c */
-tnf_status tnf_open_path(tnf_file **out, const char *path, const tnf_open_options *options,
-                         unsigned depth, tnf_error *e);
+tnf_status tnf_open_beside(tnf_file **out, const tnf_source *near, const char *path, tnf_str name,
+                           const tnf_open_options *options, unsigned depth, tnf_error *e);
 /* As tnf_open_source(), with a path (or NULL) for what formats learn from one. */
 tnf_status tnf_open_over(tnf_file **out, tnf_source *source, const char *path,
                          const tnf_open_options *options, tnf_error *e);

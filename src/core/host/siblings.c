@@ -9,6 +9,7 @@
  * aliases of a large shard. All handles together stay within the memory of the one that names them.
  */
 #include "core/core.h"
+#include "remote/list.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -322,9 +323,14 @@ static tnf_status make_path(char **out, tnf_arena *arena, const char *directory,
 
 /* What there is under that name, before it is opened: opening a FIFO or a device may do something.
  */
-static tnf_status look_up_identity(struct identity *is, const char *path, tnf_error *e)
+static tnf_status look_up_identity(struct identity *is, const tnf_reader *r, const char *path,
+                                   tnf_error *e)
 {
     struct stat st;
+    if (r->source->far) { /* its name is all that is known of it */
+        *is = (struct identity) { UINT64_MAX, tnf_sibling_count(r->file) };
+        return TNF_OK;
+    }
     if (stat(path, &st) != 0)
         return tnf_fail_sys(e, errno, "cannot open");
     if (!S_ISREG(st.st_mode))
@@ -369,7 +375,8 @@ static tnf_status open_file(struct sibling *s, tnf_reader *r, const char *path, 
     o.options = NULL;
     o.noptions = 0;
     o.warn = NULL;
-    TNF_TRY(tnf_open_path(&s->file, path, &o, f->depth + 1, e));
+    tnf_str name = { s->name, strlen(s->name) };
+    TNF_TRY(tnf_open_beside(&s->file, f->source, path, name, &o, f->depth + 1, e));
     t->memory += s->file->arena.total;
     s->file->origin.label = s->name;
     for (size_t i = 0; i < s->file->nwarnings; i++)
@@ -421,7 +428,7 @@ static tnf_status open_named(tnf_reader *r, const tnf_file **out, const char *di
     struct sibling *s = by_name(f->sibling_tables, key);
     if (!s || !s->file) {
         tnf_error why = { .offset = TNF_NO_OFFSET };
-        status = look_up_identity(&is, path, &why);
+        status = look_up_identity(&is, r, path, &why);
         if (!s)
             TNF_TRY(find_or_add(&s, f, directory, name, key, status == TNF_OK ? &is : NULL, e));
         if (status != TNF_OK && e)
@@ -437,12 +444,33 @@ static tnf_status open_named(tnf_reader *r, const tnf_file **out, const char *di
     return status;
 }
 
+/* A stranger's machine is asked for what lies beside the file, and for nothing else. */
+static tnf_status check_near(const tnf_file *f, const char *directory, tnf_error *e)
+{
+    if (!f->source->far || (f->directory && strcmp(directory, f->directory) == 0))
+        return TNF_OK;
+    return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                    "over the network a file is looked for only beside the one that names it");
+}
+
+void tnf_expect_siblings(tnf_reader *r, const tnf_str *names, size_t n)
+{
+    tnf_str *sound = r->source->far ? tnf_arena_array(r->scratch, n, sizeof *sound) : NULL;
+    size_t count = 0;
+    for (size_t i = 0; sound && i < n; i++)
+        if (check_name(names[i], NULL) == TNF_OK)
+            sound[count++] = names[i];
+    if (sound)
+        tnf_remote_expect(r->source, sound, count);
+}
+
 tnf_status tnf_open_stored(tnf_reader *r, const tnf_file **out, const char *directory, tnf_str name,
                            const char *format, tnf_error *e)
 {
     tnf_file *f = r->file;
     tnf_arena scratch;
     TNF_TRY(check_name(name, e));
+    TNF_TRY(check_near(f, directory, e));
     if (f->depth >= MAX_FILE_DEPTH)
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "files name other files too deeply");
     if (!tables_of(f))
