@@ -164,6 +164,10 @@ const tnf_open_options *input_how_begin(input_how *how, input *in, const cli_sta
     tnf_format_info known = TNF_FORMAT_INFO_INIT;
     tnf_limits limits = { 0 };
     *in = (input) { .path = path, .name = shown_path(path), .cli = cli };
+    if (tnf_is_url(path) && strpbrk(path, "?#")) { /* a signature is not for others to read */
+        in->shown = strndup(path, strcspn(path, "?#"));
+        in->path = in->name = in->shown ? in->shown : "URL";
+    }
     if ((options->format && !known_format(options->format, &known)) ||
         !parse_limits(&limits, &options->limits) ||
         !format_options_parse(&how->reader, &options->options))
@@ -182,6 +186,11 @@ const tnf_open_options *input_how_begin(input_how *how, input *in, const cli_sta
     o->warn = on_warning;
     o->trace = cli->trace ? on_trace : NULL;
     o->ctx = in;
+    how->remote = (tnf_url_options) { .size = sizeof how->remote };
+    how->remote.trace = o->trace;
+    how->remote.warn = on_warning;
+    how->remote.ctx = in;
+    o->remote = &how->remote;
     return o;
 }
 
@@ -233,6 +242,8 @@ void input_close(input *in)
 {
     tnf_close(in->file);
     in->file = NULL;
+    free(in->shown);
+    in->shown = NULL;
 }
 
 int input_undo(const cli_state *cli, const char *path, bool *undone)
