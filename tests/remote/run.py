@@ -1,0 +1,290 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The command over URLs, against a server that misbehaves: every row of the table of answers in
+docs/remote.md with its exit code, its sentence and the number of requests.
+
+    run.py COMMAND [NAME...]
+"""
+import json
+import os
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import urllib.request
+
+here = os.path.dirname(os.path.abspath(__file__))
+command = os.path.abspath(sys.argv[1])
+wanted = sys.argv[2:]
+bad = []
+clean = {k: v for k, v in os.environ.items()
+         if not re.match("AWS_|HF_|AZURE_|GOOGLE_|STORAGE_|TENFOLD_|.*_proxy$|.*_PROXY$", k)}
+clean["AWS_EC2_METADATA_DISABLED"] = "true"
+
+
+def check(condition, what):
+    if not condition:
+        bad.append(what)
+        print("FAILED:", what)
+
+
+def make_safetensors(path, tensors, metadata=None):
+    header, data = {}, b""
+    if metadata:
+        header["__metadata__"] = metadata
+    for name, (shape, values) in tensors.items():
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(values)]}
+        data += values
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text + data)
+
+
+def floats(n, seed=0):
+    return b"".join(struct.pack("<f", (i * 7 + seed) % 1001) for i in range(n))
+
+
+class World:
+    def __init__(self, folder):
+        self.folder = folder
+        self.server = subprocess.Popen([sys.executable, os.path.join(here, "server.py"), folder],
+                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                       stderr=subprocess.DEVNULL, text=True)
+        self.ports = [int(p) for p in self.server.stdout.readline().split()]
+
+    def url(self, path):
+        return "http://127.0.0.1:%d/%s" % (self.ports[0], path)
+
+    def ask(self, path):
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(self.url(path)) as f:
+            return f.read()
+
+    def log(self):
+        return json.loads(self.ask("_log"))
+
+    def close(self):
+        self.server.stdin.close()
+        self.server.wait()
+
+
+def run(*args, env=None):
+    done = subprocess.run([command, *args], capture_output=True, timeout=120,
+                          env={**clean, **(env or {})})
+    return done.returncode, done.stdout, done.stderr.decode(errors="replace")
+
+
+# behaviour, exit code, a part of the sentence or None, requests of `hash` (or the least and the most)
+ANSWERS = [
+    ("ok", 0, None, 3),
+    ("short", 0, None, (600, 640)),
+    ("cut", 0, None, (3, 8)),
+    ("norange", 3, "does not say which", 1),
+    ("wrongrange", 3, "sends bytes 7 to", 1),
+    ("multipart", 3, "does not say which", 1),
+    ("wronglength", 3, "announces 65540 bytes for a range of 65536", 1),
+    ("toolong", 3, "more bytes than it was asked for", 1),
+    ("whole", 0, None, 1),
+    ("endless", 3, "does not end within 67108864 bytes", 1),
+    ("chunked", 0, None, 1),
+    ("empty", 4, "empty", 1),
+    ("empty416", 4, "empty", 1),
+    ("gzip", 3, "compresses what it sends", 1),
+    ("shrunk", 4, "bytes now, it had", (2, 3)),
+    ("changed", 3, 'the object changed while it was read (ETag "v0", then "v1")', (2, 3)),
+    ("matched", 3, "the object changed while it was read", (2, 3)),
+    ("grown", 3, "the object changed while it was read (bytes", (2, 3)),
+    ("redated", 3, "the object changed while it was read (modified", (2, 3)),
+    ("weak", 0, None, 3),
+    ("status-400", 3, "answers 400: all [31m sorts of things", 1),
+    ("status-401", 3, "wants credentials (401)", 1),
+    ("status-403", 3, "does not allow it (403)", 1),
+    ("status-404", 3, "has no such file (404)", 1),
+    ("status-410", 3, "has this file no more (410)", 1),
+    ("status-418", 3, "answers 418", 1),
+    ("status-503", 3, "answers 503", 6),
+    ("once-408", 0, None, 4),
+    ("once-425", 0, None, 4),
+    ("once-429", 0, None, 4),
+    ("once-500", 0, None, 4),
+    ("once-502", 0, None, 4),
+    ("once-503", 0, None, 4),
+    ("once-504", 0, None, 4),
+    ("retry-1", 0, None, 4),
+    ("retry-date", 0, None, 4),
+    ("retry-9999", 3, "asks to come back in 9999 seconds", 1),
+    ("reset", 0, None, 4),
+    ("silent", 0, None, 4),
+    ("headers", 3, "bytes of headers", 1),
+    ("html", 4, "HTML", 1),
+    ("loop", 3, "more than 5 redirects", 6),
+    ("nowhere", 3, "does not say where to", 1),
+    ("there", 0, None, 4),
+    ("relative", 0, None, 4),
+    ("other", 0, None, 4),
+    ("file", 3, "no web address", 1),
+    ("expiring", 0, None, (3, 8)),
+]
+
+
+def test_answers(w):
+    code, local, _ = run("hash", "--json", os.path.join(w.folder, "m.safetensors"))
+    local = json.loads(local)["hash"] if code == 0 else None
+    for how, want, sentence, requests in ANSWERS:
+        w.log()
+        code, out, err = run("hash", "--json", w.url(how + "/m.safetensors"))
+        count = len(w.log())
+        check(code == want, "%s: exit %d, not %d: %s" % (how, code, want, err))
+        if sentence:
+            check(sentence in err, "%s: says %r, not %r" % (how, err, sentence))
+        elif code == 0:
+            check(json.loads(out)["hash"] == local, "%s: another hash" % how)
+        least, most = requests if isinstance(requests, tuple) else (requests, requests)
+        check(least <= count <= most, "%s: %d requests, not %s" % (how, count, requests))
+        check("\x1b" not in err, "%s: control characters in its message" % how)
+
+
+def test_large(w):
+    """No range requests, and too long to be taken whole unasked."""
+    code, out, err = run("hash", w.url("whole/big.safetensors"))
+    check(code == 3 and "no range requests here (75497" in err, "large: " + err)
+    code, out, err = run("cat", w.url("whole/big.safetensors"), "w[0:3]", "-o", "stream=yes")
+    check(code == 0, "stream=yes: " + err)
+    code, out, err = run("ls", w.url("whole/big.safetensors"))
+    check(code == 0, "its head alone: " + err)
+
+
+def test_counts(w):
+    """Bytes and requests for a header: counted here, and told by info."""
+    for name, requests, most in [("m", 1, 65536), ("long", 2, 200000)]:
+        w.log()
+        code, out, err = run("info", "--json", w.url("ok/%s.safetensors" % name))
+        seen, info = len(w.log()), json.loads(out)
+        check(seen == requests == info["requests"], "%s: %d requests" % (name, seen))
+        check(info["bytes_read"] <= most, "%s: %d bytes" % (name, info["bytes_read"]))
+    w.log()
+    code, out, err = run("--trace", "cat", w.url("ok/m.safetensors"), "w[7:9]")
+    code2, local, _ = run("cat", os.path.join(w.folder, "m.safetensors"), "w[7:9]")
+    check(code == 0 and out == local, "two rows differ: " + err)
+    check("GET 127.0.0.1" in err and "bytes=0-65535: 206" in err, "--trace does not tell: " + err)
+    asked = [h["headers"]["range"] for h in w.log()]
+    total = sum(int(b) - int(a) + 1 for a, b in (r.removeprefix("bytes=").split("-") for r in asked))
+    check(total <= 1 << 20, "two rows took %d bytes" % total)
+
+
+def test_secrets(w):
+    """A token goes to the URL's own host, and nothing of it is printed."""
+    host = "127.0.0.1:%d" % w.ports[0]
+    path = os.path.join(w.folder, "headers")
+    with open(path, "w") as f:
+        f.write("%s: Authorization: Bearer t0ken\n" % host)
+    env = {"TENFOLD_HTTP_HEADER_FILE": path}
+    code, out, err = run("info", w.url("auth/m.safetensors"))
+    check(code == 3 and "wants credentials (401)" in err, "without a token: " + err)
+    w.log()
+    code, out, err = run("--trace", "info", w.url("auth/m.safetensors?sig=SECRET"), env=env)
+    check(code == 0, "with a token: " + err)
+    check("t0ken" not in err + out.decode() and "SECRET" not in err + out.decode(), "printed: " + err)
+    check([h["path"] for h in w.log()] == ["/auth/m.safetensors?sig=SECRET"], "the query is not sent")
+    code, out, err = run("--trace", "hash", w.url("other/m.safetensors"), env=env)
+    seen = w.log()
+    check(code == 0, "another host: " + err)
+    check("SECRET" not in err, "a signature was printed: " + err)
+    for h in seen:
+        check(("authorization" in h["headers"]) == (h["port"] == w.ports[0]),
+              "Authorization at port %d" % h["port"])
+    check(any(h["port"] == w.ports[1] for h in seen), "no redirect to the other host")
+    code, out, err = run("info", "http://user:pass@%s/ok/m.safetensors" % host)
+    check(code == 2 and "would be shown" in err, "a password in a URL: " + err)
+    os.unlink(path)
+
+
+def test_shards(w):
+    """A model by its index, by its folder, and names that lead elsewhere."""
+    local = run("hash", os.path.join(w.folder, "model"))[1].split()[0]
+    for path in ["ok/model/model.safetensors.index.json", "ok/model/"]:
+        w.log()
+        code, out, err = run("hash", w.url(path))
+        check(code == 0 and out.split()[0] == local, "%s: %s" % (path, err))
+    w.log()
+    code, out, err = run("info", "--json", w.url("ok/model/model.safetensors.index.json"))
+    check(code == 0 and json.loads(out)["requests"] == 4, "shards + 1 requests: %s %s" % (out, err))
+    code, out, err = run("info", w.url("ok/model/evil.safetensors.index.json"))
+    check(code == 4 and "leads out" in err, "a shard elsewhere: " + err)
+    check(not any("m.safetensors" in h["path"] for h in w.log()), "it was asked for")
+    code, out, err = run("info", w.url("ok/"))
+    check(code == 3 and "http has no listing" in err, "no listing: " + err)
+    code, out, err = run("verify", w.url("ok/model/"))
+    check(code == 0, "verify: " + err)
+
+
+def test_commands(w):
+    """What commands print of a URL is what they print of the file."""
+    file, url = os.path.join(w.folder, "m.safetensors"), w.url("ok/m.safetensors")
+    for args in [["ls", "@"], ["ls", "--json", "@"], ["meta", "@"], ["cat", "@", "b[0:9]"],
+                 ["stat", "@"], ["verify", "@"], ["hash", "--tensors", "@"], ["diff", "@", "@"]]:
+        here = run(*[file if a == "@" else a for a in args])
+        there = run(*[url if a == "@" else a for a in args])
+        same = there[1].replace(url.encode(), file.encode())
+        check(here[0] == there[0] and here[1] == same, "%s: %r, not %r" % (args, there, here))
+    target = os.path.join(w.folder, "out.zt")
+    code, out, err = run("convert", url, target)
+    check(code == 0, "convert: " + err)
+    check(run("hash", target)[1].split()[0] == run("hash", file)[1].split()[0], "convert: another hash")
+    os.unlink(target)
+    code, out, err = run("meta", url, "--set", "a=b")
+    check(code in (2, 4), "a URL changed in place: %d %s" % (code, err))
+
+
+def test_faults(w):
+    """Every n-th request fails: the result is that of the file."""
+    local = run("hash", os.path.join(w.folder, "model"))[1].split()[0]
+    for n in (2, 3, 5, 7):
+        w.ask("_set?fail=%d" % n)
+        code, out, err = run("hash", w.url("ok/model/model.safetensors.index.json"))
+        w.ask("_set?fail=0")
+        check(code == 0 and out.split()[0] == local, "every %d. fails: %s" % (n, err))
+
+
+def make_files(folder):
+    make_safetensors(folder + "/m.safetensors",
+                     {"w": ([300, 512], floats(300 * 512)), "b": ([1000], floats(1000, 3))}, {"a": "b"})
+    make_safetensors(folder + "/long.safetensors",
+                     {"layer.%d.weight.with.a.rather.long.name" % i: ([8], floats(8, i)) for i in range(1200)})
+    make_safetensors(folder + "/big.safetensors", {"w": ([18 << 20], b"")})
+    with open(folder + "/big.safetensors", "r+b") as f:
+        head = f.read().replace(b"[0, 0]", b"[0,%d]" % (72 << 20))
+        f.seek(0)
+        f.write(struct.pack("<Q", len(head) - 8) + head[8:])
+        f.truncate(len(head) + (72 << 20))
+    os.mkdir(folder + "/model")
+    places = {}
+    for i in range(3):
+        name = "model-%05d-of-00003.safetensors" % (i + 1)
+        make_safetensors(folder + "/model/" + name, {"t%d" % i: ([50, 1000], floats(50000, i))})
+        places["t%d" % i] = name
+    index = {"metadata": {"total_size": 600000}, "weight_map": places}
+    with open(folder + "/model/model.safetensors.index.json", "w") as f:
+        json.dump(index, f)
+    index["weight_map"] = {"t0": "../m.safetensors", "t1": "http://127.0.0.1/x", "t2": "/m.safetensors"}
+    with open(folder + "/model/evil.safetensors.index.json", "w") as f:
+        json.dump(index, f)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        make_files(folder)
+        w = World(folder)
+        try:
+            for name, test in list(globals().items()):
+                if name.startswith("test_") and (not wanted or name[5:] in wanted):
+                    w.log()
+                    test(w)
+        finally:
+            w.close()
+    sys.exit(1 if bad else 0)
+
+
+main()
