@@ -75,6 +75,36 @@ typedef struct tnf_traffic {
 /** Gets what an open file and its shards cost so far; false: it is not read over the network. */
 TNF_API bool tnf_file_traffic(tnf_traffic *out, const tnf_file *file);
 
+/** How to fetch. Begin with TNF_FETCH_INIT; NULL means all defaults. */
+typedef struct tnf_fetch_options {
+    size_t size;                   /**< sizeof(tnf_fetch_options) */
+    const tnf_url_options *remote; /**< NULL: all defaults; its progress is not used */
+    bool replace;                  /**< files that are there already may be replaced */
+    tnf_progress_fn progress; /**< called with bytes of the file that is fetched, done and all */
+    /** Called for each file when it is there: its name below the directory, its size, and whether
+     * it was fetched now (or was there already, unchanged). */
+    void (*file)(void *ctx, const char *name, uint64_t bytes, bool fetched);
+    void *ctx; /**< passed to both */
+} tnf_fetch_options;
+
+/** All defaults. */
+#define TNF_FETCH_INIT                                                                             \
+    {                                                                                              \
+        sizeof(tnf_fetch_options), NULL, false, NULL, NULL, NULL                                   \
+    }
+
+/** Downloads a file, all files of a folder (s3, gs, hf), or an index and the shards that it names,
+ *  into a directory. Each appears under its name when it is whole and verified. What was fetched
+ *  before an interruption is checked and used: a file NAME.part and a journal beside it remain
+ *  until then. */
+TNF_API TNF_CHECKED tnf_status tnf_fetch(const char *url, const char *directory,
+                                         const tnf_fetch_options *options, tnf_error *error);
+
+/** Makes an object that appears under an s3:// URL at commit, whole or not at all (a multipart
+ *  upload). Without TNF_SINK_REPLACE an object that is there already is not replaced. */
+TNF_API TNF_CHECKED tnf_status tnf_sink_url(tnf_sink **out, const char *url, unsigned flags,
+                                            const tnf_url_options *options, tnf_error *error);
+
 #ifdef __cplusplus
 }
 #endif

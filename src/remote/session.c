@@ -89,6 +89,8 @@ tnf_status tnf_session_new(tnf_session **out, const tnf_url_options *how,
     s->alloc = a;
     s->curl = curl;
     s->how = copy;
+    s->watch = copy.progress;
+    s->watcher = copy.ctx;
     s->allowed = copy.connections;
     atomic_init(&s->users, 1);
     pthread_mutex_init(&s->lock, NULL);
@@ -100,6 +102,12 @@ tnf_status tnf_session_new(tnf_session **out, const tnf_url_options *how,
     else
         *out = s;
     return status;
+}
+
+void tnf_session_watch(tnf_session *s, tnf_progress_fn watch, void *ctx)
+{
+    s->watch = watch;
+    s->watcher = ctx;
 }
 
 void tnf_session_share(tnf_session *s)
@@ -141,11 +149,11 @@ void tnf_session_trace(tnf_session *s, const char *format, ...)
 
 static bool may_go_on(tnf_session *s)
 {
-    if (!s->how.progress)
+    if (!s->watch)
         return true;
     pthread_mutex_lock(&s->talk);
     uint64_t done = atomic_load(&s->bytes);
-    bool go_on = s->how.progress(s->how.ctx, done, 0);
+    bool go_on = s->watch(s->watcher, done, 0);
     pthread_mutex_unlock(&s->talk);
     return go_on;
 }
@@ -376,7 +384,7 @@ static void set_callbacks(const tnf_curl *c, void *easy, tnf_exchange *x)
     c->setopt(easy, TNF_CURL_WRITEDATA, x);
     c->setopt(easy, TNF_CURL_XFERINFOFUNCTION, on_progress);
     c->setopt(easy, TNF_CURL_XFERINFODATA, x);
-    c->setopt(easy, TNF_CURL_NOPROGRESS, x->session->how.progress ? 0L : 1L);
+    c->setopt(easy, TNF_CURL_NOPROGRESS, x->session->watch ? 0L : 1L);
     c->setopt(easy, TNF_CURL_OPENSOCKETFUNCTION, on_socket);
     c->setopt(easy, TNF_CURL_OPENSOCKETDATA, x);
     c->setopt(easy, TNF_CURL_ERRORBUFFER, x->reason);

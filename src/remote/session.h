@@ -31,7 +31,9 @@ typedef struct tnf_keys_aws {
 typedef struct tnf_session {
     const tnf_curl *curl;
     tnf_allocator alloc;
-    tnf_url_options how; /* pointers point into `kept` */
+    tnf_url_options how;   /* pointers point into `kept` */
+    tnf_progress_fn watch; /* may stop everything; with a context of its own */
+    void *watcher;
     char *kept;
     size_t nkept;
     atomic_uint users;
@@ -54,6 +56,8 @@ typedef struct tnf_session {
 tnf_status tnf_session_new(tnf_session **out, const tnf_url_options *how,
                            const tnf_allocator *alloc, tnf_error *e);
 void tnf_session_share(tnf_session *s);
+/* Another function for progress than the caller's. */
+void tnf_session_watch(tnf_session *s, tnf_progress_fn watch, void *ctx);
 void tnf_session_drop(tnf_session *s);
 
 /* What to ask, and what to do with what comes. */

@@ -4,11 +4,16 @@
 #include "base/sized.h"
 #include "io/fs.h"
 #include "remote/cache.h"
+#include "remote/credentials.h"
 #include "remote/list.h"
 #include "remote/web.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define GAP    (1u << 20) /* bytes between two ranges that are read rather than skipped */
 #define BATCH  (8u << 20) /* bytes of one request for several ranges */
@@ -155,10 +160,46 @@ static tnf_web *web_of(const tnf_source *s)
     return s && s->ops.read_at == web_read ? s->ctx : NULL;
 }
 
-const tnf_far *tnf_web_far(const tnf_source *s)
+tnf_far *tnf_web_far(const tnf_source *s)
 {
-    const tnf_web *w = web_of(s);
+    tnf_web *w = web_of(s);
     return w ? &w->far : NULL;
+}
+
+/* What huggingface_hub has on this machine already, by the digest that the server tells:
+ *
+ *   HF_HOME/hub/models--ORG--NAME/blobs/ETAG
+ */
+static void use_local_blob(tnf_far *f)
+{
+    char home[3000], repo[300], path[4096];
+    const char *etag = f->linked_etag[0] ? f->linked_etag : f->pin.etag;
+    size_t n = strlen(etag), at = 0;
+    bool model = strncmp(f->place.repo, "datasets/", 9) != 0 &&
+                 strncmp(f->place.repo, "spaces/", 7) != 0;
+    struct stat st;
+    for (const char *p = f->place.repo; *p && at + 3 < sizeof repo; p++) {
+        repo[at++] = *p == '/' ? '-' : *p;
+        if (*p == '/')
+            repo[at++] = '-';
+    }
+    repo[at] = 0;
+    if (n < 42 || etag[0] != '"' || strcspn(etag + 1, "\"/.") != n - 2 ||
+        !tnf_hub_home(home, sizeof home))
+        return;
+    const char *cache = tnf_setting("HF_HUB_CACHE");
+    int m = snprintf(path, sizeof path, "%s%s/%s%s/blobs/%.*s", cache ? cache : home,
+                     cache ? "" : "/hub", model ? "models--" : "", repo, (int)n - 2, etag + 1);
+    int fd = m > 0 && (size_t)m < sizeof path ? tnf_fs_open(path, O_RDONLY, 0) : -1;
+    if (fd < 0)
+        return;
+    if (f->spool < 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+        (uint64_t)st.st_size == f->pin.total) {
+        f->spool = fd;
+        f->no_ranges = true;
+        return;
+    }
+    close(fd);
 }
 
 tnf_status tnf_web_open(tnf_source **out, tnf_session *s, const tnf_place *place, tnf_error *e)
@@ -172,6 +213,8 @@ tnf_status tnf_web_open(tnf_source **out, tnf_session *s, const tnf_place *place
         tnf_free(&s->alloc, w, sizeof *w);
         return status;
     }
+    if (place->service == TNF_HUB)
+        use_local_blob(&w->far);
     tnf_cache_begin(&w->cache, &w->far);
     pthread_mutex_init(&w->lock, NULL);
     status = tnf_source_new(out, &web_ops, w, w->far.pin.total, &s->alloc, e);

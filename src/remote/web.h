@@ -22,6 +22,6 @@ typedef struct tnf_web {
 
 tnf_status tnf_web_open(tnf_source **out, tnf_session *s, const tnf_place *place, tnf_error *e);
 /* NULL: not a source of this room. */
-const tnf_far *tnf_web_far(const tnf_source *s);
+tnf_far *tnf_web_far(const tnf_source *s);
 
 #endif
