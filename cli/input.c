@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "input.h"
 #include "out.h"
+#include "stop.h"
 #include "suggest.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -158,6 +159,13 @@ static void on_trace(void *ctx, uint64_t offset, const char *line)
     putc('\n', stderr);
 }
 
+/* A server that says nothing does not keep a signal waiting. */
+static bool not_stopped(void *ctx, uint64_t done, uint64_t total)
+{
+    (void)ctx, (void)done, (void)total;
+    return !stop_asked();
+}
+
 const tnf_open_options *input_how_begin(input_how *how, input *in, const cli_state *cli,
                                         const input_options *options, const char *path)
 {
@@ -189,6 +197,7 @@ const tnf_open_options *input_how_begin(input_how *how, input *in, const cli_sta
     how->remote = (tnf_url_options) { .size = sizeof how->remote };
     how->remote.trace = o->trace;
     how->remote.warn = on_warning;
+    how->remote.progress = not_stopped;
     how->remote.ctx = in;
     o->remote = &how->remote;
     return o;
