@@ -130,6 +130,30 @@ def test_changed(s3, env, folder):
     check(code == 0 and again.split()[0] == out.split()[0], "by its version: " + err)
 
 
+def test_writing(s3, env, folder, file, local):
+    """An object appears whole or not at all, and replaces none unasked."""
+    big = os.path.join(folder, "big.safetensors")
+    save_file({"w": numpy.arange(5 << 20, dtype="f4")}, big)  # 20 MiB: three parts
+    for source, key in [(file, "out/a b=c.safetensors"), (big, "out/big.safetensors")]:
+        code, out, err = run("convert", source, "s3://bucket/" + key, env=env)
+        check(code == 0, "convert to %s: %s" % (key, err))
+        code, out, err = run("hash", "s3://bucket/" + key, env=env)
+        check(code == 0 and out.split()[0] == run("hash", source, env={})[1].split()[0], "%s: %s" % (key, err))
+        code, out, err = run("convert", source, "s3://bucket/" + key, env=env)
+        check(code == 3 and "exists" in err, "again: " + err)
+        code, out, err = run("convert", "--force", source, "s3://bucket/" + key, env=env)
+        check(code == 0, "--force: " + err)
+    check(not s3.list_multipart_uploads(Bucket="bucket").get("Uploads"), "an upload is left")
+    code, out, err = run("convert", file, "s3://nobucket/x.safetensors", env=env)
+    check(code == 3, "no bucket: " + err)
+    code, out, err = run("convert", file, "http://127.0.0.1/x.safetensors", env=env)
+    check(code == 4 and "only objects of s3" in err, "http: " + err)
+    target = os.path.join(folder, "fetched")
+    code, out, err = run("fetch", "s3://bucket/out/", target, env=env)
+    check(code == 0 and sorted(os.listdir(target)) == ["a b=c.safetensors", "big.safetensors"],
+          "fetch of a folder: %s %s" % (out, err))
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         server, endpoint = start(folder)
@@ -146,6 +170,7 @@ def main():
             test_profile(s3, env, key, folder)
             test_folder(s3, env, folder)
             test_changed(s3, env, folder)
+            test_writing(s3, env, folder, file, local)
         finally:
             server.stdin.close()
             server.wait()

@@ -5,13 +5,16 @@ docs/remote.md with its exit code, its sentence and the number of requests.
 
     run.py COMMAND [NAME...]
 """
+import hashlib
 import json
 import os
 import re
+import shutil
 import struct
 import subprocess
 import sys
 import tempfile
+import time
 import urllib.request
 
 here = os.path.dirname(os.path.abspath(__file__))
@@ -246,6 +249,100 @@ def test_faults(w):
         code, out, err = run("hash", w.url("ok/model/model.safetensors.index.json"))
         w.ask("_set?fail=0")
         check(code == 0 and out.split()[0] == local, "every %d. fails: %s" % (n, err))
+
+
+def test_fetch(w):
+    """Whole files: in parallel, atomic, resumed, checked."""
+    target = tempfile.mkdtemp()
+    code, out, err = run("fetch", w.url("ok/model/model.safetensors.index.json"), target)
+    check(code == 0, "an index: " + err)
+    local = run("hash", os.path.join(w.folder, "model"))[1].split()[0]
+    check(run("hash", target)[1].split()[:1] == [local], "an index: another model")
+    check(sorted(os.listdir(target)) == sorted(n for n in os.listdir(w.folder + "/model") if "evil" not in n),
+          "files: %s" % os.listdir(target))
+    code, out, err = run("fetch", w.url("ok/model/model.safetensors.index.json"), target)
+    check(code == 3 and "exists already" in err, "twice: " + err)
+
+    big = w.folder + "/big.safetensors"
+    name = target + "/big.safetensors"
+    w.ask("_set?fail=3")
+    code, out, err = run("fetch", w.url("dated/big.safetensors"), target)
+    w.ask("_set?fail=0")
+    check(code == 0 and open(name, "rb").read() == open(big, "rb").read(), "with failures: " + err)
+    check(os.stat(name).st_mtime == 784111777, "the server's date is not kept")
+    w.log()
+    code, out, err = run("fetch", "--json", w.url("dated/big.safetensors"), target)
+    check(code == 0 and json.loads(out)[0]["fetched"] is False and len(w.log()) == 1,
+          "unchanged, and fetched again: %s %s" % (out, err))
+    os.unlink(name)
+
+    # Killed on its way: what is there is used, but for a block that the disk has spoiled.
+    child = subprocess.Popen([command, "fetch", w.url("slow/big.safetensors"), target], env=clean)
+    for _ in range(2000):
+        try:
+            if open(name + ".part.journal").read().count("block") >= 4:
+                break
+        except FileNotFoundError:
+            pass
+        time.sleep(0.005)
+    child.kill()
+    child.wait()
+    check(not os.path.exists(name), "a part appears under the name")
+    blocks = [int(line.split()[1]) for line in open(name + ".part.journal") if line.startswith("block")]
+    check(4 <= len(blocks) < 19, "%d blocks in the journal" % len(blocks))
+    with open(name + ".part", "r+b") as f:
+        f.seek(blocks[0] * 4194304 + 5)
+        f.write(b"spoiled")
+    w.log()
+    code, out, err = run("fetch", w.url("slow/big.safetensors"), target)
+    asked = len(w.log())
+    check(code == 0 and open(name, "rb").read() == open(big, "rb").read(), "resumed: " + err)
+    check(asked <= 19 - len(blocks) + 2, "resumed with %d requests for %d blocks" % (asked, 19 - len(blocks)))
+    check(not os.path.exists(name + ".part") and not os.path.exists(name + ".part.journal"), "litter")
+    os.unlink(name)
+    code, out, err = run("fetch", w.url("changed/big.safetensors"), target)
+    check(code == 3 and "changed while it was read" in err and not os.path.exists(name), "changed: " + err)
+    code, out, err = run("fetch", w.url("ok/model/evil.safetensors.index.json"), target)
+    check(code == 3 and "leads out" in err, "names that lead out: " + err)
+    shutil.rmtree(target)
+
+
+def test_hub(w):
+    """hf:// against a small hub: redirects to another host, digests, its tree, its local cache."""
+    home = tempfile.mkdtemp()
+    target = home + "/t"
+    env = {"HF_ENDPOINT": w.url("hub"), "HF_HOME": home, "HF_TOKEN": "hf_t0ken"}
+    local = run("hash", os.path.join(w.folder, "model"))[1].split()[0]
+    for url in ["hf://org/name", "hf://org/name@main/", "hf://org/name/model.safetensors.index.json",
+                "hf://org/name@refs/pr/1/model.safetensors.index.json"]:
+        w.log()
+        code, out, err = run("--trace", "hash", url, env=env)
+        seen = w.log()
+        check(code == 0 and out.split()[:1] == [local.split()[0]], "%s: %s" % (url, err))
+        check("SECRET" not in err and "hf_t0ken" not in err, "%s: a secret was printed" % url)
+        for h in seen:
+            own = h["port"] == w.ports[0]
+            check(("authorization" in h["headers"]) == own, "%s: a token at %s" % (url, h["path"]))
+            if own and "resolve" in h["path"] and h is not seen[0]:
+                check("index" in h["path"] or "/0123456789abcdef" in h["path"], "no commit: " + h["path"])
+    code, out, err = run("info", "hf://org/private/model.safetensors.index.json", env={**env, "HF_TOKEN": ""})
+    check(code == 3 and "RepoNotFound; asked without a token" in err, "private: " + err)
+    code, out, err = run("info", "hf://org/gated/x.safetensors", env=env)
+    check(code == 3 and "GatedRepo" in err, "gated: " + err)
+    code, out, err = run("fetch", "hf://org/name/", target, env=env)
+    check(code == 0 and run("hash", target)[1].split()[:1] == [local], "fetch: " + err)
+    code, out, err = run("fetch", "hf://org/lying/model-00001-of-00003.safetensors", home + "/u", env=env)
+    check(code == 4 and "SHA-256" in err and os.listdir(home + "/u") == [], "a wrong digest: " + err)
+    shard = "model-00001-of-00003.safetensors"
+    data = open(w.folder + "/model/" + shard, "rb").read()
+    blobs = home + "/hub/models--org--name/blobs/"
+    os.makedirs(blobs)
+    with open(blobs + hashlib.sha256(data).hexdigest(), "wb") as f:
+        f.write(data)
+    w.log()
+    code, out, err = run("hash", "hf://org/name/" + shard, env=env)
+    check(code == 0 and len(w.log()) == 2, "the local cache is not used: " + err)
+    shutil.rmtree(home)
 
 
 def make_files(folder):

@@ -305,6 +305,42 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.part(name)
 
 
+    def how_dated(self, name, argument, nth):
+        self.part(name, headers={"Last-Modified": "Sun, 06 Nov 1994 08:49:37 GMT"})
+
+    def how_slow(self, name, argument, nth):  # 50 ms for each range
+        time.sleep(0.05)
+        self.part(name)
+
+    def how_hub(self, name, argument, nth):
+        """A small hub: /hub/ORG/NAME/resolve/REV/path, /hub/api/models/ORG/NAME/tree/REV."""
+        commit = "0123456789abcdef0123456789abcdef01234567"
+        if name.startswith("api/models/org/name/tree/"):
+            files = [{"type": "directory", "path": "sub", "size": 0}]
+            for base, _, names in os.walk(os.path.join(folder, "model")):
+                for n in sorted(names):
+                    path = os.path.join(base, n)
+                    inside = os.path.relpath(path, os.path.join(folder, "model"))
+                    if "evil" not in n:
+                        files.append({"type": "file", "path": inside, "size": os.path.getsize(path)})
+            return self.answer(200, json.dumps(files).encode())
+        org, repo, _, revision, path = name.split("/", 4)
+        path = urllib.parse.unquote(path)
+        if repo == "gated":
+            return self.answer(403, b"", {"X-Error-Code": "GatedRepo"})
+        if repo == "private" and self.headers.get("Authorization") != "Bearer hf_t0ken":
+            return self.answer(401, b"", {"X-Error-Code": "RepoNotFound"})
+        data = self.content("model/" + path)
+        digest = hashlib.sha256(data).hexdigest()
+        if repo == "lying":
+            digest = hashlib.sha256(b"other").hexdigest()
+        port = ports[1] if self.server.server_port == ports[0] else ports[0]
+        self.answer(302, b"", {
+            "Location": "http://127.0.0.1:%d/ok/model/%s?X-Amz-Signature=SECRET" % (port, path),
+            "X-Repo-Commit": commit, "X-Linked-Etag": '"%s"' % digest,
+            "X-Linked-Size": str(len(data)), "ETag": '"of-the-redirect"'})
+
+
 class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
