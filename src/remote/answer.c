@@ -120,8 +120,11 @@ void tnf_answer_begin(tnf_answer *a)
 static void keep_text(char *out, size_t room, tnf_str value)
 {
     out[0] = 0;
-    if (value.n >= room || memchr(value.p, 0, value.n))
+    if (value.n >= room)
         return; /* what is too long to be kept whole would be another thing */
+    for (size_t i = 0; i < value.n; i++)
+        if ((unsigned char)value.p[i] < ' ')
+            return;
     memcpy(out, value.p, value.n);
     out[value.n] = 0;
 }

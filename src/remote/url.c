@@ -130,16 +130,17 @@ static void plain_path(char *path)
     char *to = path;
     for (const char *p = path; *p;) {
         size_t n = 1 + strcspn(p + 1, "/");
-        if (n == 3 && p[1] == '.' && p[2] == '.') {
-            while (to > path && *--to != '/')
-                ;
-        } else if (!(n == 2 && p[1] == '.')) {
+        bool up = n == 3 && p[1] == '.' && p[2] == '.', here = n == 2 && p[1] == '.';
+        bool last = !p[n];
+        while (up && to > path && *--to != '/')
+            ;
+        if (!up && !here) {
             memmove(to, p, n);
             to += n;
         }
-        if (!p[n] && to == path)
-            *to++ = '/';
         p += n;
+        if (last && (up || here))
+            *to++ = '/';
     }
     *to = 0;
 }
