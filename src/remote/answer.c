@@ -105,6 +105,24 @@ bool tnf_parse_http_date(const char *p, size_t n, int64_t *seconds)
     return true;
 }
 
+int64_t tnf_parse_stamp(const char *text)
+{
+    int pair[7]; /* century, year, month, day, hour, minute, second */
+    size_t n = 0;
+    for (const char *p = text; n < 7 && *p; p++) {
+        if (*p == '-' || *p == ':' || *p == 'T')
+            continue;
+        pair[n] = two_digits(p); /* looks at one more, which may be the end */
+        if (pair[n++] < 0)
+            return 0;
+        p++;
+    }
+    if (n < 7 || pair[2] < 1 || pair[2] > 12 || pair[3] < 1 || pair[3] > 31)
+        return 0;
+    return tnf_calendar_seconds(pair[0] * 100 + pair[1], pair[2], pair[3], pair[4], pair[5],
+                                pair[6]);
+}
+
 void tnf_answer_begin(tnf_answer *a)
 {
     a->status = 0;

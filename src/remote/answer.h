@@ -47,6 +47,8 @@ bool tnf_parse_content_range(const char *p, size_t n, uint64_t *first, uint64_t 
                              uint64_t *total);
 /* "Sun, 06 Nov 1994 08:49:37 GMT"; false if it is none. */
 bool tnf_parse_http_date(const char *p, size_t n, int64_t *seconds);
+/* "20130524T000000Z" and "2013-05-24T00:00:00Z", as seconds since 1970; 0: it is none. */
+int64_t tnf_parse_stamp(const char *text);
 /* A moment in the calendar of UTC, as seconds since 1970. */
 int64_t tnf_calendar_seconds(int year, int month, int day, int hour, int minute, int second);
 

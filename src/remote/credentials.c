@@ -244,7 +244,6 @@ static bool parse_role(tnf_keys_aws *k, const tnf_session *s, const char *text, 
     tnf_json j;
     tnf_value v;
     char end[32];
-    int y, mo, d, h, mi, sec;
     tnf_arena_init(&arena, &s->alloc, 1u << 20);
     tnf_json_init(&j, text, n, 0, &arena, 8, NULL);
     bool ok = tnf_json_value(&j, &v) && tnf_json_end(&j) == TNF_OK;
@@ -253,8 +252,7 @@ static bool parse_role(tnf_keys_aws *k, const tnf_session *s, const char *text, 
         keep_member(&v, "SecretAccessKey", k->secret, sizeof k->secret);
         keep_member(&v, "Token", k->token, sizeof k->token);
         keep_member(&v, "Expiration", end, sizeof end);
-        if (sscanf(end, "%4d-%2d-%2dT%2d:%2d:%2d", &y, &mo, &d, &h, &mi, &sec) == 6)
-            k->until = tnf_calendar_seconds(y, mo, d, h, mi, sec);
+        k->until = tnf_parse_stamp(end);
     }
     tnf_arena_free(&arena);
     return ok && k->id[0] && k->secret[0];

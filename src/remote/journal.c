@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -41,15 +42,17 @@ static int make_header(char out[HEADER], const tnf_pin *pin)
 /* One line "block N HEX": true if the block is on the disk as it says. */
 static bool check_line(const tnf_journal *j, const char *line, uint8_t *room, uint64_t *block)
 {
-    unsigned long long i;
-    char said[80], is[65];
+    char *said, is[65];
     size_t got = 0;
-    if (sscanf(line, "block %llu %64[0-9a-f]", &i, said) != 2 || i >= j->blocks)
+    if (strncmp(line, "block ", 6) != 0 || line[6] < '0' || line[6] > '9')
+        return false;
+    unsigned long long i = strtoull(line + 6, &said, 10);
+    if (*said++ != ' ' || i >= j->blocks)
         return false;
     *block = i;
     size_t n = tnf_journal_size(j, i);
     return tnf_fs_read_at(j->fd, room, n, (uint64_t)i * TNF_BLOCK, &got, NULL) == TNF_OK &&
-           got == n && hash_block(is, room, n) && strcmp(is, said) == 0;
+           got == n && hash_block(is, room, n) && strncmp(is, said, 64) == 0 && said[64] == '\n';
 }
 
 /* What an earlier run left, if it is of the same version. */

@@ -34,7 +34,7 @@ static tnf_status get_text(tnf_session *s, tnf_place *place, tnf_buf *out, tnf_e
 /* ---------------------------------------------------------------------- s3 */
 
 struct page {
-    const char *prefix; /* raw */
+    char prefix[TNF_URL_PATH]; /* raw */
     tnf_listed_fn take;
     void *ctx;
     char token[2048];
@@ -118,9 +118,7 @@ static void decode_key(char *out, size_t room, const char *path)
 static tnf_status list_bucket(tnf_session *s, const tnf_place *folder, bool deep, struct page *p,
                               tnf_buf *text, tnf_error *e)
 {
-    char prefix[TNF_URL_PATH];
-    decode_key(prefix, sizeof prefix, folder->url.path + folder->root);
-    p->prefix = prefix;
+    decode_key(p->prefix, sizeof p->prefix, folder->url.path + folder->root);
     p->token[0] = 0;
     for (unsigned page = 0; page < MOST_PAGES; page++) {
         tnf_place root = *folder;
@@ -131,7 +129,7 @@ static tnf_status list_bucket(tnf_session *s, const tnf_place *folder, bool deep
         if (!deep)
             TNF_TRY(tnf_url_add_query(&root.url, "delimiter", "/", e));
         TNF_TRY(tnf_url_add_query(&root.url, "list-type", "2", e));
-        TNF_TRY(tnf_url_add_query(&root.url, "prefix", prefix, e));
+        TNF_TRY(tnf_url_add_query(&root.url, "prefix", p->prefix, e));
         TNF_TRY(get_text(s, &root, text, e));
         TNF_TRY(take_page(p, text, e));
         if (!p->token[0])
@@ -200,7 +198,7 @@ static tnf_status list_repo(tnf_session *s, const tnf_place *folder, bool deep, 
     TNF_TRY(tnf_url_add_path(&api.url, inside, n, e));
     if (deep)
         TNF_TRY(tnf_url_add_query(&api.url, "recursive", "true", e));
-    p->prefix = folder->inside;
+    memcpy(p->prefix, folder->inside, sizeof folder->inside);
     TNF_TRY(get_text(s, &api, text, e));
     return take_tree(p, text, s, e);
 }

@@ -20,13 +20,13 @@
 static int64_t url_end(const tnf_url *u)
 {
     char begin[32], lasts[32];
-    int y, mo, d, h, mi, s;
     if (tnf_url_query_value(u, "X-Amz-Date", begin, sizeof begin) &&
-        tnf_url_query_value(u, "X-Amz-Expires", lasts, sizeof lasts) &&
-        sscanf(begin, "%4d%2d%2dT%2d%2d%2dZ", &y, &mo, &d, &h, &mi, &s) == 6)
-        return tnf_calendar_seconds(y, mo, d, h, mi, s) + strtoll(lasts, NULL, 10);
+        tnf_url_query_value(u, "X-Amz-Expires", lasts, sizeof lasts)) {
+        int64_t from = tnf_parse_stamp(begin);
+        return from ? from + strtoll(lasts, NULL, 10) % (1 << 30) : 0;
+    }
     if (tnf_url_query_value(u, "Expires", lasts, sizeof lasts))
-        return strtoll(lasts, NULL, 10);
+        return strtoll(lasts, NULL, 10) % ((int64_t)1 << 40);
     return 0;
 }
 

@@ -44,6 +44,11 @@ static void test_date(void **state)
     assert_false(tnf_parse_http_date("Sunday, 06-Nov-94 08:49:37 GMT", 30, &t));
     assert_false(tnf_parse_http_date("Sun, 06 Xxx 1994 08:49:37 GMT", 29, &t));
     assert_false(tnf_parse_http_date("Sun, 06 Nov 1994 25:49:37 GMT", 29, &t));
+    assert_int_equal(tnf_parse_stamp("19941106T084937Z"), 784111777);
+    assert_int_equal(tnf_parse_stamp("1994-11-06T08:49:37Z"), 784111777);
+    assert_int_equal(tnf_parse_stamp("1994-11-06T08:49"), 0);
+    assert_int_equal(tnf_parse_stamp("1994-13-06T08:49:00"), 0);
+    assert_int_equal(tnf_parse_stamp(""), 0);
     assert_int_equal(tnf_calendar_seconds(1970, 1, 1, 0, 0, 0), 0);
     assert_int_equal(tnf_calendar_seconds(2000, 3, 1, 0, 0, 0), 951868800);
     assert_int_equal(tnf_calendar_seconds(2024, 2, 29, 12, 0, 0), 1709208000);
