@@ -166,14 +166,29 @@ static bool not_stopped(void *ctx, uint64_t done, uint64_t total)
     return !stop_asked();
 }
 
+/* A URL without its query, which may be a signature, and without a password. */
+static char *harmless_url(const char *url)
+{
+    char *shown = strndup(url, strcspn(url, "?#"));
+    char *host = shown ? strstr(shown, "://") + 3 : NULL;
+    size_t n = host ? strcspn(host, "/") : 0;
+    if (host && strncmp(shown, "http", 4) == 0)
+        for (size_t i = n; i > 0; i--)
+            if (host[i - 1] == '@') {
+                memmove(host, host + i, strlen(host + i) + 1);
+                break;
+            }
+    return shown;
+}
+
 const tnf_open_options *input_how_begin(input_how *how, input *in, const cli_state *cli,
                                         const input_options *options, const char *path)
 {
     tnf_format_info known = TNF_FORMAT_INFO_INIT;
     tnf_limits limits = { 0 };
     *in = (input) { .path = path, .name = shown_path(path), .cli = cli };
-    if (tnf_is_url(path) && strpbrk(path, "?#")) { /* a signature is not for others to read */
-        in->shown = strndup(path, strcspn(path, "?#"));
+    if (tnf_is_url(path) && strpbrk(path, "?#@")) {
+        in->shown = harmless_url(path);
         in->path = in->name = in->shown ? in->shown : "URL";
     }
     if ((options->format && !known_format(options->format, &known)) ||

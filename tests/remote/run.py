@@ -293,6 +293,7 @@ def test_fetch(w):
     with open(name + ".part", "r+b") as f:
         f.seek(blocks[0] * 4194304 + 5)
         f.write(b"spoiled")
+    time.sleep(0.5)  # what the killed one had asked for
     w.log()
     code, out, err = run("fetch", w.url("slow/big.safetensors"), target)
     asked = len(w.log())
