@@ -20,9 +20,30 @@ struct tnf_extent {
     uint8_t *bytes;
 };
 
+static void note_end(tnf_cache *c, uint64_t end, size_t n)
+{
+    c->latest[c->turn].end = end;
+    c->latest[c->turn].n = n;
+    c->turn = (c->turn + 1) % TNF_CACHE_LATEST;
+}
+
+/* What ended there: true, and its length. */
+static bool find_end(const tnf_cache *c, uint64_t end, size_t *n)
+{
+    for (unsigned i = 0; i < TNF_CACHE_LATEST; i++) {
+        unsigned at = (c->turn + TNF_CACHE_LATEST - 1 - i) % TNF_CACHE_LATEST;
+        *n = c->latest[at].n;
+        if (c->latest[at].end == end)
+            return true;
+    }
+    *n = 0;
+    return false;
+}
+
 void tnf_cache_begin(tnf_cache *c, tnf_far *far)
 {
-    *c = (tnf_cache) { .far = far, .next = far->nhead, .ahead = far->nhead };
+    *c = (tnf_cache) { .far = far };
+    note_end(c, far->nhead, 0);
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->loaded, NULL);
 }
@@ -115,15 +136,14 @@ static void evict_old(tnf_cache *c)
 }
 
 /* How many bytes to ask for at once. */
-static size_t choose_length(tnf_cache *c, uint64_t offset, size_t n, uint64_t after)
+static size_t choose_length(const tnf_cache *c, uint64_t offset, size_t n, uint64_t after)
 {
     uint64_t half = c->far->session->how.cache_bytes / 2;
-    size_t most = half < LARGEST ? (size_t)half : LARGEST;
-    if (offset != c->ahead || c->window == 0)
-        c->window = SMALLEST;
-    else
-        c->window = c->window * 4 < most ? c->window * 4 : most;
-    size_t want = n > c->window ? (n < most ? n : most) : c->window;
+    size_t most = half < LARGEST ? (size_t)half : LARGEST, before = 0;
+    size_t want = find_end(c, offset, &before) && before < most / 4 ? 4 * before
+                  : before                                          ? most
+                                                                    : 0;
+    want = want > n ? want : n < most ? n : most;
     want = want < SMALLEST ? SMALLEST : want;
     return after - offset < want ? (size_t)(after - offset) : want;
 }
@@ -144,7 +164,7 @@ static struct tnf_extent *add_extent(tnf_cache *c, uint64_t offset, size_t n)
     x->next = *p;
     *p = x;
     c->bytes += n;
-    c->ahead = offset + n;
+    note_end(c, offset + n, n);
     return x;
 }
 
@@ -226,15 +246,25 @@ bool tnf_cache_peek(tnf_cache *c, uint64_t offset, void *dst, size_t n)
     return all;
 }
 
+/* So long, and following nothing, that the cache would only be in the way. */
+static bool goes_direct(tnf_cache *c, uint64_t offset, size_t n)
+{
+    uint64_t after;
+    size_t before;
+    bool direct = n >= PIECE ||
+                  (n >= DIRECT && !find_extent(c, offset, &after) && !find_end(c, offset, &before));
+    if (direct)
+        note_end(c, offset + n, n);
+    return direct;
+}
+
 tnf_status tnf_cache_read(tnf_cache *c, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     uint8_t *to = dst;
     size_t got = copy_head(c, offset, to, n);
     tnf_status status = TNF_OK;
     pthread_mutex_lock(&c->lock);
-    bool follows = offset == c->next;
-    c->next = offset + n;
-    bool direct = n - got >= PIECE || (n - got >= DIRECT && !follows);
+    bool direct = goes_direct(c, offset + got, n - got);
     while (!direct && got < n && status == TNF_OK) {
         size_t more = 0;
         status = read_some(c, offset + got, to + got, n - got, &more, e);

@@ -5,9 +5,10 @@
  *   ├── head ───┤      ├─ extent ─┤        ├──── extent ────┤
  *   always kept        read once, kept while there is room, the oldest goes first
  *
- * A small read that misses brings an extent of 64 KiB; if it goes on where the last one ended, of
- * four times the last one's length, up to half of the cache, by several connections. Large reads
- * that do not follow each other go straight to the caller's memory.
+ * A small read that misses brings an extent of 64 KiB; if it goes on where another one ended, of
+ * four times that one's length, up to half of the cache, by several connections. Several threads
+ * may take turns at one stream, or read one each. Large reads that follow none go straight to the
+ * caller's memory.
  */
 #ifndef TNF_REMOTE_CACHE_H
 #define TNF_REMOTE_CACHE_H
@@ -15,6 +16,7 @@
 #include "remote/range.h"
 
 struct tnf_extent;
+#define TNF_CACHE_LATEST 16u /* streams that are read at the same time, by as many threads */
 
 typedef struct tnf_cache {
     tnf_far *far;
@@ -22,9 +24,11 @@ typedef struct tnf_cache {
     pthread_cond_t loaded;
     struct tnf_extent *first; /* by position */
     uint64_t bytes, clock;
-    uint64_t next;  /* where the last read ended */
-    uint64_t ahead; /* where the last extent ended */
-    size_t window;  /* its length */
+    struct {
+        uint64_t end;
+        size_t n;
+    } latest[TNF_CACHE_LATEST]; /* what was asked for: where it ended, and how much it was */
+    unsigned turn;              /* the next of those to be forgotten */
 } tnf_cache;
 
 void tnf_cache_begin(tnf_cache *c, tnf_far *far);
