@@ -148,6 +148,14 @@ static void on_warning(void *ctx, const tnf_warning *warning)
         file_message(in->name, "warning: ", warning->offset, warning->message);
 }
 
+/* Of a server, and worth telling each time: that something cannot be relied on. */
+static void on_remote_warning(void *ctx, const tnf_warning *warning)
+{
+    const input *in = ctx;
+    if (!in->cli->quiet)
+        file_message(in->name, "warning: ", warning->offset, warning->message);
+}
+
 static void on_trace(void *ctx, uint64_t offset, const char *line)
 {
     (void)ctx;
@@ -211,7 +219,7 @@ const tnf_open_options *input_how_begin(input_how *how, input *in, const cli_sta
     o->ctx = in;
     how->remote = (tnf_url_options) { .size = sizeof how->remote };
     how->remote.trace = o->trace;
-    how->remote.warn = on_warning;
+    how->remote.warn = on_remote_warning;
     how->remote.progress = not_stopped;
     how->remote.ctx = in;
     o->remote = &how->remote;

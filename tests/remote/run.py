@@ -6,14 +6,17 @@ docs/remote.md with its exit code, its sentence and the number of requests.
     run.py COMMAND [NAME...]
 """
 import hashlib
+import http.server
 import json
 import os
 import re
 import shutil
+import ssl
 import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.request
 
@@ -344,6 +347,110 @@ def test_hub(w):
     code, out, err = run("hash", "hf://org/name/" + shard, env=env)
     check(code == 0 and len(w.log()) == 2, "the local cache is not used: " + err)
     shutil.rmtree(home)
+
+
+def test_many_shards(w):
+    """282 shards: a request for each and one for the index, several at a time."""
+    folder = os.path.join(w.folder, "many")
+    os.mkdir(folder)
+    places = {}
+    for i in range(282):
+        name = "model-%05d-of-00282.safetensors" % (i + 1)
+        make_safetensors(folder + "/" + name, {"t%d" % i: ([10], floats(10, i))})
+        places["t%d" % i] = name
+    with open(folder + "/model.safetensors.index.json", "w") as f:
+        json.dump({"metadata": {"total_size": 11280}, "weight_map": places}, f)
+    w.log()
+    began = time.time()
+    code, out, err = run("ls", w.url("slow/many/model.safetensors.index.json"))
+    took, seen = time.time() - began, len(w.log())
+    check(code == 0 and out.count(b"f32") == 282, "282 shards: " + err)
+    check(seen <= 283, "282 shards: %d requests" % seen)
+    check(took < 283 * 0.05, "282 shards, one after the other: %.1f s" % took)
+    shutil.rmtree(folder)
+
+
+def test_tails(w):
+    """Formats whose index is at the end."""
+    source = os.path.join(w.folder, "big.safetensors")
+    for name, most in [("big.zt", 4), ("big.gguf", 2), ("big.npy", 2)]:
+        target = os.path.join(w.folder, name)
+        code, out, err = run("convert", source, target)
+        if code != 0:
+            continue  # not a format that this build writes
+        w.log()
+        code, out, err = run("info", "--json", w.url("ok/" + name))
+        check(code == 0, "%s: %s" % (name, err))
+        info = json.loads(out)
+        check(info["requests"] == len(w.log()) <= most and info["bytes_read"] <= 300000,
+              "%s: %d requests, %d bytes" % (name, info["requests"], info["bytes_read"]))
+        os.unlink(target)
+
+
+def test_tls(w):
+    """Certificates are checked; https never leads to http."""
+    openssl = shutil.which("openssl")
+    if not openssl:
+        return print("skipped: there is no openssl")
+    pem = os.path.join(w.folder, "pem")
+    subprocess.run([openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", pem + ".key", "-out", pem,
+                    "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"],
+                   check=True, capture_output=True)
+    target = w.url("ok/m.safetensors")
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def log_message(self, *args):
+            pass
+
+        def do_GET(self):
+            data = open(os.path.join(w.folder, "long.safetensors"), "rb").read()
+            self.send_response(302 if "down" in self.path else 200)
+            if "down" in self.path:
+                self.send_header("Location", target)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pem, pem + ".key")
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = "https://127.0.0.1:%d/" % server.server_port
+    began = time.time()
+    code, out, err = run("info", url + "m.safetensors")
+    check(code == 3 and "certificate" in err.lower(), "an unknown certificate: " + err)
+    check(time.time() - began < 5, "an unknown certificate was tried again")
+    code, out, err = run("info", url + "m.safetensors", env={"CURL_CA_BUNDLE": pem})
+    check(code == 0, "a known certificate: " + err)
+    code, out, err = run("info", url + "m.safetensors", env={"TENFOLD_INSECURE_TLS": "1"})
+    check(code == 0 and "nobody checks who the server is" in err, "unchecked: " + err)
+    code, out, err = run("info", url + "down", env={"CURL_CA_BUNDLE": pem})
+    check(code == 3 and "from https to http" in err, "to http: " + err)
+    server.shutdown()
+
+
+def test_clouds(w):
+    """gs and az: what they are asked, and with which proof."""
+    host = "127.0.0.1:%d" % w.ports[0]
+    local = run("hash", os.path.join(w.folder, "m.safetensors"))[1].split()[0]
+    env = {"STORAGE_EMULATOR_HOST": host, "GOOGLE_OAUTH_ACCESS_TOKEN": "g0ogle"}
+    w.log()
+    code, out, err = run("--trace", "hash", "gs://generation/m.safetensors", env=env)
+    seen = w.log()
+    check(code == 0 and out.split()[:1] == [local], "gs: " + err)
+    check("g0ogle" not in err, "gs: a token was printed")
+    check(all(h["headers"].get("authorization") == "Bearer g0ogle" for h in seen), "gs: without its token")
+    check(all(("generation=77" in h["path"]) == (h is not seen[0]) for h in seen), "gs: %s" % seen)
+    env = {"AZURE_STORAGE_ENDPOINT": "http://" + host, "AZURE_STORAGE_SAS_TOKEN": "?sv=1&sig=SECRET"}
+    code, out, err = run("--trace", "hash", "az://ok/m.safetensors", env=env)
+    seen = w.log()
+    check(code == 0 and out.split()[:1] == [local], "az: " + err)
+    check("SECRET" not in err, "az: a signature was printed")
+    check(all(h["path"].endswith("?sv=1&sig=SECRET") and h["headers"]["x-ms-version"] == "2021-12-02"
+              for h in seen), "az: %s" % seen)
+    code, out, err = run("info", "az://ok/m.safetensors")
+    check(code == 2 and "AZURE_STORAGE_ACCOUNT" in err, "az without an account: " + err)
 
 
 def make_files(folder):

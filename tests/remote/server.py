@@ -305,6 +305,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.part(name)
 
 
+    def how_generation(self, name, argument, nth):
+        self.part(name, headers={"x-goog-generation": "77"})
+
     def how_dated(self, name, argument, nth):
         self.part(name, headers={"Last-Modified": "Sun, 06 Nov 1994 08:49:37 GMT"})
 

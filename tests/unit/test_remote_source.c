@@ -4,6 +4,7 @@
 #include "../support/unit.h"
 #include "io/source.h"
 #include "remote/list.h"
+#include "remote/session.h"
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <pthread.h>
@@ -274,12 +275,33 @@ static void test_settings(void **state)
     assert_fails(tnf_remote_how(&how, NULL, options, &n, &e), TNF_EINVAL);
 }
 
+/* Who was sent on by a public host does not reach this machine, whatever the name says. */
+static void test_guarded(void **state)
+{
+    tnf_error e;
+    tnf_session *s;
+    unsigned before = atomic_load(&requests);
+    (void)state;
+    if (tnf_session_new(&s, NULL, NULL, &e) == TNF_EUNSUPPORTED)
+        skip();
+    tnf_exchange x = { .method = "GET", .guarded = true };
+    assert_ok(tnf_url_parse(&x.url, url, &e));
+    memcpy(x.url.host, "localhost", sizeof "localhost");
+    assert_ok(tnf_exchange_run(s, &x, &e));
+    assert_true(x.refused_address && x.code != TNF_CURLE_OK && !tnf_exchange_transient(&x));
+    assert_fails(tnf_exchange_fail(&x, &e), TNF_ENET);
+    assert_says("to a private address");
+    assert_int_equal(atomic_load(&requests), before);
+    tnf_session_drop(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_settings), cmocka_unit_test(test_threads),
         cmocka_unit_test(test_failing),  cmocka_unit_test(test_many),
         cmocka_unit_test(test_ahead),    cmocka_unit_test(test_stop),
+        cmocka_unit_test(test_guarded),
     };
     return cmocka_run_group_tests(tests, begin, NULL);
 }
