@@ -148,6 +148,19 @@ static size_t choose_length(const tnf_cache *c, uint64_t offset, size_t n, uint6
     return after - offset < want ? (size_t)(after - offset) : want;
 }
 
+/* Near the end, all of the end: indexes that stand there are read backwards. */
+static uint64_t choose_start(const tnf_cache *c, uint64_t offset)
+{
+    uint64_t total = c->far->pin.total, start = c->far->nhead;
+    if (total - offset > SMALLEST)
+        return offset;
+    if (total > SMALLEST && total - SMALLEST > start)
+        start = total - SMALLEST;
+    for (const struct tnf_extent *x = c->first; x && x->at < offset; x = x->next)
+        start = x->at + x->n > start ? x->at + x->n : start;
+    return start < offset ? start : offset;
+}
+
 /* A new one, to be loaded by whoever made it; NULL without memory. */
 static struct tnf_extent *add_extent(tnf_cache *c, uint64_t offset, size_t n)
 {
@@ -207,7 +220,9 @@ static tnf_status read_some(tnf_cache *c, uint64_t offset, uint8_t *dst, size_t 
     if (x) {
         x->readers++;
     } else {
-        x = add_extent(c, offset, choose_length(c, offset, n, after));
+        uint64_t start = choose_start(c, offset);
+        size_t length = choose_length(c, offset, n, after);
+        x = add_extent(c, start, length + (size_t)(offset - start));
         if (!x)
             return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for reading ahead");
         TNF_TRY(load_extent(c, x, e));

@@ -373,7 +373,7 @@ def test_many_shards(w):
 def test_tails(w):
     """Formats whose index is at the end."""
     source = os.path.join(w.folder, "big.safetensors")
-    for name, most in [("big.zt", 4), ("big.gguf", 2), ("big.npy", 2)]:
+    for name, most in [("big.zt", 2), ("big.gguf", 2), ("big.npy", 2)]:
         target = os.path.join(w.folder, name)
         code, out, err = run("convert", source, target)
         if code != 0:
@@ -409,7 +409,10 @@ def test_tls(w):
                 self.send_header("Location", target)
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()
-            self.wfile.write(data)
+            try:
+                self.wfile.write(data)
+            except OSError:
+                pass  # it has seen enough
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
