@@ -44,7 +44,7 @@ typedef struct command {
 } command;
 
 extern const command cmd_info, cmd_ls, cmd_cat, cmd_convert, cmd_append, cmd_verify, cmd_repair,
-    cmd_stat, cmd_hash, cmd_diff, cmd_merge, cmd_split, cmd_meta, cmd_vocab, cmd_vector,
+    cmd_stat, cmd_hash, cmd_diff, cmd_merge, cmd_split, cmd_fetch, cmd_meta, cmd_vocab, cmd_vector,
     cmd_similar, cmd_analogy, cmd_accuracy, cmd_select, cmd_explicit, cmd_quantize, cmd_reconstruct,
     cmd_points, cmd_formats, cmd_help, cmd_version;
 

@@ -137,6 +137,19 @@ static void put_extras(const cli_state *cli, const tnf_info *info)
     }
 }
 
+/* What it took to find that out, over the network. */
+static void put_traffic(const cli_state *cli, const tnf_file *file)
+{
+    tnf_traffic t = TNF_TRAFFIC_INIT;
+    char size[SIZE_TEXT];
+    if (!tnf_file_traffic(&t, file))
+        return;
+    size_text(size, t.bytes);
+    label(cli, "read");
+    put_grouped(stdout, t.requests);
+    printf(" request%s, %s\n", t.requests == 1 ? "" : "s", size);
+}
+
 static void for_people(const cli_state *cli, const input *in)
 {
     const tnf_info *info = in->info;
@@ -159,6 +172,7 @@ static void for_people(const cli_state *cli, const input *in)
         putchar('\n');
     }
     put_extras(cli, info);
+    put_traffic(cli, in->file);
     if (info->missing) {
         label(cli, "missing");
         put_grouped(stdout, info->missing);
@@ -214,6 +228,13 @@ static void as_json(const input *in)
     if (info->missing) {
         json_key(&j, "missing");
         json_uint(&j, count_missing(in->file));
+    }
+    tnf_traffic t = TNF_TRAFFIC_INIT;
+    if (tnf_file_traffic(&t, in->file)) {
+        json_key(&j, "requests");
+        json_uint(&j, t.requests);
+        json_key(&j, "bytes_read");
+        json_uint(&j, t.bytes);
     }
     json_key(&j, "warnings");
     json_open(&j, '[');

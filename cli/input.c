@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "input.h"
 #include "out.h"
+#include "stop.h"
 #include "suggest.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -148,6 +149,14 @@ static void on_warning(void *ctx, const tnf_warning *warning)
         file_message(in->name, "warning: ", warning->offset, warning->message);
 }
 
+/* Of a server, and worth telling each time: that something cannot be relied on. */
+static void on_remote_warning(void *ctx, const tnf_warning *warning)
+{
+    const input *in = ctx;
+    if (!in->cli->quiet)
+        file_message(in->name, "warning: ", warning->offset, warning->message);
+}
+
 static void on_trace(void *ctx, uint64_t offset, const char *line)
 {
     (void)ctx;
@@ -159,12 +168,38 @@ static void on_trace(void *ctx, uint64_t offset, const char *line)
     putc('\n', stderr);
 }
 
+/* A server that says nothing does not keep a signal waiting. */
+static bool not_stopped(void *ctx, uint64_t done, uint64_t total)
+{
+    (void)ctx, (void)done, (void)total;
+    return !stop_asked();
+}
+
+/* A URL without its query, which may be a signature, and without a password. */
+static char *harmless_url(const char *url)
+{
+    char *shown = strndup(url, strcspn(url, "?#"));
+    char *host = shown ? strstr(shown, "://") + 3 : NULL;
+    size_t n = host ? strcspn(host, "/") : 0;
+    if (host && strncmp(shown, "http", 4) == 0)
+        for (size_t i = n; i > 0; i--)
+            if (host[i - 1] == '@') {
+                memmove(host, host + i, strlen(host + i) + 1);
+                break;
+            }
+    return shown;
+}
+
 const tnf_open_options *input_how_begin(input_how *how, input *in, const cli_state *cli,
                                         const input_options *options, const char *path)
 {
     tnf_format_info known = TNF_FORMAT_INFO_INIT;
     tnf_limits limits = { 0 };
     *in = (input) { .path = path, .name = shown_path(path), .cli = cli };
+    if (tnf_is_url(path) && strpbrk(path, "?#@")) {
+        in->shown = harmless_url(path);
+        in->path = in->name = in->shown ? in->shown : "URL";
+    }
     if ((options->format && !known_format(options->format, &known)) ||
         !parse_limits(&limits, &options->limits) ||
         !format_options_parse(&how->reader, &options->options))
@@ -187,6 +222,12 @@ const tnf_open_options *input_how_begin(input_how *how, input *in, const cli_sta
     o->warn = on_warning;
     o->trace = cli->trace ? on_trace : NULL;
     o->ctx = in;
+    how->remote = (tnf_url_options) { .size = sizeof how->remote };
+    how->remote.trace = o->trace;
+    how->remote.warn = on_remote_warning;
+    how->remote.progress = not_stopped;
+    how->remote.ctx = in;
+    o->remote = &how->remote;
     return o;
 }
 
@@ -262,6 +303,8 @@ void input_close(input *in)
 {
     tnf_close(in->file);
     in->file = NULL;
+    free(in->shown);
+    in->shown = NULL;
 }
 
 int input_undo(const cli_state *cli, const char *path, bool *undone)

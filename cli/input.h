@@ -5,6 +5,7 @@
 
 #include "cmd.h"
 #include "opt.h"
+#include <tenfold/remote.h>
 
 typedef struct input_options {
     const char *format;
@@ -64,10 +65,11 @@ typedef struct input_options {
 typedef struct input {
     tnf_file *file;
     const tnf_info *info;
-    const char *path; /* as given */
+    const char *path; /* as given; of a URL without what may be secret */
     const char *name; /* as messages call it */
     const cli_state *cli;
     uint64_t bytes; /* of a file, when it was opened; 0 if it is none */
+    char *shown;    /* the memory of both for a URL, or NULL */
 } input;
 
 /* Options of a format, from "key=value" texts. Release with format_options_free(). */
@@ -95,6 +97,7 @@ void input_close(input *in);
  * is wrong. `in` gets its names, and must stay. */
 typedef struct input_how {
     tnf_open_options open;
+    tnf_url_options remote;
     format_options reader;
 } input_how;
 const tnf_open_options *input_how_begin(input_how *how, input *in, const cli_state *cli,

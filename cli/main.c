@@ -15,15 +15,14 @@
 #define MOST_FILES 10240 /* more than a model has; what the systems that allow the least take */
 
 const command *const commands[] = {
-    &cmd_info,     &cmd_ls,          &cmd_cat,      &cmd_convert, &cmd_append,
-    &cmd_verify,   &cmd_repair,      &cmd_stat,     &cmd_hash,    &cmd_diff,
-    &cmd_merge,    &cmd_split,       &cmd_meta,     &cmd_vocab,   &cmd_vector,
-    &cmd_similar,  &cmd_analogy,     &cmd_accuracy, &cmd_select,  &cmd_explicit,
-    &cmd_quantize, &cmd_reconstruct,
+    &cmd_info,     &cmd_ls,     &cmd_cat,      &cmd_convert,  &cmd_append,      &cmd_verify,
+    &cmd_repair,   &cmd_stat,   &cmd_hash,     &cmd_diff,     &cmd_merge,       &cmd_split,
+    &cmd_fetch,    &cmd_meta,   &cmd_vocab,    &cmd_vector,   &cmd_similar,     &cmd_analogy,
+    &cmd_accuracy, &cmd_select, &cmd_explicit, &cmd_quantize, &cmd_reconstruct,
 #ifdef TENFOLD_POINTS
     &cmd_points,
 #endif
-    &cmd_formats,  &cmd_help,        &cmd_version,  NULL,
+    &cmd_formats,  &cmd_help,   &cmd_version,  NULL,
 };
 
 const opt global_options[] = {

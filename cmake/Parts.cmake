@@ -116,5 +116,6 @@ if(TENFOLD_SNAPPY)
   list(INSERT TENFOLD_STATIC_LIBRARIES ${at} -lstdc++)
 endif()
 if(CMAKE_EXE_LINKER_FLAGS MATCHES "-static( |$)")
+  set(TENFOLD_CURL OFF) # a static program cannot load a library
   set(TENFOLD_LIBRARIES ${TENFOLD_STATIC_LIBRARIES})
 endif()

@@ -325,6 +325,9 @@ bool tnf_lose_tensor(tnf_reader *r, tnf_str name, uint64_t offset, bool implied,
  * in loops. The core writes a line for every tensor that is added. */
 void tnf_trace(tnf_reader *r, uint64_t offset, const char *format, ...) TNF_PRINTF(3, 4);
 
+/* Files that will be asked for one after the other: over the network they are opened at the same
+ * time. */
+void tnf_expect_siblings(tnf_reader *r, const tnf_str *names, size_t n);
 /* Opens a file that lies beside this one (or below it), as the given format. The name comes from
  * the file and is not trusted: no absolute path, no "..", no empty or NUL-holding name. It is
  * opened once however often and by however many names (links, too) it is asked for, and closed with

@@ -78,6 +78,9 @@ typedef struct tnf_option {
     const char *value; /**< its value as text */
 } tnf_option;
 
+/** How to use the network: remote.h. */
+struct tnf_url_options;
+
 /** How to open. Begin with TNF_OPEN_INIT; NULL means all defaults. */
 typedef struct tnf_open_options {
     size_t size;               /**< sizeof(tnf_open_options) */
@@ -107,6 +110,8 @@ typedef struct tnf_open_options {
     /** A file that is compressed as a whole by gzip or zstd is decoded once, into a temporary file
      *  without a name, of at most limits.decoded_bytes. Not with `to_change`. */
     bool unpack;
+    /** For URLs; NULL: all defaults. */
+    const struct tnf_url_options *remote;
 } tnf_open_options;
 
 /** All defaults. */
@@ -114,11 +119,11 @@ typedef struct tnf_open_options {
     {                                                                                              \
         sizeof(tnf_open_options), NULL, false, TNF_ACCESS_AUTO,                                    \
             { 0, 0, 0, 0, 0, 0, 0, 0, { 0, 0, 0, 0 } }, { NULL, NULL }, NULL, 0, NULL, NULL, NULL, \
-            false, false, false, false                                                             \
+            false, false, false, false, NULL                                                       \
     }
 
 /** Opens a file, or a model of several files by its index or its directory. Reads the index only.
- */
+ * The path may be a URL (remote.h). */
 TNF_API TNF_CHECKED tnf_status tnf_open(tnf_file **out, const char *path,
                                         const tnf_open_options *options, tnf_error *error);
 /** Opens a source. The source then belongs to the handle, also if this call fails. */

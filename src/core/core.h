@@ -88,7 +88,7 @@ struct tnf_file {
     struct missing_file *missing, **last_missing; /* with the open option incomplete */
     struct sibling *siblings; /* in the order in which they are named; each file once */
     struct sibling_tables *sibling_tables;
-    tnf_container *folder; /* of tnf_open_folder(), in the arena; NULL: not asked for */
+    tnf_container *folder;       /* of tnf_open_folder(), in the arena; NULL: not asked for */
     struct raised_piece *pieces; /* in the arena; NULL: there are none */
     size_t npieces;
     tnf_hash piece_names; /* by raw */
@@ -130,8 +130,8 @@ tnf_status tnf_options_parse(const tnf_option_value **out, const tnf_option_info
                              const tnf_option *given, size_t n, tnf_arena *arena, tnf_error *e);
 
 /* directory.c: the file that stands for a directory. */
-/* open/unpack.c: if all of *source is gzip or zstd, another source with what comes out of it takes its
- * place, and *unpacked is set. */
+/* open/unpack.c: if all of *source is gzip or zstd, another source with what comes out of it takes
+ * its place, and *unpacked is set. */
 tnf_status tnf_unpack_source(tnf_source **source, const tnf_open_options *options, bool *unpacked,
                              tnf_error *e);
 /* How many bytes may come out of `size`, by a limit that may be 0. */
@@ -140,6 +140,10 @@ tnf_status tnf_directory_model(char **out, const char *path, tnf_arena *arena, t
 /* The same path, or that of the file it stands for: a path without the end of its name, or one of
  * the data files of a model. */
 const char *tnf_stand_in(const char *path, tnf_arena *arena);
+/* The same for the URL of a folder. */
+struct tnf_url_options;
+tnf_status tnf_remote_model(char **out, const char *url, const struct tnf_url_options *how,
+                            tnf_arena *arena, tnf_error *e);
 /* What lies beside the model's shards, and no index there names it: tells of shards by their names
  * ("…-00001-of-00003.…") and of the whole model's file, warns of others of the kind. */
 tnf_status tnf_directory_surplus(const tnf_file *file, tnf_arena *arena, tnf_tell tell,
@@ -153,8 +157,8 @@ static inline bool tnf_is_file_fault(tnf_status status)
 }
 
 /* open.c */
-tnf_status tnf_open_path(tnf_file **out, const char *path, const tnf_open_options *options,
-                         unsigned depth, tnf_error *e);
+tnf_status tnf_open_beside(tnf_file **out, const tnf_source *near, const char *path, tnf_str name,
+                           const tnf_open_options *options, unsigned depth, tnf_error *e);
 /* As tnf_open_source(), with a path (or NULL) for what formats learn from one. */
 tnf_status tnf_open_over(tnf_file **out, tnf_source *source, const char *path,
                          const tnf_open_options *options, tnf_error *e);

@@ -14,6 +14,7 @@ struct tnf_source {
     int fd;              /* for copying inside the kernel; -1 if there is none */
     tnf_stamp stamp;     /* of a file, when it was opened */
     bool network;        /* it is on a file system of another machine, where locks may be slow */
+    bool far;            /* each read costs a round trip: nothing is read that may not be needed */
     const char *map_why; /* why views are impossible; NULL if they may be */
 };
 

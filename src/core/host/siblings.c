@@ -10,6 +10,7 @@
  */
 #include "container/path.h"
 #include "core/core.h"
+#include "remote/list.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -310,6 +311,11 @@ static tnf_status look_up_identity(struct identity *is, const tnf_file *f, const
 {
     struct stat st;
     int fd;
+    if (f->source->far) { /* its name is all that is known of it */
+        TNF_TRY(tnf_path_check(name, e));
+        *is = (struct identity) { UINT64_MAX, tnf_sibling_count(f) };
+        return TNF_OK;
+    }
     TNF_TRY(tnf_path_open(&fd, directory, name, f->path, e));
     int failed = fstat(fd, &st);
     close(fd);
@@ -354,7 +360,8 @@ static tnf_status open_file(struct sibling *s, tnf_reader *r, const char *path,
     o.options = NULL;
     o.noptions = 0;
     o.warn = NULL;
-    TNF_TRY(tnf_open_path(&s->file, path, &o, f->depth + 1, e));
+    tnf_str name = { s->name, strlen(s->name) };
+    TNF_TRY(tnf_open_beside(&s->file, f->source, path, name, &o, f->depth + 1, e));
     const tnf_stamp *stamp = &s->file->source->stamp;
     if (stamp->ino && ((uint64_t)stamp->ino != is->inode || (uint64_t)stamp->dev != is->device)) {
         tnf_close(s->file); /* not what the rule has led to */
@@ -432,11 +439,32 @@ static tnf_status open_named(tnf_reader *r, const tnf_file **out, const char *di
     return status;
 }
 
+/* A stranger's machine is asked for what lies beside the file, and for nothing else. */
+static tnf_status check_near(const tnf_file *f, const char *directory, tnf_error *e)
+{
+    if (!f->source->far || (f->directory && strcmp(directory, f->directory) == 0))
+        return TNF_OK;
+    return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                    "over the network a file is looked for only beside the one that names it");
+}
+
+void tnf_expect_siblings(tnf_reader *r, const tnf_str *names, size_t n)
+{
+    tnf_str *sound = r->source->far ? tnf_arena_array(r->scratch, n, sizeof *sound) : NULL;
+    size_t count = 0;
+    for (size_t i = 0; sound && i < n; i++)
+        if (tnf_path_check(names[i], NULL) == TNF_OK)
+            sound[count++] = names[i];
+    if (sound)
+        tnf_remote_expect(r->source, sound, count);
+}
+
 tnf_status tnf_open_stored(tnf_reader *r, const tnf_file **out, const char *directory, tnf_str name,
                            const char *format, tnf_error *e)
 {
     tnf_file *f = r->file;
     tnf_arena scratch;
+    TNF_TRY(check_near(f, directory, e));
     if (f->depth >= MAX_FILE_DEPTH)
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "files name other files too deeply");
     if (!tables_of(f))

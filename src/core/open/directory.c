@@ -2,6 +2,7 @@
 /* A directory stands for the model in it: its index of shards, or else its only tensor file. And
  * what lies in it that should not. */
 #include "core/core.h"
+#include "remote/list.h"
 #include "wire/json.h"
 
 #include <dirent.h>
@@ -109,23 +110,55 @@ static bool is_first(const char *name)
  * them. */
 enum { INDEX, VARIANT, WHOLE, SHARD, KINDS };
 
-static tnf_status look_through(DIR *dir, struct found found[KINDS], tnf_arena *arena, tnf_error *e)
+/* What is in a directory, sorted as it comes. */
+struct looking {
+    struct found found[KINDS];
+    tnf_arena *arena;
+    bool favoured;
+};
+
+static tnf_status look_at(void *ctx, const char *name, tnf_error *e)
 {
-    bool favoured = false;
-    for (const struct dirent *d; (d = readdir(dir)) != NULL;) {
-        if (d->d_name[0] == '.')
-            continue;
-        if (has_suffix(d->d_name, INDEX_SUFFIX)) {
-            if (!favoured)
-                TNF_TRY(note(&found[INDEX], d->d_name, arena, e));
-            favoured = favoured || is_usual_index(d->d_name);
-        } else if (is_variant_index(d->d_name)) {
-            TNF_TRY(note(&found[VARIANT], d->d_name, arena, e));
-        } else if (readable(d->d_name)) {
-            bool part = is_shard(d->d_name) && !is_first(d->d_name);
-            TNF_TRY(note(&found[part ? SHARD : WHOLE], d->d_name, arena, e));
-        }
+    struct looking *l = ctx;
+    if (name[0] == '.')
+        return TNF_OK;
+    if (has_suffix(name, INDEX_SUFFIX)) {
+        tnf_status status = l->favoured ? TNF_OK : note(&l->found[INDEX], name, l->arena, e);
+        l->favoured = l->favoured || is_usual_index(name);
+        return status;
     }
+    if (is_variant_index(name))
+        return note(&l->found[VARIANT], name, l->arena, e);
+    bool part = is_shard(name) && !is_first(name);
+    return readable(name) ? note(&l->found[part ? SHARD : WHOLE], name, l->arena, e) : TNF_OK;
+}
+
+static tnf_status look_through(DIR *dir, struct looking *l, tnf_error *e)
+{
+    for (const struct dirent *d; (d = readdir(dir)) != NULL;)
+        TNF_TRY(look_at(l, d->d_name, e));
+    return TNF_OK;
+}
+
+static tnf_status choose_model(char **out, const struct looking *l, const char *path, tnf_error *e)
+{
+    const struct found *f = l->found;
+    while (f < &l->found[SHARD] && f->count == 0)
+        f++;
+    if (f->count == 0)
+        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET,
+                        "the directory holds no index (*" INDEX_SUFFIX ") and no tensor file");
+    if (f->count > 1)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the directory holds %zu %s: name one",
+                        f->count, f < &l->found[WHOLE] ? "indexes" : "tensor files and no index");
+    size_t n = strlen(path), m = strlen(f->name);
+    *out = tnf_arena_alloc(l->arena, n + m + 2);
+    if (!*out)
+        return tnf_arena_fail(l->arena, "a path", e);
+    bool slash = tnf_is_remote(path) && path[n - 1] == '/';
+    memcpy(*out, path, n);
+    (*out)[n] = '/';
+    memcpy(*out + n + (slash ? 0 : 1), f->name, m);
     return TNF_OK;
 }
 
@@ -198,31 +231,73 @@ tnf_status tnf_directory_model(char **out, const char *path, tnf_arena *arena, t
     DIR *dir = opendir(path);
     if (!dir)
         return tnf_fail_sys(e, errno, "cannot look into the directory");
-    struct found found[KINDS] = { { 0 } };
-    tnf_status status = look_through(dir, found, arena, e);
+    struct looking l = { .arena = arena };
+    tnf_status status = look_through(dir, &l, e);
     closedir(dir);
     TNF_TRY(status);
-    const struct found *f = found;
-    while (f < &found[SHARD] && f->count == 0)
-        f++;
-    if (f->count == 0 && find_inside(out, path, arena))
+    bool none = true;
+    for (size_t i = 0; i < KINDS; i++)
+        none = none && l.found[i].count == 0;
+    if (none && find_inside(out, path, arena))
         return TNF_OK;
-    if (f->count == 0)
-        find_folder_file(&found[SHARD], path);
-    if (f->count == 0)
-        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET,
-                        "the directory holds no index (*" INDEX_SUFFIX ") and no tensor file");
-    if (f->count > 1)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the directory holds %zu %s: name one",
-                        f->count, f < &found[WHOLE] ? "indexes" : "tensor files and no index");
-    size_t n = strlen(path), m = strlen(f->name);
-    *out = tnf_arena_alloc(arena, n + m + 2);
-    if (!*out)
-        return tnf_arena_fail(arena, "a path", e);
-    memcpy(*out, path, n);
-    (*out)[n] = '/';
-    memcpy(*out + n + 1, f->name, m);
+    if (none)
+        find_folder_file(&l.found[SHARD], path);
+    return choose_model(out, &l, path, e);
+}
+
+/* Is there something at DIRECTORY/name? */
+static tnf_status look_there(struct looking *l, const char *url, const char *name,
+                             const tnf_url_options *how, tnf_error *e)
+{
+    size_t size = strlen(url) + strlen(name) + 1;
+    char *path = tnf_arena_alloc(l->arena, size);
+    tnf_source *source;
+    tnf_error why;
+    if (!path)
+        return tnf_arena_fail(l->arena, "a path", e);
+    snprintf(path, size, "%s%s", url, name);
+    tnf_status status = tnf_remote_open(&source, path, how, NULL, &why);
+    tnf_source_close(source);
+    if (status == TNF_OK)
+        return look_at(l, name, e);
+    if (status != TNF_ENOTFOUND && e)
+        *e = why;
+    return status == TNF_ENOTFOUND ? TNF_OK : status;
+}
+
+/* The names by convention, of formats that stand for shards and of their shards. */
+static tnf_status look_by_convention(struct looking *l, const char *url, const tnf_url_options *how,
+                                     tnf_error *e)
+{
+    char name[64];
+    for (size_t i = 0; tnf_registry_at(i); i++) {
+        const tnf_format *f = tnf_registry_at(i);
+        if (!f->stands_for_shards || !f->index_name)
+            continue;
+        snprintf(name, sizeof name, "model%s", f->index_name);
+        TNF_TRY(look_there(l, url, name, how, e));
+        size_t n = strlen(name), end = sizeof INDEX_SUFFIX - 1;
+        if (l->found[INDEX].count || n <= end)
+            continue;
+        name[n - end] = 0; /* model.EXT beside model.EXT.index.json */
+        TNF_TRY(look_there(l, url, name, how, e));
+    }
     return TNF_OK;
+}
+
+tnf_status tnf_remote_model(char **out, const char *url, const tnf_url_options *how,
+                            tnf_arena *arena, tnf_error *e)
+{
+    struct looking l = { .arena = arena };
+    bool listed = false;
+    TNF_TRY(tnf_remote_names(url, how, &listed, look_at, &l, e));
+    if (!listed)
+        TNF_TRY(look_by_convention(&l, url, how, e));
+    if (!listed && l.found[INDEX].count + l.found[WHOLE].count == 0)
+        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET,
+                        "there is no model of a usual name here, and http has no listing: name the "
+                        "file");
+    return choose_model(out, &l, url, e);
 }
 
 /* ---------------------------------------------------------------- surplus */
@@ -402,7 +477,7 @@ tnf_status tnf_directory_surplus(const tnf_file *file, tnf_arena *arena, tnf_tel
                                  tnf_tell warn, void *ctx, tnf_error *e)
 {
     struct extras files = { 0 }, indexes = { 0 };
-    if (!file->directory || !file->format->stands_for_shards)
+    if (!file->directory || !file->format->stands_for_shards || file->source->far)
         return TNF_OK;
     DIR *dir = opendir(*file->directory ? file->directory : ".");
     if (!dir)

@@ -7,6 +7,7 @@
 #include "core/save/save.h"
 #include "io/lock.h"
 #include "io/undo.h"
+#include "remote/list.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -194,6 +195,7 @@ static tnf_status open_rest(tnf_file *f, tnf_error *e)
     f->options.noptions = 0;
     f->options.warn = NULL;
     f->options.trace = NULL;
+    f->options.remote = NULL;
     return TNF_OK;
 }
 
@@ -297,9 +299,50 @@ tnf_status tnf_open_source(tnf_file **out, tnf_source *source, const tnf_open_op
     return tnf_open_over(out, source, NULL, options, e);
 }
 
+/* The options of the network, taken out of those of the format; all end with the opening. */
+static tnf_status split_options(tnf_file *f, tnf_url_options *how, tnf_error *e)
+{
+    size_t n = f->options.noptions;
+    tnf_option *own = tnf_arena_array(&f->arena, n + 1, sizeof *own);
+    if (!own)
+        return tnf_arena_fail(&f->arena, "options", e);
+    if (n)
+        memcpy(own, f->options.options, n * sizeof *own);
+    TNF_TRY(tnf_remote_how(how, f->options.remote, own, &n, e));
+    f->options.options = own;
+    f->options.noptions = n;
+    return TNF_OK;
+}
+
+static tnf_status open_url(tnf_file *f, const char *url, const tnf_source *near, tnf_str name,
+                           tnf_error *e)
+{
+    tnf_url_options how;
+    char *shown;
+    if (f->options.to_change)
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                        "a file that is read over the network cannot be changed in place");
+    if (!near) {
+        TNF_TRY(split_options(f, &how, e));
+        if (tnf_remote_folder(url)) {
+            char *inside = NULL;
+            TNF_TRY(tnf_remote_model(&inside, url, &how, &f->arena, e));
+            url = inside;
+        }
+    }
+    if (!(shown = tnf_remote_shown(&f->arena, url)))
+        return tnf_arena_fail(&f->arena, "a path", e);
+    TNF_TRY(remember_path(f, shown, e));
+    TNF_TRY(near ? tnf_remote_sibling(&f->source, near, name, e)
+                 : tnf_remote_open(&f->source, url, &how, &f->alloc, e));
+    return open_rest(f, e);
+}
+
 static tnf_status open_into(tnf_file *f, const char *path, tnf_error *e)
 {
     struct stat st;
+    if (tnf_is_remote(path))
+        return open_url(f, path, NULL, (tnf_str) { NULL, 0 }, e);
     if (f->depth == 0)
         path = tnf_stand_in(path, &f->arena);
     if (f->depth == 0 && stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
@@ -321,8 +364,8 @@ static tnf_status open_into(tnf_file *f, const char *path, tnf_error *e)
     return open_rest(f, e); /* nobody else can change what has no name */
 }
 
-tnf_status tnf_open_path(tnf_file **out, const char *path, const tnf_open_options *options,
-                         unsigned depth, tnf_error *e)
+tnf_status tnf_open_beside(tnf_file **out, const tnf_source *near, const char *path, tnf_str name,
+                           const tnf_open_options *options, unsigned depth, tnf_error *e)
 {
     *out = NULL;
     tnf_open_options o;
@@ -330,7 +373,8 @@ tnf_status tnf_open_path(tnf_file **out, const char *path, const tnf_open_option
     TNF_TRY(complete_options(&o, options, e));
     TNF_TRY(new_file(&f, &o, e));
     f->depth = depth;
-    tnf_status status = open_into(f, path, e);
+    tnf_status status = near && near->far ? open_url(f, path, near, name, e)
+                                          : open_into(f, path, e);
     if (status != TNF_OK) {
         tnf_close(f);
         return status;
@@ -341,7 +385,17 @@ tnf_status tnf_open_path(tnf_file **out, const char *path, const tnf_open_option
 
 tnf_status tnf_open(tnf_file **out, const char *path, const tnf_open_options *options, tnf_error *e)
 {
-    return tnf_open_path(out, path, options, 0, e);
+    return tnf_open_beside(out, NULL, path, (tnf_str) { NULL, 0 }, options, 0, e);
+}
+
+bool tnf_file_traffic(tnf_traffic *out, const tnf_file *file)
+{
+    tnf_traffic own = { .size = sizeof own };
+    if (!file->source || !tnf_remote_traffic(&own, file->source) ||
+        tnf_result_begin(out, TNF_UP_TO(tnf_traffic, bytes), NULL) != TNF_OK)
+        return false;
+    tnf_result_fill(out, &own, sizeof own);
+    return true;
 }
 
 /* ---------------------------------------------------------------- builder */

@@ -2,6 +2,7 @@
 /* Saving: plan, write, commit. */
 #include "core/save/save.h"
 #include "core/read/virtual.h"
+#include "remote/list.h"
 
 #include "base/sized.h"
 #include "core/read/stream.h"
@@ -233,8 +234,12 @@ static tnf_status write_path(struct tnf_save *s, const tnf_option_value *values,
     unsigned flags = (s->options.replace ? TNF_SINK_REPLACE : 0u) |
                      (s->options.no_sync ? TNF_SINK_NO_SYNC : 0u);
     tnf_sink *sink;
-    TNF_TRY(tnf_sink_open(&sink, path, flags, &s->arena.alloc, e));
-    tnf_sink_claimed(sink, claim);
+    if (tnf_is_remote(path)) {
+        TNF_TRY(tnf_sink_url(&sink, path, flags, NULL, e));
+    } else {
+        TNF_TRY(tnf_sink_open(&sink, path, flags, &s->arena.alloc, e));
+        tnf_sink_claimed(sink, claim);
+    }
     tnf_status status = write_to(s, values, sink, e);
     tnf_sink_close(sink);
     return status;

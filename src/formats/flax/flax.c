@@ -114,7 +114,6 @@ const tnf_format tnf_format_flax = {
              .layouts = "dense",
              .zero_rank = true,
              .utf8_names = true,
-             .not_empty = "a Flax file of nothing is one byte, which no program can tell",
              .attrs = TNF_HOLDS_NONE,
              .stash_type = "u8",
              .file_attrs = FX_LEAVES " " FX_LISTS " " FX_PATHS " " FX_ORDER,

@@ -251,8 +251,20 @@ static tnf_status join_same(model *m, uint32_t i, tnf_error *e)
     return TNF_OK;
 }
 
+/* Over the network they come at the same time. One that is short of memory comes later. */
+static void expect_shards(model *m)
+{
+    uint32_t n = tnf_named_count(&m->shards);
+    tnf_str *names = tnf_arena_array(m->r->scratch, n, sizeof *names);
+    for (uint32_t i = 0; names && i < n; i++)
+        names[i] = shard_at(m, i)->name;
+    if (names)
+        tnf_expect_siblings(m->r, names, n);
+}
+
 static tnf_status open_shards(model *m, tnf_error *e)
 {
+    expect_shards(m);
     for (uint32_t i = 0; i < tnf_named_count(&m->shards); i++) {
         shard *s = shard_at(m, i);
         tnf_status status = open_shard(m, s, e);

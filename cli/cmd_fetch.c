@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* tenfold fetch: files from other machines, whole. */
+#include "cmd.h"
+#include "out.h"
+#include "progress.h"
+#include "stop.h"
+#include <string.h>
+#include <tenfold/remote.h>
+
+typedef struct options {
+    bool json, force;
+} options;
+
+typedef struct fetching {
+    const cli_state *cli;
+    const options *options;
+    progress bar;
+    json out;
+} fetching;
+
+static bool on_progress(void *ctx, uint64_t done, uint64_t total)
+{
+    fetching *f = ctx;
+    progress_step(&f->bar, done, total);
+    return !stop_asked();
+}
+
+static void on_file(void *ctx, const char *name, uint64_t bytes, bool fetched)
+{
+    fetching *f = ctx;
+    progress_end(&f->bar);
+    if (f->options->json) {
+        json_open(&f->out, '{');
+        json_key(&f->out, "file");
+        json_text(&f->out, name);
+        json_key(&f->out, "size");
+        json_uint(&f->out, bytes);
+        json_key(&f->out, "fetched");
+        json_bool(&f->out, fetched);
+        json_close(&f->out, '}');
+    } else if (!f->cli->quiet) {
+        put_safe(stdout, name, strlen(name), false);
+        char size[SIZE_TEXT];
+        size_text(size, bytes);
+        printf("  %s%s\n", size, fetched ? "" : " (there already)");
+    }
+}
+
+static void on_trace(void *ctx, uint64_t offset, const char *line)
+{
+    (void)ctx, (void)offset;
+    put_safe(stderr, line, strlen(line), false);
+    putc('\n', stderr);
+}
+
+static int run_fetch(const cli_state *cli, const void *opts, int argc, char **argv)
+{
+    const options *o = opts;
+    fetching f = { .cli = cli, .options = o, .out = { stdout, false } };
+    tnf_url_options remote = TNF_URL_INIT;
+    tnf_fetch_options how = TNF_FETCH_INIT;
+    stop_state stop;
+    int code = EXIT_DONE;
+    bool stopped = false;
+    remote.trace = cli->trace ? on_trace : NULL;
+    how.remote = &remote;
+    how.replace = o->force;
+    how.progress = on_progress;
+    how.file = on_file;
+    how.ctx = &f;
+    stop_catch(&stop);
+    if (o->json)
+        json_open(&f.out, '[');
+    for (int i = 0; i + 1 < argc && code == EXIT_DONE; i++) {
+        tnf_error error;
+        progress_begin(&f.bar, cli);
+        tnf_status status = tnf_fetch(argv[i], argv[argc - 1], &how, &error);
+        progress_end(&f.bar);
+        stopped = status == TNF_ECANCELLED;
+        if (status == TNF_OK)
+            continue;
+        argv[i][strcspn(argv[i], "?#")] = 0; /* a signature is not for others to read */
+        code = file_error(argv[i], &error);
+    }
+    if (o->json) {
+        json_close(&f.out, ']');
+        putchar('\n');
+    }
+    stop_release(&stop, stopped);
+    return code;
+}
+
+static const opt table[] = {
+    { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
+      "Print the files as one JSON document." },
+    { "force", 0, OPT_FLAG, offsetof(options, force), NULL, NULL,
+      "Replace files that are there already and may be other versions." },
+    { 0 },
+};
+
+static const example examples[] = {
+    { "tenfold fetch hf://org/model models/model", "all files of a repository" },
+    { "tenfold fetch https://example.org/model.safetensors.index.json .",
+      "an index and the shards that it names" },
+    { "tenfold fetch s3://bucket/model/ model", "all objects below a prefix" },
+    { 0 },
+};
+
+const command cmd_fetch = {
+    .name = "fetch",
+    .args = "URL... DIR",
+    .summary = "download files, resumed and verified",
+    .about =
+        "Downloads each URL (http, https, s3, gs, az, hf) into DIR: a file; an index of shards "
+        "with "
+        "the shards that it names; or a folder, whose URL ends with a slash (s3, gs, hf).\n\nA "
+        "file "
+        "is fetched in blocks of 4 MiB by up to 16 connections. It appears under its name when it "
+        "is "
+        "whole, and when its SHA-256 is the one that the server tells, if it tells one. After an "
+        "interruption the same command goes on where it stopped: until then NAME.part and "
+        "NAME.part.journal remain, whose blocks are checked before they are used. A file that "
+        "is there already with the server's size and date is not fetched again.",
+    .examples = examples,
+    .table = table,
+    .size = sizeof(options),
+    .min_args = 2,
+    .max_args = -1,
+    .run = run_fetch,
+};

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file remote.h
+ * Files on other machines: http, https, s3, gs, az and hf (docs/remote.md).
+ *
+ *     tnf_open(&file, "https://example.org/model.safetensors", NULL, &error)
+ *
+ * reads the header by one or two requests; tensors are read when they are asked for. Tensors of two
+ * versions of an object are never mixed: if it changes, reading fails with TNF_ECHANGED. The
+ * network is used through libcurl, which is loaded at the first URL.
+ */
+#ifndef TENFOLD_REMOTE_H
+#define TENFOLD_REMOTE_H
+
+#include <tenfold/tenfold.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** How to use the network. Begin with TNF_URL_INIT; NULL means all defaults. */
+typedef struct tnf_url_options {
+    size_t size;                /**< sizeof(tnf_url_options) */
+    const char *const *headers; /**< lines "Name: value", sent to the URL's own host only */
+    size_t nheaders;            /**< number of headers */
+    const char *token;          /**< sent as "Authorization: Bearer" to the URL's own host */
+    const char *region;         /**< of s3; NULL: as the environment says */
+    const char *endpoint;       /**< of s3, in place of Amazon's; NULL: as the environment says */
+    bool anonymous;             /**< look for no credentials and send none */
+    bool private_hosts;         /**< a redirect from a public host may lead to a private address */
+    bool stream;                /**< download files whole where the server has no range requests */
+    unsigned connections;       /**< at a time; 0: 16 */
+    uint64_t cache_bytes;       /**< of memory for each file; 0: 64 MiB */
+    unsigned attempts;          /**< for each request; 0: 6 */
+    unsigned delay_ms;          /**< of the first pause between two of them; 0: 200 */
+    /** Called while bytes arrive, by one thread at a time, with the bytes so far and 0. Return
+     * false to stop (TNF_ECANCELLED). Like trace and warn it is kept until the file is closed. */
+    tnf_progress_fn progress;
+    /** Called with a line for each request, by one thread at a time. */
+    void (*trace)(void *ctx, uint64_t offset, const char *line);
+    /** Called with what is odd about a server. */
+    void (*warn)(void *ctx, const tnf_warning *warning);
+    void *ctx; /**< passed to all three */
+} tnf_url_options;
+
+/** All defaults. */
+#define TNF_URL_INIT                                                                               \
+    {                                                                                              \
+        sizeof(tnf_url_options), NULL, 0, NULL, NULL, NULL, false, false, false, 0, 0, 0, 0, NULL, \
+            NULL, NULL, NULL                                                                       \
+    }
+
+/** Is this a URL that tnf_open() reads over the network? */
+TNF_API bool tnf_is_url(const char *path);
+
+/** Opens a URL as a source. tnf_open() also finds what belongs to it (shards), which a source does
+ *  not. */
+TNF_API TNF_CHECKED tnf_status tnf_source_url(tnf_source **out, const char *url,
+                                              const tnf_url_options *options, tnf_error *error);
+
+/** What a file cost so far. Begin with TNF_TRAFFIC_INIT. */
+typedef struct tnf_traffic {
+    size_t size;       /**< sizeof(tnf_traffic) */
+    uint64_t requests; /**< sent, repeated ones included */
+    uint64_t bytes;    /**< of bodies that were received */
+    uint64_t retries;  /**< requests that were repeated */
+} tnf_traffic;
+
+/** All 0, with its size. */
+#define TNF_TRAFFIC_INIT                                                                           \
+    {                                                                                              \
+        sizeof(tnf_traffic), 0, 0, 0                                                               \
+    }
+
+/** Gets what an open file and its shards cost so far; false: it is not read over the network. */
+TNF_API bool tnf_file_traffic(tnf_traffic *out, const tnf_file *file);
+
+/** How to fetch. Begin with TNF_FETCH_INIT; NULL means all defaults. */
+typedef struct tnf_fetch_options {
+    size_t size;                   /**< sizeof(tnf_fetch_options) */
+    const tnf_url_options *remote; /**< NULL: all defaults; its progress is not used */
+    bool replace;                  /**< files that are there already may be replaced */
+    tnf_progress_fn progress; /**< called with bytes of the file that is fetched, done and all */
+    /** Called for each file when it is there: its name below the directory, its size, and whether
+     * it was fetched now (or was there already, unchanged). */
+    void (*file)(void *ctx, const char *name, uint64_t bytes, bool fetched);
+    void *ctx; /**< passed to both */
+} tnf_fetch_options;
+
+/** All defaults. */
+#define TNF_FETCH_INIT                                                                             \
+    {                                                                                              \
+        sizeof(tnf_fetch_options), NULL, false, NULL, NULL, NULL                                   \
+    }
+
+/** Downloads a file, all files of a folder (s3, gs, hf), or an index and the shards that it names,
+ *  into a directory. Each appears under its name when it is whole and verified. What was fetched
+ *  before an interruption is checked and used: a file NAME.part and a journal beside it remain
+ *  until then. */
+TNF_API TNF_CHECKED tnf_status tnf_fetch(const char *url, const char *directory,
+                                         const tnf_fetch_options *options, tnf_error *error);
+
+/** Makes an object that appears under an s3:// URL at commit, whole or not at all (a multipart
+ *  upload). Without TNF_SINK_REPLACE an object that is there already is not replaced. */
+TNF_API TNF_CHECKED tnf_status tnf_sink_url(tnf_sink **out, const char *url, unsigned flags,
+                                            const tnf_url_options *options, tnf_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

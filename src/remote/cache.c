@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+#include "remote/cache.h"
+
+#include "base/pool.h"
+
+#include <string.h>
+
+#define SMALLEST 65536u      /* bytes of an extent */
+#define LARGEST  (32u << 20) /* likewise */
+#define DIRECT   (1u << 20)  /* reads from here on need no cache */
+#define PIECE    (8u << 20)  /* of a request, at most */
+#define LEAST    (1u << 20)  /* of a request that is one of several */
+
+struct tnf_extent {
+    struct tnf_extent *next;
+    uint64_t at, used;
+    size_t n;
+    unsigned readers;
+    bool ready;
+    uint8_t *bytes;
+};
+
+static void note_end(tnf_cache *c, uint64_t end, size_t n)
+{
+    c->latest[c->turn].end = end;
+    c->latest[c->turn].n = n;
+    c->turn = (c->turn + 1) % TNF_CACHE_LATEST;
+}
+
+/* What ended there: true, and its length. */
+static bool find_end(const tnf_cache *c, uint64_t end, size_t *n)
+{
+    for (unsigned i = 0; i < TNF_CACHE_LATEST; i++) {
+        unsigned at = (c->turn + TNF_CACHE_LATEST - 1 - i) % TNF_CACHE_LATEST;
+        *n = c->latest[at].n;
+        if (c->latest[at].end == end)
+            return true;
+    }
+    *n = 0;
+    return false;
+}
+
+void tnf_cache_begin(tnf_cache *c, tnf_far *far)
+{
+    *c = (tnf_cache) { .far = far };
+    note_end(c, far->nhead, 0);
+    pthread_mutex_init(&c->lock, NULL);
+    pthread_cond_init(&c->loaded, NULL);
+}
+
+static void free_extent(const tnf_cache *c, struct tnf_extent *x)
+{
+    tnf_free(&c->far->session->alloc, x->bytes, x->n);
+    tnf_free(&c->far->session->alloc, x, sizeof *x);
+}
+
+void tnf_cache_end(tnf_cache *c)
+{
+    for (struct tnf_extent *x = c->first, *next; x; x = next) {
+        next = x->next;
+        free_extent(c, x);
+    }
+    pthread_cond_destroy(&c->loaded);
+    pthread_mutex_destroy(&c->lock);
+}
+
+/* ----------------------------------------------------------- several at once */
+
+struct pieces {
+    tnf_far *far;
+    tnf_budget budget;
+    uint64_t offset;
+    uint8_t *dst;
+    size_t n, piece;
+};
+
+static tnf_status get_piece(void *ctx, size_t i, tnf_error *e)
+{
+    struct pieces *p = ctx;
+    size_t at = i * p->piece, left = p->n - at;
+    return tnf_far_get(p->far, &p->budget, p->offset + at, p->dst + at,
+                       left < p->piece ? left : p->piece, e);
+}
+
+tnf_status tnf_far_get_long(tnf_far *f, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    unsigned most = f->session->how.connections;
+    size_t piece = n / most + 1;
+    struct pieces p = { .far = f, .offset = offset, .dst = dst, .n = n };
+    piece = piece < LEAST ? LEAST : piece > PIECE ? PIECE : piece;
+    p.piece = piece;
+    atomic_init(&p.budget.left, TNF_RETRIES);
+    size_t count = (n + piece - 1) / piece;
+    return tnf_pool_run(count < most ? (unsigned)count : most, count, get_piece, &p, e);
+}
+
+/* ------------------------------------------------------------------ extents */
+
+/* The one that has the byte; *after becomes where the next one begins. */
+static struct tnf_extent *find_extent(const tnf_cache *c, uint64_t offset, uint64_t *after)
+{
+    *after = c->far->pin.total;
+    for (struct tnf_extent *x = c->first; x; x = x->next) {
+        if (offset >= x->at && offset - x->at < x->n)
+            return x;
+        if (x->at > offset) {
+            *after = x->at;
+            return NULL;
+        }
+    }
+    return NULL;
+}
+
+static void unlink_extent(tnf_cache *c, const struct tnf_extent *x)
+{
+    struct tnf_extent **p = &c->first;
+    while (*p != x)
+        p = &(*p)->next;
+    *p = x->next;
+    c->bytes -= x->n;
+}
+
+/* Makes room: the one that was not used for the longest goes, unless it is in use. */
+static void evict_old(tnf_cache *c)
+{
+    while (c->bytes > c->far->session->how.cache_bytes) {
+        struct tnf_extent *oldest = NULL;
+        for (struct tnf_extent *x = c->first; x; x = x->next)
+            if (x->ready && x->readers == 0 && (!oldest || x->used < oldest->used))
+                oldest = x;
+        if (!oldest)
+            return;
+        unlink_extent(c, oldest);
+        free_extent(c, oldest);
+    }
+}
+
+/* How many bytes to ask for at once. */
+static size_t choose_length(const tnf_cache *c, uint64_t offset, size_t n, uint64_t after)
+{
+    uint64_t half = c->far->session->how.cache_bytes / 2;
+    size_t most = half < LARGEST ? (size_t)half : LARGEST, before = 0;
+    size_t want = find_end(c, offset, &before) && before < most / 4 ? 4 * before
+                  : before                                          ? most
+                                                                    : 0;
+    want = want > n ? want : n < most ? n : most;
+    want = want < SMALLEST ? SMALLEST : want;
+    return after - offset < want ? (size_t)(after - offset) : want;
+}
+
+/* Near the end, all of the end: indexes that stand there are read backwards. */
+static uint64_t choose_start(const tnf_cache *c, uint64_t offset)
+{
+    uint64_t total = c->far->pin.total, start = c->far->nhead;
+    if (total - offset > SMALLEST)
+        return offset;
+    if (total > SMALLEST && total - SMALLEST > start)
+        start = total - SMALLEST;
+    for (const struct tnf_extent *x = c->first; x && x->at < offset; x = x->next)
+        start = x->at + x->n > start ? x->at + x->n : start;
+    return start < offset ? start : offset;
+}
+
+/* A new one, to be loaded by whoever made it; NULL without memory. */
+static struct tnf_extent *add_extent(tnf_cache *c, uint64_t offset, size_t n)
+{
+    const tnf_allocator *a = &c->far->session->alloc;
+    struct tnf_extent *x = tnf_alloc0(a, sizeof *x), **p = &c->first;
+    uint8_t *bytes = x ? tnf_alloc(a, n) : NULL;
+    if (!bytes) {
+        tnf_free(a, x, sizeof *x);
+        return NULL;
+    }
+    *x = (struct tnf_extent) { .at = offset, .n = n, .bytes = bytes, .readers = 1 };
+    while (*p && (*p)->at < offset)
+        p = &(*p)->next;
+    x->next = *p;
+    *p = x;
+    c->bytes += n;
+    note_end(c, offset + n, n);
+    return x;
+}
+
+/* Called and left with the lock held. */
+static tnf_status load_extent(tnf_cache *c, struct tnf_extent *x, tnf_error *e)
+{
+    pthread_mutex_unlock(&c->lock);
+    tnf_status status = tnf_far_get_long(c->far, x->at, x->bytes, x->n, e);
+    pthread_mutex_lock(&c->lock);
+    x->ready = status == TNF_OK;
+    if (status != TNF_OK) { /* whoever waits for it tries for himself */
+        unlink_extent(c, x);
+        free_extent(c, x);
+    }
+    pthread_cond_broadcast(&c->loaded);
+    return status;
+}
+
+/* Copies what an extent has; gives the number of bytes. Called and left with the lock held. */
+static size_t copy_extent(tnf_cache *c, struct tnf_extent *x, uint64_t offset, uint8_t *dst,
+                          size_t n)
+{
+    size_t skip = (size_t)(offset - x->at), have = x->n - skip;
+    n = n < have ? n : have;
+    x->used = ++c->clock;
+    pthread_mutex_unlock(&c->lock);
+    memcpy(dst, x->bytes + skip, n);
+    pthread_mutex_lock(&c->lock);
+    return n;
+}
+
+/* Some of the bytes, at least one; called and left with the lock held. */
+static tnf_status read_some(tnf_cache *c, uint64_t offset, uint8_t *dst, size_t n, size_t *got,
+                            tnf_error *e)
+{
+    uint64_t after;
+    struct tnf_extent *x;
+    while ((x = find_extent(c, offset, &after)) && !x->ready)
+        pthread_cond_wait(&c->loaded, &c->lock);
+    if (x) {
+        x->readers++;
+    } else {
+        uint64_t start = choose_start(c, offset);
+        size_t length = choose_length(c, offset, n, after);
+        x = add_extent(c, start, length + (size_t)(offset - start));
+        if (!x)
+            return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for reading ahead");
+        TNF_TRY(load_extent(c, x, e));
+    }
+    *got = copy_extent(c, x, offset, dst, n);
+    x->readers--;
+    evict_old(c);
+    return TNF_OK;
+}
+
+static size_t copy_head(const tnf_cache *c, uint64_t offset, uint8_t *dst, size_t n)
+{
+    const tnf_far *f = c->far;
+    if (offset >= f->nhead)
+        return 0;
+    size_t have = f->nhead - (size_t)offset;
+    n = n < have ? n : have;
+    memcpy(dst, f->head + offset, n);
+    return n;
+}
+
+bool tnf_cache_peek(tnf_cache *c, uint64_t offset, void *dst, size_t n)
+{
+    uint64_t after;
+    if (copy_head(c, offset, dst, n) == n)
+        return true;
+    pthread_mutex_lock(&c->lock);
+    struct tnf_extent *x = find_extent(c, offset, &after);
+    bool all = x && x->ready && n <= x->n - (size_t)(offset - x->at);
+    if (all) {
+        x->readers++;
+        (void)copy_extent(c, x, offset, dst, n);
+        x->readers--;
+    }
+    pthread_mutex_unlock(&c->lock);
+    return all;
+}
+
+/* So long, and following nothing, that the cache would only be in the way. */
+static bool goes_direct(tnf_cache *c, uint64_t offset, size_t n)
+{
+    uint64_t after;
+    size_t before;
+    bool direct = n >= PIECE ||
+                  (n >= DIRECT && !find_extent(c, offset, &after) && !find_end(c, offset, &before));
+    if (direct)
+        note_end(c, offset + n, n);
+    return direct;
+}
+
+tnf_status tnf_cache_read(tnf_cache *c, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    uint8_t *to = dst;
+    size_t got = copy_head(c, offset, to, n);
+    tnf_status status = TNF_OK;
+    pthread_mutex_lock(&c->lock);
+    bool direct = goes_direct(c, offset + got, n - got);
+    while (!direct && got < n && status == TNF_OK) {
+        size_t more = 0;
+        status = read_some(c, offset + got, to + got, n - got, &more, e);
+        got += more;
+    }
+    pthread_mutex_unlock(&c->lock);
+    return direct ? tnf_far_get_long(c->far, offset + got, to + got, n - got, e) : status;
+}

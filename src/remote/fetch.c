@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: MIT */
+/* Downloading whole files: in parallel blocks, resumed after an interruption (journal.h), verified
+ * where the server tells a digest, in place all at once. */
+#include "base/arena.h"
+#include "base/digest.h"
+#include "base/hash.h"
+#include "base/hex.h"
+#include "base/pool.h"
+#include "base/sized.h"
+#include "io/fs.h"
+#include "remote/journal.h"
+#include "remote/list.h"
+#include "remote/listing.h"
+#include "remote/web.h"
+#include "wire/json.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define INDEX_SUFFIX ".index.json"
+#define INDEX_MOST   (256u << 20)
+
+struct fetching {
+    tnf_session *session;
+    const char *directory;
+    tnf_fetch_options how;
+    tnf_arena arena; /* names */
+    atomic_uint_least64_t done;
+    uint64_t total;
+};
+
+/* A file of the list to fetch. */
+struct wish {
+    struct wish *next;
+    const char *name; /* below the directory */
+    tnf_place place;
+};
+
+/* ------------------------------------------------------------------- names */
+
+/* A name that a stranger gave: below the directory, and a name. */
+static tnf_status check_below(const char *name, tnf_error *e)
+{
+    bool bad = !*name || *name == '/' || strchr(name, '\\') || strlen(name) > 2000;
+    for (const char *p = name; *p && !bad; p += strcspn(p, "/"), p += *p == '/') {
+        size_t n = strcspn(p, "/");
+        bad = n == 0 || (n == 1 && p[0] == '.') || (n == 2 && p[0] == '.' && p[1] == '.');
+    }
+    for (const char *p = name; *p && !bad; p++)
+        bad = (unsigned char)*p < ' ';
+    if (bad)
+        return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET,
+                        "the file name %s leads out of the directory, or is not a name",
+                        TNF_QUOTED(((tnf_str) { name, strlen(name) })));
+    return TNF_OK;
+}
+
+static tnf_status make_target(char out[PATH_MAX], const struct fetching *f, const char *name,
+                              tnf_error *e)
+{
+    TNF_TRY(check_below(name, e));
+    int n = snprintf(out, PATH_MAX, "%s/%s", f->directory, name);
+    if (n < 0 || n >= PATH_MAX)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the path is too long");
+    for (char *p = out + strlen(f->directory) + 1; (p = strchr(p, '/')); p++) {
+        *p = 0;
+        bool failed = mkdir(out, 0777) != 0 && errno != EEXIST;
+        *p = '/';
+        if (failed)
+            return tnf_fail_sys(e, errno, "cannot make a directory");
+    }
+    return TNF_OK;
+}
+
+/* The last piece of a path, without its percent signs. */
+static tnf_status last_name(char *out, size_t room, const tnf_place *p, tnf_error *e)
+{
+    const char *path = strrchr(p->url.path, '/') + 1;
+    size_t n = 0;
+    for (; *path && n + 1 < room; path++, n++) {
+        int hi = *path == '%' && path[1] ? tnf_hex_digit(path[1]) : -1;
+        int lo = hi >= 0 ? tnf_hex_digit(path[2]) : -1;
+        out[n] = lo >= 0 ? (char)(hi << 4 | lo) : *path;
+        path += lo >= 0 ? 2 : 0;
+    }
+    out[n] = 0;
+    return check_below(out, e);
+}
+
+/* ------------------------------------------------------------------- bytes */
+
+struct blocks {
+    struct fetching *f;
+    const tnf_source *source;
+    tnf_journal *journal;
+    tnf_far *far;
+};
+
+static tnf_status fetch_block(void *ctx, size_t i, tnf_error *e)
+{
+    struct blocks *b = ctx;
+    size_t n = tnf_journal_size(b->journal, i);
+    tnf_budget budget;
+    if (b->journal->have[i]) {
+        atomic_fetch_add(&b->f->done, n);
+        return TNF_OK;
+    }
+    uint8_t *bytes = tnf_alloc(&b->f->session->alloc, n);
+    if (!bytes)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a block");
+    atomic_init(&budget.left, TNF_RETRIES);
+    uint64_t at = (uint64_t)i * TNF_BLOCK;
+    tnf_status status = b->far->no_ranges ? tnf_source_read(b->source, at, bytes, n, e)
+                                          : tnf_far_get(b->far, &budget, at, bytes, n, e);
+    if (status == TNF_OK)
+        status = tnf_journal_put(b->journal, i, bytes, n, e);
+    tnf_free(&b->f->session->alloc, bytes, n);
+    atomic_fetch_add(&b->f->done, n);
+    return status;
+}
+
+/* The server's own digest, where it tells one: the Hub's is the SHA-256 of the file. */
+static bool server_digest(char out[65], const tnf_far *far)
+{
+    const char *p = far->linked_etag;
+    size_t n = strlen(p);
+    if (n == 66 && p[0] == '"') {
+        p++;
+        n -= 2;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (tnf_hex_digit(p[i]) < 0)
+            return false;
+    if (n != 64)
+        return false;
+    memcpy(out, p, 64);
+    out[64] = 0;
+    return true;
+}
+
+static tnf_status verify_whole(const tnf_journal *j, const char *want, tnf_error *e)
+{
+    static const size_t room = 1u << 20;
+    tnf_digester d;
+    uint8_t digest[TNF_DIGEST_MAX], *bytes = tnf_alloc(&j->alloc, room);
+    char is[65];
+    tnf_status status = TNF_OK;
+    if (!bytes || !tnf_digest_begin(&d, "sha256")) {
+        tnf_free(&j->alloc, bytes, room);
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a hash");
+    }
+    for (uint64_t at = 0; at < j->total && status == TNF_OK;) {
+        size_t got = 0;
+        status = tnf_fs_read_at(j->fd, bytes, room, at, &got, e);
+        tnf_digest_update(&d, bytes, got);
+        at += got ? got : room;
+    }
+    tnf_digest_end(&d, digest);
+    tnf_free(&j->alloc, bytes, room);
+    *tnf_hex_put(is, digest, 32) = 0;
+    TNF_TRY(status);
+    if (strcmp(is, want) != 0)
+        return tnf_fail(e, TNF_EDIGEST, TNF_NO_OFFSET,
+                        "what was fetched has the SHA-256 %.16s…, the server says %.16s…", is,
+                        want);
+    return TNF_OK;
+}
+
+/* ------------------------------------------------------------------- files */
+
+/* The server's date, so that an unchanged file is known again. */
+static void set_date(int fd, const char *modified)
+{
+    int64_t seconds;
+    if (!tnf_parse_http_date(modified, strlen(modified), &seconds))
+        return;
+    struct timespec times[2] = { { .tv_nsec = UTIME_NOW }, { .tv_sec = (time_t)seconds } };
+    (void)futimens(fd, times);
+}
+
+/* It is there already, and nothing says that it is another. */
+static bool is_same(const char *target, const tnf_pin *pin)
+{
+    struct stat st;
+    int64_t seconds;
+    return lstat(target, &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size == pin->total &&
+           tnf_parse_http_date(pin->modified, strlen(pin->modified), &seconds) &&
+           (int64_t)st.st_mtime == seconds;
+}
+
+static tnf_status place_file(const struct fetching *f, const tnf_journal *j, const tnf_pin *pin,
+                             const char *target, tnf_error *e)
+{
+    if (ftruncate(j->fd, (off_t)j->total) != 0)
+        return tnf_fail_sys(e, errno, "cannot write");
+    set_date(j->fd, pin->modified);
+    TNF_TRY(tnf_fs_sync(j->fd, e));
+    if (!f->how.replace && link(j->part, target) != 0)
+        return tnf_fail_sys(e, errno, "cannot write");
+    if (f->how.replace && rename(j->part, target) != 0)
+        return tnf_fail_sys(e, errno, "cannot write");
+    return tnf_sync_placed(target, e);
+}
+
+static tnf_status fetch_blocks(struct blocks *b, const char *target, tnf_error *e)
+{
+    char digest[65];
+    tnf_journal *j = b->journal;
+    unsigned threads = b->f->session->how.connections;
+    TNF_TRY(tnf_pool_run(b->far->no_ranges ? 1 : threads, (size_t)j->blocks, fetch_block, b, e));
+    if (server_digest(digest, b->far))
+        TNF_TRY(verify_whole(j, digest, e));
+    return place_file(b->f, j, &b->far->pin, target, e);
+}
+
+static tnf_status fetch_source(struct fetching *f, tnf_source *source, const char *target,
+                               bool *fetched, tnf_error *e)
+{
+    tnf_journal j;
+    struct stat st;
+    struct blocks b = { f, source, &j, tnf_web_far(source) };
+    const tnf_pin *pin = &b.far->pin;
+    *fetched = !is_same(target, pin);
+    if (!*fetched)
+        return TNF_OK;
+    if (!f->how.replace && lstat(target, &st) == 0)
+        return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET,
+                        "it exists already, and is perhaps another version; --force replaces it");
+    atomic_store(&f->done, 0);
+    f->total = pin->total;
+    tnf_status status = tnf_journal_open(&j, target, pin, &f->session->alloc, e);
+    if (status == TNF_OK)
+        status = fetch_blocks(&b, target, e);
+    bool useless = status == TNF_OK || status == TNF_EUNSYNCED || status == TNF_EDIGEST ||
+                   status == TNF_ECHANGED;
+    tnf_journal_close(&j, !useless);
+    return status;
+}
+
+static tnf_status fetch_one(struct fetching *f, const struct wish *w, tnf_error *e)
+{
+    char target[PATH_MAX];
+    tnf_source *source;
+    bool fetched = false;
+    TNF_TRY(make_target(target, f, w->name, e));
+    tnf_status status = tnf_web_open(&source, f->session, &w->place, e);
+    if (status == TNF_OK)
+        status = fetch_source(f, source, target, &fetched, e);
+    if (status == TNF_OK && f->how.file)
+        f->how.file(f->how.ctx, w->name, source->size, fetched);
+    tnf_source_close(source);
+    if (status != TNF_OK)
+        tnf_error_prefix(e, w->name);
+    return status;
+}
+
+/* ------------------------------------------------------------------- lists */
+
+struct wishes {
+    struct fetching *f;
+    const tnf_place *beside; /* names are relative to it */
+    struct wish *first, **last;
+};
+
+static tnf_status add_wish(void *ctx, const char *name, uint64_t size, tnf_error *e)
+{
+    struct wishes *l = ctx;
+    (void)size;
+    TNF_TRY(check_below(name, e));
+    struct wish *w = tnf_arena_alloc(&l->f->arena, sizeof *w);
+    char *kept = w ? tnf_arena_str(&l->f->arena, name, strlen(name)) : NULL;
+    if (!kept)
+        return tnf_arena_fail(&l->f->arena, "names of files", e);
+    w->name = kept;
+    TNF_TRY(tnf_place_sibling(&w->place, l->beside, name, strlen(name), e));
+    *l->last = w;
+    l->last = &w->next;
+    return TNF_OK;
+}
+
+static bool is_wished(const struct wishes *l, tnf_str name)
+{
+    for (const struct wish *w = l->first; w; w = w->next)
+        if (strlen(w->name) == name.n && memcmp(w->name, name.p, name.n) == 0)
+            return true;
+    return false;
+}
+
+/* "weight_map": {tensor: file, …} */
+static tnf_status wish_shards(struct wishes *l, const char *text, size_t n, tnf_error *e)
+{
+    tnf_json j;
+    tnf_str key, tensor, shard;
+    tnf_status status = TNF_OK;
+    tnf_json_init(&j, text, n, 0, &l->f->arena, 64, e);
+    tnf_json_enter(&j, '{');
+    while (status == TNF_OK && tnf_json_key(&j, &key)) {
+        if (key.n != 10 || memcmp(key.p, "weight_map", 10) != 0) {
+            tnf_json_skip(&j, NULL);
+            continue;
+        }
+        tnf_json_enter(&j, '{');
+        while (status == TNF_OK && tnf_json_key(&j, &tensor) && tnf_json_string(&j, &shard)) {
+            char name[512];
+            if (shard.n >= sizeof name || is_wished(l, shard))
+                continue;
+            memcpy(name, shard.p, shard.n);
+            name[shard.n] = 0;
+            status = add_wish(l, name, 0, e);
+        }
+    }
+    return status != TNF_OK ? status : j.status;
+}
+
+/* The shards that an index names, which was fetched just now. */
+static tnf_status fetch_shards(struct fetching *f, const tnf_place *index, const char *name,
+                               tnf_error *e)
+{
+    struct wishes l = { .f = f, .beside = index };
+    char target[PATH_MAX], *text;
+    tnf_source *source;
+    l.last = &l.first;
+    TNF_TRY(make_target(target, f, name, e));
+    TNF_TRY(tnf_source_open(&source, target, TNF_ACCESS_PREAD, &f->session->alloc, e));
+    size_t n = source->size < INDEX_MOST ? (size_t)source->size : 0;
+    text = tnf_arena_alloc(&f->arena, n + 1);
+    tnf_status status = text ? tnf_source_read(source, 0, text, n, e)
+                             : tnf_arena_fail(&f->arena, "an index", e);
+    tnf_source_close(source);
+    if (status == TNF_OK)
+        status = wish_shards(&l, text, n, e);
+    for (const struct wish *w = l.first; w && status == TNF_OK; w = w->next)
+        status = fetch_one(f, w, e);
+    return status;
+}
+
+static tnf_status fetch_folder(struct fetching *f, const tnf_place *folder, tnf_error *e)
+{
+    struct wishes l = { .f = f, .beside = folder };
+    bool listed;
+    l.last = &l.first;
+    TNF_TRY(tnf_list_folder(f->session, folder, true, &listed, add_wish, &l, e));
+    if (!listed)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "http has no listing: name the file, or the index of the model");
+    if (!l.first)
+        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no file in this folder");
+    for (const struct wish *w = l.first; w; w = w->next)
+        TNF_TRY(fetch_one(f, w, e));
+    return TNF_OK;
+}
+
+static tnf_status fetch_url(struct fetching *f, const char *url, tnf_error *e)
+{
+    struct wish w = { 0 };
+    char name[512];
+    TNF_TRY(tnf_place_parse(&w.place, f->session, url, e));
+    if (w.place.folder)
+        return fetch_folder(f, &w.place, e);
+    TNF_TRY(last_name(name, sizeof name, &w.place, e));
+    w.name = name;
+    TNF_TRY(fetch_one(f, &w, e));
+    size_t n = strlen(name), end = sizeof INDEX_SUFFIX - 1;
+    bool index = n > end && strcmp(name + n - end, INDEX_SUFFIX) == 0;
+    return index ? fetch_shards(f, &w.place, name, e) : TNF_OK;
+}
+
+/* Bytes of requests in progress count when their block is there: what is shown never goes back. */
+static bool pass_progress(void *ctx, uint64_t done, uint64_t total)
+{
+    struct fetching *f = ctx;
+    (void)done, (void)total;
+    return f->how.progress(f->how.ctx, atomic_load(&f->done), f->total);
+}
+
+tnf_status tnf_fetch(const char *url, const char *directory, const tnf_fetch_options *options,
+                     tnf_error *e)
+{
+    struct fetching f = { .directory = directory };
+    tnf_url_options remote;
+    struct stat st;
+    TNF_TRY(tnf_options_copy(&f.how, sizeof f.how, options, e));
+    TNF_TRY(tnf_options_copy(&remote, sizeof remote, f.how.remote, e));
+    if (!tnf_url_is(url))
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "not a URL (http, https, s3, gs, az, hf)");
+    if (mkdir(directory, 0777) != 0 && errno != EEXIST)
+        return tnf_fail_sys(e, errno, "cannot make the directory");
+    if (stat(directory, &st) != 0 || !S_ISDIR(st.st_mode))
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the target is not a directory");
+    remote.stream = true; /* it is taken whole anyhow */
+    TNF_TRY(tnf_session_new(&f.session, &remote, NULL, e));
+    if (f.how.progress)
+        tnf_session_watch(f.session, pass_progress, &f);
+    tnf_arena_init(&f.arena, &f.session->alloc, 1u << 30);
+    tnf_status status = fetch_url(&f, url, e);
+    tnf_arena_free(&f.arena);
+    tnf_session_drop(f.session);
+    return status;
+}

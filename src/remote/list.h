@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* All that core/ sees of this room. */
+#ifndef TNF_REMOTE_LIST_H
+#define TNF_REMOTE_LIST_H
+
+#include "base/arena.h"
+#include "io/sink.h"
+#include "io/source.h"
+#include <tenfold/remote.h>
+
+/* Is a path a URL of ours? */
+bool tnf_is_remote(const char *path);
+
+/* The caller's settings, with what -o KEY=VALUE says of the network put into *how; those options
+ * leave the list. */
+tnf_status tnf_remote_how(tnf_url_options *how, const tnf_url_options *given, tnf_option *options,
+                          size_t *noptions, tnf_error *e);
+
+/* The object of a URL, which is no folder. */
+tnf_status tnf_remote_open(tnf_source **out, const char *url, const tnf_url_options *how,
+                           const tnf_allocator *alloc, tnf_error *e);
+/* A file beside one that is open, by its raw name; the same session. */
+tnf_status tnf_remote_sibling(tnf_source **out, const tnf_source *near, tnf_str name, tnf_error *e);
+/* Files that will be asked for: opened at the same time, as far as they open. A hint. */
+void tnf_remote_expect(const tnf_source *near, const tnf_str *names, size_t n);
+
+/* Is the URL that of a folder (or of a repository)? */
+bool tnf_remote_folder(const char *url);
+/* The names in a folder. Over http, which has no listing, *listed is false. */
+typedef tnf_status (*tnf_remote_name_fn)(void *ctx, const char *name, tnf_error *e);
+tnf_status tnf_remote_names(const char *url, const tnf_url_options *how, bool *listed,
+                            tnf_remote_name_fn take, void *ctx, tnf_error *e);
+
+/* False: not a source of this room. */
+bool tnf_remote_traffic(tnf_traffic *out, const tnf_source *source);
+/* A URL without what may not be shown, in the arena: without query and fragment. */
+char *tnf_remote_shown(tnf_arena *arena, const char *url);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TNF_REMOTE_LISTING_H
+#define TNF_REMOTE_LISTING_H
+
+#include "remote/place.h"
+
+/* A file's name, relative to the folder, and its size where it is told. */
+typedef tnf_status (*tnf_listed_fn)(void *ctx, const char *name, uint64_t size, tnf_error *e);
+/* All files of a folder; `deep`: and of those below. *listed is false where there is no such thing.
+ */
+tnf_status tnf_list_folder(tnf_session *s, const tnf_place *folder, bool deep, bool *listed,
+                           tnf_listed_fn take, void *ctx, tnf_error *e);
+
+#endif

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/* What proves to a service who asks, and what to say when it refuses. */
+#include "base/hex.h"
+#include "base/sha256.h"
+#include "remote/credentials.h"
+#include "remote/place.h"
+#include "remote/sigv4.h"
+#include "wire/xml.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static tnf_status add_line(tnf_proof *proof, tnf_exchange *x, const char *name, const char *value,
+                           tnf_error *e)
+{
+    size_t i = proof->n;
+    if (i == sizeof proof->line / sizeof *proof->line)
+        return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "too many headers");
+    int n = snprintf(proof->line[i], sizeof proof->line[i], "%s: %s", name, value);
+    if (n < 0 || (size_t)n >= sizeof proof->line[i] || strpbrk(value, "\r\n"))
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the credentials are too long, or no text");
+    tnf_exchange_header(x, proof->line[i]);
+    proof->n++;
+    return TNF_OK;
+}
+
+static const char *range_value(const tnf_exchange *x)
+{
+    for (unsigned i = 0; i < x->nheaders; i++)
+        if (strncmp(x->headers[i], "Range: ", 7) == 0)
+            return x->headers[i] + 7;
+    return NULL;
+}
+
+static void body_hash(char out[65], const tnf_exchange *x)
+{
+    uint8_t digest[32];
+    tnf_sha256 s;
+    tnf_sha256_begin(&s);
+    if (x->nbody)
+        tnf_sha256_update(&s, x->body, x->nbody);
+    tnf_sha256_end(&s, digest);
+    *tnf_hex_put(out, digest, 32) = 0;
+}
+
+/* host;range;x-amz-content-sha256;x-amz-date[;x-amz-security-token] */
+static tnf_status prove_s3(const tnf_place *p, tnf_session *s, tnf_exchange *x, tnf_proof *proof,
+                           tnf_error *e)
+{
+    tnf_keys_aws keys;
+    char host[300], range[120], sha[90], date[64], token[4200], hash[65], when[17], line[1024];
+    const char *signed_[5], *asked = range_value(x);
+    size_t n = 0;
+    TNF_TRY(tnf_find_keys(s, &keys, e));
+    if (!keys.found)
+        return TNF_OK;
+    pthread_mutex_lock(&s->lock);
+    int64_t now = (int64_t)time(NULL) + s->skew;
+    pthread_mutex_unlock(&s->lock);
+    char authority[TNF_URL_HOST + 8];
+    tnf_url_authority(authority, sizeof authority, &x->url);
+    body_hash(hash, x);
+    tnf_amz_date(when, now);
+    snprintf(host, sizeof host, "host:%s", authority);
+    snprintf(range, sizeof range, "range:%s", asked ? asked : "");
+    snprintf(sha, sizeof sha, "x-amz-content-sha256:%s", hash);
+    snprintf(date, sizeof date, "x-amz-date:%s", when);
+    snprintf(token, sizeof token, "x-amz-security-token:%s", keys.token);
+    signed_[n++] = host;
+    if (asked)
+        signed_[n++] = range;
+    signed_[n++] = sha;
+    signed_[n++] = date;
+    if (keys.token[0])
+        signed_[n++] = token;
+    tnf_signing how = { .method = x->method,
+                        .url = &x->url,
+                        .id = keys.id,
+                        .secret = keys.secret,
+                        .region = p->region,
+                        .service = "s3",
+                        .payload = hash,
+                        .now = now,
+                        .headers = signed_,
+                        .nheaders = n };
+    TNF_TRY(tnf_sigv4(line, sizeof line, &how, e));
+    TNF_TRY(add_line(proof, x, "x-amz-content-sha256", hash, e));
+    TNF_TRY(add_line(proof, x, "x-amz-date", when, e));
+    if (keys.token[0])
+        TNF_TRY(add_line(proof, x, "x-amz-security-token", keys.token, e));
+    return add_line(proof, x, "Authorization", line, e);
+}
+
+static tnf_status prove_bearer(tnf_session *s, bool hub, tnf_exchange *x, tnf_proof *proof,
+                               tnf_error *e)
+{
+    char value[4200] = "Bearer ";
+    tnf_find_bearer(s, hub, value + 7, sizeof value - 7);
+    return value[7] ? add_line(proof, x, "Authorization", value, e) : TNF_OK;
+}
+
+static tnf_status prove_az(tnf_session *s, tnf_exchange *x, tnf_proof *proof, tnf_error *e)
+{
+    const char *sas = s->how.anonymous ? NULL : tnf_setting("AZURE_STORAGE_SAS_TOKEN");
+    TNF_TRY(add_line(proof, x, "x-ms-version", "2021-12-02", e));
+    if (s->how.token) {
+        char value[4200];
+        snprintf(value, sizeof value, "Bearer %s", s->how.token);
+        return add_line(proof, x, "Authorization", value, e);
+    }
+    size_t n = strlen(x->url.query);
+    if (!sas || strstr(x->url.query, "sig="))
+        return TNF_OK;
+    sas += *sas == '?';
+    int put = snprintf(x->url.query + n, sizeof x->url.query - n, "%s%s", n ? "&" : "", sas);
+    if (put < 0 || (size_t)put >= sizeof x->url.query - n || strpbrk(sas, " \r\n\t#"))
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "AZURE_STORAGE_SAS_TOKEN is no SAS token");
+    return TNF_OK;
+}
+
+/* Lines "host: Name: value" of the file that TENFOLD_HTTP_HEADER_FILE names. */
+static tnf_status prove_by_file(const tnf_place *p, tnf_exchange *x, tnf_proof *proof, tnf_error *e)
+{
+    const char *path = tnf_setting("TENFOLD_HTTP_HEADER_FILE");
+    char line[4200], authority[TNF_URL_HOST + 8];
+    FILE *f = path ? fopen(path, "re") : NULL;
+    tnf_status status = TNF_OK;
+    if (path && !f)
+        return tnf_fail(e, TNF_EIO, TNF_NO_OFFSET, "cannot open TENFOLD_HTTP_HEADER_FILE");
+    tnf_url_authority(authority, sizeof authority, &p->url);
+    size_t n = strlen(authority);
+    while (f && status == TNF_OK && fgets(line, sizeof line, f)) {
+        line[strcspn(line, "\r\n")] = 0;
+        char *name = line + n + 1, *colon;
+        if (strncmp(line, authority, n) != 0 || line[n] != ':' ||
+            !(colon = strchr(name += strspn(name, " \t"), ':')))
+            continue;
+        *colon = 0;
+        status = add_line(proof, x, name, colon + 1 + strspn(colon + 1, " \t"), e);
+    }
+    if (f)
+        (void)fclose(f);
+    return status;
+}
+
+static tnf_status prove_web(const tnf_place *p, tnf_session *s, tnf_exchange *x, tnf_proof *proof,
+                            tnf_error *e)
+{
+    char value[4200];
+    if (!s->how.token)
+        return s->how.anonymous ? TNF_OK : prove_by_file(p, x, proof, e);
+    snprintf(value, sizeof value, "Bearer %s", s->how.token);
+    return add_line(proof, x, "Authorization", value, e);
+}
+
+tnf_status tnf_place_prove(const tnf_place *p, tnf_session *s, tnf_exchange *x, tnf_proof *proof,
+                           tnf_error *e)
+{
+    for (size_t i = 0; i < s->how.nheaders; i++)
+        tnf_exchange_header(x, s->how.headers[i]);
+    switch (p->service) {
+    case TNF_S3:
+        return prove_s3(p, s, x, proof, e);
+    case TNF_GS:
+        return prove_bearer(s, false, x, proof, e);
+    case TNF_HUB:
+        return prove_bearer(s, true, x, proof, e);
+    case TNF_AZ:
+        return prove_az(s, x, proof, e);
+    default:
+        return prove_web(p, s, x, proof, e);
+    }
+}
+
+/* ---------------------------------------------------------------- refusals */
+
+/* What would help, as the end of a sentence. */
+static const char *advice(const tnf_place *p, tnf_session *s, int status)
+{
+    if (status != 401 && status != 403)
+        return "";
+    pthread_mutex_lock(&s->lock);
+    bool keys = s->keys.found, token = s->bearer[0] != 0 || s->how.token;
+    pthread_mutex_unlock(&s->lock);
+    switch (p->service) {
+    case TNF_S3:
+        return keys ? "" : "; asked without credentials: none were found (AWS_ACCESS_KEY_ID …)";
+    case TNF_HUB:
+        return token ? "; the token has no access to it"
+                     : "; asked without a token: none was found (HF_TOKEN)";
+    case TNF_GS:
+        return token ? "" : "; asked without a token (GOOGLE_OAUTH_ACCESS_TOKEN)";
+    case TNF_AZ:
+        return "; AZURE_STORAGE_SAS_TOKEN may hold a signature";
+    default:
+        return status == 401 ? "; TENFOLD_HTTP_HEADER_FILE may hold a header for this host" : "";
+    }
+}
+
+/* The service's own word for it: <Code> of S3, x-error-code of the Hub. */
+static void find_code(char *out, size_t room, const tnf_answer *a)
+{
+    tnf_str code;
+    out[0] = 0;
+    if (a->code[0])
+        (void)tnf_excerpt(out, room, a->code, strlen(a->code));
+    else if (tnf_xml_text(a->excerpt, a->nexcerpt, "Code", &code))
+        (void)tnf_excerpt(out, room, code.p, code.n);
+}
+
+tnf_status tnf_place_refused(const tnf_place *p, tnf_session *s, const tnf_exchange *x,
+                             tnf_error *e)
+{
+    const tnf_answer *a = &x->answer;
+    char code[64], begin[120];
+    tnf_status status = a->status == 404 || a->status == 410 ? TNF_ENOTFOUND : TNF_ENET;
+    find_code(code, sizeof code, a);
+    const char *words = a->status == 401   ? "wants credentials (401)"
+                        : a->status == 403 ? "does not allow it (403)"
+                        : a->status == 404 ? "has no such file (404)"
+                        : a->status == 410 ? "has this file no more (410)"
+                        : a->status == 429 ? "is asked too often (429)"
+                                           : NULL;
+    if (words) {
+        (void)tnf_fail(e, status, TNF_NO_OFFSET, "%s %s%s%s%s", TNF_VISIBLE(x->url.host), words,
+                       code[0] ? ": " : "", code, advice(p, s, a->status));
+    } else {
+        (void)tnf_excerpt(begin, sizeof begin, a->excerpt, a->nexcerpt < 200 ? a->nexcerpt : 200);
+        const char *text = code[0] ? code : begin;
+        (void)tnf_fail(e, status, TNF_NO_OFFSET, "%s answers %d%s%s", TNF_VISIBLE(x->url.host),
+                       a->status, text[0] ? ": " : "", text);
+    }
+    if (e)
+        e->sys = a->status;
+    return status;
+}

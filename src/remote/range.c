@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: MIT */
+#include "remote/range.h"
+
+#include "io/fs.h"
+#include "remote/way.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SPOOL_MOST   (64u << 20) /* bytes that are downloaded whole without being asked to */
+#define RENEW_BEFORE 30          /* seconds */
+
+/* ----------------------------------------------------------------- routes */
+
+/* When a signed URL ends, in seconds since 1970; 0: it does not say. */
+static int64_t url_end(const tnf_url *u)
+{
+    char begin[32], lasts[32];
+    if (tnf_url_query_value(u, "X-Amz-Date", begin, sizeof begin) &&
+        tnf_url_query_value(u, "X-Amz-Expires", lasts, sizeof lasts)) {
+        int64_t from = tnf_parse_stamp(begin);
+        return from ? from + strtoll(lasts, NULL, 10) % (1 << 30) : 0;
+    }
+    if (tnf_url_query_value(u, "Expires", lasts, sizeof lasts))
+        return strtoll(lasts, NULL, 10) % ((int64_t)1 << 40);
+    return 0;
+}
+
+static bool url_bound(const tnf_url *u)
+{
+    char value[8];
+    return tnf_url_query_value(u, "X-Xet-Signed-Range", value, sizeof value) ||
+           strstr(u->query, "X-Xet-Signed-Range=") != NULL;
+}
+
+/* ----------------------------------------------------------------- intake */
+
+/* Bytes of one answer on their way to their place. */
+struct intake {
+    tnf_far *far;
+    tnf_exchange *x;
+    uint64_t offset; /* of the first byte of this attempt */
+    uint64_t last;   /* that was asked for */
+    uint8_t *dst;    /* NULL: to the head, or the spool */
+    size_t got;
+    uint64_t due; /* bytes that the answer still owes */
+    bool first, judged, spooling;
+    tnf_status status;
+    tnf_error error;
+};
+
+static tnf_status changed(const struct intake *in, const char *what, const char *was,
+                          const char *is, tnf_error *e)
+{
+    (void)in;
+    return tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET,
+                    "the object changed while it was read (%s %s, then %s)", what, TNF_VISIBLE(was),
+                    TNF_VISIBLE(is));
+}
+
+static tnf_status check_pin(const struct intake *in, tnf_error *e)
+{
+    const tnf_pin *pin = &in->far->pin;
+    const tnf_answer *a = &in->x->answer;
+    const char *etag = tnf_answer_strong(a);
+    if (!pin->set)
+        return TNF_OK;
+    if (pin->etag[0] && etag[0] && strcmp(pin->etag, etag) != 0)
+        return changed(in, "ETag", pin->etag, etag, e);
+    if (!pin->etag[0] && pin->modified[0] && a->modified[0] &&
+        strcmp(pin->modified, a->modified) != 0)
+        return changed(in, "modified", pin->modified, a->modified, e);
+    if (a->total != TNF_NOT_TOLD && a->total != pin->total) {
+        char was[24], is[24];
+        snprintf(was, sizeof was, "%llu", (unsigned long long)pin->total);
+        snprintf(is, sizeof is, "%llu", (unsigned long long)a->total);
+        return changed(in, "bytes", was, is, e);
+    }
+    return TNF_OK;
+}
+
+static tnf_status check_encoding(const struct intake *in, tnf_error *e)
+{
+    if (!in->x->answer.encoded)
+        return TNF_OK;
+    return tnf_fail(
+        e, TNF_ENET, TNF_NO_OFFSET,
+        "the server compresses what it sends although it was asked not to%s; ranges of "
+        "the file cannot be read so: download it first",
+        in->far->place.service == TNF_GS ? " (an object stored with Content-Encoding gzip)" : "");
+}
+
+/* A range: is it the one that was asked for? */
+static tnf_status judge_part(struct intake *in, tnf_error *e)
+{
+    const tnf_answer *a = &in->x->answer;
+    if (a->multipart || !a->ranges || a->first == TNF_NOT_TOLD)
+        return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET,
+                        "the server sends a range and does not say which (206 without a usable "
+                        "Content-Range)");
+    TNF_TRY(check_pin(in, e));
+    if (a->first != in->offset || a->last > in->last)
+        return tnf_fail(e, TNF_ENET, in->offset,
+                        "the server sends bytes %llu to %llu, asked for %llu to %llu",
+                        (unsigned long long)a->first, (unsigned long long)a->last,
+                        (unsigned long long)in->offset, (unsigned long long)in->last);
+    if (a->length != TNF_NOT_TOLD && a->length != a->last - a->first + 1)
+        return tnf_fail(
+            e, TNF_ENET, in->offset, "the server announces %llu bytes for a range of %llu",
+            (unsigned long long)a->length, (unsigned long long)(a->last - a->first + 1));
+    if (a->total == TNF_NOT_TOLD && in->first)
+        return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET, "the server does not say how long the file is");
+    in->due = a->last - a->first + 1;
+    if (in->first)
+        in->far->no_ranges = in->spooling = false;
+    return TNF_OK;
+}
+
+static tnf_status open_spool(tnf_far *f, tnf_error *e)
+{
+    const char *dir = getenv("TMPDIR");
+    char path[4096];
+    int n = snprintf(path, sizeof path, "%s/tenfold-XXXXXX", dir && *dir ? dir : "/tmp");
+    if (n < 0 || (size_t)n >= sizeof path)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "TMPDIR is too long");
+    f->spool = mkostemp(path, O_CLOEXEC);
+    if (f->spool < 0)
+        return tnf_fail(e, TNF_EIO, TNF_NO_OFFSET, "cannot make a temporary file");
+    unlink(path);
+    return TNF_OK;
+}
+
+/* All of it instead of a range: from a server without ranges. */
+static tnf_status judge_whole(struct intake *in, tnf_error *e)
+{
+    const tnf_answer *a = &in->x->answer;
+    TNF_TRY(check_pin(in, e));
+    if (!in->first)
+        return tnf_fail(e, TNF_ENET, in->offset,
+                        "the server answers a range with the whole file, which it did not before");
+    in->due = a->length;
+    in->far->no_ranges = true;
+    bool small = a->length <= SPOOL_MOST || a->length == TNF_NOT_TOLD;
+    in->spooling = (small || in->far->session->how.stream) && a->length != 0 &&
+                   !(a->length <= TNF_FAR_HEAD);
+    return in->spooling && in->far->spool < 0 ? open_spool(in->far, e) : TNF_OK;
+}
+
+static tnf_status judge_answer(struct intake *in, tnf_error *e)
+{
+    in->judged = true;
+    TNF_TRY(check_encoding(in, e));
+    return in->x->answer.status == 206 ? judge_part(in, e) : judge_whole(in, e);
+}
+
+static tnf_status spool_bytes(struct intake *in, const uint8_t *p, size_t n, tnf_error *e)
+{
+    uint64_t most = in->far->session->how.stream ? UINT64_MAX : SPOOL_MOST;
+    if (n > most - (uint64_t)in->got)
+        return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET,
+                        "no range requests here, and the file does not end within %u bytes: "
+                        "download it first, or use -o stream=yes",
+                        SPOOL_MOST);
+    TNF_TRY(tnf_fs_write_at(in->far->spool, p, n, in->got, e));
+    in->got += n;
+    return TNF_OK;
+}
+
+static tnf_status take_bytes(struct intake *in, const uint8_t *p, size_t n, tnf_error *e)
+{
+    if (!in->judged)
+        TNF_TRY(judge_answer(in, e));
+    if (in->spooling)
+        return spool_bytes(in, p, n, e);
+    if (in->far->no_ranges && n > TNF_FAR_HEAD - in->got)
+        n = TNF_FAR_HEAD - in->got; /* what is needed of a body that nobody wants whole */
+    else if (n > in->due)
+        return tnf_fail(e, TNF_ENET, in->offset,
+                        "the server sends more bytes than it was asked for");
+    memcpy(in->dst + in->got, p, n);
+    in->got += n;
+    in->due -= in->far->no_ranges ? 0 : n;
+    return TNF_OK;
+}
+
+static bool on_bytes(void *ctx, const void *bytes, size_t n)
+{
+    struct intake *in = ctx;
+    tnf_answer *a = &in->x->answer;
+    if (a->status != 200 && a->status != 206) { /* a refusal: how it begins is for the message */
+        size_t room = sizeof a->excerpt - a->nexcerpt, part = n < room ? n : room;
+        memcpy(a->excerpt + a->nexcerpt, bytes, part);
+        a->nexcerpt += part;
+        return a->nexcerpt < sizeof a->excerpt;
+    }
+    in->status = take_bytes(in, bytes, n, &in->error);
+    bool enough = in->far->no_ranges && !in->spooling && in->got == TNF_FAR_HEAD;
+    return in->status == TNF_OK && !enough;
+}
+
+/* ------------------------------------------------------------------ ranges */
+
+static void begin_way(tnf_way *w, tnf_far *f, tnf_place *place)
+{
+    pthread_mutex_lock(&f->lock);
+    *place = f->place;
+    int64_t now = (int64_t)time(NULL);
+    bool good = f->route.known && !f->route.bound &&
+                (!f->route.until || now + RENEW_BEFORE < f->route.until);
+    w->from_route = good;
+    if (good)
+        w->start = f->route.url;
+    w->origin_public = f->origin_public;
+    pthread_mutex_unlock(&f->lock);
+    w->place = place;
+}
+
+/* What the way taught: where the object is, and in which region. */
+static void end_way(const tnf_way *w, tnf_far *f)
+{
+    int status = w->x->answer.status;
+    pthread_mutex_lock(&f->lock);
+    if (w->moved)
+        f->place = *w->place;
+    if (w->origin_seen)
+        f->origin_public = w->origin_public;
+    if (!w->from_route && w->hops > 0 && (status == 200 || status == 206)) {
+        f->route.known = true;
+        f->route.url = w->x->url;
+        f->route.until = url_end(&w->x->url);
+        f->route.bound = url_bound(&w->x->url);
+    }
+    if (!f->pin.set && (status == 200 || status == 206)) {
+        memcpy(f->linked_etag, w->linked, sizeof f->linked_etag);
+        f->pin.redirected = w->hops > 0;
+        if (w->commit[0])
+            (void)tnf_place_pin(&f->place, w->commit, NULL);
+    }
+    pthread_mutex_unlock(&f->lock);
+}
+
+static tnf_status check_alive(tnf_far *f, tnf_error *e)
+{
+    pthread_mutex_lock(&f->lock);
+    bool dead = f->dead;
+    if (dead && e)
+        *e = f->why;
+    pthread_mutex_unlock(&f->lock);
+    return dead ? TNF_ECHANGED : TNF_OK;
+}
+
+/* It is another object now: whoever reads on would mix the two. */
+static tnf_status die_changed(tnf_far *f, const tnf_error *why, tnf_error *e)
+{
+    pthread_mutex_lock(&f->lock);
+    if (!f->dead) {
+        f->dead = true;
+        f->why = *why;
+    }
+    if (e)
+        *e = f->why;
+    pthread_mutex_unlock(&f->lock);
+    return TNF_ECHANGED;
+}
+
+static tnf_status too_short(const tnf_far *f, const struct intake *in, tnf_error *e)
+{
+    uint64_t total = in->x->answer.total;
+    if (total == TNF_NOT_TOLD)
+        return tnf_fail(e, TNF_ETRUNCATED, in->offset,
+                        "the server has no bytes at %llu of a file that it says has %llu",
+                        (unsigned long long)in->offset, (unsigned long long)f->pin.total);
+    return tnf_fail(e, TNF_ETRUNCATED, total,
+                    "the object has %llu bytes now, it had %llu when it was opened",
+                    (unsigned long long)total, (unsigned long long)f->pin.total);
+}
+
+/* One attempt. *again: it is worth another one; e says why it would fail. */
+static tnf_status attempt_range(tnf_far *f, struct intake *in, bool *again, tnf_error *e)
+{
+    tnf_place place;
+    tnf_exchange *x = in->x;
+    char range[80], condition[300];
+    tnf_way w = { .session = f->session, .x = x, .range = range };
+    *again = false;
+    TNF_TRY(check_alive(f, e));
+    snprintf(range, sizeof range, "Range: bytes=%llu-%llu", (unsigned long long)in->offset,
+             (unsigned long long)in->last);
+    if (f->pin.set && f->pin.etag[0]) {
+        snprintf(condition, sizeof condition, "If-Match: %s", f->pin.etag);
+        w.condition = condition;
+        w.condition_far = f->pin.redirected;
+    }
+    begin_way(&w, f, &place);
+    TNF_TRY(tnf_walk_way(&w, e));
+    end_way(&w, f);
+    int status = x->answer.status;
+    if (in->status == TNF_OK && x->code == TNF_CURLE_OK && !in->judged &&
+        (status == 206 || status == 200)) /* without a body */
+        in->status = judge_answer(in, &in->error);
+    if (in->status == TNF_ECHANGED)
+        return die_changed(f, &in->error, e);
+    if (in->status != TNF_OK) {
+        if (e)
+            *e = in->error;
+        return in->status;
+    }
+    if (x->code != TNF_CURLE_OK) {
+        *again = tnf_exchange_transient(x);
+        return tnf_exchange_fail(x, e);
+    }
+    if (status == 206 || status == 200) {
+        tnf_session_content(f->session);
+        return TNF_OK;
+    }
+    if (status == 412) {
+        (void)tnf_fail(&in->error, TNF_ECHANGED, TNF_NO_OFFSET,
+                       "the object changed while it was read (its ETag is no longer %s)",
+                       TNF_VISIBLE(f->pin.etag));
+        return die_changed(f, &in->error, e);
+    }
+    if (status == 416 && f->pin.set)
+        return too_short(f, in, e);
+    *again = tnf_status_transient(status);
+    if (status == 429 || status == 503)
+        tnf_session_slower(f->session);
+    return tnf_place_refused(&place, f->session, x, e);
+}
+
+/* Attempts until one succeeds or none is left. Bytes that came are kept: the next attempt asks for
+ * those that are missing. */
+static tnf_status get_patiently(tnf_far *f, tnf_budget *budget, struct intake *in, uint64_t n,
+                                tnf_error *e)
+{
+    for (unsigned attempt = 0;;) {
+        tnf_error why = { .offset = TNF_NO_OFFSET };
+        bool again;
+        size_t before = in->got;
+        in->judged = false;
+        in->status = TNF_OK;
+        tnf_status status = attempt_range(f, in, &again, &why);
+        size_t more = in->got - before;
+        if (in->status == TNF_OK && (in->got == n || (in->first && status == TNF_OK)))
+            return TNF_OK;
+        if (in->first)
+            in->got = more = 0; /* another beginning */
+        in->offset += more;
+        if (status == TNF_OK && more > 0) {
+            attempt = 0; /* less than was asked for, which is legal */
+            continue;
+        }
+        if (status == TNF_OK) {
+            status = tnf_fail(&why, TNF_ENET, in->offset, "the server sends no bytes");
+            again = true;
+        }
+        attempt = more > 0 ? 1 : attempt + 1;
+        if (!again || attempt >= f->session->how.attempts ||
+            atomic_fetch_sub(&budget->left, 1) <= 0) {
+            if (e)
+                *e = why;
+            return status;
+        }
+        TNF_TRY(tnf_session_pause(f->session, attempt - 1, &in->x->answer, e));
+    }
+}
+
+tnf_status tnf_far_get(tnf_far *f, tnf_budget *budget, uint64_t offset, void *dst, size_t n,
+                       tnf_error *e)
+{
+    tnf_exchange x = { .method = "GET", .take = on_bytes };
+    struct intake in = { .far = f, .x = &x, .offset = offset, .last = offset + n - 1, .dst = dst };
+    x.ctx = &in;
+    return n ? get_patiently(f, budget, &in, n, e) : TNF_OK;
+}
+
+/* --------------------------------------------------------------- beginning */
+
+static void warn_weak(const tnf_far *f)
+{
+    const tnf_url_options *how = &f->session->how;
+    tnf_warning w = { TNF_NO_OFFSET,
+                      "the server gives no strong ETag: that the file changes while it is read is "
+                      "seen only by its date and size" };
+    if (how->warn)
+        how->warn(how->ctx, &w);
+}
+
+/* Requests name the version where the service has names for them. */
+static tnf_status pin_version(tnf_far *f, const tnf_answer *a, tnf_error *e)
+{
+    char value[8];
+    tnf_url *u = &f->place.url;
+    if (f->place.service == TNF_S3 && a->version[0] && strcmp(a->version, "null") != 0 &&
+        !tnf_url_query_value(u, "versionId", value, sizeof value) && !strstr(u->query, "versionId"))
+        return tnf_url_add_query(u, "versionId", a->version, e);
+    if (f->place.service == TNF_GS && a->generation[0] && !strstr(u->query, "generation="))
+        return tnf_url_add_query(u, "generation", a->generation, e);
+    return TNF_OK;
+}
+
+static tnf_status pin_object(tnf_far *f, const tnf_answer *a, uint64_t total, tnf_error *e)
+{
+    f->pin.total = total;
+    memcpy(f->pin.etag, tnf_answer_strong(a), strlen(tnf_answer_strong(a)) + 1);
+    memcpy(f->pin.modified, a->modified, sizeof f->pin.modified);
+    f->pin.set = true;
+    if (!f->pin.etag[0] && !f->no_ranges)
+        warn_weak(f);
+    return pin_version(f, a, e);
+}
+
+/* How long it is, by the first answer. */
+static tnf_status measure_object(tnf_far *f, const struct intake *in, tnf_error *e)
+{
+    const tnf_answer *a = &in->x->answer;
+    f->nhead = f->spool < 0 ? in->got : 0;
+    if (a->status == 206 && in->due != 0)
+        return tnf_fail(e, TNF_ENET, in->got, "the server sends less than it promised");
+    if (a->status == 206)
+        return pin_object(f, a, a->total, e);
+    if (in->spooling)
+        return pin_object(f, a, in->got, e);
+    return pin_object(f, a, a->length != TNF_NOT_TOLD ? a->length : in->got, e);
+}
+
+static tnf_status begin_object(tnf_far *f, tnf_error *e)
+{
+    tnf_budget budget;
+    tnf_exchange x = { .method = "GET", .take = on_bytes };
+    struct intake in = {
+        .far = f, .x = &x, .last = TNF_FAR_HEAD - 1, .dst = f->head, .first = true
+    };
+    tnf_error why = { .offset = TNF_NO_OFFSET };
+    x.ctx = &in;
+    atomic_init(&budget.left, TNF_RETRIES);
+    tnf_status status = get_patiently(f, &budget, &in, TNF_FAR_HEAD, &why);
+    if (status != TNF_OK && x.answer.status == 416 && x.answer.total == 0)
+        return pin_object(f, &x.answer, 0, e); /* no byte can be asked for: it is empty */
+    if (status == TNF_OK)
+        return measure_object(f, &in, e);
+    if (e)
+        *e = why;
+    return status;
+}
+
+tnf_status tnf_far_begin(tnf_far *f, tnf_session *s, const tnf_place *place, tnf_error *e)
+{
+    memset(f, 0, sizeof *f);
+    f->session = s;
+    f->place = *place;
+    f->spool = -1;
+    pthread_mutex_init(&f->lock, NULL);
+    tnf_session_share(s);
+    f->head = tnf_alloc(&s->alloc, TNF_FAR_HEAD);
+    tnf_status status = f->head ? begin_object(f, e)
+                                : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET,
+                                           "out of memory for a connection");
+    if (status != TNF_OK)
+        tnf_far_end(f);
+    return status;
+}
+
+void tnf_far_end(tnf_far *f)
+{
+    if (f->spool >= 0)
+        close(f->spool);
+    tnf_free(&f->session->alloc, f->head, TNF_FAR_HEAD);
+    pthread_mutex_destroy(&f->lock);
+    tnf_session_drop(f->session);
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* A sink over s3: parts of a multipart upload, which appear as one object at commit, or never.
+ *
+ *   write    gathers a part of 8 MiB; after each thousand parts they are twice as long
+ *   commit   POST ?uploadId with the list of parts; less than a part goes up by one PUT
+ *   abort    DELETE ?uploadId: nothing is left to pay for
+ */
+#include "base/buf.h"
+#include "io/sink.h"
+#include "remote/list.h"
+#include "remote/way.h"
+#include "wire/xml.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define PART       (8u << 20)
+#define MOST_PARTS 10000u
+
+struct upload {
+    tnf_session *session;
+    tnf_place place;
+    bool replace;
+    uint8_t *part;
+    size_t room, n;
+    unsigned parts;
+    char id[1024];
+    tnf_buf list; /* of parts, as the last request wants it */
+};
+
+static tnf_status note_exists(const tnf_exchange *x, tnf_status status, tnf_error *e)
+{
+    int said = x->answer.status;
+    if (status != TNF_OK && (said == 412 || said == 409))
+        return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET, "the object exists already");
+    return status;
+}
+
+/* Sends a request about the object; `query` are pairs, ended by NULL. */
+static tnf_status send_request(struct upload *u, tnf_exchange *x, const char *const *query,
+                               tnf_error *e)
+{
+    tnf_place place = u->place;
+    for (; *query; query += 2)
+        TNF_TRY(tnf_url_add_query(&place.url, query[0], query[1], e));
+    tnf_status status = tnf_far_ask(u->session, &place, x, e);
+    memcpy(u->place.region, place.region, sizeof place.region);
+    if (status == TNF_OK && strcmp(place.url.host, u->place.url.host) != 0)
+        memcpy(u->place.url.host, place.url.host, sizeof place.url.host);
+    return note_exists(x, status, e);
+}
+
+static tnf_status begin_parts(struct upload *u, tnf_error *e)
+{
+    tnf_exchange x = { .method = "POST" };
+    const char *query[] = { "uploads", "", NULL };
+    tnf_str id;
+    tnf_exchange_header(&x, "Content-Type: application/octet-stream");
+    TNF_TRY(send_request(u, &x, query, e));
+    if (!tnf_xml_text(x.answer.excerpt, x.answer.nexcerpt, "UploadId", &id) || id.n == 0 ||
+        tnf_xml_unescape(u->id, sizeof u->id, id) == SIZE_MAX)
+        return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET, "the server does not begin an upload");
+    return TNF_OK;
+}
+
+static tnf_status put_part(struct upload *u, tnf_error *e)
+{
+    char number[16];
+    tnf_exchange x = { .method = "PUT", .body = u->part, .nbody = u->n };
+    if (!u->id[0])
+        TNF_TRY(begin_parts(u, e));
+    if (u->parts == MOST_PARTS)
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the object has too many parts");
+    snprintf(number, sizeof number, "%u", u->parts + 1);
+    const char *query[] = { "partNumber", number, "uploadId", u->id, NULL };
+    TNF_TRY(send_request(u, &x, query, e));
+    if (!x.answer.etag[0] || strpbrk(x.answer.etag, "<>&"))
+        return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET, "the server does not confirm a part");
+    tnf_buf_printf(&u->list, "<Part><PartNumber>%s</PartNumber><ETag>%s</ETag></Part>", number,
+                   x.answer.etag);
+    u->parts++;
+    u->n = 0;
+    return tnf_buf_status(&u->list, "list of parts", e);
+}
+
+/* Longer parts, when there have been many. */
+static tnf_status grow_part(struct upload *u, tnf_error *e)
+{
+    if (u->parts == 0 || u->parts % 1000 != 0 || u->n != 0)
+        return TNF_OK;
+    uint8_t *more = tnf_realloc(&u->session->alloc, u->part, u->room, 2 * u->room);
+    if (!more)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for uploading");
+    u->part = more;
+    u->room *= 2;
+    return TNF_OK;
+}
+
+static tnf_status upload_write(void *ctx, const void *bytes, size_t n, tnf_error *e)
+{
+    struct upload *u = ctx;
+    const uint8_t *p = bytes;
+    while (n > 0) {
+        size_t part = n < u->room - u->n ? n : u->room - u->n;
+        memcpy(u->part + u->n, p, part);
+        u->n += part;
+        p += part;
+        n -= part;
+        if (u->n == u->room) {
+            TNF_TRY(put_part(u, e));
+            TNF_TRY(grow_part(u, e));
+        }
+    }
+    return TNF_OK;
+}
+
+static tnf_status put_whole(struct upload *u, tnf_error *e)
+{
+    tnf_exchange x = { .method = "PUT", .body = u->part, .nbody = u->n };
+    const char *query[] = { NULL };
+    if (!u->replace)
+        tnf_exchange_header(&x, "If-None-Match: *");
+    return send_request(u, &x, query, e);
+}
+
+static tnf_status upload_commit(void *ctx, tnf_error *e)
+{
+    struct upload *u = ctx;
+    tnf_str code;
+    if (!u->id[0])
+        return put_whole(u, e);
+    if (u->n)
+        TNF_TRY(put_part(u, e));
+    tnf_buf_puts(&u->list, "</CompleteMultipartUpload>");
+    TNF_TRY(tnf_buf_status(&u->list, "list of parts", e));
+    tnf_exchange x = { .method = "POST", .body = u->list.p, .nbody = u->list.n };
+    const char *query[] = { "uploadId", u->id, NULL };
+    tnf_exchange_header(&x, "Content-Type: application/xml");
+    if (!u->replace)
+        tnf_exchange_header(&x, "If-None-Match: *");
+    TNF_TRY(send_request(u, &x, query, e));
+    /* It may say 200 at once, to keep the connection, and fail afterwards. */
+    if (tnf_xml_text(x.answer.excerpt, x.answer.nexcerpt, "Code", &code))
+        return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET, "the server does not finish the upload: %.*s",
+                        (int)(code.n < 60 ? code.n : 60), code.p);
+    u->id[0] = 0;
+    return TNF_OK;
+}
+
+static void upload_abort(void *ctx)
+{
+    struct upload *u = ctx;
+    tnf_exchange x = { .method = "DELETE" };
+    const char *query[] = { "uploadId", u->id, NULL };
+    if (u->id[0])
+        (void)send_request(u, &x, query, NULL);
+}
+
+static void upload_release(void *ctx)
+{
+    struct upload *u = ctx;
+    tnf_allocator a = u->session->alloc;
+    tnf_free(&a, u->part, u->room);
+    tnf_buf_free(&u->list);
+    tnf_session_drop(u->session);
+    tnf_free(&a, u, sizeof *u);
+}
+
+/* That it is there is better known before the bytes are sent. */
+static tnf_status check_absent(struct upload *u, tnf_error *e)
+{
+    tnf_exchange x = { .method = "GET" };
+    tnf_error why = { .offset = TNF_NO_OFFSET };
+    const char *query[] = { NULL };
+    tnf_exchange_header(&x, "Range: bytes=0-0");
+    tnf_status status = send_request(u, &x, query, &why);
+    if (status == TNF_ENOTFOUND)
+        return TNF_OK;
+    if (status == TNF_OK || x.answer.status == 416)
+        return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET, "the object exists already");
+    if (e)
+        *e = why;
+    return status;
+}
+
+static tnf_status begin_upload(struct upload *u, const char *url, unsigned flags, tnf_error *e)
+{
+    TNF_TRY(tnf_place_parse(&u->place, u->session, url, e));
+    if (u->place.service != TNF_S3 || u->place.folder)
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                        "only objects of s3 can be written: s3://BUCKET/KEY");
+    u->replace = flags & TNF_SINK_REPLACE;
+    u->room = PART;
+    u->part = tnf_alloc(&u->session->alloc, PART);
+    tnf_buf_puts(&u->list, "<CompleteMultipartUpload>");
+    if (!u->part)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for uploading");
+    return u->replace ? TNF_OK : check_absent(u, e);
+}
+
+tnf_status tnf_sink_url(tnf_sink **out, const char *url, unsigned flags,
+                        const tnf_url_options *options, tnf_error *e)
+{
+    static const tnf_sink_ops ops = { .version = TNF_SINK_OPS_VERSION,
+                                      .write = upload_write,
+                                      .commit = upload_commit,
+                                      .abort = upload_abort };
+    tnf_session *s;
+    *out = NULL;
+    TNF_TRY(tnf_session_new(&s, options, NULL, e));
+    struct upload *u = tnf_alloc0(&s->alloc, sizeof *u);
+    if (!u) {
+        tnf_session_drop(s);
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for uploading");
+    }
+    u->session = s;
+    tnf_buf_init(&u->list, &s->alloc, 4u << 20);
+    tnf_status status = begin_upload(u, url, flags, e);
+    if (status == TNF_OK)
+        status = tnf_sink_new(out, &ops, u, &s->alloc, e);
+    if (status != TNF_OK)
+        upload_release(u);
+    else
+        (*out)->release = upload_release;
+    return status;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* What is behind a source of this room. */
+#ifndef TNF_REMOTE_WEB_H
+#define TNF_REMOTE_WEB_H
+
+#include "io/source.h"
+#include "remote/cache.h"
+
+/* A file that was opened because it will be asked for. */
+typedef struct tnf_expected {
+    struct tnf_expected *next;
+    tnf_source *source;
+    char name[512];
+} tnf_expected;
+
+typedef struct tnf_web {
+    tnf_far far;
+    tnf_cache cache;
+    pthread_mutex_t lock; /* guards the list */
+    tnf_expected *expected;
+} tnf_web;
+
+tnf_status tnf_web_open(tnf_source **out, tnf_session *s, const tnf_place *place, tnf_error *e);
+/* NULL: not a source of this room. */
+tnf_far *tnf_web_far(const tnf_source *s);
+
+#endif

@@ -1,0 +1,498 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The command over URLs, against a server that misbehaves: every row of the table of answers in
+docs/remote.md with its exit code, its sentence and the number of requests.
+
+    run.py COMMAND [NAME...]
+"""
+import hashlib
+import http.server
+import json
+import os
+import re
+import shutil
+import ssl
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+
+here = os.path.dirname(os.path.abspath(__file__))
+command = os.path.abspath(sys.argv[1])
+wanted = sys.argv[2:]
+bad = []
+clean = {k: v for k, v in os.environ.items()
+         if not re.match("AWS_|HF_|AZURE_|GOOGLE_|STORAGE_|TENFOLD_|.*_proxy$|.*_PROXY$", k)}
+clean["AWS_EC2_METADATA_DISABLED"] = "true"
+
+
+def check(condition, what):
+    if not condition:
+        bad.append(what)
+        print("FAILED:", what)
+
+
+def make_safetensors(path, tensors, metadata=None):
+    header, data = {}, b""
+    if metadata:
+        header["__metadata__"] = metadata
+    for name, (shape, values) in tensors.items():
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(values)]}
+        data += values
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text + data)
+
+
+def floats(n, seed=0):
+    return b"".join(struct.pack("<f", (i * 7 + seed) % 1001) for i in range(n))
+
+
+class World:
+    def __init__(self, folder):
+        self.folder = folder
+        self.server = subprocess.Popen([sys.executable, os.path.join(here, "server.py"), folder],
+                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                       stderr=subprocess.DEVNULL, text=True)
+        self.ports = [int(p) for p in self.server.stdout.readline().split()]
+
+    def url(self, path):
+        return "http://127.0.0.1:%d/%s" % (self.ports[0], path)
+
+    def ask(self, path):
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(self.url(path)) as f:
+            return f.read()
+
+    def log(self):
+        return json.loads(self.ask("_log"))
+
+    def close(self):
+        self.server.stdin.close()
+        self.server.wait()
+
+
+def run(*args, env=None):
+    done = subprocess.run([command, *args], capture_output=True, timeout=120,
+                          env={**clean, **(env or {})})
+    return done.returncode, done.stdout, done.stderr.decode(errors="replace")
+
+
+# behaviour, exit code, a part of the sentence or None, requests of `hash` (or the least and the most)
+ANSWERS = [
+    ("ok", 0, None, 3),
+    ("short", 0, None, (600, 640)),
+    ("cut", 0, None, (3, 8)),
+    ("norange", 3, "does not say which", 1),
+    ("wrongrange", 3, "sends bytes 7 to", 1),
+    ("multipart", 3, "does not say which", 1),
+    ("wronglength", 3, "announces 65540 bytes for a range of 65536", 1),
+    ("toolong", 3, "more bytes than it was asked for", 1),
+    ("whole", 0, None, 1),
+    ("endless", 3, "does not end within 67108864 bytes", 1),
+    ("chunked", 0, None, 1),
+    ("empty", 4, "empty", 1),
+    ("empty416", 4, "empty", 1),
+    ("gzip", 3, "compresses what it sends", 1),
+    ("shrunk", 4, "bytes now, it had", (2, 3)),
+    ("changed", 3, 'the object changed while it was read (ETag "v0", then "v1")', (2, 3)),
+    ("matched", 3, "the object changed while it was read", (2, 3)),
+    ("grown", 3, "the object changed while it was read (bytes", (2, 3)),
+    ("redated", 3, "the object changed while it was read (modified", (2, 3)),
+    ("weak", 0, None, 3),
+    ("status-400", 3, "answers 400: all [31m sorts of things", 1),
+    ("status-401", 3, "wants credentials (401)", 1),
+    ("status-403", 3, "does not allow it (403)", 1),
+    ("status-404", 3, "has no such file (404)", 1),
+    ("status-410", 3, "has this file no more (410)", 1),
+    ("status-418", 3, "answers 418", 1),
+    ("status-503", 3, "answers 503", 6),
+    ("once-408", 0, None, 4),
+    ("once-425", 0, None, 4),
+    ("once-429", 0, None, 4),
+    ("once-500", 0, None, 4),
+    ("once-502", 0, None, 4),
+    ("once-503", 0, None, 4),
+    ("once-504", 0, None, 4),
+    ("retry-1", 0, None, 4),
+    ("retry-date", 0, None, 4),
+    ("retry-9999", 3, "asks to come back in 9999 seconds", 1),
+    ("reset", 0, None, 4),
+    ("silent", 0, None, 4),
+    ("headers", 3, "bytes of headers", 1),
+    ("html", 4, "HTML", 1),
+    ("loop", 3, "more than 5 redirects", 6),
+    ("nowhere", 3, "does not say where to", 1),
+    ("there", 0, None, 4),
+    ("relative", 0, None, 4),
+    ("other", 0, None, 4),
+    ("file", 3, "no web address", 1),
+    ("expiring", 0, None, (3, 8)),
+]
+
+
+def test_answers(w):
+    code, local, _ = run("hash", "--json", os.path.join(w.folder, "m.safetensors"))
+    local = json.loads(local)["hash"] if code == 0 else None
+    for how, want, sentence, requests in ANSWERS:
+        w.log()
+        code, out, err = run("hash", "--json", w.url(how + "/m.safetensors"))
+        count = len(w.log())
+        check(code == want, "%s: exit %d, not %d: %s" % (how, code, want, err))
+        if sentence:
+            check(sentence in err, "%s: says %r, not %r" % (how, err, sentence))
+        elif code == 0:
+            check(json.loads(out)["hash"] == local, "%s: another hash" % how)
+        least, most = requests if isinstance(requests, tuple) else (requests, requests)
+        check(least <= count <= most, "%s: %d requests, not %s" % (how, count, requests))
+        check("\x1b" not in err, "%s: control characters in its message" % how)
+
+
+def test_large(w):
+    """No range requests, and too long to be taken whole unasked."""
+    code, out, err = run("hash", w.url("whole/big.safetensors"))
+    check(code == 3 and "no range requests here (75497" in err, "large: " + err)
+    code, out, err = run("cat", w.url("whole/big.safetensors"), "w[0:3]", "-o", "stream=yes")
+    check(code == 0, "stream=yes: " + err)
+    code, out, err = run("ls", w.url("whole/big.safetensors"))
+    check(code == 0, "its head alone: " + err)
+
+
+def test_counts(w):
+    """Bytes and requests for a header: counted here, and told by info."""
+    for name, requests, most in [("m", 1, 65536), ("long", 2, 200000)]:
+        w.log()
+        code, out, err = run("info", "--json", w.url("ok/%s.safetensors" % name))
+        seen, info = len(w.log()), json.loads(out)
+        check(seen == requests == info["requests"], "%s: %d requests" % (name, seen))
+        check(info["bytes_read"] <= most, "%s: %d bytes" % (name, info["bytes_read"]))
+    w.log()
+    code, out, err = run("--trace", "cat", w.url("ok/m.safetensors"), "w[7:9]")
+    code2, local, _ = run("cat", os.path.join(w.folder, "m.safetensors"), "w[7:9]")
+    check(code == 0 and out == local, "two rows differ: " + err)
+    check("GET 127.0.0.1" in err and "bytes=0-65535: 206" in err, "--trace does not tell: " + err)
+    asked = [h["headers"]["range"] for h in w.log()]
+    total = sum(int(b) - int(a) + 1 for a, b in (r.removeprefix("bytes=").split("-") for r in asked))
+    check(total <= 1 << 20, "two rows took %d bytes" % total)
+
+
+def test_secrets(w):
+    """A token goes to the URL's own host, and nothing of it is printed."""
+    host = "127.0.0.1:%d" % w.ports[0]
+    path = os.path.join(w.folder, "headers")
+    with open(path, "w") as f:
+        f.write("%s: Authorization: Bearer t0ken\n" % host)
+    env = {"TENFOLD_HTTP_HEADER_FILE": path}
+    code, out, err = run("info", w.url("auth/m.safetensors"))
+    check(code == 3 and "wants credentials (401)" in err, "without a token: " + err)
+    w.log()
+    code, out, err = run("--trace", "info", w.url("auth/m.safetensors?sig=SECRET"), env=env)
+    check(code == 0, "with a token: " + err)
+    check("t0ken" not in err + out.decode() and "SECRET" not in err + out.decode(), "printed: " + err)
+    check([h["path"] for h in w.log()] == ["/auth/m.safetensors?sig=SECRET"], "the query is not sent")
+    code, out, err = run("--trace", "hash", w.url("other/m.safetensors"), env=env)
+    seen = w.log()
+    check(code == 0, "another host: " + err)
+    check("SECRET" not in err, "a signature was printed: " + err)
+    for h in seen:
+        check(("authorization" in h["headers"]) == (h["port"] == w.ports[0]),
+              "Authorization at port %d" % h["port"])
+    check(any(h["port"] == w.ports[1] for h in seen), "no redirect to the other host")
+    code, out, err = run("info", "http://user:pass@%s/ok/m.safetensors" % host)
+    check(code == 2 and "would be shown" in err, "a password in a URL: " + err)
+    os.unlink(path)
+
+
+def test_shards(w):
+    """A model by its index, by its folder, and names that lead elsewhere."""
+    local = run("hash", os.path.join(w.folder, "model"))[1].split()[0]
+    for path in ["ok/model/model.safetensors.index.json", "ok/model/"]:
+        w.log()
+        code, out, err = run("hash", w.url(path))
+        check(code == 0 and out.split()[0] == local, "%s: %s" % (path, err))
+    w.log()
+    code, out, err = run("info", "--json", w.url("ok/model/model.safetensors.index.json"))
+    check(code == 0 and json.loads(out)["requests"] == 4, "shards + 1 requests: %s %s" % (out, err))
+    code, out, err = run("info", w.url("ok/model/evil.safetensors.index.json"))
+    check(code == 4 and "leads out" in err, "a shard elsewhere: " + err)
+    check(not any("m.safetensors" in h["path"] for h in w.log()), "it was asked for")
+    code, out, err = run("info", w.url("ok/"))
+    check(code == 3 and "http has no listing" in err, "no listing: " + err)
+    code, out, err = run("verify", w.url("ok/model/"))
+    check(code == 0, "verify: " + err)
+
+
+def test_commands(w):
+    """What commands print of a URL is what they print of the file."""
+    file, url = os.path.join(w.folder, "m.safetensors"), w.url("ok/m.safetensors")
+    for args in [["ls", "@"], ["ls", "--json", "@"], ["meta", "@"], ["cat", "@", "b[0:9]"],
+                 ["stat", "@"], ["verify", "@"], ["hash", "--tensors", "@"], ["diff", "@", "@"]]:
+        here = run(*[file if a == "@" else a for a in args])
+        there = run(*[url if a == "@" else a for a in args])
+        same = there[1].replace(url.encode(), file.encode())
+        check(here[0] == there[0] and here[1] == same, "%s: %r, not %r" % (args, there, here))
+    target = os.path.join(w.folder, "out.zt")
+    code, out, err = run("convert", url, target)
+    check(code == 0, "convert: " + err)
+    check(run("hash", target)[1].split()[0] == run("hash", file)[1].split()[0], "convert: another hash")
+    os.unlink(target)
+    code, out, err = run("meta", url, "--set", "a=b")
+    check(code in (2, 4), "a URL changed in place: %d %s" % (code, err))
+
+
+def test_faults(w):
+    """Every n-th request fails: the result is that of the file."""
+    local = run("hash", os.path.join(w.folder, "model"))[1].split()[0]
+    for n in (2, 3, 5, 7):
+        w.ask("_set?fail=%d" % n)
+        code, out, err = run("hash", w.url("ok/model/model.safetensors.index.json"))
+        w.ask("_set?fail=0")
+        check(code == 0 and out.split()[0] == local, "every %d. fails: %s" % (n, err))
+
+
+def test_fetch(w):
+    """Whole files: in parallel, atomic, resumed, checked."""
+    target = tempfile.mkdtemp()
+    code, out, err = run("fetch", w.url("ok/model/model.safetensors.index.json"), target)
+    check(code == 0, "an index: " + err)
+    local = run("hash", os.path.join(w.folder, "model"))[1].split()[0]
+    check(run("hash", target)[1].split()[:1] == [local], "an index: another model")
+    check(sorted(os.listdir(target)) == sorted(n for n in os.listdir(w.folder + "/model") if "evil" not in n),
+          "files: %s" % os.listdir(target))
+    code, out, err = run("fetch", w.url("ok/model/model.safetensors.index.json"), target)
+    check(code == 3 and "exists already" in err, "twice: " + err)
+
+    big = w.folder + "/big.safetensors"
+    name = target + "/big.safetensors"
+    w.ask("_set?fail=3")
+    code, out, err = run("fetch", w.url("dated/big.safetensors"), target)
+    w.ask("_set?fail=0")
+    check(code == 0 and open(name, "rb").read() == open(big, "rb").read(), "with failures: " + err)
+    check(os.stat(name).st_mtime == 784111777, "the server's date is not kept")
+    w.log()
+    code, out, err = run("fetch", "--json", w.url("dated/big.safetensors"), target)
+    check(code == 0 and json.loads(out)[0]["fetched"] is False and len(w.log()) == 1,
+          "unchanged, and fetched again: %s %s" % (out, err))
+    os.unlink(name)
+
+    # Killed on its way: what is there is used, but for a block that the disk has spoiled.
+    child = subprocess.Popen([command, "fetch", w.url("slow/big.safetensors"), target], env=clean)
+    for _ in range(2000):
+        try:
+            if open(name + ".part.journal").read().count("block") >= 4:
+                break
+        except FileNotFoundError:
+            pass
+        time.sleep(0.005)
+    child.kill()
+    child.wait()
+    check(not os.path.exists(name), "a part appears under the name")
+    blocks = [int(line.split()[1]) for line in open(name + ".part.journal") if line.startswith("block")]
+    check(4 <= len(blocks) < 19, "%d blocks in the journal" % len(blocks))
+    with open(name + ".part", "r+b") as f:
+        f.seek(blocks[0] * 4194304 + 5)
+        f.write(b"spoiled")
+    time.sleep(0.5)  # what the killed one had asked for
+    w.log()
+    code, out, err = run("fetch", w.url("slow/big.safetensors"), target)
+    asked = len(w.log())
+    check(code == 0 and open(name, "rb").read() == open(big, "rb").read(), "resumed: " + err)
+    check(asked <= 19 - len(blocks) + 2, "resumed with %d requests for %d blocks" % (asked, 19 - len(blocks)))
+    check(not os.path.exists(name + ".part") and not os.path.exists(name + ".part.journal"), "litter")
+    os.unlink(name)
+    code, out, err = run("fetch", w.url("changed/big.safetensors"), target)
+    check(code == 3 and "changed while it was read" in err and not os.path.exists(name), "changed: " + err)
+    code, out, err = run("fetch", w.url("ok/model/evil.safetensors.index.json"), target)
+    check(code == 3 and "leads out" in err, "names that lead out: " + err)
+    shutil.rmtree(target)
+
+
+def test_hub(w):
+    """hf:// against a small hub: redirects to another host, digests, its tree, its local cache."""
+    home = tempfile.mkdtemp()
+    target = home + "/t"
+    env = {"HF_ENDPOINT": w.url("hub"), "HF_HOME": home, "HF_TOKEN": "hf_t0ken"}
+    local = run("hash", os.path.join(w.folder, "model"))[1].split()[0]
+    for url in ["hf://org/name", "hf://org/name@main/", "hf://org/name/model.safetensors.index.json",
+                "hf://org/name@refs/pr/1/model.safetensors.index.json"]:
+        w.log()
+        code, out, err = run("--trace", "hash", url, env=env)
+        seen = w.log()
+        check(code == 0 and out.split()[:1] == [local.split()[0]], "%s: %s" % (url, err))
+        check("SECRET" not in err and "hf_t0ken" not in err, "%s: a secret was printed" % url)
+        for h in seen:
+            own = h["port"] == w.ports[0]
+            check(("authorization" in h["headers"]) == own, "%s: a token at %s" % (url, h["path"]))
+            if own and "resolve" in h["path"] and h is not seen[0]:
+                check("index" in h["path"] or "/0123456789abcdef" in h["path"], "no commit: " + h["path"])
+    code, out, err = run("info", "hf://org/private/model.safetensors.index.json", env={**env, "HF_TOKEN": ""})
+    check(code == 3 and "RepoNotFound; asked without a token" in err, "private: " + err)
+    code, out, err = run("info", "hf://org/gated/x.safetensors", env=env)
+    check(code == 3 and "GatedRepo" in err, "gated: " + err)
+    code, out, err = run("fetch", "hf://org/name/", target, env=env)
+    check(code == 0 and run("hash", target)[1].split()[:1] == [local], "fetch: " + err)
+    code, out, err = run("fetch", "hf://org/lying/model-00001-of-00003.safetensors", home + "/u", env=env)
+    check(code == 4 and "SHA-256" in err and os.listdir(home + "/u") == [], "a wrong digest: " + err)
+    shard = "model-00001-of-00003.safetensors"
+    data = open(w.folder + "/model/" + shard, "rb").read()
+    blobs = home + "/hub/models--org--name/blobs/"
+    os.makedirs(blobs)
+    with open(blobs + hashlib.sha256(data).hexdigest(), "wb") as f:
+        f.write(data)
+    w.log()
+    code, out, err = run("hash", "hf://org/name/" + shard, env=env)
+    check(code == 0 and len(w.log()) == 2, "the local cache is not used: " + err)
+    shutil.rmtree(home)
+
+
+def test_many_shards(w):
+    """282 shards: a request for each and one for the index, several at a time."""
+    folder = os.path.join(w.folder, "many")
+    os.mkdir(folder)
+    places = {}
+    for i in range(282):
+        name = "model-%05d-of-00282.safetensors" % (i + 1)
+        make_safetensors(folder + "/" + name, {"t%d" % i: ([10], floats(10, i))})
+        places["t%d" % i] = name
+    with open(folder + "/model.safetensors.index.json", "w") as f:
+        json.dump({"metadata": {"total_size": 11280}, "weight_map": places}, f)
+    w.log()
+    began = time.time()
+    code, out, err = run("ls", w.url("slow/many/model.safetensors.index.json"))
+    took, seen = time.time() - began, len(w.log())
+    check(code == 0 and out.count(b"f32") == 282, "282 shards: " + err)
+    check(seen <= 283, "282 shards: %d requests" % seen)
+    check(took < 283 * 0.05, "282 shards, one after the other: %.1f s" % took)
+    shutil.rmtree(folder)
+
+
+def test_tails(w):
+    """Formats whose index is at the end."""
+    source = os.path.join(w.folder, "big.safetensors")
+    for name, most in [("big.zt", 2), ("big.gguf", 2), ("big.npy", 2)]:
+        target = os.path.join(w.folder, name)
+        code, out, err = run("convert", source, target)
+        if code != 0:
+            continue  # not a format that this build writes
+        w.log()
+        code, out, err = run("info", "--json", w.url("ok/" + name))
+        check(code == 0, "%s: %s" % (name, err))
+        info = json.loads(out)
+        check(info["requests"] == len(w.log()) <= most and info["bytes_read"] <= 300000,
+              "%s: %d requests, %d bytes" % (name, info["requests"], info["bytes_read"]))
+        os.unlink(target)
+
+
+def test_tls(w):
+    """Certificates are checked; https never leads to http."""
+    openssl = shutil.which("openssl")
+    if not openssl:
+        return print("skipped: there is no openssl")
+    pem = os.path.join(w.folder, "pem")
+    subprocess.run([openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", pem + ".key", "-out", pem,
+                    "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"],
+                   check=True, capture_output=True)
+    target = w.url("ok/m.safetensors")
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def log_message(self, *args):
+            pass
+
+        def do_GET(self):
+            data = open(os.path.join(w.folder, "long.safetensors"), "rb").read()
+            self.send_response(302 if "down" in self.path else 200)
+            if "down" in self.path:
+                self.send_header("Location", target)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            try:
+                self.wfile.write(data)
+            except OSError:
+                pass  # it has seen enough
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pem, pem + ".key")
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = "https://127.0.0.1:%d/" % server.server_port
+    began = time.time()
+    code, out, err = run("info", url + "m.safetensors")
+    check(code == 3 and "certificate" in err.lower(), "an unknown certificate: " + err)
+    check(time.time() - began < 5, "an unknown certificate was tried again")
+    code, out, err = run("info", url + "m.safetensors", env={"CURL_CA_BUNDLE": pem})
+    check(code == 0, "a known certificate: " + err)
+    code, out, err = run("info", url + "m.safetensors", env={"TENFOLD_INSECURE_TLS": "1"})
+    check(code == 0 and "nobody checks who the server is" in err, "unchecked: " + err)
+    code, out, err = run("info", url + "down", env={"CURL_CA_BUNDLE": pem})
+    check(code == 3 and "from https to http" in err, "to http: " + err)
+    server.shutdown()
+
+
+def test_clouds(w):
+    """gs and az: what they are asked, and with which proof."""
+    host = "127.0.0.1:%d" % w.ports[0]
+    local = run("hash", os.path.join(w.folder, "m.safetensors"))[1].split()[0]
+    env = {"STORAGE_EMULATOR_HOST": host, "GOOGLE_OAUTH_ACCESS_TOKEN": "g0ogle"}
+    w.log()
+    code, out, err = run("--trace", "hash", "gs://generation/m.safetensors", env=env)
+    seen = w.log()
+    check(code == 0 and out.split()[:1] == [local], "gs: " + err)
+    check("g0ogle" not in err, "gs: a token was printed")
+    check(all(h["headers"].get("authorization") == "Bearer g0ogle" for h in seen), "gs: without its token")
+    check(all(("generation=77" in h["path"]) == (h is not seen[0]) for h in seen), "gs: %s" % seen)
+    env = {"AZURE_STORAGE_ENDPOINT": "http://" + host, "AZURE_STORAGE_SAS_TOKEN": "?sv=1&sig=SECRET"}
+    code, out, err = run("--trace", "hash", "az://ok/m.safetensors", env=env)
+    seen = w.log()
+    check(code == 0 and out.split()[:1] == [local], "az: " + err)
+    check("SECRET" not in err, "az: a signature was printed")
+    check(all(h["path"].endswith("?sv=1&sig=SECRET") and h["headers"]["x-ms-version"] == "2021-12-02"
+              for h in seen), "az: %s" % seen)
+    code, out, err = run("info", "az://ok/m.safetensors")
+    check(code == 2 and "AZURE_STORAGE_ACCOUNT" in err, "az without an account: " + err)
+
+
+def make_files(folder):
+    make_safetensors(folder + "/m.safetensors",
+                     {"w": ([300, 512], floats(300 * 512)), "b": ([1000], floats(1000, 3))}, {"a": "b"})
+    make_safetensors(folder + "/long.safetensors",
+                     {"layer.%d.weight.with.a.rather.long.name" % i: ([8], floats(8, i)) for i in range(1200)})
+    make_safetensors(folder + "/big.safetensors", {"w": ([18 << 20], b"")})
+    with open(folder + "/big.safetensors", "r+b") as f:
+        head = f.read().replace(b"[0, 0]", b"[0,%d]" % (72 << 20))
+        f.seek(0)
+        f.write(struct.pack("<Q", len(head) - 8) + head[8:])
+        f.truncate(len(head) + (72 << 20))
+    os.mkdir(folder + "/model")
+    places = {}
+    for i in range(3):
+        name = "model-%05d-of-00003.safetensors" % (i + 1)
+        make_safetensors(folder + "/model/" + name, {"t%d" % i: ([50, 1000], floats(50000, i))})
+        places["t%d" % i] = name
+    index = {"metadata": {"total_size": 600000}, "weight_map": places}
+    with open(folder + "/model/model.safetensors.index.json", "w") as f:
+        json.dump(index, f)
+    index["weight_map"] = {"t0": "../m.safetensors", "t1": "http://127.0.0.1/x", "t2": "/m.safetensors"}
+    with open(folder + "/model/evil.safetensors.index.json", "w") as f:
+        json.dump(index, f)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        make_files(folder)
+        w = World(folder)
+        try:
+            for name, test in list(globals().items()):
+                if name.startswith("test_") and (not wanted or name[5:] in wanted):
+                    w.log()
+                    test(w)
+        finally:
+            w.close()
+    sys.exit(1 if bad else 0)
+
+
+main()

@@ -1,0 +1,361 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A web server that misbehaves as it is told: /BEHAVIOUR/name serves a file of the folder so.
+
+    server.py FOLDER      serves on two ports; prints them, then waits for its standard input to end
+
+GET /_log tells all requests so far as JSON and forgets them; GET /_set?fail=N makes every N-th
+request fail.
+"""
+import email.utils
+import hashlib
+import http.server
+import json
+import os
+import socket
+import sys
+import threading
+import time
+import urllib.parse
+
+folder = sys.argv[1]
+lock = threading.Lock()
+log = []
+counts = {}
+settings = {"fail": 0, "seen": 0}
+ports = []
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *args):
+        pass
+
+    # ------------------------------------------------------------ what comes in
+
+    def do_GET(self):
+        path, _, query = self.path.partition("?")
+        if path == "/_log":
+            with lock:
+                text = json.dumps(log)
+                log.clear()
+                counts.clear()
+            return self.answer(200, text.encode(), {"Content-Type": "application/json"})
+        if path == "/_set":
+            with lock:
+                settings.update({k: int(v[0]) for k, v in urllib.parse.parse_qs(query).items()})
+                settings["seen"] = 0
+            return self.answer(200, b"")
+        pieces = path.split("/", 2)
+        how, name = pieces[1], pieces[2] if len(pieces) > 2 else ""
+        with lock:
+            log.append({"path": self.path, "port": self.server.server_port,
+                        "headers": {k.lower(): v for k, v in self.headers.items()}})
+            counts[path] = counts.get(path, 0) + 1
+            nth = counts[path]
+            settings["seen"] += 1
+            fail = settings["fail"] and settings["seen"] % settings["fail"] == 0
+        if fail:
+            return self.fail_somehow(name)
+        word, _, argument = how.partition("-")
+        method = getattr(self, "how_" + word, None)
+        if not method:
+            return self.answer(404, b"no such behaviour")
+        try:
+            method(name, argument, nth)
+        except (FileNotFoundError, IsADirectoryError):
+            self.answer(404, b"not here")
+        except (BrokenPipeError, ConnectionResetError):
+            self.close_connection = True
+
+    def content(self, name):
+        name = urllib.parse.unquote(name)
+        with open(os.path.join(folder, name), "rb") as f:
+            return f.read()
+
+    def wanted(self, data):
+        """The range that is asked for, as first and last, or None."""
+        value = self.headers.get("Range")
+        if not value:
+            return None
+        first, _, last = value.removeprefix("bytes=").partition("-")
+        if first == "":
+            return max(0, len(data) - int(last)), len(data) - 1
+        return int(first), min(int(last) if last else len(data) - 1, len(data) - 1)
+
+    # ----------------------------------------------------------- what goes out
+
+    def answer(self, status, body=b"", headers=None, length=None, close=False):
+        self.send_response_only(status)
+        headers = dict(headers or {})
+        headers.setdefault("Date", email.utils.formatdate(usegmt=True))
+        if length is not False:
+            headers.setdefault("Content-Length", str(len(body) if length is None else length))
+        for key, value in headers.items():
+            self.send_header(key, value)
+        if close or length is False or (length is not None and length != len(body)):
+            self.send_header("Connection", "close")
+            self.close_connection = True
+        self.end_headers()
+        self.wfile.write(body)
+
+    def etag(self, data):
+        return '"%s"' % hashlib.md5(data).hexdigest()
+
+    def part(self, name, etag=True, data=None, **change):
+        """A range as it should be, but for what `change` says."""
+        data = self.content(name) if data is None else data
+        tag = self.etag(data) if etag is True else etag
+        headers = {"Accept-Ranges": "bytes"}
+        if tag:
+            headers["ETag"] = tag
+        headers.update(change.pop("headers", {}))
+        match = self.headers.get("If-Match")
+        if match and tag and match != tag and not change.pop("sloppy", False):
+            return self.answer(412, b"changed", headers)
+        change.pop("sloppy", None)
+        span = self.wanted(data)
+        if span is None or not data:
+            return self.answer(200, data, headers)
+        if span[0] >= len(data):
+            headers["Content-Range"] = "bytes */%d" % len(data)
+            return self.answer(416, b"", headers)
+        first, last = span
+        if "most" in change:
+            last = min(last, first + change["most"] - 1)
+        headers["Content-Range"] = change.get("range") or "bytes %d-%d/%d" % (
+            first, last, change.get("total", len(data)))
+        if change.get("range") == "none":
+            del headers["Content-Range"]
+        body = data[first:last + 1]
+        if "cut" in change:
+            return self.answer(206, body[:change["cut"]], headers, len(body))
+        return self.answer(206, body, headers, change.get("length"))
+
+    def reset(self):
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        self.connection.close()
+        self.close_connection = True
+
+    def fail_somehow(self, name):
+        kind = settings["seen"] % 3
+        if kind == 0:
+            return self.answer(503, b"busy")
+        if kind == 1:
+            self.wfile.flush()
+            self.close_connection = True
+            return self.connection.shutdown(socket.SHUT_RDWR)
+        return self.answer(500, b"oops")
+
+    # -------------------------------------------------------------- behaviours
+
+    def how_ok(self, name, argument, nth):
+        self.part(name)
+
+    def how_short(self, name, argument, nth):  # legal: less than was asked for
+        self.part(name, most=1000)
+
+    def how_cut(self, name, argument, nth):  # the body ends early, every other time
+        self.part(name, **({"cut": 1000} if nth % 2 else {}))
+
+    def how_norange(self, name, argument, nth):
+        self.part(name, range="none")
+
+    def how_wrongrange(self, name, argument, nth):
+        data = self.content(name)
+        self.part(name, range="bytes 7-%d/%d" % (len(data) - 1, len(data)))
+
+    def how_multipart(self, name, argument, nth):
+        self.part(name, headers={"Content-Type": "multipart/byteranges; boundary=x"})
+
+    def how_wronglength(self, name, argument, nth):
+        data = self.content(name)
+        first, last = self.wanted(data)
+        self.answer(206, data[first:last + 1] + b"more",
+                    {"Content-Range": "bytes %d-%d/%d" % (first, last, len(data)),
+                     "ETag": self.etag(data)})
+
+    def how_toolong(self, name, argument, nth):  # without a length, so that only the bytes tell
+        data = self.content(name)
+        first, last = self.wanted(data)
+        self.answer(206, data[first:last + 1] + b"more",
+                    {"Content-Range": "bytes %d-%d/%d" % (first, last, len(data)),
+                     "ETag": self.etag(data)}, length=False)
+
+    def how_whole(self, name, argument, nth):  # no ranges at all
+        self.answer(200, self.content(name), {"ETag": self.etag(self.content(name))})
+
+    def how_endless(self, name, argument, nth):
+        self.answer(200, self.content(name), length=False)
+        for _ in range(100):
+            self.wfile.write(bytes(1 << 20))
+
+    def how_chunked(self, name, argument, nth):
+        data = self.content(name)
+        self.send_response_only(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for at in range(0, len(data), 1000):
+            piece = data[at:at + 1000]
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+        self.wfile.write(b"0\r\n\r\n")
+
+    def how_empty(self, name, argument, nth):
+        self.answer(200, b"")
+
+    def how_empty416(self, name, argument, nth):
+        self.answer(416, b"", {"Content-Range": "bytes */0"})
+
+    def how_gzip(self, name, argument, nth):
+        self.answer(200, self.content(name), {"Content-Encoding": "gzip", "ETag": 'W/"x"'})
+
+    def how_shrunk(self, name, argument, nth):  # shorter from the second request on
+        data = self.content(name)
+        if nth == 1:
+            return self.part(name)
+        self.answer(416, b"", {"Content-Range": "bytes */%d" % (len(data) // 2)})
+
+    def how_changed(self, name, argument, nth):  # another ETag; If-Match is ignored
+        self.part(name, etag='"v%d"' % (nth > 1), sloppy=True)
+
+    def how_matched(self, name, argument, nth):  # another ETag; 412
+        self.part(name, etag='"v%d"' % (nth > 1))
+
+    def how_grown(self, name, argument, nth):  # no ETag, another length
+        data = self.content(name)
+        self.part(name, etag=None, total=len(data) + (nth > 1))
+
+    def how_redated(self, name, argument, nth):  # a weak ETag, another date
+        self.part(name, etag='W/"same"', sloppy=True,
+                  headers={"Last-Modified": "Sun, 06 Nov 1994 08:49:3%d GMT" % (nth > 1)})
+
+    def how_weak(self, name, argument, nth):
+        self.part(name, etag='W/"same"', sloppy=True)
+
+    def how_status(self, name, argument, nth):  # status-404: always that
+        self.answer(int(argument), b"<Error><Code>Because</Code></Error>" if name.endswith(".xml")
+                    else b"all\x1b[31m   sorts\nof things")
+
+    def how_once(self, name, argument, nth):  # once-503: that, and then as it should be
+        if nth == 1:
+            return self.answer(int(argument), b"later")
+        self.part(name)
+
+    def how_retry(self, name, argument, nth):  # retry-1, retry-date, retry-9999: 429 first
+        if nth > 1:
+            return self.part(name)
+        value = argument
+        if argument == "date":
+            value = email.utils.formatdate(time.time() + 1, usegmt=True)
+        self.answer(429, b"slow down", {"Retry-After": value})
+
+    def how_reset(self, name, argument, nth):
+        return self.reset() if nth == 1 else self.part(name)
+
+    def how_silent(self, name, argument, nth):
+        if nth > 1:
+            return self.part(name)
+        self.close_connection = True
+        self.connection.shutdown(socket.SHUT_RDWR)
+
+    def how_headers(self, name, argument, nth):
+        self.send_response_only(206)
+        for i in range(100000):
+            self.send_header("X-%d" % i, "y" * 90)
+        self.end_headers()
+
+    def how_html(self, name, argument, nth):
+        self.answer(200, b"<!DOCTYPE html><html><body>Sign in</body></html>",
+                    {"Content-Type": "text/html"})
+
+    def how_loop(self, name, argument, nth):
+        self.answer(302, b"", {"Location": self.path + "x"})
+
+    def how_nowhere(self, name, argument, nth):
+        self.answer(302, b"")
+
+    def how_there(self, name, argument, nth):  # to the same host
+        self.answer(302, b"", {"Location": "/ok/" + name})
+
+    def how_relative(self, name, argument, nth):
+        self.answer(307, b"", {"Location": "../ok/" + name})
+
+    def how_other(self, name, argument, nth):  # to another port, which is another host
+        port = ports[1] if self.server.server_port == ports[0] else ports[0]
+        self.answer(302, b"", {"Location": "http://127.0.0.1:%d/ok/%s?sig=SECRET" % (port, name)})
+
+    def how_file(self, name, argument, nth):
+        self.answer(302, b"", {"Location": "file:///etc/passwd"})
+
+    def how_expiring(self, name, argument, nth):  # to a signed URL that works twice
+        with lock:
+            counts["signed"] = counts.get("signed", 0) + 1
+            number = counts["signed"]
+        self.answer(302, b"", {"Location": "/signed-%d/%s" % (number, name)})
+
+    def how_signed(self, name, argument, nth):
+        if nth > 2:
+            return self.answer(403, b"expired")
+        self.part(name)
+
+    def how_auth(self, name, argument, nth):  # needs a token
+        if self.headers.get("Authorization") != "Bearer t0ken":
+            return self.answer(401, b"")
+        self.part(name)
+
+
+    def how_generation(self, name, argument, nth):
+        self.part(name, headers={"x-goog-generation": "77"})
+
+    def how_dated(self, name, argument, nth):
+        self.part(name, headers={"Last-Modified": "Sun, 06 Nov 1994 08:49:37 GMT"})
+
+    def how_slow(self, name, argument, nth):  # 50 ms for each range
+        time.sleep(0.05)
+        self.part(name)
+
+    def how_hub(self, name, argument, nth):
+        """A small hub: /hub/ORG/NAME/resolve/REV/path, /hub/api/models/ORG/NAME/tree/REV."""
+        commit = "0123456789abcdef0123456789abcdef01234567"
+        if name.startswith("api/models/org/name/tree/"):
+            files = [{"type": "directory", "path": "sub", "size": 0}]
+            for base, _, names in os.walk(os.path.join(folder, "model")):
+                for n in sorted(names):
+                    path = os.path.join(base, n)
+                    inside = os.path.relpath(path, os.path.join(folder, "model"))
+                    if "evil" not in n:
+                        files.append({"type": "file", "path": inside, "size": os.path.getsize(path)})
+            return self.answer(200, json.dumps(files).encode())
+        org, repo, _, revision, path = name.split("/", 4)
+        path = urllib.parse.unquote(path)
+        if repo == "gated":
+            return self.answer(403, b"", {"X-Error-Code": "GatedRepo"})
+        if repo == "private" and self.headers.get("Authorization") != "Bearer hf_t0ken":
+            return self.answer(401, b"", {"X-Error-Code": "RepoNotFound"})
+        data = self.content("model/" + path)
+        digest = hashlib.sha256(data).hexdigest()
+        if repo == "lying":
+            digest = hashlib.sha256(b"other").hexdigest()
+        port = ports[1] if self.server.server_port == ports[0] else ports[0]
+        self.answer(302, b"", {
+            "Location": "http://127.0.0.1:%d/ok/model/%s?X-Amz-Signature=SECRET" % (port, path),
+            "X-Repo-Commit": commit, "X-Linked-Etag": '"%s"' % digest,
+            "X-Linked-Size": str(len(data)), "ETag": '"of-the-redirect"'})
+
+
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+
+def main():
+    for _ in range(2):
+        server = Server(("127.0.0.1", 0), Handler)
+        ports.append(server.server_port)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+    print(*ports, flush=True)
+    sys.stdin.read()
+
+
+main()
