@@ -275,7 +275,7 @@ static void try_all(const struct fixture *f)
     snprintf(path, sizeof path, "%s", f->path);
     if (!f->format)
         *strrchr(path, '/') = 0; /* an index stands for its directory */
-    if (f->file.n == 0)
+    if (f->file.n < 2)
         o.format = f->format; /* a model of nothing, as some formats have it, says nothing itself */
     check_doing("%s", f->label);
     tnf_status opened = f->path == f->label /* made here */

@@ -26,9 +26,7 @@ static const struct known known[] = {
       "this is a GGJT file from before GGUF: convert it with a llama.cpp of its time" },
     { M("algg"), TNF_EUNSUPPORTED,
       "this is a GGLA adapter from before GGUF: convert it with a llama.cpp of its time" },
-    { M("PK\3\4"), TNF_EUNSUPPORTED,
-      "this is a ZIP archive (a PyTorch .pt or NumPy .npz file, perhaps), which this version does "
-      "not read" },
+    { M("PK\3\4"), TNF_EUNSUPPORTED, "this is a ZIP archive, but none of PyTorch's or NumPy's" },
     { M("PK\5\6"), TNF_EUNSUPPORTED, "this is an empty ZIP archive" },
     { M("\x1f\x8b"), TNF_EUNSUPPORTED, "this is gzip-compressed: run gunzip on it first" },
     { M("\x28\xb5\x2f\xfd"), TNF_EUNSUPPORTED, "this is zstd-compressed: run unzstd on it first" },
