@@ -411,13 +411,14 @@ static tnf_status place_directory(tnf_zip *z, const summary *s, const tnf_zip_fr
         return tnf_fail(e, TNF_EFORMAT, s->at,
                         "the zip directory lies outside of the archive: %llu bytes at %llu",
                         (unsigned long long)s->directory_n, (unsigned long long)s->directory);
-    if (s->directory_n > from->max_directory || s->members > from->max_members)
-        return tnf_fail(e, TNF_ELIMIT, s->at,
-                        "the zip directory has %llu bytes for %llu members; %llu and %llu are "
-                        "allowed",
-                        (unsigned long long)s->directory_n, (unsigned long long)s->members,
-                        (unsigned long long)from->max_directory,
-                        (unsigned long long)from->max_members);
+    uint64_t all = s->directory_n + END_SIZE; /* fits: the directory lies in the file */
+    if (all > from->max_directory || s->members > from->max_members)
+        return tnf_fail(
+            e, TNF_ELIMIT, s->at,
+            "the zip directory and its end have %llu bytes for %llu members; %llu and %llu are "
+            "allowed",
+            (unsigned long long)all, (unsigned long long)s->members,
+            (unsigned long long)from->max_directory, (unsigned long long)from->max_members);
     if (s->members > s->directory_n / ENTRY_SIZE || s->members >= TNF_HASH_NONE)
         return tnf_fail(e, TNF_EFORMAT, s->at,
                         "%llu members do not fit in a directory of %llu bytes",

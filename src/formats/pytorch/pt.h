@@ -100,6 +100,8 @@ typedef struct pt_file {
     bool ours;          /* written here from another format: its order means nothing */
     bool blind;         /* there are no storages: only shapes and types are wanted */
     const char *folder; /* in front of the keys that a pickle has: "data/" */
+    tnf_str window;     /* while it is read: of the file, and where */
+    uint64_t window_at;
     struct pt_tensor *inner[PT_INNER]; /* while it is read: room for tensors within tensors */
 } pt_file;
 
