@@ -5,7 +5,7 @@
     content_hash.py TENFOLD
 
 safetensors files are parsed here. Of other formats the shapes come from `ls`, and the bytes of each part
-from `cat --raw`, which expect.json has the digests of; a content hash is compared where the attributes that
+from `cat --raw`, which expect.json has the digests of; extras in zip archives are read by zipfile; a content hash is compared where the attributes that
 count are texts, bools and maps of those, since JSON does not tell the exact types of numbers. Then large
 tensors, made here, in every form: raw, compressed, by columns, in parts, on one thread and on several.
 """
@@ -18,6 +18,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import zipfile
 
 TESTS = pathlib.Path(__file__).resolve().parent
 LEAF = 4 << 20
@@ -172,7 +173,21 @@ def listed_tensor(path, t, want, options):
     return tensor_hash(t["layout"], t["shape"], parts)
 
 
+def in_zip(path, info, extra):
+    """The end of a member of an archive, or all of it: stored or compressed, it counts as it is read."""
+    name = extra["key"].split(".", 1)[1]
+    with zipfile.ZipFile(path) as archive:
+        root = info["attrs"].get("pytorch.root")
+        name = f"{root}/{name}" if root else name
+        if name not in archive.namelist():
+            name = name.removesuffix(".trailing")
+        data = archive.read(name)
+    return data[len(data) - extra["nbytes"]:]
+
+
 def extras_of(path, info):
+    if info["extras"] and zipfile.is_zipfile(path):
+        return [(x["key"], in_zip(path, info, x)) for x in info["extras"]]
     data = path.read_bytes() if info["extras"] else b""
     return [(x["key"], data[x["offset"]:x["offset"] + x["nbytes"]]) for x in info["extras"]]
 

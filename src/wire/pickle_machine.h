@@ -137,7 +137,7 @@ static inline tnf_status push(machine *m, tnf_pickle_node *node)
     if (!node)
         return no_memory(m);
     if (m->n == m->capacity) {
-        size_t want = m->capacity ? 2 * m->capacity : 64;
+        size_t want = m->capacity ? 2 * m->capacity : 16;
         tnf_pickle_node **stack = tnf_arena_array(m->arena, want, sizeof(tnf_pickle_node *));
         if (!stack)
             return no_memory(m);
@@ -213,7 +213,7 @@ static inline tnf_status far_grow(machine *m)
 
 static inline tnf_status memo_grow(machine *m, uint64_t number)
 {
-    size_t want = m->memo_capacity ? 2 * m->memo_capacity : 64;
+    size_t want = m->memo_capacity ? 2 * m->memo_capacity : 16;
     while (want <= number)
         want *= 2;
     tnf_pickle_node **memo = tnf_arena_array(m->arena, want, sizeof(tnf_pickle_node *));

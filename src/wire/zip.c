@@ -396,13 +396,14 @@ static tnf_status place_directory(tnf_zip *z, const summary *s, const tnf_zip_fr
         return tnf_fail(e, TNF_EFORMAT, s->at,
                         "the zip directory lies outside of the archive: %llu bytes at %llu",
                         (unsigned long long)s->directory_n, (unsigned long long)s->directory);
-    if (s->directory_n > from->max_directory || s->members > from->max_members)
-        return tnf_fail(e, TNF_ELIMIT, s->at,
-                        "the zip directory has %llu bytes for %llu members; %llu and %llu are "
-                        "allowed",
-                        (unsigned long long)s->directory_n, (unsigned long long)s->members,
-                        (unsigned long long)from->max_directory,
-                        (unsigned long long)from->max_members);
+    uint64_t all = s->directory_n + END_SIZE; /* fits: the directory lies in the file */
+    if (all > from->max_directory || s->members > from->max_members)
+        return tnf_fail(
+            e, TNF_ELIMIT, s->at,
+            "the zip directory and its end have %llu bytes for %llu members; %llu and %llu are "
+            "allowed",
+            (unsigned long long)all, (unsigned long long)s->members,
+            (unsigned long long)from->max_directory, (unsigned long long)from->max_members);
     if (s->members > s->directory_n / ENTRY_SIZE || s->members >= TNF_HASH_NONE)
         return tnf_fail(e, TNF_EFORMAT, s->at,
                         "%llu members do not fit in a directory of %llu bytes",
@@ -440,19 +441,25 @@ static tnf_status read_directory(tnf_zip *z, const summary *s, const tnf_zip_fro
     return TNF_OK;
 }
 
+/* Memory that is given back at once, but counts against the limit while it is out. */
+static uint8_t *borrow(tnf_arena *arena, size_t n)
+{
+    arena->over_limit = n > arena->limit - arena->total;
+    return arena->over_limit ? NULL : tnf_alloc(&arena->alloc, n);
+}
+
 tnf_status tnf_zip_read(tnf_zip *out, const tnf_zip_from *from, tnf_error *e)
 {
     summary s = { 0 };
     uint64_t n = from->size < END_SIZE + MAX_COMMENT ? from->size : END_SIZE + MAX_COMMENT;
     *out = (tnf_zip) { 0 };
-    tnf_allocator *alloc = &from->arena->alloc;
-    uint8_t *tail = tnf_alloc(alloc, (size_t)n + 1);
+    uint8_t *tail = borrow(from->arena, (size_t)n + 1);
     if (!tail)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a zip archive");
+        return tnf_arena_fail(from->arena, "a zip archive", e);
     tnf_status status = fetch(from, "end record", from->size - n, tail, n, e);
     if (status == TNF_OK)
         status = read_end(&s, &out->comment, from, tail, (size_t)n, e);
-    tnf_free(alloc, tail, (size_t)n + 1);
+    tnf_free(&from->arena->alloc, tail, (size_t)n + 1);
     TNF_TRY(status);
     TNF_TRY(place_directory(out, &s, from, e));
     TNF_TRY(read_directory(out, &s, from, e));
@@ -521,14 +528,13 @@ tnf_status tnf_zip_locate(uint64_t *data, const tnf_zip_from *from, const tnf_zi
     if (*data > m->limit || m->stored > m->limit - *data)
         return tnf_fail(e, TNF_EFORMAT, m->header, "the member %s overlaps what follows it",
                         TNF_QUOTED(m->name));
-    tnf_allocator *alloc = &from->arena->alloc;
-    uint8_t *rest = n <= sizeof few ? few : tnf_alloc(alloc, n);
+    uint8_t *rest = n <= sizeof few ? few : borrow(from->arena, n);
     if (!rest)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a zip archive");
+        return tnf_arena_fail(from->arena, "a zip archive", e);
     tnf_status status = fetch(from, "header of a member", m->header + HEADER_SIZE, rest, n, e);
     if (status == TNF_OK)
         status = compare_header(from, m, header, rest, extra_n, e);
     if (rest != few)
-        tnf_free(alloc, rest, n);
+        tnf_free(&from->arena->alloc, rest, n);
     return status;
 }

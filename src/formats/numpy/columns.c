@@ -112,6 +112,8 @@ tnf_status tnf_np_scatter(tnf_writer *w, const tnf_object *o, uint32_t rank, boo
                           tnf_take_fn take, void *ctx, tnf_error *e)
 {
     uint64_t width = o->parts[0].type->bits / 8;
+    if (o->parts[0].nbytes == 0) /* texts of no letters, among others: elements of no bytes */
+        return TNF_OK;
     tnf_slice *slices = tnf_arena_array(w->scratch, o->rank, sizeof *slices);
     for (uint32_t d = rank; d < o->rank; d++)
         width *= o->shape[d];

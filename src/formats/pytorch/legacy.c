@@ -18,6 +18,20 @@
 
 static const uint8_t magic[10] = { 0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19 };
 
+/* Small files have all their pickles in one window, which is read once. */
+static tnf_status read_window(pt_file *f, uint64_t at, uint64_t n, tnf_cur *out, tnf_error *e)
+{
+    uint64_t skip = at - f->window_at;
+    if (at < f->window_at || skip > f->window.n || n > f->window.n - skip) {
+        TNF_TRY(tnf_read_range(f->r, "pickle", at, n, UINT64_MAX, out, e));
+        f->window = (tnf_str) { (const char *)out->p, (size_t)n };
+        f->window_at = at;
+        return TNF_OK;
+    }
+    *out = tnf_cur_over((const uint8_t *)f->window.p + skip, (size_t)n, at);
+    return TNF_OK;
+}
+
 tnf_status tnf_pt_next_pickle(pt_file *f, tnf_pickle *out, uint64_t *at, uint64_t end,
                               const char *name, tnf_error *e)
 {
@@ -25,14 +39,15 @@ tnf_status tnf_pt_next_pickle(pt_file *f, tnf_pickle *out, uint64_t *at, uint64_
     for (uint64_t window = WINDOW;; window *= 4) {
         uint64_t left = *at < end ? end - *at : 0;
         uint64_t n = left < window ? left : window;
-        TNF_TRY(tnf_read_range(f->r, "pickle", *at, n, UINT64_MAX, &c, e));
-        tnf_cur once = c;
+        TNF_TRY(read_window(f, *at, n, &c, e));
         tnf_status status = tnf_pickle_read(out, c.p, tnf_left(&c), *at, f->r->scratch, e);
         if (status == TNF_ETRUNCATED && n < left)
             continue;
-        TNF_TRY(tnf_pt_pickle(f, out, &once, name, e));
+        if (status != TNF_OK) /* the same again, but it tells more of why */
+            return tnf_pt_pickle(f, out, &c, name, e);
+        f->base = *at;
         *at += out->used;
-        return TNF_OK;
+        return tnf_pt_audit(f, out, name, f->base, e);
     }
 }
 

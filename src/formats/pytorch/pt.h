@@ -16,6 +16,7 @@
 
 #define PT_RANK     64u /* as many dimensions as torch has */
 #define PT_PARTS    4u
+#define PT_INNER    8u /* tensors within tensors */
 /* A record that torch does not look at: a JSON map of texts. */
 #define PT_METADATA "extra/tenfold.json"
 #define PT_DEEPEST  500u /* containers within containers that are followed */
@@ -99,6 +100,9 @@ typedef struct pt_file {
     bool ours;          /* written here from another format: its order means nothing */
     bool blind;         /* there are no storages: only shapes and types are wanted */
     const char *folder; /* in front of the keys that a pickle has: "data/" */
+    tnf_str window;     /* while it is read: of the file, and where */
+    uint64_t window_at;
+    struct pt_tensor *inner[PT_INNER]; /* while it is read: room for tensors within tensors */
 } pt_file;
 
 /* A strided view. */

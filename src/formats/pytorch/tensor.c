@@ -311,12 +311,16 @@ static tnf_status rebuild_wrapper(context *x, const tnf_pickle_node *args)
 /* A tensor within this one becomes a part of it. */
 static tnf_status add_part(context *x, const char *role, const tnf_pickle_node *node)
 {
-    pt_tensor *t = x->t, *inner = tnf_arena_alloc(x->f->r->scratch, sizeof *inner);
+    if (!node || x->depth >= PT_INNER)
+        return bad_tensor(x, "a part of it is missing");
+    pt_tensor *t = x->t, **spare = &x->f->inner[x->depth]; /* they are large: one at each depth */
+    if (!*spare)
+        *spare = tnf_arena_alloc(x->f->r->scratch, sizeof **spare);
+    pt_tensor *inner = *spare;
     if (!inner)
         return tnf_arena_fail(x->f->r->scratch, "a tensor", x->e);
+    *inner = (pt_tensor) { 0 };
     context y = { x->f, inner, x->at, x->depth + 1, x->e };
-    if (!node || y.depth > 8)
-        return bad_tensor(x, "a part of it is missing");
     TNF_TRY(resolve(&y, node));
     if (inner->nparts != 1 || strcmp(inner->layout, "dense") != 0 || inner->kind)
         return bad_tensor(x, "a part of it is no plain tensor");

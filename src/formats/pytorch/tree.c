@@ -43,11 +43,10 @@ static bool is_whole(const pt_dense *d)
 }
 
 /* A tensor that needs no tree to be written. *whole: nor a word on its strides. */
-static bool is_plain_tensor(pt_file *f, const tnf_pickle_node *node, tnf_arena *arena, bool *whole)
+static bool is_plain_tensor(pt_file *f, const tnf_pickle_node *node, pt_tensor *t, bool *whole)
 {
-    pt_tensor *t = tnf_arena_alloc(arena, sizeof *t);
     bool v3 = tnf_pickle_is_call(node, "torch._utils", "_rebuild_tensor_v3");
-    if (!t || (!v3 && !tnf_pickle_is_call(node, "torch._utils", "_rebuild_tensor_v2")) ||
+    if ((!v3 && !tnf_pickle_is_call(node, "torch._utils", "_rebuild_tensor_v2")) ||
         node->as.call->args->n < (v3 ? 7u : 6u) || !is_empty_hooks(tnf_pickle_arg(node, 5)) ||
         tnf_pt_resolve(t, f, node, NULL) != TNF_OK)
         return false;
@@ -60,12 +59,13 @@ static bool is_plain_tensor(pt_file *f, const tnf_pickle_node *node, tnf_arena *
 
 static bool is_plain_dict(pt_file *f, const tnf_pickle_node *root, tnf_arena *arena, bool *whole)
 {
+    pt_tensor *t = root->kind == TNF_PICKLE_DICT ? tnf_arena_alloc(arena, sizeof *t) : NULL;
     *whole = true;
-    if (root->kind != TNF_PICKLE_DICT)
+    if (!t)
         return false;
     for (size_t i = 0; i < root->n; i += 2)
         if (root->as.items[i]->kind != TNF_PICKLE_TEXT ||
-            !is_plain_tensor(f, root->as.items[i + 1], arena, whole))
+            !is_plain_tensor(f, root->as.items[i + 1], t, whole))
             return false;
     return true;
 }

@@ -20,14 +20,14 @@ typedef struct step {
     tnf_str text;
     int64_t index;
     bool is_int;
-    char room[24];
 } step;
 
 typedef struct walk {
     pt_file *f; /* NULL: only names are wanted */
     tnf_arena *arena, *scratch;
-    step steps[PT_DEEPEST];
-    size_t depth;
+    step *steps;
+    size_t depth, room; /* of steps: taken, there */
+    pt_tensor *tensor;  /* the one that is looked at: it is large */
     tnf_buf name;
     tnf_attrs values;
     tnf_hash taken; /* names of tensors, when there is no catalog */
@@ -457,12 +457,13 @@ static tnf_status take_tensor(walk *w, tnf_pickle_node *node)
     TNF_TRY(free_name(w, true, &plain));
     if (!w->f)
         return list_tensor(w, node);
-    pt_tensor *t = tnf_arena_alloc(w->scratch, sizeof *t);
-    if (!t)
+    if (!w->tensor)
+        w->tensor = tnf_arena_alloc(w->scratch, sizeof *w->tensor);
+    if (!w->tensor)
         return tnf_arena_fail(w->scratch, "a tensor", w->e);
-    tnf_status status = tnf_pt_resolve(t, w->f, node, w->e);
+    tnf_status status = tnf_pt_resolve(w->tensor, w->f, node, w->e);
     if (status == TNF_OK)
-        status = add_object(w, t, plain, node->at);
+        status = add_object(w, w->tensor, plain, node->at);
     if (status == TNF_OK)
         return TNF_OK;
     if ((status == TNF_EFORMAT || status == TNF_ETRUNCATED) &&
@@ -488,9 +489,26 @@ static tnf_status take_value(walk *w, const tnf_pickle_node *node)
 
 static tnf_status enter(walk *w, tnf_pickle_node *node);
 
+/* Paths are short: room for the deepest is not taken before there is one. */
+static tnf_status push_step(walk *w, const step *s)
+{
+    if (w->depth == w->room) {
+        size_t want = w->room ? 2 * w->room : 8;
+        step *more = tnf_arena_array(w->scratch, want, sizeof *more);
+        if (!more)
+            return tnf_arena_fail(w->scratch, "a path", w->e);
+        if (w->depth)
+            memcpy(more, w->steps, w->depth * sizeof *more);
+        w->steps = more;
+        w->room = want;
+    }
+    w->steps[w->depth++] = *s;
+    return TNF_OK;
+}
+
 static tnf_status take_child(walk *w, const step *s, tnf_pickle_node *child)
 {
-    w->steps[w->depth++] = *s;
+    TNF_TRY(push_step(w, s));
     TNF_TRY(enter(w, child));
     w->depth--;
     return TNF_OK;
@@ -525,10 +543,8 @@ static tnf_status walk_all(walk *w, tnf_pickle_node *root, const char *prefix, s
     if (form_of(inner) == CONTAINER && inner->seen == NEW)
         TNF_TRY(count_paths(w, inner));
     w->n = 0;
-    if (prefix) {
-        w->steps[0] = (step) { .text = { prefix, strlen(prefix) } };
-        w->depth = 1;
-    }
+    if (prefix)
+        TNF_TRY(push_step(w, &(step) { .text = { prefix, strlen(prefix) } }));
     return enter(w, inner);
 }
 

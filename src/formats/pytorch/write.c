@@ -431,13 +431,21 @@ static tnf_status put_storages(out *o)
     return TNF_OK;
 }
 
+/* 40 digits, as torch has them: what else stands there is not kept, for half of it would not do. */
+static bool is_id(const tnf_value *v)
+{
+    bool digits = v && v->kind == TNF_STRING && v->n == 40;
+    for (size_t i = 0; digits && i < v->n; i++)
+        digits = v->as.s[i] >= '0' && v->as.s[i] <= '9';
+    return digits;
+}
+
 static tnf_status put_id(out *o)
 {
     char id[41];
     const tnf_value *v = tnf_catalog_attr(o->w->catalog, "pytorch.serialization_id");
-    bool known = v && v->kind == TNF_STRING && v->n == 40;
     snprintf(id, sizeof id, "%.20s%020llu",
-             known        ? v->as.s
+             is_id(v)     ? v->as.s
              : o->by_tree ? "00000000000000000001"
                           : "00000000000000000000", /* as its reader knows them */
              (unsigned long long)o->hash);

@@ -177,6 +177,8 @@ def make_valid():
     valid("fortran_big", array(">f8", (3, 2), True))
     valid("fortran_scalars_between", array("<f4", (1, 2, 1, 3), True))
     valid("fortran_text", array("|S3", (2, 4), True))
+    valid("fortran_text_empty", array("|S0", (2, 4), True))
+    valid("fortran_unicode_none", array("<U2", (2, 0, 4), True, width=8))
     valid("fortran_unicode_big", array(">U2", (3, 2), True, width=8))
     valid("fortran_structure", file(header([("a", "<i2"), ("b", "|u1")], (2, 3), True), filled(18)))
     valid("major_2", array("<f4", (2,), major=2))
