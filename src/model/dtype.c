@@ -198,11 +198,9 @@ bool tnf_list_has(const char *list, const char *id)
     if (!list)
         return true;
     size_t n = strlen(id);
-    while (*list) {
-        size_t word = strcspn(list, " ");
-        if (word > 0 && word == n && memcmp(list, id, n) == 0)
-            return true;
-        list += word + strspn(list + word, " ");
-    }
+    /* asked for each of many attributes and each format: most of it is not there at all */
+    for (const char *at = n ? strstr(list, id) : NULL; at; at = strstr(at + 1, id))
+        if ((at == list || at[-1] == ' ') && (at[n] == 0 || at[n] == ' '))
+            return !strchr(id, ' ');
     return false;
 }

@@ -95,8 +95,7 @@ static bool read_part(tnf_part *out, const tnf_value *note, const tnf_object *no
                       struct unfitting *u)
 {
     tnf_str role = text_of(note, "role"), type = text_of(note, "type");
-    if (!role.p || !type.p || now->layout != &tnf_layout_dense || now->nparts != 1 ||
-        (now->order != TNF_ORDER_C && now->rank > 1))
+    if (!role.p || !type.p || now->layout != &tnf_layout_dense || now->nparts != 1)
         return false;
     *out = *now->parts;
     out->role = copy(u, role);
@@ -127,6 +126,21 @@ static bool read_parts(tnf_object *o, const tnf_value *parts, struct unfitting *
     }
     o->parts = p;
     o->nparts = (uint16_t)parts->n;
+    return true;
+}
+
+/* Columns first can only be what had the same shape, under another name or type. */
+static bool read_order(tnf_object *o, const tnf_catalog *c, const uint32_t *positions, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const tnf_object *now = &c->objects[positions[i]];
+        if (now->order == TNF_ORDER_C || now->rank <= 1)
+            continue;
+        if (n > 1 || o->layout != &tnf_layout_dense || o->rank != now->rank ||
+            memcmp(o->shape, now->shape, now->rank * sizeof *now->shape) != 0)
+            return false;
+        o->order = now->order;
+    }
     return true;
 }
 
@@ -166,7 +180,7 @@ static bool read_note(struct unfitting *u, const tnf_value *note, tnf_error *why
     }
     o.name = (tnf_str) { copy(u, name), name.n };
     if (!o.name.p || !read_shape(&o, tnf_value_get(note, "shape"), u) ||
-        !read_parts(&o, parts, u, positions))
+        !read_parts(&o, parts, u, positions) || !read_order(&o, &f->catalog, positions, parts->n))
         return false;
     o.attrs = attrs_of(u, name, parts->n == 1 ? &f->catalog.objects[positions[0]] : NULL);
     if (!name_free(&f->catalog, o.name, positions, parts->n) || tnf_layout_check(&o, why) != TNF_OK)

@@ -140,16 +140,22 @@ bool tnf_pt_call_dangerous(const tnf_pickle_node *call)
 
 /* ---------------------------------------------------------------- noting */
 
-static pt_call *note_name(pt_file *f, const char *name, const pt_call *what, tnf_error *e)
+static tnf_status note_name(pt_call **out, pt_file *f, const char *name, const pt_call *what,
+                            tnf_error *e)
 {
     uint32_t known;
     pt_call c = *what;
     c.name = (tnf_str) { name, strlen(name) };
-    if (tnf_named_add(&f->call_list, &c, &known, e) != TNF_OK)
-        return NULL;
-    if (known == TNF_HASH_NONE)
-        known = tnf_named_count(&f->call_list) - 1;
-    return tnf_named_at(&f->call_list, known);
+    known = tnf_named_find(&f->call_list, c.name);
+    *out = known == TNF_HASH_NONE ? NULL : tnf_named_at(&f->call_list, known);
+    if (*out)
+        return TNF_OK;
+    c.name.p = tnf_arena_str(f->r->arena, name, c.name.n); /* each name is kept once */
+    if (!c.name.p)
+        return tnf_arena_fail(f->r->arena, "names in a pickle", e);
+    TNF_TRY(tnf_named_add(&f->call_list, &c, &known, e));
+    *out = tnf_named_at(&f->call_list, tnf_named_count(&f->call_list) - 1);
+    return TNF_OK;
 }
 
 /* What a call is of, for people. */
@@ -170,15 +176,16 @@ static tnf_status note_call(pt_file *f, const tnf_pickle_node *call, const pt_ca
 {
     tnf_arena *a = f->r->arena;
     const tnf_pickle_node *callee = call->as.call->callee;
-    const char *name = callee_name(callee, a);
+    const char *name = callee_name(callee, f->r->scratch);
     pt_call c = *where;
     c.offset += call->at;
     c.danger = callee->kind == TNF_PICKLE_GLOBAL ? (uint8_t)tnf_pt_danger(callee)
                : is_class_of_legacy(callee)      ? PT_UNKNOWN
                                                  : PT_DANGEROUS;
-    pt_call *there = name ? note_name(f, name, &c, e) : NULL;
-    if (!there)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for the calls of a pickle");
+    pt_call *there;
+    if (!name)
+        return tnf_arena_fail(f->r->scratch, "the calls of a pickle", e);
+    TNF_TRY(note_name(&there, f, name, &c, e));
     there->calls++;
     if (there->called || c.danger == PT_KNOWN)
         return TNF_OK;
@@ -196,15 +203,15 @@ tnf_status tnf_pt_audit(pt_file *f, const tnf_pickle *p, const char *name, uint6
     pt_call where = { .pickle = name, .offset = base };
     for (size_t i = 0; i < p->globals.n; i++) {
         const tnf_pickle_node *g = p->globals.nodes[i];
-        const char *full = tnf_pt_global_name(g, f->r->arena);
+        const char *full = tnf_pt_global_name(g, f->r->scratch);
         pt_call c = where;
         c.offset += g->at;
         c.danger = (uint8_t)tnf_pt_danger(g);
-        pt_call *there = full ? note_name(f, full, &c, e) : NULL;
-        if (there)
-            there->named++;
-        else
-            return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for names in a pickle");
+        pt_call *there;
+        if (!full)
+            return tnf_arena_fail(f->r->scratch, "names in a pickle", e);
+        TNF_TRY(note_name(&there, f, full, &c, e));
+        there->named++;
     }
     for (size_t i = 0; i < p->calls.n; i++)
         TNF_TRY(note_call(f, p->calls.nodes[i], &where, e));

@@ -102,7 +102,7 @@ typedef struct pt_file {
     const char *folder; /* in front of the keys that a pickle has: "data/" */
     tnf_str window;     /* while it is read: of the file, and where */
     uint64_t window_at;
-    struct pt_tensor *inner[PT_INNER]; /* while it is read: room for tensors within tensors */
+    struct pt_tensor *spare[PT_INNER + 1]; /* while it is read: see tnf_pt_spare() */
 } pt_file;
 
 /* A strided view. */
@@ -135,6 +135,9 @@ typedef struct pt_tensor {
 
 /* types.c, tensor.c: what a node is. */
 bool tnf_pt_is_tensor(const tnf_pickle_node *node);
+/* Room for a tensor that is looked at, or for one within it: they are large, so it is the same for
+ * all. NULL: no memory. */
+pt_tensor *tnf_pt_spare(pt_file *f, uint32_t depth);
 tnf_status tnf_pt_resolve(pt_tensor *out, pt_file *f, const tnf_pickle_node *node, tnf_error *e);
 /* The storage of ("storage", …); *type and *numel as it is named there. */
 typedef struct pt_mention {

@@ -313,10 +313,7 @@ static tnf_status add_part(context *x, const char *role, const tnf_pickle_node *
 {
     if (!node || x->depth >= PT_INNER)
         return bad_tensor(x, "a part of it is missing");
-    pt_tensor *t = x->t, **spare = &x->f->inner[x->depth]; /* they are large: one at each depth */
-    if (!*spare)
-        *spare = tnf_arena_alloc(x->f->r->scratch, sizeof **spare);
-    pt_tensor *inner = *spare;
+    pt_tensor *t = x->t, *inner = tnf_pt_spare(x->f, x->depth + 1);
     if (!inner)
         return tnf_arena_fail(x->f->r->scratch, "a tensor", x->e);
     *inner = (pt_tensor) { 0 };
@@ -544,6 +541,13 @@ static tnf_status resolve(context *x, const tnf_pickle_node *node)
         return tnf_pt_array(x->t, x->f, node, x->e);
     return is_old_tensor(node) ? resolve_old(x, node)
                                : bad_tensor(x, "something that is no tensor stands in its place");
+}
+
+pt_tensor *tnf_pt_spare(pt_file *f, uint32_t depth)
+{
+    if (!f->spare[depth])
+        f->spare[depth] = tnf_arena_alloc(f->r->scratch, sizeof *f->spare[depth]);
+    return f->spare[depth];
 }
 
 tnf_status tnf_pt_resolve(pt_tensor *out, pt_file *f, const tnf_pickle_node *node, tnf_error *e)

@@ -57,9 +57,9 @@ static bool is_plain_tensor(pt_file *f, const tnf_pickle_node *node, pt_tensor *
     return true;
 }
 
-static bool is_plain_dict(pt_file *f, const tnf_pickle_node *root, tnf_arena *arena, bool *whole)
+static bool is_plain_dict(pt_file *f, const tnf_pickle_node *root, bool *whole)
 {
-    pt_tensor *t = root->kind == TNF_PICKLE_DICT ? tnf_arena_alloc(arena, sizeof *t) : NULL;
+    pt_tensor *t = root->kind == TNF_PICKLE_DICT ? tnf_pt_spare(f, 0) : NULL;
     *whole = true;
     if (!t)
         return false;
@@ -100,7 +100,7 @@ tnf_status tnf_pt_keep_tree(pt_file *f, tnf_pickle *p, tnf_error *e)
     tnf_error said = { .message = "" };
     tnf_str raw, plain;
     tnf_pickle again;
-    bool whole, dict = is_plain_dict(f, p->root, f->r->scratch, &whole);
+    bool whole, dict = is_plain_dict(f, p->root, &whole);
     if (dict && whole && (f->ours || is_sorted(f->r->catalog)))
         return TNF_OK;
     tnf_status status = emit_tree(f, p->root, false, &raw, &said);

@@ -27,7 +27,6 @@ typedef struct walk {
     tnf_arena *arena, *scratch;
     step *steps;
     size_t depth, room; /* of steps: taken, there */
-    pt_tensor *tensor;  /* the one that is looked at: it is large */
     tnf_buf name;
     tnf_attrs values;
     tnf_hash taken; /* names of tensors, when there is no catalog */
@@ -457,13 +456,12 @@ static tnf_status take_tensor(walk *w, tnf_pickle_node *node)
     TNF_TRY(free_name(w, true, &plain));
     if (!w->f)
         return list_tensor(w, node);
-    if (!w->tensor)
-        w->tensor = tnf_arena_alloc(w->scratch, sizeof *w->tensor);
-    if (!w->tensor)
-        return tnf_arena_fail(w->scratch, "a tensor", w->e);
-    tnf_status status = tnf_pt_resolve(w->tensor, w->f, node, w->e);
+    pt_tensor *t = tnf_pt_spare(w->f, 0);
+    if (!t)
+        return tnf_arena_fail(w->f->r->scratch, "a tensor", w->e);
+    tnf_status status = tnf_pt_resolve(t, w->f, node, w->e);
     if (status == TNF_OK)
-        status = add_object(w, w->tensor, plain, node->at);
+        status = add_object(w, t, plain, node->at);
     if (status == TNF_OK)
         return TNF_OK;
     if ((status == TNF_EFORMAT || status == TNF_ETRUNCATED) &&

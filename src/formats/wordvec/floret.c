@@ -137,7 +137,7 @@ static tnf_status index_rows(tnf_reader *r, const wv_floret *f, tnf_error *e)
     *t = (wv_text) { .rules = { .dims = f->dims, .separator = separator },
                      .from = f->length,
                      .check_index = true };
-    t->spelling.may_be = tnf_wv_lines_numbers(&t->rules, lines, n);
+    t->spelling.may_be = tnf_wv_lines_numbers(&t->rules, lines, n, n == left);
     r->state = t;
     TNF_TRY(tnf_wv_scan(r, t, e));
     TNF_TRY(check_rows(r, t, f, e));

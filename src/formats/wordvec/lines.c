@@ -193,7 +193,7 @@ static void compare_spelling(const char *p, size_t n, unsigned *may_be)
     }
 }
 
-unsigned tnf_wv_lines_numbers(const wv_rules *rules, const char *p, size_t n)
+unsigned tnf_wv_lines_numbers(const wv_rules *rules, const char *p, size_t n, bool whole)
 {
     unsigned may_be = (1u << WV_NUMBERS) - 1;
     for (unsigned lines = 0; n > 0 && lines < LINES && may_be; lines++) {
@@ -202,7 +202,7 @@ unsigned tnf_wv_lines_numbers(const wv_rules *rules, const char *p, size_t n)
         length -= length > 0 && p[length - 1] == '\r';
         wv_line line = tnf_wv_line_read(rules, p, length);
         size_t from = line.skip + line.word;
-        if (!line.wrong && (end || lines == 0))
+        if (!line.wrong && (end || whole || lines == 0))
             compare_spelling(p + from, length - from, &may_be);
         p += skip;
         n -= skip;

@@ -50,7 +50,7 @@ static tnf_status look_at_lines(tnf_reader *r, wv_text *t, tnf_error *e)
     if (!t->rules.dims)
         t->rules.dims = found;
     if (t->rules.dims)
-        t->spelling.may_be = tnf_wv_lines_numbers(&t->rules, sample, n);
+        t->spelling.may_be = tnf_wv_lines_numbers(&t->rules, sample, n, n == left);
     return TNF_OK;
 }
 

@@ -175,8 +175,9 @@ wv_line tnf_wv_line_read(const wv_rules *rules, const char *p, size_t n);
 uint64_t tnf_wv_line_numbers(const char *p, size_t n, char *separator);
 /* A number as that way has it: how many bytes. */
 size_t tnf_wv_number_text(wv_numbers how, char out[TNF_F32_TEXT], float value);
-/* A bit for each way in which all numbers of these lines may be spelled. */
-unsigned tnf_wv_lines_numbers(const wv_rules *rules, const char *p, size_t n);
+/* A bit for each way in which all numbers of these lines may be spelled. whole: the last line is
+ * not cut. */
+unsigned tnf_wv_lines_numbers(const wv_rules *rules, const char *p, size_t n, bool whole);
 /* Are the last `dims` fields, of which there are as many, all numbers? */
 bool tnf_wv_line_fits(const char *p, size_t n, uint64_t dims);
 /* The number of columns that lines without a header have: what most of them agree on. 0 if none
