@@ -175,7 +175,8 @@ static tnf_status check_parts(struct check *c, size_t i, tnf_error *e)
         bool gone = c->file->options.salvage && p->flags & TNF_PART_UNREADABLE;
         if (p->origin && p->origin->missing)
             return TNF_OK; /* which is told of the file */
-        if (p->flags & TNF_PART_UNREADABLE && p->origin && p->origin->unreadable) {
+        if (p->flags & TNF_PART_UNREADABLE && p->nbytes == 0 && p->origin &&
+            p->origin->unreadable) {
             c->outcomes[i].checked++; /* nobody claims to read it; what it is the format looks at */
             c->outcomes[i].undigested++;
             return TNF_OK;
