@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -86,6 +87,7 @@ typedef struct walk {
     char left[2 * PATH_MAX];
     unsigned links;
     const char *model;
+    char root[PATH_MAX]; /* the first folder's own path, "" if it is not known */
 } walk;
 
 static tnf_status lead_out(tnf_error *e)
@@ -123,6 +125,18 @@ static tnf_status open_blob(int *fd, const walk *w, const char *hash, tnf_error 
     return status;
 }
 
+/* The rest of an absolute target that lies below the first folder, from which the walk then begins
+ * again; NULL if it does not. */
+static const char *below_root(walk *w, const char *target)
+{
+    size_t n = strlen(w->root);
+    if (n == 0 || strncmp(target, w->root, n) != 0 || target[n] != '/')
+        return NULL;
+    while (w->depth > 0)
+        close(w->folders[w->depth--]);
+    return target + n + 1;
+}
+
 /* What the link `name` points to comes next. *fd is set if that is a blob of a hub's cache. */
 static tnf_status follow_link(int *fd, walk *w, const char *name, tnf_error *e)
 {
@@ -136,9 +150,10 @@ static tnf_status follow_link(int *fd, walk *w, const char *name, tnf_error *e)
         return open_blob(fd, w, hash, e);
     if (++w->links > MAX_LINKS)
         return tnf_fail_sys(e, ELOOP, "cannot open");
-    if (target[0] == '/')
+    const char *next = target;
+    if (target[0] == '/' && !(next = below_root(w, target)))
         return lead_out(e);
-    int room = snprintf(rest, sizeof rest, "%s%s%s", target, w->left[0] ? "/" : "", w->left);
+    int room = snprintf(rest, sizeof rest, "%s%s%s", next, w->left[0] ? "/" : "", w->left);
     if (room < 0 || (size_t)room >= sizeof rest)
         return tnf_fail_sys(e, ENAMETOOLONG, "cannot open");
     memcpy(w->left, rest, (size_t)room + 1);
@@ -205,6 +220,8 @@ tnf_status tnf_path_open(int *fd, const char *folder, tnf_str name, const char *
     w.folders[0] = tnf_fs_open(folder[0] ? folder : ".", FOLDER, 0);
     if (w.folders[0] < 0)
         return open_failed(e);
+    if (!realpath(folder[0] ? folder : ".", w.root))
+        w.root[0] = 0;
     while (*fd < 0 && status == TNF_OK)
         status = w.left[0] ? step(fd, &w, e)
                            : tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "is a directory");

@@ -24,6 +24,7 @@ const tnf_option_info tnf_ox_write_options[] = {
 
 /* What walks over the model that was kept. */
 struct putting {
+    struct sparse_said *said; /* of the tensor that is looked at; NULL: of none yet */
     const tnf_catalog *catalog;
     tnf_arena *arena;
     tnf_fit *fit;    /* of the plan; NULL: it is written */
@@ -226,8 +227,10 @@ static tnf_status put_sparse(ox_walk *w, const tnf_object *o, const struct spars
 static tnf_status take_site(void *ctx, ox_walk *w, const ox_site *site, int64_t *more, tnf_error *e)
 {
     struct putting *x = ctx;
-    struct sparse_said *s = tnf_arena_alloc(x->arena, sizeof *s);
     const tnf_object *o;
+    if (!x->said) /* it is large, and one serves all */
+        x->said = tnf_arena_alloc(x->arena, sizeof *x->said);
+    struct sparse_said *s = x->said;
     if (!s)
         return tnf_arena_fail(x->arena, "the model", e);
     TNF_TRY(find_object(&o, x, site->name, e));

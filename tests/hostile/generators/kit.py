@@ -150,8 +150,8 @@ def wrong_things(cases, whole, zips=False):
                "HTML", "an error page of a web server")
     c.rejected("B", "json_error", b'{"error":"Repository not found"}', BAD, 0, "JSON",
                "an error message of an API")
-    c.rejected("B", "gzip", gzip(whole), UNSUPPORTED, 0, "gzip",
-               "a sound file, compressed as a whole")
+    c.rejected("B", "gzip", gzip(gzip(whole)), UNSUPPORTED, 0, "gzip",
+               "a sound file, compressed twice: once is undone by the command")
     c.rejected("B", "pickle", b"\x80\x02ccollections\nOrderedDict\nq\x00)Rq\x01.", UNSUPPORTED, 0,
                "pickle", "a pickle, which must not be run")
     c.rejected("B", "zip", b"PK\3\4\x14\0\0\0\0\0" + bytes(60), SHORT if zips else UNSUPPORTED, 70 if zips else 0,

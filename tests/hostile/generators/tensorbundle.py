@@ -87,7 +87,7 @@ def make(c):
         c.rejected("C", f"shared_{name}", table(block([HEADER, varint(n) + b"\1\0w"])), BAD, None, "past its block", f"a key that shares {n} bytes")
         c.rejected("D", f"dims_{name}", one(entry((n, n), size=4)), BAD, None, "", f"two dimensions of {n}")
     for n in (2, 2 ** 20, 2 ** 32 - 1):
-        c.rejected("C", f"restarts_{n}", table(block([HEADER], struct.pack("<I", n))), BAD, None, "restarts", f"{n} restarts that are not there")
+        c.rejected("C", f"restarts_{n}", table(block([HEADER], struct.pack("<I", n))), BAD, None, "block", f"{n} restarts that are not there")
     c.rejected("D", "wraps", one(entry((2 ** 62, 4), size=0)), BAD, None, "", "bytes that wrap to 0")
     c.rejected("E", "size", one(entry((3, ), size=4)), BAD, None, "are not 4 bytes", "3 floats in 4 bytes")
     c.rejected("E", "shard", one(entry(shard=1)), BAD, None, "shard 1 of 1", "a shard that there is not")
