@@ -140,16 +140,20 @@ bool tnf_pt_call_dangerous(const tnf_pickle_node *call)
 
 /* ---------------------------------------------------------------- noting */
 
-static pt_call *note_name(pt_file *f, const char *name, const pt_call *what, tnf_error *e)
+/* The entry of a name, where NULL stands for one that there was no room for. */
+static tnf_status note_name(pt_call **out, pt_file *f, const char *name, const pt_call *what,
+                            tnf_error *e)
 {
     uint32_t known;
     pt_call c = *what;
+    if (!name)
+        return tnf_arena_fail(f->r->arena, "names in a pickle", e);
     c.name = (tnf_str) { name, strlen(name) };
-    if (tnf_named_add(&f->call_list, &c, &known, e) != TNF_OK)
-        return NULL;
+    TNF_TRY(tnf_named_add(&f->call_list, &c, &known, e));
     if (known == TNF_HASH_NONE)
         known = tnf_named_count(&f->call_list) - 1;
-    return tnf_named_at(&f->call_list, known);
+    *out = tnf_named_at(&f->call_list, known);
+    return TNF_OK;
 }
 
 /* What a call is of, for people. */
@@ -176,9 +180,8 @@ static tnf_status note_call(pt_file *f, const tnf_pickle_node *call, const pt_ca
     c.danger = callee->kind == TNF_PICKLE_GLOBAL ? (uint8_t)tnf_pt_danger(callee)
                : is_class_of_legacy(callee)      ? PT_UNKNOWN
                                                  : PT_DANGEROUS;
-    pt_call *there = name ? note_name(f, name, &c, e) : NULL;
-    if (!there)
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for the calls of a pickle");
+    pt_call *there;
+    TNF_TRY(note_name(&there, f, name, &c, e));
     there->calls++;
     if (there->called || c.danger == PT_KNOWN)
         return TNF_OK;
@@ -200,11 +203,9 @@ tnf_status tnf_pt_audit(pt_file *f, const tnf_pickle *p, const char *name, uint6
         pt_call c = where;
         c.offset += g->at;
         c.danger = (uint8_t)tnf_pt_danger(g);
-        pt_call *there = full ? note_name(f, full, &c, e) : NULL;
-        if (there)
-            there->named++;
-        else
-            return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for names in a pickle");
+        pt_call *there;
+        TNF_TRY(note_name(&there, f, full, &c, e));
+        there->named++;
     }
     for (size_t i = 0; i < p->calls.n; i++)
         TNF_TRY(note_call(f, p->calls.nodes[i], &where, e));
