@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The bump arena: blocks that double up to a megabyte, larger wishes get a block of their own. */
+/* The bump arena: each block half as large as all before it, up to a megabyte, so that at most a
+ * third of the memory is idle; larger wishes get a block of their own. */
 #include "base/arena.h"
 
 #include "base/ckd.h"
@@ -76,9 +77,8 @@ static void *alloc_alone(tnf_arena *arena, size_t n)
 
 static size_t next_size(const tnf_arena *arena, size_t n)
 {
-    size_t size = arena->head ? arena->head->size * 2 : FIRST_BLOCK;
-    if (size > MAX_BLOCK)
-        size = MAX_BLOCK;
+    uint64_t half = arena->total / 2 & ~(uint64_t)(ALIGN - 1);
+    size_t size = half < FIRST_BLOCK ? FIRST_BLOCK : half > MAX_BLOCK ? MAX_BLOCK : (size_t)half;
     return size < n ? n : size;
 }
 

@@ -4,13 +4,24 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-void tnf_protobuf_init(tnf_protobuf_in *in, tnf_protobuf_fetch fetch, void *ctx, uint64_t size)
+void tnf_protobuf_init(tnf_protobuf_in *in, tnf_protobuf_fetch fetch, void *ctx, uint64_t size,
+                       uint8_t *window, size_t room)
 {
-    in->fetch = fetch;
-    in->ctx = ctx;
-    in->size = size;
-    in->start = 0;
-    in->n = 0;
+    *in = (tnf_protobuf_in) {
+        .fetch = fetch, .ctx = ctx, .size = size, .window = window, .room = room
+    };
+}
+
+tnf_status tnf_protobuf_over(tnf_protobuf_in **out, tnf_protobuf_fetch fetch, void *ctx,
+                             uint64_t size, tnf_arena *arena, tnf_error *e)
+{
+    size_t room = size < TNF_PROTOBUF_WINDOW ? (size_t)size : TNF_PROTOBUF_WINDOW;
+    *out = tnf_arena_raw(arena, sizeof **out);
+    uint8_t *window = *out ? tnf_arena_raw(arena, room) : NULL;
+    if (!window)
+        return tnf_arena_fail(arena, "a window of the file", e);
+    tnf_protobuf_init(*out, fetch, ctx, size, window, room);
+    return TNF_OK;
 }
 
 tnf_protobuf tnf_protobuf_all(tnf_protobuf_in *in)
@@ -31,7 +42,7 @@ static tnf_status look_at(tnf_protobuf_in *in, uint64_t at, size_t n, const uint
         uint64_t left = in->size - at;
         in->n = 0; /* nothing, should it fail */
         in->start = at;
-        size_t want = left < sizeof in->window ? (size_t)left : sizeof in->window;
+        size_t want = left < in->room ? (size_t)left : in->room;
         TNF_TRY(in->fetch(in->ctx, at, in->window, want, e));
         in->n = want;
     }
@@ -126,7 +137,7 @@ tnf_status tnf_protobuf_text(const tnf_protobuf *m, const tnf_protobuf_field *f,
         return tnf_arena_fail(arena, "a text", e);
     for (uint64_t done = 0; done < f->n;) {
         uint64_t left = f->n - done;
-        size_t some = left < sizeof m->in->window ? (size_t)left : sizeof m->in->window;
+        size_t some = left < m->in->room ? (size_t)left : m->in->room;
         TNF_TRY(look_at(m->in, f->offset + done, some, &p, e));
         for (size_t i = 0; i < some; i++)
             copy[done + i] = (char)p[i];

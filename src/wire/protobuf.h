@@ -26,7 +26,7 @@ enum {
     TNF_PROTOBUF_FIXED32 = 5
 };
 
-#define TNF_PROTOBUF_WINDOW ((size_t)16 << 10)
+#define TNF_PROTOBUF_WINDOW ((size_t)16 << 10) /* at most */
 
 typedef tnf_status (*tnf_protobuf_fetch)(void *ctx, uint64_t at, void *dst, size_t n, tnf_error *e);
 
@@ -36,8 +36,8 @@ typedef struct tnf_protobuf_in {
     void *ctx;
     uint64_t size;
     uint64_t start; /* of the window */
-    size_t n;
-    uint8_t window[TNF_PROTOBUF_WINDOW];
+    size_t n, room;
+    uint8_t *window;
 } tnf_protobuf_in;
 
 /* A message: what is left of it. */
@@ -55,7 +55,12 @@ typedef struct tnf_protobuf_field {
     uint64_t value;     /* of a number: its bits */
 } tnf_protobuf_field;
 
-void tnf_protobuf_init(tnf_protobuf_in *in, tnf_protobuf_fetch fetch, void *ctx, uint64_t size);
+/* With a window of the caller's, which has room for 8 bytes at least. */
+void tnf_protobuf_init(tnf_protobuf_in *in, tnf_protobuf_fetch fetch, void *ctx, uint64_t size,
+                       uint8_t *window, size_t room);
+/* The same with a window in the arena, no larger than the file. */
+tnf_status tnf_protobuf_over(tnf_protobuf_in **out, tnf_protobuf_fetch fetch, void *ctx,
+                             uint64_t size, tnf_arena *arena, tnf_error *e);
 tnf_protobuf tnf_protobuf_all(tnf_protobuf_in *in);
 
 static inline bool tnf_protobuf_more(const tnf_protobuf *m)

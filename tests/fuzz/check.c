@@ -88,9 +88,16 @@ uint8_t *fuzz_read(const tnf_part *part)
 tnf_sink *fuzz_save(const tnf_file *file, const char *format)
 {
     tnf_error error;
+    return fuzz_save_or(file, format, &error);
+}
+
+tnf_sink *fuzz_save_or(const tnf_file *file, const char *format, tnf_error *why)
+{
+    tnf_error error = { .status = TNF_OK };
     tnf_builder *builder;
     tnf_sink *sink;
     tnf_save_options options = { .size = sizeof options, .format = format, .as_is = true };
+    *why = error;
     if (tnf_file_info(file)->payload > FUZZ_MAX_PAYLOAD)
         return NULL;
     FUZZ_REQUIRE(tnf_builder_new(&builder, NULL, &error) == TNF_OK, "%s", error.message);
@@ -102,6 +109,7 @@ tnf_sink *fuzz_save(const tnf_file *file, const char *format)
     tnf_builder_free(builder);
     if (status == TNF_OK)
         return sink;
+    *why = error;
     tnf_sink_close(sink);
     return NULL;
 }

@@ -31,6 +31,8 @@ tnf_file *fuzz_open_among_shards(const void *bytes, size_t n, const char *format
 uint8_t *fuzz_read(const tnf_part *part);
 /* The file in a format, in memory; NULL if the format refuses, as it may, or it is too large. */
 tnf_sink *fuzz_save(const tnf_file *file, const char *format);
+/* The same, and why there is none: status TNF_OK if it is too large. */
+tnf_sink *fuzz_save_or(const tnf_file *file, const char *format, tnf_error *why);
 /* What was saved must open. Only what was let in leniently may need that again. */
 tnf_file *fuzz_reopen(const tnf_sink *sink, const char *format, bool lenient);
 /* All of a's tensors must be in b, and nothing else: shapes, types, bytes. */

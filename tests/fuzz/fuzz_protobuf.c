@@ -45,11 +45,12 @@ static void walk(tnf_protobuf m, unsigned depth)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static tnf_protobuf_in in;
+    static uint8_t window[TNF_PROTOBUF_WINDOW];
+    tnf_protobuf_in in;
     struct bytes_in from = { data, size };
     if (size > 65536)
         return 0;
-    tnf_protobuf_init(&in, fetch, &from, size);
+    tnf_protobuf_init(&in, fetch, &from, size, window, sizeof window);
     walk(tnf_protobuf_all(&in), 0);
     return 0;
 }

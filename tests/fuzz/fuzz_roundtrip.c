@@ -34,15 +34,63 @@ static bool same_ways(const tnf_file *a, const tnf_file *b)
     return true;
 }
 
+/* Are there tensors that B has columns first, and A had not? A keeps it so, if it can. */
+static bool turned_to_columns(const tnf_file *a, const tnf_file *b)
+{
+    const tnf_object *x;
+    const tnf_can *can = &tnf_registry_find(tnf_file_info(a)->format)->can;
+    if (!can->order_f || can->only_f)
+        return false;
+    for (size_t i = 0; (x = tnf_at(a, i)) != NULL; i++) {
+        const tnf_object *y = tnf_find_n(b, x->name.p, x->name.n);
+        if (y && x->order == TNF_ORDER_C && y->order == TNF_ORDER_F)
+            return true;
+    }
+    return false;
+}
+
+/* Was the order nobody's affair in A, which sorts, and is it content in B? Then it is noted. */
+static bool gained_order(const tnf_file *a, const tnf_file *b)
+{
+    const tnf_object *x, *last = NULL;
+    const tnf_can *can = &tnf_registry_find(tnf_file_info(a)->format)->can;
+    bool moves = false;
+    if (!can->sorts || a->reader.ordered || !b->reader.ordered)
+        return false;
+    for (size_t i = 0; (x = tnf_at(b, i)) != NULL; i++) {
+        moves = moves || (last && can->sorts(last, x) > 0);
+        last = x;
+    }
+    return moves;
+}
+
+static bool has_spelling(const tnf_value *x, const tnf_value *y)
+{
+    for (size_t i = 0; x && i < x->n; i++) {
+        const tnf_member *m = &x->as.members[i];
+        if (tnf_registry_spells(m) && !tnf_registry_derives(m) &&
+            !tnf_value_get_n(y, m->key.p, m->key.n))
+            return false;
+    }
+    return true;
+}
+
 /* Has the other kept how the first was spelled, if its format has a place for that? */
 static bool same_spelling(const tnf_file *a, const tnf_file *b)
 {
-    const tnf_value *x = tnf_file_info(a)->attrs, *y = tnf_file_info(b)->attrs;
-    for (size_t i = 0; i < x->n; i++)
-        if (tnf_registry_spells(&x->as.members[i]) &&
-            !tnf_value_get_n(y, x->as.members[i].key.p, x->as.members[i].key.n))
+    const tnf_object *x;
+    for (size_t i = 0; (x = tnf_at(a, i)) != NULL; i++) {
+        const tnf_object *y = tnf_find_n(b, x->name.p, x->name.n);
+        if (y && !has_spelling(x->attrs, y->attrs))
             return false;
-    return true;
+    }
+    return has_spelling(tnf_file_info(a)->attrs, tnf_file_info(b)->attrs);
+}
+
+/* A type that a format has only under names of others, and this name had no place on the way. */
+static bool lost_name(const tnf_file *a, const tnf_file *b, const tnf_error *why)
+{
+    return why->status == TNF_ELOSSY && !same_spelling(a, b);
 }
 
 static void check_pair(const tnf_file *file, const char *b, const char *a, const tnf_sink *direct)
@@ -53,11 +101,14 @@ static void check_pair(const tnf_file *file, const char *b, const char *a, const
     tnf_file *other = fuzz_reopen(there, b, false);
     fuzz_compare_files(file, other);
     if (direct) {
-        tnf_sink *back = fuzz_save(other, a);
-        FUZZ_REQUIRE(back != NULL, "%s to %s went, but not back", a, b);
-        if (same_ways(file, other) && same_spelling(file, other)) {
+        tnf_error why;
+        tnf_sink *back = fuzz_save_or(other, a, &why);
+        FUZZ_REQUIRE(back != NULL || lost_name(file, other, &why),
+                     "%s to %s went, but not back: %s", a, b, why.message);
+        if (back && same_ways(file, other) && same_spelling(file, other) &&
+            !turned_to_columns(file, other) && !gained_order(file, other)) {
             fuzz_compare_bytes(direct, back, b);
-        } else {
+        } else if (back) {
             tnf_file *again = fuzz_reopen(back, a, false);
             fuzz_compare_files(file, again);
             tnf_close(again);

@@ -21,12 +21,13 @@ static tnf_status fetch(void *ctx, uint64_t at, void *dst, size_t n, tnf_error *
 }
 
 static tnf_protobuf_in in;
+static uint8_t window[TNF_PROTOBUF_WINDOW];
 static struct bytes_in from;
 
 static tnf_protobuf over(const void *p, size_t n)
 {
     from = (struct bytes_in) { p, n };
-    tnf_protobuf_init(&in, fetch, &from, n);
+    tnf_protobuf_init(&in, fetch, &from, n, window, sizeof window);
     return tnf_protobuf_all(&in);
 }
 

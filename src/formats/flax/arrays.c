@@ -313,7 +313,7 @@ static tnf_status skip_item(struct fx_walk *x, tnf_error *e)
 /* Has it just these three keys, and is the mark true? What is not is data. The position stays. */
 tnf_status tnf_fx_is_chunked(struct fx_walk *x, const fx_head *map, bool *out, tnf_error *e)
 {
-    uint64_t was = x->in.pos, at;
+    uint64_t was = x->in.pos, taken = x->in.taken, at;
     bool seen[3] = { false, false, false }, marked = false;
     tnf_str key;
     *out = false;
@@ -334,6 +334,7 @@ tnf_status tnf_fx_is_chunked(struct fx_walk *x, const fx_head *map, bool *out, t
         *out = seen[0] && seen[1] && seen[2] && marked;
     }
     x->in.pos = was;
+    x->in.taken = taken;
     return TNF_OK;
 }
 

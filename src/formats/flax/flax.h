@@ -43,6 +43,7 @@ typedef struct fx_in {
     uint8_t *window;
     uint64_t start; /* of the window */
     size_t n;
+    uint64_t taken; /* bytes of heads, keys and values: the file without its arrays' data */
 } fx_in;
 
 /* The head of an item; its content, for str, bin and ext, is at in->pos, n bytes, all there. */

@@ -157,7 +157,7 @@ void tnf_fx_parse(const uint8_t *p, fx_head *h)
 tnf_status tnf_fx_in(fx_in *in, tnf_reader *r, tnf_error *e)
 {
     *in = (fx_in) { .r = r, .size = r->source->size };
-    in->window = tnf_arena_raw(r->scratch, WINDOW);
+    in->window = tnf_arena_raw(r->scratch, in->size < WINDOW ? in->size : WINDOW);
     return in->window ? TNF_OK : tnf_arena_fail(r->scratch, "the tree", e);
 }
 
@@ -183,6 +183,10 @@ tnf_status tnf_fx_bytes(fx_in *in, uint64_t n, const uint8_t **out, tnf_error *e
 {
     if (n > in->size - in->pos)
         return too_short(in, n, e);
+    if (n > in->r->limits.header_bytes - in->taken)
+        return tnf_fail(e, TNF_ELIMIT, in->pos, "the tree has more than the %llu bytes allowed",
+                        (unsigned long long)in->r->limits.header_bytes);
+    in->taken += n;
     if (n > WINDOW) {
         tnf_cur c;
         TNF_TRY(tnf_read_range(in->r, "text", in->pos, n, in->r->limits.header_bytes, &c, e));

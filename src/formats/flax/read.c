@@ -162,6 +162,28 @@ static tnf_status read_content(struct fx_walk *x, const fx_head *h, tnf_value *o
 
 /* -------------------------------------------------------------------- walk */
 
+/* Room for another level. Few trees are deep, so that it begins small. */
+static tnf_status deepen(struct fx_walk *x, tnf_error *e)
+{
+    if (x->depth < x->room)
+        return TNF_OK;
+    unsigned room = x->room ? 2 * x->room : 4;
+    struct fx_frame *frames = tnf_arena_array(x->r->scratch, room, sizeof *frames);
+    if (!frames)
+        return tnf_arena_fail(x->r->scratch, "the tree", e);
+    tnf_value *keys = tnf_arena_array(x->r->scratch, room, sizeof *keys);
+    if (!keys)
+        return tnf_arena_fail(x->r->scratch, "the tree", e);
+    if (x->depth) {
+        memcpy(frames, x->frames, x->depth * sizeof *frames);
+        memcpy(keys, x->keys, x->depth * sizeof *keys);
+    }
+    x->frames = frames;
+    x->keys = keys;
+    x->room = room;
+    return TNF_OK;
+}
+
 static tnf_status enter(struct fx_walk *x, const fx_head *h, tnf_error *e)
 {
     bool map = h->kind == TNF_MSGPACK_MAP, chunked = false;
@@ -178,6 +200,7 @@ static tnf_status enter(struct fx_walk *x, const fx_head *h, tnf_error *e)
     }
     if (x->depth == FX_DEPTH)
         return tnf_fail(e, TNF_ELIMIT, h->at, "the tree is more than %u levels deep", FX_DEPTH);
+    TNF_TRY(deepen(x, e));
     x->frames[x->depth++] = (struct fx_frame) { .map = map,
                                                 .left = h->n,
                                                 .keys = { .arena = x->r->scratch } };
@@ -280,8 +303,10 @@ static bool is_mixed(const struct fx_walk *x)
 tnf_status tnf_fx_index(tnf_reader *r, tnf_error *e)
 {
     struct fx_walk *x = tnf_arena_alloc(r->scratch, sizeof *x);
+    if (!x)
+        return tnf_arena_fail(r->scratch, "the tree", e);
     fx_state *state = tnf_arena_alloc(r->arena, sizeof *state);
-    if (!x || !state)
+    if (!state)
         return tnf_arena_fail(r->arena, "the tree", e);
     x->r = r;
     x->leaves.arena = x->paths.arena = r->arena;

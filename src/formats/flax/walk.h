@@ -21,9 +21,9 @@ struct fx_row {
 struct fx_walk {
     tnf_reader *r;
     fx_in in;
-    struct fx_frame frames[FX_DEPTH];
-    tnf_value keys[FX_DEPTH]; /* from the root down to the item */
-    unsigned depth;
+    struct fx_frame *frames;
+    tnf_value *keys; /* from the root down to the item */
+    unsigned depth, room;
     tnf_attrs leaves, paths;
     struct fx_row lists, order;
     fx_state *state;

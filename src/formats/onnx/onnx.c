@@ -36,9 +36,10 @@ static tnf_status fetch_head(void *ctx, uint64_t at, void *dst, size_t n, tnf_er
 /* ir_version first, then fields of a model up to its graph. */
 static int probe(const tnf_probe *p)
 {
+    uint8_t window[256];
     tnf_protobuf_in in;
     tnf_protobuf_field f = { 0 };
-    tnf_protobuf_init(&in, fetch_head, (void *)(uintptr_t)p, p->nhead);
+    tnf_protobuf_init(&in, fetch_head, (void *)(uintptr_t)p, p->nhead, window, sizeof window);
     tnf_protobuf m = { &in, 0, p->size };
     bool named = strcmp(p->ext, "onnx") == 0,
          sane = p->nhead > 2 && p->head[0] == 8 && p->head[1] > 0 && p->head[1] <= 50;
@@ -359,9 +360,15 @@ static tnf_status keep_model(tnf_reader *r, const ox_walk *w, tnf_error *e)
 {
     const ox_edit *edits = (const ox_edit *)(const void *)w->edits.p;
     size_t n = w->edits.n / sizeof *edits;
-    uint64_t size = r->source->size, at = 0;
-    for (size_t i = 0; i < n; i++)
-        size = size - edits[i].cut + edits[i].n;
+    uint64_t size = r->source->size, at = 0, put = 0;
+    for (size_t i = 0; i < n; i++) {
+        size -= edits[i].cut;
+        put += edits[i].n;
+    }
+    if (size > r->limits.header_bytes)
+        return tnf_fail(e, TNF_ELIMIT, 0, "the graph has %llu bytes; the limit is %llu",
+                        (unsigned long long)size, (unsigned long long)r->limits.header_bytes);
+    size += put;
     if (size > OX_MAX_KEPT) {
         tnf_warn(r, 0, "the graph has %llu bytes and is not kept", (unsigned long long)size);
         return TNF_OK;
@@ -389,11 +396,11 @@ static tnf_status keep_model(tnf_reader *r, const ox_walk *w, tnf_error *e)
 
 static tnf_status index_all(tnf_reader *r, tnf_error *e)
 {
-    tnf_protobuf_in *in = tnf_arena_raw(r->scratch, sizeof *in);
+    tnf_protobuf_in *in;
     r->state = tnf_arena_alloc(r->arena, sizeof(ox_state));
-    if (!in || !r->state)
+    if (!r->state)
         return tnf_arena_fail(r->arena, "the model", e);
-    tnf_protobuf_init(in, fetch_file, r, r->source->size);
+    TNF_TRY(tnf_protobuf_over(&in, fetch_file, r, r->source->size, r->scratch, e));
     if (r->source->size == 0)
         return tnf_fail(e, TNF_ETRUNCATED, 0, "the file is empty");
     TNF_TRY(read_model(r, in, e));

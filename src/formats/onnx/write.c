@@ -257,11 +257,10 @@ static tnf_status take_site(void *ctx, ox_walk *w, const ox_site *site, int64_t 
 
 static tnf_status walk_model(ox_walk *w, struct putting *x, const tnf_value *model, tnf_error *e)
 {
-    tnf_protobuf_in *in = tnf_arena_raw(x->arena, sizeof *in);
+    tnf_protobuf_in *in;
+    void *text = (void *)(uintptr_t)model;
     memset(w, 0, sizeof *w);
-    if (!in)
-        return tnf_arena_fail(x->arena, "the model", e);
-    tnf_protobuf_init(in, fetch_text, (void *)(uintptr_t)model, model->n);
+    TNF_TRY(tnf_protobuf_over(&in, fetch_text, text, model->n, x->arena, e));
     *w = (ox_walk) { .in = in, .arena = x->arena, .tensor = take_site, .ctx = x };
     tnf_buf_init(&w->edits, &x->arena->alloc, UINT32_MAX);
     TNF_TRY(list_names(x, e));

@@ -145,6 +145,8 @@ static tnf_status note_name(pt_call **out, pt_file *f, const char *name, const p
 {
     uint32_t known;
     pt_call c = *what;
+    if (!name)
+        return tnf_arena_fail(f->r->arena, "names in a pickle", e);
     c.name = (tnf_str) { name, strlen(name) };
     known = tnf_named_find(&f->call_list, c.name);
     *out = known == TNF_HASH_NONE ? NULL : tnf_named_at(&f->call_list, known);

@@ -433,12 +433,11 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
 {
     struct tb_reading g = { .r = r };
     tb_table table = { .r = r, .take = take_key, .ctx = &g };
-    g.in = tnf_arena_raw(r->scratch, sizeof *g.in);
     r->state = tnf_arena_alloc(r->arena, sizeof(tb_state));
-    if (!g.in || !r->state)
+    if (!r->state)
         return tnf_arena_fail(r->arena, "the index", e);
     g.slices.arena = r->scratch;
-    tnf_protobuf_init(g.in, fetch_file, r, r->source->size);
+    TNF_TRY(tnf_protobuf_over(&g.in, fetch_file, r, r->source->size, r->scratch, e));
     TNF_TRY(tnf_tb_table(&table, e));
     return g.header ? TNF_OK : tnf_fail(e, TNF_EFORMAT, 0, "the header is missing");
 }

@@ -30,7 +30,7 @@
 #define VS_OPTIONS "vs.options" /* of a tensor: the option byte of each row, or that of all */
 
 /* Numbers in pieces of a fixed size, so that a million of them grow without being moved. */
-#define VS_PIECE   1024u
+#define VS_PIECE   256u
 
 typedef struct vs_column {
     uint64_t **pieces;
