@@ -126,7 +126,8 @@ static tnf_pickle_node *new_tuple(tar *t, tnf_pickle_node *const *items, size_t 
             return NULL;
     if (!node || !copy)
         return NULL;
-    memcpy(copy, items, n * sizeof(tnf_pickle_node *));
+    if (n)
+        memcpy(copy, items, n * sizeof(tnf_pickle_node *));
     node->as.items = copy;
     node->n = n;
     return node;
