@@ -341,20 +341,24 @@ void tnf_pt_name_calls(char *out, size_t size, const tnf_pickle *p, tnf_arena *a
         }
 }
 
-tnf_status tnf_pt_pickle(pt_file *f, tnf_pickle *out, tnf_cur *c, const char *name, tnf_error *e)
+tnf_status tnf_pt_bad_pickle(pt_file *f, const tnf_pickle *p, tnf_status status, tnf_error *e)
 {
-    uint64_t base = tnf_where(c);
     char names[160];
-    f->base = base;
-    tnf_status status = tnf_pickle_read(out, c->p, tnf_left(c), base, f->r->scratch, e);
-    if (status == TNF_OK) {
-        c->p += out->used;
-        return tnf_pt_audit(f, out, name, base, e);
-    }
-    tnf_pt_name_calls(names, sizeof names, out, f->r->scratch);
+    tnf_pt_name_calls(names, sizeof names, p, f->r->scratch);
     if (e && names[0]) {
         size_t n = strlen(e->message);
         snprintf(e->message + n, sizeof e->message - n, "; before that it names %s", names);
     }
     return status;
+}
+
+tnf_status tnf_pt_pickle(pt_file *f, tnf_pickle *out, tnf_cur *c, const char *name, tnf_error *e)
+{
+    uint64_t base = tnf_where(c);
+    f->base = base;
+    tnf_status status = tnf_pickle_read(out, c->p, tnf_left(c), base, f->r->scratch, e);
+    if (status != TNF_OK)
+        return tnf_pt_bad_pickle(f, out, status, e);
+    c->p += out->used;
+    return tnf_pt_audit(f, out, name, base, e);
 }

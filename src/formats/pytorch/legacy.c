@@ -43,9 +43,9 @@ tnf_status tnf_pt_next_pickle(pt_file *f, tnf_pickle *out, uint64_t *at, uint64_
         tnf_status status = tnf_pickle_read(out, c.p, tnf_left(&c), *at, f->r->scratch, e);
         if (status == TNF_ETRUNCATED && n < left)
             continue;
-        if (status != TNF_OK) /* the same again, but it tells more of why */
-            return tnf_pt_pickle(f, out, &c, name, e);
         f->base = *at;
+        if (status != TNF_OK)
+            return tnf_pt_bad_pickle(f, out, status, e);
         *at += out->used;
         return tnf_pt_audit(f, out, name, f->base, e);
     }

@@ -205,6 +205,8 @@ void tnf_pt_notes(const tnf_reader *r, void (*note)(void *ctx, const char *key, 
 
 /* One pickle: read as data, its calls noted whatever becomes of it. */
 tnf_status tnf_pt_pickle(pt_file *f, tnf_pickle *out, tnf_cur *c, const char *name, tnf_error *e);
+/* Of a pickle that could not be read: its status again; the message tells what it names. */
+tnf_status tnf_pt_bad_pickle(pt_file *f, const tnf_pickle *p, tnf_status status, tnf_error *e);
 
 /* The containers. */
 tnf_status tnf_pt_index_legacy(pt_file *f, tnf_error *e);

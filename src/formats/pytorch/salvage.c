@@ -47,38 +47,44 @@ static bool name_ends(const tnf_zip_member *m, const char *with)
     return m->name.n >= n && memcmp(m->name.p + m->name.n - n, with, n) == 0;
 }
 
-/* The size of a storage as the pickle has it. */
-static bool storage_size(finder *s, const tnf_zip_member *m, uint64_t *out)
+/* The size of a storage as the pickle has it; a mention that is wrong is told later. */
+static tnf_status storage_size(finder *s, const tnf_zip_member *m, uint64_t *out, bool *known)
 {
+    *known = false;
     const char *slash = m->name.n ? memchr(m->name.p, '/', m->name.n) : NULL;
     if (!slash || !s->has_pickle || strncmp(slash, "/data/", 6) != 0)
-        return false;
+        return TNF_OK;
     tnf_str key = { slash + 6, m->name.n - (size_t)(slash + 6 - m->name.p) };
     for (size_t i = 0; i < s->pickle.persistent.n; i++) {
         pt_mention x;
         const tnf_pickle_node *node = s->pickle.persistent.nodes[i];
-        if (tnf_pt_is_storage(node) &&
-            tnf_pt_mention(&x, node, s->z->f->r->scratch, NULL) == TNF_OK && x.key.n == key.n &&
-            memcmp(x.key.p, key.p, key.n) == 0)
-            return tnf_ckd_mul(out, x.whole, x.type->width);
+        if (!tnf_pt_is_storage(node))
+            continue;
+        tnf_status status = tnf_pt_mention(&x, node, s->z->f->r->scratch, s->e);
+        if (status == TNF_ENOMEM || status == TNF_ELIMIT)
+            return status;
+        if (status == TNF_OK && x.key.n == key.n && memcmp(x.key.p, key.p, key.n) == 0) {
+            *known = tnf_ckd_mul(out, x.whole, x.type->width);
+            return TNF_OK;
+        }
     }
-    return false;
+    return TNF_OK;
 }
 
 /* The size of one of the small records, by the descriptor behind it. */
-static bool small_size(finder *s, uint64_t at, uint64_t *out)
+static tnf_status small_size(finder *s, uint64_t at, uint64_t *out, bool *known)
 {
     uint8_t block[SMALL + 16];
     uint64_t left = s->z->from.size - at;
     size_t n = left < sizeof block ? (size_t)left : sizeof block;
-    if (s->z->from.fetch(s->z->from.ctx, at, block, n, NULL) != TNF_OK)
-        return false;
-    for (size_t i = 0; i + 16 <= n; i++)
+    *known = false;
+    TNF_TRY(s->z->from.fetch(s->z->from.ctx, at, block, n, s->e));
+    for (size_t i = 0; i + 16 <= n && !*known; i++)
         if (memcmp(block + i, "PK\7\10", 4) == 0 && tnf_le32(block + i + 8) == i) {
             *out = i;
-            return true;
+            *known = true;
         }
-    return false;
+    return TNF_OK;
 }
 
 static tnf_status pickle_size(finder *s, uint64_t at, uint64_t *out)
@@ -92,18 +98,19 @@ static tnf_status pickle_size(finder *s, uint64_t at, uint64_t *out)
 }
 
 /* The descriptor behind data that end here: *at moves behind it; its CRC. */
-static bool skip_descriptor(finder *s, uint64_t *at, tnf_zip_member *m)
+static tnf_status skip_descriptor(finder *s, uint64_t *at, tnf_zip_member *m, bool *there)
 {
     uint8_t d[16];
-    if (m->size == 0)
-        return true;
-    if (s->z->from.size - *at < sizeof d ||
-        s->z->from.fetch(s->z->from.ctx, *at, d, sizeof d, NULL) != TNF_OK ||
-        memcmp(d, "PK\7\10", 4) != 0)
-        return false;
+    *there = m->size == 0;
+    if (*there || s->z->from.size - *at < sizeof d)
+        return TNF_OK;
+    TNF_TRY(s->z->from.fetch(s->z->from.ctx, *at, d, sizeof d, s->e));
+    *there = memcmp(d, "PK\7\10", 4) == 0;
+    if (!*there)
+        return TNF_OK;
     m->crc = tnf_le32(d + 4);
     *at += tnf_le32(d + 8) == (uint32_t)m->size && (m->size >> 32) == 0 ? 16 : 24;
-    return true;
+    return TNF_OK;
 }
 
 static tnf_status find_size(finder *s, tnf_zip_member *m, const uint8_t *head, bool *known)
@@ -114,8 +121,10 @@ static tnf_status find_size(finder *s, tnf_zip_member *m, const uint8_t *head, b
         return TNF_OK;
     if (name_ends(m, "/data.pkl")) {
         TNF_TRY(pickle_size(s, m->header, &m->size));
-    } else if (!storage_size(s, m, &m->size)) {
-        *known = small_size(s, m->header, &m->size);
+    } else {
+        TNF_TRY(storage_size(s, m, &m->size, known));
+        if (!*known)
+            TNF_TRY(small_size(s, m->header, &m->size, known));
     }
     m->stored = m->size;
     return TNF_OK;
@@ -148,8 +157,7 @@ static tnf_status next_member(finder *s, uint64_t *at, bool *more)
         return TNF_OK;
     }
     *at = data + m->size;
-    *more = skip_descriptor(s, at, m);
-    return TNF_OK;
+    return skip_descriptor(s, at, m, more);
 }
 
 tnf_status tnf_pt_salvage(pt_zip *z, tnf_error *e)

@@ -126,7 +126,8 @@ static tnf_pickle_node *new_tuple(tar *t, tnf_pickle_node *const *items, size_t 
             return NULL;
     if (!node || !copy)
         return NULL;
-    memcpy(copy, items, n * sizeof(tnf_pickle_node *));
+    if (n)
+        memcpy(copy, items, n * sizeof(tnf_pickle_node *));
     node->as.items = copy;
     node->n = n;
     return node;
@@ -166,28 +167,40 @@ static tnf_status no_memory(tar *t)
 
 /* ---------------------------------------------------------------- records */
 
-static tnf_str key_text(tar *t, const tnf_pickle_node *node)
+static tnf_status key_text(tar *t, const tnf_pickle_node *node, tnf_str *out)
 {
     char text[24];
+    tnf_str key;
     if (node->kind == TNF_PICKLE_TEXT)
-        return (tnf_str) { tnf_arena_str(t->f->r->arena, node->as.s, node->n), node->n };
-    if (node->kind != TNF_PICKLE_INT)
-        return (tnf_str) { NULL, 0 };
-    int n = snprintf(text, sizeof text, "%lld", (long long)node->as.i);
-    return (tnf_str) { tnf_arena_str(t->f->r->arena, text, (size_t)n), (size_t)n };
+        key = (tnf_str) { node->as.s, node->n };
+    else if (node->kind == TNF_PICKLE_INT)
+        key = (tnf_str) { text,
+                          (size_t)snprintf(text, sizeof text, "%lld", (long long)node->as.i) };
+    else
+        return tnf_fail(t->e, TNF_EFORMAT, t->f->base + node->at,
+                        "a key of the tar archive is neither a number nor a text");
+    *out = (tnf_str) { tnf_arena_str(t->f->r->arena, key.p, key.n), key.n };
+    return out->p ? TNF_OK : tnf_arena_fail(t->f->r->arena, "a key", t->e);
 }
 
-static tnf_status add_record(tar *t, tnf_str key, tnf_pickle_node *node)
+static tnf_status add_record(tar *t, const tnf_pickle_node *key, tnf_pickle_node *node)
 {
     uint32_t known;
-    record r = { key, node };
-    return node ? tnf_named_add(&t->records, &r, &known, t->e) : no_memory(t);
+    record r = { .node = node };
+    if (!node)
+        return no_memory(t);
+    TNF_TRY(key_text(t, key, &r.key));
+    return tnf_named_add(&t->records, &r, &known, t->e);
 }
 
-static tnf_pickle_node *find_record(const tar *t, tnf_str key)
+/* *out is NULL: there is none of that key. */
+static tnf_status find_record(tar *t, const tnf_pickle_node *key, tnf_pickle_node **out)
 {
-    uint32_t i = key.p ? tnf_named_find(&t->records, key) : TNF_HASH_NONE;
-    return i == TNF_HASH_NONE ? NULL : ((const record *)tnf_named_at(&t->records, i))->node;
+    tnf_str name;
+    TNF_TRY(key_text(t, key, &name));
+    uint32_t i = tnf_named_find(&t->records, name);
+    *out = i == TNF_HASH_NONE ? NULL : ((const record *)tnf_named_at(&t->records, i))->node;
+    return TNF_OK;
 }
 
 /* n items that a pickle of three items each begins. */
@@ -232,9 +245,10 @@ static tnf_status read_storage(tar *t, uint64_t *at, uint64_t end)
     uint64_t bytes;
     TNF_TRY(read_triple(t, at, end, &triple));
     const pt_type *type = tnf_pt_type_of_storage(triple->as.items[2]->as.global->name);
-    tnf_str key = key_text(t, triple->as.items[0]);
-    if (!type || !key.p)
+    tnf_str key;
+    if (!type)
         return tnf_fail(t->e, TNF_EUNSUPPORTED, *at, "a storage of a type that is not known");
+    TNF_TRY(key_text(t, triple->as.items[0], &key));
     TNF_TRY(tnf_source_read(t->f->r->source, *at, count, sizeof count, t->e));
     *at += sizeof count;
     uint64_t elements = tnf_le64(count);
@@ -244,7 +258,7 @@ static tnf_status read_storage(tar *t, uint64_t *at, uint64_t end)
     pt_storage s = { .key = key, .offset = *at, .size = bytes, .stored = bytes, .located = true };
     TNF_TRY(tnf_pt_add_storage(t->f, &s, t->e));
     *at += bytes;
-    return add_record(t, key, storage_node(t, triple, key, elements));
+    return add_record(t, triple->as.items[0], storage_node(t, triple, key, elements));
 }
 
 /* A view of another storage: (key, key of the other, offset, number of elements). */
@@ -256,7 +270,8 @@ static tnf_status read_views(tar *t, uint64_t *at, uint64_t end)
         const tnf_pickle_node *v = p.root->as.items[i];
         if (v->kind != TNF_PICKLE_TUPLE || v->n < 4)
             return tnf_fail(t->e, TNF_EFORMAT, *at, "a view of the tar archive is wrong");
-        tnf_pickle_node *root = find_record(t, key_text(t, v->as.items[1]));
+        tnf_pickle_node *root;
+        TNF_TRY(find_record(t, v->as.items[1], &root));
         if (!root || root->kind != TNF_PICKLE_PERSISTENT)
             return tnf_fail(t->e, TNF_EFORMAT, *at, "a view of a storage that is not there");
         tnf_pickle_node *const *id = root->as.items[0]->as.items;
@@ -267,7 +282,7 @@ static tnf_status read_views(tar *t, uint64_t *at, uint64_t end)
         tnf_pickle_node *one = all ? new_tuple(t, &all, 1) : NULL;
         if (one)
             one->kind = TNF_PICKLE_PERSISTENT;
-        TNF_TRY(add_record(t, key_text(t, v->as.items[0]), one));
+        TNF_TRY(add_record(t, v->as.items[0], one));
     }
     return TNF_OK;
 }
@@ -304,14 +319,15 @@ static tnf_status read_tensor(tar *t, uint64_t *at, uint64_t end)
     TNF_TRY(tnf_read_range(t->f->r, "tensor", *at + 8, n, n, &c, t->e));
     *at += 8 + n;
     tnf_pickle_node *size = read_numbers(t, &c, rank), *stride = read_numbers(t, &c, rank);
-    tnf_pickle_node *storage = find_record(t, key_text(t, triple->as.items[1]));
+    tnf_pickle_node *storage;
+    TNF_TRY(find_record(t, triple->as.items[1], &storage));
     if (!storage)
         return tnf_fail(t->e, TNF_EFORMAT, *at, "a tensor of a storage that is not there");
     tnf_pickle_node *args = new_tuple(
         t,
         (tnf_pickle_node *[]) { storage, new_int(t, tnf_u64(&c)), size, stride, t->no, t->hooks },
         6);
-    return add_record(t, key_text(t, triple->as.items[0]), new_call(t, t->rebuild, args));
+    return add_record(t, triple->as.items[0], new_call(t, t->rebuild, args));
 }
 
 static tnf_status read_tensors(tar *t)
@@ -335,7 +351,8 @@ static tnf_status read_object(tar *t)
     TNF_TRY(tnf_pt_next_pickle(t->f, &p, &at, end, "the object's pickle", t->e));
     for (size_t i = 0; i < p.persistent.n; i++) {
         tnf_pickle_node *node = p.persistent.nodes[i];
-        const tnf_pickle_node *what = find_record(t, key_text(t, node->as.items[0]));
+        tnf_pickle_node *what;
+        TNF_TRY(find_record(t, node->as.items[0], &what));
         if (!what)
             return tnf_fail(t->e, TNF_EFORMAT, t->f->base + node->at,
                             "the pickle names a tensor that is not in the file");
