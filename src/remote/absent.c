@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* The room of the network in a library that was built without it: it knows a URL when it sees one,
+ * and says what is missing. */
+#include "remote/list.h"
+
+#include "base/error.h"
+
+#include <string.h>
+
+#ifndef TENFOLD_REMOTE
+
+static tnf_status no_network(tnf_error *e)
+{
+    return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                    "this library was built without the network: use one that was built with "
+                    "TENFOLD_CURL, or fetch the file first");
+}
+
+bool tnf_is_remote(const char *path)
+{
+    static const char *const schemes[] = {
+        "http://", "https://", "s3://", "gs://", "az://", "hf://"
+    };
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
+        if (strncmp(path, schemes[i], strlen(schemes[i])) == 0)
+            return true;
+    return false;
+}
+
+bool tnf_is_url(const char *path)
+{
+    return path && tnf_is_remote(path);
+}
+
+tnf_status tnf_remote_how(tnf_url_options *how, const tnf_url_options *given, tnf_option *options,
+                          size_t *noptions, tnf_error *e)
+{
+    (void)how, (void)given, (void)options, (void)noptions;
+    return no_network(e);
+}
+
+tnf_status tnf_remote_open(tnf_source **out, const char *url, const tnf_url_options *how,
+                           const tnf_allocator *alloc, tnf_error *e)
+{
+    (void)url, (void)how, (void)alloc;
+    *out = NULL;
+    return no_network(e);
+}
+
+tnf_status tnf_remote_sibling(tnf_source **out, const tnf_source *near, tnf_str name, tnf_error *e)
+{
+    (void)near, (void)name;
+    *out = NULL;
+    return no_network(e);
+}
+
+void tnf_remote_expect(const tnf_source *near, const tnf_str *names, size_t n)
+{
+    (void)near, (void)names, (void)n;
+}
+
+bool tnf_remote_folder(const char *url)
+{
+    (void)url;
+    return false;
+}
+
+tnf_status tnf_remote_names(const char *url, const tnf_url_options *how, bool *listed,
+                            tnf_remote_name_fn take, void *ctx, tnf_error *e)
+{
+    (void)url, (void)how, (void)take, (void)ctx;
+    *listed = false;
+    return no_network(e);
+}
+
+bool tnf_remote_traffic(tnf_traffic *out, const tnf_source *source)
+{
+    (void)out, (void)source;
+    return false;
+}
+
+char *tnf_remote_shown(tnf_arena *arena, const char *url)
+{
+    return tnf_arena_str(arena, url, strcspn(url, "?#"));
+}
+
+tnf_status tnf_source_url(tnf_source **out, const char *url, const tnf_url_options *options,
+                          tnf_error *e)
+{
+    (void)url, (void)options;
+    *out = NULL;
+    return no_network(e);
+}
+
+tnf_status tnf_fetch(const char *url, const char *directory, const tnf_fetch_options *options,
+                     tnf_error *e)
+{
+    (void)url, (void)directory, (void)options;
+    return no_network(e);
+}
+
+tnf_status tnf_sink_url(tnf_sink **out, const char *url, unsigned flags,
+                        const tnf_url_options *options, tnf_error *e)
+{
+    (void)url, (void)flags, (void)options;
+    *out = NULL;
+    return no_network(e);
+}
+
+#endif
