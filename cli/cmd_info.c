@@ -270,7 +270,8 @@ static int run_info(const cli_state *cli, const void *opts, int argc, char **arg
 }
 
 static const opt table[] = {
-    { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL, "Print one JSON document for each FILE, each on its own line." },
+    { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
+      "Print one JSON document for each FILE, each on its own line." },
     INPUT_OPTIONS(options, in),
     READER_OPTION(options, in),
     { 0 },

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Regular expressions over names, in time that grows with the name and no faster.
  *
- *   . [a-z] [^a-z] [[:alpha:]]   \d \w \s \D \W \S   ^ $ \b \B   (…) (?:…) |   * + ? {2,4} and, with
- *   a ? behind them, as few as possible
+ *   . [a-z] [^a-z] [[:alpha:]]   \d \w \s \D \W \S   ^ $ \b \B   (…) (?:…) |   * + ? {2,4} and,
+ * with a ? behind them, as few as possible
  *
- * As Perl and Python have them: of several ways to match at one place the first one counts. There are
- * no references back in a pattern. Characters are those of UTF-8; a byte that is none is one itself. */
+ * As Perl and Python have them: of several ways to match at one place the first one counts. There
+ * are no references back in a pattern. Characters are those of UTF-8; a byte that is none is one
+ * itself. */
 #ifndef TENFOLD_CLI_REGEX_H
 #define TENFOLD_CLI_REGEX_H
 

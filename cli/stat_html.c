@@ -370,11 +370,11 @@ static void put_heads(FILE *to)
         const char *title, *class;
         unsigned key;
     } heads[] = {
-        { "name", "", 0 },        { "type", "", 1 },
-        { "shape", "shape", 2 },  { "parameters", "n params", 3 },
-        { "size", "n", 4 },       { "min", "n figure", 5 },
-        { "max", "n figure", 6 }, { "mean", "n figure", 7 },
-        { "std", "n figure", 8 }, { "zeros", "n figure", 9 },
+        { "name", "", 0 },         { "type", "", 1 },
+        { "shape", "shape", 2 },   { "parameters", "n params", 3 },
+        { "size", "n", 4 },        { "min", "n figure", 5 },
+        { "max", "n figure", 6 },  { "mean", "n figure", 7 },
+        { "std", "n figure", 8 },  { "zeros", "n figure", 9 },
         { "NaN, Inf", "odd", 10 },
     };
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)

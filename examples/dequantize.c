@@ -18,7 +18,7 @@ static const tnf_object *as_floats(tnf_virtual *made[2], const tnf_object *o, tn
     how.type = tnf_type_of(TNF_F32);
     o = tnf_virtual_object(made[0]);
     return tnf_virtual_new(&made[1], &o, 1, &how, error) == TNF_OK ? tnf_virtual_object(made[1])
-                                                                  : NULL;
+                                                                   : NULL;
 }
 
 int main(int argc, char **argv)

@@ -141,12 +141,11 @@ typedef struct tnf_can {
 
 /* Rules that the core checks over the whole catalog when `index` is done. */
 enum {
-    TNF_RULE_NO_OVERLAP = 1,        /* no byte belongs to two tensors */
-    TNF_RULE_NO_HOLES = 2,          /* tensors tile the data exactly, from data_start to the end */
-    TNF_RULE_DATA_START = 4,        /* no tensor begins before r->data_start */
-    TNF_RULE_OVERLAP_ODD = 8,       /* overlap is legal but worth a warning */
-    TNF_RULE_NAMES_MAY_REPEAT = 16, /* legal, worth a warning, and the first is found */
-    TNF_RULE_CHECK_READS = 32       /* its own readers compare the digest of all they read whole */
+    TNF_RULE_NO_OVERLAP = 1,       /* no byte belongs to two tensors */
+    TNF_RULE_NO_HOLES = 2,         /* tensors tile the data exactly, from data_start to the end */
+    TNF_RULE_DATA_START = 4,       /* no tensor begins before r->data_start */
+    TNF_RULE_OVERLAP_ODD = 8,      /* overlap is legal but worth a warning */
+    TNF_RULE_NAMES_MAY_REPEAT = 16 /* legal, worth a warning, and the first is found */
 };
 
 typedef struct tnf_reader {
@@ -211,7 +210,9 @@ typedef struct tnf_format {
     const char *name, *title, *extensions, *family; /* "ztensor2", "zTensor 2", "zt", "ztensor" */
     unsigned caps;                                  /* TNF_CAN_READ | TNF_CAN_WRITE … */
     unsigned rules;                                 /* TNF_RULE_… */
-    bool stands_for_shards;                         /* an index of files, shown as their format */
+    /* &tnf_digests if its own readers compare the digest of all that they read whole; or NULL. */
+    const struct tnf_digest_ops *check_reads;
+    bool stands_for_shards; /* an index of files, shown as their format */
     /* Of files NAME-00001-of-0000N, written by `shard_attrs`, the first opens as the whole model.
      */
     bool opens_sets;

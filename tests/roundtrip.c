@@ -115,8 +115,7 @@ static bool follows_source(const char *format)
 /* The order of its tensors is that of whatever they come from. */
 static bool keeps_order(const char *format)
 {
-    return strcmp(format, "gguf") == 0 || strcmp(format, "npz") == 0 ||
-           strcmp(format, "flax") == 0;
+    return strcmp(format, "gguf") == 0 || strcmp(format, "npz") == 0 || strcmp(format, "flax") == 0;
 }
 
 static bool same_order(const tnf_file *a, const tnf_file *b)

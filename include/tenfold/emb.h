@@ -160,8 +160,8 @@ typedef struct tnf_emb_query {
     bool keep_asked;      /**< similar, analogy: the words of the query may be answers */
     bool keep[3];         /**< analogy: this one of the three words may be an answer */
     bool raw;             /**< analogy: do not divide the three vectors by their lengths */
-    /** Only the first so many words may be answers: the most frequent ones, as files are made; 0: all
-     *  of them. */
+    /** Only the first so many words may be answers: the most frequent ones, as files are made; 0:
+     * all of them. */
     uint64_t among;
 } tnf_emb_query;
 

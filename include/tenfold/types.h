@@ -136,8 +136,8 @@ typedef struct tnf_type {
 TNF_API const tnf_type *tnf_type_of(tnf_dtype dtype);
 /** Returns a known type by its id, or NULL. */
 TNF_API const tnf_type *tnf_type_named(const char *id);
-/** Returns a known type by any name that people use: its id, or as NumPy, PyTorch or safetensors call
- *  it (bfloat16, half, torch.float32, F8_E4M3), in any case. NULL if there is none. */
+/** Returns a known type by any name that people use: its id, or as NumPy, PyTorch or safetensors
+ * call it (bfloat16, half, torch.float32, F8_E4M3), in any case. NULL if there is none. */
 TNF_API const tnf_type *tnf_type_spelled(const char *name);
 /** Returns the i-th known type, or NULL past the last one. */
 TNF_API const tnf_type *tnf_type_at(size_t i);

@@ -217,3 +217,6 @@ void tnf_digest_end(tnf_digester *d, uint8_t *out)
         d->algorithm->end(d->state, out);
     d->state = NULL;
 }
+
+const tnf_digest_ops tnf_digests = { tnf_digest_size, tnf_digest_begin, tnf_digest_update,
+                                     tnf_digest_end };

@@ -24,4 +24,15 @@ void tnf_digest_update(tnf_digester *d, const void *bytes, size_t n);
 /* Writes the digest and releases the state. out may be NULL to release only. */
 void tnf_digest_end(tnf_digester *d, uint8_t *out);
 
+/* All of the above as one thing to point to: who need not know digests links them only if some
+ * format points here. */
+typedef struct tnf_digest_ops {
+    size_t (*size)(const char *algorithm);
+    bool (*begin)(tnf_digester *d, const char *algorithm);
+    void (*update)(tnf_digester *d, const void *bytes, size_t n);
+    void (*end)(tnf_digester *d, uint8_t *out);
+} tnf_digest_ops;
+
+extern const tnf_digest_ops tnf_digests;
+
 #endif

@@ -222,7 +222,7 @@ tnf_status tnf_restore_sequence(tnf_file *file, const tnf_value *stash, tnf_erro
  * notes of the stash. */
 tnf_status tnf_restore_tensors(tnf_file *file, const tnf_value *stash, tnf_error *e);
 
-/* read.c: is its digest compared whenever it is read whole (TNF_RULE_CHECK_READS)? */
+/* read.c: is its digest compared whenever it is read whole (check_reads of its format)? */
 bool tnf_checks_reads(const tnf_part *part);
 
 /* read.c: the bytes of each element the other way round; n is a multiple of width. */

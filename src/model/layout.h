@@ -20,7 +20,7 @@ struct tnf_layout {
     const char *id;
     /* Blocks of so many elements in so many bytes, one part `data` of u8; 0: no such layout. */
     uint16_t block_elements, block_bytes;
-    const char *name; /* what people call it; NULL: its id */
+    const char *name;             /* what people call it; NULL: its id */
     const tnf_layout_part *parts; /* ends with a NULL role; NULL: any parts (unknown layout) */
     const char *attrs; /* attributes that say how to read it, separated by spaces; or NULL */
     const char *block; /* the kind of its blocks (kernels/blocks.h), or NULL */

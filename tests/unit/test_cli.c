@@ -11,9 +11,9 @@
 #include "../../cli/out.c"
 #include "../../cli/report.c"
 #include "../../cli/suggest.c"
+#include "../../cli/table.c" // NOLINT(bugprone-suspicious-include)
 #include "../../cli/text.c"
 #include "../../cli/value.c"
-#include "../../cli/table.c" // NOLINT(bugprone-suspicious-include)
 
 #include "model/layout.h"
 

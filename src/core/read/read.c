@@ -83,20 +83,27 @@ void tnf_stream_close(tnf_stream *s)
     s->decoder = NULL;
     s->cursor = NULL;
     if (s->check.algorithm)
-        tnf_digest_end(&s->check, NULL);
+        s->part->origin->format->check_reads->end(&s->check, NULL);
+}
+
+static const tnf_digest_ops *checks_of(const tnf_part *part)
+{
+    const tnf_format *format = part->origin ? part->origin->format : NULL;
+    return format ? format->check_reads : NULL;
 }
 
 bool tnf_checks_reads(const tnf_part *part)
 {
     const tnf_digest *d = part->digest;
-    const tnf_format *format = part->origin ? part->origin->format : NULL;
-    return format && format->rules & TNF_RULE_CHECK_READS && part->payload <= TNF_ENCODED && d &&
-           d->algorithm && d->n == tnf_digest_size(d->algorithm);
+    const tnf_digest_ops *ops = checks_of(part);
+    return ops && part->payload <= TNF_ENCODED && d && d->algorithm &&
+           d->n == ops->size(d->algorithm);
 }
 
 tnf_status tnf_stream_check(tnf_stream *s, tnf_error *e)
 {
-    if (!tnf_checks_reads(s->part) || tnf_digest_begin(&s->check, s->part->digest->algorithm))
+    if (!tnf_checks_reads(s->part) ||
+        checks_of(s->part)->begin(&s->check, s->part->digest->algorithm))
         return TNF_OK;
     return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for reading");
 }
@@ -107,7 +114,7 @@ static tnf_status compare_check(tnf_stream *s, tnf_error *e)
     const tnf_digest *d = s->part->digest;
     if (!s->check.state || s->checked != s->part->nbytes)
         return TNF_OK;
-    tnf_digest_end(&s->check, found);
+    checks_of(s->part)->end(&s->check, found);
     if (memcmp(found, d->bytes, d->n) == 0)
         return TNF_OK;
     return tnf_fail(e, TNF_EDIGEST, s->part->offset, "the bytes do not match their %s",
@@ -163,7 +170,7 @@ static tnf_status read_plain(tnf_stream *s, uint64_t offset, void *dst, size_t n
 {
     TNF_TRY(read_bytes(s, offset, dst, n, e));
     if (s->check.state && offset == s->checked) {
-        tnf_digest_update(&s->check, dst, n);
+        checks_of(s->part)->update(&s->check, dst, n);
         s->checked += n;
     }
     return TNF_OK;
@@ -252,7 +259,7 @@ static tnf_status scan_memory(const tnf_part *part, const uint8_t *bytes, tnf_ta
         size_t n = part->nbytes - at < TNF_SCAN_BLOCK ? (size_t)(part->nbytes - at)
                                                       : TNF_SCAN_BLOCK;
         if (s.check.state)
-            tnf_digest_update(&s.check, bytes + at, n);
+            checks_of(part)->update(&s.check, bytes + at, n);
         s.checked += n;
         TNF_CALL(status, e, take, ctx, bytes + at, n);
     }

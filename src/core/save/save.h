@@ -36,7 +36,7 @@ typedef struct tnf_change {
 struct tnf_save {
     tnf_save_options options;
     const tnf_format *format;
-    char extension[16]; /* of the path, or "" */
+    char extension[16];             /* of the path, or "" */
     tnf_arena arena;                /* everything of this one saving */
     tnf_catalog planned;            /* what the format gets; its objects are in the arena */
     tnf_attrs text;                 /* its text map */
@@ -44,7 +44,7 @@ struct tnf_save {
     uint64_t done, total;
     tnf_catalog fitted;  /* where tensors had to change: what plan.c plans */
     tnf_change *changes; /* one for each of its tensors; NULL: nothing changed */
-    tnf_catalog cast; /* what is saved if types were to change */
+    tnf_catalog cast;    /* what is saved if types were to change */
     struct made_tensor *made;
     tnf_catalog unit;            /* what is saved if rows of words become unit vectors */
     struct unit_rows *unit_rows; /* NULL: they do not */

@@ -10,6 +10,8 @@
  */
 #include "formats/numpy/npz.h"
 
+#include "base/digest.h"
+
 #include "base/crc32.h"
 #include "container/zip_sink.h"
 
@@ -319,7 +321,8 @@ const tnf_format tnf_format_npz = {
     .extensions = "npz",
     .family = "numpy",
     .caps = TNF_CAN_READ | TNF_CAN_WRITE,
-    .rules = TNF_RULE_NO_OVERLAP | TNF_RULE_CHECK_READS,
+    .rules = TNF_RULE_NO_OVERLAP,
+    .check_reads = &tnf_digests,
     .can = { .types = NP_TYPES,
              .layouts = "dense",
              .as_storage = as_storage,
