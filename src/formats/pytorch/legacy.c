@@ -127,7 +127,7 @@ static tnf_status place_storages(pt_file *f, const tnf_pickle_node *keys, uint64
         return tnf_fail(e, TNF_EFORMAT, at, "the keys of the storages are no list");
     for (size_t i = 0; i < keys->n; i++) {
         tnf_status status = place_storage(f, keys->as.items[i], &at, e);
-        if (status != TNF_OK && status == TNF_ETRUNCATED && tnf_lose(f->r, status, e))
+        if (status == TNF_ETRUNCATED && tnf_lose(f->r, status, e))
             return TNF_OK;
         TNF_TRY(status);
     }
