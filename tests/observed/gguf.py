@@ -84,6 +84,21 @@ def check_tensors(file, wanted):
         check(hashlib.sha256(code.stdout).hexdigest() == w["sha256"], file,
               f"{w['name']}: other bytes ({code.stderr.decode('utf-8', 'replace').strip()})")
         done["tensors"] += 1
+        if "f32_sha256" in w:  # the numbers that its blocks stand for, by ggml and gguf-py
+            code = subprocess.run([TENFOLD.encode(), b"cat", b"--raw", str(file).encode(), name],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+            check(hashlib.sha256(code.stdout).hexdigest() == w["f32_sha256"], file, f"{w['name']}: other numbers")
+
+
+def check_encoded(file, wanted, scratch):
+    """Floats to blocks of each type, as ggml and gguf-py make them."""
+    for kind, w in wanted.items():
+        out = scratch / f"{kind}.gguf"
+        code, _, err = run("convert", "--no-sync", "--dtype", kind, file, out)
+        check(code == 0, file, f"--dtype {kind} gives {code}: {err.strip()}")
+        name = "w" if kind in ("f16", "bf16") else "w#data"
+        raw = subprocess.run([TENFOLD, "cat", "--raw", str(out), name], stdout=subprocess.PIPE, check=False).stdout
+        check(hashlib.sha256(raw).hexdigest() == w["sha256"], file, f"{kind}: other blocks")
 
 
 def check_ways(file, canonical, scratch):
@@ -129,6 +144,7 @@ def check_file(file, scratch):
     check_tensors(file, want["tensors"])
     check_programs(file, want["readers"])
     check_ways(file, want["canonical"], scratch)
+    check_encoded(file, want.get("encoded", {}), scratch)
     done["files"] += 1
 
 
