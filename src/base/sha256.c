@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* SHA-256 (FIPS 180-4, sections 4.1.2, 5.1.1 and 6.2.2) in portable C. Builds with libcrypto do not
- * use it: that one has the CPU's own instructions and is some five times as fast.
+ * digest tensors by it: that one has the CPU's own instructions and is some five times as fast.
  *
  *   message  80  00 …  length in bits, big-endian[8]     blocks of 64 bytes, one after the other
  */

@@ -23,7 +23,7 @@
 
 #include "base/buf.h"
 #include "base/bytes.h"
-#include "base/digest.h"
+#include "base/sha256.h"
 #include "base/error.h"
 #include "io/fs.h"
 #include "io/lock.h"
@@ -62,14 +62,13 @@ static tnf_status undo_path(char out[PATH_MAX], const char *path, tnf_error *e)
 
 /* --------------------------------------------------------------- undo file */
 
-static bool digest_of(uint8_t out[DIGEST], const uint8_t *p, size_t n)
+/* SHA-256 by itself: every reader looks for undo files, and need not hold the other digests. */
+static void digest_of(uint8_t out[DIGEST], const uint8_t *p, size_t n)
 {
-    tnf_digester d;
-    if (!tnf_digest_begin(&d, "sha256"))
-        return false;
-    tnf_digest_update(&d, p, n);
-    tnf_digest_end(&d, out);
-    return true;
+    tnf_sha256 d;
+    tnf_sha256_begin(&d);
+    tnf_sha256_update(&d, p, n);
+    tnf_sha256_end(&d, out);
 }
 
 static tnf_status put_range(tnf_buf *b, const tnf_change_file *c, const tnf_patch *p, tnf_error *e)
@@ -123,8 +122,7 @@ static tnf_status compose(tnf_buf *b, const tnf_change_file *c, tnf_error *e)
     if (shorter)
         TNF_TRY(put_cut(b, c, e));
     TNF_TRY(tnf_buf_status(b, "what is to change", e));
-    if (!digest_of(digest, b->p, b->n))
-        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a digest");
+    digest_of(digest, b->p, b->n);
     tnf_buf_put(b, digest, DIGEST);
     return tnf_buf_status(b, "what is to change", e);
 }
@@ -245,21 +243,18 @@ static bool next_range(struct range *r, const struct undo *u, uint64_t *at, tnf_
 
 static bool digest_matches(const struct undo *u, uint8_t *block, tnf_status *status, tnf_error *e)
 {
-    uint8_t said[DIGEST], is[TNF_DIGEST_MAX];
-    tnf_digester d;
+    uint8_t said[DIGEST], is[DIGEST];
+    tnf_sha256 d;
     *status = TNF_OK;
-    if (!tnf_digest_begin(&d, "sha256")) {
-        *status = tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a digest");
-        return false;
-    }
+    tnf_sha256_begin(&d);
     uint64_t left = u->size - DIGEST;
     for (size_t n; left > 0 && *status == TNF_OK; left -= n) {
         n = left < BLOCK ? (size_t)left : BLOCK;
         if (!get_bytes(u, u->size - DIGEST - left, block, n, status, e))
             break;
-        tnf_digest_update(&d, block, n);
+        tnf_sha256_update(&d, block, n);
     }
-    tnf_digest_end(&d, is);
+    tnf_sha256_end(&d, is);
     return left == 0 && get_bytes(u, u->size - DIGEST, said, DIGEST, status, e) &&
            memcmp(said, is, DIGEST) == 0;
 }
