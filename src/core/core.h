@@ -129,13 +129,13 @@ bool tnf_surely_unknown(const tnf_probe *p);
 tnf_status tnf_options_parse(const tnf_option_value **out, const tnf_option_info *table,
                              const tnf_option *given, size_t n, tnf_arena *arena, tnf_error *e);
 
-/* directory.c: the file that stands for a directory. */
 /* open/unpack.c: if all of *source is gzip or zstd, another source with what comes out of it takes
  * its place, and *unpacked is set. */
 tnf_status tnf_unpack_source(tnf_source **source, const tnf_open_options *options, bool *unpacked,
                              tnf_error *e);
 /* How many bytes may come out of `size`, by a limit that may be 0. */
 uint64_t tnf_decoded_most(uint64_t limit, uint64_t size);
+/* directory.c: the file that stands for a directory. */
 tnf_status tnf_directory_model(char **out, const char *path, tnf_arena *arena, tnf_error *e);
 /* The same path, or that of the file it stands for: a path without the end of its name, or one of
  * the data files of a model. */

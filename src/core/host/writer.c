@@ -14,6 +14,15 @@
 #define COMPARE_BLOCK ((size_t)256 << 10)
 #define WORTH_THREAD  ((uint64_t)1 << 20) /* below this a thread costs more than it brings */
 
+/* n more bytes are done; TNF_ECANCELLED if the caller says stop. */
+static tnf_status tell_progress(struct tnf_save *s, uint64_t n, tnf_error *e)
+{
+    s->done += n;
+    if (!s->options.progress || s->options.progress(s->options.ctx, s->done, s->total))
+        return TNF_OK;
+    return tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "stopped on request");
+}
+
 /* ------------------------------------------------------------ plain bytes */
 
 tnf_status tnf_put(tnf_writer *w, const void *bytes, size_t n, tnf_error *e)
@@ -55,7 +64,7 @@ static tnf_status put_block(void *ctx, const void *bytes, size_t n, tnf_error *e
 {
     tnf_writer *w = ctx;
     TNF_TRY(tnf_put(w, bytes, n, e));
-    return tnf_save_progress(w->save, n, e);
+    return tell_progress(w->save, n, e);
 }
 
 /* Bytes that lie somewhere as they are to be written: from a file, they are not seen here. */
@@ -66,7 +75,7 @@ static tnf_status put_as_is(tnf_writer *w, const tnf_part *part, tnf_error *e)
         size_t n = part->nbytes - at < DATA_BLOCK ? (size_t)(part->nbytes - at) : DATA_BLOCK;
         TNF_TRY(memory ? tnf_put(w, memory + at, n, e)
                        : tnf_sink_copy(w->sink, part->origin->source, part->offset + at, n, e));
-        TNF_TRY(tnf_save_progress(w->save, n, e));
+        TNF_TRY(tell_progress(w->save, n, e));
     }
     return TNF_OK;
 }
@@ -175,7 +184,7 @@ static tnf_status take_bytes(void *ctx, const void *bytes, size_t n, tnf_error *
         bytes = p->swapped;
     }
     TNF_TRY(p->encoder ? tnf_encoder_write(p->encoder, bytes, n, e) : put_stored(p, bytes, n, e));
-    return tnf_save_progress(p->w->save, n, e);
+    return tell_progress(p->w->save, n, e);
 }
 
 static tnf_status put_all(struct put *p, tnf_error *e)
@@ -282,7 +291,7 @@ static tnf_status pass_on(void *ctx, const void *bytes, size_t n, tnf_error *e)
         bytes = t->put.swapped;
     }
     TNF_CALL(status, e, t->take, t->ctx, bytes, n);
-    return status == TNF_OK ? tnf_save_progress(t->put.w->save, n, e) : status;
+    return status == TNF_OK ? tell_progress(t->put.w->save, n, e) : status;
 }
 
 tnf_status tnf_put_through(tnf_writer *w, const tnf_part *part, bool big_endian, tnf_take_fn take,

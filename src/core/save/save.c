@@ -16,14 +16,6 @@
 
 /* ------------------------------------------------------------------- save */
 
-tnf_status tnf_save_progress(struct tnf_save *s, uint64_t n, tnf_error *e)
-{
-    s->done += n;
-    if (!s->options.progress || s->options.progress(s->options.ctx, s->done, s->total))
-        return TNF_OK;
-    return tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "stopped on request");
-}
-
 tnf_status tnf_save_format(const tnf_format **out, const tnf_builder *b, const char *path,
                            const tnf_save_options *options, tnf_error *e)
 {

@@ -102,7 +102,4 @@ tnf_status tnf_save_index(const tnf_builder *builder, tnf_sink *sink,
 /* save.c: s->values, of what the caller gave and what the file has that is followed. */
 tnf_status tnf_save_parse(struct tnf_save *s, tnf_error *e);
 
-/* save.c: n more bytes are done; TNF_ECANCELLED if the caller says stop. */
-tnf_status tnf_save_progress(struct tnf_save *save, uint64_t n, tnf_error *e);
-
 #endif
