@@ -9,6 +9,7 @@
  *
  * Tensors become calls of _rebuild_tensor_v2 in the tree, as later files have them.
  */
+#include "formats/pytorch/emit.h"
 #include "formats/pytorch/pt.h"
 
 #include "base/bytes.h"
@@ -88,76 +89,9 @@ static tnf_status find_members(tar *t)
     return TNF_OK;
 }
 
-/* ------------------------------------------------------------------ nodes */
-
-static tnf_pickle_node *new_node(tar *t, tnf_pickle_kind kind)
+static tnf_pickle_node *new_tuple(const tar *t, tnf_pickle_node *const *items, size_t n)
 {
-    tnf_pickle_node *node = tnf_arena_alloc(t->f->r->scratch, sizeof *node);
-    if (node)
-        node->kind = (uint8_t)kind;
-    return node;
-}
-
-static tnf_pickle_node *new_int(tar *t, uint64_t i)
-{
-    tnf_pickle_node *node = new_node(t, TNF_PICKLE_INT);
-    if (node)
-        node->as.i = (int64_t)i;
-    return node;
-}
-
-static tnf_pickle_node *new_text(tar *t, tnf_str s)
-{
-    tnf_pickle_node *node = new_node(t, TNF_PICKLE_TEXT);
-    if (node) {
-        node->as.s = s.p;
-        node->n = s.n;
-    }
-    return node;
-}
-
-/* NULL if one of the items is. */
-static tnf_pickle_node *new_tuple(tar *t, tnf_pickle_node *const *items, size_t n)
-{
-    tnf_pickle_node *node = new_node(t, TNF_PICKLE_TUPLE);
-    tnf_pickle_node **copy = tnf_arena_array(t->f->r->scratch, n, sizeof(tnf_pickle_node *));
-    for (size_t i = 0; i < n; i++)
-        if (!items[i])
-            return NULL;
-    if (!node || !copy)
-        return NULL;
-    if (n)
-        memcpy(copy, items, n * sizeof(tnf_pickle_node *));
-    node->as.items = copy;
-    node->n = n;
-    return node;
-}
-
-static tnf_pickle_node *new_global(tar *t, const char *module, const char *name)
-{
-    tnf_pickle_node *node = new_node(t, TNF_PICKLE_GLOBAL);
-    tnf_pickle_global *g = tnf_arena_alloc(t->f->r->scratch, sizeof *g);
-    if (!node || !g)
-        return NULL;
-    g->module = g->written_module = (tnf_str) { module, strlen(module) };
-    g->name = g->written_name = (tnf_str) { name, strlen(name) };
-    node->as.global = g;
-    return node;
-}
-
-static tnf_pickle_node *new_call(tar *t, tnf_pickle_node *callee, tnf_pickle_node *args)
-{
-    tnf_pickle_node *node = new_node(t, TNF_PICKLE_CALL);
-    tnf_pickle_call *call = tnf_arena_alloc(t->f->r->scratch, sizeof *call);
-    if (!node || !call || !callee || !args)
-        return NULL;
-    call->callee = callee;
-    call->args = args;
-    call->list.kind = TNF_PICKLE_LIST;
-    call->dict.kind = TNF_PICKLE_DICT;
-    node->op = 'R';
-    node->as.call = call;
-    return node;
+    return tnf_pt_new_list(t->f->r->scratch, TNF_PICKLE_TUPLE, items, n);
 }
 
 static tnf_status no_memory(tar *t)
@@ -229,8 +163,10 @@ static tnf_pickle_node *storage_node(tar *t, tnf_pickle_node *triple, tnf_str ke
 {
     tnf_pickle_node *id = new_tuple(
         t,
-        (tnf_pickle_node *[]) { new_text(t, (tnf_str)TNF_STR("storage")), triple->as.items[2],
-                                new_text(t, key), triple->as.items[1], new_int(t, count) },
+        (tnf_pickle_node *[]) { tnf_pt_new_text(t->f->r->scratch, "storage", 7),
+                                triple->as.items[2],
+                                tnf_pt_new_text(t->f->r->scratch, key.p, key.n),
+                                triple->as.items[1], tnf_pt_new_int(t->f->r->scratch, count) },
         5);
     tnf_pickle_node *one = id ? new_tuple(t, &id, 1) : NULL;
     if (one)
@@ -302,7 +238,7 @@ static tnf_pickle_node *read_numbers(tar *t, tnf_cur *c, uint32_t n)
 {
     tnf_pickle_node *items[PT_RANK];
     for (uint32_t i = 0; i < n; i++)
-        items[i] = new_int(t, tnf_u64(c));
+        items[i] = tnf_pt_new_int(t->f->r->scratch, tnf_u64(c));
     return new_tuple(t, items, n);
 }
 
@@ -325,17 +261,20 @@ static tnf_status read_tensor(tar *t, uint64_t *at, uint64_t end)
         return tnf_fail(t->e, TNF_EFORMAT, *at, "a tensor of a storage that is not there");
     tnf_pickle_node *args = new_tuple(
         t,
-        (tnf_pickle_node *[]) { storage, new_int(t, tnf_u64(&c)), size, stride, t->no, t->hooks },
+        (tnf_pickle_node *[]) { storage, tnf_pt_new_int(t->f->r->scratch, tnf_u64(&c)), size,
+                                stride, t->no, t->hooks },
         6);
-    return add_record(t, triple->as.items[0], new_call(t, t->rebuild, args));
+    return add_record(t, triple->as.items[0], tnf_pt_new_call(t->f->r->scratch, t->rebuild, args));
 }
 
 static tnf_status read_tensors(tar *t)
 {
     uint64_t at = t->members[TENSORS].at, end = t->members[TENSORS].end, n;
-    t->rebuild = new_global(t, "torch._utils", "_rebuild_tensor_v2");
-    t->no = new_node(t, TNF_PICKLE_BOOL);
-    t->hooks = new_call(t, new_global(t, "collections", "OrderedDict"), new_tuple(t, NULL, 0));
+    t->rebuild = tnf_pt_new_global(t->f->r->scratch, "torch._utils", "_rebuild_tensor_v2");
+    t->no = tnf_pt_new_plain(t->f->r->scratch, TNF_PICKLE_BOOL, 0);
+    t->hooks = tnf_pt_new_call(t->f->r->scratch,
+                               tnf_pt_new_global(t->f->r->scratch, "collections", "OrderedDict"),
+                               new_tuple(t, NULL, 0));
     if (!t->rebuild || !t->no || !t->hooks)
         return no_memory(t);
     TNF_TRY(read_count(t, &at, end, &n));
