@@ -55,14 +55,12 @@ tnf_status tnf_virtual_dense(const struct tnf_virtual *v, size_t i, tnf_error *e
     return TNF_OK;
 }
 
-/* The source as it is. */
-static void same_part(struct tnf_virtual *v)
+/* Nothing is computed: the part is that of the source. */
+void tnf_virtual_same(struct tnf_virtual *v)
 {
-    const char *role = v->part.role;
     v->part = *v->sources[0].parts;
-    v->part.role = role;
+    v->part.role = "data";
     v->part.digest = NULL;
-    v->elements = tnf_elements(&v->object);
     v->make = NULL;
 }
 
@@ -84,9 +82,9 @@ static tnf_status swap_bytes(struct tnf_virtual *v, tnf_error *e)
     TNF_TRY(tnf_virtual_becomes(v, o->parts->type, o->shape, o->rank, e));
     v->make = make_swapped;
     if (tnf_dtype_size(o->parts->type->storage) < 2) {
-        same_part(v);
+        tnf_virtual_same(v);
     } else if (o->parts->payload <= TNF_ENCODED) {
-        same_part(v);
+        tnf_virtual_same(v);
         v->part.flags ^= TNF_PART_BIG_ENDIAN;
     }
     return TNF_OK;

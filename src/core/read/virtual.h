@@ -86,6 +86,8 @@ bool tnf_can_cast_from(const tnf_type *type);
 /* The dense tensor becomes one of this type and shape. */
 tnf_status tnf_virtual_becomes(struct tnf_virtual *v, const tnf_type *type, const uint64_t *shape,
                                uint32_t rank, tnf_error *e);
+/* Nothing is to be computed after all: it is the first source as it is stored. */
+void tnf_virtual_same(struct tnf_virtual *v);
 /* Is source i dense, of numbers of known width, and there? */
 tnf_status tnf_virtual_dense(const struct tnf_virtual *v, size_t i, tnf_error *e);
 /* Memory of the plan. */

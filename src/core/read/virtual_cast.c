@@ -88,11 +88,7 @@ tnf_status tnf_virtual_cast(struct tnf_virtual *v, const tnf_type *type, tnf_err
     v->plan = cast;
     v->unit = o->parts->type->bits % 8 ? 8 : 1; /* packed elements that begin with a byte */
     v->make = make_cast;
-    if (type == o->parts->type) {
-        v->part = *o->parts;
-        v->part.role = "data";
-        v->part.digest = NULL;
-        v->make = NULL;
-    }
+    if (type == o->parts->type)
+        tnf_virtual_same(v);
     return TNF_OK;
 }

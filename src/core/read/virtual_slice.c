@@ -158,12 +158,9 @@ tnf_status tnf_virtual_slice(struct tnf_virtual *v, const tnf_slice *slices, tnf
     plan_window(v, o->order == TNF_ORDER_F && o->rank > 1);
     if (v->elements > 0 && lies_together(s, &offset)) {
         uint64_t bytes = v->part.nbytes;
-        v->part = *o->parts;
-        v->part.role = "data";
-        v->part.digest = NULL;
+        tnf_virtual_same(v);
         v->part.offset += offset;
         v->part.stored = v->part.nbytes = bytes;
-        v->make = NULL;
     }
     return TNF_OK;
 }
@@ -178,9 +175,7 @@ tnf_status tnf_virtual_order(struct tnf_virtual *v, tnf_order order, tnf_error *
     bool same = o.rank < 2 || o.order == order || v->elements == 0;
     v->object.order = order;
     if (same) {
-        v->part = *o.parts;
-        v->part.role = "data";
-        v->part.digest = NULL;
+        tnf_virtual_same(v);
         return TNF_OK;
     }
     uint64_t *shape = tnf_virtual_plan(v, o.rank, sizeof *shape, e);

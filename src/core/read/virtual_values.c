@@ -371,8 +371,7 @@ tnf_status tnf_virtual_values(struct tnf_virtual *v, tnf_error *e)
     if (o->layout == &tnf_layout_dense) {
         TNF_TRY(tnf_virtual_dense(v, 0, e));
         TNF_TRY(tnf_virtual_becomes(v, o->parts->type, o->shape, o->rank, e));
-        v->part = *o->parts;
-        v->part.digest = NULL;
+        tnf_virtual_same(v);
         return TNF_OK;
     }
     if (!tnf_layout_has_values(o->layout))
