@@ -142,6 +142,21 @@ char *tnf_arena_str(tnf_arena *arena, const void *p, size_t n)
     return s;
 }
 
+void *tnf_arena_grow(tnf_arena *arena, void *items, size_t n, size_t *capacity, size_t size,
+                     size_t first)
+{
+    size_t more = *capacity ? 2 * *capacity : first;
+    if (n < *capacity)
+        return items;
+    void *grown = tnf_arena_array(arena, more, size);
+    if (!grown)
+        return NULL;
+    if (n)
+        memcpy(grown, items, n * size);
+    *capacity = more;
+    return grown;
+}
+
 tnf_status tnf_arena_fail(const tnf_arena *arena, const char *what, tnf_error *e)
 {
     if (arena->over_limit)

@@ -28,6 +28,11 @@ void *tnf_arena_raw(tnf_arena *arena, uint64_t n);
 /* A copy that ends in a NUL. */
 char *tnf_arena_str(tnf_arena *arena, const void *p, size_t n);
 
+/* An array of the arena with n items in it: where it is once there is room for one more, which may
+ * be elsewhere. `first` is the room that it begins with. NULL: no memory, and it is as it was. */
+void *tnf_arena_grow(tnf_arena *arena, void *items, size_t n, size_t *capacity, size_t size,
+                     size_t first);
+
 /* The error for a NULL from above: TNF_ELIMIT or TNF_ENOMEM. */
 tnf_status tnf_arena_fail(const tnf_arena *arena, const char *what, tnf_error *e);
 

@@ -70,16 +70,11 @@ static tnf_status op_stop(machine *m, const argument *a)
 static tnf_status op_mark(machine *m, const argument *a)
 {
     (void)a;
-    if (m->nmarks == m->marks_capacity) {
-        size_t want = m->marks_capacity ? 2 * m->marks_capacity : 16;
-        size_t *marks = tnf_arena_array(m->arena, want, sizeof *marks);
-        if (!marks)
-            return no_memory(m);
-        if (m->nmarks)
-            memcpy(marks, m->marks, m->nmarks * sizeof *marks);
-        m->marks = marks;
-        m->marks_capacity = want;
-    }
+    size_t *marks = tnf_arena_grow(m->arena, m->marks, m->nmarks, &m->marks_capacity, sizeof *marks,
+                                   16);
+    if (!marks)
+        return no_memory(m);
+    m->marks = marks;
     m->marks[m->nmarks++] = m->n;
     return TNF_OK;
 }

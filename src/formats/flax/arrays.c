@@ -81,16 +81,10 @@ tnf_status tnf_fx_array(struct fx_walk *x, const fx_head *ext, struct fx_array *
 static tnf_status push_data(struct fx_walk *x, uint64_t *key, fx_data d, tnf_error *e)
 {
     fx_state *s = x->state;
-    if (s->n == s->capacity) {
-        size_t more = s->capacity ? 2 * s->capacity : 8;
-        fx_data *items = tnf_arena_array(x->r->arena, more, sizeof *items);
-        if (!items)
-            return tnf_arena_fail(x->r->arena, "arrays", e);
-        if (s->n)
-            memcpy(items, s->items, s->n * sizeof *items);
-        s->items = items;
-        s->capacity = more;
-    }
+    fx_data *items = tnf_arena_grow(x->r->arena, s->items, s->n, &s->capacity, sizeof *items, 8);
+    if (!items)
+        return tnf_arena_fail(x->r->arena, "arrays", e);
+    s->items = items;
     *key = s->n;
     s->items[s->n++] = d;
     return TNF_OK;

@@ -7,16 +7,10 @@
 
 static tnf_status push_row(struct fx_row *row, tnf_arena *arena, tnf_value v, tnf_error *e)
 {
-    if (row->n == row->capacity) {
-        size_t more = row->capacity ? 2 * row->capacity : 8;
-        tnf_value *items = tnf_arena_array(arena, more, sizeof *items);
-        if (!items)
-            return tnf_arena_fail(arena, "the tree", e);
-        if (row->n)
-            memcpy(items, row->items, row->n * sizeof *items);
-        row->items = items;
-        row->capacity = more;
-    }
+    tnf_value *items = tnf_arena_grow(arena, row->items, row->n, &row->capacity, sizeof *items, 8);
+    if (!items)
+        return tnf_arena_fail(arena, "the tree", e);
+    row->items = items;
     row->items[row->n++] = v;
     return TNF_OK;
 }

@@ -9,16 +9,10 @@
 tnf_status tnf_ox_push(tnf_reader *r, ox_data data, uint64_t *key, tnf_error *e)
 {
     ox_state *s = r->state;
-    if (s->n == s->capacity) {
-        size_t more = s->capacity ? 2 * s->capacity : 8;
-        ox_data *items = tnf_arena_array(r->arena, more, sizeof *items);
-        if (!items)
-            return tnf_arena_fail(r->arena, "tensors", e);
-        if (s->n)
-            memcpy(items, s->items, s->n * sizeof *items);
-        s->items = items;
-        s->capacity = more;
-    }
+    ox_data *items = tnf_arena_grow(r->arena, s->items, s->n, &s->capacity, sizeof *items, 8);
+    if (!items)
+        return tnf_arena_fail(r->arena, "tensors", e);
+    s->items = items;
     *key = s->n;
     s->items[s->n++] = data;
     return TNF_OK;

@@ -66,16 +66,11 @@ static tnf_status add_gather(uint64_t *key, pt_file *f, const pt_dense *d, tnf_e
     const tnf_type *type = tnf_type_named(d->type->id);
     uint64_t shape[PT_RANK], stride[PT_RANK];
     pt_gather g = { .storage = d->storage, .width = d->type->width };
-    if (f->ngathers == f->gathers_capacity) {
-        size_t want = f->gathers_capacity ? 2 * f->gathers_capacity : 8;
-        pt_gather *more = tnf_arena_array(a, want, sizeof *more);
-        if (!more)
-            return tnf_arena_fail(a, "a tensor", e);
-        if (f->ngathers)
-            memcpy(more, f->gathers, f->ngathers * sizeof *more);
-        f->gathers = more;
-        f->gathers_capacity = want;
-    }
+    pt_gather *more = tnf_arena_grow(a, f->gathers, f->ngathers, &f->gathers_capacity, sizeof *more,
+                                     8);
+    if (!more)
+        return tnf_arena_fail(a, "a tensor", e);
+    f->gathers = more;
     g.rank = join_dims(shape, stride, d);
     uint64_t *kept = tnf_arena_array(a, 2 * (uint64_t)g.rank + 1, sizeof *kept);
     if (!kept)

@@ -28,16 +28,10 @@ typedef struct finder {
 static tnf_zip_member *new_member(finder *s)
 {
     tnf_arena *a = s->z->f->r->arena;
-    if (s->n == s->capacity) {
-        size_t want = s->capacity ? 2 * s->capacity : 64;
-        tnf_zip_member *more = tnf_arena_array(a, want, sizeof *more);
-        if (!more)
-            return NULL;
-        if (s->n)
-            memcpy(more, s->members, s->n * sizeof *more);
-        s->members = more;
-        s->capacity = want;
-    }
+    tnf_zip_member *more = tnf_arena_grow(a, s->members, s->n, &s->capacity, sizeof *more, 64);
+    if (!more)
+        return NULL;
+    s->members = more;
     return &s->members[s->n++];
 }
 

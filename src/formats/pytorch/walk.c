@@ -431,16 +431,10 @@ static tnf_status add_object(walk *w, const pt_tensor *t, bool plain, uint64_t a
 static tnf_status list_tensor(walk *w, tnf_pickle_node *node)
 {
     uint32_t previous;
-    if (w->n == w->capacity) {
-        size_t want = w->capacity ? 2 * w->capacity : 64;
-        pt_named *more = tnf_arena_array(w->arena, want, sizeof *more);
-        if (!more)
-            return tnf_arena_fail(w->arena, "names", w->e);
-        if (w->n)
-            memcpy(more, w->list, w->n * sizeof *more);
-        w->list = more;
-        w->capacity = want;
-    }
+    pt_named *more = tnf_arena_grow(w->arena, w->list, w->n, &w->capacity, sizeof *more, 64);
+    if (!more)
+        return tnf_arena_fail(w->arena, "names", w->e);
+    w->list = more;
     const char *copy = tnf_arena_str(w->arena, w->name.p, w->name.n);
     if (!copy)
         return tnf_arena_fail(w->arena, "names", w->e);
@@ -490,16 +484,10 @@ static tnf_status enter(walk *w, tnf_pickle_node *node);
 /* Paths are short: room for the deepest is not taken before there is one. */
 static tnf_status push_step(walk *w, const step *s)
 {
-    if (w->depth == w->room) {
-        size_t want = w->room ? 2 * w->room : 8;
-        step *more = tnf_arena_array(w->scratch, want, sizeof *more);
-        if (!more)
-            return tnf_arena_fail(w->scratch, "a path", w->e);
-        if (w->depth)
-            memcpy(more, w->steps, w->depth * sizeof *more);
-        w->steps = more;
-        w->room = want;
-    }
+    step *more = tnf_arena_grow(w->scratch, w->steps, w->depth, &w->room, sizeof *more, 8);
+    if (!more)
+        return tnf_arena_fail(w->scratch, "a path", w->e);
+    w->steps = more;
     w->steps[w->depth++] = *s;
     return TNF_OK;
 }

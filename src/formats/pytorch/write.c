@@ -360,16 +360,10 @@ static tnf_zip_put *new_member(out *o, const char *name, uint64_t size)
 {
     size_t n = o->root.n + 1 + strlen(name);
     char *full = tnf_arena_raw(o->a, n + 1);
-    if (o->n == o->capacity) {
-        size_t want = o->capacity ? 2 * o->capacity : 64;
-        tnf_zip_put *more = tnf_arena_array(o->a, want, sizeof *more);
-        if (!more)
-            return NULL;
-        if (o->n)
-            memcpy(more, o->members, o->n * sizeof *more);
-        o->members = more;
-        o->capacity = want;
-    }
+    tnf_zip_put *more = tnf_arena_grow(o->a, o->members, o->n, &o->capacity, sizeof *more, 64);
+    if (!more)
+        return NULL;
+    o->members = more;
     if (!full)
         return NULL;
     snprintf(full, n + 1, "%.*s/%s", (int)o->root.n, o->root.p, name);

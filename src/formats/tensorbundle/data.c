@@ -11,16 +11,10 @@
 tnf_status tnf_tb_push(tnf_reader *r, tb_data data, uint64_t *key, tnf_error *e)
 {
     tb_state *s = r->state;
-    if (s->n == s->capacity) {
-        size_t more = s->capacity ? 2 * s->capacity : 8;
-        tb_data *items = tnf_arena_array(r->arena, more, sizeof *items);
-        if (!items)
-            return tnf_arena_fail(r->arena, "tensors", e);
-        if (s->n)
-            memcpy(items, s->items, s->n * sizeof *items);
-        s->items = items;
-        s->capacity = more;
-    }
+    tb_data *items = tnf_arena_grow(r->arena, s->items, s->n, &s->capacity, sizeof *items, 8);
+    if (!items)
+        return tnf_arena_fail(r->arena, "tensors", e);
+    s->items = items;
     *key = s->n;
     s->items[s->n++] = data;
     return TNF_OK;
@@ -29,16 +23,11 @@ tnf_status tnf_tb_push(tnf_reader *r, tb_data data, uint64_t *key, tnf_error *e)
 tnf_status tnf_tb_check(tnf_reader *r, tb_check check, tnf_error *e)
 {
     tb_state *s = r->state;
-    if (s->nchecks == s->checks_capacity) {
-        size_t more = s->checks_capacity ? 2 * s->checks_capacity : 8;
-        tb_check *checks = tnf_arena_array(r->arena, more, sizeof *checks);
-        if (!checks)
-            return tnf_arena_fail(r->arena, "checksums", e);
-        if (s->nchecks)
-            memcpy(checks, s->checks, s->nchecks * sizeof *checks);
-        s->checks = checks;
-        s->checks_capacity = more;
-    }
+    tb_check *checks = tnf_arena_grow(r->arena, s->checks, s->nchecks, &s->checks_capacity,
+                                      sizeof *checks, 8);
+    if (!checks)
+        return tnf_arena_fail(r->arena, "checksums", e);
+    s->checks = checks;
     check.name.p = tnf_arena_str(r->arena, check.name.p, check.name.n);
     if (!check.name.p)
         return tnf_arena_fail(r->arena, "a name", e);
