@@ -50,6 +50,13 @@ static unsigned long opened, saved, refused, whole;
 static struct memory_log worst_log;
 static double worst_time;
 
+/* Memory is never short here but for a wish that no file may have. */
+static void judge_error(tnf_status status, const tnf_error *error)
+{
+    check_error(status, error);
+    CHECK(status != TNF_ENOMEM, "it asks for too much memory: %s", error->message);
+}
+
 /* ---------------------------------------------------------------- the list */
 
 /* The value of a key in a line of corpus.json, without quotes; "" if it is not there. A list keeps
@@ -132,7 +139,7 @@ static void verify(const tnf_file *file, const struct entry *e, bool strict)
     o.ctx = &v;
     o.threads = 1;
     tnf_status status = tnf_verify(&result, file, &o, &error);
-    check_error(status, &error);
+    judge_error(status, &error);
     CHECK(status == TNF_OK, "it cannot be verified: %s", status == TNF_OK ? "" : error.message);
     if (strict && is(e, "accepted"))
         CHECK(v.problems == 0, "it has %lu problems", v.problems);
@@ -151,7 +158,7 @@ static bool hash(uint8_t out[32], const tnf_file *file)
     tnf_error error;
     tnf_hash_options o = { .size = sizeof o, .tensor = on_tensor, .threads = 1 };
     tnf_status status = tnf_content_hash(out, file, &o, &error);
-    check_error(status, &error);
+    judge_error(status, &error);
     return status == TNF_OK;
 }
 
@@ -165,7 +172,7 @@ static void on_stat(void *ctx, const tnf_stat *s)
 static void on_stat_problem(void *ctx, const tnf_object *o, const tnf_error *problem)
 {
     (void)ctx, (void)o;
-    check_error(problem->status, problem);
+    judge_error(problem->status, problem);
 }
 
 static void count(const tnf_file *file)
@@ -174,7 +181,7 @@ static void count(const tnf_file *file)
     tnf_stat_options o = { .size = sizeof o, .tensor = on_stat, .problem = on_stat_problem };
     o.threads = 1;
     tnf_status status = tnf_stat_file(file, &o, &error);
-    check_error(status, &error);
+    judge_error(status, &error);
 }
 
 static tnf_status on_ngram(void *ctx, tnf_str ngram, uint64_t row, tnf_error *error)
@@ -201,9 +208,9 @@ static void ask(const tnf_file *file, const tnf_allocator *memory)
         eat(word.p, word.n);
     }
     for (size_t i = 0; i < 3; i++)
-        check_error(tnf_emb_ngrams(emb, words[i], on_ngram, NULL, &error), &error);
+        judge_error(tnf_emb_ngrams(emb, words[i], on_ngram, NULL, &error), &error);
     if (info->dims <= 1 << 12)
-        check_error(tnf_emb_vectors(emb, words, 3, vectors, NULL, &error), &error);
+        judge_error(tnf_emb_vectors(emb, words, 3, vectors, NULL, &error), &error);
     tnf_emb_close(emb);
 }
 
@@ -226,7 +233,7 @@ static void save_everywhere(const tnf_builder *b)
         tnf_save_options o = { .size = sizeof o, .format = writable(i), .allow_loss = true };
         MUST(tnf_sink_custom(&sink, &nowhere, NULL, NULL) == TNF_OK);
         tnf_status status = tnf_save_sink(b, sink, &o, &error);
-        check_error(status, &error);
+        judge_error(status, &error);
         saved += status == TNF_OK;
         refused += status != TNF_OK;
         tnf_sink_close(sink);
@@ -271,7 +278,7 @@ static void save(const tnf_file *file, const tnf_allocator *memory, bool salvage
     MUST(tnf_builder_new(&b, memory, NULL) == TNF_OK);
     tnf_status status = salvage ? tnf_salvage(&result, b, file, &how, &error)
                                 : tnf_builder_add_file(b, file, &error);
-    check_error(status, &error);
+    judge_error(status, &error);
     if (status == TNF_OK)
         save_everywhere(b);
     tnf_builder_free(b);
@@ -322,7 +329,7 @@ static void try_open(const struct entry *e, bool lenient, bool salvage, tnf_acce
     how.salvage = salvage;
     how.allocator = memory_allocator(&log);
     tnf_status status = tnf_open(&file, e->path, &how, &error);
-    check_error(status, &error);
+    judge_error(status, &error);
     if (!lenient && !salvage)
         check_open(e, status, &error, file);
     if (status == TNF_OK) {
@@ -354,13 +361,13 @@ static void try_points(const struct entry *e)
     how.allocator = memory_allocator(&log);
     if (tnf_points_open(&points, e->path, &how, &error) == TNF_OK) {
         tnf_status status = tnf_points_each(points, 0, on_point, NULL, &error);
-        check_error(status, &error);
+        judge_error(status, &error);
         status = tnf_points_verify(&report, points, NULL, NULL, &error);
-        check_error(status, &error);
+        judge_error(status, &error);
         tnf_points_close(points);
     }
     tnf_status status = tnf_points_salvage(&report, e->path, &how, on_point, NULL, &error);
-    check_error(status, &error);
+    judge_error(status, &error);
     CHECK(log.peak <= ROOM + PER_BYTE * e->size, "points take %llu bytes of memory",
           (unsigned long long)log.peak);
     CHECK(log.blocks == 0, "points leave %llu blocks", (unsigned long long)log.blocks);

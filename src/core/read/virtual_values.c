@@ -324,9 +324,12 @@ static tnf_status take_floats(struct tnf_virtual *v, const char *role, const flo
                               tnf_error *e)
 {
     const tnf_part *part = tnf_object_part(&v->sources[0], role);
+    float last;
     *out = NULL;
     if (!part)
         return TNF_OK;
+    if (part->nbytes >= sizeof last) /* no memory for bytes that are only claimed */
+        TNF_TRY(tnf_read_part(part, part->nbytes - sizeof last, &last, sizeof last, e));
     float *floats = tnf_arena_raw(&v->arena, part->nbytes + (part->nbytes == 0));
     if (!floats)
         return tnf_arena_fail(&v->arena, role, e);
