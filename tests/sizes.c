@@ -5,6 +5,7 @@
 #include "support/unit.h"
 
 #include "support/files.h"
+#include "support/little.h"
 #include <tenfold/bind.h>
 #include <tenfold/build.h>
 #include <tenfold/diff.h>
@@ -31,7 +32,7 @@ static void add_words(tnf_builder *b)
         { .role = "offsets",
           .type = tnf_type_of(TNF_U64),
           .nbytes = sizeof offsets,
-          .memory = offsets,
+          .memory = little(offsets, 8, 3),
           .payload = TNF_MEMORY },
         { .role = "bytes",
           .type = tnf_type_of(TNF_U8),
@@ -61,7 +62,8 @@ static int begin(void **state)
         matrix[i] = (float)((i * 7 + i / DIMS) % 5) + 1;
     how.format = "ztensor2";
     assert_ok(tnf_builder_new(&b, NULL, &e));
-    assert_ok(tnf_builder_add(b, "embeddings", tnf_type_of(TNF_F32), 2, shape, matrix, &e));
+    assert_ok(tnf_builder_add(b, "embeddings", tnf_type_of(TNF_F32), 2, shape,
+                              little(matrix, 4, ROWS * DIMS), &e));
     add_words(b);
     assert_ok(tnf_sink_memory(&x.sink, &e));
     assert_ok(tnf_save_sink(b, x.sink, &how, &e));

@@ -490,13 +490,17 @@ typedef struct tnf_format_info {
     const char *prefix;
     /** Programs that read it ask for exact types of numbers: new ones are best u32, i32 or f32. */
     bool narrow;
+    uint8_t reserved[7]; /**< 0: for a later version */
 } tnf_format_info;
 
 /** All 0, with its size. */
 #define TNF_FORMAT_INFO_INIT                                                                       \
     {                                                                                              \
         sizeof(tnf_format_info), NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL,          \
-            TNF_FOLD_NONE, TNF_FOLD_NONE, NULL, NULL, false                                        \
+            TNF_FOLD_NONE, TNF_FOLD_NONE, NULL, NULL, false,                                       \
+        {                                                                                          \
+            0                                                                                      \
+        }                                                                                          \
     }
 
 /** Gets the i-th format; false past the last one. */

@@ -15,6 +15,7 @@
 #include "../../cli/text.c"
 #include "../../cli/value.c"
 
+#include "../support/little.h"
 #include "model/layout.h"
 
 #include <setjmp.h>
@@ -296,7 +297,7 @@ static tnf_part part_of_memory(const char *role, const char *type, const void *b
 {
     return (tnf_part) { .role = role,
                         .type = tnf_type_named(type),
-                        .memory = bytes,
+                        .memory = little_bytes(tnf_type_named(type), bytes, n),
                         .nbytes = n,
                         .stored = n,
                         .payload = TNF_MEMORY };
@@ -469,8 +470,10 @@ static void strings_are_strings(void **state)
     recorded(&r, "two\n\\xff\n");
     view_free(&v);
     offsets[2] = 99;
+    parts[0].memory = little(offsets, 8, 7);
     strings_of(&o, NULL, NULL);
     offsets[2] = 2;
+    parts[0].memory = little(offsets, 8, 7);
     strings_of(&o, NULL, NULL);
 }
 

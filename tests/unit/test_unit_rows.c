@@ -66,6 +66,7 @@ static void expect(const struct opened *x, const char *name, const float *want, 
     assert_non_null(o);
     assert_int_equal(o->parts->nbytes, n * sizeof *got);
     assert_ok(tnf_read_part(o->parts, 0, got, n * sizeof *got, &e));
+    from_little(got, sizeof *got, n);
     near_all(got, want, n, 0);
 }
 
@@ -169,6 +170,7 @@ static void back_again(void **state)
         float norm, length = 0;
         assert_ok(tnf_emb_row(y.emb, i, rows, &e));
         assert_ok(tnf_read_part(norms, 4 * i, &norm, sizeof norm, &e));
+        from_little(&norm, sizeof norm, 1);
         for (size_t k = 0; k < WIDE; k++) {
             float was = values[i * WIDE + k], is = rows[k] * norm;
             near(is, was, 2e-7 * fabs((double)was));
