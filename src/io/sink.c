@@ -18,6 +18,7 @@
 #define WINDOW     (2u << 20)   /* over the source; small enough to stay in the CPU's cache */
 #define STEP       (256u << 10) /* of writing a window */
 #define PAGE       4096u        /* of the page cache, at least */
+#define HOLE       (2 * PAGE)   /* the shortest that is left */
 #ifndef MAP_POPULATE
 #define MAP_POPULATE 0
 #endif
@@ -54,11 +55,28 @@ static tnf_status put_bytes(tnf_sink *s, const void *bytes, size_t n, tnf_error 
     return status;
 }
 
-static tnf_status flush(tnf_sink *s, tnf_error *e)
+tnf_status tnf_sink_flush(tnf_sink *s, tnf_error *e)
 {
     size_t n = s->buffered;
     s->buffered = 0;
     return n ? put_bytes(s, s->buffer, n, e) : TNF_OK;
+}
+
+tnf_status tnf_sink_grew(tnf_sink *s, uint64_t n, tnf_error *e)
+{
+    return put_bytes(s, NULL, (size_t)n, e);
+}
+
+/* n zeros that take no place; only where there may be holes. */
+static tnf_status leave_hole(tnf_sink *s, uint64_t n, tnf_error *e)
+{
+    TNF_TRY(tnf_sink_flush(s, e));
+    if (lseek(s->fd, (off_t)n, SEEK_CUR) < 0)
+        return tnf_fail_sys(e, errno, "cannot write");
+    s->written += n;
+    s->hole_end = s->written;
+    s->hole = true;
+    return put_bytes(s, NULL, (size_t)n, e); /* tell it that it grew */
 }
 
 tnf_status tnf_sink_zeros(tnf_sink *s, uint64_t n, tnf_error *e)
@@ -66,15 +84,8 @@ tnf_status tnf_sink_zeros(tnf_sink *s, uint64_t n, tnf_error *e)
     static const uint8_t zeros[512];
     bool worth = s->hole_worth == TNF_HOLES_ALWAYS ||
                  (s->hole_worth && n / s->hole_worth > s->written - s->hole_end);
-    if (worth && n >= 2 * PAGE && n <= INT64_MAX && !s->done) {
-        TNF_TRY(flush(s, e));
-        if (lseek(s->fd, (off_t)n, SEEK_CUR) < 0)
-            return tnf_fail_sys(e, errno, "cannot write");
-        s->written += n;
-        s->hole_end = s->written;
-        s->hole = true;
-        return put_bytes(s, NULL, (size_t)n, e); /* tell it that it grew */
-    }
+    if (worth && n >= HOLE && n <= INT64_MAX && !s->done)
+        return leave_hole(s, n, e);
     for (size_t part; n > 0; n -= part) {
         part = n < sizeof zeros ? (size_t)n : sizeof zeros;
         TNF_TRY(tnf_sink_write(s, zeros, part, e));
@@ -87,7 +98,7 @@ tnf_status tnf_sink_write(tnf_sink *s, const void *bytes, size_t n, tnf_error *e
     if (s->done)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the sink was committed already");
     if (n > BUFFER - s->buffered)
-        TNF_TRY(flush(s, e));
+        TNF_TRY(tnf_sink_flush(s, e));
     s->written += n;
     if (n >= BUFFER)
         return put_bytes(s, bytes, n, e);
@@ -197,30 +208,20 @@ static tnf_status copy_small(tnf_sink *s, const tnf_source *from, uint64_t offse
                              tnf_error *e)
 {
     if (n > BUFFER - s->buffered)
-        TNF_TRY(flush(s, e));
+        TNF_TRY(tnf_sink_flush(s, e));
     TNF_TRY(tnf_source_read(from, offset, s->buffer + s->buffered, n, e));
     s->buffered += n;
     s->written += n;
     return TNF_OK;
 }
 
-tnf_status tnf_sink_copy(tnf_sink *s, const tnf_source *from, uint64_t offset, uint64_t n,
-                         tnf_error *e)
+static tnf_status copy_data(tnf_sink *s, const tnf_source *from, uint64_t offset, uint64_t n,
+                            tnf_error *e)
 {
-    if (s->done)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the sink was committed already");
-    if (s->skip) {
-        bool taken = false;
-        TNF_TRY(flush(s, e));
-        TNF_TRY(s->skip(s->ctx, from, offset, n, &taken, e));
-        s->written += taken ? n : 0;
-        if (taken)
-            return TNF_OK;
-    }
     if (n < BUFFER)
         return copy_small(s, from, offset, (size_t)n, e);
     if (s->fd >= 0 && from->fd >= 0) {
-        TNF_TRY(flush(s, e));
+        TNF_TRY(tnf_sink_flush(s, e));
         if ((offset - s->written) % PAGE == 0 || from->map_why)
             TNF_TRY(copy_in_kernel(s, from, &offset, &n, e));
         if (!from->map_why)
@@ -245,11 +246,34 @@ tnf_status tnf_sink_copy(tnf_sink *s, const tnf_source *from, uint64_t offset, u
     return status;
 }
 
+tnf_status tnf_sink_copy(tnf_sink *s, const tnf_source *from, uint64_t offset, uint64_t n,
+                         tnf_error *e)
+{
+    if (s->done)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the sink was committed already");
+    if (s->skip) {
+        bool taken = false;
+        TNF_TRY(tnf_sink_flush(s, e));
+        TNF_TRY(s->skip(s->ctx, from, offset, n, &taken, e));
+        s->written += taken ? n : 0;
+        if (taken)
+            return TNF_OK;
+    }
+    bool holes = from->sparse && s->hole_worth != TNF_HOLES_NEVER && offset <= from->size &&
+                 n <= from->size - offset;
+    for (uint64_t run; holes && n > 0; offset += run, n -= run) {
+        bool hole;
+        run = tnf_source_run(from, offset, n, &hole);
+        TNF_TRY(hole && run >= HOLE ? leave_hole(s, run, e) : copy_data(s, from, offset, run, e));
+    }
+    return n ? copy_data(s, from, offset, n, e) : TNF_OK;
+}
+
 tnf_status tnf_sink_commit(tnf_sink *s, tnf_error *e)
 {
     if (s->done)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the sink was committed already");
-    TNF_TRY(flush(s, e));
+    TNF_TRY(tnf_sink_flush(s, e));
     if (s->hole && ftruncate(s->fd, (off_t)s->written) != 0)
         return tnf_fail_sys(e, errno, "cannot write");
     tnf_status status = TNF_OK;

@@ -50,6 +50,11 @@ void tnf_copy_bits(uint8_t *dst, uint64_t to, const uint8_t *src, uint64_t from,
  * blocks ahead of `take`, which this one calls: for what has a long way, like writing. */
 tnf_status tnf_scan_ahead(const tnf_part *part, tnf_take_fn take, void *ctx, tnf_error *e);
 
+/* The same of any part, made where it is to go (io/sink.h; NULL: in blocks of its own), from as
+ * many threads as it can be read by. False if none could be started: then nothing was done. */
+bool tnf_scan_room(const tnf_part *part, const struct tnf_room *room, tnf_take_fn take, void *ctx,
+                   tnf_status *status, tnf_error *e);
+
 /* Bytes that are in memory already and cannot go away, as those of a mapped file can: or NULL. */
 const uint8_t *tnf_part_in_memory(const tnf_part *part);
 
