@@ -173,10 +173,18 @@ bool tnf_scan_room(const tnf_part *part, const tnf_room *room, tnf_take_fn take,
     return done;
 }
 
+/* Is there something to do meanwhile? What has a digest is compared by who reads it all in order. */
+static bool worth_ahead(const tnf_part *part)
+{
+    if (part->flags & TNF_PART_UNREADABLE || part->nbytes < WORTH_THREAD)
+        return false;
+    bool stored = part->payload == TNF_AT && !tnf_checks_reads(part) && !tnf_part_in_memory(part);
+    return part->payload == TNF_OPAQUE || stored;
+}
+
 tnf_status tnf_scan_ahead(const tnf_part *part, tnf_take_fn take, void *ctx, tnf_error *e)
 {
-    if (part->payload != TNF_OPAQUE || part->flags & TNF_PART_UNREADABLE ||
-        part->nbytes < WORTH_THREAD || tnf_pool_threads(0) < 2)
+    if (!worth_ahead(part) || tnf_pool_threads(0) < 2)
         return tnf_scan(part, take, ctx, e);
     tnf_status status = TNF_OK;
     return tnf_scan_room(part, NULL, take, ctx, &status, e) ? status : tnf_scan(part, take, ctx, e);

@@ -46,7 +46,7 @@ tnf_status tnf_slice_check(const tnf_slice *slice, uint64_t dimension, tnf_error
 /* slice_read.c: nbits from bit `from` of src to bit `to` of dst, where dst holds zeros. */
 void tnf_copy_bits(uint8_t *dst, uint64_t to, const uint8_t *src, uint64_t from, uint64_t nbits);
 
-/* As tnf_scan(), but a large part that its format decodes is read on a thread of its own, a few
+/* As tnf_scan(), but a large part is read, or decoded by its format, on a thread of its own, a few
  * blocks ahead of `take`, which this one calls: for what has a long way, like writing. */
 tnf_status tnf_scan_ahead(const tnf_part *part, tnf_take_fn take, void *ctx, tnf_error *e);
 
