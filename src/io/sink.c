@@ -13,12 +13,11 @@
 #include <unistd.h>
 
 #define BUFFER     (64u << 10)
-#define COPY_BLOCK (1u << 20)   /* through memory */
-#define COPY_CHUNK (16u << 20)  /* inside the kernel: small enough that a signal is soon seen */
-#define WINDOW     (2u << 20)   /* over the source; small enough to stay in the CPU's cache */
-#define STEP       (256u << 10) /* of writing a window */
-#define PAGE       4096u        /* of the page cache, at least */
-#define HOLE       (2 * PAGE)   /* the shortest that is left */
+#define COPY_BLOCK (1u << 20)  /* through memory */
+#define COPY_CHUNK (16u << 20) /* inside the kernel: small enough that a signal is soon seen */
+#define WINDOW     (2u << 20)  /* over the source; small enough to stay in the CPU's cache */
+#define PAGE       4096u       /* of the page cache, at least */
+#define HOLE       (2 * PAGE)  /* the shortest that is left */
 #ifndef MAP_POPULATE
 #define MAP_POPULATE 0
 #endif
@@ -93,18 +92,45 @@ tnf_status tnf_sink_zeros(tnf_sink *s, uint64_t n, tnf_error *e)
     return TNF_OK;
 }
 
+/* Files are written in pieces that begin at multiples of the buffer's size, or the kernel gives
+ * them small pages: so many of n bytes go into the buffer, which is then full, before the rest
+ * passes. */
+static size_t to_boundary(const tnf_sink *s, uint64_t n)
+{
+    size_t head = s->fd >= 0 && n >= BUFFER ? (size_t)((BUFFER - s->written % BUFFER) % BUFFER) : 0;
+    return head <= BUFFER - s->buffered ? head : 0;
+}
+
+/* There is room for them. */
+static void gather(tnf_sink *s, const uint8_t *bytes, size_t n)
+{
+    if (n)
+        memcpy(s->buffer + s->buffered, bytes, n);
+    s->buffered += n;
+    s->written += n;
+}
+
 tnf_status tnf_sink_write(tnf_sink *s, const void *bytes, size_t n, tnf_error *e)
 {
     if (s->done)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the sink was committed already");
+    const uint8_t *p = bytes;
+    size_t head = to_boundary(s, n);
+    if (head) {
+        gather(s, p, head);
+        p += head;
+        n -= head;
+    }
     if (n > BUFFER - s->buffered)
         TNF_TRY(tnf_sink_flush(s, e));
-    s->written += n;
-    if (n >= BUFFER)
-        return put_bytes(s, bytes, n, e);
-    if (n)
-        memcpy(s->buffer + s->buffered, bytes, n);
-    s->buffered += n;
+    size_t whole = n < BUFFER ? 0 : s->fd >= 0 ? n - (s->written + n) % BUFFER : n;
+    if (whole) {
+        s->written += whole;
+        TNF_TRY(put_bytes(s, p, whole, e));
+        p += whole;
+        n -= whole;
+    }
+    gather(s, p, n);
     return TNF_OK;
 }
 
@@ -149,16 +175,6 @@ static tnf_status copy_in_kernel(tnf_sink *s, const tnf_source *from, uint64_t *
     return TNF_OK;
 }
 
-/* In steps: a longer write makes Linux look for larger pages, which can cost more than it saves. */
-static tnf_status write_steps(tnf_sink *s, const uint8_t *p, size_t n, tnf_error *e)
-{
-    for (size_t part; n > 0; p += part, n -= part) {
-        part = n < STEP ? n : STEP;
-        TNF_TRY(put_bytes(s, p, part, e));
-    }
-    return TNF_OK;
-}
-
 /* The write could not read its window, or the window showed the end of the file: the source was cut
  * short, or its disk fails. Reading tells which. */
 static tnf_status window_failed(tnf_sink *s, const tnf_source *from, uint64_t offset, size_t n,
@@ -179,15 +195,18 @@ static tnf_status copy_mapped(tnf_sink *s, const tnf_source *from, uint64_t *off
                               tnf_error *e)
 {
     const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    while (*left >= STEP && *offset <= from->size && *left <= from->size - *offset) {
+    while (*left >= BUFFER && *offset <= from->size && *left <= from->size - *offset) {
         size_t skip = (size_t)(*offset % page);
         size_t n = *left < WINDOW - skip ? (size_t)*left : WINDOW - skip;
+        n -= (size_t)((s->written + n) % BUFFER); /* the rest goes with what follows */
+        if (n == 0)
+            return TNF_OK;
         uint8_t *window = mmap(NULL, skip + n, PROT_READ, MAP_SHARED | MAP_POPULATE, from->fd,
                                (off_t)(*offset - skip));
         if (window == MAP_FAILED)
             return TNF_OK;
         tnf_error error = { .offset = TNF_NO_OFFSET };
-        tnf_status status = write_steps(s, window + skip, n, &error);
+        tnf_status status = put_bytes(s, window + skip, n, &error);
         munmap(window, skip + n);
         struct stat st;
         bool cut = fstat(from->fd, &st) != 0 || (uint64_t)st.st_size < *offset + n;
@@ -221,6 +240,10 @@ static tnf_status copy_data(tnf_sink *s, const tnf_source *from, uint64_t offset
     if (n < BUFFER)
         return copy_small(s, from, offset, (size_t)n, e);
     if (s->fd >= 0 && from->fd >= 0) {
+        size_t head = to_boundary(s, n);
+        TNF_TRY(head ? copy_small(s, from, offset, head, e) : TNF_OK);
+        offset += head;
+        n -= head;
         TNF_TRY(tnf_sink_flush(s, e));
         if ((offset - s->written) % PAGE == 0 || from->map_why)
             TNF_TRY(copy_in_kernel(s, from, &offset, &n, e));
