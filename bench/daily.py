@@ -2,6 +2,8 @@
 """Daily work on every core, for bench/run: casts and copies of files against cp, torch and the fastest way to fill a new
 file; reading with the default threads; saving with a sync. Casts are measured in BENCH_MEMORY [/dev/shm], a tmpfs."""
 import os
+import shutil
+import subprocess
 import tempfile
 
 import data
@@ -51,7 +53,9 @@ def casts(b, where, size, cores):
         b.speed(f"{cast}, {cores} cores", times["all"], f"fastest fill ({way})", [s * share for s in fastest],
                 0.95 if cores >= 8 else None, n)
         peer = b.call(b.python, os.path.join(os.path.dirname(__file__), "torch_cast.py"), files[before], where, after, 3)
-        if peer:
+        if not peer:
+            print(f"{b.python} has no torch")
+        else:
             b.speed(f"{cast}, {cores} cores", times["all"], "torch: load, cast, save", peer["seconds"],
                     3 if cores >= 8 else None, n)
     threads_and_copies(b, tenfold, files["f32"], out, copy, size)
@@ -78,14 +82,20 @@ def bench_daily(b):
     cores = os.cpu_count() or 1
     size = min(b.size, 1 << 30)
     memory = os.environ.get("BENCH_MEMORY", "/dev/shm")
+    least = min(size, shutil.disk_usage(memory).free // 8 >> 21 << 21)
+    if least < size:
+        print(f"{memory} has room for {least >> 20} MiB a file only")
     with tempfile.TemporaryDirectory(prefix="tenfold-bench-", dir=memory) as where:
-        casts(b, where, size, cores)
+        casts(b, where, least, cores)
     t = b.program("read", b.made("model.safetensors", data.model, size), b.rounds)
     b.speed(f"read_many, default threads ({cores} cores)", t["many_all"], "pread loops, as many", t["bare_all"], 0.95,
             t["bytes"])
     many = b.made("many.safetensors", data.many, 100_000, [4, 8])
-    b.speed("open + copy out 100,000 small tensors", b.program("load", many, b.rounds)["tenfold"], "safetensors package",
-            b.peer("load", many, 3)["seconds"], 1)
+    if subprocess.run([b.python, "-c", "import numpy, safetensors.numpy"], stderr=subprocess.DEVNULL).returncode == 0:
+        b.speed("open + copy out 100,000 small tensors", b.program("load", many, b.rounds)["tenfold"],
+                "safetensors package", b.peer("load", many, 3)["seconds"], 1)
+    else:
+        print(f"{b.python} has no safetensors package")
     for sync in ("sync", ""):
         how = ", fsync" if sync else ", no fsync"
         t = b.program("save", b.where, size, 128, max(3, b.rounds // 2), *([sync] if sync else []))
