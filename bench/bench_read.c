@@ -60,6 +60,22 @@ static void bare_2(void *ctx)
     pthread_join(other, NULL);
 }
 
+/* As many threads as there are cores, at most 64. */
+static void bare_all(void *ctx)
+{
+    struct work *w = ctx;
+    pthread_t ids[64];
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    unsigned n = cores < 1 ? 1 : cores > 64 ? 64 : (unsigned)cores;
+    w->next = w->start;
+    for (unsigned i = 1; i < n; i++)
+        if (pthread_create(&ids[i], NULL, bare_loop, w) != 0)
+            bench_die("thread");
+    bare_loop(w);
+    for (unsigned i = 1; i < n; i++)
+        pthread_join(ids[i], NULL);
+}
+
 static void many(struct work *w, unsigned threads)
 {
     tnf_read_options options = { .size = sizeof options, .threads = threads };
@@ -70,6 +86,11 @@ static void many(struct work *w, unsigned threads)
 static void many_1(void *ctx)
 {
     many(ctx, 1);
+}
+
+static void many_all(void *ctx)
+{
+    many(ctx, 0);
 }
 
 static void many_2(void *ctx)
@@ -142,9 +163,10 @@ static void check(struct work *w, const bench_way *ways, size_t n)
 int main(int argc, char **argv)
 {
     static bench_way ways[] = {
-        { .name = "bare_1", .run = bare_1 }, { .name = "read_1", .run = read_each },
-        { .name = "many_1", .run = many_1 }, { .name = "many_2", .run = many_2 },
-        { .name = "bare_2", .run = bare_2 },
+        { .name = "bare_1", .run = bare_1 },     { .name = "read_1", .run = read_each },
+        { .name = "many_1", .run = many_1 },     { .name = "many_2", .run = many_2 },
+        { .name = "bare_2", .run = bare_2 },     { .name = "many_all", .run = many_all },
+        { .name = "bare_all", .run = bare_all },
     };
     const size_t n = sizeof ways / sizeof *ways;
     struct work w = { 0 };

@@ -293,7 +293,7 @@ static int show(call *c, const input *in)
     bool ok = make_listing(&l, c, in); /* also tells which patterns took something */
     bool people = !c->how->json && !c->how->tsv;
     if (ok && c->depth)
-        ok = stat_sums_make(&sums, in, &c->globs, c->depth);
+        ok = stat_sums_make(&sums, in, &c->globs, &(opt_list) { 0 }, c->depth);
     if (ok && people && c->several && l.n > 0) {
         fputs(c->shown++ ? "\n" : "", stdout);
         put_safe(stdout, in->name, strlen(in->name), false);

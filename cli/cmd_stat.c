@@ -11,7 +11,7 @@
 
 typedef struct options {
     input_options in;
-    opt_list select;
+    opt_list select, exclude;
     const char *html, *depth, *heat;
     bool json, ascii, sizes, force;
 } options;
@@ -31,7 +31,8 @@ typedef struct job {
 
 static bool on_wanted(void *ctx, const tnf_object *object)
 {
-    return glob_any(&((job *)ctx)->options->select, object->name);
+    const options *o = ((job *)ctx)->options;
+    return glob_chosen(&o->select, &o->exclude, object->name);
 }
 
 static void on_tensor(void *ctx, const tnf_stat *stat)
@@ -115,6 +116,7 @@ static int as_page(job *j)
     stat_html h = { .in = &j->in,
                     .values = !o->sizes,
                     .select = &o->select,
+                    .exclude = &o->exclude,
                     .depth = o->depth ? (unsigned)strtoul(o->depth, NULL, 10) : 0,
                     .heat = o->heat };
     if (o->heat && !tnf_find(j->in.file, o->heat)) {
@@ -158,9 +160,9 @@ static int stat_input(job *j)
 {
     const options *o = j->options;
     unsigned depth = o->depth ? (unsigned)strtoul(o->depth, NULL, 10) : 0;
-    if (!stat_sums_make(&j->sums, &j->in, &o->select, depth))
+    if (!stat_sums_make(&j->sums, &j->in, &o->select, &o->exclude, depth))
         return usage_error("out of memory");
-    if (o->select.n && j->sums.tensors == 0)
+    if (o->select.n + o->exclude.n && j->sums.tensors == 0)
         return nothing_selected(j->in.name);
     if (o->html)
         return as_page(j);
@@ -197,6 +199,8 @@ static int run_stat(const cli_state *cli, const void *opts, int argc, char **arg
 static const opt table[] = {
     { "select", 0, OPT_LIST, offsetof(options, select), "GLOB", NULL,
       "Show only the tensors whose name matches, as in 'tenfold ls'. May be repeated." },
+    { "exclude", 0, OPT_LIST, offsetof(options, exclude), "GLOB", NULL,
+      "Leave out the tensors whose name matches. May be repeated." },
     { "sizes", 's', OPT_FLAG, offsetof(options, sizes), NULL, NULL,
       "Show types and sizes only, and read no tensor." },
     { "depth", 0, OPT_TEXT, offsetof(options, depth), "N", NULL,

@@ -11,6 +11,11 @@ bool glob_any(const opt_list *globs, tnf_str name)
     return globs->n == 0;
 }
 
+bool glob_chosen(const opt_list *select, const opt_list *exclude, tnf_str name)
+{
+    return glob_any(select, name) && !(exclude->n && glob_any(exclude, name));
+}
+
 int nothing_selected(const char *name)
 {
     file_message(name, "", TNF_NO_OFFSET, "no tensor matches --select");

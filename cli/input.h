@@ -112,6 +112,8 @@ int input_undo(const cli_state *cli, const char *path, bool *undone);
 
 /* Does the name match one of the patterns? An empty list takes everything. */
 bool glob_any(const opt_list *globs, tnf_str name);
+/* Is it selected, and not excluded? */
+bool glob_chosen(const opt_list *select, const opt_list *exclude, tnf_str name);
 /* Says that --select finds nothing in that file; gives the exit code. */
 int nothing_selected(const char *name);
 

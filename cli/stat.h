@@ -25,7 +25,8 @@ typedef struct stat_sums {
 
 /* Over the tensors that match. A group is the name up to its first number ("layers.0"), or all but
  * its last piece; with `depth`, so many pieces of it. False: no memory. */
-bool stat_sums_make(stat_sums *s, const input *in, const opt_list *globs, unsigned depth);
+bool stat_sums_make(stat_sums *s, const input *in, const opt_list *select, const opt_list *exclude,
+                    unsigned depth);
 void stat_sums_free(stat_sums *s);
 
 /* The beginning of a name that it shares with its like. */
@@ -56,7 +57,7 @@ typedef struct stat_html {
     const input *in;
     bool values;
     FILE *to;
-    const opt_list *select;
+    const opt_list *select, *exclude;
     unsigned depth;
     const char *heat; /* the name of a tensor to draw, or NULL */
     /* The table without a script: the largest tensors only. */

@@ -95,7 +95,7 @@ static map_layer *make_layers(const stat_html *h, size_t *n)
     map_layer *layers = calloc(h->in->info->objects + 1, sizeof *layers);
     *n = 0;
     for (size_t i = 0; layers && (o = tnf_at(h->in->file, i)); i++) {
-        if (!glob_any(h->select, o->name))
+        if (!glob_chosen(h->select, h->exclude, o->name))
             continue;
         uint64_t bytes = object_bytes(o);
         layers[all] = (map_layer) { stat_prefix(o->name, h->depth), bytes, 1, { 0 } };

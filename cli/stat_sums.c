@@ -118,14 +118,15 @@ static stat_sum *add_up(entry *entries, size_t n, size_t *out_n,
     return all ? out : (free(out), NULL);
 }
 
-bool stat_sums_make(stat_sums *s, const input *in, const opt_list *globs, unsigned depth)
+bool stat_sums_make(stat_sums *s, const input *in, const opt_list *select, const opt_list *exclude,
+                    unsigned depth)
 {
     const tnf_object *o;
     size_t n = 0;
     *s = (stat_sums) { 0 };
     entry *entries = calloc(in->info->objects + 1, sizeof *entries);
     for (size_t i = 0; entries && (o = tnf_at(in->file, i)); i++) {
-        if (!glob_any(globs, o->name))
+        if (!glob_chosen(select, exclude, o->name))
             continue;
         entries[n++] = (entry) { stat_prefix(o->name, depth), i, o };
         s->tensors++;

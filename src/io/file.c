@@ -25,6 +25,7 @@
 #define SPOOL_BLOCK (1u << 20)
 #define MERGE_GAP   (64u << 10) /* reading through a gap this small beats another call */
 #define MERGE_IOV   256u
+#define BLOCK       512u              /* of st_blocks, whatever the file system's are */
 #define MAX_READ    ((size_t)1 << 30) /* Linux moves at most 2 GiB a call */
 
 struct file {
@@ -225,6 +226,35 @@ void tnf_source_measure(const tnf_source *s)
     mine->stamp = tnf_stamp_of(&st);
 }
 
+/* Does the file still reach as far? One that was cut short has no hole there: reading says so. */
+static bool reaches(int fd, uint64_t end)
+{
+    struct stat st;
+    return fstat(fd, &st) == 0 && (uint64_t)st.st_size >= end;
+}
+
+uint64_t tnf_source_run(const tnf_source *s, uint64_t offset, uint64_t n, bool *hole)
+{
+    *hole = false;
+#ifdef SEEK_DATA
+    if (!s->sparse || n == 0)
+        return n;
+    off_t data = lseek(s->fd, (off_t)offset, SEEK_DATA);
+    bool none = data < 0 && errno == ENXIO;
+    uint64_t next = none ? offset + n : (uint64_t)data;
+    if ((data < 0 && !none) || next == offset) {
+        off_t end = data < 0 ? -1 : lseek(s->fd, data, SEEK_HOLE);
+        return end > data && (uint64_t)end - offset < n ? (uint64_t)end - offset : n;
+    }
+    uint64_t run = next - offset < n ? next - offset : n;
+    *hole = reaches(s->fd, offset + run);
+    return run;
+#else
+    (void)s, (void)offset;
+    return n;
+#endif
+}
+
 static tnf_status over_fd(tnf_source **out, int fd, bool own, const struct stat *st,
                           tnf_access access, const tnf_allocator *alloc, tnf_error *e)
 {
@@ -245,6 +275,8 @@ static tnf_status over_fd(tnf_source **out, int fd, bool own, const struct stat 
     (*out)->fd = fd;
     (*out)->stamp = tnf_stamp_of(st);
     (*out)->network = on_network(fd);
+    /* Looking for holes moves the place of a descriptor, which the caller's must keep. */
+    (*out)->sparse = own && (uint64_t)st->st_blocks * BLOCK < size;
     if (access == TNF_ACCESS_PREAD)
         (*out)->map_why = "the file was opened for pread";
     else if (access == TNF_ACCESS_AUTO && (*out)->network)

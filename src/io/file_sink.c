@@ -29,7 +29,8 @@
 #define WRITEBACK (32u << 20) /* hand this much to the disk at a time */
 #define TRIES     100u
 #define TMPFS     0x01021994 /* of statfs(2); the C library may come without the kernel's headers */
-/* A longer write makes Linux look for larger pages, which can cost more than it saves. */
+/* A longer write makes Linux look for larger pages, which can cost more than it saves; one that
+ * does not begin at a multiple of its length gets small ones, which costs a quarter. */
 #define STEP      ((size_t)256 << 10)
 
 struct file {
@@ -46,7 +47,8 @@ static tnf_status file_write(void *ctx, const void *bytes, size_t n, tnf_error *
 {
     struct file *f = ctx;
     for (size_t done = 0; bytes && done < n;) {
-        size_t step = n - done < STEP ? n - done : STEP;
+        size_t step = STEP - (size_t)((f->written + done) % STEP);
+        step = n - done < step ? n - done : step;
         ssize_t put = write(f->fd, (const uint8_t *)bytes + done, step);
         if (put < 0 && errno == EINTR)
             continue;
@@ -216,11 +218,11 @@ int tnf_open_nameless(const char *target, int access, mode_t mode)
 
 static tnf_status open_temp(struct file *f, mode_t mode, tnf_error *e)
 {
-    f->fd = tnf_open_nameless(f->target, O_WRONLY, mode);
+    f->fd = tnf_open_nameless(f->target, O_RDWR, mode); /* to be mapped, it must be readable */
     f->nameless = f->fd >= 0;
     for (unsigned i = 0; f->fd < 0 && i < TRIES; i++) {
         fresh_name(f, i);
-        f->fd = open(f->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        f->fd = open(f->temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         if (f->fd < 0 && errno != EEXIST && errno != EINTR)
             break;
     }
@@ -261,17 +263,22 @@ static const tnf_sink_ops file_ops = {
 /* When do holes pay? They save the writing of zeros, but make a disk that must be waited for write
  * here and there, which only pays for few bytes among many zeros. In memory there is no such price.
  */
-static unsigned hole_worth(const struct file *f)
+static unsigned hole_worth(const struct file *f, bool memory)
 {
-#ifdef __linux__
-    struct statfs fs;
-    bool memory = fstatfs(f->fd, &fs) == 0 && fs.f_type == TMPFS;
-#else
-    bool memory = false;
-#endif
     if (!f->own_fd || f->direct)
         return TNF_HOLES_NEVER;
     return f->sync && !memory ? 8 : TNF_HOLES_ALWAYS;
+}
+
+static bool is_memory(const struct file *f)
+{
+#ifdef __linux__
+    struct statfs fs;
+    return f->own_fd && !f->direct && fstatfs(f->fd, &fs) == 0 && fs.f_type == TMPFS;
+#else
+    (void)f;
+    return false;
+#endif
 }
 
 static tnf_status make_sink(tnf_sink **out, struct file *f, tnf_error *e)
@@ -279,7 +286,8 @@ static tnf_status make_sink(tnf_sink **out, struct file *f, tnf_error *e)
     TNF_TRY(tnf_sink_new(out, &file_ops, f, &f->alloc, e));
     (*out)->fd = f->fd;
     (*out)->release = file_release;
-    (*out)->hole_worth = hole_worth(f);
+    (*out)->in_memory = is_memory(f);
+    (*out)->hole_worth = hole_worth(f, (*out)->in_memory);
     if (f->own_fd && !f->direct) /* a fresh file, written from its first byte on */
         (*out)->patch = file_patch;
     return TNF_OK;

@@ -13,11 +13,11 @@
 #include <unistd.h>
 
 #define BUFFER     (64u << 10)
-#define COPY_BLOCK (1u << 20)   /* through memory */
-#define COPY_CHUNK (16u << 20)  /* inside the kernel: small enough that a signal is soon seen */
-#define WINDOW     (2u << 20)   /* over the source; small enough to stay in the CPU's cache */
-#define STEP       (256u << 10) /* of writing a window */
-#define PAGE       4096u        /* of the page cache, at least */
+#define COPY_BLOCK (1u << 20)  /* through memory */
+#define COPY_CHUNK (16u << 20) /* inside the kernel: small enough that a signal is soon seen */
+#define WINDOW     (2u << 20)  /* over the source; small enough to stay in the CPU's cache */
+#define PAGE       4096u       /* of the page cache, at least */
+#define HOLE       (2 * PAGE)  /* the shortest that is left */
 #ifndef MAP_POPULATE
 #define MAP_POPULATE 0
 #endif
@@ -54,11 +54,28 @@ static tnf_status put_bytes(tnf_sink *s, const void *bytes, size_t n, tnf_error 
     return status;
 }
 
-static tnf_status flush(tnf_sink *s, tnf_error *e)
+tnf_status tnf_sink_flush(tnf_sink *s, tnf_error *e)
 {
     size_t n = s->buffered;
     s->buffered = 0;
     return n ? put_bytes(s, s->buffer, n, e) : TNF_OK;
+}
+
+tnf_status tnf_sink_grew(tnf_sink *s, uint64_t n, tnf_error *e)
+{
+    return put_bytes(s, NULL, (size_t)n, e);
+}
+
+/* n zeros that take no place; only where there may be holes. */
+static tnf_status leave_hole(tnf_sink *s, uint64_t n, tnf_error *e)
+{
+    TNF_TRY(tnf_sink_flush(s, e));
+    if (lseek(s->fd, (off_t)n, SEEK_CUR) < 0)
+        return tnf_fail_sys(e, errno, "cannot write");
+    s->written += n;
+    s->hole_end = s->written;
+    s->hole = true;
+    return put_bytes(s, NULL, (size_t)n, e); /* tell it that it grew */
 }
 
 tnf_status tnf_sink_zeros(tnf_sink *s, uint64_t n, tnf_error *e)
@@ -66,15 +83,8 @@ tnf_status tnf_sink_zeros(tnf_sink *s, uint64_t n, tnf_error *e)
     static const uint8_t zeros[512];
     bool worth = s->hole_worth == TNF_HOLES_ALWAYS ||
                  (s->hole_worth && n / s->hole_worth > s->written - s->hole_end);
-    if (worth && n >= 2 * PAGE && n <= INT64_MAX && !s->done) {
-        TNF_TRY(flush(s, e));
-        if (lseek(s->fd, (off_t)n, SEEK_CUR) < 0)
-            return tnf_fail_sys(e, errno, "cannot write");
-        s->written += n;
-        s->hole_end = s->written;
-        s->hole = true;
-        return put_bytes(s, NULL, (size_t)n, e); /* tell it that it grew */
-    }
+    if (worth && n >= HOLE && n <= INT64_MAX && !s->done)
+        return leave_hole(s, n, e);
     for (size_t part; n > 0; n -= part) {
         part = n < sizeof zeros ? (size_t)n : sizeof zeros;
         TNF_TRY(tnf_sink_write(s, zeros, part, e));
@@ -82,18 +92,45 @@ tnf_status tnf_sink_zeros(tnf_sink *s, uint64_t n, tnf_error *e)
     return TNF_OK;
 }
 
+/* Files are written in pieces that begin at multiples of the buffer's size, or the kernel gives
+ * them small pages: so many of n bytes go into the buffer, which is then full, before the rest
+ * passes. */
+static size_t to_boundary(const tnf_sink *s, uint64_t n)
+{
+    size_t head = s->fd >= 0 && n >= BUFFER ? (size_t)((BUFFER - s->written % BUFFER) % BUFFER) : 0;
+    return head <= BUFFER - s->buffered ? head : 0;
+}
+
+/* There is room for them. */
+static void gather(tnf_sink *s, const uint8_t *bytes, size_t n)
+{
+    if (n)
+        memcpy(s->buffer + s->buffered, bytes, n);
+    s->buffered += n;
+    s->written += n;
+}
+
 tnf_status tnf_sink_write(tnf_sink *s, const void *bytes, size_t n, tnf_error *e)
 {
     if (s->done)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the sink was committed already");
+    const uint8_t *p = bytes;
+    size_t head = to_boundary(s, n);
+    if (head) {
+        gather(s, p, head);
+        p += head;
+        n -= head;
+    }
     if (n > BUFFER - s->buffered)
-        TNF_TRY(flush(s, e));
-    s->written += n;
-    if (n >= BUFFER)
-        return put_bytes(s, bytes, n, e);
-    if (n)
-        memcpy(s->buffer + s->buffered, bytes, n);
-    s->buffered += n;
+        TNF_TRY(tnf_sink_flush(s, e));
+    size_t whole = n < BUFFER ? 0 : s->fd >= 0 ? n - (s->written + n) % BUFFER : n;
+    if (whole) {
+        s->written += whole;
+        TNF_TRY(put_bytes(s, p, whole, e));
+        p += whole;
+        n -= whole;
+    }
+    gather(s, p, n);
     return TNF_OK;
 }
 
@@ -138,16 +175,6 @@ static tnf_status copy_in_kernel(tnf_sink *s, const tnf_source *from, uint64_t *
     return TNF_OK;
 }
 
-/* In steps: a longer write makes Linux look for larger pages, which can cost more than it saves. */
-static tnf_status write_steps(tnf_sink *s, const uint8_t *p, size_t n, tnf_error *e)
-{
-    for (size_t part; n > 0; p += part, n -= part) {
-        part = n < STEP ? n : STEP;
-        TNF_TRY(put_bytes(s, p, part, e));
-    }
-    return TNF_OK;
-}
-
 /* The write could not read its window, or the window showed the end of the file: the source was cut
  * short, or its disk fails. Reading tells which. */
 static tnf_status window_failed(tnf_sink *s, const tnf_source *from, uint64_t offset, size_t n,
@@ -168,15 +195,18 @@ static tnf_status copy_mapped(tnf_sink *s, const tnf_source *from, uint64_t *off
                               tnf_error *e)
 {
     const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    while (*left >= STEP && *offset <= from->size && *left <= from->size - *offset) {
+    while (*left >= BUFFER && *offset <= from->size && *left <= from->size - *offset) {
         size_t skip = (size_t)(*offset % page);
         size_t n = *left < WINDOW - skip ? (size_t)*left : WINDOW - skip;
+        n -= (size_t)((s->written + n) % BUFFER); /* the rest goes with what follows */
+        if (n == 0)
+            return TNF_OK;
         uint8_t *window = mmap(NULL, skip + n, PROT_READ, MAP_SHARED | MAP_POPULATE, from->fd,
                                (off_t)(*offset - skip));
         if (window == MAP_FAILED)
             return TNF_OK;
         tnf_error error = { .offset = TNF_NO_OFFSET };
-        tnf_status status = write_steps(s, window + skip, n, &error);
+        tnf_status status = put_bytes(s, window + skip, n, &error);
         munmap(window, skip + n);
         struct stat st;
         bool cut = fstat(from->fd, &st) != 0 || (uint64_t)st.st_size < *offset + n;
@@ -197,30 +227,24 @@ static tnf_status copy_small(tnf_sink *s, const tnf_source *from, uint64_t offse
                              tnf_error *e)
 {
     if (n > BUFFER - s->buffered)
-        TNF_TRY(flush(s, e));
+        TNF_TRY(tnf_sink_flush(s, e));
     TNF_TRY(tnf_source_read(from, offset, s->buffer + s->buffered, n, e));
     s->buffered += n;
     s->written += n;
     return TNF_OK;
 }
 
-tnf_status tnf_sink_copy(tnf_sink *s, const tnf_source *from, uint64_t offset, uint64_t n,
-                         tnf_error *e)
+static tnf_status copy_data(tnf_sink *s, const tnf_source *from, uint64_t offset, uint64_t n,
+                            tnf_error *e)
 {
-    if (s->done)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the sink was committed already");
-    if (s->skip) {
-        bool taken = false;
-        TNF_TRY(flush(s, e));
-        TNF_TRY(s->skip(s->ctx, from, offset, n, &taken, e));
-        s->written += taken ? n : 0;
-        if (taken)
-            return TNF_OK;
-    }
     if (n < BUFFER)
         return copy_small(s, from, offset, (size_t)n, e);
     if (s->fd >= 0 && from->fd >= 0) {
-        TNF_TRY(flush(s, e));
+        size_t head = to_boundary(s, n);
+        TNF_TRY(head ? copy_small(s, from, offset, head, e) : TNF_OK);
+        offset += head;
+        n -= head;
+        TNF_TRY(tnf_sink_flush(s, e));
         if ((offset - s->written) % PAGE == 0 || from->map_why)
             TNF_TRY(copy_in_kernel(s, from, &offset, &n, e));
         if (!from->map_why)
@@ -245,11 +269,34 @@ tnf_status tnf_sink_copy(tnf_sink *s, const tnf_source *from, uint64_t offset, u
     return status;
 }
 
+tnf_status tnf_sink_copy(tnf_sink *s, const tnf_source *from, uint64_t offset, uint64_t n,
+                         tnf_error *e)
+{
+    if (s->done)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the sink was committed already");
+    if (s->skip) {
+        bool taken = false;
+        TNF_TRY(tnf_sink_flush(s, e));
+        TNF_TRY(s->skip(s->ctx, from, offset, n, &taken, e));
+        s->written += taken ? n : 0;
+        if (taken)
+            return TNF_OK;
+    }
+    bool holes = from->sparse && s->hole_worth != TNF_HOLES_NEVER && offset <= from->size &&
+                 n <= from->size - offset;
+    for (uint64_t run; holes && n > 0; offset += run, n -= run) {
+        bool hole;
+        run = tnf_source_run(from, offset, n, &hole);
+        TNF_TRY(hole && run >= HOLE ? leave_hole(s, run, e) : copy_data(s, from, offset, run, e));
+    }
+    return n ? copy_data(s, from, offset, n, e) : TNF_OK;
+}
+
 tnf_status tnf_sink_commit(tnf_sink *s, tnf_error *e)
 {
     if (s->done)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the sink was committed already");
-    TNF_TRY(flush(s, e));
+    TNF_TRY(tnf_sink_flush(s, e));
     if (s->hole && ftruncate(s->fd, (off_t)s->written) != 0)
         return tnf_fail_sys(e, errno, "cannot write");
     tnf_status status = TNF_OK;

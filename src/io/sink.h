@@ -26,6 +26,7 @@ struct tnf_sink {
     unsigned hole_worth;
     uint64_t hole_end; /* of the last one */
     bool hole;         /* there are some */
+    bool in_memory;    /* a fresh file of ours on a file system that is memory */
     /* Takes bytes of a source that it need not see; NULL: it wants to see all. */
     tnf_status (*skip)(void *ctx, const tnf_source *from, uint64_t offset, uint64_t n, bool *taken,
                        tnf_error *e);
@@ -58,6 +59,29 @@ tnf_status tnf_sink_zeros(tnf_sink *s, uint64_t n, tnf_error *e);
 /* n bytes of a source, in the kernel where both ends are files. */
 tnf_status tnf_sink_copy(tnf_sink *s, const tnf_source *from, uint64_t offset, uint64_t n,
                          tnf_error *e);
+/* What was gathered is written. */
+tnf_status tnf_sink_flush(tnf_sink *s, tnf_error *e);
+/* Tells the back-end that n bytes were put into its file behind its back. */
+tnf_status tnf_sink_grew(tnf_sink *s, uint64_t n, tnf_error *e);
+
+/* room.c: the next n bytes of the file, in memory, for several threads to fill. */
+typedef struct tnf_room {
+    uint8_t *p;
+    uint64_t n, at; /* where it begins in the file */
+    size_t skip;    /* bytes of its first page before it */
+    int fd;
+} tnf_room;
+
+/* Its p is NULL if this target has none, or if it would not pay: then the bytes are written as
+ * usual. */
+tnf_status tnf_sink_room(tnf_room *out, tnf_sink *s, uint64_t n, tnf_error *e);
+/* From any thread: bytes [from, from + n) may be touched. Without it they must not be. */
+tnf_status tnf_room_ready(const tnf_room *r, uint64_t from, size_t n, tnf_error *e);
+/* From any thread: they are filled and will not be looked at again. */
+void tnf_room_leave(const tnf_room *r, uint64_t from, size_t n);
+/* Nobody uses it any more. If it is filled, the sink goes on behind it, else where it began. */
+tnf_status tnf_room_end(tnf_sink *s, tnf_room *r, bool filled, tnf_error *e);
+
 /* A file in the target's directory that has no name yet; `access` is O_WRONLY or O_RDWR. -1 where
  * the system has none, or one could never get a name. */
 int tnf_open_nameless(const char *target, int access, mode_t mode);

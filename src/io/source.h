@@ -15,6 +15,7 @@ struct tnf_source {
     tnf_stamp stamp;     /* of a file, when it was opened */
     bool network;        /* it is on a file system of another machine, where locks may be slow */
     bool far;            /* each read costs a round trip: nothing is read that may not be needed */
+    bool sparse;         /* a file of fewer blocks than bytes: it has holes */
     const char *map_why; /* why views are impossible; NULL if they may be */
 };
 
@@ -36,6 +37,10 @@ tnf_status tnf_spool_source(tnf_source **out, int spool, tnf_access access,
 /* Looks again how long a file is that others may have appended to since it was opened. Only for the
  * one that is opening it: before there are readers or views. */
 void tnf_source_measure(const tnf_source *s);
+
+/* Of the n bytes from `offset` on, which are in the source: how many come first that lie in one
+ * hole, or in none. A hole reads as zeros. */
+uint64_t tnf_source_run(const tnf_source *s, uint64_t offset, uint64_t n, bool *hole);
 
 /* Exactly n bytes, checked against the size: TNF_ETRUNCATED beyond it. */
 tnf_status tnf_source_read(const tnf_source *s, uint64_t offset, void *dst, size_t n, tnf_error *e);

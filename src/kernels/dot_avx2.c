@@ -40,9 +40,11 @@ INLINE lanes load(const float *p)
 /* n floats, fewer than sixteen, and zeros. */
 INLINE lanes load_rest(const float *p, size_t n)
 {
-    float whole[TNF_LANES] = { 0 };
-    memcpy(whole, p, n * sizeof *p);
-    return load(whole);
+    static const int32_t masks[2 * TNF_LANES] = { -1, -1, -1, -1, -1, -1, -1, -1,
+                                                  -1, -1, -1, -1, -1, -1, -1, -1 };
+    const __m256i *mask = (const __m256i *)(const void *)(masks + TNF_LANES - n);
+    return (lanes) { _mm256_maskload_ps(p, _mm256_loadu_si256(mask)),
+                     _mm256_maskload_ps(p + 8, _mm256_loadu_si256(mask + 1)) };
 }
 
 INLINE lanes step(int what, lanes row, lanes query, lanes sum)

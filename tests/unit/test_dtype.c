@@ -294,6 +294,54 @@ static void opaque_types(void **state)
     assert_true(tnf_type_decode(tnf_type_of(TNF_F32), NULL, 0, 0, NULL));
 }
 
+/* As numpy, torch and safetensors print them, and as people type them. */
+static void spellings(void **state)
+{
+    (void)state;
+    static const char *const same[][2] = {
+        { "float64", "f64" },
+        { "double", "f64" },
+        { "float32", "f32" },
+        { "float", "f32" },
+        { "torch.float32", "f32" },
+        { "F32", "f32" },
+        { "Half", "f16" },
+        { "float16", "f16" },
+        { "bfloat16", "bf16" },
+        { "torch.bfloat16", "bf16" },
+        { "BF16", "bf16" },
+        { "long", "i64" },
+        { "int", "i32" },
+        { "torch.short", "i16" },
+        { "int8", "i8" },
+        { "uint64", "u64" },
+        { "byte", "u8" },
+        { "bool_", "bool" },
+        { "F8_E4M3", "f8_e4m3fn" },
+        { "torch.float8_e4m3fn", "f8_e4m3fn" },
+        { "F8_E5M2", "f8_e5m2" },
+        { "float8_e5m2fnuz", "f8_e5m2fnuz" },
+        { "F8_E8M0", "f8_e8m0" },
+        { "float8_e8m0fnu", "f8_e8m0" },
+        { "complex64", "c64" },
+        { "cdouble", "c128" },
+        { "float4_e2m1fn", "f4_e2m1" },
+    };
+    static const char *const none[] = {
+        "",       " ", "float8_e4m3", "torch.", "torch.torch.f32", "f32 ", "double fp64", "flo",
+        "floats", "f", "torch",       "int7",
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        assert_ptr_equal(tnf_type_spelled(all[i].id), tnf_type_named(all[i].id));
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++)
+        if (!tnf_type_spelled(same[i][0]) ||
+            tnf_type_spelled(same[i][0]) != tnf_type_named(same[i][1]))
+            fail_msg("%s is not %s", same[i][0], same[i][1]);
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        if (tnf_type_spelled(none[i]))
+            fail_msg("'%s' is %s", none[i], tnf_type_spelled(none[i])->id);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -310,6 +358,7 @@ int main(void)
         cmocka_unit_test(windows_of_packed_types),
         cmocka_unit_test(bytes_before_the_window_are_not_touched),
         cmocka_unit_test(opaque_types),
+        cmocka_unit_test(spellings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

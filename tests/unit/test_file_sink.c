@@ -238,6 +238,72 @@ static void copies_inside_the_kernel(void **state)
     free(bytes);
 }
 
+/* A file of `n` bytes of which only [at, at + data) take place. */
+static void make_sparse(const char *path, const uint8_t *bytes, size_t data, off_t at, off_t n)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    assert_int_equal(pwrite(fd, bytes, data, at), data);
+    assert_int_equal(ftruncate(fd, n), 0);
+    assert_int_equal(close(fd), 0);
+}
+
+/* Holes stay holes, also where pages do not line up, before and behind data; what is cut away in a
+ * hole is missed. */
+static void holes_stay(void **state)
+{
+    (void)state;
+    enum { DATA = 300000, AT = 5 << 20, N = 40 << 20 };
+    tnf_error e;
+    tnf_source *from;
+    tnf_sink *s;
+    char path[340];
+    struct stat st;
+    static uint8_t bytes[DATA];
+    memset(bytes, 'x', sizeof bytes);
+    snprintf(path, sizeof path, "%s/in", dir);
+    make_sparse(path, bytes, DATA, AT, N);
+    assert_int_equal(stat(path, &st), 0);
+    if (st.st_blocks * 512 > N / 2)
+        skip(); /* this file system has no holes */
+    for (unsigned flags = 0; flags <= TNF_SINK_NO_SYNC; flags += TNF_SINK_NO_SYNC)
+        for (unsigned first = 0; first < 2; first++) {
+            assert_ok(tnf_source_file(&from, path, TNF_ACCESS_AUTO, &e));
+            assert_ok(tnf_sink_file(&s, target, flags | TNF_SINK_REPLACE, &e));
+            assert_ok(tnf_sink_write(s, "<", first, &e));
+            assert_ok(tnf_sink_copy(s, from, 0, N, &e));
+            assert_int_equal(s->written, first + N);
+            assert_ok(tnf_sink_commit(s, &e));
+            tnf_sink_close(s);
+            tnf_source_close(from);
+            struct bytes out = bytes_of_file(target);
+            assert_int_equal(out.n, first + N);
+            assert_int_equal(out.p[0], first ? '<' : 0);
+            for (size_t i = first; i < out.n; i++)
+                if (out.p[i] != (i - first >= AT && i - first < AT + DATA ? 'x' : 0))
+                    fail_msg("byte %zu is %d", i, out.p[i]);
+            free(out.p);
+            assert_int_equal(stat(target, &st), 0);
+            assert_true(st.st_blocks * 512 < 2 * DATA);
+        }
+    assert_ok(tnf_source_file(&from, path, TNF_ACCESS_AUTO, &e));
+    assert_int_equal(truncate(path, N - 1), 0);
+    assert_ok(tnf_sink_file(&s, target, TNF_SINK_REPLACE, &e));
+    assert_fails(tnf_sink_copy(s, from, 0, N, &e), TNF_ETRUNCATED);
+    assert_int_equal(e.offset, N - 1);
+    tnf_sink_close(s);
+    tnf_source_close(from);
+    /* the caller's descriptor keeps its place, and its holes are written */
+    int fd = open(path, O_RDONLY);
+    assert_int_equal(lseek(fd, 7, SEEK_SET), 7);
+    assert_ok(tnf_source_fd(&from, fd, TNF_ACCESS_AUTO, &e));
+    assert_ok(tnf_sink_file(&s, target, TNF_SINK_REPLACE, &e));
+    assert_ok(tnf_sink_copy(s, from, 0, N - 1, &e));
+    assert_int_equal(lseek(fd, 0, SEEK_CUR), 7);
+    tnf_sink_close(s);
+    tnf_source_close(from);
+    close(fd);
+}
+
 static void no_memory(void **state)
 {
     (void)state;
@@ -273,6 +339,7 @@ int main(void)
         IN_DIR(devices_are_written_to),
         IN_DIR(descriptors),
         IN_DIR(copies_inside_the_kernel),
+        IN_DIR(holes_stay),
         IN_DIR(no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

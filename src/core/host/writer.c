@@ -67,9 +67,42 @@ static tnf_status put_block(void *ctx, const void *bytes, size_t n, tnf_error *e
     return tell_progress(w->save, n, e);
 }
 
+/* A large part that can be read anywhere is made at its place by several threads, if the target has
+ * room for that; `take` sees its blocks in order. False: nothing was done. */
+static bool put_in_room(tnf_writer *w, const tnf_part *part, tnf_take_fn take, void *ctx,
+                        tnf_status *status, tnf_error *e)
+{
+    tnf_room room;
+    if (!tnf_part_anywhere(part) || part->flags & TNF_PART_UNREADABLE)
+        return false;
+    *status = tnf_sink_room(&room, w->sink, part->nbytes, e);
+    if (*status != TNF_OK || !room.p)
+        return *status != TNF_OK;
+    bool done = tnf_scan_room(part, &room, take, ctx, status, e);
+    bool filled = done && *status == TNF_OK;
+    tnf_status end = tnf_room_end(w->sink, &room, filled, *status == TNF_OK ? e : NULL);
+    *status = *status == TNF_OK ? end : *status;
+    return done || end != TNF_OK;
+}
+
+static tnf_status block_placed(void *ctx, const void *bytes, size_t n, tnf_error *e)
+{
+    (void)bytes;
+    return tell_progress(((tnf_writer *)ctx)->save, n, e);
+}
+
+/* Holes stay holes: what has some is copied. */
+static bool has_holes(const tnf_part *part)
+{
+    return part->payload == TNF_AT && part->origin->source->sparse;
+}
+
 /* Bytes that lie somewhere as they are to be written: from a file, they are not seen here. */
 static tnf_status put_as_is(tnf_writer *w, const tnf_part *part, tnf_error *e)
 {
+    tnf_status status;
+    if (!has_holes(part) && put_in_room(w, part, block_placed, w, &status, e))
+        return status;
     const uint8_t *memory = part->payload == TNF_MEMORY ? part->memory : NULL;
     for (uint64_t at = 0; at < part->nbytes; at += DATA_BLOCK) {
         size_t n = part->nbytes - at < DATA_BLOCK ? (size_t)(part->nbytes - at) : DATA_BLOCK;
@@ -136,6 +169,8 @@ tnf_status tnf_put_data(tnf_writer *w, const tnf_part *part, tnf_error *e)
     if (plain && part->nbytes >= WORTH_THREAD && tnf_pool_threads(0) > 1 &&
         put_and_scan(w, &b, &status, e))
         return status;
+    if (part->payload == TNF_OPAQUE && put_in_room(w, part, block_placed, w, &status, e))
+        return status;
     return tnf_scan_ahead(part, put_block, w, e); /* to be decoded, swapped, checked or fetched */
 }
 
@@ -148,6 +183,7 @@ struct put {
     const tnf_put_how *how;
     tnf_encoder *encoder; /* NULL: raw */
     tnf_digester digester;
+    bool placed;      /* raw bytes that are in the file already */
     uint8_t *swapped; /* a block, where bytes must change places */
     size_t swapped_size;
 };
@@ -157,7 +193,7 @@ static tnf_status put_stored(void *ctx, const void *bytes, size_t n, tnf_error *
     struct put *p = ctx;
     if (p->how->digest && p->how->of_stored)
         tnf_digest_update(&p->digester, bytes, n);
-    return tnf_put(p->w, bytes, n, e);
+    return p->placed ? TNF_OK : tnf_put(p->w, bytes, n, e);
 }
 
 static tnf_status swap(struct put *p, const void *bytes, size_t n, tnf_error *e)
@@ -195,6 +231,11 @@ static tnf_status put_all(struct put *p, tnf_error *e)
     if (p->how->codec != TNF_CODEC_RAW)
         TNF_TRY(tnf_encoder_open(&p->encoder, p->how->codec, p->how->level, &to,
                                  &p->w->scratch->alloc, e));
+    tnf_status status;
+    p->placed = !p->encoder && !p->how->big_endian && p->part->payload == TNF_OPAQUE;
+    if (p->placed && put_in_room(p->w, p->part, take_bytes, p, &status, e))
+        return status;
+    p->placed = false;
     TNF_TRY(tnf_scan_ahead(p->part, take_bytes, p, e));
     return p->encoder ? tnf_encoder_end(p->encoder, e) : TNF_OK;
 }

@@ -6,10 +6,12 @@
  *
  * Neither waits while there is a block for it. A part that can be read anywhere is made by several
  * threads, each with a stream of its own, another one by one thread. What fails first, in the order
- * of the part, is the error, as if there were one thread.
+ * of the part, is the error, as if there were one thread. Where the target has room for all of it,
+ * the blocks are made there, and nothing is left to write (io/room.c).
  */
 #include "base/pool.h"
 #include "core/read/stream.h"
+#include "io/sink.h"
 
 #include <pthread.h>
 
@@ -26,6 +28,7 @@ struct block_slot {
 struct ahead {
     const tnf_part *part;
     uint8_t *blocks;
+    const tnf_room *room; /* where they are made instead; or NULL */
     uint64_t ring, all;   /* blocks in the ring, and of the part */
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t moved;
@@ -39,7 +42,7 @@ static uint8_t *block_of(const struct ahead *a, uint64_t i, size_t *n)
 {
     uint64_t left = a->part->nbytes - i * TNF_SCAN_BLOCK;
     *n = left < TNF_SCAN_BLOCK ? (size_t)left : TNF_SCAN_BLOCK;
-    return a->blocks + i % a->ring * TNF_SCAN_BLOCK;
+    return a->room ? a->room->p + i * TNF_SCAN_BLOCK : a->blocks + i % a->ring * TNF_SCAN_BLOCK;
 }
 
 /* The next block to make, once there is room for it; false: there is none. */
@@ -64,6 +67,8 @@ static void *make_all(void *ctx)
     for (uint64_t i; next_block(a, &i);) {
         size_t n;
         uint8_t *block = block_of(a, i, &n);
+        if (status == TNF_OK && a->room)
+            status = tnf_room_ready(a->room, i * TNF_SCAN_BLOCK, n, &error);
         if (status == TNF_OK)
             status = tnf_stream_read(&stream, i * TNF_SCAN_BLOCK, block, n, &error);
         if (status == TNF_OK && i + 1 == a->all)
@@ -112,6 +117,8 @@ static tnf_status take_all(struct ahead *a, tnf_take_fn take, void *ctx, tnf_err
         status = await(a, i, e);
         if (status == TNF_OK)
             TNF_CALL(status, e, take, ctx, block, n);
+        if (a->room)
+            tnf_room_leave(a->room, i * TNF_SCAN_BLOCK, n);
         free_block(a, status != TNF_OK);
     }
     return status;
@@ -125,8 +132,8 @@ static bool scan_beside(struct ahead *a, unsigned threads, tnf_take_fn take, voi
     pthread_t made_by[MOST_THREADS];
     unsigned started = 0;
     size_t size = (size_t)a->ring * TNF_SCAN_BLOCK;
-    a->blocks = tnf_alloc(&alloc, size);
-    while (a->blocks && started < threads &&
+    a->blocks = a->room ? NULL : tnf_alloc(&alloc, size);
+    while ((a->room || a->blocks) && started < threads &&
            pthread_create(&made_by[started], NULL, make_all, a) == 0)
         started++;
     if (started)
@@ -137,32 +144,48 @@ static bool scan_beside(struct ahead *a, unsigned threads, tnf_take_fn take, voi
     return started > 0;
 }
 
-/* One thread takes; several make only what is computed, since reading is the faster, the fewer
- * there are. */
-static unsigned count_makers(const tnf_part *part, uint64_t blocks)
+/* One thread takes; several make what is computed, and what goes to its place at once. Else reading
+ * is the faster, the fewer there are. */
+static unsigned count_makers(const struct ahead *a)
 {
+    const tnf_part *part = a->part;
     unsigned most = tnf_pool_threads(0);
     most = most < MOST_THREADS ? most : MOST_THREADS;
-    if (!part->origin->made || !tnf_part_anywhere(part))
+    bool computed = part->origin && part->origin->made;
+    if (!tnf_part_anywhere(part) || (!computed && !a->room))
         return 1;
-    return blocks < most ? (unsigned)blocks : most;
+    return a->all < most ? (unsigned)a->all : most;
+}
+
+bool tnf_scan_room(const tnf_part *part, const tnf_room *room, tnf_take_fn take, void *ctx,
+                   tnf_status *status, tnf_error *e)
+{
+    struct ahead a = { .part = part,
+                       .room = room,
+                       .lock = PTHREAD_MUTEX_INITIALIZER,
+                       .moved = PTHREAD_COND_INITIALIZER };
+    a.all = part->nbytes / TNF_SCAN_BLOCK + (part->nbytes % TNF_SCAN_BLOCK != 0);
+    unsigned threads = count_makers(&a);
+    a.ring = threads + 2;
+    bool done = scan_beside(&a, threads, take, ctx, status, e);
+    pthread_cond_destroy(&a.moved);
+    pthread_mutex_destroy(&a.lock);
+    return done;
+}
+
+/* Is there something to do meanwhile? What has a digest is compared by who reads it all in order. */
+static bool worth_ahead(const tnf_part *part)
+{
+    if (part->flags & TNF_PART_UNREADABLE || part->nbytes < WORTH_THREAD)
+        return false;
+    bool stored = part->payload == TNF_AT && !tnf_checks_reads(part) && !tnf_part_in_memory(part);
+    return part->payload == TNF_OPAQUE || stored;
 }
 
 tnf_status tnf_scan_ahead(const tnf_part *part, tnf_take_fn take, void *ctx, tnf_error *e)
 {
-    if (part->payload != TNF_OPAQUE || part->flags & TNF_PART_UNREADABLE ||
-        part->nbytes < WORTH_THREAD || tnf_pool_threads(0) < 2)
+    if (!worth_ahead(part) || tnf_pool_threads(0) < 2)
         return tnf_scan(part, take, ctx, e);
-    struct ahead a = { .part = part,
-                       .lock = PTHREAD_MUTEX_INITIALIZER,
-                       .moved = PTHREAD_COND_INITIALIZER };
-    a.all = part->nbytes / TNF_SCAN_BLOCK + (part->nbytes % TNF_SCAN_BLOCK != 0);
-    unsigned threads = count_makers(part, a.all);
-    a.ring = threads + 2;
     tnf_status status = TNF_OK;
-    if (!scan_beside(&a, threads, take, ctx, &status, e))
-        status = tnf_scan(part, take, ctx, e);
-    pthread_cond_destroy(&a.moved);
-    pthread_mutex_destroy(&a.lock);
-    return status;
+    return tnf_scan_room(part, NULL, take, ctx, &status, e) ? status : tnf_scan(part, take, ctx, e);
 }

@@ -46,9 +46,14 @@ tnf_status tnf_slice_check(const tnf_slice *slice, uint64_t dimension, tnf_error
 /* slice_read.c: nbits from bit `from` of src to bit `to` of dst, where dst holds zeros. */
 void tnf_copy_bits(uint8_t *dst, uint64_t to, const uint8_t *src, uint64_t from, uint64_t nbits);
 
-/* As tnf_scan(), but a large part that its format decodes is read on a thread of its own, a few
+/* As tnf_scan(), but a large part is read, or decoded by its format, on a thread of its own, a few
  * blocks ahead of `take`, which this one calls: for what has a long way, like writing. */
 tnf_status tnf_scan_ahead(const tnf_part *part, tnf_take_fn take, void *ctx, tnf_error *e);
+
+/* The same of any part, made where it is to go (io/sink.h; NULL: in blocks of its own), from as
+ * many threads as it can be read by. False if none could be started: then nothing was done. */
+bool tnf_scan_room(const tnf_part *part, const struct tnf_room *room, tnf_take_fn take, void *ctx,
+                   tnf_status *status, tnf_error *e);
 
 /* Bytes that are in memory already and cannot go away, as those of a mapped file can: or NULL. */
 const uint8_t *tnf_part_in_memory(const tnf_part *part);

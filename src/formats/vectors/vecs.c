@@ -329,7 +329,7 @@ static tnf_status write_all(tnf_writer *w, tnf_error *e)
     s.block = tnf_arena_raw(w->scratch, s.size);
     if (!s.block)
         return tnf_arena_fail(w->scratch, "vectors", e);
-    TNF_TRY(tnf_scan(&o->parts[0], take_rows, &s, e));
+    TNF_TRY(tnf_put_through(w, &o->parts[0], false, take_rows, &s, e));
     return flush(&s, e);
 }
 
