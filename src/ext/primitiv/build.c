@@ -2,7 +2,6 @@
 /* Models, parameters and shapes from C, so that saving them gives primitiv's bytes. */
 #include "ext/primitiv/names.h"
 
-#include "base/bytes.h"
 #include "base/ckd.h"
 
 static tnf_value u32_value(uint32_t v)
@@ -45,7 +44,6 @@ static tnf_status describe_tensor(struct tensor *t, const tnf_primitiv_shape *as
             return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a tensor of more than 2^64 bytes");
     t->part = (tnf_part) { .role = "data", .type = tnf_type_of(TNF_F32), .payload = TNF_MEMORY };
     t->part.memory = data;
-    t->part.flags = TNF_BIG_ENDIAN_HOST ? TNF_PART_BIG_ENDIAN : 0; /* numbers of this machine */
     t->part.stored = t->part.nbytes = bytes;
     t->object.shape = t->shape;
     t->object.rank = rank;
