@@ -330,14 +330,18 @@ static tnf_status audit_record(pt_zip *z, pt_record *r, tnf_error *e)
     return tnf_pt_audit(z->f, &p, name, base, e);
 }
 
-/* A record that begins as a pickle and is no storage of a tensor. */
-static bool looks_like_pickle(pt_zip *z, pt_record *r)
+/* A record that begins as a pickle and is no storage of a tensor. Its header is compared with the
+ * directory as that of any other: what reads only one of the two sees another file. */
+static tnf_status looks_like_pickle(pt_zip *z, pt_record *r, bool *yes, tnf_error *e)
 {
     uint8_t head[2] = { 0 };
-    return r->member->size >= 4 && r->member->method == TNF_ZIP_STORED &&
-           locate_record(z, r, NULL) == TNF_OK &&
-           z->from.fetch(z->from.ctx, r->offset, head, 2, NULL) == TNF_OK && head[0] == 0x80 &&
-           head[1] >= 2 && head[1] <= 5;
+    *yes = false;
+    TNF_TRY(locate_record(z, r, e));
+    if (r->member->size < 4 || r->member->method != TNF_ZIP_STORED)
+        return TNF_OK;
+    TNF_TRY(z->from.fetch(z->from.ctx, r->offset, head, 2, e));
+    *yes = head[0] == 0x80 && head[1] >= 2 && head[1] <= 5;
+    return TNF_OK;
 }
 
 static bool is_known_record(const pt_record *r)
@@ -358,11 +362,12 @@ static tnf_status look_at_others(pt_zip *z, tnf_error *e)
         pt_record *r = tnf_named_at(&z->records, i);
         if (r->used)
             continue;
-        if (is_pickle_name(r->name) || (!is_known_record(r) && looks_like_pickle(z, r))) {
+        bool pickle = is_pickle_name(r->name), known = is_known_record(r);
+        if (!pickle && !known)
+            TNF_TRY(looks_like_pickle(z, r, &pickle, e));
+        if (pickle)
             TNF_TRY(audit_record(z, r, e));
-            continue;
-        }
-        if (is_known_record(r))
+        if (pickle || known)
             continue;
         first = unused++ ? first : r;
     }
