@@ -536,6 +536,9 @@ tnf_status tnf_pt_index_zip(pt_file *f, tnf_error *e)
     tnf_named_init(&z->records, sizeof(pt_record), &r->scratch->alloc, r->limits.memory);
     tnf_status status = read_zip(z, e);
     tnf_named_free(&z->records);
+    if (status == TNF_EFORMAT && strcmp(r->extension, "distcp") == 0)
+        return tnf_fail(e, TNF_EUNSUPPORTED, 0,
+                        "a piece of a folder of torch.distributed.checkpoint: open the folder");
     return status;
 }
 
