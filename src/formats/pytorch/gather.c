@@ -106,14 +106,16 @@ static void set_place(tnf_part *out, const pt_dense *d, uint64_t nbytes)
     out->codec = s->deflated ? TNF_CODEC_DEFLATE : TNF_CODEC_RAW;
     if (s->big)
         out->flags |= TNF_PART_BIG_ENDIAN;
-    if (is_whole(d, nbytes))
+    if (is_whole(d, nbytes)) {
         out->digest = s->digest;
+        d->storage->summed = true;
+    }
 }
 
 tnf_status tnf_pt_add_part(tnf_part *out, tnf_order *order, pt_file *f, const pt_dense *d,
                            bool may_be_f, tnf_error *e)
 {
-    uint64_t elements = 1, end;
+    uint64_t elements = 1;
     for (uint32_t i = 0; i < d->rank; i++)
         elements *= d->shape[i];
     uint64_t nbytes = elements * d->type->width;
@@ -143,9 +145,10 @@ tnf_status tnf_pt_add_part(tnf_part *out, tnf_order *order, pt_file *f, const pt
     }
     pt_storage *s = d->storage;
     bool rows = in_rows(d), columns = !rows && may_be_f && in_columns(d);
-    end = d->start + (d->offset + elements) * d->type->width;
-    if (end > s->used)
-        s->used = end;
+    uint64_t begin = d->start + d->offset * d->type->width, last = 0;
+    for (uint32_t i = 0; i < d->rank; i++)
+        last += (d->shape[i] - 1) * d->stride[i]; /* within the storage: see check_view() */
+    TNF_TRY(tnf_pt_note_span(f, s, begin, begin + (last + 1) * d->type->width, e));
     bool lies = !s->memory && !d->conj && !d->neg && (rows || columns) &&
                 (!s->deflated || is_whole(d, nbytes));
     if (!lies)

@@ -150,6 +150,8 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
     tnf_status status = index_kind(f, e);
     if (status == TNF_OK)
         status = tnf_pt_audit_done(f, e);
+    if (status == TNF_OK)
+        status = tnf_pt_slack_done(f, e);
     tnf_named_free(&f->call_list);
     tnf_named_free(&f->storages);
     return status;
@@ -158,11 +160,8 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
 tnf_status tnf_pt_verify(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
                          tnf_error *e)
 {
-    const pt_file *f = r->state;
-    (void)arena;
-    (void)e;
-    tnf_pt_tell_calls(f, tell, ctx);
-    return TNF_OK;
+    tnf_pt_tell_calls(r->state, tell, ctx);
+    return tnf_pt_check_sums(r, arena, tell, ctx, e);
 }
 
 /* ---------------------------------------------------------------- writing */

@@ -141,6 +141,7 @@ tnf_status tnf_pt_read_record(pt_zip *z, pt_record *r, uint64_t most, tnf_cur *o
     else
         TNF_TRY(z->from.fetch(z->from.ctx, r->offset, bytes, (size_t)size, e));
     *out = tnf_cur_over(bytes, (size_t)size, r->offset);
+    r->compared = true;
     if (!crc_fits(r, bytes, (size_t)size))
         TNF_TRY(tnf_stricter(reader, e, TNF_EDIGEST, r->offset,
                              "the record %s does not match its CRC, which torch does not check",
@@ -514,7 +515,10 @@ static tnf_status read_zip(pt_zip *z, tnf_error *e)
         TNF_TRY(read_script(z, e));
     else
         TNF_TRY(tnf_pt_keep_tree(f, &p, e));
-    return z->salvaged ? TNF_OK : look_at_others(z, e);
+    if (z->salvaged)
+        return TNF_OK;
+    TNF_TRY(look_at_others(z, e));
+    return tnf_pt_keep_sums(z, e);
 }
 
 tnf_status tnf_pt_index_zip(pt_file *f, tnf_error *e)
