@@ -85,6 +85,9 @@ typedef struct tnf_can {
     /* Is a tensor to be written as what its elements are made of, though `types` has its type,
      * since this one would not be read again as such? May be NULL. */
     bool (*as_storage)(const tnf_object *object);
+    /* Is a tensor to be written as its parts, though `layouts` has its layout, since there is not
+     * enough said of this one? May be NULL. */
+    bool (*in_parts)(const tnf_object *object);
     bool order_f; /* columns first */
     bool only_f;  /* and never rows first */
     /* order_f: is a tensor that comes rows first to be written columns first, if nobody asks for

@@ -138,6 +138,7 @@ typedef struct pt_dense {
     bool fortran; /* numpy: all of it, columns first */
     const char *location;
     uint64_t at; /* for messages */
+    tnf_pickle_node *node;
 } pt_dense;
 
 typedef struct pt_tensor {

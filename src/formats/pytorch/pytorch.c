@@ -178,6 +178,11 @@ static const tnf_option_info write_options[] = {
 
 static tnf_fate takes(const tnf_object *o, const char **reason)
 {
+    if (o->layout != &tnf_layout_dense)
+        return TNF_NATIVE;
+    *reason = "its quantizer is left out: its elements are no integers of 8 or 32 bits";
+    if (tnf_value_get(o->attrs, "pytorch.qscheme") && !tnf_pt_is_quantized(o))
+        return TNF_TRANSFORMED;
     bool halves = strcmp(o->parts[0].type->id, "f4_e2m1") == 0;
     *reason = "torch counts such elements in pairs along the last dimension";
     if (halves && (o->rank == 0 || o->shape[o->rank - 1] % 2))
@@ -197,8 +202,8 @@ static tnf_fate takes(const tnf_object *o, const char **reason)
 /* What only the tree says of a tensor. */
 static bool needs_tree(const tnf_object *o)
 {
-    static const char *const keys[] = { "pytorch.kind",  "pytorch.device",  "pytorch.dtype",
-                                        "pytorch.state", "pytorch.qscheme", "pytorch.coalesced" };
+    static const char *const keys[] = { "pytorch.kind", "pytorch.device", "pytorch.dtype",
+                                        "pytorch.state" };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (tnf_value_get(o->attrs, keys[i]))
             return true;
@@ -233,7 +238,9 @@ const tnf_format tnf_format_pytorch = {
     .caps = TNF_CAN_READ | TNF_CAN_WRITE,
     .can = { .types = "f64 f32 f16 bf16 i64 i32 i16 i8 u8 bool c64 c128 u16 u32 u64 f8_e4m3fn "
                       "f8_e5m2 f8_e4m3fnuz f8_e5m2fnuz f8_e8m0 f4_e2m1",
-             .layouts = "dense",
+             .layouts = "dense sparse_coo/1 sparse_csr/1 torch.sparse_coo/1 torch.sparse_csc/1 "
+                        "torch.sparse_bsr/1 torch.sparse_bsc/1 torch.per_channel/1 torch.nested/1",
+             .in_parts = tnf_pt_in_parts,
              .zero_rank = true,
              .utf8_names = true,
              .attrs = TNF_HOLDS_TEXT,
@@ -241,6 +248,7 @@ const tnf_format tnf_format_pytorch = {
                            "pytorch.root",
              .object_attrs = "pytorch.requires_grad pytorch.parameter pytorch.kind pytorch.device "
                              "pytorch.dtype pytorch.qscheme pytorch.scale pytorch.zero_point "
+                             "pytorch.axis "
                              "pytorch.state pytorch.coalesced",
              .derived = "pytorch.values pytorch.calls pytorch.version pytorch.byteorder "
                         "pytorch.protocol pytorch.alignment pytorch.storage pytorch.strides "

@@ -42,10 +42,27 @@ static bool is_whole(const pt_dense *d)
     return has_strides(d) && d->limit == d->storage->size && elements * d->type->width == d->limit;
 }
 
+/* A tensor of several parts, or quantized, as it is written here without a tree: the layout and the
+ * attributes say all of it. */
+static bool is_plain_layout(pt_file *f, const tnf_pickle_node *node, pt_tensor *t)
+{
+    if (!f->ours || (!tnf_pickle_is_call(node, "torch._utils", "_rebuild_sparse_tensor") &&
+                     !tnf_pickle_is_call(node, "torch._utils", "_rebuild_qtensor") &&
+                     !tnf_pickle_is_call(node, "torch._utils", "_rebuild_nested_tensor")) ||
+        tnf_pt_resolve(t, f, node, NULL) != TNF_OK)
+        return false;
+    for (uint32_t i = 0; i < t->nparts; i++)
+        if (!is_whole(&t->parts[i]) || strcmp(t->parts[i].location, "cpu") != 0)
+            return false;
+    return true;
+}
+
 /* A tensor that needs no tree to be written. *whole: nor a word on its strides. */
 static bool is_plain_tensor(pt_file *f, const tnf_pickle_node *node, pt_tensor *t, bool *whole)
 {
     bool v3 = tnf_pickle_is_call(node, "torch._utils", "_rebuild_tensor_v3");
+    if (is_plain_layout(f, node, t))
+        return true;
     if ((!v3 && !tnf_pickle_is_call(node, "torch._utils", "_rebuild_tensor_v2")) ||
         node->as.call->args->n < (v3 ? 7u : 6u) || !is_empty_hooks(tnf_pickle_arg(node, 5)) ||
         tnf_pt_resolve(t, f, node, NULL) != TNF_OK)
