@@ -70,6 +70,8 @@ static int probe(const tnf_probe *p)
         return TNF_PROBE_MAGIC;
     if (p->nhead >= 8 && memcmp(p->head, "PYTORCH1", 8) == 0)
         return TNF_PROBE_MAGIC;
+    if (p->nhead >= 6 && memcmp(p->head, "7z\xbc\xaf\x27\x1c", 6) == 0)
+        return named_so(p->ext) ? TNF_PROBE_EXTENSION : TNF_PROBE_NO; /* refused by its name */
     if (p->nhead >= 264 && memcmp(p->head + 257, "ustar", 5) == 0)
         return is_first_of_tar(p->head) ? TNF_PROBE_STRUCTURE : TNF_PROBE_NO;
     if (p->nhead >= 2 && p->head[0] == 0x80 && p->head[1] >= 2 && p->head[1] <= 5)
