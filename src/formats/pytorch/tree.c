@@ -46,9 +46,10 @@ static bool is_whole(const pt_dense *d)
  * attributes say all of it. */
 static bool is_plain_layout(pt_file *f, const tnf_pickle_node *node, pt_tensor *t)
 {
-    if (!f->ours || (!tnf_pickle_is_call(node, "torch._utils", "_rebuild_sparse_tensor") &&
-                     !tnf_pickle_is_call(node, "torch._utils", "_rebuild_qtensor") &&
-                     !tnf_pickle_is_call(node, "torch._utils", "_rebuild_nested_tensor")) ||
+    if (!f->ours ||
+        (!tnf_pickle_is_call(node, "torch._utils", "_rebuild_sparse_tensor") &&
+         !tnf_pickle_is_call(node, "torch._utils", "_rebuild_qtensor") &&
+         !tnf_pickle_is_call(node, "torch._utils", "_rebuild_nested_tensor")) ||
         tnf_pt_resolve(t, f, node, NULL) != TNF_OK)
         return false;
     for (uint32_t i = 0; i < t->nparts; i++)
@@ -96,19 +97,25 @@ static bool is_sorted(const tnf_catalog *c)
     return true;
 }
 
-static tnf_status emit_tree(pt_file *f, tnf_pickle_node *root, bool plain, tnf_str *out,
-                            tnf_error *e)
+/* *first: entries of the memo that nodes have from before; with those of this one. */
+static tnf_status emit_tree(pt_file *f, tnf_pickle_node *root, uint32_t *first, bool plain,
+                            tnf_str *out, tnf_error *e)
 {
     tnf_buf b;
     pt_emitter m;
-    tnf_buf_init(&b, &f->r->scratch->alloc, MAX_TREE);
-    tnf_pt_emit_init(&m, &b, f->r->scratch, e);
+    tnf_arena a; /* for this alone: it can be large */
+    tnf_arena_init(&a, &f->r->scratch->alloc, f->r->limits.memory);
+    tnf_buf_init(&b, &a.alloc, MAX_TREE);
+    tnf_pt_emit_init(&m, &b, &a, e);
     m.plain = plain;
+    m.first = *first;
     tnf_status status = tnf_pt_emit(&m, root);
+    *first += m.memo;
     tnf_pt_emit_free(&m);
     out->n = b.n;
     out->p = status == TNF_OK ? tnf_arena_str(f->r->arena, b.p, b.n) : NULL;
     tnf_buf_free(&b);
+    tnf_arena_free(&a);
     return status != TNF_OK || out->p ? status : tnf_arena_fail(f->r->arena, "the tree", e);
 }
 
@@ -116,16 +123,13 @@ tnf_status tnf_pt_keep_tree(pt_file *f, tnf_pickle *p, tnf_error *e)
 {
     tnf_error said = { .message = "" };
     tnf_str raw, plain;
-    tnf_pickle again;
     bool whole, dict = is_plain_dict(f, p->root, &whole);
     if (dict && whole && (f->ours || is_sorted(f->r->catalog)))
         return TNF_OK;
-    tnf_status status = emit_tree(f, p->root, false, &raw, &said);
-    /* what was written is read again: nodes of which none is in a memo */
+    uint32_t memo = 0;
+    tnf_status status = emit_tree(f, p->root, &memo, false, &raw, &said);
     if (status == TNF_OK)
-        status = tnf_pickle_read(&again, raw.p, raw.n, 0, f->r->scratch, &said);
-    if (status == TNF_OK)
-        status = emit_tree(f, again.root, true, &plain, &said);
+        status = emit_tree(f, p->root, &memo, true, &plain, &said);
     if (status == TNF_ENOMEM)
         return tnf_fail(e, status, TNF_NO_OFFSET, "%s", said.message);
     if (status != TNF_OK) {
