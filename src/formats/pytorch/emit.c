@@ -177,6 +177,7 @@ static tnf_status put_bytes(pt_emitter *m, tnf_pickle_node *node)
     tnf_arena *a = m->arena;
     char *text = tnf_arena_raw(a, 2 * (uint64_t)node->n + 1);
     size_t n = 0;
+    m->other = true;
     if (!m->latin1) {
         m->latin1 = tnf_pt_new_text(a, "latin1", 6);
         m->encode = tnf_pt_new_global(a, "_codecs", "encode");
@@ -315,6 +316,7 @@ static tnf_status put_container(pt_emitter *m, tnf_pickle_node *node)
 static tnf_status put_set(pt_emitter *m, tnf_pickle_node *node)
 {
     tnf_arena *a = m->arena;
+    m->other = true;
     tnf_pickle_node *list = tnf_pt_new_list(a, TNF_PICKLE_LIST, node->as.items, node->n);
     tnf_pickle_node *args = tnf_pt_new_list(a, TNF_PICKLE_TUPLE, &list, 1);
     tnf_pickle_node *set = tnf_pt_new_global(a, "__builtin__",

@@ -97,10 +97,17 @@ static bool is_sorted(const tnf_catalog *c)
     return true;
 }
 
-/* *first: entries of the memo that nodes have from before; with those of this one. */
-static tnf_status emit_tree(pt_file *f, tnf_pickle_node *root, uint32_t *first, bool plain,
-                            tnf_str *out, tnf_error *e)
+/* One pickle of the tree after the other. */
+typedef struct writing {
+    pt_file *f;
+    uint32_t memo; /* entries that nodes have from the one before */
+    bool other;    /* that one has nodes which are written as others */
+} writing;
+
+static tnf_status emit_tree(writing *w, tnf_pickle_node *root, bool plain, tnf_str *out,
+                            tnf_error *e)
 {
+    pt_file *f = w->f;
     tnf_buf b;
     pt_emitter m;
     tnf_arena a; /* for this alone: it can be large */
@@ -108,9 +115,10 @@ static tnf_status emit_tree(pt_file *f, tnf_pickle_node *root, uint32_t *first, 
     tnf_buf_init(&b, &a.alloc, MAX_TREE);
     tnf_pt_emit_init(&m, &b, &a, e);
     m.plain = plain;
-    m.first = *first;
+    m.first = w->memo;
     tnf_status status = tnf_pt_emit(&m, root);
-    *first += m.memo;
+    w->memo += m.memo;
+    w->other = m.other;
     tnf_pt_emit_free(&m);
     out->n = b.n;
     out->p = status == TNF_OK ? tnf_arena_str(f->r->arena, b.p, b.n) : NULL;
@@ -126,10 +134,15 @@ tnf_status tnf_pt_keep_tree(pt_file *f, tnf_pickle *p, tnf_error *e)
     bool whole, dict = is_plain_dict(f, p->root, &whole);
     if (dict && whole && (f->ours || is_sorted(f->r->catalog)))
         return TNF_OK;
-    uint32_t memo = 0;
-    tnf_status status = emit_tree(f, p->root, &memo, false, &raw, &said);
+    writing w = { .f = f };
+    tnf_pickle again = *p;
+    tnf_status status = emit_tree(&w, p->root, false, &raw, &said);
+    if (status == TNF_OK && w.other) { /* the tree is the same whichever protocol it came by */
+        status = tnf_pickle_read(&again, raw.p, raw.n, 0, f->r->scratch, &said);
+        w.memo = 0;
+    }
     if (status == TNF_OK)
-        status = emit_tree(f, p->root, &memo, true, &plain, &said);
+        status = emit_tree(&w, again.root, true, &plain, &said);
     if (status == TNF_ENOMEM)
         return tnf_fail(e, status, TNF_NO_OFFSET, "%s", said.message);
     if (status != TNF_OK) {
