@@ -97,8 +97,10 @@ static void set_rank_1(pt_view *v, uint64_t n)
 static bool shape_coo(pt_view *v, const uint64_t *counts, const tnf_object *t)
 {
     uint64_t dense = 1, cells;
-    if (!tnf_value_get(t->attrs, "pytorch.coalesced") || strcmp(v[0].type->name, "int64") != 0)
-        return false;
+    bool known = tnf_value_get(t->attrs, "pytorch.coalesced") != NULL;
+    if ((!known && strcmp(t->layout->id, "sparse_coo/1") == 0) ||
+        strcmp(v[0].type->name, "int64") != 0)
+        return false; /* those of other formats need not be in the order that torch has */
     for (uint32_t s = t->rank; s > 0; s--) {
         cells = counts[0] / s;
         if (counts[0] % s == 0 && tnf_ckd_mul(&cells, cells, dense) && cells == counts[1]) {
@@ -355,14 +357,14 @@ static tnf_pickle_node *sparse_node(pt_out *o, const tnf_object *t, const layout
                                     tnf_pickle_node *const *parts, size_t n)
 {
     tnf_pickle_node *items[PT_PARTS + 2];
-    bool coo = strcmp(l->torch, "torch.sparse_coo") == 0;
+    bool says = tnf_value_get(t->attrs, "pytorch.coalesced") != NULL; /* old ones do not */
     tnf_pickle_node *text = tnf_pt_new_text(o->a, l->torch, strlen(l->torch));
     tnf_pickle_node *name = tnf_pt_new_list(o->a, TNF_PICKLE_TUPLE, &text, 1);
     tnf_pickle_node *size = dims_node(o, t->shape, t->rank);
     size = tnf_pt_new_list(o->a, TNF_PICKLE_TUPLE, &size, 1);
     memcpy(items, parts, n * sizeof *items);
     items[n++] = tnf_pt_new_call(o->a, tnf_pt_new_global(o->a, "torch", "Size"), size);
-    if (coo)
+    if (says && strcmp(l->torch, "torch.sparse_coo") == 0)
         items[n++] = bool_node(o, attr_true(t, "pytorch.coalesced"));
     tnf_pickle_node *both[] = {
         tnf_pt_new_call(o->a, tnf_pt_new_global(o->a, "torch.serialization", "_get_layout"), name),
