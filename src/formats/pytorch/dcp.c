@@ -20,10 +20,18 @@
 #define MAX_PICKLE   ((uint64_t)64 << 20)
 #define MAX_CHUNKS   4096u /* of a tensor: each is compared with each */
 
+/* An archive within a file. */
+typedef struct range {
+    tnf_part whole; /* of the file */
+    uint64_t offset;
+} range;
+
 /* One block of a tensor, in a file. */
 typedef struct chunk {
     const uint64_t *offsets, *sizes;
-    tnf_part part; /* all its bytes, rows first */
+    tnf_part part;           /* all its bytes, rows first */
+    const pt_gather *gather; /* NULL, or they do not lie in a row: */
+    const struct range *archive;
 } chunk;
 
 typedef struct mosaic {
@@ -179,12 +187,6 @@ static tnf_status find_path(const tnf_value **out, dcp *d, const tnf_pickle_node
 
 /* ----------------------------------------------------------- inner archives */
 
-/* An archive within a file: a range of it. */
-typedef struct range {
-    tnf_part whole; /* of the file */
-    uint64_t offset;
-} range;
-
 static tnf_status fetch_range(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     const range *x = ctx;
@@ -250,7 +252,7 @@ static tnf_status read_inner(dcp *d, range *x, uint64_t length, tnf_pickle *p, p
 static tnf_status read_chunk(dcp *d, chunk *c, const tnf_pickle_node *info, uint32_t rank,
                              const pt_type *type)
 {
-    range *x = tnf_arena_alloc(d->r->scratch, sizeof *x);
+    range *x = tnf_arena_alloc(d->r->arena, sizeof *x);
     pt_file *f = d->f;
     pt_tensor *t = tnf_arena_alloc(d->r->scratch, sizeof *t);
     tnf_pickle p;
@@ -274,9 +276,17 @@ static tnf_status read_chunk(dcp *d, chunk *c, const tnf_pickle_node *info, uint
     tnf_named_free(&f->storages);
     f->container = d;
     TNF_TRY(status);
-    if (c->part.payload == TNF_OPAQUE || c->part.payload == TNF_ENCODED)
-        return tnf_fail(d->e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "a chunk whose bytes do not lie in a row");
+    if (c->part.payload == TNF_ENCODED)
+        return tnf_fail(d->e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "a chunk that is deflated");
+    if (c->part.payload == TNF_OPAQUE) {
+        pt_gather *g = tnf_arena_alloc(d->r->arena, sizeof *g);
+        if (!g)
+            return tnf_arena_fail(d->r->arena, "a chunk", d->e);
+        *g = f->gathers[c->part.offset];
+        c->gather = g;
+        c->archive = x;
+        return TNF_OK;
+    }
     c->part.offset += c->part.payload == TNF_AT ? x->offset : 0;
     c->part.origin = x->whole.origin;
     c->part.digest = NULL;
@@ -380,7 +390,7 @@ static tnf_status add_tensor(dcp *d, const tnf_pickle_node *fqn, const tnf_pickl
                       .stored = bytes,
                       .nbytes = bytes,
                       .payload = TNF_OPAQUE };
-    if (m->n == 1) {
+    if (m->n == 1 && !chunks[0].gather) {
         part = chunks[0].part;
         part.role = "data";
     } else {
@@ -480,6 +490,13 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
     return status;
 }
 
+static tnf_status read_bytes(const chunk *c, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    return c->gather ? tnf_pt_gather_from(c->gather, fetch_range, (void *)(uintptr_t)c->archive,
+                                          offset, dst, n, e)
+                     : tnf_read_part(&c->part, offset, dst, n, e);
+}
+
 /* A run of elements along the last dimension: copies what the chunk has of it. */
 static tnf_status copy_run(const mosaic *m, const chunk *c, const uint64_t *at, uint64_t n,
                            uint8_t *dst, tnf_error *e)
@@ -496,8 +513,8 @@ static tnf_status copy_run(const mosaic *m, const chunk *c, const uint64_t *at, 
     if (begin >= end)
         return TNF_OK;
     from += begin - c->offsets[last];
-    return tnf_read_part(&c->part, from * m->width, dst + (begin - at[last]) * m->width,
-                         (size_t)((end - begin) * m->width), e);
+    return read_bytes(c, from * m->width, dst + (begin - at[last]) * m->width,
+                      (size_t)((end - begin) * m->width), e);
 }
 
 /* Whole elements, row by row. */
@@ -524,6 +541,8 @@ static tnf_status decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst
     const dcp *d = ((const pt_file *)r->state)->container;
     const mosaic *m = d->mosaics[key];
     uint8_t whole[16], *to = dst;
+    if (m->n == 1)
+        return read_bytes(&m->chunks[0], offset, dst, n, e);
     while (n > 0) {
         size_t skip = (size_t)(offset % m->width), some;
         if (skip || n < m->width) {

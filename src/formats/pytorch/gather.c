@@ -162,7 +162,8 @@ tnf_status tnf_pt_add_part(tnf_part *out, tnf_order *order, pt_file *f, const pt
 
 /* What reads the bytes of a storage; a deflated one is decoded to memory first. */
 typedef struct bytes_from {
-    const tnf_source *source;
+    tnf_fetch_fn fetch; /* n bytes of what the storage lies in */
+    void *ctx;
     const pt_storage *s;
     uint8_t *decoded;
 } bytes_from;
@@ -175,13 +176,13 @@ static tnf_status read_bytes(const bytes_from *b, uint64_t offset, void *dst, si
         memcpy(dst, memory + offset, n);
         return TNF_OK;
     }
-    return tnf_source_read(b->source, b->s->offset + offset, dst, n, e);
+    return b->fetch(b->ctx, b->s->offset + offset, dst, n, e);
 }
 
 static tnf_status read_stored(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     const bytes_from *b = ctx;
-    return tnf_source_read(b->source, b->s->offset + offset, dst, n, e);
+    return b->fetch(b->ctx, b->s->offset + offset, dst, n, e);
 }
 
 static tnf_status inflate_all(bytes_from *b, const tnf_allocator *alloc, tnf_error *e)
@@ -294,17 +295,28 @@ static tnf_status gather_bytes(const bytes_from *b, const pt_gather *g, uint64_t
     return TNF_OK;
 }
 
-tnf_status tnf_pt_decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,
-                         tnf_error *e)
+tnf_status tnf_pt_gather_from(const pt_gather *g, tnf_fetch_fn fetch, void *ctx, uint64_t offset,
+                              void *dst, size_t n, tnf_error *e)
 {
-    const pt_file *f = r->state;
-    const pt_gather *g = &f->gathers[key];
     tnf_allocator alloc = tnf_allocator_or_default(NULL);
-    bytes_from b = { r->source, g->storage, NULL };
+    bytes_from b = { fetch, ctx, g->storage, NULL };
     if (g->storage->deflated)
         TNF_TRY(inflate_all(&b, &alloc, e));
     tnf_status status = gather_bytes(&b, g, offset, dst, n, e);
     if (b.decoded)
         tnf_free(&alloc, b.decoded, b.s->size ? (size_t)b.s->size : 1);
     return status;
+}
+
+static tnf_status read_source(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    return tnf_source_read(ctx, offset, dst, n, e);
+}
+
+tnf_status tnf_pt_decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,
+                         tnf_error *e)
+{
+    const pt_file *f = r->state;
+    return tnf_pt_gather_from(&f->gathers[key], read_source, (void *)(uintptr_t)r->source, offset,
+                              dst, n, e);
 }

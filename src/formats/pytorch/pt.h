@@ -186,6 +186,9 @@ tnf_status tnf_pt_bytes(tnf_str *out, const tnf_pickle_node *node, tnf_arena *ar
 /* gather.c */
 tnf_status tnf_pt_add_part(tnf_part *out, tnf_order *order, pt_file *f, const pt_dense *d,
                            bool may_be_f, tnf_error *e);
+/* Bytes [offset, offset + n) of what is gathered, from a storage that `fetch` reads. */
+tnf_status tnf_pt_gather_from(const pt_gather *g, tnf_fetch_fn fetch, void *ctx, uint64_t offset,
+                              void *dst, size_t n, tnf_error *e);
 tnf_status tnf_pt_decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,
                          tnf_error *e);
 
