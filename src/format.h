@@ -85,6 +85,9 @@ typedef struct tnf_can {
     /* Is a tensor to be written as what its elements are made of, though `types` has its type,
      * since this one would not be read again as such? May be NULL. */
     bool (*as_storage)(const tnf_object *object);
+    /* Is a tensor to be written as its parts, though `layouts` has its layout, since there is not
+     * enough said of this one? May be NULL. */
+    bool (*in_parts)(const tnf_object *object);
     bool order_f; /* columns first */
     bool only_f;  /* and never rows first */
     /* order_f: is a tensor that comes rows first to be written columns first, if nobody asks for
@@ -216,8 +219,7 @@ typedef struct tnf_format {
     /* Of files NAME-00001-of-0000N, written by `shard_attrs`, the first opens as the whole model.
      */
     bool opens_sets;
-    bool shown_as_index;     /* no, by its own name */
-    const char *folder_file; /* a file of this name stands for the folder it is in; or NULL */
+    bool shown_as_index; /* no, by its own name */
     tnf_can can;
     const tnf_option_info *read_options, *write_options;
     const tnf_rule_names *rule_names; /* NULL: it has no such words */
@@ -250,8 +252,8 @@ typedef struct tnf_format {
      * NULL. */
     tnf_status (*shard_attrs)(tnf_attrs *attrs, const tnf_catalog *whole, size_t i, size_t n,
                               tnf_error *e);
-    /* Where it lies in a folder that stands for it ("variables/variables.index"), and what a path
-     * lacks that is all but the end of its name (".index"). May be NULL. */
+    /* Where it lies in a folder that stands for it ("variables/variables.index", ".metadata"), and
+     * what a path lacks that is all but the end of its name (".index"). May be NULL. */
     const char *inside, *suffix;
     /* Tells what verifying finds beyond the parts and their layouts. May be NULL. */
     tnf_status (*verify)(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,

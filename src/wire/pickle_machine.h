@@ -177,7 +177,7 @@ static inline tnf_status pop_mark(machine *m, tnf_pickle_node ***items, size_t *
     if (m->nmarks == 0)
         return bad_pickle(m, TNF_EFORMAT, "the opcode 0x%02x finds no mark on the stack", m->op);
     size_t at = m->marks[--m->nmarks];
-    *items = m->stack + at;
+    *items = m->stack ? m->stack + at : NULL; /* nothing was pushed yet */
     *n = m->n - at;
     m->n = at;
     return TNF_OK;

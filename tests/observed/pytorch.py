@@ -11,6 +11,8 @@ import hashlib
 import json
 import math
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -124,6 +126,43 @@ def check_bad(case):
         check(code == 4 or verified == 1, file, f"cat of a damaged tensor gives {code}")
 
 
+# What a program opens before it does anything: its libraries, and what the C library and the machine say of themselves.
+SYSTEM = re.compile(r"/(etc/ld\.so|lib|lib64|usr/lib|usr/local/lib|proc/|sys/|usr/share/(locale|zoneinfo))|/dev/(null|urandom)$")
+
+
+def check_calls(case, scratch):
+    """Under strace: nothing is started, no socket made, and no file opened but the one that was named and the output."""
+    file, log = HERE / "bad" / case["file"], scratch / "log"
+    for args in (["ls", file], ["verify", file], ["convert", "-q", "--force", "--allow-loss", "-t", "safetensors", file, scratch / "out.safetensors"]):
+        done = subprocess.run(["strace", "-f", "-qq", "-s", "4096", "-o", log, "-e",
+                               "trace=execve,execveat,fork,vfork,open,openat,openat2,creat,socket,connect,unlink,unlinkat", TENFOLD,
+                               *map(str, args)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False, env=ENV, cwd=MARKER.parent)
+        if not log.exists() or not log.read_text().strip():
+            return False, done.stderr.decode("utf-8", "replace").strip()
+        lines = log.read_text().splitlines()
+        started = [l for l in lines if re.search(r"\b(execve|execveat|fork|vfork|socket|connect)\(", l)]
+        check(len(started) == 1 and TENFOLD in started[0], file, f"{args[0]} starts something: {started[1:]}")
+        for line in lines:
+            named = re.search(r'\b(?:open|openat|openat2|creat|unlink|unlinkat)\((?:AT_FDCWD, |\d+, )?"([^"]*)"', line)
+            path = named.group(1) if named else str(file)
+            mine = path == str(file) or path.startswith(str(scratch)) or path in ("", ".") or \
+                Path(path).name.startswith(("out.safetensors", f".{file.name}", file.name)) or path == str(file.parent)
+            check(mine or SYSTEM.match(path), file, f"{args[0]} opens {path}: {line[:200]}")
+    return True, ""
+
+
+def check_all_calls(bad):
+    if not shutil.which("strace"):
+        print("pytorch: no strace here: what is opened was not looked at")
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        for case in bad:
+            ran, why = check_calls(case, Path(scratch)) if "mal" in case["file"] else (True, "")
+            if not ran:
+                print(f"pytorch: strace may not be used here ({why[:80]}): what is opened was not looked at")
+                return
+
+
 def main():
     cases = 0
     for listing in sorted(HERE.glob("*.json")):
@@ -136,6 +175,7 @@ def main():
     bad = json.loads((HERE / "bad" / "manifest.json").read_text())
     for case in bad:
         check_bad(case)
+    check_all_calls(bad)
     check(not MARKER.exists(), HERE, "a payload was run")
     print("\n".join(failures))
     print(f"pytorch: {cases} files, {len(bad)} bad ones, {len(failures)} failures")

@@ -350,6 +350,33 @@ static void warn_one(void *ctx, const tnf_error *odd, tnf_str tensor)
         o->warn(o->ctx, &(tnf_warning) { .offset = odd->offset, .message = odd->message });
 }
 
+/* Of a shard, under its name. */
+struct telling_shard {
+    struct telling *telling;
+    const char *label;
+};
+
+static void tell_shard(void *ctx, const tnf_error *problem, tnf_str tensor)
+{
+    const struct telling_shard *t = ctx;
+    tnf_error e = *problem;
+    tnf_error_prefix(&e, t->label);
+    tell_one(t->telling, &e, tensor);
+}
+
+/* What the format of the shards finds in each of them by itself. */
+static tnf_status check_shards(struct telling *t, tnf_arena *arena, tnf_error *e)
+{
+    const tnf_file *file = t->c->file;
+    for (const struct sibling *s = file->siblings; s && file->format->stands_for_shards;
+         s = s->next) {
+        struct telling_shard shard = { t, s->name };
+        if (s->file && s->file->format->verify)
+            TNF_TRY(s->file->format->verify(&s->file->reader, arena, tell_shard, &shard, e));
+    }
+    return TNF_OK;
+}
+
 /* What opening a file for salvage gave way to; that of a shard under its name. */
 static void tell_losses(struct check *c, tnf_verify_result *result, const tnf_file *file)
 {
@@ -408,6 +435,8 @@ static tnf_status check_file(struct check *c, tnf_verify_result *result, tnf_are
     tell_outcomes(c, result);
     if (status == TNF_OK && format->verify)
         status = format->verify(&c->file->reader, arena, tell_one, &telling, e);
+    if (status == TNF_OK)
+        status = check_shards(&telling, arena, e);
     if (status == TNF_OK && program)
         status = format->loads(&c->file->reader, program, arena, tell_one, &telling, e);
     if (status == TNF_OK && format->notes && c->options.note)

@@ -162,20 +162,6 @@ static tnf_status choose_model(char **out, const struct looking *l, const char *
     return TNF_OK;
 }
 
-/* The file that some format calls its folders by, if it is there and nothing else is. */
-static void find_folder_file(struct found *f, const char *path)
-{
-    char full[4096];
-    for (size_t i = 0; tnf_registry_at(i) && !f->count; i++) {
-        const char *name = tnf_registry_at(i)->folder_file;
-        int n = name ? snprintf(full, sizeof full, "%s/%s", path, name) : 0;
-        if (n <= 0 || (size_t)n >= sizeof full || access(full, F_OK) != 0)
-            continue;
-        f->name = (char *)(uintptr_t)name; /* only read */
-        f->count = 1;
-    }
-}
-
 /* A regular file of that name; NULL if there is none. */
 static char *regular_file(const char *path, size_t n, const char *end, tnf_arena *arena)
 {
@@ -240,8 +226,6 @@ tnf_status tnf_directory_model(char **out, const char *path, tnf_arena *arena, t
         none = none && l.found[i].count == 0;
     if (none && find_inside(out, path, arena))
         return TNF_OK;
-    if (none)
-        find_folder_file(&l.found[SHARD], path);
     return choose_model(out, &l, path, e);
 }
 

@@ -120,7 +120,7 @@ static unsigned needs(const struct tnf_save *s, const tnf_object *o)
     const tnf_can *can = &s->format->can;
     unsigned what = name_fits(can, o->name) ? 0 : TNF_CHANGE_NAME;
     bool dense = o->layout == &tnf_layout_dense;
-    if (!tnf_list_has(can->layouts, o->layout->id))
+    if (!tnf_list_has(can->layouts, o->layout->id) || (can->in_parts && can->in_parts(o)))
         what |= TNF_CHANGE_PARTS;
     bool parts = what & TNF_CHANGE_PARTS;
     if ((parts && (dense || !tnf_list_has(can->layouts, "dense"))) || o->nparts == 0)

@@ -318,6 +318,11 @@ void tnf_pt_notes(const tnf_reader *r, void (*note)(void *ctx, const char *key, 
     const tnf_value *calls = tnf_catalog_attr(r->catalog, "pytorch.calls");
     const tnf_value none = { .kind = TNF_ARRAY }, verdict = tnf_value_string(tnf_pt_verdict(f));
     note(ctx, "calls", calls ? calls : &none);
+    if (f->slack_text) {
+        const tnf_value text = tnf_value_string(f->slack_text);
+        note(ctx, "slack", &f->slack);
+        note(ctx, "slack_text", &text);
+    }
     note(ctx, "verdict", &verdict);
 }
 

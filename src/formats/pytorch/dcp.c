@@ -18,11 +18,20 @@
 
 #define MAX_METADATA ((uint64_t)1 << 30)
 #define MAX_PICKLE   ((uint64_t)64 << 20)
+#define MAX_CHUNKS   4096u /* of a tensor: each is compared with each */
+
+/* An archive within a file. */
+typedef struct range {
+    tnf_part whole; /* of the file */
+    uint64_t offset;
+} range;
 
 /* One block of a tensor, in a file. */
 typedef struct chunk {
     const uint64_t *offsets, *sizes;
-    tnf_part part; /* all its bytes, rows first */
+    tnf_part part;           /* all its bytes, rows first */
+    const pt_gather *gather; /* NULL, or they do not lie in a row: */
+    const struct range *archive;
 } chunk;
 
 typedef struct mosaic {
@@ -40,7 +49,7 @@ typedef struct place {
 typedef struct dcp {
     tnf_reader *r;
     pt_file *f;
-    tnf_named places;
+    tnf_named places, paths;
     const mosaic **mosaics;
     size_t n, capacity;
     tnf_attrs values;
@@ -133,13 +142,50 @@ static const tnf_pickle_node *find_place(dcp *d, const tnf_pickle_node *fqn,
     return i == TNF_HASH_NONE ? NULL : ((const place *)tnf_named_at(&d->places, i))->info;
 }
 
-/* ----------------------------------------------------------- inner archives */
+/* planner_data: the keys that lead to it in the tree that was saved, by name. */
+static tnf_status add_paths(dcp *d, const tnf_pickle_node *planner)
+{
+    uint32_t known;
+    for (size_t i = 0; planner && planner->kind == TNF_PICKLE_DICT && i < planner->n; i += 2) {
+        const tnf_pickle_node *fqn = planner->as.items[i];
+        place p = { .name = { fqn->as.s, fqn->n }, .info = planner->as.items[i + 1] };
+        if (fqn->kind == TNF_PICKLE_TEXT)
+            TNF_TRY(tnf_named_add(&d->paths, &p, &known, d->e));
+    }
+    return TNF_OK;
+}
 
-/* An archive within a file: a range of it. */
-typedef struct range {
-    tnf_part whole; /* of the file */
-    uint64_t offset;
-} range;
+/* pytorch.path, where the name split at its dots is not it; *out is NULL otherwise. */
+static tnf_status find_path(const tnf_value **out, dcp *d, const tnf_pickle_node *fqn)
+{
+    uint32_t at = tnf_named_find(&d->paths, (tnf_str) { fqn->as.s, fqn->n });
+    const tnf_pickle_node *path = at == TNF_HASH_NONE
+                                      ? NULL
+                                      : ((const place *)tnf_named_at(&d->paths, at))->info;
+    bool needed = false;
+    *out = NULL;
+    if (!path || (path->kind != TNF_PICKLE_TUPLE && path->kind != TNF_PICKLE_LIST))
+        return TNF_OK;
+    for (size_t i = 0; i < path->n; i++) {
+        const tnf_pickle_node *x = path->as.items[i];
+        if (x->kind != TNF_PICKLE_TEXT && x->kind != TNF_PICKLE_INT)
+            return TNF_OK; /* nobody knows what it would be called */
+        needed = needed || x->kind == TNF_PICKLE_INT || !x->n || memchr(x->as.s, '.', x->n);
+    }
+    tnf_attrs attrs = { .arena = d->r->arena };
+    tnf_value *map = needed ? tnf_arena_alloc(d->r->arena, sizeof *map) : NULL, v;
+    if (!needed)
+        return TNF_OK;
+    if (!map)
+        return tnf_arena_fail(d->r->arena, "a path", d->e);
+    TNF_TRY(tnf_pt_value(&v, path, d->r->arena, d->e));
+    TNF_TRY(tnf_attrs_push(&attrs, "pytorch.path", v, d->e));
+    *map = tnf_attrs_value(&attrs);
+    *out = map;
+    return TNF_OK;
+}
+
+/* ----------------------------------------------------------- inner archives */
 
 static tnf_status fetch_range(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
@@ -152,7 +198,7 @@ static tnf_status open_range(dcp *d, range *x, uint64_t *length, const tnf_pickl
     const tnf_pickle_node *path = attr(info, "relative_path"), *offset = attr(info, "offset");
     const tnf_pickle_node *n = attr(info, "length");
     const tnf_pickle_node *transforms = attr(info, "transform_descriptors");
-    const tnf_file *file;
+    const struct tnf_origin *origin;
     uint64_t size;
     if (!path || path->kind != TNF_PICKLE_TEXT || !offset || offset->kind != TNF_PICKLE_INT ||
         offset->as.i < 0 || !n || n->kind != TNF_PICKLE_INT || n->as.i < 0)
@@ -163,11 +209,10 @@ static tnf_status open_range(dcp *d, range *x, uint64_t *length, const tnf_pickl
     tnf_str name = { path->as.s, path->n };
     if (memchr(name.p, '/', name.n) || memchr(name.p, '\\', name.n))
         return bad_metadata(d, "a file in another folder is named");
-    TNF_TRY(tnf_open_sibling(d->r, &file, name, "pytorch-distcp", d->e));
-    x->whole = (tnf_part) { .role = "data",
-                            .type = tnf_type_of(TNF_U8),
-                            .origin = tnf_file_origin(file, &size),
-                            .payload = TNF_AT };
+    TNF_TRY(tnf_open_data(d->r, &origin, &size, name, d->e));
+    x->whole = (tnf_part) {
+        .role = "data", .type = tnf_type_of(TNF_U8), .origin = origin, .payload = TNF_AT
+    };
     x->whole.stored = x->whole.nbytes = size;
     x->offset = (uint64_t)offset->as.i;
     *length = (uint64_t)n->as.i;
@@ -207,7 +252,7 @@ static tnf_status read_inner(dcp *d, range *x, uint64_t length, tnf_pickle *p, p
 static tnf_status read_chunk(dcp *d, chunk *c, const tnf_pickle_node *info, uint32_t rank,
                              const pt_type *type)
 {
-    range *x = tnf_arena_alloc(d->r->scratch, sizeof *x);
+    range *x = tnf_arena_alloc(d->r->arena, sizeof *x);
     pt_file *f = d->f;
     pt_tensor *t = tnf_arena_alloc(d->r->scratch, sizeof *t);
     tnf_pickle p;
@@ -231,9 +276,17 @@ static tnf_status read_chunk(dcp *d, chunk *c, const tnf_pickle_node *info, uint
     tnf_named_free(&f->storages);
     f->container = d;
     TNF_TRY(status);
-    if (c->part.payload == TNF_OPAQUE || c->part.payload == TNF_ENCODED)
-        return tnf_fail(d->e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "a chunk whose bytes do not lie in a row");
+    if (c->part.payload == TNF_ENCODED)
+        return tnf_fail(d->e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "a chunk that is deflated");
+    if (c->part.payload == TNF_OPAQUE) {
+        pt_gather *g = tnf_arena_alloc(d->r->arena, sizeof *g);
+        if (!g)
+            return tnf_arena_fail(d->r->arena, "a chunk", d->e);
+        *g = f->gathers[c->part.offset];
+        c->gather = g;
+        c->archive = x;
+        return TNF_OK;
+    }
     c->part.offset += c->part.payload == TNF_AT ? x->offset : 0;
     c->part.origin = x->whole.origin;
     c->part.digest = NULL;
@@ -260,7 +313,7 @@ static bool tiles(const mosaic *m)
                 return false;
         if (!tnf_ckd_add(&sum, sum, volume(a->sizes, m->rank)))
             return false;
-        for (size_t j = 0; j < i && m->n <= 4096; j++) {
+        for (size_t j = 0; j < i; j++) {
             const chunk *b = &m->chunks[j];
             bool apart = m->rank == 0;
             for (uint32_t k = 0; k < m->rank; k++)
@@ -290,16 +343,11 @@ static const pt_type *dtype_of(const tnf_pickle_node *meta)
 
 static tnf_status keep_mosaic(dcp *d, const mosaic *m, uint64_t *key)
 {
-    if (d->n == d->capacity) {
-        size_t want = d->capacity ? 2 * d->capacity : 16;
-        const mosaic **more = tnf_arena_array(d->r->arena, want, sizeof(mosaic *));
-        if (!more)
-            return tnf_arena_fail(d->r->arena, "a tensor", d->e);
-        if (d->n)
-            memcpy((void *)more, (const void *)d->mosaics, d->n * sizeof(mosaic *));
-        d->mosaics = more;
-        d->capacity = want;
-    }
+    const mosaic **more = tnf_arena_grow(d->r->arena, (void *)d->mosaics, d->n, &d->capacity,
+                                         sizeof(mosaic *), 16);
+    if (!more)
+        return tnf_arena_fail(d->r->arena, "a tensor", d->e);
+    d->mosaics = more;
     *key = d->n;
     d->mosaics[d->n++] = m;
     return TNF_OK;
@@ -316,6 +364,9 @@ static tnf_status add_tensor(dcp *d, const tnf_pickle_node *fqn, const tnf_pickl
     if (!type || type->doubled || type->axis || type->packed || !m->shape || !list ||
         list->kind != TNF_PICKLE_LIST)
         return bad_metadata(d, "a tensor without a known type, a size and chunks");
+    if (list->n > MAX_CHUNKS)
+        return tnf_fail(d->e, TNF_ELIMIT, TNF_NO_OFFSET,
+                        "a tensor of %zu chunks; at most %u are put together", list->n, MAX_CHUNKS);
     chunk *chunks = tnf_arena_array(d->r->arena, list->n, sizeof *chunks);
     if (!chunks)
         return tnf_arena_fail(d->r->arena, "chunks", d->e);
@@ -339,13 +390,16 @@ static tnf_status add_tensor(dcp *d, const tnf_pickle_node *fqn, const tnf_pickl
                       .stored = bytes,
                       .nbytes = bytes,
                       .payload = TNF_OPAQUE };
-    if (m->n == 1) {
+    if (m->n == 1 && !chunks[0].gather) {
         part = chunks[0].part;
         part.role = "data";
     } else {
         TNF_TRY(keep_mosaic(d, m, &part.offset));
     }
+    const tnf_value *attrs;
+    TNF_TRY(find_path(&attrs, d, fqn));
     tnf_object o = { .name = { fqn->as.s, fqn->n },
+                     .attrs = attrs,
                      .shape = m->shape,
                      .layout = &tnf_layout_dense,
                      .parts = &part,
@@ -356,14 +410,7 @@ static tnf_status add_tensor(dcp *d, const tnf_pickle_node *fqn, const tnf_pickl
 
 /* ----------------------------------------------------------------- values */
 
-/* The name by the nested keys that planner_data has for it. */
-static const char *value_name(dcp *d, const tnf_pickle_node *fqn, const tnf_pickle_node *planner)
-{
-    (void)planner;
-    return tnf_arena_str(d->r->arena, fqn->as.s, fqn->n);
-}
-
-static tnf_status add_value(dcp *d, const tnf_pickle_node *fqn, const tnf_pickle_node *planner)
+static tnf_status add_value(dcp *d, const tnf_pickle_node *fqn)
 {
     range *x = tnf_arena_alloc(d->r->scratch, sizeof *x);
     pt_file *f = d->f;
@@ -371,7 +418,7 @@ static tnf_status add_value(dcp *d, const tnf_pickle_node *fqn, const tnf_pickle
     uint64_t length;
     tnf_value v;
     const tnf_pickle_node *info = find_place(d, fqn, NULL, 0);
-    const char *name = value_name(d, fqn, planner);
+    const char *name = tnf_arena_str(d->r->arena, fqn->as.s, fqn->n);
     if (!x || !name)
         return tnf_arena_fail(d->r->scratch, "a value", d->e);
     if (!info)
@@ -395,13 +442,13 @@ static tnf_status add_all(dcp *d, const tnf_pickle_node *root)
     if (!metas || metas->kind != TNF_PICKLE_DICT)
         return tnf_fail(d->e, TNF_EFORMAT, 0, "a pickle, but not the metadata of a checkpoint");
     TNF_TRY(add_places(d, attr(root, "storage_data")));
+    TNF_TRY(add_paths(d, attr(root, "planner_data")));
     d->values.arena = d->r->arena;
     for (size_t i = 0; i < metas->n; i += 2) {
         const tnf_pickle_node *fqn = metas->as.items[i], *meta = metas->as.items[i + 1];
         if (fqn->kind != TNF_PICKLE_TEXT)
             return bad_metadata(d, "a tensor without a name");
-        tnf_status status = attr(meta, "chunks") ? add_tensor(d, fqn, meta)
-                                                 : add_value(d, fqn, attr(root, "planner_data"));
+        tnf_status status = attr(meta, "chunks") ? add_tensor(d, fqn, meta) : add_value(d, fqn);
         if (status != TNF_OK && !tnf_lose(d->r, status, d->e))
             return status;
     }
@@ -434,11 +481,20 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
     r->state = f;
     r->version = "";
     tnf_named_init(&d->places, sizeof(place), &r->scratch->alloc, r->limits.memory);
+    tnf_named_init(&d->paths, sizeof(place), &r->scratch->alloc, r->limits.memory);
     tnf_named_init(&f->call_list, sizeof(pt_call), &r->scratch->alloc, r->limits.memory);
     tnf_status status = index_folder(d);
     tnf_named_free(&f->call_list);
     tnf_named_free(&d->places);
+    tnf_named_free(&d->paths);
     return status;
+}
+
+static tnf_status read_bytes(const chunk *c, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    return c->gather ? tnf_pt_gather_from(c->gather, fetch_range, (void *)(uintptr_t)c->archive,
+                                          offset, dst, n, e)
+                     : tnf_read_part(&c->part, offset, dst, n, e);
 }
 
 /* A run of elements along the last dimension: copies what the chunk has of it. */
@@ -457,8 +513,8 @@ static tnf_status copy_run(const mosaic *m, const chunk *c, const uint64_t *at, 
     if (begin >= end)
         return TNF_OK;
     from += begin - c->offsets[last];
-    return tnf_read_part(&c->part, from * m->width, dst + (begin - at[last]) * m->width,
-                         (size_t)((end - begin) * m->width), e);
+    return read_bytes(c, from * m->width, dst + (begin - at[last]) * m->width,
+                      (size_t)((end - begin) * m->width), e);
 }
 
 /* Whole elements, row by row. */
@@ -485,6 +541,8 @@ static tnf_status decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst
     const dcp *d = ((const pt_file *)r->state)->container;
     const mosaic *m = d->mosaics[key];
     uint8_t whole[16], *to = dst;
+    if (m->n == 1)
+        return read_bytes(&m->chunks[0], offset, dst, n, e);
     while (n > 0) {
         size_t skip = (size_t)(offset % m->width), some;
         if (skip || n < m->width) {
@@ -520,35 +578,10 @@ const tnf_format tnf_format_pytorch_dcp = {
     .extensions = "metadata",
     .family = "pytorch",
     .caps = TNF_CAN_READ,
-    .folder_file = ".metadata",
+    .inside = ".metadata",
     .probe = probe,
     .index = index_all,
     .decode = decode,
     .verify = tnf_pt_verify,
     .notes = tnf_pt_notes,
-};
-
-/* One of its files: archives behind each other. Only .metadata says where they begin. */
-static int probe_nothing(const tnf_probe *p)
-{
-    (void)p;
-    return TNF_PROBE_NO;
-}
-
-static tnf_status index_nothing(tnf_reader *r, tnf_error *e)
-{
-    if (r->sibling)
-        return TNF_OK;
-    return tnf_fail(e, TNF_EUNSUPPORTED, 0,
-                    "a piece of a folder of torch.distributed.checkpoint: open the folder");
-}
-
-const tnf_format tnf_format_pytorch_distcp = {
-    .name = "pytorch-distcp",
-    .title = "piece of a torch.distributed.checkpoint folder",
-    .extensions = "",
-    .family = "pytorch",
-    .caps = TNF_CAN_READ,
-    .probe = probe_nothing,
-    .index = index_nothing,
 };

@@ -91,7 +91,7 @@ tnf_pickle_node *tnf_pt_new_call(tnf_arena *a, tnf_pickle_node *callee, tnf_pick
 static void put_memo(pt_emitter *m, tnf_pickle_node *node)
 {
     uint32_t i = m->memo++;
-    node->memo = m->memo;
+    node->memo = m->first + m->memo;
     tnf_buf_u8(m->b, i < 256 ? 'q' : 'r');
     if (i < 256)
         tnf_buf_u8(m->b, (uint8_t)i);
@@ -102,9 +102,9 @@ static void put_memo(pt_emitter *m, tnf_pickle_node *node)
 /* A node that was written already is taken from the memo. */
 static bool get_memo(pt_emitter *m, const tnf_pickle_node *node)
 {
-    if (!node->memo)
+    if (node->memo <= m->first)
         return false;
-    uint32_t i = node->memo - 1;
+    uint32_t i = node->memo - m->first - 1;
     tnf_buf_u8(m->b, i < 256 ? 'h' : 'j');
     if (i < 256)
         tnf_buf_u8(m->b, (uint8_t)i);
@@ -177,6 +177,7 @@ static tnf_status put_bytes(pt_emitter *m, tnf_pickle_node *node)
     tnf_arena *a = m->arena;
     char *text = tnf_arena_raw(a, 2 * (uint64_t)node->n + 1);
     size_t n = 0;
+    m->other = true;
     if (!m->latin1) {
         m->latin1 = tnf_pt_new_text(a, "latin1", 6);
         m->encode = tnf_pt_new_global(a, "_codecs", "encode");
@@ -315,6 +316,7 @@ static tnf_status put_container(pt_emitter *m, tnf_pickle_node *node)
 static tnf_status put_set(pt_emitter *m, tnf_pickle_node *node)
 {
     tnf_arena *a = m->arena;
+    m->other = true;
     tnf_pickle_node *list = tnf_pt_new_list(a, TNF_PICKLE_LIST, node->as.items, node->n);
     tnf_pickle_node *args = tnf_pt_new_list(a, TNF_PICKLE_TUPLE, &list, 1);
     tnf_pickle_node *set = tnf_pt_new_global(a, "__builtin__",
@@ -402,7 +404,7 @@ static tnf_status put_persistent(pt_emitter *m, tnf_pickle_node *node)
     if (!get_memo(m, id)) {
         TNF_TRY(tnf_pt_mention(&x, node, m->arena, m->e));
         pt_emitted row = { .key = x.key };
-        if (m->plain && x.key.n && x.key.p[0] != '=') { /* a storage by itself */
+        if (m->plain && id->as.items[2]->op) { /* a storage by itself: not by make_plain() */
             int n = snprintf(text, sizeof text, "=%u", tnf_named_count(&m->storages));
             row.key = (tnf_str) { tnf_arena_str(m->arena, text, (size_t)n), (size_t)n };
             if (!row.key.p)

@@ -18,7 +18,9 @@ typedef struct pt_emitter {
     tnf_arena *arena;
     tnf_named storages; /* pt_emitted */
     uint32_t memo;
+    uint32_t first; /* entries up to this one are of another pickle of the same nodes */
     unsigned depth;
+    bool other;  /* some nodes are written as what protocol 2 has for them */
     bool plain;  /* every tensor is written as all of a storage of its own, rows first */
     bool strict; /* what is dangerous is refused; else None stands for it */
     tnf_pickle_node *latin1, *encode;

@@ -106,14 +106,16 @@ static void set_place(tnf_part *out, const pt_dense *d, uint64_t nbytes)
     out->codec = s->deflated ? TNF_CODEC_DEFLATE : TNF_CODEC_RAW;
     if (s->big)
         out->flags |= TNF_PART_BIG_ENDIAN;
-    if (is_whole(d, nbytes))
+    if (is_whole(d, nbytes)) {
         out->digest = s->digest;
+        d->storage->summed = true;
+    }
 }
 
 tnf_status tnf_pt_add_part(tnf_part *out, tnf_order *order, pt_file *f, const pt_dense *d,
                            bool may_be_f, tnf_error *e)
 {
-    uint64_t elements = 1, end;
+    uint64_t elements = 1;
     for (uint32_t i = 0; i < d->rank; i++)
         elements *= d->shape[i];
     uint64_t nbytes = elements * d->type->width;
@@ -143,9 +145,10 @@ tnf_status tnf_pt_add_part(tnf_part *out, tnf_order *order, pt_file *f, const pt
     }
     pt_storage *s = d->storage;
     bool rows = in_rows(d), columns = !rows && may_be_f && in_columns(d);
-    end = d->start + (d->offset + elements) * d->type->width;
-    if (end > s->used)
-        s->used = end;
+    uint64_t begin = d->start + d->offset * d->type->width, last = 0;
+    for (uint32_t i = 0; i < d->rank; i++)
+        last += (d->shape[i] - 1) * d->stride[i]; /* within the storage: see check_view() */
+    TNF_TRY(tnf_pt_note_span(f, s, begin, begin + (last + 1) * d->type->width, e));
     bool lies = !s->memory && !d->conj && !d->neg && (rows || columns) &&
                 (!s->deflated || is_whole(d, nbytes));
     if (!lies)
@@ -159,7 +162,8 @@ tnf_status tnf_pt_add_part(tnf_part *out, tnf_order *order, pt_file *f, const pt
 
 /* What reads the bytes of a storage; a deflated one is decoded to memory first. */
 typedef struct bytes_from {
-    const tnf_source *source;
+    tnf_fetch_fn fetch; /* n bytes of what the storage lies in */
+    void *ctx;
     const pt_storage *s;
     uint8_t *decoded;
 } bytes_from;
@@ -172,13 +176,13 @@ static tnf_status read_bytes(const bytes_from *b, uint64_t offset, void *dst, si
         memcpy(dst, memory + offset, n);
         return TNF_OK;
     }
-    return tnf_source_read(b->source, b->s->offset + offset, dst, n, e);
+    return b->fetch(b->ctx, b->s->offset + offset, dst, n, e);
 }
 
 static tnf_status read_stored(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     const bytes_from *b = ctx;
-    return tnf_source_read(b->source, b->s->offset + offset, dst, n, e);
+    return b->fetch(b->ctx, b->s->offset + offset, dst, n, e);
 }
 
 static tnf_status inflate_all(bytes_from *b, const tnf_allocator *alloc, tnf_error *e)
@@ -291,17 +295,28 @@ static tnf_status gather_bytes(const bytes_from *b, const pt_gather *g, uint64_t
     return TNF_OK;
 }
 
-tnf_status tnf_pt_decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,
-                         tnf_error *e)
+tnf_status tnf_pt_gather_from(const pt_gather *g, tnf_fetch_fn fetch, void *ctx, uint64_t offset,
+                              void *dst, size_t n, tnf_error *e)
 {
-    const pt_file *f = r->state;
-    const pt_gather *g = &f->gathers[key];
     tnf_allocator alloc = tnf_allocator_or_default(NULL);
-    bytes_from b = { r->source, g->storage, NULL };
+    bytes_from b = { fetch, ctx, g->storage, NULL };
     if (g->storage->deflated)
         TNF_TRY(inflate_all(&b, &alloc, e));
     tnf_status status = gather_bytes(&b, g, offset, dst, n, e);
     if (b.decoded)
         tnf_free(&alloc, b.decoded, b.s->size ? (size_t)b.s->size : 1);
     return status;
+}
+
+static tnf_status read_source(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    return tnf_source_read(ctx, offset, dst, n, e);
+}
+
+tnf_status tnf_pt_decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,
+                         tnf_error *e)
+{
+    const pt_file *f = r->state;
+    return tnf_pt_gather_from(&f->gathers[key], read_source, (void *)(uintptr_t)r->source, offset,
+                              dst, n, e);
 }

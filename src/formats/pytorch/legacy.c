@@ -22,7 +22,7 @@ static const uint8_t magic[10] = { 0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa
 static tnf_status read_window(pt_file *f, uint64_t at, uint64_t n, tnf_cur *out, tnf_error *e)
 {
     uint64_t skip = at - f->window_at;
-    if (at < f->window_at || skip > f->window.n || n > f->window.n - skip) {
+    if (!f->window.p || at < f->window_at || skip > f->window.n || n > f->window.n - skip) {
         TNF_TRY(tnf_read_range(f->r, "pickle", at, n, UINT64_MAX, out, e));
         f->window = (tnf_str) { (const char *)out->p, (size_t)n };
         f->window_at = at;

@@ -49,7 +49,8 @@ typedef struct pt_storage {
     bool located;
     bool has_crc;
     uint8_t crc[4]; /* big-endian */
-    uint64_t used;  /* up to this byte by tensors, for those who ask for slack */
+    bool spanned;   /* a tensor has all of it */
+    bool summed;    /* and its digest */
     const tnf_digest *digest;
     tnf_pickle_node *key_node; /* of the tree that is written again */
 } pt_storage;
@@ -79,6 +80,20 @@ typedef struct pt_gather {
     uint8_t number; /* bytes of such a number */
 } pt_gather;
 
+/* Bytes of a storage from the first to the last of a tensor's. */
+typedef struct pt_span {
+    const pt_storage *storage;
+    uint64_t begin, end;
+} pt_span;
+
+/* A record that verify compares with its CRC. */
+typedef struct pt_sum {
+    tnf_str name;
+    uint64_t offset, stored, size;
+    uint32_t crc;
+    bool deflated;
+} pt_sum;
+
 /* The reader's state: r->state. */
 typedef struct pt_file {
     tnf_reader *r;
@@ -87,8 +102,14 @@ typedef struct pt_file {
     size_t ngathers, gathers_capacity;
     pt_call *calls; /* once all pickles are read */
     size_t ncalls;
-    bool danger;                   /* something dangerous is named */
-    bool refused;                  /* by torch.load(weights_only=True) */
+    bool danger;    /* something dangerous is named */
+    bool refused;   /* by torch.load(weights_only=True) */
+    pt_span *spans; /* while tensors are read, of those that have not all */
+    size_t nspans, spans_capacity;
+    pt_sum *sums;
+    size_t nsums;
+    tnf_value slack; /* an array of maps, or empty */
+    const char *slack_text;
     tnf_named call_list;           /* while they are read */
     uint64_t base;                 /* of the pickle whose nodes are looked at */
     const tnf_pickle_node *source; /* legacy: the class whose source text stands in the file */
@@ -117,6 +138,7 @@ typedef struct pt_dense {
     bool fortran; /* numpy: all of it, columns first */
     const char *location;
     uint64_t at; /* for messages */
+    tnf_pickle_node *node;
 } pt_dense;
 
 typedef struct pt_tensor {
@@ -164,6 +186,9 @@ tnf_status tnf_pt_bytes(tnf_str *out, const tnf_pickle_node *node, tnf_arena *ar
 /* gather.c */
 tnf_status tnf_pt_add_part(tnf_part *out, tnf_order *order, pt_file *f, const pt_dense *d,
                            bool may_be_f, tnf_error *e);
+/* Bytes [offset, offset + n) of what is gathered, from a storage that `fetch` reads. */
+tnf_status tnf_pt_gather_from(const pt_gather *g, tnf_fetch_fn fetch, void *ctx, uint64_t offset,
+                              void *dst, size_t n, tnf_error *e);
 tnf_status tnf_pt_decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,
                          tnf_error *e);
 
@@ -202,6 +227,13 @@ tnf_status tnf_pt_verify(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, v
 
 void tnf_pt_notes(const tnf_reader *r, void (*note)(void *ctx, const char *key, const tnf_value *v),
                   void *ctx);
+
+/* sums.c */
+tnf_status tnf_pt_check_sums(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
+                             tnf_error *e);
+/* slack.c: what tensors have of storages, and what none has. */
+tnf_status tnf_pt_note_span(pt_file *f, pt_storage *s, uint64_t begin, uint64_t end, tnf_error *e);
+tnf_status tnf_pt_slack_done(pt_file *f, tnf_error *e);
 
 /* One pickle: read as data, its calls noted whatever becomes of it. */
 tnf_status tnf_pt_pickle(pt_file *f, tnf_pickle *out, tnf_cur *c, const char *name, tnf_error *e);

@@ -11,6 +11,7 @@ typedef struct pt_record {
     tnf_zip_member *member;
     uint64_t offset; /* of its bytes, once located */
     bool located, used;
+    bool compared; /* with its CRC */
 } pt_record;
 
 typedef struct pt_zip {
@@ -33,6 +34,8 @@ pt_record *tnf_pt_record(const pt_zip *z, const char *name);
 /* All of a record, in scratch. */
 tnf_status tnf_pt_read_record(pt_zip *z, pt_record *r, uint64_t most, tnf_cur *out, tnf_error *e);
 tnf_status tnf_pt_inner_zip(pt_zip *z, tnf_pickle *out, tnf_error *e);
+/* sums.c: what verify is to compare. */
+tnf_status tnf_pt_keep_sums(pt_zip *z, tnf_error *e);
 /* salvage.c: the directory is missing, so members are found front to back. */
 tnf_status tnf_pt_salvage(pt_zip *z, tnf_error *e);
 

@@ -70,6 +70,8 @@ static int probe(const tnf_probe *p)
         return TNF_PROBE_MAGIC;
     if (p->nhead >= 8 && memcmp(p->head, "PYTORCH1", 8) == 0)
         return TNF_PROBE_MAGIC;
+    if (p->nhead >= 6 && memcmp(p->head, "7z\xbc\xaf\x27\x1c", 6) == 0)
+        return named_so(p->ext) ? TNF_PROBE_EXTENSION : TNF_PROBE_NO; /* refused by its name */
     if (p->nhead >= 264 && memcmp(p->head + 257, "ustar", 5) == 0)
         return is_first_of_tar(p->head) ? TNF_PROBE_STRUCTURE : TNF_PROBE_NO;
     if (p->nhead >= 2 && p->head[0] == 0x80 && p->head[1] >= 2 && p->head[1] <= 5)
@@ -150,6 +152,8 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
     tnf_status status = index_kind(f, e);
     if (status == TNF_OK)
         status = tnf_pt_audit_done(f, e);
+    if (status == TNF_OK)
+        status = tnf_pt_slack_done(f, e);
     tnf_named_free(&f->call_list);
     tnf_named_free(&f->storages);
     return status;
@@ -158,11 +162,8 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
 tnf_status tnf_pt_verify(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
                          tnf_error *e)
 {
-    const pt_file *f = r->state;
-    (void)arena;
-    (void)e;
-    tnf_pt_tell_calls(f, tell, ctx);
-    return TNF_OK;
+    tnf_pt_tell_calls(r->state, tell, ctx);
+    return tnf_pt_check_sums(r, arena, tell, ctx, e);
 }
 
 /* ---------------------------------------------------------------- writing */
@@ -179,6 +180,11 @@ static const tnf_option_info write_options[] = {
 
 static tnf_fate takes(const tnf_object *o, const char **reason)
 {
+    if (o->layout != &tnf_layout_dense)
+        return TNF_NATIVE;
+    *reason = "its quantizer is left out: its elements are no integers of 8 or 32 bits";
+    if (tnf_value_get(o->attrs, "pytorch.qscheme") && !tnf_pt_is_quantized(o))
+        return TNF_TRANSFORMED;
     bool halves = strcmp(o->parts[0].type->id, "f4_e2m1") == 0;
     *reason = "torch counts such elements in pairs along the last dimension";
     if (halves && (o->rank == 0 || o->shape[o->rank - 1] % 2))
@@ -198,8 +204,8 @@ static tnf_fate takes(const tnf_object *o, const char **reason)
 /* What only the tree says of a tensor. */
 static bool needs_tree(const tnf_object *o)
 {
-    static const char *const keys[] = { "pytorch.kind",  "pytorch.device",  "pytorch.dtype",
-                                        "pytorch.state", "pytorch.qscheme", "pytorch.coalesced" };
+    static const char *const keys[] = { "pytorch.kind", "pytorch.device", "pytorch.dtype",
+                                        "pytorch.state" };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (tnf_value_get(o->attrs, keys[i]))
             return true;
@@ -234,7 +240,9 @@ const tnf_format tnf_format_pytorch = {
     .caps = TNF_CAN_READ | TNF_CAN_WRITE,
     .can = { .types = "f64 f32 f16 bf16 i64 i32 i16 i8 u8 bool c64 c128 u16 u32 u64 f8_e4m3fn "
                       "f8_e5m2 f8_e4m3fnuz f8_e5m2fnuz f8_e8m0 f4_e2m1",
-             .layouts = "dense",
+             .layouts = "dense sparse_coo/1 sparse_csr/1 torch.sparse_coo/1 torch.sparse_csc/1 "
+                        "torch.sparse_bsr/1 torch.sparse_bsc/1 torch.per_channel/1 torch.nested/1",
+             .in_parts = tnf_pt_in_parts,
              .zero_rank = true,
              .utf8_names = true,
              .attrs = TNF_HOLDS_TEXT,
@@ -242,6 +250,7 @@ const tnf_format tnf_format_pytorch = {
                            "pytorch.root",
              .object_attrs = "pytorch.requires_grad pytorch.parameter pytorch.kind pytorch.device "
                              "pytorch.dtype pytorch.qscheme pytorch.scale pytorch.zero_point "
+                             "pytorch.axis "
                              "pytorch.state pytorch.coalesced",
              .derived = "pytorch.values pytorch.calls pytorch.version pytorch.byteorder "
                         "pytorch.protocol pytorch.alignment pytorch.storage pytorch.strides "

@@ -14,6 +14,7 @@ typedef struct context {
     uint64_t at;
     unsigned depth;
     tnf_error *e;
+    const tnf_pickle_node *node; /* the outermost */
 } context;
 
 typedef tnf_status (*rebuild_fn)(context *x, const tnf_pickle_node *args);
@@ -170,13 +171,14 @@ static tnf_status read_view_args(context *x, pt_dense *d, const tnf_pickle_node 
     return TNF_OK;
 }
 
-static void begin_dense(context *x)
+static void begin_dense(const context *x)
 {
     pt_tensor *t = x->t;
     t->layout = "dense";
     t->roles[0] = "data";
     t->nparts = 1;
     t->parts[0].at = x->at;
+    t->parts[0].node = (tnf_pickle_node *)(uintptr_t)x->node; /* for the writer, whose it is */
 }
 
 static void read_bits(pt_dense *d, const tnf_pickle_node *metadata)
@@ -317,7 +319,7 @@ static tnf_status add_part(context *x, const char *role, const tnf_pickle_node *
     if (!inner)
         return tnf_arena_fail(x->f->r->scratch, "a tensor", x->e);
     *inner = (pt_tensor) { 0 };
-    context y = { x->f, inner, x->at, x->depth + 1, x->e };
+    context y = { x->f, inner, x->at, x->depth + 1, x->e, node };
     TNF_TRY(resolve(&y, node));
     if (inner->nparts != 1 || strcmp(inner->layout, "dense") != 0 || inner->kind)
         return bad_tensor(x, "a part of it is no plain tensor");
@@ -552,7 +554,7 @@ pt_tensor *tnf_pt_spare(pt_file *f, uint32_t depth)
 
 tnf_status tnf_pt_resolve(pt_tensor *out, pt_file *f, const tnf_pickle_node *node, tnf_error *e)
 {
-    context x = { f, out, f->base + node->at, 0, e };
+    context x = { f, out, f->base + node->at, 0, e, node };
     *out = (pt_tensor) { 0 };
     TNF_TRY(resolve(&x, node));
     if (!out->shape) {

@@ -42,10 +42,28 @@ static bool is_whole(const pt_dense *d)
     return has_strides(d) && d->limit == d->storage->size && elements * d->type->width == d->limit;
 }
 
+/* A tensor of several parts, or quantized, as it is written here without a tree: the layout and the
+ * attributes say all of it. */
+static bool is_plain_layout(pt_file *f, const tnf_pickle_node *node, pt_tensor *t)
+{
+    if (!f->ours ||
+        (!tnf_pickle_is_call(node, "torch._utils", "_rebuild_sparse_tensor") &&
+         !tnf_pickle_is_call(node, "torch._utils", "_rebuild_qtensor") &&
+         !tnf_pickle_is_call(node, "torch._utils", "_rebuild_nested_tensor")) ||
+        tnf_pt_resolve(t, f, node, NULL) != TNF_OK)
+        return false;
+    for (uint32_t i = 0; i < t->nparts; i++)
+        if (!is_whole(&t->parts[i]) || strcmp(t->parts[i].location, "cpu") != 0)
+            return false;
+    return true;
+}
+
 /* A tensor that needs no tree to be written. *whole: nor a word on its strides. */
 static bool is_plain_tensor(pt_file *f, const tnf_pickle_node *node, pt_tensor *t, bool *whole)
 {
     bool v3 = tnf_pickle_is_call(node, "torch._utils", "_rebuild_tensor_v3");
+    if (is_plain_layout(f, node, t))
+        return true;
     if ((!v3 && !tnf_pickle_is_call(node, "torch._utils", "_rebuild_tensor_v2")) ||
         node->as.call->args->n < (v3 ? 7u : 6u) || !is_empty_hooks(tnf_pickle_arg(node, 5)) ||
         tnf_pt_resolve(t, f, node, NULL) != TNF_OK)
@@ -79,19 +97,33 @@ static bool is_sorted(const tnf_catalog *c)
     return true;
 }
 
-static tnf_status emit_tree(pt_file *f, tnf_pickle_node *root, bool plain, tnf_str *out,
+/* One pickle of the tree after the other. */
+typedef struct writing {
+    pt_file *f;
+    uint32_t memo; /* entries that nodes have from the one before */
+    bool other;    /* that one has nodes which are written as others */
+} writing;
+
+static tnf_status emit_tree(writing *w, tnf_pickle_node *root, bool plain, tnf_str *out,
                             tnf_error *e)
 {
+    pt_file *f = w->f;
     tnf_buf b;
     pt_emitter m;
-    tnf_buf_init(&b, &f->r->scratch->alloc, MAX_TREE);
-    tnf_pt_emit_init(&m, &b, f->r->scratch, e);
+    tnf_arena a; /* for this alone: it can be large */
+    tnf_arena_init(&a, &f->r->scratch->alloc, f->r->limits.memory);
+    tnf_buf_init(&b, &a.alloc, MAX_TREE);
+    tnf_pt_emit_init(&m, &b, &a, e);
     m.plain = plain;
+    m.first = w->memo;
     tnf_status status = tnf_pt_emit(&m, root);
+    w->memo += m.memo;
+    w->other = m.other;
     tnf_pt_emit_free(&m);
     out->n = b.n;
     out->p = status == TNF_OK ? tnf_arena_str(f->r->arena, b.p, b.n) : NULL;
     tnf_buf_free(&b);
+    tnf_arena_free(&a);
     return status != TNF_OK || out->p ? status : tnf_arena_fail(f->r->arena, "the tree", e);
 }
 
@@ -99,16 +131,18 @@ tnf_status tnf_pt_keep_tree(pt_file *f, tnf_pickle *p, tnf_error *e)
 {
     tnf_error said = { .message = "" };
     tnf_str raw, plain;
-    tnf_pickle again;
     bool whole, dict = is_plain_dict(f, p->root, &whole);
     if (dict && whole && (f->ours || is_sorted(f->r->catalog)))
         return TNF_OK;
-    tnf_status status = emit_tree(f, p->root, false, &raw, &said);
-    /* what was written is read again: nodes of which none is in a memo */
-    if (status == TNF_OK)
+    writing w = { .f = f };
+    tnf_pickle again = *p;
+    tnf_status status = emit_tree(&w, p->root, false, &raw, &said);
+    if (status == TNF_OK && w.other) { /* the tree is the same whichever protocol it came by */
         status = tnf_pickle_read(&again, raw.p, raw.n, 0, f->r->scratch, &said);
+        w.memo = 0;
+    }
     if (status == TNF_OK)
-        status = emit_tree(f, again.root, true, &plain, &said);
+        status = emit_tree(&w, again.root, true, &plain, &said);
     if (status == TNF_ENOMEM)
         return tnf_fail(e, status, TNF_NO_OFFSET, "%s", said.message);
     if (status != TNF_OK) {

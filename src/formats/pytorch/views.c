@@ -6,20 +6,40 @@
 
 #define COMPARED ((uint64_t)64 << 20)
 
-/* What a tree says of a tensor, without the bytes. */
-tnf_status tnf_pt_resolve_blind(pt_tensor *out_t, tnf_pickle_node *node, tnf_arena *a, tnf_error *e)
+/* Elements of torch's are these of ours? Indices have a sign there, and none here. */
+static bool same_type(const pt_type *type, const tnf_type *ours)
 {
-    tnf_reader r = { .arena = a, .scratch = a };
-    pt_file f = { .r = &r, .blind = true };
-    return tnf_pt_resolve(out_t, &f, node, e);
+    return strcmp(type->id, ours->id) == 0 ||
+           (strcmp(type->id, "i64") == 0 && ours == tnf_type_of(TNF_U64)) ||
+           (strcmp(type->id, "i32") == 0 && ours == tnf_type_of(TNF_U32));
+}
+
+/* Parts have no shape of their own: that of the tree is theirs if it has as many elements. */
+static bool parts_same(const pt_tensor *t, const tnf_object *o)
+{
+    if (strcmp(t->layout, o->layout->id) != 0 || t->nparts != o->nparts || t->rank != o->rank ||
+        memcmp(t->shape, o->shape, t->rank * sizeof *t->shape) != 0)
+        return false;
+    for (uint32_t i = 0; i < t->nparts; i++) {
+        const tnf_part *part = tnf_object_part(o, t->roles[i]);
+        const pt_dense *d = &t->parts[i];
+        uint64_t bytes;
+        if (!part || !same_type(d->type, part->type) ||
+            !tnf_shape_elements(&bytes, d->shape, d->rank) ||
+            !tnf_ckd_mul(&bytes, bytes, d->type->width) || bytes != part->nbytes)
+            return false;
+    }
+    return true;
 }
 
 /* Is it the tensor that the node describes? */
 bool tnf_pt_is_same(const pt_tensor *t, const tnf_object *o)
 {
     const pt_dense *d = &t->parts[0];
-    if (t->nparts != 1 || (t->kind && strcmp(t->kind, "storage") != 0) || d->type->packed ||
-        o->nparts != 1 || strcmp(d->type->id, o->parts[0].type->id) != 0)
+    if (t->nparts > 1)
+        return parts_same(t, o);
+    if (strcmp(o->layout->id, "dense") != 0 || (t->kind && strcmp(t->kind, "storage") != 0) ||
+        d->type->packed || o->nparts != 1 || strcmp(d->type->id, o->parts[0].type->id) != 0)
         return false;
     uint32_t rank = t->rank + (d->type->axis ? 1 : 0);
     if (rank != o->rank)
@@ -33,7 +53,7 @@ bool tnf_pt_is_same(const pt_tensor *t, const tnf_object *o)
 /* The tuple (storage, offset, size, stride, …) within what wraps it; NULL: not found. */
 tnf_pickle_node *tnf_pt_view_args(tnf_pickle_node *node)
 {
-    for (int i = 0; i < 8 && node && node->kind == TNF_PICKLE_CALL; i++) {
+    for (int i = 0; node && i < 8 && node->kind == TNF_PICKLE_CALL; i++) {
         tnf_pickle_node *args = node->as.call->args;
         if (args->kind != TNF_PICKLE_TUPLE || args->n < 3)
             return NULL;

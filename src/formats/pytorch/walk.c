@@ -342,7 +342,7 @@ static tnf_status put_facts(walk *w, tnf_attrs *attrs, const pt_tensor *t)
     if (d->type->kept)
         TNF_TRY(tnf_attrs_push(attrs, "pytorch.dtype", tnf_value_string(d->type->name), w->e));
     TNF_TRY(put_quantizer(w, attrs, t));
-    if (t->says_coalesced && strcmp(t->layout, "sparse_coo/1") != 0)
+    if (t->says_coalesced)
         TNF_TRY(tnf_attrs_push(attrs, "pytorch.coalesced", tnf_value_bool(t->coalesced), w->e));
     if (t->state && t->state->kind == TNF_PICKLE_DICT && t->state->n) {
         tnf_value v;
@@ -410,9 +410,10 @@ static tnf_status add_object(walk *w, const pt_tensor *t, bool plain, uint64_t a
             false /* columns are gathered: no other format need keep the order */, w->e));
         parts[i].role = t->roles[i];
         /* indices are never negative: the same bytes */
-        if (i && strcmp(t->layout, "torch.per_channel/1") != 0 &&
-            parts[i].type == tnf_type_of(TNF_I64))
-            parts[i].type = tnf_type_of(TNF_U64);
+        if (i && strcmp(t->layout, "torch.per_channel/1") != 0)
+            parts[i].type = parts[i].type == tnf_type_of(TNF_I64)   ? tnf_type_of(TNF_U64)
+                            : parts[i].type == tnf_type_of(TNF_I32) ? tnf_type_of(TNF_U32)
+                                                                    : parts[i].type;
     }
     TNF_TRY(make_attrs(&attrs, w, t, plain, parts[0].payload == TNF_OPAQUE && t->nparts == 1));
     tnf_object o = { .name = { (const char *)w->name.p, w->name.n },

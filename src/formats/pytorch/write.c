@@ -18,150 +18,14 @@
 
 #define MAX_PICKLE ((uint64_t)1 << 30)
 
-typedef struct out {
-    tnf_writer *w;
-    tnf_arena *a;
-    pt_emitter m;
-    tnf_buf pickle, bytes;
-    tnf_named parts_by_key; /* pt_emitted: the bytes of storages, by the keys of nodes */
-    tnf_zip_put *members;
-    size_t n, capacity;
-    tnf_str root;
-    uint32_t align;
-    uint64_t hash; /* of the CRCs, for the id */
-    bool crc;
-    bool by_tree; /* in the order of a tree, not by name */
-    /* nodes that all tensors share, as torch.save() has them */
-    tnf_pickle_node *storage, *cpu, *no, *rebuild2, *rebuild3, *ordered, *empty;
-    tnf_pickle_node *classes[64]; /* by position in the table of types */
-    tnf_error *e;
-} out;
-
-static tnf_status no_memory(const out *o)
+static tnf_status no_memory(const pt_out *o)
 {
     return tnf_arena_fail(o->a, "a pickle", o->e);
 }
 
-/* ---------------------------------------------------------------- tensors */
-
-static tnf_pickle_node *dims_node(out *o, const uint64_t *dims, uint32_t rank)
-{
-    tnf_pickle_node *items[PT_RANK + 1];
-    for (uint32_t i = 0; i < rank; i++)
-        items[i] = tnf_pt_new_int(o->a, dims[i]);
-    return tnf_pt_new_list(o->a, TNF_PICKLE_TUPLE, items, rank);
-}
-
-static tnf_pickle_node *class_node(out *o, const pt_type *type)
-{
-    for (size_t i = 0; i < sizeof o->classes / sizeof *o->classes; i++) {
-        const char *name = type->storage ? type->storage : "UntypedStorage";
-        if (!o->classes[i])
-            o->classes[i] = tnf_pt_new_global(o->a, type->storage ? "torch" : "torch.storage",
-                                              name);
-        if (!o->classes[i])
-            return NULL;
-        if (strcmp(o->classes[i]->as.global->name.p, name) == 0)
-            return o->classes[i];
-    }
-    return NULL;
-}
-
-/* A storage of its own for the bytes of a part. */
-static tnf_pickle_node *storage_node(out *o, const tnf_object *t, const pt_type *type)
-{
-    char key[32];
-    uint32_t known;
-    const tnf_part *part = &t->parts[0];
-    int n = snprintf(key, sizeof key, "=%zu", (size_t)(t - o->w->catalog->objects));
-    const char *copy = tnf_arena_str(o->a, key, (size_t)n);
-    pt_emitted row = { .key = { copy, (size_t)n }, .part = part };
-    uint64_t numel = part->nbytes / (type->storage ? type->width : 1);
-    tnf_pickle_node *text = copy ? tnf_pt_new_text(o->a, copy, (size_t)n) : NULL;
-    tnf_pickle_node *id = tnf_pt_new_list(o->a, TNF_PICKLE_TUPLE,
-                                          (tnf_pickle_node *[]) { o->storage, class_node(o, type),
-                                                                  text, o->cpu,
-                                                                  tnf_pt_new_int(o->a, numel) },
-                                          5);
-    if (!id || tnf_named_add(&o->parts_by_key, &row, &known, o->e) != TNF_OK)
-        return NULL;
-    return tnf_pt_new_list(o->a, TNF_PICKLE_PERSISTENT, &id, 1);
-}
-
-/* torch's shape and strides, in elements of torch's. */
-static uint32_t torch_dims(uint64_t *shape, uint64_t *stride, const tnf_object *t,
-                           const pt_type *type)
-{
-    uint64_t step = 1;
-    uint32_t rank = t->rank;
-    memcpy(shape, t->shape, rank * sizeof *shape);
-    if (type->doubled && rank)
-        shape[rank - 1] /= 2;
-    for (uint32_t k = 0; k < rank; k++) {
-        uint32_t i = t->order == TNF_ORDER_F ? k : rank - 1 - k;
-        stride[i] = step;
-        step *= shape[i] ? shape[i] : 1;
-    }
-    return rank;
-}
-
-static bool attr_true(const tnf_object *t, const char *key)
-{
-    const tnf_value *v = tnf_value_get(t->attrs, key);
-    return v && v->kind == TNF_BOOL && v->as.b;
-}
-
-static tnf_pickle_node *hooks_node(out *o)
-{
-    return tnf_pt_new_call(o->a, o->ordered, o->empty);
-}
-
-/* _rebuild_tensor_v2(…), or v3 for types without a class; in _rebuild_parameter() if it was one. */
-static tnf_pickle_node *tensor_node(out *o, const tnf_object *t)
-{
-    const pt_type *type = tnf_pt_type_for(t->parts[0].type);
-    uint64_t shape[PT_RANK + 1], stride[PT_RANK + 1];
-    uint32_t rank = torch_dims(shape, stride, t, type);
-    bool parameter = attr_true(t, "pytorch.parameter");
-    tnf_pickle_node *yes = tnf_pt_new_plain(o->a, TNF_PICKLE_BOOL, 1);
-    tnf_pickle_node *grad = attr_true(t, "pytorch.requires_grad") ? yes : o->no;
-    bool v3 = !type->storage;
-    tnf_pickle_node *items[7] = { storage_node(o, t, type),
-                                  tnf_pt_new_int(o->a, 0),
-                                  dims_node(o, shape, rank),
-                                  dims_node(o, stride, rank),
-                                  parameter ? o->no : grad,
-                                  hooks_node(o),
-                                  NULL };
-    if (v3)
-        items[6] = tnf_pt_new_global(o->a, "torch", type->name);
-    tnf_pickle_node *args = tnf_pt_new_list(o->a, TNF_PICKLE_TUPLE, items, v3 ? 7 : 6);
-    tnf_pickle_node *call = tnf_pt_new_call(o->a, v3 ? o->rebuild3 : o->rebuild2, args);
-    if (!parameter || !call)
-        return call;
-    args = tnf_pt_new_list(o->a, TNF_PICKLE_TUPLE,
-                           (tnf_pickle_node *[]) { call, grad, hooks_node(o) }, 3);
-    return tnf_pt_new_call(o->a, tnf_pt_new_global(o->a, "torch._utils", "_rebuild_parameter"),
-                           args);
-}
-
-static tnf_status begin_nodes(out *o)
-{
-    o->storage = tnf_pt_new_text(o->a, "storage", 7);
-    o->cpu = tnf_pt_new_text(o->a, "cpu", 3);
-    o->no = tnf_pt_new_plain(o->a, TNF_PICKLE_BOOL, 0);
-    o->rebuild2 = tnf_pt_new_global(o->a, "torch._utils", "_rebuild_tensor_v2");
-    o->rebuild3 = tnf_pt_new_global(o->a, "torch._utils", "_rebuild_tensor_v3");
-    o->ordered = tnf_pt_new_global(o->a, "collections", "OrderedDict");
-    o->empty = tnf_pt_new_list(o->a, TNF_PICKLE_TUPLE, NULL, 0);
-    return o->storage && o->cpu && o->no && o->rebuild2 && o->rebuild3 && o->ordered && o->empty
-               ? TNF_OK
-               : no_memory(o);
-}
-
 /* ------------------------------------------------------------------- flat */
 
-static tnf_status flat_tree(out *o, tnf_pickle_node **root)
+static tnf_status flat_tree(pt_out *o, tnf_pickle_node **root)
 {
     const tnf_catalog *c = o->w->catalog;
     const uint32_t *order;
@@ -172,7 +36,7 @@ static tnf_status flat_tree(out *o, tnf_pickle_node **root)
     for (size_t i = 0; i < c->n; i++) {
         const tnf_object *t = tnf_nth(o->w, order, i);
         items[2 * i] = tnf_pt_new_text(o->a, t->name.p, t->name.n);
-        items[2 * i + 1] = tensor_node(o, t);
+        items[2 * i + 1] = tnf_pt_object_node(o, t);
         if (!items[2 * i] || !items[2 * i + 1])
             return no_memory(o);
     }
@@ -202,21 +66,16 @@ static tnf_str key_of(const tnf_pickle_node *storage)
     return (tnf_str) { key->as.s, key->n };
 }
 
-/* Storages of which a tensor holds all bytes. */
-static tnf_status find_bases(out *o, tnf_named *bases, const pt_named *list, size_t n,
-                             const pt_tensor *tensors)
+/* Notes the storage of which a tensor holds all bytes. */
+static tnf_status add_base(pt_out *o, tnf_named *bases, const pt_named *x, const pt_tensor *t)
 {
-    for (size_t i = 0; i < n; i++) {
-        const tnf_object *t = list[i].object;
-        const tnf_pickle_node *storage = tnf_pt_storage_of(list[i].node);
-        uint32_t known;
-        if (!t || !storage || !tnf_pt_is_same(&tensors[i], t) || !tnf_pt_is_base(&tensors[i]) ||
-            t->order == TNF_ORDER_F)
-            continue;
-        tied row = { key_of(storage), &t->parts[0] };
-        TNF_TRY(tnf_named_add(bases, &row, &known, o->e));
-    }
-    return TNF_OK;
+    const tnf_pickle_node *storage = tnf_pt_storage_of(x->node);
+    uint32_t known;
+    if (!x->object || !storage || t->nparts != 1 || !tnf_pt_is_same(t, x->object) ||
+        !tnf_pt_is_base(t) || x->object->order == TNF_ORDER_F)
+        return TNF_OK;
+    tied row = { key_of(storage), &x->object->parts[0] };
+    return tnf_named_add(bases, &row, &known, o->e);
 }
 
 /* What both ids of storages have in common stays the same node, so that it is shared as before. */
@@ -230,22 +89,76 @@ static void keep_words(const tnf_pickle_node *fresh, const tnf_pickle_node *old)
     fresh->as.items[3] = old->as.items[3];
 }
 
-/* Points the view at a storage of its own, or leaves it as it is if the base has its bytes. */
-static tnf_status place_tensor(out *o, const tnf_named *bases, const pt_named *x,
+/* The whole call anew. */
+static tnf_status replace_node(pt_out *o, const pt_named *x)
+{
+    tnf_pickle_node *fresh = tnf_pt_object_node(o, x->object);
+    if (!fresh)
+        return no_memory(o);
+    *x->node = *fresh;
+    x->node->number = PT_PLACED;
+    return TNF_OK;
+}
+
+/* Points a view at a storage of its own, rows first. */
+static tnf_status place_view(pt_out *o, const tnf_object *object, const tnf_part *part,
+                             tnf_pickle_node *node, const pt_dense *d)
+{
+    tnf_pickle_node *args = tnf_pt_view_args(node), *storage = tnf_pt_storage_of(node);
+    tnf_pickle_node *items[4];
+    pt_view *v = &o->view;
+    *v = (pt_view) { .type = d->type, .rank = d->rank, .columns = object->order == TNF_ORDER_F };
+    memcpy(v->shape, d->shape, d->rank * sizeof *v->shape);
+    tnf_pt_view_items(o, object, part, v, items);
+    for (size_t k = 0; k < 4; k++)
+        if (!items[k])
+            return no_memory(o);
+    keep_words(items[0]->as.items[0], storage->as.items[0]);
+    if (!args) {
+        *node = *items[0];
+        return TNF_OK;
+    }
+    for (size_t k = 0; k < 4; k++)
+        args->as.items[k] = items[k];
+    args->number = PT_PLACED;
+    if (d->conj || d->neg) /* the bytes have it */
+        args->n--;
+    return TNF_OK;
+}
+
+/* Can every part be pointed elsewhere by itself, and none of them is another tensor's, too? */
+static bool parts_apart(const pt_tensor *t)
+{
+    for (uint32_t i = 0; i < t->nparts; i++) {
+        tnf_pickle_node *args = tnf_pt_view_args(t->parts[i].node);
+        if (!args || args->number == PT_PLACED)
+            return false;
+    }
+    return true;
+}
+
+static tnf_status place_parts(pt_out *o, const pt_named *x, const pt_tensor *t)
+{
+    if (!parts_apart(t))
+        return replace_node(o, x);
+    for (uint32_t i = 0; i < t->nparts; i++)
+        TNF_TRY(place_view(o, x->object, tnf_object_part(x->object, t->roles[i]), t->parts[i].node,
+                           &t->parts[i]));
+    return TNF_OK;
+}
+
+/* Points the tensor at storages of its own, or leaves it as it is if the base has its bytes. */
+static tnf_status place_tensor(pt_out *o, const tnf_named *bases, const pt_named *x,
                                const pt_tensor *t)
 {
     const tnf_object *object = x->object;
-    tnf_pickle_node *storage = tnf_pt_storage_of(x->node), *args = tnf_pt_view_args(x->node),
-                    *fresh;
-    if (t->kind && strcmp(t->kind, "numpy") == 0 && object)
-        return TNF_OK; /* its bytes are in the tree */
-    if (!object || !storage || !tnf_pt_is_same(t, object)) {
-        fresh = object ? tensor_node(o, object) : NULL;
-        if (!fresh)
-            return object ? no_memory(o) : TNF_OK;
-        *x->node = *fresh;
-        return TNF_OK;
-    }
+    tnf_pickle_node *storage = tnf_pt_storage_of(x->node);
+    if (!object || (t->kind && strcmp(t->kind, "numpy") == 0))
+        return TNF_OK; /* of numpy the bytes are in the tree */
+    if (!tnf_pt_is_same(t, object))
+        return replace_node(o, x);
+    if (t->nparts > 1 || !storage)
+        return place_parts(o, x, t);
     uint32_t i = tnf_named_find(bases, key_of(storage));
     const tied *base = i == TNF_HASH_NONE ? NULL : tnf_named_at(bases, i);
     uint32_t known;
@@ -256,37 +169,37 @@ static tnf_status place_tensor(out *o, const tnf_named *bases, const pt_named *x
         pt_emitted row = { .key = base->key, .part = base->base };
         return tnf_named_add(&o->parts_by_key, &row, &known, o->e);
     }
-    if (x->node->number == PT_PLACED)
-        return TNF_OK; /* one tensor under two names */
-    x->node->number = PT_PLACED;
-    fresh = tensor_node(o, object);
-    if (!fresh)
-        return no_memory(o);
-    tnf_pickle_node *inner = tnf_pt_view_args(fresh);
-    keep_words(inner->as.items[0]->as.items[0], storage->as.items[0]);
-    if (!args)
-        *x->node = *inner->as.items[0];
-    for (size_t k = 0; args && k < 4; k++)
-        args->as.items[k] = inner->as.items[k];
-    if (args && (t->parts[0].conj || t->parts[0].neg)) /* the bytes have it */
-        args->n--;
-    return TNF_OK;
+    const tnf_pickle_node *args = tnf_pt_view_args(x->node);
+    if (args && args->number == PT_PLACED)
+        return replace_node(o, x);
+    return place_view(o, object, &object->parts[0], x->node, &t->parts[0]);
 }
 
-static tnf_status place_tree(out *o, const pt_named *list, size_t n)
+/* Tensors are looked at one by one, twice: what is known of one takes kilobytes. */
+static tnf_status place_tree(pt_out *o, const pt_named *list, size_t n)
 {
     tnf_named bases;
-    pt_tensor *tensors = tnf_arena_array(o->a, n, sizeof *tensors);
-    if (!tensors)
+    tnf_reader r = { .arena = o->a, .scratch = o->a };
+    pt_file f = { .r = &r, .blind = true };
+    pt_tensor *t = tnf_arena_alloc(o->a, sizeof *t);
+    if (!t)
         return no_memory(o);
-    for (size_t i = 0; i < n; i++)
-        TNF_TRY(tnf_pt_resolve_blind(&tensors[i], list[i].node, o->a, o->e));
     tnf_named_init(&bases, sizeof(tied), &o->a->alloc, MAX_PICKLE);
-    tnf_status status = find_bases(o, &bases, list, n, tensors);
-    for (size_t i = 0; i < n; i++)
+    tnf_status status = TNF_OK;
+    for (size_t i = 0; i < n && status == TNF_OK; i++) {
         list[i].node->number = 0;
-    for (size_t i = 0; i < n && status == TNF_OK; i++)
-        status = place_tensor(o, &bases, &list[i], &tensors[i]);
+        status = tnf_pt_resolve(t, &f, list[i].node, o->e);
+        if (status == TNF_OK)
+            status = add_base(o, &bases, &list[i], t);
+    }
+    for (size_t i = 0; i < n && status == TNF_OK; i++) {
+        if (list[i].node->number == PT_PLACED) /* one tensor under two names */
+            continue;
+        list[i].node->number = PT_PLACED;
+        status = tnf_pt_resolve(t, &f, list[i].node, o->e);
+        if (status == TNF_OK)
+            status = place_tensor(o, &bases, &list[i], t);
+    }
     tnf_named_free(&bases);
     return status;
 }
@@ -348,7 +261,7 @@ tnf_status tnf_pt_open_tree(tnf_pickle *p, pt_named **list, size_t *n, const tnf
 
 /* -------------------------------------------------------------- container */
 
-static tnf_status flush(out *o)
+static tnf_status flush(pt_out *o)
 {
     TNF_TRY(tnf_buf_status(&o->bytes, "file", o->e));
     TNF_TRY(tnf_put(o->w, o->bytes.p, o->bytes.n, o->e));
@@ -356,7 +269,7 @@ static tnf_status flush(out *o)
     return TNF_OK;
 }
 
-static tnf_zip_put *new_member(out *o, const char *name, uint64_t size)
+static tnf_zip_put *new_member(pt_out *o, const char *name, uint64_t size)
 {
     size_t n = o->root.n + 1 + strlen(name);
     char *full = tnf_arena_raw(o->a, n + 1);
@@ -377,14 +290,14 @@ static tnf_zip_put *new_member(out *o, const char *name, uint64_t size)
 }
 
 /* The hash that torch makes of all CRCs. */
-static void end_member(out *o, tnf_zip_put *m)
+static void end_member(pt_out *o, tnf_zip_put *m)
 {
     if (m->size) /* those without bytes have no descriptor */
         o->hash ^= m->crc + UINT64_C(0x9E3779B9) + (o->hash << 6) + (o->hash >> 2);
     tnf_zip_put_behind(&o->bytes, TNF_ZIP_TORCH, m);
 }
 
-static tnf_status put_part(out *o, const char *name, const tnf_part *part)
+static tnf_status put_part(pt_out *o, const char *name, const tnf_part *part)
 {
     tnf_zip_put *m = new_member(o, name, part->nbytes);
     tnf_put_how how = { .codec = TNF_CODEC_RAW, .digest = o->crc ? "crc32" : NULL };
@@ -399,7 +312,7 @@ static tnf_status put_part(out *o, const char *name, const tnf_part *part)
     return flush(o);
 }
 
-static tnf_status put_record(out *o, const char *name, const void *bytes, size_t n)
+static tnf_status put_record(pt_out *o, const char *name, const void *bytes, size_t n)
 {
     tnf_part part = { .role = "data",
                       .type = tnf_type_of(TNF_U8),
@@ -410,7 +323,7 @@ static tnf_status put_record(out *o, const char *name, const void *bytes, size_t
     return put_part(o, name, &part);
 }
 
-static tnf_status put_storages(out *o)
+static tnf_status put_storages(pt_out *o)
 {
     char name[32];
     for (uint32_t i = 0; i < tnf_named_count(&o->m.storages); i++) {
@@ -434,7 +347,7 @@ static bool is_id(const tnf_value *v)
     return digits;
 }
 
-static tnf_status put_id(out *o)
+static tnf_status put_id(pt_out *o)
 {
     char id[41];
     const tnf_value *v = tnf_catalog_attr(o->w->catalog, "pytorch.serialization_id");
@@ -446,7 +359,7 @@ static tnf_status put_id(out *o)
     return put_record(o, ".data/serialization_id", id, 40);
 }
 
-static tnf_status put_end(out *o)
+static tnf_status put_end(pt_out *o)
 {
     uint64_t directory = o->w->sink->written;
     for (size_t i = 0; i < o->n; i++)
@@ -456,7 +369,7 @@ static tnf_status put_end(out *o)
 }
 
 /* What other formats have, and the core puts here for safe keeping. */
-static tnf_status put_metadata(out *o)
+static tnf_status put_metadata(pt_out *o)
 {
     tnf_buf b;
     if (!o->w->ntext)
@@ -477,7 +390,7 @@ static tnf_status put_metadata(out *o)
     return status;
 }
 
-static tnf_status put_all(out *o)
+static tnf_status put_all(pt_out *o)
 {
     char align[16];
     int n = snprintf(align, sizeof align, "%u", o->align);
@@ -502,14 +415,14 @@ static bool is_sorted(const pt_named *list, size_t n)
     return true;
 }
 
-static tnf_status make_pickle(out *o)
+static tnf_status make_pickle(pt_out *o)
 {
     tnf_pickle p;
     pt_named *list;
     size_t n;
     const char *why;
     tnf_pickle_node *root = NULL;
-    TNF_TRY(begin_nodes(o));
+    TNF_TRY(tnf_pt_begin_nodes(o));
     const tnf_catalog *c = o->w->catalog;
     const char *key = "pytorch.views";
     TNF_TRY(tnf_pt_open_tree(&p, &list, &n, c, key, o->a, &why, o->e));
@@ -534,7 +447,7 @@ static tnf_status make_pickle(out *o)
     return tnf_pt_emit(&o->m, root);
 }
 
-static tnf_status read_options(out *o)
+static tnf_status read_options(pt_out *o)
 {
     const tnf_option_value *v = o->w->options;
     const tnf_value *was = tnf_catalog_attr(o->w->catalog, "pytorch.root");
@@ -556,7 +469,7 @@ static tnf_status read_options(out *o)
 
 tnf_status tnf_pt_write(tnf_writer *w, tnf_error *e)
 {
-    out *o = tnf_arena_alloc(w->scratch, sizeof *o);
+    pt_out *o = tnf_arena_alloc(w->scratch, sizeof *o);
     if (!o)
         return tnf_arena_fail(w->scratch, "the file", e);
     o->w = w;

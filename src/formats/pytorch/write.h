@@ -2,11 +2,54 @@
 #ifndef TNF_FORMATS_PYTORCH_WRITE_H
 #define TNF_FORMATS_PYTORCH_WRITE_H
 
-#include "formats/pytorch/pt.h"
+#include "formats/pytorch/emit.h"
+#include "wire/zip.h"
 
 enum { PT_WRITE_ROOT, PT_WRITE_ALIGN, PT_WRITE_CRC, PT_WRITE_CLASS };
 
 #define PT_PLACED 0xfffffffeu /* a node's number: its view has a storage of its own by now */
+
+/* A tensor of torch that is all of a storage of its own. */
+typedef struct pt_view {
+    const pt_type *type;
+    uint32_t rank;
+    uint64_t shape[PT_RANK + 1];
+    bool columns; /* first */
+} pt_view;
+
+/* What is written. */
+typedef struct pt_out {
+    tnf_writer *w;
+    tnf_arena *a;
+    pt_emitter m;
+    tnf_buf pickle, bytes;
+    tnf_named parts_by_key; /* pt_emitted: the bytes of storages, by the keys of nodes */
+    tnf_zip_put *members;
+    size_t n, capacity;
+    tnf_str root;
+    uint32_t align;
+    uint64_t hash; /* of the CRCs, for the id */
+    bool crc;
+    bool by_tree; /* in the order of a tree, not by name */
+    /* nodes that all tensors share, as torch.save() has them */
+    tnf_pickle_node *storage, *cpu, *no, *rebuild2, *rebuild3, *ordered, *empty;
+    tnf_pickle_node *classes[64]; /* by position in the table of types */
+    pt_view view;                 /* of place_view() */
+    tnf_error *e;
+} pt_out;
+
+/* nodes.c */
+tnf_status tnf_pt_begin_nodes(pt_out *o);
+/* The call that rebuilds a tensor, each part in a storage of its own; NULL: no memory. */
+tnf_pickle_node *tnf_pt_object_node(pt_out *o, const tnf_object *t);
+/* (storage, offset, size, stride) of a part; those that are NULL: no memory. */
+void tnf_pt_view_items(pt_out *o, const tnf_object *t, const tnf_part *part, const pt_view *v,
+                       tnf_pickle_node *items[4]);
+/* A dense tensor as torch has it. */
+bool tnf_pt_view_of(pt_view *v, const tnf_object *t);
+bool tnf_pt_is_quantized(const tnf_object *t);
+/* Does a layout that torch has not say enough of this tensor? */
+bool tnf_pt_in_parts(const tnf_object *t);
 
 /* pytorch.tree or pytorch.views, if its tensors are those of the catalog; else *why not. Without
  * one, n is 0. */
@@ -14,9 +57,6 @@ tnf_status tnf_pt_open_tree(tnf_pickle *p, pt_named **list, size_t *n, const tnf
                             const char *key, tnf_arena *a, const char **why, tnf_error *e);
 
 /* views.c */
-/* What a tree says of a tensor, without the bytes. */
-tnf_status tnf_pt_resolve_blind(pt_tensor *out_t, tnf_pickle_node *node, tnf_arena *a,
-                                tnf_error *e);
 /* Is it the tensor that the node describes? */
 bool tnf_pt_is_same(const pt_tensor *t, const tnf_object *o);
 /* The tuple (storage, offset, size, stride, …) within what wraps it; NULL: not found. */

@@ -141,6 +141,7 @@ tnf_status tnf_pt_read_record(pt_zip *z, pt_record *r, uint64_t most, tnf_cur *o
     else
         TNF_TRY(z->from.fetch(z->from.ctx, r->offset, bytes, (size_t)size, e));
     *out = tnf_cur_over(bytes, (size_t)size, r->offset);
+    r->compared = true;
     if (!crc_fits(r, bytes, (size_t)size))
         TNF_TRY(tnf_stricter(reader, e, TNF_EDIGEST, r->offset,
                              "the record %s does not match its CRC, which torch does not check",
@@ -330,14 +331,18 @@ static tnf_status audit_record(pt_zip *z, pt_record *r, tnf_error *e)
     return tnf_pt_audit(z->f, &p, name, base, e);
 }
 
-/* A record that begins as a pickle and is no storage of a tensor. */
-static bool looks_like_pickle(pt_zip *z, pt_record *r)
+/* A record that begins as a pickle and is no storage of a tensor. Its header is compared with the
+ * directory as that of any other: what reads only one of the two sees another file. */
+static tnf_status looks_like_pickle(pt_zip *z, pt_record *r, bool *yes, tnf_error *e)
 {
     uint8_t head[2] = { 0 };
-    return r->member->size >= 4 && r->member->method == TNF_ZIP_STORED &&
-           locate_record(z, r, NULL) == TNF_OK &&
-           z->from.fetch(z->from.ctx, r->offset, head, 2, NULL) == TNF_OK && head[0] == 0x80 &&
-           head[1] >= 2 && head[1] <= 5;
+    *yes = false;
+    TNF_TRY(locate_record(z, r, e));
+    if (r->member->size < 4 || r->member->method != TNF_ZIP_STORED)
+        return TNF_OK;
+    TNF_TRY(z->from.fetch(z->from.ctx, r->offset, head, 2, e));
+    *yes = head[0] == 0x80 && head[1] >= 2 && head[1] <= 5;
+    return TNF_OK;
 }
 
 static bool is_known_record(const pt_record *r)
@@ -358,11 +363,12 @@ static tnf_status look_at_others(pt_zip *z, tnf_error *e)
         pt_record *r = tnf_named_at(&z->records, i);
         if (r->used)
             continue;
-        if (is_pickle_name(r->name) || (!is_known_record(r) && looks_like_pickle(z, r))) {
+        bool pickle = is_pickle_name(r->name), known = is_known_record(r);
+        if (!pickle && !known)
+            TNF_TRY(looks_like_pickle(z, r, &pickle, e));
+        if (pickle)
             TNF_TRY(audit_record(z, r, e));
-            continue;
-        }
-        if (is_known_record(r))
+        if (pickle || known)
             continue;
         first = unused++ ? first : r;
     }
@@ -509,7 +515,10 @@ static tnf_status read_zip(pt_zip *z, tnf_error *e)
         TNF_TRY(read_script(z, e));
     else
         TNF_TRY(tnf_pt_keep_tree(f, &p, e));
-    return z->salvaged ? TNF_OK : look_at_others(z, e);
+    if (z->salvaged)
+        return TNF_OK;
+    TNF_TRY(look_at_others(z, e));
+    return tnf_pt_keep_sums(z, e);
 }
 
 tnf_status tnf_pt_index_zip(pt_file *f, tnf_error *e)
@@ -531,6 +540,9 @@ tnf_status tnf_pt_index_zip(pt_file *f, tnf_error *e)
     tnf_named_init(&z->records, sizeof(pt_record), &r->scratch->alloc, r->limits.memory);
     tnf_status status = read_zip(z, e);
     tnf_named_free(&z->records);
+    if (status == TNF_EFORMAT && strcmp(r->extension, "distcp") == 0)
+        return tnf_fail(e, TNF_EUNSUPPORTED, 0,
+                        "a piece of a folder of torch.distributed.checkpoint: open the folder");
     return status;
 }
 
