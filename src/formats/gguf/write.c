@@ -215,10 +215,11 @@ static void put_reserve(gguf_out *o, uint64_t n)
 
 /* How much room the header of a file that is edited in place has to have, so that it is as long as
  * it was. */
-static tnf_status fit_in_place(const tnf_writer *w, const gguf_out *o, uint64_t used, form *f,
+static tnf_status fit_in_place(tnf_writer *w, const gguf_out *o, uint64_t used, form *f,
                                tnf_error *e)
 {
-    uint64_t data = w->like->data_start, least = reserve_bytes(o, 0);
+    uint64_t data = w->like->data_start + w->shift, least = reserve_bytes(o, 0);
+    w->lacks = used + least > data ? used + least - data : 0; /* what remains may need the key */
     if (used > data)
         return tnf_no_room(used - data, "the header", e);
     f->reserve = data - used >= f->alignment || (f->reserve && data - used >= least);
