@@ -63,6 +63,13 @@ void tnf_plan_tell(struct planning *l, tnf_fate fate, const char *kind, tnf_str 
 
 /* ------------------------------------------------------------------ stash */
 
+void tnf_plan_name(tnf_buf *b, tnf_str name)
+{
+    bool text = tnf_utf8_valid(name.p, name.n, NULL);
+    const tnf_value v = tnf_value_str(text ? TNF_STRING : TNF_BYTES, name.p, name.n);
+    tnf_json_put_typed(b, &v);
+}
+
 void tnf_plan_comma(tnf_buf *b)
 {
     if (b->n)

@@ -176,10 +176,8 @@ static void note_change(struct planning *l, const tnf_object *was, const tnf_obj
 {
     tnf_buf *b = &l->objects;
     tnf_plan_comma(b);
-    bool text = tnf_utf8_valid(was->name.p, was->name.n, NULL);
-    const tnf_value name = tnf_value_str(text ? TNF_STRING : TNF_BYTES, was->name.p, was->name.n);
     tnf_buf_puts(b, "{\"name\":");
-    tnf_json_put_typed(b, &name);
+    tnf_plan_name(b, was->name);
     tnf_buf_u8(b, ',');
     put_text(b, "layout", was->layout->id);
     tnf_buf_puts(b, ",\"shape\":[");
@@ -198,7 +196,7 @@ static void note_change(struct planning *l, const tnf_object *was, const tnf_obj
             part->type->storage != now[i].parts->type->storage)
             tnf_buf_printf(b, ",\"storage\":\"%s\"", tnf_type_of(part->type->storage)->id);
         tnf_buf_puts(b, ",\"as\":");
-        tnf_json_put_string(b, now[i].name.p, now[i].name.n);
+        tnf_plan_name(b, now[i].name);
         tnf_buf_u8(b, '}');
     }
     tnf_buf_puts(b, "]}");
