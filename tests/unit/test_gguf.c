@@ -167,6 +167,41 @@ static void options_of_the_writer(void **state)
     unlink(path);
 }
 
+/* Blocks of q8_0 in a big-endian file, as one machine or the other made them: who is wrong is told.
+ */
+static void scales_of_the_other_order(void **state)
+{
+    (void)state;
+    enum { BLOCKS = 32 };
+    for (int little = 0; little < 2; little++)
+        for (int option = 0; option < 2; option++) {
+            uint8_t file[96 + 34 * BLOCKS] = "GGUF";
+            static const uint8_t head[] = { 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0,   0,
+                                            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 'w', 0,
+                                            0, 0, 1, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0,   8 };
+            memcpy(file + 4, head, sizeof head);
+            for (unsigned i = 0; i < BLOCKS; i++) {
+                const uint8_t scale[2] = { 0x18 + i % 8, (uint8_t)(0x5b + 37 * i) }; /* 0.003 … */
+                file[64 + 34 * i] = scale[little];
+                file[65 + 34 * i] = scale[!little];
+            }
+            const tnf_option blocks = { "blocks", option ? "little" : "big" };
+            tnf_open_options how = { .size = sizeof how, .options = &blocks, .noptions = 1 };
+            tnf_source *source;
+            tnf_file *f;
+            tnf_error e;
+            assert_ok(tnf_source_memory(&source, file, 64 + 34 * BLOCKS, &e));
+            assert_ok(tnf_open_source(&f, source, &how, &e));
+            const tnf_info *info = tnf_file_info(f);
+            bool told = false;
+            for (size_t i = 0; i < info->nwarnings; i++)
+                told = told ||
+                       strstr(info->warnings[i].message, little ? "blocks=little" : "blocks=big");
+            assert_int_equal(told, little != option);
+            tnf_close(f);
+        }
+}
+
 /* ---------------------------------------------------------------- editing */
 
 /* Sets a key and saves in place; what comes of it. */
@@ -236,8 +271,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(types_of_values),       cmocka_unit_test(layouts_of_blocks),
-        cmocka_unit_test(options_of_the_writer), cmocka_unit_test(edits_in_place),
-        cmocka_unit_test(edits_without_room),
+        cmocka_unit_test(options_of_the_writer), cmocka_unit_test(scales_of_the_other_order),
+        cmocka_unit_test(edits_in_place),        cmocka_unit_test(edits_without_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

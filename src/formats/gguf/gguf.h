@@ -56,6 +56,9 @@ typedef struct gguf_field {
     uint8_t width, count;
 } gguf_field;
 
+struct gguf_file;
+struct gguf_entry;
+
 /* A type of tensors. */
 typedef struct gguf_type {
     uint32_t id;
@@ -78,6 +81,9 @@ size_t tnf_gguf_value_size(unsigned type); /* 0: of texts and arrays */
 
 /* blocks.c: n bytes of whole blocks, in the other byte order. */
 void tnf_gguf_swap(const gguf_type *type, size_t block, uint8_t *bytes, size_t n);
+/* Of a big-endian file: warns if the scales of a tensor make sense only the other way round. */
+tnf_status tnf_gguf_check_order(tnf_reader *r, struct gguf_file *g, const struct gguf_entry *t,
+                                uint64_t offset, tnf_error *e);
 
 /* The header, read front to back in windows that stay where they are, since texts are lent from
  * them. A text gets its NUL when the number behind it has been read:
@@ -133,6 +139,8 @@ typedef struct gguf_file {
     bool nested;   /* a key has arrays of arrays */
     bool strange_key;
     bool unpadded;
+    bool order_told;             /* that blocks look as if they were of the other byte order */
+    unsigned order_asked;        /* tensors that were looked at for it */
     bool later;                  /* another file than the first of a set */
     const gguf_entry **by_place; /* blocks to turn, by their offsets */
     size_t nblocks;
