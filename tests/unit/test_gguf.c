@@ -167,6 +167,59 @@ static void options_of_the_writer(void **state)
     unlink(path);
 }
 
+static void check_kept(const tnf_file *f, const char *key, const char *type)
+{
+    char text[64];
+    const tnf_value *v = tnf_value_get(tnf_file_info(f)->attrs, key);
+    assert_non_null(v);
+    tnf_value_type(v, text, sizeof text);
+    assert_string_equal(text, type);
+}
+
+/* Keys without gguf. before them, with the types that CBOR has: as they are, or as llama.cpp asks.
+ */
+static void usual_types(void **state)
+{
+    (void)state;
+    static const char *const keys[] = { "llama.block_count",     "llama.rope",
+                                        "llama.offset",          "llama.pi",
+                                        "llama.large",           "tokenizer.ggml.token_type",
+                                        "tokenizer.ggml.scores", "other.count" };
+    static const char *const same[] = { "u64", "f64",        "i64",        "f64",
+                                        "u64", "array<u64>", "array<f64>", "u64" };
+    static const char *const usual[] = { "u32", "f32",        "i32",        "f64",
+                                         "u64", "array<i32>", "array<f32>", "u64" };
+    const tnf_value tokens[] = { tnf_value_uint(1), tnf_value_uint(6) };
+    const tnf_value scores[] = { tnf_value_float(-1.5), tnf_value_float(2) };
+    const tnf_value values[] = { tnf_value_uint(32),         tnf_value_float(0.5),
+                                 tnf_value_int(-3),          tnf_value_float(3.14159265358979),
+                                 tnf_value_uint(1ULL << 40), tnf_value_array(tokens, 2),
+                                 tnf_value_array(scores, 2), tnf_value_uint(5) };
+    char path[64];
+    tnf_error e;
+    tnf_file *f;
+    tnf_builder *b;
+    const tnf_value name = tnf_value_string("llama");
+    assert_ok(tnf_builder_new(&b, NULL, &e));
+    assert_ok(tnf_builder_set(b, NULL, "general.architecture", &name, &e));
+    for (size_t i = 0; i < 8; i++)
+        assert_ok(tnf_builder_set(b, NULL, keys[i], &values[i], &e));
+    path_of(path);
+    for (int asked = 0; asked < 2; asked++) {
+        static const tnf_option option = { "types", "usual" };
+        save_as(b, path, &option, (size_t)asked);
+        assert_ok(tnf_open(&f, path, NULL, &e));
+        for (size_t i = 0; i < 8; i++)
+            check_kept(f, keys[i], asked ? usual[i] : same[i]);
+        const tnf_value *eps = tnf_value_get(tnf_file_info(f)->attrs, "llama.rope");
+        assert_true((asked ? (double)eps->as.f32 : eps->as.f64) == 0.5);
+        assert_int_equal(tnf_value_get(tnf_file_info(f)->attrs, "llama.offset")->as.i, -3);
+        tnf_close(f);
+    }
+    tnf_builder_free(b);
+    unlink(path);
+}
+
 /* Blocks of q8_0 in a big-endian file, as one machine or the other made them: who is wrong is told.
  */
 static void scales_of_the_other_order(void **state)
@@ -270,9 +323,10 @@ static void edits_without_room(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(types_of_values),       cmocka_unit_test(layouts_of_blocks),
-        cmocka_unit_test(options_of_the_writer), cmocka_unit_test(scales_of_the_other_order),
-        cmocka_unit_test(edits_in_place),        cmocka_unit_test(edits_without_room),
+        cmocka_unit_test(types_of_values),           cmocka_unit_test(layouts_of_blocks),
+        cmocka_unit_test(options_of_the_writer),     cmocka_unit_test(usual_types),
+        cmocka_unit_test(scales_of_the_other_order), cmocka_unit_test(edits_in_place),
+        cmocka_unit_test(edits_without_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

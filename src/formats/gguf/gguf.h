@@ -182,6 +182,8 @@ void tnf_gguf_put_length(gguf_out *o, uint64_t v);
 void tnf_gguf_put_text(gguf_out *o, const char *p, size_t n);
 /* A key with its type and value. */
 void tnf_gguf_put_key(gguf_out *o, tnf_str key, const tnf_value *v);
+/* The same, with numbers of the types that llama.cpp asks for. */
+void tnf_gguf_put_usual(gguf_out *o, tnf_str key, const tnf_value *v);
 /* Can a value be written so that it is read back as it is? */
 bool tnf_gguf_holds(const tnf_value *v, unsigned depth);
 
