@@ -232,6 +232,7 @@ static tnf_status plan_object(struct planning *l, const tnf_object *o, tnf_verdi
                               const char *why, tnf_error *e)
 {
     const char *unit = tnf_why_unit(l->save, o), *cast = tnf_cast_reason(o);
+    const char *stays = tnf_uncast_reason(l->save, o);
     if (found.fate == TNF_NATIVE && unit)
         tnf_plan_unasked(l, "tensor", o->name, unit);
     else if (found.fate == TNF_NATIVE && cast)
@@ -240,6 +241,7 @@ static tnf_status plan_object(struct planning *l, const tnf_object *o, tnf_verdi
         tnf_plan_tell(l, found.fate, "tensor", o->name,
                       found.fate != TNF_NATIVE ? found.why
                       : *why                   ? why
+                      : *stays                 ? stays
                                                : sharing(l, o));
     if (found.fate == TNF_DROPPED)
         return TNF_OK;
