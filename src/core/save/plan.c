@@ -374,7 +374,7 @@ static tnf_status note_foreign(bool *fits, struct planning *l, const tnf_member 
     return TNF_OK;
 }
 
-static tnf_status plan_typed(struct planning *l, const tnf_member *m, tnf_error *e)
+static tnf_status plan_typed(struct planning *l, const tnf_member *m, const char *why, tnf_error *e)
 {
     tnf_member text = *m;
     text.value.kind = m->value.kind == TNF_JSON ? TNF_STRING : text.value.kind;
@@ -386,7 +386,7 @@ static tnf_status plan_typed(struct planning *l, const tnf_member *m, tnf_error 
     if (tnf_plan_holds(&l->format->can, m, NULL)) {
         if (l->format->can.sorted_maps && !tnf_plan_in_order(&m->value))
             stash_member(&l->attrs, m);
-        tnf_plan_tell(l, TNF_NATIVE, "attribute", m->key, "");
+        tnf_plan_tell(l, TNF_NATIVE, "attribute", m->key, why);
         return keep_attr(l, m, m->value.kind, e);
     }
     if (m->value.kind == TNF_JSON) {
@@ -414,7 +414,7 @@ static tnf_status plan_attr(struct planning *l, const tnf_member *m, tnf_verdict
     if (tnf_registry_derives(m))
         return TNF_OK;
     if (can->attrs == TNF_HOLDS_TYPED)
-        return plan_typed(l, m, e);
+        return plan_typed(l, m, found.why ? found.why : "", e);
     if (can->attrs == TNF_HOLDS_TEXT)
         return tnf_plan_text_map(m) ? plan_text_map(l, m, e) : plan_to_text(l, m, e);
     if (l->as_tensor)

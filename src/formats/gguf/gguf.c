@@ -171,6 +171,7 @@ const tnf_format tnf_format_gguf = {
              .own_prefix = GGUF_PREFIX,
              .narrow_numbers = true,
              .takes = tnf_gguf_takes,
+             .fits = tnf_gguf_fits,
              .derived = "gguf_file.version gguf_file.endian gguf_file.end gguf_file.padding "
                         "gguf_file.offsets" },
     .read_options = read_options,

@@ -74,6 +74,8 @@ const gguf_type *tnf_gguf_type_of(const tnf_object *object);
 const tnf_layout *tnf_gguf_layout(const gguf_type *type); /* of blocks */
 /* What is known of a number that is no type: "removed from ggml …". */
 const char *tnf_gguf_type_gone(uint32_t id);
+/* Tells where the label general.file_type is of a type that no tensor has. */
+tnf_status tnf_gguf_fits(tnf_fit *fit, tnf_error *e);
 /* The type of a value, or GGUF_TYPES; of numbers by dtype. */
 unsigned tnf_gguf_value_type(const tnf_value *v);
 tnf_dtype tnf_gguf_dtype(unsigned type);   /* of a number */
