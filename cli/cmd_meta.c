@@ -11,7 +11,7 @@ typedef struct options {
     saving_options save;
     opt_list set, remove, retype;
     const char *tensor, *out, *as;
-    bool json, types, string, in_place, rewrite;
+    bool json, types, string, in_place, shift, rewrite;
 } options;
 
 typedef struct job {
@@ -243,6 +243,8 @@ static int change_attrs(job *j)
 /* What is asked of the writer can be had only of a new file. */
 static meta_where where_to(const options *o)
 {
+    if (o->shift)
+        return META_SHIFT;
     if (o->in_place)
         return META_IN_PLACE;
     bool anew = o->rewrite || o->out || o->save.reserve || o->save.writer.n > 0 || o->save.no_sync;
@@ -324,12 +326,13 @@ static int check_usage(const options *o, int argc)
                            o->json ? "json" : "types");
     if (o->as && o->set.n == 0)
         return usage_error("meta: --as is the type of what --set sets");
-    if (o->in_place &&
+    if ((o->in_place || o->shift) &&
         (o->out || o->save.writer.n || o->save.reserve || o->save.no_sync || o->rewrite))
-        return usage_error("meta: --in-place cannot be combined with an output file, options of "
-                           "the writer, --reserve, --rewrite or --no-sync");
-    if (!changes && (o->in_place || o->out || o->string || o->save.writer.n || o->save.force ||
-                     o->save.no_sync || o->save.reserve || o->rewrite))
+        return usage_error("meta: --%s cannot be combined with an output file, options of "
+                           "the writer, --reserve, --rewrite or --no-sync",
+                           o->in_place ? "in-place" : "shift");
+    if (!changes && (o->in_place || o->shift || o->out || o->string || o->save.writer.n ||
+                     o->save.force || o->save.no_sync || o->save.reserve || o->rewrite))
         return usage_error("meta: there is nothing to write without --set or --rm");
     return EXIT_DONE;
 }
@@ -414,6 +417,11 @@ static const opt table[] = {
     { "in-place", 0, OPT_FLAG, offsetof(options, in_place), NULL, NULL,
       "Change FILE in place or not at all; if that is impossible, say why. Hard links of the file "
       "show the change, too." },
+    { "shift", 0, OPT_FLAG, offsetof(options, shift), NULL, NULL,
+      "GGUF: change FILE in place; if there is no room, let the file system (ext4, XFS) insert "
+      "blocks in front of the tensors, so that nothing is copied. Dangerous while a program has "
+      "FILE "
+      "open or mapped: its tensors move, and it reads other bytes than it thinks." },
     { "rewrite", 0, OPT_FLAG, offsetof(options, rewrite), NULL, NULL,
       "Write a new file even if FILE could be changed in place." },
     RESERVE_OPTION(options, save),
@@ -438,6 +446,8 @@ static const example examples[] = {
       "several at once" },
     { "tenfold meta model.safetensors --set safetensors.metadata.author=me --reserve 4K",
       "and reserve space, so that later changes are made in place" },
+    { "tenfold meta model.gguf --set \"tokenizer.chat_template=$(cat new.jinja)\" --string --shift",
+      "a longer text in 40 GB, without copying them" },
     { 0 },
 };
 

@@ -141,7 +141,14 @@ static tnf_status in_place(const meta_change *c, const tnf_save_options *how, tn
 {
     if (c->where == META_ANEW || (c->where == META_WHERE_IT_FITS && !has_one_name(c->path)))
         return TNF_EUNSUPPORTED;
-    return tnf_save_in_place(c->editor->builder, c->path, how, error);
+    tnf_save_options o = *how;
+    o.shift = c->where == META_SHIFT;
+    return tnf_save_in_place(c->editor->builder, c->path, &o, error);
+}
+
+static bool only_in_place(const meta_change *c)
+{
+    return c->where == META_IN_PLACE || c->where == META_SHIFT;
 }
 
 static tnf_status save_to(const meta_change *c, const tnf_save_options *how, saving *s,
@@ -151,7 +158,7 @@ static tnf_status save_to(const meta_change *c, const tnf_save_options *how, sav
     stop_catch(&before);
     progress_begin(&s->progress, c->in->cli);
     tnf_status status = in_place(c, how, error);
-    bool anew = status == TNF_EUNSUPPORTED && c->where != META_IN_PLACE;
+    bool anew = status == TNF_EUNSUPPORTED && !only_in_place(c);
     if (anew)
         status = tnf_save(c->editor->builder, c->path, how, error);
     progress_end(&s->progress);
@@ -186,7 +193,8 @@ static int refuse(const meta_change *c, const tnf_error *error)
 {
     char text[400];
     bool room = has_reserve(c->in->info->format);
-    snprintf(text, sizeof text, "%s; without --in-place the file is written anew%s", error->message,
+    snprintf(text, sizeof text, "%s; without --%s the file is written anew%s", error->message,
+             c->where == META_SHIFT ? "shift" : "in-place",
              room ? ", and --reserve SIZE leaves room for the next time" : "");
     file_message(c->path, "", TNF_NO_OFFSET, text);
     return EXIT_BAD;
@@ -226,7 +234,7 @@ int meta_save(const meta_change *c, tnf_save_options *how)
     bool ready = status == TNF_OK;
     if (ready)
         status = save_to(c, how, &s, &error);
-    if (ready && status == TNF_EUNSUPPORTED && c->where == META_IN_PLACE)
+    if (ready && status == TNF_EUNSUPPORTED && only_in_place(c))
         return refuse(c, &error);
     if (status != TNF_EEXISTS)
         return status == TNF_OK ? EXIT_DONE : file_error(c->path, &error);

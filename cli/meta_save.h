@@ -11,6 +11,7 @@
 typedef enum meta_where {
     META_WHERE_IT_FITS, /* in place if nothing must move, else anew */
     META_IN_PLACE,      /* or not at all */
+    META_SHIFT,         /* in place; where there is no room, the file system makes it */
     META_ANEW
 } meta_where;
 

@@ -2,7 +2,7 @@
 #include "rename.h"
 #include "out.h"
 #include "regex.h"
-#include <errno.h>
+#include "rename_map.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,15 +14,9 @@ typedef struct expression {
     bool met;   /* it has matched */
 } expression;
 
-typedef struct line {
-    char *old, *new; /* old owns both */
-    bool met;        /* a tensor has that name */
-} line;
-
 struct renaming {
-    const char *map;
-    line *lines; /* by old */
-    size_t nlines;
+    const char *given; /* of the map */
+    name_map *map;     /* or NULL */
     expression *expressions;
     size_t n;
     struct kept *kept; /* names that were made */
@@ -32,75 +26,6 @@ struct kept {
     struct kept *next;
     char name[];
 };
-
-/* -------------------------------------------------------------------- map */
-
-static int by_old(const void *a, const void *b)
-{
-    return strcmp(((const line *)a)->old, ((const line *)b)->old);
-}
-
-/* Cuts "OLD<tab>NEW" in two; false if the line is different. */
-static bool cut(line *out, char *text)
-{
-    size_t n = strcspn(text, "\t");
-    if (!text[n])
-        n = strcspn(text, " ");
-    if (!text[n] || n == 0)
-        return false;
-    text[n] = 0;
-    out->met = false;
-    out->old = text;
-    out->new = text + n + 1 + strspn(text + n + 1, " \t");
-    return *out->new != 0;
-}
-
-static int add_line(renaming *r, const char *text, const char *path, size_t number)
-{
-    line *more = realloc(r->lines, (r->nlines + 1) * sizeof *more);
-    char *copy = more ? strdup(text) : NULL;
-    if (more)
-        r->lines = more;
-    if (!copy)
-        return usage_error("out of memory");
-    if (cut(&r->lines[r->nlines], copy)) {
-        r->nlines++;
-        return EXIT_DONE;
-    }
-    free(copy);
-    return usage_error("%s: line %zu is not 'OLD NEW'", path, number);
-}
-
-static int read_map(renaming *r, const char *path)
-{
-    char *text = NULL;
-    size_t room = 0, number = 0;
-    int code = EXIT_DONE;
-    FILE *f = fopen(path, "r");
-    if (!f) {
-        file_message(path, "", TNF_NO_OFFSET, strerror(errno));
-        return EXIT_IO;
-    }
-    for (ssize_t n; code == EXIT_DONE && (n = getline(&text, &room, f)) >= 0;) {
-        number++;
-        while (n > 0 && strchr("\r\n ", text[n - 1]))
-            text[--n] = 0;
-        if (n > 0)
-            code = add_line(r, text, path, number);
-    }
-    if (code == EXIT_DONE && !feof(f)) {
-        file_message(path, "", TNF_NO_OFFSET, strerror(errno));
-        code = EXIT_IO;
-    }
-    free(text);
-    fclose(f);
-    if (r->nlines > 1)
-        qsort(r->lines, r->nlines, sizeof *r->lines, by_old);
-    for (size_t i = 1; code == EXIT_DONE && i < r->nlines; i++)
-        if (!strcmp(r->lines[i - 1].old, r->lines[i].old))
-            code = usage_error("%s: '%s' has two new names", path, r->lines[i].old);
-    return code;
-}
 
 /* ------------------------------------------------------------ expressions */
 
@@ -211,13 +136,10 @@ tnf_status renaming_apply(renaming *r, tnf_str *out, tnf_str name, tnf_error *er
     *out = name;
     if (!r || memchr(name.p, 0, name.n))
         return TNF_OK;
-    line *known = r->nlines ? bsearch(&(line) { .old = (char *)(uintptr_t)now }, r->lines,
-                                      r->nlines, sizeof *r->lines, by_old)
-                            : NULL;
-    if (known) {
-        known->met = true;
-        now = known->new;
-    }
+    const char *known = NULL;
+    if (r->map && !name_map_find(r->map, &known, now))
+        now = NULL;
+    now = known ? known : now;
     for (size_t i = 0; now && i < r->n; i++)
         now = keep_name(r, &r->expressions[i], now);
     if (!now) {
@@ -251,8 +173,8 @@ int renaming_open(renaming **out, const char *map, const opt_list *expressions)
     renaming *r = calloc(1, sizeof *r);
     if (!r)
         return usage_error("out of memory");
-    r->map = map;
-    int code = map ? read_map(r, map) : EXIT_DONE;
+    r->given = map;
+    int code = map ? name_map_open(&r->map, map) : EXIT_DONE;
     if (code == EXIT_DONE)
         code = add_expressions(r, expressions);
     if (code == EXIT_DONE)
@@ -276,33 +198,51 @@ int renaming_check(renaming *r, const tnf_file *const *files, size_t n, const re
                 continue;
             if (renaming_apply(r, &name, o->name, &error) != TNF_OK)
                 return usage_error("out of memory");
+            bool same = name.n == o->name.n && memcmp(name.p, o->name.p, name.n) == 0;
             counts->all++;
-            counts->renamed += name.n != o->name.n || memcmp(name.p, o->name.p, name.n) != 0;
+            counts->renamed += !same;
+            if (same && counts->unknown++ == 0)
+                snprintf(counts->first_unknown, sizeof counts->first_unknown, "%.*s",
+                         (int)(name.n < 300 ? name.n : 300), name.p);
         }
     for (size_t i = 0; r && counts->all && i < r->n; i++)
         if (!r->expressions[i].met)
             return usage_error("--rename '%s' matches no tensor", r->expressions[i].given);
-    bool any = !r || r->nlines == 0 || counts->all == 0;
-    for (size_t i = 0; !any && i < r->nlines; i++)
-        any = r->lines[i].met;
-    return any ? EXIT_DONE : usage_error("--map: no tensor has one of the names in %s", r->map);
+    bool any = !r || !r->map || counts->all == 0 || name_map_used(r->map);
+    return any ? EXIT_DONE : usage_error("--map: no tensor has one of the names in %s", r->given);
+}
+
+/* Of a table for all models of a kind only what it does not know is told. */
+static void note_unused(const renaming *r)
+{
+    char text[512];
+    const char *first = NULL;
+    size_t n = r->map ? name_map_unused(r->map, &first) : 0;
+    if (n == 0)
+        return;
+    snprintf(text, sizeof text, "no tensor is called '%.400s'%s", first,
+             n > 1 ? " (the same holds for other lines)" : "");
+    file_message(r->given, "", TNF_NO_OFFSET, text);
+}
+
+static void note_unknown(const renaming *r, const renaming_counts *counts)
+{
+    char text[512];
+    if (!r->map || !name_map_is_table(r->map) || counts->unknown == 0)
+        return;
+    snprintf(text, sizeof text, "%zu tensor%s kept %s name: the map has none for '%.300s'%s",
+             counts->unknown, counts->unknown == 1 ? "" : "s",
+             counts->unknown == 1 ? "its" : "their", counts->first_unknown,
+             counts->unknown > 1 ? " and others" : "");
+    file_message(r->given, "", TNF_NO_OFFSET, text);
 }
 
 void renaming_notes(const renaming *r, const cli_state *cli, const renaming_counts *counts)
 {
-    char text[512];
-    const char *first = NULL;
-    size_t n = 0;
     if (!r || cli->quiet)
         return;
-    for (size_t i = 0; i < r->nlines; i++)
-        if (!r->lines[i].met && n++ == 0)
-            first = r->lines[i].old;
-    if (n > 0) {
-        snprintf(text, sizeof text, "no tensor is called '%.400s'%s", first,
-                 n > 1 ? " (the same holds for other lines)" : "");
-        file_message(r->map, "", TNF_NO_OFFSET, text);
-    }
+    note_unused(r);
+    note_unknown(r, counts);
     fprintf(stderr, "tenfold: %zu of %zu tensor%s renamed\n", counts->renamed, counts->all,
             counts->all == 1 ? "" : "s");
 }
@@ -311,8 +251,6 @@ void renaming_free(renaming *r)
 {
     if (!r)
         return;
-    for (size_t i = 0; i < r->nlines; i++)
-        free(r->lines[i].old);
     for (size_t i = 0; i < r->n; i++) {
         regex_free(r->expressions[i].regex);
         free(r->expressions[i].text);
@@ -321,7 +259,7 @@ void renaming_free(renaming *r)
         next = k->next;
         free(k);
     }
-    free(r->lines);
+    name_map_free(r->map);
     free(r->expressions);
     free(r);
 }

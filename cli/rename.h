@@ -4,6 +4,7 @@
 #define TENFOLD_CLI_RENAME_H
 
 #include "input.h"
+#include "rename_tables.h"
 #include <tenfold/diff.h>
 
 #define RENAME_OPTIONS(type, map_field, rename_field, what)                                        \
@@ -14,7 +15,10 @@
       "FILE",                                                                                      \
       NULL,                                                                                        \
       "New names of " what                                                                         \
-      ": lines 'OLD NEW', with a tab between them, or blanks if there is no tab." },               \
+      ": lines 'OLD NEW', with a tab between them, or blanks if there is no tab; {n} is a number " \
+      "between dots, {end} is .weight, .bias or nothing. Or a table that comes with tenfold, "     \
+      "from "                                                                                      \
+      "the names of hubs to llama.cpp's: " RENAME_TABLES "." },                                    \
     {                                                                                              \
         "rename", 0, OPT_LIST, offsetof(type, rename_field), "EXPR", NULL,                         \
             "Rename " what                                                                         \
@@ -34,7 +38,8 @@ typedef struct renaming_choice {
 } renaming_choice;
 
 typedef struct renaming_counts {
-    size_t all, renamed;
+    size_t all, renamed, unknown; /* unknown: they keep their names */
+    char first_unknown[304];
 } renaming_counts;
 
 /* Before anything is written: an expression that matches no name, or a list of which no name is

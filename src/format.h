@@ -194,6 +194,8 @@ typedef struct tnf_writer {
      * written in the same form (order, alignment, encodings, digests). */
     const tnf_reader *like;
     bool in_place;           /* over it, for TNF_CAN_EDIT: see tnf_put_same(), tnf_no_room() */
+    uint64_t shift;          /* in place: what is behind the header moves by so many bytes */
+    uint64_t lacks;          /* the format tells: by how much the header is too long */
     const tnf_reader *base;  /* `append`: the file as it is; sink->written is its size */
     const tnf_shard *shards; /* `write_index`: where the tensors are */
     size_t nshards;
@@ -216,6 +218,8 @@ typedef struct tnf_format {
     /* &tnf_digests if its own readers compare the digest of all that they read whole; or NULL. */
     const struct tnf_digest_ops *check_reads;
     bool stands_for_shards; /* an index of files, shown as their format */
+    /* TNF_CAN_EDIT, and no byte behind the header says where anything is: it can be shifted. */
+    bool can_shift;
     /* Of files NAME-00001-of-0000N, written by `shard_attrs`, the first opens as the whole model.
      */
     bool opens_sets;

@@ -31,7 +31,7 @@
 #ifndef SANITIZED
 #define SANITIZED 0
 #endif
-#define SECONDS (SANITIZED ? 20 : 4)
+#define SECONDS (SANITIZED ? 20 : 2)
 
 /* No single wish above what a file may cost, whoever asks. */
 const char *__asan_default_options(void);

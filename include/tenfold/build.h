@@ -145,13 +145,18 @@ typedef struct tnf_save_options {
      *  are divided by their lengths for finalfusion, whose tools expect rows of length 1. The
      *  lengths become `norms`. The plan says so: TNF_TRANSFORMED and unasked. */
     bool as_is;
+    /** For tnf_save_in_place(): where there is no room, the file system may move all that is behind
+     *  the header (ext4 and XFS can), which takes no time and copies nothing. Programs that have
+     *  the file open or mapped, this one, too, then see the bytes of other places: options->like
+     *  must be closed after the call and not be read from. */
+    bool shift;
 } tnf_save_options;
 
 /** All defaults. */
 #define TNF_SAVE_INIT                                                                              \
     {                                                                                              \
         sizeof(tnf_save_options), NULL, NULL, 0, false, false, false, false, NULL, NULL, NULL,     \
-            NULL, NULL, NULL, NULL, false                                                          \
+            NULL, NULL, NULL, NULL, false, false                                                   \
     }
 
 /** The format that tnf_save() writes of this builder under this name: options->format, or by the

@@ -23,10 +23,11 @@
 
 #include "base/buf.h"
 #include "base/bytes.h"
-#include "base/sha256.h"
 #include "base/error.h"
+#include "base/sha256.h"
 #include "io/fs.h"
 #include "io/lock.h"
+#include "io/shift.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -47,7 +48,7 @@
 #define PATIENT  10000u /* milliseconds: readers have the index soon */
 
 /* The real path of the file, so that other paths to it lead to the same undo file. */
-static tnf_status undo_path(char out[PATH_MAX], const char *path, tnf_error *e)
+tnf_status tnf_undo_path(char out[PATH_MAX], const char *path, tnf_error *e)
 {
     char real[PATH_MAX];
     struct stat st;
@@ -138,9 +139,9 @@ static bool will_be_believed(int undo, int fd)
            (mine.st_mode & 0444) == (st.st_mode & 0444);
 }
 
-static tnf_status fill_undo(const tnf_buf *b, int undo, const tnf_change_file *c, tnf_error *e)
+static tnf_status fill_undo(const tnf_buf *b, int undo, int file, tnf_error *e)
 {
-    if (!will_be_believed(undo, c->fd))
+    if (!will_be_believed(undo, file))
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                         "the undo file cannot be put beside the file: it belongs to another "
                         "user or group");
@@ -148,14 +149,13 @@ static tnf_status fill_undo(const tnf_buf *b, int undo, const tnf_change_file *c
     return tnf_fs_sync(undo, e);
 }
 
-static tnf_status keep_old(const tnf_buf *b, const tnf_change_file *c, const char *undo,
-                           tnf_error *e)
+tnf_status tnf_undo_keep(const tnf_buf *b, int file, const char *undo, tnf_error *e)
 {
     int fd = tnf_fs_open(undo, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
     if (fd < 0)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                         "the undo file cannot be put beside the file: %s", strerror(errno));
-    tnf_status status = fill_undo(b, fd, c, e);
+    tnf_status status = fill_undo(b, fd, file, e);
     if (close(fd) != 0 && status == TNF_OK)
         status = tnf_fail_sys(e, errno, "cannot put the undo file beside the file");
     if (status == TNF_OK)
@@ -171,6 +171,7 @@ static tnf_status keep_old(const tnf_buf *b, const tnf_change_file *c, const cha
 struct undo {
     int fd; /* -1: there is none */
     uint64_t size, old_size, new_size, n;
+    bool of_shift; /* it is one of shift.c */
 };
 
 struct range {
@@ -368,12 +369,23 @@ static tnf_status compare_file(tnf_undo_state *out, int fd, const struct undo *u
     return TNF_OK;
 }
 
+static bool is_of_shift(const struct undo *u)
+{
+    uint8_t magic[8];
+    tnf_status status;
+    return get_bytes(u, 0, magic, sizeof magic, &status, NULL) &&
+           memcmp(magic, TNF_SHIFT_MAGIC, sizeof magic) == 0;
+}
+
 /* The state of a file with an undo file that counts. */
 static tnf_status state_of(tnf_undo_state *out, struct undo *u, int fd, uint8_t *blocks,
                            tnf_error *e)
 {
     tnf_status status;
     *out = TNF_UNDO_WHOLE; /* one that is not whole was never acted on */
+    u->of_shift = is_of_shift(u);
+    if (u->of_shift)
+        return tnf_shift_look(out, u->fd, u->size, fd, e);
     if (!is_whole(u, blocks, &status, e))
         return status;
     return compare_file(out, fd, u, blocks, e);
@@ -412,7 +424,7 @@ static tnf_status work(tnf_undo_state *out, const char *undo, int fd, bool *undo
                                : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET,
                                           "out of memory for an undo file");
     if (status == TNF_OK && undone && *out == TNF_UNDO_MIXED) {
-        status = restore(fd, &u, blocks, e);
+        status = u.of_shift ? tnf_shift_back(u.fd, u.size, fd, e) : restore(fd, &u, blocks, e);
         *undone = status == TNF_OK;
     }
     if (blocks)
@@ -425,7 +437,7 @@ tnf_status tnf_undo_look(tnf_undo_state *out, const char *path, int fd, tnf_erro
 {
     char undo[PATH_MAX];
     *out = TNF_UNDO_NONE;
-    if (undo_path(undo, path, NULL) != TNF_OK)
+    if (tnf_undo_path(undo, path, NULL) != TNF_OK)
         return TNF_OK; /* none could ever be written */
     return work(out, undo, fd, NULL, e);
 }
@@ -435,7 +447,7 @@ tnf_status tnf_undo_run(bool *undone, const char *path, int fd, tnf_error *e)
     char undo[PATH_MAX];
     tnf_undo_state state;
     *undone = false;
-    if (undo_path(undo, path, NULL) != TNF_OK)
+    if (tnf_undo_path(undo, path, NULL) != TNF_OK)
         return TNF_OK;
     TNF_TRY(tnf_lock_change(fd, true, PATIENT, e));
     tnf_status status = work(&state, undo, fd, undone, e);
@@ -454,7 +466,8 @@ void tnf_undo_discard(const char *path, uid_t owner)
     char undo[PATH_MAX];
     struct stat st;
     const struct stat file = { .st_uid = owner };
-    if (undo_path(undo, path, NULL) == TNF_OK && lstat(undo, &st) == 0 && is_believable(&st, &file))
+    if (tnf_undo_path(undo, path, NULL) == TNF_OK && lstat(undo, &st) == 0 &&
+        is_believable(&st, &file))
         (void)unlink(undo);
 }
 
@@ -530,9 +543,9 @@ static void name_left(tnf_error *e, const char *name)
 static tnf_status write_with_undo(const tnf_change_file *c, tnf_buf *b, tnf_error *e)
 {
     char undo[PATH_MAX];
-    TNF_TRY(undo_path(undo, c->path, e));
+    TNF_TRY(tnf_undo_path(undo, c->path, e));
     TNF_TRY(compose(b, c, e));
-    TNF_TRY(keep_old(b, c, undo, e));
+    TNF_TRY(tnf_undo_keep(b, c->fd, undo, e));
     tnf_status status = write_all(c, e);
     const char *slash = strrchr(undo, '/'), *name = slash ? slash + 1 : undo;
     bool removed = status == TNF_OK && remove_undo(undo);

@@ -5,6 +5,8 @@
 #define TNF_IO_UNDO_H
 
 #include "base/alloc.h"
+#include "base/buf.h"
+#include <limits.h>
 #include <sys/types.h>
 #include <tenfold/io.h>
 
@@ -49,5 +51,10 @@ tnf_status tnf_undo_look(tnf_undo_state *out, const char *path, int fd, tnf_erro
 tnf_status tnf_undo_run(bool *undone, const char *path, int fd, tnf_error *e);
 /* Removes the undo file of a file of that owner which was replaced as a whole. */
 void tnf_undo_discard(const char *path, uid_t owner);
+
+/* For other ways to change a file (shift.h): where its undo file is to be, and putting one there,
+ * onto the disk, as `file` has its rights. */
+tnf_status tnf_undo_path(char out[PATH_MAX], const char *path, tnf_error *e);
+tnf_status tnf_undo_keep(const tnf_buf *bytes, int file, const char *undo, tnf_error *e);
 
 #endif

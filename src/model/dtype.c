@@ -198,9 +198,11 @@ bool tnf_list_has(const char *list, const char *id)
     if (!list)
         return true;
     size_t n = strlen(id);
-    /* asked for each of many attributes and each format: most of it is not there at all */
-    for (const char *at = n ? strstr(list, id) : NULL; at; at = strstr(at + 1, id))
-        if ((at == list || at[-1] == ' ') && (at[n] == 0 || at[n] == ' '))
+    /* asked for each of many attributes and each format: most words differ in a letter or two */
+    for (const char *word = list; word && n; word = strchr(word, ' ')) {
+        word += *word == ' ';
+        if (*word == *id && strncmp(word, id, n) == 0 && (word[n] == 0 || word[n] == ' '))
             return !strchr(id, ' ');
+    }
     return false;
 }

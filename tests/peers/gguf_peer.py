@@ -6,7 +6,9 @@
 
 What GGUFWriter writes tenfold reads with the same keys, types, shapes and bytes, and writes again to the byte,
 by itself and by way of zTensor 2 and safetensors; what tenfold edits, splits and makes of a safetensors file
-GGUFReader reads, and it is to the byte what GGUFWriter makes of the same content.
+GGUFReader reads, and it is to the byte what GGUFWriter makes of the same content. Files are of versions 2 and 3 and,
+made here since no writer of it is left, 1; of both byte orders; with arrays in arrays and without; of any alignment;
+alone and in sets that either of the two splits. FILES are 60, or 500 to be thorough.
 """
 import json
 import pathlib
@@ -20,7 +22,7 @@ import gguf
 import numpy as np
 
 TENFOLD = sys.argv[1]
-FILES = int(sys.argv[2]) if len(sys.argv) > 2 else 200
+FILES = int(sys.argv[2]) if len(sys.argv) > 2 else 60
 T = gguf.GGUFValueType
 KINDS = {"u8": T.UINT8, "i8": T.INT8, "u16": T.UINT16, "i16": T.INT16, "u32": T.UINT32, "i32": T.INT32,
          "f32": T.FLOAT32, "bool": T.BOOL, "string": T.STRING, "u64": T.UINT64, "i64": T.INT64, "f64": T.FLOAT64}
@@ -29,7 +31,9 @@ RANGES = {"u8": (0, 2**8), "i8": (-2**7, 2**7), "u16": (0, 2**16), "i16": (-2**1
 DENSE = {"f32": "<f4", "f16": "<f2", "f64": "<f8", "i8": "<i1", "i16": "<i2", "i32": "<i4", "i64": "<i8"}
 BLOCKS = [q for q in gguf.GGMLQuantizationType if q.name not in (
     "F32", "F16", "F64", "I8", "I16", "I32", "I64", "BF16", "Q8_1")]  # its table has 40 bytes for Q8_1
-checked = dict.fromkeys(("files read", "written to the byte", "edited", "split", "made from safetensors"), 0)
+ALIGNMENTS = [None, None, 8, 16, 64, 256, 1024, 4096]
+checked = dict.fromkeys(("files read", "written to the byte", "edited", "split", "made from safetensors", "of version 1",
+                         "of version 2", "big-endian", "with nested arrays", "sets of the package's"), 0)
 
 
 def run(*args, ok=True):
@@ -64,6 +68,91 @@ def rand_keys(r):
         else:
             keys[name] = kind, rand_scalar(r, kind)
     return keys
+
+
+def rand_nested(r):
+    """Arrays in arrays, two or three deep: a type in words and its value."""
+    kind = r.choice(list(KINDS))
+    inner = lambda: [rand_scalar(r, kind) for _ in range(r.randrange(1, 4))]
+    if r.random() < 0.5:
+        return f"array<array<{kind}>>", [inner() for _ in range(r.randrange(1, 4))]
+    return f"array<array<array<{kind}>>>", [[inner() for _ in range(2)] for _ in range(2)]
+
+
+def pack_nested(w, kind, value):
+    """The bytes of an array in which every array tells its own type; the package has no call for it."""
+    inside = kind[6:-1]
+    if not inside.startswith("array<"):
+        return w._pack_val(value, T.ARRAY, False, sub_type=KINDS[inside])
+    return struct.pack("<IQ", T.ARRAY, len(value)) + b"".join(pack_nested(w, inside, v) for v in value)
+
+
+def with_nested(path, keys):
+    """The file with keys of nested arrays added as its last ones; its tensors stay where they are aligned."""
+    data, w = path.read_bytes(), gguf.GGUFWriter(None, "llama")
+    reader = gguf.GGUFReader(path)
+    fields = [f for n, f in reader.fields.items() if not n.startswith("GGUF.")]
+    end = max(f.offset + sum(int(p.nbytes) for p in f.parts) for f in fields)
+    extra = b"".join(struct.pack("<Q", len(n)) + n.encode() + struct.pack("<I", T.ARRAY) + pack_nested(w, *v)
+                     for n, v in keys.items())
+    entries = data[end:data_end_of_header(reader, end)]
+    head = data[:16] + struct.pack("<Q", len(fields) + len(keys)) + data[24:end] + extra + entries
+    align = int(reader.alignment)
+    path.write_bytes(head + bytes(-len(head) % align) + data[reader.data_offset:])
+
+
+def data_end_of_header(reader, end):
+    for t in reader.tensors:
+        end = max(end, t.field.offset + sum(int(p.nbytes) for p in t.field.parts))
+    return end
+
+
+def as_version_1(data):
+    """A file of version 3 as one of version 1: lengths, counts and dimensions of 32 bits."""
+    at, out = 24, bytearray(b"GGUF" + struct.pack("<I", 1) + data[8:12] + data[16:20])
+    tensors, keys = struct.unpack_from("<QQ", data, 8)
+    alignment = 32
+
+    def text():
+        nonlocal at
+        n, = struct.unpack_from("<Q", data, at)
+        raw = data[at + 8:at + 8 + n]
+        out.extend(struct.pack("<I", n) + raw)
+        at += 8 + n
+        return raw
+
+    def value(kind):
+        nonlocal at
+        if kind == T.STRING:
+            text()
+        elif kind == T.ARRAY:
+            inner, n = struct.unpack_from("<IQ", data, at)
+            out.extend(struct.pack("<II", inner, n))
+            at += 12
+            for _ in range(n):
+                value(inner)
+        else:
+            size = (1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8)[kind]
+            out.extend(data[at:at + size])
+            at += size
+
+    for _ in range(keys):
+        name = text()
+        kind, = struct.unpack_from("<I", data, at)
+        out.extend(data[at:at + 4])
+        at += 4
+        if name == b"general.alignment":
+            alignment, = struct.unpack_from("<I", data, at)
+        value(kind)
+    for _ in range(tensors):
+        text()
+        rank, = struct.unpack_from("<I", data, at)
+        out.extend(data[at:at + 4] + b"".join(struct.pack("<I", d) for d in struct.unpack_from(f"<{rank}Q", data, at + 4)))
+        at += 4 + 8 * rank
+        out.extend(data[at:at + 12])
+        at += 12
+    body = data[at + -at % alignment:]
+    return bytes(out) + bytes(-len(out) % alignment) + body
 
 
 def add_key(w, name, kind, value):
@@ -119,7 +208,7 @@ def check_listing(path, keys, tensors):
     for name, (kind, value) in keys.items():
         have = attrs[f"gguf.{name}"]
         if "f32" in kind or "f64" in kind:
-            pack = lambda v: [struct.pack("<f", x) for x in (v if isinstance(v, list) else [v])]
+            pack = lambda v: [pack(x) for x in v] if isinstance(v, list) else struct.pack("<f", v)
             assert pack(have) == pack(value), (name, kind, value, have)
         else:
             assert have == value, (name, kind, value, have)
@@ -144,8 +233,18 @@ def read_back(path):
 
 def check_file(folder, r, i):
     path, ours, there = folder / "a.gguf", folder / "b.gguf", folder / "there"
-    keys, tensors = rand_keys(r), rand_tensors(r)
-    written(path, keys, tensors, r.choice([None, None, 8, 64, 4096]))
+    keys, tensors, align = rand_keys(r), rand_tensors(r), r.choice(ALIGNMENTS)
+    written(path, keys, tensors, align)
+    if i % 3 == 1:
+        nested = {f"x.nested{k}": rand_nested(r) for k in range(r.randrange(1, 3))}
+        with_nested(path, nested)
+        flat = lambda v: [x for y in v for x in flat(y)] if isinstance(v, list) else [v]
+        have = gguf.GGUFReader(path)  # which flattens them
+        for name, (kind, value) in nested.items():
+            got = flat(have.fields[name].contents())
+            assert len(got) == len(flat(value)) and ("string" not in kind or got == flat(value)), (name, value, got)
+        keys |= nested
+        checked["with nested arrays"] += 1
     if i % 4 == 0:
         check_listing(path, keys, tensors)
         checked["files read"] += 1
@@ -156,10 +255,51 @@ def check_file(folder, r, i):
     run("convert", "-q", "--force", "--no-sync", "-t", "gguf", there, ours)
     assert ours.read_bytes() == path.read_bytes(), ("other bytes by way of", way)
     checked["written to the byte"] += 1
+    check_forms(folder, path, keys, tensors, align, r)
     if i % 3 == 0:
         check_edit(path, ours, r)
     if i % 5 == 0 and len(tensors) > 1:
         check_split(folder, path, keys, tensors)
+
+
+def check_forms(folder, path, keys, tensors, align, r):
+    """Other versions, the other byte order, and sets: all become the file of version 3, to the byte."""
+    other, ours, data = folder / "other.gguf", folder / "b.gguf", path.read_bytes()
+    for version, form in ((1, as_version_1(data)), (2, data[:4] + b"\2" + data[5:])):
+        other.write_bytes(form)
+        run("convert", "-q", "--force", "--no-sync", other, ours)
+        assert ours.read_bytes() == data, ("of version", version)
+        checked[f"of version {version}"] += 1
+    dense = [t for t in tensors if t[5] is None]  # of blocks the package keeps little-endian fields
+    if not any("array<array" in kind for kind, _ in keys.values()):
+        written(other, keys, dense, align, endianess=gguf.GGUFEndian.BIG)
+        written(path, keys, dense, align)
+        run("convert", "-q", "--force", "--no-sync", other, ours)
+        assert ours.read_bytes() == path.read_bytes(), "from big-endian"
+        run("convert", "-q", "--force", "--no-sync", "-o", "endian=big", path, ours)
+        assert ours.read_bytes() == other.read_bytes(), "to big-endian"
+        keys_there, tensors_there = read_back(ours)
+        assert (keys_there, tensors_there) == read_back(other)
+        path.write_bytes(data)
+        checked["big-endian"] += 1
+    if len(tensors) > 1 and align is None and not any("array<array" in kind for kind, _ in keys.values()):
+        check_their_set(folder, path, keys, tensors, r)
+
+
+def check_their_set(folder, path, keys, tensors, r):
+    there = folder / "theirs"
+    there.mkdir()
+    written(there / "m.gguf", keys, tensors, split_max_tensors=r.randrange(1, len(tensors)))
+    parts = sorted(there.iterdir())
+    assert len(parts) > 1
+    run("convert", "-q", "--force", "--no-sync", parts[0], folder / "b.gguf")
+    assert (folder / "b.gguf").read_bytes() == path.read_bytes(), "a set of the package's is another model"
+    run("merge", "-q", "--force", "--no-sync", "-o", folder / "b.gguf", *parts)
+    assert (folder / "b.gguf").read_bytes() == path.read_bytes()
+    for part in parts:
+        part.unlink()
+    there.rmdir()
+    checked["sets of the package's"] += 1
 
 
 def check_edit(path, ours, r):
@@ -195,7 +335,7 @@ def check_split(folder, path, keys, tensors):
         found += some
         part_keys = set(have) - {"split.no", "split.count", "split.tensors.count"}
         assert i > 0 or part_keys >= set(keys), "keys are missing in the first file"
-    assert found == read_back(path)[1]
+    assert found == read_back(path)[1], [(a, b) for a, b in zip(found, read_back(path)[1]) if a != b]
     run("merge", "-q", "--force", "-o", folder / "m.gguf", *parts)
     assert (folder / "m.gguf").read_bytes() == path.read_bytes(), "split and merged it has other bytes"
     for part in parts:

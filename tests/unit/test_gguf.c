@@ -167,6 +167,94 @@ static void options_of_the_writer(void **state)
     unlink(path);
 }
 
+static void check_kept(const tnf_file *f, const char *key, const char *type)
+{
+    char text[64];
+    const tnf_value *v = tnf_value_get(tnf_file_info(f)->attrs, key);
+    assert_non_null(v);
+    tnf_value_type(v, text, sizeof text);
+    assert_string_equal(text, type);
+}
+
+/* Keys without gguf. before them, with the types that CBOR has: as they are, or as llama.cpp asks.
+ */
+static void usual_types(void **state)
+{
+    (void)state;
+    static const char *const keys[] = { "llama.block_count",     "llama.rope",
+                                        "llama.offset",          "llama.pi",
+                                        "llama.large",           "tokenizer.ggml.token_type",
+                                        "tokenizer.ggml.scores", "other.count" };
+    static const char *const same[] = { "u64", "f64",        "i64",        "f64",
+                                        "u64", "array<u64>", "array<f64>", "u64" };
+    static const char *const usual[] = { "u32", "f32",        "i32",        "f64",
+                                         "u64", "array<i32>", "array<f32>", "u64" };
+    const tnf_value tokens[] = { tnf_value_uint(1), tnf_value_uint(6) };
+    const tnf_value scores[] = { tnf_value_float(-1.5), tnf_value_float(2) };
+    const tnf_value values[] = { tnf_value_uint(32),         tnf_value_float(0.5),
+                                 tnf_value_int(-3),          tnf_value_float(3.14159265358979),
+                                 tnf_value_uint(1ULL << 40), tnf_value_array(tokens, 2),
+                                 tnf_value_array(scores, 2), tnf_value_uint(5) };
+    char path[64];
+    tnf_error e;
+    tnf_file *f;
+    tnf_builder *b;
+    const tnf_value name = tnf_value_string("llama");
+    assert_ok(tnf_builder_new(&b, NULL, &e));
+    assert_ok(tnf_builder_set(b, NULL, "general.architecture", &name, &e));
+    for (size_t i = 0; i < 8; i++)
+        assert_ok(tnf_builder_set(b, NULL, keys[i], &values[i], &e));
+    path_of(path);
+    for (int asked = 0; asked < 2; asked++) {
+        static const tnf_option option = { "types", "usual" };
+        save_as(b, path, &option, (size_t)asked);
+        assert_ok(tnf_open(&f, path, NULL, &e));
+        for (size_t i = 0; i < 8; i++)
+            check_kept(f, keys[i], asked ? usual[i] : same[i]);
+        const tnf_value *eps = tnf_value_get(tnf_file_info(f)->attrs, "llama.rope");
+        assert_true((asked ? (double)eps->as.f32 : eps->as.f64) == 0.5);
+        assert_int_equal(tnf_value_get(tnf_file_info(f)->attrs, "llama.offset")->as.i, -3);
+        tnf_close(f);
+    }
+    tnf_builder_free(b);
+    unlink(path);
+}
+
+/* Blocks of q8_0 in a big-endian file, as one machine or the other made them: who is wrong is told.
+ */
+static void scales_of_the_other_order(void **state)
+{
+    (void)state;
+    enum { BLOCKS = 32 };
+    for (int little = 0; little < 2; little++)
+        for (int option = 0; option < 2; option++) {
+            uint8_t file[96 + 34 * BLOCKS] = "GGUF";
+            static const uint8_t head[] = { 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0,   0,
+                                            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 'w', 0,
+                                            0, 0, 1, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0,   8 };
+            memcpy(file + 4, head, sizeof head);
+            for (unsigned i = 0; i < BLOCKS; i++) {
+                const uint8_t scale[2] = { 0x18 + i % 8, (uint8_t)(0x5b + 37 * i) }; /* 0.003 … */
+                file[64 + 34 * i] = scale[little];
+                file[65 + 34 * i] = scale[!little];
+            }
+            const tnf_option blocks = { "blocks", option ? "little" : "big" };
+            tnf_open_options how = { .size = sizeof how, .options = &blocks, .noptions = 1 };
+            tnf_source *source;
+            tnf_file *f;
+            tnf_error e;
+            assert_ok(tnf_source_memory(&source, file, 64 + 34 * BLOCKS, &e));
+            assert_ok(tnf_open_source(&f, source, &how, &e));
+            const tnf_info *info = tnf_file_info(f);
+            bool told = false;
+            for (size_t i = 0; i < info->nwarnings; i++)
+                told = told ||
+                       strstr(info->warnings[i].message, little ? "blocks=little" : "blocks=big");
+            assert_int_equal(told, little != option);
+            tnf_close(f);
+        }
+}
+
 /* ---------------------------------------------------------------- editing */
 
 /* Sets a key and saves in place; what comes of it. */
@@ -235,8 +323,9 @@ static void edits_without_room(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(types_of_values),       cmocka_unit_test(layouts_of_blocks),
-        cmocka_unit_test(options_of_the_writer), cmocka_unit_test(edits_in_place),
+        cmocka_unit_test(types_of_values),           cmocka_unit_test(layouts_of_blocks),
+        cmocka_unit_test(options_of_the_writer),     cmocka_unit_test(usual_types),
+        cmocka_unit_test(scales_of_the_other_order), cmocka_unit_test(edits_in_place),
         cmocka_unit_test(edits_without_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

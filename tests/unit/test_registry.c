@@ -28,6 +28,20 @@ static void every_format_is_sound(void **state)
     assert_null(tnf_registry_at(n + 1));
 }
 
+/* registry.c looks at the first letter before it looks at a list. */
+static void lists_have_one_letter(void **state)
+{
+    (void)state;
+    for (size_t i = 0; tnf_registry_at(i); i++) {
+        const char *lists[] = { tnf_registry_at(i)->can.derived, tnf_registry_at(i)->can.spelling };
+        for (int k = 0; k < 2; k++)
+            for (const char *word = lists[k]; word && *word; word += strspn(word, " ")) {
+                assert_int_equal(*word, *lists[k]);
+                word += strcspn(word, " ");
+            }
+    }
+}
+
 /* The default of every option is one of its values. */
 static void options_are_sound(void **state)
 {
@@ -180,6 +194,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_format_is_sound),
+        cmocka_unit_test(lists_have_one_letter),
         cmocka_unit_test(options_are_sound),
         cmocka_unit_test(lists_name_what_exists),
         cmocka_unit_test(public_view),

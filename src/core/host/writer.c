@@ -450,7 +450,7 @@ int tnf_compare_places(const tnf_object *a, const tnf_object *b)
 
 tnf_status tnf_put_same(tnf_writer *w, uint64_t upto, tnf_error *e)
 {
-    uint64_t at = w->sink->written;
+    uint64_t at = w->sink->written - w->shift; /* as it was */
     if (upto < at)
         return tnf_no_room(at - upto, "what comes before the tensors", e);
     return tnf_sink_copy(w->sink, w->like->source, at, upto - at, e);

@@ -137,10 +137,11 @@ bool tnf_is_uncounted(const tnf_member *attr)
 {
     tnf_str said = tnf_derived_text(&attr->value);
     for (size_t i = 0; i < COUNT; i++) {
-        size_t n = strcspn(table[i], "=");
-        const char *value = table[i][n] ? &table[i][n + 1] : NULL;
-        if (n != attr->key.n || memcmp(table[i], attr->key.p, n) != 0)
+        size_t n = attr->key.n;
+        if (n == 0 || *table[i] != *attr->key.p || strncmp(table[i], attr->key.p, n) != 0 ||
+            (table[i][n] && table[i][n] != '='))
             continue;
+        const char *value = table[i][n] ? &table[i][n + 1] : NULL;
         if (!value || (said.p && strlen(value) == said.n && memcmp(value, said.p, said.n) == 0))
             return true;
     }

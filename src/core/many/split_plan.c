@@ -23,11 +23,13 @@ static uint64_t size_of(const struct splitting *s, const tnf_object *o)
 }
 
 /* As Hugging Face does it: a tensor beyond the limit gets a file at once, while the one that is
- * being filled stays open and is numbered when it is full. */
+ * being filled stays open and is numbered when it is full. In formats whose sets are opened by
+ * number, one tensor behind the other, it is closed then: the order of the tensors stays. */
 static tnf_status fill_shards(struct splitting *s, const uint32_t *shared, const uint64_t *bytes,
                               tnf_error *e)
 {
     size_t n = s->b->catalog.n, groups = 0, open = SIZE_MAX;
+    bool in_order = s->format->opens_sets;
     uint64_t max = s->options.max_bytes ? s->options.max_bytes : UINT64_MAX, filled = 0;
     uint32_t *number = tnf_arena_array(&s->arena, n + 1, sizeof *number); /* of each group */
     if (!number)
@@ -38,6 +40,10 @@ static tnf_status fill_shards(struct splitting *s, const uint32_t *shared, const
             continue;
         }
         if (bytes[i] > max) {
+            if (in_order && open != SIZE_MAX) {
+                number[open] = (uint32_t)s->n++;
+                open = SIZE_MAX;
+            }
             number[groups] = (uint32_t)s->n++;
             s->shard_of[i] = (uint32_t)groups++;
             continue;

@@ -106,7 +106,9 @@ static const char *list_of(const tnf_format *f, bool spelling)
     return spelling ? f->can.spelling : f->can.derived;
 }
 
-/* Is "key", or "key=value" for a value worth writing so, in a format's list? */
+/* Is "key", or "key=value" for a value worth writing so, in a format's list? All words of a list
+ * begin with the same letter, as tests/unit/test_registry.c has it: of many attributes most end
+ * there. */
 static bool listed(const tnf_member *attr, bool spelling)
 {
     char text[128];
@@ -118,7 +120,7 @@ static bool listed(const tnf_member *attr, bool spelling)
     for (int with_value = 0; with_value < 2; with_value++) {
         for (size_t i = 0; i < COUNT; i++) {
             const char *list = list_of(formats[i], spelling);
-            if (list && tnf_list_has(list, text))
+            if (list && *list == *text && tnf_list_has(list, text))
                 return true;
         }
         if (!said.p || said.n > sizeof text || attr->key.n + said.n + 2 > sizeof text)

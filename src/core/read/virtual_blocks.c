@@ -85,8 +85,9 @@ static tnf_status make_blocks(struct tnf_cursor *c, uint64_t first, size_t n, ui
         tnf_turn_le(x, floats, sizeof *x);
         size_t good = tnf_block_encodable(type, x, here);
         if (good < here)
-            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                            "%s: near element %llu there is a number that %s cannot hold",
+            return tnf_fail(e, TNF_ELOSSY, TNF_NO_OFFSET,
+                            "%s: near element %llu there is a NaN, an infinity or too wide a range "
+                            "for a block of %s",
                             TNF_QUOTED(v->object.name),
                             (unsigned long long)((block + at + good) * type->elements), type->name);
         type->encode(dst + at * type->bytes, x, here);

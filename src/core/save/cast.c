@@ -143,6 +143,21 @@ const char *tnf_cast_reason(const tnf_object *object)
     return quantized ? "its values in that type, as asked" : "rounded to that type, as asked";
 }
 
+const char *tnf_uncast_reason(const struct tnf_save *save, const tnf_object *o)
+{
+    const char *id = save->options.dtype;
+    const tnf_layout *layout = NULL;
+    if (!id || o->layout != &tnf_layout_dense || o->nparts != 1 || !tnf_can_cast_to(o->parts->type))
+        return "";
+    for (size_t i = 0; (layout = tnf_layout_block_at(i)); i++)
+        if (strcmp(layout->block, id) == 0)
+            break;
+    if (!layout || fits_blocks(o, layout))
+        return "";
+    return o->rank <= 1 ? "stays as it is: only matrices become blocks"
+                        : "stays as it is: its rows are no whole blocks";
+}
+
 void tnf_cast_end(struct tnf_save *save)
 {
     for (struct made_tensor *m = save->made; m; m = m->next) {

@@ -6,13 +6,16 @@
  *   written   │ header      │ (from the same place: skipped) │
  *   pieces       ▪  ▪▪▪                                          what differs
  *
+ * Where there is no room and the caller allows it, the file system moves all that is behind the
+ * header, and the header is written whole (io/shift.h).
+ *
  * What would come out is opened, as pieces over the file, before anything is written: it must give
  * the same tensors at the same places, and the attributes that were asked for.
  */
 #include "core/save/save.h"
 
 #include "base/sized.h"
-#include "io/undo.h"
+#include "io/shift.h"
 #include <tenfold/repair.h>
 
 #include <errno.h>
@@ -21,9 +24,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define COMPARED ((size_t)64 << 10)
-#define MOST     ((uint64_t)128 << 20) /* bytes that may differ */
-#define NEAR     64u                   /* equal bytes that are not worth a new piece */
+#define COMPARED     ((size_t)64 << 10)
+#define MOST         ((uint64_t)128 << 20) /* bytes that may differ */
+#define MOST_ALIGNED ((uint64_t)64 << 10)  /* of tensors that a shift keeps aligned */
+#define NEAR         64u                   /* equal bytes that are not worth a new piece */
 
 /* Bytes that differ: where, and where they are in editing.fresh. */
 struct piece {
@@ -39,7 +43,8 @@ struct editing {
     tnf_claim own;          /* if `like` has none */
     const tnf_claim *claim; /* on the file: its descriptor is written to */
     bool one_name;
-    uint64_t at; /* of the next byte that is written */
+    uint64_t at;    /* of the next byte that is written */
+    uint64_t shift; /* by how much all behind the header is to move: `fresh` is the header, then */
     tnf_buf fresh, pieces;
     uint8_t *block; /* what is there */
     tnf_arena arena;
@@ -103,6 +108,11 @@ static tnf_status edit_write(void *ctx, const void *bytes, size_t n, tnf_error *
     struct editing *x = ctx;
     const tnf_source *old = x->like->source;
     const uint8_t *p = bytes;
+    if (x->shift) {
+        TNF_TRY(add_piece(x, x->at, p, n, e));
+        x->at += n;
+        return TNF_OK;
+    }
     for (size_t part; n > 0; p += part, n -= part, x->at += part) {
         uint64_t there = x->at < old->size ? old->size - x->at : 0;
         part = n < COMPARED ? n : COMPARED;
@@ -121,7 +131,7 @@ static tnf_status edit_skip(void *ctx, const tnf_source *from, uint64_t offset, 
                             bool *taken, tnf_error *e)
 {
     struct editing *x = ctx;
-    *taken = from == x->like->source && offset == x->at;
+    *taken = from == x->like->source && offset + x->shift == x->at;
     if (*taken)
         x->at += n;
     else if (from == x->like->source && n > COMPARED)
@@ -149,9 +159,12 @@ static tnf_status read_both(void *ctx, uint64_t offset, void *dst, size_t n, tnf
 {
     const struct editing *x = ctx;
     const tnf_source *old = x->like->source;
-    uint64_t end = offset + n, there = offset < old->size ? old->size - offset : 0;
-    if (there > 0)
-        TNF_TRY(tnf_source_read(old, offset, dst, n < there ? n : (size_t)there, e));
+    uint64_t end = offset + n, skip = offset < x->shift ? x->shift - offset : 0;
+    uint64_t from_old = offset < x->shift ? 0 : offset - x->shift;
+    uint64_t there = from_old < old->size ? old->size - from_old : 0;
+    if (skip < n && there > 0)
+        TNF_TRY(tnf_source_read(old, from_old, (uint8_t *)dst + skip,
+                                n - skip < there ? n - (size_t)skip : (size_t)there, e));
     for (size_t i = find_piece(x, offset); i < pieces_of(x) && piece_at(x, i)->at < end; i++) {
         const struct piece *p = piece_at(x, i);
         uint64_t from = p->at > offset ? p->at : offset;
@@ -178,40 +191,41 @@ static bool same_digest(const tnf_digest *a, const tnf_digest *b)
            same_text(a->text, b->text);
 }
 
-static bool same_part(const tnf_part *a, const tnf_part *b)
+static bool same_part(const tnf_part *a, const tnf_part *b, uint64_t shift)
 {
     return strcmp(a->role, b->role) == 0 && strcmp(a->type->id, b->type->id) == 0 &&
-           a->offset == b->offset && a->stored == b->stored && a->nbytes == b->nbytes &&
+           a->offset + shift == b->offset && a->stored == b->stored && a->nbytes == b->nbytes &&
            a->payload == b->payload && a->codec == b->codec && a->flags == b->flags &&
            same_digest(a->digest, b->digest);
 }
 
-static bool same_tensor(const tnf_object *a, const tnf_object *b)
+static bool same_tensor(const tnf_object *a, const tnf_object *b, uint64_t shift)
 {
     bool same = b && a->rank == b->rank && a->nparts == b->nparts && a->order == b->order &&
                 strcmp(a->layout->id, b->layout->id) == 0 &&
                 (a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0);
     for (uint16_t i = 0; same && i < a->nparts; i++)
-        same = same_part(&a->parts[i], &b->parts[i]);
+        same = same_part(&a->parts[i], &b->parts[i], shift);
     return same;
 }
 
-static bool same_extra(const tnf_extra *a, const tnf_extra *b)
+static bool same_extra(const tnf_extra *a, const tnf_extra *b, uint64_t shift)
 {
     return a->key.n == b->key.n && memcmp(a->key.p, b->key.p, a->key.n) == 0 &&
-           same_part(&a->bytes, &b->bytes);
+           same_part(&a->bytes, &b->bytes, shift);
 }
 
-static tnf_status check_tensors(const tnf_file *before, const tnf_file *after, tnf_error *e)
+static tnf_status check_tensors(const tnf_file *before, const tnf_file *after, uint64_t shift,
+                                tnf_error *e)
 {
     bool same = before->catalog.n == after->catalog.n &&
                 before->catalog.nextras == after->catalog.nextras;
     for (size_t i = 0; same && i < before->catalog.n; i++) {
         const tnf_object *o = &before->catalog.objects[i];
-        same = same_tensor(o, tnf_find_n(after, o->name.p, o->name.n));
+        same = same_tensor(o, tnf_find_n(after, o->name.p, o->name.n), shift);
     }
     for (size_t i = 0; same && i < before->catalog.nextras; i++)
-        same = same_extra(&before->catalog.extras[i], &after->catalog.extras[i]);
+        same = same_extra(&before->catalog.extras[i], &after->catalog.extras[i], shift);
     return same ? TNF_OK
                 : tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "its tensors would have to move");
 }
@@ -279,7 +293,7 @@ static tnf_status check_outcome(struct editing *x, tnf_error *e)
     if (status != TNF_OK && e)
         *e = why;
     if (status == TNF_OK)
-        status = check_tensors(x->like, after, e);
+        status = check_tensors(x->like, after, x->shift, e);
     if (status == TNF_OK)
         status = check_all_attrs(&x->builder->catalog, after, e);
     tnf_close(after);
@@ -340,7 +354,7 @@ static tnf_status check_unchanged(struct editing *x, tnf_error *e)
     TNF_TRY(tnf_undo_run(&undone, x->path, x->claim->fd, e));
     tnf_status status = tnf_open(&now, x->path, &o, e);
     if (status == TNF_OK)
-        status = undone ? TNF_EUNSUPPORTED : check_tensors(x->like, now, e);
+        status = undone ? TNF_EUNSUPPORTED : check_tensors(x->like, now, 0, e);
     if (status == TNF_OK)
         status = check_all_attrs(&x->like->catalog, now, e);
     if (status == TNF_EUNSUPPORTED)
@@ -349,7 +363,8 @@ static tnf_status check_unchanged(struct editing *x, tnf_error *e)
     return status;
 }
 
-static tnf_status write_over(struct editing *x, tnf_error *e)
+/* *lacks: by how much the header is too long, if the format tells. */
+static tnf_status write_over(struct editing *x, uint64_t *lacks, tnf_error *e)
 {
     static const tnf_sink_ops ops = { .version = TNF_SINK_OPS_VERSION, .write = edit_write };
     struct tnf_save *s = &x->save;
@@ -365,19 +380,65 @@ static tnf_status write_over(struct editing *x, tnf_error *e)
         .ntext = s->text.n,
         .like = &x->like->reader,
         .in_place = true,
+        .shift = x->shift,
         .save = s,
     };
     tnf_status status = s->format->write(&w, e);
     if (status == TNF_OK)
         status = tnf_sink_commit(sink, e);
     tnf_sink_close(sink);
+    *lacks = w.lacks;
     if (status == TNF_OK && x->at < x->like->source->size && x->like->source->size - x->at > MOST)
         return too_much(e);
     return status;
 }
 
+/* By how much the file is to be shifted: whole blocks of the file system, and what is aligned stays
+ * so. */
+static tnf_status find_shift(struct editing *x, uint64_t lacks, tnf_error *e)
+{
+    uint64_t unit, data = x->like->reader.data_start;
+    TNF_TRY(tnf_shift_unit(&unit, x->claim->fd, e));
+    while (unit < MOST_ALIGNED && data % (2 * unit) == 0)
+        unit *= 2;
+    if (data == 0 || data > x->like->source->size)
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "it has no tensors to shift");
+    if (!tnf_ckd_align(&x->shift, lacks, unit) || x->shift > MOST || data > MOST)
+        return too_much(e);
+    x->at = 0;
+    x->fresh.n = x->pieces.n = 0;
+    return TNF_OK;
+}
+
+static tnf_status write_shifted(struct editing *x, uint64_t lacks, tnf_error *e)
+{
+    if (!x->like->format->can_shift)
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                        "there is no room, and files of this format cannot be shifted");
+    TNF_TRY(find_shift(x, lacks, e));
+    TNF_TRY(write_over(x, &lacks, e));
+    return x->fresh.n == x->like->reader.data_start + x->shift
+               ? TNF_OK
+               : tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "its tensors would have to move");
+}
+
+static tnf_status apply_shifted(struct editing *x, tnf_error *e)
+{
+    const tnf_shift_file change = { .fd = x->claim->fd,
+                                    .path = x->path,
+                                    .size = x->like->source->size,
+                                    .by = x->shift,
+                                    .fresh = x->fresh.p,
+                                    .n = (size_t)x->like->reader.data_start,
+                                    .one_name = x->one_name,
+                                    .alloc = x->builder->alloc };
+    return tnf_shift_apply(&change, e);
+}
+
 static tnf_status apply(struct editing *x, tnf_error *e)
 {
+    if (x->shift)
+        return apply_shifted(x, e);
     size_t n = pieces_of(x);
     tnf_patch *patches = tnf_arena_array(&x->arena, n, sizeof *patches);
     if (!patches)
@@ -400,6 +461,7 @@ static tnf_status apply(struct editing *x, tnf_error *e)
 static tnf_status edit(struct editing *x, tnf_error *e)
 {
     struct tnf_save *s = &x->save;
+    uint64_t lacks = 0;
     x->block = tnf_arena_raw(&x->arena, COMPARED);
     if (!x->block)
         return tnf_arena_fail(&x->arena, "comparing", e);
@@ -407,7 +469,11 @@ static tnf_status edit(struct editing *x, tnf_error *e)
     TNF_TRY(check_unchanged(x, e));
     TNF_TRY(tnf_save_parse(s, e));
     TNF_TRY(tnf_plan(s, &x->builder->catalog, e));
-    TNF_TRY(write_over(x, e));
+    tnf_status status = write_over(x, &lacks, e);
+    if (status == TNF_EUNSUPPORTED && s->options.shift &&
+        (lacks > 0 || !x->like->format->can_shift))
+        status = write_shifted(x, lacks, e);
+    TNF_TRY(status);
     TNF_TRY(check_outcome(x, e));
     return s->options.dry_run ? TNF_OK : apply(x, e);
 }

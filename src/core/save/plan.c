@@ -63,6 +63,13 @@ void tnf_plan_tell(struct planning *l, tnf_fate fate, const char *kind, tnf_str 
 
 /* ------------------------------------------------------------------ stash */
 
+void tnf_plan_name(tnf_buf *b, tnf_str name)
+{
+    bool text = tnf_utf8_valid(name.p, name.n, NULL);
+    const tnf_value v = tnf_value_str(text ? TNF_STRING : TNF_BYTES, name.p, name.n);
+    tnf_json_put_typed(b, &v);
+}
+
 void tnf_plan_comma(tnf_buf *b)
 {
     if (b->n)
@@ -367,7 +374,7 @@ static tnf_status note_foreign(bool *fits, struct planning *l, const tnf_member 
     return TNF_OK;
 }
 
-static tnf_status plan_typed(struct planning *l, const tnf_member *m, tnf_error *e)
+static tnf_status plan_typed(struct planning *l, const tnf_member *m, const char *why, tnf_error *e)
 {
     tnf_member text = *m;
     text.value.kind = m->value.kind == TNF_JSON ? TNF_STRING : text.value.kind;
@@ -379,7 +386,7 @@ static tnf_status plan_typed(struct planning *l, const tnf_member *m, tnf_error 
     if (tnf_plan_holds(&l->format->can, m, NULL)) {
         if (l->format->can.sorted_maps && !tnf_plan_in_order(&m->value))
             stash_member(&l->attrs, m);
-        tnf_plan_tell(l, TNF_NATIVE, "attribute", m->key, "");
+        tnf_plan_tell(l, TNF_NATIVE, "attribute", m->key, why);
         return keep_attr(l, m, m->value.kind, e);
     }
     if (m->value.kind == TNF_JSON) {
@@ -407,7 +414,7 @@ static tnf_status plan_attr(struct planning *l, const tnf_member *m, tnf_verdict
     if (tnf_registry_derives(m))
         return TNF_OK;
     if (can->attrs == TNF_HOLDS_TYPED)
-        return plan_typed(l, m, e);
+        return plan_typed(l, m, found.why ? found.why : "", e);
     if (can->attrs == TNF_HOLDS_TEXT)
         return tnf_plan_text_map(m) ? plan_text_map(l, m, e) : plan_to_text(l, m, e);
     if (l->as_tensor)

@@ -30,6 +30,8 @@ void tnf_plan_tell(struct planning *l, tnf_fate fate, const char *kind, tnf_str 
 /* Adds to the plan a change that was not asked for, can be undone, and is not refused. */
 void tnf_plan_unasked(const struct planning *l, const char *kind, tnf_str name, const char *reason);
 void tnf_plan_comma(tnf_buf *b);
+/* The name of a tensor, which need not be text. */
+void tnf_plan_name(tnf_buf *b, tnf_str name);
 /* Can a typed tree say it exactly? */
 bool tnf_plan_plain(const tnf_value *v);
 /* Does the format hold it as it is? `of` is the tensor whose it is, or NULL. */

@@ -176,10 +176,8 @@ static void note_change(struct planning *l, const tnf_object *was, const tnf_obj
 {
     tnf_buf *b = &l->objects;
     tnf_plan_comma(b);
-    bool text = tnf_utf8_valid(was->name.p, was->name.n, NULL);
-    const tnf_value name = tnf_value_str(text ? TNF_STRING : TNF_BYTES, was->name.p, was->name.n);
     tnf_buf_puts(b, "{\"name\":");
-    tnf_json_put_typed(b, &name);
+    tnf_plan_name(b, was->name);
     tnf_buf_u8(b, ',');
     put_text(b, "layout", was->layout->id);
     tnf_buf_puts(b, ",\"shape\":[");
@@ -198,7 +196,7 @@ static void note_change(struct planning *l, const tnf_object *was, const tnf_obj
             part->type->storage != now[i].parts->type->storage)
             tnf_buf_printf(b, ",\"storage\":\"%s\"", tnf_type_of(part->type->storage)->id);
         tnf_buf_puts(b, ",\"as\":");
-        tnf_json_put_string(b, now[i].name.p, now[i].name.n);
+        tnf_plan_name(b, now[i].name);
         tnf_buf_u8(b, '}');
     }
     tnf_buf_puts(b, "]}");
@@ -234,6 +232,7 @@ static tnf_status plan_object(struct planning *l, const tnf_object *o, tnf_verdi
                               const char *why, tnf_error *e)
 {
     const char *unit = tnf_why_unit(l->save, o), *cast = tnf_cast_reason(o);
+    const char *stays = tnf_uncast_reason(l->save, o);
     if (found.fate == TNF_NATIVE && unit)
         tnf_plan_unasked(l, "tensor", o->name, unit);
     else if (found.fate == TNF_NATIVE && cast)
@@ -242,6 +241,7 @@ static tnf_status plan_object(struct planning *l, const tnf_object *o, tnf_verdi
         tnf_plan_tell(l, found.fate, "tensor", o->name,
                       found.fate != TNF_NATIVE ? found.why
                       : *why                   ? why
+                      : *stays                 ? stays
                                                : sharing(l, o));
     if (found.fate == TNF_DROPPED)
         return TNF_OK;

@@ -119,7 +119,7 @@ void tnf_note_sequence(struct planning *l)
         if (l->fit.objects[i].fate == TNF_DROPPED)
             continue;
         tnf_plan_comma(&l->sequence);
-        tnf_json_put_string(&l->sequence, c->objects[i].name.p, c->objects[i].name.n);
+        tnf_plan_name(&l->sequence, c->objects[i].name);
     }
 }
 
@@ -181,8 +181,8 @@ tnf_status tnf_restore_sequence(tnf_file *f, const tnf_value *stash, tnf_error *
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for tensors");
     for (size_t i = 0; i < names->n; i++) {
         const tnf_value *k = &names->as.items[i];
-        uint32_t at = k->kind == TNF_STRING ? tnf_hash_find(&c->names, k->as.s, k->n)
-                                            : TNF_HASH_NONE;
+        bool name = k->kind == TNF_STRING || k->kind == TNF_BYTES;
+        uint32_t at = name ? tnf_hash_find(&c->names, k->as.s, k->n) : TNF_HASH_NONE;
         if (at == TNF_HASH_NONE || !c->objects[at].layout)
             continue; /* gone since, or listed twice */
         sorted[done++] = c->objects[at];

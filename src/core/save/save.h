@@ -58,6 +58,8 @@ tnf_status tnf_cast_tensors(struct tnf_save *save, const tnf_catalog *from, cons
                             tnf_error *e);
 /* Why the plan calls a tensor that was cast changed; NULL: it was not. */
 const char *tnf_cast_reason(const tnf_object *object);
+/* Why it was not, where blocks were asked for; else "". */
+const char *tnf_uncast_reason(const struct tnf_save *save, const tnf_object *object);
 /* cast.c: the only part of a dense tensor in the other order, made while it is read; it ends with
  * the saving. */
 tnf_status tnf_reorder(tnf_part *out, const tnf_object *object, struct tnf_save *save,

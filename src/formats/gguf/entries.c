@@ -88,7 +88,8 @@ static tnf_status read_entry(gguf_in *in, gguf_entry *t, tnf_error *e)
     else if (t->name.n == 0)
         tnf_warn(in->r, t->at, "a tensor has an empty name");
     else if (memchr(t->name.p, 0, t->name.n))
-        tnf_warn(in->r, t->at, "the name %s has a NUL in it", TNF_QUOTED(t->name));
+        tnf_warn(in->r, t->at, "the name %s has a NUL in it: llama.cpp reads it up to there",
+                 TNF_QUOTED(t->name));
     else if (!tnf_utf8_valid(t->name.p, t->name.n, NULL))
         tnf_warn(in->r, t->at, "the name %s is not UTF-8", TNF_QUOTED(t->name));
     return measure(t, &t->nbytes, e);

@@ -154,6 +154,7 @@ const tnf_format tnf_format_gguf = {
     .extensions = "gguf",
     .family = "gguf",
     .caps = TNF_CAN_READ | TNF_CAN_WRITE | TNF_CAN_EDIT,
+    .can_shift = true,
     .rules = TNF_RULE_DATA_START | TNF_RULE_NO_OVERLAP,
     .can = { .types = "f32 f16 bf16 f64 i8 i16 i32 i64",
              .layouts = "dense gguf.q4_0/1 gguf.q4_1/1 gguf.q5_0/1 gguf.q5_1/1 gguf.q8_0/1 "
@@ -170,6 +171,7 @@ const tnf_format tnf_format_gguf = {
              .own_prefix = GGUF_PREFIX,
              .narrow_numbers = true,
              .takes = tnf_gguf_takes,
+             .fits = tnf_gguf_fits,
              .derived = "gguf_file.version gguf_file.endian gguf_file.end gguf_file.padding "
                         "gguf_file.offsets" },
     .read_options = read_options,

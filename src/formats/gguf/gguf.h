@@ -56,6 +56,9 @@ typedef struct gguf_field {
     uint8_t width, count;
 } gguf_field;
 
+struct gguf_file;
+struct gguf_entry;
+
 /* A type of tensors. */
 typedef struct gguf_type {
     uint32_t id;
@@ -71,6 +74,8 @@ const gguf_type *tnf_gguf_type_of(const tnf_object *object);
 const tnf_layout *tnf_gguf_layout(const gguf_type *type); /* of blocks */
 /* What is known of a number that is no type: "removed from ggml …". */
 const char *tnf_gguf_type_gone(uint32_t id);
+/* Tells where the label general.file_type is of a type that no tensor has. */
+tnf_status tnf_gguf_fits(tnf_fit *fit, tnf_error *e);
 /* The type of a value, or GGUF_TYPES; of numbers by dtype. */
 unsigned tnf_gguf_value_type(const tnf_value *v);
 tnf_dtype tnf_gguf_dtype(unsigned type);   /* of a number */
@@ -78,6 +83,9 @@ size_t tnf_gguf_value_size(unsigned type); /* 0: of texts and arrays */
 
 /* blocks.c: n bytes of whole blocks, in the other byte order. */
 void tnf_gguf_swap(const gguf_type *type, size_t block, uint8_t *bytes, size_t n);
+/* Of a big-endian file: warns if the scales of a tensor make sense only the other way round. */
+tnf_status tnf_gguf_check_order(tnf_reader *r, struct gguf_file *g, const struct gguf_entry *t,
+                                uint64_t offset, tnf_error *e);
 
 /* The header, read front to back in windows that stay where they are, since texts are lent from
  * them. A text gets its NUL when the number behind it has been read:
@@ -133,6 +141,8 @@ typedef struct gguf_file {
     bool nested;   /* a key has arrays of arrays */
     bool strange_key;
     bool unpadded;
+    bool order_told;             /* that blocks look as if they were of the other byte order */
+    unsigned order_asked;        /* tensors that were looked at for it */
     bool later;                  /* another file than the first of a set */
     const gguf_entry **by_place; /* blocks to turn, by their offsets */
     size_t nblocks;
@@ -174,6 +184,8 @@ void tnf_gguf_put_length(gguf_out *o, uint64_t v);
 void tnf_gguf_put_text(gguf_out *o, const char *p, size_t n);
 /* A key with its type and value. */
 void tnf_gguf_put_key(gguf_out *o, tnf_str key, const tnf_value *v);
+/* The same, with numbers of the types that llama.cpp asks for. */
+void tnf_gguf_put_usual(gguf_out *o, tnf_str key, const tnf_value *v);
 /* Can a value be written so that it is read back as it is? */
 bool tnf_gguf_holds(const tnf_value *v, unsigned depth);
 

@@ -85,6 +85,68 @@ void tnf_gguf_put_key(gguf_out *o, tnf_str key, const tnf_value *v)
     put_value(o, v, type);
 }
 
+/* ------------------------------------------------------------ usual types */
+
+/* The narrowest of the types that llama.cpp asks for; of others what it is. */
+static unsigned usual_number(const tnf_value *v)
+{
+    if (v->kind == TNF_UINT)
+        return v->as.u <= UINT32_MAX ? GGUF_U32 : GGUF_U64;
+    if (v->kind == TNF_INT)
+        return v->as.i >= INT32_MIN && v->as.i <= INT32_MAX ? GGUF_I32 : GGUF_I64;
+    if (v->kind == TNF_FLOAT && v->dtype == TNF_F64)
+        return v->as.f64 != v->as.f64 || (double)(float)v->as.f64 == v->as.f64 ? GGUF_F32
+                                                                               : GGUF_F64;
+    return tnf_gguf_value_type(v);
+}
+
+/* Of an array of numbers the widest that one of them needs; GGUF_TYPES: it is another array. */
+static unsigned usual_items(const tnf_value *v, bool tokens)
+{
+    unsigned widest = v->n ? usual_number(&v->as.items[0]) : GGUF_TYPES;
+    bool number = v->n && v->as.items[0].kind != TNF_BOOL && tnf_gguf_value_size(widest) > 0;
+    bool small = tokens;
+    for (size_t i = 0; number && i < v->n; i++) {
+        unsigned this = usual_number(&v->as.items[i]);
+        if (tnf_gguf_value_size(this) > tnf_gguf_value_size(widest))
+            widest = this;
+        small = small && this == GGUF_U32 && v->as.items[i].as.u <= INT32_MAX;
+    }
+    return !number ? GGUF_TYPES : small ? GGUF_I32 : widest;
+}
+
+static void put_usual_number(gguf_out *o, const tnf_value *v, unsigned type)
+{
+    uint64_t bits = bits_of(v);
+    uint32_t half;
+    if (type == GGUF_F32 && v->dtype == TNF_F64) {
+        float narrow = (float)v->as.f64;
+        memcpy(&half, &narrow, sizeof half);
+        bits = half;
+    }
+    put_number(o, bits, tnf_gguf_value_size(type));
+}
+
+void tnf_gguf_put_usual(gguf_out *o, tnf_str key, const tnf_value *v)
+{
+    static const char tokens[] = "tokenizer.ggml.token_type"; /* of i32, though none is below 0 */
+    bool types = key.n == sizeof tokens - 1 && memcmp(key.p, tokens, key.n) == 0;
+    bool array = v->kind == TNF_ARRAY;
+    unsigned type = array ? usual_items(v, types) : usual_number(v);
+    if (type == GGUF_TYPES || tnf_gguf_value_size(type) == 0) {
+        tnf_gguf_put_key(o, key, v);
+        return;
+    }
+    tnf_gguf_put_text(o, key.p, key.n);
+    if (array)
+        tnf_gguf_put_u32(o, GGUF_ARRAY);
+    tnf_gguf_put_u32(o, type);
+    if (array)
+        tnf_gguf_put_length(o, v->n);
+    for (size_t i = 0; i < (array ? v->n : 1u); i++)
+        put_usual_number(o, array ? &v->as.items[i] : v, type);
+}
+
 /* A text that is UTF-8 comes back as one, bytes that are not as bytes. */
 static bool is_text(const tnf_value *v)
 {

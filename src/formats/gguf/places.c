@@ -84,6 +84,7 @@ static tnf_status add_blocks(tnf_reader *r, gguf_file *g, const gguf_entry *t, u
         if (t->nbytes > 0 && offset + t->nbytes > r->source->size)
             part.flags = TNF_PART_UNREADABLE;
     }
+    TNF_TRY(tnf_gguf_check_order(r, g, t, offset, e));
     return tnf_add_object(r, &o, t->at, e);
 }
 

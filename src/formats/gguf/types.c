@@ -132,3 +132,46 @@ unsigned tnf_gguf_value_type(const tnf_value *v)
         return GGUF_TYPES;
     }
 }
+
+/* ------------------------------------------------- the label of a whole file */
+
+/* Values of general.file_type, and the type that most of such a file is of. */
+static const struct {
+    uint8_t id;
+    const char *type;
+} labels[] = {
+    { 0, "f32" },     { 1, "f16" },      { 2, "q4_0" },    { 3, "q4_1" },  { 7, "q8_0" },
+    { 8, "q5_0" },    { 9, "q5_1" },     { 10, "q2_k" },   { 11, "q3_k" }, { 12, "q3_k" },
+    { 13, "q3_k" },   { 14, "q4_k" },    { 15, "q4_k" },   { 16, "q5_k" }, { 17, "q5_k" },
+    { 18, "q6_k" },   { 19, "iq2_xxs" }, { 20, "iq2_xs" }, { 21, "q2_k" }, { 24, "iq1_s" },
+    { 25, "iq4_nl" }, { 30, "iq4_xs" },  { 31, "iq1_m" },  { 32, "bf16" }, { 36, "tq1_0" },
+    { 37, "tq2_0" },  { 38, "mxfp4" },   { 39, "nvfp4" },  { 40, "q1_0" }, { 41, "q2_0" },
+};
+
+static bool is_there(const tnf_catalog *c, const char *type)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        const tnf_object *o = &c->objects[i];
+        const gguf_type *t = o->nparts ? tnf_gguf_type_of(o) : NULL;
+        if (t && strcmp(t->name, type) == 0)
+            return true;
+    }
+    return c->n == 0;
+}
+
+tnf_status tnf_gguf_fits(tnf_fit *fit, tnf_error *e)
+{
+    static const char key[] = GGUF_PREFIX "general.file_type";
+    const tnf_attrs *attrs = &fit->catalog->attrs;
+    (void)e;
+    for (size_t i = 0; i < attrs->n; i++) {
+        const tnf_member *m = &attrs->members[i];
+        if (m->key.n != sizeof key - 1 || memcmp(m->key.p, key, m->key.n) != 0 ||
+            m->value.kind != TNF_UINT)
+            continue;
+        for (size_t k = 0; k < sizeof labels / sizeof *labels; k++)
+            if (labels[k].id == m->value.as.u && !is_there(fit->catalog, labels[k].type))
+                fit->attrs[i].why = "a label that is wrong now: no tensor is of that type";
+    }
+    return TNF_OK;
+}

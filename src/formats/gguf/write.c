@@ -12,7 +12,7 @@
 #include "formats/gguf/gguf.h"
 #include <tenfold/value.h>
 
-enum { WRITE_ALIGNMENT, WRITE_VERSION, WRITE_ENDIAN, WRITE_RESERVE };
+enum { WRITE_ALIGNMENT, WRITE_VERSION, WRITE_ENDIAN, WRITE_RESERVE, WRITE_TYPES };
 
 const tnf_option_info tnf_gguf_write_options[] = {
     { "alignment", TNF_OPTION_UINT, NULL, "0",
@@ -22,6 +22,10 @@ const tnf_option_info tnf_gguf_write_options[] = {
     { "endian", TNF_OPTION_CHOICE, "little|big", "little", "byte order of all numbers" },
     { "reserve", TNF_OPTION_UINT, NULL, "0",
       "leave this many bytes of room in the header for later edits of keys" },
+    { "types", TNF_OPTION_CHOICE, "same|usual", "same",
+      "usual: numbers of general.*, tokenizer.* and the architecture's keys that come without "
+      "gguf. "
+      "before them (as zt writes them) become u32, i32 and f32, where these hold them" },
     { 0 },
 };
 
@@ -33,6 +37,7 @@ typedef struct form {
     uint32_t version, alignment;
     bool big, turn; /* turn: the fields of blocks, too */
     bool say_alignment;
+    bool usual; /* types of keys that have lost theirs */
     bool reserve;
     uint64_t reserve_size;
 } form;
@@ -122,6 +127,7 @@ static tnf_status find_form(tnf_writer *w, form *f, tnf_error *e)
     const gguf_file *like = w->like ? w->like->state : NULL;
     *f = (form) { .version = w->options[WRITE_VERSION].u == 0 ? 2 : 3,
                   .big = w->options[WRITE_ENDIAN].u != 0,
+                  .usual = w->options[WRITE_TYPES].u != 0,
                   .reserve = w->options[WRITE_RESERVE].u > 0,
                   .reserve_size = w->options[WRITE_RESERVE].u };
     f->turn = f->big;
@@ -143,15 +149,30 @@ static tnf_value u32_value(uint32_t v)
     return (tnf_value) { .kind = TNF_UINT, .dtype = TNF_U32, .as.u = v };
 }
 
+/* Is it a key of a model's that another format kept without its prefix? */
+static bool is_of_model(const tnf_value *arch, tnf_str key)
+{
+    static const tnf_str known[] = { TNF_STR("general."), TNF_STR("tokenizer.") };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (key.n > known[i].n && memcmp(key.p, known[i].p, known[i].n) == 0)
+            return true;
+    return arch && arch->kind == TNF_STRING && arch->n && key.n > arch->n + 1 &&
+           memcmp(key.p, arch->as.s, arch->n) == 0 && key.p[arch->n] == '.';
+}
+
 /* All keys but room; how many there are. */
 static uint64_t put_keys(gguf_out *o, const tnf_writer *w, const form *f)
 {
     const tnf_attrs *attrs = &w->catalog->attrs;
-    const tnf_value alignment = u32_value(f->alignment);
+    const tnf_value alignment = u32_value(f->alignment), all = tnf_attrs_value(attrs);
+    const tnf_value *arch = tnf_value_get(&all, "general.architecture");
     for (size_t i = 0; i < attrs->n; i++) {
         tnf_str key = stored_key(attrs->members[i].key);
         bool is = is_word(key, GGUF_ALIGNMENT);
-        tnf_gguf_put_key(o, key, is ? &alignment : &attrs->members[i].value);
+        if (f->usual && !is && is_of_model(arch, attrs->members[i].key))
+            tnf_gguf_put_usual(o, key, &attrs->members[i].value);
+        else
+            tnf_gguf_put_key(o, key, is ? &alignment : &attrs->members[i].value);
     }
     if (f->say_alignment)
         tnf_gguf_put_key(o, (tnf_str)TNF_STR(GGUF_ALIGNMENT), &alignment);
@@ -215,10 +236,11 @@ static void put_reserve(gguf_out *o, uint64_t n)
 
 /* How much room the header of a file that is edited in place has to have, so that it is as long as
  * it was. */
-static tnf_status fit_in_place(const tnf_writer *w, const gguf_out *o, uint64_t used, form *f,
+static tnf_status fit_in_place(tnf_writer *w, const gguf_out *o, uint64_t used, form *f,
                                tnf_error *e)
 {
-    uint64_t data = w->like->data_start, least = reserve_bytes(o, 0);
+    uint64_t data = w->like->data_start + w->shift, least = reserve_bytes(o, 0);
+    w->lacks = used + least > data ? used + least - data : 0; /* what remains may need the key */
     if (used > data)
         return tnf_no_room(used - data, "the header", e);
     f->reserve = data - used >= f->alignment || (f->reserve && data - used >= least);

@@ -47,6 +47,9 @@ def make(cases):
     duplicates(cases)
     polyglots(cases)
     types(cases)
+    forms(cases)
+    sets(cases)
+    contents(cases)
 
 
 def truncation(c):
@@ -162,3 +165,62 @@ def types(c):
                                  ("u64", 10, struct.pack("<Q", 32)), ("text", 8, text("32"))):
         c.rejected("J", f"alignment_{label}", file([key("general.alignment", number, value)]), BAD, 24 + 8 + 17,
                    "general.alignment", f"an alignment that is {label}")
+
+
+def forms(c):
+    """The same lies in version 1, whose lengths have 32 bits, and in the other byte order."""
+    old = lambda nt, nk, rest: b"GGUF" + struct.pack("<III", 1, nt, nk) + rest + bytes(64)
+    big = lambda nt, nk, rest: b"GGUF" + struct.pack(">IQQ", 3, nt, nk) + rest + bytes(64)
+    for n in (0x7FFFFFFF, 0xFFFFFFFF):
+        c.rejected("C", f"old_tensors_{n:x}", old(n, 0, b""), SHORT, 8, "tensors", f"version 1: {n} tensors")
+        c.rejected("C", f"old_keys_{n:x}", old(0, n, b""), SHORT, 12, "keys", f"version 1: {n} keys")
+        c.rejected("C", f"old_text_{n:x}", old(0, 1, struct.pack("<I", 1) + b"k" + struct.pack("<II", 8, n)), BAD,
+                   16 + 5 + 4, "bytes", f"version 1: a text of {n} bytes")
+    c.rejected("C", "big_tensors", big(1 << 40, 0, b""), BAD, 8, "tensors", "big-endian: 2^40 tensors")
+    c.rejected("C", "big_text", big(0, 1, struct.pack(">Q", 1) + b"k" + struct.pack(">IQ", 8, 1 << 63)), BAD,
+               24 + 9 + 4, "bytes", "big-endian: a text of 2^63 bytes")
+    c.rejected("D", "big_product", big(1, 0, struct.pack(">Q", 1) + b"w" + struct.pack(
+        ">I2QIQ", 2, 1 << 32, 1 << 32, 0, 0)), BAD, 24, "2^63", "big-endian: dimensions that wrap")
+    c.rejected("D", "old_offset", old(1, 0, struct.pack("<I", 1) + b"w" + struct.pack("<IIIQ", 1, 4, 0, (1 << 64) - 32)),
+               BAD, 16, "2^63", "version 1: an offset that wraps")
+    # Its blocks look the same both ways round: nothing is to be warned of but what is missing.
+    c.accepted("J", "big_iq1_s", big(1, 0, struct.pack(">Q", 1) + b"w" + struct.pack(
+        ">IQIQ", 1, 256, 19, 0)), 1, "big-endian blocks of a type that has no such form", warnings=None)
+
+
+def sets(c):
+    """Models in several files: the names of the others come from the name of the first."""
+    keys = lambda no, count, total: [key("split.no", 2, struct.pack("<H", no)),
+                                     key("split.count", 2, struct.pack("<H", count)),
+                                     key("split.tensors.count", 5, struct.pack("<i", total))]
+    one = lambda no, count, total, name="a": file(keys(no, count, total), [entry(name)], bytes(32))
+    pair = lambda first, second: {"m-00001-of-00002.gguf": first, "m-00002-of-00002.gguf": second}
+    c.accepted("K", "sound", pair(one(0, 2, 2), one(1, 2, 2, "b")), 2, "a model in two files")
+    c.rejected("K", "no", pair(one(0, 2, 2), one(0, 2, 2, "b")), BAD, None, "split.no 1", "two that say they are first")
+    c.rejected("K", "count", pair(one(0, 2, 2), one(1, 3, 2, "b")), BAD, None, "split.count 2", "a set of two or three")
+    c.rejected("K", "total", pair(one(0, 2, 2**31 - 1), one(1, 2, 2, "b")), BAD, None, "split.tensors.count",
+               "a total of 2^31 - 1")
+    c.rejected("K", "negative", pair(one(0, 2, -1), one(1, 2, 2, "b")), BAD, None, "split.tensors.count",
+               "a total of -1")
+    c.rejected("K", "twice", pair(one(0, 2, 2), one(1, 2, 2)), BAD, None, "twice", "a tensor in both files")
+    c.rejected("K", "missing", {"m-00001-of-00002.gguf": one(0, 2, 2)}, SHORT, None, "missing", "the second is missing")
+    c.rejected("K", "many", {"m-00001-of-65535.gguf": one(0, 65535, 65535)}, SHORT, None, "missing",
+               "65,534 files that are missing")
+    c.rejected("K", "other", pair(one(0, 2, 2), b"{}" * 40), BAD, None, "", "the second is another thing")
+    c.accepted("K", "itself", {"m-00001-of-00001.gguf": one(0, 1, 1)}, 1, "a set of one")
+    c.accepted("K", "merged", {"m-00001-of-00002.gguf": one(0, 0, 1)}, 1, "a count of 0 is no set")
+    c.accepted("K", "second", {"m-00002-of-00002.gguf": one(1, 2, 2)}, 1, "a later file alone", warnings=1)
+
+
+def contents(c):
+    """Blocks and numbers of any bits are content."""
+    scale = lambda bits: struct.pack("<H", bits) + bytes(range(32))
+    for name, bits in (("nan", 0x7E00), ("infinite", 0x7C00), ("signalling", 0x7D01), ("subnormal", 1)):
+        c.accepted("P", f"q8_0_{name}", file([ARCHITECTURE], [entry(dims=(32,), number=8)], scale(bits) + bytes(30)), 1,
+                   f"a block whose scale is {name}")
+    c.accepted("P", "mxfp4_255", file([ARCHITECTURE], [entry(dims=(32,), number=39)], b"\xff" * 17 + bytes(15)), 1,
+               "a block of mxfp4 with the exponent 255")
+    c.accepted("P", "text_not_utf8", file([key("k", 8, text(b"\xff\xfe"))]), 0, "a text that is none")
+    c.accepted("P", "nan_keys", file([key("k", 6, struct.pack("<I", 0x7FA00001)),
+                                      key("d", 12, struct.pack("<Q", 0x7FF0000000000001))]), 0,
+               "signalling NaNs as values")
