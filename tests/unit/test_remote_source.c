@@ -63,7 +63,9 @@ static void *serve(void *arg)
                          "HTTP/1.1 206 Partial\r\nContent-Length: %lu\r\nETag: \"e\"\r\n"
                          "Content-Range: bytes %lu-%lu/%d\r\n\r\n",
                          last - first + 1, first, last, SIZE);
-        bool fails = every && i % every == 0;
+        /* A range that was cut in half so often that little is left comes whole: else requests that
+         * happen to take turns could fail one thread until it gives up, rightly. */
+        bool fails = every && i % every == 0 && last - first >= 4096;
         size_t part = fails ? (last - first) / 2 : last - first + 1;
         if (!send_all(fd, head, (size_t)n) || !send_all(fd, data + first, part) || fails)
             break;
@@ -265,7 +267,6 @@ static void test_settings(void **state)
     assert_fails(tnf_source_url(&s, url, &how, &e), TNF_EINVAL);
     how.size = 0;
     assert_fails(tnf_source_url(&s, url, &how, &e), TNF_EINVAL);
-    assert_fails(tnf_source_url(&s, "http://127.0.0.1/folder/", NULL, &e), TNF_EINVAL);
     assert_true(tnf_is_url("s3://a/b") && !tnf_is_url("a/b") && !tnf_is_url(NULL));
     tnf_option options[] = { { "stream", "yes" }, { "other", "1" }, { "connections", "4" } };
     size_t n = 3;
@@ -273,6 +274,17 @@ static void test_settings(void **state)
     assert_true(n == 1 && how.stream && how.connections == 4 && !strcmp(options[0].key, "other"));
     options[0] = (tnf_option) { "private", "perhaps" };
     assert_fails(tnf_remote_how(&how, NULL, options, &n, &e), TNF_EINVAL);
+}
+
+static void test_folder(void **state)
+{
+    tnf_error e;
+    tnf_source *s;
+    (void)state;
+    tnf_status status = tnf_source_url(&s, "http://127.0.0.1/folder/", NULL, &e);
+    if (status == TNF_EUNSUPPORTED)
+        skip(); /* no libcurl here */
+    assert_int_equal(status, TNF_EINVAL);
 }
 
 /* Who was sent on by a public host does not reach this machine, whatever the name says. */
@@ -298,10 +310,10 @@ static void test_guarded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_settings), cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_failing),  cmocka_unit_test(test_many),
-        cmocka_unit_test(test_ahead),    cmocka_unit_test(test_stop),
-        cmocka_unit_test(test_guarded),
+        cmocka_unit_test(test_settings), cmocka_unit_test(test_folder),
+        cmocka_unit_test(test_threads),  cmocka_unit_test(test_failing),
+        cmocka_unit_test(test_many),     cmocka_unit_test(test_ahead),
+        cmocka_unit_test(test_stop),     cmocka_unit_test(test_guarded),
     };
     return cmocka_run_group_tests(tests, begin, NULL);
 }
