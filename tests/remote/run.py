@@ -349,6 +349,144 @@ def test_hub(w):
     shutil.rmtree(home)
 
 
+def test_hub_pages(w):
+    """A long repository is listed page after page; a listing that cannot go on is an error, never short."""
+    home = tempfile.mkdtemp()
+    env = {"HF_ENDPOINT": w.url("hub"), "HF_HOME": home, "HF_TOKEN": "hf_t0ken"}
+    local = run("hash", os.path.join(w.folder, "model"))[1].split()[0]
+    w.log()
+    code, out, err = run("fetch", "hf://org/paged/", home + "/t", env=env)
+    check(code == 0 and run("hash", home + "/t")[1].split()[:1] == [local], "pages: " + err)
+    check(len(os.listdir(home + "/t")) == 4, "pages: %s" % os.listdir(home + "/t"))
+    pages = [h for h in w.log() if "/api/" in h["path"]]
+    check(len(pages) == 3 and all("authorization" in h["headers"] for h in pages), "pages: %d asked for" % len(pages))
+    code, out, err = run("hash", "hf://org/paged", env=env)
+    check(code == 0 and out.split()[:1] == [local], "a model over pages: " + err)
+    for repo, sentence in [("astray", "goes on at a place that cannot be asked"), ("endless", "too many files"),
+                           ("toolong", "goes on at a place that cannot be asked")]:
+        w.log()
+        code, out, err = run("fetch", "hf://org/%s/" % repo, home + "/u", env=env)
+        check(code in (3, 4) and sentence in err and os.listdir(home + "/u") == [], "%s: %d %s" % (repo, code, err))
+        check(len(w.log()) == (1000 if repo == "endless" else 1), "%s: requests" % repo)
+    shutil.rmtree(home)
+
+
+def test_sums(w):
+    """What a server tells of the whole file must be true of what was fetched."""
+    target = tempfile.mkdtemp()
+    for kind, name in [("google", "MD5"), ("azure", "MD5"), ("repr", "SHA-256"), ("digest", "SHA-256")]:
+        code, out, err = run("fetch", w.url("sum-%s/m.safetensors" % kind), target)
+        check(code == 0, "%s: %s" % (kind, err))
+        os.unlink(target + "/m.safetensors")
+        code, out, err = run("fetch", w.url("sum-%s-wrong/m.safetensors" % kind), target)
+        check(code == 4 and "what was fetched has the " + name in err and os.listdir(target) == [],
+              "%s, wrong: %d %s" % (kind, code, err))
+    code, out, err = run("fetch", w.url("sum-part-wrong/m.safetensors"), target)
+    check(code == 0, "digests of a part: " + err)
+    os.unlink(target + "/m.safetensors")
+    env = {"AWS_ENDPOINT_URL": w.url("")[:-1], "AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s"}
+    for kind, name in [("crc32", "CRC-32"), ("sha256", "SHA-256"), ("etag", "MD5"), ("composite", None),
+                       ("kms", None), ("forbidden", None)]:
+        w.log()
+        code, out, err = run("fetch", "s3://sums3-%s/m.safetensors" % kind, target, env=env)
+        heads = [h for h in w.log() if h["method"] == "HEAD"]
+        check(code == 0 and len(heads) == 1, "s3, %s: %s" % (kind, err))
+        check("x-amz-checksum-mode" in heads[0]["headers"].get("authorization", ""), "s3, %s: not signed" % kind)
+        os.unlink(target + "/m.safetensors")
+        if name:
+            code, out, err = run("fetch", "s3://sums3-%s-wrong/m.safetensors" % kind, target, env=env)
+            check(code == 4 and "what was fetched has the " + name in err and os.listdir(target) == [],
+                  "s3, %s, wrong: %d %s" % (kind, code, err))
+    shutil.rmtree(target)
+
+
+def test_roles(w):
+    """Who has no keys asks the machine for them; nothing of it is printed or goes by a proxy."""
+    base = w.url("")[:-1]
+    token = os.path.join(w.folder, "token")
+    with open(token, "w") as f:
+        f.write("agent t0ken\n")
+    web = os.path.join(w.folder, "web")
+    with open(web, "w") as f:
+        f.write("web/t0ken=")
+    common = {"AWS_ENDPOINT_URL": base, "http_proxy": "http://127.0.0.1:1", "no_proxy": ""}
+    cases = [
+        ("agent", {"AWS_CONTAINER_CREDENTIALS_FULL_URI": base + "/agent/x", "AWS_CONTAINER_AUTHORIZATION_TOKEN": "agent t0ken"}),
+        ("agent", {"AWS_CONTAINER_CREDENTIALS_FULL_URI": base + "/agent/x", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": token}),
+        ("imds", {"AWS_EC2_METADATA_SERVICE_ENDPOINT": base + "/imds/", "AWS_EC2_METADATA_DISABLED": "false"}),
+        ("sts", {"AWS_WEB_IDENTITY_TOKEN_FILE": web, "AWS_ROLE_ARN": "arn:r", "AWS_ENDPOINT_URL_STS": base + "/sts/",
+                 "http_proxy": ""}),
+    ]
+    for word, env in cases:
+        env = {**common, **env}
+        w.log()
+        proxied = env["http_proxy"]
+        code, out, err = run("--trace", "info", "s3://ok/m.safetensors", env=env)
+        seen = w.log()
+        if proxied:  # the object itself goes by the proxy, which is not there: the keys did not
+            check(code == 3 and any("/%s" % word in h["path"] for h in seen), "%s by a proxy: %s" % (word, err))
+            code, out, err = run("--trace", "info", "s3://ok/m.safetensors", env={**env, "http_proxy": ""})
+            seen = w.log()
+        asked = [h for h in seen if h["path"].startswith("/ok/")]
+        check(code == 0 and asked, "%s: %s" % (word, err))
+        check(all("Credential=KEY%s/" % word in h["headers"].get("authorization", "") for h in asked), "%s: not signed" % word)
+        check(all(h["headers"].get("x-amz-security-token") == "TOKEN" + word for h in asked), "%s: no session" % word)
+        for secret in ("SECRET" + word, "TOKEN" + word, "t0ken", "IMDSTOKEN"):
+            check(secret not in err + out.decode(), "%s: %s was printed" % (word, secret))
+    for env, sentence in [
+            ({"AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://example.org/x"}, "neither https nor near by"),
+            ({"AWS_CONTAINER_CREDENTIALS_FULL_URI": base + "/agent/x"}, "nobody there answers with keys"),
+            ({"AWS_WEB_IDENTITY_TOKEN_FILE": web, "AWS_ROLE_ARN": "other", "AWS_ENDPOINT_URL_STS": base + "/sts/"},
+             "STS gives no keys"),
+            ({"AWS_WEB_IDENTITY_TOKEN_FILE": "/nowhere", "AWS_ROLE_ARN": "other"}, "cannot be read")]:
+        code, out, err = run("info", "s3://ok/m.safetensors", env={"AWS_ENDPOINT_URL": base, **env})
+        check(code == 3 and sentence in err, "%s: %d %s" % (sentence, code, err))
+    host = base.removeprefix("http://")
+    for url, env, bearer in [
+            ("gs://ok/m.safetensors", {"STORAGE_EMULATOR_HOST": host, "GCE_METADATA_HOST": host}, "GOOGLETOKEN"),
+            ("az://ok/m.safetensors", {"AZURE_STORAGE_ENDPOINT": base, "AZURE_POD_IDENTITY_AUTHORITY_HOST": base}, "AZURETOKEN")]:
+        w.log()
+        code, out, err = run("--trace", "hash", url, env=env)
+        asked = [h for h in w.log() if h["path"].startswith("/ok/")]
+        check(code == 0 and len(asked) > 1, "%s: %s" % (url, err))
+        check(all(h["headers"].get("authorization") == "Bearer " + bearer for h in asked), "%s: no token" % url)
+        check(bearer not in err, "%s: a token was printed" % url)
+
+
+def test_inward(w):
+    """A public host does not lead to a private address. The proxy makes any name a public host's."""
+    env = {"http_proxy": w.url("")[:-1], "no_proxy": "127.0.0.1"}
+    for address in ("169.254.169.254", "127.0.0.1", "10.1.2.3", "[::1]", "[::ffff:192.168.0.1]", "100.64.0.1"):
+        w.log()
+        code, out, err = run("info", "http://public.example/inward-%s/m.safetensors" % address, env=env)
+        check(code == 3 and "from a public host to a private address" in err, "%s: %d %s" % (address, code, err))
+        check(len(w.log()) == 1, "%s was asked" % address)
+    code, out, err = run("info", "http://public.example/inward-127.0.0.1:%d/m.safetensors" % w.ports[1],
+                         "-o", "private=yes", env=env)
+    check(code == 0, "private=yes: " + err)
+
+
+def test_core(w):
+    """A name that a listing or an index gives leads nowhere else, and a secret does not stay in the output of a
+    command that fails."""
+    secrets = {"AWS_ACCESS_KEY_ID": "AKIAVISIBLE", "AWS_SECRET_ACCESS_KEY": "S3CR3T", "AWS_SESSION_TOKEN": "T0K3N",
+               "HF_TOKEN": "hf_S3CR3T", "AZURE_STORAGE_SAS_TOKEN": "sv=1&sig=S3CR3T", "GOOGLE_OAUTH_ACCESS_TOKEN": "S3CR3T",
+               "AWS_ENDPOINT_URL": w.url("")[:-1], "HF_ENDPOINT": w.url("status-500/x"),
+               "AZURE_STORAGE_ENDPOINT": w.url("")[:-1], "STORAGE_EMULATOR_HOST": "127.0.0.1:%d" % w.ports[0]}
+    for url in ("s3://status-403/x.safetensors", "s3://status-418/x", "hf://a/b/c.safetensors", "az://status-403/x",
+                "gs://status-401/x", "s3://other/m.safetensors", "az://other/m.safetensors", "s3://loop/x",
+                w.url("status-403/x?sig=S3CR3T"), w.url("loop/x?sig=S3CR3T"), w.url("nowhere/x?sig=S3CR3T")):
+        for command in (["--trace", "info", url], ["--trace", "fetch", url, os.path.join(w.folder, "f")]):
+            w.log()
+            code, out, err = run(*command, env={**secrets, "TENFOLD_HTTP_HEADER_FILE": ""})
+            text = out.decode() + err
+            check("S3CR3T" not in text and "T0K3N" not in text and "Signature=" not in text, "%s: %s" % (url, text))
+            for h in w.log():
+                if h["port"] == w.ports[1]:
+                    check("authorization" not in h["headers"] and "x-amz-security-token" not in h["headers"] and
+                          "S3CR3T" not in h["path"], "%s: a secret at another host" % url)
+
+
 def test_many_shards(w):
     """282 shards: a request for each and one for the index, several at a time."""
     folder = os.path.join(w.folder, "many")
