@@ -9,7 +9,7 @@ import hashlib
 import http.server
 import json
 import os
-import re
+import random
 import shutil
 import ssl
 import struct
@@ -18,68 +18,10 @@ import sys
 import tempfile
 import threading
 import time
-import urllib.request
 
-here = os.path.dirname(os.path.abspath(__file__))
-command = os.path.abspath(sys.argv[1])
+from world import World, bad, check, clean, command, floats, make_safetensors, run
+
 wanted = sys.argv[2:]
-bad = []
-clean = {k: v for k, v in os.environ.items()
-         if not re.match("AWS_|HF_|AZURE_|GOOGLE_|STORAGE_|TENFOLD_|.*_proxy$|.*_PROXY$", k)}
-clean["AWS_EC2_METADATA_DISABLED"] = "true"
-
-
-def check(condition, what):
-    if not condition:
-        bad.append(what)
-        print("FAILED:", what)
-
-
-def make_safetensors(path, tensors, metadata=None):
-    header, data = {}, b""
-    if metadata:
-        header["__metadata__"] = metadata
-    for name, (shape, values) in tensors.items():
-        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(values)]}
-        data += values
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as f:
-        f.write(struct.pack("<Q", len(text)) + text + data)
-
-
-def floats(n, seed=0):
-    return b"".join(struct.pack("<f", (i * 7 + seed) % 1001) for i in range(n))
-
-
-class World:
-    def __init__(self, folder):
-        self.folder = folder
-        self.server = subprocess.Popen([sys.executable, os.path.join(here, "server.py"), folder],
-                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                       stderr=subprocess.DEVNULL, text=True)
-        self.ports = [int(p) for p in self.server.stdout.readline().split()]
-
-    def url(self, path):
-        return "http://127.0.0.1:%d/%s" % (self.ports[0], path)
-
-    def ask(self, path):
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(self.url(path)) as f:
-            return f.read()
-
-    def log(self):
-        return json.loads(self.ask("_log"))
-
-    def close(self):
-        self.server.stdin.close()
-        self.server.wait()
-
-
-def run(*args, env=None):
-    done = subprocess.run([command, *args], capture_output=True, timeout=120,
-                          env={**clean, **(env or {})})
-    return done.returncode, done.stdout, done.stderr.decode(errors="replace")
 
 
 # behaviour, exit code, a part of the sentence or None, requests of `hash` (or the least and the most)
@@ -247,11 +189,18 @@ def test_commands(w):
 def test_faults(w):
     """Every n-th request fails: the result is that of the file."""
     local = run("hash", os.path.join(w.folder, "model"))[1].split()[0]
-    for n in (2, 3, 5, 7):
+    w.log()
+    code, out, err = run("hash", w.url("ok/model/model.safetensors.index.json"))
+    requests = len(w.log())
+    for n in range(2, requests + 2):  # beyond that none fails
         w.ask("_set?fail=%d" % n)
         code, out, err = run("hash", w.url("ok/model/model.safetensors.index.json"))
         w.ask("_set?fail=0")
         check(code == 0 and out.split()[0] == local, "every %d. fails: %s" % (n, err))
+    w.ask("_set?fail=1")
+    code, out, err = run("hash", w.url("ok/model/model.safetensors.index.json"))
+    w.ask("_set?fail=0")
+    check(code == 3, "all fail: %d %s" % (code, err))
 
 
 def test_fetch(w):
@@ -308,6 +257,41 @@ def test_fetch(w):
     check(code == 3 and "changed while it was read" in err and not os.path.exists(name), "changed: " + err)
     code, out, err = run("fetch", w.url("ok/model/evil.safetensors.index.json"), target)
     check(code == 3 and "leads out" in err, "names that lead out: " + err)
+    shutil.rmtree(target)
+
+
+def test_kills(w):
+    """Killed at any moment, again and again: in the end the file is there, and never half of it before."""
+    target = tempfile.mkdtemp()
+    big, name = w.folder + "/big.safetensors", target + "/big.safetensors"
+    with open(big, "rb") as f:
+        want = hashlib.sha256(f.read()).digest()
+    rng = random.Random(23)
+    kills, asked = 0, 0
+    for attempt in range(60):
+        child = subprocess.Popen([command, "fetch", w.url("slow/big.safetensors"), target], env=clean,
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        try:
+            child.wait(rng.uniform(0.01, 0.25) if attempt < 25 else 60)
+        except subprocess.TimeoutExpired:
+            pass
+        killed = child.poll() is None
+        child.kill()
+        err = child.communicate()[1]
+        kills += killed
+        asked += len(w.log())
+        if os.path.exists(name):
+            with open(name, "rb") as f:
+                check(hashlib.sha256(f.read()).digest() == want, "kill %d: half a file" % attempt)
+            if not killed:
+                break
+        check(killed or child.returncode == 0, "attempt %d: %s" % (attempt, err))
+    check(os.path.exists(name), "never finished")
+    check(kills >= 1, "nothing was killed")
+    check(asked <= 19 + kills * 17, "%d requests for 19 blocks and %d kills" % (asked, kills))  # 16 under way, 1 to begin
+    code, out, err = run("fetch", w.url("slow/big.safetensors"), target)
+    left = sorted(os.listdir(target))
+    check(left == ["big.safetensors"], "litter: %s" % left)
     shutil.rmtree(target)
 
 
@@ -443,7 +427,7 @@ def test_roles(w):
         check(code == 3 and sentence in err, "%s: %d %s" % (sentence, code, err))
     host = base.removeprefix("http://")
     for url, env, bearer in [
-            ("gs://ok/m.safetensors", {"STORAGE_EMULATOR_HOST": host, "GCE_METADATA_HOST": host}, "GOOGLETOKEN"),
+            ("gs://ok/m.safetensors", {"STORAGE_EMULATOR_HOST": host, "GCE_METADATA_HOST": host, "NO_GCE_CHECK": ""}, "GOOGLETOKEN"),
             ("az://ok/m.safetensors", {"AZURE_STORAGE_ENDPOINT": base, "AZURE_POD_IDENTITY_AUTHORITY_HOST": base}, "AZURETOKEN")]:
         w.log()
         code, out, err = run("--trace", "hash", url, env=env)

@@ -139,6 +139,8 @@ static void *read_much(void *arg)
         r->seed = r->seed * 1103515245u + 12345u;
         size_t most = i % 8 == 0 ? SIZE : 30000, n = (r->seed >> 4) % most;
         n = n < SIZE - at ? n : SIZE - at;
+        for (size_t k = 0; i % 4 == 0 && k < 5; k++) /* of which others read some */
+            tnf_source_advise(r->source, (at + k * 300007) % SIZE, 1000, TNF_WILL_NEED);
         r->ok = tnf_source_read(r->source, at, room, n, NULL) == TNF_OK &&
                 memcmp(room, data + at, n) == 0;
     }
@@ -206,6 +208,34 @@ static void test_many(void **state)
     assert_int_equal(atomic_load(&requests) - before, 1);
     assert_null(tnf_source_map(s, 0, 10));
     assert_fails(tnf_source_read(s, SIZE - 10, room[0], 11, &e), TNF_ETRUNCATED);
+    tnf_source_close(s);
+}
+
+/* What was announced comes all at once with the first of it, and nothing around it. */
+static void test_announced(void **state)
+{
+    tnf_error e;
+    uint8_t room[1000];
+    tnf_traffic before, after;
+    tnf_source *s = open_it(NULL);
+    (void)state;
+    for (size_t at = 100000; at < SIZE - 1000; at += 200000)
+        tnf_source_advise(s, at, sizeof room, TNF_WILL_NEED);
+    tnf_source_advise(s, 100500, sizeof room, TNF_WILL_NEED); /* overlaps */
+    tnf_source_advise(s, 10, 100, TNF_WILL_NEED);             /* there already */
+    tnf_source_advise(s, 0, SIZE, TNF_WILL_NEED);             /* not small */
+    assert_true(tnf_remote_traffic(&before, s));
+    assert_ok(tnf_source_read(s, 20, room, 10, &e));
+    assert_true(tnf_remote_traffic(&after, s));
+    assert_int_equal(after.requests, before.requests);
+    for (size_t at = 100000; at < SIZE - 1000; at += 200000) {
+        assert_ok(tnf_source_read(s, at, room, sizeof room, &e));
+        assert_memory_equal(room, data + at, sizeof room);
+    }
+    assert_ok(tnf_source_read(s, 101400, room, 100, &e));
+    assert_true(tnf_remote_traffic(&after, s));
+    assert_int_equal(after.requests - before.requests, 15);
+    assert_int_equal(after.bytes - before.bytes, 15 * 1000 + 500);
     tnf_source_close(s);
 }
 
@@ -310,10 +340,11 @@ static void test_guarded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_settings), cmocka_unit_test(test_folder),
-        cmocka_unit_test(test_threads),  cmocka_unit_test(test_failing),
-        cmocka_unit_test(test_many),     cmocka_unit_test(test_ahead),
-        cmocka_unit_test(test_stop),     cmocka_unit_test(test_guarded),
+        cmocka_unit_test(test_settings),  cmocka_unit_test(test_folder),
+        cmocka_unit_test(test_threads),   cmocka_unit_test(test_failing),
+        cmocka_unit_test(test_many),      cmocka_unit_test(test_ahead),
+        cmocka_unit_test(test_stop),      cmocka_unit_test(test_guarded),
+        cmocka_unit_test(test_announced),
     };
     return cmocka_run_group_tests(tests, begin, NULL);
 }
