@@ -144,6 +144,15 @@ static void evict_old(tnf_cache *c)
     }
 }
 
+/* How much of a long range that was announced is there from here on; 0: it is in none. */
+static uint64_t stream_left(const tnf_cache *c, uint64_t offset)
+{
+    for (unsigned i = 0; i < TNF_CACHE_LATEST; i++)
+        if (offset >= c->streams[i].at && offset < c->streams[i].end)
+            return c->streams[i].end - offset;
+    return 0;
+}
+
 /* How many bytes to ask for at once. */
 static size_t choose_length(const tnf_cache *c, uint64_t offset, size_t n, uint64_t after)
 {
@@ -152,6 +161,8 @@ static size_t choose_length(const tnf_cache *c, uint64_t offset, size_t n, uint6
     size_t want = find_end(c, offset, &before) && before < most / 4 ? 4 * before
                   : before                                          ? most
                                                                     : 0;
+    uint64_t known = stream_left(c, offset);
+    want = known > most ? most : known > want ? (size_t)known : want;
     want = want > n ? want : n < most ? n : most;
     want = want < SMALLEST ? SMALLEST : want;
     return after - offset < want ? (size_t)(after - offset) : want;
@@ -223,9 +234,16 @@ void tnf_cache_announce(tnf_cache *c, uint64_t offset, uint64_t n)
 {
     const tnf_allocator *a = &c->far->session->alloc;
     size_t one = sizeof *c->announced;
-    if (n == 0 || n > SMALL || offset + n <= c->far->nhead)
+    if (n == 0 || offset + n <= c->far->nhead)
         return;
     pthread_mutex_lock(&c->lock);
+    if (n > SMALL) {
+        c->streams[c->stream].at = offset;
+        c->streams[c->stream].end = offset + n;
+        c->stream = (c->stream + 1) % TNF_CACHE_LATEST;
+        pthread_mutex_unlock(&c->lock);
+        return;
+    }
     if (c->nannounced == c->room && c->room < MOST) {
         size_t room = c->room ? 2 * c->room : 64;
         struct tnf_announced *more = tnf_realloc(a, c->announced, c->room * one, room * one);

@@ -11,7 +11,7 @@
  * caller's memory.
  *
  * Small ranges that are announced (headers of an archive's members) are read together, in parallel,
- * as soon as one of them is wanted.
+ * as soon as one of them is wanted. Of a long one as much is asked for as there is room.
  */
 #ifndef TNF_REMOTE_CACHE_H
 #define TNF_REMOTE_CACHE_H
@@ -34,6 +34,10 @@ typedef struct tnf_cache {
     unsigned turn;              /* the next of those to be forgotten */
     struct tnf_announced *announced;
     size_t nannounced, room;
+    struct {
+        uint64_t at, end;
+    } streams[TNF_CACHE_LATEST]; /* long ranges that are read to their end */
+    unsigned stream;             /* the next of those to be forgotten */
 } tnf_cache;
 
 void tnf_cache_begin(tnf_cache *c, tnf_far *far);
@@ -41,7 +45,8 @@ void tnf_cache_end(tnf_cache *c);
 
 /* n bytes, all of them inside the object. Any number of threads. */
 tnf_status tnf_cache_read(tnf_cache *c, uint64_t offset, void *dst, size_t n, tnf_error *e);
-/* A small range that will be wanted; what is no small one, or one too many, is forgotten. */
+/* A range that will be wanted: a small one comes with others, a long one needs no finding out how
+ * much of it to ask for. One too many is forgotten. */
 void tnf_cache_announce(tnf_cache *c, uint64_t offset, uint64_t n);
 /* Bytes that are there already: true if all were. */
 bool tnf_cache_peek(tnf_cache *c, uint64_t offset, void *dst, size_t n);

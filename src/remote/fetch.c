@@ -112,7 +112,9 @@ static tnf_status fetch_block(void *ctx, size_t i, tnf_error *e)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a block");
     atomic_init(&budget.left, TNF_RETRIES);
     uint64_t at = (uint64_t)i * TNF_BLOCK;
+    bool few = b->journal->blocks < b->f->session->how.connections; /* then each in pieces, too */
     tnf_status status = b->far->no_ranges ? tnf_source_read(b->source, at, bytes, n, e)
+                        : few             ? tnf_far_get_long(b->far, at, bytes, n, e)
                                           : tnf_far_get(b->far, &budget, at, bytes, n, e);
     if (status == TNF_OK)
         status = tnf_journal_put(b->journal, i, bytes, n, e);
