@@ -61,6 +61,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         self.do_GET()
 
+    def do_DELETE(self):
+        self.do_GET()
+
     def do_GET(self):
         self.body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode(errors="replace")
         if self.path.startswith("http://"):  # asked as a proxy: for any host
@@ -81,7 +84,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
         how, name = pieces[1], pieces[2] if len(pieces) > 2 else ""
         with lock:
             log.append({"path": self.path, "port": self.server.server_port, "method": self.command,
-                        "body": self.body,
                         "headers": {k.lower(): v for k, v in self.headers.items()}})
             counts[path] = counts.get(path, 0) + 1
             nth = counts[path]
@@ -396,6 +398,25 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.answer(200, data, headers)
         etag = headers.pop("ETag")
         self.part(name, data=data, etag=etag, headers=headers)
+
+    def how_bucket(self, name, argument, nth):
+        """An object that is written, by parts or at once."""
+        query = urllib.parse.parse_qs(self.path.partition("?")[2], keep_blank_values=True)
+        if self.command == "GET":
+            return self.answer(206 if argument == "there" else 404, b"x" if argument == "there" else b"")
+        if self.command == "DELETE":
+            return self.answer(204, b"")
+        if "uploads" in query:
+            return self.answer(200, b"<R><UploadId>%s</UploadId></R>" % (b"" if argument == "noid" else b"id&amp;1"))
+        if argument == "badpart" and query.get("partNumber") == ["2"]:
+            return self.answer(403, b"<Error><Code>AccessDenied</Code></Error>")
+        if "partNumber" in query:
+            return self.answer(200, b"", {"ETag": '"part"'})
+        if argument == "raced":
+            return self.answer(412, b"<Error><Code>PreconditionFailed</Code></Error>")
+        if argument == "late" and self.command == "POST":  # 200 at once, to keep the connection
+            return self.answer(200, b"<Error><Code>InternalError</Code></Error>")
+        self.answer(200, b"<R/>", {"ETag": '"whole"'})
 
     # ------------------------------------------------------------- who is asked
 

@@ -6,6 +6,7 @@ import re
 import struct
 import subprocess
 import sys
+import tempfile
 import urllib.request
 
 here = os.path.dirname(os.path.abspath(__file__))
@@ -75,3 +76,43 @@ def run(*args, env=None):
     done = subprocess.run([command, *args], capture_output=True, timeout=120,
                           env={**clean, **(env or {})})
     return done.returncode, done.stdout, done.stderr.decode(errors="replace")
+
+
+def make_files(folder):
+    make_safetensors(folder + "/m.safetensors",
+                     {"w": ([300, 512], floats(300 * 512)), "b": ([1000], floats(1000, 3))}, {"a": "b"})
+    make_safetensors(folder + "/long.safetensors",
+                     {"layer.%d.weight.with.a.rather.long.name" % i: ([8], floats(8, i)) for i in range(1200)})
+    make_safetensors(folder + "/big.safetensors", {"w": ([18 << 20], b"")})
+    with open(folder + "/big.safetensors", "r+b") as f:
+        head = f.read().replace(b"[0, 0]", b"[0,%d]" % (72 << 20))
+        f.seek(0)
+        f.write(struct.pack("<Q", len(head) - 8) + head[8:])
+        f.truncate(len(head) + (72 << 20))
+    os.mkdir(folder + "/model")
+    places = {}
+    for i in range(3):
+        name = "model-%05d-of-00003.safetensors" % (i + 1)
+        make_safetensors(folder + "/model/" + name, {"t%d" % i: ([50, 1000], floats(50000, i))})
+        places["t%d" % i] = name
+    index = {"metadata": {"total_size": 600000}, "weight_map": places}
+    with open(folder + "/model/model.safetensors.index.json", "w") as f:
+        json.dump(index, f)
+    index["weight_map"] = {"t0": "../m.safetensors", "t1": "http://127.0.0.1/x", "t2": "/m.safetensors"}
+    with open(folder + "/model/evil.safetensors.index.json", "w") as f:
+        json.dump(index, f)
+
+
+def main(tests):
+    """Runs those that are named, or all, with a server each may ask."""
+    with tempfile.TemporaryDirectory() as folder:
+        make_files(folder)
+        w = World(folder)
+        try:
+            for name, test in list(tests.items()):
+                if name.startswith("test_") and (len(sys.argv) < 3 or name[5:] in sys.argv[2:]):
+                    w.log()
+                    test(w)
+        finally:
+            w.close()
+    sys.exit(1 if bad else 0)
