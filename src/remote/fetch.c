@@ -336,8 +336,9 @@ static tnf_status fetch_folder(struct fetching *f, const tnf_place *folder, tnf_
     l.last = &l.first;
     TNF_TRY(tnf_list_folder(f->session, folder, true, &listed, add_wish, &l, e));
     if (!listed)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "http has no listing: name the file, or the index of the model");
+        return tnf_fail(
+            e, TNF_EINVAL, TNF_NO_OFFSET, "%s: name the file, or the index of the model",
+            folder->service == TNF_AZ ? "containers of az are not listed" : "http has no listing");
     if (!l.first)
         return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no file in this folder");
     for (const struct wish *w = l.first; w; w = w->next)

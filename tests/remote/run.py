@@ -98,6 +98,8 @@ def test_large(w):
     check(code == 0, "stream=yes: " + err)
     code, out, err = run("ls", w.url("whole/big.safetensors"))
     check(code == 0, "its head alone: " + err)
+    code, out, err = run("verify", w.url("ok/big.safetensors"))
+    check(code == 0 and err.endswith("72.0 MiB will be read over the network\n"), "verify does not say how much: " + err)
 
 
 def test_counts(w):
