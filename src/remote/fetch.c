@@ -140,7 +140,7 @@ static tnf_status sum_file(const tnf_journal *j, tnf_summing *d, tnf_error *e)
     return status;
 }
 
-static tnf_status verify_whole(const tnf_journal *j, const tnf_sum *want, tnf_error *e)
+static tnf_status verify_whole(const tnf_journal *j, const tnf_sum *want, bool local, tnf_error *e)
 {
     tnf_summing d;
     tnf_sum is;
@@ -155,9 +155,10 @@ static tnf_status verify_whole(const tnf_journal *j, const tnf_sum *want, tnf_er
         return TNF_OK;
     *tnf_hex_put(shown[0], is.bytes, part) = 0;
     *tnf_hex_put(shown[1], want->bytes, part) = 0;
-    return tnf_fail(e, TNF_EDIGEST, TNF_NO_OFFSET,
-                    "what was fetched has the %s %s…, the server says %s…",
-                    tnf_sum_name(want->kind), shown[0], shown[1]);
+    return tnf_fail(
+        e, TNF_EDIGEST, TNF_NO_OFFSET, "what was fetched has the %s %s…, the server says %s…%s",
+        tnf_sum_name(want->kind), shown[0], shown[1],
+        local ? "; it came from the hub's cache on this machine, which is damaged" : "");
 }
 
 /* ------------------------------------------------------------------- files */
@@ -204,7 +205,7 @@ static tnf_status fetch_blocks(struct blocks *b, const char *target, tnf_error *
     TNF_TRY(tnf_pool_run(b->far->no_ranges ? 1 : threads, (size_t)j->blocks, fetch_block, b, e));
     TNF_TRY(tnf_far_told(b->far, &told, e));
     if (told.kind)
-        TNF_TRY(verify_whole(j, &told, e));
+        TNF_TRY(verify_whole(j, &told, b->far->local, e));
     return place_file(b->f, j, &b->far->pin, target, e);
 }
 

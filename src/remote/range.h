@@ -37,6 +37,7 @@ typedef struct tnf_far {
     tnf_pin pin;    /* fixed after tnf_far_begin(), like all below */
     bool no_ranges; /* only the head is there, or the spool */
     int spool;      /* all of it, in a file without a name; -1: none */
+    bool local;     /* that file is one of the hub's cache on this machine */
     uint8_t *head;  /* the first bytes */
     size_t nhead;
     char linked_etag[256]; /* hub: digest of the real file */

@@ -204,7 +204,7 @@ static void use_local_blob(tnf_far *f)
     if (f->spool < 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
         (uint64_t)st.st_size == f->pin.total) {
         f->spool = fd;
-        f->no_ranges = true;
+        f->no_ranges = f->local = true;
         return;
     }
     close(fd);

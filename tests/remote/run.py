@@ -336,6 +336,15 @@ def test_hub(w):
     w.log()
     code, out, err = run("hash", "hf://org/name/" + shard, env=env)
     check(code == 0 and len(w.log()) == 2, "the local cache is not used: " + err)
+    code, out, err = run("fetch", "hf://org/name/" + shard, home + "/v", env=env)
+    check(code == 0 and len(w.log()) == 2, "fetch: the local cache is not used: " + err)
+    check(open(home + "/v/" + shard, "rb").read() == data, "fetch from the local cache: another file")
+    with open(blobs + hashlib.sha256(data).hexdigest(), "r+b") as f:
+        f.seek(1000)
+        f.write(b"spoiled")
+    code, out, err = run("fetch", "hf://org/name/" + shard, home + "/x", env=env)
+    check(code == 4 and "cache on this machine, which is damaged" in err and os.listdir(home + "/x") == [],
+          "a damaged cache: " + err)
     shutil.rmtree(home)
 
 
