@@ -147,6 +147,18 @@ def test_core(w):
                           "S3CR3T" not in h["path"], "%s: a secret at another host" % url)
 
 
+def test_region(w):
+    """A bucket that is elsewhere is asked there, once; a clock that is wrong is corrected, once."""
+    env = {"AWS_ENDPOINT_URL": w.url("")[:-1], "AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s"}
+    for how, want, most in [("region-400", 0, 2), ("region-301", 0, 2), ("clock", 0, 2), ("region", 3, 1)]:
+        w.log()
+        code, out, err = run("info", "s3://%s/m.safetensors" % how, env=env)
+        check(code == want and len(w.log()) == most, "%s: %d %s" % (how, code, err))
+    w.log()
+    code, out, err = run("hash", "s3://region-400/m.safetensors", env=env)
+    check(code == 0 and len(w.log()) == 4, "the region is forgotten: " + err)
+
+
 def test_upload(w):
     """Parts appear as one object or not at all: what fails is aborted, and nothing is replaced unasked."""
     env = {"AWS_ENDPOINT_URL": w.url("")[:-1], "AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s3cr3t"}

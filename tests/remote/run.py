@@ -70,6 +70,7 @@ ANSWERS = [
     ("other", 0, None, 4),
     ("file", 3, "no web address", 1),
     ("expiring", 0, None, (3, 8)),
+    ("bound", 0, None, 6),
 ]
 
 

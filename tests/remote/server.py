@@ -331,6 +331,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             number = counts["signed"]
         self.answer(302, b"", {"Location": "/signed-%d/%s" % (number, name)})
 
+    def how_bound(self, name, argument, nth):  # to a signed URL for this range alone
+        self.answer(302, b"", {"Location": "/ok/%s?X-Xet-Signed-Range=%d" % (name, nth)})
+
     def how_signed(self, name, argument, nth):
         if nth > 2:
             return self.answer(403, b"expired")
@@ -417,6 +420,19 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if argument == "late" and self.command == "POST":  # 200 at once, to keep the connection
             return self.answer(200, b"<Error><Code>InternalError</Code></Error>")
         self.answer(200, b"<R/>", {"ETag": '"whole"'})
+
+    def how_region(self, name, argument, nth):  # of a bucket that is elsewhere
+        if "/eu-west-3/s3/" not in self.headers.get("Authorization", ""):
+            return self.answer(400 if argument == "400" else 301, b"", {"x-amz-bucket-region": argument and "eu-west-3" or "a/b"})
+        self.part(name)
+
+    def how_clock(self, name, argument, nth):  # two hours ahead of everybody
+        now = time.time() + 7200
+        said = self.headers.get("x-amz-date", "")
+        if said[:11] != time.strftime("%Y%m%dT%H", time.gmtime(now)):
+            return self.answer(403, b"<Error><Code>RequestTimeTooSkewed</Code></Error>",
+                               {"Date": email.utils.formatdate(now, usegmt=True)})
+        self.part(name)
 
     # ------------------------------------------------------------- who is asked
 
