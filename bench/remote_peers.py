@@ -5,7 +5,8 @@ tenfold beside fsspec and huggingface_hub, all in one run.
 
     remote_peers.py COMMAND [MEBIBYTES [RATE]]     RATE: MiB/s for each connection; 32 and 1 if not given
 
-Needs nginx; tests/remote/delay.py is the distance. Peers that are not installed are left out.
+Needs nginx; tests/remote/delay.py is the distance. Peers that are not installed (fsspec with aiohttp,
+huggingface_hub) are left out.
 """
 import os
 import re
