@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tenfold convert: a file in another format, with nothing lost unasked. */
+#include "download.h"
 #include "input.h"
 #include "out.h"
 #include "rename.h"
@@ -16,7 +17,7 @@ typedef struct options {
     saving_options save;
     choosing choosing;
     const char *fold, *metadata;
-    bool normalize, unnormalize;
+    bool normalize, unnormalize, download;
 } options;
 
 /* ------------------------------------------------------------------ metadata */
@@ -92,19 +93,31 @@ static int convert(saving *s, const options *o)
     return code;
 }
 
+static int convert_path(const cli_state *cli, const options *o, const char *path, const char *out)
+{
+    input in;
+    saving s = { .cli = cli, .options = &o->save, .inputs = &in, .n = 1, .out = out };
+    int code = input_open(&in, cli, &o->in, path);
+    if (code == EXIT_DONE)
+        code = convert(&s, o);
+    input_close(&in);
+    return code;
+}
+
 static int run_convert(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
-    input in;
+    download d;
     (void)argc;
     int code = check_usage(cli, o, argv[1]);
     if (code != EXIT_DONE)
         return code;
-    saving s = { .cli = cli, .options = &o->save, .inputs = &in, .n = 1, .out = argv[1] };
-    code = input_open(&in, cli, &o->in, argv[0]);
+    if (!o->download || o->save.dry_run || !tnf_is_url(argv[0]))
+        return convert_path(cli, o, argv[0], argv[1]);
+    code = download_begin(&d, cli, argv[0], argv[1]);
     if (code == EXIT_DONE)
-        code = convert(&s, o);
-    input_close(&in);
+        code = convert_path(cli, o, d.path, argv[1]);
+    download_end(&d, code == EXIT_DONE);
     return code;
 }
 
@@ -129,6 +142,11 @@ static const opt table[] = {
       "others. The same rules apply on the way to a fastText model." },
     { "metadata", 0, OPT_TEXT, offsetof(options, metadata), "FILE", NULL,
       "Replace the metadata of a finalfusion file by the text of FILE (TOML)." },
+    { "download", 0, OPT_FLAG, offsetof(options, download), NULL, NULL,
+      "If IN is a URL: fetch it whole to OUT.download first, as 'tenfold fetch' does: resumed "
+      "after "
+      "an interruption, and verified against the server's digest. It is removed when OUT is "
+      "there." },
     PLAN_OPTIONS(options, save),
     FORCE_OPTION(options, save, "Replace OUT if it exists. It may be IN itself."),
     NO_SYNC_OPTION(options, save),
@@ -149,6 +167,8 @@ static const example examples[] = {
       "unit vectors with norms, as finalfusion's own tool would import them" },
     { "tenfold convert --allow-loss=tensor cc.de.300.bin cc.de.fifu",
       "a fastText model, without the counts and the matrix that only training needs" },
+    { "tenfold convert --download hf://org/model/model.safetensors model.zt",
+      "a download that goes on after an interruption, and is verified" },
     { 0 },
 };
 

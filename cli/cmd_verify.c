@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define MUCH ((uint64_t)64 << 20) /* bytes over the network */
+
 typedef struct options {
     input_options in;
     bool json, values, canonical;
@@ -25,6 +27,7 @@ typedef struct found {
     bool verbose;
     bool opened;
     bool told; /* a mistake in the call, which was said already */
+    bool amount_told;
 } found;
 
 static void json_problem(json *j, const tnf_problem *p)
@@ -123,9 +126,22 @@ static void on_note(void *ctx, const char *key, const tnf_value *value)
     }
 }
 
+/* What takes long, and perhaps costs money, is said before it is done. */
+static void tell_amount(found *f, uint64_t total)
+{
+    char size[SIZE_TEXT], text[SIZE_TEXT + 40];
+    if (f->amount_told || total < MUCH || f->in->cli->quiet || !tnf_is_url(f->in->path))
+        return;
+    f->amount_told = true;
+    size_text(size, total);
+    snprintf(text, sizeof text, "%s will be read over the network", size);
+    file_message(f->in->name, "", TNF_NO_OFFSET, text);
+}
+
 static bool on_progress(void *ctx, uint64_t done, uint64_t total)
 {
     found *f = ctx;
+    tell_amount(f, total);
     progress_step(&f->progress, done, total);
     return true;
 }

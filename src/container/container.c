@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "container/state.h"
-#include "wire/zip.h"
 
 #include <string.h>
 
@@ -132,6 +131,15 @@ static tnf_status place_zip(tnf_content_place *out, const tnf_container_state *s
     return tnf_zip_locate(&out->offset, &z->from, m, e);
 }
 
+void tnf_container_expect(const tnf_source *source, const tnf_zip *zip)
+{
+    for (size_t i = 0; source->far && i < zip->n; i++) {
+        const tnf_zip_member *m = &zip->members[i];
+        uint64_t room = m->limit > m->header ? m->limit - m->header : 0;
+        tnf_source_advise(source, m->header, room < 2048 ? room : 2048, TNF_WILL_NEED);
+    }
+}
+
 tnf_status tnf_container_zip(tnf_container *out, const tnf_source *source,
                              const tnf_container_how *how, tnf_error *e)
 {
@@ -153,6 +161,7 @@ tnf_status tnf_container_zip(tnf_container *out, const tnf_source *source,
     tnf_content *members = tnf_arena_array(how->arena, z->zip.n, sizeof *members);
     if (!members)
         return tnf_arena_fail(how->arena, "a zip archive", e);
+    tnf_container_expect(source, &z->zip);
     for (size_t i = 0; i < z->zip.n; i++) {
         const tnf_zip_member *m = &z->zip.members[i];
         members[i] = (tnf_content) { .name = m->name,

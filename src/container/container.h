@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "codec/codec.h"
 #include "io/source.h"
+#include "wire/zip.h"
 #include <tenfold/tenfold.h>
 
 typedef struct tnf_content {
@@ -67,5 +68,8 @@ tnf_status tnf_container_read(const tnf_content_place *place, const tnf_content 
 /* All of it, block by block. */
 tnf_status tnf_container_scan(const tnf_content_place *place, const tnf_content *member,
                               tnf_take_fn take, void *ctx, tnf_error *e);
+
+/* Tells a source over the network which bytes opening its members will need: their headers. */
+void tnf_container_expect(const tnf_source *source, const tnf_zip *zip);
 
 #endif

@@ -132,6 +132,9 @@ void tnf_answer_begin(tnf_answer *a)
     a->ranges = a->encoded = a->multipart = a->html = false;
     a->etag[0] = a->modified[0] = a->location[0] = a->version[0] = a->generation[0] = 0;
     a->region[0] = a->code[0] = a->commit[0] = a->linked_etag[0] = 0;
+    a->more = a->sealed = false;
+    a->next[0] = 0;
+    a->told = (tnf_sum) { 0 };
     a->nexcerpt = 0;
 }
 
@@ -173,6 +176,62 @@ static void keep_range(tnf_answer *a, tnf_str value)
         a->first = a->last = a->total = TNF_NOT_TOLD;
 }
 
+/* Where a comma ends a link; commas in the URL and in quotes do not. */
+static size_t link_length(tnf_str v)
+{
+    char inside = 0;
+    for (size_t i = 0; i < v.n; i++) {
+        char c = v.p[i];
+        if (!inside && c == ',')
+            return i;
+        if (!inside && (c == '<' || c == '"'))
+            inside = c == '<' ? '>' : '"';
+        else if (inside && c == inside)
+            inside = 0;
+    }
+    return v.n;
+}
+
+/* "; rel=next", with or without quotes, among other things. */
+static bool says_next(const char *p, const char *end)
+{
+    for (; end - p >= 8; p++)
+        if ((*p == ';' || *p == ' ') && same_word(p + 1, 4, "rel=")) {
+            const char *word = p + 5 + (p[5] == '"');
+            size_t n = 0;
+            while (word + n < end && strchr("; \"\t", word[n]) == NULL)
+                n++;
+            if (same_word(word, n, "next"))
+                return true;
+        }
+    return false;
+}
+
+/* <https://host/path?cursor=…>; rel="next", <…>; rel="last" */
+static void keep_link(tnf_answer *a, tnf_str v)
+{
+    while (v.n > 0) {
+        size_t n = link_length(v);
+        const char *open = memchr(v.p, '<', n), *end = v.p + n;
+        const char *close = open ? memchr(open, '>', (size_t)(end - open)) : NULL;
+        if (close && says_next(close + 1, end)) {
+            a->more = true;
+            keep_text(a->next, sizeof a->next, (tnf_str) { open + 1, (size_t)(close - open - 1) });
+        }
+        n += n < v.n;
+        v.p += n;
+        v.n -= n;
+    }
+}
+
+/* Encryption with keys of one's own: the ETag is then the MD5 of something else. */
+static bool seals_object(tnf_str name, tnf_str value)
+{
+    if (same_word(name.p, name.n, "x-amz-server-side-encryption"))
+        return begins_with(value, "aws:");
+    return same_word(name.p, name.n, "x-amz-server-side-encryption-customer-algorithm");
+}
+
 #define TEXT(header, member)                                                                       \
     {                                                                                              \
         header, offsetof(tnf_answer, member), sizeof(((tnf_answer *)0)->member)                    \
@@ -200,6 +259,7 @@ static void keep_header(tnf_answer *a, tnf_str name, tnf_str value)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (same_word(name.p, name.n, texts[i].name))
             keep_text((char *)a + texts[i].at, texts[i].room, value);
+    tnf_sum_header(&a->told, name, value, a->status);
     if (same_word(name.p, name.n, "content-length"))
         keep_number(&a->length, value);
     else if (same_word(name.p, name.n, "x-linked-size"))
@@ -213,6 +273,10 @@ static void keep_header(tnf_answer *a, tnf_str name, tnf_str value)
         a->html = begins_with(value, "text/html");
     else if (same_word(name.p, name.n, "retry-after"))
         keep_retry(a, value);
+    else if (same_word(name.p, name.n, "link"))
+        keep_link(a, value);
+    else if (seals_object(name, value))
+        a->sealed = true;
     else if (same_word(name.p, name.n, "date") && !tnf_parse_http_date(value.p, value.n, &a->date))
         a->date = 0;
 }

@@ -4,9 +4,11 @@
 #define TNF_REMOTE_ANSWER_H
 
 #include "base/error.h"
+#include "remote/sums.h"
 #include "remote/url.h"
 
 #define TNF_ANSWER_EXCERPT 8192u
+#define TNF_ANSWER_NEXT    4096u
 #define TNF_ANSWER_HEADERS 262144u /* bytes of headers that are taken */
 #define TNF_NOT_TOLD       UINT64_MAX
 
@@ -31,6 +33,10 @@ typedef struct tnf_answer {
     char code[96];                    /* x-error-code, x-ms-error-code */
     char commit[64];                  /* X-Repo-Commit */
     char linked_etag[256];            /* X-Linked-Etag */
+    bool more;                        /* Link: there is a next page … */
+    char next[TNF_ANSWER_NEXT];       /* … there; "" if that is too long */
+    tnf_sum told;                     /* a digest of the whole object */
+    bool sealed;                      /* s3: encrypted in a way that makes ETag no MD5 */
     uint64_t linked_size;             /* X-Linked-Size, or TNF_NOT_TOLD */
     char excerpt[TNF_ANSWER_EXCERPT]; /* how the body of a refusal begins */
     size_t nexcerpt;

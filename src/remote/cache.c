@@ -3,6 +3,7 @@
 
 #include "base/pool.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define SMALLEST 65536u      /* bytes of an extent */
@@ -10,6 +11,9 @@
 #define DIRECT   (1u << 20)  /* reads from here on need no cache */
 #define PIECE    (8u << 20)  /* of a request, at most */
 #define LEAST    (1u << 20)  /* of a request that is one of several */
+#define SMALL    4096u       /* bytes of a range that is announced, at most */
+#define NEAR     16384u      /* bytes between two of them that are read, too */
+#define MOST     16384u      /* of them at a time */
 
 struct tnf_extent {
     struct tnf_extent *next;
@@ -18,6 +22,10 @@ struct tnf_extent {
     unsigned readers;
     bool ready;
     uint8_t *bytes;
+};
+
+struct tnf_announced {
+    uint64_t at, end;
 };
 
 static void note_end(tnf_cache *c, uint64_t end, size_t n)
@@ -60,6 +68,7 @@ void tnf_cache_end(tnf_cache *c)
         next = x->next;
         free_extent(c, x);
     }
+    tnf_free(&c->far->session->alloc, c->announced, c->room * sizeof *c->announced);
     pthread_cond_destroy(&c->loaded);
     pthread_mutex_destroy(&c->lock);
 }
@@ -135,6 +144,15 @@ static void evict_old(tnf_cache *c)
     }
 }
 
+/* How much of a long range that was announced is there from here on; 0: it is in none. */
+static uint64_t stream_left(const tnf_cache *c, uint64_t offset)
+{
+    for (unsigned i = 0; i < TNF_CACHE_LATEST; i++)
+        if (offset >= c->streams[i].at && offset < c->streams[i].end)
+            return c->streams[i].end - offset;
+    return 0;
+}
+
 /* How many bytes to ask for at once. */
 static size_t choose_length(const tnf_cache *c, uint64_t offset, size_t n, uint64_t after)
 {
@@ -143,6 +161,8 @@ static size_t choose_length(const tnf_cache *c, uint64_t offset, size_t n, uint6
     size_t want = find_end(c, offset, &before) && before < most / 4 ? 4 * before
                   : before                                          ? most
                                                                     : 0;
+    uint64_t known = stream_left(c, offset);
+    want = known > most ? most : known > want ? (size_t)known : want;
     want = want > n ? want : n < most ? n : most;
     want = want < SMALLEST ? SMALLEST : want;
     return after - offset < want ? (size_t)(after - offset) : want;
@@ -177,7 +197,6 @@ static struct tnf_extent *add_extent(tnf_cache *c, uint64_t offset, size_t n)
     x->next = *p;
     *p = x;
     c->bytes += n;
-    note_end(c, offset + n, n);
     return x;
 }
 
@@ -209,14 +228,140 @@ static size_t copy_extent(tnf_cache *c, struct tnf_extent *x, uint64_t offset, u
     return n;
 }
 
+/* --------------------------------------------------------------- announced */
+
+void tnf_cache_announce(tnf_cache *c, uint64_t offset, uint64_t n)
+{
+    const tnf_allocator *a = &c->far->session->alloc;
+    size_t one = sizeof *c->announced;
+    if (n == 0 || offset + n <= c->far->nhead)
+        return;
+    pthread_mutex_lock(&c->lock);
+    if (n > SMALL) {
+        c->streams[c->stream].at = offset;
+        c->streams[c->stream].end = offset + n;
+        c->stream = (c->stream + 1) % TNF_CACHE_LATEST;
+        pthread_mutex_unlock(&c->lock);
+        return;
+    }
+    if (c->nannounced == c->room && c->room < MOST) {
+        size_t room = c->room ? 2 * c->room : 64;
+        struct tnf_announced *more = tnf_realloc(a, c->announced, c->room * one, room * one);
+        c->announced = more ? more : c->announced;
+        c->room = more ? room : c->room;
+    }
+    if (c->nannounced < c->room)
+        c->announced[c->nannounced++] = (struct tnf_announced) { offset, offset + n };
+    pthread_mutex_unlock(&c->lock);
+}
+
+static int compare_announced(const void *a, const void *b)
+{
+    const struct tnf_announced *x = a, *y = b;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* Sorts them and puts neighbours together; gives how many remain. */
+static size_t join_announced(struct tnf_announced *all, size_t n)
+{
+    size_t count = 0;
+    qsort(all, n, sizeof *all, compare_announced);
+    for (size_t i = 0; i < n; i++) {
+        struct tnf_announced *last = count ? &all[count - 1] : NULL;
+        if (last && all[i].at <= last->end + NEAR && all[i].end <= last->at + LEAST)
+            last->end = all[i].end > last->end ? all[i].end : last->end;
+        else if (!last || all[i].at >= last->end)
+            all[count++] = all[i];
+    }
+    return count;
+}
+
+struct batch {
+    tnf_far *far;
+    tnf_budget budget;
+    struct tnf_extent **extents;
+};
+
+/* What fails here tells why to whoever wants it. */
+static tnf_status load_announced(void *ctx, size_t i, tnf_error *e)
+{
+    struct batch *b = ctx;
+    struct tnf_extent *x = b->extents[i];
+    if (tnf_far_get(b->far, &b->budget, x->at, x->bytes, x->n, e) != TNF_OK)
+        b->extents[i] = NULL;
+    return TNF_OK;
+}
+
+static struct tnf_extent *extent_for(tnf_cache *c, const struct tnf_announced *a)
+{
+    uint64_t after;
+    if (find_extent(c, a->at, &after) || after < a->end || a->end > c->far->pin.total)
+        return NULL; /* something of it is there, or on its way */
+    return add_extent(c, a->at, (size_t)(a->end - a->at));
+}
+
+/* Reads all that was announced. Called and left with the lock held. */
+static void read_announced(tnf_cache *c, struct tnf_extent **all, struct tnf_extent **now)
+{
+    size_t n = 0, joined = join_announced(c->announced, c->nannounced);
+    struct batch b = { .far = c->far, .extents = now };
+    unsigned most = c->far->session->how.connections;
+    for (size_t i = 0; i < joined; i++) {
+        struct tnf_extent *x = extent_for(c, &c->announced[i]);
+        if (x)
+            all[n++] = x;
+    }
+    c->nannounced = 0;
+    memcpy(now, all, n * sizeof *all);
+    atomic_init(&b.budget.left, TNF_RETRIES);
+    pthread_mutex_unlock(&c->lock);
+    (void)tnf_pool_run(n < most ? (unsigned)n : most, n, load_announced, &b, NULL);
+    pthread_mutex_lock(&c->lock);
+    for (size_t i = 0; i < n; i++) {
+        all[i]->readers--;
+        all[i]->ready = now[i] != NULL;
+        all[i]->used = ++c->clock;
+        if (now[i])
+            continue;
+        unlink_extent(c, all[i]);
+        free_extent(c, all[i]);
+    }
+    pthread_cond_broadcast(&c->loaded);
+}
+
+/* One of them is wanted: then all are. False: it is none of them. Called and left with the lock
+ * held. */
+static bool take_announced(tnf_cache *c, uint64_t offset)
+{
+    bool one = false;
+    for (size_t i = 0; i < c->nannounced && !one; i++)
+        one = offset >= c->announced[i].at && offset < c->announced[i].end;
+    if (!one)
+        return false;
+    const tnf_allocator *a = &c->far->session->alloc;
+    size_t size = 2 * c->nannounced * sizeof(struct tnf_extent *);
+    struct tnf_extent **room = tnf_alloc(a, size);
+    if (!room)
+        c->nannounced = 0;
+    else
+        read_announced(c, room, room + c->nannounced);
+    tnf_free(a, room, size);
+    return true;
+}
+
 /* Some of the bytes, at least one; called and left with the lock held. */
 static tnf_status read_some(tnf_cache *c, uint64_t offset, uint8_t *dst, size_t n, size_t *got,
                             tnf_error *e)
 {
     uint64_t after;
     struct tnf_extent *x;
-    while ((x = find_extent(c, offset, &after)) && !x->ready)
-        pthread_cond_wait(&c->loaded, &c->lock);
+    for (;;) {
+        x = find_extent(c, offset, &after);
+        if (x && !x->ready)
+            pthread_cond_wait(&c->loaded, &c->lock);
+        else if (x || !take_announced(c, offset))
+            break;
+    }
     if (x) {
         x->readers++;
     } else {
@@ -225,6 +370,7 @@ static tnf_status read_some(tnf_cache *c, uint64_t offset, uint8_t *dst, size_t 
         x = add_extent(c, start, length + (size_t)(offset - start));
         if (!x)
             return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for reading ahead");
+        note_end(c, x->at + x->n, x->n);
         TNF_TRY(load_extent(c, x, e));
     }
     *got = copy_extent(c, x, offset, dst, n);

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "remote/credentials.h"
 
-#include "base/arena.h"
-#include "wire/json.h"
+#include "remote/roles.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#define INSTANCE "http://169.254.169.254"
 
 const char *tnf_setting(const char *name)
 {
@@ -17,7 +14,7 @@ const char *tnf_setting(const char *name)
     return value && *value ? value : NULL;
 }
 
-static bool setting_true(const char *name)
+bool tnf_setting_true(const char *name)
 {
     const char *value = tnf_setting(name);
     return value && (strcmp(value, "1") == 0 || strcmp(value, "true") == 0 ||
@@ -76,26 +73,39 @@ static void hub_token(char *out, size_t room)
         out[0] = 0;
 }
 
-void tnf_find_bearer(tnf_session *s, bool hub, char *out, size_t room)
+/* What is there without asking anybody. */
+static void settled_bearer(const tnf_session *s, tnf_service service, tnf_bearer *out)
 {
+    const char *google = tnf_setting("GOOGLE_OAUTH_ACCESS_TOKEN");
+    if (s->how.token)
+        snprintf(out->text, sizeof out->text, "%s", s->how.token);
+    else if (service == TNF_HUB)
+        hub_token(out->text, sizeof out->text);
+    else if (service == TNF_GS && google)
+        snprintf(out->text, sizeof out->text, "%s", google);
+}
+
+void tnf_find_bearer(tnf_session *s, tnf_service service, char *out, size_t room)
+{
+    int64_t soon = (int64_t)time(NULL) + 60;
     out[0] = 0;
     if (s->how.anonymous)
         return;
     pthread_mutex_lock(&s->lock);
-    if (!s->bearer_looked) {
-        const char *google = tnf_setting("GOOGLE_OAUTH_ACCESS_TOKEN");
-        if (s->how.token)
-            snprintf(s->bearer, sizeof s->bearer, "%s", s->how.token);
-        else if (hub)
-            hub_token(s->bearer, sizeof s->bearer);
-        else if (google)
-            snprintf(s->bearer, sizeof s->bearer, "%s", google);
-        if (strpbrk(s->bearer, "\r\n"))
-            s->bearer[0] = 0;
-        s->bearer_looked = true;
-    }
-    snprintf(out, room, "%s", s->bearer);
+    tnf_bearer b = s->bearer;
     pthread_mutex_unlock(&s->lock);
+    if (!b.looked || (b.until && soon >= b.until)) {
+        b = (tnf_bearer) { .looked = true };
+        settled_bearer(s, service, &b);
+        if (!b.text[0] && service != TNF_HUB)
+            tnf_role_bearer(s, service, &b);
+        if (strpbrk(b.text, "\r\n"))
+            b.text[0] = 0;
+        pthread_mutex_lock(&s->lock);
+        s->bearer = b;
+        pthread_mutex_unlock(&s->lock);
+    }
+    snprintf(out, room, "%s", b.text);
 }
 
 /* --------------------------------------------------------------- profiles */
@@ -117,16 +127,13 @@ static char *trim_line(char *line)
     return line + strspn(line, " \t");
 }
 
-/* The value of a key of a profile in an ini file. */
-static bool profile_value(const char *path, const char *profile, const char *key, char *out,
-                          size_t room)
+bool tnf_profile_find(FILE *f, const char *profile, const char *key, char *out, size_t room)
 {
     char line[5000];
     bool inside = false, found = false;
     size_t k = strlen(key);
-    FILE *f = fopen(path, "re");
     out[0] = 0;
-    while (f && !found && fgets(line, sizeof line, f)) {
+    while (!found && fgets(line, sizeof line, f)) {
         char *p = trim_line(line);
         if (*p == '[') {
             inside = is_section(p, profile);
@@ -142,9 +149,19 @@ static bool profile_value(const char *path, const char *profile, const char *key
         if (found)
             memcpy(out, p, strlen(p) + 1);
     }
+    return found && *out;
+}
+
+/* The same in a file of that name, which need not be there. */
+static bool profile_value(const char *path, const char *profile, const char *key, char *out,
+                          size_t room)
+{
+    FILE *f = fopen(path, "re");
+    out[0] = 0;
+    bool found = f && tnf_profile_find(f, profile, key, out, room);
     if (f)
         (void)fclose(f);
-    return found && *out;
+    return found;
 }
 
 static const char *profile_name(void)
@@ -225,89 +242,6 @@ static bool environment_keys(tnf_keys_aws *k)
     return true;
 }
 
-/* ------------------------------------------------------------------ roles */
-
-static void keep_member(const tnf_value *map, const char *key, char *out, size_t room)
-{
-    const tnf_value *v = tnf_value_get(map, key);
-    out[0] = 0;
-    if (v && v->kind == TNF_STRING && v->n < room && !memchr(v->as.s, '\n', v->n)) {
-        memcpy(out, v->as.s, v->n);
-        out[v->n] = 0;
-    }
-}
-
-/* {"AccessKeyId": …, "SecretAccessKey": …, "Token": …, "Expiration": …} */
-static bool parse_role(tnf_keys_aws *k, const tnf_session *s, const char *text, size_t n)
-{
-    tnf_arena arena;
-    tnf_json j;
-    tnf_value v;
-    char end[32];
-    tnf_arena_init(&arena, &s->alloc, 1u << 20);
-    tnf_json_init(&j, text, n, 0, &arena, 8, NULL);
-    bool ok = tnf_json_value(&j, &v) && tnf_json_end(&j) == TNF_OK;
-    if (ok) {
-        keep_member(&v, "AccessKeyId", k->id, sizeof k->id);
-        keep_member(&v, "SecretAccessKey", k->secret, sizeof k->secret);
-        keep_member(&v, "Token", k->token, sizeof k->token);
-        keep_member(&v, "Expiration", end, sizeof end);
-        k->until = tnf_parse_stamp(end);
-    }
-    tnf_arena_free(&arena);
-    return ok && k->id[0] && k->secret[0];
-}
-
-/* A small answer of a service on this machine; false if it does not answer. */
-static bool ask_locally(tnf_session *s, tnf_exchange *x, const char *url, const char *method)
-{
-    x->method = method;
-    x->quick = true;
-    if (tnf_url_parse(&x->url, url, NULL) != TNF_OK || tnf_exchange_run(s, x, NULL) != TNF_OK)
-        return false;
-    return x->code == TNF_CURLE_OK && x->answer.status == 200 &&
-           x->answer.nexcerpt < sizeof x->answer.excerpt;
-}
-
-static bool container_keys(tnf_keys_aws *k, tnf_session *s)
-{
-    const char *full = tnf_setting("AWS_CONTAINER_CREDENTIALS_FULL_URI");
-    const char *relative = tnf_setting("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
-    const char *token = tnf_setting("AWS_CONTAINER_AUTHORIZATION_TOKEN");
-    char url[2200], line[2200];
-    tnf_exchange x = { 0 };
-    if (!full && !relative)
-        return false;
-    snprintf(url, sizeof url, "%s%s", full ? "" : "http://169.254.170.2", full ? full : relative);
-    if (token) {
-        snprintf(line, sizeof line, "Authorization: %s", token);
-        tnf_exchange_header(&x, line);
-    }
-    k->from = "the container's role";
-    return ask_locally(s, &x, url, "GET") && parse_role(k, s, x.answer.excerpt, x.answer.nexcerpt);
-}
-
-static bool instance_keys(tnf_keys_aws *k, tnf_session *s)
-{
-    static const char roles[] = INSTANCE "/latest/meta-data/iam/security-credentials/";
-    char line[400], url[400];
-    tnf_exchange x = { 0 };
-    if (setting_true("AWS_EC2_METADATA_DISABLED"))
-        return false;
-    tnf_exchange_header(&x, "X-aws-ec2-metadata-token-ttl-seconds: 21600");
-    if (!ask_locally(s, &x, INSTANCE "/latest/api/token", "PUT"))
-        return false;
-    snprintf(line, sizeof line, "X-aws-ec2-metadata-token: %.*s", (int)x.answer.nexcerpt,
-             x.answer.excerpt);
-    x.headers[0] = line;
-    if (strpbrk(line, "\r\n") || !ask_locally(s, &x, roles, "GET"))
-        return false;
-    snprintf(url, sizeof url, "%s%.*s", roles, (int)x.answer.nexcerpt, x.answer.excerpt);
-    url[strcspn(url, "\r\n")] = 0;
-    k->from = "the instance's role";
-    return ask_locally(s, &x, url, "GET") && parse_role(k, s, x.answer.excerpt, x.answer.nexcerpt);
-}
-
 tnf_status tnf_find_keys(tnf_session *s, tnf_keys_aws *out, tnf_error *e)
 {
     tnf_keys_aws k = { 0 };
@@ -317,7 +251,7 @@ tnf_status tnf_find_keys(tnf_session *s, tnf_keys_aws *out, tnf_error *e)
     pthread_mutex_unlock(&s->lock);
     if (out->looked && (!out->until || soon < out->until))
         return TNF_OK;
-    if (!s->how.anonymous && !setting_true("AWS_NO_SIGN_REQUEST")) {
+    if (!s->how.anonymous && !tnf_setting_true("AWS_NO_SIGN_REQUEST")) {
         k.found = environment_keys(&k) || profile_keys(&k);
         if (!k.found)
             TNF_TRY(check_profile(e));
@@ -325,7 +259,7 @@ tnf_status tnf_find_keys(tnf_session *s, tnf_keys_aws *out, tnf_error *e)
         bool own = s->how.endpoint || tnf_setting("AWS_ENDPOINT_URL_S3") ||
                    tnf_setting("AWS_ENDPOINT_URL");
         if (!k.found)
-            k.found = container_keys(&k, s) || (!own && instance_keys(&k, s));
+            TNF_TRY(tnf_role_keys(&k, s, !own, e));
     }
     k.looked = true;
     pthread_mutex_lock(&s->lock);

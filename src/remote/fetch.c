@@ -2,7 +2,6 @@
 /* Downloading whole files: in parallel blocks, resumed after an interruption (journal.h), verified
  * where the server tells a digest, in place all at once. */
 #include "base/arena.h"
-#include "base/digest.h"
 #include "base/hash.h"
 #include "base/hex.h"
 #include "base/pool.h"
@@ -113,7 +112,9 @@ static tnf_status fetch_block(void *ctx, size_t i, tnf_error *e)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a block");
     atomic_init(&budget.left, TNF_RETRIES);
     uint64_t at = (uint64_t)i * TNF_BLOCK;
+    bool few = b->journal->blocks < b->f->session->how.connections; /* then each in pieces, too */
     tnf_status status = b->far->no_ranges ? tnf_source_read(b->source, at, bytes, n, e)
+                        : few             ? tnf_far_get_long(b->far, at, bytes, n, e)
                                           : tnf_far_get(b->far, &budget, at, bytes, n, e);
     if (status == TNF_OK)
         status = tnf_journal_put(b->journal, i, bytes, n, e);
@@ -122,51 +123,42 @@ static tnf_status fetch_block(void *ctx, size_t i, tnf_error *e)
     return status;
 }
 
-/* The server's own digest, where it tells one: the Hub's is the SHA-256 of the file. */
-static bool server_digest(char out[65], const tnf_far *far)
-{
-    const char *p = far->linked_etag;
-    size_t n = strlen(p);
-    if (n == 66 && p[0] == '"') {
-        p++;
-        n -= 2;
-    }
-    for (size_t i = 0; i < n; i++)
-        if (tnf_hex_digit(p[i]) < 0)
-            return false;
-    if (n != 64)
-        return false;
-    memcpy(out, p, 64);
-    out[64] = 0;
-    return true;
-}
-
-static tnf_status verify_whole(const tnf_journal *j, const char *want, tnf_error *e)
+static tnf_status sum_file(const tnf_journal *j, tnf_summing *d, tnf_error *e)
 {
     static const size_t room = 1u << 20;
-    tnf_digester d;
-    uint8_t digest[TNF_DIGEST_MAX], *bytes = tnf_alloc(&j->alloc, room);
-    char is[65];
+    uint8_t *bytes = tnf_alloc(&j->alloc, room);
     tnf_status status = TNF_OK;
-    if (!bytes || !tnf_digest_begin(&d, "sha256")) {
-        tnf_free(&j->alloc, bytes, room);
+    if (!bytes)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a hash");
-    }
     for (uint64_t at = 0; at < j->total && status == TNF_OK;) {
         size_t got = 0;
         status = tnf_fs_read_at(j->fd, bytes, room, at, &got, e);
-        tnf_digest_update(&d, bytes, got);
+        tnf_summing_update(d, bytes, got);
         at += got ? got : room;
     }
-    tnf_digest_end(&d, digest);
     tnf_free(&j->alloc, bytes, room);
-    *tnf_hex_put(is, digest, 32) = 0;
+    return status;
+}
+
+static tnf_status verify_whole(const tnf_journal *j, const tnf_sum *want, bool local, tnf_error *e)
+{
+    tnf_summing d;
+    tnf_sum is;
+    char shown[2][17];
+    if (!tnf_summing_begin(&d, want->kind))
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a hash");
+    tnf_status status = sum_file(j, &d, e);
+    tnf_summing_end(&d, &is);
     TNF_TRY(status);
-    if (strcmp(is, want) != 0)
-        return tnf_fail(e, TNF_EDIGEST, TNF_NO_OFFSET,
-                        "what was fetched has the SHA-256 %.16s…, the server says %.16s…", is,
-                        want);
-    return TNF_OK;
+    size_t n = tnf_sum_size(want->kind), part = n < 8 ? n : 8;
+    if (memcmp(is.bytes, want->bytes, n) == 0)
+        return TNF_OK;
+    *tnf_hex_put(shown[0], is.bytes, part) = 0;
+    *tnf_hex_put(shown[1], want->bytes, part) = 0;
+    return tnf_fail(
+        e, TNF_EDIGEST, TNF_NO_OFFSET, "what was fetched has the %s %s…, the server says %s…%s",
+        tnf_sum_name(want->kind), shown[0], shown[1],
+        local ? "; it came from the hub's cache on this machine, which is damaged" : "");
 }
 
 /* ------------------------------------------------------------------- files */
@@ -207,12 +199,13 @@ static tnf_status place_file(const struct fetching *f, const tnf_journal *j, con
 
 static tnf_status fetch_blocks(struct blocks *b, const char *target, tnf_error *e)
 {
-    char digest[65];
+    tnf_sum told = { 0 };
     tnf_journal *j = b->journal;
     unsigned threads = b->f->session->how.connections;
     TNF_TRY(tnf_pool_run(b->far->no_ranges ? 1 : threads, (size_t)j->blocks, fetch_block, b, e));
-    if (server_digest(digest, b->far))
-        TNF_TRY(verify_whole(j, digest, e));
+    TNF_TRY(tnf_far_told(b->far, &told, e));
+    if (told.kind)
+        TNF_TRY(verify_whole(j, &told, b->far->local, e));
     return place_file(b->f, j, &b->far->pin, target, e);
 }
 
@@ -344,8 +337,9 @@ static tnf_status fetch_folder(struct fetching *f, const tnf_place *folder, tnf_
     l.last = &l.first;
     TNF_TRY(tnf_list_folder(f->session, folder, true, &listed, add_wish, &l, e));
     if (!listed)
-        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
-                        "http has no listing: name the file, or the index of the model");
+        return tnf_fail(
+            e, TNF_EINVAL, TNF_NO_OFFSET, "%s: name the file, or the index of the model",
+            folder->service == TNF_AZ ? "containers of az are not listed" : "http has no listing");
     if (!l.first)
         return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no file in this folder");
     for (const struct wish *w = l.first; w; w = w->next)

@@ -23,22 +23,21 @@ static bool on_body(void *ctx, const void *bytes, size_t n)
 }
 
 /* The whole answer to a GET. */
-static tnf_status get_text(tnf_session *s, tnf_place *place, tnf_buf *out, tnf_error *e)
+static tnf_status get_text(tnf_session *s, tnf_place *place, tnf_exchange *x, tnf_buf *out,
+                           tnf_error *e)
 {
-    tnf_exchange x = { .method = "GET", .take = on_body, .ctx = out };
+    *x = (tnf_exchange) { .method = "GET", .take = on_body, .ctx = out };
     out->n = 0;
-    TNF_TRY(tnf_far_ask(s, place, &x, e));
+    TNF_TRY(tnf_far_ask(s, place, x, e));
     return tnf_buf_status(out, "listing", e);
 }
 
-/* ---------------------------------------------------------------------- s3 */
+static tnf_status too_many(tnf_error *e)
+{
+    return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the folder has too many files");
+}
 
-struct page {
-    char prefix[TNF_URL_PATH]; /* raw */
-    tnf_listed_fn take;
-    void *ctx;
-    char token[2048];
-};
+/* ---------------------------------------------------------------------- s3 */
 
 static bool is_named(tnf_str s, const char *name)
 {
@@ -50,7 +49,7 @@ static tnf_status bad_listing(tnf_error *e)
     return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET, "the server's listing is not what it should be");
 }
 
-static tnf_status take_key(struct page *p, tnf_str text, uint64_t size, tnf_error *e)
+static tnf_status take_key(tnf_page *p, tnf_str text, uint64_t size, tnf_error *e)
 {
     char key[2048];
     size_t n = tnf_xml_unescape(key, sizeof key, text), skip = strlen(p->prefix);
@@ -67,14 +66,14 @@ static uint64_t number_of(tnf_str s)
     return n;
 }
 
-static tnf_status take_page(struct page *p, const tnf_buf *text, tnf_error *e)
+tnf_status tnf_page_bucket(tnf_page *p, const char *text, size_t n, tnf_error *e)
 {
     tnf_xml x;
     tnf_str piece, name = { "", 0 }, key = { "", 0 };
     uint64_t size = 0;
-    bool inside = false;
+    bool inside = false, cut = false;
     p->token[0] = 0;
-    tnf_xml_init(&x, (const char *)text->p, text->n);
+    tnf_xml_init(&x, text, n);
     for (tnf_xml_kind kind; (kind = tnf_xml_next(&x, &piece)) != TNF_XML_END;) {
         if (kind == TNF_XML_OPEN) {
             name = piece;
@@ -86,6 +85,8 @@ static tnf_status take_page(struct page *p, const tnf_buf *text, tnf_error *e)
         } else if (kind == TNF_XML_TEXT && is_named(name, "NextContinuationToken")) {
             if (tnf_xml_unescape(p->token, sizeof p->token, piece) == SIZE_MAX)
                 return bad_listing(e);
+        } else if (kind == TNF_XML_TEXT && is_named(name, "IsTruncated")) {
+            cut = is_named(piece, "true");
         } else if (kind == TNF_XML_CLOSE) {
             name = (tnf_str) { "", 0 };
             if (!is_named(piece, "Contents"))
@@ -94,7 +95,7 @@ static tnf_status take_page(struct page *p, const tnf_buf *text, tnf_error *e)
             TNF_TRY(take_key(p, key, size, e));
         }
     }
-    return x.bad ? bad_listing(e) : TNF_OK;
+    return x.bad || (cut && !p->token[0]) ? bad_listing(e) : TNF_OK;
 }
 
 /* The raw key that an encoded path stands for: what we have encoded ourselves. */
@@ -115,9 +116,10 @@ static void decode_key(char *out, size_t room, const char *path)
     out[at] = 0;
 }
 
-static tnf_status list_bucket(tnf_session *s, const tnf_place *folder, bool deep, struct page *p,
+static tnf_status list_bucket(tnf_session *s, const tnf_place *folder, bool deep, tnf_page *p,
                               tnf_buf *text, tnf_error *e)
 {
+    tnf_exchange x;
     decode_key(p->prefix, sizeof p->prefix, folder->url.path + folder->root);
     p->token[0] = 0;
     for (unsigned page = 0; page < MOST_PAGES; page++) {
@@ -130,26 +132,27 @@ static tnf_status list_bucket(tnf_session *s, const tnf_place *folder, bool deep
             TNF_TRY(tnf_url_add_query(&root.url, "delimiter", "/", e));
         TNF_TRY(tnf_url_add_query(&root.url, "list-type", "2", e));
         TNF_TRY(tnf_url_add_query(&root.url, "prefix", p->prefix, e));
-        TNF_TRY(get_text(s, &root, text, e));
-        TNF_TRY(take_page(p, text, e));
+        TNF_TRY(get_text(s, &root, &x, text, e));
+        TNF_TRY(tnf_page_bucket(p, (const char *)text->p, text->n, e));
         if (!p->token[0])
             return TNF_OK;
     }
-    return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the folder has too many files");
+    return too_many(e);
 }
 
 /* --------------------------------------------------------------------- hub */
 
 /* [{"type": "file", "path": "a/b", "size": 3, "lfs": {…}}, …] */
-static tnf_status take_tree(struct page *p, const tnf_buf *text, const tnf_session *s, tnf_error *e)
+tnf_status tnf_page_tree(tnf_page *p, const char *text, size_t n, const tnf_allocator *alloc,
+                         tnf_error *e)
 {
     tnf_arena arena;
     tnf_json j;
     tnf_value v = { 0 };
     tnf_status status = TNF_OK;
     size_t skip = strlen(p->prefix);
-    tnf_arena_init(&arena, &s->alloc, 256u << 20);
-    tnf_json_init(&j, text->p, text->n, 0, &arena, 16, NULL);
+    tnf_arena_init(&arena, alloc, 256u << 20);
+    tnf_json_init(&j, text, n, 0, &arena, 16, NULL);
     if (!tnf_json_value(&j, &v) || tnf_json_end(&j) != TNF_OK || v.kind != TNF_ARRAY)
         status = bad_listing(e);
     for (size_t i = 0; i < v.n && status == TNF_OK; i++) {
@@ -167,46 +170,74 @@ static tnf_status take_tree(struct page *p, const tnf_buf *text, const tnf_sessi
     return status;
 }
 
-static tnf_status list_repo(tnf_session *s, const tnf_place *folder, bool deep, struct page *p,
-                            tnf_buf *text, tnf_error *e)
+/* Where the tree of a folder is told. */
+static tnf_status tree_place(tnf_place *api, const tnf_place *folder, bool deep, tnf_error *e)
 {
-    tnf_place api = *folder;
-    char *resolve = strstr(api.url.path, "/resolve/");
     bool model = strncmp(folder->repo, "datasets/", 9) != 0 &&
                  strncmp(folder->repo, "spaces/", 7) != 0;
-    size_t before = strlen(api.url.path) - (resolve ? strlen(resolve) : 0) - strlen(folder->repo) -
-                    1;
     char inside[1024];
     size_t n = strlen(folder->inside);
+    *api = *folder;
+    const char *resolve = strstr(api->url.path, "/resolve/");
     if (!resolve)
         return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "not a place of the hub");
+    size_t before = strlen(api->url.path) - strlen(resolve) - strlen(folder->repo) - 1;
     memcpy(inside, folder->inside, n + 1);
     while (n > 0 && inside[n - 1] == '/')
         inside[--n] = 0;
-    api.url.path[before] = 0;
-    TNF_TRY(tnf_url_add_path(&api.url, model ? "/api/models/" : "/api/", model ? 12 : 5, e));
-    TNF_TRY(tnf_url_add_path(&api.url, folder->repo, strlen(folder->repo), e));
-    TNF_TRY(tnf_url_add_path(&api.url, "/tree/", 6, e));
+    api->url.path[before] = 0;
+    TNF_TRY(tnf_url_add_path(&api->url, model ? "/api/models/" : "/api/", model ? 12 : 5, e));
+    TNF_TRY(tnf_url_add_path(&api->url, folder->repo, strlen(folder->repo), e));
+    TNF_TRY(tnf_url_add_path(&api->url, "/tree/", 6, e));
     const char *revision = strstr(folder->url.path, "/resolve/") + 9; /* encoded */
-    size_t r = strcspn(revision, "/"), at = strlen(api.url.path);
-    if (at + r >= sizeof api.url.path)
+    size_t r = strcspn(revision, "/"), at = strlen(api->url.path);
+    if (at + r >= sizeof api->url.path)
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the URL is too long");
-    memcpy(api.url.path + at, revision, r);
-    api.url.path[at + r] = 0;
+    memcpy(api->url.path + at, revision, r);
+    api->url.path[at + r] = 0;
     if (n > 0)
-        TNF_TRY(tnf_url_add_path(&api.url, "/", 1, e));
-    TNF_TRY(tnf_url_add_path(&api.url, inside, n, e));
-    if (deep)
-        TNF_TRY(tnf_url_add_query(&api.url, "recursive", "true", e));
+        TNF_TRY(tnf_url_add_path(&api->url, "/", 1, e));
+    TNF_TRY(tnf_url_add_path(&api->url, inside, n, e));
+    return deep ? tnf_url_add_query(&api->url, "recursive", "true", e) : TNF_OK;
+}
+
+/* The page after this one, which the answer names: of the same host, else it would be told our
+ * token. */
+static tnf_status next_page(tnf_place *api, const tnf_answer *a, tnf_error *e)
+{
+    tnf_url next;
+    if (!a->next[0] || tnf_url_follow(&next, &api->url, a->next, NULL) != TNF_OK ||
+        strcmp(next.host, api->url.host) != 0)
+        return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET,
+                        "the server's listing goes on at a place that cannot be asked");
+    /* Behind a proxy the server may take itself for one without TLS, or of another port. */
+    memcpy(api->url.path, next.path, sizeof next.path);
+    memcpy(api->url.query, next.query, sizeof next.query);
+    return TNF_OK;
+}
+
+/* Page after page: a server tells a thousand files at a time, or fewer. */
+static tnf_status list_repo(tnf_session *s, const tnf_place *folder, bool deep, tnf_page *p,
+                            tnf_buf *text, tnf_error *e)
+{
+    tnf_place api;
+    tnf_exchange x;
+    TNF_TRY(tree_place(&api, folder, deep, e));
     memcpy(p->prefix, folder->inside, sizeof folder->inside);
-    TNF_TRY(get_text(s, &api, text, e));
-    return take_tree(p, text, s, e);
+    for (unsigned page = 0; page < MOST_PAGES; page++) {
+        TNF_TRY(get_text(s, &api, &x, text, e));
+        TNF_TRY(tnf_page_tree(p, (const char *)text->p, text->n, &s->alloc, e));
+        if (!x.answer.more)
+            return TNF_OK;
+        TNF_TRY(next_page(&api, &x.answer, e));
+    }
+    return too_many(e);
 }
 
 tnf_status tnf_list_folder(tnf_session *s, const tnf_place *folder, bool deep, bool *listed,
                            tnf_listed_fn take, void *ctx, tnf_error *e)
 {
-    struct page p = { .take = take, .ctx = ctx };
+    tnf_page p = { .take = take, .ctx = ctx };
     tnf_buf text;
     tnf_status status = TNF_OK;
     *listed = folder->service == TNF_S3 || folder->service == TNF_GS || folder->service == TNF_HUB;

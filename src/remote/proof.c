@@ -25,11 +25,12 @@ static tnf_status add_line(tnf_proof *proof, tnf_exchange *x, const char *name, 
     return TNF_OK;
 }
 
-static const char *range_value(const tnf_exchange *x)
+/* What stands behind "Name: " of a request, or NULL. */
+static const char *header_value(const tnf_exchange *x, const char *name)
 {
     for (unsigned i = 0; i < x->nheaders; i++)
-        if (strncmp(x->headers[i], "Range: ", 7) == 0)
-            return x->headers[i] + 7;
+        if (strncmp(x->headers[i], name, strlen(name)) == 0)
+            return x->headers[i] + strlen(name);
     return NULL;
 }
 
@@ -44,13 +45,14 @@ static void body_hash(char out[65], const tnf_exchange *x)
     *tnf_hex_put(out, digest, 32) = 0;
 }
 
-/* host;range;x-amz-content-sha256;x-amz-date[;x-amz-security-token] */
+/* host;[range;][x-amz-checksum-mode;]x-amz-content-sha256;x-amz-date[;x-amz-security-token] */
 static tnf_status prove_s3(const tnf_place *p, tnf_session *s, tnf_exchange *x, tnf_proof *proof,
                            tnf_error *e)
 {
     tnf_keys_aws keys;
     char host[300], range[120], sha[90], date[64], token[4200], hash[65], when[17], line[1024];
-    const char *signed_[5], *asked = range_value(x);
+    const char *signed_[6], *asked = header_value(x, "Range: ");
+    const char *mode = header_value(x, "x-amz-checksum-mode: ");
     size_t n = 0;
     TNF_TRY(tnf_find_keys(s, &keys, e));
     if (!keys.found)
@@ -70,6 +72,8 @@ static tnf_status prove_s3(const tnf_place *p, tnf_session *s, tnf_exchange *x, 
     signed_[n++] = host;
     if (asked)
         signed_[n++] = range;
+    if (mode)
+        signed_[n++] = "x-amz-checksum-mode:ENABLED";
     signed_[n++] = sha;
     signed_[n++] = date;
     if (keys.token[0])
@@ -92,11 +96,11 @@ static tnf_status prove_s3(const tnf_place *p, tnf_session *s, tnf_exchange *x, 
     return add_line(proof, x, "Authorization", line, e);
 }
 
-static tnf_status prove_bearer(tnf_session *s, bool hub, tnf_exchange *x, tnf_proof *proof,
-                               tnf_error *e)
+static tnf_status prove_bearer(tnf_session *s, tnf_service service, tnf_exchange *x,
+                               tnf_proof *proof, tnf_error *e)
 {
     char value[4200] = "Bearer ";
-    tnf_find_bearer(s, hub, value + 7, sizeof value - 7);
+    tnf_find_bearer(s, service, value + 7, sizeof value - 7);
     return value[7] ? add_line(proof, x, "Authorization", value, e) : TNF_OK;
 }
 
@@ -104,14 +108,11 @@ static tnf_status prove_az(tnf_session *s, tnf_exchange *x, tnf_proof *proof, tn
 {
     const char *sas = s->how.anonymous ? NULL : tnf_setting("AZURE_STORAGE_SAS_TOKEN");
     TNF_TRY(add_line(proof, x, "x-ms-version", "2021-12-02", e));
-    if (s->how.token) {
-        char value[4200];
-        snprintf(value, sizeof value, "Bearer %s", s->how.token);
-        return add_line(proof, x, "Authorization", value, e);
-    }
     size_t n = strlen(x->url.query);
-    if (!sas || strstr(x->url.query, "sig="))
+    if (strstr(x->url.query, "sig=") && !s->how.token)
         return TNF_OK;
+    if (!sas || s->how.token)
+        return prove_bearer(s, TNF_AZ, x, proof, e);
     sas += *sas == '?';
     int put = snprintf(x->url.query + n, sizeof x->url.query - n, "%s%s", n ? "&" : "", sas);
     if (put < 0 || (size_t)put >= sizeof x->url.query - n || strpbrk(sas, " \r\n\t#"))
@@ -163,9 +164,8 @@ tnf_status tnf_place_prove(const tnf_place *p, tnf_session *s, tnf_exchange *x, 
     case TNF_S3:
         return prove_s3(p, s, x, proof, e);
     case TNF_GS:
-        return prove_bearer(s, false, x, proof, e);
     case TNF_HUB:
-        return prove_bearer(s, true, x, proof, e);
+        return prove_bearer(s, p->service, x, proof, e);
     case TNF_AZ:
         return prove_az(s, x, proof, e);
     default:
@@ -181,7 +181,7 @@ static const char *advice(const tnf_place *p, tnf_session *s, int status)
     if (status != 401 && status != 403)
         return "";
     pthread_mutex_lock(&s->lock);
-    bool keys = s->keys.found, token = s->bearer[0] != 0 || s->how.token;
+    bool keys = s->keys.found, token = s->bearer.text[0] != 0 || s->how.token;
     pthread_mutex_unlock(&s->lock);
     switch (p->service) {
     case TNF_S3:
@@ -192,7 +192,8 @@ static const char *advice(const tnf_place *p, tnf_session *s, int status)
     case TNF_GS:
         return token ? "" : "; asked without a token (GOOGLE_OAUTH_ACCESS_TOKEN)";
     case TNF_AZ:
-        return "; AZURE_STORAGE_SAS_TOKEN may hold a signature";
+        return token ? "; the identity of this machine has no access to it"
+                     : "; AZURE_STORAGE_SAS_TOKEN may hold a signature";
     default:
         return status == 401 ? "; TENFOLD_HTTP_HEADER_FILE may hold a header for this host" : "";
     }

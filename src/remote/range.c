@@ -408,6 +408,8 @@ static tnf_status pin_object(tnf_far *f, const tnf_answer *a, uint64_t total, tn
     memcpy(f->pin.etag, tnf_answer_strong(a), strlen(tnf_answer_strong(a)) + 1);
     memcpy(f->pin.modified, a->modified, sizeof f->pin.modified);
     f->pin.set = true;
+    f->told = a->told;
+    f->sealed = a->sealed;
     if (!f->pin.etag[0] && !f->no_ranges)
         warn_weak(f);
     return pin_version(f, a, e);
@@ -446,6 +448,54 @@ static tnf_status begin_object(tnf_far *f, tnf_error *e)
         *e = why;
     return status;
 }
+
+/* -------------------------------------------------------------- checksums */
+
+/* s3 tells checksums to those who ask for them by HEAD. Who may not ask knows none. */
+static tnf_status ask_sums(tnf_far *f, tnf_sum *out, tnf_error *e)
+{
+    tnf_exchange x = { .method = "HEAD" };
+    tnf_error why = { .offset = TNF_NO_OFFSET };
+    tnf_exchange_header(&x, "x-amz-checksum-mode: ENABLED");
+    pthread_mutex_lock(&f->lock);
+    tnf_place place = f->place;
+    pthread_mutex_unlock(&f->lock);
+    tnf_status status = tnf_far_ask(f->session, &place, &x, &why);
+    if (status == TNF_ECANCELLED || status == TNF_ENOMEM) {
+        if (e)
+            *e = why;
+        return status;
+    }
+    if (status != TNF_OK)
+        return TNF_OK;
+    const char *etag = tnf_answer_strong(&x.answer);
+    if (f->pin.etag[0] && etag[0] && strcmp(f->pin.etag, etag) != 0)
+        return tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET,
+                        "the object changed while it was read (ETag %s, then %s)",
+                        TNF_VISIBLE(f->pin.etag), TNF_VISIBLE(etag));
+    if (x.answer.told.kind > out->kind)
+        *out = x.answer.told;
+    f->sealed = f->sealed || x.answer.sealed;
+    return TNF_OK;
+}
+
+tnf_status tnf_far_told(tnf_far *f, tnf_sum *out, tnf_error *e)
+{
+    static const char express[] = "--x-s3"; /* buckets whose ETags are no digests */
+    const char *bucket = f->place.bucket;
+    size_t n = strlen(bucket), end = sizeof express - 1;
+    *out = f->told;
+    if (f->linked_etag[0])
+        (void)tnf_sum_quoted(out, TNF_SUM_SHA256, f->linked_etag);
+    if (f->place.service != TNF_S3)
+        return TNF_OK;
+    TNF_TRY(ask_sums(f, out, e));
+    if (!out->kind && !f->sealed && (n < end || strcmp(bucket + n - end, express) != 0))
+        (void)tnf_sum_quoted(out, TNF_SUM_MD5, f->pin.etag);
+    return TNF_OK;
+}
+
+/* ------------------------------------------------------------------- begin */
 
 tnf_status tnf_far_begin(tnf_far *f, tnf_session *s, const tnf_place *place, tnf_error *e)
 {

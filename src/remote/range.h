@@ -37,10 +37,12 @@ typedef struct tnf_far {
     tnf_pin pin;    /* fixed after tnf_far_begin(), like all below */
     bool no_ranges; /* only the head is there, or the spool */
     int spool;      /* all of it, in a file without a name; -1: none */
+    bool local;     /* that file is one of the hub's cache on this machine */
     uint8_t *head;  /* the first bytes */
     size_t nhead;
     char linked_etag[256]; /* hub: digest of the real file */
-    char checksum[64];     /* hub: its SHA-256, in hex; or "" */
+    tnf_sum told;          /* by the first answer, of the whole object */
+    bool sealed;           /* its ETag is no MD5 */
 } tnf_far;
 
 /* Retries that one operation may use, however many ranges it has. */
@@ -57,5 +59,9 @@ void tnf_far_end(tnf_far *f);
 /* n bytes at offset, by one request and what it takes to repeat it. */
 tnf_status tnf_far_get(tnf_far *f, tnf_budget *budget, uint64_t offset, void *dst, size_t n,
                        tnf_error *e);
+
+/* The strongest digest of the whole object that the server tells; none: its kind is TNF_SUM_NONE.
+ * s3 is asked for it. */
+tnf_status tnf_far_told(tnf_far *f, tnf_sum *out, tnf_error *e);
 
 #endif

@@ -127,7 +127,7 @@ void tnf_session_drop(tnf_session *s)
     tnf_allocator a = s->alloc;
     tnf_free(&a, s->kept, s->nkept);
     memset(&s->keys, 0, sizeof s->keys);
-    memset(s->bearer, 0, sizeof s->bearer);
+    memset(&s->bearer, 0, sizeof s->bearer);
     tnf_free(&a, s, sizeof *s);
 }
 
@@ -287,6 +287,12 @@ static int on_progress(void *ctx, int64_t down_all, int64_t down, int64_t up_all
     return x->cancelled;
 }
 
+/* Who listens on another port than the URL's is a proxy: its own address says nothing. */
+static bool is_proxy(const tnf_exchange *x, unsigned port)
+{
+    return port != 0 && port != (x->url.port ? x->url.port : x->url.secure ? 443u : 80u);
+}
+
 /* libcurl asks before it connects: the name may lead anywhere. */
 static int on_socket(void *ctx, int purpose, tnf_curl_address *to)
 {
@@ -301,7 +307,8 @@ static int on_socket(void *ctx, int purpose, tnf_curl_address *to)
         close_by = tnf_address_private(address.bytes + 4, 4);
     else if (to->family == AF_INET6 && to->n >= 24)
         close_by = tnf_address_private(address.bytes + 8, 16);
-    if (x->guarded && close_by) {
+    unsigned port = (unsigned)address.bytes[2] << 8 | address.bytes[3]; /* in both families */
+    if (x->guarded && close_by && !is_proxy(x, port)) {
         x->refused_address = true;
         return TNF_CURL_BAD_SOCKET;
     }
@@ -401,6 +408,8 @@ static void set_method(const tnf_curl *c, void *easy, const tnf_exchange *x, str
         c->setopt(easy, TNF_CURL_POST, 1L);
         c->setopt(easy, TNF_CURL_POSTFIELDSIZE_LARGE, (int64_t)x->nbody);
         c->setopt(easy, TNF_CURL_POSTFIELDS, x->body ? x->body : "");
+    } else if (strcmp(x->method, "HEAD") == 0) {
+        c->setopt(easy, TNF_CURL_NOBODY, 1L);
     } else {
         c->setopt(easy, TNF_CURL_HTTPGET, 1L);
         if (strcmp(x->method, "GET") != 0)
@@ -462,6 +471,8 @@ static void perform(tnf_exchange *x, void *easy, struct tnf_curl_slist *headers)
     set_patience(c, easy, x->quick);
     set_callbacks(c, easy, x);
     set_method(c, easy, x, &body);
+    if (x->direct)
+        c->setopt(easy, TNF_CURL_NOPROXY, "*");
     c->setopt(easy, TNF_CURL_URL, text);
     c->setopt(easy, TNF_CURL_PATH_AS_IS, 1L);
     c->setopt(easy, TNF_CURL_HTTPHEADER, headers);
@@ -470,6 +481,9 @@ static void perform(tnf_exchange *x, void *easy, struct tnf_curl_slist *headers)
     const char *ip = NULL;
     if (c->getinfo(easy, TNF_CURL_INFO_IP, &ip) == TNF_CURLE_OK && ip)
         snprintf(x->peer, sizeof x->peer, "%s", ip);
+    long port = 0;
+    if (c->getinfo(easy, TNF_CURL_INFO_PORT, &port) == TNF_CURLE_OK && port > 0 && port < 65536)
+        x->by_proxy = is_proxy(x, (unsigned)port);
     trace_exchange(x, &began);
     c->reset(easy); /* its options point into this frame */
 }
@@ -477,7 +491,7 @@ static void perform(tnf_exchange *x, void *easy, struct tnf_curl_slist *headers)
 tnf_status tnf_exchange_run(tnf_session *s, tnf_exchange *x, tnf_error *e)
 {
     x->session = s;
-    x->stopped = x->too_many_headers = x->cancelled = x->refused_address = false;
+    x->stopped = x->too_many_headers = x->cancelled = x->refused_address = x->by_proxy = false;
     x->reason[0] = x->peer[0] = 0;
     x->answer.header_bytes = 0;
     tnf_answer_begin(&x->answer);

@@ -28,6 +28,13 @@ typedef struct tnf_keys_aws {
     int64_t until;    /* they end then; 0: never */
 } tnf_keys_aws;
 
+/* A token for "Authorization: Bearer". */
+typedef struct tnf_bearer {
+    char text[4096]; /* "": none */
+    bool looked;     /* for it, everywhere */
+    int64_t until;   /* it ends then; 0: never */
+} tnf_bearer;
+
 typedef struct tnf_session {
     const tnf_curl *curl;
     tnf_allocator alloc;
@@ -45,8 +52,7 @@ typedef struct tnf_session {
     unsigned nidle, lent, allowed; /* allowed: at a time, less after the server complained */
     unsigned successes;            /* since it complained */
     tnf_keys_aws keys;
-    char bearer[4096]; /* of the service, once looked up */
-    bool bearer_looked;
+    tnf_bearer bearer;
     int64_t skew; /* the server's clock less ours */
     bool insecure_told;
 
@@ -70,6 +76,7 @@ typedef struct tnf_exchange {
     size_t nbody;
     bool guarded; /* reached by a redirect from a public host: no private address */
     bool quick;   /* a second is enough: for what may not be there at all */
+    bool direct;  /* by no proxy: it is this machine's own affair */
     /* Takes bytes of a body, whose headers are in `answer`. False ends the transfer, and that is no
      * failure of it: `stopped` is set. NULL: the beginning is kept in answer.excerpt. */
     bool (*take)(void *ctx, const void *bytes, size_t n);
@@ -79,8 +86,8 @@ typedef struct tnf_exchange {
     int code; /* of libcurl; TNF_CURLE_OK: an answer came, whatever it says */
     bool stopped, too_many_headers, cancelled, refused_address;
     char reason[TNF_CURL_ERROR_TEXT];
-    char peer[64]; /* the address that answered */
-    bool by_proxy;
+    char peer[64]; /* the address that answered … */
+    bool by_proxy; /* … which is a proxy's */
 
     tnf_session *session; /* set by tnf_exchange_run() */
     uint64_t before;      /* bytes of the session when it began */

@@ -133,6 +133,13 @@ static tnf_status web_read_many(void *ctx, const tnf_range *ranges, size_t n, tn
     return status;
 }
 
+static void web_advise(void *ctx, uint64_t offset, uint64_t n, tnf_advice advice)
+{
+    tnf_web *w = ctx;
+    if (advice == TNF_WILL_NEED && !w->far.no_ranges)
+        tnf_cache_announce(&w->cache, offset, n);
+}
+
 static void web_close(void *ctx)
 {
     tnf_web *w = ctx;
@@ -153,6 +160,7 @@ static void web_close(void *ctx)
 static const tnf_source_ops web_ops = { .version = TNF_SOURCE_OPS_VERSION,
                                         .read_at = web_read,
                                         .read_many = web_read_many,
+                                        .advise = web_advise,
                                         .close = web_close };
 
 static tnf_web *web_of(const tnf_source *s)
@@ -196,7 +204,7 @@ static void use_local_blob(tnf_far *f)
     if (f->spool < 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
         (uint64_t)st.st_size == f->pin.total) {
         f->spool = fd;
-        f->no_ranges = true;
+        f->no_ranges = f->local = true;
         return;
     }
     close(fd);

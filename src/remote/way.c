@@ -36,7 +36,8 @@ static tnf_status step_exchange(tnf_way *w, const tnf_url *to, tnf_error *e)
     x->nheaders = before;
     if (!far && x->peer[0]) {
         w->origin_seen = true;
-        w->origin_public = !tnf_host_private(x->peer);
+        /* Behind a proxy only what the URL says is known. */
+        w->origin_public = !tnf_host_private(x->by_proxy ? to->host : x->peer);
     }
     if (!far && w->place->service == TNF_HUB) {
         memcpy(w->commit, x->answer.commit, sizeof w->commit);

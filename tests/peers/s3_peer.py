@@ -1,12 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""s3:// against moto, which checks signatures; keys that people use; folders; regions.
+"""s3:// against moto, which checks signatures, or against versitygw, which is stricter; keys that people use;
+folders; checksums; writing.
 
-    s3_peer.py COMMAND
+    s3_peer.py COMMAND [VERSITYGW]
+
+VERSITYGW is its program: go install github.com/versity/versitygw/cmd/versitygw@latest (tests/peers/versitygw
+does it and runs this).
 """
+import base64
+import hashlib
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -15,6 +22,7 @@ import time
 command = os.path.abspath(sys.argv[1])
 try:
     import boto3
+    import botocore.config
     import moto  # noqa: F401
     import numpy
     from safetensors.numpy import save_file
@@ -52,10 +60,34 @@ def start(folder):
     return server, "http://127.0.0.1:%d" % int(server.stdout.readline())
 
 
+def start_versitygw(program, folder):
+    """A folder as buckets, with one user."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    for name in ("data", "versions"):
+        os.mkdir(os.path.join(folder, name))
+    server = subprocess.Popen([program, "--port", "127.0.0.1:%d" % port, "posix", "--versioning-dir",
+                               os.path.join(folder, "versions"), os.path.join(folder, "data")],
+                              stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                              env={**clean, "ROOT_ACCESS_KEY": "AKROOT", "ROOT_SECRET_KEY": "s3cr3t-of-root"})
+    for _ in range(200):
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+            break
+        except OSError:
+            time.sleep(0.05)
+    return server, "http://127.0.0.1:%d" % port
+
+
+def make_client(endpoint, service, id_="x", secret="x"):
+    return boto3.client(service, endpoint_url=endpoint, region_name="us-east-1", aws_access_key_id=id_,
+                        aws_secret_access_key=secret, config=botocore.config.Config(s3={"addressing_style": "path"}))
+
+
 def make_user(endpoint):
     def client(service, **keys):
-        return boto3.client(service, endpoint_url=endpoint, region_name="us-east-1",
-                            **(keys or {"aws_access_key_id": "x", "aws_secret_access_key": "x"}))
+        return make_client(endpoint, service, *keys.values())
     iam = client("iam")
     iam.create_user(UserName="u")
     policy = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
@@ -130,6 +162,22 @@ def test_changed(s3, env, folder):
     check(code == 0 and again.split()[0] == out.split()[0], "by its version: " + err)
 
 
+def test_sums(s3, env, folder, file):
+    """fetch asks for the object's checksum, by a request that is signed, and finds it right."""
+    data = open(file, "rb").read()
+    sha = base64.b64encode(hashlib.sha256(data).digest()).decode()
+    s3.put_object(Bucket="bucket", Key="sum/sha.safetensors", Body=data, ChecksumSHA256=sha)
+    s3.put_object(Bucket="bucket", Key="sum/crc.safetensors", Body=data, ChecksumAlgorithm="CRC32")
+    s3.put_object(Bucket="bucket", Key="sum/plain.safetensors", Body=data)
+    told = s3.head_object(Bucket="bucket", Key="sum/sha.safetensors", ChecksumMode="ENABLED").get("ChecksumSHA256")
+    check(told == sha or not len(sys.argv) > 2, "the server does not tell a checksum: %s" % told)  # moto does not
+    for name in ("sha", "crc", "plain"):
+        target = os.path.join(folder, "sum-" + name)
+        code, out, err = run("--trace", "fetch", "s3://bucket/sum/%s.safetensors" % name, target, env=env)
+        check(code == 0 and open("%s/%s.safetensors" % (target, name), "rb").read() == data, "%s: %s" % (name, err))
+        check(re.search(r"^HEAD \S+: 200", err, re.M), "%s: its checksum was not told: %s" % (name, err))
+
+
 def test_writing(s3, env, folder, file, local):
     """An object appears whole or not at all, and replaces none unasked."""
     big = os.path.join(folder, "big.safetensors")
@@ -156,9 +204,14 @@ def test_writing(s3, env, folder, file, local):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        server, endpoint = start(folder)
+        gateway = len(sys.argv) > 2
+        server, endpoint = start_versitygw(os.path.abspath(sys.argv[2]), folder) if gateway else start(folder)
         try:
-            s3, key = make_user(endpoint)
+            if gateway:
+                key = {"AccessKeyId": "AKROOT", "SecretAccessKey": "s3cr3t-of-root"}
+                s3 = make_client(endpoint, "s3", *key.values())
+            else:
+                s3, key = make_user(endpoint)
             env = {"AWS_ENDPOINT_URL": endpoint, "AWS_ACCESS_KEY_ID": key["AccessKeyId"],
                    "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"], "AWS_REGION": "us-east-1"}
             s3.create_bucket(Bucket="bucket")
@@ -170,9 +223,12 @@ def main():
             test_profile(s3, env, key, folder)
             test_folder(s3, env, folder)
             test_changed(s3, env, folder)
+            test_sums(s3, env, folder, file)
             test_writing(s3, env, folder, file, local)
         finally:
             server.stdin.close()
+            if gateway:
+                server.terminate()
             server.wait()
     sys.exit(1 if bad else 0)
 

@@ -1,56 +1,134 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Fixtures of every format: what the command says of a file it says of its URL, in few requests.
+"""Fixtures of every format: what the command says of a file it says of its URL, in few requests. Every format
+that the command knows must be among them.
 
     formats.py COMMAND
 """
 import json
 import os
-import re
-import subprocess
+import shutil
 import sys
+import tempfile
 
-here = os.path.dirname(os.path.abspath(__file__))
+from world import World, bad, check, here, make_safetensors, floats, run
+
 tests = os.path.dirname(here)
-command = os.path.abspath(sys.argv[1])
-clean = {k: v for k, v in os.environ.items() if not re.match(".*_proxy$|.*_PROXY$", k)}
-EACH = 4  # files of a format
-bad = []
+shared = os.path.join(os.path.dirname(os.path.dirname(tests)), "shared", "fixtures")
+EACH = 4  # files of a format, of which the first valid one goes through all commands
+SETS = [  # files that name others, among fixtures of the libraries that write them
+    "pytorch/dcp_sharded/.metadata", "pytorch/dcp_single/.metadata",
+    "tensorbundle/names/all.ckpt.index", "tensorbundle/names/sharded.index",
+]
+# Names that nobody sees in a file's own right: an index is told as what it names, a piece belongs to its folder.
+NOT_ALONE = {"safetensors-index", "pytorch-distcp"}
+count = 0
+seen = set()
 
 
-def run(*args):
-    done = subprocess.run([command, *args], capture_output=True, env=clean, timeout=120)
-    return done.returncode, done.stdout, done.stderr
+def compare(path, url, *args):
+    """The same exit code, the same words."""
+    global count
+    count += 1
+    there, here_ = (run(*[p if a == "@" else a for a in args]) for p in (url, path))
+    there, here_ = ([x[0], x[1].replace(p.encode(), b"@"), x[2].replace(p, "@")]
+                    for x, p in ((there, url), (here_, path)))
+    check(there == here_, "%s of %s: %r, not %r" % (args[0], url, there, here_))
+    return here_
 
 
-def main():
-    folder = os.path.join(tests, "formats")
-    server = subprocess.Popen([sys.executable, os.path.join(here, "server.py"), folder],
-                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    base = "http://127.0.0.1:%s/ok/" % server.stdout.readline().split()[0]
-    count = 0
+def compare_all(path, url):
+    """All commands that read; False: nothing reads this one without being told its format."""
+    code, out, err = compare(path, url, "ls", "--json", "@")
+    if code != 0:
+        return False
+    names = [t["name"] for t in json.loads(out)["tensors"]]
+    for args in (["ls", "@"], ["meta", "@"], ["stat", "--json", "@"], ["verify", "@"], ["hash", "--tensors", "@"], ["diff", "@", "@"]):
+        compare(path, url, *args)
+    if names:
+        compare(path, url, "cat", "@", names[0])
+    with tempfile.TemporaryDirectory() as folder:
+        outs = []
+        for kind, source in (("here", path), ("there", url)):
+            code, out, err = run("convert", source, folder + "/%s.zt" % kind)
+            data = open(folder + "/%s.zt" % kind, "rb").read() if code == 0 else None
+            outs.append((code, data, err.replace(source, "@").replace("%s.zt" % kind, "out.zt")))
+        check(outs[0] == outs[1], "convert of %s: %r, not %r" % (url, outs[1][::2], outs[0][::2]))
+    return True
+
+
+def note_format(url):
+    code, out, err = run("info", "--json", url)
+    if code == 0:
+        info = json.loads(out)
+        seen.add(info["format"])
+        return info["requests"]
+    return 0
+
+
+def test_files(w, folder):
     for name in sorted(os.listdir(folder)):
         for kind in ("valid", "reject"):
             place = os.path.join(folder, name, kind)
             files = sorted(os.listdir(place)) if os.path.isdir(place) else []
             files = [f for f in files if os.path.isfile(os.path.join(place, f)) and os.path.getsize(os.path.join(place, f))]
+            done = kind != "valid"
             for file in files[::max(1, len(files) // EACH)][:EACH]:
-                path, url = os.path.join(place, file), base + "/".join((name, kind, file))
-                for args in (["ls", "--json"], ["hash"]):
-                    a, b = run(*args, path), run(*args, url)
-                    a, b = ([x[0]] + [t.replace(path.encode(), b"@").replace(url.encode(), b"@") for t in x[1:]]
-                            for x in (a, b))
-                    count += 1
-                    if a != b:
-                        bad.append(path)
-                        print("%s %s: %r, not %r" % (args[0], url, b, a))
-                code, out, err = run("info", "--json", url)
-                if code == 0 and json.loads(out)["requests"] > 4:
-                    bad.append(path)
-                    print("%s: %d requests" % (url, json.loads(out)["requests"]))
-    server.stdin.close()
-    server.wait()
-    print(count, "commands compared")
+                path, url = os.path.join(place, file), w.url("ok/" + "/".join((name, kind, file)))
+                done = done or compare_all(path, url)
+                for args in (["ls", "--json", "@"], ["hash", "@"]):
+                    compare(path, url, *args)
+                requests = note_format(url)
+                check(requests <= 4, "%s: %d requests" % (url, requests))
+
+
+def test_sets(w, folder, names):
+    for name in names:
+        path, url = os.path.join(folder, name), w.url("ok/" + name)
+        if not os.path.exists(path):
+            print("skipped: there is no", name)
+            continue
+        check(compare_all(path, url), "%s does not open" % name)
+        note_format(url)
+
+
+def make_sets(folder):
+    """An index of safetensors, and one of PyTorch's files."""
+    places = {}
+    for i in range(2):
+        for end, word in (("safetensors", "model"), ("bin", "pytorch_model")):
+            name = "%s-%05d-of-00002" % (word, i + 1)
+            make_safetensors(folder + "/one.safetensors", {"t%d" % i: ([10, 10], floats(100, i))})
+            code, out, err = run("convert", "--force", folder + "/one.safetensors", folder + "/one.pt")
+            check(code == 0, "a checkpoint: " + err)
+            shutil.move(folder + ("/one.pt" if end == "bin" else "/one.safetensors"), "%s/%s.%s" % (folder, name, end))
+            places.setdefault(end, {})["t%d" % i] = "%s.%s" % (name, end)
+    indexes = {"safetensors": "model.safetensors.index.json", "bin": "pytorch_model.bin.index.json"}
+    for end, index in indexes.items():
+        with open(folder + "/" + index, "w") as f:
+            json.dump({"metadata": {"total_size": 800}, "weight_map": places[end]}, f)
+    return list(indexes.values())
+
+
+def main():
+    code, out, err = run("formats", "--json")
+    known = json.loads(out)
+    known = {f["name"] for f in (known["formats"] if isinstance(known, dict) else known)}
+    folder = os.path.join(tests, "formats")
+    w = World(folder)
+    test_files(w, folder)
+    w.close()
+    with tempfile.TemporaryDirectory() as made:
+        w = World(made)
+        test_sets(w, made, make_sets(made))
+        w.close()
+    if os.path.isdir(shared):
+        w = World(shared)
+        test_sets(w, shared, SETS)
+        w.close()
+        missing = sorted(known - seen - NOT_ALONE)
+        check(not missing, "formats of which no file was read: %s" % missing)
+    print(count, "commands compared,", len(seen), "formats")
     sys.exit(1 if bad else 0)
 
 

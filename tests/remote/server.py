@@ -7,16 +7,19 @@
 GET /_log tells all requests so far as JSON and forgets them; GET /_set?fail=N makes every N-th
 request fail.
 """
+import base64
 import email.utils
 import hashlib
 import http.server
 import json
 import os
 import socket
+import struct
 import sys
 import threading
 import time
 import urllib.parse
+import zlib
 
 folder = sys.argv[1]
 lock = threading.Lock()
@@ -24,6 +27,21 @@ log = []
 counts = {}
 settings = {"fail": 0, "seen": 0}
 ports = []
+
+
+class Sparse:
+    """A file of which only what is asked for is read: it may be larger than memory."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __len__(self):
+        return os.path.getsize(self.path)
+
+    def __getitem__(self, span):
+        with open(self.path, "rb") as f:
+            f.seek(span.start)
+            return f.read(span.stop - span.start)
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -34,7 +52,22 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     # ------------------------------------------------------------ what comes in
 
+    def do_HEAD(self):
+        self.do_GET()
+
+    def do_PUT(self):
+        self.do_GET()
+
+    def do_POST(self):
+        self.do_GET()
+
+    def do_DELETE(self):
+        self.do_GET()
+
     def do_GET(self):
+        self.body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode(errors="replace")
+        if self.path.startswith("http://"):  # asked as a proxy: for any host
+            self.path = "/" + self.path.split("/", 3)[3]
         path, _, query = self.path.partition("?")
         if path == "/_log":
             with lock:
@@ -50,7 +83,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pieces = path.split("/", 2)
         how, name = pieces[1], pieces[2] if len(pieces) > 2 else ""
         with lock:
-            log.append({"path": self.path, "port": self.server.server_port,
+            log.append({"path": self.path, "port": self.server.server_port, "method": self.command,
                         "headers": {k.lower(): v for k, v in self.headers.items()}})
             counts[path] = counts.get(path, 0) + 1
             nth = counts[path]
@@ -98,7 +131,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_header("Connection", "close")
             self.close_connection = True
         self.end_headers()
-        self.wfile.write(body)
+        if self.command != "HEAD":
+            self.wfile.write(body)
 
     def etag(self, data):
         return '"%s"' % hashlib.md5(data).hexdigest()
@@ -285,6 +319,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         port = ports[1] if self.server.server_port == ports[0] else ports[0]
         self.answer(302, b"", {"Location": "http://127.0.0.1:%d/ok/%s?sig=SECRET" % (port, name)})
 
+    def how_inward(self, name, argument, nth):  # to an address of this machine or of its network
+        self.answer(302, b"", {"Location": "http://%s/ok/%s" % (argument or "169.254.169.254", name)})
+
     def how_file(self, name, argument, nth):
         self.answer(302, b"", {"Location": "file:///etc/passwd"})
 
@@ -293,6 +330,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             counts["signed"] = counts.get("signed", 0) + 1
             number = counts["signed"]
         self.answer(302, b"", {"Location": "/signed-%d/%s" % (number, name)})
+
+    def how_bound(self, name, argument, nth):  # to a signed URL for this range alone
+        self.answer(302, b"", {"Location": "/ok/%s?X-Xet-Signed-Range=%d" % (name, nth)})
 
     def how_signed(self, name, argument, nth):
         if nth > 2:
@@ -315,6 +355,149 @@ class Handler(http.server.BaseHTTPRequestHandler):
         time.sleep(0.05)
         self.part(name)
 
+    def how_sparse(self, name, argument, nth):  # large files; slow-… as well
+        if argument:
+            time.sleep(float(argument) / 1000)
+        self.part(name, data=Sparse(os.path.join(folder, urllib.parse.unquote(name))), etag='"sparse"')
+
+    # ---------------------------------------------------------------- digests
+
+    def how_sum(self, name, argument, nth):
+        """sum-google, sum-azure …: a digest of the whole file with every answer; sum-google-wrong: of another."""
+        kind, _, wrong = argument.partition("-")
+        data = self.content(name)
+        of = b"other" if wrong else data
+        md5 = base64.b64encode(hashlib.md5(of).digest()).decode()
+        sha = base64.b64encode(hashlib.sha256(of).digest()).decode()
+        crc = base64.b64encode(struct.pack(">I", zlib.crc32(of))).decode()
+        self.part(name, data=data, headers={
+            "google": {"x-goog-hash": "crc32c=AAAAAA==,md5=" + md5},
+            "azure": {"x-ms-blob-content-md5": md5},
+            "repr": {"Repr-Digest": "sha-512=:AA==:, sha-256=:%s:" % sha},
+            "digest": {"Digest": "SHA-256=" + sha},
+            "part": {"Content-MD5": md5, "x-amz-checksum-crc32": crc},  # of what is sent: says nothing of the whole
+        }[kind])
+
+    def how_sums3(self, name, argument, nth):
+        """A bucket: checksums for those who ask by HEAD and by the header that is for it."""
+        kind, _, wrong = argument.partition("-")
+        data = self.content(name)
+        of = b"other" if wrong else data
+        headers = {"ETag": '"%s-3"' % hashlib.md5(data).hexdigest()}
+        if kind == "etag":
+            headers = {"ETag": '"%s"' % hashlib.md5(of).hexdigest()}
+        elif kind == "kms":
+            headers = {"ETag": '"%s"' % hashlib.md5(b"sealed").hexdigest(), "x-amz-server-side-encryption": "aws:kms"}
+        asked = self.headers.get("x-amz-checksum-mode") == "ENABLED"
+        if self.command == "HEAD" and asked and kind == "crc32":
+            headers["x-amz-checksum-crc32"] = base64.b64encode(struct.pack(">I", zlib.crc32(of))).decode()
+        elif self.command == "HEAD" and asked and kind == "sha256":
+            headers["x-amz-checksum-sha256"] = base64.b64encode(hashlib.sha256(of).digest()).decode()
+        elif self.command == "HEAD" and asked and kind == "composite":
+            headers["x-amz-checksum-sha256"] = base64.b64encode(hashlib.sha256(b"other").digest()).decode() + "-3"
+        elif self.command == "HEAD" and kind == "forbidden":
+            return self.answer(403, b"")
+        if self.command == "HEAD":
+            return self.answer(200, data, headers)
+        etag = headers.pop("ETag")
+        self.part(name, data=data, etag=etag, headers=headers)
+
+    def how_bucket(self, name, argument, nth):
+        """An object that is written, by parts or at once."""
+        query = urllib.parse.parse_qs(self.path.partition("?")[2], keep_blank_values=True)
+        if self.command == "GET":
+            return self.answer(206 if argument == "there" else 404, b"x" if argument == "there" else b"")
+        if self.command == "DELETE":
+            return self.answer(204, b"")
+        if "uploads" in query:
+            return self.answer(200, b"<R><UploadId>%s</UploadId></R>" % (b"" if argument == "noid" else b"id&amp;1"))
+        if argument == "badpart" and query.get("partNumber") == ["2"]:
+            return self.answer(403, b"<Error><Code>AccessDenied</Code></Error>")
+        if "partNumber" in query:
+            return self.answer(200, b"", {"ETag": '"part"'})
+        if argument == "raced":
+            return self.answer(412, b"<Error><Code>PreconditionFailed</Code></Error>")
+        if argument == "late" and self.command == "POST":  # 200 at once, to keep the connection
+            return self.answer(200, b"<Error><Code>InternalError</Code></Error>")
+        self.answer(200, b"<R/>", {"ETag": '"whole"'})
+
+    def how_region(self, name, argument, nth):  # of a bucket that is elsewhere
+        if "/eu-west-3/s3/" not in self.headers.get("Authorization", ""):
+            return self.answer(400 if argument == "400" else 301, b"", {"x-amz-bucket-region": argument and "eu-west-3" or "a/b"})
+        self.part(name)
+
+    def how_clock(self, name, argument, nth):  # two hours ahead of everybody
+        now = time.time() + 7200
+        said = self.headers.get("x-amz-date", "")
+        if said[:11] != time.strftime("%Y%m%dT%H", time.gmtime(now)):
+            return self.answer(403, b"<Error><Code>RequestTimeTooSkewed</Code></Error>",
+                               {"Date": email.utils.formatdate(now, usegmt=True)})
+        self.part(name)
+
+    # ------------------------------------------------------------- who is asked
+
+    def keys(self, word):
+        return json.dumps({"AccessKeyId": "KEY" + word, "SecretAccessKey": "SECRET" + word, "Token": "TOKEN" + word,
+                           "Expiration": "2099-01-01T00:00:00Z"}).encode()
+
+    def how_agent(self, name, argument, nth):  # of a container
+        if self.headers.get("Authorization") != "agent t0ken":
+            return self.answer(403, b"")
+        self.answer(200, self.keys("agent"))
+
+    def how_imds(self, name, argument, nth):  # of an instance, second version
+        if name == "latest/api/token" and self.command == "PUT":
+            return self.answer(200, b"IMDSTOKEN" if self.headers.get("X-aws-ec2-metadata-token-ttl-seconds") else b"")
+        if self.headers.get("X-aws-ec2-metadata-token") != "IMDSTOKEN":
+            return self.answer(401, b"")
+        if name == "latest/meta-data/iam/security-credentials/":
+            return self.answer(200, b"role\n")
+        if name == "latest/meta-data/iam/security-credentials/role":
+            return self.answer(200, self.keys("imds"))
+        self.answer(404, b"")
+
+    def how_sts(self, name, argument, nth):
+        form = urllib.parse.parse_qs(self.body)
+        if self.command != "POST" or form.get("WebIdentityToken") != ["web/t0ken="] or form.get("RoleArn") != ["arn:r"]:
+            return self.answer(403, b"")
+        self.answer(200, b"<R><Credentials><AccessKeyId>KEYsts</AccessKeyId><SecretAccessKey>SECRETsts</SecretAccessKey>"
+                    b"<SessionToken>TOKENsts</SessionToken><Expiration>2099-01-01T00:00:00Z</Expiration></Credentials></R>")
+
+    def how_computeMetadata(self, name, argument, nth):  # of Google
+        if self.headers.get("Metadata-Flavor") != "Google":
+            return self.answer(403, b"")
+        self.answer(200, b'{"access_token": "GOOGLETOKEN", "expires_in": 3599, "token_type": "Bearer"}')
+
+    def how_metadata(self, name, argument, nth):  # of Azure
+        if self.headers.get("Metadata") != "true" or "resource=https%3A%2F%2Fstorage.azure.com%2F" not in self.path:
+            return self.answer(400, b"")
+        self.answer(200, b'{"access_token": "AZURETOKEN", "expires_in": "3599"}')
+
+    def tree(self, query):
+        """All files of the model, two at a time: [(page, where the next one is)]."""
+        files = [{"type": "directory", "path": "sub", "size": 0}]
+        for n in sorted(os.listdir(os.path.join(folder, "model"))):
+            if "evil" not in n:
+                files.append({"type": "file", "path": n, "size": os.path.getsize(os.path.join(folder, "model", n))})
+        at = int(query.get("cursor", ["0"])[0])
+        return files[at:at + 2], at + 2 if at + 2 < len(files) else None
+
+    def paged(self, name):
+        path, _, query = self.path.partition("?")
+        repo = name.split("/")[3]
+        page, after = self.tree(urllib.parse.parse_qs(query))
+        base = "http://127.0.0.1:%d" % self.server.server_port
+        if repo == "astray":
+            base = "http://elsewhere.example"
+        link = {}
+        if repo == "endless":
+            link = {"Link": '<%s>; rel="next"' % self.path}
+        elif repo == "toolong":
+            link = {"Link": '<%s?cursor=%s>; rel="next"' % (path, "x" * 5000)}
+        elif after:
+            link = {"Link": '<%s/before,this>; rel="first", <%s%s?recursive=true&cursor=%d>; rel="next"' % (base, base, path, after)}
+        return self.answer(200, json.dumps(page).encode(), link)
+
     def how_hub(self, name, argument, nth):
         """A small hub: /hub/ORG/NAME/resolve/REV/path, /hub/api/models/ORG/NAME/tree/REV."""
         commit = "0123456789abcdef0123456789abcdef01234567"
@@ -327,6 +510,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                     if "evil" not in n:
                         files.append({"type": "file", "path": inside, "size": os.path.getsize(path)})
             return self.answer(200, json.dumps(files).encode())
+        if name.startswith("api/models/org/"):
+            return self.paged(name)
         org, repo, _, revision, path = name.split("/", 4)
         path = urllib.parse.unquote(path)
         if repo == "gated":

@@ -63,7 +63,9 @@ static void *serve(void *arg)
                          "HTTP/1.1 206 Partial\r\nContent-Length: %lu\r\nETag: \"e\"\r\n"
                          "Content-Range: bytes %lu-%lu/%d\r\n\r\n",
                          last - first + 1, first, last, SIZE);
-        bool fails = every && i % every == 0;
+        /* A range that was cut in half so often that little is left comes whole: else requests that
+         * happen to take turns could fail one thread until it gives up, rightly. */
+        bool fails = every && i % every == 0 && last - first >= 4096;
         size_t part = fails ? (last - first) / 2 : last - first + 1;
         if (!send_all(fd, head, (size_t)n) || !send_all(fd, data + first, part) || fails)
             break;
@@ -137,6 +139,8 @@ static void *read_much(void *arg)
         r->seed = r->seed * 1103515245u + 12345u;
         size_t most = i % 8 == 0 ? SIZE : 30000, n = (r->seed >> 4) % most;
         n = n < SIZE - at ? n : SIZE - at;
+        for (size_t k = 0; i % 4 == 0 && k < 5; k++) /* of which others read some */
+            tnf_source_advise(r->source, (at + k * 300007) % SIZE, 1000, TNF_WILL_NEED);
         r->ok = tnf_source_read(r->source, at, room, n, NULL) == TNF_OK &&
                 memcmp(room, data + at, n) == 0;
     }
@@ -207,6 +211,34 @@ static void test_many(void **state)
     tnf_source_close(s);
 }
 
+/* What was announced comes all at once with the first of it, and nothing around it. */
+static void test_announced(void **state)
+{
+    tnf_error e;
+    uint8_t room[1000];
+    tnf_traffic before, after;
+    tnf_source *s = open_it(NULL);
+    (void)state;
+    for (size_t at = 100000; at < SIZE - 1000; at += 200000)
+        tnf_source_advise(s, at, sizeof room, TNF_WILL_NEED);
+    tnf_source_advise(s, 100500, sizeof room, TNF_WILL_NEED); /* overlaps */
+    tnf_source_advise(s, 10, 100, TNF_WILL_NEED);             /* there already */
+    tnf_source_advise(s, 0, SIZE, TNF_WILL_NEED);             /* not small */
+    assert_true(tnf_remote_traffic(&before, s));
+    assert_ok(tnf_source_read(s, 20, room, 10, &e));
+    assert_true(tnf_remote_traffic(&after, s));
+    assert_int_equal(after.requests, before.requests);
+    for (size_t at = 100000; at < SIZE - 1000; at += 200000) {
+        assert_ok(tnf_source_read(s, at, room, sizeof room, &e));
+        assert_memory_equal(room, data + at, sizeof room);
+    }
+    assert_ok(tnf_source_read(s, 101400, room, 100, &e));
+    assert_true(tnf_remote_traffic(&after, s));
+    assert_int_equal(after.requests - before.requests, 15);
+    assert_int_equal(after.bytes - before.bytes, 15 * 1000 + 500);
+    tnf_source_close(s);
+}
+
 /* Reading on grows what is asked for at once. */
 static void test_ahead(void **state)
 {
@@ -265,7 +297,6 @@ static void test_settings(void **state)
     assert_fails(tnf_source_url(&s, url, &how, &e), TNF_EINVAL);
     how.size = 0;
     assert_fails(tnf_source_url(&s, url, &how, &e), TNF_EINVAL);
-    assert_fails(tnf_source_url(&s, "http://127.0.0.1/folder/", NULL, &e), TNF_EINVAL);
     assert_true(tnf_is_url("s3://a/b") && !tnf_is_url("a/b") && !tnf_is_url(NULL));
     tnf_option options[] = { { "stream", "yes" }, { "other", "1" }, { "connections", "4" } };
     size_t n = 3;
@@ -273,6 +304,17 @@ static void test_settings(void **state)
     assert_true(n == 1 && how.stream && how.connections == 4 && !strcmp(options[0].key, "other"));
     options[0] = (tnf_option) { "private", "perhaps" };
     assert_fails(tnf_remote_how(&how, NULL, options, &n, &e), TNF_EINVAL);
+}
+
+static void test_folder(void **state)
+{
+    tnf_error e;
+    tnf_source *s;
+    (void)state;
+    tnf_status status = tnf_source_url(&s, "http://127.0.0.1/folder/", NULL, &e);
+    if (status == TNF_EUNSUPPORTED)
+        skip(); /* no libcurl here */
+    assert_int_equal(status, TNF_EINVAL);
 }
 
 /* Who was sent on by a public host does not reach this machine, whatever the name says. */
@@ -298,10 +340,11 @@ static void test_guarded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_settings), cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_failing),  cmocka_unit_test(test_many),
-        cmocka_unit_test(test_ahead),    cmocka_unit_test(test_stop),
-        cmocka_unit_test(test_guarded),
+        cmocka_unit_test(test_settings),  cmocka_unit_test(test_folder),
+        cmocka_unit_test(test_threads),   cmocka_unit_test(test_failing),
+        cmocka_unit_test(test_many),      cmocka_unit_test(test_ahead),
+        cmocka_unit_test(test_stop),      cmocka_unit_test(test_guarded),
+        cmocka_unit_test(test_announced),
     };
     return cmocka_run_group_tests(tests, begin, NULL);
 }

@@ -269,6 +269,13 @@ static tnf_status scan_memory(const tnf_part *part, const uint8_t *bytes, tnf_ta
     return status;
 }
 
+/* Over the network it matters to know how much will be wanted. */
+void tnf_expect_part(const tnf_part *part)
+{
+    if (part->payload <= TNF_ENCODED && part->origin && part->origin->source->far)
+        tnf_source_advise(part->origin->source, part->offset, part->stored, TNF_WILL_NEED);
+}
+
 tnf_status tnf_scan(const tnf_part *part, tnf_take_fn take, void *ctx, tnf_error *e)
 {
     TNF_TRY(check_want(part, 0, 0, e));
@@ -279,6 +286,7 @@ tnf_status tnf_scan(const tnf_part *part, tnf_take_fn take, void *ctx, tnf_error
     size_t size = part->nbytes < TNF_SCAN_BLOCK ? (size_t)part->nbytes : TNF_SCAN_BLOCK;
     size += size == 0;
     tnf_stream s;
+    tnf_expect_part(part);
     tnf_status status = tnf_stream_open(&s, part, e);
     if (status == TNF_OK)
         status = tnf_stream_check(&s, e);

@@ -63,6 +63,7 @@ static void *make_all(void *ctx)
     struct ahead *a = ctx;
     tnf_stream stream;
     tnf_error error = { .offset = TNF_NO_OFFSET };
+    tnf_expect_part(a->part);
     tnf_status status = tnf_stream_open(&stream, a->part, &error);
     for (uint64_t i; next_block(a, &i);) {
         size_t n;

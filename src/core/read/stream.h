@@ -25,6 +25,9 @@ tnf_status tnf_stream_open(tnf_stream *s, const tnf_part *part, tnf_error *e);
 tnf_status tnf_stream_read(tnf_stream *s, uint64_t offset, void *dst, size_t n, tnf_error *e);
 /* All of it will be read in order: if its digest is one that is then compared, the end does. */
 tnf_status tnf_stream_check(tnf_stream *s, tnf_error *e);
+/* All of a part will be read, in order: a source over the network may ask for much of it at once.
+ */
+void tnf_expect_part(const tnf_part *part);
 /* When the last byte was read in order: an encoded part may hold no more. */
 tnf_status tnf_stream_end(tnf_stream *s, tnf_error *e);
 void tnf_stream_close(tnf_stream *s);

@@ -15,6 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/digest.h"
+#include "container/container.h"
 #include "wire/json.h"
 
 #include <stdio.h>
@@ -470,6 +471,8 @@ static tnf_status begin_zip(pt_zip *z, tnf_error *e)
     }
     if (z->zip.n == 0)
         return tnf_fail(e, TNF_EFORMAT, 0, "the zip archive is empty");
+    if (z->from.ctx == r->source)
+        tnf_container_expect(r->source, &z->zip);
     tnf_str first = z->zip.members[0].name;
     const char *slash = first.n ? memchr(first.p, '/', first.n) : NULL;
     if (!slash)

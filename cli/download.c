@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+#include "download.h"
+#include "out.h"
+#include "progress.h"
+#include "stop.h"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <tenfold/remote.h>
+#include <unistd.h>
+
+#define SUFFIX       ".download"
+#define INDEX_SUFFIX ".index.json"
+
+typedef struct bringing {
+    download *d;
+    progress bar;
+} bringing;
+
+/* FOLDER/name, or NULL. */
+static char *path_of(const download *d, const char *name)
+{
+    size_t n = strlen(d->folder) + strlen(name) + 2;
+    char *path = malloc(n);
+    if (path)
+        snprintf(path, n, "%s/%s", d->folder, name);
+    return path;
+}
+
+static bool on_progress(void *ctx, uint64_t done, uint64_t total)
+{
+    progress_step(&((bringing *)ctx)->bar, done, total);
+    return !stop_asked();
+}
+
+static void on_file(void *ctx, const char *name, uint64_t bytes, bool fetched)
+{
+    download *d = ((bringing *)ctx)->d;
+    char **more = realloc(d->names, (d->n + 1) * sizeof *more), *copy = more ? strdup(name) : NULL;
+    (void)bytes, (void)fetched;
+    d->names = more ? more : d->names;
+    if (copy)
+        d->names[d->n++] = copy;
+    else
+        d->lacks_memory = true;
+}
+
+static void on_trace(void *ctx, uint64_t offset, const char *line)
+{
+    (void)ctx, (void)offset;
+    put_safe(stderr, line, strlen(line), false);
+    putc('\n', stderr);
+}
+
+/* A file by itself, an index by its name, anything else by its folder. */
+static char *path_to_open(const download *d)
+{
+    size_t end = sizeof INDEX_SUFFIX - 1, n = d->n ? strlen(d->names[0]) : 0;
+    bool index = n > end && strcmp(d->names[0] + n - end, INDEX_SUFFIX) == 0;
+    return d->n == 1 || index ? path_of(d, d->names[0]) : strdup(d->folder);
+}
+
+static int fetch_all(download *d, const char *url)
+{
+    bringing b = { .d = d };
+    tnf_url_options remote = TNF_URL_INIT;
+    tnf_fetch_options how = TNF_FETCH_INIT;
+    tnf_error error;
+    stop_state stop;
+    remote.trace = d->cli->trace ? on_trace : NULL;
+    how.remote = &remote;
+    how.replace = true; /* what is there is an earlier try's */
+    how.progress = on_progress;
+    how.file = on_file;
+    how.ctx = &b;
+    stop_catch(&stop);
+    progress_begin(&b.bar, d->cli);
+    tnf_status status = tnf_fetch(url, d->folder, &how, &error);
+    progress_end(&b.bar);
+    stop_release(&stop, status == TNF_ECANCELLED);
+    if (status == TNF_OK)
+        return EXIT_DONE;
+    char *shown = strdup(url);
+    if (shown)
+        shown[strcspn(shown, "?#")] = 0; /* a signature is not for others to read */
+    int code = file_error(shown ? shown : "the URL", &error);
+    free(shown);
+    return code;
+}
+
+int download_begin(download *d, const cli_state *cli, const char *url, const char *out)
+{
+    size_t n = strlen(out) + sizeof SUFFIX;
+    *d = (download) { .cli = cli };
+    if (strcmp(out, "-") == 0 || tnf_is_url(out))
+        return usage_error("--download needs an output that is a file: it waits beside it");
+    d->folder = malloc(n);
+    if (d->folder) {
+        snprintf(d->folder, n, "%s" SUFFIX, out);
+        int code = fetch_all(d, url);
+        if (code != EXIT_DONE)
+            return code;
+        d->path = path_to_open(d);
+    }
+    if (d->path && !d->lacks_memory)
+        return EXIT_DONE;
+    file_message(out, "", TNF_NO_OFFSET, "out of memory");
+    return EXIT_IO;
+}
+
+/* A file, and the folders above it that are empty then. */
+static void remove_file(const download *d, const char *name)
+{
+    char *path = path_of(d, name);
+    if (!path)
+        return;
+    (void)unlink(path);
+    for (char *slash; (slash = strrchr(path, '/')) && slash > path + strlen(d->folder);) {
+        *slash = 0;
+        if (rmdir(path) != 0)
+            break;
+    }
+    free(path);
+}
+
+void download_end(download *d, bool used)
+{
+    for (size_t i = 0; i < d->n; i++) {
+        if (used)
+            remove_file(d, d->names[i]);
+        free(d->names[i]);
+    }
+    if (used && d->folder)
+        (void)rmdir(d->folder);
+    free(d->names);
+    free(d->path);
+    free(d->folder);
+}

@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Who asks: what proves it goes to the right host alone and is never printed; where keys and tokens come from;
+redirects that lead inward; objects that are written.
+
+    keys.py COMMAND [NAME...]
+"""
+import os
+
+from world import check, main, run
+
+
+def test_secrets(w):
+    """A token goes to the URL's own host, and nothing of it is printed."""
+    host = "127.0.0.1:%d" % w.ports[0]
+    path = os.path.join(w.folder, "headers")
+    with open(path, "w") as f:
+        f.write("%s: Authorization: Bearer t0ken\n" % host)
+    env = {"TENFOLD_HTTP_HEADER_FILE": path}
+    code, out, err = run("info", w.url("auth/m.safetensors"))
+    check(code == 3 and "wants credentials (401)" in err, "without a token: " + err)
+    w.log()
+    code, out, err = run("--trace", "info", w.url("auth/m.safetensors?sig=SECRET"), env=env)
+    check(code == 0, "with a token: " + err)
+    check("t0ken" not in err + out.decode() and "SECRET" not in err + out.decode(), "printed: " + err)
+    check([h["path"] for h in w.log()] == ["/auth/m.safetensors?sig=SECRET"], "the query is not sent")
+    code, out, err = run("--trace", "hash", w.url("other/m.safetensors"), env=env)
+    seen = w.log()
+    check(code == 0, "another host: " + err)
+    check("SECRET" not in err, "a signature was printed: " + err)
+    for h in seen:
+        check(("authorization" in h["headers"]) == (h["port"] == w.ports[0]),
+              "Authorization at port %d" % h["port"])
+    check(any(h["port"] == w.ports[1] for h in seen), "no redirect to the other host")
+    code, out, err = run("info", "http://user:pass@%s/ok/m.safetensors" % host)
+    check(code == 2 and "would be shown" in err, "a password in a URL: " + err)
+    os.unlink(path)
+
+
+def test_clouds(w):
+    """gs and az: what they are asked, and with which proof."""
+    host = "127.0.0.1:%d" % w.ports[0]
+    local = run("hash", os.path.join(w.folder, "m.safetensors"))[1].split()[0]
+    env = {"STORAGE_EMULATOR_HOST": host, "GOOGLE_OAUTH_ACCESS_TOKEN": "g0ogle"}
+    w.log()
+    code, out, err = run("--trace", "hash", "gs://generation/m.safetensors", env=env)
+    seen = w.log()
+    check(code == 0 and out.split()[:1] == [local], "gs: " + err)
+    check("g0ogle" not in err, "gs: a token was printed")
+    check(all(h["headers"].get("authorization") == "Bearer g0ogle" for h in seen), "gs: without its token")
+    check(all(("generation=77" in h["path"]) == (h is not seen[0]) for h in seen), "gs: %s" % seen)
+    env = {"AZURE_STORAGE_ENDPOINT": "http://" + host, "AZURE_STORAGE_SAS_TOKEN": "?sv=1&sig=SECRET"}
+    code, out, err = run("--trace", "hash", "az://ok/m.safetensors", env=env)
+    seen = w.log()
+    check(code == 0 and out.split()[:1] == [local], "az: " + err)
+    check("SECRET" not in err, "az: a signature was printed")
+    check(all(h["path"].endswith("?sv=1&sig=SECRET") and h["headers"]["x-ms-version"] == "2021-12-02"
+              for h in seen), "az: %s" % seen)
+    code, out, err = run("info", "az://ok/m.safetensors")
+    check(code == 2 and "AZURE_STORAGE_ACCOUNT" in err, "az without an account: " + err)
+
+
+def test_roles(w):
+    """Who has no keys asks the machine for them; nothing of it is printed or goes by a proxy."""
+    base = w.url("")[:-1]
+    token = os.path.join(w.folder, "token")
+    with open(token, "w") as f:
+        f.write("agent t0ken\n")
+    web = os.path.join(w.folder, "web")
+    with open(web, "w") as f:
+        f.write("web/t0ken=")
+    common = {"AWS_ENDPOINT_URL": base, "http_proxy": "http://127.0.0.1:1", "no_proxy": ""}
+    cases = [
+        ("agent", {"AWS_CONTAINER_CREDENTIALS_FULL_URI": base + "/agent/x", "AWS_CONTAINER_AUTHORIZATION_TOKEN": "agent t0ken"}),
+        ("agent", {"AWS_CONTAINER_CREDENTIALS_FULL_URI": base + "/agent/x", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": token}),
+        ("imds", {"AWS_EC2_METADATA_SERVICE_ENDPOINT": base + "/imds/", "AWS_EC2_METADATA_DISABLED": "false"}),
+        ("sts", {"AWS_WEB_IDENTITY_TOKEN_FILE": web, "AWS_ROLE_ARN": "arn:r", "AWS_ENDPOINT_URL_STS": base + "/sts/",
+                 "http_proxy": ""}),
+    ]
+    for word, env in cases:
+        env = {**common, **env}
+        w.log()
+        proxied = env["http_proxy"]
+        code, out, err = run("--trace", "info", "s3://ok/m.safetensors", env=env)
+        seen = w.log()
+        if proxied:  # the object itself goes by the proxy, which is not there: the keys did not
+            check(code == 3 and any("/%s" % word in h["path"] for h in seen), "%s by a proxy: %s" % (word, err))
+            code, out, err = run("--trace", "info", "s3://ok/m.safetensors", env={**env, "http_proxy": ""})
+            seen = w.log()
+        asked = [h for h in seen if h["path"].startswith("/ok/")]
+        check(code == 0 and asked, "%s: %s" % (word, err))
+        check(all("Credential=KEY%s/" % word in h["headers"].get("authorization", "") for h in asked), "%s: not signed" % word)
+        check(all(h["headers"].get("x-amz-security-token") == "TOKEN" + word for h in asked), "%s: no session" % word)
+        for secret in ("SECRET" + word, "TOKEN" + word, "t0ken", "IMDSTOKEN"):
+            check(secret not in err + out.decode(), "%s: %s was printed" % (word, secret))
+    for env, sentence in [
+            ({"AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://example.org/x"}, "neither https nor near by"),
+            ({"AWS_CONTAINER_CREDENTIALS_FULL_URI": base + "/agent/x"}, "nobody there answers with keys"),
+            ({"AWS_WEB_IDENTITY_TOKEN_FILE": web, "AWS_ROLE_ARN": "other", "AWS_ENDPOINT_URL_STS": base + "/sts/"},
+             "STS gives no keys"),
+            ({"AWS_WEB_IDENTITY_TOKEN_FILE": "/nowhere", "AWS_ROLE_ARN": "other"}, "cannot be read")]:
+        code, out, err = run("info", "s3://ok/m.safetensors", env={"AWS_ENDPOINT_URL": base, **env})
+        check(code == 3 and sentence in err, "%s: %d %s" % (sentence, code, err))
+    host = base.removeprefix("http://")
+    for url, env, bearer in [
+            ("gs://ok/m.safetensors", {"STORAGE_EMULATOR_HOST": host, "GCE_METADATA_HOST": host, "NO_GCE_CHECK": ""}, "GOOGLETOKEN"),
+            ("az://ok/m.safetensors", {"AZURE_STORAGE_ENDPOINT": base, "AZURE_POD_IDENTITY_AUTHORITY_HOST": base}, "AZURETOKEN")]:
+        w.log()
+        code, out, err = run("--trace", "hash", url, env=env)
+        asked = [h for h in w.log() if h["path"].startswith("/ok/")]
+        check(code == 0 and len(asked) > 1, "%s: %s" % (url, err))
+        check(all(h["headers"].get("authorization") == "Bearer " + bearer for h in asked), "%s: no token" % url)
+        check(bearer not in err, "%s: a token was printed" % url)
+
+
+def test_inward(w):
+    """A public host does not lead to a private address. The proxy makes any name a public host's."""
+    env = {"http_proxy": w.url("")[:-1], "no_proxy": "127.0.0.1"}
+    for address in ("169.254.169.254", "127.0.0.1", "10.1.2.3", "[::1]", "[::ffff:192.168.0.1]", "100.64.0.1"):
+        w.log()
+        code, out, err = run("info", "http://public.example/inward-%s/m.safetensors" % address, env=env)
+        check(code == 3 and "from a public host to a private address" in err, "%s: %d %s" % (address, code, err))
+        check(len(w.log()) == 1, "%s was asked" % address)
+    code, out, err = run("info", "http://public.example/inward-127.0.0.1:%d/m.safetensors" % w.ports[1],
+                         "-o", "private=yes", env=env)
+    check(code == 0, "private=yes: " + err)
+
+
+def test_core(w):
+    """A name that a listing or an index gives leads nowhere else, and a secret does not stay in the output of a
+    command that fails."""
+    secrets = {"AWS_ACCESS_KEY_ID": "AKIAVISIBLE", "AWS_SECRET_ACCESS_KEY": "S3CR3T", "AWS_SESSION_TOKEN": "T0K3N",
+               "HF_TOKEN": "hf_S3CR3T", "AZURE_STORAGE_SAS_TOKEN": "sv=1&sig=S3CR3T", "GOOGLE_OAUTH_ACCESS_TOKEN": "S3CR3T",
+               "AWS_ENDPOINT_URL": w.url("")[:-1], "HF_ENDPOINT": w.url("status-500/x"),
+               "AZURE_STORAGE_ENDPOINT": w.url("")[:-1], "STORAGE_EMULATOR_HOST": "127.0.0.1:%d" % w.ports[0]}
+    for url in ("s3://status-403/x.safetensors", "s3://status-418/x", "hf://a/b/c.safetensors", "az://status-403/x",
+                "gs://status-401/x", "s3://other/m.safetensors", "az://other/m.safetensors", "s3://loop/x",
+                w.url("status-403/x?sig=S3CR3T"), w.url("loop/x?sig=S3CR3T"), w.url("nowhere/x?sig=S3CR3T")):
+        for command in (["--trace", "info", url], ["--trace", "fetch", url, os.path.join(w.folder, "f")]):
+            w.log()
+            code, out, err = run(*command, env={**secrets, "TENFOLD_HTTP_HEADER_FILE": ""})
+            text = out.decode() + err
+            check("S3CR3T" not in text and "T0K3N" not in text and "Signature=" not in text, "%s: %s" % (url, text))
+            for h in w.log():
+                if h["port"] == w.ports[1]:
+                    check("authorization" not in h["headers"] and "x-amz-security-token" not in h["headers"] and
+                          "S3CR3T" not in h["path"], "%s: a secret at another host" % url)
+
+
+def test_region(w):
+    """A bucket that is elsewhere is asked there, once; a clock that is wrong is corrected, once."""
+    env = {"AWS_ENDPOINT_URL": w.url("")[:-1], "AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s"}
+    for how, want, most in [("region-400", 0, 2), ("region-301", 0, 2), ("clock", 0, 2), ("region", 3, 1)]:
+        w.log()
+        code, out, err = run("info", "s3://%s/m.safetensors" % how, env=env)
+        check(code == want and len(w.log()) == most, "%s: %d %s" % (how, code, err))
+    w.log()
+    code, out, err = run("hash", "s3://region-400/m.safetensors", env=env)
+    check(code == 0 and len(w.log()) == 4, "the region is forgotten: " + err)
+
+
+def test_upload(w):
+    """Parts appear as one object or not at all: what fails is aborted, and nothing is replaced unasked."""
+    env = {"AWS_ENDPOINT_URL": w.url("")[:-1], "AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s3cr3t"}
+    big, small = os.path.join(w.folder, "big.safetensors"), os.path.join(w.folder, "m.safetensors")
+    for how, source, want, sentence, methods in [
+            ("bucket-good", small, 0, None, "GET PUT"),
+            ("bucket-good", big, 0, None, "GET POST" + 10 * " PUT" + " POST"),  # 72 MiB of 8, and the header
+            ("bucket-there", small, 3, "exists already", "GET"),
+            ("bucket-raced", small, 3, "exists already", "GET PUT"),
+            ("bucket-raced", big, 3, "exists already", "GET POST" + 10 * " PUT" + " POST DELETE"),
+            ("bucket-badpart", big, 3, "does not allow it (403)", "GET POST PUT PUT DELETE"),
+            ("bucket-late", big, 3, "does not finish the upload: InternalError", "GET POST" + 10 * " PUT" + " POST DELETE"),
+            ("bucket-noid", big, 3, "does not begin an upload", "GET POST")]:
+        w.log()
+        code, out, err = run("convert", source, "s3://%s/out.safetensors" % how, env=env)
+        seen = w.log()
+        check(code == want and (not sentence or sentence in err), "%s: %d %s" % (how, code, err))
+        check(" ".join(h["method"] for h in seen) == methods, "%s: %s" % (how, [h["method"] for h in seen]))
+        last = [h for h in seen if h["method"] in ("PUT", "POST")][-1:]
+        if how in ("bucket-good", "bucket-raced", "bucket-late"):
+            check(last[0]["headers"].get("if-none-match") == "*", "%s: no If-None-Match" % how)
+        check("s3cr3t" not in err, "%s: a secret was printed" % how)
+    w.log()
+    code, out, err = run("convert", "--force", small, "s3://bucket-there/out.safetensors", env=env)
+    seen = w.log()
+    check(code == 0 and [h["method"] for h in seen] == ["PUT"] and "if-none-match" not in seen[0]["headers"],
+          "--force: %s" % err)
+
+
+main(globals())
