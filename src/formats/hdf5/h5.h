@@ -65,6 +65,7 @@ typedef struct h5_state {
 /* While the file is read. */
 typedef struct h5_file {
     tnf_reader *r;
+    bool inside;         /* of an archive, which has metadata of its own */
     uint64_t base, end;  /* of the HDF5 file in the source: addresses count from base */
     uint64_t work, most; /* bytes of metadata that were read, and may be */
     tnf_arena temp;      /* of the object that is being read */
@@ -277,7 +278,8 @@ tnf_status tnf_h5_dataset(h5_file *h, const h5_header *x, tnf_str name, tnf_erro
 /* hdf5.c: the file that begins at `start` of the source and has `size` bytes. */
 tnf_status tnf_h5_read(tnf_reader *r, uint64_t start, uint64_t size, tnf_error *e);
 
-/* write.c */
+/* tree.c, write.c */
+#define H5_WRITES "f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool c64 c128 f8_e5m2 f8_e4m3fn"
 extern const tnf_option_info tnf_h5_write_options[];
 tnf_status tnf_h5_fits(tnf_fit *fit, tnf_error *e);
 tnf_fate tnf_h5_takes(const tnf_object *object, const char **reason);
