@@ -232,7 +232,7 @@ static void put_dataset_type(writing *x, const h5_node *n)
 
 static uint64_t strings_of(const tnf_object *o)
 {
-    return o->parts[0].nbytes / 8 - 1;
+    return tnf_object_part(o, "offsets")->nbytes / 8 - 1;
 }
 
 /* Bytes of a dataset, but for the strings that it refers to. */
@@ -286,7 +286,8 @@ static tnf_status make_header(writing *x, size_t i, tnf_error *e)
 static bool same_form(const tnf_object *a, const tnf_object *b)
 {
     const tnf_value *x = tnf_value_get(a->attrs, H5_ATTRS), *y = tnf_value_get(b->attrs, H5_ATTRS);
-    return a->rank == b->rank && a->nparts == b->nparts && a->parts[0].type == b->parts[0].type &&
+    return a->rank == b->rank && a->layout == b->layout &&
+           (a->nparts > 1 || a->parts[0].type == b->parts[0].type) &&
            (a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) == 0) &&
            (x && y ? tnf_value_equal(x, y) : x == y);
 }
@@ -319,7 +320,8 @@ static tnf_status find_alias(writing *x, h5_node *n, tnf_error *e)
         return TNF_OK;
     bool equal = true;
     for (uint16_t i = 0; i < o->nparts && equal; i++)
-        TNF_TRY(tnf_parts_equal(&equal, &o->parts[i], &other->entry.object->parts[i], e));
+        TNF_TRY(tnf_parts_equal(&equal, &o->parts[i],
+                                tnf_object_part(other->entry.object, o->parts[i].role), e));
     if (equal)
         n->same = at;
     return TNF_OK;
@@ -333,10 +335,11 @@ static tnf_status load_ends(writing *x, h5_node *n, tnf_error *e)
     uint64_t many = strings_of(o) + 1, *ends = tnf_arena_array(x->w->scratch, many, sizeof *ends);
     if (!ends)
         return tnf_arena_fail(x->w->scratch, "strings", e);
-    TNF_TRY(tnf_read_part(&o->parts[0], 0, ends, (size_t)(8 * many), e));
+    const tnf_part *bytes = tnf_object_part(o, "bytes");
+    TNF_TRY(tnf_read_part(tnf_object_part(o, "offsets"), 0, ends, (size_t)(8 * many), e));
     for (uint64_t i = 0; i < many; i++) {
         ends[i] = tnf_le64(&ends[i]);
-        if (ends[i] < (i ? ends[i - 1] : 0) || ends[i] > o->parts[1].nbytes ||
+        if (ends[i] < (i ? ends[i - 1] : 0) || ends[i] > bytes->nbytes ||
             (i && ends[i] - ends[i - 1] > UINT32_MAX))
             return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "the strings of %s are none",
                             TNF_QUOTED(o->name));
@@ -390,8 +393,8 @@ static tnf_status put_collection(writing *x, const h5_node *n, uint64_t from, ui
     char *bytes = tnf_alloc(&a, (size_t)size + 1);
     if (!bytes)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for strings");
-    tnf_status status = tnf_read_part(&n->entry.object->parts[1], n->ends[from], bytes,
-                                      (size_t)size, e);
+    tnf_status status = tnf_read_part(tnf_object_part(n->entry.object, "bytes"), n->ends[from],
+                                      bytes, (size_t)size, e);
     x->b.n = 0;
     tnf_h5_put_head(&x->b, tnf_h5_collection(used));
     for (uint64_t i = from; status == TNF_OK && i < to; i++)
