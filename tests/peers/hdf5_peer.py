@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-os.environ.setdefault("KERAS_BACKEND", "numpy")
+os.environ.setdefault("KERAS_BACKEND", "jax")
 try:
     import h5py
     import numpy as np
