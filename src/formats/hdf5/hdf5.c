@@ -15,6 +15,8 @@
 
 #include <string.h>
 
+#define LINKS_LOOKED_AT 64u /* each costs a look at all names */
+
 static const uint8_t signature[8] = { 0x89, 'H', 'D', 'F', 0x0D, 0x0A, 0x1A, 0x0A };
 
 /* -------------------------------------------------------------------- probe */
@@ -291,7 +293,7 @@ static bool is_group(const h5_file *h, tnf_str path)
 /* Warns of soft links to nothing. */
 static tnf_status check_links(h5_file *h, tnf_error *e)
 {
-    for (size_t i = 0; i < h->links.n && i < TNF_PROBE_TAIL; i++) {
+    for (size_t i = 0; i < h->links.n && i < LINKS_LOOKED_AT; i++) {
         const tnf_member *m = &h->links.members[i];
         tnf_str to = { m->value.as.s, m->value.n };
         if (m->value.kind != TNF_STRING)
