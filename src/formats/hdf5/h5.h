@@ -150,7 +150,7 @@ typedef struct h5_fractal {
     uint64_t block, block_offset, block_size; /* the last block that was found */
 } h5_fractal;
 
-tnf_status tnf_h5_fractal(h5_fractal *out, h5_file *h, uint64_t address, tnf_error *e);
+tnf_status tnf_h5_fractal(h5_fractal *f, h5_file *h, uint64_t address, tnf_error *e);
 /* The object of an id, in h->temp. */
 tnf_status tnf_h5_object(tnf_cur *out, h5_file *h, h5_fractal *f, tnf_cur id, tnf_error *e);
 /* An object of the global heap; valid until the next call. */
@@ -199,7 +199,7 @@ typedef struct h5_space {
     uint64_t elements;
 } h5_space;
 
-tnf_status tnf_h5_space(h5_space *out, tnf_cur *c, tnf_error *e);
+tnf_status tnf_h5_space(h5_space *s, tnf_cur *c, tnf_error *e);
 /* Text of a fixed length, as its padding says. */
 size_t tnf_h5_text_length(const h5_type *t, const uint8_t *p);
 
@@ -269,11 +269,11 @@ tnf_status tnf_h5_decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst
                          tnf_error *e);
 tnf_status tnf_h5_decode_on(tnf_reader *r, void *kept, uint64_t key, uint64_t offset, void *dst,
                             size_t n, tnf_error *e);
-void tnf_h5_forget(void *kept);
+void tnf_h5_forget(void *p);
 #define H5_KEEPS 128u
 
 /* dataset.c */
-tnf_status tnf_h5_dataset(h5_file *h, const h5_header *x, tnf_str name, tnf_error *e);
+tnf_status tnf_h5_dataset(h5_file *h, const h5_header *header, tnf_str name, tnf_error *e);
 
 /* hdf5.c: the file that begins at `start` of the source and has `size` bytes. */
 tnf_status tnf_h5_read(tnf_reader *r, uint64_t start, uint64_t size, tnf_error *e);
