@@ -171,7 +171,7 @@ static tnf_cur cut_piece(tnf_cur *c, uint64_t n, bool padded)
 {
     uint64_t at = tnf_where(c);
     const void *p = tnf_bytes(c, padded ? (n + 7) / 8 * 8 : n);
-    tnf_cur piece = tnf_cur_over(p, p ? (size_t)n : 0, at);
+    tnf_cur piece = tnf_cur_over(p ? p : "", p ? (size_t)n : 0, at);
     piece.bad = !p;
     return piece;
 }

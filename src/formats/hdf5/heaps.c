@@ -246,7 +246,7 @@ tnf_status tnf_h5_object(tnf_cur *out, h5_file *h, h5_fractal *f, tnf_cur id, tn
     if (kind == 2) {
         uint64_t at = tnf_where(&id), n = (head & 15u) + 1;
         const void *p = tnf_bytes(&id, n);
-        *out = tnf_cur_over(p, p ? (size_t)n : 0, at);
+        *out = tnf_cur_over(p ? p : "", p ? (size_t)n : 0, at);
         return p ? TNF_OK : tnf_h5_bad(&id, "a tiny object is cut", e);
     }
     unsigned bytes = (f->bits + 7) / 8;
