@@ -232,6 +232,13 @@ typedef struct tnf_format {
     tnf_status (*index)(tnf_reader *r, tnf_error *e);
     tnf_status (*decode)(tnf_reader *r, uint64_t key, uint64_t offset, void *dst, size_t n,
                          tnf_error *e);
+    /* `decode` for who reads a part piece by piece: `kept` are `keeps` bytes of his own, zeroed at
+     * the beginning, in which chunks that were decoded can wait for the next piece; `forget` frees
+     * what is there. Slices of such a part are asked for run by run. May be NULL. */
+    tnf_status (*decode_on)(tnf_reader *r, void *kept, uint64_t key, uint64_t offset, void *dst,
+                            size_t n, tnf_error *e);
+    void (*forget)(void *kept);
+    size_t keeps;
     /* Lends the strings of a strings/1 tensor whose part `bytes` is TNF_OPAQUE under that key, or
      * says why not with tnf_cannot_map(). May be NULL. */
     tnf_status (*strings)(tnf_reader *r, uint64_t key, tnf_strings *out, tnf_error *e);

@@ -113,7 +113,8 @@ int main(void)
     MUST(fixtures.n > 0);
     for (size_t i = 0; i < fixtures.n; i++) {
         claimed_once(&fixtures.list[i]);
-        without_a_beginning(&fixtures.list[i]);
+        if (!strstr(fixtures.list[i].label, "user_block")) /* which may begin with anything */
+            without_a_beginning(&fixtures.list[i]);
     }
     random_bytes();
     return check_end("probe");

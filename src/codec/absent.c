@@ -18,6 +18,12 @@ tnf_status tnf_gzip_decode(const void *stored, size_t stored_n, void *dst, size_
     return tnf_no_codec("gzip", "TENFOLD_ZLIB", e);
 }
 
+tnf_status tnf_zlib_decode(const void *stored, size_t stored_n, void *dst, size_t n, tnf_error *e)
+{
+    (void)stored, (void)stored_n, (void)dst, (void)n;
+    return tnf_no_codec("zlib", "TENFOLD_ZLIB", e);
+}
+
 tnf_status tnf_gzip_encode(tnf_buf *b, const void *bytes, size_t n, tnf_error *e)
 {
     (void)b, (void)bytes, (void)n;

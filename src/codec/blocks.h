@@ -12,6 +12,8 @@
 tnf_status tnf_gzip_decode(const void *stored, size_t stored_n, void *dst, size_t n, tnf_error *e);
 tnf_status tnf_snappy_decode(const void *stored, size_t stored_n, void *dst, size_t n,
                              tnf_error *e);
+/* The same for zlib's own frame (RFC 1950). */
+tnf_status tnf_zlib_decode(const void *stored, size_t stored_n, void *dst, size_t n, tnf_error *e);
 /* How many bytes a snappy block says it gives; refused if no block of that length could. */
 tnf_status tnf_snappy_size(const void *stored, size_t stored_n, uint64_t *n, tnf_error *e);
 

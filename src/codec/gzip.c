@@ -18,6 +18,7 @@
 
 #define WINDOW_GZIP (15 + 16) /* the largest window, gzip around it */
 #define WINDOW_RAW  (-15)     /* the largest window, nothing around it */
+#define WINDOW_ZLIB 15        /* the same, zlib's own head and checksum around it */
 #define OUT_BLOCK   (64u << 10)
 #define MEMORY      8 /* zlib's own default */
 
@@ -297,6 +298,40 @@ tnf_status tnf_gzip_decode(const void *stored, size_t stored_n, void *dst, size_
         return TNF_OK;
     return decode_stream(stored, stored_n, dst, n,
                          e); /* several members, or it says what is wrong */
+}
+
+/* One call for all of it; what was left over or missing is told. */
+tnf_status tnf_zlib_decode(const void *stored, size_t stored_n, void *dst, size_t n, tnf_error *e)
+{
+    z_stream z = { 0 };
+    uint8_t none;
+    if (stored_n > UINT_MAX || n > UINT_MAX)
+        return tnf_fail(e, TNF_ELIMIT, 0, "a block of more than 4 GiB");
+    if (inflateInit2(&z, WINDOW_ZLIB) != Z_OK)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for zlib");
+    z.next_in = unconst(stored);
+    z.avail_in = (uInt)stored_n;
+    z.next_out = n ? dst : &none;
+    z.avail_out = (uInt)n;
+    int said = inflate(&z, Z_FINISH);
+    uint64_t at = stored_n - z.avail_in, made = n - z.avail_out;
+    tnf_status status = TNF_OK;
+    if (said == Z_STREAM_END && made == n && z.avail_in == 0)
+        status = TNF_OK;
+    else if (said == Z_STREAM_END)
+        status = tnf_fail(e, TNF_EFORMAT, at,
+                          "the zlib data give %llu bytes instead of %llu, or more follow",
+                          (unsigned long long)made, (unsigned long long)n);
+    else if (said == Z_OK || (said == Z_BUF_ERROR && z.avail_in > 0))
+        status = tnf_fail(e, TNF_EFORMAT, at,
+                          "the zlib data hold more than the %llu bytes they should",
+                          (unsigned long long)n);
+    else if (said == Z_BUF_ERROR)
+        status = tnf_fail(e, TNF_ETRUNCATED, at, "the zlib data end too early");
+    else
+        status = damaged("zlib", &z, said, at, e);
+    inflateEnd(&z);
+    return status;
 }
 
 static tnf_status put_block(void *ctx, const void *bytes, size_t n, tnf_error *e)

@@ -60,12 +60,35 @@ static tnf_status in_file(const tnf_stream *s, tnf_status status, tnf_error *e)
     return status;
 }
 
+bool tnf_part_in_chunks(const tnf_part *part)
+{
+    const struct tnf_origin *o = part->payload == TNF_OPAQUE ? part->origin : NULL;
+    return o && !o->made && o->format && o->format->decode_on;
+}
+
+static void drop_kept(tnf_stream *s)
+{
+    const tnf_format *format = s->kept ? s->part->origin->format : NULL;
+    tnf_allocator a = tnf_allocator_or_default(NULL);
+    if (!format)
+        return;
+    format->forget(s->kept);
+    tnf_free(&a, s->kept, format->keeps);
+    s->kept = NULL;
+}
+
 tnf_status tnf_stream_open(tnf_stream *s, const tnf_part *part, tnf_error *e)
 {
     *s = (tnf_stream) { .part = part };
     TNF_TRY(check_want(part, 0, 0, e));
     if (part->payload == TNF_OPAQUE && part->origin->made)
         return tnf_cursor_open(&s->cursor, part, e);
+    if (tnf_part_in_chunks(part)) {
+        tnf_allocator a = tnf_allocator_or_default(NULL);
+        s->kept = tnf_alloc0(&a, part->origin->format->keeps);
+        return s->kept ? TNF_OK
+                       : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for reading");
+    }
     if (part->payload != TNF_ENCODED)
         return TNF_OK;
     uint64_t whole = part->origin->whole ? part->origin->whole : part->nbytes;
@@ -80,6 +103,7 @@ void tnf_stream_close(tnf_stream *s)
 {
     tnf_decoder_close(s->decoder);
     tnf_cursor_close(s->cursor);
+    drop_kept(s);
     s->decoder = NULL;
     s->cursor = NULL;
     if (s->check.algorithm)
@@ -154,6 +178,8 @@ static tnf_status read_bytes(tnf_stream *s, uint64_t offset, void *dst, size_t n
     case TNF_OPAQUE:
         if (s->cursor)
             return tnf_cursor_read(s->cursor, offset, dst, n, e);
+        if (s->kept)
+            return o->format->decode_on(o->reader, s->kept, part->offset, offset, dst, n, e);
         return o->format->decode(o->reader, part->offset, offset, dst, n, e);
     default:
         if (!part->memory) {

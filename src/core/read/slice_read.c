@@ -97,7 +97,7 @@ static void plan_block(struct plan *p, const struct selection *s)
     uint64_t span = p->run * s->bits / 8 + 2;
     p->block = p->outer;
     p->chunk = 1;
-    if (span > DIRECT)
+    if (span > DIRECT || (s->bits % 8 == 0 && tnf_part_in_chunks(s->from->part)))
         return;
     while (p->block > 0) {
         uint64_t count = s->slice[p->block - 1].count, gap = distance(s, p->block - 1);

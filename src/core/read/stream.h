@@ -14,6 +14,7 @@ typedef struct tnf_stream {
     const tnf_part *part;
     tnf_decoder *decoder;      /* of an encoded part */
     struct tnf_cursor *cursor; /* of a virtual one */
+    void *kept;                /* what its format keeps between reads; or NULL */
     bool cannot_read;          /* it was the file that failed, not what is in it */
     tnf_digester check;        /* of what was read from the beginning on, if that is checked */
     uint64_t checked;          /* how much that is */
@@ -21,6 +22,8 @@ typedef struct tnf_stream {
 
 /* The stream must not be moved afterwards. */
 tnf_status tnf_stream_open(tnf_stream *s, const tnf_part *part, tnf_error *e);
+/* Does its format decode it chunk by chunk, so that what is not asked for is not to be read? */
+bool tnf_part_in_chunks(const tnf_part *part);
 /* n decoded bytes from `offset` on; going forward is cheap. */
 tnf_status tnf_stream_read(tnf_stream *s, uint64_t offset, void *dst, size_t n, tnf_error *e);
 /* All of it will be read in order: if its digest is one that is then compared, the end does. */

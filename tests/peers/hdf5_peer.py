@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Files of h5py and Keras, read and written again: both packages find every tensor equal.
+
+  hdf5_peer.py TENFOLD
+"""
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+os.environ.setdefault("KERAS_BACKEND", "jax")
+try:
+    import h5py
+    import numpy as np
+except ImportError as missing:
+    print(f"SKIPPED: {missing}; .venv/bin/pip install h5py keras")
+    sys.exit(0)
+
+TENFOLD = sys.argv[1]
+rng = np.random.default_rng(11)
+TYPES = ["<f4", ">f4", "<f8", ">f8", "<f2", "i1", "<i2", ">i2", "<i4", "<i8", ">i8", "u1", "<u2", "<u4", "<u8", "?", "<c8", "<c16"]
+
+
+def tenfold(*args):
+    return subprocess.run([TENFOLD, *map(str, args)], check=True, stdout=subprocess.PIPE).stdout
+
+
+def random_array(dtype, shape):
+    a = rng.standard_normal(shape) * 50
+    return (a > 0) if dtype == "?" else a.astype(dtype)
+
+
+def random_layout(shape):
+    """Contiguous, or chunks of any kind."""
+    if not shape or 0 in shape or rng.integers(3) == 0:
+        return {}
+    how = {"chunks": tuple(int(rng.integers(1, n + 1)) for n in shape)}
+    kind = rng.integers(4)
+    how["maxshape"] = shape if kind < 2 else tuple(None if kind == 3 or i == 0 else n for i, n in enumerate(shape))
+    if rng.integers(2):
+        how["compression"] = ["gzip", "lzf"][rng.integers(2)]
+    how["shuffle"] = bool(rng.integers(2))
+    how["fletcher32"] = bool(rng.integers(2))
+    return how
+
+
+def check_random(folder, seed):
+    libver = ["earliest", "v108", "v110", "latest"][seed % 4]
+    path, there, back = folder / "r.h5", folder / "r.zt", folder / "b.h5"
+    arrays = {}
+    with h5py.File(path, "w", libver=libver, userblock_size=512 if seed % 5 == 0 else 0) as f:
+        for i in range(12):
+            shape = tuple(int(n) for n in rng.integers(0 if i == 0 else 1, 14, rng.integers(0, 4)))
+            name = f"g{i % 3}/h{i % 2}/t{i}"
+            arrays[name] = random_array(TYPES[rng.integers(len(TYPES))], shape)
+            d = f.create_dataset(name, data=arrays[name], **random_layout(shape))
+            d.attrs["i"] = i
+            d.attrs["text"] = "\u00e4" * i
+        f.attrs["list"] = [1.5, 2.5]
+    for name, a in arrays.items():
+        raw = tenfold("cat", "--raw", path, name)
+        assert raw == a.astype(a.dtype.newbyteorder("<")).tobytes(), (libver, seed, name, a.dtype, a.shape)
+    tenfold("verify", path)
+    tenfold("convert", "-q", path, there)
+    tenfold("convert", "-q", there, back)
+    with h5py.File(back) as f:
+        for i, (name, a) in enumerate(arrays.items()):
+            assert np.array_equal(f[name][()], a), (libver, seed, name)
+            assert f[name].attrs["i"] == i and f[name].attrs["text"] == "\u00e4" * i, name
+        assert list(f.attrs["list"]) == [1.5, 2.5]
+    with h5py.File(back, "a") as f:  # and it can be changed
+        f["more"] = np.arange(5)
+        f["g0"].attrs["new"] = "x"
+    assert tenfold("cat", "--raw", back, "more") == np.arange(5).tobytes()
+
+
+def check_strings(folder):
+    words = ["", "a", "\u00e4\u20ac", "x" * 70000] + [f"word {i}" for i in range(5000)]
+    path, there, back = folder / "s.h5", folder / "s.zt", folder / "t.h5"
+    with h5py.File(path, "w") as f:
+        f["words"] = np.array(words, dtype=h5py.string_dtype())
+    tenfold("convert", "-q", path, there)
+    tenfold("convert", "-q", there, back)
+    with h5py.File(back) as f:
+        assert [w.decode() for w in f["words"][()]] == words
+
+
+def check_many(folder):
+    """20,000 tensors in one group, written by us."""
+    source, path = folder / "m.npz", folder / "m.h5"
+    np.savez(source, **{f"t{i}": np.full(1, i, "f4") for i in range(20000)})
+    tenfold("convert", "-q", source, path)
+    with h5py.File(path) as f:
+        assert len(f) == 20000 and f["t19999"][0] == 19999
+
+
+def check_keras(folder):
+    try:
+        import keras
+    except ImportError:
+        print("without keras")
+        return
+    model = keras.Sequential([keras.Input((6, )), keras.layers.Dense(4, name="a"), keras.layers.BatchNormalization(name="bn"),
+                              keras.layers.Dense(2, name="out")])
+    for name in ("m.weights.h5", "m.keras", "m.h5"):
+        path, there, back = folder / name, folder / f"{name}.zt", folder / (f"back-{name[:-3]}." + ("h5" if name == "m.h5" else "weights.h5"))
+        if name == "m.weights.h5":
+            model.save_weights(path)
+        else:
+            model.save(path)
+        tenfold("verify", path)
+        tenfold("convert", "-q", path, there)
+        tenfold("convert", "-q", there, back)
+        want = [w.numpy() if hasattr(w, "numpy") else np.asarray(w) for w in model.weights]
+        if name == "m.h5":
+            other = keras.models.load_model(back)
+        else:
+            other = keras.models.clone_model(model)
+            other.set_weights([np.zeros_like(w) for w in want])
+            other.load_weights(back)
+        for a, b in zip(want, other.get_weights(), strict=True):
+            assert np.array_equal(a, b), name
+        listed = {t["name"]: t for t in json.loads(tenfold("ls", "--json", path))["tensors"]}
+        digests = {hashlib.sha256(np.ascontiguousarray(w).tobytes()).digest() for w in want}
+        ours = {hashlib.sha256(tenfold("cat", "--raw", path, n)).digest() for n in listed}
+        assert digests <= ours, name
+    print("keras", keras.__version__)
+
+
+with tempfile.TemporaryDirectory() as scratch:
+    for seed in range(int(os.environ.get("SEEDS", "40"))):
+        with tempfile.TemporaryDirectory(dir=scratch) as own:
+            check_random(Path(own), seed)
+    check_strings(Path(scratch))
+    check_many(Path(scratch))
+    check_keras(Path(scratch))
+print("h5py", h5py.__version__, "the same")
