@@ -124,18 +124,31 @@ static tnf_status measure(tnf_reader *r, vecs_state *s, uint32_t d, uint64_t wid
     return check_samples(r, s, e);
 }
 
-/* Without a word on the type: floats, unless only bytes fit. */
-static const vec_kind *guess_kind(const tnf_reader *r, uint32_t d)
+/* Without a word on the type: floats, unless only bytes fit. A read that fails says nothing of the
+ * type: it is a failure. */
+static tnf_status guess_kind(const vec_kind **out, const tnf_reader *r, uint32_t d, tnf_error *e)
 {
     static const char *const order[] = { "f32", "u8" };
     for (size_t i = 0; i < 2; i++) {
         const vec_kind *k = tnf_vec_by_type(kinds, order[i]);
         uint64_t width = tnf_type_named(k->type)->bits / 8, record = HEAD + d * width;
         vecs_state s = { r->source->size / record, d, d * width, record };
-        if (s.n > 0 && r->source->size % record == 0 && check_samples(r, &s, NULL) == TNF_OK)
-            return k;
+        tnf_error why = { .offset = TNF_NO_OFFSET };
+        if (s.n == 0 || r->source->size % record != 0)
+            continue;
+        tnf_status status = check_samples(r, &s, &why);
+        if (status == TNF_OK) {
+            *out = k;
+            return TNF_OK;
+        }
+        if (status != TNF_EFORMAT) {
+            if (e)
+                *e = why;
+            return status;
+        }
     }
-    return &kinds[0];
+    *out = &kinds[0];
+    return TNF_OK;
 }
 
 static tnf_status index_all(tnf_reader *r, tnf_error *e)
@@ -152,7 +165,7 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
     if (!k)
         k = tnf_vec_by_extension(kinds, r->extension);
     if (!k)
-        k = guess_kind(r, d);
+        TNF_TRY(guess_kind(&k, r, d, e));
     const tnf_type *type = tnf_type_named(k->type);
     vecs_state *s = tnf_arena_alloc(r->arena, sizeof *s);
     if (!s)
