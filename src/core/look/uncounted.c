@@ -57,6 +57,8 @@ static const char *const table[] = {
     "safetensors.shards",
     "safetensors.total_size",
     "tensorbundle.shards",
+    "tflite.activations",
+    "tflite.version",
     "vecs.kind",
     "vs.attributes={}",
     "vs.blanks",
