@@ -246,7 +246,8 @@ static bool all_null(tnf_str text)
 }
 
 static tnf_status make_attrs(const tnf_value **out, tnf_reader *r, const zr_doc *d,
-                             const zr_type *t, bool v3, tnf_str attrs, tnf_error *e)
+                             const zr_type *t, bool v3, tnf_str attrs, const tnf_member *more,
+                             tnf_error *e)
 {
     tnf_attrs m = { .arena = r->arena };
     tnf_value *map = tnf_arena_alloc(r->arena, sizeof *map);
@@ -272,6 +273,8 @@ static tnf_status make_attrs(const tnf_value **out, tnf_reader *r, const zr_doc 
     TNF_TRY(push_json(&m, r, CODECS, codecs, e));
     if (t->say)
         TNF_TRY(push_json(&m, r, DTYPE, tnf_zr_get(d, v3 ? "data_type" : "dtype"), e));
+    if (more)
+        TNF_TRY(tnf_attrs_push(&m, more->key.p, more->value, e));
     *map = tnf_attrs_value(&m);
     *out = map;
     return TNF_OK;
@@ -408,7 +411,8 @@ static tnf_status add_tensor(tnf_reader *r, zr_array *a, const zr_type *t, tnf_o
 }
 
 tnf_status tnf_zr_add_array(tnf_reader *r, const zr_store *s, tnf_str name, tnf_str prefix,
-                            const zr_doc *d, bool v3, tnf_str attrs, tnf_error *e)
+                            const zr_doc *d, bool v3, tnf_str attrs, const tnf_member *more,
+                            tnf_error *e)
 {
     zr_array *a = tnf_arena_alloc(r->arena, sizeof *a);
     tnf_object o = { 0 };
@@ -423,7 +427,7 @@ tnf_status tnf_zr_add_array(tnf_reader *r, const zr_store *s, tnf_str name, tnf_
     if (!a->why)
         TNF_TRY(set_grid(a, r, e));
     TNF_TRY(keep_array(a, r, e));
-    TNF_TRY(make_attrs(&o.attrs, r, d, &t, v3, attrs, e));
+    TNF_TRY(make_attrs(&o.attrs, r, d, &t, v3, attrs, more, e));
     return add_tensor(r, a, &t, &o, e);
 }
 

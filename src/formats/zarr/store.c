@@ -30,12 +30,11 @@ static tnf_status place_file(const zr_store *s, tnf_reader *r, tnf_part *part, s
     return tnf_place_part(r, part, &c->members[i], &place, 0, part->nbytes, NULL, e);
 }
 
-static tnf_status open_folder(zr_store *s, tnf_reader *r, tnf_error *e)
+tnf_status tnf_zr_folder_store(zr_store **out, tnf_reader *r, const tnf_container *c, tnf_error *e)
 {
-    const tnf_container *c;
-    TNF_TRY(tnf_open_folder(r, &c, e));
+    zr_store *s = tnf_arena_alloc(r->arena, sizeof *s);
     zr_key *keys = tnf_arena_array(r->arena, c->n, sizeof *keys);
-    if (!keys)
+    if (!s || !keys)
         return tnf_arena_fail(r->arena, "a store", e);
     for (size_t i = 0; i < c->n; i++)
         keys[i] = (zr_key) { c->members[i].name, c->members[i].size, i };
@@ -44,6 +43,7 @@ static tnf_status open_folder(zr_store *s, tnf_reader *r, tnf_error *e)
     s->ctx = (void *)(uintptr_t)c;
     s->read = read_file;
     s->place = c->n <= MOST_PLACED ? place_file : NULL;
+    *out = s;
     return TNF_OK;
 }
 
@@ -157,11 +157,13 @@ static tnf_status open_archive(zr_store *s, tnf_reader *r, tnf_error *e)
 tnf_status tnf_zr_open_store(zr_store **out, tnf_reader *r, tnf_error *e)
 {
     uint8_t head[4] = { 0 };
-    zr_store *s = tnf_arena_alloc(r->arena, sizeof *s);
-    if (!s)
-        return tnf_arena_fail(r->arena, "a store", e);
-    *out = s;
+    const tnf_container *folder;
     if (r->source->size >= sizeof head)
         TNF_TRY(tnf_source_read(r->source, 0, head, sizeof head, e));
-    return memcmp(head, "PK", 2) == 0 ? open_archive(s, r, e) : open_folder(s, r, e);
+    if (memcmp(head, "PK", 2) == 0) {
+        *out = tnf_arena_alloc(r->arena, sizeof **out);
+        return *out ? open_archive(*out, r, e) : tnf_arena_fail(r->arena, "a store", e);
+    }
+    TNF_TRY(tnf_open_folder(r, &folder, e));
+    return tnf_zr_folder_store(out, r, folder, e);
 }

@@ -66,6 +66,13 @@ static tnf_status measure(uint64_t *out, zr_kind kind, const zr_bytes *b, uint64
     return tnf_codec_measure(out, codec, &from, most, NULL, e);
 }
 
+tnf_status tnf_zr_measure_zstd(uint64_t *out, const uint8_t *p, size_t n, uint64_t most,
+                               tnf_error *e)
+{
+    zr_bytes b = { (uint8_t *)(uintptr_t)p, n, 0 };
+    return measure(out, ZR_ZSTD, &b, most, e);
+}
+
 static tnf_status run_packer(zr_kind kind, const zr_bytes *from, uint8_t *to, size_t n,
                              tnf_error *e)
 {

@@ -274,7 +274,7 @@ static tnf_status add_array(walk *w, const node *x)
     TNF_TRY(read_attrs(&attrs, w, x));
     if (x->path.n)
         name = x->path;
-    return tnf_zr_add_array(w->r, w->s, name, x->path, &x->doc, w->v3, attrs, w->e);
+    return tnf_zr_add_array(w->r, w->s, name, x->path, &x->doc, w->v3, attrs, NULL, w->e);
 }
 
 /* ------------------------------------------------------------ consolidated */

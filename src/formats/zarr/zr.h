@@ -41,6 +41,7 @@ size_t tnf_zr_find_in(const zr_store *s, tnf_str prefix, const char *name);
 int tnf_zr_compare_keys(const void *a, const void *b);
 /* The folder that the file is in, or the zip archive that it is. */
 tnf_status tnf_zr_open_store(zr_store **out, tnf_reader *r, tnf_error *e);
+tnf_status tnf_zr_folder_store(zr_store **out, tnf_reader *r, const tnf_container *c, tnf_error *e);
 
 /* -------------------------------------------------------------- documents */
 
@@ -154,9 +155,11 @@ tnf_status tnf_zr_codecs_v2(zr_array *a, tnf_reader *r, const zr_doc *d, const z
 tnf_status tnf_zr_codecs_v3(zr_array *a, tnf_reader *r, const zr_doc *d, const zr_type *t,
                             tnf_error *e);
 
-/* An array and its tensor, from its document. `attrs` is what stands in .zattrs, or p NULL. */
+/* An array and its tensor, from its document. `attrs` is what stands in .zattrs, or p NULL; `more`,
+ * if it is not NULL, is one more attribute. */
 tnf_status tnf_zr_add_array(tnf_reader *r, const zr_store *s, tnf_str name, tnf_str prefix,
-                            const zr_doc *d, bool v3, tnf_str attrs, tnf_error *e);
+                            const zr_doc *d, bool v3, tnf_str attrs, const tnf_member *more,
+                            tnf_error *e);
 
 /* ---------------------------------------------------------------- reading */
 
@@ -169,6 +172,9 @@ typedef struct zr_state {
 /* A chunk of `level` out of its stored bytes: as its axes are stored, little-endian. */
 tnf_status tnf_zr_decode_chunk(const zr_array *a, const zr_level *level, const uint8_t *stored,
                                size_t stored_n, uint8_t *out, tnf_error *e);
+/* How many bytes zstd frames give: TNF_ELIMIT above `most`. */
+tnf_status tnf_zr_measure_zstd(uint64_t *out, const uint8_t *p, size_t n, uint64_t most,
+                               tnf_error *e);
 /* How many bytes a chunk may be stored in. */
 uint64_t tnf_zr_most_stored(const zr_level *level);
 /* n bytes, in memory of their own or in somebody else's. */
