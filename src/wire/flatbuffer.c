@@ -16,6 +16,9 @@ tnf_status tnf_flat_read(tnf_flat *in, uint64_t at, void *dst, size_t n, tnf_err
 {
     if (at > in->n || n > in->n - at)
         return outside(at, "a value", e);
+    if (n > in->limit)
+        return tnf_fail(e, TNF_ELIMIT, at, "what leads to the tensors is longer than is allowed");
+    in->limit -= n;
     if (n > TNF_FLAT_BLOCK)
         return in->fetch(in->ctx, at, dst, n, e);
     if (at < in->block_at || at + n > in->block_at + in->block_n) {

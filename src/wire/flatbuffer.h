@@ -23,6 +23,7 @@ typedef struct tnf_flat {
     tnf_fetch_fn fetch;
     void *ctx;
     uint64_t n;       /* bytes there are */
+    uint64_t limit;   /* bytes that may be read of them in all: TNF_ELIMIT beyond */
     tnf_arena *arena; /* for strings */
     uint8_t *block;   /* TNF_FLAT_BLOCK bytes, the caller's */
     uint64_t block_at;

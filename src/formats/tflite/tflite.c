@@ -370,6 +370,7 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
         return tnf_fail(e, TNF_ETRUNCATED, size, "the file has %llu bytes, too few for a model",
                         (unsigned long long)size);
     g.flat = (tnf_flat) { .fetch = fetch_file, .ctx = r, .n = size, .arena = r->arena };
+    g.flat.limit = r->limits.header_bytes;
     g.flat.block = tnf_arena_raw(r->scratch, TNF_FLAT_BLOCK);
     if (!g.flat.block)
         return tnf_arena_fail(r->scratch, "the model", e);

@@ -8,8 +8,9 @@
 #include <string.h>
 
 /* Chunks are no tensors: only memory, and the size of the directory, limit them. */
-#define MOST_MEMBERS ((uint64_t)1 << 30)
-#define MOST_PLACED  4096u /* members of a folder whose files may be kept open */
+#define MOST_MEMBERS  ((uint64_t)1 << 30)
+#define MOST_INFLATED 1032u /* bytes that one byte of deflate can give */
+#define MOST_PLACED   4096u /* members of a folder whose files may be kept open */
 
 /* ----------------------------------------------------------------- folder */
 
@@ -142,6 +143,10 @@ static tnf_status open_archive(zr_store *s, tnf_reader *r, tnf_error *e)
         return tnf_arena_fail(r->arena, "a store", e);
     for (size_t i = 0; i < x->zip.n; i++) {
         const tnf_zip_member *m = &x->zip.members[i];
+        if (m->method == TNF_ZIP_DEFLATED && m->size / MOST_INFLATED > m->stored)
+            return tnf_fail(e, TNF_EFORMAT, m->at, "%llu bytes of %s cannot become %llu",
+                            (unsigned long long)m->stored, TNF_QUOTED(m->name),
+                            (unsigned long long)m->size);
         if (m->name.n && m->name.p[m->name.n - 1] != '/') /* a folder has nothing in it */
             keys[s->n++] = (zr_key) { m->name, m->size, i };
     }

@@ -237,33 +237,36 @@ static uint64_t bytes_of(const tnf_object *o)
     return bits < 8 ? 1 : bits / 8;
 }
 
-/* Whole rows, unless one is too long for a chunk. */
+/* Bytes of a row behind this axis; more than MOST_ROW is told as that and one. */
+static uint64_t row_bytes(const filling *f, uint32_t axis)
+{
+    uint64_t size = bytes_of(f->o);
+    for (uint32_t i = f->o->rank; i-- > axis + 1;)
+        if (!tnf_ckd_mul(&size, size, f->chunk[i]) || size > MOST_ROW)
+            return MOST_ROW + 1;
+    return size;
+}
+
+/* Whole rows, unless one is too long for a chunk. Without elements there are no chunks. */
 static void cut_chunks(filling *f)
 {
     const tnf_object *o = f->o;
-    uint64_t target = f->x->w->options[ZR_WRITE_CHUNKS].u, size = bytes_of(o), rows;
-    uint32_t axis = 0;
+    uint64_t target = f->x->w->options[ZR_WRITE_CHUNKS].u, rows;
+    bool none = tnf_elements(o) == 0;
     target = target > MOST_ROW ? MOST_ROW : target ? target : TARGET;
     for (uint32_t i = 0; i < o->rank; i++)
-        f->chunk[i] = o->shape[i] ? o->shape[i] : 1;
-    for (uint32_t i = o->rank; i-- > 1;)
-        size = size > MOST_ROW ? size : size * f->chunk[i];
-    for (; axis + 1 < o->rank && size > MOST_ROW; axis++) { /* not whole rows, then */
-        f->chunk[axis] = 1;
-        size = bytes_of(o);
-        for (uint32_t i = o->rank; i-- > axis + 2;)
-            size = size > MOST_ROW ? size : size * f->chunk[i];
-    }
-    f->axis = axis;
-    f->inner = size;
-    rows = target / size > 0 ? target / size : 1;
+        f->chunk[i] = none ? 1 : o->shape[i];
+    while (f->axis + 1 < o->rank && row_bytes(f, f->axis) > MOST_ROW)
+        f->chunk[f->axis++] = 1;
+    f->inner = row_bytes(f, f->axis);
+    rows = target / f->inner > 0 ? target / f->inner : 1;
     if (o->rank)
-        f->chunk[axis] = rows < f->chunk[axis] ? rows : f->chunk[axis];
-    f->full = size * (o->rank ? f->chunk[axis] : 1);
+        f->chunk[f->axis] = rows < f->chunk[f->axis] ? rows : f->chunk[f->axis];
+    f->full = f->inner * (o->rank ? f->chunk[f->axis] : 1);
     memcpy(f->outer, f->chunk, sizeof f->outer);
     f->per_shard = f->x->v3 && o->rank ? f->x->w->options[ZR_WRITE_SHARD].u : 0;
     if (f->per_shard)
-        f->outer[axis] *= f->per_shard;
+        f->outer[f->axis] *= f->per_shard;
 }
 
 /* Through the codec, behind what is in the packet. */
