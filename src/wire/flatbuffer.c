@@ -7,15 +7,15 @@
 
 #define VTABLE_HEAD 4u
 
-static tnf_status outside(uint64_t at, const char *what, tnf_error *e)
+static tnf_status outside(const tnf_flat *in, uint64_t at, const char *what, tnf_error *e)
 {
-    return tnf_fail(e, TNF_EFORMAT, at, "%s lies outside of the file", what);
+    return tnf_fail(e, TNF_EFORMAT, at < in->n ? at : in->n, "%s lies outside of the file", what);
 }
 
 tnf_status tnf_flat_read(tnf_flat *in, uint64_t at, void *dst, size_t n, tnf_error *e)
 {
     if (at > in->n || n > in->n - at)
-        return outside(at, "a value", e);
+        return outside(in, at, "a value", e);
     if (n > in->limit)
         return tnf_fail(e, TNF_ELIMIT, at, "what leads to the tensors is longer than is allowed");
     in->limit -= n;
@@ -47,11 +47,11 @@ static tnf_status table_at(tnf_flat_table *out, tnf_flat *in, uint64_t at, tnf_e
     uint64_t back, size;
     *out = (tnf_flat_table) { .in = in, .at = at };
     if (at == 0 || at > in->n || in->n - at < 4 || at > INT64_MAX)
-        return outside(at, "a table", e);
+        return outside(in, at, "a table", e);
     TNF_TRY(number_at(&back, in, at, 4, e));
     int64_t vtable = (int64_t)at - (int32_t)(uint32_t)back;
     if (vtable < 0 || (uint64_t)vtable > in->n || in->n - (uint64_t)vtable < VTABLE_HEAD)
-        return outside(at, "the vtable of a table", e);
+        return outside(in, at, "the vtable of a table", e);
     out->vtable = (uint64_t)vtable;
     TNF_TRY(number_at(&size, in, out->vtable, 2, e));
     if (size < VTABLE_HEAD || size % 2 || size > in->n - out->vtable)
@@ -80,7 +80,7 @@ tnf_status tnf_flat_field(uint64_t *at, const tnf_flat_table *t, unsigned field,
     if (offset == 0)
         return TNF_OK;
     if (offset > t->in->n - t->at || width > t->in->n - t->at - offset)
-        return outside(t->at, "a field of a table", e);
+        return outside(t->in, t->at, "a field of a table", e);
     *at = t->at + offset;
     return TNF_OK;
 }
@@ -113,7 +113,7 @@ tnf_status tnf_flat_vector_of(tnf_flat_vector *out, const tnf_flat_table *t, uns
     if (at == 0)
         return TNF_OK;
     if (at > t->in->n || t->in->n - at < 4)
-        return outside(t->at, "a vector", e);
+        return outside(t->in, t->at, "a vector", e);
     TNF_TRY(number_at(&n, t->in, at, 4, e));
     out->absent = false;
     out->n = (uint32_t)n;

@@ -368,7 +368,7 @@ static tnf_status place_lone(tnf_part *part, tnf_reader *r, const zr_array *a, t
     tnf_error why;
     tnf_status status = a->store->place(a->store, r, &there, a->store->keys[key].index, &placed,
                                         &why);
-    if (status == TNF_ENOMEM || status == TNF_ELIMIT) {
+    if (status != TNF_OK && status != TNF_EFORMAT && status != TNF_ETRUNCATED) {
         if (e)
             *e = why;
         return status;

@@ -26,7 +26,15 @@ static tnf_status place_file(const zr_store *s, tnf_reader *r, tnf_part *part, s
 {
     const tnf_container *c = s->ctx;
     tnf_content_place place;
-    TNF_TRY(tnf_container_place(&place, c, i, e));
+    tnf_error why = { .offset = TNF_NO_OFFSET };
+    tnf_status status = tnf_container_place(&place, c, i, &why);
+    if (status == TNF_ENOMEM || status == TNF_ELIMIT) {
+        if (e)
+            *e = why;
+        return status;
+    }
+    if (status != TNF_OK) /* only who reads it is told why not */
+        return TNF_OK;
     *placed = true;
     return tnf_place_part(r, part, &c->members[i], &place, 0, part->nbytes, NULL, e);
 }
