@@ -176,14 +176,16 @@ tnf_status tnf_zstd_decode(const void *stored, size_t stored_n, void *dst, size_
 
 tnf_status tnf_zstd_encode(tnf_buf *b, const void *bytes, size_t n, int level, tnf_error *e)
 {
+    uint8_t few[1024];
     size_t room = ZSTD_compressBound(n);
-    void *block = tnf_alloc(&b->alloc, room);
+    void *block = room <= sizeof few ? few : tnf_alloc(&b->alloc, room);
     if (!block)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for compressing");
     size_t made = ZSTD_compress(block, room, bytes, n, level);
     if (!ZSTD_isError(made))
         tnf_buf_put(b, block, made);
-    tnf_free(&b->alloc, block, room);
+    if (block != few)
+        tnf_free(&b->alloc, block, room);
     if (ZSTD_isError(made))
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "zstd: %s", ZSTD_getErrorName(made));
     return tnf_buf_status(b, "compressed bytes", e);

@@ -39,6 +39,9 @@ typedef struct writing {
     bool v3;
     tnf_str *groups; /* all that there are, sorted */
     size_t ngroups;
+    /* Kept from one tensor to the next: its document, the chunk that is begun, a chunk that is
+     * compressed or a shard, and the index of that. */
+    tnf_buf document, bytes, packet, index;
 } writing;
 
 static int by_bytes(const void *a, const void *b)
@@ -224,11 +227,8 @@ typedef struct filling {
     uint64_t per_shard;      /* chunks; 0: no shards */
     unsigned packed;         /* bits of an element that takes a byte here; 0: as it comes */
     uint64_t left;           /* of the elements, where they are packed */
-    tnf_buf bytes;           /* of the chunk that is begun */
     uint64_t full;           /* bytes of a chunk */
     uint64_t along, outside; /* which chunk of the axis, and of the axes before */
-    tnf_buf packet;          /* a chunk that is compressed, or a shard */
-    tnf_buf index;           /* of the shard */
 } filling;
 
 static uint64_t bytes_of(const tnf_object *o)
@@ -274,23 +274,23 @@ static tnf_status pack_chunk(filling *f, tnf_error *e)
 {
     const tnf_option_value *o = f->x->w->options;
     static const uint8_t zeros[4096];
-    while (f->bytes.n < f->full && f->bytes.status == TNF_OK)
-        tnf_buf_put(&f->bytes, zeros,
-                    f->full - f->bytes.n < sizeof zeros ? (size_t)(f->full - f->bytes.n)
-                                                        : sizeof zeros);
-    TNF_TRY(tnf_buf_status(&f->bytes, "chunk", e));
-    uint64_t at = f->packet.n;
+    while (f->x->bytes.n < f->full && f->x->bytes.status == TNF_OK)
+        tnf_buf_put(&f->x->bytes, zeros,
+                    f->full - f->x->bytes.n < sizeof zeros ? (size_t)(f->full - f->x->bytes.n)
+                                                           : sizeof zeros);
+    TNF_TRY(tnf_buf_status(&f->x->bytes, "chunk", e));
+    uint64_t at = f->x->packet.n;
     if (o[ZR_WRITE_CODEC].u == 0)
-        TNF_TRY(tnf_zstd_encode(&f->packet, f->bytes.p, f->bytes.n,
+        TNF_TRY(tnf_zstd_encode(&f->x->packet, f->x->bytes.p, f->x->bytes.n,
                                 o[ZR_WRITE_LEVEL].u ? (int)o[ZR_WRITE_LEVEL].u : 3, e));
     else if (o[ZR_WRITE_CODEC].u == 1)
-        TNF_TRY(tnf_gzip_encode(&f->packet, f->bytes.p, f->bytes.n, e));
+        TNF_TRY(tnf_gzip_encode(&f->x->packet, f->x->bytes.p, f->x->bytes.n, e));
     else
-        tnf_buf_put(&f->packet, f->bytes.p, f->bytes.n);
-    tnf_buf_u64(&f->index, at);
-    tnf_buf_u64(&f->index, f->packet.n - at);
-    f->bytes.n = 0;
-    return tnf_buf_status(&f->packet, "chunk", e);
+        tnf_buf_put(&f->x->packet, f->x->bytes.p, f->x->bytes.n);
+    tnf_buf_u64(&f->x->index, at);
+    tnf_buf_u64(&f->x->index, f->x->packet.n - at);
+    f->x->bytes.n = 0;
+    return tnf_buf_status(&f->x->packet, "chunk", e);
 }
 
 /* PATH/c/0/1 or PATH/0.1 */
@@ -315,21 +315,21 @@ static tnf_status put_packet(filling *f, uint64_t along, tnf_error *e)
                               : i      ? "."
                                        : "",
                               (unsigned long long)at[i]);
-    return put_member(f->x, (tnf_str) { key, n }, f->packet.p, f->packet.n, e);
+    return put_member(f->x, (tnf_str) { key, n }, f->x->packet.p, f->x->packet.n, e);
 }
 
 static tnf_status end_packet(filling *f, uint64_t along, tnf_error *e)
 {
     if (f->per_shard) {
-        while (f->index.n < 16 * f->per_shard && f->index.status == TNF_OK)
-            tnf_buf_u64(&f->index, UINT64_MAX);
-        TNF_TRY(tnf_buf_status(&f->index, "shard", e));
-        tnf_buf_put(&f->packet, f->index.p, f->index.n);
-        tnf_buf_u32(&f->packet, tnf_crc32c(0, f->index.p, f->index.n));
-        TNF_TRY(tnf_buf_status(&f->packet, "shard", e));
+        while (f->x->index.n < 16 * f->per_shard && f->x->index.status == TNF_OK)
+            tnf_buf_u64(&f->x->index, UINT64_MAX);
+        TNF_TRY(tnf_buf_status(&f->x->index, "shard", e));
+        tnf_buf_put(&f->x->packet, f->x->index.p, f->x->index.n);
+        tnf_buf_u32(&f->x->packet, tnf_crc32c(0, f->x->index.p, f->x->index.n));
+        TNF_TRY(tnf_buf_status(&f->x->packet, "shard", e));
     }
     TNF_TRY(put_packet(f, along, e));
-    f->packet.n = f->index.n = 0;
+    f->x->packet.n = f->x->index.n = 0;
     return TNF_OK;
 }
 
@@ -352,12 +352,12 @@ static tnf_status take_plain(filling *f, const uint8_t *p, size_t n, tnf_error *
     uint64_t axis = o->rank ? o->shape[f->axis] * f->inner : f->inner; /* bytes of the whole axis */
     while (n > 0) {
         uint64_t begun = f->along * f->full, end = axis - begun < f->full ? axis - begun : f->full;
-        size_t some = end - f->bytes.n < n ? (size_t)(end - f->bytes.n) : n;
-        tnf_buf_put(&f->bytes, p, some);
-        TNF_TRY(tnf_buf_status(&f->bytes, "chunk", e));
+        size_t some = end - f->x->bytes.n < n ? (size_t)(end - f->x->bytes.n) : n;
+        tnf_buf_put(&f->x->bytes, p, some);
+        TNF_TRY(tnf_buf_status(&f->x->bytes, "chunk", e));
         p += some;
         n -= some;
-        if (f->bytes.n == end)
+        if (f->x->bytes.n == end)
             TNF_TRY(end_chunk(f, begun + end == axis, e));
     }
     return TNF_OK;
@@ -474,35 +474,25 @@ static tnf_status put_document(filling *f, tnf_error *e)
 {
     const tnf_object *o = f->o;
     const tnf_value *names = tnf_value_get(o->attrs, "zarr.dimension_names");
+    tnf_buf *b = &f->x->document;
     char type[32];
     tnf_str attrs;
-    tnf_buf b;
     TNF_TRY(json_of(&attrs, tnf_value_get(o->attrs, "zarr.attrs"), e));
     tnf_zr_type_name(type, sizeof type, o->parts->type, f->x->v3);
-    tnf_buf_init(&b, &f->x->w->scratch->alloc, MAX_ENTRY);
-    tnf_status status = f->x->v3 ? put_array_v3(f, &b, type, attrs, names, e)
-                                 : put_array_v2(f, &b, type, attrs, e);
-    tnf_buf_free(&b);
-    return status;
+    b->n = 0;
+    return f->x->v3 ? put_array_v3(f, b, type, attrs, names, e)
+                    : put_array_v2(f, b, type, attrs, e);
 }
 
 static tnf_status put_array(writing *x, const tnf_object *o, tnf_error *e)
 {
-    const tnf_allocator *alloc = &x->w->scratch->alloc;
     filling f = { .x = x, .o = o, .packed = o->parts->type->bits };
     f.packed = f.packed < 8 ? f.packed : 0;
     f.left = tnf_elements(o);
     cut_chunks(&f);
-    tnf_buf_init(&f.bytes, alloc, MAX_ENTRY);
-    tnf_buf_init(&f.packet, alloc, UINT64_MAX);
-    tnf_buf_init(&f.index, alloc, MAX_ENTRY);
-    tnf_status status = put_document(&f, e);
-    if (status == TNF_OK)
-        status = tnf_put_through(x->w, o->parts, false, take_bytes, &f, e);
-    tnf_buf_free(&f.bytes);
-    tnf_buf_free(&f.packet);
-    tnf_buf_free(&f.index);
-    return status;
+    x->bytes.n = x->packet.n = x->index.n = 0;
+    TNF_TRY(put_document(&f, e));
+    return tnf_put_through(x->w, o->parts, false, take_bytes, &f, e);
 }
 
 static tnf_status put_all(writing *x, tnf_error *e)
@@ -522,10 +512,15 @@ tnf_status tnf_zr_write(tnf_writer *w, tnf_error *e)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "Zarr 2 has no shards");
     if (w->options[ZR_WRITE_SHARD].u > 1u << 20)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a shard has at most 1,048,576 chunks");
+    tnf_buf *const buffers[] = { &x.document, &x.bytes, &x.packet, &x.index };
+    for (size_t i = 0; i < 4; i++)
+        tnf_buf_init(buffers[i], &w->scratch->alloc, i == 2 ? UINT64_MAX : MAX_ENTRY);
     if (!w->folder)
         tnf_zip_sink_begin(&x.zip, w->sink, TNF_ZIP_PYTHON, &w->scratch->alloc);
     tnf_status status = put_all(&x, e);
     if (!w->folder)
         tnf_zip_sink_free(&x.zip);
+    for (size_t i = 0; i < 4; i++)
+        tnf_buf_free(buffers[i]);
     return status;
 }
