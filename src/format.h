@@ -200,6 +200,9 @@ typedef struct tnf_writer {
     const tnf_shard *shards; /* `write_index`: where the tensors are */
     size_t nshards;
     const char *extension; /* of the path to write, in lower case; "" if none */
+    /* `write`: the folder that is made, or NULL. Then `sink` is what `write` sets it to: that of
+     * the member it is at. */
+    struct tnf_folder_sink *folder;
     struct tnf_save *save; /* the core's */
 } tnf_writer;
 
@@ -281,6 +284,19 @@ typedef struct tnf_format {
      * NULL: there is none. */
     tnf_status (*canonical)(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
                             tnf_error *e);
+    /* As `decode`, but a slice (each of at least one element, checked) of a dense tensor, rows
+     * first, whose part is TNF_OPAQUE under that key and whose elements are whole bytes. For those
+     * that lie in chunks, so that others than the wanted ones are not touched. May be NULL. */
+    tnf_status (*slice)(tnf_reader *r, uint64_t key, const tnf_slice *slices, void *dst, size_t n,
+                        tnf_error *e);
+    /* Gives back what `index` has put into r->state that does not lie in the arena. May be NULL. */
+    void (*close)(tnf_reader *r);
+    /* Files that make a folder one of this format, whatever else is in it; separated by spaces, the
+     * first that is there is opened. May be NULL. */
+    const char *folder_marks;
+    /* A path with one of these extensions (separated by spaces) becomes a folder: `write` then gets
+     * w->folder. May be NULL. */
+    const char *folder_extensions;
 } tnf_format;
 
 /* ---------------------------------------------------------------- reading */

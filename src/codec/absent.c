@@ -1,11 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* Codecs that were switched off: they are known by name, and say which switch brings them back. */
 #include "codec/blocks.h"
+#include "codec/blosc.h"
 #include "codec/codec_ops.h"
 
 #ifndef TENFOLD_ZSTD
 const tnf_codec_ops tnf_codec_zstd = { .id = "zstd", .built_by = "TENFOLD_ZSTD" };
 const tnf_codec_ops tnf_codec_zstd_seekable = { .id = "zstd-seekable", .built_by = "TENFOLD_ZSTD" };
+
+tnf_status tnf_zstd_decode(const void *stored, size_t stored_n, void *dst, size_t n, tnf_error *e)
+{
+    (void)stored, (void)stored_n, (void)dst, (void)n;
+    return tnf_no_codec("zstd", "TENFOLD_ZSTD", e);
+}
+
+tnf_status tnf_zstd_encode(tnf_buf *b, const void *bytes, size_t n, int level, tnf_error *e)
+{
+    (void)b, (void)bytes, (void)n, (void)level;
+    return tnf_no_codec("zstd", "TENFOLD_ZSTD", e);
+}
 #endif
 
 #ifndef TENFOLD_ZLIB

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* zstd over libzstd: frames back to back, decoded from the start. Sizes come from the container, so
  * a frame without a content size is fine, and a bomb is stopped at what the container allows. */
+#include "codec/blosc.h"
 #include "codec/codec_ops.h"
 
 #include <zstd.h>
@@ -160,3 +161,32 @@ const tnf_codec_ops tnf_codec_zstd = {
     .encode_end = encode_end,
     .encode_close = encode_close,
 };
+
+/* ----------------------------------------------------------------- blocks */
+
+tnf_status tnf_zstd_decode(const void *stored, size_t stored_n, void *dst, size_t n, tnf_error *e)
+{
+    size_t made = ZSTD_decompress(dst, n, stored, stored_n);
+    if (ZSTD_isError(made))
+        return tnf_fail(e, TNF_EFORMAT, 0, "zstd: %s", ZSTD_getErrorName(made));
+    return made == n
+               ? TNF_OK
+               : tnf_fail(e, TNF_EFORMAT, stored_n, "zstd gives %zu bytes instead of %zu", made, n);
+}
+
+tnf_status tnf_zstd_encode(tnf_buf *b, const void *bytes, size_t n, int level, tnf_error *e)
+{
+    uint8_t few[1024];
+    size_t room = ZSTD_compressBound(n);
+    void *block = room <= sizeof few ? few : tnf_alloc(&b->alloc, room);
+    if (!block)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for compressing");
+    size_t made = ZSTD_compress(block, room, bytes, n, level);
+    if (!ZSTD_isError(made))
+        tnf_buf_put(b, block, made);
+    if (block != few)
+        tnf_free(&b->alloc, block, room);
+    if (ZSTD_isError(made))
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "zstd: %s", ZSTD_getErrorName(made));
+    return tnf_buf_status(b, "compressed bytes", e);
+}

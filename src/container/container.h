@@ -55,6 +55,10 @@ tnf_status tnf_container_zip(tnf_container *out, const tnf_source *source,
 tnf_status tnf_container_folder(tnf_container *out, const char *path, const char *model,
                                 const tnf_container_how *how, tnf_error *e);
 void tnf_container_close(tnf_container *c);
+/* n bytes of a file of a folder, from `offset` on, by any thread and also after the folder was
+ * placed: it is opened for this alone, and must still be as long as it was. */
+tnf_status tnf_folder_fetch(const tnf_container *c, size_t i, uint64_t offset, void *dst, size_t n,
+                            tnf_error *e);
 
 /* Position of a member, or SIZE_MAX. Of several of one name it is the last. */
 size_t tnf_container_find(const tnf_container *c, tnf_str name);

@@ -224,6 +224,22 @@ static tnf_status place_file(tnf_content_place *out, const tnf_container_state *
     return TNF_OK;
 }
 
+tnf_status tnf_folder_fetch(const tnf_container *c, size_t i, uint64_t offset, void *dst, size_t n,
+                            tnf_error *e)
+{
+    const folder_state *f = (const folder_state *)(const void *)c->state;
+    const tnf_content *m = &c->members[i];
+    struct stat st;
+    size_t got = 0;
+    int fd;
+    TNF_TRY(tnf_path_open(&fd, f->path, m->name, f->model, e));
+    tnf_status status = fstat(fd, &st) == 0 && (uint64_t)st.st_size == m->size
+                            ? tnf_fs_read_at(fd, dst, n, offset, &got, e)
+                            : has_changed(m->name, e);
+    close(fd);
+    return status == TNF_OK && got < n ? has_changed(m->name, e) : status;
+}
+
 static void close_folder(tnf_container_state *s)
 {
     folder_state *f = (folder_state *)(void *)s;

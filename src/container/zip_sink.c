@@ -10,20 +10,19 @@ void tnf_zip_sink_begin(tnf_zip_sink *z, tnf_sink *sink, tnf_zip_style style,
 {
     *z = (tnf_zip_sink) { .sink = sink, .style = style, .start = sink->written };
     tnf_buf_init(&z->directory, alloc, UINT64_MAX);
+    tnf_buf_init(&z->header, alloc, MAX_HEADER);
 }
 
 void tnf_zip_sink_free(tnf_zip_sink *z)
 {
     tnf_buf_free(&z->directory);
+    tnf_buf_free(&z->header);
 }
 
-static tnf_status put_buf(tnf_zip_sink *z, tnf_buf *b, tnf_error *e)
+static tnf_status put_header(tnf_zip_sink *z, tnf_error *e)
 {
-    tnf_status status = tnf_buf_status(b, "zip archive", e);
-    if (status == TNF_OK)
-        status = tnf_sink_write(z->sink, b->p, b->n, e);
-    tnf_buf_free(b);
-    return status;
+    TNF_TRY(tnf_buf_status(&z->header, "zip archive", e));
+    return tnf_sink_write(z->sink, z->header.p, z->header.n, e);
 }
 
 uint64_t tnf_zip_sink_data(const tnf_zip_sink *z, const tnf_zip_put *m)
@@ -35,35 +34,29 @@ uint64_t tnf_zip_sink_data(const tnf_zip_sink *z, const tnf_zip_put *m)
 
 tnf_status tnf_zip_sink_member(tnf_zip_sink *z, const tnf_zip_put *m, tnf_error *e)
 {
-    tnf_buf b;
     if (m->name.n > UINT16_MAX)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                         "the name of a member of a zip archive has at most 65,535 bytes");
-    tnf_buf_init(&b, &z->directory.alloc, MAX_HEADER);
+    z->header.n = 0;
     z->member = *m;
     z->member.header = z->sink->written - z->start;
     z->member.streamed = z->style == TNF_ZIP_PYTHON && !z->sink->patch;
-    tnf_zip_put_local(&b, z->style, &z->member);
-    return put_buf(z, &b, e);
+    tnf_zip_put_local(&z->header, z->style, &z->member);
+    return put_header(z, e);
 }
 
 /* Now that all of it is known. */
 static tnf_status put_again(tnf_zip_sink *z, tnf_error *e)
 {
-    tnf_buf b;
-    tnf_buf_init(&b, &z->directory.alloc, MAX_HEADER);
-    tnf_zip_put_local(&b, z->style, &z->member);
-    tnf_status status = tnf_buf_status(&b, "zip archive", e);
-    if (status == TNF_OK)
-        status = tnf_sink_patch(z->sink, z->start + z->member.header, b.p, b.n, e);
-    tnf_buf_free(&b);
-    return status;
+    z->header.n = 0;
+    tnf_zip_put_local(&z->header, z->style, &z->member);
+    TNF_TRY(tnf_buf_status(&z->header, "zip archive", e));
+    return tnf_sink_patch(z->sink, z->start + z->member.header, z->header.p, z->header.n, e);
 }
 
 tnf_status tnf_zip_sink_member_end(tnf_zip_sink *z, uint64_t size, uint32_t crc, tnf_error *e)
 {
     tnf_zip_put *m = &z->member;
-    tnf_buf b;
     m->stored = z->sink->written - z->start - m->header - tnf_zip_local_size(z->style, m);
     if (z->style == TNF_ZIP_TORCH && (m->size != size || m->stored != size))
         return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "a member has another size than was said");
@@ -71,9 +64,9 @@ tnf_status tnf_zip_sink_member_end(tnf_zip_sink *z, uint64_t size, uint32_t crc,
     m->crc = crc;
     if (z->style == TNF_ZIP_PYTHON && !m->streamed)
         TNF_TRY(put_again(z, e));
-    tnf_buf_init(&b, &z->directory.alloc, MAX_HEADER);
-    tnf_zip_put_behind(&b, z->style, m);
-    TNF_TRY(put_buf(z, &b, e));
+    z->header.n = 0;
+    tnf_zip_put_behind(&z->header, z->style, m);
+    TNF_TRY(put_header(z, e));
     tnf_zip_put_central(&z->directory, z->style, m);
     z->members++;
     return tnf_buf_status(&z->directory, "zip archive", e);
@@ -81,14 +74,13 @@ tnf_status tnf_zip_sink_member_end(tnf_zip_sink *z, uint64_t size, uint32_t crc,
 
 tnf_status tnf_zip_sink_end(tnf_zip_sink *z, tnf_str comment, tnf_error *e)
 {
-    tnf_buf b;
     uint64_t at = z->sink->written - z->start;
     if (comment.n > UINT16_MAX)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                         "the comment of a zip archive has at most 65,535 bytes");
     TNF_TRY(tnf_buf_status(&z->directory, "zip archive", e));
     TNF_TRY(tnf_sink_write(z->sink, z->directory.p, z->directory.n, e));
-    tnf_buf_init(&b, &z->directory.alloc, MAX_HEADER);
-    tnf_zip_put_end(&b, z->style, z->members, at, z->directory.n, comment);
-    return put_buf(z, &b, e);
+    z->header.n = 0;
+    tnf_zip_put_end(&z->header, z->style, z->members, at, z->directory.n, comment);
+    return put_header(z, e);
 }

@@ -19,6 +19,7 @@ typedef struct tnf_zip_sink {
     uint64_t start; /* where the archive begins in the sink */
     uint64_t members;
     tnf_buf directory;  /* what was written of it so far */
+    tnf_buf header;     /* room for one, kept from one member to the next */
     tnf_zip_put member; /* that is being written */
 } tnf_zip_sink;
 

@@ -54,6 +54,8 @@ void tnf_close(tnf_file *f)
     if (!f)
         return;
     tnf_close_siblings(f);
+    if (f->format && f->format->close && f->reader.state)
+        f->format->close(&f->reader);
     if (f->folder)
         tnf_container_close(f->folder);
     tnf_catalog_free(&f->catalog);

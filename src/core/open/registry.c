@@ -39,14 +39,35 @@ const tnf_format *tnf_registry_find(const char *name)
     return NULL;
 }
 
+static void copy_lower(char out[16], const char *text)
+{
+    size_t n = 0;
+    for (const char *p = text; *p && n < 15; p++)
+        out[n++] = (char)tolower((unsigned char)*p);
+    out[n] = 0;
+}
+
+/* "zarr.zip" of "x.zarr.zip", if a format has that extension. */
+static bool is_double(char out[16], const char *name, const char *dot)
+{
+    while (dot > name && *--dot != '.')
+        ;
+    if (dot <= name || strlen(dot) > 15)
+        return false;
+    copy_lower(out, dot + 1);
+    for (size_t i = 0; i < COUNT; i++)
+        if (tnf_list_has(formats[i]->extensions, out))
+            return true;
+    return false;
+}
+
 const char *tnf_extension(char out[16], const char *path)
 {
     const char *slash = strrchr(path, '/');
-    const char *dot = strrchr(slash ? slash + 1 : path, '.');
-    size_t n = 0;
-    for (const char *p = dot ? dot + 1 : ""; *p && n < 15; p++)
-        out[n++] = (char)tolower((unsigned char)*p);
-    out[n] = 0;
+    const char *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
+    if (dot && is_double(out, name, dot))
+        return out;
+    copy_lower(out, dot ? dot + 1 : "");
     return out;
 }
 

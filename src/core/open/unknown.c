@@ -16,6 +16,9 @@ struct known {
 
 #define M(text) text, sizeof text - 1
 
+#define FAISS                                                                                      \
+    "this is a faiss index, which is not read: take its vectors out with reconstruct_n() first"
+
 static const struct known known[] = {
     { M("GGUF"), TNF_EUNSUPPORTED, "this is a GGUF file, which this version does not read" },
     { M("lmgg"), TNF_EUNSUPPORTED,
@@ -43,11 +46,50 @@ static const struct known known[] = {
     { M("\x7f"
         "ELF"),
       TNF_EFORMAT, "this is a program (ELF)" },
+    { M("PAR1"), TNF_EUNSUPPORTED,
+      "this is a Parquet file, which is not read: write its columns as .npy with pyarrow first" },
+    { M("ARROW1"), TNF_EUNSUPPORTED,
+      "this is an Arrow IPC file, which is not read: write its columns as .npy with pyarrow "
+      "first" },
+    { M("FEA1"), TNF_EUNSUPPORTED,
+      "this is a Feather file, which is not read: write its columns as .npy with pyarrow first" },
+    { M("IxF2"), TNF_EUNSUPPORTED, FAISS },
+    { M("IxFI"), TNF_EUNSUPPORTED, FAISS },
+    { M("IxFl"), TNF_EUNSUPPORTED, FAISS },
+    { M("IxMp"), TNF_EUNSUPPORTED, FAISS },
+    { M("IxM2"), TNF_EUNSUPPORTED, FAISS },
+    { M("IxPT"), TNF_EUNSUPPORTED, FAISS },
+    { M("IwFl"), TNF_EUNSUPPORTED, FAISS },
+    { M("IwPQ"), TNF_EUNSUPPORTED, FAISS },
+    { M("IHNf"), TNF_EUNSUPPORTED, FAISS },
+    { M("MATLAB 5.0 MAT-file"), TNF_EUNSUPPORTED,
+      "this is a MATLAB file of level 5, which is not read: save it with -v7.3, which is HDF5" },
+    { M("\x12\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0"), TNF_EUNSUPPORTED,
+      "this is a file of MXNet parameters, which is not read" },
+    { M("7767517\n"), TNF_EUNSUPPORTED, "this is the graph of an ncnn model, which is not read" },
+    { M("SQLite format 3"), TNF_EUNSUPPORTED, "this is an SQLite database" },
     { M("%PDF-"), TNF_EFORMAT, "this is a PDF document" },
     { M("\x89PNG"), TNF_EFORMAT, "this is a PNG picture" },
     { M("<?xml"), TNF_EFORMAT,
       "this is an XML document, perhaps an error page saved instead of the file: download it "
       "again" },
+};
+
+/* Formats without a mark of their own, by their names: only told if nothing else fits. */
+static const struct {
+    const char *ext, *sentence;
+} by_name[] = {
+    { "caffemodel", "this may be a Caffe model, which is not read" },
+    { "mlmodel", "this may be a Core ML model, which is not read" },
+    { "nemo", "this may be a NeMo archive: unpack it with tar, and open the checkpoint in it" },
+    { "weights", "these may be weights of Darknet, which are not read: they need their .cfg" },
+    { "params", "this may be a file of MXNet parameters, which is not read" },
+    { "ann",
+      "this may be an index of Annoy, which says neither how many vectors it has nor of what" },
+    { "engine", "this may be an engine of TensorRT, which holds no tensors that others can read" },
+    { "plan", "this may be an engine of TensorRT, which holds no tensors that others can read" },
+    { "pdmodel", "this may be a program of Paddle: its weights are in .pdiparams or .pdparams" },
+    { "pdiparams", "this may be a file of Paddle's inference parameters, which is not read" },
 };
 
 #define LFS "version https://git-lfs"
@@ -61,6 +103,14 @@ static bool starts(const tnf_probe *p, size_t at, const char *text)
         if (tolower(p->head[at + i]) != tolower((unsigned char)text[i]))
             return false;
     return true;
+}
+
+static bool has_text(const tnf_probe *p, const char *text)
+{
+    for (size_t i = 0; i < p->nhead; i++)
+        if (starts(p, i, text))
+            return true;
+    return false;
 }
 
 /* The size line of a git-LFS pointer, or 0. */
@@ -158,6 +208,11 @@ tnf_status tnf_unknown_file(const tnf_probe *p, tnf_error *e)
         return tnf_fail(e, TNF_EFORMAT, 0,
                         "this is an HTML page, perhaps an error or login page saved instead of the "
                         "file: download it again");
+    if (starts(p, 0, "<?xml") && has_text(p, "<net "))
+        return tnf_fail(
+            e, TNF_EUNSUPPORTED, 0,
+            "this is the graph of an OpenVINO model, which is not read: its weights are "
+            "in the .bin beside it");
     const struct known *magic = by_magic(p);
     if (magic)
         return tnf_fail(e, magic->status, 0, "%s", magic->sentence);
@@ -177,5 +232,8 @@ tnf_status tnf_unknown_file(const tnf_probe *p, tnf_error *e)
     if (all_zero(p))
         return tnf_fail(e, TNF_EFORMAT, 0,
                         "the file begins with zeros only: an unfinished download, perhaps");
+    for (size_t i = 0; i < sizeof by_name / sizeof *by_name; i++)
+        if (strcmp(p->ext, by_name[i].ext) == 0)
+            return tnf_fail(e, TNF_EUNSUPPORTED, 0, "%s", by_name[i].sentence);
     return tnf_fail(e, TNF_EUNSUPPORTED, 0, "unrecognised file format");
 }

@@ -430,6 +430,10 @@ tnf_status tnf_stream_slice(tnf_stream *from, const tnf_object *object, const tn
     if (n == 0)
         return TNF_OK;
     TNF_TRY(select_from(&s, object, slices, e));
+    const tnf_part *part = object->parts;
+    if (part->payload == TNF_OPAQUE && !from->cursor && part->origin->format->slice &&
+        s.bits % 8 == 0 && (object->order == TNF_ORDER_C || object->rank < 2))
+        return part->origin->format->slice(part->origin->reader, part->offset, slices, dst, n, e);
     if (s.bits % 8)
         memset(dst, 0, n);
     s.from = from;

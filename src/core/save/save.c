@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Saving: plan, write, commit. */
 #include "core/save/save.h"
+#include "container/folder_sink.h"
 #include "core/read/virtual.h"
 #include "remote/list.h"
 
@@ -91,6 +92,7 @@ static tnf_status write_to(struct tnf_save *s, const tnf_option_value *values, t
         .shards = s->shards,
         .nshards = s->nshards,
         .extension = s->extension,
+        .folder = s->folder,
         .save = s,
     };
     tnf_status status = s->index ? s->index->write_index(&w, e) : s->format->write(&w, e);
@@ -99,7 +101,7 @@ static tnf_status write_to(struct tnf_save *s, const tnf_option_value *values, t
         tnf_error_prefix(e, s->format->name);
         return status;
     }
-    return tnf_sink_commit(sink, e);
+    return s->folder ? tnf_folder_sink_end(s->folder, e) : tnf_sink_commit(sink, e);
 }
 
 static tnf_status save_to_sink(const tnf_builder *b, tnf_sink *sink,
@@ -237,11 +239,30 @@ static tnf_status write_path(struct tnf_save *s, const tnf_option_value *values,
     return status;
 }
 
+/* A folder is made beside its place and put there when it is complete. */
+static tnf_status write_folder(struct tnf_save *s, const tnf_option_value *values, const char *path,
+                               tnf_error *e)
+{
+    unsigned flags = (s->options.replace ? TNF_SINK_REPLACE : 0u) |
+                     (s->options.no_sync ? TNF_SINK_NO_SYNC : 0u);
+    tnf_folder_sink folder;
+    tnf_status status = tnf_folder_sink_begin(&folder, path, flags, &s->arena.alloc, e);
+    s->folder = &folder;
+    if (status == TNF_OK)
+        status = write_to(s, values, NULL, e);
+    s->folder = NULL;
+    tnf_folder_sink_free(&folder);
+    return status;
+}
+
 static tnf_status save_to_path(struct tnf_save *s, const tnf_builder *b,
                                const tnf_option_value *values, const char *path, tnf_error *e)
 {
     tnf_claim own = { .fd = -1 };
     const tnf_claim *claim;
+    if (s->format->folder_extensions && tnf_list_has(s->format->folder_extensions, s->extension) &&
+        !tnf_is_remote(path))
+        return write_folder(s, values, path, e);
     tnf_status status = claim_own_source(&claim, &own, s, b, path, e);
     if (status == TNF_OK)
         status = write_path(s, values, path, claim, e);

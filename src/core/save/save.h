@@ -51,6 +51,7 @@ struct tnf_save {
     const tnf_format *index;     /* who writes instead, if it is only an index of these files */
     const tnf_shard *shards;
     size_t nshards;
+    struct tnf_folder_sink *folder; /* that is being made, if the format writes one */
 };
 
 /* cast.c: *out is `from`, or save->cast if floats are to have another type. */

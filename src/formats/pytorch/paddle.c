@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* Paddle's parameters (.pdparams, .pdopt): one pickle, of protocol 2 to 5, of a dict
+ *
+ *   {"linear.weight": ndarray, …, "StructuredToParameterName@@": {"linear.weight": "linear_0.w_0"}}
+ *
+ * The arrays are NumPy's, so that all of it is read as the arrays in PyTorch's pickles are. No byte
+ * of it is run. */
+#include "formats/pytorch/pt.h"
+
+#include <string.h>
+
+#define NAMES "StructuredToParameterName@@"
+
+static int probe(const tnf_probe *p)
+{
+    size_t n = sizeof NAMES - 1;
+    bool pickle = p->nhead >= 2 && p->head[0] == 0x80 && p->head[1] >= 2 && p->head[1] <= 5;
+    bool named = tnf_list_has("pdparams pdopt", p->ext) && *p->ext;
+    if (!pickle)
+        return TNF_PROBE_NO;
+    for (size_t i = 0; i + n <= p->nhead; i++)
+        if (memcmp(p->head + i, NAMES, n) == 0)
+            return TNF_PROBE_STRUCTURE;
+    return named ? TNF_PROBE_STRUCTURE : TNF_PROBE_NO;
+}
+
+static tnf_status index_pickle(pt_file *f, tnf_error *e)
+{
+    tnf_pickle p;
+    uint64_t at = 0;
+    TNF_TRY(tnf_pt_next_pickle(f, &p, &at, f->r->source->size, "the pickle", e));
+    if (p.root->kind != TNF_PICKLE_DICT)
+        return tnf_fail(e, TNF_EFORMAT, 0, "the parameters of Paddle are no dict");
+    f->kind = "paddle";
+    TNF_TRY(tnf_pt_walk(f, p.root, NULL, p.used, e));
+    if (at < f->r->source->size)
+        tnf_warn(f->r, at, "%llu bytes follow the pickle, which Paddle does not look at",
+                 (unsigned long long)(f->r->source->size - at));
+    return TNF_OK;
+}
+
+static tnf_status index_all(tnf_reader *r, tnf_error *e)
+{
+    pt_file *f = tnf_arena_alloc(r->arena, sizeof *f);
+    if (!f)
+        return tnf_arena_fail(r->arena, "the file", e);
+    f->r = r;
+    r->state = f;
+    tnf_named_init(&f->storages, sizeof(tnf_str) + sizeof(void *), &r->scratch->alloc,
+                   r->limits.memory);
+    tnf_named_init(&f->call_list, sizeof(pt_call), &r->scratch->alloc, r->limits.memory);
+    tnf_status status = index_pickle(f, e);
+    if (status == TNF_OK)
+        status = tnf_pt_audit_done(f, e);
+    tnf_named_free(&f->call_list);
+    tnf_named_free(&f->storages);
+    return status;
+}
+
+const tnf_format tnf_format_paddle = {
+    .name = "paddle",
+    .title = "Paddle parameters (.pdparams)",
+    .extensions = "pdparams pdopt",
+    .family = "pytorch",
+    .caps = TNF_CAN_READ,
+    .probe = probe,
+    .index = index_all,
+    .decode = tnf_pt_decode,
+    .verify = tnf_pt_verify,
+    .notes = tnf_pt_notes,
+};

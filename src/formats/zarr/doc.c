@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* The JSON documents of a store, one level deep: each member as it is written. */
+#include "formats/zarr/zr.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_DEPTH   64u
+#define MAX_MEMBERS 100000u
+
+bool tnf_zr_is(tnf_str text, const char *word)
+{
+    return text.p && text.n == strlen(word) && memcmp(text.p, word, text.n) == 0;
+}
+
+tnf_status tnf_zr_wrong(const zr_doc *d, tnf_error *e, const char *what)
+{
+    return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "%s %s", TNF_VISIBLE(d->name), what);
+}
+
+/* Errors say which document they are in; offsets are within it. */
+static tnf_status in_doc(tnf_status status, const char *name, tnf_error *e)
+{
+    if (status != TNF_OK)
+        tnf_error_prefix(e, TNF_VISIBLE(name));
+    return status;
+}
+
+tnf_status tnf_zr_parse_doc(zr_doc *out, tnf_reader *r, tnf_str text, const char *name,
+                            tnf_error *e)
+{
+    tnf_json j;
+    zr_member *members = NULL;
+    size_t capacity = 0;
+    tnf_str key;
+    *out = (zr_doc) { .name = name };
+    tnf_json_init(&j, text.p, text.n, 0, r->scratch, MAX_DEPTH, e);
+    if (tnf_json_enter(&j, '{'))
+        while (tnf_json_key(&j, &key)) {
+            zr_member m = { .key = key };
+            if (!tnf_json_skip(&j, &m.text))
+                break;
+            zr_member *more = out->n < MAX_MEMBERS ? tnf_arena_grow(r->scratch, members, out->n,
+                                                                    &capacity, sizeof m, 16)
+                                                   : NULL;
+            if (!more)
+                return tnf_arena_fail(r->scratch, "a document", e);
+            members = more;
+            members[out->n++] = m;
+        }
+    out->members = members;
+    return in_doc(tnf_json_end(&j), name, e);
+}
+
+tnf_status tnf_zr_read_doc(zr_doc *out, tnf_reader *r, const zr_store *s, size_t key, tnf_error *e)
+{
+    const zr_key *k = &s->keys[key];
+    if (k->size > ZR_MAX_DOCUMENT || k->size > r->limits.header_bytes)
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "%s has %llu bytes", TNF_QUOTED(k->name),
+                        (unsigned long long)k->size);
+    char *text = tnf_arena_raw(r->scratch, k->size + 1);
+    char *name = tnf_arena_str(r->scratch, k->name.p, k->name.n);
+    if (!text || !name)
+        return tnf_arena_fail(r->scratch, "a document", e);
+    TNF_TRY(s->read(s, k->index, 0, text, (size_t)k->size, e));
+    return tnf_zr_parse_doc(out, r, (tnf_str) { text, (size_t)k->size }, name, e);
+}
+
+/* The last of several: as Python's json has it. */
+tnf_str tnf_zr_get(const zr_doc *d, const char *key)
+{
+    for (size_t i = d->n; i-- > 0;)
+        if (tnf_zr_is(d->members[i].key, key))
+            return d->members[i].text;
+    return (tnf_str) { NULL, 0 };
+}
+
+tnf_status tnf_zr_tree(tnf_value *out, tnf_reader *r, const zr_doc *d, tnf_str text, tnf_error *e)
+{
+    tnf_json j;
+    tnf_json_init(&j, text.p, text.n, 0, r->scratch, MAX_DEPTH, e);
+    tnf_json_value(&j, out);
+    return in_doc(tnf_json_end(&j), d->name, e);
+}
+
+tnf_value tnf_zr_json(tnf_reader *r, tnf_str text)
+{
+    return tnf_value_str(TNF_JSON, tnf_arena_str(r->arena, text.p, text.n), text.n);
+}
+
+/* ------------------------------------------------------------------- keys */
+
+int tnf_zr_compare_keys(const void *a, const void *b)
+{
+    return tnf_str_compare(((const zr_key *)a)->name, ((const zr_key *)b)->name);
+}
+
+size_t tnf_zr_find(const zr_store *s, tnf_str name)
+{
+    zr_key key = { .name = name };
+    const zr_key *found = s->n ? bsearch(&key, s->keys, s->n, sizeof key, tnf_zr_compare_keys)
+                               : NULL;
+    return found ? (size_t)(found - s->keys) : SIZE_MAX;
+}
+
+size_t tnf_zr_find_in(const zr_store *s, tnf_str prefix, const char *name)
+{
+    char few[512];
+    size_t n = strlen(name), all = prefix.n + (prefix.n > 0) + n;
+    if (all > sizeof few)
+        return SIZE_MAX;
+    memcpy(few, prefix.p, prefix.n);
+    few[prefix.n] = '/';
+    memcpy(few + all - n, name, n);
+    return tnf_zr_find(s, (tnf_str) { few, all });
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/* Orbax, the checkpoints of JAX: a folder with an array of Zarr for each leaf of a tree.
+ *
+ *   manifest.ocdbt, d/…      the arrays, in an OCDBT database; ocdbt.process_N/ holds parts of it
+ *   NAME/.zarray …           or as folders
+ *   _METADATA                JSON: the tree, with the keys that lead to each leaf
+ *   _strings.json            leaves that are text
+ *
+ * A leaf is called by its keys, with dots between them. */
+#include "formats/zarr/ocdbt.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define METADATA "orbax.metadata"
+#define STRINGS  "orbax.strings"
+
+typedef struct leaf {
+    tnf_str name;
+    size_t key;
+    bool v3;
+} leaf;
+
+typedef struct opening {
+    tnf_reader *r;
+    const tnf_container *folder;
+    zr_store *files, *s; /* the folder, and where the arrays are */
+    tnf_attrs paths;     /* by names */
+    leaf *leaves;
+    size_t n, capacity;
+    tnf_error *e;
+} opening;
+
+static bool holds(const tnf_probe *p, const char *text)
+{
+    size_t n = strlen(text);
+    for (size_t i = 0; i + n <= p->nhead; i++)
+        if (memcmp(p->head + i, text, n) == 0)
+            return true;
+    return false;
+}
+
+static int probe(const tnf_probe *p)
+{
+    if (p->nhead >= 4 && memcmp(p->head, "\x0C\xDB\x3A\x2A", 4) == 0)
+        return TNF_PROBE_MAGIC;
+    if (p->nhead && p->head[0] == '{' && holds(p, "\"tree_metadata\""))
+        return TNF_PROBE_STRUCTURE;
+    return p->nhead && p->head[0] == '{' && holds(p, "\"item_handlers\"") ? TNF_PROBE_STRUCTURE
+                                                                          : TNF_PROBE_NO;
+}
+
+/* ---------------------------------------------------------------- metadata */
+
+static tnf_status read_file(tnf_str *out, opening *o, const char *name)
+{
+    size_t key = tnf_zr_find_in(o->files, (tnf_str) { "", 0 }, name);
+    *out = (tnf_str) { NULL, 0 };
+    if (key == SIZE_MAX)
+        return TNF_OK;
+    const zr_key *k = &o->files->keys[key];
+    if (k->size > ZR_MAX_DOCUMENT)
+        return tnf_fail(o->e, TNF_ELIMIT, TNF_NO_OFFSET, "%s is too long", name);
+    char *text = tnf_arena_raw(o->r->arena, k->size + 1);
+    if (!text)
+        return tnf_arena_fail(o->r->arena, "a document", o->e);
+    TNF_TRY(o->files->read(o->files, k->index, 0, text, (size_t)k->size, o->e));
+    *out = (tnf_str) { text, (size_t)k->size };
+    return TNF_OK;
+}
+
+/* The keys of a leaf: its path, and joined its name. */
+static tnf_status add_path(opening *o, const tnf_value *keys)
+{
+    tnf_buf name;
+    tnf_value *items = tnf_arena_array(o->r->arena, keys->n + 1, sizeof *items);
+    if (!items)
+        return tnf_arena_fail(o->r->arena, "a path", o->e);
+    tnf_buf_init(&name, &o->r->scratch->alloc, ZR_MAX_DOCUMENT);
+    for (size_t i = 0; i < keys->n; i++) {
+        const tnf_value *key = tnf_value_get(&keys->as.items[i], "key");
+        char digits[24];
+        tnf_str text = { digits, 0 };
+        if (key && key->kind == TNF_STRING)
+            text = (tnf_str) { key->as.s, key->n };
+        else if (key && key->kind == TNF_INT)
+            text.n = (size_t)snprintf(digits, sizeof digits, "%lld", (long long)key->as.i);
+        tnf_buf_puts(&name, i ? "." : "");
+        tnf_buf_put(&name, text.p, text.n);
+        char *kept = tnf_arena_str(o->r->arena, text.p, text.n);
+        items[i] = tnf_value_str(TNF_STRING, kept, kept ? text.n : 0);
+        if (!kept)
+            name.status = TNF_ENOMEM;
+    }
+    tnf_value path = { .kind = TNF_ARRAY, .n = keys->n, .as.items = items };
+    tnf_status status = tnf_buf_status(&name, "a name", o->e);
+    if (status == TNF_OK)
+        status = tnf_attrs_set(&o->paths, (const char *)name.p, name.n, path, o->e);
+    tnf_buf_free(&name);
+    return status;
+}
+
+static tnf_status read_tree(opening *o)
+{
+    tnf_str text, tree;
+    zr_doc d, leaves;
+    tnf_value v;
+    TNF_TRY(read_file(&text, o, "_METADATA"));
+    if (!text.p)
+        return TNF_OK;
+    TNF_TRY(tnf_zr_parse_doc(&d, o->r, text, "_METADATA", o->e));
+    TNF_TRY(tnf_set_attr(o->r, METADATA, tnf_value_str(TNF_JSON, text.p, text.n), o->e));
+    tree = tnf_zr_get(&d, "tree_metadata");
+    if (!tree.p || tree.p[0] != '{')
+        return TNF_OK;
+    TNF_TRY(tnf_zr_parse_doc(&leaves, o->r, tree, "_METADATA", o->e));
+    for (size_t i = 0; i < leaves.n; i++) {
+        TNF_TRY(tnf_zr_tree(&v, o->r, &leaves, leaves.members[i].text, o->e));
+        const tnf_value *keys = v.kind == TNF_MAP ? tnf_value_get(&v, "key_metadata") : NULL;
+        if (keys && keys->kind == TNF_ARRAY)
+            TNF_TRY(add_path(o, keys));
+    }
+    return TNF_OK;
+}
+
+static tnf_status read_strings(opening *o)
+{
+    tnf_str text;
+    zr_doc checked;
+    TNF_TRY(read_file(&text, o, "_strings.json"));
+    if (!text.p)
+        return TNF_OK;
+    TNF_TRY(tnf_zr_parse_doc(&checked, o->r, text, "_strings.json", o->e));
+    return tnf_set_attr(o->r, STRINGS, tnf_value_str(TNF_JSON, text.p, text.n), o->e);
+}
+
+/* ------------------------------------------------------------------ leaves */
+
+static int by_name(const void *a, const void *b)
+{
+    return tnf_str_compare(((const leaf *)a)->name, ((const leaf *)b)->name);
+}
+
+static bool has_end(tnf_str key, const char *end, tnf_str *name)
+{
+    size_t n = strlen(end);
+    if (key.n <= n || memcmp(key.p + key.n - n, end, n) != 0)
+        return false;
+    *name = (tnf_str) { key.p, key.n - n };
+    return true;
+}
+
+static tnf_status find_leaves(opening *o)
+{
+    for (size_t i = 0; i < o->s->n; i++) {
+        leaf x = { .key = i };
+        tnf_str key = o->s->keys[i].name;
+        if (!has_end(key, "/.zarray", &x.name) && !(x.v3 = has_end(key, "/zarr.json", &x.name)))
+            continue;
+        leaf *leaves = tnf_arena_grow(o->r->scratch, o->leaves, o->n, &o->capacity, sizeof *leaves,
+                                      64);
+        if (!leaves)
+            return tnf_arena_fail(o->r->scratch, "arrays", o->e);
+        o->leaves = leaves;
+        o->leaves[o->n++] = x;
+    }
+    if (o->n)
+        qsort(o->leaves, o->n, sizeof *o->leaves, by_name);
+    return TNF_OK;
+}
+
+static tnf_status add_leaf(opening *o, const leaf *x)
+{
+    zr_doc d;
+    tnf_member *path, more;
+    const tnf_str none = { NULL, 0 };
+    TNF_TRY(tnf_zr_read_doc(&d, o->r, o->s, x->key, o->e));
+    if (x->v3 && !tnf_zr_is(tnf_zr_get(&d, "node_type"), "\"array\""))
+        return TNF_OK;
+    TNF_TRY(tnf_attrs_find(&o->paths, x->name.p, x->name.n, &path, o->e));
+    if (path)
+        more = (tnf_member) { { "orbax.path", 10 }, path->value };
+    return tnf_zr_add_array(o->r, o->s, x->name, x->name, &d, x->v3, none, path ? &more : NULL,
+                            o->e);
+}
+
+/* A folder of steps: which checkpoints are in it? */
+static tnf_status name_choices(const opening *o)
+{
+    size_t found = 0;
+    tnf_str first = { NULL, 0 }, last = first, name;
+    for (size_t i = 0; i < o->files->n; i++)
+        if (has_end(o->files->keys[i].name, "/_METADATA", &name)) {
+            first = found++ ? first : name;
+            last = name;
+        }
+    if (found)
+        return tnf_fail(o->e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "the folder holds %zu checkpoints, from %s to %s: open one of them", found,
+                        TNF_QUOTED(first), TNF_QUOTED(last));
+    return TNF_OK;
+}
+
+static tnf_status index_all(tnf_reader *r, tnf_error *e)
+{
+    opening o = { .r = r, .e = e };
+    zr_state *state = tnf_arena_alloc(r->arena, sizeof *state);
+    if (!state)
+        return tnf_arena_fail(r->arena, "a checkpoint", e);
+    TNF_TRY(tnf_open_folder(r, &o.folder, e));
+    TNF_TRY(tnf_zr_folder_store(&o.files, r, o.folder, e));
+    state->cache = tnf_zr_cache_new(&r->arena->alloc);
+    if (!state->cache)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for chunks");
+    r->state = state;
+    o.paths.arena = r->scratch;
+    size_t manifest = tnf_container_find(o.folder, (tnf_str) { "manifest.ocdbt", 14 });
+    o.s = o.files;
+    if (manifest != SIZE_MAX)
+        TNF_TRY(tnf_ocdbt_open(&o.s, r, o.folder, manifest, e));
+    TNF_TRY(read_tree(&o));
+    TNF_TRY(read_strings(&o));
+    TNF_TRY(find_leaves(&o));
+    if (o.n == 0)
+        TNF_TRY(name_choices(&o));
+    for (size_t i = 0; i < o.n; i++)
+        TNF_TRY(add_leaf(&o, &o.leaves[i]));
+    return TNF_OK;
+}
+
+const tnf_format tnf_format_orbax = {
+    .name = "orbax",
+    .title = "Orbax checkpoint (folder, OCDBT or Zarr)",
+    .extensions = "ocdbt",
+    .family = "orbax",
+    .caps = TNF_CAN_READ,
+    .folder_marks = "manifest.ocdbt _METADATA _CHECKPOINT_METADATA",
+    .probe = probe,
+    .index = index_all,
+    .decode = tnf_zr_decode,
+    .slice = tnf_zr_slice,
+    .close = tnf_zr_close,
+    .verify = tnf_zr_verify,
+};

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* Stores: a folder, or a zip archive. Keys are the paths of files, or the names of members. */
+#include "formats/zarr/zr.h"
+
+#include "base/crc32.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Chunks are no tensors: only memory, and the size of the directory, limit them. */
+#define MOST_MEMBERS  ((uint64_t)1 << 30)
+#define MOST_INFLATED 1032u /* bytes that one byte of deflate can give */
+#define MOST_PLACED   4096u /* members of a folder whose files may be kept open */
+
+/* ----------------------------------------------------------------- folder */
+
+static tnf_status read_file(const zr_store *s, size_t i, uint64_t offset, void *dst, size_t n,
+                            tnf_error *e)
+{
+    return n ? tnf_folder_fetch(s->ctx, i, offset, dst, n, e) : TNF_OK;
+}
+
+/* The file is kept open: only while there are few. */
+static tnf_status place_file(const zr_store *s, tnf_reader *r, tnf_part *part, size_t i,
+                             bool *placed, tnf_error *e)
+{
+    const tnf_container *c = s->ctx;
+    tnf_content_place place;
+    tnf_error why = { .offset = TNF_NO_OFFSET };
+    tnf_status status = tnf_container_place(&place, c, i, &why);
+    if (status == TNF_ENOMEM || status == TNF_ELIMIT) {
+        if (e)
+            *e = why;
+        return status;
+    }
+    if (status != TNF_OK) /* only who reads it is told why not */
+        return TNF_OK;
+    *placed = true;
+    return tnf_place_part(r, part, &c->members[i], &place, 0, part->nbytes, NULL, e);
+}
+
+tnf_status tnf_zr_folder_store(zr_store **out, tnf_reader *r, const tnf_container *c, tnf_error *e)
+{
+    zr_store *s = tnf_arena_alloc(r->arena, sizeof *s);
+    zr_key *keys = tnf_arena_array(r->arena, c->n, sizeof *keys);
+    if (!s || !keys)
+        return tnf_arena_fail(r->arena, "a store", e);
+    for (size_t i = 0; i < c->n; i++)
+        keys[i] = (zr_key) { c->members[i].name, c->members[i].size, i };
+    s->keys = keys;
+    s->n = c->n;
+    s->ctx = (void *)(uintptr_t)c;
+    s->read = read_file;
+    s->place = c->n <= MOST_PLACED ? place_file : NULL;
+    *out = s;
+    return TNF_OK;
+}
+
+/* -------------------------------------------------------------------- zip */
+
+typedef struct archive {
+    const tnf_source *source;
+    tnf_zip zip;
+    tnf_zip_from from;
+} archive;
+
+typedef struct member_place {
+    const tnf_source *source;
+    uint64_t at;
+} member_place;
+
+static tnf_status fetch_archive(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    return tnf_source_read(((const archive *)ctx)->source, offset, dst, n, e);
+}
+
+static tnf_status fetch_member(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    const member_place *m = ctx;
+    return tnf_source_read(m->source, m->at + offset, dst, n, e);
+}
+
+static tnf_status be_stricter(void *ctx, tnf_status status, uint64_t at, const char *text,
+                              tnf_error *e)
+{
+    return tnf_stricter(ctx, e, status, at, "%s", text);
+}
+
+static tnf_status inflate(const member_place *place, const tnf_zip_member *m, uint64_t offset,
+                          void *dst, size_t n, tnf_error *e)
+{
+    member_place copy = *place;
+    tnf_encoded from = { fetch_member, &copy, m->stored, m->size };
+    tnf_decoder *d;
+    TNF_TRY(tnf_decoder_open(&d, TNF_CODEC_DEFLATE, &from, NULL, e));
+    tnf_status status = tnf_decoder_read(d, offset, dst, n, e);
+    if (status == TNF_OK && offset + n == m->size)
+        status = tnf_decoder_end(d, e);
+    tnf_decoder_close(d);
+    return status;
+}
+
+static tnf_status read_member(const zr_store *s, size_t i, uint64_t offset, void *dst, size_t n,
+                              tnf_error *e)
+{
+    archive *x = s->ctx;
+    const tnf_zip_member *m = &x->zip.members[i];
+    member_place place = { .source = x->source };
+    if (n == 0)
+        return TNF_OK;
+    TNF_TRY(tnf_zip_locate(&place.at, &x->from, m, e));
+    TNF_TRY(m->method == TNF_ZIP_DEFLATED ? inflate(&place, m, offset, dst, n, e)
+                                          : fetch_member(&place, offset, dst, n, e));
+    if (offset == 0 && n == m->size && tnf_crc32(0, dst, n) != m->crc)
+        return tnf_fail(e, TNF_EDIGEST, place.at, "the member %s does not match its crc32",
+                        TNF_QUOTED(m->name));
+    return TNF_OK;
+}
+
+static tnf_status place_member(const zr_store *s, tnf_reader *r, tnf_part *part, size_t i,
+                               bool *placed, tnf_error *e)
+{
+    archive *x = s->ctx;
+    const tnf_zip_member *m = &x->zip.members[i];
+    (void)r;
+    *placed = m->method == TNF_ZIP_STORED;
+    if (!*placed)
+        return TNF_OK;
+    part->payload = TNF_AT;
+    return tnf_zip_locate(&part->offset, &x->from, m, e);
+}
+
+static tnf_status open_archive(zr_store *s, tnf_reader *r, tnf_error *e)
+{
+    archive *x = tnf_arena_alloc(r->arena, sizeof *x);
+    if (!x)
+        return tnf_arena_fail(r->arena, "a store", e);
+    x->source = r->source;
+    x->from = (tnf_zip_from) { .fetch = fetch_archive,
+                               .ctx = x,
+                               .size = r->source->size,
+                               .arena = r->arena,
+                               .max_directory = r->limits.header_bytes,
+                               .max_members = MOST_MEMBERS,
+                               .odd = be_stricter,
+                               .odd_ctx = r };
+    TNF_TRY(tnf_zip_read(&x->zip, &x->from, e));
+    x->from.odd = NULL; /* later, in any thread, nothing can be told: it fails */
+    zr_key *keys = tnf_arena_array(r->arena, x->zip.n, sizeof *keys);
+    if (!keys)
+        return tnf_arena_fail(r->arena, "a store", e);
+    for (size_t i = 0; i < x->zip.n; i++) {
+        const tnf_zip_member *m = &x->zip.members[i];
+        if (m->method == TNF_ZIP_DEFLATED && m->size / MOST_INFLATED > m->stored)
+            return tnf_fail(e, TNF_EFORMAT, m->at, "%llu bytes of %s cannot become %llu",
+                            (unsigned long long)m->stored, TNF_QUOTED(m->name),
+                            (unsigned long long)m->size);
+        if (m->name.n && m->name.p[m->name.n - 1] != '/') /* a folder has nothing in it */
+            keys[s->n++] = (zr_key) { m->name, m->size, i };
+    }
+    if (s->n)
+        qsort(keys, s->n, sizeof *keys, tnf_zr_compare_keys);
+    s->keys = keys;
+    s->ctx = x;
+    s->read = read_member;
+    s->place = place_member;
+    return TNF_OK;
+}
+
+tnf_status tnf_zr_open_store(zr_store **out, tnf_reader *r, tnf_error *e)
+{
+    uint8_t head[4] = { 0 };
+    const tnf_container *folder;
+    if (r->source->size >= sizeof head)
+        TNF_TRY(tnf_source_read(r->source, 0, head, sizeof head, e));
+    if (memcmp(head, "PK", 2) == 0) {
+        *out = tnf_arena_alloc(r->arena, sizeof **out);
+        return *out ? open_archive(*out, r, e) : tnf_arena_fail(r->arena, "a store", e);
+    }
+    TNF_TRY(tnf_open_folder(r, &folder, e));
+    return tnf_zr_folder_store(out, r, folder, e);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* The writer of Zarr. */
+#ifndef TNF_FORMATS_ZARR_WRITE_H
+#define TNF_FORMATS_ZARR_WRITE_H
+
+#include "format.h"
+
+/* Attributes of the root: what has no place of its own; groups without attributes are no content,
+ * but the folders of names. */
+#define ZR_OWN     "tenfold.text"
+#define ZR_IMPLIED "tenfold.implied"
+
+enum { ZR_WRITE_VERSION, ZR_WRITE_CHUNKS, ZR_WRITE_CODEC, ZR_WRITE_LEVEL, ZR_WRITE_SHARD };
+extern const tnf_option_info tnf_zr_write_options[];
+/* Can a group or an array have this path? */
+bool tnf_zr_good_path(tnf_str name);
+tnf_fate tnf_zr_takes(const tnf_object *o, const char **reason);
+tnf_status tnf_zr_fits(tnf_fit *fit, tnf_error *e);
+tnf_status tnf_zr_write(tnf_writer *w, tnf_error *e);
+
+#endif

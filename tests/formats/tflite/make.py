@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Makes the fixtures of TFLite and what is expected of them (Python's own library only).
+
+FlatBuffers are composed back to front from the tables of the schema.
+"""
+import hashlib
+import json
+import pathlib
+import shutil
+import struct
+
+HERE = pathlib.Path(__file__).parent
+BAD, SHORT = "TNF_EFORMAT", "TNF_ETRUNCATED"
+expect = {"valid": {}, "reject": {}}
+TYPES = {"f32": 0, "f16": 1, "i32": 2, "u8": 3, "i64": 4, "bool": 6, "i16": 7, "c64": 8, "i8": 9, "f64": 10, "c128": 11, "u64": 12, "u32": 15, "u16": 16,
+         "i4": 17, "bf16": 18, "i2": 19, "u4": 20}
+BITS = {"f32": 32, "f16": 16, "i32": 32, "u8": 8, "i64": 64, "bool": 8, "i16": 16, "c64": 64, "i8": 8, "f64": 64, "c128": 128, "u64": 64, "u32": 32,
+        "u16": 16, "i4": 4, "bf16": 16, "i2": 2, "u4": 4}
+
+
+class Flat:
+    """A buffer that grows forwards: what is referred to lies behind what refers to it, so references are put in later."""
+
+    def __init__(self):
+        self.out, self.later = bytearray(8), []
+
+    def pad(self, n):
+        self.out += bytes(-len(self.out) % n)
+
+    def vector(self, data, width=1, align=4):
+        self.pad(4)
+        while align > 4 and (len(self.out) + 4) % align:
+            self.out += b"\0"
+        at = len(self.out)
+        self.out += struct.pack("<I", len(data) // width) + data
+        return at
+
+    def tables(self, items):
+        self.pad(4)
+        at = len(self.out)
+        self.out += struct.pack("<I", len(items)) + bytes(4 * len(items))
+        for i, item in enumerate(items):
+            self.later.append((at + 4 + 4 * i, item))
+        return at
+
+    def table(self, fields):
+        """fields: {index: bytes of a number, or a function that gives where it leads}"""
+        n = max(fields, default=-1) + 1
+        self.pad(2)
+        vtable = len(self.out)
+        self.out += bytes(4 + 2 * n)
+        self.pad(8)
+        at = len(self.out)
+        self.out += struct.pack("<i", at - vtable)
+        for index, value in fields.items():
+            self.pad(len(value) if isinstance(value, bytes) else 4)
+            struct.pack_into("<H", self.out, vtable + 4 + 2 * index, len(self.out) - at)
+            if isinstance(value, bytes):
+                self.out += value
+            else:
+                self.later.append((len(self.out), value))
+                self.out += bytes(4)
+        struct.pack_into("<HH", self.out, vtable, 4 + 2 * n, len(self.out) - at)
+        return at
+
+    def finish(self, root, behind=()):
+        self.later.append((0, root))
+        self.out[4:8] = b"TFL3"
+        while self.later:
+            place, make = self.later.pop(0)
+            struct.pack_into("<I", self.out, place, make(self) - place)
+        return bytes(self.out)
+
+
+def text(s):
+    s = s if isinstance(s, bytes) else s.encode()
+    return lambda f: _string(f, s)
+
+
+def _string(f, s):
+    at = f.vector(s)
+    f.out += b"\0"
+    return at
+
+
+def numbers(code, values):
+    return lambda f: f.vector(struct.pack(f"<{len(values)}{code}", *values), struct.calcsize(code), 8)
+
+
+def tensor(name, type_, shape, buffer, quant=None, more=None):
+    fields = {0: numbers("i", shape), 1: bytes([type_]), 2: struct.pack("<I", buffer), 3: text(name)}
+    if quant:
+        scale, zero, axis = quant
+        fields[4] = lambda f: f.table({2: numbers("f", scale), 3: numbers("q", zero), 6: struct.pack("<i", axis)})
+    return lambda f: f.table(fields | (more or {}))
+
+
+def buffer(data=None, offset=None, size=None):
+    fields = {}
+    if data is not None:
+        fields[0] = lambda f: f.vector(data, 1, 16)
+    if offset is not None:
+        fields |= {1: struct.pack("<Q", offset), 2: struct.pack("<Q", size)}
+    return lambda f: f.table(fields)
+
+
+def model(graphs, buffers, metadata=()):
+    root = {0: struct.pack("<I", 3), 2: lambda f: f.tables([lambda f, t=t: f.table({0: lambda f: f.tables(t)}) for t in graphs]), 3: text("made by hand"),
+            4: lambda f: f.tables([buffer()] + list(buffers))}
+    if metadata:
+        root[6] = lambda f: f.tables([lambda f, n=n, b=b: f.table({0: text(n), 1: struct.pack("<I", b)}) for n, b in metadata])
+    return Flat().finish(lambda f: f.table(root))
+
+
+def told(name, dtype, shape, data=None, **more):
+    return {"name": name, "dtype": dtype, "shape": list(shape), **({} if data is None else {"sha256": hashlib.sha256(data).hexdigest()}), **more}
+
+
+def valid(name, data, tensors, **more):
+    (HERE / "valid" / name).write_bytes(data)
+    expect["valid"][name] = {"format": "tflite", "version": "3", "warnings": 0, "tensors": tensors, **more}
+
+
+def reject(name, data, code, message, offset=None):
+    (HERE / "reject" / name).write_bytes(data)
+    expect["reject"][name] = {"code": code, "offset": offset, "message": message, "lenient": "rejects"}
+
+
+def make():
+    data = struct.pack("<4f", 1, 2, 3, 4)
+    one = model([[tensor("w", 0, [2, 2], 1)]], [buffer(data)])
+    attrs = {"tflite.version": 3, "tflite.description": "made by hand"}
+    valid("one.tflite", one, [told("w", "f32", [2, 2], data)], attrs=attrs)
+    valid("empty.tflite", model([], []), [], attrs=attrs)
+    valid("activations.tflite", model([[tensor("x", 0, [1], 0), tensor("w", 0, [2, 2], 1), tensor("y", 0, [1], 2)]], [buffer(data), buffer(b"")]),
+          [told("w", "f32", [2, 2], data)], attrs={"tflite.activations": 2})
+    items, buffers, tensors = [], [], []
+    for i, (name, code) in enumerate(TYPES.items()):
+        raw = bytes(k % 2 if name == "bool" else k + 1 for k in range((5 * BITS[name] + 7) // 8))
+        if BITS[name] < 8:
+            raw = raw[:-1] + bytes([raw[-1] & (1 << 5 * BITS[name] % 8) - 1])
+        items.append(tensor(name, code, [5], i + 1))
+        buffers.append(buffer(raw))
+        tensors.append(told(name, name, [5], raw))
+    valid("types.tflite", model([items], buffers), tensors)
+    valid("quantized.tflite", model([[tensor("q", 9, [2, 3], 1, ([0.5, 0.25], [1, -1], 0))]], [buffer(bytes(range(6)))]),
+          [told("q", "i8", [2, 3], bytes(range(6)), attrs={"tflite.scale": [0.5, 0.25], "tflite.zero_point": [1, -1], "tflite.axis": 0})])
+    valid("names.tflite", model([[tensor("a", 0, [2, 2], 1), tensor("a", 0, [2, 2], 2), tensor("", 0, [4], 1)], [tensor("a", 0, [4], 2)]], [buffer(data), buffer(data)]),
+          [told("a", "f32", [2, 2], data), told("a#0.1", "f32", [2, 2], data), told("#0.2", "f32", [4], data, attrs={"tflite.alias": "a"}),
+           told("a#1.0", "f32", [4], data, attrs={"tflite.alias": "a#0.1"})])
+    strings = ["", "a", "äö"]
+    raw, at = b"", 4 + 4 * 4
+    head = struct.pack("<I", 3)
+    for s in strings:
+        head += struct.pack("<I", at + len(raw))
+        raw += s.encode()
+    head += struct.pack("<I", at + len(raw))
+    valid("strings.tflite", model([[tensor("s", 5, [3], 1)]], [buffer(head + raw)]), [{"name": "s", "layout": "strings/1", "shape": [3], "strings": strings}])
+    valid("unknown.tflite", model([[tensor("u", 42, [1], 1)]], [buffer(b"xyz")]), [told("u", "tflite.42", [1])], problems=True)
+    valid("scalar.tflite", model([[tensor("s", 2, [], 1)]], [buffer(b"\1\0\0\0")]), [told("s", "i32", [], b"\1\0\0\0")])
+    valid("metadata.tflite", model([], [buffer(b"1.5.0")], [("min_runtime_version", 1)]), [])
+    flat = model([[tensor("w", 0, [2, 2], 1)]], [buffer(None, 2, 16)])
+    at = -(-len(flat) // 16) * 16
+    flat = model([[tensor("w", 0, [2, 2], 1)]], [buffer(None, at, 16)])
+    large = flat.ljust(at, b"\0") + data
+    valid("behind.tflite", large, [told("w", "f32", [2, 2], data)])
+    reject("behind_cut.tflite", large[:-3], SHORT, "behind the file")
+    for n in (7, 12, 40, 100):
+        reject(f"cut_{n}.tflite", one[:n], SHORT if n < 8 else BAD, "")
+    reject("root.tflite", struct.pack("<I", 0xFFFFFFF0) + one[4:], BAD, "outside")
+    reject("root_zero.tflite", bytes(4) + one[4:], BAD, "")
+    root = struct.unpack("<I", one[:4])[0]
+    for name, value in (("far", -2 ** 31), ("before", 2 ** 31 - 1)):
+        reject(f"vtable_{name}.tflite", one[:root] + struct.pack("<i", value) + one[root + 4:], BAD, "outside")
+    vtable = root - struct.unpack("<i", one[root:root + 4])[0]
+    for n in (0, 3, 5, 65534):
+        reject(f"vtable_{n}.tflite", one[:vtable] + struct.pack("<H", n) + one[vtable + 2:], BAD, "vtable")
+    reject("shape.tflite", model([[tensor("w", 0, [2, 3], 1)]], [buffer(data)]), BAD, "16 bytes")
+    reject("negative.tflite", model([[tensor("w", 0, [-1], 1)]], [buffer(data)]), BAD, "-1")
+    reject("buffer.tflite", model([[tensor("w", 0, [4], 9)]], [buffer(data)]), BAD, "buffer 9 of 2")
+    reject("strings_short.tflite", model([[tensor("s", 5, [3], 1)]], [buffer(struct.pack("<I", 3))]), BAD, "ends too early")
+    reject("strings_back.tflite", model([[tensor("s", 5, [1], 1)]], [buffer(struct.pack("<3I", 1, 12, 4))]), BAD, "behind its beginning")
+    reject("strings_many.tflite", model([[tensor("s", 5, [2], 1)]], [buffer(struct.pack("<3I", 1, 12, 12))]), BAD, "those of the shape")
+
+
+for kind in ("valid", "reject"):
+    shutil.rmtree(HERE / kind, ignore_errors=True)
+    (HERE / kind).mkdir()
+make()
+(HERE / "expect.json").write_text(json.dumps(expect, indent=1, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* Zarr beyond its fixtures: folders that are written, how little a slice reads, names that have no
+ * place, folders that nothing is read outside of. */
+#include "../support/unit.h"
+
+#include <ftw.h>
+#include <stdatomic.h>
+#include <sys/stat.h>
+#include <tenfold/build.h>
+#include <tenfold/tenfold.h>
+#include <unistd.h>
+
+#define ROWS 256u
+#define COLS 64u
+
+static uint32_t numbers[ROWS * COLS];
+static char folder[128];
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *where)
+{
+    (void)st, (void)kind, (void)where;
+    return remove(path);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < ROWS * COLS; i++)
+        numbers[i] = i * 2654435761u;
+    snprintf(folder, sizeof folder, "/tmp/test_zarr.%d", (int)getpid());
+    return mkdir(folder, 0700);
+}
+
+static int end(void **state)
+{
+    (void)state;
+    return nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static tnf_builder *build(const char *const *names, size_t n)
+{
+    static const uint64_t shape[] = { ROWS, COLS };
+    tnf_builder *b;
+    tnf_error e;
+    assert_ok(tnf_builder_new(&b, NULL, &e));
+    for (size_t i = 0; i < n; i++)
+        assert_ok(tnf_builder_add(b, names[i], tnf_type_named("u32"), 2, shape, numbers, &e));
+    return b;
+}
+
+static void check_whole(const tnf_file *f, const char *name)
+{
+    static uint32_t found[ROWS * COLS];
+    tnf_error e;
+    const tnf_object *o = tnf_find(f, name);
+    assert_non_null(o);
+    assert_ok(tnf_read(o, found, sizeof found, &e));
+    assert_memory_equal(found, numbers, sizeof numbers);
+}
+
+/* As folders of both versions, in chunks and shards; replaced only when that is asked for. */
+static void folders_are_written(void **state)
+{
+    static const char *const names[] = { "a", "g/b", "g/h/c" };
+    static const tnf_option options[][2] = {
+        { { "version", "3" }, { "chunks", "4096" } },
+        { { "version", "2" }, { "codec", "gzip" } },
+        { { "codec", "none" }, { "chunks", "1" } },
+        { { "shard", "3" }, { "chunks", "8K" } },
+    };
+    char path[160];
+    tnf_error e;
+    tnf_builder *b = build(names, 3);
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        tnf_save_options how = TNF_SAVE_INIT;
+        tnf_file *f;
+        struct stat st;
+        how.options = options[i];
+        how.noptions = 2;
+        how.no_sync = true;
+        snprintf(path, sizeof path, "%s/%zu.zarr", folder, i);
+        assert_ok(tnf_save(b, path, &how, &e));
+        assert_int_equal(stat(path, &st), 0);
+        assert_true(S_ISDIR(st.st_mode));
+        assert_fails(tnf_save(b, path, &how, &e), TNF_EEXISTS);
+        how.replace = true;
+        assert_ok(tnf_save(b, path, &how, &e));
+        assert_ok(tnf_open(&f, path, NULL, &e));
+        assert_string_equal(tnf_file_info(f)->format, "zarr");
+        assert_int_equal(tnf_file_info(f)->objects, 3);
+        for (size_t k = 0; k < 3; k++)
+            check_whole(f, names[k]);
+        tnf_close(f);
+    }
+    tnf_builder_free(b);
+}
+
+/* A source in memory that counts what is read of it. */
+struct counted {
+    tnf_str bytes;
+    atomic_uint_fast64_t read;
+};
+
+static tnf_status count_read(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    struct counted *c = ctx;
+    (void)e;
+    memcpy(dst, c->bytes.p + offset, n);
+    atomic_fetch_add(&c->read, n);
+    return TNF_OK;
+}
+
+static const tnf_source_ops ops = { .version = TNF_SOURCE_OPS_VERSION, .read_at = count_read };
+
+/* 16 chunks of 4 KiB: a column reads all of them, two rows one; of a shard its index, too. */
+static void slices_read_their_chunks(void **state)
+{
+    static const char *const names[] = { "a" };
+    static const tnf_option options[] = { { "chunks", "4096" },
+                                          { "codec", "none" },
+                                          { "shard", "16" } };
+    tnf_error e;
+    tnf_builder *b = build(names, 1);
+    (void)state;
+    for (size_t shards = 0; shards < 2; shards++) {
+        tnf_save_options how = TNF_SAVE_INIT;
+        struct counted source = { 0 };
+        tnf_source *s;
+        tnf_file *f;
+        tnf_sink *sink;
+        uint32_t found[2 * COLS];
+        const tnf_slice rows[] = { { 17, 1, 2, false }, { 0, 1, COLS, false } };
+        const tnf_slice few[] = { { 250, -100, 3, false }, { 3, 7, 2, false } };
+        how.format = "zarr";
+        how.options = options;
+        how.noptions = 2 + shards;
+        assert_ok(tnf_sink_memory(&sink, &e));
+        assert_ok(tnf_save_sink(b, sink, &how, &e));
+        source.bytes = tnf_sink_bytes(sink);
+        assert_ok(tnf_source_custom(&s, &ops, &source, source.bytes.n, &e));
+        assert_ok(tnf_open_source(&f, s, NULL, &e));
+        const tnf_object *o = tnf_find(f, "a");
+        uint64_t before = source.read;
+        assert_ok(tnf_read_slice(o, rows, found, sizeof found, &e));
+        assert_memory_equal(found, numbers + (size_t)17 * COLS, sizeof found);
+        uint64_t took = source.read - before, index = shards ? 16 * 16 + 4 : 0;
+        assert_true(took >= 4096 + index && took < 4096 + index + 400); /* headers of members */
+        before = source.read;
+        assert_ok(tnf_read_slice(o, few, found, 24, &e));
+        for (size_t i = 0; i < 3; i++)
+            for (size_t k = 0; k < 2; k++)
+                assert_int_equal(found[2 * i + k], numbers[(250 - 100 * i) * COLS + 3 + 7 * k]);
+        assert_true(source.read - before < 3 * (4096 + 400)); /* three chunks, of 16 */
+        tnf_close(f);
+        tnf_sink_close(sink);
+    }
+    tnf_builder_free(b);
+}
+
+static void some_names_have_no_place(void **state)
+{
+    static const char *const bad[] = { "",   ".",   "..",          "a/../b",  "/a",  "a//b",
+                                       "a/", "__x", "a/zarr.json", ".zarray", "a\\b" };
+    static const char *const both[] = { "a", "a/b" };
+    tnf_save_options how = TNF_SAVE_INIT;
+    tnf_error e;
+    (void)state;
+    how.format = "zarr";
+    how.dry_run = true;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        tnf_builder *b = build(&bad[i], 1);
+        assert_fails(tnf_save_sink(b, NULL, &how, &e), TNF_ELOSSY);
+        tnf_builder_free(b);
+    }
+    tnf_builder *b = build(both, 2);
+    assert_fails(tnf_save_sink(b, NULL, &how, &e), TNF_ELOSSY);
+    assert_says("folder of another");
+    tnf_builder_free(b);
+}
+
+/* A chunk that is a link to somewhere else is not read; one within the store is. */
+static void links_stay_inside(void **state)
+{
+    static const char *const names[] = { "a" };
+    static const tnf_option options[] = { { "chunks", "4096" }, { "codec", "none" } };
+    tnf_save_options how = TNF_SAVE_INIT;
+    static uint32_t found[ROWS * COLS];
+    char path[160], chunk[200], other[200];
+    tnf_error e;
+    tnf_file *f;
+    (void)state;
+    how.options = options;
+    how.noptions = 2;
+    how.no_sync = true;
+    snprintf(path, sizeof path, "%s/links.zarr", folder);
+    snprintf(chunk, sizeof chunk, "%s/a/c/3/0", path);
+    snprintf(other, sizeof other, "%s/outside", folder);
+    tnf_builder *b = build(names, 1);
+    assert_ok(tnf_save(b, path, &how, &e));
+    assert_int_equal(rename(chunk, other), 0);
+    assert_int_equal(symlink("../../../../outside", chunk), 0);
+    assert_ok(tnf_open(&f, path, NULL, &e));
+    assert_int_not_equal(tnf_read(tnf_find(f, "a"), found, sizeof found, &e), TNF_OK);
+    tnf_close(f);
+    assert_int_equal(remove(chunk), 0);
+    snprintf(path + strlen(path), 20, "/a/c/kept");
+    assert_int_equal(rename(other, path), 0);
+    assert_int_equal(symlink("../kept", chunk), 0);
+    path[strlen(path) - 9] = 0;
+    assert_ok(tnf_open(&f, path, NULL, &e));
+    check_whole(f, "a");
+    tnf_close(f);
+    tnf_builder_free(b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(folders_are_written),
+        cmocka_unit_test(slices_read_their_chunks),
+        cmocka_unit_test(some_names_have_no_place),
+        cmocka_unit_test(links_stay_inside),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}
