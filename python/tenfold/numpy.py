@@ -8,7 +8,7 @@ import numpy as _np
 
 from . import File as _File, _tenfold
 from ._errors import Error as _Error, LossyError as _LossyError
-from ._plain import attributes as _attributes, check_name
+from ._plain import check_name, writing as _writing
 
 __all__ = ["load", "load_file", "save", "save_file"]
 
@@ -35,7 +35,7 @@ def _known(name, dtype):
 
 
 def _save(items, path, metadata, format, sync=True, **more):
-    how = {"format": format, "attrs": _attributes(metadata, format), "replace": True, "sync": sync, **more}
+    how = {**_writing(metadata, format), "sync": sync, **more}
     try:
         return _tenfold.save(items, path, how)
     except _LossyError as error:

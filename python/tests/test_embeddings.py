@@ -2,6 +2,7 @@
 """Embeddings, and gensim's and finalfusion's names for them, against numpy and those packages."""
 import os
 import unittest
+import warnings
 
 import support
 from support import numpy as np
@@ -168,6 +169,28 @@ class Finalfusion(EmbCase):
             self.package.Embeddings(e.storage[:10], e.vocab)
         e.write(self.path("again.fifu"))
         self.assertTrue(tenfold.diff(self.fifu, self.path("again.fifu")).same)
+
+    def test_no_loss_in_silence(self):
+        """Norms have no place in a text of vectors: it is told, or refused, and never hidden."""
+        with_text = self.path("texts.fifu")
+        tenfold.convert(self.fifu, with_text)
+        tenfold.meta(with_text, {"finalfusion.metadata": {"author": "me"}})
+        e = self.package.load_finalfusion(with_text)
+        with self.assertWarnsRegex(tenfold.LossWarning, "does not keep everything") as told:
+            self.package.write_word2vec(self.path("w.bin"), e)
+        self.assertFalse(told.warning.report.lossless)
+        with self.assertRaises(tenfold.LossyError):
+            self.package.write_word2vec(self.path("no.bin"), e, allow_loss=False)
+        self.assertFalse(os.path.exists(self.path("no.bin")))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            self.package.write_word2vec(self.path("w.bin"), e, allow_loss=True)
+            e.write(self.path("whole.fifu"))
+        from tenfold.compat.gensim import KeyedVectors
+        with self.assertWarns(tenfold.LossWarning):
+            KeyedVectors(with_text).save_word2vec_format(self.path("k.txt"))
+        with self.assertRaises(NotImplementedError):
+            KeyedVectors(with_text, limit=3).save_word2vec_format(self.path("k.txt"))
 
     @unittest.skipIf(finalfusion is None, "needs finalfusion")
     def test_against_finalfusion(self):

@@ -13,8 +13,9 @@ from functools import total_ordering as _total_ordering
 
 import numpy as _np
 
-from .. import Error as _Error, convert as _convert, open as _open, save as _save
+from .. import Error as _Error, open as _open, save as _save
 from ..embeddings import Embeddings as _Own
+from ._write import written as _written
 
 __all__ = ["Embeddings", "FinalfusionFormatError", "Metadata", "NdArray", "Norms", "SimilarityResult",
            "SimpleVocab", "load_fasttext", "load_finalfusion", "load_metadata", "load_norms",
@@ -207,19 +208,19 @@ class Embeddings:
     # ------------------------------------------------------------------- save
 
     def write(self, file):
-        """Writes it as finalfusion."""
-        _write(self, file, "finalfusion")
+        """Writes it as finalfusion, which keeps everything."""
+        _write(self, file, "finalfusion", False)
 
     def bucket_to_explicit(self):
         raise NotImplementedError("`tenfold explicit` does that")
 
 
-def _write(embeddings, file, format):
+def _write(embeddings, file, format, allow_loss=None):
     own = embeddings._own
     if own is None:
         raise NotImplementedError("only embeddings that were loaded can be written; "
                                   "tenfold.save() writes arrays")
-    _convert(own.file, file, format=format, replace=True, allow_loss=format != "finalfusion")
+    _written(own.file, file, format, allow_loss)
 
 
 def _load(file, format, lossy=False, mmap=False):
@@ -228,9 +229,7 @@ def _load(file, format, lossy=False, mmap=False):
     del lossy
     try:
         own = _Own(_open(file, format=format, warn=False, access="mmap" if mmap else "auto"))
-    except OSError as error:
-        if isinstance(error, _Error) and not isinstance(error, OSError):
-            raise
+    except OSError:
         raise
     except _Error as error:
         raise FinalfusionFormatError(str(error)) from error
@@ -281,17 +280,25 @@ def load_metadata(file):
     return load_finalfusion(file).metadata
 
 
-def write_word2vec(file, embeddings):
-    _write(embeddings, file, "word2vec")
+def write_word2vec(file, embeddings, *, allow_loss=None):
+    """What the format has no place for is told by a tenfold.LossWarning; allow_loss=False refuses."""
+    _write(embeddings, file, "word2vec", allow_loss)
 
 
-def write_text(file, embeddings, sep=" "):
-    _write(embeddings, file, "text")
+def _plain(sep):
+    if sep != " ":
+        raise NotImplementedError("the separator is a blank")
 
 
-def write_text_dims(file, embeddings, sep=" "):
-    _write(embeddings, file, "textdims")
+def write_text(file, embeddings, sep=" ", *, allow_loss=None):
+    _plain(sep)
+    _write(embeddings, file, "text", allow_loss)
 
 
-def write_fasttext(file, embeddings):
-    _write(embeddings, file, "fasttext")
+def write_text_dims(file, embeddings, sep=" ", *, allow_loss=None):
+    _plain(sep)
+    _write(embeddings, file, "textdims", allow_loss)
+
+
+def write_fasttext(file, embeddings, *, allow_loss=None):
+    _write(embeddings, file, "fasttext", allow_loss)

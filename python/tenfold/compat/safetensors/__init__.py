@@ -14,7 +14,7 @@ import os as _os
 
 from ... import File as _File, _tenfold
 from ..._errors import Error as SafetensorError
-from ..._plain import attributes, check_name
+from ..._plain import check_name, writing as _writing
 
 __version__ = "0.8.0"
 __all__ = ["SafetensorError", "TensorSpec", "deserialize", "safe_open", "serialize",
@@ -90,7 +90,7 @@ def _items(tensor_dict):
 
 
 def _write(tensor_dict, filename, metadata):
-    how = {"format": "safetensors", "attrs": attributes(metadata, "safetensors"), "replace": True}
+    how = _writing(metadata, "safetensors")
     try:
         return _tenfold.save(_items(tensor_dict), filename, how)
     except ValueError as error:
