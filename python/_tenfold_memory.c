@@ -145,6 +145,10 @@ static const kind kinds[] = {
     { "f6_e2m3", NULL, NULL, "float6_e2m3fn", 0, 0, 0 },
     { "f6_e3m2", NULL, NULL, "float6_e3m2fn", 0, 0, 0 },
     { "f4_e2m1", NULL, NULL, "float4_e2m1fn", 17, 4, 0 },
+    { "i4", NULL, NULL, "int4", 0, 0, 0 },
+    { "u4", NULL, NULL, "uint4", 0, 0, 0 },
+    { "i2", NULL, NULL, "int2", 0, 0, 0 },
+    { "u2", NULL, NULL, "uint2", 0, 0, 0 },
     { "bit", NULL, NULL, "", 0, 0, 0 }, /* numpy's uint8 */
 };
 

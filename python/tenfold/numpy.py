@@ -28,7 +28,7 @@ def _checked(tensors, format):
 
 def _known(name, dtype):
     """Tenfold would keep these in a form of its own, which safetensors' readers do not know."""
-    if str(dtype) == "complex128":
+    if str(dtype) in ("complex128", "int4", "uint4", "int2", "uint2"):
         from ._values import unknown
         raise unknown(name, dtype)
     check_name(name)

@@ -48,27 +48,32 @@ class SimilarityResult:
         return f"SimilarityResult(word={self.word!r}, similarity={self.similarity!r})"
 
 
-class NdArray(_np.ndarray):
-    """A dense matrix of vectors."""
+class _Floats(_np.ndarray):
+    """An array of float32 of a number of dimensions that its class knows."""
+
+    _dims = 0
 
     def __new__(cls, array):
         array = _np.asarray(array)
-        if array.ndim != 2 or array.dtype != _np.float32:
-            raise TypeError("expected a matrix of float32")
+        if array.ndim != cls._dims or array.dtype != _np.float32:
+            raise TypeError(f"expected float32 in {cls._dims} dimensions, not {array.dtype} in "
+                            f"{array.ndim}")
         return array.view(cls)
+
+
+class NdArray(_Floats):
+    """A dense matrix of vectors."""
+
+    _dims = 2
 
     def write(self, file):
         _save(file, {"embeddings": _np.asarray(self)}, format="finalfusion", replace=True, as_is=True)
 
 
-class Norms(_np.ndarray):
+class Norms(_Floats):
     """The lengths of vectors before they were normalised."""
 
-    def __new__(cls, array):
-        array = _np.asarray(array)
-        if array.ndim != 1 or array.dtype != _np.float32:
-            raise TypeError("expected a vector of float32")
-        return array.view(cls)
+    _dims = 1
 
 
 class Metadata(dict):
