@@ -15,7 +15,8 @@
 #ifndef TENFOLD_PYTHON_H
 #define TENFOLD_PYTHON_H
 
-#ifndef Py_LIMITED_API
+/* One file for all versions; but a Python without a GIL has no limited API before 3.15. */
+#if !defined(Py_LIMITED_API) && !defined(TENFOLD_FULL_API)
 #define Py_LIMITED_API 0x030B0000
 #endif
 #define PY_SSIZE_T_CLEAN

@@ -62,17 +62,18 @@ handle *handle_of(state *st, PyObject *object)
     return NULL;
 }
 
-/* Tensors that are still there keep the C file; they are told that it is closed. */
+/* Tensors that are still there keep the C file; they are told that it is closed. Without a GIL
+ * another thread may be using the handle right now: then it goes with the File itself. */
 static PyObject *file_close(PyObject *self, PyObject *ignored)
 {
     (void)ignored;
-    file *f = DATA(file, self);
-    handle *h = f->h;
-    f->h = NULL;
-    if (h) {
+    handle *h = DATA(file, self)->h;
+    if (h)
         h->closed = true;
-        Py_DECREF(AS_OBJECT(h));
-    }
+#ifndef Py_GIL_DISABLED
+    DATA(file, self)->h = NULL;
+    Py_XDECREF(AS_OBJECT(h));
+#endif
     return Py_NewRef(Py_None);
 }
 
@@ -450,7 +451,8 @@ static PyObject *get_path(PyObject *self, void *ignored)
 static PyObject *get_closed(PyObject *self, void *ignored)
 {
     (void)ignored;
-    return PyBool_FromLong(DATA(file, self)->h == NULL);
+    const handle *h = DATA(file, self)->h;
+    return PyBool_FromLong(!h || h->closed);
 }
 
 static PyMethodDef file_methods[] = {
