@@ -139,6 +139,10 @@ class Gensim(EmbCase):
         a = theirs.most_similar_cosmul(["w1", "w2"], ["w3"])
         b = self.ours.most_similar_cosmul(["w1", "w2"], ["w3"])
         self.assertEqual([w for w, _ in a], [w for w, _ in b])
+        for how in (dict(binary=True), dict(), dict(write_header=False)):
+            theirs.save_word2vec_format(self.path("a"), **how)
+            self.ours.save_word2vec_format(self.path("b"), **how)
+            self.assertEqual(self.bytes_of("a"), self.bytes_of("b"), how)
         self.assertAlmostEqual(theirs.n_similarity(words[:2], words[2:]),
                                self.ours.n_similarity(words[:2], words[2:]), 6)
 

@@ -5,11 +5,12 @@ import warnings
 from .. import LossWarning, convert
 
 
-def written(file, path, format, allow_loss=None):
+def written(file, path, format, allow_loss=None, **options):
     """Converts an open file. What is lost is told by a LossWarning with the report, since the
     package of that name would have said nothing at all; allow_loss=False refuses it, and with True
     the caller knows."""
-    report = convert(file, path, format=format, replace=True, allow_loss=allow_loss is not False)
+    report = convert(file, path, format=format, replace=True, allow_loss=allow_loss is not False,
+                     **options)
     lost = [item for item in report if item.fate in ("dropped", "transformed")]
     if lost and allow_loss is None:
         first = f"{lost[0].kind} {lost[0].name!r}: {lost[0].reason}"

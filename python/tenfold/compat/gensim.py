@@ -251,4 +251,5 @@ class KeyedVectors:
         if self._n != len(self._emb) or total_vec not in (None, self._n):
             raise NotImplementedError("all words are written: load the file without a limit")
         format = "word2vec" if binary else "textdims" if write_header else "text"
-        _written(self._emb.file, fname, format, allow_loss)
+        numbers = {} if binary else {"numbers": "python"}
+        _written(self._emb.file, fname, format, allow_loss, **numbers)
