@@ -281,6 +281,14 @@ static PyObject *view_numpy(const tensor *t, PyObject *self)
     return made;
 }
 
+/* A capsule has a view where that is possible, else a copy, and says what fails. */
+static bool by_capsule(const tensor *t, const tnf_part *part, const kind *k)
+{
+    state *st = t->h->st;
+    return k && k->format && !t->h->of_python && part->nbytes > 0 && t->object->rank <= SURE_RANK &&
+           numpy_asarray(st) && st->take;
+}
+
 PyObject *tensor_numpy(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names)
 {
     static const char *const keys[] = { "copy", "writable", "astype", NULL };
@@ -302,9 +310,7 @@ PyObject *tensor_numpy(PyObject *self, PyObject *const *args, Py_ssize_t n, PyOb
     if (astype && part->type && strcmp(astype, part->type->id) != 0)
         return array_to_numpy(widened_array(tensor_array(t), astype), t->object->name.p);
     int wanted = copy == Py_None ? -1 : PyObject_IsTrue(copy);
-    /* A capsule has a view where that is possible, else a copy, and says what fails. */
-    if (wanted == -1 && !writable && k && k->format && !t->h->of_python && part->nbytes > 0 &&
-        t->object->rank <= SURE_RANK && numpy_asarray(t->h->st) && t->h->st->take)
+    if (wanted == -1 && !writable && by_capsule(t, part, k))
         return numpy_over(t->h->st, self, k, true);
     bool view = wanted != 1 && !writable && k && k->format && tnf_map(&mapped, part, &e) == TNF_OK;
     if (wanted == 0 && !view)

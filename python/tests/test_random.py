@@ -88,6 +88,29 @@ class Random(support.Case):
             loaded = tenfold.numpy.load_file(path)
             self.assertEqual({name: bits(a) for name, a in loaded.items()}, wanted, f"dict {i}")
 
+    def test_slices(self):
+        """Small slices are copied from the mapping: any rank, steps both ways, every width."""
+        import tenfold.compat.safetensors as ours
+        path = self.path("slices.safetensors")
+        for i in range(100):
+            shape = [self.rng.randrange(1, 7) for _ in range(self.rng.randrange(0, 5))]
+            kind = self.rng.choice(("f8", "f4", "i2", "u1", "c8"))
+            array = np.arange(int(np.prod(shape))).astype(kind).reshape(shape)
+            tenfold.numpy.save_file({"x": array}, path, sync=False)
+            for backend in ("mmap", "pread"):
+                with ours.safe_open(path, "np", backend=backend) as f:
+                    for _ in range(20):
+                        key = tuple(self.key(n) for n in shape[:self.rng.randrange(len(shape) + 1)])
+                        got = f.get_slice("x")[key]
+                        self.assertEqual(bits(got), bits(array[key]), (i, shape, key, backend))
+
+    def key(self, n):
+        if self.rng.random() < 0.3:
+            return self.rng.randrange(-n, n)
+        a, b = sorted((self.rng.randrange(n), self.rng.randrange(n + 1)))
+        step = self.rng.randrange(1, 4)
+        return slice(a, max(b, a), step) if self.rng.random() < 0.7 else slice(None, None, -step)
+
     def test_metadata_keeps_its_order(self):
         metadata = {f"key{i}": str(i) for i in range(20)}
         data = tenfold.numpy.save({"a": np.zeros(1)}, metadata)
