@@ -38,7 +38,7 @@ else()
 endif()
 # Nothing else's .pc file is asked for, so that those who link the shared library need none. With the
 # archive alone, everybody needs what is linked after it.
-list(JOIN TENFOLD_STATIC_LIBRARIES " " TENFOLD_PC_PRIVATE)
+list(JOIN TENFOLD_LIBRARIES " " TENFOLD_PC_PRIVATE)
 set(TENFOLD_PC_PUBLIC "")
 if(NOT TENFOLD_SHARED)
   set(TENFOLD_PC_PUBLIC " ${TENFOLD_PC_PRIVATE}")

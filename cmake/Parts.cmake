@@ -3,7 +3,7 @@
 # users about the switches.
 set(TENFOLD_FORMATS all CACHE STRING "Formats to build: names or families with ; between, or all")
 option(TENFOLD_ZSTD "Read and write zstd, by libzstd" ON)
-option(TENFOLD_SNAPPY "Read and write snappy, by libsnappy" ON)
+option(TENFOLD_SNAPPY "Read and write snappy" ON)
 option(TENFOLD_ZLIB "Read and write gzip, by zlib" ON)
 option(TENFOLD_XXHASH "Digests xxh3-64 and xxh3-128, by libxxhash; ztensor2 and vs need them" ON)
 option(TENFOLD_CRYPTO "SHA-256 by OpenSSL's libcrypto, not by our own slower code" ON)
@@ -93,7 +93,7 @@ if(NOT TENFOLD_XXHASH AND (TENFOLD_HAS_ZTENSOR2 OR TENFOLD_HAS_VS))
   message(FATAL_ERROR "The formats ztensor2 and vs need TENFOLD_XXHASH=ON; TENFOLD_FORMATS names others")
 endif()
 foreach(part "XXHASH libxxhash libxxhash-dev" "ZSTD libzstd libzstd-dev"
-             "SNAPPY snappy libsnappy-dev" "ZLIB zlib zlib1g-dev" "CRYPTO libcrypto libssl-dev")
+             "ZLIB zlib zlib1g-dev" "CRYPTO libcrypto libssl-dev")
   separate_arguments(part)
   list(GET part 0 name)
   list(GET part 1 module)
@@ -108,14 +108,6 @@ foreach(folder ${CMAKE_C_IMPLICIT_LINK_DIRECTORIES}) # where the linker looks an
 endforeach()
 list(APPEND TENFOLD_LIBRARIES ${CMAKE_DL_LIBS} -pthread -lm)
 list(TRANSFORM TENFOLD_LIBRARIES REPLACE "^dl$" "-ldl")
-# libsnappy is C++. Its shared library brings the runtime along, its archive does not.
-set(TENFOLD_STATIC_LIBRARIES ${TENFOLD_LIBRARIES})
-if(TENFOLD_SNAPPY)
-  list(FIND TENFOLD_STATIC_LIBRARIES -lsnappy at)
-  math(EXPR at "${at} + 1")
-  list(INSERT TENFOLD_STATIC_LIBRARIES ${at} -lstdc++)
-endif()
 if(CMAKE_EXE_LINKER_FLAGS MATCHES "-static( |$)")
   set(TENFOLD_CURL OFF) # a static program cannot load a library
-  set(TENFOLD_LIBRARIES ${TENFOLD_STATIC_LIBRARIES})
 endif()

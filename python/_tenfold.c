@@ -109,6 +109,7 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(st->make_error);
     Py_VISIT(st->values);
     Py_VISIT(st->asarray);
+    Py_VISIT(st->take);
     Py_VISIT(st->dtypes);
     return 0;
 }
@@ -124,6 +125,7 @@ static int module_clear(PyObject *module)
     Py_CLEAR(st->make_error);
     Py_CLEAR(st->values);
     Py_CLEAR(st->asarray);
+    Py_CLEAR(st->take);
     Py_CLEAR(st->dtypes);
     return 0;
 }

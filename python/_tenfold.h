@@ -15,7 +15,8 @@
 #ifndef TENFOLD_PYTHON_H
 #define TENFOLD_PYTHON_H
 
-#ifndef Py_LIMITED_API
+/* One file for all versions; but a Python without a GIL has no limited API before 3.15. */
+#if !defined(Py_LIMITED_API) && !defined(TENFOLD_FULL_API)
 #define Py_LIMITED_API 0x030B0000
 #endif
 #define PY_SSIZE_T_CLEAN
@@ -43,6 +44,7 @@ typedef struct state {
     PyObject *make_error; /**< tenfold._errors.make */
     PyObject *values;     /**< the module tenfold._values, or NULL */
     PyObject *asarray;    /**< numpy.asarray, or NULL; Py_None: there is no numpy */
+    PyObject *take;       /**< numpy.from_dlpack where it knows versions, or NULL */
     PyObject *dtypes;     /**< id -> numpy dtype, for types that have no buffer format */
 } state;
 
@@ -110,6 +112,7 @@ typedef struct array {
     OBJECT_HEAD
     state *st;
     const tnf_type *type;
+    const kind *kind; /**< of the type, or NULL */
     block *block;
     bool readonly;
     enum { TYPED, RAW, FLAT } form; /**< of its buffer: as it is, as unsigned numbers, as bytes */
@@ -124,6 +127,8 @@ PyObject *tensor_make(handle *h, const tnf_object *object, const tnf_part *part)
 PyObject *array_make(state *st, const tnf_type *type, block *b);
 /** numpy.asarray, borrowed; None if there is no numpy; NULL with an error. */
 PyObject *numpy_asarray(state *st);
+/** numpy's array over an object of ours whose buffer or capsule cannot fail. */
+PyObject *numpy_over(state *st, PyObject *object, const kind *k, bool lent);
 /** An array for numpy, or itself where there is no numpy. Takes the array over. */
 PyObject *array_to_numpy(PyObject *arr, const char *name);
 /** Shape and strides of a tensor or part as it lies in the file: its rank, or -1 with an error.
@@ -142,7 +147,7 @@ block *block_unpack(const block *packed, const tnf_type *type);
 const void *quick_view(const handle *h, const tnf_part *part, size_t n);
 PyObject *tensor_array(const tensor *t); /**< all of it, as an Array */
 PyObject *tensor_read(PyObject *self, PyObject *ignored);
-PyObject *tensor_numpy(PyObject *self, PyObject *args, PyObject *kwargs);
+PyObject *tensor_numpy(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names);
 PyObject *tensor_slice(PyObject *self, PyObject *key);
 PyObject *tensor_repr(PyObject *self);
 extern PyMethodDef tensor_methods[];
@@ -204,8 +209,8 @@ int selection_parse(selection *out, const handle *h, PyObject *key, const uint64
 
 /* -------------------------------------------------------------------- the rest */
 
-PyObject *tensor_dlpack(PyObject *self, PyObject *args, PyObject *kwargs);
-PyObject *array_dlpack(PyObject *self, PyObject *args, PyObject *kwargs);
+PyObject *tensor_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names);
+PyObject *array_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names);
 PyObject *dlpack_device(PyObject *self, PyObject *ignored);
 PyObject *from_dlpack(PyObject *module, PyObject *object);
 
@@ -236,11 +241,18 @@ PyObject *report_tuple(const tnf_report *report);
     }
 /** A method with keywords. */
 #define KEYWORDS(function) (PyCFunction)(void (*)(void))(function), METH_VARARGS | METH_KEYWORDS
+/** The same without a tuple and a dict. */
+#define FAST_KEYWORDS(function)                                                                    \
+    (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS
 
 extern PyType_Spec file_spec, handle_spec, tensor_spec, array_spec, emb_spec;
 
 /** Memory that lives as long as a list of Python: a capsule in it. NULL with MemoryError. */
 void *arena_take(PyObject *arena, size_t n);
+/** The arguments of a FAST_KEYWORDS function: out[i] is that of keys[i], or stays as it is. The first
+ *  `most` may come without their names. -1 with a TypeError. */
+int take_arguments(PyObject **out, const char *const *keys, Py_ssize_t most, PyObject *const *args,
+                   Py_ssize_t n, PyObject *names);
 /** The UTF-8 of a str, which the arena keeps. */
 const char *arena_text(PyObject *arena, PyObject *str);
 /** A member of a dict of options, or NULL (also for None). */

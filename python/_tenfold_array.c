@@ -14,6 +14,7 @@ PyObject *array_make(state *st, const tnf_type *type, block *b)
     }
     a->st = st;
     a->type = type;
+    a->kind = kind_of(type);
     a->block = b;
     a->readonly = false;
     a->form = TYPED;
@@ -63,7 +64,7 @@ static int buffer_refused(const array *a, const char *format, const kind *k, int
 static int array_buffer(PyObject *self, Py_buffer *view, int flags)
 {
     array *a = DATA(array, self);
-    const kind *k = kind_of(a->type);
+    const kind *k = a->kind;
     bool flat = a->form == FLAT;
     const char *format = flat ? "B" : !k ? NULL : a->form == RAW ? k->raw : k->format;
     view->obj = NULL;
@@ -88,6 +89,26 @@ static int array_buffer(PyObject *self, Py_buffer *view, int flags)
 
 /* -------------------------------------------------------------------- numpy */
 
+/* Capsules are quicker than buffers, which need a memoryview between. Only a numpy that asks for
+ * versions can be told that memory is read-only: 2.1 and later. */
+static int find_taker(state *st, PyObject *numpy)
+{
+    PyObject *version = PyObject_GetAttrString(numpy, "__version__");
+    const char *text = version ? PyUnicode_AsUTF8AndSize(version, NULL) : NULL;
+    char *end = NULL;
+    const uint16_t one = 1;
+    bool little = *(const uint8_t *)&one == 1; /* capsules have the order of the machine */
+    long major = text ? strtol(text, &end, 10) : 0;
+    long minor = end && *end == '.' ? strtol(end + 1, NULL, 10) : 0;
+    Py_XDECREF(version);
+    if (!text)
+        return -1;
+    if (little && (major > 2 || (major == 2 && minor >= 1)))
+        st->take = PyObject_GetAttrString(numpy, "from_dlpack");
+    PyErr_Clear();
+    return 0;
+}
+
 PyObject *numpy_asarray(state *st)
 {
     if (!st->asarray) {
@@ -96,9 +117,22 @@ PyObject *numpy_asarray(state *st)
             return NULL;
         PyErr_Clear();
         st->asarray = numpy ? PyObject_GetAttrString(numpy, "asarray") : Py_NewRef(Py_None);
+        if (numpy && st->asarray && find_taker(st, numpy) < 0)
+            Py_CLEAR(st->asarray);
         Py_XDECREF(numpy);
     }
     return st->asarray;
+}
+
+PyObject *numpy_over(state *st, PyObject *object, const kind *k, bool lent)
+{
+    enum {
+        NUMBERS = 6,
+        BFLOAT = 4
+    }; /* codes of DLPack that numpy knows, and one that it does not */
+    PyObject *how = st->take && lent && k->code <= NUMBERS && k->code != BFLOAT ? st->take
+                                                                                : st->asarray;
+    return PyObject_CallFunctionObjArgs(how, object, (PyObject *)NULL);
 }
 
 /* The numpy dtype of a type that only ml_dtypes has; borrowed. */
@@ -161,9 +195,9 @@ PyObject *array_to_numpy(PyObject *arr, const char *name)
     }
     if (asarray == Py_None)
         return arr;
-    const kind *k = kind_of(a->type);
+    const kind *k = a->kind;
     if (k && k->format)
-        result = PyObject_CallFunctionObjArgs(asarray, arr, (PyObject *)NULL);
+        result = numpy_over(a->st, arr, k, !a->foreign && a->block->nbytes > 0);
     else if (k && k->ml)
         result = array_viewed(a, k, name);
     else
@@ -180,7 +214,7 @@ static PyObject *array_numpy(PyObject *self, PyObject *ignored)
     PyObject *found = numpy_asarray(a->st);
     if (found == Py_None)
         return PyErr_SetString(PyExc_ImportError, "numpy is not installed"), NULL;
-    if (kind_of(a->type) && kind_of(a->type)->format)
+    if (a->kind && a->kind->format)
         return array_to_numpy(Py_NewRef(self), NULL);
     /* A twin: the other form of the buffer is for numpy alone. */
     PyObject *twin = found ? array_make(a->st, a->type, block_take(a->block)) : NULL;
@@ -217,7 +251,7 @@ static PyObject *array_tolist(PyObject *self, PyObject *ignored)
 {
     (void)ignored;
     const array *a = DATA(array, self);
-    const kind *k = kind_of(a->type);
+    const kind *k = a->kind;
     size_t at = 0;
     if (!k || !k->format || k->code == 5) /* memoryview knows no complex numbers */
         return nested_list(a, 0, &at);
@@ -248,7 +282,7 @@ static PyObject *array_order(PyObject *self, void *ignored)
 {
     (void)ignored;
     const block *b = DATA(array, self)->block;
-    const kind *k = kind_of(DATA(array, self)->type);
+    const kind *k = DATA(array, self)->kind;
     return PyUnicode_FromString(array_plain(b, k && k->width ? k->width : 1) ? "C" : "F");
 }
 
@@ -288,7 +322,7 @@ static PyMethodDef array_methods[] = {
     { "numpy", array_numpy, METH_NOARGS, "The same memory as a numpy array." },
     { "tobytes", array_tobytes, METH_NOARGS, "The bytes, as they lie in memory." },
     { "tolist", array_tolist, METH_NOARGS, "The numbers as nested lists." },
-    { "__dlpack__", KEYWORDS(array_dlpack), "A capsule of DLPack." },
+    { "__dlpack__", FAST_KEYWORDS(array_dlpack), "A capsule of DLPack." },
     { "__dlpack_device__", dlpack_device, METH_NOARGS, "(1, 0): the CPU." },
     { NULL, NULL, 0, NULL },
 };

@@ -92,36 +92,43 @@ typedef struct asked {
 
 static int asked_version(asked *out, PyObject *version)
 {
-    if (!version || version == Py_None)
+    if (version == Py_None)
         return 0;
-    unsigned major, minor;
-    if (!PyTuple_Check(version) || !PyArg_ParseTuple(version, "II", &major, &minor)) {
+    long major = -1, minor = -1;
+    if (PyTuple_Check(version) && PyTuple_Size(version) == 2) {
+        major = PyLong_AsLong(PyTuple_GetItem(version, 0));
+        minor = PyLong_AsLong(PyTuple_GetItem(version, 1));
+    }
+    if (major < 0 || minor < 0) {
         PyErr_SetString(PyExc_TypeError, "max_version must be a tuple of two integers");
         return -1;
     }
     out->versioned = major >= 1;
-    out->minor = major > 1 || minor > 1 ? 1 : minor;
+    out->minor = major > 1 || minor > 1 ? 1 : (uint32_t)minor;
     return 0;
 }
 
-static int asked_parse(asked *out, PyObject *args, PyObject *kwargs)
+static int asked_device(PyObject *device)
 {
-    static const char *names[] = { "stream", "max_version", "dl_device", "copy", NULL };
-    PyObject *stream = NULL, *version = NULL, *device = NULL, *copy = NULL;
     int type = DL_CPU, id = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$OOOO", (char **)(uintptr_t)names, &stream,
-                                     &version, &device, &copy))
+    if (device != Py_None && !PyArg_ParseTuple(device, "ii", &type, &id))
         return -1;
-    if (device && device != Py_None && !PyArg_ParseTuple(device, "ii", &type, &id))
-        return -1;
-    if (type != DL_CPU) {
-        PyErr_SetString(PyExc_BufferError, "the tensor is in the memory of the CPU");
-        return -1;
-    }
+    if (type == DL_CPU)
+        return 0;
+    PyErr_SetString(PyExc_BufferError, "the tensor is in the memory of the CPU");
+    return -1;
+}
+
+static int asked_parse(asked *out, PyObject *const *args, Py_ssize_t n, PyObject *names)
+{
+    static const char *const keys[] = { "max_version", "dl_device", "copy", "stream", NULL };
+    PyObject *given[] = { Py_None, Py_None, Py_None, Py_None };
     *out = (asked) { false, 0, -1 };
-    if (copy && copy != Py_None)
-        out->copy = PyObject_IsTrue(copy);
-    return asked_version(out, version);
+    if (take_arguments(given, keys, 0, args, n, names) < 0 || asked_version(out, given[0]) < 0 ||
+        asked_device(given[1]) < 0)
+        return -1;
+    out->copy = given[2] == Py_None ? -1 : PyObject_IsTrue(given[2]);
+    return 0;
 }
 
 /* -------------------------------------------------------------------- making */
@@ -171,14 +178,13 @@ static void export_shape(dl_tensor *t, export *x, const content *c, int width, b
 /* Takes block and hold over. */
 static PyObject *export_make(const content *c, const asked *how, block *b, hold *h)
 {
-    export *x = calloc(1, sizeof *x + (2 * (size_t)c->rank + 2) * sizeof(int64_t));
+    export *x = malloc(sizeof *x + (2 * (size_t)c->rank + 2) * sizeof(int64_t));
     if (!x) {
         block_drop(b);
         hold_drop(h);
         return PyErr_NoMemory();
     }
-    x->block = b;
-    x->hold = h;
+    *x = (export) { .block = b, .hold = h };
     dl_tensor *t = how->versioned ? &x->versioned.tensor : &x->legacy.tensor;
     int width = export_dtype(t, c, how);
     if (width < 0) {
@@ -229,11 +235,11 @@ static block *block_copy(const block *b)
     return copy;
 }
 
-PyObject *array_dlpack(PyObject *self, PyObject *args, PyObject *kwargs)
+PyObject *array_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names)
 {
     array *a = DATA(array, self);
     asked how;
-    if (asked_parse(&how, args, kwargs) < 0)
+    if (asked_parse(&how, args, n, names) < 0)
         return NULL;
     if (a->foreign) {
         PyErr_SetString(PyExc_BufferError, "the array is another's already; ask that one");
@@ -245,13 +251,13 @@ PyObject *array_dlpack(PyObject *self, PyObject *args, PyObject *kwargs)
 
 /* A view of the mapped file if that is possible and wanted; else a copy. The old form cannot say
  * "read-only", and a file over memory of Python cannot be kept without Python: copies, too. */
-PyObject *tensor_dlpack(PyObject *self, PyObject *args, PyObject *kwargs)
+PyObject *tensor_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names)
 {
     tensor *t = DATA(tensor, self);
     asked how;
     tnf_error e = { .offset = TNF_NO_OFFSET };
     const void *view = NULL;
-    if (asked_parse(&how, args, kwargs) < 0 || handle_ready(t->h) < 0)
+    if (asked_parse(&how, args, n, names) < 0 || handle_ready(t->h) < 0)
         return NULL;
     const tnf_part *part = tensor_bytes(t);
     if (!part)

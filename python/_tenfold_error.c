@@ -183,3 +183,29 @@ int option_pairs(PyObject *options, const char *key, PyObject *arena, const tnf_
     *n = all ? (size_t)count : 0;
     return count < 0 || (count > 0 && !all) ? -1 : 0;
 }
+
+int take_arguments(PyObject **out, const char *const *keys, Py_ssize_t most, PyObject *const *args,
+                   Py_ssize_t n, PyObject *names)
+{
+    if (n > most) {
+        PyErr_Format(PyExc_TypeError, "at most %zd arguments may come without a name, not %zd",
+                     most, n);
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < n; i++)
+        out[i] = args[i];
+    Py_ssize_t named = names ? PyTuple_Size(names) : 0;
+    for (Py_ssize_t i = 0; i < named; i++) {
+        PyObject *name = PyTuple_GetItem(names, i);
+        Py_ssize_t k = 0;
+        while (keys[k] && PyUnicode_CompareWithASCIIString(name, keys[k]) != 0)
+            k++;
+        if (!keys[k] || k < n) {
+            PyErr_Format(PyExc_TypeError,
+                         keys[k] ? "the argument %R comes twice" : "there is no argument %R", name);
+            return -1;
+        }
+        out[k] = args[n + i];
+    }
+    return 0;
+}

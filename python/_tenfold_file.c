@@ -62,17 +62,18 @@ handle *handle_of(state *st, PyObject *object)
     return NULL;
 }
 
-/* Tensors that are still there keep the C file; they are told that it is closed. */
+/* Tensors that are still there keep the C file; they are told that it is closed. Without a GIL
+ * another thread may be using the handle right now: then it goes with the File itself. */
 static PyObject *file_close(PyObject *self, PyObject *ignored)
 {
     (void)ignored;
-    file *f = DATA(file, self);
-    handle *h = f->h;
-    f->h = NULL;
-    if (h) {
+    handle *h = DATA(file, self)->h;
+    if (h)
         h->closed = true;
-        Py_DECREF(AS_OBJECT(h));
-    }
+#ifndef Py_GIL_DISABLED
+    DATA(file, self)->h = NULL;
+    Py_XDECREF(AS_OBJECT(h));
+#endif
     return Py_NewRef(Py_None);
 }
 
@@ -369,39 +370,27 @@ static const tnf_info *file_info(PyObject *self)
     return h ? tnf_file_info(hold_file(h->hold)) : NULL;
 }
 
-static PyObject *get_format(PyObject *self, void *ignored)
-{
-    (void)ignored;
-    const tnf_info *info = file_info(self);
-    return info ? PyUnicode_FromString(info->format) : NULL;
-}
+/* One getter for all that is a text or a number; which of them is its closure. */
+enum { INFO_FORMAT = 1, INFO_VERSION, INFO_SIZE, INFO_PAYLOAD, INFO_SHARDS };
+#define INFO(which) (void *)(uintptr_t)INFO_##which
 
-static PyObject *get_version(PyObject *self, void *ignored)
+static PyObject *get_info(PyObject *self, void *which)
 {
-    (void)ignored;
     const tnf_info *info = file_info(self);
-    return info ? PyUnicode_FromString(info->version) : NULL;
-}
-
-static PyObject *get_size(PyObject *self, void *ignored)
-{
-    (void)ignored;
-    const tnf_info *info = file_info(self);
-    return info ? PyLong_FromUnsignedLongLong(info->size) : NULL;
-}
-
-static PyObject *get_payload(PyObject *self, void *ignored)
-{
-    (void)ignored;
-    const tnf_info *info = file_info(self);
-    return info ? PyLong_FromUnsignedLongLong(info->payload) : NULL;
-}
-
-static PyObject *get_shards(PyObject *self, void *ignored)
-{
-    (void)ignored;
-    const tnf_info *info = file_info(self);
-    return info ? PyLong_FromSize_t(info->shards) : NULL;
+    if (!info)
+        return NULL;
+    switch ((uintptr_t)which) {
+    case INFO_FORMAT:
+        return PyUnicode_FromString(info->format);
+    case INFO_VERSION:
+        return PyUnicode_FromString(info->version);
+    case INFO_SIZE:
+        return PyLong_FromUnsignedLongLong(info->size);
+    case INFO_PAYLOAD:
+        return PyLong_FromUnsignedLongLong(info->payload);
+    default:
+        return PyLong_FromSize_t(info->shards);
+    }
 }
 
 static PyObject *get_attrs(PyObject *self, void *typed)
@@ -462,7 +451,8 @@ static PyObject *get_path(PyObject *self, void *ignored)
 static PyObject *get_closed(PyObject *self, void *ignored)
 {
     (void)ignored;
-    return PyBool_FromLong(DATA(file, self)->h == NULL);
+    const handle *h = DATA(file, self)->h;
+    return PyBool_FromLong(!h || h->closed);
 }
 
 static PyMethodDef file_methods[] = {
@@ -478,11 +468,11 @@ static PyMethodDef file_methods[] = {
 };
 static char yes; /* only its address counts */
 static PyGetSetDef file_members[] = {
-    { "format", get_format, NULL, "'safetensors' …", NULL },
-    { "version", get_version, NULL, "The format's version in the file.", NULL },
-    { "size", get_size, NULL, "Bytes of the file, or of all its shards.", NULL },
-    { "payload", get_payload, NULL, "Decoded bytes of all tensors.", NULL },
-    { "shards", get_shards, NULL, "Number of other files that it names.", NULL },
+    { "format", get_info, NULL, "'safetensors' …", INFO(FORMAT) },
+    { "version", get_info, NULL, "The format's version in the file.", INFO(VERSION) },
+    { "size", get_info, NULL, "Bytes of the file, or of all its shards.", INFO(SIZE) },
+    { "payload", get_info, NULL, "Decoded bytes of all tensors.", INFO(PAYLOAD) },
+    { "shards", get_info, NULL, "Number of other files that it names.", INFO(SHARDS) },
     { "attrs", get_attrs, NULL, "The attributes of the file.", NULL },
     { "attrs_typed", get_attrs, NULL, "The same with the types of numbers.", &yes },
     { "warnings", get_warnings, NULL, "A list of (offset, message).", NULL },

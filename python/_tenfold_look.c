@@ -270,6 +270,22 @@ static PyObject *tensor_torch(PyObject *self, PyObject *args)
     return PyArg_ParseTuple(args, "|O", &device) ? more_call("tensor_torch", self, device) : NULL;
 }
 
+/* What get_slice() of safetensors gives has these names. */
+static PyObject *tensor_get_shape(PyObject *self, PyObject *ignored)
+{
+    PyObject *shape = get_shape(self, NULL);
+    PyObject *list = shape ? PySequence_List(shape) : NULL;
+    (void)ignored;
+    Py_XDECREF(shape);
+    return list;
+}
+
+static PyObject *tensor_get_dtype(PyObject *self, PyObject *ignored)
+{
+    (void)ignored;
+    return more_call("tensor_get_dtype", self, NULL);
+}
+
 static PyObject *tensor_html(PyObject *self, PyObject *ignored)
 {
     (void)ignored;
@@ -282,10 +298,7 @@ static PyObject *tensor_array_method(PyObject *self, PyObject *args, PyObject *k
     PyObject *dtype = Py_None, *copy = Py_None;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO", (char **)(uintptr_t)names, &dtype, &copy))
         return NULL;
-    PyObject *none = PyTuple_New(0), *how = none ? Py_BuildValue("{sO}", "copy", copy) : NULL;
-    PyObject *made = how ? tensor_numpy(self, none, how) : NULL;
-    Py_XDECREF(none);
-    Py_XDECREF(how);
+    PyObject *made = tensor_numpy(self, &copy, 1, NULL);
     if (!made || dtype == Py_None)
         return made;
     PyObject *cast = PyObject_CallMethod(made, "astype", "O", dtype);
@@ -311,7 +324,7 @@ PyObject *tensor_repr(PyObject *self)
 }
 
 PyMethodDef tensor_methods[] = {
-    { "numpy", KEYWORDS(tensor_numpy),
+    { "numpy", FAST_KEYWORDS(tensor_numpy),
       "numpy(copy=None, writable=False, astype=None): as a numpy array." },
     { "read", tensor_read, METH_NOARGS, "All of it as a tenfold.Array of its own memory." },
     { "slice", tensor_slice, METH_O, "As [], but always as a tenfold.Array." },
@@ -321,7 +334,9 @@ PyMethodDef tensor_methods[] = {
     { "torch", tensor_torch, METH_VARARGS, "torch(device=None): as a torch tensor." },
     { "_repr_html_", tensor_html, METH_NOARGS, "A small table for notebooks." },
     { "__array__", KEYWORDS(tensor_array_method), "For numpy." },
-    { "__dlpack__", KEYWORDS(tensor_dlpack), "A capsule of DLPack." },
+    { "get_shape", tensor_get_shape, METH_NOARGS, "The shape as a list: safetensors' name." },
+    { "get_dtype", tensor_get_dtype, METH_NOARGS, "'F32' and so on: safetensors' name." },
+    { "__dlpack__", FAST_KEYWORDS(tensor_dlpack), "A capsule of DLPack." },
     { "__dlpack_device__", dlpack_device, METH_NOARGS, "(1, 0): the CPU." },
     { NULL, NULL, 0, NULL },
 };

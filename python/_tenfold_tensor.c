@@ -259,11 +259,12 @@ static PyObject *widened_array(PyObject *arr, const char *wanted)
     return made;
 }
 
+enum { SURE_RANK = 32 }; /* every numpy has arrays of that many dimensions */
+
 /* If our buffer fails, numpy forgets the reason and asks __array__, which would lead back here: so
  * what can fail is tried before. */
 static PyObject *view_numpy(const tensor *t, PyObject *self)
 {
-    enum { SURE_RANK = 32 };
     Py_ssize_t shape[MOST_RANK], strides[MOST_RANK];
     PyObject *asarray = numpy_asarray(t->h->st);
     int rank = asarray ? tensor_form(t, shape, strides) : -1;
@@ -272,25 +273,35 @@ static PyObject *view_numpy(const tensor *t, PyObject *self)
     if (asarray == Py_None)
         return PyErr_SetString(PyExc_ImportError, "numpy is not installed"), NULL;
     if (rank <= SURE_RANK)
-        return PyObject_CallFunctionObjArgs(asarray, self, (PyObject *)NULL);
+        return numpy_over(t->h->st, self, kind_of(tensor_bytes(t)->type),
+                          !t->h->of_python && tensor_bytes(t)->nbytes > 0);
     PyObject *plain = PyMemoryView_FromObject(self);
     PyObject *made = plain ? PyObject_CallFunctionObjArgs(asarray, plain, (PyObject *)NULL) : NULL;
     Py_XDECREF(plain);
     return made;
 }
 
-PyObject *tensor_numpy(PyObject *self, PyObject *args, PyObject *kwargs)
+/* A capsule has a view where that is possible, else a copy, and says what fails. */
+static bool by_capsule(const tensor *t, const tnf_part *part, const kind *k)
 {
-    static const char *names[] = { "copy", "writable", "astype", NULL };
+    state *st = t->h->st;
+    return k && k->format && !t->h->of_python && part->nbytes > 0 && t->object->rank <= SURE_RANK &&
+           numpy_asarray(st) && st->take;
+}
+
+PyObject *tensor_numpy(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names)
+{
+    static const char *const keys[] = { "copy", "writable", "astype", NULL };
     tensor *t = DATA(tensor, self);
-    const char *astype = NULL;
     tnf_error e = { .offset = TNF_NO_OFFSET };
-    PyObject *copy = Py_None;
-    int writable = 0;
+    PyObject *given[] = { Py_None, Py_False, Py_None };
     const void *mapped;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|Opz", (char **)(uintptr_t)names, &copy,
-                                     &writable, &astype) ||
-        handle_ready(t->h) < 0)
+    if (take_arguments(given, keys, 3, args, n, names) < 0 || handle_ready(t->h) < 0)
+        return NULL;
+    PyObject *copy = given[0];
+    int writable = given[1] == Py_False ? 0 : PyObject_IsTrue(given[1]);
+    const char *astype = given[2] == Py_None ? NULL : PyUnicode_AsUTF8AndSize(given[2], NULL);
+    if (writable < 0 || (given[2] != Py_None && !astype))
         return NULL;
     const tnf_part *part = tensor_bytes(t);
     const kind *k = part ? kind_of(part->type) : NULL;
@@ -299,6 +310,8 @@ PyObject *tensor_numpy(PyObject *self, PyObject *args, PyObject *kwargs)
     if (astype && part->type && strcmp(astype, part->type->id) != 0)
         return array_to_numpy(widened_array(tensor_array(t), astype), t->object->name.p);
     int wanted = copy == Py_None ? -1 : PyObject_IsTrue(copy);
+    if (wanted == -1 && !writable && by_capsule(t, part, k))
+        return numpy_over(t->h->st, self, k, true);
     bool view = wanted != 1 && !writable && k && k->format && tnf_map(&mapped, part, &e) == TNF_OK;
     if (wanted == 0 && !view)
         return PyErr_SetString(PyExc_ValueError, "these numbers cannot be had without a copy"),
@@ -353,7 +366,18 @@ static Py_ssize_t *list_rows(const tensor *t, PyObject *list, Py_ssize_t n)
     return rows;
 }
 
-/* Element by element from the mapping; false if that is not to be. */
+/* One line of the last dimension. */
+static void copy_line(uint8_t *out, const uint8_t *p, ptrdiff_t step, size_t n, size_t width)
+{
+    if (step == (ptrdiff_t)width) {
+        memcpy(out, p, n * width);
+        return;
+    }
+    for (; n > 0; n--, out += width, p += step)
+        memcpy(out, p, width);
+}
+
+/* Line by line from the mapping; false if that is not to be. */
 static bool slice_quick(const tensor *t, const selection *what, block *b)
 {
     const kind *k = kind_of(t->object->parts->type);
@@ -361,19 +385,24 @@ static bool slice_quick(const tensor *t, const selection *what, block *b)
                               ? quick_view(t->h, t->object->parts, b->nbytes)
                               : NULL;
     Py_ssize_t shape[MOST_RANK], strides[MOST_RANK];
-    uint64_t at[MOST_RANK] = { 0 };
+    uint64_t at[MOST_RANK];
     if (!view || tensor_form(t, shape, strides) < 0)
         return false;
-    int rank = (int)t->object->rank;
-    size_t width = k->width;
-    for (uint8_t *out = b->data, *end = out + b->nbytes; out < end; out += width) {
-        const uint8_t *p = view;
-        for (int i = 0; i < rank; i++)
-            p += (what->slices[i].start + (int64_t)at[i] * what->slices[i].step) * strides[i];
-        memcpy(out, p, width);
-        for (int i = rank; i-- > 0;) {
-            if (++at[i] < what->slices[i].count)
+    int rank = (int)t->object->rank, last = rank - 1;
+    const tnf_slice *s = what->slices;
+    for (int i = 0; i < rank; i++) {
+        at[i] = 0;
+        view += s[i].start * strides[i];
+    }
+    size_t n = rank ? (size_t)s[last].count : 1, width = k->width;
+    ptrdiff_t step = rank ? (ptrdiff_t)(s[last].step * strides[last]) : 0;
+    for (uint8_t *out = b->data, *end = out + b->nbytes; out < end; out += n * width) {
+        copy_line(out, view, step, n, width);
+        for (int i = last; i-- > 0;) {
+            view += s[i].step * strides[i];
+            if (++at[i] < s[i].count)
                 break;
+            view -= (int64_t)s[i].count * s[i].step * strides[i];
             at[i] = 0;
         }
     }

@@ -8,7 +8,7 @@ from ._errors import (
     CancelledError as CancelledError, ChangedError as ChangedError, DigestError as DigestError,
     Error as Error, ExistsError as ExistsError, FormatError as FormatError,
     FormatWarning as FormatWarning, InvalidError as InvalidError, LimitError as LimitError,
-    LossyError as LossyError, NetworkError as NetworkError, NotFoundError as NotFoundError,
+    LossWarning as LossWarning, LossyError as LossyError, NetworkError as NetworkError, NotFoundError as NotFoundError,
     SystemIOError as SystemIOError, TruncatedError as TruncatedError,
     UnsupportedError as UnsupportedError)
 from ._jobs import (

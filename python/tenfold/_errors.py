@@ -4,12 +4,20 @@ import errno as _errno
 import os as _os
 
 __all__ = ["CancelledError", "ChangedError", "DigestError", "Error", "ExistsError", "FormatError",
-           "FormatWarning", "InvalidError", "LimitError", "LossyError", "NetworkError",
+           "FormatWarning", "InvalidError", "LimitError", "LossWarning", "LossyError", "NetworkError",
            "NotFoundError", "SystemIOError", "TruncatedError", "UnsupportedError"]
 
 
 class FormatWarning(UserWarning):
     """Something unusual but legal in a file."""
+
+
+class LossWarning(UserWarning):
+    """Something was lost in a save under another package's name; `report` says what."""
+
+    def __init__(self, message, report=None):
+        super().__init__(message)
+        self.report = report
 
 
 class Error(Exception):

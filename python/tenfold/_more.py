@@ -63,6 +63,11 @@ def tensor_html(tensor):
     return text
 
 
+def tensor_get_dtype(tensor):
+    from .compat.safetensors import _NAMES
+    return _NAMES.get(tensor.dtype, tensor.dtype)
+
+
 def tensor_torch(tensor, device):
     from .torch import _tensor
     return _tensor(tensor.read(), device)

@@ -12,6 +12,14 @@ def attributes(metadata, format):
     return {"safetensors.metadata": dict(metadata)} if format == "safetensors" else dict(metadata)
 
 
+def writing(metadata, format):
+    """What a save is told of safetensors' metadata: an empty dict is written as an empty map."""
+    how = {"format": format, "attrs": attributes(metadata, format), "replace": True}
+    if metadata is not None and not metadata and format == "safetensors":
+        how["options"] = {"empty_metadata": True}
+    return how
+
+
 def check_name(name):
     """The one name that a tensor of safetensors cannot have: its readers would not open the file."""
     if name == "__metadata__":

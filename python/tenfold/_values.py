@@ -7,7 +7,8 @@ _ML = {"bfloat16": "bf16", "float8_e4m3fn": "f8_e4m3fn", "float8_e5m2": "f8_e5m2
        "float8_e4m3fnuz": "f8_e4m3fnuz", "float8_e5m2fnuz": "f8_e5m2fnuz",
        "float8_e8m0fnu": "f8_e8m0"}
 _PACKED = {"float4_e2m1fn": ("f4_e2m1", 4), "float6_e2m3fn": ("f6_e2m3", 6),
-           "float6_e3m2fn": ("f6_e3m2", 6)}
+           "float6_e3m2fn": ("f6_e3m2", 6), "int4": ("i4", 4), "uint4": ("u4", 4),
+           "int2": ("i2", 2), "uint2": ("u2", 2)}
 
 
 class Stream:
@@ -33,6 +34,8 @@ def unknown(name, dtype):
     from ._errors import UnsupportedError
     if str(dtype) == "complex128":
         remedy = "formats that have it (.zt, .npy) take it by tenfold.save(); or convert it to complex64"
+    elif str(dtype) in _PACKED:
+        remedy = "formats that have it (.zt) take it by tenfold.save(); or convert it to int8"
     elif getattr(dtype, "names", None):
         remedy = "save each of its fields under a name of its own"
     else:

@@ -8,7 +8,7 @@ import numpy as _np
 
 from . import File as _File, _tenfold
 from ._errors import Error as _Error, LossyError as _LossyError
-from ._plain import attributes as _attributes, check_name
+from ._plain import check_name, writing as _writing
 
 __all__ = ["load", "load_file", "save", "save_file"]
 
@@ -28,14 +28,14 @@ def _checked(tensors, format):
 
 def _known(name, dtype):
     """Tenfold would keep these in a form of its own, which safetensors' readers do not know."""
-    if str(dtype) == "complex128":
+    if str(dtype) in ("complex128", "int4", "uint4", "int2", "uint2"):
         from ._values import unknown
         raise unknown(name, dtype)
     check_name(name)
 
 
 def _save(items, path, metadata, format, sync=True, **more):
-    how = {"format": format, "attrs": _attributes(metadata, format), "replace": True, "sync": sync, **more}
+    how = {**_writing(metadata, format), "sync": sync, **more}
     try:
         return _tenfold.save(items, path, how)
     except _LossyError as error:

@@ -9,7 +9,7 @@ import torch as _torch
 
 from . import File as _File, _tenfold
 from ._errors import UnsupportedError as _UnsupportedError
-from ._plain import attributes as _attributes, check_name as _check_name
+from ._plain import check_name as _check_name, writing as _writing
 
 __all__ = ["load", "load_file", "load_model", "safe_open", "save", "save_file", "save_model"]
 
@@ -228,8 +228,7 @@ def _items(tensors, format):
 
 def _save(tensors, path, metadata, format, sync=True, progress=None):
     items, kept = _items(tensors, format)
-    how = {"format": format, "attrs": _attributes(metadata, format), "replace": True, "sync": sync,
-           "progress": progress}
+    how = {**_writing(metadata, format), "sync": sync, "progress": progress}
     result = _tenfold.save(items, path, how)
     del kept
     return result

@@ -2,6 +2,7 @@
 """Embeddings, and gensim's and finalfusion's names for them, against numpy and those packages."""
 import os
 import unittest
+import warnings
 
 import support
 from support import numpy as np
@@ -138,6 +139,10 @@ class Gensim(EmbCase):
         a = theirs.most_similar_cosmul(["w1", "w2"], ["w3"])
         b = self.ours.most_similar_cosmul(["w1", "w2"], ["w3"])
         self.assertEqual([w for w, _ in a], [w for w, _ in b])
+        for how in (dict(binary=True), dict(), dict(write_header=False)):
+            theirs.save_word2vec_format(self.path("a"), **how)
+            self.ours.save_word2vec_format(self.path("b"), **how)
+            self.assertEqual(self.bytes_of("a"), self.bytes_of("b"), how)
         self.assertAlmostEqual(theirs.n_similarity(words[:2], words[2:]),
                                self.ours.n_similarity(words[:2], words[2:]), 6)
 
@@ -168,6 +173,57 @@ class Finalfusion(EmbCase):
             self.package.Embeddings(e.storage[:10], e.vocab)
         e.write(self.path("again.fifu"))
         self.assertTrue(tenfold.diff(self.fifu, self.path("again.fifu")).same)
+
+    def test_what_is_set_is_written_or_refused(self):
+        e, p = self.ours, self.package
+        with self.assertRaises(TypeError):
+            e.metadata = {"a": 1}
+        e.metadata = p.Metadata({"author": "me"})
+        e.write(self.path("told.fifu"))
+        self.assertEqual(p.load_metadata(self.path("told.fifu")), {"author": "me"})
+        with self.assertRaises(NotImplementedError):
+            p.write_word2vec(self.path("w.bin"), e, allow_loss=True)
+        self.assertFalse(os.path.exists(self.path("w.bin")))
+        again = p.load_finalfusion(self.path("told.fifu"))
+        again.metadata = None
+        again.write(self.path("untold.fifu"))
+        with self.assertRaises(ValueError):
+            p.load_metadata(self.path("untold.fifu"))
+        with self.assertRaises(AssertionError):
+            e.norms = np.ones(301, "f4")
+        e.norms = p.Norms(np.ones(301, "f4"))
+        with self.assertRaises(NotImplementedError):
+            e.write(self.path("norms.fifu"))
+        self.assertFalse(os.path.exists(self.path("norms.fifu")))
+        e.norms = None
+        with self.assertRaises(TypeError):
+            e.embedding_with_norm("w1")
+        self.assertIn(["w1", "w2"], e.vocab)
+        self.assertNotIn(None, e.vocab)
+        self.assertNotIsInstance(e.storage[0], p.NdArray)
+        self.assertIsInstance(e.storage[1:5:2], p.NdArray)
+
+    def test_no_loss_in_silence(self):
+        """Norms have no place in a text of vectors: it is told, or refused, and never hidden."""
+        with_text = self.path("texts.fifu")
+        tenfold.convert(self.fifu, with_text)
+        tenfold.meta(with_text, {"finalfusion.metadata": {"author": "me"}})
+        e = self.package.load_finalfusion(with_text)
+        with self.assertWarnsRegex(tenfold.LossWarning, "does not keep everything") as told:
+            self.package.write_word2vec(self.path("w.bin"), e)
+        self.assertFalse(told.warning.report.lossless)
+        with self.assertRaises(tenfold.LossyError):
+            self.package.write_word2vec(self.path("no.bin"), e, allow_loss=False)
+        self.assertFalse(os.path.exists(self.path("no.bin")))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            self.package.write_word2vec(self.path("w.bin"), e, allow_loss=True)
+            e.write(self.path("whole.fifu"))
+        from tenfold.compat.gensim import KeyedVectors
+        with self.assertWarns(tenfold.LossWarning):
+            KeyedVectors(with_text).save_word2vec_format(self.path("k.txt"))
+        with self.assertRaises(NotImplementedError):
+            KeyedVectors(with_text, limit=3).save_word2vec_format(self.path("k.txt"))
 
     @unittest.skipIf(finalfusion is None, "needs finalfusion")
     def test_against_finalfusion(self):

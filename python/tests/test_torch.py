@@ -68,10 +68,37 @@ class Torch(support.Case):
         tenfold.torch.save_file({"a": torch.ones(2)}, self.path("x.safetensors"))
         self.assertEqual(tenfold.torch.load_file(self.path("x.safetensors"),
                                                  torch.device("cpu"))["a"].device.type, "cpu")
-        if torch.cuda.is_available():
-            for device in ("cuda", 0, torch.device("cuda:0")):
-                loaded = tenfold.torch.load_file(self.path("x.safetensors"), device)
-                self.assertEqual(loaded["a"].device.type, "cuda")
+
+    @unittest.skipUnless(torch is not None and torch.cuda.is_available(), "needs a GPU")
+    def test_gpu(self):
+        """Through torch's own copy: every type, slices, models, and back."""
+        tensors = {"f": torch.arange(12.0).reshape(3, 4), "i": torch.arange(5),
+                   "b": torch.arange(6).to(torch.bfloat16).reshape(2, 3), "s": torch.tensor(2.5),
+                   "e": torch.zeros((0, 3)), "t": torch.tensor([True, False]),
+                   "large": torch.arange(1 << 20, dtype=torch.float32)}
+        if hasattr(torch, "float8_e4m3fn"):
+            tensors["f8"] = torch.ones(4).to(torch.float8_e4m3fn)
+        path = self.path("x.safetensors")
+        tenfold.torch.save_file({name: t.cuda() for name, t in tensors.items()}, path)
+        for device in ("cuda", "cuda:0", 0, torch.device("cuda"), torch.device("cuda:0")):
+            loaded = tenfold.torch.load_file(path, device)
+            for name, tensor in tensors.items():
+                self.assertEqual((loaded[name].device.type, loaded[name].dtype), ("cuda", tensor.dtype))
+                self.assertTrue(torch.equal(loaded[name].cpu().float(), tensor.float()), name)
+        with tenfold.torch.safe_open(path, "pt", device="cuda:0") as f:
+            self.assertEqual(f.get_tensor("f").device, torch.device("cuda:0"))
+            self.assertTrue(torch.equal(f.get_slice("f")[1:, ::2].cpu(), tensors["f"][1:, ::2]))
+            self.assertEqual({t.device.type for t in f.get_tensors().values()}, {"cuda"})
+        with tenfold.open(path) as f:
+            self.assertTrue(torch.equal(f["f"].torch("cuda").cpu(), tensors["f"]))
+        model = torch.nn.Linear(4, 3).cuda()
+        tenfold.torch.save_model(model, self.path("m.safetensors"))
+        other = torch.nn.Linear(4, 3).cuda()
+        self.assertEqual(tenfold.torch.load_model(other, self.path("m.safetensors"), device="cuda"),
+                         (set(), []))
+        self.assertTrue(torch.equal(model.weight, other.weight))
+        with torch.device("cuda"):  # the default stays where it was
+            self.assertEqual(tenfold.torch.load_file(path)["f"].device.type, "cpu")
 
     def test_workers(self):
         from torch.utils.data import DataLoader, Dataset

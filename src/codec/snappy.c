@@ -1,28 +1,47 @@
 /* SPDX-License-Identifier: MIT */
-/* snappy over libsnappy's C functions: one raw block, no frames.
+/* snappy: one raw block, no frames.
  *
- *   varint size of what comes out, then literals and copies
+ *   varint: size of what comes out     then, until that size is reached:
+ *   nnnnnn00 [1 to 4 bytes of n] …     a literal of n+1 bytes; n of 60 to 63: n is in 1 to 4 bytes
+ *   ooonnn01 oooooooo                  a copy of n+4 bytes from o bytes back
+ *   nnnnnn10 o o                       a copy of n+1 bytes
+ *   nnnnnn11 o o o o                   likewise; numbers are little-endian
  *
- * A block is decoded and encoded as a whole, for the library knows no other way. The size is read
- * first and must be what the container says, so nothing is reserved on the block's word alone.
+ * A block is decoded and encoded as a whole. The size is read first and must be what the container
+ * says, so nothing is reserved on the block's word alone.
  */
 #include "codec/blocks.h"
 #include "codec/codec_ops.h"
 
-#include <snappy-c.h>
 #include <string.h>
 
 #define MOST_OF_BYTE 22u /* a copy of 64 bytes takes three */
 
+/* The size in front; *head is the number of bytes that it takes, 0 if there is none. */
+static uint64_t read_size(const uint8_t *p, size_t n, size_t *head)
+{
+    uint64_t value = 0;
+    for (size_t i = 0; i < n && i < 5; i++) {
+        value |= (uint64_t)(p[i] & 0x7F) << (7 * i);
+        if (p[i] < 0x80) {
+            *head = value > UINT32_MAX ? 0 : i + 1;
+            return value;
+        }
+    }
+    *head = 0;
+    return 0;
+}
+
 tnf_status tnf_snappy_size(const void *stored, size_t stored_n, uint64_t *n, tnf_error *e)
 {
-    size_t said;
-    if (snappy_uncompressed_length(stored, stored_n, &said) != SNAPPY_OK)
+    size_t head;
+    uint64_t said = read_size(stored, stored_n, &head);
+    if (head == 0)
         return tnf_fail(e, TNF_EFORMAT, 0, "corrupt snappy: it does not begin with a size");
     if (said / MOST_OF_BYTE > stored_n)
         return tnf_fail(e, TNF_EFORMAT, 0,
-                        "corrupt snappy: %zu bytes cannot come out of a block of %zu", said,
-                        stored_n);
+                        "corrupt snappy: %llu bytes cannot come out of a block of %zu",
+                        (unsigned long long)said, stored_n);
     *n = said;
     return TNF_OK;
 }
@@ -37,14 +56,142 @@ static tnf_status need_size(const void *stored, size_t stored_n, uint64_t n, tnf
     return TNF_OK;
 }
 
+/* ------------------------------------------------------------------ decoding */
+
+/* One literal or copy: its length, and how far back a copy begins (0: a literal follows). */
+typedef struct element {
+    uint64_t n;
+    uint64_t back;
+} element;
+
+static uint64_t little(const uint8_t *p, size_t n)
+{
+    uint64_t value = 0;
+    for (size_t i = 0; i < n; i++)
+        value |= (uint64_t)p[i] << (8 * i);
+    return value;
+}
+
+/* Its bytes of tag, at most `left`; 0 if the block ends within them, or a copy begins where it is.
+ */
+static size_t read_element(const uint8_t *p, size_t left, element *out)
+{
+    static const uint8_t more[] = { 0, 1, 2, 4 }; /* bytes of an offset */
+    unsigned tag = *p, kind = tag & 3, n = tag >> 2;
+    size_t follow = kind ? more[kind] : n < 60 ? 0 : n - 59;
+    if (left < 1 + follow)
+        return 0;
+    uint64_t number = little(p + 1, follow);
+    *out = (element) { .n = n + 1 };
+    if (kind == 0 && follow)
+        out->n = number + 1;
+    else if (kind == 1)
+        *out = (element) { (n & 7) + 4, number | (uint64_t)(tag >> 5) << 8 };
+    else if (kind)
+        out->back = number;
+    return kind && out->back == 0 ? 0 : 1 + follow;
+}
+
+/* A copy may reach into itself: then what is there already comes again, twice as much each time. */
+static void copy_back(uint8_t *dst, size_t back, size_t n)
+{
+    while (n > back) {
+        memcpy(dst, dst - back, back);
+        dst += back;
+        n -= back;
+        back *= 2;
+    }
+    memcpy(dst, dst - back, n);
+}
+
 tnf_status tnf_snappy_decode(const void *stored, size_t stored_n, void *dst, size_t n, tnf_error *e)
 {
     TNF_TRY(need_size(stored, stored_n, n, e));
-    size_t made = n;
-    char none;
-    if (snappy_uncompress(stored, stored_n, n ? dst : &none, &made) != SNAPPY_OK || made != n)
-        return tnf_fail(e, TNF_EFORMAT, 0, "corrupt snappy data");
+    const uint8_t *p = stored;
+    uint8_t *out = dst;
+    size_t at = 0, made = 0;
+    read_size(p, stored_n, &at);
+    while (at < stored_n) {
+        element x;
+        size_t tag = read_element(p + at, stored_n - at, &x);
+        bool literal = tag && x.back == 0;
+        if (!tag || x.n > n - made || x.back > made || (literal && x.n > stored_n - at - tag))
+            return tnf_fail(e, TNF_EFORMAT, at, "corrupt snappy data");
+        at += tag;
+        if (literal) {
+            memcpy(out + made, p + at, (size_t)x.n);
+            at += (size_t)x.n;
+        } else {
+            copy_back(out + made, (size_t)x.back, (size_t)x.n);
+        }
+        made += (size_t)x.n;
+    }
+    if (made != n)
+        return tnf_fail(e, TNF_EFORMAT, stored_n,
+                        "corrupt snappy data: they end after %zu of %zu bytes", made, n);
     return TNF_OK;
+}
+
+/* ------------------------------------------------------------------ encoding */
+
+enum { PIECE = 1 << 16, TABLE_BITS = 14, SHORTEST = 4, LONGEST = 64, NEAR = 1 << 11 };
+
+static void put_literal(tnf_buf *b, const uint8_t *p, size_t n)
+{
+    if (n == 0)
+        return;
+    uint8_t tag[3] = { 0, (uint8_t)(n - 1), (uint8_t)((n - 1) >> 8) }; /* a piece has 64 KiB */
+    size_t follow = n <= 60 ? 0 : n <= 256 ? 1 : 2;
+    tag[0] = (uint8_t)((follow ? 59 + follow : n - 1) << 2);
+    tnf_buf_put(b, tag, 1 + follow);
+    tnf_buf_put(b, p, n);
+}
+
+static void put_copy(tnf_buf *b, size_t back, size_t n)
+{
+    while (n > 0) {
+        /* What is left is never shorter than four, which the short form needs. */
+        size_t some = n <= LONGEST ? n : n < LONGEST + SHORTEST ? LONGEST - SHORTEST : LONGEST;
+        if (some < 12 && back < NEAR) {
+            uint8_t tag[2] = { (uint8_t)(1 | (some - 4) << 2 | (back >> 8) << 5), (uint8_t)back };
+            tnf_buf_put(b, tag, sizeof tag);
+        } else {
+            uint8_t tag[3] = { (uint8_t)(2 | (some - 1) << 2), (uint8_t)back,
+                               (uint8_t)(back >> 8) };
+            tnf_buf_put(b, tag, sizeof tag);
+        }
+        n -= some;
+    }
+}
+
+static uint32_t hash_four(const uint8_t *p)
+{
+    uint32_t four = (uint32_t)little(p, 4);
+    return four * 0x9E3779B1u >> (32 - TABLE_BITS);
+}
+
+/* A piece of at most 64 KiB: places fit 16 bits, copies stay inside. Where nothing is found for
+ * long, ever fewer places are looked at. */
+static void encode_piece(tnf_buf *b, const uint8_t *p, size_t n, uint16_t *table)
+{
+    size_t at = 1, told = 0, missed = 32;
+    memset(table, 0, sizeof *table << TABLE_BITS);
+    while (n >= SHORTEST && at <= n - SHORTEST) {
+        uint16_t *slot = &table[hash_four(p + at)];
+        size_t before = *slot, same = 0;
+        *slot = (uint16_t)at;
+        while (at + same < n && p[before + same] == p[at + same])
+            same++;
+        if (same < SHORTEST) {
+            at += missed++ / 32;
+            continue;
+        }
+        put_literal(b, p + told, at - told);
+        put_copy(b, at - before, same);
+        told = at += same;
+        missed = 32;
+    }
+    put_literal(b, p + told, n - told);
 }
 
 tnf_status tnf_snappy_encode(tnf_buf *b, const void *bytes, size_t n, tnf_error *e)
@@ -52,16 +199,18 @@ tnf_status tnf_snappy_encode(tnf_buf *b, const void *bytes, size_t n, tnf_error 
     if (n > UINT32_MAX)
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
                         "a snappy block holds less than 4 GiB, not %zu bytes", n);
-    size_t most = snappy_max_compressed_length(n), made = most;
-    void *block = tnf_alloc(&b->alloc, most);
-    if (!block)
+    size_t size = sizeof(uint16_t) << TABLE_BITS;
+    uint16_t *table = tnf_alloc(&b->alloc, size);
+    if (!table)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for snappy");
-    bool done = snappy_compress(n ? bytes : "", n, block, &made) == SNAPPY_OK;
-    if (done)
-        tnf_buf_put(b, block, made);
-    tnf_free(&b->alloc, block, most);
-    return done ? tnf_buf_status(b, "snappy data", e)
-                : tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "snappy cannot compress this");
+    size_t rest = n;
+    for (; rest >= 0x80; rest >>= 7)
+        tnf_buf_put(b, &(uint8_t) { (uint8_t)(rest | 0x80) }, 1);
+    tnf_buf_put(b, &(uint8_t) { (uint8_t)rest }, 1);
+    for (size_t at = 0; at < n; at += PIECE)
+        encode_piece(b, (const uint8_t *)bytes + at, n - at < PIECE ? n - at : PIECE, table);
+    tnf_free(&b->alloc, table, size);
+    return tnf_buf_status(b, "snappy data", e);
 }
 
 /* ----------------------------------------------------------------- streams */

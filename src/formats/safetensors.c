@@ -414,7 +414,7 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
 
 /* ---------------------------------------------------------------- writing */
 
-enum { WRITE_ALIGN, WRITE_RESERVE, WRITE_ORDER };
+enum { WRITE_ALIGN, WRITE_RESERVE, WRITE_ORDER, WRITE_EMPTY };
 enum { ORDER_CANONICAL, ORDER_FILE };
 
 static const tnf_option_info write_options[] = {
@@ -424,6 +424,8 @@ static const tnf_option_info write_options[] = {
       "leave this many bytes of room in the header for later edits of the metadata" },
     { "order", TNF_OPTION_CHOICE, "canonical|file", "canonical",
       "order of the tensors: as the safetensors package sorts them, or as in the source" },
+    { "empty_metadata", TNF_OPTION_BOOL, NULL, "no",
+      "write the map of metadata even if nothing is in it" },
     { 0 },
 };
 
@@ -504,12 +506,13 @@ static tnf_status make_header(tnf_buf *b, tnf_writer *w, const uint32_t *order,
     uint64_t *begins = NULL;
     TNF_TRY(place(&begins, w, order, e));
     tnf_buf_u8(b, '{');
-    if (w->ntext)
+    bool metadata = w->ntext || w->options[WRITE_EMPTY].u;
+    if (metadata)
         put_metadata(b, w);
     for (size_t i = 0; i < w->catalog->n; i++) {
         const tnf_object *o = tnf_nth(w, entries, i);
         uint64_t begin = begins[o - w->catalog->objects];
-        if (i || w->ntext)
+        if (i || metadata)
             tnf_buf_u8(b, ',');
         put_entry(b, o, begin, begin + o->parts[0].nbytes);
     }

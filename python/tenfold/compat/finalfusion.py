@@ -13,8 +13,9 @@ from functools import total_ordering as _total_ordering
 
 import numpy as _np
 
-from .. import Error as _Error, convert as _convert, open as _open, save as _save
+from .. import Error as _Error, meta as _meta, open as _open, save as _save
 from ..embeddings import Embeddings as _Own
+from ._write import written as _written
 
 __all__ = ["Embeddings", "FinalfusionFormatError", "Metadata", "NdArray", "Norms", "SimilarityResult",
            "SimpleVocab", "load_fasttext", "load_finalfusion", "load_metadata", "load_norms",
@@ -47,27 +48,36 @@ class SimilarityResult:
         return f"SimilarityResult(word={self.word!r}, similarity={self.similarity!r})"
 
 
-class NdArray(_np.ndarray):
-    """A dense matrix of vectors."""
+class _Floats(_np.ndarray):
+    """An array of float32 of a number of dimensions that its class knows."""
+
+    _dims = 0
 
     def __new__(cls, array):
         array = _np.asarray(array)
-        if array.ndim != 2 or array.dtype != _np.float32:
-            raise TypeError("expected a matrix of float32")
+        if array.ndim != cls._dims or array.dtype != _np.float32:
+            raise TypeError(f"expected float32 in {cls._dims} dimensions, not {array.dtype} in "
+                            f"{array.ndim}")
         return array.view(cls)
+
+
+class NdArray(_Floats):
+    """A dense matrix of vectors. A row of it is a plain array."""
+
+    _dims = 2
+
+    def __getitem__(self, key):
+        some = _np.asarray(self)[key]
+        return some.view(NdArray) if isinstance(some, _np.ndarray) and some.ndim == 2 else some
 
     def write(self, file):
         _save(file, {"embeddings": _np.asarray(self)}, format="finalfusion", replace=True, as_is=True)
 
 
-class Norms(_np.ndarray):
+class Norms(_Floats):
     """The lengths of vectors before they were normalised."""
 
-    def __new__(cls, array):
-        array = _np.asarray(array)
-        if array.ndim != 1 or array.dtype != _np.float32:
-            raise TypeError("expected a vector of float32")
-        return array.view(cls)
+    _dims = 1
 
 
 class Metadata(dict):
@@ -101,7 +111,10 @@ class SimpleVocab:
         return row
 
     def __contains__(self, item):
-        return item in self.word_index
+        """Is that word there; are all these?"""
+        if isinstance(item, str) or not hasattr(item, "__iter__"):
+            return item in self.word_index
+        return all(word in self.word_index for word in item)
 
     def __iter__(self):
         return iter(self.words)
@@ -119,13 +132,40 @@ class Embeddings:
     """Vectors and a vocabulary, perhaps with norms and metadata."""
 
     def __init__(self, storage, vocab, norms=None, metadata=None, origin="<memory>"):
-        if storage.shape[0] < len(vocab):
-            raise AssertionError("the storage has fewer rows than the vocabulary has words")
-        if norms is not None and len(norms) != len(vocab):
-            raise AssertionError("there are not as many norms as words")
-        self.storage, self.vocab, self.norms, self.metadata = storage, vocab, norms, metadata
-        self.origin = origin
-        self._own = getattr(vocab, "_own", None)
+        if storage is None or vocab is None or storage.shape[0] != vocab.upper_bound:
+            raise AssertionError("the storage must have as many rows as the vocabulary needs")
+        self._storage, self._vocab, self.origin = storage, vocab, origin
+        self.norms, self.metadata = norms, metadata
+        self._own = None
+        self._loaded = None  # what the file has: (norms, metadata)
+
+    @property
+    def storage(self):
+        return self._storage
+
+    @property
+    def vocab(self):
+        return self._vocab
+
+    @property
+    def norms(self):
+        return self._norms
+
+    @norms.setter
+    def norms(self, norms):
+        if norms is not None and (not isinstance(norms, Norms) or len(norms) != len(self._vocab)):
+            raise AssertionError("expected Norms, as many as there are words")
+        self._norms = norms
+
+    @property
+    def metadata(self):
+        return self._metadata
+
+    @metadata.setter
+    def metadata(self, metadata):
+        if metadata is not None and not isinstance(metadata, Metadata):
+            raise TypeError("expected Metadata or None")
+        self._metadata = metadata
 
     # ---------------------------------------------------------------- vectors
 
@@ -152,6 +192,8 @@ class Embeddings:
         return out
 
     def embedding_with_norm(self, word, out=None, default=None):
+        if self.norms is None:
+            raise TypeError("these embeddings have no norms")
         found = self._found(word)
         if found is None:
             return default
@@ -207,19 +249,31 @@ class Embeddings:
     # ------------------------------------------------------------------- save
 
     def write(self, file):
-        """Writes it as finalfusion."""
-        _write(self, file, "finalfusion")
+        """Writes it as finalfusion, which keeps everything."""
+        _write(self, file, "finalfusion", False)
 
     def bucket_to_explicit(self):
         raise NotImplementedError("`tenfold explicit` does that")
 
 
-def _write(embeddings, file, format):
+def _write(embeddings, file, format, allow_loss=None):
     own = embeddings._own
     if own is None:
         raise NotImplementedError("only embeddings that were loaded can be written; "
                                   "tenfold.save() writes arrays")
-    _convert(own.file, file, format=format, replace=True, allow_loss=format != "finalfusion")
+    norms, metadata = embeddings._loaded
+    if embeddings.norms is not norms:
+        raise NotImplementedError("the norms are not those of the file: they cannot be written")
+    changed = embeddings.metadata != metadata
+    if changed and format != "finalfusion":
+        raise NotImplementedError(f"{format} has no place for metadata that were set")
+    _written(own.file, file, format, allow_loss)
+    if changed:
+        key = "finalfusion.metadata"
+        if embeddings.metadata is None:
+            _meta(file, remove=[key])
+        else:
+            _meta(file, {key: dict(embeddings.metadata)})
 
 
 def _load(file, format, lossy=False, mmap=False):
@@ -228,9 +282,7 @@ def _load(file, format, lossy=False, mmap=False):
     del lossy
     try:
         own = _Own(_open(file, format=format, warn=False, access="mmap" if mmap else "auto"))
-    except OSError as error:
-        if isinstance(error, _Error) and not isinstance(error, OSError):
-            raise
+    except OSError:
         raise
     except _Error as error:
         raise FinalfusionFormatError(str(error)) from error
@@ -240,9 +292,12 @@ def _load(file, format, lossy=False, mmap=False):
     vocab = SimpleVocab(own.words, own)
     norms = own.norms
     metadata = own.metadata.get("finalfusion.metadata") if format == "finalfusion" else None
-    return Embeddings(NdArray(matrix), vocab, None if norms is None else Norms(norms),
+    made = Embeddings(NdArray(matrix), vocab, None if norms is None else Norms(norms),
                       Metadata(metadata) if isinstance(metadata, dict) else None,
                       origin=_os.fspath(file) if not isinstance(file, int) else str(file))
+    made._own = own
+    made._loaded = (made.norms, None if made.metadata is None else Metadata(made.metadata))
+    return made
 
 
 def load_finalfusion(file, mmap=False):
@@ -273,25 +328,39 @@ def load_storage(file, mmap=False):
     return load_finalfusion(file, mmap).storage
 
 
+def _there(thing, what):
+    if thing is None:
+        raise ValueError(f"the file has no {what}")
+    return thing
+
+
 def load_norms(file):
-    return load_finalfusion(file).norms
+    return _there(load_finalfusion(file).norms, "norms")
 
 
 def load_metadata(file):
-    return load_finalfusion(file).metadata
+    return _there(load_finalfusion(file).metadata, "metadata")
 
 
-def write_word2vec(file, embeddings):
-    _write(embeddings, file, "word2vec")
+def write_word2vec(file, embeddings, *, allow_loss=None):
+    """What the format has no place for is told by a tenfold.LossWarning; allow_loss=False refuses."""
+    _write(embeddings, file, "word2vec", allow_loss)
 
 
-def write_text(file, embeddings, sep=" "):
-    _write(embeddings, file, "text")
+def _plain(sep):
+    if sep != " ":
+        raise NotImplementedError("the separator is a blank")
 
 
-def write_text_dims(file, embeddings, sep=" "):
-    _write(embeddings, file, "textdims")
+def write_text(file, embeddings, sep=" ", *, allow_loss=None):
+    _plain(sep)
+    _write(embeddings, file, "text", allow_loss)
 
 
-def write_fasttext(file, embeddings):
-    _write(embeddings, file, "fasttext")
+def write_text_dims(file, embeddings, sep=" ", *, allow_loss=None):
+    _plain(sep)
+    _write(embeddings, file, "textdims", allow_loss)
+
+
+def write_fasttext(file, embeddings, *, allow_loss=None):
+    _write(embeddings, file, "fasttext", allow_loss)

@@ -8,8 +8,8 @@ not in the vocabulary where the file has subwords.
 """
 import numpy as _np
 
-from .. import save as _save
 from ..embeddings import Embeddings as _Embeddings
+from ._write import written as _written
 
 __all__ = ["KeyedVectors"]
 
@@ -243,9 +243,13 @@ class KeyedVectors:
     # -------------------------------------------------------------------- save
 
     def save_word2vec_format(self, fname, fvocab=None, binary=False, total_vec=None, write_header=True,
-                             prefix="", append=False, sort_attr="count"):
+                             prefix="", append=False, sort_attr="count", *, allow_loss=None):
+        """Writes words and vectors, in the order they have. What the format has no place for is told
+        by a tenfold.LossWarning; allow_loss=False refuses it."""
         if fvocab is not None or prefix or append:
             raise NotImplementedError("only the vectors are written, to a new file")
-        from .. import convert
+        if self._n != len(self._emb) or total_vec not in (None, self._n):
+            raise NotImplementedError("all words are written: load the file without a limit")
         format = "word2vec" if binary else "textdims" if write_header else "text"
-        convert(self._emb.file, fname, format=format, replace=True, allow_loss=True)
+        numbers = {} if binary else {"numbers": "python"}
+        _written(self._emb.file, fname, format, allow_loss, **numbers)

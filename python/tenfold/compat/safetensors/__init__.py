@@ -14,7 +14,7 @@ import os as _os
 
 from ... import File as _File, _tenfold
 from ..._errors import Error as SafetensorError
-from ..._plain import attributes, check_name
+from ..._plain import check_name, writing as _writing
 
 __version__ = "0.8.0"
 __all__ = ["SafetensorError", "TensorSpec", "deserialize", "safe_open", "serialize",
@@ -90,7 +90,7 @@ def _items(tensor_dict):
 
 
 def _write(tensor_dict, filename, metadata):
-    how = {"format": "safetensors", "attrs": attributes(metadata, "safetensors"), "replace": True}
+    how = _writing(metadata, "safetensors")
     try:
         return _tenfold.save(_items(tensor_dict), filename, how)
     except ValueError as error:
@@ -162,28 +162,23 @@ def _maker(framework, device):
 
 
 class _Slice:
-    """What get_slice() gives: a tensor that is read as far as it is asked for."""
+    """What get_slice() gives for torch and others: a tensor that is read as far as it is asked for.
+    For numpy that is the Tensor itself."""
 
-    __slots__ = ("_tensor", "_make")
+    __slots__ = ("_tensor", "_make", "get_shape", "get_dtype")
 
     def __init__(self, tensor, make):
         self._tensor = tensor
         self._make = make
-
-    def get_shape(self):
-        return list(self._tensor.shape)
-
-    def get_dtype(self):
-        return _NAMES.get(self._tensor.dtype, self._tensor.dtype)
+        self.get_shape, self.get_dtype = tensor.get_shape, tensor.get_dtype
 
     def __getitem__(self, key):
-        if self._make is None:
-            return self._tensor[key]
         return self._make(self._tensor.slice(key))
 
 
 class _Open:
-    __slots__ = ("_file", "_make", "_fetch")
+    # get_tensor is a slot: for numpy's arrays it is the method of the extension itself.
+    __slots__ = ("_file", "_make", "get_tensor")
 
     def _begin(self, source, framework, device, access):
         framework = _framework(framework)
@@ -197,9 +192,10 @@ class _Open:
             text = f"No such file or directory: {_os.fsdecode(source)}"
             raise FileNotFoundError(text) from None
         self._make = _maker(framework, device)
-        self._fetch = self._file.fetch if self._make is None else self._made
+        self.get_tensor = self._file.fetch if self._make is None else self._made
 
     def _made(self, name):
+        """One tensor, in memory of its own."""
         return self._make(self._file.read(name))
 
     def keys(self):
@@ -217,10 +213,6 @@ class _Open:
             return attrs.get("safetensors.metadata")
         return {key: value for key, value in attrs.items() if isinstance(value, str)} or None
 
-    def get_tensor(self, name):
-        """One tensor, in memory of its own."""
-        return self._fetch(name)
-
     def get_tensors(self):
         """All tensors, in the order of the data."""
         if self._make is None:
@@ -230,7 +222,8 @@ class _Open:
 
     def get_slice(self, name):
         """A tensor that is read as far as it is asked for."""
-        return _Slice(self._file[name], self._make)
+        tensor = self._file[name]
+        return tensor if self._make is None else _Slice(tensor, self._make)
 
     def __enter__(self):
         return self
