@@ -15,7 +15,6 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "codec/blocks.h"
-#include "codec/codec.h"
 
 #include <string.h>
 
@@ -140,60 +139,6 @@ static tnf_status blosclz_decode(const void *stored, size_t stored_n, void *dst,
         made += length;
     }
     return made == n ? TNF_OK : bad_stream("blosclz", at, e);
-}
-
-/* --------------------------------------------------- streams of our codecs */
-
-struct in_memory {
-    const uint8_t *p;
-};
-
-static tnf_status read_memory(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
-{
-    (void)e;
-    memcpy(dst, ((const struct in_memory *)ctx)->p + offset, n);
-    return TNF_OK;
-}
-
-static tnf_status decode_stream(tnf_codec codec, const void *stored, size_t stored_n, void *dst,
-                                size_t n, tnf_error *e)
-{
-    struct in_memory memory = { stored };
-    tnf_encoded from = { read_memory, &memory, stored_n, n };
-    tnf_decoder *d;
-    TNF_TRY(tnf_decoder_open(&d, codec, &from, NULL, e));
-    tnf_status status = tnf_decoder_read(d, 0, dst, n, e);
-    if (status == TNF_OK)
-        status = tnf_decoder_end(d, e);
-    tnf_decoder_close(d);
-    return status;
-}
-
-static uint32_t adler32(const uint8_t *p, size_t n)
-{
-    uint32_t a = 1, b = 0;
-    while (n > 0) {
-        size_t some = n < 5552 ? n : 5552; /* b stays below 2^32 for so many */
-        n -= some;
-        for (; some > 0; some--) {
-            a += *p++;
-            b += a;
-        }
-        a %= 65521;
-        b %= 65521;
-    }
-    return b << 16 | a;
-}
-
-tnf_status tnf_zlib_decode(const void *stored, size_t stored_n, void *dst, size_t n, tnf_error *e)
-{
-    const uint8_t *p = stored;
-    if (stored_n < 6 || (p[0] & 15) != 8 || (p[0] * 256u + p[1]) % 31 || p[1] & 32)
-        return tnf_fail(e, TNF_EFORMAT, 0, "this is no zlib stream");
-    TNF_TRY(decode_stream(TNF_CODEC_DEFLATE, p + 2, stored_n - 6, dst, n, e));
-    if (adler32(dst, n) != tnf_be32(p + stored_n - 4))
-        return tnf_fail(e, TNF_EDIGEST, stored_n - 4, "the bytes do not match their adler32");
-    return TNF_OK;
 }
 
 /* ------------------------------------------------------------------ blosc */

@@ -10,8 +10,6 @@
  * or less. What follows a Blosc buffer, whose header says how long it is, is not looked at. */
 tnf_status tnf_blosc_decode(const void *stored, size_t stored_n, void *dst, size_t n, tnf_error *e);
 tnf_status tnf_lz4_decode(const void *stored, size_t stored_n, void *dst, size_t n, tnf_error *e);
-/* A zlib stream (RFC 1950), its checksum compared. */
-tnf_status tnf_zlib_decode(const void *stored, size_t stored_n, void *dst, size_t n, tnf_error *e);
 /* One or more zstd frames. */
 tnf_status tnf_zstd_decode(const void *stored, size_t stored_n, void *dst, size_t n, tnf_error *e);
 /* Appends one zstd frame, which says how much it gives. */
