@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* A load under way: what its files share. */
+#ifndef TNF_DEVICE_LOAD_H
+#define TNF_DEVICE_LOAD_H
+
+#include "device/plan.h"
+
+#define TNF_LOADERS_MAX 64u
+#define TNF_TARGETS_MAX 64u
+
+/* A device that is loaded onto. */
+typedef struct tnf_target {
+    tnf_device *device;
+    void **at;                  /* of each want */
+    tnf_device_memory **memory; /* of each want: which it lies in; NULL: the caller's */
+    tnf_device_memory **owned;  /* each once */
+    size_t nowned, room;
+    cu_event ready; /* the caller's stream has come so far; NULL: there is none */
+} tnf_target;
+
+struct tnf_load {
+    tnf_plan plan;
+    tnf_load_options how;
+    tnf_target *targets;
+    size_t ntargets;
+    atomic_size_t next; /* job */
+    atomic_bool stop;
+    atomic_size_t undone; /* wants that are not complete */
+    atomic_uint_fast64_t bytes_read, copies, pinned;
+    pthread_t threads[TNF_LOADERS_MAX];
+    unsigned nthreads;
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t changed;
+    unsigned waiting; /* threads that wait for a change */
+    unsigned running; /* loaders */
+    tnf_status status;
+    tnf_error error;
+    uint64_t progress;
+};
+
+/* arena.c: memory for all wants on a target, after a look whether there is enough. */
+tnf_status tnf_target_fill(tnf_target *t, const tnf_plan *p, const tnf_load_options *how,
+                           tnf_error *e);
+void tnf_target_free(tnf_target *t, const tnf_plan *p);
+
+/* loader.c: what a thread does until no job is left; `load` is a tnf_load. */
+void *tnf_loader_run(void *load);
+/* Ends the load, unless it has failed already. */
+void tnf_load_fail(tnf_load *l, tnf_status status, const tnf_error *error);
+
+#endif
