@@ -18,6 +18,7 @@
 
 #define TNF_SLOTS_MAX 8u
 #define TNF_PAGE      ((size_t)4096) /* what reads past the cache are rounded to */
+#define TNF_KERNELS   9u
 #define TNF_HUGE      ((size_t)2 << 20)
 
 typedef struct tnf_buffer {
@@ -48,11 +49,10 @@ struct tnf_device {
     pthread_mutex_t lock; /* guards what follows */
     tnf_buffer *buffers;  /* that nobody uses */
     tnf_queue *queues;
-    uint64_t pinned; /* bytes of all buffers, used or not */
-    cu_module module;
+    uint64_t pinned;  /* bytes of all buffers, used or not */
+    cu_module module; /* of the kernels; NULL: not loaded, or it could not be */
     bool module_tried;
-    tnf_error module_error;
-    tnf_status module_status;
+    cu_function functions[TNF_KERNELS];
 };
 
 /* Around calls of the driver: its context is this thread's in between. */

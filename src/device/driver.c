@@ -44,6 +44,7 @@ static bool find_memory(void *l)
            find_symbol(l, "cuMemHostUnregister", &loaded.host_unregister) &&
            find_symbol(l, "cuMemcpyHtoDAsync_v2", &loaded.copy_to) &&
            find_symbol(l, "cuMemcpy2DAsync_v2", &loaded.copy_2d) &&
+           find_symbol(l, "cuMemcpyHtoD_v2", &loaded.copy_now) &&
            find_symbol(l, "cuMemcpyDtoH_v2", &loaded.copy_back);
 }
 

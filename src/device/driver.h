@@ -71,6 +71,7 @@ typedef struct tnf_cuda {
     cu_result (*host_unregister)(void *p);
     cu_result (*copy_to)(cu_ptr dst, const void *src, size_t n, cu_stream stream);
     cu_result (*copy_2d)(const cu_copy_2d *copy, cu_stream stream);
+    cu_result (*copy_now)(cu_ptr dst, const void *src, size_t n);
     cu_result (*copy_back)(void *dst, cu_ptr src, size_t n);
     cu_result (*stream_new)(cu_stream *stream, unsigned flags);
     cu_result (*stream_free)(cu_stream stream);

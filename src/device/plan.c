@@ -333,6 +333,8 @@ void tnf_plan_free(tnf_plan *p)
     for (size_t i = 0; i < p->nintakes; i++)
         tnf_intake_close(&p->intakes[i]);
     for (size_t i = 0; i < p->n; i++)
+        tnf_memory_drop(p->wants[i].scales);
+    for (size_t i = 0; i < p->n; i++)
         for (size_t k = sizeof p->wants->made / sizeof *p->wants->made; k-- > 0;)
             tnf_virtual_free(p->wants[i].made[k]);
     tnf_free(&a, p->wants, p->n * sizeof *p->wants);

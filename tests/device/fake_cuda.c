@@ -3,10 +3,7 @@
  * the host between pages that nobody may touch. A stream is a thread with a queue; copies wait on
  * purpose and look at their source only when they run, so a slot that is used too early gives wrong
  * bytes. Every rule of the driver that a caller breaks is counted. */
-#include "fake_cuda.h"
-
-#include "device/driver.h"
-#include "fake_kernels.h"
+#include "fake_state.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -21,48 +18,6 @@
 #define API     __attribute__((visibility("default")))
 #define DEVICES 2
 #define PAGE    ((size_t)4096)
-
-enum { BAD_VALUE = 1, BAD_CONTEXT = 201, ILLEGAL_ADDRESS = 700 };
-
-struct cu_context_ {
-    int device;
-    long retained;
-    bool lost;
-};
-
-struct range {
-    struct range *next;
-    uint8_t *p;
-    size_t n;
-    int device;
-};
-
-struct cu_event_ {
-    cu_context context;
-    unsigned long recorded, reached;
-};
-
-enum op_kind { OP_COPY, OP_RECORD, OP_WAIT, OP_LAUNCH };
-
-struct op {
-    struct op *next;
-    enum op_kind kind;
-    cu_copy_2d copy;
-    cu_event event;
-    unsigned long mark;
-    fake_kernel_fn *kernel;
-    uint64_t arguments[FAKE_ARGUMENTS];
-    unsigned grid, block;
-};
-
-struct cu_stream_ {
-    cu_context context;
-    pthread_t thread;
-    struct op *first, **last;
-    long pending;
-    bool ending;
-    unsigned seed;
-};
 
 static fake_cuda state = { .memory = (size_t)1 << 30, .fail_call = -1, .fail_copy = -1 };
 static struct cu_context_ contexts[DEVICES] = { { .device = 0 }, { .device = 1 } };
@@ -83,6 +38,7 @@ API void fake_cuda_reset(void)
     state.calls = state.copies = state.violations = 0;
     state.fail_call = state.fail_copy = -1;
     state.delay_us = 0;
+    state.no_modules = 0;
     state.memory = (size_t)1 << 30;
     state.first[0] = 0;
     for (int i = 0; i < DEVICES; i++)
@@ -327,7 +283,7 @@ static void run_op(struct cu_stream_ *s, struct op *op)
         if (!lost && op->kind == OP_COPY)
             run_copy(&op->copy);
         else if (!lost)
-            op->kernel(op->grid, op->block, op->arguments);
+            op->kernel(op->arguments);
         return;
     }
     pthread_mutex_lock(&lock);
@@ -534,6 +490,16 @@ API cu_result cuMemcpy2DAsync_v2(const cu_copy_2d *copy, cu_stream stream)
     return copy_late(copy, stream);
 }
 
+API cu_result cuMemcpyHtoD_v2(cu_ptr dst, const void *src, size_t n)
+{
+    int result = enter(true);
+    if (result == 0 && !find_range(&allocations, (void *)(uintptr_t)dst, n))
+        result = violate("a copy goes beyond an allocation");
+    if (result == 0)
+        memcpy((void *)(uintptr_t)dst, src, n);
+    return leave(result);
+}
+
 API cu_result cuMemcpyDtoH_v2(void *dst, cu_ptr src, size_t n)
 {
     int result = enter(true);
@@ -551,6 +517,8 @@ API cu_result cuModuleLoadData(cu_module *out, const void *text)
     int result = enter(true);
     if (result)
         return leave(result);
+    if (state.no_modules)
+        return leave(222);
     if (!strstr(text, ".version"))
         return leave(violate("a module that is no PTX"));
     *out = malloc(1);
@@ -589,8 +557,8 @@ API cu_result cuLaunchKernel(cu_function function, unsigned grid_x, unsigned gri
     if (result == 0 && (grid_y != 1 || grid_z != 1 || block_y != 1 || block_z != 1 || shared ||
                         extra || grid_x == 0 || block_x == 0 || block_x > 1024))
         result = violate("a launch of a wrong shape");
-    struct op op = { .kind = OP_LAUNCH, .grid = grid_x, .block = block_x };
-    for (unsigned i = 0; result == 0 && i < k->arguments; i++)
+    struct op op = { .kind = OP_LAUNCH };
+    for (unsigned i = 0; result == 0 && i < FAKE_ARGUMENTS; i++)
         memcpy(&op.arguments[i], arguments[i], sizeof op.arguments[i]);
     if (result == 0) {
         op.kernel = k->run;

@@ -13,6 +13,7 @@ typedef struct fake_cuda {
     long fail_call;    /* the call of this number fails, counted from now; -1: none does */
     int fail_with;     /* by this result */
     long fail_copy;    /* the copy of this number fails while it runs, for good; -1: none does */
+    int no_modules;    /* no kernel can be loaded */
     /* to be looked at */
     long calls, copies;
     long live_memory, live_pins, live_streams, live_events, live_contexts, live_modules;
