@@ -7,6 +7,7 @@
  *   bench_device disk PATH                          the bare read of a file past the cache
  *   bench_device load PATH [runs=5] [cold] [check] [each] [read=cached|direct] [tp=4] [as=bf16]
  *                     [threads=N] [block=BYTES] [slots=N] [device=cuda:0] [keep]
+ *                     [streams=N]
  *
  * `keep` leaves pinned buffers from run to run; `check` compares every byte after the last run.
  */
@@ -14,7 +15,7 @@
 #include "shapes.h"
 
 #include "base/pool.h"
-#include "device/device.h"
+#include "device/load.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -29,7 +30,7 @@
 
 struct how {
     const char *path, *device;
-    unsigned runs, tp;
+    unsigned runs, tp, streams;
     bool cold, check, keep;
     const tnf_type *as;
     tnf_load_options load;
@@ -223,7 +224,7 @@ static double cpu_seconds(void)
 
 /* One rank, timed; *report is what it did. */
 static double load_rank(tnf_device *d, const struct how *how, unsigned rank, bool check,
-                        tnf_load_report *report)
+                        tnf_load_report *report, tnf_load_clock *clock)
 {
     tnf_error e;
     tnf_file *file;
@@ -238,11 +239,35 @@ static double load_rank(tnf_device *d, const struct how *how, unsigned rank, boo
         struct checking c = { &w, load, d };
         bench_check(tnf_pool_run(8, w.n, check_tensor, &c, &e), &e);
     }
+    if (clock)
+        *clock = load->clock;
     tnf_load_free(load);
     tnf_close(file);
     free(w.requests);
     free(w.slices);
     return took;
+}
+
+/* The last run's time line in milliseconds since the load began, then each thread's share. */
+static void print_clock(const tnf_load_clock *c, unsigned threads, const struct how *how)
+{
+    const struct {
+        const char *name;
+        uint64_t at;
+    } marks[] = { { "planned", c->planned },           { "placed", c->placed },
+                  { "first_pinned", c->first_pinned }, { "last_pinned", c->last_pinned },
+                  { "first_read", c->first_read },     { "first_sent", c->first_sent },
+                  { "last_sent", c->last_sent },       { "ended", c->ended } };
+    double share = threads ? 1e-6 / threads : 0;
+    printf("\"block\": %zu, \"slots\": %u, \"streams\": %u, \"ms\": {", how->load.block,
+           how->load.slots, how->streams);
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        printf("\"%s\": %.2f, ", marks[i].name,
+               marks[i].at ? (double)(marks[i].at - c->begun) * 1e-6 : -1);
+    printf("\"pinning\": %.2f, \"reading\": %.2f, \"sending\": %.2f, \"waiting\": %.2f}, "
+           "\"gbps\": [",
+           (double)c->pinning * share, (double)c->reading * share, (double)c->sending * share,
+           (double)c->waiting * share);
 }
 
 static void measure_load(const struct how *how)
@@ -253,7 +278,9 @@ static void measure_load(const struct how *how)
     bench_check(tnf_device_open(&d, how->device, NULL, &e), &e);
     opened = bench_now() - opened;
     tnf_load_report report = TNF_LOAD_REPORT_INIT;
+    tnf_load_clock clock = { 0 };
     uint64_t bytes = 0, read = 0, memory = 0;
+    d->nstreams = how->streams;
     double cpu = cpu_seconds(), cached = 0;
     for (unsigned i = 0; i < how->runs && i < 64; i++) {
         times[i] = 0;
@@ -265,7 +292,7 @@ static void measure_load(const struct how *how)
                 drop_cache(how->path);
             if (rank == 0)
                 cached = cached_share(how->path);
-            times[i] += load_rank(d, how, rank, false, &report);
+            times[i] += load_rank(d, how, rank, false, &report, &clock);
             bytes += report.bytes;
             read += report.bytes_read;
         }
@@ -275,20 +302,21 @@ static void measure_load(const struct how *how)
     if (how->check) {
         tnf_load_report ignored = TNF_LOAD_REPORT_INIT;
         for (unsigned rank = 0; rank < how->tp; rank++)
-            load_rank(d, how, rank, true, &ignored);
+            load_rank(d, how, rank, true, &ignored, NULL);
     }
     tnf_device_close(d);
     printf("{\"what\": \"load\", \"path\": \"%s\", \"tp\": %u, \"as\": \"%s\", \"cached\": %.3f, "
            "\"open_device\": %.3f, \"bytes\": %" PRIu64 ", \"read\": %" PRIu64
            ", \"copies\": %" PRIu64 ", \"pinned\": %" PRIu64 ", \"threads\": %u, \"direct\": %u, "
-           "\"transformed\": %" PRIu64 ", \"rss\": %" PRIu64
-           ", \"cpu\": %.2f, \"checked\": %s, \"gbps\": [",
+           "\"transformed\": %" PRIu64 ", \"rss\": %" PRIu64 ", \"cpu\": %.2f, \"checked\": %s, ",
            how->path, how->tp, how->as ? how->as->id : "", cached, opened, bytes, read,
            report.copies, report.pinned, report.threads, report.direct, report.transformed, memory,
            cpu, how->check ? "true" : "false");
+    print_clock(&clock, report.threads, how);
     for (unsigned i = 0; i < how->runs && i < 64; i++)
         printf("%s%.2f", i ? ", " : "", (double)(how->as ? read : bytes) / times[i] / 1e9);
     printf("]}\n");
+    fflush(stdout);
 }
 
 /* "name=" at the beginning of an argument: what follows, or NULL. */
@@ -307,6 +335,8 @@ static void parse_option(struct how *how, const char *a)
         how->tp = (unsigned)bench_number(v);
     else if ((v = value_of(a, "threads")))
         how->load.threads = (unsigned)bench_number(v);
+    else if ((v = value_of(a, "streams")))
+        how->streams = (unsigned)bench_number(v) % (TNF_STREAMS_MAX + 1);
     else if ((v = value_of(a, "slots")))
         how->load.slots = (unsigned)bench_number(v);
     else if ((v = value_of(a, "block")))

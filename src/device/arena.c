@@ -36,9 +36,10 @@ static uint64_t measure_slab(const tnf_plan *p, size_t i, uint64_t most, size_t 
     return size;
 }
 
-static tnf_status check_room(tnf_device *d, const tnf_plan *p, const tnf_load_options *how,
-                             tnf_error *e)
+tnf_status tnf_target_check(tnf_target *t, const tnf_plan *p, const tnf_load_options *how,
+                            tnf_error *e)
 {
+    tnf_device *d = t->device;
     uint64_t need = 0, there;
     if (how->allocate) /* the caller's allocator may hold what the driver calls used */
         return TNF_OK;
@@ -86,8 +87,32 @@ static void place_wants(tnf_target *t, const tnf_plan *p, size_t i, size_t end)
         at = (at + ALIGN - 1) / ALIGN * ALIGN;
         t->at[p->order[i]] = (uint8_t *)m->p + at;
         t->memory[p->order[i]] = m;
+        t->block[p->order[i]] = (uintptr_t)m->p;
         at += w->bytes;
     }
+}
+
+/* Allocations of the caller's wants: a copy may not go from one into the next, even where they
+ * touch each other. What the driver does not know is copied by itself. */
+static tnf_status find_blocks(tnf_target *t, const tnf_plan *p, tnf_error *e)
+{
+    const tnf_cuda *cuda = t->device->cuda;
+    cu_ptr base = 0;
+    size_t n = 0;
+    if (!cuda)
+        return TNF_OK;
+    TNF_TRY(tnf_device_enter(t->device, e));
+    for (size_t i = 0; i < p->n; i++) {
+        size_t want = p->order[i];
+        cu_ptr at = (cu_ptr)(uintptr_t)p->wants[want].dst;
+        if (!at)
+            continue;
+        if ((at < base || at - base >= n) && cuda->memory_range(&base, &n, at) != 0)
+            n = 0;
+        t->block[want] = n ? (uintptr_t)base : 0;
+    }
+    tnf_device_leave(t->device);
+    return TNF_OK;
 }
 
 tnf_status tnf_target_fill(tnf_target *t, const tnf_plan *p, const tnf_load_options *how,
@@ -96,11 +121,12 @@ tnf_status tnf_target_fill(tnf_target *t, const tnf_plan *p, const tnf_load_opti
     tnf_allocator a = tnf_allocator_or_default(NULL);
     t->at = tnf_alloc0(&a, p->n * sizeof *t->at);
     t->memory = tnf_alloc0(&a, p->n * sizeof *t->memory);
-    if (!t->at || !t->memory)
+    t->block = tnf_alloc0(&a, p->n * sizeof *t->block);
+    if (!t->at || !t->memory || !t->block)
         return out_of_memory(e);
     for (size_t i = 0; i < p->n; i++)
         t->at[i] = p->wants[i].dst;
-    TNF_TRY(check_room(t->device, p, how, e));
+    TNF_TRY(find_blocks(t, p, e));
     uint64_t most = how->alloc == TNF_DEVICE_EACH ? 1 : SLAB;
     for (size_t i = 0, end; i < p->n; i = end) {
         uint64_t size = measure_slab(p, i, most, &end);
@@ -124,4 +150,5 @@ void tnf_target_free(tnf_target *t, const tnf_plan *p)
     tnf_free(&a, t->owned, t->room * sizeof *t->owned);
     tnf_free(&a, t->at, p->n * sizeof *t->at);
     tnf_free(&a, t->memory, p->n * sizeof *t->memory);
+    tnf_free(&a, t->block, p->n * sizeof *t->block);
 }

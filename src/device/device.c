@@ -126,8 +126,10 @@ void tnf_device_close(tnf_device *d)
         return;
     tnf_device_trim(d);
     if (d->cuda) {
-        if (d->module && tnf_device_enter(d, NULL) == TNF_OK) {
-            d->cuda->module_unload(d->module);
+        if (tnf_device_enter(d, NULL) == TNF_OK) {
+            if (d->module)
+                d->cuda->module_unload(d->module);
+            tnf_streams_free(d);
             tnf_device_leave(d);
         }
         d->cuda->context_release(d->id);

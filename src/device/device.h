@@ -16,10 +16,11 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-#define TNF_SLOTS_MAX 8u
-#define TNF_PAGE      ((size_t)4096) /* what reads past the cache are rounded to */
-#define TNF_KERNELS   9u
-#define TNF_HUGE      ((size_t)2 << 20)
+#define TNF_SLOTS_MAX   8u
+#define TNF_STREAMS_MAX 16u
+#define TNF_PAGE        ((size_t)4096) /* what reads past the cache are rounded to */
+#define TNF_KERNELS     9u
+#define TNF_HUGE        ((size_t)2 << 20)
 
 typedef struct tnf_buffer {
     struct tnf_buffer *next;
@@ -32,6 +33,7 @@ typedef struct tnf_buffer {
 typedef struct tnf_queue {
     struct tnf_queue *next;
     cu_stream stream;
+    bool shared; /* the stream is the device's */
     cu_event events[TNF_SLOTS_MAX];
     unsigned nevents;
     cu_ptr staging; /* of the device, for blocks that a kernel reads; 0: none yet */
@@ -49,6 +51,9 @@ struct tnf_device {
     pthread_mutex_t lock; /* guards what follows */
     tnf_buffer *buffers;  /* that nobody uses */
     tnf_queue *queues;
+    unsigned nstreams; /* that queues share; 0: each has its own */
+    unsigned turn;     /* of the stream that the next queue gets */
+    cu_stream streams[TNF_STREAMS_MAX];
     uint64_t pinned;  /* bytes of all buffers, used or not */
     cu_module module; /* of the kernels; NULL: not loaded, or it could not be */
     bool module_tried;
@@ -65,6 +70,7 @@ tnf_status tnf_buffer_take(tnf_buffer **out, tnf_device *d, size_t block, unsign
 void tnf_buffer_give(tnf_device *d, tnf_buffer *b);
 tnf_status tnf_queue_take(tnf_queue **out, tnf_device *d, unsigned slots, tnf_error *e);
 void tnf_queue_give(tnf_device *d, tnf_queue *q);
+void tnf_streams_free(tnf_device *d); /* the device is entered */
 /* Memory of the device for blocks that a kernel reads, at least so much. The device is entered. */
 tnf_status tnf_queue_stage(tnf_device *d, tnf_queue *q, size_t n, tnf_error *e);
 

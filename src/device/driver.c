@@ -40,6 +40,7 @@ static bool find_memory(void *l)
     return find_symbol(l, "cuMemGetInfo_v2", &loaded.memory_info) &&
            find_symbol(l, "cuMemAlloc_v2", &loaded.memory_alloc) &&
            find_symbol(l, "cuMemFree_v2", &loaded.memory_free) &&
+           find_symbol(l, "cuMemGetAddressRange_v2", &loaded.memory_range) &&
            find_symbol(l, "cuMemHostRegister_v2", &loaded.host_register) &&
            find_symbol(l, "cuMemHostUnregister", &loaded.host_unregister) &&
            find_symbol(l, "cuMemcpyHtoDAsync_v2", &loaded.copy_to) &&

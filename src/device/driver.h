@@ -67,6 +67,7 @@ typedef struct tnf_cuda {
     cu_result (*memory_info)(size_t *free, size_t *total);
     cu_result (*memory_alloc)(cu_ptr *p, size_t n);
     cu_result (*memory_free)(cu_ptr p);
+    cu_result (*memory_range)(cu_ptr *base, size_t *n, cu_ptr p);
     cu_result (*host_register)(void *p, size_t n, unsigned flags);
     cu_result (*host_unregister)(void *p);
     cu_result (*copy_to)(cu_ptr dst, const void *src, size_t n, cu_stream stream);

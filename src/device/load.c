@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#define BLOCK       ((size_t)4 << 20)
+#define BLOCK       (((size_t)4 << 20) - 2 * TNF_PAGE) /* with its slack: whole huge pages */
 #define LEAST_BLOCK ((size_t)64 << 10)
 #define MOST_BLOCK  ((size_t)64 << 20)
 #define SLOTS       2u
@@ -92,12 +92,22 @@ static tnf_status begin_load(tnf_load *l, tnf_device *const *devices,
             if (requests[i].dst)
                 return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                                 "memory of the caller is of one device, not of %zu", l->ntargets);
+    l->clock.begun = tnf_load_now();
     TNF_TRY(tnf_plan_make(&l->plan, l->ntargets == 1 ? devices[0] : NULL, requests, n, &l->how, e));
+    for (size_t t = 0; t < l->ntargets; t++)
+        TNF_TRY(tnf_target_check(&l->targets[t], &l->plan, &l->how, e));
+    l->clock.planned = tnf_load_now();
+    TNF_TRY(start_threads(l, e)); /* they pin and read while this thread allocates */
     for (size_t t = 0; t < l->ntargets; t++) {
         TNF_TRY(tnf_target_fill(&l->targets[t], &l->plan, &l->how, e));
         TNF_TRY(note_stream(&l->targets[t], &l->how, e));
     }
-    return start_threads(l, e);
+    l->clock.placed = tnf_load_now();
+    pthread_mutex_lock(&l->lock);
+    l->placed = true;
+    pthread_cond_broadcast(&l->changed);
+    pthread_mutex_unlock(&l->lock);
+    return TNF_OK;
 }
 
 tnf_status tnf_device_start_many(tnf_load **out, tnf_device *const *devices, size_t ndevices,

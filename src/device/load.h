@@ -13,10 +13,19 @@ typedef struct tnf_target {
     tnf_device *device;
     void **at;                  /* of each want */
     tnf_device_memory **memory; /* of each want: which it lies in; NULL: the caller's */
+    uintptr_t *block;           /* of each want: the allocation that it lies in; 0: unknown */
     tnf_device_memory **owned;  /* each once */
     size_t nowned, room;
     cu_event ready; /* the caller's stream has come so far; NULL: there is none */
 } tnf_target;
+
+/* When things happened, in nanoseconds of the monotonic clock, and for how long. */
+typedef struct tnf_load_clock {
+    uint64_t begun, planned, placed; /* by the caller's thread */
+    uint64_t first_pinned, last_pinned, first_read, first_sent, last_sent, ended;
+    uint64_t pinning, reading, sending, waiting; /* sums of all threads */
+} tnf_load_clock;
+uint64_t tnf_load_now(void);
 
 struct tnf_load {
     tnf_plan plan;
@@ -36,9 +45,13 @@ struct tnf_load {
     tnf_status status;
     tnf_error error;
     uint64_t progress;
+    bool placed; /* all memory is there: copies may begin */
+    tnf_load_clock clock;
 };
 
-/* arena.c: memory for all wants on a target, after a look whether there is enough. */
+/* arena.c: is there enough memory of the device? Then memory for all wants on a target. */
+tnf_status tnf_target_check(tnf_target *t, const tnf_plan *p, const tnf_load_options *how,
+                            tnf_error *e);
 tnf_status tnf_target_fill(tnf_target *t, const tnf_plan *p, const tnf_load_options *how,
                            tnf_error *e);
 void tnf_target_free(tnf_target *t, const tnf_plan *p);

@@ -11,6 +11,7 @@
 #include "device/load.h"
 
 #include <string.h>
+#include <time.h>
 
 /* What is on its way from a slot. */
 struct flight {
@@ -26,6 +27,8 @@ struct loader {
     struct flight flights[TNF_SLOTS_MAX];
     unsigned slot;
     uint64_t bytes_read, copies;
+    bool placed; /* it has seen that all memory is there */
+    tnf_load_clock clock;
     /* of a job that is read in order: where it is, and what is in the slot */
     const tnf_job *scan;
     uint64_t scanned;
@@ -105,6 +108,7 @@ static tnf_status arrive(struct loader *o, struct flight f, tnf_error *e)
 static tnf_status free_slot(struct loader *o, unsigned slot, tnf_error *e)
 {
     struct flight f = o->flights[slot];
+    uint64_t from = tnf_load_now();
     if (!f.job)
         return TNF_OK;
     for (size_t t = 0; t < o->nqueues; t++) {
@@ -115,6 +119,7 @@ static tnf_status free_slot(struct loader *o, unsigned slot, tnf_error *e)
         TNF_TRY(status);
     }
     o->flights[slot].job = NULL;
+    o->clock.waiting += tnf_load_now() - from;
     return arrive(o, f, e);
 }
 
@@ -133,6 +138,7 @@ struct copier {
     const uint8_t *src;
     uint8_t *dst;
     uint64_t n;
+    uintptr_t block; /* of dst */
 };
 
 static tnf_status flush_copies(struct copier *c, tnf_error *e)
@@ -145,8 +151,8 @@ static tnf_status flush_copies(struct copier *c, tnf_error *e)
     return tnf_copy_to(c->device, c->queue, c->dst, c->src, (size_t)n, e);
 }
 
-static tnf_status add_copy(struct copier *c, uint8_t *dst, const uint8_t *src, const tnf_stroke *s,
-                           tnf_error *e)
+static tnf_status add_copy(struct copier *c, uintptr_t block, uint8_t *dst, const uint8_t *src,
+                           const tnf_stroke *s, tnf_error *e)
 {
     if (s->height > 1) {
         TNF_TRY(flush_copies(c, e));
@@ -154,7 +160,7 @@ static tnf_status add_copy(struct copier *c, uint8_t *dst, const uint8_t *src, c
         return tnf_copy_rows(c->device, c->queue, dst, src, (size_t)s->width, (size_t)s->height,
                              (size_t)s->pitch, e);
     }
-    if (c->n && c->src + c->n == src && c->dst + c->n == dst) {
+    if (c->n && c->src + c->n == src && c->dst + c->n == dst && block && block == c->block) {
         c->n += s->width;
         return TNF_OK;
     }
@@ -162,6 +168,7 @@ static tnf_status add_copy(struct copier *c, uint8_t *dst, const uint8_t *src, c
     c->src = src;
     c->dst = dst;
     c->n = s->width;
+    c->block = block;
     return TNF_OK;
 }
 
@@ -201,7 +208,8 @@ static tnf_status copy_piece(struct copier *c, const tnf_target *t, const tnf_jo
                               e);
     unsigned n = tnf_piece_strokes(x, low, high, strokes);
     for (unsigned k = 0; k < n; k++)
-        TNF_TRY(add_copy(c, dst + strokes[k].to, bytes + from + strokes[k].from, &strokes[k], e));
+        TNF_TRY(add_copy(c, t->block[x->want], dst + strokes[k].to, bytes + from + strokes[k].from,
+                         &strokes[k], e));
     return TNF_OK;
 }
 
@@ -224,8 +232,37 @@ static tnf_status copy_job(struct copier *c, const tnf_target *t, const tnf_job 
     else
         dst = (uint8_t *)t->at[job->first] + job->at +
               (job->kind == TNF_JOB_SCAN ? c->o->scanned : 0);
-    TNF_TRY(add_copy(c, dst, bytes, &all, e));
+    TNF_TRY(add_copy(c, 0, dst, bytes, &all, e));
     return flush_copies(c, e);
+}
+
+/* The caller's thread allocates while the first blocks are read. */
+static tnf_status await_memory(struct loader *o, tnf_error *e)
+{
+    tnf_load *l = o->load;
+    pthread_mutex_lock(&l->lock);
+    while (!l->placed && l->status == TNF_OK)
+        pthread_cond_wait(&l->changed, &l->lock);
+    o->placed = l->placed;
+    pthread_mutex_unlock(&l->lock);
+    return o->placed ? TNF_OK : tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "loading was cancelled");
+}
+
+static tnf_status wait_ready(struct loader *o, tnf_error *e)
+{
+    TNF_TRY(await_memory(o, e));
+    for (size_t t = 0; t < o->nqueues; t++) {
+        const tnf_target *target = &o->load->targets[t];
+        tnf_device *d = target->device;
+        if (!target->ready)
+            continue;
+        TNF_TRY(tnf_device_enter(d, e));
+        cu_result r = d->cuda->stream_wait(o->queues[t]->stream, target->ready, 0);
+        tnf_device_leave(d);
+        if (r)
+            return tnf_cuda_fail(d->cuda, r, "cannot wait for the caller's stream", e);
+    }
+    return TNF_OK;
 }
 
 /* Sends what is in the slot on its way, and goes to the next slot. */
@@ -234,6 +271,11 @@ static tnf_status send_slot(struct loader *o, const tnf_job *job, const uint8_t 
 {
     struct flight f = { job, n };
     tnf_status status = TNF_OK;
+    uint64_t from = tnf_load_now();
+    if (!o->clock.first_read)
+        o->clock.first_read = from;
+    if (!o->placed)
+        TNF_TRY(wait_ready(o, e));
     for (size_t t = 0; t < o->nqueues && status == TNF_OK; t++) {
         const tnf_target *target = &o->load->targets[t];
         struct copier c = { .o = o, .device = target->device, .queue = o->queues[t] };
@@ -245,6 +287,10 @@ static tnf_status send_slot(struct loader *o, const tnf_job *job, const uint8_t 
     }
     TNF_TRY(status);
     o->flights[o->slot] = f;
+    o->clock.last_sent = tnf_load_now();
+    o->clock.sending += o->clock.last_sent - from;
+    if (!o->clock.first_sent)
+        o->clock.first_sent = from;
     o->slot = (o->slot + 1) % o->load->how.slots;
     return TNF_OK;
 }
@@ -351,20 +397,9 @@ static tnf_status begin_loader(struct loader *o, tnf_error *e)
     tnf_load *l = o->load;
     TNF_TRY(tnf_buffer_take(&o->buffer, l->targets[0].device, l->plan.block, l->how.slots, e));
     atomic_fetch_add(&l->pinned, o->buffer->size);
-    for (; o->nqueues < l->ntargets; o->nqueues++) {
-        tnf_target *t = &l->targets[o->nqueues];
-        tnf_device *d = t->device;
-        TNF_TRY(tnf_queue_take(&o->queues[o->nqueues], d, l->how.slots, e));
-        if (!t->ready)
-            continue;
-        TNF_TRY(tnf_device_enter(d, e));
-        cu_result r = d->cuda->stream_wait(o->queues[o->nqueues]->stream, t->ready, 0);
-        tnf_device_leave(d);
-        if (r) {
-            o->nqueues++; /* it is to be given back */
-            return tnf_cuda_fail(d->cuda, r, "cannot wait for the caller's stream", e);
-        }
-    }
+    for (; o->nqueues < l->ntargets; o->nqueues++)
+        TNF_TRY(
+            tnf_queue_take(&o->queues[o->nqueues], l->targets[o->nqueues].device, l->how.slots, e));
     return TNF_OK;
 }
 
@@ -397,8 +432,45 @@ void tnf_load_fail(tnf_load *l, tnf_status status, const tnf_error *error)
         l->status = status;
         l->error = *error;
     }
+    pthread_cond_broadcast(&l->changed);
     pthread_mutex_unlock(&l->lock);
     atomic_store(&l->stop, true);
+}
+
+uint64_t tnf_load_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void keep_first(uint64_t *all, uint64_t one)
+{
+    if (one && (*all == 0 || one < *all))
+        *all = one;
+}
+
+static void keep_last(uint64_t *all, uint64_t one)
+{
+    if (one > *all)
+        *all = one;
+}
+
+/* What one thread adds, which began and had its memory pinned at these times. */
+static void note_times(tnf_load_clock *all, const tnf_load_clock *one, uint64_t begun,
+                       uint64_t pinned)
+{
+    uint64_t now = tnf_load_now();
+    keep_first(&all->first_pinned, pinned);
+    keep_last(&all->last_pinned, pinned);
+    keep_first(&all->first_read, one->first_read);
+    keep_first(&all->first_sent, one->first_sent);
+    keep_last(&all->last_sent, one->last_sent);
+    keep_last(&all->ended, now);
+    all->pinning += pinned - begun;
+    all->sending += one->sending;
+    all->waiting += one->waiting;
+    all->reading += now - pinned - one->sending - one->waiting;
 }
 
 void *tnf_loader_run(void *load)
@@ -409,7 +481,9 @@ void *tnf_loader_run(void *load)
     tnf_error error = { .offset = TNF_NO_OFFSET };
     if (l->targets[0].device->has_cpus)
         tnf_numa_bind(&l->targets[0].device->cpus);
+    uint64_t from = tnf_load_now();
     tnf_status status = begin_loader(&o, &error);
+    uint64_t pinned = tnf_load_now();
     while (status == TNF_OK && !atomic_load_explicit(&l->stop, memory_order_relaxed)) {
         size_t i = atomic_fetch_add_explicit(&l->next, 1, memory_order_relaxed);
         if (i >= l->plan.njobs)
@@ -422,6 +496,7 @@ void *tnf_loader_run(void *load)
     atomic_fetch_add(&l->bytes_read, o.bytes_read);
     atomic_fetch_add(&l->copies, o.copies);
     pthread_mutex_lock(&l->lock);
+    note_times(&l->clock, &o.clock, from, pinned);
     l->running--;
     pthread_cond_broadcast(&l->changed);
     pthread_mutex_unlock(&l->lock);

@@ -116,13 +116,29 @@ static void free_queue(tnf_device *d, tnf_queue *q)
     if (d->cuda && tnf_device_enter(d, NULL) == TNF_OK) {
         for (unsigned i = 0; i < q->nevents; i++)
             d->cuda->event_free(q->events[i]);
-        if (q->stream)
+        if (q->stream && !q->shared)
             d->cuda->stream_free(q->stream);
         if (q->staging)
             d->cuda->memory_free(q->staging);
         tnf_device_leave(d);
     }
     tnf_free(&a, q, sizeof *q);
+}
+
+/* A stream of its own, or one of the few that all queues share. */
+static cu_result take_stream(tnf_device *d, tnf_queue *q)
+{
+    cu_result r = 0;
+    if (d->nstreams == 0)
+        return d->cuda->stream_new(&q->stream, CU_STREAM_NON_BLOCKING);
+    pthread_mutex_lock(&d->lock);
+    cu_stream *s = &d->streams[d->turn++ % d->nstreams];
+    if (!*s)
+        r = d->cuda->stream_new(s, CU_STREAM_NON_BLOCKING);
+    q->stream = *s;
+    q->shared = true;
+    pthread_mutex_unlock(&d->lock);
+    return r;
 }
 
 static tnf_status fill_queue(tnf_device *d, tnf_queue *q, unsigned slots, tnf_error *e)
@@ -132,7 +148,7 @@ static tnf_status fill_queue(tnf_device *d, tnf_queue *q, unsigned slots, tnf_er
         return TNF_OK;
     TNF_TRY(tnf_device_enter(d, e));
     if (!q->stream)
-        r = d->cuda->stream_new(&q->stream, CU_STREAM_NON_BLOCKING);
+        r = take_stream(d, q);
     for (; r == 0 && q->nevents < slots; q->nevents += r == 0)
         r = d->cuda->event_new(&q->events[q->nevents], CU_EVENT_DISABLE_TIMING);
     tnf_device_leave(d);
@@ -199,6 +215,13 @@ void tnf_device_trim(tnf_device *d)
         next = q->next;
         free_queue(d, q);
     }
+}
+
+void tnf_streams_free(tnf_device *d)
+{
+    for (unsigned i = 0; i < TNF_STREAMS_MAX; i++)
+        if (d->streams[i])
+            d->cuda->stream_free(d->streams[i]);
 }
 
 /* ----------------------------------------------------------------- copies */

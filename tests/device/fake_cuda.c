@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A driver that stands in for CUDA's, for machines without a GPU. Memory of a device is memory of
- * the host between pages that nobody may touch. A stream is a thread with a queue; copies wait on
+ * the host between pages that nobody may touch; small allocations touch each other, and a copy may
+ * not go from one into the next. A stream is a thread with a queue; copies wait on
  * purpose and look at their source only when they run, so a slot that is used too early gives wrong
  * bytes. Every rule of the driver that a caller breaks is counted. */
 #include "fake_state.h"
@@ -18,10 +19,13 @@
 #define API     __attribute__((visibility("default")))
 #define DEVICES 2
 #define PAGE    ((size_t)4096)
+#define BLOCK   ((size_t)2 << 20)
+#define SMALL   ((size_t)1 << 20)
 
 static fake_cuda state = { .memory = (size_t)1 << 30, .fail_call = -1, .fail_copy = -1 };
 static struct cu_context_ contexts[DEVICES] = { { .device = 0 }, { .device = 1 } };
 static struct range *allocations, *pins;
+static struct block *blocks[DEVICES];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static _Thread_local cu_context stack[16];
@@ -77,7 +81,8 @@ static cu_result leave(int result)
 static struct range **find_range(struct range **list, const void *p, size_t n)
 {
     for (; *list; list = &(*list)->next)
-        if ((*list)->p <= (const uint8_t *)p && (const uint8_t *)p + n <= (*list)->p + (*list)->n)
+        if ((*list)->p <= (const uint8_t *)p && (const uint8_t *)p < (*list)->p + (*list)->n &&
+            n <= (size_t)((*list)->p + (*list)->n - (const uint8_t *)p))
             return list;
     return NULL;
 }
@@ -190,26 +195,81 @@ API cu_result cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
     return leave(result);
 }
 
+static uint8_t *map_guarded(size_t n)
+{
+    size_t room = (n + PAGE - 1) / PAGE * PAGE;
+    uint8_t *p = mmap(NULL, room + 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED || mprotect(p + PAGE, room, PROT_READ | PROT_WRITE) != 0)
+        abort();
+    memset(p + PAGE, 0x5a, room);
+    return p + PAGE;
+}
+
+static void unmap_guarded(uint8_t *p, size_t n)
+{
+    munmap(p - PAGE, (n + PAGE - 1) / PAGE * PAGE + 2 * PAGE);
+}
+
+static void drop_block(struct block *b)
+{
+    if (b->live > 0)
+        return;
+    unmap_guarded(b->p, BLOCK);
+    free(b);
+}
+
+/* `n` bytes of the block that is being filled on the device. */
+static uint8_t *cut_block(struct range *r, size_t n, int device)
+{
+    struct block *b = blocks[device];
+    if (!b || b->used + n > BLOCK) {
+        if (b && b->live-- > 0)
+            drop_block(b);
+        b = blocks[device] = calloc(1, sizeof *b);
+        if (!b)
+            abort();
+        b->p = map_guarded(BLOCK);
+        b->live = 1; /* it is being filled */
+    }
+    uint8_t *p = b->p + b->used;
+    b->used += (n + 511) / 512 * 512;
+    b->live++;
+    r->block = b;
+    return p;
+}
+
+API cu_result cuMemGetAddressRange_v2(cu_ptr *base, size_t *n, cu_ptr at)
+{
+    int result = enter(true);
+    struct range **r = find_range(&allocations, (void *)(uintptr_t)at, 0);
+    if (result == 0 && !r)
+        result = NOT_FOUND;
+    if (result == 0) {
+        *base = (cu_ptr)(uintptr_t)(*r)->p;
+        *n = (*r)->n;
+    }
+    return leave(result);
+}
+
 API cu_result cuMemAlloc_v2(cu_ptr *out, size_t n)
 {
     int result = enter(true);
     if (result)
         return leave(result);
-    size_t room = (n + PAGE - 1) / PAGE * PAGE;
+    int device = stack[depth - 1]->device;
     if (n == 0)
         return leave(violate("an allocation of no bytes"));
-    if (used_by(stack[depth - 1]->device) + n > state.memory)
+    if (used_by(device) + n > state.memory)
         return leave(CU_OUT_OF_MEMORY);
-    uint8_t *p = mmap(NULL, room + 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    struct range *r = malloc(sizeof *r);
-    if (p == MAP_FAILED || !r || mprotect(p + PAGE, room, PROT_READ | PROT_WRITE) != 0)
+    struct range *r = calloc(1, sizeof *r);
+    if (!r)
         abort();
-    memset(p + PAGE, 0x5a, room);
-    *r = (struct range) { allocations, p + PAGE, n, stack[depth - 1]->device };
+    *r = (struct range) { .next = allocations, .n = n, .device = device };
+    r->p = n <= SMALL ? cut_block(r, n, device) : map_guarded(n);
     allocations = r;
     state.live_memory++;
     state.used += n;
-    *out = (cu_ptr)(uintptr_t)(p + PAGE);
+    *out = (cu_ptr)(uintptr_t)r->p;
     return leave(0);
 }
 
@@ -222,7 +282,10 @@ API cu_result cuMemFree_v2(cu_ptr at)
         return leave(violate("what is freed is no allocation of this device"));
     struct range *gone = *r;
     *r = gone->next;
-    munmap(gone->p - PAGE, (gone->n + PAGE - 1) / PAGE * PAGE + 2 * PAGE);
+    if (gone->block && gone->block->live-- > 0)
+        drop_block(gone->block);
+    if (!gone->block)
+        unmap_guarded(gone->p, gone->n);
     state.used -= gone->n;
     free(gone);
     state.live_memory--;
@@ -239,7 +302,7 @@ API cu_result cuMemHostRegister_v2(void *p, size_t n, unsigned flags)
     struct range *r = malloc(sizeof *r);
     if (!r)
         abort();
-    *r = (struct range) { pins, p, n, 0 };
+    *r = (struct range) { .next = pins, .p = p, .n = n };
     pins = r;
     state.live_pins++;
     return leave(0);

@@ -9,7 +9,7 @@
 
 #include <pthread.h>
 
-enum { BAD_VALUE = 1, BAD_CONTEXT = 201, ILLEGAL_ADDRESS = 700 };
+enum { BAD_VALUE = 1, BAD_CONTEXT = 201, NOT_FOUND = 500, ILLEGAL_ADDRESS = 700 };
 
 struct cu_context_ {
     int device;
@@ -22,6 +22,13 @@ struct range {
     uint8_t *p;
     size_t n;
     int device;
+    struct block *block; /* that it is a part of; NULL: it has pages of its own */
+};
+
+/* Small allocations lie side by side, as the real driver's do. */
+struct block {
+    uint8_t *p;
+    size_t used, live;
 };
 
 struct cu_event_ {
