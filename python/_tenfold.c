@@ -72,6 +72,8 @@ static PyMethodDef module_methods[] = {
     { "device_trim", device_trim, METH_O, "device_trim(device): frees pinned memory." },
     { "device_form", device_form, METH_VARARGS, "device_form(tensor, key, type)" },
     { "device_start", device_start, METH_VARARGS, "device_start(device, requests, options)" },
+    { "device_start_file", device_start_file, METH_VARARGS,
+      "device_start_file(device, file, types, allocate, options, keep): (load, tensors) or None" },
     { "device_wait", device_wait, METH_VARARGS, "device_wait(load, index or None)" },
     { "device_at", device_at, METH_VARARGS, "device_at(load, index): (address, bytes, made)" },
     { "device_report", device_report, METH_O, "device_report(load): a dict." },

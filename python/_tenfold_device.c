@@ -174,6 +174,8 @@ static int load_options(tnf_load_options *out, PyObject *options)
     return 0;
 }
 
+static PyObject *running_new(running *r, PyObject *keep, PyObject *device);
+
 static void free_requests(tnf_device_request *requests, tnf_slice **slices, size_t n)
 {
     for (size_t i = 0; slices && i < n; i++)
@@ -214,18 +216,165 @@ PyObject *device_start(PyObject *module, PyObject *args)
         free(r);
         return fine ? raise_error(st, status, &e, NULL) : NULL;
     }
-    r->requests = Py_NewRef(list);
-    r->device = Py_NewRef(device);
     r->n = n;
+    return running_new(r, list, device);
+}
+
+/* ------------------------------------------------------------ whole files */
+
+/* Memory that Python allocates: `allocate` gives the address of n bytes. */
+struct slabs {
+    PyObject *allocate;
+    struct slab {
+        uint64_t base, n;
+    } * all;
+    size_t n, last;
+};
+
+static void *slab_take(void *ctx, tnf_device *d, size_t n)
+{
+    struct slabs *s = ctx;
+    (void)d;
+    PyGILState_STATE held = PyGILState_Ensure();
+    struct slab *more = realloc(s->all, (s->n + 1) * sizeof *more);
+    PyObject *address = NULL;
+    uint64_t base = 0;
+    if (more) {
+        s->all = more;
+        address = PyObject_CallFunction(s->allocate, "n", (Py_ssize_t)n);
+        base = address ? PyLong_AsUnsignedLongLong(address) : 0;
+        base = PyErr_Occurred() ? 0 : base;
+        if (base)
+            s->all[s->n++] = (struct slab) { base, n };
+    }
+    Py_XDECREF(address);
+    PyGILState_Release(held);
+    return (void *)(uintptr_t)base;
+}
+
+/* Python frees it with its last tensor. */
+static void slab_give(void *ctx, tnf_device *d, void *p, size_t n)
+{
+    (void)ctx, (void)d, (void)p, (void)n;
+}
+
+/* The slab that an address lies in; mostly the one that the last one lay in. */
+static size_t slab_find(struct slabs *s, uint64_t at)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        size_t k = (s->last + i) % s->n;
+        if (at >= s->all[k].base && at - s->all[k].base < s->all[k].n)
+            return s->last = k;
+    }
+    return 0;
+}
+
+/* [(name, type, shape, bytes, order, slab, place)] */
+static PyObject *placed_tensors(const tnf_file *file, const tnf_load *load, struct slabs *s)
+{
+    size_t n = tnf_file_info(file)->objects;
+    PyObject *list = PyList_New((Py_ssize_t)n);
+    for (size_t i = 0; list && i < n; i++) {
+        const tnf_object *o = tnf_at(file, i);
+        uint64_t at = (uint64_t)(uintptr_t)tnf_load_at(load, i);
+        size_t slab = at ? slab_find(s, at) : 0;
+        PyObject *name = str_of(o->name), *shape = shape_tuple(o->shape, o->rank), *item = NULL;
+        if (name && shape)
+            item = Py_BuildValue("OsOKsnK", name, o->parts->type->id, shape,
+                                 (unsigned long long)o->parts->nbytes,
+                                 o->order == TNF_ORDER_F ? "F" : "C", (Py_ssize_t)slab,
+                                 (unsigned long long)(at ? at - s->all[slab].base : 0));
+        Py_XDECREF(name);
+        Py_XDECREF(shape);
+        if (!item || PyList_SetItem(list, (Py_ssize_t)i, item) < 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+/* 1: every tensor is one part of a type that is in the set; 0: not; -1: an error. */
+static int plain_file(tnf_device_request *requests, const tnf_file *file, size_t n, PyObject *types)
+{
+    const tnf_type *known = NULL;
+    for (size_t i = 0; i < n; i++) {
+        const tnf_object *o = tnf_at(file, i);
+        requests[i].object = o;
+        if (o->nparts != 1 || strcmp(tnf_layout_id(o->layout), "dense") != 0 || !o->parts->type)
+            return 0;
+        if (o->parts->type == known)
+            continue;
+        PyObject *id = PyUnicode_FromString(o->parts->type->id);
+        int there = id ? PyDict_Contains(types, id) : -1;
+        Py_XDECREF(id);
+        if (there != 1)
+            return there;
+        known = o->parts->type;
+    }
+    return 1;
+}
+
+static PyObject *running_new(running *r, PyObject *keep, PyObject *device)
+{
+    r->requests = Py_NewRef(keep);
+    r->device = Py_NewRef(device);
     PyObject *capsule = PyCapsule_New(r, load_name, running_free);
     if (!capsule) {
         tnf_load_free(r->load);
-        Py_DECREF(list);
+        Py_DECREF(keep);
         Py_DECREF(device);
         free(r);
     }
     return capsule;
 }
+
+/* All tensors of a file; their list is made while they are read. `keep` stays as long as the load
+ * does: the file and the slabs. */
+PyObject *device_start_file(PyObject *module, PyObject *args)
+{
+    PyObject *device, *of, *types, *options, *keep, *list = NULL, *result = NULL;
+    state *st = state_of(module);
+    struct slabs slabs = { 0 };
+    tnf_load_options how = TNF_LOAD_INIT;
+    tnf_error e = { .offset = TNF_NO_OFFSET };
+    if (!PyArg_ParseTuple(args, "OOO!OOO", &device, &of, &PyDict_Type, &types, &slabs.allocate,
+                          &options, &keep))
+        return NULL;
+    tnf_device *d = PyCapsule_GetPointer(device, device_name);
+    handle *h = d ? handle_of(st, of) : NULL;
+    if (!h || load_options(&how, options) < 0)
+        return NULL;
+    const tnf_file *file = hold_file(h->hold);
+    size_t n = tnf_file_info(file)->objects;
+    tnf_device_request *requests = calloc(n + 1, sizeof *requests);
+    running *r = calloc(1, sizeof *r);
+    int plain = requests && r ? plain_file(requests, file, n, types) : (PyErr_NoMemory(), -1);
+    if (plain == 1) {
+        how.allocate = slab_take;
+        how.release = slab_give;
+        how.ctx = &slabs;
+        PyThreadState *save = PyEval_SaveThread();
+        tnf_status status = tnf_device_start(&r->load, d, requests, n, &how, &e);
+        PyEval_RestoreThread(save);
+        if (status != TNF_OK && !PyErr_Occurred())
+            raise_error(st, status, &e, NULL);
+        plain = status == TNF_OK ? 1 : -1;
+    }
+    free(requests);
+    if (plain == 1) {
+        r->n = n;
+        PyObject *capsule = running_new(r, keep, device);
+        list = capsule ? placed_tensors(file, r->load, &slabs) : NULL;
+        result = list ? Py_BuildValue("OO", capsule, list) : NULL;
+        Py_XDECREF(list);
+        Py_XDECREF(capsule);
+    } else {
+        free(r);
+    }
+    free(slabs.all);
+    return plain == 0 ? Py_NewRef(Py_None) : result;
+}
+
+/* -------------------------------------------------------------------- waiting */
 
 static running *running_of(PyObject *args, PyObject **rest)
 {

@@ -106,8 +106,50 @@ def _tenfold_unsupported(dtype):
                             status="EUNSUPPORTED", code=-6)
 
 
+def _load_all(file, device, dtypes, threads, each):
+    """{name: tensor} of a file whose tensors are all plain; None if one is not. The library places
+    them in slabs that torch allocates, and reads while the tensors are made."""
+    torch_device = "cpu" if str(device) == "host" else _torch.device(device)
+    slabs, typed, result = [], {}, {}
+
+    def allocate(n):
+        slabs.append(_torch.empty((n + _ALIGN - 1) // _ALIGN * _ALIGN, dtype=_torch.uint8,
+                                  device=torch_device))
+        return slabs[-1].data_ptr()
+
+    options = _options(device, threads)
+    options["each"] = each
+    started = _tenfold.device_start_file(opened(device), file, dtypes, allocate, options,
+                                         (file, slabs))
+    if started is None:
+        return None
+    running, placed = started
+    plan = Plan(dtypes)
+    for name, id, shape, n, order, slab, at in placed:
+        dtype = dtypes[id]
+        if n == 0 or order == "F" or id == "f4_e2m1":
+            flat = slabs[slab][at:at + n] if n else _torch.empty(0, dtype=_torch.uint8,
+                                                                 device=torch_device)
+            result[name] = plan.view(flat, (name, None, None, id, shape, n, order, None))
+            continue
+        whole = typed.get((slab, id))
+        if whole is None:
+            whole = typed[slab, id] = slabs[slab].view(dtype)
+        stride, step = [], 1
+        for extent in reversed(shape):
+            stride.append(step)
+            step *= extent
+        result[name] = whole.as_strided(shape, stride[::-1], at // whole.element_size())
+    _tenfold.device_wait(running, None)
+    return result
+
+
 def load(file, device, dtypes, *, names=None, slices=None, dtype=None, threads=0, each=False):
     """{name: tensor} of an open file, on the device."""
+    if names is None and not slices and dtype is None:
+        tensors = _load_all(file, device, dtypes, threads, each)
+        if tensors is not None:
+            return tensors
     plan = Plan(dtypes)
     for name in file if names is None else names:
         plan.add(name, file[name], (slices or {}).get(name), dtype)
