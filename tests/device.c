@@ -341,11 +341,43 @@ static void near_cpus(void **state)
     tnf_numa_bind(&cpus); /* of none: nothing happens */
 }
 
+/* Thousands of small tensors of uneven sizes: a block of them is one copy. */
+static void many_small(void **state)
+{
+    (void)state;
+    uint64_t rng = 7;
+    random_model(4000, 3000, &rng);
+    tnf_file *file = open_model(path);
+    for (size_t k = 0; k < EACH_DEVICE; k++)
+        for (int alloc = 0; alloc < 2; alloc++) {
+            tnf_error e;
+            tnf_device *d;
+            tnf_load *load;
+            size_t n;
+            tnf_load_report report = TNF_LOAD_REPORT_INIT;
+            tnf_load_options how = TNF_LOAD_INIT;
+            how.alloc = (tnf_device_alloc)alloc;
+            how.block = (size_t)128 << 10;
+            tnf_device_request *r = ask_all(file, &n);
+            assert_ok(tnf_device_open(&d, names[k], NULL, &e));
+            assert_ok(tnf_device_load(&load, d, r, n, &how, &e));
+            check_all(load, d, file);
+            assert_ok(tnf_load_tell(&report, load, &e));
+            if (strcmp(names[k], "host") != 0)
+                assert_true(report.copies < 200);
+            tnf_load_free(load);
+            tnf_device_close(d);
+            free(r);
+        }
+    tnf_close(file);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(every_format), CASE(random_models),   CASE(every_slice),      CASE(wrong_slices),
-        CASE(two_at_once),  CASE(several_devices), CASE(names_of_devices), CASE(near_cpus),
+        CASE(every_format),     CASE(random_models), CASE(every_slice),
+        CASE(wrong_slices),     CASE(two_at_once),   CASE(several_devices),
+        CASE(names_of_devices), CASE(near_cpus),     CASE(many_small),
     };
     return cmocka_run_group_tests(tests, rig_begin, NULL);
 }

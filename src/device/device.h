@@ -19,14 +19,18 @@
 #define TNF_SLOTS_MAX   8u
 #define TNF_STREAMS_MAX 16u
 #define TNF_PAGE        ((size_t)4096) /* what reads past the cache are rounded to */
-#define TNF_KERNELS     9u
+#define TNF_KERNELS     10u
 #define TNF_HUGE        ((size_t)2 << 20)
+
+/* A slot ends with a table of a block's tensors, for the kernel that puts them in their places. */
+#define TNF_TABLE_ROWS  256u
+#define TNF_TABLE       (TNF_TABLE_ROWS * 4 * sizeof(uint64_t))
 
 typedef struct tnf_buffer {
     struct tnf_buffer *next;
     uint8_t *memory;
     size_t size; /* of the memory */
-    size_t slot; /* bytes of a slot: a block, and a page on each side of it */
+    size_t slot; /* bytes of a slot: a block, a page on each side of it, and a table */
     unsigned slots;
 } tnf_buffer;
 

@@ -24,8 +24,9 @@ static const struct tnf_kernel kernels[TNF_KERNELS] = {
     { "tnf_bf16", "bf16", false, true },        { "tnf_e4m3", "f8_e4m3fn", false, false },
     { "tnf_e5m2", "f8_e5m2", false, true },     { "tnf_q8_0", "gguf.q8_0/1", true, false },
     { "tnf_q4_0", "gguf.q4_0/1", true, false }, { "tnf_q4_k", "gguf.q4_k/1", true, false },
-    { "tnf_q6_k", "gguf.q6_k/1", true, false },
+    { "tnf_q6_k", "gguf.q6_k/1", true, false }, { "tnf_scatter", "", true, false },
 };
+#define SCATTER (TNF_KERNELS - 1)
 
 /* ----------------------------------------------------------------- module */
 
@@ -182,6 +183,22 @@ bool tnf_kernel_want(tnf_want *w, tnf_device *d, const tnf_device_request *r)
 }
 
 /* -------------------------------------------------------------------- run */
+
+bool tnf_kernel_ready(tnf_device *d)
+{
+    return d->cuda && has_module(d);
+}
+
+tnf_status tnf_kernel_scatter(tnf_device *d, tnf_queue *q, cu_ptr src, cu_ptr table, uint64_t n,
+                              uint64_t chunks, tnf_error *e)
+{
+    uint64_t from = src, rows = table, zero = 0, grid = (chunks + THREADS - 1) / THREADS;
+    void *arguments[] = { &from, &rows, &n, &chunks, &zero, &zero, &zero, &zero, &zero };
+    cu_result r = d->cuda->launch(d->functions[SCATTER],
+                                  (unsigned)(grid < MOST_GRID ? grid : MOST_GRID), 1, 1, THREADS, 1,
+                                  1, 0, q->stream, arguments, NULL);
+    return r ? tnf_cuda_fail(d->cuda, r, "cannot run a kernel of the GPU", e) : TNF_OK;
+}
 
 tnf_status tnf_kernel_run(const tnf_want *w, tnf_device *d, tnf_queue *q, void *dst, cu_ptr src,
                           uint64_t at, uint64_t n, tnf_error *e)

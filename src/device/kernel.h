@@ -14,4 +14,10 @@ bool tnf_kernel_want(tnf_want *w, tnf_device *device, const tnf_device_request *
 tnf_status tnf_kernel_run(const tnf_want *w, tnf_device *d, tnf_queue *q, void *dst, cu_ptr src,
                           uint64_t at, uint64_t n, tnf_error *e);
 
+/* Are there kernels on this device? Not on the host. */
+bool tnf_kernel_ready(tnf_device *d);
+/* Puts the n tensors of a block at src in their places: kernels.cl has the table's rows. */
+tnf_status tnf_kernel_scatter(tnf_device *d, tnf_queue *q, cu_ptr src, cu_ptr table, uint64_t n,
+                              uint64_t chunks, tnf_error *e);
+
 #endif

@@ -194,3 +194,31 @@ BLOCKS(tnf_q8_0, 32, 34, q8_0_at)
 BLOCKS(tnf_q4_0, 32, 18, q4_0_at)
 BLOCKS(tnf_q4_k, 256, 144, q4_k_at)
 BLOCKS(tnf_q6_k, 256, 210, q6_k_at)
+
+/* --------------------------------------------------------------------- places */
+
+/* Bytes of many tensors from a block at `src` to where they belong. The table at `dst` has `n` rows
+ * of four numbers: how many chunks of 16 bytes stand before it, byte of the block, address, bytes;
+ * all chunks together are `to`. */
+KERNEL(tnf_scatter, ulong first, ulong scales, ulong cols, ulong rows_cols, ulong across)
+{
+    __global const ulong *table = (__global const ulong *)dst;
+    (void)first, (void)scales, (void)cols, (void)rows_cols, (void)across;
+    for (ulong i = FIRST; i < to; i += STEP) {
+        ulong low = 0, high = n;
+        while (high - low > 1) {
+            ulong middle = (low + high) / 2;
+            if (table[4 * middle] <= i)
+                low = middle;
+            else
+                high = middle;
+        }
+        __global const ulong *row = table + 4 * low;
+        ulong at = (i - row[0]) * 16, left = row[3] - at;
+        bytes_in from = (bytes_in)(src + row[1] + at);
+        bytes_out out = (bytes_out)(row[2] + at);
+        for (uint k = 0; k < 16; k++)
+            if (k < left)
+                out[k] = from[k];
+    }
+}

@@ -2,18 +2,25 @@
 /* Loads: begun, waited for, stopped, freed. loader.c has what their threads do. */
 #include "device/load.h"
 
+#include "device/kernel.h"
+
 #include "base/alloc.h"
 #include "base/pool.h"
 #include "base/sized.h"
 
 #include <string.h>
 
-#define BLOCK       (((size_t)4 << 20) - 2 * TNF_PAGE) /* with its slack: whole huge pages */
-#define LEAST_BLOCK ((size_t)64 << 10)
-#define MOST_BLOCK  ((size_t)64 << 20)
-#define SLOTS       2u
-#define NEAR        12u /* threads fill the bus from the system's cache */
-#define FAR         16u /* and a disk */
+#define BLOCK                                                                                      \
+    (((size_t)4 << 20) - 2 * TNF_PAGE - TNF_TABLE) /* with its slack: whole huge pages             \
+                                                    */
+#define LEAST_BLOCK   ((size_t)64 << 10)
+#define MOST_BLOCK    ((size_t)64 << 20)
+#define SLOTS         2u
+/* So many small tensors are worth a kernel that puts them in their places. */
+#define MANY_PIECES   1024u
+#define MANY_IN_BLOCK 8u
+#define NEAR          12u /* threads fill the bus from the system's cache */
+#define FAR           16u /* and a disk */
 
 /* ------------------------------------------------------------------ begin */
 
@@ -102,6 +109,10 @@ static tnf_status begin_load(tnf_load *l, tnf_device *const *devices,
         TNF_TRY(tnf_target_fill(&l->targets[t], &l->plan, &l->how, e));
         TNF_TRY(note_stream(&l->targets[t], &l->how, e));
     }
+    for (size_t t = 0; t < l->ntargets; t++)
+        l->targets[t].scatter = l->plan.npieces >= MANY_PIECES &&
+                                l->plan.npieces / MANY_IN_BLOCK >= l->plan.njobs &&
+                                tnf_kernel_ready(l->targets[t].device);
     l->clock.placed = tnf_load_now();
     pthread_mutex_lock(&l->lock);
     l->placed = true;

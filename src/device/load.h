@@ -16,6 +16,7 @@ typedef struct tnf_target {
     uintptr_t *block;           /* of each want: the allocation that it lies in; 0: unknown */
     tnf_device_memory **owned;  /* each once */
     size_t nowned, room;
+    bool scatter;   /* blocks of many small tensors go there as one, and a kernel parts them */
     cu_event ready; /* the caller's stream has come so far; NULL: there is none */
 } tnf_target;
 

@@ -213,12 +213,64 @@ static tnf_status copy_piece(struct copier *c, const tnf_target *t, const tnf_jo
     return TNF_OK;
 }
 
+/* The table of a block's tensors, at the end of its slot: the number of its rows, 0 if they are too
+ * many or if there is more to do than to copy them. */
+static size_t fill_table(const struct copier *c, const tnf_target *t, const tnf_job *job,
+                         uint64_t *table, uint64_t *chunks)
+{
+    const tnf_plan *p = &c->o->load->plan;
+    size_t n = 0;
+    *chunks = 0;
+    if (job->npieces < 8 || job->npieces > TNF_TABLE_ROWS)
+        return 0;
+    for (size_t i = job->first; i < job->first + job->npieces; i++) {
+        const tnf_piece *x = &p->pieces[i];
+        uint64_t low, high;
+        if (x->run != x->span || p->wants[x->want].kernel)
+            return 0;
+        piece_window(p, job, i, &low, &high);
+        table[4 * n] = *chunks;
+        table[4 * n + 1] = x->at + low - job->at;
+        table[4 * n + 2] = (uint64_t)(uintptr_t)t->at[x->want] + x->to + low;
+        table[4 * n + 3] = high - low;
+        *chunks += (high - low + 15) / 16;
+        n++;
+    }
+    return *chunks ? n : 0;
+}
+
+/* A block of many small tensors as one copy. *done: it is on its way. */
+static tnf_status scatter_block(struct copier *c, const tnf_target *t, const tnf_job *job,
+                                const uint8_t *bytes, bool *done, tnf_error *e)
+{
+    size_t share = c->o->buffer->slot, last = share - TNF_TABLE;
+    uint8_t *table = slot_memory(c->o) + last;
+    uint64_t chunks;
+    size_t n = fill_table(c, t, job, (uint64_t *)(void *)table, &chunks);
+    *done = false;
+    if (n == 0 || tnf_queue_stage(c->device, c->queue, share * c->o->load->how.slots, NULL))
+        return TNF_OK;
+    cu_ptr staged = c->queue->staging + share * c->o->slot;
+    c->o->copies += 2;
+    TNF_TRY(
+        tnf_copy_to(c->device, c->queue, (void *)(uintptr_t)staged, bytes, (size_t)job->bytes, e));
+    TNF_TRY(tnf_copy_to(c->device, c->queue, (void *)(uintptr_t)(staged + last), table,
+                        n * 4 * sizeof(uint64_t), e));
+    *done = true;
+    return tnf_kernel_scatter(c->device, c->queue, staged, staged + last, n, chunks, e);
+}
+
 static tnf_status copy_job(struct copier *c, const tnf_target *t, const tnf_job *job,
                            const uint8_t *bytes, const struct flight *f, tnf_error *e)
 {
     const tnf_plan *p = &c->o->load->plan;
     tnf_stroke all = { 0, 0, f->bytes, 1, f->bytes };
     cu_ptr staged;
+    bool done = false;
+    if (job->kind == TNF_JOB_BLOCK && t->scatter)
+        TNF_TRY(scatter_block(c, t, job, bytes, &done, e));
+    if (done)
+        return TNF_OK;
     if (job->kind == TNF_JOB_BLOCK) {
         TNF_TRY(stage_block(c, job, bytes, &staged, e));
         for (size_t i = job->first; i < job->first + job->npieces; i++)

@@ -85,7 +85,7 @@ static tnf_status make_buffer(tnf_buffer **out, tnf_device *d, size_t slot, unsi
 tnf_status tnf_buffer_take(tnf_buffer **out, tnf_device *d, size_t block, unsigned slots,
                            tnf_error *e)
 {
-    size_t slot = block + 2 * TNF_PAGE;
+    size_t slot = block + 2 * TNF_PAGE + TNF_TABLE;
     pthread_mutex_lock(&d->lock);
     tnf_buffer *b = d->buffers;
     if (b)

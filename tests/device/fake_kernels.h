@@ -23,6 +23,7 @@ typedef struct fake_kernel {
 #define ushort uint16_t
 
 typedef const uint8_t *bytes_in;
+typedef uint8_t *bytes_out;
 
 /* One thread does it all. */
 #define FIRST 0
@@ -60,7 +61,7 @@ static inline const fake_kernel *fake_kernel_named(const char *name)
 {
     static const fake_kernel all[] = {
         FAKE(tnf_f32),  FAKE(tnf_f16),  FAKE(tnf_bf16), FAKE(tnf_e4m3), FAKE(tnf_e5m2),
-        FAKE(tnf_q8_0), FAKE(tnf_q4_0), FAKE(tnf_q4_k), FAKE(tnf_q6_k),
+        FAKE(tnf_q8_0), FAKE(tnf_q4_0), FAKE(tnf_q4_k), FAKE(tnf_q6_k), FAKE(tnf_scatter),
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (strcmp(all[i].name, name) == 0)
