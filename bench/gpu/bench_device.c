@@ -26,7 +26,9 @@
 #include <tenfold/virtual.h>
 #include <unistd.h>
 
-#define MAX_TP 8u
+#define MAX_TP      8u
+
+#define OWN_STREAMS 1000u
 
 struct how {
     const char *path, *device;
@@ -48,7 +50,7 @@ static tnf_status bare_limit(tnf_error *e)
     double best = 1e9;
     bench_check(tnf_device_open(&d, "cuda:0", NULL, e), e);
     bench_check(tnf_buffer_take(&b, d, slot, (unsigned)slots, e), e);
-    bench_check(tnf_queue_take(&q, d, 1, e), e);
+    bench_check(tnf_queue_take(&q, d, 1, true, e), e);
     bench_check(tnf_device_enter(d, e), e);
     if (d->cuda->memory_alloc(&to, slot * slots) != 0)
         bench_die("memory");
@@ -280,7 +282,8 @@ static void measure_load(const struct how *how)
     tnf_load_report report = TNF_LOAD_REPORT_INIT;
     tnf_load_clock clock = { 0 };
     uint64_t bytes = 0, read = 0, memory = 0;
-    d->nstreams = how->streams;
+    if (how->streams)
+        d->nstreams = how->streams == OWN_STREAMS ? 0 : how->streams;
     double cpu = cpu_seconds(), cached = 0;
     for (unsigned i = 0; i < how->runs && i < 64; i++) {
         times[i] = 0;
@@ -336,7 +339,7 @@ static void parse_option(struct how *how, const char *a)
     else if ((v = value_of(a, "threads")))
         how->load.threads = (unsigned)bench_number(v);
     else if ((v = value_of(a, "streams")))
-        how->streams = (unsigned)bench_number(v) % (TNF_STREAMS_MAX + 1);
+        how->streams = *v == '0' ? OWN_STREAMS : (unsigned)bench_number(v) % (TNF_STREAMS_MAX + 1);
     else if ((v = value_of(a, "slots")))
         how->load.slots = (unsigned)bench_number(v);
     else if ((v = value_of(a, "block")))

@@ -106,6 +106,7 @@ tnf_status tnf_device_open(tnf_device **out, const char *name, const tnf_device_
     if (!d)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a device");
     d->ordinal = d->numa_node = -1;
+    d->nstreams = 1;
     snprintf(d->name, sizeof d->name, "host");
     tnf_status status = host ? TNF_OK : open_cuda(d, name + 4, e);
     if (status != TNF_OK) {

@@ -36,8 +36,8 @@ typedef struct tnf_buffer {
 
 typedef struct tnf_queue {
     struct tnf_queue *next;
-    cu_stream stream;
-    bool shared; /* the stream is the device's */
+    cu_stream stream; /* that it uses now: its own, or one of the device's */
+    cu_stream own;    /* NULL: not made yet */
     cu_event events[TNF_SLOTS_MAX];
     unsigned nevents;
     cu_ptr staging; /* of the device, for blocks that a kernel reads; 0: none yet */
@@ -72,7 +72,7 @@ void tnf_device_leave(tnf_device *d);
 tnf_status tnf_buffer_take(tnf_buffer **out, tnf_device *d, size_t block, unsigned slots,
                            tnf_error *e);
 void tnf_buffer_give(tnf_device *d, tnf_buffer *b);
-tnf_status tnf_queue_take(tnf_queue **out, tnf_device *d, unsigned slots, tnf_error *e);
+tnf_status tnf_queue_take(tnf_queue **out, tnf_device *d, unsigned slots, bool own, tnf_error *e);
 void tnf_queue_give(tnf_device *d, tnf_queue *q);
 void tnf_streams_free(tnf_device *d); /* the device is entered */
 /* Memory of the device for blocks that a kernel reads, at least so much. The device is entered. */

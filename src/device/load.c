@@ -20,6 +20,8 @@
 #define MANY_PIECES   1024u
 #define MANY_IN_BLOCK 8u
 #define NEAR          12u /* threads fill the bus from the system's cache */
+#define NEAR_MOST     15u /* do so sooner: for short loads, and for runs that are gathered */
+#define SHORT_LOAD    ((uint64_t)8 << 30)
 #define FAR           16u /* and a disk */
 
 /* ------------------------------------------------------------------ begin */
@@ -42,14 +44,36 @@ static tnf_status check_options(tnf_load_options *how, const tnf_load_options *g
     return TNF_OK;
 }
 
+static bool has_gather(const tnf_plan *p)
+{
+    for (size_t i = 0; i < p->njobs; i++)
+        if (p->jobs[i].kind == TNF_JOB_GATHER)
+            return true;
+    return false;
+}
+
+static bool many_small(const tnf_plan *p)
+{
+    return p->npieces >= MANY_PIECES && p->npieces / MANY_IN_BLOCK >= p->njobs;
+}
+
+static bool has_kernel(const tnf_plan *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        if (p->wants[i].kernel)
+            return true;
+    return false;
+}
+
 static unsigned count_threads(const tnf_load *l)
 {
     bool near = true;
     unsigned cores = tnf_pool_threads(0), n = l->how.threads;
     for (size_t i = 0; i < l->plan.nintakes; i++)
         near = near && l->plan.intakes[i].cached;
+    unsigned most = l->plan.source_bytes < SHORT_LOAD || has_gather(&l->plan) ? NEAR_MOST : NEAR;
     if (n == 0 && near) /* the caller's thread may go on meanwhile */
-        n = cores < 2 ? 1 : cores - 1 < NEAR ? cores - 1 : NEAR;
+        n = cores < 2 ? 1 : cores - 1 < most ? cores - 1 : most;
     else if (n == 0)
         n = FAR;
     n = n > TNF_LOADERS_MAX ? TNF_LOADERS_MAX : n;
@@ -104,15 +128,14 @@ static tnf_status begin_load(tnf_load *l, tnf_device *const *devices,
     for (size_t t = 0; t < l->ntargets; t++)
         TNF_TRY(tnf_target_check(&l->targets[t], &l->plan, &l->how, e));
     l->clock.planned = tnf_load_now();
+    l->apart = many_small(&l->plan) || has_kernel(&l->plan);
     TNF_TRY(start_threads(l, e)); /* they pin and read while this thread allocates */
     for (size_t t = 0; t < l->ntargets; t++) {
         TNF_TRY(tnf_target_fill(&l->targets[t], &l->plan, &l->how, e));
         TNF_TRY(note_stream(&l->targets[t], &l->how, e));
     }
     for (size_t t = 0; t < l->ntargets; t++)
-        l->targets[t].scatter = l->plan.npieces >= MANY_PIECES &&
-                                l->plan.npieces / MANY_IN_BLOCK >= l->plan.njobs &&
-                                tnf_kernel_ready(l->targets[t].device);
+        l->targets[t].scatter = many_small(&l->plan) && tnf_kernel_ready(l->targets[t].device);
     l->clock.placed = tnf_load_now();
     pthread_mutex_lock(&l->lock);
     l->placed = true;

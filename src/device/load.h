@@ -33,6 +33,7 @@ struct tnf_load {
     tnf_load_options how;
     tnf_target *targets;
     size_t ntargets;
+    bool apart;         /* kernels take part: each thread has a stream of its own */
     atomic_size_t next; /* job */
     atomic_bool stop;
     atomic_size_t undone; /* wants that are not complete */

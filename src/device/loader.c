@@ -450,8 +450,8 @@ static tnf_status begin_loader(struct loader *o, tnf_error *e)
     TNF_TRY(tnf_buffer_take(&o->buffer, l->targets[0].device, l->plan.block, l->how.slots, e));
     atomic_fetch_add(&l->pinned, o->buffer->size);
     for (; o->nqueues < l->ntargets; o->nqueues++)
-        TNF_TRY(
-            tnf_queue_take(&o->queues[o->nqueues], l->targets[o->nqueues].device, l->how.slots, e));
+        TNF_TRY(tnf_queue_take(&o->queues[o->nqueues], l->targets[o->nqueues].device, l->how.slots,
+                               l->apart, e));
     return TNF_OK;
 }
 

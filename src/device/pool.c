@@ -116,8 +116,8 @@ static void free_queue(tnf_device *d, tnf_queue *q)
     if (d->cuda && tnf_device_enter(d, NULL) == TNF_OK) {
         for (unsigned i = 0; i < q->nevents; i++)
             d->cuda->event_free(q->events[i]);
-        if (q->stream && !q->shared)
-            d->cuda->stream_free(q->stream);
+        if (q->own)
+            d->cuda->stream_free(q->own);
         if (q->staging)
             d->cuda->memory_free(q->staging);
         tnf_device_leave(d);
@@ -125,37 +125,39 @@ static void free_queue(tnf_device *d, tnf_queue *q)
     tnf_free(&a, q, sizeof *q);
 }
 
-/* A stream of its own, or one of the few that all queues share. */
-static cu_result take_stream(tnf_device *d, tnf_queue *q)
+/* One of the few streams that all queues share, which fills the bus best, or one of its own, so
+ * that kernels run beside the copies of others. */
+static cu_result take_stream(tnf_device *d, tnf_queue *q, bool own)
 {
     cu_result r = 0;
-    if (d->nstreams == 0)
-        return d->cuda->stream_new(&q->stream, CU_STREAM_NON_BLOCKING);
+    if (own || d->nstreams == 0) {
+        if (!q->own)
+            r = d->cuda->stream_new(&q->own, CU_STREAM_NON_BLOCKING);
+        q->stream = q->own;
+        return r;
+    }
     pthread_mutex_lock(&d->lock);
     cu_stream *s = &d->streams[d->turn++ % d->nstreams];
     if (!*s)
         r = d->cuda->stream_new(s, CU_STREAM_NON_BLOCKING);
     q->stream = *s;
-    q->shared = true;
     pthread_mutex_unlock(&d->lock);
     return r;
 }
 
-static tnf_status fill_queue(tnf_device *d, tnf_queue *q, unsigned slots, tnf_error *e)
+static tnf_status fill_queue(tnf_device *d, tnf_queue *q, unsigned slots, bool own, tnf_error *e)
 {
-    cu_result r = 0;
     if (!d->cuda)
         return TNF_OK;
     TNF_TRY(tnf_device_enter(d, e));
-    if (!q->stream)
-        r = take_stream(d, q);
+    cu_result r = take_stream(d, q, own);
     for (; r == 0 && q->nevents < slots; q->nevents += r == 0)
         r = d->cuda->event_new(&q->events[q->nevents], CU_EVENT_DISABLE_TIMING);
     tnf_device_leave(d);
     return r ? tnf_cuda_fail(d->cuda, r, "cannot make a stream of the GPU", e) : TNF_OK;
 }
 
-tnf_status tnf_queue_take(tnf_queue **out, tnf_device *d, unsigned slots, tnf_error *e)
+tnf_status tnf_queue_take(tnf_queue **out, tnf_device *d, unsigned slots, bool own, tnf_error *e)
 {
     tnf_allocator a = tnf_allocator_or_default(NULL);
     pthread_mutex_lock(&d->lock);
@@ -167,7 +169,7 @@ tnf_status tnf_queue_take(tnf_queue **out, tnf_device *d, unsigned slots, tnf_er
         q = tnf_alloc0(&a, sizeof *q);
     if (!q)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, no_memory);
-    tnf_status status = fill_queue(d, q, slots, e);
+    tnf_status status = fill_queue(d, q, slots, own, e);
     if (status != TNF_OK) {
         free_queue(d, q);
         return status;
