@@ -229,6 +229,7 @@ PyObject *device_trim(PyObject *module, PyObject *device);
 PyObject *device_form(PyObject *module, PyObject *args);
 PyObject *device_start(PyObject *module, PyObject *args);
 PyObject *device_start_file(PyObject *module, PyObject *args);
+PyObject *device_stop(PyObject *module, PyObject *capsule);
 PyObject *device_wait(PyObject *module, PyObject *args);
 PyObject *device_at(PyObject *module, PyObject *args);
 PyObject *device_report(PyObject *module, PyObject *capsule);

@@ -184,13 +184,14 @@ static void free_requests(tnf_device_request *requests, tnf_slice **slices, size
     free(requests);
 }
 
+/* (device, [request], options, what stays as long as the load: memory that is written) */
 PyObject *device_start(PyObject *module, PyObject *args)
 {
-    PyObject *device, *list, *options;
+    PyObject *device, *list, *options, *keep;
     state *st = state_of(module);
     tnf_load_options how = TNF_LOAD_INIT;
     tnf_error e = { .offset = TNF_NO_OFFSET };
-    if (!PyArg_ParseTuple(args, "OO!O", &device, &PyList_Type, &list, &options))
+    if (!PyArg_ParseTuple(args, "OO!OO", &device, &PyList_Type, &list, &options, &keep))
         return NULL;
     tnf_device *d = PyCapsule_GetPointer(device, device_name);
     if (!d || load_options(&how, options) < 0)
@@ -217,7 +218,15 @@ PyObject *device_start(PyObject *module, PyObject *args)
         return fine ? raise_error(st, status, &e, NULL) : NULL;
     }
     r->n = n;
-    return running_new(r, list, device);
+    PyObject *both = PyTuple_Pack(2, list, keep);
+    if (!both) {
+        tnf_load_free(r->load);
+        free(r);
+        return NULL;
+    }
+    PyObject *capsule = running_new(r, both, device);
+    Py_DECREF(both);
+    return capsule;
 }
 
 /* ------------------------------------------------------------ whole files */
@@ -408,6 +417,21 @@ PyObject *device_wait(PyObject *module, PyObject *args)
     PyEval_RestoreThread(save);
     if (status != TNF_OK)
         return raise_error(state_of(module), status, &e, NULL);
+    Py_RETURN_NONE;
+}
+
+/* Ends a load early; nothing is written or read any more afterwards. */
+PyObject *device_stop(PyObject *module, PyObject *capsule)
+{
+    running *r = PyCapsule_GetPointer(capsule, load_name);
+    (void)module;
+    if (!r)
+        return NULL;
+    PyThreadState *save = PyEval_SaveThread();
+    tnf_load_cancel(r->load);
+    tnf_status ignored = tnf_load_wait(r->load, TNF_LOAD_ALL, NULL);
+    PyEval_RestoreThread(save);
+    (void)ignored;
     Py_RETURN_NONE;
 }
 

@@ -42,6 +42,20 @@ def _options(device, threads, block=0):
     return how
 
 
+class _Stopping:
+    """Loads that end with the block: at the latest then nothing reads the file or writes memory."""
+
+    def __init__(self, *loads):
+        self.loads = list(loads)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        for load in self.loads:
+            _tenfold.device_stop(load)
+
+
 class Plan:
     """What is to be loaded: [(name, tensor, key, dtype id, shape, bytes, order, as)]."""
 
@@ -93,7 +107,8 @@ class Plan:
                 address = base + at if item[5] else 0
                 requests.append((item[1], item[2], item[7], None, address, item[5]))
                 views.append((item, slab, at))
-        load = _tenfold.device_start(opened(device), requests, _options(device, threads, block))
+        load = _tenfold.device_start(opened(device), requests, _options(device, threads, block),
+                                     views)
         return load, views
 
     def tensors(self, views):
@@ -106,11 +121,19 @@ def _tenfold_unsupported(dtype):
                             status="EUNSUPPORTED", code=-6)
 
 
+def _contiguous(shape):
+    stride, step = [], 1
+    for extent in reversed(shape):
+        stride.append(step)
+        step *= extent
+    return stride[::-1]
+
+
 def _load_all(file, device, dtypes, threads, each):
     """{name: tensor} of a file whose tensors are all plain; None if one is not. The library places
     them in slabs that torch allocates, and reads while the tensors are made."""
     torch_device = "cpu" if str(device) == "host" else _torch.device(device)
-    slabs, typed, result = [], {}, {}
+    slabs, typed, strides, result = [], {}, {}, {}
 
     def allocate(n):
         slabs.append(_torch.empty((n + _ALIGN - 1) // _ALIGN * _ALIGN, dtype=_torch.uint8,
@@ -125,22 +148,22 @@ def _load_all(file, device, dtypes, threads, each):
         return None
     running, placed = started
     plan = Plan(dtypes)
-    for name, id, shape, n, order, slab, at in placed:
-        dtype = dtypes[id]
-        if n == 0 or order == "F" or id == "f4_e2m1":
-            flat = slabs[slab][at:at + n] if n else _torch.empty(0, dtype=_torch.uint8,
-                                                                 device=torch_device)
-            result[name] = plan.view(flat, (name, None, None, id, shape, n, order, None))
-            continue
-        whole = typed.get((slab, id))
-        if whole is None:
-            whole = typed[slab, id] = slabs[slab].view(dtype)
-        stride, step = [], 1
-        for extent in reversed(shape):
-            stride.append(step)
-            step *= extent
-        result[name] = whole.as_strided(shape, stride[::-1], at // whole.element_size())
-    _tenfold.device_wait(running, None)
+    with _Stopping(running):
+        for name, id, shape, n, order, slab, at in placed:
+            if n == 0 or order == "F" or id == "f4_e2m1":
+                flat = slabs[slab][at:at + n] if n else _torch.empty(0, dtype=_torch.uint8,
+                                                                     device=torch_device)
+                result[name] = plan.view(flat, (name, None, None, id, shape, n, order, None))
+                continue
+            whole = typed.get((slab, id))
+            if whole is None:
+                flat = slabs[slab].view(dtypes[id])
+                whole = typed[slab, id] = (flat.as_strided, flat.element_size())
+            stride = strides.get(shape)
+            if stride is None:
+                stride = strides[shape] = _contiguous(shape)
+            result[name] = whole[0](shape, stride, at // whole[1])
+        _tenfold.device_wait(running, None)
     return result
 
 
@@ -154,8 +177,9 @@ def load(file, device, dtypes, *, names=None, slices=None, dtype=None, threads=0
     for name in file if names is None else names:
         plan.add(name, file[name], (slices or {}).get(name), dtype)
     running, views = plan.start(device, threads, each)
-    tensors = plan.tensors(views)
-    _tenfold.device_wait(running, None)
+    with _Stopping(running):
+        tensors = plan.tensors(views)
+        _tenfold.device_wait(running, None)
     return tensors
 
 
@@ -181,36 +205,42 @@ def load_into(file, tensors, dtypes, *, slices=None, threads=0):
                              f"{list(target.shape)}")
         requests.append((source, key, change, None, target.data_ptr() if n else 0, n))
     if requests:
-        running = _tenfold.device_start(opened(device), requests, _options(device, threads))
-        _tenfold.device_wait(running, None)
+        running = _tenfold.device_start(opened(device), requests, _options(device, threads),
+                                        list(tensors.values()))
+        with _Stopping(running):
+            _tenfold.device_wait(running, None)
 
 
 def iterate(files, device, dtypes, *, slices=None, dtype=None, ahead=2 << 30, threads=0):
     """(name, tensor) one after the other in the order of the files, with at most about `ahead`
     bytes read ahead. Each tensor is the caller's."""
-    batch, size, before = None, 0, None
+    with _Stopping() as stopping:
+        before = None
+        for batch in _batches(files, dtypes, slices, dtype, ahead // 2):
+            running, views = batch.start(device, threads, True)
+            stopping.loads = stopping.loads[-1:] + [running]
+            if before is not None:
+                yield from _arriving(*before)
+            before = batch, running, views
+        if before is not None:
+            yield from _arriving(*before)
 
-    def finish(group):
-        running, views, plan = group
-        for i, (item, slab, at) in enumerate(views):
-            _tenfold.device_wait(running, i)
-            yield item[0], plan.view(slab[at:at + item[5]], item)
 
+def _batches(files, dtypes, slices, dtype, most):
+    """Plans of at least `most` bytes each, but for the last."""
+    batch, size = Plan(dtypes), 0
     for file in files:
         for name in file:
-            if batch is None:
-                batch, size = Plan(dtypes), 0
             batch.add(name, file[name], (slices or {}).get(name), dtype)
             size += batch.items[-1][5]
-            if size >= ahead // 2:
-                group = (*batch.start(device, threads, True), batch)
-                if before is not None:
-                    yield from finish(before)
-                before, batch = group, None
-    if batch is not None:
-        group = (*batch.start(device, threads, True), batch)
-        if before is not None:
-            yield from finish(before)
-        before = group
-    if before is not None:
-        yield from finish(before)
+            if size >= most:
+                yield batch
+                batch, size = Plan(dtypes), 0
+    if batch.items:
+        yield batch
+
+
+def _arriving(plan, running, views):
+    for i, (item, slab, at) in enumerate(views):
+        _tenfold.device_wait(running, i)
+        yield item[0], plan.view(slab[at:at + item[5]], item)
