@@ -1,23 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file device.h
- * Tensors of any file into the memory of a GPU.
- *
- *     tnf_device *gpu;
- *     tnf_load *load;
- *     tnf_device_request wants[2] = { { .object = tnf_find(file, "a") }, { .object = b } };
- *     if (tnf_device_open(&gpu, "cuda:0", NULL, &error) == TNF_OK &&
- *         tnf_device_load(&load, gpu, wants, 2, NULL, &error) == TNF_OK)
- *         use(tnf_load_at(load, 0), tnf_load_at(load, 1));
- *     tnf_load_free(load);
- *     tnf_device_close(gpu);
+ * Tensors of any file into the memory of a GPU; examples/load_gpu.c shows all of it.
  *
  * The driver (libcuda.so.1, or what TENFOLD_CUDA names) is loaded when the first GPU is opened.
  * Nothing of CUDA is needed to build or to run a program that opens none. The device "host" is
- * ordinary memory: the same calls work without a GPU.
- *
- * All functions may be called by several threads at once, but for those that free what another
- * thread still uses.
+ * ordinary memory: the same calls work without a GPU. All functions may be called by several
+ * threads at once, but for those that free what another thread still uses.
  */
 #ifndef TENFOLD_DEVICE_H
 #define TENFOLD_DEVICE_H
@@ -30,7 +19,6 @@ extern "C" {
 
 /** One GPU, or the memory of the host. It keeps a few pinned buffers for the next load. */
 typedef struct tnf_device tnf_device;
-
 /** How to open a device. Begin with TNF_DEVICE_INIT; NULL means all defaults. */
 typedef struct tnf_device_options {
     size_t size;  /**< sizeof(tnf_device_options) */
@@ -48,8 +36,7 @@ typedef struct tnf_device_options {
  *  do. TNF_EUNSUPPORTED if there is no driver or GPU, TNF_ENOTFOUND if there is no such GPU. */
 TNF_API TNF_CHECKED tnf_status tnf_device_open(tnf_device **out, const char *name,
                                                const tnf_device_options *options, tnf_error *error);
-/** Closes a device, after the last load is freed and the last memory is dropped. NULL is allowed.
- */
+/** Closes a device, after its last load is freed and its last memory dropped. NULL is allowed. */
 TNF_API void tnf_device_close(tnf_device *device);
 /** Frees the pinned buffers that no load uses. The next load makes new ones. */
 TNF_API void tnf_device_trim(tnf_device *device);
@@ -84,11 +71,10 @@ typedef struct tnf_device_request {
     const tnf_object *object; /**< the tensor; a virtual one is computed on the host */
     const tnf_part *part;     /**< the part; NULL: its only part */
     const tnf_slice *slices;  /**< one for each dimension, of a dense tensor; NULL: all of it */
-    /** NULL: as stored. Else the numbers as f32, f16 or bf16: cast, or dequantized first. On the
-     *  device if it has a kernel for them, else on the host; both give the same bits. */
+    /** NULL: as stored. Else f32, f16 or bf16: cast or dequantized, on the device if it has a
+     *  kernel for it, else on the host; both give the same bits. */
     const tnf_type *as;
-    /** With `as`: the scales of a tensor of floats, by which its blocks are multiplied (see
-     *  TNF_VIRTUAL_SCALED in virtual.h); NULL: none. */
+    /** With `as`: scales of the blocks (TNF_VIRTUAL_SCALED in virtual.h); NULL: none. */
     const tnf_object *scales;
     void *dst;        /**< memory of the device for the result; NULL: the library allocates it */
     size_t dst_bytes; /**< how much that is */
@@ -110,20 +96,18 @@ typedef enum tnf_device_alloc {
 /** How to load. Begin with TNF_LOAD_INIT; NULL means all defaults. */
 typedef struct tnf_load_options {
     size_t size;               /**< sizeof(tnf_load_options) */
-    unsigned threads;          /**< 0: up to 12 for files in the cache, up to 16 for others */
+    unsigned threads;          /**< 0: up to 15 for files in the cache, up to 16 for others */
     unsigned slots;            /**< buffers of a thread, at most 8; 0: 2 */
     size_t block;              /**< bytes of a buffer, 64 KiB to 64 MiB; 0: 4 MiB */
     tnf_device_read_mode read; /**< how files are read */
     tnf_device_alloc alloc;    /**< how memory is allocated */
-    /** Memory of the caller instead: `allocate` returns at least n bytes of the device, at a
-     *  multiple of 256, or NULL; `release` frees them. Called on the caller's thread only. */
+    /** Memory of the caller: at least n bytes of the device at a multiple of 256, or NULL. Called
+     *  on the caller's thread. */
     void *(*allocate)(void *ctx, tnf_device *device, size_t n);
     void (*release)(void *ctx, tnf_device *device, void *p, size_t n); /**< see allocate */
     tnf_progress_fn progress; /**< called while loading; NULL: never */
     void *ctx;                /**< passed to all three */
-    /** A CUstream whose work so far must be complete before memory is written. Needed if `dst` may
-     *  still be in use by kernels. NULL: no waiting. */
-    void *after;
+    void *after;    /**< a CUstream: nothing is written before its work so far; NULL: no waiting */
     bool has_after; /**< `after` is a stream, also if it is NULL (the default stream) */
 } tnf_load_options;
 
@@ -136,10 +120,8 @@ typedef struct tnf_load_options {
 
 /** A load: under way, complete or failed. It holds the memory that the library allocated for it. */
 typedef struct tnf_load tnf_load;
-
-/** Begins to load n tensors; the files must stay open until it is complete. The requests are
- *  copied. Everything is checked before the first byte is read: TNF_ENOMEM if the device has too
- *  little free memory, TNF_EINVAL if a `dst` is too small. */
+/** Begins to load n tensors; the files must stay open until it is complete. Before the first byte
+ * is read: TNF_ENOMEM if the device has too little memory, TNF_EINVAL if a `dst` is too small. */
 TNF_API TNF_CHECKED tnf_status tnf_device_start(tnf_load **out, tnf_device *device,
                                                 const tnf_device_request *requests, size_t n,
                                                 const tnf_load_options *options, tnf_error *error);
@@ -158,15 +140,14 @@ TNF_API TNF_CHECKED tnf_status tnf_device_load(tnf_load **out, tnf_device *devic
 /** For tnf_load_wait(): all tensors. */
 #define TNF_LOAD_ALL SIZE_MAX
 
-/** Waits until tensor i, or all, are on the devices. Any stream may use them then. After a failure,
- *  also of another tensor, returns it: no copy is under way then. */
+/** Waits until tensor i, or all, may be used by any stream. Returns the load's failure, if any: no
+ *  copy is under way then. */
 TNF_API TNF_CHECKED tnf_status tnf_load_wait(tnf_load *load, size_t i, tnf_error *error);
 /** Is tensor i (or TNF_LOAD_ALL) complete? Never waits. */
 TNF_API bool tnf_load_done(const tnf_load *load, size_t i);
 /** Stops a load: waiting for it gives TNF_ECANCELLED, unless it was complete before. */
 TNF_API void tnf_load_cancel(tnf_load *load);
-/** Returns the address of tensor i on the first device; NULL past the last. Its bytes are there
- *  when it is complete. */
+/** Returns where tensor i is on the first device (when it is complete); NULL past the last. */
 TNF_API void *tnf_load_at(const tnf_load *load, size_t i);
 /** The same on device d, in the order that they were given. */
 TNF_API void *tnf_load_on(const tnf_load *load, size_t d, size_t i);
@@ -202,14 +183,13 @@ typedef struct tnf_load_report {
 /** Tells what a complete load did. */
 TNF_API TNF_CHECKED tnf_status tnf_load_tell(tnf_load_report *out, const tnf_load *load,
                                              tnf_error *error);
-/** Stops it if it is under way, and frees it, with the memory that the library allocated for it and
- *  nobody keeps. NULL is allowed. */
+/** Stops it if need be and frees it, with its memory that nobody keeps. NULL is allowed. */
 TNF_API void tnf_load_free(tnf_load *load);
 
 /** Memory of a device that the library allocated: a slab, or that of one tensor. It is counted. */
 typedef struct tnf_device_memory tnf_device_memory;
-/** Keeps the memory of tensor i on device d after the load is freed; drop it when the tensor is no
- *  longer used. The device must stay open. NULL: it is the caller's. */
+/** Keeps the memory of tensor i on device d after the load is freed, until it is dropped. The
+ *  device must stay open. NULL: it is the caller's. */
 TNF_API tnf_device_memory *tnf_load_keep(tnf_load *load, size_t d, size_t i);
 /** Ends one tnf_load_keep(); the last one frees the memory. NULL is allowed. */
 TNF_API void tnf_memory_drop(tnf_device_memory *memory);

@@ -2,6 +2,9 @@
 """Tensors onto a device, where torch is. The device "host" goes the way of a GPU, in memory of the
 CPU; what it loads is compared with what torch saved."""
 import gc
+import os
+import subprocess
+import sys
 import unittest
 
 import support
@@ -142,6 +145,12 @@ class Device(support.Case):
         for name in ("gpu", "cuda:x9"):
             with self.assertRaises(Exception):
                 _tenfold.device_open(name)
+
+    def test_example(self):
+        script = os.path.join(support.ROOT, "examples", "python_gpu.py")
+        done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+        self.assertRegex(done.stdout, "^2 tensors, 36 numbers on .*\nslices: True\ninto: True\n"
+                                      "iterated: 2\n$")
 
     @unittest.skipUnless(torch is not None and torch.cuda.is_available(), "needs a GPU")
     def test_gpu(self):

@@ -19,9 +19,7 @@
 /* So many small tensors are worth a kernel that puts them in their places. */
 #define MANY_PIECES   1024u
 #define MANY_IN_BLOCK 8u
-#define NEAR          12u /* threads fill the bus from the system's cache */
-#define NEAR_MOST     15u /* do so sooner: for short loads, and for runs that are gathered */
-#define SHORT_LOAD    ((uint64_t)8 << 30)
+#define NEAR          15u /* threads fill the bus from the system's cache */
 #define FAR           16u /* and a disk */
 
 /* ------------------------------------------------------------------ begin */
@@ -44,14 +42,6 @@ static tnf_status check_options(tnf_load_options *how, const tnf_load_options *g
     return TNF_OK;
 }
 
-static bool has_gather(const tnf_plan *p)
-{
-    for (size_t i = 0; i < p->njobs; i++)
-        if (p->jobs[i].kind == TNF_JOB_GATHER)
-            return true;
-    return false;
-}
-
 static bool many_small(const tnf_plan *p)
 {
     return p->npieces >= MANY_PIECES && p->npieces / MANY_IN_BLOCK >= p->njobs;
@@ -71,9 +61,8 @@ static unsigned count_threads(const tnf_load *l)
     unsigned cores = tnf_pool_threads(0), n = l->how.threads;
     for (size_t i = 0; i < l->plan.nintakes; i++)
         near = near && l->plan.intakes[i].cached;
-    unsigned most = l->plan.source_bytes < SHORT_LOAD || has_gather(&l->plan) ? NEAR_MOST : NEAR;
     if (n == 0 && near) /* the caller's thread may go on meanwhile */
-        n = cores < 2 ? 1 : cores - 1 < most ? cores - 1 : most;
+        n = cores < 2 ? 1 : cores - 1 < NEAR ? cores - 1 : NEAR;
     else if (n == 0)
         n = FAR;
     n = n > TNF_LOADERS_MAX ? TNF_LOADERS_MAX : n;
