@@ -10,7 +10,7 @@ from . import _tenfold
 
 _SLAB = 1 << 30
 _ALIGN = 256
-_devices = {}
+_devices: dict[str, object] = {}
 
 
 def _ordinal(device):
