@@ -115,25 +115,38 @@ static tnf_status find_blocks(tnf_target *t, const tnf_plan *p, tnf_error *e)
     return TNF_OK;
 }
 
-tnf_status tnf_target_fill(tnf_target *t, const tnf_plan *p, const tnf_load_options *how,
-                           tnf_error *e)
+/* Room to say where each want is. Loaders look for it under the lock. */
+static tnf_status make_places(tnf_load *l, tnf_target *t, tnf_error *e)
 {
     tnf_allocator a = tnf_allocator_or_default(NULL);
-    t->at = tnf_alloc0(&a, p->n * sizeof *t->at);
+    const tnf_plan *p = &l->plan;
+    void **at = tnf_alloc0(&a, p->n * sizeof *at);
     t->memory = tnf_alloc0(&a, p->n * sizeof *t->memory);
     t->block = tnf_alloc0(&a, p->n * sizeof *t->block);
-    if (!t->at || !t->memory || !t->block)
-        return out_of_memory(e);
-    for (size_t i = 0; i < p->n; i++)
-        t->at[i] = p->wants[i].dst;
-    TNF_TRY(find_blocks(t, p, e));
-    uint64_t most = how->alloc == TNF_DEVICE_EACH ? 1 : SLAB;
+    tnf_status status = at && t->memory && t->block ? find_blocks(t, p, e) : out_of_memory(e);
+    for (size_t i = 0; status == TNF_OK && i < p->n; i++)
+        at[i] = p->wants[i].dst;
+    pthread_mutex_lock(&l->lock);
+    t->at = at;
+    pthread_mutex_unlock(&l->lock);
+    return status;
+}
+
+tnf_status tnf_target_fill(tnf_load *l, tnf_target *t, tnf_error *e)
+{
+    const tnf_plan *p = &l->plan;
+    uint64_t most = l->how.alloc == TNF_DEVICE_EACH ? 1 : SLAB;
+    TNF_TRY(make_places(l, t, e));
     for (size_t i = 0, end; i < p->n; i = end) {
         uint64_t size = measure_slab(p, i, most, &end);
         if (size == 0)
             break;
-        TNF_TRY(take_slab(t, size, how, e));
+        TNF_TRY(take_slab(t, size, &l->how, e));
+        pthread_mutex_lock(&l->lock);
         place_wants(t, p, i, end);
+        if (l->early)
+            pthread_cond_broadcast(&l->changed);
+        pthread_mutex_unlock(&l->lock);
     }
     return TNF_OK;
 }

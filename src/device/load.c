@@ -117,14 +117,16 @@ static tnf_status begin_load(tnf_load *l, tnf_device *const *devices,
     for (size_t t = 0; t < l->ntargets; t++)
         TNF_TRY(tnf_target_check(&l->targets[t], &l->plan, &l->how, e));
     l->clock.planned = tnf_load_now();
+    l->early = l->ntargets == 1 && !l->how.after && !l->how.has_after &&
+               l->how.alloc == TNF_DEVICE_ARENA && !many_small(&l->plan);
     l->apart = many_small(&l->plan) || has_kernel(&l->plan);
     TNF_TRY(start_threads(l, e)); /* they pin and read while this thread allocates */
     for (size_t t = 0; t < l->ntargets; t++) {
-        TNF_TRY(tnf_target_fill(&l->targets[t], &l->plan, &l->how, e));
+        TNF_TRY(tnf_target_fill(l, &l->targets[t], e));
         TNF_TRY(note_stream(&l->targets[t], &l->how, e));
     }
-    for (size_t t = 0; t < l->ntargets; t++)
-        l->targets[t].scatter = many_small(&l->plan) && tnf_kernel_ready(l->targets[t].device);
+    for (size_t t = 0; t < l->ntargets && many_small(&l->plan); t++)
+        l->targets[t].scatter = tnf_kernel_ready(l->targets[t].device);
     l->clock.placed = tnf_load_now();
     pthread_mutex_lock(&l->lock);
     l->placed = true;

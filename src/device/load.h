@@ -33,6 +33,7 @@ struct tnf_load {
     tnf_load_options how;
     tnf_target *targets;
     size_t ntargets;
+    bool early;         /* a block goes as soon as the memory of its own tensors is there */
     bool apart;         /* kernels take part: each thread has a stream of its own */
     atomic_size_t next; /* job */
     atomic_bool stop;
@@ -54,8 +55,7 @@ struct tnf_load {
 /* arena.c: is there enough memory of the device? Then memory for all wants on a target. */
 tnf_status tnf_target_check(tnf_target *t, const tnf_plan *p, const tnf_load_options *how,
                             tnf_error *e);
-tnf_status tnf_target_fill(tnf_target *t, const tnf_plan *p, const tnf_load_options *how,
-                           tnf_error *e);
+tnf_status tnf_target_fill(tnf_load *l, tnf_target *t, tnf_error *e);
 void tnf_target_free(tnf_target *t, const tnf_plan *p);
 
 /* loader.c: what a thread does until no job is left; `load` is a tnf_load. */

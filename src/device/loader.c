@@ -288,21 +288,36 @@ static tnf_status copy_job(struct copier *c, const tnf_target *t, const tnf_job 
     return flush_copies(c, e);
 }
 
+/* Is the memory of a job's tensors there? The load is locked. */
+static bool job_placed(const tnf_load *l, const tnf_job *job)
+{
+    void *const *at = l->targets[0].at;
+    if (l->placed || !l->early || !at)
+        return l->placed;
+    if (job->kind == TNF_JOB_PART || job->kind == TNF_JOB_SCAN)
+        return at[job->first] != NULL;
+    for (size_t i = job->first; i < job->first + job->npieces; i++)
+        if (!at[l->plan.pieces[i].want])
+            return false;
+    return true;
+}
+
 /* The caller's thread allocates while the first blocks are read. */
-static tnf_status await_memory(struct loader *o, tnf_error *e)
+static tnf_status await_memory(struct loader *o, const tnf_job *job, tnf_error *e)
 {
     tnf_load *l = o->load;
+    bool there;
     pthread_mutex_lock(&l->lock);
-    while (!l->placed && l->status == TNF_OK)
+    while (!(there = job_placed(l, job)) && l->status == TNF_OK)
         pthread_cond_wait(&l->changed, &l->lock);
     o->placed = l->placed;
     pthread_mutex_unlock(&l->lock);
-    return o->placed ? TNF_OK : tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "loading was cancelled");
+    return there ? TNF_OK : tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "loading was cancelled");
 }
 
-static tnf_status wait_ready(struct loader *o, tnf_error *e)
+static tnf_status wait_ready(struct loader *o, const tnf_job *job, tnf_error *e)
 {
-    TNF_TRY(await_memory(o, e));
+    TNF_TRY(await_memory(o, job, e));
     for (size_t t = 0; t < o->nqueues; t++) {
         const tnf_target *target = &o->load->targets[t];
         tnf_device *d = target->device;
@@ -327,7 +342,7 @@ static tnf_status send_slot(struct loader *o, const tnf_job *job, const uint8_t 
     if (!o->clock.first_read)
         o->clock.first_read = from;
     if (!o->placed)
-        TNF_TRY(wait_ready(o, e));
+        TNF_TRY(wait_ready(o, job, e));
     for (size_t t = 0; t < o->nqueues && status == TNF_OK; t++) {
         const tnf_target *target = &o->load->targets[t];
         struct copier c = { .o = o, .device = target->device, .queue = o->queues[t] };
