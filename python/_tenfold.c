@@ -67,6 +67,17 @@ static PyMethodDef module_methods[] = {
     { "undo", undo_edit, METH_O, "Undoes an interrupted edit of that file." },
     { "borrow", borrow_memory, METH_VARARGS, "borrow(address, n): a memoryview." },
     { "from_dlpack", from_dlpack, METH_O, "An Array over the memory of another." },
+    { "device_open", device_open, METH_O, "device_open(name): a device." },
+    { "device_info", device_info, METH_O, "device_info(device): a dict." },
+    { "device_trim", device_trim, METH_O, "device_trim(device): frees pinned memory." },
+    { "device_form", device_form, METH_VARARGS, "device_form(tensor, key, type)" },
+    { "device_start", device_start, METH_VARARGS, "device_start(device, requests, options, keep)" },
+    { "device_start_file", device_start_file, METH_VARARGS,
+      "device_start_file(device, file, types, allocate, options, keep): (load, tensors) or None" },
+    { "device_stop", device_stop, METH_O, "device_stop(load): ends it early." },
+    { "device_wait", device_wait, METH_VARARGS, "device_wait(load, index or None)" },
+    { "device_at", device_at, METH_VARARGS, "device_at(load, index): (address, bytes, made)" },
+    { "device_report", device_report, METH_O, "device_report(load): a dict." },
     { NULL, NULL, 0, NULL },
 };
 

@@ -227,6 +227,18 @@ PyObject *do_diff(PyObject *module, PyObject *args, PyObject *kwargs);
 PyObject *do_stat(PyObject *module, PyObject *args, PyObject *kwargs);
 PyObject *do_formats(PyObject *module, PyObject *ignored);
 
+/* _tenfold_device.c */
+PyObject *device_open(PyObject *module, PyObject *name);
+PyObject *device_info(PyObject *module, PyObject *device);
+PyObject *device_trim(PyObject *module, PyObject *device);
+PyObject *device_form(PyObject *module, PyObject *args);
+PyObject *device_start(PyObject *module, PyObject *args);
+PyObject *device_start_file(PyObject *module, PyObject *args);
+PyObject *device_stop(PyObject *module, PyObject *capsule);
+PyObject *device_wait(PyObject *module, PyObject *args);
+PyObject *device_at(PyObject *module, PyObject *args);
+PyObject *device_report(PyObject *module, PyObject *capsule);
+
 /** Options of a save, from a dict; `arena` keeps their texts. */
 int save_options(tnf_save_options *out, PyObject *options, PyObject *arena);
 /** Adds a value of Python to a builder under that name. */

@@ -3,7 +3,8 @@
 torch. Files of any format are loaded; saved is safetensors, unless `format` says otherwise.
 
 Tensors get memory of their own, read by several threads, so the file may change under them without
-harm. On another device than the CPU they are copied by torch.
+harm. On a GPU ("cuda", "cuda:1" …) they are read straight into its memory, which torch owns; other
+devices get copies by torch.
 """
 import torch as _torch
 
@@ -11,7 +12,7 @@ from . import File as _File, _tenfold
 from ._errors import UnsupportedError as _UnsupportedError
 from ._plain import check_name as _check_name, writing as _writing
 
-__all__ = ["load", "load_file", "load_model", "safe_open", "save", "save_file", "save_model"]
+__all__ = ["iterate", "load", "load_file", "load_into", "load_model", "safe_open", "save", "save_file", "save_model"]
 
 # (our id, safetensors' name, torch's name); torch has the later ones since 2.1, 2.3 and 2.7.
 _ALL = [("f64", "F64", "float64"), ("f32", "F32", "float32"), ("f16", "F16", "float16"),
@@ -81,10 +82,49 @@ def _load(file, device, threads=0, progress=None):
         file.close()
 
 
-def load_file(filename, device="cpu", *, backend="mmap", threads=0, progress=None):
-    """The tensors of a file of any format."""
+def load_file(filename, device="cpu", *, backend="mmap", threads=0, progress=None, names=None,
+              slices=None, dtype=None, each=False):
+    """The tensors of a file of any format.
+
+    On a GPU: `names` selects, `slices` is {name: key between brackets}, `dtype` ("bf16") casts and
+    dequantizes on the GPU, `each` gives each tensor memory of its own, not a piece of a slab."""
     from .compat.safetensors import _device
+    if _on_gpu(device):
+        from . import _device as gpu
+        with _opened(filename, backend) as file:
+            return gpu.load(file, device, _DTYPES, names=names, slices=slices, dtype=dtype,
+                            threads=threads, each=each)
+    if names is not None or slices or dtype or each:
+        raise ValueError("names, slices, dtype and each are for GPUs; open() has all of them")
     return _load(_opened(filename, backend), _device(device), threads, progress)
+
+
+def _on_gpu(device):
+    return str(device) == "host" or str(device).split(":")[0] == "cuda" or \
+        isinstance(device, int) and not isinstance(device, bool)
+
+
+def load_into(filename, tensors, *, slices=None, threads=0):
+    """Reads tensors of a file into tensors that exist: {name: tensor}, all of one GPU or all of the
+    CPU. They are cast to the type that the tensor has."""
+    from . import _device as gpu
+    with _opened(filename, "pread") as file:
+        gpu.load_into(file, tensors, _DTYPES, slices=slices, threads=threads)
+
+
+def iterate(filenames, device="cuda", *, slices=None, dtype=None, ahead=2 << 30, threads=0):
+    """(name, tensor) of some files in their order, each tensor with memory of its own, while the
+    next ones are read: at most about `ahead` bytes."""
+    from . import _device as gpu
+    names = [filenames] if isinstance(filenames, str) or hasattr(filenames, "__fspath__") \
+        else list(filenames)
+    files = [_opened(name, "pread") for name in names]
+    try:
+        yield from gpu.iterate(files, device, _DTYPES, slices=slices, dtype=dtype, ahead=ahead,
+                               threads=threads)
+    finally:
+        for file in files:
+            file.close()
 
 
 def load(data):

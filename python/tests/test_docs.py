@@ -49,7 +49,7 @@ class Docs(support.Case):
         for path in glob.glob(os.path.join(support.ROOT, "examples", "python_*.py")):
             done = subprocess.run([sys.executable, path], env=env, capture_output=True, text=True,
                                   check=False)
-            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(done.returncode, (0, 77), done.stderr)  # 77: what it shows is not here
 
     def test_stubs(self):
         """Each name of a stub exists; where mypy is, stubtest compares the signatures as well."""

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file device.h
+ * Tensors of any file into the memory of a GPU; examples/load_gpu.c shows all of it.
+ *
+ * The driver (libcuda.so.1, or what TENFOLD_CUDA names) is loaded when the first GPU is opened.
+ * Nothing of CUDA is needed to build or to run a program that opens none. The device "host" is
+ * ordinary memory: the same calls work without a GPU. All functions may be called by several
+ * threads at once, but for those that free what another thread still uses.
+ */
+#ifndef TENFOLD_DEVICE_H
+#define TENFOLD_DEVICE_H
+
+#include <tenfold/tenfold.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** One GPU, or the memory of the host. It keeps a few pinned buffers for the next load. */
+typedef struct tnf_device tnf_device;
+/** How to open a device. Begin with TNF_DEVICE_INIT; NULL means all defaults. */
+typedef struct tnf_device_options {
+    size_t size;  /**< sizeof(tnf_device_options) */
+    bool no_numa; /**< threads and buffers may be anywhere, not only near the device */
+} tnf_device_options;
+
+/** All defaults. */
+#define TNF_DEVICE_INIT                                                                            \
+    {                                                                                              \
+        sizeof(tnf_device_options), false                                                          \
+    }
+
+/** Opens "cuda:0" (the numbers are the driver's, after CUDA_VISIBLE_DEVICES), "cuda" (the first),
+ *  "cuda:GPU-…" (by its UUID) or "host". Uses the primary context of the GPU, as other libraries
+ *  do. TNF_EUNSUPPORTED if there is no driver or GPU, TNF_ENOTFOUND if there is no such GPU. */
+TNF_API TNF_CHECKED tnf_status tnf_device_open(tnf_device **out, const char *name,
+                                               const tnf_device_options *options, tnf_error *error);
+/** Closes a device, after its last load is freed and its last memory dropped. NULL is allowed. */
+TNF_API void tnf_device_close(tnf_device *device);
+/** Frees the pinned buffers that no load uses. The next load makes new ones. */
+TNF_API void tnf_device_trim(tnf_device *device);
+
+/** What is known of a device. Begin with TNF_DEVICE_INFO_INIT. */
+typedef struct tnf_device_info {
+    size_t size;           /**< sizeof(tnf_device_info) */
+    char name[96];         /**< "NVIDIA H200", or "host" */
+    char uuid[48];         /**< "GPU-…", or "" */
+    int ordinal;           /**< the driver's number; -1 for the host */
+    int numa_node;         /**< that it is connected to; -1: not known, or there is one only */
+    uint64_t memory_total; /**< bytes */
+    uint64_t memory_free;  /**< bytes, now */
+    uint64_t pinned;       /**< bytes of pinned buffers that are kept */
+} tnf_device_info;
+
+/** All 0, with its size. */
+#define TNF_DEVICE_INFO_INIT                                                                       \
+    {                                                                                              \
+        sizeof(tnf_device_info), "", "", 0, 0, 0, 0, 0                                             \
+    }
+
+/** Looks at a device. */
+TNF_API TNF_CHECKED tnf_status tnf_device_look(tnf_device_info *out, tnf_device *device,
+                                               tnf_error *error);
+/** Copies n bytes from the device's memory to the host's, after all loads into it are complete. */
+TNF_API TNF_CHECKED tnf_status tnf_device_read(tnf_device *device, void *dst, const void *src,
+                                               size_t n, tnf_error *error);
+
+/** One tensor to load, or a piece of it. Set what is not used to 0. */
+typedef struct tnf_device_request {
+    const tnf_object *object; /**< the tensor; a virtual one is computed on the host */
+    const tnf_part *part;     /**< the part; NULL: its only part */
+    const tnf_slice *slices;  /**< one for each dimension, of a dense tensor; NULL: all of it */
+    /** NULL: as stored. Else f32, f16 or bf16: cast or dequantized, on the device if it has a
+     *  kernel for it, else on the host; both give the same bits. */
+    const tnf_type *as;
+    /** With `as`: scales of the blocks (TNF_VIRTUAL_SCALED in virtual.h); NULL: none. */
+    const tnf_object *scales;
+    void *dst;        /**< memory of the device for the result; NULL: the library allocates it */
+    size_t dst_bytes; /**< how much that is */
+} tnf_device_request;
+
+/** How a file is read. */
+typedef enum tnf_device_read_mode {
+    TNF_DEVICE_READ_AUTO,   /**< past the system's cache if most of the file is not in it */
+    TNF_DEVICE_READ_CACHED, /**< through the cache */
+    TNF_DEVICE_READ_DIRECT  /**< past the cache (O_DIRECT), where the file system can do it */
+} tnf_device_read_mode;
+
+/** How memory is allocated if a request has none. */
+typedef enum tnf_device_alloc {
+    TNF_DEVICE_ARENA, /**< slabs for many tensors, each tensor at a multiple of 256 bytes */
+    TNF_DEVICE_EACH   /**< an allocation for each tensor */
+} tnf_device_alloc;
+
+/** How to load. Begin with TNF_LOAD_INIT; NULL means all defaults. */
+typedef struct tnf_load_options {
+    size_t size;               /**< sizeof(tnf_load_options) */
+    unsigned threads;          /**< 0: up to 15 for files in the cache, up to 16 for others */
+    unsigned slots;            /**< buffers of a thread, at most 8; 0: 2 */
+    size_t block;              /**< bytes of a buffer, 64 KiB to 64 MiB; 0: 4 MiB */
+    tnf_device_read_mode read; /**< how files are read */
+    tnf_device_alloc alloc;    /**< how memory is allocated */
+    /** Memory of the caller: at least n bytes of the device at a multiple of 256, or NULL. Called
+     *  on the caller's thread. */
+    void *(*allocate)(void *ctx, tnf_device *device, size_t n);
+    void (*release)(void *ctx, tnf_device *device, void *p, size_t n); /**< see allocate */
+    tnf_progress_fn progress; /**< called while loading; NULL: never */
+    void *ctx;                /**< passed to all three */
+    void *after;    /**< a CUstream: nothing is written before its work so far; NULL: no waiting */
+    bool has_after; /**< `after` is a stream, also if it is NULL (the default stream) */
+} tnf_load_options;
+
+/** All defaults. */
+#define TNF_LOAD_INIT                                                                              \
+    {                                                                                              \
+        sizeof(tnf_load_options), 0, 0, 0, TNF_DEVICE_READ_AUTO, TNF_DEVICE_ARENA, NULL, NULL,     \
+            NULL, NULL, NULL, false                                                                \
+    }
+
+/** A load: under way, complete or failed. It holds the memory that the library allocated for it. */
+typedef struct tnf_load tnf_load;
+/** Begins to load n tensors; the files must stay open until it is complete. Before the first byte
+ * is read: TNF_ENOMEM if the device has too little memory, TNF_EINVAL if a `dst` is too small. */
+TNF_API TNF_CHECKED tnf_status tnf_device_start(tnf_load **out, tnf_device *device,
+                                                const tnf_device_request *requests, size_t n,
+                                                const tnf_load_options *options, tnf_error *error);
+/** The same onto several devices: each file is read once, each device gets all tensors. With more
+ *  than one device no request may have a `dst`, and none is cast on a device. */
+TNF_API TNF_CHECKED tnf_status tnf_device_start_many(tnf_load **out, tnf_device *const *devices,
+                                                     size_t ndevices,
+                                                     const tnf_device_request *requests, size_t n,
+                                                     const tnf_load_options *options,
+                                                     tnf_error *error);
+/** tnf_device_start() and tnf_load_wait() for all. After a failure nothing is left. */
+TNF_API TNF_CHECKED tnf_status tnf_device_load(tnf_load **out, tnf_device *device,
+                                               const tnf_device_request *requests, size_t n,
+                                               const tnf_load_options *options, tnf_error *error);
+
+/** For tnf_load_wait(): all tensors. */
+#define TNF_LOAD_ALL SIZE_MAX
+
+/** Waits until tensor i, or all, may be used by any stream. Returns the load's failure, if any: no
+ *  copy is under way then. */
+TNF_API TNF_CHECKED tnf_status tnf_load_wait(tnf_load *load, size_t i, tnf_error *error);
+/** Is tensor i (or TNF_LOAD_ALL) complete? Never waits. */
+TNF_API bool tnf_load_done(const tnf_load *load, size_t i);
+/** Stops a load: waiting for it gives TNF_ECANCELLED, unless it was complete before. */
+TNF_API void tnf_load_cancel(tnf_load *load);
+/** Returns where tensor i is on the first device (when it is complete); NULL past the last. */
+TNF_API void *tnf_load_at(const tnf_load *load, size_t i);
+/** The same on device d, in the order that they were given. */
+TNF_API void *tnf_load_on(const tnf_load *load, size_t d, size_t i);
+
+/** Where the numbers of a loaded tensor were computed. */
+typedef enum tnf_load_made {
+    TNF_LOAD_STORED, /**< nowhere: they are as stored */
+    TNF_LOAD_DEVICE, /**< on the device */
+    TNF_LOAD_HOST    /**< on the host */
+} tnf_load_made;
+
+/** Returns the number of bytes of tensor i on a device, and where they were made (if not NULL). */
+TNF_API uint64_t tnf_load_bytes(const tnf_load *load, size_t i, tnf_load_made *made);
+
+/** What a load did. Begin with TNF_LOAD_REPORT_INIT. */
+typedef struct tnf_load_report {
+    size_t size;          /**< sizeof(tnf_load_report) */
+    uint64_t bytes;       /**< on each device */
+    uint64_t bytes_read;  /**< from files */
+    uint64_t copies;      /**< that were asked of the driver */
+    uint64_t pinned;      /**< bytes of pinned buffers in use */
+    unsigned threads;     /**< that worked */
+    unsigned direct;      /**< files that were read past the cache */
+    uint64_t transformed; /**< tensors that are not as stored */
+} tnf_load_report;
+
+/** All 0, with its size. */
+#define TNF_LOAD_REPORT_INIT                                                                       \
+    {                                                                                              \
+        sizeof(tnf_load_report), 0, 0, 0, 0, 0, 0, 0                                               \
+    }
+
+/** Tells what a complete load did. */
+TNF_API TNF_CHECKED tnf_status tnf_load_tell(tnf_load_report *out, const tnf_load *load,
+                                             tnf_error *error);
+/** Stops it if need be and frees it, with its memory that nobody keeps. NULL is allowed. */
+TNF_API void tnf_load_free(tnf_load *load);
+
+/** Memory of a device that the library allocated: a slab, or that of one tensor. It is counted. */
+typedef struct tnf_device_memory tnf_device_memory;
+/** Keeps the memory of tensor i on device d after the load is freed, until it is dropped. The
+ *  device must stay open. NULL: it is the caller's. */
+TNF_API tnf_device_memory *tnf_load_keep(tnf_load *load, size_t d, size_t i);
+/** Ends one tnf_load_keep(); the last one frees the memory. NULL is allowed. */
+TNF_API void tnf_memory_drop(tnf_device_memory *memory);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

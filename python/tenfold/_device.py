@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: MIT
+"""Tensors of any file straight onto a GPU, in torch's memory.
+
+torch allocates slabs of up to 1 GiB, and each tensor is a view of one: its memory is counted by
+torch and lives as long as one of its tensors. Reading goes on while the views are made.
+"""
+import torch as _torch
+
+from . import _tenfold
+
+_SLAB = 1 << 30
+_ALIGN = 256
+_devices: dict[str, object] = {}
+
+
+def _ordinal(device):
+    device = _torch.device(device)
+    if device.type != "cuda":
+        raise ValueError(f"{device} is no GPU")
+    return _torch.cuda.current_device() if device.index is None else device.index
+
+
+def opened(device):
+    """The device of ours for one of torch's; opened once in a process."""
+    if str(device) == "host":  # memory of the CPU by the same way: for tests
+        name = "host"
+    else:
+        _torch.cuda.init()
+        uuid = getattr(_torch.cuda.get_device_properties(_ordinal(device)), "uuid", None)
+        # torch counts devices by itself where CUDA_VISIBLE_DEVICES names them; the UUID is sure
+        name = f"cuda:GPU-{uuid}" if uuid else f"cuda:{_ordinal(device)}"
+    if name not in _devices:
+        _devices[name] = _tenfold.device_open(name)
+    return _devices[name]
+
+
+def _options(device, threads, block=0):
+    """Our copies wait for what torch has to do on its stream: its memory may still be in use."""
+    how = {"threads": threads, "block": block}
+    if str(device) != "host":
+        how.update(after=_torch.cuda.current_stream(device).cuda_stream, has_after=True)
+    return how
+
+
+class _Stopping:
+    """Loads that end with the block: at the latest then nothing reads the file or writes memory."""
+
+    def __init__(self, *loads):
+        self.loads = list(loads)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        for load in self.loads:
+            _tenfold.device_stop(load)
+
+
+class Plan:
+    """What is to be loaded: [(name, tensor, key, dtype id, shape, bytes, order, as)]."""
+
+    def __init__(self, dtypes):
+        self.dtypes, self.items = dtypes, []
+
+    def add(self, name, tensor, key=None, dtype=None):
+        if key is None and dtype is None:
+            self.items.append((name, tensor, None, tensor.dtype, tensor.shape, tensor.nbytes,
+                               tensor.order, None))
+        else:
+            form = _tenfold.device_form(tensor, key, dtype)
+            self.items.append((name, tensor, key, *form, "C" if key is not None else tensor.order,
+                               dtype))
+        if self.items[-1][3] not in self.dtypes:
+            raise _tenfold_unsupported(self.items[-1][3])
+
+    def view(self, flat, item):
+        """A tensor over its bytes."""
+        dtype, shape = self.dtypes[item[3]], list(item[4])
+        if item[3] == "f4_e2m1":
+            shape[-1] //= 2
+        if item[6] == "F" and len(shape) > 1:
+            return flat.view(dtype).view(shape[::-1]).permute(*range(len(shape) - 1, -1, -1))
+        return flat.view(dtype).view(shape)
+
+    def slabs(self):
+        """[[bytes of the slab, [(item, place)]]]"""
+        result, room = [], 0
+        for item in self.items:
+            n = item[5]
+            at = (result[-1][0] + _ALIGN - 1) // _ALIGN * _ALIGN if result else 0
+            if not result or at + n > max(room, _SLAB):
+                result.append([0, []])
+                at, room = 0, max(n, 1)
+            result[-1][1].append((item, at))
+            result[-1][0] = at + n
+        return result
+
+    def start(self, device, threads=0, each=False, block=0):
+        """Begins to read: (load, [(item, tensor or function that makes it)])."""
+        torch_device = "cpu" if str(device) == "host" else _torch.device(device)
+        requests, views = [], []
+        groups = [[item[5], [(item, 0)]] for item in self.items] if each else self.slabs()
+        for size, members in groups:
+            slab = _torch.empty(max(size, 1), dtype=_torch.uint8, device=torch_device)
+            base = slab.data_ptr()
+            for item, at in members:
+                address = base + at if item[5] else 0
+                requests.append((item[1], item[2], item[7], None, address, item[5]))
+                views.append((item, slab, at))
+        load = _tenfold.device_start(opened(device), requests, _options(device, threads, block),
+                                     views)
+        return load, views
+
+    def tensors(self, views):
+        return {item[0]: self.view(slab[at:at + item[5]], item) for item, slab, at in views}
+
+
+def _tenfold_unsupported(dtype):
+    from ._errors import UnsupportedError
+    return UnsupportedError(f"torch {_torch.__version__} has no type for {dtype}",
+                            status="EUNSUPPORTED", code=-6)
+
+
+def _contiguous(shape):
+    stride, step = [], 1
+    for extent in reversed(shape):
+        stride.append(step)
+        step *= extent
+    return stride[::-1]
+
+
+def _load_all(file, device, dtypes, threads, each):
+    """{name: tensor} of a file whose tensors are all plain; None if one is not. The library places
+    them in slabs that torch allocates, and reads while the tensors are made."""
+    torch_device = "cpu" if str(device) == "host" else _torch.device(device)
+    slabs, typed, strides, result = [], {}, {}, {}
+
+    def allocate(n):
+        slabs.append(_torch.empty((n + _ALIGN - 1) // _ALIGN * _ALIGN, dtype=_torch.uint8,
+                                  device=torch_device))
+        return slabs[-1].data_ptr()
+
+    options = _options(device, threads)
+    options["each"] = each
+    started = _tenfold.device_start_file(opened(device), file, dtypes, allocate, options,
+                                         (file, slabs))
+    if started is None:
+        return None
+    running, placed = started
+    plan = Plan(dtypes)
+    with _Stopping(running):
+        for name, id, shape, n, order, slab, at in placed:
+            if n == 0 or order == "F" or id == "f4_e2m1":
+                flat = slabs[slab][at:at + n] if n else _torch.empty(0, dtype=_torch.uint8,
+                                                                     device=torch_device)
+                result[name] = plan.view(flat, (name, None, None, id, shape, n, order, None))
+                continue
+            whole = typed.get((slab, id))
+            if whole is None:
+                flat = slabs[slab].view(dtypes[id])
+                whole = typed[slab, id] = (flat.as_strided, flat.element_size())
+            stride = strides.get(shape)
+            if stride is None:
+                stride = strides[shape] = _contiguous(shape)
+            result[name] = whole[0](shape, stride, at // whole[1])
+        _tenfold.device_wait(running, None)
+    return result
+
+
+def load(file, device, dtypes, *, names=None, slices=None, dtype=None, threads=0, each=False):
+    """{name: tensor} of an open file, on the device."""
+    if names is None and not slices and dtype is None:
+        tensors = _load_all(file, device, dtypes, threads, each)
+        if tensors is not None:
+            return tensors
+    plan = Plan(dtypes)
+    for name in file if names is None else names:
+        plan.add(name, file[name], (slices or {}).get(name), dtype)
+    running, views = plan.start(device, threads, each)
+    with _Stopping(running):
+        tensors = plan.tensors(views)
+        _tenfold.device_wait(running, None)
+    return tensors
+
+
+def load_into(file, tensors, dtypes, *, slices=None, threads=0):
+    """Reads into tensors that exist, of one GPU: {name: tensor}."""
+    requests, device = [], None
+    for name, target in tensors.items():
+        key = (slices or {}).get(name)
+        place = "host" if target.device.type == "cpu" else target.device
+        device = place if device is None else device
+        if place != device:
+            raise ValueError("load_into() takes tensors of one device")
+        if not target.is_contiguous():
+            raise ValueError(f"{name!r}: the tensor is not contiguous")
+        source = file[name]
+        wanted = next((id for id, t in dtypes.items() if t == target.dtype), None)
+        change = wanted if wanted != source.dtype else None
+        _, shape, n = _tenfold.device_form(source, key, change)
+        if source.order == "F" and len(shape) > 1 and key is None:
+            key = ...
+        if tuple(shape) != tuple(target.shape):
+            raise ValueError(f"{name!r} has the shape {list(shape)}, the tensor "
+                             f"{list(target.shape)}")
+        requests.append((source, key, change, None, target.data_ptr() if n else 0, n))
+    if requests:
+        running = _tenfold.device_start(opened(device), requests, _options(device, threads),
+                                        list(tensors.values()))
+        with _Stopping(running):
+            _tenfold.device_wait(running, None)
+
+
+def iterate(files, device, dtypes, *, slices=None, dtype=None, ahead=2 << 30, threads=0):
+    """(name, tensor) one after the other in the order of the files, with at most about `ahead`
+    bytes read ahead. Each tensor is the caller's."""
+    with _Stopping() as stopping:
+        before = None
+        for batch in _batches(files, dtypes, slices, dtype, ahead // 2):
+            running, views = batch.start(device, threads, True)
+            stopping.loads = stopping.loads[-1:] + [running]
+            if before is not None:
+                yield from _arriving(*before)
+            before = batch, running, views
+        if before is not None:
+            yield from _arriving(*before)
+
+
+def _batches(files, dtypes, slices, dtype, most):
+    """Plans of at least `most` bytes each, but for the last."""
+    batch, size = Plan(dtypes), 0
+    for file in files:
+        for name in file:
+            batch.add(name, file[name], (slices or {}).get(name), dtype)
+            size += batch.items[-1][5]
+            if size >= most:
+                yield batch
+                batch, size = Plan(dtypes), 0
+    if batch.items:
+        yield batch
+
+
+def _arriving(plan, running, views):
+    for i, (item, slab, at) in enumerate(views):
+        _tenfold.device_wait(running, i)
+        yield item[0], plan.view(slab[at:at + item[5]], item)

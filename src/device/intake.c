@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading blocks of a source. A file that is mostly in the system's cache is read through it; one
+ * that is not is read past it, straight into the pinned slot:
+ *
+ *   file   ────┬────┬────┬────┬────┬──        pages
+ *   wanted        ███████████████             of any place and length
+ *   read       ▒▒▒▒███████████████▒▒▒▒        whole pages, but never beyond the file's last whole
+ * one
+ */
+#include "device/plan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define SAMPLES 64u
+
+#if defined(__linux__) && defined(O_DIRECT)
+
+/* Is the page at `at` in the cache? -1: nobody can tell. */
+static int page_cached(int fd, uint64_t at)
+{
+    uint8_t byte, in_core = 0;
+    struct iovec one = { &byte, 1 };
+    ssize_t got = preadv2(fd, &one, 1, (off_t)at, RWF_NOWAIT);
+    if (got >= 0 || errno == EAGAIN)
+        return got >= 0;
+    void *p = mmap(NULL, TNF_PAGE, PROT_READ, MAP_SHARED, fd, (off_t)(at / TNF_PAGE * TNF_PAGE));
+    if (p == MAP_FAILED)
+        return -1;
+    int failed = mincore(p, TNF_PAGE, &in_core);
+    munmap(p, TNF_PAGE);
+    return failed ? -1 : in_core & 1;
+}
+
+/* At least half of some pages that are spread over what is wanted; what nobody can tell is. */
+static bool mostly_cached(const tnf_intake *in)
+{
+    unsigned there = 0;
+    uint64_t step = (in->high - in->low) / SAMPLES;
+    for (unsigned i = 0; i < SAMPLES; i++)
+        there += page_cached(in->source->fd, in->low + step * i) != 0;
+    return there * 2 >= SAMPLES;
+}
+
+/* A second descriptor of the same file; -1: the file system has no such way. */
+static int open_direct(int fd)
+{
+    char path[40];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return open(path, O_RDONLY | O_DIRECT | O_CLOEXEC);
+}
+
+#else
+
+static bool mostly_cached(const tnf_intake *in)
+{
+    (void)in;
+    return true;
+}
+
+static int open_direct(int fd)
+{
+    (void)fd;
+    return -1;
+}
+
+#endif
+
+void tnf_intake_open(tnf_intake *in, tnf_device_read_mode mode)
+{
+    in->direct = -1;
+    in->cached = true;
+    if (in->source->fd < 0) {
+        in->cached = !in->source->far;
+        return;
+    }
+    if (mode == TNF_DEVICE_READ_AUTO)
+        in->cached = mostly_cached(in);
+    if (mode == TNF_DEVICE_READ_DIRECT || !in->cached)
+        in->direct = open_direct(in->source->fd);
+    if (in->direct >= 0)
+        in->cached = false;
+    else if (!in->cached)
+        tnf_source_advise(in->source, in->low, in->high - in->low, TNF_WILL_NEED);
+}
+
+void tnf_intake_close(tnf_intake *in)
+{
+    if (in->direct >= 0)
+        close(in->direct);
+    in->direct = -1;
+}
+
+/* Whole pages; *done is how many bytes of them came. A file system may refuse in the middle what it
+ * took at first, so what is missing is read through the cache. */
+static void read_pages(int fd, uint64_t at, size_t n, uint8_t *dst, size_t *done)
+{
+    for (*done = 0; *done < n;) {
+        ssize_t got = pread(fd, dst + *done, n - *done, (off_t)(at + *done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            break;
+        *done += (size_t)got;
+        if ((size_t)got % TNF_PAGE)
+            break;
+    }
+}
+
+tnf_status tnf_intake_read(const tnf_intake *in, uint64_t at, size_t n, uint8_t *slot,
+                           const uint8_t **out, tnf_error *e)
+{
+    uint8_t *dst = slot;
+    size_t done = 0;
+    if (in->direct >= 0) {
+        uint64_t from = at / TNF_PAGE * TNF_PAGE, until = at + n, size = in->source->size;
+        until = (until + TNF_PAGE - 1) / TNF_PAGE * TNF_PAGE;
+        if (until > size)
+            until = size / TNF_PAGE * TNF_PAGE;
+        dst = slot + (at - from);
+        if (until > from)
+            read_pages(in->direct, from, (size_t)(until - from), slot, &done);
+        done = done > at - from ? done - (size_t)(at - from) : 0;
+        done = done < n ? done : n;
+    }
+    *out = dst;
+    if (done == n)
+        return TNF_OK;
+    tnf_status status = tnf_source_read(in->source, at + done, dst + done, n - done, e);
+    if (status != TNF_OK && in->label)
+        tnf_error_prefix(e, in->label);
+    return status;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* Kernels of the device: numbers of one kind as another's. */
+#ifndef TNF_DEVICE_KERNEL_H
+#define TNF_DEVICE_KERNEL_H
+
+#include "device/plan.h"
+
+/* Is there a kernel for what is asked? Then the want is made for it. device may be NULL. */
+bool tnf_kernel_want(tnf_want *w, tnf_device *device, const tnf_device_request *r);
+
+/* Computes on the queue what n bytes of a want give that lie at `src` of the device: they are those
+ * from byte `at` of the want on, a multiple of its unit. `dst` is where its result begins. The
+ * device is entered. */
+tnf_status tnf_kernel_run(const tnf_want *w, tnf_device *d, tnf_queue *q, void *dst, cu_ptr src,
+                          uint64_t at, uint64_t n, tnf_error *e);
+
+/* Are there kernels on this device? Not on the host. */
+bool tnf_kernel_ready(tnf_device *d);
+/* Puts the n tensors of a block at src in their places: kernels.cl has the table's rows. */
+tnf_status tnf_kernel_scatter(tnf_device *d, tnf_queue *q, cu_ptr src, cu_ptr table, uint64_t n,
+                              uint64_t chunks, tnf_error *e);
+
+#endif

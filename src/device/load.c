@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+/* Loads: begun, waited for, stopped, freed. loader.c has what their threads do. */
+#include "device/load.h"
+
+#include "device/kernel.h"
+
+#include "base/alloc.h"
+#include "base/pool.h"
+#include "base/sized.h"
+
+#include <string.h>
+
+#define BLOCK                                                                                      \
+    (((size_t)4 << 20) - 2 * TNF_PAGE - TNF_TABLE) /* with its slack: whole huge pages             \
+                                                    */
+#define LEAST_BLOCK   ((size_t)64 << 10)
+#define MOST_BLOCK    ((size_t)64 << 20)
+#define SLOTS         2u
+/* So many small tensors are worth a kernel that puts them in their places. */
+#define MANY_PIECES   1024u
+#define MANY_IN_BLOCK 8u
+#define NEAR          15u /* threads fill the bus from the system's cache */
+#define FAR           16u /* and a disk */
+
+/* ------------------------------------------------------------------ begin */
+
+static tnf_status check_options(tnf_load_options *how, const tnf_load_options *given, tnf_error *e)
+{
+    TNF_TRY(tnf_options_copy(how, sizeof *how, given, e));
+    how->block = how->block ? how->block : BLOCK;
+    how->slots = how->slots ? how->slots : SLOTS;
+    if (how->block < LEAST_BLOCK || how->block > MOST_BLOCK || how->block % TNF_PAGE)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "a block of a load has 64 KiB to 64 MiB in pages of 4 KiB, not %zu bytes",
+                        how->block);
+    if (how->slots > TNF_SLOTS_MAX)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a load has at most %u slots, not %u",
+                        TNF_SLOTS_MAX, how->slots);
+    if (!how->allocate != !how->release)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "a load takes `allocate` and `release` together, or none of them");
+    return TNF_OK;
+}
+
+static bool many_small(const tnf_plan *p)
+{
+    return p->npieces >= MANY_PIECES && p->npieces / MANY_IN_BLOCK >= p->njobs;
+}
+
+static bool has_kernel(const tnf_plan *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        if (p->wants[i].kernel)
+            return true;
+    return false;
+}
+
+static unsigned count_threads(const tnf_load *l)
+{
+    bool near = true;
+    unsigned cores = tnf_pool_threads(0), n = l->how.threads;
+    for (size_t i = 0; i < l->plan.nintakes; i++)
+        near = near && l->plan.intakes[i].cached;
+    if (n == 0 && near) /* the caller's thread may go on meanwhile */
+        n = cores < 2 ? 1 : cores - 1 < NEAR ? cores - 1 : NEAR;
+    else if (n == 0)
+        n = FAR;
+    n = n > TNF_LOADERS_MAX ? TNF_LOADERS_MAX : n;
+    return l->plan.njobs < n ? (unsigned)l->plan.njobs : n;
+}
+
+/* The loaders' streams wait for what is on the caller's stream now. */
+static tnf_status note_stream(tnf_target *t, const tnf_load_options *how, tnf_error *e)
+{
+    const tnf_cuda *cuda = t->device->cuda;
+    cu_stream stream;
+    if (!cuda || (!how->after && !how->has_after))
+        return TNF_OK;
+    memcpy(&stream, &how->after, sizeof stream);
+    TNF_TRY(tnf_device_enter(t->device, e));
+    cu_result r = cuda->event_new(&t->ready, CU_EVENT_DISABLE_TIMING);
+    if (r == 0)
+        r = cuda->event_record(t->ready, stream);
+    tnf_device_leave(t->device);
+    return r ? tnf_cuda_fail(cuda, r, "cannot wait for the caller's stream", e) : TNF_OK;
+}
+
+static tnf_status start_threads(tnf_load *l, tnf_error *e)
+{
+    unsigned wanted = count_threads(l);
+    size_t undone = 0;
+    for (size_t i = 0; i < l->plan.n; i++)
+        undone += atomic_load(&l->plan.wants[i].left) != 0;
+    atomic_init(&l->undone, undone);
+    l->running = wanted;
+    while (l->nthreads < wanted &&
+           pthread_create(&l->threads[l->nthreads], NULL, tnf_loader_run, l) == 0)
+        l->nthreads++;
+    pthread_mutex_lock(&l->lock);
+    l->running -= wanted - l->nthreads;
+    pthread_mutex_unlock(&l->lock);
+    return l->nthreads || wanted == 0
+               ? TNF_OK
+               : tnf_fail(e, TNF_EIO, TNF_NO_OFFSET, "the system gives no thread for a load");
+}
+
+static tnf_status begin_load(tnf_load *l, tnf_device *const *devices,
+                             const tnf_device_request *requests, size_t n, tnf_error *e)
+{
+    if (l->ntargets > 1)
+        for (size_t i = 0; i < n; i++)
+            if (requests[i].dst)
+                return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                                "memory of the caller is of one device, not of %zu", l->ntargets);
+    l->clock.begun = tnf_load_now();
+    TNF_TRY(tnf_plan_make(&l->plan, l->ntargets == 1 ? devices[0] : NULL, requests, n, &l->how, e));
+    for (size_t t = 0; t < l->ntargets; t++)
+        TNF_TRY(tnf_target_check(&l->targets[t], &l->plan, &l->how, e));
+    l->clock.planned = tnf_load_now();
+    l->early = l->ntargets == 1 && !l->how.after && !l->how.has_after &&
+               l->how.alloc == TNF_DEVICE_ARENA && !many_small(&l->plan);
+    l->apart = many_small(&l->plan) || has_kernel(&l->plan);
+    TNF_TRY(start_threads(l, e)); /* they pin and read while this thread allocates */
+    for (size_t t = 0; t < l->ntargets; t++) {
+        TNF_TRY(tnf_target_fill(l, &l->targets[t], e));
+        TNF_TRY(note_stream(&l->targets[t], &l->how, e));
+    }
+    for (size_t t = 0; t < l->ntargets && many_small(&l->plan); t++)
+        l->targets[t].scatter = tnf_kernel_ready(l->targets[t].device);
+    l->clock.placed = tnf_load_now();
+    pthread_mutex_lock(&l->lock);
+    l->placed = true;
+    pthread_cond_broadcast(&l->changed);
+    pthread_mutex_unlock(&l->lock);
+    return TNF_OK;
+}
+
+tnf_status tnf_device_start_many(tnf_load **out, tnf_device *const *devices, size_t ndevices,
+                                 const tnf_device_request *requests, size_t n,
+                                 const tnf_load_options *options, tnf_error *e)
+{
+    tnf_allocator a = tnf_allocator_or_default(NULL);
+    tnf_load_options how;
+    *out = NULL;
+    TNF_TRY(check_options(&how, options, e));
+    if (ndevices == 0 || ndevices > TNF_TARGETS_MAX)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a load is onto 1 to %u devices",
+                        TNF_TARGETS_MAX);
+    tnf_load *l = tnf_alloc0(&a, sizeof *l);
+    tnf_target *targets = tnf_alloc0(&a, ndevices * sizeof *targets);
+    if (!l || !targets) {
+        tnf_free(&a, l, sizeof *l);
+        tnf_free(&a, targets, ndevices * sizeof *targets);
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a load");
+    }
+    l->how = how;
+    l->targets = targets;
+    l->ntargets = ndevices;
+    for (size_t t = 0; t < ndevices; t++)
+        targets[t].device = devices[t];
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_cond_init(&l->changed, NULL);
+    tnf_status status = begin_load(l, devices, requests, n, e);
+    if (status == TNF_OK)
+        *out = l;
+    else
+        tnf_load_free(l);
+    return status;
+}
+
+tnf_status tnf_device_start(tnf_load **out, tnf_device *device, const tnf_device_request *requests,
+                            size_t n, const tnf_load_options *options, tnf_error *e)
+{
+    return tnf_device_start_many(out, &device, 1, requests, n, options, e);
+}
+
+tnf_status tnf_device_load(tnf_load **out, tnf_device *device, const tnf_device_request *requests,
+                           size_t n, const tnf_load_options *options, tnf_error *e)
+{
+    TNF_TRY(tnf_device_start(out, device, requests, n, options, e));
+    tnf_status status = tnf_load_wait(*out, TNF_LOAD_ALL, e);
+    if (status != TNF_OK) {
+        tnf_load_free(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------- wait */
+
+bool tnf_load_done(const tnf_load *l, size_t i)
+{
+    if (i == TNF_LOAD_ALL)
+        return atomic_load(&l->undone) == 0;
+    return i < l->plan.n && atomic_load(&l->plan.wants[i].left) == 0;
+}
+
+tnf_status tnf_load_wait(tnf_load *l, size_t i, tnf_error *e)
+{
+    if (i != TNF_LOAD_ALL && i >= l->plan.n)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a load has no tensor %zu", i);
+    if (i != TNF_LOAD_ALL && tnf_load_done(l, i))
+        return TNF_OK;
+    pthread_mutex_lock(&l->lock);
+    l->waiting++;
+    while (l->running > 0 && (i == TNF_LOAD_ALL || !tnf_load_done(l, i)))
+        pthread_cond_wait(&l->changed, &l->lock);
+    l->waiting--;
+    tnf_status status = tnf_load_done(l, i) ? TNF_OK : l->status;
+    if (status != TNF_OK && e)
+        *e = l->error;
+    pthread_mutex_unlock(&l->lock);
+    return status;
+}
+
+void tnf_load_cancel(tnf_load *l)
+{
+    tnf_error error = { .offset = TNF_NO_OFFSET };
+    if (tnf_load_done(l, TNF_LOAD_ALL))
+        return;
+    tnf_fail(&error, TNF_ECANCELLED, TNF_NO_OFFSET, "loading was cancelled");
+    tnf_load_fail(l, TNF_ECANCELLED, &error);
+}
+
+void tnf_load_free(tnf_load *l)
+{
+    tnf_allocator a = tnf_allocator_or_default(NULL);
+    if (!l)
+        return;
+    tnf_load_cancel(l);
+    for (unsigned i = 0; i < l->nthreads; i++)
+        pthread_join(l->threads[i], NULL);
+    for (size_t t = 0; t < l->ntargets; t++)
+        tnf_target_free(&l->targets[t], &l->plan);
+    tnf_plan_free(&l->plan);
+    pthread_cond_destroy(&l->changed);
+    pthread_mutex_destroy(&l->lock);
+    tnf_free(&a, l->targets, l->ntargets * sizeof *l->targets);
+    tnf_free(&a, l, sizeof *l);
+}
+
+/* ---------------------------------------------------------------- results */
+
+void *tnf_load_on(const tnf_load *l, size_t d, size_t i)
+{
+    return d < l->ntargets && i < l->plan.n ? l->targets[d].at[i] : NULL;
+}
+
+void *tnf_load_at(const tnf_load *l, size_t i)
+{
+    return tnf_load_on(l, 0, i);
+}
+
+uint64_t tnf_load_bytes(const tnf_load *l, size_t i, tnf_load_made *made)
+{
+    if (i >= l->plan.n)
+        return 0;
+    if (made)
+        *made = l->plan.wants[i].how;
+    return l->plan.wants[i].bytes;
+}
+
+tnf_status tnf_load_tell(tnf_load_report *out, const tnf_load *l, tnf_error *e)
+{
+    tnf_load_report own = { .bytes = l->plan.device_bytes,
+                            .bytes_read = atomic_load(&l->bytes_read),
+                            .copies = atomic_load(&l->copies),
+                            .pinned = atomic_load(&l->pinned),
+                            .threads = l->nthreads };
+    TNF_TRY(tnf_result_begin(out, TNF_UP_TO(tnf_load_report, transformed), e));
+    for (size_t i = 0; i < l->plan.nintakes; i++)
+        own.direct += l->plan.intakes[i].direct >= 0;
+    for (size_t i = 0; i < l->plan.n; i++)
+        own.transformed += l->plan.wants[i].how != TNF_LOAD_STORED;
+    tnf_result_fill(out, &own, sizeof own);
+    return TNF_OK;
+}
+
+tnf_device_memory *tnf_load_keep(tnf_load *l, size_t d, size_t i)
+{
+    tnf_device_memory *m = d < l->ntargets && i < l->plan.n ? l->targets[d].memory[i] : NULL;
+    if (m)
+        atomic_fetch_add(&m->users, 1);
+    return m;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* A load under way: what its files share. */
+#ifndef TNF_DEVICE_LOAD_H
+#define TNF_DEVICE_LOAD_H
+
+#include "device/plan.h"
+
+#define TNF_LOADERS_MAX 64u
+#define TNF_TARGETS_MAX 64u
+
+/* A device that is loaded onto. */
+typedef struct tnf_target {
+    tnf_device *device;
+    void **at;                  /* of each want */
+    tnf_device_memory **memory; /* of each want: which it lies in; NULL: the caller's */
+    uintptr_t *block;           /* of each want: the allocation that it lies in; 0: unknown */
+    tnf_device_memory **owned;  /* each once */
+    size_t nowned, room;
+    bool scatter;   /* blocks of many small tensors go there as one, and a kernel parts them */
+    cu_event ready; /* the caller's stream has come so far; NULL: there is none */
+} tnf_target;
+
+/* When things happened, in nanoseconds of the monotonic clock, and for how long. */
+typedef struct tnf_load_clock {
+    uint64_t begun, planned, placed; /* by the caller's thread */
+    uint64_t first_pinned, last_pinned, first_read, first_sent, last_sent, ended;
+    uint64_t pinning, reading, sending, waiting; /* sums of all threads */
+} tnf_load_clock;
+uint64_t tnf_load_now(void);
+
+struct tnf_load {
+    tnf_plan plan;
+    tnf_load_options how;
+    tnf_target *targets;
+    size_t ntargets;
+    bool early;         /* a block goes as soon as the memory of its own tensors is there */
+    bool apart;         /* kernels take part: each thread has a stream of its own */
+    atomic_size_t next; /* job */
+    atomic_bool stop;
+    atomic_size_t undone; /* wants that are not complete */
+    atomic_uint_fast64_t bytes_read, copies, pinned;
+    pthread_t threads[TNF_LOADERS_MAX];
+    unsigned nthreads;
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t changed;
+    unsigned waiting; /* threads that wait for a change */
+    unsigned running; /* loaders */
+    tnf_status status;
+    tnf_error error;
+    uint64_t progress;
+    bool placed; /* all memory is there: copies may begin */
+    tnf_load_clock clock;
+};
+
+/* arena.c: is there enough memory of the device? Then memory for all wants on a target. */
+tnf_status tnf_target_check(tnf_target *t, const tnf_plan *p, const tnf_load_options *how,
+                            tnf_error *e);
+tnf_status tnf_target_fill(tnf_load *l, tnf_target *t, tnf_error *e);
+void tnf_target_free(tnf_target *t, const tnf_plan *p);
+
+/* loader.c: what a thread does until no job is left; `load` is a tnf_load. */
+void *tnf_loader_run(void *load);
+/* Ends the load, unless it has failed already. */
+void tnf_load_fail(tnf_load *l, tnf_status status, const tnf_error *error);
+
+#endif

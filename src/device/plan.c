@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+#include "device/plan.h"
+
+#include "base/alloc.h"
+#include "base/ckd.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define GAP      ((uint64_t)64 << 10) /* bytes nobody wants that are read across */
+#define LONG_RUN ((uint64_t)1 << 20)  /* a run that is a piece of its own */
+#define FAR_RUN  ((uint64_t)4 << 10)  /* a gap that costs more to read than another call */
+#define LANES    4u                   /* times that bytes are wanted before it gets slow */
+
+static tnf_status out_of_memory(tnf_error *e)
+{
+    return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for planning a load");
+}
+
+/* Room for one more of an array of `n`. */
+static bool grow_array(void *array, size_t n, size_t *room, size_t size)
+{
+    tnf_allocator a = tnf_allocator_or_default(NULL);
+    void *p;
+    if (n < *room)
+        return true;
+    size_t more = *room ? *room * 2 : 256;
+    memcpy(&p, array, sizeof p);
+    if (more > SIZE_MAX / size || !(p = tnf_realloc(&a, p, *room * size, more * size)))
+        return false;
+    memcpy(array, &p, sizeof p);
+    *room = more;
+    return true;
+}
+
+/* ---------------------------------------------------------------- strokes */
+
+unsigned tnf_piece_strokes(const tnf_piece *p, uint64_t low, uint64_t high, tnf_stroke out[3])
+{
+    unsigned n = 0;
+    if (p->run == p->span) {
+        out[0] = (tnf_stroke) { 0, p->to + low, high - low, 1, high - low };
+        return high > low;
+    }
+    uint64_t row = low / p->stride, in = low % p->stride, end;
+    if (in > 0) { /* the rest of a run that began before */
+        if (in < p->run) {
+            end = row * p->stride + p->run;
+            end = end < high ? end : high;
+            out[n++] = (tnf_stroke) { 0, p->to + row * p->run + in, end - low, 1, end - low };
+        }
+        row++;
+    }
+    uint64_t rows = high < p->run ? 0 : (high - p->run) / p->stride + 1; /* whole up to here */
+    uint64_t all = (p->span - p->run) / p->stride + 1;
+    if (rows > row) {
+        out[n++] = (tnf_stroke) { row * p->stride - low, p->to + row * p->run, p->run, rows - row,
+                                  p->stride };
+        row = rows;
+    }
+    if (row < all && row * p->stride < high) {
+        uint64_t left = high - row * p->stride;
+        out[n++] = (tnf_stroke) { row * p->stride - low, p->to + row * p->run, left, 1, left };
+    }
+    return n;
+}
+
+/* ------------------------------------------------------------------ order */
+
+struct keyed {
+    uintptr_t source;
+    uint64_t at;
+    size_t want;
+};
+
+static int by_place(const void *a, const void *b)
+{
+    const struct keyed *x = a, *y = b;
+    if (x->source != y->source)
+        return x->source < y->source ? -1 : 1;
+    if (x->at != y->at)
+        return x->at < y->at ? -1 : 1;
+    return x->want < y->want ? -1 : x->want > y->want;
+}
+
+/* The wants by file and place, those without a file first. */
+static tnf_status sort_wants(tnf_plan *p, tnf_error *e)
+{
+    tnf_allocator a = tnf_allocator_or_default(NULL);
+    struct keyed *keys = tnf_alloc(&a, p->n * sizeof *keys);
+    p->order = tnf_alloc(&a, p->n * sizeof *p->order);
+    if (!keys || !p->order) {
+        tnf_free(&a, keys, p->n * sizeof *keys);
+        return out_of_memory(e);
+    }
+    for (size_t i = 0; i < p->n; i++)
+        keys[i] = (struct keyed) { (uintptr_t)p->wants[i].place.source,
+                                   p->wants[i].place.offset + p->wants[i].first, i };
+    qsort(keys, p->n, sizeof *keys, by_place);
+    for (size_t i = 0; i < p->n; i++)
+        p->order[i] = keys[i].want;
+    tnf_free(&a, keys, p->n * sizeof *keys);
+    return TNF_OK;
+}
+
+/* ---------------------------------------------------------------- intakes */
+
+static tnf_status find_intakes(tnf_plan *p, tnf_device_read_mode mode, tnf_error *e)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        tnf_want *w = &p->wants[p->order[i]];
+        uint64_t low = w->place.offset + w->first;
+        uint64_t high = low + (w->count ? (w->count - 1) * w->stride + w->run : 0);
+        if (!w->place.source || w->count == 0)
+            continue;
+        tnf_intake *last = p->nintakes ? &p->intakes[p->nintakes - 1] : NULL;
+        if (!last || last->source != w->place.source) {
+            if (!grow_array(&p->intakes, p->nintakes, &p->room_intakes, sizeof *p->intakes))
+                return out_of_memory(e);
+            last = &p->intakes[p->nintakes++];
+            *last = (tnf_intake) { w->place.source, w->place.label, low, high, -1, false };
+        }
+        last->high = high > last->high ? high : last->high;
+        w->intake = p->nintakes - 1;
+    }
+    for (size_t i = 0; i < p->nintakes; i++)
+        tnf_intake_open(&p->intakes[i], mode);
+    return TNF_OK;
+}
+
+/* ----------------------------------------------------------------- pieces */
+
+static tnf_status add_piece(tnf_plan *p, tnf_piece piece, tnf_error *e)
+{
+    if (!grow_array(&p->pieces, p->npieces, &p->room_pieces, sizeof *p->pieces))
+        return out_of_memory(e);
+    p->pieces[p->npieces++] = piece;
+    return TNF_OK;
+}
+
+/* Long runs stand for themselves. Short ones are read one by one if the gaps are larger than a
+ * call is worth and the file is in memory; else with their gaps, and the device's copy leaves the
+ * gaps out. */
+static tnf_status add_pieces(tnf_plan *p, size_t want, tnf_error *e)
+{
+    const tnf_want *w = &p->wants[want];
+    uint64_t at = w->place.offset + w->first;
+    if (w->count > 1 && w->run >= LONG_RUN) {
+        for (uint64_t i = 0; i < w->count; i++)
+            TNF_TRY(add_piece(
+                p,
+                (tnf_piece) { want, at + i * w->stride, w->run, w->run, w->run, i * w->run, false },
+                e));
+        return TNF_OK;
+    }
+    uint64_t span = (w->count - 1) * w->stride + w->run, gap = w->stride - w->run;
+    bool near = p->intakes[w->intake].cached && !p->intakes[w->intake].source->far;
+    tnf_piece piece = { want, at, span, w->count > 1 ? w->run : span, w->stride, 0, false };
+    piece.gather = w->count > 1 && (gap >= GAP || (near && gap >= FAR_RUN));
+    return add_piece(p, piece, e);
+}
+
+/* Bytes that are wanted several times are pieces that overlap: each lane has none that do, and the
+ * lanes stand one after the other. */
+static tnf_status sort_lanes(tnf_plan *p, tnf_error *e)
+{
+    tnf_allocator a = tnf_allocator_or_default(NULL);
+    size_t size = p->npieces * sizeof *p->pieces, done = 0, left = p->npieces;
+    tnf_piece *rest = tnf_alloc(&a, size), *from = rest;
+    if (!rest)
+        return out_of_memory(e);
+    if (size)
+        memcpy(rest, p->pieces, size);
+    for (unsigned lane = 0; lane < LANES && left > 0; lane++) {
+        uint64_t end = 0;
+        size_t kept = 0, intake = SIZE_MAX;
+        for (size_t i = 0; i < left; i++) {
+            size_t in = p->wants[from[i].want].intake;
+            if (in == intake && from[i].at < end) {
+                from[kept++] = from[i];
+                continue;
+            }
+            intake = in;
+            end = from[i].at + from[i].span;
+            p->pieces[done++] = from[i];
+        }
+        left = kept;
+    }
+    for (size_t i = 0; i < left; i++)
+        p->pieces[done++] = from[i];
+    tnf_free(&a, rest, size);
+    return TNF_OK;
+}
+
+/* ------------------------------------------------------------------- jobs */
+
+static tnf_status add_job(tnf_plan *p, tnf_job job, tnf_error *e)
+{
+    if (!grow_array(&p->jobs, p->njobs, &p->room_jobs, sizeof *p->jobs))
+        return out_of_memory(e);
+    p->jobs[p->njobs++] = job;
+    return TNF_OK;
+}
+
+static tnf_status cut_gather(tnf_plan *p, size_t piece, tnf_error *e)
+{
+    const tnf_piece *x = &p->pieces[piece];
+    uint64_t all = (x->span - x->run) / x->stride + 1, rows = p->block / x->run;
+    rows = rows ? rows : 1;
+    for (uint64_t i = 0; i < all; i += rows) {
+        uint64_t some = all - i < rows ? all - i : rows;
+        TNF_TRY(add_job(p, (tnf_job) { TNF_JOB_GATHER, piece, 1, i, some * x->run }, e));
+    }
+    return TNF_OK;
+}
+
+/* The block that is being filled. */
+struct filling {
+    tnf_job *job; /* NULL: none */
+    size_t intake;
+    uint64_t limit; /* where it must end */
+};
+
+static bool fits(const struct filling *f, size_t intake, uint64_t at)
+{
+    uint64_t end = f->job ? f->job->at + f->job->bytes : 0;
+    return f->job && f->intake == intake && at >= end && at - end <= GAP && at < f->limit;
+}
+
+static tnf_status begin_block(tnf_plan *p, struct filling *f, size_t piece, uint64_t at,
+                              tnf_error *e)
+{
+    const tnf_want *w = &p->wants[p->pieces[piece].want];
+    TNF_TRY(add_job(p, (tnf_job) { TNF_JOB_BLOCK, piece, 1, at, 0 }, e));
+    f->job = &p->jobs[p->njobs - 1];
+    f->intake = w->intake;
+    f->limit = (w->kernel ? at : at / TNF_PAGE * TNF_PAGE) + p->block;
+    return TNF_OK;
+}
+
+static tnf_status cut_piece(tnf_plan *p, struct filling *f, size_t piece, tnf_error *e)
+{
+    const tnf_piece *x = &p->pieces[piece];
+    const tnf_want *w = &p->wants[x->want];
+    for (uint64_t at = x->at, end = x->at + x->span; at < end;) {
+        if (!fits(f, w->intake, at))
+            TNF_TRY(begin_block(p, f, piece, at, e));
+        uint64_t take = end - at, room = f->limit - at;
+        if (take > room)
+            take = room / w->unit * w->unit;
+        if (take == 0) {
+            f->job = NULL;
+            continue;
+        }
+        at += take;
+        f->job->bytes = at - f->job->at;
+        f->job->npieces = piece - f->job->first + 1;
+        if (at < end)
+            f->job = NULL;
+    }
+    return TNF_OK;
+}
+
+static tnf_status cut_part(tnf_plan *p, size_t want, tnf_error *e)
+{
+    const tnf_want *w = &p->wants[want];
+    if (!w->place.anywhere)
+        return add_job(p, (tnf_job) { TNF_JOB_SCAN, want, 1, 0, w->run }, e);
+    for (uint64_t at = 0; at < w->run; at += p->block) {
+        uint64_t n = w->run - at < p->block ? w->run - at : p->block;
+        TNF_TRY(add_job(p, (tnf_job) { TNF_JOB_PART, want, 1, at, n }, e));
+    }
+    return TNF_OK;
+}
+
+/* What can only be read in order comes first: it takes longest. */
+static tnf_status cut_jobs(tnf_plan *p, tnf_error *e)
+{
+    struct filling f = { 0 };
+    for (int anywhere = 0; anywhere < 2; anywhere++)
+        for (size_t i = 0; i < p->n; i++) {
+            const tnf_want *w = &p->wants[i];
+            if (!w->place.source && w->count && w->place.anywhere == (anywhere == 1))
+                TNF_TRY(cut_part(p, i, e));
+        }
+    for (size_t i = 0; i < p->npieces; i++) {
+        if (p->pieces[i].gather) {
+            f.job = NULL;
+            TNF_TRY(cut_gather(p, i, e));
+        } else {
+            TNF_TRY(cut_piece(p, &f, i, e));
+        }
+    }
+    return TNF_OK;
+}
+
+/* -------------------------------------------------------------- all of it */
+
+static tnf_status make_wants(tnf_plan *p, tnf_device *device, const tnf_device_request *requests,
+                             tnf_error *e)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        tnf_want *w = &p->wants[i];
+        TNF_TRY(tnf_want_make(w, device, &requests[i], e));
+        if (!tnf_ckd_add(&p->device_bytes, p->device_bytes, w->bytes) ||
+            !tnf_ckd_add(&p->source_bytes, p->source_bytes, w->run * w->count))
+            return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "the tensors have too many bytes");
+    }
+    return TNF_OK;
+}
+
+tnf_status tnf_plan_make(tnf_plan *p, tnf_device *device, const tnf_device_request *requests,
+                         size_t n, const tnf_load_options *how, tnf_error *e)
+{
+    tnf_allocator a = tnf_allocator_or_default(NULL);
+    *p = (tnf_plan) { .block = how->block };
+    if (n > SIZE_MAX / sizeof(tnf_want) || !(p->wants = tnf_alloc0(&a, n * sizeof *p->wants)))
+        return out_of_memory(e);
+    p->n = n;
+    TNF_TRY(make_wants(p, device, requests, e));
+    TNF_TRY(sort_wants(p, e));
+    TNF_TRY(find_intakes(p, how->read, e));
+    for (size_t i = 0; i < n; i++)
+        if (p->wants[p->order[i]].place.source && p->wants[p->order[i]].count)
+            TNF_TRY(add_pieces(p, p->order[i], e));
+    TNF_TRY(sort_lanes(p, e));
+    return cut_jobs(p, e);
+}
+
+void tnf_plan_free(tnf_plan *p)
+{
+    tnf_allocator a = tnf_allocator_or_default(NULL);
+    for (size_t i = 0; i < p->nintakes; i++)
+        tnf_intake_close(&p->intakes[i]);
+    for (size_t i = 0; i < p->n; i++)
+        tnf_memory_drop(p->wants[i].scales);
+    for (size_t i = 0; i < p->n; i++)
+        for (size_t k = sizeof p->wants->made / sizeof *p->wants->made; k-- > 0;)
+            tnf_virtual_free(p->wants[i].made[k]);
+    tnf_free(&a, p->wants, p->n * sizeof *p->wants);
+    tnf_free(&a, p->order, p->n * sizeof *p->order);
+    tnf_free(&a, p->intakes, p->room_intakes * sizeof *p->intakes);
+    tnf_free(&a, p->pieces, p->room_pieces * sizeof *p->pieces);
+    tnf_free(&a, p->jobs, p->room_jobs * sizeof *p->jobs);
+    *p = (tnf_plan) { 0 };
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* The kernels of the library as functions of C, for the driver that stands in for CUDA's. */
+#ifndef TNF_TESTS_FAKE_KERNELS_H
+#define TNF_TESTS_FAKE_KERNELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define FAKE_ARGUMENTS 9
+
+typedef void fake_kernel_fn(const uint64_t *arguments);
+
+typedef struct fake_kernel {
+    const char *name;
+    fake_kernel_fn *run;
+} fake_kernel;
+
+#define KERNELS_AS_C
+#define __global
+#define ulong  uint64_t
+#define uint   uint32_t
+#define ushort uint16_t
+
+typedef const uint8_t *bytes_in;
+typedef uint8_t *bytes_out;
+
+/* One thread does it all. */
+#define FIRST 0
+#define STEP  1
+#define KERNEL(name, ...)                                                                          \
+    static void name##_body(ulong src, ulong dst, ulong n, ulong to, __VA_ARGS__);                 \
+    static void name##_run(const uint64_t *a)                                                      \
+    {                                                                                              \
+        name##_body(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8]);                         \
+    }                                                                                              \
+    static void name##_body(ulong src, ulong dst, ulong n, ulong to, __VA_ARGS__)
+
+static inline float as_number(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static inline uint32_t as_bits(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+#include "device/kernels.cl"
+
+#define FAKE(name)                                                                                 \
+    {                                                                                              \
+#name, name##_run                                                                          \
+    }
+
+static inline const fake_kernel *fake_kernel_named(const char *name)
+{
+    static const fake_kernel all[] = {
+        FAKE(tnf_f32),  FAKE(tnf_f16),  FAKE(tnf_bf16), FAKE(tnf_e4m3), FAKE(tnf_e5m2),
+        FAKE(tnf_q8_0), FAKE(tnf_q4_0), FAKE(tnf_q4_k), FAKE(tnf_q6_k), FAKE(tnf_scatter),
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (strcmp(all[i].name, name) == 0)
+            return &all[i];
+    return NULL;
+}
+
+#endif

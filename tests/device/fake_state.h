@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* What the driver that stands in for CUDA's is made of. */
+#ifndef TNF_TESTS_FAKE_STATE_H
+#define TNF_TESTS_FAKE_STATE_H
+
+#include "device/driver.h"
+#include "fake_cuda.h"
+#include "fake_kernels.h"
+
+#include <pthread.h>
+
+enum { BAD_VALUE = 1, BAD_CONTEXT = 201, NOT_FOUND = 500, ILLEGAL_ADDRESS = 700 };
+
+struct cu_context_ {
+    int device;
+    long retained;
+    bool lost;
+};
+
+struct range {
+    struct range *next;
+    uint8_t *p;
+    size_t n;
+    int device;
+    struct block *block; /* that it is a part of; NULL: it has pages of its own */
+};
+
+/* Small allocations lie side by side, as the real driver's do. */
+struct block {
+    uint8_t *p;
+    size_t used, live;
+};
+
+struct cu_event_ {
+    cu_context context;
+    unsigned long recorded, reached;
+};
+
+enum op_kind { OP_COPY, OP_RECORD, OP_WAIT, OP_LAUNCH };
+
+struct op {
+    struct op *next;
+    enum op_kind kind;
+    cu_copy_2d copy;
+    cu_event event;
+    unsigned long mark;
+    fake_kernel_fn *kernel;
+    uint64_t arguments[FAKE_ARGUMENTS];
+};
+
+struct cu_stream_ {
+    cu_context context;
+    pthread_t thread;
+    struct op *first, **last;
+    long pending;
+    bool ending;
+    unsigned seed;
+};
+
+#endif

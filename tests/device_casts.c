@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/* Casts and dequantization while loading: on the device and on the host the same bits, those of the
+ * library's own kernels, for every number of small types and for random ones of others. */
+#include "device/rig.h"
+
+#include <tenfold/virtual.h>
+
+static const tnf_dtype targets[] = { TNF_F32, TNF_F16, TNF_BF16 };
+
+/* What a request gives on a device, against virtual tensors, which other tests compare with the
+ * world. */
+static void check_request(tnf_device *d, tnf_device_request r, tnf_load_made made)
+{
+    tnf_error e;
+    tnf_load *load;
+    const tnf_object *o = r.object;
+    tnf_virtual *v[3] = { NULL, NULL, NULL };
+    tnf_virtual_how how = TNF_VIRTUAL_HOW_INIT;
+    const tnf_object *both[] = { o, r.scales };
+    how.kind = r.scales ? TNF_VIRTUAL_SCALED : TNF_VIRTUAL_VALUES;
+    assert_ok(tnf_virtual_new(&v[0], both, r.scales ? 2 : 1, &how, &e));
+    o = tnf_virtual_object(v[0]);
+    how.kind = TNF_VIRTUAL_CAST;
+    how.type = r.as;
+    assert_ok(tnf_virtual_new(&v[1], &o, 1, &how, &e));
+    o = tnf_virtual_object(v[1]);
+    if (r.slices) {
+        how.kind = TNF_VIRTUAL_SLICE;
+        how.slices = r.slices;
+        assert_ok(tnf_virtual_new(&v[2], &o, 1, &how, &e));
+        o = tnf_virtual_object(v[2]);
+    }
+    size_t n = (size_t)o->parts->nbytes;
+    uint8_t *expected = malloc(n + 1), *found = malloc(n + 1);
+    assert_ok(tnf_read(o, expected, n, &e));
+    tnf_load_options options = { .size = sizeof options, .block = 64 << 10, .threads = 3 };
+    assert_ok(tnf_device_load(&load, d, &r, 1, &options, &e));
+    tnf_load_made where = TNF_LOAD_STORED;
+    assert_int_equal(tnf_load_bytes(load, 0, &where), n);
+    assert_int_equal(where, made);
+    assert_ok(tnf_device_read(d, found, tnf_load_at(load, 0), n, &e));
+    size_t width = r.as->bits / 8;
+    for (size_t i = 0; i < n; i += width)
+        if (memcmp(expected + i, found + i, width) != 0) {
+            uint32_t a = 0, b = 0;
+            memcpy(&a, expected + i, width);
+            memcpy(&b, found + i, width);
+            fail_msg("%s as %s: element %zu is %x, not %x", r.object->name.p, r.as->id, i / width,
+                     b, a);
+        }
+    free(expected);
+    free(found);
+    tnf_load_free(load);
+    for (size_t i = 3; i-- > 0;)
+        tnf_virtual_free(v[i]);
+}
+
+static void save_model(tnf_builder *b)
+{
+    tnf_error e;
+    tnf_save_options o = { .size = sizeof o, .replace = true, .no_sync = true };
+    assert_ok(tnf_save(b, path, &o, &e));
+    tnf_builder_free(b);
+}
+
+/* ---------------------------------------------------------------- numbers */
+
+/* Numbers around those at which rounding, or the kind of number, changes. */
+static uint32_t edge_number(uint64_t *rng)
+{
+    static const uint32_t edges[] = { 0x33000000, 0x387fc000, 0x38800000, 0x477fe000, 0x477ff000,
+                                      0x7f7f0000, 0x7f7f8000, 0x7f800000, 0x7fc00000, 0x00800000,
+                                      0x00000000, 0x0000ffff, 0x33800000, 0x7f800001, 0x38000000 };
+    uint64_t r = roll(rng);
+    uint32_t x = edges[r % (sizeof edges / sizeof *edges)];
+    return (x + (uint32_t)(r >> 8) % 5 - 2) ^ (uint32_t)(r >> 40 & 1) << 31;
+}
+
+static void every_number(void **state)
+{
+    (void)state;
+    static const char *const types[] = { "f32", "f16", "bf16", "f8_e4m3fn", "f8_e5m2" };
+    static const size_t widths[] = { 4, 2, 2, 1, 1 };
+    tnf_error e;
+    tnf_builder *b;
+    uint64_t rng = 3, shape[] = { 65536 + 77 };
+    uint8_t *bytes[5];
+    assert_ok(tnf_builder_new(&b, NULL, &e));
+    for (size_t t = 0; t < 5; t++) {
+        bytes[t] = random_bytes((size_t)shape[0] * widths[t], &rng);
+        for (uint32_t i = 0; i < 65536; i++) {
+            uint32_t x = widths[t] == 4 ? i % 2 ? edge_number(&rng) : (uint32_t)roll(&rng) : i;
+            memcpy(bytes[t] + i * widths[t], &x, widths[t]);
+        }
+        assert_ok(tnf_builder_add(b, types[t], tnf_type_named(types[t]), 1, shape, bytes[t], &e));
+    }
+    save_model(b);
+    tnf_file *file = open_model(path);
+    for (size_t k = 0; k < EACH_DEVICE; k++) {
+        tnf_device *d = rig_open(names[k]);
+        tnf_load_made made = k ? TNF_LOAD_DEVICE : TNF_LOAD_HOST;
+        for (size_t t = 0; t < 5; t++)
+            for (size_t to = 0; to < 3; to++) {
+                tnf_device_request r = { .object = tnf_find(file, types[t]),
+                                         .as = tnf_type_of(targets[to]) };
+                if (r.object->parts->type != r.as)
+                    check_request(d, r, made);
+            }
+        tnf_device_close(d);
+    }
+    tnf_close(file);
+    for (size_t t = 0; t < 5; t++)
+        free(bytes[t]);
+}
+
+/* Rows on the device; columns, which have gaps, on the host. */
+static void slices_cast(void **state)
+{
+    (void)state;
+    tnf_error e;
+    uint64_t rng = 3, shape[] = { 500, 300 };
+    tnf_file *file = one_tensor(2, shape, &rng);
+    tnf_device *d = rig_open("cuda:0");
+    const tnf_object *w = tnf_find(file, "w");
+    tnf_slice rows[2], columns[2];
+    assert_ok(tnf_slice_parse(rows, "7:333", shape, 2, &e));
+    assert_ok(tnf_slice_parse(columns, ":,7:33", shape, 2, &e));
+    tnf_device_request r = { .object = w, .slices = rows, .as = tnf_type_of(TNF_BF16) };
+    check_request(d, r, TNF_LOAD_DEVICE);
+    r.slices = columns;
+    check_request(d, r, TNF_LOAD_HOST);
+    tnf_device_close(d);
+    tnf_close(file);
+}
+
+/* ----------------------------------------------------------------- scales */
+
+static void every_scale(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t shape[2];
+        uint32_t rank;
+    } forms[] = {
+        { { 1, 1 }, 2 }, { { 300, 1 }, 2 }, { { 3, 3 }, 2 }, { { 300 }, 1 }, { { 1 }, 0 }
+    };
+    static const char *const types[] = { "f8_e4m3fn", "f8_e5m2", "bf16" };
+    uint64_t rng = 12, shape[] = { 300, 260 };
+    for (size_t t = 0; t < 3; t++)
+        for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
+            tnf_error e;
+            tnf_builder *b;
+            float scales[300];
+            uint8_t *bytes = random_bytes(300 * 260 * 2, &rng);
+            for (size_t i = 0; i < 300; i++)
+                scales[i] = (float)(1 + roll(&rng) % 1000) * 0.00137f;
+            assert_ok(tnf_builder_new(&b, NULL, &e));
+            assert_ok(tnf_builder_add(b, "w", tnf_type_named(types[t]), 2, shape, bytes, &e));
+            assert_ok(tnf_builder_add(b, "s", tnf_type_of(TNF_F32), forms[f].rank, forms[f].shape,
+                                      scales, &e));
+            save_model(b);
+            free(bytes);
+            tnf_file *file = open_model(path);
+            for (size_t k = 0; k < EACH_DEVICE; k++) {
+                tnf_device *d = rig_open(names[k]);
+                tnf_slice rows[2];
+                assert_ok(tnf_slice_parse(rows, "100:290", shape, 2, &e));
+                for (size_t to = 0; to < 3; to++) {
+                    tnf_device_request r = { .object = tnf_find(file, "w"),
+                                             .scales = tnf_find(file, "s"),
+                                             .as = tnf_type_of(targets[to]) };
+                    check_request(d, r, k ? TNF_LOAD_DEVICE : TNF_LOAD_HOST);
+                    r.slices = rows;
+                    check_request(d, r, k ? TNF_LOAD_DEVICE : TNF_LOAD_HOST);
+                }
+                tnf_device_close(d);
+            }
+            tnf_close(file);
+        }
+}
+
+/* ----------------------------------------------------------------- blocks */
+
+static void put_number(FILE *f, uint64_t x, size_t n)
+{
+    MUST(fwrite(&x, 1, n, f) == n);
+}
+
+/* A GGUF with one tensor "w" of `rows` rows of 512 elements, of random bytes: any are a block. */
+static void random_blocks(const char *at, uint32_t type, size_t row_bytes, unsigned rows,
+                          uint64_t *rng)
+{
+    FILE *f = fopen(at, "wb");
+    MUST(f != NULL);
+    put_number(f, 0x46554747, 4);
+    put_number(f, 3, 4);
+    put_number(f, 1, 8);
+    put_number(f, 0, 8);
+    put_number(f, 1, 8);
+    put_number(f, 'w', 1);
+    put_number(f, 2, 4);
+    put_number(f, 512, 8);
+    put_number(f, rows, 8);
+    put_number(f, type, 4);
+    put_number(f, 0, 8);
+    while (ftell(f) % 32)
+        put_number(f, 0, 1);
+    uint8_t *bytes = random_bytes(row_bytes * rows, rng);
+    MUST(fwrite(bytes, 1, row_bytes * rows, f) == row_bytes * rows);
+    free(bytes);
+    while (ftell(f) % 32)
+        put_number(f, 0, 1);
+    MUST(fclose(f) == 0);
+}
+
+static void every_block(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t type;
+        size_t row_bytes;
+        const char *name;
+    } kinds[] = {
+        { 2, 288, "Q4_0" }, { 8, 544, "Q8_0" }, { 12, 288, "Q4_K" }, { 14, 420, "Q6_K" }
+    };
+    uint64_t rng = 41;
+    char at[400];
+    snprintf(at, sizeof at, "%s/blocks.gguf", files_temp());
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        random_blocks(at, kinds[i].type, kinds[i].row_bytes, 1500, &rng);
+        tnf_file *file = open_model(at);
+        const tnf_object *w = tnf_find(file, "w");
+        assert_string_equal(tnf_layout_name(w->layout), kinds[i].name);
+        for (size_t k = 0; k < EACH_DEVICE; k++) {
+            tnf_device *d = rig_open(names[k]);
+            for (size_t to = 0; to < 3; to++) {
+                tnf_device_request r = { .object = w, .as = tnf_type_of(targets[to]) };
+                check_request(d, r, k ? TNF_LOAD_DEVICE : TNF_LOAD_HOST);
+            }
+            tnf_device_close(d);
+        }
+        tnf_close(file);
+    }
+}
+
+/* A driver that takes no kernels: the host computes. */
+static void no_kernels(void **state)
+{
+    (void)state;
+    if (!fake)
+        skip();
+    uint64_t rng = 3, shape[] = { 50, 30 };
+    tnf_file *file = one_tensor(2, shape, &rng);
+    tnf_device *d = rig_open("cuda:0");
+    fake->no_modules = 1;
+    tnf_device_request r = { .object = tnf_find(file, "w"), .as = tnf_type_of(TNF_BF16) };
+    check_request(d, r, TNF_LOAD_HOST);
+    tnf_device_close(d);
+    tnf_close(file);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { CASE(every_number), CASE(slices_cast), CASE(every_scale),
+                                        CASE(every_block), CASE(no_kernels) };
+    return cmocka_run_group_tests(tests, rig_begin, NULL);
+}
