@@ -446,7 +446,7 @@ static const example examples[] = {
       "several at once" },
     { "tenfold meta model.safetensors --set safetensors.metadata.author=me --reserve 4K",
       "and reserve space, so that later changes are made in place" },
-    { "tenfold meta model.gguf --set \"tokenizer.chat_template=$(cat new.jinja)\" --string --shift",
+    { "tenfold meta model.gguf --set general.name=Mine --shift",
       "a longer text in 40 GB, without copying them" },
     { 0 },
 };

@@ -84,7 +84,7 @@ def counts(key, value):
 
 
 # JSON documents, which count by their text; here they come parsed.
-DOCUMENTS = {"gptrs.config", "safetensors.index_metadata"}
+DOCUMENTS = {"gptrs.config", "safetensors.index_metadata", "zarr.attrs", "zarr.groups"}
 
 
 # Texts whose byte order in front does not count.
@@ -97,7 +97,7 @@ def counted(key, value):
 
 
 def attributes(attrs):
-    if DOCUMENTS & set(attrs):
+    if DOCUMENTS & set(attrs) or isinstance(attrs.get("zarr.dtype"), list):
         raise Unsure
     kept = {("metadata" if k.endswith(".metadata") and isinstance(v, dict) else k): counted(k, v)
             for k, v in attrs.items() if counts(k, v)}

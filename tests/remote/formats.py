@@ -21,7 +21,8 @@ SETS = [  # files that name others, among fixtures of the libraries that write t
     "tensorbundle/names/all.ckpt.index", "tensorbundle/names/sharded.index",
 ]
 # Names that nobody sees in a file's own right: an index is told as what it names, a piece belongs to its folder.
-NOT_ALONE = {"safetensors-index", "pytorch-distcp"}
+# Orbax is a folder whose files no index names.
+NOT_ALONE = {"safetensors-index", "orbax"}
 count = 0
 seen = set()
 

@@ -145,6 +145,8 @@ const char *tnf_uncounted_at(size_t i)
 bool tnf_is_uncounted(const tnf_member *attr)
 {
     tnf_str said = tnf_derived_text(&attr->value);
+    if (attr->key.n && memchr(attr->key.p, '=', attr->key.n))
+        return false; /* in the table a value begins there */
     for (size_t i = 0; i < COUNT; i++) {
         size_t n = attr->key.n;
         if (n == 0 || *table[i] != *attr->key.p || strncmp(table[i], attr->key.p, n) != 0 ||

@@ -288,7 +288,7 @@ def make_reject():
     bad("app_deep", HEADER + one + point(v, b"\x91" * 70 + b"\xc0") + END, LIMIT, "not one MessagePack value", None)
     bad("app_code_2", HEADER + one + point(v, b"\xc0", 2) + END, UNSUPPORTED, "compression 2 of application data", start + 5)
     bad("app_snappy_size", HEADER + one + point(v, varint(2**31) + b"\0a", 1) + END, BAD, "corrupt snappy", start + 7)
-    bad("app_snappy_bad", HEADER + one + point(v, b"\2\xf0", 1) + END, BAD, "corrupt snappy", start + 7)
+    bad("app_snappy_bad", HEADER + one + point(v, b"\2\xf0", 1) + END, BAD, "corrupt snappy", start + 8)
     bad("app_snappy_two", HEADER + one + point(v, snappy(b"\xc0\xc0"), 1) + END, BAD, "not one MessagePack value", None)
     bad("vector_code_3", HEADER + one + point(v, vector_option=3) + END, UNSUPPORTED, "vector compression 3", start + 7)
     bad("vector_code_7", HEADER + one + point(v, vector_option=7) + END, UNSUPPORTED, "vector compression 7", start + 7)
