@@ -21,7 +21,8 @@ typedef struct pt_zip {
     uint64_t base; /* where the archive begins in the file */
     tnf_str root;
     tnf_named records;
-    bool salvaged; /* members were found by their own headers; `header` is where data begin */
+    uint8_t *block; /* sums.c: for reading records, once one was read */
+    bool salvaged;  /* members were found by their own headers; `header` is where data begin */
 } pt_zip;
 
 /* What the stored bytes of a record are read through. */
@@ -36,6 +37,8 @@ tnf_status tnf_pt_read_record(pt_zip *z, pt_record *r, uint64_t most, tnf_cur *o
 tnf_status tnf_pt_inner_zip(pt_zip *z, tnf_pickle *out, tnf_error *e);
 /* sums.c: what verify is to compare. */
 tnf_status tnf_pt_keep_sums(pt_zip *z, tnf_error *e);
+/* The same at once, of a file that is salvaged: a record that is damaged is lost, and noted. */
+tnf_status tnf_pt_salvage_record(pt_zip *z, pt_record *r, bool *lost, tnf_error *e);
 /* salvage.c: the directory is missing, so members are found front to back. */
 tnf_status tnf_pt_salvage(pt_zip *z, tnf_error *e);
 

@@ -10,6 +10,16 @@
 
 #define BLOCK ((size_t)64 << 10)
 
+static pt_sum sum_of(const pt_record *r)
+{
+    return (pt_sum) { .name = r->name,
+                      .offset = r->offset,
+                      .stored = r->member->stored,
+                      .size = r->member->size,
+                      .crc = r->member->crc,
+                      .deflated = r->member->method == TNF_ZIP_DEFLATED };
+}
+
 /* Kept at the end of opening: the records whose bytes nothing else compares with their CRC. */
 tnf_status tnf_pt_keep_sums(pt_zip *z, tnf_error *e)
 {
@@ -25,33 +35,32 @@ tnf_status tnf_pt_keep_sums(pt_zip *z, tnf_error *e)
         const pt_storage *s = tnf_pt_find_storage(f, r->name);
         if (!r->located || r->compared || !r->member->crc || (s && s->summed))
             continue;
-        f->sums[f->nsums++] = (pt_sum) { .name = r->name,
-                                         .offset = r->offset,
-                                         .stored = r->member->stored,
-                                         .size = r->member->size,
-                                         .crc = r->member->crc,
-                                         .deflated = r->member->method == TNF_ZIP_DEFLATED };
+        f->sums[f->nsums++] = sum_of(r);
     }
     f->folder = folder;
     return TNF_OK;
 }
 
+/* -------------------------------------------------------------- comparing */
+
 typedef struct in_source {
     const tnf_source *source;
     uint64_t offset;
+    bool failed; /* it could not be read, and its error says where */
 } in_source;
 
 static tnf_status read_there(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
-    const in_source *x = ctx;
-    return tnf_source_read(x->source, x->offset + offset, dst, n, e);
+    in_source *x = ctx;
+    tnf_status status = tnf_source_read(x->source, x->offset + offset, dst, n, e);
+    x->failed = status != TNF_OK;
+    return status;
 }
 
-static tnf_status sum_record(uint8_t crc[4], const tnf_reader *r, const pt_sum *s, uint8_t *block,
+static tnf_status sum_record(uint8_t crc[4], in_source *there, const pt_sum *s, uint8_t *block,
                              tnf_error *e)
 {
-    in_source there = { r->source, s->offset };
-    tnf_encoded encoded = { read_there, &there, s->stored, s->size };
+    tnf_encoded encoded = { read_there, there, s->stored, s->size };
     tnf_decoder *decoder = NULL;
     tnf_digester d;
     tnf_status status = TNF_OK;
@@ -61,41 +70,90 @@ static tnf_status sum_record(uint8_t crc[4], const tnf_reader *r, const pt_sum *
     for (uint64_t done = 0; done < s->size && status == TNF_OK;) {
         size_t n = s->size - done < BLOCK ? (size_t)(s->size - done) : BLOCK;
         status = decoder ? tnf_decoder_read(decoder, done, block, n, e)
-                         : read_there(&there, done, block, n, e);
+                         : read_there(there, done, block, n, e);
         if (status == TNF_OK)
             tnf_digest_update(&d, block, n);
         done += n;
     }
     tnf_digest_end(&d, crc);
-    if (decoder)
-        tnf_decoder_close(decoder);
+    tnf_decoder_close(decoder);
     return status;
+}
+
+/* Of one record, rather than of memory, a limit or the device? */
+static bool is_damage(tnf_status status)
+{
+    return status == TNF_EFORMAT || status == TNF_ETRUNCATED || status == TNF_EDIGEST ||
+           status == TNF_EUNSUPPORTED;
+}
+
+/* What is wrong with a record is told with its name, at its place in the file. */
+static tnf_status compare_record(const tnf_source *source, const pt_sum *s, uint8_t *block,
+                                 tnf_error *e)
+{
+    in_source there = { source, s->offset, false };
+    tnf_error why = { .offset = TNF_NO_OFFSET };
+    uint8_t found[4];
+    tnf_status status = sum_record(found, &there, s, block, &why);
+    if (status == TNF_OK) {
+        uint32_t crc = (uint32_t)found[0] << 24 | (uint32_t)found[1] << 16 |
+                       (uint32_t)found[2] << 8 | found[3];
+        return crc == s->crc
+                   ? TNF_OK
+                   : tnf_fail(e, TNF_EDIGEST, s->offset, "the record %s does not match its CRC",
+                              TNF_QUOTED(s->name));
+    }
+    if (!is_damage(status)) {
+        if (e)
+            *e = why;
+        return status;
+    }
+    if (why.offset == TNF_NO_OFFSET)
+        why.offset = s->offset;
+    else if (!there.failed)
+        why.offset += s->offset; /* decoders count from where the data begin */
+    return tnf_fail(e, status, why.offset, "the record %s is damaged: %.140s", TNF_QUOTED(s->name),
+                    why.message);
 }
 
 tnf_status tnf_pt_check_sums(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
                              tnf_error *e)
 {
     const pt_file *f = r->state;
-    uint8_t *block = f->nsums ? tnf_arena_raw(arena, BLOCK) : NULL, found[4];
+    uint8_t *block = f->nsums ? tnf_arena_raw(arena, BLOCK) : NULL;
     tnf_error told;
     if (f->nsums && !block)
         return tnf_arena_fail(arena, "a record", e);
     for (size_t i = 0; i < f->nsums; i++) {
-        const pt_sum *s = &f->sums[i];
-        tnf_status status = sum_record(found, r, s, block, &told);
-        if (status != TNF_OK && status != TNF_EFORMAT && status != TNF_EDIGEST) {
+        tnf_status status = compare_record(r->source, &f->sums[i], block, &told);
+        if (status == TNF_OK)
+            continue;
+        if (!is_damage(status)) {
             if (e)
                 *e = told;
             return status;
         }
-        uint32_t crc = (uint32_t)found[0] << 24 | (uint32_t)found[1] << 16 |
-                       (uint32_t)found[2] << 8 | found[3];
-        if (status == TNF_OK && crc == s->crc)
-            continue;
-        if (status == TNF_OK)
-            (void)tnf_fail(&told, TNF_EDIGEST, s->offset, "the record %s does not match its CRC",
-                           TNF_QUOTED(s->name));
         tell(ctx, &told, (tnf_str) { NULL, 0 });
     }
     return TNF_OK;
+}
+
+tnf_status tnf_pt_salvage_record(pt_zip *z, pt_record *r, bool *lost, tnf_error *e)
+{
+    tnf_reader *reader = z->f->r;
+    pt_sum sum = sum_of(r);
+    tnf_error why;
+    *lost = false;
+    if (!reader->salvage || !sum.crc || r->compared)
+        return TNF_OK;
+    if (!z->block)
+        z->block = tnf_arena_raw(reader->scratch, BLOCK);
+    if (!z->block)
+        return tnf_arena_fail(reader->scratch, "a record", e);
+    tnf_status status = compare_record(reader->source, &sum, z->block, &why);
+    *lost = is_damage(status) && tnf_lose(reader, status, &why);
+    r->compared = status == TNF_OK || *lost;
+    if (!r->compared && e)
+        *e = why;
+    return r->compared ? TNF_OK : status;
 }

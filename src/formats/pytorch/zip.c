@@ -365,11 +365,15 @@ static tnf_status look_at_others(pt_zip *z, tnf_error *e)
         if (r->used)
             continue;
         bool pickle = is_pickle_name(r->name), known = is_known_record(r);
+        tnf_status status = TNF_OK;
         if (!pickle && !known)
-            TNF_TRY(looks_like_pickle(z, r, &pickle, e));
-        if (pickle)
-            TNF_TRY(audit_record(z, r, e));
-        if (pickle || known)
+            status = looks_like_pickle(z, r, &pickle, e);
+        if (pickle && status == TNF_OK)
+            status = audit_record(z, r, e);
+        bool lost = status != TNF_OK && tnf_lose(z->f->r, status, e);
+        if (!lost)
+            TNF_TRY(status);
+        if (pickle || known || lost)
             continue;
         first = unused++ ? first : r;
     }
@@ -389,7 +393,14 @@ static tnf_status keep_code(pt_zip *z, tnf_error *e)
         if ((!in_folder(r, "code/") && !in_folder(r, "extra/")) || is_pickle_name(r->name) ||
             r->name.p[r->name.n - 1] == '/' || strcmp(r->name.p, PT_METADATA) == 0)
             continue;
-        TNF_TRY(locate_record(z, r, e));
+        bool lost;
+        tnf_status status = locate_record(z, r, e);
+        if (status != TNF_OK && tnf_lose(reader, status, e))
+            continue;
+        TNF_TRY(status);
+        TNF_TRY(tnf_pt_salvage_record(z, r, &lost, e));
+        if (lost)
+            continue;
         snprintf(key, sizeof key, "pytorch.%.*s", (int)(r->name.n < 180 ? r->name.n : 180),
                  r->member->name.p + z->root.n + 1);
         const char *kept = tnf_arena_str(reader->arena, key, strlen(key));
