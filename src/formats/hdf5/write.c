@@ -103,7 +103,7 @@ static tnf_status end_header(tnf_buf *b, tnf_error *e)
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "a group is too large for one header");
     tnf_put_le32(b->p + 6, (uint32_t)(b->n - 10));
     tnf_buf_u32(b, tnf_h5_lookup3(b->p, b->n));
-    while (b->n % 8)
+    for (size_t left = (8 - b->n % 8) % 8; left > 0; left--) /* a full buffer does not grow */
         tnf_buf_u8(b, 0);
     return tnf_buf_status(b, "an object header", e);
 }
