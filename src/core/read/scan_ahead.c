@@ -174,7 +174,8 @@ bool tnf_scan_room(const tnf_part *part, const tnf_room *room, tnf_take_fn take,
     return done;
 }
 
-/* Is there something to do meanwhile? What has a digest is compared by who reads it all in order. */
+/* Is there something to do meanwhile? What has a digest is compared by who reads it all in order.
+ */
 static bool worth_ahead(const tnf_part *part)
 {
     if (part->flags & TNF_PART_UNREADABLE || part->nbytes < WORTH_THREAD)
