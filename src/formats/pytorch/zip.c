@@ -95,6 +95,11 @@ static tnf_status read_stored(void *ctx, uint64_t offset, void *dst, size_t n, t
     return TNF_OK;
 }
 
+/* Pickles shrink to a tenth or a twentieth; what is larger than BOMB and shrank more than
+ * BOMB_RATIO times was made to fill memory. */
+#define BOMB       ((uint64_t)4 << 20)
+#define BOMB_RATIO 100u
+
 static tnf_status inflate_record(const tnf_zip_from *from, uint8_t *dst, const pt_record *r,
                                  tnf_error *e)
 {
@@ -133,6 +138,12 @@ tnf_status tnf_pt_read_record(pt_zip *z, pt_record *r, uint64_t most, tnf_cur *o
         return tnf_fail(e, TNF_ELIMIT, r->member->at,
                         "the record %s has %llu bytes, %llu are allowed", TNF_QUOTED(r->name),
                         (unsigned long long)size, (unsigned long long)cap);
+    if (size > BOMB && size / BOMB_RATIO > r->member->stored)
+        return tnf_fail(e, TNF_ELIMIT, r->member->at,
+                        "the record %s would become %llu bytes out of %llu: no pickle shrinks so "
+                        "much",
+                        TNF_QUOTED(r->name), (unsigned long long)size,
+                        (unsigned long long)r->member->stored);
     uint8_t *bytes = tnf_arena_raw(reader->scratch, size + 1);
     if (!bytes)
         return tnf_arena_fail(reader->scratch, "a record", e);
