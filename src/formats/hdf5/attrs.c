@@ -63,9 +63,10 @@ static tnf_value number_value(const tnf_type *type, const uint8_t *little)
     return (tnf_value) { .kind = TNF_FLOAT, .dtype = TNF_F32, .as.f32 = (float)d };
 }
 
-static void copy_number(uint8_t *to, const uint8_t *p, size_t n, bool big)
+/* No number is wider than 8 bytes, but compilers for other machines do not see it. */
+static void copy_number(uint8_t to[8], const uint8_t *p, size_t n, bool big)
 {
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n && i < 8; i++)
         to[i] = p[big ? n - 1 - i : i];
 }
 
