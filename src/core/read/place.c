@@ -11,7 +11,7 @@ tnf_status tnf_part_place(tnf_place *out, const tnf_part *part, tnf_error *e)
     out->anywhere = tnf_part_anywhere(part);
     if (tnf_checks_reads(part)) {
         out->anywhere = false; /* its digest is compared when it is read in order */
-    } else if (part->payload == TNF_AT && !(part->flags & TNF_PART_BIG_ENDIAN)) {
+    } else if (part->payload == TNF_AT && part->origin && !(part->flags & TNF_PART_BIG_ENDIAN)) {
         out->source = part->origin->source;
         out->offset = part->offset;
     }

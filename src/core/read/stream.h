@@ -45,10 +45,10 @@ void tnf_cursor_close(struct tnf_cursor *c);
 bool tnf_part_anywhere(const tnf_part *part);
 
 /* slice_read.c: as tnf_read_slice(), of a tensor whose only part is already open. */
-tnf_status tnf_stream_slice(tnf_stream *s, const tnf_object *object, const tnf_slice *slices,
+tnf_status tnf_stream_slice(tnf_stream *from, const tnf_object *object, const tnf_slice *slices,
                             void *dst, size_t n, tnf_error *e);
 /* slice_read.c: does a slice of at least one element lie within a dimension? */
-tnf_status tnf_slice_check(const tnf_slice *slice, uint64_t dimension, tnf_error *e);
+tnf_status tnf_slice_check(const tnf_slice *x, uint64_t dim, tnf_error *e);
 /* slice_read.c: nbits from bit `from` of src to bit `to` of dst, where dst holds zeros. */
 void tnf_copy_bits(uint8_t *dst, uint64_t to, const uint8_t *src, uint64_t from, uint64_t nbits);
 

@@ -13,8 +13,8 @@ enum { PT_WRITE_ROOT, PT_WRITE_ALIGN, PT_WRITE_CRC, PT_WRITE_CLASS };
 typedef struct pt_view {
     const pt_type *type;
     uint32_t rank;
-    uint64_t shape[PT_RANK + 1];
     bool columns; /* first */
+    uint64_t shape[PT_RANK + 1];
 } pt_view;
 
 /* What is written. */

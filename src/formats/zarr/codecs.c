@@ -146,7 +146,8 @@ static tnf_status read_index(const parsing *p, zr_level *inner, uint64_t n, cons
     inner->index = index;
     if (place && place->kind == TNF_STRING && place->n == 5 && !memcmp(place->as.s, "start", 5))
         inner->index_first = true;
-    else if (place && (place->kind != TNF_STRING || place->n != 3 || memcmp(place->as.s, "end", 3)))
+    else if (place &&
+             (place->kind != TNF_STRING || place->n != 3 || memcmp(place->as.s, "end", 3) != 0))
         return wrong(p, "has an index_location that is neither start nor end");
     return TNF_OK;
 }
