@@ -54,18 +54,25 @@ static inline void tnf_put_le64(void *at, uint64_t v)
         p[i] = (uint8_t)(v >> 8 * i);
 }
 
-/* n numbers of `width` bytes from a file's order to the machine's, or back, where they lie. */
-static inline void tnf_turn_le(void *at, uint64_t n, size_t width)
+/* Turns each number of `width` bytes in n bytes round, where it lies. */
+static inline void tnf_reverse(void *at, uint64_t n, size_t width)
 {
     uint8_t *p = at;
-    if (!TNF_BIG_ENDIAN_HOST || width < 2)
+    if (width < 2)
         return;
-    for (uint64_t i = 0; i < n; i++, p += width)
+    for (; n >= width; n -= width, p += width)
         for (size_t k = 0; k < width / 2; k++) {
             uint8_t low = p[k];
             p[k] = p[width - 1 - k];
             p[width - 1 - k] = low;
         }
+}
+
+/* n numbers of `width` bytes from a file's order to the machine's, or back, where they lie. */
+static inline void tnf_turn_le(void *at, uint64_t n, size_t width)
+{
+    if (TNF_BIG_ENDIAN_HOST)
+        tnf_reverse(at, n * width, width);
 }
 
 /* n bytes of numbers of the machine, from byte `from` on, as a file has them. */

@@ -225,9 +225,6 @@ tnf_status tnf_restore_tensors(tnf_file *file, const tnf_value *stash, tnf_error
 /* read.c: is its digest compared whenever it is read whole (check_reads of its format)? */
 bool tnf_checks_reads(const tnf_part *part);
 
-/* read.c: the bytes of each element the other way round; n is a multiple of width. */
-void tnf_reverse_elements(uint8_t *p, size_t n, size_t width);
-
 /* A part of ours that a const pointer is handed out to. */
 static inline tnf_part *tnf_part_mutable(const tnf_part *part)
 {

@@ -2,6 +2,8 @@
 /* Block types found by name, the fields that have a byte order, what can be encoded. */
 #include "kernels/blocks.h"
 
+#include "base/bytes.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -69,16 +71,6 @@ static const struct fields orders[] = {
     { "q2_0", { { 0, 2, 1 } } },
 };
 
-static void swap_fields(uint8_t *p, size_t width, size_t n)
-{
-    for (; n > 0; n--, p += width)
-        for (size_t k = 0; k < width / 2; k++) {
-            uint8_t first = p[k];
-            p[k] = p[width - 1 - k];
-            p[width - 1 - k] = first;
-        }
-}
-
 static const struct fields *fields_of(const tnf_block_type *type)
 {
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
@@ -94,7 +86,8 @@ bool tnf_block_swap(const tnf_block_type *type, uint8_t *blocks, size_t n)
         return false;
     for (; n > 0; n--, blocks += type->bytes)
         for (size_t k = 0; fields->runs[k].n > 0; k++)
-            swap_fields(blocks + fields->runs[k].at, fields->runs[k].width, fields->runs[k].n);
+            tnf_reverse(blocks + fields->runs[k].at,
+                        (uint64_t)fields->runs[k].n * fields->runs[k].width, fields->runs[k].width);
     return true;
 }
 

@@ -206,7 +206,7 @@ static tnf_status swap(struct put *p, const void *bytes, size_t n, tnf_error *e)
         p->swapped_size = n;
     }
     memcpy(p->swapped, bytes, n);
-    tnf_reverse_elements(p->swapped, n, tnf_dtype_size(p->part->type->storage));
+    tnf_reverse(p->swapped, n, tnf_dtype_size(p->part->type->storage));
     return TNF_OK;
 }
 

@@ -25,16 +25,6 @@ static tnf_status check_want(const tnf_part *part, uint64_t offset, uint64_t n, 
     return TNF_OK;
 }
 
-void tnf_reverse_elements(uint8_t *p, size_t n, size_t width)
-{
-    for (; n >= width; p += width, n -= width)
-        for (size_t i = 0; i < width / 2; i++) {
-            uint8_t t = p[i];
-            p[i] = p[width - 1 - i];
-            p[width - 1 - i] = t;
-        }
-}
-
 /* ---------------------------------------------------------------- streams */
 
 static tnf_status read_stored(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
@@ -208,7 +198,7 @@ static tnf_status read_edge(tnf_stream *s, uint64_t element, size_t width, size_
 {
     uint8_t whole[8];
     TNF_TRY(read_plain(s, element, whole, width, e));
-    tnf_reverse_elements(whole, width, width);
+    tnf_reverse(whole, width, width);
     memcpy(dst, whole + skip, n);
     return TNF_OK;
 }
@@ -227,7 +217,7 @@ static tnf_status read_big_endian(tnf_stream *s, uint64_t offset, uint8_t *dst, 
     }
     size_t middle = n / width * width;
     TNF_TRY(middle ? read_plain(s, offset, dst, middle, e) : TNF_OK);
-    tnf_reverse_elements(dst, middle, width);
+    tnf_reverse(dst, middle, width);
     if (n > middle)
         return read_edge(s, offset + middle, width, 0, dst + middle, n - middle, e);
     return TNF_OK;

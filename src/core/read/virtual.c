@@ -70,7 +70,7 @@ static tnf_status make_swapped(struct tnf_cursor *c, uint64_t first, size_t n, u
     const tnf_part *from = c->v->sources[0].parts;
     size_t width = from->type->bits / 8, element = tnf_dtype_size(from->type->storage);
     TNF_TRY(tnf_input_read_to(c, &c->inputs[0], from, first * width, dst, n * width, e));
-    tnf_reverse_elements(dst, n * width, element);
+    tnf_reverse(dst, n * width, element);
     return TNF_OK;
 }
 

@@ -116,16 +116,6 @@ static void fill_bytes(const h5_data *d, uint64_t offset, uint8_t *dst, size_t n
         dst[i] = d->fill[(offset + i) % d->width];
 }
 
-static void turn_numbers(uint8_t *p, uint64_t n, uint32_t width)
-{
-    for (uint64_t i = 0; i + width <= n; i += width)
-        for (uint32_t k = 0; k < width / 2; k++) {
-            uint8_t x = p[i + k];
-            p[i + k] = p[i + width - 1 - k];
-            p[i + width - 1 - k] = x;
-        }
-}
-
 /* Does it stick out of the shape? */
 static bool at_edge(const h5_data *d, const uint64_t *place)
 {
@@ -172,7 +162,7 @@ static tnf_status load_chunk(const tnf_reader *r, const h5_data *d, const h5_chu
         TNF_TRY(tnf_h5_unfilter(d, c, plain, k->stored, k->work, e));
     }
     if (d->turn)
-        turn_numbers(k->work, d->chunk_bytes, d->turn);
+        tnf_reverse(k->work, d->chunk_bytes, d->turn);
     return TNF_OK;
 }
 
@@ -321,7 +311,7 @@ static tnf_status read_data(const tnf_reader *r, const h5_data *d, kept *k, uint
     if (d->form == H5_PLACED) {
         TNF_TRY(tnf_source_read(r->source, d->at + offset, dst, n, e));
         if (d->turn && offset % d->turn == 0)
-            turn_numbers(dst, n, d->turn);
+            tnf_reverse(dst, n, d->turn);
         return TNF_OK;
     }
     want w = { .r = r, .d = d, .from = offset, .to = offset + n, .dst = dst };

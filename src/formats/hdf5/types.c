@@ -181,15 +181,6 @@ static tnf_status read_compound(h5_type *t, h5_file *h, tnf_cur *c, unsigned ver
     return status;
 }
 
-static void turn_bytes(uint8_t *p, size_t n)
-{
-    for (size_t i = 0; i < n / 2; i++) {
-        uint8_t x = p[i];
-        p[i] = p[n - 1 - i];
-        p[n - 1 - i] = x;
-    }
-}
-
 static tnf_status read_enum(h5_type *t, h5_file *h, tnf_cur *c, unsigned version, unsigned n,
                             unsigned depth, tnf_error *e)
 {
@@ -210,7 +201,7 @@ static tnf_status read_enum(h5_type *t, h5_file *h, tnf_cur *c, unsigned version
             return tnf_h5_bad(c, "an enum is cut", e);
         memcpy(number, p, (size_t)base.size);
         if (base.big)
-            turn_bytes(number, (size_t)base.size);
+            tnf_reverse(number, base.size, (size_t)base.size);
         TNF_TRY(tnf_attrs_set(&names, keys[i].p, keys[i].n,
                               tnf_value_number(base.type->storage, number), e));
     }

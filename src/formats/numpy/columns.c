@@ -5,16 +5,6 @@
 
 #define BLOCK ((uint64_t)4 << 20)
 
-static void turn_round(uint8_t *p, size_t n, size_t width)
-{
-    for (; width > 1 && n >= width; p += width, n -= width)
-        for (size_t i = 0; i < width / 2; i++) {
-            uint8_t byte = p[i];
-            p[i] = p[width - 1 - i];
-            p[width - 1 - i] = byte;
-        }
-}
-
 /* ---------------------------------------------------------------- reading */
 
 /* Where the i-th element, counted rows first, stands among those of the file. */
@@ -37,7 +27,7 @@ static tnf_status read_some(const tnf_source *source, const np_columns *c, uint6
     uint64_t at = c->start + place_of(c, element) * c->width;
     if (c->turn == 1 || (skip % c->turn == 0 && n % c->turn == 0)) {
         TNF_TRY(tnf_source_read(source, at + skip, dst, n, e));
-        turn_round(dst, n, c->turn);
+        tnf_reverse(dst, n, c->turn);
         return TNF_OK;
     }
     uint8_t whole[8];
@@ -46,7 +36,7 @@ static tnf_status read_some(const tnf_source *source, const np_columns *c, uint6
         size_t from = (size_t)(skip + done - first), some = c->turn - from;
         some = some < n - done ? some : n - done;
         TNF_TRY(tnf_source_read(source, at + first, whole, c->turn, e));
-        turn_round(whole, c->turn, c->turn);
+        tnf_reverse(whole, c->turn, c->turn);
         memcpy(dst + done, whole + from, some);
         done += some;
     }
@@ -102,7 +92,7 @@ static tnf_status put_column(const struct scattering *s, tnf_error *e)
         slices[0] = (tnf_slice) { (int64_t)done, 1, left < many ? left : many, false };
         size_t n = (size_t)(slices[0].count * width);
         TNF_TRY(tnf_read_slice(o, slices, s->block, n, e));
-        turn_round(s->block, n, s->turn);
+        tnf_reverse(s->block, n, s->turn);
         TNF_TRY(s->take(s->ctx, s->block, n, e));
     }
     return TNF_OK;

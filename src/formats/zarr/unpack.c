@@ -229,16 +229,6 @@ static tnf_status decode_shard(const zr_array *a, const zr_level *outer, const z
 
 /* ----------------------------------------------------------------- chunks */
 
-static void turn_round(uint8_t *p, uint64_t n, size_t width)
-{
-    for (; n >= width; p += width, n -= width)
-        for (size_t i = 0; i < width / 2; i++) {
-            uint8_t t = p[i];
-            p[i] = p[width - 1 - i];
-            p[width - 1 - i] = t;
-        }
-}
-
 tnf_status tnf_zr_decode_chunk(const zr_array *a, const zr_level *level, const uint8_t *stored,
                                size_t stored_n, uint8_t *out, tnf_error *e)
 {
@@ -249,7 +239,7 @@ tnf_status tnf_zr_decode_chunk(const zr_array *a, const zr_level *level, const u
     if (shard)
         status = decode_shard(a, level, &plain, out, e);
     else if (level->codecs[0].big)
-        turn_round(out, level->bytes, level->swap);
+        tnf_reverse(out, level->bytes, level->swap);
     tnf_zr_free(&plain);
     return status;
 }
