@@ -327,6 +327,9 @@ tnf_status tnf_add_dense(tnf_reader *r, const tnf_dense *d, tnf_error *e);
 /* The same for any layout. Parts with payload TNF_AT or TNF_ENCODED and no origin are taken to be
  * in this file. */
 tnf_status tnf_add_object(tnf_reader *r, const tnf_object *object, uint64_t at, tnf_error *e);
+/* The object of this layout and these parts: name, shape and attributes are `object`'s. */
+tnf_status tnf_add_parts(tnf_reader *r, const tnf_object *object, const tnf_layout *layout,
+                         const tnf_part *parts, uint16_t nparts, uint64_t at, tnf_error *e);
 tnf_status tnf_add_extra(tnf_reader *r, const char *key, uint64_t offset, uint64_t n, tnf_error *e);
 tnf_status tnf_set_attr(tnf_reader *r, const char *key, tnf_value value, tnf_error *e);
 /* For formats with a text map: one pair of it, both UTF-8 and copied. They become the attribute

@@ -386,7 +386,7 @@ static tnf_status op_instance(machine *m, const argument *a)
     tnf_pickle_node **items, *callee;
     size_t n;
     TNF_TRY(pop_mark(m, &items, &n));
-    if (m->op == 'o' && n == 0)
+    if (m->op == 'o' && (n == 0 || !items))
         return bad_pickle(m, TNF_EFORMAT, "an object without a class");
     tnf_pickle_node *args = new_node(m, TNF_PICKLE_TUPLE);
     if (!args)

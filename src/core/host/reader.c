@@ -222,6 +222,16 @@ tnf_status tnf_add_object(tnf_reader *r, const tnf_object *object, uint64_t at, 
     return add_checked(r, object, at, e);
 }
 
+tnf_status tnf_add_parts(tnf_reader *r, const tnf_object *object, const tnf_layout *layout,
+                         const tnf_part *parts, uint16_t nparts, uint64_t at, tnf_error *e)
+{
+    tnf_object whole = *object;
+    whole.layout = layout;
+    whole.parts = parts;
+    whole.nparts = nparts;
+    return tnf_add_object(r, &whole, at, e);
+}
+
 /* "[2,3]" for messages. */
 static const char *shape_text(char *out, size_t size, const tnf_dense *d)
 {

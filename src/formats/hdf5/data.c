@@ -170,8 +170,8 @@ static tnf_status load_chunk(const tnf_reader *r, const h5_data *d, const h5_chu
 static void scatter_chunk(const want *w, const uint64_t *place, const uint8_t *bytes)
 {
     const h5_data *d = w->d;
-    uint64_t low[H5_RANK], high[H5_RANK], at[H5_RANK];
-    uint32_t last = d->rank - 1;
+    uint64_t low[H5_RANK] = { 0 }, high[H5_RANK] = { 0 }, at[H5_RANK] = { 0 };
+    uint32_t last = d->rank ? d->rank - 1 : 0;
     for (uint32_t i = 0; i < d->rank; i++) {
         uint64_t start = place[i] * d->chunk[i], end = start + d->chunk[i];
         low[i] = start > w->b.from[i] ? start : w->b.from[i];

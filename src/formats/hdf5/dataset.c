@@ -129,7 +129,7 @@ static tnf_status unreadable(tnf_part *part, h5_file *h, const char *why, tnf_er
     return tnf_unreadable_origin(h->r, &part->origin, why, e);
 }
 
-static tnf_status add_text(h5_file *h, dataset *x, tnf_object *o, tnf_error *e)
+static tnf_status add_text(h5_file *h, dataset *x, const tnf_object *o, tnf_error *e)
 {
     texts t = { 0 };
     tnf_part parts[2] = {
@@ -144,10 +144,7 @@ static tnf_status add_text(h5_file *h, dataset *x, tnf_object *o, tnf_error *e)
     parts[1].memory = t.bytes;
     for (int i = 0; x->why && i < 2; i++)
         TNF_TRY(unreadable(&parts[i], h, x->why, e));
-    o->layout = tnf_layout_named("strings/1", 9);
-    o->parts = parts;
-    o->nparts = 2;
-    return tnf_add_object(h->r, o, x->at, e);
+    return tnf_add_parts(h->r, o, tnf_layout_named("strings/1", 9), parts, 2, x->at, e);
 }
 
 /* ------------------------------------------------------------------ numbers */
@@ -189,16 +186,13 @@ static const char *is_bomb(const h5_file *h, const h5_data *d)
                  "decoded_bytes if you trust the file";
 }
 
-static tnf_status add_numbers(h5_file *h, dataset *x, tnf_object *o, tnf_error *e)
+static tnf_status add_numbers(h5_file *h, dataset *x, const tnf_object *o, tnf_error *e)
 {
     const h5_data *d = x->data;
     const h5_type *t = &x->type;
     tnf_part part = { .role = "data", .type = t->type, .payload = TNF_OPAQUE };
     const char *why = x->why ? x->why : is_bomb(h, d);
     part.nbytes = part.stored = d->nbytes;
-    o->layout = &tnf_layout_dense;
-    o->parts = &part;
-    o->nparts = 1;
     if (t->form == H5_UNREAD) {
         TNF_TRY(list_only(&part, h, x, e));
     } else if (why) {
@@ -214,7 +208,7 @@ static tnf_status add_numbers(h5_file *h, dataset *x, tnf_object *o, tnf_error *
         part.stored = d->stored;
         TNF_TRY(push_data(&part.offset, h, x->data, e));
     }
-    return tnf_add_object(h->r, o, x->at, e);
+    return tnf_add_parts(h->r, o, &tnf_layout_dense, &part, 1, x->at, e);
 }
 
 /* --------------------------------------------------------------------- all */

@@ -521,7 +521,7 @@ static tnf_status copy_run(const mosaic *m, const chunk *c, const uint64_t *at, 
 static tnf_status put_together(const mosaic *m, uint64_t first, uint64_t n, uint8_t *dst,
                                tnf_error *e)
 {
-    uint64_t at[PT_RANK], row = m->shape[m->rank - 1];
+    uint64_t at[PT_RANK] = { 0 }, row = m->shape[m->rank - 1];
     for (uint64_t done = 0; done < n;) {
         uint64_t left = first + done, run;
         for (uint32_t k = m->rank; k-- > 0; left /= m->shape[k])

@@ -167,8 +167,10 @@ tnf_status tnf_pt_array(pt_tensor *out, pt_file *f, const tnf_pickle_node *node,
     bool big;
     pt_dense *d = &out->parts[0];
     uint64_t bytes = 1;
-    (void)take_apart(&p, node);
+    bool whole = take_apart(&p, node);
     const tnf_type *type = read_dtype(p.dtype, &big);
+    if (!whole)
+        return tnf_fail(e, TNF_EFORMAT, node->at, "an array in the pickle lacks a piece");
     if (p.shape->n > PT_RANK)
         return tnf_fail(e, TNF_ELIMIT, node->at, "an array of %zu dimensions", p.shape->n);
     TNF_TRY(make_storage(&d->storage, f, p.bytes, e));
@@ -206,7 +208,7 @@ tnf_status tnf_pt_array(pt_tensor *out, pt_file *f, const tnf_pickle_node *node,
 bool tnf_pt_scalar(tnf_value *out, const tnf_pickle_node *node)
 {
     bool big;
-    char room[256];
+    char room[8] = { 0 };
     tnf_arena none;
     tnf_allocator alloc = tnf_allocator_or_default(NULL);
     const tnf_type *type = read_dtype(tnf_pickle_arg(node, 0), &big);

@@ -400,7 +400,7 @@ static uint32_t our_shape(uint64_t *shape, const pt_tensor *t)
 
 static tnf_status add_object(walk *w, const pt_tensor *t, bool plain, uint64_t at)
 {
-    tnf_part parts[PT_PARTS];
+    tnf_part parts[PT_PARTS] = { { 0 } };
     uint64_t shape[PT_RANK + 1];
     tnf_order order = TNF_ORDER_C, ignored;
     const tnf_value *attrs;

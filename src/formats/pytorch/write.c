@@ -417,9 +417,9 @@ static bool is_sorted(const pt_named *list, size_t n)
 
 static tnf_status make_pickle(pt_out *o)
 {
-    tnf_pickle p;
-    pt_named *list;
-    size_t n;
+    tnf_pickle p = { 0 };
+    pt_named *list = NULL;
+    size_t n = 0;
     const char *why;
     tnf_pickle_node *root = NULL;
     TNF_TRY(tnf_pt_begin_nodes(o));

@@ -223,29 +223,24 @@ static tnf_status add_strings(const reading *g, tnf_object *o, const place *at)
     parts[0].stored = parts[0].nbytes = 8 * (n + 1);
     parts[1].stored = parts[1].nbytes = total;
     parts[0].payload = parts[1].payload = TNF_MEMORY;
-    o->layout = tnf_layout_named("strings/1", 9);
-    o->parts = parts;
-    o->nparts = 2;
-    return tnf_add_object(r, o, at->offset, g->e);
+    return tnf_add_parts(r, o, tnf_layout_named("strings/1", 9), parts, 2, at->offset, g->e);
 }
 
-static tnf_status add_dense(const reading *g, tnf_object *o, uint64_t type, bool sparse,
+static tnf_status add_dense(const reading *g, const tnf_object *o, uint64_t type, bool sparse,
                             const place *at)
 {
     tnf_part part = { .role = "data", .offset = at->offset, .payload = TNF_AT };
     uint64_t elements, bytes;
     part.stored = part.nbytes = at->n;
-    o->parts = &part;
-    o->nparts = 1;
-    o->layout = &tnf_layout_dense;
+    const tnf_layout *layout = &tnf_layout_dense;
     if (sparse) {
-        o->layout = tnf_layout_unknown(g->r->arena, "tflite.sparse", 13);
-        if (!o->layout)
+        layout = tnf_layout_unknown(g->r->arena, "tflite.sparse", 13);
+        if (!layout)
             return tnf_arena_fail(g->r->arena, "a layout", g->e);
     }
     if (type >= NTYPES || !types[type][0]) {
         TNF_TRY(list_only(&part, g, type));
-        return tnf_add_object(g->r, o, at->offset, g->e);
+        return tnf_add_parts(g->r, o, layout, &part, 1, at->offset, g->e);
     }
     part.type = tnf_type_named(types[type]);
     if (sparse)
@@ -255,7 +250,7 @@ static tnf_status add_dense(const reading *g, tnf_object *o, uint64_t type, bool
         return tnf_fail(g->e, TNF_EFORMAT, at->offset,
                         "%s has %llu bytes, which its shape and its type do not give",
                         TNF_QUOTED(o->name), (unsigned long long)at->n);
-    return tnf_add_object(g->r, o, at->offset, g->e);
+    return tnf_add_parts(g->r, o, layout, &part, 1, at->offset, g->e);
 }
 
 static tnf_status make_attrs(tnf_object *o, reading *g, const tnf_flat_table *t, uint64_t buffer)

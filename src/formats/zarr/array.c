@@ -315,7 +315,7 @@ static tnf_status keep_array(zr_array *a, tnf_reader *r, tnf_error *e)
 }
 
 /* A damaged chunk of strings: they are listed, and reading says what is wrong with them. */
-static tnf_status list_damaged(tnf_object *o, tnf_reader *r, zr_array *a, tnf_status status,
+static tnf_status list_damaged(const tnf_object *o, tnf_reader *r, zr_array *a, tnf_status status,
                                const tnf_error *why, tnf_error *e)
 {
     static const zr_type text = { .own = "string" };
@@ -332,23 +332,17 @@ static tnf_status list_damaged(tnf_object *o, tnf_reader *r, zr_array *a, tnf_st
     a->damage = kept;
     tnf_warn(r, TNF_NO_OFFSET, "%s", why->message);
     TNF_TRY(list_only(&part, r, &text, why->message, e));
-    o->layout = &tnf_layout_dense;
-    o->parts = &part;
-    o->nparts = 1;
-    return tnf_add_object(r, o, 0, e);
+    return tnf_add_parts(r, o, &tnf_layout_dense, &part, 1, 0, e);
 }
 
-static tnf_status add_strings(tnf_object *o, tnf_reader *r, zr_array *a, tnf_error *e)
+static tnf_status add_strings(const tnf_object *o, tnf_reader *r, zr_array *a, tnf_error *e)
 {
     tnf_part parts[2];
     tnf_error why = { .offset = TNF_NO_OFFSET };
     tnf_status status = tnf_zr_strings(parts, r, a, &why);
     if (status != TNF_OK)
         return list_damaged(o, r, a, status, &why, e);
-    o->layout = tnf_layout_named("strings/1", 9);
-    o->parts = parts;
-    o->nparts = 2;
-    return tnf_add_object(r, o, 0, e);
+    return tnf_add_parts(r, o, tnf_layout_named("strings/1", 9), parts, 2, 0, e);
 }
 
 /* One chunk that is the array, row by row and as it is: it can be mapped where it lies. */
@@ -380,26 +374,21 @@ static tnf_status place_lone(tnf_part *part, tnf_reader *r, const zr_array *a, t
     return TNF_OK;
 }
 
-static tnf_status add_tensor(tnf_reader *r, zr_array *a, const zr_type *t, tnf_object *o,
+static tnf_status add_tensor(tnf_reader *r, zr_array *a, const zr_type *t, const tnf_value *attrs,
                              tnf_error *e)
 {
     uint64_t shape[ZR_MAX_RANK + 1], n = 0;
     tnf_part part = { .role = "data", .type = t->type, .payload = TNF_OPAQUE, .offset = a->number };
-    o->name = a->name;
-    o->shape = shape;
-    o->rank = a->rank;
+    tnf_object o = { .name = a->name, .shape = shape, .rank = a->rank, .attrs = attrs };
     memcpy(shape, a->shape, a->rank * sizeof *shape);
     if (t->axis && !t->text) {
-        shape[o->rank++] = t->axis;
+        shape[o.rank++] = t->axis;
         a->axis = true;
     }
     if (t->text && !a->why)
-        return add_strings(o, r, a, e);
-    o->layout = &tnf_layout_dense;
-    o->parts = &part;
-    o->nparts = 1;
+        return add_strings(&o, r, a, e);
     if (t->type &&
-        (!tnf_shape_elements(&n, shape, o->rank) || !tnf_type_bytes(&part.nbytes, t->type, n)))
+        (!tnf_shape_elements(&n, shape, o.rank) || !tnf_type_bytes(&part.nbytes, t->type, n)))
         return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "%s has more than 2^64 bytes",
                         TNF_QUOTED(a->name));
     part.stored = part.nbytes;
@@ -407,7 +396,7 @@ static tnf_status add_tensor(tnf_reader *r, zr_array *a, const zr_type *t, tnf_o
         TNF_TRY(list_only(&part, r, t, a->why, e));
     else
         TNF_TRY(place_lone(&part, r, a, e));
-    return tnf_add_object(r, o, 0, e);
+    return tnf_add_parts(r, &o, &tnf_layout_dense, &part, 1, 0, e);
 }
 
 tnf_status tnf_zr_add_array(tnf_reader *r, const zr_store *s, tnf_str name, tnf_str prefix,
@@ -415,7 +404,7 @@ tnf_status tnf_zr_add_array(tnf_reader *r, const zr_store *s, tnf_str name, tnf_
                             tnf_error *e)
 {
     zr_array *a = tnf_arena_alloc(r->arena, sizeof *a);
-    tnf_object o = { 0 };
+    const tnf_value *own;
     zr_type t = { 0 };
     if (!a)
         return tnf_arena_fail(r->arena, "an array", e);
@@ -427,8 +416,8 @@ tnf_status tnf_zr_add_array(tnf_reader *r, const zr_store *s, tnf_str name, tnf_
     if (!a->why)
         TNF_TRY(set_grid(a, r, e));
     TNF_TRY(keep_array(a, r, e));
-    TNF_TRY(make_attrs(&o.attrs, r, d, &t, v3, attrs, more, e));
-    return add_tensor(r, a, &t, &o, e);
+    TNF_TRY(make_attrs(&own, r, d, &t, v3, attrs, more, e));
+    return add_tensor(r, a, &t, own, e);
 }
 
 tnf_status tnf_zr_verify(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,

@@ -53,7 +53,8 @@ static tnf_status unknown_codec(const parsing *p, tnf_str name)
 
 static tnf_status wrong(const parsing *p, const char *what)
 {
-    return tnf_zr_wrong(p->d, p->e, what);
+    (void)tnf_zr_wrong(p->d, p->e, what);
+    return TNF_EFORMAT;
 }
 
 /* Sizes of a chunk, and that it lies row by row so far. */
@@ -156,7 +157,7 @@ static tnf_status read_shard(const parsing *p, zr_codec *c, const zr_level *oute
                              const tnf_value *config)
 {
     zr_level *inner = tnf_arena_alloc(p->r->arena, sizeof *inner);
-    uint64_t *dims, n = 1;
+    uint64_t *dims = NULL, n = 1;
     parsing inside = *p;
     if (!inner)
         return tnf_arena_fail(p->r->arena, "a shard", p->e);

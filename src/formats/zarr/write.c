@@ -259,7 +259,7 @@ static void cut_chunks(filling *f)
     while (f->axis + 1 < o->rank && row_bytes(f, f->axis) > MOST_ROW)
         f->chunk[f->axis++] = 1;
     f->inner = row_bytes(f, f->axis);
-    rows = target / f->inner > 0 ? target / f->inner : 1;
+    rows = f->inner && target / f->inner > 0 ? target / f->inner : 1;
     if (o->rank)
         f->chunk[f->axis] = rows < f->chunk[f->axis] ? rows : f->chunk[f->axis];
     f->full = f->inner * (o->rank ? f->chunk[f->axis] : 1);

@@ -207,9 +207,9 @@ typedef struct zr_chunk {
     struct zr_kept *kept;
 } zr_chunk;
 
-/* Chunk number `at` (of each axis). `keep`: it will be asked for again. Give it back. */
+/* Chunk number `at` (of each axis). `again`: it will be asked for again. Give it back. */
 tnf_status tnf_zr_get_chunk(zr_chunk *out, const zr_array *a, struct zr_cache *cache,
-                            const uint64_t *at, bool keep, tnf_error *e);
+                            const uint64_t *at, bool again, tnf_error *e);
 void tnf_zr_put_chunk(const zr_chunk *c);
 /* The key of a chunk as it is stored, or SIZE_MAX. */
 size_t tnf_zr_find_chunk(const zr_array *a, const uint64_t *at);
