@@ -17,20 +17,18 @@ static tnf_status out_of_memory(tnf_error *e)
     return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for planning a load");
 }
 
-/* Room for one more of an array of `n`. */
-static bool grow_array(void *array, size_t n, size_t *room, size_t size)
+/* The array of `n` with room for one more, or NULL; the old one stays the caller's then. */
+static void *grow_array(void *items, size_t n, size_t *room, size_t size)
 {
     tnf_allocator a = tnf_allocator_or_default(NULL);
-    void *p;
-    if (n < *room)
-        return true;
     size_t more = *room ? *room * 2 : 256;
-    memcpy(&p, array, sizeof p);
-    if (more > SIZE_MAX / size || !(p = tnf_realloc(&a, p, *room * size, more * size)))
-        return false;
-    memcpy(array, &p, sizeof p);
-    *room = more;
-    return true;
+    if (n < *room)
+        return items;
+    void *larger = more <= SIZE_MAX / size ? tnf_realloc(&a, items, *room * size, more * size)
+                                           : NULL;
+    if (larger)
+        *room = more;
+    return larger;
 }
 
 /* ---------------------------------------------------------------- strokes */
@@ -115,8 +113,11 @@ static tnf_status find_intakes(tnf_plan *p, tnf_device_read_mode mode, tnf_error
             continue;
         tnf_intake *last = p->nintakes ? &p->intakes[p->nintakes - 1] : NULL;
         if (!last || last->source != w->place.source) {
-            if (!grow_array(&p->intakes, p->nintakes, &p->room_intakes, sizeof *p->intakes))
+            tnf_intake *intakes = grow_array(p->intakes, p->nintakes, &p->room_intakes,
+                                             sizeof *intakes);
+            if (!intakes)
                 return out_of_memory(e);
+            p->intakes = intakes;
             last = &p->intakes[p->nintakes++];
             *last = (tnf_intake) { w->place.source, w->place.label, low, high, -1, false };
         }
@@ -132,8 +133,10 @@ static tnf_status find_intakes(tnf_plan *p, tnf_device_read_mode mode, tnf_error
 
 static tnf_status add_piece(tnf_plan *p, tnf_piece piece, tnf_error *e)
 {
-    if (!grow_array(&p->pieces, p->npieces, &p->room_pieces, sizeof *p->pieces))
+    tnf_piece *pieces = grow_array(p->pieces, p->npieces, &p->room_pieces, sizeof *pieces);
+    if (!pieces)
         return out_of_memory(e);
+    p->pieces = pieces;
     p->pieces[p->npieces++] = piece;
     return TNF_OK;
 }
@@ -196,8 +199,10 @@ static tnf_status sort_lanes(tnf_plan *p, tnf_error *e)
 
 static tnf_status add_job(tnf_plan *p, tnf_job job, tnf_error *e)
 {
-    if (!grow_array(&p->jobs, p->njobs, &p->room_jobs, sizeof *p->jobs))
+    tnf_job *jobs = grow_array(p->jobs, p->njobs, &p->room_jobs, sizeof *jobs);
+    if (!jobs)
         return out_of_memory(e);
+    p->jobs = jobs;
     p->jobs[p->njobs++] = job;
     return TNF_OK;
 }
