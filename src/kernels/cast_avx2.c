@@ -33,6 +33,8 @@ static size_t halves_of_f32(uint8_t *out, const uint8_t *in, size_t n)
     return i;
 }
 
+#include "kernels/cast_halves.h"
+
 #define LOOPS      tnf_casts_avx2
 #define LOOPS_NAME "avx2"
 #include "kernels/cast_loops.h"

@@ -35,6 +35,8 @@ static size_t halves_of_f32(uint8_t *out, const uint8_t *in, size_t n)
     return i;
 }
 
+#include "kernels/cast_halves.h"
+
 #define LOOPS      tnf_casts_avx512
 #define LOOPS_NAME "avx512"
 #include "kernels/cast_loops.h"

@@ -261,6 +261,8 @@ static inline uint64_t from_f64(uint64_t v, unsigned mantissa, unsigned bias, ui
 
 LOOP(f16_of_f32_bits, 32, 16, NARROW_32(v, F16))
 LOOP(bf16_of_f32, 32, 16, bf16_from_f32(v))
+LOOP(bf16_of_f16_bits, 16, 16, bf16_from_f32(from_f16(v)))
+LOOP(f16_of_bf16_bits, 16, 16, NARROW_32(from_bf16(v), F16))
 LOOP(f8_e4m3fn_of_f32, 32, 8, NARROW_32(v, E4M3FN))
 LOOP(f8_e5m2_of_f32, 32, 8, NARROW_32(v, E5M2))
 LOOP(f8_e4m3fnuz_of_f32, 32, 8, NARROW_32(v, E4M3FNUZ))
@@ -287,6 +289,9 @@ static size_t halves_of_f32(uint8_t *out, const uint8_t *in, size_t n)
     (void)out, (void)in, (void)n;
     return 0;
 }
+
+#define halves_to_bf16 halves_to_f32
+#define halves_of_bf16 halves_of_f32
 #endif
 
 static void f32_of_f16(uint8_t *out, const uint8_t *in, size_t n)
@@ -299,6 +304,18 @@ static void f16_of_f32(uint8_t *out, const uint8_t *in, size_t n)
 {
     size_t done = halves_of_f32(out, in, n);
     f16_of_f32_bits(out + 2 * done, in + 4 * done, n - done);
+}
+
+static void bf16_of_f16(uint8_t *out, const uint8_t *in, size_t n)
+{
+    size_t done = halves_to_bf16(out, in, n);
+    bf16_of_f16_bits(out + 2 * done, in + 2 * done, n - done);
+}
+
+static void f16_of_bf16(uint8_t *out, const uint8_t *in, size_t n)
+{
+    size_t done = halves_of_bf16(out, in, n);
+    f16_of_bf16_bits(out + 2 * done, in + 2 * done, n - done);
 }
 
 #include "kernels/cast_pairs.h"
