@@ -120,6 +120,9 @@ typedef struct tnf_can {
     bool sorted_attrs; /* TYPED, but attributes come back by the bytes of their keys */
     bool sorted_maps;  /* TYPED, but maps come back in CBOR's order of keys */
     const char *file_attrs, *object_attrs; /* attributes it has a native place for */
+    /* Has this one of object_attrs no place in what these options of the writer ask for (an older
+     * version)? Then it is treated as those that are not listed. May be NULL. */
+    bool (*no_place)(const tnf_member *attr, const tnf_option_value *options);
     /* Attributes its reader computes, or sets when the file says nothing ("key=false",
      * "key=text", "key=0", "key={}"): no loss. */
     const char *derived;
