@@ -203,6 +203,7 @@ typedef struct tnf_writer {
     const tnf_shard *shards; /* `write_index`: where the tensors are */
     size_t nshards;
     const char *extension; /* of the path to write, in lower case; "" if none */
+    const char *name;      /* of the file to write, without its folder; NULL: it is no file */
     /* `write`: the folder that is made, or NULL. Then `sink` is what `write` sets it to: that of
      * the member it is at. */
     struct tnf_folder_sink *folder;
@@ -449,6 +450,13 @@ tnf_status tnf_put_through(tnf_writer *w, const tnf_part *part, bool big_endian,
 tnf_status tnf_part_digest(const tnf_part *part, const char *algorithm, uint8_t out[32],
                            tnf_error *e);
 tnf_status tnf_parts_equal(bool *out, const tnf_part *a, const tnf_part *b, tnf_error *e);
+
+/* A second file, in the folder of the one that is written: up to tnf_end_beside() all that is put
+ * goes there. There is one at most. Its name has no folder and keeps the rule for paths; no link of
+ * that name is followed. At the end it gets its name just before the first file does.
+ * TNF_EUNSUPPORTED where w->name is NULL. */
+tnf_status tnf_begin_beside(tnf_writer *w, tnf_str name, tnf_error *e);
+void tnf_end_beside(tnf_writer *w);
 
 /* w->in_place: from here up to there everything stays as it is in w->like. */
 tnf_status tnf_put_same(tnf_writer *w, uint64_t upto, tnf_error *e);
