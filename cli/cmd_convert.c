@@ -16,8 +16,8 @@ typedef struct options {
     input_options in;
     saving_options save;
     choosing choosing;
-    const char *fold, *metadata;
-    bool normalize, unnormalize, download;
+    const char *fold, *metadata, *into;
+    bool normalize, unnormalize, download, keep_rest;
 } options;
 
 /* ------------------------------------------------------------------ metadata */
@@ -70,6 +70,8 @@ static int check_usage(const cli_state *cli, const options *o, const char *out)
         return usage_error("convert: --fold takes one of " FOLDS ", not '%s'", o->fold);
     if (o->normalize && o->unnormalize)
         return usage_error("convert: --normalize and --unnormalize exclude each other");
+    if (o->keep_rest && !o->into)
+        return usage_error("convert: --keep-rest needs --into, whose tensors it keeps");
     if (o->save.json && !o->save.dry_run)
         return usage_error("convert: --json needs --dry-run, since it prints the plan");
     return saving_check(cli, &o->save, out, false);
@@ -93,13 +95,27 @@ static int convert(saving *s, const options *o)
     return code;
 }
 
+/* --into: the model is opened beside the input, without the options that are for that. */
+static int convert_into(saving *s, const options *o)
+{
+    input model;
+    const input_options how = { .lenient = o->in.lenient };
+    int code = input_open(&model, s->cli, &how, o->into);
+    s->how.into = model.file;
+    s->how.keep_rest = o->keep_rest;
+    if (code == EXIT_DONE)
+        code = convert(s, o);
+    input_close(&model);
+    return code;
+}
+
 static int convert_path(const cli_state *cli, const options *o, const char *path, const char *out)
 {
     input in;
     saving s = { .cli = cli, .options = &o->save, .inputs = &in, .n = 1, .out = out };
     int code = input_open(&in, cli, &o->in, path);
     if (code == EXIT_DONE)
-        code = convert(&s, o);
+        code = o->into ? convert_into(&s, o) : convert(&s, o);
     input_close(&in);
     return code;
 }
@@ -140,6 +156,12 @@ static const opt table[] = {
       "n-grams by the rules of fastText or of finalfusion's tools, or kept (none). auto uses "
       "finalfusion for finalfusion files, fasttext for formats with words only, and none for all "
       "others. The same rules apply on the way to a fastText model." },
+    { "into", 0, OPT_TEXT, offsetof(options, into), "MODEL", NULL,
+      "Write MODEL with the data of IN: each of its tensors gets the data of the one of that name, "
+      "after --rename. Everything else, as the graph of an ONNX model, stays that of MODEL. Names, "
+      "shapes and types must be the same; what is missing or left over is listed, and refused." },
+    { "keep-rest", 0, OPT_FLAG, offsetof(options, keep_rest), NULL, NULL,
+      "With --into: tensors that IN does not have keep the data of MODEL, and are listed." },
     { "metadata", 0, OPT_TEXT, offsetof(options, metadata), "FILE", NULL,
       "Replace the metadata of a finalfusion file by the text of FILE (TOML)." },
     { "download", 0, OPT_FLAG, offsetof(options, download), NULL, NULL,
@@ -167,6 +189,8 @@ static const example examples[] = {
       "unit vectors with norms, as finalfusion's own tool would import them" },
     { "tenfold convert --allow-loss=tensor cc.de.300.bin cc.de.fifu",
       "a fastText model, without the counts and the matrix that only training needs" },
+    { "tenfold convert --into model.onnx tuned.safetensors tuned.onnx",
+      "an ONNX model with other weights" },
     { "tenfold convert --download hf://org/model/model.safetensors model.zt",
       "a download that goes on after an interruption, and is verified" },
     { 0 },

@@ -217,6 +217,19 @@ static int convert_split(converting *c, PyObject *options)
     return 0;
 }
 
+/* A model that gets other weights. */
+static int convert_into(converting *c, PyObject *options)
+{
+    PyObject *item = option(options, "into");
+    if (!item)
+        return 0;
+    handle *h = handle_of(c->st, item);
+    if (!h || PyList_Append(c->arena, AS_OBJECT(h)) < 0)
+        return -1;
+    c->how.into = hold_file(h->hold);
+    return option_flag(options, "keep_rest", &c->how.keep_rest);
+}
+
 static int convert_options(converting *c, PyObject *options)
 {
     if (save_options(&c->save, options, c->arena) < 0 || convert_split(c, options) < 0 ||
@@ -229,7 +242,7 @@ static int convert_options(converting *c, PyObject *options)
         option_flag(options, "unnormalize", &c->how.unnormalize) < 0 ||
         option_flag(options, "tensors_only", &c->how.tensors_only) < 0 ||
         option_flag(options, "all_items", &c->how.all_items) < 0 || convert_names(c, options) < 0 ||
-        convert_set(c, options) < 0)
+        convert_set(c, options) < 0 || convert_into(c, options) < 0)
         return -1;
     c->how.save = &c->save;
     c->save.progress = work_progress;

@@ -120,6 +120,9 @@ typedef struct tnf_can {
     bool sorted_attrs; /* TYPED, but attributes come back by the bytes of their keys */
     bool sorted_maps;  /* TYPED, but maps come back in CBOR's order of keys */
     const char *file_attrs, *object_attrs; /* attributes it has a native place for */
+    /* Has this one of object_attrs no place in what these options of the writer ask for (an older
+     * version)? Then it is treated as those that are not listed. May be NULL. */
+    bool (*no_place)(const tnf_member *attr, const tnf_option_value *options);
     /* Attributes its reader computes, or sets when the file says nothing ("key=false",
      * "key=text", "key=0", "key={}"): no loss. */
     const char *derived;
@@ -200,6 +203,7 @@ typedef struct tnf_writer {
     const tnf_shard *shards; /* `write_index`: where the tensors are */
     size_t nshards;
     const char *extension; /* of the path to write, in lower case; "" if none */
+    const char *name;      /* of the file to write, without its folder; NULL: it is no file */
     /* `write`: the folder that is made, or NULL. Then `sink` is what `write` sets it to: that of
      * the member it is at. */
     struct tnf_folder_sink *folder;
@@ -449,6 +453,13 @@ tnf_status tnf_put_through(tnf_writer *w, const tnf_part *part, bool big_endian,
 tnf_status tnf_part_digest(const tnf_part *part, const char *algorithm, uint8_t out[32],
                            tnf_error *e);
 tnf_status tnf_parts_equal(bool *out, const tnf_part *a, const tnf_part *b, tnf_error *e);
+
+/* A second file, in the folder of the one that is written: up to tnf_end_beside() all that is put
+ * goes there. There is one at most. Its name has no folder and keeps the rule for paths; no link of
+ * that name is followed. At the end it gets its name just before the first file does.
+ * TNF_EUNSUPPORTED where w->name is NULL. */
+tnf_status tnf_begin_beside(tnf_writer *w, tnf_str name, tnf_error *e);
+void tnf_end_beside(tnf_writer *w);
 
 /* w->in_place: from here up to there everything stays as it is in w->like. */
 tnf_status tnf_put_same(tnf_writer *w, uint64_t upto, tnf_error *e);

@@ -84,6 +84,15 @@ typedef struct tnf_convert_options {
     const tnf_member *set;
     size_t nset;    /**< number of attributes */
     bool all_items; /**< the report has native items as well */
+    bool keep_rest; /**< `into`: tensors that no file has keep their data, and are reported */
+
+    /** A model whose weights are replaced: its tensors get the data of those of the same name in
+     *  the files, after renaming. Attributes, extras and a graph are its own; those of the files
+     *  are left behind. Shapes must be equal, and types, unless save->dtype asks for one. What
+     *  differs, what the model has not, and what no file has are items of the report, and
+     *  TNF_ELOSSY: a tensor of the files may be dropped by save->allow_loss. NULL: there is none.
+     */
+    const tnf_file *into;
 } tnf_convert_options;
 
 /** All defaults: a new file with everything. */
@@ -91,7 +100,7 @@ typedef struct tnf_convert_options {
     {                                                                                              \
         sizeof(tnf_convert_options), TNF_CONVERT_NEW, NULL, NULL, NULL, NULL, NULL, 0, NULL, 0,    \
             NULL, NULL, TNF_CLASH_REFUSE, TNF_CLASH_REFUSE, false, false, TNF_EMB_KEEP, NULL,      \
-            false, false, NULL, 0, false, NULL, NULL, NULL, 0, false                               \
+            false, false, NULL, 0, false, NULL, NULL, NULL, 0, false, false, NULL                  \
     }
 
 /** The steps of a conversion, in their order. */

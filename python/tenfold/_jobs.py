@@ -116,20 +116,27 @@ def _convert(sources, dst, how, rename, opening):
 def convert(src, dst, *, format=None, attrs=None, allow_loss=(), replace=False, order=None,
             dtype=None, sync=True, progress=None, select=None, exclude=None, rename=None,
             lenient=False, source_format=None, as_is=False, fold=None, normalize=False,
-            unnormalize=False, append=False, **options):
+            unnormalize=False, append=False, into=None, keep_rest=False, **options):
     """Converts a file (a path, a File, anything open() takes) to another format. Refuses to lose
     anything unless allow_loss says so: LossyError has the plan in .report.
 
     select, exclude  patterns of names, as in the shell
     rename           a dict or a function of new names
     append           add to the file at dst, which must be there
+    into             a model (as ONNX) that is written with the data of src: names, shapes and types
+                     must be the same; keep_rest keeps its tensors that src does not have
     The other keywords are those of save().
     """
     how = _saving(format, allow_loss, replace, order, dtype, sync, progress, options)
     how.update(attrs=attrs, select=_patterns(select), exclude=_patterns(exclude), as_is=as_is,
                fold=fold, normalize=normalize, unnormalize=unnormalize,
                mode="append" if append else None)
-    return _convert([src], dst, how, rename, {"lenient": lenient, "format": source_format})
+    opening = {"lenient": lenient, "format": source_format}
+    if into is None:
+        return _convert([src], dst, how, rename, opening)
+    with _Files([into], lenient=lenient) as model:
+        how.update(into=model[0], keep_rest=keep_rest)
+        return _convert([src], dst, how, rename, opening)
 
 
 def plan(src, format, **keywords):

@@ -22,6 +22,7 @@ def convert(src: File | _Source, dst: _Path | None, *, format: str | None = None
             rename: Mapping[str, str] | Callable[[str], str] | None = None, lenient: bool = False,
             source_format: str | None = None, as_is: bool = False, fold: str | None = None,
             normalize: bool = False, unnormalize: bool = False, append: bool = False,
+            into: File | _Source | None = None, keep_rest: bool = False,
             **options: object) -> Any: ...
 def plan(src: File | _Source, format: str, **keywords: Any) -> Report: ...
 def merge(sources: Iterable[File | _Source], dst: _Path, *, format: str | None = None,

@@ -37,6 +37,7 @@ struct file {
     int fd;
     bool own_fd, direct; /* direct: no temporary file */
     bool sync, replace, nameless, committed;
+    bool no_link;             /* TNF_SINK_NO_LINK */
     uint64_t written, handed; /* bytes; bytes whose writing to disk was started */
     char *target, *temp;      /* temp is unused while nameless */
     const tnf_claim *claim;   /* the caller's, on the target; or NULL */
@@ -233,8 +234,11 @@ static tnf_status open_temp(struct file *f, mode_t mode, tnf_error *e)
 static tnf_status open_target(struct file *f, tnf_error *e)
 {
     struct stat st;
-    if (stat(f->target, &st) != 0)
+    if (fstatat(AT_FDCWD, f->target, &st, f->no_link ? AT_SYMLINK_NOFOLLOW : 0) != 0)
         return errno == ENOENT ? open_temp(f, 0666, e) : tnf_fail_sys(e, errno, "cannot write");
+    if (f->no_link && !S_ISREG(st.st_mode))
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "what has the name of the second file is a link, or no file");
     if (S_ISDIR(st.st_mode))
         return tnf_fail_sys(e, EISDIR, "cannot write");
     if (!S_ISREG(st.st_mode)) {
@@ -246,7 +250,8 @@ static tnf_status open_target(struct file *f, tnf_error *e)
     if (!f->replace)
         return tnf_fail_sys(e, EEXIST, "cannot write");
     TNF_TRY(open_temp(f, 0600, e));
-    int old = tnf_fs_open(f->target, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+    int old = tnf_fs_open(f->target,
+                          O_RDONLY | O_NONBLOCK | O_NOCTTY | (f->no_link ? O_NOFOLLOW : 0), 0);
     tnf_keep_rights(f->fd, old, &st); /* the new file may be read by whom the old one was */
     if (old >= 0)
         close(old);
@@ -299,7 +304,7 @@ tnf_status tnf_sink_open(tnf_sink **out, const char *path, unsigned flags,
     *out = NULL;
     tnf_allocator a = tnf_allocator_or_default(alloc);
     char real[PATH_MAX]; /* through a symbolic link, the file it points to is replaced */
-    if (realpath(path, real))
+    if (!(flags & TNF_SINK_NO_LINK) && realpath(path, real))
         path = real;
     size_t n = strlen(path);
     struct file *f = tnf_alloc0(&a, sizeof *f);
@@ -308,6 +313,7 @@ tnf_status tnf_sink_open(tnf_sink **out, const char *path, unsigned flags,
     *f = (struct file) { .fd = -1, .own_fd = true, .alloc = a };
     f->sync = !(flags & TNF_SINK_NO_SYNC);
     f->replace = flags & TNF_SINK_REPLACE;
+    f->no_link = flags & TNF_SINK_NO_LINK;
     f->target = tnf_alloc(&a, n + 1);
     f->temp = f->target ? tnf_alloc(&a, n + TNF_TEMP_MORE) : NULL;
     tnf_status status = TNF_OK;

@@ -12,6 +12,10 @@ struct tnf_claim; /* io/claim.h */
 
 enum { TNF_HOLES_NEVER = 0, TNF_HOLES_ALWAYS = 1 };
 
+/* A flag of tnf_sink_open() beside the public ones: the name is not the user's own, so what has it
+ * must be a regular file, and no link is followed. */
+#define TNF_SINK_NO_LINK 0x40000000u
+
 struct tnf_sink {
     tnf_sink_ops ops;
     void *ctx;

@@ -2,12 +2,14 @@
 /* One way from open files to a file.
  *
  *   files ─ select, exclude, rename ─> builder ─ embeddings ─> builder ─ cast, plan, save ─> file
+ *                                      or into a model: then that, with the data of the builder
  *
  * What is decided on the way is decided here or by what formats declare, so that every command,
  * and every program, gets the same file and the same losses for the same wish.
  */
 #include "base/error.h"
 #include "base/sized.h"
+#include "job/into.h"
 #include "job/vectors.h"
 
 #include <stdio.h>
@@ -24,6 +26,7 @@ struct converting {
     struct tnf_report_room *report;
     size_t offered; /* tensors that the files have */
     tnf_builder *selected;
+    tnf_into_step into;
     tnf_vectors_step vectors;
     tnf_format_info target;
     tnf_error *clash; /* of a file to write with one that is read */
@@ -70,7 +73,7 @@ static tnf_status select_tensors(struct converting *c, tnf_error *e)
     how.select = is_wanted;
     how.rename = o->rename ? rename_one : NULL;
     how.ctx = c;
-    how.tensors_only = o->tensors_only;
+    how.tensors_only = o->tensors_only || o->into;
     TNF_TRY(tnf_builder_new(&c->selected, NULL, e));
     TNF_TRY(tnf_builder_merge(c->selected, c->files, o->names, c->n, &how, e));
     if (c->offered > 0 && c->report->report.tensors == 0 && (o->nselect || o->nexclude))
@@ -112,6 +115,12 @@ static bool keeps_format(const struct converting *c)
            (!name || !strchr(name, '.'));
 }
 
+/* What is saved, but for what becomes of embeddings. */
+static tnf_builder *chosen(const struct converting *c)
+{
+    return c->into.made ? c->into.made : c->selected;
+}
+
 static tnf_status find_target(struct converting *c, tnf_error *e)
 {
     tnf_status status = TNF_OK;
@@ -123,7 +132,7 @@ static tnf_status find_target(struct converting *c, tnf_error *e)
     else if (c->options.mode == TNF_CONVERT_SPLIT || keeps_format(c))
         status = find_named(c, split ? split : tnf_file_info(c->files[0])->format, e);
     else
-        status = tnf_format_for_builder(&c->target, c->selected, c->path, &c->save, e);
+        status = tnf_format_for_builder(&c->target, chosen(c), c->path, &c->save, e);
     if (status == TNF_OK)
         c->report->report.format = c->target.name;
     return status;
@@ -136,6 +145,17 @@ static void tell_item(struct converting *c, const tnf_plan_item *item)
     tnf_report_add(c->report, item);
     if (c->save.plan)
         c->save.plan(c->save.ctx, item);
+}
+
+static void on_filling(void *ctx, const tnf_plan_item *item)
+{
+    tell_item(ctx, item);
+}
+
+static tnf_status fill_model(struct converting *c, tnf_error *e)
+{
+    return c->options.into ? tnf_into_make(&c->into, c->selected, &c->options, on_filling, c, e)
+                           : TNF_OK;
 }
 
 /* What saving calls native was changed before it came there, if the vectors were. */
@@ -218,7 +238,7 @@ static tnf_status save_split(struct converting *c, const tnf_builder *b, tnf_sav
 
 static tnf_status save_target(struct converting *c, tnf_error *e)
 {
-    const tnf_builder *b = c->vectors.made ? c->vectors.made : c->selected;
+    const tnf_builder *b = c->vectors.made ? c->vectors.made : chosen(c);
     tnf_save_options how = c->save;
     how.size = sizeof how;
     how.plan = on_plan;
@@ -250,14 +270,14 @@ static tnf_status rehearse(const struct converting *c, tnf_error *e)
     how.loss = NULL;
     how.plan = NULL;
     how.progress = NULL;
-    return tnf_save(c->selected, c->path, &how, e);
+    return tnf_save(chosen(c), c->path, &how, e);
 }
 
 /* ---------------------------------------------------------------------- whole */
 
 static tnf_status set_attributes(const struct converting *c, tnf_error *e)
 {
-    tnf_builder *b = c->vectors.made ? c->vectors.made : c->selected;
+    tnf_builder *b = c->vectors.made ? c->vectors.made : chosen(c);
     for (size_t i = 0; i < c->options.nset; i++)
         TNF_TRY(tnf_builder_set(b, NULL, c->options.set[i].key.p, &c->options.set[i].value, e));
     return TNF_OK;
@@ -268,12 +288,13 @@ static tnf_status run(struct converting *c, tnf_error *e)
     tnf_report *r = &c->report->report;
     TNF_TRY(tnf_vectors_check(&c->options, e));
     TNF_TRY(select_tensors(c, e));
+    TNF_TRY(fill_model(c, e));
     r->step = TNF_STEP_TARGET;
     TNF_TRY(find_target(c, e));
     TNF_TRY(rehearse(c, e));
     r->step = TNF_STEP_EMBEDDINGS;
     TNF_TRY(
-        tnf_vectors_make(&c->vectors, c->selected, c->files, c->n, &c->options, &c->target, r, e));
+        tnf_vectors_make(&c->vectors, chosen(c), c->files, c->n, &c->options, &c->target, r, e));
     r->step = TNF_STEP_SAVE;
     TNF_TRY(set_attributes(c, e));
     TNF_TRY(save_target(c, e));
@@ -302,6 +323,7 @@ tnf_status tnf_convert(tnf_report **report, const tnf_file *const *files, size_t
     *report = &c.report->report;
     tnf_status status = run(&c, e);
     tnf_vectors_free(&c.vectors);
+    tnf_into_free(&c.into);
     tnf_builder_free(c.selected);
     return status;
 }

@@ -107,7 +107,7 @@ def check_keras(folder):
     model = keras.Sequential([keras.Input((6, )), keras.layers.Dense(4, name="a"), keras.layers.BatchNormalization(name="bn"),
                               keras.layers.Dense(2, name="out")])
     for name in ("m.weights.h5", "m.keras", "m.h5"):
-        path, there, back = folder / name, folder / f"{name}.zt", folder / (f"back-{name[:-3]}." + ("h5" if name == "m.h5" else "weights.h5"))
+        path, there, back = folder / name, folder / f"{name}.zt", folder / f"back-{name}"
         if name == "m.weights.h5":
             model.save_weights(path)
         else:
@@ -116,14 +116,19 @@ def check_keras(folder):
         tenfold("convert", "-q", path, there)
         tenfold("convert", "-q", there, back)
         want = [w.numpy() if hasattr(w, "numpy") else np.asarray(w) for w in model.weights]
-        if name == "m.h5":
-            other = keras.models.load_model(back)
-        else:
-            other = keras.models.clone_model(model)
-            other.set_weights([np.zeros_like(w) for w in want])
-            other.load_weights(back)
-        for a, b in zip(want, other.get_weights(), strict=True):
-            assert np.array_equal(a, b), name
+        loaded = []
+        if name != "m.weights.h5":
+            loaded.append(keras.models.load_model(back))
+        if name == "m.keras":
+            tenfold("convert", "-q", path, folder / "k.weights.h5")
+            back = folder / "k.weights.h5"
+        if name != "m.h5":
+            loaded.append(keras.models.clone_model(model))
+            loaded[-1].set_weights([np.zeros_like(w) for w in want])
+            loaded[-1].load_weights(back)
+        for other in loaded:
+            for a, b in zip(want, other.get_weights(), strict=True):
+                assert np.array_equal(a, b), name
         listed = {t["name"]: t for t in json.loads(tenfold("ls", "--json", path))["tensors"]}
         digests = {hashlib.sha256(np.ascontiguousarray(w).tobytes()).digest() for w in want}
         ours = {hashlib.sha256(tenfold("cat", "--raw", path, n)).digest() for n in listed}

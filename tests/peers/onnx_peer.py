@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Models of the package onnx, read and written again: the package finds every tensor equal.
+"""Models of the package onnx, read and written again: the package finds every tensor equal, in one file and in two, and
+onnxruntime, where it is there, computes with the weights that were put in.
 
   onnx_peer.py TENFOLD
 """
@@ -61,7 +62,57 @@ def check(model, arrays, folder):
     return len(listed)
 
 
+def check_external(model, arrays, folder):
+    """Written in two files, as onnx reads them; and what onnx wrote in two files, in one."""
+    source, two, one = folder / "m.onnx", folder / "two.onnx", folder / "one.onnx"
+    for align in (1, 4096):
+        tenfold("convert", "-q", "--force", "-o", "external=always", "-o", "location=w.bin", "-o", f"align={align}", source, two)
+        assert len(two.read_bytes()) < len(source.read_bytes()) + 2000 and (folder / "w.bin").stat().st_size > 500
+        again = onnx.load(two)
+        for a, b in zip(model.graph.initializer, again.graph.initializer, strict=True):
+            if a.data_type != onnx.TensorProto.STRING:
+                assert np.array_equal(numpy_helper.to_array(a), numpy_helper.to_array(b)), a.name
+        tenfold("convert", "-q", "--force", two, one)
+        tenfold("diff", source, one)
+    theirs = folder / "theirs.onnx"
+    onnx.save(onnx.load(source), theirs, save_as_external_data=True, size_threshold=0, location="theirs.bin", convert_attribute=True)
+    tenfold("diff", source, theirs)
+    tenfold("convert", "-q", "-o", "external=always", "-o", "location=theirs.bin.2", theirs, folder / "ours.onnx")
+    tenfold("diff", theirs, folder / "ours.onnx")
+
+
+def check_weights(folder):
+    """Other weights in a model: the graph stays, to the byte, and the results are those of the new weights."""
+    a, b, bias = (rng.standard_normal(s).astype("f4") for s in ((64, 32), (64, 32), (32,)))
+    node = [helper.make_node("MatMul", ["x", "w"], ["y"]), helper.make_node("Add", ["y", "bias"], ["z"])]
+    io = [helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, s) for n, s in (("x", [None, 64]), ("z", [None, 32]))]
+    graph = helper.make_graph(node, "g", io[:1], io[1:], [numpy_helper.from_array(a, "w"), numpy_helper.from_array(bias, "bias")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    path, weights, made, two = folder / "net.onnx", folder / "w.npz", folder / "tuned.onnx", folder / "two-tuned.onnx"
+    onnx.save(model, path)
+    np.savez(weights, w=b)
+    tenfold("convert", "-q", "--into", path, "--keep-rest", weights, made)
+    tenfold("convert", "-q", "--into", path, "--keep-rest", "-o", "external=always", weights, two)
+    want = onnx.load(path)
+    want.graph.initializer[0].raw_data = b.tobytes()
+    assert made.read_bytes() == want.SerializeToString()
+    refused = subprocess.run([TENFOLD, "convert", "--into", path, weights, folder / "no.onnx"], stderr=subprocess.PIPE, text=True)
+    assert refused.returncode == 5 and "bias" in refused.stderr, refused
+    try:
+        import onnxruntime
+    except ImportError:
+        print("without onnxruntime; .venv/bin/pip install onnxruntime")
+        return
+    x = rng.standard_normal((5, 64)).astype("f4")
+    for file in (made, two):
+        session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
+        assert np.allclose(session.run(None, {"x": x})[0], x @ b + bias, rtol=1e-4, atol=1e-5), file
+    print("onnxruntime", onnxruntime.__version__)
+
+
 with tempfile.TemporaryDirectory() as scratch:
     made, values = make()
     count = check(made, values, Path(scratch))
+    check_external(made, values, Path(scratch))
+    check_weights(Path(scratch))
 print(f"onnx {onnx.__version__}: {count} tensors, read and written again")

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <tenfold/build.h>
 #include <tenfold/tenfold.h>
+#include <tenfold/value.h>
 #include <unistd.h>
 
 #define ROWS 256u
@@ -179,6 +180,43 @@ static void some_names_have_no_place(void **state)
     tnf_builder_free(b);
 }
 
+/* Zarr 3 has a place for the names of dimensions, Zarr 2 has none: there they are kept beside. */
+static void dimension_names_are_kept(void **state)
+{
+    static const char *const names[] = { "a" };
+    static const char text[] = "[\"row\", null]";
+    (void)state;
+    for (unsigned v2 = 0; v2 < 2; v2++) {
+        const tnf_option version = { "version", v2 ? "2" : "3" };
+        tnf_save_options how = TNF_SAVE_INIT;
+        tnf_error e;
+        tnf_sink *sink;
+        tnf_source *s;
+        tnf_file *f;
+        tnf_builder *b = build(names, 1);
+        const tnf_value json = tnf_value_json(text, sizeof text - 1);
+        assert_ok(tnf_builder_set(b, "a", "zarr.dimension_names", &json, &e));
+        how.format = "zarr";
+        how.options = &version;
+        how.noptions = 1;
+        assert_ok(tnf_sink_memory(&sink, &e));
+        assert_ok(tnf_save_sink(b, sink, &how, &e));
+        tnf_str bytes = tnf_sink_bytes(sink);
+        assert_ok(tnf_source_memory(&s, bytes.p, bytes.n, &e));
+        assert_ok(tnf_open_source(&f, s, NULL, &e));
+        assert_string_equal(tnf_file_info(f)->version, v2 ? "2" : "3");
+        const tnf_value *found = tnf_value_get(tnf_find(f, "a")->attrs, "zarr.dimension_names");
+        assert_non_null(found);
+        assert_int_equal(found->kind, TNF_JSON);
+        assert_int_equal(found->n, sizeof text - 1);
+        assert_memory_equal(found->as.s, text, sizeof text - 1);
+        check_whole(f, "a");
+        tnf_close(f);
+        tnf_sink_close(sink);
+        tnf_builder_free(b);
+    }
+}
+
 /* A chunk that is a link to somewhere else is not read; one within the store is. */
 static void links_stay_inside(void **state)
 {
@@ -217,9 +255,8 @@ static void links_stay_inside(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(folders_are_written),
-        cmocka_unit_test(slices_read_their_chunks),
-        cmocka_unit_test(some_names_have_no_place),
+        cmocka_unit_test(folders_are_written),      cmocka_unit_test(slices_read_their_chunks),
+        cmocka_unit_test(some_names_have_no_place), cmocka_unit_test(dimension_names_are_kept),
         cmocka_unit_test(links_stay_inside),
     };
     return cmocka_run_group_tests(tests, begin, end);

@@ -43,6 +43,8 @@ bool tnf_plan_in_order(const tnf_value *v);
 bool tnf_plan_text_map(const tnf_member *m);
 /* Is the key one of the words of the list? No list: no. */
 bool tnf_plan_listed(const char *list, tnf_str key);
+/* Has the format, as it is to be written, a place for this attribute of a tensor? */
+bool tnf_plan_places(const struct planning *l, const tnf_member *m);
 
 /* plan_objects.c: what becomes of each tensor of l->fit.catalog, then the tensors themselves. */
 tnf_status tnf_plan_judge(struct planning *l, tnf_error *e);

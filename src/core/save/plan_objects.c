@@ -9,6 +9,13 @@
 
 /* ------------------------------------------------------------- attributes */
 
+bool tnf_plan_places(const struct planning *l, const tnf_member *m)
+{
+    const tnf_can *can = &l->format->can;
+    return tnf_plan_listed(can->object_attrs, m->key) &&
+           !(can->no_place && can->no_place(m, l->save->values));
+}
+
 static void stash_object_attr(struct planning *l, const tnf_object *o, const tnf_member *m,
                               bool *opened)
 {
@@ -32,7 +39,7 @@ static void plan_object_attrs(struct planning *l, const tnf_object *o, bool nati
     bool opened = false;
     for (size_t i = 0; o->attrs && i < o->attrs->n; i++) {
         const tnf_member *m = &o->attrs->as.members[i];
-        if (tnf_registry_derives(m) || (native && tnf_plan_listed(can->object_attrs, m->key)))
+        if (tnf_registry_derives(m) || (native && tnf_plan_places(l, m)))
             continue;
         if (native && can->attrs == TNF_HOLDS_TYPED && tnf_plan_holds(can, m, o)) {
             if (can->sorted_maps && !tnf_plan_in_order(&m->value))

@@ -25,13 +25,14 @@ static bool comes_later(const tnf_can *can, tnf_str a, tnf_str b)
 
 /* Attributes come back class by class: those with a place of their own in the format, text, what
  * is in the stash, and the text map as a whole. */
-static int class_of(const tnf_can *can, const char *listed, const tnf_member *m,
+static int class_of(const struct planning *l, const char *listed, const tnf_member *m,
                     const tnf_object *of)
 {
+    const tnf_can *can = &l->format->can;
     bool text = can->attrs == TNF_HOLDS_TEXT && listed == can->file_attrs;
     if (text && m->value.kind == TNF_MAP && tnf_plan_text_map(m))
         return 3;
-    if (tnf_plan_listed(listed, m->key))
+    if (of ? tnf_plan_places(l, m) : tnf_plan_listed(listed, m->key))
         return 0;
     if (text && (m->value.kind == TNF_STRING || m->value.kind == TNF_JSON))
         return 1;
@@ -49,7 +50,7 @@ static bool comes_back(const struct planning *l, const char *listed, const tnf_m
         const tnf_member *m = &members[i];
         if (tnf_registry_derives(m))
             continue;
-        int this = class_of(can, listed, m, of);
+        int this = class_of(l, listed, m, of);
         if (this < class || (this == 0 && before && comes_later(can, before->key, m->key)))
             return false;
         class = this;

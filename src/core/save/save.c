@@ -75,6 +75,12 @@ static tnf_status plan_save(struct tnf_save *s, const tnf_builder *b,
     return status;
 }
 
+static const char *file_name(const char *path)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    return slash ? slash + 1 : path;
+}
+
 static tnf_status write_to(struct tnf_save *s, const tnf_option_value *values, tnf_sink *sink,
                            tnf_error *e)
 {
@@ -92,16 +98,18 @@ static tnf_status write_to(struct tnf_save *s, const tnf_option_value *values, t
         .shards = s->shards,
         .nshards = s->nshards,
         .extension = s->extension,
+        .name = file_name(s->path),
         .folder = s->folder,
         .save = s,
     };
     tnf_status status = s->index ? s->index->write_index(&w, e) : s->format->write(&w, e);
     tnf_arena_free(&scratch);
-    if (status != TNF_OK) {
+    if (status != TNF_OK)
         tnf_error_prefix(e, s->format->name);
-        return status;
-    }
-    return s->folder ? tnf_folder_sink_end(s->folder, e) : tnf_sink_commit(sink, e);
+    else
+        status = s->folder ? tnf_folder_sink_end(s->folder, e) : tnf_commit_both(s, sink, e);
+    tnf_beside_close(s);
+    return status;
 }
 
 static tnf_status save_to_sink(const tnf_builder *b, tnf_sink *sink,
@@ -233,6 +241,7 @@ static tnf_status write_path(struct tnf_save *s, const tnf_option_value *values,
     } else {
         TNF_TRY(tnf_sink_open(&sink, path, flags, &s->arena.alloc, e));
         tnf_sink_claimed(sink, claim);
+        s->path = path;
     }
     tnf_status status = write_to(s, values, sink, e);
     tnf_sink_close(sink);

@@ -33,6 +33,13 @@ typedef struct tnf_change {
     uint16_t pieces; /* tensors that it became, one after the other */
 } tnf_change;
 
+/* A second file that is written with the first. */
+struct tnf_beside {
+    tnf_sink *sink;  /* NULL: there is none */
+    tnf_sink *first; /* of the writer, while it is at the second */
+    char *path;
+};
+
 struct tnf_save {
     tnf_save_options options;
     const tnf_format *format;
@@ -52,6 +59,8 @@ struct tnf_save {
     const tnf_shard *shards;
     size_t nshards;
     struct tnf_folder_sink *folder; /* that is being made, if the format writes one */
+    const char *path;               /* that is written; NULL: no local file */
+    struct tnf_beside beside;       /* beside.c */
 };
 
 /* cast.c: *out is `from`, or save->cast if floats are to have another type. */
@@ -101,6 +110,10 @@ tnf_status tnf_save_format(const tnf_format **out, const tnf_builder *builder, c
 tnf_status tnf_save_index(const tnf_builder *builder, tnf_sink *sink,
                           const tnf_save_options *options, const tnf_format *index,
                           const tnf_shard *shards, size_t n, tnf_error *e);
+
+/* beside.c: puts both in place, the second file first. */
+tnf_status tnf_commit_both(struct tnf_save *s, tnf_sink *sink, tnf_error *e);
+void tnf_beside_close(struct tnf_save *s);
 
 /* save.c: s->values, of what the caller gave and what the file has that is followed. */
 tnf_status tnf_save_parse(struct tnf_save *s, tnf_error *e);

@@ -6,27 +6,31 @@
 #include "base/hash.h"
 #include "format.h"
 
-#define H5_NOWHERE  UINT64_MAX /* an address that is none */
-#define H5_RANK     32u
-#define H5_DEPTH    1024u /* of groups in groups */
-#define H5_NESTED   16u   /* of types in types */
-#define H5_MESSAGES 65535u
-#define H5_BLOCKS   4096u /* that a header may be continued in */
-#define H5_FILTERS  32u
-#define H5_CHUNK    ((uint64_t)1 << 30) /* bytes of the largest chunk that is decoded */
+#define H5_NOWHERE   UINT64_MAX /* an address that is none */
+#define H5_RANK      32u
+#define H5_DEPTH     1024u /* of groups in groups */
+#define H5_NESTED    16u   /* of types in types */
+#define H5_MESSAGES  65535u
+#define H5_BLOCKS    4096u /* that a header may be continued in */
+#define H5_FILTERS   32u
+#define H5_CHUNK     ((uint64_t)1 << 30) /* bytes of the largest chunk that is decoded */
 
-#define H5_ATTRS    "hdf5.attrs"
-#define H5_GROUPS   "hdf5.groups"
-#define H5_LINKS    "hdf5.links"
-#define H5_NULL     "hdf5.null"
-#define H5_TYPES    "hdf5.types"
-#define H5_ALIAS    "hdf5.alias"
-#define H5_WIDTH    "hdf5.width"
-#define H5_TYPE     "hdf5.type"
-#define H5_ENUM     "hdf5.enum"
+#define H5_ATTRS     "hdf5.attrs"
+#define H5_GROUPS    "hdf5.groups"
+#define H5_LINKS     "hdf5.links"
+#define H5_NULL      "hdf5.null"
+#define H5_TYPES     "hdf5.types"
+#define H5_ALIAS     "hdf5.alias"
+#define H5_WIDTH     "hdf5.width"
+#define H5_TYPE      "hdf5.type"
+#define H5_ENUM      "hdf5.enum"
+/* What is written natively, and what is found anew. */
+#define H5_OF_FILE   H5_ATTRS " " H5_GROUPS " " H5_LINKS " " H5_NULL " hdf5.metadata"
+#define H5_OF_TENSOR H5_ATTRS " " H5_ENUM
+#define H5_DERIVED   H5_ALIAS " " H5_TYPES " " H5_WIDTH " " H5_TYPE
 /* Root attributes in which metadata of other formats are. */
-#define H5_OWN      "tenfold."
-#define H5_METADATA "tenfold.metadata."
+#define H5_OWN       "tenfold."
+#define H5_METADATA  "tenfold.metadata."
 
 /* ------------------------------------------------------------------- bytes */
 
@@ -65,7 +69,6 @@ typedef struct h5_state {
 /* While the file is read. */
 typedef struct h5_file {
     tnf_reader *r;
-    bool inside;         /* of an archive, which has metadata of its own */
     uint64_t base, end;  /* of the HDF5 file in the source: addresses count from base */
     uint64_t work, most; /* bytes of metadata that were read, and may be */
     tnf_arena temp;      /* of the object that is being read */

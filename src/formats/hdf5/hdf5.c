@@ -216,8 +216,7 @@ static tnf_status visit_group(h5_file *h, const h5_header *x, unsigned depth, tn
     TNF_TRY(tnf_h5_attrs(&attrs, h, x, e));
     TNF_TRY(tnf_h5_links(&links, h, x, e));
     if (depth == 0) {
-        if (!h->inside)
-            TNF_TRY(take_own(h, &attrs, e));
+        TNF_TRY(take_own(h, &attrs, e));
         if (attrs.n)
             TNF_TRY(tnf_set_attr(h->r, H5_ATTRS, tnf_attrs_value(&attrs), e));
     } else if (attrs.n || links.n == 0) {
@@ -379,7 +378,7 @@ tnf_status tnf_h5_read(tnf_reader *r, uint64_t start, uint64_t size, tnf_error *
                              (unsigned long long)(end - limit)));
     if (s.flags & 5u)
         tnf_warn(r, at, "the file was being written to, or was not closed");
-    h5_file h = { .r = r, .base = at, .end = limit, .inside = start > 0 };
+    h5_file h = { .r = r, .base = at, .end = limit };
     if (!tnf_ckd_mul(&h.most, size, 64) || !tnf_ckd_add(&h.most, h.most, (uint64_t)16 << 20))
         h.most = UINT64_MAX;
     r->state = tnf_arena_alloc(r->arena, sizeof(h5_state));
@@ -407,9 +406,9 @@ const tnf_format tnf_format_hdf5 = {
              .zero_rank = true,
              .sorts = tnf_h5_compare,
              .attrs = TNF_HOLDS_TEXT,
-             .file_attrs = H5_ATTRS " " H5_GROUPS " " H5_LINKS " " H5_NULL " hdf5.metadata",
-             .object_attrs = H5_ATTRS " " H5_ENUM,
-             .derived = H5_ALIAS " " H5_TYPES " " H5_WIDTH " " H5_TYPE,
+             .file_attrs = H5_OF_FILE,
+             .object_attrs = H5_OF_TENSOR,
+             .derived = H5_DERIVED,
              .takes = tnf_h5_takes,
              .fits = tnf_h5_fits },
     .write_options = tnf_h5_write_options,

@@ -5,9 +5,14 @@
  *   config.json        the layers of the model     -> keras.config; never run, whatever it holds
  *   model.weights.h5   an HDF5 file, read where it lies
  *   assets/…           kept as extras
+ *
+ * It is written in that order, as Keras does it.
  */
-#include "formats/hdf5/h5.h"
+#include "formats/hdf5/tree.h"
 
+#include "base/crc32.h"
+#include "container/path.h"
+#include "container/zip_sink.h"
 #include "wire/json.h"
 
 #include <stdio.h>
@@ -16,6 +21,12 @@
 #define CONFIG   "keras.config"
 #define METADATA "keras.metadata"
 #define WEIGHTS  "model.weights.h5"
+#define PREFIX   "keras."
+
+static const struct {
+    const char *key, *member;
+} documents[] = { { METADATA, "metadata.json" }, { CONFIG, "config.json" } };
+#define DOCUMENTS (sizeof documents / sizeof *documents)
 
 static int probe(const tnf_probe *p)
 {
@@ -63,7 +74,7 @@ static tnf_status keep_member(tnf_reader *r, const tnf_container *z, size_t i, t
     char *key = tnf_arena_raw(r->arena, m->name.n + 8);
     if (!key)
         return tnf_arena_fail(r->arena, "a member", e);
-    int n = snprintf(key, m->name.n + 8, "keras.%.*s", (int)m->name.n, m->name.p);
+    int n = snprintf(key, m->name.n + 8, PREFIX "%.*s", (int)m->name.n, m->name.p);
     TNF_TRY(tnf_container_place(&place, z, i, e));
     TNF_TRY(tnf_place_part(r, &part, m, &place, 0, m->size, &front, e));
     return tnf_add_extra_part(r, (tnf_str) { key, (size_t)n }, &part, e);
@@ -72,6 +83,13 @@ static tnf_status keep_member(tnf_reader *r, const tnf_container *z, size_t i, t
 static bool is_called(const tnf_content *m, const char *name)
 {
     return m->name.n == strlen(name) && memcmp(m->name.p, name, m->name.n) == 0;
+}
+
+/* Is it not an extra? */
+static bool is_own(const tnf_content *m)
+{
+    return is_called(m, documents[0].member) || is_called(m, documents[1].member) ||
+           is_called(m, WEIGHTS);
 }
 
 static tnf_status read_weights(tnf_reader *r, const tnf_container *z, size_t i, tnf_error *e)
@@ -92,13 +110,15 @@ static tnf_status read_members(tnf_reader *r, const tnf_container *z, tnf_error 
                         "no " WEIGHTS
                         " is in the archive (weights in .npz or in shards are not read)");
     TNF_TRY(read_weights(r, z, weights, e));
+    for (size_t i = 0; i < DOCUMENTS; i++) {
+        size_t at = tnf_container_find(
+            z, (tnf_str) { documents[i].member, strlen(documents[i].member) });
+        if (at != SIZE_MAX)
+            TNF_TRY(read_json(r, documents[i].key, z, at, e));
+    }
     for (size_t i = 0; i < z->n; i++) {
         const tnf_content *m = &z->members[i];
-        if (is_called(m, "config.json"))
-            TNF_TRY(read_json(r, CONFIG, z, i, e));
-        else if (is_called(m, "metadata.json"))
-            TNF_TRY(read_json(r, METADATA, z, i, e));
-        else if (i != weights && !m->directory)
+        if (!is_own(m) && !m->directory)
             TNF_TRY(keep_member(r, z, i, e));
     }
     return TNF_OK;
@@ -113,16 +133,151 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
     return status;
 }
 
+/* ------------------------------------------------------------------ writing */
+
+static const char *document_of(tnf_str key)
+{
+    for (size_t i = 0; i < DOCUMENTS; i++)
+        if (key.n == strlen(documents[i].key) && memcmp(key.p, documents[i].key, key.n) == 0)
+            return documents[i].member;
+    return NULL;
+}
+
+static tnf_status fits(tnf_fit *fit, tnf_error *e)
+{
+    const tnf_attrs *attrs = &fit->catalog->attrs;
+    bool model = false;
+    TNF_TRY(tnf_h5_fits(fit, e));
+    for (size_t i = 0; i < attrs->n; i++) {
+        const tnf_member *m = &attrs->members[i];
+        bool json = m->value.kind == TNF_JSON && m->value.n > 0;
+        if (document_of(m->key) && !json)
+            fit->attrs[i] = (tnf_verdict) { TNF_DROPPED, "it is no JSON document" };
+        model = model || (json && document_of(m->key) == documents[1].member);
+    }
+    for (size_t i = 0; i < fit->catalog->n && !model; i++)
+        if (fit->objects[i].fate < TNF_TRANSFORMED && !tnf_is_filler(&fit->catalog->objects[i]))
+            fit->objects[i] = (tnf_verdict) { TNF_TRANSFORMED,
+                                              "there is no " CONFIG
+                                              ", and Keras loads no model without it: "
+                                              "write .weights.h5 for weights alone" };
+    return TNF_OK;
+}
+
+/* What passes through here on its way into the archive, which wants its CRC. */
+struct counted {
+    tnf_sink *to;
+    uint32_t crc;
+};
+
+static tnf_status put_counted(void *ctx, const void *bytes, size_t n, tnf_error *e)
+{
+    struct counted *c = ctx;
+    c->crc = tnf_crc32(c->crc, bytes, n);
+    return tnf_sink_write(c->to, bytes, n, e);
+}
+
+static const tnf_sink_ops counted_ops = { .version = TNF_SINK_OPS_VERSION, .write = put_counted };
+
+typedef tnf_status (*put_fn)(tnf_writer *w, const void *what, tnf_error *e);
+
+static tnf_status put_member(tnf_writer *w, tnf_zip_sink *zip, tnf_str name, put_fn put,
+                             const void *what, tnf_error *e)
+{
+    struct counted c = { .to = w->sink };
+    const tnf_zip_put member = { .name = name };
+    tnf_sink *through;
+    TNF_TRY(tnf_zip_sink_member(zip, &member, e));
+    TNF_TRY(tnf_sink_new(&through, &counted_ops, &c, &w->scratch->alloc, e));
+    w->sink = through;
+    tnf_status status = put(w, what, e);
+    if (status == TNF_OK)
+        status = tnf_sink_flush(through, e);
+    uint64_t n = through->written;
+    w->sink = c.to;
+    tnf_sink_close(through);
+    TNF_TRY(status);
+    return tnf_zip_sink_member_end(zip, n, c.crc, e);
+}
+
+static tnf_status put_document(tnf_writer *w, const void *what, tnf_error *e)
+{
+    const tnf_value *v = what;
+    return tnf_put(w, v->as.s, v->n, e);
+}
+
+static tnf_status put_weights(tnf_writer *w, const void *what, tnf_error *e)
+{
+    (void)what;
+    return tnf_h5_write(w, e);
+}
+
+static tnf_status put_extra(tnf_writer *w, const void *what, tnf_error *e)
+{
+    return tnf_put_data(w, what, e);
+}
+
+static tnf_status put_extras(tnf_writer *w, tnf_zip_sink *zip, tnf_error *e)
+{
+    for (size_t i = 0; i < w->catalog->nextras; i++) {
+        const tnf_extra *x = &w->catalog->extras[i];
+        tnf_str name = { x->key.p + sizeof PREFIX - 1, x->key.n - (sizeof PREFIX - 1) };
+        const tnf_content m = { .name = name };
+        if (is_own(&m) || tnf_path_check(name, NULL) != TNF_OK)
+            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "no member can be called %s",
+                            TNF_QUOTED(name));
+        TNF_TRY(put_member(w, zip, name, put_extra, &x->bytes, e));
+    }
+    return TNF_OK;
+}
+
+static tnf_status put_members(tnf_writer *w, tnf_zip_sink *zip, tnf_error *e)
+{
+    for (size_t i = 0; i < DOCUMENTS; i++) {
+        const char *name = documents[i].member;
+        const tnf_value *v = tnf_catalog_attr(w->catalog, documents[i].key);
+        if (v)
+            TNF_TRY(put_member(w, zip, (tnf_str) { name, strlen(name) }, put_document, v, e));
+    }
+    TNF_TRY(put_member(w, zip, (tnf_str)TNF_STR(WEIGHTS), put_weights, NULL, e));
+    TNF_TRY(put_extras(w, zip, e));
+    return tnf_zip_sink_end(zip, (tnf_str) { "", 0 }, e);
+}
+
+static tnf_status write_all(tnf_writer *w, tnf_error *e)
+{
+    tnf_zip_sink zip;
+    tnf_zip_sink_begin(&zip, w->sink, TNF_ZIP_PYTHON, &w->scratch->alloc);
+    tnf_status status = put_members(w, &zip, e);
+    tnf_zip_sink_free(&zip);
+    return status;
+}
+
+/* The family is that of what is in it: its tensors and most of its attributes are HDF5's. */
 const tnf_format tnf_format_keras = {
     .name = "keras",
     .title = "Keras 3 model (.keras)",
     .extensions = "keras",
-    .family = "keras",
-    .caps = TNF_CAN_READ,
+    .family = "hdf5",
+    .caps = TNF_CAN_READ | TNF_CAN_WRITE,
+    .can = { .types = H5_WRITES,
+             .layouts = "dense strings/1",
+             .zero_rank = true,
+             .extras = true,
+             .extra_prefix = "keras",
+             .sorts = tnf_h5_compare,
+             .attrs = TNF_HOLDS_TEXT,
+             .file_attrs = H5_OF_FILE " " METADATA " " CONFIG,
+             .object_attrs = H5_OF_TENSOR,
+             .derived = H5_DERIVED,
+             .takes = tnf_h5_takes,
+             .fits = fits },
+    .write_options = tnf_h5_write_options,
     .probe = probe,
     .index = index_all,
     .decode = tnf_h5_decode,
     .decode_on = tnf_h5_decode_on,
     .forget = tnf_h5_forget,
     .keeps = H5_KEEPS,
+    .write = write_all,
 };

@@ -47,10 +47,11 @@ typedef struct ox_edit {
     uint8_t bytes[24];
     uint8_t n;
     const tnf_object *object; /* writing: whose data follow the bytes */
+    uint64_t outside;         /* OX_PLACE: where its data are in their own file */
     uint8_t what;             /* which of them */
 } ox_edit;
 
-enum { OX_DATA, OX_TEXTS, OX_VALUES, OX_LINEAR, OX_COORDS };
+enum { OX_DATA, OX_TEXTS, OX_VALUES, OX_LINEAR, OX_COORDS, OX_PLACE };
 
 /* --------------------------------------------------------------------- walk */
 
@@ -140,6 +141,35 @@ tnf_status tnf_ox_dims(ox_tensor *t, tnf_reader *r, tnf_protobuf m, tnf_error *e
 tnf_status tnf_ox_place(tnf_part *part, const ox_tensor *t, tnf_reader *r, tnf_error *e);
 tnf_status tnf_ox_strings(tnf_part parts[2], const ox_tensor *t, tnf_reader *r, tnf_error *e);
 
+/* ------------------------------------------------------------------- outside */
+
+#define OX_MAX_FILE     ((uint64_t)INT32_MAX) /* what protobuf takes */
+#define OX_MAX_LOCATION 255u
+#define OX_MAX_PLACE    (OX_MAX_LOCATION + 128u)
+
+/* A second file for data. */
+typedef struct ox_outside {
+    tnf_str location; /* its name; n is 0: there is none */
+    uint64_t least;   /* bytes of a tensor that goes there */
+    uint64_t align, end;
+    tnf_buf objects; /* const tnf_object *, one after the other in the file */
+} ox_outside;
+
+/* Which tensors go there, if any do, and what it is called. */
+tnf_status tnf_ox_choose_place(ox_outside *x, const tnf_writer *w, const tnf_value *model,
+                               tnf_error *e);
+bool tnf_ox_is_outside(const ox_outside *x, const tnf_object *o);
+/* The next tensor of it, and where it will be. */
+tnf_status tnf_ox_go_outside(uint64_t *at, ox_outside *x, const tnf_object *o, tnf_error *e);
+/* The fields of a tensor whose data are there; gives their bytes. */
+size_t tnf_ox_put_place(uint8_t out[OX_MAX_PLACE], const ox_outside *x, uint64_t offset,
+                        uint64_t n);
+tnf_status tnf_ox_put_outside(tnf_writer *w, const ox_outside *x, tnf_error *e);
+tnf_status tnf_ox_too_large(tnf_error *e);
+
+/* --------------------------------------------------------------------- write */
+
+enum { OX_WRITE_BARE, OX_WRITE_EXTERNAL, OX_WRITE_LOCATION, OX_WRITE_ALIGN };
 extern const tnf_option_info tnf_ox_write_options[];
 tnf_status tnf_ox_fits(tnf_fit *fit, tnf_error *e);
 /* A model of these tensors as initializers, without their data: what would have been kept of one.

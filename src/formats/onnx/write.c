@@ -3,6 +3,8 @@
  *
  *   onnx.model  ░░░░░░░░[dims type name]░░░░░░░[dims type name]░░░░     walked as when it was read
  *   written     ░░░░░░░░[dims type name raw_data]░░░░░[…]░░░░░░░░░░     lengths around them are new
+ *   or          ░░░░░░░░[dims type name location offset length]░░░░     and a second file:
+ *               raw data ░ raw data ░░ raw data                         in the order of the walk
  *
  * Without such a model there is no graph; then `-o bare=yes` makes a model of initializers alone.
  */
@@ -11,14 +13,15 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WRITE_BARE };
-
-#define MAX_FILE ((uint64_t)INT32_MAX) /* what protobuf takes */
-#define PIECE    ((size_t)64 << 10)
-
 const tnf_option_info tnf_ox_write_options[] = {
     { "bare", TNF_OPTION_BOOL, NULL, "no",
       "without a graph that was kept: a model of initializers alone" },
+    { "external", TNF_OPTION_CHOICE, "auto|never|always", "auto",
+      "data in a second file: above 1.5 GiB, never, or all data" },
+    { "location", TNF_OPTION_TEXT, NULL, "",
+      "name of the second file, in the same folder; empty: that of the model and \".data\"" },
+    { "align", TNF_OPTION_UINT, NULL, "4096",
+      "tensors begin there at a multiple of so many bytes" },
     { 0 },
 };
 
@@ -30,6 +33,7 @@ struct putting {
     tnf_fit *fit;    /* of the plan; NULL: it is written */
     tnf_attrs met;   /* names of tensors that the model has */
     tnf_attrs names; /* of all tensors, to their numbers */
+    ox_outside outside;
 };
 
 /* A catalog that is to be written is not found by name. */
@@ -72,7 +76,7 @@ static const tnf_value *kept_model(const tnf_catalog *c)
 struct said {
     uint64_t type, dims[255];
     uint32_t rank;
-    uint64_t place[2]; /* where raw data belong, and strings */
+    uint64_t place[3]; /* where raw data belong, strings, and the name of another file */
 };
 
 static tnf_status add_dims(struct said *s, tnf_protobuf m, tnf_error *e)
@@ -92,17 +96,18 @@ static tnf_status read_said(struct said *s, tnf_protobuf m, tnf_error *e)
     tnf_protobuf_field f;
     s->rank = 0;
     s->type = 0;
-    s->place[0] = s->place[1] = m.end;
+    for (int i = 0; i < 3; i++)
+        s->place[i] = m.end;
     while (tnf_protobuf_more(&m)) {
         TNF_TRY(tnf_protobuf_next(&m, &f, e));
         if (f.number == OX_DIMS)
             TNF_TRY(add_dims(s, tnf_protobuf_inside(&m, &f), e));
         else if (f.number == OX_TYPE)
             s->type = f.value;
-        if (f.number > OX_RAW && s->place[0] == m.end)
-            s->place[0] = f.at;
-        if (f.number > OX_STRINGS && s->place[1] == m.end)
-            s->place[1] = f.at;
+        static const unsigned behind[] = { OX_RAW, OX_STRINGS, OX_LOCATION };
+        for (int i = 0; i < 3; i++)
+            if (f.number > behind[i] && s->place[i] == m.end)
+                s->place[i] = f.at;
     }
     return TNF_OK;
 }
@@ -129,6 +134,16 @@ static tnf_status insert(ox_walk *w, uint64_t at, const tnf_object *o, unsigned 
     edit.bytes[0] = OX_RAW << 3 | TNF_PROTOBUF_LENGTH;
     edit.n = (uint8_t)(1 + tnf_protobuf_put(edit.bytes + 1, n));
     *more += (int64_t)(edit.n + n);
+    return tnf_ox_edit(w, &edit, e);
+}
+
+static tnf_status insert_place(ox_walk *w, struct putting *x, uint64_t at, const tnf_object *o,
+                               int64_t *more, tnf_error *e)
+{
+    ox_edit edit = { .at = at, .object = o, .what = OX_PLACE };
+    uint8_t bytes[OX_MAX_PLACE];
+    TNF_TRY(tnf_ox_go_outside(&edit.outside, &x->outside, o, e));
+    *more += (int64_t)tnf_ox_put_place(bytes, &x->outside, edit.outside, o->parts->nbytes);
     return tnf_ox_edit(w, &edit, e);
 }
 
@@ -252,6 +267,8 @@ static tnf_status take_site(void *ctx, ox_walk *w, const ox_site *site, int64_t 
         return put_sparse(w, o, s, more, e);
     if (s->whole.type == 8)
         return insert_strings(w, s->whole.place[1], o, more, e);
+    if (tnf_ox_is_outside(&x->outside, o))
+        return insert_place(w, x, s->whole.place[2], o, more, e);
     return insert(w, s->whole.place[0], o, OX_DATA, o->parts->nbytes, more, e);
 }
 
@@ -304,7 +321,7 @@ tnf_status tnf_ox_fits(tnf_fit *fit, tnf_error *e)
             };
         else if (!model && strcmp(o->layout->id, "sparse_coo/1") == 0)
             fit->objects[i] = (tnf_verdict) { TNF_DROPPED, "a bare model holds no sparse tensors" };
-        else if (!model && !fit->options[WRITE_BARE].u)
+        else if (!model && !fit->options[OX_WRITE_BARE].u)
             fit->objects[i] = (tnf_verdict) {
                 TNF_TRANSFORMED, "there is no graph, and a model without one is of use to no "
                                  "program: use -o bare=yes for initializers alone"
@@ -356,9 +373,11 @@ static tnf_status put_indices(tnf_writer *w, const tnf_object *o, bool linear, t
     return TNF_OK;
 }
 
-static tnf_status put_edit(tnf_writer *w, const ox_edit *edit, tnf_error *e)
+static tnf_status put_edit(tnf_writer *w, const struct putting *x, const ox_edit *edit,
+                           tnf_error *e)
 {
     const tnf_object *o = edit->object;
+    uint8_t bytes[OX_MAX_PLACE];
     TNF_TRY(tnf_put(w, edit->bytes, edit->n, e));
     if (!o)
         return TNF_OK;
@@ -370,13 +389,16 @@ static tnf_status put_edit(tnf_writer *w, const ox_edit *edit, tnf_error *e)
     case OX_LINEAR:
     case OX_COORDS:
         return put_indices(w, o, edit->what == OX_LINEAR, e);
+    case OX_PLACE:
+        return tnf_put(w, bytes,
+                       tnf_ox_put_place(bytes, &x->outside, edit->outside, o->parts->nbytes), e);
     default:
         return tnf_put_data(w, &o->parts[0], e);
     }
 }
 
-static tnf_status put_model(tnf_writer *w, const ox_walk *walk, const tnf_value *model,
-                            tnf_error *e)
+static tnf_status put_model(tnf_writer *w, const struct putting *x, const ox_walk *walk,
+                            const tnf_value *model, tnf_error *e)
 {
     const ox_edit *edits = (const ox_edit *)(const void *)walk->edits.p;
     size_t n = walk->edits.n / sizeof *edits, at = 0;
@@ -384,13 +406,10 @@ static tnf_status put_model(tnf_writer *w, const ox_walk *walk, const tnf_value 
         size_t end = i < n ? (size_t)edits[i].at : model->n;
         TNF_TRY(tnf_put(w, model->as.s + at, end - at, e));
         if (i < n)
-            TNF_TRY(put_edit(w, &edits[i], e));
+            TNF_TRY(put_edit(w, x, &edits[i], e));
         at = i < n ? end + (size_t)edits[i].cut : end;
     }
-    if (w->sink->written > MAX_FILE)
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
-                        "the model would exceed 2 GiB, which no program can load");
-    return TNF_OK;
+    return w->sink->written > OX_MAX_FILE ? tnf_ox_too_large(e) : TNF_OK;
 }
 
 /* --------------------------------------------------------------------- bare */
@@ -455,12 +474,18 @@ tnf_status tnf_ox_write(tnf_writer *w, tnf_error *e)
         made = tnf_value_str(TNF_BYTES, (const char *)bare.p, bare.n);
         model = &made;
     }
+    tnf_buf_init(&x.outside.objects, &w->scratch->alloc, UINT32_MAX);
+    if (status == TNF_OK)
+        status = tnf_ox_choose_place(&x.outside, w, model, e);
     if (status == TNF_OK) {
         status = walk_model(&walk, &x, model, e);
         if (status == TNF_OK)
-            status = put_model(w, &walk, model, e);
+            status = tnf_ox_put_outside(w, &x.outside, e);
+        if (status == TNF_OK)
+            status = put_model(w, &x, &walk, model, e);
         tnf_buf_free(&walk.edits);
     }
+    tnf_buf_free(&x.outside.objects);
     tnf_buf_free(&bare);
     return status;
 }

@@ -37,6 +37,13 @@ tnf_fate tnf_zr_takes(const tnf_object *o, const char **reason)
     return tnf_zr_good_path(o->name) ? TNF_NATIVE : TNF_DROPPED;
 }
 
+bool tnf_zr_no_place(const tnf_member *attr, const tnf_option_value *options)
+{
+    static const char key[] = "zarr.dimension_names";
+    return options[ZR_WRITE_VERSION].u == 1 && attr->key.n == sizeof key - 1 &&
+           memcmp(attr->key.p, key, sizeof key - 1) == 0;
+}
+
 static int by_bytes(const void *a, const void *b)
 {
     return tnf_str_compare(*(const tnf_str *)a, *(const tnf_str *)b);

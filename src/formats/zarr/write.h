@@ -15,6 +15,8 @@ extern const tnf_option_info tnf_zr_write_options[];
 /* Can a group or an array have this path? */
 bool tnf_zr_good_path(tnf_str name);
 tnf_fate tnf_zr_takes(const tnf_object *o, const char **reason);
+/* Zarr 2 has no names for dimensions. */
+bool tnf_zr_no_place(const tnf_member *attr, const tnf_option_value *options);
 tnf_status tnf_zr_fits(tnf_fit *fit, tnf_error *e);
 tnf_status tnf_zr_write(tnf_writer *w, tnf_error *e);
 

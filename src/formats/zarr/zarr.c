@@ -400,6 +400,7 @@ const tnf_format tnf_format_zarr = {
              .sorts = tnf_compare_names,
              .file_attrs = ATTRS " " GROUPS,
              .object_attrs = "zarr.attrs zarr.dimension_names",
+             .no_place = tnf_zr_no_place,
              .derived = "zarr.chunks zarr.codecs zarr.fill_value",
              .takes = tnf_zr_takes,
              .fits = tnf_zr_fits },

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: MIT */
+/* ONNX models in two files, and models that get other weights. */
+#include "../support/unit.h"
+
+#include <ftw.h>
+#include <sys/stat.h>
+#include <tenfold/build.h>
+#include <tenfold/convert.h>
+#include <tenfold/tenfold.h>
+#include <unistd.h>
+
+#define N 300u /* floats: more than a kilobyte */
+
+static float numbers[N], others[N];
+static char folder[128];
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *where)
+{
+    (void)st, (void)kind, (void)where;
+    return remove(path);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < N; i++) {
+        numbers[i] = (float)i / 7;
+        others[i] = -(float)i;
+    }
+    snprintf(folder, sizeof folder, "/tmp/test_onnx.%d", (int)getpid());
+    return mkdir(folder, 0700);
+}
+
+static int end(void **state)
+{
+    (void)state;
+    return nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static const char *at(const char *name)
+{
+    static char path[2][400];
+    static unsigned turn;
+    snprintf(path[turn ^= 1], sizeof path[0], "%s/%s", folder, name);
+    return path[turn];
+}
+
+static void add(tnf_builder *b, const char *name, const float *values, uint64_t n)
+{
+    tnf_error e;
+    assert_ok(tnf_builder_add(b, name, tnf_type_of(TNF_F32), 1, &n, values, &e));
+}
+
+/* A model of initializers: "w" is large, "s" small, "none" empty. */
+static tnf_builder *build(void)
+{
+    tnf_builder *b;
+    tnf_error e;
+    assert_ok(tnf_builder_new(&b, NULL, &e));
+    add(b, "w", numbers, N);
+    add(b, "s", numbers, 3);
+    add(b, "none", numbers, 0);
+    add(b, "x", numbers, N);
+    return b;
+}
+
+static tnf_status save(const tnf_builder *b, const char *path, const char *external,
+                       const char *location, const char *align, bool replace, tnf_error *e)
+{
+    const tnf_option options[] = {
+        { "bare", "yes" }, { "external", external }, { "location", location }, { "align", align }
+    };
+    tnf_save_options how = TNF_SAVE_INIT;
+    how.options = options;
+    how.noptions = 4;
+    how.no_sync = true;
+    how.replace = replace;
+    return tnf_save(b, path, &how, e);
+}
+
+static void check(const tnf_file *f, const char *name, const float *want, uint64_t n)
+{
+    float found[N];
+    tnf_error e;
+    const tnf_object *o = tnf_find(f, name);
+    assert_non_null(o);
+    assert_int_equal(o->shape[0], n);
+    assert_ok(tnf_read(o, found, (size_t)n * 4, &e));
+    assert_memory_equal(found, want, (size_t)n * 4);
+}
+
+static uint64_t size_of(const char *path)
+{
+    struct stat st;
+    assert_int_equal(lstat(path, &st), 0);
+    return (uint64_t)st.st_size;
+}
+
+static void check_model(const char *path)
+{
+    tnf_error e;
+    tnf_file *f;
+    assert_ok(tnf_open(&f, path, NULL, &e));
+    assert_string_equal(tnf_file_info(f)->format, "onnx");
+    check(f, "w", numbers, N);
+    check(f, "s", numbers, 3);
+    check(f, "none", numbers, 0);
+    check(f, "x", numbers, N);
+    tnf_close(f);
+}
+
+static void data_go_into_a_second_file(void **state)
+{
+    static const struct {
+        const char *location, *align, *data;
+        uint64_t bytes;
+    } ways[] = {
+        { "", "4096", "0.onnx.data", 8192 + N * 4 },
+        { "weights.pb", "0", "weights.pb", 2 * N * 4 + 12 },
+        { "w", "16", "w", 1200 + 16 + N * 4 },
+    };
+    tnf_error e;
+    tnf_builder *b = build();
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "%u.onnx", i);
+        assert_ok(save(b, at(name), "always", ways[i].location, ways[i].align, false, &e));
+        assert_int_equal(size_of(at(ways[i].data)), ways[i].bytes);
+        assert_true(size_of(at(name)) < 600);
+        check_model(at(name));
+        /* Neither file is written over unasked. */
+        assert_fails(save(b, at(name), "always", ways[i].location, "1", false, &e), TNF_EEXISTS);
+        assert_int_equal(unlink(at(name)), 0);
+        assert_fails(save(b, at(name), "always", ways[i].location, "1", false, &e), TNF_EEXISTS);
+        assert_int_equal(access(at(name), F_OK), -1);
+        assert_ok(save(b, at(name), "always", ways[i].location, "1", true, &e));
+        assert_int_equal(size_of(at(ways[i].data)), 2 * N * 4 + 12);
+        check_model(at(name));
+    }
+    /* A small model is one file. */
+    assert_ok(save(b, at("one.onnx"), "auto", "", "4096", false, &e));
+    assert_int_equal(access(at("one.onnx.data"), F_OK), -1);
+    check_model(at("one.onnx"));
+    tnf_builder_free(b);
+}
+
+/* Written over both of its own files, and into one again. */
+static void a_model_replaces_itself(void **state)
+{
+    tnf_error e;
+    tnf_file *f;
+    tnf_builder *b = build();
+    (void)state;
+    assert_ok(save(b, at("self.onnx"), "always", "", "64", false, &e));
+    tnf_builder_free(b);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_ok(tnf_open(&f, at("self.onnx"), NULL, &e));
+        assert_ok(tnf_builder_new(&b, NULL, &e));
+        assert_ok(tnf_builder_add_file(b, f, &e));
+        assert_ok(save(b, at("self.onnx"), i ? "never" : "always", "", "1", true, &e));
+        tnf_builder_free(b);
+        tnf_close(f);
+        if (i)
+            assert_int_equal(unlink(at("self.onnx.data")), 0);
+        check_model(at("self.onnx"));
+    }
+}
+
+static void the_second_file_stays_in_the_folder(void **state)
+{
+    static const char *const bad[] = { "../out", "/tmp/out", "sub/out", ".",   "..",      "C:out",
+                                       "a\\b",   "bad.onnx", "link",    "dir", "dangling" };
+    tnf_error e;
+    tnf_sink *sink;
+    tnf_save_options how = TNF_SAVE_INIT;
+    const tnf_option options[] = { { "bare", "yes" }, { "external", "always" } };
+    tnf_builder *b = build();
+    FILE *victim = fopen(at("victim"), "w");
+    (void)state;
+    assert_non_null(victim);
+    fclose(victim);
+    assert_int_equal(symlink("victim", at("link")), 0);
+    assert_int_equal(symlink("nowhere", at("dangling")), 0);
+    assert_int_equal(mkdir(at("dir"), 0700), 0);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_fails(save(b, at("bad.onnx"), "always", bad[i], "1", true, &e), TNF_EINVAL);
+        assert_int_equal(access(at("bad.onnx"), F_OK), -1);
+    }
+    assert_int_equal(size_of(at("victim")), 0);
+    assert_int_equal(access(at("nowhere"), F_OK), -1);
+    char longest[300];
+    memset(longest, 'a', sizeof longest - 1);
+    longest[299] = 0;
+    assert_fails(save(b, at("bad.onnx"), "always", longest, "1", true, &e), TNF_EINVAL);
+    assert_fails(save(b, at("bad.onnx"), "always", "", "2G", true, &e), TNF_EINVAL);
+    how.format = "onnx";
+    how.options = options;
+    how.noptions = 2;
+    assert_ok(tnf_sink_memory(&sink, &e));
+    assert_fails(tnf_save_sink(b, sink, &how, &e), TNF_EUNSUPPORTED);
+    tnf_sink_close(sink);
+    tnf_builder_free(b);
+}
+
+static tnf_status no_bytes(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    (void)ctx, (void)offset, (void)dst, (void)n;
+    snprintf(e->message, sizeof e->message, "asked for");
+    return TNF_ECANCELLED;
+}
+
+/* That a model is too large for one file is known before a byte of it is read. */
+static void a_large_model_needs_two_files(void **state)
+{
+    const uint64_t shape[] = { (uint64_t)1 << 29 };
+    tnf_error e;
+    tnf_builder *b;
+    (void)state;
+    assert_ok(tnf_builder_new(&b, NULL, &e));
+    assert_ok(tnf_builder_add_stream(b, "w", tnf_type_of(TNF_F32), 1, shape, no_bytes, NULL, &e));
+    assert_fails(save(b, at("large.onnx"), "never", "", "1", false, &e), TNF_ELIMIT);
+    assert_says("external=always");
+    assert_fails(save(b, at("large.onnx"), "auto", "", "1", false, &e), TNF_ECANCELLED);
+    assert_int_equal(access(at("large.onnx.data"), F_OK), -1);
+    assert_int_equal(access(at("large.onnx"), F_OK), -1);
+    tnf_builder_free(b);
+}
+
+/* A model with raw data of 2^31 zeros between what stands before and behind them. */
+#define ZEROS ((uint64_t)1 << 31)
+static const uint8_t front[] = {
+    0x08, 10, /* ir_version */
+    0x3A, 0x9A, 0x80, 0x80,
+    0x80, 0x08,      /* graph */
+    0x12, 1,    'g', /* its name */
+    0x2A, 0x91, 0x80, 0x80,
+    0x80, 0x08, /* initializer */
+    0x08, 0x80, 0x80, 0x80,
+    0x80, 0x02, 0x10, 1, /* 2^29 of f32 */
+    0x42, 1,    'w',  /* name */ 0x4A,
+    0x80, 0x80, 0x80, 0x80,
+    0x08 /* raw_data */
+};
+static const uint8_t back[] = { 0x42, 2, 0x10, 21 }; /* opset_import */
+
+static tnf_status read_virtual(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    uint64_t *read = ctx;
+    uint8_t *p = dst;
+    (void)e;
+    *read += n;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t where = offset + i;
+        p[i] = where < sizeof front           ? front[where]
+               : where < sizeof front + ZEROS ? 0
+                                              : back[where - sizeof front - ZEROS];
+    }
+    return TNF_OK;
+}
+
+/* Listing it reads what it says of its tensors, not the tensors. */
+static void listing_reads_no_weights(void **state)
+{
+    static const tnf_source_ops ops = { .version = TNF_SOURCE_OPS_VERSION,
+                                        .read_at = read_virtual };
+    uint64_t read = 0;
+    tnf_open_options how = TNF_OPEN_INIT;
+    tnf_error e;
+    tnf_source *s;
+    tnf_file *f;
+    (void)state;
+    how.format = "onnx";
+    assert_ok(tnf_source_custom(&s, &ops, &read, sizeof front + ZEROS + sizeof back, &e));
+    assert_ok(tnf_open_source(&f, s, &how, &e));
+    assert_int_equal(tnf_find(f, "w")->parts->nbytes, ZEROS);
+    assert_int_equal(tnf_find(f, "w")->parts->offset, sizeof front);
+    assert_true(read < 300000);
+    tnf_close(f);
+}
+
+/* ------------------------------------------------------------------ weights */
+
+static tnf_status fill(tnf_report **report, const tnf_builder *weights, const tnf_file *model,
+                       const char *path, bool keep, bool loss, const char *dtype, tnf_error *why)
+{
+    const tnf_option options[] = { { "bare", "yes" } };
+    tnf_save_options save = TNF_SAVE_INIT;
+    tnf_convert_options how = TNF_CONVERT_INIT;
+    tnf_file *view;
+    tnf_error e;
+    assert_ok(tnf_open_builder(&view, weights, NULL, &e));
+    const tnf_file *const files[] = { view };
+    save.options = options;
+    save.noptions = 1;
+    save.no_sync = true;
+    save.replace = true;
+    save.allow_loss = loss;
+    save.loss = "attribute,tensor";
+    save.dtype = dtype;
+    how.save = &save;
+    how.into = model;
+    how.keep_rest = keep;
+    tnf_status status = tnf_convert(report, files, 1, path, &how, why);
+    tnf_close(view);
+    return status;
+}
+
+static void weights_are_replaced(void **state)
+{
+    const uint64_t wrong[] = { 4 };
+    const tnf_value note = { .kind = TNF_UINT, .dtype = TNF_U64, .as.u = 7 };
+    tnf_error e;
+    tnf_report *report;
+    tnf_file *model, *made;
+    tnf_builder *b = build(), *weights;
+    (void)state;
+    assert_ok(save(b, at("model.onnx"), "never", "", "1", false, &e));
+    tnf_builder_free(b);
+    assert_ok(tnf_open(&model, at("model.onnx"), NULL, &e));
+    assert_ok(tnf_builder_new(&weights, NULL, &e));
+    add(weights, "w", others, N);
+    assert_ok(tnf_builder_set(weights, "w", "of.weights", &note, &e));
+    assert_ok(tnf_builder_set(weights, NULL, "of.file", &note, &e));
+
+    /* What is missing is told, and refused or kept. */
+    assert_fails(fill(&report, weights, model, at("new.onnx"), false, false, NULL, &e), TNF_ELOSSY);
+    assert_says("3 tensors do not fit the model: tensor 's': no file has it");
+    assert_int_equal(report->counts[TNF_DROPPED], 3);
+    tnf_report_free(report);
+    assert_ok(fill(&report, weights, model, at("new.onnx"), true, false, NULL, &e));
+    assert_int_equal(report->nitems, 3);
+    assert_true(report->items[0].unasked);
+    tnf_report_free(report);
+    assert_ok(tnf_open(&made, at("new.onnx"), NULL, &e));
+    check(made, "w", others, N);
+    check(made, "x", numbers, N);
+    assert_int_equal(size_of(at("new.onnx")), size_of(at("model.onnx")));
+    tnf_close(made);
+
+    /* What the model has not is dropped only if that is allowed. */
+    add(weights, "foreign", others, 2);
+    assert_fails(fill(&report, weights, model, at("new.onnx"), true, false, NULL, &e), TNF_ELOSSY);
+    assert_says("the model has no such tensor");
+    tnf_report_free(report);
+    assert_ok(fill(&report, weights, model, at("new.onnx"), true, true, NULL, &e));
+    tnf_report_free(report);
+
+    /* Another shape, another type. */
+    assert_ok(tnf_builder_add(weights, "s", tnf_type_of(TNF_F32), 1, wrong, others, &e));
+    assert_fails(fill(&report, weights, model, at("new.onnx"), true, true, NULL, &e), TNF_ELOSSY);
+    assert_says("it is f32 [4] in the files and f32 [3] in the model");
+    tnf_report_free(report);
+    tnf_builder_free(weights);
+    const uint64_t three[] = { 3 };
+    const double doubles[] = { 1, 2, 3 };
+    const float floats[] = { 1, 2, 3 };
+    assert_ok(tnf_builder_new(&weights, NULL, &e));
+    assert_ok(tnf_builder_add(weights, "s", tnf_type_of(TNF_F64), 1, three, doubles, &e));
+    assert_fails(fill(&report, weights, model, at("new.onnx"), true, false, NULL, &e), TNF_ELOSSY);
+    assert_says("it is f64 [3] in the files and f32 [3] in the model");
+    tnf_report_free(report);
+    assert_ok(fill(&report, weights, model, at("new.onnx"), true, true, "f32", &e));
+    tnf_report_free(report);
+    assert_ok(tnf_open(&made, at("new.onnx"), NULL, &e));
+    check(made, "s", floats, 3);
+    tnf_close(made);
+    tnf_builder_free(weights);
+    tnf_close(model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(data_go_into_a_second_file),
+        cmocka_unit_test(a_model_replaces_itself),
+        cmocka_unit_test(the_second_file_stays_in_the_folder),
+        cmocka_unit_test(a_large_model_needs_two_files),
+        cmocka_unit_test(listing_reads_no_weights),
+        cmocka_unit_test(weights_are_replaced),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}
