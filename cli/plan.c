@@ -88,13 +88,13 @@ static void put_note(const tnf_plan_item *item, const char *name)
     fputs(item->reason, to);
     fclose(to);
     if (text)
-        file_message(name, "note: ", TNF_NO_OFFSET, text);
+        file_message(name, item->late ? "warning: " : "note: ", TNF_NO_OFFSET, text);
     free(text);
 }
 
 void plan_notes(const tnf_report *report, const char *name)
 {
     for (size_t i = 0; i < report->nitems; i++)
-        if (report->items[i].unasked)
+        if (report->items[i].unasked || report->items[i].late)
             put_note(&report->items[i], name);
 }

@@ -14,7 +14,7 @@ void plan_text(const tnf_report *report, const cli_state *cli);
 void plan_json(const tnf_report *report, char *const *in, size_t n, bool list, const char *out);
 /* On stderr: what is not kept, where a conversion was refused. */
 void plan_refused(const tnf_report *report);
-/* On stderr: what was changed unasked in the file of that name. */
+/* On stderr: what was changed unasked in the file of that name, and what only its values told. */
 void plan_notes(const tnf_report *report, const char *name);
 
 #endif

@@ -4,10 +4,10 @@
  *
  *   TENFOLD_FAULT=KIND:N:HOW[:good]   the N-th call of a kind, from 1; :good: and all after it
  *
- *     KIND   open read write copy sync truncate rename link unlink mkdir close lock mode stat map,
- *            or any: whatever changes a file
- *     HOW    an error by its number; "short": half is done; "kill": dead before the call;
- *            "torn": dead in the middle of a write, between two pages, as a kill may be
+ *     KIND   open read write copy sync truncate room rename link unlink mkdir close lock mode stat
+ * map, or any: whatever changes a file HOW    an error by its number; "short": half is done;
+ * "kill": dead before the call; "torn": dead in the middle of a write, between two pages, as a kill
+ * may be
  *
  *   TENFOLD_FAULT_LOG=FILE            a line a call: its kind and path, "hit" before those hit
  *   TENFOLD_FAULT_RECORD=FILE         what changed a file, with its bytes: struct op
@@ -26,9 +26,9 @@
 #define HIGH 800 /* descriptors of our own, out of the program's way */
 
 /* clang-format off */
-enum kind { OPEN, READ, WRITE, COPY, SYNC, CUT, RENAME, LINK, UNLINK, MKDIR, CLOSE, LOCK, MODE, STAT,
+enum kind { OPEN, READ, WRITE, COPY, SYNC, CUT, MAKE_ROOM, RENAME, LINK, UNLINK, MKDIR, CLOSE, LOCK, MODE, STAT,
             MAP, KINDS, ANY };
-static const char *const kinds[] = { "open", "read", "write", "copy", "sync", "truncate", "rename",
+static const char *const kinds[] = { "open", "read", "write", "copy", "sync", "truncate", "room", "rename",
                                      "link", "unlink", "mkdir", "close", "lock", "mode", "stat",
                                      "map", "", "any" };
 /* clang-format on */
@@ -361,6 +361,16 @@ int ftruncate(int fd, off_t size)
 }
 
 int ftruncate64(int, off_t) __attribute__((alias("ftruncate")));
+
+/* Blocks that are inserted or taken out. tools/power-cut cannot do so again. */
+int fallocate(int fd, int mode, off_t at, off_t n)
+{
+    if (record_to >= 0 && mode != 0)
+        abort();
+    return fails_fd(MAKE_ROOM, fd) ? -1 : (int)syscall(SYS_fallocate, fd, mode, at, n);
+}
+
+int fallocate64(int, int, off_t, off_t) __attribute__((alias("fallocate")));
 
 /* --------------------------------------------------------------------- names */
 

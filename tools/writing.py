@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Every command that writes: its inputs, what it should leave, and what it may leave when it is killed.
 For the tools that let things go wrong meanwhile: fault-storm, fault-every and power-cut."""
+import ctypes
 import hashlib
 import json
 import os
@@ -11,6 +12,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import tempfile
 
 DONE_TOO = {"repair": 1, "page": 4}  # exit codes of what is done, of an input that is not sound
 SANITIZED = 86  # exit code of a sanitizer that found something
@@ -294,6 +296,23 @@ def more_tasks(storm, shim, where):
         Task("meta-undo", ["meta", "to/half.safetensors", "--in-place", "--set", "safetensors.metadata.note=" + "y" * 9000],
              changes="to/half.safetensors", how="undo", beside=[half]),
     ]
+
+
+def shift_tasks(storm):
+    """A header that grows by blocks inserted before the tensors, where the file system can (ext4, XFS)."""
+    storm.tenfold("convert", storm.inputs / "b.safetensors", storm.inputs / "b.gguf")
+    if not can_insert(storm.inputs):
+        print("meta-shift: not tried, since this file system inserts no blocks")
+        return []
+    return [Task("meta-shift", ["meta", "to/b.gguf", "--shift", "--set", "note=" + "y" * 3000], changes="to/b.gguf", how="meta", sync=False)]
+
+
+def can_insert(folder):
+    with tempfile.NamedTemporaryFile(dir=folder) as file:
+        file.write(bytes(8192))
+        file.flush()
+        off = ctypes.c_int64
+        return ctypes.CDLL(None).fallocate(file.fileno(), 0x20, off(0), off(4096)) == 0
 
 
 def kill_within(place, wanted, keep, first=False):

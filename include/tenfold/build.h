@@ -113,6 +113,10 @@ typedef struct tnf_plan_item {
      *  need this form, and what undoes it is kept. Worth showing to the user;
      *  tnf_save_options.as_is prevents it. */
     bool unasked;
+    /** Told after the tensor was written, since only its values could tell, and beside the item
+     * that the plan had for it: numbers too large for the scales of the blocks that were asked for.
+     */
+    bool late;
 } tnf_plan_item;
 
 /** How to save. Begin with TNF_SAVE_INIT; NULL means all defaults. */
@@ -126,7 +130,8 @@ typedef struct tnf_save_options {
     bool allow_loss;           /**< drop what the format cannot hold, instead of refusing */
     bool dry_run;              /**< plan only, write nothing */
     const char *loss; /**< with allow_loss: the kinds that may be lost, with commas; NULL: all */
-    /** Called for each item before the first byte is written. */
+    /** Called for each item before the first byte is written; for items that are `late`, at the
+     *  end. */
     void (*plan)(void *ctx, const tnf_plan_item *item);
     tnf_progress_fn progress; /**< called while writing; NULL: never */
     void *ctx;                /**< passed to both functions */

@@ -98,6 +98,13 @@ struct tnf_file {
     bool loss_unnoted; /* there was no memory for one */
 };
 
+/* In the stash: the part that stands for a tensor of strings, see tnf_can.pads_strings. */
+#define TNF_ROLE_PADDED "padded"
+/* restore_strings.c: the parts of the strings that the tensor of bytes holds, in the file's arena.
+ */
+tnf_status tnf_unpad_strings(tnf_part parts[2], tnf_file *f, const tnf_object *padded,
+                             tnf_error *e);
+
 /* registry.c */
 const tnf_format *tnf_registry_at(size_t i);
 const tnf_format *tnf_registry_find(const char *name);

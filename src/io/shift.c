@@ -348,13 +348,19 @@ static tnf_status shift(const tnf_shift_file *c, tnf_buf *b, tnf_error *e)
         return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "what would undo the change is not sound");
     TNF_TRY(tnf_undo_keep(b, c->fd, undo, e));
     tnf_status status = insert_and_write(c, &begun, e);
+    const char *slash = strrchr(undo, '/'), *name = slash ? slash + 1 : undo;
+    if (status == TNF_OK && !tnf_undo_remove(undo))
+        status = tnf_fail_sys(e, errno, "nothing is changed, since %.120s cannot be removed", name);
     if (status != TNF_OK && begun && put_back(c->fd, &u, NULL) != TNF_OK) {
         tnf_error why = e ? *e : (tnf_error) { .offset = TNF_NO_OFFSET };
-        return tnf_fail(e, status, TNF_NO_OFFSET,
-                        "%.120s; 'tenfold repair' of the file puts its old bytes back",
-                        why.message);
+        return tnf_fail(
+            e, status, TNF_NO_OFFSET,
+            "%.100s; 'tenfold repair' of the file puts its old bytes back, which are in "
+            "%.100s",
+            why.message, name);
     }
-    (void)unlink(undo); /* if it stays, it does no harm */
+    if (status != TNF_OK && !tnf_undo_remove(undo))
+        tnf_undo_name_left(e, name);
     (void)tnf_sync_directory_of(undo, NULL);
     return status;
 }

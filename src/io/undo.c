@@ -525,13 +525,12 @@ static tnf_status put_back(const tnf_change_file *c, const tnf_buf *b, tnf_error
     return tnf_fs_sync(c->fd, e);
 }
 
-static bool remove_undo(const char *undo)
+bool tnf_undo_remove(const char *undo)
 {
     return unlink(undo) == 0 || errno == ENOENT || unlink(undo) == 0 || errno == ENOENT;
 }
 
-/* It does no harm, but somebody should know. */
-static void name_left(tnf_error *e, const char *name)
+void tnf_undo_name_left(tnf_error *e, const char *name)
 {
     if (!e || strstr(e->message, name))
         return;
@@ -548,7 +547,7 @@ static tnf_status write_with_undo(const tnf_change_file *c, tnf_buf *b, tnf_erro
     TNF_TRY(tnf_undo_keep(b, c->fd, undo, e));
     tnf_status status = write_all(c, e);
     const char *slash = strrchr(undo, '/'), *name = slash ? slash + 1 : undo;
-    bool removed = status == TNF_OK && remove_undo(undo);
+    bool removed = status == TNF_OK && tnf_undo_remove(undo);
     if (status == TNF_OK && !removed)
         status = tnf_fail_sys(e, errno, "nothing is changed, since %.120s cannot be removed", name);
     if (status != TNF_OK && put_back(c, b, NULL) != TNF_OK) {
@@ -556,8 +555,8 @@ static tnf_status write_with_undo(const tnf_change_file *c, tnf_buf *b, tnf_erro
         return tnf_fail(e, status, TNF_NO_OFFSET,
                         "%.100s; the bytes that were there are kept in %.100s", why.message, name);
     }
-    if (status != TNF_OK && !remove_undo(undo))
-        name_left(e, name);
+    if (status != TNF_OK && !tnf_undo_remove(undo))
+        tnf_undo_name_left(e, name);
     (void)tnf_sync_directory_of(undo, NULL); /* if it comes back, it does no harm */
     return status;
 }

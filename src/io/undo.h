@@ -56,5 +56,9 @@ void tnf_undo_discard(const char *path, uid_t owner);
  * onto the disk, as `file` has its rights. */
 tnf_status tnf_undo_path(char out[PATH_MAX], const char *path, tnf_error *e);
 tnf_status tnf_undo_keep(const tnf_buf *bytes, int file, const char *undo, tnf_error *e);
+/* When the change is done, or undone. False if the file could not be removed. */
+bool tnf_undo_remove(const char *undo);
+/* It is left behind, which does no harm, but somebody should know. */
+void tnf_undo_name_left(tnf_error *e, const char *name);
 
 #endif

@@ -165,15 +165,22 @@ static void on_plan(void *ctx, const tnf_plan_item *item)
     const tnf_vectors_step *v = &c->vectors;
     bool changed = v->why && strcmp(item->kind, "tensor") == 0 && item->name.n == v->changed.n &&
                    memcmp(item->name.p, v->changed.p, v->changed.n) == 0;
-    if (changed) {
+    if (changed && !item->late) {
         tnf_plan_item first = *item;
         first.fate = TNF_TRANSFORMED;
         first.reason = v->why;
         first.unasked = v->unasked;
         tell_item(c, &first);
     }
-    if (!changed || item->fate != TNF_NATIVE)
+    if (!changed || item->late || item->fate != TNF_NATIVE)
         tell_item(c, item);
+}
+
+/* The plan was told already. */
+static void on_late(void *ctx, const tnf_plan_item *item)
+{
+    if (item->late)
+        tell_item(ctx, item);
 }
 
 static bool on_progress(void *ctx, uint64_t done, uint64_t total)
@@ -231,7 +238,7 @@ static tnf_status save_split(struct converting *c, const tnf_builder *b, tnf_sav
     if (c->save.dry_run)
         return TNF_OK;
     each->dry_run = false;
-    each->plan = NULL;
+    each->plan = on_late;
     how.file = NULL;
     return tnf_split(b, c->path, &how, e);
 }

@@ -45,7 +45,7 @@ static bool grow_items(struct tnf_report_room *r)
 
 void tnf_report_add(struct tnf_report_room *r, const tnf_plan_item *item)
 {
-    r->report.counts[item->fate]++;
+    r->report.counts[item->fate] += !item->late; /* else it was counted already */
     if (item->fate == TNF_NATIVE && !r->all)
         return;
     const char *name = tnf_arena_str(&r->arena, item->name.p, item->name.n);

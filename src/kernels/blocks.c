@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Block types found by name, the fields that have a byte order, what can be encoded. */
+/* Block types found by name, and what can be encoded. */
 #include "kernels/blocks.h"
-
-#include "base/bytes.h"
 
 #include <math.h>
 #include <string.h>
@@ -35,62 +33,6 @@ const tnf_block_type *tnf_block_type_named(const char *name, size_t n)
     return NULL;
 }
 
-/* ------------------------------------------------------------- byte order */
-
-/* Runs of fields wider than a byte: where, how wide, how many; one of no fields ends the list. */
-struct fields {
-    const char *name;
-    struct {
-        uint16_t at;
-        uint8_t width, n;
-    } runs[4];
-};
-
-/* Types that are not here have no big-endian form: ggml reads their grids through byte pointers,
- * which gives other numbers there. */
-static const struct fields orders[] = {
-    { "q4_0", { { 0, 2, 1 } } },
-    { "q4_1", { { 0, 2, 2 } } },
-    { "q5_0", { { 0, 2, 1 }, { 2, 4, 1 } } },
-    { "q5_1", { { 0, 2, 2 }, { 4, 4, 1 } } },
-    { "q8_0", { { 0, 2, 1 } } },
-    { "q8_1", { { 0, 2, 2 } } },
-    { "q2_k", { { 80, 2, 2 } } },
-    { "q3_k", { { 108, 2, 1 } } },
-    { "q4_k", { { 0, 2, 2 } } },
-    { "q5_k", { { 0, 2, 2 } } },
-    { "q6_k", { { 208, 2, 1 } } },
-    { "q8_k", { { 0, 4, 1 }, { 260, 2, 16 } } },
-    { "iq4_nl", { { 0, 2, 1 } } },
-    { "iq4_xs", { { 0, 2, 2 } } },
-    { "tq1_0", { { 52, 2, 1 } } },
-    { "tq2_0", { { 64, 2, 1 } } },
-    { "mxfp4", { { 0 } } },
-    { "nvfp4", { { 0 } } },
-    { "q1_0", { { 0, 2, 1 } } },
-    { "q2_0", { { 0, 2, 1 } } },
-};
-
-static const struct fields *fields_of(const tnf_block_type *type)
-{
-    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
-        if (strcmp(orders[i].name, type->name) == 0)
-            return &orders[i];
-    return NULL;
-}
-
-bool tnf_block_swap(const tnf_block_type *type, uint8_t *blocks, size_t n)
-{
-    const struct fields *fields = fields_of(type);
-    if (!fields)
-        return false;
-    for (; n > 0; n--, blocks += type->bytes)
-        for (size_t k = 0; fields->runs[k].n > 0; k++)
-            tnf_reverse(blocks + fields->runs[k].at,
-                        (uint64_t)fields->runs[k].n * fields->runs[k].width, fields->runs[k].width);
-    return true;
-}
-
 /* --------------------------------------------------------------- encoding */
 
 size_t tnf_block_encodable(const tnf_block_type *type, const float *in, size_t n)
@@ -107,6 +49,32 @@ size_t tnf_block_encodable(const tnf_block_type *type, const float *in, size_t n
         float apart = greatest - least;
         if (!finite || (range && !isfinite(apart)))
             return i;
+    }
+    return n;
+}
+
+#define MAX_F16   65504.0F /* no scale is larger than the largest number of its block */
+#define MAX_BLOCK 256u
+
+static bool has_large(const float *in, size_t n)
+{
+    bool large = false;
+    for (size_t i = 0; i < n; i++)
+        large |= fabsf(in[i]) > MAX_F16;
+    return large;
+}
+
+size_t tnf_block_finite(const tnf_block_type *type, const float *in, const uint8_t *blocks,
+                        size_t n)
+{
+    float again[MAX_BLOCK];
+    for (size_t i = 0; i < n; i++, in += type->elements, blocks += type->bytes) {
+        if (!has_large(in, type->elements))
+            continue;
+        type->decode(again, blocks, 1);
+        for (size_t j = 0; j < type->elements; j++)
+            if (!isfinite(again[j]))
+                return i;
     }
     return n;
 }

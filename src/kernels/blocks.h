@@ -30,13 +30,14 @@ const tnf_block_type *tnf_block_type_named(const char *name, size_t n);
 /* The i-th; NULL past the last. */
 const tnf_block_type *tnf_block_type_at(size_t i);
 
-/* The fields of n blocks that are wider than a byte, the other way round (big-endian files); false:
- * this type has no such form, and nothing was done. */
-bool tnf_block_swap(const tnf_block_type *type, uint8_t *blocks, size_t n);
-
 /* How many of n blocks of floats, from the first on, can be encoded: all numbers are finite, and
  * so is the range from the least to the greatest where the type stores it (q4_1, q5_1). */
 size_t tnf_block_encodable(const tnf_block_type *type, const float *in, size_t n);
+
+/* How many of n blocks that were made of these floats, from the first on, are read as finite
+ * numbers again: none in which a scale was too large for an f16 and became infinite. */
+size_t tnf_block_finite(const tnf_block_type *type, const float *in, const uint8_t *blocks,
+                        size_t n);
 
 /* ------------------------------------------------------ for blocks_*.c only */
 

@@ -189,6 +189,11 @@ def check_bad(case):
         check(not refused or (not out and err.count("\n") == 1 and "(at byte " in err), file, f"says {err.strip()}")
     code, _, err = run("verify", file)
     check(code in ((1, 4) if refused else (0,)), file, f"verify gives {code}: {err.strip()}")
+    if not refused:
+        check_programs(file, case)
+    for program in ("llama.cpp", "gguf-py") if refused else ():
+        code, _, err = run("verify", "--for", program, file)
+        check(code in (1, 4) and err, file, f"verify --for {program} gives {code}: {err.strip()}")
     done["bad files"] += 1
 
 

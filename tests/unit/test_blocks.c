@@ -6,6 +6,7 @@
 #include "../support/unit.h"
 #include "base/bytes.h"
 #include "base/sha256.h"
+#include "formats/gguf/gguf.h"
 #include "kernels/blocks.h"
 
 #include <math.h>
@@ -95,11 +96,21 @@ static void expect_decoded(const tnf_block_set *set, const char *name, const uin
     free(y);
 }
 
+static const gguf_type *gguf_type_named(const char *name)
+{
+    const gguf_type *type = NULL;
+    for (uint32_t id = 0; id < 64 && !(type && strcmp(type->name, name) == 0); id++)
+        type = tnf_gguf_type(id);
+    assert_non_null(type);
+    assert_string_equal(type->name, name);
+    return type;
+}
+
 static void expect_swapped(const char *name, uint8_t *blocks, size_t bytes, const char *sha)
 {
-    const tnf_block_type *type = tnf_block_type_named(name, strlen(name));
-    assert_non_null(type);
-    assert_true(tnf_block_swap(type, blocks, bytes / type->bytes));
+    const gguf_type *type = gguf_type_named(name);
+    assert_false(type->little_only);
+    tnf_gguf_swap(type, tnf_gguf_layout(type)->block_bytes, blocks, bytes);
     expect_sha(blocks, bytes, sha, "swap", name);
 }
 
@@ -269,17 +280,14 @@ static void no_big_endian_form(void **state)
     (void)state;
     static const char *const grids[] = { "iq1_s", "iq1_m",   "iq2_xxs", "iq2_xs",
                                          "iq2_s", "iq3_xxs", "iq3_s" };
-    uint8_t block[128] = { 1, 2 };
-    size_t swapped = 0;
-    const tnf_block_type *type;
-    for (size_t i = 0; i < sizeof grids / sizeof *grids; i++) {
-        type = tnf_block_type_named(grids[i], strlen(grids[i]));
-        assert_false(tnf_block_swap(type, block, 1));
-        assert_int_equal(block[0], 1);
+    size_t both = 0;
+    for (size_t i = 0; i < sizeof grids / sizeof *grids; i++)
+        assert_true(gguf_type_named(grids[i])->little_only);
+    for (uint32_t id = 0; id < 64; id++) {
+        const gguf_type *type = tnf_gguf_type(id);
+        both += type && !type->dense && !type->little_only;
     }
-    for (size_t i = 0; (type = tnf_block_type_at(i)); i++)
-        swapped += tnf_block_swap(type, block, 0);
-    assert_int_equal(swapped, 20);
+    assert_int_equal(both, 20);
 }
 
 /* A scale that is infinite or NaN: what stands for 0 is NaN, too, and all NaNs are the same. */
@@ -361,6 +369,44 @@ static void encodable(void **state)
 }
 
 /* Just below 2^10 the logarithm, rounded to a float, is 10; below 2^-125 there is no exponent. */
+/* The first number whose scale no f16 holds: 65504 times what the type divides by, and a little. */
+static void scales_too_large(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        float most, more;
+    } cases[] = { { "q8_0", 65504.0F * 127, 65530.0F * 127 },
+                  { "q4_0", 65504.0F * 8, 65530.0F * 8 },
+                  { "q5_0", 65504.0F * 16, 65530.0F * 16 },
+                  { "q4_1", 65504.0F, 65530.0F * 15 },
+                  { "q5_1", 65504.0F, 65530.0F * 31 },
+                  { "tq1_0", 65504.0F, 65530.0F },
+                  { "tq2_0", 65504.0F, 65530.0F },
+                  { "q1_0", 65504.0F, 65530.0F },
+                  { "q2_0", 65504.0F, 65530.0F } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const tnf_block_type *type = tnf_block_type_named(cases[i].name, strlen(cases[i].name));
+        float x[3 * 256] = { 0 };
+        uint8_t blocks[3 * 256];
+        for (size_t j = 0; j < type->elements; j++)
+            x[type->elements + j] = cases[i].most;
+        type->encode(blocks, x, 3);
+        assert_int_equal(tnf_block_finite(type, x, blocks, 3), 3);
+        x[2 * type->elements] = 1;
+        for (size_t j = 1; j < type->elements; j++)
+            x[2 * type->elements + j] = cases[i].more * (type->elements == 128 ? 1.01F : 1.0F);
+        type->encode(blocks, x, 3);
+        if (tnf_block_finite(type, x, blocks, 3) != 2)
+            fail_msg("%s", type->name);
+    }
+    const tnf_block_type *mxfp4 = tnf_block_type_named("mxfp4", 5);
+    float large[32] = { 3e38F, -3e38F };
+    uint8_t block[17];
+    mxfp4->encode(block, large, 1);
+    assert_int_equal(tnf_block_finite(mxfp4, large, block, 1), 1);
+}
+
 static void mxfp4_exponents(void **state)
 {
     (void)state;
@@ -441,6 +487,7 @@ int main(void)
         cmocka_unit_test(scales_rounded),
         cmocka_unit_test(zeros),
         cmocka_unit_test(encodable),
+        cmocka_unit_test(scales_too_large),
         cmocka_unit_test(mxfp4_exponents),
         cmocka_unit_test(nvfp4_scales),
 #if defined(__SSE2__)

@@ -110,6 +110,54 @@ static void renames(void **state)
     discard(&m);
 }
 
+static void count_late(void *ctx, const tnf_plan_item *item)
+{
+    *(int *)ctx += item->late;
+}
+
+/* Only the values tell that a block cannot hold them: told once, at the end, by every way. */
+static void tells_what_the_values_told(void **state)
+{
+    (void)state;
+    static const uint64_t shape[] = { 2, 32 };
+    float x[64] = { 0 };
+    tnf_error e;
+    tnf_report *r;
+    tnf_sink *sink;
+    int late = 0;
+    char dir[] = "/tmp/tenfold-late-XXXXXX", path[64];
+    tnf_save_options save = { .size = sizeof save, .format = "gguf", .dtype = "q8_0" };
+    struct made m = begin();
+    x[40] = 1e7F;
+    add_matrix(&m, "w", "f32", TNF_ORDER_C, shape, sizeof x, x);
+    finish(&m, "safetensors");
+    const tnf_file *file = m.file;
+    tnf_convert_options how = TNF_CONVERT_INIT;
+    how.save = &save;
+    save.plan = count_late;
+    save.ctx = &late;
+    assert_ok(tnf_sink_memory(&sink, &e));
+    how.sink = sink;
+    assert_ok(tnf_convert(&r, &file, 1, NULL, &how, &e));
+    assert_int_equal(late, 1);
+    assert_int_equal(r->counts[TNF_TRANSFORMED], 1);
+    assert_int_equal(r->nitems, 2);
+    assert_true(r->items[1].late);
+    assert_non_null(strstr(r->items[1].reason, "element 32"));
+    tnf_report_free(r);
+    tnf_sink_close(sink);
+    assert_non_null(mkdtemp(dir));
+    how.sink = NULL;
+    how.mode = TNF_CONVERT_SPLIT;
+    assert_ok(tnf_convert(&r, &file, 1, dir, &how, &e));
+    assert_int_equal(late, 2);
+    tnf_report_free(r);
+    snprintf(path, sizeof path, "%s/model.gguf", dir);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(dir), 0);
+    discard(&m);
+}
+
 /* f32 alone fits a gpt.rs archive, and an attribute does not. */
 static void refuses_and_reports(void **state)
 {
@@ -322,10 +370,15 @@ static void extensions_that_are_shared(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(selects_and_excludes), cmocka_unit_test(renames),
-        cmocka_unit_test(refuses_and_reports),  cmocka_unit_test(sets_attributes),
-        cmocka_unit_test(wrong_calls),          cmocka_unit_test(modes),
-        cmocka_unit_test(keeps_what_it_reads),  cmocka_unit_test(extensions_that_are_shared),
+        cmocka_unit_test(selects_and_excludes),
+        cmocka_unit_test(renames),
+        cmocka_unit_test(tells_what_the_values_told),
+        cmocka_unit_test(refuses_and_reports),
+        cmocka_unit_test(sets_attributes),
+        cmocka_unit_test(wrong_calls),
+        cmocka_unit_test(modes),
+        cmocka_unit_test(keeps_what_it_reads),
+        cmocka_unit_test(extensions_that_are_shared),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     free(written);

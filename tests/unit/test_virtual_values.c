@@ -4,38 +4,6 @@
 
 /* ----------------------------------------------------------------- values */
 
-#define ATTRS(...)                                                                                 \
-    (tnf_value)                                                                                    \
-    {                                                                                              \
-        .kind = TNF_MAP, .n = COUNT(((tnf_member[]) { __VA_ARGS__ })),                             \
-        .as.members = (tnf_member[])                                                               \
-        {                                                                                          \
-            __VA_ARGS__                                                                            \
-        }                                                                                          \
-    }
-#define KEY(k)                                                                                     \
-    {                                                                                              \
-        k, sizeof k - 1                                                                            \
-    }
-#define UINT(k, x)                                                                                 \
-    {                                                                                              \
-        KEY(k),                                                                                    \
-        {                                                                                          \
-            .kind = TNF_UINT, .dtype = TNF_U64, .as.u = (x)                                        \
-        }                                                                                          \
-    }
-#define TEXT(k, x)                                                                                 \
-    {                                                                                              \
-        KEY(k),                                                                                    \
-        {                                                                                          \
-            .kind = TNF_STRING, .n = sizeof x - 1, .as.s = x                                       \
-        }                                                                                          \
-    }
-#define INSIDE(k, m)                                                                               \
-    {                                                                                              \
-        KEY(k), m                                                                                  \
-    }
-
 static void groups_become_numbers(void **state)
 {
     (void)state;

@@ -11,6 +11,39 @@
 
 static tnf_error e;
 
+/* Attributes, as the rules of layouts want them. */
+#define ATTRS(...)                                                                                 \
+    (tnf_value)                                                                                    \
+    {                                                                                              \
+        .kind = TNF_MAP, .n = COUNT(((tnf_member[]) { __VA_ARGS__ })),                             \
+        .as.members = (tnf_member[])                                                               \
+        {                                                                                          \
+            __VA_ARGS__                                                                            \
+        }                                                                                          \
+    }
+#define KEY(k)                                                                                     \
+    {                                                                                              \
+        k, sizeof k - 1                                                                            \
+    }
+#define UINT(k, x)                                                                                 \
+    {                                                                                              \
+        KEY(k),                                                                                    \
+        {                                                                                          \
+            .kind = TNF_UINT, .dtype = TNF_U64, .as.u = (x)                                        \
+        }                                                                                          \
+    }
+#define TEXT(k, x)                                                                                 \
+    {                                                                                              \
+        KEY(k),                                                                                    \
+        {                                                                                          \
+            .kind = TNF_STRING, .n = sizeof x - 1, .as.s = x                                       \
+        }                                                                                          \
+    }
+#define INSIDE(k, m)                                                                               \
+    {                                                                                              \
+        KEY(k), m                                                                                  \
+    }
+
 /* A dense tensor over bytes as a file has them. */
 static inline tnf_object dense(tnf_part *part, const char *type, const void *bytes, size_t n,
                                const uint64_t *shape, uint32_t rank, tnf_order order)

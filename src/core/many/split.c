@@ -98,6 +98,14 @@ static bool on_progress(void *ctx, uint64_t done, uint64_t total)
     return s->save.progress(s->save.ctx, all < s->total ? all : s->total, s->total);
 }
 
+/* The plan was told already. */
+static void on_late(void *ctx, const tnf_plan_item *item)
+{
+    const struct splitting *s = ctx;
+    if (item->late)
+        s->save.plan(s->save.ctx, item);
+}
+
 /* Everything is written and flushed, but the sink is put in place later. As the index of shards, if
  * there are any. */
 static tnf_status save_held(const struct splitting *s, const tnf_builder *b, tnf_sink *sink,
@@ -105,7 +113,7 @@ static tnf_status save_held(const struct splitting *s, const tnf_builder *b, tnf
 {
     tnf_save_options how = s->save;
     tnf_status (*commit)(void *ctx, tnf_error *error) = sink->ops.commit;
-    how.plan = NULL; /* told already */
+    how.plan = how.plan ? on_late : NULL;
     how.progress = how.progress && !shards ? on_progress : NULL;
     how.ctx = (void *)(uintptr_t)s;
     sink->ops.commit = NULL;

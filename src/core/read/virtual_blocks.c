@@ -67,6 +67,19 @@ tnf_status tnf_virtual_decode(struct tnf_virtual *v, tnf_error *e)
 
 /* --------------------------------------------------------------- to blocks */
 
+/* What was made can no longer be refused, and is what the layout's own programs make: it is told
+ * when all is done. */
+static void note_overflow(const struct tnf_virtual *v, const float *x, const uint8_t *made,
+                          uint64_t block, size_t n)
+{
+    const tnf_block_type *type = v->plan;
+    size_t good = tnf_block_finite(type, x, made, n);
+    /* A tensor does not change while it is read, but for this number. */
+    struct tnf_virtual *noted = (struct tnf_virtual *)(uintptr_t)v;
+    if (good < n)
+        atomic_store(&noted->overflow, (block + good) * type->elements + 1);
+}
+
 /* Elements are bytes here: a unit is a block. */
 static tnf_status make_blocks(struct tnf_cursor *c, uint64_t first, size_t n, uint8_t *dst,
                               tnf_error *e)
@@ -91,6 +104,7 @@ static tnf_status make_blocks(struct tnf_cursor *c, uint64_t first, size_t n, ui
                             TNF_QUOTED(v->object.name),
                             (unsigned long long)((block + at + good) * type->elements), type->name);
         type->encode(dst + at * type->bytes, x, here);
+        note_overflow(v, x, dst + at * type->bytes, block + at, here);
     }
     return TNF_OK;
 }

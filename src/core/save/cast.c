@@ -5,6 +5,7 @@
 #include "core/save/save.h"
 #include "kernels/blocks.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct made_tensor {
@@ -158,8 +159,28 @@ const char *tnf_uncast_reason(const struct tnf_save *save, const tnf_object *o)
                         : "stays as it is: its rows are no whole blocks";
 }
 
+/* Blocks with a scale that no f16 holds. Nobody knew before they were made. */
+static void tell_overflow(const struct tnf_save *save, tnf_virtual *v)
+{
+    char reason[200];
+    uint64_t at = v ? atomic_load(&v->overflow) : 0;
+    if (at == 0 || !save->options.plan)
+        return;
+    snprintf(reason, sizeof reason,
+             "numbers near element %llu are too large for the scale of a block of %s, which is "
+             "infinite now: they are read as infinities and NaN",
+             (unsigned long long)(at - 1), v->object.layout->block);
+    save->options.plan(save->options.ctx, &(tnf_plan_item) { .fate = TNF_TRANSFORMED,
+                                                             .kind = "tensor",
+                                                             .name = v->object.name,
+                                                             .reason = reason,
+                                                             .late = true });
+}
+
 void tnf_cast_end(struct tnf_save *save)
 {
+    for (const struct made_tensor *m = save->made; m; m = m->next)
+        tell_overflow(save, m->cast);
     for (struct made_tensor *m = save->made; m; m = m->next) {
         tnf_virtual_free(m->cast);
         tnf_virtual_free(m->values);

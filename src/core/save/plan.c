@@ -40,14 +40,14 @@ void tnf_plan_note(const struct planning *l, tnf_fate fate, const char *kind, tn
 {
     const tnf_save_options *o = &l->save->options;
     if (o->plan)
-        o->plan(o->ctx, &(tnf_plan_item) { fate, kind, name, reason, false });
+        o->plan(o->ctx, &(tnf_plan_item) { fate, kind, name, reason, false, false });
 }
 
 void tnf_plan_unasked(const struct planning *l, const char *kind, tnf_str name, const char *reason)
 {
     const tnf_save_options *o = &l->save->options;
     if (o->plan)
-        o->plan(o->ctx, &(tnf_plan_item) { TNF_TRANSFORMED, kind, name, reason, true });
+        o->plan(o->ctx, &(tnf_plan_item) { TNF_TRANSFORMED, kind, name, reason, true, false });
 }
 
 void tnf_plan_tell(struct planning *l, tnf_fate fate, const char *kind, tnf_str name,

@@ -179,9 +179,8 @@ static void put_text(tnf_buf *b, const char *key, const char *text)
  *   {"name":"v","layout":"strings/1","shape":[3],"parts":[{"role":"offsets","type":"u64",
  *    "as":"v#offsets"},…]}
  */
-static void note_change(struct planning *l, const tnf_object *was, const tnf_object *now)
+static void note_begin(tnf_buf *b, const tnf_object *was)
 {
-    tnf_buf *b = &l->objects;
     tnf_plan_comma(b);
     tnf_buf_puts(b, "{\"name\":");
     tnf_plan_name(b, was->name);
@@ -191,6 +190,12 @@ static void note_change(struct planning *l, const tnf_object *was, const tnf_obj
     for (uint32_t d = 0; d < was->rank; d++)
         tnf_buf_printf(b, "%s%llu", d ? "," : "", (unsigned long long)was->shape[d]);
     tnf_buf_puts(b, "],\"parts\":[");
+}
+
+static void note_change(struct planning *l, const tnf_object *was, const tnf_object *now)
+{
+    tnf_buf *b = &l->objects;
+    note_begin(b, was);
     for (uint16_t i = 0; i < was->nparts; i++) {
         const tnf_part *part = &was->parts[i];
         tnf_buf_puts(b, i ? ",{" : "{");
@@ -234,12 +239,33 @@ static const char *sharing(const struct planning *l, const tnf_object *o)
     return why ? why : "";
 }
 
+/* Strings that the format pads to one length: it comes back as it was if it is noted that it was
+ * strings. */
+static tnf_status plan_padded(struct planning *l, const tnf_object *o, tnf_error *e)
+{
+    if (l->stashes) {
+        tnf_buf *b = &l->objects;
+        note_begin(b, o);
+        tnf_buf_puts(b, "{\"role\":\"" TNF_ROLE_PADDED "\",\"as\":");
+        tnf_plan_name(b, o->name);
+        tnf_buf_puts(b, "}]}");
+    }
+    tnf_plan_tell(l, l->stashes ? TNF_STASHED : TNF_TRANSFORMED, "tensor", o->name,
+                  "its strings are padded to one length");
+    TNF_TRY(keep_object(l, o, e));
+    plan_object_attrs(l, o, false);
+    return TNF_OK;
+}
+
 /* A tensor that is written as it is, or in another order; neither loses anything. */
 static tnf_status plan_object(struct planning *l, const tnf_object *o, tnf_verdict found,
                               const char *why, tnf_error *e)
 {
     const char *unit = tnf_why_unit(l->save, o), *cast = tnf_cast_reason(o);
     const char *stays = tnf_uncast_reason(l->save, o);
+    if (found.fate == TNF_NATIVE && l->format->can.pads_strings &&
+        strcmp(o->layout->id, "strings/1") == 0)
+        return plan_padded(l, o, e);
     if (found.fate == TNF_NATIVE && unit)
         tnf_plan_unasked(l, "tensor", o->name, unit);
     else if (found.fate == TNF_NATIVE && cast)

@@ -5,6 +5,9 @@
  *   file      w   v#offsets   v#bytes        note: v = strings/1 of v#offsets, v#bytes
  *   model     w   v
  *
+ *   file      v [3,5] of u8                  note: v = strings/1, padded
+ *   model     v [3]
+ *
  * Somebody may have edited the file since, or have made the note up: a note that does not fit what
  * is there, by all the rules of its layout, is ignored with a warning.
  */
@@ -161,6 +164,40 @@ static const tnf_value *attrs_of(struct unfitting *u, tnf_str name, const tnf_ob
     return now ? now->attrs : at == TNF_HASH_NONE ? NULL : &u->tensors->as.members[at].value;
 }
 
+static bool is_padded(const tnf_object *o, const tnf_value *parts)
+{
+    tnf_str role = parts->n == 1 ? text_of(parts->as.items, "role") : (tnf_str) { NULL, 0 };
+    return role.n == sizeof TNF_ROLE_PADDED - 1 && memcmp(role.p, TNF_ROLE_PADDED, role.n) == 0 &&
+           strcmp(o->layout->id, "strings/1") == 0;
+}
+
+/* Strings of one length, with a dimension more. */
+static bool read_padded(struct unfitting *u, tnf_object *o, const tnf_value *note, tnf_error *why)
+{
+    const tnf_catalog *c = &u->f->catalog;
+    tnf_str as = text_of(note, "as");
+    uint32_t at = as.p ? tnf_hash_find(&c->names, as.p, as.n) : TNF_HASH_NONE;
+    tnf_part *parts = room(u, 2, sizeof *parts);
+    if (at == TNF_HASH_NONE || u->gone[at] || u->restored[at].layout || !parts ||
+        !name_free(c, o->name, &at, 1))
+        return false;
+    const tnf_object *now = &c->objects[at];
+    if (now->rank != o->rank + 1 || now->layout != &tnf_layout_dense || now->nparts != 1 ||
+        (o->rank && memcmp(o->shape, now->shape, o->rank * sizeof *o->shape) != 0) ||
+        now->order != TNF_ORDER_C || now->parts->type != tnf_type_of(TNF_U8))
+        return false;
+    o->parts = parts;
+    o->nparts = 2;
+    o->attrs = attrs_of(u, o->name, NULL);
+    tnf_status status = tnf_unpad_strings(parts, u->f, now, why);
+    u->no_memory = u->no_memory || status == TNF_ENOMEM;
+    if (status != TNF_OK || tnf_layout_check(o, why) != TNF_OK)
+        return false;
+    u->restored[at] = *o;
+    u->any = true;
+    return true;
+}
+
 #define MOST_PARTS 16u
 
 static bool read_note(struct unfitting *u, const tnf_value *note, tnf_error *why)
@@ -179,8 +216,11 @@ static bool read_note(struct unfitting *u, const tnf_value *note, tnf_error *why
         return false;
     }
     o.name = (tnf_str) { copy(u, name), name.n };
-    if (!o.name.p || !read_shape(&o, tnf_value_get(note, "shape"), u) ||
-        !read_parts(&o, parts, u, positions) || !read_order(&o, &f->catalog, positions, parts->n))
+    if (!o.name.p || !read_shape(&o, tnf_value_get(note, "shape"), u))
+        return false;
+    if (is_padded(&o, parts))
+        return read_padded(u, &o, parts->as.items, why);
+    if (!read_parts(&o, parts, u, positions) || !read_order(&o, &f->catalog, positions, parts->n))
         return false;
     o.attrs = attrs_of(u, name, parts->n == 1 ? &f->catalog.objects[positions[0]] : NULL);
     if (!name_free(&f->catalog, o.name, positions, parts->n) || tnf_layout_check(&o, why) != TNF_OK)

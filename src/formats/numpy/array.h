@@ -52,6 +52,14 @@ tnf_status tnf_np_form_of(np_form *f, const np_context *x, const tnf_object *o, 
 /* What of tnf_can both have: was_f and takes. */
 bool tnf_np_was_columns_first(const tnf_object *o);
 tnf_fate tnf_np_takes(const tnf_object *o, const char **reason);
+/* strings.c: tensors of strings, as |S. */
+bool tnf_np_is_strings(const tnf_object *o);
+bool tnf_np_in_parts(const tnf_object *o); /* `in_parts` of both */
+tnf_status tnf_np_form_of_strings(np_form *f, const np_context *x, const tnf_object *o,
+                                  tnf_error *e);
+/* Passes on the elements of the array, of `width` bytes each. */
+tnf_status tnf_np_put_strings(const tnf_object *o, uint64_t width, tnf_take_fn put, void *ctx,
+                              tnf_error *e);
 /* Magic number, version, length and text: as the array had it, or as NumPy has it. If `align` is
  * not 0, blanks in it see to it that what follows begins at a multiple, if it begins at `at`. May
  * change the order that is said in `a`. */

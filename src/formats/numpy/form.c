@@ -62,6 +62,8 @@ tnf_status tnf_np_form_of(np_form *f, const np_context *x, const tnf_object *o, 
 {
     bool fits;
     *f = (np_form) { 0 };
+    if (tnf_np_is_strings(o))
+        return tnf_np_form_of_strings(f, x, o, e);
     TNF_TRY(by_attribute(f, x, o, &fits, e));
     if (!fits) {
         const tnf_type *type = o->parts[0].type;

@@ -214,7 +214,9 @@ static tnf_status write_all(tnf_writer *w, tnf_error *e)
     const tnf_object *o = &w->catalog->objects[0];
     TNF_TRY(tnf_np_form_of(&f, &x, o, w->options[WRITE_F8].u, e));
     TNF_TRY(put_header(w, o, &f.a, &x, e));
-    if (f.a.fortran && f.a.type.naxes) {
+    if (tnf_np_is_strings(o)) {
+        TNF_TRY(tnf_np_put_strings(o, f.a.type.width, put_bytes, w, e));
+    } else if (f.a.fortran && f.a.type.naxes) {
         TNF_TRY(tnf_np_scatter(w, o, f.a.rank, f.a.type.big, put_bytes, w, e));
     } else {
         tnf_put_how how = { .codec = TNF_CODEC_RAW, .big_endian = f.a.type.big };
@@ -234,7 +236,9 @@ const tnf_format tnf_format_npy = {
     .caps = TNF_CAN_READ | TNF_CAN_WRITE,
     .rules = TNF_RULE_DATA_START | TNF_RULE_NO_OVERLAP,
     .can = { .types = NP_TYPES,
-             .layouts = "dense",
+             .layouts = "dense strings/1",
+             .in_parts = tnf_np_in_parts,
+             .pads_strings = true,
              .order_f = true,
              .was_f = tnf_np_was_columns_first,
              .zero_rank = true,

@@ -213,6 +213,15 @@ static tnf_status put_header(writing *x, tnf_str name, const tnf_object *o, np_a
     return status;
 }
 
+static tnf_status put_elements(writing *x, const tnf_object *o, const np_array *a, tnf_error *e)
+{
+    if (tnf_np_is_strings(o))
+        return tnf_np_put_strings(o, a->type.width, put_bytes, x, e);
+    if (a->fortran && a->type.naxes)
+        return tnf_np_scatter(x->w, o, a->rank, a->type.big, put_bytes, x, e);
+    return put_part(x, &o->parts[0], a->type.big, e);
+}
+
 static tnf_status put_array(writing *x, const tnf_object *o, tnf_error *e)
 {
     tnf_arena once;
@@ -225,9 +234,7 @@ static tnf_status put_array(writing *x, const tnf_object *o, tnf_error *e)
     if (status == TNF_OK)
         status = put_header(x, name, o, &f.a, &context, e);
     if (status == TNF_OK)
-        status = f.a.fortran && f.a.type.naxes
-                     ? tnf_np_scatter(x->w, o, f.a.rank, f.a.type.big, put_bytes, x, e)
-                     : put_part(x, &o->parts[0], f.a.type.big, e);
+        status = put_elements(x, o, &f.a, e);
     tnf_arena_free(&once);
     TNF_TRY(status);
     TNF_TRY(put_behind(x, name, e));
@@ -324,7 +331,9 @@ const tnf_format tnf_format_npz = {
     .rules = TNF_RULE_NO_OVERLAP,
     .check_reads = &tnf_digests,
     .can = { .types = NP_TYPES,
-             .layouts = "dense",
+             .layouts = "dense strings/1",
+             .in_parts = tnf_np_in_parts,
+             .pads_strings = true,
              .as_storage = as_storage,
              .order_f = true,
              .was_f = tnf_np_was_columns_first,

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* Strings that a format keeps padded to one length become strings again.
+ *
+ *   padded    t o 0 b e 0 o r 0 n o t
+ *   offsets   0  2  4  6  9        bytes   t o b e o r n o t
+ *
+ * They are read when the file is opened, twice: how long they are, and then what they are.
+ */
+#include "core/core.h"
+
+#include <string.h>
+
+/* The rows on their way in. */
+struct rows {
+    uint64_t width, at; /* at: of the bytes that come next */
+    uint64_t *ends;     /* of the strings; in the first round, how long they are */
+    uint8_t *text;      /* NULL: the first round */
+};
+
+/* First round: a string ends behind its last byte that is not 0. */
+static void measure(struct rows *r, uint64_t row, uint64_t column, const uint8_t *p, size_t n)
+{
+    while (n > 0 && p[n - 1] == 0)
+        n--;
+    if (n > 0)
+        r->ends[row + 1] = column + n;
+}
+
+/* Second round. */
+static void collect(const struct rows *r, uint64_t row, uint64_t column, const uint8_t *p, size_t n)
+{
+    uint64_t from = r->ends[row], length = r->ends[row + 1] - from;
+    if (column < length)
+        memcpy(r->text + from + column, p, n < length - column ? n : (size_t)(length - column));
+}
+
+static tnf_status pass_piece(void *ctx, const void *bytes, size_t n, tnf_error *e)
+{
+    struct rows *r = ctx;
+    const uint8_t *p = bytes;
+    (void)e;
+    for (size_t here; n > 0; r->at += here, p += here, n -= here) {
+        uint64_t row = r->at / r->width, column = r->at % r->width, left = r->width - column;
+        here = n < left ? n : (size_t)left;
+        if (r->text)
+            collect(r, row, column, p, here);
+        else
+            measure(r, row, column, p, here);
+    }
+    return TNF_OK;
+}
+
+/* Lengths to ends. */
+static uint64_t sum_up(uint64_t *ends, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++)
+        ends[i + 1] += ends[i];
+    return ends[count];
+}
+
+static tnf_part in_memory(const char *role, tnf_dtype type, const void *p, uint64_t n)
+{
+    tnf_part part = { .role = role, .type = tnf_type_of(type), .payload = TNF_MEMORY, .memory = p };
+    part.stored = part.nbytes = n;
+    return part;
+}
+
+tnf_status tnf_unpad_strings(tnf_part parts[2], tnf_file *f, const tnf_object *padded, tnf_error *e)
+{
+    struct rows r = { .width = padded->shape[padded->rank - 1] };
+    const tnf_part *from = padded->parts;
+    if (r.width == 0 || from->flags & TNF_PART_UNREADABLE)
+        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "there are no strings");
+    uint64_t count = from->nbytes / r.width;
+    r.ends = tnf_arena_array(&f->arena, count + 1, sizeof *r.ends);
+    if (!r.ends)
+        return tnf_arena_fail(&f->arena, "strings", e);
+    TNF_TRY(tnf_scan(from, pass_piece, &r, e));
+    uint64_t total = sum_up(r.ends, count);
+    r.text = tnf_arena_array(&f->arena, total, 1);
+    if (!r.text)
+        return tnf_arena_fail(&f->arena, "strings", e);
+    r.at = 0;
+    TNF_TRY(tnf_scan(from, pass_piece, &r, e));
+    tnf_turn_le(r.ends, (size_t)count + 1, sizeof *r.ends);
+    parts[0] = in_memory("offsets", TNF_U64, r.ends, 8 * (count + 1));
+    parts[1] = in_memory("bytes", TNF_U8, r.text, total);
+    return TNF_OK;
+}
