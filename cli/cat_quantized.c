@@ -10,11 +10,9 @@ bool is_quantized(const tnf_object *object)
            tnf_layout_has_values(object->layout);
 }
 
-tnf_status quantized_open(quantized *q, const tnf_file *file, const tnf_object *object,
-                          tnf_error *error)
+tnf_status quantized_open(quantized *q, const tnf_object *object, tnf_error *error)
 {
     tnf_virtual_how how = TNF_VIRTUAL_HOW_INIT;
-    (void)file;
     *q = (quantized) { 0 };
     tnf_status status = tnf_virtual_new(&q->values, &object, 1, &how, error);
     if (status == TNF_OK)

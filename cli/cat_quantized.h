@@ -12,8 +12,7 @@ typedef struct quantized {
 
 bool is_quantized(const tnf_object *object);
 /* Close it in any case. */
-tnf_status quantized_open(quantized *q, const tnf_file *file, const tnf_object *object,
-                          tnf_error *error);
+tnf_status quantized_open(quantized *q, const tnf_object *object, tnf_error *error);
 void quantized_close(quantized *q);
 
 #endif

@@ -295,12 +295,12 @@ static tnf_status cat(const target *t, const options *o, tnf_error *error)
 }
 
 /* A quantized matrix is shown as what it stands for. */
-static tnf_status cat_any(const target *t, const tnf_file *file, const options *o, tnf_error *error)
+static tnf_status cat_any(const target *t, const options *o, tnf_error *error)
 {
     if (t->part || !is_quantized(t->object))
         return cat(t, o, error);
     quantized q;
-    tnf_status status = quantized_open(&q, file, t->object, error);
+    tnf_status status = quantized_open(&q, t->object, error);
     if (status == TNF_OK) {
         tnf_object dense = *q.object;
         dense.name = t->object->name;
@@ -337,8 +337,7 @@ static int show_one(call *c, const target *t)
         printf("  %s %s\n", object_kind(t->object), shape);
     }
     c->shown++;
-    return cat_any(t, c->in->file, c->options, &error) == TNF_OK ? EXIT_DONE
-                                                                 : file_error(c->in->name, &error);
+    return cat_any(t, c->options, &error) == TNF_OK ? EXIT_DONE : file_error(c->in->name, &error);
 }
 
 /* All tensors that match a pattern, in file order. */

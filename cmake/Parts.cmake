@@ -6,6 +6,7 @@ option(TENFOLD_ZSTD "Read and write zstd, by libzstd" ON)
 option(TENFOLD_SNAPPY "Read and write snappy" ON)
 option(TENFOLD_ZLIB "Read and write gzip, by zlib" ON)
 option(TENFOLD_XXHASH "Digests xxh3-64 and xxh3-128, by libxxhash; ztensor2 and vs need them" ON)
+option(TENFOLD_WRITE "Write files; without it every format is one that can only be read" ON)
 option(TENFOLD_CRYPTO "SHA-256 by OpenSSL's libcrypto, not by our own slower code" ON)
 
 # ---------------------------------------------------------------------- formats

@@ -221,6 +221,14 @@ typedef struct tnf_rule_names {
     const char *digest, *encoding, *data;
 } tnf_rule_names;
 
+/* What a descriptor names for writing. Where the library only reads (TENFOLD_WRITE is off) nothing
+ * names it, so a program does not contain it. */
+#ifdef TENFOLD_READ_ONLY
+#define TNF_WRITES(function) (0 ? (function) : NULL)
+#else
+#define TNF_WRITES(function) (function)
+#endif
+
 typedef struct tnf_format {
     const char *name, *title, *extensions, *family; /* "ztensor2", "zTensor 2", "zt", "ztensor" */
     unsigned caps;                                  /* TNF_CAN_READ | TNF_CAN_WRITE … */

@@ -175,14 +175,14 @@ static void cut_and_damage(const struct fixture *f)
     if (change_open(&untouched, &original, &lenient, &error) != TNF_OK)
         MUST(!"a valid file opens");
     change_begin(&c, f);
-    size_t step = f->file.n / 97 + 1;
-    for (size_t n = 0; n <= f->file.n; n += n < 64 || n + 64 > f->file.n ? 1 : step) {
+    const size_t share = check_share(4), step = (f->file.n / 97 + 1) * share;
+    for (size_t n = 0; n <= f->file.n; n += n < 64 || n + 64 > f->file.n ? share : step) {
         check_doing("%s cut at %zu", f->label, n);
         change_set(&c, f->file.p, n);
         tnf_status strict = strictly(&c);
         try_one(&c, strict == TNF_OK ? NULL : original, strict == TNF_ETRUNCATED);
     }
-    for (size_t i = 0; i < f->file.n; i += f->file.n / 61 + 1) {
+    for (size_t i = 0; i < f->file.n; i += (f->file.n / 61 + 1) * share) {
         check_doing("%s damaged at %zu", f->label, i);
         change_set(&c, f->file.p, f->file.n);
         c.bytes[i] ^= 0x55;
@@ -207,7 +207,7 @@ static void without_memory(const struct fixture *f, size_t cut)
     tnf_status expected = change_open(&c, &file, &plain, &error);
     if (expected == TNF_OK)
         tnf_close(file);
-    for (uint64_t n = 1; n < 3000; n++) {
+    for (uint64_t n = 1; n < 3000; n += check_share(4)) {
         struct memory_log log = { .fail_at = n };
         tnf_allocator allocator = memory_allocator(&log);
         tnf_builder *b = NULL;

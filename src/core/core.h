@@ -108,6 +108,8 @@ tnf_status tnf_unpad_strings(tnf_part parts[2], tnf_file *f, const tnf_object *p
 /* registry.c */
 const tnf_format *tnf_registry_at(size_t i);
 const tnf_format *tnf_registry_find(const char *name);
+/* TNF_CAN_READ and so on, as far as it is part of this library. */
+unsigned tnf_registry_caps(const tnf_format *format);
 /* The format to write a path in: by its extension. Fails with a sentence. */
 tnf_status tnf_registry_by_extension(const tnf_format **out, const char *path, tnf_error *e);
 /* Is `key` an attribute that some format has a place of its own for, or computes? */

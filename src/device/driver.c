@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #include "device/driver.h"
 
-#include <dlfcn.h>
+#include "base/symbol.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 static tnf_cuda loaded;
 static char refusal[200]; /* "" once it is loaded */
 
-/* ISO C knows no way from an object's address to a function's; POSIX has them be of one kind. */
 static bool find_symbol(void *library, const char *name, void *function)
 {
-    void *found = dlsym(library, name);
-    memcpy(function, &found, sizeof found);
+    bool found = tnf_find_symbol(library, name, function);
     if (!found)
         snprintf(refusal, sizeof refusal, "it has no %s", name);
-    return found != NULL;
+    return found;
 }
 
 static bool find_devices(void *l)

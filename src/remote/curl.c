@@ -3,9 +3,9 @@
 
 #ifdef TENFOLD_CURL
 
-#include <dlfcn.h>
+#include "base/symbol.h"
+
 #include <pthread.h>
-#include <string.h>
 
 #ifdef __APPLE__
 static const char *const libraries[] = { "libcurl.4.dylib", "/usr/lib/libcurl.4.dylib" };
@@ -16,26 +16,18 @@ static const char *const libraries[] = { "libcurl.so.4", "libcurl-gnutls.so.4" }
 static tnf_curl loaded;
 static bool usable;
 
-/* ISO C knows no way from an object's address to a function's; POSIX has them be of one kind. */
-static bool find_symbol(void *library, const char *name, void *function)
-{
-    void *found = dlsym(library, name);
-    memcpy(function, &found, sizeof found);
-    return found != NULL;
-}
-
 static bool find_all(void *library)
 {
-    return find_symbol(library, "curl_global_init", &loaded.global_init) &&
-           find_symbol(library, "curl_easy_init", &loaded.easy_init) &&
-           find_symbol(library, "curl_easy_setopt", &loaded.setopt) &&
-           find_symbol(library, "curl_easy_perform", &loaded.perform) &&
-           find_symbol(library, "curl_easy_getinfo", &loaded.getinfo) &&
-           find_symbol(library, "curl_easy_reset", &loaded.reset) &&
-           find_symbol(library, "curl_easy_cleanup", &loaded.cleanup) &&
-           find_symbol(library, "curl_slist_append", &loaded.append) &&
-           find_symbol(library, "curl_slist_free_all", &loaded.free_all) &&
-           find_symbol(library, "curl_easy_strerror", &loaded.strerror);
+    return tnf_find_symbol(library, "curl_global_init", &loaded.global_init) &&
+           tnf_find_symbol(library, "curl_easy_init", &loaded.easy_init) &&
+           tnf_find_symbol(library, "curl_easy_setopt", &loaded.setopt) &&
+           tnf_find_symbol(library, "curl_easy_perform", &loaded.perform) &&
+           tnf_find_symbol(library, "curl_easy_getinfo", &loaded.getinfo) &&
+           tnf_find_symbol(library, "curl_easy_reset", &loaded.reset) &&
+           tnf_find_symbol(library, "curl_easy_cleanup", &loaded.cleanup) &&
+           tnf_find_symbol(library, "curl_slist_append", &loaded.append) &&
+           tnf_find_symbol(library, "curl_slist_free_all", &loaded.free_all) &&
+           tnf_find_symbol(library, "curl_easy_strerror", &loaded.strerror);
 }
 
 /* It is never unloaded: other libraries may use it by then. */

@@ -3,7 +3,7 @@
 """Fixtures of every format: what the command says of a file it says of its URL, in few requests. Every format
 that the command knows must be among them.
 
-    formats.py COMMAND
+    formats.py COMMAND [FILES OF EACH FORMAT]
 """
 import json
 import os
@@ -15,7 +15,7 @@ from world import World, bad, check, here, make_safetensors, floats, run
 
 tests = os.path.dirname(here)
 shared = os.path.join(os.path.dirname(os.path.dirname(tests)), "shared", "fixtures")
-EACH = 4  # files of a format, of which the first valid one goes through all commands
+EACH = int(sys.argv[2]) if len(sys.argv) > 2 else 4  # files of a format, of which the first valid one goes through all commands
 SETS = [  # files that name others, among fixtures of the libraries that write them
     "pytorch/dcp_sharded/.metadata", "pytorch/dcp_single/.metadata",
     "tensorbundle/names/all.ckpt.index", "tensorbundle/names/sharded.index",

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* k-means on pieces of rows: codes for given centroids, rounds by hand, centroids without rows. */
-#include "../support/little.h"
 #include "emb_files.h"
 #include "ext/emb/pq_train.h"
 
@@ -17,7 +16,7 @@ static void begin(struct training *x, const float *values, uint64_t n, size_t d,
 {
     tnf_error e;
     *x = (struct training) { .rows = { .kind = TNF_ROWS_F32, .n = n, .d = d } };
-    x->rows.data.p = little(values, 4, n * d);
+    x->rows.data.p = values; /* TNF_ROWS_F32: as the machine has them */
     x->alloc = tnf_allocator_or_default(NULL);
     tnf_arena_init(&x->arena, &x->alloc, 1 << 28);
     x->t = (tnf_trainer) { .arena = &x->arena, .alloc = &x->alloc, .m = m, .k = k };

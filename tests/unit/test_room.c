@@ -197,6 +197,8 @@ static void a_full_file_system(void **state)
 {
     (void)state;
     need_room();
+    if (getenv("TENFOLD_EMULATED"))
+        skip(); /* qemu ends a forked child that starts threads */
     float *rows = make_rows();
     pid_t child = fork();
     if (child == 0)

@@ -28,13 +28,22 @@ const tnf_format *tnf_registry_at(size_t i)
     return i < COUNT ? formats[i] : NULL;
 }
 
+unsigned tnf_registry_caps(const tnf_format *f)
+{
+#ifdef TENFOLD_READ_ONLY
+    return f->caps & TNF_CAN_READ;
+#else
+    return f->caps;
+#endif
+}
+
 const tnf_format *tnf_registry_find(const char *name)
 {
     for (size_t i = 0; i < COUNT; i++)
         if (strcmp(formats[i]->name, name) == 0)
             return formats[i];
     for (size_t i = 0; i < COUNT; i++)
-        if (strcmp(formats[i]->family, name) == 0 && formats[i]->caps & TNF_CAN_WRITE)
+        if (strcmp(formats[i]->family, name) == 0 && tnf_registry_caps(formats[i]) & TNF_CAN_WRITE)
             return formats[i];
     return NULL;
 }
@@ -78,7 +87,7 @@ tnf_status tnf_registry_by_extension(const tnf_format **out, const char *path, t
     *out = NULL;
     for (size_t i = 0; i < COUNT; i++) {
         const tnf_format *f = formats[i];
-        if (!(f->caps & TNF_CAN_WRITE) || !*ext || !tnf_list_has(f->extensions, ext))
+        if (!(tnf_registry_caps(f) & TNF_CAN_WRITE) || !*ext || !tnf_list_has(f->extensions, ext))
             continue;
         if (*out && strcmp((*out)->family, f->family) != 0)
             return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
@@ -175,7 +184,7 @@ static tnf_status describe_format(tnf_format_info *out, const tnf_format *f, tnf
         .title = f->title,
         .extensions = f->extensions,
         .family = f->family,
-        .caps = f->caps,
+        .caps = tnf_registry_caps(f),
         .types = f->can.types,
         .layouts = f->can.layouts,
         .metadata = metadata[f->can.attrs],

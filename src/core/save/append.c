@@ -58,7 +58,7 @@ static tnf_status open_base(struct appending *a, const char *path, tnf_error *e)
     }
     TNF_TRY(status);
     const tnf_format *f = a->file->format;
-    if (!(f->caps & TNF_CAN_APPEND))
+    if (!(tnf_registry_caps(f) & TNF_CAN_APPEND))
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s: nothing can be appended to it",
                         f->name);
     a->save.format = f;

@@ -14,7 +14,7 @@ static size_t list_candidates(const tnf_format *out[MOST], const char *ext)
     const tnf_format *f;
     size_t n = 0;
     for (size_t i = 0; n < MOST && (f = tnf_registry_at(i)); i++) {
-        bool known = !(f->caps & TNF_CAN_WRITE) || !tnf_list_has(f->extensions, ext);
+        bool known = !(tnf_registry_caps(f) & TNF_CAN_WRITE) || !tnf_list_has(f->extensions, ext);
         for (size_t k = 0; k < n && !known; k++)
             known = strcmp(out[k]->family, f->family) == 0;
         if (!known)

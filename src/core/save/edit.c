@@ -311,7 +311,7 @@ static tnf_status check_like(const struct editing *x, tnf_error *e)
                         "`like` must be the open file that is to change");
     if (wanted && tnf_registry_find(wanted) != f->format)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a change in place cannot change the format");
-    if (!(f->format->caps & TNF_CAN_EDIT))
+    if (!(tnf_registry_caps(f->format) & TNF_CAN_EDIT))
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                         "the format has no room for changes in place");
     if (f->siblings || f->format->stands_for_shards)

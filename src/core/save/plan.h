@@ -50,11 +50,11 @@ bool tnf_plan_places(const struct planning *l, const tnf_member *m);
 tnf_status tnf_plan_judge(struct planning *l, tnf_error *e);
 tnf_status tnf_plan_objects(struct planning *l, tnf_error *e);
 
-/* restore_order.c: the order of attributes, where the format would not give it back. */
+/* note_order.c: the order of attributes, where the format would not give it back. */
 void tnf_note_order(struct planning *l, const tnf_attrs *attrs);
 void tnf_note_order_of(struct planning *l, const tnf_object *object);
 
-/* restore_order.c: the order of the tensors, if it is content and the format sorts them. */
+/* note_order.c: the order of the tensors, if it is content and the format sorts them. */
 void tnf_note_sequence(struct planning *l);
 
 /* shared_bytes.c: of each tensor that lies where one before it lies, the position of the first of

@@ -28,7 +28,7 @@ tnf_status tnf_save_format(const tnf_format **out, const tnf_builder *b, const c
     *out = tnf_registry_find(name);
     if (!*out)
         return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "unknown format '%s'", name);
-    if (!((*out)->caps & TNF_CAN_WRITE))
+    if (!(tnf_registry_caps(*out) & TNF_CAN_WRITE))
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s can only be read", name);
     return TNF_OK;
 }

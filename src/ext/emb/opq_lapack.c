@@ -10,7 +10,6 @@
 #include "base/error.h"
 
 #include <math.h>
-#include <string.h>
 
 #define MOST 16384u /* rows; the sizes of workspaces are ints */
 
@@ -18,7 +17,8 @@
 /* LAPACK is loaded at the first use, since it brings a Fortran runtime and takes milliseconds
  * that other callers should not pay. It is never unloaded, since other libraries may use it by
  * then. */
-#include <dlfcn.h>
+#include "base/symbol.h"
+
 #include <pthread.h>
 
 /* Fortran: everything by address, and the lengths of texts behind the rest. */
@@ -48,23 +48,16 @@ static const char *const libraries[] = { "liblapack.dylib", "/usr/lib/liblapack.
 static const char *const libraries[] = { "liblapack.so.3", "libopenblas.so.0", "liblapack.so" };
 #endif
 
-/* ISO C knows no way from an object's address to a function's; POSIX has them be of one kind. */
-static void find_symbol(void *library, const char *name, void *function)
-{
-    void *found = dlsym(library, name);
-    memcpy(function, &found, sizeof found);
-}
-
 static void load_lapack(void)
 {
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
         void *library = dlopen(libraries[i], RTLD_NOW | RTLD_LOCAL);
         if (!library)
             continue;
-        find_symbol(library, "dsyevd_", &lapack.dsyevd);
-        find_symbol(library, "dgesdd_", &lapack.dgesdd);
-        find_symbol(library, "openblas_get_num_threads", &lapack.get_threads);
-        find_symbol(library, "openblas_set_num_threads", &lapack.set_threads);
+        tnf_find_symbol(library, "dsyevd_", &lapack.dsyevd);
+        tnf_find_symbol(library, "dgesdd_", &lapack.dgesdd);
+        tnf_find_symbol(library, "openblas_get_num_threads", &lapack.get_threads);
+        tnf_find_symbol(library, "openblas_set_num_threads", &lapack.set_threads);
         if (lapack.dsyevd && lapack.dgesdd)
             return;
         dlclose(library);

@@ -231,5 +231,5 @@ const tnf_format tnf_format_fasttext = {
     .probe = probe,
     .index = index_all,
     .decode = tnf_ft_decode,
-    .write = tnf_ft_write,
+    .write = TNF_WRITES(tnf_ft_write),
 };

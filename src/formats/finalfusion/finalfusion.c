@@ -96,6 +96,6 @@ const tnf_format tnf_format_finalfusion = {
     .index = tnf_ff_index,
     .decode = tnf_ff_decode,
     .strings = tnf_ff_strings,
-    .write = tnf_ff_write,
+    .write = TNF_WRITES(tnf_ff_write),
     .follow = follow,
 };

@@ -125,5 +125,5 @@ const tnf_format tnf_format_flax = {
     .probe = probe,
     .index = tnf_fx_index,
     .decode = tnf_fx_decode,
-    .write = tnf_fx_write,
+    .write = TNF_WRITES(tnf_fx_write),
 };

@@ -101,5 +101,5 @@ const tnf_format tnf_format_gptrs_archive = {
     .write_options = write_options,
     .probe = probe,
     .index = index_all,
-    .write = write_all,
+    .write = TNF_WRITES(write_all),
 };

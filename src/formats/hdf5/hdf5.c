@@ -418,5 +418,5 @@ const tnf_format tnf_format_hdf5 = {
     .decode_on = tnf_h5_decode_on,
     .forget = tnf_h5_forget,
     .keeps = H5_KEEPS,
-    .write = tnf_h5_write,
+    .write = TNF_WRITES(tnf_h5_write),
 };

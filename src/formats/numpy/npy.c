@@ -257,5 +257,5 @@ const tnf_format tnf_format_npy = {
     .index = index_all,
     .decode = decode,
     .element_text = tnf_np_element_text,
-    .write = write_all,
+    .write = TNF_WRITES(write_all),
 };

@@ -354,6 +354,6 @@ const tnf_format tnf_format_npz = {
     .index = tnf_npz_index,
     .decode = tnf_npz_decode,
     .element_text = tnf_np_element_text,
-    .write = tnf_npz_write,
+    .write = TNF_WRITES(tnf_npz_write),
     .verify = tnf_npz_verify,
 };

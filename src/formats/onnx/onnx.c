@@ -434,5 +434,5 @@ const tnf_format tnf_format_onnx = {
     .probe = probe,
     .index = index_all,
     .decode = tnf_ox_decode,
-    .write = tnf_ox_write,
+    .write = TNF_WRITES(tnf_ox_write),
 };

@@ -67,5 +67,5 @@ const tnf_format tnf_format_primitiv = {
     .write_options = write_options,
     .probe = probe,
     .index = tnf_prim_index,
-    .write = tnf_prim_write,
+    .write = TNF_WRITES(tnf_prim_write),
 };

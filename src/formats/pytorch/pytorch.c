@@ -262,7 +262,7 @@ const tnf_format tnf_format_pytorch = {
     .probe = probe,
     .index = index_all,
     .decode = tnf_pt_decode,
-    .write = tnf_pt_write,
+    .write = TNF_WRITES(tnf_pt_write),
     .verify = tnf_pt_verify,
     .notes = tnf_pt_notes,
 };

@@ -545,7 +545,7 @@ const tnf_format tnf_format_safetensors_index = {
              .derived = "safetensors.shards safetensors.total_size" },
     .probe = tnf_probe_safetensors_index,
     .index = index_all,
-    .write_index = tnf_write_safetensors_index,
+    .write_index = TNF_WRITES(tnf_write_safetensors_index),
     .index_name = ".safetensors.index.json",
     .verify = verify,
 };
@@ -562,7 +562,7 @@ const tnf_format tnf_format_pytorch_index = {
              .derived = "pytorch.shards pytorch.total_size" },
     .probe = tnf_probe_pytorch_index,
     .index = index_pytorch,
-    .write_index = tnf_write_safetensors_index,
+    .write_index = TNF_WRITES(tnf_write_safetensors_index),
     .index_name = ".bin.index.json",
     .verify = verify,
 };

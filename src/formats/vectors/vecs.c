@@ -356,6 +356,6 @@ const tnf_format tnf_format_vecs = {
     .probe = probe,
     .index = index_all,
     .decode = decode,
-    .write = write_all,
+    .write = TNF_WRITES(write_all),
     .verify = verify,
 };

@@ -63,5 +63,5 @@ const tnf_format tnf_format_vs = {
     .probe = probe,
     .index = tnf_vs_index,
     .decode = tnf_vs_decode,
-    .write = tnf_vs_write,
+    .write = TNF_WRITES(tnf_vs_write),
 };

@@ -281,5 +281,5 @@ const tnf_format tnf_format_floret = {
     .probe = probe,
     .index = index_floret,
     .decode = tnf_wv_decode_text,
-    .write = write_floret,
+    .write = TNF_WRITES(write_floret),
 };

@@ -286,7 +286,7 @@ const tnf_format tnf_format_text = {
     .probe = probe_text,
     .index = index_text,
     .decode = tnf_wv_decode_text,
-    .write = write_text,
+    .write = TNF_WRITES(write_text),
 };
 
 const tnf_format tnf_format_textdims = {
@@ -301,5 +301,5 @@ const tnf_format tnf_format_textdims = {
     .probe = probe_textdims,
     .index = index_textdims,
     .decode = tnf_wv_decode_text,
-    .write = write_textdims,
+    .write = TNF_WRITES(write_textdims),
 };

@@ -474,5 +474,5 @@ const tnf_format tnf_format_word2vec = {
     .probe = probe,
     .index = index_all,
     .decode = decode,
-    .write = write_all,
+    .write = TNF_WRITES(write_all),
 };

@@ -413,5 +413,5 @@ const tnf_format tnf_format_zarr = {
     .slice = tnf_zr_slice,
     .close = tnf_zr_close,
     .verify = tnf_zr_verify,
-    .write = tnf_zr_write,
+    .write = TNF_WRITES(tnf_zr_write),
 };

@@ -383,6 +383,17 @@ static bool follows(const tnf_writer *w)
            w->options[CANONICAL].u == AUTO;
 }
 
+static tnf_status write_file(writing *x, tnf_error *e)
+{
+    TNF_TRY(read_options(x, e));
+    TNF_TRY(prepare(x, e));
+    TNF_TRY(write_blobs(x, e));
+    tnf_buf_init(&x->manifest, &x->w->scratch->alloc, ZT2_MAX_MANIFEST);
+    tnf_status status = write_end(x, e);
+    tnf_buf_free(&x->manifest);
+    return status;
+}
+
 tnf_status tnf_zt2_write(tnf_writer *w, tnf_error *e)
 {
     writing x = { .w = w, .follows = follows(w) };
@@ -394,13 +405,7 @@ tnf_status tnf_zt2_write(tnf_writer *w, tnf_error *e)
     if (state && state->foreign_at)
         return tnf_fail(e, TNF_ELOSSY, state->foreign_at,
                         "the manifest has keys that are not known here, and would be lost");
-    TNF_TRY(read_options(&x, e));
-    TNF_TRY(prepare(&x, e));
-    TNF_TRY(write_blobs(&x, e));
-    tnf_buf_init(&x.manifest, &w->scratch->alloc, ZT2_MAX_MANIFEST);
-    tnf_status status = write_end(&x, e);
-    tnf_buf_free(&x.manifest);
-    return status;
+    return write_file(&x, e);
 }
 
 /* ------------------------------------------------------------------- shards */
@@ -438,11 +443,5 @@ tnf_status tnf_zt2_write_index(tnf_writer *w, tnf_error *e)
     for (size_t i = 0; i < w->nshards; i++)
         TNF_TRY(describe_shard(&shards[i], w, &w->shards[i], e));
     x.shards = shards;
-    TNF_TRY(read_options(&x, e));
-    TNF_TRY(prepare(&x, e));
-    TNF_TRY(write_blobs(&x, e));
-    tnf_buf_init(&x.manifest, &w->scratch->alloc, ZT2_MAX_MANIFEST);
-    tnf_status status = write_end(&x, e);
-    tnf_buf_free(&x.manifest);
-    return status;
+    return write_file(&x, e);
 }

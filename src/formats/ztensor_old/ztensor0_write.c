@@ -253,5 +253,5 @@ const tnf_format tnf_format_ztensor0 = {
     .write_options = write_options,
     .probe = probe,
     .index = tnf_zt0_index,
-    .write = write_all,
+    .write = TNF_WRITES(write_all),
 };

@@ -208,5 +208,5 @@ const tnf_format tnf_format_ztensor1 = {
     .write_options = write_options,
     .probe = probe,
     .index = tnf_zt1_index,
-    .write = write_all,
+    .write = TNF_WRITES(write_all),
 };
