@@ -37,6 +37,12 @@ static tnf_status op_get_line(machine *m, const argument *a)
     return memo_get(m, number);
 }
 
+tnf_pickle_node *tnf_pickle_no_items(void)
+{
+    static const tnf_pickle_node none = { .kind = TNF_PICKLE_LIST };
+    return (tnf_pickle_node *)(uintptr_t)&none;
+}
+
 /* ----------------------------------------------------------- the machine */
 
 static tnf_status op_proto(machine *m, const argument *a)
@@ -70,7 +76,7 @@ static tnf_status op_stop(machine *m, const argument *a)
 static tnf_status op_mark(machine *m, const argument *a)
 {
     (void)a;
-    size_t *marks = tnf_arena_grow(m->arena, m->marks, m->nmarks, &m->marks_capacity, sizeof *marks,
+    size_t *marks = tnf_arena_grow(&m->own, m->marks, m->nmarks, &m->marks_capacity, sizeof *marks,
                                    16);
     if (!marks)
         return no_memory(m);
@@ -129,10 +135,15 @@ static tnf_status op_constant(machine *m, const argument *a)
 
 static tnf_status op_integer(machine *m, const argument *a)
 {
+    int64_t i = m->op == 'J' ? (int32_t)(uint32_t)a->u : (int64_t)a->u;
+    tnf_pickle_node **recent = &m->ints[(uint64_t)i % RECENT];
+    if (*recent && (*recent)->as.i == i)
+        return push(m, *recent);
     tnf_pickle_node *node = new_node(m, TNF_PICKLE_INT);
     if (!node)
         return no_memory(m);
-    node->as.i = m->op == 'J' ? (int32_t)(uint32_t)a->u : (int64_t)a->u;
+    node->as.i = i;
+    *recent = node;
     return push(m, node);
 }
 
@@ -219,17 +230,6 @@ static tnf_status op_empty(machine *m, const argument *a)
                                               : TNF_PICKLE_SET));
 }
 
-/* A container of n values that are off the stack, at items. */
-static tnf_status push_container(machine *m, tnf_pickle_kind kind, tnf_pickle_node **items,
-                                 size_t n)
-{
-    tnf_pickle_node *node = new_node(m, kind);
-    if (!node)
-        return no_memory(m);
-    TNF_TRY(add_items(m, node, items, n));
-    return push(m, node);
-}
-
 static tnf_status op_tuple(machine *m, const argument *a)
 {
     tnf_pickle_node **items;
@@ -270,10 +270,10 @@ static tnf_status find_target(machine *m, tnf_pickle_kind kind, tnf_pickle_node 
     if (top->kind == kind)
         *out = top;
     else if (top->kind == TNF_PICKLE_CALL)
-        *out = kind == TNF_PICKLE_DICT ? &top->as.call->dict : &top->as.call->list;
+        *out = items_of_call(m, top->as.call, kind);
     else
         return bad_pickle(m, TNF_EFORMAT, "the opcode 0x%02x adds to what is no container", m->op);
-    return TNF_OK;
+    return *out ? TNF_OK : no_memory(m);
 }
 
 static tnf_status op_add(machine *m, const argument *a)
@@ -361,8 +361,8 @@ static tnf_status push_call(machine *m, tnf_pickle_node *callee, tnf_pickle_node
     *call = (tnf_pickle_call) { .callee = callee,
                                 .args = args,
                                 .kwargs = kwargs,
-                                .list = { .kind = TNF_PICKLE_LIST },
-                                .dict = { .kind = TNF_PICKLE_DICT } };
+                                .list = tnf_pickle_no_items(),
+                                .dict = tnf_pickle_no_items() };
     node->as.call = call;
     TNF_TRY(log_node(m, &m->out->calls, node));
     return push(m, node);
@@ -579,7 +579,9 @@ tnf_status tnf_pickle_read(tnf_pickle *out, const void *bytes, size_t n, uint64_
     if (!m.none || !m.yes || !m.no || !m.empty)
         return no_memory(&m);
     m.yes->as.i = 1;
+    tnf_arena_init(&m.own, &arena->alloc, arena->limit - arena->total);
     tnf_status status = run(&m);
+    tnf_arena_free(&m.own);
     out->used = (size_t)(m.c.p - m.c.start);
     return status;
 }

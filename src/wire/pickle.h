@@ -71,9 +71,12 @@ typedef struct tnf_pickle_call {
     tnf_pickle_node *args;   /* a TUPLE, or a CALL whose result would have been one */
     tnf_pickle_node *kwargs; /* of NEWOBJ_EX, or NULL */
     tnf_pickle_node *state;  /* what BUILD would have set, or NULL */
-    tnf_pickle_node list;    /* a LIST: what would have been appended (or added, of a set) */
-    tnf_pickle_node dict;    /* a DICT: what would have been set by key */
+    tnf_pickle_node *list;   /* a LIST: what would have been appended (or added, of a set) */
+    tnf_pickle_node *dict;   /* a DICT: what would have been set by key */
 } tnf_pickle_call;
+
+/* The list and the dict of a call to which nothing is added: n is 0. It cannot be written. */
+tnf_pickle_node *tnf_pickle_no_items(void);
 
 typedef struct tnf_pickle_log {
     tnf_pickle_node **nodes;

@@ -17,11 +17,13 @@
 #include <string.h>
 
 #define HIGHEST_PROTOCOL 5u
-#define FEW              4u /* the first room of a list */
+#define FEW              4u   /* the first room of a list */
+#define RECENT           256u /* ints that are at hand */
 
 typedef struct machine {
     tnf_pickle *out;
     tnf_arena *arena;
+    tnf_arena own; /* for the stack, the marks and the memo, which nobody needs behind STOP */
     tnf_cur c;
     uint64_t base, op_at; /* op_at: from the start of the pickle */
     uint8_t op;
@@ -36,6 +38,7 @@ typedef struct machine {
     size_t far_capacity, far_n;
     uint64_t seed[2];
     tnf_pickle_node *none, *yes, *no, *empty;
+    tnf_pickle_node *ints[RECENT]; /* a shape is made of the same few: one node for each */
     bool stop;
     tnf_error *e;
 } machine;
@@ -70,6 +73,7 @@ static inline void say_bad(machine *m, tnf_status status, const char *format, ..
 
 static inline tnf_status no_memory(machine *m)
 {
+    m->arena->over_limit = m->arena->over_limit || m->own.over_limit;
     return tnf_arena_fail(m->arena, "a pickle", m->e);
 }
 
@@ -140,7 +144,7 @@ static inline tnf_status push(machine *m, tnf_pickle_node *node)
         return no_memory(m);
     if (m->n == m->capacity) {
         size_t want = m->capacity ? 2 * m->capacity : 16;
-        tnf_pickle_node **stack = tnf_arena_array(m->arena, want, sizeof(tnf_pickle_node *));
+        tnf_pickle_node **stack = tnf_arena_array(&m->own, want, sizeof(tnf_pickle_node *));
         if (!stack)
             return no_memory(m);
         if (m->n)
@@ -185,6 +189,47 @@ static inline tnf_status pop_mark(machine *m, tnf_pickle_node ***items, size_t *
     return TNF_OK;
 }
 
+/* ------------------------------------------------------------- containers */
+
+/* Does nothing come to it any more? */
+static inline bool is_fixed(tnf_pickle_kind kind)
+{
+    return kind == TNF_PICKLE_TUPLE || kind == TNF_PICKLE_FROZENSET ||
+           kind == TNF_PICKLE_PERSISTENT;
+}
+
+/* A container of n values that are off the stack, at items. */
+static inline tnf_status push_container(machine *m, tnf_pickle_kind kind, tnf_pickle_node **items,
+                                        size_t n)
+{
+    tnf_pickle_node *node = new_node(m, kind);
+    if (!node)
+        return no_memory(m);
+    if (n && is_fixed(kind)) {
+        node->n = n;
+        node->as.items = tnf_arena_array(m->arena, n, sizeof(tnf_pickle_node *));
+        if (!node->as.items)
+            return no_memory(m);
+        memcpy(node->as.items, items, n * sizeof(tnf_pickle_node *));
+    } else {
+        TNF_TRY(add_items(m, node, items, n));
+    }
+    return push(m, node);
+}
+
+/* Where a call has what is added to it: most have none. */
+static inline tnf_pickle_node *items_of_call(machine *m, tnf_pickle_call *call,
+                                             tnf_pickle_kind kind)
+{
+    tnf_pickle_node **there = kind == TNF_PICKLE_DICT ? &call->dict : &call->list;
+    if (*there != tnf_pickle_no_items())
+        return *there;
+    tnf_pickle_node *fresh = new_node(m, kind == TNF_PICKLE_DICT ? kind : TNF_PICKLE_LIST);
+    if (fresh)
+        *there = fresh;
+    return fresh;
+}
+
 /* ------------------------------------------------------------------- memo */
 
 static inline struct far_slot *far_find(machine *m, uint64_t number)
@@ -203,7 +248,7 @@ static inline tnf_status far_grow(machine *m)
     size_t n = m->far_capacity;
     if (n == 0)
         tnf_hash_seed(m->seed);
-    m->far = tnf_arena_array(m->arena, n ? 2 * n : 16, sizeof *m->far);
+    m->far = tnf_arena_array(&m->own, n ? 2 * n : 16, sizeof *m->far);
     if (!m->far)
         return no_memory(m);
     m->far_capacity = n ? 2 * n : 16;
@@ -218,7 +263,7 @@ static inline tnf_status memo_grow(machine *m, uint64_t number)
     size_t want = m->memo_capacity ? 2 * m->memo_capacity : 16;
     while (want <= number)
         want *= 2;
-    tnf_pickle_node **memo = tnf_arena_array(m->arena, want, sizeof(tnf_pickle_node *));
+    tnf_pickle_node **memo = tnf_arena_array(&m->own, want, sizeof(tnf_pickle_node *));
     if (!memo)
         return no_memory(m);
     if (m->memo_capacity)

@@ -163,6 +163,24 @@ def check_all_calls(bad):
                 return
 
 
+def check_index():
+    """An index is as safe as the worst of its shards, and says which that is."""
+    folder = MARKER.parent / "index"
+    folder.mkdir()
+    shutil.copy(HERE / "state_dict.pt", folder / "a.bin")
+    shutil.copy(HERE / "bad" / "mal_reduce.pt", folder / "b.bin")
+    index = folder / "pytorch_model.bin.index.json"
+    for shards, code, verdict in ((["a.bin"], 0, "yes"), (["a.bin", "b.bin"], 1, "no")):
+        names = {t["name"]: shard for shard in shards
+                 for t in json.loads(run("ls", "--json", folder / shard)[1])["tensors"]}
+        index.write_text(json.dumps({"weight_map": names}))
+        got, told, said = run("verify", "--json", index)
+        told = json.loads(told)
+        check(got == code, index, f"verify gives {got} for {shards}: {said}")
+        check(told["verdict"] == f"safe to torch.load: {verdict}", index, told["verdict"])
+        check({c["file"] for c in told["calls"]} == set(shards[1:]), index, f"calls are {told['calls']}")
+
+
 def main():
     cases = 0
     for listing in sorted(HERE.glob("*.json")):
@@ -176,6 +194,7 @@ def main():
     for case in bad:
         check_bad(case)
     check_all_calls(bad)
+    check_index()
     check(not MARKER.exists(), HERE, "a payload was run")
     print("\n".join(failures))
     print(f"pytorch: {cases} files, {len(bad)} bad ones, {len(failures)} failures")

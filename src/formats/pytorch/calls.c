@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SHOWN 120u
+#define SHOWN  120u
+#define RECENT 16u
 
 /* ---------------------------------------------------------------- classes */
 
@@ -140,24 +141,38 @@ bool tnf_pt_call_dangerous(const tnf_pickle_node *call)
 
 /* ---------------------------------------------------------------- noting */
 
-static tnf_status note_name(pt_call **out, pt_file *f, const char *name, const pt_call *what,
-                            tnf_error *e)
+/* One pickle that is looked through. */
+typedef struct audit {
+    pt_file *f;
+    pt_call where;
+    tnf_arena names; /* for one name at a time */
+    struct {
+        const tnf_pickle_node *callee;
+        uint32_t at;  /* in the list of calls */
+    } recent[RECENT]; /* most calls are of the same few functions */
+    tnf_error *e;
+} audit;
+
+/* The position of the name in the list, to which it is added. */
+static tnf_status note_name(uint32_t *at, audit *x, const char *name, const pt_call *what)
 {
+    pt_file *f = x->f;
     uint32_t known;
     pt_call c = *what;
     if (!name)
-        return tnf_arena_fail(f->r->arena, "names in a pickle", e);
+        return tnf_arena_fail(&x->names, "names in a pickle", x->e);
     c.name = (tnf_str) { name, strlen(name) };
-    known = tnf_named_find(&f->call_list, c.name);
-    *out = known == TNF_HASH_NONE ? NULL : tnf_named_at(&f->call_list, known);
-    if (*out)
+    *at = tnf_named_find(&f->call_list, c.name);
+    if (*at != TNF_HASH_NONE) { /* a.b of c and b.c of a are called the same */
+        pt_call *there = tnf_named_at(&f->call_list, *at);
+        there->danger = there->danger > c.danger ? there->danger : c.danger;
         return TNF_OK;
+    }
     c.name.p = tnf_arena_str(f->r->arena, name, c.name.n); /* each name is kept once */
     if (!c.name.p)
-        return tnf_arena_fail(f->r->arena, "names in a pickle", e);
-    TNF_TRY(tnf_named_add(&f->call_list, &c, &known, e));
-    *out = tnf_named_at(&f->call_list, tnf_named_count(&f->call_list) - 1);
-    return TNF_OK;
+        return tnf_arena_fail(f->r->arena, "names in a pickle", x->e);
+    *at = tnf_named_count(&f->call_list);
+    return tnf_named_add(&f->call_list, &c, &known, x->e);
 }
 
 /* What a call is of, for people. */
@@ -173,51 +188,60 @@ static bool is_class_of_legacy(const tnf_pickle_node *callee)
     return callee->kind == TNF_PICKLE_PERSISTENT;
 }
 
-static tnf_status note_call(pt_file *f, const tnf_pickle_node *call, const pt_call *where,
-                            tnf_error *e)
+static tnf_status note_call(audit *x, const tnf_pickle_node *call)
 {
+    pt_file *f = x->f;
     tnf_arena *a = f->r->arena;
     const tnf_pickle_node *callee = call->as.call->callee;
-    const char *name = callee_name(callee, f->r->scratch);
-    pt_call c = *where;
-    c.offset += call->at;
-    c.danger = callee->kind == TNF_PICKLE_GLOBAL ? (uint8_t)tnf_pt_danger(callee)
-               : is_class_of_legacy(callee)      ? PT_UNKNOWN
-                                                 : PT_DANGEROUS;
-    pt_call *there;
-    if (!name)
-        return tnf_arena_fail(f->r->scratch, "the calls of a pickle", e);
-    TNF_TRY(note_name(&there, f, name, &c, e));
+    size_t slot = (uintptr_t)callee / sizeof *callee % RECENT;
+    pt_call c = x->where, *there;
+    uint32_t at = x->recent[slot].at;
+    if (x->recent[slot].callee != callee) {
+        c.offset += call->at;
+        c.danger = callee->kind == TNF_PICKLE_GLOBAL ? (uint8_t)tnf_pt_danger(callee)
+                   : is_class_of_legacy(callee)      ? PT_UNKNOWN
+                                                     : PT_DANGEROUS;
+        tnf_arena_reset(&x->names);
+        TNF_TRY(note_name(&at, x, callee_name(callee, &x->names), &c));
+        x->recent[slot].callee = callee;
+        x->recent[slot].at = at;
+    }
+    there = tnf_named_at(&f->call_list, at);
     there->calls++;
-    if (there->called || c.danger == PT_KNOWN)
+    if (there->called || there->danger == PT_KNOWN)
         return TNF_OK;
     char shown[SHOWN];
     tnf_pickle_show(shown, sizeof shown, call->as.call->args);
     there->called = true;
-    there->offset = c.offset;
+    there->offset = x->where.offset + call->at;
     there->args = tnf_arena_str(a, shown, strlen(shown));
-    return there->args ? TNF_OK : tnf_arena_fail(a, "the calls of a pickle", e);
+    return there->args ? TNF_OK : tnf_arena_fail(a, "the calls of a pickle", x->e);
+}
+
+static tnf_status note_global(audit *x, const tnf_pickle_node *g)
+{
+    pt_call c = x->where;
+    uint32_t at;
+    c.offset += g->at;
+    c.danger = (uint8_t)tnf_pt_danger(g);
+    tnf_arena_reset(&x->names);
+    TNF_TRY(note_name(&at, x, tnf_pt_global_name(g, &x->names), &c));
+    ((pt_call *)tnf_named_at(&x->f->call_list, at))->named++;
+    return TNF_OK;
 }
 
 tnf_status tnf_pt_audit(pt_file *f, const tnf_pickle *p, const char *name, uint64_t base,
                         tnf_error *e)
 {
-    pt_call where = { .pickle = name, .offset = base };
-    for (size_t i = 0; i < p->globals.n; i++) {
-        const tnf_pickle_node *g = p->globals.nodes[i];
-        const char *full = tnf_pt_global_name(g, f->r->scratch);
-        pt_call c = where;
-        c.offset += g->at;
-        c.danger = (uint8_t)tnf_pt_danger(g);
-        pt_call *there;
-        if (!full)
-            return tnf_arena_fail(f->r->scratch, "names in a pickle", e);
-        TNF_TRY(note_name(&there, f, full, &c, e));
-        there->named++;
-    }
-    for (size_t i = 0; i < p->calls.n; i++)
-        TNF_TRY(note_call(f, p->calls.nodes[i], &where, e));
-    return TNF_OK;
+    audit x = { .f = f, .where = { .pickle = name, .offset = base }, .e = e };
+    tnf_status status = TNF_OK;
+    tnf_arena_init(&x.names, &f->r->scratch->alloc, f->r->limits.memory);
+    for (size_t i = 0; i < p->globals.n && status == TNF_OK; i++)
+        status = note_global(&x, p->globals.nodes[i]);
+    for (size_t i = 0; i < p->calls.n && status == TNF_OK; i++)
+        status = note_call(&x, p->calls.nodes[i]);
+    tnf_arena_free(&x.names);
+    return status;
 }
 
 static bool weights_only_takes(const pt_call *c)
@@ -302,28 +326,55 @@ void tnf_pt_tell_calls(const pt_file *f, tnf_tell tell, void *ctx)
     }
 }
 
-const char *tnf_pt_verdict(const pt_file *f)
+static const char *verdict(bool danger, bool refused)
 {
-    if (f->danger)
-        return "safe to torch.load: no";
-    if (f->refused)
-        return "safe to torch.load: only with weights_only (which may refuse it)";
-    return "safe to torch.load: yes";
+    return danger    ? "safe to torch.load: no"
+           : refused ? "safe to torch.load: only with weights_only (which may refuse it)"
+                     : "safe to torch.load: yes";
 }
+
+static void note_text(void (*note)(void *ctx, const char *key, const tnf_value *v), void *ctx,
+                      const char *key, const char *text)
+{
+    const tnf_value v = tnf_value_string(text);
+    note(ctx, key, &v);
+}
+
+static const tnf_value no_calls = { .kind = TNF_ARRAY };
 
 void tnf_pt_notes(const tnf_reader *r, void (*note)(void *ctx, const char *key, const tnf_value *v),
                   void *ctx)
 {
     const pt_file *f = r->state;
     const tnf_value *calls = tnf_catalog_attr(r->catalog, "pytorch.calls");
-    const tnf_value none = { .kind = TNF_ARRAY }, verdict = tnf_value_string(tnf_pt_verdict(f));
-    note(ctx, "calls", calls ? calls : &none);
+    note(ctx, "calls", calls ? calls : &no_calls);
     if (f->slack_text) {
-        const tnf_value text = tnf_value_string(f->slack_text);
         note(ctx, "slack", &f->slack);
-        note(ctx, "slack_text", &text);
+        note_text(note, ctx, "slack_text", f->slack_text);
     }
-    note(ctx, "verdict", &verdict);
+    note_text(note, ctx, "verdict", verdict(f->danger, f->refused));
+}
+
+static tnf_str text_in(const tnf_value *map, const char *key)
+{
+    const tnf_value *v = tnf_value_get(map, key);
+    return v && v->kind == TNF_STRING ? (tnf_str) { v->as.s, v->n } : (tnf_str) { "", 0 };
+}
+
+void tnf_pt_index_notes(const tnf_reader *r,
+                        void (*note)(void *ctx, const char *key, const tnf_value *v), void *ctx)
+{
+    const tnf_value *calls = tnf_catalog_attr(r->catalog, "pytorch.calls");
+    bool danger = false, refused = false;
+    calls = calls && calls->kind == TNF_ARRAY ? calls : &no_calls;
+    for (size_t i = 0; i < calls->n; i++) {
+        tnf_str name = text_in(&calls->as.items[i], "name");
+        danger = danger ||
+                 strcmp(text_in(&calls->as.items[i], "class").p, class_names[PT_DANGEROUS]) == 0;
+        refused = refused || !has_word(weights_only_names, name.p, name.n);
+    }
+    note(ctx, "calls", calls);
+    note_text(note, ctx, "verdict", verdict(danger, refused));
 }
 
 /* The names of what is dangerous, or of all that is not known, for a message about a file that

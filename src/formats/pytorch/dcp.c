@@ -19,6 +19,7 @@
 #define MAX_METADATA ((uint64_t)1 << 30)
 #define MAX_PICKLE   ((uint64_t)64 << 20)
 #define MAX_CHUNKS   4096u /* of a tensor: each is compared with each */
+#define NEAR         100u  /* bytes within which a pickle names the class of its object */
 
 /* An archive within a file. */
 typedef struct range {
@@ -564,12 +565,10 @@ static tnf_status decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst
 static int probe(const tnf_probe *p)
 {
     static const char module[] = "torch.distributed.checkpoint.metadata";
-    if (p->nhead < 4 || p->head[0] != 0x80)
-        return TNF_PROBE_NO;
-    for (size_t i = 0; i + sizeof module <= p->nhead && i < 64; i++)
-        if (memcmp(p->head + i, module, sizeof module - 1) == 0)
-            return TNF_PROBE_MAGIC;
-    return TNF_PROBE_NO;
+    size_t n = p->nhead < NEAR ? p->nhead : NEAR;
+    return n >= 4 && p->head[0] == 0x80 && memmem(p->head, n, module, sizeof module - 1)
+               ? TNF_PROBE_MAGIC
+               : TNF_PROBE_NO;
 }
 
 const tnf_format tnf_format_pytorch_dcp = {

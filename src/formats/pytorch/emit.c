@@ -79,8 +79,8 @@ tnf_pickle_node *tnf_pt_new_call(tnf_arena *a, tnf_pickle_node *callee, tnf_pick
         return NULL;
     call->callee = callee;
     call->args = args;
-    call->list.kind = TNF_PICKLE_LIST;
-    call->dict.kind = TNF_PICKLE_DICT;
+    call->list = tnf_pickle_no_items();
+    call->dict = tnf_pickle_no_items();
     node->op = 'R';
     node->as.call = call;
     return node;
@@ -383,8 +383,8 @@ static tnf_status put_call(pt_emitter *m, tnf_pickle_node *node)
     }
     TNF_TRY(put_arguments(m, node));
     put_memo(m, node);
-    TNF_TRY(put_batches(m, &call->list, 1, false));
-    TNF_TRY(put_batches(m, &call->dict, 2, false));
+    TNF_TRY(put_batches(m, call->list, 1, false));
+    TNF_TRY(put_batches(m, call->dict, 2, false));
     if (call->state) {
         TNF_TRY(emit(m, call->state));
         tnf_buf_u8(m->b, 'b');

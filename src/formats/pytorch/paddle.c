@@ -13,15 +13,12 @@
 
 static int probe(const tnf_probe *p)
 {
-    size_t n = sizeof NAMES - 1;
     bool pickle = p->nhead >= 2 && p->head[0] == 0x80 && p->head[1] >= 2 && p->head[1] <= 5;
     bool named = tnf_list_has("pdparams pdopt", p->ext) && *p->ext;
     if (!pickle)
         return TNF_PROBE_NO;
-    for (size_t i = 0; i + n <= p->nhead; i++)
-        if (memcmp(p->head + i, NAMES, n) == 0)
-            return TNF_PROBE_STRUCTURE;
-    return named ? TNF_PROBE_STRUCTURE : TNF_PROBE_NO;
+    return named || memmem(p->head, p->nhead, NAMES, sizeof NAMES - 1) ? TNF_PROBE_STRUCTURE
+                                                                       : TNF_PROBE_NO;
 }
 
 static tnf_status index_pickle(pt_file *f, tnf_error *e)
@@ -41,20 +38,7 @@ static tnf_status index_pickle(pt_file *f, tnf_error *e)
 
 static tnf_status index_all(tnf_reader *r, tnf_error *e)
 {
-    pt_file *f = tnf_arena_alloc(r->arena, sizeof *f);
-    if (!f)
-        return tnf_arena_fail(r->arena, "the file", e);
-    f->r = r;
-    r->state = f;
-    tnf_named_init(&f->storages, sizeof(tnf_str) + sizeof(void *), &r->scratch->alloc,
-                   r->limits.memory);
-    tnf_named_init(&f->call_list, sizeof(pt_call), &r->scratch->alloc, r->limits.memory);
-    tnf_status status = index_pickle(f, e);
-    if (status == TNF_OK)
-        status = tnf_pt_audit_done(f, e);
-    tnf_named_free(&f->call_list);
-    tnf_named_free(&f->storages);
-    return status;
+    return tnf_pt_index(r, index_pickle, e);
 }
 
 const tnf_format tnf_format_paddle = {

@@ -220,13 +220,16 @@ tnf_status tnf_pt_audit(pt_file *f, const tnf_pickle *p, const char *name, uint6
                         tnf_error *e);
 tnf_status tnf_pt_audit_done(pt_file *f, tnf_error *e);
 void tnf_pt_tell_calls(const pt_file *f, tnf_tell tell, void *ctx);
-const char *tnf_pt_verdict(const pt_file *f);
 void tnf_pt_name_calls(char *out, size_t size, const tnf_pickle *p, tnf_arena *arena);
 tnf_status tnf_pt_verify(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
                          tnf_error *e);
 
 void tnf_pt_notes(const tnf_reader *r, void (*note)(void *ctx, const char *key, const tnf_value *v),
                   void *ctx);
+
+/* The same of an index, by the pytorch.calls of its shards. */
+void tnf_pt_index_notes(const tnf_reader *r,
+                        void (*note)(void *ctx, const char *key, const tnf_value *v), void *ctx);
 
 /* sums.c */
 tnf_status tnf_pt_check_sums(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
@@ -239,6 +242,10 @@ tnf_status tnf_pt_slack_done(pt_file *f, tnf_error *e);
 tnf_status tnf_pt_pickle(pt_file *f, tnf_pickle *out, tnf_cur *c, const char *name, tnf_error *e);
 /* Of a pickle that could not be read: its status again; the message tells what it names. */
 tnf_status tnf_pt_bad_pickle(pt_file *f, const tnf_pickle *p, tnf_status status, tnf_error *e);
+
+/* A file of any container: reads it, and what is told of all of them. */
+typedef tnf_status (*pt_index_fn)(pt_file *f, tnf_error *e);
+tnf_status tnf_pt_index(tnf_reader *r, pt_index_fn index, tnf_error *e);
 
 /* The containers. */
 tnf_status tnf_pt_index_legacy(pt_file *f, tnf_error *e);

@@ -29,6 +29,7 @@ typedef struct pt_zip {
 typedef struct pt_stored {
     const tnf_zip_from *from;
     uint64_t offset;
+    tnf_status failed; /* they could not be read, and the error says where */
 } pt_stored;
 
 pt_record *tnf_pt_record(const pt_zip *z, const char *name);

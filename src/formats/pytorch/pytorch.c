@@ -32,11 +32,7 @@ static bool in_folder(const tnf_probe *p)
 
 static bool has_bytes(const tnf_probe *p, const char *text)
 {
-    size_t n = strlen(text);
-    for (size_t i = 0; i + n <= p->nhead; i++)
-        if (p->head[i] == (uint8_t)text[0] && memcmp(p->head + i, text, n) == 0)
-            return true;
-    return false;
+    return memmem(p->head, p->nhead, text, strlen(text)) != NULL;
 }
 
 /* Does the name of a tar's first member say that it is a checkpoint? */
@@ -139,7 +135,7 @@ static tnf_status index_kind(pt_file *f, tnf_error *e)
     return memcmp(head + 257, "ustar", 5) == 0 ? tnf_pt_index_tar(f, e) : tnf_pt_index_legacy(f, e);
 }
 
-static tnf_status index_all(tnf_reader *r, tnf_error *e)
+tnf_status tnf_pt_index(tnf_reader *r, pt_index_fn index, tnf_error *e)
 {
     pt_file *f = tnf_arena_alloc(r->arena, sizeof *f);
     if (!f)
@@ -149,7 +145,7 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
     tnf_named_init(&f->storages, sizeof(tnf_str) + sizeof(void *), &r->scratch->alloc,
                    r->limits.memory);
     tnf_named_init(&f->call_list, sizeof(pt_call), &r->scratch->alloc, r->limits.memory);
-    tnf_status status = index_kind(f, e);
+    tnf_status status = index(f, e);
     if (status == TNF_OK)
         status = tnf_pt_audit_done(f, e);
     if (status == TNF_OK)
@@ -157,6 +153,11 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
     tnf_named_free(&f->call_list);
     tnf_named_free(&f->storages);
     return status;
+}
+
+static tnf_status index_all(tnf_reader *r, tnf_error *e)
+{
+    return tnf_pt_index(r, index_kind, e);
 }
 
 tnf_status tnf_pt_verify(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,

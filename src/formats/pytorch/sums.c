@@ -25,20 +25,24 @@ tnf_status tnf_pt_keep_sums(pt_zip *z, tnf_error *e)
 {
     pt_file *f = z->f;
     const char *folder = f->folder;
-    size_t n = tnf_named_count(&z->records);
-    f->sums = tnf_arena_array(f->r->arena, n, sizeof *f->sums);
-    if (!f->sums)
-        return tnf_arena_fail(f->r->arena, "checksums", e);
+    size_t n = tnf_named_count(&z->records), room = 0;
+    tnf_status status = TNF_OK;
     f->folder = NULL;
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n && status == TNF_OK; i++) {
         const pt_record *r = tnf_named_at(&z->records, i);
         const pt_storage *s = tnf_pt_find_storage(f, r->name);
         if (!r->located || r->compared || !r->member->crc || (s && s->summed))
             continue;
+        pt_sum *more = tnf_arena_grow(f->r->arena, f->sums, f->nsums, &room, sizeof *more, 8);
+        if (!more) {
+            status = tnf_arena_fail(f->r->arena, "checksums", e);
+            break;
+        }
+        f->sums = more;
         f->sums[f->nsums++] = sum_of(r);
     }
     f->folder = folder;
-    return TNF_OK;
+    return status;
 }
 
 /* -------------------------------------------------------------- comparing */
@@ -75,6 +79,8 @@ static tnf_status sum_record(uint8_t crc[4], in_source *there, const pt_sum *s, 
             tnf_digest_update(&d, block, n);
         done += n;
     }
+    if (decoder && status == TNF_OK)
+        status = tnf_decoder_end(decoder, e);
     tnf_digest_end(&d, crc);
     tnf_decoder_close(decoder);
     return status;

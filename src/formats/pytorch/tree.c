@@ -15,7 +15,7 @@ static tnf_pickle_node whole_mark; /* its address says that a storage was seen *
 static bool is_empty_hooks(const tnf_pickle_node *node)
 {
     return tnf_pickle_is_call(node, "collections", "OrderedDict") && !tnf_pickle_arg(node, 0) &&
-           !node->as.call->dict.n && !node->as.call->state;
+           !node->as.call->dict->n && !node->as.call->state;
 }
 
 /* Exactly those of rows first? */
@@ -130,18 +130,19 @@ static tnf_status emit_tree(writing *w, tnf_pickle_node *root, bool plain, tnf_s
 tnf_status tnf_pt_keep_tree(pt_file *f, tnf_pickle *p, tnf_error *e)
 {
     tnf_error said = { .message = "" };
-    tnf_str raw, plain;
+    tnf_str raw, plain = { NULL, 0 };
     bool whole, dict = is_plain_dict(f, p->root, &whole);
     if (dict && whole && (f->ours || is_sorted(f->r->catalog)))
         return TNF_OK;
     writing w = { .f = f };
     tnf_pickle again = *p;
     tnf_status status = emit_tree(&w, p->root, false, &raw, &said);
-    if (status == TNF_OK && w.other) { /* the tree is the same whichever protocol it came by */
+    if (status == TNF_OK && !dict &&
+        w.other) { /* the tree is the same whichever protocol it came by */
         status = tnf_pickle_read(&again, raw.p, raw.n, 0, f->r->scratch, &said);
         w.memo = 0;
     }
-    if (status == TNF_OK)
+    if (status == TNF_OK && !dict)
         status = emit_tree(&w, again.root, true, &plain, &said);
     if (status == TNF_ENOMEM)
         return tnf_fail(e, status, TNF_NO_OFFSET, "%s", said.message);

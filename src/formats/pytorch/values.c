@@ -59,7 +59,7 @@ static const char *const wrappers[][2] = {
 static bool is_wrapper(const tnf_pickle_node *node)
 {
     const tnf_pickle_call *call = node->kind == TNF_PICKLE_CALL ? node->as.call : NULL;
-    if (!call || call->state || call->list.n || call->dict.n)
+    if (!call || call->state || call->list->n || call->dict->n)
         return false;
     for (size_t i = 0; i < sizeof wrappers / sizeof *wrappers; i++)
         if (tnf_pickle_is_call(node, wrappers[i][0], wrappers[i][1]))
@@ -172,7 +172,7 @@ static tnf_status make_call(tnf_value *out, maker *m, const tnf_pickle_node *nod
     if (tnf_pt_is_scalar(node) && tnf_pt_scalar(out, node))
         return TNF_OK;
     if (tnf_pt_is_dict_class(node))
-        return make_map(out, m, &call->dict);
+        return make_map(out, m, call->dict);
     TNF_TRY(tnf_attrs_push(&map, "$call", tnf_value_string(name), m->e));
     TNF_TRY(make_value(&v, m, call->args));
     TNF_TRY(tnf_attrs_push(&map, "args", v, m->e));

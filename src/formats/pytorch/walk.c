@@ -29,7 +29,8 @@ typedef struct walk {
     size_t depth, room; /* of steps: taken, there */
     tnf_buf name;
     tnf_attrs values;
-    tnf_hash taken; /* names of tensors, when there is no catalog */
+    tnf_attrs facts; /* of the tensor at hand: in scratch */
+    tnf_hash taken;  /* names of tensors, when there is no catalog */
     pt_named *list;
     size_t n, capacity;
     uint64_t most;
@@ -82,8 +83,8 @@ static form form_of_call(const tnf_pickle_node *node)
     const tnf_pickle_call *call = node->as.call;
     const tnf_pickle_node *dicts[2];
     if (tnf_pt_is_dict_class(node))
-        return call->dict.n ? CONTAINER : VALUE;
-    if (state_dicts(call->state, dicts) || call->dict.n || call->list.n)
+        return call->dict->n ? CONTAINER : VALUE;
+    if (state_dicts(call->state, dicts) || call->dict->n || call->list->n)
         return CONTAINER;
     const tnf_pickle_node *held = call->state && call->state->kind == TNF_PICKLE_TUPLE ? call->state
                                                                                        : call->args;
@@ -152,9 +153,9 @@ static tnf_status visit_object(walk *w, const tnf_pickle_node *node, visit_fn vi
     size_t n = tnf_pt_is_dict_class(node) ? 0 : state_dicts(call->state, dicts);
     for (size_t i = 0; i < n; i++)
         TNF_TRY(visit_pairs(w, dicts[i], visit));
-    TNF_TRY(visit_pairs(w, &call->dict, visit));
-    TNF_TRY(visit_items(w, &call->list, visit));
-    if (n || call->dict.n || call->list.n)
+    TNF_TRY(visit_pairs(w, call->dict, visit));
+    TNF_TRY(visit_items(w, call->list, visit));
+    if (n || call->dict->n || call->list->n)
         return TNF_OK;
     return visit_items(w, call->state ? call->state : call->args, visit);
 }
@@ -355,24 +356,28 @@ static tnf_status put_facts(walk *w, tnf_attrs *attrs, const pt_tensor *t)
 static tnf_status make_attrs(const tnf_value **out, walk *w, const pt_tensor *t, bool plain,
                              bool gathered)
 {
-    tnf_attrs attrs = { .arena = w->arena };
+    tnf_attrs *attrs = &w->facts;
     const pt_dense *d = &t->parts[0];
     *out = NULL;
+    attrs->n = 0;
     if (!plain || !splits_at_dots(w))
-        TNF_TRY(put_path(w, &attrs));
-    TNF_TRY(put_facts(w, &attrs, t));
+        TNF_TRY(put_path(w, attrs));
+    TNF_TRY(put_facts(w, attrs, t));
     if (d->storage && d->storage->key.n)
-        TNF_TRY(tnf_attrs_push(&attrs, "pytorch.storage",
+        TNF_TRY(tnf_attrs_push(attrs, "pytorch.storage",
                                tnf_value_str(TNF_STRING, d->storage->key.p, d->storage->key.n),
                                w->e));
     if (gathered && !t->kind)
-        TNF_TRY(put_strides(w, &attrs, d));
-    if (!attrs.n)
+        TNF_TRY(put_strides(w, attrs, d));
+    if (!attrs->n)
         return TNF_OK;
     tnf_value *map = tnf_arena_alloc(w->arena, sizeof *map);
-    if (!map)
+    tnf_member *members = tnf_arena_array(w->arena, attrs->n, sizeof *members);
+    if (!map || !members)
         return tnf_arena_fail(w->arena, "attributes", w->e);
-    *map = tnf_attrs_value(&attrs);
+    memcpy(members, attrs->members, attrs->n * sizeof *members);
+    *map = tnf_attrs_value(attrs);
+    map->as.members = members;
     *out = map;
     return TNF_OK;
 }
@@ -543,6 +548,7 @@ static walk *new_walk(tnf_arena *arena, tnf_arena *scratch, tnf_error *e)
     w->arena = arena;
     w->scratch = scratch;
     w->values.arena = arena;
+    w->facts.arena = scratch;
     w->e = e;
     tnf_buf_init(&w->name, &scratch->alloc, (uint64_t)16 << 20);
     return w;

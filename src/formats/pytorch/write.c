@@ -49,7 +49,7 @@ static tnf_status flat_tree(pt_out *o, tnf_pickle_node **root)
     *root = tnf_pt_new_call(o->a, o->ordered, o->empty);
     if (!*root)
         return no_memory(o);
-    (*root)->as.call->dict = *dict;
+    (*root)->as.call->dict = dict;
     return TNF_OK;
 }
 

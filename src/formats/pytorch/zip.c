@@ -90,26 +90,26 @@ static tnf_status locate_record(pt_zip *z, pt_record *r, tnf_error *e)
 
 static tnf_status read_stored(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
-    const pt_stored *s = ctx;
-    TNF_TRY(s->from->fetch(s->from->ctx, s->offset + offset, dst, n, e));
-    return TNF_OK;
+    pt_stored *s = ctx;
+    s->failed = s->from->fetch(s->from->ctx, s->offset + offset, dst, n, e);
+    return s->failed;
 }
 
-/* Pickles shrink to a tenth or a twentieth; what is larger than BOMB and shrank more than
- * BOMB_RATIO times was made to fill memory. */
+/* Pickles shrink to a twentieth at most; what is larger and shrank more is to fill memory. */
 #define BOMB       ((uint64_t)4 << 20)
 #define BOMB_RATIO 100u
 
 static tnf_status inflate_record(const tnf_zip_from *from, uint8_t *dst, const pt_record *r,
                                  tnf_error *e)
 {
-    pt_stored s = { from, r->offset };
+    pt_stored s = { .from = from, .offset = r->offset };
     tnf_encoded encoded = { read_stored, &s, r->member->stored, r->member->size };
     tnf_decoder *d;
     TNF_TRY(tnf_decoder_open(&d, TNF_CODEC_DEFLATE, &encoded, NULL, e));
     tnf_status status = tnf_decoder_read(d, 0, dst, (size_t)r->member->size, e);
-    if (status == TNF_OK)
-        status = tnf_decoder_end(d, e);
+    status = status == TNF_OK ? tnf_decoder_end(d, e) : status;
+    if (status != TNF_OK && s.failed == TNF_OK && e) /* decoders count from where the data begin */
+        e->offset = r->offset + (e->offset == TNF_NO_OFFSET ? 0 : e->offset);
     tnf_decoder_close(d);
     return status;
 }
@@ -585,8 +585,8 @@ tnf_status tnf_pt_inner_zip(pt_zip *z, tnf_pickle *out, tnf_error *e)
     z->f->folder = "data/";
     if (status == TNF_OK)
         status = read_pickle(z, "data.pkl", out, e);
+    pt_mention m;
     for (uint32_t i = 0; i < out->persistent.n && status == TNF_OK; i++) {
-        pt_mention m;
         if (!tnf_pt_is_storage(out->persistent.nodes[i]))
             continue;
         status = tnf_pt_mention(&m, out->persistent.nodes[i], z->f->r->arena, e);

@@ -17,6 +17,9 @@
 #include <string.h>
 
 #define METADATA "safetensors.metadata"
+#define CALLS    "pytorch.calls"
+/* Facts of one file, which differ from shard to shard. */
+#define OF_EACH  "pytorch.root pytorch.serialization_id pytorch.views"
 
 /* Whose shards they are. */
 typedef struct kind {
@@ -70,6 +73,8 @@ typedef struct model {
     tnf_named files;  /* owners: the shards that are open, each file once */
     tnf_named owners; /* owners: all tensors of all shards, once somebody asks */
     bool weight_map, incomplete, owners_known;
+    tnf_value *calls; /* of pickles, of all shards */
+    size_t ncalls, calls_capacity;
     tnf_str metadata; /* the text of "metadata"; n is 0 if there is none */
     uint64_t metadata_at;
 } model;
@@ -422,9 +427,32 @@ static tnf_status merge_attr(model *m, uint32_t i, const tnf_member *from, tnf_e
     const tnf_value *first = tnf_value_get_n(&map, from->key.p, from->key.n);
     if (!first)
         return tnf_attrs_set(all, from->key.p, from->key.n, from->value, e);
-    if (!tnf_value_equal(first, &from->value))
+    if (!tnf_value_equal(first, &from->value) && !tnf_list_has(OF_EACH, from->key.p))
         tnf_warn(m->r, TNF_NO_OFFSET, "the attribute %s of %s differs from that of another shard",
                  TNF_QUOTED(from->key), TNF_QUOTED(shard_at(m, i)->name));
+    return TNF_OK;
+}
+
+/* What its pickles would have called, each with the shard in front. */
+static tnf_status merge_calls(model *m, uint32_t i, const tnf_value *calls, tnf_error *e)
+{
+    tnf_arena *a = m->r->arena;
+    tnf_str of = shard_at(m, i)->name;
+    const char *name = tnf_arena_str(a, of.p, of.n);
+    const tnf_value file = tnf_value_str(TNF_STRING, name, of.n);
+    for (size_t k = 0; k < calls->n; k++) {
+        const tnf_value *call = &calls->as.items[k];
+        tnf_attrs all = { .arena = a };
+        tnf_value *more = tnf_arena_grow(a, m->calls, m->ncalls, &m->calls_capacity, sizeof *more,
+                                         8);
+        if (!name || !more)
+            return tnf_arena_fail(a, "calls", e);
+        m->calls = more;
+        TNF_TRY(tnf_attrs_push(&all, "file", file, e));
+        for (size_t n = 0; n < call->n; n++)
+            TNF_TRY(tnf_attrs_push(&all, call->as.members[n].key.p, call->as.members[n].value, e));
+        m->calls[m->ncalls++] = tnf_attrs_value(&all);
+    }
     return TNF_OK;
 }
 
@@ -437,11 +465,14 @@ static tnf_status merge_metadata(model *m, tnf_error *e)
             const tnf_member *a = &attrs->as.members[k];
             if (is_word(a->key, METADATA) && a->value.kind == TNF_MAP)
                 TNF_TRY(merge_text(m, i, &a->value, e));
+            else if (is_word(a->key, CALLS) && a->value.kind == TNF_ARRAY)
+                TNF_TRY(merge_calls(m, i, &a->value, e));
             else
                 TNF_TRY(merge_attr(m, i, a, e));
         }
     }
-    return TNF_OK;
+    tnf_value calls = { .kind = TNF_ARRAY, .n = m->ncalls, .as.items = m->calls };
+    return m->ncalls ? tnf_set_attr(m->r, CALLS, calls, e) : TNF_OK;
 }
 
 /* Kept as it is written; of what it says only total_size can be checked. If it says only that, and
@@ -559,10 +590,11 @@ const tnf_format tnf_format_pytorch_index = {
     .stands_for_shards = true,
     .shown_as_index = true,
     .can = { .file_attrs = "pytorch.index_metadata",
-             .derived = "pytorch.shards pytorch.total_size" },
+             .derived = "pytorch.shards pytorch.total_size " CALLS },
     .probe = tnf_probe_pytorch_index,
     .index = index_pytorch,
     .write_index = TNF_WRITES(tnf_write_safetensors_index),
     .index_name = ".bin.index.json",
     .verify = verify,
+    .notes = tnf_pt_index_notes,
 };

@@ -33,11 +33,7 @@ static bool has_object(const tnf_probe *p, size_t at, const char *key)
 /* Does a name in the head end so? */
 static bool names_file(const tnf_probe *p, const char *ending)
 {
-    size_t n = strlen(ending);
-    for (size_t i = 0; i + n <= p->nhead; i++)
-        if (p->head[i] == '.' && memcmp(p->head + i, ending, n) == 0)
-            return true;
-    return false;
+    return memmem(p->head, p->nhead, ending, strlen(ending)) != NULL;
 }
 
 static int probe_index(const tnf_probe *p)

@@ -34,11 +34,7 @@ typedef struct opening {
 
 static bool holds(const tnf_probe *p, const char *text)
 {
-    size_t n = strlen(text);
-    for (size_t i = 0; i + n <= p->nhead; i++)
-        if (memcmp(p->head + i, text, n) == 0)
-            return true;
-    return false;
+    return memmem(p->head, p->nhead, text, strlen(text)) != NULL;
 }
 
 static int probe(const tnf_probe *p)
