@@ -20,7 +20,6 @@
 #include "base/crc32c.h"
 #include "codec/blosc.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define MANIFEST   0x0CDB3A2Au
@@ -28,7 +27,7 @@
 #define MAX_HEIGHT 64u
 #define MAX_BODY   ((uint64_t)256 << 20)
 #define MAX_PATH   65535u
-#define MOST_TIMES 1024u /* keys for a byte of the store: each takes some, however well packed */
+#define MOST_TIMES 4u /* keys for a byte of the store: chunks and their documents take more */
 
 /* Where the bytes under a key are. */
 typedef struct value_place {
@@ -202,8 +201,11 @@ static tnf_status read_keys(tnf_str *keys, database *d, tnf_cur *c, const node_r
     return TNF_OK;
 }
 
-static tnf_status add_key(database *d, tnf_str name, uint64_t size, value_place at)
+/* Keys of a tree ascend, so that none is there twice. */
+static tnf_status add_key(database *d, tnf_str name, uint64_t size, value_place at, tnf_str file)
 {
+    if (d->n && tnf_str_compare(d->keys[d->n - 1].name, name) >= 0)
+        return wrong(d, file, "the keys of the database are not in order");
     zr_key *keys = tnf_arena_grow(d->r->arena, d->keys, d->n, &d->capacity, sizeof *keys, 64);
     value_place *places = keys ? tnf_arena_grow(d->r->arena, d->places, d->n, &d->place_capacity,
                                                 sizeof *places, 64)
@@ -246,7 +248,7 @@ static tnf_status read_leaf(database *d, tnf_cur *c, const node_ref *ref, const 
             if (!at.inside)
                 return tnf_arena_fail(d->r->arena, "values", d->e);
         }
-        TNF_TRY(add_key(d, keys[i], length[i], at));
+        TNF_TRY(add_key(d, keys[i], length[i], at, ref->file));
     }
     return tnf_left(c) ? wrong(d, ref->file, "a node of the database is too long") : TNF_OK;
 }
@@ -429,8 +431,6 @@ tnf_status tnf_ocdbt_open(zr_store **out, tnf_reader *r, const zr_store *files, 
     TNF_TRY(read_body(&c, &d, bytes, (size_t)m->size, MANIFEST, m->name));
     TNF_TRY(read_root(&d, &c, m->name));
     *o = (ocdbt) { files, d.places };
-    if (d.n)
-        qsort(d.keys, d.n, sizeof *d.keys, tnf_zr_compare_keys);
     *s = (zr_store) { .keys = d.keys, .n = d.n, .read = read_value, .ctx = o };
     *out = s;
     return TNF_OK;

@@ -154,6 +154,33 @@ def make_chunked():
     valid("mask.h5", room.file(space(6), datatype(), deflate, chunks4(3, rest, 4, 4, flags=2)), [tensor("w", "f32", [6], grid)])
 
 
+def make_filters():
+    """Registered filters, each over one chunk of 300 bytes: what they give is known without their libraries."""
+    data = bytes(i % 7 for i in range(300))
+    zstd = b"\x28\xb5\x2f\xfd\x60" + struct.pack("<H", 300 - 256) + struct.pack("<I", 300 << 3 | 1)[:3] + data
+    blosc = struct.pack("<4B3I", 2, 1, 0x02, 1, 300, 300, 316) + data
+    run = lambda n: b"\x7f" + data[:7] + b"\7\0" + bytes([n - 7 - 19 - 5]) + b"\x50" + data[n % 7 - 5 + 7:][:5]
+    last = bytes((200 + i) % 7 for i in range(100))
+    lz4 = struct.pack(">QI", 300, 200) + b"".join(struct.pack(">I", len(b)) + b for b in (run(200), last))
+    for name, id_, stored, at, words in (("zstd", 32015, zstd, START, "zstd"), ("blosc", 32001, blosc, START + 12, "316 bytes has 276"),
+                                         ("lz4", 32004, lz4, START + 33, "LZ4 is cut")):
+        room = Room()
+        rest = struct.pack("<QIQ", len(stored), 0, room.put(stored))
+        valid(f"filter_{name}.h5", room.file(space(300), datatype(integer(8, False)), pipeline((id_, b"", [])), message(
+                8, struct.pack("<BBBBBHH", 4, 2, 2, 2, 2, 300, 1) + b"\1" + rest)),
+            [tensor("w", "u8", [300], data)])
+        room = Room()
+        rest = struct.pack("<QIQ", len(stored) - 40, 0, room.put(stored[:-40]))
+        reject(f"filter_{name}_cut.h5", room.file(space(300), datatype(integer(8, False)), pipeline((id_, b"", [])), message(
+            8, struct.pack("<BBBBBHH", 4, 2, 2, 2, 2, 300, 1) + b"\1" + rest)), BAD, at, words, "opens")
+    for id_, said in ((4, "szip"), (5, "nbit"), (6, "scaleoffset"), (307, "bzip2"), (32008, "bitshuffle"), (32013, "zfp"), (32026, "blosc2")):
+        room = Room()
+        rest = struct.pack("<QIQ", 4, 0, room.put(bytes(4)))
+        valid(f"filter_{id_}.h5", room.file(space(1), datatype(), pipeline((id_, b"", [])), chunks4(1, rest, 1, 4, flags=2)),
+              [{"name": "w", "dtype": "f32", "shape": [1], "sha256": None}])
+        expect["valid"][f"filter_{id_}.h5"]["problems"] = [f"filter {id_} ({said}), which is not read"]
+
+
 def make_dense():
     """Links and attributes in fractal heaps: in blocks of all rows, in tables below tables, tiny, huge."""
     four = struct.pack("<4f", 1, 2, 3, 4)
@@ -317,6 +344,7 @@ def main():
     make_rejected()
     make_chunked()
     make_dense()
+    make_filters()
     make_damaged_structures()
     try:
         make_h5py()
