@@ -171,6 +171,8 @@ static void scatter_chunk(const want *w, const uint64_t *place, const uint8_t *b
 {
     const h5_data *d = w->d;
     uint64_t low[H5_RANK], high[H5_RANK], at[H5_RANK];
+    if (d->rank == 0 || d->rank > H5_RANK) /* what is in chunks has dimensions */
+        return;
     uint32_t last = d->rank - 1;
     for (uint32_t i = 0; i < d->rank; i++) {
         uint64_t start = place[i] * d->chunk[i], end = start + d->chunk[i];
