@@ -21,8 +21,7 @@ SETS = [  # files that name others, among fixtures of the libraries that write t
     "tensorbundle/names/all.ckpt.index", "tensorbundle/names/sharded.index",
 ]
 # Names that nobody sees in a file's own right: an index is told as what it names, a piece belongs to its folder.
-# Orbax is a folder whose files no index names.
-NOT_ALONE = {"safetensors-index", "orbax"}
+NOT_ALONE = {"safetensors-index"}
 count = 0
 seen = set()
 

@@ -20,7 +20,7 @@
 #define AT_ONCE     ((uint64_t)2 << 20)   /* worth several threads */
 #define KEPT_CHUNKS 4096u
 #define MORE        (4u * H5_FILTERS) /* room for checksums behind a chunk */
-#define SHRINKS     1100u             /* deflate does not shrink bytes further */
+#define SHRINKS     40000u            /* no filter shrinks bytes further; zstd is the best at it */
 
 typedef struct kept_chunk {
     uint64_t number, used;
@@ -170,8 +170,10 @@ static tnf_status load_chunk(const tnf_reader *r, const h5_data *d, const h5_chu
 static void scatter_chunk(const want *w, const uint64_t *place, const uint8_t *bytes)
 {
     const h5_data *d = w->d;
-    uint64_t low[H5_RANK] = { 0 }, high[H5_RANK] = { 0 }, at[H5_RANK] = { 0 };
-    uint32_t last = d->rank ? d->rank - 1 : 0;
+    uint64_t low[H5_RANK], high[H5_RANK], at[H5_RANK];
+    if (d->rank == 0 || d->rank > H5_RANK) /* what is in chunks has dimensions */
+        return;
+    uint32_t last = d->rank - 1;
     for (uint32_t i = 0; i < d->rank; i++) {
         uint64_t start = place[i] * d->chunk[i], end = start + d->chunk[i];
         low[i] = start > w->b.from[i] ? start : w->b.from[i];

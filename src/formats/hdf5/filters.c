@@ -1,15 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* Filters, undone in reverse: deflate, shuffle, fletcher32, LZF. */
+/* Filters, undone in reverse: deflate, shuffle, fletcher32, LZF, and of the registered ones zstd
+ * (one frame), Blosc (one buffer) and LZ4:
+ *
+ *   bytes of all u64 BE   of a block u32 BE   blocks: stored u32 BE, LZ4 or as they are
+ */
 #include "codec/blocks.h"
+#include "codec/blosc.h"
 #include "formats/hdf5/h5.h"
 
 #include <string.h>
 
-enum { DEFLATE = 1, SHUFFLE = 2, FLETCHER32 = 3, LZF = 32000 };
+enum {
+    DEFLATE = 1,
+    SHUFFLE = 2,
+    FLETCHER32 = 3,
+    LZF = 32000,
+    BLOSC = 32001,
+    LZ4 = 32004,
+    ZSTD = 32015
+};
+
+bool tnf_h5_filter_packs(unsigned id)
+{
+    return id == DEFLATE || id == LZF || id == BLOSC || id == LZ4 || id == ZSTD;
+}
 
 bool tnf_h5_filter_known(unsigned id)
 {
-    return id == DEFLATE || id == SHUFFLE || id == FLETCHER32 || id == LZF;
+    return id == SHUFFLE || id == FLETCHER32 || tnf_h5_filter_packs(id);
 }
 
 const char *tnf_h5_filter_name(unsigned id)
@@ -17,10 +35,9 @@ const char *tnf_h5_filter_name(unsigned id)
     static const struct {
         unsigned id;
         const char *name;
-    } names[] = { { 4, "szip" },     { 5, "nbit" },           { 6, "scaleoffset" },
-                  { 305, "lzo" },    { 307, "bzip2" },        { 32001, "blosc" },
-                  { 32004, "lz4" },  { 32008, "bitshuffle" }, { 32013, "zfp" },
-                  { 32015, "zstd" }, { 32026, "blosc2" } };
+    } names[] = { { 4, "szip" },    { 5, "nbit" },      { 6, "scaleoffset" },
+                  { 305, "lzo" },   { 307, "bzip2" },   { 32008, "bitshuffle" },
+                  { 32013, "zfp" }, { 32026, "blosc2" } };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (names[i].id == id)
             return names[i].name;
@@ -112,6 +129,45 @@ static bool decode_lzf(const uint8_t *p, size_t n, uint8_t *to, size_t room)
     return made == room;
 }
 
+static tnf_status decode_lz4(const uint8_t *p, size_t n, uint8_t *to, size_t room, tnf_error *e)
+{
+    size_t at = 12, made = 0, block = n >= 12 ? tnf_be32(p + 8) : 0;
+    if (n < 12 || tnf_be64(p) != room || (block == 0 && room))
+        return tnf_fail(e, TNF_EFORMAT, 0, "a chunk of LZ4 is not as large as it should be");
+    while (made < room) {
+        size_t want = block < room - made ? block : room - made;
+        size_t stored = n - at >= 4 ? tnf_be32(p + at) : 0;
+        if (n - at < 4 || stored > n - at - 4)
+            return tnf_fail(e, TNF_EFORMAT, at, "a block of LZ4 is cut");
+        at += 4;
+        if (stored == want)
+            memcpy(to + made, p + at, want);
+        else
+            TNF_TRY(tnf_lz4_decode(p + at, stored, to + made, want, e));
+        at += stored;
+        made += want;
+    }
+    return TNF_OK;
+}
+
+static tnf_status unpack(unsigned id, const uint8_t *from, size_t n, uint8_t *to, size_t want,
+                         tnf_error *e)
+{
+    switch (id) {
+    case DEFLATE:
+        return tnf_zlib_decode(from, n, to, want, e);
+    case BLOSC:
+        return tnf_blosc_decode(from, n, to, want, e);
+    case ZSTD:
+        return tnf_zstd_decode(from, n, to, want, e);
+    case LZ4:
+        return decode_lz4(from, n, to, want, e);
+    default:
+        return decode_lzf(from, n, to, want) ? TNF_OK
+                                             : tnf_fail(e, TNF_EFORMAT, 0, "corrupt LZF data");
+    }
+}
+
 /* --------------------------------------------------------------------- all */
 
 /* How many bytes go into filter i, if none before it compresses. */
@@ -151,14 +207,9 @@ static tnf_status undo_filter(const h5_data *d, const h5_chunk *chunk, uint32_t 
         unshuffle(to, from, *n, f->width);
         return TNF_OK;
     }
-    tnf_status status = TNF_OK;
-    if (f->id == LZF && !decode_lzf(from, *n, to, want))
-        status = tnf_fail(e, TNF_EFORMAT, chunk->at, "corrupt LZF data");
-    if (f->id == DEFLATE) {
-        status = tnf_zlib_decode(from, *n, to, want, e);
-        if (status != TNF_OK && e && e->offset != TNF_NO_OFFSET)
-            e->offset += chunk->at;
-    }
+    tnf_status status = unpack(f->id, from, *n, to, want, e);
+    if (status != TNF_OK && e && e->offset != TNF_NO_OFFSET)
+        e->offset += chunk->at;
     *n = want;
     return status;
 }

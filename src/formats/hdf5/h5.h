@@ -264,6 +264,8 @@ tnf_status tnf_h5_unfilter(const h5_data *d, const h5_chunk *chunk, bool plain, 
                            uint8_t *dst, tnf_error *e);
 const char *tnf_h5_filter_name(unsigned id);
 bool tnf_h5_filter_known(unsigned id);
+/* Does it make bytes fewer? */
+bool tnf_h5_filter_packs(unsigned id);
 
 /* data.c */
 tnf_status tnf_h5_raw(const tnf_reader *r, const h5_data *d, uint64_t offset, void *dst, size_t n,

@@ -75,7 +75,7 @@ static tnf_status read_filters(h5_data *d, h5_file *h, const h5_header *x, const
     for (unsigned i = 0; i < n; i++)
         TNF_TRY(read_filter(d, h, &c, version, why, e));
     for (unsigned i = 0; i < d->nfilters; i++)
-        packers += d->filters[i].id == 1 || d->filters[i].id == 32000;
+        packers += tnf_h5_filter_packs(d->filters[i].id);
     return packers < 2 ? TNF_OK : say_why(why, h, "its chunks were compressed twice", e);
 }
 

@@ -92,8 +92,7 @@ static tnf_status take_link(void *ctx, h5_file *h, tnf_cur *record, tnf_error *e
 {
     dense *d = ctx;
     tnf_cur c;
-    size_t skip = tnf_left(record) >= 15 ? 8 : 4; /* by order, or by the hash of the name */
-    (void)tnf_bytes(record, skip);
+    (void)tnf_bytes(record, 4); /* the hash of the name */
     TNF_TRY(tnf_h5_object(&c, h, &d->heap, *record, e));
     return read_link(d->links, h, c, e);
 }

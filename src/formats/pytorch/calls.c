@@ -301,7 +301,8 @@ tnf_status tnf_pt_audit_done(pt_file *f, tnf_error *e)
                      "dangerous: loading this file with pickle %s %.100s; nothing was run here",
                      c->called ? "calls" : "names", c->name.p);
     }
-    if (first && !f->danger)
+    bool paddle = f->kind && strcmp(f->kind, "paddle") == 0; /* its loader takes NumPy's arrays */
+    if (first && !f->danger && !paddle)
         tnf_warn(f->r, first->offset,
                  "torch.load(weights_only=True) will refuse this file: it names %.100s",
                  first->name.p);

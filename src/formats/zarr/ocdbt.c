@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* OCDBT, the key-value store of tensorstore: a B+tree in files of a folder.
+/* OCDBT, the key-value store of tensorstore: a B+tree in files of a folder, or of an archive.
  *
  *   frame      u32 BE magic   u64 length of all   varint version 0   varint compression (1: zstd)
  *              body           u32 CRC-32C of all before
  *   manifest   uuid 16   kind   max inline   max node   u8 arity   compression [i32 level]
  *              files   versions   version nodes
- *   versions   n   generation ×n   u8 height ×n   file ×n   offset ×n   length ×n   keys ×n …
- *   node       u8 height   files   n   prefix ×(n-1)   suffix ×n   [inner: common ×n]   key bytes
+ *   versions   n   generation   u8 height   file   offset   length   keys   bytes   bytes elsewhere
+ *              u64 time   (each ×n)
+ *   v. nodes   n   generation   file   offset   length   generations   u64 time   u8 height   (each
+ * ×n) node       u8 height   files   n   prefix ×(n-1)   suffix ×n   [inner: common ×n]   key bytes
  *              leaf:   value length ×n   kind ×n   file ×k   offset ×k   values that are in it
  *              inner:  file   offset   length   keys   bytes   bytes elsewhere   (each ×n)
  *   files      n   prefix ×(n-1)   suffix ×n   base ×n   their bytes
@@ -18,7 +20,6 @@
 #include "base/crc32c.h"
 #include "codec/blosc.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define MANIFEST   0x0CDB3A2Au
@@ -26,11 +27,12 @@
 #define MAX_HEIGHT 64u
 #define MAX_BODY   ((uint64_t)256 << 20)
 #define MAX_PATH   65535u
+#define MOST_TIMES 4u /* keys for a byte of the store: chunks and their documents take more */
 
 /* Where the bytes under a key are. */
 typedef struct value_place {
     const uint8_t *inside; /* NULL: in a file */
-    size_t file;           /* a member of the folder */
+    size_t file;           /* the store's number of it */
     uint64_t offset;
 } value_place;
 
@@ -42,7 +44,7 @@ typedef struct file_table {
 
 typedef struct database {
     tnf_reader *r;
-    const tnf_container *folder;
+    const zr_store *files;
     zr_key *keys;
     value_place *places;
     size_t n, capacity, place_capacity;
@@ -150,18 +152,19 @@ static tnf_status read_files(file_table *t, database *d, tnf_cur *c, tnf_str inh
     return join_paths(d, t, c, inherited, prefix, suffix, file);
 }
 
-/* The member of the folder that holds a range. */
+/* The file that holds a range: the store's number of it. */
 static tnf_status find_file(size_t *out, const database *d, tnf_str path, uint64_t offset,
                             uint64_t n)
 {
-    *out = tnf_container_find(d->folder, path);
-    if (*out == SIZE_MAX)
+    size_t key = tnf_zr_find(d->files, path);
+    if (key == SIZE_MAX)
         return tnf_fail(d->e, TNF_EFORMAT, TNF_NO_OFFSET, "the file %s of the database is missing",
                         TNF_QUOTED(path));
-    uint64_t size = d->folder->members[*out].size;
+    uint64_t size = d->files->keys[key].size;
     if (offset > size || n > size - offset)
         return tnf_fail(d->e, TNF_ETRUNCATED, size, "%s ends before what the database has in it",
                         TNF_QUOTED(path));
+    *out = d->files->keys[key].index;
     return TNF_OK;
 }
 
@@ -198,8 +201,11 @@ static tnf_status read_keys(tnf_str *keys, database *d, tnf_cur *c, const node_r
     return TNF_OK;
 }
 
-static tnf_status add_key(database *d, tnf_str name, uint64_t size, value_place at)
+/* Keys of a tree ascend, so that none is there twice. */
+static tnf_status add_key(database *d, tnf_str name, uint64_t size, value_place at, tnf_str file)
 {
+    if (d->n && tnf_str_compare(d->keys[d->n - 1].name, name) >= 0)
+        return wrong(d, file, "the keys of the database are not in order");
     zr_key *keys = tnf_arena_grow(d->r->arena, d->keys, d->n, &d->capacity, sizeof *keys, 64);
     value_place *places = keys ? tnf_arena_grow(d->r->arena, d->places, d->n, &d->place_capacity,
                                                 sizeof *places, 64)
@@ -242,7 +248,7 @@ static tnf_status read_leaf(database *d, tnf_cur *c, const node_ref *ref, const 
             if (!at.inside)
                 return tnf_arena_fail(d->r->arena, "values", d->e);
         }
-        TNF_TRY(add_key(d, keys[i], length[i], at));
+        TNF_TRY(add_key(d, keys[i], length[i], at, ref->file));
     }
     return tnf_left(c) ? wrong(d, ref->file, "a node of the database is too long") : TNF_OK;
 }
@@ -304,16 +310,16 @@ static tnf_status read_node(database *d, const node_ref *ref)
     uint8_t *bytes = tnf_arena_raw(d->r->scratch, ref->n + 1);
     if (!bytes)
         return tnf_arena_fail(d->r->scratch, "a node", d->e);
-    TNF_TRY(tnf_folder_fetch(d->folder, file, ref->offset, bytes, (size_t)ref->n, d->e));
+    TNF_TRY(d->files->read(d->files, file, ref->offset, bytes, (size_t)ref->n, d->e));
     TNF_TRY(read_body(&c, d, bytes, (size_t)ref->n, NODE, ref->file));
     return parse_node(d, ref, &c);
 }
 
 /* ---------------------------------------------------------------- manifest */
 
-static tnf_status read_root(database *d, tnf_cur *c, tnf_str name)
+/* The settings of the database, which are of no use to a reader. */
+static tnf_status skip_settings(database *d, tnf_cur *c, tnf_str name)
 {
-    file_table files;
     tnf_bytes(c, 16);
     uint64_t kind = read_varint(c);
     read_varint(c); /* the longest value in a node */
@@ -323,38 +329,72 @@ static tnf_status read_root(database *d, tnf_cur *c, tnf_str name)
         tnf_u32(c); /* level of zstd */
     if (c->bad || kind > 1)
         return wrong(d, name, "the manifest is damaged");
-    if (kind == 1)
-        return tnf_fail(d->e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "a database of numbered manifests, which is not read");
+    return kind == 0 ? TNF_OK
+                     : tnf_fail(d->e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                                "a database of numbered manifests, which is not read");
+}
+
+/* Where older versions are. */
+static tnf_status skip_older(database *d, tnf_cur *c)
+{
+    uint64_t n = read_varint(c);
+    for (int i = 0; i < 5; i++)
+        if (!read_numbers(d, c, n))
+            return tnf_arena_fail(d->r->scratch, "the manifest", d->e);
+    c->bad = c->bad || n > tnf_left(c) / 9;
+    tnf_bytes(c, c->bad ? 0 : 9 * n);
+    return TNF_OK;
+}
+
+static uint64_t most_keys(const zr_store *files)
+{
+    uint64_t all = 0;
+    for (size_t i = 0; i < files->n; i++)
+        if (!tnf_ckd_add(&all, all, files->keys[i].size))
+            return UINT32_MAX;
+    return all < UINT32_MAX / MOST_TIMES ? all * MOST_TIMES : UINT32_MAX;
+}
+
+static tnf_status read_root(database *d, tnf_cur *c, tnf_str name)
+{
+    file_table files;
+    uint64_t *column[7];
+    TNF_TRY(skip_settings(d, c, name));
     TNF_TRY(read_files(&files, d, c, (tnf_str) { "", 0 }, name));
     uint64_t n = read_varint(c);
-    const uint64_t *generation = read_numbers(d, c, n);
+    column[0] = read_numbers(d, c, n);
     const uint8_t *heights = tnf_bytes(c, n);
-    const uint64_t *file = read_numbers(d, c, n), *offset = read_numbers(d, c, n);
-    const uint64_t *length = read_numbers(d, c, n), *keys = read_numbers(d, c, n);
-    if (!generation || !file || !offset || !length || !keys)
-        return tnf_arena_fail(d->r->scratch, "the manifest", d->e);
-    if (c->bad)
+    for (int i = 1; i < 7; i++)
+        column[i] = read_numbers(d, c, n);
+    for (int i = 0; i < 7; i++)
+        if (!column[i])
+            return tnf_arena_fail(d->r->scratch, "the manifest", d->e);
+    c->bad = c->bad || n > tnf_left(c) / 8;
+    tnf_bytes(c, c->bad ? 0 : 8 * n); /* times */
+    TNF_TRY(skip_older(d, c));
+    if (c->bad || tnf_left(c))
         return wrong(d, name, "the manifest is damaged");
-    if (n == 0 || keys[n - 1] == 0)
+    if (n == 0 || column[4][n - 1] == 0)
         return TNF_OK;
-    if (file[n - 1] >= files.n || heights[n - 1] > MAX_HEIGHT || keys[n - 1] > UINT32_MAX)
+    uint64_t file = column[1][n - 1];
+    unsigned height = heights[n - 1];
+    d->most = column[4][n - 1];
+    if (file >= files.n || height > MAX_HEIGHT || d->most > most_keys(d->files))
         return wrong(d, name, "the manifest leads nowhere");
-    d->most = keys[n - 1];
-    d->visits = (d->most + 1) * (heights[n - 1] + 1u);
-    tnf_str path = files.paths[file[n - 1]];
+    d->visits = (d->most + 1) * (height + 1u);
+    tnf_str path = files.paths[file];
     node_ref root = { .file = path,
-                      .inherited = { path.p, (size_t)files.base[file[n - 1]] },
+                      .inherited = { path.p, (size_t)files.base[file] },
                       .prefix = { "", 0 },
-                      .offset = offset[n - 1],
-                      .n = length[n - 1],
-                      .height = heights[n - 1] };
+                      .offset = column[2][n - 1],
+                      .n = column[3][n - 1],
+                      .height = height };
     return read_node(d, &root);
 }
 
 /* What is under a key, by any thread. */
 typedef struct ocdbt {
-    const tnf_container *folder;
+    const zr_store *files;
     const value_place *places;
 } ocdbt;
 
@@ -366,30 +406,31 @@ static tnf_status read_value(const zr_store *s, size_t i, uint64_t offset, void 
     if (n == 0)
         return TNF_OK;
     if (!p->inside)
-        return tnf_folder_fetch(o->folder, p->file, p->offset + offset, dst, n, e);
+        return o->files->read(o->files, p->file, p->offset + offset, dst, n, e);
     memcpy(dst, p->inside + offset, n);
     return TNF_OK;
 }
 
-tnf_status tnf_ocdbt_open(zr_store **out, tnf_reader *r, const tnf_container *folder,
-                          size_t manifest, tnf_error *e)
+tnf_status tnf_ocdbt_open(zr_store **out, tnf_reader *r, const zr_store *files, size_t manifest,
+                          tnf_error *e)
 {
-    database d = { .r = r, .folder = folder, .e = e };
-    const tnf_content *m = &folder->members[manifest];
+    database d = { .r = r, .files = files, .e = e };
+    const zr_key *m = &files->keys[manifest];
     zr_store *s = tnf_arena_alloc(r->arena, sizeof *s);
     ocdbt *o = tnf_arena_alloc(r->arena, sizeof *o);
     tnf_cur c;
+    if (files->packed) /* each node would be unpacked from the begin of its file on */
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                        "a database in an archive that is compressed is not read: unpack it");
     if (m->size > MAX_BODY)
         return wrong(&d, m->name, "the manifest is too long");
     uint8_t *bytes = tnf_arena_raw(r->scratch, m->size + 1);
     if (!s || !o || !bytes)
         return tnf_arena_fail(r->scratch, "the manifest", e);
-    TNF_TRY(tnf_folder_fetch(folder, manifest, 0, bytes, (size_t)m->size, e));
+    TNF_TRY(files->read(files, m->index, 0, bytes, (size_t)m->size, e));
     TNF_TRY(read_body(&c, &d, bytes, (size_t)m->size, MANIFEST, m->name));
     TNF_TRY(read_root(&d, &c, m->name));
-    *o = (ocdbt) { folder, d.places };
-    if (d.n)
-        qsort(d.keys, d.n, sizeof *d.keys, tnf_zr_compare_keys);
+    *o = (ocdbt) { files, d.places };
     *s = (zr_store) { .keys = d.keys, .n = d.n, .read = read_value, .ctx = o };
     *out = s;
     return TNF_OK;

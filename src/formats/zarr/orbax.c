@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Orbax, the checkpoints of JAX: a folder with an array of Zarr for each leaf of a tree.
+/* Orbax, the checkpoints of JAX: a folder, or a zip archive of one, with an array of Zarr for each
+ * leaf of a tree.
  *
  *   manifest.ocdbt, d/…      the arrays, in an OCDBT database; ocdbt.process_N/ holds parts of it
  *   NAME/.zarray …           or as folders
@@ -24,8 +25,7 @@ typedef struct leaf {
 
 typedef struct opening {
     tnf_reader *r;
-    const tnf_container *folder;
-    zr_store *files, *s; /* the folder, and where the arrays are */
+    zr_store *files, *s; /* the folder or archive, and where the arrays are */
     tnf_attrs paths;     /* by names */
     leaf *leaves;
     size_t n, capacity;
@@ -37,8 +37,19 @@ static bool holds(const tnf_probe *p, const char *text)
     return memmem(p->head, p->nhead, text, strlen(text)) != NULL;
 }
 
+static bool is_mark(const char *p, size_t n)
+{
+    static const char *const marks[] = { "manifest.ocdbt", "_METADATA", "_CHECKPOINT_METADATA" };
+    for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++)
+        if (n == strlen(marks[i]) && memcmp(p, marks[i], n) == 0)
+            return true;
+    return false;
+}
+
 static int probe(const tnf_probe *p)
 {
+    if (p->nhead >= 4 && memcmp(p->head, "PK\3\4", 4) == 0) /* Zarr's documents may be in it too */
+        return tnf_zr_archive_has(p, is_mark) ? TNF_PROBE_STRUCTURE + 6 : TNF_PROBE_NO;
     if (p->nhead >= 4 && memcmp(p->head, "\x0C\xDB\x3A\x2A", 4) == 0)
         return TNF_PROBE_MAGIC;
     if (p->nhead && p->head[0] == '{' && holds(p, "\"tree_metadata\""))
@@ -192,7 +203,7 @@ static tnf_status name_choices(const opening *o)
             last = name;
         }
     if (found)
-        return tnf_fail(o->e, TNF_EINVAL, TNF_NO_OFFSET,
+        return tnf_fail(o->e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                         "the folder holds %zu checkpoints, from %s to %s: open one of them", found,
                         TNF_QUOTED(first), TNF_QUOTED(last));
     return TNF_OK;
@@ -204,17 +215,16 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
     zr_state *state = tnf_arena_alloc(r->arena, sizeof *state);
     if (!state)
         return tnf_arena_fail(r->arena, "a checkpoint", e);
-    TNF_TRY(tnf_open_folder(r, &o.folder, e));
-    TNF_TRY(tnf_zr_folder_store(&o.files, r, o.folder, e));
+    TNF_TRY(tnf_zr_open_store(&o.files, r, e));
     state->cache = tnf_zr_cache_new(&r->arena->alloc);
     if (!state->cache)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for chunks");
     r->state = state;
     o.paths.arena = r->scratch;
-    size_t manifest = tnf_container_find(o.folder, (tnf_str) { "manifest.ocdbt", 14 });
+    size_t manifest = tnf_zr_find(o.files, (tnf_str) { "manifest.ocdbt", 14 });
     o.s = o.files;
     if (manifest != SIZE_MAX)
-        TNF_TRY(tnf_ocdbt_open(&o.s, r, o.folder, manifest, e));
+        TNF_TRY(tnf_ocdbt_open(&o.s, r, o.files, manifest, e));
     TNF_TRY(read_tree(&o));
     TNF_TRY(read_strings(&o));
     TNF_TRY(find_leaves(&o));
@@ -227,7 +237,7 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
 
 const tnf_format tnf_format_orbax = {
     .name = "orbax",
-    .title = "Orbax checkpoint (folder, OCDBT or Zarr)",
+    .title = "Orbax checkpoint (folder or zip, OCDBT or Zarr)",
     .extensions = "ocdbt",
     .family = "orbax",
     .caps = TNF_CAN_READ,

@@ -39,7 +39,7 @@ static tnf_status place_file(const zr_store *s, tnf_reader *r, tnf_part *part, s
     return tnf_place_part(r, part, &c->members[i], &place, 0, part->nbytes, NULL, e);
 }
 
-tnf_status tnf_zr_folder_store(zr_store **out, tnf_reader *r, const tnf_container *c, tnf_error *e)
+static tnf_status open_folder(zr_store **out, tnf_reader *r, const tnf_container *c, tnf_error *e)
 {
     zr_store *s = tnf_arena_alloc(r->arena, sizeof *s);
     zr_key *keys = tnf_arena_array(r->arena, c->n, sizeof *keys);
@@ -155,6 +155,7 @@ static tnf_status open_archive(zr_store *s, tnf_reader *r, tnf_error *e)
             return tnf_fail(e, TNF_EFORMAT, m->at, "%llu bytes of %s cannot become %llu",
                             (unsigned long long)m->stored, TNF_QUOTED(m->name),
                             (unsigned long long)m->size);
+        s->packed = s->packed || m->method == TNF_ZIP_DEFLATED;
         if (m->name.n && m->name.p[m->name.n - 1] != '/') /* a folder has nothing in it */
             keys[s->n++] = (zr_key) { m->name, m->size, i };
     }
@@ -178,5 +179,22 @@ tnf_status tnf_zr_open_store(zr_store **out, tnf_reader *r, tnf_error *e)
         return *out ? open_archive(*out, r, e) : tnf_arena_fail(r->arena, "a store", e);
     }
     TNF_TRY(tnf_open_folder(r, &folder, e));
-    return tnf_zr_folder_store(out, r, folder, e);
+    return open_folder(out, r, folder, e);
+}
+
+bool tnf_zr_archive_has(const tnf_probe *p, bool (*is)(const char *name, size_t n))
+{
+    for (size_t at = 0; p->nhead - at >= 30 && memcmp(p->head + at, "PK\3\4", 4) == 0;) {
+        size_t name = tnf_le16(p->head + at + 26), extra = tnf_le16(p->head + at + 28);
+        uint64_t stored = tnf_le32(p->head + at + 18);
+        if (name > p->nhead - at - 30)
+            return false;
+        if (is((const char *)p->head + at + 30, name))
+            return true;
+        uint64_t next = at + 30 + (uint64_t)name + extra + stored;
+        if (next > p->nhead)
+            return false;
+        at = (size_t)next;
+    }
+    return false;
 }

@@ -37,24 +37,6 @@ static bool is_document(const char *p, size_t n)
            ends_with(p, n, ".zmetadata");
 }
 
-/* Is one of the first members of an archive a document? */
-static bool archive_seems(const tnf_probe *p)
-{
-    for (size_t at = 0; p->nhead - at >= 30 && memcmp(p->head + at, "PK\3\4", 4) == 0;) {
-        size_t name = tnf_le16(p->head + at + 26), extra = tnf_le16(p->head + at + 28);
-        uint64_t stored = tnf_le32(p->head + at + 18);
-        if (name > p->nhead - at - 30)
-            return false;
-        if (is_document((const char *)p->head + at + 30, name))
-            return true;
-        uint64_t next = at + 30 + (uint64_t)name + extra + stored;
-        if (next > p->nhead)
-            return false;
-        at = (size_t)next;
-    }
-    return false;
-}
-
 static bool holds(const tnf_probe *p, const char *text)
 {
     return memmem(p->head, p->nhead, text, strlen(text)) != NULL;
@@ -65,7 +47,9 @@ static int probe(const tnf_probe *p)
     bool zip = p->nhead >= 4 && memcmp(p->head, "PK\3\4", 4) == 0;
     bool named = strcmp(p->ext, "zarr.zip") == 0;
     if (zip)
-        return archive_seems(p) ? TNF_PROBE_STRUCTURE + 5 : named ? TNF_PROBE_PLAUSIBLE + 5 : 0;
+        return tnf_zr_archive_has(p, is_document) ? TNF_PROBE_STRUCTURE + 5
+               : named                            ? TNF_PROBE_PLAUSIBLE + 5
+                                                  : 0;
     bool document = strcmp(p->ext, "zarray") == 0 || strcmp(p->ext, "zgroup") == 0 ||
                     strcmp(p->ext, "zmetadata") == 0;
     size_t at = 0;

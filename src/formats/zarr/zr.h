@@ -32,6 +32,7 @@ typedef struct zr_store {
      * May be NULL. */
     tnf_status (*place)(const struct zr_store *s, tnf_reader *r, tnf_part *part, size_t i,
                         bool *placed, tnf_error *e);
+    bool packed; /* some keys are compressed as a whole: reading a part of one reads all before */
 } zr_store;
 
 /* Position of a key, or SIZE_MAX. */
@@ -39,9 +40,10 @@ size_t tnf_zr_find(const zr_store *s, tnf_str name);
 /* The key PREFIX/NAME, or NAME for an empty prefix. */
 size_t tnf_zr_find_in(const zr_store *s, tnf_str prefix, const char *name);
 int tnf_zr_compare_keys(const void *a, const void *b);
+/* Do the first members of a zip archive tell one that `is` looks for? */
+bool tnf_zr_archive_has(const tnf_probe *p, bool (*is)(const char *name, size_t n));
 /* The folder that the file is in, or the zip archive that it is. */
 tnf_status tnf_zr_open_store(zr_store **out, tnf_reader *r, tnf_error *e);
-tnf_status tnf_zr_folder_store(zr_store **out, tnf_reader *r, const tnf_container *c, tnf_error *e);
 
 /* -------------------------------------------------------------- documents */
 
