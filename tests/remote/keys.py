@@ -37,6 +37,29 @@ def test_secrets(w):
     os.unlink(path)
 
 
+def test_netrc(w):
+    """A password of .netrc: on request, to the URL's own host."""
+    path = os.path.join(w.folder, "netrc")
+    with open(path, "w") as f:
+        f.write("machine other.example login you password no\nmachine 127.0.0.1 login me password s3cret\n")
+    os.chmod(path, 0o600)
+    url = w.url("basic/m.safetensors")
+    code, out, err = run("info", url, env={"NETRC": path})
+    check(code == 3 and "wants credentials (401)" in err and "-o netrc=yes" in err, "unasked: " + err)
+    code, out, err = run("--trace", "hash", "-o", "netrc=yes", url, env={"NETRC": path})
+    check(code == 0 and "s3cret" not in err and "Basic" not in err, "asked for: " + err)
+    w.log()
+    code, out, err = run("hash", "-o", "netrc=yes", w.url("other/m.safetensors"), env={"NETRC": path})
+    seen = w.log()
+    check(code == 0 and all(("authorization" in h["headers"]) == (h["port"] == w.ports[0]) for h in seen),
+          "at another host: %s" % seen)
+    code, out, err = run("info", "-o", "netrc=yes", url, env={"NETRC": path + ".none"})
+    check(code == 3 and ".netrc has no password" in err, "no file: " + err)
+    code, out, err = run("fetch", "-o", "netrc=yes", url, w.folder + "/netrc-out", env={"NETRC": path})
+    check(code == 0, "fetch: " + err)
+    os.unlink(path)
+
+
 def test_clouds(w):
     """gs and az: what they are asked, and with which proof."""
     host = "127.0.0.1:%d" % w.ports[0]
