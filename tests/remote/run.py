@@ -401,6 +401,18 @@ def test_folders(w):
         code, out, err = run("fetch", url.replace("/model/", "/nothing/"), target, env=env)
         check(code == 3 and "no file in this folder" in err, "%s, empty: %d %s" % (url, code, err))
         shutil.rmtree(target)
+    # A format that is a folder: more files than are kept open, one that changed, one that leads out.
+    make_safetensors(w.folder + "/some.safetensors", {"t%d" % i: ([100], floats(100, i)) for i in range(70)})
+    code, out, err = run("convert", w.folder + "/some.safetensors", w.folder + "/some.zarr")
+    check(code == 0, "a store: " + err)
+    local = run("hash", w.folder + "/some.zarr")[1].split()[0]
+    for url in ("s3://store/some.zarr/", "hf://tree/any/some.zarr/"):
+        code, out, err = run("hash", url, env=env)
+        check(code == 0 and out.split()[:1] == [local], "%s: %s" % (url, err))
+    code, out, err = run("hash", w.url("ok/some.zarr/zarr.json"))
+    check(code == 4 and "http has no listing" in err, "a store over http: %d %s" % (code, err))
+    code, out, err = run("verify", "s3://store-longer/some.zarr/", env=env)
+    check(code != 0 and "changed since it was listed" in err + out.decode(), "a file that changed: %d %s" % (code, err))
     w.log()
     code, out, err = run("ls", "az://store/model/", env={**env, "AZURE_STORAGE_SAS_TOKEN": "sv=1&sig=SECRET"})
     seen = w.log()

@@ -465,13 +465,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return sorted(found)
 
     def how_store(self, name, argument, nth):
-        """All of the folder as a bucket of s3 or gs, or a container of az; store-paged: two files a page."""
+        """All of the folder as a bucket of s3 or gs, or a container of az; store-paged: two files a page;
+        store-longer: sizes that are not true."""
         query = urllib.parse.parse_qs(self.path.partition("?")[2], keep_blank_values=True)
         az = query.get("comp") == ["list"]
         if not az and "list-type" not in query:
             return self.part(name, data=Sparse(os.path.join(folder, urllib.parse.unquote(name))), etag='"of a store"')
         files = self.below(query["prefix"][0], "delimiter" not in query)
         at = int(query.get("marker" if az else "continuation-token", ["0"])[0])
+        if argument == "longer":  # than they are
+            files = [(n, size + (not n.endswith(".json"))) for n, size in files]
         most = 2 if argument == "paged" else len(files) or 1
         page, after = files[at:at + most], at + most if at + most < len(files) else 0
         text = "".join(("<Blob><Name>%s</Name><Properties><Content-Length>%d</Content-Length></Properties></Blob>" if az else
