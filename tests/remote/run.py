@@ -405,8 +405,10 @@ def test_folders(w):
     make_safetensors(w.folder + "/some.safetensors", {"t%d" % i: ([100], floats(100, i)) for i in range(70)})
     code, out, err = run("convert", w.folder + "/some.safetensors", w.folder + "/some.zarr")
     check(code == 0, "a store: " + err)
+    code, out, err = run("convert", w.folder + "/some.safetensors", w.folder + "/plain.zarr", "-o", "codec=none")
+    check(code == 0, "a plain store: " + err)
     local = run("hash", w.folder + "/some.zarr")[1].split()[0]
-    for url in ("s3://store/some.zarr/", "hf://tree/any/some.zarr/"):
+    for url in ("s3://store/some.zarr/", "hf://tree/any/some.zarr/", "az://store/plain.zarr/"):
         code, out, err = run("hash", url, env=env)
         check(code == 0 and out.split()[:1] == [local], "%s: %s" % (url, err))
     code, out, err = run("hash", w.url("ok/some.zarr/zarr.json"))
