@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tenfold fetch: files from other machines, whole. */
 #include "cmd.h"
+#include "input.h"
 #include "out.h"
 #include "progress.h"
 #include "stop.h"
@@ -9,6 +10,7 @@
 
 typedef struct options {
     bool json, force;
+    opt_list options;
 } options;
 
 typedef struct fetching {
@@ -60,9 +62,16 @@ static int run_fetch(const cli_state *cli, const void *opts, int argc, char **ar
     tnf_url_options remote = TNF_URL_INIT;
     tnf_fetch_options how = TNF_FETCH_INIT;
     stop_state stop;
+    format_options settings = { 0 };
     int code = EXIT_DONE;
     bool stopped = false;
+    if (!format_options_parse(&settings, &o->options)) {
+        format_options_free(&settings);
+        return EXIT_USAGE;
+    }
     remote.trace = cli->trace ? on_trace : NULL;
+    how.options = settings.items;
+    how.noptions = settings.n;
     how.remote = &remote;
     how.replace = o->force;
     how.progress = on_progress;
@@ -87,6 +96,7 @@ static int run_fetch(const cli_state *cli, const void *opts, int argc, char **ar
         putchar('\n');
     }
     stop_release(&stop, stopped);
+    format_options_free(&settings);
     return code;
 }
 
@@ -95,6 +105,9 @@ static const opt table[] = {
       "Print the files as one JSON document." },
     { "force", 0, OPT_FLAG, offsetof(options, force), NULL, NULL,
       "Replace files that are there already and may be other versions." },
+    { "option", 'o', OPT_LIST, offsetof(options, options), "KEY=VALUE", NULL,
+      "Set an option of the network: anonymous=yes, connections=N, endpoint=URL, netrc=yes, "
+      "private=yes, region=NAME. May be repeated." },
     { 0 },
 };
 
@@ -113,7 +126,7 @@ const command cmd_fetch = {
     .about =
         "Downloads each URL (http, https, s3, gs, az, hf) into DIR: a file; an index of shards "
         "with "
-        "the shards that it names; or a folder, whose URL ends with a slash (s3, gs, hf).\n\nA "
+        "the shards that it names; or a folder, whose URL ends with a slash (s3, gs, az, hf).\n\nA "
         "file "
         "is fetched in blocks of 4 MiB by up to 16 connections. It appears under its name when it "
         "is "

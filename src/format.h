@@ -412,7 +412,7 @@ const struct tnf_origin *tnf_file_origin(const tnf_file *file, uint64_t *size);
  * tnf_stricter(). */
 tnf_status tnf_open_zip(tnf_reader *r, tnf_container *out, tnf_error *e);
 /* All files of the folder that the file is in, or below it; closed with the file. Only for sources
- * with a path. */
+ * with a path; over the network where folders can be listed. */
 tnf_status tnf_open_folder(tnf_reader *r, const tnf_container **out, tnf_error *e);
 /* Fills where a part is: n of the decoded bytes of a member of either, from `skip` on.
  * front, if it is not NULL, is the CRC of those before; then the part has a digest if it reaches to

@@ -40,14 +40,15 @@ typedef struct tnf_url_options {
     void (*trace)(void *ctx, uint64_t offset, const char *line);
     /** Called with what is odd about a server. */
     void (*warn)(void *ctx, const tnf_warning *warning);
-    void *ctx; /**< passed to all three */
+    void *ctx;  /**< passed to all three */
+    bool netrc; /**< http: names and passwords of ~/.netrc, or the file that NETRC names */
 } tnf_url_options;
 
 /** All defaults. */
 #define TNF_URL_INIT                                                                               \
     {                                                                                              \
         sizeof(tnf_url_options), NULL, 0, NULL, NULL, NULL, false, false, false, 0, 0, 0, 0, NULL, \
-            NULL, NULL, NULL                                                                       \
+            NULL, NULL, NULL, false                                                                \
     }
 
 /** Is this a URL that tnf_open() reads over the network? */
@@ -85,18 +86,21 @@ typedef struct tnf_fetch_options {
      * it was fetched now (or was there already, unchanged). */
     void (*file)(void *ctx, const char *name, uint64_t bytes, bool fetched);
     void *ctx; /**< passed to both */
+    /** As those of an open file: anonymous, connections, endpoint, netrc, private and region. */
+    const tnf_option *options;
+    size_t noptions; /**< number of options */
 } tnf_fetch_options;
 
 /** All defaults. */
 #define TNF_FETCH_INIT                                                                             \
     {                                                                                              \
-        sizeof(tnf_fetch_options), NULL, false, NULL, NULL, NULL                                   \
+        sizeof(tnf_fetch_options), NULL, false, NULL, NULL, NULL, NULL, 0                          \
     }
 
-/** Downloads a file, all files of a folder (s3, gs, hf), or an index and the shards that it names,
- *  into a directory. Each appears under its name when it is whole and verified. What was fetched
- *  before an interruption is checked and used: a file NAME.part and a journal beside it remain
- *  until then. */
+/** Downloads a file, all files of a folder (s3, gs, az, hf), or an index and the shards that it
+ * names, into a directory. Each appears under its name when it is whole and verified. What was
+ * fetched before an interruption is checked and used: a file NAME.part and a journal beside it
+ * remain until then. */
 TNF_API TNF_CHECKED tnf_status tnf_fetch(const char *url, const char *directory,
                                          const tnf_fetch_options *options, tnf_error *error);
 

@@ -52,6 +52,12 @@ tnf_status tnf_container_place(tnf_content_place *out, const tnf_container *c, s
     return c->state->place(out, c->state, i, e);
 }
 
+tnf_status tnf_folder_fetch(const tnf_container *c, size_t i, uint64_t offset, void *dst, size_t n,
+                            tnf_error *e)
+{
+    return c->state->fetch(c->state, i, offset, dst, n, e);
+}
+
 /* ---------------------------------------------------------------- reading */
 
 static tnf_status read_place(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)

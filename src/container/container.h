@@ -4,6 +4,7 @@
  *
  *   zip      all members in one source: a stored one can be mapped where it is
  *   folder   each member is a file and a source of its own
+ *   far      the same of another machine, by whoever can list and open what is there
  */
 #ifndef TNF_CONTAINER_CONTAINER_H
 #define TNF_CONTAINER_CONTAINER_H
@@ -54,6 +55,16 @@ tnf_status tnf_container_zip(tnf_container *out, const tnf_source *source,
  * for which `model` is the path of a file in it, or NULL. Their sources live as long as it does. */
 tnf_status tnf_container_folder(tnf_container *out, const char *path, const char *model,
                                 const tnf_container_how *how, tnf_error *e);
+/* A file that a far folder lists: its name, which is not checked, and its size. */
+typedef tnf_status (*tnf_far_file_fn)(void *to, const char *name, uint64_t size, tnf_error *e);
+/* Whoever lists a folder and opens its files, the latter by any thread. Must stay with its ctx. */
+typedef struct tnf_far_folder {
+    tnf_status (*list)(void *ctx, tnf_far_file_fn take, void *to, tnf_error *e);
+    tnf_status (*open)(void *ctx, tnf_source **out, tnf_str name, tnf_error *e);
+    void *ctx;
+} tnf_far_folder;
+tnf_status tnf_container_far(tnf_container *out, const tnf_far_folder *from,
+                             const tnf_container_how *how, tnf_error *e);
 void tnf_container_close(tnf_container *c);
 /* n bytes of a file of a folder, from `offset` on, by any thread and also after the folder was
  * placed: it is opened for this alone, and must still be as long as it was. */

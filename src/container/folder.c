@@ -224,11 +224,11 @@ static tnf_status place_file(tnf_content_place *out, const tnf_container_state *
     return TNF_OK;
 }
 
-tnf_status tnf_folder_fetch(const tnf_container *c, size_t i, uint64_t offset, void *dst, size_t n,
-                            tnf_error *e)
+static tnf_status fetch_file(const tnf_container_state *s, size_t i, uint64_t offset, void *dst,
+                             size_t n, tnf_error *e)
 {
-    const folder_state *f = (const folder_state *)(const void *)c->state;
-    const tnf_content *m = &c->members[i];
+    const folder_state *f = (const folder_state *)(const void *)s;
+    const tnf_content *m = &s->members[i];
     struct stat st;
     size_t got = 0;
     int fd;
@@ -267,11 +267,13 @@ static tnf_status begin_folder(tnf_container *out, listing *l, tnf_error *e)
         memcpy(members, l->members.p, l->members.n);
         qsort(members, n, sizeof *members, by_name);
     }
-    *f = (folder_state) { .all = { .arena = arena, .place = place_file, .close = close_folder },
-                          .path = path,
-                          .model = model,
-                          .opened = all,
-                          .n = n };
+    *f = (folder_state) {
+        .all = { .arena = arena, .place = place_file, .fetch = fetch_file, .close = close_folder },
+        .path = path,
+        .model = model,
+        .opened = all,
+        .n = n
+    };
     return tnf_container_begin(out, members, n, &f->all, e);
 }
 

@@ -12,6 +12,9 @@ typedef struct tnf_container_state {
     tnf_hash names;
     tnf_status (*place)(tnf_content_place *out, const struct tnf_container_state *s, size_t i,
                         tnf_error *e);
+    /* Folders: bytes of a file, by any thread. */
+    tnf_status (*fetch)(const struct tnf_container_state *s, size_t i, uint64_t offset, void *dst,
+                        size_t n, tnf_error *e);
     void (*close)(struct tnf_container_state *s); /* may be NULL */
 } tnf_container_state;
 

@@ -18,9 +18,8 @@ static tnf_status no_network(tnf_error *e)
 
 bool tnf_is_remote(const char *path)
 {
-    static const char *const schemes[] = {
-        "http://", "https://", "s3://", "gs://", "az://", "hf://"
-    };
+    static const char *const schemes[] = { "http://", "https://", "s3://",    "gs://",
+                                           "az://",   "abfs://",  "abfss://", "hf://" };
     for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
         if (strncmp(path, schemes[i], strlen(schemes[i])) == 0)
             return true;
@@ -71,6 +70,20 @@ tnf_status tnf_remote_names(const char *url, const tnf_url_options *how, bool *l
     (void)url, (void)how, (void)take, (void)ctx;
     *listed = false;
     return no_network(e);
+}
+
+tnf_status tnf_remote_list(const tnf_source *near, bool *listed, tnf_remote_file_fn take, void *ctx,
+                           tnf_error *e)
+{
+    (void)near, (void)take, (void)ctx;
+    *listed = false;
+    return no_network(e);
+}
+
+char *tnf_remote_join(tnf_arena *arena, const char *folder, const char *name)
+{
+    (void)name;
+    return tnf_arena_str(arena, folder, strlen(folder));
 }
 
 bool tnf_remote_traffic(tnf_traffic *out, const tnf_source *source)

@@ -337,9 +337,8 @@ static tnf_status fetch_folder(struct fetching *f, const tnf_place *folder, tnf_
     l.last = &l.first;
     TNF_TRY(tnf_list_folder(f->session, folder, true, &listed, add_wish, &l, e));
     if (!listed)
-        return tnf_fail(
-            e, TNF_EINVAL, TNF_NO_OFFSET, "%s: name the file, or the index of the model",
-            folder->service == TNF_AZ ? "containers of az are not listed" : "http has no listing");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "http has no listing: name the file, or the index of the model");
     if (!l.first)
         return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET, "there is no file in this folder");
     for (const struct wish *w = l.first; w; w = w->next)
@@ -370,6 +369,24 @@ static bool pass_progress(void *ctx, uint64_t done, uint64_t total)
     return f->how.progress(f->how.ctx, atomic_load(&f->done), f->total);
 }
 
+/* The caller's settings, with what the options say put into them. */
+static tnf_status settle_options(struct fetching *f, tnf_url_options *out, tnf_error *e)
+{
+    enum { MOST = 32 };
+    tnf_option own[MOST];
+    size_t n = f->how.noptions;
+    if (n > MOST)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "too many options");
+    if (n)
+        memcpy(own, f->how.options, n * sizeof *own);
+    TNF_TRY(tnf_remote_how(out, f->how.remote, own, &n, e));
+    if (n)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the network has no option '%s'",
+                        TNF_VISIBLE(own[0].key));
+    out->stream = true; /* it is taken whole anyhow */
+    return TNF_OK;
+}
+
 tnf_status tnf_fetch(const char *url, const char *directory, const tnf_fetch_options *options,
                      tnf_error *e)
 {
@@ -377,14 +394,13 @@ tnf_status tnf_fetch(const char *url, const char *directory, const tnf_fetch_opt
     tnf_url_options remote;
     struct stat st;
     TNF_TRY(tnf_options_copy(&f.how, sizeof f.how, options, e));
-    TNF_TRY(tnf_options_copy(&remote, sizeof remote, f.how.remote, e));
+    TNF_TRY(settle_options(&f, &remote, e));
     if (!tnf_url_is(url))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "not a URL (http, https, s3, gs, az, hf)");
     if (mkdir(directory, 0777) != 0 && errno != EEXIST)
         return tnf_fail_sys(e, errno, "cannot make the directory");
     if (stat(directory, &st) != 0 || !S_ISDIR(st.st_mode))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the target is not a directory");
-    remote.stream = true; /* it is taken whole anyhow */
     TNF_TRY(tnf_session_new(&f.session, &remote, NULL, e));
     if (f.how.progress)
         tnf_session_watch(f.session, pass_progress, &f);

@@ -31,6 +31,15 @@ typedef tnf_status (*tnf_remote_name_fn)(void *ctx, const char *name, tnf_error 
 tnf_status tnf_remote_names(const char *url, const tnf_url_options *how, bool *listed,
                             tnf_remote_name_fn take, void *ctx, tnf_error *e);
 
+/* All files of the folder that a file is in, and below it; names are relative to it and not
+ * checked. Over http *listed is false. */
+typedef tnf_status (*tnf_remote_file_fn)(void *ctx, const char *name, uint64_t size, tnf_error *e);
+tnf_status tnf_remote_list(const tnf_source *near, bool *listed, tnf_remote_file_fn take, void *ctx,
+                           tnf_error *e);
+/* The URL of a file in a folder, in the arena, with what stands behind the folder's path; NULL
+ * without memory. */
+char *tnf_remote_join(tnf_arena *arena, const char *folder, const char *name);
+
 /* False: not a source of this room. */
 bool tnf_remote_traffic(tnf_traffic *out, const tnf_source *source);
 /* A URL without what may not be shown, in the arena: without query and fragment. */

@@ -2,12 +2,15 @@
 /* What lies in a folder of a bucket or of a repository.
  *
  *   s3, gs   GET /?list-type=2&prefix=…&delimiter=/   <Contents><Key>…</Key></Contents> …
+ *   az       GET /container?comp=list&prefix=…        <Blob><Name>…</Name></Blob> …
  *   hf       GET /api/models/ORG/NAME/tree/REV/path   [{"type":"file","path":…,"size":…}, …]
  */
 #include "remote/listing.h"
 #include "base/buf.h"
+#include "base/hex.h"
 #include "remote/list.h"
 #include "remote/way.h"
+#include "remote/web.h"
 #include "wire/json.h"
 #include "wire/xml.h"
 
@@ -66,74 +69,128 @@ static uint64_t number_of(tnf_str s)
     return n;
 }
 
-tnf_status tnf_page_bucket(tnf_page *p, const char *text, size_t n, tnf_error *e)
+/* What a service calls the parts of its answer. */
+struct words {
+    const char *entry, *key, *size, *next;
+};
+
+static const struct words bucket_words = { "Contents", "Key", "Size", "NextContinuationToken" };
+static const struct words blob_words = { "Blob", "Name", "Content-Length", "NextMarker" };
+
+/* An entry of a listing, so far as it was read. */
+struct entry {
+    tnf_str key;
+    uint64_t size;
+    bool inside, folder;
+};
+
+/* Text in an element that matters. */
+static void take_text(struct entry *x, const struct words *w, tnf_str name, tnf_str text)
+{
+    if (!x->inside)
+        return;
+    if (is_named(name, w->key) && x->key.n == 0)
+        x->key = text;
+    else if (is_named(name, w->size))
+        x->size = number_of(text);
+    else if (is_named(name, "ResourceType")) /* az, with folders that are more than a name */
+        x->folder = is_named(text, "directory");
+}
+
+static tnf_status read_page(tnf_page *p, const struct words *w, const char *text, size_t n,
+                            tnf_error *e)
 {
     tnf_xml x;
-    tnf_str piece, name = { "", 0 }, key = { "", 0 };
-    uint64_t size = 0;
-    bool inside = false, cut = false;
+    tnf_str piece, name = { "", 0 };
+    struct entry entry = { .key = { "", 0 } };
+    bool cut = false;
     p->token[0] = 0;
     tnf_xml_init(&x, text, n);
     for (tnf_xml_kind kind; (kind = tnf_xml_next(&x, &piece)) != TNF_XML_END;) {
         if (kind == TNF_XML_OPEN) {
             name = piece;
-            inside = inside || is_named(piece, "Contents");
-        } else if (kind == TNF_XML_TEXT && inside && is_named(name, "Key")) {
-            key = piece;
-        } else if (kind == TNF_XML_TEXT && inside && is_named(name, "Size")) {
-            size = number_of(piece);
-        } else if (kind == TNF_XML_TEXT && is_named(name, "NextContinuationToken")) {
+            if (is_named(piece, w->entry))
+                entry = (struct entry) { .key = { "", 0 }, .inside = true };
+        } else if (kind == TNF_XML_TEXT && is_named(name, w->next)) {
             if (tnf_xml_unescape(p->token, sizeof p->token, piece) == SIZE_MAX)
                 return bad_listing(e);
         } else if (kind == TNF_XML_TEXT && is_named(name, "IsTruncated")) {
             cut = is_named(piece, "true");
-        } else if (kind == TNF_XML_CLOSE) {
+        } else if (kind == TNF_XML_TEXT) {
+            take_text(&entry, w, name, piece);
+        } else {
             name = (tnf_str) { "", 0 };
-            if (!is_named(piece, "Contents"))
+            if (!is_named(piece, w->entry))
                 continue;
-            inside = false;
-            TNF_TRY(take_key(p, key, size, e));
+            entry.inside = false;
+            if (!entry.folder)
+                TNF_TRY(take_key(p, entry.key, entry.size, e));
         }
     }
     return x.bad || (cut && !p->token[0]) ? bad_listing(e) : TNF_OK;
 }
 
-/* The raw key that an encoded path stands for: what we have encoded ourselves. */
+tnf_status tnf_page_bucket(tnf_page *p, const char *text, size_t n, tnf_error *e)
+{
+    return read_page(p, &bucket_words, text, n, e);
+}
+
+tnf_status tnf_page_blobs(tnf_page *p, const char *text, size_t n, tnf_error *e)
+{
+    return read_page(p, &blob_words, text, n, e);
+}
+
+/* The raw key that an encoded path stands for. */
 static void decode_key(char *out, size_t room, const char *path)
 {
     size_t at = 0;
     for (; *path && at + 1 < room; path++) {
-        unsigned hi = (unsigned char)path[0] == '%' ? (unsigned)path[1] : 0;
-        if (!hi || !path[2]) {
-            out[at++] = *path;
-            continue;
-        }
-        unsigned lo = (unsigned)path[2];
-        out[at++] = (char)((hi >= 'A' ? hi - 'A' + 10 : hi - '0') << 4 |
-                           (lo >= 'A' ? lo - 'A' + 10 : lo - '0'));
-        path += 2;
+        int hi = path[0] == '%' ? tnf_hex_digit(path[1]) : -1;
+        int lo = hi >= 0 ? tnf_hex_digit(path[2]) : -1;
+        out[at++] = lo >= 0 ? (char)(hi << 4 | lo) : *path;
+        path += lo >= 0 ? 2 : 0;
     }
     out[at] = 0;
+}
+
+/* The request for a page of s3 or gs. */
+static tnf_status ask_bucket(tnf_url *u, const tnf_page *p, bool deep, tnf_error *e)
+{
+    u->query[0] = 0;
+    if (p->token[0])
+        TNF_TRY(tnf_url_add_query(u, "continuation-token", p->token, e));
+    if (!deep)
+        TNF_TRY(tnf_url_add_query(u, "delimiter", "/", e));
+    TNF_TRY(tnf_url_add_query(u, "list-type", "2", e));
+    return tnf_url_add_query(u, "prefix", p->prefix, e);
+}
+
+/* The same of az, where a signature in the URL is one for the container. */
+static tnf_status ask_container(tnf_url *u, const tnf_page *p, bool deep, tnf_error *e)
+{
+    u->path[strlen(u->path) - 1] = 0; /* the container has no slash at its end */
+    TNF_TRY(tnf_url_add_query(u, "restype", "container", e));
+    TNF_TRY(tnf_url_add_query(u, "comp", "list", e));
+    TNF_TRY(tnf_url_add_query(u, "prefix", p->prefix, e));
+    if (!deep)
+        TNF_TRY(tnf_url_add_query(u, "delimiter", "/", e));
+    return p->token[0] ? tnf_url_add_query(u, "marker", p->token, e) : TNF_OK;
 }
 
 static tnf_status list_bucket(tnf_session *s, const tnf_place *folder, bool deep, tnf_page *p,
                               tnf_buf *text, tnf_error *e)
 {
     tnf_exchange x;
+    bool az = folder->service == TNF_AZ;
     decode_key(p->prefix, sizeof p->prefix, folder->url.path + folder->root);
     p->token[0] = 0;
     for (unsigned page = 0; page < MOST_PAGES; page++) {
         tnf_place root = *folder;
         root.url.path[folder->root] = 0;
-        root.url.query[0] = 0;
-        if (p->token[0])
-            TNF_TRY(tnf_url_add_query(&root.url, "continuation-token", p->token, e));
-        if (!deep)
-            TNF_TRY(tnf_url_add_query(&root.url, "delimiter", "/", e));
-        TNF_TRY(tnf_url_add_query(&root.url, "list-type", "2", e));
-        TNF_TRY(tnf_url_add_query(&root.url, "prefix", p->prefix, e));
+        TNF_TRY(az ? ask_container(&root.url, p, deep, e) : ask_bucket(&root.url, p, deep, e));
         TNF_TRY(get_text(s, &root, &x, text, e));
-        TNF_TRY(tnf_page_bucket(p, (const char *)text->p, text->n, e));
+        TNF_TRY(az ? tnf_page_blobs(p, (const char *)text->p, text->n, e)
+                   : tnf_page_bucket(p, (const char *)text->p, text->n, e));
         if (!p->token[0])
             return TNF_OK;
     }
@@ -240,7 +297,7 @@ tnf_status tnf_list_folder(tnf_session *s, const tnf_place *folder, bool deep, b
     tnf_page p = { .take = take, .ctx = ctx };
     tnf_buf text;
     tnf_status status = TNF_OK;
-    *listed = folder->service == TNF_S3 || folder->service == TNF_GS || folder->service == TNF_HUB;
+    *listed = folder->service != TNF_WEB && (folder->service == TNF_HUB || folder->root > 0);
     tnf_buf_init(&text, &s->alloc, MOST_BYTES);
     if (folder->service == TNF_HUB)
         status = list_repo(s, folder, deep, &p, &text, e);
@@ -278,12 +335,28 @@ tnf_status tnf_remote_names(const char *url, const tnf_url_options *how, bool *l
     return status;
 }
 
+tnf_status tnf_remote_list(const tnf_source *near, bool *listed, tnf_remote_file_fn take, void *ctx,
+                           tnf_error *e)
+{
+    tnf_far *f = tnf_web_far(near);
+    tnf_place folder;
+    *listed = false;
+    if (!f)
+        return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "a folder of a file that is not remote");
+    pthread_mutex_lock(&f->lock);
+    tnf_status status = tnf_place_sibling(&folder, &f->place, "", 0, e);
+    pthread_mutex_unlock(&f->lock);
+    return status == TNF_OK ? tnf_list_folder(f->session, &folder, true, listed, take, ctx, e)
+                            : status;
+}
+
 /* By the text alone: a slash at its end, or no path within the bucket or repository. */
 bool tnf_remote_folder(const char *url)
 {
     size_t hub = tnf_url_scheme(url, "hf"), n = strlen(url);
     size_t bucket = tnf_url_scheme(url, "s3") + tnf_url_scheme(url, "gs") +
-                    tnf_url_scheme(url, "az") + tnf_url_scheme(url, "abfs");
+                    tnf_url_scheme(url, "az") + tnf_url_scheme(url, "abfs") +
+                    tnf_url_scheme(url, "abfss");
     size_t web = tnf_url_scheme(url, "http") + tnf_url_scheme(url, "https");
     if (web)
         n = strcspn(url, "?#");

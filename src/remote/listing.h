@@ -15,8 +15,9 @@ typedef struct tnf_page {
     char token[2048]; /* for the next page; "": it was the last */
 } tnf_page;
 
-/* The files of an answer: XML of a bucket, JSON of a repository. */
+/* The files of an answer: XML of a bucket or a container, JSON of a repository. */
 tnf_status tnf_page_bucket(tnf_page *p, const char *text, size_t n, tnf_error *e);
+tnf_status tnf_page_blobs(tnf_page *p, const char *text, size_t n, tnf_error *e);
 tnf_status tnf_page_tree(tnf_page *p, const char *text, size_t n, const tnf_allocator *alloc,
                          tnf_error *e);
 

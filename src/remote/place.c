@@ -118,19 +118,54 @@ static tnf_status parse_gs(tnf_place *p, const char *text, tnf_error *e)
     return add_bucket_path(p, key, e);
 }
 
+static const char blob_host[] = ".blob.core.windows.net";
+
+/* "container@ACCOUNT.dfs.core.windows.net/path", as Hadoop writes it: "container/path" remains, and
+ * the account. False: it is not of that form. */
+static bool split_account(char *plain, char *account, size_t room, const char *text)
+{
+    size_t n = strcspn(text, "/"), at = strcspn(text, "@");
+    const char *host = text + at + 1;
+    size_t name = at < n ? strcspn(host, "./") : 0;
+    if (name == 0 || name >= room || strlen(text) >= TNF_URL_PATH ||
+        (strncmp(host + name, ".dfs.core.windows.net", 21) != 0 &&
+         strncmp(host + name, blob_host, 22) != 0) ||
+        strcspn(host, "/") != name + (host[name + 1] == 'd' ? 21u : 22u))
+        return false;
+    memcpy(account, host, name);
+    account[name] = 0;
+    snprintf(plain, TNF_URL_PATH, "%.*s%s", (int)at, text, text + n);
+    return true;
+}
+
 static tnf_status parse_az(tnf_place *p, const char *text, tnf_error *e)
 {
     const char *key, *account = tnf_setting("AZURE_STORAGE_ACCOUNT");
     const char *emulator = tnf_setting("AZURE_STORAGE_ENDPOINT");
-    char origin[400];
+    char origin[400], plain[TNF_URL_PATH], named[64];
     p->service = TNF_AZ;
+    if (split_account(plain, named, sizeof named, text)) {
+        text = plain;
+        account = named;
+    }
     TNF_TRY(split_bucket(p, &key, text, "az://CONTAINER/BLOB", e));
     if (!account && !emulator)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "az:// needs the account's name in AZURE_STORAGE_ACCOUNT");
-    snprintf(origin, sizeof origin, "https://%s.blob.core.windows.net", account ? account : "");
+    snprintf(origin, sizeof origin, "https://%s%s", account ? account : "", blob_host);
     TNF_TRY(set_origin(&p->url, emulator ? emulator : origin, e));
     return add_bucket_path(p, key, e);
+}
+
+/* The https URL of a blob says all of it; the container is the first piece of the path. */
+static void take_blob_url(tnf_place *p)
+{
+    size_t host = strlen(p->url.host), end = sizeof blob_host - 1;
+    if (host <= end || strcmp(p->url.host + host - end, blob_host) != 0)
+        return;
+    size_t n = strcspn(p->url.path + 1, "/");
+    p->service = TNF_AZ;
+    p->root = n > 0 && p->url.path[1 + n] == '/' ? n + 2 : 0;
 }
 
 /* --------------------------------------------------------------------- hub */
@@ -217,16 +252,14 @@ tnf_status tnf_place_parse(tnf_place *out, tnf_session *s, const char *text, tnf
         return parse_s3(out, s, text + n, e);
     if ((n = tnf_url_scheme(text, "gs")))
         return parse_gs(out, text + n, e);
-    if ((n = tnf_url_scheme(text, "az")) || (n = tnf_url_scheme(text, "abfs")))
+    if ((n = tnf_url_scheme(text, "az")) || (n = tnf_url_scheme(text, "abfs")) ||
+        (n = tnf_url_scheme(text, "abfss")))
         return parse_az(out, text + n, e);
     if ((n = tnf_url_scheme(text, "hf")))
         return parse_hub(out, text + n, e);
     TNF_TRY(tnf_url_parse(&out->url, text, e));
-    static const char blob[] = ".blob.core.windows.net";
-    size_t host = strlen(out->url.host), path = strlen(out->url.path);
-    bool az = host > sizeof blob && strcmp(out->url.host + host - sizeof blob + 1, blob) == 0;
-    out->service = az ? TNF_AZ : TNF_WEB;
-    out->folder = out->url.path[path - 1] == '/';
+    out->folder = out->url.path[strlen(out->url.path) - 1] == '/';
+    take_blob_url(out);
     return TNF_OK;
 }
 
@@ -244,8 +277,7 @@ tnf_status tnf_place_sibling(tnf_place *out, const tnf_place *near, const char *
         return set_hub_path(out, e);
     }
     strrchr(out->url.path, '/')[1] = 0;
-    if (near->service !=
-        TNF_AZ) /* a signature or a version is of one object; a SAS of a container */
+    if (near->service != TNF_AZ) /* a version is of one object; a SAS is of a container */
         out->url.query[0] = 0;
     out->folder = n == 0 || name[n - 1] == '/';
     return tnf_url_add_path(&out->url, name, n, e);

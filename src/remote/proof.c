@@ -149,6 +149,7 @@ static tnf_status prove_web(const tnf_place *p, tnf_session *s, tnf_exchange *x,
                             tnf_error *e)
 {
     char value[4200];
+    x->netrc = s->how.netrc && !s->how.token && !s->how.anonymous;
     if (!s->how.token)
         return s->how.anonymous ? TNF_OK : prove_by_file(p, x, proof, e);
     snprintf(value, sizeof value, "Bearer %s", s->how.token);
@@ -195,7 +196,10 @@ static const char *advice(const tnf_place *p, tnf_session *s, int status)
         return token ? "; the identity of this machine has no access to it"
                      : "; AZURE_STORAGE_SAS_TOKEN may hold a signature";
     default:
-        return status == 401 ? "; TENFOLD_HTTP_HEADER_FILE may hold a header for this host" : "";
+        return status != 401  ? ""
+               : s->how.netrc ? "; .netrc has no password for this host, or a wrong one"
+                              : "; TENFOLD_HTTP_HEADER_FILE may hold a header for this host, or "
+                                "-o netrc=yes use a password of .netrc";
     }
 }
 

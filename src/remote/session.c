@@ -369,6 +369,15 @@ static void set_safety(const tnf_curl *c, void *easy, tnf_session *s)
     }
 }
 
+/* Who asks, by ~/.netrc or the file that NETRC names. A file that is not there has nobody. */
+static void set_netrc(const tnf_curl *c, void *easy)
+{
+    const char *path = tnf_setting("NETRC");
+    c->setopt(easy, TNF_CURL_NETRC, (long)TNF_CURL_NETRC_OPTIONAL);
+    if (path)
+        c->setopt(easy, TNF_CURL_NETRC_FILE, path);
+}
+
 static void set_patience(const tnf_curl *c, void *easy, bool quick)
 {
     c->setopt(easy, TNF_CURL_NOSIGNAL, 1L);
@@ -473,6 +482,8 @@ static void perform(tnf_exchange *x, void *easy, struct tnf_curl_slist *headers)
     set_method(c, easy, x, &body);
     if (x->direct)
         c->setopt(easy, TNF_CURL_NOPROXY, "*");
+    if (x->netrc)
+        set_netrc(c, easy);
     c->setopt(easy, TNF_CURL_URL, text);
     c->setopt(easy, TNF_CURL_PATH_AS_IS, 1L);
     c->setopt(easy, TNF_CURL_HTTPHEADER, headers);

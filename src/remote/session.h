@@ -77,6 +77,7 @@ typedef struct tnf_exchange {
     bool guarded; /* reached by a redirect from a public host: no private address */
     bool quick;   /* a second is enough: for what may not be there at all */
     bool direct;  /* by no proxy: it is this machine's own affair */
+    bool netrc;   /* with the name and password that .netrc has for the host */
     /* Takes bytes of a body, whose headers are in `answer`. False ends the transfer, and that is no
      * failure of it: `stopped` is set. NULL: the beginning is kept in answer.excerpt. */
     bool (*take)(void *ctx, const void *bytes, size_t n);

@@ -360,6 +360,21 @@ char *tnf_remote_shown(tnf_arena *arena, const char *url)
     return tnf_arena_str(arena, url, n);
 }
 
+char *tnf_remote_join(tnf_arena *arena, const char *folder, const char *name)
+{
+    bool web = tnf_url_scheme(folder, "http") || tnf_url_scheme(folder, "https");
+    size_t n = web ? strcspn(folder, "?#") : strlen(folder), m = strlen(name);
+    size_t slash = n > 0 && folder[n - 1] == '/' ? 0 : 1, rest = strlen(folder + n);
+    char *out = tnf_arena_alloc(arena, n + slash + m + rest + 1);
+    if (!out)
+        return NULL;
+    memcpy(out, folder, n);
+    out[n] = '/';
+    memcpy(out + n + slash, name, m);
+    memcpy(out + n + slash + m, folder + n, rest + 1);
+    return out;
+}
+
 bool tnf_remote_traffic(tnf_traffic *out, const tnf_source *source)
 {
     const tnf_web *w = web_of(source);
@@ -390,6 +405,8 @@ static bool set_option(tnf_url_options *how, const tnf_option *o, bool *ok)
         *ok = parse_yes(o->value, &how->private_hosts);
     } else if (strcmp(o->key, "stream") == 0) {
         *ok = parse_yes(o->value, &how->stream);
+    } else if (strcmp(o->key, "netrc") == 0) {
+        *ok = parse_yes(o->value, &how->netrc);
     } else if (strcmp(o->key, "region") == 0) {
         how->region = o->value;
     } else if (strcmp(o->key, "endpoint") == 0) {

@@ -23,7 +23,9 @@ size_t tnf_url_scheme(const char *text, const char *scheme)
 
 bool tnf_url_is(const char *text)
 {
-    static const char *const schemes[] = { "http", "https", "s3", "gs", "az", "abfs", "hf" };
+    static const char *const schemes[] = {
+        "http", "https", "s3", "gs", "az", "abfs", "abfss", "hf"
+    };
     for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
         if (tnf_url_scheme(text, schemes[i]))
             return true;

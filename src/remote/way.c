@@ -25,6 +25,7 @@ static tnf_status step_exchange(tnf_way *w, const tnf_url *to, tnf_error *e)
     bool far = w->from_route || w->hops > 0;
     proof.n = 0;
     x->url = *to;
+    x->netrc = false;
     x->guarded = far && w->origin_public && !w->session->how.private_hosts;
     if (w->range)
         tnf_exchange_header(x, w->range);

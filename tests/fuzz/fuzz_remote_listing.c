@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Listings of folders as servers tell them: XML of a bucket ('b'), JSON of a repository ('t'), and
- * the header that names the next page ('n'). The first byte says which. */
+/* Listings of folders as servers tell them: XML of a bucket ('b') or of a container of Azure ('a'),
+ * JSON of a repository ('t'), and the header that names the next page ('n'). The first byte says
+ * which. */
 #include "fuzz.h"
 #include "remote/answer.h"
 #include "remote/listing.h"
@@ -28,8 +29,9 @@ static void check_page(char kind, const char *text, size_t n)
     tnf_allocator alloc = tnf_allocator_or_default(NULL);
     tnf_error e;
     p = (tnf_page) { .prefix = "a/", .take = take_name, .ctx = &seen };
-    tnf_status status = kind == 'b' ? tnf_page_bucket(&p, text, n, &e)
-                                    : tnf_page_tree(&p, text, n, &alloc, &e);
+    tnf_status status = kind == 'b'   ? tnf_page_bucket(&p, text, n, &e)
+                        : kind == 'a' ? tnf_page_blobs(&p, text, n, &e)
+                                      : tnf_page_tree(&p, text, n, &alloc, &e);
     FUZZ_REQUIRE(status == TNF_OK || e.message[0], "a failure without a sentence");
     FUZZ_REQUIRE(seen.names <= n, "more names than bytes");
     FUZZ_REQUIRE(memchr(p.token, 0, sizeof p.token), "a token without an end");

@@ -105,6 +105,27 @@ def test_archives(w):
         expect(w, name, requests + 1, most + 65536, "cat", "@", "layer.3[0:2]")
 
 
+def make_hdf5(path):
+    """Eight arrays of 4 MiB, as h5py writes them; False: there is no h5py here."""
+    try:
+        import h5py
+        import numpy
+    except ImportError:
+        return False
+    with h5py.File(path, "w") as f:
+        for i in range(8):
+            f["layer/%d" % i] = numpy.zeros((1024, 1024), "f4")
+    return True
+
+
+def test_hdf5(w):
+    """Headers of objects lie between the arrays, wherever the library put them."""
+    if not make_hdf5(w.folder + "/eight.h5"):
+        return print("skipped: there is no h5py")
+    expect(w, "eight.h5", 4, 4 * 65600)
+    expect(w, "eight.h5", 5, 5 * 65600, "cat", "@", "layer/3[0:2]")
+
+
 def test_folders(w):
     """Formats in several files, from fixtures that their own libraries wrote."""
     shared = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../shared/fixtures")

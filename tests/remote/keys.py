@@ -37,6 +37,29 @@ def test_secrets(w):
     os.unlink(path)
 
 
+def test_netrc(w):
+    """A password of .netrc: on request, to the URL's own host."""
+    path = os.path.join(w.folder, "netrc")
+    with open(path, "w") as f:
+        f.write("machine other.example login you password no\nmachine 127.0.0.1 login me password s3cret\n")
+    os.chmod(path, 0o600)
+    url = w.url("basic/m.safetensors")
+    code, out, err = run("info", url, env={"NETRC": path})
+    check(code == 3 and "wants credentials (401)" in err and "-o netrc=yes" in err, "unasked: " + err)
+    code, out, err = run("--trace", "hash", "-o", "netrc=yes", url, env={"NETRC": path})
+    check(code == 0 and "s3cret" not in err and "Basic" not in err, "asked for: " + err)
+    w.log()
+    code, out, err = run("hash", "-o", "netrc=yes", w.url("other/m.safetensors"), env={"NETRC": path})
+    seen = w.log()
+    check(code == 0 and all(("authorization" in h["headers"]) == (h["port"] == w.ports[0]) for h in seen),
+          "at another host: %s" % seen)
+    code, out, err = run("info", "-o", "netrc=yes", url, env={"NETRC": path + ".none"})
+    check(code == 3 and ".netrc has no password" in err, "no file: " + err)
+    code, out, err = run("fetch", "-o", "netrc=yes", url, w.folder + "/netrc-out", env={"NETRC": path})
+    check(code == 0, "fetch: " + err)
+    os.unlink(path)
+
+
 def test_clouds(w):
     """gs and az: what they are asked, and with which proof."""
     host = "127.0.0.1:%d" % w.ports[0]
@@ -111,6 +134,48 @@ def test_roles(w):
         check(code == 0 and len(asked) > 1, "%s: %s" % (url, err))
         check(all(h["headers"].get("authorization") == "Bearer " + bearer for h in asked), "%s: no token" % url)
         check(bearer not in err, "%s: a token was printed" % url)
+
+
+def test_profiles(w):
+    """Keys, region and tokens from files."""
+    base, home = w.url("")[:-1], os.path.join(w.folder, "home")
+    os.makedirs(home + "/.aws")
+    os.makedirs(home + "/.cache/huggingface")
+    with open(home + "/.aws/credentials", "w") as f:
+        f.write("[default]\naws_access_key_id = FIRST\naws_secret_access_key=s3cr3t\n# a word\n[work]\n"
+                "aws_access_key_id=SECOND\naws_secret_access_key = s3cr3t\naws_session_token = T0K3N\n[empty]\n")
+    with open(home + "/.aws/config", "w") as f:
+        f.write("[profile work]\nregion = eu-north-1\n[profile sso]\nsso_session = x\n[profile run]\ncredential_process = y\n")
+    with open(home + "/.cache/huggingface/token", "w") as f:
+        f.write("hf_of_file\n")
+    env = {"AWS_ENDPOINT_URL": base, "HOME": home, "XDG_CACHE_HOME": ""}
+    for profile, want in [("", "Credential=FIRST/"), ("work", "Credential=SECOND/")]:
+        w.log()
+        code, out, err = run("--trace", "info", "s3://ok/m.safetensors", env={**env, "AWS_PROFILE": profile})
+        seen = w.log()
+        check(code == 0 and all(want in h["headers"].get("authorization", "") for h in seen), "profile %s: %s" % (profile, err))
+        check(all(("/eu-north-1/" in h["headers"]["authorization"]) == (profile == "work") for h in seen), profile + ": another region")
+        check(all((h["headers"].get("x-amz-security-token") == "T0K3N") == (profile == "work") for h in seen), profile + ": its token")
+        check("s3cr3t" not in err and "T0K3N" not in err, "a secret was printed")
+    for profile, word in [("sso", "sso_session"), ("run", "credential_process")]:
+        code, out, err = run("info", "s3://ok/m.safetensors", env={**env, "AWS_PROFILE": profile})
+        check(code == 4 and word in err and "export-credentials" in err, "%s: %d %s" % (profile, code, err))
+    for more, signed in [({"AWS_PROFILE": "empty"}, False), ({"AWS_NO_SIGN_REQUEST": "yes"}, False),
+                         ({"AWS_SHARED_CREDENTIALS_FILE": "/nowhere"}, False), ({"AWS_REGION": "x"}, True)]:
+        w.log()
+        code, out, err = run("info", "s3://ok/m.safetensors", env={**env, **more})
+        check(code == 0 and all(("authorization" in h["headers"]) == signed for h in w.log()), "%s: %s" % (more, err))
+    with open(home + "/other", "w") as f:
+        f.write("hf_of_other")
+    hub = {"HF_ENDPOINT": w.url("hub"), "HOME": home, "XDG_CACHE_HOME": ""}
+    for more, want in [({}, "hf_of_file"), ({"HF_TOKEN_PATH": home + "/other"}, "hf_of_other"),
+                       ({"XDG_CACHE_HOME": home + "/.cache"}, "hf_of_file"), ({"HF_HOME": "/nowhere"}, None)]:
+        w.log()
+        code, out, err = run("--trace", "info", "hf://tree/any/m.safetensors", env={**hub, **more})
+        seen = w.log()
+        check(code == 0 and seen and all(h["headers"].get("authorization") == (want and "Bearer " + want) for h in seen),
+              "%s: %s" % (more, err))
+        check("hf_of" not in err, "a token was printed")
 
 
 def test_inward(w):

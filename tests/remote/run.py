@@ -61,6 +61,7 @@ ANSWERS = [
     ("retry-9999", 3, "asks to come back in 9999 seconds", 1),
     ("reset", 0, None, 4),
     ("silent", 0, None, 4),
+    ("trickle", 0, None, 3),
     ("headers", 3, "bytes of headers", 1),
     ("html", 4, "HTML", 1),
     ("loop", 3, "more than 5 redirects", 6),
@@ -77,10 +78,13 @@ ANSWERS = [
 def test_answers(w):
     code, local, _ = run("hash", "--json", os.path.join(w.folder, "m.safetensors"))
     local = json.loads(local)["hash"] if code == 0 else None
+    # 20 seconds of nothing: others go on meanwhile.
+    waiting = subprocess.Popen([command, "--trace", "hash", "--json", w.url("stall/m.safetensors")], env=clean,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     for how, want, sentence, requests in ANSWERS:
         w.log()
         code, out, err = run("hash", "--json", w.url(how + "/m.safetensors"))
-        count = len(w.log())
+        count = len([h for h in w.log() if not h["path"].startswith("/stall/")])
         check(code == want, "%s: exit %d, not %d: %s" % (how, code, want, err))
         if sentence:
             check(sentence in err, "%s: says %r, not %r" % (how, err, sentence))
@@ -89,6 +93,9 @@ def test_answers(w):
         least, most = requests if isinstance(requests, tuple) else (requests, requests)
         check(least <= count <= most, "%s: %d requests, not %s" % (how, count, requests))
         check("\x1b" not in err, "%s: control characters in its message" % how)
+    out, err = waiting.communicate(timeout=120)
+    check(waiting.returncode == 0 and json.loads(out)["hash"] == local, "stall: %s" % err)
+    check(err.count("GET ") == 4 and "imeout" in err, "stall: asked otherwise: %s" % err)
 
 
 def test_large(w):
@@ -136,6 +143,8 @@ def test_shards(w):
     check(not any("m.safetensors" in h["path"] for h in w.log()), "it was asked for")
     code, out, err = run("info", w.url("ok/"))
     check(code == 3 and "http has no listing" in err, "no listing: " + err)
+    code, out, err = run("fetch", w.url("ok/model/"), os.path.join(w.folder, "nothing"))
+    check(code == 2 and "http has no listing" in err, "no listing to fetch: %d %s" % (code, err))
     code, out, err = run("verify", w.url("ok/model/"))
     check(code == 0, "verify: " + err)
 
@@ -369,6 +378,54 @@ def test_hub_pages(w):
         check(code in (3, 4) and sentence in err and os.listdir(home + "/u") == [], "%s: %d %s" % (repo, code, err))
         check(len(w.log()) == (1000 if repo == "endless" else 1), "%s: requests" % repo)
     shutil.rmtree(home)
+
+
+def test_folders(w):
+    """Folders that are listed, in one page or many: opened as the model in them, fetched whole."""
+    host = "127.0.0.1:%d" % w.ports[0]
+    env = {"AWS_ENDPOINT_URL": "http://" + host, "STORAGE_EMULATOR_HOST": host, "AZURE_STORAGE_ENDPOINT": "http://" + host,
+           "HF_ENDPOINT": w.url("hub"), "HF_HOME": os.path.join(w.folder, "home"), "HF_TOKEN": "x"}
+    local = run("hash", os.path.join(w.folder, "model"))[1].split()[0]
+    names = sorted(os.listdir(w.folder + "/model"))
+    for url in ["%s://store%s/model/" % (scheme, paged) for scheme in ("s3", "gs", "az", "abfs") for paged in ("", "-paged")] + [
+            "abfss://store@account.dfs.core.windows.net/model/", "hf://tree/any/model/"]:
+        code, out, err = run("hash", url, env=env)
+        check(code == 0 and out.split()[:1] == [local], "%s: %s" % (url, err))
+        target = tempfile.mkdtemp()
+        code, out, err = run("fetch", url, target, env=env)
+        check(code == 0 and sorted(os.listdir(target)) == names, "%s: %s %s" % (url, os.listdir(target), err))
+        for name in names:
+            with open(os.path.join(target, name), "rb") as f, open(os.path.join(w.folder, "model", name), "rb") as g:
+                check(f.read() == g.read(), "%s: %s differs" % (url, name))
+        shutil.rmtree(target)
+        code, out, err = run("fetch", url.replace("/model/", "/nothing/"), target, env=env)
+        check(code == 3 and "no file in this folder" in err, "%s, empty: %d %s" % (url, code, err))
+        shutil.rmtree(target)
+    # A format that is a folder: more files than are kept open, one that changed, one that leads out.
+    make_safetensors(w.folder + "/some.safetensors", {"t%d" % i: ([100], floats(100, i)) for i in range(70)})
+    code, out, err = run("convert", w.folder + "/some.safetensors", w.folder + "/some.zarr")
+    check(code == 0, "a store: " + err)
+    code, out, err = run("convert", w.folder + "/some.safetensors", w.folder + "/plain.zarr", "-o", "codec=none")
+    check(code == 0, "a plain store: " + err)
+    local = run("hash", w.folder + "/some.zarr")[1].split()[0]
+    for url in ("s3://store/some.zarr/", "hf://tree/any/some.zarr/", "az://store/plain.zarr/"):
+        code, out, err = run("hash", url, env=env)
+        check(code == 0 and out.split()[:1] == [local], "%s: %s" % (url, err))
+    code, out, err = run("hash", w.url("ok/some.zarr/zarr.json"))
+    check(code == 4 and "http has no listing" in err, "a store over http: %d %s" % (code, err))
+    code, out, err = run("verify", "s3://store-longer/some.zarr/", env=env)
+    check(code != 0 and "changed since it was listed" in err + out.decode(), "a file that changed: %d %s" % (code, err))
+    w.log()
+    code, out, err = run("ls", "az://store/model/", env={**env, "AZURE_STORAGE_SAS_TOKEN": "sv=1&sig=SECRET"})
+    seen = w.log()
+    check(code == 0 and all(h["path"].endswith("sv=1&sig=SECRET") for h in seen), "az: a listing without its signature")
+    check(seen[0]["path"].startswith("/store?restype=container&comp=list&prefix=model%2F&delimiter=%2F&"),
+          "az: asked for %s" % seen[0]["path"])
+    code, out, err = run("fetch", "-o", "endpoint=http://" + host, "-o", "anonymous=yes", "-o", "connections=2",
+                         "s3://store/m.safetensors", w.folder + "/by-option")
+    check(code == 0 and not any("authorization" in h["headers"] for h in w.log()), "options of fetch: " + err)
+    code, out, err = run("fetch", "-o", "endpiont=x", "s3://store/m.safetensors", w.folder + "/by-option")
+    check(code == 2 and "no option 'endpiont'" in err, "an unknown option: %d %s" % (code, err))
 
 
 def test_sums(w):

@@ -10,6 +10,7 @@ request fail.
 import base64
 import email.utils
 import hashlib
+import html
 import http.server
 import json
 import os
@@ -339,11 +340,41 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.answer(403, b"expired")
         self.part(name)
 
+    def how_basic(self, name, argument, nth):  # needs a name and a password
+        if self.headers.get("Authorization") != "Basic " + base64.b64encode(b"me:s3cret").decode():
+            return self.answer(401, b"")
+        self.part(name)
+
+    def how_trickle(self, name, argument, nth):  # slowly, and all of it
+        data = self.content(name)
+        first, last = self.wanted(data)
+        self.send_response_only(206)
+        self.send_header("Content-Length", str(last - first + 1))
+        self.send_header("Content-Range", "bytes %d-%d/%d" % (first, last, len(data)))
+        self.send_header("ETag", self.etag(data))
+        self.end_headers()
+        for at in range(first, last + 1, 65536):
+            self.wfile.write(data[at:min(at + 65536, last + 1)])
+            time.sleep(0.02)
+
+    def how_stall(self, name, argument, nth):  # the second answer stops in its middle, and says nothing more
+        if nth != 2:
+            return self.part(name)
+        data = self.content(name)
+        first, last = self.wanted(data)
+        self.send_response_only(206)
+        self.send_header("Content-Length", str(last - first + 1))
+        self.send_header("Content-Range", "bytes %d-%d/%d" % (first, last, len(data)))
+        self.send_header("ETag", self.etag(data))
+        self.end_headers()
+        self.wfile.write(data[first:first + 1000])
+        self.wfile.flush()
+        time.sleep(60)
+
     def how_auth(self, name, argument, nth):  # needs a token
         if self.headers.get("Authorization") != "Bearer t0ken":
             return self.answer(401, b"")
         self.part(name)
-
 
     def how_generation(self, name, argument, nth):
         self.part(name, headers={"x-goog-generation": "77"})
@@ -420,6 +451,52 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if argument == "late" and self.command == "POST":  # 200 at once, to keep the connection
             return self.answer(200, b"<Error><Code>InternalError</Code></Error>")
         self.answer(200, b"<R/>", {"ETag": '"whole"'})
+
+    # ---------------------------------------------------------------- folders
+
+    def below(self, prefix, deep):
+        """Files whose path begins so, with their sizes; of the folder alone unless `deep`."""
+        found = []
+        for base, _, names in os.walk(os.path.join(folder, os.path.dirname(prefix))):
+            for n in names:
+                path = os.path.relpath(os.path.join(base, n), folder)
+                if path.startswith(prefix) and (deep or "/" not in path[len(prefix):]):
+                    found.append((path, os.path.getsize(os.path.join(base, n))))
+        return sorted(found)
+
+    def how_store(self, name, argument, nth):
+        """All of the folder as a bucket of s3 or gs, or a container of az; store-paged: two files a page;
+        store-longer: sizes that are not true."""
+        query = urllib.parse.parse_qs(self.path.partition("?")[2], keep_blank_values=True)
+        az = query.get("comp") == ["list"]
+        if not az and "list-type" not in query:
+            return self.part(name, data=Sparse(os.path.join(folder, urllib.parse.unquote(name))), etag='"of a store"')
+        files = self.below(query["prefix"][0], "delimiter" not in query)
+        at = int(query.get("marker" if az else "continuation-token", ["0"])[0])
+        if argument == "longer":  # than they are
+            files = [(n, size + (not n.endswith(".json"))) for n, size in files]
+        most = 2 if argument == "paged" else len(files) or 1
+        page, after = files[at:at + most], at + most if at + most < len(files) else 0
+        text = "".join(("<Blob><Name>%s</Name><Properties><Content-Length>%d</Content-Length></Properties></Blob>" if az else
+                        "<Contents><Key>%s</Key><Size>%d</Size></Contents>") % (html.escape(n), size) for n, size in page)
+        if az:
+            folders = "<Blob><Name>%sdir</Name><Properties><Content-Length>0</Content-Length><ResourceType>directory" \
+                      "</ResourceType></Properties></Blob><BlobPrefix><Name>x/</Name></BlobPrefix>" % query["prefix"][0]
+            text = "<E><Blobs>%s%s</Blobs><NextMarker>%s</NextMarker></E>" % (text, folders, after or "")
+        else:
+            text = "<R><IsTruncated>%s</IsTruncated>%s%s</R>" % (
+                "true" if after else "false", text, "<NextContinuationToken>%d</NextContinuationToken>" % after if after else "")
+        self.answer(200, text.encode())
+
+    def repository(self, name):
+        """All of the folder as a repository of the hub, tree/any."""
+        if name.startswith("api/"):
+            pieces = name.split("/", 6)
+            inside = urllib.parse.unquote(pieces[6]) + "/" if len(pieces) > 6 else ""
+            return self.answer(200, json.dumps([{"type": "file", "path": n, "size": size} for n, size in
+                                                self.below(inside, "recursive" in self.path)]).encode())
+        path = name.split("/", 4)[4]
+        self.part(path, headers={"X-Repo-Commit": "0123456789abcdef0123456789abcdef01234567"})
 
     def how_region(self, name, argument, nth):  # of a bucket that is elsewhere
         if "/eu-west-3/s3/" not in self.headers.get("Authorization", ""):
@@ -501,6 +578,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def how_hub(self, name, argument, nth):
         """A small hub: /hub/ORG/NAME/resolve/REV/path, /hub/api/models/ORG/NAME/tree/REV."""
         commit = "0123456789abcdef0123456789abcdef01234567"
+        if name.startswith(("api/models/tree/", "tree/")):
+            return self.repository(name)
         if name.startswith("api/models/org/name/tree/"):
             files = [{"type": "directory", "path": "sub", "size": 0}]
             for base, _, names in os.walk(os.path.join(folder, "model")):

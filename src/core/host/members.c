@@ -9,6 +9,7 @@
  */
 #include "base/crc32.h"
 #include "core/core.h"
+#include "remote/list.h"
 
 #include <string.h>
 
@@ -41,6 +42,30 @@ tnf_status tnf_open_zip(tnf_reader *r, tnf_container *out, tnf_error *e)
     return TNF_OK;
 }
 
+/* The folder of a file that is read over the network. */
+static tnf_status list_far(void *ctx, tnf_far_file_fn take, void *to, tnf_error *e)
+{
+    bool listed;
+    TNF_TRY(tnf_remote_list(ctx, &listed, take, to, e));
+    return listed ? TNF_OK
+                  : tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                             "it is a folder, and http has no listing: fetch it, or read it from "
+                             "s3, gs, az or hf");
+}
+
+static tnf_status open_far(void *ctx, tnf_source **out, tnf_str name, tnf_error *e)
+{
+    return tnf_remote_sibling(out, ctx, name, e);
+}
+
+static tnf_status open_container(tnf_container *out, const tnf_file *f,
+                                 const tnf_container_how *how, tnf_error *e)
+{
+    tnf_far_folder from = { list_far, open_far, f->source };
+    return f->source->far ? tnf_container_far(out, &from, how, e)
+                          : tnf_container_folder(out, f->directory, f->path, how, e);
+}
+
 tnf_status tnf_open_folder(tnf_reader *r, const tnf_container **out, tnf_error *e)
 {
     tnf_file *f = r->file;
@@ -56,7 +81,7 @@ tnf_status tnf_open_folder(tnf_reader *r, const tnf_container **out, tnf_error *
     tnf_container *c = tnf_arena_alloc(r->arena, sizeof *c);
     if (!c)
         return tnf_arena_fail(r->arena, "a folder", e);
-    tnf_status status = tnf_container_folder(c, f->directory, f->path, &how, e);
+    tnf_status status = open_container(c, f, &how, e);
     if (status != TNF_OK) {
         tnf_container_close(c);
         return status;

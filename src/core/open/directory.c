@@ -140,6 +140,23 @@ static tnf_status look_through(DIR *dir, struct looking *l, tnf_error *e)
     return TNF_OK;
 }
 
+/* DIRECTORY/name, or the URL of it. */
+static tnf_status join_path(char **out, tnf_arena *arena, const char *path, const char *name,
+                            tnf_error *e)
+{
+    size_t n = strlen(path), m = strlen(name);
+    bool far = tnf_is_remote(path);
+    *out = far ? tnf_remote_join(arena, path, name) : tnf_arena_alloc(arena, n + m + 2);
+    if (!*out)
+        return tnf_arena_fail(arena, "a path", e);
+    if (far)
+        return TNF_OK;
+    memcpy(*out, path, n);
+    (*out)[n] = '/';
+    memcpy(*out + n + 1, name, m);
+    return TNF_OK;
+}
+
 static tnf_status choose_model(char **out, const struct looking *l, const char *path, tnf_error *e)
 {
     const struct found *f = l->found;
@@ -151,15 +168,7 @@ static tnf_status choose_model(char **out, const struct looking *l, const char *
     if (f->count > 1)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the directory holds %zu %s: name one",
                         f->count, f < &l->found[WHOLE] ? "indexes" : "tensor files and no index");
-    size_t n = strlen(path), m = strlen(f->name);
-    *out = tnf_arena_alloc(l->arena, n + m + 2);
-    if (!*out)
-        return tnf_arena_fail(l->arena, "a path", e);
-    bool slash = tnf_is_remote(path) && path[n - 1] == '/';
-    memcpy(*out, path, n);
-    (*out)[n] = '/';
-    memcpy(*out + n + (slash ? 0 : 1), f->name, m);
-    return TNF_OK;
+    return join_path(out, l->arena, path, f->name, e);
 }
 
 /* A regular file of that name; NULL if there is none. */
@@ -249,23 +258,28 @@ tnf_status tnf_directory_model(char **out, const char *path, tnf_arena *arena, t
 }
 
 /* Is there something at DIRECTORY/name? */
+static tnf_status ask_there(bool *there, struct looking *l, const char *url, const char *name,
+                            const tnf_url_options *how, tnf_error *e)
+{
+    char *path;
+    tnf_source *source;
+    tnf_error why = { .offset = TNF_NO_OFFSET };
+    *there = false;
+    TNF_TRY(join_path(&path, l->arena, url, name, e));
+    tnf_status status = tnf_remote_open(&source, path, how, NULL, &why);
+    tnf_source_close(source);
+    *there = status == TNF_OK;
+    if (status != TNF_OK && status != TNF_ENOTFOUND && e)
+        *e = why;
+    return status == TNF_ENOTFOUND ? TNF_OK : status;
+}
+
 static tnf_status look_there(struct looking *l, const char *url, const char *name,
                              const tnf_url_options *how, tnf_error *e)
 {
-    size_t size = strlen(url) + strlen(name) + 1;
-    char *path = tnf_arena_alloc(l->arena, size);
-    tnf_source *source;
-    tnf_error why;
-    if (!path)
-        return tnf_arena_fail(l->arena, "a path", e);
-    snprintf(path, size, "%s%s", url, name);
-    tnf_status status = tnf_remote_open(&source, path, how, NULL, &why);
-    tnf_source_close(source);
-    if (status == TNF_OK)
-        return look_at(l, name, e);
-    if (status != TNF_ENOTFOUND && e)
-        *e = why;
-    return status == TNF_ENOTFOUND ? TNF_OK : status;
+    bool there;
+    TNF_TRY(ask_there(&there, l, url, name, how, e));
+    return there ? look_at(l, name, e) : TNF_OK;
 }
 
 /* The names by convention, of formats that stand for shards and of their shards. */
@@ -288,19 +302,80 @@ static tnf_status look_by_convention(struct looking *l, const char *url, const t
     return TNF_OK;
 }
 
+/* A far folder as it is listed: besides all else, the files by which formats know folders. */
+struct far_looking {
+    struct looking all;
+    size_t rank;      /* of the mark that was found; SIZE_MAX: none */
+    const char *mark; /* of the format */
+    size_t n;
+    const char *inside; /* that a format has in a folder; NULL: none */
+};
+
+static void look_for_mark(struct far_looking *f, const char *name)
+{
+    size_t rank = 0, length = strlen(name);
+    for (size_t i = 0; tnf_registry_at(i); i++) {
+        const tnf_format *format = tnf_registry_at(i);
+        const char *mark = format->folder_marks;
+        for (size_t n; mark && *mark; mark += n + (mark[n] == ' '), rank++) {
+            n = strcspn(mark, " ");
+            if (rank >= f->rank || n != length || memcmp(mark, name, n) != 0)
+                continue;
+            f->rank = rank;
+            f->mark = mark;
+            f->n = n;
+        }
+        if (format->inside && !f->inside && strcmp(format->inside, name) == 0)
+            f->inside = format->inside;
+    }
+}
+
+static tnf_status look_far(void *ctx, const char *name, tnf_error *e)
+{
+    struct far_looking *f = ctx;
+    look_for_mark(f, name);
+    return look_at(&f->all, name, e);
+}
+
+/* Places that formats have in a folder: those that its listing does not show are asked for. */
+static tnf_status look_inside(struct far_looking *f, const char *url, bool listed,
+                              const tnf_url_options *how, tnf_error *e)
+{
+    for (size_t i = 0; tnf_registry_at(i) && !f->inside; i++) {
+        const char *inside = tnf_registry_at(i)->inside;
+        bool there;
+        if (!inside || (listed && !strchr(inside, '/')))
+            continue;
+        TNF_TRY(ask_there(&there, &f->all, url, inside, how, e));
+        f->inside = there ? inside : NULL;
+    }
+    return TNF_OK;
+}
+
 tnf_status tnf_remote_model(char **out, const char *url, const tnf_url_options *how,
                             tnf_arena *arena, tnf_error *e)
 {
-    struct looking l = { .arena = arena };
+    struct far_looking f = { .all = { .arena = arena }, .rank = SIZE_MAX };
+    const struct found *found = f.all.found;
     bool listed = false;
-    TNF_TRY(tnf_remote_names(url, how, &listed, look_at, &l, e));
+    TNF_TRY(tnf_remote_names(url, how, &listed, look_far, &f, e));
+    if (f.rank != SIZE_MAX) {
+        char name[64];
+        snprintf(name, sizeof name, "%.*s", (int)f.n, f.mark);
+        return join_path(out, arena, url, name, e);
+    }
     if (!listed)
-        TNF_TRY(look_by_convention(&l, url, how, e));
-    if (!listed && l.found[INDEX].count + l.found[WHOLE].count == 0)
-        return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET,
-                        "there is no model of a usual name here, and http has no listing: name the "
-                        "file");
-    return choose_model(out, &l, url, e);
+        TNF_TRY(look_by_convention(&f.all, url, how, e));
+    if (found[INDEX].count + found[VARIANT].count + found[WHOLE].count + found[SHARD].count == 0) {
+        TNF_TRY(look_inside(&f, url, listed, how, e));
+        if (f.inside)
+            return join_path(out, arena, url, f.inside, e);
+        if (!listed)
+            return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET,
+                            "there is no model of a usual name here, and http has no listing: name "
+                            "the file");
+    }
+    return choose_model(out, &f.all, url, e);
 }
 
 /* ---------------------------------------------------------------- surplus */

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/* Folders of other machines as containers: each file that is listed is a member.
+ *
+ *   list ──> members, by the bytes of their names
+ *   read ──> the file is opened, and kept for later if it is one of the first
+ *
+ * Nothing is opened before it is read. Of more than MOST_OPEN files the later ones are opened anew
+ * for each read: each has a cache of its own.
+ */
+#include "base/buf.h"
+#include "base/error.h"
+#include "container/path.h"
+#include "container/state.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_OPEN 64u
+
+/* A file that was placed. */
+typedef struct far_file {
+    const struct far_state *folder;
+    size_t i;
+    tnf_source *source;
+} far_file;
+
+typedef struct far_state {
+    tnf_container_state all;
+    tnf_far_folder from;
+    size_t n;
+    far_file **placed;    /* one for each member; NULL: not placed so far */
+    pthread_mutex_t lock; /* guards what follows */
+    tnf_source **kept;    /* one for each member; NULL: not open */
+    size_t nkept;
+} far_state;
+
+/* ----------------------------------------------------------------- listing */
+
+typedef struct far_listing {
+    const tnf_container_how *how;
+    tnf_buf members; /* tnf_content */
+    uint64_t names;  /* bytes of all names */
+} far_listing;
+
+static tnf_status add_file(void *ctx, const char *name, uint64_t size, tnf_error *e)
+{
+    far_listing *l = ctx;
+    size_t n = strlen(name);
+    l->names += n;
+    if (l->members.n / sizeof(tnf_content) >= l->how->max_members ||
+        l->names > l->how->max_directory)
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
+                        "the folder has more than %llu files, or their names are too long",
+                        (unsigned long long)l->how->max_members);
+    const char *kept = tnf_arena_str(l->how->arena, name, n);
+    if (!kept)
+        return tnf_arena_fail(l->how->arena, "a folder", e);
+    tnf_content c = { .name = { kept, n }, .at = TNF_NO_OFFSET, .size = size, .stored = size };
+    tnf_buf_put(&l->members, &c, sizeof c);
+    return tnf_buf_status(&l->members, "folder", e);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    tnf_str x = ((const tnf_content *)a)->name, y = ((const tnf_content *)b)->name;
+    int order = memcmp(x.p, y.p, x.n < y.n ? x.n : y.n);
+    return order ? order : x.n < y.n ? -1 : x.n > y.n;
+}
+
+/* ----------------------------------------------------------------- reading */
+
+static tnf_status open_file(const far_state *f, tnf_source **out, size_t i, tnf_error *e)
+{
+    const tnf_content *m = &f->all.members[i];
+    *out = NULL;
+    TNF_TRY(tnf_path_check(m->name, e)); /* a stranger has given it */
+    TNF_TRY(f->from.open(f->from.ctx, out, m->name, e));
+    if ((*out)->size == m->size)
+        return TNF_OK;
+    tnf_source_close(*out);
+    *out = NULL;
+    return tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET, "the file %s was changed since it was listed",
+                    TNF_QUOTED(m->name));
+}
+
+/* Keeps a source that is open now; false: there is no room, or another thread was faster. */
+static bool keep_open(far_state *f, size_t i, tnf_source *source)
+{
+    pthread_mutex_lock(&f->lock);
+    bool keep = !f->kept[i] && f->nkept < MOST_OPEN;
+    if (keep) {
+        f->kept[i] = source;
+        f->nkept++;
+    }
+    pthread_mutex_unlock(&f->lock);
+    return keep;
+}
+
+static tnf_status fetch_file(const tnf_container_state *s, size_t i, uint64_t offset, void *dst,
+                             size_t n, tnf_error *e)
+{
+    far_state *f = (far_state *)(uintptr_t)s;
+    pthread_mutex_lock(&f->lock);
+    tnf_source *source = f->kept[i];
+    pthread_mutex_unlock(&f->lock);
+    if (source)
+        return tnf_source_read(source, offset, dst, n, e);
+    tnf_status status = open_file(f, &source, i, e);
+    if (status != TNF_OK) {
+        tnf_error_prefix(e, TNF_VISIBLE(s->members[i].name.p));
+        return status;
+    }
+    bool kept = keep_open(f, i, source);
+    status = tnf_source_read(source, offset, dst, n, e);
+    if (!kept)
+        tnf_source_close(source);
+    return status;
+}
+
+/* ----------------------------------------------------------------- placing */
+
+static tnf_status read_placed(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    const far_file *p = ctx;
+    return fetch_file(&p->folder->all, p->i, offset, dst, n, e);
+}
+
+static const tnf_source_ops placed_ops = { .version = TNF_SOURCE_OPS_VERSION,
+                                           .read_at = read_placed };
+
+static tnf_status place_file(tnf_content_place *out, const tnf_container_state *s, size_t i,
+                             tnf_error *e)
+{
+    far_state *f = (far_state *)(uintptr_t)s;
+    uint64_t size = s->members[i].size;
+    if (!f->placed[i]) {
+        far_file *p = tnf_arena_alloc(s->arena, sizeof *p);
+        if (!p)
+            return tnf_arena_fail(s->arena, "a file", e);
+        *p = (far_file) { .folder = f, .i = i };
+        TNF_TRY(tnf_source_new(&p->source, &placed_ops, p, size, &s->arena->alloc, e));
+        p->source->network = true;
+        p->source->map_why = "it is read over the network";
+        f->placed[i] = p;
+    }
+    *out = (tnf_content_place) { .source = f->placed[i]->source,
+                                 .stored = size,
+                                 .codec = TNF_CODEC_RAW };
+    return TNF_OK;
+}
+
+static void close_far(tnf_container_state *s)
+{
+    far_state *f = (far_state *)(void *)s;
+    for (size_t i = 0; i < f->n; i++) {
+        if (f->placed[i])
+            tnf_source_close(f->placed[i]->source);
+        tnf_source_close(f->kept[i]);
+    }
+    pthread_mutex_destroy(&f->lock);
+}
+
+/* ----------------------------------------------------------------- opening */
+
+static tnf_status begin_far(tnf_container *out, const tnf_far_folder *from, const far_listing *l,
+                            tnf_error *e)
+{
+    tnf_arena *arena = l->how->arena;
+    size_t n = l->members.n / sizeof(tnf_content);
+    far_state *f = tnf_arena_alloc(arena, sizeof *f);
+    tnf_content *members = tnf_arena_array(arena, n, sizeof *members);
+    far_file **placed = tnf_arena_array(arena, n, sizeof(far_file *));
+    tnf_source **kept = tnf_arena_array(arena, n, sizeof(tnf_source *));
+    if (!f || !members || !placed || !kept)
+        return tnf_arena_fail(arena, "a folder", e);
+    if (n) {
+        memcpy(members, l->members.p, l->members.n);
+        qsort(members, n, sizeof *members, by_name);
+    }
+    *f = (far_state) {
+        .all = { .arena = arena, .place = place_file, .fetch = fetch_file, .close = close_far },
+        .from = *from,
+        .n = n,
+        .placed = placed,
+        .kept = kept
+    };
+    pthread_mutex_init(&f->lock, NULL);
+    return tnf_container_begin(out, members, n, &f->all, e);
+}
+
+tnf_status tnf_container_far(tnf_container *out, const tnf_far_folder *from,
+                             const tnf_container_how *how, tnf_error *e)
+{
+    far_listing l = { .how = how };
+    *out = (tnf_container) { 0 };
+    tnf_buf_init(&l.members, &how->arena->alloc, how->arena->limit);
+    tnf_status status = from->list(from->ctx, add_file, &l, e);
+    if (status == TNF_OK)
+        status = begin_far(out, from, &l, e);
+    tnf_buf_free(&l.members);
+    return status;
+}
