@@ -84,7 +84,7 @@ def counts(key, value):
 
 
 # JSON documents, which count by their text; here they come parsed.
-DOCUMENTS = {"gptrs.config", "safetensors.index_metadata", "zarr.attrs", "zarr.groups"}
+DOCUMENTS = {"orbax.metadata", "orbax.strings", "gptrs.config", "safetensors.index_metadata", "zarr.attrs", "zarr.groups"}
 
 
 # Texts whose byte order in front does not count.

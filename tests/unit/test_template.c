@@ -45,6 +45,11 @@ bool tnf_registry_spells(const tnf_member *attr)
     return false;
 }
 
+unsigned tnf_registry_caps(const tnf_format *format)
+{
+    return format->caps;
+}
+
 const char *tnf_extension(char out[16], const char *path)
 {
     (void)path;
