@@ -154,7 +154,7 @@ TNF_API TNF_CHECKED tnf_status tnf_job_part(tnf_str *receipt, tnf_job *job, uint
  *
  *     hash     {"job":"hash","id":…,"files":[{"file":…,"hash":"sha256:…","hash_version":2,
  *               "tensors":[{"name":…,"hash":…}, …]}, …]}
- *     verify   {…,"ok":true,"files":[{"file":…,"ok":true,"format":…,"checked":…,"undigested":…,
+ *     verify   {…,"ok":true,"files":[{"file":…,"ok":true,"checked":…,"undigested":…,
  *               "problems":[{"code":…,"offset":…,"tensor":…,"message":…}, …]}, …]}
  *     convert  {…,"out":…,"format":…,"size":…,"hash":"sha256:…" or null}
  *     stat     {…,"files":[{"file":…,"tensors":[{"name":…,"elements":…,"nan":…, …}, …]}, …]}
