@@ -59,18 +59,10 @@ static void free_words(words *w)
 
 static bool take_number(uint64_t *out, const char *text, const char *name)
 {
-    static const char units[] = "KMGT";
-    char *end;
-    if (!text)
+    if (!text || size_parse(out, text))
         return true;
-    errno = 0;
-    *out = strtoull(text, &end, 10);
-    const char *unit = *end ? strchr(units, *end) : NULL;
-    unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
-    bool good = end != text && *text != '-' && errno == 0 && (!*end || (unit && !end[1])) &&
-                *out <= UINT64_MAX >> shift;
-    *out <<= shift;
-    return good || (usage_error("plan: --%s takes a number, not '%s'", name, text), false);
+    usage_error("plan: --%s takes a number, not '%s'", name, text);
+    return false;
 }
 
 static bool take_double(double *out, const char *text, const char *name)
@@ -79,8 +71,10 @@ static bool take_double(double *out, const char *text, const char *name)
     if (!text)
         return true;
     *out = strtod(text, &end);
-    return (end != text && !*end && *out >= 0) ||
-           (usage_error("plan: --%s takes a number, not '%s'", name, text), false);
+    if (end != text && !*end && *out >= 0)
+        return true;
+    usage_error("plan: --%s takes a number, not '%s'", name, text);
+    return false;
 }
 
 static void put_summary(const tnf_job_info *info)
@@ -181,9 +175,9 @@ static const opt table[] = {
       "beside this path; without it, beside the plan." },
     TO_OPTION(options, save, "the extension of --out decides."),
     WRITER_OPTION(options, save, "option", 'o'),
-    { "max-size", 0, OPT_TEXT, offsetof(options, max_size), "BYTES", NULL,
-      "convert: write several files with at most so many bytes of tensors each, and an index. K, "
-      "M, G and T are powers of 1024." },
+    { "max-size", 0, OPT_TEXT, offsetof(options, max_size), "SIZE", NULL,
+      "convert: write several files with at most so many bytes of tensors each, and an index, as "
+      "'tenfold split' does: 5GB, 2GiB, 500M." },
     { "select", 0, OPT_LIST, offsetof(options, select), "GLOB", NULL,
       "convert: only tensors whose names match. May be repeated." },
     { "exclude", 0, OPT_LIST, offsetof(options, exclude), "GLOB", NULL,

@@ -89,8 +89,8 @@ static int do_part(const char *name, const part_options *o, const loaded_plan *p
     if (strcmp(p->info->job, name) != 0)
         return usage_error("%s: this is a plan for %s", name, p->info->job);
     if (n != p->info->parts)
-        return usage_error("%s: the plan has %" PRIu64 " parts, not %" PRIu64, name,
-                           p->info->parts, n);
+        return usage_error("%s: the plan has %" PRIu64 " parts, not %" PRIu64, name, p->info->parts,
+                           n);
     if (strcmp(p->path, "-") == 0 && !p->info->out)
         return usage_error("%s: a plan without --out must be a file, since receipts lie beside it",
                            name);
@@ -108,8 +108,8 @@ int part_run(const cli_state *cli, const char *name, const part_options *o, int 
     if (nargs > 0)
         return usage_error("%s: with --plan, the files are those of the plan", name);
     if (!parse_part(o->part, &i, &n))
-        return usage_error("%s: --part takes I/N with I from 0 to N - 1, as 7/64; not '%s'",
-                           name, o->part);
+        return usage_error("%s: --part takes I/N with I from 0 to N - 1, as 7/64; not '%s'", name,
+                           o->part);
     int code = plan_load(&p, o->plan);
     if (code == EXIT_DONE)
         code = do_part(name, o, &p, i, n);

@@ -235,7 +235,7 @@ static tnf_status add_rows(tnf_job *job, tnf_error *e)
 /* Where the share of a part begins, of all that there is to read. */
 static uint64_t share(const tnf_job *job, uint64_t total, uint64_t part)
 {
-    uint64_t parts = job->o.parts;
+    uint64_t parts = job->o.parts ? job->o.parts : 1;
     return total / parts * part + total % parts * part / parts;
 }
 
