@@ -2,8 +2,8 @@
 /* Plans: what there is to do, cut into parts of nearly the same size.
  *
  *   units    a(9 leaves)  b(1)  c(4, cannot be cut)  d(2)     in the order of the file
- *   parts   [a0 … a4][a5 … a8 b][c            d]              a leaf belongs to the part in whose
- *                                                             share of all bytes it begins
+ *   parts   [a0 … a4][a5 … a8 b][c            d]              each goes to the part in whose share
+ *                                                             of all bytes it ends
  *
  * Nothing here looks at the clock, the machine or the number of cores.
  */
@@ -244,36 +244,55 @@ struct cutting {
     uint64_t total, pos, part;
 };
 
-static void advance(struct cutting *c)
+/* The part in whose share this byte of all lies; never one before the last. */
+static void advance(struct cutting *c, uint64_t byte)
 {
-    while (c->part + 1 < c->job->o.parts && c->pos >= share(c->job, c->total, c->part + 1))
+    while (c->part + 1 < c->job->o.parts && byte >= share(c->job, c->total, c->part + 1))
         c->part++;
 }
 
+static uint64_t step_of(const tnf_job *job)
+{
+    return job->kind == TNF_JOB_SIMILAR ? 1 : TNF_LEAF_BYTES;
+}
+
+static bool is_cut(const struct job_item *unit)
+{
+    return !unit->atom && unit->n > 1;
+}
+
+/* What a unit counts for: the last leaf of several is as good as a whole one, so that one large
+ * tensor gives parts that differ by one leaf at most. */
+static uint64_t weight(const tnf_job *job, const struct job_item *unit)
+{
+    return is_cut(unit) ? unit->n * step_of(job) : unit->cost;
+}
+
+/* One that is not cut goes where its middle lies, a leaf of several where its end does. */
 static tnf_status cut_unit(struct cutting *c, const struct job_item *unit, tnf_error *e)
 {
-    uint64_t step = c->job->kind == TNF_JOB_SIMILAR ? 1 : TNF_LEAF_BYTES;
+    uint64_t step = step_of(c->job);
     struct job_item item = *unit;
-    advance(c);
-    item.part = c->part;
-    if (unit->atom || unit->n == 0) {
+    if (!is_cut(unit)) {
+        advance(c, c->pos + unit->cost / 2);
+        item.part = c->part;
         c->pos += unit->cost;
         return tnf_job_unit(c->job, &item, e);
     }
     for (uint64_t done = 0; done < unit->n; done += item.n) {
-        advance(c);
+        advance(c, c->pos + step - 1);
         bool last = c->part + 1 == c->job->o.parts;
         uint64_t upto = last ? c->total : share(c->job, c->total, c->part + 1);
-        uint64_t room = upto > c->pos ? (upto - c->pos + step - 1) / step : 1;
+        uint64_t room = upto > c->pos + step ? (upto - c->pos) / step : 1;
         item.part = c->part;
         item.first = done;
         item.n = last || room > unit->n - done ? unit->n - done : room;
         item.offset = done * step;
         bool end = done + item.n == unit->n;
-        item.bytes = step == 1 ? item.n : end ? unit->bytes - item.offset : item.n * step;
+        item.bytes = end ? unit->bytes - item.offset : item.n * step;
         item.cost = item.bytes;
         item.at = unit->at + item.offset;
-        c->pos += item.cost;
+        c->pos += item.n * step;
         TNF_TRY(tnf_job_unit(c->job, &item, e));
     }
     return TNF_OK;
@@ -287,7 +306,7 @@ tnf_status tnf_job_cut(tnf_job *job, tnf_error *e)
     job->items = NULL;
     job->nitems = job->room = 0;
     for (size_t i = 0; i < n; i++)
-        if (!tnf_ckd_add(&c.total, c.total, units[i].cost))
+        if (!tnf_ckd_add(&c.total, c.total, weight(job, &units[i])))
             return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "too much to plan");
     for (size_t i = 0; i < n; i++)
         TNF_TRY(cut_unit(&c, &units[i], e));
