@@ -195,6 +195,8 @@ tnf_status tnf_job_open(tnf_job *job, bool pinned, const tnf_job_how *how, tnf_e
                 *e = why;
             return status;
         }
+        if (!in->file)
+            return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "the input is not open");
         TNF_TRY(pinned ? check_input(in, how->trust_content, e) : note_input(job, in, e));
     }
     return TNF_OK;
