@@ -96,15 +96,16 @@ static struct job_pin pin_of(const char *name, const tnf_source *source)
     return pin;
 }
 
-static tnf_status note_shards(tnf_job *job, struct job_input *in, tnf_error *e)
+static tnf_status note_shards(tnf_job *job, struct job_input *in, const struct sibling *all,
+                              tnf_error *e)
 {
     size_t n = 0;
-    for (const struct sibling *s = in->file->siblings; s; s = s->next)
+    for (const struct sibling *s = all; s; s = s->next)
         n += s->file != NULL;
     in->shards = tnf_arena_array(&job->arena, n + 1, sizeof *in->shards);
     if (!in->shards)
         return tnf_arena_fail(&job->arena, "the plan", e);
-    for (const struct sibling *s = in->file->siblings; s; s = s->next) {
+    for (const struct sibling *s = all; s; s = s->next) {
         const char *name;
         if (!s->file)
             continue;
@@ -116,9 +117,10 @@ static tnf_status note_shards(tnf_job *job, struct job_input *in, tnf_error *e)
 
 static tnf_status note_input(tnf_job *job, struct job_input *in, tnf_error *e)
 {
-    in->own = pin_of(in->own.name, in->file->source);
-    TNF_TRY(note_shards(job, in, e));
-    return hash_header(in->header, in->file, e);
+    const tnf_file *file = in->file;
+    in->own = pin_of(in->own.name, file->source);
+    TNF_TRY(note_shards(job, in, file->siblings, e));
+    return hash_header(in->header, file, e);
 }
 
 static tnf_status changed(const char *name, const char *what, tnf_error *e)
