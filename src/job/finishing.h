@@ -17,6 +17,6 @@ struct finishing {
 /* again.c: where the outputs lie now; */
 tnf_status tnf_finish_find(struct finishing *f, tnf_error *e);
 /* one part's bytes, read again; for tnf_pool_run(). */
-tnf_status tnf_finish_check(void *finishing, size_t part, tnf_error *e);
+tnf_status tnf_finish_check(void *ctx, size_t part, tnf_error *e);
 
 #endif
