@@ -31,6 +31,12 @@ typedef struct example {
     const char *command, *what;
 } example;
 
+/* --plan and --part of commands that can do a part of a plan. */
+typedef struct part_options {
+    const char *plan, *part;
+    bool trust_content;
+} part_options;
+
 typedef struct command {
     const char *name, *alias; /* alias: or NULL */
     const char *args;         /* "FILE [GLOB...]" */
@@ -40,13 +46,14 @@ typedef struct command {
     const opt *table;         /* or NULL */
     size_t size;              /* of the struct that the table fills */
     int min_args, max_args;   /* max_args -1: any number */
+    size_t part; /* behind where the struct has part_options; 0: it does no parts of plans */
     int (*run)(const cli_state *cli, const void *options, int argc, char **argv);
 } command;
 
 extern const command cmd_info, cmd_ls, cmd_cat, cmd_convert, cmd_append, cmd_verify, cmd_repair,
     cmd_stat, cmd_hash, cmd_diff, cmd_merge, cmd_split, cmd_fetch, cmd_meta, cmd_vocab, cmd_vector,
     cmd_similar, cmd_analogy, cmd_accuracy, cmd_select, cmd_explicit, cmd_quantize, cmd_reconstruct,
-    cmd_points, cmd_formats, cmd_help, cmd_version;
+    cmd_points, cmd_plan, cmd_finish, cmd_run, cmd_formats, cmd_help, cmd_version;
 
 /* main.c: the tables that help, man pages and completions go through. */
 extern const command *const commands[]; /* ends with NULL */

@@ -2,6 +2,7 @@
 /* tenfold convert: a file in another format, with nothing lost unasked. */
 #include "download.h"
 #include "input.h"
+#include "jobs.h"
 #include "out.h"
 #include "rename.h"
 #include "saving.h"
@@ -18,6 +19,7 @@ typedef struct options {
     choosing choosing;
     const char *fold, *metadata, *into;
     bool normalize, unnormalize, download, keep_rest;
+    part_options part;
 } options;
 
 /* ------------------------------------------------------------------ metadata */
@@ -174,6 +176,7 @@ static const opt table[] = {
     NO_SYNC_OPTION(options, save),
     INPUT_OPTIONS(options, in),
     IN_OPTION(options, in, "IN"),
+    PART_OPTIONS(options, part),
     { 0 },
 };
 
@@ -215,5 +218,6 @@ const command cmd_convert = {
     .size = sizeof(options),
     .min_args = 2,
     .max_args = 2,
+    .part = offsetof(options, part) + 1,
     .run = run_convert,
 };

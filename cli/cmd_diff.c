@@ -2,6 +2,7 @@
 /* tenfold diff: what is different between two files, whatever their formats. */
 #include "diff_report.h"
 #include "input.h"
+#include "jobs.h"
 #include "progress.h"
 #include "rename.h"
 #include "stop.h"
@@ -15,6 +16,7 @@ typedef struct options {
     opt_list rename, select, exclude;
     bool nan_differs, ignore_dtype, values_only, no_values, names_only, trust_digests, json,
         summary;
+    part_options part;
 } options;
 
 typedef struct job {
@@ -174,6 +176,7 @@ static const opt table[] = {
       "Print one JSON document with all differences." },
     INPUT_OPTIONS(options, in),
     READER_OPTION(options, in),
+    PART_OPTIONS(options, part),
     { 0 },
 };
 
@@ -206,5 +209,6 @@ const command cmd_diff = {
     .size = sizeof(options),
     .min_args = 2,
     .max_args = 2,
+    .part = offsetof(options, part) + 1,
     .run = run_diff,
 };

@@ -2,6 +2,7 @@
 /* tenfold hash: the same content, the same hash, whatever file it is in. */
 #include "hash_check.h"
 #include "input.h"
+#include "jobs.h"
 #include "out.h"
 #include "progress.h"
 #include <inttypes.h>
@@ -12,6 +13,7 @@ typedef struct options {
     input_options in;
     bool json, tensors, leaves;
     const char *check;
+    part_options part;
 } options;
 
 /* What the library tells while it hashes. */
@@ -234,6 +236,7 @@ static const opt table[] = {
       "Print a JSON object for each FILE, with the hashes of its tensors." },
     INPUT_OPTIONS(options, in),
     READER_OPTION(options, in),
+    PART_OPTIONS(options, part),
     { 0 },
 };
 
@@ -259,5 +262,6 @@ const command cmd_hash = {
     .size = sizeof(options),
     .min_args = 0,
     .max_args = -1,
+    .part = offsetof(options, part) + 1,
     .run = run_hash,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tenfold similar: the nearest words, or points. */
 #include "emb.h"
+#include "jobs.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@ typedef struct options {
     int metric;
     opt_list vectors, skip, positive, negative;
     bool json, include;
+    part_options part;
 } options;
 
 typedef struct job {
@@ -288,6 +290,7 @@ static const opt table[] = {
     { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
       "Print one JSON object per query, each on its own line." },
     EMB_OPTIONS(options, emb),
+    PART_OPTIONS(options, part),
     { 0 },
 };
 
@@ -316,5 +319,6 @@ const command cmd_similar = {
     .size = sizeof(options),
     .min_args = 1,
     .max_args = -1,
+    .part = offsetof(options, part) + 1,
     .run = run_similar,
 };

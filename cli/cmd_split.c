@@ -28,33 +28,6 @@ typedef struct job {
     size_t files_n; /* that are written, less the index */
 } job;
 
-/* ------------------------------------------------------------------- size */
-
-/* "5GB", "2GiB", "500M", "1000": K, M, G, T are powers of 1000, with "i" of 1024. */
-static bool parse_size(uint64_t *out, const char *text)
-{
-    static const char letters[] = "KMGT";
-    char *end;
-    errno = 0;
-    uint64_t n = strtoull(text, &end, 10), base = 1000;
-    if (text[0] < '0' || text[0] > '9' || errno)
-        return false;
-    const char *letter = *end ? strchr(letters, *end >= 'a' ? *end - 'a' + 'A' : *end) : NULL;
-    if (letter) {
-        end++;
-        base = *end == 'i' ? 1024 : 1000;
-        end += *end == 'i';
-    }
-    end += *end == 'B' || *end == 'b';
-    for (const char *p = letters; letter && p <= letter; p++) {
-        if (n > UINT64_MAX / base)
-            return false;
-        n *= base;
-    }
-    *out = n;
-    return *end == 0 && n > 0;
-}
-
 /* ---------------------------------------------------------------- telling */
 
 static void on_file(void *ctx, const tnf_split_file *f)
@@ -192,7 +165,7 @@ static int run_split(const cli_state *cli, const void *opts, int argc, char **ar
     (void)argc;
     if (!o->out || !strcmp(o->out, "-"))
         return usage_error("split: there is no output: give -o DIR");
-    if (!parse_size(&max, size))
+    if (!size_parse(&max, size))
         return usage_error("split: --max-size takes a size as 5GB, 2GiB or 500M, not '%s'", size);
     if (saving_check(cli, &o->save, NULL, false) != EXIT_DONE)
         return EXIT_USAGE;

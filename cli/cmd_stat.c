@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tenfold stat: a picture of what is in a file. */
+#include "jobs.h"
 #include "progress.h"
 #include "stat.h"
 #include "stop.h"
@@ -14,6 +15,7 @@ typedef struct options {
     opt_list select, exclude;
     const char *html, *depth, *heat;
     bool json, ascii, sizes, force;
+    part_options part;
 } options;
 
 typedef struct job {
@@ -217,6 +219,7 @@ static const opt table[] = {
     { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL, "Print one JSON document." },
     INPUT_OPTIONS(options, in),
     READER_OPTION(options, in),
+    PART_OPTIONS(options, part),
     { 0 },
 };
 
@@ -243,5 +246,6 @@ const command cmd_stat = {
     .size = sizeof(options),
     .min_args = 1,
     .max_args = 1,
+    .part = offsetof(options, part) + 1,
     .run = run_stat,
 };

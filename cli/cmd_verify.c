@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tenfold verify: is a file what it says it is? */
 #include "input.h"
+#include "jobs.h"
 #include "out.h"
 #include "progress.h"
 #include <inttypes.h>
@@ -14,6 +15,7 @@ typedef struct options {
     input_options in;
     bool json, values, canonical;
     const char *program;
+    part_options part;
 } options;
 
 /* What the library tells while it looks, kept until all is known. */
@@ -355,6 +357,7 @@ static const opt table[] = {
       "reason is a problem." },
     INPUT_OPTIONS(options, in),
     READER_OPTION(options, in),
+    PART_OPTIONS(options, part),
     { 0 },
 };
 
@@ -384,5 +387,6 @@ const command cmd_verify = {
     .size = sizeof(options),
     .min_args = 1,
     .max_args = -1,
+    .part = offsetof(options, part) + 1,
     .run = run_verify,
 };

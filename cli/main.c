@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tenfold: the table of commands, the options that all of them take, and the way in and out. */
 #include "cmd.h"
+#include "jobs.h"
 #include "out.h"
 #include "stop.h"
 #include "suggest.h"
@@ -22,7 +23,8 @@ const command *const commands[] = {
 #ifdef TENFOLD_POINTS
     &cmd_points,
 #endif
-    &cmd_formats,  &cmd_help,   &cmd_version,  NULL,
+    &cmd_plan,     &cmd_finish, &cmd_run,      &cmd_formats,  &cmd_help,        &cmd_version,
+    NULL,
 };
 
 const opt global_options[] = {
@@ -88,6 +90,12 @@ static int check_and_run(const cli_state *cli, const command *c, const void *opt
     }
     if (cli->version)
         return cmd_version.run(cli, NULL, 0, NULL);
+    if (c->part) {
+        const void *at = (const char *)options + c->part - 1;
+        const part_options *part = at;
+        if (part->plan || part->part || part->trust_content)
+            return part_run(cli, c->name, part, n);
+    }
     if (n < c->min_args)
         return usage_error("%s: too few arguments; usage: tenfold %s [OPTIONS] %s", c->name,
                            c->name, c->args);

@@ -67,6 +67,9 @@ void put_grouped(FILE *to, uint64_t u);
 #define SIZE_TEXT 16
 /* "1.2 GiB" */
 int size_text(char out[SIZE_TEXT], uint64_t bytes);
+/* "5GB", "2GiB", "500M", "1000": K, M, G, T are powers of 1000, with "i" of 1024. False: it is
+ * none. */
+bool size_parse(uint64_t *out, const char *text);
 
 /* Escape sequences, or "" where there is no colour on stdout. */
 typedef enum paint { PAINT_OFF, PAINT_BOLD, PAINT_DIM, PAINT_GREEN, PAINT_RED } paint;

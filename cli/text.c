@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Text for people: UTF-8 and escapes, numbers, sizes, colours. */
 #include "out.h"
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -241,4 +242,28 @@ const char *painted(const cli_state *cli, paint p)
     if (cli->color == COLOR_AUTO)
         on = isatty(STDOUT_FILENO) && !(no_color && *no_color) && !(term && !strcmp(term, "dumb"));
     return on ? codes[p] : "";
+}
+
+bool size_parse(uint64_t *out, const char *text)
+{
+    static const char letters[] = "KMGT";
+    char *end;
+    errno = 0;
+    uint64_t n = strtoull(text, &end, 10), base = 1000;
+    if (text[0] < '0' || text[0] > '9' || errno)
+        return false;
+    const char *letter = *end ? strchr(letters, *end >= 'a' ? *end - 'a' + 'A' : *end) : NULL;
+    if (letter) {
+        end++;
+        base = *end == 'i' ? 1024 : 1000;
+        end += *end == 'i';
+    }
+    end += *end == 'B' || *end == 'b';
+    for (const char *p = letters; letter && p <= letter; p++) {
+        if (n > UINT64_MAX / base)
+            return false;
+        n *= base;
+    }
+    *out = n;
+    return *end == 0 && n > 0;
 }

@@ -211,6 +211,8 @@ typedef struct tnf_writer {
      * the member it is at. */
     struct tnf_folder_sink *folder;
     struct tnf_save *save; /* the core's */
+    /* The core's: the catalog by where parts lie in memory, once a sink asks; or NULL. */
+    const tnf_object *const *by_parts;
 } tnf_writer;
 
 /* Is told what is wrong with a file, and with which tensor of it, if it is with one; it goes on. */

@@ -163,12 +163,16 @@ typedef struct tnf_emb_query {
     /** Only the first so many words may be answers: the most frequent ones, as files are made; 0:
      * all of them. */
     uint64_t among;
+    /** Words before this row are no answers: for searches of which others have done the beginning.
+     *  The best of several such searches, put together, are those of one. */
+    uint64_t from;
 } tnf_emb_query;
 
 /** Cosine; k is still to be set. */
 #define TNF_EMB_QUERY_INIT                                                                         \
     {                                                                                              \
-        sizeof(tnf_emb_query), TNF_COSINE, 0, 0, NULL, 0, false, { false, false, false }, false, 0 \
+        sizeof(tnf_emb_query), TNF_COSINE, 0, 0, NULL, 0, false, { false, false, false }, false,   \
+            0, 0                                                                                   \
     }
 
 /** An answer. */

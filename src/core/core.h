@@ -234,6 +234,9 @@ tnf_status tnf_restore_tensors(tnf_file *file, const tnf_value *stash, tnf_error
 /* read.c: is its digest compared whenever it is read whole (check_reads of its format)? */
 bool tnf_checks_reads(const tnf_part *part);
 
+/* read.c: can any bytes of it be read without decoding those before? */
+bool tnf_part_cuts(const tnf_part *part);
+
 /* A part of ours that a const pointer is handed out to. */
 static inline tnf_part *tnf_part_mutable(const tnf_part *part)
 {

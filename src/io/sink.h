@@ -16,6 +16,17 @@ enum { TNF_HOLES_NEVER = 0, TNF_HOLES_ALWAYS = 1 };
  * must be a regular file, and no link is followed. */
 #define TNF_SINK_NO_LINK 0x40000000u
 
+/* Of a sink that wants some of its bytes only: who has others need not read them. */
+typedef struct tnf_window {
+    uint64_t first, end; /* the wanted ones; all others are dropped where they come */
+    /* Is told of each part of a tensor before its bytes, which come next. `cuts`: any of them can
+     * be had without the others; `plain`: they are the part's own, as they are. */
+    tnf_status (*place)(void *ctx, tnf_str tensor, const struct tnf_part *part, bool cuts,
+                        bool plain, tnf_error *e);
+    /* n bytes go by that are not wanted, and that nobody has seen. */
+    void (*pass)(void *ctx, uint64_t n);
+} tnf_window;
+
 struct tnf_sink {
     tnf_sink_ops ops;
     void *ctx;
@@ -34,6 +45,7 @@ struct tnf_sink {
     /* Takes bytes of a source that it need not see; NULL: it wants to see all. */
     tnf_status (*skip)(void *ctx, const tnf_source *from, uint64_t offset, uint64_t n, bool *taken,
                        tnf_error *e);
+    const tnf_window *window;   /* NULL: it wants all of them */
     void (*release)(void *ctx); /* ours, after commit or abort; NULL for a user's sink */
     /* Changes bytes that were written, all of them; NULL: what is written is gone. */
     tnf_status (*patch)(void *ctx, uint64_t at, const void *bytes, size_t n, tnf_error *e);

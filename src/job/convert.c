@@ -9,7 +9,9 @@
  */
 #include "base/error.h"
 #include "base/sized.h"
+#include "core/save/through.h"
 #include "job/into.h"
+#include "job/through.h"
 #include "job/vectors.h"
 
 #include <stdio.h>
@@ -31,6 +33,7 @@ struct converting {
     tnf_format_info target;
     tnf_error *clash; /* of a file to write with one that is read */
     bool clashes;
+    const tnf_through *through; /* NULL: all files, each to its place */
 };
 
 /* ----------------------------------------------------------------- selection */
@@ -231,6 +234,9 @@ static tnf_status save_split(struct converting *c, const tnf_builder *b, tnf_sav
     how.stray = c->split.stray ? on_stray : NULL;
     how.ctx = c;
     c->clash = &clash;
+    if (c->through)
+        return tnf_split_through(b, c->path, c->through->number, c->through->sink,
+                                 c->through->shards, c->through->n, &how, e);
     each->dry_run = true;
     TNF_TRY(tnf_split(b, c->path, &how, e));
     if (c->clashes)
@@ -259,8 +265,10 @@ static tnf_status save_target(struct converting *c, tnf_error *e)
     how.format = c->target.name;
     if (!c->path)
         return tnf_save_sink(b, c->options.sink, &how, e);
-    if (c->n > 1 || c->options.keep_files)
+    if (c->n > 1 || c->options.keep_files || c->through)
         TNF_TRY(check_own(c, c->path, e));
+    if (c->through)
+        return tnf_save_through(b, c->path, c->through->sink, &how, e);
     return tnf_save(b, c->path, &how, e);
 }
 
@@ -323,7 +331,15 @@ static tnf_status copy_options(struct converting *c, const tnf_convert_options *
 tnf_status tnf_convert(tnf_report **report, const tnf_file *const *files, size_t n,
                        const char *path, const tnf_convert_options *options, tnf_error *e)
 {
+    return tnf_convert_through(report, files, n, path, options, NULL, e);
+}
+
+tnf_status tnf_convert_through(tnf_report **report, const tnf_file *const *files, size_t n,
+                               const char *path, const tnf_convert_options *options,
+                               const tnf_through *through, tnf_error *e)
+{
     struct converting c = { .files = files, .n = n, .path = path, .target = TNF_FORMAT_INFO_INIT };
+    c.through = through;
     *report = NULL;
     TNF_TRY(copy_options(&c, options, e));
     TNF_TRY(tnf_report_new(&c.report, c.options.all_items, e));

@@ -156,8 +156,70 @@ static bool put_and_scan(tnf_writer *w, struct beside *b, tnf_status *status, tn
     return true;
 }
 
+/* ------------------------------------------------- sinks that want some bytes */
+
+/* Says where the bytes of a part will lie, to a sink that wants to know. */
+static tnf_status tell_place(tnf_writer *w, const tnf_part *part, bool cuts, bool plain,
+                             tnf_error *e)
+{
+    const tnf_object *o;
+    TNF_TRY(tnf_part_owner(&o, w, part, e));
+    TNF_TRY(tnf_sink_flush(w->sink, e));
+    return w->sink->window->place(w->sink->ctx, o ? o->name : (tnf_str) { NULL, 0 }, part, cuts,
+                                  plain && o, e);
+}
+
+static void pass(tnf_writer *w, uint64_t n)
+{
+    w->sink->written += n;
+    w->sink->window->pass(w->sink->ctx, n);
+}
+
+/* Bytes [from, to) of a part that can be entered anywhere. */
+static tnf_status put_some(tnf_writer *w, const tnf_part *part, uint64_t from, uint64_t to,
+                           tnf_error *e)
+{
+    tnf_stream stream;
+    uint8_t *block = tnf_alloc(&w->scratch->alloc, TNF_SCAN_BLOCK);
+    if (!block)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for reading");
+    tnf_status status = tnf_stream_open(&stream, part, e);
+    for (size_t n; from < to && status == TNF_OK; from += n) {
+        n = to - from < TNF_SCAN_BLOCK ? (size_t)(to - from) : TNF_SCAN_BLOCK;
+        status = tnf_stream_read(&stream, from, block, n, e);
+        if (status == TNF_OK)
+            status = put_block(w, block, n, e);
+    }
+    tnf_stream_close(&stream);
+    tnf_free(&w->scratch->alloc, block, TNF_SCAN_BLOCK);
+    return status == TNF_OK ? tnf_sink_flush(w->sink, e) : status;
+}
+
+static tnf_status put_wanted(tnf_writer *w, const tnf_part *part, tnf_error *e)
+{
+    const tnf_window *v = w->sink->window;
+    bool virtual = part->payload == TNF_OPAQUE && tnf_part_anywhere(part);
+    bool cuts = virtual || (tnf_part_cuts(part) && !tnf_checks_reads(part));
+    TNF_TRY(tell_place(w, part, cuts, true, e));
+    uint64_t at = w->sink->written, n = part->nbytes;
+    uint64_t from = v->first <= at ? 0 : v->first - at < n ? v->first - at : n;
+    uint64_t to = v->end <= at ? 0 : v->end - at < n ? v->end - at : n;
+    if (from >= to) {
+        pass(w, n);
+        return TNF_OK;
+    }
+    if (!cuts)
+        return tnf_scan_ahead(part, put_block, w, e);
+    pass(w, from);
+    TNF_TRY(put_some(w, part, from, to, e));
+    pass(w, n - to);
+    return TNF_OK;
+}
+
 tnf_status tnf_put_data(tnf_writer *w, const tnf_part *part, tnf_error *e)
 {
+    if (w->sink->window && part->nbytes > 0)
+        return put_wanted(w, part, e);
     bool memory = part->payload == TNF_MEMORY && part->memory;
     bool plain = part->payload == TNF_AT && !part->flags, check = tnf_checks_reads(part);
     struct beside b = { .part = part };
@@ -305,6 +367,8 @@ tnf_status tnf_put_part(tnf_writer *w, const tnf_part *part, const tnf_put_how *
 {
     *done = (tnf_put_done) { .offset = w->sink->written };
     tnf_status status;
+    if (w->sink->window && (how->codec != TNF_CODEC_RAW || how->big_endian || how->digest))
+        TNF_TRY(tell_place(w, part, false, false, e));
     if (how->codec == TNF_CODEC_RAW && !how->big_endian && !how->digest) {
         status = tnf_put_data(w, part, e);
     } else {
@@ -339,6 +403,8 @@ tnf_status tnf_put_through(tnf_writer *w, const tnf_part *part, bool big_endian,
                            void *ctx, tnf_error *e)
 {
     struct through t = { .put = { .w = w, .part = part }, .take = take, .ctx = ctx };
+    if (w->sink && w->sink->window)
+        TNF_TRY(tell_place(w, part, false, false, e));
     t.how.big_endian = big_endian;
     tnf_status status = tnf_scan_ahead(part, pass_on, &t, e);
     tnf_free(&w->scratch->alloc, t.put.swapped, t.put.swapped_size);

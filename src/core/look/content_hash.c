@@ -144,24 +144,40 @@ static tnf_status put_extras(tnf_digester *d, const tnf_catalog *c, tnf_arena *a
     return TNF_OK;
 }
 
-static tnf_status hash_file(uint8_t *out, const tnf_file *file, const tnf_hash_options *o,
-                            tnf_arena *a, tnf_error *e)
+static tnf_status hash_tensors(uint8_t *out, const tnf_file *file,
+                               const uint8_t (*tensors)[TNF_HASH_BYTES], tnf_arena *a, tnf_error *e)
 {
     const tnf_catalog *c = &file->catalog;
-    uint8_t(*tensors)[TNF_HASH_BYTES] = tnf_arena_array(a, c->n, sizeof *tensors);
     tnf_digester d;
-    if (!tensors)
-        return tnf_arena_fail(a, "hashes", e);
-    TNF_TRY(tnf_need_whole(file, e));
-    TNF_TRY(tnf_hash_tensors(tensors, file, o, a, e));
     TNF_TRY(tnf_hash_begin(&d, "tenfold content 2\n", e));
-    tnf_status status = put_tensors(&d, c, (const uint8_t(*)[TNF_HASH_BYTES])tensors, a, e);
+    tnf_status status = put_tensors(&d, c, tensors, a, e);
     if (status == TNF_OK)
         status = put_attrs(&d, file->info.attrs, a, e);
     if (status == TNF_OK)
         status = put_extras(&d, c, a, e);
     tnf_digest_end(&d, status == TNF_OK ? out : NULL);
     return status;
+}
+
+tnf_status tnf_hash_of_tensors(uint8_t out[TNF_HASH_BYTES], const tnf_file *file,
+                               const uint8_t (*tensors)[TNF_HASH_BYTES], tnf_error *e)
+{
+    tnf_arena arena;
+    tnf_arena_init(&arena, &file->alloc, UINT64_MAX);
+    tnf_status status = hash_tensors(out, file, tensors, &arena, e);
+    tnf_arena_free(&arena);
+    return status;
+}
+
+static tnf_status hash_file(uint8_t *out, const tnf_file *file, const tnf_hash_options *o,
+                            tnf_arena *a, tnf_error *e)
+{
+    uint8_t(*tensors)[TNF_HASH_BYTES] = tnf_arena_array(a, file->catalog.n, sizeof *tensors);
+    if (!tensors)
+        return tnf_arena_fail(a, "hashes", e);
+    TNF_TRY(tnf_need_whole(file, e));
+    TNF_TRY(tnf_hash_tensors(tensors, file, o, a, e));
+    return hash_tensors(out, file, (const uint8_t(*)[TNF_HASH_BYTES])tensors, a, e);
 }
 
 tnf_status tnf_content_hash(uint8_t out[32], const tnf_file *file, const tnf_hash_options *options,

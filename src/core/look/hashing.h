@@ -25,6 +25,7 @@ struct item {
     uint64_t first_job;
     uint8_t *leaves; /* of its parts, one after the other; NULL before the first, and when told */
     uint64_t left;   /* jobs and held leaves that are not done */
+    uint64_t base;   /* the leaf that `leaves` begins with */
 };
 
 struct hashing {
@@ -45,24 +46,20 @@ struct hashing {
 
 /* leaves.c: a job, or a held leaf, of a tensor is done. */
 tnf_status tnf_hash_done(struct hashing *h, size_t item, tnf_error *e);
-/* Before the part `k`: where its leaves stand among those of its tensor. */
-uint64_t tnf_leaves_before(const tnf_object *o, uint16_t k);
 
 /* leaf_read.c: a part from front to end, alone or with helpers; its job-th run of leaves; what a
  * helper does until no stream is left; and that a stream is done. */
 tnf_status tnf_hash_stream(struct hashing *h, size_t item, uint16_t k, bool alone, tnf_error *e);
 tnf_status tnf_hash_run(struct hashing *h, size_t item, uint16_t k, uint64_t job, tnf_error *e);
+/* Its leaves from `first` up to `end`. */
+tnf_status tnf_hash_leaves(struct hashing *h, size_t item, uint16_t k, uint64_t first, uint64_t end,
+                           tnf_error *e);
 tnf_status tnf_hash_help(struct hashing *h, tnf_error *e);
 void tnf_hash_stream_done(struct hashing *h);
 
 static inline const tnf_object *tnf_hash_object(const struct hashing *h, size_t item)
 {
     return &h->file->catalog.objects[h->items[item].object];
-}
-
-static inline uint64_t tnf_count_leaves(const tnf_part *part)
-{
-    return part->nbytes / TNF_LEAF_BYTES + (part->nbytes % TNF_LEAF_BYTES != 0);
 }
 
 /* Leaves of one job. */

@@ -26,7 +26,7 @@ static tnf_status begin_leaf(tnf_digester *d, tnf_error *e)
 
 static void end_leaf(struct hashing *h, size_t item, uint64_t leaf, tnf_digester *d)
 {
-    tnf_digest_end(d, h->items[item].leaves + leaf * TNF_HASH_BYTES);
+    tnf_digest_end(d, h->items[item].leaves + (leaf - h->items[item].base) * TNF_HASH_BYTES);
 }
 
 /* ---------------------------------------------------------------- streams */
@@ -257,12 +257,11 @@ static tnf_status hash_leaves(struct run *r, uint64_t first, uint64_t end, tnf_e
     return end == tnf_count_leaves(r->part) ? tnf_stream_end(&r->stream, e) : TNF_OK;
 }
 
-/* The job-th run of a part that can be entered anywhere. */
-tnf_status tnf_hash_run(struct hashing *h, size_t item, uint16_t k, uint64_t job, tnf_error *e)
+/* Of a part that can be entered anywhere. */
+tnf_status tnf_hash_leaves(struct hashing *h, size_t item, uint16_t k, uint64_t first, uint64_t end,
+                           tnf_error *e)
 {
     struct run r = { .h = h, .item = item, .part = &tnf_hash_object(h, item)->parts[k] };
-    uint64_t first = job * tnf_run_length(r.part), end = first + tnf_run_length(r.part);
-    end = end < tnf_count_leaves(r.part) ? end : tnf_count_leaves(r.part);
     tnf_status status = tnf_stream_open(&r.stream, r.part, e);
     if (status == TNF_OK && !(r.memory = tnf_part_in_memory(r.part)) &&
         !(r.block = tnf_alloc(&h->alloc, BLOCK)))
@@ -272,4 +271,12 @@ tnf_status tnf_hash_run(struct hashing *h, size_t item, uint16_t k, uint64_t job
     tnf_free(&h->alloc, r.block, BLOCK);
     tnf_stream_close(&r.stream);
     return status;
+}
+
+tnf_status tnf_hash_run(struct hashing *h, size_t item, uint16_t k, uint64_t job, tnf_error *e)
+{
+    const tnf_part *part = &tnf_hash_object(h, item)->parts[k];
+    uint64_t first = job * tnf_run_length(part), end = first + tnf_run_length(part);
+    end = end < tnf_count_leaves(part) ? end : tnf_count_leaves(part);
+    return tnf_hash_leaves(h, item, k, first, end, e);
 }

@@ -50,10 +50,7 @@ uint64_t tnf_leaves_before(const tnf_object *o, uint16_t k)
 
 static bool is_stream(const tnf_object *o, const tnf_part *part)
 {
-    if (part->payload == TNF_ENCODED && part->codec != TNF_CODEC_ZSTD_SEEKABLE)
-        return true;
-    return part->payload == TNF_OPAQUE || (part->payload == TNF_MEMORY && !part->memory) ||
-           tnf_is_turned(o);
+    return !tnf_part_cuts(part) || tnf_is_turned(o);
 }
 
 /* An empty part has one as well: whether it can be read is seen by trying. */
@@ -123,9 +120,9 @@ static const tnf_part *next_part(const tnf_object *o, const char *last)
     return next;
 }
 
-static const uint8_t *leaves_of(const struct item *item, const tnf_object *o, const tnf_part *part)
+static const uint8_t *leaves_of(const uint8_t *leaves, const tnf_object *o, const tnf_part *part)
 {
-    return item->leaves + tnf_leaves_before(o, (uint16_t)(part - o->parts)) * TNF_HASH_BYTES;
+    return leaves + tnf_leaves_before(o, (uint16_t)(part - o->parts)) * TNF_HASH_BYTES;
 }
 
 static tnf_status put_part(tnf_digester *tensor, const tnf_part *part, const uint8_t *leaves,
@@ -144,11 +141,9 @@ static tnf_status put_part(tnf_digester *tensor, const tnf_part *part, const uin
     return TNF_OK;
 }
 
-/* All leaves are there. */
-static tnf_status finish_tensor(struct hashing *h, size_t i, tnf_error *e)
+tnf_status tnf_hash_of_leaves(uint8_t out[TNF_HASH_BYTES], const tnf_object *o,
+                              const uint8_t *leaves, tnf_error *e)
 {
-    struct item *item = &h->items[i];
-    const tnf_object *o = tnf_hash_object(h, i);
     tnf_digester d;
     tnf_status status = tnf_hash_begin(&d, "tenfold tensor 2\n", e);
     if (status != TNF_OK)
@@ -159,9 +154,15 @@ static tnf_status finish_tensor(struct hashing *h, size_t i, tnf_error *e)
         tnf_hash_number(&d, o->shape[k]);
     tnf_hash_number(&d, o->nparts);
     for (const tnf_part *p = next_part(o, NULL); p && status == TNF_OK; p = next_part(o, p->role))
-        status = put_part(&d, p, leaves_of(item, o, p), e);
-    tnf_digest_end(&d, status == TNF_OK ? h->out[item->object] : NULL);
+        status = put_part(&d, p, leaves_of(leaves, o, p), e);
+    tnf_digest_end(&d, status == TNF_OK ? out : NULL);
     return status;
+}
+
+static tnf_status finish_tensor(struct hashing *h, size_t i, tnf_error *e)
+{
+    const struct item *item = &h->items[i];
+    return tnf_hash_of_leaves(h->out[item->object], tnf_hash_object(h, i), item->leaves, e);
 }
 
 static void drop_leaves(const struct hashing *h, struct item *item)
@@ -261,7 +262,7 @@ static tnf_status do_job(void *ctx, size_t job, tnf_error *e)
 static void tell_leaves(const struct hashing *h, const struct item *item, const tnf_object *o)
 {
     for (const tnf_part *p = next_part(o, NULL); p; p = next_part(o, p->role)) {
-        const uint8_t *hash = leaves_of(item, o, p);
+        const uint8_t *hash = leaves_of(item->leaves, o, p);
         for (uint64_t at = 0; at < p->nbytes; at += TNF_LEAF_BYTES, hash += TNF_HASH_BYTES) {
             uint64_t left = p->nbytes - at;
             h->options->leaf(h->options->ctx,
@@ -298,6 +299,33 @@ static void free_held(const struct hashing *h, struct held *held)
         tnf_free(&h->alloc, held, sizeof *held);
         held = next;
     }
+}
+
+/* ------------------------------------------------------------- some leaves */
+
+bool tnf_hash_cuts(const tnf_object *o, uint16_t k)
+{
+    return !is_stream(o, &o->parts[k]);
+}
+
+tnf_status tnf_hash_some(uint8_t *out, const tnf_file *file, size_t object, uint16_t k,
+                         uint64_t first, uint64_t n, tnf_error *e)
+{
+    const tnf_object *o = &file->catalog.objects[object];
+    struct item item = { .object = object, .leaves = out };
+    struct hashing h = { .file = file,
+                         .items = &item,
+                         .n = 1,
+                         .alloc = tnf_allocator_or_default(NULL),
+                         .lock = PTHREAD_MUTEX_INITIALIZER };
+    bool cuts = tnf_hash_cuts(o, k);
+    item.base = tnf_leaves_before(o, k) + first;
+    if (!cuts && (first != 0 || n != tnf_count_leaves(&o->parts[k])))
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s cannot be cut", TNF_QUOTED(o->name));
+    tnf_status status = cuts ? tnf_hash_leaves(&h, 0, k, first, first + n, e)
+                             : tnf_hash_stream(&h, 0, k, true, e);
+    pthread_mutex_destroy(&h.lock);
+    return status;
 }
 
 tnf_status tnf_hash_tensors(uint8_t (*out)[TNF_HASH_BYTES], const tnf_file *file,

@@ -8,6 +8,14 @@
 
 #define TNF_HASH_BYTES 32u
 
+static inline uint64_t tnf_count_leaves(const tnf_part *part)
+{
+    return part->nbytes / TNF_LEAF_BYTES + (part->nbytes % TNF_LEAF_BYTES != 0);
+}
+
+/* Before the part `k`: where its leaves stand among those of its tensor. */
+uint64_t tnf_leaves_before(const tnf_object *o, uint16_t k);
+
 /* What every hash is put together of: a number is a u64, little-endian, a text its length and its
  * bytes. */
 tnf_status tnf_hash_begin(tnf_digester *d, const char *title, tnf_error *e);
@@ -18,5 +26,18 @@ void tnf_hash_text(tnf_digester *d, const void *p, size_t n);
  * progress as the options wish. */
 tnf_status tnf_hash_tensors(uint8_t (*out)[TNF_HASH_BYTES], const tnf_file *file,
                             const tnf_hash_options *options, tnf_arena *arena, tnf_error *e);
+
+/* For who has leaves hashed in several places. Can the part `k` be cut at its leaves? */
+bool tnf_hash_cuts(const tnf_object *o, uint16_t k);
+/* The hashes of n leaves of a part, from `first` on, by the calling thread; of all of them if it
+ * cannot be cut. An empty part is tried to be read. */
+tnf_status tnf_hash_some(uint8_t *out, const tnf_file *file, size_t object, uint16_t k,
+                         uint64_t first, uint64_t n, tnf_error *e);
+/* Of a tensor, of the hashes of its leaves: those of its first part first. */
+tnf_status tnf_hash_of_leaves(uint8_t out[TNF_HASH_BYTES], const tnf_object *o,
+                              const uint8_t *leaves, tnf_error *e);
+/* Of a file, of the hashes of its tensors, in its order. */
+tnf_status tnf_hash_of_tensors(uint8_t out[TNF_HASH_BYTES], const tnf_file *file,
+                               const uint8_t (*tensors)[TNF_HASH_BYTES], tnf_error *e);
 
 #endif

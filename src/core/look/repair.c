@@ -224,12 +224,19 @@ static tnf_status take_nothing(void *ctx, const void *bytes, size_t n, tnf_error
     return TNF_OK;
 }
 
-/* Of one whose digest is compared when it is read, reading tells. */
+static bool is_cut(const tnf_part *p)
+{
+    uint64_t size = p->origin && p->origin->source ? p->origin->source->size : UINT64_MAX;
+    return p->payload == TNF_AT && (p->offset > size || p->stored > size - p->offset);
+}
+
+/* Of one whose digest is compared when it is read, and of one that is cut off, reading tells. */
 static tnf_status add_extra(struct salvage *s, tnf_builder *b, const tnf_extra *x, tnf_error *e)
 {
     tnf_error why = { .offset = TNF_NO_OFFSET };
     bool there = belongs(s, x);
-    tnf_status status = there && (tnf_checks_reads(&x->bytes) || x->bytes.payload == TNF_ENCODED)
+    tnf_status status = there && (tnf_checks_reads(&x->bytes) || is_cut(&x->bytes) ||
+                                  x->bytes.payload == TNF_ENCODED)
                             ? tnf_scan(&x->bytes, take_nothing, NULL, &why)
                             : TNF_OK;
     if (there && status == TNF_OK)

@@ -10,6 +10,7 @@
 #include "base/sized.h"
 #include "core/core.h"
 #include "core/look/progress.h"
+#include "core/look/some.h"
 #include "core/look/values.h"
 #include <tenfold/virtual.h>
 
@@ -35,6 +36,7 @@ struct check {
     tnf_value_counts *counts; /* what comes of them */
     const size_t *order;      /* in which they are looked at: the largest first */
     bool out_of_memory;
+    const tnf_some *some; /* NULL: all of them, and the file */
     pthread_mutex_t lock; /* guards progress and the allocator */
 };
 
@@ -216,6 +218,8 @@ static tnf_status check_object(void *ctx, size_t job, tnf_error *e)
     struct check *c = ctx;
     size_t i = c->order ? c->order[job] : job;
     tnf_error error = { .offset = TNF_NO_OFFSET };
+    if (c->some && !c->some->wanted(c->some->ctx, &c->file->catalog.objects[i]))
+        return TNF_OK;
     tnf_status status = check_parts(c, i, &error);
     if (status == TNF_OK)
         return TNF_OK;
@@ -413,27 +417,15 @@ static void tell_missing(struct check *c, tnf_verify_result *result)
 
 /* ------------------------------------------------------------------ whole */
 
-static tnf_status check_file(struct check *c, tnf_verify_result *result, tnf_arena *arena,
-                             tnf_error *e)
+/* What is about the file and not about one of its tensors. */
+static tnf_status check_whole(struct check *c, tnf_verify_result *result, tnf_arena *arena,
+                              tnf_error *e)
 {
     const tnf_format *format = c->file->format;
     struct telling telling = { c, result };
     const char *program = c->options.program;
-    if (program && (!format->loads || !tnf_list_has(format->programs, program)))
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "nothing is known of what %s loads of this format%s%s",
-                        TNF_VISIBLE(program), format->loads ? "; but of " : "",
-                        format->loads ? format->programs : "");
-    if (c->options.canonical && !format->canonical)
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s has no canonical form",
-                        format->name);
-    tnf_status status = check_objects(c, arena, e);
-    if (status != TNF_OK)
-        c->counts = NULL; /* not all of them are known */
-    tell_all_losses(c, result);
-    tell_missing(c, result);
-    tell_outcomes(c, result);
-    if (status == TNF_OK && format->verify)
+    tnf_status status = TNF_OK;
+    if (format->verify)
         status = format->verify(&c->file->reader, arena, tell_one, &telling, e);
     if (status == TNF_OK)
         status = check_shards(&telling, arena, e);
@@ -448,12 +440,43 @@ static tnf_status check_file(struct check *c, tnf_verify_result *result, tnf_are
     return status;
 }
 
+static tnf_status check_file(struct check *c, tnf_verify_result *result, tnf_arena *arena,
+                             tnf_error *e)
+{
+    const tnf_format *format = c->file->format;
+    const char *program = c->options.program;
+    if (program && (!format->loads || !tnf_list_has(format->programs, program)))
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                        "nothing is known of what %s loads of this format%s%s",
+                        TNF_VISIBLE(program), format->loads ? "; but of " : "",
+                        format->loads ? format->programs : "");
+    if (c->options.canonical && !format->canonical)
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s has no canonical form",
+                        format->name);
+    tnf_status status = check_objects(c, arena, e);
+    if (status != TNF_OK)
+        c->counts = NULL; /* not all of them are known */
+    bool whole = !c->some || c->some->whole;
+    if (whole)
+        tell_all_losses(c, result);
+    if (whole)
+        tell_missing(c, result);
+    tell_outcomes(c, result);
+    return status == TNF_OK && whole ? check_whole(c, result, arena, e) : status;
+}
+
 tnf_status tnf_verify(tnf_verify_result *out, const tnf_file *file,
                       const tnf_verify_options *options, tnf_error *e)
 {
+    return tnf_verify_some(out, file, options, NULL, e);
+}
+
+tnf_status tnf_verify_some(tnf_verify_result *out, const tnf_file *file,
+                           const tnf_verify_options *options, const tnf_some *some, tnf_error *e)
+{
     tnf_verify_result result = TNF_VERIFY_RESULT_INIT;
     TNF_TRY(tnf_result_begin(out, TNF_UP_TO(tnf_verify_result, opening), e));
-    struct check c = { .file = file, .lock = PTHREAD_MUTEX_INITIALIZER };
+    struct check c = { .file = file, .some = some, .lock = PTHREAD_MUTEX_INITIALIZER };
     TNF_TRY(tnf_options_copy(&c.options, sizeof c.options, options, e));
     c.progress = (tnf_progress) { .tell = c.options.progress,
                                   .ctx = c.options.ctx,

@@ -16,6 +16,7 @@
  *
  * so that an index never names a file that is not there. If anything fails, all is put back. */
 #include "core/many/split.h"
+#include "core/save/through.h"
 
 #include "base/sized.h"
 #include "io/lock.h"
@@ -202,14 +203,19 @@ static tnf_status place(struct splitting *s, struct split_shard *shard, tnf_erro
     return status;
 }
 
+/* What goes into one of the files. */
+static tnf_status fill_shard(const struct splitting *s, tnf_builder *b, size_t i, tnf_error *e)
+{
+    TNF_TRY(add_attributes(s, b, i, e));
+    return add_tensors(s, b, i, e);
+}
+
 static tnf_status write_shard(struct splitting *s, size_t i, tnf_error *e)
 {
     struct split_shard *shard = &s->shards[i];
     tnf_builder *b;
     TNF_TRY(tnf_builder_new(&b, &s->b->alloc, e));
-    tnf_status status = add_attributes(s, b, i, e);
-    if (status == TNF_OK)
-        status = add_tensors(s, b, i, e);
+    tnf_status status = fill_shard(s, b, i, e);
     if (status == TNF_OK)
         status = open_sink(s, shard, e);
     if (status == TNF_OK)
@@ -436,14 +442,19 @@ static const tnf_format *index_of(const tnf_format *format)
     return NULL;
 }
 
+static tnf_status plan_files(struct splitting *s, tnf_error *e)
+{
+    TNF_TRY(tnf_split_assign(s, e));
+    s->own_index = index_of(s->format);
+    s->index = s->n > 1 ? s->own_index : NULL;
+    return tnf_split_name(s, e);
+}
+
 static tnf_status split_model(struct splitting *s, tnf_error *e)
 {
     tnf_save_options plan = s->save;
     plan.dry_run = true;
-    TNF_TRY(tnf_split_assign(s, e));
-    s->own_index = index_of(s->format);
-    s->index = s->n > 1 ? s->own_index : NULL;
-    TNF_TRY(tnf_split_name(s, e));
+    TNF_TRY(plan_files(s, e));
     TNF_TRY(tnf_save(s->b, s->stem, &plan, e));
     tell_files(s);
     TNF_TRY(check_all_absent(s, e));
@@ -478,6 +489,56 @@ tnf_status tnf_split(const tnf_builder *b, const char *directory, const tnf_spli
     TNF_TRY(start_split(&s, options, e));
     tnf_arena_init(&s.arena, &b->alloc, UINT64_MAX);
     tnf_status status = split_model(&s, e);
+    tnf_arena_free(&s.arena);
+    return status;
+}
+
+/* ------------------------------------------------------------- one of them */
+
+static tnf_status through_shard(const struct splitting *s, size_t i, tnf_sink *sink, tnf_error *e)
+{
+    tnf_builder *b;
+    TNF_TRY(tnf_builder_new(&b, &s->b->alloc, e));
+    tnf_status status = fill_shard(s, b, i, e);
+    if (status == TNF_OK)
+        status = tnf_save_sink(b, sink, &s->save, e);
+    tnf_builder_free(b);
+    return status;
+}
+
+static tnf_status through_index(struct splitting *s, tnf_sink *sink, const char *const *paths,
+                                tnf_error *e)
+{
+    tnf_shard *shards = tnf_arena_array(&s->arena, s->n, sizeof *shards);
+    tnf_status status = shards ? TNF_OK : tnf_arena_fail(&s->arena, "the index", e);
+    for (size_t i = 0; i < s->n && status == TNF_OK; i++) {
+        tnf_open_options how = { .size = sizeof how, .format = s->format->name };
+        shards[i].name = s->shards[i].name;
+        shards[i].label = s->shards[i].label;
+        status = tnf_open(&shards[i].file, paths[i], &how, e);
+    }
+    if (status == TNF_OK)
+        status = tnf_save_index(s->b, sink, &s->save, s->index, shards, s->n, e);
+    for (size_t i = 0; shards && i < s->n; i++)
+        tnf_close(shards[i].file);
+    return status;
+}
+
+tnf_status tnf_split_through(const tnf_builder *b, const char *directory, size_t number,
+                             tnf_sink *sink, const char *const *shards, size_t n,
+                             const tnf_split_options *options, tnf_error *e)
+{
+    struct splitting s = { .b = b, .directory = directory, .held = -1 };
+    TNF_TRY(start_split(&s, options, e));
+    tnf_arena_init(&s.arena, &b->alloc, UINT64_MAX);
+    s.save.plan = NULL; /* told when it was planned */
+    tnf_status status = plan_files(&s, e);
+    if (status == TNF_OK && number < s.n)
+        status = through_shard(&s, number, sink, e);
+    else if (status == TNF_OK && s.index && number == s.n && n == s.n)
+        status = through_index(&s, sink, shards, e);
+    else if (status == TNF_OK)
+        status = tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no such file");
     tnf_arena_free(&s.arena);
     return status;
 }

@@ -106,6 +106,13 @@ static const tnf_digest_ops *checks_of(const tnf_part *part)
     return format ? format->check_reads : NULL;
 }
 
+bool tnf_part_cuts(const tnf_part *part)
+{
+    if (part->payload == TNF_ENCODED)
+        return part->codec == TNF_CODEC_ZSTD_SEEKABLE;
+    return part->payload != TNF_OPAQUE && (part->payload != TNF_MEMORY || part->memory);
+}
+
 bool tnf_checks_reads(const tnf_part *part)
 {
     const tnf_digest *d = part->digest;

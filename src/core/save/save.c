@@ -3,6 +3,7 @@
 #include "core/save/save.h"
 #include "container/folder_sink.h"
 #include "core/read/virtual.h"
+#include "core/save/through.h"
 #include "remote/list.h"
 
 #include "base/sized.h"
@@ -264,13 +265,17 @@ static tnf_status write_folder(struct tnf_save *s, const tnf_option_value *value
     return status;
 }
 
+static bool is_folder(const struct tnf_save *s)
+{
+    return s->format->folder_extensions && tnf_list_has(s->format->folder_extensions, s->extension);
+}
+
 static tnf_status save_to_path(struct tnf_save *s, const tnf_builder *b,
                                const tnf_option_value *values, const char *path, tnf_error *e)
 {
     tnf_claim own = { .fd = -1 };
     const tnf_claim *claim;
-    if (s->format->folder_extensions && tnf_list_has(s->format->folder_extensions, s->extension) &&
-        !tnf_is_remote(path))
+    if (is_folder(s) && !tnf_is_remote(path))
         return write_folder(s, values, path, e);
     tnf_status status = claim_own_source(&claim, &own, s, b, path, e);
     if (status == TNF_OK)
@@ -289,6 +294,23 @@ tnf_status tnf_save(const tnf_builder *b, const char *path, const tnf_save_optio
         status = plan_save(&s, b, &values, e);
     if (status == TNF_OK && !s.options.dry_run)
         status = save_to_path(&s, b, values, path, e);
+    finish_save(&s);
+    return status;
+}
+
+tnf_status tnf_save_through(const tnf_builder *b, const char *path, tnf_sink *sink,
+                            const tnf_save_options *options, tnf_error *e)
+{
+    struct tnf_save s;
+    const tnf_option_value *values = NULL;
+    tnf_status status = start_save(&s, b, options, path, e);
+    if (status == TNF_OK && is_folder(&s))
+        status = tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                          "a folder cannot be written in parts: choose a file");
+    if (status == TNF_OK)
+        status = plan_save(&s, b, &values, e);
+    if (status == TNF_OK && !s.options.dry_run)
+        status = write_to(&s, values, sink, e);
     finish_save(&s);
     return status;
 }

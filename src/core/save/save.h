@@ -115,6 +115,10 @@ tnf_status tnf_save_index(const tnf_builder *builder, tnf_sink *sink,
 tnf_status tnf_commit_both(struct tnf_save *s, tnf_sink *sink, tnf_error *e);
 void tnf_beside_close(struct tnf_save *s);
 
+/* host/owner.c: the tensor that a part belongs to; NULL: it is a copy, or an extra's. */
+tnf_status tnf_part_owner(const tnf_object **out, tnf_writer *w, const tnf_part *part,
+                          tnf_error *e);
+
 /* save.c: s->values, of what the caller gave and what the file has that is followed. */
 tnf_status tnf_save_parse(struct tnf_save *s, tnf_error *e);
 

@@ -261,7 +261,7 @@ static tnf_status pass(tnf_search_job *job, size_t k, tnf_arena *arena, tnf_emb_
         return tnf_arena_fail(arena, "threads", e);
     for (unsigned i = 0; i < workers; i++)
         TNF_TRY(prepare_worker(job, &job->workers[i], k, arena, e));
-    atomic_store(&job->next, 0);
+    atomic_store(&job->next, job->query->from);
     TNF_TRY(tnf_pool_run(workers, workers, search_block, job, e));
     hand_out(job, workers, hits, counts);
     return TNF_OK;

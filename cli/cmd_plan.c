@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/* tenfold plan: work cut into parts for any scheduler. */
+#include "input.h"
+#include "jobs.h"
+#include "out.h"
+#include "saving.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define JOBS "hash|verify|convert|stat|diff|similar"
+
+typedef struct options {
+    const char *job, *out, *parts, *max_size, *queries, *k, *rtol, *atol;
+    saving_options save; /* to, writer, dtype, allow_loss, force */
+    opt_list select, exclude;
+    const char *format;
+    bool lenient, json;
+} options;
+
+/* Lines of a text, each a word. */
+typedef struct words {
+    const char **items;
+    size_t n;
+} words;
+
+static int read_words(words *w, const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t n;
+    if (!f) {
+        file_message(path, "", TNF_NO_OFFSET, strerror(errno));
+        return EXIT_IO;
+    }
+    while ((n = getline(&line, &room, f)) > 0) {
+        while (n > 0 && (line[n - 1] == '\n' || line[n - 1] == '\r'))
+            line[--n] = 0;
+        const char **more = n ? realloc(w->items, (w->n + 1) * sizeof *more) : NULL;
+        char *copy = more ? strdup(line) : NULL;
+        if (more)
+            w->items = more;
+        if (copy)
+            w->items[w->n++] = copy;
+    }
+    free(line);
+    fclose(f);
+    return EXIT_DONE;
+}
+
+static void free_words(words *w)
+{
+    for (size_t i = 0; i < w->n; i++)
+        free((char *)(uintptr_t)w->items[i]);
+    free(w->items);
+}
+
+static bool take_number(uint64_t *out, const char *text, const char *name)
+{
+    if (!text || size_parse(out, text))
+        return true;
+    usage_error("plan: --%s takes a number, not '%s'", name, text);
+    return false;
+}
+
+static bool take_double(double *out, const char *text, const char *name)
+{
+    char *end;
+    if (!text)
+        return true;
+    *out = strtod(text, &end);
+    if (end != text && !*end && *out >= 0)
+        return true;
+    usage_error("plan: --%s takes a number, not '%s'", name, text);
+    return false;
+}
+
+static void put_summary(const tnf_job_info *info)
+{
+    char bytes[SIZE_TEXT], most[SIZE_TEXT], least[SIZE_TEXT], atom[SIZE_TEXT];
+    size_text(bytes, info->bytes);
+    size_text(most, info->largest_part);
+    size_text(least, info->smallest_part);
+    size_text(atom, info->largest_atom);
+    printf("%s in %" PRIu64 " part%s, %s to read", info->job, info->parts,
+           info->parts == 1 ? "" : "s", bytes);
+    if (info->format)
+        printf(", %s (%s)", info->format, info->mode);
+    printf("\nparts of %s to %s", least, most);
+    if (info->largest_atom)
+        printf("; the largest piece that cannot be cut has %s", atom);
+    printf("\nid %s\n", info->id);
+}
+
+static int make(const options *o, tnf_job_options *what)
+{
+    tnf_job *job;
+    tnf_error error;
+    tnf_status status = tnf_job_plan(&job, what, &error);
+    if (status != TNF_OK)
+        return file_error("plan", &error);
+    tnf_str text = tnf_job_text(job);
+    if (o->json)
+        fwrite(text.p, 1, text.n, stdout);
+    else
+        put_summary(tnf_job_describe(job));
+    tnf_job_free(job);
+    return EXIT_DONE;
+}
+
+static int fill(const options *o, tnf_job_options *what, format_options *writer)
+{
+    what->job = o->job;
+    what->read_format = o->format;
+    what->lenient = o->lenient;
+    what->out = o->out;
+    what->format = o->save.to;
+    what->select = o->select.items;
+    what->nselect = o->select.n;
+    what->exclude = o->exclude.items;
+    what->nexclude = o->exclude.n;
+    what->dtype = o->save.dtype;
+    what->allow_loss = o->save.allow_loss.given;
+    what->replace = o->save.force;
+    what->numeric = o->rtol || o->atol;
+    if (!o->job)
+        return usage_error("plan: --for which job? One of " JOBS);
+    if (!o->parts)
+        return usage_error("plan: --parts says into how many parts the work is cut");
+    if (o->save.to && !(what->format = saving_format(o->save.to)))
+        return usage_error("plan: unknown format '%s'", o->save.to);
+    if (!take_number(&what->parts, o->parts, "parts") ||
+        !take_number(&what->max_bytes, o->max_size, "max-size") ||
+        !take_number(&what->k, o->k, "count") || !take_double(&what->rtol, o->rtol, "rtol") ||
+        !take_double(&what->atol, o->atol, "atol") ||
+        !format_options_parse(writer, &o->save.writer))
+        return EXIT_USAGE;
+    what->options = writer->items;
+    what->noptions = writer->n;
+    return EXIT_DONE;
+}
+
+static int run_plan(const cli_state *cli, const void *opts, int argc, char **argv)
+{
+    const options *o = opts;
+    tnf_job_options what = TNF_JOB_INIT;
+    format_options writer = { 0 };
+    words queries = { 0 };
+    (void)cli;
+    int code = fill(o, &what, &writer);
+    if (code == EXIT_DONE && o->queries)
+        code = read_words(&queries, o->queries);
+    what.inputs = (const char *const *)argv;
+    what.ninputs = (size_t)argc;
+    what.queries = queries.items;
+    what.nqueries = queries.n;
+    if (code == EXIT_DONE)
+        code = make(o, &what);
+    format_options_free(&writer);
+    free_words(&queries);
+    return code;
+}
+
+static const opt table[] = {
+    { "for", 0, OPT_TEXT, offsetof(options, job), "JOB", JOBS,
+      "What to do: hash, verify, convert, stat, diff (of two files) or similar." },
+    { "parts", 'n', OPT_TEXT, offsetof(options, parts), "N", NULL,
+      "Cut the work into N parts of nearly the same size." },
+    { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
+      "Print the plan itself instead of a summary." },
+    { "out", 0, OPT_TEXT, offsetof(options, out), "PATH", NULL,
+      "convert: the file to write, or with --max-size the directory. Other jobs: receipts lie "
+      "beside this path; without it, beside the plan." },
+    TO_OPTION(options, save, "the extension of --out decides."),
+    WRITER_OPTION(options, save, "option", 'o'),
+    { "max-size", 0, OPT_TEXT, offsetof(options, max_size), "SIZE", NULL,
+      "convert: write several files with at most so many bytes of tensors each, and an index, as "
+      "'tenfold split' does: 5GB, 2GiB, 500M." },
+    { "select", 0, OPT_LIST, offsetof(options, select), "GLOB", NULL,
+      "convert: only tensors whose names match. May be repeated." },
+    { "exclude", 0, OPT_LIST, offsetof(options, exclude), "GLOB", NULL,
+      "convert: no tensors whose names match. May be repeated." },
+    { "dtype", 0, OPT_TEXT, offsetof(options, save.dtype), "DTYPE", NULL,
+      "convert: save dense tensors of floats as this type." },
+    { "allow-loss", 0, OPT_MAYBE, offsetof(options, save.allow_loss), "KIND", LOSS_KINDS,
+      "convert: drop what the format cannot hold instead of refusing." },
+    { "force", 0, OPT_FLAG, offsetof(options, save.force), NULL, NULL,
+      "convert: finish may replace --out if it exists." },
+    { "queries", 0, OPT_TEXT, offsetof(options, queries), "FILE", NULL,
+      "similar: the words to look for, one per line." },
+    { "count", 'k', OPT_TEXT, offsetof(options, k), "N", NULL,
+      "similar: give the N nearest [10]." },
+    { "rtol", 0, OPT_TEXT, offsetof(options, rtol), "R", NULL,
+      "diff: numbers are equal if |a - b| <= ATOL + R * |b|." },
+    { "atol", 0, OPT_TEXT, offsetof(options, atol), "A", NULL,
+      "diff: numbers are equal if |a - b| <= A + RTOL * |b|." },
+    { "format", 'f', OPT_TEXT, offsetof(options, format), "FORMAT", "@formats",
+      "Read the inputs as this format instead of detecting it." },
+    { "lenient", 0, OPT_FLAG, offsetof(options, lenient), NULL, NULL,
+      "Warn instead of refusing if a file breaks a rule that its format's usual readers do not "
+      "check." },
+    { 0 },
+};
+
+static const example examples[] = {
+    { "tenfold plan model.safetensors --for hash --parts 64 --json > plan.json", "the plan" },
+    { "seq 0 63 | xargs -P4 -I{} tenfold hash --plan plan.json --part {}/64",
+      "its parts, in any order, on any machines" },
+    { "tenfold finish plan.json", "the result: what 'tenfold hash model.safetensors' prints" },
+    { "tenfold plan in.zt --for convert --out out.safetensors --parts 8 --json > plan.json",
+      "a file that eight workers write" },
+    { "tenfold run plan.json -j 4", "all of it on one machine" },
+    { 0 },
+};
+
+const command cmd_plan = {
+    .name = "plan",
+    .args = "FILE...",
+    .summary = "cut work on large files into parts for any scheduler",
+    .about = "Cuts a job into parts that xargs, Slurm, Spark, torchrun or anything else can run: "
+             "'tenfold JOB --plan PLAN --part I/N' does a part, in any order, on any machine that "
+             "sees the files, as often as it likes; 'tenfold finish PLAN' puts them together. The "
+             "result is that of the plain command, to the byte and to the hash, whatever N "
+             "is.\n\nThe same files, options and N give the same plan. Large tensors are cut "
+             "inside, at the leaves of the content hash (4 MiB). A worker refuses an input that is "
+             "not the one that was planned (exit 3). Only headers are read.\n\nWhat a format lays "
+             "out by its content (compressed or digested tensors, text) cannot be written in "
+             "parts: then one part does all of it, and the summary says so.",
+    .examples = examples,
+    .table = table,
+    .size = sizeof(options),
+    .min_args = 1,
+    .max_args = -1,
+    .run = run_plan,
+};

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+#include "jobs.h"
+#include "out.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PLAN_MAX ((size_t)1 << 32)
+
+/* ---------------------------------------------------------------------- plans */
+
+static char *read_all(FILE *f, size_t *n)
+{
+    size_t room = 1 << 16;
+    char *text = malloc(room);
+    *n = 0;
+    for (size_t got; text && (got = fread(text + *n, 1, room - *n, f)) > 0;) {
+        *n += got;
+        if (*n < room)
+            continue;
+        char *more = room < PLAN_MAX ? realloc(text, room * 2) : NULL;
+        if (!more)
+            free(text);
+        text = more;
+        room *= 2;
+    }
+    return text;
+}
+
+int plan_load(loaded_plan *out, const char *path)
+{
+    tnf_error error;
+    size_t n;
+    bool std = strcmp(path, "-") == 0;
+    FILE *f = std ? stdin : fopen(path, "rb");
+    *out = (loaded_plan) { .path = path };
+    if (!f) {
+        file_message(path, "", TNF_NO_OFFSET, strerror(errno));
+        return EXIT_IO;
+    }
+    out->text = read_all(f, &n);
+    bool bad = ferror(f);
+    if (!std)
+        fclose(f);
+    if (!out->text || bad) {
+        file_message(path, "", TNF_NO_OFFSET, bad ? strerror(errno) : "it is too large");
+        return EXIT_IO;
+    }
+    if (tnf_job_parse(&out->job, out->text, n, &error) != TNF_OK)
+        return file_error(path, &error);
+    out->info = tnf_job_describe(out->job);
+    return EXIT_DONE;
+}
+
+void plan_free(loaded_plan *p)
+{
+    tnf_job_free(p->job);
+    free(p->text);
+}
+
+tnf_job_how plan_how(const loaded_plan *p)
+{
+    tnf_job_how how = TNF_JOB_HOW_INIT;
+    how.base = p->info->out ? NULL : p->path;
+    return how;
+}
+
+/* ----------------------------------------------------------------------- part */
+
+static bool parse_part(const char *text, uint64_t *i, uint64_t *n)
+{
+    char *end;
+    errno = 0;
+    *i = strtoull(text, &end, 10);
+    if (end == text || *end != '/' || *text == '-')
+        return false;
+    text = end + 1;
+    *n = strtoull(text, &end, 10);
+    return end != text && !*end && *text != '-' && errno == 0 && *i < *n;
+}
+
+static int do_part(const char *name, const part_options *o, const loaded_plan *p, uint64_t i,
+                   uint64_t n)
+{
+    tnf_error error;
+    tnf_job_how how = plan_how(p);
+    how.trust_content = o->trust_content;
+    if (strcmp(p->info->job, name) != 0)
+        return usage_error("%s: this is a plan for %s", name, p->info->job);
+    if (n != p->info->parts)
+        return usage_error("%s: the plan has %" PRIu64 " parts, not %" PRIu64, name, p->info->parts,
+                           n);
+    if (strcmp(p->path, "-") == 0 && !p->info->out)
+        return usage_error("%s: a plan without --out must be a file, since receipts lie beside it",
+                           name);
+    tnf_status status = tnf_job_part(NULL, p->job, i, &how, &error);
+    return status == TNF_OK ? EXIT_DONE : file_error(p->path, &error);
+}
+
+int part_run(const cli_state *cli, const char *name, const part_options *o, int nargs)
+{
+    loaded_plan p;
+    uint64_t i, n;
+    (void)cli;
+    if (!o->plan || !o->part)
+        return usage_error("%s: --plan and --part belong together", name);
+    if (nargs > 0)
+        return usage_error("%s: with --plan, the files are those of the plan", name);
+    if (!parse_part(o->part, &i, &n))
+        return usage_error("%s: --part takes I/N with I from 0 to N - 1, as 7/64; not '%s'", name,
+                           o->part);
+    int code = plan_load(&p, o->plan);
+    if (code == EXIT_DONE)
+        code = do_part(name, o, &p, i, n);
+    plan_free(&p);
+    return code;
+}

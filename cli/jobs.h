@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* What commands about plans share: reading one, doing a part of it, finishing it. */
+#ifndef TENFOLD_CLI_JOBS_H
+#define TENFOLD_CLI_JOBS_H
+
+#include "cmd.h"
+#include <tenfold/jobs.h>
+
+/* Lines of the table of a command whose struct has part_options as `field`. */
+#define PART_OPTIONS(type, field)                                                                  \
+    { "plan",                                                                                      \
+      0,                                                                                           \
+      OPT_TEXT,                                                                                    \
+      offsetof(type, field.plan),                                                                  \
+      "PLAN",                                                                                      \
+      NULL,                                                                                        \
+      "Do a part of this plan, which 'tenfold plan' made, and nothing else. Files and options "    \
+      "are "                                                                                       \
+      "those of the plan." },                                                                      \
+        { "part",                                                                                  \
+          0,                                                                                       \
+          OPT_TEXT,                                                                                \
+          offsetof(type, field.part),                                                              \
+          "I/N",                                                                                   \
+          NULL,                                                                                    \
+          "Which part: I counts from 0, N is the number of parts of the plan." },                  \
+        TRUST_OPTION(type, field)
+#define TRUST_OPTION(type, field)                                                                  \
+    {                                                                                              \
+        "trust-content", 0, OPT_FLAG, offsetof(type, field.trust_content), NULL, NULL,             \
+            "With a plan: inputs with other times of change are taken. Sizes and headers must "    \
+            "still be those that were planned."                                                    \
+    }
+
+/* A plan and where it was read from. */
+typedef struct loaded_plan {
+    tnf_job *job;
+    const tnf_job_info *info;
+    const char *path;
+    char *text;
+} loaded_plan;
+
+/* Reads a plan ("-": standard input); gives an exit code after saying what is wrong. */
+int plan_load(loaded_plan *out, const char *path);
+void plan_free(loaded_plan *p);
+/* How its parts are done: receipts lie beside the plan if it has no output. */
+tnf_job_how plan_how(const loaded_plan *p);
+
+/* `tenfold COMMAND --plan PLAN --part I/N`. */
+int part_run(const cli_state *cli, const char *name, const part_options *options, int nargs);
+/* Finishes and prints the result. */
+int plan_finish(const cli_state *cli, const loaded_plan *p, const tnf_job_how *how, bool as_json);
+
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file jobs.h
+ * Work on large files cut into parts that any scheduler can run: threads, processes, machines.
+ *
+ *     tnf_job_options what = TNF_JOB_INIT;           // 1. on one machine: the plan
+ *     what.job = "hash";
+ *     what.inputs = paths;
+ *     what.ninputs = 1;
+ *     what.parts = 64;
+ *     tnf_job_plan(&job, &what, &error);
+ *     fwrite(tnf_job_text(job).p, 1, tnf_job_text(job).n, file);
+ *
+ *     tnf_job_parse(&job, text, n, &error);          // 2. anywhere, in any order, any number of
+ * times tnf_job_part(&receipt, job, 7, &how, &error);
+ *
+ *     tnf_job_finish(&result, job, &how, &error);    // 3. once: checks, merges, makes it visible
+ *
+ * The plan is JSON and says everything; a worker needs it and the inputs, and nothing of other
+ * workers. The same inputs, options and number of parts give the same plan to the byte. Whatever
+ * the number of parts is, and in whatever order and however often they are done, the result is that
+ * of the plain function: the same bytes, the same hash, the same numbers.
+ *
+ *   plan ─┬─> part 0 ─> receipt ─┬─> finish ─> file, hash, report
+ *         ├─> part 1 ─> receipt ─┤
+ *         └─> part 2 ─> receipt ─┘
+ *
+ * A part is done when its receipt is there. A receipt appears whole or not at all, after the data
+ * that it speaks of is on the disk; a part whose receipt is there does nothing. If two attempts at
+ * one part come out differently, the second fails and says which leaf differs.
+ *
+ * For bindings: plan, parse, text, describe, part, finish, abort, free are all there is. Everything
+ * that comes out is JSON text (the plan, a receipt, the result), valid until the next call with the
+ * same job or tnf_job_free(). A job is used by one thread at a time.
+ */
+#ifndef TENFOLD_JOBS_H
+#define TENFOLD_JOBS_H
+
+#include <tenfold/tenfold.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** The version of the plan's format: "tenfold_plan" in it. */
+#define TNF_PLAN_VERSION 1
+
+/** A plan. */
+typedef struct tnf_job tnf_job;
+
+/** What to plan. Begin with TNF_JOB_INIT; job, inputs and parts must be set. */
+typedef struct tnf_job_options {
+    size_t size;               /**< sizeof(tnf_job_options) */
+    const char *job;           /**< "hash", "verify", "convert", "stat", "diff" or "similar" */
+    const char *const *inputs; /**< paths or URLs; two for diff, one for similar */
+    size_t ninputs;            /**< number of inputs */
+    uint64_t parts;            /**< 1 to 1,000,000; some may be empty */
+    const char *read_format;   /**< of all inputs; NULL: each is detected */
+    bool lenient;              /**< as tnf_open_options.lenient */
+
+    /* convert */
+    const char *out;    /**< the file, or with max_bytes the directory; others: where receipts go */
+    const char *format; /**< to write; NULL: by the extension of `out` */
+    const tnf_option *options;  /**< of its writer */
+    size_t noptions;            /**< number of options */
+    const char *const *select;  /**< patterns: only tensors that match one; none: all */
+    size_t nselect;             /**< number of patterns */
+    const char *const *exclude; /**< patterns: not what matches one */
+    size_t nexclude;            /**< number of patterns */
+    const char *dtype;          /**< as tnf_save_options.dtype */
+    bool allow_loss;            /**< as tnf_save_options.allow_loss */
+    bool replace;               /**< an existing result may be replaced by finish */
+    uint64_t max_bytes;         /**< several files of at most so many bytes of tensors, and an
+                                     index, as tnf_split(); 0: one file */
+
+    /* similar */
+    const char *const *queries; /**< words */
+    size_t nqueries;            /**< number of words */
+    uint64_t k;                 /**< answers for each; 0: 10 */
+
+    /* diff */
+    double rtol;  /**< as tnf_diff_options; both 0: bits are compared */
+    double atol;  /**< likewise */
+    bool numeric; /**< likewise */
+} tnf_job_options;
+
+/** All defaults. */
+#define TNF_JOB_INIT                                                                               \
+    {                                                                                              \
+        sizeof(tnf_job_options), NULL, NULL, 0, 0, NULL, false, NULL, NULL, NULL, 0, NULL, 0,      \
+            NULL, 0, NULL, false, false, 0, NULL, 0, 0, 0, 0, false                                \
+    }
+
+/** What is known of a plan. */
+typedef struct tnf_job_info {
+    const char *job;       /**< "hash" … */
+    const char *id;        /**< 64 hex digits: the same for the same work, wherever its files are */
+    uint64_t parts;        /**< number of parts */
+    uint64_t items;        /**< of all parts */
+    uint64_t bytes;        /**< to be read by all parts */
+    uint64_t largest_part; /**< bytes to be read by the part that has most of them */
+    uint64_t smallest_part; /**< … the least */
+    uint64_t largest_atom;  /**< bytes of the largest piece that cannot be cut; 0: all can */
+    const char *mode;       /**< of the output: "range", "files", "whole"; "rows": no file */
+    const char *format;     /**< that is written, or NULL */
+    const char *out;        /**< where, or NULL */
+} tnf_job_info;
+
+/** How to do a part, or to finish. Begin with TNF_JOB_HOW_INIT; NULL means all defaults. */
+typedef struct tnf_job_how {
+    size_t size; /**< sizeof(tnf_job_how) */
+    /** Receipts lie in the directory of this name with ".tenfold-ID.parts" behind it. NULL: the
+     *  plan's `out`; if it has none, there are no files: the caller keeps what tnf_job_part() gives
+     *  and hands it to tnf_job_finish(). */
+    const char *base;
+    bool trust_content; /**< other times of change, or ETags, of the inputs are taken; a size or a
+                             header that differs never is */
+    bool no_verify;     /**< finish: what was written is not read again */
+    const tnf_str *receipts;  /**< finish: texts that parts gave, in any order, if they are not in
+                                   files */
+    size_t nreceipts;         /**< number of texts */
+    unsigned threads;         /**< 0: one per core, or TENFOLD_THREADS */
+    tnf_progress_fn progress; /**< called meanwhile; NULL: never */
+    void *ctx;                /**< passed to it */
+} tnf_job_how;
+
+/** All defaults. */
+#define TNF_JOB_HOW_INIT                                                                           \
+    {                                                                                              \
+        sizeof(tnf_job_how), NULL, false, false, NULL, 0, 0, NULL, NULL                            \
+    }
+
+/** Makes a plan. Opens the inputs and reads their headers only. TNF_ELOSSY if a conversion would
+ *  lose something and that is not allowed. */
+TNF_API TNF_CHECKED tnf_status tnf_job_plan(tnf_job **out, const tnf_job_options *options,
+                                            tnf_error *error);
+/** Takes a plan from its text. TNF_EFORMAT if it is none, or its id does not fit. */
+TNF_API TNF_CHECKED tnf_status tnf_job_parse(tnf_job **out, const char *text, size_t n,
+                                             tnf_error *error);
+/** Frees a plan. NULL is allowed. */
+TNF_API void tnf_job_free(tnf_job *job);
+/** Returns the plan as JSON, which ends with a line feed. */
+TNF_API tnf_str tnf_job_text(const tnf_job *job);
+/** Returns what is known of a plan. */
+TNF_API const tnf_job_info *tnf_job_describe(const tnf_job *job);
+
+/** Does a part, from 0 on, and leaves its receipt; *receipt (may be NULL) becomes its text. Nothing
+ *  is done if the receipt is there already. TNF_ECHANGED if an input is not the one that was
+ *  planned, or the part came out differently before. */
+TNF_API TNF_CHECKED tnf_status tnf_job_part(tnf_str *receipt, tnf_job *job, uint64_t part,
+                                            const tnf_job_how *how, tnf_error *error);
+/** Checks that every part is done, reads again what was written, merges the results, makes the
+ *  output visible, and removes the receipts. *result (may be NULL) becomes a JSON object:
+ *
+ *     hash     {"job":"hash","id":…,"files":[{"file":…,"hash":"sha256:…","hash_version":2,
+ *               "tensors":[{"name":…,"hash":…}, …]}, …]}
+ *     verify   {…,"ok":true,"files":[{"file":…,"ok":true,"checked":…,"undigested":…,
+ *               "problems":[{"code":…,"offset":…,"tensor":…,"message":…}, …]}, …]}
+ *     convert  {…,"out":…,"format":…,"size":…,"hash":"sha256:…" or null}
+ *     stat     {…,"files":[{"file":…,"tensors":[{"name":…,"elements":…,"nan":…, …}, …]}, …]}
+ *     diff     {…,"same":false,"differences":[{"kind":…,"name":…, …}, …]}
+ *     similar  {…,"queries":[{"word":…,"hits":[{"word":…,"row":…,"score":…}, …]}, …]}
+ *
+ *  TNF_ENOTFOUND if parts are missing, with their numbers; TNF_EDIGEST if what was written is not
+ *  what its part says, with the part and the leaf. Killed in between, it can be called again. */
+TNF_API TNF_CHECKED tnf_status tnf_job_finish(tnf_str *result, tnf_job *job, const tnf_job_how *how,
+                                              tnf_error *error);
+/** Removes what parts have left: receipts and unfinished files. Inputs and results stay. */
+TNF_API TNF_CHECKED tnf_status tnf_job_abort(tnf_job *job, const tnf_job_how *how,
+                                             tnf_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

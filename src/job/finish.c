@@ -1,0 +1,591 @@
+/* SPDX-License-Identifier: MIT */
+/* The end of a plan: the only place where anything becomes visible.
+ *
+ *   receipts of all parts ─> what was written is read again ─> the result is noted
+ *     ─> files get their names ─> BASE.tenfold-ID.parts becomes ….done ─> that is removed
+ *
+ * Killed at any point, it is called again and goes on: a file that has its name already has no
+ * other, and whatever is called ….done only waits to be removed.
+ */
+#include "base/pool.h"
+#include "base/sized.h"
+#include "io/fs.h"
+#include "job/finishing.h"
+#include "wire/json.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define TEXT_MAX ((uint64_t)1 << 32)
+
+/* ------------------------------------------------------------------- receipts */
+
+static tnf_status keep(struct finishing *f, const char *text, size_t n, tnf_error *e)
+{
+    struct job_receipt r;
+    const char *copy = tnf_arena_str(&f->arena, text, n);
+    if (!copy)
+        return tnf_arena_fail(&f->arena, "receipts", e);
+    TNF_TRY(tnf_receipt_parse(&r, f->job, copy, n, &f->arena, e));
+    struct job_receipt *there = &f->receipts[r.part];
+    if (there->rows.p && (there->leaves.n != r.leaves.n || there->rows.n != r.rows.n ||
+                          memcmp(there->leaves.p, r.leaves.p, r.leaves.n) != 0 ||
+                          memcmp(there->rows.p, r.rows.p, r.rows.n) != 0))
+        return tnf_fail(
+            e, TNF_ECHANGED, TNF_NO_OFFSET,
+            "part %" PRIu64 " came out differently twice; one of the machines is broken", r.part);
+    *there = r;
+    return TNF_OK;
+}
+
+static tnf_status read_all(struct finishing *f, tnf_error *e)
+{
+    tnf_job *job = f->job;
+    for (size_t i = 0; i < f->how.nreceipts; i++)
+        TNF_TRY(keep(f, f->how.receipts[i].p, f->how.receipts[i].n, e));
+    for (uint64_t i = 0; f->how.nreceipts == 0 && f->base && i < job->o.parts; i++) {
+        tnf_error why = { .offset = TNF_NO_OFFSET };
+        tnf_status status = tnf_receipt_read(job, f->base, i, &why);
+        if (status == TNF_ENOTFOUND)
+            continue;
+        if (status == TNF_OK)
+            status = keep(f, (const char *)job->answer.p, job->answer.n, &why);
+        if (status != TNF_OK) {
+            if (e)
+                *e = why;
+            return status;
+        }
+    }
+    return TNF_OK;
+}
+
+static tnf_status check_all_there(const struct finishing *f, tnf_error *e)
+{
+    char list[120] = "";
+    size_t at = 0;
+    uint64_t missing = 0;
+    for (uint64_t i = 0; i < f->job->o.parts; i++) {
+        if (f->receipts[i].rows.p)
+            continue;
+        if (missing++ < 8)
+            at += (size_t)snprintf(list + at, sizeof list - at, "%s%" PRIu64, at ? ", " : "", i);
+    }
+    if (missing == 0)
+        return TNF_OK;
+    return tnf_fail(e, TNF_ENOTFOUND, TNF_NO_OFFSET,
+                    "%" PRIu64 " of %" PRIu64 " parts are not done: %s%s", missing, f->job->o.parts,
+                    list, missing > 8 ? " …" : "");
+}
+
+/* Do the hashes of a receipt fit its items? */
+static tnf_status check_receipt(struct finishing *f, uint64_t part, tnf_error *e)
+{
+    const tnf_job *job = f->job;
+    const struct job_receipt *r = &f->receipts[part];
+    struct job_window *windows;
+    size_t first, end, n = 0;
+    uint64_t leaves = 0;
+    bool whole = strcmp(job->mode, "whole") == 0;
+    bool hashed = job->kind == TNF_JOB_HASH || (job->kind == TNF_JOB_CONVERT && !whole);
+    tnf_job_items(job, part, &first, &end);
+    for (size_t i = first; i < end && hashed; i++)
+        leaves += job->items[i].n;
+    if (job->kind == TNF_JOB_CONVERT && !whole)
+        TNF_TRY(tnf_job_windows(&windows, &n, job, part, &f->arena, e));
+    bool good = whole ? r->leaves.n % 64 == 0 : r->leaves.n == leaves * 64;
+    return good && r->frame.n == n * 64
+               ? TNF_OK
+               : tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
+                          "the receipt of part %" PRIu64 " does not fit the plan", part);
+}
+
+static tnf_status collect(struct finishing *f, tnf_error *e)
+{
+    f->receipts = tnf_arena_array(&f->arena, f->job->o.parts, sizeof *f->receipts);
+    if (!f->receipts)
+        return tnf_arena_fail(&f->arena, "receipts", e);
+    TNF_TRY(read_all(f, e));
+    TNF_TRY(check_all_there(f, e));
+    for (uint64_t i = 0; i < f->job->o.parts; i++)
+        TNF_TRY(check_receipt(f, i, e));
+    return TNF_OK;
+}
+
+/* ----------------------------------------------------------------------- hash */
+
+/* All leaves, in the order of the items; before[i]: of the items before the i-th. */
+static tnf_status all_leaves(struct finishing *f, uint8_t **out, uint64_t **before, tnf_error *e)
+{
+    const tnf_job *job = f->job;
+    uint64_t total = 0;
+    *before = tnf_arena_array(&f->arena, job->nitems + 1, sizeof **before);
+    if (!*before)
+        return tnf_arena_fail(&f->arena, "hashes", e);
+    for (size_t i = 0; i < job->nitems; i++) {
+        (*before)[i] = total;
+        total += job->items[i].n;
+    }
+    uint8_t *to = *out = tnf_arena_array(&f->arena, total + 1, TNF_HASH_BYTES);
+    if (!to)
+        return tnf_arena_fail(&f->arena, "hashes", e);
+    for (uint64_t i = 0; i < job->o.parts; i++) {
+        if (!tnf_take_hex(to, f->receipts[i].leaves))
+            return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "the receipt of part %" PRIu64 " is bad",
+                            i);
+        to += f->receipts[i].leaves.n / 2;
+    }
+    return TNF_OK;
+}
+
+static void put_hash(tnf_buf *b, const uint8_t hash[TNF_HASH_BYTES])
+{
+    tnf_buf_puts(b, "\"sha256:");
+    tnf_put_hex(b, hash, TNF_HASH_BYTES);
+    tnf_buf_puts(b, "\"");
+}
+
+static void put_name(tnf_buf *b, tnf_str name)
+{
+    bool text = tnf_utf8_valid(name.p, name.n, NULL);
+    if (text) {
+        tnf_json_put_string(b, name.p, name.n);
+        return;
+    }
+    tnf_buf_puts(b, "{\"$bytes\":\"");
+    tnf_put_hex(b, (const uint8_t *)name.p, name.n);
+    tnf_buf_puts(b, "\"}");
+}
+
+/* The leaves of each tensor of an input. */
+static tnf_status gather(struct finishing *f, size_t in, uint8_t **leaves, const uint8_t *all,
+                         const uint64_t *before, tnf_error *e)
+{
+    const tnf_job *job = f->job;
+    const tnf_file *file = job->inputs[in].file;
+    for (size_t i = 0; i < tnf_file_info(file)->objects; i++) {
+        const tnf_object *o = tnf_at(file, i);
+        uint64_t n = tnf_leaves_before(o, o->nparts);
+        leaves[i] = tnf_arena_array(&f->arena, n + 1, TNF_HASH_BYTES);
+        if (!leaves[i])
+            return tnf_arena_fail(&f->arena, "hashes", e);
+    }
+    for (size_t i = 0; i < job->nitems; i++) {
+        const struct job_item *it = &job->items[i];
+        const tnf_object *o = it->in == in ? tnf_at(file, it->index) : NULL;
+        if (it->in != in)
+            continue;
+        if (!o || it->k >= o->nparts || it->first > tnf_count_leaves(&o->parts[it->k]) ||
+            it->n > tnf_count_leaves(&o->parts[it->k]) - it->first)
+            return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "the plan does not fit its inputs");
+        memcpy(leaves[it->index] +
+                   (tnf_leaves_before(o, (uint16_t)it->k) + it->first) * TNF_HASH_BYTES,
+               all + before[i] * TNF_HASH_BYTES, (size_t)it->n * TNF_HASH_BYTES);
+    }
+    return TNF_OK;
+}
+
+static tnf_status hash_input(struct finishing *f, tnf_buf *b, size_t in, const uint8_t *all,
+                             const uint64_t *before, tnf_error *e)
+{
+    const tnf_file *file = f->job->inputs[in].file;
+    size_t n = tnf_file_info(file)->objects;
+    uint8_t hash[TNF_HASH_BYTES];
+    uint8_t **leaves = tnf_arena_array(&f->arena, n + 1, sizeof *leaves);
+    uint8_t(*tensors)[TNF_HASH_BYTES] = tnf_arena_array(&f->arena, n + 1, sizeof *tensors);
+    if (!leaves || !tensors)
+        return tnf_arena_fail(&f->arena, "hashes", e);
+    TNF_TRY(gather(f, in, leaves, all, before, e));
+    for (size_t i = 0; i < n; i++)
+        TNF_TRY(tnf_hash_of_leaves(tensors[i], tnf_at(file, i), leaves[i], e));
+    TNF_TRY(tnf_hash_of_tensors(hash, file, (const uint8_t(*)[TNF_HASH_BYTES])tensors, e));
+    const char *path = f->job->inputs[in].own.name;
+    tnf_buf_puts(b, in ? ",\n{\"file\":" : "\n{\"file\":");
+    tnf_json_put_string(b, path, strlen(path));
+    tnf_buf_puts(b, ",\"hash\":");
+    put_hash(b, hash);
+    tnf_buf_printf(b, ",\"hash_version\":%d,\"tensors\":[", TNF_HASH_VERSION);
+    for (size_t i = 0; i < n; i++) {
+        tnf_buf_puts(b, i ? ",\n{\"name\":" : "\n{\"name\":");
+        put_name(b, tnf_at(file, i)->name);
+        tnf_buf_puts(b, ",\"hash\":");
+        put_hash(b, tensors[i]);
+        tnf_buf_puts(b, "}");
+    }
+    tnf_buf_puts(b, "]}");
+    return tnf_buf_status(b, "hashes", e);
+}
+
+static tnf_status finish_hash(struct finishing *f, tnf_buf *b, tnf_error *e)
+{
+    uint8_t *all;
+    uint64_t *before;
+    TNF_TRY(all_leaves(f, &all, &before, e));
+    TNF_TRY(tnf_job_open(f->job, true, &f->how, e));
+    tnf_buf_puts(b, ",\"files\":[");
+    for (size_t i = 0; i < f->job->o.ninputs; i++)
+        TNF_TRY(hash_input(f, b, i, all, before, e));
+    tnf_buf_puts(b, "]");
+    return TNF_OK;
+}
+
+/* ------------------------------------------------- the content hash of the output */
+
+struct written {
+    tnf_str tensor;
+    const char *role;
+    uint64_t bytes;
+    const uint8_t *leaves;
+};
+
+static int by_name(const void *a, const void *b)
+{
+    const struct written *x = a, *y = b;
+    int c = tnf_str_compare(x->tensor, y->tensor);
+    return c ? c : strcmp(x->role, y->role);
+}
+
+/* The tensors that were written: an item each, or several that follow each other. */
+static size_t list_written(struct written *list, const tnf_job *job, const uint8_t *all,
+                           const uint64_t *before)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < job->nitems; i++) {
+        const struct job_item *it = &job->items[i];
+        if (it->first == 0)
+            list[n++] = (struct written) { it->tensor, it->role, 0,
+                                           all + before[i] * TNF_HASH_BYTES };
+        if (n > 0)
+            list[n - 1].bytes += it->bytes;
+    }
+    if (n)
+        qsort(list, n, sizeof *list, by_name);
+    return n;
+}
+
+/* False: what is read back is not what was written, but was restored from it. */
+static bool hash_object(struct finishing *f, uint8_t out[TNF_HASH_BYTES], const tnf_object *o,
+                        const struct written *list, size_t n)
+{
+    uint64_t count = tnf_leaves_before(o, o->nparts);
+    uint8_t *leaves = tnf_arena_array(&f->arena, count + 1, TNF_HASH_BYTES), *to = leaves;
+    if (!leaves || (o->order != TNF_ORDER_C && o->rank > 1))
+        return false;
+    for (uint16_t k = 0; k < o->nparts; k++) {
+        const tnf_part *part = &o->parts[k];
+        const struct written key = { .tensor = o->name, .role = part->role };
+        const struct written *found = part->nbytes && n
+                                          ? bsearch(&key, list, n, sizeof *list, by_name)
+                                          : NULL;
+        if (part->nbytes == 0)
+            continue;
+        if (!found || found->bytes != part->nbytes)
+            return false;
+        memcpy(to, found->leaves, (size_t)tnf_count_leaves(part) * TNF_HASH_BYTES);
+        to += tnf_count_leaves(part) * TNF_HASH_BYTES;
+    }
+    return tnf_hash_of_leaves(out, o, leaves, NULL) == TNF_OK;
+}
+
+/* Of one file that was written in ranges; false: it takes reading to know it. */
+static bool hash_output(struct finishing *f, uint8_t out[TNF_HASH_BYTES], const uint8_t *all,
+                        const uint64_t *before)
+{
+    const tnf_job *job = f->job;
+    tnf_open_options how = TNF_OPEN_INIT;
+    tnf_file *file;
+    how.format = job->format;
+    struct written *list = tnf_arena_array(&f->arena, job->nitems + 1, sizeof *list);
+    if (!list || tnf_open(&file, f->now[0], &how, NULL) != TNF_OK)
+        return false;
+    size_t n = list_written(list, job, all, before), objects = tnf_file_info(file)->objects;
+    uint8_t(*tensors)[TNF_HASH_BYTES] = tnf_arena_array(&f->arena, objects + 1, sizeof *tensors);
+    bool good = tensors != NULL;
+    for (size_t i = 0; i < objects && good; i++)
+        good = hash_object(f, tensors[i], tnf_at(file, i), list, n);
+    good = good && tnf_hash_of_tensors(out, file, (const uint8_t(*)[TNF_HASH_BYTES])tensors,
+                                       NULL) == TNF_OK;
+    tnf_close(file);
+    return good;
+}
+
+static tnf_status put_output(struct finishing *f, tnf_buf *b, tnf_error *e)
+{
+    const tnf_job *job = f->job;
+    uint8_t hash[TNF_HASH_BYTES], *all;
+    uint64_t *before, size = 0;
+    for (size_t i = 0; i < job->nouts; i++) {
+        struct stat st;
+        if (stat(f->now[i], &st) != 0)
+            return tnf_fail_sys(e, errno, "cannot read %s", TNF_VISIBLE(f->now[i]));
+        size += (uint64_t)st.st_size;
+    }
+    tnf_buf_puts(b, ",\"out\":");
+    tnf_json_put_string(b, job->o.out, strlen(job->o.out));
+    tnf_buf_printf(b, ",\"format\":\"%s\",\"size\":%" PRIu64 ",\"hash\":", job->format, size);
+    bool known = strcmp(job->mode, "range") == 0;
+    if (known)
+        TNF_TRY(all_leaves(f, &all, &before, e));
+    if (known && hash_output(f, hash, all, before))
+        put_hash(b, hash);
+    else
+        tnf_buf_puts(b, "null");
+    return TNF_OK;
+}
+
+/* -------------------------------------------------------------------- in place */
+
+static tnf_status place(const char *temp, const char *path, bool replace, tnf_error *e)
+{
+    struct stat a, b;
+    if (lstat(temp, &a) != 0)
+        return errno == ENOENT ? TNF_OK /* it has its name already */
+                               : tnf_fail_sys(e, errno, "cannot read %s", TNF_VISIBLE(temp));
+    bool linked = !replace && link(temp, path) == 0;
+    if (!replace && !linked && errno == EEXIST) {
+        if (lstat(path, &b) != 0 || a.st_dev != b.st_dev || a.st_ino != b.st_ino)
+            return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET, "%s exists already", TNF_VISIBLE(path));
+        linked = true; /* by this, before it was killed */
+    }
+    if (linked ? unlink(temp) != 0 : rename(temp, path) != 0)
+        return tnf_fail_sys(e, errno, "cannot make %s", TNF_VISIBLE(path));
+    return TNF_OK;
+}
+
+/* The index is written last, of the files where they are now. */
+static tnf_status write_index(struct finishing *f, tnf_error *e)
+{
+    tnf_job *job = f->job;
+    char *path;
+    tnf_through through = { .number = job->nouts, .n = job->nouts };
+    through.shards = (const char *const *)f->now;
+    TNF_TRY(tnf_job_open(job, true, &f->how, e));
+    TNF_TRY(tnf_job_temp(&path, job, job->nouts, e));
+    tnf_status status = tnf_sink_file(&through.sink, path, TNF_SINK_REPLACE, e);
+    if (status == TNF_OK) {
+        status = tnf_job_convert(job, &through, NULL, NULL, e);
+        tnf_sink_close(through.sink);
+    }
+    tnf_free_path(path);
+    return status;
+}
+
+static tnf_status place_one(const tnf_job *job, size_t number, const char *path, tnf_error *e)
+{
+    char *temp;
+    TNF_TRY(tnf_job_temp(&temp, job, number, e));
+    tnf_status status = place(temp, path, job->o.replace, e);
+    tnf_free_path(temp);
+    return status;
+}
+
+static tnf_status place_all(struct finishing *f, tnf_error *e)
+{
+    tnf_job *job = f->job;
+    struct stat st;
+    bool indexed = job->index && lstat(job->index, &st) == 0 && !job->o.replace;
+    if (job->index && !indexed)
+        TNF_TRY(write_index(f, e));
+    if (job->o.max_bytes && mkdir(job->o.out, 0777) != 0 && errno != EEXIST)
+        return tnf_fail_sys(e, errno, "cannot make %s", TNF_VISIBLE(job->o.out));
+    for (size_t i = 0; i < job->nouts; i++)
+        TNF_TRY(place_one(job, i, job->outs[i].path, e));
+    TNF_TRY(tnf_sync_directory_of(job->outs[0].path, e));
+    if (job->index)
+        TNF_TRY(place_one(job, job->nouts, job->index, e));
+    return tnf_sync_placed(job->outs[0].path, e);
+}
+
+/* --------------------------------------------------------------------- removing */
+
+/* A directory of plain files. */
+static void remove_all(const char *path)
+{
+    DIR *d = opendir(path);
+    int fd = d ? dirfd(d) : -1;
+    for (const struct dirent *entry; d && (entry = readdir(d)) != NULL;)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            (void)unlinkat(fd, entry->d_name, 0);
+    if (d)
+        closedir(d);
+    (void)rmdir(path);
+}
+
+/* The name is what tells that it is over: then one by one. */
+static tnf_status remove_parts(struct finishing *f, tnf_error *e)
+{
+    char *parts, *done;
+    TNF_TRY(tnf_job_path(&parts, f->job, f->base, ".parts", e));
+    tnf_status status = tnf_job_path(&done, f->job, f->base, ".done", e);
+    if (status == TNF_OK) {
+        if (rename(parts, done) != 0 && errno != ENOENT)
+            remove_all(parts);
+        remove_all(done);
+        tnf_free_path(done);
+    }
+    tnf_free_path(parts);
+    return status;
+}
+
+static tnf_status note_result(struct finishing *f, const tnf_buf *result, tnf_error *e)
+{
+    char *path;
+    tnf_sink *sink;
+    TNF_TRY(tnf_job_path(&path, f->job, f->base, ".parts/result", e));
+    tnf_status status = tnf_sink_file(&sink, path, TNF_SINK_REPLACE, e);
+    if (status == TNF_OK) {
+        status = tnf_sink_write(sink, result->p, result->n, e);
+        if (status == TNF_OK)
+            status = tnf_sink_commit(sink, e);
+        tnf_sink_close(sink);
+    }
+    tnf_free_path(path);
+    return status;
+}
+
+/* An earlier call was killed while it removed what was left. */
+static bool was_done(struct finishing *f, tnf_buf *result)
+{
+    char *done, *path;
+    struct stat st;
+    if (tnf_job_path(&done, f->job, f->base, ".done", NULL) != TNF_OK)
+        return false;
+    bool there = lstat(done, &st) == 0;
+    if (there && tnf_job_path(&path, f->job, f->base, ".done/result", NULL) == TNF_OK) {
+        if (tnf_read_text(result, path, TEXT_MAX, NULL) != TNF_OK)
+            result->n = 0;
+        tnf_free_path(path);
+    }
+    if (there)
+        remove_all(done);
+    tnf_free_path(done);
+    return there;
+}
+
+/* Nothing is left of the parts. Is the result there, with the content of its only input? */
+static bool is_finished(struct finishing *f)
+{
+    const tnf_job *job = f->job;
+    uint8_t in[TNF_HASH_BYTES], out[TNF_HASH_BYTES];
+    tnf_file *file;
+    bool plain = job->o.ninputs == 1 && !job->o.nselect && !job->o.nexclude && !job->o.dtype;
+    const char *path = job->index ? job->index : job->outs[0].path;
+    if (!plain || tnf_job_open(f->job, true, &f->how, NULL) != TNF_OK ||
+        tnf_open(&file, path, NULL, NULL) != TNF_OK)
+        return false;
+    bool same = tnf_content_hash(in, job->inputs[0].file, NULL, NULL) == TNF_OK &&
+                tnf_content_hash(out, file, NULL, NULL) == TNF_OK &&
+                memcmp(in, out, sizeof in) == 0;
+    tnf_close(file);
+    return same;
+}
+
+/* ----------------------------------------------------------------------- whole */
+
+static void begin_result(const tnf_job *job, tnf_buf *b)
+{
+    b->n = 0;
+    tnf_buf_printf(b, "{\"job\":\"%s\",\"id\":\"%s\"", tnf_job_names[job->kind], job->id);
+}
+
+static tnf_status write_result(struct finishing *f, tnf_buf *b, tnf_error *e)
+{
+    begin_result(f->job, b);
+    TNF_TRY(tnf_finish_find(f, e));
+    if (!f->how.no_verify)
+        TNF_TRY(tnf_pool_run(tnf_pool_threads(f->how.threads), (size_t)f->job->o.parts,
+                             tnf_finish_check, f, e));
+    TNF_TRY(put_output(f, b, e));
+    tnf_buf_puts(b, "}\n");
+    TNF_TRY(tnf_buf_status(b, "the result", e));
+    TNF_TRY(note_result(f, b, e));
+    tnf_status status = place_all(f, e);
+    if (status != TNF_OK && status != TNF_EUNSYNCED)
+        return status;
+    TNF_TRY(remove_parts(f, e));
+    return status;
+}
+
+static tnf_status finish_convert(struct finishing *f, tnf_buf *b, tnf_error *e)
+{
+    tnf_error why = { .offset = TNF_NO_OFFSET };
+    if (was_done(f, b) && b->n > 0)
+        return TNF_OK;
+    tnf_status status = collect(f, &why);
+    if (status == TNF_ENOTFOUND && !f->receipts[0].rows.p && is_finished(f)) {
+        begin_result(f->job, b);
+        tnf_buf_puts(b, ",\"out\":");
+        tnf_json_put_string(b, f->job->o.out, strlen(f->job->o.out));
+        tnf_buf_puts(b, ",\"finished_before\":true}\n");
+        return tnf_buf_status(b, "the result", e);
+    }
+    if (status == TNF_OK)
+        return write_result(f, b, e);
+    if (e)
+        *e = why;
+    return status;
+}
+
+static tnf_status finish(struct finishing *f, tnf_buf *b, tnf_error *e)
+{
+    if (f->job->kind == TNF_JOB_CONVERT)
+        return finish_convert(f, b, e);
+    TNF_TRY(collect(f, e));
+    begin_result(f->job, b);
+    TNF_TRY(f->job->kind == TNF_JOB_HASH ? finish_hash(f, b, e)
+                                         : tnf_job_merge(b, f->job, f->receipts, &f->arena, e));
+    tnf_buf_puts(b, "}\n");
+    return tnf_buf_status(b, "the result", e);
+}
+
+static tnf_status begin(struct finishing *f, tnf_job *job, const tnf_job_how *how, tnf_error *e)
+{
+    *f = (struct finishing) { .job = job };
+    TNF_TRY(tnf_options_copy(&f->how, sizeof f->how, how, e));
+    f->base = job->kind == TNF_JOB_CONVERT || !f->how.base ? job->o.out : f->how.base;
+    return TNF_OK;
+}
+
+tnf_status tnf_job_finish(tnf_str *result, tnf_job *job, const tnf_job_how *how, tnf_error *e)
+{
+    struct finishing f;
+    tnf_buf text;
+    TNF_TRY(begin(&f, job, how, e));
+    tnf_scratch_begin(&f.arena);
+    tnf_text_begin(&text, UINT64_MAX);
+    tnf_status status = finish(&f, &text, e);
+    tnf_job_close(job);
+    tnf_arena_free(&f.arena);
+    bool done = status == TNF_OK || status == TNF_EUNSYNCED;
+    if (done) {
+        tnf_buf old = job->answer;
+        job->answer = text;
+        text = old;
+    }
+    tnf_buf_free(&text);
+    if (result)
+        *result = done ? (tnf_str) { (const char *)job->answer.p, job->answer.n }
+                       : (tnf_str) { NULL, 0 };
+    return status;
+}
+
+tnf_status tnf_job_abort(tnf_job *job, const tnf_job_how *how, tnf_error *e)
+{
+    struct finishing f;
+    TNF_TRY(begin(&f, job, how, e));
+    if (!f.base)
+        return TNF_OK;
+    for (size_t i = 0; i < job->nouts && !job->o.max_bytes; i++) {
+        char *temp;
+        TNF_TRY(tnf_job_temp(&temp, job, i, e));
+        (void)unlink(temp);
+        tnf_free_path(temp);
+    }
+    return remove_parts(&f, e);
+}

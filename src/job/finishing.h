@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* What finish.c and again.c share. */
+#ifndef TNF_JOB_FINISHING_H
+#define TNF_JOB_FINISHING_H
+
+#include "job/job.h"
+
+struct finishing {
+    tnf_job *job;
+    tnf_job_how how;
+    const char *base;
+    tnf_arena arena;
+    struct job_receipt *receipts; /* of all parts */
+    char **now;                   /* where each output lies */
+};
+
+/* again.c: where the outputs lie now; */
+tnf_status tnf_finish_find(struct finishing *f, tnf_error *e);
+/* one part's bytes, read again; for tnf_pool_run(). */
+tnf_status tnf_finish_check(void *ctx, size_t part, tnf_error *e);
+
+#endif

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+/* The results of all parts as one: rows in their order, numbers added, the best of all answers. */
+#include "job/job.h"
+#include "wire/json.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct row {
+    uint64_t in, index, seen; /* seen: its place among all, which decides where the rest is equal */
+    tnf_str text;
+};
+
+struct sums {
+    uint64_t checked, undigested;
+};
+
+static const char *const counted[] = { "tensors", "close",      "different", "only_a",
+                                       "only_b",  "attributes", "extras" };
+#define COUNTED (sizeof counted / sizeof *counted)
+
+struct hit {
+    tnf_str word, text; /* text: as the part gave it */
+    uint64_t row;
+    double score;
+};
+
+struct answer {
+    struct hit *hits;
+    size_t n, room;
+    bool found;
+};
+
+struct merging {
+    tnf_job *job;
+    tnf_arena *arena;
+    struct row *rows;
+    size_t n, room;
+    struct sums *sums; /* of each input */
+    uint64_t counts[COUNTED];
+    struct answer *answers; /* of each query */
+    tnf_status status;
+    tnf_error *e;
+};
+
+static bool is(tnf_str key, const char *name)
+{
+    return key.n == strlen(name) && memcmp(key.p, name, key.n) == 0;
+}
+
+static void no_memory(struct merging *m)
+{
+    if (m->status == TNF_OK)
+        m->status = tnf_arena_fail(m->arena, "results", m->e);
+}
+
+/* ------------------------------------------------------------------- reading */
+
+static void add_hit(struct merging *m, struct answer *a, const struct hit *hit)
+{
+    struct hit *hits = tnf_arena_grow(m->arena, a->hits, a->n, &a->room, sizeof *hits, 16);
+    if (!hits) {
+        no_memory(m);
+        return;
+    }
+    a->hits = hits;
+    hits[a->n++] = *hit;
+}
+
+static bool take_score(tnf_json *j, double *out)
+{
+    tnf_str text;
+    char copy[40] = "";
+    if (!tnf_json_skip(j, &text))
+        return false;
+    if (text.n > 0 && text.p[0] == '"') {
+        *out = text.n > 2 && text.p[1] == 'N' ? (double)NAN
+               : text.p[1] == '-'             ? (double)-INFINITY
+                                              : (double)INFINITY;
+        return true;
+    }
+    memcpy(copy, text.p, text.n < sizeof copy ? text.n : sizeof copy - 1);
+    *out = strtod(copy, NULL);
+    return true;
+}
+
+static void take_hit(struct merging *m, tnf_json *j, struct answer *a)
+{
+    struct hit hit = { .word = { "", 0 } };
+    const uint8_t *from = j->p;
+    if (!tnf_json_enter(j, '{'))
+        return;
+    for (tnf_str key; tnf_json_key(j, &key);)
+        (void)(is(key, "row")                               ? tnf_json_u64(j, &hit.row)
+               : is(key, "score")                           ? take_score(j, &hit.score)
+               : is(key, "word") && tnf_json_peek(j) == '"' ? tnf_json_string(j, &hit.word)
+                                                            : tnf_json_skip(j, NULL));
+    hit.text = (tnf_str) { (const char *)from, (size_t)(j->p - from) };
+    if (j->status == TNF_OK)
+        add_hit(m, a, &hit);
+}
+
+static void take_hits(struct merging *m, tnf_json *j, uint64_t query)
+{
+    struct answer *a = query < m->job->o.nqueries ? &m->answers[query] : NULL;
+    if (!a || !tnf_json_enter(j, '[')) {
+        (void)tnf_json_skip(j, NULL);
+        return;
+    }
+    while (tnf_json_item(j))
+        take_hit(m, j, a);
+}
+
+static void add_number(struct merging *m, tnf_json *j, tnf_str key, uint64_t in)
+{
+    uint64_t v = 0;
+    if (!tnf_json_u64(j, &v))
+        return;
+    if (in < m->job->o.ninputs && is(key, "checked"))
+        m->sums[in].checked += v;
+    else if (in < m->job->o.ninputs && is(key, "undigested"))
+        m->sums[in].undigested += v;
+    for (size_t i = 0; i < COUNTED; i++)
+        if (is(key, counted[i]))
+            m->counts[i] += v;
+}
+
+static void take_row(struct merging *m, tnf_json *j)
+{
+    struct row row = { .seen = m->n };
+    uint64_t query = 0;
+    bool found = false;
+    if (!tnf_json_enter(j, '{'))
+        return;
+    for (tnf_str key; tnf_json_key(j, &key);) {
+        if (is(key, "hits"))
+            take_hits(m, j, query);
+        else if (is(key, "in") || is(key, "index") || is(key, "query"))
+            (void)tnf_json_u64(j, is(key, "in") ? &row.in : is(key, "index") ? &row.index : &query);
+        else if (is(key, "row"))
+            (void)tnf_json_skip(j, &row.text);
+        else if (is(key, "found"))
+            (void)tnf_json_bool(j, &found);
+        else
+            add_number(m, j, key, row.in);
+    }
+    if (found && query < m->job->o.nqueries)
+        m->answers[query].found = true;
+    if (!row.text.p || m->status != TNF_OK)
+        return;
+    m->rows = tnf_arena_grow(m->arena, m->rows, m->n, &m->room, sizeof *m->rows, 64);
+    if (m->rows)
+        m->rows[m->n++] = row;
+    else
+        no_memory(m);
+}
+
+static tnf_status take_rows(struct merging *m, tnf_str text, tnf_error *e)
+{
+    tnf_json j;
+    tnf_json_init(&j, text.p, text.n, 0, m->arena, 64, e);
+    if (tnf_json_enter(&j, '['))
+        while (tnf_json_item(&j) && m->status == TNF_OK)
+            take_row(m, &j);
+    tnf_status status = m->status == TNF_OK ? tnf_json_end(&j) : m->status;
+    return status;
+}
+
+/* ------------------------------------------------------------------- ordering */
+
+static int by_place(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+    if (x->in != y->in)
+        return x->in < y->in ? -1 : 1;
+    if (x->index != y->index)
+        return x->index < y->index ? -1 : 1;
+    return x->seen < y->seen ? -1 : x->seen > y->seen;
+}
+
+/* As the search orders them: by score, NaN last, then by word, then by row. */
+static int best_first(const void *a, const void *b)
+{
+    const struct hit *x = a, *y = b;
+    if (isnan(x->score) != isnan(y->score))
+        return isnan(x->score) ? 1 : -1;
+    if (x->score > y->score || x->score < y->score)
+        return x->score > y->score ? -1 : 1;
+    int c = tnf_str_compare(x->word, y->word);
+    return c ? c : x->row < y->row ? -1 : x->row > y->row;
+}
+
+/* -------------------------------------------------------------------- telling */
+
+static void put_file(tnf_buf *b, const struct merging *m, size_t in, size_t *at)
+{
+    const tnf_job *job = m->job;
+    const char *path = job->inputs[in].own.name;
+    size_t first = *at;
+    while (*at < m->n && m->rows[*at].in == in)
+        ++*at;
+    tnf_buf_puts(b, in ? ",\n{\"file\":" : "\n{\"file\":");
+    tnf_json_put_string(b, path, strlen(path));
+    if (job->kind == TNF_JOB_VERIFY)
+        tnf_buf_printf(b, ",\"ok\":%s,\"checked\":%" PRIu64 ",\"undigested\":%" PRIu64,
+                       *at == first ? "true" : "false", m->sums[in].checked,
+                       m->sums[in].undigested);
+    tnf_buf_puts(b, job->kind == TNF_JOB_VERIFY ? ",\"problems\":[" : ",\"tensors\":[");
+    for (size_t i = first; i < *at; i++) {
+        tnf_buf_puts(b, i > first ? ",\n" : "\n");
+        tnf_buf_put(b, m->rows[i].text.p, m->rows[i].text.n);
+    }
+    tnf_buf_puts(b, "]}");
+}
+
+static void put_files(tnf_buf *b, const struct merging *m)
+{
+    size_t at = 0;
+    if (m->job->kind == TNF_JOB_VERIFY)
+        tnf_buf_printf(b, ",\"ok\":%s", m->n == 0 ? "true" : "false");
+    tnf_buf_puts(b, ",\"files\":[");
+    for (size_t in = 0; in < m->job->o.ninputs; in++)
+        put_file(b, m, in, &at);
+    tnf_buf_puts(b, "]");
+}
+
+static void put_differences(tnf_buf *b, const struct merging *m)
+{
+    bool same = true;
+    for (size_t i = 0; i < COUNTED; i++)
+        same = same && (i < 2 || m->counts[i] == 0);
+    tnf_buf_printf(b, ",\"same\":%s", same ? "true" : "false");
+    for (size_t i = 0; i < COUNTED; i++)
+        tnf_buf_printf(b, ",\"%s\":%" PRIu64, counted[i], m->counts[i]);
+    tnf_buf_puts(b, ",\"differences\":[");
+    for (size_t i = 0; i < m->n; i++) {
+        tnf_buf_puts(b, i ? ",\n" : "\n");
+        tnf_buf_put(b, m->rows[i].text.p, m->rows[i].text.n);
+    }
+    tnf_buf_puts(b, "]");
+}
+
+static void put_answers(tnf_buf *b, const struct merging *m)
+{
+    tnf_buf_puts(b, ",\"queries\":[");
+    for (size_t q = 0; q < m->job->o.nqueries; q++) {
+        const struct answer *a = &m->answers[q];
+        const char *word = m->job->o.queries[q];
+        tnf_buf_puts(b, q ? ",\n{\"word\":" : "\n{\"word\":");
+        tnf_json_put_string(b, word, strlen(word));
+        tnf_buf_printf(b, ",\"found\":%s,\"hits\":[", a->found ? "true" : "false");
+        if (a->n)
+            qsort(a->hits, a->n, sizeof *a->hits, best_first);
+        for (size_t i = 0; i < a->n && i < m->job->o.k; i++) {
+            tnf_buf_puts(b, i ? "," : "");
+            tnf_buf_put(b, a->hits[i].text.p, a->hits[i].text.n);
+        }
+        tnf_buf_puts(b, "]}");
+    }
+    tnf_buf_puts(b, "]");
+}
+
+tnf_status tnf_job_merge(tnf_buf *out, tnf_job *job, const struct job_receipt *receipts,
+                         tnf_arena *arena, tnf_error *e)
+{
+    struct merging m = { .job = job, .arena = arena, .e = e };
+    m.sums = tnf_arena_array(arena, job->o.ninputs, sizeof *m.sums);
+    m.answers = tnf_arena_array(arena, job->o.nqueries + 1, sizeof *m.answers);
+    if (!m.sums || !m.answers)
+        return tnf_arena_fail(arena, "results", e);
+    for (uint64_t i = 0; i < job->o.parts; i++)
+        TNF_TRY(take_rows(&m, receipts[i].rows, e));
+    if (m.n)
+        qsort(m.rows, m.n, sizeof *m.rows, by_place);
+    if (job->kind == TNF_JOB_DIFF)
+        put_differences(out, &m);
+    else if (job->kind == TNF_JOB_SIMILAR)
+        put_answers(out, &m);
+    else
+        put_files(out, &m);
+    return tnf_buf_status(out, "results", e);
+}

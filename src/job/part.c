@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT */
+/* One part of a plan: opens the inputs, does its items, leaves its receipt.
+ *
+ * A conversion writes its windows into OUT.tenfold-ID, which whoever comes first makes at its full
+ * size; everybody writes the same bytes at the same places, so it does not matter who, when and how
+ * often.
+ */
+#include "base/pool.h"
+#include "base/sized.h"
+#include "io/fs.h"
+#include "io/sink.h"
+#include "job/job.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---------------------------------------------------------------------- paths */
+
+tnf_status tnf_job_path(char **out, const tnf_job *job, const char *base, const char *end,
+                        tnf_error *e)
+{
+    size_t length = strlen(base);
+    while (length > 1 && base[length - 1] == '/')
+        length--; /* "DIR/" is DIR */
+    size_t n = length + strlen(end) + 32;
+    *out = malloc(n);
+    if (!*out)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a path");
+    (void)snprintf(*out, n, "%.*s.tenfold-%.16s%s", (int)length, base, job->id, end);
+    return TNF_OK;
+}
+
+void tnf_free_path(char *path)
+{
+    free(path);
+}
+
+/* One file lies beside its place; of several, all in the directory of the receipts. */
+tnf_status tnf_job_temp(char **out, const tnf_job *job, size_t number, tnf_error *e)
+{
+    if (!job->o.max_bytes)
+        return tnf_job_path(out, job, job->outs[number].path, "", e);
+    const char *path = number < job->nouts ? job->outs[number].path : job->index;
+    const char *slash = strrchr(path, '/');
+    char end[300];
+    int n = snprintf(end, sizeof end, ".parts/%s", slash ? slash + 1 : path);
+    if (n < 0 || (size_t)n >= sizeof end)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the name of a file is too long");
+    return tnf_job_path(out, job, job->o.out, end, e);
+}
+
+/* ----------------------------------------------------------------------- hash */
+
+struct hashing {
+    tnf_job *job;
+    const struct job_item *items;
+    size_t n;
+    const uint64_t *before; /* leaves of the items before each; and of all */
+    const uint64_t *jobs;   /* likewise: an item that cannot be cut is one */
+    uint8_t *leaves;
+};
+
+static tnf_status check_item(const tnf_job *job, const struct job_item *it, tnf_error *e)
+{
+    const tnf_object *o = tnf_at(job->inputs[it->in].file, it->index);
+    bool good = o && (it->whole || job->kind == TNF_JOB_SIMILAR ||
+                      (it->k < o->nparts && it->first <= tnf_count_leaves(&o->parts[it->k]) &&
+                       it->n <= tnf_count_leaves(&o->parts[it->k]) - it->first));
+    return good ? TNF_OK
+                : tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "the plan does not fit its inputs");
+}
+
+static tnf_status hash_job(void *ctx, size_t job, tnf_error *e)
+{
+    const struct hashing *h = ctx;
+    size_t low = 0, high = h->n;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (h->jobs[middle] <= job)
+            low = middle;
+        else
+            high = middle;
+    }
+    const struct job_item *it = &h->items[low];
+    uint64_t in = job - h->jobs[low];
+    uint8_t *out = h->leaves + (h->before[low] + in) * TNF_HASH_BYTES;
+    bool one = it->atom || it->n == 0;
+    return tnf_hash_some(out, h->job->inputs[it->in].file, it->index, (uint16_t)it->k,
+                         one ? it->first : it->first + in, one ? it->n : 1, e);
+}
+
+/* The hashes of the leaves of a part, as hex. */
+static tnf_status hash_part(tnf_buf *out, tnf_job *job, uint64_t part, const tnf_job_how *how,
+                            tnf_arena *a, tnf_error *e)
+{
+    size_t first, end;
+    tnf_job_items(job, part, &first, &end);
+    struct hashing h = { .job = job, .items = &job->items[first], .n = end - first };
+    uint64_t *before = tnf_arena_array(a, h.n + 1, sizeof *before);
+    uint64_t *jobs = tnf_arena_array(a, h.n + 1, sizeof *jobs);
+    if (!before || !jobs)
+        return tnf_arena_fail(a, "hashes", e);
+    for (size_t i = 0; i < h.n; i++) {
+        TNF_TRY(check_item(job, &h.items[i], e));
+        before[i + 1] = before[i] + h.items[i].n;
+        jobs[i + 1] = jobs[i] + (h.items[i].atom || h.items[i].n == 0 ? 1 : h.items[i].n);
+    }
+    h.before = before;
+    h.jobs = jobs;
+    h.leaves = tnf_arena_array(a, before[h.n] + 1, TNF_HASH_BYTES);
+    if (!h.leaves || jobs[h.n] > SIZE_MAX / 2)
+        return tnf_arena_fail(a, "hashes", e);
+    TNF_TRY(tnf_pool_run(tnf_pool_threads(how->threads), (size_t)jobs[h.n], hash_job, &h, e));
+    tnf_put_hex(out, h.leaves, (size_t)before[h.n] * TNF_HASH_BYTES);
+    return tnf_buf_status(out, "hashes", e);
+}
+
+/* -------------------------------------------------------------------- convert */
+
+struct converting {
+    tnf_job *job;
+    const tnf_job_how *how;
+    tnf_buf *leaves, *frames;
+    uint64_t bytes;
+};
+
+static tnf_status make_file(int *fd, const char *path, uint64_t size, tnf_error *e)
+{
+    *fd = tnf_fs_open(path, O_RDWR | O_CREAT, 0666);
+    if (*fd < 0)
+        return tnf_fail_sys(e, errno, "cannot make %s", TNF_VISIBLE(path));
+    tnf_status status = tnf_fs_cut(*fd, size, e);
+    if (status != TNF_OK)
+        close(*fd);
+    return status;
+}
+
+static tnf_status fill_window(struct converting *c, struct window_sink *w, tnf_error *e)
+{
+    tnf_through through = { .number = w->window.out };
+    uint8_t *leaves = w->leaves;
+    TNF_TRY(tnf_window_open(&through.sink, w, e));
+    tnf_status status = tnf_job_convert(c->job, &through, c->how, NULL, e);
+    TNF_TRY(tnf_window_close(through.sink, w, status, e));
+    tnf_put_hex(c->leaves, leaves, (size_t)(w->leaves - leaves));
+    tnf_put_hex(c->frames, w->frame_hash, sizeof w->frame_hash);
+    c->bytes += w->window.end - w->window.first;
+    return tnf_fs_sync(w->fd, e);
+}
+
+static tnf_status write_window(struct converting *c, const struct job_window *window, tnf_arena *a,
+                               tnf_error *e)
+{
+    struct window_sink w = { .job = c->job, .window = *window };
+    uint64_t n = 0;
+    char *path;
+    for (size_t i = 0; i < window->nitems; i++)
+        n += c->job->items[window->item + i].n;
+    w.leaves = tnf_arena_array(a, n + 1, TNF_HASH_BYTES);
+    if (!w.leaves)
+        return tnf_arena_fail(a, "hashes", e);
+    TNF_TRY(tnf_job_temp(&path, c->job, window->out, e));
+    tnf_status status = make_file(&w.fd, path, c->job->outs[window->out].size, e);
+    tnf_free_path(path);
+    TNF_TRY(status);
+    status = fill_window(c, &w, e);
+    close(w.fd);
+    return status;
+}
+
+/* The hashes of a file that was written in one piece: of every 4 MiB of it. */
+static tnf_status hash_file(struct converting *c, const char *path, tnf_error *e)
+{
+    struct stat st;
+    int fd = tnf_fs_open(path, O_RDONLY, 0);
+    uint8_t *block = malloc(TNF_WINDOW_BLOCK);
+    tnf_status status = TNF_OK;
+    if (fd < 0 || !block || fstat(fd, &st) != 0)
+        status = tnf_fail_sys(e, errno, "cannot read %s", TNF_VISIBLE(path));
+    uint64_t size = status == TNF_OK ? (uint64_t)st.st_size : 0;
+    for (uint64_t at = 0; at < size && status == TNF_OK; at += TNF_LEAF_BYTES) {
+        uint8_t hash[TNF_HASH_BYTES];
+        tnf_digester d;
+        uint64_t n = size - at < TNF_LEAF_BYTES ? size - at : TNF_LEAF_BYTES;
+        status = tnf_hash_begin(&d, TNF_LEAF_TITLE, e);
+        if (status != TNF_OK)
+            break;
+        status = tnf_window_hash(&d, fd, at, n, block, e);
+        tnf_digest_end(&d, hash);
+        tnf_put_hex(c->leaves, hash, sizeof hash);
+    }
+    free(block);
+    if (fd >= 0)
+        close(fd);
+    c->bytes += size;
+    return status;
+}
+
+/* An output that cannot be cut: as tnf_convert() writes it, under another name. */
+static tnf_status write_whole(struct converting *c, size_t number, tnf_error *e)
+{
+    tnf_through through = { .number = number };
+    char *path;
+    TNF_TRY(tnf_job_temp(&path, c->job, number, e));
+    tnf_status status = tnf_sink_file(&through.sink, path, TNF_SINK_REPLACE, e);
+    if (status == TNF_OK) {
+        status = tnf_job_convert(c->job, &through, c->how, NULL, e);
+        tnf_sink_close(through.sink);
+    }
+    if (status == TNF_OK)
+        status = hash_file(c, path, e);
+    tnf_free_path(path);
+    return status;
+}
+
+/* Of several files, the one they lie in until finish. */
+static tnf_status make_directory(const tnf_job *job, tnf_error *e)
+{
+    char *path;
+    if (!job->o.max_bytes)
+        return TNF_OK;
+    TNF_TRY(tnf_job_path(&path, job, job->o.out, ".parts", e));
+    tnf_status status = mkdir(path, 0777) == 0 || errno == EEXIST
+                            ? TNF_OK
+                            : tnf_fail_sys(e, errno, "cannot make %s", TNF_VISIBLE(path));
+    tnf_free_path(path);
+    return status;
+}
+
+static tnf_status convert_part(struct converting *c, uint64_t part, tnf_arena *a, tnf_error *e)
+{
+    struct job_window *windows;
+    size_t n, first, end;
+    TNF_TRY(make_directory(c->job, e));
+    if (strcmp(c->job->mode, "whole") == 0) {
+        tnf_job_items(c->job, part, &first, &end);
+        for (size_t i = first; i < end; i++)
+            TNF_TRY(write_whole(c, c->job->items[i].out, e));
+        return TNF_OK;
+    }
+    TNF_TRY(tnf_job_windows(&windows, &n, c->job, part, a, e));
+    for (size_t i = 0; i < n; i++)
+        TNF_TRY(write_window(c, &windows[i], a, e));
+    return TNF_OK;
+}
+
+/* ----------------------------------------------------------------------- part */
+
+static tnf_status do_items(tnf_job *job, uint64_t part, const tnf_job_how *how, tnf_buf texts[3],
+                           tnf_error *e)
+{
+    struct converting c = { job, how, &texts[0], &texts[1], 0 };
+    struct job_receipt r = { .part = part };
+    size_t first, end;
+    tnf_arena a;
+    tnf_job_items(job, part, &first, &end);
+    for (size_t i = first; i < end && job->kind != TNF_JOB_CONVERT; i++) {
+        TNF_TRY(check_item(job, &job->items[i], e));
+        c.bytes += job->items[i].cost;
+    }
+    tnf_scratch_begin(&a);
+    tnf_status status;
+    if (job->kind == TNF_JOB_HASH)
+        status = hash_part(&texts[0], job, part, how, &a, e);
+    else if (job->kind == TNF_JOB_CONVERT)
+        status = convert_part(&c, part, &a, e);
+    else
+        status = tnf_job_rows(&texts[2], job, part, how, e);
+    tnf_arena_free(&a);
+    TNF_TRY(status);
+    if (texts[2].n == 0)
+        tnf_buf_puts(&texts[2], "[]");
+    for (unsigned i = 0; i < 3; i++)
+        TNF_TRY(tnf_buf_status(&texts[i], "a receipt", e));
+    r.bytes = c.bytes;
+    r.leaves = (tnf_str) { (const char *)texts[0].p, texts[0].n };
+    r.frame = (tnf_str) { (const char *)texts[1].p, texts[1].n };
+    r.rows = (tnf_str) { (const char *)texts[2].p, texts[2].n };
+    tnf_receipt_put(&job->answer, job, &r);
+    return tnf_buf_status(&job->answer, "a receipt", e);
+}
+
+/* Is there a receipt already? One that is damaged goes, and the part is done again. */
+static bool is_done(tnf_job *job, const char *base, uint64_t part)
+{
+    struct job_receipt r;
+    tnf_arena arena;
+    char *path, end[40];
+    if (!base || tnf_receipt_read(job, base, part, NULL) != TNF_OK)
+        return false;
+    tnf_scratch_begin(&arena);
+    bool good = tnf_receipt_parse(&r, job, (const char *)job->answer.p, job->answer.n, &arena,
+                                  NULL) == TNF_OK &&
+                r.part == part;
+    tnf_arena_free(&arena);
+    (void)snprintf(end, sizeof end, ".parts/%05" PRIu64, part);
+    if (!good && tnf_job_path(&path, job, base, end, NULL) == TNF_OK) {
+        (void)unlink(path);
+        tnf_free_path(path);
+    }
+    return good;
+}
+
+/* What was finished is not begun anew by a worker that comes late. */
+static tnf_status check_begun(const tnf_job *job, tnf_error *e)
+{
+    struct stat st;
+    char *parts;
+    if (job->kind != TNF_JOB_CONVERT || job->o.replace || stat(job->outs[0].path, &st) != 0)
+        return TNF_OK;
+    TNF_TRY(tnf_job_path(&parts, job, job->o.out, ".parts", e));
+    bool begun = stat(parts, &st) == 0;
+    tnf_free_path(parts);
+    return begun ? TNF_OK
+                 : tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET,
+                            "%s exists already: the plan was finished, or somebody else made it",
+                            TNF_VISIBLE(job->outs[0].path));
+}
+
+static tnf_status do_part(tnf_job *job, uint64_t part, const tnf_job_how *how, const char *base,
+                          tnf_error *e)
+{
+    tnf_buf texts[3];
+    TNF_TRY(check_begun(job, e));
+    TNF_TRY(tnf_job_open(job, true, how, e));
+    for (unsigned i = 0; i < 3; i++)
+        tnf_text_begin(&texts[i], UINT64_MAX);
+    tnf_status status = do_items(job, part, how, texts, e);
+    for (unsigned i = 0; i < 3; i++)
+        tnf_buf_free(&texts[i]);
+    return status == TNF_OK && base ? tnf_receipt_leave(job, base, part, e) : status;
+}
+
+tnf_status tnf_job_part(tnf_str *receipt, tnf_job *job, uint64_t part, const tnf_job_how *options,
+                        tnf_error *e)
+{
+    tnf_job_how how;
+    TNF_TRY(tnf_options_copy(&how, sizeof how, options, e));
+    if (part >= job->o.parts)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the plan has the parts 0 to %" PRIu64,
+                        job->o.parts - 1);
+    const char *base = job->kind == TNF_JOB_CONVERT || !how.base ? job->o.out : how.base;
+    tnf_status status = TNF_OK;
+    if (!is_done(job, base, part)) {
+        status = do_part(job, part, &how, base, e);
+        tnf_job_close(job);
+    }
+    if (receipt)
+        *receipt = status == TNF_OK ? (tnf_str) { (const char *)job->answer.p, job->answer.n }
+                                    : (tnf_str) { NULL, 0 };
+    return status;
+}

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: MIT */
+/* Plans: what there is to do, cut into parts of nearly the same size.
+ *
+ *   units    a(9 leaves)  b(1)  c(4, cannot be cut)  d(2)     in the order of the file
+ *   parts   [a0 … a4][a5 … a8 b][c            d]              each goes to the part in whose share
+ *                                                             of all bytes it ends
+ *
+ * Nothing here looks at the clock, the machine or the number of cores.
+ */
+#include "base/ckd.h"
+#include "base/sized.h"
+#include "job/job.h"
+#include <tenfold/emb.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *const tnf_job_names[TNF_JOB_KINDS] = { "hash", "verify", "convert",
+                                                   "stat", "diff",   "similar" };
+
+/* -------------------------------------------------------------------- memory */
+
+tnf_status tnf_job_new(tnf_job **out, tnf_error *e)
+{
+    tnf_allocator a = tnf_allocator_or_default(NULL);
+    tnf_job *job = tnf_alloc0(&a, sizeof *job);
+    *out = job;
+    if (!job)
+        return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a plan");
+    tnf_scratch_begin(&job->arena);
+    tnf_text_begin(&job->text, UINT64_MAX);
+    tnf_text_begin(&job->answer, UINT64_MAX);
+    job->mode = "rows";
+    return TNF_OK;
+}
+
+void tnf_job_free(tnf_job *job)
+{
+    tnf_allocator a = tnf_allocator_or_default(NULL);
+    if (!job)
+        return;
+    tnf_job_close(job);
+    tnf_buf_free(&job->text);
+    tnf_buf_free(&job->answer);
+    tnf_arena_free(&job->arena);
+    tnf_free(&a, job, sizeof *job);
+}
+
+tnf_status tnf_job_copy(const char **out, tnf_job *job, const char *text, size_t n, tnf_error *e)
+{
+    *out = tnf_arena_str(&job->arena, text, n);
+    return *out ? TNF_OK : tnf_arena_fail(&job->arena, "the plan", e);
+}
+
+static tnf_status copy_text(tnf_job *job, const char **text, tnf_error *e)
+{
+    return *text ? tnf_job_copy(text, job, *text, strlen(*text), e) : TNF_OK;
+}
+
+static tnf_status copy_list(tnf_job *job, const char *const **list, size_t n, tnf_error *e)
+{
+    const char **copy = tnf_arena_array(&job->arena, n + 1, sizeof *copy);
+    if (!copy)
+        return tnf_arena_fail(&job->arena, "the plan", e);
+    for (size_t i = 0; i < n; i++) {
+        copy[i] = (*list)[i];
+        TNF_TRY(copy_text(job, &copy[i], e));
+    }
+    *list = copy;
+    return TNF_OK;
+}
+
+static tnf_status copy_options(tnf_job *job, tnf_error *e)
+{
+    tnf_job_options *o = &job->o;
+    tnf_option *options = tnf_arena_array(&job->arena, o->noptions + 1, sizeof *options);
+    if (!options)
+        return tnf_arena_fail(&job->arena, "the plan", e);
+    for (size_t i = 0; i < o->noptions; i++) {
+        options[i] = o->options[i];
+        TNF_TRY(copy_text(job, &options[i].key, e));
+        TNF_TRY(copy_text(job, &options[i].value, e));
+    }
+    o->options = options;
+    TNF_TRY(copy_list(job, &o->inputs, o->ninputs, e));
+    TNF_TRY(copy_list(job, &o->select, o->nselect, e));
+    TNF_TRY(copy_list(job, &o->exclude, o->nexclude, e));
+    TNF_TRY(copy_list(job, &o->queries, o->nqueries, e));
+    TNF_TRY(copy_text(job, &o->read_format, e));
+    TNF_TRY(copy_text(job, &o->out, e));
+    TNF_TRY(copy_text(job, &o->format, e));
+    return copy_text(job, &o->dtype, e);
+}
+
+/* --------------------------------------------------------------------- units */
+
+tnf_status tnf_job_unit(tnf_job *job, const struct job_item *unit, tnf_error *e)
+{
+    struct job_item *items = tnf_arena_grow(&job->arena, job->items, job->nitems, &job->room,
+                                            sizeof *items, 64);
+    if (!items)
+        return tnf_arena_fail(&job->arena, "the plan", e);
+    job->items = items;
+    items[job->nitems++] = *unit;
+    return TNF_OK;
+}
+
+static uint64_t part_cost(const tnf_part *part)
+{
+    return part->payload == TNF_ENCODED ? part->stored : part->nbytes;
+}
+
+/* Names outlive the input. */
+static tnf_status name_unit(tnf_job *job, struct job_item *unit, tnf_str tensor, const char *role,
+                            tnf_error *e)
+{
+    unit->tensor.n = tensor.n;
+    TNF_TRY(tnf_job_copy(&unit->tensor.p, job, tensor.p, tensor.n, e));
+    return tnf_job_copy(&unit->role, job, role, strlen(role), e);
+}
+
+static tnf_status hash_units(tnf_job *job, size_t in, size_t index, const tnf_object *o,
+                             tnf_error *e)
+{
+    for (uint16_t k = 0; k < o->nparts; k++) {
+        const tnf_part *part = &o->parts[k];
+        struct job_item unit = { .in = in, .index = index, .k = k };
+        TNF_TRY(name_unit(job, &unit, o->name, part->role, e));
+        unit.bytes = part->nbytes;
+        unit.n = tnf_count_leaves(part);
+        unit.atom = !tnf_hash_cuts(o, k);
+        unit.cost = unit.atom ? part_cost(part) : part->nbytes;
+        TNF_TRY(tnf_job_unit(job, &unit, e));
+    }
+    return TNF_OK;
+}
+
+/* All of a tensor. */
+static tnf_status whole_unit(tnf_job *job, size_t in, size_t index, const tnf_object *o,
+                             tnf_error *e)
+{
+    struct job_item unit = { .in = in, .index = index, .whole = true, .atom = true };
+    TNF_TRY(name_unit(job, &unit, o->name, "", e));
+    for (uint16_t k = 0; k < o->nparts; k++) {
+        unit.bytes += o->parts[k].nbytes;
+        unit.cost += part_cost(&o->parts[k]);
+    }
+    return tnf_job_unit(job, &unit, e);
+}
+
+static const tnf_object *unit_object(const tnf_job *job, const struct job_item *unit)
+{
+    return tnf_at(job->inputs[unit->in].file, unit->index);
+}
+
+static const char *shard_of(const tnf_part *part)
+{
+    return part->origin && part->origin->label ? part->origin->label : "";
+}
+
+struct placed {
+    struct job_item item;
+    const char *shard;
+    uint64_t offset;
+};
+
+static int by_place(const void *a, const void *b)
+{
+    const struct placed *x = a, *y = b;
+    if (x->item.in != y->item.in)
+        return x->item.in < y->item.in ? -1 : 1;
+    int c = strcmp(x->shard, y->shard);
+    if (c)
+        return c;
+    if (x->offset != y->offset)
+        return x->offset < y->offset ? -1 : 1;
+    if (x->item.index != y->item.index)
+        return x->item.index < y->item.index ? -1 : 1;
+    return x->item.k < y->item.k ? -1 : x->item.k > y->item.k;
+}
+
+/* So that a part reads few files, and these from front to end. */
+static tnf_status sort_units(tnf_job *job, tnf_error *e)
+{
+    struct placed *placed = tnf_arena_array(&job->arena, job->nitems + 1, sizeof *placed);
+    if (!placed)
+        return tnf_arena_fail(&job->arena, "the plan", e);
+    for (size_t i = 0; i < job->nitems; i++) {
+        const struct job_item *unit = &job->items[i];
+        const tnf_object *o = unit_object(job, unit);
+        const tnf_part *part = unit->k < o->nparts ? &o->parts[unit->k] : NULL;
+        placed[i] = (struct placed) { .item = *unit, .shard = part ? shard_of(part) : "" };
+        placed[i].offset = part && part->payload <= TNF_ENCODED ? part->offset : 0;
+    }
+    qsort(placed, job->nitems, sizeof *placed, by_place);
+    for (size_t i = 0; i < job->nitems; i++)
+        job->items[i] = placed[i].item;
+    return TNF_OK;
+}
+
+static tnf_status add_tensors(tnf_job *job, tnf_error *e)
+{
+    for (size_t in = 0; in < job->o.ninputs; in++) {
+        const tnf_file *file = job->inputs[in].file;
+        for (size_t i = 0; i < tnf_file_info(file)->objects; i++) {
+            const tnf_object *o = tnf_at(file, i);
+            bool again = job->kind == TNF_JOB_DIFF && in == 1 &&
+                         tnf_find_n(job->inputs[0].file, o->name.p, o->name.n);
+            if (again) /* compared with the other's */
+                continue;
+            TNF_TRY(job->kind == TNF_JOB_HASH ? hash_units(job, in, i, o, e)
+                                              : whole_unit(job, in, i, o, e));
+        }
+    }
+    return sort_units(job, e);
+}
+
+/* The rows of words, which can be cut anywhere. */
+static tnf_status add_rows(tnf_job *job, tnf_error *e)
+{
+    tnf_emb *emb;
+    const tnf_file *file = job->inputs[0].file;
+    TNF_TRY(tnf_emb_open(&emb, file, NULL, e));
+    const tnf_emb_info *info = tnf_emb_describe(emb);
+    const tnf_object *matrix = info->embeddings;
+    struct job_item unit = { .n = info->words, .bytes = info->words, .cost = info->words };
+    unit.index = (size_t)(tnf_find_n(file, matrix->name.p, matrix->name.n) - tnf_at(file, 0));
+    tnf_status status = name_unit(job, &unit, matrix->name, "", e);
+    tnf_emb_close(emb);
+    return status == TNF_OK ? tnf_job_unit(job, &unit, e) : status;
+}
+
+/* ------------------------------------------------------------------- cutting */
+
+/* Where the share of a part begins, of all that there is to read. */
+static uint64_t share(const tnf_job *job, uint64_t total, uint64_t part)
+{
+    uint64_t parts = job->o.parts ? job->o.parts : 1;
+    return total / parts * part + total % parts * part / parts;
+}
+
+struct cutting {
+    tnf_job *job;
+    uint64_t total, pos, part;
+};
+
+/* The part in whose share this byte of all lies; never one before the last. */
+static void advance(struct cutting *c, uint64_t byte)
+{
+    while (c->part + 1 < c->job->o.parts && byte >= share(c->job, c->total, c->part + 1))
+        c->part++;
+}
+
+static uint64_t step_of(const tnf_job *job)
+{
+    return job->kind == TNF_JOB_SIMILAR ? 1 : TNF_LEAF_BYTES;
+}
+
+static bool is_cut(const struct job_item *unit)
+{
+    return !unit->atom && unit->n > 1;
+}
+
+/* What a unit counts for: the last leaf of several is as good as a whole one, so that one large
+ * tensor gives parts that differ by one leaf at most. */
+static uint64_t weight(const tnf_job *job, const struct job_item *unit)
+{
+    return is_cut(unit) ? unit->n * step_of(job) : unit->cost;
+}
+
+/* One that is not cut goes where its middle lies, a leaf of several where its end does. */
+static tnf_status cut_unit(struct cutting *c, const struct job_item *unit, tnf_error *e)
+{
+    uint64_t step = step_of(c->job);
+    struct job_item item = *unit;
+    if (!is_cut(unit)) {
+        advance(c, c->pos + unit->cost / 2);
+        item.part = c->part;
+        c->pos += unit->cost;
+        return tnf_job_unit(c->job, &item, e);
+    }
+    for (uint64_t done = 0; done < unit->n; done += item.n) {
+        advance(c, c->pos + step - 1);
+        bool last = c->part + 1 == c->job->o.parts;
+        uint64_t upto = last ? c->total : share(c->job, c->total, c->part + 1);
+        uint64_t room = upto > c->pos + step ? (upto - c->pos) / step : 1;
+        item.part = c->part;
+        item.first = done;
+        item.n = last || room > unit->n - done ? unit->n - done : room;
+        item.offset = done * step;
+        bool end = done + item.n == unit->n;
+        item.bytes = end ? unit->bytes - item.offset : item.n * step;
+        item.cost = item.bytes;
+        item.at = unit->at + item.offset;
+        c->pos += item.n * step;
+        TNF_TRY(tnf_job_unit(c->job, &item, e));
+    }
+    return TNF_OK;
+}
+
+tnf_status tnf_job_cut(tnf_job *job, tnf_error *e)
+{
+    struct cutting c = { .job = job };
+    const struct job_item *units = job->items;
+    size_t n = job->nitems;
+    job->items = NULL;
+    job->nitems = job->room = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!tnf_ckd_add(&c.total, c.total, weight(job, &units[i])))
+            return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "too much to plan");
+    for (size_t i = 0; i < n; i++)
+        TNF_TRY(cut_unit(&c, &units[i], e));
+    return TNF_OK;
+}
+
+void tnf_job_items(const tnf_job *job, uint64_t part, size_t *first, size_t *end)
+{
+    size_t bounds[2];
+    for (unsigned k = 0; k < 2; k++) {
+        size_t low = 0, high = job->nitems;
+        while (low < high) {
+            size_t middle = low + (high - low) / 2;
+            if (job->items[middle].part < part + k)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        bounds[k] = low;
+    }
+    *first = bounds[0];
+    *end = bounds[1];
+}
+
+/* --------------------------------------------------------------------- whole */
+
+static void describe(tnf_job *job)
+{
+    tnf_job_info *info = &job->info;
+    *info = (tnf_job_info) { .job = tnf_job_names[job->kind], .id = job->id };
+    info->parts = job->o.parts;
+    info->items = job->nitems;
+    info->mode = job->mode;
+    info->format = job->format;
+    info->out = job->o.out;
+    uint64_t sum = 0, part = 0, seen = 0;
+    info->smallest_part = UINT64_MAX;
+    for (size_t i = 0; i <= job->nitems; i++) {
+        if (i == job->nitems || job->items[i].part != part) {
+            info->largest_part = sum > info->largest_part ? sum : info->largest_part;
+            info->smallest_part = sum < info->smallest_part ? sum : info->smallest_part;
+            seen++;
+            sum = 0;
+        }
+        if (i == job->nitems)
+            break;
+        part = job->items[i].part;
+        sum += job->items[i].cost;
+        info->bytes += job->items[i].cost;
+        if (job->items[i].atom && job->items[i].cost > info->largest_atom)
+            info->largest_atom = job->items[i].cost;
+    }
+    if (seen < job->o.parts)
+        info->smallest_part = 0;
+}
+
+tnf_status tnf_job_ready(tnf_job *job, tnf_error *e)
+{
+    tnf_digester d;
+    uint8_t hash[TNF_HASH_BYTES];
+    tnf_buf hex;
+    job->text.n = 0;
+    tnf_job_put(&job->text, job, true);
+    TNF_TRY(tnf_buf_status(&job->text, "the plan", e));
+    TNF_TRY(tnf_hash_begin(&d, "", e));
+    tnf_digest_update(&d, job->text.p, job->text.n);
+    tnf_digest_end(&d, hash);
+    tnf_text_begin(&hex, TNF_ID_BYTES);
+    tnf_put_hex(&hex, hash, sizeof hash);
+    tnf_status status = tnf_buf_status(&hex, "the plan", e);
+    if (status == TNF_OK)
+        memcpy(job->id, hex.p, TNF_ID_BYTES - 1);
+    tnf_buf_free(&hex);
+    TNF_TRY(status);
+    job->text.n = 0;
+    tnf_job_put(&job->text, job, false);
+    describe(job);
+    return tnf_buf_status(&job->text, "the plan", e);
+}
+
+static tnf_status check_convert(const tnf_job_options *o, tnf_error *e)
+{
+    if (!o->out)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "convert needs a place for its output");
+    if (strstr(o->out, "://"))
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                        "an output over the network cannot be written in parts yet");
+    if (o->max_bytes && !o->format)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "choose the format of the files");
+    return TNF_OK;
+}
+
+static tnf_status check_options(tnf_job *job, tnf_error *e)
+{
+    const tnf_job_options *o = &job->o;
+    job->kind = TNF_JOB_KINDS;
+    for (unsigned i = 0; i < TNF_JOB_KINDS; i++)
+        if (o->job && strcmp(o->job, tnf_job_names[i]) == 0)
+            job->kind = (tnf_job_kind)i;
+    if (job->kind == TNF_JOB_KINDS)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "a job is one of hash, verify, convert, stat, diff and similar");
+    if (o->parts == 0 || o->parts > TNF_PARTS_MAX)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "a plan has 1 to %u parts", TNF_PARTS_MAX);
+    size_t inputs = job->kind == TNF_JOB_DIFF ? 2 : job->kind == TNF_JOB_SIMILAR ? 1 : 0;
+    if (o->ninputs == 0 || (inputs && o->ninputs != inputs))
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "%s takes %s", tnf_job_names[job->kind],
+                        inputs == 2   ? "two inputs"
+                        : inputs == 1 ? "one input"
+                                      : "at least one input");
+    if (job->kind == TNF_JOB_SIMILAR && o->nqueries == 0)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there is no word to look for");
+    job->o.k = job->kind == TNF_JOB_SIMILAR && o->k == 0 ? 10 : o->k;
+    return job->kind == TNF_JOB_CONVERT ? check_convert(o, e) : TNF_OK;
+}
+
+static tnf_status make_plan(tnf_job *job, tnf_error *e)
+{
+    static const tnf_job_how any = TNF_JOB_HOW_INIT;
+    TNF_TRY(check_options(job, e));
+    TNF_TRY(copy_options(job, e));
+    job->o.job = tnf_job_names[job->kind];
+    job->inputs = tnf_arena_array(&job->arena, job->o.ninputs, sizeof *job->inputs);
+    if (!job->inputs)
+        return tnf_arena_fail(&job->arena, "the plan", e);
+    for (size_t i = 0; i < job->o.ninputs; i++)
+        job->inputs[i].own.name = job->o.inputs[i];
+    TNF_TRY(tnf_job_open(job, false, &any, e));
+    if (job->kind == TNF_JOB_CONVERT)
+        TNF_TRY(tnf_job_lay_out(job, e));
+    else if (job->kind == TNF_JOB_SIMILAR)
+        TNF_TRY(add_rows(job, e));
+    else
+        TNF_TRY(add_tensors(job, e));
+    TNF_TRY(tnf_job_cut(job, e));
+    tnf_job_close(job); /* whoever does a part opens them, and compares */
+    return tnf_job_ready(job, e);
+}
+
+tnf_status tnf_job_plan(tnf_job **out, const tnf_job_options *options, tnf_error *e)
+{
+    tnf_job *job;
+    *out = NULL;
+    TNF_TRY(tnf_job_new(&job, e));
+    tnf_status status = tnf_options_copy(&job->o, sizeof job->o, options, e);
+    if (status == TNF_OK)
+        status = make_plan(job, e);
+    if (status == TNF_OK)
+        *out = job;
+    else
+        tnf_job_free(job);
+    return status;
+}
+
+tnf_str tnf_job_text(const tnf_job *job)
+{
+    return (tnf_str) { (const char *)job->text.p, job->text.n };
+}
+
+const tnf_job_info *tnf_job_describe(const tnf_job *job)
+{
+    return &job->info;
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/* What a part leaves behind when it is done: a small file that is there whole or not at all.
+ *
+ *   BASE.tenfold-ID.parts/00007
+ *   {"tenfold_receipt":1,"plan":"…","part":7,"bytes":N,"leaves":"hex","frame":"hex","rows":[…],
+ *    "sha256":"…"}
+ *
+ * Nothing in it tells of the machine or the time: two attempts at a part leave the same bytes.
+ */
+#include "io/sink.h"
+#include "job/job.h"
+#include "wire/json.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define RECEIPT_MAX ((uint64_t)1 << 32)
+#define SEAL        ",\"sha256\":\""
+
+void tnf_put_hex(tnf_buf *b, const uint8_t *bytes, size_t n)
+{
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < n; i++) {
+        char two[2] = { digits[bytes[i] >> 4], digits[bytes[i] & 15] };
+        tnf_buf_put(b, two, 2);
+    }
+}
+
+static int digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool tnf_take_hex(uint8_t *out, tnf_str hex)
+{
+    for (size_t i = 0; i + 1 < hex.n; i += 2) {
+        int high = digit(hex.p[i]), low = digit(hex.p[i + 1]);
+        if (high < 0 || low < 0)
+            return false;
+        out[i / 2] = (uint8_t)(high << 4 | low);
+    }
+    return hex.n % 2 == 0;
+}
+
+/* ----------------------------------------------------------------------- text */
+
+static bool seal(uint8_t out[TNF_HASH_BYTES], const void *p, size_t n)
+{
+    tnf_digester d;
+    if (!tnf_digest_begin(&d, "sha256"))
+        return false;
+    tnf_digest_update(&d, p, n);
+    tnf_digest_end(&d, out);
+    return true;
+}
+
+void tnf_receipt_put(tnf_buf *out, const tnf_job *job, const struct job_receipt *r)
+{
+    uint8_t hash[TNF_HASH_BYTES];
+    out->n = 0;
+    tnf_buf_printf(out, "{\"tenfold_receipt\":1,\"plan\":\"%s\",\"part\":%" PRIu64, job->id,
+                   r->part);
+    tnf_buf_printf(out, ",\"bytes\":%" PRIu64 ",\"leaves\":\"", r->bytes);
+    tnf_buf_put(out, r->leaves.p, r->leaves.n);
+    tnf_buf_puts(out, "\",\"frame\":\"");
+    tnf_buf_put(out, r->frame.p, r->frame.n);
+    tnf_buf_puts(out, "\",\"rows\":");
+    tnf_buf_put(out, r->rows.p, r->rows.n);
+    if (out->status != TNF_OK)
+        return;
+    if (!seal(hash, out->p, out->n)) {
+        out->status = TNF_ENOMEM;
+        return;
+    }
+    tnf_buf_puts(out, SEAL);
+    tnf_put_hex(out, hash, sizeof hash);
+    tnf_buf_puts(out, "\"}\n");
+}
+
+static bool is(tnf_str key, const char *name)
+{
+    return key.n == strlen(name) && memcmp(key.p, name, key.n) == 0;
+}
+
+static bool is_sealed(const char *text, size_t n)
+{
+    uint8_t said[TNF_HASH_BYTES], found[TNF_HASH_BYTES];
+    size_t tail = sizeof SEAL - 1 + TNF_HASH_BYTES * 2 + 3;
+    if (n < tail || memcmp(text + n - tail, SEAL, sizeof SEAL - 1) != 0)
+        return false;
+    tnf_str hex = { text + n - 3 - TNF_HASH_BYTES * 2, TNF_HASH_BYTES * 2 };
+    return tnf_take_hex(said, hex) && seal(found, text, n - tail) &&
+           memcmp(said, found, sizeof said) == 0;
+}
+
+tnf_status tnf_receipt_parse(struct job_receipt *out, tnf_job *job, const char *text, size_t n,
+                             tnf_arena *arena, tnf_error *e)
+{
+    tnf_json j;
+    tnf_str plan = { "", 0 };
+    *out = (struct job_receipt) { .part = UINT64_MAX };
+    if (!is_sealed(text, n))
+        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "a receipt is damaged");
+    tnf_json_init(&j, text, n, 0, arena, 64, e);
+    if (tnf_json_enter(&j, '{'))
+        for (tnf_str key; tnf_json_key(&j, &key);)
+            (void)(is(key, "plan")     ? tnf_json_string(&j, &plan)
+                   : is(key, "part")   ? tnf_json_u64(&j, &out->part)
+                   : is(key, "bytes")  ? tnf_json_u64(&j, &out->bytes)
+                   : is(key, "leaves") ? tnf_json_string(&j, &out->leaves)
+                   : is(key, "frame")  ? tnf_json_string(&j, &out->frame)
+                                       : tnf_json_skip(&j, is(key, "rows") ? &out->rows : NULL));
+    TNF_TRY(tnf_json_end(&j));
+    if (!is(plan, job->id) || out->part >= job->o.parts)
+        return tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET, "a receipt is of another plan");
+    return TNF_OK;
+}
+
+/* ---------------------------------------------------------------------- files */
+
+tnf_status tnf_read_text(tnf_buf *out, const char *path, uint64_t max, tnf_error *e)
+{
+    struct stat st;
+    uint8_t block[65536];
+    tnf_status status = TNF_OK;
+    size_t got = 1;
+    int fd = tnf_fs_open(path, O_RDONLY, 0);
+    out->n = 0;
+    if (fd < 0)
+        return tnf_fail_sys(e, errno, "cannot open %s", TNF_VISIBLE(path));
+    if (fstat(fd, &st) != 0 || (uint64_t)st.st_size > max)
+        status = tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "%s is too large", TNF_VISIBLE(path));
+    for (uint64_t at = 0; got > 0 && status == TNF_OK; at += got) {
+        status = tnf_fs_read_at(fd, block, sizeof block, at, &got, e);
+        if (status == TNF_OK)
+            tnf_buf_put(out, block, got);
+    }
+    close(fd);
+    return status == TNF_OK ? tnf_buf_status(out, "a receipt", e) : status;
+}
+
+static tnf_status receipt_path(char **out, const tnf_job *job, const char *base, uint64_t part,
+                               tnf_error *e)
+{
+    char end[40];
+    (void)snprintf(end, sizeof end, ".parts/%05" PRIu64, part);
+    return tnf_job_path(out, job, base, end, e);
+}
+
+tnf_status tnf_receipt_read(tnf_job *job, const char *base, uint64_t part, tnf_error *e)
+{
+    char *path;
+    TNF_TRY(receipt_path(&path, job, base, part, e));
+    tnf_status status = tnf_read_text(&job->answer, path, RECEIPT_MAX, e);
+    tnf_free_path(path);
+    return status;
+}
+
+/* Which leaf is not the same in both? */
+static tnf_status differs(const tnf_job *job, const struct job_receipt *now,
+                          const struct job_receipt *then, tnf_error *e)
+{
+    size_t first, end, leaf = 0;
+    while (leaf * 64 + 64 <= now->leaves.n && leaf * 64 + 64 <= then->leaves.n &&
+           memcmp(now->leaves.p + leaf * 64, then->leaves.p + leaf * 64, 64) == 0)
+        leaf++;
+    tnf_job_items(job, now->part, &first, &end);
+    for (size_t i = first; i < end; leaf -= (size_t)job->items[i++].n)
+        if (leaf < job->items[i].n)
+            return tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET,
+                            "part %" PRIu64 " came out differently twice: leaf %" PRIu64
+                            " of %s; one of the machines is broken",
+                            now->part, job->items[i].first + leaf,
+                            TNF_QUOTED(job->items[i].tensor));
+    return tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET,
+                    "part %" PRIu64 " came out differently twice; one of the machines is broken",
+                    now->part);
+}
+
+static tnf_status compare(tnf_job *job, const char *path, tnf_error *e)
+{
+    tnf_buf there;
+    tnf_arena arena;
+    struct job_receipt now, then;
+    tnf_text_begin(&there, RECEIPT_MAX);
+    tnf_scratch_begin(&arena);
+    tnf_status status = tnf_read_text(&there, path, RECEIPT_MAX, e);
+    bool same = status == TNF_OK && there.n == job->answer.n &&
+                memcmp(there.p, job->answer.p, there.n) == 0;
+    if (status == TNF_OK && !same)
+        status = tnf_receipt_parse(&then, job, (const char *)there.p, there.n, &arena, e);
+    if (status == TNF_OK && !same)
+        status = tnf_receipt_parse(&now, job, (const char *)job->answer.p, job->answer.n, &arena,
+                                   e);
+    if (status == TNF_OK && !same)
+        status = differs(job, &now, &then, e);
+    tnf_arena_free(&arena);
+    tnf_buf_free(&there);
+    return status;
+}
+
+static tnf_status leave_at(tnf_job *job, const char *path, tnf_error *e)
+{
+    tnf_sink *sink;
+    tnf_error why = { .offset = TNF_NO_OFFSET };
+    tnf_status status = tnf_sink_file(&sink, path, 0, &why);
+    if (status == TNF_OK) {
+        status = tnf_sink_write(sink, job->answer.p, job->answer.n, &why);
+        if (status == TNF_OK)
+            status = tnf_sink_commit(sink, &why);
+        tnf_sink_close(sink);
+    }
+    if (status == TNF_EEXISTS)
+        return compare(job, path, e);
+    if (status != TNF_OK && e)
+        *e = why;
+    return status;
+}
+
+tnf_status tnf_receipt_leave(tnf_job *job, const char *base, uint64_t part, tnf_error *e)
+{
+    char *path, *directory;
+    TNF_TRY(tnf_job_path(&directory, job, base, ".parts", e));
+    tnf_status status = mkdir(directory, 0777) == 0 || errno == EEXIST
+                            ? receipt_path(&path, job, base, part, e)
+                            : tnf_fail_sys(e, errno, "cannot make %s", TNF_VISIBLE(directory));
+    tnf_free_path(directory);
+    TNF_TRY(status);
+    status = leave_at(job, path, e);
+    tnf_free_path(path);
+    return status;
+}
