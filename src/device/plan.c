@@ -122,7 +122,8 @@ static tnf_status find_intakes(tnf_plan *p, tnf_device_read_mode mode, tnf_error
             continue;
         tnf_intake *last = p->nintakes ? &p->intakes[p->nintakes - 1] : NULL;
         if (!last || last->source != w->place.source) {
-            if (!grow_array(&p->intakes, p->nintakes, &p->room_intakes, sizeof *p->intakes))
+            if (!grow_array(&p->intakes, p->nintakes, &p->room_intakes, sizeof *p->intakes) ||
+                !p->intakes)
                 return out_of_memory(e);
             last = &p->intakes[p->nintakes++];
             *last = (tnf_intake) { w->place.source, w->place.label, low, high, -1, false };
