@@ -35,5 +35,5 @@ def need(module, by, extra):
     except ModuleNotFoundError as error:
         if error.name is None or error.name.split(".")[0] != module.split(".")[0]:
             raise
-        raise ModuleNotFoundError(f"{by} needs {extra}: pip install 'tenfold[{extra}]'",
-                                  name=error.name, path=error.path) from None
+        raise ModuleNotFoundError(f"No module named {error.name!r}: {by} needs it (pip install "
+                                  f"'tenfold[{extra}]')", name=error.name, path=error.path) from None

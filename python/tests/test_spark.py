@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: MIT
+"""tenfold.spark where pyspark 4 and Java are: four executors as processes, one of them killed."""
+import json
+import os
+import random
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+import support
+
+import tenfold
+
+try:
+    from pyspark.sql import SparkSession
+    import tenfold.spark
+except ImportError:
+    SparkSession = None
+HAVE = SparkSession is not None and shutil.which("java") is not None
+# Java's processes need time to begin where many share a machine.
+PATIENCE = 600
+
+
+def command(*arguments):
+    return json.loads(subprocess.run([support.COMMAND, *arguments], check=True,
+                                     capture_output=True).stdout)
+
+
+def executors(driver):
+    """The pids of the executors: JVMs that belong to this process."""
+    parents, names = {}, {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
+                parents[int(pid)] = int(f.read().rsplit(")", 1)[1].split()[1])
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                names[int(pid)] = f.read()
+        except (OSError, IndexError):
+            pass
+    found = []
+    for pid, name in names.items():
+        above = pid
+        while above in parents and above != driver:
+            above = parents[above]
+        if above == driver and b"CoarseGrainedExecutorBackend" in name:
+            found.append(pid)
+    return sorted(found)
+
+
+@unittest.skipUnless(HAVE, "needs pyspark 4 and Java")
+class Spark(support.Case):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        path = os.pathsep.join(p for p in sys.path if p)
+        os.environ.update(PYSPARK_PYTHON=sys.executable, PYSPARK_DRIVER_PYTHON=sys.executable,
+                          SPARK_LOCAL_IP="127.0.0.1", PYTHONPATH=path)
+        import pyspark
+        os.environ.setdefault("SPARK_HOME", os.path.dirname(pyspark.__file__))
+        cls.spark = (SparkSession.builder.master("local-cluster[4,1,512]").appName("tenfold")
+                     .config("spark.driver.host", "127.0.0.1")
+                     .config("spark.driver.bindAddress", "127.0.0.1")
+                     .config("spark.ui.enabled", "false").config("spark.executor.memory", "512m")
+                     .config("spark.executorEnv.PYTHONPATH", path)
+                     .config("spark.executorEnv.TENFOLD_TEST_SLOW",
+                             os.environ.get("TENFOLD_TEST_SLOW", ""))
+                     .getOrCreate())
+        cls.spark.sparkContext.setLogLevel("ERROR")
+        cls.spark.dataSource.register(tenfold.spark.TensorSource)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.spark.stop()
+
+    def read(self, path, **options):
+        return self.spark.read.format("tenfold").options(**options).load(path)
+
+    def tensors(self):
+        """1,000 tensors whose names no pattern may take for one."""
+        rng, values = random.Random(1), {}
+        for i in range(1000):
+            name = f"layer.{i}[*].w" if i % 100 == 0 else f"layer.{i}.w"
+            n = rng.randint(0, 400)
+            values[name] = memoryview(struct.pack(f"<{n}f", *(rng.gauss(0, 1) for _ in range(n)))).cast("f") \
+                if n else memoryview(b"").cast("f")
+        tenfold.save(self.path("m.safetensors"), values)
+        return self.path("m.safetensors")
+
+    def vectors(self, n=20000, dims=24):
+        rng = random.Random(2)
+        with open(self.path("v.txt"), "w", encoding="utf-8") as f:
+            f.write(f"{n} {dims}\n")
+            for i in range(n):
+                f.write(f"wört{i} " + " ".join(f"{rng.gauss(0, 1):.6f}" for _ in range(dims)) + "\n")
+        tenfold.convert(self.path("v.txt"), self.path("v.fifu"), source_format="textdims",
+                        normalize=True)
+        return self.path("v.fifu")
+
+    def check_vectors(self, path, rows):
+        expected = command("vocab", "--json", path)["words"]
+        self.assertEqual([(r.row, r.word) for r in rows], list(enumerate(expected)))
+        done = subprocess.run([support.COMMAND, "vector", "--json", path], check=True,
+                              input="\n".join(expected) + "\n", capture_output=True, text=True)
+        for row, line in zip(rows, done.stdout.splitlines(), strict=True):
+            told = json.loads(line)["vector"]
+            self.assertEqual(struct.pack(f"<{len(told)}f", *row.vector),
+                             struct.pack(f"<{len(told)}f", *told))
+
+    def test_tensors(self):
+        path = self.tensors()
+        frame = self.read(path, parts="16")
+        self.assertEqual(frame.rdd.getNumPartitions(), 16)
+        rows = {row.name: row for row in frame.collect()}
+        listed = command("ls", "--json", path)["tensors"]
+        self.assertEqual(set(rows), {t["name"] for t in listed})
+        for t in listed:
+            row, part = rows[t["name"]], t["parts"][0]
+            self.assertEqual((row.dtype, row.shape, row.nbytes, row.layout, row.order, row.offset,
+                              row.encoding),
+                             (t["dtype"], t["shape"], t["nbytes"], t["layout"], t["order"],
+                              part["offset"], part["encoding"]))
+        counted = self.read(path, parts="7", columns="name,elements,nan,min,max,mean,std").collect()
+        stat = {t["name"]: t for t in command("stat", "--json", path)["tensors"]}
+        self.assertEqual(len(counted), 1000)
+        for row in counted:
+            told = stat[row.name]
+            for key in ("elements", "nan", "min", "max", "mean", "std"):
+                self.assertEqual(row[key], told.get(key), (row.name, key))
+        some = self.read(path, select="layer.10*.w,layer.7.w", columns="name").collect()
+        self.assertEqual({r.name for r in some},
+                         {t["name"] for t in listed if t["name"] == "layer.7.w" or
+                          t["name"].startswith("layer.10") and t["name"].endswith(".w")})
+
+    def test_rows(self):
+        path = self.vectors()
+        frame = self.read(path, **{"as": "rows", "parts": "8"})
+        self.assertEqual([f.dataType.simpleString() for f in frame.schema.fields],
+                         ["string", "bigint", "array<float>"])
+        self.check_vectors(path, sorted(frame.collect(), key=lambda r: r.row))
+
+    def test_no_words(self):
+        tenfold.save(self.path("x.npy"), {"x": memoryview(struct.pack("<12f", *range(12))).cast("B").cast(
+            "f", (4, 3))})
+        rows = self.read(self.path("x.npy"), **{"as": "rows", "embeddings": "data"}).collect() \
+            if "data" in tenfold.open(self.path("x.npy")) else \
+            self.read(self.path("x.npy"), **{"as": "rows", "embeddings": next(iter(tenfold.open(
+                self.path("x.npy"))))}).collect()
+        self.assertEqual([(r.word, r.row, r.vector) for r in sorted(rows, key=lambda r: r.row)],
+                         [(None, i, [3.0 * i, 3.0 * i + 1, 3.0 * i + 2]) for i in range(4)])
+
+    def test_wrong(self):
+        path = self.tensors()
+        for options, text in (({"as": "x"}, "tensors and rows"), ({"parts": "0"}, "parts"),
+                              ({"columns": "nope"}, "no column"), ({"colums": "name"}, "no option"),
+                              ({"as": "rows", "words": "x"}, "binary")):
+            with self.assertRaisesRegex(Exception, text):
+                self.read(path, **options).collect()
+        frame = self.read(path, parts="4")
+        with open(path, "r+b") as f:  # after the plan was made
+            frame.schema
+            os.utime(f.fileno(), ns=(1, 1))
+        self.assertEqual(frame.count(), 1000)  # the plan is made when it is run
+
+    def test_killed(self):
+        """One of four executors is killed by its pid while tasks run: the rows are the same."""
+        path = self.vectors()
+        deadline = time.monotonic() + PATIENCE
+        while len(executors(os.getpid())) < 4 and time.monotonic() < deadline:
+            time.sleep(0.5)
+        before = executors(os.getpid())
+        self.assertEqual(len(before), 4)
+        marks = self.path("marks")
+        os.mkdir(marks)
+
+        def slowly(batches):
+            import os as o
+            import time as t
+            for batch in batches:
+                open(o.path.join(marks, str(o.getpid()) + "-" + str(t.time())), "w").close()
+                t.sleep(0.5)
+                yield batch
+        rows, frame = [], self.read(path, **{"as": "rows", "parts": "16"})
+        slow = frame.mapInArrow(slowly, frame.schema)
+        worker = threading.Thread(target=lambda: rows.extend(slow.collect()))
+        worker.start()
+        while len(os.listdir(marks)) < 3 and worker.is_alive() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        os.kill(before[0], signal.SIGKILL)
+        worker.join(PATIENCE)
+        self.assertFalse(worker.is_alive())
+        self.check_vectors(path, sorted(rows, key=lambda r: r.row))
+        self.assertGreater(len(os.listdir(marks)), 16, "no task was run again")
+        self.assertNotIn(before[0], executors(os.getpid()))
+
+
+if __name__ == "__main__":
+    unittest.main()
