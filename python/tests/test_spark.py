@@ -24,6 +24,7 @@ except ImportError:
 HAVE = SparkSession is not None and shutil.which("java") is not None
 # Java's processes need time to begin where many share a machine.
 PATIENCE = 600
+MASTER = os.environ.get("TENFOLD_SPARK", "local-cluster[4,1,512]")
 
 
 def command(*arguments):
@@ -62,7 +63,7 @@ class Spark(support.Case):
                           SPARK_LOCAL_IP="127.0.0.1", PYTHONPATH=path)
         import pyspark
         os.environ.setdefault("SPARK_HOME", os.path.dirname(pyspark.__file__))
-        cls.spark = (SparkSession.builder.master("local-cluster[4,1,512]").appName("tenfold")
+        cls.spark = (SparkSession.builder.master(MASTER).appName("tenfold")
                      .config("spark.driver.host", "127.0.0.1")
                      .config("spark.driver.bindAddress", "127.0.0.1")
                      .config("spark.ui.enabled", "false").config("spark.executor.memory", "512m")
