@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""Who am I among the processes that were started together: by torchrun, Slurm, MPI, or alone.
+"""Who am I among the processes that were started together: by torchrun, Slurm, MPI, or alone; and a
+plan done by all of them.
 
     place = tenfold.run.place()
     for part in tenfold.run.parts(64, place): …
+
+    torchrun --nproc-per-node 8 -m tenfold.run plan.json
+    srun -n 64 python3 -m tenfold.run plan.json
 """
 import os as _os
 from typing import NamedTuple
 
-__all__ = ["Place", "place", "parts"]
+__all__ = ["Place", "main", "place", "parts", "work"]
 
 # (who started us, rank, number of processes, rank on this machine, processes on this machine), each
 # by the names of its variables; the first one whose rank is set counts. Slurm comes last: torchrun
@@ -78,3 +82,65 @@ def parts(n, at=None):
     """The parts of n that are this process's: rank, rank + world …"""
     at = place() if at is None else at
     return range(at.rank, n, at.world)
+
+
+def work(job, at=None, *, base=None, trust_content=False, finish=True, wait=3600.0, threads=0):
+    """Does this process's parts of a tenfold.jobs.Job. Rank 0 finishes it when all receipts are
+    there, and returns the result; the others return None. Processes meet at the receipts alone, so
+    no launcher is asked for more than ranks; what was done before is not done again.
+
+    base    where receipts lie, if the plan has no output
+    finish  False: rank 0 does not, either
+    wait    seconds that rank 0 waits for the parts of others
+    """
+    import time
+    from ._errors import InvalidError, NotFoundError
+    at = place() if at is None else at
+    if at.world > 1 and base is None and job.info["out"] is None:
+        raise InvalidError("this plan has no output beside which receipts can lie: say where (base)",
+                           status="EINVAL", code=-10)
+    receipts = [job.part(i, base=base, trust_content=trust_content, threads=threads)
+                for i in parts(job.parts, at)]
+    if at.rank or not finish:
+        return None
+    if base is not None or job.info["out"] is not None:
+        receipts = None
+    until = time.monotonic() + wait
+    while True:
+        try:
+            return job.finish(receipts, base=base, trust_content=trust_content, threads=threads)
+        except NotFoundError:  # parts are missing
+            if at.world == 1 or time.monotonic() >= until:
+                raise
+        time.sleep(0.2)
+
+
+def main(arguments=None):
+    """python3 -m tenfold.run PLAN"""
+    import argparse
+    import json
+    import sys
+    from .jobs import Job
+    parser = argparse.ArgumentParser(
+        prog="python3 -m tenfold.run", description="Does this process's parts of a plan; rank 0 "
+        "finishes it and prints the result. Started by torchrun, Slurm, MPI, or alone.")
+    parser.add_argument("plan", help="a file that `tenfold plan` wrote")
+    parser.add_argument("--base", help="where receipts lie, if the plan has no output")
+    parser.add_argument("--trust-content", action="store_true",
+                        help="inputs may have other times of change")
+    parser.add_argument("--no-finish", action="store_true", help="do parts only")
+    parser.add_argument("--wait", type=float, default=3600.0, metavar="SECONDS",
+                        help="how long rank 0 waits for the parts of others [3600]")
+    parser.add_argument("--threads", type=int, default=0)
+    told = parser.parse_args(arguments)
+    with open(told.plan, encoding="utf-8") as f:
+        job = Job(f.read())
+    result = work(job, base=told.base, trust_content=told.trust_content, wait=told.wait,
+                  finish=not told.no_finish, threads=told.threads)
+    if result is not None:
+        json.dump(result, sys.stdout)
+        print()
+
+
+if __name__ == "__main__":
+    main()

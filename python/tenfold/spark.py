@@ -24,7 +24,7 @@ except ImportError as _error:
 from . import open as _open
 from ._errors import ChangedError, InvalidError
 
-__all__ = ["TensorSource"]
+__all__ = ["TensorSource", "convert", "hash", "nearest", "run", "verify"]
 
 _PART = 256 << 20   # bytes of a partition, if nobody says how many there are
 _BATCH = 8 << 20    # bytes of a record batch
@@ -257,3 +257,53 @@ class TensorSource(DataSource):
     def reader(self, schema):
         options = _Options(self.options)
         return _RowReader(options) if options.kind == "rows" else _TensorReader(options)
+
+
+# -------------------------------------------------------------------------- plans
+
+class _Do:
+    """What a task does: some parts of a plan, of which it has the text."""
+
+    def __init__(self, text, how):
+        self.text, self.how = text, how
+
+    def __call__(self, i):
+        from .jobs import Job
+        return Job(self.text).part(i, **self.how)
+
+
+def run(spark, job, *, base=None, trust_content=False, threads=1):
+    """Does a tenfold.jobs.Job on the executors, a task for each part, and finishes it on the driver:
+    the result, as Job.finish() gives it. Spark may do a part twice, or begin it on two executors."""
+    how = {"base": base, "trust_content": trust_content}
+    receipts = spark.sparkContext.parallelize(range(job.parts), job.parts) \
+        .map(_Do(job.text, {**how, "threads": threads})).collect()
+    if base is not None or job.info["out"] is not None:
+        receipts = None  # they are in files
+    return job.finish(receipts, **how)
+
+
+def _planned(spark, job, inputs, parts, **keywords):
+    from .jobs import plan
+    return run(spark, plan(job, inputs, parts, **keywords))
+
+
+def convert(spark, src, dst, parts, **keywords):
+    """tenfold.convert() on the executors, which must reach both places. The keywords are those of
+    tenfold.jobs.plan()."""
+    return _planned(spark, "convert", src, parts, out=dst, **keywords)
+
+
+def verify(spark, src, parts, **keywords):
+    """tenfold.verify() on the executors: {"ok": …, "files": […]}."""
+    return _planned(spark, "verify", src, parts, **keywords)
+
+
+def hash(spark, src, parts, **keywords):
+    """tenfold.hash() on the executors: {"files": [{"hash": …, "tensors": […]}]}."""
+    return _planned(spark, "hash", src, parts, **keywords)
+
+
+def nearest(spark, src, queries, k=10, *, parts, **keywords):
+    """The k words nearest to each of some words: {"queries": [{"word": …, "hits": […]}]}."""
+    return _planned(spark, "similar", src, parts, queries=queries, k=k, **keywords)

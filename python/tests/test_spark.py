@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """tenfold.spark where pyspark 4 and Java are: four executors as processes, one of them killed."""
+import array
 import json
 import os
+import pickle
 import random
 import shutil
 import signal
@@ -15,9 +17,11 @@ import unittest
 import support
 
 import tenfold
+import tenfold.jobs
 
 try:
     from pyspark.sql import SparkSession
+    from pyspark import cloudpickle
     import tenfold.spark
 except ImportError:
     SparkSession = None
@@ -53,8 +57,90 @@ def executors(driver):
     return sorted(found)
 
 
+class Files(support.Case):
+    def tensors(self):
+        """1,000 tensors whose names no pattern may take for one."""
+        rng, values = random.Random(1), {}
+        for i in range(1000):
+            name = f"layer.{i}[*].w" if i % 100 == 0 else f"layer.{i}.w"
+            n = rng.randint(0, 400)
+            values[name] = memoryview(struct.pack(f"<{n}f", *(rng.gauss(0, 1) for _ in range(n)))).cast("f") \
+                if n else memoryview(b"").cast("f")
+        tenfold.save(self.path("m.safetensors"), values)
+        return self.path("m.safetensors")
+
+    def vectors(self, n=20000, dims=24):
+        rng = random.Random(2)
+        with open(self.path("v.txt"), "w", encoding="utf-8") as f:
+            f.write(f"{n} {dims}\n")
+            for i in range(n):
+                f.write(f"wört{i} " + " ".join(f"{rng.gauss(0, 1):.6f}" for _ in range(dims)) + "\n")
+        tenfold.convert(self.path("v.txt"), self.path("v.fifu"), source_format="textdims",
+                        normalize=True)
+        return self.path("v.fifu")
+
+
+@unittest.skipIf(SparkSession is None, "needs pyspark 4")
+class Source(Files):
+    """The source alone, as Spark calls it; no Java is needed."""
+
+    def read(self, path, **options):
+        source = tenfold.spark.TensorSource({"path": path, **options})
+        self.assertIsInstance(source.schema(), str)
+        reader = pickle.loads(cloudpickle.dumps(source)).reader(None)
+        parts = [pickle.loads(pickle.dumps(part)) for part in reader.partitions()]
+        return parts, [row for part in parts for row in reader.read(part)]
+
+    def test_tensors(self):
+        path = self.tensors()
+        listed = command("ls", "--json", path)["tensors"]
+        for n in ("1", "3", "16", "5000"):
+            parts, rows = self.read(path, parts=n, columns="name,shape,nbytes,offset")
+            self.assertEqual(len(parts), int(n)) if int(n) < 1000 else self.assertLess(900, len(parts))
+            self.assertEqual(sorted(rows), sorted((t["name"], t["shape"], t["nbytes"],
+                                                   t["parts"][0]["offset"]) for t in listed))
+        stat = {t["name"]: t for t in command("stat", "--json", path)["tensors"]}
+        for name, *told in self.read(path, columns="name,elements,nan,min,mean")[1]:
+            self.assertEqual(told, [stat[name].get(k) for k in ("elements", "nan", "min", "mean")], name)
+
+    def test_rows(self):
+        path = self.vectors(1000)
+        parts, batches = self.read(path, **{"as": "rows", "parts": "7"})
+        self.assertEqual(len(parts), 7)
+        rows = [row for batch in batches for row in batch.to_pylist()]
+        with tenfold.open(path) as file:
+            from tenfold import _tenfold
+            emb = _tenfold.Embeddings(file, {})
+            matrix = emb.rows(range(1000)).tolist()
+            self.assertEqual(rows, [{"word": w, "row": i, "vector": matrix[i]}
+                                    for i, w in enumerate(emb.words())])
+        _, batches = self.read(path, **{"as": "rows", "columns": "row,word", "words": "binary"})
+        self.assertEqual(batches[0].to_pylist()[7], {"row": 7, "word": "wört7".encode()})
+
+    def test_no_words(self):
+        values = array.array("f", range(12))
+        tenfold.save(self.path("x.fbin"), {"vectors": memoryview(values).cast("B").cast("f", (4, 3))})
+        _, batches = self.read(self.path("x.fbin"), **{"as": "rows"})
+        self.assertEqual([row for b in batches for row in b.to_pylist()],
+                         [{"word": None, "row": i, "vector": [3.0 * i, 3.0 * i + 1, 3.0 * i + 2]}
+                          for i in range(4)])
+
+    def test_wrong(self):
+        path = self.tensors()
+        for options, text in (({"as": "x"}, "tensors and rows"), ({"parts": "0"}, "parts"),
+                              ({"columns": "nope"}, "no column"), ({"colums": "name"}, "no option"),
+                              ({"as": "rows", "words": "x"}, "binary")):
+            with self.assertRaisesRegex(tenfold.InvalidError, text):
+                self.read(path, **options)
+        reader = tenfold.spark.TensorSource({"path": path}).reader(None)
+        parts = reader.partitions()
+        os.utime(path, ns=(1, 1))
+        with self.assertRaisesRegex(tenfold.ChangedError, "not the one that was planned"):
+            list(reader.read(parts[0]))
+
+
 @unittest.skipUnless(HAVE, "needs pyspark 4 and Java")
-class Spark(support.Case):
+class Spark(Files):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -80,27 +166,6 @@ class Spark(support.Case):
 
     def read(self, path, **options):
         return self.spark.read.format("tenfold").options(**options).load(path)
-
-    def tensors(self):
-        """1,000 tensors whose names no pattern may take for one."""
-        rng, values = random.Random(1), {}
-        for i in range(1000):
-            name = f"layer.{i}[*].w" if i % 100 == 0 else f"layer.{i}.w"
-            n = rng.randint(0, 400)
-            values[name] = memoryview(struct.pack(f"<{n}f", *(rng.gauss(0, 1) for _ in range(n)))).cast("f") \
-                if n else memoryview(b"").cast("f")
-        tenfold.save(self.path("m.safetensors"), values)
-        return self.path("m.safetensors")
-
-    def vectors(self, n=20000, dims=24):
-        rng = random.Random(2)
-        with open(self.path("v.txt"), "w", encoding="utf-8") as f:
-            f.write(f"{n} {dims}\n")
-            for i in range(n):
-                f.write(f"wört{i} " + " ".join(f"{rng.gauss(0, 1):.6f}" for _ in range(dims)) + "\n")
-        tenfold.convert(self.path("v.txt"), self.path("v.fifu"), source_format="textdims",
-                        normalize=True)
-        return self.path("v.fifu")
 
     def check_vectors(self, path, rows):
         expected = command("vocab", "--json", path)["words"]
@@ -144,29 +209,6 @@ class Spark(support.Case):
                          ["string", "bigint", "array<float>"])
         self.check_vectors(path, sorted(frame.collect(), key=lambda r: r.row))
 
-    def test_no_words(self):
-        tenfold.save(self.path("x.npy"), {"x": memoryview(struct.pack("<12f", *range(12))).cast("B").cast(
-            "f", (4, 3))})
-        rows = self.read(self.path("x.npy"), **{"as": "rows", "embeddings": "data"}).collect() \
-            if "data" in tenfold.open(self.path("x.npy")) else \
-            self.read(self.path("x.npy"), **{"as": "rows", "embeddings": next(iter(tenfold.open(
-                self.path("x.npy"))))}).collect()
-        self.assertEqual([(r.word, r.row, r.vector) for r in sorted(rows, key=lambda r: r.row)],
-                         [(None, i, [3.0 * i, 3.0 * i + 1, 3.0 * i + 2]) for i in range(4)])
-
-    def test_wrong(self):
-        path = self.tensors()
-        for options, text in (({"as": "x"}, "tensors and rows"), ({"parts": "0"}, "parts"),
-                              ({"columns": "nope"}, "no column"), ({"colums": "name"}, "no option"),
-                              ({"as": "rows", "words": "x"}, "binary")):
-            with self.assertRaisesRegex(Exception, text):
-                self.read(path, **options).collect()
-        frame = self.read(path, parts="4")
-        with open(path, "r+b") as f:  # after the plan was made
-            frame.schema
-            os.utime(f.fileno(), ns=(1, 1))
-        self.assertEqual(frame.count(), 1000)  # the plan is made when it is run
-
     def test_killed(self):
         """One of four executors is killed by its pid while tasks run: the rows are the same."""
         path = self.vectors()
@@ -197,6 +239,31 @@ class Spark(support.Case):
         self.check_vectors(path, sorted(rows, key=lambda r: r.row))
         self.assertGreater(len(os.listdir(marks)), 16, "no task was run again")
         self.assertNotIn(before[0], executors(os.getpid()))
+
+    def test_jobs(self):
+        """verify, hash, convert and nearest on the executors, one of which is killed: the results of
+        the plain functions."""
+        try:
+            tenfold.jobs.plan("hash", self.tensors(), 1)
+        except tenfold.UnsupportedError:
+            self.skipTest("this build has no plans of jobs")
+        path = self.path("m.safetensors")
+        before = executors(os.getpid())
+        killer = threading.Timer(3, lambda: os.kill(before[-1], signal.SIGKILL)) if before else None
+        if killer:
+            killer.start()
+        told = tenfold.spark.hash(self.spark, path, 16)["files"][0]
+        self.assertEqual(told["hash"].split(":")[1], tenfold.hash(path).split(":")[1])
+        self.assertTrue(tenfold.spark.verify(self.spark, path, 8)["ok"])
+        tenfold.convert(path, self.path("plain.safetensors"))
+        tenfold.spark.convert(self.spark, path, self.path("out.safetensors"), 16)
+        self.assertEqual(self.bytes_of("out.safetensors"), self.bytes_of("plain.safetensors"))
+        vectors = self.vectors(2000)
+        got = tenfold.spark.nearest(self.spark, vectors, ["wört7"], 5, parts=8)["queries"][0]
+        one = tenfold.jobs.plan("similar", vectors, 1, queries=["wört7"], k=5)
+        self.assertEqual(got, one.finish([one.part(0)])["queries"][0])
+        if killer:
+            killer.join()
 
 
 if __name__ == "__main__":
