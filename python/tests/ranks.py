@@ -125,10 +125,13 @@ def slow(folder, state, mesh, told):
 
 def main():
     folder, job = sys.argv[1:3]
-    dist.init_process_group("gloo")
+    # A store for each attempt: in torchrun's own the ranks that are started again find the addresses
+    # of those that are gone.
+    at, attempt = tenfold.run.place(), os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    dist.init_process_group("gloo", init_method=f"file://{folder}/store-{job}-{attempt}", rank=at.rank,
+                            world_size=at.world)
     rank, told = dist.get_rank(), Told()
-    at = tenfold.run.place()
-    if (at.rank, at.world, at.launcher) != (rank, dist.get_world_size(), "torchrun"):
+    if (str(rank), str(at.local_world), at.launcher) != (os.environ["RANK"], "4", "torchrun"):
         told.wrong.append(f"place: {at}")
     mesh = init_device_mesh("cpu", (dist.get_world_size(),))
     state = tenfold.torch.load_file(os.path.join(folder, "m.safetensors"))
