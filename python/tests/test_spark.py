@@ -168,7 +168,7 @@ class Spark(Files):
         return self.spark.read.format("tenfold").options(**options).load(path)
 
     def check_vectors(self, path, rows):
-        expected = command("vocab", "--json", path)["words"]
+        expected = command("vocab", "--json", path)["vocab"]
         self.assertEqual([(r.row, r.word) for r in rows], list(enumerate(expected)))
         done = subprocess.run([support.COMMAND, "vector", "--json", path], check=True,
                               input="\n".join(expected) + "\n", capture_output=True, text=True)
