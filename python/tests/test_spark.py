@@ -248,10 +248,12 @@ class Spark(Files):
         except tenfold.UnsupportedError:
             self.skipTest("this build has no plans of jobs")
         path = self.path("m.safetensors")
-        before = executors(os.getpid())
-        killer = threading.Timer(3, lambda: os.kill(before[-1], signal.SIGKILL)) if before else None
-        if killer:
-            killer.start()
+        deadline = time.monotonic() + PATIENCE
+        while len(executors(os.getpid())) < 4 and time.monotonic() < deadline:
+            time.sleep(0.5)
+        victim = executors(os.getpid())[0]  # the one that has been there longest
+        killer = threading.Timer(2, lambda: os.kill(victim, signal.SIGKILL))
+        killer.start()
         told = tenfold.spark.hash(self.spark, path, 16)["files"][0]
         self.assertEqual(told["hash"].split(":")[1], tenfold.hash(path).split(":")[1])
         self.assertTrue(tenfold.spark.verify(self.spark, path, 8)["ok"])
@@ -262,8 +264,8 @@ class Spark(Files):
         got = tenfold.spark.nearest(self.spark, vectors, ["wört7"], 5, parts=8)["queries"][0]
         one = tenfold.jobs.plan("similar", vectors, 1, queries=["wört7"], k=5)
         self.assertEqual(got, one.finish([one.part(0)])["queries"][0])
-        if killer:
-            killer.join()
+        killer.join()
+        self.assertNotIn(victim, executors(os.getpid()))
 
 
 if __name__ == "__main__":
