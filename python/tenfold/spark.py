@@ -164,6 +164,8 @@ class _TensorReader(DataSourceReader):
                 "file": path, "offset": offset, "stored": stored, "encoding": encoding}
         if counted is not None:
             told.update(counted._asdict())
+            if counted.elements == counted.nan + counted.inf:  # no number to speak of
+                told.update(dict.fromkeys(("min", "max", "mean", "std")))
         return tuple(told.get(column) for column in columns)
 
     def read(self, partition):

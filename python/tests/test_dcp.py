@@ -63,7 +63,7 @@ class Dcp(support.Case):
             self.assertEqual(bits(got[name]), bits(tensor), name)
 
     def test_formats(self):
-        """Every type that torch's own reader takes for another one, from files of many formats."""
+        """Every type, from files of several formats."""
         state = values()
         for name in ("x.safetensors", "x.zt", "x.pt", "x.npz"):
             saved = {k: v for k, v in state.items()
