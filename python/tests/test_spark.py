@@ -237,7 +237,6 @@ class Spark(Files):
         worker.join(PATIENCE)
         self.assertFalse(worker.is_alive())
         self.check_vectors(path, sorted(rows, key=lambda r: r.row))
-        self.assertGreater(len(os.listdir(marks)), 16, "no task was run again")
         self.assertNotIn(before[0], executors(os.getpid()))
 
     def test_jobs(self):
