@@ -78,6 +78,12 @@ static PyMethodDef module_methods[] = {
     { "device_wait", device_wait, METH_VARARGS, "device_wait(load, index or None)" },
     { "device_at", device_at, METH_VARARGS, "device_at(load, index): (address, bytes, made)" },
     { "device_report", device_report, METH_O, "device_report(load): a dict." },
+    { "job_plan", job_plan, METH_O, "job_plan(options): a job." },
+    { "job_parse", job_parse, METH_O, "job_parse(text): a job." },
+    { "job_info", job_info, METH_O, "job_info(job): (text, dict)." },
+    { "job_do", job_do, METH_VARARGS, "job_do(job, part, options): a receipt." },
+    { "job_finish", job_finish, METH_VARARGS, "job_finish(job, options): JSON." },
+    { "job_abort", job_abort, METH_VARARGS, "job_abort(job, options)" },
     { NULL, NULL, 0, NULL },
 };
 

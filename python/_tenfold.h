@@ -239,6 +239,14 @@ PyObject *device_wait(PyObject *module, PyObject *args);
 PyObject *device_at(PyObject *module, PyObject *args);
 PyObject *device_report(PyObject *module, PyObject *capsule);
 
+/* _tenfold_jobs.c */
+PyObject *job_plan(PyObject *module, PyObject *options);
+PyObject *job_parse(PyObject *module, PyObject *text);
+PyObject *job_info(PyObject *module, PyObject *capsule);
+PyObject *job_do(PyObject *module, PyObject *args);
+PyObject *job_finish(PyObject *module, PyObject *args);
+PyObject *job_abort(PyObject *module, PyObject *args);
+
 /** Options of a save, from a dict; `arena` keeps their texts. */
 int save_options(tnf_save_options *out, PyObject *options, PyObject *arena);
 /** Adds a value of Python to a builder under that name. */
@@ -261,8 +269,8 @@ extern PyType_Spec file_spec, handle_spec, tensor_spec, array_spec, emb_spec;
 
 /** Memory that lives as long as a list of Python: a capsule in it. NULL with MemoryError. */
 void *arena_take(PyObject *arena, size_t n);
-/** The arguments of a FAST_KEYWORDS function: out[i] is that of keys[i], or stays as it is. The first
- *  `most` may come without their names. -1 with a TypeError. */
+/** The arguments of a FAST_KEYWORDS function: out[i] is that of keys[i], or stays as it is. The
+ * first `most` may come without their names. -1 with a TypeError. */
 int take_arguments(PyObject **out, const char *const *keys, Py_ssize_t most, PyObject *const *args,
                    Py_ssize_t n, PyObject *names);
 /** The UTF-8 of a str, which the arena keeps. */

@@ -160,17 +160,20 @@ static void running_free(PyObject *capsule)
 static int load_options(tnf_load_options *out, PyObject *options)
 {
     uint64_t threads = 0, after = 0, bytes = 0;
-    bool each = false, direct = false;
+    bool each = false, direct = false, exact = false;
     if (option_count(options, "threads", &threads) < 0 ||
         option_count(options, "after", &after) < 0 || option_count(options, "block", &bytes) < 0 ||
         option_flag(options, "each", &each) < 0 || option_flag(options, "direct", &direct) < 0 ||
+        option_flag(options, "exact", &exact) < 0 ||
         option_flag(options, "has_after", &out->has_after) < 0)
         return -1;
     out->threads = (unsigned)threads;
     out->block = (size_t)bytes;
     out->after = (void *)(uintptr_t)after;
     out->alloc = each ? TNF_DEVICE_EACH : TNF_DEVICE_ARENA;
-    out->read = direct ? TNF_DEVICE_READ_DIRECT : TNF_DEVICE_READ_AUTO;
+    out->read = exact    ? TNF_DEVICE_READ_EXACT
+                : direct ? TNF_DEVICE_READ_DIRECT
+                         : TNF_DEVICE_READ_AUTO;
     return 0;
 }
 

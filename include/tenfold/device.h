@@ -84,7 +84,10 @@ typedef struct tnf_device_request {
 typedef enum tnf_device_read_mode {
     TNF_DEVICE_READ_AUTO,   /**< past the system's cache if most of the file is not in it */
     TNF_DEVICE_READ_CACHED, /**< through the cache */
-    TNF_DEVICE_READ_DIRECT  /**< past the cache (O_DIRECT), where the file system can do it */
+    TNF_DEVICE_READ_DIRECT, /**< past the cache (O_DIRECT), where the file system can do it */
+    /** Through the cache, and of a file of this machine only what is wanted: slices of columns are
+     *  read run by run, however small. For many processes that share one disk. */
+    TNF_DEVICE_READ_EXACT
 } tnf_device_read_mode;
 
 /** How memory is allocated if a request has none. */

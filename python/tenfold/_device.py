@@ -34,9 +34,9 @@ def opened(device):
     return _devices[name]
 
 
-def _options(device, threads, block=0):
+def _options(device, threads, block=0, exact=False):
     """Our copies wait for what torch has to do on its stream: its memory may still be in use."""
-    how = {"threads": threads, "block": block}
+    how = {"threads": threads, "block": block, "exact": exact}
     if str(device) != "host":
         how.update(after=_torch.cuda.current_stream(device).cuda_stream, has_after=True)
     return how
@@ -244,3 +244,104 @@ def _arriving(plan, running, views):
     for i, (item, slab, at) in enumerate(views):
         _tenfold.device_wait(running, i)
         yield item[0], plan.view(slab[at:at + item[5]], item)
+
+
+# ------------------------------------------------- pieces into tensors that exist
+
+# Layouts that are numbers in another spelling: they are loaded as floats.
+_QUANTIZED = ("gguf.", "mx/", "quant_group/", "quantized_group", "pq/", "torch.per_")
+_BOUNCE = 256 << 20
+
+
+def loadable(tensor, dtypes):
+    """(torch's shape, torch's type) of a tensor of a file; None if torch cannot have it."""
+    shape = list(tensor.shape)
+    if tensor.layout.startswith(_QUANTIZED):
+        return shape, _torch.float32
+    if tensor.layout != "dense" or tensor.dtype not in dtypes:
+        return None
+    if tensor.dtype == "f4_e2m1":
+        if not shape or shape[-1] % 2:
+            return None
+        shape[-1] //= 2
+    return shape, dtypes[tensor.dtype]
+
+
+class Filling:
+    """Pieces of tensors of files into tensors that exist: collected, and then read by one load for
+    each device. Pieces whose place is not contiguous, or whose type the library does not make, go
+    through memory of their own, some at a time.
+
+    cast   False: the types must be the same. Else floats and quantized numbers become what floats
+           the tensor has; integers are never changed to a type that cannot hold them.
+    exact  only the bytes of the pieces are read
+    """
+
+    def __init__(self, dtypes, threads=0, exact=True, cast=True):
+        self.dtypes, self.threads, self.exact, self.cast = dtypes, threads, exact, cast
+        self.ids = {dtype: id for id, dtype in dtypes.items()}
+        self.pending, self.bounced = {}, 0
+        self.report = {"bytes": 0, "bytes_read": 0}
+
+    def _type(self, name, source, target):
+        """(what the library shall make of it or None, the type that this gives)"""
+        stored = loadable(source, self.dtypes)
+        if stored is None:
+            raise _tenfold_unsupported(f"{source.dtype or source.layout} of {name!r}")
+        plain, wanted = source.layout == "dense", target.dtype
+        if plain and stored[1] == wanted:
+            return None, wanted
+        floats = wanted.is_floating_point and (not plain or stored[1].is_floating_point)
+        widened = plain and not wanted.is_floating_point and not wanted.is_complex and \
+            stored[1] not in (_torch.uint16, _torch.uint32, _torch.uint64) and \
+            not stored[1].is_floating_point and _torch.promote_types(stored[1], wanted) == wanted
+        if not self.cast or not (floats or widened):
+            raise TypeError(f"{name!r} is {source.dtype if plain else source.layout} in the file, and "
+                            f"the tensor for it {wanted}")
+        if self.ids.get(wanted) in ("f32", "f16", "bf16") and floats:
+            return self.ids[wanted], wanted
+        return (None, stored[1]) if plain else ("f32", _torch.float32)
+
+    def add(self, name, source, key, target, done=None):
+        """key: a slice for each dimension of the tensor as torch has it; done: called afterwards."""
+        made, dtype = self._type(name, source, target)
+        shape = [k.stop - k.start for k in key]
+        if list(target.shape) != shape:
+            raise ValueError(f"{name!r}: the piece has the shape {shape}, the tensor for it "
+                             f"{list(target.shape)}")
+        if 0 in shape:
+            return done() if done is not None else None
+        if source.dtype == "f4_e2m1" and source.layout == "dense" and key:
+            key = (*key[:-1], slice(2 * key[-1].start, 2 * key[-1].stop))
+        whole = source.order == "C" and all(k.start == 0 and k.stop == n
+                                            for k, n in zip(key, source.shape))
+        memory = target
+        if not target.is_contiguous() or target.dtype != dtype or target.device.type not in \
+                ("cpu", "cuda"):
+            place = target.device if target.device.type in ("cpu", "cuda") else "cpu"
+            memory = _torch.empty(shape, dtype=dtype, device=place)
+            self.bounced += memory.nbytes
+        request = (source, None if whole else key, made, None, memory.data_ptr(), memory.nbytes)
+        place = "host" if memory.device.type == "cpu" else memory.device
+        self.pending.setdefault(place, []).append((request, memory, target, done))
+        if self.bounced >= _BOUNCE:
+            self.run()
+        return None
+
+    def run(self):
+        """Reads what was added since the last time."""
+        pending, self.pending, self.bounced = self.pending, {}, 0
+        for device, items in pending.items():
+            running = _tenfold.device_start(
+                opened(device), [item[0] for item in items],
+                _options(device, self.threads, exact=self.exact), [item[1] for item in items])
+            with _Stopping(running):
+                _tenfold.device_wait(running, None)
+            told = _tenfold.device_report(running)
+            for key in self.report:
+                self.report[key] += told[key]
+            for _, memory, target, done in items:
+                if memory is not target:
+                    target.copy_(memory)
+                if done is not None:
+                    done()

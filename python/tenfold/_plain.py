@@ -25,3 +25,15 @@ def check_name(name):
     if name == "__metadata__":
         from ._errors import InvalidError
         raise InvalidError("a tensor of safetensors cannot be called '__metadata__'")
+
+
+def need(module, by, extra):
+    """Imports what a module of this package is for; says how to get it if it is not there."""
+    import importlib
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.split(".")[0] != module.split(".")[0]:
+            raise
+        raise ModuleNotFoundError(f"No module named {error.name!r}: {by} needs it (pip install "
+                                  f"'tenfold[{extra}]')", name=error.name, path=error.path) from None

@@ -12,7 +12,8 @@ from . import File as _File, _tenfold
 from ._errors import UnsupportedError as _UnsupportedError
 from ._plain import check_name as _check_name, writing as _writing
 
-__all__ = ["iterate", "load", "load_file", "load_into", "load_model", "safe_open", "save", "save_file", "save_model"]
+__all__ = ["iterate", "load", "load_file", "load_into", "load_model", "load_sharded", "safe_open", "save",
+           "save_file", "save_model"]
 
 # (our id, safetensors' name, torch's name); torch has the later ones since 2.1, 2.3 and 2.7.
 _ALL = [("f64", "F64", "float64"), ("f32", "F32", "float32"), ("f16", "F16", "float16"),
@@ -324,3 +325,30 @@ def load_model(model, filename, strict=True, device="cpu", *, backend="mmap"):
                 text += f"\n    {what} key(s) in state_dict: {quoted}"
         raise RuntimeError(text)
     return missing, unexpected
+
+
+# --------------------------------------------------------------------- many ranks
+
+def load_sharded(filename, model_or_specs=None, rank=None, world=None, dim_map=None, *, device=None,
+                 dtype=None, broadcast=False, threads=0, exact=True, strict=True, report=None):
+    """Each rank's pieces of the tensors of a file of any format: {name: tensor}. Without
+    communication, unless `broadcast` asks for it.
+
+    model_or_specs  None: all tensors of the file; names; or a module or {name: tensor}, whose
+                    tensors are filled: DTensors know their pieces, others are cut by dim_map
+    rank, world     of this process; None: as torchrun, Slurm or MPI say (tenfold.run)
+    dim_map         along which dimension a tensor is cut, as torch.chunk() and DTensor cut it:
+                    {pattern of names: dimension, or None (not cut), or "flat" (the elements in
+                    C order: FSDP)}, of which the first that fits counts; or a function of name and
+                    shape; or one of these for all. What fits none is not cut.
+    device          None: the GPU of LOCAL_RANK where torch has one, else the CPU
+    dtype           of floats, if not that of the file; of tensors that are made here
+    broadcast       True, or a process group: tensors that are not cut are read in equal pieces by
+                    the ranks of a machine (of the group), which exchange them
+    exact           False: short gaps may be read as well, which some disks prefer
+    strict          names of the model that the file does not have are an error
+    report          a dict, which is told the bytes that were wanted and read
+    """
+    from ._sharded import load
+    return load(filename, model_or_specs, rank, world, dim_map, device=device, dtype=dtype,
+                broadcast=broadcast, threads=threads, exact=exact, strict=strict, report=report)

@@ -12,6 +12,13 @@
 #define FAR_RUN  ((uint64_t)4 << 10)  /* a gap that costs more to read than another call */
 #define LANES    4u                   /* times that bytes are wanted before it gets slow */
 
+/* Bytes nobody wants that may be read between two that are wanted. A file on another machine is
+ * asked for few long ranges, whatever the mode. */
+static uint64_t gap_of(const tnf_plan *p, size_t intake)
+{
+    return p->exact && !p->intakes[intake].source->far ? 0 : GAP;
+}
+
 static tnf_status out_of_memory(tnf_error *e)
 {
     return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for planning a load");
@@ -141,14 +148,14 @@ static tnf_status add_piece(tnf_plan *p, tnf_piece piece, tnf_error *e)
     return TNF_OK;
 }
 
-/* Long runs stand for themselves. Short ones are read one by one if the gaps are larger than a
- * call is worth and the file is in memory; else with their gaps, and the device's copy leaves the
- * gaps out. */
+/* Long runs stand for themselves, and so do those that no block holds. Short ones are read one by
+ * one if the gaps are larger than a call is worth and the file is in memory; else with their gaps,
+ * and the device's copy leaves the gaps out. */
 static tnf_status add_pieces(tnf_plan *p, size_t want, tnf_error *e)
 {
     const tnf_want *w = &p->wants[want];
     uint64_t at = w->place.offset + w->first;
-    if (w->count > 1 && w->run >= LONG_RUN) {
+    if (w->count > 1 && (w->run >= LONG_RUN || w->run > p->block)) {
         for (uint64_t i = 0; i < w->count; i++)
             TNF_TRY(add_piece(
                 p,
@@ -159,7 +166,7 @@ static tnf_status add_pieces(tnf_plan *p, size_t want, tnf_error *e)
     uint64_t span = (w->count - 1) * w->stride + w->run, gap = w->stride - w->run;
     bool near = p->intakes[w->intake].cached && !p->intakes[w->intake].source->far;
     tnf_piece piece = { want, at, span, w->count > 1 ? w->run : span, w->stride, 0, false };
-    piece.gather = w->count > 1 && (gap >= GAP || (near && gap >= FAR_RUN));
+    piece.gather = w->count > 1 && (gap >= gap_of(p, w->intake) || (near && gap >= FAR_RUN));
     return add_piece(p, piece, e);
 }
 
@@ -211,7 +218,6 @@ static tnf_status cut_gather(tnf_plan *p, size_t piece, tnf_error *e)
 {
     const tnf_piece *x = &p->pieces[piece];
     uint64_t all = (x->span - x->run) / x->stride + 1, rows = p->block / x->run;
-    rows = rows ? rows : 1;
     for (uint64_t i = 0; i < all; i += rows) {
         uint64_t some = all - i < rows ? all - i : rows;
         TNF_TRY(add_job(p, (tnf_job) { TNF_JOB_GATHER, piece, 1, i, some * x->run }, e));
@@ -226,10 +232,11 @@ struct filling {
     uint64_t limit; /* where it must end */
 };
 
-static bool fits(const struct filling *f, size_t intake, uint64_t at)
+static bool fits(const tnf_plan *p, const struct filling *f, size_t intake, uint64_t at)
 {
     uint64_t end = f->job ? f->job->at + f->job->bytes : 0;
-    return f->job && f->intake == intake && at >= end && at - end <= GAP && at < f->limit;
+    return f->job && f->intake == intake && at >= end && at - end <= gap_of(p, intake) &&
+           at < f->limit;
 }
 
 static tnf_status begin_block(tnf_plan *p, struct filling *f, size_t piece, uint64_t at,
@@ -248,7 +255,7 @@ static tnf_status cut_piece(tnf_plan *p, struct filling *f, size_t piece, tnf_er
     const tnf_piece *x = &p->pieces[piece];
     const tnf_want *w = &p->wants[x->want];
     for (uint64_t at = x->at, end = x->at + x->span; at < end;) {
-        if (!fits(f, w->intake, at))
+        if (!fits(p, f, w->intake, at))
             TNF_TRY(begin_block(p, f, piece, at, e));
         uint64_t take = end - at, room = f->limit - at;
         if (take > room)
@@ -318,7 +325,7 @@ tnf_status tnf_plan_make(tnf_plan *p, tnf_device *device, const tnf_device_reque
                          size_t n, const tnf_load_options *how, tnf_error *e)
 {
     tnf_allocator a = tnf_allocator_or_default(NULL);
-    *p = (tnf_plan) { .block = how->block };
+    *p = (tnf_plan) { .block = how->block, .exact = how->read == TNF_DEVICE_READ_EXACT };
     if (n > SIZE_MAX / sizeof(tnf_want) || !(p->wants = tnf_alloc0(&a, n * sizeof *p->wants)))
         return out_of_memory(e);
     p->n = n;

@@ -79,6 +79,7 @@ typedef struct tnf_plan {
     uint64_t source_bytes; /* that are wanted */
     uint64_t device_bytes;
     size_t block;
+    bool exact; /* nothing is read that is not wanted */
 } tnf_plan;
 
 /* device: for its kernels; NULL: all is computed on the host. To be freed also after a failure. */

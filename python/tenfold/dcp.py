@@ -1,0 +1,401 @@
+# SPDX-License-Identifier: MIT
+"""torch.distributed.checkpoint over files of any format.
+
+    import torch.distributed.checkpoint as dcp
+    import tenfold.dcp
+    dcp.load(state, storage_reader=tenfold.dcp.Reader("model.safetensors"))
+    dcp.save(state, storage_writer=tenfold.dcp.Writer("out"))
+
+Each rank reads the bytes of its own pieces, straight into their memory, and nothing else; the
+headers are read by every rank.
+"""
+import io as _io
+import json as _json
+import os as _os
+from dataclasses import dataclass as _dataclass, replace as _replace
+
+from ._plain import need as _need
+
+_torch = _need("torch", __name__, "torch")
+try:
+    from torch.distributed.checkpoint.metadata import (
+        BytesStorageMetadata, ChunkStorageMetadata, Metadata, MetadataIndex, StorageMeta,
+        TensorProperties, TensorStorageMetadata)
+    from torch.distributed.checkpoint.planner import LoadItemType, WriteItemType
+    from torch.distributed.checkpoint.storage import StorageReader, StorageWriter, WriteResult
+except ImportError as _error:
+    raise ImportError(f"tenfold.dcp needs torch 2.3 or later; this is {_torch.__version__}") from \
+        _error
+from torch.futures import Future
+
+from . import _tenfold, open as _open
+from ._device import Filling as _Filling, loadable as _loadable
+from ._errors import FormatError, InvalidError
+from .torch import _DTYPES, _IDS, _SIZE
+
+__all__ = ["Reader", "Writer"]
+
+_SHARDING = "DCP_SHARDING_INFO"  # torch's: {name: {"saved_offsets": [...]}}
+_BYTES = "TENFOLD_DCP_BYTES"     # ours: [name] of what is no tensor
+_INDEX = "model.safetensors.index.json"
+
+
+def _finished(value):
+    future = Future()
+    future.set_result(value)
+    return future
+
+
+def _local(path):
+    """A path of this machine as a str; None for a URL and whatever else open() takes."""
+    if not isinstance(path, (str, bytes, _os.PathLike)):
+        return None
+    text = _os.fsdecode(path)
+    return None if "://" in text else text
+
+
+# ------------------------------------------------------------------------ reading
+
+@_dataclass
+class _Chunk:
+    """A tensor of a file, and where it lies in the tensor that the checkpoint has."""
+    source: object
+    offsets: tuple
+    sizes: tuple
+
+
+def _metadata_of(file):
+    """The metadata that safetensors files have."""
+    told = file.attrs.get("safetensors.metadata")
+    return told if isinstance(told, dict) else {}
+
+
+def _sharding(file):
+    """What a file says of the places of its pieces; {} if they are whole tensors."""
+    text = _metadata_of(file).get(_SHARDING)
+    if not text:
+        return {}
+    try:
+        told = _json.loads(text)
+    except ValueError:
+        told = None
+    if not isinstance(told, dict):
+        raise FormatError(f"the {_SHARDING} of {file.path} is not a JSON object", status="EFORMAT",
+                          code=-4, path=file.path)
+    return told
+
+
+def _offsets(file, name, sharding, rank):
+    if name not in sharding:
+        return (0,) * rank
+    told = sharding[name].get("saved_offsets") if isinstance(sharding[name], dict) else None
+    if not isinstance(told, list) or len(told) != rank or \
+            not all(type(n) is int and 0 <= n < 1 << 62 for n in told):
+        raise FormatError(f"the saved_offsets of {name!r} are not {rank} offsets", status="EFORMAT",
+                          code=-4, path=file.path)
+    return tuple(told)
+
+
+def _volume(sizes):
+    n = 1
+    for size in sizes:
+        n *= size
+    return n
+
+
+class Reader(StorageReader):
+    """Reads a checkpoint for torch.distributed.checkpoint.load() from anything tenfold.open() takes:
+    a file of any format, a folder, an index, a URL; and from folders that torch's HuggingFace writer
+    or Writer left, whose files hold pieces of tensors.
+
+    threads   of this process; 0: as many as the library finds right
+    cast      False: the types of the state dict must be those of the checkpoint. Else floats are
+              cast to those of the state dict, and quantized tensors dequantized
+    exact     False: short gaps are read with what is wanted, which is faster on disks that do not
+              like short reads
+    The other keywords are those of tenfold.open().
+
+    report    what was read so far: {"bytes": what was wanted, "bytes_read": what was read}
+    left_out  {name: why} of what torch cannot have
+    """
+
+    def __init__(self, path, *, threads=0, cast=True, exact=True, **opening):
+        super().__init__()
+        self.path, self.threads, self.cast, self.exact = path, threads, cast, exact
+        self.opening = opening
+        self._files, self._chunks, self._bytes = [], {}, {}
+        self.left_out = {}
+        self.report = {"bytes": 0, "bytes_read": 0}
+
+    # ------------------------------------------------------------- what is there
+
+    def _shards(self):
+        """The files of a folder that has several and no index; None for what open() opens as one."""
+        folder = _local(self.path)
+        if folder is None or not _os.path.isdir(folder) or self.opening:
+            return None
+        names = sorted(name for name in _os.listdir(folder) if not name.startswith("."))
+        files = [name for name in names if name.endswith(".safetensors")]
+        if not files or any(name.endswith(".index.json") for name in names):
+            return None
+        return [_os.path.join(folder, name) for name in files]
+
+    def _open(self):
+        self.close()
+        for path in self._shards() or [self.path]:
+            self._files.append(_open(path, **self.opening))
+
+    def close(self):
+        """Closes the files; read_metadata() opens them again."""
+        for file in self._files:
+            file.close()
+        self._files, self._chunks, self._bytes, self.left_out = [], {}, {}, {}
+
+    def _add(self, file, name, sharding, result):
+        tensor = file[name]
+        form = _loadable(tensor, _DTYPES)
+        if form is None:
+            self.left_out[name] = f"torch has no tensors of {tensor.dtype or tensor.layout}"
+            return
+        shape, dtype = form
+        at = _offsets(file, name, sharding, len(shape))
+        end = [a + n for a, n in zip(at, shape)]
+        known = result.get(name)
+        if known is None:
+            known = result[name] = TensorStorageMetadata(
+                properties=TensorProperties(dtype=dtype), size=_torch.Size(end), chunks=[])
+        elif not sharding:
+            raise FormatError(f"{name!r} is in two files, and none of them says which piece it has",
+                              status="EFORMAT", code=-4, path=file.path)
+        elif known.properties.dtype != dtype or len(known.size) != len(shape):
+            raise FormatError(f"the pieces of {name!r} have different types or ranks",
+                              status="EFORMAT", code=-4, path=file.path)
+        index = MetadataIndex(name, at)
+        if index in self._chunks:
+            if self._chunks[index].sizes != tuple(shape):
+                raise FormatError(f"two pieces of {name!r} begin at {list(at)}", status="EFORMAT",
+                                  code=-4, path=file.path)
+            return  # the same piece again: of ranks that hold the same
+        known.size = _torch.Size([max(a, b) for a, b in zip(known.size, end)])
+        known.chunks.append(ChunkStorageMetadata(_torch.Size(at), _torch.Size(shape)))
+        self._chunks[index] = _Chunk(tensor, at, tuple(shape))
+
+    def read_metadata(self, *args, **kwargs):
+        self._open()
+        result = {}
+        for file in self._files:
+            sharding = _sharding(file)
+            try:
+                objects = set(_json.loads(_metadata_of(file).get(_BYTES, "[]")))
+            except (TypeError, ValueError):
+                objects = set()
+            for name in file:
+                if name in objects:
+                    self._bytes[name] = file[name]
+                    result[name] = BytesStorageMetadata()
+                else:
+                    self._add(file, name, sharding, result)
+        for name, told in result.items():
+            if isinstance(told, TensorStorageMetadata) and len(told.chunks) > 1 and \
+                    sum(_volume(c.sizes) for c in told.chunks) != _volume(told.size):
+                raise FormatError(f"the {len(told.chunks)} pieces of {name!r} do not make up its "
+                                  f"shape {list(told.size)}: a file is missing, or is another's",
+                                  status="EFORMAT", code=-4)
+        metadata = Metadata(state_dict_metadata=result, storage_data={})
+        metadata.storage_meta = StorageMeta()
+        return metadata
+
+    # ------------------------------------------------------------------- reading
+
+    def reset(self, checkpoint_id=None):
+        self.close()
+        if checkpoint_id is not None:
+            self.path = checkpoint_id
+
+    def set_up_storage_reader(self, metadata, is_coordinator, *args, **kwargs):
+        if not self._files:  # the metadata came from another process
+            self.read_metadata()
+
+    def prepare_local_plan(self, plan):
+        return plan
+
+    def prepare_global_plan(self, plans):
+        return plans
+
+    def read_data(self, plan, planner):
+        filling = _Filling(_DTYPES, self.threads, self.exact, self.cast)
+        for item in plan.items:
+            name = item.storage_index.fqn
+            if item.type == LoadItemType.BYTE_IO:
+                planner.load_bytes(item, _io.BytesIO(self._bytes[name].bytes()))
+                continue
+            chunk = self._chunks.get(item.storage_index)
+            if chunk is None:
+                raise InvalidError(f"the checkpoint has no piece of {name!r} at "
+                                   f"{list(item.storage_index.offset or ())}", status="EINVAL",
+                                   code=-10)
+            target = planner.resolve_tensor(item).detach()
+            key = tuple(slice(at, at + n) for at, n in zip(item.storage_offsets, item.lengths))
+            filling.add(name, chunk.source, key, target,
+                        lambda item=item, target=target: planner.commit_tensor(item, target))
+        filling.run()
+        for key, n in filling.report.items():
+            self.report[key] += n
+        return _finished(None)
+
+    @classmethod
+    def validate_checkpoint_id(cls, checkpoint_id):
+        path = _local(checkpoint_id)
+        return path is None or _os.path.exists(path)
+
+
+# ------------------------------------------------------------------------ writing
+
+@_dataclass
+class _Stored:
+    """Where a rank put an item."""
+    path: str
+    nbytes: int
+
+
+def _pieces(tensor):
+    """Fills views with the bytes of a tensor of another device, some at a time."""
+    flat = tensor.reshape(-1).view(_torch.uint8) if tensor.numel() else tensor.reshape(-1)
+
+    def fill(offset, view):
+        view[:] = flat[offset:offset + len(view)].cpu().numpy().data
+    return fill
+
+
+class Writer(StorageWriter):
+    """Writes a checkpoint of torch.distributed.checkpoint.save() as safetensors: each rank its own
+    files, by a temporary name and complete or not at all, in the way of torch's HuggingFace writer,
+    whose reader reads them. Where every tensor is whole in one file, an index is written too, so
+    that everything that reads sharded safetensors reads the folder.
+
+    replace   a folder that has a checkpoint may be written to; files of it that are not written
+              again are removed at the very end
+    sync      False skips fsync: faster, but a power cut may lose the checkpoint
+    metadata  {str: str} for each file
+    """
+
+    def __init__(self, path, *, replace=False, sync=True, metadata=None):
+        super().__init__()
+        self.path, self.replace, self.sync = _os.fspath(path), replace, sync
+        self.metadata = dict(metadata or {})
+
+    def reset(self, checkpoint_id=None):
+        if checkpoint_id is not None:
+            self.path = _os.fspath(checkpoint_id)
+
+    def _there(self):
+        """The files of a checkpoint that are in the folder."""
+        return {name for name in _os.listdir(self.path)
+                if name.endswith(".safetensors") or name == _INDEX}
+
+    def set_up_storage_writer(self, is_coordinator, *args, **kwargs):
+        if is_coordinator:
+            _os.makedirs(self.path, exist_ok=True)
+
+    def prepare_local_plan(self, plan):
+        return plan
+
+    def prepare_global_plan(self, plans):
+        there = self._there()
+        if there and not self.replace:
+            from ._errors import ExistsError
+            raise ExistsError(f"{self.path} has a checkpoint already ({sorted(there)[0]}); "
+                              "replace=True writes over it", status="EEXISTS", code=-9)
+        return [_replace(plan, storage_data={"shard": i}) for i, plan in enumerate(plans, 1)]
+
+    def _value(self, item, planner):
+        """(what the extension takes, bytes, what must stay meanwhile, is it a tensor)"""
+        data = planner.resolve_data(item)
+        if item.type == WriteItemType.BYTE_IO:
+            data = data.getvalue()
+            return ("u8", data, [len(data)]), len(data), data
+        tensor = data.detach()
+        if tensor.layout != _torch.strided or tensor.dtype not in _IDS or \
+                tensor.dtype == _torch.complex128:
+            raise TypeError(f"{item.index.fqn!r}: safetensors has no tensors of {tensor.dtype}, "
+                            f"{tensor.layout}")
+        tensor = tensor.contiguous()
+        if tensor.is_conj() or tensor.is_neg():
+            tensor = tensor.resolve_conj().resolve_neg()
+        id, shape, n = _IDS[tensor.dtype], list(tensor.shape), tensor.numel() * _SIZE[tensor.dtype]
+        if id == "f4_e2m1" and shape:
+            shape[-1] *= 2
+        if n and tensor.device.type != "cpu":
+            return (id, _pieces(tensor), shape), n, tensor
+        return (id, _tenfold.borrow(tensor.data_ptr() if n else 0, n), shape), n, tensor
+
+    def _write(self, path, items, planner):
+        """One file; how many bytes each item has."""
+        values, kept, sizes, sharding, objects = [], [], [], {}, []
+        for item in items:
+            name = item.index.fqn
+            value, n, keep = self._value(item, planner)
+            values.append((name, value))
+            kept.append(keep)
+            sizes.append(n)
+            if item.type == WriteItemType.BYTE_IO:
+                objects.append(name)
+                sharding[name] = {"saved_offsets": [0]}
+            else:
+                offsets = item.index.offset
+                if offsets is None:
+                    offsets = item.tensor_data.chunk.offsets
+                sharding[name] = {"saved_offsets": list(offsets)}
+        metadata = {**self.metadata, "format": "pt", "DCP_VERSION": "1.0",
+                    _SHARDING: _json.dumps(sharding)}
+        if objects:
+            metadata[_BYTES] = _json.dumps(objects)
+        _tenfold.save(values, path, {"format": "safetensors", "replace": True, "sync": self.sync,
+                                     "attrs": {"safetensors.metadata": metadata}})
+        del kept
+        return sizes
+
+    def write_data(self, plan, planner):
+        files, seen, results = [], {}, []
+        for item in plan.items:  # a rank with two pieces of a tensor has two files
+            k = seen[item.index.fqn] = seen.get(item.index.fqn, 0) + 1
+            if k > len(files):
+                files.append([])
+            files[k - 1].append(item)
+        for k, items in enumerate(files, 1):
+            name = f"shard-{plan.storage_data['shard']:05}-model-{k:05}-of-{len(files):05}.safetensors"
+            sizes = self._write(_os.path.join(self.path, name), items, planner)
+            results += [WriteResult(index=item.index, size_in_bytes=n, storage_data=_Stored(name, n))
+                        for item, n in zip(items, sizes)]
+        return _finished(results)
+
+    def finish(self, metadata, results):
+        stored, total, whole = {}, 0, True
+        files = set()
+        for result in (each for results_of_rank in results for each in results_of_rank):
+            whole = whole and result.index.fqn not in stored
+            stored[result.index.fqn] = result.storage_data.path
+            total += result.storage_data.nbytes
+            files.add(result.storage_data.path)
+        if whole and stored:
+            self._index({"metadata": {"total_size": total},
+                         "weight_map": dict(sorted(stored.items()))})
+            files.add(_INDEX)
+        if self.replace:
+            for name in self._there() - files:
+                _os.unlink(_os.path.join(self.path, name))
+
+    def _index(self, told):
+        """Complete under its name, or not there."""
+        path = _os.path.join(self.path, _INDEX)
+        with open(path + ".tmp", "w", encoding="utf-8") as f:
+            _json.dump(told, f, indent=2)
+            f.write("\n")
+            f.flush()
+            if self.sync:
+                _os.fsync(f.fileno())
+        _os.replace(path + ".tmp", path)
+
+    @classmethod
+    def validate_checkpoint_id(cls, checkpoint_id):
+        return _local(checkpoint_id) is not None

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""Work on large files, cut into parts that any scheduler can run.
+
+    job = tenfold.jobs.plan("hash", "model/", parts=64)      # on one machine
+    receipt = tenfold.jobs.Job(text).part(7)                 # anywhere, in any order, any number of times
+    job.finish(receipts)                                     # once: checks, merges, makes it visible
+
+Whatever the number of parts and their order, the result is that of the plain function.
+"""
+import json as _json
+import os as _os
+
+from . import _tenfold
+
+__all__ = ["Job", "plan"]
+
+
+class Job:
+    """A plan: `text` says everything, and is all that a worker needs. It can be pickled."""
+
+    def __init__(self, text):
+        self._take(_tenfold.job_parse(text))
+
+    def _take(self, job):
+        self._job = job
+        self.text, self.info = _tenfold.job_info(job)
+
+    def __reduce__(self):
+        return Job, (self.text,)
+
+    def __repr__(self):
+        return f"<tenfold.jobs.Job: {self.info['job']} in {self.parts} parts>"
+
+    @property
+    def parts(self):
+        """The number of parts."""
+        return self.info["parts"]
+
+    @property
+    def id(self):
+        """64 hex digits: the same for the same work."""
+        return self.info["id"]
+
+    def part(self, i, *, base=None, trust_content=False, threads=0, progress=None):
+        """Does a part and gives its receipt, a text. Where the plan has a place for files, the
+        receipt is left there too, and a part that has one is not done again.
+
+        base           where receipts lie, if it is not the plan's output
+        trust_content  inputs may have other times of change than when they were planned
+        """
+        return _tenfold.job_do(self._job, i, {"base": _path(base), "trust_content": trust_content,
+                                              "threads": threads, "progress": progress})
+
+    def finish(self, receipts=None, *, base=None, trust_content=False, verify=True, threads=0,
+               progress=None):
+        """Puts the parts together: a dict. `receipts`: what part() gave, in any order, if there
+        are no files of them."""
+        told = _tenfold.job_finish(self._job, {
+            "receipts": list(receipts) if receipts is not None else None, "base": _path(base),
+            "trust_content": trust_content, "no_verify": not verify, "threads": threads,
+            "progress": progress})
+        return _json.loads(told)
+
+    def abort(self, *, base=None):
+        """Removes what parts have left: receipts and unfinished files."""
+        _tenfold.job_abort(self._job, {"base": _path(base)})
+
+
+def _path(path):
+    return None if path is None else _os.fsdecode(path)
+
+
+def _list(value):
+    return [value] if isinstance(value, (str, bytes, _os.PathLike)) else list(value)
+
+
+def plan(job, inputs, parts, *, out=None, format=None, read_format=None, lenient=False, select=None,
+         exclude=None, dtype=None, allow_loss=False, replace=False, max_bytes=0, queries=None, k=0,
+         rtol=0.0, atol=0.0, numeric=None, **options):
+    """Plans "hash", "verify", "convert", "stat", "diff" (two inputs) or "similar" (queries: words).
+    Only headers are read. Where `out` is given, parts leave their receipts beside it; else they are
+    handed to finish(). The other keywords are those of convert(), diff() and split()."""
+    made = object.__new__(Job)
+    made._take(_tenfold.job_plan({
+        "job": job, "inputs": [_path(path) for path in _list(inputs)], "parts": parts,
+        "out": _path(out), "format": format, "read_format": read_format, "lenient": lenient,
+        "select": None if select is None else _list(select),
+        "exclude": None if exclude is None else _list(exclude), "dtype": dtype,
+        "allow_loss": bool(allow_loss), "replace": replace, "max_bytes": max_bytes,
+        "queries": None if queries is None else _list(queries), "k": k, "rtol": float(rtol),
+        "atol": float(atol), "numeric": bool(rtol or atol) if numeric is None else numeric,
+        "options": options or None}))
+    return made
