@@ -205,7 +205,7 @@ static inline tnf_status push_container(machine *m, tnf_pickle_kind kind, tnf_pi
     tnf_pickle_node *node = new_node(m, kind);
     if (!node)
         return no_memory(m);
-    if (n && is_fixed(kind)) {
+    if (n && items && is_fixed(kind)) {
         node->n = n;
         node->as.items = tnf_arena_array(m->arena, n, sizeof(tnf_pickle_node *));
         if (!node->as.items)
