@@ -118,11 +118,13 @@ def test_folders(w, folder):
             print("skipped: there is no", name)
             continue
         schemes = ["s3://store/", "hf://tree/any/", "gs://store/", "az://store/"]
-        for scheme in [schemes[0], schemes[1 + i % 3]]:
-            url = scheme + name + "/"
-            good = compare_all(path, url)
-            check(good != ("bad" in name), "%s: %s" % (url, good))
-            note_format(url)
+        url = schemes[0] + name + "/"
+        good = compare_all(path, url)
+        check(good != ("bad" in name), "%s: %s" % (url, good))
+        note_format(url)
+        url = schemes[1 + i % 3] + name + "/"  # the services differ in how they list, not in how they are read
+        compare(path, url, "ls", "--json", "@")
+        compare(path, url, "hash", "@")
     code, out, err = run("ls", w.url("ok/zarr/store_v3.zarr/zarr.json"))
     check(code == 4 and "http has no listing" in err, "a folder over http: %d %s" % (code, err))
     env.clear()
