@@ -170,7 +170,7 @@ def main():
         if "folders" in parts:
             test_folders(w, shared)
         w.close()
-        missing = sorted(known - seen - NOT_ALONE)
+        missing = sorted(known - seen - NOT_ALONE) if EACH >= 4 else []  # a folder may have files of several formats
         check(not missing or len(parts) < 3, "formats of which no file was read: %s" % missing)
     print(count, "commands compared,", len(seen), "formats")
     sys.exit(1 if bad else 0)
