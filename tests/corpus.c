@@ -33,9 +33,18 @@
 #endif
 /* Without optimization it takes as long as under a sanitizer. */
 #ifdef __OPTIMIZE__
-#define SECONDS (SANITIZED ? 20 : 2)
+#define SECONDS (SANITIZED ? 20 : 5)
 #else
 #define SECONDS 20
+#endif
+/* ThreadSanitizer makes writing 2 GiB of zeros take a minute. Threads do the same for every file,
+ * so one of five is enough there. */
+#ifdef __SANITIZE_THREAD__
+#undef SECONDS
+#define SECONDS 200
+#define SHARE   check_share(5)
+#else
+#define SHARE 1
 #endif
 
 /* No single wish above what a file may cost, whoever asks. */
@@ -421,10 +430,8 @@ int main(void)
     (void)signal(SIGALRM, too_long);
     char *rest = (char *)list.p;
     for (const char *line; (line = strsep(&rest, "\n"));)
-        if (entry_parse(&e, line)) {
+        if (entry_parse(&e, line) && n++ % SHARE == 0)
             try_entry(&e);
-            n++;
-        }
     free(list.p);
     struct rusage use;
     getrusage(RUSAGE_SELF, &use);
@@ -434,6 +441,6 @@ int main(void)
            n, opened, saved, refused, whole, worst_time, (unsigned long long)worst_log.peak >> 10,
            use.ru_maxrss >> 10);
     CHECK(SANITIZED || use.ru_maxrss <= 96 << 10, "%ld KiB resident", use.ru_maxrss);
-    CHECK(n > 2000 && saved > n, "only %zu files", n);
+    CHECK(n > 2000 && saved > n / SHARE, "only %zu files", n);
     return check_end("hostile files");
 }

@@ -54,7 +54,7 @@ static void copy_match(uint8_t *to, size_t back, size_t n)
         return;
     }
     for (size_t i = 0; i < n; i++)
-        to[i] = to[i - back];
+        to[i] = *(to - back + i);
 }
 
 tnf_status tnf_lz4_decode(const void *stored, size_t stored_n, void *dst, size_t n, tnf_error *e)
