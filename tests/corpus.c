@@ -33,7 +33,7 @@
 #endif
 /* Without optimization it takes as long as under a sanitizer. */
 #ifdef __OPTIMIZE__
-#define SECONDS (SANITIZED ? 20 : 5)
+#define SECONDS (SANITIZED ? 20 : 10)
 #else
 #define SECONDS 20
 #endif

@@ -47,11 +47,12 @@ static inline bool check_that(bool ok, const char *file, int line, const char *f
     return false;
 }
 
-/* Of how many attempts one is made: a release build makes all of them. Under a sanitizer each takes
- * ten times as long, so there it is one of n, spread evenly; all, if TNF_FULL is set. */
+/* Of how many attempts one is made: a plain build makes all of them. Under a sanitizer, and where
+ * lines are counted, each takes far longer: there it is one of n, spread evenly; all, if TNF_FULL
+ * is set. */
 static inline unsigned check_share(unsigned n)
 {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef TNF_SHARE
     return getenv("TNF_FULL") ? 1 : n;
 #else
     (void)n;
