@@ -242,6 +242,29 @@ static void survives_lack_of_memory(void **state)
     }
 }
 
+/* By Python's module _compat_pickle. */
+static void knows_python_2(void **state)
+{
+    (void)state;
+    static const char *const pairs[][4] = {
+        { "__builtin__", "xrange", "builtins", "range" },
+        { "__builtin__", "eval", "builtins", "eval" },
+        { "itertools", "izip", "builtins", "zip" },
+        { "itertools", "chain", "itertools", "chain" },
+        { "urllib", "urlopen", "urllib.request", "urlopen" },
+        { "cPickle", "loads", "pickle", "loads" },
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        tnf_pickle_global g = { .module = { pairs[i][0], strlen(pairs[i][0]) },
+                                .name = { pairs[i][1], strlen(pairs[i][1]) } };
+        tnf_pickle_rename(&g);
+        assert_int_equal(g.module.n, strlen(pairs[i][2]));
+        assert_memory_equal(g.module.p, pairs[i][2], g.module.n);
+        assert_int_equal(g.name.n, strlen(pairs[i][3]));
+        assert_memory_equal(g.name.p, pairs[i][3], g.name.n);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -253,6 +276,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(stays_small, set_up, tear_down),
         cmocka_unit_test_setup_teardown(turns_integers, set_up, tear_down),
         cmocka_unit_test_setup_teardown(survives_lack_of_memory, set_up, tear_down),
+        cmocka_unit_test(knows_python_2),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,6 +69,34 @@ static void small_integers_are_numbers(void **state)
     }
 }
 
+/* What no kernel takes goes through doubles: all floats of four bits, and a rounding target. */
+static void small_floats_are_numbers(void **state)
+{
+    (void)state;
+    static const uint8_t codes[] = { 0x10, 0x32, 0x54, 0x76, 0x98, 0xba, 0xdc, 0xfe };
+    static const float numbers[] = { 0,     0.5F,  1,  1.5F,  2,  3,  4,  6,
+                                     -0.0F, -0.5F, -1, -1.5F, -2, -3, -4, -6 };
+    uint8_t out[8];
+    tnf_part part;
+    tnf_object o = dense(&part, "f4_e2m1", codes, sizeof codes, SHAPE(16), TNF_ORDER_C);
+    tnf_virtual_how how = TNF_VIRTUAL_HOW_INIT;
+    how.kind = TNF_VIRTUAL_CAST;
+    how.type = tnf_type_of(TNF_F32);
+    tnf_virtual *v = made(&o, &how);
+    floats_are(tnf_virtual_object(v), numbers, 16);
+    tnf_virtual_free(v);
+    how.type = tnf_type_of(TNF_F64);
+    v = made(&o, &how);
+    assert_ok(tnf_read_part(tnf_virtual_object(v)->parts, 8 * 15, out, 8, &e));
+    assert_int_equal(tnf_le64(out), 0xc018000000000000); /* -6 */
+    tnf_virtual_free(v);
+    how.type = tnf_type_of(TNF_BF16);
+    v = made(&o, &how);
+    assert_ok(tnf_read_part(tnf_virtual_object(v)->parts, 2 * 3, out, 2, &e));
+    assert_int_equal(tnf_le16(out), 0x3fc0); /* 1.5 */
+    tnf_virtual_free(v);
+}
+
 static void casts_refuse(void **state)
 {
     (void)state;
@@ -546,12 +574,12 @@ static void saved_like_others(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(casts_round_once),     cmocka_unit_test(small_integers_are_numbers),
-        cmocka_unit_test(casts_refuse),         cmocka_unit_test(slices_are_slices),
-        cmocka_unit_test(orders_turn),          cmocka_unit_test(bytes_are_swapped),
-        cmocka_unit_test(pieces_come_together), cmocka_unit_test(rows_are_joined),
-        cmocka_unit_test(little_is_read),       cmocka_unit_test(many_threads_read),
-        cmocka_unit_test(saved_like_others),
+        cmocka_unit_test(casts_round_once),         cmocka_unit_test(small_integers_are_numbers),
+        cmocka_unit_test(small_floats_are_numbers), cmocka_unit_test(casts_refuse),
+        cmocka_unit_test(slices_are_slices),        cmocka_unit_test(orders_turn),
+        cmocka_unit_test(bytes_are_swapped),        cmocka_unit_test(pieces_come_together),
+        cmocka_unit_test(rows_are_joined),          cmocka_unit_test(little_is_read),
+        cmocka_unit_test(many_threads_read),        cmocka_unit_test(saved_like_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
