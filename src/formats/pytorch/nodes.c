@@ -176,17 +176,17 @@ static bool shape_nested(pt_view *v, const uint64_t *counts)
 static bool find_shapes(pt_view *v, const layout *l, const tnf_object *t)
 {
     uint64_t counts[PT_PARTS] = { 0 };
+    memset(v, 0, PT_PARTS * sizeof *v);
     for (size_t i = 0; i < PT_PARTS && l->roles[i]; i++) {
         const tnf_part *part = tnf_object_part(t, l->roles[i]);
         bool index = strcmp(l->id, "torch.per_channel/1") != 0 &&
                      strcmp(l->roles[i], "values") != 0;
-        v[i] = (pt_view) { 0 };
         v[i].type = !part ? NULL : index ? signed_type(part->type) : tnf_pt_type_for(part->type);
         if (!v[i].type || v[i].type->doubled || part->nbytes % v[i].type->width)
             return false;
         counts[i] = part->nbytes / v[i].type->width;
     }
-    if (t->rank > PT_RANK)
+    if (t->rank > PT_RANK || !v[0].type)
         return false;
     if (l->torch && strcmp(l->torch, "torch.sparse_coo") == 0)
         return shape_coo(v, counts, t);
