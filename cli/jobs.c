@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PLAN_MAX ((size_t)1 << 32)
+#define PLAN_MAX (SIZE_MAX / 4 < UINT32_MAX ? SIZE_MAX / 4 : (size_t)UINT32_MAX)
 
 /* ---------------------------------------------------------------------- plans */
 

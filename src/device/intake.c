@@ -23,11 +23,14 @@
 /* Is the page at `at` in the cache? -1: nobody can tell. */
 static int page_cached(int fd, uint64_t at)
 {
-    uint8_t byte, in_core = 0;
+    uint8_t in_core = 0;
+#ifdef RWF_NOWAIT /* musl has none */
+    uint8_t byte;
     struct iovec one = { &byte, 1 };
     ssize_t got = preadv2(fd, &one, 1, (off_t)at, RWF_NOWAIT);
     if (got >= 0 || errno == EAGAIN)
         return got >= 0;
+#endif
     void *p = mmap(NULL, TNF_PAGE, PROT_READ, MAP_SHARED, fd, (off_t)(at / TNF_PAGE * TNF_PAGE));
     if (p == MAP_FAILED)
         return -1;

@@ -10,6 +10,8 @@
 #ifndef TNF_KERNELS_CAST_HALVES_H
 #define TNF_KERNELS_CAST_HALVES_H
 
+#define CAST_OWN_BF16
+
 #include <immintrin.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ONNX models in two files, and models that get other weights. */
+#include "../support/little.h"
 #include "../support/unit.h"
 
 #include <ftw.h>
@@ -48,7 +49,8 @@ static const char *at(const char *name)
 static void add(tnf_builder *b, const char *name, const float *values, uint64_t n)
 {
     tnf_error e;
-    assert_ok(tnf_builder_add(b, name, tnf_type_of(TNF_F32), 1, &n, values, &e));
+    const void *bytes = little(values, 4, (size_t)n);
+    assert_ok(tnf_builder_add(b, name, tnf_type_of(TNF_F32), 1, &n, bytes, &e));
 }
 
 /* A model of initializers: "w" is large, "s" small, "none" empty. */
@@ -86,6 +88,7 @@ static void check(const tnf_file *f, const char *name, const float *want, uint64
     assert_non_null(o);
     assert_int_equal(o->shape[0], n);
     assert_ok(tnf_read(o, found, (size_t)n * 4, &e));
+    from_little(found, 4, (size_t)n);
     assert_memory_equal(found, want, (size_t)n * 4);
 }
 
@@ -356,7 +359,8 @@ static void weights_are_replaced(void **state)
     const double doubles[] = { 1, 2, 3 };
     const float floats[] = { 1, 2, 3 };
     assert_ok(tnf_builder_new(&weights, NULL, &e));
-    assert_ok(tnf_builder_add(weights, "s", tnf_type_of(TNF_F64), 1, three, doubles, &e));
+    assert_ok(
+        tnf_builder_add(weights, "s", tnf_type_of(TNF_F64), 1, three, little(doubles, 8, 3), &e));
     assert_fails(fill(&report, weights, model, at("new.onnx"), true, false, NULL, &e), TNF_ELOSSY);
     assert_says("it is f64 [3] in the files and f32 [3] in the model");
     tnf_report_free(report);
