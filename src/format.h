@@ -297,6 +297,9 @@ typedef struct tnf_format {
     /* Tells more than what is wrong: a word and a text, or any value. May be NULL. */
     void (*notes)(const tnf_reader *r, void (*note)(void *ctx, const char *key, const tnf_value *v),
                   void *ctx);
+    /* The same of a file that stands for several of this format, which leads its family. */
+    void (*shard_notes)(const tnf_reader *r,
+                        void (*note)(void *ctx, const char *key, const tnf_value *v), void *ctx);
     /* Tells where an open file departs from the form that its specification calls canonical. May be
      * NULL: there is none. */
     tnf_status (*canonical)(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,

@@ -417,6 +417,16 @@ static void tell_missing(struct check *c, tnf_verify_result *result)
 
 /* ------------------------------------------------------------------ whole */
 
+/* Of an index, the format of its shards tells; a build may be without it. */
+static void tell_notes(const struct check *c, const tnf_format *format)
+{
+    const tnf_format *of = format->stands_for_shards ? tnf_registry_find(format->family) : NULL;
+    if (format->notes)
+        format->notes(&c->file->reader, c->options.note, c->options.ctx);
+    else if (of && of->shard_notes)
+        of->shard_notes(&c->file->reader, c->options.note, c->options.ctx);
+}
+
 /* What is about the file and not about one of its tensors. */
 static tnf_status check_whole(struct check *c, tnf_verify_result *result, tnf_arena *arena,
                               tnf_error *e)
@@ -431,8 +441,8 @@ static tnf_status check_whole(struct check *c, tnf_verify_result *result, tnf_ar
         status = check_shards(&telling, arena, e);
     if (status == TNF_OK && program)
         status = format->loads(&c->file->reader, program, arena, tell_one, &telling, e);
-    if (status == TNF_OK && format->notes && c->options.note)
-        format->notes(&c->file->reader, c->options.note, c->options.ctx);
+    if (status == TNF_OK && c->options.note)
+        tell_notes(c, format);
     if (status == TNF_OK)
         status = tnf_directory_surplus(c->file, arena, tell_one, warn_one, &telling, e);
     if (status == TNF_OK && c->options.canonical)

@@ -32,7 +32,7 @@ static tnf_status take_number(gguf_in *in, unsigned type, size_t size, tnf_value
             TNF_TRY(tnf_stricter(in->r, e, TNF_EFORMAT, in->at, "a bool is %u, not 0 or 1", b));
         *out = tnf_value_bool(b != 0);
     } else if (in->big) {
-        for (size_t i = 0; i < size; i++)
+        for (size_t i = 0; i < size && i < sizeof bytes; i++)
             bytes[i] = in->p[size - 1 - i];
         *out = tnf_value_number(tnf_gguf_dtype(type), bytes);
     } else {

@@ -266,4 +266,5 @@ const tnf_format tnf_format_pytorch = {
     .write = TNF_WRITES(tnf_pt_write),
     .verify = tnf_pt_verify,
     .notes = tnf_pt_notes,
+    .shard_notes = tnf_pt_index_notes,
 };

@@ -596,5 +596,4 @@ const tnf_format tnf_format_pytorch_index = {
     .write_index = TNF_WRITES(tnf_write_safetensors_index),
     .index_name = ".bin.index.json",
     .verify = verify,
-    .notes = tnf_pt_index_notes,
 };

@@ -10,8 +10,4 @@ tnf_status tnf_write_safetensors_index(tnf_writer *w, tnf_error *e);
 int tnf_probe_safetensors_index(const tnf_probe *p);
 int tnf_probe_pytorch_index(const tnf_probe *p);
 
-/* In formats/pytorch, by the pytorch.calls of all shards: whether loading them is safe. */
-void tnf_pt_index_notes(const tnf_reader *r,
-                        void (*note)(void *ctx, const char *key, const tnf_value *v), void *ctx);
-
 #endif
