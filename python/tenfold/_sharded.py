@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """tenfold.torch.load_sharded(): which pieces a rank has, and where they go."""
 from fnmatch import fnmatchcase
+from math import prod
 
 import torch as _torch
 
@@ -21,13 +22,6 @@ def _rule(dim_map):
     def find(name, shape):
         return next((dim for pattern, dim in dim_map.items() if fnmatchcase(name, pattern)), None)
     return find
-
-
-def _volume(shape):
-    n = 1
-    for extent in shape:
-        n *= extent
-    return n
 
 
 def _dtensor(tensor):
@@ -66,7 +60,7 @@ class _Loader:
         """Elements [start, stop) in C order into a tensor of one dimension."""
         for at, key in boxes(shape, start, stop):
             sizes = [k.stop - k.start for k in key]
-            self.filling.add(name, source, key, target[at:at + _volume(sizes)].view(sizes))
+            self.filling.add(name, source, key, target[at:at + prod(sizes)].view(sizes))
 
     def add(self, name, target):
         """One tensor; `target` is filled, or made if it is None."""
@@ -80,7 +74,7 @@ class _Loader:
             return target
         dim = self.rule(name, tuple(shape))
         if dim == "flat":
-            start, stop = chunk(_volume(shape), self.world, self.rank)
+            start, stop = chunk(prod(shape), self.world, self.rank)
             if target is None:
                 target = self._made(name, [stop - start], stored)
             if not target.is_contiguous() or target.numel() != stop - start:
@@ -99,7 +93,7 @@ class _Loader:
         and the function that exchanges the pieces."""
         import torch.distributed as dist
         source, shape, stored = self._form(name)
-        n, rank, n_all = dist.get_world_size(group), dist.get_rank(group), _volume(shape)
+        n, rank, n_all = dist.get_world_size(group), dist.get_rank(group), prod(shape)
         size = -(-n_all // n)
         result = self._made(name, shape, stored) if target is None else target
         if list(result.shape) != list(shape):

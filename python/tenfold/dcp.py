@@ -13,6 +13,7 @@ import io as _io
 import json as _json
 import os as _os
 from dataclasses import dataclass as _dataclass, replace as _replace
+from math import prod as _prod
 
 from ._plain import need as _need
 
@@ -94,13 +95,6 @@ def _offsets(file, name, sharding, rank):
         raise FormatError(f"the saved_offsets of {name!r} are not {rank} offsets", status="EFORMAT",
                           code=-4, path=file.path)
     return tuple(told)
-
-
-def _volume(sizes):
-    n = 1
-    for size in sizes:
-        n *= size
-    return n
 
 
 class Reader(StorageReader):
@@ -197,7 +191,7 @@ class Reader(StorageReader):
                     self._add(file, name, sharding, result)
         for name, told in result.items():
             if isinstance(told, TensorStorageMetadata) and len(told.chunks) > 1 and \
-                    sum(_volume(c.sizes) for c in told.chunks) != _volume(told.size):
+                    sum(_prod(c.sizes) for c in told.chunks) != _prod(told.size):
                 raise FormatError(f"the {len(told.chunks)} pieces of {name!r} do not make up its "
                                   f"shape {list(told.size)}: a file is missing, or is another's",
                                   status="EFORMAT", code=-4)

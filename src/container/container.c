@@ -5,9 +5,48 @@
 #include "base/error.h"
 #include "container/state.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define SCAN_BLOCK ((size_t)256 << 10)
+
+/* --------------------------------------------------------- files of folders */
+
+tnf_status tnf_members_add(tnf_members *m, tnf_str name, uint64_t size, tnf_error *e)
+{
+    const tnf_container_how *how = m->how;
+    m->names += name.n;
+    if (m->list.n / sizeof(tnf_content) >= how->max_members || m->names > how->max_directory)
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
+                        "the folder has more than %llu files, or their names are too long",
+                        (unsigned long long)how->max_members);
+    const char *kept = tnf_arena_str(how->arena, name.p, name.n);
+    if (!kept)
+        return tnf_arena_fail(how->arena, "a folder", e);
+    tnf_content c = { .name = { kept, name.n }, .at = TNF_NO_OFFSET, .size = size, .stored = size };
+    tnf_buf_put(&m->list, &c, sizeof c);
+    return tnf_buf_status(&m->list, "folder", e);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    tnf_str x = ((const tnf_content *)a)->name, y = ((const tnf_content *)b)->name;
+    int order = memcmp(x.p, y.p, x.n < y.n ? x.n : y.n);
+    return order ? order : x.n < y.n ? -1 : x.n > y.n;
+}
+
+tnf_content *tnf_members_sorted(const tnf_members *m, size_t *n)
+{
+    *n = m->list.n / sizeof(tnf_content);
+    tnf_content *members = tnf_arena_array(m->how->arena, *n, sizeof *members);
+    if (members && *n) {
+        memcpy(members, m->list.p, m->list.n);
+        qsort(members, *n, sizeof *members, by_name);
+    }
+    return members;
+}
+
+/* -------------------------------------------------------------------- all */
 
 static tnf_str content_name(const void *ctx, uint32_t i)
 {

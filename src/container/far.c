@@ -37,35 +37,9 @@ typedef struct far_state {
 
 /* ----------------------------------------------------------------- listing */
 
-typedef struct far_listing {
-    const tnf_container_how *how;
-    tnf_buf members; /* tnf_content */
-    uint64_t names;  /* bytes of all names */
-} far_listing;
-
 static tnf_status add_file(void *ctx, const char *name, uint64_t size, tnf_error *e)
 {
-    far_listing *l = ctx;
-    size_t n = strlen(name);
-    l->names += n;
-    if (l->members.n / sizeof(tnf_content) >= l->how->max_members ||
-        l->names > l->how->max_directory)
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
-                        "the folder has more than %llu files, or their names are too long",
-                        (unsigned long long)l->how->max_members);
-    const char *kept = tnf_arena_str(l->how->arena, name, n);
-    if (!kept)
-        return tnf_arena_fail(l->how->arena, "a folder", e);
-    tnf_content c = { .name = { kept, n }, .at = TNF_NO_OFFSET, .size = size, .stored = size };
-    tnf_buf_put(&l->members, &c, sizeof c);
-    return tnf_buf_status(&l->members, "folder", e);
-}
-
-static int by_name(const void *a, const void *b)
-{
-    tnf_str x = ((const tnf_content *)a)->name, y = ((const tnf_content *)b)->name;
-    int order = memcmp(x.p, y.p, x.n < y.n ? x.n : y.n);
-    return order ? order : x.n < y.n ? -1 : x.n > y.n;
+    return tnf_members_add(ctx, (tnf_str) { name, strlen(name) }, size, e);
 }
 
 /* ----------------------------------------------------------------- reading */
@@ -163,21 +137,17 @@ static void close_far(tnf_container_state *s)
 
 /* ----------------------------------------------------------------- opening */
 
-static tnf_status begin_far(tnf_container *out, const tnf_far_folder *from, const far_listing *l,
+static tnf_status begin_far(tnf_container *out, const tnf_far_folder *from, const tnf_members *l,
                             tnf_error *e)
 {
     tnf_arena *arena = l->how->arena;
-    size_t n = l->members.n / sizeof(tnf_content);
+    size_t n;
     far_state *f = tnf_arena_alloc(arena, sizeof *f);
-    tnf_content *members = tnf_arena_array(arena, n, sizeof *members);
+    tnf_content *members = tnf_members_sorted(l, &n);
     far_file **placed = tnf_arena_array(arena, n, sizeof(far_file *));
     tnf_source **kept = tnf_arena_array(arena, n, sizeof(tnf_source *));
     if (!f || !members || !placed || !kept)
         return tnf_arena_fail(arena, "a folder", e);
-    if (n) {
-        memcpy(members, l->members.p, l->members.n);
-        qsort(members, n, sizeof *members, by_name);
-    }
     *f = (far_state) {
         .all = { .arena = arena, .place = place_file, .fetch = fetch_file, .close = close_far },
         .from = *from,
@@ -192,12 +162,12 @@ static tnf_status begin_far(tnf_container *out, const tnf_far_folder *from, cons
 tnf_status tnf_container_far(tnf_container *out, const tnf_far_folder *from,
                              const tnf_container_how *how, tnf_error *e)
 {
-    far_listing l = { .how = how };
+    tnf_members l = { .how = how };
     *out = (tnf_container) { 0 };
-    tnf_buf_init(&l.members, &how->arena->alloc, how->arena->limit);
+    tnf_buf_init(&l.list, &how->arena->alloc, how->arena->limit);
     tnf_status status = from->list(from->ctx, add_file, &l, e);
     if (status == TNF_OK)
         status = begin_far(out, from, &l, e);
-    tnf_buf_free(&l.members);
+    tnf_buf_free(&l.list);
     return status;
 }

@@ -44,11 +44,9 @@ typedef struct folder_state {
 /* ----------------------------------------------------------------- listing */
 
 typedef struct listing {
-    const tnf_container_how *how;
     const char *path, *model;
-    tnf_buf members; /* tnf_content */
-    tnf_buf name;    /* of what is being looked at */
-    uint64_t names;  /* bytes of all names */
+    tnf_members members;
+    tnf_buf name; /* of what is being looked at */
 } listing;
 
 /* What the path rule leads to, if it does; else reading it says why not. */
@@ -66,24 +64,13 @@ static uint64_t linked_size(const listing *l, tnf_str name)
 
 static tnf_status add_file(listing *l, const struct stat *st, tnf_error *e)
 {
-    size_t n = l->name.n;
-    l->names += n;
-    if (l->members.n / sizeof(tnf_content) >= l->how->max_members ||
-        l->names > l->how->max_directory)
-        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET,
-                        "the folder has more than %llu files, or their names are too long",
-                        (unsigned long long)l->how->max_members);
-    const char *name = tnf_arena_str(l->how->arena, (const char *)l->name.p, n);
-    if (!name)
-        return tnf_arena_fail(l->how->arena, "a folder", e);
-    tnf_content c = { .name = { name, n }, .at = TNF_NO_OFFSET };
+    tnf_str name = { (const char *)l->name.p, l->name.n };
+    uint64_t size = 0;
     if (S_ISREG(st->st_mode))
-        c.size = (uint64_t)st->st_size;
+        size = (uint64_t)st->st_size;
     else if (S_ISLNK(st->st_mode))
-        c.size = linked_size(l, c.name);
-    c.stored = c.size;
-    tnf_buf_put(&l->members, &c, sizeof c);
-    return tnf_buf_status(&l->members, "folder", e);
+        size = linked_size(l, name);
+    return tnf_members_add(&l->members, name, size, e);
 }
 
 static tnf_status list_folder(listing *l, int fd, unsigned depth, tnf_error *e);
@@ -129,13 +116,6 @@ static tnf_status list_folder(listing *l, int fd, unsigned depth, tnf_error *e)
         status = tnf_fail_sys(e, errno, "cannot read a folder");
     closedir(dir);
     return status;
-}
-
-static int by_name(const void *a, const void *b)
-{
-    tnf_str x = ((const tnf_content *)a)->name, y = ((const tnf_content *)b)->name;
-    int order = memcmp(x.p, y.p, x.n < y.n ? x.n : y.n);
-    return order ? order : x.n < y.n ? -1 : x.n > y.n;
 }
 
 /* ----------------------------------------------------------------- placing */
@@ -254,19 +234,15 @@ static void close_folder(tnf_container_state *s)
 
 static tnf_status begin_folder(tnf_container *out, listing *l, tnf_error *e)
 {
-    tnf_arena *arena = l->how->arena;
-    size_t n = l->members.n / sizeof(tnf_content);
+    tnf_arena *arena = l->members.how->arena;
+    size_t n = 0;
     folder_state *f = tnf_arena_alloc(arena, sizeof *f);
-    tnf_content *members = f ? tnf_arena_array(arena, n, sizeof *members) : NULL;
+    tnf_content *members = f ? tnf_members_sorted(&l->members, &n) : NULL;
     opened **all = members ? tnf_arena_array(arena, n, sizeof(opened *)) : NULL;
     const char *path = all ? tnf_arena_str(arena, l->path, strlen(l->path)) : NULL;
     const char *model = path && l->model ? tnf_arena_str(arena, l->model, strlen(l->model)) : NULL;
     if (!path || (l->model && !model))
         return tnf_arena_fail(arena, "a folder", e);
-    if (n) {
-        memcpy(members, l->members.p, l->members.n);
-        qsort(members, n, sizeof *members, by_name);
-    }
     *f = (folder_state) {
         .all = { .arena = arena, .place = place_file, .fetch = fetch_file, .close = close_folder },
         .path = path,
@@ -281,16 +257,16 @@ tnf_status tnf_container_folder(tnf_container *out, const char *path, const char
                                 const tnf_container_how *how, tnf_error *e)
 {
     *out = (tnf_container) { 0 };
-    listing l = { .how = how, .path = path[0] ? path : ".", .model = model };
+    listing l = { .members.how = how, .path = path[0] ? path : ".", .model = model };
     int fd = tnf_fs_open(l.path, O_RDONLY | O_DIRECTORY, 0);
     if (fd < 0)
         return tnf_fail_sys(e, errno, "cannot open the folder");
-    tnf_buf_init(&l.members, &how->arena->alloc, how->arena->limit);
+    tnf_buf_init(&l.members.list, &how->arena->alloc, how->arena->limit);
     tnf_buf_init(&l.name, &how->arena->alloc, (uint64_t)MAX_DEPTH * 256);
     tnf_status status = list_folder(&l, fd, 0, e);
     if (status == TNF_OK)
         status = begin_folder(out, &l, e);
-    tnf_buf_free(&l.members);
+    tnf_buf_free(&l.members.list);
     tnf_buf_free(&l.name);
     return status;
 }

@@ -3,6 +3,7 @@
 #ifndef TNF_CONTAINER_STATE_H
 #define TNF_CONTAINER_STATE_H
 
+#include "base/buf.h"
 #include "base/hash.h"
 #include "container/container.h"
 
@@ -21,5 +22,17 @@ typedef struct tnf_container_state {
 /* Fills what all have in common. The caller closes `out` also if this fails. */
 tnf_status tnf_container_begin(tnf_container *out, const tnf_content *members, size_t n,
                                tnf_container_state *s, tnf_error *e);
+
+/* Files of a folder while they are listed. */
+typedef struct tnf_members {
+    const tnf_container_how *how;
+    tnf_buf list;   /* tnf_content */
+    uint64_t names; /* bytes of all names */
+} tnf_members;
+
+/* Refuses more than `how` allows. */
+tnf_status tnf_members_add(tnf_members *m, tnf_str name, uint64_t size, tnf_error *e);
+/* All of them by name, in the arena; NULL: no memory. */
+tnf_content *tnf_members_sorted(const tnf_members *m, size_t *n);
 
 #endif

@@ -113,16 +113,25 @@ static tnf_status write_to(struct tnf_save *s, const tnf_option_value *values, t
     return status;
 }
 
-static tnf_status save_to_sink(const tnf_builder *b, tnf_sink *sink,
+static bool is_folder(const struct tnf_save *s)
+{
+    return s->format->folder_extensions && tnf_list_has(s->format->folder_extensions, s->extension);
+}
+
+/* `path`: the name that the bytes will have, or NULL. */
+static tnf_status save_to_sink(const tnf_builder *b, const char *path, tnf_sink *sink,
                                const tnf_save_options *options, const struct tnf_save *more,
                                tnf_error *e)
 {
     struct tnf_save s;
     const tnf_option_value *values = NULL;
-    tnf_status status = start_save(&s, b, options, NULL, e);
+    tnf_status status = start_save(&s, b, options, path, e);
     s.index = more->index;
     s.shards = more->shards;
     s.nshards = more->nshards;
+    if (status == TNF_OK && path && is_folder(&s))
+        status = tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                          "a folder cannot be written in parts: choose a file");
     if (status == TNF_OK)
         status = plan_save(&s, b, &values, e);
     if (status == TNF_OK && !s.options.dry_run)
@@ -134,14 +143,14 @@ static tnf_status save_to_sink(const tnf_builder *b, tnf_sink *sink,
 tnf_status tnf_save_sink(const tnf_builder *b, tnf_sink *sink, const tnf_save_options *options,
                          tnf_error *e)
 {
-    return save_to_sink(b, sink, options, &(struct tnf_save) { 0 }, e);
+    return save_to_sink(b, NULL, sink, options, &(struct tnf_save) { 0 }, e);
 }
 
 tnf_status tnf_save_index(const tnf_builder *b, tnf_sink *sink, const tnf_save_options *options,
                           const tnf_format *index, const tnf_shard *shards, size_t n, tnf_error *e)
 {
     const struct tnf_save more = { .index = index, .shards = shards, .nshards = n };
-    return save_to_sink(b, sink, options, &more, e);
+    return save_to_sink(b, NULL, sink, options, &more, e);
 }
 
 /* What stands under the path that is written to. */
@@ -265,11 +274,6 @@ static tnf_status write_folder(struct tnf_save *s, const tnf_option_value *value
     return status;
 }
 
-static bool is_folder(const struct tnf_save *s)
-{
-    return s->format->folder_extensions && tnf_list_has(s->format->folder_extensions, s->extension);
-}
-
 static tnf_status save_to_path(struct tnf_save *s, const tnf_builder *b,
                                const tnf_option_value *values, const char *path, tnf_error *e)
 {
@@ -301,16 +305,5 @@ tnf_status tnf_save(const tnf_builder *b, const char *path, const tnf_save_optio
 tnf_status tnf_save_through(const tnf_builder *b, const char *path, tnf_sink *sink,
                             const tnf_save_options *options, tnf_error *e)
 {
-    struct tnf_save s;
-    const tnf_option_value *values = NULL;
-    tnf_status status = start_save(&s, b, options, path, e);
-    if (status == TNF_OK && is_folder(&s))
-        status = tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                          "a folder cannot be written in parts: choose a file");
-    if (status == TNF_OK)
-        status = plan_save(&s, b, &values, e);
-    if (status == TNF_OK && !s.options.dry_run)
-        status = write_to(&s, values, sink, e);
-    finish_save(&s);
-    return status;
+    return save_to_sink(b, path, sink, options, &(struct tnf_save) { 0 }, e);
 }

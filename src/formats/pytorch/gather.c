@@ -248,12 +248,8 @@ static tnf_status read_run(const bytes_from *b, const pt_gather *g, uint64_t at,
 static void finish_numbers(const pt_gather *g, uint8_t *p, size_t n)
 {
     size_t step = g->number ? g->number : 1;
-    for (size_t i = 0; i + step <= n && (g->turn > 1 || g->sign); i += step) {
-        for (uint32_t k = 0; k < g->turn / 2; k++) {
-            uint8_t byte = p[i + k];
-            p[i + k] = p[i + g->turn - 1 - k];
-            p[i + g->turn - 1 - k] = byte;
-        }
+    tnf_reverse(p, n, g->turn);
+    for (size_t i = 0; i + step <= n && g->sign; i += step) {
         bool odd = g->width > g->number && i / step % 2;
         if (g->sign & (odd ? 2 : 1))
             p[i + g->number - 1] ^= 0x80;
