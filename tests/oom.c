@@ -25,6 +25,14 @@ static uint64_t first_of(unsigned long tried)
     return 1 + tried % step();
 }
 
+/* An error that nobody has filled is told from one that was: no status of the run before is left. */
+static tnf_error untouched(void)
+{
+    tnf_error error;
+    memset(&error, 0xaa, sizeof error);
+    return error;
+}
+
 static void check_log(const struct memory_log *log)
 {
     CHECK(log->blocks == 0, "%llu blocks of %llu bytes are lost", (unsigned long long)log->blocks,
@@ -56,7 +64,7 @@ static const char *path_to_open(const struct fixture *f, char *buffer, size_t si
 static bool open_failing(const struct fixture *f, uint64_t n, bool once, size_t objects)
 {
     struct memory_log log = { .fail_at = n, .fail_once = once };
-    tnf_error error;
+    tnf_error error = untouched();
     tnf_file *file;
     char path[4096];
     tnf_open_options o = { .size = sizeof o, .lenient = true, .allocator = memory_allocator(&log) };
@@ -123,7 +131,7 @@ static bool save_failing(const struct fixture *f, const tnf_file *file, const ch
                          uint64_t n, bool once)
 {
     struct memory_log log = { .fail_at = n, .fail_once = once };
-    tnf_error error;
+    tnf_error error = untouched();
     tnf_allocator a = memory_allocator(&log);
     char path[600], dir[300];
     snprintf(dir, sizeof dir, "%s/out", files_temp());

@@ -482,7 +482,7 @@ static tnf_status emit(pt_emitter *m, tnf_pickle_node *node)
     m->depth++;
     TNF_TRY(emit_kind(m, node));
     m->depth--;
-    return m->b->status;
+    return tnf_buf_status(m->b, "pickle", m->e);
 }
 
 void tnf_pt_emit_init(pt_emitter *m, tnf_buf *b, tnf_arena *arena, tnf_error *e)
