@@ -88,17 +88,21 @@ static tnf_status wrong_head(const vecs_state *s, uint64_t row, uint32_t found, 
                     (long long)(int32_t)found, (unsigned long long)s->d);
 }
 
+static tnf_status check_head(const tnf_reader *r, const vecs_state *s, uint64_t row, tnf_error *e)
+{
+    uint8_t head[HEAD];
+    TNF_TRY(tnf_source_read(r->source, row * s->record, head, sizeof head, e));
+    return tnf_le32(head) == s->d ? TNF_OK : wrong_head(s, row, tnf_le32(head), e);
+}
+
 /* The first, the last and some between. */
 static tnf_status check_samples(const tnf_reader *r, const vecs_state *s, tnf_error *e)
 {
     uint64_t many = s->n < SAMPLES ? s->n : SAMPLES;
     for (uint64_t i = 1; i < many; i++) {
-        uint8_t head[HEAD];
         uint64_t row = s->n / (many - 1) * i + s->n % (many - 1) * i / (many - 1) - 1;
         row = many == s->n ? i : i + 1 == many ? s->n - 1 : row;
-        TNF_TRY(tnf_source_read(r->source, row * s->record, head, sizeof head, e));
-        if (tnf_le32(head) != s->d)
-            return wrong_head(s, row, tnf_le32(head), e);
+        TNF_TRY(check_head(r, s, row, e));
     }
     return TNF_OK;
 }
@@ -190,11 +194,8 @@ static tnf_status read_rows(const tnf_reader *r, uint64_t row, uint8_t *dst, siz
     size_t n = (size_t)s->row, record = (size_t)s->record;
     size_t fit = *rows * n / record;
     if (fit == 0) { /* one row */
-        uint8_t head[HEAD];
         *rows = 1;
-        TNF_TRY(tnf_source_read(r->source, row * s->record, head, sizeof head, e));
-        if (tnf_le32(head) != s->d)
-            return wrong_head(s, row, tnf_le32(head), e);
+        TNF_TRY(check_head(r, s, row, e));
         return tnf_source_read(r->source, row * s->record + HEAD, dst, n, e);
     }
     *rows = fit;
@@ -217,6 +218,8 @@ static tnf_status decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst
         uint64_t row = offset / s->row, skip = offset % s->row, done;
         if (skip || n < s->row) {
             done = s->row - skip < n ? s->row - skip : n;
+            TNF_TRY(
+                check_head(r, s, row, e)); /* what is read in pieces is checked as the whole is */
             TNF_TRY(tnf_source_read(r->source, row * s->record + HEAD + skip, to, (size_t)done, e));
         } else {
             size_t most = BLOCK / (size_t)s->record, rows = (size_t)(n / s->row);
