@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A device: its memory, and the buffers and queues that loads borrow from it.
  *
- *   buffer   pinned memory of one thread, cut into slots         read into, copied from
- *   queue    a stream, and an event for each slot                one of each device for a thread
+ *   buffer   pinned memory, cut into slots                       read into, copied from
+ *   queue    a stream, and an event for each slot                what copies go through
  *
  * The host is a device without a driver: its memory is malloc's, and a copy is over when it
  * returns. */
@@ -17,6 +17,7 @@
 #include <stdatomic.h>
 
 #define TNF_SLOTS_MAX   8u
+#define TNF_EVENTS_MAX  32u
 #define TNF_STREAMS_MAX 16u
 #define TNF_PAGE        ((size_t)4096) /* what reads past the cache are rounded to */
 #define TNF_KERNELS     10u
@@ -32,13 +33,14 @@ typedef struct tnf_buffer {
     size_t size; /* of the memory */
     size_t slot; /* bytes of a slot: a block, a page on each side of it, and a table */
     unsigned slots;
+    unsigned pinned; /* a bit for each slot */
 } tnf_buffer;
 
 typedef struct tnf_queue {
     struct tnf_queue *next;
     cu_stream stream; /* that it uses now: its own, or one of the device's */
     cu_stream own;    /* NULL: not made yet */
-    cu_event events[TNF_SLOTS_MAX];
+    cu_event events[TNF_EVENTS_MAX];
     unsigned nevents;
     cu_ptr staging; /* of the device, for blocks that a kernel reads; 0: none yet */
     size_t staging_size;
@@ -72,6 +74,9 @@ void tnf_device_leave(tnf_device *d);
 tnf_status tnf_buffer_take(tnf_buffer **out, tnf_device *d, size_t block, unsigned slots,
                            tnf_error *e);
 void tnf_buffer_give(tnf_device *d, tnf_buffer *b);
+/* Pins a slot, unless it is pinned. The device is entered. It is quick after the slot was read
+ * into: then the system has its pages ready. */
+tnf_status tnf_slot_pin(tnf_device *d, tnf_buffer *b, unsigned slot, tnf_error *e);
 tnf_status tnf_queue_take(tnf_queue **out, tnf_device *d, unsigned slots, bool own, tnf_error *e);
 void tnf_queue_give(tnf_device *d, tnf_queue *q);
 void tnf_streams_free(tnf_device *d); /* the device is entered */

@@ -92,6 +92,8 @@ static tnf_status start_threads(tnf_load *l, tnf_error *e)
     for (size_t i = 0; i < l->plan.n; i++)
         undone += atomic_load(&l->plan.wants[i].left) != 0;
     atomic_init(&l->undone, undone);
+    TNF_TRY(tnf_ring_begin(l, wanted, e));
+    atomic_init(&l->inside, wanted);
     l->running = wanted;
     while (l->nthreads < wanted &&
            pthread_create(&l->threads[l->nthreads], NULL, tnf_loader_run, l) == 0)
@@ -230,6 +232,7 @@ void tnf_load_free(tnf_load *l)
     tnf_load_cancel(l);
     for (unsigned i = 0; i < l->nthreads; i++)
         pthread_join(l->threads[i], NULL);
+    tnf_ring_free(l);
     for (size_t t = 0; t < l->ntargets; t++)
         tnf_target_free(&l->targets[t], &l->plan);
     tnf_plan_free(&l->plan);

@@ -28,6 +28,8 @@ typedef struct tnf_load_clock {
 } tnf_load_clock;
 uint64_t tnf_load_now(void);
 
+typedef struct tnf_ring tnf_ring;
+
 struct tnf_load {
     tnf_plan plan;
     tnf_load_options how;
@@ -35,7 +37,9 @@ struct tnf_load {
     size_t ntargets;
     bool early;         /* a block goes as soon as the memory of its own tensors is there */
     bool apart;         /* kernels take part: each thread has a stream of its own */
+    tnf_ring *ring;     /* of a plain load; NULL: each thread has a buffer of its own */
     atomic_size_t next; /* job */
+    atomic_uint inside; /* loaders that may still use the ring */
     atomic_bool stop;
     atomic_size_t undone; /* wants that are not complete */
     atomic_uint_fast64_t bytes_read, copies, pinned;
@@ -57,6 +61,12 @@ tnf_status tnf_target_check(tnf_target *t, const tnf_plan *p, const tnf_load_opt
                             tnf_error *e);
 tnf_status tnf_target_fill(tnf_load *l, tnf_target *t, tnf_error *e);
 void tnf_target_free(tnf_target *t, const tnf_plan *p);
+
+/* ring.c: what the threads of a plain load share; of another load there is none. Its end waits for
+ * all copies, and gives buffers and streams back to the device. */
+tnf_status tnf_ring_begin(tnf_load *l, unsigned threads, tnf_error *e);
+void tnf_ring_end(tnf_load *l);
+void tnf_ring_free(tnf_load *l);
 
 /* loader.c: what a thread does until no job is left; `load` is a tnf_load. */
 void *tnf_loader_run(void *load);

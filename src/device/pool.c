@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What a device keeps for the next load: pinned buffers, and streams with their events. Pinning
- * costs tens of milliseconds, so it is done once. */
+ * costs milliseconds, so it is done once. */
 #include "device/device.h"
 
 #include "base/alloc.h"
@@ -15,13 +15,16 @@ static const char no_memory[] = "out of memory for a load";
 static void free_buffer(tnf_device *d, tnf_buffer *b)
 {
     tnf_allocator a = tnf_allocator_or_default(NULL);
-    if (d->cuda && tnf_device_enter(d, NULL) == TNF_OK) {
-        d->cuda->host_unregister(b->memory);
+    if (d->cuda && b->pinned && tnf_device_enter(d, NULL) == TNF_OK) {
+        for (unsigned i = 0; i < b->slots; i++)
+            if (b->pinned >> i & 1)
+                d->cuda->host_unregister(b->memory + i * b->slot);
         tnf_device_leave(d);
     }
     munmap(b->memory, b->size);
     pthread_mutex_lock(&d->lock);
-    d->pinned -= b->size;
+    for (unsigned i = 0; i < b->slots; i++)
+        d->pinned -= b->pinned >> i & 1 ? b->slot : 0;
     pthread_mutex_unlock(&d->lock);
     tnf_free(&a, b, sizeof *b);
 }
@@ -42,20 +45,23 @@ static uint8_t *map_aligned(size_t size)
     return p + front;
 }
 
-static tnf_status pin_buffer(tnf_device *d, tnf_buffer *b, tnf_error *e)
+tnf_status tnf_slot_pin(tnf_device *d, tnf_buffer *b, unsigned slot, tnf_error *e)
 {
-    for (size_t at = 0; at < b->size; at += TNF_PAGE)
-        b->memory[at] = 0; /* by the thread that will use it, so near its CPU */
-    if (!d->cuda)
+    if (b->pinned >> slot & 1)
         return TNF_OK;
-    TNF_TRY(tnf_device_enter(d, e));
-    cu_result r = d->cuda->host_register(b->memory, b->size, CU_REGISTER_PORTABLE);
-    tnf_device_leave(d);
-    return r ? tnf_cuda_fail(d->cuda, r, "cannot pin memory", e) : TNF_OK;
+    cu_result r = d->cuda ? d->cuda->host_register(b->memory + slot * b->slot, b->slot,
+                                                   CU_REGISTER_PORTABLE)
+                          : 0;
+    if (r)
+        return tnf_cuda_fail(d->cuda, r, "cannot pin memory", e);
+    b->pinned |= 1u << slot;
+    pthread_mutex_lock(&d->lock);
+    d->pinned += b->slot;
+    pthread_mutex_unlock(&d->lock);
+    return TNF_OK;
 }
 
-static tnf_status make_buffer(tnf_buffer **out, tnf_device *d, size_t slot, unsigned slots,
-                              tnf_error *e)
+static tnf_status make_buffer(tnf_buffer **out, size_t slot, unsigned slots, tnf_error *e)
 {
     tnf_allocator a = tnf_allocator_or_default(NULL);
     size_t size = (slot * slots + TNF_HUGE - 1) / TNF_HUGE * TNF_HUGE;
@@ -69,15 +75,6 @@ static tnf_status make_buffer(tnf_buffer **out, tnf_device *d, size_t slot, unsi
     b->size = size;
     b->slot = slot;
     b->slots = slots;
-    tnf_status status = pin_buffer(d, b, e);
-    if (status != TNF_OK) {
-        munmap(b->memory, size);
-        tnf_free(&a, b, sizeof *b);
-        return status;
-    }
-    pthread_mutex_lock(&d->lock);
-    d->pinned += size;
-    pthread_mutex_unlock(&d->lock);
     *out = b;
     return TNF_OK;
 }
@@ -85,7 +82,7 @@ static tnf_status make_buffer(tnf_buffer **out, tnf_device *d, size_t slot, unsi
 tnf_status tnf_buffer_take(tnf_buffer **out, tnf_device *d, size_t block, unsigned slots,
                            tnf_error *e)
 {
-    size_t slot = block + 2 * TNF_PAGE + TNF_TABLE;
+    size_t slot = (block + 2 * TNF_PAGE + TNF_TABLE + TNF_PAGE - 1) / TNF_PAGE * TNF_PAGE;
     pthread_mutex_lock(&d->lock);
     tnf_buffer *b = d->buffers;
     if (b)
@@ -97,7 +94,7 @@ tnf_status tnf_buffer_take(tnf_buffer **out, tnf_device *d, size_t block, unsign
     }
     if (b)
         free_buffer(d, b);
-    return make_buffer(out, d, slot, slots, e);
+    return make_buffer(out, slot, slots, e);
 }
 
 void tnf_buffer_give(tnf_device *d, tnf_buffer *b)
