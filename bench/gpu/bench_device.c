@@ -52,8 +52,8 @@ static tnf_status bare_limit(tnf_error *e)
     bench_check(tnf_buffer_take(&b, d, slot, (unsigned)slots, e), e);
     bench_check(tnf_queue_take(&q, d, 1, true, e), e);
     bench_check(tnf_device_enter(d, e), e);
-    for (unsigned i = 0; i < slots; i++)
-        bench_check(tnf_slot_pin(d, b, i, e), e);
+    memset(b->memory, 1, b->size);
+    bench_check(tnf_buffer_pin(d, b, e), e);
     if (d->cuda->memory_alloc(&to, slot * slots) != 0)
         bench_die("memory");
     for (int run = 0; run < 3; run++) {

@@ -33,7 +33,7 @@ typedef struct tnf_buffer {
     size_t size; /* of the memory */
     size_t slot; /* bytes of a slot: a block, a page on each side of it, and a table */
     unsigned slots;
-    unsigned pinned; /* a bit for each slot */
+    bool pinned;
 } tnf_buffer;
 
 typedef struct tnf_queue {
@@ -74,9 +74,9 @@ void tnf_device_leave(tnf_device *d);
 tnf_status tnf_buffer_take(tnf_buffer **out, tnf_device *d, size_t block, unsigned slots,
                            tnf_error *e);
 void tnf_buffer_give(tnf_device *d, tnf_buffer *b);
-/* Pins a slot, unless it is pinned. The device is entered. It is quick after the slot was read
- * into: then the system has its pages ready. */
-tnf_status tnf_slot_pin(tnf_device *d, tnf_buffer *b, unsigned slot, tnf_error *e);
+/* Pins a buffer, unless it is pinned. The device is entered. It is quick if the buffer was written
+ * to before, by as many threads as there are: then its pages are there. */
+tnf_status tnf_buffer_pin(tnf_device *d, tnf_buffer *b, tnf_error *e);
 tnf_status tnf_queue_take(tnf_queue **out, tnf_device *d, unsigned slots, bool own, tnf_error *e);
 void tnf_queue_give(tnf_device *d, tnf_queue *q);
 void tnf_streams_free(tnf_device *d); /* the device is entered */

@@ -52,10 +52,7 @@ static tnf_status send_slot(tnf_loader *o, const tnf_job *job, const uint8_t *by
         const tnf_target *target = &o->load->targets[t];
         tnf_copier c = { .o = o, .device = target->device, .queue = o->queues[t] };
         TNF_TRY(tnf_device_enter(c.device, e));
-        if (t == 0) /* it is for all devices */
-            status = tnf_slot_pin(c.device, o->buffer, o->slot, e);
-        if (status == TNF_OK)
-            status = tnf_copy_slot(&c, target, bytes, &f, e);
+        status = tnf_copy_slot(&c, target, bytes, &f, e);
         if (status == TNF_OK)
             status = tnf_queue_mark(c.device, c.queue, o->slot, e);
         tnf_device_leave(c.device);
@@ -128,12 +125,25 @@ static tnf_status run_job(tnf_loader *o, size_t i, tnf_error *e)
 
 /* ------------------------------------------------------------- the thread */
 
+/* A buffer of the thread's own is written to by the thread itself, so that it is near its CPU. */
+static tnf_status pin_own(const tnf_loader *o, tnf_error *e)
+{
+    tnf_device *d = o->load->targets[0].device;
+    for (size_t at = 0; at < o->buffer->size && !o->buffer->pinned; at += TNF_PAGE)
+        o->buffer->memory[at] = 0;
+    TNF_TRY(tnf_device_enter(d, e));
+    tnf_status status = tnf_buffer_pin(d, o->buffer, e);
+    tnf_device_leave(d);
+    return status;
+}
+
 static tnf_status begin_loader(tnf_loader *o, tnf_error *e)
 {
     tnf_load *l = o->load;
     if (l->ring)
         return TNF_OK;
     TNF_TRY(tnf_buffer_take(&o->buffer, l->targets[0].device, l->plan.block, l->how.slots, e));
+    TNF_TRY(pin_own(o, e));
     atomic_fetch_add(&l->pinned, o->buffer->size);
     for (; o->nqueues < l->ntargets; o->nqueues++)
         TNF_TRY(tnf_queue_take(&o->queues[o->nqueues], l->targets[o->nqueues].device, l->how.slots,

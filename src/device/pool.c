@@ -16,15 +16,12 @@ static void free_buffer(tnf_device *d, tnf_buffer *b)
 {
     tnf_allocator a = tnf_allocator_or_default(NULL);
     if (d->cuda && b->pinned && tnf_device_enter(d, NULL) == TNF_OK) {
-        for (unsigned i = 0; i < b->slots; i++)
-            if (b->pinned >> i & 1)
-                d->cuda->host_unregister(b->memory + i * b->slot);
+        d->cuda->host_unregister(b->memory);
         tnf_device_leave(d);
     }
     munmap(b->memory, b->size);
     pthread_mutex_lock(&d->lock);
-    for (unsigned i = 0; i < b->slots; i++)
-        d->pinned -= b->pinned >> i & 1 ? b->slot : 0;
+    d->pinned -= b->pinned ? b->size : 0;
     pthread_mutex_unlock(&d->lock);
     tnf_free(&a, b, sizeof *b);
 }
@@ -45,18 +42,16 @@ static uint8_t *map_aligned(size_t size)
     return p + front;
 }
 
-tnf_status tnf_slot_pin(tnf_device *d, tnf_buffer *b, unsigned slot, tnf_error *e)
+tnf_status tnf_buffer_pin(tnf_device *d, tnf_buffer *b, tnf_error *e)
 {
-    if (b->pinned >> slot & 1)
+    if (b->pinned)
         return TNF_OK;
-    cu_result r = d->cuda ? d->cuda->host_register(b->memory + slot * b->slot, b->slot,
-                                                   CU_REGISTER_PORTABLE)
-                          : 0;
+    cu_result r = d->cuda ? d->cuda->host_register(b->memory, b->size, CU_REGISTER_PORTABLE) : 0;
     if (r)
         return tnf_cuda_fail(d->cuda, r, "cannot pin memory", e);
-    b->pinned |= 1u << slot;
+    b->pinned = true;
     pthread_mutex_lock(&d->lock);
-    d->pinned += b->slot;
+    d->pinned += b->size;
     pthread_mutex_unlock(&d->lock);
     return TNF_OK;
 }
@@ -82,7 +77,7 @@ static tnf_status make_buffer(tnf_buffer **out, size_t slot, unsigned slots, tnf
 tnf_status tnf_buffer_take(tnf_buffer **out, tnf_device *d, size_t block, unsigned slots,
                            tnf_error *e)
 {
-    size_t slot = (block + 2 * TNF_PAGE + TNF_TABLE + TNF_PAGE - 1) / TNF_PAGE * TNF_PAGE;
+    size_t slot = block + 2 * TNF_PAGE + TNF_TABLE;
     pthread_mutex_lock(&d->lock);
     tnf_buffer *b = d->buffers;
     if (b)
