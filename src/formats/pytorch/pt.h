@@ -118,7 +118,8 @@ typedef struct pt_file {
     tnf_status (*locate)(struct pt_file *f, pt_storage *s, tnf_error *e);
     void *container;
     bool big;
-    bool ours;          /* written here from another format: its order means nothing */
+    tnf_str ours;       /* its id, if it was written here from another format and its order means
+                         * nothing; else p is NULL */
     bool blind;         /* there are no storages: only shapes and types are wanted */
     const char *folder; /* in front of the keys that a pickle has: "data/" */
     tnf_str window;     /* while it is read: of the file, and where */
