@@ -176,6 +176,10 @@ bool tnf_pt_is_storage(const tnf_pickle_node *node);
 tnf_status tnf_pt_mention(pt_mention *out, const tnf_pickle_node *node, tnf_arena *arena,
                           tnf_error *e);
 
+/* sparse.c: what the sizes of the parts of a sparse tensor do not tell of their shapes. */
+tnf_status tnf_pt_sparse_facts(tnf_attrs *attrs, const pt_tensor *t, tnf_arena *arena,
+                               tnf_error *e);
+
 /* numpy.c: arrays and scalars of NumPy inside pickles. */
 bool tnf_pt_is_array(const tnf_pickle_node *node);
 bool tnf_pt_is_scalar(const tnf_pickle_node *node);

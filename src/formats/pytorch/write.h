@@ -51,6 +51,15 @@ bool tnf_pt_is_quantized(const tnf_object *t);
 /* Does a layout that torch has not say enough of this tensor? */
 bool tnf_pt_in_parts(const tnf_object *t);
 
+/* A whole number among the attributes of a tensor. */
+bool tnf_pt_attr_int(const tnf_object *t, const char *key, int64_t *out);
+
+/* sparse.c: shapes of the parts of a sparse tensor, of which `counts` numbers are there, in the
+ * order that torch has; false: they do not follow from them. `kind`: "csr", "csc", "bsr", "bsc". */
+bool tnf_pt_shape_coo(pt_view *v, const uint64_t *counts, const tnf_object *t);
+bool tnf_pt_shape_compressed(pt_view *v, const uint64_t *counts, const tnf_object *t,
+                             const char *kind);
+
 /* pytorch.tree or pytorch.views, if its tensors are those of the catalog; else *why not. Without
  * one, n is 0. */
 tnf_status tnf_pt_open_tree(tnf_pickle *p, pt_named **list, size_t *n, const tnf_catalog *c,
