@@ -45,7 +45,7 @@ def random_tensor(rng):
         t = t.narrow(axis, rng.randrange(0, 3), n)
     if t.dim() > 1 and rng.random() < 0.5:
         t = t.transpose(0, -1)
-    return t if rng.random() < 0.5 else t.contiguous().clone()
+    return rng.choice([t, t, t.clone(), t.contiguous().clone()])  # a view, in an order of its own, rows first
 
 
 def random_compressed(rng, dense):

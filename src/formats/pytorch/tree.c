@@ -112,7 +112,7 @@ static tnf_status emit_tree(writing *w, tnf_pickle_node *root, bool plain, tnf_s
     pt_emitter m;
     tnf_arena a; /* for this alone: it can be large */
     tnf_arena_init(&a, &f->r->scratch->alloc, f->r->limits.memory);
-    tnf_buf_init(&b, &a.alloc, MAX_TREE);
+    tnf_buf_init(&b, &f->r->scratch->alloc, MAX_TREE);
     tnf_pt_emit_init(&m, &b, &a, e);
     m.plain = plain;
     m.first = w->memo;
@@ -120,10 +120,10 @@ static tnf_status emit_tree(writing *w, tnf_pickle_node *root, bool plain, tnf_s
     w->memo += m.memo;
     w->other = m.other;
     tnf_pt_emit_free(&m);
+    tnf_arena_free(&a); /* before there are two of the tree */
     out->n = b.n;
     out->p = status == TNF_OK ? tnf_arena_str(f->r->arena, b.p, b.n) : NULL;
     tnf_buf_free(&b);
-    tnf_arena_free(&a);
     return status != TNF_OK || out->p ? status : tnf_arena_fail(f->r->arena, "the tree", e);
 }
 
