@@ -24,7 +24,6 @@
 
 #define POLYNOMIAL 0xedb88320u
 #define ONE        0x80000000u /* x^0: the lowest power is the highest bit */
-#define X8         0x00800000u /* x^8 */
 
 /* ------------------------------------------------------------------ tables */
 
@@ -203,14 +202,21 @@ static uint32_t times(uint32_t a, uint32_t b)
     return product;
 }
 
+/* x^8, its square, the square of that …; the 32nd would be x^8 again. */
+static const uint32_t squares[32] = {
+    0x00800000, 0x00008000, 0xedb88320, 0xb1e6b092, 0xa06a2517, 0xed627dae, 0x88d14467, 0xd7bbfe6a,
+    0xec447f11, 0x8e7ea170, 0x6427800e, 0x4d47bae0, 0x09fe548f, 0x83852d0f, 0x30362f1a, 0x7b5a9cc3,
+    0x31fec169, 0x9fec022a, 0x6c8dedc4, 0x15d6874d, 0x5fde7a4e, 0xbad90e37, 0x2e4e5eef, 0x4eaba214,
+    0xa8a472c0, 0x429a969e, 0x148d302a, 0xc40ba6d0, 0xc4e22c3c, 0x40000000, 0x20000000, 0x08000000,
+};
+
 /* As if n bytes followed. */
 static uint32_t shift(uint32_t crc, uint64_t n)
 {
-    uint32_t power = ONE;
-    for (uint32_t square = X8; n; n >>= 1, square = times(square, square))
+    for (unsigned i = 0; n; n >>= 1, i++)
         if (n & 1)
-            power = times(square, power);
-    return times(power, crc);
+            crc = times(squares[i % 32], crc);
+    return crc;
 }
 
 uint32_t tnf_crc32_behind(uint32_t whole, uint32_t front, uint64_t n)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define SCAN_BLOCK ((size_t)256 << 10)
+#define NEAR       1024u /* the header of a member, and that of the array in it */
 
 /* --------------------------------------------------------- files of folders */
 
@@ -159,11 +160,38 @@ typedef struct zip_state {
     tnf_zip zip;
     tnf_zip_from from;
     const tnf_source *source;
+    /* What was read last: a member's header, and what follows it. */
+    uint64_t near_at;
+    size_t near_n;
+    uint8_t near[NEAR];
 } zip_state;
 
+static const uint8_t *find_near(const zip_state *z, uint64_t offset, size_t n)
+{
+    bool has = offset >= z->near_at && offset - z->near_at <= z->near_n &&
+               n <= z->near_n - (size_t)(offset - z->near_at);
+    return has ? z->near + (offset - z->near_at) : NULL;
+}
+
+/* Of a member three things are wanted that follow one another: its header, its name, and the first
+ * bytes of its data. A call to the system costs more than the bytes. */
 static tnf_status fetch_source(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
-    return tnf_source_read(((const zip_state *)ctx)->source, offset, dst, n, e);
+    zip_state *z = ctx;
+    uint64_t left = offset < z->source->size ? z->source->size - offset : 0;
+    size_t more = left < NEAR ? (size_t)left : NEAR;
+    if (!find_near(z, offset, n)) {
+        z->near_at = offset;
+        z->near_n = 0;
+        if (n <= more && !z->source->far &&
+            tnf_source_read(z->source, offset, z->near, more, NULL) == TNF_OK)
+            z->near_n = more;
+    }
+    const uint8_t *near = find_near(z, offset, n);
+    if (!near)
+        return tnf_source_read(z->source, offset, dst, n, e);
+    memcpy(dst, near, n);
+    return TNF_OK;
 }
 
 static tnf_status place_zip(tnf_content_place *out, const tnf_container_state *s, size_t i,
@@ -174,6 +202,18 @@ static tnf_status place_zip(tnf_content_place *out, const tnf_container_state *s
     *out = (tnf_content_place) { .source = z->source, .stored = m->stored };
     out->codec = m->method == TNF_ZIP_DEFLATED ? TNF_CODEC_DEFLATE : TNF_CODEC_RAW;
     return tnf_zip_locate(&out->offset, &z->from, m, e);
+}
+
+tnf_status tnf_container_head(const tnf_container *c, const tnf_content_place *place,
+                              const tnf_content *member, void *dst, size_t n, tnf_error *e)
+{
+    const uint8_t *near = NULL;
+    if (c->state->place == place_zip && place->codec == TNF_CODEC_RAW && n <= member->size)
+        near = find_near((const zip_state *)(const void *)c->state, place->offset, n);
+    if (!near)
+        return tnf_container_read(place, member, 0, dst, n, e);
+    memcpy(dst, near, n);
+    return TNF_OK;
 }
 
 void tnf_container_expect(const tnf_source *source, const tnf_zip *zip)

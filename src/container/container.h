@@ -80,6 +80,10 @@ tnf_status tnf_container_place(tnf_content_place *out, const tnf_container *c, s
 /* n bytes of a member, decompressed, from `offset` on. Only a short way into a deflated one. */
 tnf_status tnf_container_read(const tnf_content_place *place, const tnf_content *member,
                               uint64_t offset, void *dst, size_t n, tnf_error *e);
+/* Its first n bytes, right after it was placed: they may have been read with that. One thread at a
+ * time. */
+tnf_status tnf_container_head(const tnf_container *c, const tnf_content_place *place,
+                              const tnf_content *member, void *dst, size_t n, tnf_error *e);
 /* All of it, block by block. */
 tnf_status tnf_container_scan(const tnf_content_place *place, const tnf_content *member,
                               tnf_take_fn take, void *ctx, tnf_error *e);

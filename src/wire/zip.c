@@ -515,8 +515,11 @@ static tnf_status compare_header(const tnf_zip_from *from, const tnf_zip_member 
 tnf_status tnf_zip_locate(uint64_t *data, const tnf_zip_from *from, const tnf_zip_member *m,
                           tnf_error *e)
 {
-    uint8_t header[HEADER_SIZE], few[512];
-    TNF_TRY(fetch(from, "header of a member", m->header, header, sizeof header, e));
+    uint8_t header[HEADER_SIZE + 512]; /* what is usual is read at once */
+    uint64_t end = m->limit < from->size ? m->limit : from->size;
+    uint64_t room = end > m->header + HEADER_SIZE ? end - m->header : HEADER_SIZE;
+    size_t here = room < sizeof header ? (size_t)room : sizeof header;
+    TNF_TRY(fetch(from, "header of a member", m->header, header, here, e));
     if (tnf_le32(header) != SIG_HEADER)
         return tnf_fail(e, TNF_EFORMAT, m->header, "there is no member where the directory has %s",
                         TNF_QUOTED(m->name));
@@ -528,13 +531,14 @@ tnf_status tnf_zip_locate(uint64_t *data, const tnf_zip_from *from, const tnf_zi
     if (*data > m->limit || m->stored > m->limit - *data)
         return tnf_fail(e, TNF_EFORMAT, m->header, "the member %s overlaps what follows it",
                         TNF_QUOTED(m->name));
-    uint8_t *rest = n <= sizeof few ? few : borrow(from->arena, n);
+    if (n <= here - HEADER_SIZE)
+        return compare_header(from, m, header, header + HEADER_SIZE, extra_n, e);
+    uint8_t *rest = borrow(from->arena, n);
     if (!rest)
         return tnf_arena_fail(from->arena, "a zip archive", e);
     tnf_status status = fetch(from, "header of a member", m->header + HEADER_SIZE, rest, n, e);
     if (status == TNF_OK)
         status = compare_header(from, m, header, rest, extra_n, e);
-    if (rest != few)
-        tnf_free(&from->arena->alloc, rest, n);
+    tnf_free(&from->arena->alloc, rest, n);
     return status;
 }

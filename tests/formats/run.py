@@ -9,6 +9,7 @@ Tenfold:
 
     {"valid":  {"FILE": {"format", "version", "lenient", "warnings", "attrs": {a subset},
                          "canonical": a bool, or what `verify --canonical` says,
+                         "same_bytes": true if it is written again to the byte, also by way of zTensor 2,
                          "tensors": [{"name", "dtype", "shape", "order", "sha256", "attrs",
                                       "parts": {"ROLE": sha256}, "strings": […]}]}},
      "reject": {"FILE": {"code", "offset" or null, "message": a part of it,
@@ -29,6 +30,7 @@ import pathlib
 import resource
 import subprocess
 import sys
+import tempfile
 import zlib
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -154,6 +156,21 @@ def check_valid(command, path, want):
     if "tensors" in want:
         need(info["tensors"] == len(want["tensors"]), info["tensors"], "tensors")
         check_tensors(command, path, want, options)
+    if want.get("same_bytes"):
+        check_same_bytes(command, path)
+
+
+def check_same_bytes(command, path):
+    """A file of another program, read and written again."""
+    with tempfile.TemporaryDirectory() as scratch:
+        again, between = os.path.join(scratch, "again"), os.path.join(scratch, "between")
+        for steps in ([path, again], [path, between, again]):
+            for a, b in zip(steps, steps[1:]):
+                to = "ztensor2" if b == between else command.json("info", "--json", path)["format"]
+                code, _, error = command.run("convert", "-q", "--no-sync", "--force", "-t", to, a, b)
+                need(code == 0, "convert exits with", code, error.strip())
+            with open(path, "rb") as have, open(again, "rb") as made:
+                need(have.read() == made.read(), "written again it is another file, in", len(steps) - 1, "steps")
 
 
 def need_problem(want, problems, what):

@@ -45,12 +45,21 @@ def random_tensor(rng):
         t = t.narrow(axis, rng.randrange(0, 3), n)
     if t.dim() > 1 and rng.random() < 0.5:
         t = t.transpose(0, -1)
-    return t if rng.random() < 0.5 else t.contiguous().clone()
+    return rng.choice([t, t, t.clone(), t.contiguous().clone()])  # a view, in an order of its own, rows first
+
+
+def random_compressed(rng, dense):
+    """By rows or columns, of numbers or of blocks, one matrix or a batch; perhaps without cells."""
+    dense = dense * rng.choice([0, 1, 1])
+    if rng.random() < 0.5:
+        dense = torch.stack([dense, 2 * dense, -dense])  # as many cells in each
+    kind = rng.choice(["csr", "csc", "bsr", "bsc"])
+    return getattr(dense, f"to_sparse_{kind}")(*([(2, 3)] if kind[0] == "b" else []))
 
 
 def random_special(rng):
     """What is no plain tensor: sparse, quantized, of a type that only current ones have."""
-    kind = rng.randrange(5 if CURRENT else 4)
+    kind = rng.randrange(6 if CURRENT else 4)
     dense = torch.randn(4, 6) * (torch.rand(4, 6) < 0.4)
     if kind == 0:
         return dense.to_sparse().coalesce()
@@ -60,6 +69,8 @@ def random_special(rng):
         return torch.quantize_per_tensor(dense, 0.1, 3, rng.choice([torch.qint8, torch.qint32]))
     if kind == 3:
         return torch.quantize_per_channel(dense, torch.rand(4).double() + 0.01, torch.arange(4), 0, torch.quint8)
+    if kind == 4:
+        return random_compressed(rng, dense)
     return torch.randint(0, 255, (rng.randrange(1, 9) * 8,), dtype=torch.uint8).view(rng.choice(NEW))
 
 
@@ -96,6 +107,8 @@ def same(a, b):
         return a.qscheme() == b.qscheme() and torch.equal(a.int_repr(), b.int_repr()) and torch.equal(a.dequantize(), b.dequantize())
     if a.dtype in NEW:
         return torch.equal(a.view(torch.uint8), b.view(torch.uint8))
+    if a.layout not in (torch.strided, torch.sparse_coo) and a.values().shape != b.values().shape:
+        return False
     return torch.equal(a.to_dense(), b.to_dense()) if a.layout != torch.strided else torch.equal(a, b)
 
 

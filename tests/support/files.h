@@ -104,7 +104,8 @@ static inline int fixtures_add(const char *path, const struct stat *st, int kind
     if (kind != FTW_F || !strstr(path, fixtures.must_hold) || st->st_size > (16 << 20))
         return 0;
     /* of no format by itself: an index beside it, or the manifest above, says what it is */
-    if (strstr(path, ".data-0") || strstr(path, "/orbax/valid/folder/d/"))
+    if (strstr(path, ".data-0") || strstr(path, ".distcp") ||
+        strstr(path, "/orbax/valid/folder/d/"))
         return 0;
     if (fixtures.n == fixtures.room) {
         fixtures.room = fixtures.room ? fixtures.room * 2 : 64;

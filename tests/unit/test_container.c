@@ -145,6 +145,14 @@ static void check_members(const tnf_container *c)
         assert_ok(tnf_container_read(&place, m, n / 2, part, n - n / 2, &e));
         assert_string_equal(part, given[i].text + n / 2);
         assert_fails(tnf_container_read(&place, m, 1, part, n, &e), TNF_ETRUNCATED);
+        memset(text, 0, sizeof text);
+        assert_ok(tnf_container_head(c, &place, m, text, n, &e));
+        assert_string_equal(text, given[i].text);
+        assert_ok(tnf_container_place(&again, c, 0, &e)); /* it need not be the last any more */
+        memset(text, 0, sizeof text);
+        assert_ok(tnf_container_head(c, &place, m, text, n, &e));
+        assert_string_equal(text, given[i].text);
+        assert_fails(tnf_container_head(c, &place, m, text, n + 1, &e), TNF_ETRUNCATED);
     }
     assert_int_equal(tnf_container_find(c, as_str("sub")), SIZE_MAX);
 }
@@ -181,6 +189,59 @@ static void alike(void **state)
     tnf_container_close(&c);
     assert_fails(tnf_container_folder(&c, in_root("none"), NULL, &how, &e), TNF_ENOTFOUND);
     tnf_container_close(&c);
+    tnf_arena_free(&arena);
+}
+
+/* --------------------------------------------------------- calls to the source */
+
+struct counted {
+    tnf_str bytes;
+    unsigned calls;
+    size_t most; /* longer reads fail */
+};
+
+static tnf_status read_counted(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    struct counted *c = ctx;
+    c->calls++;
+    if (n > c->most)
+        return tnf_fail(e, TNF_EIO, offset, "too long");
+    memcpy(dst, c->bytes.p + offset, n);
+    return TNF_OK;
+}
+
+/* A member's header and its first bytes are read at once, and by themselves where that fails. */
+static void one_read_a_member(void **state)
+{
+    (void)state;
+    tnf_error e;
+    tnf_arena arena;
+    tnf_sink *sink;
+    tnf_source *source;
+    tnf_container c;
+    begin_arena(&arena);
+    tnf_container_how how = { .arena = &arena, .max_directory = 1000, .max_members = 10 };
+    assert_ok(tnf_sink_memory(&sink, &e));
+    put_zip(sink);
+    assert_ok(tnf_sink_commit(sink, &e));
+    struct counted counted = { tnf_sink_bytes(sink), 0, SIZE_MAX };
+    tnf_source_ops ops = { .version = TNF_SOURCE_OPS_VERSION, .read_at = read_counted };
+    assert_ok(tnf_source_custom(&source, &ops, &counted, counted.bytes.n, &e));
+    assert_ok(tnf_container_zip(&c, source, &how, &e));
+    for (int round = 0; round < 2; round++) {
+        char text[8] = "";
+        tnf_content_place p;
+        size_t i = 2 - 2 * (size_t)round, n = strlen(given[i].text);
+        counted.calls = 0;
+        assert_ok(tnf_container_place(&p, &c, i, &e));
+        assert_ok(tnf_container_head(&c, &p, &c.members[i], text, n, &e));
+        assert_string_equal(text, given[i].text);
+        assert_true(round || counted.calls <= 1);
+        counted.most = 250; /* one member's header and room, but not the archive from there on */
+    }
+    tnf_container_close(&c);
+    tnf_source_close(source);
+    tnf_sink_close(sink);
     tnf_arena_free(&arena);
 }
 
@@ -425,6 +486,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(alike),
+        cmocka_unit_test(one_read_a_member),
         cmocka_unit_test(what_is_no_file),
         cmocka_unit_test(what_changes),
         cmocka_unit_test(many_files),

@@ -112,12 +112,34 @@ static void as_zlib(void **state)
     free(bytes);
 }
 
+/* Over more bytes than anybody computes here. */
+static void joined_as_zlib(void **state)
+{
+    (void)state;
+    static const uint64_t sizes[] = { 0,
+                                      1,
+                                      0x7fffffff,
+                                      (uint64_t)1 << 31,
+                                      UINT32_MAX,
+                                      (uint64_t)1 << 32,
+                                      ((uint64_t)1 << 33) + 5,
+                                      0x123456789abcdef };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        z_off_t n = (z_off_t)sizes[i];
+        if (n < 0 || (uint64_t)n != sizes[i])
+            continue; /* of 32 bits */
+        uint32_t whole = (uint32_t)crc32_combine(0x12345678, 0x9abcdef0, n);
+        assert_int_equal(tnf_crc32_join(0x12345678, 0x9abcdef0, sizes[i]), whole);
+        assert_int_equal(tnf_crc32_behind(whole, 0x12345678, sizes[i]), 0x9abcdef0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_answers),  cmocka_unit_test(every_length),
         cmocka_unit_test(piece_by_piece), cmocka_unit_test(together_and_apart),
-        cmocka_unit_test(as_zlib),
+        cmocka_unit_test(as_zlib),        cmocka_unit_test(joined_as_zlib),
     };
     return cmocka_run_group_tests(tests, fill, NULL);
 }

@@ -82,9 +82,10 @@ tnf_status tnf_np_make_attrs(const tnf_value **out, tnf_reader *r, const np_arra
     }
     if (a->fortran && !a->type.naxes)
         TNF_TRY(tnf_attrs_push(&attrs, NP_ORDER, tnf_value_string("F"), e));
-    if (version && major != tnf_np_version_for(a, &r->scratch->alloc))
-        TNF_TRY(tnf_attrs_push(&attrs, NP_VERSION, tnf_value_string(tnf_np_versions[major]), e));
     TNF_TRY(is_canonical(&canonical, a, major, c, &r->scratch->alloc, e));
+    bool first = canonical && major == 1; /* then no other version is worth a thought */
+    if (version && !first && major != tnf_np_version_for(a, &r->scratch->alloc))
+        TNF_TRY(tnf_attrs_push(&attrs, NP_VERSION, tnf_value_string(tnf_np_versions[major]), e));
     if (!canonical)
         TNF_TRY(keep_header(&attrs, major, c, e));
     if (attrs.n == 0)

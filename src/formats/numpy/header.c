@@ -173,6 +173,13 @@ static size_t digits_of(uint64_t n)
     return digits;
 }
 
+static void put_blanks(tnf_buf *b, size_t n)
+{
+    static const char blanks[] = "                                                                ";
+    for (size_t most = sizeof blanks - 1; n > 0; n -= n < most ? n : most)
+        tnf_buf_put(b, blanks, n < most ? n : most);
+}
+
 /* The dict and the room for growth. */
 static void put_dict(tnf_buf *b, const np_array *a)
 {
@@ -187,8 +194,8 @@ static void put_dict(tnf_buf *b, const np_array *a)
     tnf_buf_puts(b, ", }");
     if (a->rank == 0)
         return;
-    for (size_t i = digits_of(a->shape[a->fortran ? a->rank - 1 : 0]); i < GROWTH; i++)
-        tnf_buf_u8(b, ' ');
+    size_t digits = digits_of(a->shape[a->fortran ? a->rank - 1 : 0]);
+    put_blanks(b, digits < GROWTH ? GROWTH - digits : 0);
 }
 
 /* How many bytes UTF-8 text takes; false: it has characters beyond latin-1. */
@@ -215,8 +222,7 @@ tnf_status tnf_np_print_header(tnf_buf *b, unsigned major, const np_array *a, tn
     TNF_TRY(tnf_buf_status(b, "header", e));
     if (!latin1_length(b, &n) || major == 3)
         n = b->n;
-    for (size_t blanks = padded(major, n) - n - 1; blanks > 0; blanks--)
-        tnf_buf_u8(b, ' ');
+    put_blanks(b, padded(major, n) - n - 1);
     tnf_buf_u8(b, '\n');
     return tnf_buf_status(b, "header", e);
 }
@@ -232,10 +238,18 @@ unsigned tnf_np_version_for(const np_array *a, const tnf_allocator *alloc)
     return major;
 }
 
+static bool is_ascii(tnf_str text)
+{
+    uint8_t all = 0;
+    for (size_t i = 0; i < text.n; i++)
+        all |= (uint8_t)text.p[i];
+    return all < 0x80;
+}
+
 bool tnf_np_encode(tnf_buf *out, unsigned major, tnf_str text)
 {
     uint32_t c;
-    if (major == 3) {
+    if (major == 3 || is_ascii(text)) {
         tnf_buf_put(out, text.p, text.n);
         return true;
     }

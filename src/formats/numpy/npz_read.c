@@ -35,6 +35,7 @@ typedef struct npz_state {
 typedef struct reading {
     tnf_reader *r;
     npz_state *state;
+    const tnf_container *archive;
     tnf_arena once; /* for one member */
     const tnf_content *m;
     tnf_content_place place;
@@ -52,7 +53,7 @@ static tnf_status read_head(reading *x, uint64_t n, tnf_error *e)
     uint8_t *head = tnf_arena_raw(&x->once, n + 1);
     if (!head)
         return tnf_arena_fail(&x->once, "a header", e);
-    TNF_TRY(tnf_container_read(&x->place, x->m, 0, head, (size_t)n, e));
+    TNF_TRY(tnf_container_head(x->archive, &x->place, x->m, head, (size_t)n, e));
     x->head = head;
     x->nhead = (size_t)n;
     return TNF_OK;
@@ -325,7 +326,7 @@ tnf_status tnf_npz_index(tnf_reader *r, tnf_error *e)
         return tnf_arena_fail(r->arena, "an archive", e);
     state->last = &state->first;
     r->state = state;
-    reading x = { .r = r, .state = state };
+    reading x = { .r = r, .state = state, .archive = &c };
     tnf_arena_init(&x.once, &r->scratch->alloc, r->limits.memory);
     tnf_status status = tnf_open_zip(r, &c, e);
     if (status == TNF_OK)

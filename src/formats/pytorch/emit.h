@@ -8,9 +8,10 @@
 
 /* A storage of the tree that is written; numbered in the order of first use. */
 typedef struct pt_emitted {
-    tnf_str key;           /* first, for tnf_named: as the nodes have it */
-    tnf_pickle_node *node; /* its number as text */
-    const tnf_part *part;  /* for the writer: its bytes */
+    tnf_str key;            /* first, for tnf_named: as the nodes have it */
+    tnf_pickle_node *node;  /* its number as text */
+    const tnf_part *part;   /* for the writer: its bytes */
+    const pt_dense *turned; /* and their order, if it is not rows first */
 } pt_emitted;
 
 typedef struct pt_emitter {

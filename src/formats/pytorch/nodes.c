@@ -8,7 +8,7 @@
  *                                               (indptr, indices, values, torch.Size(size)))
  *
  * A layout of several parts says how large its tensor is, but not what shape its parts have: that
- * follows from their sizes, or the tensor is written as its parts.
+ * follows from their sizes and attributes, or the tensor is written as its parts.
  */
 #include "formats/pytorch/write.h"
 
@@ -25,6 +25,7 @@ static const layout layouts[] = {
     { "sparse_coo/1", "torch.sparse_coo", { "coords", "values" } },
     { "torch.sparse_coo/1", "torch.sparse_coo", { "coords", "values" } },
     { "sparse_csr/1", "torch.sparse_csr", { "indptr", "indices", "values" } },
+    { "torch.sparse_csr/1", "torch.sparse_csr", { "indptr", "indices", "values" } },
     { "torch.sparse_csc/1", "torch.sparse_csc", { "indptr", "indices", "values" } },
     { "torch.sparse_bsr/1", "torch.sparse_bsr", { "indptr", "indices", "values" } },
     { "torch.sparse_bsc/1", "torch.sparse_bsc", { "indptr", "indices", "values" } },
@@ -54,7 +55,7 @@ static const char *attr_text(const tnf_object *t, const char *key)
     return v && v->kind == TNF_STRING ? v->as.s : "";
 }
 
-static bool attr_int(const tnf_object *t, const char *key, int64_t *out)
+bool tnf_pt_attr_int(const tnf_object *t, const char *key, int64_t *out)
 {
     const tnf_value *v = tnf_value_get(t->attrs, key);
     if (!v || (v->kind != TNF_INT && (v->kind != TNF_UINT || v->as.u > INT64_MAX)))
@@ -92,55 +93,6 @@ static void set_rank_1(pt_view *v, uint64_t n)
     v->shape[0] = n;
 }
 
-/* coords [sparse dimensions, cells], values [cells, the other dimensions]: only one number of
- * sparse dimensions fits, unless there are no cells. */
-static bool shape_coo(pt_view *v, const uint64_t *counts, const tnf_object *t)
-{
-    uint64_t dense = 1, cells;
-    bool known = tnf_value_get(t->attrs, "pytorch.coalesced") != NULL;
-    if ((!known && strcmp(t->layout->id, "sparse_coo/1") == 0) ||
-        strcmp(v[0].type->name, "int64") != 0)
-        return false; /* those of other formats need not be in the order that torch has */
-    for (uint32_t s = t->rank; s > 0; s--) {
-        cells = counts[0] / s;
-        if (counts[0] % s == 0 && tnf_ckd_mul(&cells, cells, dense) && cells == counts[1]) {
-            cells = counts[0] / s;
-            v[0].rank = 2;
-            v[0].shape[0] = s;
-            v[0].shape[1] = v[1].shape[0] = cells;
-            v[1].rank = 1 + t->rank - s;
-            memcpy(v[1].shape + 1, t->shape + s, (t->rank - s) * sizeof *t->shape);
-            return true;
-        }
-        if (!tnf_ckd_mul(&dense, dense, t->shape[s - 1]))
-            return false;
-    }
-    return false;
-}
-
-/* indptr, indices, values of a matrix, by rows or by columns, of numbers or of blocks. */
-static bool shape_compressed(pt_view *v, const uint64_t *counts, const tnf_object *t, bool columns,
-                             bool blocks)
-{
-    if (t->rank != 2 || counts[0] < 1 || v[0].type != v[1].type)
-        return false;
-    uint64_t lines = counts[0] - 1, cells = counts[1], along = t->shape[columns ? 1 : 0];
-    set_rank_1(&v[0], counts[0]);
-    set_rank_1(&v[1], cells);
-    set_rank_1(&v[2], cells);
-    if (!blocks)
-        return along == lines && counts[2] == cells;
-    if (!lines || !cells || !along || along % lines || counts[2] % cells)
-        return false;
-    uint64_t first = along / lines, size = counts[2] / cells;
-    if (!size || size % first)
-        return false;
-    v[2].rank = 3;
-    v[2].shape[columns ? 2 : 1] = first;
-    v[2].shape[columns ? 1 : 2] = size / first;
-    return t->shape[columns ? 0 : 1] % (size / first) == 0;
-}
-
 static bool shape_channels(pt_view *v, const uint64_t *counts, const tnf_object *t)
 {
     uint64_t elements;
@@ -149,7 +101,7 @@ static bool shape_channels(pt_view *v, const uint64_t *counts, const tnf_object 
     v[0].type = quantized_type(tnf_object_part(t, "data")->type);
     if ((strcmp(scheme, "per_channel_affine") != 0 &&
          strcmp(scheme, "per_channel_affine_float_qparams") != 0) ||
-        !attr_int(t, "pytorch.axis", &axis) || !v[0].type || t->rank > PT_RANK ||
+        !tnf_pt_attr_int(t, "pytorch.axis", &axis) || !v[0].type || t->rank > PT_RANK ||
         !tnf_shape_elements(&elements, t->shape, t->rank) || elements != counts[0])
         return false;
     v[0].rank = t->rank;
@@ -189,10 +141,9 @@ static bool find_shapes(pt_view *v, const layout *l, const tnf_object *t)
     if (t->rank > PT_RANK || !v[0].type)
         return false;
     if (l->torch && strcmp(l->torch, "torch.sparse_coo") == 0)
-        return shape_coo(v, counts, t);
+        return tnf_pt_shape_coo(v, counts, t);
     if (l->torch)
-        return shape_compressed(v, counts, t, l->torch[strlen(l->torch) - 1] == 'c',
-                                l->torch[strlen("torch.sparse_")] == 'b');
+        return tnf_pt_shape_compressed(v, counts, t, l->torch + strlen("torch.sparse_"));
     return strcmp(l->id, "torch.nested/1") == 0 ? shape_nested(v, counts)
                                                 : shape_channels(v, counts, t);
 }
@@ -329,7 +280,7 @@ bool tnf_pt_is_quantized(const tnf_object *t)
     int64_t zero;
     const tnf_value *scale = tnf_value_get(t->attrs, "pytorch.scale");
     return strcmp(attr_text(t, "pytorch.qscheme"), "per_tensor_affine") == 0 && scale &&
-           scale->kind == TNF_FLOAT && attr_int(t, "pytorch.zero_point", &zero) &&
+           scale->kind == TNF_FLOAT && tnf_pt_attr_int(t, "pytorch.zero_point", &zero) &&
            quantized_type(t->parts[0].type) != NULL;
 }
 
@@ -341,7 +292,7 @@ static tnf_pickle_node *dense_node(pt_out *o, const tnf_object *t, bool grad)
         return NULL;
     if (!tnf_pt_is_quantized(t))
         return tensor_node(o, t, &t->parts[0], &v, grad);
-    (void)attr_int(t, "pytorch.zero_point", &zero);
+    (void)tnf_pt_attr_int(t, "pytorch.zero_point", &zero);
     tnf_pickle_node *scale = tnf_pt_new_plain(o->a, TNF_PICKLE_FLOAT, 0);
     if (!scale)
         return NULL;
@@ -378,7 +329,7 @@ static tnf_pickle_node *channels_node(pt_out *o, const tnf_object *t, const pt_v
                                       tnf_pickle_node *const *parts)
 {
     int64_t axis = 0;
-    (void)attr_int(t, "pytorch.axis", &axis);
+    (void)tnf_pt_attr_int(t, "pytorch.axis", &axis);
     tnf_pickle_node *scheme[] = { tnf_pt_new_global(o->a, "torch", attr_text(t, "pytorch.qscheme")),
                                   parts[1], parts[2],
                                   tnf_pt_new_plain(o->a, TNF_PICKLE_INT, axis) };

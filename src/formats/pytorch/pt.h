@@ -118,7 +118,8 @@ typedef struct pt_file {
     tnf_status (*locate)(struct pt_file *f, pt_storage *s, tnf_error *e);
     void *container;
     bool big;
-    bool ours;          /* written here from another format: its order means nothing */
+    tnf_str ours;       /* its id, if it was written here from another format and its order means
+                         * nothing; else p is NULL */
     bool blind;         /* there are no storages: only shapes and types are wanted */
     const char *folder; /* in front of the keys that a pickle has: "data/" */
     tnf_str window;     /* while it is read: of the file, and where */
@@ -174,6 +175,10 @@ bool tnf_pt_is_storage(const tnf_pickle_node *node);
 /* Without a look at the storages of the file. */
 tnf_status tnf_pt_mention(pt_mention *out, const tnf_pickle_node *node, tnf_arena *arena,
                           tnf_error *e);
+
+/* sparse.c: what the sizes of the parts of a sparse tensor do not tell of their shapes. */
+tnf_status tnf_pt_sparse_facts(tnf_attrs *attrs, const pt_tensor *t, tnf_arena *arena,
+                               tnf_error *e);
 
 /* numpy.c: arrays and scalars of NumPy inside pickles. */
 bool tnf_pt_is_array(const tnf_pickle_node *node);

@@ -241,8 +241,9 @@ const tnf_format tnf_format_pytorch = {
     .caps = TNF_CAN_READ | TNF_CAN_WRITE,
     .can = { .types = "f64 f32 f16 bf16 i64 i32 i16 i8 u8 bool c64 c128 u16 u32 u64 f8_e4m3fn "
                       "f8_e5m2 f8_e4m3fnuz f8_e5m2fnuz f8_e8m0 f4_e2m1",
-             .layouts = "dense sparse_coo/1 sparse_csr/1 torch.sparse_coo/1 torch.sparse_csc/1 "
-                        "torch.sparse_bsr/1 torch.sparse_bsc/1 torch.per_channel/1 torch.nested/1",
+             .layouts = "dense sparse_coo/1 sparse_csr/1 torch.sparse_coo/1 torch.sparse_csr/1 "
+                        "torch.sparse_csc/1 torch.sparse_bsr/1 torch.sparse_bsc/1 "
+                        "torch.per_channel/1 torch.nested/1",
              .in_parts = tnf_pt_in_parts,
              .zero_rank = true,
              .utf8_names = true,
@@ -252,7 +253,8 @@ const tnf_format tnf_format_pytorch = {
              .object_attrs = "pytorch.requires_grad pytorch.parameter pytorch.kind pytorch.device "
                              "pytorch.dtype pytorch.qscheme pytorch.scale pytorch.zero_point "
                              "pytorch.axis "
-                             "pytorch.state pytorch.coalesced",
+                             "pytorch.state pytorch.coalesced pytorch.sparse_dims "
+                             "pytorch.batch_dims pytorch.block_size",
              .derived = "pytorch.values pytorch.calls pytorch.version pytorch.byteorder "
                         "pytorch.protocol pytorch.alignment pytorch.storage pytorch.strides "
                         "pytorch.path pytorch.root=archive",

@@ -46,7 +46,7 @@ static bool is_whole(const pt_dense *d)
  * attributes say all of it. */
 static bool is_plain_layout(pt_file *f, const tnf_pickle_node *node, pt_tensor *t)
 {
-    if (!f->ours ||
+    if (!f->ours.p ||
         (!tnf_pickle_is_call(node, "torch._utils", "_rebuild_sparse_tensor") &&
          !tnf_pickle_is_call(node, "torch._utils", "_rebuild_qtensor") &&
          !tnf_pickle_is_call(node, "torch._utils", "_rebuild_nested_tensor")) ||
@@ -112,7 +112,7 @@ static tnf_status emit_tree(writing *w, tnf_pickle_node *root, bool plain, tnf_s
     pt_emitter m;
     tnf_arena a; /* for this alone: it can be large */
     tnf_arena_init(&a, &f->r->scratch->alloc, f->r->limits.memory);
-    tnf_buf_init(&b, &a.alloc, MAX_TREE);
+    tnf_buf_init(&b, &f->r->scratch->alloc, MAX_TREE);
     tnf_pt_emit_init(&m, &b, &a, e);
     m.plain = plain;
     m.first = w->memo;
@@ -120,10 +120,10 @@ static tnf_status emit_tree(writing *w, tnf_pickle_node *root, bool plain, tnf_s
     w->memo += m.memo;
     w->other = m.other;
     tnf_pt_emit_free(&m);
+    tnf_arena_free(&a); /* before there are two of the tree */
     out->n = b.n;
     out->p = status == TNF_OK ? tnf_arena_str(f->r->arena, b.p, b.n) : NULL;
     tnf_buf_free(&b);
-    tnf_arena_free(&a);
     return status != TNF_OK || out->p ? status : tnf_arena_fail(f->r->arena, "the tree", e);
 }
 
@@ -132,7 +132,7 @@ tnf_status tnf_pt_keep_tree(pt_file *f, tnf_pickle *p, tnf_error *e)
     tnf_error said = { .message = "" };
     tnf_str raw, plain = { NULL, 0 };
     bool whole, dict = is_plain_dict(f, p->root, &whole);
-    if (dict && whole && (f->ours || is_sorted(f->r->catalog)))
+    if (dict && whole && (f->ours.p || is_sorted(f->r->catalog)))
         return TNF_OK;
     writing w = { .f = f };
     tnf_pickle again = *p;
@@ -153,6 +153,10 @@ tnf_status tnf_pt_keep_tree(pt_file *f, tnf_pickle *p, tnf_error *e)
     }
     if (!dict)
         TNF_TRY(tnf_set_attr(f->r, "pytorch.tree", tnf_value_str(TNF_BYTES, plain.p, plain.n), e));
+    /* without a tree the id is made anew, by the tree it has to be the one that it was */
+    if (!dict && f->ours.p && tnf_utf8_valid(f->ours.p, f->ours.n, NULL))
+        TNF_TRY(tnf_set_attr(f->r, "pytorch.serialization_id",
+                             tnf_value_str(TNF_STRING, f->ours.p, f->ours.n), e));
     if (!dict && raw.n == plain.n && memcmp(raw.p, plain.p, raw.n) == 0)
         return TNF_OK;
     return tnf_set_attr(f->r, "pytorch.views", tnf_value_str(TNF_BYTES, raw.p, raw.n), e);

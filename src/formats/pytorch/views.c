@@ -99,6 +99,18 @@ bool tnf_pt_is_view_of(const tnf_part *part, const tnf_part *base)
            part->offset + part->nbytes <= base->offset + base->nbytes;
 }
 
+/* Row by row; *at is where the strides have the element. */
+static void next_element(const pt_dense *d, uint64_t *index, uint64_t *at)
+{
+    for (uint32_t k = d->rank; k-- > 0;) {
+        *at += d->stride[k];
+        if (++index[k] < d->shape[k])
+            return;
+        *at -= d->stride[k] * index[k];
+        index[k] = 0;
+    }
+}
+
 /* Of other files only the bytes themselves can tell, if they are not too many. */
 tnf_status tnf_pt_compare_views(bool *same, const tnf_part *part, const tnf_part *base,
                                 const pt_dense *d, tnf_error *e)
@@ -117,15 +129,52 @@ tnf_status tnf_pt_compare_views(bool *same, const tnf_part *part, const tnf_part
     *same = status == TNF_OK;
     for (uint64_t i = 0; i < n && *same; i++) {
         *same = memcmp(a + i * d->type->width, b + at * d->type->width, d->type->width) == 0;
-        for (uint32_t k = d->rank; k-- > 0;) {
-            at += d->stride[k];
-            if (++index[k] < d->shape[k])
-                break;
-            at -= d->stride[k] * index[k];
-            index[k] = 0;
-        }
+        next_element(d, index, &at);
     }
     tnf_free(&alloc, a, (size_t)part->nbytes);
     tnf_free(&alloc, b, (size_t)base->nbytes);
+    return status;
+}
+
+/* ------------------------------------------------------------ another order */
+
+/* The dimension, of more than one element, that steps so far; the rank: none. */
+static uint32_t dimension_of(const pt_dense *d, uint64_t step)
+{
+    uint32_t k = 0;
+    while (k < d->rank && (d->shape[k] < 2 || d->stride[k] != step))
+        k++;
+    return k;
+}
+
+bool tnf_pt_is_turned(const pt_dense *d)
+{
+    uint64_t step = 1;
+    bool rows = true;
+    if (d->offset || d->start || d->conj || d->neg || !d->limit)
+        return false;
+    for (uint32_t k, last = d->rank; (k = dimension_of(d, step)) < d->rank; last = k) {
+        rows = rows && k < last;
+        if (!tnf_ckd_mul(&step, step, d->shape[k]))
+            return false;
+    }
+    uint64_t elements;
+    return !rows && tnf_shape_elements(&elements, d->shape, d->rank) && step == elements &&
+           d->limit / d->type->width == elements && d->limit % d->type->width == 0;
+}
+
+tnf_status tnf_pt_turn(uint8_t *out, const tnf_part *part, const pt_dense *d, tnf_error *e)
+{
+    tnf_allocator alloc = tnf_allocator_or_default(NULL);
+    size_t width = d->type->width, n = (size_t)part->nbytes;
+    uint64_t index[PT_RANK] = { 0 }, at = 0;
+    uint8_t *rows = tnf_alloc(&alloc, n);
+    tnf_status status = rows ? tnf_read_part(part, 0, rows, n, e)
+                             : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a tensor");
+    for (size_t i = 0; i < n && status == TNF_OK; i += width) {
+        memcpy(out + at * width, rows + i, width);
+        next_element(d, index, &at);
+    }
+    tnf_free(&alloc, rows, n);
     return status;
 }

@@ -345,6 +345,7 @@ static tnf_status put_facts(walk *w, tnf_attrs *attrs, const pt_tensor *t)
     TNF_TRY(put_quantizer(w, attrs, t));
     if (t->says_coalesced)
         TNF_TRY(tnf_attrs_push(attrs, "pytorch.coalesced", tnf_value_bool(t->coalesced), w->e));
+    TNF_TRY(tnf_pt_sparse_facts(attrs, t, w->arena, w->e));
     if (t->state && t->state->kind == TNF_PICKLE_DICT && t->state->n) {
         tnf_value v;
         TNF_TRY(tnf_pt_value(&v, t->state, w->arena, w->e));

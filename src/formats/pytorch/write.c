@@ -17,6 +17,7 @@
 #include <string.h>
 
 #define MAX_PICKLE ((uint64_t)1 << 30)
+#define MAX_TURNED ((uint64_t)16 << 20) /* larger ones are written rows first: it takes memory */
 
 static tnf_status no_memory(const pt_out *o)
 {
@@ -100,7 +101,20 @@ static tnf_status replace_node(pt_out *o, const pt_named *x)
     return TNF_OK;
 }
 
-/* Points a view at a storage of its own, rows first. */
+/* The tensor keeps its strides, and its storage gets the order that they have. */
+static tnf_status keep_order(pt_out *o, const tnf_pickle_node *storage, const pt_dense *d)
+{
+    uint32_t i = tnf_named_find(&o->parts_by_key, key_of(storage));
+    pt_dense *copy = tnf_arena_alloc(o->a, sizeof *copy);
+    if (!copy)
+        return no_memory(o);
+    *copy = *d;
+    ((pt_emitted *)tnf_named_at(&o->parts_by_key, i))->turned = copy;
+    o->turned = true;
+    return TNF_OK;
+}
+
+/* Points a view at a storage of its own, rows first unless it is whole in another order. */
 static tnf_status place_view(pt_out *o, const tnf_object *object, const tnf_part *part,
                              tnf_pickle_node *node, const pt_dense *d)
 {
@@ -114,6 +128,11 @@ static tnf_status place_view(pt_out *o, const tnf_object *object, const tnf_part
         if (!items[k])
             return no_memory(o);
     keep_words(items[0]->as.items[0], storage->as.items[0]);
+    if (args && object->order == TNF_ORDER_C && part->nbytes == d->limit &&
+        part->nbytes <= MAX_TURNED && tnf_pt_is_turned(d)) {
+        items[3] = args->as.items[3];
+        TNF_TRY(keep_order(o, items[0], d));
+    }
     if (!args) {
         *node = *items[0];
         return TNF_OK;
@@ -323,6 +342,19 @@ static tnf_status put_record(pt_out *o, const char *name, const void *bytes, siz
     return put_part(o, name, &part);
 }
 
+static tnf_status put_turned(pt_out *o, const char *name, const pt_emitted *from)
+{
+    size_t n = (size_t)from->part->nbytes;
+    uint8_t *bytes = tnf_alloc(&o->a->alloc, n);
+    if (!bytes)
+        return no_memory(o);
+    tnf_status status = tnf_pt_turn(bytes, from->part, from->turned, o->e);
+    if (status == TNF_OK)
+        status = put_record(o, name, bytes, n);
+    tnf_free(&o->a->alloc, bytes, n);
+    return status;
+}
+
 static tnf_status put_storages(pt_out *o)
 {
     char name[32];
@@ -333,7 +365,8 @@ static tnf_status put_storages(pt_out *o)
             return tnf_fail(o->e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                             "the tree has a storage whose bytes are not there");
         snprintf(name, sizeof name, "data/%u", i);
-        TNF_TRY(put_part(o, name, ((const pt_emitted *)tnf_named_at(&o->parts_by_key, at))->part));
+        const pt_emitted *from = tnf_named_at(&o->parts_by_key, at);
+        TNF_TRY(from->turned ? put_turned(o, name, from) : put_part(o, name, from->part));
     }
     return TNF_OK;
 }
@@ -436,7 +469,7 @@ static tnf_status make_pickle(pt_out *o)
         TNF_TRY(place_tree(o, list, n));
         /* a plain dict in which nothing is shared any more is written as any other */
         if (!tnf_catalog_attr(c, "pytorch.tree") && tnf_named_count(&o->parts_by_key) == n &&
-            is_sorted(list, n)) {
+            is_sorted(list, n) && !o->turned) {
             o->by_tree = false;
             TNF_TRY(flat_tree(o, &root));
         }

@@ -31,6 +31,7 @@ typedef struct pt_out {
     uint64_t hash; /* of the CRCs, for the id */
     bool crc;
     bool by_tree; /* in the order of a tree, not by name */
+    bool turned;  /* a tensor keeps strides that are not those of rows first */
     /* nodes that all tensors share, as torch.save() has them */
     tnf_pickle_node *storage, *cpu, *no, *rebuild2, *rebuild3, *ordered, *empty;
     tnf_pickle_node *classes[64]; /* by position in the table of types */
@@ -51,6 +52,15 @@ bool tnf_pt_is_quantized(const tnf_object *t);
 /* Does a layout that torch has not say enough of this tensor? */
 bool tnf_pt_in_parts(const tnf_object *t);
 
+/* A whole number among the attributes of a tensor. */
+bool tnf_pt_attr_int(const tnf_object *t, const char *key, int64_t *out);
+
+/* sparse.c: shapes of the parts of a sparse tensor, of which `counts` numbers are there, in the
+ * order that torch has; false: they do not follow from them. `kind`: "csr", "csc", "bsr", "bsc". */
+bool tnf_pt_shape_coo(pt_view *v, const uint64_t *counts, const tnf_object *t);
+bool tnf_pt_shape_compressed(pt_view *v, const uint64_t *counts, const tnf_object *t,
+                             const char *kind);
+
 /* pytorch.tree or pytorch.views, if its tensors are those of the catalog; else *why not. Without
  * one, n is 0. */
 tnf_status tnf_pt_open_tree(tnf_pickle *p, pt_named **list, size_t *n, const tnf_catalog *c,
@@ -69,5 +79,9 @@ bool tnf_pt_is_base(const pt_tensor *t);
 bool tnf_pt_is_view_of(const tnf_part *part, const tnf_part *base);
 tnf_status tnf_pt_compare_views(bool *same, const tnf_part *part, const tnf_part *base,
                                 const pt_dense *d, tnf_error *e);
+/* All of its storage, each element once, but not rows first: channels_last and its like. */
+bool tnf_pt_is_turned(const pt_dense *d);
+/* The bytes of a part, rows first, in the order that the strides have. */
+tnf_status tnf_pt_turn(uint8_t *out, const tnf_part *part, const pt_dense *d, tnf_error *e);
 
 #endif

@@ -260,8 +260,9 @@ static tnf_status read_facts(pt_zip *z, tnf_error *e)
     if (text.p && read_number(text, &number))
         TNF_TRY(tnf_set_attr(r, "pytorch.alignment", tnf_value_uint(number), e));
     TNF_TRY(read_text(z, ".data/serialization_id", &text, e));
-    z->f->ours = text.p && strncmp(text.p, "00000000000000000000", 20) == 0;
-    if (text.p && !z->f->ours && tnf_utf8_valid(text.p, text.n, NULL))
+    if (text.p && strncmp(text.p, "00000000000000000000", 20) == 0)
+        z->f->ours = text;
+    else if (text.p && tnf_utf8_valid(text.p, text.n, NULL))
         TNF_TRY(tnf_set_attr(r, "pytorch.serialization_id",
                              tnf_value_str(TNF_STRING, text.p, text.n), e));
     TNF_TRY(read_text(z, ".format_version", &text, e));
@@ -384,9 +385,8 @@ static tnf_status look_at_others(pt_zip *z, tnf_error *e)
         bool lost = status != TNF_OK && tnf_lose(z->f->r, status, e);
         if (!lost)
             TNF_TRY(status);
-        if (pickle || known || lost)
-            continue;
-        first = unused++ ? first : r;
+        if (!pickle && !known && !lost)
+            first = unused++ ? first : r;
     }
     if (unused)
         tnf_warn(z->f->r, first->member->at, "%lu record%s used by nothing, the first is %s",

@@ -132,6 +132,10 @@ def make_valid():
     valid("root.pt", checkpoint(b"\x80\x02" + tensor("0", 6, (6,), (1,)) + b".", [("0", W)]), [("value", "f32", [6], W)])
     valid("object.pt", checkpoint(b"\x80\x02" + named("lib", "Model") + b")\x81}" + text("w") + tensor("0", 6, (6,), (1,)) + b"sb.",
                                   [("0", W)]), [("w", "f32", [6], W)], warnings=1)
+    # What has no tree is saved as a dict, and read again it has one, for the Parameter's sake.
+    parameter = named("torch._utils", "_rebuild_parameter") + tuple_of(
+        tensor("0", 6, (2, 3), (3, 1)), b"\x88", named("collections", "OrderedDict") + b")R") + b"R"
+    valid("parameter_no_tree.pt", checkpoint(tree(w=parameter, x=text("unknown") + b"Q"), [("0", W)]), [w], warnings=1)
     view = tuple_of(text("9"), number(2), number(3))
     valid("old.pt", legacy(tree(w=tensor("7", 6, (6,), (1,), more=b"N"), v=tensor("7", 6, (3,), (1,), more=view)),
                            [("7", 6, W)]),
