@@ -48,6 +48,23 @@ def random_layout(shape):
     return how
 
 
+def check_killer(folder):
+    """A group B-tree whose node is its own child: libhdf5 2.0.0 dies of it, Tenfold says where it is."""
+    path = folder / "loop.h5"
+    with h5py.File(path, "w", libver="earliest") as f:
+        for i in range(400):
+            f.create_group(f"group_{i:04}")
+    data = bytearray(path.read_bytes())
+    at = next(i for i in range(0, len(data) - 8, 8) if data[i:i + 4] == b"TREE" and data[i + 4] == 0 and data[i + 5] > 0)
+    data[at + 32:at + 40] = at.to_bytes(8, "little")
+    path.write_bytes(data)
+    theirs = subprocess.run([sys.executable, "-c", f"import h5py; h5py.File({str(path)!r}).visit(str)"], check=False, stderr=subprocess.DEVNULL)
+    ours = subprocess.run([TENFOLD, "ls", path], check=False, capture_output=True, text=True)
+    if ours.returncode != 4 or f"at byte {at}" not in ours.stderr:
+        sys.exit(f"a node at {at} that is its own child: exit code {ours.returncode}: {ours.stderr}")
+    print(f"a B-tree that is its own child: h5py ends with {theirs.returncode}, tenfold with {ours.returncode}")
+
+
 def check_random(folder, seed):
     libver = ["earliest", "v108", "v110", "latest"][seed % 4]
     path, there, back = folder / "r.h5", folder / "r.zt", folder / "b.h5"
@@ -142,5 +159,6 @@ with tempfile.TemporaryDirectory() as scratch:
             check_random(Path(own), seed)
     check_strings(Path(scratch))
     check_many(Path(scratch))
+    check_killer(Path(scratch))
     check_keras(Path(scratch))
 print("h5py", h5py.__version__, "the same")
