@@ -470,11 +470,14 @@ tnf_status tnf_part_digest(const tnf_part *part, const char *algorithm, uint8_t 
                            tnf_error *e);
 tnf_status tnf_parts_equal(bool *out, const tnf_part *a, const tnf_part *b, tnf_error *e);
 
-/* A second file, in the folder of the one that is written: up to tnf_end_beside() all that is put
- * goes there. There is one at most. Its name has no folder and keeps the rule for paths; no link of
- * that name is followed. At the end it gets its name just before the first file does.
- * TNF_EUNSUPPORTED where w->name is NULL. */
-tnf_status tnf_begin_beside(tnf_writer *w, tnf_str name, tnf_error *e);
+/* A second file, in the folder of the one that is written: there is one at most. Its name has no
+ * folder and keeps the rule for paths; no link of that name is followed. At the end it gets its
+ * name before the first file does. Where both replace older ones, `write` is called twice, so that
+ * at every moment the first file is there with its own data: *name becomes the one to write into
+ * the first file this time. TNF_EUNSUPPORTED where w->name is NULL. */
+tnf_status tnf_make_beside(tnf_writer *w, tnf_str *name, tnf_error *e);
+/* Up to tnf_end_beside() all that is put goes there. False: it is there already. */
+bool tnf_begin_beside(tnf_writer *w);
 void tnf_end_beside(tnf_writer *w);
 
 /* w->in_place: from here up to there everything stays as it is in w->like. */

@@ -193,6 +193,8 @@ class Place:
             return tuple((n, sha((path / n).read_bytes())) for n in names) or None
         if not path.exists():
             return None
+        if t.how == "content":
+            return self.content(path)
         if t.how == "undo":
             return sha(path.read_bytes()), path.with_name(f".{path.name}.tenfold-undo").exists()
         if t.how == "points":
@@ -277,7 +279,8 @@ class Shimmed(Place):
 
 
 def more_tasks(storm, shim, where):
-    """What needs a file that somebody was killed over, and an append beyond the room that is made at once."""
+    """What needs a file that somebody was killed over, an append beyond the room that is made at once, and a
+    model in two files that replaces another."""
     append, blocks = [t for t in tasks(storm) if t.name in ("append", "meta-blocks")]
     safetensors(storm.inputs / "large.safetensors", ["large"], 1536)
     half = ".half.safetensors.tenfold-undo"
@@ -286,12 +289,18 @@ def more_tasks(storm, shim, where):
     kill_within(Shimmed(storm, append, where, shim), still_old, {"to/a.zt": "early.zt"}, first=True)
     kill_within(Shimmed(storm, blocks, where, shim), lambda p: p.is_refused(),
                 {"to/long.safetensors": "half.safetensors", "to/.long.safetensors.tenfold-undo": half})
+    safetensors(storm.inputs / "other.safetensors", ["b2", "b1", "b0"], storm.side)
+    outside = ["-o", "bare=yes", "-o", "external=always"]
+    storm.tenfold("convert", storm.inputs / "b.safetensors", storm.inputs / "b.onnx", "--allow-loss", *outside)
     again = lambda name, target, more: Task(name, ["append", f"to/{target}", more, "--tensors-only"], [more], changes=f"to/{target}", how="append")
     return [
         again("append-large", "a.zt", "large.safetensors"),
         again("append-early", "early.zt", "b.safetensors"),
         again("append-again", "killed.zt", "b.safetensors"),
         again("append-again-large", "killed.zt", "large.safetensors"),
+        # two files, of the same tensors in another order: the old model with the new data would open as well
+        Task("replace-both", ["convert", "other.safetensors", "to/b.onnx", "--allow-loss", "--force", *outside], ["other.safetensors"],
+             changes="to/b.onnx", how="content", beside=["b.onnx.data"]),
         Task("undo", ["repair", "to/half.safetensors"], changes="to/half.safetensors", how="undo", beside=[half]),
         Task("meta-undo", ["meta", "to/half.safetensors", "--in-place", "--set", "safetensors.metadata.note=" + "y" * 9000],
              changes="to/half.safetensors", how="undo", beside=[half]),

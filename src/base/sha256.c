@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* SHA-256 (FIPS 180-4, sections 4.1.2, 5.1.1 and 6.2.2) in portable C. Builds with libcrypto do not
- * digest tensors by it: that one has the CPU's own instructions and is some five times as fast.
+/* SHA-256 and SHA-1 (FIPS 180-4, sections 4.1, 5.1.1, 6.1.3 and 6.2.2) in portable C. Builds with
+ * libcrypto do not digest tensors by it: that one has the CPU's own instructions and is some five
+ * times as fast. Both take the same blocks with the same end:
  *
  *   message  80  00 …  length in bits, big-endian[8]     blocks of 64 bytes, one after the other
  */
@@ -44,7 +45,7 @@ static uint32_t next_word(uint32_t w[16], unsigned t)
     return w[t & 15] += s0 + w[(t + 9) & 15] + s1;
 }
 
-static void add_block(uint32_t hash[8], const uint8_t *block)
+static void add_256(uint32_t *hash, const uint8_t *block)
 {
     uint32_t w[16], h[8];
     memcpy(h, hash, sizeof h);
@@ -63,10 +64,49 @@ static void add_block(uint32_t hash[8], const uint8_t *block)
         hash[i] += h[i];
 }
 
+/* As next_word(), turned by one more bit. */
+static uint32_t next_word_1(uint32_t w[16], unsigned t)
+{
+    w[t & 15] = turn(w[(t + 13) & 15] ^ w[(t + 8) & 15] ^ w[(t + 2) & 15] ^ w[t & 15], 31);
+    return w[t & 15];
+}
+
+static void add_1(uint32_t *hash, const uint8_t *block)
+{
+    static const uint32_t constants[4] = { 0x5a827999, 0x6ed9eba1, 0x8f1bbcdc, 0xca62c1d6 };
+    uint32_t w[16], a = hash[0], b = hash[1], c = hash[2], d = hash[3], e = hash[4];
+    for (unsigned t = 0; t < 80; t++) {
+        uint32_t word = t < 16 ? (w[t] = big_endian(block + 4 * t)) : next_word_1(w, t);
+        uint32_t f = t < 20        ? (b & c) | (~b & d)
+                     : t / 20 == 2 ? (b & c) | (b & d) | (c & d)
+                                   : b ^ c ^ d;
+        uint32_t next = turn(a, 27) + f + e + constants[t / 20] + word;
+        e = d;
+        d = c;
+        c = turn(b, 2);
+        b = a;
+        a = next;
+    }
+    hash[0] += a;
+    hash[1] += b;
+    hash[2] += c;
+    hash[3] += d;
+    hash[4] += e;
+}
+
 void tnf_sha256_begin(tnf_sha256 *s)
 {
     memcpy(s->hash, initial, sizeof initial);
     s->total = 0;
+    s->add = add_256;
+}
+
+void tnf_sha1_begin(tnf_sha256 *s)
+{
+    static const uint32_t first[5] = { 0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0 };
+    memcpy(s->hash, first, sizeof first);
+    s->total = 0;
+    s->add = add_1;
 }
 
 void tnf_sha256_update(tnf_sha256 *s, const void *bytes, size_t n)
@@ -81,17 +121,17 @@ void tnf_sha256_update(tnf_sha256 *s, const void *bytes, size_t n)
     }
     if (held) {
         memcpy(s->block + held, p, 64 - held);
-        add_block(s->hash, s->block);
+        s->add(s->hash, s->block);
         p += 64 - held;
         n -= 64 - held;
     }
     for (; n >= 64; p += 64, n -= 64)
-        add_block(s->hash, p);
+        s->add(s->hash, p);
     if (n)
         memcpy(s->block, p, n);
 }
 
-void tnf_sha256_end(tnf_sha256 *s, uint8_t out[32])
+static void end(tnf_sha256 *s, uint8_t *out, unsigned bytes)
 {
     uint64_t bits = s->total * 8;
     uint8_t tail[72] = { 0x80 };
@@ -99,6 +139,16 @@ void tnf_sha256_end(tnf_sha256 *s, uint8_t out[32])
     for (int i = 0; i < 8; i++)
         tail[n + (size_t)i] = (uint8_t)(bits >> (56 - 8 * i));
     tnf_sha256_update(s, tail, n + 8);
-    for (int i = 0; i < 32; i++)
+    for (unsigned i = 0; i < bytes; i++)
         out[i] = (uint8_t)(s->hash[i / 4] >> (24 - 8 * (i % 4)));
+}
+
+void tnf_sha256_end(tnf_sha256 *s, uint8_t out[32])
+{
+    end(s, out, 32);
+}
+
+void tnf_sha1_end(tnf_sha256 *s, uint8_t out[20])
+{
+    end(s, out, 20);
 }

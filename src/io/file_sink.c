@@ -40,6 +40,7 @@ struct file {
     bool no_link;             /* TNF_SINK_NO_LINK */
     uint64_t written, handed; /* bytes; bytes whose writing to disk was started */
     char *target, *temp;      /* temp is unused while nameless */
+    const char *as;           /* the caller's: a name to get in place of the target's; or NULL */
     const tnf_claim *claim;   /* the caller's, on the target; or NULL */
     tnf_allocator alloc;
 };
@@ -89,12 +90,8 @@ bool tnf_name_nameless(int fd, const char *name)
 }
 
 /* Gives a nameless file a temporary name, so that it can be renamed over the target. */
-static tnf_status name_it(struct file *f, bool target, tnf_error *e)
+static tnf_status name_it(struct file *f, tnf_error *e)
 {
-    if (target)
-        return tnf_name_nameless(f->fd, f->target)
-                   ? TNF_OK
-                   : tnf_fail_sys(e, errno, "cannot put the file in place");
     for (unsigned i = 0; i < TRIES; i++) {
         fresh_name(f, i);
         if (tnf_name_nameless(f->fd, f->temp)) {
@@ -109,15 +106,12 @@ static tnf_status name_it(struct file *f, bool target, tnf_error *e)
 
 /* Under a name that nothing has: link, unlike rename, fails if somebody made the target meanwhile.
  */
-static tnf_status put_new(struct file *f, tnf_error *e)
+static tnf_status put_new(struct file *f, const char *name, tnf_error *e)
 {
-    if (f->nameless)
-        return name_it(f, true, e);
-    if (link(f->temp, f->target) == 0) {
+    bool linked = f->nameless ? tnf_name_nameless(f->fd, name) : link(f->temp, name) == 0;
+    if (linked && !f->nameless)
         unlink(f->temp);
-        return TNF_OK;
-    }
-    if (errno == EEXIST || rename(f->temp, f->target) != 0)
+    if (!linked && (f->nameless || errno == EEXIST || rename(f->temp, name) != 0))
         return tnf_fail_sys(e, errno, "cannot put the file in place");
     return TNF_OK;
 }
@@ -125,7 +119,7 @@ static tnf_status put_new(struct file *f, tnf_error *e)
 static tnf_status put_over(struct file *f, tnf_error *e)
 {
     if (f->nameless)
-        TNF_TRY(name_it(f, false, e));
+        TNF_TRY(name_it(f, e));
     if (rename(f->temp, f->target) != 0)
         return tnf_fail_sys(e, errno, "cannot put the file in place");
     return TNF_OK;
@@ -148,8 +142,8 @@ static tnf_status put_claimed(struct file *f, const tnf_claim *claim, tnf_error 
 static tnf_status put_in_place(struct file *f, tnf_error *e)
 {
     tnf_claim own = { .fd = -1 };
-    if (!f->replace)
-        return put_new(f, e);
+    if (!f->replace || f->as)
+        return put_new(f, f->as ? f->as : f->target, e);
     if (f->claim)
         return put_claimed(f, f->claim, e);
     TNF_TRY(tnf_claim_take(&own, f->target, NULL, e));
@@ -167,7 +161,7 @@ static tnf_status file_commit(void *ctx, tnf_error *e)
         TNF_TRY(tnf_fs_sync(f->fd, e));
     TNF_TRY(put_in_place(f, e));
     f->committed = true;
-    return f->sync ? tnf_sync_placed(f->target, e) : TNF_OK;
+    return f->sync ? tnf_sync_placed(f->as ? f->as : f->target, e) : TNF_OK;
 }
 
 static void file_abort(void *ctx)
@@ -339,6 +333,11 @@ void tnf_sink_claimed(tnf_sink *s, const tnf_claim *claim)
 {
     if (s->ops.write == file_write)
         ((struct file *)s->ctx)->claim = claim;
+}
+
+void tnf_sink_named(tnf_sink *s, const char *path)
+{
+    ((struct file *)s->ctx)->as = path;
 }
 
 tnf_status tnf_sink_file(tnf_sink **out, const char *path, unsigned flags, tnf_error *e)

@@ -59,6 +59,9 @@ tnf_status tnf_sink_open(tnf_sink **out, const char *path, unsigned flags,
                          const tnf_allocator *alloc, tnf_error *e);
 /* The target is a file that the caller has claimed, and keeps claimed until the sink is closed. */
 void tnf_sink_claimed(tnf_sink *s, const struct tnf_claim *claim);
+/* Of a sink of tnf_sink_open() for a file that is there: it gets this name, which nothing has and
+ * which lies in the same folder, and what is there stays. The caller keeps the text. */
+void tnf_sink_named(tnf_sink *s, const char *path);
 /* A file of `size` bytes that grows at its end. Commit puts the last bytes there when all others
  * are on the disk; abort gives the file its size back. It is claimed (NULL: by the sink itself).
  * TNF_ECHANGED if it has another size. */

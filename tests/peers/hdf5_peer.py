@@ -5,11 +5,13 @@
   hdf5_peer.py TENFOLD
 """
 import hashlib
+import io
 import json
 import os
 import subprocess
 import sys
 import tempfile
+import zipfile
 from pathlib import Path
 
 os.environ.setdefault("KERAS_BACKEND", "jax")
@@ -46,6 +48,23 @@ def random_layout(shape):
     how["shuffle"] = bool(rng.integers(2))
     how["fletcher32"] = bool(rng.integers(2))
     return how
+
+
+def check_killer(folder):
+    """A group B-tree whose node is its own child: libhdf5 2.0.0 dies of it, Tenfold says where it is."""
+    path = folder / "loop.h5"
+    with h5py.File(path, "w", libver="earliest") as f:
+        for i in range(400):
+            f.create_group(f"group_{i:04}")
+    data = bytearray(path.read_bytes())
+    at = next(i for i in range(0, len(data) - 8, 8) if data[i:i + 4] == b"TREE" and data[i + 4] == 0 and data[i + 5] > 0)
+    data[at + 32:at + 40] = at.to_bytes(8, "little")
+    path.write_bytes(data)
+    theirs = subprocess.run([sys.executable, "-c", f"import h5py; h5py.File({str(path)!r}).visit(str)"], check=False, stderr=subprocess.DEVNULL)
+    ours = subprocess.run([TENFOLD, "ls", path], check=False, capture_output=True, text=True)
+    if ours.returncode != 4 or f"at byte {at}" not in ours.stderr:
+        sys.exit(f"a node at {at} that is its own child: exit code {ours.returncode}: {ours.stderr}")
+    print(f"a B-tree that is its own child: h5py ends with {theirs.returncode}, tenfold with {ours.returncode}")
 
 
 def check_random(folder, seed):
@@ -98,6 +117,40 @@ def check_many(folder):
         assert len(f) == 20000 and f["t19999"][0] == 19999
 
 
+def check_archive(folder):
+    """What a .keras consists of, without Keras: three members, stored, and weights that h5py finds equal."""
+    config, about = b'{"module": "keras", "class_name": "Sequential", "config": {"name": "s"}}', b'{"keras_version": "3.0.0", "date_saved": "x"}'
+    arrays = {"layers/dense/vars/0": random_array("<f4", (6, 4)), "layers/dense/vars/1": random_array("<f4", (4, )), "layers/bn/vars/0": random_array("<f2", (4, ))}
+    with h5py.File(folder / "w.weights.h5", "w") as f:
+        for name, a in arrays.items():
+            f[name] = a
+    with zipfile.ZipFile(folder / "a.keras", "w") as z:
+        for name, data in (("metadata.json", about), ("config.json", config), ("model.weights.h5", (folder / "w.weights.h5").read_bytes())):
+            z.writestr(name, data)
+    tenfold("convert", "-q", folder / "a.keras", folder / "a.zt")
+    tenfold("convert", "-q", folder / "a.zt", folder / "b.keras")
+    # Other weights go into the same model.
+    other = {k: random_array(a.dtype.str, a.shape) for k, a in arrays.items()}
+    with h5py.File(folder / "o.weights.h5", "w") as f:
+        for name, a in other.items():
+            f[name] = a
+    tenfold("convert", "-q", "--into", folder / "a.keras", folder / "o.weights.h5", folder / "c.keras")
+    for path, wanted in ((folder / "b.keras", arrays), (folder / "c.keras", other)):
+        with zipfile.ZipFile(path) as z:
+            assert z.testzip() is None, path
+            assert sorted(z.namelist()) == ["config.json", "metadata.json", "model.weights.h5"], z.namelist()
+            assert all(m.compress_type == zipfile.ZIP_STORED for m in z.infolist()), path
+            assert json.loads(z.read("config.json")) == json.loads(config), path
+            assert json.loads(z.read("metadata.json")) == json.loads(about), path
+            with h5py.File(io.BytesIO(z.read("model.weights.h5"))) as f:
+                found = []
+                f.visititems(lambda name, x: found.append(name) if isinstance(x, h5py.Dataset) else None)
+                assert sorted(found) == sorted(wanted), found
+                for name, a in wanted.items():
+                    assert f[name].dtype == a.dtype and np.array_equal(f[name][()], a), name
+    print("a .keras is its three members")
+
+
 def check_keras(folder):
     try:
         import keras
@@ -142,5 +195,7 @@ with tempfile.TemporaryDirectory() as scratch:
             check_random(Path(own), seed)
     check_strings(Path(scratch))
     check_many(Path(scratch))
+    check_killer(Path(scratch))
+    check_archive(Path(scratch))
     check_keras(Path(scratch))
 print("h5py", h5py.__version__, "the same")

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the fixtures of HDF5 cannot say: that a slice reads only its chunks, and that the same
- * content becomes the same bytes. */
+/* What the fixtures of HDF5 cannot say: that a slice reads only its chunks, and that a file is an
+ * error with an offset which kills libhdf5. */
 #include "../support/unit.h"
 #include <tenfold/build.h>
 #include <tenfold/io.h>
@@ -84,10 +84,55 @@ static void slices_read_their_chunks(void **state)
     }
 }
 
+/* A group by a symbol table, of superblock 0. Its B-tree stands at byte 200, and the only child of
+ * that node is the node itself: h5py, with libhdf5 2.0.0, dies of SIGSEGV when it lists the group.
+ */
+static void the_file_that_kills_libhdf5_is_an_error(void **state)
+{
+    static const struct {
+        size_t at, n;
+        const char *bytes;
+    } pieces[] = {
+        { 0, 12, "\x89HDF\r\n\x1a\n\0\0\0" }, /* superblock 0 */
+        { 13, 2, "\x08\x08" },                /* bytes of offsets, of lengths */
+        { 16, 4, "\x04\0\x10" },              /* entries of symbols and of nodes */
+        { 32, 8, "\xff\xff\xff\xff\xff\xff\xff\xff" },
+        { 40, 2, "\x58\x02" }, /* 600: the end of the file */
+        { 48, 8, "\xff\xff\xff\xff\xff\xff\xff\xff" },
+        { 64, 1, "\x60" },                            /* 96: the root */
+        { 96, 12, "\x01\0\x01\0\x01\0\0\0\x18\0\0" }, /* a message of 24 bytes: */
+        { 112, 4, "\x11\0\x10" },                     /* a symbol table of 16 */
+        { 120, 1, "\xc8" },                           /* its B-tree at 200 */
+        { 128, 2, "\x90\x01" },                       /* its heap at 400 */
+        { 200, 8, "TREE\0\x01\x01" },                 /* of a group, level 1, one child: */
+        { 208, 8, "\xff\xff\xff\xff\xff\xff\xff\xff" },
+        { 216, 8, "\xff\xff\xff\xff\xff\xff\xff\xff" },
+        { 232, 1, "\xc8" }, /* at 200 */
+        { 240, 1, "\x08" },
+        { 400, 4, "HEAP" },
+        { 408, 1, "\x10" }, /* of 16 bytes, at 432 */
+        { 416, 8, "\xff\xff\xff\xff\xff\xff\xff\xff" },
+        { 424, 2, "\xb0\x01" },
+        { 440, 1, "w" },
+    };
+    static uint8_t bytes[600];
+    tnf_error e;
+    tnf_file *f;
+    tnf_source *source;
+    (void)state;
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
+        memcpy(bytes + pieces[i].at, pieces[i].bytes, pieces[i].n);
+    assert_ok(tnf_source_memory(&source, bytes, sizeof bytes, &e));
+    assert_fails(tnf_open_source(&f, source, NULL, &e), TNF_EFORMAT);
+    assert_int_equal(e.offset, 200);
+    assert_says("in a loop");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slices_read_their_chunks),
+        cmocka_unit_test(the_file_that_kills_libhdf5_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

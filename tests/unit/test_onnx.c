@@ -3,6 +3,7 @@
 #include "../support/little.h"
 #include "../support/unit.h"
 
+#include <dirent.h>
 #include <ftw.h>
 #include <sys/stat.h>
 #include <tenfold/build.h>
@@ -170,6 +171,102 @@ static void a_model_replaces_itself(void **state)
     }
 }
 
+static tnf_status no_bytes(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    (void)ctx, (void)offset, (void)dst, (void)n;
+    snprintf(e->message, sizeof e->message, "asked for");
+    return TNF_ECANCELLED;
+}
+
+static unsigned files_in_folder(const char *prefix)
+{
+    unsigned n = 0;
+    DIR *d = opendir(folder);
+    assert_non_null(d);
+    for (const struct dirent *x = readdir(d); x; x = readdir(d))
+        n += strncmp(x->d_name, prefix, strlen(prefix)) == 0;
+    closedir(d);
+    return n;
+}
+
+/* A model and its data replace others: both keep their names and rights, and nothing else is left.
+ */
+static void both_files_are_replaced(void **state)
+{
+    struct stat st;
+    tnf_error e;
+    tnf_builder *b = build(), *other;
+    (void)state;
+    assert_ok(tnf_builder_new(&other, NULL, &e));
+    add(other, "w", others, N);
+    assert_ok(save(other, at("both.onnx"), "always", "", "64", false, &e));
+    assert_int_equal(chmod(at("both.onnx.data"), 0600), 0);
+    assert_ok(save(b, at("both.onnx"), "always", "", "64", true, &e));
+    check_model(at("both.onnx"));
+    assert_int_equal(files_in_folder("both.onnx"), 2);
+    assert_int_equal(stat(at("both.onnx.data"), &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    assert_int_equal(st.st_nlink, 1);
+    /* A failure leaves the old ones. */
+    const uint64_t shape[] = { N };
+    assert_ok(
+        tnf_builder_add_stream(other, "x", tnf_type_of(TNF_F32), 1, shape, no_bytes, NULL, &e));
+    assert_fails(save(other, at("both.onnx"), "always", "", "64", true, &e), TNF_ECANCELLED);
+    check_model(at("both.onnx"));
+    assert_int_equal(files_in_folder("both.onnx"), 2);
+    tnf_builder_free(other);
+    tnf_builder_free(b);
+}
+
+static void put_file(const char *name, const void *bytes, size_t n)
+{
+    FILE *f = fopen(at(name), "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(bytes, 1, n, f), n);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* A model of one initializer, f32 [2], in the file "zeros", with room for its SHA-1. */
+static const char summed[] = "\x08\x0A\x3A\x54\x2A\x52\x08\x02\x10\x01\x42\x01"
+                             "w\x6A\x11\x0A\x08"
+                             "location\x12\x05zeros\x6A\x34\x0A\x08"
+                             "checksum\x12\x28"
+                             "0000000000000000000000000000000000000000\x70\x01\x42\x02\x10\x15";
+
+static size_t verify(const char *name)
+{
+    tnf_verify_result result = TNF_VERIFY_RESULT_INIT;
+    tnf_error e;
+    tnf_file *f;
+    assert_ok(tnf_open(&f, at(name), NULL, &e));
+    check(f, "w", (const float[]) { 0, 0 }, 2); /* reading does not look at it */
+    assert_ok(tnf_verify(&result, f, NULL, &e));
+    tnf_close(f);
+    return (size_t)result.problems;
+}
+
+static void verify_compares_the_checksum(void **state)
+{
+    static const char right[] = "05fe405753166f125559e7c9ac558654f107c7e9"; /* sha1sum's */
+    char model[sizeof summed];
+    (void)state;
+    memcpy(model, summed, sizeof summed);
+    put_file("zeros", "\0\0\0\0\0\0\0", 8);
+    put_file("wrong.onnx", model, sizeof model - 1);
+    assert_int_equal(verify("wrong.onnx"), 1);
+    char *sum = strstr(model + 40, "0000");
+    assert_non_null(sum);
+    memcpy(sum, right, 40);
+    put_file("right.onnx", model, sizeof model - 1);
+    assert_int_equal(verify("right.onnx"), 0);
+    sum[2] = 'F'; /* upper case */
+    put_file("right.onnx", model, sizeof model - 1);
+    assert_int_equal(verify("right.onnx"), 0);
+    sum[39] = ' ';
+    put_file("wrong.onnx", model, sizeof model - 1);
+    assert_int_equal(verify("wrong.onnx"), 1);
+}
+
 static void the_second_file_stays_in_the_folder(void **state)
 {
     static const char *const bad[] = { "../out", "/tmp/out", "sub/out", ".",   "..",      "C:out",
@@ -204,13 +301,6 @@ static void the_second_file_stays_in_the_folder(void **state)
     assert_fails(tnf_save_sink(b, sink, &how, &e), TNF_EUNSUPPORTED);
     tnf_sink_close(sink);
     tnf_builder_free(b);
-}
-
-static tnf_status no_bytes(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
-{
-    (void)ctx, (void)offset, (void)dst, (void)n;
-    snprintf(e->message, sizeof e->message, "asked for");
-    return TNF_ECANCELLED;
 }
 
 /* That a model is too large for one file is known before a byte of it is read. */
@@ -378,6 +468,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(data_go_into_a_second_file),
         cmocka_unit_test(a_model_replaces_itself),
+        cmocka_unit_test(both_files_are_replaced),
+        cmocka_unit_test(verify_compares_the_checksum),
         cmocka_unit_test(the_second_file_stays_in_the_folder),
         cmocka_unit_test(a_large_model_needs_two_files),
         cmocka_unit_test(listing_reads_no_weights),

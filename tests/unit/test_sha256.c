@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* SHA-256 of our own: the examples of FIPS 180-2 (appendix B) and of the NIST's test vectors, then
- * every way of cutting, against libcrypto's where that is built in. */
+/* SHA-256 and SHA-1 of our own: the examples of FIPS 180-2 (appendix B) and of the NIST's test
+ * vectors, then every way of cutting, against libcrypto's where that is built in. */
 #include "base/digest.h"
 #include "base/sha256.h"
 
@@ -39,6 +39,31 @@ static void test_fips(void **state)
            "7abc22c0ae5af26ce93dbb94433a0e0b2e119d014f8e7f65bd56c61ccccd9504");
 }
 
+static void expect_1(const char *text, size_t times, const char *hex)
+{
+    tnf_sha256 s;
+    uint8_t hash[20];
+    char found[41];
+    tnf_sha1_begin(&s);
+    for (size_t i = 0; i < times; i++)
+        tnf_sha256_update(&s, text, strlen(text));
+    tnf_sha1_end(&s, hash);
+    for (int i = 0; i < 20; i++)
+        snprintf(found + 2 * i, 3, "%02x", hash[i]);
+    assert_string_equal(found, hex);
+}
+
+/* FIPS 180-2, appendix A, and the empty message. */
+static void test_sha1(void **state)
+{
+    (void)state;
+    expect_1("abc", 1, "a9993e364706816aba3e25717850c26c9cd0d89d");
+    expect_1("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 1,
+             "84983e441c3bd26ebaae4aa1f95129e5e54670f1");
+    expect_1("a", 1000000, "34aa973cd4c4daa4f61eeb2bdbad27316534016f");
+    expect_1("", 1, "da39a3ee5e6b4b0d3255bfef95601890afd80709");
+}
+
 static void test_cuts(void **state)
 {
     uint8_t bytes[260], one[32], other[32];
@@ -65,6 +90,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fips),
+        cmocka_unit_test(test_sha1),
         cmocka_unit_test(test_cuts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

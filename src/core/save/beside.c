@@ -1,15 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /* A second file that a writer makes beside the first: data that the first one names.
  *
- *   begin    FOLDER/NAME, which gets its name at the end, as every file
+ *   make     FOLDER/NAME, which gets its name at the end, as every file
  *   commit   the second file, then the first: whoever finds the first finds both
+ *
+ * Where both are there already and are replaced, neither order is safe: the old first file would
+ * have the new data, or the new one the old data. So the first file is written twice, and a machine
+ * that stops at any moment leaves one that has its own data:
+ *
+ *                                  FIRST        NAME        NAME.tmp-XXXXXXXX
+ *   data under a new name          old          old         new
+ *   the first file, naming that    new: .tmp-…  old         new
+ *   the data under their name too  new: .tmp-…  new         new
+ *   the first file, naming that    new: NAME    new         new
+ *   the new name removed           new: NAME    new
+ *
+ * The data are written once: the two names are links. Where a file system has no links, the data
+ * are replaced first.
  *
  * Its name may come from a file, so it has no folder, and a link of that name is refused.
  */
 #include "container/path.h"
 #include "core/save/save.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static tnf_status make_path(char **out, const tnf_writer *w, tnf_str name, tnf_error *e)
@@ -32,23 +49,66 @@ static tnf_status make_path(char **out, const tnf_writer *w, tnf_str name, tnf_e
     return TNF_OK;
 }
 
-tnf_status tnf_begin_beside(tnf_writer *w, tnf_str name, tnf_error *e)
+static unsigned sink_flags(const struct tnf_save *s)
+{
+    return (s->options.replace ? TNF_SINK_REPLACE : 0u) |
+           (s->options.no_sync ? TNF_SINK_NO_SYNC : 0u);
+}
+
+static tnf_status fresh_name(char **out, struct tnf_save *s, tnf_error *e)
+{
+    size_t room = strlen(s->beside.path) + TNF_TEMP_MORE;
+    *out = tnf_arena_raw(&s->arena, room);
+    if (!*out)
+        return tnf_arena_fail(&s->arena, "a path", e);
+    (void)tnf_temp_name(*out, room, s->beside.path, 0);
+    return TNF_OK;
+}
+
+static tnf_status open_second(struct tnf_save *s, tnf_error *e)
+{
+    struct tnf_beside *b = &s->beside;
+    struct stat st;
+    tnf_status status = tnf_sink_open(&b->sink, b->path, TNF_SINK_NO_LINK | sink_flags(s),
+                                      &s->arena.alloc, e);
+    if (status != TNF_OK) {
+        tnf_error_prefix(e, b->path);
+        return status;
+    }
+    if (lstat(s->path, &st) != 0 || lstat(b->path, &st) != 0)
+        return TNF_OK;
+    TNF_TRY(fresh_name(&b->interim, s, e));
+    tnf_sink_named(b->sink, b->interim);
+    return TNF_OK;
+}
+
+tnf_status tnf_make_beside(tnf_writer *w, tnf_str *name, tnf_error *e)
 {
     struct tnf_save *s = w->save;
-    unsigned flags = TNF_SINK_NO_LINK | (s->options.replace ? TNF_SINK_REPLACE : 0u) |
-                     (s->options.no_sync ? TNF_SINK_NO_SYNC : 0u);
+    struct tnf_beside *b = &s->beside;
     if (!w->name)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                         "a second file needs a first one to lie beside, which is not written here");
-    TNF_TRY(make_path(&s->beside.path, w, name, e));
-    tnf_status status = tnf_sink_open(&s->beside.sink, s->beside.path, flags, &s->arena.alloc, e);
-    if (status != TNF_OK) {
-        tnf_error_prefix(e, s->beside.path);
-        return status;
+    if (b->again)
+        return TNF_OK;
+    TNF_TRY(make_path(&b->path, w, *name, e));
+    TNF_TRY(open_second(s, e));
+    if (b->interim) {
+        const char *interim = b->interim + (w->name - s->path);
+        *name = (tnf_str) { interim, strlen(interim) };
     }
-    s->beside.first = w->sink;
-    w->sink = s->beside.sink;
     return TNF_OK;
+}
+
+bool tnf_begin_beside(tnf_writer *w)
+{
+    struct tnf_beside *b = &w->save->beside;
+    if (b->again)
+        return false;
+    b->begun = true;
+    b->first = w->sink;
+    w->sink = b->sink;
+    return true;
 }
 
 void tnf_end_beside(tnf_writer *w)
@@ -56,24 +116,115 @@ void tnf_end_beside(tnf_writer *w)
     w->sink = w->save->beside.first;
 }
 
+tnf_status tnf_beside_again(struct tnf_save *s, tnf_sink **sink, tnf_error *e)
+{
+    struct tnf_beside *b = &s->beside;
+    if (!b->begun || !b->interim)
+        return TNF_OK;
+    TNF_TRY(tnf_sink_open(&b->last, s->path, sink_flags(s), &s->arena.alloc, e));
+    b->again = true;
+    s->options.progress = NULL; /* all was told */
+    *sink = b->last;
+    return TNF_OK;
+}
+
+/* ------------------------------------------------------------------- commit */
+
+/* A second try is what an error that passes needs. */
+static bool remove_name(const char *path)
+{
+    return unlink(path) == 0 || errno == ENOENT || unlink(path) == 0;
+}
+
+static bool give_name(const char *from, const char *to)
+{
+    int failed = rename(from, to);
+    if (failed)
+        failed = rename(from, to);
+    return !failed;
+}
+
+/* The new first file is there, with its data under their first name, which therefore stay. */
+static tnf_status tell_interim(const struct tnf_save *s, tnf_status status, tnf_error *e)
+{
+    tnf_error why = *e;
+    const char *slash = strrchr(s->beside.interim, '/');
+    (void)tnf_fail(e, status, TNF_NO_OFFSET, "it is written, but its data stay in %s: %s",
+                   TNF_VISIBLE(slash ? slash + 1 : s->beside.interim), why.message);
+    e->sys = why.sys;
+    return status;
+}
+
+/* The first file names the data by their first name, and is there: now by their own. `second` is
+ * another name that they have. */
+static tnf_status commit_last(struct tnf_save *s, const char *second, tnf_error *e)
+{
+    struct tnf_beside *b = &s->beside;
+    tnf_status status = TNF_OK;
+    if (!give_name(second, b->path)) {
+        status = tnf_fail_sys(e, errno, "they cannot be put in place");
+        (void)remove_name(second);
+    } else if (!s->options.no_sync) {
+        status = tnf_sync_placed(b->path, e);
+    }
+    if (status == TNF_OK)
+        status = tnf_sink_commit(b->last, e);
+    if (status != TNF_OK)
+        return tell_interim(s, status, e);
+    if (!remove_name(b->interim))
+        return tell_interim(s, tnf_fail_sys(e, errno, "that name cannot be removed"), e);
+    return TNF_OK;
+}
+
+static tnf_status replace_both(struct tnf_save *s, tnf_sink *sink, tnf_error *e)
+{
+    struct tnf_beside *b = &s->beside;
+    char *second;
+    TNF_TRY(fresh_name(&second, s, e));
+    if (link(b->interim, second) != 0) {
+        bool none = errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS || errno == EMLINK;
+        if (!none || !give_name(b->interim, b->path))
+            return tnf_fail_sys(e, errno, "cannot put the file in place");
+        return tnf_sink_commit(b->last, e);
+    }
+    tnf_status status = tnf_sink_commit(sink, e);
+    if (status == TNF_OK)
+        return commit_last(s, second, e);
+    (void)remove_name(second);
+    return status == TNF_EUNSYNCED ? tell_interim(s, status, e) : status;
+}
+
+static tnf_status commit_second(const struct tnf_save *s, tnf_error *e)
+{
+    tnf_status status = tnf_sink_commit(s->beside.sink, e);
+    if (status == TNF_EUNSYNCED) /* but what is wanted is the first file, which is not there */
+        status = tnf_fail_sys(e, e->sys, "cannot sync the directory");
+    if (status != TNF_OK)
+        tnf_error_prefix(e, s->beside.path);
+    return status;
+}
+
 tnf_status tnf_commit_both(struct tnf_save *s, tnf_sink *sink, tnf_error *e)
 {
     struct tnf_beside *b = &s->beside;
-    if (b->sink) {
-        tnf_status status = tnf_sink_commit(b->sink, e);
-        if (status != TNF_OK) {
-            tnf_error_prefix(e, b->path);
-            return status;
-        }
+    tnf_error own;
+    e = e ? e : &own; /* what is told of it is made of what was told before */
+    if (!b->begun)
+        return tnf_sink_commit(sink, e);
+    tnf_status status = commit_second(s, e);
+    bool placed = false;
+    if (status == TNF_OK) {
+        status = b->interim ? replace_both(s, sink, e) : tnf_sink_commit(sink, e);
+        placed = status == TNF_OK || sink->done || (b->last && b->last->done);
     }
-    tnf_status status = tnf_sink_commit(sink, e);
-    if (status != TNF_OK && b->sink && !s->options.replace) /* it was new, and is of no use */
-        unlink(b->path);
+    if (b->sink->done && !placed && (b->interim || !s->options.replace))
+        (void)remove_name(b->interim ? b->interim : b->path); /* it was new, and is of no use */
     return status;
 }
 
 void tnf_beside_close(struct tnf_save *s)
 {
     tnf_sink_close(s->beside.sink);
-    s->beside.sink = NULL;
+    tnf_sink_close(s->beside.last);
+    s->beside.sink = s->beside.last = NULL;
 }

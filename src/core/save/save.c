@@ -82,8 +82,8 @@ static const char *file_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static tnf_status write_to(struct tnf_save *s, const tnf_option_value *values, tnf_sink *sink,
-                           tnf_error *e)
+static tnf_status run_writer(struct tnf_save *s, const tnf_option_value *values, tnf_sink *sink,
+                             tnf_error *e)
 {
     tnf_arena scratch;
     tnf_arena_init(&scratch, &s->arena.alloc, UINT64_MAX);
@@ -107,7 +107,19 @@ static tnf_status write_to(struct tnf_save *s, const tnf_option_value *values, t
     tnf_arena_free(&scratch);
     if (status != TNF_OK)
         tnf_error_prefix(e, s->format->name);
-    else
+    return status;
+}
+
+static tnf_status write_to(struct tnf_save *s, const tnf_option_value *values, tnf_sink *sink,
+                           tnf_error *e)
+{
+    tnf_sink *again = NULL;
+    tnf_status status = run_writer(s, values, sink, e);
+    if (status == TNF_OK)
+        status = tnf_beside_again(s, &again, e);
+    if (status == TNF_OK && again)
+        status = run_writer(s, values, again, e);
+    if (status == TNF_OK)
         status = s->folder ? tnf_folder_sink_end(s->folder, e) : tnf_commit_both(s, sink, e);
     tnf_beside_close(s);
     return status;

@@ -38,6 +38,10 @@ struct tnf_beside {
     tnf_sink *sink;  /* NULL: there is none */
     tnf_sink *first; /* of the writer, while it is at the second */
     char *path;
+    char *interim;  /* the name that it has at first, where both files are replaced; or NULL */
+    tnf_sink *last; /* then: of the first file as it stays */
+    bool begun;     /* there are data for it */
+    bool again;     /* they are written: what follows is `last` */
 };
 
 struct tnf_save {
@@ -111,7 +115,9 @@ tnf_status tnf_save_index(const tnf_builder *builder, tnf_sink *sink,
                           const tnf_save_options *options, const tnf_format *index,
                           const tnf_shard *shards, size_t n, tnf_error *e);
 
-/* beside.c: puts both in place, the second file first. */
+/* beside.c: is the first file to be written once more, into *sink? */
+tnf_status tnf_beside_again(struct tnf_save *s, tnf_sink **sink, tnf_error *e);
+/* Puts both in place, the second file first. */
 tnf_status tnf_commit_both(struct tnf_save *s, tnf_sink *sink, tnf_error *e);
 void tnf_beside_close(struct tnf_save *s);
 

@@ -434,5 +434,6 @@ const tnf_format tnf_format_onnx = {
     .probe = probe,
     .index = index_all,
     .decode = tnf_ox_decode,
+    .verify = tnf_ox_verify,
     .write = TNF_WRITES(tnf_ox_write),
 };

@@ -106,9 +106,18 @@ typedef struct ox_data {
     bool linear;
 } ox_data;
 
+/* What a model says of a file with data. */
+typedef struct ox_sum {
+    const struct tnf_origin *origin;
+    tnf_str text, file;
+    uint64_t size, at;
+} ox_sum;
+
 typedef struct ox_state {
     ox_data *items;
     size_t n, capacity;
+    ox_sum *sums; /* sums.c */
+    size_t nsums, room;
 } ox_state;
 
 tnf_status tnf_ox_push(tnf_reader *r, ox_data data, uint64_t *key, tnf_error *e);
@@ -125,7 +134,7 @@ typedef struct ox_tensor {
     const ox_type *known;
     tnf_protobuf_field raw; /* number 0: there is none */
     uint64_t external;      /* 1: elsewhere */
-    tnf_str location, offset, length;
+    tnf_str location, offset, length, checksum;
     tnf_buf runs; /* ox_run: of all typed fields */
     uint64_t nvalues;
     uint32_t rank;
@@ -141,11 +150,19 @@ tnf_status tnf_ox_dims(ox_tensor *t, tnf_reader *r, tnf_protobuf m, tnf_error *e
 tnf_status tnf_ox_place(tnf_part *part, const ox_tensor *t, tnf_reader *r, tnf_error *e);
 tnf_status tnf_ox_strings(tnf_part parts[2], const ox_tensor *t, tnf_reader *r, tnf_error *e);
 
+/* --------------------------------------------------------------------- sums */
+
+/* Notes the checksum of the file that a tensor is in, if it has one. */
+tnf_status tnf_ox_keep_sum(tnf_reader *r, const ox_tensor *t, const struct tnf_origin *origin,
+                           uint64_t size, tnf_error *e);
+tnf_status tnf_ox_verify(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
+                         tnf_error *e);
+
 /* ------------------------------------------------------------------- outside */
 
 #define OX_MAX_FILE     ((uint64_t)INT32_MAX) /* what protobuf takes */
 #define OX_MAX_LOCATION 255u
-#define OX_MAX_PLACE    (OX_MAX_LOCATION + 128u)
+#define OX_MAX_PLACE    (OX_MAX_LOCATION + 160u) /* its name at first is a little longer */
 
 /* A second file for data. */
 typedef struct ox_outside {
@@ -156,8 +173,7 @@ typedef struct ox_outside {
 } ox_outside;
 
 /* Which tensors go there, if any do, and what it is called. */
-tnf_status tnf_ox_choose_place(ox_outside *x, const tnf_writer *w, const tnf_value *model,
-                               tnf_error *e);
+tnf_status tnf_ox_choose_place(ox_outside *x, tnf_writer *w, const tnf_value *model, tnf_error *e);
 bool tnf_ox_is_outside(const ox_outside *x, const tnf_object *o);
 /* The next tensor of it, and where it will be. */
 tnf_status tnf_ox_go_outside(uint64_t *at, ox_outside *x, const tnf_object *o, tnf_error *e);

@@ -69,9 +69,8 @@ tnf_status tnf_ox_put_outside(tnf_writer *w, const ox_outside *x, tnf_error *e)
 {
     const tnf_object *const *objects = (const tnf_object *const *)(const void *)x->objects.p;
     size_t n = x->objects.n / sizeof *objects;
-    if (n == 0)
+    if (n == 0 || !tnf_begin_beside(w))
         return TNF_OK;
-    TNF_TRY(tnf_begin_beside(w, x->location, e));
     for (size_t i = 0; i < n; i++) {
         uint64_t at = 0;
         if (!next_place(&at, w->sink->written, x->align))
@@ -90,8 +89,7 @@ tnf_status tnf_ox_too_large(tnf_error *e)
                     "puts the data into a second file");
 }
 
-tnf_status tnf_ox_choose_place(ox_outside *x, const tnf_writer *w, const tnf_value *model,
-                               tnf_error *e)
+tnf_status tnf_ox_choose_place(ox_outside *x, tnf_writer *w, const tnf_value *model, tnf_error *e)
 {
     const tnf_option_value *o = w->options;
     uint64_t total = model->n;
@@ -123,5 +121,5 @@ tnf_status tnf_ox_choose_place(ox_outside *x, const tnf_writer *w, const tnf_val
     if (x->location.n > OX_MAX_LOCATION)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "the name of the second file has more than 255 bytes");
-    return TNF_OK;
+    return tnf_make_beside(w, &x->location, e);
 }

@@ -179,7 +179,9 @@ static tnf_status take_external(ox_tensor *t, tnf_reader *r, tnf_protobuf m, tnf
         t->offset = value;
     } else if (is(key, "length")) {
         t->length = value;
-    } else if (!is(key, "checksum") && !is(key, "basepath")) {
+    } else if (is(key, "checksum")) {
+        t->checksum = value;
+    } else if (!is(key, "basepath")) {
         tnf_warn(r, at, "the unknown key %s of external data is ignored", TNF_QUOTED(key));
     }
     return TNF_OK;
@@ -346,7 +348,7 @@ static tnf_status place_external(tnf_part *part, const ox_tensor *t, tnf_reader 
     if (!tnf_ckd_add(&end, offset, length) || end > size)
         return unreadable(part, r, t->at, "its data lie beyond the end of their file", e);
     part->offset = offset;
-    return TNF_OK;
+    return tnf_ox_keep_sum(r, t, part->origin, size, e);
 }
 
 /* -------------------------------------------------------------------- place */

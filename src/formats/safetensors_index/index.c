@@ -21,15 +21,7 @@
 /* Facts of one file, which differ from shard to shard. */
 #define OF_EACH  "pytorch.root pytorch.serialization_id pytorch.views"
 
-/* Whose shards they are. */
-typedef struct kind {
-    const char *format, *shards, *total_size, *metadata;
-} kind;
-
-static const kind safetensors = { "safetensors", "safetensors.shards", "safetensors.total_size",
-                                  "safetensors.index_metadata" };
-static const kind pytorch = { "pytorch", "pytorch.shards", "pytorch.total_size",
-                              "pytorch.index_metadata" };
+typedef tnf_index_kind kind;
 
 /* A line of the weight_map. */
 typedef struct place {
@@ -525,7 +517,7 @@ static tnf_status index_model(model *m, tnf_error *e)
     return merge_metadata(m, e);
 }
 
-static tnf_status index_kind(tnf_reader *r, const kind *k, tnf_error *e)
+tnf_status tnf_index_shards(tnf_reader *r, const tnf_index_kind *k, tnf_error *e)
 {
     model m = { .r = r, .kind = k };
     m.last = &m.odds;
@@ -544,18 +536,8 @@ static tnf_status index_kind(tnf_reader *r, const kind *k, tnf_error *e)
     return status;
 }
 
-static tnf_status index_all(tnf_reader *r, tnf_error *e)
-{
-    return index_kind(r, &safetensors, e);
-}
-
-static tnf_status index_pytorch(tnf_reader *r, tnf_error *e)
-{
-    return index_kind(r, &pytorch, e);
-}
-
-static tnf_status verify(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
-                         tnf_error *e)
+tnf_status tnf_verify_shards(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
+                             tnf_error *e)
 {
     (void)arena;
     (void)e;
@@ -563,37 +545,3 @@ static tnf_status verify(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, v
         tell(ctx, &o->error, o->tensor);
     return TNF_OK;
 }
-
-const tnf_format tnf_format_safetensors_index = {
-    .name = "safetensors-index",
-    .title = "safetensors in several files, by its index",
-    .extensions = "json",
-    .family = "safetensors",
-    .caps = TNF_CAN_READ,
-    .stands_for_shards = true,
-    .can = { .attrs = TNF_HOLDS_TEXT,
-             .file_attrs = "safetensors.metadata safetensors.index_metadata",
-             .derived = "safetensors.shards safetensors.total_size" },
-    .probe = tnf_probe_safetensors_index,
-    .index = index_all,
-    .write_index = TNF_WRITES(tnf_write_safetensors_index),
-    .index_name = ".safetensors.index.json",
-    .verify = verify,
-};
-
-const tnf_format tnf_format_pytorch_index = {
-    .name = "pytorch-index",
-    .title = "PyTorch checkpoints in several files, by their index",
-    .extensions = "json",
-    .family = "pytorch",
-    .caps = TNF_CAN_READ,
-    .stands_for_shards = true,
-    .shown_as_index = true,
-    .can = { .file_attrs = "pytorch.index_metadata",
-             .derived = "pytorch.shards pytorch.total_size " CALLS },
-    .probe = tnf_probe_pytorch_index,
-    .index = index_pytorch,
-    .write_index = TNF_WRITES(tnf_write_safetensors_index),
-    .index_name = ".bin.index.json",
-    .verify = verify,
-};

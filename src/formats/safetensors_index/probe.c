@@ -49,18 +49,33 @@ static int probe_index(const tnf_probe *p)
     return named && metadata && p->size > p->nhead ? TNF_PROBE_EXTENSION : TNF_PROBE_NO;
 }
 
-/* Shards end in .bin, or in anything else. */
+/* Shards end in .bin, in .msgpack, or in anything else. */
+static bool is_of(const tnf_probe *p, const char *ending)
+{
+    return names_file(p, ending) && !names_file(p, ".safetensors\"");
+}
+
 static bool is_pytorch(const tnf_probe *p)
 {
-    return names_file(p, ".bin\"") && !names_file(p, ".safetensors\"");
+    return is_of(p, ".bin\"");
+}
+
+static bool is_flax(const tnf_probe *p)
+{
+    return is_of(p, ".msgpack\"") && !is_pytorch(p);
 }
 
 int tnf_probe_safetensors_index(const tnf_probe *p)
 {
-    return is_pytorch(p) ? TNF_PROBE_NO : probe_index(p);
+    return is_pytorch(p) || is_flax(p) ? TNF_PROBE_NO : probe_index(p);
 }
 
 int tnf_probe_pytorch_index(const tnf_probe *p)
 {
     return is_pytorch(p) ? probe_index(p) : TNF_PROBE_NO;
+}
+
+int tnf_probe_flax_index(const tnf_probe *p)
+{
+    return is_flax(p) ? probe_index(p) : TNF_PROBE_NO;
 }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Elements of an array out of its chunks.
  *
- *   ┌────┬────┬──┐    A box of the array (with steps) touches chunks; each is read, decoded and its
- *   │  ▓▓│▓▓▓▓│▓ │    part of the box goes to its place, on several threads. Chunks at the edges
- * are ├────┼────┼──┤    stored whole. One that is not there holds the fill value. │  ▓▓│▓▓▓▓│▓ │
+ *   ┌────┬────┬──┐   A box of the array (with steps) touches chunks;
+ *   │  ▓▓│▓▓▓▓│▓ │   each is read, decoded, and its part of the box goes
+ *   ├────┼────┼──┤   to its place, on several threads.
+ *   │  ▓▓│▓▓▓▓│▓ │
  *   └────┴────┴──┘
+ *
+ * Chunks at the edges are stored whole. One that is not there holds the fill value.
  */
 #include "base/pool.h"
 #include "formats/zarr/zr.h"

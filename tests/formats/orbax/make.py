@@ -74,6 +74,14 @@ def make_valid():
     rows = [(17, 0, 0, 1 << 40, 9, 5), (18, 0, 0, 0, len(node), 2)]
     valid("versions.orbax.zip", {"manifest.ocdbt": manifest(rows, files(b"d/n"), older=older, level=False), "d/n": node}, [told])
     make_deep()
+    make_chunked()
+
+
+def make_chunked():
+    """Eight chunks of 512 bytes, in a file of the database: a slice reads those that it needs."""
+    rows = [f32(*range(128 * i, 128 * i + 128)) for i in range(8)]
+    entries = [(b"w/.zarray", zarray([8, 128], [1, 128]))] + [(b"w/%d.0" % i, (0, 512 * i, 512)) for i in range(8)]
+    valid("chunked.orbax.zip", flat(entries, data=b"".join(rows)), [tensor("w", "f32", [8, 128], b"".join(rows))])
 
 
 def make_deep():

@@ -27,6 +27,32 @@ def make(c):
         c.rejected("A", f"cut_{at:03}", WHOLE[:at], SHORT, at, MISSING, f"the first {at} of {len(WHOLE)} bytes")
     c.rejected("A", "long_by_1", WHOLE + b"\xc0", BAD, len(WHOLE), "1 bytes follow", "one object more")
     wrong_things(c, WHOLE)
+    c.accepted("P", "nothing_wrong", WHOLE, 1, "an array and a number")
+    c.accepted("P", "nan", tree(w=array([2], b"float32", b"\0\0\xc0\x7f\0\0\x80\xff")), 1, "NaN and -Infinity")
+    c.accepted("I", "polyglot", tree(w=ONE, x=b"\xc4\x08PK\3\4%PDF"), 1, "the beginnings of a ZIP archive and a PDF in a leaf")
+    c.rejected("I", "zip_behind", WHOLE + b"PK\5\6" + bytes(18), BAD, len(WHOLE), "follow", "the end of a ZIP archive behind the tree")
+    chunk = array([3], b"float32", bytes(12))
+
+    def chunked(shape, mark=b"\xc3", **chunks):
+        dims = bytes([0x80 | len(shape)]) + b"".join(b"\xa1%d" % i + (d if isinstance(d, bytes) else b"\xcf" + struct.pack(">Q", d)) for i, d in enumerate(shape))
+        return tree(w=b"\x83\xb9__msgpack_chunked_array__" + mark + b"\xa5shape" + dims + b"\xa6chunks" + tree(**{k[1:]: v for k, v in chunks.items()}))
+
+    c.accepted("E", "chunks", chunked([2, 3], _0=chunk, _1=chunk), 1, "an array in two chunks")
+    c.accepted("E", "chunks_turned", chunked([2, 3], _1=chunk, _0=chunk), 1, "the second chunk first")
+    c.accepted("E", "not_chunked", chunked([2, 3], mark=b"\xc2", _0=chunk, _1=chunk), 2, "the marker is false: a tree of this name")
+    c.rejected("E", "chunk_missing", chunked([2, 3], _1=chunk), BAD, None, "", "the first chunk is not there")
+    c.rejected("E", "chunk_gap", chunked([3, 3], _0=chunk, _2=chunk), BAD, None, "", "a chunk is not there")
+    c.rejected("E", "chunks_none", chunked([2, 3]), BAD, None, "", "no chunk is there")
+    c.rejected("E", "chunks_more", chunked([1, 3], _0=chunk, _1=chunk), BAD, None, "", "chunks of more than the shape")
+    c.rejected("E", "chunks_less", chunked([3, 3], _0=chunk, _1=chunk), BAD, None, "", "chunks of less than the shape")
+    c.rejected("E", "chunk_types", chunked([2, 3], _0=chunk, _1=array([3], b"int32", bytes(12))), BAD, None, "", "chunks of two types")
+    c.rejected("E", "chunk_rank", chunked([2, 3], _0=chunk, _1=array([1, 3], b"float32", bytes(12))), BAD, None, "", "a chunk of two dimensions")
+    for name, n in HUGE.items():
+        c.rejected("D", f"chunked_{name}", chunked([n, n], _0=chunk, _1=chunk), BAD, None, "", f"chunks of two dimensions of {n}")
+        if n >> 32 == 0:
+            c.rejected("C", f"data_{name}", tree(w=ONE[:-28] + struct.pack(">I", n) + ONE[-24:], step=b"\x07"), [BAD, SHORT], None, "", f"data of {n} bytes in an array of 24")
+    for name, head in (("map", b"\xde"), ("array", b"\xdc"), ("str", b"\xda"), ("bin", b"\xc5")):
+        c.rejected("C", f"{name}_16", tree(w=ONE, x=head + b"\xff\xff"), SHORT, None, MISSING, f"a {name} of 65535 that is not there")
     for n in (2 ** 31 - 1, 2 ** 31, 2 ** 32 - 1):
         size = struct.pack(">I", n)
         for name, head in (("map", b"\xdf"), ("array", b"\xdd"), ("str", b"\xdb"), ("bin", b"\xc6")):

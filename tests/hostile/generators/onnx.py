@@ -41,6 +41,30 @@ def make(c):
         if at not in (len(WHOLE) - 4, ):
             c.rejected("A", f"cut_{at:03}", WHOLE[:at], SHORT, at, "bytes are missing", f"the first {at} of {len(WHOLE)} bytes")
     c.rejected("B", "protobuf", num(1, 3) + text(2, b"other") + text(3, b"message"), BAD, 0, "no graph", "another protobuf message")
+    wrong_things(c, WHOLE)
+    c.accepted("P", "nothing_wrong", WHOLE, 1, "a model of one initializer", warnings=None)
+    c.accepted("P", "nan", model(tensor((2, ), 1, text(9, b"\0\0\xc0\x7f\0\0\x80\xff"))), 1, "NaN and -Infinity", warnings=None)
+    c.rejected("P", "two_kinds", model(tensor((6, ), 1, text(9, bytes(24)) + text(4, bytes(24)))), BAD, None, "raw data and others", "the values twice")
+    c.rejected("P", "no_data", model(tensor((6, ), 1, b"")), BAD, None, "", "a tensor without values")
+    c.accepted("I", "behind", WHOLE + text(1000, b"PK\3\4%PDF-1.7"), 1, "a field that nobody knows, and what it holds", warnings=None)
+    c.rejected("I", "zip_behind", WHOLE + b"PK\5\6" + bytes(18), [BAD, SHORT], None, "", "the end of a ZIP archive behind the model")
+    c.rejected("I", "html_before", b"<html>" + WHOLE, [BAD, SHORT, UNSUPPORTED], None, "", "a piece of HTML before the model")
+    for name, n in HUGE.items():
+        place = text(13, text(1, b"location") + text(2, b"x.bin")) + text(13, text(1, b"offset") + text(2, str(n).encode())) + num(14, 1)
+        c.damaged("E", f"offset_{name}", {f"offset_{name}.onnx": model(tensor(data=b"", more=place)), "x.bin": bytes(64)}, UNSUPPORTED, 1, f"data at {n} of a file of 64 bytes")
+        place = text(13, text(1, b"location") + text(2, b"x.bin")) + text(13, text(1, b"length") + text(2, str(n).encode())) + num(14, 1)
+        c.damaged("E", f"length_{name}", {f"length_{name}.onnx": model(tensor(data=b"", more=place)), "x.bin": bytes(64)}, UNSUPPORTED, 1, f"24 bytes of data that are said to be {n}")
+        c.rejected("F", f"ints_{name}", model(tensor((6, ), 6, text(5, b"\0" * 6, n))), ALL, None, "", f"numbers in {n} bytes that are not there")
+        c.rejected("F", f"strings_{name}", model(tensor((n, ), 8, text(6, b"s"))), BAD, None, "", f"{n} strings, of which one is there")
+    shared = text(13, text(1, b"location") + text(2, b"x.bin")) + num(14, 1)
+    c.accepted("E", "shared", {"shared.onnx": model(tensor(data=b"", more=shared) + tensor(data=b"", name=b"v", more=shared)), "x.bin": bytes(24)}, 2,
+               "two tensors in the same bytes of a file", warnings=None)
+    wrong = shared + text(13, text(1, b"checksum") + text(2, b"0" * 40))
+    c.damaged("P", "checksum", {"checksum.onnx": model(tensor(data=b"", more=wrong)), "x.bin": bytes(24)}, DIGEST, 1, "a file that is not that of the checksum")
+    c.rejected("F", "name", model(tensor(name=b"n" * 70000)), LIMIT, None, "", "a name of 70000 bytes")
+    c.accepted("H", "name_none", model(tensor(name=b"")), 1, "a tensor without a name", warnings=1)
+    for name in (b"a\0b", b"../x", b"%s%n", b"a/../../b"):
+        c.accepted("H", f"name_{name.hex()}", model(tensor(name=name)), 1, f"the name {name!r}", warnings=None)
     for name, n in HUGE.items():
         c.rejected("C", f"graph_{name}", num(1, 10) + text(7, tensor(), n), SHORT, None, "", f"a graph of {n} bytes")
         c.rejected("C", f"raw_{name}", model(tensor(data=text(9, bytes(24), n))), ALL, None, "", f"data of {n} bytes")

@@ -71,6 +71,7 @@ def one(value, key=b"w"):
 def make(c):
     whole = one(entry())
     c.accepted("P", "nothing_in_it", whole, 1, "a tensor without elements", warnings=None)
+    wrong_things(c, whole)
     for at in (5, 20, 47):
         c.rejected("A", f"cut_{at}", whole[:at], SHORT, at, "bytes are missing", f"the first {at} bytes")
     for at in range(49, len(whole), 7):

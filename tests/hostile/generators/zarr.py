@@ -42,6 +42,18 @@ def make(c):
     data = bytes(8)
     whole = one(array([2], [2]), ("a/c/0", data))
     c.accepted("P", "nothing_wrong", whole, 1, "an array of one chunk")
+    wrong_things(c, whole, zips=True)
+    c.accepted("P", "nan", one(array([2], [2]), ("a/c/0", b"\0\0\xc0\x7f\0\0\x80\xff")), 1, "NaN and -Infinity")
+    c.accepted("P", "no_chunk", one(array([2], [2], fill="NaN")), 1, "no chunk at all: all of it is the fill value")
+    c.rejected("P", "fill_kind", one(array([2], [2], fill="four")), BAD, None, "fill", "a fill value that is no number")
+    c.accepted("I", "behind", one(array([2], [2]), ("a/c/0", data), ("README.md", b"%PDF-1.7")), 1, "a member that is no part of the store", warnings=None)
+    c.accepted("I", "stranger", one(array([2], [2]), ("a/c/0", data), ("a/c/7", data)), 1, "a chunk beyond the shape", warnings=None)
+    c.rejected("H", "array_twice", archive([ROOT, ("a/zarr.json", array([2], [2])), ("a/zarr.json", array([1], [1]))]), BAD, None, "", "one document twice")
+    c.accepted("H", "key_twice", one(b'{"shape": [1], ' + array([2], [2])[1:]), 1, "a key of the document twice: the last counts, as in Python", warnings=None)
+    c.accepted("H", "name_escapes", archive([ROOT, ("\x1b[2J/zarr.json", array([2], [2]))]), 1, "a name that clears the screen", warnings=None)
+    for name, n in HUGE.items():
+        c.rejected("D", f"dims_{name}", one(array([n, n], [1, 1], "float64")), [BAD, LIMIT], None, "", f"two dimensions of {n}")
+        c.rejected("J", f"itemsize_{name}", old(v2(dtype=f"|V{n}")), [BAD, LIMIT, UNSUPPORTED], None, "", f"elements of {n} bytes")
     for at in (5, 60, len(whole) // 2, len(whole) - 1):
         c.rejected("A", f"cut_{at}", whole[:at], [SHORT, BAD, UNSUPPORTED], None, "", f"the first {at} bytes")
     for name, n in HUGE.items():

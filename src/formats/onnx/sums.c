@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/* SHA-1 of files with data, which a model may have for each of its tensors there. Reading does not
+ * look at it, verify does: every file is read once, however many tensors name it.
+ *
+ *   external_data  (location: NAME) … (checksum: "a9993e36…", 40 digits: of all of the file)
+ */
+#include "formats/onnx/onnx.h"
+
+#include "base/sha256.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCK ((size_t)256 << 10)
+
+tnf_status tnf_ox_keep_sum(tnf_reader *r, const ox_tensor *t, const struct tnf_origin *origin,
+                           uint64_t size, tnf_error *e)
+{
+    ox_state *s = r->state;
+    const ox_sum *last = s->nsums ? &s->sums[s->nsums - 1] : NULL;
+    bool same = last && last->origin == origin && last->text.n == t->checksum.n &&
+                memcmp(last->text.p, t->checksum.p, last->text.n) == 0;
+    if (t->checksum.n == 0 || same)
+        return TNF_OK;
+    ox_sum *sums = tnf_arena_grow(r->arena, s->sums, s->nsums, &s->room, sizeof *sums, 8);
+    if (!sums)
+        return tnf_arena_fail(r->arena, "checksums", e);
+    s->sums = sums;
+    ox_sum sum = { .origin = origin, .size = size, .at = t->at };
+    sum.text = (tnf_str) { tnf_arena_str(r->arena, t->checksum.p, t->checksum.n), t->checksum.n };
+    sum.file = (tnf_str) { tnf_arena_str(r->arena, t->location.p, t->location.n), t->location.n };
+    if (!sum.text.p || !sum.file.p)
+        return tnf_arena_fail(r->arena, "checksums", e);
+    sums[s->nsums++] = sum;
+    return TNF_OK;
+}
+
+static tnf_status hash_file(char hex[41], const ox_sum *sum, uint8_t *block, tnf_error *e)
+{
+    static const char digits[] = "0123456789abcdef";
+    const tnf_part all = { .role = "data",
+                           .type = tnf_type_of(TNF_U8),
+                           .payload = TNF_AT,
+                           .nbytes = sum->size,
+                           .stored = sum->size,
+                           .origin = sum->origin };
+    tnf_sha256 hash;
+    uint8_t found[20];
+    tnf_sha1_begin(&hash);
+    for (uint64_t at = 0; at < sum->size; at += BLOCK) {
+        size_t n = sum->size - at < BLOCK ? (size_t)(sum->size - at) : BLOCK;
+        TNF_TRY(tnf_read_part(&all, at, block, n, e));
+        tnf_sha256_update(&hash, block, n);
+    }
+    tnf_sha1_end(&hash, found);
+    for (unsigned i = 0; i < 40; i++)
+        hex[i] = digits[found[i / 2] >> (i % 2 ? 0 : 4) & 15];
+    hex[40] = 0;
+    return TNF_OK;
+}
+
+/* A file that is to be compared, in the order of the model: `i`. */
+struct job {
+    const struct tnf_origin *origin;
+    size_t i;
+    bool differs;
+};
+
+static int by_file(const void *a, const void *b)
+{
+    uintptr_t x = (uintptr_t)((const struct job *)a)->origin;
+    uintptr_t y = (uintptr_t)((const struct job *)b)->origin;
+    return (x > y) - (x < y);
+}
+
+static int by_place(const void *a, const void *b)
+{
+    size_t x = ((const struct job *)a)->i, y = ((const struct job *)b)->i;
+    return (x > y) - (x < y);
+}
+
+static bool is_hex(tnf_str text, const char hex[41])
+{
+    bool same = text.n == 40;
+    for (size_t i = 0; same && i < 40; i++)
+        same = (text.p[i] >= 'A' && text.p[i] <= 'F' ? text.p[i] + 32 : text.p[i]) == hex[i];
+    return same;
+}
+
+/* Sorted by file, so that each is read once. */
+static tnf_status hash_files(struct job *jobs, const ox_state *s, tnf_arena *arena, tnf_error *e)
+{
+    uint8_t *block = tnf_arena_raw(arena, BLOCK);
+    char hex[41] = "";
+    if (!block)
+        return tnf_arena_fail(arena, "checksums", e);
+    for (size_t i = 0; i < s->nsums; i++)
+        jobs[i] = (struct job) { s->sums[i].origin, i, false };
+    qsort(jobs, s->nsums, sizeof *jobs, by_file);
+    for (size_t i = 0; i < s->nsums; i++) {
+        const ox_sum *sum = &s->sums[jobs[i].i];
+        if (i == 0 || sum->origin != jobs[i - 1].origin)
+            TNF_TRY(hash_file(hex, sum, block, e));
+        jobs[i].differs = !is_hex(sum->text, hex);
+    }
+    return TNF_OK;
+}
+
+tnf_status tnf_ox_verify(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
+                         tnf_error *e)
+{
+    const ox_state *s = r->state;
+    tnf_error why = { .offset = TNF_NO_OFFSET };
+    struct job *jobs = s->nsums ? tnf_arena_array(arena, s->nsums, sizeof *jobs) : NULL;
+    if (s->nsums == 0)
+        return TNF_OK;
+    if (!jobs)
+        return tnf_arena_fail(arena, "checksums", e);
+    TNF_TRY(hash_files(jobs, s, arena, e));
+    qsort(jobs, s->nsums, sizeof *jobs, by_place);
+    for (size_t i = 0; i < s->nsums; i++)
+        if (jobs[i].differs) {
+            (void)tnf_fail(&why, TNF_EDIGEST, s->sums[i].at,
+                           "the file %s does not match the SHA-1 that the model has for it",
+                           TNF_QUOTED(s->sums[i].file));
+            tell(ctx, &why, (tnf_str) { NULL, 0 });
+        }
+    return TNF_OK;
+}
