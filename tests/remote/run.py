@@ -184,6 +184,23 @@ def test_faults(w):
     check(code == 3, "all fail: %d %s" % (code, err))
 
 
+def start_and_kill(w, args, name):
+    """Kills a command that fetches a file of 19 blocks when 4 are there; the server holds more than half back."""
+    w.ask("_set?open=0")
+    child = subprocess.Popen([command, *args], env=clean)
+    for _ in range(6000):
+        try:
+            if open(name + ".part.journal").read().count("block") >= 4:
+                break
+        except FileNotFoundError:
+            pass
+        time.sleep(0.01)
+    child.kill()
+    child.wait()
+    w.ask("_set?open=1")
+    time.sleep(0.5)  # what it had asked for
+
+
 def test_fetch(w):
     """Whole files: in parallel, atomic, resumed, checked."""
     target = tempfile.mkdtemp()
@@ -210,25 +227,15 @@ def test_fetch(w):
     os.unlink(name)
 
     # Killed on its way: what is there is used, but for a block that the disk has spoiled.
-    child = subprocess.Popen([command, "fetch", w.url("slow/big.safetensors"), target], env=clean)
-    for _ in range(2000):
-        try:
-            if open(name + ".part.journal").read().count("block") >= 4:
-                break
-        except FileNotFoundError:
-            pass
-        time.sleep(0.005)
-    child.kill()
-    child.wait()
+    start_and_kill(w, ["fetch", w.url("held-8/big.safetensors"), target], name)
     check(not os.path.exists(name), "a part appears under the name")
     blocks = [int(line.split()[1]) for line in open(name + ".part.journal") if line.startswith("block")]
     check(4 <= len(blocks) < 19, "%d blocks in the journal" % len(blocks))
     with open(name + ".part", "r+b") as f:
         f.seek(blocks[0] * 4194304 + 5)
         f.write(b"spoiled")
-    time.sleep(0.5)  # what the killed one had asked for
     w.log()
-    code, out, err = run("fetch", w.url("slow/big.safetensors"), target)
+    code, out, err = run("fetch", w.url("held-8/big.safetensors"), target)
     asked = len(w.log())
     check(code == 0 and open(name, "rb").read() == open(big, "rb").read(), "resumed: " + err)
     check(asked <= 19 - len(blocks) + 2, "resumed with %d requests for %d blocks" % (asked, 19 - len(blocks)))
@@ -254,20 +261,10 @@ def test_download(w):
     code, _, err = run("convert", "--download", w.url("sum-repr-wrong/m.safetensors"), out)
     check(code == 4 and "SHA-256" in err and not os.path.exists(out), "a wrong digest: " + err)
     shutil.rmtree(there)
-    child = subprocess.Popen([command, "convert", "--download", w.url("slow/big.safetensors"), out], env=clean)
-    for _ in range(2000):
-        try:
-            if open(there + "/big.safetensors.part.journal").read().count("block") >= 4:
-                break
-        except FileNotFoundError:
-            pass
-        time.sleep(0.005)
-    child.kill()
-    child.wait()
+    start_and_kill(w, ["convert", "--download", w.url("held-8/big.safetensors"), out], there + "/big.safetensors")
     check(not os.path.exists(out) and os.path.exists(there), "killed: %s" % os.listdir(folder))
-    time.sleep(0.5)
     w.log()
-    code, _, err = run("convert", "--download", w.url("slow/big.safetensors"), out)
+    code, _, err = run("convert", "--download", w.url("held-8/big.safetensors"), out)
     check(code == 0 and len(w.log()) <= 19 - 4 + 2 and os.listdir(folder) == ["out.zt"], "resumed: " + err)
     code, _, err = run("convert", "--download", w.url("ok/m.safetensors"), "-", "-t", "safetensors")
     check(code == 2 and "needs an output that is a file" in err, "to a pipe: " + err)
@@ -469,12 +466,11 @@ def test_many_shards(w):
     with open(folder + "/model.safetensors.index.json", "w") as f:
         json.dump({"metadata": {"total_size": 11280}, "weight_map": places}, f)
     w.log()
-    began = time.time()
     code, out, err = run("ls", w.url("slow/many/model.safetensors.index.json"))
-    took, seen = time.time() - began, len(w.log())
+    seen = w.log()
     check(code == 0 and out.count(b"f32") == 282, "282 shards: " + err)
-    check(seen <= 283, "282 shards: %d requests" % seen)
-    check(took < 283 * 0.05, "282 shards, one after the other: %.1f s" % took)
+    check(len(seen) <= 283, "282 shards: %d requests" % len(seen))
+    check(max(h["now"] for h in seen) >= 4, "282 shards, one after the other")
     shutil.rmtree(folder)
 
 
@@ -528,10 +524,9 @@ def test_tls(w):
     server.socket = context.wrap_socket(server.socket, server_side=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = "https://127.0.0.1:%d/" % server.server_port
-    began = time.time()
-    code, out, err = run("info", url + "m.safetensors")
+    code, out, err = run("--trace", "info", url + "m.safetensors")
     check(code == 3 and "certificate" in err.lower(), "an unknown certificate: " + err)
-    check(time.time() - began < 5, "an unknown certificate was tried again")
+    check(err.count("GET ") == 1, "an unknown certificate was tried again: " + err)
     code, out, err = run("info", url + "m.safetensors", env={"CURL_CA_BUNDLE": pem})
     check(code == 0, "a known certificate: " + err)
     code, out, err = run("info", url + "m.safetensors", env={"TENFOLD_INSECURE_TLS": "1"})
