@@ -408,6 +408,12 @@ def test_folders(w):
     for url in ("s3://store/some.zarr/", "hf://tree/any/some.zarr/", "az://store/plain.zarr/"):
         code, out, err = run("hash", url, env=env)
         check(code == 0 and out.split()[:1] == [local], "%s: %s" % (url, err))
+    w.log()
+    code, out, err = run("ls", "s3://store-slow/some.zarr/", env=env)
+    seen = w.log()
+    check(code == 0 and out.count(b"f32") == 70, "documents at once: " + err)
+    check(len(seen) == 74, "%d requests for 71 documents, two listings and the beginning" % len(seen))
+    check(max(h["now"] for h in seen) >= 4, "documents, one after the other")
     code, out, err = run("hash", w.url("ok/some.zarr/zarr.json"))
     check(code == 4 and "http has no listing" in err, "a store over http: %d %s" % (code, err))
     code, out, err = run("verify", "s3://store-longer/some.zarr/", env=env)

@@ -495,10 +495,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def how_store(self, name, argument, nth):
         """All of the folder as a bucket of s3 or gs, or a container of az; store-paged: two files a page;
-        store-longer: sizes that are not true."""
+        store-longer: sizes that are not true; store-slow: 50 ms for each file."""
         query = urllib.parse.parse_qs(self.path.partition("?")[2], keep_blank_values=True)
         az = query.get("comp") == ["list"]
         if not az and "list-type" not in query:
+            time.sleep(0.05 if argument == "slow" else 0)
             return self.part(name, data=Sparse(os.path.join(folder, urllib.parse.unquote(name))), etag='"of a store"')
         files = self.below(query["prefix"][0], "delimiter" not in query)
         at = int(query.get("marker" if az else "continuation-token", ["0"])[0])
