@@ -106,8 +106,10 @@ def test_large(w):
     check(code == 0, "stream=yes: " + err)
     code, out, err = run("ls", w.url("whole/big.safetensors"))
     check(code == 0, "its head alone: " + err)
-    code, out, err = run("verify", w.url("ok/big.safetensors"))
+    code, out, err = run("verify", w.url("sum-repr/big.safetensors"))
     check(code == 0 and err.endswith("72.0 MiB will be read over the network\n"), "verify does not say how much: " + err)
+    code, out, err = run("verify", w.url("ok/big.safetensors"))
+    check(code == 0 and err == "", "verify tells of bytes that it does not read: " + err)
 
 
 def test_counts(w):
@@ -458,6 +460,35 @@ def test_sums(w):
             check(code == 4 and "what was fetched has the " + name in err and os.listdir(target) == [],
                   "s3, %s, wrong: %d %s" % (kind, code, err))
     shutil.rmtree(target)
+
+
+def test_verify(w):
+    """verify reads all of an object, if its server tells a digest and its tensors have none of their own."""
+    def verify(url, name, **how):
+        w.log()
+        code, out, err = run("verify", url, **how)
+        text, spans = out.decode() + err, [h["headers"].get("range", "") for h in w.log() if h["method"] == "GET"]
+        check(code == (1 if name else 0), "%s: %d %s" % (url, code, text))
+        check(not name or "all of it has the " + name in text and "the server says" in text, "%s: %s" % (url, text))
+        return len(spans)
+
+    for kind, name in [("google", "MD5"), ("azure", "MD5"), ("repr", "SHA-256"), ("digest", "SHA-256")]:
+        verify(w.url("sum-%s/m.safetensors" % kind), None)
+        verify(w.url("sum-%s-wrong/m.safetensors" % kind), name)
+    verify(w.url("sum-part-wrong/m.safetensors"), None)
+    env = {"AWS_ENDPOINT_URL": w.url("")[:-1], "AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s"}
+    for kind, name in [("crc32", "CRC-32"), ("sha256", "SHA-256"), ("etag", "MD5")]:
+        verify("s3://sums3-%s/m.safetensors" % kind, None, env=env)
+        verify("s3://sums3-%s-wrong/m.safetensors" % kind, name, env=env)
+    for kind in ("composite", "kms", "forbidden"):
+        verify("s3://sums3-%s/m.safetensors" % kind, None, env=env)
+    env = {"HF_ENDPOINT": w.url("hub"), "HF_HOME": w.folder + "/none", "HF_TOKEN": "x"}
+    verify("hf://org/name/model.safetensors.index.json", None, env=env)
+    code, out, err = run("verify", "hf://org/lying/model.safetensors.index.json", env=env)
+    check(code == 1 and (out.decode() + err).count("all of it has the SHA-256") == 4, "an index and shards: %s" % out)
+    code, out, err = run("convert", os.path.join(w.folder, "m.safetensors"), os.path.join(w.folder, "digested.zt"), "-o", "digest=sha256")
+    check(code == 0, "digests of its own: " + err)
+    check(verify(w.url("sum-repr-wrong/digested.zt"), None) <= 4, "read although its tensors have digests")
 
 
 def test_many_shards(w):
