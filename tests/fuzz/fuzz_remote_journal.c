@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* The journal of a download that was interrupted: the input stands in NAME.part.journal. The first
+ * byte says how long the file is to be: one short block, or a long and a short one. No block is
+ * taken that the journal does not have by its digest. */
+#include "base/digest.h"
+#include "base/hex.h"
+#include "fuzz.h"
+#include "remote/journal.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SHORT 5u
+
+static char target[256];
+
+static void put_file(const char *end, const void *bytes, size_t n, uint64_t at)
+{
+    char path[300];
+    (void)snprintf(path, sizeof path, "%s%s", target, end);
+    FILE *f = fopen(path, "wb");
+    FUZZ_REQUIRE(f && fseeko(f, (off_t)at, SEEK_SET) == 0 && fwrite(bytes, 1, n, f) == n &&
+                     fclose(f) == 0,
+                 "cannot write %s", path);
+}
+
+static void make_target(void)
+{
+    const char *base = getenv("TMPDIR");
+    (void)snprintf(target, sizeof target, "%.200s/fuzz-journal-XXXXXX", base ? base : "/tmp");
+    FUZZ_REQUIRE(mkdtemp(target), "no temporary folder");
+    strcat(target, "/f");
+}
+
+static void remove_target(void)
+{
+    *strrchr(target, '/') = 0;
+    (void)rmdir(target);
+}
+
+/* Is the digest of the short block in the text? */
+static int has_digest(const void *text, size_t n)
+{
+    tnf_digester d;
+    uint8_t digest[TNF_DIGEST_MAX];
+    char hex[65];
+    FUZZ_REQUIRE(tnf_digest_begin(&d, "sha256"), "no memory");
+    tnf_digest_update(&d, "short", SHORT);
+    tnf_digest_end(&d, digest);
+    *tnf_hex_put(hex, digest, 32) = 0;
+    return memmem(text, n, hex, 64) != NULL;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static tnf_journal j;
+    tnf_pin pin = { .set = true, .etag = "\"v\"", .modified = "Sun, 06 Nov 1994 08:49:37 GMT" };
+    tnf_allocator alloc = tnf_allocator_or_default(NULL);
+    tnf_error e;
+    if (size == 0)
+        return 0;
+    if (!target[0]) {
+        make_target();
+        (void)atexit(remove_target);
+    }
+    uint64_t before = data[0] == 'l' ? TNF_BLOCK : 0, last = before / TNF_BLOCK;
+    pin.total = before + SHORT;
+    put_file(".part", "short", SHORT, before);
+    put_file(".part.journal", data + 1, size - 1, 0);
+    FUZZ_REQUIRE(tnf_journal_open(&j, target, &pin, &alloc, &e) == TNF_OK, "%s", e.message);
+    FUZZ_REQUIRE(j.blocks == last + 1, "%llu blocks", (unsigned long long)j.blocks);
+    FUZZ_REQUIRE(!j.have[last] || has_digest(data + 1, size - 1), "a block out of nothing");
+    FUZZ_REQUIRE(!j.have[j.blocks], "a block beyond the end");
+    tnf_journal_close(&j, false);
+    return 0;
+}
