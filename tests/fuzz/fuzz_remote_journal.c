@@ -13,7 +13,7 @@
 
 #define SHORT 5u
 
-static char target[256];
+static char folder[256], target[264];
 
 static void put_file(const char *end, const void *bytes, size_t n)
 {
@@ -26,15 +26,14 @@ static void put_file(const char *end, const void *bytes, size_t n)
 static void make_target(void)
 {
     const char *base = getenv("TMPDIR");
-    (void)snprintf(target, sizeof target, "%.200s/fuzz-journal-XXXXXX", base ? base : "/tmp");
-    FUZZ_REQUIRE(mkdtemp(target), "no temporary folder");
-    strcat(target, "/f");
+    (void)snprintf(folder, sizeof folder, "%.200s/fuzz-journal-XXXXXX", base ? base : "/tmp");
+    FUZZ_REQUIRE(mkdtemp(folder), "no temporary folder");
+    (void)snprintf(target, sizeof target, "%s/f", folder);
 }
 
 static void remove_target(void)
 {
-    *strrchr(target, '/') = 0;
-    (void)rmdir(target);
+    (void)rmdir(folder);
 }
 
 /* Is the digest of the short block in the text? */
