@@ -375,13 +375,16 @@ const command cmd_verify = {
     .name = "verify",
     .args = "FILE...",
     .summary = "check that files are complete and sound",
-    .about = "Checks the structure of each file, the place and size of all tensors, the stored "
-             "digests, and the rules that the data must keep. For a model in several files, given "
-             "by its directory or index, it also checks that all shards are there, that the index "
-             "and the shards name the same tensors, each in one place, that the directory has no "
-             "shard that no index names, and that the total size is right.\n\nExits with 0 if "
-             "everything is right, 1 if there is a problem, and 4 if a file cannot be opened "
-             "because it is damaged or not supported.",
+    .about =
+        "Checks the structure of each file, the place and size of all tensors, the stored "
+        "digests, and the rules that the data must keep. For a model in several files, given "
+        "by its directory or index, it also checks that all shards are there, that the index "
+        "and the shards name the same tensors, each in one place, that the directory has no "
+        "shard that no index names, and that the total size is right. Of a URL it reads all and "
+        "compares it with the digest that the server tells, if there is one and the file has "
+        "none of its own.\n\nExits with 0 if "
+        "everything is right, 1 if there is a problem, and 4 if a file cannot be opened "
+        "because it is damaged or not supported.",
     .examples = examples,
     .table = table,
     .size = sizeof(options),

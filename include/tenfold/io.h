@@ -70,6 +70,30 @@ TNF_API TNF_CHECKED tnf_status tnf_source_memory(tnf_source **out, const void *b
 /** Makes a source of `size` bytes from your own functions. On failure ctx is not closed. */
 TNF_API TNF_CHECKED tnf_status tnf_source_custom(tnf_source **out, const tnf_source_ops *ops,
                                                  void *ctx, uint64_t size, tnf_error *error);
+/** Opens the object of a URL as a source, which from then on is the library's. By any thread. */
+typedef tnf_status (*tnf_scheme_open_fn)(void *ctx, tnf_source **out, const char *url,
+                                         tnf_error *error);
+
+/** A scheme of your own. Begin with TNF_SCHEME_INIT. */
+typedef struct tnf_scheme {
+    size_t size; /**< sizeof(tnf_scheme) */
+    /** "mem" for mem://…: small letters, digits, '+', '-' and '.'. Is copied. */
+    const char *name;
+    tnf_scheme_open_fn open; /**< opens an object */
+    void *ctx;               /**< passed to it; must stay as long as the process */
+} tnf_scheme;
+
+/** Nothing, with its size. */
+#define TNF_SCHEME_INIT                                                                            \
+    {                                                                                              \
+        sizeof(tnf_scheme), NULL, NULL, NULL                                                       \
+    }
+
+/** Brings a scheme: from now on tnf_open() takes its URLs in the whole process, and opens by them
+ *  what an index in such a file names. It cannot be taken back. TNF_EEXISTS if there is one of that
+ *  name. Only for reading; folders are not listed. */
+TNF_API TNF_CHECKED tnf_status tnf_scheme_add(const tnf_scheme *scheme, tnf_error *error);
+
 /** Closes a source that was not passed to tnf_open_source(). NULL is allowed. */
 TNF_API void tnf_source_close(tnf_source *source);
 

@@ -144,6 +144,9 @@ tnf_status tnf_unpack_source(tnf_source **source, const tnf_open_options *option
                              tnf_error *e);
 /* How many bytes may come out of `size`, by a limit that may be 0. */
 uint64_t tnf_decoded_most(uint64_t limit, uint64_t size);
+/* open/scheme.c: is it a URL of a scheme that the program has brought? And the source of it. */
+bool tnf_scheme_has(const char *path);
+tnf_status tnf_scheme_source(tnf_source **out, const char *url, tnf_error *e);
 /* directory.c: the file that stands for a directory. */
 tnf_status tnf_directory_model(char **out, const char *path, tnf_arena *arena, tnf_error *e);
 /* The same path, or that of the file it stands for: a path without the end of its name, or one of

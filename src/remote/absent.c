@@ -80,6 +80,13 @@ tnf_status tnf_remote_list(const tnf_source *near, bool *listed, tnf_remote_file
     return no_network(e);
 }
 
+tnf_status tnf_remote_check(const tnf_source *source, tnf_remote_step_fn step, void *ctx,
+                            tnf_error *e)
+{
+    (void)source, (void)step, (void)ctx, (void)e;
+    return TNF_OK;
+}
+
 char *tnf_remote_join(tnf_arena *arena, const char *folder, const char *name)
 {
     (void)name;

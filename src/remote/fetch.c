@@ -144,21 +144,12 @@ static tnf_status verify_whole(const tnf_journal *j, const tnf_sum *want, bool l
 {
     tnf_summing d;
     tnf_sum is;
-    char shown[2][17];
     if (!tnf_summing_begin(&d, want->kind))
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a hash");
     tnf_status status = sum_file(j, &d, e);
     tnf_summing_end(&d, &is);
     TNF_TRY(status);
-    size_t n = tnf_sum_size(want->kind), part = n < 8 ? n : 8;
-    if (memcmp(is.bytes, want->bytes, n) == 0)
-        return TNF_OK;
-    *tnf_hex_put(shown[0], is.bytes, part) = 0;
-    *tnf_hex_put(shown[1], want->bytes, part) = 0;
-    return tnf_fail(
-        e, TNF_EDIGEST, TNF_NO_OFFSET, "what was fetched has the %s %s…, the server says %s…%s",
-        tnf_sum_name(want->kind), shown[0], shown[1],
-        local ? "; it came from the hub's cache on this machine, which is damaged" : "");
+    return tnf_sum_compare(&is, want, "what was fetched", local, e);
 }
 
 /* ------------------------------------------------------------------- files */

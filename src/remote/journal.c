@@ -47,7 +47,7 @@ static bool check_line(const tnf_journal *j, const char *line, uint8_t *room, ui
     if (strncmp(line, "block ", 6) != 0 || line[6] < '0' || line[6] > '9')
         return false;
     unsigned long long i = strtoull(line + 6, &said, 10);
-    if (*said++ != ' ' || i >= j->blocks)
+    if (*said++ != ' ' || i >= j->blocks || j->have[i])
         return false;
     *block = i;
     size_t n = tnf_journal_size(j, i);
@@ -60,8 +60,9 @@ static bool take_over(tnf_journal *j, const tnf_pin *pin)
 {
     char header[HEADER], line[160];
     int n = make_header(header, pin);
+    size_t most = j->total < TNF_BLOCK ? (size_t)j->total + 1 : TNF_BLOCK;
     FILE *f = fopen(j->lines, "re");
-    uint8_t *room = f ? tnf_alloc(&j->alloc, TNF_BLOCK) : NULL;
+    uint8_t *room = f ? tnf_alloc(&j->alloc, most) : NULL;
     bool same = room != NULL && (pin->etag[0] || pin->modified[0]);
     for (int at = 0; same && at < n;) { /* line by line */
         same = fgets(line, sizeof line, f) && strncmp(header + at, line, strlen(line)) == 0;
@@ -72,7 +73,7 @@ static bool take_over(tnf_journal *j, const tnf_pin *pin)
         if (strchr(line, '\n') && check_line(j, line, room, &block))
             j->have[block] = 1;
     }
-    tnf_free(&j->alloc, room, TNF_BLOCK);
+    tnf_free(&j->alloc, room, most);
     if (f)
         (void)fclose(f);
     return same;

@@ -40,6 +40,13 @@ tnf_status tnf_remote_list(const tnf_source *near, bool *listed, tnf_remote_file
  * without memory. */
 char *tnf_remote_join(tnf_arena *arena, const char *folder, const char *name);
 
+/* All of an object against the digest that its server tells of it: TNF_EDIGEST. Nothing is read if
+ * the server tells none, or if the source is not of this room. `step` is called with 0 before, then
+ * with the bytes of each piece. */
+typedef tnf_status (*tnf_remote_step_fn)(void *ctx, uint64_t n, tnf_error *e);
+tnf_status tnf_remote_check(const tnf_source *source, tnf_remote_step_fn step, void *ctx,
+                            tnf_error *e);
+
 /* False: not a source of this room. */
 bool tnf_remote_traffic(tnf_traffic *out, const tnf_source *source);
 /* A URL without what may not be shown, in the arena: without query and fragment. */

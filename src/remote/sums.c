@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "remote/sums.h"
 
+#include "base/error.h"
 #include "base/hex.h"
 
 #include <pthread.h>
@@ -138,6 +139,21 @@ bool tnf_sum_quoted(tnf_sum *out, tnf_sum_kind kind, const char *text)
     }
     out->kind = kind;
     return true;
+}
+
+tnf_status tnf_sum_compare(const tnf_sum *is, const tnf_sum *told, const char *what, bool local,
+                           tnf_error *e)
+{
+    char shown[2][17];
+    size_t n = kinds[told->kind].size, part = n < 8 ? n : 8;
+    if (memcmp(is->bytes, told->bytes, n) == 0)
+        return TNF_OK;
+    *tnf_hex_put(shown[0], is->bytes, part) = 0;
+    *tnf_hex_put(shown[1], told->bytes, part) = 0;
+    return tnf_fail(e, TNF_EDIGEST, TNF_NO_OFFSET, "%s has the %s %s…, the server says %s…%s", what,
+                    kinds[told->kind].name, shown[0], shown[1],
+                    local ? "; it came from the hub's cache on this machine, which is damaged"
+                          : "");
 }
 
 /* --------------------------------------------------------------------- MD5 */

@@ -33,6 +33,11 @@ void tnf_sum_header(tnf_sum *known, tnf_str name, tnf_str value, int status);
 /* The digest that a quoted text of hex digits is (an ETag), if its length is right. */
 bool tnf_sum_quoted(tnf_sum *out, tnf_sum_kind kind, const char *text);
 
+/* TNF_EDIGEST if they differ; `what` has the first, the server says the second. local: the bytes
+ * are those of the hub's cache on this machine. */
+tnf_status tnf_sum_compare(const tnf_sum *is, const tnf_sum *told, const char *what, bool local,
+                           tnf_error *e);
+
 size_t tnf_sum_size(tnf_sum_kind kind);
 const char *tnf_sum_name(tnf_sum_kind kind);
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What strangers say over the network: URLs to follow, headers, XML. The first byte says which. */
+/* What strangers say over the network: URLs to follow ('u'), headers ('h'), XML ('x'); and URLs of
+ * every scheme, with names beside them ('l'). The first byte says which. */
 #include "fuzz.h"
 #include "remote/answer.h"
+#include "remote/place.h"
 #include "remote/url.h"
 #include "wire/xml.h"
 #include <stdlib.h>
@@ -26,6 +28,26 @@ static void check_url(const char *text)
         FUZZ_REQUIRE(!strchr(tnf_url_shown(shown, sizeof shown, &u), '?'), "a query is shown");
         (void)tnf_host_private(u.host);
     }
+}
+
+/* Names become paths at the host that the URL names, and a name beside one stays there. */
+static void check_place(const char *text)
+{
+    static tnf_session s;
+    static tnf_place p, beside;
+    char whole[TNF_URL_TEXT];
+    tnf_url again;
+    if (tnf_place_parse(&p, &s, text, NULL) != TNF_OK)
+        return;
+    tnf_url_text(whole, &p.url);
+    FUZZ_REQUIRE(!strpbrk(whole, " \r\n\t"), "white space in %s", whole);
+    FUZZ_REQUIRE(tnf_url_parse(&again, whole, NULL) == TNF_OK, "not a URL: %s", whole);
+    FUZZ_REQUIRE(strcmp(again.host, p.url.host) == 0 && again.port == p.url.port, "another host");
+    const char *name = strrchr(text, '/') + 1;
+    if (tnf_place_sibling(&beside, &p, name, strlen(name), NULL) == TNF_OK)
+        FUZZ_REQUIRE(strcmp(beside.url.host, p.url.host) == 0 && beside.url.port == p.url.port &&
+                         beside.url.secure == p.url.secure,
+                     "a name leads to another host");
 }
 
 static void check_headers(const char *text, size_t n)
@@ -75,6 +97,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     switch (data[0]) {
     case 'u':
         check_url(text);
+        break;
+    case 'l':
+        check_place(text);
         break;
     case 'h':
         check_headers(text, size - 1);

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""s3:// against moto, which checks signatures, or against versitygw, which is stricter; keys that people use;
-folders; checksums; writing.
+"""s3:// against moto, which checks signatures, or against a real server: versitygw, which is stricter, or
+S3Proxy; keys that people use; folders; checksums; writing.
 
-    s3_peer.py COMMAND [VERSITYGW]
+    s3_peer.py COMMAND [VERSITYGW | S3PROXY.jar]
 
-VERSITYGW is its program: go install github.com/versity/versitygw/cmd/versitygw@latest (tests/peers/versitygw
-does it and runs this).
+tests/peers/versitygw and tests/peers/s3proxy get these programs and run this.
 """
 import base64
 import hashlib
@@ -30,6 +29,7 @@ except ImportError as missing:
     print("skipped:", missing)
     sys.exit(77)
 
+JAVA = sys.argv[2:] and sys.argv[2].endswith(".jar")  # S3Proxy, which has no versions
 bad = []
 clean = {k: v for k, v in os.environ.items()
          if not re.match("AWS_|HF_|AZURE_|GOOGLE_|STORAGE_|TENFOLD_|.*_proxy$|.*_PROXY$", k)}
@@ -60,18 +60,31 @@ def start(folder):
     return server, "http://127.0.0.1:%d" % int(server.stdout.readline())
 
 
-def start_versitygw(program, folder):
+def versitygw(program, port, folder):
+    return [program, "--port", "127.0.0.1:%d" % port, "posix", "--versioning-dir", os.path.join(folder, "versions"),
+            os.path.join(folder, "data")]
+
+
+def s3proxy(jar, port, folder):
+    settings = os.path.join(folder, "s3proxy.conf")
+    with open(settings, "w") as f:
+        f.write("s3proxy.authorization=aws-v2-or-v4\ns3proxy.endpoint=http://127.0.0.1:%d\ns3proxy.identity=AKROOT\n"
+                "s3proxy.credential=s3cr3t-of-root\njclouds.provider=filesystem-nio2\njclouds.filesystem.basedir=%s\n"
+                % (port, os.path.join(folder, "data")))
+    return ["java", "-jar", jar, "--properties", settings]
+
+
+def start_real(program, folder):
     """A folder as buckets, with one user."""
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
     for name in ("data", "versions"):
         os.mkdir(os.path.join(folder, name))
-    server = subprocess.Popen([program, "--port", "127.0.0.1:%d" % port, "posix", "--versioning-dir",
-                               os.path.join(folder, "versions"), os.path.join(folder, "data")],
+    server = subprocess.Popen((s3proxy if JAVA else versitygw)(program, port, folder),
                               stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                               env={**clean, "ROOT_ACCESS_KEY": "AKROOT", "ROOT_SECRET_KEY": "s3cr3t-of-root"})
-    for _ in range(200):
+    for _ in range(1200):
         try:
             socket.create_connection(("127.0.0.1", port)).close()
             break
@@ -155,6 +168,8 @@ def test_changed(s3, env, folder):
     s3.upload_file(one, "bucket", "versioned.safetensors")
     code, out, err = run("hash", "s3://bucket/versioned.safetensors", env=env)
     check(code == 0, "before: " + err)
+    if JAVA:
+        return
     s3.put_bucket_versioning(Bucket="bucket", VersioningConfiguration={"Status": "Enabled"})
     first = s3.put_object(Bucket="bucket", Key="v.safetensors", Body=open(one, "rb").read())["VersionId"]
     s3.put_object(Bucket="bucket", Key="v.safetensors", Body=b"another")
@@ -163,7 +178,7 @@ def test_changed(s3, env, folder):
 
 
 def test_sums(s3, env, folder, file):
-    """fetch asks for the object's checksum, by a request that is signed, and finds it right."""
+    """fetch and verify ask for the object's checksum, by a request that is signed, and find it right."""
     data = open(file, "rb").read()
     sha = base64.b64encode(hashlib.sha256(data).digest()).decode()
     s3.put_object(Bucket="bucket", Key="sum/sha.safetensors", Body=data, ChecksumSHA256=sha)
@@ -176,6 +191,8 @@ def test_sums(s3, env, folder, file):
         code, out, err = run("--trace", "fetch", "s3://bucket/sum/%s.safetensors" % name, target, env=env)
         check(code == 0 and open("%s/%s.safetensors" % (target, name), "rb").read() == data, "%s: %s" % (name, err))
         check(re.search(r"^HEAD \S+: 200", err, re.M), "%s: its checksum was not told: %s" % (name, err))
+        code, out, err = run("verify", "s3://bucket/sum/%s.safetensors" % name, env=env)
+        check(code == 0, "verify of %s: %s" % (name, out + err))
 
 
 def test_writing(s3, env, folder, file, local):
@@ -205,7 +222,7 @@ def test_writing(s3, env, folder, file, local):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         gateway = len(sys.argv) > 2
-        server, endpoint = start_versitygw(os.path.abspath(sys.argv[2]), folder) if gateway else start(folder)
+        server, endpoint = start_real(os.path.abspath(sys.argv[2]), folder) if gateway else start(folder)
         try:
             if gateway:
                 key = {"AccessKeyId": "AKROOT", "SecretAccessKey": "s3cr3t-of-root"}

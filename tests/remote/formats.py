@@ -5,6 +5,7 @@ that the command knows must be among them.
 
     formats.py COMMAND [FILES OF EACH FORMAT] [files] [sets] [folders]
 """
+import functools
 import json
 import os
 import re
@@ -12,7 +13,7 @@ import shutil
 import sys
 import tempfile
 
-from world import World, bad, check, here, make_safetensors, floats, run
+from world import AT_ONCE, World, at_once, bad, check, here, make_safetensors, floats, run
 
 tests = os.path.dirname(here)
 shared = os.path.join(os.path.dirname(os.path.dirname(tests)), "shared", "fixtures")
@@ -28,7 +29,7 @@ FOLDERS = [  # formats that are folders: over services that list them
 ]
 # A name that nobody sees in a file's own right: an index is told as what it names.
 NOT_ALONE = {"safetensors-index"}
-count = 0
+count = []
 seen = set()
 
 
@@ -45,8 +46,7 @@ def plain(done, place):
 
 def compare(path, url, *args):
     """The same exit code, the same words."""
-    global count
-    count += 1
+    count.append(args[0])
     there, here_ = (plain(run(*[p if a == "@" else a for a in args], env=env), p) for p in (url, path))
     check(there == here_, "%s of %s: %r, not %r" % (args[0], url, there, here_))
     return here_
@@ -58,7 +58,7 @@ def compare_all(path, url):
     if code != 0:
         return False
     names = [t["name"] for t in json.loads(out)["tensors"]]
-    for args in (["ls", "@"], ["meta", "@"], ["stat", "--json", "@"], ["verify", "@"], ["hash", "--tensors", "@"], ["diff", "@", "@"]):
+    for args in (["ls", "@"], ["meta", "@"], ["stat", "--json", "@"], ["verify", "@"], ["hash", "--tensors", "@"], ["hash", "@"], ["diff", "@", "@"]):
         compare(path, url, *args)
     if names:
         compare(path, url, "cat", "@", names[0])
@@ -81,30 +81,52 @@ def note_format(url):
     return 0
 
 
+def test_kind(w, folder, name, kind):
+    """Some files of a format, one after the other, because the first that opens goes through all commands."""
+    place = os.path.join(folder, name, kind)
+    files = sorted(os.listdir(place)) if os.path.isdir(place) else []
+    files = [f for f in files if os.path.isfile(os.path.join(place, f)) and os.path.getsize(os.path.join(place, f))]
+    done = kind != "valid"
+    for file in files[::max(1, len(files) // EACH)][:EACH]:
+        path, url = os.path.join(place, file), w.url("ok/" + "/".join((name, kind, file)))
+        through = not done and compare_all(path, url)
+        if done:
+            compare(path, url, "ls", "--json", "@")
+        if not through:
+            compare(path, url, "hash", "@")
+        done = done or through
+        requests = note_format(url)
+        check(requests <= 4, "%s: %d requests" % (url, requests))
+
+
 def test_files(w, folder):
-    for name in sorted(os.listdir(folder)):
-        for kind in ("valid", "reject"):
-            place = os.path.join(folder, name, kind)
-            files = sorted(os.listdir(place)) if os.path.isdir(place) else []
-            files = [f for f in files if os.path.isfile(os.path.join(place, f)) and os.path.getsize(os.path.join(place, f))]
-            done = kind != "valid"
-            for file in files[::max(1, len(files) // EACH)][:EACH]:
-                path, url = os.path.join(place, file), w.url("ok/" + "/".join((name, kind, file)))
-                done = done or compare_all(path, url)
-                for args in (["ls", "--json", "@"], ["hash", "@"]):
-                    compare(path, url, *args)
-                requests = note_format(url)
-                check(requests <= 4, "%s: %d requests" % (url, requests))
+    at_once(AT_ONCE, [functools.partial(test_kind, w, folder, name, kind)
+                      for name in sorted(os.listdir(folder)) for kind in ("valid", "reject")])
+
+
+def test_set(w, folder, name):
+    path, url = os.path.join(folder, name), w.url("ok/" + name)
+    if not os.path.exists(path):
+        return print("skipped: there is no", name)
+    check(compare_all(path, url), "%s does not open" % name)
+    note_format(url)
 
 
 def test_sets(w, folder, names):
-    for name in names:
-        path, url = os.path.join(folder, name), w.url("ok/" + name)
-        if not os.path.exists(path):
-            print("skipped: there is no", name)
-            continue
-        check(compare_all(path, url), "%s does not open" % name)
-        note_format(url)
+    at_once(AT_ONCE, [functools.partial(test_set, w, folder, name) for name in names])
+
+
+def test_folder(folder, name, other):
+    path = os.path.join(folder, name)
+    if not os.path.isdir(path):
+        return print("skipped: there is no", name)
+    url = "s3://store/" + name + "/"
+    good = compare_all(path, url)
+    check(good != ("bad" in name), "%s: %s" % (url, good))
+    note_format(url)
+    url = other + name + "/"
+    compare(path, url, "ls", "--json", "@")
+    compare(path, url, "hash", "@")
 
 
 def test_folders(w, folder):
@@ -112,19 +134,8 @@ def test_folders(w, folder):
     host = "127.0.0.1:%d" % w.ports[0]
     env.update({"AWS_ENDPOINT_URL": "http://" + host, "STORAGE_EMULATOR_HOST": host, "AZURE_STORAGE_ENDPOINT": "http://" + host,
                 "HF_ENDPOINT": w.url("hub"), "HF_HOME": "/nowhere", "HF_TOKEN": "x"})
-    for i, name in enumerate(FOLDERS):
-        path = os.path.join(folder, name)
-        if not os.path.isdir(path):
-            print("skipped: there is no", name)
-            continue
-        schemes = ["s3://store/", "hf://tree/any/", "gs://store/", "az://store/"]
-        url = schemes[0] + name + "/"
-        good = compare_all(path, url)
-        check(good != ("bad" in name), "%s: %s" % (url, good))
-        note_format(url)
-        url = schemes[1 + i % 3] + name + "/"  # the services differ in how they list, not in how they are read
-        compare(path, url, "ls", "--json", "@")
-        compare(path, url, "hash", "@")
+    others = ["hf://tree/any/", "gs://store/", "az://store/"]  # they differ in how they list, not in how they are read
+    at_once(AT_ONCE, [functools.partial(test_folder, folder, name, others[i % 3]) for i, name in enumerate(FOLDERS)])
     code, out, err = run("ls", w.url("ok/zarr/store_v3.zarr/zarr.json"))
     check(code == 4 and "http has no listing" in err, "a folder over http: %d %s" % (code, err))
     env.clear()
@@ -172,7 +183,7 @@ def main():
         w.close()
         missing = sorted(known - seen - NOT_ALONE) if EACH >= 4 else []  # a folder may have files of several formats
         check(not missing or len(parts) < 3, "formats of which no file was read: %s" % missing)
-    print(count, "commands compared,", len(seen), "formats")
+    print(len(count), "commands compared,", len(seen), "formats")
     sys.exit(1 if bad else 0)
 
 

@@ -106,8 +106,10 @@ def test_large(w):
     check(code == 0, "stream=yes: " + err)
     code, out, err = run("ls", w.url("whole/big.safetensors"))
     check(code == 0, "its head alone: " + err)
-    code, out, err = run("verify", w.url("ok/big.safetensors"))
+    code, out, err = run("verify", w.url("sum-repr/big.safetensors"))
     check(code == 0 and err.endswith("72.0 MiB will be read over the network\n"), "verify does not say how much: " + err)
+    code, out, err = run("verify", w.url("ok/big.safetensors"))
+    check(code == 0 and err == "", "verify tells of bytes that it does not read: " + err)
 
 
 def test_counts(w):
@@ -184,6 +186,23 @@ def test_faults(w):
     check(code == 3, "all fail: %d %s" % (code, err))
 
 
+def start_and_kill(w, args, name):
+    """Kills a command that fetches a file of 19 blocks when 4 are there; the server holds more than half back."""
+    w.ask("_set?open=0")
+    child = subprocess.Popen([command, *args], env=clean)
+    for _ in range(6000):
+        try:
+            if open(name + ".part.journal").read().count("block") >= 4:
+                break
+        except FileNotFoundError:
+            pass
+        time.sleep(0.01)
+    child.kill()
+    child.wait()
+    w.ask("_set?open=1")
+    time.sleep(0.5)  # what it had asked for
+
+
 def test_fetch(w):
     """Whole files: in parallel, atomic, resumed, checked."""
     target = tempfile.mkdtemp()
@@ -210,25 +229,15 @@ def test_fetch(w):
     os.unlink(name)
 
     # Killed on its way: what is there is used, but for a block that the disk has spoiled.
-    child = subprocess.Popen([command, "fetch", w.url("slow/big.safetensors"), target], env=clean)
-    for _ in range(2000):
-        try:
-            if open(name + ".part.journal").read().count("block") >= 4:
-                break
-        except FileNotFoundError:
-            pass
-        time.sleep(0.005)
-    child.kill()
-    child.wait()
+    start_and_kill(w, ["fetch", w.url("held-8/big.safetensors"), target], name)
     check(not os.path.exists(name), "a part appears under the name")
     blocks = [int(line.split()[1]) for line in open(name + ".part.journal") if line.startswith("block")]
     check(4 <= len(blocks) < 19, "%d blocks in the journal" % len(blocks))
     with open(name + ".part", "r+b") as f:
         f.seek(blocks[0] * 4194304 + 5)
         f.write(b"spoiled")
-    time.sleep(0.5)  # what the killed one had asked for
     w.log()
-    code, out, err = run("fetch", w.url("slow/big.safetensors"), target)
+    code, out, err = run("fetch", w.url("held-8/big.safetensors"), target)
     asked = len(w.log())
     check(code == 0 and open(name, "rb").read() == open(big, "rb").read(), "resumed: " + err)
     check(asked <= 19 - len(blocks) + 2, "resumed with %d requests for %d blocks" % (asked, 19 - len(blocks)))
@@ -254,20 +263,10 @@ def test_download(w):
     code, _, err = run("convert", "--download", w.url("sum-repr-wrong/m.safetensors"), out)
     check(code == 4 and "SHA-256" in err and not os.path.exists(out), "a wrong digest: " + err)
     shutil.rmtree(there)
-    child = subprocess.Popen([command, "convert", "--download", w.url("slow/big.safetensors"), out], env=clean)
-    for _ in range(2000):
-        try:
-            if open(there + "/big.safetensors.part.journal").read().count("block") >= 4:
-                break
-        except FileNotFoundError:
-            pass
-        time.sleep(0.005)
-    child.kill()
-    child.wait()
+    start_and_kill(w, ["convert", "--download", w.url("held-8/big.safetensors"), out], there + "/big.safetensors")
     check(not os.path.exists(out) and os.path.exists(there), "killed: %s" % os.listdir(folder))
-    time.sleep(0.5)
     w.log()
-    code, _, err = run("convert", "--download", w.url("slow/big.safetensors"), out)
+    code, _, err = run("convert", "--download", w.url("held-8/big.safetensors"), out)
     check(code == 0 and len(w.log()) <= 19 - 4 + 2 and os.listdir(folder) == ["out.zt"], "resumed: " + err)
     code, _, err = run("convert", "--download", w.url("ok/m.safetensors"), "-", "-t", "safetensors")
     check(code == 2 and "needs an output that is a file" in err, "to a pipe: " + err)
@@ -411,6 +410,12 @@ def test_folders(w):
     for url in ("s3://store/some.zarr/", "hf://tree/any/some.zarr/", "az://store/plain.zarr/"):
         code, out, err = run("hash", url, env=env)
         check(code == 0 and out.split()[:1] == [local], "%s: %s" % (url, err))
+    w.log()
+    code, out, err = run("ls", "s3://store-slow/some.zarr/", env=env)
+    seen = w.log()
+    check(code == 0 and out.count(b"f32") == 70, "documents at once: " + err)
+    check(len(seen) == 74, "%d requests for 71 documents, two listings and the beginning" % len(seen))
+    check(max(h["now"] for h in seen) >= 4, "documents, one after the other")
     code, out, err = run("hash", w.url("ok/some.zarr/zarr.json"))
     check(code == 4 and "http has no listing" in err, "a store over http: %d %s" % (code, err))
     code, out, err = run("verify", "s3://store-longer/some.zarr/", env=env)
@@ -457,6 +462,35 @@ def test_sums(w):
     shutil.rmtree(target)
 
 
+def test_verify(w):
+    """verify reads all of an object, if its server tells a digest and its tensors have none of their own."""
+    def verify(url, name, **how):
+        w.log()
+        code, out, err = run("verify", url, **how)
+        text, spans = out.decode() + err, [h["headers"].get("range", "") for h in w.log() if h["method"] == "GET"]
+        check(code == (1 if name else 0), "%s: %d %s" % (url, code, text))
+        check(not name or "all of it has the " + name in text and "the server says" in text, "%s: %s" % (url, text))
+        return len(spans)
+
+    for kind, name in [("google", "MD5"), ("azure", "MD5"), ("repr", "SHA-256"), ("digest", "SHA-256")]:
+        verify(w.url("sum-%s/m.safetensors" % kind), None)
+        verify(w.url("sum-%s-wrong/m.safetensors" % kind), name)
+    verify(w.url("sum-part-wrong/m.safetensors"), None)
+    env = {"AWS_ENDPOINT_URL": w.url("")[:-1], "AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s"}
+    for kind, name in [("crc32", "CRC-32"), ("sha256", "SHA-256"), ("etag", "MD5")]:
+        verify("s3://sums3-%s/m.safetensors" % kind, None, env=env)
+        verify("s3://sums3-%s-wrong/m.safetensors" % kind, name, env=env)
+    for kind in ("composite", "kms", "forbidden"):
+        verify("s3://sums3-%s/m.safetensors" % kind, None, env=env)
+    env = {"HF_ENDPOINT": w.url("hub"), "HF_HOME": w.folder + "/none", "HF_TOKEN": "x"}
+    verify("hf://org/name/model.safetensors.index.json", None, env=env)
+    code, out, err = run("verify", "hf://org/lying/model.safetensors.index.json", env=env)
+    check(code == 1 and (out.decode() + err).count("all of it has the SHA-256") == 4, "an index and shards: %s" % out)
+    code, out, err = run("convert", os.path.join(w.folder, "m.safetensors"), os.path.join(w.folder, "digested.zt"), "-o", "digest=sha256")
+    check(code == 0, "digests of its own: " + err)
+    check(verify(w.url("sum-repr-wrong/digested.zt"), None) <= 4, "read although its tensors have digests")
+
+
 def test_many_shards(w):
     """282 shards: a request for each and one for the index, several at a time."""
     folder = os.path.join(w.folder, "many")
@@ -469,12 +503,11 @@ def test_many_shards(w):
     with open(folder + "/model.safetensors.index.json", "w") as f:
         json.dump({"metadata": {"total_size": 11280}, "weight_map": places}, f)
     w.log()
-    began = time.time()
     code, out, err = run("ls", w.url("slow/many/model.safetensors.index.json"))
-    took, seen = time.time() - began, len(w.log())
+    seen = w.log()
     check(code == 0 and out.count(b"f32") == 282, "282 shards: " + err)
-    check(seen <= 283, "282 shards: %d requests" % seen)
-    check(took < 283 * 0.05, "282 shards, one after the other: %.1f s" % took)
+    check(len(seen) <= 283, "282 shards: %d requests" % len(seen))
+    check(max(h["now"] for h in seen) >= 4, "282 shards, one after the other")
     shutil.rmtree(folder)
 
 
@@ -528,10 +561,9 @@ def test_tls(w):
     server.socket = context.wrap_socket(server.socket, server_side=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = "https://127.0.0.1:%d/" % server.server_port
-    began = time.time()
-    code, out, err = run("info", url + "m.safetensors")
+    code, out, err = run("--trace", "info", url + "m.safetensors")
     check(code == 3 and "certificate" in err.lower(), "an unknown certificate: " + err)
-    check(time.time() - began < 5, "an unknown certificate was tried again")
+    check(err.count("GET ") == 1, "an unknown certificate was tried again: " + err)
     code, out, err = run("info", url + "m.safetensors", env={"CURL_CA_BUNDLE": pem})
     check(code == 0, "a known certificate: " + err)
     code, out, err = run("info", url + "m.safetensors", env={"TENFOLD_INSECURE_TLS": "1"})

@@ -4,11 +4,12 @@
 
     server.py FOLDER      serves on two ports; prints them, then waits for its standard input to end
 
-GET /_log tells all requests so far as JSON and forgets them; GET /_set?fail=N makes every N-th
-request fail.
+GET /_log tells all requests so far as JSON, with how many were being answered, and forgets them; GET /_set?fail=N makes every N-th
+request fail; GET /_set?open=1 lets those go on that are held.
 """
 import base64
 import email.utils
+import functools
 import hashlib
 import html
 import http.server
@@ -26,8 +27,22 @@ folder = sys.argv[1]
 lock = threading.Lock()
 log = []
 counts = {}
-settings = {"fail": 0, "seen": 0}
+settings = {"fail": 0, "seen": 0, "now": 0, "open": 0}
 ports = []
+
+
+class Content(bytes):
+    """All of a file, kept, because a digest of it for each request of a range takes longest of all."""
+
+    @functools.cached_property
+    def md5(self):
+        return hashlib.md5(self).hexdigest()
+
+
+@functools.lru_cache(maxsize=16)
+def content_of(path, changed, size):
+    with open(path, "rb") as f:
+        return Content(f.read())
 
 
 class Sparse:
@@ -47,6 +62,7 @@ class Sparse:
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # headers and body are two writes: the second would wait 40 ms for an ACK
 
     def log_message(self, *args):
         pass
@@ -84,12 +100,20 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pieces = path.split("/", 2)
         how, name = pieces[1], pieces[2] if len(pieces) > 2 else ""
         with lock:
-            log.append({"path": self.path, "port": self.server.server_port, "method": self.command,
+            settings["now"] += 1
+            log.append({"path": self.path, "port": self.server.server_port, "method": self.command, "now": settings["now"],
                         "headers": {k.lower(): v for k, v in self.headers.items()}})
             counts[path] = counts.get(path, 0) + 1
             nth = counts[path]
             settings["seen"] += 1
             fail = settings["fail"] and settings["seen"] % settings["fail"] == 0
+        try:
+            self.behave(how, name, nth, fail)
+        finally:
+            with lock:
+                settings["now"] -= 1
+
+    def behave(self, how, name, nth, fail):
         if fail:
             return self.fail_somehow(name)
         word, _, argument = how.partition("-")
@@ -104,9 +128,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.close_connection = True
 
     def content(self, name):
-        name = urllib.parse.unquote(name)
-        with open(os.path.join(folder, name), "rb") as f:
-            return f.read()
+        path = os.path.join(folder, urllib.parse.unquote(name))
+        st = os.stat(path)
+        return content_of(path, st.st_mtime_ns, st.st_size)
 
     def wanted(self, data):
         """The range that is asked for, as first and last, or None."""
@@ -136,7 +160,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def etag(self, data):
-        return '"%s"' % hashlib.md5(data).hexdigest()
+        return '"%s"' % data.md5
 
     def part(self, name, etag=True, data=None, **change):
         """A range as it should be, but for what `change` says."""
@@ -386,6 +410,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         time.sleep(0.05)
         self.part(name)
 
+    def how_held(self, name, argument, nth):  # held-8: after so many ranges the next ones wait
+        while nth > int(argument) and not settings["open"]:
+            time.sleep(0.01)
+        self.part(name)
+
     def how_sparse(self, name, argument, nth):  # large files; slow-… as well
         if argument:
             time.sleep(float(argument) / 1000)
@@ -466,10 +495,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def how_store(self, name, argument, nth):
         """All of the folder as a bucket of s3 or gs, or a container of az; store-paged: two files a page;
-        store-longer: sizes that are not true."""
+        store-longer: sizes that are not true; store-slow: 50 ms for each file."""
         query = urllib.parse.parse_qs(self.path.partition("?")[2], keep_blank_values=True)
         az = query.get("comp") == ["list"]
         if not az and "list-type" not in query:
+            time.sleep(0.05 if argument == "slow" else 0)
             return self.part(name, data=Sparse(os.path.join(folder, urllib.parse.unquote(name))), etag='"of a store"')
         files = self.below(query["prefix"][0], "delimiter" not in query)
         at = int(query.get("marker" if az else "continuation-token", ["0"])[0])

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """What the tests over the network share: the command, the server that misbehaves, files."""
+import concurrent.futures
 import json
 import os
+import queue
 import re
 import struct
 import subprocess
@@ -11,6 +13,7 @@ import urllib.request
 
 here = os.path.dirname(os.path.abspath(__file__))
 command = os.path.abspath(sys.argv[1])
+AT_ONCE = 4  # threads of a test
 bad = []
 clean = {k: v for k, v in os.environ.items()
          if not re.match("AWS_|HF_|AZURE_|GOOGLE_|STORAGE_|TENFOLD_|GCE_|IDENTITY_|.*_proxy$|.*_PROXY$", k)}
@@ -46,6 +49,13 @@ def make_safetensors(path, tensors, metadata=None):
 
 def floats(n, seed=0):
     return b"".join(struct.pack("<f", (i * 7 + seed) % 1001) for i in range(n))
+
+
+def at_once(n, tasks):
+    """Calls all, n at a time; what one of them raises is raised here."""
+    with concurrent.futures.ThreadPoolExecutor(n) as pool:
+        for done in [pool.submit(task) for task in tasks]:
+            done.result()
 
 
 class World:
@@ -104,15 +114,26 @@ def make_files(folder):
 
 
 def main(tests):
-    """Runs those that are named, or all, with a server each may ask."""
-    with tempfile.TemporaryDirectory() as folder:
-        make_files(folder)
-        w = World(folder)
-        try:
-            for name, test in list(tests.items()):
-                if name.startswith("test_") and (len(sys.argv) < 3 or name[5:] in sys.argv[2:]):
+    """Runs those that are named, or all, several at a time, because most of their time they wait. Each thread has
+    files and a server of its own: no test counts the requests of another."""
+    waiting = queue.SimpleQueue()
+    for name, test in list(tests.items()):
+        if name.startswith("test_") and (len(sys.argv) < 3 or name[5:] in sys.argv[2:]):
+            waiting.put(test)
+
+    def work():
+        with tempfile.TemporaryDirectory() as folder:
+            make_files(folder)
+            w = World(folder)
+            try:
+                while True:
+                    test = waiting.get_nowait()
                     w.log()
                     test(w)
-        finally:
-            w.close()
+            except queue.Empty:
+                pass
+            finally:
+                w.close()
+
+    at_once(AT_ONCE, [work] * min(AT_ONCE, waiting.qsize()))
     sys.exit(1 if bad else 0)

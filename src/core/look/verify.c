@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Verifying: what opening does not look at. Digests, the rules of layouts on their data, and on
- * request every number and the canonical form. One pass over each part, in blocks.
+ * request every number and the canonical form. One pass over each part, in blocks. Objects of other
+ * machines, of which a server tells a digest, are read whole in the end.
  *
  *   objects    a b c d …               each is a job; the largest begin first
  *   outcomes   ok ok problem ok …      told in the order of the file when all are done
@@ -12,6 +13,7 @@
 #include "core/look/progress.h"
 #include "core/look/some.h"
 #include "core/look/values.h"
+#include "remote/list.h"
 #include <tenfold/virtual.h>
 
 #include <pthread.h>
@@ -94,11 +96,14 @@ static tnf_status compare_digest(const tnf_part *p, tnf_digester *d, tnf_error *
                     "the bytes of part '%s' do not match their %s", p->role, p->digest->algorithm);
 }
 
-/* Nothing to compare, nothing to count: but the last byte must be there. */
+/* Nothing to compare, nothing to count: but the last byte must be there. Over the network nobody is
+ * told of bytes that are not read. */
 static tnf_status touch(struct check *c, const tnf_part *p, uint64_t done, tnf_error *e)
 {
     uint8_t last;
     TNF_TRY(tnf_read_part(p, p->nbytes ? p->nbytes - 1 : 0, &last, p->nbytes ? 1 : 0, e));
+    if (p->origin && p->origin->source && p->origin->source->far)
+        return TNF_OK;
     return tnf_progress_add(&c->progress, &c->lock, done, e);
 }
 
@@ -381,6 +386,45 @@ static tnf_status check_shards(struct telling *t, tnf_arena *arena, tnf_error *e
     return TNF_OK;
 }
 
+static tnf_status step_far(void *ctx, uint64_t n, tnf_error *e)
+{
+    struct check *c = ctx;
+    return tnf_progress_add(&c->progress, &c->lock, n, e);
+}
+
+/* All of a file of another machine; with progress of its own. */
+static tnf_status check_object_of(struct telling *t, const tnf_file *file, const char *label,
+                                  tnf_error *e)
+{
+    struct telling_shard shard = { t, label };
+    tnf_error why = { .offset = TNF_NO_OFFSET };
+    if (!file->source || !file->source->far)
+        return TNF_OK;
+    t->c->progress.done = 0;
+    t->c->progress.total = file->source->size;
+    tnf_status status = tnf_remote_check(file->source, step_far, t->c, &why);
+    if (status == TNF_EDIGEST && label)
+        tell_shard(&shard, &why, (tnf_str) { NULL, 0 });
+    else if (status == TNF_EDIGEST)
+        tell_one(t, &why, (tnf_str) { NULL, 0 });
+    else if (status != TNF_OK && e)
+        *e = why;
+    return status == TNF_EDIGEST ? TNF_OK : status;
+}
+
+/* What servers tell of their objects, if there are tensors without a digest of their own. */
+static tnf_status check_far_objects(struct telling *t, tnf_error *e)
+{
+    const tnf_file *file = t->c->file;
+    if (t->result->undigested == 0)
+        return TNF_OK;
+    TNF_TRY(check_object_of(t, file, NULL, e));
+    for (const struct sibling *s = file->siblings; s; s = s->next)
+        if (s->file)
+            TNF_TRY(check_object_of(t, s->file, s->name, e));
+    return TNF_OK;
+}
+
 /* What opening a file for salvage gave way to; that of a shard under its name. */
 static void tell_losses(struct check *c, tnf_verify_result *result, const tnf_file *file)
 {
@@ -439,6 +483,8 @@ static tnf_status check_whole(struct check *c, tnf_verify_result *result, tnf_ar
         status = format->verify(&c->file->reader, arena, tell_one, &telling, e);
     if (status == TNF_OK)
         status = check_shards(&telling, arena, e);
+    if (status == TNF_OK)
+        status = check_far_objects(&telling, e);
     if (status == TNF_OK && program)
         status = format->loads(&c->file->reader, program, arena, tell_one, &telling, e);
     if (status == TNF_OK && c->options.note)

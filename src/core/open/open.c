@@ -340,9 +340,21 @@ static tnf_status open_url(tnf_file *f, const char *url, const tnf_source *near,
     return open_rest(f, e);
 }
 
+static tnf_status open_own(tnf_file *f, const char *url, tnf_error *e)
+{
+    if (f->options.to_change)
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                        "under a scheme of the program's own no file is changed in place");
+    TNF_TRY(remember_path(f, url, e));
+    TNF_TRY(tnf_scheme_source(&f->source, url, e));
+    return open_rest(f, e);
+}
+
 static tnf_status open_into(tnf_file *f, const char *path, tnf_error *e)
 {
     struct stat st;
+    if (tnf_scheme_has(path))
+        return open_own(f, path, e);
     if (tnf_is_remote(path))
         return open_url(f, path, NULL, (tnf_str) { NULL, 0 }, e);
     if (f->depth == 0)
@@ -375,8 +387,8 @@ tnf_status tnf_open_beside(tnf_file **out, const tnf_source *near, const char *p
     TNF_TRY(complete_options(&o, options, e));
     TNF_TRY(new_file(&f, &o, e));
     f->depth = depth;
-    tnf_status status = near && near->far ? open_url(f, path, near, name, e)
-                                          : open_into(f, path, e);
+    bool by_url = near && near->far && !tnf_scheme_has(path);
+    tnf_status status = by_url ? open_url(f, path, near, name, e) : open_into(f, path, e);
     if (status != TNF_OK) {
         tnf_close(f);
         return status;

@@ -258,6 +258,9 @@ static tnf_status write_path(struct tnf_save *s, const tnf_option_value *values,
     unsigned flags = (s->options.replace ? TNF_SINK_REPLACE : 0u) |
                      (s->options.no_sync ? TNF_SINK_NO_SYNC : 0u);
     tnf_sink *sink;
+    if (tnf_scheme_has(path))
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                        "nothing is written under a scheme of the program's own: save to a sink");
     if (tnf_is_remote(path)) {
         TNF_TRY(tnf_sink_url(&sink, path, flags, NULL, e));
     } else {

@@ -52,18 +52,43 @@ tnf_status tnf_zr_parse_doc(zr_doc *out, tnf_reader *r, tnf_str text, const char
     return in_doc(tnf_json_end(&j), name, e);
 }
 
-tnf_status tnf_zr_read_doc(zr_doc *out, tnf_reader *r, const zr_store *s, size_t key, tnf_error *e)
+bool tnf_zr_is_document(const char *name, size_t n)
+{
+    static const char *const names[] = { "zarr.json", ".zarray", ".zgroup", ".zattrs",
+                                         ".zmetadata" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        size_t m = strlen(names[i]);
+        if (n >= m && memcmp(name + n - m, names[i], m) == 0 && (n == m || name[n - m - 1] == '/'))
+            return true;
+    }
+    return false;
+}
+
+tnf_status tnf_zr_read_text(tnf_str *out, tnf_reader *r, const zr_store *s, size_t key,
+                            tnf_error *e)
 {
     const zr_key *k = &s->keys[key];
     if (k->size > ZR_MAX_DOCUMENT || k->size > r->limits.header_bytes)
         return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "%s has %llu bytes", TNF_QUOTED(k->name),
                         (unsigned long long)k->size);
+    *out = (tnf_str) { s->ahead ? s->ahead[key] : NULL, (size_t)k->size };
+    if (out->p)
+        return TNF_OK;
     char *text = tnf_arena_raw(r->scratch, k->size + 1);
-    char *name = tnf_arena_str(r->scratch, k->name.p, k->name.n);
-    if (!text || !name)
+    if (!text)
         return tnf_arena_fail(r->scratch, "a document", e);
-    TNF_TRY(s->read(s, k->index, 0, text, (size_t)k->size, e));
-    return tnf_zr_parse_doc(out, r, (tnf_str) { text, (size_t)k->size }, name, e);
+    out->p = text;
+    return s->read(s, k->index, 0, text, out->n, e);
+}
+
+tnf_status tnf_zr_read_doc(zr_doc *out, tnf_reader *r, const zr_store *s, size_t key, tnf_error *e)
+{
+    const zr_key *k = &s->keys[key];
+    tnf_str text;
+    TNF_TRY(tnf_zr_read_text(&text, r, s, key, e));
+    char *name = tnf_arena_str(r->scratch, k->name.p, k->name.n);
+    return name ? tnf_zr_parse_doc(out, r, text, name, e)
+                : tnf_arena_fail(r->scratch, "a document", e);
 }
 
 /* The last of several: as Python's json has it. */

@@ -3,14 +3,17 @@
 #include "formats/zarr/zr.h"
 
 #include "base/crc32.h"
+#include "base/pool.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* Chunks are no tensors: only memory, and the size of the directory, limit them. */
 #define MOST_MEMBERS  ((uint64_t)1 << 30)
-#define MOST_INFLATED 1032u /* bytes that one byte of deflate can give */
-#define MOST_PLACED   4096u /* members of a folder whose files may be kept open */
+#define MOST_INFLATED 1032u       /* bytes that one byte of deflate can give */
+#define MOST_PLACED   4096u       /* members of a folder whose files may be kept open */
+#define MOST_AHEAD    (16u << 20) /* bytes of documents that are read at once */
+#define AT_ONCE       16u
 
 /* ----------------------------------------------------------------- folder */
 
@@ -39,6 +42,45 @@ static tnf_status place_file(const zr_store *s, tnf_reader *r, tnf_part *part, s
     return tnf_place_part(r, part, &c->members[i], &place, 0, part->nbytes, NULL, e);
 }
 
+struct ahead {
+    const zr_store *store;
+    const size_t *keys; /* positions of documents */
+    char **texts;       /* by position of the key */
+};
+
+/* What cannot be read tells why when it is asked for. */
+static tnf_status read_ahead(void *ctx, size_t i, tnf_error *e)
+{
+    const struct ahead *a = ctx;
+    size_t at = a->keys[i];
+    const zr_key *k = &a->store->keys[at];
+    (void)e;
+    if (read_file(a->store, k->index, 0, a->texts[at], (size_t)k->size, NULL) != TNF_OK)
+        a->texts[at] = NULL;
+    return TNF_OK;
+}
+
+/* Over the network each document costs a round trip: all of them at once. */
+static void read_documents(zr_store *s, tnf_reader *r)
+{
+    size_t *keys = tnf_arena_array(r->scratch, s->n, sizeof *keys), n = 0, bytes = 0;
+    char **texts = tnf_arena_array(r->scratch, s->n, sizeof *texts);
+    for (size_t i = 0; keys && texts && i < s->n; i++) {
+        const zr_key *k = &s->keys[i];
+        if (!tnf_zr_is_document(k->name.p, k->name.n) || k->size > MOST_AHEAD - bytes ||
+            k->size > r->limits.header_bytes)
+            continue;
+        texts[i] = tnf_arena_raw(r->scratch, k->size + 1);
+        if (!texts[i])
+            return;
+        bytes += (size_t)k->size;
+        keys[n++] = i;
+    }
+    struct ahead a = { s, keys, texts };
+    if (n > 1 && tnf_pool_run(AT_ONCE, n, read_ahead, &a, NULL) == TNF_OK)
+        s->ahead = (const char *const *)texts;
+}
+
 static tnf_status open_folder(zr_store **out, tnf_reader *r, const tnf_container *c, tnf_error *e)
 {
     zr_store *s = tnf_arena_alloc(r->arena, sizeof *s);
@@ -52,6 +94,8 @@ static tnf_status open_folder(zr_store **out, tnf_reader *r, const tnf_container
     s->ctx = (void *)(uintptr_t)c;
     s->read = read_file;
     s->place = c->n <= MOST_PLACED ? place_file : NULL;
+    if (r->source->far)
+        read_documents(s, r);
     *out = s;
     return TNF_OK;
 }

@@ -30,13 +30,6 @@ static bool ends_with(const char *p, size_t n, const char *end)
     return n >= m && memcmp(p + n - m, end, m) == 0 && (n == m || p[n - m - 1] == '/');
 }
 
-static bool is_document(const char *p, size_t n)
-{
-    return ends_with(p, n, "zarr.json") || ends_with(p, n, ".zarray") ||
-           ends_with(p, n, ".zgroup") || ends_with(p, n, ".zattrs") ||
-           ends_with(p, n, ".zmetadata");
-}
-
 static bool holds(const tnf_probe *p, const char *text)
 {
     return memmem(p->head, p->nhead, text, strlen(text)) != NULL;
@@ -47,9 +40,9 @@ static int probe(const tnf_probe *p)
     bool zip = p->nhead >= 4 && memcmp(p->head, "PK\3\4", 4) == 0;
     bool named = strcmp(p->ext, "zarr.zip") == 0;
     if (zip)
-        return tnf_zr_archive_has(p, is_document) ? TNF_PROBE_STRUCTURE + 5
-               : named                            ? TNF_PROBE_PLAUSIBLE + 5
-                                                  : 0;
+        return tnf_zr_archive_has(p, tnf_zr_is_document) ? TNF_PROBE_STRUCTURE + 5
+               : named                                   ? TNF_PROBE_PLAUSIBLE + 5
+                                                         : 0;
     bool document = strcmp(p->ext, "zarray") == 0 || strcmp(p->ext, "zgroup") == 0 ||
                     strcmp(p->ext, "zmetadata") == 0;
     size_t at = 0;
@@ -112,7 +105,7 @@ static void count_strangers(walk *w)
 {
     for (size_t i = 0; i < w->s->n && w->n; i++) {
         tnf_str name = w->s->keys[i].name;
-        bool known = is_document(name.p, name.n) || is_array(w, (tnf_str) { name.p, 0 });
+        bool known = tnf_zr_is_document(name.p, name.n) || is_array(w, (tnf_str) { name.p, 0 });
         for (size_t n = name.n; n-- > 0 && !known;)
             known = name.p[n] == '/' && is_array(w, (tnf_str) { name.p, n });
         if (!known && w->strangers++ == 0)
@@ -168,18 +161,16 @@ static tnf_status read_attrs(tnf_str *out, walk *w, const node *x)
     if (key == SIZE_MAX)
         return TNF_OK;
     zr_doc checked;
-    const zr_key *k = &w->s->keys[key];
+    tnf_str text;
     TNF_TRY(tnf_zr_read_doc(&checked, w->r, w->s, key, w->e));
-    char *text = tnf_arena_raw(w->r->scratch, k->size + 1);
-    if (!text)
-        return tnf_arena_fail(w->r->scratch, "attributes", w->e);
-    TNF_TRY(w->s->read(w->s, k->index, 0, text, (size_t)k->size, w->e));
-    size_t n = (size_t)k->size, from = 0;
-    while (n > 0 && strchr(" \t\r\n", text[n - 1]))
-        n--;
-    while (from < n && strchr(" \t\r\n", text[from]))
-        from++;
-    *out = (tnf_str) { text + from, n - from };
+    TNF_TRY(tnf_zr_read_text(&text, w->r, w->s, key, w->e));
+    while (text.n > 0 && strchr(" \t\r\n", text.p[text.n - 1]))
+        text.n--;
+    while (text.n > 0 && strchr(" \t\r\n", *text.p)) {
+        text.p++;
+        text.n--;
+    }
+    *out = text;
     return TNF_OK;
 }
 

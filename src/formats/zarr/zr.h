@@ -33,6 +33,9 @@ typedef struct zr_store {
     tnf_status (*place)(const struct zr_store *s, tnf_reader *r, tnf_part *part, size_t i,
                         bool *placed, tnf_error *e);
     bool packed; /* some keys are compressed as a whole: reading a part of one reads all before */
+    /* Documents that were read ahead, by the positions of their keys; valid while the store is
+     * opened. NULL: none was. */
+    const char *const *ahead;
 } zr_store;
 
 /* Position of a key, or SIZE_MAX. */
@@ -58,6 +61,11 @@ typedef struct zr_doc {
     const char *name; /* of the document, for messages */
 } zr_doc;
 
+/* Is it the name of one, in any folder? */
+bool tnf_zr_is_document(const char *name, size_t n);
+/* All of a key, in scratch. */
+tnf_status tnf_zr_read_text(tnf_str *out, tnf_reader *r, const zr_store *s, size_t key,
+                            tnf_error *e);
 tnf_status tnf_zr_read_doc(zr_doc *out, tnf_reader *r, const zr_store *s, size_t key, tnf_error *e);
 tnf_status tnf_zr_parse_doc(zr_doc *out, tnf_reader *r, tnf_str text, const char *name,
                             tnf_error *e);

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* Schemes that the program has brought: the only thing here that calls share. An entry never
+ * changes and never goes. */
+#include "base/sized.h"
+#include "core/core.h"
+#include "remote/list.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#define MOST_SCHEMES 32u
+#define MOST_NAME    31u
+
+struct scheme {
+    char name[MOST_NAME + 1];
+    tnf_scheme_open_fn open;
+    void *ctx;
+};
+
+static struct scheme schemes[MOST_SCHEMES];
+static atomic_uint nschemes; /* those below it are complete */
+static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;
+
+/* As RFC 3986 has it, in small letters. */
+static bool is_name(const char *name)
+{
+    size_t n = strnlen(name, MOST_NAME + 1);
+    bool good = n >= 2 && n <= MOST_NAME && name[0] >= 'a' && name[0] <= 'z';
+    return good && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789+-.") == n;
+}
+
+static const struct scheme *find(const char *url)
+{
+    const char *colon = strstr(url, "://");
+    size_t n = colon ? (size_t)(colon - url) : 0;
+    for (unsigned i = 0, all = n ? atomic_load(&nschemes) : 0; i < all; i++)
+        if (strlen(schemes[i].name) == n && memcmp(schemes[i].name, url, n) == 0)
+            return &schemes[i];
+    return NULL;
+}
+
+bool tnf_scheme_has(const char *path)
+{
+    return find(path) != NULL;
+}
+
+tnf_status tnf_scheme_source(tnf_source **out, const char *url, tnf_error *e)
+{
+    const struct scheme *s = find(url);
+    *out = NULL;
+    if (!s)
+        return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "a URL of a scheme that nobody has brought");
+    tnf_error why = { .offset = TNF_NO_OFFSET };
+    tnf_status status = s->open(s->ctx, out, url, &why);
+    if (status != TNF_OK) {
+        *out = NULL;
+        tnf_call_failed(e, status, &why);
+        return status;
+    }
+    if (!*out)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "the program's own scheme gives no source and no error");
+    (*out)->far = true; /* what is beside it is found by its URL */
+    return TNF_OK;
+}
+
+static tnf_status add_scheme(const tnf_scheme *s, tnf_error *e)
+{
+    char url[MOST_NAME + 4];
+    unsigned n = atomic_load(&nschemes);
+    size_t length = strlen(s->name);
+    memcpy(url, s->name, length);
+    memcpy(url + length, "://", 4);
+    if (tnf_is_remote(url) || find(url))
+        return tnf_fail(e, TNF_EEXISTS, TNF_NO_OFFSET, "there is a scheme '%s' already", s->name);
+    if (n == MOST_SCHEMES)
+        return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "more than %u schemes", MOST_SCHEMES);
+    memcpy(schemes[n].name, s->name, length + 1);
+    schemes[n].open = s->open;
+    schemes[n].ctx = s->ctx;
+    atomic_store(&nschemes, n + 1);
+    return TNF_OK;
+}
+
+tnf_status tnf_scheme_add(const tnf_scheme *scheme, tnf_error *e)
+{
+    tnf_scheme s;
+    TNF_TRY(tnf_options_copy(&s, sizeof s, scheme, e));
+    if (!s.open || !s.name || !is_name(s.name))
+        return tnf_fail(
+            e, TNF_EINVAL, TNF_NO_OFFSET,
+            "a scheme needs a function that opens, and a name of 2 to %u small letters, "
+            "digits, '+', '-' and '.', of which the first is a letter",
+            MOST_NAME);
+    pthread_mutex_lock(&adding);
+    tnf_status status = add_scheme(&s, e);
+    pthread_mutex_unlock(&adding);
+    return status;
+}
