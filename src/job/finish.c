@@ -537,6 +537,8 @@ static tnf_status finish(struct finishing *f, tnf_buf *b, tnf_error *e)
     if (f->job->kind == TNF_JOB_CONVERT)
         return finish_convert(f, b, e);
     TNF_TRY(collect(f, e));
+    if (tnf_job_is_cut(f->job)) /* to know what the pieces are of */
+        TNF_TRY(tnf_job_open(f->job, true, &f->how, e));
     begin_result(f->job, b);
     TNF_TRY(f->job->kind == TNF_JOB_HASH ? finish_hash(f, b, e)
                                          : tnf_job_merge(b, f->job, f->receipts, &f->arena, e));

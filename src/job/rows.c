@@ -9,45 +9,31 @@
  * "index":18446744073709551615
  *   {"in":0,"checked":…,"undigested":…}  numbers that are added
  */
+#include "job/rows.h"
 #include "core/look/some.h"
-#include "job/job.h"
 #include "wire/json.h"
 #include <tenfold/diff.h>
 #include <tenfold/emb.h>
-#include <tenfold/stat.h>
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define WHOLE UINT64_MAX
-
-struct rows {
-    tnf_buf *out;
-    tnf_job *job;
-    size_t in; /* the input that is looked at */
-    uint64_t part;
-    const struct job_item *items;
-    size_t n;
-    const tnf_object **wanted; /* by address, or names of diff */
-    size_t nwanted;
-};
-
 /* --------------------------------------------------------------------- texts */
 
-static void begin_row(struct rows *r, uint64_t in, uint64_t index)
+void tnf_row_begin(struct rows *r, uint64_t in, uint64_t index)
 {
     tnf_buf_puts(r->out, r->out->n > 1 ? ",\n" : "\n");
     tnf_buf_printf(r->out, "{\"in\":%" PRIu64 ",\"index\":%" PRIu64 ",\"row\":{", in, index);
 }
 
-static void end_row(struct rows *r)
+void tnf_row_end(struct rows *r)
 {
     tnf_buf_puts(r->out, "}}");
 }
 
-static void put_key(tnf_buf *b, const char *key, const char *text)
+void tnf_row_key(tnf_buf *b, const char *key, const char *text)
 {
     tnf_buf_printf(b, "\"%s\":", key);
     if (text)
@@ -56,7 +42,7 @@ static void put_key(tnf_buf *b, const char *key, const char *text)
         tnf_buf_puts(b, "null");
 }
 
-static void put_name(tnf_buf *b, const char *key, tnf_str name)
+void tnf_row_name(tnf_buf *b, const char *key, tnf_str name)
 {
     tnf_buf_printf(b, "\"%s\":", key);
     if (tnf_utf8_valid(name.p, name.n, NULL)) {
@@ -68,7 +54,7 @@ static void put_name(tnf_buf *b, const char *key, tnf_str name)
     tnf_buf_puts(b, "\"}");
 }
 
-static void put_number(tnf_buf *b, const char *key, double x)
+void tnf_row_number(tnf_buf *b, const char *key, double x)
 {
     tnf_buf_printf(b, ",\"%s\":", key);
     if (isfinite(x))
@@ -77,7 +63,7 @@ static void put_number(tnf_buf *b, const char *key, double x)
         tnf_buf_puts(b, isnan(x) ? "\"NaN\"" : x > 0 ? "\"Infinity\"" : "\"-Infinity\"");
 }
 
-static void put_count(tnf_buf *b, const char *key, uint64_t n)
+void tnf_row_count(tnf_buf *b, const char *key, uint64_t n)
 {
     tnf_buf_printf(b, ",\"%s\":%" PRIu64, key, n);
 }
@@ -112,9 +98,9 @@ static bool is_wanted(void *ctx, const tnf_object *o)
                                  sizeof *r->wanted, by_address);
 }
 
-static uint64_t position(const struct rows *r, size_t in, const tnf_object *o)
+uint64_t tnf_row_position(const struct rows *r, size_t in, const tnf_object *o)
 {
-    return o ? (uint64_t)(o - tnf_at(r->job->inputs[in].file, 0)) : WHOLE;
+    return o ? (uint64_t)(o - tnf_at(r->job->inputs[in].file, 0)) : TNF_ROW_WHOLE;
 }
 
 /* -------------------------------------------------------------------- verify */
@@ -122,20 +108,20 @@ static uint64_t position(const struct rows *r, size_t in, const tnf_object *o)
 static void on_problem(void *ctx, const tnf_problem *p)
 {
     struct rows *r = ctx;
-    begin_row(r, r->in, position(r, r->in, p->object));
-    put_key(r->out, "code", p->rule ? p->rule : tnf_status_name(p->code));
+    tnf_row_begin(r, r->in, tnf_row_position(r, r->in, p->object));
+    tnf_row_key(r->out, "code", p->rule ? p->rule : tnf_status_name(p->code));
     if (p->offset == TNF_NO_OFFSET)
         tnf_buf_puts(r->out, ",\"offset\":null");
     else
-        put_count(r->out, "offset", p->offset);
+        tnf_row_count(r->out, "offset", p->offset);
     tnf_buf_puts(r->out, ",");
     if (p->tensor.n)
-        put_name(r->out, "tensor", p->tensor);
+        tnf_row_name(r->out, "tensor", p->tensor);
     else
         tnf_buf_puts(r->out, "\"tensor\":null");
     tnf_buf_puts(r->out, ",");
-    put_key(r->out, "message", p->message);
-    end_row(r);
+    tnf_row_key(r->out, "message", p->message);
+    tnf_row_end(r);
 }
 
 static tnf_status verify_rows(struct rows *r, const tnf_job_how *how, tnf_error *e)
@@ -155,73 +141,6 @@ static tnf_status verify_rows(struct rows *r, const tnf_job_how *how, tnf_error 
     return TNF_OK;
 }
 
-/* ---------------------------------------------------------------------- stat */
-
-static void put_range(tnf_buf *b, const tnf_stat *s)
-{
-    const tnf_value_counts *c = s->counts;
-    tnf_number kind = s->type->number;
-    if (c->elements <= c->nan + c->inf) {
-        tnf_buf_puts(b, ",\"min\":null,\"max\":null,\"mean\":null,\"std\":null");
-        return;
-    }
-    if (kind == TNF_NUMBER_INT) {
-        tnf_buf_printf(b, ",\"min\":%" PRId64 ",\"max\":%" PRId64, (int64_t)c->min_integer,
-                       (int64_t)c->max_integer);
-    } else if (kind == TNF_NUMBER_UINT || kind == TNF_NUMBER_BOOL) {
-        put_count(b, "min", c->min_integer);
-        put_count(b, "max", c->max_integer);
-    } else {
-        put_number(b, "min", c->min);
-        put_number(b, "max", c->max);
-    }
-    put_number(b, "mean", c->mean);
-    put_number(b, "std", c->deviation);
-}
-
-static void on_stat(void *ctx, const tnf_stat *s)
-{
-    struct rows *r = ctx;
-    tnf_buf *b = r->out;
-    begin_row(r, r->in, position(r, r->in, s->object));
-    put_name(b, "name", s->object->name);
-    if (s->counts) {
-        put_count(b, "elements", s->counts->elements);
-        put_count(b, "nan", s->counts->nan);
-        put_count(b, "inf", s->counts->inf);
-        put_count(b, "zero", s->counts->zero);
-        put_count(b, "subnormal", s->counts->subnormal);
-        put_range(b, s);
-        tnf_buf_puts(b, ",\"histogram\":[");
-        bool any = s->counts->elements > s->counts->nan + s->counts->inf;
-        for (size_t i = 0; any && i < s->nbins; i++)
-            tnf_buf_printf(b, "%s%" PRIu64, i ? "," : "", s->bins[i]);
-        tnf_buf_puts(b, "]");
-    }
-    end_row(r);
-}
-
-static void on_unreadable(void *ctx, const tnf_object *o, const tnf_error *problem)
-{
-    struct rows *r = ctx;
-    begin_row(r, r->in, position(r, r->in, o));
-    put_name(r->out, "name", o->name);
-    tnf_buf_puts(r->out, ",");
-    put_key(r->out, "problem", problem->message);
-    end_row(r);
-}
-
-static tnf_status stat_rows(struct rows *r, const tnf_job_how *how, tnf_error *e)
-{
-    tnf_stat_options options = TNF_STAT_INIT;
-    options.wanted = is_wanted;
-    options.tensor = on_stat;
-    options.problem = on_unreadable;
-    options.ctx = r;
-    options.threads = how->threads;
-    return r->nwanted ? tnf_stat_file(r->job->inputs[r->in].file, &options, e) : TNF_OK;
-}
-
 /* ---------------------------------------------------------------------- diff */
 
 static const char *const kinds[] = {
@@ -235,29 +154,29 @@ static void put_difference(tnf_buf *b, const tnf_difference *d)
 {
     const tnf_value_difference *v = d->values;
     const tnf_object *o = d->a ? d->a : d->b;
-    put_key(b, "kind", kinds[d->kind]);
+    tnf_row_key(b, "kind", kinds[d->kind]);
     if (o) {
         tnf_buf_puts(b, ",");
-        put_name(b, "name", o->name);
+        tnf_row_name(b, "name", o->name);
     }
     if (d->key.n) {
         tnf_buf_puts(b, ",");
-        put_name(b, d->kind == TNF_DIFF_ATTRIBUTE || d->kind == TNF_DIFF_EXTRA ? "key" : "part",
-                 d->key);
+        tnf_row_name(b, d->kind == TNF_DIFF_ATTRIBUTE || d->kind == TNF_DIFF_EXTRA ? "key" : "part",
+                     d->key);
     }
     if (!v)
         return;
-    put_count(b, "elements", v->elements);
-    put_count(b, "different", v->different);
-    put_count(b, "nonfinite", v->nonfinite);
-    put_count(b, "first", v->first);
+    tnf_row_count(b, "elements", v->elements);
+    tnf_row_count(b, "different", v->different);
+    tnf_row_count(b, "nonfinite", v->nonfinite);
+    tnf_row_count(b, "first", v->first);
     if (!v->numbers)
         return;
-    put_number(b, "max_abs", v->max_abs);
-    put_number(b, "max_rel", v->max_rel);
-    put_number(b, "mean_abs", v->mean_abs);
-    put_number(b, "nmse", v->nmse);
-    put_number(b, "cosine", v->cosine);
+    tnf_row_number(b, "max_abs", v->max_abs);
+    tnf_row_number(b, "max_rel", v->max_rel);
+    tnf_row_number(b, "mean_abs", v->mean_abs);
+    tnf_row_number(b, "nmse", v->nmse);
+    tnf_row_number(b, "cosine", v->cosine);
 }
 
 static void on_difference(void *ctx, const tnf_difference *d)
@@ -266,9 +185,9 @@ static void on_difference(void *ctx, const tnf_difference *d)
     size_t in = d->a ? 0 : d->b ? 1 : 2;
     if (in == 2 && r->part != 0)
         return;
-    begin_row(r, in, in == 2 ? 0 : position(r, in, d->a ? d->a : d->b));
+    tnf_row_begin(r, in, in == 2 ? 0 : tnf_row_position(r, in, d->a ? d->a : d->b));
     put_difference(r->out, d);
-    end_row(r);
+    tnf_row_end(r);
 }
 
 static int by_name(const void *a, const void *b)
@@ -310,12 +229,12 @@ static tnf_status diff_rows(struct rows *r, const tnf_job_how *how, tnf_arena *a
     TNF_TRY(tnf_diff(&result, r->job->inputs[0].file, r->job->inputs[1].file, &options, e));
     tnf_buf_puts(r->out, r->out->n > 1 ? ",\n" : "\n");
     tnf_buf_printf(r->out, "{\"tensors\":%" PRIu64, result.tensors);
-    put_count(r->out, "close", result.close);
-    put_count(r->out, "different", result.different);
-    put_count(r->out, "only_a", result.only_a);
-    put_count(r->out, "only_b", result.only_b);
-    put_count(r->out, "attributes", r->part == 0 ? result.attributes : 0);
-    put_count(r->out, "extras", r->part == 0 ? result.extras : 0);
+    tnf_row_count(r->out, "close", result.close);
+    tnf_row_count(r->out, "different", result.different);
+    tnf_row_count(r->out, "only_a", result.only_a);
+    tnf_row_count(r->out, "only_b", result.only_b);
+    tnf_row_count(r->out, "attributes", r->part == 0 ? result.attributes : 0);
+    tnf_row_count(r->out, "extras", r->part == 0 ? result.extras : 0);
     tnf_buf_puts(r->out, "}");
     return TNF_OK;
 }
@@ -329,9 +248,9 @@ static void put_hits(struct rows *r, size_t query, bool found, const tnf_emb_hit
     tnf_buf_printf(b, "{\"query\":%zu,\"found\":%s,\"hits\":[", query, found ? "true" : "false");
     for (size_t i = 0; i < n; i++) {
         tnf_buf_puts(b, i ? ",{" : "{");
-        put_name(b, "word", hits[i].word.p ? hits[i].word : (tnf_str) { "", 0 });
-        put_count(b, "row", hits[i].row);
-        put_number(b, "score", hits[i].score);
+        tnf_row_name(b, "word", hits[i].word.p ? hits[i].word : (tnf_str) { "", 0 });
+        tnf_row_count(b, "row", hits[i].row);
+        tnf_row_number(b, "score", hits[i].score);
         tnf_buf_puts(b, "}");
     }
     tnf_buf_puts(b, "]}");
@@ -392,7 +311,8 @@ tnf_status tnf_job_rows(tnf_buf *out, tnf_job *job, uint64_t part, const tnf_job
     for (; job->kind <= TNF_JOB_STAT && r.in < job->o.ninputs && status == TNF_OK; r.in++) {
         status = choose(&r, &arena, e);
         if (status == TNF_OK)
-            status = job->kind == TNF_JOB_STAT ? stat_rows(&r, how, e) : verify_rows(&r, how, e);
+            status = job->kind == TNF_JOB_STAT ? tnf_stat_rows(&r, how, &arena, e)
+                                               : verify_rows(&r, how, e);
     }
     tnf_buf_puts(out, "]");
     tnf_arena_free(&arena);
