@@ -208,7 +208,7 @@ tnf_status tnf_job_cut(tnf_job *job, tnf_error *e)
 bool tnf_job_is_cut(const tnf_job *job)
 {
     for (size_t i = 0; i < job->nitems; i++)
-        if (job->kind == TNF_JOB_STAT && !job->items[i].whole)
+        if ((job->kind == TNF_JOB_STAT || job->kind == TNF_JOB_DIFF) && !job->items[i].whole)
             return true;
     return false;
 }

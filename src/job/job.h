@@ -8,7 +8,7 @@
  *   layout.c     where the bytes of a conversion will lie
  *   window.c     a sink that takes some of those bytes, and hashes them
  *   part.c       does the items of a part
- *   rows.c       … of verify, stat (rows_stat.c), diff and similar
+ *   rows*.c      … of verify, stat, diff and similar; pieces.c: of some leaves of a tensor
  *   merge.c      puts their results together
  *   receipt.c    what a part leaves behind
  *   finish.c     checks, merges, makes visible

@@ -235,6 +235,33 @@ static tnf_status join_stats(struct merging *m, tnf_error *e)
     return TNF_OK;
 }
 
+static void sort_rows(struct merging *m)
+{
+    if (m->n)
+        qsort(m->rows, m->n, sizeof *m->rows, by_place);
+}
+
+/* Pieces are taken out, and the rows that come of them go in. */
+static tnf_status join_diffs(struct merging *m, tnf_buf *text, tnf_error *e)
+{
+    struct row_piece *pieces = tnf_arena_array(m->arena, m->n + 1, sizeof *pieces);
+    size_t to = 0, n = 0;
+    if (!pieces)
+        return tnf_arena_fail(m->arena, "results", e);
+    for (size_t i = 0; i < m->n; i++)
+        if (m->rows[i].piece)
+            pieces[n++] = (struct row_piece) { m->rows[i].index, m->rows[i].text };
+        else
+            m->rows[to++] = m->rows[i];
+    m->n = to;
+    if (n == 0)
+        return TNF_OK;
+    TNF_TRY(tnf_diff_join(text, m->job, pieces, n, m->arena, e));
+    TNF_TRY(take_rows(m, (tnf_str) { (const char *)text->p, text->n }, e));
+    sort_rows(m);
+    return TNF_OK;
+}
+
 /* -------------------------------------------------------------------- telling */
 
 static void put_file(tnf_buf *b, const struct merging *m, size_t in, size_t *at)
@@ -305,25 +332,37 @@ static void put_answers(tnf_buf *b, const struct merging *m)
     tnf_buf_puts(b, "]");
 }
 
+static tnf_status merge(tnf_buf *out, struct merging *m, const struct job_receipt *receipts,
+                        tnf_buf *joined, tnf_error *e)
+{
+    tnf_job *job = m->job;
+    for (uint64_t i = 0; i < job->o.parts; i++)
+        TNF_TRY(take_rows(m, receipts[i].rows, e));
+    sort_rows(m);
+    if (job->kind == TNF_JOB_STAT)
+        TNF_TRY(join_stats(m, e));
+    if (job->kind == TNF_JOB_DIFF)
+        TNF_TRY(join_diffs(m, joined, e));
+    if (job->kind == TNF_JOB_DIFF)
+        put_differences(out, m);
+    else if (job->kind == TNF_JOB_SIMILAR)
+        put_answers(out, m);
+    else
+        put_files(out, m);
+    return tnf_buf_status(out, "results", e);
+}
+
 tnf_status tnf_job_merge(tnf_buf *out, tnf_job *job, const struct job_receipt *receipts,
                          tnf_arena *arena, tnf_error *e)
 {
     struct merging m = { .job = job, .arena = arena, .e = e };
+    tnf_buf joined; /* rows that point into it are told before it goes */
     m.sums = tnf_arena_array(arena, job->o.ninputs, sizeof *m.sums);
     m.answers = tnf_arena_array(arena, job->o.nqueries + 1, sizeof *m.answers);
     if (!m.sums || !m.answers)
         return tnf_arena_fail(arena, "results", e);
-    for (uint64_t i = 0; i < job->o.parts; i++)
-        TNF_TRY(take_rows(&m, receipts[i].rows, e));
-    if (m.n)
-        qsort(m.rows, m.n, sizeof *m.rows, by_place);
-    if (job->kind == TNF_JOB_STAT)
-        TNF_TRY(join_stats(&m, e));
-    if (job->kind == TNF_JOB_DIFF)
-        put_differences(out, &m);
-    else if (job->kind == TNF_JOB_SIMILAR)
-        put_answers(out, &m);
-    else
-        put_files(out, &m);
-    return tnf_buf_status(out, "results", e);
+    tnf_text_begin(&joined, UINT64_MAX);
+    tnf_status status = merge(out, &m, receipts, &joined, e);
+    tnf_buf_free(&joined);
+    return status;
 }

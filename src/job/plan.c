@@ -4,6 +4,7 @@
  * Nothing here looks at the clock, the machine or the number of cores.
  */
 #include "base/sized.h"
+#include "core/look/diff_some.h"
 #include "core/look/stat_some.h"
 #include "job/job.h"
 #include <tenfold/emb.h>
@@ -172,11 +173,27 @@ static tnf_status stat_unit(tnf_job *job, size_t in, size_t index, const tnf_obj
     return TNF_OK;
 }
 
+/* The leaves of two tensors whose differences can be put together of theirs. */
+static tnf_status diff_unit(tnf_job *job, size_t in, size_t index, const tnf_object *o,
+                            tnf_error *e)
+{
+    const tnf_object *b = in == 0 ? tnf_find_n(job->inputs[1].file, o->name.p, o->name.n) : NULL;
+    uint64_t leaves = b ? tnf_diff_cuts(o, b) : 0;
+    TNF_TRY(whole_unit(job, in, index, o, e));
+    if (leaves < 2 || tnf_find_n(job->inputs[0].file, o->name.p, o->name.n) != o)
+        return TNF_OK;
+    struct job_item *unit = &job->items[job->nitems - 1];
+    unit->whole = unit->atom = false;
+    unit->n = leaves;
+    return TNF_OK;
+}
+
 static tnf_status tensor_unit(tnf_job *job, size_t in, size_t index, const tnf_object *o,
                               tnf_error *e)
 {
     return job->kind == TNF_JOB_HASH   ? hash_units(job, in, index, o, e)
            : job->kind == TNF_JOB_STAT ? stat_unit(job, in, index, o, e)
+           : job->kind == TNF_JOB_DIFF ? diff_unit(job, in, index, o, e)
                                        : whole_unit(job, in, index, o, e);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Jobs whose result is no file: verify, stat, diff, similar.
+/* Jobs whose result is no file: verify, stat (rows_stat.c), diff (rows_diff.c), similar.
  *
  * Each part gives rows of JSON that say which tensor they belong to; put together, they are in the
  * order in which the plain function tells them. What is about a file and not about one of its
@@ -12,7 +12,6 @@
 #include "job/rows.h"
 #include "core/look/some.h"
 #include "wire/json.h"
-#include <tenfold/diff.h>
 #include <tenfold/emb.h>
 
 #include <inttypes.h>
@@ -141,104 +140,6 @@ static tnf_status verify_rows(struct rows *r, const tnf_job_how *how, tnf_error 
     return TNF_OK;
 }
 
-/* ---------------------------------------------------------------------- diff */
-
-static const char *const kinds[] = {
-    [TNF_DIFF_ONLY_A] = "only_a",       [TNF_DIFF_ONLY_B] = "only_b", [TNF_DIFF_LAYOUT] = "layout",
-    [TNF_DIFF_SHAPE] = "shape",         [TNF_DIFF_DTYPE] = "dtype",   [TNF_DIFF_PARTS] = "part",
-    [TNF_DIFF_ORDER] = "order",         [TNF_DIFF_VALUES] = "values", [TNF_DIFF_EXTRA] = "extra",
-    [TNF_DIFF_ATTRIBUTE] = "attribute",
-};
-
-static void put_difference(tnf_buf *b, const tnf_difference *d)
-{
-    const tnf_value_difference *v = d->values;
-    const tnf_object *o = d->a ? d->a : d->b;
-    tnf_row_key(b, "kind", kinds[d->kind]);
-    if (o) {
-        tnf_buf_puts(b, ",");
-        tnf_row_name(b, "name", o->name);
-    }
-    if (d->key.n) {
-        tnf_buf_puts(b, ",");
-        tnf_row_name(b, d->kind == TNF_DIFF_ATTRIBUTE || d->kind == TNF_DIFF_EXTRA ? "key" : "part",
-                     d->key);
-    }
-    if (!v)
-        return;
-    tnf_row_count(b, "elements", v->elements);
-    tnf_row_count(b, "different", v->different);
-    tnf_row_count(b, "nonfinite", v->nonfinite);
-    tnf_row_count(b, "first", v->first);
-    if (!v->numbers)
-        return;
-    tnf_row_number(b, "max_abs", v->max_abs);
-    tnf_row_number(b, "max_rel", v->max_rel);
-    tnf_row_number(b, "mean_abs", v->mean_abs);
-    tnf_row_number(b, "nmse", v->nmse);
-    tnf_row_number(b, "cosine", v->cosine);
-}
-
-static void on_difference(void *ctx, const tnf_difference *d)
-{
-    struct rows *r = ctx;
-    size_t in = d->a ? 0 : d->b ? 1 : 2;
-    if (in == 2 && r->part != 0)
-        return;
-    tnf_row_begin(r, in, in == 2 ? 0 : tnf_row_position(r, in, d->a ? d->a : d->b));
-    put_difference(r->out, d);
-    tnf_row_end(r);
-}
-
-static int by_name(const void *a, const void *b)
-{
-    const tnf_object *const *x = a, *const *y = b;
-    return tnf_str_compare((*x)->name, (*y)->name);
-}
-
-static bool is_named(void *ctx, tnf_str name)
-{
-    const struct rows *r = ctx;
-    const tnf_object one = { .name = name }, *key = &one;
-    return r->nwanted && bsearch((const void *)&key, (const void *)r->wanted, r->nwanted,
-                                 sizeof *r->wanted, by_name);
-}
-
-static tnf_status diff_rows(struct rows *r, const tnf_job_how *how, tnf_arena *arena, tnf_error *e)
-{
-    const tnf_job_options *o = &r->job->o;
-    tnf_diff_options options = TNF_DIFF_INIT;
-    tnf_diff_result result = TNF_DIFF_RESULT_INIT;
-    r->wanted = tnf_arena_array(arena, r->n + 1, sizeof *r->wanted);
-    if (!r->wanted)
-        return tnf_arena_fail(arena, "the plan", e);
-    for (size_t i = 0; i < r->n; i++)
-        r->wanted[r->nwanted++] = tnf_at(r->job->inputs[r->items[i].in].file, r->items[i].index);
-    if (r->nwanted)
-        qsort((void *)r->wanted, r->nwanted, sizeof *r->wanted, by_name);
-    if (r->nwanted == 0 && r->part != 0)
-        return TNF_OK;
-    options.select = is_named;
-    options.difference = on_difference;
-    options.ctx = r;
-    options.threads = how->threads;
-    options.numeric = o->numeric;
-    options.rtol = o->rtol;
-    options.atol = o->atol;
-    options.ignore = r->part != 0 ? TNF_DIFF_IGNORE_EXTRAS : 0;
-    TNF_TRY(tnf_diff(&result, r->job->inputs[0].file, r->job->inputs[1].file, &options, e));
-    tnf_buf_puts(r->out, r->out->n > 1 ? ",\n" : "\n");
-    tnf_buf_printf(r->out, "{\"tensors\":%" PRIu64, result.tensors);
-    tnf_row_count(r->out, "close", result.close);
-    tnf_row_count(r->out, "different", result.different);
-    tnf_row_count(r->out, "only_a", result.only_a);
-    tnf_row_count(r->out, "only_b", result.only_b);
-    tnf_row_count(r->out, "attributes", r->part == 0 ? result.attributes : 0);
-    tnf_row_count(r->out, "extras", r->part == 0 ? result.extras : 0);
-    tnf_buf_puts(r->out, "}");
-    return TNF_OK;
-}
-
 /* ------------------------------------------------------------------- similar */
 
 static void put_hits(struct rows *r, size_t query, bool found, const tnf_emb_hit *hits, size_t n)
@@ -305,7 +206,7 @@ tnf_status tnf_job_rows(tnf_buf *out, tnf_job *job, uint64_t part, const tnf_job
     tnf_scratch_begin(&arena);
     tnf_buf_puts(out, "[");
     if (job->kind == TNF_JOB_DIFF)
-        status = diff_rows(&r, how, &arena, e);
+        status = tnf_diff_rows(&r, how, &arena, e);
     else if (job->kind == TNF_JOB_SIMILAR)
         status = similar_rows(&r, how, &arena, e);
     for (; job->kind <= TNF_JOB_STAT && r.in < job->o.ninputs && status == TNF_OK; r.in++) {

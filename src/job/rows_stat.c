@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Figures of tensors as rows. Of a tensor that several parts look at, each gives a piece:
  *
- *   {"in":0,"index":3,"piece":{"sums":"…","bins":"…"}}      words of 16 hex digits, so that floats
- *                                                           come back as they were
- *   sums   for each node: its first leaf, its level, the members of tnf_tally
+ *   {"in":0,"index":3,"piece":{"sums":"…","bins":"…"}}
+ *
+ *   sums   of tnf_tally (pieces.c)
  *   bins   k, min, max, first, last, and the counts from first to last; "" if there are none
  */
-#include "base/hex.h"
 #include "core/look/stat_some.h"
 #include "job/rows.h"
 #include "wire/json.h"
@@ -16,10 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TALLY_WORDS (sizeof(tnf_tally) / sizeof(uint64_t))
-#define NODE_WORDS  (2 + TALLY_WORDS)
-#define BINS_WORDS  5u
-#define DIGITS      16u
+#define BINS_WORDS 5u
 
 _Static_assert(sizeof(tnf_tally) == 11 * sizeof(uint64_t), "a tally is words and nothing else");
 
@@ -85,30 +81,16 @@ static void on_unreadable(void *ctx, const tnf_object *o, const tnf_error *probl
 
 /* ------------------------------------------------------------------- pieces */
 
-static void put_word(tnf_buf *b, uint64_t word)
-{
-    tnf_buf_printf(b, "%016" PRIx64, word);
-}
-
-static void put_words(tnf_buf *b, const void *from, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        uint64_t word;
-        memcpy(&word, (const uint8_t *)from + i * sizeof word, sizeof word);
-        put_word(b, word);
-    }
-}
-
 static void put_bins(tnf_buf *b, const tnf_bins *bins)
 {
     if (!bins || !bins->used)
         return;
-    put_word(b, (uint64_t)(int64_t)bins->k);
-    put_words(b, &bins->min, 1);
-    put_words(b, &bins->max, 1);
-    put_word(b, (uint64_t)bins->first);
-    put_word(b, (uint64_t)bins->last);
-    put_words(b, bins->counts, (size_t)(bins->last - bins->first + 1));
+    tnf_word_put(b, (uint64_t)(int64_t)bins->k);
+    tnf_words_put(b, &bins->min, 1);
+    tnf_words_put(b, &bins->max, 1);
+    tnf_word_put(b, (uint64_t)bins->first);
+    tnf_word_put(b, (uint64_t)bins->last);
+    tnf_words_put(b, bins->counts, (size_t)(bins->last - bins->first + 1));
 }
 
 static void on_piece(void *ctx, const tnf_object *o, const tnf_pairing *sums, const tnf_bins *bins)
@@ -118,11 +100,7 @@ static void on_piece(void *ctx, const tnf_object *o, const tnf_pairing *sums, co
     tnf_buf_puts(b, b->n > 1 ? ",\n" : "\n");
     tnf_buf_printf(b, "{\"in\":%zu,\"index\":%" PRIu64 ",\"piece\":{\"sums\":\"", r->in,
                    tnf_row_position(r, r->in, o));
-    for (size_t i = 0; i < sums->n; i++) {
-        put_word(b, sums->nodes[i].first);
-        put_word(b, sums->nodes[i].level);
-        put_words(b, sums->results + i * sums->size, TALLY_WORDS);
-    }
+    tnf_sums_put(b, sums);
     tnf_buf_puts(b, "\",\"bins\":\"");
     put_bins(b, bins);
     tnf_buf_puts(b, "\"}}");
@@ -159,39 +137,6 @@ tnf_status tnf_stat_rows(struct rows *r, const tnf_job_how *how, tnf_arena *aren
 
 /* ------------------------------------------------------------------- joining */
 
-static bool take_words(void *out, tnf_str hex, size_t at, size_t n)
-{
-    if (at > hex.n / DIGITS || n > hex.n / DIGITS - at)
-        return false;
-    for (size_t i = 0; i < n; i++) {
-        uint64_t word = 0;
-        for (size_t k = 0; k < DIGITS; k++) {
-            int digit = tnf_hex_digit(hex.p[(at + i) * DIGITS + k]);
-            if (digit < 0)
-                return false;
-            word = word << 4 | (uint64_t)digit;
-        }
-        memcpy((uint8_t *)out + i * sizeof word, &word, sizeof word);
-    }
-    return true;
-}
-
-static bool take_sums(tnf_pairing *sums, tnf_str hex)
-{
-    size_t words = hex.n / DIGITS;
-    if (hex.n % DIGITS || words % NODE_WORDS || words == 0)
-        return false;
-    for (size_t at = 0; at < words; at += NODE_WORDS) {
-        uint64_t node[2];
-        tnf_tally tally;
-        if (!take_words(node, hex, at, 2) || !take_words(&tally, hex, at + 2, TALLY_WORDS) ||
-            node[1] >= TNF_PAIRING_LEVELS || (sums->n == 0 && node[0] != 0) ||
-            !tnf_pairing_add(sums, (tnf_pairing_node) { node[0], (unsigned)node[1] }, &tally))
-            return false;
-    }
-    return true;
-}
-
 /* They must lie where their range says: whoever joins them counts on it. */
 static bool bins_hold(const tnf_bins *b)
 {
@@ -208,8 +153,8 @@ static bool take_bins(tnf_bins *bins, tnf_bins *more, tnf_str hex)
     if (hex.n == 0)
         return true;
     *more = (tnf_bins) { .used = true };
-    if (hex.n % DIGITS || !take_words(words, hex, 0, BINS_WORDS) ||
-        !take_words(&more->min, hex, 1, 1) || !take_words(&more->max, hex, 2, 1))
+    if (hex.n % TNF_WORD_DIGITS || !tnf_words_take(words, hex, 0, BINS_WORDS) ||
+        !tnf_words_take(&more->min, hex, 1, 1) || !tnf_words_take(&more->max, hex, 2, 1))
         return false;
     int64_t k = (int64_t)words[0];
     more->k = k < -2000 || k > 2000 ? 2000 : (int)k;
@@ -218,7 +163,8 @@ static bool take_bins(tnf_bins *bins, tnf_bins *more, tnf_str hex)
     if (!bins_hold(more))
         return false;
     size_t n = (size_t)(more->last - more->first + 1);
-    if (hex.n / DIGITS != BINS_WORDS + n || !take_words(more->counts, hex, BINS_WORDS, n))
+    if (hex.n / TNF_WORD_DIGITS != BINS_WORDS + n ||
+        !tnf_words_take(more->counts, hex, BINS_WORDS, n))
         return false;
     tnf_bins_merge(bins, more);
     return true;
@@ -234,7 +180,7 @@ static bool take_piece(tnf_pairing *sums, tnf_bins bins[2], tnf_str text, tnf_ar
             (void)(key.n == 4 && memcmp(key.p, "sums", 4) == 0   ? tnf_json_string(&j, &hex)
                    : key.n == 4 && memcmp(key.p, "bins", 4) == 0 ? tnf_json_string(&j, &counts)
                                                                  : tnf_json_skip(&j, NULL));
-    return tnf_json_end(&j) == TNF_OK && take_sums(sums, hex) &&
+    return tnf_json_end(&j) == TNF_OK && tnf_sums_take(sums, hex) &&
            take_bins(&bins[0], &bins[1], counts);
 }
 
