@@ -11,7 +11,7 @@
  *   rows*.c      … of verify, stat, diff and similar; pieces.c: of some leaves of a tensor
  *   merge.c      puts their results together
  *   receipt.c    what a part leaves behind
- *   finish.c     checks, merges, makes visible
+ *   finish.c     checks, merges, makes visible; finish_hash.c: … hashes
  */
 #ifndef TNF_JOB_JOB_H
 #define TNF_JOB_JOB_H
