@@ -92,31 +92,44 @@ def driver(tenfold, tb):
     print(f"finish: receipts of {size / 1e6:.0f} MB, {cpu:.1f} s of CPU time, {memory:.0f} MiB", flush=True)
 
 
-def work(tenfold, gib):
-    size = gib << 30
-    text = json.dumps({"w": {"dtype": "BF16", "shape": [size // 2], "data_offsets": [0, size]}}).encode()
-    with open("w.safetensors", "wb") as f:
+def model(path, size, dtype="BF16"):
+    text = json.dumps({"w": {"dtype": dtype, "shape": [size // 2], "data_offsets": [0, size]}}).encode()
+    block = b"".join(struct.pack("<H", 0x3c00 + i * 2654435761 % 1021) for i in range(1 << 19))
+    with open(path, "wb") as f:
         f.write(struct.pack("<Q", len(text)) + text)
-        block = b"".join(struct.pack("<H", 0x3c00 + i * 2654435761 % 1021) for i in range(1 << 19))
-        for _ in range(size >> 20):
-            f.write(block)
-    one = {"TENFOLD_THREADS": "1"}
+        for at in range(0, size, len(block)):
+            f.write(block[:size - at])
+
+
+def in_parts(tenfold, job, path, parts, env):
+    """What each part of a plan took, and finish."""
+    out = ["--out", "out.safetensors"] if job == "convert" else []
+    measure(tenfold, "plan", path, "--for", job, *out, "--parts", parts, "--json")
+    os.rename("out.txt", "plan.json")
+    each = [measure(tenfold, job, "--plan", "plan.json", "--part", f"{i}/{parts}", env=env) for i in range(parts)]
+    end = measure(tenfold, "finish", "plan.json", env=env)
+    if out:
+        os.remove(out[1])
+    return each, end
+
+
+def work(tenfold, gib, parts=64):
+    size, one = gib << 30, {"TENFOLD_THREADS": "1"}
+    model("w.safetensors", size)
+    model("little.safetensors", 2)
     for job in ("hash", "stat", "convert"):
-        out = [f"{job}.safetensors"] if job == "convert" else []
+        out = ["plain.safetensors"] if job == "convert" else []
         plain = measure(tenfold, job, "w.safetensors", *out, env=one)
+        hashed = measure(tenfold, "hash", *out, env=one)[0] if out else 0
         for f in out:
             os.remove(f)
-        start = measure(tenfold, "--version")[0]
-        more = ["--out", out[0]] if out else []
-        p = measure(tenfold, "plan", "w.safetensors", "--for", job, *more, "--parts", 64, "--json")
-        os.rename("out.txt", "plan.json")
-        each = [measure(tenfold, job, "--plan", "plan.json", "--part", f"{i}/64", env=one) for i in range(64)]
-        end = measure(tenfold, "finish", "plan.json", env=one)
-        for f in out:
-            os.remove(f)
-        total = sum(x[0] for x in each)
-        print(f"work: {job} of one tensor of {gib} GiB: plain {plain[0]:.2f} s; plan {p[0]:.2f}, 64 parts {total:.2f} "
-              f"(start-up {64 * start:.2f}), finish {end[0]:.2f}; parts / plain {total / plain[0]:.3f}; read "
+        start = sum(x[0] for x in in_parts(tenfold, job, "little.safetensors", parts, one)[0])
+        each, end = in_parts(tenfold, job, "w.safetensors", parts, one)
+        total, base = sum(x[0] for x in each), plain[0] + hashed
+        print(f"work: {job} of one tensor of {gib} GiB: plain {plain[0]:.2f} s"
+              + (f", and hash of it {hashed:.2f}" if out else "")
+              + f"; {parts} parts {total:.2f}, of which {start:.2f} with nothing to do; finish {end[0]:.2f}; "
+              f"({total:.2f} - {start:.2f}) / {base:.2f} = {(total - start) / base:.3f}; read "
               f"{sum(x[2] for x in each) / size:.4f} of the input; a part at most {max(x[1] for x in each):.0f} MiB",
               flush=True)
     os.remove("w.safetensors")
