@@ -45,6 +45,7 @@ struct job_pin {
     uint64_t size;
     bool dated; /* it has a time of change */
     uint64_t mtime_ns;
+    const char *etag; /* of an object of another machine; NULL: none */
 };
 
 struct job_input {
