@@ -13,6 +13,7 @@ struct tnf_source {
     tnf_allocator alloc;
     int fd;              /* for copying inside the kernel; -1 if there is none */
     tnf_stamp stamp;     /* of a file, when it was opened */
+    const char *version; /* what a server calls the version that is read (ETag); NULL: nothing */
     bool network;        /* it is on a file system of another machine, where locks may be slow */
     bool far;            /* each read costs a round trip: nothing is read that may not be needed */
     bool sparse;         /* a file of fewer blocks than bytes: it has holes */

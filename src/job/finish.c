@@ -27,6 +27,25 @@
 
 /* ------------------------------------------------------------------- receipts */
 
+/* Of a hash, whose leaves are all there is: that it is whole and how many it has. They are read
+ * again when they are needed, tensor by tensor, so that they need not all be in memory at once. */
+static tnf_status keep_length(struct finishing *f, tnf_error *e)
+{
+    struct job_receipt r;
+    tnf_arena scratch;
+    tnf_scratch_begin(&scratch);
+    tnf_status status = tnf_receipt_parse(&r, f->job, (const char *)f->job->answer.p,
+                                          f->job->answer.n, &scratch, e);
+    if (status == TNF_OK)
+        f->receipts[r.part] = (struct job_receipt) { .part = r.part,
+                                                     .bytes = r.bytes,
+                                                     .leaves = { NULL, r.leaves.n },
+                                                     .frame = { NULL, r.frame.n },
+                                                     .rows = { "[]", 2 } };
+    tnf_arena_free(&scratch);
+    return status;
+}
+
 static tnf_status keep(struct finishing *f, const char *text, size_t n, tnf_error *e)
 {
     struct job_receipt r;
@@ -56,7 +75,9 @@ static tnf_status read_all(struct finishing *f, tnf_error *e)
         if (status == TNF_ENOTFOUND)
             continue;
         if (status == TNF_OK)
-            status = keep(f, (const char *)job->answer.p, job->answer.n, &why);
+            status = job->kind == TNF_JOB_HASH
+                         ? keep_length(f, &why)
+                         : keep(f, (const char *)job->answer.p, job->answer.n, &why);
         if (status != TNF_OK) {
             if (e)
                 *e = why;
@@ -118,7 +139,7 @@ static tnf_status collect(struct finishing *f, tnf_error *e)
     return TNF_OK;
 }
 
-/* ----------------------------------------------------------------------- hash */
+/* --------------------------------------------------------------------- leaves */
 
 /* All leaves, in the order of the items; before[i]: of the items before the i-th. */
 static tnf_status all_leaves(struct finishing *f, uint8_t **out, uint64_t **before, tnf_error *e)
@@ -141,97 +162,6 @@ static tnf_status all_leaves(struct finishing *f, uint8_t **out, uint64_t **befo
                             i);
         to += f->receipts[i].leaves.n / 2;
     }
-    return TNF_OK;
-}
-
-static void put_hash(tnf_buf *b, const uint8_t hash[TNF_HASH_BYTES])
-{
-    tnf_buf_puts(b, "\"sha256:");
-    tnf_put_hex(b, hash, TNF_HASH_BYTES);
-    tnf_buf_puts(b, "\"");
-}
-
-static void put_name(tnf_buf *b, tnf_str name)
-{
-    bool text = tnf_utf8_valid(name.p, name.n, NULL);
-    if (text) {
-        tnf_json_put_string(b, name.p, name.n);
-        return;
-    }
-    tnf_buf_puts(b, "{\"$bytes\":\"");
-    tnf_put_hex(b, (const uint8_t *)name.p, name.n);
-    tnf_buf_puts(b, "\"}");
-}
-
-/* The leaves of each tensor of an input. */
-static tnf_status gather(struct finishing *f, size_t in, uint8_t **leaves, const uint8_t *all,
-                         const uint64_t *before, tnf_error *e)
-{
-    const tnf_job *job = f->job;
-    const tnf_file *file = job->inputs[in].file;
-    for (size_t i = 0; i < tnf_file_info(file)->objects; i++) {
-        const tnf_object *o = tnf_at(file, i);
-        uint64_t n = tnf_leaves_before(o, o->nparts);
-        leaves[i] = tnf_arena_array(&f->arena, n + 1, TNF_HASH_BYTES);
-        if (!leaves[i])
-            return tnf_arena_fail(&f->arena, "hashes", e);
-    }
-    for (size_t i = 0; i < job->nitems; i++) {
-        const struct job_item *it = &job->items[i];
-        const tnf_object *o = it->in == in ? tnf_at(file, it->index) : NULL;
-        if (it->in != in)
-            continue;
-        if (!o || it->k >= o->nparts || it->first > tnf_count_leaves(&o->parts[it->k]) ||
-            it->n > tnf_count_leaves(&o->parts[it->k]) - it->first)
-            return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "the plan does not fit its inputs");
-        memcpy(leaves[it->index] +
-                   (tnf_leaves_before(o, (uint16_t)it->k) + it->first) * TNF_HASH_BYTES,
-               all + before[i] * TNF_HASH_BYTES, (size_t)it->n * TNF_HASH_BYTES);
-    }
-    return TNF_OK;
-}
-
-static tnf_status hash_input(struct finishing *f, tnf_buf *b, size_t in, const uint8_t *all,
-                             const uint64_t *before, tnf_error *e)
-{
-    const tnf_file *file = f->job->inputs[in].file;
-    size_t n = tnf_file_info(file)->objects;
-    uint8_t hash[TNF_HASH_BYTES];
-    uint8_t **leaves = tnf_arena_array(&f->arena, n + 1, sizeof *leaves);
-    uint8_t(*tensors)[TNF_HASH_BYTES] = tnf_arena_array(&f->arena, n + 1, sizeof *tensors);
-    if (!leaves || !tensors)
-        return tnf_arena_fail(&f->arena, "hashes", e);
-    TNF_TRY(gather(f, in, leaves, all, before, e));
-    for (size_t i = 0; i < n; i++)
-        TNF_TRY(tnf_hash_of_leaves(tensors[i], tnf_at(file, i), leaves[i], e));
-    TNF_TRY(tnf_hash_of_tensors(hash, file, (const uint8_t(*)[TNF_HASH_BYTES])tensors, e));
-    const char *path = f->job->inputs[in].own.name;
-    tnf_buf_puts(b, in ? ",\n{\"file\":" : "\n{\"file\":");
-    tnf_json_put_string(b, path, strlen(path));
-    tnf_buf_puts(b, ",\"hash\":");
-    put_hash(b, hash);
-    tnf_buf_printf(b, ",\"hash_version\":%d,\"tensors\":[", TNF_HASH_VERSION);
-    for (size_t i = 0; i < n; i++) {
-        tnf_buf_puts(b, i ? ",\n{\"name\":" : "\n{\"name\":");
-        put_name(b, tnf_at(file, i)->name);
-        tnf_buf_puts(b, ",\"hash\":");
-        put_hash(b, tensors[i]);
-        tnf_buf_puts(b, "}");
-    }
-    tnf_buf_puts(b, "]}");
-    return tnf_buf_status(b, "hashes", e);
-}
-
-static tnf_status finish_hash(struct finishing *f, tnf_buf *b, tnf_error *e)
-{
-    uint8_t *all;
-    uint64_t *before;
-    TNF_TRY(all_leaves(f, &all, &before, e));
-    TNF_TRY(tnf_job_open(f->job, true, &f->how, e));
-    tnf_buf_puts(b, ",\"files\":[");
-    for (size_t i = 0; i < f->job->o.ninputs; i++)
-        TNF_TRY(hash_input(f, b, i, all, before, e));
-    tnf_buf_puts(b, "]");
     return TNF_OK;
 }
 
@@ -333,7 +263,7 @@ static tnf_status put_output(struct finishing *f, tnf_buf *b, tnf_error *e)
     if (known)
         TNF_TRY(all_leaves(f, &all, &before, e));
     if (known && hash_output(f, hash, all, before))
-        put_hash(b, hash);
+        tnf_finish_put_hash(b, hash);
     else
         tnf_buf_puts(b, "null");
     return TNF_OK;
@@ -537,8 +467,10 @@ static tnf_status finish(struct finishing *f, tnf_buf *b, tnf_error *e)
     if (f->job->kind == TNF_JOB_CONVERT)
         return finish_convert(f, b, e);
     TNF_TRY(collect(f, e));
+    if (tnf_job_is_cut(f->job)) /* to know what the pieces are of */
+        TNF_TRY(tnf_job_open(f->job, true, &f->how, e));
     begin_result(f->job, b);
-    TNF_TRY(f->job->kind == TNF_JOB_HASH ? finish_hash(f, b, e)
+    TNF_TRY(f->job->kind == TNF_JOB_HASH ? tnf_finish_hash(f, b, e)
                                          : tnf_job_merge(b, f->job, f->receipts, &f->arena, e));
     tnf_buf_puts(b, "}\n");
     return tnf_buf_status(b, "the result", e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What finish.c and again.c share. */
+/* What finish.c, finish_hash.c and again.c share. */
 #ifndef TNF_JOB_FINISHING_H
 #define TNF_JOB_FINISHING_H
 
@@ -13,6 +13,10 @@ struct finishing {
     struct job_receipt *receipts; /* of all parts */
     char **now;                   /* where each output lies */
 };
+
+/* finish_hash.c: the hashes of all inputs. */
+tnf_status tnf_finish_hash(struct finishing *f, tnf_buf *b, tnf_error *e);
+void tnf_finish_put_hash(tnf_buf *b, const uint8_t hash[TNF_HASH_BYTES]);
 
 /* again.c: where the outputs lie now; */
 tnf_status tnf_finish_find(struct finishing *f, tnf_error *e);

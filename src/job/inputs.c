@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The inputs of a plan: opened by whoever works on them, and held against what was planned.
  *
- *   size, time     of each file, cheap to compare; the time may be waived
+ *   size, time     of each file, cheap to compare; the time may be waived. Of an object of another
+ *                  machine the ETag is what the time is of a file
  *   header         the hash of all that the reader found: names, types, shapes, places, attributes
  */
 #include "job/job.h"
@@ -91,9 +92,18 @@ static struct job_pin pin_of(const char *name, const tnf_source *source)
 {
     const tnf_stamp *s = &source->stamp;
     struct job_pin pin = { .name = name, .size = source->size, .dated = s->ino != 0 };
+    pin.etag = source->version;
     if (pin.dated)
         pin.mtime_ns = (uint64_t)s->modified.tv_sec * 1000000000u + (uint64_t)s->modified.tv_nsec;
     return pin;
+}
+
+/* What it says outlives the source. */
+static tnf_status note_pin(tnf_job *job, struct job_pin *out, const char *name,
+                           const tnf_source *source, tnf_error *e)
+{
+    *out = pin_of(name, source);
+    return out->etag ? tnf_job_copy(&out->etag, job, out->etag, strlen(out->etag), e) : TNF_OK;
 }
 
 static tnf_status note_shards(tnf_job *job, struct job_input *in, const struct sibling *all,
@@ -110,7 +120,7 @@ static tnf_status note_shards(tnf_job *job, struct job_input *in, const struct s
         if (!s->file)
             continue;
         TNF_TRY(tnf_job_copy(&name, job, s->name, strlen(s->name), e));
-        in->shards[in->nshards++] = pin_of(name, s->file->source);
+        TNF_TRY(note_pin(job, &in->shards[in->nshards++], name, s->file->source, e));
     }
     return TNF_OK;
 }
@@ -118,7 +128,7 @@ static tnf_status note_shards(tnf_job *job, struct job_input *in, const struct s
 static tnf_status note_input(tnf_job *job, struct job_input *in, tnf_error *e)
 {
     const tnf_file *file = in->file;
-    in->own = pin_of(in->own.name, file->source);
+    TNF_TRY(note_pin(job, &in->own, in->own.name, file->source, e));
     TNF_TRY(note_shards(job, in, file->siblings, e));
     return hash_header(in->header, file, e);
 }
@@ -138,6 +148,10 @@ static tnf_status check_pin(const struct job_pin *pin, const tnf_source *source,
     if (!trust && pin->dated && now.dated && now.mtime_ns != pin->mtime_ns)
         return changed(pin->name, "it was changed, or is a copy (--trust-content compares less)",
                        e);
+    if (!trust && pin->etag && now.etag && strcmp(now.etag, pin->etag) != 0)
+        return changed(
+            pin->name,
+            "its ETag is another, so it is another version (--trust-content compares less)", e);
     return TNF_OK;
 }
 

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* What the files about plans share.
  *
- *   plan.c       what is asked for ─> inputs, units of work, items
+ *   plan.c       what is asked for ─> inputs, units of work
+ *   cut.c        … cut into items for the parts
  *   plan_text.c  the plan as JSON, and back
  *   inputs.c     opens the inputs and holds them against the plan
  *   layout.c     where the bytes of a conversion will lie
  *   window.c     a sink that takes some of those bytes, and hashes them
  *   part.c       does the items of a part
- *   rows.c       … of verify, stat, diff and similar, and puts their results together
+ *   rows*.c      … of verify, stat, diff and similar; pieces.c: of some leaves of a tensor
+ *   merge.c      puts their results together
  *   receipt.c    what a part leaves behind
- *   finish.c     checks, merges, makes visible
+ *   finish.c     checks, merges, makes visible; finish_hash.c: … hashes
  */
 #ifndef TNF_JOB_JOB_H
 #define TNF_JOB_JOB_H
@@ -43,6 +45,7 @@ struct job_pin {
     uint64_t size;
     bool dated; /* it has a time of change */
     uint64_t mtime_ns;
+    const char *etag; /* of an object of another machine; NULL: none */
 };
 
 struct job_input {
@@ -72,6 +75,7 @@ struct job_item {
     size_t out;
     uint64_t at;   /* where they lie in the output */
     uint64_t cost; /* bytes to be read */
+    uint64_t step; /* of a unit: bytes to be read for each of n; 0: a leaf */
 };
 
 struct tnf_job {
@@ -112,10 +116,13 @@ struct job_receipt {
 tnf_status tnf_job_new(tnf_job **out, tnf_error *e);
 /* After all is known: the text, the id, what it is in numbers. */
 tnf_status tnf_job_ready(tnf_job *job, tnf_error *e);
-/* One more unit of work, not cut yet. */
+/* One more unit of work, not cut yet, or item. */
 tnf_status tnf_job_unit(tnf_job *job, const struct job_item *unit, tnf_error *e);
-/* Cuts the units into items for the parts. */
+
+/* cut.c: cuts the units into items for the parts. */
 tnf_status tnf_job_cut(tnf_job *job, tnf_error *e);
+/* Are there tensors that several parts look at, whose rows are put together by finish? */
+bool tnf_job_is_cut(const tnf_job *job);
 /* The items of a part: the first, and behind the last. */
 void tnf_job_items(const tnf_job *job, uint64_t part, size_t *first, size_t *end);
 tnf_status tnf_job_copy(const char **out, tnf_job *job, const char *text, size_t n, tnf_error *e);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The results of all parts as one: rows in their order, numbers added, the best of all answers. */
-#include "job/job.h"
+#include "job/rows.h"
 #include "wire/json.h"
 
 #include <inttypes.h>
@@ -11,6 +11,7 @@
 struct row {
     uint64_t in, index, seen; /* seen: its place among all, which decides where the rest is equal */
     tnf_str text;
+    bool piece; /* of a tensor that several parts looked at */
 };
 
 struct sums {
@@ -135,16 +136,18 @@ static void take_row(struct merging *m, tnf_json *j)
     if (!tnf_json_enter(j, '{'))
         return;
     for (tnf_str key; tnf_json_key(j, &key);) {
-        if (is(key, "hits"))
+        if (is(key, "hits")) {
             take_hits(m, j, query);
-        else if (is(key, "in") || is(key, "index") || is(key, "query"))
+        } else if (is(key, "in") || is(key, "index") || is(key, "query")) {
             (void)tnf_json_u64(j, is(key, "in") ? &row.in : is(key, "index") ? &row.index : &query);
-        else if (is(key, "row"))
+        } else if (is(key, "row") || is(key, "piece")) {
+            row.piece = is(key, "piece");
             (void)tnf_json_skip(j, &row.text);
-        else if (is(key, "found"))
+        } else if (is(key, "found")) {
             (void)tnf_json_bool(j, &found);
-        else
+        } else {
             add_number(m, j, key, row.in);
+        }
     }
     if (found && query < m->job->o.nqueries)
         m->answers[query].found = true;
@@ -190,6 +193,73 @@ static int best_first(const void *a, const void *b)
         return x->score > y->score ? -1 : 1;
     int c = tnf_str_compare(x->word, y->word);
     return c ? c : x->row < y->row ? -1 : x->row > y->row;
+}
+
+/* --------------------------------------------------------------------- joining */
+
+/* The rows of one tensor, of which several parts looked at a piece: one row. If a part could not
+ * read its piece, the first that could not says why. */
+static tnf_status join_rows(struct merging *m, size_t first, size_t n, struct row *out,
+                            tnf_error *e)
+{
+    tnf_str *pieces = tnf_arena_array(m->arena, n, sizeof *pieces);
+    if (!pieces)
+        return tnf_arena_fail(m->arena, "results", e);
+    *out = m->rows[first];
+    for (size_t i = 0; i < n; i++) {
+        if (!m->rows[first + i].piece) {
+            *out = m->rows[first + i];
+            return TNF_OK;
+        }
+        pieces[i] = m->rows[first + i].text;
+    }
+    out->piece = false;
+    if (out->in >= m->job->o.ninputs || out->index > SIZE_MAX / 2)
+        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "a receipt does not fit the plan");
+    return tnf_stat_join(&out->text, m->job, (size_t)out->in, (size_t)out->index, pieces, n,
+                         m->arena, e);
+}
+
+static tnf_status join_stats(struct merging *m, tnf_error *e)
+{
+    size_t to = 0;
+    for (size_t i = 0, n; i < m->n; i += n) {
+        for (n = 1; i + n < m->n && m->rows[i + n].in == m->rows[i].in &&
+                    m->rows[i + n].index == m->rows[i].index;)
+            n++;
+        struct row joined;
+        TNF_TRY(join_rows(m, i, n, &joined, e));
+        m->rows[to++] = joined;
+    }
+    m->n = to;
+    return TNF_OK;
+}
+
+static void sort_rows(struct merging *m)
+{
+    if (m->n)
+        qsort(m->rows, m->n, sizeof *m->rows, by_place);
+}
+
+/* Pieces are taken out, and the rows that come of them go in. */
+static tnf_status join_diffs(struct merging *m, tnf_buf *text, tnf_error *e)
+{
+    struct row_piece *pieces = tnf_arena_array(m->arena, m->n + 1, sizeof *pieces);
+    size_t to = 0, n = 0;
+    if (!pieces)
+        return tnf_arena_fail(m->arena, "results", e);
+    for (size_t i = 0; i < m->n; i++)
+        if (m->rows[i].piece)
+            pieces[n++] = (struct row_piece) { m->rows[i].index, m->rows[i].text };
+        else
+            m->rows[to++] = m->rows[i];
+    m->n = to;
+    if (n == 0)
+        return TNF_OK;
+    TNF_TRY(tnf_diff_join(text, m->job, pieces, n, m->arena, e));
+    TNF_TRY(take_rows(m, (tnf_str) { (const char *)text->p, text->n }, e));
+    sort_rows(m);
+    return TNF_OK;
 }
 
 /* -------------------------------------------------------------------- telling */
@@ -262,23 +332,37 @@ static void put_answers(tnf_buf *b, const struct merging *m)
     tnf_buf_puts(b, "]");
 }
 
+static tnf_status merge(tnf_buf *out, struct merging *m, const struct job_receipt *receipts,
+                        tnf_buf *joined, tnf_error *e)
+{
+    tnf_job *job = m->job;
+    for (uint64_t i = 0; i < job->o.parts; i++)
+        TNF_TRY(take_rows(m, receipts[i].rows, e));
+    sort_rows(m);
+    if (job->kind == TNF_JOB_STAT)
+        TNF_TRY(join_stats(m, e));
+    if (job->kind == TNF_JOB_DIFF)
+        TNF_TRY(join_diffs(m, joined, e));
+    if (job->kind == TNF_JOB_DIFF)
+        put_differences(out, m);
+    else if (job->kind == TNF_JOB_SIMILAR)
+        put_answers(out, m);
+    else
+        put_files(out, m);
+    return tnf_buf_status(out, "results", e);
+}
+
 tnf_status tnf_job_merge(tnf_buf *out, tnf_job *job, const struct job_receipt *receipts,
                          tnf_arena *arena, tnf_error *e)
 {
     struct merging m = { .job = job, .arena = arena, .e = e };
+    tnf_buf joined; /* rows that point into it are told before it goes */
     m.sums = tnf_arena_array(arena, job->o.ninputs, sizeof *m.sums);
     m.answers = tnf_arena_array(arena, job->o.nqueries + 1, sizeof *m.answers);
     if (!m.sums || !m.answers)
         return tnf_arena_fail(arena, "results", e);
-    for (uint64_t i = 0; i < job->o.parts; i++)
-        TNF_TRY(take_rows(&m, receipts[i].rows, e));
-    if (m.n)
-        qsort(m.rows, m.n, sizeof *m.rows, by_place);
-    if (job->kind == TNF_JOB_DIFF)
-        put_differences(out, &m);
-    else if (job->kind == TNF_JOB_SIMILAR)
-        put_answers(out, &m);
-    else
-        put_files(out, &m);
-    return tnf_buf_status(out, "results", e);
+    tnf_text_begin(&joined, UINT64_MAX);
+    tnf_status status = merge(out, &m, receipts, &joined, e);
+    tnf_buf_free(&joined);
+    return status;
 }

@@ -69,7 +69,7 @@ struct hashing {
 static tnf_status check_item(const tnf_job *job, const struct job_item *it, tnf_error *e)
 {
     const tnf_object *o = tnf_at(job->inputs[it->in].file, it->index);
-    bool good = o && (it->whole || job->kind == TNF_JOB_SIMILAR ||
+    bool good = o && (it->whole || job->kind != TNF_JOB_HASH || /* which look for themselves */
                       (it->k < o->nparts && it->first <= tnf_count_leaves(&o->parts[it->k]) &&
                        it->n <= tnf_count_leaves(&o->parts[it->k]) - it->first));
     return good ? TNF_OK

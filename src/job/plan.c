@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Plans: what there is to do, cut into parts of nearly the same size.
- *
- *   units    a(9 leaves)  b(1)  c(4, cannot be cut)  d(2)     in the order of the file
- *   parts   [a0 … a4][a5 … a8 b][c            d]              each goes to the part in whose share
- *                                                             of all bytes it ends
+/* Plans: what there is to do, in units that cut.c cuts into parts.
  *
  * Nothing here looks at the clock, the machine or the number of cores.
  */
-#include "base/ckd.h"
 #include "base/sized.h"
+#include "core/look/diff_some.h"
+#include "core/look/stat_some.h"
 #include "job/job.h"
 #include <tenfold/emb.h>
 
@@ -135,6 +132,14 @@ static tnf_status hash_units(tnf_job *job, size_t in, size_t index, const tnf_ob
     return TNF_OK;
 }
 
+/* What verify reads of a part: all of it for a digest or to decode it; else that its last byte is
+ * there. A digest is of a whole part, so that nothing can be cut. */
+static uint64_t verify_cost(const tnf_part *part)
+{
+    bool read = (part->digest && part->digest->algorithm) || part->payload != TNF_AT;
+    return read ? part_cost(part) : part->nbytes > 0;
+}
+
 /* All of a tensor. */
 static tnf_status whole_unit(tnf_job *job, size_t in, size_t index, const tnf_object *o,
                              tnf_error *e)
@@ -143,9 +148,53 @@ static tnf_status whole_unit(tnf_job *job, size_t in, size_t index, const tnf_ob
     TNF_TRY(name_unit(job, &unit, o->name, "", e));
     for (uint16_t k = 0; k < o->nparts; k++) {
         unit.bytes += o->parts[k].nbytes;
-        unit.cost += part_cost(&o->parts[k]);
+        unit.cost += job->kind == TNF_JOB_VERIFY ? verify_cost(&o->parts[k])
+                                                 : part_cost(&o->parts[k]);
     }
     return tnf_job_unit(job, &unit, e);
+}
+
+/* The leaves of a tensor whose figures can be put together of theirs. What is read for one of them
+ * may be less than a leaf, if the tensor is quantized. */
+static tnf_status stat_unit(tnf_job *job, size_t in, size_t index, const tnf_object *o,
+                            tnf_error *e)
+{
+    uint64_t leaves;
+    TNF_TRY(tnf_stat_cuts(&leaves, o, e));
+    TNF_TRY(whole_unit(job, in, index, o, e));
+    struct job_item *unit = &job->items[job->nitems - 1];
+    if (leaves < 2 || unit->cost < leaves)
+        return TNF_OK;
+    unit->whole = unit->atom = false;
+    unit->n = leaves;
+    unit->step = unit->cost / leaves;
+    if (unit->cost / TNF_LEAF_BYTES + (unit->cost % TNF_LEAF_BYTES != 0) == leaves)
+        unit->step = TNF_LEAF_BYTES;
+    return TNF_OK;
+}
+
+/* The leaves of two tensors whose differences can be put together of theirs. */
+static tnf_status diff_unit(tnf_job *job, size_t in, size_t index, const tnf_object *o,
+                            tnf_error *e)
+{
+    const tnf_object *b = in == 0 ? tnf_find_n(job->inputs[1].file, o->name.p, o->name.n) : NULL;
+    uint64_t leaves = b ? tnf_diff_cuts(o, b) : 0;
+    TNF_TRY(whole_unit(job, in, index, o, e));
+    if (leaves < 2 || tnf_find_n(job->inputs[0].file, o->name.p, o->name.n) != o)
+        return TNF_OK;
+    struct job_item *unit = &job->items[job->nitems - 1];
+    unit->whole = unit->atom = false;
+    unit->n = leaves;
+    return TNF_OK;
+}
+
+static tnf_status tensor_unit(tnf_job *job, size_t in, size_t index, const tnf_object *o,
+                              tnf_error *e)
+{
+    return job->kind == TNF_JOB_HASH   ? hash_units(job, in, index, o, e)
+           : job->kind == TNF_JOB_STAT ? stat_unit(job, in, index, o, e)
+           : job->kind == TNF_JOB_DIFF ? diff_unit(job, in, index, o, e)
+                                       : whole_unit(job, in, index, o, e);
 }
 
 static const tnf_object *unit_object(const tnf_job *job, const struct job_item *unit)
@@ -208,8 +257,7 @@ static tnf_status add_tensors(tnf_job *job, tnf_error *e)
                          tnf_find_n(job->inputs[0].file, o->name.p, o->name.n);
             if (again) /* compared with the other's */
                 continue;
-            TNF_TRY(job->kind == TNF_JOB_HASH ? hash_units(job, in, i, o, e)
-                                              : whole_unit(job, in, i, o, e));
+            TNF_TRY(tensor_unit(job, in, i, o, e));
         }
     }
     return sort_units(job, e);
@@ -228,107 +276,6 @@ static tnf_status add_rows(tnf_job *job, tnf_error *e)
     tnf_status status = name_unit(job, &unit, matrix->name, "", e);
     tnf_emb_close(emb);
     return status == TNF_OK ? tnf_job_unit(job, &unit, e) : status;
-}
-
-/* ------------------------------------------------------------------- cutting */
-
-/* Where the share of a part begins, of all that there is to read. */
-static uint64_t share(const tnf_job *job, uint64_t total, uint64_t part)
-{
-    uint64_t parts = job->o.parts ? job->o.parts : 1;
-    return total / parts * part + total % parts * part / parts;
-}
-
-struct cutting {
-    tnf_job *job;
-    uint64_t total, pos, part;
-};
-
-/* The part in whose share this byte of all lies; never one before the last. */
-static void advance(struct cutting *c, uint64_t byte)
-{
-    while (c->part + 1 < c->job->o.parts && byte >= share(c->job, c->total, c->part + 1))
-        c->part++;
-}
-
-static uint64_t step_of(const tnf_job *job)
-{
-    return job->kind == TNF_JOB_SIMILAR ? 1 : TNF_LEAF_BYTES;
-}
-
-static bool is_cut(const struct job_item *unit)
-{
-    return !unit->atom && unit->n > 1;
-}
-
-/* What a unit counts for: the last leaf of several is as good as a whole one, so that one large
- * tensor gives parts that differ by one leaf at most. */
-static uint64_t weight(const tnf_job *job, const struct job_item *unit)
-{
-    return is_cut(unit) ? unit->n * step_of(job) : unit->cost;
-}
-
-/* One that is not cut goes where its middle lies, a leaf of several where its end does. */
-static tnf_status cut_unit(struct cutting *c, const struct job_item *unit, tnf_error *e)
-{
-    uint64_t step = step_of(c->job);
-    struct job_item item = *unit;
-    if (!is_cut(unit)) {
-        advance(c, c->pos + unit->cost / 2);
-        item.part = c->part;
-        c->pos += unit->cost;
-        return tnf_job_unit(c->job, &item, e);
-    }
-    for (uint64_t done = 0; done < unit->n; done += item.n) {
-        advance(c, c->pos + step - 1);
-        bool last = c->part + 1 == c->job->o.parts;
-        uint64_t upto = last ? c->total : share(c->job, c->total, c->part + 1);
-        uint64_t room = upto > c->pos + step ? (upto - c->pos) / step : 1;
-        item.part = c->part;
-        item.first = done;
-        item.n = last || room > unit->n - done ? unit->n - done : room;
-        item.offset = done * step;
-        bool end = done + item.n == unit->n;
-        item.bytes = end ? unit->bytes - item.offset : item.n * step;
-        item.cost = item.bytes;
-        item.at = unit->at + item.offset;
-        c->pos += item.n * step;
-        TNF_TRY(tnf_job_unit(c->job, &item, e));
-    }
-    return TNF_OK;
-}
-
-tnf_status tnf_job_cut(tnf_job *job, tnf_error *e)
-{
-    struct cutting c = { .job = job };
-    const struct job_item *units = job->items;
-    size_t n = job->nitems;
-    job->items = NULL;
-    job->nitems = job->room = 0;
-    for (size_t i = 0; i < n; i++)
-        if (!tnf_ckd_add(&c.total, c.total, weight(job, &units[i])))
-            return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "too much to plan");
-    for (size_t i = 0; i < n; i++)
-        TNF_TRY(cut_unit(&c, &units[i], e));
-    return TNF_OK;
-}
-
-void tnf_job_items(const tnf_job *job, uint64_t part, size_t *first, size_t *end)
-{
-    size_t bounds[2];
-    for (unsigned k = 0; k < 2; k++) {
-        size_t low = 0, high = job->nitems;
-        while (low < high) {
-            size_t middle = low + (high - low) / 2;
-            if (job->items[middle].part < part + k)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        bounds[k] = low;
-    }
-    *first = bounds[0];
-    *end = bounds[1];
 }
 
 /* --------------------------------------------------------------------- whole */

@@ -83,10 +83,16 @@ static void put_pin(tnf_buf *b, const char *key, const struct job_pin *pin, bool
         tnf_buf_puts(b, ",");
     }
     tnf_buf_printf(b, "\"size\":%" PRIu64, pin->size);
-    if (!bare && pin->dated)
-        tnf_buf_printf(b, ",\"identity\":{\"mtime_ns\":%" PRIu64 "}", pin->mtime_ns);
-    else if (!bare)
-        tnf_buf_puts(b, ",\"identity\":{}");
+    if (bare)
+        return;
+    tnf_buf_puts(b, ",\"identity\":{");
+    if (pin->dated) {
+        tnf_buf_printf(b, "\"mtime_ns\":%" PRIu64, pin->mtime_ns);
+    } else if (pin->etag) {
+        tnf_buf_puts(b, "\"etag\":");
+        tnf_json_put_string(b, pin->etag, strlen(pin->etag));
+    }
+    tnf_buf_puts(b, "}");
 }
 
 static void put_inputs(tnf_buf *b, const tnf_job *job, bool bare)
@@ -308,8 +314,9 @@ static bool take_identity(struct reading *r, struct job_pin *pin)
     if (tnf_json_enter(&r->j, '{'))
         for (tnf_str key; tnf_json_key(&r->j, &key);) {
             pin->dated = is(key, "mtime_ns") || pin->dated;
-            if (!is(key, "mtime_ns") ? !tnf_json_skip(&r->j, NULL)
-                                     : !tnf_json_u64(&r->j, &pin->mtime_ns))
+            if (is(key, "mtime_ns") ? !tnf_json_u64(&r->j, &pin->mtime_ns)
+                : is(key, "etag")   ? !take_copy(r, &pin->etag)
+                                    : !tnf_json_skip(&r->j, NULL))
                 return false;
         }
     return r->j.status == TNF_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Jobs whose result is no file: verify, stat, diff, similar.
+/* Jobs whose result is no file: verify, stat (rows_stat.c), diff (rows_diff.c), similar.
  *
  * Each part gives rows of JSON that say which tensor they belong to; put together, they are in the
  * order in which the plain function tells them. What is about a file and not about one of its
@@ -9,45 +9,30 @@
  * "index":18446744073709551615
  *   {"in":0,"checked":…,"undigested":…}  numbers that are added
  */
+#include "job/rows.h"
 #include "core/look/some.h"
-#include "job/job.h"
 #include "wire/json.h"
-#include <tenfold/diff.h>
 #include <tenfold/emb.h>
-#include <tenfold/stat.h>
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define WHOLE UINT64_MAX
-
-struct rows {
-    tnf_buf *out;
-    tnf_job *job;
-    size_t in; /* the input that is looked at */
-    uint64_t part;
-    const struct job_item *items;
-    size_t n;
-    const tnf_object **wanted; /* by address, or names of diff */
-    size_t nwanted;
-};
-
 /* --------------------------------------------------------------------- texts */
 
-static void begin_row(struct rows *r, uint64_t in, uint64_t index)
+void tnf_row_begin(struct rows *r, uint64_t in, uint64_t index)
 {
     tnf_buf_puts(r->out, r->out->n > 1 ? ",\n" : "\n");
     tnf_buf_printf(r->out, "{\"in\":%" PRIu64 ",\"index\":%" PRIu64 ",\"row\":{", in, index);
 }
 
-static void end_row(struct rows *r)
+void tnf_row_end(struct rows *r)
 {
     tnf_buf_puts(r->out, "}}");
 }
 
-static void put_key(tnf_buf *b, const char *key, const char *text)
+void tnf_row_key(tnf_buf *b, const char *key, const char *text)
 {
     tnf_buf_printf(b, "\"%s\":", key);
     if (text)
@@ -56,7 +41,7 @@ static void put_key(tnf_buf *b, const char *key, const char *text)
         tnf_buf_puts(b, "null");
 }
 
-static void put_name(tnf_buf *b, const char *key, tnf_str name)
+void tnf_row_name(tnf_buf *b, const char *key, tnf_str name)
 {
     tnf_buf_printf(b, "\"%s\":", key);
     if (tnf_utf8_valid(name.p, name.n, NULL)) {
@@ -68,7 +53,7 @@ static void put_name(tnf_buf *b, const char *key, tnf_str name)
     tnf_buf_puts(b, "\"}");
 }
 
-static void put_number(tnf_buf *b, const char *key, double x)
+void tnf_row_number(tnf_buf *b, const char *key, double x)
 {
     tnf_buf_printf(b, ",\"%s\":", key);
     if (isfinite(x))
@@ -77,7 +62,7 @@ static void put_number(tnf_buf *b, const char *key, double x)
         tnf_buf_puts(b, isnan(x) ? "\"NaN\"" : x > 0 ? "\"Infinity\"" : "\"-Infinity\"");
 }
 
-static void put_count(tnf_buf *b, const char *key, uint64_t n)
+void tnf_row_count(tnf_buf *b, const char *key, uint64_t n)
 {
     tnf_buf_printf(b, ",\"%s\":%" PRIu64, key, n);
 }
@@ -112,9 +97,9 @@ static bool is_wanted(void *ctx, const tnf_object *o)
                                  sizeof *r->wanted, by_address);
 }
 
-static uint64_t position(const struct rows *r, size_t in, const tnf_object *o)
+uint64_t tnf_row_position(const struct rows *r, size_t in, const tnf_object *o)
 {
-    return o ? (uint64_t)(o - tnf_at(r->job->inputs[in].file, 0)) : WHOLE;
+    return o ? (uint64_t)(o - tnf_at(r->job->inputs[in].file, 0)) : TNF_ROW_WHOLE;
 }
 
 /* -------------------------------------------------------------------- verify */
@@ -122,20 +107,20 @@ static uint64_t position(const struct rows *r, size_t in, const tnf_object *o)
 static void on_problem(void *ctx, const tnf_problem *p)
 {
     struct rows *r = ctx;
-    begin_row(r, r->in, position(r, r->in, p->object));
-    put_key(r->out, "code", p->rule ? p->rule : tnf_status_name(p->code));
+    tnf_row_begin(r, r->in, tnf_row_position(r, r->in, p->object));
+    tnf_row_key(r->out, "code", p->rule ? p->rule : tnf_status_name(p->code));
     if (p->offset == TNF_NO_OFFSET)
         tnf_buf_puts(r->out, ",\"offset\":null");
     else
-        put_count(r->out, "offset", p->offset);
+        tnf_row_count(r->out, "offset", p->offset);
     tnf_buf_puts(r->out, ",");
     if (p->tensor.n)
-        put_name(r->out, "tensor", p->tensor);
+        tnf_row_name(r->out, "tensor", p->tensor);
     else
         tnf_buf_puts(r->out, "\"tensor\":null");
     tnf_buf_puts(r->out, ",");
-    put_key(r->out, "message", p->message);
-    end_row(r);
+    tnf_row_key(r->out, "message", p->message);
+    tnf_row_end(r);
 }
 
 static tnf_status verify_rows(struct rows *r, const tnf_job_how *how, tnf_error *e)
@@ -155,171 +140,6 @@ static tnf_status verify_rows(struct rows *r, const tnf_job_how *how, tnf_error 
     return TNF_OK;
 }
 
-/* ---------------------------------------------------------------------- stat */
-
-static void put_range(tnf_buf *b, const tnf_stat *s)
-{
-    const tnf_value_counts *c = s->counts;
-    tnf_number kind = s->type->number;
-    if (c->elements <= c->nan + c->inf) {
-        tnf_buf_puts(b, ",\"min\":null,\"max\":null,\"mean\":null,\"std\":null");
-        return;
-    }
-    if (kind == TNF_NUMBER_INT) {
-        tnf_buf_printf(b, ",\"min\":%" PRId64 ",\"max\":%" PRId64, (int64_t)c->min_integer,
-                       (int64_t)c->max_integer);
-    } else if (kind == TNF_NUMBER_UINT || kind == TNF_NUMBER_BOOL) {
-        put_count(b, "min", c->min_integer);
-        put_count(b, "max", c->max_integer);
-    } else {
-        put_number(b, "min", c->min);
-        put_number(b, "max", c->max);
-    }
-    put_number(b, "mean", c->mean);
-    put_number(b, "std", c->deviation);
-}
-
-static void on_stat(void *ctx, const tnf_stat *s)
-{
-    struct rows *r = ctx;
-    tnf_buf *b = r->out;
-    begin_row(r, r->in, position(r, r->in, s->object));
-    put_name(b, "name", s->object->name);
-    if (s->counts) {
-        put_count(b, "elements", s->counts->elements);
-        put_count(b, "nan", s->counts->nan);
-        put_count(b, "inf", s->counts->inf);
-        put_count(b, "zero", s->counts->zero);
-        put_count(b, "subnormal", s->counts->subnormal);
-        put_range(b, s);
-        tnf_buf_puts(b, ",\"histogram\":[");
-        bool any = s->counts->elements > s->counts->nan + s->counts->inf;
-        for (size_t i = 0; any && i < s->nbins; i++)
-            tnf_buf_printf(b, "%s%" PRIu64, i ? "," : "", s->bins[i]);
-        tnf_buf_puts(b, "]");
-    }
-    end_row(r);
-}
-
-static void on_unreadable(void *ctx, const tnf_object *o, const tnf_error *problem)
-{
-    struct rows *r = ctx;
-    begin_row(r, r->in, position(r, r->in, o));
-    put_name(r->out, "name", o->name);
-    tnf_buf_puts(r->out, ",");
-    put_key(r->out, "problem", problem->message);
-    end_row(r);
-}
-
-static tnf_status stat_rows(struct rows *r, const tnf_job_how *how, tnf_error *e)
-{
-    tnf_stat_options options = TNF_STAT_INIT;
-    options.wanted = is_wanted;
-    options.tensor = on_stat;
-    options.problem = on_unreadable;
-    options.ctx = r;
-    options.threads = how->threads;
-    return r->nwanted ? tnf_stat_file(r->job->inputs[r->in].file, &options, e) : TNF_OK;
-}
-
-/* ---------------------------------------------------------------------- diff */
-
-static const char *const kinds[] = {
-    [TNF_DIFF_ONLY_A] = "only_a",       [TNF_DIFF_ONLY_B] = "only_b", [TNF_DIFF_LAYOUT] = "layout",
-    [TNF_DIFF_SHAPE] = "shape",         [TNF_DIFF_DTYPE] = "dtype",   [TNF_DIFF_PARTS] = "part",
-    [TNF_DIFF_ORDER] = "order",         [TNF_DIFF_VALUES] = "values", [TNF_DIFF_EXTRA] = "extra",
-    [TNF_DIFF_ATTRIBUTE] = "attribute",
-};
-
-static void put_difference(tnf_buf *b, const tnf_difference *d)
-{
-    const tnf_value_difference *v = d->values;
-    const tnf_object *o = d->a ? d->a : d->b;
-    put_key(b, "kind", kinds[d->kind]);
-    if (o) {
-        tnf_buf_puts(b, ",");
-        put_name(b, "name", o->name);
-    }
-    if (d->key.n) {
-        tnf_buf_puts(b, ",");
-        put_name(b, d->kind == TNF_DIFF_ATTRIBUTE || d->kind == TNF_DIFF_EXTRA ? "key" : "part",
-                 d->key);
-    }
-    if (!v)
-        return;
-    put_count(b, "elements", v->elements);
-    put_count(b, "different", v->different);
-    put_count(b, "nonfinite", v->nonfinite);
-    put_count(b, "first", v->first);
-    if (!v->numbers)
-        return;
-    put_number(b, "max_abs", v->max_abs);
-    put_number(b, "max_rel", v->max_rel);
-    put_number(b, "mean_abs", v->mean_abs);
-    put_number(b, "nmse", v->nmse);
-    put_number(b, "cosine", v->cosine);
-}
-
-static void on_difference(void *ctx, const tnf_difference *d)
-{
-    struct rows *r = ctx;
-    size_t in = d->a ? 0 : d->b ? 1 : 2;
-    if (in == 2 && r->part != 0)
-        return;
-    begin_row(r, in, in == 2 ? 0 : position(r, in, d->a ? d->a : d->b));
-    put_difference(r->out, d);
-    end_row(r);
-}
-
-static int by_name(const void *a, const void *b)
-{
-    const tnf_object *const *x = a, *const *y = b;
-    return tnf_str_compare((*x)->name, (*y)->name);
-}
-
-static bool is_named(void *ctx, tnf_str name)
-{
-    const struct rows *r = ctx;
-    const tnf_object one = { .name = name }, *key = &one;
-    return r->nwanted && bsearch((const void *)&key, (const void *)r->wanted, r->nwanted,
-                                 sizeof *r->wanted, by_name);
-}
-
-static tnf_status diff_rows(struct rows *r, const tnf_job_how *how, tnf_arena *arena, tnf_error *e)
-{
-    const tnf_job_options *o = &r->job->o;
-    tnf_diff_options options = TNF_DIFF_INIT;
-    tnf_diff_result result = TNF_DIFF_RESULT_INIT;
-    r->wanted = tnf_arena_array(arena, r->n + 1, sizeof *r->wanted);
-    if (!r->wanted)
-        return tnf_arena_fail(arena, "the plan", e);
-    for (size_t i = 0; i < r->n; i++)
-        r->wanted[r->nwanted++] = tnf_at(r->job->inputs[r->items[i].in].file, r->items[i].index);
-    if (r->nwanted)
-        qsort((void *)r->wanted, r->nwanted, sizeof *r->wanted, by_name);
-    if (r->nwanted == 0 && r->part != 0)
-        return TNF_OK;
-    options.select = is_named;
-    options.difference = on_difference;
-    options.ctx = r;
-    options.threads = how->threads;
-    options.numeric = o->numeric;
-    options.rtol = o->rtol;
-    options.atol = o->atol;
-    options.ignore = r->part != 0 ? TNF_DIFF_IGNORE_EXTRAS : 0;
-    TNF_TRY(tnf_diff(&result, r->job->inputs[0].file, r->job->inputs[1].file, &options, e));
-    tnf_buf_puts(r->out, r->out->n > 1 ? ",\n" : "\n");
-    tnf_buf_printf(r->out, "{\"tensors\":%" PRIu64, result.tensors);
-    put_count(r->out, "close", result.close);
-    put_count(r->out, "different", result.different);
-    put_count(r->out, "only_a", result.only_a);
-    put_count(r->out, "only_b", result.only_b);
-    put_count(r->out, "attributes", r->part == 0 ? result.attributes : 0);
-    put_count(r->out, "extras", r->part == 0 ? result.extras : 0);
-    tnf_buf_puts(r->out, "}");
-    return TNF_OK;
-}
-
 /* ------------------------------------------------------------------- similar */
 
 static void put_hits(struct rows *r, size_t query, bool found, const tnf_emb_hit *hits, size_t n)
@@ -329,9 +149,9 @@ static void put_hits(struct rows *r, size_t query, bool found, const tnf_emb_hit
     tnf_buf_printf(b, "{\"query\":%zu,\"found\":%s,\"hits\":[", query, found ? "true" : "false");
     for (size_t i = 0; i < n; i++) {
         tnf_buf_puts(b, i ? ",{" : "{");
-        put_name(b, "word", hits[i].word.p ? hits[i].word : (tnf_str) { "", 0 });
-        put_count(b, "row", hits[i].row);
-        put_number(b, "score", hits[i].score);
+        tnf_row_name(b, "word", hits[i].word.p ? hits[i].word : (tnf_str) { "", 0 });
+        tnf_row_count(b, "row", hits[i].row);
+        tnf_row_number(b, "score", hits[i].score);
         tnf_buf_puts(b, "}");
     }
     tnf_buf_puts(b, "]}");
@@ -386,13 +206,14 @@ tnf_status tnf_job_rows(tnf_buf *out, tnf_job *job, uint64_t part, const tnf_job
     tnf_scratch_begin(&arena);
     tnf_buf_puts(out, "[");
     if (job->kind == TNF_JOB_DIFF)
-        status = diff_rows(&r, how, &arena, e);
+        status = tnf_diff_rows(&r, how, &arena, e);
     else if (job->kind == TNF_JOB_SIMILAR)
         status = similar_rows(&r, how, &arena, e);
     for (; job->kind <= TNF_JOB_STAT && r.in < job->o.ninputs && status == TNF_OK; r.in++) {
         status = choose(&r, &arena, e);
         if (status == TNF_OK)
-            status = job->kind == TNF_JOB_STAT ? stat_rows(&r, how, e) : verify_rows(&r, how, e);
+            status = job->kind == TNF_JOB_STAT ? tnf_stat_rows(&r, how, &arena, e)
+                                               : verify_rows(&r, how, e);
     }
     tnf_buf_puts(out, "]");
     tnf_arena_free(&arena);

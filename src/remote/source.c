@@ -232,6 +232,7 @@ tnf_status tnf_web_open(tnf_source **out, tnf_session *s, const tnf_place *place
     }
     (*out)->network = true;
     (*out)->far = true;
+    (*out)->version = w->far.pin.etag[0] ? w->far.pin.etag : NULL;
     (*out)->map_why = "it is read over the network";
     return TNF_OK;
 }

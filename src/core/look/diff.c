@@ -175,7 +175,7 @@ static void add_comparison(struct diff *d, struct pair *p, const tnf_part *a, co
     c->exact = alike && !d->options.numeric;
     c->preset = c->numbers && (!alike || (d->options.nan_differs && may_float(a->type)));
     atomic_store(&c->unlike, c->preset);
-    if (!d->options.trust_digests || !digests_agree(c))
+    if (d->some || !d->options.trust_digests || !digests_agree(c))
         d->n++;
 }
 
@@ -420,14 +420,48 @@ static tnf_status compare_files(struct diff *d, struct matched *m, tnf_error *e)
     TNF_TRY(plan_comparisons(d, m, e));
     TNF_TRY(tnf_diff_values(d, e));
     TNF_TRY(tell_tensors(d, m, e));
+    if (d->some) /* what is about the files is told by who looks at the rest */
+        return TNF_OK;
     if (!(d->options.ignore & TNF_DIFF_IGNORE_ATTRS))
         TNF_TRY(tnf_diff_attrs(d, NULL, NULL, d->a->info.attrs, d->b->info.attrs,
                                &d->result->attributes, e));
     return d->options.ignore & TNF_DIFF_IGNORE_EXTRAS ? TNF_OK : compare_extras(d, e);
 }
 
-tnf_status tnf_diff(tnf_diff_result *out, const tnf_file *a, const tnf_file *b,
-                    const tnf_diff_options *options, tnf_error *e)
+/* Leaves of some tensors, and nothing else. */
+static tnf_status compare_ranges(struct diff *d, tnf_error *e)
+{
+    const tnf_diff_part *some = d->some;
+    if (!(d->comparisons = tnf_arena_array(d->arena, some->n, sizeof *d->comparisons)))
+        return tnf_arena_fail(d->arena, "parts", e);
+    for (size_t i = 0; i < some->n; i++) {
+        const tnf_diff_range *r = &some->ranges[i];
+        bool there = r->a < d->a->catalog.n && r->b < d->b->catalog.n;
+        struct pair pair = { .a = there ? &d->a->catalog.objects[r->a] : NULL,
+                             .b = there ? &d->b->catalog.objects[r->b] : NULL };
+        uint64_t leaves = there ? tnf_diff_cuts(pair.a, pair.b) : 0;
+        if (r->n == 0 || r->first > leaves || r->n > leaves - r->first)
+            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there are no such leaves");
+        add_comparison(d, &pair, pair.a->parts, pair.b->parts);
+        d->comparisons[d->n - 1].first = r->first;
+        d->comparisons[d->n - 1].n = r->n;
+    }
+    return tnf_diff_values(d, e);
+}
+
+uint64_t tnf_diff_cuts(const tnf_object *a, const tnf_object *b)
+{
+    if (!is_dense(a) || !is_dense(b) || !same_shape(a, b) || by_columns(a) != by_columns(b) ||
+        !same_type(a->parts->type, b->parts->type) || a->parts->nbytes != b->parts->nbytes ||
+        !tnf_part_anywhere(a->parts) || !tnf_part_anywhere(b->parts))
+        return 0;
+    uint64_t n = a->parts->nbytes, bits = a->parts->type->bits;
+    bool whole = bits > 0 && TNF_LEAF_BYTES % bits == 0; /* elements */
+    return whole ? n / TNF_LEAF_BYTES + (n % TNF_LEAF_BYTES != 0) : 0;
+}
+
+tnf_status tnf_diff_some(tnf_diff_result *out, const tnf_file *a, const tnf_file *b,
+                         const tnf_diff_options *options, const tnf_diff_part *some, tnf_error *e)
 {
     tnf_diff_result result = { .size = sizeof result, .same = true };
     struct diff d = { .a = a, .b = b, .result = &result, .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -438,16 +472,23 @@ tnf_status tnf_diff(tnf_diff_result *out, const tnf_file *a, const tnf_file *b,
     d.progress = (tnf_progress) { .tell = d.options.progress, .ctx = d.options.ctx };
     TNF_TRY(tnf_need_whole(a, e));
     TNF_TRY(tnf_need_whole(b, e));
+    d.some = some;
     d.arena = &arena;
     tnf_arena_init(&arena, &a->alloc, UINT64_MAX);
     tnf_hash_init(&m.names.hash, &a->alloc, name_at, b);
-    tnf_status status = compare_files(&d, &m, e);
+    tnf_status status = some && some->piece ? compare_ranges(&d, e) : compare_files(&d, &m, e);
     tnf_result_fill(out, &result, sizeof result);
     tnf_hash_free(&m.names.hash);
     free_values(&d);
     tnf_arena_free(&arena);
     pthread_mutex_destroy(&d.lock);
     return status;
+}
+
+tnf_status tnf_diff(tnf_diff_result *out, const tnf_file *a, const tnf_file *b,
+                    const tnf_diff_options *options, tnf_error *e)
+{
+    return tnf_diff_some(out, a, b, options, NULL, e);
 }
 
 tnf_status tnf_same_tensor(bool *out, const tnf_object *a, const tnf_object *b,

@@ -10,6 +10,7 @@
 #define TNF_CORE_LOOK_DIFF_H
 
 #include "core/core.h"
+#include "core/look/diff_some.h"
 #include "core/look/progress.h"
 #include "core/read/stream.h"
 #include <tenfold/diff.h>
@@ -18,13 +19,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* Sums over some elements. */
-struct tally {
-    uint64_t elements, different, unequal, nonfinite, first, finite;
-    uint8_t a[16], b[16];
-    double max_abs, max_rel, sum_abs, sum_squares, sum_a, sum_b, sum_ab;
-};
-
 /* OTHER_BITS: not equal, but close enough. */
 enum verdict { SAME, OTHER_BITS, DIFFERENT };
 
@@ -32,13 +26,14 @@ enum verdict { SAME, OTHER_BITS, DIFFERENT };
 struct comparison {
     const tnf_object *a_of, *b_of;
     const tnf_part *a, *b;
-    bool turned;        /* one is columns first */
-    bool direct;        /* both can be read at any place, by many */
-    bool numbers;       /* their elements are numbers of known width */
-    bool exact;         /* and only the same bits are the same */
-    bool preset;        /* they must be looked at as numbers */
-    atomic_bool unlike; /* that, or their bytes differ */
-    struct tally *tallies;
+    bool turned;            /* one is columns first */
+    bool direct;            /* both can be read at any place, by many */
+    bool numbers;           /* their elements are numbers of known width */
+    bool exact;             /* and only the same bits are the same */
+    bool preset;            /* they must be looked at as numbers */
+    atomic_bool unlike;     /* that, or their bytes differ */
+    uint64_t first, n;      /* leaves; n is 0: all of them */
+    tnf_diff_sums *tallies; /* of each leaf */
     enum verdict verdict;
     tnf_value_difference found;
 };
@@ -57,6 +52,7 @@ struct diff {
     struct comparison *comparisons;
     size_t n;
     struct made_values *made;
+    const tnf_diff_part *some; /* NULL: all is looked at here */
     tnf_progress progress;
     atomic_bool stop;     /* a difference was found, and one is enough */
     pthread_mutex_t lock; /* guards progress and result->failed */
@@ -68,13 +64,19 @@ tnf_status tnf_diff_values(struct diff *d, tnf_error *e);
 /* diff_numbers.c: n elements of both, packed from their first bit on, of which the first is element
  * `first` of its tensor, are added. At most TNF_TALLY_MOST at a time. */
 #define TNF_TALLY_MOST 1024u
-void tnf_tally(struct tally *t, const struct diff *d, const struct comparison *c, uint64_t first,
+void tnf_tally(tnf_diff_sums *t, const struct diff *d, const struct comparison *c, uint64_t first,
                const uint8_t *a, const uint8_t *b, size_t n);
+/* The same for elements that are the same bit by bit, which is faster; false: they must be looked
+ * at.
+ */
+bool tnf_tally_same(tnf_diff_sums *t, const struct diff *d, const struct comparison *c,
+                    const uint8_t *a, size_t n);
 /* The same for bytes that are not numbers. */
-void tnf_tally_bytes(struct tally *t, uint64_t first, const uint8_t *a, const uint8_t *b, size_t n);
+void tnf_tally_bytes(tnf_diff_sums *t, uint64_t first, const uint8_t *a, const uint8_t *b,
+                     size_t n);
 /* `more` are of later elements. */
-void tnf_tally_join(struct tally *t, const struct tally *more);
-void tnf_tally_end(tnf_value_difference *out, const struct tally *t, const struct comparison *c);
+void tnf_tally_join(tnf_diff_sums *t, const tnf_diff_sums *more);
+void tnf_tally_end(tnf_value_difference *out, const tnf_diff_sums *t, const struct comparison *c);
 
 /* diff_attrs.c: tells the differences of two maps of attributes; either may be NULL. */
 tnf_status tnf_diff_attrs(struct diff *d, const tnf_object *a_of, const tnf_object *b_of,

@@ -102,7 +102,7 @@ static bool is_same(const struct diff *d, const struct comparison *c, const stru
 
 /* ---------------------------------------------------------------- adding */
 
-static void add_finite(struct tally *t, const struct couple *p)
+static void add_finite(tnf_diff_sums *t, const struct couple *p)
 {
     t->finite++;
     t->max_abs = p->distance > t->max_abs ? p->distance : t->max_abs;
@@ -127,7 +127,7 @@ static void take_element(uint8_t out[16], const uint8_t *from, size_t i, uint32_
 }
 
 /* The i-th elements, which are element `at` of their tensors, are not the same. */
-static void add_different(struct tally *t, const struct comparison *c, const uint8_t *a,
+static void add_different(tnf_diff_sums *t, const struct comparison *c, const uint8_t *a,
                           const uint8_t *b, size_t i, uint64_t at)
 {
     if (t->different++ > 0)
@@ -148,7 +148,7 @@ static void measure_wholes(struct couple *p, const struct comparison *c, const u
         p->distance = apart(x, y);
 }
 
-void tnf_tally(struct tally *t, const struct diff *d, const struct comparison *c, uint64_t first,
+void tnf_tally(tnf_diff_sums *t, const struct diff *d, const struct comparison *c, uint64_t first,
                const uint8_t *a, const uint8_t *b, size_t n)
 {
     double x[2 * TNF_TALLY_MOST], y[2 * TNF_TALLY_MOST];
@@ -176,7 +176,29 @@ void tnf_tally(struct tally *t, const struct diff *d, const struct comparison *c
     }
 }
 
-void tnf_tally_bytes(struct tally *t, uint64_t first, const uint8_t *a, const uint8_t *b, size_t n)
+bool tnf_tally_same(tnf_diff_sums *t, const struct diff *d, const struct comparison *c,
+                    const uint8_t *a, size_t n)
+{
+    const tnf_diff_options *o = &d->options;
+    double x[2 * TNF_TALLY_MOST];
+    unsigned per = c->a->type->number == TNF_NUMBER_COMPLEX ? 2 : 1;
+    if (c->a->type != c->b->type || o->nan_differs || !(o->atol >= 0) || !(o->rtol >= 0))
+        return false;
+    tnf_type_decode(c->a->type, a, 0, n, x);
+    t->elements += n;
+    for (size_t i = 0; i < n; i++) {
+        double re = x[i * per], im = per > 1 ? x[2 * i + 1] : 0, square = re * re + im * im;
+        if (!isfinite(re) || !isfinite(im))
+            continue;
+        t->finite++;
+        t->sum_a += square;
+        t->sum_b += square;
+        t->sum_ab += square;
+    }
+    return true;
+}
+
+void tnf_tally_bytes(tnf_diff_sums *t, uint64_t first, const uint8_t *a, const uint8_t *b, size_t n)
 {
     t->elements += n;
     for (size_t i = 0; i < n; i++)
@@ -184,7 +206,7 @@ void tnf_tally_bytes(struct tally *t, uint64_t first, const uint8_t *a, const ui
             add_different(t, NULL, a, b, i, first + i);
 }
 
-void tnf_tally_join(struct tally *t, const struct tally *more)
+void tnf_tally_join(tnf_diff_sums *t, const tnf_diff_sums *more)
 {
     if (t->different == 0) {
         t->first = more->first;
@@ -221,7 +243,7 @@ static uint64_t by_rows(const tnf_object *o, uint64_t at)
     return out;
 }
 
-void tnf_tally_end(tnf_value_difference *out, const struct tally *t, const struct comparison *c)
+void tnf_tally_end(tnf_value_difference *out, const tnf_diff_sums *t, const struct comparison *c)
 {
     *out = (tnf_value_difference) { .elements = t->elements,
                                     .different = t->different,

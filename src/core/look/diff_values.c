@@ -6,8 +6,9 @@
  * wholes
  *
  * The first round compares bytes. Those that differ are taken for numbers in a second one; the sums
- * of each block of elements are joined in order, so that they are the same for any number of
- * threads.
+ * of each leaf (4 MiB of the first) are joined in an order that their number decides
+ * (base/pairing.h), so that they are the same for any number of threads, and whoever compared which
+ * leaves.
  */
 #include "base/pool.h"
 #include "core/look/diff.h"
@@ -17,13 +18,12 @@
 
 #define JOB_BYTES    ((uint64_t)8 << 20)
 #define BLOCK        ((size_t)256 << 10)
-#define JOB_ELEMENTS ((uint64_t)1 << 20)
 #define WORTH_THREAD ((uint64_t)1 << 20)
 
 struct job {
     struct comparison *c;
-    uint64_t first, n;   /* bytes or elements; n is all of them if it is a whole */
-    struct tally *tally; /* second round */
+    uint64_t first, n;    /* bytes or elements; n is all of them if it is a whole */
+    tnf_diff_sums *tally; /* second round */
 };
 
 struct round {
@@ -132,22 +132,23 @@ static uint64_t bytes_of(const struct comparison *c, const tnf_part *part, uint6
     return elements / 8 * bits + (elements % 8 * bits + 7) / 8;
 }
 
-static void tally_block(struct tally *t, const struct diff *d, const struct comparison *c,
+static void tally_block(tnf_diff_sums *t, const struct diff *d, const struct comparison *c,
                         const struct both *s, uint64_t first, size_t n)
 {
     for (size_t at = 0; at < n; at += TNF_TALLY_MOST) {
         size_t here = n - at < TNF_TALLY_MOST ? n - at : TNF_TALLY_MOST;
         const uint8_t *a = s->blocks + bytes_of(c, c->a, at);
         const uint8_t *b = s->blocks + BLOCK + bytes_of(c, c->b, at);
-        if (c->numbers)
-            tnf_tally(t, d, c, first + at, a, b, here);
-        else
+        bool same = memcmp(a, b, (size_t)bytes_of(c, c->a, here)) == 0;
+        if (!c->numbers)
             tnf_tally_bytes(t, first + at, a, b, here);
+        else if (!same || !tnf_tally_same(t, d, c, a, here))
+            tnf_tally(t, d, c, first + at, a, b, here);
     }
 }
 
 /* Elements [first, first + n), of which the first begins at a whole byte. */
-static tnf_status tally_some(struct tally *t, struct diff *d, const struct comparison *c,
+static tnf_status tally_some(tnf_diff_sums *t, struct diff *d, const struct comparison *c,
                              struct both *s, uint64_t first, uint64_t n, tnf_error *e)
 {
     const size_t most = BLOCK / 16; /* fit a block whatever their type */
@@ -161,18 +162,28 @@ static tnf_status tally_some(struct tally *t, struct diff *d, const struct compa
     return tnf_progress_add(&d->progress, &d->lock, bytes_of(c, c->a, n), e);
 }
 
+/* Elements of a leaf: they begin with a whole byte. */
+static uint64_t leaf_elements(const struct comparison *c)
+{
+    return c->numbers ? TNF_LEAF_BYTES / c->a->type->bits * 8 : TNF_LEAF_BYTES;
+}
+
 static tnf_status tally_job(struct diff *d, struct job *job, struct both *s, tnf_error *e)
 {
-    for (uint64_t at = 0; at < job->n; at += JOB_ELEMENTS) {
-        struct tally t = { 0 };
-        uint64_t n = job->n - at < JOB_ELEMENTS ? job->n - at : JOB_ELEMENTS;
+    uint64_t per = leaf_elements(job->c), leaf = 0;
+    tnf_diff_sums room[TNF_PAIRING_NODES];
+    tnf_pairing sums = tnf_diff_pairing(room);
+    for (uint64_t at = 0; at < job->n; at += per) {
+        tnf_diff_sums t = { 0 };
+        uint64_t n = job->n - at < per ? job->n - at : per;
         if (atomic_load(&d->stop))
-            return TNF_OK;
+            break;
         TNF_TRY(tally_some(&t, d, job->c, s, job->first + at, n, e));
-        tnf_tally_join(job->tally, &t);
+        (void)tnf_pairing_add(&sums, (tnf_pairing_node) { leaf++, 0 }, &t);
         if (d->options.brief && t.different)
             atomic_store(&d->stop, true);
     }
+    (void)tnf_pairing_end(&sums, job->tally);
     return TNF_OK;
 }
 
@@ -208,28 +219,46 @@ static uint64_t elements_of(const struct comparison *c)
     return dense && n < fit ? n : fit; /* the last byte of packed ones may not be full */
 }
 
+/* The sums of a range are wanted even if nothing differs in it: another range may. */
 static bool takes_part(const struct comparison *c, bool tally)
 {
-    return c->a->nbytes > 0 && (bool)atomic_load(&c->unlike) == tally;
+    return c->a->nbytes > 0 && (c->n > 0 || (bool)atomic_load(&c->unlike) == tally);
+}
+
+/* What is looked at, in bytes or elements. */
+struct extent {
+    uint64_t first, end, per; /* per: of a job */
+};
+
+static struct extent extent_of(const struct comparison *c, bool tally)
+{
+    struct extent x = { .end = tally ? elements_of(c) : c->a->nbytes, .per = JOB_BYTES };
+    uint64_t leaf = tally ? leaf_elements(c) : TNF_LEAF_BYTES;
+    x.per = tally ? leaf : JOB_BYTES;
+    if (c->n == 0)
+        return x;
+    x.first = c->first * leaf;
+    x.end = x.end - x.first > c->n * leaf ? x.first + c->n * leaf : x.end;
+    return x;
 }
 
 static size_t count_jobs(const struct comparison *c, bool tally)
 {
-    uint64_t n = tally ? elements_of(c) : c->a->nbytes, per = tally ? JOB_ELEMENTS : JOB_BYTES;
-    return c->direct && n > 0 ? (size_t)((n - 1) / per + 1) : 1;
+    struct extent x = extent_of(c, tally);
+    return c->direct && x.end > x.first ? (size_t)((x.end - x.first - 1) / x.per + 1) : 1;
 }
 
 static tnf_status add_jobs(struct round *r, struct comparison *c, bool tally, tnf_error *e)
 {
     size_t count = count_jobs(c, tally);
-    uint64_t n = tally ? elements_of(c) : c->a->nbytes, per = tally ? JOB_ELEMENTS : JOB_BYTES;
+    struct extent x = extent_of(c, tally);
     if (tally && !(c->tallies = tnf_arena_array(r->d->arena, count, sizeof *c->tallies)))
         return tnf_arena_fail(r->d->arena, "comparing", e);
     for (size_t i = 0; i < count; i++) {
-        uint64_t first = i * per, left = n - first;
+        uint64_t first = x.first + i * x.per, left = x.end - first;
         r->jobs[r->n++] = (struct job) { .c = c,
                                          .first = first,
-                                         .n = c->direct && left > per ? per : left,
+                                         .n = c->direct && left > x.per ? x.per : left,
                                          .tally = tally ? &c->tallies[i] : NULL };
     }
     r->d->progress.total += c->a->nbytes;
@@ -254,25 +283,62 @@ static tnf_status run_round(struct diff *d, bool tally, tnf_error *e)
 
 /* ------------------------------------------------------------------ whole */
 
-static void judge(struct comparison *c)
+static void join_sums(void *t, const void *more)
 {
-    struct tally all = { 0 };
-    if (!atomic_load(&c->unlike))
-        return;
+    tnf_tally_join(t, more);
+}
+
+tnf_pairing tnf_diff_pairing(tnf_diff_sums room[TNF_PAIRING_NODES])
+{
+    return (tnf_pairing) { .size = sizeof *room, .join = join_sums, .results = (uint8_t *)room };
+}
+
+static tnf_pairing join_leaves(const struct comparison *c, tnf_diff_sums *room)
+{
+    tnf_pairing sums = tnf_diff_pairing(room);
     for (size_t i = 0; c->tallies && i < count_jobs(c, true); i++)
-        tnf_tally_join(&all, &c->tallies[i]);
+        (void)tnf_pairing_add(&sums, (tnf_pairing_node) { c->first + i, 0 }, &c->tallies[i]);
+    return sums;
+}
+
+static void judge(const struct diff *d, struct comparison *c)
+{
+    tnf_diff_sums room[TNF_PAIRING_NODES], all = { 0 };
+    bool unlike = atomic_load(&c->unlike);
+    const tnf_diff_part *some = d->some;
+    if (some && some->found) {
+        if (!some->found(d->options.ctx, c->a_of, &all, &unlike))
+            return;
+    } else if (unlike) {
+        tnf_pairing sums = join_leaves(c, room);
+        (void)tnf_pairing_end(&sums, &all);
+    }
+    if (!unlike)
+        return;
     tnf_tally_end(&c->found, &all, c);
     /* It stopped early, or bits after the last element differ: this difference was not counted. */
     bool uncounted = c->exact && !c->preset && all.different == 0;
     c->verdict = all.different || uncounted ? DIFFERENT : all.unequal ? OTHER_BITS : SAME;
 }
 
+static void tell_piece(const struct diff *d, const struct comparison *c)
+{
+    tnf_diff_sums room[TNF_PAIRING_NODES];
+    tnf_pairing sums = join_leaves(c, room);
+    d->some->piece(d->options.ctx, c->a_of, &sums, atomic_load(&c->unlike));
+}
+
 tnf_status tnf_diff_values(struct diff *d, tnf_error *e)
 {
-    TNF_TRY(run_round(d, false, e));
-    if (!atomic_load(&d->stop))
+    bool known = d->some && d->some->found, pieces = d->some && d->some->piece;
+    if (!known)
+        TNF_TRY(run_round(d, false, e));
+    if (!known && !atomic_load(&d->stop))
         TNF_TRY(run_round(d, true, e));
     for (size_t i = 0; i < d->n; i++)
-        judge(&d->comparisons[i]);
+        if (pieces)
+            tell_piece(d, &d->comparisons[i]);
+        else
+            judge(d, &d->comparisons[i]);
     return TNF_OK;
 }

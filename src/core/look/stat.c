@@ -7,22 +7,26 @@
  *                told in order, then the next batch
  *
  * Only what lies in the file as it is can be cut into pieces: what is encoded is read from its
- * beginning to its end. How it is cut depends on the tensor alone, and with it the result.
+ * beginning to its end. Sums are made leaf by leaf (4 MiB, as those of hashes) and joined in an
+ * order that their number decides (base/pairing.h), so the result depends on the tensor alone: not
+ * on threads, nor on who looked at which leaves (tnf_stat_some()).
  */
 #include "base/pool.h"
 #include "base/sized.h"
 #include "core/look/progress.h"
+#include "core/look/stat_some.h"
 #include "core/look/values.h"
 #include "core/read/stream.h"
 #include <tenfold/stat.h>
 #include <tenfold/virtual.h>
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define BLOCK        ((size_t)3 << 17)   /* read at a time: whole elements of any type */
-#define PIECE        ((uint64_t)3 << 21) /* the least that is worth a job */
-#define PIECES       256u                /* of one tensor, at most */
+#define BLOCK        ((size_t)3 << 17) /* read at a time: whole elements of any type */
+#define WORTH_THREAD ((uint64_t)6 << 20)
+#define PIECES       256u /* of one tensor, at most */
 #define BATCH_BYTES  ((uint64_t)256 << 20)
 #define BATCH_JOBS   512u
 #define DEFAULT_BINS 32u
@@ -30,8 +34,11 @@
 
 struct piece {
     size_t object;
-    uint64_t from, to; /* bytes of its part */
-    tnf_values values;
+    uint64_t first, end; /* leaves of its part */
+    tnf_values values;   /* of the current leaf; the histogram is of all */
+    tnf_pairing_node *nodes;
+    tnf_tally *sums; /* of each node */
+    size_t nnodes;
     tnf_error *problem; /* of the file; NULL: none */
 };
 
@@ -44,9 +51,11 @@ struct stats {
     uint64_t bytes; /* of the batch */
     tnf_progress progress;
     uint64_t shown[MAX_BINS];
-    bool plain;           /* neither histograms nor deviations */
-    tnf_virtual **seen;   /* for each tensor; NULL: as it is */
-    pthread_mutex_t lock; /* guards progress, the allocator and the arena */
+    tnf_tally room[TNF_PAIRING_NODES]; /* of the tensor that is told */
+    const tnf_stat_part *some;         /* NULL: all of all tensors that are wanted */
+    bool plain;                        /* neither histograms nor deviations */
+    tnf_virtual **seen;                /* for each tensor; NULL: as it is */
+    pthread_mutex_t lock;              /* guards progress, the allocator and the arena */
 };
 
 static bool has_numbers(const tnf_object *o)
@@ -60,31 +69,107 @@ static const tnf_object *seen_object(const struct stats *s, size_t i)
     return s->seen[i] ? tnf_virtual_object(s->seen[i]) : &s->file->catalog.objects[i];
 }
 
-static bool wanted(const struct stats *s, const tnf_object *o)
+static int by_object(const void *a, const void *b)
 {
-    return !s->options.wanted || s->options.wanted(s->options.ctx, o);
+    const tnf_stat_range *x = a, *y = b;
+    return x->object < y->object ? -1 : x->object > y->object;
+}
+
+/* The range that asks for leaves of a tensor. */
+static const tnf_stat_range *range_of(const struct stats *s, size_t object)
+{
+    const tnf_stat_range key = { .object = object };
+    return s->some && s->some->n ? bsearch(&key, s->some->ranges, s->some->n, sizeof key, by_object)
+                                 : NULL;
+}
+
+static bool wanted(const struct stats *s, size_t i)
+{
+    if (s->some)
+        return range_of(s, i) != NULL;
+    return !s->options.wanted || s->options.wanted(s->options.ctx, &s->file->catalog.objects[i]);
+}
+
+/* Whole elements, eight at least: of 6 bits they do not fill the last byte of 4 MiB. */
+static uint64_t leaf_bytes(const tnf_type *type)
+{
+    return TNF_LEAF_BYTES / type->bits * type->bits;
+}
+
+static uint64_t count_leaves(const tnf_object *o)
+{
+    uint64_t n = has_numbers(o) ? o->parts->nbytes : 0, leaf = n ? leaf_bytes(o->parts->type) : 1;
+    return n / leaf + (n % leaf != 0);
+}
+
+static void join_sums(void *t, const void *more)
+{
+    tnf_tally_merge(t, more);
+}
+
+tnf_pairing tnf_stat_sums(tnf_tally room[TNF_PAIRING_NODES])
+{
+    return (tnf_pairing) { .size = sizeof *room, .join = join_sums, .results = (uint8_t *)room };
 }
 
 /* ------------------------------------------------------------------- jobs */
 
-static tnf_status read_piece(struct stats *s, struct piece *p, tnf_stream *stream, uint8_t *block,
-                             tnf_error *e)
+struct reading {
+    struct stats *s;
+    struct piece *p;
+    const tnf_object *o;
+    tnf_stream stream;
+    uint8_t *block;
+    const uint8_t *there; /* all bytes, if they are in memory */
+};
+
+static tnf_status read_leaf(struct reading *r, uint64_t leaf, tnf_error *e)
 {
-    const tnf_object *o = seen_object(s, p->object);
-    const tnf_type *type = o->parts->type;
-    uint64_t left = tnf_elements(o) - p->from / type->bits * 8;
-    const uint8_t *there = tnf_part_in_memory(o->parts);
-    for (uint64_t at = p->from; at < p->to; at += BLOCK) {
-        size_t n = p->to - at < BLOCK ? (size_t)(p->to - at) : BLOCK;
-        if (!there)
-            TNF_TRY(tnf_stream_read(stream, at, block, n, e));
+    const tnf_type *type = r->o->parts->type;
+    uint64_t from = leaf * leaf_bytes(type), all = r->o->parts->nbytes;
+    uint64_t to = all - from < leaf_bytes(type) ? all : from + leaf_bytes(type);
+    uint64_t left = tnf_elements(r->o) - from / type->bits * 8;
+    r->p->values.tally = (tnf_tally) { 0 };
+    for (uint64_t at = from; at < to; at += BLOCK) {
+        size_t n = to - at < BLOCK ? (size_t)(to - at) : BLOCK;
+        if (!r->there)
+            TNF_TRY(tnf_stream_read(&r->stream, at, r->block, n, e));
         uint64_t here = (uint64_t)n * 8 / type->bits;
         here = here < left ? here : left;
-        tnf_values_take(&p->values, type, there ? there + at : block, (size_t)here);
+        tnf_values_take(&r->p->values, type, r->there ? r->there + at : r->block, (size_t)here);
         left -= here;
-        TNF_TRY(tnf_progress_add(&s->progress, &s->lock, n, e));
+        TNF_TRY(tnf_progress_add(&r->s->progress, &r->s->lock, n, e));
     }
-    return p->to == o->parts->nbytes ? tnf_stream_end(stream, e) : TNF_OK;
+    return TNF_OK;
+}
+
+/* What is complete of the piece, one node if it is aligned. */
+static tnf_status keep_sums(struct stats *s, struct piece *p, const tnf_pairing *sums, tnf_error *e)
+{
+    pthread_mutex_lock(&s->lock);
+    p->nodes = tnf_arena_array(&s->arena, sums->n, sizeof *p->nodes);
+    p->sums = tnf_arena_array(&s->arena, sums->n, sizeof *p->sums);
+    pthread_mutex_unlock(&s->lock);
+    if (!p->nodes || !p->sums)
+        return tnf_arena_fail(&s->arena, "figures", e);
+    p->nnodes = sums->n;
+    memcpy(p->nodes, sums->nodes, sums->n * sizeof *p->nodes);
+    memcpy(p->sums, sums->results, sums->n * sizeof *p->sums);
+    return TNF_OK;
+}
+
+static tnf_status read_piece(struct reading *r, tnf_error *e)
+{
+    tnf_tally room[TNF_PAIRING_NODES];
+    tnf_pairing sums = tnf_stat_sums(room);
+    struct piece *p = r->p;
+    for (uint64_t leaf = p->first; leaf < p->end; leaf++) {
+        TNF_TRY(read_leaf(r, leaf, e));
+        (void)tnf_pairing_add(&sums, (tnf_pairing_node) { leaf, 0 }, &p->values.tally);
+    }
+    if (p->end == count_leaves(r->o))
+        TNF_TRY(tnf_stream_end(&r->stream, e));
+    return sums.n ? keep_sums(r->s, p, &sums, e) : TNF_OK;
 }
 
 /* The handle's allocator need not bear several threads. */
@@ -102,16 +187,17 @@ static void *resize(struct stats *s, void *p, size_t old, size_t size)
 
 static tnf_status take_piece(struct stats *s, struct piece *p, tnf_error *e)
 {
-    const tnf_part *part = seen_object(s, p->object)->parts;
-    tnf_stream stream;
-    size_t size = p->to - p->from < BLOCK ? (size_t)(p->to - p->from) : BLOCK;
-    size += size == 0;
-    TNF_TRY(tnf_stream_open(&stream, part, e));
-    uint8_t *block = resize(s, NULL, 0, size);
-    tnf_status status = block ? read_piece(s, p, &stream, block, e)
-                              : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for reading");
-    (void)resize(s, block, size, 0);
-    tnf_stream_close(&stream);
+    struct reading r = { .s = s, .p = p, .o = seen_object(s, p->object) };
+    uint64_t all = r.o->parts->nbytes;
+    size_t size = all == 0 ? 1 : all < BLOCK ? (size_t)all : BLOCK;
+    TNF_TRY(tnf_stream_open(&r.stream, r.o->parts, e));
+    r.there = tnf_part_in_memory(r.o->parts);
+    r.block = resize(s, NULL, 0, size);
+    tnf_status status = r.block
+                            ? read_piece(&r, e)
+                            : tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for reading");
+    (void)resize(s, r.block, size, 0);
+    tnf_stream_close(&r.stream);
     return status;
 }
 
@@ -140,43 +226,43 @@ static tnf_status job(void *ctx, size_t i, tnf_error *e)
 
 /* ---------------------------------------------------------------- batches */
 
-/* Elements of 1, 4 or 6 bits end with a byte after 24 of them, and so do all others. */
-static uint64_t piece_bytes(const tnf_part *part)
+/* Leaves of a piece: a power of two, so that most pieces come to one sum. */
+static uint64_t piece_leaves(const tnf_object *o)
 {
-    if (!tnf_part_anywhere(part))
-        return part->nbytes ? part->nbytes : 1;
-    uint64_t unit = (uint64_t)3 * (part->type->bits ? part->type->bits : 8);
-    uint64_t least = part->nbytes / PIECES > PIECE ? part->nbytes / PIECES : PIECE;
-    return least / unit * unit + unit;
-}
-
-static size_t count_pieces(const tnf_object *o)
-{
-    if (!has_numbers(o) || o->parts->nbytes == 0)
-        return 1;
-    uint64_t size = piece_bytes(o->parts);
-    return (size_t)(o->parts->nbytes / size + (o->parts->nbytes % size != 0));
+    uint64_t n = count_leaves(o), step = 1;
+    if (n == 0 || !tnf_part_anywhere(o->parts))
+        return UINT64_MAX;
+    while (n / step >= PIECES)
+        step *= 2;
+    return step;
 }
 
 /* The figures of a piece need memory of their own: a histogram is 16 KiB. */
-static tnf_status add_pieces(struct stats *s, size_t object, tnf_error *e)
+static tnf_status add_piece(struct stats *s, size_t object, uint64_t first, uint64_t end,
+                            tnf_error *e)
+{
+    struct piece *p = &s->pieces[s->n++];
+    *p = (struct piece) { .object = object, .first = first, .end = end };
+    p->values.spread = !s->plain;
+    if (!has_numbers(seen_object(s, object)) || s->plain)
+        return TNF_OK;
+    p->values.bins = tnf_arena_alloc(&s->arena, sizeof *p->values.bins);
+    return p->values.bins ? TNF_OK : tnf_arena_fail(&s->arena, "histograms", e);
+}
+
+static tnf_status add_pieces(struct stats *s, size_t object, const tnf_stat_range *range,
+                             tnf_error *e)
 {
     const tnf_object *o = seen_object(s, object);
-    size_t n = count_pieces(o);
-    uint64_t size = has_numbers(o) ? piece_bytes(o->parts) : 0;
-    uint64_t all = has_numbers(o) ? o->parts->nbytes : 0;
-    for (size_t i = 0; i < n; i++) {
-        struct piece *p = &s->pieces[s->n++];
-        *p = (struct piece) { .object = object, .from = i * size };
-        p->to = i + 1 < n ? p->from + size : all;
-        p->values.spread = !s->plain;
-        if (!has_numbers(o) || s->plain)
-            continue;
-        p->values.bins = tnf_arena_alloc(&s->arena, sizeof *p->values.bins);
-        if (!p->values.bins)
-            return tnf_arena_fail(&s->arena, "histograms", e);
-    }
-    s->bytes += all;
+    uint64_t step = piece_leaves(o), first = range ? range->first : 0;
+    uint64_t end = range && range->n != TNF_ALL_LEAVES ? first + range->n : count_leaves(o);
+    do {
+        uint64_t to = step == UINT64_MAX ? end : (first / step + 1) * step;
+        to = to < end ? to : end;
+        TNF_TRY(add_piece(s, object, first, to, e));
+        s->bytes += (to - first) * TNF_LEAF_BYTES;
+        first = to;
+    } while (first < end);
     return TNF_OK;
 }
 
@@ -186,50 +272,68 @@ static tnf_status fill_batch(struct stats *s, size_t *next, tnf_error *e)
     const tnf_catalog *c = &s->file->catalog;
     s->n = 0;
     s->bytes = 0;
-    s->pieces = tnf_arena_array(&s->arena, BATCH_JOBS + PIECES + 1, sizeof *s->pieces);
+    s->pieces = tnf_arena_array(&s->arena, BATCH_JOBS + PIECES + 2, sizeof *s->pieces);
     if (!s->pieces)
         return tnf_arena_fail(&s->arena, "figures", e);
     for (; *next < c->n && s->n < BATCH_JOBS && s->bytes < BATCH_BYTES; (*next)++)
-        if (wanted(s, &c->objects[*next]))
-            TNF_TRY(add_pieces(s, *next, e));
+        if (wanted(s, *next))
+            TNF_TRY(add_pieces(s, *next, range_of(s, *next), e));
     return TNF_OK;
+}
+
+/* The figures of all of a tensor. */
+static void tell_figures(struct stats *s, size_t object, tnf_pairing *sums, const tnf_bins *bins)
+{
+    const tnf_object *o = seen_object(s, object);
+    tnf_stat stat = { .object = &s->file->catalog.objects[object], .numbers = has_numbers(o) };
+    tnf_values values = { .spread = !s->plain };
+    tnf_value_counts counts = { 0 };
+    if (stat.numbers) {
+        (void)tnf_pairing_end(sums, &values.tally);
+        counts = tnf_values_counts(&values, o->parts[0].type);
+        stat.counts = &counts;
+        stat.type = o->parts->type;
+    }
+    if (stat.numbers && bins) {
+        stat.bins = s->shown;
+        stat.nbins = s->options.bins;
+        tnf_bins_show(bins, counts.min, counts.max, s->shown, stat.nbins);
+    }
+    if (s->options.tensor)
+        s->options.tensor(s->options.ctx, &stat);
 }
 
 /* The first piece takes what the others found. Gives the position after the last. */
 static size_t tell_tensor(struct stats *s, size_t i)
 {
-    struct piece *first = &s->pieces[i];
-    const tnf_object *o = seen_object(s, first->object);
+    const struct piece *first = &s->pieces[i];
+    tnf_pairing sums = tnf_stat_sums(s->room);
+    const tnf_error *problem = NULL;
     const tnf_object *named = &s->file->catalog.objects[first->object];
-    for (i++; i < s->n && s->pieces[i].object == first->object; i++) {
-        tnf_values_merge(&first->values, &s->pieces[i].values);
-        first->problem = first->problem ? first->problem : s->pieces[i].problem;
+    uint64_t from = first->first, end = 0;
+    for (; i < s->n && s->pieces[i].object == first->object; i++) {
+        const struct piece *p = &s->pieces[i];
+        problem = problem ? problem : p->problem;
+        for (size_t k = 0; k < p->nnodes && !problem; k++)
+            (void)tnf_pairing_add(&sums, p->nodes[k], &p->sums[k]);
+        if (p != first && first->values.bins)
+            tnf_bins_merge(first->values.bins, p->values.bins);
+        end = p->end;
     }
-    if (first->problem) {
-        s->options.problem(s->options.ctx, named, first->problem);
-        return i;
-    }
-    tnf_stat stat = { .object = named, .numbers = has_numbers(o) };
-    tnf_value_counts counts = { 0 };
-    if (stat.numbers) {
-        counts = tnf_values_counts(&first->values, o->parts[0].type);
-        stat.counts = &counts;
-        stat.type = o->parts->type;
-    }
-    if (stat.numbers && !s->plain) {
-        stat.bins = s->shown;
-        stat.nbins = s->options.bins;
-        tnf_bins_show(first->values.bins, counts.min, counts.max, s->shown, stat.nbins);
-    }
-    if (s->options.tensor)
-        s->options.tensor(s->options.ctx, &stat);
+    bool all = from == 0 && end == count_leaves(seen_object(s, first->object));
+    if (problem)
+        s->options.problem(s->options.ctx, named, problem);
+    else if (all)
+        tell_figures(s, first->object, &sums, first->values.bins);
+    else
+        s->some->piece(s->options.ctx, named, &sums, first->values.bins);
     return i;
 }
 
 static tnf_status run_batch(struct stats *s, size_t *next, tnf_error *e)
 {
     TNF_TRY(fill_batch(s, next, e));
-    unsigned threads = s->bytes < PIECE ? 1 : tnf_pool_threads(s->options.threads);
+    unsigned threads = s->bytes < WORTH_THREAD ? 1 : tnf_pool_threads(s->options.threads);
     TNF_TRY(tnf_pool_run(threads, s->n, job, s, e));
     for (size_t i = 0; i < s->n;)
         i = tell_tensor(s, i);
@@ -244,7 +348,7 @@ static tnf_status run_all(struct stats *s, tnf_error *e)
                         s->options.bins, MAX_BINS);
     s->options.bins = s->options.bins ? s->options.bins : DEFAULT_BINS;
     for (size_t i = 0; i < c->n; i++)
-        if (has_numbers(seen_object(s, i)) && wanted(s, &c->objects[i]))
+        if (has_numbers(seen_object(s, i)) && wanted(s, i))
             s->progress.total += seen_object(s, i)->parts->nbytes;
     for (size_t next = 0; next < c->n;) {
         tnf_arena_init(&s->arena, &s->file->alloc, UINT64_MAX);
@@ -255,26 +359,30 @@ static tnf_status run_all(struct stats *s, tnf_error *e)
     return TNF_OK;
 }
 
-/* Quantized tensors that keep the rules of their layouts. */
+/* A quantized tensor that keeps the rules of its layout; others stay as they are. */
+static tnf_status see_one(tnf_virtual **out, const tnf_object *o, tnf_error *e)
+{
+    tnf_virtual_how how = TNF_VIRTUAL_HOW_INIT;
+    tnf_error broken = { .offset = TNF_NO_OFFSET };
+    if (o->layout == &tnf_layout_dense || !tnf_layout_has_values(o->layout))
+        return TNF_OK;
+    tnf_status status = tnf_virtual_new(out, &o, 1, &how, &broken);
+    if (status == TNF_OK || tnf_is_file_fault(status))
+        return TNF_OK;
+    if (e)
+        *e = broken;
+    return status;
+}
+
 static tnf_status see_values(struct stats *s, tnf_error *e)
 {
     const tnf_catalog *c = &s->file->catalog;
-    tnf_virtual_how how = TNF_VIRTUAL_HOW_INIT;
     s->seen = tnf_alloc0(&s->file->alloc, (c->n + 1) * sizeof *s->seen);
     if (!s->seen)
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for figures");
-    for (size_t i = 0; i < c->n; i++) {
-        const tnf_object *o = &c->objects[i];
-        tnf_error broken = { .offset = TNF_NO_OFFSET };
-        if (o->layout == &tnf_layout_dense || !tnf_layout_has_values(o->layout) || !wanted(s, o))
-            continue;
-        tnf_status status = tnf_virtual_new(&s->seen[i], &o, 1, &how, &broken);
-        if (status != TNF_OK && !tnf_is_file_fault(status)) {
-            if (e)
-                *e = broken;
-            return status;
-        }
-    }
+    for (size_t i = 0; i < c->n; i++)
+        if (wanted(s, i))
+            TNF_TRY(see_one(&s->seen[i], &c->objects[i], e));
     return TNF_OK;
 }
 
@@ -286,21 +394,82 @@ static void forget_values(struct stats *s)
     tnf_free(&s->file->alloc, s->seen, (n + 1) * sizeof *s->seen);
 }
 
+static tnf_status check_ranges(const struct stats *s, tnf_error *e)
+{
+    for (size_t i = 0; i < s->some->n; i++) {
+        const tnf_stat_range *r = &s->some->ranges[i];
+        uint64_t leaves = r->object < s->file->catalog.n ? count_leaves(seen_object(s, r->object))
+                                                         : 0;
+        bool cut = r->first != 0 || r->n < leaves;
+        bool all = r->first == 0 && r->n == TNF_ALL_LEAVES;
+        if (r->object >= s->file->catalog.n ||
+            (!all && (r->first > leaves || r->n > leaves - r->first)) ||
+            (cut && !tnf_part_anywhere(seen_object(s, r->object)->parts)))
+            return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "there are no such leaves");
+    }
+    return TNF_OK;
+}
+
+static tnf_status look(struct stats *s, const tnf_stat_options *options, tnf_error *e)
+{
+    TNF_TRY(tnf_options_copy(&s->options, sizeof s->options, options, e));
+    s->progress = (tnf_progress) { .tell = s->options.progress, .ctx = s->options.ctx };
+    tnf_status status = see_values(s, e);
+    if (status == TNF_OK && s->some)
+        status = check_ranges(s, e);
+    if (status == TNF_OK)
+        status = run_all(s, e);
+    forget_values(s);
+    pthread_mutex_destroy(&s->lock);
+    return status;
+}
+
 tnf_status tnf_values_file(const tnf_file *file, const tnf_stat_options *options, bool plain,
                            tnf_error *e)
 {
     struct stats s = { .file = file, .plain = plain, .lock = PTHREAD_MUTEX_INITIALIZER };
-    TNF_TRY(tnf_options_copy(&s.options, sizeof s.options, options, e));
-    s.progress = (tnf_progress) { .tell = s.options.progress, .ctx = s.options.ctx };
-    tnf_status status = see_values(&s, e);
-    if (status == TNF_OK)
-        status = run_all(&s, e);
-    forget_values(&s);
-    pthread_mutex_destroy(&s.lock);
-    return status;
+    return look(&s, options, e);
 }
 
 tnf_status tnf_stat_file(const tnf_file *file, const tnf_stat_options *options, tnf_error *e)
 {
     return tnf_values_file(file, options, false, e);
+}
+
+/* ------------------------------------------------------------- some leaves */
+
+tnf_status tnf_stat_cuts(uint64_t *leaves, const tnf_object *o, tnf_error *e)
+{
+    tnf_virtual *made = NULL;
+    *leaves = 0;
+    TNF_TRY(see_one(&made, o, e));
+    const tnf_object *seen = made ? tnf_virtual_object(made) : o;
+    if (has_numbers(seen) && tnf_part_anywhere(seen->parts))
+        *leaves = count_leaves(seen);
+    tnf_virtual_free(made);
+    return TNF_OK;
+}
+
+tnf_status tnf_stat_some(const tnf_file *file, const tnf_stat_options *options,
+                         const tnf_stat_part *some, tnf_error *e)
+{
+    struct stats s = { .file = file, .some = some, .lock = PTHREAD_MUTEX_INITIALIZER };
+    return look(&s, options, e);
+}
+
+tnf_status tnf_stat_tell(const tnf_file *file, size_t object, tnf_pairing *sums,
+                         const tnf_bins *bins, const tnf_stat_options *options, tnf_error *e)
+{
+    const tnf_stat_range range = { .object = object };
+    const tnf_stat_part some = { .ranges = &range, .n = 1 };
+    struct stats s = { .file = file, .some = &some };
+    TNF_TRY(tnf_options_copy(&s.options, sizeof s.options, options, e));
+    s.options.bins = DEFAULT_BINS;
+    tnf_status status = see_values(&s, e);
+    if (status == TNF_OK && tnf_pairing_upto(sums) != count_leaves(seen_object(&s, object)))
+        status = tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "leaves are missing");
+    if (status == TNF_OK)
+        tell_figures(&s, object, sums, bins);
+    forget_values(&s);
+    return status;
 }

@@ -142,8 +142,10 @@ static tnf_status save_to_sink(const tnf_builder *b, const char *path, tnf_sink 
     s.shards = more->shards;
     s.nshards = more->nshards;
     if (status == TNF_OK && path && is_folder(&s))
-        status = tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                          "a folder cannot be written in parts: choose a file");
+        status = tnf_fail(
+            e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+            "a folder cannot be written in parts: choose a file (most such formats have a "
+            "zipped one), or let one machine write it by tenfold convert");
     if (status == TNF_OK)
         status = plan_save(&s, b, &values, e);
     if (status == TNF_OK && !s.options.dry_run)

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/* Units of work cut into parts of nearly the same size.
+ *
+ *   units    a(9 leaves)  b(1)  c(4)  d(2)        in the order of the file
+ *   parts   [a0 … a4][a5 … a8 b][c    d]          cut between two units, or inside one at a leaf
+ *
+ * Whatever the sizes of the pieces between which one can cut are, as long as none is larger than L,
+ * there are cuts for which no two parts differ by more than L (Bárány and Grinberg, Block
+ * partitions of sequences, 2015). They are found so: if every part is to have m to m + L bytes,
+ * then the p-th cut can lie anywhere between a lowest and a highest place, which follow from those
+ * of the cut before. The largest m for which the lowest place of the last cut is not behind the end
+ * will do. Where something larger than a leaf cannot be cut, cuts are those next to equal shares.
+ */
+#include "base/ckd.h"
+#include "job/job.h"
+
+struct cutting {
+    tnf_job *job;
+    const struct job_item *units;
+    size_t n;
+    uint64_t *before; /* bytes before each unit, and of all */
+    uint64_t *cuts;   /* where each part ends, from the first on; 0 before it */
+    uint64_t parts, total, largest;
+};
+
+static bool is_cut(const struct job_item *unit)
+{
+    return !unit->atom && unit->n > 1;
+}
+
+static uint64_t size_of(const struct job_item *unit)
+{
+    return is_cut(unit) ? unit->bytes : unit->cost;
+}
+
+static uint64_t step_of(const tnf_job *job, const struct job_item *unit)
+{
+    return job->kind == TNF_JOB_SIMILAR ? 1 : unit->step ? unit->step : TNF_LEAF_BYTES;
+}
+
+/* The largest piece of a unit that is not cut any further. */
+static uint64_t piece_of(const tnf_job *job, const struct job_item *unit)
+{
+    uint64_t step = step_of(job, unit), size = size_of(unit);
+    if (!is_cut(unit))
+        return size;
+    uint64_t last = size - (unit->n - 1) * step;
+    return last > step ? last : step;
+}
+
+/* -------------------------------------------------------------------- places */
+
+/* The last unit that does not begin behind x. */
+static size_t unit_at(const struct cutting *c, uint64_t x)
+{
+    size_t low = 0, high = c->n;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (c->before[middle] <= x)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The last place to cut that is not behind x. */
+static uint64_t not_behind(const struct cutting *c, uint64_t x)
+{
+    if (x >= c->total || c->n == 0)
+        return c->total;
+    size_t i = unit_at(c, x);
+    const struct job_item *unit = &c->units[i];
+    if (!is_cut(unit))
+        return c->before[i];
+    uint64_t step = step_of(c->job, unit), leaf = (x - c->before[i]) / step;
+    return c->before[i] + (leaf < unit->n ? leaf : unit->n - 1) * step;
+}
+
+/* The first one that is not before x, which is not behind the end. */
+static uint64_t not_before(const struct cutting *c, uint64_t x)
+{
+    uint64_t at = not_behind(c, x);
+    if (at == x || c->n == 0)
+        return at;
+    size_t i = unit_at(c, at);
+    const struct job_item *unit = &c->units[i];
+    uint64_t next = c->before[i + 1];
+    if (is_cut(unit)) {
+        uint64_t step = step_of(c->job, unit), leaf = (at - c->before[i]) / step + 1;
+        next = leaf < unit->n ? c->before[i] + leaf * step : next;
+    }
+    return next;
+}
+
+/* --------------------------------------------------------------------- cuts */
+
+/* Can all parts have m bytes or more? */
+static bool fits(const struct cutting *c, uint64_t m)
+{
+    uint64_t at = 0;
+    for (uint64_t p = 0; p < c->parts; p++) {
+        if (m > c->total - at)
+            return false;
+        at = not_before(c, at + m);
+    }
+    return true;
+}
+
+static void cut_evenly(struct cutting *c)
+{
+    uint64_t low = 0, high = c->total / c->parts + 1;
+    while (high - low > 1) {
+        uint64_t middle = low + (high - low) / 2;
+        if (fits(c, middle))
+            low = middle;
+        else
+            high = middle;
+    }
+    uint64_t *cuts = c->cuts; /* the highest places first, then back from the end */
+    for (uint64_t p = 0; p < c->parts; p++) {
+        uint64_t room = c->total - cuts[p], most = low + c->largest;
+        cuts[p + 1] = not_behind(c, most < room ? cuts[p] + most : c->total);
+    }
+    cuts[c->parts] = c->total;
+    for (uint64_t p = c->parts; p-- > 1;) {
+        uint64_t upto = not_behind(c, cuts[p + 1] - low);
+        cuts[p] = upto < cuts[p] ? upto : cuts[p];
+    }
+}
+
+static void cut_by_shares(struct cutting *c)
+{
+    for (uint64_t p = 1; p < c->parts; p++) {
+        uint64_t share = c->total / c->parts * p + c->total % c->parts * p / c->parts;
+        uint64_t low = not_behind(c, share), high = not_before(c, share);
+        c->cuts[p] = share - low < high - share ? low : high;
+    }
+    c->cuts[c->parts] = c->total;
+}
+
+/* -------------------------------------------------------------------- items */
+
+/* The leaves of a unit, by the cuts that lie in it. */
+static tnf_status cut_unit(const struct cutting *c, size_t i, uint64_t *part, tnf_error *e)
+{
+    const struct job_item *unit = &c->units[i];
+    uint64_t step = step_of(c->job, unit), begin = c->before[i];
+    struct job_item item = *unit;
+    for (uint64_t done = 0; done < unit->n; done += item.n) {
+        while (*part + 1 < c->parts && c->cuts[*part + 1] <= begin + done * step)
+            ++*part;
+        uint64_t upto = c->cuts[*part + 1];
+        uint64_t end = upto >= c->before[i + 1] ? unit->n : (upto - begin) / step;
+        item.part = *part;
+        item.first = done;
+        item.n = end - done;
+        item.offset = done * step;
+        item.bytes = end == unit->n ? unit->bytes - item.offset : item.n * step;
+        item.cost = item.bytes;
+        item.at = unit->at + item.offset;
+        TNF_TRY(tnf_job_unit(c->job, &item, e));
+    }
+    return TNF_OK;
+}
+
+static tnf_status make_items(const struct cutting *c, tnf_error *e)
+{
+    uint64_t part = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        struct job_item item = c->units[i];
+        if (is_cut(&item)) {
+            TNF_TRY(cut_unit(c, i, &part, e));
+            continue;
+        }
+        while (part + 1 < c->parts && c->cuts[part + 1] < c->before[i + 1])
+            part++;
+        item.part = part;
+        TNF_TRY(tnf_job_unit(c->job, &item, e));
+    }
+    return TNF_OK;
+}
+
+tnf_status tnf_job_cut(tnf_job *job, tnf_error *e)
+{
+    struct cutting c = { .job = job, .units = job->items, .n = job->nitems };
+    c.parts = job->o.parts;
+    c.before = tnf_arena_array(&job->arena, c.n + 1, sizeof *c.before);
+    c.cuts = tnf_arena_array(&job->arena, c.parts + 1, sizeof *c.cuts);
+    if (!c.before || !c.cuts)
+        return tnf_arena_fail(&job->arena, "the plan", e);
+    job->items = NULL;
+    job->nitems = job->room = 0;
+    for (size_t i = 0; i < c.n; i++) {
+        uint64_t piece = piece_of(job, &c.units[i]);
+        c.largest = piece > c.largest ? piece : c.largest;
+        if (!tnf_ckd_add(&c.before[i + 1], c.before[i], size_of(&c.units[i])))
+            return tnf_fail(e, TNF_ELIMIT, TNF_NO_OFFSET, "too much to plan");
+    }
+    c.total = c.before[c.n];
+    if (c.largest <= TNF_LEAF_BYTES)
+        cut_evenly(&c);
+    else
+        cut_by_shares(&c);
+    return make_items(&c, e);
+}
+
+bool tnf_job_is_cut(const tnf_job *job)
+{
+    for (size_t i = 0; i < job->nitems; i++)
+        if ((job->kind == TNF_JOB_STAT || job->kind == TNF_JOB_DIFF) && !job->items[i].whole)
+            return true;
+    return false;
+}
+
+void tnf_job_items(const tnf_job *job, uint64_t part, size_t *first, size_t *end)
+{
+    size_t bounds[2];
+    for (unsigned k = 0; k < 2; k++) {
+        size_t low = 0, high = job->nitems;
+        while (low < high) {
+            size_t middle = low + (high - low) / 2;
+            if (job->items[middle].part < part + k)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        bounds[k] = low;
+    }
+    *first = bounds[0];
+    *end = bounds[1];
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files share whose jobs give rows: rows*.c, pieces.c, merge.c. */
+#ifndef TNF_JOB_ROWS_H
+#define TNF_JOB_ROWS_H
+
+#include "base/pairing.h"
+#include "job/job.h"
+
+#define TNF_ROW_WHOLE UINT64_MAX /* in the place of a tensor: of the file */
+
+struct rows {
+    tnf_buf *out;
+    tnf_job *job;
+    size_t in; /* the input that is looked at */
+    uint64_t part;
+    const struct job_item *items;
+    size_t n;
+    const tnf_object **wanted; /* by address, or names of diff */
+    size_t nwanted;
+};
+
+/* rows.c */
+void tnf_row_begin(struct rows *r, uint64_t in, uint64_t index);
+void tnf_row_end(struct rows *r);
+void tnf_row_key(tnf_buf *b, const char *key, const char *text);
+void tnf_row_name(tnf_buf *b, const char *key, tnf_str name);
+void tnf_row_number(tnf_buf *b, const char *key, double x);
+void tnf_row_count(tnf_buf *b, const char *key, uint64_t n);
+uint64_t tnf_row_position(const struct rows *r, size_t in, const tnf_object *o);
+
+/* pieces.c: words of 16 digits, in hex; sums, which follow those that are there. */
+#define TNF_WORD_DIGITS 16u
+void tnf_word_put(tnf_buf *b, uint64_t word);
+void tnf_words_put(tnf_buf *b, const void *from, size_t n);
+bool tnf_words_take(void *out, tnf_str hex, size_t at, size_t n);
+void tnf_sums_put(tnf_buf *b, const tnf_pairing *sums);
+bool tnf_sums_take(tnf_pairing *sums, tnf_str hex);
+
+/* rows_diff.c */
+tnf_status tnf_diff_rows(struct rows *r, const tnf_job_how *how, tnf_arena *arena, tnf_error *e);
+/* What a part found of a tensor of the first input. */
+struct row_piece {
+    uint64_t index;
+    tnf_str text;
+};
+/* All pieces, by tensor and leaf, as rows. */
+tnf_status tnf_diff_join(tnf_buf *out, tnf_job *job, const struct row_piece *pieces, size_t n,
+                         tnf_arena *arena, tnf_error *e);
+
+/* rows_stat.c: the items of the input r->in. */
+tnf_status tnf_stat_rows(struct rows *r, const tnf_job_how *how, tnf_arena *arena, tnf_error *e);
+/* The pieces of a tensor, in order, as the row of all of it. */
+tnf_status tnf_stat_join(tnf_str *out, const tnf_job *job, size_t in, size_t index,
+                         const tnf_str *pieces, size_t n, tnf_arena *arena, tnf_error *e);
+
+#endif
