@@ -122,6 +122,66 @@ class Gensim(EmbCase):
             self.assertEqual(f.readline(), "301 8\n")
 
     @unittest.skipIf(gensim is None, "needs gensim")
+    def test_every_method(self):
+        """What both give, or the class of the error and its text."""
+        theirs = gensim.models.KeyedVectors.load_word2vec_format(self.file, binary=True)
+        v, words = self.matrix, ["w1", "w2", "w3", "w9"]
+
+        def answer(kv, call):
+            try:
+                found = call(kv)
+            except (KeyError, ValueError, ZeroDivisionError, TypeError) as error:
+                return f"{type(error).__name__}: {error}"
+            return found
+
+        calls = [lambda k: k["w1"], lambda k: k[words], lambda k: k["nope"], lambda k: k[3], lambda k: len(k),
+                 lambda k: "w1" in k, lambda k: "nope" in k, lambda k: k.has_index_for("w2"),
+                 lambda k: k.get_index("w3"), lambda k: k.get_index("nope", 7), lambda k: k.get_index("nope"),
+                 lambda k: k.get_index(5), lambda k: k.get_index(-5), lambda k: k.get_vector("w4"),
+                 lambda k: k.get_vector("w4", norm=True), lambda k: k.get_vector("nope"),
+                 lambda k: k.get_mean_vector(words), lambda k: k.get_mean_vector([]),
+                 lambda k: k.get_mean_vector(words, [1, 2, 3, -4], post_normalize=True),
+                 lambda k: k.get_mean_vector(["w1", "nope"]), lambda k: k.get_mean_vector(words, [1]),
+                 lambda k: k.get_mean_vector(["nope"], ignore_missing=False),
+                 lambda k: k.get_mean_vector(["w1", 3 * v[2]], pre_normalize=False),
+                 lambda k: k.get_mean_vector(["w1", 3 * v[2]]), lambda k: k.vectors, lambda k: k.vector_size,
+                 lambda k: k.key_to_index, lambda k: k.index_to_key, lambda k: k.get_normed_vectors(),
+                 lambda k: k.most_similar("w5", topn=0), lambda k: k.most_similar("nope"),
+                 lambda k: k.most_similar([]), lambda k: k.most_similar(negative=["w1"], topn=4),
+                 lambda k: k.most_similar(["w1", 3 * v[2]], topn=5), lambda k: k.most_similar(v[3], topn=2),
+                 lambda k: k.most_similar([("w1", 2.0), (v[3], -0.5)], topn=5),
+                 lambda k: k.most_similar("w5", clip_start=10, clip_end=60, topn=5),
+                 lambda k: k.most_similar("w5", restrict_vocab=20, topn=5), lambda k: k.most_similar(4, topn=3),
+                 lambda k: k.similar_by_word("w6", 3), lambda k: k.similar_by_key("w6", 3, 50),
+                 lambda k: k.similar_by_vector(v[9], 3), lambda k: k.similar_by_word("nope"),
+                 lambda k: k.most_similar_cosmul("w1", topn=3), lambda k: k.most_similar_cosmul([]),
+                 lambda k: k.most_similar_cosmul(negative="w1"), lambda k: k.most_similar_cosmul("w1", topn=0),
+                 lambda k: k.most_similar_cosmul(["w1", "w2"], "w3", topn=None),
+                 lambda k: k.most_similar_cosmul("nope"), lambda k: k.rank_by_centrality(words),
+                 lambda k: k.rank_by_centrality(words, use_norm=False), lambda k: k.doesnt_match(words),
+                 lambda k: k.doesnt_match([]), lambda k: k.cosine_similarities(v[1], v[2:5]),
+                 lambda k: k.distances("w1"), lambda k: k.distances("w1", ["w2", "w3"]),
+                 lambda k: k.distances(v[3], ["w2"]), lambda k: k.distances("nope"),
+                 lambda k: k.distance("w1", "w2"), lambda k: k.similarity("w1", "w2"),
+                 lambda k: k.similarity("w1", "nope"), lambda k: k.n_similarity(words, ["w8"]),
+                 lambda k: k.n_similarity([], words), lambda k: k.closer_than("w1", "w2"),
+                 lambda k: k.words_closer_than("w1", "w2"), lambda k: k.rank("w1", "w2"),
+                 lambda k: k.rank("w1", "nope"), lambda k: k.most_similar_to_given("w1", words[1:]),
+                 lambda k: k.relative_cosine_similarity("w1", "w2"), lambda k: k.word_vec("w7")]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for i, call in enumerate(calls):
+                a, b = answer(theirs, call), answer(self.ours, call)
+                if isinstance(a, (np.ndarray, float, np.floating)):
+                    np.testing.assert_allclose(b, a, rtol=1e-4, atol=1e-5, err_msg=str(i))
+                elif isinstance(a, list) and a and isinstance(a[0], tuple):
+                    number = 0 if isinstance(a[0][1], str) else 1
+                    self.assertEqual([x[1 - number] for x in a], [x[1 - number] for x in b], i)
+                    np.testing.assert_allclose([x[number] for x in b], [x[number] for x in a], atol=1e-5)
+                else:
+                    self.assertEqual(a, b, i)
+
+    @unittest.skipIf(gensim is None, "needs gensim")
     def test_against_gensim(self):
         theirs = gensim.models.KeyedVectors.load_word2vec_format(self.file, binary=True)
         asked = [dict(positive="w5"), dict(positive=["w1", "w2"], negative=["w3"]),
