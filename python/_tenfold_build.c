@@ -240,7 +240,100 @@ static int add_array(const adding *a, PyObject *value)
         a, tnf_builder_add(a->b, a->name, arr->type, (uint32_t)b->rank, shape, b->data, &e), &e);
 }
 
-/* ("bf16", buffer or function, shape or None): the type is the caller's word. */
+/* One part from (type, contiguous buffer). */
+static int take_part(const adding *a, tnf_part *out, PyObject *role, PyObject *told)
+{
+    const char *id;
+    PyObject *content;
+    if (!PyTuple_Check(told)) {
+        PyErr_Format(PyExc_TypeError, "a part of '%s' is (type, buffer)", a->name);
+        return -1;
+    }
+    if (!PyArg_ParseTuple(told, "sO", &id, &content))
+        return -1;
+    const char *text = arena_text(a->arena, role);
+    const tnf_type *type = tnf_type_named(id);
+    const Py_buffer *view = text && type ? keep_buffer(a->arena, content) : NULL;
+    if (!view || !PyBuffer_IsContiguous(view, 'C')) {
+        if (!PyErr_Occurred())
+            PyErr_Format(PyExc_ValueError, "a part of '%s' is no contiguous '%s'", a->name, id);
+        return -1;
+    }
+    *out = (tnf_part) { .role = text,
+                        .type = type,
+                        .payload = TNF_MEMORY,
+                        .memory = view->buf,
+                        .stored = (uint64_t)view->len,
+                        .nbytes = (uint64_t)view->len };
+    return 0;
+}
+
+/* ("strings/1", {role: (type, buffer)}, shape): a tensor that is not dense. Its layout is checked
+ * by the builder. */
+static int add_parts(const adding *a, const char *id, PyObject *told, const uint64_t *dims,
+                     Py_ssize_t rank)
+{
+    tnf_error e = { .offset = TNF_NO_OFFSET };
+    Py_ssize_t n = PyDict_Size(told), at = 0, i = 0;
+    const tnf_layout *layout = tnf_layout_by_id(id);
+    tnf_part *parts = arena_take(a->arena, (size_t)n * sizeof *parts + 1);
+    uint64_t *shape = arena_take(a->arena, ((size_t)rank + 1) * sizeof *shape);
+    tnf_object *object = arena_take(a->arena, sizeof *object);
+    PyObject *role, *part;
+    if (!parts || !shape || !object)
+        return -1;
+    if (!layout || n > UINT16_MAX) {
+        PyErr_Format(PyExc_ValueError, "there is no layout '%s'", id);
+        return -1;
+    }
+    while (PyDict_Next(told, &at, &role, &part))
+        if (take_part(a, &parts[i++], role, part) < 0)
+            return -1;
+    memcpy(shape, dims, (size_t)rank * sizeof *shape);
+    *object = (tnf_object) { .name = { a->name, strlen(a->name) },
+                             .shape = shape,
+                             .layout = layout,
+                             .parts = parts,
+                             .rank = (uint32_t)rank,
+                             .nparts = (uint16_t)n };
+    return added(a, tnf_builder_add_object(a->b, object, a->name, &e), &e);
+}
+
+/* The dimensions of a sequence; how many there are, or -1. */
+static Py_ssize_t take_shape(PyObject *shape, uint64_t *dims)
+{
+    Py_ssize_t rank = PySequence_Size(shape);
+    for (Py_ssize_t i = 0; i < rank && i < MOST_RANK; i++) {
+        PyObject *item = PySequence_GetItem(shape, i);
+        dims[i] = item ? PyLong_AsUnsignedLongLong(item) : 0;
+        Py_XDECREF(item);
+    }
+    if (rank > MOST_RANK && !PyErr_Occurred())
+        PyErr_SetString(PyExc_ValueError, "bad shape");
+    return PyErr_Occurred() ? -1 : rank;
+}
+
+/* Bytes of elements that are packed already. */
+static int add_packed(const adding *a, const tnf_type *type, PyObject *content,
+                      const uint64_t *dims, Py_ssize_t rank)
+{
+    tnf_error e = { .offset = TNF_NO_OFFSET };
+    const Py_buffer *view = keep_buffer(a->arena, content);
+    uint64_t bits = type->bits;
+    for (Py_ssize_t i = 0; i < rank; i++)
+        bits *= dims[i];
+    if (!view)
+        return -1;
+    if ((uint64_t)view->len != (bits + 7) / 8) {
+        PyErr_Format(PyExc_ValueError, "'%s' needs %llu bytes and has %zd", a->name,
+                     (unsigned long long)(bits + 7) / 8, view->len);
+        return -1;
+    }
+    return added(a, tnf_builder_add(a->b, a->name, type, (uint32_t)rank, dims, view->buf, &e), &e);
+}
+
+/* ("bf16", buffer or function, shape or None): the type is the caller's word. Or a layout and its
+ * parts, as add_parts() has them. */
 static int add_told(const adding *a, PyObject *tuple)
 {
     const char *id;
@@ -249,6 +342,11 @@ static int add_told(const adding *a, PyObject *tuple)
     uint64_t dims[MOST_RANK];
     if (!PyArg_ParseTuple(tuple, "sOO", &id, &content, &shape))
         return -1;
+    Py_ssize_t rank = shape == Py_None ? 0 : take_shape(shape, dims);
+    if (rank < 0)
+        return -1;
+    if (PyDict_Check(content))
+        return add_parts(a, id, content, dims, rank);
     const tnf_type *type = tnf_type_named(id);
     if (!type) {
         PyErr_Format(PyExc_ValueError, "there is no type '%s'", id);
@@ -258,28 +356,8 @@ static int add_told(const adding *a, PyObject *tuple)
         const Py_buffer *view = keep_buffer(a->arena, content);
         return view ? add_buffer(a, view, type) : -1;
     }
-    Py_ssize_t rank = PySequence_Size(shape);
-    for (Py_ssize_t i = 0; i < rank && i < MOST_RANK; i++) {
-        PyObject *item = PySequence_GetItem(shape, i);
-        dims[i] = item ? PyLong_AsUnsignedLongLong(item) : 0;
-        Py_XDECREF(item);
-    }
-    if (rank < 0 || rank > MOST_RANK || PyErr_Occurred())
-        return PyErr_Occurred() ? -1 : (PyErr_SetString(PyExc_ValueError, "bad shape"), -1);
-    if (PyObject_CheckBuffer(content)) { /* packed already */
-        const Py_buffer *view = keep_buffer(a->arena, content);
-        uint64_t bits = type->bits;
-        for (Py_ssize_t i = 0; i < rank; i++)
-            bits *= dims[i];
-        if (!view)
-            return -1;
-        if ((uint64_t)view->len != (bits + 7) / 8)
-            return PyErr_Format(PyExc_ValueError, "'%s' needs %llu bytes and has %zd", a->name,
-                                (unsigned long long)(bits + 7) / 8, view->len),
-                   -1;
-        return added(a, tnf_builder_add(a->b, a->name, type, (uint32_t)rank, dims, view->buf, &e),
-                     &e);
-    }
+    if (PyObject_CheckBuffer(content))
+        return add_packed(a, type, content, dims, rank);
     stream *s = arena_take(a->arena, sizeof *s);
     if (!s)
         return -1;

@@ -66,7 +66,8 @@ def save(path, tensors, *, format=None, attrs=None, tensor_attrs=None, allow_los
     """Saves a mapping of names to arrays. The format comes from the extension.
 
     Values: anything with DLPack, the buffer protocol or __array__; a Tensor of an open file; a
-    tenfold.Stream. Arrays that are not contiguous are written in C order.
+    tenfold.Stream; a list of str, which is a tensor of strings. Arrays that are not contiguous are
+    written in C order.
 
     path          None: the bytes are returned beside the report (then `format` is needed)
     attrs         a dict of attributes of the file

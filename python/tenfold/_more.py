@@ -74,8 +74,24 @@ def tensor_torch(tensor, device):
 
 
 def _state(path):
+    """Size and time of a file; of a directory, of what is in it."""
     s = os.stat(path)
-    return (s.st_size, s.st_mtime_ns)
+    if not os.path.isdir(path):
+        return (s.st_size, s.st_mtime_ns)
+    with os.scandir(path) as entries:
+        return tuple(sorted((e.name, e.stat().st_size, e.stat().st_mtime_ns) for e in entries
+                            if e.is_file()))
+
+
+def _header(file):
+    """A hash of what the file says of its tensors: names, types, shapes and places."""
+    import hashlib
+    digest = hashlib.blake2b(file.format.encode(), digest_size=16)
+    for name in file.names():
+        t = file[name]
+        digest.update(repr((name, t.dtype, t.layout, t.shape, t.location and t.location[1:])).encode(
+            "utf-8", "surrogateescape"))
+    return digest.digest()
 
 
 def file_reduce(file):
@@ -83,16 +99,16 @@ def file_reduce(file):
     if file.closed or file.path is None or not isinstance(file._source, (str, bytes, os.PathLike)):
         raise TypeError("only an open File that was opened by its path can be pickled")
     path = os.path.abspath(os.fsdecode(file._source))
-    return _again, (path, dict(file._options), _state(path), file.names()[:16], len(file))
+    return _again, (path, dict(file._options), _state(path), _header(file))
 
 
-def _again(path, options, state, names, count):
+def _again(path, options, state, header):
     from . import ChangedError, File
     if _state(path) != state:
         raise ChangedError("the file was changed since it was pickled", status="ECHANGED", code=-15,
                            path=path)
     file = File(path, options)
-    if len(file) != count or file.names()[:16] != names:
+    if _header(file) != header:
         raise ChangedError("the file has other tensors than when it was pickled", status="ECHANGED",
                            code=-15, path=path)
     return file

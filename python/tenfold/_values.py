@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Values that are neither tensors of ours nor buffers: made plain before they are saved."""
+import sys
+
 from ._tenfold import from_dlpack
 
 # numpy's and ml_dtypes' names of types that the buffer protocol does not know.
@@ -60,11 +62,25 @@ def _numpy(name, array):
     raise unknown(name, array.dtype)
 
 
+def _strings(words):
+    """A list of str (or bytes) as a tensor of strings."""
+    from array import array
+    data, offsets = bytearray(), array("Q", [0])
+    for word in words:
+        data += word if isinstance(word, bytes) else word.encode("utf-8", "surrogateescape")
+        offsets.append(len(data))
+    if sys.byteorder == "big":
+        offsets.byteswap()
+    return ("strings/1", {"offsets": ("u64", offsets), "bytes": ("u8", data)}, (len(words),))
+
+
 def plain(name, value):
-    """A buffer, an Array, or (type, buffer or function, shape) of a value; called by the extension
-    for what is none of these yet."""
+    """A buffer, an Array, (type, buffer or function, shape), or (layout, {role: (type, buffer)},
+    shape) of a value; called by the extension for what is none of these yet."""
     if isinstance(value, Stream):
         return (value.dtype, value.function, value.shape)
+    if isinstance(value, list) and value and all(isinstance(word, (str, bytes)) for word in value):
+        return _strings(value)
     if hasattr(value, "dtype") and hasattr(value, "__array_interface__"):
         import numpy
         if isinstance(value, numpy.generic):

@@ -59,10 +59,13 @@ def resident():
 
 
 def python(code, *options, **environment):
-    """Runs a script of its own; what it printed."""
+    """Runs a script of its own; what it printed. TENFOLD_PYTHON: the command of an interpreter that
+    cannot be started by its name."""
+    import shlex
     import subprocess
+    command = shlex.split(os.environ.get("TENFOLD_PYTHON", "")) or [sys.executable]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), **environment}
-    done = subprocess.run([sys.executable, *options, "-c", code], env=env, capture_output=True,
+    done = subprocess.run([*command, *options, "-c", code], env=env, capture_output=True,
                           text=True, check=False)
     if done.returncode:
         raise AssertionError(f"status {done.returncode}\n{done.stdout}{done.stderr}")

@@ -556,6 +556,12 @@ class Together(FileCase):
             again = pickle.loads(pickle.dumps(f))
             np.testing.assert_array_equal(again["w"][:], self.arrays["w"])
             text = pickle.dumps(f)
+        was, data = os.stat(self.file), self.bytes_of("model.safetensors")
+        with open(self.file, "wb") as out:  # the same size and time, but another name
+            out.write(data.replace(b'"w"', b'"x"', 1))
+        os.utime(self.file, ns=(was.st_atime_ns, was.st_mtime_ns))
+        with self.assertRaisesRegex(tenfold.ChangedError, "other tensors"):
+            pickle.loads(text)
         tenfold.save(self.file, {"w": np.zeros(3)}, replace=True)
         with self.assertRaises(tenfold.ChangedError):
             pickle.loads(text)

@@ -93,6 +93,24 @@ class Save(JobCase):
             tenfold.save(self.path("t.safetensors"), {"w": tenfold.Stream(fail, (n,), "i64")})
         self.assertFalse(os.path.exists(self.path("t.safetensors")))
 
+    def test_strings(self):
+        """A list of str is a tensor of strings; what is no UTF-8 comes back as it was."""
+        words = ["", "tensor", "Grüße", "\udcff"]
+        tenfold.save(self.path("w.zt"), {"words": words})
+        self.assertEqual(tenfold.open(self.path("w.zt"))["words"].strings(), words)
+        tenfold.save(self.path("b.zt"), {"words": [b"a", b"\xff"]})
+        self.assertEqual(tenfold.open(self.path("b.zt"))["words"].strings(bytes=True), [b"a", b"\xff"])
+        offsets, data = ("u64", bytes(8) + (9).to_bytes(8, "little")), ("u8", b"ab")
+        for told in (("strings/1", {"offsets": offsets, "bytes": data}, (2,)),
+                     ("strings/1", {"bytes": data}, (1,)), ("strings/1", {"bytes": 3}, (1,)),
+                     ("strings/1", {"offsets": ("f9", b""), "bytes": data}, (1,)),
+                     ("nonsense/1", {}, (1,)), ("strings/1", {"bytes": data}, None)):
+            with self.assertRaises((ValueError, TypeError, tenfold.Error)):
+                tenfold.save(self.path("bad.zt"), {"x": told})
+            self.assertFalse(os.path.exists(self.path("bad.zt")))
+        with self.assertRaises(TypeError):
+            tenfold.save(self.path("bad.zt"), {"x": ["a", 1]})
+
     def test_casts_and_orders(self):
         report = tenfold.save(self.path("h.safetensors"), self.arrays, dtype="f16")
         self.assertFalse(report.lossless)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Kernels for AVX2 with FMA: two registers are the sixteen partial sums of a pair, so a tile of
- * three queries by two rows fills twelve of the sixteen registers there are. */
+/* Kernels for AVX2 with FMA: two registers are the sixteen partial sums of a pair. A tile of three
+ * queries by four rows goes over its rows twice, for the lower eight sums of all pairs and then for
+ * the upper: so twelve of the sixteen registers are sums, and what is loaded is used often.
+ */
 #include "kernels/dot.h"
 
 #if defined(__x86_64__)
@@ -14,8 +16,9 @@
 #include <string.h>
 
 #define INLINE static inline __attribute__((always_inline))
-#define ROWS   2
-#define TILE   3 /* queries */
+#define ROWS   4
+#define TILE   3  /* queries */
+#define HALF   8u /* of the sums: a register */
 
 enum { DOT, DISTANCE };
 
@@ -47,37 +50,86 @@ INLINE lanes load_rest(const float *p, size_t n)
                      _mm256_maskload_ps(p + 8, _mm256_loadu_si256(mask + 1)) };
 }
 
-INLINE lanes step(int what, lanes row, lanes query, lanes sum)
+INLINE lanes step(lanes row, lanes query, lanes sum)
 {
-    if (what == DISTANCE) {
-        row.low = query.low = _mm256_sub_ps(row.low, query.low);
-        row.high = query.high = _mm256_sub_ps(row.high, query.high);
-    }
     return (lanes) { _mm256_fmadd_ps(row.low, query.low, sum.low),
                      _mm256_fmadd_ps(row.high, query.high, sum.high) };
 }
 
-/* nq queries by nr rows; both constant where this is used. */
+/* The first n floats, at most eight, and zeros. */
+INLINE __m256 load_some(const float *p, size_t n)
+{
+    static const int32_t masks[2 * HALF] = { -1, -1, -1, -1, -1, -1, -1, -1 };
+    const __m256i *mask = (const __m256i *)(const void *)(masks + HALF - n);
+    return n == HALF ? _mm256_loadu_ps(p) : _mm256_maskload_ps(p, _mm256_loadu_si256(mask));
+}
+
+/* One step of half a tile, at element i of n that are left there. */
+INLINE void half_step(int what, const float *rows, int nr, size_t d, const float *queries, int nq,
+                      size_t i, size_t n, __m256 sums[TILE][ROWS])
+{
+    __m256 piece[ROWS];
+    TNF_UNROLL for (int r = 0; r < nr; r++) piece[r] = load_some(rows + (size_t)r * d + i, n);
+    TNF_UNROLL for (int q = 0; q < nq; q++)
+    {
+        __m256 query = _mm256_load_ps(queries + (size_t)q * TNF_PADDED(d) + i);
+        TNF_UNROLL for (int r = 0; r < nr; r++)
+        {
+            __m256 a = what == DISTANCE ? _mm256_sub_ps(piece[r], query) : piece[r];
+            sums[q][r] = _mm256_fmadd_ps(a, what == DISTANCE ? a : query, sums[q][r]);
+        }
+    }
+}
+
+/* The eight partial sums of each pair from element `from` (0 or 8) on. */
+INLINE void half(int what, const float *rows, int nr, size_t d, const float *queries, int nq,
+                 size_t from, __m256 sums[TILE][ROWS])
+{
+    size_t i = from;
+    TNF_UNROLL for (int q = 0; q < nq; q++) TNF_UNROLL for (int r = 0; r < nr; r++)
+        sums[q][r] = _mm256_setzero_ps();
+    for (; i + HALF <= d; i += TNF_LANES)
+        half_step(what, rows, nr, d, queries, nq, i, HALF, sums);
+    if (i < d)
+        half_step(what, rows, nr, d, queries, nq, i, d - i, sums);
+}
+
+/* The sums of four vectors, by the tree of dot.h:
+ *
+ *   a0..a7 b0..b7   ->   a4 b4 (sums of halves)   ->   a2 c2 b2 d2   ->   + 1
+ */
+INLINE __m128 fold_four(__m256 a, __m256 b, __m256 c, __m256 d)
+{
+    __m256 ab = _mm256_add_ps(_mm256_permute2f128_ps(a, b, 0x20),
+                              _mm256_permute2f128_ps(a, b, 0x31));
+    __m256 cd = _mm256_add_ps(_mm256_permute2f128_ps(c, d, 0x20),
+                              _mm256_permute2f128_ps(c, d, 0x31));
+    __m256d x = _mm256_castps_pd(ab), y = _mm256_castps_pd(cd);
+    __m256 two = _mm256_add_ps(_mm256_castpd_ps(_mm256_unpacklo_pd(x, y)),
+                               _mm256_castpd_ps(_mm256_unpackhi_pd(x, y)));
+    two = _mm256_add_ps(two, _mm256_permute_ps(two, 0xb1));
+    __m128 ac = _mm256_castps256_ps128(two), bd = _mm256_extractf128_ps(two, 1);
+    return _mm_movelh_ps(_mm_unpacklo_ps(ac, bd), _mm_unpackhi_ps(ac, bd));
+}
+
+/* nq queries by nr rows, one or four; both constant where this is used. */
 INLINE void tile(int what, const float *rows, int nr, size_t d, const float *queries, int nq,
                  float *scores, size_t stride)
 {
-    size_t pitch = TNF_PADDED(d), i = 0;
-    lanes sums[TILE][ROWS], piece[ROWS];
-    TNF_UNROLL for (int q = 0; q < nq; q++) TNF_UNROLL for (int r = 0; r < nr; r++)
-        sums[q][r] = (lanes) { _mm256_setzero_ps(), _mm256_setzero_ps() };
-    for (; i < d; i += TNF_LANES) {
-        TNF_UNROLL for (int r = 0; r < nr; r++)
-            piece[r] = i + TNF_LANES <= d ? load(rows + (size_t)r * d + i)
-                                          : load_rest(rows + (size_t)r * d + i, d - i);
-        TNF_UNROLL for (int q = 0; q < nq; q++)
-        {
-            lanes query = load(queries + (size_t)q * pitch + i);
-            TNF_UNROLL for (int r = 0; r < nr; r++)
-                sums[q][r] = step(what, piece[r], query, sums[q][r]);
-        }
+    __m256 low[TILE][ROWS], high[TILE][ROWS];
+    half(what, rows, nr, d, queries, nq, 0, low);
+    half(what, rows, nr, d, queries, nq, HALF, high);
+    TNF_UNROLL for (int q = 0; q < nq; q++)
+    {
+        if (nr == 1)
+            scores[(size_t)q * stride] = fold((lanes) { low[q][0], high[q][0] });
+        else
+            _mm_storeu_ps(scores + (size_t)q * stride,
+                          fold_four(_mm256_add_ps(low[q][0], high[q][0]),
+                                    _mm256_add_ps(low[q][1], high[q][1]),
+                                    _mm256_add_ps(low[q][2], high[q][2]),
+                                    _mm256_add_ps(low[q][3], high[q][3])));
     }
-    TNF_UNROLL for (int q = 0; q < nq; q++) TNF_UNROLL for (int r = 0; r < nr; r++)
-        scores[(size_t)q * stride + (size_t)r] = fold(sums[q][r]);
 }
 
 INLINE void tiles(int what, const float *rows, size_t nrows, size_t d, const float *queries, int nq,
@@ -86,7 +138,7 @@ INLINE void tiles(int what, const float *rows, size_t nrows, size_t d, const flo
     size_t r = 0;
     for (; r + ROWS <= nrows; r += ROWS)
         tile(what, rows + r * d, ROWS, d, queries, nq, scores + r, stride);
-    if (r < nrows)
+    for (; r < nrows; r++)
         tile(what, rows + r * d, 1, d, queries, nq, scores + r, stride);
 }
 
@@ -94,9 +146,11 @@ INLINE void pairs(int what, const float *rows, size_t nrows, size_t d, const flo
                   size_t nq, float *scores, size_t stride)
 {
     size_t pitch = TNF_PADDED(d), q = 0;
-    for (; q + TILE <= nq; q += TILE)
+    for (; q + TILE <= nq && nq - q != 4; q += TILE)
         tiles(what, rows, nrows, d, queries + q * pitch, TILE, scores + q * stride, stride);
-    for (; q < nq; q++)
+    for (; q + 2 <= nq; q += 2) /* two and two go faster than three and one */
+        tiles(what, rows, nrows, d, queries + q * pitch, 2, scores + q * stride, stride);
+    if (q < nq)
         tiles(what, rows, nrows, d, queries + q * pitch, 1, scores + q * stride, stride);
 }
 
@@ -119,7 +173,7 @@ static void squares(const float *rows, size_t nrows, size_t d, float *out)
         const float *row = rows + r * d;
         for (size_t i = 0; i < d; i += TNF_LANES) {
             lanes piece = i + TNF_LANES <= d ? load(row + i) : load_rest(row + i, d - i);
-            sum = step(DOT, piece, piece, sum);
+            sum = step(piece, piece, sum);
         }
         out[r] = fold(sum);
     }
@@ -134,8 +188,8 @@ static void dot_squares(const float *rows, size_t nrows, size_t d, const float *
         for (size_t i = 0; i < d; i += TNF_LANES) {
             lanes piece = i + TNF_LANES <= d ? load(row + i) : load_rest(row + i, d - i);
             _mm_prefetch((const char *)(row + 4 * d + i), _MM_HINT_T0);
-            sum = step(DOT, piece, load(query + i), sum);
-            square = step(DOT, piece, piece, square);
+            sum = step(piece, load(query + i), sum);
+            square = step(piece, piece, square);
         }
         scores[r] = fold(sum);
         out[r] = fold(square);

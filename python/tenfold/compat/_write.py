@@ -11,7 +11,9 @@ def written(file, path, format, allow_loss=None, **options):
     the caller knows."""
     report = convert(file, path, format=format, replace=True, allow_loss=allow_loss is not False,
                      **options)
-    lost = [item for item in report if item.fate in ("dropped", "transformed")]
+    # That norms are multiplied in was asked for.
+    fates = ("dropped",) if options.get("unnormalize") else ("dropped", "transformed")
+    lost = [item for item in report if item.fate in fates]
     if lost and allow_loss is None:
         first = f"{lost[0].kind} {lost[0].name!r}: {lost[0].reason}"
         more = f" (and {len(lost) - 1} more)" if len(lost) > 1 else ""

@@ -118,6 +118,8 @@ class KeyedVectors:
         length = _np.linalg.norm(vector)
         return vector / length if length else vector
 
+    word_vec = get_vector
+
     def __getitem__(self, key_or_keys):
         if isinstance(key_or_keys, (str, int, _np.integer)):
             return self.get_vector(key_or_keys)
@@ -146,17 +148,23 @@ class KeyedVectors:
 
     def get_mean_vector(self, keys, weights=None, pre_normalize=True, post_normalize=False,
                         ignore_missing=True):
+        """The mean of the vectors of words (as unit vectors, if they are normalised first) and of
+        vectors as they are."""
+        if len(keys) == 0:
+            raise ValueError("cannot compute mean with no input")
         weights = [1.0] * len(keys) if weights is None else weights
+        if len(weights) != len(keys):
+            raise ValueError("keys and weights array must have same number of elements")
         total, sum_of = _np.zeros(self.vector_size, self._dtype), 0.0
         for key, weight in zip(keys, weights):
             try:
-                total = total + weight * (self._unit(key) if pre_normalize else
-                                          key if isinstance(key, _np.ndarray) else
-                                          self.get_vector(key))
-                sum_of += abs(weight)
+                vector = key if isinstance(key, _np.ndarray) else self.get_vector(key, pre_normalize)
             except KeyError:
-                if not ignore_missing:
-                    raise
+                if ignore_missing:
+                    continue
+                raise KeyError(f"Key '{key}' not present in vocabulary") from None
+            total = total + weight * vector
+            sum_of += abs(weight)
         if sum_of:
             total = total / sum_of
         length = _np.linalg.norm(total)
@@ -165,9 +173,9 @@ class KeyedVectors:
     def most_similar(self, positive=None, negative=None, topn=10, clip_start=0, clip_end=None,
                      restrict_vocab=None):
         """The words nearest to the mean of some, away from others: [(word, cosine), …]."""
+        if topn is not None and topn < 1:
+            return []
         plus, minus = _pairs(positive), _pairs(negative)
-        if not plus and not minus:
-            raise ValueError("cannot compute mean with no input")
         pairs = plus + [(key, -weight) for key, weight in minus]
         mean = self.get_mean_vector([k for k, _ in pairs], [w for _, w in pairs],
                                     pre_normalize=True, post_normalize=True, ignore_missing=False)
@@ -176,8 +184,6 @@ class KeyedVectors:
         if topn is None:
             lengths = _np.where(self.norms == 0, 1, self.norms)[clip_start:end]
             return self.vectors[clip_start:end] @ mean / lengths
-        if topn < 1:
-            return []
         if clip_start == 0 and end == len(self._emb) and not self._emb.info["has_norms"]:
             hits = self._emb.nearest(mean, topn, skip=asked)
             return [(h.word, float(h.similarity)) for h in hits]
@@ -202,6 +208,39 @@ class KeyedVectors:
     def distance(self, w1, w2):
         return 1 - self.similarity(w1, w2)
 
+    @staticmethod
+    def cosine_similarities(vector_1, vectors_all):
+        """Of a vector and each row of a matrix."""
+        lengths = _np.linalg.norm(vectors_all, axis=1) * _np.linalg.norm(vector_1)
+        return _np.dot(vectors_all, vector_1) / lengths
+
+    def distances(self, word_or_vector, other_words=()):
+        """From a word or vector to each of some words, or to all."""
+        vector = word_or_vector if isinstance(word_or_vector, _np.ndarray) else \
+            self.get_vector(word_or_vector)
+        rows = [self.get_index(word) for word in other_words] if other_words else slice(None)
+        return 1 - self.cosine_similarities(vector, self.vectors[rows])
+
+    def closer_than(self, key1, key2):
+        """The words that are nearer to the first than the second is."""
+        distances, first, second = self.distances(key1), self.get_index(key1), self.get_index(key2)
+        return [self.index_to_key[i] for i in _np.where(distances < distances[second])[0] if i != first]
+
+    words_closer_than = closer_than
+
+    def rank(self, key1, key2):
+        """Which neighbour of the first the second is, counted from 1."""
+        return len(self.closer_than(key1, key2)) + 1
+
+    def most_similar_to_given(self, key1, keys_list):
+        return max(keys_list, key=lambda key: self.similarity(key1, key))
+
+    def relative_cosine_similarity(self, wa, wb, topn=10):
+        nearest = self.similar_by_word(wa, topn)
+        if not nearest:
+            raise ValueError("there are no similar words to compare with")
+        return self.similarity(wa, wb) / sum(similarity for _, similarity in nearest)
+
     def n_similarity(self, ws1, ws2):
         if not (len(ws1) and len(ws2)):
             raise ZeroDivisionError("At least one of the passed list is empty.")
@@ -210,8 +249,10 @@ class KeyedVectors:
 
     def most_similar_cosmul(self, positive=None, negative=None, topn=10, restrict_vocab=None):
         """By products of cosines instead of their sum."""
+        if topn is not None and topn < 1:
+            return []
         plus, minus = [k for k, _ in _pairs(positive)], [k for k, _ in _pairs(negative)]
-        if not plus and not minus:
+        if not plus:
             raise ValueError("cannot compute similarity with no input")
         end = min(self._n, restrict_vocab or self._n)
         unit = self.get_normed_vectors()[:end]
@@ -219,10 +260,11 @@ class KeyedVectors:
         def product(keys):
             result = _np.ones(end)
             for key in keys:
-                result = result * (1 + unit @ self._unit(key)) / 2
+                vector = key if isinstance(key, _np.ndarray) else self.get_vector(key, norm=True)
+                result = result * (1 + unit @ vector) / 2
             return result
         scores = product(plus) / (product(minus) + 0.000001)
-        if topn is None or not topn:
+        if topn is None:
             return scores
         asked = {self.get_index(k, -1) for k in plus + minus if not isinstance(k, _np.ndarray)}
         best = _np.argsort(-scores, kind="stable")[:topn + len(asked)]
