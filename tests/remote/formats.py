@@ -142,17 +142,20 @@ def test_folders(w, folder):
 
 
 def make_sets(folder):
-    """An index of safetensors, and one of PyTorch's files."""
+    """An index of safetensors, one of PyTorch's files and one of Flax's."""
     places = {}
+    made_as = {"safetensors": "one.safetensors", "bin": "one.pt", "msgpack": "one.msgpack"}
     for i in range(2):
-        for end, word in (("safetensors", "model"), ("bin", "pytorch_model")):
+        for end, word in (("safetensors", "model"), ("bin", "pytorch_model"), ("msgpack", "flax_model")):
             name = "%s-%05d-of-00002" % (word, i + 1)
             make_safetensors(folder + "/one.safetensors", {"t%d" % i: ([10, 10], floats(100, i))})
-            code, out, err = run("convert", "--force", folder + "/one.safetensors", folder + "/one.pt")
-            check(code == 0, "a checkpoint: " + err)
-            shutil.move(folder + ("/one.pt" if end == "bin" else "/one.safetensors"), "%s/%s.%s" % (folder, name, end))
+            for other in ("one.pt", "one.msgpack"):
+                code, out, err = run("convert", "--force", folder + "/one.safetensors", folder + "/" + other)
+                check(code == 0, "a checkpoint: " + err)
+            shutil.move(folder + "/" + made_as[end], "%s/%s.%s" % (folder, name, end))
             places.setdefault(end, {})["t%d" % i] = "%s.%s" % (name, end)
-    indexes = {"safetensors": "model.safetensors.index.json", "bin": "pytorch_model.bin.index.json"}
+    indexes = {"safetensors": "model.safetensors.index.json", "bin": "pytorch_model.bin.index.json",
+               "msgpack": "flax_model.msgpack.index.json"}
     for end, index in indexes.items():
         with open(folder + "/" + index, "w") as f:
             json.dump({"metadata": {"total_size": 800}, "weight_map": places[end]}, f)
