@@ -20,6 +20,8 @@ static const char *const table[] = {
     "finalfusion.vocab=simple",
     "finalfusion.words",
     "flax.chunked",
+    "flax.shards",
+    "flax.total_size",
     "hdf5.alias",
     "hdf5.type",
     "hdf5.types",
