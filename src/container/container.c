@@ -9,7 +9,6 @@
 #include <string.h>
 
 #define SCAN_BLOCK ((size_t)256 << 10)
-#define NEAR       1024u /* the header of a member, and that of the array in it */
 
 /* --------------------------------------------------------- files of folders */
 
@@ -160,59 +159,75 @@ typedef struct zip_state {
     tnf_zip zip;
     tnf_zip_from from;
     const tnf_source *source;
-    /* What was read last: a member's header, and what follows it. */
-    uint64_t near_at;
-    size_t near_n;
-    uint8_t near[NEAR];
 } zip_state;
 
-static const uint8_t *find_near(const zip_state *z, uint64_t offset, size_t n)
-{
-    bool has = offset >= z->near_at && offset - z->near_at <= z->near_n &&
-               n <= z->near_n - (size_t)(offset - z->near_at);
-    return has ? z->near + (offset - z->near_at) : NULL;
-}
-
-/* Of a member three things are wanted that follow one another: its header, its name, and the first
- * bytes of its data. A call to the system costs more than the bytes. */
 static tnf_status fetch_source(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
-    zip_state *z = ctx;
-    uint64_t left = offset < z->source->size ? z->source->size - offset : 0;
-    size_t more = left < NEAR ? (size_t)left : NEAR;
-    if (!find_near(z, offset, n)) {
-        z->near_at = offset;
-        z->near_n = 0;
-        if (n <= more && !z->source->far &&
-            tnf_source_read(z->source, offset, z->near, more, NULL) == TNF_OK)
-            z->near_n = more;
+    return tnf_source_read(((const zip_state *)ctx)->source, offset, dst, n, e);
+}
+
+static const uint8_t *find_near(const tnf_content_near *near, uint64_t offset, size_t n)
+{
+    bool has = offset >= near->at && offset - near->at <= near->n &&
+               n <= near->n - (size_t)(offset - near->at);
+    return has ? near->bytes + (offset - near->at) : NULL;
+}
+
+static tnf_status fetch_near(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    tnf_content_near *near = ctx;
+    uint64_t left = offset < near->source->size ? near->source->size - offset : 0;
+    size_t more = left < sizeof near->bytes ? (size_t)left : sizeof near->bytes;
+    if (n > more) /* longer than usual, or beyond the end: that is told as ever */
+        return tnf_source_read(near->source, offset, dst, n, e);
+    if (!find_near(near, offset, n)) {
+        near->n = 0;
+        TNF_TRY(tnf_source_read(near->source, offset, near->bytes, more, e));
+        near->at = offset;
+        near->n = more;
     }
-    const uint8_t *near = find_near(z, offset, n);
-    if (!near)
-        return tnf_source_read(z->source, offset, dst, n, e);
-    memcpy(dst, near, n);
+    memcpy(dst, find_near(near, offset, n), n);
     return TNF_OK;
+}
+
+static tnf_status place_member(tnf_content_place *out, const zip_state *z, size_t i,
+                               const tnf_zip_from *from, tnf_error *e)
+{
+    const tnf_zip_member *m = &z->zip.members[i];
+    *out = (tnf_content_place) { .source = z->source, .stored = m->stored };
+    out->codec = m->method == TNF_ZIP_DEFLATED ? TNF_CODEC_DEFLATE : TNF_CODEC_RAW;
+    return tnf_zip_locate(&out->offset, from, m, e);
 }
 
 static tnf_status place_zip(tnf_content_place *out, const tnf_container_state *s, size_t i,
                             tnf_error *e)
 {
     const zip_state *z = (const zip_state *)(const void *)s;
-    const tnf_zip_member *m = &z->zip.members[i];
-    *out = (tnf_content_place) { .source = z->source, .stored = m->stored };
-    out->codec = m->method == TNF_ZIP_DEFLATED ? TNF_CODEC_DEFLATE : TNF_CODEC_RAW;
-    return tnf_zip_locate(&out->offset, &z->from, m, e);
+    return place_member(out, z, i, &z->from, e);
 }
 
-tnf_status tnf_container_head(const tnf_container *c, const tnf_content_place *place,
+tnf_status tnf_container_place_near(tnf_content_place *out, tnf_content_near *near,
+                                    const tnf_container *c, size_t i, tnf_error *e)
+{
+    const zip_state *z = (const zip_state *)(const void *)c->state;
+    near->n = 0;
+    if (c->state->place != place_zip || z->source->far) /* far ones are read ahead already */
+        return tnf_container_place(out, c, i, e);
+    tnf_zip_from from = z->from;
+    near->source = z->source;
+    from.ctx = near;
+    from.fetch = fetch_near;
+    return place_member(out, z, i, &from, e);
+}
+
+tnf_status tnf_container_head(const tnf_content_near *near, const tnf_content_place *place,
                               const tnf_content *member, void *dst, size_t n, tnf_error *e)
 {
-    const uint8_t *near = NULL;
-    if (c->state->place == place_zip && place->codec == TNF_CODEC_RAW && n <= member->size)
-        near = find_near((const zip_state *)(const void *)c->state, place->offset, n);
-    if (!near)
+    bool stored = place->codec == TNF_CODEC_RAW && n <= member->size;
+    const uint8_t *bytes = stored ? find_near(near, place->offset, n) : NULL;
+    if (!bytes)
         return tnf_container_read(place, member, 0, dst, n, e);
-    memcpy(dst, near, n);
+    memcpy(dst, bytes, n);
     return TNF_OK;
 }
 

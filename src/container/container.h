@@ -80,9 +80,18 @@ tnf_status tnf_container_place(tnf_content_place *out, const tnf_container *c, s
 /* n bytes of a member, decompressed, from `offset` on. Only a short way into a deflated one. */
 tnf_status tnf_container_read(const tnf_content_place *place, const tnf_content *member,
                               uint64_t offset, void *dst, size_t n, tnf_error *e);
-/* Its first n bytes, right after it was placed: they may have been read with that. One thread at a
- * time. */
-tnf_status tnf_container_head(const tnf_container *c, const tnf_content_place *place,
+/* A member's header, its name and its first bytes follow one another in an archive: they are read
+ * together, for a call to the system costs more than the bytes. */
+typedef struct tnf_content_near {
+    const tnf_source *source;
+    uint64_t at;
+    size_t n;
+    uint8_t bytes[1024];
+} tnf_content_near;
+tnf_status tnf_container_place_near(tnf_content_place *out, tnf_content_near *near,
+                                    const tnf_container *c, size_t i, tnf_error *e);
+/* Its first n bytes, after it was placed so. */
+tnf_status tnf_container_head(const tnf_content_near *near, const tnf_content_place *place,
                               const tnf_content *member, void *dst, size_t n, tnf_error *e);
 /* All of it, block by block. */
 tnf_status tnf_container_scan(const tnf_content_place *place, const tnf_content *member,

@@ -27,6 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define USUAL_EXTRA  96u /* torch and NumPy add 20 to 70 bytes to a member's header */
 #define END_SIZE     22u
 #define LOCATOR_SIZE 20u
 #define ZIP64_SIZE   56u
@@ -515,10 +516,12 @@ static tnf_status compare_header(const tnf_zip_from *from, const tnf_zip_member 
 tnf_status tnf_zip_locate(uint64_t *data, const tnf_zip_from *from, const tnf_zip_member *m,
                           tnf_error *e)
 {
-    uint8_t header[HEADER_SIZE + 512]; /* what is usual is read at once */
+    uint8_t header[HEADER_SIZE + 512]; /* what is usual is read at once: its name, and a little */
     uint64_t end = m->limit < from->size ? m->limit : from->size;
     uint64_t room = end > m->header + HEADER_SIZE ? end - m->header : HEADER_SIZE;
-    size_t here = room < sizeof header ? (size_t)room : sizeof header;
+    size_t usual = HEADER_SIZE + m->name.n + USUAL_EXTRA;
+    size_t here = usual < sizeof header ? usual : sizeof header;
+    here = room < here ? (size_t)room : here;
     TNF_TRY(fetch(from, "header of a member", m->header, header, here, e));
     if (tnf_le32(header) != SIG_HEADER)
         return tnf_fail(e, TNF_EFORMAT, m->header, "there is no member where the directory has %s",

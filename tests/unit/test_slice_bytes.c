@@ -178,17 +178,17 @@ static void slices_of_fixtures_do(void **state)
         size_t bytes;
         uint64_t most;
     } all[] = {
-        /* OCDBT: eight values of 512 bytes, in a member of an archive, which has a header */
+        /* OCDBT: eight values of 512 bytes, in a member of an archive: its header, and 96 bytes more */
         { VALID "orbax/valid/chunked.orbax.zip",
           "w",
           { { 5, 1, 1, false }, { 0, 1, 128, false } },
           512,
-          512 + 64 },
+          512 + 160 },
         { VALID "orbax/valid/chunked.orbax.zip",
           "w",
           { { 7, -3, 2, false }, { 9, 1, 1, false } },
           8,
-          2 * (512 + 64) },
+          2 * (512 + 160) },
         /* A variable in slices: those that are needed, and of them the rows */
         { VALID "tensorbundle/valid/slices/ckpt.index",
           "grid",

@@ -35,10 +35,10 @@ typedef struct npz_state {
 typedef struct reading {
     tnf_reader *r;
     npz_state *state;
-    const tnf_container *archive;
     tnf_arena once; /* for one member */
     const tnf_content *m;
     tnf_content_place place;
+    tnf_content_near near;
     const uint8_t *head; /* its first bytes */
     size_t nhead;
     unsigned major;
@@ -53,7 +53,7 @@ static tnf_status read_head(reading *x, uint64_t n, tnf_error *e)
     uint8_t *head = tnf_arena_raw(&x->once, n + 1);
     if (!head)
         return tnf_arena_fail(&x->once, "a header", e);
-    TNF_TRY(tnf_container_head(x->archive, &x->place, x->m, head, (size_t)n, e));
+    TNF_TRY(tnf_container_head(&x->near, &x->place, x->m, head, (size_t)n, e));
     x->head = head;
     x->nhead = (size_t)n;
     return TNF_OK;
@@ -289,7 +289,7 @@ static tnf_status add_members(reading *x, const tnf_container *c, tnf_error *e)
             continue;
         tnf_error why = { .offset = TNF_NO_OFFSET };
         tnf_arena_reset(&x->once);
-        tnf_status status = tnf_container_place(&x->place, c, i, &why);
+        tnf_status status = tnf_container_place_near(&x->place, &x->near, c, i, &why);
         if (status == TNF_OK)
             status = add_member(x, &why);
         deflated = deflated || x->m->deflated;
@@ -326,7 +326,7 @@ tnf_status tnf_npz_index(tnf_reader *r, tnf_error *e)
         return tnf_arena_fail(r->arena, "an archive", e);
     state->last = &state->first;
     r->state = state;
-    reading x = { .r = r, .state = state, .archive = &c };
+    reading x = { .r = r, .state = state };
     tnf_arena_init(&x.once, &r->scratch->alloc, r->limits.memory);
     tnf_status status = tnf_open_zip(r, &c, e);
     if (status == TNF_OK)
