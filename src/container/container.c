@@ -182,7 +182,8 @@ static tnf_status fetch_near(void *ctx, uint64_t offset, void *dst, size_t n, tn
         return tnf_source_read(near->source, offset, dst, n, e);
     if (!find_near(near, offset, n)) {
         near->n = 0;
-        TNF_TRY(tnf_source_read(near->source, offset, near->bytes, more, e));
+        if (tnf_source_read(near->source, offset, near->bytes, more, NULL) != TNF_OK)
+            return tnf_source_read(near->source, offset, dst, n, e); /* it alone may be there */
         near->at = offset;
         near->n = more;
     }
@@ -210,7 +211,7 @@ tnf_status tnf_container_place_near(tnf_content_place *out, tnf_content_near *ne
                                     const tnf_container *c, size_t i, tnf_error *e)
 {
     const zip_state *z = (const zip_state *)(const void *)c->state;
-    near->n = 0;
+    near->at = near->n = 0;
     if (c->state->place != place_zip || z->source->far) /* far ones are read ahead already */
         return tnf_container_place(out, c, i, e);
     tnf_zip_from from = z->from;

@@ -62,7 +62,7 @@ static tnf_status open_container(tnf_container *out, const tnf_file *f,
                                  const tnf_container_how *how, tnf_error *e)
 {
     tnf_far_folder from = { list_far, open_far, f->source };
-    if (tnf_scheme_has(f->path))
+    if (f->path && tnf_scheme_has(f->path))
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                         "it is a folder, which under a scheme of the program's own is not listed");
     return f->source->far ? tnf_container_far(out, &from, how, e)
