@@ -50,7 +50,12 @@ static inline uint32_t as_bits(float x)
     return bits;
 }
 
-#include "device/kernels.cl"
+/* clang-format off */
+#include "device/numbers.cl"
+#include "device/casts.cl"
+#include "device/blocks.cl"
+#include "device/blocks_k.cl"
+/* clang-format on */
 
 #define FAKE(name)                                                                                 \
     {                                                                                              \
@@ -61,7 +66,7 @@ static inline const fake_kernel *fake_kernel_named(const char *name)
 {
     static const fake_kernel all[] = {
         FAKE(tnf_f32),  FAKE(tnf_f16),  FAKE(tnf_bf16), FAKE(tnf_e4m3), FAKE(tnf_e5m2),
-        FAKE(tnf_q8_0), FAKE(tnf_q4_0), FAKE(tnf_q4_k), FAKE(tnf_q6_k), FAKE(tnf_scatter),
+        FAKE(tnf_q4_0), FAKE(tnf_q8_0), FAKE(tnf_q4_k), FAKE(tnf_q6_k), FAKE(tnf_scatter),
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (strcmp(all[i].name, name) == 0)
