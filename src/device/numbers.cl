@@ -76,11 +76,7 @@ static inline uint round_f16(uint x)
         return sign | 0x7c00;
     if (a >= 0x38800000u)
         return sign | (a - 0x38000000u + 0xfff + (a >> 13 & 1)) >> 13;
-    if (a <= 0x33000000u) /* at most half of the smallest number */
-        return sign;
-    uint shift = 126 - (a >> 23), m = (a & 0x7fffffu) | 0x800000u;
-    uint kept = m >> shift, rest = m & ((1u << shift) - 1), half_way = 1u << (shift - 1);
-    return sign | (kept + (rest > half_way || (rest == half_way && (kept & 1))));
+    return sign | (as_bits(as_number(a) + 0.5f) - 0x3f000000u); /* as many bits are left */
 }
 
 static inline void put(ulong dst, ulong i, ulong to, uint x)
