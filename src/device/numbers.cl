@@ -122,3 +122,10 @@ static inline uint four_bits_at(bytes_in p, uint k)
 {
     return p[k % 16] >> (k / 16 * 4) & 15;
 }
+
+/* -127 -104 -83 -65 -49 -35 -22 -10 1 13 25 38 53 69 89 113, a byte each */
+static inline float not_linear(uint q)
+{
+    ulong eight = q < 8 ? 0xf6eaddcfbfad9881 : 0x7159453526190d01;
+    return (float)(signed char)(eight >> (q % 8 * 8) & 255);
+}
