@@ -20,7 +20,7 @@
 #define TNF_EVENTS_MAX  32u
 #define TNF_STREAMS_MAX 16u
 #define TNF_PAGE        ((size_t)4096) /* what reads past the cache are rounded to */
-#define TNF_KERNELS     20u
+#define TNF_KERNELS     29u
 #define TNF_HUGE        ((size_t)2 << 20)
 
 /* A slot ends with a table of a block's tensors, for the kernel that puts them in their places. */

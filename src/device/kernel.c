@@ -3,6 +3,8 @@
  * needed, and keeps. Where it cannot, or where there is no kernel, the host computes. */
 #include "device/kernel.h"
 
+#include "model/quant.h"
+
 #include <string.h>
 
 #define THREADS   256u
@@ -14,6 +16,15 @@ static const tnf_kernel kernels[TNF_KERNELS] = {
     { "tnf_bf16", "dense", "bf16", 1, 2, true },
     { "tnf_e4m3", "dense", "f8_e4m3fn", 1, 1, false },
     { "tnf_e5m2", "dense", "f8_e5m2", 1, 1, true },
+    { "tnf_mx_e2m1", "mx/1", "f4_e2m1", 2, 1, false },
+    { "tnf_mx_e2m3", "mx/1", "f6_e2m3", 4, 3, false },
+    { "tnf_mx_e3m2", "mx/1", "f6_e3m2", 4, 3, false },
+    { "tnf_mx_e4m3", "mx/1", "f8_e4m3fn", 1, 1, false },
+    { "tnf_mx_e5m2", "mx/1", "f8_e5m2", 1, 1, true },
+    { "tnf_mx_i8", "mx/1", "i8", 1, 1, false },
+    { "tnf_codes_2", "quant_group/1", NULL, 4, 1, false },
+    { "tnf_codes_4", "quant_group/1", NULL, 2, 1, false },
+    { "tnf_codes_8", "quant_group/1", NULL, 1, 1, false },
     { "tnf_q4_0", "gguf.q4_0/1", NULL, 32, 18, false },
     { "tnf_q4_1", "gguf.q4_1/1", NULL, 32, 20, false },
     { "tnf_q5_0", "gguf.q5_0/1", NULL, 32, 22, false },
@@ -36,6 +47,8 @@ static const struct {
     const char *name, *text;
 } texts[] = {
 #include "device/casts_ptx.h"
+
+#include "device/parts_ptx.h"
 
 #include "device/blocks_ptx.h"
 
@@ -89,12 +102,22 @@ void tnf_kernels_free(tnf_device *d)
 
 /* ------------------------------------------------------------------- want */
 
+/* Codes are packed alike in words of any size, if the first are the lowest bits. */
+static bool takes_codes(const tnf_kernel *k, const tnf_object *o)
+{
+    tnf_quant q;
+    return tnf_quant_of(&q, o, NULL) == TNF_OK && q.bits * k->elements == 8 &&
+           (!q.msb_first || q.per_word == 1);
+}
+
 static const tnf_kernel *find_kernel(const tnf_object *o, const tnf_part *part)
 {
     for (size_t i = 0; i < SCATTER; i++) {
         const tnf_kernel *k = &kernels[i];
-        if (strcmp(k->layout, tnf_layout_id(o->layout)) == 0 &&
-            (!k->type || strcmp(k->type, part->type->id) == 0))
+        if (strcmp(k->layout, tnf_layout_id(o->layout)) != 0 ||
+            (k->type && strcmp(k->type, part->type->id) != 0))
+            continue;
+        if (o->layout != tnf_layout_by_id("quant_group/1") || takes_codes(k, o))
             return k;
     }
     return NULL;
