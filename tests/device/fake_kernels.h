@@ -43,11 +43,12 @@ static inline float as_number(uint32_t bits)
     return x;
 }
 
+/* A GPU computes one NaN only, and it is not the host's. */
 static inline uint32_t as_bits(float x)
 {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
-    return bits;
+    return x == x ? bits : 0x7fffffffu;
 }
 
 /* clang-format off */
