@@ -1,67 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Casts and dequantization while loading: on the device and on the host the same bits, those of the
- * library's own kernels, for every number of small types and for random ones of others. */
-#include "device/rig.h"
-
-#include <tenfold/virtual.h>
-
-static const tnf_dtype targets[] = { TNF_F32, TNF_F16, TNF_BF16 };
-
-/* What a request gives on a device, against virtual tensors, which other tests compare with the
- * world. */
-static void check_request(tnf_device *d, tnf_device_request r, tnf_load_made made)
-{
-    tnf_error e;
-    tnf_load *load;
-    const tnf_object *o = r.object;
-    tnf_virtual *v[3] = { NULL, NULL, NULL };
-    tnf_virtual_how how = TNF_VIRTUAL_HOW_INIT;
-    const tnf_object *both[] = { o, r.scales };
-    how.kind = r.scales ? TNF_VIRTUAL_SCALED : TNF_VIRTUAL_VALUES;
-    assert_ok(tnf_virtual_new(&v[0], both, r.scales ? 2 : 1, &how, &e));
-    o = tnf_virtual_object(v[0]);
-    how.kind = TNF_VIRTUAL_CAST;
-    how.type = r.as;
-    assert_ok(tnf_virtual_new(&v[1], &o, 1, &how, &e));
-    o = tnf_virtual_object(v[1]);
-    if (r.slices) {
-        how.kind = TNF_VIRTUAL_SLICE;
-        how.slices = r.slices;
-        assert_ok(tnf_virtual_new(&v[2], &o, 1, &how, &e));
-        o = tnf_virtual_object(v[2]);
-    }
-    size_t n = (size_t)o->parts->nbytes;
-    uint8_t *expected = malloc(n + 1), *found = malloc(n + 1);
-    assert_ok(tnf_read(o, expected, n, &e));
-    tnf_load_options options = { .size = sizeof options, .block = 64 << 10, .threads = 3 };
-    assert_ok(tnf_device_load(&load, d, &r, 1, &options, &e));
-    tnf_load_made where = TNF_LOAD_STORED;
-    assert_int_equal(tnf_load_bytes(load, 0, &where), n);
-    assert_int_equal(where, made);
-    assert_ok(tnf_device_read(d, found, tnf_load_at(load, 0), n, &e));
-    size_t width = r.as->bits / 8;
-    for (size_t i = 0; i < n; i += width)
-        if (memcmp(expected + i, found + i, width) != 0) {
-            uint32_t a = 0, b = 0;
-            memcpy(&a, expected + i, width);
-            memcpy(&b, found + i, width);
-            fail_msg("%s as %s: element %zu is %x, not %x", r.object->name.p, r.as->id, i / width,
-                     b, a);
-        }
-    free(expected);
-    free(found);
-    tnf_load_free(load);
-    for (size_t i = 3; i-- > 0;)
-        tnf_virtual_free(v[i]);
-}
-
-static void save_model(tnf_builder *b)
-{
-    tnf_error e;
-    tnf_save_options o = { .size = sizeof o, .replace = true, .no_sync = true };
-    assert_ok(tnf_save(b, path, &o, &e));
-    tnf_builder_free(b);
-}
+/* Casts while loading, with and without scales: on the device and on the host the same bits, those
+ * of the library's own kernels, for every number of small types and for random ones of others. */
+#include "device/casts.h"
 
 /* ---------------------------------------------------------------- numbers */
 
@@ -179,70 +119,6 @@ static void every_scale(void **state)
         }
 }
 
-/* ----------------------------------------------------------------- blocks */
-
-static void put_number(FILE *f, uint64_t x, size_t n)
-{
-    MUST(fwrite(&x, 1, n, f) == n);
-}
-
-/* A GGUF with one tensor "w" of `rows` rows of 512 elements, of random bytes: any are a block. */
-static void random_blocks(const char *at, uint32_t type, size_t row_bytes, unsigned rows,
-                          uint64_t *rng)
-{
-    FILE *f = fopen(at, "wb");
-    MUST(f != NULL);
-    put_number(f, 0x46554747, 4);
-    put_number(f, 3, 4);
-    put_number(f, 1, 8);
-    put_number(f, 0, 8);
-    put_number(f, 1, 8);
-    put_number(f, 'w', 1);
-    put_number(f, 2, 4);
-    put_number(f, 512, 8);
-    put_number(f, rows, 8);
-    put_number(f, type, 4);
-    put_number(f, 0, 8);
-    while (ftell(f) % 32)
-        put_number(f, 0, 1);
-    uint8_t *bytes = random_bytes(row_bytes * rows, rng);
-    MUST(fwrite(bytes, 1, row_bytes * rows, f) == row_bytes * rows);
-    free(bytes);
-    while (ftell(f) % 32)
-        put_number(f, 0, 1);
-    MUST(fclose(f) == 0);
-}
-
-static void every_block(void **state)
-{
-    (void)state;
-    static const struct {
-        uint32_t type;
-        size_t row_bytes;
-        const char *name;
-    } kinds[] = {
-        { 2, 288, "Q4_0" }, { 8, 544, "Q8_0" }, { 12, 288, "Q4_K" }, { 14, 420, "Q6_K" }
-    };
-    uint64_t rng = 41;
-    char at[400];
-    snprintf(at, sizeof at, "%s/blocks.gguf", files_temp());
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        random_blocks(at, kinds[i].type, kinds[i].row_bytes, 1500, &rng);
-        tnf_file *file = open_model(at);
-        const tnf_object *w = tnf_find(file, "w");
-        assert_string_equal(tnf_layout_name(w->layout), kinds[i].name);
-        for (size_t k = 0; k < EACH_DEVICE; k++) {
-            tnf_device *d = rig_open(names[k]);
-            for (size_t to = 0; to < 3; to++) {
-                tnf_device_request r = { .object = w, .as = tnf_type_of(targets[to]) };
-                check_request(d, r, k ? TNF_LOAD_DEVICE : TNF_LOAD_HOST);
-            }
-            tnf_device_close(d);
-        }
-        tnf_close(file);
-    }
-}
-
 /* A driver that takes no kernels: the host computes. */
 static void no_kernels(void **state)
 {
@@ -262,6 +138,6 @@ static void no_kernels(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { CASE(every_number), CASE(slices_cast), CASE(every_scale),
-                                        CASE(every_block), CASE(no_kernels) };
+                                        CASE(no_kernels) };
     return cmocka_run_group_tests(tests, rig_begin, NULL);
 }

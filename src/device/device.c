@@ -128,8 +128,7 @@ void tnf_device_close(tnf_device *d)
     tnf_device_trim(d);
     if (d->cuda) {
         if (tnf_device_enter(d, NULL) == TNF_OK) {
-            if (d->module)
-                d->cuda->module_unload(d->module);
+            tnf_kernels_free(d);
             tnf_streams_free(d);
             tnf_device_leave(d);
         }

@@ -20,7 +20,7 @@
 #define TNF_EVENTS_MAX  32u
 #define TNF_STREAMS_MAX 16u
 #define TNF_PAGE        ((size_t)4096) /* what reads past the cache are rounded to */
-#define TNF_KERNELS     10u
+#define TNF_KERNELS     29u
 #define TNF_HUGE        ((size_t)2 << 20)
 
 /* A slot ends with a table of a block's tensors, for the kernel that puts them in their places. */
@@ -60,9 +60,9 @@ struct tnf_device {
     unsigned nstreams; /* that queues share; 0: each has its own */
     unsigned turn;     /* of the stream that the next queue gets */
     cu_stream streams[TNF_STREAMS_MAX];
-    uint64_t pinned;  /* bytes of all buffers, used or not */
-    cu_module module; /* of the kernels; NULL: not loaded, or it could not be */
-    bool module_tried;
+    uint64_t pinned;                /* bytes of all buffers, used or not */
+    cu_module modules[TNF_KERNELS]; /* of a kernel each; NULL: not loaded, or it could not be */
+    bool modules_tried[TNF_KERNELS];
     cu_function functions[TNF_KERNELS];
 };
 
@@ -80,6 +80,8 @@ tnf_status tnf_buffer_pin(tnf_device *d, tnf_buffer *b, tnf_error *e);
 tnf_status tnf_queue_take(tnf_queue **out, tnf_device *d, unsigned slots, bool own, tnf_error *e);
 void tnf_queue_give(tnf_device *d, tnf_queue *q);
 void tnf_streams_free(tnf_device *d); /* the device is entered */
+/* kernel.c; the device is entered. */
+void tnf_kernels_free(tnf_device *d);
 /* Memory of the device for blocks that a kernel reads, at least so much. The device is entered. */
 tnf_status tnf_queue_stage(tnf_device *d, tnf_queue *q, size_t n, tnf_error *e);
 

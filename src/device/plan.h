@@ -27,7 +27,7 @@ typedef struct tnf_want {
     tnf_virtual *made[3];            /* of this plan, if the host computes it */
     const struct tnf_kernel *kernel; /* that the device computes it by; or NULL */
     uint32_t unit, unit_out;         /* bytes that the kernel takes at a time, and gives */
-    uint64_t to;                     /* what the kernel makes: kernels.cl has the numbers */
+    uint64_t to;                     /* what the kernel makes: numbers.cl has the numbers */
     tnf_device_memory *scales;       /* on the device; or NULL */
     uint64_t cols, rows_cols, across;
     size_t intake; /* of the plan's; meaningless without a source */

@@ -127,7 +127,8 @@ static tnf_status find_part(const tnf_part **out, const tnf_device_request *r, t
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "%s: scales need a type that the product is wanted as",
                         TNF_QUOTED(o->name));
-    *out = r->part ? r->part : o->parts;
+    const tnf_part *data = tnf_object_part(o, "data");
+    *out = r->part ? r->part : data ? data : o->parts;
     return *out ? TNF_OK
                 : tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s has no parts to load",
                            TNF_QUOTED(o->name));

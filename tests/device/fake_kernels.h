@@ -43,14 +43,21 @@ static inline float as_number(uint32_t bits)
     return x;
 }
 
+/* A GPU computes one NaN only, and it is not the host's. */
 static inline uint32_t as_bits(float x)
 {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
-    return bits;
+    return x == x ? bits : 0x7fffffffu;
 }
 
-#include "device/kernels.cl"
+/* clang-format off */
+#include "device/numbers.cl"
+#include "device/casts.cl"
+#include "device/parts.cl"
+#include "device/blocks.cl"
+#include "device/blocks_k.cl"
+/* clang-format on */
 
 #define FAKE(name)                                                                                 \
     {                                                                                              \
@@ -60,8 +67,14 @@ static inline uint32_t as_bits(float x)
 static inline const fake_kernel *fake_kernel_named(const char *name)
 {
     static const fake_kernel all[] = {
-        FAKE(tnf_f32),  FAKE(tnf_f16),  FAKE(tnf_bf16), FAKE(tnf_e4m3), FAKE(tnf_e5m2),
-        FAKE(tnf_q8_0), FAKE(tnf_q4_0), FAKE(tnf_q4_k), FAKE(tnf_q6_k), FAKE(tnf_scatter),
+        FAKE(tnf_f32),     FAKE(tnf_f16),     FAKE(tnf_bf16),    FAKE(tnf_e4m3),
+        FAKE(tnf_e5m2),    FAKE(tnf_mx_e2m1), FAKE(tnf_mx_e2m3), FAKE(tnf_mx_e3m2),
+        FAKE(tnf_mx_e4m3), FAKE(tnf_mx_e5m2), FAKE(tnf_mx_i8),   FAKE(tnf_codes_2),
+        FAKE(tnf_codes_4), FAKE(tnf_codes_8), FAKE(tnf_q4_0),    FAKE(tnf_q4_1),
+        FAKE(tnf_q5_0),    FAKE(tnf_q5_1),    FAKE(tnf_q8_0),    FAKE(tnf_q2_k),
+        FAKE(tnf_q3_k),    FAKE(tnf_q4_k),    FAKE(tnf_q5_k),    FAKE(tnf_q6_k),
+        FAKE(tnf_iq4_nl),  FAKE(tnf_iq4_xs),  FAKE(tnf_mxfp4),   FAKE(tnf_nvfp4),
+        FAKE(tnf_scatter),
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (strcmp(all[i].name, name) == 0)
