@@ -17,7 +17,7 @@ typedef struct options {
     input_options in;
     saving_options save;
     choosing choosing;
-    const char *fold, *metadata, *into;
+    const char *fold, *metadata, *into, *scales;
     bool normalize, unnormalize, download, keep_rest;
     part_options part;
 } options;
@@ -86,6 +86,7 @@ static int convert(saving *s, const options *o)
     int code = o->metadata ? take_metadata(&metadata, &text, o, s->out) : EXIT_DONE;
     s->choosing = &o->choosing;
     s->how.fold = o->fold;
+    s->how.scales = o->scales;
     s->how.normalize = o->normalize;
     s->how.unnormalize = o->unnormalize;
     s->how.set = &metadata;
@@ -162,6 +163,11 @@ static const opt table[] = {
       "Write MODEL with the data of IN: each of its tensors gets the data of the one of that name, "
       "after --rename. Everything else, as the graph of an ONNX model, stays that of MODEL. Names, "
       "shapes and types must be the same; what is missing or left over is listed, and refused." },
+    { "scales", 0, OPT_TEXT, offsetof(options, scales), "ENDING", NULL,
+      "Multiply tensors of floats by their scales, which have the same name and ENDING behind it: "
+      "_scale_inv for most models in fp8. The products are f32, unless --dtype says otherwise, and "
+      "the scales are left out. One scale for all, for each row or column, or for each block (128 "
+      "x 128) will do." },
     { "keep-rest", 0, OPT_FLAG, offsetof(options, keep_rest), NULL, NULL,
       "With --into: tensors that IN does not have keep the data of MODEL, and are listed." },
     { "metadata", 0, OPT_TEXT, offsetof(options, metadata), "FILE", NULL,
@@ -194,6 +200,8 @@ static const example examples[] = {
       "a fastText model, without the counts and the matrix that only training needs" },
     { "tenfold convert --into model.onnx tuned.safetensors tuned.onnx",
       "an ONNX model with other weights" },
+    { "tenfold convert --scales _scale_inv --dtype bf16 fp8/ bf16.safetensors",
+      "a model in fp8 as one in bf16" },
     { "tenfold convert --download hf://org/model/model.safetensors model.zt",
       "a download that goes on after an interruption, and is verified" },
     { 0 },

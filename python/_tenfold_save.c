@@ -238,6 +238,7 @@ static int convert_options(converting *c, PyObject *options)
         clash_of(options, "clash", c->arena, &c->how.tensors) < 0 ||
         clash_of(options, "clash_attrs", c->arena, &c->how.attrs) < 0 ||
         option_text(options, "fold", c->arena, &c->how.fold) < 0 ||
+        option_text(options, "scales", c->arena, &c->how.scales) < 0 ||
         option_flag(options, "normalize", &c->how.normalize) < 0 ||
         option_flag(options, "unnormalize", &c->how.unnormalize) < 0 ||
         option_flag(options, "tensors_only", &c->how.tensors_only) < 0 ||

@@ -93,6 +93,11 @@ typedef struct tnf_convert_options {
      *  TNF_ELOSSY: a tensor of the files may be dropped by save->allow_loss. NULL: there is none.
      */
     const tnf_file *into;
+    /** The ending of the names of scales, such as "_scale_inv": a tensor of floats NAME is
+     *  multiplied by NAME_scale_inv (TNF_VIRTUAL_SCALED), which is then left out. Names are those
+     *  after renaming. TNF_ENOTFOUND if no tensor has scales. NULL: scales are tensors as others.
+     */
+    const char *scales;
 } tnf_convert_options;
 
 /** All defaults: a new file with everything. */
@@ -100,7 +105,7 @@ typedef struct tnf_convert_options {
     {                                                                                              \
         sizeof(tnf_convert_options), TNF_CONVERT_NEW, NULL, NULL, NULL, NULL, NULL, 0, NULL, 0,    \
             NULL, NULL, TNF_CLASH_REFUSE, TNF_CLASH_REFUSE, false, false, TNF_EMB_KEEP, NULL,      \
-            false, false, NULL, 0, false, NULL, NULL, NULL, 0, false, false, NULL                  \
+            false, false, NULL, 0, false, NULL, NULL, NULL, 0, false, false, NULL, NULL            \
     }
 
 /** The steps of a conversion, in their order. */

@@ -117,7 +117,7 @@ def _convert(sources, dst, how, rename, opening):
 def convert(src, dst, *, format=None, attrs=None, allow_loss=(), replace=False, order=None,
             dtype=None, sync=True, progress=None, select=None, exclude=None, rename=None,
             lenient=False, source_format=None, as_is=False, fold=None, normalize=False,
-            unnormalize=False, append=False, into=None, keep_rest=False, **options):
+            unnormalize=False, append=False, into=None, keep_rest=False, scales=None, **options):
     """Converts a file (a path, a File, anything open() takes) to another format. Refuses to lose
     anything unless allow_loss says so: LossyError has the plan in .report.
 
@@ -126,11 +126,12 @@ def convert(src, dst, *, format=None, attrs=None, allow_loss=(), replace=False, 
     append           add to the file at dst, which must be there
     into             a model (as ONNX) that is written with the data of src: names, shapes and types
                      must be the same; keep_rest keeps its tensors that src does not have
+    scales           the ending of the names of scales ("_scale_inv"): tensors are multiplied by them
     The other keywords are those of save().
     """
     how = _saving(format, allow_loss, replace, order, dtype, sync, progress, options)
     how.update(attrs=attrs, select=_patterns(select), exclude=_patterns(exclude), as_is=as_is,
-               fold=fold, normalize=normalize, unnormalize=unnormalize,
+               fold=fold, normalize=normalize, unnormalize=unnormalize, scales=scales,
                mode="append" if append else None)
     opening = {"lenient": lenient, "format": source_format}
     if into is None:

@@ -2,6 +2,7 @@
 /* One way from open files to a file.
  *
  *   files ─ select, exclude, rename ─> builder ─ embeddings ─> builder ─ cast, plan, save ─> file
+ *                                      or its tensors times their scales
  *                                      or into a model: then that, with the data of the builder
  *
  * What is decided on the way is decided here or by what formats declare, so that every command,
@@ -11,6 +12,7 @@
 #include "base/sized.h"
 #include "core/save/through.h"
 #include "job/into.h"
+#include "job/scales.h"
 #include "job/through.h"
 #include "job/vectors.h"
 
@@ -28,6 +30,7 @@ struct converting {
     struct tnf_report_room *report;
     size_t offered; /* tensors that the files have */
     tnf_builder *selected;
+    tnf_scales_step scales;
     tnf_into_step into;
     tnf_vectors_step vectors;
     tnf_format_info target;
@@ -118,10 +121,16 @@ static bool keeps_format(const struct converting *c)
            (!name || !strchr(name, '.'));
 }
 
+/* What the files give. */
+static tnf_builder *tensors_of(const struct converting *c)
+{
+    return c->scales.made ? c->scales.made : c->selected;
+}
+
 /* What is saved, but for what becomes of embeddings. */
 static tnf_builder *chosen(const struct converting *c)
 {
-    return c->into.made ? c->into.made : c->selected;
+    return c->into.made ? c->into.made : tensors_of(c);
 }
 
 static tnf_status find_target(struct converting *c, tnf_error *e)
@@ -157,7 +166,10 @@ static void on_filling(void *ctx, const tnf_plan_item *item)
 
 static tnf_status fill_model(struct converting *c, tnf_error *e)
 {
-    return c->options.into ? tnf_into_make(&c->into, c->selected, &c->options, on_filling, c, e)
+    const char *suffix = c->options.scales;
+    if (suffix)
+        TNF_TRY(tnf_scales_make(&c->scales, c->selected, suffix, on_filling, c, e));
+    return c->options.into ? tnf_into_make(&c->into, tensors_of(c), &c->options, on_filling, c, e)
                            : TNF_OK;
 }
 
@@ -347,6 +359,7 @@ tnf_status tnf_convert_through(tnf_report **report, const tnf_file *const *files
     tnf_status status = run(&c, e);
     tnf_vectors_free(&c.vectors);
     tnf_into_free(&c.into);
+    tnf_scales_free(&c.scales);
     tnf_builder_free(c.selected);
     return status;
 }

@@ -23,7 +23,7 @@ struct filling {
     char first[200];
 };
 
-static bool take_none(void *ctx, tnf_str name)
+bool tnf_take_none(void *ctx, tnf_str name)
 {
     (void)ctx, (void)name;
     return false;
@@ -119,7 +119,7 @@ tnf_status tnf_into_make(tnf_into_step *step, const tnf_builder *selected,
     struct filling f = { .o = o, .step = step, .tell = tell, .ctx = ctx };
     tnf_merge_options rest = TNF_MERGE_INIT;
     const tnf_object *object;
-    rest.select = take_none;
+    rest.select = tnf_take_none;
     TNF_TRY(tnf_open_builder(&step->view, selected, NULL, e));
     TNF_TRY(tnf_builder_new(&step->made, NULL, e));
     TNF_TRY(tnf_builder_merge(step->made, &o->into, NULL, 1, &rest, e));

@@ -14,6 +14,9 @@ typedef struct tnf_into_step {
 /* Told of each tensor that is not simply replaced. */
 typedef void (*tnf_into_tell)(void *ctx, const tnf_plan_item *item);
 
+/* tnf_merge_options.select: no tensor, only what else a file has. */
+bool tnf_take_none(void *ctx, tnf_str name);
+
 /* Puts what was selected into o->into. */
 tnf_status tnf_into_make(tnf_into_step *step, const tnf_builder *selected,
                          const tnf_convert_options *o, tnf_into_tell tell, void *ctx, tnf_error *e);

@@ -76,6 +76,69 @@ static void selects_and_excludes(void **state)
     discard(&m);
 }
 
+/* A model in fp8: products of weights and the scales of their blocks, by the values. */
+static void multiplies_by_scales(void **state)
+{
+    static const uint8_t codes[] = { 0x38, 0x40, 0xb8, 0x30 }; /* 1, 2, -1, 0.5 */
+    static const float scales[] = { 10, 100 }, products[] = { 10, 20, -100, 50 };
+    struct made m = begin();
+    tnf_error e;
+    tnf_file *out;
+    tnf_report *r;
+    float found[4];
+    (void)state;
+    add(&m, "w", "f8_e4m3fn", 4, codes);
+    add(&m, "w_scale_inv", "f32", 2, scales);
+    add(&m, "alone_scale_inv", "f32", 2, scales); /* nobody's */
+    add(&m, "norm", "f32", 4, ones);
+    set(&m, NULL, "x.note", "\"kept\"");
+    finish(&m, "ztensor2");
+    tnf_convert_options how = { .scales = "_scale_inv" };
+    assert_ok(convert(&out, &r, &m, how, "safetensors", &e));
+    assert_int_equal(tnf_file_info(out)->objects, 3);
+    assert_null(tnf_find(out, "w_scale_inv"));
+    assert_non_null(tnf_find(out, "alone_scale_inv"));
+    assert_non_null(tnf_value_get(tnf_file_info(out)->attrs, "x.note"));
+    assert_ok(tnf_read(tnf_find(out, "w"), found, sizeof found, &e));
+    assert_memory_equal(found, little_bytes(tnf_type_named("f32"), products, sizeof products),
+                        sizeof found);
+    assert_int_equal(r->counts[TNF_TRANSFORMED], 2);
+    size_t told = 0;
+    for (size_t i = 0; i < r->nitems; i++)
+        told += strcmp(r->items[i].reason, r->items[i].name.n == 1
+                                               ? "multiplied by its scales, as asked"
+                                               : "multiplied into 'w', as asked") == 0;
+    assert_int_equal(told, 2);
+    tnf_report_free(r);
+    tnf_close(out);
+    how.scales = "_scale";
+    assert_fails(convert(&out, &r, &m, how, "safetensors", &e), TNF_ENOTFOUND);
+    tnf_report_free(r);
+    how.scales = "";
+    assert_fails(convert(&out, &r, &m, how, "safetensors", &e), TNF_EINVAL);
+    tnf_report_free(r);
+    discard(&m);
+}
+
+/* Scales that do not divide the tensor are an error that names it. */
+static void scales_that_do_not_fit(void **state)
+{
+    static const float scales[] = { 1, 2, 3 };
+    struct made m = begin();
+    tnf_error e;
+    tnf_file *out;
+    tnf_report *r;
+    (void)state;
+    add(&m, "w", "f32", 4, ones);
+    add(&m, "w_scale", "f32", 3, scales);
+    finish(&m, "ztensor2");
+    tnf_convert_options how = { .scales = "_scale" };
+    assert_fails(convert(&out, &r, &m, how, "safetensors", &e), TNF_EINVAL);
+    assert_non_null(strstr(e.message, "'w'"));
+    tnf_report_free(r);
+    discard(&m);
+}
+
 static tnf_status rename_bias(void *ctx, tnf_str *out, tnf_str name, tnf_error *e)
 {
     const char *to = ctx;
@@ -371,6 +434,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(selects_and_excludes),
+        cmocka_unit_test(multiplies_by_scales),
+        cmocka_unit_test(scales_that_do_not_fit),
         cmocka_unit_test(renames),
         cmocka_unit_test(tells_what_the_values_told),
         cmocka_unit_test(refuses_and_reports),

@@ -54,6 +54,7 @@ struct tnf_virtual {
     uint64_t unit, window; /* elements that are made at least, and at most, at a time */
     void *plan;            /* the kind's own, in the arena */
     bool sequential;
+    bool scaled; /* it is the product with scales */
     /* Blocks: 1 + an element in whose block a scale became infinite; 0: there is none so far. */
     _Atomic uint64_t overflow;
     struct tnf_virtual *inner; /* that it is made of, and freed with it; or NULL */

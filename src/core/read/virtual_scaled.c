@@ -146,5 +146,6 @@ tnf_status tnf_virtual_scaled(struct tnf_virtual *v, const uint64_t *block, tnf_
     v->object.order = TNF_ORDER_C;
     v->plan = s;
     v->make = make_scaled;
+    v->scaled = true;
     return TNF_OK;
 }

@@ -132,11 +132,22 @@ static const tnf_object *stored_object(const tnf_virtual *v)
     return o;
 }
 
+static bool has_scales(const tnf_object *o)
+{
+    for (; o->nparts == 1 && o->parts->origin && o->parts->origin->made;
+         o = o->parts->origin->made->sources)
+        if (o->parts->origin->made->scaled)
+            return true;
+    return false;
+}
+
 const char *tnf_cast_reason(const tnf_object *object)
 {
     const struct tnf_origin *origin = object->nparts == 1 ? object->parts->origin : NULL;
     if (!origin || !origin->made)
         return NULL;
+    if (has_scales(object))
+        return "multiplied by its scales, as asked";
     const tnf_object *was = stored_object(origin->made);
     bool quantized = was->layout != &tnf_layout_dense;
     if (!quantized && object->layout == was->layout && object->parts->type == was->parts->type)
