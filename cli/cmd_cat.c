@@ -425,7 +425,8 @@ static const opt table[] = {
     { "raw", 0, OPT_FLAG, offsetof(options, raw), NULL, NULL,
       "Write the bytes of the elements, little-endian and in C order, and nothing else." },
     { "npy", 0, OPT_FLAG, offsetof(options, npy), NULL, NULL,
-      "Write one tensor as NumPy's .npy file to standard output." },
+      "Write one tensor as NumPy's .npy file to standard output. Types that only NumPy has are "
+      "kept; strings are padded to one length." },
     { "csv", 0, OPT_FLAG, offsetof(options, csv), NULL, NULL,
       "Print one tensor of at most two dimensions as a table: a row a line, separated by commas." },
     { "all", 'a', OPT_FLAG, offsetof(options, all), NULL, NULL,
