@@ -10,7 +10,7 @@
 
 typedef struct emb_options {
     input_options in;
-    const char *embeddings, *vocab, *threads;
+    const char *embeddings, *vocab;
 } emb_options;
 
 /* Their lines in the table of a command whose struct has them as `field`. */
@@ -29,13 +29,6 @@ typedef struct emb_options {
           "NAME",                                                                                  \
           NULL,                                                                                    \
           "The name of the tensor of words, if it is not 'vocab' or 'appdata'." },                 \
-        { "threads",                                                                               \
-          0,                                                                                       \
-          OPT_TEXT,                                                                                \
-          offsetof(type, field.threads),                                                           \
-          "N",                                                                                     \
-          NULL,                                                                                    \
-          "Use N threads [one per core, or TENFOLD_THREADS]. The result is the same." },           \
         INPUT_OPTIONS(type, field.in), READER_OPTION(type, field.in)
 
 /* An open file of embeddings. */
@@ -43,7 +36,6 @@ typedef struct emb_input {
     input in;
     tnf_emb *emb;
     const tnf_emb_info *info;
-    unsigned threads;
     bool app; /* rows have application data instead of words */
 } emb_input;
 
