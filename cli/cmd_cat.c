@@ -433,6 +433,7 @@ static const opt table[] = {
       "Print every value. Without it, the middle of more than a thousand values is left out." },
     INPUT_OPTIONS(options, in),
     READER_OPTION(options, in),
+    ALSO_IN_OPTION(options, in),
     { 0 },
 };
 

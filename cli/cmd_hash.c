@@ -237,6 +237,7 @@ static const opt table[] = {
     INPUT_OPTIONS(options, in),
     READER_OPTION(options, in),
     PART_OPTIONS(options, part),
+    ALSO_IN_OPTION(options, in),
     { 0 },
 };
 

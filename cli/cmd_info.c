@@ -274,6 +274,7 @@ static const opt table[] = {
       "Print one JSON document for each FILE, each on its own line." },
     INPUT_OPTIONS(options, in),
     READER_OPTION(options, in),
+    ALSO_IN_OPTION(options, in),
     { 0 },
 };
 

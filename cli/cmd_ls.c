@@ -453,6 +453,7 @@ static const opt table[] = {
       "which dots and slashes separate." },
     INPUT_OPTIONS(ls_options, in),
     READER_OPTION(ls_options, in),
+    ALSO_IN_OPTION(ls_options, in),
     { 0 },
 };
 

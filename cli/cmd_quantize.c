@@ -116,8 +116,10 @@ static const opt table[] = {
     { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
       "Print the settings and the average loss as JSON." },
     EMB_SAVE_OPTIONS(options, save),
-    EMB_OPTIONS(options, emb),
+    EMB_INPUT_OPTIONS(options, emb),
+    IN_OPTION(options, emb.in, "IN"),
     { "quantizer", 'q', OPT_CHOICE, offsetof(options, quantizer), "METHOD", QUANTIZERS, NULL },
+    EMB_OLD_OPTION(options, emb),
     { 0 },
 };
 

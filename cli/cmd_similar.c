@@ -291,6 +291,7 @@ static const opt table[] = {
       "Print one JSON object per query, each on its own line." },
     EMB_OPTIONS(options, emb),
     PART_OPTIONS(options, part),
+    ALSO_IN_OPTION(options, emb.in),
     { 0 },
 };
 

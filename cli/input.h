@@ -54,6 +54,12 @@ typedef struct input_options {
         "in-option", 0, OPT_LIST, offsetof(type, field.options), "KEY=VALUE", NULL,                \
             "Set an option of the reader of " whose ". May be repeated."                           \
     }
+/* Spellings that are taken, too, but not told of; at the end of a table. One name means the reader
+ * and one the writer in every command, whichever of them --option is there. */
+#define ALSO_IN_OPTION(type, field)                                                                \
+    {                                                                                              \
+        "in-option", 0, OPT_LIST, offsetof(type, field.options), "KEY=VALUE", NULL, NULL           \
+    }
 #define READER_OPTION(type, field)                                                                 \
     {                                                                                              \
         "option", 'o', OPT_LIST, offsetof(type, field.options), "KEY=VALUE", NULL,                 \
