@@ -15,6 +15,7 @@ typedef struct options {
     input_options in;
     bool json, values, canonical;
     const char *program;
+    opt_list select, exclude;
     part_options part;
 } options;
 
@@ -30,6 +31,7 @@ typedef struct found {
     bool opened;
     bool told; /* a mistake in the call, which was said already */
     bool amount_told;
+    size_t chosen; /* tensors of --values */
 } found;
 
 static void json_problem(json *j, const tnf_problem *p)
@@ -102,6 +104,9 @@ static void on_values(void *ctx, const tnf_object *object, const tnf_value_count
 {
     found *f = ctx;
     json *j = &f->values;
+    if (!glob_chosen(&f->options->select, &f->options->exclude, object->name))
+        return;
+    f->chosen++;
     if (!f->options->json) {
         values_line(j->to, object, c);
         return;
@@ -270,6 +275,7 @@ static int check_file(const cli_state *cli, found *f, input *in, const char *pat
 {
     tnf_error error;
     input_how made;
+    bool patterns = f->options->select.n + f->options->exclude.n > 0;
     const tnf_open_options *open = input_how_begin(&made, in, cli, &f->options->in, path);
     f->told = !open;
     if (!open)
@@ -278,6 +284,10 @@ static int check_file(const cli_state *cli, found *f, input *in, const char *pat
     input_how_end(&made);
     in->info = in->file ? tnf_file_info(in->file) : NULL;
     f->opened = result->opening == TNF_OK;
+    if (status == TNF_OK && f->opened && patterns && f->chosen == 0 && !result->problems) {
+        f->told = true;
+        return nothing_selected(in->name, f->options->select.n, f->options->exclude.n);
+    }
     if (status == TNF_OK)
         return !f->opened ? EXIT_BAD : result->problems > 0 ? EXIT_DIFFERS : EXIT_DONE;
     result->problems++;
@@ -335,9 +345,13 @@ static int verify(const cli_state *cli, const options *o, const char *path)
 
 static int run_verify(const cli_state *cli, const void *opts, int argc, char **argv)
 {
+    const options *o = opts;
     int worst = EXIT_DONE;
+    if (o->select.n + o->exclude.n && !o->values)
+        return usage_error("a file is verified as a whole: --select and --exclude choose among the "
+                           "lines of --values");
     for (int i = 0; i < argc; i++) {
-        int code = verify(cli, opts, argv[i]);
+        int code = verify(cli, o, argv[i]);
         worst = code > worst ? code : worst;
     }
     return worst;
@@ -355,6 +369,8 @@ static const opt table[] = {
     { "for", 0, OPT_TEXT, offsetof(options, program), "PROGRAM", NULL,
       "Also tell whether this program would load each file, and why not: llama.cpp, gguf-py. Every "
       "reason is a problem." },
+    CHOICE_OPTIONS(options, "With --values, tell only of the tensors whose name matches, as in "
+                            "'tenfold ls'. May be repeated."),
     INPUT_OPTIONS(options, in),
     READER_OPTION(options, in),
     PART_OPTIONS(options, part),

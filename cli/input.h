@@ -120,7 +120,12 @@ int input_undo(const cli_state *cli, const char *path, bool *undone);
 bool glob_any(const opt_list *globs, tnf_str name);
 /* Is it selected, and not excluded? */
 bool glob_chosen(const opt_list *select, const opt_list *exclude, tnf_str name);
-/* Says that --select finds nothing in that file; gives the exit code. */
-int nothing_selected(const char *name);
+/* Says that so many patterns leave nothing of that file; gives the exit code. */
+int nothing_selected(const char *name, size_t nselect, size_t nexclude);
+/* --select and --exclude for a command whose struct has lists of these names. */
+#define CHOICE_OPTIONS(type, select_help)                                                          \
+    { "select", 0, OPT_LIST, offsetof(type, select), "GLOB", NULL, select_help },                  \
+        { "exclude", 0, OPT_LIST, offsetof(type, exclude), "GLOB", NULL,                           \
+          "Leave out the tensors whose name matches. May be repeated." }
 
 #endif
