@@ -4,6 +4,7 @@
 #include "jobs.h"
 #include "out.h"
 #include "progress.h"
+#include "table.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -196,24 +197,24 @@ static void put_json(const found *f, bool ok, const tnf_verify_result *result)
 }
 
 /* "ok" alone would be taken for more than could be checked. */
-static void put_digests(const tnf_verify_result *result)
+static void put_digests(FILE *to, const tnf_verify_result *result)
 {
     if (result->checked == 0)
         return;
     if (result->undigested == result->checked)
-        fputs("; no digests in the file", stdout);
+        fputs("; no digests in the file", to);
     else if (result->undigested)
-        printf("; %" PRIu64 " of %" PRIu64 " parts have no digest", result->undigested,
-               result->checked);
+        fprintf(to, "; %" PRIu64 " of %" PRIu64 " parts have no digest", result->undigested,
+                result->checked);
     else
-        fputs("; all digests match", stdout);
+        fputs("; all digests match", to);
 }
 
-static void put_indented(const char *p, size_t n)
+static void put_indented(FILE *to, const char *p, size_t n)
 {
     for (const char *end = p + n; p < end;) {
         const char *next = memchr(p, '\n', (size_t)(end - p));
-        printf("  %.*s\n", (int)(next - p), p);
+        fprintf(to, "  %.*s\n", (int)(next - p), p);
         p = next + 1;
     }
 }
@@ -222,23 +223,28 @@ static void put_lines(const cli_state *cli, const found *f, bool ok,
                       const tnf_verify_result *result)
 {
     const tnf_info *info = f->in->info;
+    folded lines;
     if (cli->quiet && !f->values_n)
         return;
-    put_safe(stdout, f->in->name, strlen(f->in->name), false);
-    printf(": %s%s%s", painted(cli, ok ? PAINT_GREEN : PAINT_RED), ok ? "ok" : "FAILED",
-           painted(cli, PAINT_OFF));
+    FILE *to = fold_begin(&lines, stdout);
+    put_safe(to, f->in->name, strlen(f->in->name), false);
+    fprintf(to, ": %s%s%s", painted(cli, ok ? PAINT_GREEN : PAINT_RED), ok ? "ok" : "FAILED",
+            painted(cli, PAINT_OFF));
     if (info)
-        printf(" (%s, %zu tensor%s", info->format, info->objects, info->objects == 1 ? "" : "s");
+        fprintf(to, " (%s, %zu tensor%s", info->format, info->objects,
+                info->objects == 1 ? "" : "s");
     if (info && ok)
-        put_digests(result);
-    puts(info ? ")" : "");
+        put_digests(to, result);
+    fputs(info ? ")\n" : "\n", to);
     if (cli->verbose)
-        printf("  %" PRIu64 " part%s checked, %" PRIu64 " without a digest, %" PRIu64
-               " problem%s\n",
-               result->checked, result->checked == 1 ? "" : "s", result->undigested,
-               result->problems, result->problems == 1 ? "" : "s");
-    put_indented(f->notes_text, f->notes_n);
-    put_indented(f->values_text, f->values_n);
+        fprintf(to,
+                "  %" PRIu64 " part%s checked, %" PRIu64 " without a digest, %" PRIu64
+                " problem%s\n",
+                result->checked, result->checked == 1 ? "" : "s", result->undigested,
+                result->problems, result->problems == 1 ? "" : "s");
+    put_indented(to, f->notes_text, f->notes_n);
+    put_indented(to, f->values_text, f->values_n);
+    fold_end(&lines, 4);
 }
 
 static tnf_status look_at_file(const cli_state *cli, found *f, input *in,

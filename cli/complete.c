@@ -132,8 +132,9 @@ static void bash_cases(FILE *to)
  * come from files, which strangers write: whatever is put on the line is quoted, and nothing of the
  * line is ever expanded. */
 static const char bash_parse[] =
-    "# Takes the line apart into args (without quotes) and the word at the cursor: raw (as typed),\n"
-    "# current (without quotes), quote (that is open), mark (where readline's own word begins).\n"
+    "# Takes the line apart into args (without quotes) and the word at the cursor: raw (as\n"
+    "# typed), current (without quotes), quote (that is open), mark (where readline's own word\n"
+    "# begins).\n"
     "_tenfold_parse()\n{\n"
     "    local line=$1 i c\n"
     "    for ((i = 0; i < ${#line}; i++)); do\n"
@@ -331,8 +332,9 @@ static void zsh(FILE *to)
 
 static void fish_option(FILE *to, const char *condition, const opt *o)
 {
-    static const char *const fish_values[] = { " -x", " -r -F", " -x -a '(__tenfold_names tensors)'",
-                                               " -x -a '(__tenfold_names keys)'" };
+    static const char *const fish_values[] = {
+        " -x", " -r -F", " -x -a '(__tenfold_names tensors)'", " -x -a '(__tenfold_names keys)'"
+    };
     fprintf(to, "complete -c tenfold %s -l %s", condition, o->name);
     if (o->letter)
         fprintf(to, " -s %c", o->letter);

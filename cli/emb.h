@@ -15,7 +15,7 @@ typedef struct emb_options {
 
 /* Their lines in the table of a command whose struct has them as `field`. */
 #define EMB_OPTIONS(type, field) EMB_INPUT_OPTIONS(type, field), READER_OPTION(type, field.in)
-#define EMB_INPUT_OPTIONS(type, field)                                                                   \
+#define EMB_INPUT_OPTIONS(type, field)                                                             \
     { "embeddings",                                                                                \
       0,                                                                                           \
       OPT_TEXT,                                                                                    \

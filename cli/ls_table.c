@@ -9,10 +9,10 @@
 enum { NAME, DTYPE, SHAPE, PARAMS, SIZE, CODING, OFFSET, STORED, DIGEST };
 
 static const table_column columns[] = {
-    [NAME] = { "NAME", false, true, 0 },     [DTYPE] = { "DTYPE", false, false, 5 },
+    [NAME] = { "NAME", false, true, 0 },     [DTYPE] = { "DTYPE", false, false, 1 },
     [SHAPE] = { "SHAPE", false, false, 4 },  [PARAMS] = { "PARAMS", true, false, 6 },
     [SIZE] = { "SIZE", true, false, 3 },     [CODING] = { "CODING", false, false, 7 },
-    [OFFSET] = { "OFFSET", true, false, 1 }, [STORED] = { "STORED", true, false, 8 },
+    [OFFSET] = { "OFFSET", true, false, 5 }, [STORED] = { "STORED", true, false, 8 },
     [DIGEST] = { "DIGEST", false, true, 9 },
 };
 

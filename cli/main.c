@@ -89,7 +89,8 @@ static bool limit_threads(const cli_state *cli)
     unsigned n;
     const char *said = getenv("TENFOLD_THREADS");
     if (cli->threads && !opt_count(&n, cli->threads))
-        return usage_error("--threads takes a number from 1 to 1000, not '%s'", cli->threads), false;
+        return usage_error("--threads takes a number from 1 to 1000, not '%s'", cli->threads),
+               false;
     if (!cli->threads && said && *said && !opt_count(&n, said))
         return usage_error("TENFOLD_THREADS is to be a number from 1 to 1000, not '%s'", said),
                false;
