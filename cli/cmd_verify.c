@@ -10,7 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MUCH ((uint64_t)64 << 20) /* bytes over the network */
+#define MUCH            ((uint64_t)64 << 20) /* bytes over the network */
+#define UNKNOWN_PROGRAM "nothing is known of what" /* how the library begins to say so */
 
 typedef struct options {
     input_options in;
@@ -275,6 +276,18 @@ static tnf_status look_at_file(const cli_state *cli, found *f, input *in,
     return status;
 }
 
+/* --for names a program of which nothing is known with such a file: a mistake in the call, and no
+ * fault of the file. */
+static int unknown_program(const input *in, const char *program)
+{
+    char text[300];
+    snprintf(text, sizeof text,
+             "nothing is known of what '%.100s' loads of the format %s; --for takes %s", program,
+             in->info ? in->info->format : "", "llama.cpp or gguf-py, with GGUF files");
+    file_message(in->name, "", TNF_NO_OFFSET, text);
+    return EXIT_USAGE;
+}
+
 /* Checks; gives the exit code. What is not the file's fault stands among the problems in JSON. */
 static int check_file(const cli_state *cli, found *f, input *in, const char *path,
                       tnf_verify_result *result)
@@ -296,6 +309,11 @@ static int check_file(const cli_state *cli, found *f, input *in, const char *pat
     }
     if (status == TNF_OK)
         return !f->opened ? EXIT_BAD : result->problems > 0 ? EXIT_DIFFERS : EXIT_DONE;
+    if (status == TNF_EUNSUPPORTED && f->opened && f->options->program &&
+        !strncmp(error.message, UNKNOWN_PROGRAM, sizeof UNKNOWN_PROGRAM - 1)) {
+        f->told = true;
+        return unknown_program(in, f->options->program);
+    }
     result->problems++;
     json_problem(&f->problems, &(tnf_problem) { .code = status,
                                                 .offset = error.offset,
@@ -372,7 +390,7 @@ static const opt table[] = {
     { "canonical", 0, OPT_FLAG, offsetof(options, canonical), NULL, NULL,
       "Also check that each file has the canonical form of its format. Every difference is a "
       "problem." },
-    { "for", 0, OPT_TEXT, offsetof(options, program), "PROGRAM", NULL,
+    { "for", 0, OPT_TEXT, offsetof(options, program), "PROGRAM", "llama.cpp|gguf-py",
       "Also tell whether this program would load each file, and why not: llama.cpp, gguf-py. Every "
       "reason is a problem." },
     CHOICE_OPTIONS(options, "With --values, tell only of the tensors whose name matches, as in "
