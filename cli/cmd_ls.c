@@ -276,7 +276,7 @@ static void show_sums(call *c, const input *in, stat_sums *sums)
         sums_as_json(in, sums);
     else if (c->how->tsv)
         sums_as_tsv(in, sums, c->several);
-    else
+    else if (sums->ngroups > 0 || in->info->objects == 0)
         ls_print_sums(c->cli, sums, &c->total);
 }
 
@@ -288,7 +288,7 @@ static void show_listing(call *c, const input *in, listing *l)
     else if (c->how->tsv)
         for (size_t i = 0; i < l->n; i++)
             tsv_object(in, l->items[i].object, c->how, c->several);
-    else
+    else if (l->n > 0 || in->info->objects == 0)
         ls_print(c->cli, l, c->how, &c->total);
 }
 
@@ -300,7 +300,7 @@ static int show(call *c, const input *in)
     bool people = !c->how->json && !c->how->tsv;
     if (ok && c->depth)
         ok = stat_sums_make(&sums, in, &c->globs, &c->how->exclude, c->depth);
-    if (ok && people && c->several && l.n > 0) {
+    if (ok && people && c->several && (l.n > 0 || in->info->objects == 0)) {
         fputs(c->shown++ ? "\n" : "", stdout);
         put_safe(stdout, in->name, strlen(in->name), false);
         fputs(":\n", stdout);
