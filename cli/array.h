@@ -76,10 +76,13 @@ bool is_strings(const tnf_object *object);
 tnf_status json_strings(json *j, const view *v, tnf_error *error);
 tnf_status csv_strings(FILE *to, const view *v, tnf_error *error);
 tnf_status put_strings(FILE *to, const view *v, bool all, tnf_error *error);
+/* A text as a cell of a table; a terminal sees no control characters. */
+void csv_cell(FILE *to, tnf_str s);
 
 /* cat_words.c: a tensor whose last dimension is the characters of a text each. */
 bool is_words(const view *v);
 tnf_status json_texts(json *j, const view *v, tnf_error *error);
+tnf_status csv_words(FILE *to, const view *v, tnf_error *error);
 tnf_status put_words(FILE *to, const view *v, bool all, tnf_error *error);
 
 /* Fills in an error of our own and gives its status. */

@@ -8,6 +8,8 @@
 #include <tenfold/io.h>
 #include <unistd.h>
 
+#define ARRAY "arr_0" /* the name that arrays without one have */
+
 /* --------------------------------------------------------------------- CSV */
 
 static tnf_status csv_numbers(const view *v, tnf_error *error)
@@ -17,7 +19,7 @@ static tnf_status csv_numbers(const view *v, tnf_error *error)
     element_run e;
     tnf_status status = blocks_begin(&b, v, error);
     while (status == TNF_OK && (status = blocks_next(&b, error)) == TNF_OK && b.elements > 0) {
-        elements_begin(&e, v->type, b.bytes, b.elements);
+        elements_of(&e, v, b.bytes, b.elements);
         for (size_t i = 0; i < b.elements; i++) {
             char text[ELEMENT_TEXT];
             int n = element_text(&e, i, text);
@@ -34,12 +36,12 @@ tnf_status export_csv(const view *v, tnf_error *error)
 {
     if (is_strings(&v->object))
         return csv_strings(stdout, v, error);
-    if (v->rank > 2)
+    if (v->rank > 2u + is_words(v))
         return cat_fail(error, TNF_EINVAL,
                         "a table has two dimensions, this has %u: ask for a slice, as in "
                         "'NAME[0]'",
-                        (unsigned)v->rank);
-    return csv_numbers(v, error);
+                        (unsigned)(v->rank - is_words(v)));
+    return is_words(v) ? csv_words(stdout, v, error) : csv_numbers(v, error);
 }
 
 /* ------------------------------------------------------------------- array */
@@ -75,17 +77,88 @@ static tnf_status fetch_bytes(void *ctx, uint64_t offset, void *dst, size_t n, t
     return TNF_OK;
 }
 
-static tnf_status save_array(tnf_builder *builder, const char *format, tnf_error *error)
+static void note_loss(void *ctx, const tnf_plan_item *item)
+{
+    if (item->fate == TNF_DROPPED && strcmp(item->kind, "tensor") == 0)
+        *(bool *)ctx = true;
+}
+
+/* Strings are padded to one length, which is no loss; unless one ends as the padding looks, or one
+ * is far longer than the others. */
+static tnf_status check_strings(tnf_builder *builder, tnf_save_options how, tnf_error *error)
+{
+    bool lost = false;
+    how.dry_run = true;
+    how.plan = note_loss;
+    how.ctx = &lost;
+    tnf_status status = tnf_save_sink(builder, NULL, &how, error);
+    return status == TNF_OK && lost
+               ? cat_fail(error, TNF_EUNSUPPORTED,
+                          "its strings do not fit into one array: ask for '#bytes' and '#offsets'")
+               : status;
+}
+
+static tnf_status save_array(tnf_builder *builder, const char *format, bool strings, bool whole,
+                             tnf_error *error)
 {
     tnf_sink *sink;
-    tnf_save_options how = { .size = sizeof how, .format = format };
+    /* The values are asked for; what else is known of them may go, but not their type. */
+    tnf_save_options how = { .size = sizeof how, .format = format, .allow_loss = true };
+    how.loss = strings ? "tensor,attribute" : "attribute";
+    how.order = whole ? NULL : "C"; /* as a slice comes */
+    tnf_status status = strings ? check_strings(builder, how, error) : TNF_OK;
     flush_out();
-    tnf_status status = tnf_sink_fd(&sink, STDOUT_FILENO, error);
+    if (status == TNF_OK)
+        status = tnf_sink_fd(&sink, STDOUT_FILENO, error);
     if (status != TNF_OK)
         return status;
     status = tnf_save_sink(builder, sink, &how, error);
     tnf_sink_close(sink);
     return status;
+}
+
+static bool takes_all(const tnf_slice *s, uint64_t count)
+{
+    return !s->drop && s->step == 1 && s->count == count;
+}
+
+static bool takes_object(const view *v)
+{
+    for (uint32_t d = 0; d < v->object.rank; d++)
+        if (!takes_all(&v->slices[d], v->object.shape[d]))
+            return false;
+    return v->object.parts != &v->part;
+}
+
+/* Do the attributes hold of the slice, too? They may be about elements that are the last dimension
+ * here (texts, structures), of which a part is something else. */
+static bool keeps_elements(const view *v)
+{
+    uint32_t axes, last = v->object.rank - 1;
+    if (v->object.parts == &v->part || v->object.rank == 0)
+        return false;
+    return takes_all(&v->slices[last], v->object.shape[last]) ||
+           (tnf_has_element_text(&v->object, &axes) && axes == 0);
+}
+
+static tnf_status add_slice(tnf_builder *builder, const view *v, stream *s, tnf_error *error)
+{
+    const tnf_value *attrs = v->object.attrs;
+    tnf_status status = tnf_builder_add_stream(builder, ARRAY, v->type, v->rank, v->shape,
+                                               fetch_bytes, s, error);
+    for (size_t i = 0; status == TNF_OK && keeps_elements(v) && attrs && i < attrs->n; i++)
+        status = tnf_builder_set(builder, ARRAY, attrs->as.members[i].key.p,
+                                 &attrs->as.members[i].value, error);
+    return status;
+}
+
+/* Elements for which an array has no type of its own. */
+static tnf_status no_such_type(const view *v, tnf_error *error)
+{
+    return cat_fail(error, TNF_ELOSSY,
+                    "NumPy has no type like %s: --raw writes its bytes, and 'tenfold convert "
+                    "--allow-loss' an array of them",
+                    v->type->id);
 }
 
 tnf_status export_array(const view *v, const char *extension, tnf_error *error)
@@ -95,20 +168,23 @@ tnf_status export_array(const view *v, const char *extension, tnf_error *error)
     char path[32];
     snprintf(path, sizeof path, "x.%s", extension);
     tnf_status status = tnf_format_for_path(&f, path, error);
-    if (status == TNF_OK && (is_strings(&v->object) || v->type->bits % 8 != 0))
-        status = cat_fail(error, TNF_EUNSUPPORTED,
-                          "strings and elements of less than a byte are not written as an array");
+    bool strings = is_strings(&v->object), whole = takes_object(v);
+    if (status == TNF_OK && (strings ? !whole : v->type->bits % 8 != 0))
+        status = cat_fail(error, TNF_EUNSUPPORTED, "%s are not written as an array",
+                          strings ? "some of several strings" : "elements of less than a byte");
     if (status == TNF_OK)
         status = tnf_builder_new(&builder, NULL, error);
     if (status != TNF_OK)
         return status;
     stream s = { .used = 0 };
     status = blocks_begin(&s.blocks, v, error);
-    if (status == TNF_OK) /* the name that arrays without one have */
-        status = tnf_builder_add_stream(builder, "arr_0", v->type, v->rank, v->shape, fetch_bytes,
-                                        &s, error);
     if (status == TNF_OK)
-        status = save_array(builder, f.name, error);
+        status = whole ? tnf_builder_add_object(builder, &v->object, ARRAY, error)
+                       : add_slice(builder, v, &s, error);
+    if (status == TNF_OK)
+        status = save_array(builder, f.name, strings, whole, error);
+    if (status == TNF_ELOSSY)
+        status = no_such_type(v, error);
     blocks_end(&s.blocks);
     tnf_builder_free(builder);
     return status;

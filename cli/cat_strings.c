@@ -5,6 +5,7 @@
 #include "array.h"
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define WINDOW      4096u /* strings */
 #define LINES_SHOWN 1000u
@@ -145,23 +146,32 @@ static tnf_status use_line(void *ctx, tnf_str s)
     return TNF_OK;
 }
 
-/* RFC 4180: in quotes where there is a comma, a quote or a line end; quotes are doubled. */
-static tnf_status use_csv(void *ctx, tnf_str s)
+/* In quotes where there is a comma, a quote or a line end; quotes are doubled (RFC 4180). */
+void csv_cell(FILE *to, tnf_str s)
 {
-    FILE *to = ctx;
-    bool quoted = false;
+    bool quoted = false, terminal = isatty(fileno(to));
     for (size_t i = 0; i < s.n && !quoted; i++)
         quoted = s.p[i] == ',' || s.p[i] == '"' || s.p[i] == '\n' || s.p[i] == '\r';
     if (quoted)
         putc_unlocked('"', to);
-    for (size_t i = 0; i < s.n; i++) {
-        if (s.p[i] == '"')
+    for (size_t i = 0, n; i < s.n; i += n) {
+        const char *quote = memchr(s.p + i, '"', s.n - i);
+        n = quote ? (size_t)(quote - s.p) - i + 1 : s.n - i;
+        if (terminal) /* which must not see what strangers wrote into a file */
+            put_safe(to, s.p + i, n, false);
+        else
+            fwrite(s.p + i, 1, n, to);
+        if (quote)
             putc_unlocked('"', to);
-        putc_unlocked(s.p[i], to);
     }
     if (quoted)
         putc_unlocked('"', to);
-    putc_unlocked('\n', to);
+}
+
+static tnf_status use_csv(void *ctx, tnf_str s)
+{
+    csv_cell(ctx, s);
+    putc_unlocked('\n', (FILE *)ctx);
     return TNF_OK;
 }
 

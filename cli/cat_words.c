@@ -27,6 +27,7 @@ typedef struct words {
     size_t room;
     json *j; /* or lines into `to` */
     FILE *to;
+    uint64_t columns, at; /* of a table; 0: none */
 } words;
 
 static tnf_status words_begin(words *w, const view *v, tnf_error *error)
@@ -52,6 +53,12 @@ static void put_word(words *w)
     tnf_str text = { w->text, n < w->room ? n : 0 };
     if (w->j) {
         json_str(w->j, text);
+        return;
+    }
+    if (w->columns) {
+        csv_cell(w->to, text);
+        w->at = w->at + 1 < w->columns ? w->at + 1 : 0;
+        putc_unlocked(w->at ? ',' : '\n', w->to);
         return;
     }
     put_name(w->to, text);
@@ -106,6 +113,16 @@ static tnf_status some_words(words *w, uint64_t from, uint64_t to, tnf_error *er
 tnf_status json_texts(json *j, const view *v, tnf_error *error)
 {
     words w = { .j = j };
+    tnf_status status = words_begin(&w, v, error);
+    if (status == TNF_OK)
+        status = all_words(&w, error);
+    words_end(&w);
+    return status;
+}
+
+tnf_status csv_words(FILE *to, const view *v, tnf_error *error)
+{
+    words w = { .to = to, .columns = v->rank == 3 ? v->shape[1] : 1 };
     tnf_status status = words_begin(&w, v, error);
     if (status == TNF_OK)
         status = all_words(&w, error);

@@ -25,6 +25,7 @@ typedef struct cli_state {
     const char *command; /* its name, for messages */
     bool quiet, verbose, trace, help, version;
     int color;
+    const char *threads; /* as typed, or NULL */
 } cli_state;
 
 typedef struct example {

@@ -226,6 +226,7 @@ static const opt table[] = {
     { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
       "Print one JSON document: the sections, and the total." },
     EMB_OPTIONS(options, emb),
+    ALSO_IN_OPTION(options, emb.in),
     { 0 },
 };
 

@@ -126,6 +126,7 @@ static const opt table[] = {
     { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
       "Print one JSON object per question, each on its own line." },
     EMB_OPTIONS(options, emb),
+    ALSO_IN_OPTION(options, emb.in),
     { 0 },
 };
 

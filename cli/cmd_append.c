@@ -54,6 +54,7 @@ static const opt table[] = {
       "part." },
     INPUT_OPTIONS(options, in),
     IN_OPTION(options, in, "each IN"),
+    ALSO_OUT_OPTION(options, save),
     { 0 },
 };
 

@@ -15,6 +15,7 @@
 typedef struct options {
     input_options in;
     bool json, raw, npy, csv, all;
+    opt_list select, exclude;
 } options;
 
 /* What a NAME[SLICE] argument turned out to mean. */
@@ -316,8 +317,13 @@ typedef struct call {
     const input *in;
     const options *options;
     bool several; /* tensors */
-    size_t shown;
+    size_t shown, excluded;
 } call;
+
+static bool is_excluded(const call *c, const tnf_object *o)
+{
+    return c->options->exclude.n && glob_any(&c->options->exclude, o->name);
+}
 
 static bool for_people(const options *o)
 {
@@ -344,15 +350,19 @@ static int show_one(call *c, const target *t)
 static int show_matches(call *c, const char *glob)
 {
     const tnf_object *o;
-    size_t before = c->shown;
+    size_t before = c->shown + c->excluded;
     int worst = EXIT_DONE;
     for (size_t i = 0; (o = tnf_at(c->in->file, i)); i++)
         if (tnf_glob_match(glob, o->name)) {
+            if (is_excluded(c, o)) {
+                c->excluded++;
+                continue;
+            }
             int code = show_one(c, &(target) { .object = o });
             worst = code > worst ? code : worst;
             c->shown += code != EXIT_DONE;
         }
-    return c->shown == before ? not_found(c->in, glob) : worst;
+    return c->shown + c->excluded == before ? not_found(c->in, glob) : worst;
 }
 
 static int show_argument(call *c, const char *arg)
@@ -361,48 +371,75 @@ static int show_argument(call *c, const char *arg)
     char *text = strdup(arg);
     if (!text)
         return usage_error("out of memory");
-    int code = find_target(&t, c->in->file, text) ? show_one(c, &t)
-               : strpbrk(arg, "*?[")              ? show_matches(c, arg)
-                                                  : not_found(c->in, arg);
+    bool found = find_target(&t, c->in->file, text);
+    bool left_out = found && is_excluded(c, t.object);
+    c->excluded += left_out;
+    int code = left_out              ? EXIT_DONE
+               : found               ? show_one(c, &t)
+               : strpbrk(arg, "*?[") ? show_matches(c, arg)
+                                     : not_found(c->in, arg);
     free(text);
     return code;
 }
 
 /* How many tensors the arguments stand for. */
-static size_t count_targets(const input *in, int argc, char **argv)
+static size_t count_targets(const call *c, const char *const *args, size_t nargs)
 {
     size_t n = 0;
-    for (int i = 1; i < argc; i++) {
+    for (size_t i = 0; i < nargs; i++) {
         target t = { 0 };
         const tnf_object *o;
-        char *text = strdup(argv[i]);
-        bool found = text && find_target(&t, in->file, text);
-        n += found || !strpbrk(argv[i], "*?[");
-        for (size_t k = 0; !found && (o = tnf_at(in->file, k)); k++)
-            n += tnf_glob_match(argv[i], o->name) && strpbrk(argv[i], "*?[");
+        char *text = strdup(args[i]);
+        bool found = text && find_target(&t, c->in->file, text);
+        n += found ? !is_excluded(c, t.object) : !strpbrk(args[i], "*?[");
+        for (size_t k = 0; !found && (o = tnf_at(c->in->file, k)); k++)
+            n += tnf_glob_match(args[i], o->name) && strpbrk(args[i], "*?[") && !is_excluded(c, o);
         free(text);
     }
     return n;
 }
 
-static int cat_all(call *c, int argc, char **argv)
+static int cat_args(call *c, const char *const *args, size_t n)
 {
     const options *o = c->options;
     int worst = EXIT_DONE;
-    c->several = argc > 2 || count_targets(c->in, argc, argv) > 1;
-    if (c->several && (o->csv || o->npy) && count_targets(c->in, argc, argv) > 1)
+    c->several = n > 1 || count_targets(c, args, n) > 1;
+    if (c->several && (o->csv || o->npy) && count_targets(c, args, n) > 1)
         return usage_error("cat: --csv and --npy are for one tensor");
-    for (int i = 1; i < argc; i++) {
-        int code = show_argument(c, argv[i]);
+    for (size_t i = 0; i < n; i++) {
+        int code = show_argument(c, args[i]);
         worst = code > worst ? code : worst;
     }
-    return worst;
+    return worst == EXIT_DONE && c->shown == 0 && c->excluded
+               ? nothing_selected(c->in->name, n, o->exclude.n)
+               : worst;
+}
+
+/* Behind the file: names and patterns, and those of --select; all if there is only --exclude. */
+static int cat_all(call *c, int argc, char **argv)
+{
+    const opt_list *select = &c->options->select;
+    size_t n = 0;
+    const char **args = calloc((size_t)argc + select->n + 1, sizeof *args);
+    if (!args)
+        return usage_error("out of memory");
+    for (int i = 1; i < argc; i++)
+        args[n++] = argv[i];
+    for (size_t i = 0; i < select->n; i++)
+        args[n++] = select->items[i];
+    if (n == 0)
+        args[n++] = "*";
+    int code = cat_args(c, args, n);
+    free(args);
+    return code;
 }
 
 static int run_cat(const cli_state *cli, const void *opts, int argc, char **argv)
 {
     const options *o = opts;
     input in;
+    if (argc < 2 && o->select.n + o->exclude.n == 0)
+        return usage_error("cat: too few arguments; usage: tenfold cat [OPTIONS] %s", cmd_cat.args);
     if (o->json + o->raw + o->csv + o->npy > 1)
         return usage_error("--json, --raw, --csv and --npy exclude each other");
     if ((o->raw || o->npy) && isatty(STDOUT_FILENO))
@@ -425,13 +462,17 @@ static const opt table[] = {
     { "raw", 0, OPT_FLAG, offsetof(options, raw), NULL, NULL,
       "Write the bytes of the elements, little-endian and in C order, and nothing else." },
     { "npy", 0, OPT_FLAG, offsetof(options, npy), NULL, NULL,
-      "Write one tensor as NumPy's .npy file to standard output." },
+      "Write one tensor as NumPy's .npy file to standard output. Types that only NumPy has are "
+      "kept; strings are padded to one length." },
     { "csv", 0, OPT_FLAG, offsetof(options, csv), NULL, NULL,
       "Print one tensor of at most two dimensions as a table: a row a line, separated by commas." },
     { "all", 'a', OPT_FLAG, offsetof(options, all), NULL, NULL,
       "Print every value. Without it, the middle of more than a thousand values is left out." },
+    CHOICE_OPTIONS(options, "Print the tensors whose name matches; the same as a GLOB behind FILE. "
+                            "May be repeated."),
     INPUT_OPTIONS(options, in),
     READER_OPTION(options, in),
+    ALSO_IN_OPTION(options, in),
     { 0 },
 };
 
@@ -462,7 +503,7 @@ const command cmd_cat = {
     .examples = examples,
     .table = table,
     .size = sizeof(options),
-    .min_args = 2,
+    .min_args = 1,
     .max_args = -1,
     .run = run_cat,
 };

@@ -183,6 +183,7 @@ static const opt table[] = {
     INPUT_OPTIONS(options, in),
     IN_OPTION(options, in, "IN"),
     PART_OPTIONS(options, part),
+    ALSO_OUT_OPTION(options, save),
     { 0 },
 };
 

@@ -105,7 +105,7 @@ static int compare_files(job *j, const input *a, const input *b, tnf_diff_option
     if (status != TNF_OK)
         code = file_error(result.failed == b->file ? b->name : a->name, &error);
     else if (how->select && !j->selected)
-        code = nothing_selected(b->name);
+        code = nothing_selected(b->name, j->options->select.n, j->options->exclude.n);
     else if (!silent)
         diff_report_print(&j->report, a, b, &result);
     diff_report_end(&j->report);
@@ -177,6 +177,7 @@ static const opt table[] = {
     INPUT_OPTIONS(options, in),
     READER_OPTION(options, in),
     PART_OPTIONS(options, part),
+    ALSO_IN_OPTION(options, in),
     { 0 },
 };
 

@@ -180,7 +180,8 @@ static void put_options(const char *title, const tnf_option_info *o)
 {
     if (!o || !o->name)
         return;
-    printf("\n%s:\n", title);
+    putchar('\n');
+    put_folded(stdout, title, strlen(title), 2);
     for (; o->name; o++) {
         const char *values = o->kind == TNF_OPTION_CHOICE ? o->choices
                              : o->kind == TNF_OPTION_BOOL ? "yes|no"
@@ -220,8 +221,8 @@ static void one_for_people(const tnf_format_info *f)
     for (size_t i = 0; i < 3; i++)
         if (f->metadata && !strcmp(f->metadata, metadata[i].name))
             fact("metadata    ", metadata[i].what);
-    put_options("options for reading (-o, for convert --in-option)", f->read_options);
-    put_options("options for writing (convert -o)", f->write_options);
+    put_options("options for reading (-o, for convert --in-option):\n", f->read_options);
+    put_options("options for writing (convert -o):\n", f->write_options);
 }
 
 static int run_formats(const cli_state *cli, const void *opts, int argc, char **argv)

@@ -13,6 +13,7 @@ typedef struct options {
     input_options in;
     bool json, tensors, leaves;
     const char *check;
+    opt_list select, exclude;
     part_options part;
 } options;
 
@@ -24,6 +25,7 @@ typedef struct told {
     char *text, *leaves_text;
     size_t n, leaves_n;
     hash_list *list; /* for --check; or NULL */
+    size_t chosen;   /* tensors */
 } told;
 
 static void on_leaf(void *ctx, const tnf_leaf *leaf)
@@ -76,9 +78,13 @@ static void on_tensor(void *ctx, const tnf_object *object, const uint8_t hash[32
 {
     told *t = ctx;
     char hex[HASH_TEXT];
+    bool chosen = glob_chosen(&t->options->select, &t->options->exclude, object->name);
     hash_text(hex, hash);
     fflush(t->leaves.to);
-    if (t->list) {
+    t->chosen += chosen;
+    if (!chosen) {
+        /* only the hash of the file has it */
+    } else if (t->list) {
         hash_list_found(t->list, object->name, hex);
     } else if (t->options->json) {
         json_tensor(t, object, hex);
@@ -157,6 +163,8 @@ static int hash_one(const cli_state *cli, const options *o, const char *path, ha
         fclose(t.tensors.to);
     if (t.leaves.to)
         fclose(t.leaves.to);
+    if (code == EXIT_DONE && o->select.n + o->exclude.n && t.chosen == 0)
+        code = nothing_selected(in.name, o->select.n, o->exclude.n);
     if (code == EXIT_DONE && !o->check)
         put_result(&t, &in, hash);
     free(t.text);
@@ -210,6 +218,9 @@ static int run_hash(const cli_state *cli, const void *opts, int argc, char **arg
 {
     const options *o = opts;
     int worst = EXIT_DONE;
+    if (o->select.n + o->exclude.n && (o->check || !(o->tensors || o->leaves || o->json)))
+        return usage_error("--select and --exclude choose among the lines of --tensors, --leaves "
+                           "or --json");
     if (o->check)
         return check_lists(cli, o, argc, argv);
     if (argc == 0)
@@ -234,9 +245,13 @@ static const opt table[] = {
       "tensors. Exits with 1 if anything differs." },
     { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
       "Print a JSON object for each FILE, with the hashes of its tensors." },
+    CHOICE_OPTIONS(options, "With --tensors, --leaves or --json, tell only of the tensors whose "
+                            "name matches, as in 'tenfold ls'. The hash of the file stays that of "
+                            "all. May be repeated."),
     INPUT_OPTIONS(options, in),
     READER_OPTION(options, in),
     PART_OPTIONS(options, part),
+    ALSO_IN_OPTION(options, in),
     { 0 },
 };
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* tenfold info: what a file is. */
 #include "input.h"
-#include "out.h"
+#include "table.h"
 #include <stdlib.h>
 #include <string.h>
+
+#define LABEL 12u /* columns */
 
 typedef struct options {
     input_options in;
@@ -66,10 +68,16 @@ static size_t count_types(const tnf_file *file, tally *out, size_t room)
     return n;
 }
 
+static void put_label(FILE *to, const cli_state *cli, const char *text)
+{
+    if (*text)
+        fprintf(to, "%s%s%s", painted(cli, PAINT_BOLD), text, painted(cli, PAINT_OFF));
+    put_spaces(to, strlen(text) < LABEL ? LABEL - strlen(text) : 1);
+}
+
 static void label(const cli_state *cli, const char *text)
 {
-    printf("%s%s%s", painted(cli, PAINT_BOLD), text, painted(cli, PAINT_OFF));
-    put_spaces(stdout, strlen(text) < 12 ? 12 - strlen(text) : 1);
+    put_label(stdout, cli, text);
 }
 
 static void put_bytes(uint64_t bytes)
@@ -116,13 +124,16 @@ static void put_types(const cli_state *cli, const tnf_file *file)
     putchar('\n');
     for (size_t i = 0; i < n; i++) {
         char size[SIZE_TEXT];
+        folded line;
         size_text(size, types[i].bytes);
-        label(cli, i == 0 ? "types" : "");
-        printf("%-*s  ", (int)width, types[i].kind);
-        put_grouped(stdout, types[i].tensors);
-        printf(" tensor%s, ", types[i].tensors == 1 ? "" : "s");
-        put_grouped(stdout, types[i].elements);
-        printf(" element%s, %s\n", types[i].elements == 1 ? "" : "s", size);
+        FILE *to = fold_begin(&line, stdout);
+        put_label(to, cli, i == 0 ? "types" : "");
+        fprintf(to, "%-*s  ", (int)width, types[i].kind);
+        put_grouped(to, types[i].tensors);
+        fprintf(to, " tensor%s, ", types[i].tensors == 1 ? "" : "s");
+        put_grouped(to, types[i].elements);
+        fprintf(to, " element%s, %s\n", types[i].elements == 1 ? "" : "s", size);
+        fold_end(&line, i == 0 ? LABEL + 2 : 2);
     }
 }
 
@@ -189,7 +200,9 @@ static void for_people(const cli_state *cli, const input *in)
     }
     if (info->attrs->n > 0) {
         printf("%sattributes%s\n", painted(cli, PAINT_BOLD), painted(cli, PAINT_OFF));
-        put_attrs(stdout, info->attrs, 2, cli->verbose);
+        folded lines;
+        put_attrs(fold_begin(&lines, stdout), info->attrs, 2, cli->verbose);
+        fold_end(&lines, 4);
     }
 }
 
@@ -274,6 +287,7 @@ static const opt table[] = {
       "Print one JSON document for each FILE, each on its own line." },
     INPUT_OPTIONS(options, in),
     READER_OPTION(options, in),
+    ALSO_IN_OPTION(options, in),
     { 0 },
 };
 

@@ -240,6 +240,8 @@ typedef struct call {
     bool *hit;      /* for each pattern: it took something */
     bool several;   /* files */
     size_t shown;   /* files, so far */
+    size_t left;    /* tensors that are listed, of all that the patterns take */
+    size_t taken;
     ls_total total; /* of all of them */
 } call;
 
@@ -258,8 +260,12 @@ static bool make_listing(listing *l, call *c, const input *in)
     *l = (listing) { 0 };
     l->items = calloc(in->info->objects + 1, sizeof *l->items);
     for (size_t i = 0; l->items && (o = tnf_at(in->file, i)); i++)
-        if (match_globs(c, o->name))
-            l->items[l->n++] = (ls_item) { o, i };
+        if (match_globs(c, o->name)) {
+            c->taken++;
+            if (!c->how->exclude.n || !glob_any(&c->how->exclude, o->name))
+                l->items[l->n++] = (ls_item) { o, i };
+        }
+    c->left += l->n;
     return l->items != NULL;
 }
 
@@ -270,7 +276,7 @@ static void show_sums(call *c, const input *in, stat_sums *sums)
         sums_as_json(in, sums);
     else if (c->how->tsv)
         sums_as_tsv(in, sums, c->several);
-    else
+    else if (sums->ngroups > 0 || in->info->objects == 0)
         ls_print_sums(c->cli, sums, &c->total);
 }
 
@@ -282,7 +288,7 @@ static void show_listing(call *c, const input *in, listing *l)
     else if (c->how->tsv)
         for (size_t i = 0; i < l->n; i++)
             tsv_object(in, l->items[i].object, c->how, c->several);
-    else
+    else if (l->n > 0 || in->info->objects == 0)
         ls_print(c->cli, l, c->how, &c->total);
 }
 
@@ -293,8 +299,8 @@ static int show(call *c, const input *in)
     bool ok = make_listing(&l, c, in); /* also tells which patterns took something */
     bool people = !c->how->json && !c->how->tsv;
     if (ok && c->depth)
-        ok = stat_sums_make(&sums, in, &c->globs, &(opt_list) { 0 }, c->depth);
-    if (ok && people && c->several && l.n > 0) {
+        ok = stat_sums_make(&sums, in, &c->globs, &c->how->exclude, c->depth);
+    if (ok && people && c->several && (l.n > 0 || in->info->objects == 0)) {
         fputs(c->shown++ ? "\n" : "", stdout);
         put_safe(stdout, in->name, strlen(in->name), false);
         fputs(":\n", stdout);
@@ -404,6 +410,9 @@ static int run_files(call *c, int files, char **argv)
         ls_print_total(&c->total, c->shown);
     if (worst != EXIT_DONE) /* a file that was not read may have what was asked for */
         return worst;
+    if (c->taken > 0 && c->left == 0)
+        return nothing_selected(files > 1 ? "all files" : shown_path(argv[0]), c->globs.n,
+                                c->how->exclude.n);
     return report_idle(c, shown_path(argv[0]));
 }
 
@@ -444,6 +453,9 @@ static const opt table[] = {
       "Show where and how the bytes of each tensor are stored, and their digest." },
     { "match", 0, OPT_LIST, offsetof(ls_options, match), "GLOB", NULL,
       "List only tensors whose name matches; the same as a GLOB behind FILE. May be repeated." },
+    { "select", 0, OPT_LIST, offsetof(ls_options, match), "GLOB", NULL, "The same as --match." },
+    { "exclude", 0, OPT_LIST, offsetof(ls_options, exclude), "GLOB", NULL,
+      "Leave out the tensors whose name matches. May be repeated." },
     { "sort", 0, OPT_CHOICE, offsetof(ls_options, sort), "KEY", LS_SORTS,
       "Sort by name, by size (the largest first), by offset in the file or by element type. "
       "Without it, the order is the file's own." },
@@ -453,6 +465,7 @@ static const opt table[] = {
       "which dots and slashes separate." },
     INPUT_OPTIONS(ls_options, in),
     READER_OPTION(ls_options, in),
+    ALSO_IN_OPTION(ls_options, in),
     { 0 },
 };
 

@@ -76,6 +76,7 @@ static const opt table[] = {
     NO_SYNC_OPTION(options, save),
     INPUT_OPTIONS(options, in),
     IN_OPTION(options, in, "each IN"),
+    ALSO_OUT_OPTION(options, save),
     { 0 },
 };
 

@@ -433,6 +433,7 @@ static const opt table[] = {
       "Print one JSON document: the attributes, or the value at KEY." },
     INPUT_OPTIONS(options, in),
     IN_OPTION(options, in, "FILE"),
+    ALSO_OUT_OPTION(options, save),
     { 0 },
 };
 

@@ -166,7 +166,7 @@ static int run_plan(const cli_state *cli, const void *opts, int argc, char **arg
 static const opt table[] = {
     { "for", 0, OPT_TEXT, offsetof(options, job), "JOB", JOBS,
       "What to do: hash, verify, convert, stat, diff (of two files) or similar." },
-    { "parts", 'n', OPT_TEXT, offsetof(options, parts), "N", NULL,
+    { "parts", 0, OPT_TEXT, offsetof(options, parts), "N", NULL,
       "Cut the work into N parts of nearly the same size." },
     { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
       "Print the plan itself instead of a summary." },
@@ -201,6 +201,7 @@ static const opt table[] = {
     { "lenient", 0, OPT_FLAG, offsetof(options, lenient), NULL, NULL,
       "Warn instead of refusing if a file breaks a rule that its format's usual readers do not "
       "check." },
+    ALSO_OUT_OPTION(options, save),
     { 0 },
 };
 

@@ -31,16 +31,13 @@ static bool take_number(unsigned *out, const char *text, const char *option)
 static bool take_options(job *j, saving *s)
 {
     const options *o = j->o;
-    uint64_t threads;
     tnf_quantize_options *how = &j->how;
     *how = (tnf_quantize_options) { .size = sizeof *how };
     how->method = (tnf_quantizer)o->quantizer;
     how->as_is = o->as_is;
     how->progress = saving_progress;
     how->ctx = s;
-    return emb_number(&threads, o->emb.threads, "threads", 1, 0) &&
-           (how->threads = threads > 64 ? 64 : (unsigned)threads, true) &&
-           take_number(&how->bits, o->bits, "bits") &&
+    return take_number(&how->bits, o->bits, "bits") &&
            take_number(&how->subquantizers, o->subquantizers, "subquantizers") &&
            take_number(&how->iterations, o->iterations, "iterations") &&
            take_number(&how->attempts, o->attempts, "attempts") &&
@@ -119,8 +116,10 @@ static const opt table[] = {
     { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
       "Print the settings and the average loss as JSON." },
     EMB_SAVE_OPTIONS(options, save),
-    EMB_OPTIONS(options, emb),
+    EMB_INPUT_OPTIONS(options, emb),
+    IN_OPTION(options, emb.in, "IN"),
     { "quantizer", 'q', OPT_CHOICE, offsetof(options, quantizer), "METHOD", QUANTIZERS, NULL },
+    EMB_OLD_OPTION(options, emb),
     { 0 },
 };
 

@@ -13,7 +13,9 @@ static const opt table[] = {
       "Do not normalise the rows of words, even if the file has no norms." },
     EMB_SAVE_OPTIONS(emb_rewrite_options, save),
     PLAN_JSON_OPTION(emb_rewrite_options, save),
-    EMB_OPTIONS(emb_rewrite_options, emb),
+    EMB_INPUT_OPTIONS(emb_rewrite_options, emb),
+    IN_OPTION(emb_rewrite_options, emb.in, "IN"),
+    EMB_OLD_OPTION(emb_rewrite_options, emb),
     { 0 },
 };
 

@@ -294,6 +294,7 @@ static const opt table[] = {
     { "format", 'f', OPT_TEXT, offsetof(options, in.format), "FORMAT", "@formats",
       "Read the input as this format instead of detecting it." },
     IN_OPTION(options, in, "IN"),
+    ALSO_OUT_OPTION(options, save),
     { 0 },
 };
 

@@ -88,7 +88,9 @@ static const opt table[] = {
     EMB_SAVE_OPTIONS(options, save),
     PLAN_JSON_OPTION(options, save),
     AS_IS_OPTION(options, save),
-    EMB_OPTIONS(options, emb),
+    EMB_INPUT_OPTIONS(options, emb),
+    IN_OPTION(options, emb.in, "IN"),
+    EMB_OLD_OPTION(options, emb),
     { 0 },
 };
 

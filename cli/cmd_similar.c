@@ -147,6 +147,15 @@ static double *mix_vectors(job *j, const tnf_str *words, size_t n, tnf_emb_found
     return NULL;
 }
 
+/* Of unit vectors, with the rounding of f32. */
+static bool is_nothing(const double *sum, size_t d)
+{
+    double square = 0;
+    for (size_t k = 0; k < d; k++)
+        square += sum[k] * sum[k];
+    return square < 1e-12;
+}
+
 /* Words that were asked for are not answers. */
 static bool skip_asked(job *j, const tnf_emb_found *found, size_t n)
 {
@@ -188,6 +197,10 @@ static void ask_mix(job *j)
             q.missing = words[i];
             j->code = EXIT_DIFFERS;
         }
+    if (sum && !q.error && is_nothing(sum, j->in.info->dims)) {
+        q.error = "the vectors cancel each other out, and nothing is near to what is left";
+        j->code = EXIT_DIFFERS;
+    }
     if (sum && !q.error && skip_asked(j, found, n) &&
         tnf_emb_nearest_f64(j->in.emb, sum, 1, &j->asking.query, hits, &count, &error) != TNF_OK)
         query_failed(j, &error);
@@ -291,6 +304,7 @@ static const opt table[] = {
       "Print one JSON object per query, each on its own line." },
     EMB_OPTIONS(options, emb),
     PART_OPTIONS(options, part),
+    ALSO_IN_OPTION(options, emb.in),
     { 0 },
 };
 

@@ -202,6 +202,7 @@ static const opt table[] = {
     NO_SYNC_OPTION(options, save),
     INPUT_OPTIONS(options, in),
     IN_OPTION(options, in, "IN"),
+    ALSO_OUT_OPTION(options, save),
     { 0 },
 };
 

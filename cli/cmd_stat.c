@@ -165,7 +165,7 @@ static int stat_input(job *j)
     if (!stat_sums_make(&j->sums, &j->in, &o->select, &o->exclude, depth))
         return usage_error("out of memory");
     if (o->select.n + o->exclude.n && j->sums.tensors == 0)
-        return nothing_selected(j->in.name);
+        return nothing_selected(j->in.name, o->select.n, o->exclude.n);
     if (o->html)
         return as_page(j);
     if (o->json) {
@@ -220,6 +220,7 @@ static const opt table[] = {
     INPUT_OPTIONS(options, in),
     READER_OPTION(options, in),
     PART_OPTIONS(options, part),
+    ALSO_IN_OPTION(options, in),
     { 0 },
 };
 

@@ -116,6 +116,7 @@ static const opt table[] = {
     { "unnormalize", 'u', OPT_FLAG, offsetof(options, unnormalize), NULL, NULL,
       "Multiply by the norm, which gives the vector before it was normalised." },
     EMB_OPTIONS(options, emb),
+    ALSO_IN_OPTION(options, emb.in),
     { 0 },
 };
 

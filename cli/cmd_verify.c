@@ -4,17 +4,20 @@
 #include "jobs.h"
 #include "out.h"
 #include "progress.h"
+#include "table.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define MUCH ((uint64_t)64 << 20) /* bytes over the network */
+#define MUCH            ((uint64_t)64 << 20) /* bytes over the network */
+#define UNKNOWN_PROGRAM "nothing is known of what" /* how the library begins to say so */
 
 typedef struct options {
     input_options in;
     bool json, values, canonical;
     const char *program;
+    opt_list select, exclude;
     part_options part;
 } options;
 
@@ -30,6 +33,7 @@ typedef struct found {
     bool opened;
     bool told; /* a mistake in the call, which was said already */
     bool amount_told;
+    size_t chosen; /* tensors of --values */
 } found;
 
 static void json_problem(json *j, const tnf_problem *p)
@@ -102,6 +106,9 @@ static void on_values(void *ctx, const tnf_object *object, const tnf_value_count
 {
     found *f = ctx;
     json *j = &f->values;
+    if (!glob_chosen(&f->options->select, &f->options->exclude, object->name))
+        return;
+    f->chosen++;
     if (!f->options->json) {
         values_line(j->to, object, c);
         return;
@@ -191,24 +198,24 @@ static void put_json(const found *f, bool ok, const tnf_verify_result *result)
 }
 
 /* "ok" alone would be taken for more than could be checked. */
-static void put_digests(const tnf_verify_result *result)
+static void put_digests(FILE *to, const tnf_verify_result *result)
 {
     if (result->checked == 0)
         return;
     if (result->undigested == result->checked)
-        fputs("; no digests in the file", stdout);
+        fputs("; no digests in the file", to);
     else if (result->undigested)
-        printf("; %" PRIu64 " of %" PRIu64 " parts have no digest", result->undigested,
-               result->checked);
+        fprintf(to, "; %" PRIu64 " of %" PRIu64 " parts have no digest", result->undigested,
+                result->checked);
     else
-        fputs("; all digests match", stdout);
+        fputs("; all digests match", to);
 }
 
-static void put_indented(const char *p, size_t n)
+static void put_indented(FILE *to, const char *p, size_t n)
 {
     for (const char *end = p + n; p < end;) {
         const char *next = memchr(p, '\n', (size_t)(end - p));
-        printf("  %.*s\n", (int)(next - p), p);
+        fprintf(to, "  %.*s\n", (int)(next - p), p);
         p = next + 1;
     }
 }
@@ -217,23 +224,28 @@ static void put_lines(const cli_state *cli, const found *f, bool ok,
                       const tnf_verify_result *result)
 {
     const tnf_info *info = f->in->info;
+    folded lines;
     if (cli->quiet && !f->values_n)
         return;
-    put_safe(stdout, f->in->name, strlen(f->in->name), false);
-    printf(": %s%s%s", painted(cli, ok ? PAINT_GREEN : PAINT_RED), ok ? "ok" : "FAILED",
-           painted(cli, PAINT_OFF));
+    FILE *to = fold_begin(&lines, stdout);
+    put_safe(to, f->in->name, strlen(f->in->name), false);
+    fprintf(to, ": %s%s%s", painted(cli, ok ? PAINT_GREEN : PAINT_RED), ok ? "ok" : "FAILED",
+            painted(cli, PAINT_OFF));
     if (info)
-        printf(" (%s, %zu tensor%s", info->format, info->objects, info->objects == 1 ? "" : "s");
+        fprintf(to, " (%s, %zu tensor%s", info->format, info->objects,
+                info->objects == 1 ? "" : "s");
     if (info && ok)
-        put_digests(result);
-    puts(info ? ")" : "");
+        put_digests(to, result);
+    fputs(info ? ")\n" : "\n", to);
     if (cli->verbose)
-        printf("  %" PRIu64 " part%s checked, %" PRIu64 " without a digest, %" PRIu64
-               " problem%s\n",
-               result->checked, result->checked == 1 ? "" : "s", result->undigested,
-               result->problems, result->problems == 1 ? "" : "s");
-    put_indented(f->notes_text, f->notes_n);
-    put_indented(f->values_text, f->values_n);
+        fprintf(to,
+                "  %" PRIu64 " part%s checked, %" PRIu64 " without a digest, %" PRIu64
+                " problem%s\n",
+                result->checked, result->checked == 1 ? "" : "s", result->undigested,
+                result->problems, result->problems == 1 ? "" : "s");
+    put_indented(to, f->notes_text, f->notes_n);
+    put_indented(to, f->values_text, f->values_n);
+    fold_end(&lines, 4);
 }
 
 static tnf_status look_at_file(const cli_state *cli, found *f, input *in,
@@ -264,12 +276,25 @@ static tnf_status look_at_file(const cli_state *cli, found *f, input *in,
     return status;
 }
 
+/* --for names a program of which nothing is known with such a file: a mistake in the call, and no
+ * fault of the file. */
+static int unknown_program(const input *in, const char *program)
+{
+    char text[300];
+    snprintf(text, sizeof text,
+             "nothing is known of what '%.100s' loads of the format %s; --for takes %s", program,
+             in->info ? in->info->format : "", "llama.cpp or gguf-py, with GGUF files");
+    file_message(in->name, "", TNF_NO_OFFSET, text);
+    return EXIT_USAGE;
+}
+
 /* Checks; gives the exit code. What is not the file's fault stands among the problems in JSON. */
 static int check_file(const cli_state *cli, found *f, input *in, const char *path,
                       tnf_verify_result *result)
 {
     tnf_error error;
     input_how made;
+    bool patterns = f->options->select.n + f->options->exclude.n > 0;
     const tnf_open_options *open = input_how_begin(&made, in, cli, &f->options->in, path);
     f->told = !open;
     if (!open)
@@ -278,8 +303,17 @@ static int check_file(const cli_state *cli, found *f, input *in, const char *pat
     input_how_end(&made);
     in->info = in->file ? tnf_file_info(in->file) : NULL;
     f->opened = result->opening == TNF_OK;
+    if (status == TNF_OK && f->opened && patterns && f->chosen == 0 && !result->problems) {
+        f->told = true;
+        return nothing_selected(in->name, f->options->select.n, f->options->exclude.n);
+    }
     if (status == TNF_OK)
         return !f->opened ? EXIT_BAD : result->problems > 0 ? EXIT_DIFFERS : EXIT_DONE;
+    if (status == TNF_EUNSUPPORTED && f->opened && f->options->program &&
+        !strncmp(error.message, UNKNOWN_PROGRAM, sizeof UNKNOWN_PROGRAM - 1)) {
+        f->told = true;
+        return unknown_program(in, f->options->program);
+    }
     result->problems++;
     json_problem(&f->problems, &(tnf_problem) { .code = status,
                                                 .offset = error.offset,
@@ -335,9 +369,13 @@ static int verify(const cli_state *cli, const options *o, const char *path)
 
 static int run_verify(const cli_state *cli, const void *opts, int argc, char **argv)
 {
+    const options *o = opts;
     int worst = EXIT_DONE;
+    if (o->select.n + o->exclude.n && !o->values)
+        return usage_error("a file is verified as a whole: --select and --exclude choose among the "
+                           "lines of --values");
     for (int i = 0; i < argc; i++) {
-        int code = verify(cli, opts, argv[i]);
+        int code = verify(cli, o, argv[i]);
         worst = code > worst ? code : worst;
     }
     return worst;
@@ -352,12 +390,15 @@ static const opt table[] = {
     { "canonical", 0, OPT_FLAG, offsetof(options, canonical), NULL, NULL,
       "Also check that each file has the canonical form of its format. Every difference is a "
       "problem." },
-    { "for", 0, OPT_TEXT, offsetof(options, program), "PROGRAM", NULL,
+    { "for", 0, OPT_TEXT, offsetof(options, program), "PROGRAM", "llama.cpp|gguf-py",
       "Also tell whether this program would load each file, and why not: llama.cpp, gguf-py. Every "
       "reason is a problem." },
+    CHOICE_OPTIONS(options, "With --values, tell only of the tensors whose name matches, as in "
+                            "'tenfold ls'. May be repeated."),
     INPUT_OPTIONS(options, in),
     READER_OPTION(options, in),
     PART_OPTIONS(options, part),
+    ALSO_IN_OPTION(options, in),
     { 0 },
 };
 

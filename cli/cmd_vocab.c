@@ -154,6 +154,7 @@ static const opt table[] = {
       "words." },
     EMB_OPTIONS(options, emb),
     { "number", 'n', OPT_FLAG, offsetof(options, number), NULL, NULL, NULL },
+    ALSO_IN_OPTION(options, emb.in),
     { 0 },
 };
 

@@ -69,19 +69,47 @@ static void bash_values(FILE *to, const char *name, const opt *table)
     }
 }
 
+/* What the value of an option is, by what its argument is called. */
+typedef enum value_kind { VALUE_OTHER, VALUE_FILE, VALUE_TENSOR, VALUE_KEY } value_kind;
+
+static value_kind kind_of_value(const opt *o)
+{
+    static const char files[] = "FILE|OUT|DIR|PATH|MANIFEST|PLAN|MODEL|MAP";
+    if (o->words || (o->kind != OPT_TEXT && o->kind != OPT_LIST))
+        return VALUE_OTHER;
+    if (!strcmp(o->arg, "GLOB") || !strcmp(o->name, "heat") || !strcmp(o->name, "tensor"))
+        return VALUE_TENSOR;
+    if (!strcmp(o->name, "set") || !strcmp(o->name, "rm"))
+        return VALUE_KEY;
+    return opt_position(files, o->arg, strlen(o->arg)) >= 0 ? VALUE_FILE : VALUE_OTHER;
+}
+
+/* "--select) names=tensors ;;" for each option whose value is of that kind; letters, too. */
+static void bash_kinds(FILE *to, value_kind kind, const char *does)
+{
+    for (const command *const *c = commands; *c; c++)
+        for (const opt *o = (*c)->table; o && o->name && o->help; o++) {
+            if (kind_of_value(o) != kind)
+                continue;
+            fprintf(to, "    %s:--%s", (*c)->name, o->name);
+            if (o->letter)
+                fprintf(to, " | %s:-%c", (*c)->name, o->letter);
+            fprintf(to, ") %s ;;\n", does);
+        }
+}
+
 static void bash_cases(FILE *to)
 {
     fputs("    case $command:$previous in\n", to);
     bash_values(to, "*", global_options);
-    for (const command *const *c = commands; *c; c++) {
+    for (const command *const *c = commands; *c; c++)
         bash_values(to, (*c)->name, (*c)->table);
-        if ((*c)->alias)
-            bash_values(to, (*c)->alias, (*c)->table);
-    }
+    bash_kinds(to, VALUE_TENSOR, "names=tensors");
+    bash_kinds(to, VALUE_KEY, "names=keys");
+    bash_kinds(to, VALUE_FILE, "return");
     fputs("    *)\n        case $current in\n        -*)\n            case $command in\n", to);
     for (const command *const *c = commands; *c; c++) {
-        fprintf(to, "            %s%s%s) words='", (*c)->name, (*c)->alias ? " | " : "",
-                (*c)->alias ? (*c)->alias : "");
+        fprintf(to, "            %s) words='", (*c)->name);
         bash_names(to, (*c)->table);
         fputs("' ;;\n", to);
     }
@@ -93,63 +121,115 @@ static void bash_cases(FILE *to)
     static const opt any = { .words = "@formats" };
     fputs("' ;;\n            formats) words='", to);
     each_word(to, &any, " ");
-    fputs("' ;;\n            esac ;;\n        esac ;;\n    esac\n", to);
+    fputs("' ;;\n"
+          "            cat | ls) names=tensors ;;\n"
+          "            meta) names=keys ;;\n"
+          "            esac ;;\n        esac ;;\n    esac\n",
+          to);
 }
+
+/* The line is taken apart here: bash's own words break at ':' and '=' and keep their quotes. Names
+ * come from files, which strangers write: whatever is put on the line is quoted, and nothing of the
+ * line is ever expanded. */
+static const char bash_parse[] =
+    "# Takes the line apart into args (without quotes) and the word at the cursor: raw (as\n"
+    "# typed), current (without quotes), quote (that is open), mark (where readline's own word\n"
+    "# begins).\n"
+    "_tenfold_parse()\n{\n"
+    "    local line=$1 i c\n"
+    "    for ((i = 0; i < ${#line}; i++)); do\n"
+    "        c=${line:i:1}\n"
+    "        if [[ $quote == \"'\" && $c != \"'\" ]]; then\n"
+    "            raw+=$c current+=$c\n"
+    "        elif [[ -n $quote && $c == \"$quote\" ]]; then\n"
+    "            raw+=$c quote= closed=yes\n"
+    "        elif [[ $c == \\\\ ]]; then\n"
+    "            raw+=${line:i:2} i=$((i + 1)) c=${line:i:1}\n"
+    "            [[ -n $quote && $c != [\\\\\\\"\\$\\`] ]] && current+=\\\\\n"
+    "            current+=$c\n"
+    "        elif [[ -n $quote ]]; then\n"
+    "            raw+=$c current+=$c\n"
+    "        elif [[ $c == [\\'\\\"] ]]; then\n"
+    "            quote=$c raw+=$c mark=${#raw}\n"
+    "        elif [[ $c == [[:space:]\\;\\|\\&\\<\\>\\(\\)] ]]; then\n"
+    "            [[ -n $raw ]] && args+=(\"$current\")\n"
+    "            raw= current= closed= mark=0\n"
+    "        else\n"
+    "            raw+=$c current+=$c\n"
+    "            [[ $COMP_WORDBREAKS == *\"$c\"* ]] && mark=${#raw}\n"
+    "        fi\n"
+    "    done\n"
+    "}\n"
+    "# Offers a word, quoted as the line needs it, less what readline keeps of the line.\n"
+    "_tenfold_offer()\n{\n"
+    "    local word\n"
+    "    case $quote in\n"
+    "    \\') [[ $1 == *\\'* ]] && return; word=$quote$1 ;;\n"
+    "    \\\") [[ $1 == *[\\\\\\\"\\$\\`!]* ]] && return; word=$quote$1 ;;\n"
+    "    *) printf -v word %q \"$1\" ;;\n"
+    "    esac\n"
+    "    word=$lead$word\n"
+    "    [[ ${word:0:mark} == \"${raw:0:mark}\" ]] && COMPREPLY+=(\"${word:mark}\")\n"
+    "}\n";
+
+static const char bash_begin[] =
+    "_tenfold()\n{\n"
+    "    local raw= current= quote= closed= mark=0 lead= previous= command= words= names= file= i\n"
+    "    local -a args=()\n"
+    "    local IFS=$' \\t\\n'\n"
+    "    COMPREPLY=()\n"
+    "    _tenfold_parse \"${COMP_LINE:0:COMP_POINT}\"\n"
+    "    [[ -n $closed ]] && return\n"
+    "    while [[ ${args[0]-} == *=* ]]; do\n"
+    "        args=(\"${args[@]:1}\")\n"
+    "    done\n"
+    "    ((${#args[@]} > 0)) && previous=${args[${#args[@]} - 1]}\n"
+    "    if [[ $raw == --*=* ]]; then\n"
+    "        lead=${raw%%=*}= previous=${raw%%=*} current=${current#*=}\n"
+    "    fi\n"
+    "    for i in \"${args[@]:1}\"; do\n"
+    "        case $command:$i in\n"
+    "        *:-* | :auto | :always | :never | :[0-9]*) continue ;;\n"
+    "        esac\n"
+    "        [[ $i == '~/'* ]] && i=$HOME/${i:2}\n"
+    "        if [[ -z $command ]]; then\n"
+    "            command=$i\n"
+    "        elif [[ -z $file && -f $i ]]; then\n"
+    "            file=$i\n"
+    "        fi\n"
+    "    done\n"
+    "    [[ $command == list ]] && command=ls\n";
+
+static const char bash_end[] =
+    "    if [[ -n $names && -n $file ]]; then\n"
+    "        while IFS= read -r i; do\n"
+    "            [[ $i == \"$current\"* ]] && _tenfold_offer \"$i\"\n"
+    "        done < <(\"${1:-tenfold}\" --complete $names \"$file\" 2>/dev/null)\n"
+    "    fi\n"
+    "    if [[ -n $words ]]; then\n"
+    "        for i in $words; do\n"
+    "            [[ $i == \"$current\"* ]] && _tenfold_offer \"$i\"\n"
+    "        done\n"
+    "    fi\n"
+    "}\n"
+    "complete -o default -o bashdefault -F _tenfold tenfold\n";
 
 static void bash(FILE *to)
 {
-    fputs("# Completion of tenfold for bash; made from its option tables.\n"
-          "_tenfold()\n{\n"
-          "    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}\n"
-          "    local command= words= i\n"
-          "    if [[ $current == = ]]; then\n"
-          "        current=\n"
-          "    elif [[ $previous == = ]]; then\n"
-          "        previous=${COMP_WORDS[COMP_CWORD - 2]}\n"
-          "    fi\n"
-          "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
-          "        case ${COMP_WORDS[i]} in\n"
-          "        -* | = | auto | always | never) ;;\n"
-          "        *)\n"
-          "            command=${COMP_WORDS[i]}\n"
-          "            break\n"
-          "            ;;\n"
-          "        esac\n"
-          "    done\n",
-          to);
+    fputs("# Completion of tenfold for bash; made from its option tables.\n", to);
+    fputs(bash_parse, to);
+    fputs(bash_begin, to);
     bash_cases(to);
-    fputs("    local file= names=\n"
-          "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
-          "        [[ -z $file && -f ${COMP_WORDS[i]} ]] && file=${COMP_WORDS[i]}\n"
-          "    done\n"
-          "    if [[ -n $file ]]; then\n"
-          "        case $previous:$command:$current in\n"
-          "        --select:* | --exclude:* | --match:* | --tensor:* | --heat:*) names=tensors ;;\n"
-          "        *:*:-*) ;;\n"
-          "        *:cat:* | *:ls:* | *:list:*) names=tensors ;;\n"
-          "        --rm:meta:* | --set:meta:* | *:meta:*) names=keys ;;\n"
-          "        esac\n"
-          "    fi\n"
-          "    COMPREPLY=()\n"
-          "    if [[ -n $names && -z $words ]]; then\n"
-          "        while IFS= read -r i; do\n"
-          "            [[ $i == \"$current\"* ]] && COMPREPLY+=(\"$i\")\n"
-          "        done < <(\"${COMP_WORDS[0]}\" --complete $names \"$file\" 2>/dev/null)\n"
-          "    fi\n"
-          "    if [[ -n $words ]]; then\n"
-          "        while IFS= read -r i; do\n"
-          "            COMPREPLY+=(\"$i\")\n"
-          "        done < <(compgen -W \"$words\" -- \"$current\")\n"
-          "    fi\n"
-          "}\n"
-          "complete -o default -o bashdefault -F _tenfold tenfold\n",
-          to);
+    fputs(bash_end, to);
 }
 
 /* -------------------------------------------------------------------- zsh */
 
 static void zsh_option(FILE *to, const opt *o)
 {
+    /* a blank in front: called with these words alone */
+    static const char *const zsh_actions[] = { "", "_files", " _tenfold_names tensors only",
+                                               " _tenfold_names keys" };
     const char *equals = o->kind == OPT_FLAG ? "" : o->kind == OPT_MAYBE ? "=-" : "=";
     fputs("        ", to);
     if (o->letter && o->kind == OPT_LIST)
@@ -170,6 +250,7 @@ static void zsh_option(FILE *to, const opt *o)
             each_word(to, o, " ");
             putc(')', to);
         }
+        fputs(zsh_actions[kind_of_value(o)], to);
     }
     fputs("' \\\n", to);
 }
@@ -193,9 +274,9 @@ static void zsh_arguments(FILE *to, const command *c)
             fprintf(to, "%s%s", x == commands ? "" : " ", (*x)->name);
         fputs(")' ;;\n", to);
     } else if (c == &cmd_cat || c == &cmd_ls) {
-        fputs("        '1:file:_files' '*:tensor:_tenfold_names tensors' ;;\n", to);
+        fputs("        '1:file:_files' '*:tensor: _tenfold_names tensors' ;;\n", to);
     } else if (c == &cmd_meta) {
-        fputs("        '1:file:_files' '*:key:_tenfold_names keys' ;;\n", to);
+        fputs("        '1:file:_files' '*:key: _tenfold_names keys' ;;\n", to);
     } else {
         fputs("        '*:file:_files' ;;\n", to);
     }
@@ -216,7 +297,7 @@ static void zsh(FILE *to)
           "      break\n"
           "    fi\n"
           "  done\n"
-          "  [[ $1 == tensors ]] && _files\n"
+          "  [[ $1 == tensors && -z $2 ]] && _files\n"
           "}\n"
           "_tenfold() {\n"
           "  local context state state_descr line\n"
@@ -251,6 +332,9 @@ static void zsh(FILE *to)
 
 static void fish_option(FILE *to, const char *condition, const opt *o)
 {
+    static const char *const fish_values[] = {
+        " -x", " -r -F", " -x -a '(__tenfold_names tensors)'", " -x -a '(__tenfold_names keys)'"
+    };
     fprintf(to, "complete -c tenfold %s -l %s", condition, o->name);
     if (o->letter)
         fprintf(to, " -s %c", o->letter);
@@ -259,7 +343,7 @@ static void fish_option(FILE *to, const char *condition, const opt *o)
         each_word(to, o, " ");
         putc('\'', to);
     } else if (o->kind == OPT_TEXT || o->kind == OPT_LIST) {
-        fputs(" -x", to);
+        fputs(fish_values[kind_of_value(o)], to);
     }
     fputs(" -d '", to);
     sentence(to, o->help, "\\", "\\'");

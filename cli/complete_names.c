@@ -8,9 +8,12 @@
 
 #define MOST 20000u /* more is not read by anybody */
 
-/* A name with characters that a terminal must not see cannot stand on a command line as it is. */
+/* A name with characters that a terminal must not see cannot stand on a command line as it is; one
+ * that begins with '-' would be taken for an option. */
 static void put_line(const char *p, size_t n)
 {
+    if (n == 0 || *p == '-')
+        return;
     for (size_t i = 0, length; i < n; i += length) {
         uint32_t c;
         length = tnf_utf8_next(p + i, n - i, &c);

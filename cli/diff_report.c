@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "diff_report.h"
 #include "array.h"
+#include "table.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -219,7 +220,7 @@ static void put_shape(FILE *to, const uint64_t *shape, uint32_t rank)
 {
     putc('[', to);
     for (uint32_t k = 0; k < rank; k++)
-        fprintf(to, "%s%" PRIu64, k ? "," : "", shape[k]);
+        fprintf(to, "%s%" PRIu64, k ? ", " : "", shape[k]);
     putc(']', to);
 }
 
@@ -362,41 +363,45 @@ static void add_text(const diff_report *r, const tnf_difference *d)
     putc('\n', to);
 }
 
-static void put_count(uint64_t n, const char *what, const char **between)
+static void put_count(FILE *to, uint64_t n, const char *what, const char **between)
 {
     if (n == 0)
         return;
-    fputs(*between, stdout);
-    put_grouped(stdout, n);
-    printf(" %s", what);
+    fputs(*between, to);
+    put_grouped(to, n);
+    fprintf(to, " %s", what);
     *between = ", ";
 }
 
 static void print_text(diff_report *r, const input *a, const tnf_diff_result *result)
 {
     const char *between = "";
+    folded f;
     if (r->summary && !(result->same && !result->close) &&
         !diff_layers_print(&r->layers, r->cli, a->file, NULL))
         r->no_memory = true;
-    fwrite(r->text, 1, r->n, stdout);
+    put_folded(stdout, r->text, r->n, 4);
     if (result->same && !result->close) {
         printf("the same: ");
         put_grouped(stdout, result->tensors);
         puts(result->tensors == 1 ? " tensor" : " tensors");
         return;
     }
-    put_count(result->tensors - result->different - result->close,
+    FILE *to = fold_begin(&f, stdout);
+    put_count(to, result->tensors - result->different - result->close,
               result->tensors - result->different - result->close == 1 ? "tensor equal"
                                                                        : "tensors equal",
               &between);
-    put_count(result->close, result->close == 1 ? "tensor close enough" : "tensors close enough",
+    put_count(to, result->close,
+              result->close == 1 ? "tensor close enough" : "tensors close enough", &between);
+    put_count(to, result->different, "different", &between);
+    put_count(to, result->only_a, "only in A", &between);
+    put_count(to, result->only_b, "only in B", &between);
+    put_count(to, result->attributes, result->attributes == 1 ? "attribute" : "attributes",
               &between);
-    put_count(result->different, "different", &between);
-    put_count(result->only_a, "only in A", &between);
-    put_count(result->only_b, "only in B", &between);
-    put_count(result->attributes, result->attributes == 1 ? "attribute" : "attributes", &between);
-    put_count(result->extras, result->extras == 1 ? "extra" : "extras", &between);
-    putchar('\n');
+    put_count(to, result->extras, result->extras == 1 ? "extra" : "extras", &between);
+    putc('\n', to);
+    fold_end(&f, 0);
 }
 
 /* ------------------------------------------------------------------ whole */

@@ -10,11 +10,12 @@
 
 typedef struct emb_options {
     input_options in;
-    const char *embeddings, *vocab, *threads;
+    const char *embeddings, *vocab;
 } emb_options;
 
 /* Their lines in the table of a command whose struct has them as `field`. */
-#define EMB_OPTIONS(type, field)                                                                   \
+#define EMB_OPTIONS(type, field) EMB_INPUT_OPTIONS(type, field), READER_OPTION(type, field.in)
+#define EMB_INPUT_OPTIONS(type, field)                                                             \
     { "embeddings",                                                                                \
       0,                                                                                           \
       OPT_TEXT,                                                                                    \
@@ -29,21 +30,13 @@ typedef struct emb_options {
           "NAME",                                                                                  \
           NULL,                                                                                    \
           "The name of the tensor of words, if it is not 'vocab' or 'appdata'." },                 \
-        { "threads",                                                                               \
-          0,                                                                                       \
-          OPT_TEXT,                                                                                \
-          offsetof(type, field.threads),                                                           \
-          "N",                                                                                     \
-          NULL,                                                                                    \
-          "Use N threads [one per core, or TENFOLD_THREADS]. The result is the same." },           \
-        INPUT_OPTIONS(type, field.in), READER_OPTION(type, field.in)
+        INPUT_OPTIONS(type, field.in)
 
 /* An open file of embeddings. */
 typedef struct emb_input {
     input in;
     tnf_emb *emb;
     const tnf_emb_info *info;
-    unsigned threads;
     bool app; /* rows have application data instead of words */
 } emb_input;
 
@@ -121,6 +114,11 @@ bool emb_query(emb_asking *out, const emb_input *e, const char *k, int metric);
         WRITER_OPTION(type, field, "out-option", 0), LOSS_OPTION(type, field),                     \
         DRY_RUN_OPTION(type, field), FORCE_OPTION(type, field, "Replace OUT if it exists."),       \
         NO_SYNC_OPTION(type, field)
+/* The last of a table: once, -o was the reader's. */
+#define EMB_OLD_OPTION(type, field)                                                                \
+    {                                                                                              \
+        "option", 'o', OPT_LIST, offsetof(type, field.in.options), "KEY=VALUE", NULL, NULL         \
+    }
 
 /* Options of a command that makes a new file of one. */
 typedef struct emb_rewrite_options {

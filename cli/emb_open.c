@@ -39,18 +39,13 @@ static void warn_duplicates(const emb_input *e)
 int emb_open(emb_input *e, const cli_state *cli, const emb_options *options, const char *path)
 {
     tnf_error error;
-    uint64_t threads;
     *e = (emb_input) { 0 };
-    if (!emb_number(&threads, options->threads, "threads", 1, 0))
-        return EXIT_USAGE;
-    e->threads = threads > 64 ? 64 : (unsigned)threads;
     int code = input_open(&e->in, cli, &options->in, path);
     if (code != EXIT_DONE)
         return code;
     tnf_emb_options how = { .size = sizeof how };
     how.embeddings = options->embeddings;
     how.vocab = options->vocab;
-    how.threads = e->threads;
     if (tnf_emb_open(&e->emb, e->in.file, &how, &error) != TNF_OK) {
         code = file_error(e->in.name, &error);
         return error.status == TNF_ENOTFOUND ? EXIT_BAD : code;
@@ -76,7 +71,6 @@ bool emb_query(emb_asking *out, const emb_input *e, const char *k, int metric)
         count = e->info->rows ? e->info->rows : 1;
     out->query = (tnf_emb_query) { .size = sizeof out->query,
                                    .metric = (tnf_metric)metric,
-                                   .k = (size_t)count,
-                                   .threads = e->threads };
+                                   .k = (size_t)count };
     return true;
 }

@@ -6,17 +6,14 @@ int emb_rewrite(saving *s, const cli_state *cli, const emb_options *o,
                 const saving_options *options, char **argv)
 {
     input in;
-    uint64_t threads;
     input_options reading = o->in;
     tnf_emb_options view = { .size = sizeof view };
     if (options->json && !options->dry_run)
         return usage_error("%s: --json prints the plan of a --dry-run", cli->command);
-    if (saving_check(cli, options, argv[1], true) != EXIT_DONE ||
-        !emb_number(&threads, o->threads, "threads", 1, 0))
+    if (saving_check(cli, options, argv[1], true) != EXIT_DONE)
         return EXIT_USAGE;
     view.embeddings = o->embeddings;
     view.vocab = o->vocab;
-    view.threads = threads > 64 ? 64 : (unsigned)threads;
     /* Rows are copied, not mapped: a file that is cut short meanwhile is then an error, and never
      * zeros in a file that looks whole, or a signal. */
     if (reading.access == TNF_ACCESS_AUTO)

@@ -16,8 +16,11 @@ bool glob_chosen(const opt_list *select, const opt_list *exclude, tnf_str name)
     return glob_any(select, name) && !(exclude->n && glob_any(exclude, name));
 }
 
-int nothing_selected(const char *name)
+int nothing_selected(const char *name, size_t nselect, size_t nexclude)
 {
-    file_message(name, "", TNF_NO_OFFSET, "no tensor matches --select");
+    file_message(name, "", TNF_NO_OFFSET,
+                 nselect == 0    ? "every tensor matches --exclude"
+                 : nexclude == 0 ? "no tensor matches --select"
+                                 : "no tensor matches --select and not --exclude");
     return EXIT_USAGE;
 }

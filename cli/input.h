@@ -54,6 +54,12 @@ typedef struct input_options {
         "in-option", 0, OPT_LIST, offsetof(type, field.options), "KEY=VALUE", NULL,                \
             "Set an option of the reader of " whose ". May be repeated."                           \
     }
+/* Spellings that are taken, too, but not told of; at the end of a table. One name means the reader
+ * and one the writer in every command, whichever of them --option is there. */
+#define ALSO_IN_OPTION(type, field)                                                                \
+    {                                                                                              \
+        "in-option", 0, OPT_LIST, offsetof(type, field.options), "KEY=VALUE", NULL, NULL           \
+    }
 #define READER_OPTION(type, field)                                                                 \
     {                                                                                              \
         "option", 'o', OPT_LIST, offsetof(type, field.options), "KEY=VALUE", NULL,                 \
@@ -114,7 +120,12 @@ int input_undo(const cli_state *cli, const char *path, bool *undone);
 bool glob_any(const opt_list *globs, tnf_str name);
 /* Is it selected, and not excluded? */
 bool glob_chosen(const opt_list *select, const opt_list *exclude, tnf_str name);
-/* Says that --select finds nothing in that file; gives the exit code. */
-int nothing_selected(const char *name);
+/* Says that so many patterns leave nothing of that file; gives the exit code. */
+int nothing_selected(const char *name, size_t nselect, size_t nexclude);
+/* --select and --exclude for a command whose struct has lists of these names. */
+#define CHOICE_OPTIONS(type, select_help)                                                          \
+    { "select", 0, OPT_LIST, offsetof(type, select), "GLOB", NULL, select_help },                  \
+        { "exclude", 0, OPT_LIST, offsetof(type, exclude), "GLOB", NULL,                           \
+          "Leave out the tensors whose name matches. May be repeated." }
 
 #endif

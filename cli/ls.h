@@ -14,7 +14,7 @@ typedef struct ls_options {
     bool json, tsv, details, reverse;
     int sort; /* an ls_key */
     const char *depth;
-    opt_list match;
+    opt_list match, exclude;
 } ls_options;
 
 typedef struct ls_item {

@@ -9,10 +9,10 @@
 enum { NAME, DTYPE, SHAPE, PARAMS, SIZE, CODING, OFFSET, STORED, DIGEST };
 
 static const table_column columns[] = {
-    [NAME] = { "NAME", false, true, 0 },     [DTYPE] = { "DTYPE", false, false, 5 },
+    [NAME] = { "NAME", false, true, 0 },     [DTYPE] = { "DTYPE", false, false, 1 },
     [SHAPE] = { "SHAPE", false, false, 4 },  [PARAMS] = { "PARAMS", true, false, 6 },
     [SIZE] = { "SIZE", true, false, 3 },     [CODING] = { "CODING", false, false, 7 },
-    [OFFSET] = { "OFFSET", true, false, 1 }, [STORED] = { "STORED", true, false, 8 },
+    [OFFSET] = { "OFFSET", true, false, 5 }, [STORED] = { "STORED", true, false, 8 },
     [DIGEST] = { "DIGEST", false, true, 9 },
 };
 
@@ -225,8 +225,10 @@ void ls_print(const cli_state *cli, const listing *l, const ls_options *how, ls_
 {
     text_table t;
     ls_total here = { .tensors = l->n };
-    if (l->n == 0)
+    if (l->n == 0) {
+        total_line("", &here);
         return;
+    }
     table_begin(&t, cli, columns, how->details ? DIGEST + 1 : SIZE + 1, 0);
     do
         for (size_t i = 0; i < l->n; i++)
@@ -245,8 +247,10 @@ void ls_print_sums(const cli_state *cli, const stat_sums *sums, ls_total *total)
 {
     text_table t;
     ls_total here = { 0 };
-    if (sums->ngroups == 0)
+    if (sums->ngroups == 0) {
+        total_line("", &here);
         return;
+    }
     table_begin(&t, cli, sum_columns, sizeof sum_columns / sizeof *sum_columns, 0);
     do
         for (size_t i = 0; i < sums->ngroups; i++) {

@@ -36,6 +36,8 @@ const opt global_options[] = {
       "Print what the reader sees, with byte offsets, to stderr." },
     { "color", 0, OPT_CHOICE, offsetof(cli_state, color), "WHEN", "auto|always|never",
       "Colour the output on a terminal (auto), always or never. NO_COLOR is honoured." },
+    { "threads", 0, OPT_TEXT, offsetof(cli_state, threads), "N", NULL,
+      "Use at most N threads [TENFOLD_THREADS, else one per core]. The result is the same." },
     { "help", 'h', OPT_FLAG, offsetof(cli_state, help), NULL, NULL, "Explain the command." },
     { "version", 'V', OPT_FLAG, offsetof(cli_state, version), NULL, NULL, "Print the version." },
     { 0 },
@@ -81,6 +83,22 @@ const command cmd_version = {
     .run = run_version,
 };
 
+/* How many threads the library may start: by the option, or by the environment, where it looks. */
+static bool limit_threads(const cli_state *cli)
+{
+    unsigned n;
+    const char *said = getenv("TENFOLD_THREADS");
+    if (cli->threads && !opt_count(&n, cli->threads))
+        return usage_error("--threads takes a number from 1 to 1000, not '%s'", cli->threads),
+               false;
+    if (!cli->threads && said && *said && !opt_count(&n, said))
+        return usage_error("TENFOLD_THREADS is to be a number from 1 to 1000, not '%s'", said),
+               false;
+    if (cli->threads && setenv("TENFOLD_THREADS", cli->threads, 1) != 0)
+        return usage_error("out of memory"), false;
+    return true;
+}
+
 static int check_and_run(const cli_state *cli, const command *c, const void *options, int n,
                          char **args)
 {
@@ -90,6 +108,8 @@ static int check_and_run(const cli_state *cli, const command *c, const void *opt
     }
     if (cli->version)
         return cmd_version.run(cli, NULL, 0, NULL);
+    if (!limit_threads(cli))
+        return EXIT_USAGE;
     if (c->part) {
         const void *at = (const char *)options + c->part - 1;
         const part_options *part = at;

@@ -198,7 +198,8 @@ static bool main_page(const char *dir)
     exit_status(to);
     fputs(".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nIf set and not empty, output is not coloured unless "
           "\\fB\\-\\-color=always\\fR asks for it.\n.TP\n.B TENFOLD_THREADS\nHow many threads "
-          "to use at most; without it, one for each core.\n.SH SEE ALSO\n",
+          "to use at most, as with \\fB\\-\\-threads\\fR; without both, one for each core.\n"
+          ".SH SEE ALSO\n",
           to);
     for (const command *const *c = commands; *c; c++)
         fprintf(to, ".BR tenfold\\-%s (1)%s\n", (*c)->name, c[1] ? "," : "");

@@ -3,12 +3,15 @@
  * itself says of a small model with nothing else in it; and from that, what each pair of formats
  * keeps. */
 #include "matrix.h"
-#include "out.h"
+#include "table.h"
 #include <string.h>
 #include <tenfold/build.h>
+#include <unistd.h>
 
 #define MOST_THINGS  80
 #define MOST_FORMATS 64
+#define LABEL        24u /* columns of what a row is called, and of a format */
+#define COLUMN       3u
 #define REFUSED      '-'
 #define CHANGED      '~' /* and what undoes it is kept */
 
@@ -293,10 +296,25 @@ static size_t count(const matrix *m, size_t from, size_t to, char fate)
 
 /* ---------------------------------------------------------------- printing */
 
-static void heading(const matrix *m, const char *corner)
+/* The columns from..*to that stand side by side: all of them, or as many as a terminal has room. */
+static bool next_columns(const matrix *m, size_t *from, size_t *to)
 {
-    printf("%-24s", corner);
-    for (size_t i = 0; i < m->nformats; i++)
+    size_t width = terminal_width(STDOUT_FILENO), most = m->nformats;
+    if (width)
+        most = width > LABEL + COLUMN ? (width - LABEL) / COLUMN : 1;
+    if (*to == m->nformats)
+        return false;
+    if (*to > 0)
+        putchar('\n');
+    *from = *to;
+    *to = most < m->nformats - *from ? *from + most : m->nformats;
+    return true;
+}
+
+static void heading(size_t from, size_t to)
+{
+    put_spaces(stdout, LABEL);
+    for (size_t i = from; i < to; i++)
         printf(" %2zu", i + 1);
     putchar('\n');
 }
@@ -308,37 +326,46 @@ static char kept_how(const matrix *m, size_t from, size_t to)
     return count(m, from, to, CHANGED) ? CHANGED : count(m, from, to, 's') ? 's' : '=';
 }
 
+static void explain(const char *text)
+{
+    put_filled(stdout, text, 0, 0);
+    putchar('\n');
+}
+
 static void pairs_for_people(const matrix *m)
 {
-    puts(
-        "From each format (a row) to each (a column, by number): = all that it can hold is kept, "
-        "s some\nof it in the stash, ~ some of it in another form with what undoes that; a number: "
-        "so many kinds\nof things are refused, or lost with --allow-loss.\n");
-    heading(m, "");
-    for (size_t a = 0; a < m->nformats; a++) {
-        printf("%2zu %-21s", a + 1, m->formats[a].name);
-        for (size_t b = 0; b < m->nformats; b++) {
-            size_t lost = count(m, a, b, REFUSED);
-            if (lost)
-                printf(" %2zu", lost);
-            else
-                printf("  %c", kept_how(m, a, b));
+    explain("From each format (a row) to each (a column, by number): = all that it can hold is "
+            "kept, s some of it in the stash, ~ some of it in another form with what undoes that; "
+            "a number: so many kinds of things are refused, or lost with --allow-loss.");
+    for (size_t from = 0, to = 0; next_columns(m, &from, &to);) {
+        heading(from, to);
+        for (size_t a = 0; a < m->nformats; a++) {
+            printf("%2zu %-21s", a + 1, m->formats[a].name);
+            for (size_t b = from; b < to; b++) {
+                size_t lost = count(m, a, b, REFUSED);
+                if (lost)
+                    printf(" %2zu", lost);
+                else
+                    printf("  %c", kept_how(m, a, b));
+            }
+            putchar('\n');
         }
-        putchar('\n');
     }
 }
 
 static void things_for_people(const matrix *m)
 {
-    puts("\nWhat becomes of each thing in each format: = native, ~ in another form, s in the "
-         "stash, - "
-         "refused.\n");
-    heading(m, "");
-    for (size_t i = 0; i < m->nthings; i++) {
-        printf("%-24s", m->names[i]);
-        for (size_t f = 0; f < m->nformats; f++)
-            printf("  %c", m->fate[i][f]);
-        putchar('\n');
+    putchar('\n');
+    explain("What becomes of each thing in each format: = native, ~ in another form, s in the "
+            "stash, - refused.");
+    for (size_t from = 0, to = 0; next_columns(m, &from, &to);) {
+        heading(from, to);
+        for (size_t i = 0; i < m->nthings; i++) {
+            printf("%-24s", m->names[i]);
+            for (size_t f = from; f < to; f++)
+                printf("  %c", m->fate[i][f]);
+            putchar('\n');
+        }
     }
 }
 

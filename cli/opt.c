@@ -235,7 +235,11 @@ bool opt_parse(const opt_set *sets, size_t nsets, int argc, char **argv, bool le
 
 void opt_release(const opt_set *set)
 {
-    for (const opt *o = set->table; o && o->name; o++)
-        if (o->kind == OPT_LIST)
-            free(((opt_list *)(void *)((char *)set->values + o->at))->items);
+    for (const opt *o = set->table; o && o->name; o++) {
+        if (o->kind != OPT_LIST)
+            continue;
+        opt_list *list = (void *)((char *)set->values + o->at);
+        free(list->items);
+        *list = (opt_list) { NULL, 0 }; /* two options may fill one list */
+    }
 }

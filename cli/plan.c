@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "plan.h"
+#include "table.h"
 #include <stdlib.h>
 #include <string.h>
 
 static const char *const fates[] = { "native", "stashed", "transformed", "dropped" };
 
-void plan_line(FILE *to, const tnf_plan_item *item)
+void plan_line(FILE *out, const tnf_plan_item *item)
 {
+    folded f;
+    FILE *to = fold_begin(&f, out);
     fprintf(to, "  %-11s %-9s ", fates[item->fate], item->kind);
     put_name(to, item->name);
     if (item->reason && *item->reason) {
@@ -14,6 +17,7 @@ void plan_line(FILE *to, const tnf_plan_item *item)
         put_safe(to, item->reason, strlen(item->reason), false);
     }
     putc_unlocked('\n', to);
+    fold_end(&f, 4);
 }
 
 void plan_text(const tnf_report *report, const cli_state *cli)

@@ -89,6 +89,14 @@ static void put_text(FILE *to, const char *text, const char *from, const regex_g
     }
 }
 
+/* Its bytes; a byte that belongs to none is one. */
+static size_t next_character(const char *p, size_t n)
+{
+    uint32_t c;
+    size_t length = tnf_utf8_next(p, n, &c);
+    return length ? length : 1;
+}
+
 static void substitute(FILE *to, expression *x, const char *name)
 {
     regex_group m[REGEX_GROUPS];
@@ -98,7 +106,9 @@ static void substitute(FILE *to, expression *x, const char *name)
         put_text(to, x->text, name, m);
         x->met = true;
         from = m[0].to;
-        at = m[0].to + (m[0].to == m[0].from); /* nothing was matched: on by one */
+        at = m[0].to;
+        if (m[0].to == m[0].from) /* nothing was matched: on by one character */
+            at += next_character(name + at, n - at);
         if (!x->all)
             break;
     }

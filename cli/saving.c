@@ -139,7 +139,8 @@ static int report_failure(const saving *s)
         return EXIT_IO;
     }
     if (s->status == TNF_ENOTFOUND && patterns && s->report && s->report->tensors == 0)
-        return nothing_selected(s->n == 1 ? s->inputs->name : "all files");
+        return nothing_selected(s->n == 1 ? s->inputs->name : "all files", s->how.nselect,
+                                s->how.nexclude);
     if (s->status == TNF_EINVAL && s->report && s->report->step == TNF_STEP_TARGET &&
         !s->options->to)
         return report_target(s, out);

@@ -32,6 +32,11 @@ typedef struct saving_options {
             "Set an option of the format's writer ('tenfold formats NAME' lists them). May be "    \
             "repeated."                                                                            \
     }
+/* See ALSO_IN_OPTION. */
+#define ALSO_OUT_OPTION(type, field)                                                               \
+    {                                                                                              \
+        "out-option", 0, OPT_LIST, offsetof(type, field.writer), "KEY=VALUE", NULL, NULL           \
+    }
 #define LOSS_OPTION(type, field)                                                                   \
     {                                                                                              \
         "allow-loss", 0, OPT_MAYBE, offsetof(type, field.allow_loss), "KIND", LOSS_KINDS,          \

@@ -47,4 +47,16 @@ size_t terminal_width(int fd);
 /* Bytes of a file in at most `width` columns: the middle may be left out. Gives the columns. */
 size_t put_shortened(FILE *to, tnf_str s, size_t width);
 
+/* fold.c: lines of text that a terminal may see. On one, those that are wider are folded at blanks,
+ * what follows being indented by so much more than the line; elsewhere they stay as they are. */
+void put_folded(FILE *to, const char *text, size_t n, size_t indent);
+/* The same of what is printed to a stream between the two. */
+typedef struct folded {
+    FILE *to, *real;
+    char *text;
+    size_t n;
+} folded;
+FILE *fold_begin(folded *f, FILE *to);
+void fold_end(folded *f, size_t indent);
+
 #endif

@@ -75,7 +75,12 @@ def check_tables(tenfold, where):
     calls = [["ls", "long.safetensors"], ["ls", "-l", "long.safetensors"], ["ls", "--depth", "5", "long.safetensors"],
              ["ls", "model.safetensors", "plain.safetensors"], ["ls", "names.safetensors"], ["stat", "model.safetensors"],
              ["stat", "long.safetensors"], ["formats"], ["formats", "safetensors"], ["help"],
-             ["cat", "table.safetensors", "table"], ["cat", "model.safetensors", "blocks.0.weight"]]
+             ["cat", "table.safetensors", "table"], ["cat", "model.safetensors", "blocks.0.weight"],
+             ["verify", "--values", "model.safetensors"], ["verify", "--values", "names.safetensors"],
+             ["formats", "--matrix"], ["formats", "npz"], ["formats", "gguf"], ["info", "gguf/model.gguf"],
+             ["info", "model.safetensors"], ["info", "model.bin"], ["diff", "model.safetensors", "plain.safetensors"],
+             ["diff", "--summary", "model.safetensors", "plain.safetensors"], ["diff", "model.safetensors", "model.bin"],
+             ["convert", "-n", "-v", "model.safetensors", "out.gguf"], ["convert", "-n", "-v", "model.bin", "out.zt"]]
     overview = subprocess.run([tenfold, "help"], capture_output=True, text=True, check=True).stdout
     calls += [["help", c] for c in re.findall(r"^  (\S+)", overview.split("\ncommands:\n")[1].split("\n\n")[0], re.M)]
     for width in WIDTHS:
@@ -86,6 +91,9 @@ def check_tables(tenfold, where):
     said = lines(on_terminal([tenfold, "ls", "long.safetensors"], 200, where, COLUMNS="50"))
     if not all(columns(line) <= 50 for line in said) or not any("…" in line for line in said):
         yield f"COLUMNS=50 is not honoured: {said}"
+    narrow = lines(on_terminal([tenfold, "ls", "-l", "model.safetensors"], 40, where, COLUMNS=None))
+    if "DTYPE" not in narrow[0] or "OFFSET" in narrow[0]:
+        yield f"ls -l at 40 columns tells other things than types: {narrow[0]}"
     wide = lines(on_terminal([tenfold, "ls", "long.safetensors"], 200, where, COLUMNS=None))
     if any("…" in line for line in wide):
         yield "a name is shortened though there is room for it"

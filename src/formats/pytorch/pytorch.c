@@ -236,7 +236,7 @@ static tnf_status fits(tnf_fit *fit, tnf_error *e)
 const tnf_format tnf_format_pytorch = {
     .name = "pytorch",
     .title = "PyTorch checkpoint",
-    .extensions = "pt pth ckpt",
+    .extensions = "pt pth ckpt bin",
     .family = "pytorch",
     .caps = TNF_CAN_READ | TNF_CAN_WRITE,
     .can = { .types = "f64 f32 f16 bf16 i64 i32 i16 i8 u8 bool c64 c128 u16 u32 u64 f8_e4m3fn "

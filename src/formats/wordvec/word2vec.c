@@ -458,7 +458,7 @@ static const tnf_option_info write_options[] = {
 const tnf_format tnf_format_word2vec = {
     .name = "word2vec",
     .title = "word2vec's binary vectors",
-    .extensions = "w2v",
+    .extensions = "w2v bin",
     .family = "word2vec",
     .caps = TNF_CAN_READ | TNF_CAN_WRITE,
     .can = { .types = "f32 u64 u8",
