@@ -65,6 +65,8 @@ static PyMethodDef module_methods[] = {
     { "formats", do_formats, METH_NOARGS, "A list of dicts." },
     { "types", get_types, METH_NOARGS, "A list of (id, bits)." },
     { "undo", undo_edit, METH_O, "Undoes an interrupted edit of that file." },
+    { "shown", net_shown, METH_O, "shown(path): a URL without its secrets." },
+    { "is_url", net_is_url, METH_O, "is_url(path): is it read over the network?" },
     { "borrow", borrow_memory, METH_VARARGS, "borrow(address, n): a memoryview." },
     { "from_dlpack", from_dlpack, METH_O, "An Array over the memory of another." },
     { "device_open", device_open, METH_O, "device_open(name): a device." },

@@ -348,6 +348,7 @@ static PyObject *file_load(PyObject *self, PyObject *args, PyObject *kwargs)
         return NULL;
     Py_INCREF(AS_OBJECT(l.h)); /* a callback may close the file */
     l.work.progress = progress;
+    l.work.h = l.h;
     l.how.threads = threads;
     l.how.progress = work_progress;
     l.how.ctx = &l.work;
@@ -399,21 +400,33 @@ static PyObject *get_attrs(PyObject *self, void *typed)
     return info ? value_to_python(info->attrs, typed != NULL) : NULL;
 }
 
+PyObject *warning_pair(const tnf_warning *w)
+{
+    PyObject *text = PyUnicode_DecodeUTF8(w->message, (Py_ssize_t)strlen(w->message), "replace");
+    return w->offset == TNF_NO_OFFSET ? Py_BuildValue("ON", Py_None, text)
+                                      : Py_BuildValue("KN", (unsigned long long)w->offset, text);
+}
+
+static int told_by_servers(const handle *h, PyObject *list)
+{
+    int bad = net_warnings(h->net, list);
+    for (Py_ssize_t i = 0, n = h->others ? PyList_Size(h->others) : 0; !bad && i < n; i++)
+        bad = told_by_servers(DATA(handle, PyList_GetItem(h->others, i)), list);
+    return bad;
+}
+
 static PyObject *get_warnings(PyObject *self, void *ignored)
 {
     (void)ignored;
     const tnf_info *info = file_info(self);
     PyObject *list = info ? PyList_New((Py_ssize_t)info->nwarnings) : NULL;
     for (size_t i = 0; list && i < info->nwarnings; i++) {
-        const tnf_warning *w = &info->warnings[i];
-        PyObject *text = PyUnicode_DecodeUTF8(w->message, (Py_ssize_t)strlen(w->message),
-                                              "replace");
-        PyObject *pair = w->offset == TNF_NO_OFFSET
-                             ? Py_BuildValue("ON", Py_None, text)
-                             : Py_BuildValue("KN", (unsigned long long)w->offset, text);
+        PyObject *pair = warning_pair(&info->warnings[i]);
         if (!pair || PyList_SetItem(list, (Py_ssize_t)i, pair) < 0)
             Py_CLEAR(list);
     }
+    if (list && told_by_servers(DATA(file, self)->h, list) < 0)
+        Py_CLEAR(list);
     return list;
 }
 
@@ -428,8 +441,8 @@ static PyObject *get_extras(PyObject *self, void *ignored)
         tnf_error e = { .offset = TNF_NO_OFFSET };
         PyObject *key = str_of(info->extras[i].key);
         PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)part->nbytes);
-        tnf_status status = bytes ? tnf_read_part(part, 0, PyBytes_AsString(bytes),
-                                                  (size_t)part->nbytes, &e)
+        tnf_status status = bytes ? handle_read(h, part, PyBytes_AsString(bytes),
+                                                (size_t)part->nbytes, &e)
                                   : TNF_ENOMEM;
         if (status != TNF_OK)
             raise_error(h->st, status, &e, h->path);
@@ -477,7 +490,7 @@ static PyGetSetDef file_members[] = {
     { "attrs_typed", get_attrs, NULL, "The same with the types of numbers.", &yes },
     { "warnings", get_warnings, NULL, "A list of (offset, message).", NULL },
     { "extras", get_extras, NULL, "Bytes that the reader does not understand.", NULL },
-    { "path", get_path, NULL, "The path it was opened by, or None.", NULL },
+    { "path", get_path, NULL, "The path it was opened by, or None; of a URL, without its query.", NULL },
     { "closed", get_closed, NULL, "Has it been closed?", NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };

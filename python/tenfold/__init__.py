@@ -90,8 +90,8 @@ def open(source, *, format=None, lenient=False, access="auto", limits=None, opti
     """Opens a file of any format, a model by its directory or index, an open descriptor, bytes, a
     file object, or a list of these as one.
 
-    source   a path (str, bytes, os.PathLike), a descriptor (int), any other bytes-like object
-             with the content itself, an object with read() and seek(), or a list of these
+    source   a path (str, bytes, os.PathLike) or URL, a descriptor (int), any other bytes-like
+             object with the content itself, an object with read() and seek(), or a list of these
     format   its name; None finds it out
     lenient  warn where the format's real readers are tolerant
     access   "auto", "mmap" (views of the file) or "pread" (no views)

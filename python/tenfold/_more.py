@@ -3,6 +3,8 @@
 import html
 import os
 
+from . import _tenfold
+
 
 def _size(n):
     for unit in ("B", "KiB", "MiB", "GiB"):
@@ -98,17 +100,21 @@ def file_reduce(file):
     """By its path, to be opened again where it is unpickled, if it is still the same file."""
     if file.closed or file.path is None or not isinstance(file._source, (str, bytes, os.PathLike)):
         raise TypeError("only an open File that was opened by its path can be pickled")
-    path = os.path.abspath(os.fsdecode(file._source))
+    path = os.fsdecode(file._source)
+    if _tenfold.is_url(path):
+        return _again, (path, dict(file._options), (file.size,), _header(file))
+    path = os.path.abspath(path)
     return _again, (path, dict(file._options), _state(path), _header(file))
 
 
 def _again(path, options, state, header):
     from . import ChangedError, File
-    if _state(path) != state:
+    far = _tenfold.is_url(path)
+    file = File(path, options) if far or _state(path) == state else None
+    if file is None or far and (file.size,) != state:
         raise ChangedError("the file was changed since it was pickled", status="ECHANGED", code=-15,
-                           path=path)
-    file = File(path, options)
+                           path=_tenfold.shown(path))
     if _header(file) != header:
         raise ChangedError("the file has other tensors than when it was pickled", status="ECHANGED",
-                           code=-15, path=path)
+                           code=-15, path=_tenfold.shown(path))
     return file

@@ -81,7 +81,9 @@ def load_file(filename, *, backend="mmap", threads=0, progress=None):
 def _open(filename, how):
     try:
         return _File(filename, how)
-    except FileNotFoundError:
+    except FileNotFoundError as error:
+        if getattr(error, "http_status", None):
+            raise
         text = f"No such file or directory: {_text(filename)}"
         raise FileNotFoundError(text) from None
 

@@ -69,7 +69,9 @@ def _opened(filename, backend):
     try:
         return _File(filename, {"access": "pread" if backend == "pread" else "auto",
                                 "compat": True})
-    except FileNotFoundError:
+    except FileNotFoundError as error:
+        if getattr(error, "http_status", None):
+            raise
         import os
         text = f"No such file or directory: {os.fsdecode(filename)}"
         raise FileNotFoundError(text) from None

@@ -188,7 +188,9 @@ class _Open:
         try:
             self._file = _File(source, {"access": access, "compat": True,
                                         "quick": access == "auto"})
-        except FileNotFoundError:
+        except FileNotFoundError as error:
+            if getattr(error, "http_status", None):
+                raise
             text = f"No such file or directory: {_os.fsdecode(source)}"
             raise FileNotFoundError(text) from None
         self._make = _maker(framework, device)
