@@ -250,6 +250,8 @@ typedef struct loading {
     handle *h;
     const tnf_object **objects;
     block **blocks;
+    Py_buffer *views; /* buffers of the caller that are filled; or NULL: blocks */
+    size_t nviews;
     tnf_request *requests;
     size_t n;
     uint64_t bytes;
@@ -261,8 +263,11 @@ static void loading_free(loading *l)
 {
     for (size_t i = 0; l->blocks && i < l->n; i++)
         block_drop(l->blocks[i]);
+    for (size_t i = 0; i < l->nviews; i++)
+        PyBuffer_Release(&l->views[i]);
     free(l->objects);
     free(l->blocks);
+    free(l->views);
     free(l->requests);
 }
 
@@ -309,6 +314,44 @@ static int loading_blocks(loading *l)
     return 0;
 }
 
+/* A buffer of the caller for the tensor i. */
+static int loading_view(loading *l, size_t i, PyObject *into)
+{
+    tensor t = { .h = l->h, .object = l->objects[i] };
+    const tnf_part *part = tensor_bytes(&t);
+    PyObject *name = part ? str_of(l->objects[i]->name) : NULL;
+    PyObject *target = name ? PyObject_GetItem(into, name) : NULL;
+    Py_buffer *view = &l->views[l->nviews];
+    int bad = target ? PyObject_GetBuffer(target, view, PyBUF_WRITABLE) : -1;
+    Py_XDECREF(target);
+    if (!bad) {
+        l->nviews++;
+        l->requests[i].part = part;
+        l->requests[i].dst = view->buf;
+        l->bytes += part->nbytes;
+        if ((uint64_t)view->len != part->nbytes) {
+            PyErr_Format(PyExc_ValueError, "the buffer of %R has %zd bytes, the tensor has %llu",
+                         name, view->len, (unsigned long long)part->nbytes);
+            bad = -1;
+        }
+    }
+    Py_XDECREF(name);
+    return bad;
+}
+
+static int loading_views(loading *l, PyObject *into)
+{
+    l->views = calloc(l->n + 1, sizeof *l->views);
+    l->requests = calloc(l->n + 1, sizeof *l->requests);
+    if (!l->views || !l->requests)
+        return PyErr_NoMemory(), -1;
+    for (size_t i = 0; i < l->n; i++) {
+        if (loading_view(l, i, into) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 static tnf_status loading_run(void *ctx, tnf_error *e)
 {
     loading *l = ctx;
@@ -334,14 +377,14 @@ static PyObject *loading_dict(loading *l, bool numpy)
 
 static PyObject *file_load(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-    static const char *keys[] = { "names", "threads", "progress", "numpy", NULL };
-    PyObject *names = Py_None, *progress = Py_None, *dict = NULL;
+    static const char *keys[] = { "names", "threads", "progress", "numpy", "into", NULL };
+    PyObject *names = Py_None, *progress = Py_None, *into = Py_None, *dict = NULL;
     unsigned threads = 0;
     int numpy = 1;
     tnf_status status = TNF_OK;
     tnf_error e = { .offset = TNF_NO_OFFSET };
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OIOp", (char **)(uintptr_t)keys, &names,
-                                     &threads, &progress, &numpy))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OIOpO", (char **)(uintptr_t)keys, &names,
+                                     &threads, &progress, &numpy, &into))
         return NULL;
     loading l = { .h = file_ready(self), .how = TNF_READ_INIT };
     if (!l.h)
@@ -352,11 +395,13 @@ static PyObject *file_load(PyObject *self, PyObject *args, PyObject *kwargs)
     l.how.threads = threads;
     l.how.progress = work_progress;
     l.how.ctx = &l.work;
-    if (loading_names(&l, self, names) == 0 && loading_blocks(&l) == 0) {
+    if (loading_names(&l, self, names) == 0 &&
+        (into == Py_None ? loading_blocks(&l) : loading_views(&l, into)) == 0) {
         l.work.bytes = l.bytes;
         if (work_run(loading_run, &l, &l.work, &status, &e) == 0)
-            dict = status == TNF_OK ? loading_dict(&l, numpy)
-                                    : raise_error(l.h->st, status, &e, l.h->path);
+            dict = status != TNF_OK  ? raise_error(l.h->st, status, &e, l.h->path)
+                   : into == Py_None ? loading_dict(&l, numpy)
+                                     : Py_NewRef(into);
     }
     loading_free(&l);
     Py_DECREF(AS_OBJECT(l.h));
@@ -476,7 +521,8 @@ static PyMethodDef file_methods[] = {
     { "fetch", file_fetch, METH_O, "One tensor as a numpy array of its own memory." },
     { "read", file_read, METH_O, "One tensor as a tenfold.Array." },
     { "load", KEYWORDS(file_load),
-      "load(names=None, threads=0, progress=None, numpy=True): many tensors as a dict." },
+      "load(names=None, threads=0, progress=None, numpy=True, into=None): many tensors as a dict,\n"
+      "or in the buffers of a mapping." },
     { NULL, NULL, 0, NULL },
 };
 static char yes; /* only its address counts */
@@ -490,7 +536,7 @@ static PyGetSetDef file_members[] = {
     { "attrs_typed", get_attrs, NULL, "The same with the types of numbers.", &yes },
     { "warnings", get_warnings, NULL, "A list of (offset, message).", NULL },
     { "extras", get_extras, NULL, "Bytes that the reader does not understand.", NULL },
-    { "path", get_path, NULL, "The path it was opened by, or None; of a URL, without its query.", NULL },
+    { "path", get_path, NULL, "The path or URL (without its query), or None.", NULL },
     { "closed", get_closed, NULL, "Has it been closed?", NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };

@@ -56,11 +56,12 @@ class File(_tenfold.File, _Mapping):
     def read_all(self, names=None, *, threads=0, progress=None, into=None):
         """All tensors (or those named) as a dict of arrays of their own memory, read in parallel.
         `into`: a mapping of names to writable buffers that are filled instead."""
-        if into is None:
-            return self.load(names, threads, progress, True)
-        for name in into if names is None else names:
-            self[name].read_into(into[name])
-        return into
+        if progress is not None:
+            from ._plain import progress as _progress
+            progress = _progress(progress)
+        if into is not None and names is None:
+            names = list(into)
+        return self.load(names, threads, progress, True, into)
 
     def __reduce__(self):
         from ._more import file_reduce

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """save, convert, verify and the rest: the functions of the package that do more than open."""
 from . import File, _tenfold, open as _open
+from ._plain import progress as _progress
 from ._results import Difference, Problem, Report, Statistics, Verification
 
 __all__ = ["convert", "diff", "formats", "hash", "info", "merge", "meta", "plan", "repair", "save",
@@ -35,18 +36,6 @@ class _Files:
     def __exit__(self, *why):
         for file in self.own:
             file.close()
-
-
-def _progress(progress):
-    """A callable (done, total), or an object like tqdm's bar: total, n, update(), refresh()."""
-    if progress is None or callable(progress) and not hasattr(progress, "update"):
-        return progress
-
-    def tell(done, total):
-        if getattr(progress, "total", None) != total:
-            progress.total = total
-        progress.update(done - progress.n)
-    return tell
 
 
 def _saving(format, allow_loss, replace, order, dtype, sync, progress, options):

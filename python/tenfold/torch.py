@@ -10,7 +10,7 @@ import torch as _torch
 
 from . import File as _File, _tenfold
 from ._errors import UnsupportedError as _UnsupportedError
-from ._plain import check_name as _check_name, writing as _writing
+from ._plain import check_name as _check_name, progress as _progress, writing as _writing
 
 __all__ = ["iterate", "load", "load_file", "load_into", "load_model", "load_sharded", "safe_open", "save",
            "save_file", "save_model"]
@@ -79,7 +79,7 @@ def _opened(filename, backend):
 
 def _load(file, device, threads=0, progress=None):
     try:
-        arrays = file.load(None, threads, progress, False)
+        arrays = file.load(None, threads, _progress(progress), False)
         return {name: _tensor(array, device) for name, array in arrays.items()}
     finally:
         file.close()
@@ -271,7 +271,7 @@ def _items(tensors, format):
 
 def _save(tensors, path, metadata, format, sync=True, progress=None):
     items, kept = _items(tensors, format)
-    how = {**_writing(metadata, format), "sync": sync, "progress": progress}
+    how = {**_writing(metadata, format), "sync": sync, "progress": _progress(progress)}
     result = _tenfold.save(items, path, how)
     del kept
     return result

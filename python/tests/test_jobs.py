@@ -316,9 +316,24 @@ class Progress(JobCase):
 
             def update(self, n):
                 self.n += n
-        bar = Bar()
-        tenfold.hash(self.big(128), progress=bar)
-        self.assertTrue(bar.total is None or 0 <= bar.n <= bar.total)
+        path, n = self.big(32), 32 << 20
+        array = {f"w{i}": np.zeros(1 << 20, "u1") for i in range(32)}
+        from tenfold.numpy import load_file, save_file
+        job = tenfold.jobs.plan("hash", path, 1)
+        with tenfold.open(path) as f:
+            for work in (lambda bar: tenfold.hash(path, progress=bar),
+                         lambda bar: f.read_all(progress=bar),
+                         lambda bar: f.read_all(progress=bar, into=array, threads=2),
+                         lambda bar: load_file(path, progress=bar),
+                         lambda bar: save_file(array, self.path("b.safetensors"), progress=bar)):
+                bar = Bar()
+                work(bar)
+                self.assertGreaterEqual(bar.total, n)
+                self.assertGreater(bar.n, 0)
+                self.assertLessEqual(bar.n, bar.total)
+            np.testing.assert_array_equal(array["w7"], f["w7"][:])
+        # A plan may have nothing to tell, but takes a bar.
+        job.finish([job.part(0, progress=Bar())], progress=Bar())
 
     def test_interrupt(self):
         path = self.path("noise.safetensors")
