@@ -96,6 +96,16 @@ def _header(file):
     return digest.digest()
 
 
+def pinned(path, format=None):
+    """A hash of what a plan says of its input: sizes, times or ETags of all files, and what their
+    headers tell. It is the same as long as the input is."""
+    import hashlib
+    from .jobs import plan
+    # The items, a line each, come last, and texts in JSON have no ends of lines.
+    head = plan("hash", path, 1, read_format=format).text.partition('\n"items":')[0]
+    return hashlib.sha256(head.encode("utf-8", "surrogateescape")).hexdigest()
+
+
 def file_reduce(file):
     """By its path, to be opened again where it is unpickled, if it is still the same file."""
     if file.closed or file.path is None or not isinstance(file._source, (str, bytes, os.PathLike)):

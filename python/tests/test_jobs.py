@@ -350,6 +350,30 @@ class Progress(JobCase):
         self.assertFalse(os.path.exists(self.path("noise.zt")))
 
 
+class Pins(JobCase):
+    """What partitions of Spark hold their input against."""
+
+    def test_folder(self):
+        from tenfold._more import pinned
+        folder = self.path("model")
+        tenfold.split(self.model, folder, max_bytes=100)
+        for path in (self.model, folder):
+            self.assertEqual(pinned(path), pinned(path))
+        kept = pinned(folder)
+        shard = next(os.path.join(folder, name) for name in sorted(os.listdir(folder))
+                     if name.endswith(".safetensors"))
+        with open(shard, "rb") as f:
+            data = bytearray(f.read())
+        data[-1] ^= 1  # another value, of the same size and with the same header
+        when = os.stat(shard).st_mtime_ns
+        with open(shard, "wb") as f:
+            f.write(data)
+        os.utime(shard, ns=(when, when + 1000))
+        self.assertNotEqual(pinned(folder), kept)
+        tenfold.save(self.path("m.npz"), {"w": np.zeros(3)})
+        self.assertEqual(pinned(self.path("m.npz"), "npz"), pinned(self.path("m.npz"), "npz"))
+
+
 class Program(JobCase):
     def test_module(self):
         env = {**os.environ, "PATH": os.path.dirname(support.COMMAND) + ":" + os.environ["PATH"],
