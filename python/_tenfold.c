@@ -67,6 +67,7 @@ static PyMethodDef module_methods[] = {
     { "undo", undo_edit, METH_O, "Undoes an interrupted edit of that file." },
     { "shown", net_shown, METH_O, "shown(path): a URL without its secrets." },
     { "is_url", net_is_url, METH_O, "is_url(path): is it read over the network?" },
+    { "fetch", net_fetch, METH_VARARGS, "fetch(url, folder, options): (files, warnings)" },
     { "borrow", borrow_memory, METH_VARARGS, "borrow(address, n): a memoryview." },
     { "from_dlpack", from_dlpack, METH_O, "An Array over the memory of another." },
     { "device_open", device_open, METH_O, "device_open(name): a device." },

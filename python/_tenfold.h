@@ -219,6 +219,7 @@ PyObject *path_shown(const char *path);
 PyObject *warning_pair(const tnf_warning *w);
 PyObject *net_shown(PyObject *module, PyObject *path);
 PyObject *net_is_url(PyObject *module, PyObject *path);
+PyObject *net_fetch(PyObject *module, PyObject *args);
 
 /* ------------------------------------------------------------------- values */
 

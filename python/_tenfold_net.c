@@ -203,3 +203,92 @@ PyObject *net_is_url(PyObject *module, PyObject *path)
     Py_DECREF(bytes);
     return PyBool_FromLong(url);
 }
+
+/* ------------------------------------------------------------------ fetching */
+
+typedef struct fetching {
+    const char *url, *folder;
+    tnf_fetch_options how;
+    tnf_url_options remote;
+    PyInterpreterState *interp;
+    PyObject *files; /* a list of (name, bytes, fetched now) */
+    work work;
+} fetching;
+
+static bool fetch_progress(void *ctx, uint64_t done, uint64_t total)
+{
+    fetching *f = ctx;
+    return work_progress(&f->work, done, total);
+}
+
+static void on_file(void *ctx, const char *name, uint64_t bytes, bool fetched)
+{
+    fetching *f = ctx;
+    gil g;
+    gil_enter(&g, f->interp);
+    PyObject *item = Py_BuildValue("NKO", PyUnicode_DecodeFSDefault(name),
+                                   (unsigned long long)bytes, fetched ? Py_True : Py_False);
+    if (!item || PyList_Append(f->files, item) < 0)
+        PyErr_Clear(); /* no memory: the file is there all the same */
+    Py_XDECREF(item);
+    gil_leave(&g);
+}
+
+static tnf_status run_fetch(void *ctx, tnf_error *e)
+{
+    const fetching *f = ctx;
+    return tnf_fetch(f->url, f->folder, &f->how, e);
+}
+
+static PyObject *fetch_go(state *st, fetching *f, net *far)
+{
+    tnf_status status = TNF_OK;
+    tnf_error e = { .offset = TNF_NO_OFFSET };
+    net_options(far, &f->remote);
+    f->how.remote = &f->remote;
+    f->how.progress = fetch_progress;
+    f->how.file = on_file;
+    f->how.ctx = f;
+    f->work.bytes = UINT64_MAX; /* on a thread, whatever it is: Ctrl-C works */
+    if (work_run(run_fetch, f, &f->work, &status, &e) < 0)
+        return NULL;
+    PyObject *told = PyList_New(0), *result = NULL;
+    if (told && status != TNF_OK) {
+        PyObject *shown = path_shown(f->url);
+        raise_error(st, status, &e, shown);
+        Py_XDECREF(shown);
+    } else if (told && net_warnings(far, told) == 0) {
+        result = Py_BuildValue("OO", f->files, told);
+    }
+    Py_XDECREF(told);
+    return result;
+}
+
+/* fetch(url, folder, {"replace", "progress", "options"}) -> (files, warnings) */
+PyObject *net_fetch(PyObject *module, PyObject *args)
+{
+    PyObject *url = NULL, *folder = NULL, *options, *result = NULL;
+    if (!PyArg_ParseTuple(args, "O&O&O!", PyUnicode_FSConverter, &url, PyUnicode_FSConverter,
+                          &folder, &PyDict_Type, &options))
+        return NULL;
+    fetching f = { .url = PyBytes_AsString(url),
+                   .folder = PyBytes_AsString(folder),
+                   .how = TNF_FETCH_INIT,
+                   .remote = TNF_URL_INIT,
+                   .interp = PyInterpreterState_Get(),
+                   .files = PyList_New(0) };
+    PyObject *arena = PyList_New(0);
+    net *far = net_new();
+    f.work.progress = option(options, "progress");
+    if (!far)
+        PyErr_NoMemory();
+    else if (f.files && arena && option_flag(options, "replace", &f.how.replace) == 0 &&
+             option_pairs(options, "options", arena, &f.how.options, &f.how.noptions) == 0)
+        result = fetch_go(state_of(module), &f, far);
+    net_free(far);
+    Py_XDECREF(arena);
+    Py_XDECREF(f.files);
+    Py_DECREF(url);
+    Py_DECREF(folder);
+    return result;
+}

@@ -15,8 +15,9 @@ from ._errors import __all__ as _error_names
 from ._tenfold import Array, Tensor
 
 __version__ = _tenfold.version
-__all__ = ["Array", "File", "Stream", "Tensor", "convert", "diff", "formats", "hash", "info",
-           "merge", "meta", "open", "plan", "repair", "save", "split", "stat", "types", "verify",
+__all__ = ["Array", "File", "Stream", "Tensor", "convert", "diff", "fetch", "formats", "hash",
+           "info", "merge", "meta", "open", "plan", "repair", "save", "split", "stat", "types", "undo",
+           "verify",
            *_error_names]
 
 
@@ -116,7 +117,7 @@ def open(source, *, format=None, lenient=False, access="auto", limits=None, opti
 
 
 # What is not needed to read a file is imported when it is called for.
-_LATER = {"convert", "diff", "formats", "hash", "info", "merge", "meta", "plan", "repair", "save",
+_LATER = {"convert", "diff", "fetch", "formats", "hash", "info", "merge", "meta", "plan", "repair", "save",
           "split", "stat", "types", "undo", "verify"}
 
 

@@ -123,6 +123,39 @@ class Pickles(RemoteCase):
         self.assertNotIn("SECRET", str(caught.exception))
 
 
+class Fetches(RemoteCase):
+    def test_fetch(self):
+        told = []
+        got = tenfold.fetch(self.url("ok") + SIGNED, self.path("here"),
+                            progress=lambda done, total: told.append((done, total)))
+        size = os.path.getsize(os.path.join(self.served, "m.safetensors"))
+        self.assertEqual([tuple(each) for each in got], [("m.safetensors", size, True)])
+        self.assertEqual(told[-1][1], size)
+        self.assertEqual(tenfold.hash(self.path("here/m.safetensors")),
+                         tenfold.hash(os.path.join(self.served, "m.safetensors")))
+        with self.assertRaises(FileExistsError):
+            tenfold.fetch(self.url("ok") + SIGNED, self.path("here"))
+        self.assertTrue(tenfold.fetch(self.url("ok"), self.path("here"), replace=True))
+        with self.assertRaises(FileNotFoundError) as caught:
+            tenfold.fetch(self.url("status-404", "x.zt") + SIGNED, self.path("here"))
+        self.assertNotIn("SECRET", str(caught.exception))
+        with self.assertRaises(tenfold.Error):
+            tenfold.fetch(self.url("ok"), self.path("other"), nonsense=3)
+
+
+class Pins(RemoteCase):
+    def test_etag(self):
+        from tenfold._more import pinned
+        kept = pinned(self.url("ok"))
+        self.assertEqual(pinned(self.url("ok")), kept)
+        path = os.path.join(self.served, "m.safetensors")
+        with open(path, "r+b") as f:  # another value, with the same header
+            f.seek(-1, os.SEEK_END)
+            f.write(b"x")
+        os.utime(path, (1, 1))  # what the server keeps of it
+        self.assertNotEqual(pinned(self.url("ok")), kept)
+
+
 class Interrupts(RemoteCase):
     def interrupted(self, work):
         """Ctrl-C while the work waits for an answer that has no end: seconds that it took then."""
@@ -158,6 +191,10 @@ class Interrupts(RemoteCase):
     def test_read_all(self):
         with tenfold.open(self.url("held-1")) as f:
             self.interrupted(f.read_all)
+
+    def test_fetch(self):
+        self.interrupted(lambda: tenfold.fetch(self.url("held-1"), self.path("here")))
+        self.assertFalse(os.path.exists(self.path("here/m.safetensors")))
 
     def test_open(self):
         self.interrupted(lambda: tenfold.open(self.url("held-0")))
