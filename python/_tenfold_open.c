@@ -361,11 +361,9 @@ handle *handle_open(state *st, PyObject *source, PyObject *options)
     h->object = h->others = h->path = NULL;
     h->builder = NULL;
     memset(&h->buffer, 0, sizeof h->buffer);
-    opening o = { .h = h,
-                  .how = TNF_OPEN_INIT,
-                  .remote = TNF_URL_INIT,
-                  .arena = PyList_New(0),
-                  .fd = -1 };
+    opening o = {
+        .h = h, .how = TNF_OPEN_INIT, .remote = TNF_URL_INIT, .arena = PyList_New(0), .fd = -1
+    };
     if (!o.arena || open_options(&o.how, options, o.arena) < 0 ||
         option_flag(options, "compat", &h->compat) < 0 ||
         option_flag(options, "quick", &h->quick) < 0 || open_any(&o, source, options) < 0) {
