@@ -116,8 +116,17 @@ class Pickles(RemoteCase):
         with pickle.loads(kept) as f:
             self.assertEqual(f["v"].bytes(), bytes(range(16)))
             self.assertEqual(f.path, self.url("ok"))
-        tenfold.save(os.path.join(self.served, "m.safetensors"), {"w": memoryview(bytes(9))},
-                     replace=True)
+        with tenfold.open(url, options={"connections": 2}) as f:  # plans have no options
+            with pickle.loads(pickle.dumps(f)) as again:
+                self.assertEqual(again["v"].bytes(), bytes(range(16)))
+        path = os.path.join(self.served, "m.safetensors")
+        with open(path, "r+b") as f:  # another value, with the same header
+            f.seek(-1, os.SEEK_END)
+            f.write(b"x")
+        os.utime(path, (1, 1))
+        with self.assertRaises(tenfold.ChangedError):
+            pickle.loads(kept)
+        tenfold.save(path, {"w": memoryview(bytes(9))}, replace=True)
         with self.assertRaises(tenfold.ChangedError) as caught:
             pickle.loads(kept)
         self.assertNotIn("SECRET", str(caught.exception))
