@@ -87,6 +87,11 @@ class Save(JobCase):
             np.testing.assert_array_equal(f["w"].numpy(), np.arange(n))
         self.assertEqual(calls, sorted(calls))
 
+        tenfold.save(self.path("z.safetensors"),
+                     {"w": tenfold.Stream(lambda offset, view: None, (n,), "i64")})
+        with tenfold.open(self.path("z.safetensors")) as f:
+            self.assertFalse(f["w"].numpy().any(), "memory of the process")
+
         def fail(offset, view):
             raise RuntimeError("no more ink")
         with self.assertRaisesRegex(tenfold.Error, "no more ink"):
