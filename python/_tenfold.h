@@ -26,6 +26,7 @@
 #include <tenfold/convert.h>
 #include <tenfold/diff.h>
 #include <tenfold/emb.h>
+#include <tenfold/remote.h>
 #include <tenfold/repair.h>
 #include <tenfold/shards.h>
 #include <tenfold/stat.h>
@@ -54,8 +55,10 @@ enum { MOST_RANK = 64 };
 
 /** An open C file, counted. */
 typedef struct hold hold;
-/** Takes the file over, and a descriptor that it reads from (-1: none). */
-hold *hold_new(tnf_file *file, int fd);
+/** What a file of another machine tells while it is read, and what ends its waiting. */
+typedef struct net net;
+/** Takes the file over, a descriptor that it reads from (-1: none) and what it tells (or NULL). */
+hold *hold_new(tnf_file *file, int fd, net *far);
 hold *hold_take(hold *h);
 void hold_drop(hold *h);
 const tnf_file *hold_file(const hold *h);
@@ -98,7 +101,9 @@ typedef struct handle {
     PyObject *object; /**< a file object, or NULL */
     PyObject *others; /**< a list of handles that are merged, or NULL */
     tnf_builder *builder; /**< what merges them */
-    PyObject *path;       /**< what messages call it; or NULL */
+    PyObject *path;       /**< what messages call it, without secrets; or NULL */
+    net *net;             /**< of a URL: of the hold, once there is one; or NULL */
+    bool far;             /**< reads may wait for another machine */
 } handle;
 
 typedef struct tensor {
@@ -176,7 +181,10 @@ int work_run(work_fn run, void *ctx, work *w, tnf_status *status, tnf_error *err
 struct work {
     PyObject *progress;
     uint64_t bytes;
-    void *inside; /**< used by work_run() */
+    const handle *h; /**< a file that is read, or NULL */
+    PyObject *kept;  /**< a list with more of them, and with tensors of them, or NULL */
+    const state *st; /**< needed with `kept` */
+    void *inside;    /**< used by work_run() */
 };
 /** A tnf_progress_fn; ctx is the work. */
 bool work_progress(void *ctx, uint64_t done, uint64_t total);
@@ -189,6 +197,29 @@ typedef struct gil {
 } gil;
 void gil_enter(gil *g, PyInterpreterState *interp);
 void gil_leave(gil *g);
+
+/* ----------------------------------------------------------------- the network */
+
+net *net_new(void);
+void net_free(net *far);
+void net_options(net *far, tnf_url_options *out);
+/** Appends what the server warned of; -1 with an error. */
+int net_warnings(net *far, PyObject *list);
+/** 1: nothing of what the work reads waits any more; -1: that work has ended. */
+void net_stop(const work *w, int by);
+/** May the work wait for another machine? */
+bool net_used(const work *w);
+/** Without the GIL, and so that Ctrl-C ends it: a call that reads from the file. Where it returns
+ *  TNF_ECANCELLED, an exception may be set, which raise_error() leaves. */
+tnf_status handle_run(handle *h, work_fn run, void *ctx, tnf_error *error);
+tnf_status handle_read(handle *h, const tnf_part *part, void *dst, size_t n, tnf_error *error);
+/** As it may be told: a URL without its secrets. */
+PyObject *path_shown(const char *path);
+/** (offset or None, message) */
+PyObject *warning_pair(const tnf_warning *w);
+PyObject *net_shown(PyObject *module, PyObject *path);
+PyObject *net_is_url(PyObject *module, PyObject *path);
+PyObject *net_fetch(PyObject *module, PyObject *args);
 
 /* ------------------------------------------------------------------- values */
 

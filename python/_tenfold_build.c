@@ -112,6 +112,7 @@ static tnf_status fetch_stream(void *ctx, uint64_t offset, void *dst, size_t n, 
     const stream *s = ctx;
     tnf_status status = TNF_OK;
     gil g;
+    memset(dst, 0, n); /* what a function leaves out must not be memory of this process */
     gil_enter(&g, s->interp);
     PyObject *view = PyMemoryView_FromMemory(dst, (Py_ssize_t)n, PyBUF_WRITE);
     PyObject *answer = view ? PyObject_CallFunction(s->function, "KO", (unsigned long long)offset,

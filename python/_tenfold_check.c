@@ -60,6 +60,9 @@ static int look_begin(look *l, PyObject *module, PyObject *file, PyObject *progr
     Py_INCREF(AS_OBJECT(l->h));
     l->a = hold_file(l->h->hold);
     l->work.progress = progress;
+    l->work.h = l->h;
+    l->work.kept = l->kept;
+    l->work.st = l->st;
     l->work.bytes = tnf_file_info(l->a)->payload;
     return 0;
 }
@@ -313,7 +316,8 @@ PyObject *do_diff(PyObject *module, PyObject *args, PyObject *kwargs)
         l.other = other ? DATA(handle, Py_NewRef(AS_OBJECT(other))) : NULL;
         l.b = other ? hold_file(other->hold) : NULL;
         l.compared = none;
-        if (other && diff_options(&l, options) == 0 && look_run(&l, run_diff) == 0)
+        if (other && PyList_Append(l.kept, AS_OBJECT(other)) == 0 &&
+            diff_options(&l, options) == 0 && look_run(&l, run_diff) == 0)
             result = Py_BuildValue("O{sKsKsKsKsKsKsK}O", l.compared.same ? Py_True : Py_False,
                                    "tensors", (unsigned long long)l.compared.tensors, "close",
                                    (unsigned long long)l.compared.close, "different",

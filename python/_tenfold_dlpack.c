@@ -277,9 +277,7 @@ PyObject *tensor_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t n, PyO
     block *b = tensor_block(t);
     if (!b)
         return NULL;
-    PyThreadState *save = PyEval_SaveThread();
-    tnf_status status = tnf_read_part(part, 0, b->data, b->nbytes, &e);
-    PyEval_RestoreThread(save);
+    tnf_status status = handle_read(t->h, part, b->data, b->nbytes, &e);
     if (status != TNF_OK) {
         block_drop(b);
         return raise_error(t->h->st, status, &e, t->h->path);

@@ -37,6 +37,7 @@ static int change_begin(changing *c, PyObject *module, PyObject *file, PyObject 
         tnf_builder_new(&c->builder, NULL, &e) != TNF_OK)
         return -1;
     c->work.progress = option(options, "progress");
+    c->work.h = c->h;
     c->work.bytes = tnf_file_info(hold_file(c->h->hold))->payload;
     c->save.progress = work_progress;
     c->save.ctx = &c->work;

@@ -12,6 +12,17 @@ typedef struct embeddings {
     tnf_emb *emb;
 } embeddings;
 
+typedef struct emb_opening {
+    embeddings *self;
+    const tnf_emb_options *how;
+} emb_opening;
+
+static tnf_status run_emb_open(void *ctx, tnf_error *e)
+{
+    const emb_opening *o = ctx;
+    return tnf_emb_open(&o->self->emb, hold_file(o->self->h->hold), o->how, e);
+}
+
 static PyObject *emb_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     PyObject *file, *options = NULL, *arena = PyList_New(0);
@@ -36,9 +47,8 @@ static PyObject *emb_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         self->st = st;
         self->h = DATA(handle, Py_NewRef(AS_OBJECT(h)));
         self->emb = NULL;
-        PyThreadState *save = PyEval_SaveThread();
-        tnf_status status = tnf_emb_open(&self->emb, hold_file(h->hold), &how, &e);
-        PyEval_RestoreThread(save);
+        emb_opening o = { self, &how };
+        tnf_status status = handle_run(h, run_emb_open, &o, &e);
         if (status != TNF_OK) {
             raise_error(st, status, &e, h->path);
             Py_CLEAR(self);
@@ -447,6 +457,7 @@ static int quantize_options(quantizing *q, PyObject *options, PyObject *kept)
     q->how.progress = work_progress;
     q->how.ctx = &q->work;
     q->work.progress = option(options, "progress");
+    q->work.h = q->m->h;
     q->work.bytes = UINT64_MAX; /* long, whatever the file */
     return 0;
 }

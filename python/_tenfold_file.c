@@ -250,6 +250,8 @@ typedef struct loading {
     handle *h;
     const tnf_object **objects;
     block **blocks;
+    Py_buffer *views; /* buffers of the caller that are filled; or NULL: blocks */
+    size_t nviews;
     tnf_request *requests;
     size_t n;
     uint64_t bytes;
@@ -261,8 +263,11 @@ static void loading_free(loading *l)
 {
     for (size_t i = 0; l->blocks && i < l->n; i++)
         block_drop(l->blocks[i]);
+    for (size_t i = 0; i < l->nviews; i++)
+        PyBuffer_Release(&l->views[i]);
     free(l->objects);
     free(l->blocks);
+    free(l->views);
     free(l->requests);
 }
 
@@ -309,6 +314,44 @@ static int loading_blocks(loading *l)
     return 0;
 }
 
+/* A buffer of the caller for the tensor i. */
+static int loading_view(loading *l, size_t i, PyObject *into)
+{
+    tensor t = { .h = l->h, .object = l->objects[i] };
+    const tnf_part *part = tensor_bytes(&t);
+    PyObject *name = part ? str_of(l->objects[i]->name) : NULL;
+    PyObject *target = name ? PyObject_GetItem(into, name) : NULL;
+    Py_buffer *view = &l->views[l->nviews];
+    int bad = target ? PyObject_GetBuffer(target, view, PyBUF_WRITABLE) : -1;
+    Py_XDECREF(target);
+    if (!bad) {
+        l->nviews++;
+        l->requests[i].part = part;
+        l->requests[i].dst = view->buf;
+        l->bytes += part->nbytes;
+        if ((uint64_t)view->len != part->nbytes) {
+            PyErr_Format(PyExc_ValueError, "the buffer of %R has %zd bytes, the tensor has %llu",
+                         name, view->len, (unsigned long long)part->nbytes);
+            bad = -1;
+        }
+    }
+    Py_XDECREF(name);
+    return bad;
+}
+
+static int loading_views(loading *l, PyObject *into)
+{
+    l->views = calloc(l->n + 1, sizeof *l->views);
+    l->requests = calloc(l->n + 1, sizeof *l->requests);
+    if (!l->views || !l->requests)
+        return PyErr_NoMemory(), -1;
+    for (size_t i = 0; i < l->n; i++) {
+        if (loading_view(l, i, into) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 static tnf_status loading_run(void *ctx, tnf_error *e)
 {
     loading *l = ctx;
@@ -334,28 +377,31 @@ static PyObject *loading_dict(loading *l, bool numpy)
 
 static PyObject *file_load(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-    static const char *keys[] = { "names", "threads", "progress", "numpy", NULL };
-    PyObject *names = Py_None, *progress = Py_None, *dict = NULL;
+    static const char *keys[] = { "names", "threads", "progress", "numpy", "into", NULL };
+    PyObject *names = Py_None, *progress = Py_None, *into = Py_None, *dict = NULL;
     unsigned threads = 0;
     int numpy = 1;
     tnf_status status = TNF_OK;
     tnf_error e = { .offset = TNF_NO_OFFSET };
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OIOp", (char **)(uintptr_t)keys, &names,
-                                     &threads, &progress, &numpy))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OIOpO", (char **)(uintptr_t)keys, &names,
+                                     &threads, &progress, &numpy, &into))
         return NULL;
     loading l = { .h = file_ready(self), .how = TNF_READ_INIT };
     if (!l.h)
         return NULL;
     Py_INCREF(AS_OBJECT(l.h)); /* a callback may close the file */
     l.work.progress = progress;
+    l.work.h = l.h;
     l.how.threads = threads;
     l.how.progress = work_progress;
     l.how.ctx = &l.work;
-    if (loading_names(&l, self, names) == 0 && loading_blocks(&l) == 0) {
+    if (loading_names(&l, self, names) == 0 &&
+        (into == Py_None ? loading_blocks(&l) : loading_views(&l, into)) == 0) {
         l.work.bytes = l.bytes;
         if (work_run(loading_run, &l, &l.work, &status, &e) == 0)
-            dict = status == TNF_OK ? loading_dict(&l, numpy)
-                                    : raise_error(l.h->st, status, &e, l.h->path);
+            dict = status != TNF_OK  ? raise_error(l.h->st, status, &e, l.h->path)
+                   : into == Py_None ? loading_dict(&l, numpy)
+                                     : Py_NewRef(into);
     }
     loading_free(&l);
     Py_DECREF(AS_OBJECT(l.h));
@@ -399,21 +445,33 @@ static PyObject *get_attrs(PyObject *self, void *typed)
     return info ? value_to_python(info->attrs, typed != NULL) : NULL;
 }
 
+PyObject *warning_pair(const tnf_warning *w)
+{
+    PyObject *text = PyUnicode_DecodeUTF8(w->message, (Py_ssize_t)strlen(w->message), "replace");
+    return w->offset == TNF_NO_OFFSET ? Py_BuildValue("ON", Py_None, text)
+                                      : Py_BuildValue("KN", (unsigned long long)w->offset, text);
+}
+
+static int told_by_servers(const handle *h, PyObject *list)
+{
+    int bad = net_warnings(h->net, list);
+    for (Py_ssize_t i = 0, n = h->others ? PyList_Size(h->others) : 0; !bad && i < n; i++)
+        bad = told_by_servers(DATA(handle, PyList_GetItem(h->others, i)), list);
+    return bad;
+}
+
 static PyObject *get_warnings(PyObject *self, void *ignored)
 {
     (void)ignored;
     const tnf_info *info = file_info(self);
     PyObject *list = info ? PyList_New((Py_ssize_t)info->nwarnings) : NULL;
     for (size_t i = 0; list && i < info->nwarnings; i++) {
-        const tnf_warning *w = &info->warnings[i];
-        PyObject *text = PyUnicode_DecodeUTF8(w->message, (Py_ssize_t)strlen(w->message),
-                                              "replace");
-        PyObject *pair = w->offset == TNF_NO_OFFSET
-                             ? Py_BuildValue("ON", Py_None, text)
-                             : Py_BuildValue("KN", (unsigned long long)w->offset, text);
+        PyObject *pair = warning_pair(&info->warnings[i]);
         if (!pair || PyList_SetItem(list, (Py_ssize_t)i, pair) < 0)
             Py_CLEAR(list);
     }
+    if (list && told_by_servers(DATA(file, self)->h, list) < 0)
+        Py_CLEAR(list);
     return list;
 }
 
@@ -428,8 +486,8 @@ static PyObject *get_extras(PyObject *self, void *ignored)
         tnf_error e = { .offset = TNF_NO_OFFSET };
         PyObject *key = str_of(info->extras[i].key);
         PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)part->nbytes);
-        tnf_status status = bytes ? tnf_read_part(part, 0, PyBytes_AsString(bytes),
-                                                  (size_t)part->nbytes, &e)
+        tnf_status status = bytes ? handle_read(h, part, PyBytes_AsString(bytes),
+                                                (size_t)part->nbytes, &e)
                                   : TNF_ENOMEM;
         if (status != TNF_OK)
             raise_error(h->st, status, &e, h->path);
@@ -463,7 +521,8 @@ static PyMethodDef file_methods[] = {
     { "fetch", file_fetch, METH_O, "One tensor as a numpy array of its own memory." },
     { "read", file_read, METH_O, "One tensor as a tenfold.Array." },
     { "load", KEYWORDS(file_load),
-      "load(names=None, threads=0, progress=None, numpy=True): many tensors as a dict." },
+      "load(names=None, threads=0, progress=None, numpy=True, into=None): many tensors as a dict,\n"
+      "or in the buffers of a mapping." },
     { NULL, NULL, 0, NULL },
 };
 static char yes; /* only its address counts */
@@ -477,7 +536,7 @@ static PyGetSetDef file_members[] = {
     { "attrs_typed", get_attrs, NULL, "The same with the types of numbers.", &yes },
     { "warnings", get_warnings, NULL, "A list of (offset, message).", NULL },
     { "extras", get_extras, NULL, "Bytes that the reader does not understand.", NULL },
-    { "path", get_path, NULL, "The path it was opened by, or None.", NULL },
+    { "path", get_path, NULL, "The path or URL (without its query), or None.", NULL },
     { "closed", get_closed, NULL, "Has it been closed?", NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };

@@ -155,9 +155,9 @@ static PyObject *read_strings(const tensor *t, bool bytes)
     block *o = block_new(0, (size_t)offsets->nbytes), *b = block_new(0, (size_t)text->nbytes);
     tnf_status status = o && b ? TNF_OK : TNF_ENOMEM;
     if (status == TNF_OK)
-        status = tnf_read_part(offsets, 0, o->data, o->nbytes, &e);
+        status = handle_read(t->h, offsets, o->data, o->nbytes, &e);
     if (status == TNF_OK)
-        status = tnf_read_part(text, 0, b->data, b->nbytes, &e);
+        status = handle_read(t->h, text, b->data, b->nbytes, &e);
     PyObject *list = NULL;
     if (status != TNF_OK) {
         raise_error(t->h->st, status, &e, t->h->path);
@@ -217,9 +217,7 @@ static PyObject *tensor_tobytes(PyObject *self, PyObject *ignored)
     if (!bytes)
         return NULL;
     char *p = PyBytes_AsString(bytes);
-    PyThreadState *save = PyEval_SaveThread();
-    tnf_status status = tnf_read_part(part, 0, p, (size_t)part->nbytes, &e);
-    PyEval_RestoreThread(save);
+    tnf_status status = handle_read(t->h, part, p, (size_t)part->nbytes, &e);
     if (status == TNF_OK)
         return bytes;
     Py_DECREF(bytes);
@@ -241,9 +239,7 @@ static PyObject *tensor_read_into(PyObject *self, PyObject *target)
         PyErr_Format(PyExc_ValueError, "the buffer has %zd bytes, the tensor has %llu", view.len,
                      (unsigned long long)part->nbytes);
     } else {
-        PyThreadState *save = PyEval_SaveThread();
-        status = tnf_read_part(part, 0, view.buf, (size_t)view.len, &e);
-        PyEval_RestoreThread(save);
+        status = handle_read(t->h, part, view.buf, (size_t)view.len, &e);
     }
     PyBuffer_Release(&view);
     if (status != TNF_OK)

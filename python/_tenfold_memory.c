@@ -12,15 +12,17 @@ struct hold {
     atomic_size_t count;
     tnf_file *file;
     int fd; /* a descriptor of our own that it reads from; -1: none */
+    net *far;
 };
 
-hold *hold_new(tnf_file *file, int fd)
+hold *hold_new(tnf_file *file, int fd, net *far)
 {
     hold *h = malloc(sizeof *h);
     if (h) {
         atomic_init(&h->count, 1);
         h->file = file;
         h->fd = fd;
+        h->far = far;
     }
     return h;
 }
@@ -38,6 +40,7 @@ void hold_drop(hold *h)
     tnf_close(h->file);
     if (h->fd >= 0)
         close(h->fd);
+    net_free(h->far); /* the file told it until now */
     free(h);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* From what a caller has (a path, a descriptor, bytes, a file object, several of them) to a Handle.
  *
- *   str, PathLike, bytes     a path                  tnf_open()
+ *   str, PathLike, bytes     a path or a URL         tnf_open()
  *   int, .fileno()           a descriptor, doubled   tnf_source_fd()
  *   other bytes-like         its memory              tnf_source_memory()
  *   .read() and .seek()      called with the GIL     tnf_source_custom()
@@ -177,15 +177,18 @@ static int open_options(tnf_open_options *out, PyObject *options, PyObject *aren
 typedef struct opening {
     handle *h;
     tnf_open_options how;
+    tnf_url_options remote;
     PyObject *arena;
     int fd;
+    const char *path;
+    tnf_file *file;
 } opening;
 
 static int open_done(opening *o, tnf_status status, tnf_file *file, const tnf_error *e)
 {
     handle *h = o->h;
     if (status == TNF_OK) {
-        h->hold = hold_new(file, o->fd);
+        h->hold = hold_new(file, o->fd, h->net);
         if (h->hold)
             return 0;
         tnf_close(file);
@@ -198,19 +201,41 @@ static int open_done(opening *o, tnf_status status, tnf_file *file, const tnf_er
     return -1;
 }
 
+/* The network's options: they say what to do while a server is waited for. */
+static int open_far(opening *o)
+{
+    o->h->net = net_new();
+    if (!o->h->net)
+        return PyErr_NoMemory(), -1;
+    net_options(o->h->net, &o->remote);
+    o->how.remote = &o->remote;
+    o->h->far = true;
+    return 0;
+}
+
+static tnf_status run_open(void *ctx, tnf_error *e)
+{
+    opening *o = ctx;
+    return tnf_open(&o->file, o->path, &o->how, e);
+}
+
 static int open_path(opening *o, PyObject *source)
 {
     tnf_error e = { .offset = TNF_NO_OFFSET };
-    tnf_file *file = NULL;
     PyObject *bytes = NULL;
     if (!PyUnicode_FSConverter(source, &bytes))
         return -1;
-    o->h->path = PyUnicode_DecodeFSDefault(PyBytes_AsString(bytes));
-    PyThreadState *save = PyEval_SaveThread();
-    tnf_status status = tnf_open(&file, PyBytes_AsString(bytes), &o->how, &e);
-    PyEval_RestoreThread(save);
+    o->path = PyBytes_AsString(bytes);
+    o->h->path = path_shown(o->path);
+    int bad = !o->h->path || (tnf_is_url(o->path) && open_far(o) < 0) ? -1 : 0;
+    if (!bad) {
+        tnf_status status = handle_run(o->h, run_open, o, &e);
+        if (status != TNF_OK)
+            tnf_close(o->file); /* Ctrl-C came when it was open */
+        bad = open_done(o, status, o->file, &e);
+    }
     Py_DECREF(bytes);
-    return open_done(o, status, file, &e);
+    return bad;
 }
 
 static int open_source(opening *o, tnf_source *source)
@@ -289,6 +314,7 @@ static int open_merged(opening *o, PyObject *list, PyObject *options)
         if (!one)
             return -1;
         files[i] = hold_file(one->hold);
+        o->h->far = o->h->far || one->far;
         int bad = PyList_Append(o->h->others, AS_OBJECT(one));
         Py_DECREF(AS_OBJECT(one));
         if (bad)
@@ -330,11 +356,14 @@ handle *handle_open(state *st, PyObject *source, PyObject *options)
         return NULL;
     h->st = st;
     h->hold = NULL;
-    h->closed = h->of_python = h->compat = h->quick = false;
+    h->closed = h->of_python = h->compat = h->quick = h->far = false;
+    h->net = NULL;
     h->object = h->others = h->path = NULL;
     h->builder = NULL;
     memset(&h->buffer, 0, sizeof h->buffer);
-    opening o = { .h = h, .how = TNF_OPEN_INIT, .arena = PyList_New(0), .fd = -1 };
+    opening o = {
+        .h = h, .how = TNF_OPEN_INIT, .remote = TNF_URL_INIT, .arena = PyList_New(0), .fd = -1
+    };
     if (!o.arena || open_options(&o.how, options, o.arena) < 0 ||
         option_flag(options, "compat", &h->compat) < 0 ||
         option_flag(options, "quick", &h->quick) < 0 || open_any(&o, source, options) < 0) {
@@ -348,7 +377,9 @@ static void handle_free(PyObject *self)
 {
     handle *h = DATA(handle, self);
     PyTypeObject *type = Py_TYPE(self);
-    hold_drop(h->hold); /* before what it reads from */
+    if (!h->hold)
+        net_free(h->net); /* it could not be opened */
+    hold_drop(h->hold);   /* before what it reads from */
     tnf_builder_free(h->builder);
     if (h->buffer.obj)
         PyBuffer_Release(&h->buffer);

@@ -266,9 +266,9 @@ static int convert_target(converting *c, PyObject *path)
         return -1;
     int bad = PyList_Append(c->arena, bytes);
     c->path = PyBytes_AsString(bytes);
-    c->path_object = path;
+    c->path_object = path_shown(c->path);
     Py_DECREF(bytes);
-    return bad;
+    return bad || !c->path_object ? -1 : 0;
 }
 
 static PyObject *convert_result(converting *c, tnf_status status, const tnf_error *e)
@@ -287,6 +287,8 @@ static PyObject *convert_go(converting *c)
     tnf_status status = TNF_OK;
     tnf_error e = { .offset = TNF_NO_OFFSET };
     c->work.bytes = c->bytes;
+    c->work.kept = c->arena;
+    c->work.st = c->st;
     PyObject *result = NULL;
     if (work_run(convert_run, c, &c->work, &status, &e) == 0)
         result = convert_result(c, status, &e);
@@ -299,6 +301,7 @@ static void convert_free(converting *c)
     tnf_sink_close(c->sink);
     tnf_close(c->built);
     tnf_builder_free(c->builder);
+    Py_XDECREF(c->path_object);
     Py_XDECREF(c->arena);
 }
 

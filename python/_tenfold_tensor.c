@@ -125,9 +125,7 @@ PyObject *tensor_array(const tensor *t)
         memcpy(b->data, view, b->nbytes);
         return array_make(t->h->st, part->type, b);
     }
-    PyThreadState *save = PyEval_SaveThread();
-    tnf_status status = tnf_read_part(part, 0, b->data, b->nbytes, &e);
-    PyEval_RestoreThread(save);
+    tnf_status status = handle_read(t->h, part, b->data, b->nbytes, &e);
     if (status == TNF_OK)
         return array_make(t->h->st, part->type, b);
     block_drop(b);
@@ -178,9 +176,7 @@ static int tensor_buffer(PyObject *self, Py_buffer *view, int flags)
         }
     } else {
         b = tensor_block(t);
-        PyThreadState *save = PyEval_SaveThread();
-        tnf_status status = b ? tnf_read_part(part, 0, b->data, b->nbytes, &e) : TNF_OK;
-        PyEval_RestoreThread(save);
+        tnf_status status = b ? handle_read(t->h, part, b->data, b->nbytes, &e) : TNF_OK;
         if (status != TNF_OK) {
             block_drop(b);
             b = raise_error(t->h->st, status, &e, t->h->path);
@@ -409,6 +405,13 @@ static bool slice_quick(const tensor *t, const selection *what, block *b)
     return true;
 }
 
+static tnf_status run_slice(void *ctx, tnf_error *e)
+{
+    slicing *s = ctx;
+    return s->rows ? read_rows(s, e)
+                   : tnf_read_slice(s->t->object, s->what->slices, s->b->data, s->b->nbytes, e);
+}
+
 static PyObject *slice_array(const tensor *t, selection *what)
 {
     const tnf_type *type = t->object->parts->type;
@@ -442,11 +445,8 @@ static PyObject *slice_array(const tensor *t, selection *what)
     tnf_status status = s.b ? TNF_OK : TNF_ENOMEM;
     if (s.b && !s.rows && slice_quick(t, what, s.b))
         return array_make(t->h->st, type, s.b);
-    PyThreadState *save = PyEval_SaveThread();
     if (s.b && bytes > 0)
-        status = s.rows ? read_rows(&s, &e)
-                        : tnf_read_slice(t->object, what->slices, s.b->data, bytes, &e);
-    PyEval_RestoreThread(save);
+        status = handle_run(t->h, run_slice, &s, &e);
     free((void *)(uintptr_t)s.rows);
     if (status == TNF_OK)
         return array_make(t->h->st, type, s.b);

@@ -66,6 +66,13 @@ static bool wait_tenth(inside *in)
     return done;
 }
 
+/* What waits for another machine ends now; once. */
+static void stop_work(const work *w, inside *in)
+{
+    if (!atomic_exchange(&in->stop, true))
+        net_stop(w, 1);
+}
+
 /* With the GIL: -1 with an exception that must stop the work. A callback that returns False stops
  * it without one. */
 static int look_out(const work *w, inside *in)
@@ -79,7 +86,7 @@ static int look_out(const work *w, inside *in)
         return 0;
     PyObject *answer = PyObject_CallFunction(w->progress, "KK", read, total);
     if (answer == Py_False)
-        atomic_store(&in->stop, true);
+        stop_work(w, in);
     Py_XDECREF(answer);
     return answer ? 0 : -1;
 }
@@ -106,9 +113,11 @@ static int run_watched(work *w, inside *in, tnf_status *status)
         if (type || look_out(w, in) == 0)
             continue;
         PyErr_Fetch(&type, &value, &trace);
-        atomic_store(&in->stop, true);
+        stop_work(w, in);
     }
     pthread_join(thread, NULL);
+    if (atomic_load(&in->stop))
+        net_stop(w, -1);
     *status = in->status;
     if (type) {
         PyErr_Clear();
@@ -124,7 +133,7 @@ int work_run(work_fn run, void *ctx, work *w, tnf_status *status, tnf_error *err
     atomic_init(&in.read, 0);
     atomic_init(&in.total, 0);
     bool told = w->progress && w->progress != Py_None;
-    if (!told && w->bytes < WORTH_THREAD)
+    if (!told && w->bytes < WORTH_THREAD && !net_used(w))
         return run_here(&in, status);
     pthread_mutex_init(&in.lock, NULL);
     pthread_cond_init(&in.ended, NULL);

@@ -15,8 +15,9 @@ from ._errors import __all__ as _error_names
 from ._tenfold import Array, Tensor
 
 __version__ = _tenfold.version
-__all__ = ["Array", "File", "Stream", "Tensor", "convert", "diff", "formats", "hash", "info",
-           "merge", "meta", "open", "plan", "repair", "save", "split", "stat", "types", "verify",
+__all__ = ["Array", "File", "Stream", "Tensor", "convert", "diff", "fetch", "formats", "hash",
+           "info", "merge", "meta", "open", "plan", "repair", "save", "split", "stat", "types", "undo",
+           "verify",
            *_error_names]
 
 
@@ -56,11 +57,12 @@ class File(_tenfold.File, _Mapping):
     def read_all(self, names=None, *, threads=0, progress=None, into=None):
         """All tensors (or those named) as a dict of arrays of their own memory, read in parallel.
         `into`: a mapping of names to writable buffers that are filled instead."""
-        if into is None:
-            return self.load(names, threads, progress, True)
-        for name in into if names is None else names:
-            self[name].read_into(into[name])
-        return into
+        if progress is not None:
+            from ._plain import progress as _progress
+            progress = _progress(progress)
+        if into is not None and names is None:
+            names = list(into)
+        return self.load(names, threads, progress, True, into)
 
     def __reduce__(self):
         from ._more import file_reduce
@@ -90,8 +92,8 @@ def open(source, *, format=None, lenient=False, access="auto", limits=None, opti
     """Opens a file of any format, a model by its directory or index, an open descriptor, bytes, a
     file object, or a list of these as one.
 
-    source   a path (str, bytes, os.PathLike), a descriptor (int), any other bytes-like object
-             with the content itself, an object with read() and seek(), or a list of these
+    source   a path (str, bytes, os.PathLike) or URL, a descriptor (int), any other bytes-like
+             object with the content itself, an object with read() and seek(), or a list of these
     format   its name; None finds it out
     lenient  warn where the format's real readers are tolerant
     access   "auto", "mmap" (views of the file) or "pread" (no views)
@@ -115,7 +117,7 @@ def open(source, *, format=None, lenient=False, access="auto", limits=None, opti
 
 
 # What is not needed to read a file is imported when it is called for.
-_LATER = {"convert", "diff", "formats", "hash", "info", "merge", "meta", "plan", "repair", "save",
+_LATER = {"convert", "diff", "fetch", "formats", "hash", "info", "merge", "meta", "plan", "repair", "save",
           "split", "stat", "types", "undo", "verify"}
 
 

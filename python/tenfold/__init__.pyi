@@ -12,8 +12,8 @@ from ._errors import (
     SystemIOError as SystemIOError, TruncatedError as TruncatedError,
     UnsupportedError as UnsupportedError)
 from ._jobs import (
-    convert as convert, diff as diff, formats as formats, hash as hash, info as info,
-    merge as merge, meta as meta, plan as plan, repair as repair, save as save, split as split,
+    convert as convert, diff as diff, fetch as fetch, formats as formats, hash as hash,
+    info as info, merge as merge, meta as meta, plan as plan, repair as repair, save as save, split as split,
     stat as stat, types as types, undo as undo, verify as verify)
 from ._results import (
     Difference as Difference, Report as Report, Statistics as Statistics,

@@ -120,6 +120,14 @@ class NotFoundError(Error, KeyError):
     """No such tensor, part or format."""
 
 
+class _NoObject(NotFoundError, FileNotFoundError):
+    """A server has nothing under that URL; http_status says whether for good (410)."""
+
+    @property
+    def http_status(self):
+        return self.sys
+
+
 class ExistsError(Error, FileExistsError):
     """Already there."""
 
@@ -163,8 +171,10 @@ def make(code, status, message, offset, rule, sys, path):
     cls = _CLASSES.get(code, Error)
     if code in (-2, -8) and sys in _BY_ERRNO:
         cls = _BY_ERRNO[sys]
+    elif code == -8 and sys in (404, 410):
+        cls = _NoObject
     error = cls(message, status=status, code=code, offset=offset, rule=rule, sys=sys, path=path)
-    if sys and code != -3 and isinstance(error, OSError):
+    if sys and code != -3 and cls is not _NoObject and isinstance(error, OSError):
         error.errno = sys
         error.strerror = _os.strerror(sys)
         error.filename = path

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """save, convert, verify and the rest: the functions of the package that do more than open."""
 from . import File, _tenfold, open as _open
-from ._results import Difference, Problem, Report, Statistics, Verification
+from ._plain import progress as _progress
+from ._results import Difference, Fetched, Problem, Report, Statistics, Verification
 
-__all__ = ["convert", "diff", "formats", "hash", "info", "merge", "meta", "plan", "repair", "save",
+__all__ = ["convert", "diff", "fetch", "formats", "hash", "info", "merge", "meta", "plan", "repair", "save",
            "split", "stat", "types", "undo", "verify"]
 
 
@@ -35,18 +36,6 @@ class _Files:
     def __exit__(self, *why):
         for file in self.own:
             file.close()
-
-
-def _progress(progress):
-    """A callable (done, total), or an object like tqdm's bar: total, n, update(), refresh()."""
-    if progress is None or callable(progress) and not hasattr(progress, "update"):
-        return progress
-
-    def tell(done, total):
-        if getattr(progress, "total", None) != total:
-            progress.total = total
-        progress.update(done - progress.n)
-    return tell
 
 
 def _saving(format, allow_loss, replace, order, dtype, sync, progress, options):
@@ -234,6 +223,24 @@ def repair(src, dst, *, format=None, replace=False, sync=True, progress=None, **
         return _tenfold.repair(file, dst, how)
     finally:
         file.close()
+
+
+def fetch(url, directory, *, replace=False, progress=None, **options):
+    """Downloads a file, all files of a folder (s3, gs, az, hf), or an index and its shards, into a
+    directory: a list of (name, bytes, fetched), fetched=False for what was there already, unchanged.
+    Each file appears when it is whole and verified; after an interruption the rest is fetched.
+
+    progress   called with (done, total) bytes of the file that is fetched, or a bar of tqdm
+    **options  those of the command's -o: anonymous, connections, endpoint, netrc, private, region
+    """
+    files, told = _tenfold.fetch(url, directory, {
+        "replace": replace, "progress": _progress(progress), "options": options or None})
+    if told:
+        import warnings
+        from ._errors import FormatWarning
+        for _, message in told:
+            warnings.warn(f"{_tenfold.shown(url)}: {message}", FormatWarning, stacklevel=2)
+    return [Fetched(*file) for file in files]
 
 
 def undo(path):

@@ -3,7 +3,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from . import File, _Path, _Source
-from ._results import Difference, Report, Statistics, Verification
+from ._results import Difference, Fetched, Report, Statistics, Verification
 
 __all__: list[str]
 _Progress = Callable[[int, int], object] | Any
@@ -55,6 +55,8 @@ def stat(src: File | _Source, names: str | Iterable[str] | None = None, *, bins:
 def repair(src: _Path, dst: _Path, *, format: str | None = None, replace: bool = False,
            sync: bool = True, progress: _Progress = None,
            **options: object) -> tuple[int, list[tuple[str, str, int | None, str | None]]]: ...
+def fetch(url: _Path, directory: _Path, *, replace: bool = False, progress: _Progress = None,
+          **options: object) -> list[Fetched]: ...
 def undo(path: _Path) -> bool: ...
 def meta(path: _Path, set: Mapping[str, Any] | None = None, *, remove: str | Iterable[str] = (),
          tensor: str | None = None, in_place: bool = False, rewrite: bool = False,

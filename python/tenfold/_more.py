@@ -3,6 +3,8 @@
 import html
 import os
 
+from . import _tenfold
+
 
 def _size(n):
     for unit in ("B", "KiB", "MiB", "GiB"):
@@ -94,21 +96,42 @@ def _header(file):
     return digest.digest()
 
 
+def pinned(path, format=None):
+    """A hash of what a plan says of its input: sizes, times or ETags of all files, and what their
+    headers tell. It is the same as long as the input is."""
+    import hashlib
+    from .jobs import plan
+    # The items, a line each, come last, and texts in JSON have no ends of lines.
+    head = plan("hash", path, 1, read_format=format).text.partition('\n"items":')[0]
+    return hashlib.sha256(head.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _far_state(path, file):
+    """Size and, by its plan, ETag of a file of another machine. Plans know no options of opening, so
+    with some of them the size must do."""
+    plain = not file._options.get("options") and not file._options.get("limits")
+    return (file.size, pinned(path, file._options.get("format")) if plain else None)
+
+
 def file_reduce(file):
     """By its path, to be opened again where it is unpickled, if it is still the same file."""
     if file.closed or file.path is None or not isinstance(file._source, (str, bytes, os.PathLike)):
         raise TypeError("only an open File that was opened by its path can be pickled")
-    path = os.path.abspath(os.fsdecode(file._source))
+    path = os.fsdecode(file._source)
+    if _tenfold.is_url(path):
+        return _again, (path, dict(file._options), _far_state(path, file), _header(file))
+    path = os.path.abspath(path)
     return _again, (path, dict(file._options), _state(path), _header(file))
 
 
 def _again(path, options, state, header):
     from . import ChangedError, File
-    if _state(path) != state:
+    far = _tenfold.is_url(path)
+    file = File(path, options) if far or _state(path) == state else None
+    if file is None or far and _far_state(path, file) != state:
         raise ChangedError("the file was changed since it was pickled", status="ECHANGED", code=-15,
-                           path=path)
-    file = File(path, options)
+                           path=_tenfold.shown(path))
     if _header(file) != header:
         raise ChangedError("the file has other tensors than when it was pickled", status="ECHANGED",
-                           code=-15, path=path)
+                           code=-15, path=_tenfold.shown(path))
     return file

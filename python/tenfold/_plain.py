@@ -20,6 +20,18 @@ def writing(metadata, format):
     return how
 
 
+def progress(told):
+    """A callable (done, total), or an object like tqdm's bar: total, n, update()."""
+    if told is None or callable(told) and not hasattr(told, "update"):
+        return told
+
+    def tell(done, total):
+        if getattr(told, "total", None) != total:
+            told.total = total
+        told.update(done - told.n)
+    return tell
+
+
 def check_name(name):
     """The one name that a tensor of safetensors cannot have: its readers would not open the file."""
     if name == "__metadata__":

@@ -36,6 +36,13 @@ class Report(list):
         return Report, (self.format, tuple(self.counts.values()), [tuple(i) for i in self])
 
 
+class Fetched(NamedTuple):
+    """A file that fetch() has brought, or found unchanged."""
+    name: str
+    bytes: int
+    fetched: bool
+
+
 class Problem(NamedTuple):
     """What verify() found."""
     status: str

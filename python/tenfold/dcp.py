@@ -38,7 +38,9 @@ __all__ = ["Reader", "Writer"]
 
 _SHARDING = "DCP_SHARDING_INFO"  # torch's: {name: {"saved_offsets": [...]}}
 _BYTES = "TENFOLD_DCP_BYTES"     # ours: [name] of what is no tensor
+_SAVE = "TENFOLD_DCP_SAVE"       # ours: an id that all files of one save have
 _INDEX = "model.safetensors.index.json"
+_PIECES = "tenfold.dcp.json"     # ours: {"files": [...]} where there is no index
 
 
 def _finished(value):
@@ -97,6 +99,34 @@ def _offsets(file, name, sharding, rank):
     return tuple(told)
 
 
+def _listed(folder):
+    """The files of the last save that was finished, by what it left; None if it left nothing."""
+    path = _os.path.join(folder, _PIECES)
+    try:
+        with open(path, encoding="utf-8") as f:
+            told = _json.load(f)
+        names = told["files"]
+        if not names or any(not isinstance(name, str) or _os.path.basename(name) != name or
+                            not name.endswith(".safetensors") for name in names):
+            raise ValueError
+    except FileNotFoundError:
+        return None
+    except (KeyError, TypeError, ValueError):
+        raise FormatError("this is no list of the files of a save", status="EFORMAT", code=-4,
+                          path=path) from None
+    return names
+
+
+def _save_of(files):
+    """The id of the save that all files are of; None if they do not tell."""
+    told = {_metadata_of(file).get(_SAVE) for file in files}
+    if len(told) > 1:
+        raise FormatError("the files are of different saves: one of them was not finished, or files "
+                          "of another checkpoint lie among them", status="EFORMAT", code=-4,
+                          path=files[0].path)
+    return told.pop() if told else None
+
+
 class Reader(StorageReader):
     """Reads a checkpoint for torch.distributed.checkpoint.load() from anything tenfold.open() takes:
     a file of any format, a folder, an index, a URL; and from folders that torch's HuggingFace writer
@@ -117,7 +147,7 @@ class Reader(StorageReader):
         super().__init__()
         self.path, self.threads, self.cast, self.exact = path, threads, cast, exact
         self.opening = opening
-        self._files, self._chunks, self._bytes = [], {}, {}
+        self._files, self._chunks, self._bytes, self._save = [], {}, {}, None
         self.left_out = {}
         self.report = {"bytes": 0, "bytes_read": 0}
 
@@ -126,8 +156,11 @@ class Reader(StorageReader):
     def _shards(self):
         """The files of a folder that has several and no index; None for what open() opens as one."""
         folder = _local(self.path)
-        if folder is None or not _os.path.isdir(folder) or self.opening:
+        if folder is None or not _os.path.isdir(folder):
             return None
+        listed = _listed(folder)
+        if listed:
+            return [_os.path.join(folder, name) for name in listed]
         names = sorted(name for name in _os.listdir(folder) if not name.startswith("."))
         files = [name for name in names if name.endswith(".safetensors")]
         if not files or any(name.endswith(".index.json") for name in names):
@@ -176,6 +209,7 @@ class Reader(StorageReader):
 
     def read_metadata(self, *args, **kwargs):
         self._open()
+        self._save = _save_of(self._files)
         result = {}
         for file in self._files:
             sharding = _sharding(file)
@@ -196,7 +230,7 @@ class Reader(StorageReader):
                                   f"shape {list(told.size)}: a file is missing, or is another's",
                                   status="EFORMAT", code=-4)
         metadata = Metadata(state_dict_metadata=result, storage_data={})
-        metadata.storage_meta = StorageMeta()
+        metadata.storage_meta = StorageMeta(save_id=self._save)
         return metadata
 
     # ------------------------------------------------------------------- reading
@@ -209,6 +243,11 @@ class Reader(StorageReader):
     def set_up_storage_reader(self, metadata, is_coordinator, *args, **kwargs):
         if not self._files:  # the metadata came from another process
             self.read_metadata()
+        there = getattr(metadata.storage_meta, "save_id", None)
+        if there != self._save:
+            from ._errors import ChangedError
+            raise ChangedError("the checkpoint was replaced while it was loaded", status="ECHANGED",
+                               code=-15, path=_os.fspath(self.path) if _local(self.path) else None)
 
     def prepare_local_plan(self, plan):
         return plan
@@ -267,8 +306,9 @@ class Writer(StorageWriter):
     whose reader reads them. Where every tensor is whole in one file, an index is written too, so
     that everything that reads sharded safetensors reads the folder.
 
-    replace   a folder that has a checkpoint may be written to; files of it that are not written
-              again are removed at the very end
+    replace   a folder that has a checkpoint may be written to. The new files have names of their
+              own, finish() makes them the checkpoint by one step, and then the old ones are removed:
+              until then the old checkpoint is there, whatever happens
     sync      False skips fsync: faster, but a power cut may lose the checkpoint
     metadata  {str: str} for each file
     """
@@ -285,7 +325,7 @@ class Writer(StorageWriter):
     def _there(self):
         """The files of a checkpoint that are in the folder."""
         return {name for name in _os.listdir(self.path)
-                if name.endswith(".safetensors") or name == _INDEX}
+                if name.endswith(".safetensors") or name in (_INDEX, _PIECES)}
 
     def set_up_storage_writer(self, is_coordinator, *args, **kwargs):
         if is_coordinator:
@@ -300,7 +340,10 @@ class Writer(StorageWriter):
             from ._errors import ExistsError
             raise ExistsError(f"{self.path} has a checkpoint already ({sorted(there)[0]}); "
                               "replace=True writes over it", status="EEXISTS", code=-9)
-        return [_replace(plan, storage_data={"shard": i}) for i, plan in enumerate(plans, 1)]
+        save = _os.urandom(8).hex()
+        apart = f"-{save}" if there else ""  # nothing of the old checkpoint is written over
+        return [_replace(plan, storage_data={"shard": f"{i:05}{apart}", "save": save})
+                for i, plan in enumerate(plans, 1)]
 
     def _value(self, item, planner):
         """(what the extension takes, bytes, what must stay meanwhile, is it a tensor)"""
@@ -323,7 +366,7 @@ class Writer(StorageWriter):
             return (id, _pieces(tensor), shape), n, tensor
         return (id, _tenfold.borrow(tensor.data_ptr() if n else 0, n), shape), n, tensor
 
-    def _write(self, path, items, planner):
+    def _write(self, path, items, planner, save):
         """One file; how many bytes each item has."""
         values, kept, sizes, sharding, objects = [], [], [], {}, []
         for item in items:
@@ -341,7 +384,7 @@ class Writer(StorageWriter):
                     offsets = item.tensor_data.chunk.offsets
                 sharding[name] = {"saved_offsets": list(offsets)}
         metadata = {**self.metadata, "format": "pt", "DCP_VERSION": "1.0",
-                    _SHARDING: _json.dumps(sharding)}
+                    _SHARDING: _json.dumps(sharding), _SAVE: save}
         if objects:
             metadata[_BYTES] = _json.dumps(objects)
         _tenfold.save(values, path, {"format": "safetensors", "replace": True, "sync": self.sync,
@@ -357,8 +400,9 @@ class Writer(StorageWriter):
                 files.append([])
             files[k - 1].append(item)
         for k, items in enumerate(files, 1):
-            name = f"shard-{plan.storage_data['shard']:05}-model-{k:05}-of-{len(files):05}.safetensors"
-            sizes = self._write(_os.path.join(self.path, name), items, planner)
+            told = plan.storage_data
+            name = f"shard-{told['shard']}-model-{k:05}-of-{len(files):05}.safetensors"
+            sizes = self._write(_os.path.join(self.path, name), items, planner, told["save"])
             results += [WriteResult(index=item.index, size_in_bytes=n, storage_data=_Stored(name, n))
                         for item, n in zip(items, sizes)]
         return _finished(results)
@@ -372,16 +416,20 @@ class Writer(StorageWriter):
             total += result.storage_data.nbytes
             files.add(result.storage_data.path)
         if whole and stored:
-            self._index({"metadata": {"total_size": total},
-                         "weight_map": dict(sorted(stored.items()))})
+            self._tell(_INDEX, {"metadata": {"total_size": total},
+                                "weight_map": dict(sorted(stored.items()))})
             files.add(_INDEX)
+        elif files:
+            self._tell(_PIECES, {"files": sorted(files)})
+            files.add(_PIECES)
         if self.replace:
-            for name in self._there() - files:
+            # What says which files count goes first: a reader prefers the list to the index.
+            for name in sorted(self._there() - files, key=lambda n: (n != _PIECES, n != _INDEX)):
                 _os.unlink(_os.path.join(self.path, name))
 
-    def _index(self, told):
+    def _tell(self, name, told):
         """Complete under its name, or not there."""
-        path = _os.path.join(self.path, _INDEX)
+        path = _os.path.join(self.path, name)
         with open(path + ".tmp", "w", encoding="utf-8") as f:
             _json.dump(told, f, indent=2)
             f.write("\n")

@@ -202,7 +202,7 @@ class Embeddings:
                  iterations=0, attempts=0, seed=0, threads=0, as_is=False, replace=False,
                  progress=None):
         """Saves it with a quantized matrix; what is lost is told by cosine and euclidean."""
-        from ._jobs import _progress
+        from ._plain import progress as _progress
         return self._emb.quantize(path, {
             "format": format, "method": method, "bits": bits, "subquantizers": subquantizers,
             "iterations": iterations, "attempts": attempts, "seed": seed, "threads": threads,

@@ -11,6 +11,7 @@ import json as _json
 import os as _os
 
 from . import _tenfold
+from ._plain import progress as _progress
 
 __all__ = ["Job", "plan"]
 
@@ -49,7 +50,8 @@ class Job:
         trust_content  inputs may have other times of change than when they were planned
         """
         return _tenfold.job_do(self._job, i, {"base": _path(base), "trust_content": trust_content,
-                                              "threads": threads, "progress": progress})
+                                              "threads": threads,
+                                              "progress": _progress(progress)})
 
     def finish(self, receipts=None, *, base=None, trust_content=False, verify=True, threads=0,
                progress=None):
@@ -58,7 +60,7 @@ class Job:
         told = _tenfold.job_finish(self._job, {
             "receipts": list(receipts) if receipts is not None else None, "base": _path(base),
             "trust_content": trust_content, "no_verify": not verify, "threads": threads,
-            "progress": progress})
+            "progress": _progress(progress)})
         return _json.loads(told)
 
     def abort(self, *, base=None):

@@ -8,7 +8,7 @@ import numpy as _np
 
 from . import File as _File, _tenfold
 from ._errors import Error as _Error, LossyError as _LossyError
-from ._plain import check_name, writing as _writing
+from ._plain import check_name, progress as _progress, writing as _writing
 
 __all__ = ["load", "load_file", "save", "save_file"]
 
@@ -55,7 +55,8 @@ def save(tensor_dict, metadata=None, *, format="safetensors"):
 def save_file(tensor_dict, filename, metadata=None, *, format="safetensors", sync=True,
               progress=None):
     """Saves arrays to a file, which is complete under its name or not there at all."""
-    _save(_checked(tensor_dict, format), filename, metadata, format, sync, progress=progress)
+    _save(_checked(tensor_dict, format), filename, metadata, format, sync,
+          progress=_progress(progress))
 
 
 def load(data, *, threads=0):
@@ -73,7 +74,7 @@ def load_file(filename, *, backend="mmap", threads=0, progress=None):
         raise _Error(f'backend "{backend}" is invalid (expected one of: "mmap", "pread")')
     file = _open(filename, {"access": "pread" if backend == "pread" else "auto", "compat": True})
     try:
-        return file.load(None, threads, progress)
+        return file.load(None, threads, _progress(progress))
     finally:
         file.close()
 
@@ -81,7 +82,9 @@ def load_file(filename, *, backend="mmap", threads=0, progress=None):
 def _open(filename, how):
     try:
         return _File(filename, how)
-    except FileNotFoundError:
+    except FileNotFoundError as error:
+        if getattr(error, "http_status", None):
+            raise
         text = f"No such file or directory: {_text(filename)}"
         raise FileNotFoundError(text) from None
 

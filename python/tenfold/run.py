@@ -125,7 +125,7 @@ def main(arguments=None):
         prog="python3 -m tenfold.run", description="Does this process's parts of a plan; rank 0 "
         "finishes it and prints the result. Started by torchrun, Slurm, MPI, or alone.")
     parser.add_argument("plan", help="a file that `tenfold plan` wrote")
-    parser.add_argument("--base", help="where receipts lie, if the plan has no output")
+    parser.add_argument("--base", help="where receipts lie, if the plan has no output [PLAN]")
     parser.add_argument("--trust-content", action="store_true",
                         help="inputs may have other times of change")
     parser.add_argument("--no-finish", action="store_true", help="do parts only")
@@ -135,7 +135,10 @@ def main(arguments=None):
     told = parser.parse_args(arguments)
     with open(told.plan, encoding="utf-8") as f:
         job = Job(f.read())
-    result = work(job, base=told.base, trust_content=told.trust_content, wait=told.wait,
+    base = told.base
+    if base is None and job.info["out"] is None and place().world > 1:
+        base = told.plan  # all processes know it, and rank 0 finds the receipts of others there
+    result = work(job, base=base, trust_content=told.trust_content, wait=told.wait,
                   finish=not told.no_finish, threads=told.threads)
     if result is not None:
         json.dump(result, sys.stdout)

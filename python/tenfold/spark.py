@@ -8,8 +8,6 @@
 The package must be installed where the executors run, and they must reach the files by the same
 paths or URLs. Options: path, as, parts, select, columns, format, embeddings, vocab, words.
 """
-import os as _os
-
 from ._plain import need as _need
 
 _need("pyspark", __name__, "spark")
@@ -21,8 +19,9 @@ except ImportError as _error:
     raise ImportError(f"tenfold.spark needs pyspark 4 or later; this is {_pyspark.__version__}") from \
         _error
 
-from . import open as _open
+from . import _tenfold, open as _open
 from ._errors import ChangedError, InvalidError
+from ._more import pinned as _pinned
 
 __all__ = ["TensorSource", "convert", "hash", "nearest", "run", "verify"]
 
@@ -47,14 +46,6 @@ def _invalid(text):
 def _escaped(name):
     """A pattern that fits this name alone."""
     return "".join(f"[{c}]" if c in "*?[" else "\\\\" if c == "\\" else c for c in name)
-
-
-def _state(path, file):
-    """What must be the same where the partition is read: a plan holds for these files only."""
-    told = [file.format, file.size, len(file)]
-    if isinstance(path, str) and _os.path.isfile(path):
-        told.append(_os.stat(path).st_mtime_ns)
-    return tuple(told)
 
 
 class _Options:
@@ -105,11 +96,16 @@ class _Options:
     def checked(self, state):
         """The file, if it is the one that was planned."""
         file = self.open()
-        if _state(self.path, file) != state:
+        if self.state() != state:
             file.close()
             raise ChangedError("the input is not the one that was planned", status="ECHANGED",
-                               code=-15, path=self.path)
+                               code=-15, path=_tenfold.shown(self.path))
         return file
+
+    def state(self):
+        """What must be the same where a partition is read. Asked for after the file was opened, so
+        that what was opened is not older."""
+        return _pinned(self.path, self.opening["format"])
 
 
 class _Part(InputPartition):
@@ -150,7 +146,7 @@ class _TensorReader(DataSourceReader):
 
     def partitions(self):
         with self.options.open() as file:
-            names, state = self._names(file), _state(self.options.path, file)
+            names, state = self._names(file), self.options.state()
             # a header weighs as much as a few KB: a model of empty tensors is cut as well
             sizes = [file[name].nbytes + 4096 for name in names]
             cuts = _cut(sizes, self.options.count(sum(sizes), len(names)))
@@ -188,12 +184,11 @@ class _RowReader(DataSourceReader):
         self.options = options
 
     def _embeddings(self, file):
-        from . import _tenfold
         return _tenfold.Embeddings(file, {**self.options.names, "threads": 1, "no_index": True})
 
     def partitions(self):
         with self.options.open() as file:
-            info, state = self._embeddings(file).info, _state(self.options.path, file)
+            info, state = self._embeddings(file).info, self.options.state()
         rows = info["words"] if info["has_words"] else info["rows"]
         n = self.options.count(rows * (4 * info["dims"] + 16), rows)
         return [_Part(state, (rows * i // n, rows * (i + 1) // n)) for i in range(n)]

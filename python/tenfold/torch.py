@@ -10,7 +10,7 @@ import torch as _torch
 
 from . import File as _File, _tenfold
 from ._errors import UnsupportedError as _UnsupportedError
-from ._plain import check_name as _check_name, writing as _writing
+from ._plain import check_name as _check_name, progress as _progress, writing as _writing
 
 __all__ = ["iterate", "load", "load_file", "load_into", "load_model", "load_sharded", "safe_open", "save",
            "save_file", "save_model"]
@@ -69,7 +69,9 @@ def _opened(filename, backend):
     try:
         return _File(filename, {"access": "pread" if backend == "pread" else "auto",
                                 "compat": True})
-    except FileNotFoundError:
+    except FileNotFoundError as error:
+        if getattr(error, "http_status", None):
+            raise
         import os
         text = f"No such file or directory: {os.fsdecode(filename)}"
         raise FileNotFoundError(text) from None
@@ -77,15 +79,62 @@ def _opened(filename, backend):
 
 def _load(file, device, threads=0, progress=None):
     try:
-        arrays = file.load(None, threads, progress, False)
+        arrays = file.load(None, threads, _progress(progress), False)
         return {name: _tensor(array, device) for name, array in arrays.items()}
     finally:
         file.close()
 
 
+class _Lent:
+    """The bytes of a tensor in a mapped file, as _tensor() takes an Array."""
+
+    __slots__ = ("dtype", "shape", "order", "nbytes", "raw")
+
+    def __init__(self, tensor, raw):
+        self.dtype, self.shape, self.order = tensor.dtype, tensor.shape, tensor.order
+        self.nbytes, self.raw = tensor.nbytes, raw
+
+
+def _same(a, b):
+    return (a.st_dev, a.st_ino, a.st_size, a.st_mtime_ns) == (b.st_dev, b.st_ino, b.st_size,
+                                                              b.st_mtime_ns)
+
+
+def _load_mapped(filename, backend):
+    """Tensors over a private mapping of the file: writing to them does not change it."""
+    import mmap
+    import os
+    if isinstance(filename, int) or _tenfold.is_url(filename) or not os.path.isfile(filename):
+        return _load(_opened(filename, backend), "cpu")
+    before = os.stat(filename)
+    with _opened(filename, backend) as file, open(filename, "rb") as opened:
+        if not _same(before, os.fstat(opened.fileno())):
+            from ._errors import ChangedError
+            raise ChangedError("the file was replaced while it was opened", status="ECHANGED",
+                               code=-15, path=file.path)
+        whole = memoryview(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_COPY))
+        result, others = dict.fromkeys(file.placed()), []
+        for name in result:
+            tensor = file[name]
+            _, at, n, encoding = tensor.location or (None, 0, 0, None)
+            width = _BYTES.get(tensor.dtype, 1)
+            if encoding == "raw" and not file.shards and tensor.layout == "dense" and \
+                    n == tensor.nbytes and at % width == 0:
+                result[name] = _tensor(_Lent(tensor, whole[at:at + n]))
+            else:
+                others.append(name)  # compressed, at an odd place, in another file
+        result.update((name, _tensor(array))
+                      for name, array in file.load(others, 0, None, False).items())
+        return result
+
+
 def load_file(filename, device="cpu", *, backend="mmap", threads=0, progress=None, names=None,
-              slices=None, dtype=None, each=False):
+              slices=None, dtype=None, each=False, mmap=False):
     """The tensors of a file of any format.
+
+    `mmap`: on the CPU tensors lie in a private mapping of the file where they can, as safetensors'
+    do: nothing is read before it is used, writing to them does not change the file, and the file
+    must not be cut short or written over as long as they are there.
 
     On a GPU: `names` selects, `slices` is {name: key between brackets}, `dtype` ("bf16") casts and
     dequantizes on the GPU, `each` gives each tensor memory of its own, not a piece of a slab."""
@@ -97,6 +146,8 @@ def load_file(filename, device="cpu", *, backend="mmap", threads=0, progress=Non
                             threads=threads, each=each)
     if names is not None or slices or dtype or each:
         raise ValueError("names, slices, dtype and each are for GPUs; open() has all of them")
+    if mmap and str(device) == "cpu":
+        return _load_mapped(filename, backend)
     return _load(_opened(filename, backend), _device(device), threads, progress)
 
 
@@ -269,7 +320,7 @@ def _items(tensors, format):
 
 def _save(tensors, path, metadata, format, sync=True, progress=None):
     items, kept = _items(tensors, format)
-    how = {**_writing(metadata, format), "sync": sync, "progress": progress}
+    how = {**_writing(metadata, format), "sync": sync, "progress": _progress(progress)}
     result = _tenfold.save(items, path, how)
     del kept
     return result

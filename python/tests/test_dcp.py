@@ -166,6 +166,53 @@ class Dcp(support.Case):
         dcp.save(less, storage_writer=tenfold.dcp.Writer(self.path("out"), replace=True), no_dist=True)
         self.same(load(blank(less), tenfold.dcp.Reader(self.path("out"))), less)
 
+    def test_replaced(self):
+        """A save that is not finished leaves the old checkpoint, whole tensors or pieces."""
+        class Stopped(tenfold.dcp.Writer):
+            def finish(self, metadata, results):
+                raise RuntimeError("stopped")
+
+        class Pieces(tenfold.dcp.Writer):  # as if another rank had the same tensor, too
+            def finish(self, metadata, results):
+                super().finish(metadata, [*results, *results])
+        old, new = {"w": torch.ones(4, 3)}, {"w": torch.full((4, 3), 2.0)}
+        out = self.path("out")
+        for first, second in ((tenfold.dcp.Writer, Pieces), (Pieces, tenfold.dcp.Writer),
+                              (Pieces, Pieces)):
+            dcp.save(old, storage_writer=first(out, replace=True), no_dist=True)
+            before = set(os.listdir(out))
+            with self.assertRaises(BaseException):
+                dcp.save(new, storage_writer=Stopped(out, replace=True), no_dist=True)
+            self.assertGreater(set(os.listdir(out)), before)
+            self.same(load(blank(old), tenfold.dcp.Reader(out)), old)
+            self.same(load(blank(old), tenfold.dcp.Reader(out, access="pread")), old)
+            dcp.save(new, storage_writer=second(out, replace=True), no_dist=True)
+            self.same(load(blank(new), tenfold.dcp.Reader(out)), new)
+            self.assertEqual(len(os.listdir(out)), 2)
+        # Without a list, files of two saves are no checkpoint.
+        dcp.save(old, storage_writer=Pieces(out, replace=True), no_dist=True)
+        with self.assertRaises(BaseException):
+            dcp.save(new, storage_writer=Stopped(out, replace=True), no_dist=True)
+        os.unlink(os.path.join(out, "tenfold.dcp.json"))
+        with self.assertRaisesRegex(tenfold.FormatError, "different saves"):
+            tenfold.dcp.Reader(out).read_metadata()
+        for text in ("{", "[]", '{"files": []}', '{"files": ["../x.safetensors"]}', '{"files": 3}'):
+            with open(os.path.join(out, "tenfold.dcp.json"), "w", encoding="utf-8") as f:
+                f.write(text)
+            with self.assertRaisesRegex(tenfold.FormatError, "no list"):
+                tenfold.dcp.Reader(out).read_metadata()
+
+    def test_opening(self):
+        """Pieces are found whatever else is said of opening."""
+        for i in range(2):
+            os.makedirs(self.path("two"), exist_ok=True)
+            tenfold.torch.save_file(
+                {"w": torch.full((2, 3), float(i))}, os.path.join(self.path("two"), f"{i}.safetensors"),
+                {"DCP_SHARDING_INFO": json.dumps({"w": {"saved_offsets": [2 * i, 0]}})})
+        for how in ({}, {"access": "pread"}, {"lenient": True}):
+            got = load({"w": torch.zeros(4, 3)}, tenfold.dcp.Reader(self.path("two"), **how))
+            self.assertEqual(got["w"][:, 0].tolist(), [0, 0, 1, 1])
+
     def test_objects(self):
         """Values that are no tensors, as optimizers have."""
         state = {"w": torch.ones(3), "step": 17, "nested": {"lr": 0.5, "name": "adam"}}

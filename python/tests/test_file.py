@@ -228,7 +228,15 @@ class Buffers(FileCase):
                 f["w"].read_into(bytearray(3))
             with self.assertRaises((BufferError, TypeError)):
                 f["w"].read_into(b"12345678" * 30)
-            f.read_all(into={"w": out})
+            out[:] = 0
+            self.assertIs(f.read_all(into={"w": out})["w"], out)
+            np.testing.assert_array_equal(out, self.arrays["w"])
+            for bad, error in (({"w": bytearray(3)}, ValueError), ({"none": out}, KeyError),
+                               ({"w": bytes(240)}, (BufferError, TypeError))):
+                with self.assertRaises(error):
+                    f.read_all(into=bad)
+            with self.assertRaises(KeyError):
+                f.read_all(["w", "none"], into={"w": out})
 
     def test_all_types(self):
         kinds = ["f8", "f4", "f2", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "?", "c8", "c16"]

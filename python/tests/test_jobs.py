@@ -87,6 +87,11 @@ class Save(JobCase):
             np.testing.assert_array_equal(f["w"].numpy(), np.arange(n))
         self.assertEqual(calls, sorted(calls))
 
+        tenfold.save(self.path("z.safetensors"),
+                     {"w": tenfold.Stream(lambda offset, view: None, (n,), "i64")})
+        with tenfold.open(self.path("z.safetensors")) as f:
+            self.assertFalse(f["w"].numpy().any(), "memory of the process")
+
         def fail(offset, view):
             raise RuntimeError("no more ink")
         with self.assertRaisesRegex(tenfold.Error, "no more ink"):
@@ -316,9 +321,24 @@ class Progress(JobCase):
 
             def update(self, n):
                 self.n += n
-        bar = Bar()
-        tenfold.hash(self.big(128), progress=bar)
-        self.assertTrue(bar.total is None or 0 <= bar.n <= bar.total)
+        path, n = self.big(32), 32 << 20
+        array = {f"w{i}": np.zeros(1 << 20, "u1") for i in range(32)}
+        from tenfold.numpy import load_file, save_file
+        job = tenfold.jobs.plan("hash", path, 1)
+        with tenfold.open(path) as f:
+            for work in (lambda bar: tenfold.hash(path, progress=bar),
+                         lambda bar: f.read_all(progress=bar),
+                         lambda bar: f.read_all(progress=bar, into=array, threads=2),
+                         lambda bar: load_file(path, progress=bar),
+                         lambda bar: save_file(array, self.path("b.safetensors"), progress=bar)):
+                bar = Bar()
+                work(bar)
+                self.assertGreaterEqual(bar.total, n)
+                self.assertGreater(bar.n, 0)
+                self.assertLessEqual(bar.n, bar.total)
+            np.testing.assert_array_equal(array["w7"], f["w7"][:])
+        # A plan may have nothing to tell, but takes a bar.
+        job.finish([job.part(0, progress=Bar())], progress=Bar())
 
     def test_interrupt(self):
         path = self.path("noise.safetensors")
@@ -333,6 +353,30 @@ class Progress(JobCase):
         self.assertLess(time.monotonic() - start, 10)
         timer.join()
         self.assertFalse(os.path.exists(self.path("noise.zt")))
+
+
+class Pins(JobCase):
+    """What partitions of Spark hold their input against."""
+
+    def test_folder(self):
+        from tenfold._more import pinned
+        folder = self.path("model")
+        tenfold.split(self.model, folder, max_bytes=100)
+        for path in (self.model, folder):
+            self.assertEqual(pinned(path), pinned(path))
+        kept = pinned(folder)
+        shard = next(os.path.join(folder, name) for name in sorted(os.listdir(folder))
+                     if name.endswith(".safetensors"))
+        with open(shard, "rb") as f:
+            data = bytearray(f.read())
+        data[-1] ^= 1  # another value, of the same size and with the same header
+        when = os.stat(shard).st_mtime_ns
+        with open(shard, "wb") as f:
+            f.write(data)
+        os.utime(shard, ns=(when, when + 1000))
+        self.assertNotEqual(pinned(folder), kept)
+        tenfold.save(self.path("m.npz"), {"w": np.zeros(3)})
+        self.assertEqual(pinned(self.path("m.npz"), "npz"), pinned(self.path("m.npz"), "npz"))
 
 
 class Program(JobCase):

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: MIT
 """tenfold.run: the place of a process by the variables of every launcher."""
+import json
+import os
+import subprocess
+import sys
 import unittest
 
 import support
@@ -48,6 +52,56 @@ class Run(support.Case):
                 got = [i for rank in range(world) for i in parts(n, Place(rank, world, 0, 1, None))]
                 self.assertEqual(sorted(got), list(range(n)))
         self.assertIs(tenfold.run.parts, parts)
+
+
+class Work(support.Case):
+    """python -m tenfold.run with a plan that has no output: receipts lie beside the plan."""
+
+    def setUp(self):
+        super().setUp()
+        self.model, self.plan = self.path("m.safetensors"), self.path("plan.json")
+        tenfold.save(self.model, {f"w{i}": memoryview(bytes([i]) * 5000) for i in range(8)})
+
+    def planned(self, job):
+        with open(self.plan, "w", encoding="utf-8") as f:
+            f.write(tenfold.jobs.plan(job, self.model, 4).text)
+
+    def start(self, *arguments, **environment):
+        env = {key: value for key, value in os.environ.items() if not key.startswith("SLURM_")}
+        env.update(environment, PYTHONPATH=os.pathsep.join(p for p in sys.path if p))
+        return subprocess.Popen([sys.executable, "-m", "tenfold.run", *arguments, self.plan], env=env,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def ended(self, process):
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, err)
+        return out
+
+    def test_slurm(self):
+        for job in ("hash", "verify", "stat"):
+            self.planned(job)
+            first = self.start("--wait", "50", SLURM_PROCID="0", SLURM_NTASKS="2")
+            second = self.start(SLURM_PROCID="1", SLURM_NTASKS="2")
+            self.assertEqual(self.ended(second), "")
+            told = json.loads(self.ended(first))
+            if job == "hash":
+                self.assertEqual(told["files"][0]["hash"].split(":")[1],
+                                 tenfold.hash(self.model).split(":")[1])
+        left = [name for name in os.listdir(self.folder) if not name.startswith("plan.json.tenfold-")]
+        self.assertEqual(sorted(left), ["m.safetensors", "plan.json"])
+
+    def test_torchrun_variables(self):
+        self.planned("hash")
+        both = [self.start("--wait", "50", RANK=str(i), WORLD_SIZE="2") for i in (1, 0)]
+        told = [self.ended(each) for each in both]
+        self.assertEqual(json.loads(told[1])["files"][0]["hash"].split(":")[1],
+                         tenfold.hash(self.model).split(":")[1])
+
+    def test_alone(self):
+        self.planned("hash")
+        told = json.loads(self.ended(self.start()))
+        self.assertEqual(told["files"][0]["hash"].split(":")[1],
+                         tenfold.hash(self.model).split(":")[1])
 
 
 if __name__ == "__main__":

@@ -137,6 +137,14 @@ class Source(Files):
         os.utime(path, ns=(1, 1))
         with self.assertRaisesRegex(tenfold.ChangedError, "not the one that was planned"):
             list(reader.read(parts[0]))
+        # A shard of a folder counts as well.
+        tenfold.split(path, self.path("model"), max_bytes=100000)
+        reader = tenfold.spark.TensorSource({"path": self.path("model")}).reader(None)
+        parts = reader.partitions()
+        list(reader.read(parts[0]))
+        os.utime(os.path.join(self.path("model"), sorted(os.listdir(self.path("model")))[0]), ns=(1, 1))
+        with self.assertRaisesRegex(tenfold.ChangedError, "not the one that was planned"):
+            list(reader.read(parts[0]))
 
 
 @unittest.skipUnless(HAVE, "needs pyspark 4 and Java")

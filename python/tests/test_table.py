@@ -5,6 +5,7 @@ docs/python.md of it.
 
     row(what, call, theirs, ours)     what `call` gives, as text
 """
+import os
 import pickle
 import sys
 import types
@@ -45,6 +46,7 @@ def rows():
     row("get_tensors() likewise", lambda p: list(p.file.get_tensors()), "['b', 'a', 's', 'c']")
     row("load() of bytes, its order", lambda p: list(p.np.load(p.data)), "[",
         "['b', 'a', 's', 'c']")
+    row("load_file() likewise", lambda p: list(p.np.load_file(p.path)), "['b', 'a', 's', 'c']")
     row("metadata() without any", lambda p: p.file.metadata(), "None")
     row("get_tensor() is writable", lambda p: p.file.get_tensor("a").flags.writeable, "True")
     row("get_tensor() of a scalar", lambda p: p.file.get_tensor("s").shape, "()")
@@ -127,6 +129,14 @@ def rows():
             return "SafetensorError" if isinstance(pickle.loads(pickle.dumps(found)),
                                                    p.all.SafetensorError) else "another class"
 
+    def reserved(p):
+        path = p.other + ".reserved"
+        try:
+            p.np.save_file({"__metadata__": A}, path)
+        except p.all.SafetensorError:
+            pass
+        return os.path.exists(path)
+
     def saved(value):
         return lambda p: p.np.load(p.np.save({"x": value}))["x"].tolist()
 
@@ -155,13 +165,18 @@ def rows():
         str(b"\x18\0\0\0\0\0\0\0{},\"__metadata__\":{}}   "),
         str(b'\x18\0\0\0\0\0\0\0{"__metadata__":{}}     '))
     row("metadata() of an empty map", lambda p: p.all.safe_open(
-        written(p, p.np.save({"x": A}, {})), "np").metadata(), "{}", "None")
+        written(p, p.np.save({"x": A}, {})), "np").metadata(), "{}")
     row("metadata()", lambda p: p.all.safe_open(
         written(p, p.np.save({"x": A}, {"k": "v"})), "np").metadata(), "{'k': 'v'}")
     row("two metadata entries keep their order", lambda p: p.np.save({}, {"b": "1", "a": "2"})[8:],
         "b'{\"", str(b'{"__metadata__":{"b":"1","a":"2"}}      '))
     row("a tensor named __metadata__", lambda p: p.np.load(p.np.save({"__metadata__": A})),
         "SafetensorError: ")
+    row("a tensor named __metadata__ leaves a file", reserved, "True", "False")
+    row("random bytes under the name of a file", lambda p: p.all.safe_open(
+        written(p, np.random.default_rng(1).bytes(4096)), "np"),
+        error("Error while deserializing header: header too large"),
+        "names unrecognised")
     row("a file that is cut short", lambda p: p.np.load(p.data[:-3]),
         error("Error while deserializing: incomplete metadata, file not fully covered"),
         "SafetensorError: safetensors: the file has ")
@@ -245,7 +260,6 @@ class Table(support.Case):
         return p
 
     def ask(self, all, numpy, which):
-        import os
         import warnings
         os.mkdir(self.path("model"))
         A = np.arange(50, dtype="f4").reshape(10, 5)

@@ -64,6 +64,30 @@ class Torch(support.Case):
                 tenfold.torch.save_file(bad, self.path("x.safetensors"))
         tenfold.torch.save_file({"a": a[:2], "b": a[2:]}, self.path("x.safetensors"))
 
+    def test_mapped(self):
+        """mmap=True: the values of load_file(), writable, and the file stays as it is."""
+        tensors = {"f": torch.arange(12.0).reshape(3, 4), "i": torch.arange(5), "s": torch.tensor(2.5),
+                   "b": torch.arange(6).to(torch.bfloat16).reshape(2, 3), "e": torch.zeros((0, 3))}
+        for name, how in (("x.safetensors", {}), ("x.zt", {}), ("z.zt", {"encoding": "zstd"}),
+                          ("x.npz", {})):
+            path = self.path(name)
+            saved = {k: t for k, t in tensors.items() if name != "x.npz" or k != "b"}
+            tenfold.save(path, saved, **how)
+            before = self.bytes_of(name)
+            got = tenfold.torch.load_file(path, mmap=True)
+            self.assertEqual(list(got), list(tenfold.torch.load_file(path)))
+            for key, tensor in saved.items():
+                self.assertEqual((got[key].dtype, got[key].shape), (tensor.dtype, tensor.shape))
+                self.assertTrue(torch.equal(got[key].float(), tensor.float()), key)
+            got["f"] += 1
+            self.assertEqual(got["f"][0, 0].item(), 1)
+            self.assertEqual(self.bytes_of(name), before)
+        tenfold.split(self.path("x.safetensors"), self.path("model"), max_bytes=50)
+        got = tenfold.torch.load_file(self.path("model"), mmap=True)
+        self.assertTrue(torch.equal(got["f"], tensors["f"]))
+        with self.assertRaises(FileNotFoundError):
+            tenfold.torch.load_file(self.path("none"), mmap=True)
+
     def test_device(self):
         tenfold.torch.save_file({"a": torch.ones(2)}, self.path("x.safetensors"))
         self.assertEqual(tenfold.torch.load_file(self.path("x.safetensors"),

@@ -176,6 +176,41 @@ class _Slice:
         return self._make(self._tensor.slice(key))
 
 
+def _header(source, options):
+    """The bytes of a header that the library has read and found right; b"" of what is not at hand:
+    a model in several files, a URL."""
+    def of(read):
+        return read(int.from_bytes(read(8), "little"))
+    if options.get("content") or not isinstance(source, (str, bytes, int, _os.PathLike)):
+        if hasattr(source, "seek"):
+            if hasattr(source, "fileno"):
+                return _header(source.fileno(), {})
+            source.seek(0)
+            return of(source.read)
+        import io
+        return of(io.BytesIO(memoryview(source)).read)
+    if isinstance(source, int):
+        return _os.pread(source, int.from_bytes(_os.pread(source, 8, 0), "little"), 8)
+    if _os.path.isdir(source) or _tenfold.is_url(source):
+        return b""
+    with open(source, "rb") as file:
+        return of(file.read)
+
+
+def _has_map(file):
+    """Does a file without texts have an empty map of them? In the model both are the same."""
+    if file.format != "safetensors" or file.shards:
+        return False
+    try:
+        text = _header(file._source, file._options)
+        if b"__metadata__" not in text:
+            return False
+        import json
+        return "__metadata__" in json.loads(text)
+    except (OSError, ValueError):
+        return False
+
+
 class _Open:
     # get_tensor is a slot: for numpy's arrays it is the method of the extension itself.
     __slots__ = ("_file", "_make", "get_tensor")
@@ -188,7 +223,9 @@ class _Open:
         try:
             self._file = _File(source, {"access": access, "compat": True,
                                         "quick": access == "auto"})
-        except FileNotFoundError:
+        except FileNotFoundError as error:
+            if getattr(error, "http_status", None):
+                raise
             text = f"No such file or directory: {_os.fsdecode(source)}"
             raise FileNotFoundError(text) from None
         self._make = _maker(framework, device)
@@ -210,7 +247,8 @@ class _Open:
         """The texts of the file, or None."""
         attrs = self._file.attrs
         if self._file.format.startswith("safetensors"):
-            return attrs.get("safetensors.metadata")
+            told = attrs.get("safetensors.metadata")
+            return {} if told is None and _has_map(self._file) else told
         return {key: value for key, value in attrs.items() if isinstance(value, str)} or None
 
     def get_tensors(self):
@@ -219,6 +257,11 @@ class _Open:
             return self._file.load()
         arrays = self._file.load(None, 0, None, False)
         return {name: self._make(array) for name, array in arrays.items()}
+
+    def prefetch(self, plan=None):
+        """A name of safetensors 0.9, a hint at what will be read. It changes nothing here: tensors
+        are read when they are asked for."""
+        self._file.names()  # or "File is closed"
 
     def get_slice(self, name):
         """A tensor that is read as far as it is asked for."""
