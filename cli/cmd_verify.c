@@ -354,7 +354,8 @@ static const opt table[] = {
       "problem." },
     { "for", 0, OPT_TEXT, offsetof(options, program), "PROGRAM", NULL,
       "Also tell whether this program would load each file, and why not: llama.cpp, gguf-py. Every "
-      "reason is a problem." },
+      "reason is a problem. Files are opened as with --lenient: what the format forbids and the "
+      "program allows is a warning." },
     INPUT_OPTIONS(options, in),
     READER_OPTION(options, in),
     PART_OPTIONS(options, part),

@@ -48,6 +48,16 @@ static void tell_opening(tnf_verify_result *out, const tnf_verify_options *optio
                                                         .offset = why->offset,
                                                         .message = why->message,
                                                         .rule = why->rule });
+    out->problems += options->program != NULL;
+    if (options->program && options->problem) {
+        tnf_error unknown = { .offset = TNF_NO_OFFSET };
+        (void)tnf_fail(&unknown, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                       "whether %s loads it is not known: Tenfold cannot open it",
+                       TNF_VISIBLE(options->program));
+        options->problem(options->ctx, &(tnf_problem) { .code = unknown.status,
+                                                        .offset = TNF_NO_OFFSET,
+                                                        .message = unknown.message });
+    }
 }
 
 /* It did not open. A path of NULL: there is nothing to open once more. */
@@ -73,8 +83,14 @@ static tnf_status verify_either(tnf_verify_result *out, tnf_file **file, const c
                                 const tnf_verify_options *options, tnf_error *e)
 {
     tnf_verify_options o;
+    tnf_open_options loosely;
     tnf_error why = { .offset = TNF_NO_OFFSET };
     tnf_status status = tnf_options_copy(&o, sizeof o, options, e);
+    if (status == TNF_OK && o.program) { /* programs load what a format forbids */
+        status = tnf_options_copy(&loosely, sizeof loosely, how, e);
+        loosely.lenient = true;
+        how = &loosely;
+    }
     if (status != TNF_OK) {
         tnf_source_close(source);
         return status;

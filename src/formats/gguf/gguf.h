@@ -140,6 +140,8 @@ typedef struct gguf_file {
     bool in_order; /* every tensor where llama.cpp wants it */
     bool nested;   /* a key has arrays of arrays */
     bool strange_key;
+    bool key_twice, key_not_utf8; /* which only the lenient see */
+    bool cut;                     /* data that tensors need is not there */
     bool unpadded;
     bool order_told;             /* that blocks look as if they were of the other byte order */
     unsigned order_asked;        /* tensors that were looked at for it */

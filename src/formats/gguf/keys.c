@@ -175,8 +175,10 @@ static tnf_status check_key(tnf_reader *r, gguf_file *g, tnf_str key, uint64_t a
     if (key.n > LONGEST_KEY)
         TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, at, "a key has %zu bytes, the format allows %u",
                              key.n, LONGEST_KEY));
-    if (!tnf_utf8_valid(key.p, key.n, NULL))
+    if (!tnf_utf8_valid(key.p, key.n, NULL)) {
         TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, at, "the key %s is not UTF-8", TNF_QUOTED(key)));
+        g->key_not_utf8 = true;
+    }
     if (memchr(key.p, 0, key.n))
         tnf_warn(r, at, "the key %s has a NUL in it", TNF_QUOTED(key));
     bool plain = true;
@@ -231,7 +233,8 @@ static tnf_status pass_reserve(gguf_in *in, gguf_file *g, tnf_error *e)
 }
 
 /* Of two the first counts, and both are listed. */
-static tnf_status add_attribute(gguf_in *in, tnf_str key, tnf_value v, uint64_t at, tnf_error *e)
+static tnf_status add_attribute(gguf_in *in, gguf_file *g, tnf_str key, tnf_value v, uint64_t at,
+                                tnf_error *e)
 {
     tnf_attrs *attrs = &in->r->catalog->attrs;
     tnf_member *known;
@@ -239,9 +242,11 @@ static tnf_status add_attribute(gguf_in *in, tnf_str key, tnf_value v, uint64_t 
     if (!is_key(key, TNF_STASH_KEY))
         TNF_TRY(attribute_name(&name, in->r, key, e));
     TNF_TRY(tnf_attrs_find(attrs, name.p, name.n, &known, e));
-    if (known)
+    if (known) {
         TNF_TRY(
             tnf_stricter(in->r, e, TNF_EFORMAT, at, "the key %s occurs twice", TNF_QUOTED(key)));
+        g->key_twice = true;
+    }
     TNF_TRY(tnf_attrs_push(attrs, name.p, v, e));
     attrs->members[attrs->n - 1].key.n = name.n;
     return TNF_OK;
@@ -273,7 +278,8 @@ static tnf_status read_key(gguf_in *in, gguf_file *g, tnf_error *e)
     if (is_key(key, GGUF_ALIGNMENT))
         TNF_TRY(check_alignment(in, g, &v, type_at, e));
     g->nested = g->nested || has_arrays(&v);
-    return add_attribute(in, key, v, at, e);
+    g->key_twice = g->key_twice || (g->reserve && is_key(key, GGUF_RESERVE));
+    return add_attribute(in, g, key, v, at, e);
 }
 
 tnf_status tnf_gguf_keys(gguf_in *in, gguf_file *g, uint64_t n, tnf_error *e)

@@ -278,6 +278,7 @@ static tnf_status look_behind(tnf_reader *r, gguf_file *g, tnf_error *e)
         uint64_t last = r->data_start + g->entries[i].offset + g->entries[i].nbytes;
         end = last > end ? last : end;
     }
+    g->cut = end > size && g->n > 0;
     if (!tnf_ckd_align(&padded, end, g->alignment) || end > size) {
         g->unpadded = g->n == 0;
         if (!g->unpadded)
