@@ -166,6 +166,7 @@ typedef struct tnf_reader {
     bool lenient;
     bool salvage;                    /* lenient, too; see tnf_lose() */
     bool incomplete;                 /* files that are named may be missing; see tnf_miss() */
+    uint64_t unnamed;                /* tensors in such files whose names nothing tells */
     const tnf_option_value *options; /* in the order of read_options */
     const char *stem;                /* the file's name without directory and extension, or NULL */
     const char *extension;           /* of its name, in lower case; "" if none */

@@ -146,9 +146,12 @@ typedef struct tnf_info {
     size_t nextras;              /**< number of extras */
     const tnf_warning *warnings; /**< the first hundred */
     size_t nwarnings;            /**< number of those */
-    size_t shards;               /**< number of other files that it names, existing or not */
+    size_t shards;               /**< number of files that it names, existing or not; of a set of
+                                  * GGUF, whose first file names the others, all of the set */
     uint64_t memory;             /**< the memory limit that it was opened with */
     size_t missing;              /**< number of those that are missing (opened as incomplete) */
+    const char *first_missing;   /**< the name of the first of them; NULL: none is missing */
+    uint64_t unnamed;            /**< tensors in missing files whose names are not known */
 } tnf_info;
 
 /** Returns what is known of a file. */
