@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What attributes say of tensors and files: see primitiv_marks.h. */
+/* What attributes say of tensors and files: see marks.h. */
 #include "formats/primitiv/marks.h"
 
 #include <string.h>

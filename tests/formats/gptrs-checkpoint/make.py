@@ -91,7 +91,7 @@ out.valid("zero_dim_beside_huge.bin", said(shape=[0, 1 << 63, 1 << 63], data=b""
 out.valid("halves.bin", checkpoint(CONFIG, [
     tensor("half", "f16", [3, 2]), tensor("brain", "bf16", [2, 5], start=2), tensor("full", "f32", [3])]))
 out.valid("scalar.bin", said(shape=[], data=values("f32", 1)), lenient=True, warnings=1)
-# Alike, so that it does not matter which of them a name gives; test_gptrs_formats.c looks at that.
+# Alike, so that it does not matter which of them a name gives; test_gptrs_checkpoint.c looks at that.
 out.valid("duplicate.bin", checkpoint(CONFIG, [tensor("w", "f32", [2])] * 2), lenient=True, warnings=1)
 out.valid("unsorted.bin", checkpoint(CONFIG, [tensor("z", "f32", [2]), tensor("a", "f32", [3])], sort=False))
 out.valid("ids_mixed.bin", checkpoint(CONFIG, [
