@@ -134,11 +134,6 @@ static tnf_status read_value(gguf_in *in, unsigned type, unsigned depth, tnf_val
 
 /* ------------------------------------------------------------------- keys */
 
-static bool is_key(tnf_str key, const char *word)
-{
-    return key.n == strlen(word) && memcmp(key.p, word, key.n) == 0;
-}
-
 /* gguf.KEY; bytes that are not UTF-8, which only the lenient see, as %XX. */
 static tnf_status attribute_name(tnf_str *out, tnf_reader *r, tnf_str key, tnf_error *e)
 {
@@ -239,7 +234,7 @@ static tnf_status add_attribute(gguf_in *in, gguf_file *g, tnf_str key, tnf_valu
     tnf_attrs *attrs = &in->r->catalog->attrs;
     tnf_member *known;
     tnf_str name = { TNF_STASH_KEY, sizeof TNF_STASH_KEY - 1 };
-    if (!is_key(key, TNF_STASH_KEY))
+    if (!tnf_str_is(key, TNF_STASH_KEY))
         TNF_TRY(attribute_name(&name, in->r, key, e));
     TNF_TRY(tnf_attrs_find(attrs, name.p, name.n, &known, e));
     if (known) {
@@ -272,13 +267,13 @@ static tnf_status read_key(gguf_in *in, gguf_file *g, tnf_error *e)
     if (type >= GGUF_TYPES)
         return tnf_fail(e, TNF_EFORMAT, type_at, "the key %s has a value of type %u, which is none",
                         TNF_QUOTED(key), type);
-    if (type == GGUF_ARRAY && is_key(key, GGUF_RESERVE) && !g->reserve)
+    if (type == GGUF_ARRAY && tnf_str_is(key, GGUF_RESERVE) && !g->reserve)
         return pass_reserve(in, g, e);
     TNF_TRY(read_value(in, type, 0, &v, e));
-    if (is_key(key, GGUF_ALIGNMENT))
+    if (tnf_str_is(key, GGUF_ALIGNMENT))
         TNF_TRY(check_alignment(in, g, &v, type_at, e));
     g->nested = g->nested || has_arrays(&v);
-    g->key_twice = g->key_twice || (g->reserve && is_key(key, GGUF_RESERVE));
+    g->key_twice = g->key_twice || (g->reserve && tnf_str_is(key, GGUF_RESERVE));
     return add_attribute(in, g, key, v, at, e);
 }
 
@@ -296,7 +291,7 @@ const tnf_value *tnf_gguf_attr(const tnf_attrs *attrs, const char *key)
     for (size_t i = 0; i < attrs->n; i++) {
         tnf_str k = attrs->members[i].key;
         if (k.n > GGUF_PREFIX_N && memcmp(k.p, GGUF_PREFIX, GGUF_PREFIX_N) == 0 &&
-            is_key((tnf_str) { k.p + GGUF_PREFIX_N, k.n - GGUF_PREFIX_N }, key))
+            tnf_str_is((tnf_str) { k.p + GGUF_PREFIX_N, k.n - GGUF_PREFIX_N }, key))
             return &attrs->members[i].value;
     }
     return NULL;

@@ -18,13 +18,6 @@ bool tnf_prim_number_of(const tnf_value *v, uint64_t *out)
     return true;
 }
 
-int tnf_prim_compare_keys(tnf_str a, tnf_str b)
-{
-    size_t n = a.n < b.n ? a.n : b.n;
-    int c = n ? memcmp(a.p, b.p, n) : 0;
-    return c ? c : a.n < b.n ? -1 : a.n > b.n;
-}
-
 bool tnf_prim_is_stat(const tnf_object *o)
 {
     return tnf_prim_text_of(tnf_value_get(o->attrs, "primitiv.stat")).p != NULL;
