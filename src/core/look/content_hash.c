@@ -22,9 +22,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VALUE_MAX ((uint64_t)256 << 20) /* bytes of one attribute */
-#define FLAT_ITEMS 1024u                /* of an array, as text at once */
-#define METADATA  ".metadata"
+#define VALUE_MAX  ((uint64_t)256 << 20) /* bytes of one attribute */
+#define FLAT_ITEMS 1024u                 /* of an array, as text at once */
+#define METADATA   ".metadata"
 
 /* ------------------------------------------------------------- attributes */
 
@@ -44,8 +44,8 @@ static bool is_flat(const tnf_value *v)
     return v->kind == TNF_ARRAY && v->n > 0;
 }
 
-/* The text of some items at a time, without the brackets around it. Its bytes are counted, or hashed
- * if there is a digester. */
+/* The text of some items at a time, without the brackets around it. Its bytes are counted, or
+ * hashed if there is a digester. */
 static tnf_status put_some(tnf_digester *d, uint64_t *bytes, const tnf_value *array, tnf_buf *text,
                            tnf_error *e)
 {

@@ -161,8 +161,7 @@ static tnf_status open_set(tnf_reader *r, uint64_t count, size_t prefix, tnf_err
                         (unsigned long long)total, r->catalog->n);
     if (!whole && total > r->catalog->n) {
         r->unnamed = total - r->catalog->n;
-        tnf_warn(r, TNF_NO_OFFSET,
-                 "files of the model are missing, with %llu tensor%s not known",
+        tnf_warn(r, TNF_NO_OFFSET, "files of the model are missing, with %llu tensor%s not known",
                  (unsigned long long)r->unnamed,
                  r->unnamed == 1 ? " whose name is" : "s whose names are");
     }
