@@ -78,8 +78,8 @@ static tnf_status check_size(tnf_file *f, const struct range *r, size_t n, tnf_e
         return TNF_OK;
     char text[160];
     snprintf(text, sizeof text,
-             "the file has %llu bytes, its index needs %llu: %llu bytes are missing (cut short?)",
-             (unsigned long long)size, (unsigned long long)need, (unsigned long long)(need - size));
+             "the file has %llu bytes, its index needs %llu: %s missing (cut short?)",
+             (unsigned long long)size, (unsigned long long)need, TNF_BYTES_ARE(need - size));
     if (f->reader.salvage) /* tensors are lost one by one */
         tnf_note_fault(&f->reader, TNF_ETRUNCATED, size, text);
     else

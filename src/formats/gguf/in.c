@@ -8,9 +8,8 @@
 
 static tnf_status cut_short(const gguf_in *in, uint64_t n, tnf_error *e)
 {
-    return tnf_fail(e, TNF_ETRUNCATED, in->size,
-                    "the file ends inside %s: %llu bytes are missing (cut short?)", in->what,
-                    (unsigned long long)(n - tnf_gguf_left(in)));
+    return tnf_fail(e, TNF_ETRUNCATED, in->size, "the file ends inside %s: %s missing (cut short?)",
+                    in->what, TNF_BYTES_ARE(n - tnf_gguf_left(in)));
 }
 
 static tnf_status next_window(gguf_in *in, uint64_t n, tnf_error *e)

@@ -71,8 +71,8 @@ static tnf_status read_tensor(prim_scan *s, struct tensor *t, tnf_error *e)
     uint64_t here = s->r->source->size - s->at;
     if (t->length > here)
         return tnf_fail(e, TNF_ETRUNCATED, s->r->source->size,
-                        "the file ends inside a tensor: %llu bytes are missing (cut short?)",
-                        (unsigned long long)(t->length - here));
+                        "the file ends inside a tensor: %s missing (cut short?)",
+                        TNF_BYTES_ARE(t->length - here));
     t->offset = s->at;
     s->at += t->length;
     return TNF_OK;
