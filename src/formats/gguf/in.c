@@ -109,8 +109,6 @@ tnf_status tnf_gguf_count(gguf_in *in, uint64_t count, uint64_t least, const cha
     if (count <= left / least)
         return TNF_OK;
     return tnf_fail(e, count > UINT32_MAX ? TNF_EFORMAT : TNF_ETRUNCATED, at,
-                    "there are said to be %llu %s, which the %llu bytes left in the file cannot "
-                    "hold%s",
-                    (unsigned long long)count, things, (unsigned long long)left,
-                    count > UINT32_MAX ? "" : " (cut short?)");
+                    "the file claims %llu %s, but only %s left%s", (unsigned long long)count,
+                    things, TNF_BYTES_ARE(left), count > UINT32_MAX ? "" : " (cut short?)");
 }

@@ -96,8 +96,9 @@ static uint64_t least_bytes(const gguf_in *in, unsigned type)
 static tnf_status check_type(const gguf_in *in, uint32_t type, uint64_t at, tnf_error *e)
 {
     (void)in;
-    return type < GGUF_TYPES ? TNF_OK
-                             : tnf_fail(e, TNF_EFORMAT, at, "there is no type %u of values", type);
+    return type < GGUF_TYPES
+               ? TNF_OK
+               : tnf_fail(e, TNF_EFORMAT, at, "the array has items of the unknown type %u", type);
 }
 
 static tnf_status read_array(gguf_in *in, unsigned depth, tnf_value *out, tnf_error *e)
@@ -105,8 +106,7 @@ static tnf_status read_array(gguf_in *in, unsigned depth, tnf_value *out, tnf_er
     uint32_t type;
     uint64_t n, at = in->at;
     if (depth >= GGUF_MAX_DEPTH)
-        return tnf_fail(e, TNF_ELIMIT, at, "arrays lie in arrays, more than %u deep",
-                        GGUF_MAX_DEPTH);
+        return tnf_fail(e, TNF_ELIMIT, at, "arrays are nested more than %u deep", GGUF_MAX_DEPTH);
     TNF_TRY(tnf_gguf_u32(in, &type, e));
     TNF_TRY(check_type(in, type, at, e));
     at = in->at;
@@ -265,7 +265,7 @@ static tnf_status read_key(gguf_in *in, gguf_file *g, tnf_error *e)
     TNF_TRY(tnf_gguf_u32(in, &type, e));
     TNF_TRY(check_key(in->r, g, key, at, e));
     if (type >= GGUF_TYPES)
-        return tnf_fail(e, TNF_EFORMAT, type_at, "the key %s has a value of type %u, which is none",
+        return tnf_fail(e, TNF_EFORMAT, type_at, "the key %s has a value of the unknown type %u",
                         TNF_QUOTED(key), type);
     if (type == GGUF_ARRAY && tnf_str_is(key, GGUF_RESERVE) && !g->reserve)
         return pass_reserve(in, g, e);

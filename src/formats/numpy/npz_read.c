@@ -206,9 +206,11 @@ static tnf_status gather_part(reading *x, tnf_part *part, const np_array *a, uin
         return TNF_OK;
     }
     part->flags = TNF_PART_UNREADABLE;
-    tnf_warn(x->r, x->place.offset,
-             "%s cannot be read: an array of more than numbers, columns first, deflated, and large",
-             TNF_QUOTED(array_name(x->m)));
+    tnf_warn(
+        x->r, x->place.offset,
+        "%s cannot be read: a large, compressed array of structures stored column by column is "
+        "not supported",
+        TNF_QUOTED(array_name(x->m)));
     return tnf_unreadable_origin(x->r, &part->origin, "columns of more than numbers, deflated", e);
 }
 

@@ -281,7 +281,7 @@ def make_damaged_structures():
         reject(f"{name}.h5", room.group(dense_links(where, tree)), code, None, message_)
 
     one_heap("heap_filtered", "filtered", UNSUPPORTED, filters=1)
-    one_heap("heap_version", "head of a heap", version=1)
+    one_heap("heap_version", "no valid header", version=1)
     one_heap("heap_id_version", "unknown version", id_=b"\xc0" + bytes(6))
     one_heap("heap_id_kind", "id of a heap is none", id_=b"\x30" + bytes(6))
     one_heap("heap_id_outside", "no place", id_=b"\0" + struct.pack("<HI", 60000, 4))
