@@ -9,7 +9,8 @@
  *               and q8_1 only by a size that no file has
  *   both        each key and each name once, types that ggml has, all of the data
  *
- * The file was opened leniently, since both programs load files that the format forbids.
+ * The file was opened leniently, since both programs load files that the format forbids. The names
+ * and types of all tensors of a set are looked at with its first file.
  */
 #include "base/hash.h"
 #include "formats/gguf/gguf.h"
@@ -77,9 +78,9 @@ static void check_either(const tnf_reader *r, const telling *t)
         say(t, none, "a key occurs twice");
     if (g->cut)
         say(t, none, "it is cut short: not all of its data is there");
-    for (size_t i = 0; i < r->catalog->n; i++) {
+    for (size_t i = 0; i < r->catalog->n && !r->sibling; i++) {
         const tnf_object *o = &r->catalog->objects[i];
-        if (o->nparts && !tnf_gguf_type_of(o))
+        if (strcmp(tnf_layout_id(o->layout), GGUF_UNKNOWN) == 0)
             say(t, o->name, "%s is of a type that ggml does not have", TNF_QUOTED(o->name));
     }
 }
@@ -100,8 +101,6 @@ static void check_names(const tnf_reader *r, const telling *t)
         if (o->name.n > GGUF_MAX_NAME)
             say(t, o->name, "the name of %s has %zu bytes, %u are allowed", TNF_QUOTED(o->name),
                 o->name.n, GGUF_MAX_NAME);
-        if (o->rank > GGUF_MAX_RANK)
-            say(t, o->name, "%s has %u dimensions", TNF_QUOTED(o->name), o->rank);
     }
 }
 
@@ -114,8 +113,12 @@ static tnf_status check_llama(const tnf_reader *r, tnf_arena *arena, const telli
         say(t, none, "a key has arrays in an array");
     if (!g->in_order)
         say(t, none, "its tensors do not lie one behind the other in the order of their entries");
+    if (g->deep.p)
+        say(t, g->deep, "%s has more than %u dimensions", TNF_QUOTED(g->deep), GGUF_MAX_RANK);
     if (g->later)
         say(t, none, "it is not the first file of its set");
+    if (r->sibling)
+        return TNF_OK;
     check_names(r, t);
     return check_twice(r, arena, name_to_nul, t, e);
 }
@@ -140,7 +143,7 @@ static tnf_status check_python(const tnf_reader *r, tnf_arena *arena, const tell
     for (size_t i = 0; i < attrs->n; i++)
         if (has_bytes(&attrs->members[i].value))
             say(t, none, "the text of %s is not UTF-8", TNF_QUOTED(attrs->members[i].key));
-    for (size_t i = 0; i < r->catalog->n; i++) {
+    for (size_t i = 0; i < r->catalog->n && !r->sibling; i++) {
         const tnf_object *o = &r->catalog->objects[i];
         const gguf_type *type = o->nparts ? tnf_gguf_type_of(o) : NULL;
         if (!tnf_utf8_valid(o->name.p, o->name.n, NULL))
@@ -149,7 +152,7 @@ static tnf_status check_python(const tnf_reader *r, tnf_arena *arena, const tell
             say(t, o->name, "%s is of type %s, which it %s", TNF_QUOTED(o->name), type->name,
                 type->id > 40 ? "does not know" : "takes for larger than it is");
     }
-    return check_twice(r, arena, whole_name, t, e);
+    return r->sibling ? TNF_OK : check_twice(r, arena, whole_name, t, e);
 }
 
 tnf_status tnf_gguf_loads(const tnf_reader *r, const char *program, tnf_arena *arena, tnf_tell tell,

@@ -100,7 +100,7 @@ static tnf_status add_unknown(tnf_reader *r, const gguf_entry *t, uint64_t offse
                       .payload = TNF_AT,
                       .flags = TNF_PART_UNREADABLE };
     o.parts = &part;
-    o.layout = tnf_layout_unknown(r->arena, "gguf.unknown/1", sizeof "gguf.unknown/1" - 1);
+    o.layout = tnf_layout_unknown(r->arena, GGUF_UNKNOWN, sizeof GGUF_UNKNOWN - 1);
     if (!o.layout)
         return tnf_arena_fail(r->arena, "a layout", e);
     return tnf_add_object(r, &o, t->at, e);
