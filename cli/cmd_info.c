@@ -29,9 +29,10 @@ static bool is_unknown(const tnf_object *o)
     return o->nparts == 0 && tnf_missing_file(o);
 }
 
+/* Tensors of missing files, also those that not even their names are known of. */
 static uint64_t count_missing(const tnf_file *file)
 {
-    uint64_t n = 0;
+    uint64_t n = tnf_file_info(file)->unnamed;
     const tnf_object *o;
     for (size_t i = 0; (o = tnf_at(file, i)); i++)
         n += tnf_missing_file(o) != NULL;
@@ -161,6 +162,22 @@ static void put_traffic(const cli_state *cli, const tnf_file *file)
     printf(" request%s, %s\n", t.requests == 1 ? "" : "s", size);
 }
 
+static void put_missing(const cli_state *cli, const input *in)
+{
+    uint64_t n = count_missing(in->file);
+    label(cli, "missing");
+    put_grouped(stdout, in->info->missing);
+    fputs(" of ", stdout);
+    put_grouped(stdout, in->info->shards);
+    fputs(" shards", stdout);
+    if (n > 0) {
+        fputs(", with ", stdout);
+        put_grouped(stdout, n);
+        printf(" tensor%s", n == 1 ? "" : "s");
+    }
+    putchar('\n');
+}
+
 static void for_people(const cli_state *cli, const input *in)
 {
     const tnf_info *info = in->info;
@@ -184,16 +201,8 @@ static void for_people(const cli_state *cli, const input *in)
     }
     put_extras(cli, info);
     put_traffic(cli, in->file);
-    if (info->missing) {
-        label(cli, "missing");
-        put_grouped(stdout, info->missing);
-        fputs(" of ", stdout);
-        put_grouped(stdout, info->shards);
-        fputs(" shards, with ", stdout);
-        uint64_t n = count_missing(in->file);
-        put_grouped(stdout, n);
-        printf(" tensor%s\n", n == 1 ? "" : "s");
-    }
+    if (info->missing)
+        put_missing(cli, in);
     if (info->nwarnings > 0) {
         label(cli, "warnings");
         printf("%zu%s\n", info->nwarnings, cli->verbose ? "" : " (-v tells them)");

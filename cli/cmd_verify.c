@@ -392,7 +392,8 @@ static const opt table[] = {
       "problem." },
     { "for", 0, OPT_TEXT, offsetof(options, program), "PROGRAM", "llama.cpp|gguf-py",
       "Also tell whether this program would load each file, and why not: llama.cpp, gguf-py. Every "
-      "reason is a problem." },
+      "reason is a problem. Files are opened as with --lenient: what the format forbids and the "
+      "program allows is a warning." },
     CHOICE_OPTIONS(options, "With --values, tell only of the tensors whose name matches, as in "
                             "'tenfold ls'. May be repeated."),
     INPUT_OPTIONS(options, in),

@@ -283,6 +283,19 @@ tnf_status input_try(input *in, const cli_state *cli, const input_options *optio
     return status;
 }
 
+static void warn_missing(const input *in)
+{
+    const tnf_info *info = in->info;
+    char text[400], with[80] = "";
+    if (info->unnamed)
+        snprintf(with, sizeof with, ", with %" PRIu64 " tensor%s not known", info->unnamed,
+                 info->unnamed == 1 ? " whose name is" : "s whose names are");
+    snprintf(text, sizeof text, "%zu of %zu shards %s missing: '%.200s'%s%s", info->missing,
+             info->shards, info->missing == 1 ? "is" : "are", info->first_missing,
+             info->missing == 1 ? "" : ", …", with);
+    file_message(in->name, "warning: ", TNF_NO_OFFSET, text);
+}
+
 int input_open(input *in, const cli_state *cli, const input_options *options, const char *path)
 {
     int code;
@@ -290,12 +303,8 @@ int input_open(input *in, const cli_state *cli, const input_options *options, co
     tnf_status status = input_try(in, cli, options, path, &code, &error);
     if (status != TNF_OK && code == EXIT_DONE)
         return file_error(in->name, &error);
-    if (status == TNF_OK && in->info->missing && !cli->quiet) {
-        char text[120];
-        snprintf(text, sizeof text, "%zu of %zu shards %s missing", in->info->missing,
-                 in->info->shards, in->info->missing == 1 ? "is" : "are");
-        file_message(in->name, "warning: ", TNF_NO_OFFSET, text);
-    }
+    if (status == TNF_OK && in->info->missing && !cli->quiet)
+        warn_missing(in);
     return code;
 }
 

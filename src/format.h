@@ -166,6 +166,7 @@ typedef struct tnf_reader {
     bool lenient;
     bool salvage;                    /* lenient, too; see tnf_lose() */
     bool incomplete;                 /* files that are named may be missing; see tnf_miss() */
+    uint64_t unnamed;                /* tensors in such files whose names nothing tells */
     const tnf_option_value *options; /* in the order of read_options */
     const char *stem;                /* the file's name without directory and extension, or NULL */
     const char *extension;           /* of its name, in lower case; "" if none */
@@ -215,7 +216,7 @@ typedef struct tnf_writer {
     const tnf_object *const *by_parts;
 } tnf_writer;
 
-/* Is told what is wrong with a file, and with which tensor of it, if it is with one; it goes on. */
+/* Gets each problem of a file, with the name of the tensor that has it (empty: the whole file). */
 typedef void (*tnf_tell)(void *ctx, const tnf_error *problem, tnf_str tensor);
 
 /* What a specification calls the rules on which verifying found a part wanting. */
@@ -283,8 +284,8 @@ typedef struct tnf_format {
      * NULL. */
     tnf_status (*shard_attrs)(tnf_attrs *attrs, const tnf_catalog *whole, size_t i, size_t n,
                               tnf_error *e);
-    /* Where it lies in a folder that stands for it ("variables/variables.index", ".metadata"), and
-     * what a path lacks that is all but the end of its name (".index"). May be NULL. */
+    /* The path of its file inside a folder that stands for it ("variables/variables.index",
+     * ".metadata"), and the end of its name that a path may leave out (".index"). May be NULL. */
     const char *inside, *suffix;
     /* Tells what verifying finds beyond the parts and their layouts. May be NULL. */
     tnf_status (*verify)(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,

@@ -146,9 +146,12 @@ typedef struct tnf_info {
     size_t nextras;              /**< number of extras */
     const tnf_warning *warnings; /**< the first hundred */
     size_t nwarnings;            /**< number of those */
-    size_t shards;               /**< number of other files that it names, existing or not */
+    size_t shards;               /**< number of files that it names, existing or not; of a set of
+                                  * GGUF, whose first file names the others, all of the set */
     uint64_t memory;             /**< the memory limit that it was opened with */
     size_t missing;              /**< number of those that are missing (opened as incomplete) */
+    const char *first_missing;   /**< the name of the first of them; NULL: none is missing */
+    uint64_t unnamed;            /**< tensors in missing files whose names are not known */
 } tnf_info;
 
 /** Returns what is known of a file. */
@@ -336,7 +339,9 @@ typedef struct tnf_verify_options {
     /** Called for what is unusual, but not a problem. */
     void (*warn)(void *ctx, const tnf_warning *warning);
     /** Would this program load it ("llama.cpp")? Every reason why not is a problem.
-     * TNF_EUNSUPPORTED if nothing is known of that program and the format. NULL: not asked. */
+     * TNF_EUNSUPPORTED if nothing is known of that program and the format. NULL: not asked.
+     * tnf_verify_path() and tnf_verify_source() then open the file leniently: programs load what
+     * a format forbids. */
     const char *program;
     /** Called for what else the format has to tell, such as what the pickles in a file would call:
      *  a word and a value. The value is valid during the call. */

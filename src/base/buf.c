@@ -97,6 +97,14 @@ void tnf_buf_u64(tnf_buf *b, uint64_t v)
     tnf_buf_put(b, bytes, sizeof bytes);
 }
 
+void tnf_buf_wide(tnf_buf *b, unsigned first, uint64_t v, unsigned width)
+{
+    uint8_t bytes[9] = { (uint8_t)first };
+    for (unsigned i = 0; i < width; i++)
+        bytes[width - i] = (uint8_t)(v >> 8 * i);
+    tnf_buf_put(b, bytes, 1 + width);
+}
+
 tnf_status tnf_buf_status(const tnf_buf *b, const char *what, tnf_error *e)
 {
     switch (b->status) {

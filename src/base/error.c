@@ -225,3 +225,9 @@ void tnf_error_prefix(tnf_error *e, const char *prefix)
     if (cut)
         cut_whole(e->message, sizeof e->message);
 }
+
+const char *tnf_bytes_are(char out[32], uint64_t n)
+{
+    snprintf(out, 32, n == 1 ? "%llu byte is" : "%llu bytes are", (unsigned long long)n);
+    return out;
+}

@@ -33,6 +33,10 @@ const char *tnf_quote(char *out, size_t out_size, const char *name, size_t n);
 const char *tnf_visible(char *out, size_t out_size, const char *name);
 #define TNF_VISIBLE(name) tnf_visible((char[200]) { 0 }, 200, (name))
 
+/* "1 byte is", "5 bytes are": how many are missing, in `out` of at least 32 bytes. */
+const char *tnf_bytes_are(char out[32], uint64_t n);
+#define TNF_BYTES_ARE(n) tnf_bytes_are((char[32]) { 0 }, (n))
+
 /* Calls a function of the caller's, which takes a tnf_error last and may leave it as it is: *e
  * (which may be NULL) is written only if it fails, and then always. */
 #define TNF_CALL(status, e, function, ...)                                                         \

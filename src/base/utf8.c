@@ -96,3 +96,16 @@ bool tnf_ascii(const char *p, size_t n)
 {
     return ascii_run((const uint8_t *)p, n) == n;
 }
+
+size_t tnf_utf8_put(char *out, uint32_t c)
+{
+    if (c < 0x80) {
+        out[0] = (char)c;
+        return 1;
+    }
+    size_t n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    for (size_t i = n - 1; i > 0; i--, c >>= 6)
+        out[i] = (char)(0x80 | (c & 0x3f));
+    out[0] = (char)((0xf00 >> n & 0xff) | c); /* c0, e0, f0 */
+    return n;
+}

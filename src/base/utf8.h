@@ -5,5 +5,7 @@
 #include <tenfold/types.h> /* tnf_utf8_valid(), tnf_utf8_next() */
 
 bool tnf_ascii(const char *p, size_t n);
+/* The bytes of a code point, up to U+10FFFF, surrogates too; 1 to 4 of them. Gives how many. */
+size_t tnf_utf8_put(char *out, uint32_t c);
 
 #endif

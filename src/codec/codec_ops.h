@@ -63,4 +63,15 @@ void tnf_feed_close(tnf_feed *f, const tnf_decoder *d);
 /* Stored offset of the next byte to be eaten. */
 uint64_t tnf_feed_where(const tnf_feed *f);
 
+/* n bytes by a function that makes some of them at a time. */
+static inline tnf_status tnf_decode_steps(tnf_decoder *d,
+                                          tnf_status (*step)(tnf_decoder *d, void *dst, size_t n,
+                                                             size_t *made, tnf_error *e),
+                                          void *dst, size_t n, tnf_error *e)
+{
+    for (size_t done = 0, made; done < n; done += made)
+        TNF_TRY(step(d, (uint8_t *)dst + done, n - done, &made, e));
+    return TNF_OK;
+}
+
 #endif

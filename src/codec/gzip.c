@@ -121,9 +121,7 @@ static tnf_status step(tnf_decoder *d, void *dst, size_t n, size_t *made, tnf_er
 
 static tnf_status decode(tnf_decoder *d, void *dst, size_t n, tnf_error *e)
 {
-    for (size_t done = 0, made; done < n; done += made)
-        TNF_TRY(step(d, (uint8_t *)dst + done, n - done, &made, e));
-    return TNF_OK;
+    return tnf_decode_steps(d, step, dst, n, e);
 }
 
 static tnf_status decode_some(tnf_decoder *d, void *dst, size_t n, size_t *made, tnf_error *e)

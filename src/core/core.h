@@ -17,8 +17,8 @@ struct tnf_origin {
     void *ctx;
     bool missing; /* the file is not there: `label` is its name, the source another's */
     const struct tnf_virtual *made; /* TNF_OPAQUE: the virtual tensor that it is the part of */
-    /* TNF_ENCODED: decoded bytes in front of the part's, and of all there are; 0: just the part's.
-     */
+    /* TNF_ENCODED: decoded bytes before the part begins, and the number of all decoded bytes; 0:
+     * the part is all of them. */
     uint64_t skip, whole;
     const char *unreadable; /* why parts cannot be read that are listed; NULL: not known */
 };
@@ -61,7 +61,7 @@ struct loss {
     bool implied;  /* another says why already */
 };
 
-/* A tensor as the file itself calls it, and as the tensor that was restored from it is called. */
+/* The name of a tensor in the file itself, and that of the tensor that was restored from it. */
 struct raised_piece {
     tnf_str raw, now;
 };
@@ -198,8 +198,8 @@ bool tnf_cut_off(char why[160], const tnf_part *part);
 
 /* save/restore.c: takes back what save/plan.c once put in a text map. */
 tnf_status tnf_restore(tnf_file *file, tnf_error *e);
-/* The members of a map by key, where a search for each of many would be one too many. The map must
- * stay where it is; NULL is empty. */
+/* A table of the members of a map by key, for maps with many members. The map must not be moved
+ * while the table is used; NULL is an empty map. */
 tnf_status tnf_index_members(tnf_hash *h, tnf_file *file, const tnf_value *map, tnf_error *e);
 
 /* Its maps, at any depth, by key: the shorter first, then by bytes, as CBOR has them. */
@@ -240,7 +240,7 @@ bool tnf_checks_reads(const tnf_part *part);
 /* read.c: can any bytes of it be read without decoding those before? */
 bool tnf_part_cuts(const tnf_part *part);
 
-/* A part of ours that a const pointer is handed out to. */
+/* The library's own part behind a const pointer that it has handed out. */
 static inline tnf_part *tnf_part_mutable(const tnf_part *part)
 {
     return (tnf_part *)(uintptr_t)part;

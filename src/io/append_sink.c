@@ -144,8 +144,8 @@ static tnf_status growing_commit(void *ctx, tnf_error *e)
     return sync_it(g, &why) == TNF_OK ? TNF_OK : tnf_fail_unsynced(e, &why);
 }
 
-/* Where no end stands where the new bytes begin, the one behind them stays: the file is whole with
- * it. */
+/* If the old end is not where the new bytes begin, the end behind them stays: it makes the file
+ * whole. */
 static void growing_abort(void *ctx)
 {
     struct growing *g = ctx;

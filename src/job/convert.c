@@ -99,8 +99,8 @@ static tnf_status find_named(struct converting *c, const char *name, tnf_error *
     return TNF_OK;
 }
 
-/* The file keeps its format. That it cannot be read, tnf_append() will say, who waits for others
- * that are changing it. */
+/* The file keeps its format. If it cannot be read, tnf_append() says so, since it waits for other
+ * processes that are changing the file. */
 static void find_own(struct converting *c)
 {
     tnf_file *file;

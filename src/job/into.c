@@ -87,7 +87,7 @@ static tnf_status keep_own(struct filling *f, const tnf_object *own, tnf_error *
                                  .reason = "no file has it: it keeps the data of the model",
                                  .unasked = true };
     if (!f->o->keep_rest) {
-        refuse(f, own->name, "no file has it, and the model needs it", false);
+        refuse(f, own->name, "the model needs this tensor, but no input has it", false);
         return TNF_OK;
     }
     f->tell(f->ctx, &item);

@@ -69,7 +69,8 @@ static tnf_status window_write(void *ctx, const void *bytes, size_t n, tnf_error
     w->framed += n;
     if (w->fd < 0 && w->framed > FRAME_MAX) {
         w->unlaid = true;
-        return tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "it cannot be laid out");
+        return tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET,
+                        "the layout of the output cannot be computed");
     }
     if (w->fd < 0 || at >= end || at + n <= first)
         return TNF_OK;
@@ -92,7 +93,8 @@ static tnf_status window_place(void *ctx, tnf_str tensor, const tnf_part *part, 
     if (plain)
         return w->place(w->ctx, tensor, part, w->pos, cuts, e);
     w->unlaid = true;
-    return tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "it cannot be laid out");
+    return tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET,
+                    "the layout of the output cannot be computed");
 }
 
 /* Formats that go back look whether a sink can: as if to a file, but then it cannot be laid out. */
@@ -103,7 +105,8 @@ static tnf_status window_patch(void *ctx, uint64_t at, const void *bytes, size_t
     (void)bytes;
     (void)n;
     w->unlaid = true;
-    return tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "it cannot be laid out");
+    return tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET,
+                    "the layout of the output cannot be computed");
 }
 
 static const tnf_sink_ops window_ops = { .version = TNF_SINK_OPS_VERSION, .write = window_write };

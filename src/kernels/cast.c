@@ -2,20 +2,10 @@
 /* Which casts there are, and which this machine does best. */
 #include "kernels/cast.h"
 
+#include "kernels/f16c.h"
+
 #include <stdbool.h>
 #include <string.h>
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
-
-#if defined(__x86_64__)
-/* Every processor with AVX2 also converts halves, but a virtual machine may hide one of them. */
-static bool has_f16c(void)
-{
-    unsigned a, b, c, d;
-    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
-}
-#endif
 
 const tnf_cast_set *tnf_cast_set_at(size_t i)
 {
@@ -23,7 +13,7 @@ const tnf_cast_set *tnf_cast_set_at(size_t i)
     size_t n = 0;
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    bool avx2 = __builtin_cpu_supports("avx2") && has_f16c();
+    bool avx2 = __builtin_cpu_supports("avx2") && tnf_has_f16c();
     if (avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
         found[n++] = &tnf_casts_avx512;

@@ -4,12 +4,10 @@
 
 #include "base/bytes.h"
 #include "base/half.h"
+#include "kernels/f16c.h"
 
 #include <stdbool.h>
 #include <string.h>
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
 
 static float fold(float s[TNF_LANES])
 {
@@ -118,16 +116,9 @@ static bool has_avx512(void)
            __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
 }
 
-/* Every processor with AVX2 also converts halves, but a virtual machine may hide one of them. */
-static bool has_f16c(void)
-{
-    unsigned a, b, c, d;
-    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
-}
-
 static bool has_avx2(void)
 {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && tnf_has_f16c();
 }
 #endif
 

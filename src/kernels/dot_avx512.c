@@ -22,7 +22,7 @@
 
 enum { DOT, DISTANCE };
 
-/* The sums of four vectors, by the tree of kernels.h; lane 4 i of the result is that of vector i.
+/* The sums of four vectors, by the tree of dot.h; lane 4 i of the result is that of vector i.
  *
  *   a0..a15 b0..b15   ->   a8 b8 (sums of halves)   ->   a4 b4 c4 d4   ->   + 2   ->   + 1
  */

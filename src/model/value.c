@@ -266,13 +266,6 @@ static bool equal_members(const tnf_value *a, const tnf_value *b)
     return true;
 }
 
-int tnf_str_compare(tnf_str a, tnf_str b)
-{
-    size_t n = a.n < b.n ? a.n : b.n;
-    int c = n ? memcmp(a.p, b.p, n) : 0;
-    return c ? c : a.n < b.n ? -1 : a.n > b.n;
-}
-
 int tnf_member_compare(const void *a, const void *b)
 {
     return tnf_str_compare(((const tnf_member *)a)->key, ((const tnf_member *)b)->key);

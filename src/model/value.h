@@ -4,6 +4,7 @@
 #define TNF_MODEL_VALUE_H
 
 #include "base/arena.h"
+#include "base/str.h"
 #include <tenfold/types.h>
 
 /* A map under construction. Zero-initialise but for arena. */
@@ -36,8 +37,6 @@ tnf_value tnf_attrs_value(const tnf_attrs *m);
 /* Deep copy into an arena, no deeper than `depth`. */
 tnf_status tnf_value_copy(tnf_value *out, const tnf_value *v, tnf_arena *arena, unsigned depth,
                           tnf_error *e);
-/* By the bytes; of two that begin alike the shorter first. */
-int tnf_str_compare(tnf_str a, tnf_str b);
 /* For qsort() over tnf_member: by their keys, byte by byte. */
 int tnf_member_compare(const void *a, const void *b);
 bool tnf_value_equal(const tnf_value *a, const tnf_value *b);

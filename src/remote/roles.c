@@ -160,7 +160,7 @@ static tnf_status container_keys(tnf_keys_aws *k, tnf_session *s, tnf_error *e)
     k->found = ask_near(s, &x, url, "GET") &&
                tnf_role_parse(k, &s->alloc, x.answer.excerpt, x.answer.nexcerpt);
     k->from = "the container's role";
-    return k->found ? TNF_OK : fail_agent("nobody there answers with keys", e);
+    return k->found ? TNF_OK : fail_agent("the service returned no credentials", e);
 }
 
 /* IMDSv2: a token first, then the role, then its keys. */

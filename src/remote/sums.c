@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "remote/sums.h"
 
+#include "base/base64.h"
 #include "base/error.h"
 #include "base/hex.h"
 
@@ -40,13 +41,6 @@ static bool same_letters(tnf_str s, const char *word)
     return s.n == n;
 }
 
-static int base64_digit(char c)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const char *at = c ? strchr(digits, c) : NULL;
-    return at ? (int)(at - digits) : -1;
-}
-
 /* Exactly `size` bytes, with their padding. */
 static bool decode_base64(uint8_t *out, size_t size, tnf_str text)
 {
@@ -56,7 +50,7 @@ static bool decode_base64(uint8_t *out, size_t size, tnf_str text)
         return false;
     for (size_t i = 0; i < text.n; i++) {
         bool padding = i >= text.n - pad;
-        int digit = padding ? 0 : base64_digit(text.p[i]);
+        int digit = padding ? 0 : tnf_base64_digit(text.p[i]);
         if (digit < 0 || (padding && text.p[i] != '='))
             return false;
         bits = bits << 6 | (uint32_t)digit;

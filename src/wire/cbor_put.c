@@ -10,28 +10,19 @@
 
 /* ----------------------------------------------------------------- pieces */
 
-/* `first` and the low `width` bytes of v after it, most significant first. */
-static void put_wide(tnf_buf *b, unsigned first, uint64_t v, unsigned width)
-{
-    uint8_t bytes[9] = { (uint8_t)first };
-    for (unsigned i = 0; i < width; i++)
-        bytes[width - i] = (uint8_t)(v >> 8 * i);
-    tnf_buf_put(b, bytes, 1 + width);
-}
-
 static void put_head(tnf_buf *b, unsigned major, uint64_t v)
 {
     unsigned first = major << 5;
     if (v < 24)
         tnf_buf_u8(b, (uint8_t)(first | (unsigned)v));
     else if (v <= UINT8_MAX)
-        put_wide(b, first | 24, v, 1);
+        tnf_buf_wide(b, first | 24, v, 1);
     else if (v <= UINT16_MAX)
-        put_wide(b, first | 25, v, 2);
+        tnf_buf_wide(b, first | 25, v, 2);
     else if (v <= UINT32_MAX)
-        put_wide(b, first | 26, v, 4);
+        tnf_buf_wide(b, first | 26, v, 4);
     else
-        put_wide(b, first | 27, v, 8);
+        tnf_buf_wide(b, first | 27, v, 8);
 }
 
 void tnf_cbor_put_uint(tnf_buf *b, uint64_t v)
@@ -100,7 +91,7 @@ static void put_float_bits(tnf_buf *b, uint64_t bits)
 {
     uint64_t shortest;
     unsigned width = tnf_cbor_shortest_float(bits, &shortest);
-    put_wide(b, width == 2 ? 0xf9 : width == 4 ? 0xfa : 0xfb, shortest, width);
+    tnf_buf_wide(b, width == 2 ? 0xf9 : width == 4 ? 0xfa : 0xfb, shortest, width);
 }
 
 void tnf_cbor_put_f64(tnf_buf *b, double v)

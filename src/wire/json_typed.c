@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/hex.h"
+#include "base/str.h"
 #include "model/dtype.h"
 #include "wire/json.h"
 #include <tenfold/value.h>
@@ -360,11 +361,6 @@ static bool integer_value(tnf_json *j, tnf_dtype dtype, tnf_value *out)
     return true;
 }
 
-static bool is_word(tnf_str s, const char *word)
-{
-    return s.n == strlen(word) && memcmp(s.p, word, s.n) == 0;
-}
-
 /* {"$array":"u32"}: of nothing, but with a type. */
 static bool told_array(tnf_json *j, tnf_value *out)
 {
@@ -383,10 +379,10 @@ static bool told_array(tnf_json *j, tnf_value *out)
         return false;
     *out = (tnf_value) { .kind = TNF_ARRAY };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (is_word(type, kinds[i].name))
+        if (tnf_str_is(type, kinds[i].name))
             *out = tnf_value_mark_items(*out, kinds[i].kind, TNF_F64);
     for (tnf_dtype d = 0; d < TNF_DTYPE_COUNT; d++)
-        if (is_word(type, tnf_type_of(d)->id))
+        if (tnf_str_is(type, tnf_type_of(d)->id))
             *out = tnf_value_mark_items(*out, TNF_UINT, d);
     return out->dtype != 0 ||
            tnf_json_fail(j, TNF_EFORMAT, at, "a typed array has the unknown type %s",
@@ -396,18 +392,18 @@ static bool told_array(tnf_json *j, tnf_value *out)
 static bool wrapped(builder *b, tnf_str key, uint64_t at, tnf_value *out)
 {
     tnf_str name = { key.p + 1, key.n - 1 };
-    if (is_word(name, "map"))
+    if (tnf_str_is(name, "map"))
         return map(b, out);
-    if (is_word(name, "bytes"))
+    if (tnf_str_is(name, "bytes"))
         return bytes_value(b->j, TNF_BYTES, out);
-    if (is_word(name, "string"))
+    if (tnf_str_is(name, "string"))
         return bytes_value(b->j, TNF_STRING, out);
-    if (is_word(name, "array"))
+    if (tnf_str_is(name, "array"))
         return told_array(b->j, out);
-    if (is_word(name, "json"))
+    if (tnf_str_is(name, "json"))
         return text_value(b->j, TNF_JSON, out);
     for (tnf_dtype d = 0; d < TNF_DTYPE_COUNT; d++)
-        if (is_word(name, tnf_type_of(d)->id))
+        if (tnf_str_is(name, tnf_type_of(d)->id))
             return d <= TNF_BF16 ? float_value(b->j, d, out) : integer_value(b->j, d, out);
     return tnf_json_fail(b->j, TNF_EFORMAT, at, "a typed value has the unknown type %s",
                          TNF_QUOTED(key));

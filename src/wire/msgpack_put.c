@@ -7,15 +7,6 @@
 
 /* ----------------------------------------------------------------- pieces */
 
-/* `first` and the low `width` bytes of v after it, most significant first. */
-static void put_wide(tnf_buf *b, unsigned first, uint64_t v, unsigned width)
-{
-    uint8_t bytes[9] = { (uint8_t)first };
-    for (unsigned i = 0; i < width; i++)
-        bytes[width - i] = (uint8_t)(v >> 8 * i);
-    tnf_buf_put(b, bytes, 1 + width);
-}
-
 void tnf_msgpack_put_nil(tnf_buf *b)
 {
     tnf_buf_u8(b, 0xc0);
@@ -31,13 +22,13 @@ void tnf_msgpack_put_uint(tnf_buf *b, uint64_t v)
     if (v < 0x80)
         tnf_buf_u8(b, (uint8_t)v);
     else if (v <= UINT8_MAX)
-        put_wide(b, 0xcc, v, 1);
+        tnf_buf_wide(b, 0xcc, v, 1);
     else if (v <= UINT16_MAX)
-        put_wide(b, 0xcd, v, 2);
+        tnf_buf_wide(b, 0xcd, v, 2);
     else if (v <= UINT32_MAX)
-        put_wide(b, 0xce, v, 4);
+        tnf_buf_wide(b, 0xce, v, 4);
     else
-        put_wide(b, 0xcf, v, 8);
+        tnf_buf_wide(b, 0xcf, v, 8);
 }
 
 void tnf_msgpack_put_int(tnf_buf *b, int64_t v)
@@ -48,13 +39,13 @@ void tnf_msgpack_put_int(tnf_buf *b, int64_t v)
     else if (v >= -32)
         tnf_buf_u8(b, (uint8_t)bits);
     else if (v >= INT8_MIN)
-        put_wide(b, 0xd0, bits, 1);
+        tnf_buf_wide(b, 0xd0, bits, 1);
     else if (v >= INT16_MIN)
-        put_wide(b, 0xd1, bits, 2);
+        tnf_buf_wide(b, 0xd1, bits, 2);
     else if (v >= INT32_MIN)
-        put_wide(b, 0xd2, bits, 4);
+        tnf_buf_wide(b, 0xd2, bits, 4);
     else
-        put_wide(b, 0xd3, bits, 8);
+        tnf_buf_wide(b, 0xd3, bits, 8);
 }
 
 void tnf_msgpack_put_exact(tnf_buf *b, tnf_dtype dtype, uint64_t bits)
@@ -68,28 +59,28 @@ void tnf_msgpack_put_exact(tnf_buf *b, tnf_dtype dtype, uint64_t bits)
         [TNF_U8] = { 0xcc, 1 },
     };
     if (dtype < TNF_DTYPE_COUNT && forms[dtype].width)
-        put_wide(b, forms[dtype].marker, bits, forms[dtype].width);
+        tnf_buf_wide(b, forms[dtype].marker, bits, forms[dtype].width);
     else if (b->status == TNF_OK) /* f16 and bf16 have no marker */
         b->status = TNF_EINVAL;
 }
 
 void tnf_msgpack_put_u32(tnf_buf *b, uint32_t v)
 {
-    put_wide(b, 0xce, v, 4);
+    tnf_buf_wide(b, 0xce, v, 4);
 }
 
 void tnf_msgpack_put_f32(tnf_buf *b, float v)
 {
     uint32_t bits;
     memcpy(&bits, &v, sizeof bits);
-    put_wide(b, 0xca, bits, 4);
+    tnf_buf_wide(b, 0xca, bits, 4);
 }
 
 void tnf_msgpack_put_f64(tnf_buf *b, double v)
 {
     uint64_t bits;
     memcpy(&bits, &v, sizeof bits);
-    put_wide(b, 0xcb, bits, 8);
+    tnf_buf_wide(b, 0xcb, bits, 8);
 }
 
 /* A length of 32 bits with the marker `wide`, of 16 with the one before, of 8 with the one before
@@ -97,11 +88,11 @@ void tnf_msgpack_put_f64(tnf_buf *b, double v)
 static void put_length(tnf_buf *b, unsigned wide, bool has_8, uint64_t n)
 {
     if (n <= UINT8_MAX && has_8)
-        put_wide(b, wide - 2, n, 1);
+        tnf_buf_wide(b, wide - 2, n, 1);
     else if (n <= UINT16_MAX)
-        put_wide(b, wide - 1, n, 2);
+        tnf_buf_wide(b, wide - 1, n, 2);
     else if (n <= UINT32_MAX)
-        put_wide(b, wide, n, 4);
+        tnf_buf_wide(b, wide, n, 4);
     else if (b->status == TNF_OK)
         b->status = TNF_ELIMIT;
 }

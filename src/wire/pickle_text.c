@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/utf8.h"
 
 #include <errno.h>
 #include <locale.h>
@@ -250,19 +251,6 @@ tnf_status tnf_pickle_quoted(tnf_pickle_node *out, const tnf_pickle_line *line)
     return TNF_OK;
 }
 
-static size_t put_utf8(char *out, uint32_t c)
-{
-    if (c < 0x80) {
-        out[0] = (char)c;
-        return 1;
-    }
-    size_t n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-    for (size_t i = n - 1; i > 0; i--, c >>= 6)
-        out[i] = (char)(0x80 | (c & 0x3f));
-    out[0] = (char)((n == 2 ? 0xc0 : n == 3 ? 0xe0 : 0xf0) | c);
-    return n;
-}
-
 /* raw-unicode-escape: \uXXXX, \UXXXXXXXX, all other bytes are latin-1. */
 tnf_status tnf_pickle_unicode(tnf_pickle_node *out, const tnf_pickle_line *line)
 {
@@ -277,7 +265,7 @@ tnf_status tnf_pickle_unicode(tnf_pickle_node *out, const tnf_pickle_line *line)
         int64_t c = escaped ? hex_number(s.p + i + 2, s.n - i - 2, digits) : (uint8_t)s.p[i];
         if (c < 0 || c > 0x10ffff)
             return bad_line(line, "text with whole escapes");
-        n += put_utf8(text + n, (uint32_t)c);
+        n += tnf_utf8_put(text + n, (uint32_t)c);
         i += escaped ? 2 + digits : 1;
     }
     text[n] = 0;

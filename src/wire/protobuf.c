@@ -54,8 +54,8 @@ static tnf_status ends_early(const tnf_protobuf *m, uint64_t at, uint64_t need, 
 {
     if (m->end == m->in->size)
         return tnf_fail(e, TNF_ETRUNCATED, m->in->size,
-                        "the file ends inside a field: %llu bytes are missing (cut short?)",
-                        (unsigned long long)(need - (m->end - at)));
+                        "the file ends inside a field: %s missing (cut short?)",
+                        TNF_BYTES_ARE(need - (m->end - at)));
     return tnf_fail(e, TNF_EFORMAT, at, "a field runs %llu bytes past its message",
                     (unsigned long long)(need - (m->end - at)));
 }

@@ -2,6 +2,8 @@
 #include "wire/xml.h"
 
 #include "base/hex.h"
+#include "base/str.h"
+#include "base/utf8.h"
 
 #include <string.h>
 
@@ -98,18 +100,13 @@ tnf_xml_kind tnf_xml_next(tnf_xml *x, tnf_str *out)
     return TNF_XML_TEXT;
 }
 
-static bool is_named(tnf_str s, const char *name)
-{
-    return s.n == strlen(name) && memcmp(s.p, name, s.n) == 0;
-}
-
 bool tnf_xml_text(const char *text, size_t n, const char *name, tnf_str *out)
 {
     tnf_xml x;
     tnf_str piece;
     tnf_xml_init(&x, text, n);
     for (tnf_xml_kind kind; (kind = tnf_xml_next(&x, &piece)) != TNF_XML_END;) {
-        if (kind != TNF_XML_OPEN || !is_named(piece, name))
+        if (kind != TNF_XML_OPEN || !tnf_str_is(piece, name))
             continue;
         *out = (tnf_str) { "", 0 };
         kind = tnf_xml_next(&x, &piece);
@@ -125,15 +122,7 @@ static size_t put_code(char out[4], uint32_t c)
 {
     if (c == 0 || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
         return 0;
-    if (c < 0x80) {
-        out[0] = (char)c;
-        return 1;
-    }
-    size_t n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-    for (size_t i = n - 1; i > 0; i--, c >>= 6)
-        out[i] = (char)(0x80 | (c & 0x3f));
-    out[0] = (char)((0xf00u >> n) | c);
-    return n;
+    return tnf_utf8_put(out, c);
 }
 
 static uint32_t number_of(tnf_str s)
@@ -159,7 +148,7 @@ static size_t put_entity(char out[4], tnf_str s)
     if (s.n > 1 && s.p[0] == '#')
         return put_code(out, number_of((tnf_str) { s.p + 1, s.n - 1 }));
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (is_named(s, known[i].name)) {
+        if (tnf_str_is(s, known[i].name)) {
             out[0] = known[i].c;
             return 1;
         }

@@ -93,7 +93,8 @@ static tnf_status find_end(uint64_t *at, const tnf_zip_from *from, const uint8_t
     size_t need = last - 1 + END_SIZE + tnf_le16(tail + last - 1 + 20);
     if (need > n)
         return tnf_fail(e, TNF_ETRUNCATED, from->size,
-                        "the zip archive ends inside its comment: %zu bytes are missing", need - n);
+                        "the zip archive ends inside its comment: %s missing",
+                        TNF_BYTES_ARE(need - n));
     return tell_odd(from, TNF_EFORMAT, start + need, "bytes follow the end of the zip archive", e);
 }
 

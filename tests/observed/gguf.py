@@ -189,11 +189,16 @@ def check_bad(case):
         check(not refused or (not out and err.count("\n") == 1 and "(at byte " in err), file, f"says {err.strip()}")
     code, _, err = run("verify", file)
     check(code in ((1, 4) if refused else (0,)), file, f"verify gives {code}: {err.strip()}")
-    if not refused:
-        check_programs(file, case)
-    for program in ("llama.cpp", "gguf-py") if refused else ():
+    opens = run("ls", "--lenient", file)[0] == 0
+    if opens:
+        # ggml's reader looks at the header only; llama.cpp then finds that the data is not all there.
+        cut = file.stem in ("trunc_223", "dims_larger_than_file")
+        check_programs(file, dict(case, ggml_c="cut short") if cut else case)
+    for program in () if opens else ("llama.cpp", "gguf-py"):
         code, _, err = run("verify", "--for", program, file)
-        check(code in (1, 4) and err, file, f"verify --for {program} gives {code}: {err.strip()}")
+        check(code == 4 and f"whether {program} loads it is not known" in err, file,
+              f"verify --for {program} gives {code}: {err.strip()}")
+        check("will not load" not in err, file, f"verify --for {program} says {err.strip()}")
     done["bad files"] += 1
 
 

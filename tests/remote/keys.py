@@ -118,7 +118,7 @@ def test_roles(w):
             check(secret not in err + out.decode(), "%s: %s was printed" % (word, secret))
     for env, sentence in [
             ({"AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://example.org/x"}, "neither https nor near by"),
-            ({"AWS_CONTAINER_CREDENTIALS_FULL_URI": base + "/agent/x"}, "nobody there answers with keys"),
+            ({"AWS_CONTAINER_CREDENTIALS_FULL_URI": base + "/agent/x"}, "the service returned no credentials"),
             ({"AWS_WEB_IDENTITY_TOKEN_FILE": web, "AWS_ROLE_ARN": "other", "AWS_ENDPOINT_URL_STS": base + "/sts/"},
              "STS gives no keys"),
             ({"AWS_WEB_IDENTITY_TOKEN_FILE": "/nowhere", "AWS_ROLE_ARN": "other"}, "cannot be read")]:

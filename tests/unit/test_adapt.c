@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tensors fitted to formats that cannot hold them as they are, and back: through real formats, with
- * values that the test works out by itself. reorder.c and unfit.c are tested here, too. */
+ * values that the test works out by itself. restore_tensors.c is tested here, too. */
 #include "../support/unit.h"
 #include "core/save/save.h"
 

@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/digest.h"
 #include "core/core.h"
+#include <tenfold/value.h>
 
 /* What may be changed, one at a time. */
 struct model {
@@ -241,6 +242,44 @@ static void put_words(tnf_digester *d, const char *text)
     tnf_digest_update(d, text, strlen(text));
 }
 
+/* A long array is hashed piece by piece, as the one text that the definition asks for. */
+static void long_arrays(void **state)
+{
+    (void)state;
+    enum { N = 2500 };
+    static const char title[] = "tenfold content 2\n";
+    static tnf_value items[N];
+    static char text[6 * N + 2] = "[";
+    struct model m = plain;
+    struct heard heard;
+    uint8_t hash[32], expected[32];
+    tnf_digester d;
+    size_t n = 1;
+    for (size_t i = 0; i < N; i++) {
+        items[i] = tnf_value_bool(i % 3 == 0);
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%c", i % 3 ? "false" : "true",
+                              i + 1 < N ? ',' : ']');
+    }
+    m.value = tnf_value_array(items, N);
+    tnf_builder *b = build(&m);
+    hash_as(hash, b, "ztensor2", &heard);
+    tnf_builder_free(b);
+    assert_true(tnf_digest_begin(&d, "sha256"));
+    tnf_digest_update(&d, title, sizeof title - 1);
+    put_numbers(&d, (uint64_t[]) { 1 }, 1);
+    put_words(&d, "w");
+    tnf_digest_update(&d, heard.last, 32);
+    put_numbers(&d, (uint64_t[]) { 1 }, 1);
+    put_words(&d, "t");
+    put_words(&d, "\"x\"");
+    put_numbers(&d, (uint64_t[]) { 1 }, 1);
+    put_words(&d, "k");
+    put_words(&d, text);
+    put_numbers(&d, (uint64_t[]) { 0 }, 1);
+    tnf_digest_end(&d, expected);
+    assert_memory_equal(hash, expected, 32);
+}
+
 struct seen {
     unsigned leaves, tensors, before[4]; /* leaves before each tensor */
     uint8_t leaf[16][32], tensor[4][32];
@@ -404,6 +443,7 @@ int main(void)
         cmocka_unit_test(orders),
         cmocka_unit_test(every_change_shows),
         cmocka_unit_test(stopped),
+        cmocka_unit_test(long_arrays),
         cmocka_unit_test(by_leaves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

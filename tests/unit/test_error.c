@@ -218,6 +218,14 @@ static void callers_functions(void **state)
     assert_int_equal(status, TNF_ENET);
 }
 
+static void bytes_are(void **state)
+{
+    (void)state;
+    assert_string_equal(TNF_BYTES_ARE(0), "0 bytes are");
+    assert_string_equal(TNF_BYTES_ARE(1), "1 byte is");
+    assert_string_equal(TNF_BYTES_ARE(UINT64_MAX), "18446744073709551615 bytes are");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -232,6 +240,7 @@ int main(void)
         cmocka_unit_test(quoting_shortens),
         cmocka_unit_test(public_filling),
         cmocka_unit_test(callers_functions),
+        cmocka_unit_test(bytes_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

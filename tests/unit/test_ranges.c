@@ -27,10 +27,10 @@ static const struct picture pictures[] = {
     { 0, { { "a", 0, 100 }, { "b", 0, 100 } }, TNF_OK, 0, NULL, 0 },
     { 0, { { 0 } }, TNF_OK, 0, NULL, 0 },
     /* the end of the file */
-    { 0, { { "a", 10, 101 } }, TNF_ETRUNCATED, 100, "1 bytes are missing", 1 },
+    { 0, { { "a", 10, 101 } }, TNF_ETRUNCATED, 100, "1 byte is missing", 1 },
     { 0, { { "a", 10, 20 }, { "b", 500, 600 } }, TNF_ETRUNCATED, 100, "500 bytes are missing", 1 },
     { 0, { { "a", 100, 100 } }, TNF_OK, 0, NULL, 0 },
-    { 0, { { "a", 101, 101 } }, TNF_ETRUNCATED, 100, "1 bytes", 1 },
+    { 0, { { "a", 101, 101 } }, TNF_ETRUNCATED, 100, "1 byte is", 1 },
     /* where data begin */
     { START, { { "a", 10, 100 } }, TNF_OK, 0, NULL, 0 },
     { START, { { "a", 9, 20 } }, TNF_EFORMAT, 9, "'a' begins at byte 9", 1 },

@@ -83,7 +83,7 @@ static void cut(void **state)
     assert_int_equal(r.problems, 1);
     assert_int_equal(t.n, 1);
     assert_int_equal(t.code[0], TNF_ETRUNCATED);
-    assert_non_null(strstr(t.message[0], "1 bytes are missing"));
+    assert_non_null(strstr(t.message[0], "1 byte is missing"));
     assert_null(file);
 }
 

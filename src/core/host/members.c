@@ -134,9 +134,8 @@ tnf_status tnf_place_part(tnf_reader *r, tnf_part *part, const tnf_content *memb
 {
     if (skip > member->size || n > member->size - skip)
         return tnf_fail(e, TNF_ETRUNCATED, place->offset,
-                        "the member %s ends inside its data: %llu bytes are missing",
-                        TNF_QUOTED(member->name),
-                        (unsigned long long)(n - (member->size > skip ? member->size - skip : 0)));
+                        "the member %s ends inside its data: %s missing", TNF_QUOTED(member->name),
+                        TNF_BYTES_ARE(n - (member->size > skip ? member->size - skip : 0)));
     bool raw = place->codec == TNF_CODEC_RAW;
     part->nbytes = n;
     part->payload = raw ? TNF_AT : TNF_ENCODED;

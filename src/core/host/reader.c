@@ -135,8 +135,8 @@ tnf_status tnf_read_range(tnf_reader *r, const char *what, uint64_t offset, uint
     uint64_t here = offset < size ? size - offset : 0;
     if (n > here)
         return tnf_fail(e, TNF_ETRUNCATED, size,
-                        "the file ends inside the %s: %llu bytes are missing (cut short?)", what,
-                        (unsigned long long)(n - here));
+                        "the file ends inside the %s: %s missing (cut short?)", what,
+                        TNF_BYTES_ARE(n - here));
     uint8_t *bytes = tnf_arena_raw(r->scratch, n);
     if (!bytes)
         return tnf_arena_fail(r->scratch, what, e);

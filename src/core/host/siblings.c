@@ -377,7 +377,7 @@ static tnf_status open_file(struct sibling *s, tnf_reader *r, const char *path,
     return TNF_OK;
 }
 
-/* A file that cannot be opened as one format, and another name of it asks for the same. */
+/* The refusal of a file that was tried as this format before, perhaps by another name; or NULL. */
 static const struct refusal *known_refusal(const struct sibling *s, const char *format)
 {
     for (const struct refusal *x = s->refusals; x; x = x->next)
@@ -417,7 +417,7 @@ static tnf_status open_named(tnf_reader *r, const tnf_file **out, const char *di
     tnf_status status = TNF_OK;
     TNF_TRY(make_key(&key, scratch, directory, name, e));
     tnf_str normal = { key.p + strlen(key.p) + 1, key.n - strlen(key.p) - 1 };
-    /* Where we are may be spelled out ("./s"), but not where we are not. */
+    /* A name may begin with "./", but must not lead out of the directory. */
     TNF_TRY(tnf_path_check(name.n && name.p[0] == '/' ? name : normal, e));
     TNF_TRY(make_path(&path, scratch, directory, normal, e));
     struct sibling *s = by_name(f->sibling_tables, key);

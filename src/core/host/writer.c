@@ -524,9 +524,8 @@ tnf_status tnf_put_same(tnf_writer *w, uint64_t upto, tnf_error *e)
 
 tnf_status tnf_no_room(uint64_t missing, const char *what, tnf_error *e)
 {
-    return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                    "there is no room for %s: %llu bytes are missing", what,
-                    (unsigned long long)missing);
+    return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "there is no room for %s: %s missing", what,
+                    TNF_BYTES_ARE(missing));
 }
 
 int tnf_compare_names(const tnf_object *a, const tnf_object *b)

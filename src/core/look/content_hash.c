@@ -22,8 +22,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VALUE_MAX ((uint64_t)256 << 20) /* bytes of one attribute */
-#define METADATA  ".metadata"
+#define VALUE_MAX  ((uint64_t)256 << 20) /* bytes of one attribute */
+#define FLAT_ITEMS 1024u                 /* of an array, as text at once */
+#define METADATA   ".metadata"
 
 /* ------------------------------------------------------------- attributes */
 
@@ -34,10 +35,58 @@ bool tnf_is_text_map(const tnf_member *m)
            memcmp(m->key.p + m->key.n - n, METADATA, n) == 0;
 }
 
+/* Numbers and texts, which need no sorting. */
+static bool is_flat(const tnf_value *v)
+{
+    for (size_t i = 0; v->kind == TNF_ARRAY && i < v->n; i++)
+        if (v->as.items[i].kind == TNF_ARRAY || v->as.items[i].kind == TNF_MAP)
+            return false;
+    return v->kind == TNF_ARRAY && v->n > 0;
+}
+
+/* The text of some items at a time, without the brackets around it. Its bytes are counted, or
+ * hashed if there is a digester. */
+static tnf_status put_some(tnf_digester *d, uint64_t *bytes, const tnf_value *array, tnf_buf *text,
+                           tnf_error *e)
+{
+    *bytes = 0;
+    for (size_t i = 0; i < array->n; i += FLAT_ITEMS) {
+        size_t n = array->n - i < FLAT_ITEMS ? array->n - i : FLAT_ITEMS;
+        const tnf_value some = { .kind = TNF_ARRAY, .n = n, .as.items = &array->as.items[i] };
+        text->n = 0;
+        tnf_json_put_typed(text, &some);
+        TNF_TRY(tnf_buf_status(text, "an attribute", e));
+        bool last = i + n == array->n;
+        text->p[text->n - 1] = last ? ']' : ',';
+        size_t skip = i > 0; /* the bracket of the first stays */
+        *bytes += text->n - skip;
+        if (d)
+            tnf_digest_update(d, text->p + skip, text->n - skip);
+    }
+    return TNF_OK;
+}
+
+/* A long array as put_value() hashes it, but without a copy and a text of all of it. */
+static tnf_status put_flat(tnf_digester *d, const tnf_value *array, tnf_arena *a, tnf_error *e)
+{
+    tnf_buf text;
+    uint64_t bytes;
+    tnf_buf_init(&text, &a->alloc, VALUE_MAX);
+    tnf_status status = put_some(NULL, &bytes, array, &text, e);
+    if (status == TNF_OK) {
+        tnf_hash_number(d, bytes);
+        status = put_some(d, &bytes, array, &text, e);
+    }
+    tnf_buf_free(&text);
+    return status;
+}
+
 static tnf_status put_value(tnf_digester *d, const tnf_value *value, tnf_arena *a, tnf_error *e)
 {
     tnf_value sorted;
     tnf_buf text;
+    if (is_flat(value))
+        return put_flat(d, value, a, e);
     TNF_TRY(tnf_value_copy(&sorted, value, a, UINT32_MAX, e));
     tnf_sort_maps(&sorted);
     tnf_buf_init(&text, &a->alloc, VALUE_MAX);

@@ -420,7 +420,7 @@ static tnf_status compare_files(struct diff *d, struct matched *m, tnf_error *e)
     TNF_TRY(plan_comparisons(d, m, e));
     TNF_TRY(tnf_diff_values(d, e));
     TNF_TRY(tell_tensors(d, m, e));
-    if (d->some) /* what is about the files is told by who looks at the rest */
+    if (d->some) /* the part that looks at the rest tells what differs between the files */
         return TNF_OK;
     if (!(d->options.ignore & TNF_DIFF_IGNORE_ATTRS))
         TNF_TRY(tnf_diff_attrs(d, NULL, NULL, d->a->info.attrs, d->b->info.attrs,

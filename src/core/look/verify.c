@@ -471,6 +471,34 @@ static void tell_notes(const struct check *c, const tnf_format *format)
         of->shard_notes(&c->file->reader, c->options.note, c->options.ctx);
 }
 
+/* What is told of a file of the model, by its name. */
+struct shard_telling {
+    struct telling *to;
+    const char *name;
+};
+
+static void tell_of_shard(void *ctx, const tnf_error *problem, tnf_str tensor)
+{
+    const struct shard_telling *t = ctx;
+    tnf_error named = *problem;
+    tnf_error_prefix(&named, t->name);
+    tell_one(t->to, &named, tensor);
+}
+
+/* Would the program load it, and the files that it names? */
+static tnf_status check_program(struct telling *telling, const tnf_file *file, const char *program,
+                                tnf_arena *arena, tnf_error *e)
+{
+    const tnf_format *format = file->format;
+    TNF_TRY(format->loads(&file->reader, program, arena, tell_one, telling, e));
+    for (const struct sibling *s = file->siblings; s; s = s->next) {
+        struct shard_telling of = { telling, s->name };
+        if (s->file && s->file->format == format)
+            TNF_TRY(format->loads(&s->file->reader, program, arena, tell_of_shard, &of, e));
+    }
+    return TNF_OK;
+}
+
 /* What is about the file and not about one of its tensors. */
 static tnf_status check_whole(struct check *c, tnf_verify_result *result, tnf_arena *arena,
                               tnf_error *e)
@@ -486,7 +514,7 @@ static tnf_status check_whole(struct check *c, tnf_verify_result *result, tnf_ar
     if (status == TNF_OK)
         status = check_far_objects(&telling, e);
     if (status == TNF_OK && program)
-        status = format->loads(&c->file->reader, program, arena, tell_one, &telling, e);
+        status = check_program(&telling, c->file, program, arena, e);
     if (status == TNF_OK && c->options.note)
         tell_notes(c, format);
     if (status == TNF_OK)

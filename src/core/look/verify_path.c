@@ -29,6 +29,7 @@ static bool look_further(tnf_verify_result *out, tnf_file **file, const char *pa
     again.warn = NULL; /* they were told */
     again.trace = NULL;
     loosely.canonical = false;
+    loosely.program = NULL; /* of what is left nobody asks */
     if (tnf_open(file, path, &again, NULL) != TNF_OK)
         return false;
     if ((*file)->info.shards == 0) {
@@ -50,6 +51,21 @@ static void tell_opening(tnf_verify_result *out, const tnf_verify_options *optio
                                                         .rule = why->rule });
 }
 
+static void tell_unknown(tnf_verify_result *out, const tnf_verify_options *options)
+{
+    tnf_error unknown = { .offset = TNF_NO_OFFSET };
+    if (!options->program)
+        return;
+    out->problems++;
+    (void)tnf_fail(&unknown, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                   "whether %s loads it is not known: Tenfold cannot open it",
+                   TNF_VISIBLE(options->program));
+    if (options->problem)
+        options->problem(options->ctx, &(tnf_problem) { .code = unknown.status,
+                                                        .offset = TNF_NO_OFFSET,
+                                                        .message = unknown.message });
+}
+
 /* It did not open. A path of NULL: there is nothing to open once more. */
 static tnf_status verify_unopened(tnf_verify_result *out, tnf_file **file, const char *path,
                                   const tnf_open_options *how, const tnf_verify_options *options,
@@ -63,6 +79,7 @@ static tnf_status verify_unopened(tnf_verify_result *out, tnf_file **file, const
     }
     if (!path || !look_further(out, file, path, how, options))
         tell_opening(out, options, why);
+    tell_unknown(out, options);
     out->opening = why->status;
     return TNF_OK;
 }
@@ -73,8 +90,14 @@ static tnf_status verify_either(tnf_verify_result *out, tnf_file **file, const c
                                 const tnf_verify_options *options, tnf_error *e)
 {
     tnf_verify_options o;
+    tnf_open_options loosely;
     tnf_error why = { .offset = TNF_NO_OFFSET };
     tnf_status status = tnf_options_copy(&o, sizeof o, options, e);
+    if (status == TNF_OK && o.program) { /* programs load what a format forbids */
+        status = tnf_options_copy(&loosely, sizeof loosely, how, e);
+        loosely.lenient = true;
+        how = &loosely;
+    }
     if (status != TNF_OK) {
         tnf_source_close(source);
         return status;

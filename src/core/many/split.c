@@ -141,8 +141,8 @@ static tnf_status sync_held(const struct splitting *s, const struct split_shard 
     return tnf_fs_sync(shard->sink->fd, e);
 }
 
-/* What has a name that a new file will have gets another. Whoever changes it now has done so
- * before. */
+/* Renames an old file whose name a new file will get. A change that somebody makes to it from now
+ * on counts as made before. */
 static tnf_status put_aside(struct splitting *s, struct split_shard *shard, tnf_error *e)
 {
     size_t n = strlen(shard->path) + TNF_TEMP_MORE;

@@ -518,8 +518,8 @@ static tnf_status read_index(tnf_str *out, const tnf_file *file, const char *nam
     return status;
 }
 
-/* What another index names is a part of its model. One that is damaged names what it still names.
- */
+/* Files that another index names belong to the model of that index. A damaged index names those
+ * that can still be read from it. */
 static tnf_status excuse(struct extras *x, const tnf_file *file, const char *name, tnf_arena *arena,
                          tnf_error *e)
 {

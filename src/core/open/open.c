@@ -116,7 +116,10 @@ static void fill_info(tnf_file *f)
         .nwarnings = f->nwarnings,
         .shards = tnf_sibling_count(f),
         .memory = f->options.limits.memory,
+        .first_missing = f->missing ? f->missing->name.value.as.s : NULL,
+        .unnamed = f->reader.unnamed,
     };
+    f->info.shards += f->format->opens_sets && f->info.shards > 0; /* it is one of them */
     for (const struct missing_file *m = f->missing; m; m = m->next)
         f->info.missing++;
 }

@@ -67,8 +67,8 @@ static tnf_str name_of(const tnf_file *f, const struct range *r)
     return f->catalog.objects[r->object].name;
 }
 
-/* All inside the file? Lenient: what is not there is listed, but cannot be read. (Nothing is always
- * there.) */
+/* Are all ranges inside the file? If lenient, tensors that are not all there are listed, but cannot
+ * be read. (An empty range is always there.) */
 static tnf_status check_size(tnf_file *f, const struct range *r, size_t n, tnf_error *e)
 {
     uint64_t size = f->source->size, need = 0;
@@ -78,8 +78,8 @@ static tnf_status check_size(tnf_file *f, const struct range *r, size_t n, tnf_e
         return TNF_OK;
     char text[160];
     snprintf(text, sizeof text,
-             "the file has %llu bytes, its index needs %llu: %llu bytes are missing (cut short?)",
-             (unsigned long long)size, (unsigned long long)need, (unsigned long long)(need - size));
+             "the file has %llu bytes, its index needs %llu: %s missing (cut short?)",
+             (unsigned long long)size, (unsigned long long)need, TNF_BYTES_ARE(need - size));
     if (f->reader.salvage) /* tensors are lost one by one */
         tnf_note_fault(&f->reader, TNF_ETRUNCATED, size, text);
     else

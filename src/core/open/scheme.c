@@ -50,7 +50,7 @@ tnf_status tnf_scheme_source(tnf_source **out, const char *url, tnf_error *e)
     const struct scheme *s = find(url);
     *out = NULL;
     if (!s)
-        return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "a URL of a scheme that nobody has brought");
+        return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "no handler is registered for this URL scheme");
     tnf_error why = { .offset = TNF_NO_OFFSET };
     tnf_status status = s->open(s->ctx, out, url, &why);
     if (status != TNF_OK) {

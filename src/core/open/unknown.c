@@ -20,7 +20,7 @@ struct known {
     "this is a faiss index, which is not read: take its vectors out with reconstruct_n() first"
 
 static const struct known known[] = {
-    { M("GGUF"), TNF_EUNSUPPORTED, "this is a GGUF file, which this version does not read" },
+    { M("GGUF"), TNF_EUNSUPPORTED, "this is a GGUF file, which this build does not read" },
     { M("lmgg"), TNF_EUNSUPPORTED,
       "this is a GGML file from before GGUF: convert it with a llama.cpp of its time" },
     { M("fmgg"), TNF_EUNSUPPORTED,
@@ -38,9 +38,9 @@ static const struct known known[] = {
       TNF_EUNSUPPORTED, "this is xz-compressed: run unxz on it first" },
     { M("BZh"), TNF_EUNSUPPORTED, "this is bzip2-compressed: run bunzip2 on it first" },
     { M("\x93NUMPY"), TNF_EUNSUPPORTED,
-      "this is a NumPy .npy file, which this version does not read" },
+      "this is a NumPy .npy file, which this build does not read" },
     { M("\x89HDF\r\n\x1a\n"), TNF_EUNSUPPORTED,
-      "this is an HDF5 file, which this version does not read" },
+      "this is an HDF5 file, which this build does not read" },
     { M("\xff\xfe"), TNF_EFORMAT, "this begins with a UTF-16 byte order mark: text, no tensors" },
     { M("\xfe\xff"), TNF_EFORMAT, "this begins with a UTF-16 byte order mark: text, no tensors" },
     { M("\x7f"

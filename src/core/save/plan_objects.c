@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Planning of tensors: which of them the format takes, with what it has to be told of them. fit.c
+/* Planning of tensors: which of them the format takes, with what it has to be told of them. adapt.c
  * has changed what can be changed without loss; what still does not fit is dropped. */
 #include "core/save/plan.h"
 #include "wire/json.h"
@@ -174,7 +174,8 @@ static void put_text(tnf_buf *b, const char *key, const char *text)
     tnf_json_put_string(b, text, strlen(text));
 }
 
-/* What unfit.c needs to undo a change: the tensor as it was, and what its parts are called now.
+/* What restore_tensors.c needs to undo a change: the tensor as it was, and what its parts are
+ * called now.
  *
  *   {"name":"v","layout":"strings/1","shape":[3],"parts":[{"role":"offsets","type":"u64",
  *    "as":"v#offsets"},…]}

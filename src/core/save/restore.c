@@ -135,8 +135,8 @@ void tnf_sort_maps(tnf_value *v)
         qsort((tnf_member *)(uintptr_t)v->as.members, v->n, sizeof(tnf_member), by_cbor_key);
 }
 
-/* May the stash have its say on a key? If the file has it too, then only on the order of maps that
- * the format sorts: who edited the file since is right. */
+/* Does the stash decide the value of a key? If the file has the key as well, the stash decides only
+ * the order of maps that the format sorts: an edit of the file since then counts. */
 static tnf_status has_say(bool *out, tnf_file *f, const tnf_value *native, const tnf_value *stashed,
                           tnf_error *e)
 {

@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/str.h"
 #include "formats/primitiv/marks.h"
 #include "formats/primitiv/path.h"
 #include <tenfold/primitiv.h>
@@ -21,7 +22,7 @@ tnf_value tnf_prim_text(tnf_str text);
 
 static inline bool prim_same(tnf_str a, tnf_str b)
 {
-    return tnf_prim_compare_keys(a, b) == 0;
+    return tnf_str_compare(a, b) == 0;
 }
 
 #endif

@@ -122,9 +122,8 @@ static tnf_status get_from_file(const void *ctx, uint64_t offset, void *dst, siz
     uint64_t size = f->r->source->size, at = f->at + offset;
     if (at > size || n > size - at)
         return tnf_fail(e, TNF_ETRUNCATED, size,
-                        "the file ends inside a quantized matrix: %llu bytes are missing (cut "
-                        "short?)",
-                        (unsigned long long)(at + n - size));
+                        "the file ends inside a quantized matrix: %s missing (cut short?)",
+                        TNF_BYTES_ARE(at + n - size));
     return tnf_source_read(f->r->source, at, dst, n, e);
 }
 
@@ -187,9 +186,8 @@ tnf_status tnf_ft_read_quantized(ft_reading *f, const char *name, tnf_error *e)
     uint64_t size = f->r->source->size;
     if (q.bytes > size - f->at)
         return tnf_fail(e, TNF_ETRUNCATED, size,
-                        "the file ends inside a quantized matrix: %llu bytes are missing (cut "
-                        "short?)",
-                        (unsigned long long)(q.bytes - (size - f->at)));
+                        "the file ends inside a quantized matrix: %s missing (cut short?)",
+                        TNF_BYTES_ARE(q.bytes - (size - f->at)));
     TNF_TRY(check_shape(f, name, q.rows, q.columns, f->at, e));
     if (q.even && q.rows > 0 && q.columns > 0) {
         TNF_TRY(add_pq(f, name, &q, e));

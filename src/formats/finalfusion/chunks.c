@@ -190,8 +190,8 @@ static tnf_status cut_short(const tnf_reader *r, const ff_frame *c, tnf_error *e
     if (c->end == UINT64_MAX)
         return tnf_fail(e, TNF_EFORMAT, c->at + 4, "chunk %u ends beyond 2^64", c->id);
     return tnf_fail(e, TNF_ETRUNCATED, r->source->size,
-                    "the file ends inside chunk %u: %llu bytes are missing (cut short?)", c->id,
-                    (unsigned long long)(c->end - r->source->size));
+                    "the file ends inside chunk %u: %s missing (cut short?)", c->id,
+                    TNF_BYTES_ARE(c->end - r->source->size));
 }
 
 /* Keeps a chunk of an unknown, perhaps future, kind. A length that does not fit was found
@@ -281,9 +281,8 @@ static tnf_status keep_rest(struct walk *k, tnf_error *e)
     tnf_reader *r = k->f.r;
     uint64_t left = r->source->size - k->at;
     TNF_TRY(tnf_stricter(r, e, TNF_ETRUNCATED, r->source->size,
-                         "the file ends inside a chunk's header: %llu bytes are missing (cut "
-                         "short?)",
-                         (unsigned long long)(FF_FRAME - left)));
+                         "the file ends inside a chunk's header: %s missing (cut short?)",
+                         TNF_BYTES_ARE(FF_FRAME - left)));
     return tnf_add_extra(r, FF_TRAILING, k->at, left, e);
 }
 

@@ -253,7 +253,8 @@ static tnf_status read_pieces(struct fx_walk *x, struct fx_array *a, fx_data *d,
         TNF_TRY(read_number(x, d->n, &i, e));
         TNF_TRY(tnf_fx_head(&x->in, &h, e));
         if (h.kind != TNF_MSGPACK_EXT || h.ext != FX_NDARRAY || pieces[i].at)
-            return tnf_fail(e, TNF_EFORMAT, h.at, "piece %llu of an array is none, or comes twice",
+            return tnf_fail(e, TNF_EFORMAT, h.at,
+                            "piece %llu of an array is missing or occurs twice",
                             (unsigned long long)i);
         TNF_TRY(tnf_fx_array(x, &h, &one, e));
         if (one.rank != 1 || (a->type && a->type != one.type))
@@ -345,7 +346,7 @@ tnf_status tnf_fx_chunked(struct fx_walk *x, const fx_head *map, tnf_error *e)
         TNF_TRY(read_key(x, &key, &at, e));
         int which = chunk_key(key);
         if (which < 0 || seen[which])
-            return tnf_fail(e, TNF_EFORMAT, at, "an array in pieces has a key that is none of it");
+            return tnf_fail(e, TNF_EFORMAT, at, "an array in pieces has an unexpected key");
         seen[which] = true;
         if (which == 0)
             TNF_TRY(tnf_fx_head(&x->in, &h, e));

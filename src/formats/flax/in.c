@@ -175,8 +175,8 @@ static tnf_status fill(fx_in *in, size_t n, tnf_error *e)
 static tnf_status too_short(const fx_in *in, uint64_t need, tnf_error *e)
 {
     return tnf_fail(e, TNF_ETRUNCATED, in->size,
-                    "the file ends inside the tree: %llu bytes are missing (cut short?)",
-                    (unsigned long long)(need - (in->size - in->pos)));
+                    "the file ends inside the tree: %s missing (cut short?)",
+                    TNF_BYTES_ARE(need - (in->size - in->pos)));
 }
 
 tnf_status tnf_fx_bytes(fx_in *in, uint64_t n, const uint8_t **out, tnf_error *e)

@@ -9,14 +9,16 @@
  */
 #include "formats/gguf/gguf.h"
 
-static tnf_status read_shape(gguf_in *in, gguf_entry *t, tnf_error *e)
+static tnf_status read_shape(gguf_in *in, gguf_file *g, gguf_entry *t, tnf_error *e)
 {
     tnf_reader *r = in->r;
     uint64_t at = in->at;
     TNF_TRY(tnf_gguf_u32(in, &t->rank, e));
-    if (t->rank > GGUF_MAX_RANK)
+    if (t->rank > GGUF_MAX_RANK) {
         TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, at, "%s has %u dimensions, the format allows %u",
                              TNF_QUOTED(t->name), t->rank, GGUF_MAX_RANK));
+        g->deep = g->deep.p ? g->deep : t->name;
+    }
     if (t->rank > r->limits.rank)
         return tnf_fail(e, TNF_ELIMIT, at, "%s has %u dimensions, %u are allowed",
                         TNF_QUOTED(t->name), t->rank, r->limits.rank);
@@ -70,11 +72,11 @@ static tnf_status measure(const gguf_entry *t, uint64_t *nbytes, tnf_error *e)
     return TNF_OK;
 }
 
-static tnf_status read_entry(gguf_in *in, gguf_entry *t, tnf_error *e)
+static tnf_status read_entry(gguf_in *in, gguf_file *g, gguf_entry *t, tnf_error *e)
 {
     t->at = in->at;
     TNF_TRY(tnf_gguf_text(in, &t->name, e));
-    TNF_TRY(read_shape(in, t, e));
+    TNF_TRY(read_shape(in, g, t, e));
     uint64_t at = in->at;
     TNF_TRY(tnf_gguf_u32(in, &t->id, e));
     t->type = tnf_gguf_type(t->id);
@@ -117,7 +119,7 @@ tnf_status tnf_gguf_entries(gguf_in *in, gguf_file *g, uint64_t n, tnf_error *e)
     in->what = "the entries of tensors";
     for (uint64_t i = 0; i < n; i++) {
         TNF_TRY(make_room(in->r, g, &room, e));
-        TNF_TRY(read_entry(in, &g->entries[g->n], e));
+        TNF_TRY(read_entry(in, g, &g->entries[g->n], e));
         g->n++;
     }
     if (in->text_end)

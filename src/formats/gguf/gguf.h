@@ -26,6 +26,7 @@
 #define GGUF_RESERVE           "tenfold.reserve"
 #define GGUF_SPLIT             "split."
 #define GGUF_TRAILING          "gguf.trailing"
+#define GGUF_UNKNOWN           "gguf.unknown/1" /* the layout of tensors of unknown types */
 #define GGUF_DEFAULT_ALIGNMENT 32u
 #define GGUF_MAX_DEPTH         64u
 #define GGUF_MAX_RANK          4u
@@ -140,6 +141,9 @@ typedef struct gguf_file {
     bool in_order; /* every tensor where llama.cpp wants it */
     bool nested;   /* a key has arrays of arrays */
     bool strange_key;
+    bool key_twice, key_not_utf8; /* which only the lenient see */
+    bool cut;                     /* data that tensors need is not there */
+    tnf_str deep;                 /* the first tensor of too many dimensions; p is NULL: none */
     bool unpadded;
     bool order_told;             /* that blocks look as if they were of the other byte order */
     unsigned order_asked;        /* tensors that were looked at for it */

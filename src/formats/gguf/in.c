@@ -8,9 +8,8 @@
 
 static tnf_status cut_short(const gguf_in *in, uint64_t n, tnf_error *e)
 {
-    return tnf_fail(e, TNF_ETRUNCATED, in->size,
-                    "the file ends inside %s: %llu bytes are missing (cut short?)", in->what,
-                    (unsigned long long)(n - tnf_gguf_left(in)));
+    return tnf_fail(e, TNF_ETRUNCATED, in->size, "the file ends inside %s: %s missing (cut short?)",
+                    in->what, TNF_BYTES_ARE(n - tnf_gguf_left(in)));
 }
 
 static tnf_status next_window(gguf_in *in, uint64_t n, tnf_error *e)
@@ -110,8 +109,6 @@ tnf_status tnf_gguf_count(gguf_in *in, uint64_t count, uint64_t least, const cha
     if (count <= left / least)
         return TNF_OK;
     return tnf_fail(e, count > UINT32_MAX ? TNF_EFORMAT : TNF_ETRUNCATED, at,
-                    "there are said to be %llu %s, which the %llu bytes left in the file cannot "
-                    "hold%s",
-                    (unsigned long long)count, things, (unsigned long long)left,
-                    count > UINT32_MAX ? "" : " (cut short?)");
+                    "the file claims %llu %s, but only %s left%s", (unsigned long long)count,
+                    things, TNF_BYTES_ARE(left), count > UINT32_MAX ? "" : " (cut short?)");
 }

@@ -96,8 +96,9 @@ static uint64_t least_bytes(const gguf_in *in, unsigned type)
 static tnf_status check_type(const gguf_in *in, uint32_t type, uint64_t at, tnf_error *e)
 {
     (void)in;
-    return type < GGUF_TYPES ? TNF_OK
-                             : tnf_fail(e, TNF_EFORMAT, at, "there is no type %u of values", type);
+    return type < GGUF_TYPES
+               ? TNF_OK
+               : tnf_fail(e, TNF_EFORMAT, at, "the array has items of the unknown type %u", type);
 }
 
 static tnf_status read_array(gguf_in *in, unsigned depth, tnf_value *out, tnf_error *e)
@@ -105,8 +106,7 @@ static tnf_status read_array(gguf_in *in, unsigned depth, tnf_value *out, tnf_er
     uint32_t type;
     uint64_t n, at = in->at;
     if (depth >= GGUF_MAX_DEPTH)
-        return tnf_fail(e, TNF_ELIMIT, at, "arrays lie in arrays, more than %u deep",
-                        GGUF_MAX_DEPTH);
+        return tnf_fail(e, TNF_ELIMIT, at, "arrays are nested more than %u deep", GGUF_MAX_DEPTH);
     TNF_TRY(tnf_gguf_u32(in, &type, e));
     TNF_TRY(check_type(in, type, at, e));
     at = in->at;
@@ -133,11 +133,6 @@ static tnf_status read_value(gguf_in *in, unsigned type, unsigned depth, tnf_val
 }
 
 /* ------------------------------------------------------------------- keys */
-
-static bool is_key(tnf_str key, const char *word)
-{
-    return key.n == strlen(word) && memcmp(key.p, word, key.n) == 0;
-}
 
 /* gguf.KEY; bytes that are not UTF-8, which only the lenient see, as %XX. */
 static tnf_status attribute_name(tnf_str *out, tnf_reader *r, tnf_str key, tnf_error *e)
@@ -175,8 +170,10 @@ static tnf_status check_key(tnf_reader *r, gguf_file *g, tnf_str key, uint64_t a
     if (key.n > LONGEST_KEY)
         TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, at, "a key has %zu bytes, the format allows %u",
                              key.n, LONGEST_KEY));
-    if (!tnf_utf8_valid(key.p, key.n, NULL))
+    if (!tnf_utf8_valid(key.p, key.n, NULL)) {
         TNF_TRY(tnf_stricter(r, e, TNF_EFORMAT, at, "the key %s is not UTF-8", TNF_QUOTED(key)));
+        g->key_not_utf8 = true;
+    }
     if (memchr(key.p, 0, key.n))
         tnf_warn(r, at, "the key %s has a NUL in it", TNF_QUOTED(key));
     bool plain = true;
@@ -231,17 +228,20 @@ static tnf_status pass_reserve(gguf_in *in, gguf_file *g, tnf_error *e)
 }
 
 /* Of two the first counts, and both are listed. */
-static tnf_status add_attribute(gguf_in *in, tnf_str key, tnf_value v, uint64_t at, tnf_error *e)
+static tnf_status add_attribute(gguf_in *in, gguf_file *g, tnf_str key, tnf_value v, uint64_t at,
+                                tnf_error *e)
 {
     tnf_attrs *attrs = &in->r->catalog->attrs;
     tnf_member *known;
     tnf_str name = { TNF_STASH_KEY, sizeof TNF_STASH_KEY - 1 };
-    if (!is_key(key, TNF_STASH_KEY))
+    if (!tnf_str_is(key, TNF_STASH_KEY))
         TNF_TRY(attribute_name(&name, in->r, key, e));
     TNF_TRY(tnf_attrs_find(attrs, name.p, name.n, &known, e));
-    if (known)
+    if (known) {
         TNF_TRY(
             tnf_stricter(in->r, e, TNF_EFORMAT, at, "the key %s occurs twice", TNF_QUOTED(key)));
+        g->key_twice = true;
+    }
     TNF_TRY(tnf_attrs_push(attrs, name.p, v, e));
     attrs->members[attrs->n - 1].key.n = name.n;
     return TNF_OK;
@@ -265,15 +265,16 @@ static tnf_status read_key(gguf_in *in, gguf_file *g, tnf_error *e)
     TNF_TRY(tnf_gguf_u32(in, &type, e));
     TNF_TRY(check_key(in->r, g, key, at, e));
     if (type >= GGUF_TYPES)
-        return tnf_fail(e, TNF_EFORMAT, type_at, "the key %s has a value of type %u, which is none",
+        return tnf_fail(e, TNF_EFORMAT, type_at, "the key %s has a value of the unknown type %u",
                         TNF_QUOTED(key), type);
-    if (type == GGUF_ARRAY && is_key(key, GGUF_RESERVE) && !g->reserve)
+    if (type == GGUF_ARRAY && tnf_str_is(key, GGUF_RESERVE) && !g->reserve)
         return pass_reserve(in, g, e);
     TNF_TRY(read_value(in, type, 0, &v, e));
-    if (is_key(key, GGUF_ALIGNMENT))
+    if (tnf_str_is(key, GGUF_ALIGNMENT))
         TNF_TRY(check_alignment(in, g, &v, type_at, e));
     g->nested = g->nested || has_arrays(&v);
-    return add_attribute(in, key, v, at, e);
+    g->key_twice = g->key_twice || (g->reserve && tnf_str_is(key, GGUF_RESERVE));
+    return add_attribute(in, g, key, v, at, e);
 }
 
 tnf_status tnf_gguf_keys(gguf_in *in, gguf_file *g, uint64_t n, tnf_error *e)
@@ -290,7 +291,7 @@ const tnf_value *tnf_gguf_attr(const tnf_attrs *attrs, const char *key)
     for (size_t i = 0; i < attrs->n; i++) {
         tnf_str k = attrs->members[i].key;
         if (k.n > GGUF_PREFIX_N && memcmp(k.p, GGUF_PREFIX, GGUF_PREFIX_N) == 0 &&
-            is_key((tnf_str) { k.p + GGUF_PREFIX_N, k.n - GGUF_PREFIX_N }, key))
+            tnf_str_is((tnf_str) { k.p + GGUF_PREFIX_N, k.n - GGUF_PREFIX_N }, key))
             return &attrs->members[i].value;
     }
     return NULL;

@@ -7,6 +7,10 @@
  *               every tensor right behind the one before it, of a set the first file
  *   gguf-py     the package gguf 0.19: versions 2 and 3, names and texts in UTF-8, no q1_0, q2_0,
  *               and q8_1 only by a size that no file has
+ *   both        each key and each name once, types that ggml has, all of the data
+ *
+ * The file was opened leniently, since both programs load files that the format forbids. The names
+ * and types of all tensors of a set are looked at with its first file.
  */
 #include "base/hash.h"
 #include "formats/gguf/gguf.h"
@@ -37,6 +41,50 @@ static void say(const telling *t, tnf_str tensor, const char *format, ...)
 
 static const tnf_str none = { NULL, 0 };
 
+/* --------------------------------------------------------------------- both */
+
+static tnf_str whole_name(const void *ctx, uint32_t position)
+{
+    return ((const tnf_catalog *)ctx)->objects[position].name;
+}
+
+/* A tensor's name again, by the part of it that `name_of` gives. */
+static tnf_status check_twice(const tnf_reader *r, tnf_arena *arena,
+                              tnf_str (*name_of)(const void *ctx, uint32_t position),
+                              const telling *t, tnf_error *e)
+{
+    tnf_hash names;
+    tnf_status status = TNF_OK;
+    tnf_hash_init(&names, &arena->alloc, name_of, r->catalog);
+    for (size_t i = 0; i < r->catalog->n && status == TNF_OK; i++) {
+        tnf_str name = r->catalog->objects[i].name;
+        uint32_t previous = TNF_HASH_NONE;
+        if (!tnf_hash_add(&names, (uint32_t)i, false, &previous))
+            status = tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for names");
+        else if (previous != TNF_HASH_NONE)
+            say(t, name, "%s%s has the name of another tensor",
+                name.n && memchr(name.p, 0, name.n) ? "up to a NUL, " : "", TNF_QUOTED(name));
+    }
+    tnf_hash_free(&names);
+    return status;
+}
+
+static void check_either(const tnf_reader *r, const telling *t)
+{
+    const gguf_file *g = r->state;
+    if (g->version == 1)
+        say(t, none, "it is of version 1");
+    if (g->key_twice)
+        say(t, none, "a key occurs twice");
+    if (g->cut)
+        say(t, none, "it is cut short: not all of its data is there");
+    for (size_t i = 0; i < r->catalog->n && !r->sibling; i++) {
+        const tnf_object *o = &r->catalog->objects[i];
+        if (strcmp(tnf_layout_id(o->layout), GGUF_UNKNOWN) == 0)
+            say(t, o->name, "%s is of a type that ggml does not have", TNF_QUOTED(o->name));
+    }
+}
+
 /* ---------------------------------------------------------------- llama.cpp */
 
 static tnf_str name_to_nul(const void *ctx, uint32_t position)
@@ -46,42 +94,33 @@ static tnf_str name_to_nul(const void *ctx, uint32_t position)
     return (tnf_str) { name.p, nul ? (size_t)(nul - name.p) : name.n };
 }
 
-static tnf_status check_names(const tnf_reader *r, tnf_arena *arena, const telling *t, tnf_error *e)
+static void check_names(const tnf_reader *r, const telling *t)
 {
-    tnf_hash names;
-    tnf_status status = TNF_OK;
-    tnf_hash_init(&names, &arena->alloc, name_to_nul, r->catalog);
-    for (size_t i = 0; i < r->catalog->n && status == TNF_OK; i++) {
+    for (size_t i = 0; i < r->catalog->n; i++) {
         const tnf_object *o = &r->catalog->objects[i];
-        uint32_t previous = TNF_HASH_NONE;
-        if (!tnf_hash_add(&names, (uint32_t)i, false, &previous))
-            status = tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for names");
         if (o->name.n > GGUF_MAX_NAME)
             say(t, o->name, "the name of %s has %zu bytes, %u are allowed", TNF_QUOTED(o->name),
                 o->name.n, GGUF_MAX_NAME);
-        else if (previous != TNF_HASH_NONE)
-            say(t, o->name, "up to a NUL, %s has the name of another tensor", TNF_QUOTED(o->name));
-        if (o->rank > GGUF_MAX_RANK)
-            say(t, o->name, "%s has %u dimensions", TNF_QUOTED(o->name), o->rank);
     }
-    tnf_hash_free(&names);
-    return status;
 }
 
 static tnf_status check_llama(const tnf_reader *r, tnf_arena *arena, const telling *t, tnf_error *e)
 {
     const gguf_file *g = r->state;
-    if (g->version == 1)
-        say(t, none, "it is of version 1");
     if (g->big)
         say(t, none, "it is big-endian");
     if (g->nested)
         say(t, none, "a key has arrays in an array");
     if (!g->in_order)
         say(t, none, "its tensors do not lie one behind the other in the order of their entries");
+    if (g->deep.p)
+        say(t, g->deep, "%s has more than %u dimensions", TNF_QUOTED(g->deep), GGUF_MAX_RANK);
     if (g->later)
         say(t, none, "it is not the first file of its set");
-    return check_names(r, arena, t, e);
+    if (r->sibling)
+        return TNF_OK;
+    check_names(r, t);
+    return check_twice(r, arena, name_to_nul, t, e);
 }
 
 /* ------------------------------------------------------------------ gguf-py */
@@ -94,16 +133,17 @@ static bool has_bytes(const tnf_value *v)
     return v->kind == TNF_BYTES;
 }
 
-static void check_python(const tnf_reader *r, const telling *t)
+static tnf_status check_python(const tnf_reader *r, tnf_arena *arena, const telling *t,
+                               tnf_error *e)
 {
     const gguf_file *g = r->state;
     const tnf_attrs *attrs = &r->catalog->attrs;
-    if (g->version == 1)
-        say(t, none, "it is of version 1");
+    if (g->key_not_utf8)
+        say(t, none, "a key is not UTF-8");
     for (size_t i = 0; i < attrs->n; i++)
         if (has_bytes(&attrs->members[i].value))
             say(t, none, "the text of %s is not UTF-8", TNF_QUOTED(attrs->members[i].key));
-    for (size_t i = 0; i < r->catalog->n; i++) {
+    for (size_t i = 0; i < r->catalog->n && !r->sibling; i++) {
         const tnf_object *o = &r->catalog->objects[i];
         const gguf_type *type = o->nparts ? tnf_gguf_type_of(o) : NULL;
         if (!tnf_utf8_valid(o->name.p, o->name.n, NULL))
@@ -112,14 +152,14 @@ static void check_python(const tnf_reader *r, const telling *t)
             say(t, o->name, "%s is of type %s, which it %s", TNF_QUOTED(o->name), type->name,
                 type->id > 40 ? "does not know" : "takes for larger than it is");
     }
+    return r->sibling ? TNF_OK : check_twice(r, arena, whole_name, t, e);
 }
 
 tnf_status tnf_gguf_loads(const tnf_reader *r, const char *program, tnf_arena *arena, tnf_tell tell,
                           void *ctx, tnf_error *e)
 {
     const telling t = { tell, ctx, program };
-    if (strcmp(program, "llama.cpp") == 0)
-        return check_llama(r, arena, &t, e);
-    check_python(r, &t);
-    return TNF_OK;
+    check_either(r, &t);
+    return strcmp(program, "llama.cpp") == 0 ? check_llama(r, arena, &t, e)
+                                             : check_python(r, arena, &t, e);
 }

@@ -100,7 +100,7 @@ static tnf_status add_unknown(tnf_reader *r, const gguf_entry *t, uint64_t offse
                       .payload = TNF_AT,
                       .flags = TNF_PART_UNREADABLE };
     o.parts = &part;
-    o.layout = tnf_layout_unknown(r->arena, "gguf.unknown/1", sizeof "gguf.unknown/1" - 1);
+    o.layout = tnf_layout_unknown(r->arena, GGUF_UNKNOWN, sizeof GGUF_UNKNOWN - 1);
     if (!o.layout)
         return tnf_arena_fail(r->arena, "a layout", e);
     return tnf_add_object(r, &o, t->at, e);
@@ -278,6 +278,7 @@ static tnf_status look_behind(tnf_reader *r, gguf_file *g, tnf_error *e)
         uint64_t last = r->data_start + g->entries[i].offset + g->entries[i].nbytes;
         end = last > end ? last : end;
     }
+    g->cut = end > size && g->n > 0;
     if (!tnf_ckd_align(&padded, end, g->alignment) || end > size) {
         g->unpadded = g->n == 0;
         if (!g->unpadded)

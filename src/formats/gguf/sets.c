@@ -159,10 +159,12 @@ static tnf_status open_set(tnf_reader *r, uint64_t count, size_t prefix, tnf_err
         return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
                         "split.tensors.count is %llu, but the files have %zu tensors",
                         (unsigned long long)total, r->catalog->n);
-    if (!whole && total > r->catalog->n)
-        tnf_warn(r, TNF_NO_OFFSET,
-                 "files of the model are missing, with %llu tensors whose names are not known",
-                 (unsigned long long)(total - r->catalog->n));
+    if (!whole && total > r->catalog->n) {
+        r->unnamed = total - r->catalog->n;
+        tnf_warn(r, TNF_NO_OFFSET, "files of the model are missing, with %llu tensor%s not known",
+                 (unsigned long long)r->unnamed,
+                 r->unnamed == 1 ? " whose name is" : "s whose names are");
+    }
     drop_split_keys(&r->catalog->attrs);
     return TNF_OK;
 }

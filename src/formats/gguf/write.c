@@ -55,17 +55,12 @@ static tnf_str stored_key(tnf_str key)
     return is_own(key) ? (tnf_str) { key.p + GGUF_PREFIX_N, key.n - GGUF_PREFIX_N } : key;
 }
 
-static bool is_word(tnf_str key, const char *word)
-{
-    return key.n == strlen(word) && memcmp(key.p, word, key.n) == 0;
-}
-
 /* Attributes of tensors: only what the type of blocks says. */
 static bool is_block_fact(const tnf_member *m, const tnf_layout *layout)
 {
-    uint64_t said = is_word(m->key, "elems_per_block") ? layout->block_elements
-                    : is_word(m->key, "block_bytes")   ? layout->block_bytes
-                                                       : 0;
+    uint64_t said = tnf_str_is(m->key, "elems_per_block") ? layout->block_elements
+                    : tnf_str_is(m->key, "block_bytes")   ? layout->block_bytes
+                                                          : 0;
     return said && m->value.kind == TNF_UINT && m->value.dtype == TNF_U64 && m->value.as.u == said;
 }
 
@@ -75,9 +70,9 @@ bool tnf_gguf_holds_attr(const tnf_member *m, const tnf_object *of)
     if (of)
         return of->layout->block_bytes && is_block_fact(m, of->layout);
     if (key.n == 0 || key.n > 65535 || !tnf_utf8_valid(key.p, key.n, NULL) ||
-        is_word(key, GGUF_RESERVE) || is_word(key, TNF_STASH_KEY))
+        tnf_str_is(key, GGUF_RESERVE) || tnf_str_is(key, TNF_STASH_KEY))
         return false;
-    if (!is_own(m->key) && is_word(key, GGUF_ALIGNMENT))
+    if (!is_own(m->key) && tnf_str_is(key, GGUF_ALIGNMENT))
         return false;
     return tnf_gguf_holds(&m->value, 0);
 }
@@ -168,7 +163,7 @@ static uint64_t put_keys(gguf_out *o, const tnf_writer *w, const form *f)
     const tnf_value *arch = tnf_value_get(&all, "general.architecture");
     for (size_t i = 0; i < attrs->n; i++) {
         tnf_str key = stored_key(attrs->members[i].key);
-        bool is = is_word(key, GGUF_ALIGNMENT);
+        bool is = tnf_str_is(key, GGUF_ALIGNMENT);
         if (f->usual && !is && is_of_model(arch, attrs->members[i].key))
             tnf_gguf_put_usual(o, key, &attrs->members[i].value);
         else

@@ -3,6 +3,7 @@
 #include "formats/gptrs/config.h"
 
 #include "base/error.h"
+#include "base/str.h"
 #include "base/utf8.h"
 #include "wire/json.h"
 
@@ -29,11 +30,6 @@ typedef struct parse {
     unsigned gpt_bad;      /* … and was wrong, or there twice */
     const char *cut, *end; /* the last member, if it is ours: with its comma */
 } parse;
-
-static bool is(tnf_str s, const char *literal)
-{
-    return s.n == strlen(literal) && memcmp(s.p, literal, s.n) == 0;
-}
 
 static bool is_space(char c)
 {
@@ -107,7 +103,7 @@ static bool is_override(tnf_str s)
 {
     static const char cached[] = "benchmark(cache=";
     const size_t n = sizeof cached - 1;
-    if (s.n == 0 || is(s, "benchmark") || (s.n > 6 && memcmp(s.p, "force=", 6) == 0))
+    if (s.n == 0 || tnf_str_is(s, "benchmark") || (s.n > 6 && memcmp(s.p, "force=", 6) == 0))
         return true;
     if (s.n < n + 2 || memcmp(s.p, cached, n) != 0 || s.p[s.n - 1] != ')')
         return false;
@@ -165,16 +161,16 @@ static void check_streaming(parse *p, tnf_str text, uint64_t at)
     tnf_json_enter(&j, '{');
     while (member(&j, &key, &value, &at)) {
         size_t i = 0;
-        while (i < sizeof knobs / sizeof knobs[0] && !is(key, knobs[i].name))
+        while (i < sizeof knobs / sizeof knobs[0] && !tnf_str_is(key, knobs[i].name))
             i++;
-        if (i == sizeof knobs / sizeof knobs[0] || is(value, "null"))
+        if (i == sizeof knobs / sizeof knobs[0] || tnf_str_is(value, "null"))
             continue;
         any = any || i > 0;
-        off = off || (i == 0 && is(value, "false"));
+        off = off || (i == 0 && tnf_str_is(value, "false"));
         const char *want = knobs[i].type == 'b'   ? "true or false"
                            : knobs[i].type == 'u' ? "a whole number"
                                                   : "a number";
-        if (knobs[i].type == 'b'   ? !is(value, "true") && !is(value, "false")
+        if (knobs[i].type == 'b'   ? !tnf_str_is(value, "true") && !tnf_str_is(value, "false")
             : knobs[i].type == 'u' ? !is_uint(p, value)
                                    : !is_number(value))
             report_fault(p, at, false, "runtime.weight_streaming.%s is not %s", knobs[i].name,
@@ -191,7 +187,7 @@ static void check_streaming(parse *p, tnf_str text, uint64_t at)
 
 static void check_runtime(parse *p, tnf_str text, uint64_t at)
 {
-    if (is(text, "null"))
+    if (tnf_str_is(text, "null"))
         return;
     if (text.p[0] != '{') {
         report_fault(p, at, false, "the config's runtime is neither an object nor null");
@@ -201,11 +197,11 @@ static void check_runtime(parse *p, tnf_str text, uint64_t at)
     tnf_str key, value;
     tnf_json_enter(&j, '{');
     while (member(&j, &key, &value, &at)) {
-        if (is(value, "null"))
+        if (tnf_str_is(value, "null"))
             continue;
-        if (is(key, "functional_overrides"))
+        if (tnf_str_is(key, "functional_overrides"))
             check_overrides(p, value, at);
-        else if (is(key, "weight_streaming"))
+        else if (tnf_str_is(key, "weight_streaming"))
             check_streaming(p, value, at);
     }
 }
@@ -235,7 +231,7 @@ static void set_once(parse *p, tnf_str *slot, tnf_str value, const char *name, u
 static void note_gpt_field(parse *p, tnf_str key, tnf_str value)
 {
     for (unsigned i = 0; i < NGPT; i++) {
-        if (!is(key, gpt_fields[i]))
+        if (!tnf_str_is(key, gpt_fields[i]))
             continue;
         bool right = i == DROPOUT ? is_number(value) : is_uint(p, value);
         if (right && !(p->gpt_good & 1u << i))
@@ -250,17 +246,17 @@ static void read_member(parse *p, const char *before, tnf_str key, tnf_str value
 {
     tnf_gptrs_config *c = p->out;
     p->cut = NULL;
-    if (is(key, "kind") && value.p[0] == '"') {
+    if (tnf_str_is(key, "kind") && value.p[0] == '"') {
         tnf_str kind = { NULL, 0 };
         tnf_json j = over(p, value, at);
         if (tnf_json_string(&j, &kind))
             set_once(p, &c->kind, kind, "kind", at);
-    } else if (is(key, "config")) {
+    } else if (tnf_str_is(key, "config")) {
         set_once(p, &c->config, value, "config", at);
-    } else if (is(key, "runtime")) {
+    } else if (tnf_str_is(key, "runtime")) {
         set_once(p, &c->runtime, value, "runtime", at);
         check_runtime(p, value, at);
-    } else if (is(key, METADATA) && is_text_map(p, value, at)) {
+    } else if (tnf_str_is(key, METADATA) && is_text_map(p, value, at)) {
         while (is_space(*before))
             before++;
         p->cut = before;
@@ -350,7 +346,7 @@ tnf_status tnf_gptrs_config_parse(tnf_gptrs_config *out, const char *text, size_
     TNF_TRY(cut_metadata(&p, e));
     if (object)
         judge(&p, base);
-    out->placeholder = is(out->text, PLACEHOLDER);
+    out->placeholder = tnf_str_is(out->text, PLACEHOLDER);
     return TNF_OK;
 }
 

@@ -70,8 +70,8 @@ static tnf_status read_superblock(superblock *s, tnf_reader *r, uint64_t at, uin
     uint64_t n = old ? (s->version ? 100 : 96) : 48;
     if (n > room)
         return tnf_fail(e, TNF_ETRUNCATED, end,
-                        "the file ends inside the superblock: %llu bytes are missing (cut short?)",
-                        (unsigned long long)(n - room));
+                        "the file ends inside the superblock: %s missing (cut short?)",
+                        TNF_BYTES_ARE(n - room));
     TNF_TRY(tnf_read_range(r, "superblock", at, n, n, &c, e));
     const uint8_t *p = c.start;
     unsigned addresses = p[old ? 13 : 9], lengths = p[old ? 14 : 10];
@@ -373,9 +373,8 @@ tnf_status tnf_h5_read(tnf_reader *r, uint64_t start, uint64_t size, tnf_error *
         return tnf_fail(e, TNF_EFORMAT, at, "the superblock says that the file ends at %llu",
                         (unsigned long long)s.end);
     if (end > limit)
-        TNF_TRY(tnf_stricter(r, e, TNF_ETRUNCATED, limit,
-                             "the file is cut short: %llu bytes are missing",
-                             (unsigned long long)(end - limit)));
+        TNF_TRY(tnf_stricter(r, e, TNF_ETRUNCATED, limit, "the file is cut short: %s missing",
+                             TNF_BYTES_ARE(end - limit)));
     if (s.flags & 5u)
         tnf_warn(r, at, "the file was being written to, or was not closed");
     h5_file h = { .r = r, .base = at, .end = limit };

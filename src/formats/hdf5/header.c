@@ -191,7 +191,7 @@ tnf_status tnf_h5_shared(tnf_cur *out, h5_file *h, tnf_cur *c, uint16_t type, tn
     TNF_TRY(tnf_h5_header(&other, h, address, e));
     const h5_message *m = tnf_h5_find(&other, type);
     if (!m || m->flags & SHARED)
-        return tnf_fail(e, TNF_EFORMAT, h->base + address, "a shared message is not there");
+        return tnf_fail(e, TNF_EFORMAT, h->base + address, "a shared message is missing");
     *out = m->body;
     return TNF_OK;
 }

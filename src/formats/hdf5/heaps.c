@@ -130,7 +130,7 @@ tnf_status tnf_h5_fractal(h5_fractal *f, h5_file *h, uint64_t address, tnf_error
                   (f->start & (f->start - 1)) == 0;
     if (version != 0 || !powers || f->bits == 0 || f->bits > 64 || f->rows > 64 ||
         f->id_length < 2 || f->start > (uint64_t)1 << 40 || f->direct > (uint64_t)1 << 40)
-        return tnf_fail(e, TNF_EFORMAT, h->base + address, "the head of a heap is none");
+        return tnf_fail(e, TNF_EFORMAT, h->base + address, "a heap has no valid header");
     return TNF_OK;
 }
 

@@ -8,6 +8,8 @@
  * is such a dict. */
 #include "formats/numpy/header.h"
 
+#include "base/utf8.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -269,5 +271,5 @@ void tnf_np_decode(tnf_buf *out, unsigned major, const uint8_t *text, size_t n)
         tnf_buf_put(out, text, n);
     else
         for (size_t i = 0; i < n; i++)
-            tnf_buf_put(out, c, tnf_np_utf8(c, text[i]));
+            tnf_buf_put(out, c, tnf_utf8_put(c, text[i]));
 }

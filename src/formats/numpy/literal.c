@@ -5,6 +5,8 @@
  * latin-1 becomes two), so that they share one piece of memory. */
 #include "formats/numpy/literal.h"
 
+#include "base/utf8.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -98,22 +100,9 @@ static np_node *new_node(parser *r, np_kind kind)
 
 /* ---------------------------------------------------------------- strings */
 
-size_t tnf_np_utf8(char *out, uint32_t c)
-{
-    if (c < 0x80) {
-        out[0] = (char)c;
-        return 1;
-    }
-    size_t n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-    for (size_t i = n - 1; i > 0; i--, c >>= 6)
-        out[i] = (char)(0x80 | (c & 0x3f));
-    out[0] = (char)((0xf00 >> n & 0xff) | c); /* c0, e0, f0 */
-    return n;
-}
-
 static void put_char(parser *r, uint32_t c)
 {
-    r->used += tnf_np_utf8(r->texts + r->used, c);
+    r->used += tnf_utf8_put(r->texts + r->used, c);
 }
 
 static int hex_value(int c)

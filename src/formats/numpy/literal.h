@@ -38,7 +38,5 @@ tnf_status tnf_np_parse(np_node **out, const np_source *text, tnf_arena *arena, 
 /* As Python's repr() has it, in UTF-8. */
 void tnf_np_print(tnf_buf *b, const np_node *node);
 void tnf_np_print_text(tnf_buf *b, tnf_str text);
-/* A code point as UTF-8; gives the number of bytes, at most 4. */
-size_t tnf_np_utf8(char *out, uint32_t c);
 
 #endif

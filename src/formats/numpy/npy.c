@@ -102,8 +102,8 @@ static tnf_status add_columns(tnf_reader *r, const np_array *a, const tnf_dense 
     uint64_t here = r->source->size - r->data_start;
     if (d->length > here) {
         TNF_TRY(tnf_stricter(r, e, TNF_ETRUNCATED, r->source->size,
-                             "the file ends inside the data: %llu bytes are missing (cut short?)",
-                             (unsigned long long)(d->length - here)));
+                             "the file ends inside the data: %s missing (cut short?)",
+                             TNF_BYTES_ARE(d->length - here)));
         part.flags |= TNF_PART_UNREADABLE;
     }
     return tnf_add_object(r, &object, d->at, e);

@@ -74,9 +74,8 @@ static tnf_status read_header(reading *x, tnf_error *e)
                         "the header is said to have %llu bytes, %llu are allowed",
                         (unsigned long long)n, (unsigned long long)NP_MAX_HEADER);
     if (x->text + n > x->m->size)
-        return tnf_fail(e, TNF_ETRUNCATED, at,
-                        "it ends inside the header of its array: %llu bytes are missing",
-                        (unsigned long long)(x->text + n - x->m->size));
+        return tnf_fail(e, TNF_ETRUNCATED, at, "it ends inside the header of its array: %s missing",
+                        TNF_BYTES_ARE(x->text + n - x->m->size));
     return x->text + n > x->nhead ? read_head(x, x->text + n, e) : TNF_OK;
 }
 
@@ -207,9 +206,11 @@ static tnf_status gather_part(reading *x, tnf_part *part, const np_array *a, uin
         return TNF_OK;
     }
     part->flags = TNF_PART_UNREADABLE;
-    tnf_warn(x->r, x->place.offset,
-             "%s cannot be read: an array of more than numbers, columns first, deflated, and large",
-             TNF_QUOTED(array_name(x->m)));
+    tnf_warn(
+        x->r, x->place.offset,
+        "%s cannot be read: a large, compressed array of structures stored column by column is "
+        "not supported",
+        TNF_QUOTED(array_name(x->m)));
     return tnf_unreadable_origin(x->r, &part->origin, "columns of more than numbers, deflated", e);
 }
 
@@ -224,8 +225,7 @@ static tnf_status place_elements(reading *x, tnf_part *part, const np_array *a, 
         return a->fortran && a->type.naxes ? gather_part(x, part, a, start, e) : TNF_OK;
     }
     TNF_TRY(tnf_stricter(x->r, e, TNF_ETRUNCATED, x->place.offset,
-                         "it ends inside its elements: %llu bytes are missing",
-                         (unsigned long long)(n - here)));
+                         "it ends inside its elements: %s missing", TNF_BYTES_ARE(n - here)));
     part->payload = TNF_AT;
     part->offset = x->place.offset;
     part->nbytes = n;

@@ -70,20 +70,15 @@ static struct content content_of(const tnf_catalog *c, const tnf_fit *fit)
     return k;
 }
 
-static bool is_text(tnf_str s, const char *text)
-{
-    return s.p && s.n == strlen(text) && memcmp(s.p, text, s.n) == 0;
-}
-
 static bool holds(const struct content *k, prim_type type)
 {
     if ((k->configs && type != PRIM_OPTIMIZER) || (k->shape && type != PRIM_SHAPE))
         return false;
     switch (type) {
     case PRIM_TENSOR:
-        return k->values == 1 && k->stats == 0 && is_text(k->value->name, PRIM_VALUE);
+        return k->values == 1 && k->stats == 0 && tnf_str_is(k->value->name, PRIM_VALUE);
     case PRIM_PARAMETER:
-        return k->values == 1 && is_text(k->value->name, PRIM_VALUE);
+        return k->values == 1 && tnf_str_is(k->value->name, PRIM_VALUE);
     case PRIM_MODEL:
         return true;
     default:
@@ -98,7 +93,7 @@ prim_type tnf_prim_type_for(const tnf_catalog *c, const tnf_option_value *option
     if (options[PRIM_OPTION_TYPE].u != PRIM_TYPE_AUTO)
         return (prim_type)(options[PRIM_OPTION_TYPE].u - 1);
     for (unsigned t = 0; t < PRIM_TYPES; t++)
-        if (is_text(k.said, tnf_prim_type_names[t]) && holds(&k, (prim_type)t))
+        if (tnf_str_is(k.said, tnf_prim_type_names[t]) && holds(&k, (prim_type)t))
             return (prim_type)t;
     if (k.configs && holds(&k, PRIM_OPTIMIZER))
         return PRIM_OPTIMIZER;
@@ -132,7 +127,7 @@ static tnf_verdict fit_configs(const tnf_value *map, bool floats)
 static bool is_type_name(const tnf_value *v)
 {
     for (unsigned t = 0; t < PRIM_TYPES; t++)
-        if (is_text(tnf_prim_text_of(v), tnf_prim_type_names[t]))
+        if (tnf_str_is(tnf_prim_text_of(v), tnf_prim_type_names[t]))
             return true;
     return false;
 }
@@ -140,12 +135,12 @@ static bool is_type_name(const tnf_value *v)
 static tnf_verdict fit_attr(const tnf_catalog *c, const tnf_member *m, prim_type type)
 {
     static const tnf_verdict fine = { TNF_NATIVE, "" };
-    bool uints = is_text(m->key, "primitiv.uint_configs");
-    if (uints || is_text(m->key, "primitiv.float_configs"))
+    bool uints = tnf_str_is(m->key, "primitiv.uint_configs");
+    if (uints || tnf_str_is(m->key, "primitiv.float_configs"))
         return type == PRIM_OPTIMIZER
                    ? fit_configs(&m->value, !uints)
                    : (tnf_verdict) { TNF_DROPPED, "only an optimizer has configs" };
-    if (is_text(m->key, "primitiv.dims") || is_text(m->key, "primitiv.batch")) {
+    if (tnf_str_is(m->key, "primitiv.dims") || tnf_str_is(m->key, "primitiv.batch")) {
         prim_dims shape;
         if (type != PRIM_SHAPE)
             return (tnf_verdict) { TNF_DROPPED, "only a shape has dimensions of its own" };
@@ -155,7 +150,7 @@ static tnf_verdict fit_attr(const tnf_catalog *c, const tnf_member *m, prim_type
                    : (tnf_verdict) { TNF_DROPPED, "it is not a shape: up to 8 dimensions of 1 or "
                                                   "more" };
     }
-    if (is_text(m->key, "primitiv.type") && !is_type_name(&m->value))
+    if (tnf_str_is(m->key, "primitiv.type") && !is_type_name(&m->value))
         return (tnf_verdict) { TNF_DROPPED, "unknown kind of file" };
     return fine;
 }
@@ -177,7 +172,7 @@ static void fit_value(tnf_fit *fit, size_t i, prim_type type, bool *taken)
         drop(fit, i, "a parameter has no batch");
     else if (type != PRIM_MODEL && *taken)
         drop(fit, i, "such a file has one tensor only");
-    else if (type != PRIM_MODEL && !is_text(o->name, PRIM_VALUE))
+    else if (type != PRIM_MODEL && !tnf_str_is(o->name, PRIM_VALUE))
         fit->objects[i] = (tnf_verdict) { TNF_TRANSFORMED, "such a file does not keep its name" };
     *taken = *taken || fit->objects[i].fate != TNF_DROPPED;
 }
@@ -193,17 +188,17 @@ static void fit_stat(tnf_fit *fit, size_t i, prim_type type)
         drop(fit, i, "such a file has no statistics");
     else if (!found || found->fate == TNF_DROPPED || tnf_prim_is_stat(owner))
         drop(fit, i, "a statistic without its parameter");
-    else if (type == PRIM_PARAMETER && !is_text(name, PRIM_VALUE))
+    else if (type == PRIM_PARAMETER && !tnf_str_is(name, PRIM_VALUE))
         fit->objects[i] = (tnf_verdict) { TNF_TRANSFORMED, "such a file does not keep its name" };
 }
 
 static int by_owner_and_key(const void *a, const void *b)
 {
     const tnf_object *x = *(const tnf_object *const *)a, *y = *(const tnf_object *const *)b;
-    int c = tnf_prim_compare_keys(tnf_prim_owner_of(x), tnf_prim_owner_of(y));
+    int c = tnf_str_compare(tnf_prim_owner_of(x), tnf_prim_owner_of(y));
     if (c == 0)
-        c = tnf_prim_compare_keys(tnf_prim_text_of(tnf_value_get(x->attrs, "primitiv.stat")),
-                                  tnf_prim_text_of(tnf_value_get(y->attrs, "primitiv.stat")));
+        c = tnf_str_compare(tnf_prim_text_of(tnf_value_get(x->attrs, "primitiv.stat")),
+                            tnf_prim_text_of(tnf_value_get(y->attrs, "primitiv.stat")));
     return c ? c : x < y ? -1 : x > y;
 }
 
@@ -221,9 +216,8 @@ static tnf_status fit_keys(tnf_fit *fit, tnf_error *e)
     if (n > 1)
         qsort(stats, n, sizeof *stats, by_owner_and_key);
     for (size_t i = 1; i < n; i++)
-        if (tnf_prim_compare_keys(tnf_prim_owner_of(stats[i]), tnf_prim_owner_of(stats[i - 1])) ==
-                0 &&
-            tnf_prim_compare_keys(
+        if (tnf_str_compare(tnf_prim_owner_of(stats[i]), tnf_prim_owner_of(stats[i - 1])) == 0 &&
+            tnf_str_compare(
                 tnf_prim_text_of(tnf_value_get(stats[i]->attrs, "primitiv.stat")),
                 tnf_prim_text_of(tnf_value_get(stats[i - 1]->attrs, "primitiv.stat"))) == 0)
             drop(fit, (size_t)(stats[i] - c->objects),

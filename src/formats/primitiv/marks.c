@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What attributes say of tensors and files: see primitiv_marks.h. */
+/* What attributes say of tensors and files: see marks.h. */
 #include "formats/primitiv/marks.h"
 
 #include <string.h>
@@ -16,13 +16,6 @@ bool tnf_prim_number_of(const tnf_value *v, uint64_t *out)
         return false;
     *out = v->as.u;
     return true;
-}
-
-int tnf_prim_compare_keys(tnf_str a, tnf_str b)
-{
-    size_t n = a.n < b.n ? a.n : b.n;
-    int c = n ? memcmp(a.p, b.p, n) : 0;
-    return c ? c : a.n < b.n ? -1 : a.n > b.n;
 }
 
 bool tnf_prim_is_stat(const tnf_object *o)

@@ -14,7 +14,6 @@
 
 tnf_str tnf_prim_text_of(const tnf_value *v); /* text or bytes; p is NULL if it is neither */
 bool tnf_prim_number_of(const tnf_value *v, uint64_t *out);
-int tnf_prim_compare_keys(tnf_str a, tnf_str b);
 bool tnf_prim_is_stat(const tnf_object *o);
 uint64_t tnf_prim_batch_of(const tnf_object *o); /* above 1 only if the last axis is the batch */
 uint32_t tnf_prim_dims_of(const tnf_object *o);

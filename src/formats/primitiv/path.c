@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Paths as names and back: see primitiv_path.h. */
+/* Paths as names and back: see path.h. */
 #include "formats/primitiv/path.h"
 
 prim_path tnf_prim_path_of(tnf_str name)

@@ -71,8 +71,8 @@ static tnf_status read_tensor(prim_scan *s, struct tensor *t, tnf_error *e)
     uint64_t here = s->r->source->size - s->at;
     if (t->length > here)
         return tnf_fail(e, TNF_ETRUNCATED, s->r->source->size,
-                        "the file ends inside a tensor: %llu bytes are missing (cut short?)",
-                        (unsigned long long)(t->length - here));
+                        "the file ends inside a tensor: %s missing (cut short?)",
+                        TNF_BYTES_ARE(t->length - here));
     t->offset = s->at;
     s->at += t->length;
     return TNF_OK;
@@ -83,13 +83,6 @@ static tnf_status keep_bytes(prim_scan *s, tnf_str *out, const void *p, size_t n
 {
     *out = (tnf_str) { tnf_arena_str(s->r->scratch, p, n), n };
     return out->p ? TNF_OK : tnf_arena_fail(s->r->scratch, "names", e);
-}
-
-static int compare_str(tnf_str a, tnf_str b)
-{
-    size_t n = a.n < b.n ? a.n : b.n;
-    int c = n ? memcmp(a.p, b.p, n) : 0;
-    return c ? c : a.n < b.n ? -1 : a.n > b.n;
 }
 
 static tnf_status read_stats(prim_scan *s, struct param *p, tnf_error *e)
@@ -116,7 +109,7 @@ static tnf_status read_stats(prim_scan *s, struct param *p, tnf_error *e)
                      TNF_QUOTED(stat->key));
             continue;
         }
-        p->sorted = p->sorted && (!last || compare_str(last->key, stat->key) < 0);
+        p->sorted = p->sorted && (!last || tnf_str_compare(last->key, stat->key) < 0);
         *end = last = stat;
         end = &stat->next;
     }

@@ -106,8 +106,7 @@ static tnf_status group(struct job *j, tnf_error *e)
 
 static int by_statistic_key(const void *a, const void *b)
 {
-    return tnf_prim_compare_keys(((const struct statistic *)a)->key,
-                                 ((const struct statistic *)b)->key);
+    return tnf_str_compare(((const struct statistic *)a)->key, ((const struct statistic *)b)->key);
 }
 
 static int by_place(const void *a, const void *b)
@@ -208,7 +207,7 @@ static tnf_status put_shape(struct job *j, tnf_error *e)
 
 static int by_config_key(const void *a, const void *b)
 {
-    return tnf_prim_compare_keys(((const prim_config *)a)->key, ((const prim_config *)b)->key);
+    return tnf_str_compare(((const prim_config *)a)->key, ((const prim_config *)b)->key);
 }
 
 /* What tnf_prim_fits() found to be numbers. */

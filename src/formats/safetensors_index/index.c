@@ -117,15 +117,10 @@ static tnf_status read_weight_map(model *m, tnf_json *j, tnf_error *e)
     return j->status;
 }
 
-static bool is_word(tnf_str s, const char *word)
-{
-    return s.n == strlen(word) && memcmp(s.p, word, s.n) == 0;
-}
-
 static tnf_status read_member(model *m, tnf_json *j, tnf_str key, uint64_t at, tnf_error *e)
 {
-    bool metadata = is_word(key, "metadata");
-    if (is_word(key, "weight_map")) {
+    bool metadata = tnf_str_is(key, "metadata");
+    if (tnf_str_is(key, "weight_map")) {
         if (m->weight_map)
             return tnf_fail(e, TNF_EFORMAT, at, "the index has two weight_maps");
         m->weight_map = true;
@@ -455,9 +450,9 @@ static tnf_status merge_metadata(model *m, tnf_error *e)
         const tnf_value *attrs = file ? tnf_file_info(file)->attrs : NULL;
         for (size_t k = 0; attrs && k < attrs->n; k++) {
             const tnf_member *a = &attrs->as.members[k];
-            if (is_word(a->key, METADATA) && a->value.kind == TNF_MAP)
+            if (tnf_str_is(a->key, METADATA) && a->value.kind == TNF_MAP)
                 TNF_TRY(merge_text(m, i, &a->value, e));
-            else if (is_word(a->key, CALLS) && a->value.kind == TNF_ARRAY)
+            else if (tnf_str_is(a->key, CALLS) && a->value.kind == TNF_ARRAY)
                 TNF_TRY(merge_calls(m, i, &a->value, e));
             else
                 TNF_TRY(merge_attr(m, i, a, e));

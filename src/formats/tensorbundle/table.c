@@ -133,9 +133,8 @@ tnf_status tnf_tb_table(const tb_table *t, tnf_error *e)
     uint64_t size = r->source->size;
     if (size < FOOTER)
         return tnf_fail(e, TNF_ETRUNCATED, size,
-                        "the file ends before its footer: %llu bytes are "
-                        "missing (cut short?)",
-                        (unsigned long long)(FOOTER - size));
+                        "the file ends before its footer: %s missing (cut short?)",
+                        TNF_BYTES_ARE(FOOTER - size));
     TNF_TRY(tnf_read_range(r, "footer", size - FOOTER, FOOTER, FOOTER, &c, e));
     if (memcmp(c.p + FOOTER - 8, magic, 8) != 0)
         return tnf_fail(e, TNF_EFORMAT, size - 8,

@@ -399,7 +399,8 @@ static tnf_status read_header(struct tb_reading *g, uint64_t at, uint64_t n, tnf
              f.number == 3 && f.type == TNF_PROTOBUF_LENGTH && tnf_protobuf_more(&in);) {
             TNF_TRY(tnf_protobuf_next(&in, &v, e));
             if (v.number == 2 && v.value > 1)
-                return tnf_fail(e, TNF_EUNSUPPORTED, v.at, "readers of version %llu are wanted",
+                return tnf_fail(e, TNF_EUNSUPPORTED, v.at,
+                                "the file needs a reader of version %llu",
                                 (unsigned long long)v.value);
         }
     }

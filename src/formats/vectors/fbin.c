@@ -115,12 +115,11 @@ static tnf_status wrong_size(tnf_reader *r, fbin_head *h, uint64_t width, tnf_er
         return TNF_OK; /* nothing is to be there */
     uint64_t there = (size - HEAD) / row;
     if (!r->salvage && (size - HEAD) % row != 0)
-        return tnf_fail(e, TNF_ETRUNCATED, size, "%llu bytes are missing (cut short?)%s",
-                        (unsigned long long)(need - size), other_family(size, h->n));
+        return tnf_fail(e, TNF_ETRUNCATED, size, "%s missing (cut short?)%s",
+                        TNF_BYTES_ARE(need - size), other_family(size, h->n));
     TNF_TRY(tnf_stricter(r, e, TNF_ETRUNCATED, size,
-                         "%llu bytes are missing: %llu vectors are there, %llu were to be",
-                         (unsigned long long)(need - size), (unsigned long long)there,
-                         (unsigned long long)h->n));
+                         "the file has %llu of %llu vectors: %s missing", (unsigned long long)there,
+                         (unsigned long long)h->n, TNF_BYTES_ARE(need - size)));
     h->n = there;
     return TNF_OK;
 }

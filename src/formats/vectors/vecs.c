@@ -128,13 +128,13 @@ static tnf_status measure(tnf_reader *r, vecs_state *s, uint32_t d, uint64_t wid
     uint64_t over = size % s->record;
     if (s->n == 0)
         return tnf_fail(e, TNF_ETRUNCATED, size,
-                        "the first vector has %u elements: %llu bytes are missing (cut short?)%s",
-                        d, (unsigned long long)(s->record - size), other_family(r));
+                        "the first vector has %u elements: %s missing (cut short?)%s", d,
+                        TNF_BYTES_ARE(s->record - size), other_family(r));
     if (over)
         TNF_TRY(tnf_stricter(r, e, TNF_ETRUNCATED, size,
-                             "the last of the vectors of %u elements ends too early: %llu bytes "
-                             "are missing (cut short?)%s",
-                             d, (unsigned long long)(s->record - over), other_family(r)));
+                             "the last of the vectors of %u elements ends too early: %s "
+                             "missing (cut short?)%s",
+                             d, TNF_BYTES_ARE(s->record - over), other_family(r)));
     return check_samples(r, s, e);
 }
 

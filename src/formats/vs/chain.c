@@ -79,7 +79,7 @@ tnf_status tnf_vs_chain_header(tnf_vs_chain *c, tnf_error *e)
                         (unsigned long long)c->size);
     TNF_TRY(tnf_vs_chain_bytes(c, 0, TNF_VS_HEADER, &p, e));
     if (p[0] != 'V' || p[1] != 'S')
-        return tnf_fail(e, TNF_EFORMAT, 0, "bad signature: VS files begin otherwise");
+        return tnf_fail(e, TNF_EFORMAT, 0, "bad signature: this is not a VS file");
     if (tnf_le16(p + 2) != 0)
         return tnf_fail(e, TNF_EUNSUPPORTED, 2, "unsupported version %u; version 0 is the only one",
                         tnf_le16(p + 2));

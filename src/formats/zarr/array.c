@@ -122,7 +122,7 @@ static tnf_status read_v2(zr_array *a, zr_type *t, tnf_reader *r, const zr_doc *
 
 /* ---------------------------------------------------------------- version 3 */
 
-/* What is not known must say that it need not be. */
+/* An unknown member must say that readers may ignore it. */
 static tnf_status check_members(const zr_doc *d, tnf_reader *r, tnf_error *e)
 {
     static const char known[] =

@@ -5,6 +5,7 @@
  * Types of less than a byte take one byte an element in a chunk. */
 #include "formats/zarr/zr.h"
 
+#include "base/base64.h"
 #include "base/hex.h"
 
 #include <math.h>
@@ -388,13 +389,6 @@ static bool fill_number(uint8_t *to, const tnf_type *type, size_t width, const t
     return true;
 }
 
-static int base64_digit(char c)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const char *at = c ? strchr(digits, c) : NULL;
-    return at ? (int)(at - digits) : -1;
-}
-
 /* Bytes: an array of numbers, or base64. */
 static bool fill_bytes(uint8_t *to, size_t width, const tnf_value *v)
 {
@@ -408,7 +402,7 @@ static bool fill_bytes(uint8_t *to, size_t width, const tnf_value *v)
     uint32_t bits = 0;
     size_t have = 0, made = 0;
     for (size_t i = 0; i < v->n && v->as.s[i] != '='; i++) {
-        int digit = base64_digit(v->as.s[i]);
+        int digit = tnf_base64_digit(v->as.s[i]);
         if (digit < 0)
             return false;
         bits = bits << 6 | (uint32_t)digit;

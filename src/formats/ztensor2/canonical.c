@@ -123,8 +123,8 @@ static void look_at_manifest(look *l)
 static int by_names(const void *a, const void *b)
 {
     const place *x = a, *y = b;
-    int c = tnf_zt2_compare(x->object->name, y->object->name);
-    return c ? c : tnf_zt2_compare(x->part->role, y->part->role);
+    int c = tnf_str_compare(x->object->name, y->object->name);
+    return c ? c : tnf_str_compare(x->part->role, y->part->role);
 }
 
 static tnf_status list_places(look *l, tnf_error *e)
@@ -178,7 +178,7 @@ static tnf_status find_equal(const look *l, const zt2_part **out, const zt2_part
     *out = NULL;
     for (uint32_t i = *chain_of(l, p); i != NOTHING; i = l->places[i].next) {
         const zt2_part *known = l->places[i].part;
-        bool same = known->length == p->length && tnf_zt2_compare(known->digest, p->digest) == 0;
+        bool same = known->length == p->length && tnf_str_compare(known->digest, p->digest) == 0;
         if (same)
             TNF_TRY(same_bytes(l, &same, known, p, e));
         if (same) {

@@ -25,13 +25,13 @@ static tnf_str name_at(const uint8_t *key)
 
 static int by_name(const void *a, const void *b)
 {
-    return tnf_zt2_compare(name_at(*(const uint8_t *const *)a),
+    return tnf_str_compare(name_at(*(const uint8_t *const *)a),
                            name_at(*(const uint8_t *const *)b));
 }
 
 static int by_role(const void *a, const void *b)
 {
-    return tnf_zt2_compare((*(const zt2_part *const *)a)->role,
+    return tnf_str_compare((*(const zt2_part *const *)a)->role,
                            (*(const zt2_part *const *)b)->role);
 }
 
@@ -236,7 +236,7 @@ static int by_place(const void *a, const void *b)
 
 static int by_shard(const void *a, const void *b)
 {
-    return tnf_zt2_compare((*(const zt2_shard *const *)a)->name,
+    return tnf_str_compare((*(const zt2_shard *const *)a)->name,
                            (*(const zt2_shard *const *)b)->name);
 }
 

@@ -69,13 +69,6 @@ static const word *word_for(const word *words, size_t n, const char *id)
     return NULL;
 }
 
-int tnf_zt2_compare(tnf_str a, tnf_str b)
-{
-    size_t n = a.n < b.n ? a.n : b.n;
-    int c = n ? memcmp(a.p, b.p, n) : 0;
-    return c ? c : a.n < b.n ? -1 : a.n > b.n;
-}
-
 bool tnf_zt2_dtype(tnf_dtype *out, tnf_str name)
 {
     for (int i = 0; i < TNF_DTYPE_COUNT; i++)

@@ -169,8 +169,6 @@ static inline bool zt2_name_ok(tnf_str s)
     return s.n >= 1 && s.n <= ZT2_MAX_NAME && !memchr(s.p, 0, s.n);
 }
 
-int tnf_zt2_compare(tnf_str a, tnf_str b); /* byte by byte, which is not the manifest's order */
-
 bool tnf_zt2_dtype(tnf_dtype *out, tnf_str name);
 bool tnf_zt2_digest_ok(tnf_str text);
 /* The digest in the arena; NULL: no memory. */

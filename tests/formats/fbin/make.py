@@ -13,6 +13,10 @@ WIDTH = {"f32": 4, "i32": 4, "u8": 1, "i8": 1, "f16": 2}
 expect = {"valid": {}, "reject": {}}
 
 
+def missing(n):
+    return "1 byte is missing" if n == 1 else f"{n} bytes are missing"
+
+
 def filled(n, seed=5):
     return bytes((seed + 7 * i) % 251 for i in range(n))
 
@@ -53,17 +57,17 @@ valid("lenient_long", "fbin", 4, 5, data=file(4, 5, "fbin") + b"more", lenient=T
 
 whole = file(6, 5, "fbin")
 for at in range(1, 8):
-    reject(f"cut_{at}.fbin", whole[:at], SHORT, at, f"{8 - at} bytes are missing")
+    reject(f"cut_{at}.fbin", whole[:at], SHORT, at, missing(8 - at))
 for at in (9, 100, 127):
-    reject(f"cut_{at}.fbin", whole[:at], SHORT, at, f"{128 - at} bytes are missing")
+    reject(f"cut_{at}.fbin", whole[:at], SHORT, at, missing(128 - at))
 for at in (8, 28, 108):
-    reject(f"cut_{at}.fbin", whole[:at], SHORT, at, f"{128 - at} bytes are missing", "opens")
+    reject(f"cut_{at}.fbin", whole[:at], SHORT, at, missing(128 - at), "opens")
 reject("long_1.fbin", whole + b"\0", BAD, 128, "1 bytes follow", "opens")
 reject("no_columns.fbin", struct.pack("<II", 6, 0), BAD, 4, "6 vectors of no elements")
 reject("no_columns_long.fbin", struct.pack("<II", 7, 0) + filled(6), BAD, 4, "7 vectors of no elements")
 reject("wraps.fbin", struct.pack("<II", 2 ** 31, 2 ** 31) + filled(8), BAD, 0, "exceed 2^64 bytes")
 reject("largest.fbin", struct.pack("<II", 2 ** 32 - 1, 2 ** 32 - 1) + filled(8), BAD, 0, "exceed 2^64 bytes")
-reject("largest.u8bin", struct.pack("<II", 2 ** 32 - 1, 2 ** 32 - 1) + filled(8), SHORT, 16, "bytes are missing")
+reject("largest.u8bin", struct.pack("<II", 2 ** 32 - 1, 2 ** 32 - 1) + filled(8), SHORT, 16, "missing")
 reject("wide_wraps.u8bin", struct.pack("<QQ", 2 ** 33, 2 ** 31) + filled(8), BAD, 8, "16 bytes follow the 0 vectors", "opens")
 # What a cut off range-search truth looks like: n, total, counts, ids.
 reject("range_truth.ibin", struct.pack("<II", 2, 3) + filled(8 + 12), SHORT, 28, "4 bytes are missing", "rejects")

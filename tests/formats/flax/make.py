@@ -186,7 +186,7 @@ def make_reject():
     whole = pack({"w": array([2, 3]), "step": 7})
     for at in range(1, len(whole)):
         if at < 20 or at > len(whole) - 8:
-            reject(f"cut_{at}", whole[:at], SHORT, at, "bytes are missing")
+            reject(f"cut_{at}", whole[:at], SHORT, at, "missing")
     reject("trailing", whole + b"\xc0", BAD, len(whole), "1 bytes follow", "opens")
     reject("shape_lies", pack({"w": array([5, 4], data=bytes(64))}), BAD, None, "20 elements of float32 are not 64 bytes")
     reject("shape_negative", pack({"w": array([-1, 4], data=bytes(64))}), BAD, None, "below 0")

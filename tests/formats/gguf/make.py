@@ -269,7 +269,7 @@ def reject_cuts():
     for at in (4, 7, 8, 20, 23, 24, 40, 70, 100):
         reject(f"cut_{at:03}", whole[:at], SHORT, None, "cut short?")
     for at in (data - 1, data, data + 23, len(whole) - 32 + 9):
-        reject(f"cut_{at:03}", whole[:at], SHORT, at, "bytes are missing", "opens")
+        reject(f"cut_{at:03}", whole[:at], SHORT, at, "missing", "opens")
 
 
 def reject_header():
@@ -334,7 +334,7 @@ def reject_tensors():
     one("dims_zero_does_not_mend", "f32", [2**32, 2**32, 0], BAD, entry, "2^63")
     one("dim_2_63", "f32", [2**63], BAD, entry + 13, "2^63")
     one("bytes_2_63", "f64", [2**61], BAD, entry, "2^63")
-    one("larger_than_file", "f32", [1000], SHORT, None, "bytes are missing", "opens")
+    one("larger_than_file", "f32", [1000], SHORT, None, "missing", "opens")
     one("offset_16", "f32", [4], BAD, entry, "multiple of 32", "opens", offsets=[16])
     twice = [("w", "i8", [32], bytes(32)), ("w", "i8", [32], bytes(32))]
     reject("name_twice", file(tensors=twice), BAD, entry + 8 + 1 + 4 + 8 + 12, "occurs twice", "opens")
@@ -347,7 +347,7 @@ def reject_tensors():
                len(data) if name == "past_end" else entry, "missing" if name == "past_end" else "2^63",
                "opens" if name == "past_end" else "rejects")
     big = file(tensors=[tensor("q", "q8_0", [64])], big=True)
-    reject("big_cut", big[:-60], SHORT, len(big) - 60, "bytes are missing", "opens")
+    reject("big_cut", big[:-60], SHORT, len(big) - 60, "missing", "opens")
     reject("magic_lower", b"gguf" + bytes(60), UNSUPPORTED, 0, "")
     for magic, name in ((b"lmgg", "GGML"), (b"fmgg", "GGMF"), (b"tjgg", "GGJT"), (b"algg", "GGLA")):
         reject(f"magic_{name}", magic + bytes(60), UNSUPPORTED, 0, name)

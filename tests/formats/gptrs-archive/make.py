@@ -84,8 +84,8 @@ out.valid("empty_inside.gten", archive(inside))
 # ------------------------------------------------------------ lengths
 for name, value in (("0", 0), ("3", 3), ("max", 0xFFFFFFFF)):
     out.reject("version_%s.gten" % name, patched(said(), 8, "I", value), UNSUPPORTED, 8, "version %d" % value)
-for cut, offset, message in ((8, 8, "8 bytes are missing"), (15, 15, "1 bytes are missing"),
-                             (16, 16, "50 bytes are missing"), (START - 1, START - 1, "1 bytes are missing")):
+for cut, offset, message in ((8, 8, "8 bytes are missing"), (15, 15, "1 byte is missing"),
+                             (16, 16, "50 bytes are missing"), (START - 1, START - 1, "1 byte is missing")):
     out.reject("cut_%d.gten" % cut, said()[:cut], SHORT, offset, message)
 out.reject("cut_data.gten", said()[:-3], SHORT, START + 13, "3 bytes are missing", "opens")
 out.reject("index_len_past_file.gten", patched(said(), 12, "I", START + 1), SHORT, START + 16, "inside the index")
@@ -105,7 +105,7 @@ out.reject("product_wraps_to_zero.gten", said(shape=[1 << 32, 1 << 32], data=b""
 out.reject("bytes_wrap_to_zero.gten", said(shape=[1 << 62, 1], data=b""), BAD, ENTRY, "has 0 bytes", "opens")
 out.reject("end_wraps.gten", said(offset=(1 << 64) - 8), BAD, None, "beyond 2^64")
 out.reject("offset_in_index.gten", said(offset=START - 1), BAD, START - 1, "inside the header", "opens")
-out.reject("offset_past_file.gten", said(offset=1 << 40), SHORT, START + 16, "bytes are missing", "opens")
+out.reject("offset_past_file.gten", said(offset=1 << 40), SHORT, START + 16, "missing", "opens")
 
 # ------------------------------------------------------------ what an index says
 out.reject("tag_4.gten", said(tag=4), UNSUPPORTED, TAG, "type tag 4")

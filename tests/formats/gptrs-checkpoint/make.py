@@ -91,7 +91,7 @@ out.valid("zero_dim_beside_huge.bin", said(shape=[0, 1 << 63, 1 << 63], data=b""
 out.valid("halves.bin", checkpoint(CONFIG, [
     tensor("half", "f16", [3, 2]), tensor("brain", "bf16", [2, 5], start=2), tensor("full", "f32", [3])]))
 out.valid("scalar.bin", said(shape=[], data=values("f32", 1)), lenient=True, warnings=1)
-# Alike, so that it does not matter which of them a name gives; test_gptrs_formats.c looks at that.
+# Alike, so that it does not matter which of them a name gives; test_gptrs_checkpoint.c looks at that.
 out.valid("duplicate.bin", checkpoint(CONFIG, [tensor("w", "f32", [2])] * 2), lenient=True, warnings=1)
 out.valid("unsorted.bin", checkpoint(CONFIG, [tensor("z", "f32", [2]), tensor("a", "f32", [3])], sort=False))
 out.valid("ids_mixed.bin", checkpoint(CONFIG, [
@@ -144,8 +144,8 @@ out.valid("config_placeholder.bin", one(tagged("unknown", {})), attrs={"gptrs.ki
 out.reject("bad_magic.bin", None, UNSUPPORTED, 0, "unrecognised file format")
 out.reject("trunc_7.bin", None, SHORT, 7, "only 7 bytes")
 out.reject("trunc_11.bin", None, SHORT, 11, "5 bytes are missing")
-out.reject("trunc_41.bin", None, SHORT, 41, "1 bytes are missing")
-out.reject("trunc_127.bin", None, SHORT, 127, "1 bytes are missing", "opens")
+out.reject("trunc_41.bin", None, SHORT, 41, "1 byte is missing")
+out.reject("trunc_127.bin", None, SHORT, 127, "1 byte is missing", "opens")
 out.reject("cfg_empty.bin", None, BAD, 16, "the config is empty")
 out.reject("cfg_not_json.bin", None, BAD, 17, "config: ")
 out.reject("cfg_no_kind.bin", None, BAD, 16, "names no kind of model", "opens")
@@ -159,7 +159,7 @@ out.reject("len_mismatch.bin", None, BAD, ENTRY, "has 12 bytes, but its shape [2
 out.reject("len_not_multiple.bin", None, BAD, ENTRY, "has 15 bytes", "opens")
 out.valid("name_nonascii.bin", warnings=1)
 out.reject("offset_in_header.bin", None, BAD, 0, "inside the header", "opens")
-out.reject("offset_past_eof.bin", None, SHORT, 128, "bytes are missing", "opens")
+out.reject("offset_past_eof.bin", None, SHORT, 128, "missing", "opens")
 
 # ------------------------------------------------------------ lengths
 def patched(data, at, code, *numbers):
@@ -175,7 +175,7 @@ out.reject("config_len_past_file.bin", patched(one(), 12, "I", 1000), SHORT, 128
 out.reject("config_len_max.bin", patched(one(), 12, "I", 0xFFFFFFFF), LIMIT, 16, "4294967295 bytes")
 out.reject("config_len_huge.bin", patched(one(), 12, "I", 0x80000000), LIMIT, 16, "2147483648 bytes")
 out.reject("config_len_one_short.bin", patched(one(), 12, "I", 25), BAD, 41, "config: ")
-out.reject("index_len_past_file.bin", patched(one(), 42, "I", 83), SHORT, 128, "1 bytes are missing")
+out.reject("index_len_past_file.bin", patched(one(), 42, "I", 83), SHORT, 128, "1 byte is missing")
 out.reject("index_len_max.bin", patched(one(), 42, "I", 0xFFFFFFFF), LIMIT, 46, "4294967295 bytes")
 for n in (0, 3):
     out.reject("index_len_%d.bin" % n, patched(one(), 42, "I", n), BAD, 46, "too short")
@@ -198,8 +198,8 @@ out.reject("dim_negative.bin", said(shape=[1 << 63, 2]), BAD, ENTRY, "2^64 eleme
 out.reject("end_wraps.bin", said(offset=(1 << 64) - 8), BAD, None, "beyond 2^64")
 out.reject("end_wraps_to_data.bin", said(shape=[1 << 61, 1], length=1 << 63, offset=(1 << 63) + START + 16),
            BAD, None, "beyond 2^64")
-out.reject("offset_max_empty.bin", said(shape=[0, 1], data=b"", offset=(1 << 64) - 1), SHORT, START, "bytes are missing", "opens")
-out.reject("offset_one_past.bin", said(offset=START + 1), SHORT, START + 16, "1 bytes are missing", "opens")
+out.reject("offset_max_empty.bin", said(shape=[0, 1], data=b"", offset=(1 << 64) - 1), SHORT, START, "missing", "opens")
+out.reject("offset_one_past.bin", said(offset=START + 1), SHORT, START + 16, "1 byte is missing", "opens")
 out.reject("offset_in_index.bin", said(offset=START - 1), BAD, START - 1, "inside the header", "opens")
 
 # ------------------------------------------------------------ what an index says
@@ -264,7 +264,7 @@ for cut, offset, message, code in ((42, 42, "inside the header", SHORT), (45, 45
                                    (99, 99, "tensor 1 of 2 end 1 bytes after the file", SHORT),
                                    (100, 100, "tensor 2 of 2", SHORT), (129, 129, "tensor 2 of 2", SHORT)):
     out.reject("v1_cut_%d.bin" % cut, V1[:cut], code, offset, message)
-out.reject("v1_cut_133.bin", V1[:133], SHORT, 133, "1 bytes are missing", "opens")
+out.reject("v1_cut_133.bin", V1[:133], SHORT, 133, "1 byte is missing", "opens")
 out.reject("v1_name_len_max.bin", patched(V1, RECORD, "I", 0xFFFFFFFF), SHORT, len(V1), "tensor 1 of 2")
 out.reject("v1_rank_max.bin", patched(V1, RECORD + 5, "I", 0xFFFFFFFF), SHORT, len(V1), "tensor 1 of 2")
 out.reject("v1_length_huge.bin", patched(V1, 76, "Q", 1 << 62), BAD, RECORD, "4611686018427387904 bytes")

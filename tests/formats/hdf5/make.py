@@ -15,6 +15,10 @@ BAD, SHORT, UNSUPPORTED, LIMIT = "TNF_EFORMAT", "TNF_ETRUNCATED", "TNF_EUNSUPPOR
 expect = {"valid": {}, "reject": {}}
 
 
+def missing(n):
+    return "1 byte is missing" if n == 1 else f"{n} bytes are missing"
+
+
 def sha(data):
     return hashlib.sha256(data).hexdigest()
 
@@ -64,7 +68,7 @@ def make_rejected():
     for n in (8, 40, 47):
         reject(f"cut_{n}.h5", good[:n], SHORT, None, "missing")
     for n in (60, 48 + head, len(good) - 1):
-        reject(f"cut_{n}.h5", good[:n], SHORT, n, f"{len(good) - n} bytes are missing")
+        reject(f"cut_{n}.h5", good[:n], SHORT, n, missing(len(good) - n))
     for at in (9, 20, 44):
         reject(f"superblock_{at}.h5", good[:at] + bytes([good[at] ^ 1]) + good[at + 1:], [BAD, UNSUPPORTED][at == 9], None, "")
     reject("version_9.h5", good[:8] + b"\x09" + good[9:], UNSUPPORTED, 8, "version 9")
@@ -277,7 +281,7 @@ def make_damaged_structures():
         reject(f"{name}.h5", room.group(dense_links(where, tree)), code, None, message_)
 
     one_heap("heap_filtered", "filtered", UNSUPPORTED, filters=1)
-    one_heap("heap_version", "head of a heap", version=1)
+    one_heap("heap_version", "no valid header", version=1)
     one_heap("heap_id_version", "unknown version", id_=b"\xc0" + bytes(6))
     one_heap("heap_id_kind", "id of a heap is none", id_=b"\x30" + bytes(6))
     one_heap("heap_id_outside", "no place", id_=b"\0" + struct.pack("<HI", 60000, 4))

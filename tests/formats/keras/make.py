@@ -49,7 +49,7 @@ valid("assets.keras", archive([*both, ("model.weights.h5", WEIGHTS), ("assets/wo
 reject("no_weights.keras", archive(both), UNSUPPORTED, "no model.weights.h5")
 reject("npz.keras", archive([*both, ("model.weights.npz", b"")]), UNSUPPORTED, "no model.weights.h5")
 reject("deflated.keras", archive([*both, ("model.weights.h5", WEIGHTS)], zipfile.ZIP_DEFLATED), UNSUPPORTED, "is compressed")
-reject("cut.keras", archive([*both, ("model.weights.h5", WEIGHTS[:100])]), "TNF_ETRUNCATED", "bytes are missing")
+reject("cut.keras", archive([*both, ("model.weights.h5", WEIGHTS[:100])]), "TNF_ETRUNCATED", "missing")
 reject("json.keras", archive([("metadata.json", b"{"), ("config.json", CONFIG), ("model.weights.h5", WEIGHTS)]), "TNF_ETRUNCATED", "JSON")
 reject("outside.keras", archive([*both, ("model.weights.h5", file([header(GROUP, link(b"w", 2000))])), ("assets/x", bytes(4000))]), BAD, "outside")
 (HERE / "expect.json").write_text(json.dumps(expect, indent=1, sort_keys=True) + "\n")

@@ -25,6 +25,10 @@ CODES = {"b1": "bool", "i1": "i8", "i2": "i16", "i4": "i32", "i8": "i64", "u1": 
 
 # ------------------------------------------------------------------- composing
 
+def missing(n):
+    return "1 byte is missing" if n == 1 else f"{n} bytes are missing"
+
+
 def header(descr, shape, fortran=False):
     """The dict as numpy.save() prints it, with the room for growth."""
     text = f"{{'descr': {descr!r}, 'fortran_order': {fortran}, 'shape': {shape!r}, }}"
@@ -260,12 +264,12 @@ def make_odd():
 
 def reject_cuts():
     data = array("<f4", (2, 3))
-    for n, missing in [(1, 7), (5, 3), (7, 1), (8, 2), (9, 1), (10, 118), (60, 68), (127, 1)]:
-        reject(f"cut_{n:03}", data[:n], SHORT, n, f"{missing} bytes are missing")
+    for n, rest in [(1, 7), (5, 3), (7, 1), (8, 2), (9, 1), (10, 118), (60, 68), (127, 1)]:
+        reject(f"cut_{n:03}", data[:n], SHORT, n, missing(rest))
     for n in (128, 129, 151):
-        reject(f"cut_{n}", data[:n], SHORT, n, f"{152 - n} bytes are missing", "opens")
+        reject(f"cut_{n}", data[:n], SHORT, n, missing(152 - n), "opens")
     data = array("<f4", (2,), major=2)
-    reject("cut_major_2", data[:11], SHORT, 11, "1 bytes are missing")
+    reject("cut_major_2", data[:11], SHORT, 11, "1 byte is missing")
     data = array("|S3", (2, 4), True)
     reject("cut_fortran_text", data[:-5], SHORT, len(data) - 5, "5 bytes are missing", "opens")
 
@@ -278,7 +282,7 @@ def reject_heads():
         reject(f"version_{major}_{minor}", MAGIC + bytes([major, minor]) + array("<f4", (2, 3))[8:], UNSUPPORTED, 6,
                f"version {major}.{minor}")
     reject("length_0", file(good, bytes(24), length=0), BAD, 10, "ends where a value")
-    reject("length_ffff", file(good, bytes(24), length=65535), SHORT, 152, f"{65535 - 142} bytes are missing")
+    reject("length_ffff", file(good, bytes(24), length=65535), SHORT, 152, missing(65535 - 142))
     reject("length_2_gib", file(good, bytes(24), 2, length=2 ** 31), LIMIT, 12, "2147483648 bytes")
     reject("length_max", file(good, bytes(24), 3, length=2 ** 32 - 1), LIMIT, 12, "4294967295 bytes")
     reject("length_1_mib", file(good, bytes(24), 2, length=2 ** 20 + 1), LIMIT, 12, "1048577 bytes")
@@ -339,7 +343,7 @@ def reject_literals():
         wrong(f"shape_{name}", bad, bad.index(where, bad.index("'shape'") + 8), message)
     wrong("shape_rank_65", text(shape="(" + "1, " * 65 + ")"), "(1", "65 dimensions", LIMIT)
     reject("shape_terabytes", file(text(shape=f"({2 ** 40},)"), b"", align=0), SHORT, len(file(text(shape=f"({2 ** 40},)"), align=0)),
-           "bytes are missing", "opens")
+           "missing", "opens")
     for name, fortran in [("zero", "0"), ("text", "'False'"), ("tuple", "(False,)")]:
         wrong(f"fortran_{name}", text(fortran=fortran), fortran, "neither True nor False")
     wrong("fortran_lower", text(fortran="false"), "false", "names 'false'")

@@ -176,7 +176,7 @@ def make_valid():
 
 def make_reject():
     whole = model(graph(init("w", [2, 3])))
-    reject("cut_graph", whole[:40], SHORT, 40, "bytes are missing")
+    reject("cut_graph", whole[:40], SHORT, 40, "missing")
     reject("raw_short", model(graph(init("w", [4], data=bytes(12)))), BAD, None, "4 elements of f32 are not 12 bytes")
     reject("no_data", model(graph(init("w", [4], data=b""))), BAD, None, "4 values are to be there, and 0 are")
     reject("typed_short", model(graph(init("w", [4], data=(text(4, bytes(8)),)))), BAD, None, "4 values are to be there, and 2 are")

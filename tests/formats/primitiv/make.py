@@ -453,7 +453,7 @@ reject("str_max", file(PARAMETER, FOUR + u32(1) + b"\xdb\xff\xff\xff\xff" + ONE)
 WHOLE = file(PARAMETER, REST)
 for cut in (1, 7, 14, 15, 16, 20, 31, 32, 33):
     reject(f"cut_{cut}", WHOLE[:cut], SHORT, cut, "ends" if cut < 33 else "16 bytes are missing")
-reject("cut_data", WHOLE[:-6], SHORT, len(WHOLE) - 6, "1 bytes are missing")
+reject("cut_data", WHOLE[:-6], SHORT, len(WHOLE) - 6, "1 byte is missing")
 reject("cut_no_stats", WHOLE[:-5], SHORT, len(WHOLE) - 5, "ends")
 
 assert all(any("probe_%s.primitiv" % n in expect[k] for k in expect) for n in NOT_OBSERVED)

@@ -30,6 +30,10 @@ expect = {"valid": {}, "reject": {}}
 
 # ------------------------------------------------------------------ composing
 
+def missing(n):
+    return "1 byte is missing" if n == 1 else f"{n} bytes are missing"
+
+
 def compact(value):
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
@@ -243,11 +247,11 @@ def reject_cuts():
     reject("cut_0", b"", SHORT, 0, "empty")
     reject("cut_1", whole[:1], SHORT, 1, "only 1 bytes")
     reject("cut_7", whole[:7], SHORT, 7, "only 7 bytes")
-    reject("cut_8", whole[:8], SHORT, 8, f"{n} bytes are missing")
+    reject("cut_8", whole[:8], SHORT, 8, missing(n))
     for at in (9, 10, 40, 7 + n):
-        reject(f"cut_{at}", whole[:at], SHORT, at, f"{8 + n - at} bytes are missing")
+        reject(f"cut_{at}", whole[:at], SHORT, at, missing(8 + n - at))
     reject("cut_data_all", whole[:8 + n], SHORT, 8 + n, "31 bytes are missing", "opens")
-    reject("cut_data_1", whole[:-1], SHORT, len(whole) - 1, "1 bytes are missing", "opens")
+    reject("cut_data_1", whole[:-1], SHORT, len(whole) - 1, "1 byte is missing", "opens")
     reject("cut_data_between", whole[:8 + n + 24], SHORT, 8 + n + 24, "7 bytes are missing", "opens")
     reject("long_by_1", whole + b"\0", BAD, len(whole), "1 bytes after the last tensor", "opens")
     reject("data_without_tensors", file("{}", b"\0"), BAD, 16, "1 bytes", "opens")
@@ -276,7 +280,7 @@ def reject_lengths():
         reject(f"length_{name}", struct.pack("<Q", n) + text + bytes(4), LIMIT, 0,
                f"said to have {n} bytes; the format allows 100,000,000")
     reject("length_limit", struct.pack("<Q", 100_000_000) + text, SHORT, 8 + len(text),
-           f"{100_000_000 - len(text)} bytes are missing")
+           missing(100_000_000 - len(text)))
     # One byte too few or too many: the JSON text ends early, or goes on in the data.
     reject("length_short", struct.pack("<Q", len(text) - 1) + text + bytes(4), SHORT, 8 + len(text) - 1,
            "ends where")
@@ -299,7 +303,7 @@ def reject_arithmetic():
     one("scalar_of_0_bytes", (), 0, "needs 4", lenient="opens")
     one("rank_65", (1,) * 65, 4, "more than 64 dimensions", code=LIMIT, data=bytes(4),
         where='1],"data_offsets')
-    one("end_past_file", (2 ** 40,), 2 ** 42, "bytes are missing", lenient="opens", code=SHORT,
+    one("end_past_file", (2 ** 40,), 2 ** 42, "missing", lenient="opens", code=SHORT,
         where=len(file({"w": entry("F32", (2 ** 40,), 0, 2 ** 42)})) - 8)
     text = compact({"w": entry("U8", (8,), 2 ** 64 - 8, 2 ** 64 - 1)})
     reject_header("begin_near_max", text, "[18446744073709551608", BAD, "beyond 2^64")
@@ -331,7 +335,7 @@ def reject_ranges():
     reject_header("range_reversed", text, "[8,4]", BAD, "before it begins")
     header = {"a": entry("U8", (8,), 0, 8), "b": entry("U8", (0,), 9, 9)}
     data = file(header, filled(8))
-    reject("empty_past_end", data, SHORT, len(data), "1 bytes are missing", "opens")
+    reject("empty_past_end", data, SHORT, len(data), "1 byte is missing", "opens")
     reject("trailing_zip", file({"w": entry()}, filled(4)) + b"PK\5\6" + bytes(18), BAD,
            len(file({"w": entry()}, filled(4))), "22 bytes after the last tensor", "opens")
 

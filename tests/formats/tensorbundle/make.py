@@ -23,6 +23,10 @@ SMALL = {29: ("i4", 4), 30: ("u4", 4), 31: ("i2", 2), 32: ("u2", 2), 33: ("f4_e2
 QUANTIZED = (11, 12, 13, 15, 16)
 
 
+def missing(n):
+    return "1 byte is missing" if n == 1 else f"{n} bytes are missing"
+
+
 def crc32c(data):
     crc = 0xFFFFFFFF
     for byte in data:
@@ -230,7 +234,7 @@ def make_reject():
     rows = [(b"", header())] + sorted(b.entries.items())
     whole = table(rows)
     for at in (20, 47):
-        reject(f"cut_{at:02}.index", whole[:at], SHORT, at, f"{48 - at} bytes are missing")
+        reject(f"cut_{at:02}.index", whole[:at], SHORT, at, missing(48 - at))
     reject("cut_1.index", whole[:-1], BAD, len(whole) - 9, "does not end as a table does")
     reject("magic.index", whole[:-1] + b"\0", BAD, len(whole) - 8, "does not end as a table does")
     reject("block_crc.index", whole[:4] + b"\2" + whole[5:], BAD, 0, "does not match its checksum")

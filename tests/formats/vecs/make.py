@@ -13,6 +13,10 @@ TYPE = {"fvecs": "f32", "ivecs": "i32", "bvecs": "u8", "fvec": "f32"}
 expect = {"valid": {}, "reject": {}}
 
 
+def missing(n):
+    return "1 byte is missing" if n == 1 else f"{n} bytes are missing"
+
+
 def filled(n, seed=5):
     return bytes((seed + 7 * i) % 251 for i in range(n))
 
@@ -57,11 +61,11 @@ valid("lenient_cut", "fvecs", 4, 6, data=file(5, 6, "fvecs")[:-3], lenient=True,
 
 whole = file(5, 7, "fvecs")
 for at in (1, 2, 3):
-    reject(f"cut_{at}.fvecs", whole[:at], SHORT, at, f"{4 - at} bytes are missing")
+    reject(f"cut_{at}.fvecs", whole[:at], SHORT, at, missing(4 - at))
 for at in (4, 5, 31):
-    reject(f"cut_{at}.fvecs", whole[:at], SHORT, at, f"{32 - at} bytes are missing")
+    reject(f"cut_{at}.fvecs", whole[:at], SHORT, at, missing(32 - at))
 for at in (33, 100, 159):
-    reject(f"cut_{at}.fvecs", whole[:at], SHORT, at, f"{-at % 32} bytes are missing", "opens")
+    reject(f"cut_{at}.fvecs", whole[:at], SHORT, at, missing(-at % 32), "opens")
 reject("long.fvecs", whole + b"\0", SHORT, 161, "31 bytes are missing", "opens")
 reject("negative.fvecs", struct.pack("<i", -1) + filled(60), BAD, 0, "-1 elements")
 reject("negative_large.bvecs", struct.pack("<i", -2 ** 31) + filled(60), BAD, 0, "-2147483648 elements")

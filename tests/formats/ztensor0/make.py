@@ -240,17 +240,17 @@ good = one([plain()])
 out.reject("index_too_long.zt", good[:-8] + U64.pack(len(good) - 15), BAD, len(good) - 8, "cut short?")
 out.reject("index_max.zt", good[:-8] + b"\xff" * 8, BAD, len(good) - 8, "cut short?")
 out.reject("index_short.zt", good[:-8] + U64.pack(5), BAD, None, "")
-out.reject("cut_15.zt", good[:15], SHORT, 15, "1 bytes are missing")
+out.reject("cut_15.zt", good[:15], SHORT, 15, "1 byte is missing")
 out.reject("cut_data.zt", good[:60], BAD, 52, "there is no index", "opens")
 out.reject("size_past_file.zt", one([plain(shape=[1000], size=4000)]), SHORT, len(one([plain(shape=[1000], size=4000)])),
-           "bytes are missing", "opens")
+           "missing", "opens")
 out.reject("size_into_index.zt", one([plain(shape=[5], size=20)]), BAD, INDEX + 1, "inside the index", "opens")
 out.reject("offset_past_file.zt", one([plain(offset=1 << 40)]), SHORT, len(one([plain(offset=1 << 40)])),
-           "bytes are missing", "opens")
+           "missing", "opens")
 out.reject("end_wraps.zt", one([plain(offset=(1 << 64) - 64, size=1 << 62, shape=[1 << 60])]), BAD,
            None, "beyond 2^64")
 out.reject("zstd_past_file.zt", one([plain(encoding="zstd", size=1 << 50)]), SHORT,
-           len(one([plain(encoding="zstd", size=1 << 50)])), "bytes are missing", "opens")
+           len(one([plain(encoding="zstd", size=1 << 50)])), "missing", "opens")
 out.reject("product_wraps.zt", one([plain(shape=[1 << 32, 1 << 32])]), BAD, INDEX + 1, "2^64 elements")
 out.reject("bytes_wrap.zt", one([plain(shape=[1 << 62])]), BAD, INDEX + 1, "2^64 bytes", "opens")
 out.reject("rank_65.zt", one([plain(shape=[1] * 63 + [2, 2])]), LIMIT, INDEX + 1, "65 dimensions")

@@ -255,7 +255,7 @@ out.valid("overlap.zt", one({"version": "1.2.0", "objects": {n: manifest()["obje
 out.reject("case_39_magic.zt", None, BAD, 80, "an array where a map should be")
 good = one(manifest())
 out.reject("cut_8.zt", good[:8], SHORT, 8, "8 bytes are missing")
-out.reject("cut_15.zt", good[:15], SHORT, 15, "1 bytes are missing")
+out.reject("cut_15.zt", good[:15], SHORT, 15, "1 byte is missing")
 out.reject("cut_magic.zt", good[:-1], BAD, len(good) - 9, "cut short?")
 out.reject("cut_trailer.zt", good[:-16], BAD, len(good) - 24, "cut short?")
 out.reject("length_0.zt", good[:-16] + bytes(8) + MAGIC, SHORT, None, "")

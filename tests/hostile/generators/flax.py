@@ -5,7 +5,7 @@ import struct
 from kit import *
 
 FORMAT, EXTENSION = "flax", "msgpack"
-MISSING = "bytes are missing"
+MISSING = "missing"
 
 
 def array(dims, name, data, code=1, head=b"\x93"):

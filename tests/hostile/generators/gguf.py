@@ -5,7 +5,7 @@ import struct
 from kit import *
 
 FORMAT, EXTENSION = "gguf", "gguf"
-MISSING = "bytes are missing"
+MISSING = "missing"
 
 
 def text(s):

@@ -29,6 +29,11 @@ CLASSES = {
 }
 
 
+def missing(n):
+    """What a message says of n bytes."""
+    return "1 byte is missing" if n == 1 else f"{n} bytes are missing"
+
+
 class Cases:
     """All cases of one format. A case is a file, or a directory of files whose first is opened."""
 

@@ -5,7 +5,7 @@ import struct
 from kit import *
 
 FORMAT, EXTENSION = "npy", "npy"
-MISSING = "bytes are missing"
+MISSING = "missing"
 MAGIC = b"\x93NUMPY"
 
 
@@ -51,7 +51,7 @@ def truncation(c):
     for at in range(1, len(WHOLE)):
         if at <= 12 or at % 16 in (0, 15) or at > 126:
             need = 8 if at < 8 else 10 if at < 10 else 128 if at < 128 else len(WHOLE)
-            c.rejected("A", f"cut_{at:03}", WHOLE[:at], SHORT, at, f"{need - at} {MISSING}",
+            c.rejected("A", f"cut_{at:03}", WHOLE[:at], SHORT, at, missing(need - at),
                        f"the first {at} of {len(WHOLE)} bytes")
     c.accepted("A", "long_by_1", WHOLE + b"\0", 1, "one byte more than the array needs", warnings=1)
 

@@ -39,7 +39,7 @@ WHOLE = model(tensor())
 def make(c):
     for at in range(4, len(WHOLE)):
         if at not in (len(WHOLE) - 4, ):
-            c.rejected("A", f"cut_{at:03}", WHOLE[:at], SHORT, at, "bytes are missing", f"the first {at} of {len(WHOLE)} bytes")
+            c.rejected("A", f"cut_{at:03}", WHOLE[:at], SHORT, at, "missing", f"the first {at} of {len(WHOLE)} bytes")
     c.rejected("B", "protobuf", num(1, 3) + text(2, b"other") + text(3, b"message"), BAD, 0, "no graph", "another protobuf message")
     wrong_things(c, WHOLE)
     c.accepted("P", "nothing_wrong", WHOLE, 1, "a model of one initializer", warnings=None)

@@ -6,7 +6,7 @@ import struct
 from kit import *
 
 FORMAT, EXTENSION = "safetensors", "safetensors"
-MISSING = "bytes are missing"
+MISSING = "missing"
 
 
 def compact(value):
@@ -48,7 +48,7 @@ def truncation(c):
         if at < 8:
             message = f"only {at} bytes"
         else:
-            message = f"{(8 + n if at < 8 + n else len(whole)) - at} {MISSING}"
+            message = missing((8 + n if at < 8 + n else len(whole)) - at)
         if at <= 24 or at % 8 in (0, 7) or at > 8 + n - 4:
             c.rejected("A", f"cut_{at:03}", whole[:at], SHORT, at, message,
                        f"the first {at} of {len(whole)} bytes")
@@ -67,13 +67,13 @@ def lengths(c):
         c.rejected("C", f"header_{label}", struct.pack("<Q", n) + text + bytes(4), LIMIT, 0, str(n),
                    f"a header of {n} bytes")
     c.rejected("C", "header_past_file", struct.pack("<Q", len(text) + 5) + text + bytes(4), SHORT,
-               12 + len(text), f"1 {MISSING}", "a header that ends one byte behind the file")
+               12 + len(text), missing(1), "a header that ends one byte behind the file")
     c.rejected("C", "header_1_short", struct.pack("<Q", len(text) - 1) + text + bytes(5), SHORT,
                7 + len(text), "ends where", "a header whose last brace is counted as data")
     c.rejected("C", "header_1_long", struct.pack("<Q", len(text) + 1) + text + bytes(5), BAD,
                8 + len(text), "0x00", "a header that takes the first byte of the data along")
     c.rejected("C", "header_just_allowed", struct.pack("<Q", 100_000_000) + text, SHORT, 8 + len(text),
-               f"{100_000_000 - len(text)} {MISSING}", "the longest header there may be, not there")
+               missing(100_000_000 - len(text)), "the longest header there may be, not there")
     c.rejected("C", "header_just_too_long", struct.pack("<Q", 100_000_001) + text, LIMIT, 0,
                "100000001", "one byte more than a header may have")
 

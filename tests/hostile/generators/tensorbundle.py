@@ -73,7 +73,7 @@ def make(c):
     c.accepted("P", "nothing_in_it", whole, 1, "a tensor without elements", warnings=None)
     wrong_things(c, whole)
     for at in (5, 20, 47):
-        c.rejected("A", f"cut_{at}", whole[:at], SHORT, at, "bytes are missing", f"the first {at} bytes")
+        c.rejected("A", f"cut_{at}", whole[:at], SHORT, at, "missing", f"the first {at} bytes")
     for at in range(49, len(whole), 7):
         c.rejected("A", f"cut_{at}", whole[:at], BAD, at - 8, "does not end", f"the first {at} of {len(whole)} bytes")
     for name, n in HUGE.items():

@@ -5,7 +5,7 @@ import struct
 from kit import *
 
 FORMATS = [("vecs", "fvecs"), ("fbin", "fbin")]
-MISSING = "bytes are missing"
+MISSING = "missing"
 
 
 def record(d, n=None):
@@ -27,7 +27,7 @@ def make(cases):
 
 def make_fbin(c):
     for at in range(1, len(FBIN)):
-        c.rejected("A", f"cut_{at:03}", FBIN[:at], SHORT, at, f"{(8 if at < 8 else 88) - at} {MISSING}",
+        c.rejected("A", f"cut_{at:03}", FBIN[:at], SHORT, at, missing((8 if at < 8 else 88) - at),
                    f"the first {at} of {len(FBIN)} bytes")
     for more in (1, 4, 79):
         c.rejected("A", f"long_by_{more}", FBIN + bytes(more), BAD, 88, f"{more} bytes follow", f"{more} bytes too many")
@@ -76,5 +76,5 @@ def truncation(c):
     for at in range(1, len(WHOLE)):
         if at % 24:
             need = 4 if at < 4 else 24
-            c.rejected("A", f"cut_{at:03}", WHOLE[:at], SHORT, at, f"{need - at % 24} {MISSING}",
+            c.rejected("A", f"cut_{at:03}", WHOLE[:at], SHORT, at, missing(need - at % 24),
                        f"the first {at} of {len(WHOLE)} bytes")
