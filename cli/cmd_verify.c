@@ -10,8 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MUCH            ((uint64_t)64 << 20) /* bytes over the network */
-#define UNKNOWN_PROGRAM "nothing is known of what" /* how the library begins to say so */
+#define MUCH ((uint64_t)64 << 20) /* bytes over the network */
 
 typedef struct options {
     input_options in;
@@ -276,18 +275,6 @@ static tnf_status look_at_file(const cli_state *cli, found *f, input *in,
     return status;
 }
 
-/* --for names a program of which nothing is known with such a file: a mistake in the call, and no
- * fault of the file. */
-static int unknown_program(const input *in, const char *program)
-{
-    char text[300];
-    snprintf(text, sizeof text,
-             "nothing is known of what '%.100s' loads of the format %s; --for takes %s", program,
-             in->info ? in->info->format : "", "llama.cpp or gguf-py, with GGUF files");
-    file_message(in->name, "", TNF_NO_OFFSET, text);
-    return EXIT_USAGE;
-}
-
 /* Checks; gives the exit code. What is not the file's fault stands among the problems in JSON. */
 static int check_file(const cli_state *cli, found *f, input *in, const char *path,
                       tnf_verify_result *result)
@@ -309,10 +296,10 @@ static int check_file(const cli_state *cli, found *f, input *in, const char *pat
     }
     if (status == TNF_OK)
         return !f->opened ? EXIT_BAD : result->problems > 0 ? EXIT_DIFFERS : EXIT_DONE;
-    if (status == TNF_EUNSUPPORTED && f->opened && f->options->program &&
-        !strncmp(error.message, UNKNOWN_PROGRAM, sizeof UNKNOWN_PROGRAM - 1)) {
+    if (status == TNF_EINVAL && f->opened) { /* of the call, as a program that is not known */
         f->told = true;
-        return unknown_program(in, f->options->program);
+        file_error(in->name, &error);
+        return EXIT_USAGE;
     }
     result->problems++;
     json_problem(&f->problems, &(tnf_problem) { .code = status,
@@ -390,7 +377,7 @@ static const opt table[] = {
     { "canonical", 0, OPT_FLAG, offsetof(options, canonical), NULL, NULL,
       "Also check that each file has the canonical form of its format. Every difference is a "
       "problem." },
-    { "for", 0, OPT_TEXT, offsetof(options, program), "PROGRAM", "llama.cpp|gguf-py",
+    { "for", 0, OPT_TEXT, offsetof(options, program), "PROGRAM", NULL,
       "Also tell whether this program would load each file, and why not: llama.cpp, gguf-py. Every "
       "reason is a problem. Files are opened as with --lenient: what the format forbids and the "
       "program allows is a warning." },

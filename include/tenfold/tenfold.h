@@ -339,7 +339,7 @@ typedef struct tnf_verify_options {
     /** Called for what is unusual, but not a problem. */
     void (*warn)(void *ctx, const tnf_warning *warning);
     /** Would this program load it ("llama.cpp")? Every reason why not is a problem.
-     * TNF_EUNSUPPORTED if nothing is known of that program and the format. NULL: not asked.
+     * TNF_EINVAL if nothing is known of that program and the format. NULL: not asked.
      * tnf_verify_path() and tnf_verify_source() then open the file leniently: programs load what
      * a format forbids. */
     const char *program;

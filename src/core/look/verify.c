@@ -530,10 +530,10 @@ static tnf_status check_file(struct check *c, tnf_verify_result *result, tnf_are
     const tnf_format *format = c->file->format;
     const char *program = c->options.program;
     if (program && (!format->loads || !tnf_list_has(format->programs, program)))
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "nothing is known of what %s loads of this format%s%s",
-                        TNF_VISIBLE(program), format->loads ? "; but of " : "",
-                        format->loads ? format->programs : "");
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "it is not known what '%s' loads of the format %s; known are: %s",
+                        TNF_VISIBLE(program), format->name,
+                        format->loads ? format->programs : "no programs");
     if (c->options.canonical && !format->canonical)
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "%s has no canonical form",
                         format->name);
