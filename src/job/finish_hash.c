@@ -212,7 +212,7 @@ static void put_name(tnf_buf *b, tnf_str name)
 static tnf_status hash_input(struct hashing *h, tnf_buf *b, tnf_error *e)
 {
     const tnf_file *file = h->f->job->inputs[h->in].file;
-    const char *path = h->f->job->inputs[h->in].own.name;
+    const char *path = h->f->job->inputs[h->in].shown;
     size_t n = tnf_file_info(file)->objects;
     uint8_t hash[TNF_HASH_BYTES];
     uint8_t(*tensors)[TNF_HASH_BYTES] = tnf_arena_array(&h->f->arena, n + 1, sizeof *tensors);

@@ -50,6 +50,7 @@ struct job_pin {
 
 struct job_input {
     struct job_pin own;
+    const char *shown; /* its path in messages and results: a URL without what may be a secret */
     struct job_pin *shards;
     size_t nshards;
     char header[TNF_ID_BYTES]; /* the hash of all that its header says */
@@ -139,7 +140,9 @@ tnf_status tnf_job_windows(struct job_window **out, size_t *n, const tnf_job *jo
 tnf_status tnf_job_convert(tnf_job *job, const tnf_through *through, const tnf_job_how *how,
                            tnf_report **report, tnf_error *e);
 
-/* inputs.c: opens those that are not open, and holds them against the plan (`pinned`), or notes
+/* inputs.c: what each is called where others may read it. */
+tnf_status tnf_job_name(tnf_job *job, tnf_error *e);
+/* Opens those that are not open, and holds them against the plan (`pinned`), or notes
  * what they are. */
 tnf_status tnf_job_open(tnf_job *job, bool pinned, const tnf_job_how *how, tnf_error *e);
 void tnf_job_close(tnf_job *job);

@@ -381,6 +381,7 @@ static tnf_status make_plan(tnf_job *job, tnf_error *e)
         return tnf_arena_fail(&job->arena, "the plan", e);
     for (size_t i = 0; i < job->o.ninputs; i++)
         job->inputs[i].own.name = job->o.inputs[i];
+    TNF_TRY(tnf_job_name(job, e));
     TNF_TRY(tnf_job_open(job, false, &any, e));
     if (job->kind == TNF_JOB_CONVERT)
         TNF_TRY(tnf_job_lay_out(job, e));

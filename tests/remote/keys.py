@@ -37,6 +37,39 @@ def test_secrets(w):
     os.unlink(path)
 
 
+def test_plans(w):
+    """What parts and finish print of a signed URL is what the plain command prints of it: not its signature."""
+    plan = os.path.join(w.folder, "plan.json")
+
+    def planned(url, job):
+        code, out, err = run("plan", url, "--for", job, "--parts", "2", "--json")
+        check(code == 0 and "SECRET" not in err and "nobody else may read the plan" in err, "plan: " + err)
+        with open(plan, "wb") as f:
+            f.write(out)
+
+    url = w.url("ok/m.safetensors?sig=SECRET")
+    for job in ("hash", "verify"):
+        planned(url, job)
+        code, out, err = run("run", plan, "-j", "1")
+        check(code == 0 and "SECRET" not in out.decode() + err, "run: %s %s" % (out, err))
+        check(job != "hash" or out == run(job, url)[1], "run: not what hash prints: %s" % out)
+        code, out, err = run("run", "--json", plan)
+        check(code == 0 and b"SECRET" not in out and b"/ok/m.safetensors" in out, "run --json: %s" % out)
+    planned(w.url("changed/m.safetensors?sig=SECRET"), "hash")
+    code, out, err = run("hash", "--plan", plan, "--part", "0/2")
+    check(code == 3 and "its ETag is another" in err and "SECRET" not in err, "another object: " + err)
+    planned(url, "hash")
+    os.rename(w.folder + "/m.safetensors", w.folder + "/away")
+    code, out, err = run("hash", "--plan", plan, "--part", "0/2")
+    os.rename(w.folder + "/away", w.folder + "/m.safetensors")
+    check(code == 3 and "not the one that was planned" in err and "SECRET" not in err, "gone: " + err)
+    for url in (w.url("status-403/x?sig=SECRET"), "http://me:SECRET@127.0.0.1:%d/ok/m.safetensors" % w.ports[0]):
+        code, out, err = run("plan", url, "--for", "hash", "--parts", "2")
+        check(code in (2, 3) and "SECRET" not in err and "127.0.0.1" in err, "a plan that is refused: " + err)
+    code, out, err = run("plan", w.url("ok/m.safetensors"), "--for", "hash", "--parts", "2", "--json")
+    check(code == 0 and err == "", "a warning for nothing: " + err)
+
+
 def test_netrc(w):
     """A password of .netrc: on request, to the URL's own host."""
     path = os.path.join(w.folder, "netrc")
