@@ -6,6 +6,7 @@
  *   abort    DELETE ?uploadId: nothing is left to pay for
  */
 #include "base/buf.h"
+#include "base/hex.h"
 #include "io/sink.h"
 #include "remote/list.h"
 #include "remote/way.h"
@@ -24,8 +25,10 @@ struct upload {
     uint8_t *part;
     size_t room, n;
     unsigned parts;
+    uint64_t sent; /* bytes of them */
     char id[1024];
     tnf_buf list; /* of parts, as the last request wants it */
+    tnf_buf sums; /* the MD5 of each, as far as the server tells it */
 };
 
 static tnf_status note_exists(const tnf_exchange *x, tnf_status status, tnf_error *e)
@@ -50,6 +53,61 @@ static tnf_status send_request(struct upload *u, tnf_exchange *x, const char *co
     return note_exists(x, status, e);
 }
 
+/* ------------------------------------------------------------ lost answers */
+
+/* A request that was sent again, by us or by libcurl, since its answer was lost, meets what the
+ * first one has done: an object that is there, or an upload that is no more. */
+static bool may_be_done(const tnf_exchange *x, tnf_status status)
+{
+    int said = x->answer.status;
+    return status != TNF_OK && (said == 412 || said == 409 || said == 404);
+}
+
+/* The ETag of an object of these bytes: their MD5, quoted, and of several parts their number. */
+static void make_etag(char out[64], const void *bytes, size_t n, unsigned parts)
+{
+    tnf_summing s;
+    tnf_sum sum;
+    out[0] = 0;
+    if (!tnf_summing_begin(&s, TNF_SUM_MD5))
+        return;
+    tnf_summing_update(&s, bytes, n);
+    tnf_summing_end(&s, &sum);
+    out[0] = '"';
+    char *end = tnf_hex_put(out + 1, sum.bytes, 16);
+    if (parts)
+        snprintf(end, 16, "-%u\"", parts);
+    else
+        snprintf(end, 16, "\"");
+}
+
+/* Is the object that is there now of this size and ETag? */
+static bool is_there(struct upload *u, uint64_t size, const char *etag)
+{
+    tnf_exchange x = { .method = "HEAD" };
+    const char *query[] = { NULL };
+    return etag[0] && send_request(u, &x, query, NULL) == TNF_OK && x.answer.length == size &&
+           strcmp(x.answer.etag, etag) == 0;
+}
+
+static bool is_whole_there(struct upload *u)
+{
+    char etag[64];
+    make_etag(etag, u->part, u->n, 0);
+    return is_there(u, u->n, etag);
+}
+
+static bool are_parts_there(struct upload *u)
+{
+    char etag[64];
+    if (u->sums.n != (size_t)u->parts * 16)
+        return false; /* the server has ETags of another kind */
+    make_etag(etag, u->sums.p, u->sums.n, u->parts);
+    return is_there(u, u->sent, etag);
+}
+
+/* ------------------------------------------------------------------- parts */
+
 static tnf_status begin_parts(struct upload *u, tnf_error *e)
 {
     tnf_exchange x = { .method = "POST" };
@@ -67,6 +125,7 @@ static tnf_status put_part(struct upload *u, tnf_error *e)
 {
     char number[16];
     tnf_exchange x = { .method = "PUT", .body = u->part, .nbody = u->n };
+    tnf_sum sum;
     if (!u->id[0])
         TNF_TRY(begin_parts(u, e));
     if (u->parts == MOST_PARTS)
@@ -78,8 +137,12 @@ static tnf_status put_part(struct upload *u, tnf_error *e)
         return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET, "the server does not confirm a part");
     tnf_buf_printf(&u->list, "<Part><PartNumber>%s</PartNumber><ETag>%s</ETag></Part>", number,
                    x.answer.etag);
+    if (tnf_sum_quoted(&sum, TNF_SUM_MD5, x.answer.etag))
+        tnf_buf_put(&u->sums, sum.bytes, 16);
     u->parts++;
+    u->sent += u->n;
     u->n = 0;
+    TNF_TRY(tnf_buf_status(&u->sums, "list of parts", e));
     return tnf_buf_status(&u->list, "list of parts", e);
 }
 
@@ -120,29 +183,39 @@ static tnf_status put_whole(struct upload *u, tnf_error *e)
     const char *query[] = { NULL };
     if (!u->replace)
         tnf_exchange_header(&x, "If-None-Match: *");
-    return send_request(u, &x, query, e);
+    tnf_status status = send_request(u, &x, query, e);
+    return may_be_done(&x, status) && is_whole_there(u) ? TNF_OK : status;
+}
+
+static tnf_status complete_parts(struct upload *u, tnf_error *e)
+{
+    tnf_exchange x = { .method = "POST", .body = u->list.p, .nbody = u->list.n };
+    const char *query[] = { "uploadId", u->id, NULL };
+    tnf_str code;
+    tnf_exchange_header(&x, "Content-Type: application/xml");
+    if (!u->replace)
+        tnf_exchange_header(&x, "If-None-Match: *");
+    tnf_status status = send_request(u, &x, query, e);
+    if (may_be_done(&x, status) && are_parts_there(u))
+        return TNF_OK;
+    TNF_TRY(status);
+    /* It may say 200 at once, to keep the connection, and fail afterwards. */
+    if (tnf_xml_text(x.answer.excerpt, x.answer.nexcerpt, "Code", &code))
+        return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET, "the server does not finish the upload: %.*s",
+                        (int)(code.n < 60 ? code.n : 60), code.p);
+    return TNF_OK;
 }
 
 static tnf_status upload_commit(void *ctx, tnf_error *e)
 {
     struct upload *u = ctx;
-    tnf_str code;
     if (!u->id[0])
         return put_whole(u, e);
     if (u->n)
         TNF_TRY(put_part(u, e));
     tnf_buf_puts(&u->list, "</CompleteMultipartUpload>");
     TNF_TRY(tnf_buf_status(&u->list, "list of parts", e));
-    tnf_exchange x = { .method = "POST", .body = u->list.p, .nbody = u->list.n };
-    const char *query[] = { "uploadId", u->id, NULL };
-    tnf_exchange_header(&x, "Content-Type: application/xml");
-    if (!u->replace)
-        tnf_exchange_header(&x, "If-None-Match: *");
-    TNF_TRY(send_request(u, &x, query, e));
-    /* It may say 200 at once, to keep the connection, and fail afterwards. */
-    if (tnf_xml_text(x.answer.excerpt, x.answer.nexcerpt, "Code", &code))
-        return tnf_fail(e, TNF_ENET, TNF_NO_OFFSET, "the server does not finish the upload: %.*s",
-                        (int)(code.n < 60 ? code.n : 60), code.p);
+    TNF_TRY(complete_parts(u, e));
     u->id[0] = 0;
     return TNF_OK;
 }
@@ -162,6 +235,7 @@ static void upload_release(void *ctx)
     tnf_allocator a = u->session->alloc;
     tnf_free(&a, u->part, u->room);
     tnf_buf_free(&u->list);
+    tnf_buf_free(&u->sums);
     tnf_session_drop(u->session);
     tnf_free(&a, u, sizeof *u);
 }
@@ -215,6 +289,7 @@ tnf_status tnf_sink_url(tnf_sink **out, const char *url, unsigned flags,
     }
     u->session = s;
     tnf_buf_init(&u->list, &s->alloc, 4u << 20);
+    tnf_buf_init(&u->sums, &s->alloc, 16 * MOST_PARTS);
     tnf_status status = begin_upload(u, url, flags, e);
     if (status == TNF_OK)
         status = tnf_sink_new(out, &ops, u, &s->alloc, e);

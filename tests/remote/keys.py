@@ -265,14 +265,23 @@ def test_upload(w):
             ("bucket-good", small, 0, None, "GET PUT"),
             ("bucket-good", big, 0, None, "GET POST" + 10 * " PUT" + " POST"),  # 72 MiB of 8, and the header
             ("bucket-there", small, 3, "exists already", "GET"),
-            ("bucket-raced", small, 3, "exists already", "GET PUT"),
-            ("bucket-raced", big, 3, "exists already", "GET POST" + 10 * " PUT" + " POST DELETE"),
+            ("bucket-raced", small, 3, "exists already", "GET PUT HEAD"),
+            ("bucket-raced", big, 3, "exists already", "GET POST" + 10 * " PUT" + " POST DELETE"),  # its ETags are no MD5s
+            ("bucket-reset", big, 0, None, "GET POST" + 11 * " PUT" + " POST"),  # the third is sent again
+            ("bucket-lost", small, 0, None, "GET PUT PUT HEAD"),  # what is there is what was sent
+            ("bucket-lost", big, 0, None, "GET POST" + 10 * " PUT" + " POST POST HEAD"),
+            ("bucket-foreign", small, 3, "exists already", "GET PUT PUT HEAD"),
+            ("bucket-foreign", big, 3, "exists already", "GET POST" + 10 * " PUT" + " POST POST HEAD DELETE"),
             ("bucket-badpart", big, 3, "does not allow it (403)", "GET POST PUT PUT DELETE"),
             ("bucket-late", big, 3, "does not finish the upload: InternalError", "GET POST" + 10 * " PUT" + " POST DELETE"),
             ("bucket-noid", big, 3, "does not begin an upload", "GET POST")]:
         w.log()
-        code, out, err = run("convert", source, "s3://%s/out.safetensors" % how, env=env)
+        code, out, err = run("--trace", "convert", source, "s3://%s/out.safetensors" % how, env=env)
         seen = w.log()
+        again = how in ("bucket-reset", "bucket-lost", "bucket-foreign")  # by libcurl: the connection was dead
+        for method in ("PUT", "POST", "HEAD", "DELETE"):
+            told, sent = err.count(" %s " % method), methods.split().count(method)
+            check(told == sent or (again and told == sent - 1), "%s: --trace tells %d %s of %d" % (how, told, method, sent))
         check(code == want and (not sentence or sentence in err), "%s: %d %s" % (how, code, err))
         check(" ".join(h["method"] for h in seen) == methods, "%s: %s" % (how, [h["method"] for h in seen]))
         last = [h for h in seen if h["method"] in ("PUT", "POST")][-1:]

@@ -27,6 +27,7 @@ folder = sys.argv[1]
 lock = threading.Lock()
 log = []
 counts = {}
+stored = {}  # of buckets: digests of parts by number, and what became an object
 settings = {"fail": 0, "seen": 0, "now": 0, "open": 0}
 ports = []
 
@@ -82,7 +83,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.do_GET()
 
     def do_GET(self):
-        self.body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode(errors="replace")
+        self.raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.body = self.raw.decode(errors="replace")
         if self.path.startswith("http://"):  # asked as a proxy: for any host
             self.path = "/" + self.path.split("/", 3)[3]
         path, _, query = self.path.partition("?")
@@ -91,6 +93,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 text = json.dumps(log)
                 log.clear()
                 counts.clear()
+                stored.clear()
             return self.answer(200, text.encode(), {"Content-Type": "application/json"})
         if path == "/_set":
             with lock:
@@ -462,9 +465,42 @@ class Handler(http.server.BaseHTTPRequestHandler):
         etag = headers.pop("ETag")
         self.part(name, data=data, etag=etag, headers=headers)
 
+    def bucket_twice(self, argument, query):
+        """bucket-reset: the connection of the third PUT is reset; bucket-lost: the answer to what makes the object;
+        bucket-foreign: likewise, but somebody else's object is there. True: there is nothing more to answer."""
+        md5 = hashlib.md5(self.raw)
+        with lock:
+            number = stored["PUT"] = stored.get("PUT", 0) + (self.command == "PUT")
+        if argument == "reset":
+            if self.command == "PUT" and number == 3:
+                self.reset()
+                return True
+            return False
+        if "uploads" in query or self.command in ("GET", "DELETE"):
+            return False
+        if self.command == "HEAD":
+            size, etag = stored.get("object", (0, '""'))
+            self.answer(200, b"", {"ETag": '"other"' if argument == "foreign" else etag}, length=size)
+            return True
+        if "partNumber" in query:
+            with lock:
+                stored.setdefault("parts", {})[int(query["partNumber"][0])] = (len(self.raw), md5.digest())
+            self.answer(200, b"", {"ETag": '"%s"' % md5.hexdigest()})
+            return True
+        if "object" in stored:
+            self.answer(412, b"<Error><Code>PreconditionFailed</Code></Error>")
+            return True
+        parts = [part for _, part in sorted(stored.get("parts", {}).items())]
+        whole = hashlib.md5(b"".join(digest for _, digest in parts)).hexdigest() + "-%d" % len(parts)
+        stored["object"] = (sum(n for n, _ in parts), '"%s"' % whole) if parts else (len(self.raw), '"%s"' % md5.hexdigest())
+        self.reset()
+        return True
+
     def how_bucket(self, name, argument, nth):
         """An object that is written, by parts or at once."""
         query = urllib.parse.parse_qs(self.path.partition("?")[2], keep_blank_values=True)
+        if argument in ("reset", "lost", "foreign") and self.bucket_twice(argument, query):
+            return None
         if self.command == "GET":
             return self.answer(206 if argument == "there" else 404, b"x" if argument == "there" else b"")
         if self.command == "DELETE":
