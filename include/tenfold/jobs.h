@@ -120,7 +120,8 @@ typedef struct tnf_job_how {
                                    files */
     size_t nreceipts;         /**< number of texts */
     unsigned threads;         /**< 0: one per core, or TENFOLD_THREADS */
-    tnf_progress_fn progress; /**< called meanwhile; NULL: never */
+    tnf_progress_fn progress; /**< called at least once for each leaf that is read, similar: at the
+                                   beginning; false stops, without a receipt. NULL: never */
     void *ctx;                /**< passed to it */
 } tnf_job_how;
 

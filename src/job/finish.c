@@ -478,8 +478,9 @@ static tnf_status finish(struct finishing *f, tnf_buf *b, tnf_error *e)
 
 static tnf_status begin(struct finishing *f, tnf_job *job, const tnf_job_how *how, tnf_error *e)
 {
-    *f = (struct finishing) { .job = job };
+    *f = (struct finishing) { .job = job, .lock = PTHREAD_MUTEX_INITIALIZER };
     TNF_TRY(tnf_options_copy(&f->how, sizeof f->how, how, e));
+    f->progress = (tnf_progress) { .tell = f->how.progress, .ctx = f->how.ctx };
     f->base = job->kind == TNF_JOB_CONVERT || !f->how.base ? job->o.out : f->how.base;
     return TNF_OK;
 }
@@ -494,6 +495,7 @@ tnf_status tnf_job_finish(tnf_str *result, tnf_job *job, const tnf_job_how *how,
     tnf_status status = finish(&f, &text, e);
     tnf_job_close(job);
     tnf_arena_free(&f.arena);
+    pthread_mutex_destroy(&f.lock);
     bool done = status == TNF_OK || status == TNF_EUNSYNCED;
     if (done) {
         tnf_buf old = job->answer;

@@ -180,6 +180,7 @@ static tnf_status hash_tensors(struct hashing *h, uint8_t (*out)[TNF_HASH_BYTES]
         if (groups[i].index >= objects)
             return misfit(e);
         TNF_TRY(hash_group(h, &groups[i], tnf_at(file, groups[i].index), out[groups[i].index], e));
+        TNF_TRY(tnf_progress_add(&h->f->progress, &h->f->lock, TNF_HASH_BYTES, e));
     }
     for (size_t i = 0; i < objects; i++) { /* nothing is in them */
         if (tnf_at(file, i)->nparts == 0)

@@ -12,6 +12,8 @@ struct finishing {
     tnf_arena arena;
     struct job_receipt *receipts; /* of all parts */
     char **now;                   /* where each output lies */
+    tnf_progress progress;
+    pthread_mutex_t lock; /* guards progress */
 };
 
 /* finish_hash.c: the hashes of all inputs. */

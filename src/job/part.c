@@ -64,7 +64,24 @@ struct hashing {
     const uint64_t *before; /* leaves of the items before each; and of all */
     const uint64_t *jobs;   /* likewise: an item that cannot be cut is one */
     uint8_t *leaves;
+    tnf_progress progress;
+    pthread_mutex_t lock; /* guards progress */
 };
+
+/* One call among several threads: what it tells is added to what all have done. */
+struct share {
+    struct hashing *h;
+    uint64_t before;
+};
+
+static bool on_share(void *ctx, uint64_t done, uint64_t total)
+{
+    struct share *s = ctx;
+    uint64_t n = done - s->before;
+    (void)total;
+    s->before = done;
+    return tnf_progress_add(&s->h->progress, &s->h->lock, n, NULL) == TNF_OK;
+}
 
 static tnf_status check_item(const tnf_job *job, const struct job_item *it, tnf_error *e)
 {
@@ -78,7 +95,9 @@ static tnf_status check_item(const tnf_job *job, const struct job_item *it, tnf_
 
 static tnf_status hash_job(void *ctx, size_t job, tnf_error *e)
 {
-    const struct hashing *h = ctx;
+    struct hashing *h = ctx;
+    struct share share = { h, 0 };
+    tnf_progress progress = { .tell = h->progress.tell ? on_share : NULL, .ctx = &share };
     size_t low = 0, high = h->n;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
@@ -92,7 +111,7 @@ static tnf_status hash_job(void *ctx, size_t job, tnf_error *e)
     uint8_t *out = h->leaves + (h->before[low] + in) * TNF_HASH_BYTES;
     bool one = it->atom || it->n == 0;
     return tnf_hash_some(out, h->job->inputs[it->in].file, it->index, (uint16_t)it->k,
-                         one ? it->first : it->first + in, one ? it->n : 1, e);
+                         one ? it->first : it->first + in, one ? it->n : 1, &progress, e);
 }
 
 /* The hashes of the leaves of a part, as hex. */
@@ -101,13 +120,18 @@ static tnf_status hash_part(tnf_buf *out, tnf_job *job, uint64_t part, const tnf
 {
     size_t first, end;
     tnf_job_items(job, part, &first, &end);
-    struct hashing h = { .job = job, .items = &job->items[first], .n = end - first };
+    struct hashing h = { .job = job,
+                         .items = &job->items[first],
+                         .n = end - first,
+                         .progress = { .tell = how->progress, .ctx = how->ctx },
+                         .lock = PTHREAD_MUTEX_INITIALIZER };
     uint64_t *before = tnf_arena_array(a, h.n + 1, sizeof *before);
     uint64_t *jobs = tnf_arena_array(a, h.n + 1, sizeof *jobs);
     if (!before || !jobs)
         return tnf_arena_fail(a, "hashes", e);
     for (size_t i = 0; i < h.n; i++) {
         TNF_TRY(check_item(job, &h.items[i], e));
+        h.progress.total += h.items[i].bytes;
         before[i + 1] = before[i] + h.items[i].n;
         jobs[i + 1] = jobs[i] + (h.items[i].atom || h.items[i].n == 0 ? 1 : h.items[i].n);
     }
@@ -116,7 +140,10 @@ static tnf_status hash_part(tnf_buf *out, tnf_job *job, uint64_t part, const tnf
     h.leaves = tnf_arena_array(a, before[h.n] + 1, TNF_HASH_BYTES);
     if (!h.leaves || jobs[h.n] > SIZE_MAX / 2)
         return tnf_arena_fail(a, "hashes", e);
-    TNF_TRY(tnf_pool_run(tnf_pool_threads(how->threads), (size_t)jobs[h.n], hash_job, &h, e));
+    tnf_status status = tnf_pool_run(tnf_pool_threads(how->threads), (size_t)jobs[h.n], hash_job,
+                                     &h, e);
+    pthread_mutex_destroy(&h.lock);
+    TNF_TRY(status);
     tnf_put_hex(out, h.leaves, (size_t)before[h.n] * TNF_HASH_BYTES);
     return tnf_buf_status(out, "hashes", e);
 }
@@ -184,6 +211,8 @@ static tnf_status hash_file(struct converting *c, const char *path, tnf_error *e
     if (fd < 0 || !block || fstat(fd, &st) != 0)
         status = tnf_fail_sys(e, errno, "cannot read %s", TNF_VISIBLE(path));
     uint64_t size = status == TNF_OK ? (uint64_t)st.st_size : 0;
+    tnf_progress progress = { .tell = c->how->progress, .ctx = c->how->ctx, .total = size };
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     for (uint64_t at = 0; at < size && status == TNF_OK; at += TNF_LEAF_BYTES) {
         uint8_t hash[TNF_HASH_BYTES];
         tnf_digester d;
@@ -194,7 +223,10 @@ static tnf_status hash_file(struct converting *c, const char *path, tnf_error *e
         status = tnf_window_hash(&d, fd, at, n, block, e);
         tnf_digest_end(&d, hash);
         tnf_put_hex(c->leaves, hash, sizeof hash);
+        if (status == TNF_OK)
+            status = tnf_progress_add(&progress, &lock, n, e);
     }
+    pthread_mutex_destroy(&lock);
     free(block);
     if (fd >= 0)
         close(fd);
