@@ -146,8 +146,9 @@ TNF_API tnf_str tnf_job_text(const tnf_job *job);
 TNF_API const tnf_job_info *tnf_job_describe(const tnf_job *job);
 
 /** Does a part, from 0 on, and leaves its receipt; *receipt (may be NULL) becomes its text. Nothing
- *  is done if the receipt is there already. TNF_ECHANGED if an input is not the one that was
- *  planned, or the part came out differently before. */
+ *  is done if the receipt is there already, or the plan was finished (then its text has
+ *  "finished_before":true; on file systems with extended attributes). TNF_ECHANGED if an input is
+ * not the one that was planned, or the part came out differently before. */
 TNF_API TNF_CHECKED tnf_status tnf_job_part(tnf_str *receipt, tnf_job *job, uint64_t part,
                                             const tnf_job_how *how, tnf_error *error);
 /** Checks that every part is done, reads again what was written, merges the results, makes the
@@ -163,7 +164,9 @@ TNF_API TNF_CHECKED tnf_status tnf_job_part(tnf_str *receipt, tnf_job *job, uint
  *     similar  {…,"queries":[{"word":…,"hits":[{"word":…,"row":…,"score":…}, …]}, …]}
  *
  *  TNF_ENOTFOUND if parts are missing, with their numbers; TNF_EDIGEST if what was written is not
- *  what its part says, with the part and the leaf. Killed in between, it can be called again. */
+ *  what its part says, with the part and the leaf. Killed in between, it can be called again. If it
+ * was finished before and the result has not changed, the result is
+ * {…,"out":…,"finished_before":true}. */
 TNF_API TNF_CHECKED tnf_status tnf_job_finish(tnf_str *result, tnf_job *job, const tnf_job_how *how,
                                               tnf_error *error);
 /** Removes what parts have left: receipts and unfinished files. Inputs and results stay. */

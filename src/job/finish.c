@@ -271,12 +271,14 @@ static tnf_status put_output(struct finishing *f, tnf_buf *b, tnf_error *e)
 
 /* -------------------------------------------------------------------- in place */
 
-static tnf_status place(const char *temp, const char *path, bool replace, tnf_error *e)
+static tnf_status place(const tnf_job *job, const char *temp, const char *path, tnf_error *e)
 {
     struct stat a, b;
+    bool replace = job->o.replace;
     if (lstat(temp, &a) != 0)
         return errno == ENOENT ? TNF_OK /* it has its name already */
                                : tnf_fail_sys(e, errno, "cannot read %s", TNF_VISIBLE(temp));
+    tnf_job_mark(job, temp);
     bool linked = !replace && link(temp, path) == 0;
     if (!replace && !linked && errno == EEXIST) {
         if (lstat(path, &b) != 0 || a.st_dev != b.st_dev || a.st_ino != b.st_ino)
@@ -310,7 +312,7 @@ static tnf_status place_one(const tnf_job *job, size_t number, const char *path,
 {
     char *temp;
     TNF_TRY(tnf_job_temp(&temp, job, number, e));
-    tnf_status status = place(temp, path, job->o.replace, e);
+    tnf_status status = place(job, temp, path, e);
     tnf_free_path(temp);
     return status;
 }
@@ -398,6 +400,19 @@ static bool was_done(struct finishing *f, tnf_buf *result)
     return there;
 }
 
+/* What parts have left: receipts, and outputs that are not complete. */
+static tnf_status remove_left(struct finishing *f, tnf_error *e)
+{
+    const tnf_job *job = f->job;
+    for (size_t i = 0; i < job->nouts && !job->o.max_bytes; i++) {
+        char *temp;
+        TNF_TRY(tnf_job_temp(&temp, job, i, e));
+        (void)unlink(temp);
+        tnf_free_path(temp);
+    }
+    return remove_parts(f, e);
+}
+
 /* Nothing is left of the parts. Is the result there, with the content of its only input? */
 static bool is_finished(struct finishing *f)
 {
@@ -448,7 +463,10 @@ static tnf_status finish_convert(struct finishing *f, tnf_buf *b, tnf_error *e)
     if (was_done(f, b) && b->n > 0)
         return TNF_OK;
     tnf_status status = collect(f, &why);
-    if (status == TNF_ENOTFOUND && !f->receipts[0].rows.p && is_finished(f)) {
+    bool marked = status == TNF_ENOTFOUND && !f->how.trust_content && tnf_job_marked(f->job);
+    if (marked) /* by parts that began before it was finished, and ended later */
+        TNF_TRY(remove_left(f, e));
+    if (marked || (status == TNF_ENOTFOUND && !f->receipts[0].rows.p && is_finished(f))) {
         begin_result(f->job, b);
         tnf_buf_puts(b, ",\"out\":");
         tnf_json_put_string(b, f->job->o.out, strlen(f->job->o.out));
@@ -513,13 +531,5 @@ tnf_status tnf_job_abort(tnf_job *job, const tnf_job_how *how, tnf_error *e)
 {
     struct finishing f;
     TNF_TRY(begin(&f, job, how, e));
-    if (!f.base)
-        return TNF_OK;
-    for (size_t i = 0; i < job->nouts && !job->o.max_bytes; i++) {
-        char *temp;
-        TNF_TRY(tnf_job_temp(&temp, job, i, e));
-        (void)unlink(temp);
-        tnf_free_path(temp);
-    }
-    return remove_parts(&f, e);
+    return f.base ? remove_left(&f, e) : TNF_OK;
 }

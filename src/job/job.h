@@ -12,6 +12,7 @@
  *   merge.c      puts their results together
  *   receipt.c    what a part leaves behind
  *   finish.c     checks, merges, makes visible; finish_hash.c: … hashes
+ *   mark.c       how a result tells whose it is
  */
 #ifndef TNF_JOB_JOB_H
 #define TNF_JOB_JOB_H
@@ -185,6 +186,11 @@ tnf_status tnf_job_temp(char **out, const tnf_job *job, size_t number, tnf_error
 tnf_status tnf_job_path(char **out, const tnf_job *job, const char *base, const char *end,
                         tnf_error *e);
 void tnf_free_path(char *path);
+
+/* mark.c: notes that a file is the result of this plan, where the file system can. */
+void tnf_job_mark(const tnf_job *job, const char *path);
+/* Are all outputs there, marked as this plan's, and unchanged since? */
+bool tnf_job_marked(const tnf_job *job);
 
 /* receipt.c */
 void tnf_receipt_put(tnf_buf *out, const tnf_job *job, const struct job_receipt *r);

@@ -339,6 +339,19 @@ static bool is_done(tnf_job *job, const char *base, uint64_t part)
     return good;
 }
 
+/* Workers that are all started again, the finished ones, too, have nothing to do. Who trusts an
+ * input that has changed wants it done. */
+static bool was_finished(tnf_job *job, uint64_t part, const tnf_job_how *how)
+{
+    if (how->trust_content || !tnf_job_marked(job))
+        return false;
+    job->answer.n = 0;
+    tnf_buf_printf(&job->answer,
+                   "{\"job\":\"%s\",\"id\":\"%s\",\"part\":%" PRIu64 ",\"finished_before\":true}\n",
+                   tnf_job_names[job->kind], job->id, part);
+    return tnf_buf_status(&job->answer, "a receipt", NULL) == TNF_OK;
+}
+
 /* What was finished is not begun anew by a worker that comes late. */
 static tnf_status check_begun(const tnf_job *job, tnf_error *e)
 {
@@ -379,7 +392,7 @@ tnf_status tnf_job_part(tnf_str *receipt, tnf_job *job, uint64_t part, const tnf
                         job->o.parts - 1);
     const char *base = job->kind == TNF_JOB_CONVERT || !how.base ? job->o.out : how.base;
     tnf_status status = TNF_OK;
-    if (!is_done(job, base, part)) {
+    if (!is_done(job, base, part) && !was_finished(job, part, &how)) {
         status = do_part(job, part, &how, base, e);
         tnf_job_close(job);
     }
