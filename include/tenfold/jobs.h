@@ -158,7 +158,8 @@ TNF_API TNF_CHECKED tnf_status tnf_job_part(tnf_str *receipt, tnf_job *job, uint
  *               "tensors":[{"name":…,"hash":…}, …]}, …]}
  *     verify   {…,"ok":true,"files":[{"file":…,"ok":true,"checked":…,"undigested":…,
  *               "problems":[{"code":…,"offset":…,"tensor":…,"message":…}, …]}, …]}
- *     convert  {…,"out":…,"format":…,"size":…,"hash":"sha256:…" or null}
+ *     convert  {…,"out":…,"format":…,"size":…,"hash":"sha256:…"}; null with
+ *              no_verify if only reading could tell, or if the output cannot be read back
  *     stat     {…,"files":[{"file":…,"tensors":[{"name":…,"elements":…,"nan":…, …}, …]}, …]}
  *     diff     {…,"same":false,"differences":[{"kind":…,"name":…, …}, …]}
  *     similar  {…,"queries":[{"word":…,"hits":[{"word":…,"row":…,"score":…}, …]}, …]}

@@ -22,6 +22,7 @@ tnf_status tnf_finish_find(struct finishing *f, tnf_error *e)
         struct stat st;
         TNF_TRY(tnf_job_temp(&temp, job, i, e));
         bool there = lstat(temp, &st) == 0;
+        f->placed = f->placed || !there;
         const char *path = there ? temp : job->outs[i].path;
         bool good = there || (lstat(path, &st) == 0 &&
                               (!job->outs[i].size || (uint64_t)st.st_size == job->outs[i].size));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What finish.c, finish_hash.c and again.c share. */
+/* What finish*.c and again.c share. */
 #ifndef TNF_JOB_FINISHING_H
 #define TNF_JOB_FINISHING_H
 
@@ -12,6 +12,7 @@ struct finishing {
     tnf_arena arena;
     struct job_receipt *receipts; /* of all parts */
     char **now;                   /* where each output lies */
+    bool placed;                  /* one of them under its name already */
     tnf_progress progress;
     pthread_mutex_t lock; /* guards progress */
 };
@@ -19,6 +20,9 @@ struct finishing {
 /* finish_hash.c: the hashes of all inputs. */
 tnf_status tnf_finish_hash(struct finishing *f, tnf_buf *b, tnf_error *e);
 void tnf_finish_put_hash(tnf_buf *b, const uint8_t hash[TNF_HASH_BYTES]);
+
+/* finish_output.c: what is told of the output; */
+tnf_status tnf_finish_output(struct finishing *f, tnf_buf *b, tnf_error *e);
 
 /* again.c: where the outputs lie now; */
 tnf_status tnf_finish_find(struct finishing *f, tnf_error *e);

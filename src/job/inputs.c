@@ -181,7 +181,10 @@ static tnf_status check_pin(const struct job_pin *pin, const char *shown, const 
         return changed(shown, "it has another size", e);
     if (!trust && pin->dated && now.dated && now.mtime_ns != pin->mtime_ns)
         return changed(shown, "it was changed, or is a copy (--trust-content compares less)", e);
-    if (!trust && pin->etag && now.etag && strcmp(now.etag, pin->etag) != 0)
+    if (!trust && pin->etag && !now.etag)
+        return changed(shown, "its server tells no ETag any more (--trust-content compares less)",
+                       e);
+    if (!trust && pin->etag && strcmp(now.etag, pin->etag) != 0)
         return changed(
             shown, "its ETag is another, so it is another version (--trust-content compares less)",
             e);

@@ -11,7 +11,8 @@
  *   rows*.c      … of verify, stat, diff and similar; pieces.c: of some leaves of a tensor
  *   merge.c      puts their results together
  *   receipt.c    what a part leaves behind
- *   finish.c     checks, merges, makes visible; finish_hash.c: … hashes
+ *   finish.c     checks, merges, makes visible; finish_hash.c: … hashes;
+ *   finish_output.c  what is told of a file
  *   mark.c       how a result tells whose it is
  */
 #ifndef TNF_JOB_JOB_H
