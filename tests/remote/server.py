@@ -248,6 +248,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def how_whole(self, name, argument, nth):  # no ranges at all
         self.answer(200, self.content(name), {"ETag": self.etag(self.content(name))})
 
+    def how_rangeless(self, name, argument, nth):  # no ranges any more, from the second request on
+        if nth == 1:
+            return self.part(name)
+        self.how_whole(name, argument, nth)
+
     def how_endless(self, name, argument, nth):
         self.answer(200, self.content(name), length=False)
         for _ in range(100):
@@ -339,6 +344,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def how_there(self, name, argument, nth):  # to the same host
         self.answer(302, b"", {"Location": "/ok/" + name})
+
+    def how_redirect(self, name, argument, nth):  # redirect-308: by that status
+        self.answer(int(argument), b"", {"Location": "/ok/" + name})
 
     def how_relative(self, name, argument, nth):
         self.answer(307, b"", {"Location": "../ok/" + name})
