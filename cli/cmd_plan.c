@@ -186,8 +186,8 @@ static const opt table[] = {
     { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
       "Print the plan itself instead of a summary." },
     { "out", 0, OPT_TEXT, offsetof(options, out), "PATH", NULL,
-      "convert: the file to write, or with --max-size the directory. Other jobs: receipts lie "
-      "beside this path; without it, beside the plan." },
+      "convert: the file to write, an object (s3://BUCKET/KEY), or with --max-size the directory. "
+      "Other jobs: receipts lie beside this path; without it, beside the plan." },
     TO_OPTION(options, save, "the extension of --out decides."),
     WRITER_OPTION(options, save, "option", 'o'),
     { "max-size", 0, OPT_TEXT, offsetof(options, max_size), "SIZE", NULL,

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tenfold/remote.h>
 
 #define PLAN_MAX (SIZE_MAX / 4 < UINT32_MAX ? SIZE_MAX / 4 : (size_t)UINT32_MAX)
 
@@ -59,10 +60,16 @@ void plan_free(loaded_plan *p)
     free(p->text);
 }
 
+/* Do receipts lie beside the plan? */
+static bool beside_plan(const loaded_plan *p)
+{
+    return !p->info->out || tnf_is_url(p->info->out);
+}
+
 tnf_job_how plan_how(const loaded_plan *p)
 {
     tnf_job_how how = TNF_JOB_HOW_INIT;
-    how.base = p->info->out ? NULL : p->path;
+    how.base = beside_plan(p) ? p->path : NULL;
     return how;
 }
 
@@ -101,9 +108,10 @@ static int do_part(const cli_state *cli, const char *name, const part_options *o
     if (n != p->info->parts)
         return usage_error("%s: the plan has %" PRIu64 " parts, not %" PRIu64, name, p->info->parts,
                            n);
-    if (strcmp(p->path, "-") == 0 && !p->info->out)
-        return usage_error("%s: a plan without --out must be a file, since receipts lie beside it",
-                           name);
+    if (strcmp(p->path, "-") == 0 && beside_plan(p))
+        return usage_error(
+            "%s: a plan without --out, or to a URL, must be a file, since receipts lie beside it",
+            name);
     tnf_str receipt;
     if (tnf_job_part(&receipt, p->job, i, &how, &error) != TNF_OK)
         return file_error(p->path, &error);

@@ -59,7 +59,8 @@ typedef struct tnf_job_options {
     bool lenient;              /**< as tnf_open_options.lenient */
 
     /* convert */
-    const char *out;    /**< the file, or with max_bytes the directory; others: where receipts go */
+    const char *out;    /**< the file, s3://…, or with max_bytes the directory; others: where
+                             receipts go */
     const char *format; /**< to write; NULL: by the extension of `out` */
     const tnf_option *options;  /**< of its writer */
     size_t noptions;            /**< number of options */
@@ -109,8 +110,9 @@ typedef struct tnf_job_info {
 /** How to do a part, or to finish. Begin with TNF_JOB_HOW_INIT; NULL means all defaults. */
 typedef struct tnf_job_how {
     size_t size; /**< sizeof(tnf_job_how) */
-    /** Receipts lie in the directory of this name with ".tenfold-ID.parts" behind it. NULL: the
-     *  plan's `out`; if it has none, there are no files: the caller keeps what tnf_job_part() gives
+    /** Receipts lie in the directory of this name with ".tenfold-ID.parts" behind it. Conversions
+     *  to an object of s3 need it, other conversions do not use it. NULL: the plan's `out`; if it
+     *  has none, there are no files: the caller keeps what tnf_job_part() gives
      *  and hands it to tnf_job_finish(). */
     const char *base;
     bool trust_content; /**< other times of change, or ETags, of the inputs are taken; a size or a

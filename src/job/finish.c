@@ -273,7 +273,10 @@ static bool was_done(struct finishing *f, tnf_buf *result)
 static tnf_status remove_left(struct finishing *f, tnf_error *e)
 {
     const tnf_job *job = f->job;
-    for (size_t i = 0; i < job->nouts && !job->o.max_bytes; i++) {
+    bool far = tnf_job_far(job);
+    if (far)
+        tnf_object_abort(f);
+    for (size_t i = 0; i < job->nouts && !job->o.max_bytes && !far; i++) {
         char *temp;
         TNF_TRY(tnf_job_temp(&temp, job, i, e));
         (void)unlink(temp);
@@ -369,8 +372,23 @@ static tnf_status finish_convert(struct finishing *f, tnf_buf *b, tnf_error *e)
     return status;
 }
 
+/* Completing the upload makes it visible. Killed afterwards, it is completed again. */
+static tnf_status finish_object(struct finishing *f, tnf_buf *b, tnf_error *e)
+{
+    if (!f->base)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "where do the receipts lie: base?");
+    TNF_TRY(collect(f, e));
+    begin_result(f->job, b);
+    TNF_TRY(tnf_object_finish(f, b, e));
+    tnf_buf_puts(b, "}\n");
+    TNF_TRY(tnf_buf_status(b, "the result", e));
+    return remove_parts(f, e);
+}
+
 static tnf_status finish(struct finishing *f, tnf_buf *b, tnf_error *e)
 {
+    if (tnf_job_far(f->job))
+        return finish_object(f, b, e);
     if (f->job->kind == TNF_JOB_CONVERT)
         return finish_convert(f, b, e);
     TNF_TRY(collect(f, e));
@@ -388,7 +406,7 @@ static tnf_status begin(struct finishing *f, tnf_job *job, const tnf_job_how *ho
     *f = (struct finishing) { .job = job, .lock = PTHREAD_MUTEX_INITIALIZER };
     TNF_TRY(tnf_options_copy(&f->how, sizeof f->how, how, e));
     f->progress = (tnf_progress) { .tell = f->how.progress, .ctx = f->how.ctx };
-    f->base = job->kind == TNF_JOB_CONVERT || !f->how.base ? job->o.out : f->how.base;
+    f->base = tnf_job_base(job, &f->how);
     return TNF_OK;
 }
 

@@ -13,6 +13,7 @@ struct finishing {
     struct job_receipt *receipts; /* of all parts */
     char **now;                   /* where each output lies */
     bool placed;                  /* one of them under its name already */
+    uint64_t sent;                /* bytes of an object */
     tnf_progress progress;
     pthread_mutex_t lock; /* guards progress */
 };
@@ -23,6 +24,10 @@ void tnf_finish_put_hash(tnf_buf *b, const uint8_t hash[TNF_HASH_BYTES]);
 
 /* finish_output.c: what is told of the output; */
 tnf_status tnf_finish_output(struct finishing *f, tnf_buf *b, tnf_error *e);
+
+/* object.c: completes the upload, and tells of it; gives it up, as far as it is known. */
+tnf_status tnf_object_finish(struct finishing *f, tnf_buf *b, tnf_error *e);
+void tnf_object_abort(struct finishing *f);
 
 /* again.c: where the outputs lie now; */
 tnf_status tnf_finish_find(struct finishing *f, tnf_error *e);

@@ -15,6 +15,7 @@ import html
 import http.server
 import json
 import os
+import re
 import socket
 import struct
 import sys
@@ -27,6 +28,7 @@ folder = sys.argv[1]
 lock = threading.Lock()
 log = []
 counts = {}
+kept = {}  # of a bucket that keeps what it is given: objects by path, uploads by id
 stored = {}  # of buckets: digests of parts by number, and what became an object
 settings = {"fail": 0, "seen": 0, "now": 0, "open": 0}
 ports = []
@@ -524,6 +526,56 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if argument == "late" and self.command == "POST":  # 200 at once, to keep the connection
             return self.answer(200, b"<Error><Code>InternalError</Code></Error>")
         self.answer(200, b"<R/>", {"ETag": '"whole"'})
+
+    def how_kept(self, name, argument, nth):
+        """A bucket that keeps what it is given, by its rules. kept-slow: 0.2 s before an upload has its name;
+        kept-lost: the connection is reset after the upload is complete, once."""
+        path, _, query = self.path.partition("?")
+        query = {k: v[0] for k, v in urllib.parse.parse_qs(query, keep_blank_values=True).items()}
+        objects, uploads = kept.setdefault("objects", {}), kept.setdefault("uploads", {})
+        refuse = lambda status, code: self.answer(status, b"<Error><Code>%s</Code></Error>" % code.encode())
+        if self.command in ("GET", "HEAD") and "list" in query:
+            return self.answer(200, json.dumps({"objects": list(objects), "uploads": list(uploads)}).encode())
+        if self.command in ("GET", "HEAD"):
+            if path not in objects:
+                return refuse(404, "NoSuchKey")
+            data, etag = objects[path]
+            if self.command == "HEAD":
+                return self.answer(200, b"", {"ETag": etag}, length=len(data))
+            return self.part(name, data=data, etag=etag)
+        if "uploads" in query:
+            time.sleep(0.2 if argument == "slow" else 0)
+            with lock:
+                number = kept["n"] = kept.get("n", 0) + 1
+                uploads["id/%d" % number] = {}
+            return self.answer(200, b"<R><UploadId>id/%d</UploadId></R>" % number)
+        upload = query.get("uploadId")
+        if upload not in uploads:
+            return refuse(404, "NoSuchUpload")
+        if self.command == "DELETE":
+            del uploads[upload]
+            return self.answer(204, b"")
+        if self.command == "PUT":
+            md5 = hashlib.md5(self.raw)
+            if self.headers.get("Content-MD5") != base64.b64encode(md5.digest()).decode():
+                return refuse(400, "BadDigest")
+            uploads[upload][int(query["partNumber"])] = (self.raw, md5)
+            return self.answer(200, b"", {"ETag": '"%s"' % md5.hexdigest()})
+        if self.headers.get("If-None-Match") == "*" and path in objects:
+            return refuse(412, "PreconditionFailed")
+        parts = [(int(n), tag) for n, tag in re.findall('<PartNumber>([0-9]+)</PartNumber><ETag>(.*?)</ETag>', self.body)]
+        there = uploads[upload]
+        if [n for n, _ in parts] != list(range(1, len(there) + 1)) or any(
+                tag != '"%s"' % there[n][1].hexdigest() for n, tag in parts):
+            return refuse(400, "InvalidPart")
+        if any(len(there[n][0]) < 5 << 20 for n, _ in parts[:-1]):
+            return refuse(400, "EntityTooSmall")
+        whole = hashlib.md5(b"".join(there[n][1].digest() for n, _ in parts)).hexdigest()
+        objects[path] = (b"".join(there[n][0] for n, _ in parts), '"%s-%d"' % (whole, len(parts)))
+        del uploads[upload]
+        if argument == "lost" and nth:
+            return self.reset()
+        return self.answer(200, b"<R/>")
 
     # ---------------------------------------------------------------- folders
 
