@@ -125,12 +125,15 @@ typedef struct tnf_job_how {
     tnf_progress_fn progress; /**< called at least once for each leaf that is read, similar: at the
                                    beginning; false stops, without a receipt. NULL: never */
     void *ctx;                /**< passed to it */
+    bool check_input; /**< finish of a conversion: the inputs are read once more and compared with
+                           what was written, leaf by leaf; TNF_EDIGEST. TNF_EUNSUPPORTED if tensors
+                           are not copied as they are */
 } tnf_job_how;
 
 /** All defaults. */
 #define TNF_JOB_HOW_INIT                                                                           \
     {                                                                                              \
-        sizeof(tnf_job_how), NULL, false, false, NULL, 0, 0, NULL, NULL                            \
+        sizeof(tnf_job_how), NULL, false, false, NULL, 0, 0, NULL, NULL, false                     \
     }
 
 /** Makes a plan. Opens the inputs and reads their headers only. TNF_ELOSSY if a conversion would

@@ -340,6 +340,7 @@ static tnf_status write_result(struct finishing *f, tnf_buf *b, tnf_error *e)
     if (!f->how.no_verify)
         TNF_TRY(tnf_pool_run(tnf_pool_threads(f->how.threads), (size_t)f->job->o.parts,
                              tnf_finish_check, f, e));
+    TNF_TRY(tnf_finish_input(f, e));
     TNF_TRY(write_index(f, e));
     TNF_TRY(make_result(f, b, e));
     tnf_status status = place_all(f, e);
@@ -378,6 +379,7 @@ static tnf_status finish_object(struct finishing *f, tnf_buf *b, tnf_error *e)
     if (!f->base)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "where do the receipts lie: base?");
     TNF_TRY(collect(f, e));
+    TNF_TRY(tnf_finish_input(f, e));
     begin_result(f->job, b);
     TNF_TRY(tnf_object_finish(f, b, e));
     tnf_buf_puts(b, "}\n");

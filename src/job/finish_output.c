@@ -13,8 +13,7 @@
 
 /* --------------------------------------------------------------------- leaves */
 
-/* All leaves, in the order of the items; before[i]: of the items before the i-th. */
-static tnf_status all_leaves(struct finishing *f, uint8_t **out, uint64_t **before, tnf_error *e)
+tnf_status tnf_finish_leaves(struct finishing *f, uint8_t **out, uint64_t **before, tnf_error *e)
 {
     const tnf_job *job = f->job;
     uint64_t total = 0;
@@ -153,7 +152,7 @@ static tnf_status hash_output(struct finishing *f, uint8_t out[TNF_HASH_BYTES], 
     if (open_output(f, &file, NULL) != TNF_OK)
         return TNF_OK;
     if (strcmp(f->job->mode, "whole") != 0) {
-        status = all_leaves(f, &all, &before, e);
+        status = tnf_finish_leaves(f, &all, &before, e);
         *known = status == TNF_OK && hash_ranges(f, out, file, all, before);
     }
     if (status == TNF_OK && !*known && !f->how.no_verify && !tnf_job_far(f->job)) {

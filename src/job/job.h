@@ -12,7 +12,7 @@
  *   merge.c      puts their results together
  *   receipt.c    what a part leaves behind
  *   finish.c     checks, merges, makes visible; finish_hash.c: … hashes;
- *   finish_output.c  what is told of a file
+ *   finish_output.c  what is told of a file; finish_input.c: … compared with the input
  *   object.c     an object of s3 as the output
  *   mark.c       how a result tells whose it is
  */
