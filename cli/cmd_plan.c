@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tenfold/remote.h>
 
 #define JOBS "hash|verify|convert|stat|diff|similar"
 
@@ -94,7 +95,20 @@ static void put_summary(const tnf_job_info *info)
     printf("\nid %s\n", info->id);
 }
 
-static int make(const options *o, tnf_job_options *what)
+/* Workers need all of a URL, so a plan has what no message shows. */
+static void warn_of_queries(const cli_state *cli, const tnf_job_options *what)
+{
+    for (size_t i = 0; i < what->ninputs && !cli->quiet; i++) {
+        if (!tnf_is_url(what->inputs[i]) || !strchr(what->inputs[i], '?'))
+            continue;
+        file_message("plan", "warning: ", TNF_NO_OFFSET,
+                     "it has all of a URL, the query included: if that is a signature, nobody else "
+                     "may read the plan");
+        return;
+    }
+}
+
+static int make(const cli_state *cli, const options *o, tnf_job_options *what)
 {
     tnf_job *job;
     tnf_error error;
@@ -102,10 +116,12 @@ static int make(const options *o, tnf_job_options *what)
     if (status != TNF_OK)
         return file_error("plan", &error);
     tnf_str text = tnf_job_text(job);
-    if (o->json)
+    if (o->json) {
         fwrite(text.p, 1, text.n, stdout);
-    else
+        warn_of_queries(cli, what);
+    } else {
         put_summary(tnf_job_describe(job));
+    }
     tnf_job_free(job);
     return EXIT_DONE;
 }
@@ -148,7 +164,6 @@ static int run_plan(const cli_state *cli, const void *opts, int argc, char **arg
     tnf_job_options what = TNF_JOB_INIT;
     format_options writer = { 0 };
     words queries = { 0 };
-    (void)cli;
     int code = fill(o, &what, &writer);
     if (code == EXIT_DONE && o->queries)
         code = read_words(&queries, o->queries);
@@ -157,7 +172,7 @@ static int run_plan(const cli_state *cli, const void *opts, int argc, char **arg
     what.queries = queries.items;
     what.nqueries = queries.n;
     if (code == EXIT_DONE)
-        code = make(o, &what);
+        code = make(cli, o, &what);
     format_options_free(&writer);
     free_words(&queries);
     return code;
@@ -171,8 +186,8 @@ static const opt table[] = {
     { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL,
       "Print the plan itself instead of a summary." },
     { "out", 0, OPT_TEXT, offsetof(options, out), "PATH", NULL,
-      "convert: the file to write, or with --max-size the directory. Other jobs: receipts lie "
-      "beside this path; without it, beside the plan." },
+      "convert: the file to write, an object (s3://BUCKET/KEY), or with --max-size the directory. "
+      "Other jobs: receipts lie beside this path; without it, beside the plan." },
     TO_OPTION(options, save, "the extension of --out decides."),
     WRITER_OPTION(options, save, "option", 'o'),
     { "max-size", 0, OPT_TEXT, offsetof(options, max_size), "SIZE", NULL,

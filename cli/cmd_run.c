@@ -10,7 +10,7 @@
 
 typedef struct options {
     const char *jobs;
-    bool json, no_verify;
+    bool json, no_verify, check_input;
     part_options part; /* only --trust-content of it */
 } options;
 
@@ -100,6 +100,7 @@ static int run_plan(const cli_state *cli, const options *o, const loaded_plan *p
         return usage_error("run: --jobs takes a number from 1 to 1000, not '%s'", o->jobs);
     r.how.trust_content = o->part.trust_content;
     r.how.no_verify = o->no_verify;
+    r.how.check_input = o->check_input;
     r.how.threads = (unsigned)cores > r.jobs ? (unsigned)cores / r.jobs : 1;
     int code = run_parts(&r);
     free(r.pids);
@@ -123,6 +124,9 @@ static const opt table[] = {
     { "jobs", 'j', OPT_TEXT, offsetof(options, jobs), "N", NULL,
       "Run N parts at a time, each as a process [one per core]." },
     { "json", 0, OPT_FLAG, offsetof(options, json), NULL, NULL, "Print the result as JSON." },
+    { "check-input", 0, OPT_FLAG, offsetof(options, check_input), NULL, NULL,
+      "convert: read the input once more and compare it with what was written, if tensors are "
+      "copied as they are." },
     { "no-verify", 0, OPT_FLAG, offsetof(options, no_verify), NULL, NULL,
       "Do not read again what was written to compare it with what the parts say they wrote." },
     TRUST_OPTION(options, part),

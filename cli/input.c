@@ -157,7 +157,7 @@ static void on_remote_warning(void *ctx, const tnf_warning *warning)
         file_message(in->name, "warning: ", warning->offset, warning->message);
 }
 
-static void on_trace(void *ctx, uint64_t offset, const char *line)
+void input_trace(void *ctx, uint64_t offset, const char *line)
 {
     (void)ctx;
     if (offset == TNF_NO_OFFSET)
@@ -220,7 +220,7 @@ const tnf_open_options *input_how_begin(input_how *how, input *in, const cli_sta
     o->options = how->reader.items;
     o->noptions = how->reader.n;
     o->warn = on_warning;
-    o->trace = cli->trace ? on_trace : NULL;
+    o->trace = cli->trace ? input_trace : NULL;
     o->ctx = in;
     how->remote = (tnf_url_options) { .size = sizeof how->remote };
     how->remote.trace = o->trace;

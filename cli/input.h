@@ -109,6 +109,8 @@ typedef struct input_how {
 const tnf_open_options *input_how_begin(input_how *how, input *in, const cli_state *cli,
                                         const input_options *options, const char *path);
 void input_how_end(input_how *how);
+/* A line of --trace: what was read at this offset, or asked over the network. */
+void input_trace(void *ctx, uint64_t offset, const char *line);
 /* Can it be read only once: standard input, a pipe, a device? Then this reads all of it. */
 bool input_is_stream(const char *path);
 tnf_status input_stream(tnf_source **out, const char *path, tnf_access access, tnf_error *error);

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tenfold/remote.h>
 
 #define PLAN_MAX (SIZE_MAX / 4 < UINT32_MAX ? SIZE_MAX / 4 : (size_t)UINT32_MAX)
 
@@ -59,10 +60,16 @@ void plan_free(loaded_plan *p)
     free(p->text);
 }
 
+/* Do receipts lie beside the plan? */
+static bool beside_plan(const loaded_plan *p)
+{
+    return !p->info->out || tnf_is_url(p->info->out);
+}
+
 tnf_job_how plan_how(const loaded_plan *p)
 {
     tnf_job_how how = TNF_JOB_HOW_INIT;
-    how.base = p->info->out ? NULL : p->path;
+    how.base = beside_plan(p) ? p->path : NULL;
     return how;
 }
 
@@ -80,8 +87,18 @@ static bool parse_part(const char *text, uint64_t *i, uint64_t *n)
     return end != text && !*end && *text != '-' && errno == 0 && *i < *n;
 }
 
-static int do_part(const char *name, const part_options *o, const loaded_plan *p, uint64_t i,
-                   uint64_t n)
+/* A receipt without a NUL at its end. */
+static bool has_words(tnf_str text, const char *words)
+{
+    size_t n = strlen(words);
+    for (size_t i = 0; i + n <= text.n && text.n < 1000; i++)
+        if (memcmp(text.p + i, words, n) == 0)
+            return true;
+    return false;
+}
+
+static int do_part(const cli_state *cli, const char *name, const part_options *o,
+                   const loaded_plan *p, uint64_t i, uint64_t n)
 {
     tnf_error error;
     tnf_job_how how = plan_how(p);
@@ -91,18 +108,22 @@ static int do_part(const char *name, const part_options *o, const loaded_plan *p
     if (n != p->info->parts)
         return usage_error("%s: the plan has %" PRIu64 " parts, not %" PRIu64, name, p->info->parts,
                            n);
-    if (strcmp(p->path, "-") == 0 && !p->info->out)
-        return usage_error("%s: a plan without --out must be a file, since receipts lie beside it",
-                           name);
-    tnf_status status = tnf_job_part(NULL, p->job, i, &how, &error);
-    return status == TNF_OK ? EXIT_DONE : file_error(p->path, &error);
+    if (strcmp(p->path, "-") == 0 && beside_plan(p))
+        return usage_error(
+            "%s: a plan without --out, or to a URL, must be a file, since receipts lie beside it",
+            name);
+    tnf_str receipt;
+    if (tnf_job_part(&receipt, p->job, i, &how, &error) != TNF_OK)
+        return file_error(p->path, &error);
+    if (!cli->quiet && has_words(receipt, "\"finished_before\":true"))
+        file_message(p->info->out, "", TNF_NO_OFFSET, "already finished");
+    return EXIT_DONE;
 }
 
 int part_run(const cli_state *cli, const char *name, const part_options *o, int nargs)
 {
     loaded_plan p;
     uint64_t i, n;
-    (void)cli;
     if (!o->plan || !o->part)
         return usage_error("%s: --plan and --part belong together", name);
     if (nargs > 0)
@@ -112,7 +133,7 @@ int part_run(const cli_state *cli, const char *name, const part_options *o, int 
                            o->part);
     int code = plan_load(&p, o->plan);
     if (code == EXIT_DONE)
-        code = do_part(name, o, &p, i, n);
+        code = do_part(cli, name, o, &p, i, n);
     plan_free(&p);
     return code;
 }

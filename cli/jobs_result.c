@@ -81,7 +81,7 @@ static void put_written(const cli_state *cli, const tnf_value *result)
         return;
     put_text(text_of(tnf_value_get(result, "out")));
     if (is_true(tnf_value_get(result, "finished_before"))) {
-        puts(": finished before");
+        puts(": already finished");
         return;
     }
     printf(": %s, %" PRIu64 " bytes", text_of(tnf_value_get(result, "format")),

@@ -267,6 +267,9 @@ int saving_run(saving *s)
     s->save.plan = s->cli->verbose && (!o->dry_run || s->quiet_plan) ? on_plan : NULL;
     s->save.progress = saving_progress;
     s->save.ctx = s;
+    s->remote = (tnf_url_options) { .size = sizeof s->remote };
+    s->remote.trace = s->cli->trace ? input_trace : NULL;
+    s->save.remote = &s->remote;
     const tnf_file **files = calloc(s->n + 1, sizeof *files);
     const char **names = calloc(s->n + 1, sizeof *names);
     char **paths = calloc(s->n + 1, sizeof *paths);

@@ -135,6 +135,7 @@ typedef struct saving {
     const choosing *choosing; /* NULL: everything, under its name */
     tnf_convert_options how;  /* for the command to fill in; save and names are set here */
     tnf_save_options save;    /* likewise: what is not in `options` */
+    tnf_url_options remote;   /* of an output over the network */
     tnf_report *report;       /* afterwards; NULL: nothing was planned. saving_free() */
     tnf_status status;        /* likewise */
     tnf_error error;          /* likewise */

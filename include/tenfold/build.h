@@ -155,13 +155,15 @@ typedef struct tnf_save_options {
      *  the file open or mapped, this one, too, then see the bytes of other places: options->like
      *  must be closed after the call and not be read from. */
     bool shift;
+    /** If the path is a URL: how to use the network (remote.h); NULL: all defaults. */
+    const struct tnf_url_options *remote;
 } tnf_save_options;
 
 /** All defaults. */
 #define TNF_SAVE_INIT                                                                              \
     {                                                                                              \
         sizeof(tnf_save_options), NULL, NULL, 0, false, false, false, false, NULL, NULL, NULL,     \
-            NULL, NULL, NULL, NULL, false, false                                                   \
+            NULL, NULL, NULL, NULL, false, false, NULL                                             \
     }
 
 /** The format that tnf_save() writes of this builder under this name: options->format, or by the

@@ -59,7 +59,8 @@ typedef struct tnf_job_options {
     bool lenient;              /**< as tnf_open_options.lenient */
 
     /* convert */
-    const char *out;    /**< the file, or with max_bytes the directory; others: where receipts go */
+    const char *out;    /**< the file, s3://…, or with max_bytes the directory; others: where
+                             receipts go */
     const char *format; /**< to write; NULL: by the extension of `out` */
     const tnf_option *options;  /**< of its writer */
     size_t noptions;            /**< number of options */
@@ -109,8 +110,9 @@ typedef struct tnf_job_info {
 /** How to do a part, or to finish. Begin with TNF_JOB_HOW_INIT; NULL means all defaults. */
 typedef struct tnf_job_how {
     size_t size; /**< sizeof(tnf_job_how) */
-    /** Receipts lie in the directory of this name with ".tenfold-ID.parts" behind it. NULL: the
-     *  plan's `out`; if it has none, there are no files: the caller keeps what tnf_job_part() gives
+    /** Receipts lie in the directory of this name with ".tenfold-ID.parts" behind it. Conversions
+     *  to an object of s3 need it, other conversions do not use it. NULL: the plan's `out`; if it
+     *  has none, there are no files: the caller keeps what tnf_job_part() gives
      *  and hands it to tnf_job_finish(). */
     const char *base;
     bool trust_content; /**< other times of change, or ETags, of the inputs are taken; a size or a
@@ -120,14 +122,18 @@ typedef struct tnf_job_how {
                                    files */
     size_t nreceipts;         /**< number of texts */
     unsigned threads;         /**< 0: one per core, or TENFOLD_THREADS */
-    tnf_progress_fn progress; /**< called meanwhile; NULL: never */
+    tnf_progress_fn progress; /**< called at least once for each leaf that is read, similar: at the
+                                   beginning; false stops, without a receipt. NULL: never */
     void *ctx;                /**< passed to it */
+    bool check_input; /**< finish of a conversion: the inputs are read once more and compared with
+                           what was written, leaf by leaf; TNF_EDIGEST. TNF_EUNSUPPORTED if tensors
+                           are not copied as they are */
 } tnf_job_how;
 
 /** All defaults. */
 #define TNF_JOB_HOW_INIT                                                                           \
     {                                                                                              \
-        sizeof(tnf_job_how), NULL, false, false, NULL, 0, 0, NULL, NULL                            \
+        sizeof(tnf_job_how), NULL, false, false, NULL, 0, 0, NULL, NULL, false                     \
     }
 
 /** Makes a plan. Opens the inputs and reads their headers only. TNF_ELOSSY if a conversion would
@@ -145,8 +151,9 @@ TNF_API tnf_str tnf_job_text(const tnf_job *job);
 TNF_API const tnf_job_info *tnf_job_describe(const tnf_job *job);
 
 /** Does a part, from 0 on, and leaves its receipt; *receipt (may be NULL) becomes its text. Nothing
- *  is done if the receipt is there already. TNF_ECHANGED if an input is not the one that was
- *  planned, or the part came out differently before. */
+ *  is done if the receipt is there already, or the plan was finished (then its text has
+ *  "finished_before":true; on file systems with extended attributes). TNF_ECHANGED if an input is
+ * not the one that was planned, or the part came out differently before. */
 TNF_API TNF_CHECKED tnf_status tnf_job_part(tnf_str *receipt, tnf_job *job, uint64_t part,
                                             const tnf_job_how *how, tnf_error *error);
 /** Checks that every part is done, reads again what was written, merges the results, makes the
@@ -156,13 +163,16 @@ TNF_API TNF_CHECKED tnf_status tnf_job_part(tnf_str *receipt, tnf_job *job, uint
  *               "tensors":[{"name":…,"hash":…}, …]}, …]}
  *     verify   {…,"ok":true,"files":[{"file":…,"ok":true,"checked":…,"undigested":…,
  *               "problems":[{"code":…,"offset":…,"tensor":…,"message":…}, …]}, …]}
- *     convert  {…,"out":…,"format":…,"size":…,"hash":"sha256:…" or null}
+ *     convert  {…,"out":…,"format":…,"size":…,"hash":"sha256:…"}; null with
+ *              no_verify if only reading could tell, or if the output cannot be read back
  *     stat     {…,"files":[{"file":…,"tensors":[{"name":…,"elements":…,"nan":…, …}, …]}, …]}
  *     diff     {…,"same":false,"differences":[{"kind":…,"name":…, …}, …]}
  *     similar  {…,"queries":[{"word":…,"hits":[{"word":…,"row":…,"score":…}, …]}, …]}
  *
  *  TNF_ENOTFOUND if parts are missing, with their numbers; TNF_EDIGEST if what was written is not
- *  what its part says, with the part and the leaf. Killed in between, it can be called again. */
+ *  what its part says, with the part and the leaf. Killed in between, it can be called again. If it
+ * was finished before and the result has not changed, the result is
+ * {…,"out":…,"finished_before":true}. */
 TNF_API TNF_CHECKED tnf_status tnf_job_finish(tnf_str *result, tnf_job *job, const tnf_job_how *how,
                                               tnf_error *error);
 /** Removes what parts have left: receipts and unfinished files. Inputs and results stay. */

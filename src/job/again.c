@@ -22,9 +22,11 @@ tnf_status tnf_finish_find(struct finishing *f, tnf_error *e)
         struct stat st;
         TNF_TRY(tnf_job_temp(&temp, job, i, e));
         bool there = lstat(temp, &st) == 0;
+        f->placed = f->placed || !there;
         const char *path = there ? temp : job->outs[i].path;
         bool good = there || (lstat(path, &st) == 0 &&
                               (!job->outs[i].size || (uint64_t)st.st_size == job->outs[i].size));
+        f->progress.total += (uint64_t)st.st_size;
         f->now[i] = tnf_arena_str(&f->arena, path, strlen(path));
         tnf_free_path(temp);
         if (!f->now[i])
@@ -82,6 +84,7 @@ static tnf_status check_leaves(struct again *a, const struct job_item *it, uint6
         TNF_TRY(one_hash(a, hash, at + done, n, e));
         if (!is_same(hash, a->f->receipts[a->part].leaves, a->leaf++))
             return leaf_differs(a, it, (it ? it->first : 0) + k, at + done, e);
+        TNF_TRY(tnf_progress_add(&a->f->progress, &a->f->lock, n, e));
     }
     return TNF_OK;
 }

@@ -139,144 +139,16 @@ static tnf_status collect(struct finishing *f, tnf_error *e)
     return TNF_OK;
 }
 
-/* --------------------------------------------------------------------- leaves */
-
-/* All leaves, in the order of the items; before[i]: of the items before the i-th. */
-static tnf_status all_leaves(struct finishing *f, uint8_t **out, uint64_t **before, tnf_error *e)
-{
-    const tnf_job *job = f->job;
-    uint64_t total = 0;
-    *before = tnf_arena_array(&f->arena, job->nitems + 1, sizeof **before);
-    if (!*before)
-        return tnf_arena_fail(&f->arena, "hashes", e);
-    for (size_t i = 0; i < job->nitems; i++) {
-        (*before)[i] = total;
-        total += job->items[i].n;
-    }
-    uint8_t *to = *out = tnf_arena_array(&f->arena, total + 1, TNF_HASH_BYTES);
-    if (!to)
-        return tnf_arena_fail(&f->arena, "hashes", e);
-    for (uint64_t i = 0; i < job->o.parts; i++) {
-        if (!tnf_take_hex(to, f->receipts[i].leaves))
-            return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "the receipt of part %" PRIu64 " is bad",
-                            i);
-        to += f->receipts[i].leaves.n / 2;
-    }
-    return TNF_OK;
-}
-
-/* ------------------------------------------------- the content hash of the output */
-
-struct written {
-    tnf_str tensor;
-    const char *role;
-    uint64_t bytes;
-    const uint8_t *leaves;
-};
-
-static int by_name(const void *a, const void *b)
-{
-    const struct written *x = a, *y = b;
-    int c = tnf_str_compare(x->tensor, y->tensor);
-    return c ? c : strcmp(x->role, y->role);
-}
-
-/* The tensors that were written: an item each, or several that follow each other. */
-static size_t list_written(struct written *list, const tnf_job *job, const uint8_t *all,
-                           const uint64_t *before)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < job->nitems; i++) {
-        const struct job_item *it = &job->items[i];
-        if (it->first == 0)
-            list[n++] = (struct written) { it->tensor, it->role, 0,
-                                           all + before[i] * TNF_HASH_BYTES };
-        if (n > 0)
-            list[n - 1].bytes += it->bytes;
-    }
-    if (n)
-        qsort(list, n, sizeof *list, by_name);
-    return n;
-}
-
-/* False: what is read back is not what was written, but was restored from it. */
-static bool hash_object(struct finishing *f, uint8_t out[TNF_HASH_BYTES], const tnf_object *o,
-                        const struct written *list, size_t n)
-{
-    uint64_t count = tnf_leaves_before(o, o->nparts);
-    uint8_t *leaves = tnf_arena_array(&f->arena, count + 1, TNF_HASH_BYTES), *to = leaves;
-    if (!leaves || (o->order != TNF_ORDER_C && o->rank > 1))
-        return false;
-    for (uint16_t k = 0; k < o->nparts; k++) {
-        const tnf_part *part = &o->parts[k];
-        const struct written key = { .tensor = o->name, .role = part->role };
-        const struct written *found = part->nbytes && n
-                                          ? bsearch(&key, list, n, sizeof *list, by_name)
-                                          : NULL;
-        if (part->nbytes == 0)
-            continue;
-        if (!found || found->bytes != part->nbytes)
-            return false;
-        memcpy(to, found->leaves, (size_t)tnf_count_leaves(part) * TNF_HASH_BYTES);
-        to += tnf_count_leaves(part) * TNF_HASH_BYTES;
-    }
-    return tnf_hash_of_leaves(out, o, leaves, NULL) == TNF_OK;
-}
-
-/* Of one file that was written in ranges; false: it takes reading to know it. */
-static bool hash_output(struct finishing *f, uint8_t out[TNF_HASH_BYTES], const uint8_t *all,
-                        const uint64_t *before)
-{
-    const tnf_job *job = f->job;
-    tnf_open_options how = TNF_OPEN_INIT;
-    tnf_file *file;
-    how.format = job->format;
-    struct written *list = tnf_arena_array(&f->arena, job->nitems + 1, sizeof *list);
-    if (!list || tnf_open(&file, f->now[0], &how, NULL) != TNF_OK)
-        return false;
-    size_t n = list_written(list, job, all, before), objects = tnf_file_info(file)->objects;
-    uint8_t(*tensors)[TNF_HASH_BYTES] = tnf_arena_array(&f->arena, objects + 1, sizeof *tensors);
-    bool good = tensors != NULL;
-    for (size_t i = 0; i < objects && good; i++)
-        good = hash_object(f, tensors[i], tnf_at(file, i), list, n);
-    good = good && tnf_hash_of_tensors(out, file, (const uint8_t(*)[TNF_HASH_BYTES])tensors,
-                                       NULL) == TNF_OK;
-    tnf_close(file);
-    return good;
-}
-
-static tnf_status put_output(struct finishing *f, tnf_buf *b, tnf_error *e)
-{
-    const tnf_job *job = f->job;
-    uint8_t hash[TNF_HASH_BYTES], *all;
-    uint64_t *before, size = 0;
-    for (size_t i = 0; i < job->nouts; i++) {
-        struct stat st;
-        if (stat(f->now[i], &st) != 0)
-            return tnf_fail_sys(e, errno, "cannot read %s", TNF_VISIBLE(f->now[i]));
-        size += (uint64_t)st.st_size;
-    }
-    tnf_buf_puts(b, ",\"out\":");
-    tnf_json_put_string(b, job->o.out, strlen(job->o.out));
-    tnf_buf_printf(b, ",\"format\":\"%s\",\"size\":%" PRIu64 ",\"hash\":", job->format, size);
-    bool known = strcmp(job->mode, "range") == 0;
-    if (known)
-        TNF_TRY(all_leaves(f, &all, &before, e));
-    if (known && hash_output(f, hash, all, before))
-        tnf_finish_put_hash(b, hash);
-    else
-        tnf_buf_puts(b, "null");
-    return TNF_OK;
-}
-
 /* -------------------------------------------------------------------- in place */
 
-static tnf_status place(const char *temp, const char *path, bool replace, tnf_error *e)
+static tnf_status place(const tnf_job *job, const char *temp, const char *path, tnf_error *e)
 {
     struct stat a, b;
+    bool replace = job->o.replace;
     if (lstat(temp, &a) != 0)
         return errno == ENOENT ? TNF_OK /* it has its name already */
                                : tnf_fail_sys(e, errno, "cannot read %s", TNF_VISIBLE(temp));
+    tnf_job_mark(job, temp);
     bool linked = !replace && link(temp, path) == 0;
     if (!replace && !linked && errno == EEXIST) {
         if (lstat(path, &b) != 0 || a.st_dev != b.st_dev || a.st_ino != b.st_ino)
@@ -288,13 +160,16 @@ static tnf_status place(const char *temp, const char *path, bool replace, tnf_er
     return TNF_OK;
 }
 
-/* The index is written last, of the files where they are now. */
+/* The index gets its name last, and is written of the files where they are now. */
 static tnf_status write_index(struct finishing *f, tnf_error *e)
 {
     tnf_job *job = f->job;
+    struct stat st;
     char *path;
     tnf_through through = { .number = job->nouts, .n = job->nouts };
     through.shards = (const char *const *)f->now;
+    if (!job->index || (lstat(job->index, &st) == 0 && !job->o.replace))
+        return TNF_OK;
     TNF_TRY(tnf_job_open(job, true, &f->how, e));
     TNF_TRY(tnf_job_temp(&path, job, job->nouts, e));
     tnf_status status = tnf_sink_file(&through.sink, path, TNF_SINK_REPLACE, e);
@@ -310,7 +185,7 @@ static tnf_status place_one(const tnf_job *job, size_t number, const char *path,
 {
     char *temp;
     TNF_TRY(tnf_job_temp(&temp, job, number, e));
-    tnf_status status = place(temp, path, job->o.replace, e);
+    tnf_status status = place(job, temp, path, e);
     tnf_free_path(temp);
     return status;
 }
@@ -318,10 +193,6 @@ static tnf_status place_one(const tnf_job *job, size_t number, const char *path,
 static tnf_status place_all(struct finishing *f, tnf_error *e)
 {
     tnf_job *job = f->job;
-    struct stat st;
-    bool indexed = job->index && lstat(job->index, &st) == 0 && !job->o.replace;
-    if (job->index && !indexed)
-        TNF_TRY(write_index(f, e));
     if (job->o.max_bytes && mkdir(job->o.out, 0777) != 0 && errno != EEXIST)
         return tnf_fail_sys(e, errno, "cannot make %s", TNF_VISIBLE(job->o.out));
     for (size_t i = 0; i < job->nouts; i++)
@@ -398,6 +269,22 @@ static bool was_done(struct finishing *f, tnf_buf *result)
     return there;
 }
 
+/* What parts have left: receipts, and outputs that are not complete. */
+static tnf_status remove_left(struct finishing *f, tnf_error *e)
+{
+    const tnf_job *job = f->job;
+    bool far = tnf_job_far(job);
+    if (far)
+        tnf_object_abort(f);
+    for (size_t i = 0; i < job->nouts && !job->o.max_bytes && !far; i++) {
+        char *temp;
+        TNF_TRY(tnf_job_temp(&temp, job, i, e));
+        (void)unlink(temp);
+        tnf_free_path(temp);
+    }
+    return remove_parts(f, e);
+}
+
 /* Nothing is left of the parts. Is the result there, with the content of its only input? */
 static bool is_finished(struct finishing *f)
 {
@@ -424,17 +311,38 @@ static void begin_result(const tnf_job *job, tnf_buf *b)
     tnf_buf_printf(b, "{\"job\":\"%s\",\"id\":\"%s\"", tnf_job_names[job->kind], job->id);
 }
 
+/* An earlier call was killed while it gave files their names: what it knew of all of them. */
+static bool was_noted(struct finishing *f, tnf_buf *b)
+{
+    char *path;
+    if (!f->placed || tnf_job_path(&path, f->job, f->base, ".parts/result", NULL) != TNF_OK)
+        return false;
+    b->n = 0;
+    bool noted = tnf_read_text(b, path, TEXT_MAX, NULL) == TNF_OK && b->n > 0;
+    tnf_free_path(path);
+    return noted;
+}
+
+static tnf_status make_result(struct finishing *f, tnf_buf *b, tnf_error *e)
+{
+    if (was_noted(f, b))
+        return TNF_OK;
+    begin_result(f->job, b);
+    TNF_TRY(tnf_finish_output(f, b, e));
+    tnf_buf_puts(b, "}\n");
+    TNF_TRY(tnf_buf_status(b, "the result", e));
+    return note_result(f, b, e);
+}
+
 static tnf_status write_result(struct finishing *f, tnf_buf *b, tnf_error *e)
 {
-    begin_result(f->job, b);
     TNF_TRY(tnf_finish_find(f, e));
     if (!f->how.no_verify)
         TNF_TRY(tnf_pool_run(tnf_pool_threads(f->how.threads), (size_t)f->job->o.parts,
                              tnf_finish_check, f, e));
-    TNF_TRY(put_output(f, b, e));
-    tnf_buf_puts(b, "}\n");
-    TNF_TRY(tnf_buf_status(b, "the result", e));
-    TNF_TRY(note_result(f, b, e));
+    TNF_TRY(tnf_finish_input(f, e));
+    TNF_TRY(write_index(f, e));
+    TNF_TRY(make_result(f, b, e));
     tnf_status status = place_all(f, e);
     if (status != TNF_OK && status != TNF_EUNSYNCED)
         return status;
@@ -448,7 +356,10 @@ static tnf_status finish_convert(struct finishing *f, tnf_buf *b, tnf_error *e)
     if (was_done(f, b) && b->n > 0)
         return TNF_OK;
     tnf_status status = collect(f, &why);
-    if (status == TNF_ENOTFOUND && !f->receipts[0].rows.p && is_finished(f)) {
+    bool marked = status == TNF_ENOTFOUND && !f->how.trust_content && tnf_job_marked(f->job);
+    if (marked) /* by parts that began before it was finished, and ended later */
+        TNF_TRY(remove_left(f, e));
+    if (marked || (status == TNF_ENOTFOUND && !f->receipts[0].rows.p && is_finished(f))) {
         begin_result(f->job, b);
         tnf_buf_puts(b, ",\"out\":");
         tnf_json_put_string(b, f->job->o.out, strlen(f->job->o.out));
@@ -462,8 +373,24 @@ static tnf_status finish_convert(struct finishing *f, tnf_buf *b, tnf_error *e)
     return status;
 }
 
+/* Completing the upload makes it visible. Killed afterwards, it is completed again. */
+static tnf_status finish_object(struct finishing *f, tnf_buf *b, tnf_error *e)
+{
+    if (!f->base)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "where do the receipts lie: base?");
+    TNF_TRY(collect(f, e));
+    TNF_TRY(tnf_finish_input(f, e));
+    begin_result(f->job, b);
+    TNF_TRY(tnf_object_finish(f, b, e));
+    tnf_buf_puts(b, "}\n");
+    TNF_TRY(tnf_buf_status(b, "the result", e));
+    return remove_parts(f, e);
+}
+
 static tnf_status finish(struct finishing *f, tnf_buf *b, tnf_error *e)
 {
+    if (tnf_job_far(f->job))
+        return finish_object(f, b, e);
     if (f->job->kind == TNF_JOB_CONVERT)
         return finish_convert(f, b, e);
     TNF_TRY(collect(f, e));
@@ -478,9 +405,10 @@ static tnf_status finish(struct finishing *f, tnf_buf *b, tnf_error *e)
 
 static tnf_status begin(struct finishing *f, tnf_job *job, const tnf_job_how *how, tnf_error *e)
 {
-    *f = (struct finishing) { .job = job };
+    *f = (struct finishing) { .job = job, .lock = PTHREAD_MUTEX_INITIALIZER };
     TNF_TRY(tnf_options_copy(&f->how, sizeof f->how, how, e));
-    f->base = job->kind == TNF_JOB_CONVERT || !f->how.base ? job->o.out : f->how.base;
+    f->progress = (tnf_progress) { .tell = f->how.progress, .ctx = f->how.ctx };
+    f->base = tnf_job_base(job, &f->how);
     return TNF_OK;
 }
 
@@ -494,6 +422,7 @@ tnf_status tnf_job_finish(tnf_str *result, tnf_job *job, const tnf_job_how *how,
     tnf_status status = finish(&f, &text, e);
     tnf_job_close(job);
     tnf_arena_free(&f.arena);
+    pthread_mutex_destroy(&f.lock);
     bool done = status == TNF_OK || status == TNF_EUNSYNCED;
     if (done) {
         tnf_buf old = job->answer;
@@ -511,13 +440,5 @@ tnf_status tnf_job_abort(tnf_job *job, const tnf_job_how *how, tnf_error *e)
 {
     struct finishing f;
     TNF_TRY(begin(&f, job, how, e));
-    if (!f.base)
-        return TNF_OK;
-    for (size_t i = 0; i < job->nouts && !job->o.max_bytes; i++) {
-        char *temp;
-        TNF_TRY(tnf_job_temp(&temp, job, i, e));
-        (void)unlink(temp);
-        tnf_free_path(temp);
-    }
-    return remove_parts(&f, e);
+    return f.base ? remove_left(&f, e) : TNF_OK;
 }

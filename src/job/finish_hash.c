@@ -180,6 +180,7 @@ static tnf_status hash_tensors(struct hashing *h, uint8_t (*out)[TNF_HASH_BYTES]
         if (groups[i].index >= objects)
             return misfit(e);
         TNF_TRY(hash_group(h, &groups[i], tnf_at(file, groups[i].index), out[groups[i].index], e));
+        TNF_TRY(tnf_progress_add(&h->f->progress, &h->f->lock, TNF_HASH_BYTES, e));
     }
     for (size_t i = 0; i < objects; i++) { /* nothing is in them */
         if (tnf_at(file, i)->nparts == 0)
@@ -212,7 +213,7 @@ static void put_name(tnf_buf *b, tnf_str name)
 static tnf_status hash_input(struct hashing *h, tnf_buf *b, tnf_error *e)
 {
     const tnf_file *file = h->f->job->inputs[h->in].file;
-    const char *path = h->f->job->inputs[h->in].own.name;
+    const char *path = h->f->job->inputs[h->in].shown;
     size_t n = tnf_file_info(file)->objects;
     uint8_t hash[TNF_HASH_BYTES];
     uint8_t(*tensors)[TNF_HASH_BYTES] = tnf_arena_array(&h->f->arena, n + 1, sizeof *tensors);

@@ -11,7 +11,10 @@
  *   rows*.c      … of verify, stat, diff and similar; pieces.c: of some leaves of a tensor
  *   merge.c      puts their results together
  *   receipt.c    what a part leaves behind
- *   finish.c     checks, merges, makes visible; finish_hash.c: … hashes
+ *   finish.c     checks, merges, makes visible; finish_hash.c: … hashes;
+ *   finish_output.c  what is told of a file; finish_input.c: … compared with the input
+ *   object.c     an object of s3 as the output
+ *   mark.c       how a result tells whose it is
  */
 #ifndef TNF_JOB_JOB_H
 #define TNF_JOB_JOB_H
@@ -50,6 +53,7 @@ struct job_pin {
 
 struct job_input {
     struct job_pin own;
+    const char *shown; /* its path in messages and results: a URL without what may be a secret */
     struct job_pin *shards;
     size_t nshards;
     char header[TNF_ID_BYTES]; /* the hash of all that its header says */
@@ -139,7 +143,9 @@ tnf_status tnf_job_windows(struct job_window **out, size_t *n, const tnf_job *jo
 tnf_status tnf_job_convert(tnf_job *job, const tnf_through *through, const tnf_job_how *how,
                            tnf_report **report, tnf_error *e);
 
-/* inputs.c: opens those that are not open, and holds them against the plan (`pinned`), or notes
+/* inputs.c: what each is called where others may read it. */
+tnf_status tnf_job_name(tnf_job *job, tnf_error *e);
+/* Opens those that are not open, and holds them against the plan (`pinned`), or notes
  * what they are. */
 tnf_status tnf_job_open(tnf_job *job, bool pinned, const tnf_job_how *how, tnf_error *e);
 void tnf_job_close(tnf_job *job);
@@ -152,6 +158,7 @@ struct window_sink {
     const tnf_job *job;
     struct job_window window;
     int fd;
+    struct job_sending *sending; /* instead of fd; NULL: none */
     uint64_t pos;
     size_t item;
     tnf_digester leaf, frame;
@@ -178,10 +185,30 @@ tnf_status tnf_window_hash(tnf_digester *d, int fd, uint64_t at, uint64_t n, uin
 
 /* part.c: where an output lies until finish: for the caller to free with tnf_free_path(). */
 tnf_status tnf_job_temp(char **out, const tnf_job *job, size_t number, tnf_error *e);
+/* What receipts lie beside; NULL: the caller keeps them. */
+const char *tnf_job_base(const tnf_job *job, const tnf_job_how *how);
 /* base.tenfold-ID.parts and what follows. */
 tnf_status tnf_job_path(char **out, const tnf_job *job, const char *base, const char *end,
                         tnf_error *e);
 void tnf_free_path(char *path);
+
+/* object.c: is the output an object of s3? Then its receipts lie beside the plan. */
+bool tnf_job_far(const tnf_job *job);
+/* Are the parts of the plan such that they can be parts of an upload? */
+tnf_status tnf_object_check(const tnf_job *job, tnf_error *e);
+/* A part's share of the upload. What it takes goes to the object in pieces, flush sends the last;
+ * rows become what the receipt says of them. To be ended in any case, if *out is not NULL. */
+struct job_sending;
+tnf_status tnf_sending_begin(struct job_sending **out, const tnf_job *job, uint64_t part,
+                             const char *base, tnf_buf *rows, tnf_error *e);
+tnf_status tnf_sending_take(void *ctx, const void *bytes, size_t n, tnf_error *e);
+tnf_status tnf_sending_flush(struct job_sending *s, tnf_error *e);
+void tnf_sending_end(struct job_sending *s);
+
+/* mark.c: notes that a file is the result of this plan, where the file system can. */
+void tnf_job_mark(const tnf_job *job, const char *path);
+/* Are all outputs there, marked as this plan's, and unchanged since? */
+bool tnf_job_marked(const tnf_job *job);
 
 /* receipt.c */
 void tnf_receipt_put(tnf_buf *out, const tnf_job *job, const struct job_receipt *r);

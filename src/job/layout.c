@@ -68,11 +68,14 @@ static tnf_status convert(tnf_job *job, const tnf_through *through, tnf_convert_
                           tnf_report **report, tnf_error *e)
 {
     const tnf_file **files = tnf_arena_array(&job->arena, job->o.ninputs, sizeof *files);
-    if (!files)
+    const char **names = tnf_arena_array(&job->arena, job->o.ninputs, sizeof *names);
+    if (!files || !names)
         return tnf_arena_fail(&job->arena, "the plan", e);
-    for (size_t i = 0; i < job->o.ninputs; i++)
+    for (size_t i = 0; i < job->o.ninputs; i++) {
         files[i] = job->inputs[i].file;
-    how->names = job->o.inputs;
+        names[i] = job->inputs[i].shown;
+    }
+    how->names = names;
     return tnf_convert_through(report, files, job->o.ninputs, job->o.out, how, through, e);
 }
 

@@ -267,7 +267,7 @@ static tnf_status join_diffs(struct merging *m, tnf_buf *text, tnf_error *e)
 static void put_file(tnf_buf *b, const struct merging *m, size_t in, size_t *at)
 {
     const tnf_job *job = m->job;
-    const char *path = job->inputs[in].own.name;
+    const char *path = job->inputs[in].shown;
     size_t first = *at;
     while (*at < m->n && m->rows[*at].in == in)
         ++*at;

@@ -41,6 +41,13 @@ void tnf_free_path(char *path)
     free(path);
 }
 
+const char *tnf_job_base(const tnf_job *job, const tnf_job_how *how)
+{
+    if (tnf_job_far(job))
+        return how->base;
+    return job->kind == TNF_JOB_CONVERT || !how->base ? job->o.out : how->base;
+}
+
 /* One file lies beside its place; of several, all in the directory of the receipts. */
 tnf_status tnf_job_temp(char **out, const tnf_job *job, size_t number, tnf_error *e)
 {
@@ -64,7 +71,24 @@ struct hashing {
     const uint64_t *before; /* leaves of the items before each; and of all */
     const uint64_t *jobs;   /* likewise: an item that cannot be cut is one */
     uint8_t *leaves;
+    tnf_progress progress;
+    pthread_mutex_t lock; /* guards progress */
 };
+
+/* One call among several threads: what it tells is added to what all have done. */
+struct share {
+    struct hashing *h;
+    uint64_t before;
+};
+
+static bool on_share(void *ctx, uint64_t done, uint64_t total)
+{
+    struct share *s = ctx;
+    uint64_t n = done - s->before;
+    (void)total;
+    s->before = done;
+    return tnf_progress_add(&s->h->progress, &s->h->lock, n, NULL) == TNF_OK;
+}
 
 static tnf_status check_item(const tnf_job *job, const struct job_item *it, tnf_error *e)
 {
@@ -78,7 +102,9 @@ static tnf_status check_item(const tnf_job *job, const struct job_item *it, tnf_
 
 static tnf_status hash_job(void *ctx, size_t job, tnf_error *e)
 {
-    const struct hashing *h = ctx;
+    struct hashing *h = ctx;
+    struct share share = { h, 0 };
+    tnf_progress progress = { .tell = h->progress.tell ? on_share : NULL, .ctx = &share };
     size_t low = 0, high = h->n;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
@@ -92,7 +118,7 @@ static tnf_status hash_job(void *ctx, size_t job, tnf_error *e)
     uint8_t *out = h->leaves + (h->before[low] + in) * TNF_HASH_BYTES;
     bool one = it->atom || it->n == 0;
     return tnf_hash_some(out, h->job->inputs[it->in].file, it->index, (uint16_t)it->k,
-                         one ? it->first : it->first + in, one ? it->n : 1, e);
+                         one ? it->first : it->first + in, one ? it->n : 1, &progress, e);
 }
 
 /* The hashes of the leaves of a part, as hex. */
@@ -101,13 +127,18 @@ static tnf_status hash_part(tnf_buf *out, tnf_job *job, uint64_t part, const tnf
 {
     size_t first, end;
     tnf_job_items(job, part, &first, &end);
-    struct hashing h = { .job = job, .items = &job->items[first], .n = end - first };
+    struct hashing h = { .job = job,
+                         .items = &job->items[first],
+                         .n = end - first,
+                         .progress = { .tell = how->progress, .ctx = how->ctx },
+                         .lock = PTHREAD_MUTEX_INITIALIZER };
     uint64_t *before = tnf_arena_array(a, h.n + 1, sizeof *before);
     uint64_t *jobs = tnf_arena_array(a, h.n + 1, sizeof *jobs);
     if (!before || !jobs)
         return tnf_arena_fail(a, "hashes", e);
     for (size_t i = 0; i < h.n; i++) {
         TNF_TRY(check_item(job, &h.items[i], e));
+        h.progress.total += h.items[i].bytes;
         before[i + 1] = before[i] + h.items[i].n;
         jobs[i + 1] = jobs[i] + (h.items[i].atom || h.items[i].n == 0 ? 1 : h.items[i].n);
     }
@@ -116,7 +147,10 @@ static tnf_status hash_part(tnf_buf *out, tnf_job *job, uint64_t part, const tnf
     h.leaves = tnf_arena_array(a, before[h.n] + 1, TNF_HASH_BYTES);
     if (!h.leaves || jobs[h.n] > SIZE_MAX / 2)
         return tnf_arena_fail(a, "hashes", e);
-    TNF_TRY(tnf_pool_run(tnf_pool_threads(how->threads), (size_t)jobs[h.n], hash_job, &h, e));
+    tnf_status status = tnf_pool_run(tnf_pool_threads(how->threads), (size_t)jobs[h.n], hash_job,
+                                     &h, e);
+    pthread_mutex_destroy(&h.lock);
+    TNF_TRY(status);
     tnf_put_hex(out, h.leaves, (size_t)before[h.n] * TNF_HASH_BYTES);
     return tnf_buf_status(out, "hashes", e);
 }
@@ -128,6 +162,7 @@ struct converting {
     const tnf_job_how *how;
     tnf_buf *leaves, *frames;
     uint64_t bytes;
+    struct job_sending *sending; /* to an object; NULL: to files */
 };
 
 static tnf_status make_file(int *fd, const char *path, uint64_t size, tnf_error *e)
@@ -151,7 +186,7 @@ static tnf_status fill_window(struct converting *c, struct window_sink *w, tnf_e
     tnf_put_hex(c->leaves, leaves, (size_t)(w->leaves - leaves));
     tnf_put_hex(c->frames, w->frame_hash, sizeof w->frame_hash);
     c->bytes += w->window.end - w->window.first;
-    return tnf_fs_sync(w->fd, e);
+    return w->sending ? tnf_sending_flush(w->sending, e) : tnf_fs_sync(w->fd, e);
 }
 
 static tnf_status write_window(struct converting *c, const struct job_window *window, tnf_arena *a,
@@ -165,6 +200,10 @@ static tnf_status write_window(struct converting *c, const struct job_window *wi
     w.leaves = tnf_arena_array(a, n + 1, TNF_HASH_BYTES);
     if (!w.leaves)
         return tnf_arena_fail(a, "hashes", e);
+    w.sending = c->sending;
+    w.fd = -1;
+    if (c->sending)
+        return fill_window(c, &w, e);
     TNF_TRY(tnf_job_temp(&path, c->job, window->out, e));
     tnf_status status = make_file(&w.fd, path, c->job->outs[window->out].size, e);
     tnf_free_path(path);
@@ -184,6 +223,8 @@ static tnf_status hash_file(struct converting *c, const char *path, tnf_error *e
     if (fd < 0 || !block || fstat(fd, &st) != 0)
         status = tnf_fail_sys(e, errno, "cannot read %s", TNF_VISIBLE(path));
     uint64_t size = status == TNF_OK ? (uint64_t)st.st_size : 0;
+    tnf_progress progress = { .tell = c->how->progress, .ctx = c->how->ctx, .total = size };
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     for (uint64_t at = 0; at < size && status == TNF_OK; at += TNF_LEAF_BYTES) {
         uint8_t hash[TNF_HASH_BYTES];
         tnf_digester d;
@@ -194,7 +235,10 @@ static tnf_status hash_file(struct converting *c, const char *path, tnf_error *e
         status = tnf_window_hash(&d, fd, at, n, block, e);
         tnf_digest_end(&d, hash);
         tnf_put_hex(c->leaves, hash, sizeof hash);
+        if (status == TNF_OK)
+            status = tnf_progress_add(&progress, &lock, n, e);
     }
+    pthread_mutex_destroy(&lock);
     free(block);
     if (fd >= 0)
         close(fd);
@@ -219,6 +263,17 @@ static tnf_status write_whole(struct converting *c, size_t number, tnf_error *e)
     return status;
 }
 
+/* The same, piece by piece to an object. */
+static tnf_status send_whole(struct converting *c, size_t number, tnf_error *e)
+{
+    static const tnf_sink_ops ops = { .version = TNF_SINK_OPS_VERSION, .write = tnf_sending_take };
+    tnf_through through = { .number = number };
+    TNF_TRY(tnf_sink_new(&through.sink, &ops, c->sending, NULL, e));
+    tnf_status status = tnf_job_convert(c->job, &through, c->how, NULL, e);
+    tnf_sink_close(through.sink);
+    return status == TNF_OK ? tnf_sending_flush(c->sending, e) : status;
+}
+
 /* Of several files, the one they lie in until finish. */
 static tnf_status make_directory(const tnf_job *job, tnf_error *e)
 {
@@ -241,7 +296,8 @@ static tnf_status convert_part(struct converting *c, uint64_t part, tnf_arena *a
     if (strcmp(c->job->mode, "whole") == 0) {
         tnf_job_items(c->job, part, &first, &end);
         for (size_t i = first; i < end; i++)
-            TNF_TRY(write_whole(c, c->job->items[i].out, e));
+            TNF_TRY(c->sending ? send_whole(c, c->job->items[i].out, e)
+                               : write_whole(c, c->job->items[i].out, e));
         return TNF_OK;
     }
     TNF_TRY(tnf_job_windows(&windows, &n, c->job, part, a, e));
@@ -252,10 +308,25 @@ static tnf_status convert_part(struct converting *c, uint64_t part, tnf_arena *a
 
 /* ----------------------------------------------------------------------- part */
 
-static tnf_status do_items(tnf_job *job, uint64_t part, const tnf_job_how *how, tnf_buf texts[3],
-                           tnf_error *e)
+/* To an object: nothing is begun for a part that has nothing to write. */
+static tnf_status send_part(struct converting *c, uint64_t part, const char *base, tnf_buf *rows,
+                            tnf_arena *a, tnf_error *e)
 {
-    struct converting c = { job, how, &texts[0], &texts[1], 0 };
+    size_t first, end;
+    tnf_job_items(c->job, part, &first, &end);
+    if (first == end && part != 0)
+        return TNF_OK;
+    tnf_status status = tnf_sending_begin(&c->sending, c->job, part, base, rows, e);
+    if (status == TNF_OK)
+        status = convert_part(c, part, a, e);
+    tnf_sending_end(c->sending);
+    return status;
+}
+
+static tnf_status do_items(tnf_job *job, uint64_t part, const tnf_job_how *how, const char *base,
+                           tnf_buf texts[3], tnf_error *e)
+{
+    struct converting c = { job, how, &texts[0], &texts[1], 0, NULL };
     struct job_receipt r = { .part = part };
     size_t first, end;
     tnf_arena a;
@@ -268,6 +339,8 @@ static tnf_status do_items(tnf_job *job, uint64_t part, const tnf_job_how *how, 
     tnf_status status;
     if (job->kind == TNF_JOB_HASH)
         status = hash_part(&texts[0], job, part, how, &a, e);
+    else if (tnf_job_far(job))
+        status = send_part(&c, part, base, &texts[2], &a, e);
     else if (job->kind == TNF_JOB_CONVERT)
         status = convert_part(&c, part, &a, e);
     else
@@ -307,12 +380,26 @@ static bool is_done(tnf_job *job, const char *base, uint64_t part)
     return good;
 }
 
+/* Workers that are all started again, the finished ones, too, have nothing to do. Who trusts an
+ * input that has changed wants it done. */
+static bool was_finished(tnf_job *job, uint64_t part, const tnf_job_how *how)
+{
+    if (how->trust_content || !tnf_job_marked(job))
+        return false;
+    job->answer.n = 0;
+    tnf_buf_printf(&job->answer,
+                   "{\"job\":\"%s\",\"id\":\"%s\",\"part\":%" PRIu64 ",\"finished_before\":true}\n",
+                   tnf_job_names[job->kind], job->id, part);
+    return tnf_buf_status(&job->answer, "a receipt", NULL) == TNF_OK;
+}
+
 /* What was finished is not begun anew by a worker that comes late. */
 static tnf_status check_begun(const tnf_job *job, tnf_error *e)
 {
     struct stat st;
     char *parts;
-    if (job->kind != TNF_JOB_CONVERT || job->o.replace || stat(job->outs[0].path, &st) != 0)
+    if (job->kind != TNF_JOB_CONVERT || tnf_job_far(job) || job->o.replace ||
+        stat(job->outs[0].path, &st) != 0)
         return TNF_OK;
     TNF_TRY(tnf_job_path(&parts, job, job->o.out, ".parts", e));
     bool begun = stat(parts, &st) == 0;
@@ -331,7 +418,7 @@ static tnf_status do_part(tnf_job *job, uint64_t part, const tnf_job_how *how, c
     TNF_TRY(tnf_job_open(job, true, how, e));
     for (unsigned i = 0; i < 3; i++)
         tnf_text_begin(&texts[i], UINT64_MAX);
-    tnf_status status = do_items(job, part, how, texts, e);
+    tnf_status status = do_items(job, part, how, base, texts, e);
     for (unsigned i = 0; i < 3; i++)
         tnf_buf_free(&texts[i]);
     return status == TNF_OK && base ? tnf_receipt_leave(job, base, part, e) : status;
@@ -345,9 +432,12 @@ tnf_status tnf_job_part(tnf_str *receipt, tnf_job *job, uint64_t part, const tnf
     if (part >= job->o.parts)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the plan has the parts 0 to %" PRIu64,
                         job->o.parts - 1);
-    const char *base = job->kind == TNF_JOB_CONVERT || !how.base ? job->o.out : how.base;
+    const char *base = tnf_job_base(job, &how);
     tnf_status status = TNF_OK;
-    if (!is_done(job, base, part)) {
+    if (tnf_job_far(job) && !base)
+        return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                        "receipts of an object need a place that all parts see: base");
+    if (!is_done(job, base, part) && !was_finished(job, part, &how)) {
         status = do_part(job, part, &how, base, e);
         tnf_job_close(job);
     }

@@ -338,9 +338,10 @@ static tnf_status check_convert(const tnf_job_options *o, tnf_error *e)
 {
     if (!o->out)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "convert needs a place for its output");
-    if (strstr(o->out, "://"))
-        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
-                        "an output over the network cannot be written in parts yet");
+    if (strstr(o->out, "://") && (strncmp(o->out, "s3://", 5) != 0 || o->max_bytes))
+        return tnf_fail(
+            e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+            "of outputs over the network only one object of s3 can be written in parts");
     if (o->max_bytes && !o->format)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "choose the format of the files");
     return TNF_OK;
@@ -381,6 +382,7 @@ static tnf_status make_plan(tnf_job *job, tnf_error *e)
         return tnf_arena_fail(&job->arena, "the plan", e);
     for (size_t i = 0; i < job->o.ninputs; i++)
         job->inputs[i].own.name = job->o.inputs[i];
+    TNF_TRY(tnf_job_name(job, e));
     TNF_TRY(tnf_job_open(job, false, &any, e));
     if (job->kind == TNF_JOB_CONVERT)
         TNF_TRY(tnf_job_lay_out(job, e));
@@ -389,6 +391,8 @@ static tnf_status make_plan(tnf_job *job, tnf_error *e)
     else
         TNF_TRY(add_tensors(job, e));
     TNF_TRY(tnf_job_cut(job, e));
+    if (tnf_job_far(job))
+        TNF_TRY(tnf_object_check(job, e));
     tnf_job_close(job); /* whoever does a part opens them, and compares */
     return tnf_job_ready(job, e);
 }

@@ -570,6 +570,7 @@ static tnf_status parse(tnf_job *job, const char *text, size_t n, tnf_error *e)
                         TNF_PLAN_VERSION);
     job->o.job = tnf_job_names[job->kind];
     TNF_TRY(check_plan(job, e));
+    TNF_TRY(tnf_job_name(job, e));
     TNF_TRY(tnf_job_ready(job, e));
     return strcmp(id, job->id) == 0
                ? TNF_OK

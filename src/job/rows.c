@@ -97,6 +97,12 @@ static bool is_wanted(void *ctx, const tnf_object *o)
                                  sizeof *r->wanted, by_address);
 }
 
+bool tnf_row_progress(void *ctx, uint64_t done, uint64_t total)
+{
+    const struct rows *r = ctx;
+    return !r->how || !r->how->progress || r->how->progress(r->how->ctx, done, total);
+}
+
 uint64_t tnf_row_position(const struct rows *r, size_t in, const tnf_object *o)
 {
     return o ? (uint64_t)(o - tnf_at(r->job->inputs[in].file, 0)) : TNF_ROW_WHOLE;
@@ -129,6 +135,7 @@ static tnf_status verify_rows(struct rows *r, const tnf_job_how *how, tnf_error 
     tnf_verify_result result = TNF_VERIFY_RESULT_INIT;
     tnf_some some = { is_wanted, r, r->part == 0 };
     options.problem = on_problem;
+    options.progress = tnf_row_progress;
     options.ctx = r;
     options.threads = how->threads;
     if (r->nwanted == 0 && !some.whole)
@@ -187,6 +194,8 @@ static tnf_status similar_rows(struct rows *r, const tnf_job_how *how, tnf_arena
     tnf_emb *emb;
     if (r->n == 0 || r->items[0].n == 0)
         return TNF_OK;
+    if (!tnf_row_progress(r, 0, r->items[0].bytes))
+        return tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET, "stopped on request");
     TNF_TRY(tnf_emb_open(&emb, r->job->inputs[0].file, NULL, e));
     tnf_status status = search(r, emb, how, arena, e);
     tnf_emb_close(emb);
@@ -196,7 +205,7 @@ static tnf_status similar_rows(struct rows *r, const tnf_job_how *how, tnf_arena
 tnf_status tnf_job_rows(tnf_buf *out, tnf_job *job, uint64_t part, const tnf_job_how *how,
                         tnf_error *e)
 {
-    struct rows r = { .out = out, .job = job, .part = part };
+    struct rows r = { .out = out, .job = job, .part = part, .how = how };
     size_t first, end;
     tnf_arena arena;
     tnf_status status = TNF_OK;

@@ -17,6 +17,7 @@ struct rows {
     size_t n;
     const tnf_object **wanted; /* by address, or names of diff */
     size_t nwanted;
+    const tnf_job_how *how; /* NULL: of finish */
 };
 
 /* rows.c */
@@ -26,6 +27,8 @@ void tnf_row_key(tnf_buf *b, const char *key, const char *text);
 void tnf_row_name(tnf_buf *b, const char *key, tnf_str name);
 void tnf_row_number(tnf_buf *b, const char *key, double x);
 void tnf_row_count(tnf_buf *b, const char *key, uint64_t n);
+/* Tells the caller of the job how far it is; for functions that get a struct rows. */
+bool tnf_row_progress(void *ctx, uint64_t done, uint64_t total);
 uint64_t tnf_row_position(const struct rows *r, size_t in, const tnf_object *o);
 
 /* pieces.c: words of 16 digits, in hex; sums, which follow those that are there. */

@@ -83,6 +83,7 @@ static tnf_diff_options options_of(const struct rows *r, const tnf_job_how *how)
     tnf_diff_options options = TNF_DIFF_INIT;
     options.select = is_named;
     options.difference = on_difference;
+    options.progress = tnf_row_progress;
     options.threads = how ? how->threads : 1;
     options.numeric = o->numeric;
     options.rtol = o->rtol;

@@ -130,6 +130,7 @@ tnf_status tnf_stat_rows(struct rows *r, const tnf_job_how *how, tnf_arena *aren
     qsort(ranges, some.n, sizeof *ranges, by_object);
     options.tensor = on_stat;
     options.problem = on_unreadable;
+    options.progress = tnf_row_progress;
     options.ctx = r;
     options.threads = how->threads;
     return tnf_stat_some(r->job->inputs[r->in].file, &options, &some, e);

@@ -54,7 +54,9 @@ static tnf_status take_wanted(struct window_sink *w, uint64_t at, const uint8_t 
                               tnf_error *e)
 {
     /* The file is new: what is nothing but zeros is there. */
-    if (n < 4096 || !all_zero(p, n))
+    if (w->sending)
+        TNF_TRY(tnf_sending_take(w->sending, p, n, e));
+    else if (n < 4096 || !all_zero(p, n))
         TNF_TRY(tnf_fs_write_at(w->fd, p, n, at, e));
     for (size_t done; n > 0; at += done, p += done, n -= done)
         TNF_TRY(hash_run(w, at, p, n, &done, e));
@@ -67,12 +69,13 @@ static tnf_status window_write(void *ctx, const void *bytes, size_t n, tnf_error
     uint64_t at = w->pos, first = w->window.first, end = w->window.end;
     w->pos += n;
     w->framed += n;
-    if (w->fd < 0 && w->framed > FRAME_MAX) {
+    bool learns = w->fd < 0 && !w->sending;
+    if (learns && w->framed > FRAME_MAX) {
         w->unlaid = true;
         return tnf_fail(e, TNF_ECANCELLED, TNF_NO_OFFSET,
                         "the layout of the output cannot be computed");
     }
-    if (w->fd < 0 || at >= end || at + n <= first)
+    if (learns || at >= end || at + n <= first)
         return TNF_OK;
     size_t skip = first > at ? (size_t)(first - at) : 0;
     size_t wanted = (end - at < n ? (size_t)(end - at) : n) - skip;
@@ -132,7 +135,7 @@ tnf_status tnf_window_close(tnf_sink *sink, struct window_sink *w, tnf_status st
     if (w->in_leaf)
         tnf_digest_end(&w->leaf, NULL);
     tnf_digest_end(&w->frame, w->frame_hash);
-    if (status != TNF_OK || w->fd < 0)
+    if (status != TNF_OK || (w->fd < 0 && !w->sending))
         return status;
     if (w->in_leaf || w->item != w->window.item + w->window.nitems || w->pos < w->window.end)
         return tnf_fail(e, TNF_EBUG, TNF_NO_OFFSET, "the file came out otherwise than planned");

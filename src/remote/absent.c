@@ -127,4 +127,52 @@ tnf_status tnf_sink_url(tnf_sink **out, const char *url, unsigned flags,
     return no_network(e);
 }
 
+tnf_status tnf_upload_open(tnf_upload **out, const char *url, bool replace, tnf_error *e)
+{
+    (void)url, (void)replace;
+    *out = NULL;
+    return no_network(e);
+}
+
+void tnf_upload_close(tnf_upload *u)
+{
+    (void)u;
+}
+
+tnf_status tnf_upload_begin(tnf_upload *u, tnf_str *id, tnf_error *e)
+{
+    (void)u, (void)id;
+    return no_network(e);
+}
+
+tnf_status tnf_upload_join(tnf_upload *u, const void *id, size_t n, tnf_error *e)
+{
+    (void)u, (void)id, (void)n;
+    return no_network(e);
+}
+
+tnf_status tnf_upload_part(tnf_upload *u, unsigned number, const void *bytes, size_t n,
+                           char etag[TNF_UPLOAD_ETAG], tnf_error *e)
+{
+    (void)u, (void)number, (void)bytes, (void)n, (void)etag;
+    return no_network(e);
+}
+
+tnf_status tnf_upload_list(tnf_upload *u, const char *etag, uint64_t n, tnf_error *e)
+{
+    (void)u, (void)etag, (void)n;
+    return no_network(e);
+}
+
+tnf_status tnf_upload_complete(tnf_upload *u, tnf_error *e)
+{
+    (void)u;
+    return no_network(e);
+}
+
+void tnf_upload_abort(tnf_upload *u)
+{
+    (void)u;
+}
+
 #endif

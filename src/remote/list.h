@@ -47,6 +47,23 @@ typedef tnf_status (*tnf_remote_step_fn)(void *ctx, uint64_t n, tnf_error *e);
 tnf_status tnf_remote_check(const tnf_source *source, tnf_remote_step_fn step, void *ctx,
                             tnf_error *e);
 
+/* upload.c: an object of s3 that several processes write. One begins it; all send parts, numbered
+ * from 1 on, in any order and any number of times; one lists all parts in their order and completes
+ * it, which may be done again; or it is aborted. */
+typedef struct tnf_upload tnf_upload;
+#define TNF_UPLOAD_PARTS 10000u     /* at most */
+#define TNF_UPLOAD_LEAST (5u << 20) /* bytes of each but the last */
+#define TNF_UPLOAD_ETAG  256u
+tnf_status tnf_upload_open(tnf_upload **out, const char *url, bool replace, tnf_error *e);
+void tnf_upload_close(tnf_upload *u);
+tnf_status tnf_upload_begin(tnf_upload *u, tnf_str *id, tnf_error *e);
+tnf_status tnf_upload_join(tnf_upload *u, const void *id, size_t n, tnf_error *e);
+tnf_status tnf_upload_part(tnf_upload *u, unsigned number, const void *bytes, size_t n,
+                           char etag[TNF_UPLOAD_ETAG], tnf_error *e);
+tnf_status tnf_upload_list(tnf_upload *u, const char *etag, uint64_t n, tnf_error *e);
+tnf_status tnf_upload_complete(tnf_upload *u, tnf_error *e);
+void tnf_upload_abort(tnf_upload *u);
+
 /* False: not a source of this room. */
 bool tnf_remote_traffic(tnf_traffic *out, const tnf_source *source);
 /* A URL without what may not be shown, in the arena: without query and fragment. */

@@ -321,7 +321,7 @@ static int on_socket(void *ctx, int purpose, tnf_curl_address *to)
 
 struct reading {
     const char *p;
-    size_t left;
+    size_t left, all;
 };
 
 static size_t on_read(char *out, size_t size, size_t n, void *ctx)
@@ -333,6 +333,17 @@ static size_t on_read(char *out, size_t size, size_t n, void *ctx)
     r->p += n;
     r->left -= n;
     return n;
+}
+
+/* libcurl sends a body again by itself if a connection that was kept alive turns out to be dead. */
+static int on_seek(void *ctx, int64_t to, int from)
+{
+    struct reading *r = ctx;
+    if (from != SEEK_SET || to < 0 || (uint64_t)to > r->all)
+        return TNF_CURL_CANNOT_SEEK;
+    r->p += (int64_t)r->left - (int64_t)(r->all - (uint64_t)to);
+    r->left = r->all - (size_t)to;
+    return 0;
 }
 
 static const char *certificates(void)
@@ -412,6 +423,8 @@ static void set_method(const tnf_curl *c, void *easy, const tnf_exchange *x, str
         c->setopt(easy, TNF_CURL_UPLOAD, 1L);
         c->setopt(easy, TNF_CURL_READFUNCTION, on_read);
         c->setopt(easy, TNF_CURL_READDATA, body);
+        c->setopt(easy, TNF_CURL_SEEKFUNCTION, on_seek);
+        c->setopt(easy, TNF_CURL_SEEKDATA, body);
         c->setopt(easy, TNF_CURL_INFILESIZE_LARGE, (int64_t)x->nbody);
     } else if (strcmp(x->method, "POST") == 0) {
         c->setopt(easy, TNF_CURL_POST, 1L);
@@ -472,7 +485,7 @@ static void perform(tnf_exchange *x, void *easy, struct tnf_curl_slist *headers)
     const tnf_curl *c = x->session->curl;
     char text[TNF_URL_TEXT];
     struct timespec began;
-    struct reading body = { x->body, x->nbody };
+    struct reading body = { x->body, x->nbody, x->nbody };
     clock_gettime(CLOCK_MONOTONIC, &began);
     tnf_url_text(text, &x->url);
     c->reset(easy);
@@ -537,6 +550,7 @@ bool tnf_exchange_transient(const tnf_exchange *x)
     case TNF_CURLE_EMPTY:
     case TNF_CURLE_SEND:
     case TNF_CURLE_RECEIVE:
+    case TNF_CURLE_REWIND:
     case TNF_CURLE_STREAM:
         return true;
     default:

@@ -219,6 +219,32 @@ def test_writing(s3, env, folder, file, local):
           "fetch of a folder: %s %s" % (out, err))
 
 
+def test_plan(s3, env, folder):
+    """An object that the parts of a plan write, as one upload."""
+    big, plan = os.path.join(folder, "for-a-plan.safetensors"), os.path.join(folder, "plan.json")
+    save_file({"w": numpy.arange(6 << 20, dtype="f4"), "v": numpy.arange(4 << 20, dtype="f4") * 3}, big)
+    for key, more, source in (("plan/out.safetensors", (), big), ("plan/out.zt", (), big), ("plan/out.safetensors", ("--force",), big)):
+        code, out, err = run("plan", source, "--for", "convert", "--out", "s3://bucket/" + key, "--parts", "3", "--json", *more, env=env)
+        check(code == 0, "plan: " + err)
+        with open(plan, "w") as f:
+            f.write(out)
+        for i in (2, 0, 1):
+            code, out, err = run("convert", "--plan", plan, "--part", "%d/3" % i, env=env)
+            check(code == 0, "part %d of %s: %s" % (i, key, err))
+        check(len(s3.list_multipart_uploads(Bucket="bucket").get("Uploads", [])) == 1, "%s: not one upload" % key)
+        code, out, err = run("finish", plan, env=env)
+        check(code == 0, "finish of %s: %s" % (key, err))
+        code, out, err = run("hash", "s3://bucket/" + key, env=env)
+        check(code == 0 and out.split()[0] == run("hash", source, env={})[1].split()[0], "%s: %s" % (key, err))
+        check(not s3.list_multipart_uploads(Bucket="bucket").get("Uploads"), "%s: an upload is left" % key)
+    code, out, err = run("plan", big, "--for", "convert", "--out", "s3://bucket/plan/none.safetensors", "--parts", "3", "--json", env=env)
+    with open(plan, "w") as f:
+        f.write(out)
+    code, out, err = run("convert", "--plan", plan, "--part", "1/3", env=env)
+    check(code == 0 and run("finish", "--abort", plan, env=env)[0] == 0, "--abort: " + err)
+    check(not s3.list_multipart_uploads(Bucket="bucket").get("Uploads"), "--abort: an upload is left")
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         gateway = len(sys.argv) > 2
@@ -242,6 +268,7 @@ def main():
             test_changed(s3, env, folder)
             test_sums(s3, env, folder, file)
             test_writing(s3, env, folder, file, local)
+            test_plan(s3, env, folder)
         finally:
             server.stdin.close()
             if gateway:

@@ -5,9 +5,11 @@ redirects that lead inward; objects that are written.
 
     keys.py COMMAND [NAME...]
 """
+import json
 import os
+import random
 
-from world import check, main, run
+from world import at_once, check, floats, main, make_safetensors, run
 
 
 def test_secrets(w):
@@ -35,6 +37,113 @@ def test_secrets(w):
     code, out, err = run("info", "http://user:pass@%s/ok/m.safetensors" % host)
     check(code == 2 and "would be shown" in err, "a password in a URL: " + err)
     os.unlink(path)
+
+
+def test_plans(w):
+    """What parts and finish print of a signed URL is what the plain command prints of it: not its signature."""
+    plan = os.path.join(w.folder, "plan.json")
+
+    def planned(url, job):
+        code, out, err = run("plan", url, "--for", job, "--parts", "2", "--json")
+        check(code == 0 and "SECRET" not in err and "nobody else may read the plan" in err, "plan: " + err)
+        with open(plan, "wb") as f:
+            f.write(out)
+
+    url = w.url("ok/m.safetensors?sig=SECRET")
+    for job in ("hash", "verify"):
+        planned(url, job)
+        code, out, err = run("run", plan, "-j", "1")
+        check(code == 0 and "SECRET" not in out.decode() + err, "run: %s %s" % (out, err))
+        check(job != "hash" or out == run(job, url)[1], "run: not what hash prints: %s" % out)
+        code, out, err = run("run", "--json", plan)
+        check(code == 0 and b"SECRET" not in out and b"/ok/m.safetensors" in out, "run --json: %s" % out)
+    planned(w.url("changed/m.safetensors?sig=SECRET"), "hash")
+    code, out, err = run("hash", "--plan", plan, "--part", "0/2")
+    check(code == 3 and "its ETag is another" in err and "SECRET" not in err, "another object: " + err)
+    planned(url, "hash")
+    os.rename(w.folder + "/m.safetensors", w.folder + "/away")
+    code, out, err = run("hash", "--plan", plan, "--part", "0/2")
+    os.rename(w.folder + "/away", w.folder + "/m.safetensors")
+    check(code == 3 and "not the one that was planned" in err and "SECRET" not in err, "gone: " + err)
+    for url in (w.url("status-403/x?sig=SECRET"), "http://me:SECRET@127.0.0.1:%d/ok/m.safetensors" % w.ports[0]):
+        code, out, err = run("plan", url, "--for", "hash", "--parts", "2")
+        check(code in (2, 3) and "SECRET" not in err and "127.0.0.1" in err, "a plan that is refused: " + err)
+    code, out, err = run("plan", w.url("ok/m.safetensors"), "--for", "hash", "--parts", "2", "--json")
+    check(code == 0 and err == "", "a warning for nothing: " + err)
+
+
+def test_object_of_a_plan(w):
+    """Parts of a plan as parts of an upload: the object appears at finish, whole, or never."""
+    env = {"AWS_ENDPOINT_URL": w.url("")[:-1], "AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s"}
+    plan, big = os.path.join(w.folder, "to-s3.json"), os.path.join(w.folder, "values.safetensors")
+    make_safetensors(big, {"w": ([9 << 20], random.randbytes(4 << 20) * 9), "b": ([9], floats(9)),
+                           "v": ([3 << 20], random.randbytes(12 << 20))})
+
+    def state():
+        found = json.loads(w.ask("kept/?list"))
+        return [p.split("/", 2)[2] for p in found["objects"]], len(found["uploads"])
+
+    def planned(out, parts, *more, source=big):
+        code, text, err = run("plan", source, "--for", "convert", "--out", out, "--parts", str(parts), "--json", *more, env=env)
+        if code == 0:
+            with open(plan, "wb") as f:
+                f.write(text)
+        return code, err
+
+    def part(i, n, *more):
+        return run("convert", "--plan", plan, "--part", "%d/%d" % (i, n), *more, env=env)
+
+    def same(url, source):
+        with open(source, "rb") as f:
+            data = f.read()
+        return w.ask(url.replace("s3://", "")) == data
+
+    plain = w.folder + "/plain.safetensors"
+    check(run("convert", big, plain)[0] == 0, "plain")
+    for n, bucket in ((1, "kept"), (5, "kept-slow"), (4, "kept-lost")):
+        out = "s3://%s/n%d.safetensors" % (bucket, n)
+        check(planned(out, n) == (0, ""), "plan")
+        at_once(n, [lambda i=i: check(part(i, n)[0] == 0, "part %d of %d" % (i, n)) for i in range(n)])
+        check(state()[1] == 1 and "n%d.safetensors" % n not in state()[0], "%d: before finish: %s" % (n, state()))
+        w.log()
+        check(part(0, n)[0] == 0 and w.log() == [], "a part that is done is done again")
+        code, text, err = run("finish", "--json", plan, env=env)
+        check(code == 0, "finish of %d: %s" % (n, err))
+        told = json.loads(text or "{}")
+        check(same(out, plain) and told.get("size") == os.path.getsize(plain), "%d parts: another object" % n)
+        check(told.get("hash") == json.loads(run("hash", "--json", plain)[1])["hash"], "%d parts: another hash" % n)
+        check(state()[1] == 0 and not [f for f in os.listdir(w.folder) if "tenfold-" in f], "%d: something is left" % n)
+    code, text, err = part(0, 4)
+    check(code == 3 and "exists already" in err and state()[1] == 0, "a late part: %d %s" % (code, err))
+    run("finish", "--abort", plan, env=env)
+    # given up; somebody else's object; a format that one part writes
+    check(planned("s3://kept/given-up.safetensors", 2)[0] == 0 and part(1, 2)[0] == 0 and state()[1] == 1, "begun")
+    code, text, err = run("finish", plan, env=env)
+    check(code == 3 and "1 of 2 parts are not done: 0" in err, "incomplete: %d %s" % (code, err))
+    check(run("finish", "--abort", plan, env=env)[0] == 0 and state()[1] == 0, "--abort: %s" % (state(),))
+    small = os.path.join(w.folder, "long.safetensors")
+    check(planned("s3://kept/other.safetensors", 1, source=small)[0] == 0 and run("run", plan, env=env)[0] == 0, "a small one")
+    check(same("s3://kept/other.safetensors", small) or run("hash", "s3://kept/other.safetensors", env=env)[0] == 0, "a small one")
+    for source, want in ((small, 3), (big, 0)):  # somebody else's object, then one of the same bytes
+        key = "s3://kept/raced%d.safetensors" % want
+        check(planned(key, 2)[0] == 0 and part(0, 2)[0] == 0 and part(1, 2)[0] == 0, "parts")
+        os.rename(plan, plan + ".first")
+        for receipts in [f for f in os.listdir(w.folder) if f.startswith("to-s3.json.tenfold-")]:
+            os.rename(w.folder + "/" + receipts, w.folder + "/" + receipts.replace("to-s3.json", "to-s3.json.first"))
+        check(planned(key, 1 if want else 2, "--force", source=source)[0] == 0 and run("run", plan, env=env)[0] == 0, "--force")
+        code, text, err = run("finish", plan + ".first", env=env)
+        check(code == want and (not want or "exists already" in err), "raced: %d %s" % (code, err))
+        check(run("finish", "--abort", plan + ".first", env=env)[0] == 0 and state()[1] == 0, "--abort: %s" % (state(),))
+    check(planned("s3://kept/out.zt", 3)[0] == 0, "a whole one")
+    code, text, err = run("run", plan, env=env)
+    check(code == 0 and run("verify", "s3://kept/out.zt", env=env)[0] == 0, "a whole one: %s" % err)
+    # what cannot be
+    code, err = planned("s3://kept/many.safetensors", 11)
+    check(code == 2 and "take fewer parts" in err, "small parts: %d %s" % (code, err))
+    for out, more in (("gs://b/x.safetensors", ()), ("s3://kept/d", ("--max-size", "9M", "--to", "safetensors"))):
+        code, err = planned(out, 2, *more)
+        check(code == 4 and "only one object of s3" in err, "%s: %d %s" % (out, code, err))
+    check(state()[1] == 0, "an upload is left: %s" % (state(),))
 
 
 def test_netrc(w):
@@ -232,14 +341,23 @@ def test_upload(w):
             ("bucket-good", small, 0, None, "GET PUT"),
             ("bucket-good", big, 0, None, "GET POST" + 10 * " PUT" + " POST"),  # 72 MiB of 8, and the header
             ("bucket-there", small, 3, "exists already", "GET"),
-            ("bucket-raced", small, 3, "exists already", "GET PUT"),
-            ("bucket-raced", big, 3, "exists already", "GET POST" + 10 * " PUT" + " POST DELETE"),
+            ("bucket-raced", small, 3, "exists already", "GET PUT HEAD"),
+            ("bucket-raced", big, 3, "exists already", "GET POST" + 10 * " PUT" + " POST DELETE"),  # its ETags are no MD5s
+            ("bucket-reset", big, 0, None, "GET POST" + 11 * " PUT" + " POST"),  # the third is sent again
+            ("bucket-lost", small, 0, None, "GET PUT PUT HEAD"),  # what is there is what was sent
+            ("bucket-lost", big, 0, None, "GET POST" + 10 * " PUT" + " POST POST HEAD DELETE"),
+            ("bucket-foreign", small, 3, "exists already", "GET PUT PUT HEAD"),
+            ("bucket-foreign", big, 3, "exists already", "GET POST" + 10 * " PUT" + " POST POST HEAD DELETE"),
             ("bucket-badpart", big, 3, "does not allow it (403)", "GET POST PUT PUT DELETE"),
             ("bucket-late", big, 3, "does not finish the upload: InternalError", "GET POST" + 10 * " PUT" + " POST DELETE"),
             ("bucket-noid", big, 3, "does not begin an upload", "GET POST")]:
         w.log()
-        code, out, err = run("convert", source, "s3://%s/out.safetensors" % how, env=env)
+        code, out, err = run("--trace", "convert", source, "s3://%s/out.safetensors" % how, env=env)
         seen = w.log()
+        again = how in ("bucket-reset", "bucket-lost", "bucket-foreign")  # by libcurl: the connection was dead
+        for method in ("PUT", "POST", "HEAD", "DELETE"):
+            told, sent = err.count(" %s " % method), methods.split().count(method)
+            check(told == sent or (again and told == sent - 1), "%s: --trace tells %d %s of %d" % (how, told, method, sent))
         check(code == want and (not sentence or sentence in err), "%s: %d %s" % (how, code, err))
         check(" ".join(h["method"] for h in seen) == methods, "%s: %s" % (how, [h["method"] for h in seen]))
         last = [h for h in seen if h["method"] in ("PUT", "POST")][-1:]

@@ -31,6 +31,7 @@ ANSWERS = [
     ("wronglength", 3, "announces 65540 bytes for a range of 65536", 1),
     ("toolong", 3, "more bytes than it was asked for", 1),
     ("whole", 0, None, 1),
+    ("rangeless", 3, "answers a range with the whole file, which it did not before", (2, 4)),  # threads that were at it already
     ("endless", 3, "does not end within 67108864 bytes", 1),
     ("chunked", 0, None, 1),
     ("empty", 4, "empty", 1),
@@ -68,6 +69,9 @@ ANSWERS = [
     ("nowhere", 3, "does not say where to", 1),
     ("there", 0, None, 4),
     ("relative", 0, None, 4),
+    ("redirect-301", 0, None, 4),
+    ("redirect-303", 0, None, 4),
+    ("redirect-308", 0, None, 4),
     ("other", 0, None, 4),
     ("file", 3, "no web address", 1),
     ("expiring", 0, None, (3, 8)),

@@ -15,6 +15,7 @@ import html
 import http.server
 import json
 import os
+import re
 import socket
 import struct
 import sys
@@ -27,6 +28,8 @@ folder = sys.argv[1]
 lock = threading.Lock()
 log = []
 counts = {}
+kept = {}  # of a bucket that keeps what it is given: objects by path, uploads by id
+stored = {}  # of buckets: digests of parts by number, and what became an object
 settings = {"fail": 0, "seen": 0, "now": 0, "open": 0}
 ports = []
 
@@ -82,7 +85,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.do_GET()
 
     def do_GET(self):
-        self.body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode(errors="replace")
+        self.raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.body = self.raw.decode(errors="replace")
         if self.path.startswith("http://"):  # asked as a proxy: for any host
             self.path = "/" + self.path.split("/", 3)[3]
         path, _, query = self.path.partition("?")
@@ -91,6 +95,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 text = json.dumps(log)
                 log.clear()
                 counts.clear()
+                stored.clear()
             return self.answer(200, text.encode(), {"Content-Type": "application/json"})
         if path == "/_set":
             with lock:
@@ -245,6 +250,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def how_whole(self, name, argument, nth):  # no ranges at all
         self.answer(200, self.content(name), {"ETag": self.etag(self.content(name))})
 
+    def how_rangeless(self, name, argument, nth):  # no ranges any more, from the second request on
+        if nth == 1:
+            return self.part(name)
+        self.how_whole(name, argument, nth)
+
     def how_endless(self, name, argument, nth):
         self.answer(200, self.content(name), length=False)
         for _ in range(100):
@@ -336,6 +346,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def how_there(self, name, argument, nth):  # to the same host
         self.answer(302, b"", {"Location": "/ok/" + name})
+
+    def how_redirect(self, name, argument, nth):  # redirect-308: by that status
+        self.answer(int(argument), b"", {"Location": "/ok/" + name})
 
     def how_relative(self, name, argument, nth):
         self.answer(307, b"", {"Location": "../ok/" + name})
@@ -462,9 +475,42 @@ class Handler(http.server.BaseHTTPRequestHandler):
         etag = headers.pop("ETag")
         self.part(name, data=data, etag=etag, headers=headers)
 
+    def bucket_twice(self, argument, query):
+        """bucket-reset: the connection of the third PUT is reset; bucket-lost: the answer to what makes the object;
+        bucket-foreign: likewise, but somebody else's object is there. True: there is nothing more to answer."""
+        md5 = hashlib.md5(self.raw)
+        with lock:
+            number = stored["PUT"] = stored.get("PUT", 0) + (self.command == "PUT")
+        if argument == "reset":
+            if self.command == "PUT" and number == 3:
+                self.reset()
+                return True
+            return False
+        if "uploads" in query or self.command in ("GET", "DELETE"):
+            return False
+        if self.command == "HEAD":
+            size, etag = stored.get("object", (0, '""'))
+            self.answer(200, b"", {"ETag": '"other"' if argument == "foreign" else etag}, length=size)
+            return True
+        if "partNumber" in query:
+            with lock:
+                stored.setdefault("parts", {})[int(query["partNumber"][0])] = (len(self.raw), md5.digest())
+            self.answer(200, b"", {"ETag": '"%s"' % md5.hexdigest()})
+            return True
+        if "object" in stored:
+            self.answer(412, b"<Error><Code>PreconditionFailed</Code></Error>")
+            return True
+        parts = [part for _, part in sorted(stored.get("parts", {}).items())]
+        whole = hashlib.md5(b"".join(digest for _, digest in parts)).hexdigest() + "-%d" % len(parts)
+        stored["object"] = (sum(n for n, _ in parts), '"%s"' % whole) if parts else (len(self.raw), '"%s"' % md5.hexdigest())
+        self.reset()
+        return True
+
     def how_bucket(self, name, argument, nth):
         """An object that is written, by parts or at once."""
         query = urllib.parse.parse_qs(self.path.partition("?")[2], keep_blank_values=True)
+        if argument in ("reset", "lost", "foreign") and self.bucket_twice(argument, query):
+            return None
         if self.command == "GET":
             return self.answer(206 if argument == "there" else 404, b"x" if argument == "there" else b"")
         if self.command == "DELETE":
@@ -480,6 +526,56 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if argument == "late" and self.command == "POST":  # 200 at once, to keep the connection
             return self.answer(200, b"<Error><Code>InternalError</Code></Error>")
         self.answer(200, b"<R/>", {"ETag": '"whole"'})
+
+    def how_kept(self, name, argument, nth):
+        """A bucket that keeps what it is given, by its rules. kept-slow: 0.2 s before an upload has its name;
+        kept-lost: the connection is reset after the upload is complete, once."""
+        path, _, query = self.path.partition("?")
+        query = {k: v[0] for k, v in urllib.parse.parse_qs(query, keep_blank_values=True).items()}
+        objects, uploads = kept.setdefault("objects", {}), kept.setdefault("uploads", {})
+        refuse = lambda status, code: self.answer(status, b"<Error><Code>%s</Code></Error>" % code.encode())
+        if self.command in ("GET", "HEAD") and "list" in query:
+            return self.answer(200, json.dumps({"objects": list(objects), "uploads": list(uploads)}).encode())
+        if self.command in ("GET", "HEAD"):
+            if path not in objects:
+                return refuse(404, "NoSuchKey")
+            data, etag = objects[path]
+            if self.command == "HEAD":
+                return self.answer(200, b"", {"ETag": etag}, length=len(data))
+            return self.part(name, data=data, etag=etag)
+        if "uploads" in query:
+            time.sleep(0.2 if argument == "slow" else 0)
+            with lock:
+                number = kept["n"] = kept.get("n", 0) + 1
+                uploads["id/%d" % number] = {}
+            return self.answer(200, b"<R><UploadId>id/%d</UploadId></R>" % number)
+        upload = query.get("uploadId")
+        if upload not in uploads:
+            return refuse(404, "NoSuchUpload")
+        if self.command == "DELETE":
+            del uploads[upload]
+            return self.answer(204, b"")
+        if self.command == "PUT":
+            md5 = hashlib.md5(self.raw)
+            if self.headers.get("Content-MD5") != base64.b64encode(md5.digest()).decode():
+                return refuse(400, "BadDigest")
+            uploads[upload][int(query["partNumber"])] = (self.raw, md5)
+            return self.answer(200, b"", {"ETag": '"%s"' % md5.hexdigest()})
+        if self.headers.get("If-None-Match") == "*" and path in objects:
+            return refuse(412, "PreconditionFailed")
+        parts = [(int(n), tag) for n, tag in re.findall('<PartNumber>([0-9]+)</PartNumber><ETag>(.*?)</ETag>', self.body)]
+        there = uploads[upload]
+        if [n for n, _ in parts] != list(range(1, len(there) + 1)) or any(
+                tag != '"%s"' % there[n][1].hexdigest() for n, tag in parts):
+            return refuse(400, "InvalidPart")
+        if any(len(there[n][0]) < 5 << 20 for n, _ in parts[:-1]):
+            return refuse(400, "EntityTooSmall")
+        whole = hashlib.md5(b"".join(there[n][1].digest() for n, _ in parts)).hexdigest()
+        objects[path] = (b"".join(there[n][0] for n, _ in parts), '"%s-%d"' % (whole, len(parts)))
+        del uploads[upload]
+        if argument == "lost" and nth:
+            return self.reset()
+        return self.answer(200, b"<R/>")
 
     # ---------------------------------------------------------------- folders
 

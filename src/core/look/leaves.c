@@ -309,13 +309,14 @@ bool tnf_hash_cuts(const tnf_object *o, uint16_t k)
 }
 
 tnf_status tnf_hash_some(uint8_t *out, const tnf_file *file, size_t object, uint16_t k,
-                         uint64_t first, uint64_t n, tnf_error *e)
+                         uint64_t first, uint64_t n, const tnf_progress *progress, tnf_error *e)
 {
     const tnf_object *o = &file->catalog.objects[object];
     struct item item = { .object = object, .leaves = out };
     struct hashing h = { .file = file,
                          .items = &item,
                          .n = 1,
+                         .progress = *progress,
                          .alloc = tnf_allocator_or_default(NULL),
                          .lock = PTHREAD_MUTEX_INITIALIZER };
     bool cuts = tnf_hash_cuts(o, k);

@@ -5,6 +5,7 @@
 
 #include "base/digest.h"
 #include "core/core.h"
+#include "core/look/progress.h"
 
 #define TNF_HASH_BYTES 32u
 
@@ -30,9 +31,9 @@ tnf_status tnf_hash_tensors(uint8_t (*out)[TNF_HASH_BYTES], const tnf_file *file
 /* For who has leaves hashed in several places. Can the part `k` be cut at its leaves? */
 bool tnf_hash_cuts(const tnf_object *o, uint16_t k);
 /* The hashes of n leaves of a part, from `first` on, by the calling thread; of all of them if it
- * cannot be cut. An empty part is tried to be read. */
+ * cannot be cut. An empty part is tried to be read. `progress` is told of this call alone. */
 tnf_status tnf_hash_some(uint8_t *out, const tnf_file *file, size_t object, uint16_t k,
-                         uint64_t first, uint64_t n, tnf_error *e);
+                         uint64_t first, uint64_t n, const tnf_progress *progress, tnf_error *e);
 /* Of a tensor, of the hashes of its leaves: those of its first part first. */
 tnf_status tnf_hash_of_leaves(uint8_t out[TNF_HASH_BYTES], const tnf_object *o,
                               const uint8_t *leaves, tnf_error *e);

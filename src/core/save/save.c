@@ -264,7 +264,7 @@ static tnf_status write_path(struct tnf_save *s, const tnf_option_value *values,
         return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                         "nothing is written under a scheme of the program's own: save to a sink");
     if (tnf_is_remote(path)) {
-        TNF_TRY(tnf_sink_url(&sink, path, flags, NULL, e));
+        TNF_TRY(tnf_sink_url(&sink, path, flags, s->options.remote, e));
     } else {
         TNF_TRY(tnf_sink_open(&sink, path, flags, &s->arena.alloc, e));
         tnf_sink_claimed(sink, claim);
