@@ -45,6 +45,31 @@ static void agrees_with_python(void **state)
     fclose(file);
 }
 
+/* Digits become bytes and digits again, with zeros and nines where pieces of nine meet. */
+static void keeps_digits(void **state)
+{
+    fixture *f = *state;
+    static char line[4400], want[4400];
+    for (size_t n = 20; n <= 4300; n += n < 120 ? 1 : 380) {
+        for (int kind = 0; kind < 4; kind++) {
+            tnf_pickle p;
+            tnf_str got;
+            for (size_t i = 0; i < n; i++)
+                want[i + 1] = (char)('0' + (kind == 0   ? (i ? 0 : 1)
+                                            : kind == 1 ? 9
+                                                        : 1 + (i * 7 + i / 9) % 9));
+            want[0] = '-';
+            want[n + 1] = 0;
+            const char *digits = want + (kind == 3 ? 0 : 1);
+            int length = snprintf(line, sizeof line, "L%sL\n.", digits);
+            assert_int_equal(load_bytes(f, &p, line, (size_t)length), TNF_OK);
+            assert_int_equal(p.root->kind, TNF_PICKLE_BIG);
+            assert_true(tnf_pickle_big_text(&got, p.root, &f->arena));
+            assert_string_equal(got.p, digits);
+        }
+    }
+}
+
 /* Text of a pickle with what repr() has to say. */
 static const struct {
     const char *pickle, *shown;
@@ -275,6 +300,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(logs_what_came_before_a_fault, set_up, tear_down),
         cmocka_unit_test_setup_teardown(stays_small, set_up, tear_down),
         cmocka_unit_test_setup_teardown(turns_integers, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(keeps_digits, set_up, tear_down),
         cmocka_unit_test_setup_teardown(survives_lack_of_memory, set_up, tear_down),
         cmocka_unit_test(knows_python_2),
     };
