@@ -235,6 +235,7 @@ tnf_status tnf_pt_audit(pt_file *f, const tnf_pickle *p, const char *name, uint6
 {
     audit x = { .f = f, .where = { .pickle = name, .offset = base }, .e = e };
     tnf_status status = TNF_OK;
+    f->left += PT_VALUES_RATIO * (uint64_t)p->used;
     tnf_arena_init(&x.names, &f->r->scratch->alloc, f->r->limits.memory);
     for (size_t i = 0; i < p->globals.n && status == TNF_OK; i++)
         status = note_global(&x, p->globals.nodes[i]);

@@ -179,7 +179,7 @@ static tnf_status find_path(const tnf_value **out, dcp *d, const tnf_pickle_node
         return TNF_OK;
     if (!map)
         return tnf_arena_fail(d->r->arena, "a path", d->e);
-    TNF_TRY(tnf_pt_value(&v, path, d->r->arena, d->e));
+    TNF_TRY(tnf_pt_value(&v, d->f, path, d->e));
     TNF_TRY(tnf_attrs_push(&attrs, "pytorch.path", v, d->e));
     *map = tnf_attrs_value(&attrs);
     *out = map;
@@ -431,7 +431,7 @@ static tnf_status add_value(dcp *d, const tnf_pickle_node *fqn)
     tnf_named_free(&f->storages);
     f->container = d;
     TNF_TRY(status);
-    TNF_TRY(tnf_pt_value(&v, p.root, d->r->arena, d->e));
+    TNF_TRY(tnf_pt_value(&v, d->f, p.root, d->e));
     return tnf_attrs_set(&d->values, name, fqn->n, v, d->e);
 }
 
@@ -477,6 +477,7 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
     d->r = r;
     d->e = e;
     d->f = f;
+    f->left = PT_VALUES;
     f->r = r;
     f->container = d;
     r->state = f;

@@ -125,6 +125,8 @@ tnf_status tnf_pt_add_part(tnf_part *out, tnf_order *order, pt_file *f, const pt
                         .stored = nbytes,
                         .payload = TNF_OPAQUE };
     *order = TNF_ORDER_C;
+    if (d->storage)
+        d->storage->listed = true;
     if (d->type->packed) {
         out->flags |= TNF_PART_UNREADABLE;
         return TNF_OK;

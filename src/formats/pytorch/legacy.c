@@ -81,7 +81,7 @@ static tnf_status take_sources(pt_file *f, const tnf_pickle *p, tnf_error *e)
         tnf_value text;
         if (!name)
             return tnf_arena_fail(f->r->arena, "a class", e);
-        TNF_TRY(tnf_pt_value(&text, id->as.items[3], f->r->arena, e));
+        TNF_TRY(tnf_pt_value(&text, f, id->as.items[3], e));
         TNF_TRY(tnf_attrs_set(&sources, name, strlen(name), text, e));
         *node = *id->as.items[1];
     }
@@ -207,6 +207,7 @@ tnf_status tnf_pt_index_legacy(pt_file *f, tnf_error *e)
     TNF_TRY(place_storages(f, keys.root, at, e));
     TNF_TRY(tnf_set_attr(f->r, "pytorch.protocol", tnf_value_uint(object.protocol), e));
     TNF_TRY(tnf_pt_walk(f, object.root, NULL, object.used, e));
+    TNF_TRY(tnf_pt_list_others(f, &object, e));
     TNF_TRY(fold_views(f, &object, e));
     for (size_t i = 0; i < object.persistent.n; i++)
         if (tnf_pt_is_storage(object.persistent.nodes[i]) &&

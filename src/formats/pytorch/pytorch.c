@@ -141,11 +141,15 @@ tnf_status tnf_pt_index(tnf_reader *r, pt_index_fn index, tnf_error *e)
     if (!f)
         return tnf_arena_fail(r->arena, "the file", e);
     f->r = r;
+    f->left = PT_VALUES;
     r->state = f;
     tnf_named_init(&f->storages, sizeof(tnf_str) + sizeof(void *), &r->scratch->alloc,
                    r->limits.memory);
     tnf_named_init(&f->call_list, sizeof(pt_call), &r->scratch->alloc, r->limits.memory);
     tnf_status status = index(f, e);
+    if (f->cut)
+        tnf_warn(r, TNF_NO_OFFSET,
+                 "what is no tensor is shown in part: it stands for far more than the file has");
     if (status == TNF_OK)
         status = tnf_pt_audit_done(f, e);
     if (status == TNF_OK)

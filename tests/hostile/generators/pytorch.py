@@ -291,6 +291,7 @@ def make_pickles(c):
     c.rejected("F", "laughs", value(laughs), LIMIT, None, "paths", "ten references to the list before, sixty times")
     laughs = tensor() + b"q\0" + b"".join(b"](" + (b"h" + bytes([i])) * 10 + b"eq" + bytes([i + 1]) for i in range(60))
     c.rejected("F", "laughs_tensors", checkpoint(pickle(laughs)).end(), LIMIT, None, "paths", "the same of a tensor")
+    make_long_ints(c)
     c.accepted("F", "memo_far", value(b"".join(b"r" + struct.pack("<I", i * 99991 % 2**32) for i in range(4000)).join([b"N", b""])), 1,
                "4000 entries far from each other", warnings=None)
     c.accepted("G", "itself", value(b"]q\1h\1a"), 1, "a list that holds itself", warnings=None)
@@ -316,9 +317,9 @@ def make_pickles(c):
                        "int": b"Ix\n", "float": b"Fx\n", "persid": b"Q" * 3, "line": b"V"}.items():
         c.rejected("J", f"stack_{name}", value(body) if name != "stop" else checkpoint(b"\x80\x02.").end(), [BAD, SHORT, UNSUPPORTED], None, "",
                    f"what {name} wants is not there")
-    c.rejected("J", "storage_class", checkpoint(pickle(dict_of(w=tensor(kind="MyStorage")))).end(), BAD, None, "storage", "an unknown storage")
-    c.rejected("J", "dtype", checkpoint(pickle(dict_of(w=tensor(function="_rebuild_tensor_v3", more=name_of("torch", "float7"))))).end(), BAD,
-               None, "type", "an unknown type")
+    c.accepted("J", "storage_class", checkpoint(pickle(dict_of(w=tensor(kind="MyStorage")))).end(), 1, "an unknown storage", warnings=None)
+    c.accepted("J", "dtype", checkpoint(pickle(dict_of(w=tensor(function="_rebuild_tensor_v3", more=name_of("torch", "float7"))))).end(), 1,
+               "an unknown type", warnings=None)
     c.damaged("J", "bool_2", checkpoint(pickle(dict_of(w=tensor(kind="BoolStorage"))), data=b"\0\1\2\1").end(), BAD, 1, "a bool of 2")
     c.rejected("J", "complex", checkpoint(pickle(dict_of(w=tensor((2**62,), kind="ComplexDoubleStorage", numel=2**62)))).end(), BAD, None, "",
                "16 times 2^62 bytes")
@@ -327,6 +328,21 @@ def make_pickles(c):
 # -------------------------------------------------------------------------- folders
 
 META = "torch.distributed.checkpoint.metadata"
+
+
+def make_long_ints(c):
+    """Numbers and lists of which a few bytes stand for much work, or for much memory."""
+    long = b"\x8b" + struct.pack("<i", 4096) + bytes(range(1, 128)) * 32 + bytes(range(1, 33))
+    c.accepted("F", "int_shared", value(b"](" + long + b"q\xff" + b"h\xff" * 20000 + b"e"), 1,
+               "an int of 4096 bytes, 20,000 times", warnings=None)
+    c.accepted("F", "int_many", value(b"](" + 256 * long + b"e"), 1, "256 ints of 4096 bytes", warnings=None)
+    c.accepted("F", "int_digits", value(b"](" + 240 * (b"L" + 4299 * b"7" + b"L\n") + b"e"), 1, "240 ints of 4299 digits",
+               warnings=None)
+    nested = b"]q\xfe" + 60 * (b"0](" + 10 * b"h\xfe" + b"eq\xfe") + b"0"
+    calls = name_of("lib", "f") + b"q\xfd0" + b"](" + 8000 * b"h\xfdh\xfe\x85R" + b"e"
+    c.accepted("F", "calls_shared", value(nested + calls), 1, "8,000 calls of one list, which is nested 60 times", warnings=None)
+    long_key = b"}" + text(10000 * b"k") + b"](" + 2000 * b"]N\x85a" + b"es"
+    c.accepted("F", "long_names", value(long_key), 1, "2,000 values below a key of 10,000 letters", warnings=None)
 
 
 def size_of(*dims):
