@@ -253,7 +253,6 @@ const char *tnf_pt_global_name(const tnf_pickle_node *global, tnf_arena *arena);
 
 /* calls.c: the audit. */
 pt_danger tnf_pt_danger(const tnf_pickle_node *global);
-bool tnf_pt_call_dangerous(const tnf_pickle_node *call);
 tnf_status tnf_pt_audit(pt_file *f, const tnf_pickle *p, const char *name, uint64_t base,
                         tnf_error *e);
 tnf_status tnf_pt_audit_done(pt_file *f, tnf_error *e);

@@ -258,7 +258,7 @@ tnf_status tnf_pt_open_tree(tnf_pickle *p, pt_named **list, size_t *n, const tnf
     if (status != TNF_OK)
         return TNF_OK;
     for (size_t i = 0; i < p->calls.n; i++)
-        if (tnf_pt_call_dangerous(p->calls.nodes[i]))
+        if (tnf_pickle_call_dangerous(p->calls.nodes[i]))
             return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                             "pytorch.tree holds a dangerous call, which is never written");
     *why = "its tensors are not those that are written";
