@@ -171,12 +171,16 @@ tnf_status tnf_pt_audit(pt_file *f, const tnf_pickle *p, const char *name, uint6
 {
     audit x = { .f = f, .where = { .pickle = name, .offset = base }, .e = e };
     tnf_status status = TNF_OK;
+    f->pickles++;
     f->left += PT_VALUES_RATIO * (uint64_t)p->used;
+    f->scan_left += f->nested ? 0 : p->used;
     tnf_arena_init(&x.names, &f->r->scratch->alloc, f->r->limits.memory);
     for (size_t i = 0; i < p->globals.n && status == TNF_OK; i++)
         status = note_global(&x, p->globals.nodes[i]);
     for (size_t i = 0; i < p->calls.n && status == TNF_OK; i++)
         status = note_call(&x, p->calls.nodes[i]);
+    for (size_t i = 0; i < p->calls.n && status == TNF_OK; i++)
+        status = tnf_pt_scan_call(f, p->calls.nodes[i], name, base, e);
     tnf_arena_free(&x.names);
     return status;
 }
@@ -233,13 +237,13 @@ tnf_status tnf_pt_audit_done(pt_file *f, tnf_error *e)
             f->refused = true;
             first = c;
         }
-        if (c->danger == PT_DANGEROUS)
+        if (c->danger == PT_DANGEROUS && !f->failed)
             tnf_warn(f->r, c->offset,
                      "dangerous: loading this file with pickle %s %.100s; nothing was run here",
                      c->called ? "calls" : "names", c->name.p);
     }
     bool paddle = f->kind && strcmp(f->kind, "paddle") == 0; /* its loader takes NumPy's arrays */
-    if (first && !f->danger && !paddle)
+    if (first && !f->danger && !paddle && !f->failed)
         tnf_warn(f->r, first->offset,
                  "torch.load(weights_only=True) will refuse this file: it names %.100s",
                  first->name.p);
@@ -264,9 +268,10 @@ void tnf_pt_tell_calls(const pt_file *f, tnf_tell tell, void *ctx)
     }
 }
 
-static const char *verdict(bool danger, bool refused)
+static const char *verdict(bool danger, bool refused, bool failed)
 {
     return danger    ? "safe to torch.load: no"
+           : failed  ? "safe to torch.load: no (it cannot be read as a whole)"
            : refused ? "safe to torch.load: only with weights_only (which may refuse it)"
                      : "safe to torch.load: yes";
 }
@@ -285,12 +290,14 @@ void tnf_pt_notes(const tnf_reader *r, void (*note)(void *ctx, const char *key, 
 {
     const pt_file *f = r->state;
     const tnf_value *calls = tnf_catalog_attr(r->catalog, "pytorch.calls");
+    if (!f || (f->failed && !f->pickles))
+        return; /* nothing of it is known */
     note(ctx, "calls", calls ? calls : &no_calls);
     if (f->slack_text) {
         note(ctx, "slack", &f->slack);
         note_text(note, ctx, "slack_text", f->slack_text);
     }
-    note_text(note, ctx, "verdict", verdict(f->danger, f->refused));
+    note_text(note, ctx, "verdict", verdict(f->danger, f->refused, f->failed));
 }
 
 static tnf_str text_in(const tnf_value *map, const char *key)
@@ -312,7 +319,7 @@ void tnf_pt_index_notes(const tnf_reader *r,
         refused = refused || !has_word(weights_only_names, name.p, name.n);
     }
     note(ctx, "calls", calls);
-    note_text(note, ctx, "verdict", verdict(danger, refused));
+    note_text(note, ctx, "verdict", verdict(danger, refused, false));
 }
 
 /* The names of what is dangerous, or of all that is not known, for a message about a file that
@@ -335,9 +342,11 @@ void tnf_pt_name_calls(char *out, size_t size, const tnf_pickle *p, tnf_arena *a
         }
 }
 
-tnf_status tnf_pt_bad_pickle(pt_file *f, const tnf_pickle *p, tnf_status status, tnf_error *e)
+tnf_status tnf_pt_bad_pickle(pt_file *f, const tnf_pickle *p, const char *name, tnf_status status,
+                             tnf_error *e)
 {
     char names[160];
+    (void)tnf_pt_audit(f, p, name, f->base, NULL); /* it fails anyway */
     tnf_pt_name_calls(names, sizeof names, p, f->r->scratch);
     if (e && names[0]) {
         size_t n = strlen(e->message);
@@ -352,7 +361,7 @@ tnf_status tnf_pt_pickle(pt_file *f, tnf_pickle *out, tnf_cur *c, const char *na
     f->base = base;
     tnf_status status = tnf_pickle_read(out, c->p, tnf_left(c), base, f->r->scratch, e);
     if (status != TNF_OK)
-        return tnf_pt_bad_pickle(f, out, status, e);
+        return tnf_pt_bad_pickle(f, out, name, status, e);
     c->p += out->used;
     return tnf_pt_audit(f, out, name, base, e);
 }

@@ -486,6 +486,9 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
     tnf_named_init(&d->paths, sizeof(place), &r->scratch->alloc, r->limits.memory);
     tnf_named_init(&f->call_list, sizeof(pt_call), &r->scratch->alloc, r->limits.memory);
     tnf_status status = index_folder(d);
+    f->failed = status != TNF_OK;
+    if (f->failed)
+        (void)tnf_pt_audit_done(f, NULL); /* what it would have called is told all the same */
     tnf_named_free(&f->call_list);
     tnf_named_free(&d->places);
     tnf_named_free(&d->paths);

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define MOST ((uint64_t)64 << 20) /* of a record that may be a pickle */
+
 bool tnf_pt_in_folder(const pt_record *r, const char *folder)
 {
     size_t n = strlen(folder);
@@ -39,18 +41,37 @@ static tnf_status audit_record(pt_zip *z, pt_record *r, tnf_error *e)
     return tnf_pt_audit(z->f, &p, name, base, e);
 }
 
-/* A record that begins as a pickle and is no storage of a tensor. Its header is compared with the
- * directory as that of any other: what reads only one of the two sees another file. */
-static tnf_status looks_like_pickle(pt_zip *z, pt_record *r, bool *yes, tnf_error *e)
+/* A record that may be a pickle, whatever it is called. Its header is compared with the directory as
+ * that of any other: what reads only one of the two sees another file. *yes: it begins as one since
+ * protocol 2 does; others are told of only if they name something. */
+static tnf_status scan_record(pt_zip *z, pt_record *r, bool *yes, tnf_error *e)
 {
-    uint8_t head[2] = { 0 };
+    uint8_t head[4];
+    tnf_cur c;
+    tnf_error said = { .offset = TNF_NO_OFFSET };
     *yes = false;
-    TNF_TRY(tnf_pt_locate_record(z, r, e));
-    if (r->member->size < 4 || r->member->method != TNF_ZIP_STORED)
+    if (r->member->size < sizeof head)
+        return tnf_pt_locate_record(z, r, e);
+    if (tnf_pt_read_head(z, r, head, sizeof head, &said) != TNF_OK)
+        return tnf_pt_locate_record(z, r, e); /* its bytes are for verify */
+    bool archive = memcmp(head, "PK\3\4", 4) == 0;
+    if (!archive && !tnf_pt_may_be_pickle(head, sizeof head))
         return TNF_OK;
-    TNF_TRY(z->from.fetch(z->from.ctx, r->offset, head, 2, e));
-    *yes = head[0] == 0x80 && head[1] >= 2 && head[1] <= 5;
-    return TNF_OK;
+    tnf_status status = tnf_pt_read_record(z, r, MOST, &c, &said);
+    if (status == TNF_ENOMEM)
+        return tnf_fail(e, status, said.offset, "%s", said.message);
+    *yes = head[0] == 0x80 && head[1] >= 2;
+    r->used = false;
+    r->compared = false; /* verify reads it again: it may be damaged */
+    if (status != TNF_OK) {
+        tnf_warn(z->f->r, said.offset, "%.150s", said.message);
+        return TNF_OK;
+    }
+    const char *name = tnf_arena_str(z->f->r->arena, r->name.p, r->name.n);
+    if (!name)
+        return tnf_arena_fail(z->f->r->arena, "a record", e);
+    z->f->scan_left += tnf_left(&c);
+    return tnf_pt_scan(z->f, (tnf_str) { (const char *)c.p, tnf_left(&c) }, tnf_where(&c), name, e);
 }
 
 static bool is_known_record(const pt_record *r)
@@ -73,10 +94,10 @@ tnf_status tnf_pt_look_at_others(pt_zip *z, tnf_error *e)
             continue;
         bool pickle = tnf_pt_is_pickle_name(r->name), known = is_known_record(r);
         tnf_status status = TNF_OK;
-        if (!pickle && !known)
-            status = looks_like_pickle(z, r, &pickle, e);
-        if (pickle && status == TNF_OK)
+        if (pickle)
             status = audit_record(z, r, e);
+        else if (!known || r->member->size >= 4)
+            status = scan_record(z, r, &pickle, e);
         bool lost = status != TNF_OK && tnf_lose(z->f->r, status, e);
         if (!lost)
             TNF_TRY(status);
@@ -105,6 +126,7 @@ void tnf_pt_name_hidden_calls(pt_zip *z, pt_record *r, tnf_error *e)
     if (!bytes || z->from.fetch(z->from.ctx, at, bytes, (size_t)size, NULL) != TNF_OK)
         return;
     (void)tnf_pickle_read(&p, bytes, (size_t)size, at, reader->scratch, NULL);
+    (void)tnf_pt_audit(z->f, &p, "data.pkl", at, NULL);
     tnf_pt_name_calls(names, sizeof names, &p, reader->scratch);
     size_t n = strlen(e->message);
     if (names[0])

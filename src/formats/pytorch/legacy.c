@@ -45,7 +45,7 @@ tnf_status tnf_pt_next_pickle(pt_file *f, tnf_pickle *out, uint64_t *at, uint64_
             continue;
         f->base = *at;
         if (status != TNF_OK)
-            return tnf_pt_bad_pickle(f, out, status, e);
+            return tnf_pt_bad_pickle(f, out, name, status, e);
         *at += out->used;
         return tnf_pt_audit(f, out, name, f->base, e);
     }
@@ -134,6 +134,7 @@ static tnf_status place_storages(pt_file *f, const tnf_pickle_node *keys, uint64
     if (at < f->r->source->size) {
         tnf_warn(f->r, at, "%llu bytes follow the last storage, which torch does not look at",
                  (unsigned long long)(f->r->source->size - at));
+        TNF_TRY(tnf_pt_scan_source(f, at, f->r->source->size, "what follows the storages", e));
         return tnf_add_extra(f->r, "pytorch.trailing", at, f->r->source->size - at, e);
     }
     return TNF_OK;

@@ -115,6 +115,10 @@ typedef struct pt_file {
     uint64_t left;                 /* bytes of values that may still be made of nodes: shared ones
                                     * stand for more than fit, so it grows with the pickles */
     bool cut;                      /* there were more */
+    uint64_t scan_left;            /* bytes that tnf_pt_scan_call() may still look at */
+    unsigned nested;               /* files within files that are looked at */
+    unsigned pickles;              /* that were looked at */
+    bool failed;                   /* the file cannot be read */
     uint64_t base;                 /* of the pickle whose nodes are looked at */
     const tnf_pickle_node *source; /* legacy: the class whose source text stands in the file */
     const char *kind;
@@ -256,6 +260,13 @@ pt_danger tnf_pt_danger(const tnf_pickle_node *global);
 tnf_status tnf_pt_audit(pt_file *f, const tnf_pickle *p, const char *name, uint64_t base,
                         tnf_error *e);
 tnf_status tnf_pt_audit_done(pt_file *f, tnf_error *e);
+/* scan.c: bytes that may be pickles, or an archive of some; base: where they are in the file. */
+bool tnf_pt_may_be_pickle(const uint8_t *p, size_t n);
+tnf_status tnf_pt_scan(pt_file *f, tnf_str bytes, uint64_t base, const char *name, tnf_error *e);
+tnf_status tnf_pt_scan_source(pt_file *f, uint64_t at, uint64_t end, const char *name,
+                              tnf_error *e);
+tnf_status tnf_pt_scan_call(pt_file *f, const tnf_pickle_node *call, const char *name,
+                            uint64_t base, tnf_error *e);
 void tnf_pt_tell_calls(const pt_file *f, tnf_tell tell, void *ctx);
 void tnf_pt_name_calls(char *out, size_t size, const tnf_pickle *p, tnf_arena *arena);
 tnf_status tnf_pt_verify(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
@@ -286,7 +297,8 @@ void tnf_pt_mark_listed(pt_file *f, const tnf_pickle_node *tensor);
 /* One pickle: read as data, its calls noted whatever becomes of it. */
 tnf_status tnf_pt_pickle(pt_file *f, tnf_pickle *out, tnf_cur *c, const char *name, tnf_error *e);
 /* Of a pickle that could not be read: its status again; the message tells what it names. */
-tnf_status tnf_pt_bad_pickle(pt_file *f, const tnf_pickle *p, tnf_status status, tnf_error *e);
+tnf_status tnf_pt_bad_pickle(pt_file *f, const tnf_pickle *p, const char *name, tnf_status status,
+                             tnf_error *e);
 
 /* A file of any container: reads it, and what is told of all of them. */
 typedef tnf_status (*pt_index_fn)(pt_file *f, tnf_error *e);

@@ -37,6 +37,8 @@ typedef struct pt_stored {
 pt_record *tnf_pt_record(const pt_zip *z, const char *name);
 /* All of a record, in scratch. */
 tnf_status tnf_pt_read_record(pt_zip *z, pt_record *r, uint64_t most, tnf_cur *out, tnf_error *e);
+/* Its first n bytes, of which there are as many. */
+tnf_status tnf_pt_read_head(pt_zip *z, pt_record *r, uint8_t *dst, size_t n, tnf_error *e);
 /* Where its bytes begin: its own header is compared with the directory. */
 tnf_status tnf_pt_locate_record(pt_zip *z, pt_record *r, tnf_error *e);
 tnf_status tnf_pt_inner_zip(pt_zip *z, tnf_pickle *out, tnf_error *e);

@@ -150,7 +150,10 @@ tnf_status tnf_pt_index(tnf_reader *r, pt_index_fn index, tnf_error *e)
     if (f->cut)
         tnf_warn(r, TNF_NO_OFFSET,
                  "what is no tensor is shown in part: it stands for far more than the file has");
-    if (status == TNF_OK)
+    f->failed = status != TNF_OK;
+    if (f->failed)
+        (void)tnf_pt_audit_done(f, NULL); /* what it would have called is told all the same */
+    else
         status = tnf_pt_audit_done(f, e);
     if (status == TNF_OK)
         status = tnf_pt_slack_done(f, e);

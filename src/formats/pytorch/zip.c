@@ -113,6 +113,20 @@ static tnf_status inflate_record(const tnf_zip_from *from, uint8_t *dst, const p
     return status;
 }
 
+tnf_status tnf_pt_read_head(pt_zip *z, pt_record *r, uint8_t *dst, size_t n, tnf_error *e)
+{
+    TNF_TRY(tnf_pt_locate_record(z, r, e));
+    if (r->member->method != TNF_ZIP_DEFLATED)
+        return z->from.fetch(z->from.ctx, r->offset, dst, n, e);
+    pt_stored s = { .from = &z->from, .offset = r->offset };
+    tnf_encoded encoded = { read_stored, &s, r->member->stored, r->member->size };
+    tnf_decoder *d;
+    TNF_TRY(tnf_decoder_open(&d, TNF_CODEC_DEFLATE, &encoded, NULL, e));
+    tnf_status status = tnf_decoder_read(d, 0, dst, n, e);
+    tnf_decoder_close(d);
+    return status;
+}
+
 /* 0 stands for a CRC that nobody computed. */
 static bool crc_fits(const pt_record *r, const void *bytes, size_t n)
 {

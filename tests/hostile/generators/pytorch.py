@@ -146,15 +146,15 @@ def member(name, data, size=None):
     return block[:512] + data + bytes(-len(data) % 512)
 
 
-def tar(tree=None, ndim=1, dims=(4,), strides=(1,), count=4, sys_info=b"}", offset=0, tensors=1):
+def tar(tree=None, ndim=1, dims=(4,), strides=(1,), count=4, sys_info=b"}", offset=0, tensors=1, behind=b"", more=b""):
     storages = pickle(b"K\1") + pickle(tuple_of(number(7), text("cpu"), name_of("torch", "FloatStorage"))) + \
         struct.pack("<q", count) + DATA + pickle(b"]")
     listed = pickle(number(tensors)) + pickle(tuple_of(number(9), number(7), name_of("torch", "FloatTensor"))) + \
         struct.pack("<ii", ndim, 0) + struct.pack(f"<{len(dims)}q", *dims) + struct.pack(f"<{len(strides)}q", *strides) + \
         struct.pack("<q", offset)
     object_ = pickle(dict_of(w=text("9") + b"Q")) if tree is None else tree
-    return member("sys_info", pickle(sys_info)) + member("pickle", object_) + member("tensors", listed) + \
-        member("storages", storages) + bytes(1024)
+    return member("sys_info", pickle(sys_info)) + member("pickle", object_ + behind) + member("tensors", listed) + \
+        member("storages", storages) + more + bytes(1024)
 
 
 # -------------------------------------------------------------------------- cases
@@ -292,6 +292,7 @@ def make_pickles(c):
     laughs = tensor() + b"q\0" + b"".join(b"](" + (b"h" + bytes([i])) * 10 + b"eq" + bytes([i + 1]) for i in range(60))
     c.rejected("F", "laughs_tensors", checkpoint(pickle(laughs)).end(), LIMIT, None, "paths", "the same of a tensor")
     make_long_ints(c)
+    make_hidden(c)
     c.accepted("F", "memo_far", value(b"".join(b"r" + struct.pack("<I", i * 99991 % 2**32) for i in range(4000)).join([b"N", b""])), 1,
                "4000 entries far from each other", warnings=None)
     c.accepted("G", "itself", value(b"]q\1h\1a"), 1, "a list that holds itself", warnings=None)
@@ -328,6 +329,22 @@ def make_pickles(c):
 # -------------------------------------------------------------------------- folders
 
 META = "torch.distributed.checkpoint.metadata"
+
+
+def make_hidden(c):
+    """Pickles where nothing refers to them."""
+    call = pickle(CALL)
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    packed = packer.compress(call) + packer.flush()
+    danger(c, "I", "hidden_deflated", checkpoint().add("archive/data/9", packed, method=8, size=len(call), crc=zlib.crc32(call)).end(),
+           "a deflated record that nothing uses")
+    for name, where in {"protocol0": "data/9", "in_extra": "extra/notes", "in_code": "code/a.py"}.items():
+        danger(c, "I", f"hidden_{name}", checkpoint(TREE, (where, b"cposix\ngetpid\n(tR.")).end(), f"a pickle of protocol 0 as {where}")
+    danger(c, "I", "hidden_behind_storages", legacy(LEGACY) + call, "behind the last storage")
+    danger(c, "I", "hidden_behind_object", tar(behind=call), "behind the object of a tar archive")
+    danger(c, "I", "hidden_member", tar(more=member("notes", call)), "in another member of a tar archive")
+    danger(c, "I", "hidden_zip", checkpoint(TREE, ("extra/inner", checkpoint(pickle(dict_of(x=CALL))).end())).end(),
+           "in an archive within the archive")
 
 
 def make_long_ints(c):
