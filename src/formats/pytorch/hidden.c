@@ -41,9 +41,9 @@ static tnf_status audit_record(pt_zip *z, pt_record *r, tnf_error *e)
     return tnf_pt_audit(z->f, &p, name, base, e);
 }
 
-/* A record that may be a pickle, whatever it is called. Its header is compared with the directory as
- * that of any other: what reads only one of the two sees another file. *yes: it begins as one since
- * protocol 2 does; others are told of only if they name something. */
+/* A record that may be a pickle, whatever it is called. Its header is compared with the directory
+ * as that of any other: what reads only one of the two sees another file. *yes: it begins as one
+ * since protocol 2 does; others are told of only if they name something. */
 static tnf_status scan_record(pt_zip *z, pt_record *r, bool *yes, tnf_error *e)
 {
     uint8_t head[4];
@@ -81,7 +81,8 @@ static bool is_known_record(const pt_record *r)
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(r->name.p, known[i]) == 0)
             return true;
-    return r->name.p[r->name.n - 1] == '/' || tnf_pt_in_folder(r, "code/") || tnf_pt_in_folder(r, "extra/");
+    return r->name.p[r->name.n - 1] == '/' || tnf_pt_in_folder(r, "code/") ||
+           tnf_pt_in_folder(r, "extra/");
 }
 
 tnf_status tnf_pt_look_at_others(pt_zip *z, tnf_error *e)

@@ -11,10 +11,10 @@
 
 #include <string.h>
 
-#define IN_ROW   64u /* pickles that follow each other */
-#define NESTED   4u  /* files within files */
-#define MEMBERS  1000u
-#define MOST     ((uint64_t)64 << 20)
+#define IN_ROW  64u /* pickles that follow each other */
+#define NESTED  4u  /* files within files */
+#define MEMBERS 1000u
+#define MOST    ((uint64_t)64 << 20)
 
 bool tnf_pt_may_be_pickle(const uint8_t *p, size_t n)
 {
@@ -68,8 +68,7 @@ static tnf_status scan_zip(pt_file *f, tnf_str bytes, uint64_t base, const char 
         pt_record record = { .name = z->zip.members[i].name, .member = &z->zip.members[i] };
         tnf_cur c;
         uint64_t size = record.member->size;
-        if (size > f->scan_left ||
-            tnf_pt_read_record(z, &record, MOST, &c, NULL) != TNF_OK)
+        if (size > f->scan_left || tnf_pt_read_record(z, &record, MOST, &c, NULL) != TNF_OK)
             continue;
         f->scan_left -= size;
         TNF_TRY(tnf_pt_scan(f, (tnf_str) { (const char *)c.p, tnf_left(&c) }, base, name, e));
@@ -136,14 +135,15 @@ tnf_status tnf_pt_scan_source(pt_file *f, uint64_t at, uint64_t end, const char 
 }
 
 /* torch.storage._load_from_bytes(b"…") is torch.load() of them. */
-tnf_status tnf_pt_scan_call(pt_file *f, const tnf_pickle_node *call, const char *name, uint64_t base,
-                            tnf_error *e)
+tnf_status tnf_pt_scan_call(pt_file *f, const tnf_pickle_node *call, const char *name,
+                            uint64_t base, tnf_error *e)
 {
     const tnf_pickle_node *arg = tnf_pickle_is_call(call, "torch.storage", "_load_from_bytes")
                                      ? tnf_pickle_arg(call, 0)
                                      : NULL;
     tnf_str bytes;
-    const tnf_pickle_node *text = arg && arg->kind == TNF_PICKLE_CALL ? tnf_pickle_arg(arg, 0) : arg;
+    bool inner = arg && arg->kind == TNF_PICKLE_CALL;
+    const tnf_pickle_node *text = inner ? tnf_pickle_arg(arg, 0) : arg;
     if (!text || (text->kind != TNF_PICKLE_TEXT && text->kind != TNF_PICKLE_BYTES) ||
         text->n > f->scan_left || f->nested == NESTED)
         return TNF_OK;

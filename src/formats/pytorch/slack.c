@@ -5,8 +5,8 @@
  *   tensors     |--a--|   |-b-|          slack: what neither a nor b spans
  *
  * torch.save() writes the whole storage of a small view, so files can be far larger than what they
- * hold, and hold what nobody sees. Steps within a tensor count as spanned. A storage that the pickle
- * names and that is of no tensor at all is another matter: something was not found.
+ * hold, and hold what nobody sees. Steps within a tensor count as spanned. A storage that the
+ * pickle names and that is of no tensor at all is another matter: something was not found.
  */
 #include "formats/pytorch/pt.h"
 
