@@ -7,7 +7,8 @@
 Files are made here and thrown away. Each shape of header is opened at an eighth and at half of that size;
 time of the processor may grow eightfold and memory sixfold between them (both grow fourfold if all is
 linear). As many tensors as fit take no more memory than four times the file, in safetensors
-and in what zTensor 2 makes of it. Repairing a checkpoint that was cut short takes memory in proportion, too. No time is compared with a clock, so that a busy machine does not matter.
+and in what zTensor 2 makes of it. Repairing a checkpoint that was cut short takes memory in proportion, too. No time
+is compared with a clock, so that a busy machine does not matter.
 """
 import os
 import pathlib

@@ -249,9 +249,9 @@ static tnf_status read_inner(dcp *d, range *x, uint64_t length, tnf_pickle *p, p
 
 /* ----------------------------------------------------------------- chunks */
 
-/* The one tensor of an archive becomes a part in its file. */
+/* The one tensor of an archive becomes a part in its file. alone: it is all of the tensor. */
 static tnf_status read_chunk(dcp *d, chunk *c, const tnf_pickle_node *info, uint32_t rank,
-                             const pt_type *type)
+                             const pt_type *type, bool alone)
 {
     range *x = tnf_arena_alloc(d->r->arena, sizeof *x);
     pt_file *f = d->f;
@@ -279,6 +279,10 @@ static tnf_status read_chunk(dcp *d, chunk *c, const tnf_pickle_node *info, uint
     TNF_TRY(status);
     if (c->part.payload == TNF_ENCODED)
         return tnf_fail(d->e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "a chunk that is deflated");
+    const pt_storage *s = t->parts[0].storage;
+    bool summed = alone && c->part.payload == TNF_AT && c->part.digest; /* by who reads the part */
+    if (s && s->has_crc && s->size && !summed)
+        TNF_TRY(tnf_pt_keep_inner_sum(f, s, fetch_range, x, x->offset, d->e));
     if (c->part.payload == TNF_OPAQUE) {
         pt_gather *g = tnf_arena_alloc(d->r->arena, sizeof *g);
         if (!g)
@@ -290,7 +294,8 @@ static tnf_status read_chunk(dcp *d, chunk *c, const tnf_pickle_node *info, uint
     }
     c->part.offset += c->part.payload == TNF_AT ? x->offset : 0;
     c->part.origin = x->whole.origin;
-    c->part.digest = NULL;
+    if (!summed)
+        c->part.digest = NULL;
     return TNF_OK;
 }
 
@@ -381,7 +386,8 @@ static tnf_status add_tensor(dcp *d, const tnf_pickle_node *fqn, const tnf_pickl
         chunks[i].sizes = read_dims(d, attr(x, "sizes"), &b);
         if (!chunks[i].offsets || !chunks[i].sizes || a != m->rank || b != m->rank)
             return bad_metadata(d, "a chunk without a place in its tensor");
-        TNF_TRY(read_chunk(d, &chunks[i], find_place(d, fqn, offsets, (int64_t)i), m->rank, type));
+        TNF_TRY(read_chunk(d, &chunks[i], find_place(d, fqn, offsets, (int64_t)i), m->rank, type,
+                           list->n == 1));
     }
     uint64_t elements = volume(m->shape, m->rank), bytes;
     if (!tiles(m) || !tnf_ckd_mul(&bytes, elements, type->width))

@@ -93,6 +93,9 @@ typedef struct pt_sum {
     uint64_t offset, stored, size;
     uint32_t crc;
     bool deflated;
+    tnf_fetch_fn fetch; /* what it lies in is read by this; NULL: it is the file */
+    void *ctx;
+    uint64_t base; /* of that, for messages */
 } pt_sum;
 
 /* The reader's state: r->state. */
@@ -108,7 +111,7 @@ typedef struct pt_file {
     pt_span *spans; /* while tensors are read, of those that have not all */
     size_t nspans, spans_capacity;
     pt_sum *sums;
-    size_t nsums;
+    size_t nsums, sums_room;
     tnf_value slack; /* an array of maps, or empty */
     const char *slack_text;
     tnf_named call_list;           /* while they are read */
@@ -282,6 +285,10 @@ void tnf_pt_index_notes(const tnf_reader *r,
 /* sums.c */
 tnf_status tnf_pt_check_sums(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
                              tnf_error *e);
+/* A storage of an archive that lies in another file, from `base` on: its bytes are put together with
+ * others, or gathered, so that verify compares the record with its CRC. */
+tnf_status tnf_pt_keep_inner_sum(pt_file *f, const pt_storage *s, tnf_fetch_fn fetch, void *ctx,
+                                 uint64_t base, tnf_error *e);
 /* slack.c: what tensors have of storages, and what none has. */
 tnf_status tnf_pt_note_span(pt_file *f, pt_storage *s, uint64_t begin, uint64_t end, tnf_error *e);
 tnf_status tnf_pt_slack_done(pt_file *f, tnf_error *e);
