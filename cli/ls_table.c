@@ -196,7 +196,8 @@ static void tensor_rows(text_table *t, const tnf_object *o, bool details)
         table_note(t, PAINT_RED, text);
     } else if (tnf_why_unreadable(o)) {
         char text[300];
-        snprintf(text, sizeof text, "unreadable: %.250s", tnf_why_unreadable(o));
+        const char *why = tnf_why_unreadable(o);
+        snprintf(text, sizeof text, "unreadable%s%.250s", *why ? ": " : "", why);
         table_note(t, PAINT_RED, text);
     }
     if (details && o->order == TNF_ORDER_F)

@@ -151,7 +151,7 @@ static void refuses_with_the_byte(void **state)
         { "7d284e75", TNF_EFORMAT, 3 },                /* SETITEMS of one */
         { "4e4e61", TNF_EFORMAT, 2 },                  /* APPEND to None */
         { "4e4e62", TNF_EFORMAT, 2 },                  /* BUILD of None */
-        { "7d7d62", TNF_EFORMAT, 2 },                  /* BUILD of a dict */
+        { "5d7d62", TNF_EFORMAT, 2 },                  /* BUILD of a dict */
         { "4e2952", TNF_EFORMAT, 2 },                  /* None is called */
         { "630a0a4e52", TNF_EFORMAT, 4 },              /* with None as arguments */
         { "6805", TNF_EFORMAT, 0 },                    /* GET of nothing */
@@ -290,6 +290,20 @@ static void knows_python_2(void **state)
     }
 }
 
+/* A state has a place at a dict, too, which keeps its items. */
+static void builds_dicts(void **state)
+{
+    fixture *f = *state;
+    static const char text[] = "\x80\x02}q\x01(K\x01K\x02u}K\x03K\x04sbK\x05K\x06s0h\x01.";
+    tnf_pickle p;
+    assert_int_equal(load_bytes(f, &p, text, sizeof text - 1), TNF_OK);
+    assert_true(tnf_pickle_is_call(p.root, "builtins", "dict"));
+    assert_int_equal(p.root->as.call->dict->n, 4);
+    assert_non_null(p.root->as.call->state);
+    assert_int_equal(p.root->as.call->state->kind, TNF_PICKLE_DICT);
+    assert_int_equal(p.calls.n, 0); /* nothing is called */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -301,6 +315,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(stays_small, set_up, tear_down),
         cmocka_unit_test_setup_teardown(turns_integers, set_up, tear_down),
         cmocka_unit_test_setup_teardown(keeps_digits, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(builds_dicts, set_up, tear_down),
         cmocka_unit_test_setup_teardown(survives_lack_of_memory, set_up, tear_down),
         cmocka_unit_test(knows_python_2),
     };

@@ -180,6 +180,9 @@ static tnf_status fold_views(pt_file *f, const tnf_pickle *p, tnf_error *e)
         if (!offset)
             return tnf_arena_fail(f->r->scratch, "a tensor", e);
         *offset = *args->as.items[1];
+        if (offset->as.i < 0 || m.start > (uint64_t)(INT64_MAX - offset->as.i))
+            return tnf_fail(e, TNF_EFORMAT, f->base + offset->at,
+                            "the view of a storage in the pickle is wrong");
         offset->as.i += (int64_t)m.start;
         args->as.items[1] = offset;
     }

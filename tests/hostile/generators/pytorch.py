@@ -293,6 +293,7 @@ def make_pickles(c):
     c.rejected("F", "laughs_tensors", checkpoint(pickle(laughs)).end(), LIMIT, None, "paths", "the same of a tensor")
     make_long_ints(c)
     make_hidden(c)
+    make_far_views(c)
     c.accepted("F", "memo_far", value(b"".join(b"r" + struct.pack("<I", i * 99991 % 2**32) for i in range(4000)).join([b"N", b""])), 1,
                "4000 entries far from each other", warnings=None)
     c.accepted("G", "itself", value(b"]q\1h\1a"), 1, "a list that holds itself", warnings=None)
@@ -329,6 +330,16 @@ def make_pickles(c):
 # -------------------------------------------------------------------------- folders
 
 META = "torch.distributed.checkpoint.metadata"
+
+
+def make_far_views(c):
+    """A view of a storage whose begin, added to the offset of its tensor, is beyond 2^63."""
+    view = tuple_of(text("1"), number(2**63 - 1), number(1))
+    body = tensor(offset=5, more=b"")
+    body = body.replace(number(4) + b"tQ", number(4) + view + b"tQ", 1)
+    assert view in body
+    keys = b"}(" + text("w") + old_tensor() + body + number(1) + b"u"
+    c.rejected("D", "view_far", legacy(pickle(keys)), BAD, None, "view", "a tensor as a key, of a view that ends beyond 2^63")
 
 
 def make_hidden(c):
