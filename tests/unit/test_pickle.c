@@ -151,7 +151,7 @@ static void refuses_with_the_byte(void **state)
         { "7d284e75", TNF_EFORMAT, 3 },                /* SETITEMS of one */
         { "4e4e61", TNF_EFORMAT, 2 },                  /* APPEND to None */
         { "4e4e62", TNF_EFORMAT, 2 },                  /* BUILD of None */
-        { "5d7d62", TNF_EFORMAT, 2 },                  /* BUILD of a dict */
+        { "5d7d62", TNF_EFORMAT, 2 },                  /* BUILD of a list */
         { "4e2952", TNF_EFORMAT, 2 },                  /* None is called */
         { "630a0a4e52", TNF_EFORMAT, 4 },              /* with None as arguments */
         { "6805", TNF_EFORMAT, 0 },                    /* GET of nothing */

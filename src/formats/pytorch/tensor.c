@@ -292,6 +292,7 @@ static tnf_status rebuild_meta(context *x, const tnf_pickle_node *args)
     uint32_t rank;
     begin_dense(x);
     x->t->kind = "meta";
+    d->limit = UINT64_MAX; /* of no storage */
     d->type = dtype_of(item(args, 0));
     if (!d->type)
         return odd_tensor(x, "its type is not known");
@@ -309,6 +310,7 @@ static tnf_status rebuild_wrapper(context *x, const tnf_pickle_node *args)
     pt_dense *d = &x->t->parts[0];
     begin_dense(x);
     x->t->kind = "meta";
+    d->limit = UINT64_MAX; /* of no storage */
     d->type = dtype_of(item(args, 1));
     if (!d->type)
         return odd_tensor(x, "its type is not known");

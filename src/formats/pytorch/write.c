@@ -172,8 +172,8 @@ static tnf_status place_tensor(pt_out *o, const tnf_named *bases, const pt_named
 {
     const tnf_object *object = x->object;
     tnf_pickle_node *storage = tnf_pt_storage_of(x->node);
-    if (!object || (t->kind && strcmp(t->kind, "numpy") == 0))
-        return TNF_OK; /* of numpy the bytes are in the tree */
+    if (!object || (t->kind && strcmp(t->kind, "storage") != 0))
+        return TNF_OK; /* of numpy the bytes are in the tree; meta has none */
     if (!tnf_pt_is_same(t, object))
         return replace_node(o, x);
     if (t->nparts > 1 || !storage)
