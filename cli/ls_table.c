@@ -194,6 +194,11 @@ static void tensor_rows(text_table *t, const tnf_object *o, bool details)
         char text[600];
         snprintf(text, sizeof text, "missing: %.500s", file);
         table_note(t, PAINT_RED, text);
+    } else if (tnf_why_unreadable(o)) {
+        char text[300];
+        const char *why = tnf_why_unreadable(o);
+        snprintf(text, sizeof text, "unreadable%s%.250s", *why ? ": " : "", why);
+        table_note(t, PAINT_RED, text);
     }
     if (details && o->order == TNF_ORDER_F)
         table_note(t, PAINT_OFF, "order F");

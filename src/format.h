@@ -88,6 +88,8 @@ typedef struct tnf_can {
     /* Is a tensor to be written as its parts, though `layouts` has its layout, since there is not
      * enough said of this one? May be NULL. */
     bool (*in_parts)(const tnf_object *object);
+    /* Can it hold this tensor, whose bytes cannot be read, since it has none? May be NULL. */
+    bool (*bare)(const tnf_object *object);
     /* Tensors of strings are written as u8, with a last dimension of the longest, each string
      * padded with 0 at its end: the stash says that they were strings. */
     bool pads_strings;

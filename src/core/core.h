@@ -171,6 +171,10 @@ static inline bool tnf_is_file_fault(tnf_status status)
 /* open.c */
 tnf_status tnf_open_beside(tnf_file **out, const tnf_source *near, const char *path, tnf_str name,
                            const tnf_open_options *options, unsigned depth, tnf_error *e);
+/* tnf_open(); of what does not open, the notes that its format has on it all the same. */
+typedef void (*tnf_note_fn)(void *ctx, const char *key, const tnf_value *value);
+tnf_status tnf_open_noting(tnf_file **out, const char *path, const tnf_open_options *options,
+                           tnf_note_fn note, void *ctx, tnf_error *e);
 /* As tnf_open_source(), with a path (or NULL) for what formats learn from one. */
 tnf_status tnf_open_over(tnf_file **out, tnf_source *source, const char *path,
                          const tnf_open_options *options, tnf_error *e);

@@ -407,6 +407,8 @@ static tnf_status op_build(machine *m, const argument *a)
     (void)a;
     TNF_TRY(need(m, 2));
     tnf_pickle_node *state = pop(m), *object = m->stack[m->n - 1];
+    if (object->kind == TNF_PICKLE_DICT)
+        TNF_TRY(make_object(m, object));
     if (object->kind != TNF_PICKLE_CALL)
         return bad_pickle(m, TNF_EFORMAT, "it sets the state of what is no object");
     if (object->as.call->state)

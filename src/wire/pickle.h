@@ -130,6 +130,13 @@ bool tnf_pickle_text_valid(const char *p, size_t n);
 /* A BIG in decimal digits, with its sign; false: no memory. */
 bool tnf_pickle_big_text(tnf_str *out, const tnf_pickle_node *big, tnf_arena *arena);
 
+/* pickle_danger.c: of a GLOBAL. Would it run code or commands, touch files or the network, or fetch
+ * attributes by name, whoever calls it? Is it one of the values and classes of data of Python and
+ * NumPy? And the same of a CALL: also what a call gave is dangerous to call. */
+bool tnf_pickle_dangerous(const tnf_pickle_node *global);
+bool tnf_pickle_plain(const tnf_pickle_node *global);
+bool tnf_pickle_call_dangerous(const tnf_pickle_node *call);
+
 /* pickle_names.c: what Python 3 makes of a name of Python 2. */
 void tnf_pickle_rename(tnf_pickle_global *global);
 

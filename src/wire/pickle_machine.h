@@ -230,6 +230,32 @@ static inline tnf_pickle_node *items_of_call(machine *m, tnf_pickle_call *call,
     return fresh;
 }
 
+/* A dict that is given a state, which a DICT has no place for: dict() with the same items. */
+static inline tnf_status make_object(machine *m, tnf_pickle_node *dict)
+{
+    tnf_pickle_node *callee = new_node(m, TNF_PICKLE_GLOBAL), *items = new_node(m, TNF_PICKLE_DICT);
+    tnf_pickle_node *none = new_node(m, TNF_PICKLE_TUPLE);
+    tnf_pickle_global *name = tnf_arena_alloc(m->arena, sizeof *name);
+    tnf_pickle_call *call = tnf_arena_alloc(m->arena, sizeof *call);
+    if (!callee || !items || !none || !name || !call)
+        return no_memory(m);
+    name->module = (tnf_str) { "builtins", 8 };
+    name->written_module = (tnf_str) { "__builtin__", 11 };
+    name->name = name->written_name = (tnf_str) { "dict", 4 };
+    callee->as.global = name;
+    items->as.items = dict->as.items;
+    items->n = dict->n;
+    call->callee = callee;
+    call->args = none;
+    call->list = tnf_pickle_no_items();
+    call->dict = items;
+    dict->kind = TNF_PICKLE_CALL;
+    dict->op = 'R';
+    dict->n = 0;
+    dict->as.call = call;
+    return TNF_OK;
+}
+
 /* ------------------------------------------------------------------- memo */
 
 static inline struct far_slot *far_find(machine *m, uint64_t number)

@@ -16,6 +16,7 @@
 
 /* As many as Python itself takes: turning digits into bits is quadratic. */
 #define MAX_DIGITS 4300u
+#define DIGITS     9u /* that 32 bits have room for */
 
 static tnf_status bad_line(const tnf_pickle_line *line, const char *what)
 {
@@ -45,15 +46,37 @@ void tnf_pickle_int_bytes(tnf_pickle_node *out, const uint8_t *bytes, size_t n)
     out->as.i = (int64_t)tnf_le64(all);
 }
 
-/* bytes = bytes × 10 + digit */
-static void times_ten(uint8_t *bytes, size_t n, unsigned digit)
+/* limbs = limbs × factor + more; gives how many there are then. */
+static size_t times_plus(uint32_t *limbs, size_t n, uint32_t factor, uint32_t more)
 {
-    unsigned carry = digit;
+    uint64_t carry = more;
     for (size_t i = 0; i < n; i++) {
-        carry += bytes[i] * 10u;
-        bytes[i] = (uint8_t)carry;
-        carry >>= 8;
+        carry += (uint64_t)limbs[i] * factor;
+        limbs[i] = (uint32_t)carry;
+        carry >>= 32;
     }
+    if (carry)
+        limbs[n++] = (uint32_t)carry;
+    return n;
+}
+
+/* Digits as limbs of 32 bits, the lowest first; false: something else is among them. Nine digits at
+ * a time, so that the square of their number does not count for much. */
+static bool read_digits(uint32_t *limbs, size_t *n, tnf_str s)
+{
+    *n = 0;
+    for (size_t i = 0; i < s.n;) {
+        uint32_t piece = 0, factor = 1;
+        for (unsigned k = 0; k < DIGITS && i < s.n; k++, i++) {
+            unsigned digit = (unsigned)(uint8_t)s.p[i] - '0';
+            if (digit > 9)
+                return false;
+            piece = piece * 10 + digit;
+            factor *= 10;
+        }
+        *n = times_plus(limbs, *n, factor, piece);
+    }
+    return s.n > 0;
 }
 
 static void negate(uint8_t *bytes, size_t n)
@@ -82,46 +105,55 @@ tnf_status tnf_pickle_integer(tnf_pickle_node *out, const tnf_pickle_line *line)
         return tnf_fail(line->e, TNF_ELIMIT, line->at,
                         "the pickle has an integer of %zu digits; the limit is %u", s.n,
                         MAX_DIGITS);
-    size_t n = s.n / 2 + 9; /* half a byte a digit is more than enough, and there is a sign */
+    uint32_t limbs[MAX_DIGITS / DIGITS + 2];
+    size_t count, n;
+    if (!read_digits(limbs, &count, s))
+        return bad_line(line, "integer");
+    n = 4 * count + 8; /* and there is a sign */
     uint8_t *bytes = tnf_arena_alloc(line->arena, n);
     if (!bytes)
         return tnf_arena_fail(line->arena, "a pickle", line->e);
-    for (size_t i = 0; i < s.n; i++) {
-        unsigned digit = (unsigned)(uint8_t)s.p[i] - '0';
-        if (digit > 9)
-            return bad_line(line, "integer");
-        times_ten(bytes, n, digit);
-    }
-    if (s.n == 0)
-        return bad_line(line, "integer");
+    for (size_t i = 0; i < count; i++)
+        tnf_put_le32(bytes + 4 * i, limbs[i]);
     if (minus)
         negate(bytes, n);
     tnf_pickle_int_bytes(out, bytes, n);
     return TNF_OK;
 }
 
+/* limbs = limbs / 10^9, and what is left over. */
+static uint32_t take_piece(uint32_t *limbs, size_t *n)
+{
+    uint64_t rest = 0;
+    for (size_t i = *n; i-- > 0;) {
+        rest = rest << 32 | limbs[i];
+        limbs[i] = (uint32_t)(rest / 1000000000u);
+        rest %= 1000000000u;
+    }
+    while (*n && limbs[*n - 1] == 0)
+        --*n;
+    return (uint32_t)rest;
+}
+
 bool tnf_pickle_big_text(tnf_str *out, const tnf_pickle_node *big, tnf_arena *arena)
 {
-    size_t n = big->n, most = n * 5 / 2 + 3, at = most;
-    uint8_t *left = tnf_arena_raw(arena, n);
+    size_t room = (big->n + 3) / 4, n = room, most = big->n * 5 / 2 + 12, at = most;
+    uint8_t *bytes = tnf_arena_alloc(arena, 4 * (uint64_t)room);
+    uint32_t *left = tnf_arena_array(arena, room, sizeof *left);
     char *text = tnf_arena_raw(arena, most + 1);
-    if (!left || !text)
+    if (!bytes || !left || !text)
         return false;
-    memcpy(left, big->as.s, n);
-    bool minus = left[n - 1] & 0x80;
+    memcpy(bytes, big->as.s, big->n);
+    bool minus = bytes[big->n - 1] & 0x80;
     if (minus)
-        negate(left, n);
+        negate(bytes, big->n);
+    for (size_t i = 0; i < room; i++)
+        left[i] = tnf_le32(bytes + 4 * i);
     text[at] = 0;
     while (n) {
-        unsigned rest = 0;
-        for (size_t i = n; i-- > 0;) {
-            rest = rest << 8 | left[i];
-            left[i] = (uint8_t)(rest / 10);
-            rest %= 10;
-        }
-        text[--at] = (char)('0' + rest);
-        while (n && left[n - 1] == 0)
-            n--;
+        uint32_t piece = take_piece(left, &n);
+        for (unsigned k = 0; k < DIGITS && (n || piece); k++, piece /= 10)
+            text[--at] = (char)('0' + piece % 10);
     }
     if (minus)
         text[--at] = '-';

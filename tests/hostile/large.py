@@ -8,7 +8,8 @@ Files are made here and thrown away. Each shape of header is opened at an eighth
 time of the processor may grow eightfold and memory sixfold between them (both grow fourfold if all is
 linear). As many tensors as fit take no more memory than four times the file, in safetensors
 and in what zTensor 2 makes of it. An item of an array in metadata takes 24 bytes: a GGUF file of one array
-of u8 takes 26 times its size, and no more if it is hashed. No time is compared with a clock, so that a busy machine does not matter.
+of u8 takes 26 times its size, and no more if it is hashed. Repairing a checkpoint that was cut short takes memory in
+proportion, too. No time is compared with a clock, so that a busy machine does not matter.
 """
 import os
 import pathlib
@@ -16,6 +17,10 @@ import struct
 import subprocess
 import sys
 import tempfile
+
+sys.dont_write_bytecode = True
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent / "generators")]
+import pytorch  # noqa: E402
 
 HEADER = 99_000_000
 
@@ -79,9 +84,9 @@ def write(path, pieces):
     return n
 
 
-def measure(command, path, what="info"):
-    """Seconds of the processor and peak KiB of `info`."""
-    child = os.posix_spawn(command, [command, what, "-q", path], os.environ,
+def measure(command, *paths, what="info"):
+    """Seconds of the processor and peak KiB."""
+    child = os.posix_spawn(command, [command, what, "-q", *paths], os.environ,
                            file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)])
     _, status, used = os.wait4(child, 0)
     return os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime, used.ru_maxrss
@@ -108,11 +113,28 @@ def many_numbers(command, scratch):
     path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + key + bytes(range(256)) * (n // 256) + bytes(32))
     _, _, idle = measure(command, os.devnull)
     for what in ("info", "hash"):
-        code, _, memory = measure(command, str(path), what)
+        code, _, memory = measure(command, str(path), what=what)
         times = (memory - idle - (16 << 10)) * 1024 / n
         good = code == 0 and times <= 26
         print(f"{'ok   ' if good else 'WRONG'} {path.name}: {what} takes {times:.2f} times the file", flush=True)
         yield not good
+
+
+def cut_checkpoint(command, scratch):
+    """A checkpoint of PyTorch without its directory: how long a record is stands in the pickle alone, and is looked up."""
+    memory = []
+    for n in (4000, 16000):
+        path, out = scratch / f"cut_{n}.pt", scratch / f"repaired_{n}.pt"
+        tree = pytorch.pickle(b"}(" + b"".join(pytorch.text(f"t{i}") + pytorch.tensor(key=str(i)) for i in range(n)) + b"u")
+        path.write_bytes(pytorch.Zip(("data.pkl", tree), *((f"data/{i}", pytorch.DATA) for i in range(n))).out[:-100])
+        code, _, used = measure(command, "--no-sync", str(path), str(out), what="repair")
+        memory.append(used)
+        if code != 1:
+            print(f"WRONG repair of {path.name}: exit {code}", flush=True)
+            return 1
+    good = memory[1] < 6 * memory[0]
+    print(f"{'ok   ' if good else 'WRONG'} cut checkpoint: memory {memory[0] >> 10} MiB to {memory[1] >> 10} MiB", flush=True)
+    return not good
 
 
 def main():
@@ -120,6 +142,7 @@ def main():
         sys.exit(__doc__)
     command, failed = os.path.abspath(sys.argv[1]), 0
     with tempfile.TemporaryDirectory() as scratch:
+        failed += cut_checkpoint(command, pathlib.Path(scratch))
         failed += sum(many_tensors(command, pathlib.Path(scratch)))
         failed += sum(many_numbers(command, pathlib.Path(scratch)))
         for shape in (tensors, keys, value, escapes, dimensions, blanks):

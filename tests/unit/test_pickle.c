@@ -45,6 +45,31 @@ static void agrees_with_python(void **state)
     fclose(file);
 }
 
+/* Digits become bytes and digits again, with zeros and nines where pieces of nine meet. */
+static void keeps_digits(void **state)
+{
+    fixture *f = *state;
+    static char line[4400], want[4400];
+    for (size_t n = 20; n <= 4300; n += n < 120 ? 1 : 380) {
+        for (int kind = 0; kind < 4; kind++) {
+            tnf_pickle p;
+            tnf_str got;
+            for (size_t i = 0; i < n; i++)
+                want[i + 1] = (char)('0' + (kind == 0   ? (i ? 0 : 1)
+                                            : kind == 1 ? 9
+                                                        : 1 + (i * 7 + i / 9) % 9));
+            want[0] = '-';
+            want[n + 1] = 0;
+            const char *digits = want + (kind == 3 ? 0 : 1);
+            int length = snprintf(line, sizeof line, "L%sL\n.", digits);
+            assert_int_equal(load_bytes(f, &p, line, (size_t)length), TNF_OK);
+            assert_int_equal(p.root->kind, TNF_PICKLE_BIG);
+            assert_true(tnf_pickle_big_text(&got, p.root, &f->arena));
+            assert_string_equal(got.p, digits);
+        }
+    }
+}
+
 /* Text of a pickle with what repr() has to say. */
 static const struct {
     const char *pickle, *shown;
@@ -126,7 +151,7 @@ static void refuses_with_the_byte(void **state)
         { "7d284e75", TNF_EFORMAT, 3 },                /* SETITEMS of one */
         { "4e4e61", TNF_EFORMAT, 2 },                  /* APPEND to None */
         { "4e4e62", TNF_EFORMAT, 2 },                  /* BUILD of None */
-        { "7d7d62", TNF_EFORMAT, 2 },                  /* BUILD of a dict */
+        { "5d7d62", TNF_EFORMAT, 2 },                  /* BUILD of a list */
         { "4e2952", TNF_EFORMAT, 2 },                  /* None is called */
         { "630a0a4e52", TNF_EFORMAT, 4 },              /* with None as arguments */
         { "6805", TNF_EFORMAT, 0 },                    /* GET of nothing */
@@ -265,6 +290,20 @@ static void knows_python_2(void **state)
     }
 }
 
+/* A state has a place at a dict, too, which keeps its items. */
+static void builds_dicts(void **state)
+{
+    fixture *f = *state;
+    static const char text[] = "\x80\x02}q\x01(K\x01K\x02u}K\x03K\x04sbK\x05K\x06s0h\x01.";
+    tnf_pickle p;
+    assert_int_equal(load_bytes(f, &p, text, sizeof text - 1), TNF_OK);
+    assert_true(tnf_pickle_is_call(p.root, "builtins", "dict"));
+    assert_int_equal(p.root->as.call->dict->n, 4);
+    assert_non_null(p.root->as.call->state);
+    assert_int_equal(p.root->as.call->state->kind, TNF_PICKLE_DICT);
+    assert_int_equal(p.calls.n, 0); /* nothing is called */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -275,6 +314,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(logs_what_came_before_a_fault, set_up, tear_down),
         cmocka_unit_test_setup_teardown(stays_small, set_up, tear_down),
         cmocka_unit_test_setup_teardown(turns_integers, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(keeps_digits, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(builds_dicts, set_up, tear_down),
         cmocka_unit_test_setup_teardown(survives_lack_of_memory, set_up, tear_down),
         cmocka_unit_test(knows_python_2),
     };

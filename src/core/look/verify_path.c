@@ -66,6 +66,21 @@ static void tell_unknown(tnf_verify_result *out, const tnf_verify_options *optio
                                                         .message = unknown.message });
 }
 
+/* What the format has to say of a file that it refuses: to whoever loads it by other means. */
+static void note_refused(const char *path, const tnf_open_options *how,
+                         const tnf_verify_options *options)
+{
+    tnf_open_options again;
+    tnf_file *file = NULL;
+    tnf_error told;
+    if (tnf_options_copy(&again, sizeof again, how, NULL) != TNF_OK)
+        return;
+    again.warn = NULL; /* they were told */
+    again.trace = NULL;
+    if (tnf_open_noting(&file, path, &again, options->note, options->ctx, &told) == TNF_OK)
+        tnf_close(file); /* it has changed meanwhile */
+}
+
 /* It did not open. A path of NULL: there is nothing to open once more. */
 static tnf_status verify_unopened(tnf_verify_result *out, tnf_file **file, const char *path,
                                   const tnf_open_options *how, const tnf_verify_options *options,
@@ -77,8 +92,11 @@ static tnf_status verify_unopened(tnf_verify_result *out, tnf_file **file, const
             *e = *why;
         return why->status;
     }
-    if (!path || !look_further(out, file, path, how, options))
+    if (!path || !look_further(out, file, path, how, options)) {
         tell_opening(out, options, why);
+        if (path && options->note)
+            note_refused(path, how, options);
+    }
     tell_unknown(out, options);
     out->opening = why->status;
     return TNF_OK;

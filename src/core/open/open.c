@@ -400,6 +400,25 @@ tnf_status tnf_open_beside(tnf_file **out, const tnf_source *near, const char *p
     return TNF_OK;
 }
 
+tnf_status tnf_open_noting(tnf_file **out, const char *path, const tnf_open_options *options,
+                           tnf_note_fn note, void *ctx, tnf_error *e)
+{
+    *out = NULL;
+    tnf_open_options o;
+    tnf_file *f;
+    TNF_TRY(complete_options(&o, options, e));
+    TNF_TRY(new_file(&f, &o, e));
+    tnf_status status = open_into(f, path, e);
+    if (status == TNF_OK) {
+        *out = f;
+        return TNF_OK;
+    }
+    if (note && f->format && f->format->notes && f->reader.state)
+        f->format->notes(&f->reader, note, ctx);
+    tnf_close(f);
+    return status;
+}
+
 tnf_status tnf_open(tnf_file **out, const char *path, const tnf_open_options *options, tnf_error *e)
 {
     return tnf_open_beside(out, NULL, path, (tnf_str) { NULL, 0 }, options, 0, e);

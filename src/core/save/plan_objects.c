@@ -100,7 +100,7 @@ static const char *why_not(const tnf_can *can, const tnf_object *o)
     for (uint16_t i = 0; i < o->nparts; i++) {
         if (!o->layout->block_bytes && !tnf_list_has(can->types, o->parts[i].type->id))
             return "the format has no such type";
-        if (o->parts[i].flags & TNF_PART_UNREADABLE)
+        if (o->parts[i].flags & TNF_PART_UNREADABLE && !(can->bare && can->bare(o)))
             return "its bytes cannot be read";
     }
     if (o->order == TNF_ORDER_F && !can->order_f && o->rank > 1)

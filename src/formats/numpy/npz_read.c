@@ -22,6 +22,7 @@ typedef struct loose {
     struct loose *next;
     tnf_content member;
     tnf_content_place place;
+    uint64_t pickle; /* of an object array: where in the member; else 0 */
 } loose;
 
 /* For `decode` and `verify`; in the arena. */
@@ -159,6 +160,7 @@ static tnf_status add_objects(reading *x, const np_array *a, const tnf_value *at
                           .rank = a->rank,
                           .nparts = 1 };
     TNF_TRY(remember_loose(x, e));
+    x->state->latest->pickle = start;
     return tnf_add_object(x->r, &object, a->shape_at, e);
 }
 
@@ -378,11 +380,28 @@ static tnf_status take_crc(void *ctx, const void *bytes, size_t n, tnf_error *e)
     return TNF_OK;
 }
 
+/* The pickle of an object array: all of it, not only what opening looks at. */
+static tnf_status tell_pickle(const loose *l, tnf_arena *arena, tnf_tell tell, void *ctx,
+                              tnf_error *e)
+{
+    uint64_t n = l->member.size - l->pickle, most = NP_PICKLE + NP_RATIO * l->member.stored;
+    n = n < most ? n : most;
+    uint8_t *bytes = tnf_arena_raw(arena, n + 1);
+    if (!bytes)
+        return tnf_arena_fail(arena, "a pickle", e);
+    if (tnf_container_read(&l->place, &l->member, l->pickle, bytes, (size_t)n, NULL) != TNF_OK)
+        return TNF_OK; /* its CRC says so */
+    return tnf_np_pickle_danger(tnf_cur_over(bytes, (size_t)n, l->place.offset + l->pickle),
+                                l->member.name, arena, tell, ctx, e);
+}
+
 tnf_status tnf_npz_verify(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
                           tnf_error *e)
 {
     const npz_state *s = r->state;
-    (void)arena;
+    for (const loose *l = s->first; l; l = l->next)
+        if (l->pickle)
+            TNF_TRY(tell_pickle(l, arena, tell, ctx, e));
     for (const loose *l = s->first; l; l = l->next) {
         tnf_error why = { .offset = TNF_NO_OFFSET };
         uint32_t crc = 0;

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define MOST_TOLD 32u
+
 typedef struct telling {
     char *out;
     size_t n, size;
@@ -30,7 +32,7 @@ static bool is_usual(const char *call)
 }
 
 /* Adds a name that is not there yet. */
-static void tell(telling *w, tnf_str module, tnf_str name)
+static void tell_name(telling *w, tnf_str module, tnf_str name)
 {
     char text[140];
     int n = snprintf(text, sizeof text, "%.*s.%.*s", (int)(module.n < 60 ? module.n : 60),
@@ -55,8 +57,41 @@ tnf_status tnf_np_pickle_calls(tnf_cur c, tnf_arena *arena, char *out, size_t si
     if (status == TNF_ENOMEM)
         return tnf_arena_fail(arena, "a pickle", e);
     for (size_t i = 0; i < p.globals.n; i++)
-        tell(&w, p.globals.nodes[i]->as.global->module, p.globals.nodes[i]->as.global->name);
+        tell_name(&w, p.globals.nodes[i]->as.global->module, p.globals.nodes[i]->as.global->name);
     if (w.n == 0)
         snprintf(out, size, "nothing but what NumPy needs itself");
+    return TNF_OK;
+}
+
+static bool same_name(const tnf_pickle_global *a, const tnf_pickle_global *b)
+{
+    return tnf_str_compare(a->module, b->module) == 0 && tnf_str_compare(a->name, b->name) == 0;
+}
+
+tnf_status tnf_np_pickle_danger(tnf_cur c, tnf_str array, tnf_arena *arena, tnf_tell tell,
+                                void *ctx, tnf_error *e)
+{
+    tnf_pickle p;
+    const tnf_pickle_global *told[MOST_TOLD];
+    size_t n = 0;
+    tnf_status status = tnf_pickle_read(&p, c.p, tnf_left(&c), tnf_where(&c), arena, NULL);
+    if (status == TNF_ENOMEM)
+        return tnf_arena_fail(arena, "a pickle", e);
+    for (size_t i = 0; i < p.globals.n && n < MOST_TOLD; i++) {
+        const tnf_pickle_global *g = p.globals.nodes[i]->as.global;
+        tnf_error why = { .offset = TNF_NO_OFFSET };
+        size_t k = 0;
+        while (k < n && !same_name(told[k], g))
+            k++;
+        if (k < n || !tnf_pickle_dangerous(p.globals.nodes[i]))
+            continue;
+        told[n++] = g;
+        (void)tnf_fail(&why, TNF_EFORMAT, tnf_where(&c) + p.globals.nodes[i]->at,
+                       "in %s: loading it with pickle names %.*s.%.*s", TNF_QUOTED(array),
+                       (int)(g->module.n < 60 ? g->module.n : 60), g->module.n ? g->module.p : "",
+                       (int)(g->name.n < 60 ? g->name.n : 60), g->name.n ? g->name.p : "");
+        why.rule = "PickleCall";
+        tell(ctx, &why, (tnf_str) { NULL, 0 });
+    }
     return TNF_OK;
 }

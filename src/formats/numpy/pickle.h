@@ -10,4 +10,12 @@
  */
 tnf_status tnf_np_pickle_calls(tnf_cur c, tnf_arena *arena, char *out, size_t size, tnf_error *e);
 
+/* How much of one verify looks at, for each of its bytes in the file: all, unless it shrank as only
+ * bytes do that mean nothing. */
+#define NP_RATIO 32u
+
+/* Tells each dangerous name of the pickle of an array, once. */
+tnf_status tnf_np_pickle_danger(tnf_cur c, tnf_str array, tnf_arena *arena, tnf_tell tell,
+                                void *ctx, tnf_error *e);
+
 #endif

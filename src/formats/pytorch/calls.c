@@ -12,27 +12,6 @@
 
 /* ---------------------------------------------------------------- classes */
 
-/* Any name in these, or in modules within them. */
-static const char dangerous_modules[] =
-    " os posix nt subprocess sys socket ssl shutil runpy pty ctypes importlib imp pkgutil "
-    "zipimport "
-    "code codeop bdb pdb cProfile profile trace timeit doctest pydoc asyncio multiprocessing "
-    "threading signal tempfile webbrowser http urllib urllib2 httplib ftplib smtplib telnetlib "
-    "imaplib requests aiohttp pickle _pickle cPickle dill cloudpickle joblib marshal shelve pip "
-    "ensurepip venv distutils setuptools commands lib2to3 idlelib numpy.testing numpy.distutils "
-    "numpy.f2py torch.hub torch.utils.cpp_extension torch._inductor torch._dynamo "
-    "torch.distributed.rpc torch.jit._script _thread _posixsubprocess posixpath ntpath ";
-
-static const char dangerous_names[] =
-    " builtins.eval builtins.exec builtins.execfile builtins.compile builtins.open builtins.input "
-    "builtins.getattr builtins.setattr builtins.delattr builtins.globals builtins.locals "
-    "builtins.vars builtins.__import__ builtins.breakpoint builtins.apply builtins.map "
-    "builtins.filter builtins.reduce builtins.memoryview builtins.type operator.attrgetter "
-    "operator.itemgetter operator.methodcaller functools.partial functools.reduce "
-    "functools.partialmethod types.CodeType types.FunctionType torch.load torch.serialization.load "
-    "torch.jit.load torch.storage._load_from_bytes numpy.load pandas.read_pickle "
-    "copyreg.add_extension logging.config.listen ";
-
 /* What a tree of tensors needs: interpreted here. */
 static const char known_names[] =
     " collections.OrderedDict torch.Size torch.device torch.Tensor torch.Generator "
@@ -42,15 +21,6 @@ static const char known_names[] =
     "torch.per_channel_affine_float_qparams torch.per_tensor_symmetric torch.per_channel_symmetric "
     "torch.strided torch.sparse_coo torch.sparse_csr torch.sparse_csc torch.sparse_bsr "
     "torch.sparse_bsc ";
-
-static const char plain_names[] =
-    " builtins.list builtins.dict builtins.set builtins.frozenset builtins.tuple builtins.int "
-    "builtins.float builtins.str builtins.bytes builtins.bytearray builtins.complex builtins.slice "
-    "builtins.range builtins.object builtins.bool _codecs.encode argparse.Namespace "
-    "copyreg._reconstructor collections.Counter collections.defaultdict collections.deque ";
-
-static const char plain_modules[] =
-    " pathlib pathlib._local datetime uuid fractions decimal numpy ";
 
 /* What torch.load(weights_only=True) takes beyond what is known here. */
 static const char weights_only_names[] =
@@ -64,15 +34,6 @@ static bool has_word(const char *list, const char *word, size_t n)
             return true;
         p += 1 + here;
     }
-    return false;
-}
-
-/* Is the module, or one that it lies in, on the list? */
-static bool has_module(const char *list, const char *module, size_t n)
-{
-    for (size_t end = 1; end <= n; end++)
-        if ((end == n || module[end] == '.') && has_word(list, module, end))
-            return true;
     return false;
 }
 
@@ -91,7 +52,8 @@ static bool is_known(const tnf_pickle_global *g, const char *full, size_t n)
     tnf_str module = g->module, name = g->name;
     if (has_word(known_names, full, n))
         return true;
-    if (begins(module, "torch") && ends(name, "Storage") && tnf_pt_type_of_storage(name))
+    bool torch = begins(module, "torch") && (module.n == 5 || module.p[5] == '.');
+    if (torch && ends(name, "Storage") && tnf_pt_type_of_storage(name))
         return true;
     if (module.n == 5 && memcmp(module.p, "torch", 5) == 0 && tnf_pt_type_named(name))
         return true;
@@ -100,43 +62,17 @@ static bool is_known(const tnf_pickle_global *g, const char *full, size_t n)
            (module.n == 17 && memcmp(module.p, "torch.jit._pickle", 17) == 0);
 }
 
-static bool is_dangerous(const tnf_pickle_global *g, const char *full, size_t n)
-{
-    tnf_str module = g->module;
-    const char *dot = g->name.n ? memchr(g->name.p, '.', g->name.n) : NULL;
-    if (g->computed || has_module(dangerous_modules, module.p, module.n) ||
-        has_word(dangerous_names, full, n))
-        return true;
-    if (begins(module, "transformers") && ends(g->name, "from_pretrained"))
-        return true;
-    if (!dot)
-        return false;
-    /* Python looks for one name within the other: Class.method, or module.function. */
-    size_t first = module.n + 1 + (size_t)(dot - g->name.p);
-    return !has_word(plain_names, full, first) || has_word(dangerous_names, full, first);
-}
-
 pt_danger tnf_pt_danger(const tnf_pickle_node *global)
 {
     const tnf_pickle_global *g = global->as.global;
     char full[300];
     int n = snprintf(full, sizeof full, "%.*s.%.*s", (int)(g->module.n < 140 ? g->module.n : 140),
                      g->module.p, (int)(g->name.n < 140 ? g->name.n : 140), g->name.p);
-    if (is_dangerous(g, full, (size_t)n))
+    if (tnf_pickle_dangerous(global))
         return PT_DANGEROUS;
     if (is_known(g, full, (size_t)n))
         return PT_KNOWN;
-    bool plain = has_word(plain_names, full, (size_t)n) ||
-                 has_module(plain_modules, g->module.p, g->module.n);
-    return plain ? PT_PLAIN : PT_UNKNOWN;
-}
-
-bool tnf_pt_call_dangerous(const tnf_pickle_node *call)
-{
-    const tnf_pickle_node *callee = call->as.call->callee;
-    if (callee->kind == TNF_PICKLE_CALL)
-        return true; /* what a call gives is called */
-    return callee->kind == TNF_PICKLE_GLOBAL && tnf_pt_danger(callee) == PT_DANGEROUS;
+    return tnf_pickle_plain(global) ? PT_PLAIN : PT_UNKNOWN;
 }
 
 /* ---------------------------------------------------------------- noting */
@@ -235,11 +171,16 @@ tnf_status tnf_pt_audit(pt_file *f, const tnf_pickle *p, const char *name, uint6
 {
     audit x = { .f = f, .where = { .pickle = name, .offset = base }, .e = e };
     tnf_status status = TNF_OK;
+    f->pickles++;
+    f->left += PT_VALUES_RATIO * (uint64_t)p->used;
+    f->scan_left += f->nested ? 0 : p->used;
     tnf_arena_init(&x.names, &f->r->scratch->alloc, f->r->limits.memory);
     for (size_t i = 0; i < p->globals.n && status == TNF_OK; i++)
         status = note_global(&x, p->globals.nodes[i]);
     for (size_t i = 0; i < p->calls.n && status == TNF_OK; i++)
         status = note_call(&x, p->calls.nodes[i]);
+    for (size_t i = 0; i < p->calls.n && status == TNF_OK; i++)
+        status = tnf_pt_scan_call(f, p->calls.nodes[i], name, base, e);
     tnf_arena_free(&x.names);
     return status;
 }
@@ -296,13 +237,13 @@ tnf_status tnf_pt_audit_done(pt_file *f, tnf_error *e)
             f->refused = true;
             first = c;
         }
-        if (c->danger == PT_DANGEROUS)
+        if (c->danger == PT_DANGEROUS && !f->failed)
             tnf_warn(f->r, c->offset,
                      "dangerous: loading this file with pickle %s %.100s; nothing was run here",
                      c->called ? "calls" : "names", c->name.p);
     }
     bool paddle = f->kind && strcmp(f->kind, "paddle") == 0; /* its loader takes NumPy's arrays */
-    if (first && !f->danger && !paddle)
+    if (first && !f->danger && !paddle && !f->failed)
         tnf_warn(f->r, first->offset,
                  "torch.load(weights_only=True) will refuse this file: it names %.100s",
                  first->name.p);
@@ -327,9 +268,10 @@ void tnf_pt_tell_calls(const pt_file *f, tnf_tell tell, void *ctx)
     }
 }
 
-static const char *verdict(bool danger, bool refused)
+static const char *verdict(bool danger, bool refused, bool failed)
 {
     return danger    ? "safe to torch.load: no"
+           : failed  ? "safe to torch.load: no (it cannot be read as a whole)"
            : refused ? "safe to torch.load: only with weights_only (which may refuse it)"
                      : "safe to torch.load: yes";
 }
@@ -348,12 +290,14 @@ void tnf_pt_notes(const tnf_reader *r, void (*note)(void *ctx, const char *key, 
 {
     const pt_file *f = r->state;
     const tnf_value *calls = tnf_catalog_attr(r->catalog, "pytorch.calls");
+    if (!f || (f->failed && !f->pickles))
+        return; /* nothing of it is known */
     note(ctx, "calls", calls ? calls : &no_calls);
     if (f->slack_text) {
         note(ctx, "slack", &f->slack);
         note_text(note, ctx, "slack_text", f->slack_text);
     }
-    note_text(note, ctx, "verdict", verdict(f->danger, f->refused));
+    note_text(note, ctx, "verdict", verdict(f->danger, f->refused, f->failed));
 }
 
 static tnf_str text_in(const tnf_value *map, const char *key)
@@ -375,7 +319,7 @@ void tnf_pt_index_notes(const tnf_reader *r,
         refused = refused || !has_word(weights_only_names, name.p, name.n);
     }
     note(ctx, "calls", calls);
-    note_text(note, ctx, "verdict", verdict(danger, refused));
+    note_text(note, ctx, "verdict", verdict(danger, refused, false));
 }
 
 /* The names of what is dangerous, or of all that is not known, for a message about a file that
@@ -398,9 +342,11 @@ void tnf_pt_name_calls(char *out, size_t size, const tnf_pickle *p, tnf_arena *a
         }
 }
 
-tnf_status tnf_pt_bad_pickle(pt_file *f, const tnf_pickle *p, tnf_status status, tnf_error *e)
+tnf_status tnf_pt_bad_pickle(pt_file *f, const tnf_pickle *p, const char *name, tnf_status status,
+                             tnf_error *e)
 {
     char names[160];
+    (void)tnf_pt_audit(f, p, name, f->base, NULL); /* it fails anyway */
     tnf_pt_name_calls(names, sizeof names, p, f->r->scratch);
     if (e && names[0]) {
         size_t n = strlen(e->message);
@@ -415,7 +361,7 @@ tnf_status tnf_pt_pickle(pt_file *f, tnf_pickle *out, tnf_cur *c, const char *na
     f->base = base;
     tnf_status status = tnf_pickle_read(out, c->p, tnf_left(c), base, f->r->scratch, e);
     if (status != TNF_OK)
-        return tnf_pt_bad_pickle(f, out, status, e);
+        return tnf_pt_bad_pickle(f, out, name, status, e);
     c->p += out->used;
     return tnf_pt_audit(f, out, name, base, e);
 }

@@ -179,7 +179,7 @@ static tnf_status find_path(const tnf_value **out, dcp *d, const tnf_pickle_node
         return TNF_OK;
     if (!map)
         return tnf_arena_fail(d->r->arena, "a path", d->e);
-    TNF_TRY(tnf_pt_value(&v, path, d->r->arena, d->e));
+    TNF_TRY(tnf_pt_value(&v, d->f, path, d->e));
     TNF_TRY(tnf_attrs_push(&attrs, "pytorch.path", v, d->e));
     *map = tnf_attrs_value(&attrs);
     *out = map;
@@ -249,9 +249,9 @@ static tnf_status read_inner(dcp *d, range *x, uint64_t length, tnf_pickle *p, p
 
 /* ----------------------------------------------------------------- chunks */
 
-/* The one tensor of an archive becomes a part in its file. */
+/* The one tensor of an archive becomes a part in its file. alone: it is all of the tensor. */
 static tnf_status read_chunk(dcp *d, chunk *c, const tnf_pickle_node *info, uint32_t rank,
-                             const pt_type *type)
+                             const pt_type *type, bool alone)
 {
     range *x = tnf_arena_alloc(d->r->arena, sizeof *x);
     pt_file *f = d->f;
@@ -279,6 +279,10 @@ static tnf_status read_chunk(dcp *d, chunk *c, const tnf_pickle_node *info, uint
     TNF_TRY(status);
     if (c->part.payload == TNF_ENCODED)
         return tnf_fail(d->e, TNF_EUNSUPPORTED, TNF_NO_OFFSET, "a chunk that is deflated");
+    const pt_storage *s = t->parts[0].storage;
+    bool summed = alone && c->part.payload == TNF_AT && c->part.digest; /* by who reads the part */
+    if (s && s->has_crc && s->size && !summed)
+        TNF_TRY(tnf_pt_keep_inner_sum(f, s, fetch_range, x, x->offset, d->e));
     if (c->part.payload == TNF_OPAQUE) {
         pt_gather *g = tnf_arena_alloc(d->r->arena, sizeof *g);
         if (!g)
@@ -290,7 +294,8 @@ static tnf_status read_chunk(dcp *d, chunk *c, const tnf_pickle_node *info, uint
     }
     c->part.offset += c->part.payload == TNF_AT ? x->offset : 0;
     c->part.origin = x->whole.origin;
-    c->part.digest = NULL;
+    if (!summed)
+        c->part.digest = NULL;
     return TNF_OK;
 }
 
@@ -381,7 +386,8 @@ static tnf_status add_tensor(dcp *d, const tnf_pickle_node *fqn, const tnf_pickl
         chunks[i].sizes = read_dims(d, attr(x, "sizes"), &b);
         if (!chunks[i].offsets || !chunks[i].sizes || a != m->rank || b != m->rank)
             return bad_metadata(d, "a chunk without a place in its tensor");
-        TNF_TRY(read_chunk(d, &chunks[i], find_place(d, fqn, offsets, (int64_t)i), m->rank, type));
+        TNF_TRY(read_chunk(d, &chunks[i], find_place(d, fqn, offsets, (int64_t)i), m->rank, type,
+                           list->n == 1));
     }
     uint64_t elements = volume(m->shape, m->rank), bytes;
     if (!tiles(m) || !tnf_ckd_mul(&bytes, elements, type->width))
@@ -431,7 +437,7 @@ static tnf_status add_value(dcp *d, const tnf_pickle_node *fqn)
     tnf_named_free(&f->storages);
     f->container = d;
     TNF_TRY(status);
-    TNF_TRY(tnf_pt_value(&v, p.root, d->r->arena, d->e));
+    TNF_TRY(tnf_pt_value(&v, d->f, p.root, d->e));
     return tnf_attrs_set(&d->values, name, fqn->n, v, d->e);
 }
 
@@ -477,6 +483,7 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
     d->r = r;
     d->e = e;
     d->f = f;
+    f->left = PT_VALUES;
     f->r = r;
     f->container = d;
     r->state = f;
@@ -485,6 +492,9 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
     tnf_named_init(&d->paths, sizeof(place), &r->scratch->alloc, r->limits.memory);
     tnf_named_init(&f->call_list, sizeof(pt_call), &r->scratch->alloc, r->limits.memory);
     tnf_status status = index_folder(d);
+    f->failed = status != TNF_OK;
+    if (f->failed)
+        (void)tnf_pt_audit_done(f, NULL); /* what it would have called is told all the same */
     tnf_named_free(&f->call_list);
     tnf_named_free(&d->places);
     tnf_named_free(&d->paths);

@@ -374,7 +374,7 @@ static tnf_status put_arguments(pt_emitter *m, const tnf_pickle_node *node)
 static tnf_status put_call(pt_emitter *m, tnf_pickle_node *node)
 {
     const tnf_pickle_call *call = node->as.call;
-    if (tnf_pt_call_dangerous(node)) {
+    if (tnf_pickle_call_dangerous(node)) {
         if (m->strict)
             return tnf_fail(m->e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                             "the tree holds a dangerous call, which is never written");

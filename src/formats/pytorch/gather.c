@@ -125,13 +125,17 @@ tnf_status tnf_pt_add_part(tnf_part *out, tnf_order *order, pt_file *f, const pt
                         .stored = nbytes,
                         .payload = TNF_OPAQUE };
     *order = TNF_ORDER_C;
+    if (d->storage)
+        d->storage->listed = true;
     if (d->type->packed) {
         out->flags |= TNF_PART_UNREADABLE;
-        return TNF_OK;
+        return tnf_unreadable_origin(f->r, &out->origin, "its elements share bytes", e);
     }
     if (!d->storage) {
         out->flags |= nbytes ? TNF_PART_UNREADABLE : 0;
         out->stored = 0;
+        if (nbytes)
+            return tnf_unreadable_origin(f->r, &out->origin, "it has a shape, but no bytes", e);
         if (!nbytes) {
             out->payload = TNF_MEMORY;
             out->memory = "";

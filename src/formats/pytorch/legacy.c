@@ -45,7 +45,7 @@ tnf_status tnf_pt_next_pickle(pt_file *f, tnf_pickle *out, uint64_t *at, uint64_
             continue;
         f->base = *at;
         if (status != TNF_OK)
-            return tnf_pt_bad_pickle(f, out, status, e);
+            return tnf_pt_bad_pickle(f, out, name, status, e);
         *at += out->used;
         return tnf_pt_audit(f, out, name, f->base, e);
     }
@@ -81,7 +81,7 @@ static tnf_status take_sources(pt_file *f, const tnf_pickle *p, tnf_error *e)
         tnf_value text;
         if (!name)
             return tnf_arena_fail(f->r->arena, "a class", e);
-        TNF_TRY(tnf_pt_value(&text, id->as.items[3], f->r->arena, e));
+        TNF_TRY(tnf_pt_value(&text, f, id->as.items[3], e));
         TNF_TRY(tnf_attrs_set(&sources, name, strlen(name), text, e));
         *node = *id->as.items[1];
     }
@@ -134,6 +134,7 @@ static tnf_status place_storages(pt_file *f, const tnf_pickle_node *keys, uint64
     if (at < f->r->source->size) {
         tnf_warn(f->r, at, "%llu bytes follow the last storage, which torch does not look at",
                  (unsigned long long)(f->r->source->size - at));
+        TNF_TRY(tnf_pt_scan_source(f, at, f->r->source->size, "what follows the storages", e));
         return tnf_add_extra(f->r, "pytorch.trailing", at, f->r->source->size - at, e);
     }
     return TNF_OK;
@@ -179,6 +180,9 @@ static tnf_status fold_views(pt_file *f, const tnf_pickle *p, tnf_error *e)
         if (!offset)
             return tnf_arena_fail(f->r->scratch, "a tensor", e);
         *offset = *args->as.items[1];
+        if (offset->as.i < 0 || m.start > (uint64_t)(INT64_MAX - offset->as.i))
+            return tnf_fail(e, TNF_EFORMAT, f->base + offset->at,
+                            "the view of a storage in the pickle is wrong");
         offset->as.i += (int64_t)m.start;
         args->as.items[1] = offset;
     }
@@ -207,6 +211,7 @@ tnf_status tnf_pt_index_legacy(pt_file *f, tnf_error *e)
     TNF_TRY(place_storages(f, keys.root, at, e));
     TNF_TRY(tnf_set_attr(f->r, "pytorch.protocol", tnf_value_uint(object.protocol), e));
     TNF_TRY(tnf_pt_walk(f, object.root, NULL, object.used, e));
+    TNF_TRY(tnf_pt_list_others(f, &object, e));
     TNF_TRY(fold_views(f, &object, e));
     for (size_t i = 0; i < object.persistent.n; i++)
         if (tnf_pt_is_storage(object.persistent.nodes[i]) &&

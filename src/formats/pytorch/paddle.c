@@ -30,9 +30,11 @@ static tnf_status index_pickle(pt_file *f, tnf_error *e)
         return tnf_fail(e, TNF_EFORMAT, 0, "the parameters of Paddle are no dict");
     f->kind = "paddle";
     TNF_TRY(tnf_pt_walk(f, p.root, NULL, p.used, e));
-    if (at < f->r->source->size)
+    if (at < f->r->source->size) {
+        TNF_TRY(tnf_pt_scan_source(f, at, f->r->source->size, "what follows the pickle", e));
         tnf_warn(f->r, at, "%llu bytes follow the pickle, which Paddle does not look at",
                  (unsigned long long)(f->r->source->size - at));
+    }
     return TNF_OK;
 }
 

@@ -49,6 +49,7 @@ typedef struct pt_storage {
     bool located;
     bool has_crc;
     uint8_t crc[4]; /* big-endian */
+    bool listed;    /* a tensor is of it */
     bool spanned;   /* a tensor has all of it */
     bool summed;    /* and its digest */
     const tnf_digest *digest;
@@ -92,6 +93,9 @@ typedef struct pt_sum {
     uint64_t offset, stored, size;
     uint32_t crc;
     bool deflated;
+    tnf_fetch_fn fetch; /* what it lies in is read by this; NULL: it is the file */
+    void *ctx;
+    uint64_t base; /* of that, for messages */
 } pt_sum;
 
 /* The reader's state: r->state. */
@@ -107,10 +111,17 @@ typedef struct pt_file {
     pt_span *spans; /* while tensors are read, of those that have not all */
     size_t nspans, spans_capacity;
     pt_sum *sums;
-    size_t nsums;
+    size_t nsums, sums_room;
     tnf_value slack; /* an array of maps, or empty */
     const char *slack_text;
     tnf_named call_list;           /* while they are read */
+    uint64_t left;                 /* bytes of values that may still be made of nodes: shared ones
+                                    * stand for more than fit, so it grows with the pickles */
+    bool cut;                      /* there were more */
+    uint64_t scan_left;            /* bytes that tnf_pt_scan_call() may still look at */
+    unsigned nested;               /* files within files that are looked at */
+    unsigned pickles;              /* that were looked at */
+    bool failed;                   /* the file cannot be read */
     uint64_t base;                 /* of the pickle whose nodes are looked at */
     const tnf_pickle_node *source; /* legacy: the class whose source text stands in the file */
     const char *kind;
@@ -158,6 +169,8 @@ typedef struct pt_tensor {
 
 /* types.c, tensor.c: what a node is. */
 bool tnf_pt_is_tensor(const tnf_pickle_node *node);
+/* Is it one of torch's functions that rebuild tensors? */
+bool tnf_pt_is_rebuilt(const tnf_pickle_node *global);
 /* Room for a tensor that is looked at, or for one within it: they are large, so it is the same for
  * all. NULL: no memory. */
 pt_tensor *tnf_pt_spare(pt_file *f, uint32_t depth);
@@ -209,9 +222,36 @@ typedef struct pt_named {
 tnf_status tnf_pt_names(pt_named **out, size_t *n, tnf_pickle_node *root, size_t bytes,
                         tnf_arena *arena, tnf_error *e);
 
+/* forms.c: what a node is to the walk. In `seen` of a node: how far the walk is, then flags. */
+enum { PT_NEW, PT_ENTERED, PT_COUNTED, PT_STATE = 3 };
+#define PT_LOOKED        4u /* tnf_pt_mark_holders() was there */
+#define PT_HOLDS         8u /* a tensor is below it */
+#define PT_ASKED_SCALARS 16u
+#define PT_SCALARS       32u /* a list of nothing but scalars */
+#define PT_ASKED_PAIRS   64u
+#define PT_PAIRS         128u /* a list of nothing but pairs */
+
+typedef enum pt_form { PT_TENSOR, PT_VALUE, PT_CONTAINER } pt_form;
+pt_form tnf_pt_form(const tnf_pickle_node *node);
+/* Does the walk go into it? Into a tensor, too, whose attributes hold others. */
+bool tnf_pt_has_children(const tnf_pickle_node *node, pt_form form);
+/* Notes for all nodes below this one whether tensors are below them. */
+tnf_status tnf_pt_mark_holders(tnf_pickle_node *root, tnf_arena *scratch, tnf_error *e);
+bool tnf_pt_holds(const tnf_pickle_node *node);
+/* The DICT, or the LIST or TUPLE of pairs, that a call of a dict class makes it of; or NULL. */
+const tnf_pickle_node *tnf_pt_pairs(const tnf_pickle_node *call);
+/* The attributes of an object: its state is a dict, or a pair of a dict or None and a dict. */
+size_t tnf_pt_state_dicts(const tnf_pickle_node *state, const tnf_pickle_node *out[2]);
+/* What a tensor is given beside its data: attributes, arguments for a function nobody knows. */
+#define PT_STATES 8u
+size_t tnf_pt_tensor_states(const tnf_pickle_node *tensor, const tnf_pickle_node *out[PT_STATES]);
+
 /* values.c */
-tnf_status tnf_pt_value(tnf_value *out, const tnf_pickle_node *node, tnf_arena *arena,
-                        tnf_error *e);
+/* Bytes that values may take of a file, however small it is, and for each byte of its pickles. */
+#define PT_VALUES       ((uint64_t)1 << 20)
+#define PT_VALUES_RATIO 32u
+tnf_status tnf_pt_value(tnf_value *out, pt_file *f, const tnf_pickle_node *node, tnf_error *e);
+tnf_value tnf_pt_int_value(int64_t i);
 /* Wrappers that stand for what they hold: torch.Size((2, 3)), set([…]), build_intlist([…]). */
 const tnf_pickle_node *tnf_pt_unwrap(const tnf_pickle_node *node);
 bool tnf_pt_is_dict_class(const tnf_pickle_node *call);
@@ -220,10 +260,16 @@ const char *tnf_pt_global_name(const tnf_pickle_node *global, tnf_arena *arena);
 
 /* calls.c: the audit. */
 pt_danger tnf_pt_danger(const tnf_pickle_node *global);
-bool tnf_pt_call_dangerous(const tnf_pickle_node *call);
 tnf_status tnf_pt_audit(pt_file *f, const tnf_pickle *p, const char *name, uint64_t base,
                         tnf_error *e);
 tnf_status tnf_pt_audit_done(pt_file *f, tnf_error *e);
+/* scan.c: bytes that may be pickles, or an archive of some; base: where they are in the file. */
+bool tnf_pt_may_be_pickle(const uint8_t *p, size_t n);
+tnf_status tnf_pt_scan(pt_file *f, tnf_str bytes, uint64_t base, const char *name, tnf_error *e);
+tnf_status tnf_pt_scan_source(pt_file *f, uint64_t at, uint64_t end, const char *name,
+                              tnf_error *e);
+tnf_status tnf_pt_scan_call(pt_file *f, const tnf_pickle_node *call, const char *name,
+                            uint64_t base, tnf_error *e);
 void tnf_pt_tell_calls(const pt_file *f, tnf_tell tell, void *ctx);
 void tnf_pt_name_calls(char *out, size_t size, const tnf_pickle *p, tnf_arena *arena);
 tnf_status tnf_pt_verify(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
@@ -239,14 +285,27 @@ void tnf_pt_index_notes(const tnf_reader *r,
 /* sums.c */
 tnf_status tnf_pt_check_sums(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
                              tnf_error *e);
+/* A storage of an archive that lies in another file, from `base` on: its bytes are put together with
+ * others, or gathered, so that verify compares the record with its CRC. */
+tnf_status tnf_pt_keep_inner_sum(pt_file *f, const pt_storage *s, tnf_fetch_fn fetch, void *ctx,
+                                 uint64_t base, tnf_error *e);
 /* slack.c: what tensors have of storages, and what none has. */
 tnf_status tnf_pt_note_span(pt_file *f, pt_storage *s, uint64_t begin, uint64_t end, tnf_error *e);
 tnf_status tnf_pt_slack_done(pt_file *f, tnf_error *e);
+/* Storages that the pickle names and no listed tensor is of: each is listed as what cannot be read,
+ * so that no conversion leaves it out in silence. */
+tnf_status tnf_pt_list_others(pt_file *f, const tnf_pickle *p, tnf_error *e);
+/* Name, shape and attributes are `object`'s; warns. */
+tnf_status tnf_pt_add_unreadable(pt_file *f, const tnf_object *object, const char *why, uint64_t at,
+                                 tnf_error *e);
+/* The storages of a tensor that is listed as unreadable. */
+void tnf_pt_mark_listed(pt_file *f, const tnf_pickle_node *tensor);
 
 /* One pickle: read as data, its calls noted whatever becomes of it. */
 tnf_status tnf_pt_pickle(pt_file *f, tnf_pickle *out, tnf_cur *c, const char *name, tnf_error *e);
 /* Of a pickle that could not be read: its status again; the message tells what it names. */
-tnf_status tnf_pt_bad_pickle(pt_file *f, const tnf_pickle *p, tnf_status status, tnf_error *e);
+tnf_status tnf_pt_bad_pickle(pt_file *f, const tnf_pickle *p, const char *name, tnf_status status,
+                             tnf_error *e);
 
 /* A file of any container: reads it, and what is told of all of them. */
 typedef tnf_status (*pt_index_fn)(pt_file *f, tnf_error *e);

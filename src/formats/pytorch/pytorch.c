@@ -141,12 +141,19 @@ tnf_status tnf_pt_index(tnf_reader *r, pt_index_fn index, tnf_error *e)
     if (!f)
         return tnf_arena_fail(r->arena, "the file", e);
     f->r = r;
+    f->left = PT_VALUES;
     r->state = f;
     tnf_named_init(&f->storages, sizeof(tnf_str) + sizeof(void *), &r->scratch->alloc,
                    r->limits.memory);
     tnf_named_init(&f->call_list, sizeof(pt_call), &r->scratch->alloc, r->limits.memory);
     tnf_status status = index(f, e);
-    if (status == TNF_OK)
+    if (f->cut)
+        tnf_warn(r, TNF_NO_OFFSET,
+                 "what is no tensor is shown in part: it stands for far more than the file has");
+    f->failed = status != TNF_OK;
+    if (f->failed)
+        (void)tnf_pt_audit_done(f, NULL); /* what it would have called is told all the same */
+    else
         status = tnf_pt_audit_done(f, e);
     if (status == TNF_OK)
         status = tnf_pt_slack_done(f, e);
@@ -202,6 +209,13 @@ static tnf_fate takes(const tnf_object *o, const char **reason)
     return TNF_NATIVE;
 }
 
+/* A meta tensor has a shape and nothing else: the tree says all of it. */
+static bool is_bare(const tnf_object *o)
+{
+    const tnf_value *kind = tnf_value_get(o->attrs, "pytorch.kind");
+    return kind && kind->kind == TNF_STRING && strcmp(kind->as.s, "meta") == 0;
+}
+
 /* What only the tree says of a tensor. */
 static bool needs_tree(const tnf_object *o)
 {
@@ -227,7 +241,9 @@ static tnf_status fits(tnf_fit *fit, tnf_error *e)
             fit->attrs[i] = (tnf_verdict) { TNF_DROPPED, why };
     bool tree = n > 0 && !why;
     for (size_t i = 0; !tree && i < c->n; i++)
-        if (fit->objects[i].fate == TNF_NATIVE && needs_tree(&c->objects[i]))
+        if (is_bare(&c->objects[i]) && c->objects[i].parts->flags & TNF_PART_UNREADABLE)
+            fit->objects[i] = (tnf_verdict) { TNF_DROPPED, "it has no bytes, and its tree is lost" };
+        else if (fit->objects[i].fate == TNF_NATIVE && needs_tree(&c->objects[i]))
             fit->objects[i] = (tnf_verdict) { TNF_TRANSFORMED,
                                               "without its tree it is written as a plain tensor" };
     return TNF_OK;
@@ -245,6 +261,7 @@ const tnf_format tnf_format_pytorch = {
                         "torch.sparse_csc/1 torch.sparse_bsr/1 torch.sparse_bsc/1 "
                         "torch.per_channel/1 torch.nested/1",
              .in_parts = tnf_pt_in_parts,
+             .bare = is_bare,
              .zero_rank = true,
              .utf8_names = true,
              .attrs = TNF_HOLDS_TEXT,

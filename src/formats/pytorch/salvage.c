@@ -20,6 +20,7 @@ typedef struct finder {
     pt_zip *z;
     tnf_pickle pickle;
     bool has_pickle;
+    tnf_named sizes; /* of storages, by key */
     tnf_zip_member *members;
     size_t n, capacity;
     tnf_error *e;
@@ -41,28 +42,44 @@ static bool name_ends(const tnf_zip_member *m, const char *with)
     return m->name.n >= n && memcmp(m->name.p + m->name.n - n, with, n) == 0;
 }
 
-/* The size of a storage as the pickle has it; a mention that is wrong is told later. */
-static tnf_status storage_size(finder *s, const tnf_zip_member *m, uint64_t *out, bool *known)
+/* The bytes of a storage, as the pickle has them. */
+typedef struct sized_key {
+    tnf_str key; /* first, for tnf_named */
+    uint64_t size;
+} sized_key;
+
+/* The sizes of all storages, once; of a key that is there twice the first counts. A mention that is
+ * wrong is told later. */
+static tnf_status note_sizes(finder *s)
 {
-    *known = false;
-    const char *slash = m->name.n ? memchr(m->name.p, '/', m->name.n) : NULL;
-    if (!slash || !s->has_pickle || strncmp(slash, "/data/", 6) != 0)
-        return TNF_OK;
-    tnf_str key = { slash + 6, m->name.n - (size_t)(slash + 6 - m->name.p) };
     for (size_t i = 0; i < s->pickle.persistent.n; i++) {
         pt_mention x;
+        uint32_t known;
+        sized_key row;
         const tnf_pickle_node *node = s->pickle.persistent.nodes[i];
         if (!tnf_pt_is_storage(node))
             continue;
         tnf_status status = tnf_pt_mention(&x, node, s->z->f->r->scratch, s->e);
         if (status == TNF_ENOMEM || status == TNF_ELIMIT)
             return status;
-        if (status == TNF_OK && x.key.n == key.n && memcmp(x.key.p, key.p, key.n) == 0) {
-            *known = tnf_ckd_mul(out, x.whole, x.type->width);
-            return TNF_OK;
-        }
+        row.key = x.key;
+        if (status == TNF_OK && tnf_ckd_mul(&row.size, x.whole, x.type->width))
+            TNF_TRY(tnf_named_add(&s->sizes, &row, &known, s->e));
     }
     return TNF_OK;
+}
+
+static void storage_size(finder *s, const tnf_zip_member *m, uint64_t *out, bool *known)
+{
+    *known = false;
+    const char *slash = m->name.n ? memchr(m->name.p, '/', m->name.n) : NULL;
+    if (!slash || !s->has_pickle || strncmp(slash, "/data/", 6) != 0)
+        return;
+    tnf_str key = { slash + 6, m->name.n - (size_t)(slash + 6 - m->name.p) };
+    uint32_t i = tnf_named_find(&s->sizes, key);
+    *known = i != TNF_HASH_NONE;
+    if (*known)
+        *out = ((const sized_key *)tnf_named_at(&s->sizes, i))->size;
 }
 
 /* The size of one of the small records, by the descriptor behind it. */
@@ -86,9 +103,11 @@ static tnf_status pickle_size(finder *s, uint64_t at, uint64_t *out)
     uint64_t end = at;
     pt_file *f = s->z->f;
     TNF_TRY(tnf_pt_next_pickle(f, &s->pickle, &end, s->z->from.size, "data.pkl", s->e));
-    s->has_pickle = true;
     *out = end - at;
-    return TNF_OK;
+    if (s->has_pickle)
+        return TNF_OK;
+    s->has_pickle = true;
+    return note_sizes(s);
 }
 
 /* The descriptor behind data that end here: *at moves behind it; its CRC. */
@@ -116,7 +135,7 @@ static tnf_status find_size(finder *s, tnf_zip_member *m, const uint8_t *head, b
     if (name_ends(m, "/data.pkl")) {
         TNF_TRY(pickle_size(s, m->header, &m->size));
     } else {
-        TNF_TRY(storage_size(s, m, &m->size, known));
+        storage_size(s, m, &m->size, known);
         if (!*known)
             TNF_TRY(small_size(s, m->header, &m->size, known));
     }
@@ -163,8 +182,12 @@ tnf_status tnf_pt_salvage(pt_zip *z, tnf_error *e)
         return tnf_arena_fail(z->f->r->scratch, "the archive", e);
     s->z = z;
     s->e = e;
-    while (more)
-        TNF_TRY(next_member(s, &at, &more));
+    tnf_named_init(&s->sizes, sizeof(sized_key), &z->f->r->scratch->alloc, z->f->r->limits.memory);
+    tnf_status status = TNF_OK;
+    while (more && status == TNF_OK)
+        status = next_member(s, &at, &more);
+    tnf_named_free(&s->sizes);
+    TNF_TRY(status);
     z->salvaged = true;
     z->zip = (tnf_zip) { .members = s->members, .n = s->n };
     return TNF_OK;

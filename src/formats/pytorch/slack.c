@@ -5,13 +5,16 @@
  *   tensors     |--a--|   |-b-|          slack: what neither a nor b spans
  *
  * torch.save() writes the whole storage of a small view, so files can be far larger than what they
- * hold, and hold what nobody sees. Steps within a tensor count as spanned.
+ * hold, and hold what nobody sees. Steps within a tensor count as spanned. A storage that the
+ * pickle names and that is of no tensor at all is another matter: something was not found.
  */
 #include "formats/pytorch/pt.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define MAX_NAME ((uint64_t)1 << 20)
 
 tnf_status tnf_pt_note_span(pt_file *f, pt_storage *s, uint64_t begin, uint64_t end, tnf_error *e)
 {
@@ -94,4 +97,93 @@ tnf_status tnf_pt_slack_done(pt_file *f, tnf_error *e)
     f->slack = (tnf_value) { .kind = TNF_ARRAY, .n = n, .as.items = rows };
     f->slack_text = tnf_arena_str(f->r->arena, text, strlen(text));
     return f->slack_text ? TNF_OK : tnf_arena_fail(f->r->arena, "slack", e);
+}
+
+/* ----------------------------------------------------------------- unlisted */
+
+tnf_status tnf_pt_add_unreadable(pt_file *f, const tnf_object *object, const char *why, uint64_t at,
+                                 tnf_error *e)
+{
+    const char *kept = tnf_arena_str(f->r->arena, why, strlen(why));
+    tnf_part part = { .role = "data",
+                      .type = tnf_type_of(TNF_U8),
+                      .payload = TNF_OPAQUE,
+                      .flags = TNF_PART_UNREADABLE };
+    tnf_object o = *object;
+    if (!kept)
+        return tnf_arena_fail(f->r->arena, "a tensor", e);
+    tnf_warn(f->r, at, "%s is listed, but cannot be read: %s", TNF_QUOTED(o.name), why);
+    TNF_TRY(tnf_unreadable_origin(f->r, &part.origin, kept, e));
+    o.layout = &tnf_layout_dense;
+    o.parts = &part;
+    o.nparts = 1;
+    return tnf_add_object(f->r, &o, at, e);
+}
+
+/* The storage that a persistent id is, if it is one of the file. */
+static pt_storage *storage_of(pt_file *f, const tnf_pickle_node *node)
+{
+    const tnf_pickle_node *id = tnf_pt_is_storage(node) ? node->as.items[0] : NULL;
+    const tnf_pickle_node *key = id && id->n > 2 ? id->as.items[2] : NULL;
+    return key && key->kind == TNF_PICKLE_TEXT
+               ? tnf_pt_find_storage(f, (tnf_str) { key->as.s, key->n })
+               : NULL;
+}
+
+/* A storage of one of the calls that a tensor is made of. */
+static void mark_in(pt_file *f, const tnf_pickle_node *node, unsigned depth)
+{
+    if (node->kind == TNF_PICKLE_CALL)
+        node = node->as.call->args;
+    for (size_t i = 0; node->kind == TNF_PICKLE_TUPLE && i < node->n && i < 8; i++) {
+        const tnf_pickle_node *item = node->as.items[i];
+        pt_storage *s = storage_of(f, item);
+        if (s)
+            s->listed = true;
+        else if (depth < 3)
+            mark_in(f, item, depth + 1);
+    }
+}
+
+void tnf_pt_mark_listed(pt_file *f, const tnf_pickle_node *tensor)
+{
+    mark_in(f, tensor, 0);
+}
+
+/* A name that no tensor has. */
+static tnf_status free_name(tnf_buf *name, const pt_file *f, tnf_str key, tnf_error *e)
+{
+    for (unsigned i = 1; i == 1 || tnf_catalog_find(f->r->catalog, (const char *)name->p, name->n);
+         i++) {
+        name->n = 0;
+        tnf_buf_puts(name, "storage ");
+        tnf_buf_put(name, key.p, key.n);
+        if (i > 1)
+            tnf_buf_printf(name, "@%u", i);
+        TNF_TRY(tnf_buf_status(name, "name", e));
+    }
+    return TNF_OK;
+}
+
+tnf_status tnf_pt_list_others(pt_file *f, const tnf_pickle *p, tnf_error *e)
+{
+    static const char why[] = "the pickle names this storage, but where its tensor stands is "
+                              "nowhere that is looked at";
+    tnf_buf name;
+    tnf_status status = TNF_OK;
+    tnf_buf_init(&name, &f->r->scratch->alloc, MAX_NAME);
+    for (size_t i = 0; i < p->persistent.n && status == TNF_OK; i++) {
+        pt_storage *s = storage_of(f, p->persistent.nodes[i]);
+        if (!s || s->listed || s->size == 0)
+            continue;
+        s->listed = true;
+        status = f->locate ? f->locate(f, s, e) : TNF_OK;
+        if (status == TNF_OK)
+            status = free_name(&name, f, s->key, e);
+        tnf_object o = { .name = { (const char *)name.p, name.n }, .shape = &s->size, .rank = 1 };
+        if (status == TNF_OK)
+            status = tnf_pt_add_unreadable(f, &o, why, f->base + p->persistent.nodes[i]->at, e);
+    }
+    tnf_buf_free(&name);
+    return status;
 }

@@ -20,12 +20,38 @@ static pt_sum sum_of(const pt_record *r)
                       .deflated = r->member->method == TNF_ZIP_DEFLATED };
 }
 
+static tnf_status add_sum(pt_file *f, const pt_sum *sum, tnf_error *e)
+{
+    pt_sum *more = tnf_arena_grow(f->r->arena, f->sums, f->nsums, &f->sums_room, sizeof *more, 8);
+    if (!more)
+        return tnf_arena_fail(f->r->arena, "checksums", e);
+    f->sums = more;
+    f->sums[f->nsums++] = *sum;
+    return TNF_OK;
+}
+
+tnf_status tnf_pt_keep_inner_sum(pt_file *f, const pt_storage *s, tnf_fetch_fn fetch, void *ctx,
+                                 uint64_t base, tnf_error *e)
+{
+    pt_sum sum = { .name = s->key,
+                   .offset = s->offset,
+                   .stored = s->stored,
+                   .size = s->size,
+                   .deflated = s->deflated,
+                   .fetch = fetch,
+                   .ctx = ctx,
+                   .base = base };
+    for (int i = 0; i < 4; i++)
+        sum.crc = sum.crc << 8 | s->crc[i];
+    return add_sum(f, &sum, e);
+}
+
 /* Kept at the end of opening: the records whose bytes nothing else compares with their CRC. */
 tnf_status tnf_pt_keep_sums(pt_zip *z, tnf_error *e)
 {
     pt_file *f = z->f;
     const char *folder = f->folder;
-    size_t n = tnf_named_count(&z->records), room = 0;
+    size_t n = tnf_named_count(&z->records);
     tnf_status status = TNF_OK;
     f->folder = NULL;
     for (uint32_t i = 0; i < n && status == TNF_OK; i++) {
@@ -33,13 +59,8 @@ tnf_status tnf_pt_keep_sums(pt_zip *z, tnf_error *e)
         const pt_storage *s = tnf_pt_find_storage(f, r->name);
         if (!r->located || r->compared || !r->member->crc || (s && s->summed))
             continue;
-        pt_sum *more = tnf_arena_grow(f->r->arena, f->sums, f->nsums, &room, sizeof *more, 8);
-        if (!more) {
-            status = tnf_arena_fail(f->r->arena, "checksums", e);
-            break;
-        }
-        f->sums = more;
-        f->sums[f->nsums++] = sum_of(r);
+        pt_sum sum = sum_of(r);
+        status = add_sum(f, &sum, e);
     }
     f->folder = folder;
     return status;
@@ -48,15 +69,21 @@ tnf_status tnf_pt_keep_sums(pt_zip *z, tnf_error *e)
 /* -------------------------------------------------------------- comparing */
 
 typedef struct in_source {
-    const tnf_source *source;
+    tnf_fetch_fn fetch;
+    void *ctx;
     uint64_t offset;
     bool failed; /* it could not be read, and its error says where */
 } in_source;
 
+static tnf_status fetch_source(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    return tnf_source_read(ctx, offset, dst, n, e);
+}
+
 static tnf_status read_there(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
 {
     in_source *x = ctx;
-    tnf_status status = tnf_source_read(x->source, x->offset + offset, dst, n, e);
+    tnf_status status = x->fetch(x->ctx, x->offset + offset, dst, n, e);
     x->failed = status != TNF_OK;
     return status;
 }
@@ -97,7 +124,10 @@ static bool is_damage(tnf_status status)
 static tnf_status compare_record(const tnf_source *source, const pt_sum *s, uint8_t *block,
                                  tnf_error *e)
 {
-    in_source there = { source, s->offset, false };
+    void *file = (void *)(uintptr_t)source;
+    in_source there = { s->fetch ? s->fetch : fetch_source, s->fetch ? s->ctx : file, s->offset,
+                        false };
+    uint64_t at = s->base + s->offset;
     tnf_error why = { .offset = TNF_NO_OFFSET };
     uint8_t found[4];
     tnf_status status = sum_record(found, &there, s, block, &why);
@@ -106,7 +136,7 @@ static tnf_status compare_record(const tnf_source *source, const pt_sum *s, uint
                        (uint32_t)found[2] << 8 | found[3];
         return crc == s->crc
                    ? TNF_OK
-                   : tnf_fail(e, TNF_EDIGEST, s->offset, "the record %s does not match its CRC",
+                   : tnf_fail(e, TNF_EDIGEST, at, "the record %s does not match its CRC",
                               TNF_QUOTED(s->name));
     }
     if (!is_damage(status)) {
@@ -115,9 +145,9 @@ static tnf_status compare_record(const tnf_source *source, const pt_sum *s, uint
         return status;
     }
     if (why.offset == TNF_NO_OFFSET)
-        why.offset = s->offset;
+        why.offset = at;
     else if (!there.failed)
-        why.offset += s->offset; /* decoders count from where the data begin */
+        why.offset += at; /* decoders count from where the data begin */
     return tnf_fail(e, status, why.offset, "the record %s is damaged: %.140s", TNF_QUOTED(s->name),
                     why.message);
 }

@@ -53,15 +53,18 @@ static bool read_octal(uint64_t *out, const uint8_t *p, size_t n)
     return true;
 }
 
-static void take_member(tar *t, const uint8_t *head, uint64_t at, uint64_t size)
+static tnf_status take_member(tar *t, const uint8_t *head, uint64_t at, uint64_t size)
 {
     char name[101] = "";
     memcpy(name, head, 100);
     const char *plain = strncmp(name, "./", 2) == 0 ? name + 2 : name;
     bool file = head[156] == '0' || head[156] == 0;
     for (size_t i = 0; file && i < MEMBERS; i++)
-        if (strcmp(plain, names[i]) == 0)
+        if (strcmp(plain, names[i]) == 0) {
             t->members[i] = (member) { at, at + size };
+            return TNF_OK;
+        }
+    return file ? tnf_pt_scan_source(t->f, at, at + size, "another member", t->e) : TNF_OK;
 }
 
 static tnf_status find_members(tar *t)
@@ -79,7 +82,7 @@ static tnf_status find_members(tar *t)
         if (size > source->size - at)
             return tnf_fail(t->e, TNF_ETRUNCATED, source->size,
                             "the tar archive ends inside a member (cut short?)");
-        take_member(t, head, at, size);
+        TNF_TRY(take_member(t, head, at, size));
         at += (size + BLOCK - 1) / BLOCK * BLOCK;
     }
     for (size_t i = 0; i < MEMBERS; i++)
@@ -299,6 +302,7 @@ static tnf_status read_object(tar *t)
     }
     TNF_TRY(tnf_set_attr(t->f->r, "pytorch.protocol", tnf_value_uint(p.protocol), t->e));
     TNF_TRY(tnf_pt_walk(t->f, p.root, NULL, p.used, t->e));
+    TNF_TRY(tnf_pt_scan_source(t->f, at, end, "what follows the pickle", t->e));
     return tnf_pt_keep_tree(t->f, &p, t->e);
 }
 
@@ -308,7 +312,9 @@ static tnf_status read_all(tar *t)
     if (t->members[SYS_INFO].end) {
         tnf_pickle p;
         uint64_t at = t->members[SYS_INFO].at;
-        TNF_TRY(tnf_pt_next_pickle(t->f, &p, &at, t->members[SYS_INFO].end, "sys_info", t->e));
+        uint64_t end = t->members[SYS_INFO].end;
+        TNF_TRY(tnf_pt_next_pickle(t->f, &p, &at, end, "sys_info", t->e));
+        TNF_TRY(tnf_pt_scan_source(t->f, at, end, "what follows sys_info", t->e));
     }
     TNF_TRY(read_storages(t));
     TNF_TRY(read_tensors(t));

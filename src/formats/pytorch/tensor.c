@@ -24,6 +24,12 @@ static tnf_status bad_tensor(const context *x, const char *why)
     return tnf_fail(x->e, TNF_EFORMAT, x->at, "a tensor in the pickle is wrong: %s", why);
 }
 
+/* Nothing is wrong with it, but it is of a kind that is not known: it is listed, no more. */
+static tnf_status odd_tensor(const context *x, const char *why)
+{
+    return tnf_fail(x->e, TNF_EUNSUPPORTED, x->at, "%s", why);
+}
+
 static const tnf_pickle_node *item(const tnf_pickle_node *tuple, size_t i)
 {
     bool list = tuple && (tuple->kind == TNF_PICKLE_TUPLE || tuple->kind == TNF_PICKLE_LIST);
@@ -88,6 +94,8 @@ tnf_status tnf_pt_mention(pt_mention *out, const tnf_pickle_node *node, tnf_aren
     const tnf_pickle_node *id = node->as.items[0];
     const tnf_pickle_node *key = item(id, 2), *place = item(id, 3);
     *out = (pt_mention) { .type = storage_type(item(id, 1)) };
+    if (!out->type && item(id, 1) && item(id, 1)->kind == TNF_PICKLE_GLOBAL)
+        return tnf_fail(e, TNF_EUNSUPPORTED, node->at, "the class of its storage is not known");
     if (!out->type || !key || key->kind != TNF_PICKLE_TEXT || !place ||
         place->kind != TNF_PICKLE_TEXT || !as_uint(item(id, 4), &out->whole))
         return tnf_fail(e, TNF_EFORMAT, node->at,
@@ -159,7 +167,9 @@ static tnf_status check_view(const context *x, const pt_dense *d)
 static tnf_status read_view_args(context *x, pt_dense *d, const tnf_pickle_node *args)
 {
     uint32_t rank;
-    TNF_TRY(find_storage(x, d, item(args, 0)));
+    tnf_status found = find_storage(x, d, item(args, 0));
+    if (found != TNF_OK && found != TNF_EUNSUPPORTED)
+        return found;
     if (!as_uint(item(args, 1), &d->offset))
         return bad_tensor(x, "its offset is no number");
     TNF_TRY(read_dims(x, item(args, 2), d->shape, &d->rank, "its size is no tuple of numbers"));
@@ -168,7 +178,7 @@ static tnf_status read_view_args(context *x, pt_dense *d, const tnf_pickle_node 
                       "from 0 on"));
     if (rank != d->rank)
         return bad_tensor(x, "it has not as many strides as dimensions");
-    return TNF_OK;
+    return found;
 }
 
 static void begin_dense(const context *x)
@@ -227,7 +237,7 @@ static tnf_status rebuild_v3(context *x, const tnf_pickle_node *args)
     x->t->requires_grad = is_true(item(args, 4));
     d->type = dtype_of(item(args, 6));
     if (!d->type)
-        return bad_tensor(x, "its type is not known");
+        return odd_tensor(x, "its type is not known");
     if (item(args, 7))
         read_bits(d, item(args, 7));
     mark_meta(x->t);
@@ -269,7 +279,7 @@ static tnf_status rebuild_from_type(context *x, const tnf_pickle_node *args)
     const tnf_pickle_node *function = item(args, 0), *inner = item(args, 2);
     rebuild_fn rebuild = function ? rebuilder_of(function) : NULL;
     if (!rebuild || !inner || ++x->depth > 8)
-        return bad_tensor(x, "it is rebuilt by a function that is not known");
+        return odd_tensor(x, "it is rebuilt by a function that is not known");
     TNF_TRY(rebuild(x, inner));
     x->t->state = item(args, 3);
     return TNF_OK;
@@ -282,9 +292,10 @@ static tnf_status rebuild_meta(context *x, const tnf_pickle_node *args)
     uint32_t rank;
     begin_dense(x);
     x->t->kind = "meta";
+    d->limit = UINT64_MAX; /* of no storage */
     d->type = dtype_of(item(args, 0));
     if (!d->type)
-        return bad_tensor(x, "its type is not known");
+        return odd_tensor(x, "its type is not known");
     TNF_TRY(read_dims(x, item(args, 1), d->shape, &d->rank, "its size is no tuple of numbers"));
     TNF_TRY(read_dims(x, item(args, 2), d->stride, &rank, "its strides are no tuple of numbers"));
     if (rank != d->rank)
@@ -299,9 +310,10 @@ static tnf_status rebuild_wrapper(context *x, const tnf_pickle_node *args)
     pt_dense *d = &x->t->parts[0];
     begin_dense(x);
     x->t->kind = "meta";
+    d->limit = UINT64_MAX; /* of no storage */
     d->type = dtype_of(item(args, 1));
     if (!d->type)
-        return bad_tensor(x, "its type is not known");
+        return odd_tensor(x, "its type is not known");
     TNF_TRY(read_dims(x, item(args, 2), d->shape, &d->rank, "its size is no tuple of numbers"));
     x->t->requires_grad = is_true(item(args, 7));
     memset(d->stride, 0, sizeof d->stride);
@@ -334,21 +346,21 @@ static tnf_status read_quantizer(context *x, const tnf_pickle_node *q)
     pt_tensor *t = x->t;
     const tnf_pickle_node *scheme = item(q, 0), *scale = item(q, 1), *zero = item(q, 2);
     if (!scheme || scheme->kind != TNF_PICKLE_GLOBAL || !scale || !zero)
-        return bad_tensor(x, "its quantizer is not known");
+        return odd_tensor(x, "its quantizer is not known");
     tnf_str name = scheme->as.global->name;
     t->qscheme = tnf_arena_str(x->f->r->arena, name.p, name.n);
     if (!t->qscheme)
         return tnf_arena_fail(x->f->r->arena, "a tensor", x->e);
     if (strcmp(t->qscheme, "per_tensor_affine") == 0) {
         if (scale->kind != TNF_PICKLE_FLOAT || zero->kind != TNF_PICKLE_INT)
-            return bad_tensor(x, "its quantizer is not known");
+            return odd_tensor(x, "its quantizer is not known");
         t->scale = scale->as.f;
         t->zero_point = zero->as.i;
         return TNF_OK;
     }
     const tnf_pickle_node *axis = item(q, 3);
     if (strncmp(t->qscheme, "per_channel_affine", 18) != 0 || !axis || axis->kind != TNF_PICKLE_INT)
-        return bad_tensor(x, "its quantizer is not known");
+        return odd_tensor(x, "its quantizer is not known");
     t->axis = axis->as.i;
     t->layout = "torch.per_channel/1";
     TNF_TRY(add_part(x, "scales", scale));
@@ -430,7 +442,7 @@ static tnf_status rebuild_sparse(context *x, const tnf_pickle_node *args)
         if (tnf_pickle_is_text(layout, names[i][0]) ||
             tnf_pickle_is_global(layout, "torch", names[i][0] + sizeof "torch." - 1))
             return rebuild_compressed(x, data, names[i][1]);
-    return bad_tensor(x, "its sparse layout is not known");
+    return odd_tensor(x, "its sparse layout is not known");
 }
 
 /* buffer, sizes, strides, offsets */
@@ -477,6 +489,11 @@ static rebuild_fn rebuilder_of(const tnf_pickle_node *global)
         if (tnf_pickle_is_global(global, rebuilders[i].module, rebuilders[i].name))
             return rebuilders[i].run;
     return NULL;
+}
+
+bool tnf_pt_is_rebuilt(const tnf_pickle_node *global)
+{
+    return rebuilder_of(global) != NULL;
 }
 
 /* Parameter, Variable and Tensor of torch up to 0.3: an object with a state. */

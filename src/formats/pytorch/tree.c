@@ -8,7 +8,11 @@
 
 #include <string.h>
 
-#define MAX_TREE ((uint64_t)64 << 20)
+/* Of a pickle, written again by protocol 2: some opcodes become longer ones, but what grows beyond
+ * this names the same long integers again and again. */
+#define MAX_TREE   ((uint64_t)64 << 20)
+#define LEAST_TREE ((uint64_t)1 << 20)
+#define TREE_RATIO 16u
 
 static tnf_pickle_node whole_mark; /* its address says that a storage was seen */
 
@@ -100,6 +104,7 @@ static bool is_sorted(const tnf_catalog *c)
 /* One pickle of the tree after the other. */
 typedef struct writing {
     pt_file *f;
+    uint64_t most; /* bytes */
     uint32_t memo; /* entries that nodes have from the one before */
     bool other;    /* that one has nodes which are written as others */
 } writing;
@@ -112,7 +117,7 @@ static tnf_status emit_tree(writing *w, tnf_pickle_node *root, bool plain, tnf_s
     pt_emitter m;
     tnf_arena a; /* for this alone: it can be large */
     tnf_arena_init(&a, &f->r->scratch->alloc, f->r->limits.memory);
-    tnf_buf_init(&b, &f->r->scratch->alloc, MAX_TREE);
+    tnf_buf_init(&b, &f->r->scratch->alloc, w->most);
     tnf_pt_emit_init(&m, &b, &a, e);
     m.plain = plain;
     m.first = w->memo;
@@ -134,7 +139,8 @@ tnf_status tnf_pt_keep_tree(pt_file *f, tnf_pickle *p, tnf_error *e)
     bool whole, dict = is_plain_dict(f, p->root, &whole);
     if (dict && whole && (f->ours.p || is_sorted(f->r->catalog)))
         return TNF_OK;
-    writing w = { .f = f };
+    uint64_t most = LEAST_TREE + TREE_RATIO * (uint64_t)p->used;
+    writing w = { .f = f, .most = most < MAX_TREE ? most : MAX_TREE };
     tnf_pickle again = *p;
     tnf_status status = emit_tree(&w, p->root, false, &raw, &said);
     if (status == TNF_OK && !dict &&

@@ -8,15 +8,18 @@
  */
 #include "formats/pytorch/pt.h"
 
+#include <stdio.h>
 #include <string.h>
 
-#define DEEPEST 12u
-#define MOST    100000u /* values within a value: shared lists may stand for more than fit */
+#define DEEPEST  12u
+#define MOST_INT 256u /* bytes of an int that is shown in digits */
+#define MAP      160u /* bytes of a map of up to four, and of each more than that */
+#define MEMBER   100u
 
 typedef struct maker {
+    pt_file *f;
     tnf_arena *arena;
     unsigned depth;
-    uint64_t left;
     tnf_error *e;
 } maker;
 
@@ -107,14 +110,17 @@ static tnf_status make_big(tnf_value *out, const maker *m, const tnf_pickle_node
         *out = tnf_value_number(TNF_U64, node->as.s);
         return TNF_OK;
     }
-    if (node->n > 4096)
-        return make_wrapped(out, m, "$int", "(more than 4096 bytes)");
+    if (node->n > MOST_INT) {
+        char text[48];
+        snprintf(text, sizeof text, "(%zu bytes)", node->n);
+        return make_wrapped(out, m, "$int", tnf_arena_str(m->arena, text, strlen(text)));
+    }
     if (!tnf_pickle_big_text(&digits, node, m->arena))
         return no_memory(m);
     return make_wrapped(out, m, "$int", digits.p);
 }
 
-static tnf_value make_int(int64_t i)
+tnf_value tnf_pt_int_value(int64_t i)
 {
     if (i >= 0)
         return tnf_value_uint((uint64_t)i);
@@ -123,32 +129,58 @@ static tnf_value make_int(int64_t i)
 
 static tnf_status make_value(tnf_value *out, maker *m, const tnf_pickle_node *node);
 
+static void spend(const maker *m, uint64_t n)
+{
+    m->f->left -= n < m->f->left ? n : m->f->left;
+}
+
+/* As many items as there may still be values, so that room is not taken for more. */
 static tnf_status make_array(tnf_value *out, maker *m, const tnf_pickle_node *node)
 {
-    tnf_value *items = tnf_arena_array(m->arena, node->n, sizeof *items);
+    uint64_t most = m->f->left / sizeof(tnf_value);
+    size_t n = node->n <= most ? node->n : (size_t)most;
+    tnf_value *items = tnf_arena_array(m->arena, n, sizeof *items);
     if (!items)
         return no_memory(m);
-    for (size_t i = 0; i < node->n; i++)
+    m->f->cut = m->f->cut || n < node->n;
+    for (size_t i = 0; i < n; i++)
         TNF_TRY(make_value(&items[i], m, node->as.items[i]));
-    *out = (tnf_value) { .kind = TNF_ARRAY, .n = node->n, .as.items = items };
+    *out = (tnf_value) { .kind = TNF_ARRAY, .n = n, .as.items = items };
     return TNF_OK;
 }
 
-static tnf_status make_map(tnf_value *out, maker *m, const tnf_pickle_node *node)
+static tnf_status set_item(tnf_attrs *map, maker *m, const tnf_pickle_node *k,
+                           const tnf_pickle_node *value)
+{
+    char key[200];
+    tnf_value v;
+    TNF_TRY(make_value(&v, m, value));
+    if (k->kind == TNF_PICKLE_TEXT && tnf_utf8_valid(k->as.s, k->n, NULL)) {
+        spend(m, MEMBER + k->n);
+        return tnf_attrs_set(map, k->as.s, k->n, v, m->e);
+    }
+    tnf_pickle_show(key, sizeof key, k);
+    return tnf_attrs_set(map, key, strlen(key), v, m->e);
+}
+
+/* Of a dict, or of a list of pairs that one was made of. */
+static tnf_status add_map(tnf_attrs *map, maker *m, const tnf_pickle_node *from)
+{
+    bool dict = from->kind == TNF_PICKLE_DICT;
+    for (size_t i = 0; i < from->n && m->f->left; i += dict ? 2 : 1) {
+        tnf_pickle_node *const *pair = dict ? from->as.items + i : from->as.items[i]->as.items;
+        TNF_TRY(set_item(map, m, pair[0], pair[1]));
+    }
+    return TNF_OK;
+}
+
+static tnf_status make_map(tnf_value *out, maker *m, const tnf_pickle_node *first,
+                           const tnf_pickle_node *dict)
 {
     tnf_attrs map = { .arena = m->arena };
-    char key[200];
-    for (size_t i = 0; i < node->n; i += 2) {
-        const tnf_pickle_node *k = node->as.items[i];
-        tnf_value v;
-        TNF_TRY(make_value(&v, m, node->as.items[i + 1]));
-        if (k->kind == TNF_PICKLE_TEXT && tnf_utf8_valid(k->as.s, k->n, NULL)) {
-            TNF_TRY(tnf_attrs_set(&map, k->as.s, k->n, v, m->e));
-            continue;
-        }
-        tnf_pickle_show(key, sizeof key, k);
-        TNF_TRY(tnf_attrs_set(&map, key, strlen(key), v, m->e));
-    }
+    if (first)
+        TNF_TRY(add_map(&map, m, first));
+    TNF_TRY(add_map(&map, m, dict));
     *out = tnf_attrs_value(&map);
     return TNF_OK;
 }
@@ -172,7 +204,7 @@ static tnf_status make_call(tnf_value *out, maker *m, const tnf_pickle_node *nod
     if (tnf_pt_is_scalar(node) && tnf_pt_scalar(out, node))
         return TNF_OK;
     if (tnf_pt_is_dict_class(node))
-        return make_map(out, m, call->dict);
+        return make_map(out, m, tnf_pt_pairs(node), call->dict);
     TNF_TRY(tnf_attrs_push(&map, "$call", tnf_value_string(name), m->e));
     TNF_TRY(make_value(&v, m, call->args));
     TNF_TRY(tnf_attrs_push(&map, "args", v, m->e));
@@ -191,7 +223,7 @@ static tnf_status make_leaf(tnf_value *out, maker *m, const tnf_pickle_node *nod
         *out = tnf_value_bool(node->as.i != 0);
         return TNF_OK;
     case TNF_PICKLE_INT:
-        *out = make_int(node->as.i);
+        *out = tnf_pt_int_value(node->as.i);
         return TNF_OK;
     case TNF_PICKLE_BIG:
         return make_big(out, m, node);
@@ -211,16 +243,41 @@ static tnf_status make_leaf(tnf_value *out, maker *m, const tnf_pickle_node *nod
     }
 }
 
+/* Bytes that it takes, without what is in it. */
+static uint64_t cost_of(const tnf_pickle_node *node)
+{
+    const tnf_pickle_node *first = node->kind == TNF_PICKLE_CALL ? tnf_pickle_arg(node, 0) : NULL;
+    switch (node->kind) {
+    case TNF_PICKLE_BIG:
+        return MAP + (node->n <= MOST_INT ? 6 * node->n : 0);
+    case TNF_PICKLE_TEXT:
+    case TNF_PICKLE_BYTES:
+    case TNF_PICKLE_BYTEARRAY:
+        return node->n;
+    case TNF_PICKLE_GLOBAL:
+        return MAP + node->as.global->module.n + node->as.global->name.n;
+    case TNF_PICKLE_CALL: /* its text may stand for bytes */
+        return 2 * (uint64_t)MAP + (first && first->kind == TNF_PICKLE_TEXT ? first->n : 0);
+    case TNF_PICKLE_DICT:
+    case TNF_PICKLE_PERSISTENT:
+        return MAP;
+    default:
+        return 0;
+    }
+}
+
 static tnf_status make_value(tnf_value *out, maker *m, const tnf_pickle_node *node)
 {
     tnf_status status;
     *out = (tnf_value) { .kind = TNF_NULL };
     node = tnf_pt_unwrap(node);
-    if (m->left == 0 || m->depth == DEEPEST) {
+    if (m->f->left == 0 || m->depth == DEEPEST) {
+        m->f->cut = m->f->cut || m->f->left == 0;
+        spend(m, sizeof(tnf_value));
         *out = tnf_value_string("...");
         return TNF_OK;
     }
-    m->left--;
+    spend(m, sizeof(tnf_value) + cost_of(node));
     m->depth++;
     switch (node->kind) {
     case TNF_PICKLE_LIST:
@@ -230,7 +287,7 @@ static tnf_status make_value(tnf_value *out, maker *m, const tnf_pickle_node *no
         status = make_array(out, m, node);
         break;
     case TNF_PICKLE_DICT:
-        status = make_map(out, m, node);
+        status = make_map(out, m, NULL, node);
         break;
     case TNF_PICKLE_CALL:
         if (tnf_pt_is_tensor(node))
@@ -248,8 +305,8 @@ static tnf_status make_value(tnf_value *out, maker *m, const tnf_pickle_node *no
     return status;
 }
 
-tnf_status tnf_pt_value(tnf_value *out, const tnf_pickle_node *node, tnf_arena *arena, tnf_error *e)
+tnf_status tnf_pt_value(tnf_value *out, pt_file *f, const tnf_pickle_node *node, tnf_error *e)
 {
-    maker m = { arena, 0, MOST, e };
+    maker m = { f, f->r->arena, 0, e };
     return make_value(out, &m, node);
 }

@@ -14,6 +14,9 @@
 #define PATHS 100000u
 #define REPR  400u
 #define SAME  100u /* tensors of one name */
+/* Bytes of all names: long keys of shared containers can make far more of them than there are. */
+#define MOST_NAMES  ((uint64_t)4 << 20)
+#define NAMES_RATIO 64u
 
 /* One step of a path. */
 typedef struct step {
@@ -33,85 +36,9 @@ typedef struct walk {
     tnf_hash taken;  /* names of tensors, when there is no catalog */
     pt_named *list;
     size_t n, capacity;
-    uint64_t most;
-    bool single; /* the root is no container */
+    uint64_t most, left; /* paths, bytes of names */
     tnf_error *e;
 } walk;
-
-/* ------------------------------------------------------------------ forms */
-
-typedef enum form { TENSOR, VALUE, CONTAINER } form;
-
-static bool is_scalar_node(const tnf_pickle_node *node)
-{
-    return node->kind < TNF_PICKLE_LIST ||
-           (node->kind == TNF_PICKLE_CALL &&
-            (tnf_pickle_is_call(node, "_codecs", "encode") ||
-             (tnf_pickle_is_call(node, "builtins", "bytes") && !tnf_pickle_arg(node, 0))));
-}
-
-static bool all_scalars(const tnf_pickle_node *node)
-{
-    for (size_t i = 0; i < node->n; i++)
-        if (!is_scalar_node(node->as.items[i]))
-            return false;
-    return true;
-}
-
-/* The attributes of an object: its state is a dict, or a pair of a dict or None and a dict. */
-static size_t state_dicts(const tnf_pickle_node *state, const tnf_pickle_node *out[2])
-{
-    size_t n = 0;
-    if (!state)
-        return 0;
-    if (state->kind == TNF_PICKLE_DICT) {
-        out[0] = state;
-        return 1;
-    }
-    if (state->kind != TNF_PICKLE_TUPLE || state->n != 2)
-        return 0;
-    for (size_t i = 0; i < 2; i++)
-        if (state->as.items[i]->kind == TNF_PICKLE_DICT)
-            out[n++] = state->as.items[i];
-        else if (state->as.items[i]->kind != TNF_PICKLE_NONE)
-            return 0;
-    return n;
-}
-
-static form form_of_call(const tnf_pickle_node *node)
-{
-    const tnf_pickle_call *call = node->as.call;
-    const tnf_pickle_node *dicts[2];
-    if (tnf_pt_is_dict_class(node))
-        return call->dict->n ? CONTAINER : VALUE;
-    if (state_dicts(call->state, dicts) || call->dict->n || call->list->n)
-        return CONTAINER;
-    const tnf_pickle_node *held = call->state && call->state->kind == TNF_PICKLE_TUPLE ? call->state
-                                                                                       : call->args;
-    for (size_t i = 0; held->kind == TNF_PICKLE_TUPLE && i < held->n; i++)
-        if (tnf_pt_is_tensor(held->as.items[i]))
-            return CONTAINER;
-    return VALUE;
-}
-
-static form form_of(const tnf_pickle_node *node)
-{
-    if (tnf_pt_is_tensor(node))
-        return TENSOR;
-    switch (node->kind) {
-    case TNF_PICKLE_DICT:
-        return node->n ? CONTAINER : VALUE;
-    case TNF_PICKLE_LIST:
-    case TNF_PICKLE_TUPLE:
-    case TNF_PICKLE_SET:
-    case TNF_PICKLE_FROZENSET:
-        return all_scalars(node) ? VALUE : CONTAINER;
-    case TNF_PICKLE_CALL:
-        return form_of_call(node);
-    default:
-        return VALUE;
-    }
-}
 
 /* --------------------------------------------------------------- children */
 
@@ -126,42 +53,79 @@ static tnf_status visit_items(walk *w, const tnf_pickle_node *list, visit_fn vis
     return TNF_OK;
 }
 
-static tnf_status visit_pairs(walk *w, const tnf_pickle_node *dict, visit_fn visit)
+static tnf_status visit_pair(walk *w, const tnf_pickle_node *key, tnf_pickle_node *value,
+                             visit_fn visit)
 {
-    for (size_t i = 0; i < dict->n; i += 2) {
-        const tnf_pickle_node *key = dict->as.items[i];
-        step s = { .text = { key->as.s, key->n } };
-        if (key->kind == TNF_PICKLE_INT) {
-            s.is_int = true;
-            s.index = key->as.i;
-        } else if (key->kind != TNF_PICKLE_TEXT || !tnf_utf8_valid(key->as.s, key->n, NULL)) {
-            char *text = tnf_arena_raw(w->scratch, REPR);
-            if (!text)
-                return tnf_arena_fail(w->scratch, "a name", w->e);
-            tnf_pickle_show(text, REPR, key);
-            s.text = (tnf_str) { text, strlen(text) };
-        }
-        TNF_TRY(visit(w, &s, dict->as.items[i + 1]));
+    step s = { .text = { key->as.s, key->n } };
+    if (key->kind == TNF_PICKLE_INT) {
+        s.is_int = true;
+        s.index = key->as.i;
+    } else if (key->kind != TNF_PICKLE_TEXT || !tnf_utf8_valid(key->as.s, key->n, NULL)) {
+        char *text = tnf_arena_raw(w->scratch, REPR);
+        if (!text)
+            return tnf_arena_fail(w->scratch, "a name", w->e);
+        tnf_pickle_show(text, REPR, key);
+        s.text = (tnf_str) { text, strlen(text) };
+    }
+    return visit(w, &s, value);
+}
+
+/* Of a dict, or of a list of pairs that one was made of. */
+static tnf_status visit_pairs(walk *w, const tnf_pickle_node *from, visit_fn visit)
+{
+    bool dict = from->kind == TNF_PICKLE_DICT;
+    for (size_t i = 0; i < from->n; i += dict ? 2 : 1) {
+        tnf_pickle_node *const *pair = dict ? from->as.items + i : from->as.items[i]->as.items;
+        TNF_TRY(visit_pair(w, pair[0], pair[1], visit));
     }
     return TNF_OK;
+}
+
+/* What stands beside the items of an object (arguments, a state), if there are tensors in it. */
+static tnf_status visit_held(walk *w, const tnf_pickle_node *held, const char *what, visit_fn visit)
+{
+    const tnf_pickle_node *dicts[2];
+    if (!tnf_pt_holds(held))
+        return TNF_OK;
+    size_t n = tnf_pt_state_dicts(held, dicts);
+    for (size_t i = 0; i < n; i++)
+        TNF_TRY(visit_pairs(w, dicts[i], visit));
+    if (n)
+        return TNF_OK;
+    if (held->kind == TNF_PICKLE_LIST || held->kind == TNF_PICKLE_TUPLE ||
+        held->kind == TNF_PICKLE_SET || held->kind == TNF_PICKLE_FROZENSET)
+        return visit_items(w, held, visit);
+    step s = { .text = { what, strlen(what) } };
+    return visit(w, &s, (tnf_pickle_node *)(uintptr_t)held);
 }
 
 static tnf_status visit_object(walk *w, const tnf_pickle_node *node, visit_fn visit)
 {
     const tnf_pickle_call *call = node->as.call;
-    const tnf_pickle_node *dicts[2];
-    size_t n = tnf_pt_is_dict_class(node) ? 0 : state_dicts(call->state, dicts);
+    const tnf_pickle_node *dicts[2], *pairs = tnf_pt_pairs(node);
+    size_t n = tnf_pt_is_dict_class(node) ? 0 : tnf_pt_state_dicts(call->state, dicts);
     for (size_t i = 0; i < n; i++)
         TNF_TRY(visit_pairs(w, dicts[i], visit));
+    if (pairs)
+        TNF_TRY(visit_pairs(w, pairs, visit));
     TNF_TRY(visit_pairs(w, call->dict, visit));
     TNF_TRY(visit_items(w, call->list, visit));
-    if (n || call->dict->n || call->list->n)
-        return TNF_OK;
-    return visit_items(w, call->state ? call->state : call->args, visit);
+    if (!n)
+        TNF_TRY(visit_held(w, call->state, "state", visit));
+    if (!pairs)
+        TNF_TRY(visit_held(w, call->args, "args", visit));
+    return visit_held(w, call->kwargs, "kwargs", visit);
 }
 
 static tnf_status visit_children(walk *w, const tnf_pickle_node *node, visit_fn visit)
 {
+    const tnf_pickle_node *states[PT_STATES];
+    bool tensor = tnf_pt_is_tensor(node);
+    size_t n = tensor ? tnf_pt_tensor_states(node, states) : 0;
+    for (size_t i = 0; i < n; i++) /* those that a class of its own wraps */
+        TNF_TRY(visit_held(w, states[i], "state", visit));
+    if (tensor)
+        return TNF_OK;
     if (node->kind == TNF_PICKLE_CALL)
         return visit_object(w, node, visit);
     return node->kind == TNF_PICKLE_DICT ? visit_pairs(w, node, visit)
@@ -170,7 +134,15 @@ static tnf_status visit_children(walk *w, const tnf_pickle_node *node, visit_fn 
 
 /* --------------------------------------------------------------- counting */
 
-enum { NEW, ENTERED, COUNTED };
+static void set_state(tnf_pickle_node *node, uint8_t state)
+{
+    node->seen = (uint8_t)((node->seen & ~PT_STATE) | state);
+}
+
+static uint8_t state_of(const tnf_pickle_node *node)
+{
+    return node->seen & PT_STATE;
+}
 
 static tnf_status count_child(walk *w, const step *s, tnf_pickle_node *child);
 
@@ -181,12 +153,12 @@ static tnf_status count_paths(walk *w, tnf_pickle_node *node)
         return tnf_fail(w->e, TNF_ELIMIT, TNF_NO_OFFSET,
                         "containers of the pickle are nested more than %u deep", PT_DEEPEST);
     uint64_t outer = w->n;
-    node->seen = ENTERED;
+    set_state(node, PT_ENTERED);
     w->n = 0;
     w->depth++;
     TNF_TRY(visit_children(w, node, count_child));
     w->depth--;
-    node->seen = COUNTED;
+    set_state(node, PT_COUNTED);
     node->number = (uint32_t)w->n;
     w->n = (size_t)outer;
     return TNF_OK;
@@ -196,11 +168,12 @@ static tnf_status count_child(walk *w, const step *s, tnf_pickle_node *child)
 {
     (void)s;
     child = (tnf_pickle_node *)(uintptr_t)tnf_pt_unwrap(child);
-    uint64_t more = 1;
-    if (form_of(child) == CONTAINER) {
-        if (child->seen == NEW)
+    pt_form form = tnf_pt_form(child);
+    uint64_t more = form != PT_CONTAINER;
+    if (tnf_pt_has_children(child, form)) {
+        if (state_of(child) == PT_NEW)
             TNF_TRY(count_paths(w, child));
-        more = child->seen == COUNTED ? child->number : 0;
+        more += state_of(child) == PT_COUNTED ? child->number : 0;
     }
     w->n = (size_t)(w->n + more);
     if (w->n > w->most)
@@ -264,6 +237,14 @@ static tnf_status free_name(walk *w, bool tensor, bool *plain)
     return TNF_OK;
 }
 
+/* Is there still room for the name? */
+static bool spend_name(walk *w)
+{
+    bool fits = w->name.n < w->left;
+    w->left = fits ? w->left - w->name.n : 0;
+    return fits;
+}
+
 /* ------------------------------------------------------------- attributes */
 
 static bool splits_at_dots(const walk *w)
@@ -285,10 +266,8 @@ static tnf_status put_path(walk *w, tnf_attrs *attrs)
         const char *copy = s->is_int ? "" : tnf_arena_str(w->arena, s->text.p, s->text.n);
         if (!copy)
             return tnf_arena_fail(w->arena, "a path", w->e);
-        items[i] = !s->is_int ? tnf_value_str(TNF_STRING, copy, s->text.n)
-                   : s->index >= 0
-                       ? tnf_value_uint((uint64_t)s->index)
-                       : (tnf_value) { .kind = TNF_INT, .dtype = TNF_I64, .as.i = s->index };
+        items[i] = s->is_int ? tnf_pt_int_value(s->index)
+                             : tnf_value_str(TNF_STRING, copy, s->text.n);
     }
     return tnf_attrs_push(attrs, "pytorch.path",
                           (tnf_value) { .kind = TNF_ARRAY, .n = w->depth, .as.items = items },
@@ -312,20 +291,11 @@ static tnf_status put_quantizer(walk *w, tnf_attrs *attrs, const pt_tensor *t)
         return TNF_OK;
     TNF_TRY(tnf_attrs_push(attrs, "pytorch.qscheme", tnf_value_string(t->qscheme), w->e));
     if (t->nparts > 1)
-        return tnf_attrs_push(
-            attrs, "pytorch.axis",
-            t->axis >= 0 ? tnf_value_uint((uint64_t)t->axis)
-                         : (tnf_value) { .kind = TNF_INT, .dtype = TNF_I64, .as.i = t->axis },
-            w->e);
+        return tnf_attrs_push(attrs, "pytorch.axis", tnf_pt_int_value(t->axis), w->e);
     TNF_TRY(tnf_attrs_push(attrs, "pytorch.scale",
                            (tnf_value) { .kind = TNF_FLOAT, .dtype = TNF_F64, .as.f64 = t->scale },
                            w->e));
-    return tnf_attrs_push(
-        attrs, "pytorch.zero_point",
-        t->zero_point >= 0
-            ? tnf_value_uint((uint64_t)t->zero_point)
-            : (tnf_value) { .kind = TNF_INT, .dtype = TNF_I64, .as.i = t->zero_point },
-        w->e);
+    return tnf_attrs_push(attrs, "pytorch.zero_point", tnf_pt_int_value(t->zero_point), w->e);
 }
 
 /* What the tensor's type, shape and bytes do not say. */
@@ -348,9 +318,26 @@ static tnf_status put_facts(walk *w, tnf_attrs *attrs, const pt_tensor *t)
     TNF_TRY(tnf_pt_sparse_facts(attrs, t, w->arena, w->e));
     if (t->state && t->state->kind == TNF_PICKLE_DICT && t->state->n) {
         tnf_value v;
-        TNF_TRY(tnf_pt_value(&v, t->state, w->arena, w->e));
+        TNF_TRY(tnf_pt_value(&v, w->f, t->state, w->e));
         TNF_TRY(tnf_attrs_push(attrs, "pytorch.state", v, w->e));
     }
+    return TNF_OK;
+}
+
+/* The attributes at hand, in the arena of the file. */
+static tnf_status keep_attrs(const tnf_value **out, walk *w)
+{
+    const tnf_attrs *attrs = &w->facts;
+    *out = NULL;
+    if (!attrs->n)
+        return TNF_OK;
+    tnf_value *map = tnf_arena_alloc(w->arena, sizeof *map);
+    tnf_member *members = tnf_arena_array(w->arena, attrs->n, sizeof *members);
+    if (!map || !members)
+        return tnf_arena_fail(w->arena, "attributes", w->e);
+    memcpy(members, attrs->members, attrs->n * sizeof *members);
+    *map = (tnf_value) { .kind = TNF_MAP, .n = attrs->n, .as.members = members };
+    *out = map;
     return TNF_OK;
 }
 
@@ -359,7 +346,6 @@ static tnf_status make_attrs(const tnf_value **out, walk *w, const pt_tensor *t,
 {
     tnf_attrs *attrs = &w->facts;
     const pt_dense *d = &t->parts[0];
-    *out = NULL;
     attrs->n = 0;
     if (!plain || !splits_at_dots(w))
         TNF_TRY(put_path(w, attrs));
@@ -370,17 +356,7 @@ static tnf_status make_attrs(const tnf_value **out, walk *w, const pt_tensor *t,
                                w->e));
     if (gathered && !t->kind)
         TNF_TRY(put_strides(w, attrs, d));
-    if (!attrs->n)
-        return TNF_OK;
-    tnf_value *map = tnf_arena_alloc(w->arena, sizeof *map);
-    tnf_member *members = tnf_arena_array(w->arena, attrs->n, sizeof *members);
-    if (!map || !members)
-        return tnf_arena_fail(w->arena, "attributes", w->e);
-    memcpy(members, attrs->members, attrs->n * sizeof *members);
-    *map = tnf_attrs_value(attrs);
-    map->as.members = members;
-    *out = map;
-    return TNF_OK;
+    return keep_attrs(out, w);
 }
 
 /* ---------------------------------------------------------------- tensors */
@@ -451,10 +427,30 @@ static tnf_status list_tensor(walk *w, tnf_pickle_node *node)
                : tnf_fail(w->e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for names");
 }
 
+/* Of a kind that is not known: listed with the reason, so that the rest can be read and no
+ * conversion leaves it out in silence. */
+static tnf_status list_odd(walk *w, const pt_tensor *t, bool plain, const tnf_pickle_node *node)
+{
+    tnf_object o = { .name = { (const char *)w->name.p, w->name.n },
+                     .shape = t->parts[0].shape,
+                     .rank = t->nparts ? t->parts[0].rank : 0 };
+    char why[160];
+    snprintf(why, sizeof why, "%.150s", w->e ? w->e->message : "it is of an unknown kind");
+    w->facts.n = 0;
+    if (!plain || !splits_at_dots(w))
+        TNF_TRY(put_path(w, &w->facts));
+    TNF_TRY(keep_attrs(&o.attrs, w));
+    tnf_pt_mark_listed(w->f, node);
+    return tnf_pt_add_unreadable(w->f, &o, why, w->f->base + node->at, w->e);
+}
+
 static tnf_status take_tensor(walk *w, tnf_pickle_node *node)
 {
     bool plain;
     TNF_TRY(free_name(w, true, &plain));
+    if (!spend_name(w))
+        return tnf_fail(w->e, TNF_ELIMIT, TNF_NO_OFFSET,
+                        "the names of the tensors are far longer than the pickle");
     if (!w->f)
         return list_tensor(w, node);
     pt_tensor *t = tnf_pt_spare(w->f, 0);
@@ -465,6 +461,8 @@ static tnf_status take_tensor(walk *w, tnf_pickle_node *node)
         status = add_object(w, t, plain, node->at);
     if (status == TNF_OK)
         return TNF_OK;
+    if (status == TNF_EUNSUPPORTED)
+        return list_odd(w, t, plain, node);
     if ((status == TNF_EFORMAT || status == TNF_ETRUNCATED) &&
         tnf_lose_tensor(w->f->r, (tnf_str) { (const char *)w->name.p, w->name.n },
                         w->e ? w->e->offset : TNF_NO_OFFSET, false,
@@ -481,8 +479,13 @@ static tnf_status take_value(walk *w, const tnf_pickle_node *node)
     bool plain;
     if (!w->f)
         return TNF_OK;
-    TNF_TRY(free_name(w, false, &plain));
-    TNF_TRY(tnf_pt_value(&v, node, w->arena, w->e));
+    if (w->left)
+        TNF_TRY(free_name(w, false, &plain));
+    if (!w->left || !spend_name(w)) {
+        w->f->cut = true;
+        return TNF_OK;
+    }
+    TNF_TRY(tnf_pt_value(&v, w->f, node, w->e));
     return tnf_attrs_set(&w->values, (const char *)w->name.p, w->name.n, v, w->e);
 }
 
@@ -510,30 +513,31 @@ static tnf_status take_child(walk *w, const step *s, tnf_pickle_node *child)
 static tnf_status enter(walk *w, tnf_pickle_node *node)
 {
     node = (tnf_pickle_node *)(uintptr_t)tnf_pt_unwrap(node);
-    switch (form_of(node)) {
-    case TENSOR:
-        return take_tensor(w, node);
-    case VALUE:
+    pt_form form = tnf_pt_form(node);
+    if (form == PT_VALUE)
         return take_value(w, node);
-    default:
-        break;
-    }
-    if (node->seen == ENTERED) /* it holds itself */
+    if (state_of(node) == PT_ENTERED) /* it holds itself */
+        return TNF_OK;
+    if (form == PT_TENSOR)
+        TNF_TRY(take_tensor(w, node));
+    if (!tnf_pt_has_children(node, form))
         return TNF_OK;
     if (w->depth == PT_DEEPEST)
         return tnf_fail(w->e, TNF_ELIMIT, TNF_NO_OFFSET,
                         "containers of the pickle are nested more than %u deep", PT_DEEPEST);
-    node->seen = ENTERED;
+    set_state(node, PT_ENTERED);
     TNF_TRY(visit_children(w, node, take_child));
-    node->seen = COUNTED;
+    set_state(node, PT_COUNTED);
     return TNF_OK;
 }
 
 static tnf_status walk_all(walk *w, tnf_pickle_node *root, const char *prefix, size_t bytes)
 {
     w->most = bytes / 8 > PATHS ? bytes / 8 : PATHS;
+    w->left = MOST_NAMES + NAMES_RATIO * (uint64_t)bytes;
+    TNF_TRY(tnf_pt_mark_holders(root, w->scratch, w->e));
     tnf_pickle_node *inner = (tnf_pickle_node *)(uintptr_t)tnf_pt_unwrap(root);
-    if (form_of(inner) == CONTAINER && inner->seen == NEW)
+    if (tnf_pt_has_children(inner, tnf_pt_form(inner)) && state_of(inner) == PT_NEW)
         TNF_TRY(count_paths(w, inner));
     w->n = 0;
     if (prefix)

@@ -172,8 +172,8 @@ static tnf_status place_tensor(pt_out *o, const tnf_named *bases, const pt_named
 {
     const tnf_object *object = x->object;
     tnf_pickle_node *storage = tnf_pt_storage_of(x->node);
-    if (!object || (t->kind && strcmp(t->kind, "numpy") == 0))
-        return TNF_OK; /* of numpy the bytes are in the tree */
+    if (!object || (t->kind && strcmp(t->kind, "storage") != 0))
+        return TNF_OK; /* of numpy the bytes are in the tree; meta has none */
     if (!tnf_pt_is_same(t, object))
         return replace_node(o, x);
     if (t->nparts > 1 || !storage)
@@ -258,7 +258,7 @@ tnf_status tnf_pt_open_tree(tnf_pickle *p, pt_named **list, size_t *n, const tnf
     if (status != TNF_OK)
         return TNF_OK;
     for (size_t i = 0; i < p->calls.n; i++)
-        if (tnf_pt_call_dangerous(p->calls.nodes[i]))
+        if (tnf_pickle_call_dangerous(p->calls.nodes[i]))
             return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                             "pytorch.tree holds a dangerous call, which is never written");
     *why = "its tensors are not those that are written";

@@ -23,7 +23,6 @@
 
 #define MAX_DIRECTORY ((uint64_t)1 << 30)
 #define MAX_MEMBERS   ((uint64_t)1 << 24)
-#define MAX_PICKLE    ((uint64_t)1 << 30)
 #define MAX_TEXT      4096u
 
 /* ---------------------------------------------------------------- records */
@@ -76,7 +75,7 @@ pt_record *tnf_pt_record(const pt_zip *z, const char *name)
     return i == TNF_HASH_NONE ? NULL : tnf_named_at(&z->records, i);
 }
 
-static tnf_status locate_record(pt_zip *z, pt_record *r, tnf_error *e)
+tnf_status tnf_pt_locate_record(pt_zip *z, pt_record *r, tnf_error *e)
 {
     if (r->located)
         return TNF_OK;
@@ -114,6 +113,20 @@ static tnf_status inflate_record(const tnf_zip_from *from, uint8_t *dst, const p
     return status;
 }
 
+tnf_status tnf_pt_read_head(pt_zip *z, pt_record *r, uint8_t *dst, size_t n, tnf_error *e)
+{
+    TNF_TRY(tnf_pt_locate_record(z, r, e));
+    if (r->member->method != TNF_ZIP_DEFLATED)
+        return z->from.fetch(z->from.ctx, r->offset, dst, n, e);
+    pt_stored s = { .from = &z->from, .offset = r->offset };
+    tnf_encoded encoded = { read_stored, &s, r->member->stored, r->member->size };
+    tnf_decoder *d;
+    TNF_TRY(tnf_decoder_open(&d, TNF_CODEC_DEFLATE, &encoded, NULL, e));
+    tnf_status status = tnf_decoder_read(d, 0, dst, n, e);
+    tnf_decoder_close(d);
+    return status;
+}
+
 /* 0 stands for a CRC that nobody computed. */
 static bool crc_fits(const pt_record *r, const void *bytes, size_t n)
 {
@@ -133,7 +146,7 @@ tnf_status tnf_pt_read_record(pt_zip *z, pt_record *r, uint64_t most, tnf_cur *o
     tnf_reader *reader = z->f->r;
     uint64_t size = r->member->size, cap = reader->limits.header_bytes;
     cap = most < cap ? most : cap;
-    TNF_TRY(locate_record(z, r, e));
+    TNF_TRY(tnf_pt_locate_record(z, r, e));
     if (size > cap)
         return tnf_fail(e, TNF_ELIMIT, r->member->at,
                         "the record %s has %llu bytes, %llu are allowed", TNF_QUOTED(r->name),
@@ -271,17 +284,11 @@ static tnf_status read_facts(pt_zip *z, tnf_error *e)
 
 /* --------------------------------------------------------------- storages */
 
-static bool in_folder(const pt_record *r, const char *folder)
-{
-    size_t n = strlen(folder);
-    return r->name.n > n && memcmp(r->name.p, folder, n) == 0;
-}
-
 static tnf_status add_storages(pt_zip *z, tnf_error *e)
 {
     for (uint32_t i = 0; i < tnf_named_count(&z->records); i++) {
         pt_record *r = tnf_named_at(&z->records, i);
-        if (!in_folder(r, "data/") && !in_folder(r, "constants/"))
+        if (!tnf_pt_in_folder(r, "data/") && !tnf_pt_in_folder(r, "constants/"))
             continue;
         pt_storage s = { .key = r->name,
                          .stored = r->member->stored,
@@ -303,7 +310,7 @@ static tnf_status locate_storage(pt_file *f, pt_storage *s, tnf_error *e)
     pt_record *r = tnf_named_at(&z->records, (uint32_t)s->header);
     if (s->located)
         return TNF_OK;
-    TNF_TRY(locate_record(z, r, e));
+    TNF_TRY(tnf_pt_locate_record(z, r, e));
     r->used = true;
     s->offset = r->offset + z->base;
     s->located = true;
@@ -319,81 +326,6 @@ static tnf_status locate_storage(pt_file *f, pt_storage *s, tnf_error *e)
 
 /* ---------------------------------------------------------------- pickles */
 
-static bool is_pickle_name(tnf_str name)
-{
-    return (name.n >= 4 && memcmp(name.p + name.n - 4, ".pkl", 4) == 0) ||
-           (name.n >= 10 && memcmp(name.p + name.n - 10, ".debug_pkl", 10) == 0);
-}
-
-/* A pickle that nothing here needs, but that somebody may load. */
-static tnf_status audit_record(pt_zip *z, pt_record *r, tnf_error *e)
-{
-    tnf_cur c;
-    tnf_pickle p;
-    tnf_error said;
-    const char *name = tnf_arena_str(z->f->r->arena, r->name.p, r->name.n);
-    if (!name)
-        return tnf_arena_fail(z->f->r->arena, "a record", e);
-    TNF_TRY(tnf_pt_read_record(z, r, MAX_PICKLE, &c, e));
-    uint64_t base = tnf_where(&c);
-    tnf_status status = tnf_pickle_read(&p, c.p, tnf_left(&c), base, z->f->r->scratch, &said);
-    if (status == TNF_ENOMEM)
-        return tnf_fail(e, status, base, "%s", said.message);
-    if (status != TNF_OK)
-        tnf_warn(z->f->r, said.offset, "%.60s: %.150s", name, said.message);
-    return tnf_pt_audit(z->f, &p, name, base, e);
-}
-
-/* A record that begins as a pickle and is no storage of a tensor. Its header is compared with the
- * directory as that of any other: what reads only one of the two sees another file. */
-static tnf_status looks_like_pickle(pt_zip *z, pt_record *r, bool *yes, tnf_error *e)
-{
-    uint8_t head[2] = { 0 };
-    *yes = false;
-    TNF_TRY(locate_record(z, r, e));
-    if (r->member->size < 4 || r->member->method != TNF_ZIP_STORED)
-        return TNF_OK;
-    TNF_TRY(z->from.fetch(z->from.ctx, r->offset, head, 2, e));
-    *yes = head[0] == 0x80 && head[1] >= 2 && head[1] <= 5;
-    return TNF_OK;
-}
-
-static bool is_known_record(const pt_record *r)
-{
-    static const char *const known[] = { "version", ".data/version", "model.json",
-                                         ".data/serialization_id" };
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(r->name.p, known[i]) == 0)
-            return true;
-    return r->name.p[r->name.n - 1] == '/' || in_folder(r, "code/") || in_folder(r, "extra/");
-}
-
-static tnf_status look_at_others(pt_zip *z, tnf_error *e)
-{
-    unsigned long unused = 0;
-    const pt_record *first = NULL;
-    for (uint32_t i = 0; i < tnf_named_count(&z->records); i++) {
-        pt_record *r = tnf_named_at(&z->records, i);
-        if (r->used)
-            continue;
-        bool pickle = is_pickle_name(r->name), known = is_known_record(r);
-        tnf_status status = TNF_OK;
-        if (!pickle && !known)
-            status = looks_like_pickle(z, r, &pickle, e);
-        if (pickle && status == TNF_OK)
-            status = audit_record(z, r, e);
-        bool lost = status != TNF_OK && tnf_lose(z->f->r, status, e);
-        if (!lost)
-            TNF_TRY(status);
-        if (!pickle && !known && !lost)
-            first = unused++ ? first : r;
-    }
-    if (unused)
-        tnf_warn(z->f->r, first->member->at, "%lu record%s used by nothing, the first is %s",
-                 unused, unused == 1 ? " is" : "s are", TNF_QUOTED(first->name));
-    return TNF_OK;
-}
-
 /* Code of TorchScript, byte for byte. */
 static tnf_status keep_code(pt_zip *z, tnf_error *e)
 {
@@ -401,11 +333,11 @@ static tnf_status keep_code(pt_zip *z, tnf_error *e)
     char key[200];
     for (uint32_t i = 0; i < tnf_named_count(&z->records); i++) {
         pt_record *r = tnf_named_at(&z->records, i);
-        if ((!in_folder(r, "code/") && !in_folder(r, "extra/")) || is_pickle_name(r->name) ||
-            r->name.p[r->name.n - 1] == '/' || strcmp(r->name.p, PT_METADATA) == 0)
+        if ((!tnf_pt_in_folder(r, "code/") && !tnf_pt_in_folder(r, "extra/")) ||
+            tnf_pt_is_pickle_name(r->name) || r->name.p[r->name.n - 1] == '/' || strcmp(r->name.p, PT_METADATA) == 0)
             continue;
         bool lost;
-        tnf_status status = locate_record(z, r, e);
+        tnf_status status = tnf_pt_locate_record(z, r, e);
         if (status != TNF_OK && tnf_lose(reader, status, e))
             continue;
         TNF_TRY(status);
@@ -428,28 +360,6 @@ static tnf_status keep_code(pt_zip *z, tnf_error *e)
     return TNF_OK;
 }
 
-/* The names that a pickle behind headers that differ would have called. */
-static void name_hidden_calls(pt_zip *z, pt_record *r, tnf_error *e)
-{
-    uint8_t head[30];
-    tnf_pickle p;
-    char names[100];
-    tnf_reader *reader = z->f->r;
-    uint64_t size = r->member->size < 1 << 20 ? r->member->size : 1 << 20;
-    if (!e || r->member->method != TNF_ZIP_STORED ||
-        z->from.fetch(z->from.ctx, r->member->header, head, sizeof head, NULL) != TNF_OK)
-        return;
-    uint64_t at = r->member->header + 30 + tnf_le16(head + 26) + tnf_le16(head + 28);
-    uint8_t *bytes = tnf_arena_raw(reader->scratch, size + 1);
-    if (!bytes || z->from.fetch(z->from.ctx, at, bytes, (size_t)size, NULL) != TNF_OK)
-        return;
-    (void)tnf_pickle_read(&p, bytes, (size_t)size, at, reader->scratch, NULL);
-    tnf_pt_name_calls(names, sizeof names, &p, reader->scratch);
-    size_t n = strlen(e->message);
-    if (names[0])
-        snprintf(e->message + n, sizeof e->message - n, "; its pickle names %s", names);
-}
-
 static tnf_status read_pickle(pt_zip *z, const char *name, tnf_pickle *out, tnf_error *e)
 {
     pt_record *r = tnf_pt_record(z, name);
@@ -457,9 +367,9 @@ static tnf_status read_pickle(pt_zip *z, const char *name, tnf_pickle *out, tnf_
     if (!r)
         return tnf_fail(e, z->salvaged ? TNF_ETRUNCATED : TNF_EFORMAT, 0,
                         "a zip archive without %s: it is no file of PyTorch", name);
-    tnf_status status = tnf_pt_read_record(z, r, MAX_PICKLE, &c, e);
+    tnf_status status = tnf_pt_read_record(z, r, PT_MAX_PICKLE, &c, e);
     if (status == TNF_EFORMAT)
-        name_hidden_calls(z, r, e);
+        tnf_pt_name_hidden_calls(z, r, e);
     TNF_TRY(status);
     TNF_TRY(tnf_pt_pickle(z->f, out, &c, name, e));
     if (tnf_left(&c) == 0)
@@ -513,6 +423,7 @@ static tnf_status read_script(pt_zip *z, tnf_error *e)
     z->f->folder = "constants/";
     TNF_TRY(read_pickle(z, "constants.pkl", &p, e));
     TNF_TRY(tnf_pt_walk(z->f, p.root, "constants", p.used, e));
+    TNF_TRY(tnf_pt_list_others(z->f, &p, e));
     return keep_code(z, e);
 }
 
@@ -528,7 +439,7 @@ static tnf_status read_zip(pt_zip *z, tnf_error *e)
     f->kind = f->r->version = script ? "torchscript" : "zip";
     tnf_status status = read_facts(z, e);
     if (status == TNF_EFORMAT && tnf_pt_record(z, "data.pkl"))
-        name_hidden_calls(z, tnf_pt_record(z, "data.pkl"), e);
+        tnf_pt_name_hidden_calls(z, tnf_pt_record(z, "data.pkl"), e);
     TNF_TRY(status);
     TNF_TRY(add_storages(z, e));
     f->locate = locate_storage;
@@ -536,13 +447,14 @@ static tnf_status read_zip(pt_zip *z, tnf_error *e)
     TNF_TRY(read_pickle(z, "data.pkl", &p, e));
     TNF_TRY(tnf_set_attr(f->r, "pytorch.protocol", tnf_value_uint(p.protocol), e));
     TNF_TRY(tnf_pt_walk(f, p.root, NULL, p.used, e));
+    TNF_TRY(tnf_pt_list_others(f, &p, e));
     if (script)
         TNF_TRY(read_script(z, e));
     else
         TNF_TRY(tnf_pt_keep_tree(f, &p, e));
     if (z->salvaged)
         return TNF_OK;
-    TNF_TRY(look_at_others(z, e));
+    TNF_TRY(tnf_pt_look_at_others(z, e));
     return tnf_pt_keep_sums(z, e);
 }
 

@@ -82,9 +82,11 @@ def valid(name, data, tensors, warnings=0, lenient=False, **attrs):
                                       "attrs": {f"npz.{k}": v for k, v in attrs.items()}, "tensors": tensors}
 
 
-def reject(name, data, code, offset, message, lenient="rejects"):
+def reject(name, data, code, offset, message, lenient="rejects", rule=None):
     (HERE / "reject" / f"{name}.npz").write_bytes(data)
     expect["reject"][f"{name}.npz"] = {"code": code, "offset": offset, "message": message, "lenient": lenient}
+    if rule:
+        expect["reject"][f"{name}.npz"]["rule"] = rule
 
 
 def clean():
@@ -140,7 +142,7 @@ def make_valid():
     valid("trailing", archive([("a.npy", A + b"more")]), [tensor("a", A)], warnings=1)
     valid("trailing_deflated", archive([("a.npy", A + b"more"), ("b.npy", B)], DEFLATED), both, warnings=1)
     pickled = {"name": "o", "dtype": "u8", "shape": [1], "order": "C", "nbytes": 0, "attrs": {"numpy.descr": "|O"}}
-    valid("object", archive([("a.npy", A), ("o.npy", npy.file(npy.header("|O", (1,)), PICKLE))]),
+    valid("object", archive([("a.npy", A), ("o.npy", npy.file(npy.header("|O", (1,)), b"\x80\x02]K\1a."))]),
           [tensor("a", A), pickled], warnings=1)
     valid("prefix", b"#!/bin/sh\n" + PLAIN, both, warnings=1, lenient=True)
     valid("behind", PLAIN + b"\0\0", both, warnings=1, lenient=True)
@@ -158,6 +160,9 @@ def reject_archives():
         reject(f"cut_{n - cut:03}", PLAIN[:n - cut], SHORT, n - cut, "zip archive")
     reject("prefix", b"#!/bin/sh\n" + PLAIN, BAD, 0, "in front of the zip archive", "opens")
     reject("behind", PLAIN + b"\0\0", BAD, n, "follow the end", "opens")
+    objects = npy.file(npy.header("|O", (1,)), PICKLE)
+    for name, data in ("object_call", archive([("o.npy", objects)])), ("object_call_deflated", archive([("o.npy", objects)], DEFLATED)):
+        reject(name, data, BAD, None, "builtins.exec", "opens", rule="PickleCall")
     end, entry, head = at(PLAIN, END), at(PLAIN, ENTRY), at(PLAIN, HEADER)
     second = at(PLAIN, ENTRY, 1)
     reject("disk", patched(PLAIN, end + 4, "<H", 1), UNSUPPORTED, end, "several disks")

@@ -21,7 +21,7 @@ pt = importlib.util.module_from_spec(found)
 found.loader.exec_module(pt)
 text, number, tuple_of, named, tensor, checkpoint, floats = \
     pt.text, pt.number, pt.tuple_of, pt.named, pt.tensor, pt.checkpoint, pt.floats
-BAD, SHORT, LIMIT, UNSUPPORTED = "TNF_EFORMAT", "TNF_ETRUNCATED", "TNF_ELIMIT", "TNF_EUNSUPPORTED"
+BAD, SHORT, LIMIT, UNSUPPORTED, DIGEST = "TNF_EFORMAT", "TNF_ETRUNCATED", "TNF_ELIMIT", "TNF_EUNSUPPORTED", "TNF_EDIGEST"
 MODULE = "torch.distributed.checkpoint.metadata"
 expect = {"valid": {}, "reject": {}}
 
@@ -163,7 +163,27 @@ def make_valid():
     valid("empty", {".metadata": metadata({}, {})}, [])
 
 
+def flipped(folder, values):
+    """The same with a bit of these numbers changed."""
+    data = folder[FILE]
+    at = data.index(floats(*values))
+    return {**folder, FILE: data[:at] + bytes([data[at] ^ 1]) + data[at + 1:]}
+
+
+def make_damaged():
+    """A bit of the data: of a chunk as it lies, of one that is gathered, of one that is put together with another."""
+    reject("flipped", flipped(one(), W), DIGEST, "do not match", "opens")
+    reject("flipped_columns", flipped(one(data=piece((2, 3), None, (1, 2), (0, 3, 1, 4, 2, 5))), (0, 3, 1, 4, 2, 5)), DIGEST,
+           "does not match its CRC", "opens")
+    rows, spans = joined(piece((1, 3), W[:3]), piece((1, 3), W[3:]))
+    places = {place("w", None, (i, 0)): where(FILE, *span) for i, span in enumerate(spans)}
+    meta = tensor_of((2, 3), [chunk((0, 0), (1, 3)), chunk((1, 0), (1, 3))])
+    reject("flipped_rows", flipped({".metadata": metadata({"w": meta}, places), FILE: rows}, W[3:]), DIGEST, "does not match its CRC",
+           "opens")
+
+
 def make_reject():
+    make_damaged()
     whole = piece((2, 3), W)
     two = [chunk((0, 0), (1, 3)), chunk((1, 0), (1, 3))]
     reject("no_places", {".metadata": metadata({}, None)}, BAD, "it has no storage_data")

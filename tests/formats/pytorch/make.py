@@ -95,7 +95,8 @@ def floats(*values):
 
 def valid(name, data, tensors, version="zip", **more):
     (HERE / "valid" / name).write_bytes(data)
-    listed = [{"name": n, "dtype": t, "shape": s, "sha256": hashlib.sha256(d).hexdigest()} for n, t, s, d in tensors]
+    listed = [{"name": n, "dtype": t, "shape": s, "sha256": d if d is None else hashlib.sha256(d).hexdigest()}
+              for n, t, s, d in tensors]
     expect["valid"][name] = {"format": "pytorch", "version": version, "lenient": False, "tensors": listed, **more}
 
 
@@ -136,10 +137,67 @@ def make_valid():
     parameter = named("torch._utils", "_rebuild_parameter") + tuple_of(
         tensor("0", 6, (2, 3), (3, 1)), b"\x88", named("collections", "OrderedDict") + b")R") + b"R"
     valid("parameter_no_tree.pt", checkpoint(tree(w=parameter, x=text("unknown") + b"Q"), [("0", W)]), [w], warnings=1)
+    make_nested()
+    make_odd()
     view = tuple_of(text("9"), number(2), number(3))
     valid("old.pt", legacy(tree(w=tensor("7", 6, (6,), (1,), more=b"N"), v=tensor("7", 6, (3,), (1,), more=view)),
                            [("7", 6, W)]),
           [("w", "f32", [6], W), ("v", "f32", [3], W[8:20])], "legacy", warnings=0)
+
+
+def list_of(*items):
+    return b"](" + b"".join(items) + b"e"
+
+
+def made(module, name, *args):
+    return named(module, name) + tuple_of(*args) + b"R"
+
+
+def make_nested():
+    """Tensors where only a look at everything finds them."""
+    a, b = tensor("0", 6, (6,), (1,)), tensor("0", 6, (2,), (1,), 4)
+    listed = [("a", "f32", [6], W), ("b", "f32", [2], W[16:])]
+    pairs = [(text("a"), a), (text("b"), b)]
+    # Python 2 pickles every OrderedDict so.
+    for name, module, kind, items in [
+            ("python2_ordered.pt", "collections", "OrderedDict", list_of(*[list_of(*p) for p in pairs])),
+            ("ordered_tuples.pt", "collections", "OrderedDict", tuple_of(*[tuple_of(*p) for p in pairs])),
+            ("builtin_dict.pt", "__builtin__", "dict", list_of(*[tuple_of(*p) for p in pairs])),
+            ("builtins_dict.pt", "builtins", "dict", tuple_of(*[list_of(*p) for p in pairs]))]:
+        valid(name, checkpoint(b"\x80\x02" + made(module, kind, items) + b".", [("0", W)]), listed)
+    valid("default_dict.pt", checkpoint(b"\x80\x02" + made("collections", "defaultdict", named("__builtin__", "list"),
+                                                           list_of(list_of(*pairs[0]))) + pairs[1][0] + pairs[1][1] + b"s.",
+                                        [("0", W)]), listed)
+    valid("named_tuple.pt", checkpoint(tree(n=made("lib", "Pair", list_of(a), b"}" + text("k") + b + b"s")), [("0", W)]),
+          [("n.0.0", "f32", [6], W), ("n.1.k", "f32", [2], W[16:])])
+    valid("state_tuple.pt", checkpoint(tree(n=named("lib", "Box") + b")\x81" + tuple_of(number(1), list_of(a), b) + b"b"),
+                                       [("0", W)]), [("n.1.0", "f32", [6], W), ("n.2", "f32", [2], W[16:])])
+    wrapper = tuple_of(named("lib", "Sharded"), named("torch", "float32"), tuple_of(number(12)), tuple_of(number(1)), number(0),
+                       b"N", b"N", b"\x89")
+    data = checkpoint(tree(w=made("torch._tensor", "_rebuild_from_type_v2", named("torch._utils", "_rebuild_wrapper_subclass"),
+                                  named("lib", "Sharded"), wrapper, b"}" + text("_local_tensor") + a + b"s")), [("0", W)])
+    valid("wrapper_state.pt", data, [("w", "f32", [12], None), ("w._local_tensor", "f32", [6], W)])
+
+
+def make_odd():
+    """One tensor of a kind that nobody knows, or none where its storage is: the others are read all the same."""
+    ok, other = tensor("0", 6, (6,), (1,)), tensor("1", 6, (6,), (1,))
+    w = ("w", "f32", [6], W)
+    files = [("0", W), ("1", W)]
+    valid("tensor_key.pt", checkpoint(b"\x80\x02}(" + text("w") + ok + other + number(1) + b"u.", files),
+          [w, ("storage data/1", "u8", [24], None)], warnings=1)
+    hooks = named("collections", "OrderedDict") + b")R"
+    view = [number(0), tuple_of(number(6)), tuple_of(number(1))]
+    kinds = {
+        "odd_type.pt": made("torch._utils", "_rebuild_tensor_v3", storage("1", 24, "ByteStorage"), *view, b"\x89", hooks,
+                            named("torch", "float3_new")),
+        "odd_storage.pt": tensor("1", 6, (6,), (1,), kind="NewStorage"),
+        "odd_quantizer.pt": made("torch._utils", "_rebuild_qtensor", storage("1", 24, "QInt8Storage"), *view,
+                                 tuple_of(named("torch", "per_new_affine"), number(1), number(2)), b"\x89", hooks)}
+    for name, odd in kinds.items():
+        valid(name, checkpoint(tree(o=odd, w=ok), files), [("o", "u8", [6], None), w])
+    odd = made("torch._tensor", "_rebuild_from_type_v2", named("lib", "rebuild"), named("lib", "Tensor"), tuple_of(other), b"}")
+    valid("odd_function.pt", checkpoint(tree(o=odd, w=ok), files), [("o", "u8", [], None), ("o.0", "f32", [6], W), w])
 
 
 def make_reject():

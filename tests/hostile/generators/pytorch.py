@@ -146,15 +146,15 @@ def member(name, data, size=None):
     return block[:512] + data + bytes(-len(data) % 512)
 
 
-def tar(tree=None, ndim=1, dims=(4,), strides=(1,), count=4, sys_info=b"}", offset=0, tensors=1):
+def tar(tree=None, ndim=1, dims=(4,), strides=(1,), count=4, sys_info=b"}", offset=0, tensors=1, behind=b"", more=b""):
     storages = pickle(b"K\1") + pickle(tuple_of(number(7), text("cpu"), name_of("torch", "FloatStorage"))) + \
         struct.pack("<q", count) + DATA + pickle(b"]")
     listed = pickle(number(tensors)) + pickle(tuple_of(number(9), number(7), name_of("torch", "FloatTensor"))) + \
         struct.pack("<ii", ndim, 0) + struct.pack(f"<{len(dims)}q", *dims) + struct.pack(f"<{len(strides)}q", *strides) + \
         struct.pack("<q", offset)
     object_ = pickle(dict_of(w=text("9") + b"Q")) if tree is None else tree
-    return member("sys_info", pickle(sys_info)) + member("pickle", object_) + member("tensors", listed) + \
-        member("storages", storages) + bytes(1024)
+    return member("sys_info", pickle(sys_info)) + member("pickle", object_ + behind) + member("tensors", listed) + \
+        member("storages", storages) + more + bytes(1024)
 
 
 # -------------------------------------------------------------------------- cases
@@ -291,6 +291,9 @@ def make_pickles(c):
     c.rejected("F", "laughs", value(laughs), LIMIT, None, "paths", "ten references to the list before, sixty times")
     laughs = tensor() + b"q\0" + b"".join(b"](" + (b"h" + bytes([i])) * 10 + b"eq" + bytes([i + 1]) for i in range(60))
     c.rejected("F", "laughs_tensors", checkpoint(pickle(laughs)).end(), LIMIT, None, "paths", "the same of a tensor")
+    make_long_ints(c)
+    make_hidden(c)
+    make_far_views(c)
     c.accepted("F", "memo_far", value(b"".join(b"r" + struct.pack("<I", i * 99991 % 2**32) for i in range(4000)).join([b"N", b""])), 1,
                "4000 entries far from each other", warnings=None)
     c.accepted("G", "itself", value(b"]q\1h\1a"), 1, "a list that holds itself", warnings=None)
@@ -316,9 +319,9 @@ def make_pickles(c):
                        "int": b"Ix\n", "float": b"Fx\n", "persid": b"Q" * 3, "line": b"V"}.items():
         c.rejected("J", f"stack_{name}", value(body) if name != "stop" else checkpoint(b"\x80\x02.").end(), [BAD, SHORT, UNSUPPORTED], None, "",
                    f"what {name} wants is not there")
-    c.rejected("J", "storage_class", checkpoint(pickle(dict_of(w=tensor(kind="MyStorage")))).end(), BAD, None, "storage", "an unknown storage")
-    c.rejected("J", "dtype", checkpoint(pickle(dict_of(w=tensor(function="_rebuild_tensor_v3", more=name_of("torch", "float7"))))).end(), BAD,
-               None, "type", "an unknown type")
+    c.accepted("J", "storage_class", checkpoint(pickle(dict_of(w=tensor(kind="MyStorage")))).end(), 1, "an unknown storage", warnings=None)
+    c.accepted("J", "dtype", checkpoint(pickle(dict_of(w=tensor(function="_rebuild_tensor_v3", more=name_of("torch", "float7"))))).end(), 1,
+               "an unknown type", warnings=None)
     c.damaged("J", "bool_2", checkpoint(pickle(dict_of(w=tensor(kind="BoolStorage"))), data=b"\0\1\2\1").end(), BAD, 1, "a bool of 2")
     c.rejected("J", "complex", checkpoint(pickle(dict_of(w=tensor((2**62,), kind="ComplexDoubleStorage", numel=2**62)))).end(), BAD, None, "",
                "16 times 2^62 bytes")
@@ -327,6 +330,47 @@ def make_pickles(c):
 # -------------------------------------------------------------------------- folders
 
 META = "torch.distributed.checkpoint.metadata"
+
+
+def make_far_views(c):
+    """A view of a storage whose begin, added to the offset of its tensor, is beyond 2^63."""
+    view = tuple_of(text("1"), number(2**63 - 1), number(1))
+    body = tensor(offset=5, more=b"")
+    body = body.replace(number(4) + b"tQ", number(4) + view + b"tQ", 1)
+    assert view in body
+    keys = b"}(" + text("w") + old_tensor() + body + number(1) + b"u"
+    c.rejected("D", "view_far", legacy(pickle(keys)), BAD, None, "view", "a tensor as a key, of a view that ends beyond 2^63")
+
+
+def make_hidden(c):
+    """Pickles where nothing refers to them."""
+    call = pickle(CALL)
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    packed = packer.compress(call) + packer.flush()
+    danger(c, "I", "hidden_deflated", checkpoint().add("archive/data/9", packed, method=8, size=len(call), crc=zlib.crc32(call)).end(),
+           "a deflated record that nothing uses")
+    for name, where in {"protocol0": "data/9", "in_extra": "extra/notes", "in_code": "code/a.py"}.items():
+        danger(c, "I", f"hidden_{name}", checkpoint(TREE, (where, b"cposix\ngetpid\n(tR.")).end(), f"a pickle of protocol 0 as {where}")
+    danger(c, "I", "hidden_behind_storages", legacy(LEGACY) + call, "behind the last storage")
+    danger(c, "I", "hidden_behind_object", tar(behind=call), "behind the object of a tar archive")
+    danger(c, "I", "hidden_member", tar(more=member("notes", call)), "in another member of a tar archive")
+    danger(c, "I", "hidden_zip", checkpoint(TREE, ("extra/inner", checkpoint(pickle(dict_of(x=CALL))).end())).end(),
+           "in an archive within the archive")
+
+
+def make_long_ints(c):
+    """Numbers and lists of which a few bytes stand for much work, or for much memory."""
+    long = b"\x8b" + struct.pack("<i", 4096) + bytes(range(1, 128)) * 32 + bytes(range(1, 33))
+    c.accepted("F", "int_shared", value(b"](" + long + b"q\xff" + b"h\xff" * 20000 + b"e"), 1,
+               "an int of 4096 bytes, 20,000 times", warnings=None)
+    c.accepted("F", "int_many", value(b"](" + 256 * long + b"e"), 1, "256 ints of 4096 bytes", warnings=None)
+    c.accepted("F", "int_digits", value(b"](" + 240 * (b"L" + 4299 * b"7" + b"L\n") + b"e"), 1, "240 ints of 4299 digits",
+               warnings=None)
+    nested = b"]q\xfe" + 60 * (b"0](" + 10 * b"h\xfe" + b"eq\xfe") + b"0"
+    calls = name_of("lib", "f") + b"q\xfd0" + b"](" + 8000 * b"h\xfdh\xfe\x85R" + b"e"
+    c.accepted("F", "calls_shared", value(nested + calls), 1, "8,000 calls of one list, which is nested 60 times", warnings=None)
+    long_key = b"}" + text(10000 * b"k") + b"](" + 2000 * b"]N\x85a" + b"es"
+    c.accepted("F", "long_names", value(long_key), 1, "2,000 values below a key of 10,000 letters", warnings=None)
 
 
 def size_of(*dims):
