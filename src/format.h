@@ -286,6 +286,11 @@ typedef struct tnf_format {
     /* Where it lies in a folder that stands for it ("variables/variables.index", ".metadata"), and
      * what a path lacks that is all but the end of its name (".index"). May be NULL. */
     const char *inside, *suffix;
+    /* A text file that says which of a folder's files is meant ("checkpoint"), and what that one is
+     * called, without `suffix`: *name, as the file has it, unchecked, lies in `room`, which is as
+     * long as the text. False: it is no such text. May be NULL. */
+    const char *choice;
+    bool (*chosen)(tnf_str text, char *room, tnf_str *name);
     /* Tells what verifying finds beyond the parts and their layouts. May be NULL. */
     tnf_status (*verify)(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
                          tnf_error *e);

@@ -2,6 +2,7 @@
 /* A directory stands for the model in it: its index of shards, or else its only tensor file. And
  * what lies in it that should not. */
 #include "core/core.h"
+#include "core/open/choice.h"
 #include "remote/list.h"
 #include "wire/json.h"
 
@@ -115,6 +116,8 @@ struct looking {
     struct found found[KINDS];
     tnf_arena *arena;
     bool favoured;
+    const tnf_format *choice; /* whose file says which one is meant; NULL: there is none */
+    size_t others;            /* files that it says nothing about */
 };
 
 static tnf_status look_at(void *ctx, const char *name, tnf_error *e)
@@ -122,6 +125,7 @@ static tnf_status look_at(void *ctx, const char *name, tnf_error *e)
     struct looking *l = ctx;
     if (name[0] == '.')
         return TNF_OK;
+    l->choice = l->choice ? l->choice : tnf_choice_format(name);
     if (has_suffix(name, INDEX_SUFFIX)) {
         tnf_status status = l->favoured ? TNF_OK : note(&l->found[INDEX], name, l->arena, e);
         l->favoured = l->favoured || is_usual_index(name);
@@ -130,6 +134,7 @@ static tnf_status look_at(void *ctx, const char *name, tnf_error *e)
     if (is_variant_index(name))
         return note(&l->found[VARIANT], name, l->arena, e);
     bool part = is_shard(name) && !is_first(name);
+    l->others += readable(name) && !tnf_choice_covers(name);
     return readable(name) ? note(&l->found[part ? SHARD : WHOLE], name, l->arena, e) : TNF_OK;
 }
 
@@ -182,6 +187,12 @@ static char *regular_file(const char *path, size_t n, const char *end, tnf_arena
     memcpy(name, path, n);
     memcpy(name + n, end, m);
     return stat(name, &st) == 0 && S_ISREG(st.st_mode) ? name : NULL;
+}
+
+/* A file says which of them is meant, and there are no others than those of its format. */
+static bool has_choice(const struct looking *l)
+{
+    return l->choice && l->others + l->found[INDEX].count + l->found[VARIANT].count == 0;
 }
 
 /* A file at the place that a format has in a folder. */
@@ -252,6 +263,11 @@ tnf_status tnf_directory_model(char **out, const char *path, tnf_arena *arena, t
     bool none = true;
     for (size_t i = 0; i < KINDS; i++)
         none = none && l.found[i].count == 0;
+    char *chosen = NULL;
+    if (has_choice(&l))
+        TNF_TRY(tnf_choice_near(&chosen, l.choice, path, arena, e));
+    if (chosen)
+        return join_path(out, arena, path, chosen, e);
     if (none && find_inside(out, path, arena))
         return TNF_OK;
     return choose_model(out, &l, path, e);
@@ -366,6 +382,11 @@ tnf_status tnf_remote_model(char **out, const char *url, const tnf_url_options *
     }
     if (!listed)
         TNF_TRY(look_by_convention(&f.all, url, how, e));
+    char *chosen = NULL;
+    if (has_choice(&f.all))
+        TNF_TRY(tnf_choice_far(&chosen, f.all.choice, url, how, arena, e));
+    if (chosen)
+        return join_path(out, arena, url, chosen, e);
     if (found[INDEX].count + found[VARIANT].count + found[WHOLE].count + found[SHARD].count == 0) {
         TNF_TRY(look_inside(&f, url, listed, how, e));
         if (f.inside)

@@ -451,6 +451,8 @@ const tnf_format tnf_format_tensorbundle = {
     .can = { .derived = SHARDS },
     .inside = "variables/variables.index",
     .suffix = ".index",
+    .choice = "checkpoint",
+    .chosen = tnf_tb_chosen,
     .probe = probe,
     .index = index_all,
     .decode = tnf_tb_decode,
