@@ -433,6 +433,9 @@ tnf_status tnf_place_part(tnf_reader *r, tnf_part *part, const tnf_content *memb
 /* What parts with TNF_PART_UNREADABLE have for an origin, so that reading them says why. */
 tnf_status tnf_unreadable_origin(tnf_reader *r, const struct tnf_origin **out, const char *why,
                                  tnf_error *e);
+/* The same for parts that are too much as a whole (bombs): slices of them are read. */
+tnf_status tnf_slices_origin(tnf_reader *r, const struct tnf_origin **out, const char *why,
+                             tnf_error *e);
 /* As tnf_add_extra(), with a part whose place is filled. */
 tnf_status tnf_add_extra_part(tnf_reader *r, tnf_str key, const tnf_part *part, tnf_error *e);
 

@@ -21,6 +21,7 @@ struct tnf_origin {
      */
     uint64_t skip, whole;
     const char *unreadable; /* why parts cannot be read that are listed; NULL: not known */
+    bool slices;            /* it is too much as a whole only: slices are read */
 };
 
 /* A file that another one names and that is not there. There may be as many as names. */
