@@ -169,6 +169,7 @@ typedef struct tnf_reader {
     const tnf_option_value *options; /* in the order of read_options */
     const char *stem;                /* the file's name without directory and extension, or NULL */
     const char *extension;           /* of its name, in lower case; "" if none */
+    const char *folder;              /* that it lies in, as it was named, or NULL */
     bool sibling;                    /* opened by tnf_open_sibling(), for another file's sake */
     const char *version;             /* for `index` to set: a literal or in the arena */
     uint64_t data_start;             /* for `index` to set where a rule needs it */

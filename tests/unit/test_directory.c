@@ -130,6 +130,29 @@ static void a_file_names_a_checkpoint_badly(void **state)
     }
 }
 
+/* Steps of a training: which there are is told, in their order. */
+static void a_folder_of_checkpoints(void **state)
+{
+    static const char *const steps[] = { "9", "100", "1000", "20", "3", "4", "5" };
+    (void)state;
+    tnf_error e;
+    char *out, path[400];
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        snprintf(path, sizeof path, "%s/%s", dir, steps[i]);
+        assert_int_equal(mkdir(path, 0700), 0);
+        snprintf(path, sizeof path, "%s/_CHECKPOINT_METADATA", steps[i]);
+        put(path);
+        if (i == 1) {
+            assert_fails(tnf_directory_model(&out, dir, &arena, &e), TNF_EINVAL);
+            assert_says("holds 2 folders with a checkpoint (9, 100): name one");
+        }
+    }
+    assert_fails(tnf_directory_model(&out, dir, &arena, &e), TNF_EINVAL);
+    assert_says("holds 7 folders with a checkpoint (3, 4, 5, 9, 20, ... 1000): name one");
+    put("model.gten");
+    assert_found("model.gten");
+}
+
 static void a_variant_comes_after_the_model(void **state)
 {
     (void)state;
@@ -200,6 +223,7 @@ int main(void)
         IN_DIR(no_memory),
         IN_DIR(a_variant_comes_after_the_model),
         IN_DIR(a_file_says_which_checkpoint),
+        IN_DIR(a_folder_of_checkpoints),
         IN_DIR(a_file_names_a_checkpoint_badly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,11 +5,15 @@
 #include "core/core.h"
 #include "remote/list.h"
 
+#include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define MAX_TEXT (1u << 20) /* the one that is meant stands first */
+#define NAMED    6u         /* folders that a message names */
 
 const tnf_format *tnf_choice_format(const char *name)
 {
@@ -126,4 +130,86 @@ tnf_status tnf_choice_far(char **name, const tnf_format *f, const char *url,
     if (status == TNF_OK)
         tnf_source_close(source);
     return status == TNF_ENOTFOUND ? name_missing(f, *name, e) : status;
+}
+
+/* ----------------------------------------------------------------- folders */
+
+bool tnf_folder_mark(char **out, const char *path, tnf_arena *arena)
+{
+    struct stat st;
+    for (size_t i = 0; tnf_registry_at(i); i++) {
+        const char *mark = tnf_registry_at(i)->folder_marks;
+        for (size_t n; mark && *mark; mark += n + (mark[n] == ' ')) {
+            n = strcspn(mark, " ");
+            size_t room = strlen(path) + n + 2;
+            *out = tnf_arena_alloc(arena, room);
+            if (!*out)
+                return false;
+            snprintf(*out, room, "%s/%.*s", path, (int)n, mark);
+            if (stat(*out, &st) == 0 && S_ISREG(st.st_mode))
+                return true;
+        }
+    }
+    return false;
+}
+
+typedef struct folder {
+    char *name;
+} folder;
+
+typedef struct folders {
+    folder *items;
+    size_t n, capacity;
+} folders;
+
+/* Numbers by their size: 9 comes before 10. */
+static int by_step(const void *a, const void *b)
+{
+    const char *x = ((const folder *)a)->name, *y = ((const folder *)b)->name;
+    size_t n = strlen(x), m = strlen(y);
+    bool numbers = strspn(x, "0123456789") == n && strspn(y, "0123456789") == m;
+    return numbers && n != m ? (n > m) - (n < m) : strcmp(x, y);
+}
+
+static tnf_status find_folders(folders *found, DIR *dir, const char *path, tnf_arena *arena,
+                               tnf_error *e)
+{
+    for (const struct dirent *d; (d = readdir(dir)) != NULL;) {
+        size_t n = strlen(path) + strlen(d->d_name) + 2;
+        char *mark, *inner = tnf_arena_alloc(arena, n);
+        folder *items = tnf_arena_grow(arena, found->items, found->n, &found->capacity,
+                                       sizeof *items, 16);
+        if (!inner || !items)
+            return tnf_arena_fail(arena, "folders", e);
+        found->items = items;
+        snprintf(inner, n, "%s/%s", path, d->d_name);
+        if (d->d_name[0] != '.' && tnf_folder_mark(&mark, inner, arena))
+            found->items[found->n++].name = inner + strlen(path) + 1;
+    }
+    return TNF_OK;
+}
+
+tnf_status tnf_name_folders(const char *path, tnf_arena *arena, tnf_error *e)
+{
+    folders found = { 0 };
+    char names[256] = "";
+    DIR *dir = opendir(path);
+    if (!dir)
+        return TNF_OK; /* which is told by who looks for files */
+    tnf_status status = find_folders(&found, dir, path, arena, e);
+    closedir(dir);
+    if (status != TNF_OK || found.n == 0)
+        return status;
+    qsort(found.items, found.n, sizeof *found.items, by_step);
+    for (size_t i = 0, at = 0; i < found.n && at < sizeof names; i++) {
+        bool skipped = found.n > NAMED && i == NAMED - 1;
+        i = skipped ? found.n - 1 : i; /* the newest is always named */
+        const char *name = found.items[i].name;
+        int n = snprintf(names + at, sizeof names - at, "%s%s%s", i ? ", " : "",
+                         skipped ? "... " : "", TNF_VISIBLE(name));
+        at += n > 0 ? (size_t)n : 0;
+    }
+    return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
+                    "the directory holds %zu folder%s with a checkpoint (%s): name one", found.n,
+                    found.n == 1 ? "" : "s", names);
 }

@@ -18,4 +18,9 @@ tnf_status tnf_choice_near(char **name, const tnf_format *f, const char *path, t
 tnf_status tnf_choice_far(char **name, const tnf_format *f, const char *url,
                           const struct tnf_url_options *how, tnf_arena *arena, tnf_error *e);
 
+/* The file in a folder by which a format knows it, whatever else is there; false: none. */
+bool tnf_folder_mark(char **out, const char *path, tnf_arena *arena);
+/* A folder of such folders (of a training's steps): TNF_EINVAL, with their names. */
+tnf_status tnf_name_folders(const char *path, tnf_arena *arena, tnf_error *e);
+
 #endif

@@ -232,26 +232,9 @@ const char *tnf_stand_in(const char *path, tnf_arena *arena)
     return path;
 }
 
-/* The file by which a format knows its folders, whatever else is in them. */
-static bool find_mark(char **out, const char *path, tnf_arena *arena)
-{
-    char end[64];
-    for (size_t i = 0; tnf_registry_at(i); i++) {
-        const char *mark = tnf_registry_at(i)->folder_marks;
-        for (size_t n; mark && *mark; mark += n + (mark[n] == ' ')) {
-            n = strcspn(mark, " ");
-            snprintf(end, sizeof end, "/%.*s", (int)n, mark);
-            *out = regular_file(path, strlen(path), end, arena);
-            if (*out)
-                return true;
-        }
-    }
-    return false;
-}
-
 tnf_status tnf_directory_model(char **out, const char *path, tnf_arena *arena, tnf_error *e)
 {
-    if (find_mark(out, path, arena))
+    if (tnf_folder_mark(out, path, arena))
         return TNF_OK;
     DIR *dir = opendir(path);
     if (!dir)
@@ -270,6 +253,8 @@ tnf_status tnf_directory_model(char **out, const char *path, tnf_arena *arena, t
         return join_path(out, arena, path, chosen, e);
     if (none && find_inside(out, path, arena))
         return TNF_OK;
+    if (none)
+        TNF_TRY(tnf_name_folders(path, arena, e));
     return choose_model(out, &l, path, e);
 }
 
