@@ -39,8 +39,8 @@ typedef struct tb_slice {
 
 /* What only the format can produce. */
 typedef struct tb_data {
-    enum { TB_PACKED, TB_ENDS, TB_SLICES } form;
-    tnf_part part; /* the bytes in the file */
+    enum { TB_PACKED, TB_ENDS, TB_SLICES, TB_CUT } form; /* TB_CUT: part.nbytes are missing */
+    tnf_part part;                                       /* the bytes in the file */
     uint8_t bits;
     uint64_t elements;
     const uint64_t *ends;
