@@ -400,6 +400,8 @@ tnf_status tnf_open_stored(tnf_reader *r, const tnf_file **out, const char *dire
  * not this very file. */
 tnf_status tnf_open_data(tnf_reader *r, const struct tnf_origin **out, uint64_t *size, tnf_str name,
                          tnf_error *e);
+/* Has that file other names, too (hard links)? */
+bool tnf_data_has_links(const struct tnf_origin *origin);
 /* r->incomplete, and a file that is named is not there: warns, and keeps that in mind. */
 struct missing_file;
 tnf_status tnf_miss(tnf_reader *r, const struct missing_file **out, tnf_str name, uint64_t at,
