@@ -255,6 +255,8 @@ tnf_status tnf_directory_model(char **out, const char *path, tnf_arena *arena, t
         return TNF_OK;
     if (none)
         TNF_TRY(tnf_name_folders(path, arena, e));
+    if (none)
+        TNF_TRY(tnf_unknown_folder(path, e));
     return choose_model(out, &l, path, e);
 }
 
