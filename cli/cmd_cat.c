@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #define READ_FIRST ((uint64_t)16 << 20)
+#define SLICE_MOST ((uint64_t)4 << 30)
 
 typedef struct options {
     input_options in;
@@ -272,8 +273,17 @@ static tnf_status take_nothing(void *ctx, const void *bytes, size_t n, tnf_error
 /* Some formats compare digests when a tensor is read whole, which showing it row by row is not. */
 static tnf_status read_whole(const tnf_part *part, tnf_error *error)
 {
-    return part->digest && part->nbytes <= READ_FIRST ? tnf_scan(part, take_nothing, NULL, error)
+    bool first = part->digest && part->nbytes <= READ_FIRST;
+    return first || part->flags & TNF_PART_UNREADABLE ? tnf_scan(part, take_nothing, NULL, error)
                                                       : TNF_OK;
+}
+
+/* Slices of what is too much as a whole are read, unless they are as much. */
+static tnf_status check_slice(const view *v, const tnf_part *part, tnf_error *error)
+{
+    bool much = part->flags & TNF_PART_UNREADABLE &&
+                tnf_slice_bytes(&v->object, v->slices) > SLICE_MOST;
+    return much ? read_whole(part, error) : TNF_OK;
 }
 
 static tnf_status cat(const target *t, const options *o, tnf_error *error)
@@ -285,10 +295,13 @@ static tnf_status cat(const target *t, const options *o, tnf_error *error)
         return as_bytes(part, error);
     tnf_status status = t->part ? view_part(&v, t->object, t->part, error)
                                 : view_object(&v, t->object, error);
-    if (status == TNF_OK && t->slice)
+    if (status == TNF_OK && t->slice) {
         status = view_slice(&v, t->slice, error);
-    else if (status == TNF_OK && single)
+        if (status == TNF_OK && single)
+            status = check_slice(&v, part, error);
+    } else if (status == TNF_OK && single) {
         status = read_whole(part, error);
+    }
     if (status == TNF_OK)
         status = show_target(t, &v, o, error);
     view_free(&v);

@@ -115,8 +115,9 @@ typedef struct choosing {
       "Write tensors of floats as this type. Each value becomes the nearest one; of two equally "  \
       "near, the even one. A value that is too large becomes infinite, or the largest value if "   \
       "the type has no infinity. NaN stays NaN. Quantized tensors become the numbers that they "   \
-      "stand for. The types from q8_0 on are blocks: matrices of floats whose rows are whole "     \
-      "blocks become such. Other tensors do not change." },                                        \
+      "stand for, but not integers whose scales are attributes. The types from q8_0 on are "       \
+      "blocks: matrices of floats whose rows are whole blocks become such. Other tensors do not "  \
+      "change." },                                                                                 \
     {                                                                                              \
         "order", 0, OPT_TEXT, offsetof(type, field.order), "ORDER", "C|F",                         \
             "Write dense tensors row by row (C) or column by column (F), where the format has "    \

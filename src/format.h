@@ -172,6 +172,7 @@ typedef struct tnf_reader {
     const tnf_option_value *options; /* in the order of read_options */
     const char *stem;                /* the file's name without directory and extension, or NULL */
     const char *extension;           /* of its name, in lower case; "" if none */
+    const char *folder;              /* that it lies in, as it was named, or NULL */
     bool sibling;                    /* opened by tnf_open_sibling(), for another file's sake */
     const char *version;             /* for `index` to set: a literal or in the arena */
     uint64_t data_start;             /* for `index` to set where a rule needs it */
@@ -289,6 +290,11 @@ typedef struct tnf_format {
     /* The path of its file inside a folder that stands for it ("variables/variables.index",
      * ".metadata"), and the end of its name that a path may leave out (".index"). May be NULL. */
     const char *inside, *suffix;
+    /* A text file that says which of a folder's files is meant ("checkpoint"), and what that one is
+     * called, without `suffix`: *name, as the file has it, unchecked, lies in `room`, which is as
+     * long as the text. False: it is no such text. May be NULL. */
+    const char *choice;
+    bool (*chosen)(tnf_str text, char *room, tnf_str *name);
     /* Tells what verifying finds beyond the parts and their layouts. May be NULL. */
     tnf_status (*verify)(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
                          tnf_error *e);
@@ -397,6 +403,8 @@ tnf_status tnf_open_stored(tnf_reader *r, const tnf_file **out, const char *dire
  * not this very file. */
 tnf_status tnf_open_data(tnf_reader *r, const struct tnf_origin **out, uint64_t *size, tnf_str name,
                          tnf_error *e);
+/* Has that file other names, too (hard links)? */
+bool tnf_data_has_links(const struct tnf_origin *origin);
 /* r->incomplete, and a file that is named is not there: warns, and keeps that in mind. */
 struct missing_file;
 tnf_status tnf_miss(tnf_reader *r, const struct missing_file **out, tnf_str name, uint64_t at,
@@ -431,6 +439,9 @@ tnf_status tnf_place_part(tnf_reader *r, tnf_part *part, const tnf_content *memb
 /* What parts with TNF_PART_UNREADABLE have for an origin, so that reading them says why. */
 tnf_status tnf_unreadable_origin(tnf_reader *r, const struct tnf_origin **out, const char *why,
                                  tnf_error *e);
+/* The same for parts that are too much as a whole (bombs): slices of them are read. */
+tnf_status tnf_slices_origin(tnf_reader *r, const struct tnf_origin **out, const char *why,
+                             tnf_error *e);
 /* As tnf_add_extra(), with a part whose place is filled. */
 tnf_status tnf_add_extra_part(tnf_reader *r, tnf_str key, const tnf_part *part, tnf_error *e);
 

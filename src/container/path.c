@@ -23,22 +23,21 @@
 
 /* ------------------------------------------------------------------- names */
 
+/* "C:" means another place on some systems, in the middle of a path, too. */
+static bool is_drive(const char *p, size_t n)
+{
+    return n >= 2 && p[1] == ':' && ((p[0] >= 'A' && p[0] <= 'Z') || (p[0] >= 'a' && p[0] <= 'z'));
+}
+
 static bool is_part(const char *p, size_t n)
 {
     bool dots = (n == 1 && p[0] == '.') || (n == 2 && p[0] == '.' && p[1] == '.');
-    return n > 0 && !dots && !memchr(p, 0, n) && !memchr(p, '\\', n);
-}
-
-/* "C:" means another place on some systems. */
-static bool is_drive(tnf_str name)
-{
-    return name.n >= 2 && name.p[1] == ':' &&
-           ((name.p[0] >= 'A' && name.p[0] <= 'Z') || (name.p[0] >= 'a' && name.p[0] <= 'z'));
+    return n > 0 && !dots && !is_drive(p, n) && !memchr(p, 0, n) && !memchr(p, '\\', n);
 }
 
 tnf_status tnf_path_check(tnf_str name, tnf_error *e)
 {
-    bool good = name.n > 0 && name.n <= MAX_NAME && !is_drive(name);
+    bool good = name.n > 0 && name.n <= MAX_NAME;
     for (size_t at = 0; good && at <= name.n;) {
         const char *slash = memchr(name.p + at, '/', name.n - at);
         size_t n = slash ? (size_t)(slash - name.p) - at : name.n - at;

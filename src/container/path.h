@@ -2,7 +2,7 @@
 /* The one rule for every path that comes out of a file.
  *
  * It is relative to the folder of the file that names it, its parts are names (none is empty, "."
- * or "..", or holds NUL or a backslash; the first is no drive), and each is looked at by itself,
+ * or "..", a drive, or holds NUL or a backslash), and each is looked at by itself,
  * from the folder on. A link is followed only as long as it stays in that folder's tree, or into
  * the blobs of a hub's cache, whose snapshots consist of nothing but links:
  *

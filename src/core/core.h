@@ -21,6 +21,7 @@ struct tnf_origin {
      * the part is all of them. */
     uint64_t skip, whole;
     const char *unreadable; /* why parts cannot be read that are listed; NULL: not known */
+    bool slices;            /* it is too much as a whole only: slices are read */
 };
 
 /* A file that another one names and that is not there. There may be as many as names. */
@@ -131,6 +132,8 @@ tnf_status tnf_probe_source(const tnf_format **out, const tnf_source *source, co
 
 /* open/unknown.c: the sentence for bytes that no format claims. */
 tnf_status tnf_unknown_file(const tnf_probe *p, tnf_error *e);
+/* The same for a folder that holds no tensor file: TNF_OK if it is not known, either. */
+tnf_status tnf_unknown_folder(const char *path, tnf_error *e);
 /* Is it something else beyond doubt, whatever its name says? */
 bool tnf_surely_unknown(const tnf_probe *p);
 

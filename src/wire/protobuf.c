@@ -4,11 +4,13 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
+#define BEHIND_JUMP ((size_t)512)
+
 void tnf_protobuf_init(tnf_protobuf_in *in, tnf_protobuf_fetch fetch, void *ctx, uint64_t size,
                        uint8_t *window, size_t room)
 {
     *in = (tnf_protobuf_in) {
-        .fetch = fetch, .ctx = ctx, .size = size, .window = window, .room = room
+        .fetch = fetch, .ctx = ctx, .size = size, .window = window, .room = room, .step = room
     };
 }
 
@@ -34,15 +36,28 @@ tnf_protobuf tnf_protobuf_inside(const tnf_protobuf *m, const tnf_protobuf_field
     return (tnf_protobuf) { m->in, f->offset, f->offset + f->n };
 }
 
+/* Behind weights that are not looked at there are often only a few bytes before the next ones. */
+static size_t next_step(tnf_protobuf_in *in, uint64_t at)
+{
+    bool jump = in->n && (at < in->start || at > in->start + in->n + BEHIND_JUMP);
+    if (jump)
+        in->step = BEHIND_JUMP;
+    else if (in->n)
+        in->step = in->step > in->room / 2 ? in->room : 2 * in->step;
+    return in->step < in->room ? in->step : in->room;
+}
+
 /* n bytes at a place, which are in the file; n is small. */
 static tnf_status look_at(tnf_protobuf_in *in, uint64_t at, size_t n, const uint8_t **out,
                           tnf_error *e)
 {
     if (at < in->start || at + n > in->start + in->n) {
         uint64_t left = in->size - at;
+        size_t want = next_step(in, at);
+        want = want < n ? n : want;
+        want = left < want ? (size_t)left : want;
         in->n = 0; /* nothing, should it fail */
         in->start = at;
-        size_t want = left < in->room ? (size_t)left : in->room;
         TNF_TRY(in->fetch(in->ctx, at, in->window, want, e));
         in->n = want;
     }

@@ -37,6 +37,7 @@ typedef struct tnf_protobuf_in {
     uint64_t size;
     uint64_t start; /* of the window */
     size_t n, room;
+    size_t step; /* how much is fetched next: little behind a jump, more and more in a row */
     uint8_t *window;
 } tnf_protobuf_in;
 

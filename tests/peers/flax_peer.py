@@ -2,15 +2,19 @@
 # SPDX-License-Identifier: MIT
 """Trees written by the package flax come back byte for byte; those that Tenfold writes are read by it.
 
-Without flax the package msgpack judges the bytes.
+Without flax the package msgpack judges the bytes. TENFOLD_JAX names a folder with flax in it, which must be there then.
 
   flax_peer.py TENFOLD
 """
+import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+WANTED = os.environ.get("TENFOLD_JAX")
+if WANTED:
+    sys.path.insert(0, WANTED)
 try:
     import msgpack
     import numpy as np
@@ -18,8 +22,10 @@ except ImportError as missing:
     print(f"SKIPPED: {missing}; .venv/bin/pip install msgpack")
     sys.exit(0)
 try:
-    from flax import serialization
+    from flax import __version__ as flax_version, serialization
 except ImportError:
+    if WANTED:
+        raise
     serialization = None
     print("flax is not here: msgpack alone judges")
 
@@ -55,5 +61,9 @@ with tempfile.TemporaryDirectory() as name:
     assert c.read_bytes() == data, "not the bytes that the package wrote"
     if serialization:
         read = serialization.msgpack_restore(c.read_bytes())
-        assert read["step"] == 7 and np.array_equal(read["params"]["layer_0"]["kernel"], values["params"]["layer_0"]["kernel"])
-print(f"flax: {len(data)} bytes, the same again")
+        assert read["step"] == 7
+        for layer, arrays in values["params"].items():
+            for key, wanted in arrays.items():
+                got = read["params"][layer][key]
+                assert got.dtype == wanted.dtype and np.array_equal(got, wanted), (layer, key)
+print(f"{'flax ' + flax_version if serialization else 'msgpack'}: {len(data)} bytes, the same again")

@@ -3,13 +3,19 @@
 """OCDBT databases of tensorstore, with Zarr 2 and 3 in them: every array is read, equal to the bit.
 
   orbax_peer.py TENFOLD
+
+TENFOLD_JAX names a folder with orbax in it, whose own checkpoints are read then, too.
 """
 import json
+import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+WANTED = os.environ.get("TENFOLD_JAX")
+if WANTED:
+    sys.path.insert(0, WANTED)
 try:
     import numpy as np
     import tensorstore as ts
@@ -46,6 +52,30 @@ def fill(path, driver, count, config):
     return arrays
 
 
+def check_orbax(scratch):
+    """Checkpoints that orbax itself writes; a folder of steps tells which there are."""
+    import orbax.checkpoint as ocp
+    tree = {"params": {"dense": {"kernel": rng.normal(size=(6, 4)).astype("float32"), "bias": np.zeros(4, "float16")}},
+            "opt": [np.arange(3), {"mu": rng.normal(size=(300, 20))}], "step": np.int32(7)}
+    wanted = {"params.dense.kernel": tree["params"]["dense"]["kernel"], "params.dense.bias": tree["params"]["dense"]["bias"],
+              "opt.0": tree["opt"][0], "opt.1.mu": tree["opt"][1]["mu"], "step": tree["step"]}
+    root = Path(scratch) / "steps"
+    with ocp.CheckpointManager(root) as manager:
+        for step in (9, 100):
+            manager.save(step, args=ocp.args.StandardSave(tree))
+        manager.wait_until_finished()
+    path = root / "100" / "default"
+    listed = {t["name"] for t in json.loads(tenfold("ls", "--json", path))["tensors"]}
+    assert listed == set(wanted), listed ^ set(wanted)
+    tenfold("verify", path)
+    for name, data in wanted.items():
+        assert tenfold("cat", "--raw", path, name) == np.asarray(data).tobytes(), name
+    for folder, said in ((root, "(9, 100)"), (root / "100", "'default'")):
+        told = subprocess.run([TENFOLD, "ls", folder], stderr=subprocess.PIPE, text=True)
+        assert told.returncode and said in told.stderr, told.stderr
+    print("orbax", ocp.__version__)
+
+
 def main():
     count = 0
     with tempfile.TemporaryDirectory() as scratch:
@@ -60,6 +90,8 @@ def main():
                 assert listed[name]["shape"] == list(data.shape), name
                 assert tenfold("cat", "--raw", path, name) == data.tobytes(), (driver, name)
             count += len(arrays)
+        if WANTED:
+            check_orbax(scratch)
     print(f"orbax_peer: {count} arrays")
 
 

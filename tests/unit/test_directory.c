@@ -73,6 +73,86 @@ static void several_tensor_files(void **state)
     assert_says("2 tensor files");
 }
 
+static void put_text(const char *name, const char *text)
+{
+    char path[400];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    bytes_to_file(path, text, strlen(text));
+}
+
+static void a_file_says_which_checkpoint(void **state)
+{
+    (void)state;
+    tnf_error e;
+    char *out;
+    put("ckpt-1.index");
+    put("ckpt-2.index");
+    put("ckpt-3.index");
+    assert_fails(tnf_directory_model(&out, dir, &arena, &e), TNF_EINVAL);
+    put_text("checkpoint", "# made by hand\nlast_preserved_timestamp: 17.5\n"
+                           "model_checkpoint_path: \"ckpt-2\"\n"
+                           "all_model_checkpoint_paths: \"ckpt-1\"\n"
+                           "all_model_checkpoint_paths: 'ckpt-2'\n");
+    assert_found("ckpt-2.index");
+    put_text("checkpoint", "model_checkpoint_path: \"/home/me/\\143kpt\\x2d3\"");
+    assert_found("ckpt-3.index");
+    put("model.gten"); /* of which it says nothing */
+    assert_fails(tnf_directory_model(&out, dir, &arena, &e), TNF_EINVAL);
+}
+
+static void a_file_names_a_checkpoint_badly(void **state)
+{
+    static const char *const out_of_it[] = { "../ckpt-1", "sub/../../ckpt-1", "", "a\\000b",
+                                             "/",         "C:ckpt-1" };
+    static const char *const no_such_file[] = { "model_checkpoint_path", "\x82\xa5model", "a b: 1",
+                                                "model_checkpoint_path: 17",
+                                                "model_checkpoint_path: \"ckpt-1" };
+    (void)state;
+    tnf_error e;
+    char *out, text[100];
+    put("ckpt-1.index");
+    for (size_t i = 0; i < sizeof out_of_it / sizeof *out_of_it; i++) {
+        snprintf(text, sizeof text, "model_checkpoint_path: \"%s\"", out_of_it[i]);
+        put_text("checkpoint", text);
+        if (!out_of_it[i][0]) { /* no name: as if it were not there */
+            assert_found("ckpt-1.index");
+            continue;
+        }
+        assert_fails(tnf_directory_model(&out, dir, &arena, &e), TNF_EFORMAT);
+        assert_says("leads out");
+    }
+    put_text("checkpoint", "model_checkpoint_path: \"ckpt-9\"");
+    assert_fails(tnf_directory_model(&out, dir, &arena, &e), TNF_ENOTFOUND);
+    assert_says("'ckpt-9.index', which is not there");
+    for (size_t i = 0; i < sizeof no_such_file / sizeof *no_such_file; i++) {
+        put_text("checkpoint", no_such_file[i]);
+        assert_found("ckpt-1.index");
+    }
+}
+
+/* Steps of a training: which there are is told, in their order. */
+static void a_folder_of_checkpoints(void **state)
+{
+    static const char *const steps[] = { "9", "100", "1000", "20", "3", "4", "5" };
+    (void)state;
+    tnf_error e;
+    char *out, path[400];
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        snprintf(path, sizeof path, "%s/%s", dir, steps[i]);
+        assert_int_equal(mkdir(path, 0700), 0);
+        snprintf(path, sizeof path, "%s/_CHECKPOINT_METADATA", steps[i]);
+        put(path);
+        if (i == 1) {
+            assert_fails(tnf_directory_model(&out, dir, &arena, &e), TNF_EINVAL);
+            assert_says("holds 2 folders with a checkpoint (9, 100): name one");
+        }
+    }
+    assert_fails(tnf_directory_model(&out, dir, &arena, &e), TNF_EINVAL);
+    assert_says("holds 7 folders with a checkpoint (3, 4, 5, 9, 20, ... 1000): name one");
+    put("model.gten");
+    assert_found("model.gten");
+}
+
 static void a_variant_comes_after_the_model(void **state)
 {
     (void)state;
@@ -142,6 +222,9 @@ int main(void)
         IN_DIR(several_indexes),
         IN_DIR(no_memory),
         IN_DIR(a_variant_comes_after_the_model),
+        IN_DIR(a_file_says_which_checkpoint),
+        IN_DIR(a_folder_of_checkpoints),
+        IN_DIR(a_file_names_a_checkpoint_badly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,8 +5,10 @@
 #include <tenfold/build.h>
 #include <tenfold/io.h>
 #include <tenfold/tenfold.h>
+#include <tenfold/virtual.h>
 
-#define VALID TNF_TESTS_DIR "/formats/hdf5/valid/"
+#define VALID  TNF_TESTS_DIR "/formats/hdf5/valid/"
+#define REJECT TNF_TESTS_DIR "/formats/hdf5/reject/"
 
 struct counted {
     uint8_t bytes[1 << 16];
@@ -84,6 +86,49 @@ static void slices_read_their_chunks(void **state)
     }
 }
 
+/* An object header with a flipped bit, among others: what it holds is lost, and nothing else. */
+static void a_damaged_object_is_lost_alone(void **state)
+{
+    (void)state;
+    uint8_t four[16], want[4] = { 0, 0, 0x80, 0x3F };
+    tnf_file *f = open_counted(REJECT "object_sum.h5");
+    tnf_error e;
+    assert_non_null(tnf_at(f, 1));
+    assert_null(tnf_at(f, 2));
+    assert_ok(tnf_read(tnf_find(f, "w"), four, sizeof four, &e));
+    assert_memory_equal(four, want, sizeof want);
+    assert_fails(tnf_read(tnf_find(f, "a"), four, 0, &e), TNF_EUNSUPPORTED);
+    assert_says("does not match its checksum");
+    tnf_close(f);
+}
+
+/* 8 TiB of which nothing is stored: not as a whole, but slice by slice. */
+static void slices_of_a_bomb_are_read(void **state)
+{
+    (void)state;
+    uint8_t four[16],
+        want[16] = { 0, 0, 0x40, 0x40, 0, 0, 0x40, 0x40, 0, 0, 0x40, 0x40, 0, 0, 0x40, 0x40 };
+    tnf_file *f = open_counted(REJECT "bomb.h5");
+    const tnf_object *o = tnf_find(f, "w");
+    tnf_slice s[2] = { { .start = 2000000, .step = -1000, .count = 2 },
+                       { .start = 7, .step = 500, .count = 2 } };
+    tnf_error e;
+    tnf_virtual *v;
+    assert_ok(tnf_read_slice(o, s, four, sizeof four, &e));
+    assert_memory_equal(four, want, sizeof four);
+    tnf_virtual_how how = TNF_VIRTUAL_HOW_INIT;
+    how.kind = TNF_VIRTUAL_SLICE;
+    how.slices = s;
+    assert_ok(tnf_virtual_new(&v, &o, 1, &how, &e));
+    memset(four, 0, sizeof four);
+    assert_ok(tnf_read(tnf_virtual_object(v), four, sizeof four, &e));
+    assert_memory_equal(four, want, sizeof four);
+    tnf_virtual_free(v);
+    assert_fails(tnf_read_part(o->parts, 0, four, sizeof four, &e), TNF_EUNSUPPORTED);
+    assert_says("read slices, or raise the limit");
+    tnf_close(f);
+}
+
 /* A group by a symbol table, of superblock 0. Its B-tree stands at byte 200, and the only child of
  * that node is the node itself: h5py, with libhdf5 2.0.0, dies of SIGSEGV when it lists the group.
  */
@@ -132,6 +177,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slices_read_their_chunks),
+        cmocka_unit_test(a_damaged_object_is_lost_alone),
+        cmocka_unit_test(slices_of_a_bomb_are_read),
         cmocka_unit_test(the_file_that_kills_libhdf5_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -267,6 +267,33 @@ static void verify_compares_the_checksum(void **state)
     assert_int_equal(verify("wrong.onnx"), 1);
 }
 
+static size_t warnings_of(const tnf_file *f, const char *text)
+{
+    const tnf_info *info = tnf_file_info(f);
+    size_t n = 0;
+    for (size_t i = 0; i < info->nwarnings; i++)
+        n += strstr(info->warnings[i].message, text) != NULL;
+    return n;
+}
+
+/* onnx refuses data files with hard links; stores that keep equal files once make them, too. */
+static void other_names_of_the_data_are_told(void **state)
+{
+    tnf_error e;
+    tnf_file *f;
+    tnf_builder *b = build();
+    (void)state;
+    assert_ok(save(b, at("named.onnx"), "always", "named.data", "1", true, &e));
+    assert_ok(tnf_open(&f, at("named.onnx"), NULL, &e));
+    assert_int_equal(warnings_of(f, "hard links"), 0);
+    tnf_close(f);
+    assert_int_equal(link(at("named.data"), at("other-name")), 0);
+    assert_ok(tnf_open(&f, at("named.onnx"), NULL, &e));
+    assert_int_equal(warnings_of(f, "hard links"), 1); /* once, however many tensors are there */
+    tnf_close(f);
+    tnf_builder_free(b);
+}
+
 static void the_second_file_stays_in_the_folder(void **state)
 {
     static const char *const bad[] = { "../out", "/tmp/out", "sub/out", ".",   "..",      "C:out",
@@ -372,6 +399,65 @@ static void listing_reads_no_weights(void **state)
     tnf_close(f);
 }
 
+/* 300 tensors of 9 MiB each, 2.8 GB: what stands before the weights of each, and zeros. */
+#define MANY   300u
+#define EACH   ((uint64_t)9 << 20)
+#define RECORD (sizeof each + EACH)
+static const uint8_t whole[] = { 0x08, 10, 0x3A, 0xF8, 0xBC, 0x80, 0xC6, 0x0A };
+static const uint8_t each[] = {
+    0x2A, 0x95, 0x80, 0xC0, 0x04,                               /* initializer */
+    0x08, 0x80, 0x80, 0x90, 0x01,                               /* 9 * 2^18 */
+    0x10, 1,    0x42, 7,    'w',  'e', 'i', '0', '0', '0', '0', /* f32, its name */
+    0x4A, 0x80, 0x80, 0xC0, 0x04,                               /* raw_data */
+};
+
+struct many_read {
+    uint64_t bytes, reads;
+};
+
+static tnf_status read_many_virtual(void *ctx, uint64_t offset, void *dst, size_t n, tnf_error *e)
+{
+    struct many_read *read = ctx;
+    uint8_t *p = dst;
+    (void)e;
+    read->bytes += n;
+    read->reads++;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t where = offset + i;
+        if (where < sizeof whole || where >= sizeof whole + MANY * RECORD) {
+            p[i] = where < sizeof whole ? whole[where] : back[where - sizeof whole - MANY * RECORD];
+            continue;
+        }
+        uint64_t k = (where - sizeof whole) / RECORD, at = (where - sizeof whole) % RECORD;
+        char digits[8];
+        snprintf(digits, sizeof digits, "%04u", (unsigned)k);
+        p[i] = at >= sizeof each ? 0 : at >= 17 && at < 21 ? (uint8_t)digits[at - 17] : each[at];
+    }
+    return TNF_OK;
+}
+
+/* Of each tensor a few hundred bytes are read, however many there are. */
+static void listing_many_reads_little_of_each(void **state)
+{
+    static const tnf_source_ops ops = { .version = TNF_SOURCE_OPS_VERSION,
+                                        .read_at = read_many_virtual };
+    struct many_read read = { 0 };
+    tnf_open_options how = TNF_OPEN_INIT;
+    uint64_t size = sizeof whole + MANY * RECORD + sizeof back;
+    tnf_error e;
+    tnf_source *s;
+    tnf_file *f;
+    (void)state;
+    how.format = "onnx";
+    assert_ok(tnf_source_custom(&s, &ops, &read, size, &e));
+    assert_ok(tnf_open_source(&f, s, &how, &e));
+    assert_int_equal(tnf_find(f, "wei0299")->parts->nbytes, EACH);
+    assert_null(tnf_at(f, MANY));
+    assert_true(read.bytes < MANY * 1500);
+    assert_true(read.reads < MANY * 5);
+    tnf_close(f);
+}
+
 /* ------------------------------------------------------------------ weights */
 
 static tnf_status fill(tnf_report **report, const tnf_builder *weights, const tnf_file *model,
@@ -471,8 +557,10 @@ int main(void)
         cmocka_unit_test(both_files_are_replaced),
         cmocka_unit_test(verify_compares_the_checksum),
         cmocka_unit_test(the_second_file_stays_in_the_folder),
+        cmocka_unit_test(other_names_of_the_data_are_told),
         cmocka_unit_test(a_large_model_needs_two_files),
         cmocka_unit_test(listing_reads_no_weights),
+        cmocka_unit_test(listing_many_reads_little_of_each),
         cmocka_unit_test(weights_are_replaced),
     };
     return cmocka_run_group_tests(tests, begin, end);

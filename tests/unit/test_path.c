@@ -95,9 +95,12 @@ static void names(void **state)
 {
     tnf_error e;
     (void)state;
-    static const char *const bad[] = { "",   "/a",   "a/",     "a//b", ".",    "./a", "a/.",
-                                       "..", "../a", "a/../b", "a/..", "a\\b", "C:a", "c:/a" };
-    static const char *const good[] = { "a", "a/b", "...", "..a", "a..", ".a", "ab:c", "é" };
+    static const char *const bad[] = { "",    "/a",   "a/",   "a//b",   ".",    "./a",
+                                       "a/.", "..",   "../a", "a/../b", "a/..", "a\\b",
+                                       "C:a", "c:/a", "a/C:", "a/c:b/d" };
+    static const char *const good[] = {
+        "a", "a/b", "...", "..a", "a..", ".a", "ab:c", "a/bc:d", "é"
+    };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_int_equal(tnf_path_check((tnf_str) { bad[i], strlen(bad[i]) }, &e), TNF_EFORMAT);
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)

@@ -13,6 +13,9 @@ static tnf_status misnamed(const char *bytes, size_t n, tnf_error *e)
     return status;
 }
 
+#define ZEROS8     "\0\0\0\0\0\0\0\0"
+#define ZEROS56    ZEROS8 ZEROS8 ZEROS8 ZEROS8 ZEROS8 ZEROS8 ZEROS8
+
 #define CASE(text) text, sizeof text - 1
 
 static void every_kind(void **state)
@@ -49,6 +52,9 @@ static void every_kind(void **state)
         { CASE("7767517\n75 83\n"), TNF_EUNSUPPORTED, "ncnn" },
         { CASE("<?xml version=\"1.0\"?>\n<net name=\"x\" version=\"11\">"), TNF_EUNSUPPORTED,
           "OpenVINO" },
+        { CASE("\x18\0\0\0ORTM\0\0\0\0"), TNF_EUNSUPPORTED, "ONNX Runtime (.ort)" },
+        { CASE("\1\0\0\0\2\0\0\0" ZEROS56 "\xEF\xBE\xAD\xDE\1\0\0\0"), TNF_EUNSUPPORTED,
+          "Core ML model (weight.bin" },
         { CASE("%PDF-1.7\n\n"), TNF_EFORMAT, "PDF" },
         { CASE("\x89PNG\r\n\x1a\n\0\0"), TNF_EFORMAT, "PNG" },
         { CASE("\xff\xfe\x61\0b\0c\0d\0"), TNF_EFORMAT, "UTF-16" },
@@ -70,6 +76,28 @@ static void every_kind(void **state)
 }
 
 /* No start of any of these reads past its end, and all give a sentence. */
+static void by_name(void **state)
+{
+    static const struct {
+        const char *head, *ext, *says;
+    } cases[] = { { "PK\3\4...........", "task", "bundle of MediaPipe" },
+                  { "PK\3\4...........", "mlpackage", "package of Core ML" },
+                  { "no mark at all", "task", "bundle of MediaPipe" },
+                  { "no mark at all", "ort", "ONNX Runtime" } };
+    tnf_error e;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t n = strlen(cases[i].head);
+        const uint8_t *head = (const uint8_t *)cases[i].head;
+        tnf_probe p = { .head = head, .tail = head, .nhead = n, .ntail = n, .size = n };
+        p.ext = cases[i].ext;
+        assert_fails(tnf_unknown_file(&p, &e), TNF_EUNSUPPORTED);
+        assert_says(cases[i].says);
+    }
+    assert_fails(tnf_unknown_folder("a/b.mlpackage/", &e), TNF_EUNSUPPORTED);
+    assert_ok(tnf_unknown_folder(".mlpackage", &e));
+}
+
 static void cut_anywhere(void **state)
 {
     (void)state;
@@ -91,7 +119,7 @@ static void cut_anywhere(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(every_kind),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(every_kind), cmocka_unit_test(by_name),
                                         cmocka_unit_test(cut_anywhere) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

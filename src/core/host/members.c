@@ -151,8 +151,8 @@ tnf_status tnf_place_part(tnf_reader *r, tnf_part *part, const tnf_content *memb
     return make_digest(&part->digest, r, tnf_crc32_behind(member->crc, *front, n), raw, e);
 }
 
-tnf_status tnf_unreadable_origin(tnf_reader *r, const struct tnf_origin **out, const char *why,
-                                 tnf_error *e)
+static tnf_status copy_origin(tnf_reader *r, const struct tnf_origin **out, const char *why,
+                              bool slices, tnf_error *e)
 {
     struct tnf_origin *o = tnf_arena_alloc(r->arena, sizeof *o);
     const char *copy = o ? tnf_arena_str(r->arena, why, strlen(why)) : NULL;
@@ -160,8 +160,21 @@ tnf_status tnf_unreadable_origin(tnf_reader *r, const struct tnf_origin **out, c
         return tnf_arena_fail(r->arena, "a tensor", e);
     *o = r->file->origin;
     o->unreadable = copy;
+    o->slices = slices;
     *out = o;
     return TNF_OK;
+}
+
+tnf_status tnf_unreadable_origin(tnf_reader *r, const struct tnf_origin **out, const char *why,
+                                 tnf_error *e)
+{
+    return copy_origin(r, out, why, false, e);
+}
+
+tnf_status tnf_slices_origin(tnf_reader *r, const struct tnf_origin **out, const char *why,
+                             tnf_error *e)
+{
+    return copy_origin(r, out, why, true, e);
 }
 
 tnf_status tnf_add_extra_part(tnf_reader *r, tnf_str key, const tnf_part *part, tnf_error *e)

@@ -544,3 +544,10 @@ tnf_status tnf_open_data(tnf_reader *r, const struct tnf_origin **out, uint64_t 
     *out = tnf_file_origin(file, size);
     return TNF_OK;
 }
+
+bool tnf_data_has_links(const struct tnf_origin *origin)
+{
+    struct stat st;
+    int fd = origin && origin->source ? origin->source->fd : -1;
+    return fd >= 0 && fstat(fd, &st) == 0 && st.st_nlink > 1;
+}

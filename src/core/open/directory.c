@@ -2,6 +2,7 @@
 /* A directory stands for the model in it: its index of shards, or else its only tensor file. And
  * what lies in it that should not. */
 #include "core/core.h"
+#include "core/open/choice.h"
 #include "remote/list.h"
 #include "wire/json.h"
 
@@ -115,6 +116,8 @@ struct looking {
     struct found found[KINDS];
     tnf_arena *arena;
     bool favoured;
+    const tnf_format *choice; /* whose file says which one is meant; NULL: there is none */
+    size_t others;            /* files that it says nothing about */
 };
 
 static tnf_status look_at(void *ctx, const char *name, tnf_error *e)
@@ -122,6 +125,7 @@ static tnf_status look_at(void *ctx, const char *name, tnf_error *e)
     struct looking *l = ctx;
     if (name[0] == '.')
         return TNF_OK;
+    l->choice = l->choice ? l->choice : tnf_choice_format(name);
     if (has_suffix(name, INDEX_SUFFIX)) {
         tnf_status status = l->favoured ? TNF_OK : note(&l->found[INDEX], name, l->arena, e);
         l->favoured = l->favoured || is_usual_index(name);
@@ -130,6 +134,7 @@ static tnf_status look_at(void *ctx, const char *name, tnf_error *e)
     if (is_variant_index(name))
         return note(&l->found[VARIANT], name, l->arena, e);
     bool part = is_shard(name) && !is_first(name);
+    l->others += readable(name) && !tnf_choice_covers(name);
     return readable(name) ? note(&l->found[part ? SHARD : WHOLE], name, l->arena, e) : TNF_OK;
 }
 
@@ -184,6 +189,12 @@ static char *regular_file(const char *path, size_t n, const char *end, tnf_arena
     return stat(name, &st) == 0 && S_ISREG(st.st_mode) ? name : NULL;
 }
 
+/* A file says which of them is meant, and there are no others than those of its format. */
+static bool has_choice(const struct looking *l)
+{
+    return l->choice && l->others + l->found[INDEX].count + l->found[VARIANT].count == 0;
+}
+
 /* A file at the place that a format has in a folder. */
 static bool find_inside(char **out, const char *path, tnf_arena *arena)
 {
@@ -221,26 +232,9 @@ const char *tnf_stand_in(const char *path, tnf_arena *arena)
     return path;
 }
 
-/* The file by which a format knows its folders, whatever else is in them. */
-static bool find_mark(char **out, const char *path, tnf_arena *arena)
-{
-    char end[64];
-    for (size_t i = 0; tnf_registry_at(i); i++) {
-        const char *mark = tnf_registry_at(i)->folder_marks;
-        for (size_t n; mark && *mark; mark += n + (mark[n] == ' ')) {
-            n = strcspn(mark, " ");
-            snprintf(end, sizeof end, "/%.*s", (int)n, mark);
-            *out = regular_file(path, strlen(path), end, arena);
-            if (*out)
-                return true;
-        }
-    }
-    return false;
-}
-
 tnf_status tnf_directory_model(char **out, const char *path, tnf_arena *arena, tnf_error *e)
 {
-    if (find_mark(out, path, arena))
+    if (tnf_folder_mark(out, path, arena))
         return TNF_OK;
     DIR *dir = opendir(path);
     if (!dir)
@@ -252,8 +246,17 @@ tnf_status tnf_directory_model(char **out, const char *path, tnf_arena *arena, t
     bool none = true;
     for (size_t i = 0; i < KINDS; i++)
         none = none && l.found[i].count == 0;
+    char *chosen = NULL;
+    if (has_choice(&l))
+        TNF_TRY(tnf_choice_near(&chosen, l.choice, path, arena, e));
+    if (chosen)
+        return join_path(out, arena, path, chosen, e);
     if (none && find_inside(out, path, arena))
         return TNF_OK;
+    if (none)
+        TNF_TRY(tnf_name_folders(path, arena, e));
+    if (none)
+        TNF_TRY(tnf_unknown_folder(path, e));
     return choose_model(out, &l, path, e);
 }
 
@@ -366,6 +369,11 @@ tnf_status tnf_remote_model(char **out, const char *url, const tnf_url_options *
     }
     if (!listed)
         TNF_TRY(look_by_convention(&f.all, url, how, e));
+    char *chosen = NULL;
+    if (has_choice(&f.all))
+        TNF_TRY(tnf_choice_far(&chosen, f.all.choice, url, how, arena, e));
+    if (chosen)
+        return join_path(out, arena, url, chosen, e);
     if (found[INDEX].count + found[VARIANT].count + found[WHOLE].count + found[SHARD].count == 0) {
         TNF_TRY(look_inside(&f, url, listed, how, e));
         if (f.inside)

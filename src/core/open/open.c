@@ -162,6 +162,7 @@ static tnf_status run_index(tnf_file *f, tnf_error *e)
         .salvage = f->options.salvage,
         .incomplete = f->options.incomplete && !f->options.salvage,
         .stem = f->stem,
+        .folder = f->directory,
         .extension = f->extension,
         .sibling = f->depth > 0,
         .file = f,

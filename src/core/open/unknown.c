@@ -81,6 +81,11 @@ static const struct {
 } by_name[] = {
     { "caffemodel", "this may be a Caffe model, which is not read" },
     { "mlmodel", "this may be a Core ML model, which is not read" },
+    { "ort",
+      "this may be a model in the format of ONNX Runtime (.ort), which is not read: take the .onnx "
+      "that it was made of" },
+    { "task",
+      "this may be a bundle of MediaPipe: unpack it with unzip, and open the .tflite in it" },
     { "nemo", "this may be a NeMo archive: unpack it with tar, and open the checkpoint in it" },
     { "weights", "these may be weights of Darknet, which are not read: they need their .cfg" },
     { "params", "this may be a file of MXNet parameters, which is not read" },
@@ -173,6 +178,36 @@ static bool html(const tnf_probe *p)
     return starts(p, at, "<!doctype html") || starts(p, at, "<html") || starts(p, at, "<head");
 }
 
+/* FlatBuffers have their mark behind four bytes. */
+static bool is_ort(const tnf_probe *p)
+{
+    return p->nhead >= 8 && memcmp(p->head + 4, "ORTM", 4) == 0;
+}
+
+/* Blobs of Core ML: u32 count, u32 2, zeros up to byte 64, then EF BE AD DE for each blob. */
+static bool is_coreml(const tnf_probe *p)
+{
+    static const uint8_t mark[4] = { 0xEF, 0xBE, 0xAD, 0xDE };
+    return p->nhead >= 68 && memcmp(p->head + 64, mark, 4) == 0 && tnf_le32(p->head + 4) == 2;
+}
+
+/* Marks that do not stand at the start, and archives that their name tells more of. */
+static const char *other_mark(const tnf_probe *p)
+{
+    bool zip = p->nhead >= 4 && memcmp(p->head, "PK\3\4", 4) == 0;
+    if (is_ort(p))
+        return "this is a model in the format of ONNX Runtime (.ort), which is not read: take the "
+               ".onnx that it was made of";
+    if (is_coreml(p))
+        return "these are the weights of a Core ML model (weight.bin of an .mlpackage), which are "
+               "not read";
+    if (zip && strcmp(p->ext, "task") == 0)
+        return "this is a bundle of MediaPipe: unpack it with unzip, and open the .tflite in it";
+    if (zip && strcmp(p->ext, "mlpackage") == 0)
+        return "this is an archived package of Core ML, which is not read";
+    return NULL;
+}
+
 static const struct known *by_magic(const tnf_probe *p)
 {
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
@@ -194,7 +229,7 @@ bool tnf_surely_unknown(const tnf_probe *p)
     if (magic && magic->n == 2 && p->head[0] >= 0xfe)
         return is_utf16(p);
     return (p->size > 0 && all_zero(p)) || starts(p, 0, LFS) || html(p) || by_magic(p) ||
-           pickle(p) || json(p, at);
+           pickle(p) || json(p, at) || is_ort(p) || is_coreml(p);
 }
 
 tnf_status tnf_unknown_file(const tnf_probe *p, tnf_error *e)
@@ -214,6 +249,9 @@ tnf_status tnf_unknown_file(const tnf_probe *p, tnf_error *e)
             "this is the graph of an OpenVINO model, which is not read: its weights are "
             "in the .bin beside it");
     const struct known *magic = by_magic(p);
+    const char *other = other_mark(p);
+    if (other)
+        return tnf_fail(e, TNF_EUNSUPPORTED, 0, "%s", other);
     if (magic)
         return tnf_fail(e, magic->status, 0, "%s", magic->sentence);
     if (pickle(p))
@@ -236,4 +274,16 @@ tnf_status tnf_unknown_file(const tnf_probe *p, tnf_error *e)
         if (strcmp(p->ext, by_name[i].ext) == 0)
             return tnf_fail(e, TNF_EUNSUPPORTED, 0, "%s", by_name[i].sentence);
     return tnf_fail(e, TNF_EUNSUPPORTED, 0, "unrecognised file format");
+}
+
+tnf_status tnf_unknown_folder(const char *path, tnf_error *e)
+{
+    static const char end[] = ".mlpackage";
+    size_t n = strlen(path), m = sizeof end - 1;
+    while (n > 0 && path[n - 1] == '/')
+        n--;
+    if (n > m && memcmp(path + n - m, end, m) == 0)
+        return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                        "this is a package of Core ML, which is not read");
+    return TNF_OK;
 }

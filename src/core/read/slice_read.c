@@ -26,6 +26,7 @@
 #define WINDOW    ((uint64_t)1 << 20)  /* the largest block */
 #define BLOCK     ((uint64_t)4 << 20)  /* of a column-major tensor: it stays in the cache */
 #define FORWARD   ((uint64_t)32 << 20) /* the same of one that can only be read in order */
+#define MUCH      ((uint64_t)4 << 30)  /* that a slice of what is too much may have */
 #define LONG_ROW  ((uint64_t)256)      /* bytes that are written in one place, if they can be */
 
 /* A selection in the order of storage: the last dimension varies fastest. */
@@ -444,9 +445,22 @@ tnf_status tnf_stream_slice(tnf_stream *from, const tnf_object *object, const tn
     return TNF_OK;
 }
 
+bool tnf_slice_of_much(tnf_part *out, const tnf_part *part, uint64_t n)
+{
+    if (!(part->flags & TNF_PART_UNREADABLE) || !part->origin || !part->origin->slices ||
+        n > MUCH || n == part->nbytes)
+        return false;
+    *out = *part;
+    out->flags &= (uint8_t)~TNF_PART_UNREADABLE;
+    out->origin = &part->origin->reader->file->origin;
+    return true;
+}
+
 tnf_status tnf_read_slice(const tnf_object *object, const tnf_slice *slices, void *dst, size_t n,
                           tnf_error *e)
 {
+    tnf_object some;
+    tnf_part part;
     TNF_TRY(tnf_object_there(object, e));
     uint64_t bytes = tnf_slice_bytes(object, slices);
     if (bytes != n)
@@ -454,6 +468,11 @@ tnf_status tnf_read_slice(const tnf_object *object, const tnf_slice *slices, voi
                         (unsigned long long)bytes, n);
     if (n == 0)
         return TNF_OK;
+    if (tnf_slice_of_much(&part, object->parts, n)) {
+        some = *object;
+        some.parts = &part;
+        object = &some;
+    }
     tnf_stream from;
     tnf_status status = tnf_stream_open(&from, object->parts, e);
     if (status == TNF_OK && n == object->parts->nbytes && goes_forward(object, slices))

@@ -44,6 +44,9 @@ void tnf_cursor_close(struct tnf_cursor *c);
 /* Can it be read anywhere, by several threads, at the same cost? */
 bool tnf_part_anywhere(const tnf_part *part);
 
+/* slice_read.c: is the part too much as a whole only, and n bytes of it are not? `out` is the same
+ * part then, and readable. */
+bool tnf_slice_of_much(tnf_part *out, const tnf_part *part, uint64_t n);
 /* slice_read.c: as tnf_read_slice(), of a tensor whose only part is already open. */
 tnf_status tnf_stream_slice(tnf_stream *from, const tnf_object *object, const tnf_slice *slices,
                             void *dst, size_t n, tnf_error *e);

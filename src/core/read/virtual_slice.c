@@ -155,6 +155,11 @@ tnf_status tnf_virtual_slice(struct tnf_virtual *v, const tnf_slice *slices, tnf
     }
     TNF_TRY(tnf_virtual_becomes(v, o->parts->type, shape, rank, e));
     v->object.order = TNF_ORDER_C;
+    tnf_part *some = tnf_virtual_plan(v, 1, sizeof *some, e);
+    if (!some)
+        return TNF_ENOMEM;
+    if (tnf_slice_of_much(some, o->parts, v->part.nbytes))
+        s->from.parts = some;
     plan_window(v, o->order == TNF_ORDER_F && o->rank > 1);
     if (v->elements > 0 && lies_together(s, &offset)) {
         uint64_t bytes = v->part.nbytes;

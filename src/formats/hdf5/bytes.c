@@ -157,5 +157,5 @@ tnf_status tnf_h5_sum(const tnf_cur *c, uint64_t n, const char *what, tnf_error 
         return tnf_fail(e, TNF_EFORMAT, c->base, "%s has no room for its checksum", what);
     if (tnf_h5_lookup3(c->start, (size_t)n) == tnf_le32(c->start + n))
         return TNF_OK;
-    return tnf_fail(e, TNF_EFORMAT, c->base, "%s does not match its checksum", what);
+    return tnf_fail(e, TNF_EDIGEST, c->base, "%s does not match its checksum", what);
 }

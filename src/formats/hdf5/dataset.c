@@ -180,10 +180,10 @@ static const char *is_bomb(const h5_file *h, const h5_data *d)
     uint64_t allowed = h->r->limits.decoded_bytes;
     if (d->form == H5_PLACED || d->nbytes <= BOMB_BYTES || d->nbytes / BOMB_TIMES <= d->stored)
         return NULL;
-    return allowed && d->nbytes <= allowed
-               ? NULL
-               : "it declares more than 4 GiB, 1000 times what is stored: raise the limit "
-                 "decoded_bytes if you trust the file";
+    return allowed && d->nbytes <= allowed ? NULL
+                                           : "it declares more than 4 GiB, 1000 times what is "
+                                             "stored: read slices, or raise the "
+                                             "limit decoded_bytes if you trust the file";
 }
 
 static tnf_status add_numbers(h5_file *h, dataset *x, const tnf_object *o, tnf_error *e)
@@ -191,12 +191,16 @@ static tnf_status add_numbers(h5_file *h, dataset *x, const tnf_object *o, tnf_e
     const h5_data *d = x->data;
     const h5_type *t = &x->type;
     tnf_part part = { .role = "data", .type = t->type, .payload = TNF_OPAQUE };
-    const char *why = x->why ? x->why : is_bomb(h, d);
+    const char *bomb = is_bomb(h, d);
     part.nbytes = part.stored = d->nbytes;
     if (t->form == H5_UNREAD) {
         TNF_TRY(list_only(&part, h, x, e));
-    } else if (why) {
-        TNF_TRY(unreadable(&part, h, why, e));
+    } else if (x->why) {
+        TNF_TRY(unreadable(&part, h, x->why, e));
+    } else if (bomb) {
+        part.flags = TNF_PART_UNREADABLE;
+        TNF_TRY(tnf_slices_origin(h->r, &part.origin, bomb, e));
+        TNF_TRY(push_data(&part.offset, h, x->data, e));
     } else if (d->nbytes == 0) {
         part.payload = TNF_MEMORY;
         part.memory = "";
@@ -243,10 +247,12 @@ static tnf_status add_null(h5_file *h, const dataset *x, tnf_error *e)
     return tnf_attrs_set(&h->nulls, x->name.p, x->name.n, tnf_value_string(name), e);
 }
 
-tnf_status tnf_h5_dataset(h5_file *h, const h5_header *header, tnf_str name, tnf_error *e)
+tnf_status tnf_h5_dataset(h5_file *h, const h5_header *header, tnf_str name, bool *own,
+                          tnf_error *e)
 {
     uint64_t shape[2 * H5_RANK];
     dataset x = { .name = name, .at = header->at };
+    *own = true;
     TNF_TRY(read_head(&x, h, header, e));
     if (x.space.null)
         return add_null(h, &x, e);
@@ -262,6 +268,7 @@ tnf_status tnf_h5_dataset(h5_file *h, const h5_header *header, tnf_str name, tnf
         d->turn = (uint32_t)tnf_dtype_size(x.type.type->storage);
     if (!tnf_ckd_mul(&d->nbytes, x.space.elements, d->width))
         return tnf_fail(e, TNF_EFORMAT, x.at, "%s has more than 2^64 bytes", TNF_QUOTED(name));
+    *own = false;
     x.data = d;
     TNF_TRY(tnf_h5_layout(d, h, header, &x.space, &x.why, e));
     tnf_object o = { .name = name, .shape = shape, .rank = x.space.rank };

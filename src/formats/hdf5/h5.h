@@ -47,6 +47,7 @@ typedef struct h5_window {
 typedef struct h5_seen {
     uint8_t address[8];
     uint32_t object; /* UINT32_MAX: none */
+    bool damaged;
 } h5_seen;
 
 /* A collection of the global heap. */
@@ -64,7 +65,14 @@ typedef struct h5_data h5_data;
 typedef struct h5_state {
     h5_data **items;
     size_t n, capacity;
+    struct h5_lost *lost; /* objects that are damaged, which verifying tells */
+    size_t nlost, lost_capacity;
 } h5_state;
+
+typedef struct h5_lost {
+    tnf_str name;
+    tnf_error why;
+} h5_lost;
 
 /* While the file is read. */
 typedef struct h5_file {
@@ -278,7 +286,15 @@ void tnf_h5_forget(void *p);
 #define H5_KEEPS 128u
 
 /* dataset.c */
-tnf_status tnf_h5_dataset(h5_file *h, const h5_header *header, tnf_str name, tnf_error *e);
+/* *own: what fails is a message of its header, and nothing that others share. */
+tnf_status tnf_h5_dataset(h5_file *h, const h5_header *header, tnf_str name, bool *own,
+                          tnf_error *e);
+
+/* lost.c: the object at h->path is damaged. The rest of the file is read: the object is listed
+ * without a type, a warning says why, and verifying tells it. Fails where that is not enough. */
+tnf_status tnf_h5_lose(h5_file *h, tnf_status status, const tnf_error *why, tnf_error *e);
+tnf_status tnf_h5_verify(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
+                         tnf_error *e);
 
 /* hdf5.c: the file that begins at `start` of the source and has `size` bytes. */
 tnf_status tnf_h5_read(tnf_reader *r, uint64_t start, uint64_t size, tnf_error *e);

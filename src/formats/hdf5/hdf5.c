@@ -108,6 +108,7 @@ static tnf_status meet_object(h5_file *h, uint64_t address, uint32_t *at, bool *
         return tnf_arena_fail(h->r->scratch, "objects", e);
     h->seen = seen;
     h->seen[h->nseen].object = UINT32_MAX;
+    h->seen[h->nseen].damaged = false;
     memcpy(h->seen[h->nseen].address, &address, 8);
     if (!tnf_hash_add(&h->objects, (uint32_t)h->nseen, false, &previous))
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for objects");
@@ -241,32 +242,65 @@ static tnf_status visit_type(h5_file *h, const h5_header *x, tnf_error *e)
     return tnf_attrs_set(&h->types, (const char *)h->path.p, h->path.n, tnf_value_string(name), e);
 }
 
+/* `own`: the damage is the object's alone; a tree that has lost its order is the whole file's. What
+ * of a group was read before stays. */
+static tnf_status lose_object(h5_file *h, uint32_t at, bool own, tnf_status status,
+                              const tnf_error *why, tnf_error *e)
+{
+    if (!own && status != TNF_EDIGEST) {
+        if (e)
+            *e = *why;
+        return status;
+    }
+    h->seen[at].damaged = true;
+    return tnf_h5_lose(h, status, why, e);
+}
+
+/* An object below the root, of which this is the header. */
+static tnf_status visit_below(h5_file *h, const h5_header *x, uint32_t at, unsigned depth,
+                              tnf_error *e)
+{
+    tnf_error why = { .offset = TNF_NO_OFFSET };
+    size_t before = h->r->catalog->n, path = h->path.n;
+    tnf_status status;
+    bool own = false, group = tnf_h5_find(x, H5_SYMBOLS) || tnf_h5_find(x, H5_LINK_INFO) ||
+                              tnf_h5_find(x, H5_LINK);
+    if (tnf_h5_find(x, H5_LAYOUT)) {
+        status = tnf_h5_dataset(h, x, path_of(h), &own, &why);
+        if (status == TNF_OK && h->r->catalog->n > before)
+            h->seen[at].object = (uint32_t)before;
+    } else {
+        status = group ? visit_group(h, x, depth, &why) : visit_type(h, x, &why);
+        own = !group;
+    }
+    h->path.n = path;
+    return status == TNF_OK ? TNF_OK : lose_object(h, at, own, status, &why, e);
+}
+
 static tnf_status visit(h5_file *h, uint64_t address, unsigned depth, tnf_error *e)
 {
     h5_header x;
     uint32_t at;
     bool known;
+    tnf_error why = { .offset = TNF_NO_OFFSET };
     TNF_TRY(meet_object(h, address, &at, &known, e));
     if (known && h->seen[at].object != UINT32_MAX)
         return add_alias(h, h->seen[at].object, path_of(h), e);
+    if (known && h->seen[at].damaged) {
+        tnf_status again = tnf_fail(&why, TNF_EFORMAT, h->base + address, "it is damaged");
+        return tnf_h5_lose(h, again, &why, e);
+    }
     if (known)
         return TNF_OK;
     tnf_arena_reset(&h->temp);
-    TNF_TRY(tnf_h5_header(&x, h, address, e));
-    bool group = tnf_h5_find(&x, H5_SYMBOLS) || tnf_h5_find(&x, H5_LINK_INFO) ||
-                 tnf_h5_find(&x, H5_LINK);
-    if (tnf_h5_find(&x, H5_LAYOUT) && depth > 0) {
-        size_t before = h->r->catalog->n;
-        TNF_TRY(tnf_h5_dataset(h, &x, path_of(h), e));
-        if (h->r->catalog->n > before)
-            h->seen[at].object = (uint32_t)before;
-        return TNF_OK;
-    }
-    if (group || depth == 0)
+    if (depth == 0) {
+        TNF_TRY(tnf_h5_header(&x, h, address, e));
         return visit_group(h, &x, depth, e);
-    return visit_type(h, &x, e);
+    }
+    tnf_status status = tnf_h5_header(&x, h, address, &why);
+    return status == TNF_OK ? visit_below(h, &x, at, depth, e)
+                            : lose_object(h, at, true, status, &why, e);
 }
-
 /* --------------------------------------------------------------------- links */
 
 static bool is_there(const h5_file *h, tnf_str path)
@@ -361,13 +395,23 @@ static void init_all(h5_file *h, tnf_reader *r)
     h->groups.arena = h->links.arena = h->nulls.arena = h->types.arena = r->arena;
 }
 
+/* A checksum of the file's own structure: it is no HDF5 file any more. */
+static tnf_status plain_fault(tnf_status status, tnf_error *e)
+{
+    if (status == TNF_EDIGEST && e)
+        e->status = TNF_EFORMAT;
+    return status == TNF_EDIGEST ? TNF_EFORMAT : status;
+}
+
 tnf_status tnf_h5_read(tnf_reader *r, uint64_t start, uint64_t size, tnf_error *e)
 {
     superblock s;
     uint64_t at, limit = start + size, end;
     static const char *const versions[] = { "0", "1", "2", "3" };
     TNF_TRY(find_signature(&at, r, start, size, e));
-    TNF_TRY(read_superblock(&s, r, at, limit, e));
+    tnf_status head = read_superblock(&s, r, at, limit, e);
+    if (head != TNF_OK)
+        return plain_fault(head, e);
     r->version = versions[s.version];
     if (s.end < s.base || !tnf_ckd_add(&end, s.end - s.base, at))
         return tnf_fail(e, TNF_EFORMAT, at, "the superblock says that the file ends at %llu",
@@ -386,7 +430,7 @@ tnf_status tnf_h5_read(tnf_reader *r, uint64_t start, uint64_t size, tnf_error *
     init_all(&h, r);
     tnf_status status = read_all(&h, s.root, e);
     free_all(&h);
-    return status;
+    return plain_fault(status, e);
 }
 
 static tnf_status index_all(tnf_reader *r, tnf_error *e)
@@ -417,5 +461,6 @@ const tnf_format tnf_format_hdf5 = {
     .decode_on = tnf_h5_decode_on,
     .forget = tnf_h5_forget,
     .keeps = H5_KEEPS,
+    .verify = tnf_h5_verify,
     .write = TNF_WRITES(tnf_h5_write),
 };

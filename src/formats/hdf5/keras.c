@@ -278,6 +278,7 @@ const tnf_format tnf_format_keras = {
     .decode = tnf_h5_decode,
     .decode_on = tnf_h5_decode_on,
     .forget = tnf_h5_forget,
+    .verify = tnf_h5_verify,
     .keeps = H5_KEEPS,
     .write = write_all,
 };

@@ -118,6 +118,7 @@ typedef struct ox_state {
     size_t n, capacity;
     ox_sum *sums; /* sums.c */
     size_t nsums, room;
+    tnf_attrs linked; /* data files that were looked at for other names, by their names */
 } ox_state;
 
 tnf_status tnf_ox_push(tnf_reader *r, ox_data data, uint64_t *key, tnf_error *e);

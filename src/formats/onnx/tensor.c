@@ -314,6 +314,23 @@ static tnf_status unreadable(tnf_part *part, tnf_reader *r, uint64_t at, const c
     return tnf_unreadable_origin(r, &part->origin, why, e);
 }
 
+/* Who holds another name of the file may change it, or it may be a secret: onnx refuses such, but
+ * stores that keep equal files once make them, too. */
+static tnf_status warn_links(tnf_reader *r, const ox_tensor *t, const struct tnf_origin *origin,
+                             tnf_error *e)
+{
+    ox_state *s = r->state;
+    tnf_member *known;
+    s->linked.arena = r->arena;
+    TNF_TRY(tnf_attrs_find(&s->linked, t->location.p, t->location.n, &known, e));
+    if (known)
+        return TNF_OK;
+    if (tnf_data_has_links(origin))
+        tnf_warn(r, t->at, "the data file %s has other names, too (hard links), which onnx refuses",
+                 TNF_QUOTED(t->location));
+    return tnf_attrs_set(&s->linked, t->location.p, t->location.n, tnf_value_uint(1), e);
+}
+
 /* The tensor alone is refused if the place is wrong: others may be read. */
 static tnf_status place_external(tnf_part *part, const ox_tensor *t, tnf_reader *r, tnf_error *e)
 {
@@ -343,6 +360,7 @@ static tnf_status place_external(tnf_part *part, const ox_tensor *t, tnf_reader 
     }
     if (status != TNF_OK)
         return unreadable(part, r, t->at, why.message, e);
+    TNF_TRY(warn_links(r, t, part->origin, e));
     if (length != part->nbytes)
         return unreadable(part, r, t->at, "the length of its data is not that of its shape", e);
     if (!tnf_ckd_add(&end, offset, length) || end > size)

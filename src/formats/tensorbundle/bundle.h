@@ -39,8 +39,8 @@ typedef struct tb_slice {
 
 /* What only the format can produce. */
 typedef struct tb_data {
-    enum { TB_PACKED, TB_ENDS, TB_SLICES } form;
-    tnf_part part; /* the bytes in the file */
+    enum { TB_PACKED, TB_ENDS, TB_SLICES, TB_CUT } form; /* TB_CUT: part.nbytes are missing */
+    tnf_part part;                                       /* the bytes in the file */
     uint8_t bits;
     uint64_t elements;
     const uint64_t *ends;
@@ -99,6 +99,9 @@ tnf_status tnf_tb_attrs(const tnf_value **out, tnf_reader *r, uint64_t type, tnf
 tnf_status tnf_tb_wrong_size(const tb_entry *x, uint64_t elements, tnf_error *e);
 /* slices.c: a tensor in slices. */
 tnf_status tnf_tb_sliced(struct tb_reading *g, tnf_str name, const tb_entry *x, tnf_error *e);
+
+/* chosen.c: the checkpoint that the file `checkpoint` names; false: the text is no such file. */
+bool tnf_tb_chosen(tnf_str text, char *room, tnf_str *name);
 
 tnf_status tnf_tb_push(tnf_reader *r, tb_data data, uint64_t *key, tnf_error *e);
 tnf_status tnf_tb_check(tnf_reader *r, tb_check check, tnf_error *e);

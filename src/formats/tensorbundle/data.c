@@ -108,6 +108,11 @@ tnf_status tnf_tb_decode(tnf_reader *r, uint64_t key, uint64_t offset, void *dst
         make_ends(d, offset, dst, n);
         return TNF_OK;
     }
+    if (d->form == TB_CUT)
+        return tnf_fail(
+            e, TNF_ETRUNCATED, d->part.offset,
+            "the data file ends before its strings: %llu bytes are missing (cut short?)",
+            (unsigned long long)d->part.nbytes);
     for (uint32_t i = 0; i < d->nslices; i++)
         TNF_TRY(read_slice(d, &d->slices[i], offset, dst, n, e));
     return TNF_OK;

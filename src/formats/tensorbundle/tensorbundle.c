@@ -314,6 +314,23 @@ static tnf_status read_ends(uint64_t *ends, uint64_t n, const tnf_part *part, ui
     return TNF_OK;
 }
 
+/* Strings whose data file ends too early: how long each is nobody knows. They are listed, and
+ * reading either part fails. */
+static tnf_status add_cut(struct tb_reading *g, const tnf_object *o, const tnf_part *whole,
+                          const tb_entry *x, uint64_t n, tnf_error *e)
+{
+    uint64_t size = g->shards[x->shard].size;
+    tb_data d = { .form = TB_CUT };
+    tnf_part parts[2] = { { .role = "offsets", .type = tnf_type_of(TNF_U64) }, *whole };
+    d.part.offset = size;
+    d.part.nbytes = whole->offset + whole->nbytes - size;
+    parts[0].payload = TNF_OPAQUE;
+    parts[0].stored = parts[0].nbytes = 8 * (n + 1);
+    TNF_TRY(tnf_tb_push(g->r, d, &parts[0].offset, e));
+    parts[1].role = "bytes";
+    return tnf_add_parts(g->r, o, o->layout, parts, 2, x->at, e);
+}
+
 static tnf_status add_strings(struct tb_reading *g, tnf_str name, const tb_entry *x, tnf_error *e)
 {
     tnf_reader *r = g->r;
@@ -330,6 +347,8 @@ static tnf_status add_strings(struct tb_reading *g, tnf_str name, const tb_entry
         return tnf_add_missing(r, name, g->shards[x->shard].missing, x->at, e);
     if (!tnf_shape_elements(&n, x->shape, x->rank) || n > x->size)
         return tnf_tb_wrong_size(x, n, e);
+    if (whole.payload == TNF_AT && x->size && x->offset + x->size > g->shards[x->shard].size)
+        return add_cut(g, &o, &whole, x, n, e);
     uint64_t *ends = tnf_arena_array(r->arena, n + 1, sizeof *ends);
     if (!ends)
         return tnf_arena_fail(r->arena, "strings", e);
@@ -452,6 +471,8 @@ const tnf_format tnf_format_tensorbundle = {
     .can = { .derived = SHARDS },
     .inside = "variables/variables.index",
     .suffix = ".index",
+    .choice = "checkpoint",
+    .chosen = tnf_tb_chosen,
     .probe = probe,
     .index = index_all,
     .decode = tnf_tb_decode,

@@ -192,21 +192,38 @@ static tnf_status add_leaf(opening *o, const leaf *x)
                             o->e);
 }
 
-/* A folder of steps: which checkpoints are in it? */
+/* A step of several items, or several steps: which checkpoints are in it? The databases of
+ * processes are parts of the one beside them. */
 static tnf_status name_choices(const opening *o)
 {
     size_t found = 0;
     tnf_str first = { NULL, 0 }, last = first, name;
-    for (size_t i = 0; i < o->files->n; i++)
-        if (has_end(o->files->keys[i].name, "/_METADATA", &name)) {
-            first = found++ ? first : name;
-            last = name;
-        }
+    for (size_t i = 0; i < o->files->n; i++) {
+        tnf_str key = o->files->keys[i].name;
+        if ((!has_end(key, "/_METADATA", &name) && !has_end(key, "/manifest.ocdbt", &name)) ||
+            memmem(name.p, name.n, "ocdbt.process_", 14) ||
+            (found && name.n == last.n && memcmp(name.p, last.p, name.n) == 0))
+            continue;
+        first = found++ ? first : name;
+        last = name;
+    }
+    if (found == 1)
+        return tnf_fail(o->e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
+                        "the checkpoint in this folder is %s: open that one", TNF_QUOTED(first));
     if (found)
         return tnf_fail(o->e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                         "the folder holds %zu checkpoints, from %s to %s: open one of them", found,
                         TNF_QUOTED(first), TNF_QUOTED(last));
     return TNF_OK;
+}
+
+/* A folder that is not renamed yet belongs to a save that is going on, or was ended. */
+static void warn_unfinished(tnf_reader *r)
+{
+    static const char mark[] = ".orbax-checkpoint-tmp-";
+    if ((r->folder && strstr(r->folder, mark)) || (r->stem && strstr(r->stem, mark)))
+        tnf_warn(r, TNF_NO_OFFSET,
+                 "the folder has the name of a save that is not finished: arrays may be missing");
 }
 
 static tnf_status index_all(tnf_reader *r, tnf_error *e)
@@ -228,8 +245,13 @@ static tnf_status index_all(tnf_reader *r, tnf_error *e)
     TNF_TRY(read_tree(&o));
     TNF_TRY(read_strings(&o));
     TNF_TRY(find_leaves(&o));
-    if (o.n == 0)
+    bool described = tnf_zr_find(o.files, (tnf_str) { "_METADATA", 9 }) != SIZE_MAX;
+    if (manifest == SIZE_MAX && !described)
         TNF_TRY(name_choices(&o));
+    if (manifest == SIZE_MAX && !described && o.n == 0)
+        return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET,
+                        "there are no arrays here, and neither manifest.ocdbt nor _METADATA");
+    warn_unfinished(r);
     for (size_t i = 0; i < o.n; i++)
         TNF_TRY(add_leaf(&o, &o.leaves[i]));
     return TNF_OK;

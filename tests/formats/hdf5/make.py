@@ -68,21 +68,31 @@ def make_rejected():
     for n in (8, 40, 47):
         reject(f"cut_{n}.h5", good[:n], SHORT, None, "missing")
     for n in (60, 48 + head, len(good) - 1):
-        reject(f"cut_{n}.h5", good[:n], SHORT, n, missing(len(good) - n))
+        reject(f"cut_{n}.h5", good[:n], SHORT, n, missing(len(good) - n), "rejects" if n == 60 else "opens")
     for at in (9, 20, 44):
         reject(f"superblock_{at}.h5", good[:at] + bytes([good[at] ^ 1]) + good[at + 1:], [BAD, UNSUPPORTED][at == 9], None, "")
     reject("version_9.h5", good[:8] + b"\x09" + good[9:], UNSUPPORTED, 8, "version 9")
     reject("root_sum.h5", good[:60] + bytes([good[60] ^ 1]) + good[61:], BAD, 48, "checksum")
+    # One object of several: the rest is read.
+    first = header(GROUP, link(b"a", 0), link(b"w", 0))
+    ours = header(space(4), datatype(), compact(struct.pack("<4f", 1, 2, 3, 4)))
+    first = header(GROUP, link(b"a", 48 + len(first)), link(b"w", 48 + len(first) + len(ours)))
+    both = file([first, ours, ours])
+    at = 48 + len(first) + 20
+    reject("object_sum.h5", both[:at] + bytes([both[at] ^ 1]) + both[at + 1:], BAD, 48 + len(first), "checksum", "opens")
+    # 8 TiB, of which nothing is stored: only slices are read.
+    fill = message(5, struct.pack("<BBIf", 3, 0x2A, 4, 3))
+    reject("bomb.h5", one(space(2**21, 2**20), datatype(), fill, layout(NOWHERE, 0)), UNSUPPORTED, None, "read slices", "opens")
     reject("sizes_4.h5", file([header(GROUP)], sizes=(4, 4)), UNSUPPORTED, 0, "addresses of 4")
     reject("root_outside.h5", file([header(GROUP)], root=2**40), BAD, 0, "outside")
     reject("header_long.h5", file([header(GROUP, size=2**31)]), BAD, 48, "past the file")
     reject("no_layout_data.h5", one(space(4), datatype(), layout(0, 4)), BAD, None, "has only 4")
     reject("data_outside.h5", one(space(4), datatype(), layout(2**40, 16)), BAD, None, "outside", "opens")
     reject("rank_33.h5", one(space(*[1] * 33), datatype(), compact(bytes(4))), LIMIT, None, "33 dimensions")
-    reject("shape_wraps.h5", one(space(2**33, 2**33), datatype(), compact(bytes(4))), BAD, None, "2^64")
-    reject("bytes_wrap.h5", one(space(2**62, 1), datatype(), compact(b"")), BAD, None, "2^64")
-    reject("type_class_13.h5", one(space(4), datatype(b"\x1d" + bytes(3) + b"\4\0\0\0"), compact(bytes(16))), UNSUPPORTED, None, "class 13")
-    reject("type_cut.h5", one(space(4), datatype(floating()[:12]), compact(bytes(16))), BAD, None, "cut")
+    reject("shape_wraps.h5", one(space(2**33, 2**33), datatype(), compact(bytes(4))), BAD, None, "2^64", "opens")
+    reject("bytes_wrap.h5", one(space(2**62, 1), datatype(), compact(b"")), BAD, None, "2^64", "opens")
+    reject("type_class_13.h5", one(space(4), datatype(b"\x1d" + bytes(3) + b"\4\0\0\0"), compact(bytes(16))), UNSUPPORTED, None, "class 13", "opens")
+    reject("type_cut.h5", one(space(4), datatype(floating()[:12]), compact(bytes(16))), BAD, None, "cut", "opens")
     reject("message_past.h5", file([header(GROUP, b"\1\xff\x7f\0")]), BAD, None, "runs past")
     reject("continued_in_itself.h5", file([header(GROUP, message(0x10, struct.pack("<QQ", 48, 24)))]), BAD, None, "")
     reject("twice.h5", one(space(4), datatype(), compact(bytes(16)), root=[link(b"w", 48)]), BAD, 48, "two links")
@@ -228,7 +238,8 @@ def make_damaged_structures():
         rest = make(room, entries or put_chunks(room, row, 4))
         if change:
             room.bytes = change(room.bytes)
-        reject(f"{name}.h5", room.file(growing([23], [most]), datatype(), chunks4(kind, rest, 1, 4)), code, offset, message_)
+        reject(f"{name}.h5", room.file(growing([23], [most]), datatype(), chunks4(kind, rest, 1, 4)), code, offset, message_,
+               "opens" if message_ == "checksum" else "rejects")
 
     def flip(magic, by):
         def change(data):

@@ -31,9 +31,9 @@ def tensor(name, dtype, shape, data, path=None):
     return {"name": name, "dtype": dtype, "shape": list(shape), "sha256": hashlib.sha256(data).hexdigest(), "attrs": {"orbax.path": path} if path else {}}
 
 
-def valid(name, members, tensors, attrs=None):
+def valid(name, members, tensors, attrs=None, warnings=0):
     put("valid", name, members)
-    expect["valid"][name] = {"format": "orbax", "warnings": 0, "tensors": tensors, "attrs": attrs or {}}
+    expect["valid"][name] = {"format": "orbax", "warnings": warnings, "tensors": tensors, "attrs": attrs or {}}
 
 
 def reject(name, members, code, message, offset=None, **how):
@@ -54,6 +54,8 @@ def make_valid():
     valid("inline.orbax.zip", flat(W), [told])
     valid("folder/manifest.ocdbt", {}, [told])
     put("valid", "folder", flat(W))
+    valid("x.orbax-checkpoint-tmp-1/manifest.ocdbt", {}, [told], warnings=1) # a save that was not finished
+    put("valid", "x.orbax-checkpoint-tmp-1", flat(W))
     valid("outside.orbax.zip", flat([W[0], (b"params.w/0", (0, 3, 16))], data=b"???" + ONE), [told])
     tree = metadata(("params", "w"))
     valid("tree.orbax.zip", flat(W, {"_METADATA": tree, "_strings.json": b'{"note": "x"}', "_CHECKPOINT_METADATA": b"{}"}),
@@ -174,6 +176,12 @@ def make_rejected():
     reject("strings.orbax.zip", {**good, "_strings.json": b"[]"}, BAD, "_strings.json")
     steps = {f"{i}/default/_METADATA": metadata() for i in (100, 200)} | {f"{i}/default/d/x": b"" for i in (100, 200)}
     reject("steps.orbax.zip", {"_CHECKPOINT_METADATA": b'{"item_handlers": {}}', **steps}, UNSUPPORTED, "holds 2 checkpoints")
+    step = {"_CHECKPOINT_METADATA": b'{"item_handlers": {}}'}
+    below = {f"default/{name}": data for name, data in good.items()} # an item without _METADATA, and a part of its database
+    reject("item.orbax.zip", {**step, **below, "default/ocdbt.process_0/manifest.ocdbt": b""}, UNSUPPORTED, "is 'default': open that one")
+    dirs = {"default/_METADATA": metadata(("w", )), "default/w/.zarray": zarray([4], [4]), "default/w/0": ONE}
+    reject("item_dirs.orbax.zip", {**step, **dirs}, UNSUPPORTED, "is 'default': open that one")
+    reject("nothing.orbax.zip", step, BAD, "no arrays here")
 
 
 def main():

@@ -58,18 +58,18 @@ def make(c):
     for name, n in HUGE.items():
         c.rejected("C", f"root_{name}", file([header(GROUP)], root=n), BAD, None, "", f"the root at {n}")
         c.rejected("C", f"end_{name}", file([header(GROUP)], end=n), [BAD, SHORT], None, "", f"a file that ends at {n}")
-        c.rejected("C", f"link_{name}", file([header(GROUP, link(b"w", n))]), BAD, None, "", f"a dataset at {n}")
+        c.damaged("C", f"link_{name}", file([header(GROUP, link(b"w", n))]), BAD, 1, f"a dataset at {n}")
         c.rejected("C", f"data_{name}", one(space(4), datatype(), layout(n, 16)) if n != NOWHERE else one(space(4), datatype(), layout(n - 1, 16)),
                    BAD, None, "outside", f"data at {n}")
         c.rejected("C", f"continued_{name}", file([header(GROUP, message(0x10, struct.pack("<QQ", 60, n)))]), BAD, None, "", f"a continuation of {n} bytes")
         c.rejected("C", f"heap_{name}", file([header(message(2, struct.pack("<BBQQ", 0, 0, n if n != NOWHERE else n - 1, 48)))]), BAD, None, "", f"a heap at {n}")
-        c.rejected("D", f"dims_{name}", one(space(n, n), datatype(), DATA), BAD, None, "", f"two dimensions of {n}")
+        c.damaged("D", f"dims_{name}", one(space(n, n), datatype(), DATA), BAD, 1, f"two dimensions of {n}")
         c.rejected("C", f"tree_{name}", old_group([n]), BAD, None, "", f"a node at {n}")
         c.rejected("C", f"name_{name}", old_group([600], names=(n, )), BAD, None, "outside", f"a name at {n} of the heap")
     c.rejected("C", "message", file([header(GROUP, b"\1\xff\xff\0")]), BAD, None, "runs past", "a message of 65535 bytes")
     c.rejected("C", "header", file([header(GROUP, size=2**32 - 1)]), BAD, 48, "past the file", "a header of 4 GiB")
     c.rejected("C", "attribute", file([header(GROUP, attribute(b"n", dims=(9, )))]), BAD, None, "past its message", "an attribute of 9 numbers with one")
-    c.rejected("D", "bytes", one(space(2**62), datatype(), DATA), BAD, None, "2^64", "bytes that wrap to 0")
+    c.damaged("D", "bytes", one(space(2**62), datatype(), DATA), BAD, 1, "bytes that wrap to 0")
     c.rejected("E", "size", one(space(5), datatype(), DATA), BAD, None, "has only 16", "5 floats in 16 bytes")
     c.accepted("H", "old", old_group([600]), 1, "a group of the old kind", warnings=0)
     c.rejected("G", "tree_itself", old_group([200], level=1), BAD, 200, "loop", "a node that is its own child: libhdf5 2.0.0 dies of it (SIGSEGV)")
@@ -100,9 +100,9 @@ def make(c):
     c.damaged("K", "virtual", one(space(4), datatype(), message(8, struct.pack("<BBQI", 4, 3, NOWHERE, 0))), "TNF_EUNSUPPORTED", 1, "a virtual dataset")
     c.damaged("J", "x87", one(space(1), datatype(floating(128, 64, 15, 63, 16383)), compact(bytes(16))), "TNF_EUNSUPPORTED", 1, "floats of 80 bits")
     for kind in (12, 13, 14, 15):
-        c.rejected("J", f"class_{kind}", one(space(4), datatype(bytes([0x10 | kind]) + bytes(3) + b"\4\0\0\0"), DATA), UNSUPPORTED, None, "class",
+        c.damaged("J", f"class_{kind}", one(space(4), datatype(bytes([0x10 | kind]) + bytes(3) + b"\4\0\0\0"), DATA), UNSUPPORTED, 1,
                    f"a type of the class {kind}")
-    c.rejected("J", "size_0", one(space(4), datatype(b"\x10" + bytes(7) + bytes(4)), DATA), BAD, None, "datatype", "numbers of no bytes")
+    c.damaged("J", "size_0", one(space(4), datatype(b"\x10" + bytes(7) + bytes(4)), DATA), BAD, 1, "numbers of no bytes")
     packed = zlib.compress(bytes(16))
     c.accepted("N", "deflate", chunked(packed, filters=[(1, [6])]), 1, "a chunk that is deflated", warnings=0)
     c.damaged("N", "deflate_more", chunked(zlib.compress(bytes(17)), filters=[(1, [6])]), BAD, 1, "a chunk of a byte more")
