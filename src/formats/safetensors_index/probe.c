@@ -49,7 +49,7 @@ static int probe_index(const tnf_probe *p)
     return named && metadata && p->size > p->nhead ? TNF_PROBE_EXTENSION : TNF_PROBE_NO;
 }
 
-/* Shards end in .bin, in .msgpack, or in anything else. */
+/* Shards end in .bin, .pt or .pth, in .msgpack, or in anything else. */
 static bool is_of(const tnf_probe *p, const char *ending)
 {
     return names_file(p, ending) && !names_file(p, ".safetensors\"");
@@ -57,7 +57,7 @@ static bool is_of(const tnf_probe *p, const char *ending)
 
 static bool is_pytorch(const tnf_probe *p)
 {
-    return is_of(p, ".bin\"");
+    return is_of(p, ".bin\"") || is_of(p, ".pt\"") || is_of(p, ".pth\"");
 }
 
 static bool is_flax(const tnf_probe *p)
