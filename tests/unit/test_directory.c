@@ -94,7 +94,7 @@ static void a_file_says_which_checkpoint(void **state)
                            "all_model_checkpoint_paths: \"ckpt-1\"\n"
                            "all_model_checkpoint_paths: 'ckpt-2'\n");
     assert_found("ckpt-2.index");
-    put_text("checkpoint", "model_checkpoint_path: \"/home/me/\\143kpt\\x2d3\"");
+    put_text("checkpoint", "model_checkpoint_path: \"/home/me/\\143kpt\\x2d3\" # its end");
     assert_found("ckpt-3.index");
     put("model.gten"); /* of which it says nothing */
     assert_fails(tnf_directory_model(&out, dir, &arena, &e), TNF_EINVAL);

@@ -19,11 +19,13 @@ struct text {
 
 static void skip_space(struct text *t)
 {
-    for (; t->p < t->end; t->p++) {
+    while (t->p < t->end) {
         if (*t->p == '#')
-            while (t->p + 1 < t->end && *t->p != '\n')
+            while (t->p < t->end && *t->p != '\n')
                 t->p++;
-        if (!memchr(" \t\r\n,;#", *t->p, 8))
+        else if (memchr(" \t\r\n,;", *t->p, 6))
+            t->p++;
+        else
             return;
     }
 }
