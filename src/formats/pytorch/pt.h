@@ -119,6 +119,7 @@ typedef struct pt_file {
                                     * stand for more than fit, so it grows with the pickles */
     bool cut;                      /* there were more */
     uint64_t scan_left;            /* bytes that tnf_pt_scan_call() may still look at */
+    uint64_t scanned;              /* bytes of records that nothing uses, looked at */
     unsigned nested;               /* files within files that are looked at */
     unsigned pickles;              /* that were looked at */
     bool failed;                   /* the file cannot be read */
