@@ -9,6 +9,9 @@
 #include <string.h>
 
 #define MOST ((uint64_t)64 << 20) /* of a record that may be a pickle */
+/* Of all of them: so much, and so often the bytes of the file. */
+#define ALL   ((uint64_t)16 << 20)
+#define RATIO 4u
 
 bool tnf_pt_in_folder(const pt_record *r, const char *folder)
 {
@@ -57,6 +60,12 @@ static tnf_status scan_record(pt_zip *z, pt_record *r, bool *yes, tnf_error *e)
     bool archive = memcmp(head, "PK\3\4", 4) == 0;
     if (!archive && !tnf_pt_may_be_pickle(head, sizeof head))
         return TNF_OK;
+    z->f->scanned += r->member->size < MOST ? r->member->size : 0;
+    if (z->f->scanned > ALL + RATIO * z->from.size) {
+        tnf_warn(z->f->r, r->offset, "%s may be a pickle, but is not looked at: there are too many",
+                 TNF_QUOTED(r->name));
+        return TNF_OK;
+    }
     tnf_status status = tnf_pt_read_record(z, r, MOST, &c, &said);
     if (status == TNF_ENOMEM)
         return tnf_fail(e, status, said.offset, "%s", said.message);

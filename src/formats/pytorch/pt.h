@@ -119,6 +119,7 @@ typedef struct pt_file {
                                     * stand for more than fit, so it grows with the pickles */
     bool cut;                      /* there were more */
     uint64_t scan_left;            /* bytes that tnf_pt_scan_call() may still look at */
+    uint64_t scanned;              /* bytes of records that nothing uses, looked at */
     unsigned nested;               /* files within files that are looked at */
     unsigned pickles;              /* that were looked at */
     bool failed;                   /* the file cannot be read */
@@ -285,8 +286,8 @@ void tnf_pt_index_notes(const tnf_reader *r,
 /* sums.c */
 tnf_status tnf_pt_check_sums(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
                              tnf_error *e);
-/* A storage of an archive that lies in another file, from `base` on: its bytes are put together with
- * others, or gathered, so that verify compares the record with its CRC. */
+/* A storage of an archive that lies in another file, from `base` on: its bytes are put together
+ * with others, or gathered, so that verify compares the record with its CRC. */
 tnf_status tnf_pt_keep_inner_sum(pt_file *f, const pt_storage *s, tnf_fetch_fn fetch, void *ctx,
                                  uint64_t base, tnf_error *e);
 /* slack.c: what tensors have of storages, and what none has. */

@@ -242,7 +242,8 @@ static tnf_status fits(tnf_fit *fit, tnf_error *e)
     bool tree = n > 0 && !why;
     for (size_t i = 0; !tree && i < c->n; i++)
         if (is_bare(&c->objects[i]) && c->objects[i].parts->flags & TNF_PART_UNREADABLE)
-            fit->objects[i] = (tnf_verdict) { TNF_DROPPED, "it has no bytes, and its tree is lost" };
+            fit->objects[i] = (tnf_verdict) { TNF_DROPPED,
+                                              "it has no bytes, and its tree is lost" };
         else if (fit->objects[i].fate == TNF_NATIVE && needs_tree(&c->objects[i]))
             fit->objects[i] = (tnf_verdict) { TNF_TRANSFORMED,
                                               "without its tree it is written as a plain tensor" };

@@ -334,7 +334,8 @@ static tnf_status keep_code(pt_zip *z, tnf_error *e)
     for (uint32_t i = 0; i < tnf_named_count(&z->records); i++) {
         pt_record *r = tnf_named_at(&z->records, i);
         if ((!tnf_pt_in_folder(r, "code/") && !tnf_pt_in_folder(r, "extra/")) ||
-            tnf_pt_is_pickle_name(r->name) || r->name.p[r->name.n - 1] == '/' || strcmp(r->name.p, PT_METADATA) == 0)
+            tnf_pt_is_pickle_name(r->name) || r->name.p[r->name.n - 1] == '/' ||
+            strcmp(r->name.p, PT_METADATA) == 0)
             continue;
         bool lost;
         tnf_status status = tnf_pt_locate_record(z, r, e);

@@ -351,6 +351,13 @@ def make_hidden(c):
            "a deflated record that nothing uses")
     for name, where in {"protocol0": "data/9", "in_extra": "extra/notes", "in_code": "code/a.py"}.items():
         danger(c, "I", f"hidden_{name}", checkpoint(TREE, (where, b"cposix\ngetpid\n(tR.")).end(), f"a pickle of protocol 0 as {where}")
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    large = b"\x80\x02" + bytes((4 << 20) - 100)
+    packed = packer.compress(large) + packer.flush()
+    bombs = checkpoint()
+    for i in range(40):
+        bombs.add(f"archive/extra/{i}", packed, method=8, size=len(large), crc=zlib.crc32(large))
+    c.accepted("F", "hidden_bombs", bombs.end(), 1, "forty records of nearly 4 MiB that begin as pickles do", warnings=None)
     danger(c, "I", "hidden_behind_storages", legacy(LEGACY) + call, "behind the last storage")
     danger(c, "I", "hidden_behind_object", tar(behind=call), "behind the object of a tar archive")
     danger(c, "I", "hidden_member", tar(more=member("notes", call)), "in another member of a tar archive")
