@@ -237,10 +237,10 @@ typedef struct call {
     const ls_options *how;
     unsigned depth; /* 0: each tensor */
     opt_list globs;
-    bool *hit;      /* for each pattern: it took something */
-    bool several;   /* files */
-    size_t shown;   /* files, so far */
-    size_t left;    /* tensors that are listed, of all that the patterns take */
+    bool *hit;    /* for each pattern: it took something */
+    bool several; /* files */
+    size_t shown; /* files, so far */
+    size_t left;  /* tensors that are listed, of all that the patterns take */
     size_t taken;
     ls_total total; /* of all of them */
 } call;

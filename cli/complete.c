@@ -332,9 +332,9 @@ static void zsh(FILE *to)
 
 static void fish_option(FILE *to, const char *condition, const opt *o)
 {
-    static const char *const fish_values[] = {
-        " -x", " -r -F", " -x -a '(__tenfold_names tensors)'", " -x -a '(__tenfold_names keys)'"
-    };
+    static const char *const fish_values[] = { " -x", " -r -F",
+                                               " -x -a '(__tenfold_names tensors)'",
+                                               " -x -a '(__tenfold_names keys)'" };
     fprintf(to, "complete -c tenfold %s -l %s", condition, o->name);
     if (o->letter)
         fprintf(to, " -s %c", o->letter);

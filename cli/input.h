@@ -127,7 +127,9 @@ int nothing_selected(const char *name, size_t nselect, size_t nexclude);
 /* --select and --exclude for a command whose struct has lists of these names. */
 #define CHOICE_OPTIONS(type, select_help)                                                          \
     { "select", 0, OPT_LIST, offsetof(type, select), "GLOB", NULL, select_help },                  \
-        { "exclude", 0, OPT_LIST, offsetof(type, exclude), "GLOB", NULL,                           \
-          "Leave out the tensors whose name matches. May be repeated." }
+    {                                                                                              \
+        "exclude", 0, OPT_LIST, offsetof(type, exclude), "GLOB", NULL,                             \
+            "Leave out the tensors whose name matches. May be repeated."                           \
+    }
 
 #endif

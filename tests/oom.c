@@ -25,7 +25,8 @@ static uint64_t first_of(unsigned long tried)
     return 1 + tried % step();
 }
 
-/* An error that nobody has filled is told from one that was: no status of the run before is left. */
+/* An error that nobody has filled is told from one that was: no status of the run before is left.
+ */
 static tnf_error untouched(void)
 {
     tnf_error error;

@@ -150,7 +150,8 @@ static void check_members(const tnf_container *c)
         assert_ok(tnf_container_place_near(&place, &near, c, i, &e));
         assert_ok(tnf_container_head(&near, &place, m, text, n, &e));
         assert_string_equal(text, given[i].text);
-        assert_ok(tnf_container_place_near(&again, &other, c, 0, &e)); /* what is near is of another */
+        assert_ok(
+            tnf_container_place_near(&again, &other, c, 0, &e)); /* what is near is of another */
         memset(text, 0, sizeof text);
         assert_ok(tnf_container_head(&other, &place, m, text, n, &e));
         assert_string_equal(text, given[i].text);

@@ -69,9 +69,9 @@ static void knows_data(void **state)
 static void knows_no_more(void **state)
 {
     static const char *const names[][2] = {
-        { "uuid", "getnode" },          { "datetime", "sys" },         { "numpy", "vectorize" },
-        { "numpy.linalg", "inv" },      { "torchevil", "FloatStorage" }, { "osmium", "system" },
-        { "decimal", "getcontext" },    { "numpyx", "dtype" },         { "numpy.dtype", "x" },
+        { "uuid", "getnode" },       { "datetime", "sys" },           { "numpy", "vectorize" },
+        { "numpy.linalg", "inv" },   { "torchevil", "FloatStorage" }, { "osmium", "system" },
+        { "decimal", "getcontext" }, { "numpyx", "dtype" },           { "numpy.dtype", "x" },
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const tnf_pickle_node *node = name_node(*state, names[i][0], names[i][1]);

@@ -178,7 +178,8 @@ static void slices_of_fixtures_do(void **state)
         size_t bytes;
         uint64_t most;
     } all[] = {
-        /* OCDBT: eight values of 512 bytes, in a member of an archive: its header, and 96 bytes more */
+        /* OCDBT: eight values of 512 bytes, in a member of an archive: its header, and 96 bytes
+           more */
         { VALID "orbax/valid/chunked.orbax.zip",
           "w",
           { { 5, 1, 1, false }, { 0, 1, 128, false } },

@@ -52,9 +52,8 @@ static bool all_are(const tnf_pickle_node *list, bool (*so)(const tnf_pickle_nod
 const tnf_pickle_node *tnf_pt_pairs(const tnf_pickle_node *call)
 {
     bool factory = tnf_pickle_is_call(call, "collections", "defaultdict");
-    const tnf_pickle_node *from = tnf_pt_is_dict_class(call)
-                                      ? tnf_pickle_arg(call, factory ? 1 : 0)
-                                      : NULL;
+    const tnf_pickle_node *from = tnf_pt_is_dict_class(call) ? tnf_pickle_arg(call, factory ? 1 : 0)
+                                                             : NULL;
     if (!from || from->kind == TNF_PICKLE_DICT)
         return from;
     bool list = from->kind == TNF_PICKLE_LIST || from->kind == TNF_PICKLE_TUPLE;
@@ -165,9 +164,9 @@ static void mark_above(place *stack, size_t n)
 
 static bool is_leaf(const tnf_pickle_node *node)
 {
-    return node->kind != TNF_PICKLE_CALL && (node->kind < TNF_PICKLE_LIST || node->n == 0 ||
-                                             node->kind == TNF_PICKLE_GLOBAL ||
-                                             node->kind == TNF_PICKLE_PERSISTENT);
+    return node->kind != TNF_PICKLE_CALL &&
+           (node->kind < TNF_PICKLE_LIST || node->n == 0 || node->kind == TNF_PICKLE_GLOBAL ||
+            node->kind == TNF_PICKLE_PERSISTENT);
 }
 
 tnf_status tnf_pt_mark_holders(tnf_pickle_node *root, tnf_arena *scratch, tnf_error *e)

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MOST ((uint64_t)64 << 20) /* of a record that may be a pickle */
+#define MOST  ((uint64_t)64 << 20) /* of a record that may be a pickle */
 /* Of all of them: so much, and so often the bytes of the file. */
 #define ALL   ((uint64_t)16 << 20)
 #define RATIO 4u

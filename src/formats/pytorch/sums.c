@@ -134,10 +134,9 @@ static tnf_status compare_record(const tnf_source *source, const pt_sum *s, uint
     if (status == TNF_OK) {
         uint32_t crc = (uint32_t)found[0] << 24 | (uint32_t)found[1] << 16 |
                        (uint32_t)found[2] << 8 | found[3];
-        return crc == s->crc
-                   ? TNF_OK
-                   : tnf_fail(e, TNF_EDIGEST, at, "the record %s does not match its CRC",
-                              TNF_QUOTED(s->name));
+        return crc == s->crc ? TNF_OK
+                             : tnf_fail(e, TNF_EDIGEST, at, "the record %s does not match its CRC",
+                                        TNF_QUOTED(s->name));
     }
     if (!is_damage(status)) {
         if (e)

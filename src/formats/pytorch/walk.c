@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PATHS 100000u
-#define REPR  400u
-#define SAME  100u /* tensors of one name */
+#define PATHS       100000u
+#define REPR        400u
+#define SAME        100u /* tensors of one name */
 /* Bytes of all names: long keys of shared containers can make far more of them than there are. */
 #define MOST_NAMES  ((uint64_t)4 << 20)
 #define NAMES_RATIO 64u
