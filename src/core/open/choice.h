@@ -6,6 +6,7 @@
 
 #include "format.h"
 
+#ifdef TENFOLD_FOLDERS
 /* The format whose file of text has this name; NULL: none. */
 const tnf_format *tnf_choice_format(const char *name);
 /* Is it a file that such a text may mean? */
@@ -22,5 +23,13 @@ tnf_status tnf_choice_far(char **name, const tnf_format *f, const char *url,
 bool tnf_folder_mark(char **out, const char *path, tnf_arena *arena);
 /* A folder of such folders (of a training's steps): TNF_EINVAL, with their names. */
 tnf_status tnf_name_folders(const char *path, tnf_arena *arena, tnf_error *e);
+#else /* no format of this build has any of it */
+#define tnf_choice_format(name)                     NULL
+#define tnf_choice_covers(name)                     false
+#define tnf_choice_near(name, f, path, arena, e)    TNF_OK
+#define tnf_choice_far(name, f, url, how, arena, e) TNF_OK
+#define tnf_folder_mark(out, path, arena)           false
+#define tnf_name_folders(path, arena, e)            TNF_OK
+#endif
 
 #endif

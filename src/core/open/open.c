@@ -267,8 +267,13 @@ static tnf_status index_undisturbed(tnf_file *f, const char *path, tnf_error *e)
 
 static tnf_status claim_path(tnf_file *f, const char *path, tnf_error *e)
 {
+#ifdef TENFOLD_READ_ONLY
+    (void)f, (void)path, (void)e; /* who cannot write keeps nobody from it */
+    return TNF_OK;
+#else
     return f->options.to_change && f->depth == 0 ? tnf_claim_take(&f->claim, path, NULL, e)
                                                  : TNF_OK;
+#endif
 }
 
 tnf_status tnf_open_over(tnf_file **out, tnf_source *source, const char *path,
