@@ -35,9 +35,9 @@ static void fold_line(FILE *to, const char *p, size_t n, size_t indent, size_t w
         size_t wide = count_columns(p + word, i - word);
         if (column > from && column + gap + wide > width) {
             putc('\n', to);
-            gap = column = 0;
-            from = indent;
-            put_spaces(to, column = indent);
+            gap = 0;
+            from = column = indent;
+            put_spaces(to, indent);
         } else if (column == 0) {
             from = gap;
         }

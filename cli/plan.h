@@ -7,7 +7,7 @@
 #include <tenfold/convert.h>
 
 /* One item on a line. */
-void plan_line(FILE *to, const tnf_plan_item *item);
+void plan_line(FILE *out, const tnf_plan_item *item);
 /* A dry run, on stdout: what is not simply kept (with --verbose all), and how many of each. */
 void plan_text(const tnf_report *report, const cli_state *cli);
 /* The same as JSON, all of it. With `list` "in" is an array. */

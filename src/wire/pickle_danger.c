@@ -67,7 +67,7 @@ static const char plain_numpy[] =
     "random.bit_generator.SeedSequence random.bit_generator.__pyx_unpickle_SeedSequence "
     "polynomial.polynomial.Polynomial ";
 
-static bool has_word(const char *list, const char *word, size_t n)
+bool tnf_pickle_list_has(const char *list, const char *word, size_t n)
 {
     for (const char *p = strstr(list, " "); p && p[1];) {
         size_t here = strcspn(p + 1, " ");
@@ -82,7 +82,7 @@ static bool has_word(const char *list, const char *word, size_t n)
 static bool has_module(const char *list, tnf_str module)
 {
     for (size_t end = 1; end <= module.n; end++)
-        if ((end == module.n || module.p[end] == '.') && has_word(list, module.p, end))
+        if ((end == module.n || module.p[end] == '.') && tnf_pickle_list_has(list, module.p, end))
             return true;
     return false;
 }
@@ -108,11 +108,12 @@ static tnf_str full_name(char out[300], const tnf_pickle_global *g)
 
 static bool is_plain(tnf_str full)
 {
-    if (has_word(plain_names, full.p, full.n))
+    if (tnf_pickle_list_has(plain_names, full.p, full.n))
         return true;
     size_t skip = sizeof "numpy." - 1;
     return begins(full, "numpy.dtypes.") ||
-           (begins(full, "numpy.") && has_word(plain_numpy, full.p + skip, full.n - skip));
+           (begins(full, "numpy.") &&
+            tnf_pickle_list_has(plain_numpy, full.p + skip, full.n - skip));
 }
 
 bool tnf_pickle_dangerous(const tnf_pickle_node *global)
@@ -122,7 +123,7 @@ bool tnf_pickle_dangerous(const tnf_pickle_node *global)
     char text[300];
     tnf_str full = full_name(text, g);
     if (g->computed || has_module(dangerous_modules, g->module) ||
-        has_word(dangerous_names, full.p, full.n))
+        tnf_pickle_list_has(dangerous_names, full.p, full.n))
         return true;
     if (begins(g->module, "transformers") && ends(g->name, "from_pretrained"))
         return true;
@@ -131,7 +132,7 @@ bool tnf_pickle_dangerous(const tnf_pickle_node *global)
     /* Python looks for one name within the other: Class.method, or module.function. */
     size_t first = g->module.n + 1 + (size_t)(dot - g->name.p);
     tnf_str outer = { full.p, first < full.n ? first : full.n };
-    return !is_plain(outer) || has_word(dangerous_names, outer.p, outer.n);
+    return !is_plain(outer) || tnf_pickle_list_has(dangerous_names, outer.p, outer.n);
 }
 
 bool tnf_pickle_call_dangerous(const tnf_pickle_node *call)

@@ -26,17 +26,6 @@ static const char known_names[] =
 static const char weights_only_names[] =
     " collections.Counter _codecs.encode builtins.set builtins.bytearray builtins.complex ";
 
-static bool has_word(const char *list, const char *word, size_t n)
-{
-    for (const char *p = strstr(list, " "); p && p[1];) {
-        size_t here = strcspn(p + 1, " ");
-        if (here == n && memcmp(p + 1, word, n) == 0)
-            return true;
-        p += 1 + here;
-    }
-    return false;
-}
-
 static bool begins(tnf_str s, const char *with)
 {
     return s.n >= strlen(with) && memcmp(s.p, with, strlen(with)) == 0;
@@ -50,7 +39,7 @@ static bool ends(tnf_str s, const char *with)
 static bool is_known(const tnf_pickle_global *g, const char *full, size_t n)
 {
     tnf_str module = g->module, name = g->name;
-    if (has_word(known_names, full, n))
+    if (tnf_pickle_list_has(known_names, full, n))
         return true;
     bool torch = begins(module, "torch") && (module.n == 5 || module.p[5] == '.');
     if (torch && ends(name, "Storage") && tnf_pt_type_of_storage(name))
@@ -187,7 +176,7 @@ tnf_status tnf_pt_audit(pt_file *f, const tnf_pickle *p, const char *name, uint6
 
 static bool weights_only_takes(const pt_call *c)
 {
-    return c->danger == PT_KNOWN || has_word(weights_only_names, c->name.p, c->name.n);
+    return c->danger == PT_KNOWN || tnf_pickle_list_has(weights_only_names, c->name.p, c->name.n);
 }
 
 static const char *const class_names[] = { "known", "plain", "unknown", "dangerous" };
@@ -316,7 +305,7 @@ void tnf_pt_index_notes(const tnf_reader *r,
         tnf_str name = text_in(&calls->as.items[i], "name");
         danger = danger ||
                  strcmp(text_in(&calls->as.items[i], "class").p, class_names[PT_DANGEROUS]) == 0;
-        refused = refused || !has_word(weights_only_names, name.p, name.n);
+        refused = refused || !tnf_pickle_list_has(weights_only_names, name.p, name.n);
     }
     note(ctx, "calls", calls);
     note_text(note, ctx, "verdict", verdict(danger, refused, false));

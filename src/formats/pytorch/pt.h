@@ -106,8 +106,6 @@ typedef struct pt_file {
     size_t ngathers, gathers_capacity;
     pt_call *calls; /* once all pickles are read */
     size_t ncalls;
-    bool danger;    /* something dangerous is named */
-    bool refused;   /* by torch.load(weights_only=True) */
     pt_span *spans; /* while tensors are read, of those that have not all */
     size_t nspans, spans_capacity;
     pt_sum *sums;
@@ -117,26 +115,28 @@ typedef struct pt_file {
     tnf_named call_list;           /* while they are read */
     uint64_t left;                 /* bytes of values that may still be made of nodes: shared ones
                                     * stand for more than fit, so it grows with the pickles */
-    bool cut;                      /* there were more */
     uint64_t scan_left;            /* bytes that tnf_pt_scan_call() may still look at */
     uint64_t scanned;              /* bytes of records that nothing uses, looked at */
-    unsigned nested;               /* files within files that are looked at */
-    unsigned pickles;              /* that were looked at */
-    bool failed;                   /* the file cannot be read */
     uint64_t base;                 /* of the pickle whose nodes are looked at */
     const tnf_pickle_node *source; /* legacy: the class whose source text stands in the file */
     const char *kind;
     /* Finds the bytes of a storage. */
     tnf_status (*locate)(struct pt_file *f, pt_storage *s, tnf_error *e);
     void *container;
-    bool big;
     tnf_str ours;       /* its id, if it was written here from another format and its order means
                          * nothing; else p is NULL */
-    bool blind;         /* there are no storages: only shapes and types are wanted */
     const char *folder; /* in front of the keys that a pickle has: "data/" */
     tnf_str window;     /* while it is read: of the file, and where */
     uint64_t window_at;
     struct pt_tensor *spare[PT_INNER + 1]; /* while it is read: see tnf_pt_spare() */
+    unsigned nested;                       /* files within files that are looked at */
+    unsigned pickles;                      /* that were looked at */
+    bool danger;                           /* something dangerous is named */
+    bool refused;                          /* by torch.load(weights_only=True) */
+    bool cut;                              /* there were more values than `left` allows */
+    bool failed;                           /* the file cannot be read */
+    bool big;
+    bool blind; /* there are no storages: only shapes and types are wanted */
 } pt_file;
 
 /* A strided view. */
