@@ -120,7 +120,7 @@ def ranges(c, g, f):
         c.rejected(letter, name, f.build(w_offset=value), status, END if status is SHORT else None, message, what)
     offset("offset_0", 0, BAD, "", "a tensor over the header: upstream hands the header out as numbers")
     offset("offset_in_index", data - 1, BAD, "", "a tensor that takes the last byte of the index along")
-    offset("offset_1_more", data + 1, SHORT, "1 bytes", "a tensor whose last byte is missing")
+    offset("offset_1_more", data + 1, SHORT, "1 byte", "a tensor whose last byte is missing")
     offset("offset_past_end", 1 << 30, SHORT, "", "a tensor behind the file")
     offset("offset_2_63", 1 << 63, SHORT, "", "a tensor at 2^63", "D")
     offset("end_wraps", (1 << 64) - 8, BAD, "", "offset and length whose sum is small in 64 bits", "D")
