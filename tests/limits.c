@@ -5,7 +5,7 @@
 #include "support/open.h"
 
 #define PER_BYTE 48u         /* of the file: a record of eight bytes may need some hundreds */
-#define AT_LEAST (32u << 10) /* a handle, its first blocks, a window to read through */
+#define AT_LEAST (33u << 10) /* a handle, its first blocks, a window to read through */
 
 struct facts { /* what a fixture holds, as it opens without limits */
     size_t objects;

@@ -182,8 +182,7 @@ static tnf_status fetch_near(void *ctx, uint64_t offset, void *dst, size_t n, tn
         return tnf_source_read(near->source, offset, dst, n, e);
     if (!find_near(near, offset, n)) {
         near->n = 0;
-        if (tnf_source_read(near->source, offset, near->bytes, more, NULL) != TNF_OK)
-            return tnf_source_read(near->source, offset, dst, n, e); /* it alone may be there */
+        TNF_TRY(tnf_source_read(near->source, offset, near->bytes, more, e));
         near->at = offset;
         near->n = more;
     }

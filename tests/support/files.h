@@ -105,7 +105,7 @@ static inline int fixtures_add(const char *path, const struct stat *st, int kind
         return 0;
     /* of no format by itself: an index beside it, or the manifest above, says what it is */
     if (strstr(path, ".data-0") || strstr(path, ".distcp") ||
-        strstr(path, "/orbax/valid/folder/d/"))
+        strstr(path, "/orbax/valid/folder/d/") || strstr(path, ".orbax-checkpoint-tmp-1/d/"))
         return 0;
     if (fixtures.n == fixtures.room) {
         fixtures.room = fixtures.room ? fixtures.room * 2 : 64;

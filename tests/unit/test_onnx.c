@@ -504,7 +504,9 @@ static void weights_are_replaced(void **state)
 
     /* What is missing is told, and refused or kept. */
     assert_fails(fill(&report, weights, model, at("new.onnx"), false, false, NULL, &e), TNF_ELOSSY);
-    assert_says("3 tensors do not fit the model: tensor 's': no file has it");
+    assert_says(
+        "3 tensors do not fit the model: tensor 's': the model needs this tensor, but no input has "
+        "it");
     assert_int_equal(report->counts[TNF_DROPPED], 3);
     tnf_report_free(report);
     assert_ok(fill(&report, weights, model, at("new.onnx"), true, false, NULL, &e));

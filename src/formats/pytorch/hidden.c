@@ -44,6 +44,12 @@ static tnf_status audit_record(pt_zip *z, pt_record *r, tnf_error *e)
     return tnf_pt_audit(z->f, &p, name, base, e);
 }
 
+/* Is it a fault of the record, which verify tells of, and not of memory or the device? */
+static bool is_its_own(tnf_status status)
+{
+    return tnf_pt_is_damage(status) || status == TNF_ELIMIT;
+}
+
 /* A record that may be a pickle, whatever it is called. Its header is compared with the directory
  * as that of any other: what reads only one of the two sees another file. *yes: it begins as one
  * since protocol 2 does; others are told of only if they name something. */
@@ -55,7 +61,10 @@ static tnf_status scan_record(pt_zip *z, pt_record *r, bool *yes, tnf_error *e)
     *yes = false;
     if (r->member->size < sizeof head)
         return tnf_pt_locate_record(z, r, e);
-    if (tnf_pt_read_head(z, r, head, sizeof head, &said) != TNF_OK)
+    tnf_status status = tnf_pt_read_head(z, r, head, sizeof head, &said);
+    if (status != TNF_OK && !is_its_own(status))
+        return tnf_fail(e, status, said.offset, "%s", said.message);
+    if (status != TNF_OK)
         return tnf_pt_locate_record(z, r, e); /* its bytes are for verify */
     bool archive = memcmp(head, "PK\3\4", 4) == 0;
     if (!archive && !tnf_pt_may_be_pickle(head, sizeof head))
@@ -66,8 +75,8 @@ static tnf_status scan_record(pt_zip *z, pt_record *r, bool *yes, tnf_error *e)
                  TNF_QUOTED(r->name));
         return TNF_OK;
     }
-    tnf_status status = tnf_pt_read_record(z, r, MOST, &c, &said);
-    if (status == TNF_ENOMEM)
+    status = tnf_pt_read_record(z, r, MOST, &c, &said);
+    if (status != TNF_OK && !is_its_own(status))
         return tnf_fail(e, status, said.offset, "%s", said.message);
     *yes = head[0] == 0x80 && head[1] >= 2;
     r->used = false;

@@ -283,7 +283,8 @@ void tnf_pt_notes(const tnf_reader *r, void (*note)(void *ctx, const char *key, 
 void tnf_pt_index_notes(const tnf_reader *r,
                         void (*note)(void *ctx, const char *key, const tnf_value *v), void *ctx);
 
-/* sums.c */
+/* sums.c. Is it a fault of one record, rather than of memory, a limit or the device? */
+bool tnf_pt_is_damage(tnf_status status);
 tnf_status tnf_pt_check_sums(const tnf_reader *r, tnf_arena *arena, tnf_tell tell, void *ctx,
                              tnf_error *e);
 /* A storage of an archive that lies in another file, from `base` on: its bytes are put together

@@ -113,8 +113,7 @@ static tnf_status sum_record(uint8_t crc[4], in_source *there, const pt_sum *s, 
     return status;
 }
 
-/* Of one record, rather than of memory, a limit or the device? */
-static bool is_damage(tnf_status status)
+bool tnf_pt_is_damage(tnf_status status)
 {
     return status == TNF_EFORMAT || status == TNF_ETRUNCATED || status == TNF_EDIGEST ||
            status == TNF_EUNSUPPORTED;
@@ -138,7 +137,7 @@ static tnf_status compare_record(const tnf_source *source, const pt_sum *s, uint
                              : tnf_fail(e, TNF_EDIGEST, at, "the record %s does not match its CRC",
                                         TNF_QUOTED(s->name));
     }
-    if (!is_damage(status)) {
+    if (!tnf_pt_is_damage(status)) {
         if (e)
             *e = why;
         return status;
@@ -163,7 +162,7 @@ tnf_status tnf_pt_check_sums(const tnf_reader *r, tnf_arena *arena, tnf_tell tel
         tnf_status status = compare_record(r->source, &f->sums[i], block, &told);
         if (status == TNF_OK)
             continue;
-        if (!is_damage(status)) {
+        if (!tnf_pt_is_damage(status)) {
             if (e)
                 *e = told;
             return status;
@@ -186,7 +185,7 @@ tnf_status tnf_pt_salvage_record(pt_zip *z, pt_record *r, bool *lost, tnf_error 
     if (!z->block)
         return tnf_arena_fail(reader->scratch, "a record", e);
     tnf_status status = compare_record(reader->source, &sum, z->block, &why);
-    *lost = is_damage(status) && tnf_lose(reader, status, &why);
+    *lost = tnf_pt_is_damage(status) && tnf_lose(reader, status, &why);
     r->compared = status == TNF_OK || *lost;
     if (!r->compared && e)
         *e = why;
