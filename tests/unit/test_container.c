@@ -419,6 +419,28 @@ static void parts_of_files(void **state)
 
 /* ------------------------------------------------------------ writing */
 
+/* A name that no path holds, and a file that came to stand where the folder is to be. */
+static void no_place(void **state)
+{
+    (void)state;
+    tnf_error e;
+    tnf_folder_sink f;
+    tnf_sink *sink;
+    char name[5000];
+    for (size_t i = 0; i < sizeof name; i++)
+        name[i] = i % 100 == 99 ? '/' : 'n';
+    name[sizeof name - 1] = 0;
+    assert_int_equal(mkdir(in_root("p"), 0700), 0);
+    assert_ok(tnf_folder_sink_begin(&f, in_root("p/new"), TNF_SINK_REPLACE, NULL, &e));
+    assert_int_not_equal(tnf_folder_sink_member(&f, as_str(name), &sink, &e), TNF_OK);
+    assert_ok(put_member(&f, "a", "text", &e));
+    put_file("p/new", "a file");
+    assert_int_not_equal(tnf_folder_sink_end(&f, &e), TNF_OK);
+    assert_says("cannot put the folder in place");
+    tnf_folder_sink_free(&f);
+    assert_int_equal(count_entries("p"), 1); /* the file, as it was */
+}
+
 static void given_up(void **state)
 {
     (void)state;
@@ -431,6 +453,9 @@ static void given_up(void **state)
     assert_ok(tnf_folder_sink_member(&f, as_str("half"), &sink, &e));
     assert_ok(tnf_sink_write(sink, "x", 1, &e));
     assert_int_equal(count_entries("w"), 1);
+    tnf_sink *other;
+    assert_fails(tnf_folder_sink_member(&f, as_str("second"), &other, &e), TNF_EBUG);
+    assert_null(other);
     tnf_folder_sink_free(&f);
     assert_int_equal(count_entries("w"), 0);
     assert_fails(tnf_folder_sink_begin(&f, in_root("w/no/where"), 0, NULL, &e), TNF_ENOTFOUND);
@@ -495,6 +520,7 @@ int main(void)
         cmocka_unit_test(many_files),
         cmocka_unit_test(too_deep),
         cmocka_unit_test(parts_of_files),
+        cmocka_unit_test(no_place),
         cmocka_unit_test(given_up),
         cmocka_unit_test(names_that_lead_out),
         cmocka_unit_test(over_what_is_there),
