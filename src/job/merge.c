@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The results of all parts as one: rows in their order, numbers added, the best of all answers. */
+#include "base/str.h"
 #include "job/rows.h"
 #include "wire/json.h"
 
@@ -46,11 +47,6 @@ struct merging {
     tnf_error *e;
 };
 
-static bool is(tnf_str key, const char *name)
-{
-    return key.n == strlen(name) && memcmp(key.p, name, key.n) == 0;
-}
-
 static void no_memory(struct merging *m)
 {
     if (m->status == TNF_OK)
@@ -94,10 +90,10 @@ static void take_hit(struct merging *m, tnf_json *j, struct answer *a)
     if (!tnf_json_enter(j, '{'))
         return;
     for (tnf_str key; tnf_json_key(j, &key);)
-        (void)(is(key, "row")                               ? tnf_json_u64(j, &hit.row)
-               : is(key, "score")                           ? take_score(j, &hit.score)
-               : is(key, "word") && tnf_json_peek(j) == '"' ? tnf_json_string(j, &hit.word)
-                                                            : tnf_json_skip(j, NULL));
+        (void)(tnf_str_is(key, "row")                               ? tnf_json_u64(j, &hit.row)
+               : tnf_str_is(key, "score")                           ? take_score(j, &hit.score)
+               : tnf_str_is(key, "word") && tnf_json_peek(j) == '"' ? tnf_json_string(j, &hit.word)
+                                                                    : tnf_json_skip(j, NULL));
     hit.text = (tnf_str) { (const char *)from, (size_t)(j->p - from) };
     if (j->status == TNF_OK)
         add_hit(m, a, &hit);
@@ -119,12 +115,12 @@ static void add_number(struct merging *m, tnf_json *j, tnf_str key, uint64_t in)
     uint64_t v = 0;
     if (!tnf_json_u64(j, &v))
         return;
-    if (in < m->job->o.ninputs && is(key, "checked"))
+    if (in < m->job->o.ninputs && tnf_str_is(key, "checked"))
         m->sums[in].checked += v;
-    else if (in < m->job->o.ninputs && is(key, "undigested"))
+    else if (in < m->job->o.ninputs && tnf_str_is(key, "undigested"))
         m->sums[in].undigested += v;
     for (size_t i = 0; i < COUNTED; i++)
-        if (is(key, counted[i]))
+        if (tnf_str_is(key, counted[i]))
             m->counts[i] += v;
 }
 
@@ -136,14 +132,16 @@ static void take_row(struct merging *m, tnf_json *j)
     if (!tnf_json_enter(j, '{'))
         return;
     for (tnf_str key; tnf_json_key(j, &key);) {
-        if (is(key, "hits")) {
+        if (tnf_str_is(key, "hits")) {
             take_hits(m, j, query);
-        } else if (is(key, "in") || is(key, "index") || is(key, "query")) {
-            (void)tnf_json_u64(j, is(key, "in") ? &row.in : is(key, "index") ? &row.index : &query);
-        } else if (is(key, "row") || is(key, "piece")) {
-            row.piece = is(key, "piece");
+        } else if (tnf_str_is(key, "in") || tnf_str_is(key, "index") || tnf_str_is(key, "query")) {
+            (void)tnf_json_u64(j, tnf_str_is(key, "in")      ? &row.in
+                                  : tnf_str_is(key, "index") ? &row.index
+                                                             : &query);
+        } else if (tnf_str_is(key, "row") || tnf_str_is(key, "piece")) {
+            row.piece = tnf_str_is(key, "piece");
             (void)tnf_json_skip(j, &row.text);
-        } else if (is(key, "found")) {
+        } else if (tnf_str_is(key, "found")) {
             (void)tnf_json_bool(j, &found);
         } else {
             add_number(m, j, key, row.in);

@@ -13,6 +13,7 @@
  * The id is the SHA-256 of this without the id, the paths and the identities: the same work has the
  * same id wherever its files are.
  */
+#include "base/str.h"
 #include "job/job.h"
 #include "wire/json.h"
 
@@ -188,11 +189,6 @@ struct reading {
     tnf_error *e;
 };
 
-static bool is(tnf_str key, const char *name)
-{
-    return key.n == strlen(name) && memcmp(key.p, name, key.n) == 0;
-}
-
 static bool take_copy(struct reading *r, const char **out)
 {
     tnf_str text;
@@ -280,30 +276,30 @@ static void take_option(struct reading *r, tnf_str key)
                   { "replace", &o->replace },
                   { "numeric", &o->numeric } };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (is(key, texts[i].name)) {
+        if (tnf_str_is(key, texts[i].name)) {
             (void)take_copy(r, texts[i].text);
             return;
         }
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
-        if (is(key, flags[i].name)) {
+        if (tnf_str_is(key, flags[i].name)) {
             (void)tnf_json_bool(&r->j, flags[i].flag);
             return;
         }
-    if (is(key, "writer"))
+    if (tnf_str_is(key, "writer"))
         take_writer(r);
-    else if (is(key, "select"))
+    else if (tnf_str_is(key, "select"))
         take_list(r, &o->select, &o->nselect);
-    else if (is(key, "exclude"))
+    else if (tnf_str_is(key, "exclude"))
         take_list(r, &o->exclude, &o->nexclude);
-    else if (is(key, "queries"))
+    else if (tnf_str_is(key, "queries"))
         take_list(r, &o->queries, &o->nqueries);
-    else if (is(key, "max_bytes"))
+    else if (tnf_str_is(key, "max_bytes"))
         (void)tnf_json_u64(&r->j, &o->max_bytes);
-    else if (is(key, "k"))
+    else if (tnf_str_is(key, "k"))
         (void)tnf_json_u64(&r->j, &o->k);
-    else if (is(key, "rtol"))
+    else if (tnf_str_is(key, "rtol"))
         take_double(r, &o->rtol);
-    else if (is(key, "atol"))
+    else if (tnf_str_is(key, "atol"))
         take_double(r, &o->atol);
     else
         (void)tnf_json_skip(&r->j, NULL);
@@ -313,10 +309,10 @@ static bool take_identity(struct reading *r, struct job_pin *pin)
 {
     if (tnf_json_enter(&r->j, '{'))
         for (tnf_str key; tnf_json_key(&r->j, &key);) {
-            pin->dated = is(key, "mtime_ns") || pin->dated;
-            if (is(key, "mtime_ns") ? !tnf_json_u64(&r->j, &pin->mtime_ns)
-                : is(key, "etag")   ? !take_copy(r, &pin->etag)
-                                    : !tnf_json_skip(&r->j, NULL))
+            pin->dated = tnf_str_is(key, "mtime_ns") || pin->dated;
+            if (tnf_str_is(key, "mtime_ns") ? !tnf_json_u64(&r->j, &pin->mtime_ns)
+                : tnf_str_is(key, "etag")   ? !take_copy(r, &pin->etag)
+                                            : !tnf_json_skip(&r->j, NULL))
                 return false;
         }
     return r->j.status == TNF_OK;
@@ -325,11 +321,11 @@ static bool take_identity(struct reading *r, struct job_pin *pin)
 /* One of the members that pins have; false: it is another, or there is an error. */
 static bool take_pin(struct reading *r, tnf_str key, const char *name, struct job_pin *pin)
 {
-    if (is(key, name))
+    if (tnf_str_is(key, name))
         return take_copy(r, &pin->name) && pin->name;
-    if (is(key, "size"))
+    if (tnf_str_is(key, "size"))
         return tnf_json_u64(&r->j, &pin->size);
-    return is(key, "identity") && take_identity(r, pin);
+    return tnf_str_is(key, "identity") && take_identity(r, pin);
 }
 
 static void take_shards(struct reading *r, struct job_input *in)
@@ -375,9 +371,9 @@ static void take_inputs(struct reading *r)
         struct job_input *in = &job->inputs[job->o.ninputs];
         *in = (struct job_input) { .own = { .name = "" } };
         for (tnf_str key; tnf_json_key(&r->j, &key);)
-            if (is(key, "shards"))
+            if (tnf_str_is(key, "shards"))
                 take_shards(r, in);
-            else if (is(key, "header_sha256"))
+            else if (tnf_str_is(key, "header_sha256"))
                 take_header(r, in->header);
             else if (!take_pin(r, key, "path", &in->own))
                 (void)tnf_json_skip(&r->j, NULL);
@@ -399,9 +395,9 @@ static void take_files(struct reading *r)
         struct job_out *out = &job->outs[job->nouts++];
         *out = (struct job_out) { .path = NULL };
         for (tnf_str key; tnf_json_key(&r->j, &key);)
-            (void)(is(key, "path")   ? take_copy(r, &out->path)
-                   : is(key, "size") ? tnf_json_u64(&r->j, &out->size)
-                                     : tnf_json_skip(&r->j, NULL));
+            (void)(tnf_str_is(key, "path")   ? take_copy(r, &out->path)
+                   : tnf_str_is(key, "size") ? tnf_json_u64(&r->j, &out->size)
+                                             : tnf_json_skip(&r->j, NULL));
     }
 }
 
@@ -412,14 +408,14 @@ static void take_output(struct reading *r)
     if (!tnf_json_enter(&r->j, '{'))
         return;
     for (tnf_str key; tnf_json_key(&r->j, &key);) {
-        if (is(key, "files"))
+        if (tnf_str_is(key, "files"))
             take_files(r);
         else
-            (void)(is(key, "mode")     ? take_copy(r, &mode)
-                   : is(key, "format") ? take_copy(r, &job->format)
-                   : is(key, "path")   ? take_copy(r, &job->o.out)
-                   : is(key, "index")  ? take_copy(r, &job->index)
-                                       : tnf_json_skip(&r->j, NULL));
+            (void)(tnf_str_is(key, "mode")     ? take_copy(r, &mode)
+                   : tnf_str_is(key, "format") ? take_copy(r, &job->format)
+                   : tnf_str_is(key, "path")   ? take_copy(r, &job->o.out)
+                   : tnf_str_is(key, "index")  ? take_copy(r, &job->index)
+                                               : tnf_json_skip(&r->j, NULL));
     }
     job->mode = mode ? mode : "rows";
 }
@@ -448,19 +444,19 @@ static void take_member(struct reading *r, struct job_item *it, tnf_str key)
                     { "first_row", &it->first }, { "rows", &it->n },
                     { "at", &it->at },           { "k", &k } };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (is(key, numbers[i].name)) {
+        if (tnf_str_is(key, numbers[i].name)) {
             (void)tnf_json_u64(&r->j, numbers[i].number);
             it->k = k <= UINT16_MAX ? (uint32_t)k : UINT16_MAX;
-            it->whole = it->whole && !is(key, "leaves") && !is(key, "rows");
+            it->whole = it->whole && !tnf_str_is(key, "leaves") && !tnf_str_is(key, "rows");
             return;
         }
-    (void)(is(key, "in")       ? take_size(r, &it->in)
-           : is(key, "index")  ? take_size(r, &it->index)
-           : is(key, "out")    ? take_size(r, &it->out)
-           : is(key, "tensor") ? take_name(r, &it->tensor)
-           : is(key, "role")   ? take_copy(r, &it->role)
-           : is(key, "atom")   ? tnf_json_bool(&r->j, &it->atom)
-                               : tnf_json_skip(&r->j, NULL));
+    (void)(tnf_str_is(key, "in")       ? take_size(r, &it->in)
+           : tnf_str_is(key, "index")  ? take_size(r, &it->index)
+           : tnf_str_is(key, "out")    ? take_size(r, &it->out)
+           : tnf_str_is(key, "tensor") ? take_name(r, &it->tensor)
+           : tnf_str_is(key, "role")   ? take_copy(r, &it->role)
+           : tnf_str_is(key, "atom")   ? tnf_json_bool(&r->j, &it->atom)
+                                       : tnf_json_skip(&r->j, NULL));
 }
 
 static void take_items(struct reading *r)
@@ -485,7 +481,7 @@ static void take_job(struct reading *r)
     if (!tnf_json_string(&r->j, &name))
         return;
     for (unsigned i = 0; i < TNF_JOB_KINDS; i++)
-        if (is(name, tnf_job_names[i]))
+        if (tnf_str_is(name, tnf_job_names[i]))
             r->job->kind = (tnf_job_kind)i;
 }
 
@@ -494,23 +490,23 @@ static void take_plan(struct reading *r, uint64_t *version, char id[TNF_ID_BYTES
     if (!tnf_json_enter(&r->j, '{'))
         return;
     for (tnf_str key; tnf_json_key(&r->j, &key);) {
-        if (is(key, "job"))
+        if (tnf_str_is(key, "job"))
             take_job(r);
-        else if (is(key, "id"))
+        else if (tnf_str_is(key, "id"))
             take_header(r, id);
-        else if (is(key, "inputs"))
+        else if (tnf_str_is(key, "inputs"))
             take_inputs(r);
-        else if (is(key, "output"))
+        else if (tnf_str_is(key, "output"))
             take_output(r);
-        else if (is(key, "items"))
+        else if (tnf_str_is(key, "items"))
             take_items(r);
-        else if (is(key, "options") && tnf_json_enter(&r->j, '{'))
+        else if (tnf_str_is(key, "options") && tnf_json_enter(&r->j, '{'))
             for (tnf_str option; tnf_json_key(&r->j, &option);)
                 take_option(r, option);
         else
-            (void)(is(key, "tenfold_plan") ? tnf_json_u64(&r->j, version)
-                   : is(key, "parts")      ? tnf_json_u64(&r->j, &r->job->o.parts)
-                                           : tnf_json_skip(&r->j, NULL));
+            (void)(tnf_str_is(key, "tenfold_plan") ? tnf_json_u64(&r->j, version)
+                   : tnf_str_is(key, "parts")      ? tnf_json_u64(&r->j, &r->job->o.parts)
+                                                   : tnf_json_skip(&r->j, NULL));
     }
 }
 

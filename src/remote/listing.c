@@ -8,6 +8,7 @@
 #include "remote/listing.h"
 #include "base/buf.h"
 #include "base/hex.h"
+#include "base/str.h"
 #include "remote/list.h"
 #include "remote/way.h"
 #include "remote/web.h"
@@ -41,11 +42,6 @@ static tnf_status too_many(tnf_error *e)
 }
 
 /* ---------------------------------------------------------------------- s3 */
-
-static bool is_named(tnf_str s, const char *name)
-{
-    return s.n == strlen(name) && memcmp(s.p, name, s.n) == 0;
-}
 
 static tnf_status bad_listing(tnf_error *e)
 {
@@ -89,12 +85,12 @@ static void take_text(struct entry *x, const struct words *w, tnf_str name, tnf_
 {
     if (!x->inside)
         return;
-    if (is_named(name, w->key) && x->key.n == 0)
+    if (tnf_str_is(name, w->key) && x->key.n == 0)
         x->key = text;
-    else if (is_named(name, w->size))
+    else if (tnf_str_is(name, w->size))
         x->size = number_of(text);
-    else if (is_named(name, "ResourceType")) /* az, with folders that are more than a name */
-        x->folder = is_named(text, "directory");
+    else if (tnf_str_is(name, "ResourceType")) /* az, with folders that are more than a name */
+        x->folder = tnf_str_is(text, "directory");
 }
 
 static tnf_status read_page(tnf_page *p, const struct words *w, const char *text, size_t n,
@@ -109,18 +105,18 @@ static tnf_status read_page(tnf_page *p, const struct words *w, const char *text
     for (tnf_xml_kind kind; (kind = tnf_xml_next(&x, &piece)) != TNF_XML_END;) {
         if (kind == TNF_XML_OPEN) {
             name = piece;
-            if (is_named(piece, w->entry))
+            if (tnf_str_is(piece, w->entry))
                 entry = (struct entry) { .key = { "", 0 }, .inside = true };
-        } else if (kind == TNF_XML_TEXT && is_named(name, w->next)) {
+        } else if (kind == TNF_XML_TEXT && tnf_str_is(name, w->next)) {
             if (tnf_xml_unescape(p->token, sizeof p->token, piece) == SIZE_MAX)
                 return bad_listing(e);
-        } else if (kind == TNF_XML_TEXT && is_named(name, "IsTruncated")) {
-            cut = is_named(piece, "true");
+        } else if (kind == TNF_XML_TEXT && tnf_str_is(name, "IsTruncated")) {
+            cut = tnf_str_is(piece, "true");
         } else if (kind == TNF_XML_TEXT) {
             take_text(&entry, w, name, piece);
         } else {
             name = (tnf_str) { "", 0 };
-            if (!is_named(piece, w->entry))
+            if (!tnf_str_is(piece, w->entry))
                 continue;
             entry.inside = false;
             if (!entry.folder)

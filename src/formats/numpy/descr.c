@@ -3,6 +3,7 @@
  * = the machine's (taken for little), | of no meaning; NumPy takes any of them, or none, before any
  * code, but none before a long name. */
 #include "formats/numpy/descr.h"
+#include "base/str.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,11 +67,6 @@ static const struct {
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 
-static bool is(tnf_str s, const char *word)
-{
-    return strlen(word) == s.n && memcmp(s.p, word, s.n) == 0;
-}
-
 const char *tnf_np_descr_of(const tnf_type *type, bool ml_dtypes)
 {
     static const char marked[][5] = { "|b1", "|i1", "<i2", "<i4", "<i8", "|u1", "<u2",
@@ -105,7 +101,7 @@ static void row_of(np_type *t, tnf_dtype dtype, uint64_t n)
 static bool number_code(np_type *t, char mark, tnf_str code)
 {
     for (size_t i = 0; i < COUNT(numbers); i++) {
-        if (!is(code, numbers[i].code))
+        if (!tnf_str_is(code, numbers[i].code))
             continue;
         t->type = tnf_type_named(numbers[i].id);
         t->width = t->type->bits / 8;
@@ -121,7 +117,7 @@ static bool number_code(np_type *t, char mark, tnf_str code)
 static bool odd_code(np_type *t, char mark, tnf_str code)
 {
     static const char *const extended[] = { "f12", "f16", "c24", "c32" };
-    if (mark == '<' && is(code, "f1")) {
+    if (mark == '<' && tnf_str_is(code, "f1")) {
         t->type = tnf_type_named("f8_e5m2");
         t->width = 1;
         t->worth = true;
@@ -129,7 +125,7 @@ static bool odd_code(np_type *t, char mark, tnf_str code)
         return true;
     }
     for (size_t i = 0; i < COUNT(extended); i++)
-        if (is(code, extended[i])) {
+        if (tnf_str_is(code, extended[i])) {
             row_of(t, TNF_U8, strtoul(extended[i] + 1, NULL, 10));
             spell(t, mark == '>' ? '>' : '<', code);
             return true;
@@ -206,9 +202,9 @@ static bool unit_of(tnf_str s, char unit[16])
         (digits && times == 0))
         return false;
     for (size_t i = 0; i < COUNT(units); i++) {
-        if (!is(word, units[i]))
+        if (!tnf_str_is(word, units[i]))
             continue;
-        if (is(word, "generic"))
+        if (tnf_str_is(word, "generic"))
             return digits == 0;
         if (times > 1)
             return snprintf(unit, 16, "[%llu%s]", (unsigned long long)times, units[i]) < 16;
@@ -246,7 +242,7 @@ static bool time_code(np_type *t, char mark, tnf_str code)
 static bool ml_name(np_type *t, tnf_str name)
 {
     for (size_t i = 0; i < COUNT(ml_names); i++) {
-        if (!is(name, ml_names[i].word))
+        if (!tnf_str_is(name, ml_names[i].word))
             continue;
         row_of(t, TNF_U8, 1);
         spell(t, '<', (tnf_str) { "V1", 2 });
@@ -269,11 +265,11 @@ static bool plain_text(np_type *t, const np_context *x, tnf_str s)
     char mark = marked ? s.p[0] : 0;
     tnf_str code = { s.p + marked, s.n - marked };
     for (size_t i = 0; i < COUNT(words); i++)
-        if (is(code, words[i].word) && (code.n == 1 || !marked)) {
+        if (tnf_str_is(code, words[i].word) && (code.n == 1 || !marked)) {
             code = (tnf_str) { words[i].code, strlen(words[i].code) };
             break;
         }
-    if (is(code, "O") || is(code, "O8") || is(code, "O4")) {
+    if (tnf_str_is(code, "O") || tnf_str_is(code, "O8") || tnf_str_is(code, "O4")) {
         row_of(t, TNF_U8, 0);
         t->object = true;
         spell(t, '|', (tnf_str) { "O", 1 });

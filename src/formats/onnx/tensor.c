@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A TensorProto: its shape and type, and where its data are: raw, in a field of its type, or in
  * another file. */
+#include "base/str.h"
 #include "formats/onnx/onnx.h"
 
 #include <stdio.h>
@@ -155,11 +156,6 @@ tnf_status tnf_ox_dims(ox_tensor *t, tnf_reader *r, tnf_protobuf m, tnf_error *e
     return TNF_OK;
 }
 
-static bool is(tnf_str s, const char *text)
-{
-    return s.n == strlen(text) && memcmp(s.p, text, s.n) == 0;
-}
-
 /* One of the keys that say where data are. */
 static tnf_status take_external(ox_tensor *t, tnf_reader *r, tnf_protobuf m, tnf_error *e)
 {
@@ -172,16 +168,16 @@ static tnf_status take_external(ox_tensor *t, tnf_reader *r, tnf_protobuf m, tnf
             TNF_TRY(tnf_protobuf_text(&m, &f, OX_MAX_NAME, r->scratch,
                                       f.number == 1 ? &key : &value, e));
     }
-    if (is(key, "location")) {
+    if (tnf_str_is(key, "location")) {
         t->location = value;
         t->located = true;
-    } else if (is(key, "offset")) {
+    } else if (tnf_str_is(key, "offset")) {
         t->offset = value;
-    } else if (is(key, "length")) {
+    } else if (tnf_str_is(key, "length")) {
         t->length = value;
-    } else if (is(key, "checksum")) {
+    } else if (tnf_str_is(key, "checksum")) {
         t->checksum = value;
-    } else if (!is(key, "basepath")) {
+    } else if (!tnf_str_is(key, "basepath")) {
         tnf_warn(r, at, "the unknown key %s of external data is ignored", TNF_QUOTED(key));
     }
     return TNF_OK;
@@ -340,7 +336,7 @@ static tnf_status place_external(tnf_part *part, const ox_tensor *t, tnf_reader 
     tnf_error why = { .offset = TNF_NO_OFFSET };
     if (!t->located || t->location.n == 0)
         return unreadable(part, r, t->at, "its data are elsewhere, but no file is named", e);
-    if (is(t->location, memory))
+    if (tnf_str_is(t->location, memory))
         return unreadable(part, r, t->at, "its data are in the memory of a program", e);
     if ((t->offset.n && !is_number(t->offset, &offset)) ||
         (t->length.n && !is_number(t->length, &length)))

@@ -8,6 +8,7 @@
  *              ─ 20 training_info ─ 1, 2 graphs    ├─ 22, 23 sparse ─────> sparse tensor
  *              ─ 25 functions ─ 7 node             └─ 6 g, 11 graphs ────> the same again
  */
+#include "base/str.h"
 #include "formats/onnx/onnx.h"
 
 #include <stdio.h>
@@ -173,20 +174,15 @@ static tnf_status initializer(ox_walk *w, const tnf_protobuf *m, const tnf_proto
 
 /* --------------------------------------------------------------- attributes */
 
-static bool is(tnf_str s, const char *text)
-{
-    return s.n == strlen(text) && memcmp(s.p, text, s.n) == 0;
-}
-
 static tnf_status attribute_tensor(ox_walk *w, const tnf_protobuf *m, const tnf_protobuf_field *f,
                                    const struct node *node, tnf_str prefix, tnf_str behind,
                                    tnf_str attribute, int64_t *more, tnf_error *e)
 {
     bool sparse = f->number == 22 || f->number == 23, repeated = f->number == 10 || f->number == 23;
-    bool constant = is(node->op, "Constant") &&
-                    (node->domain.n == 0 || is(node->domain, "ai.onnx"));
+    bool constant = tnf_str_is(node->op, "Constant") &&
+                    (node->domain.n == 0 || tnf_str_is(node->domain, "ai.onnx"));
     tnf_str name, two[2] = { prefix, node->output };
-    if (constant && !repeated && is(attribute, sparse ? "sparse_value" : "value") &&
+    if (constant && !repeated && tnf_str_is(attribute, sparse ? "sparse_value" : "value") &&
         node->output.n > 0) {
         TNF_TRY(join(&name, w, two, 2, e));
         TNF_TRY(take_unique(w, name, f->at, e));
