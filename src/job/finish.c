@@ -237,15 +237,8 @@ static tnf_status remove_parts(struct finishing *f, tnf_error *e)
 static tnf_status note_result(struct finishing *f, const tnf_buf *result, tnf_error *e)
 {
     char *path;
-    tnf_sink *sink;
     TNF_TRY(tnf_job_path(&path, f->job, f->base, ".parts/result", e));
-    tnf_status status = tnf_sink_file(&sink, path, TNF_SINK_REPLACE, e);
-    if (status == TNF_OK) {
-        status = tnf_sink_write(sink, result->p, result->n, e);
-        if (status == TNF_OK)
-            status = tnf_sink_commit(sink, e);
-        tnf_sink_close(sink);
-    }
+    tnf_status status = tnf_write_text(path, result->p, result->n, TNF_SINK_REPLACE, e);
     tnf_free_path(path);
     return status;
 }

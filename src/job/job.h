@@ -222,6 +222,8 @@ tnf_status tnf_receipt_read(tnf_job *job, const char *base, uint64_t part, tnf_e
 tnf_status tnf_receipt_leave(tnf_job *job, const char *base, uint64_t part, tnf_error *e);
 /* A whole file, up to `max` bytes, into a buffer. */
 tnf_status tnf_read_text(tnf_buf *out, const char *path, uint64_t max, tnf_error *e);
+/* Flags are those of a sink. It appears whole, or not at all. */
+tnf_status tnf_write_text(const char *path, const void *p, size_t n, unsigned flags, tnf_error *e);
 
 /* An empty text of at most so many bytes. */
 static inline void tnf_text_begin(tnf_buf *b, uint64_t max)

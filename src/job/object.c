@@ -9,7 +9,7 @@
  * Pieces of an object, but for the last, have 5 MiB at least: what is left at the end of a window
  * and would be less goes with the piece before.
  */
-#include "io/sink.h"
+#include "base/str.h"
 #include "job/finishing.h"
 #include "remote/list.h"
 #include "wire/json.h"
@@ -107,17 +107,6 @@ static tnf_status read_id(tnf_upload *u, const char *path, tnf_error *e)
     return status;
 }
 
-static tnf_status leave_id(const char *path, tnf_str id, tnf_error *e)
-{
-    tnf_sink *sink;
-    TNF_TRY(tnf_sink_file(&sink, path, 0, e));
-    tnf_status status = tnf_sink_write(sink, id.p, id.n, e);
-    if (status == TNF_OK)
-        status = tnf_sink_commit(sink, e);
-    tnf_sink_close(sink);
-    return status;
-}
-
 /* The first of all parts begins the upload. If two do at once, one of them is given up. */
 static tnf_status share_id(tnf_upload *u, const char *path, tnf_error *e)
 {
@@ -126,7 +115,7 @@ static tnf_status share_id(tnf_upload *u, const char *path, tnf_error *e)
         return TNF_OK;
     TNF_TRY(tnf_upload_begin(u, &id, e));
     tnf_error why = { .offset = TNF_NO_OFFSET };
-    tnf_status status = leave_id(path, id, &why);
+    tnf_status status = tnf_write_text(path, id.p, id.n, 0, &why);
     if (status == TNF_OK)
         return TNF_OK;
     tnf_upload_abort(u);
@@ -259,11 +248,6 @@ struct listing {
     unsigned n;
 };
 
-static bool is(tnf_str key, const char *name)
-{
-    return key.n == strlen(name) && memcmp(key.p, name, key.n) == 0;
-}
-
 /* One piece as a receipt has it: the next one, or the receipt is bad. */
 static tnf_status list_piece(struct listing *l, tnf_json *j, tnf_error *e)
 {
@@ -272,10 +256,10 @@ static tnf_status list_piece(struct listing *l, tnf_json *j, tnf_error *e)
     char text[TNF_UPLOAD_ETAG];
     if (tnf_json_enter(j, '{'))
         for (tnf_str key; tnf_json_key(j, &key);)
-            (void)(is(key, "number")  ? tnf_json_u64(j, &number)
-                   : is(key, "bytes") ? tnf_json_u64(j, &bytes)
-                   : is(key, "etag")  ? tnf_json_string(j, &etag)
-                                      : tnf_json_skip(j, NULL));
+            (void)(tnf_str_is(key, "number")  ? tnf_json_u64(j, &number)
+                   : tnf_str_is(key, "bytes") ? tnf_json_u64(j, &bytes)
+                   : tnf_str_is(key, "etag")  ? tnf_json_string(j, &etag)
+                                              : tnf_json_skip(j, NULL));
     TNF_TRY(j->status);
     if (number != (uint64_t)l->n + 1 || etag.n == 0 || etag.n >= sizeof text)
         return tnf_fail(e, TNF_EFORMAT, TNF_NO_OFFSET, "the receipts do not fit the plan");

@@ -7,6 +7,7 @@
  *
  * Nothing in it tells of the machine or the time: two attempts at a part leave the same bytes.
  */
+#include "base/str.h"
 #include "io/sink.h"
 #include "job/job.h"
 #include "wire/json.h"
@@ -82,11 +83,6 @@ void tnf_receipt_put(tnf_buf *out, const tnf_job *job, const struct job_receipt 
     tnf_buf_puts(out, "\"}\n");
 }
 
-static bool is(tnf_str key, const char *name)
-{
-    return key.n == strlen(name) && memcmp(key.p, name, key.n) == 0;
-}
-
 static bool is_sealed(const char *text, size_t n)
 {
     uint8_t said[TNF_HASH_BYTES], found[TNF_HASH_BYTES];
@@ -109,14 +105,15 @@ tnf_status tnf_receipt_parse(struct job_receipt *out, tnf_job *job, const char *
     tnf_json_init(&j, text, n, 0, arena, 64, e);
     if (tnf_json_enter(&j, '{'))
         for (tnf_str key; tnf_json_key(&j, &key);)
-            (void)(is(key, "plan")     ? tnf_json_string(&j, &plan)
-                   : is(key, "part")   ? tnf_json_u64(&j, &out->part)
-                   : is(key, "bytes")  ? tnf_json_u64(&j, &out->bytes)
-                   : is(key, "leaves") ? tnf_json_string(&j, &out->leaves)
-                   : is(key, "frame")  ? tnf_json_string(&j, &out->frame)
-                                       : tnf_json_skip(&j, is(key, "rows") ? &out->rows : NULL));
+            (void)(tnf_str_is(key, "plan")     ? tnf_json_string(&j, &plan)
+                   : tnf_str_is(key, "part")   ? tnf_json_u64(&j, &out->part)
+                   : tnf_str_is(key, "bytes")  ? tnf_json_u64(&j, &out->bytes)
+                   : tnf_str_is(key, "leaves") ? tnf_json_string(&j, &out->leaves)
+                   : tnf_str_is(key, "frame")
+                       ? tnf_json_string(&j, &out->frame)
+                       : tnf_json_skip(&j, tnf_str_is(key, "rows") ? &out->rows : NULL));
     TNF_TRY(tnf_json_end(&j));
-    if (!is(plan, job->id) || out->part >= job->o.parts)
+    if (!tnf_str_is(plan, job->id) || out->part >= job->o.parts)
         return tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET, "a receipt is of another plan");
     return TNF_OK;
 }
@@ -204,17 +201,21 @@ static tnf_status compare(tnf_job *job, const char *path, tnf_error *e)
     return status;
 }
 
-static tnf_status leave_at(tnf_job *job, const char *path, tnf_error *e)
+tnf_status tnf_write_text(const char *path, const void *p, size_t n, unsigned flags, tnf_error *e)
 {
     tnf_sink *sink;
+    TNF_TRY(tnf_sink_file(&sink, path, flags, e));
+    tnf_status status = tnf_sink_write(sink, p, n, e);
+    if (status == TNF_OK)
+        status = tnf_sink_commit(sink, e);
+    tnf_sink_close(sink);
+    return status;
+}
+
+static tnf_status leave_at(tnf_job *job, const char *path, tnf_error *e)
+{
     tnf_error why = { .offset = TNF_NO_OFFSET };
-    tnf_status status = tnf_sink_file(&sink, path, 0, &why);
-    if (status == TNF_OK) {
-        status = tnf_sink_write(sink, job->answer.p, job->answer.n, &why);
-        if (status == TNF_OK)
-            status = tnf_sink_commit(sink, &why);
-        tnf_sink_close(sink);
-    }
+    tnf_status status = tnf_write_text(path, job->answer.p, job->answer.n, 0, &why);
     if (status == TNF_EEXISTS)
         return compare(job, path, e);
     if (status != TNF_OK && e)
