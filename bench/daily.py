@@ -38,15 +38,18 @@ def casts(b, where, size, cores):
     for before, after in CASTS:
         larger = files["f32"] if "f32" in (before, after) else files[before]
         convert = [tenfold, "convert", "-q", "--no-sync", "--allow-loss", "--dtype", after, files[before], out]
-        runs = {"one": ["taskset", "-c", "0", *convert], "cp": ["taskset", "-c", "0", "cp", larger, copy], "all": convert}
+        one = ["taskset", "-c", "0"]
+        runs = {"one": [*one, *convert], "cp": [*one, "cp", larger, copy], "all": convert,
+                "dd": [*one, "dd", "status=none", "bs=256K", f"if={larger}", f"of={copy}"]}
         times = {k: [] for k in runs}
         for r in range(b.rounds + 1):
             for name, command in runs.items():
                 seconds = b.child(*command)["seconds"]
                 times[name] += [seconds] if r else []
-                os.remove(copy if name == "cp" else out)
+                os.remove(copy if name in ("cp", "dd") else out)
         cast, n = f"convert --dtype {before} to {after}", os.path.getsize(files["f32" if after == "f32" else after])
         b.speed(cast + ", one core", times["one"], "cp of the larger", times["cp"], 0.8, n)
+        b.speed(cast + ", one core", times["one"], "read() and write(), 256 KiB", times["dd"], None, n)
         if cores > 1:
             b.speed(f"{cast}, {cores} cores", times["all"], "one core", times["one"], None, n)
         share = n / fill["bytes"]
@@ -77,8 +80,39 @@ def threads_and_copies(b, tenfold, source, out, copy, size):
             b.speed(f"{what} of f32, {threads} threads", ours, "cp", peers, None, size)
 
 
+def rust_peer(b):
+    """The program over the safetensors crate: BENCH_RUST, or built here; None without cargo."""
+    if os.environ.get("BENCH_RUST"):
+        return os.environ["BENCH_RUST"]
+    if not shutil.which("cargo"):
+        return None
+    here, target = os.path.join(os.path.dirname(os.path.abspath(__file__)), "rust"), os.path.join(b.build, "rust")
+    done = subprocess.run(["cargo", "build", "-q", "--release", "--manifest-path", os.path.join(here, "Cargo.toml"),
+                           "--target-dir", target], check=False)
+    return None if done.returncode else os.path.join(target, "release", "tenfold-bench-rust")
+
+
+def small_tensors(b):
+    """100,000 small tensors, from a path into memory of their own."""
+    many = b.made("many.safetensors", data.many, 100_000, [4, 8])
+    rust = rust_peer(b)
+    if rust:
+        ours, peers = [], []
+        for _ in range(3):  # in turn
+            ours += b.program("load", many, b.rounds)["tenfold"]
+            peers += b.call(rust, many, b.rounds)["seconds"]
+        b.speed("open + copy out 100,000 small tensors", ours, "safetensors crate (Rust)", peers, 1)
+    else:
+        print("there is no cargo, and BENCH_RUST names no program")
+    if subprocess.run([b.python, "-c", "import numpy, safetensors.numpy"], stderr=subprocess.DEVNULL).returncode == 0:
+        b.speed("open + copy out 100,000 small tensors", b.program("load", many, b.rounds)["tenfold"],
+                "safetensors package", b.peer("load", many, 3)["seconds"], 1)
+    else:
+        print(f"{b.python} has no safetensors package")
+
+
 def bench_daily(b):
-    """Casts, copies, reads and durable saves , on as many cores as there are."""
+    """Casts, copies, reads and durable saves, on as many cores as there are."""
     cores = os.cpu_count() or 1
     size = min(b.size, 1 << 30)
     memory = os.environ.get("BENCH_MEMORY", "/dev/shm")
@@ -90,12 +124,7 @@ def bench_daily(b):
     t = b.program("read", b.made("model.safetensors", data.model, size), b.rounds)
     b.speed(f"read_many, default threads ({cores} cores)", t["many_all"], "pread loops, as many", t["bare_all"], 0.95,
             t["bytes"])
-    many = b.made("many.safetensors", data.many, 100_000, [4, 8])
-    if subprocess.run([b.python, "-c", "import numpy, safetensors.numpy"], stderr=subprocess.DEVNULL).returncode == 0:
-        b.speed("open + copy out 100,000 small tensors", b.program("load", many, b.rounds)["tenfold"],
-                "safetensors package", b.peer("load", many, 3)["seconds"], 1)
-    else:
-        print(f"{b.python} has no safetensors package")
+    small_tensors(b)
     for sync in ("sync", ""):
         how = ", fsync" if sync else ", no fsync"
         t = b.program("save", b.where, size, 128, max(3, b.rounds // 2), *([sync] if sync else []))
@@ -103,7 +132,7 @@ def bench_daily(b):
                 t["bytes"])
         told(b, f"fill {size >> 20} MiB of disk{how}",
              b.program("fill", b.where, size, max(3, b.rounds // 2), *([sync] if sync else [])))
-    source, out = data.floats(b.path("f32.safetensors"), size // 2), b.path("out.safetensors")
+    source, out = data.floats(b.path("f32.safetensors"), 2 * size), b.path("out.safetensors")
     tenfold, ours, peers = os.path.join(b.build, "tenfold"), [], []
     for r in range(b.rounds + 1):
         seconds = b.child(tenfold, "convert", "-q", "--no-sync", "--allow-loss", "--dtype", "bf16", source, out)["seconds"]
