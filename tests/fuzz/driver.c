@@ -135,6 +135,7 @@ static void replay_all(const char *path)
 int main(int argc, char **argv)
 {
     signal(SIGABRT, keep_crash);
+    LLVMFuzzerInitialize(&argc, &argv);
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "-m") == 0 && i + 1 < argc)
             mutations = strtoul(argv[++i], NULL, 10);

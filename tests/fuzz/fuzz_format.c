@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One source, built once per format (FUZZ_FORMAT is its name in src/formats/list.h). The input is
- * the file. Whatever it holds:
+/* A format, by its name in src/formats/list.h. The input is the file. Whatever it holds:
  *
  *   open strict and lenient ─> list ─> read in pieces, map, slice, read many ─> verify
  *                                └──> save ─> open again ─> compare ─> save again: the same bytes
@@ -12,11 +11,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PASTE(a, b)  a##b
-#define FORMAT_OF(x) PASTE(tnf_format_, x)
-extern const tnf_format FORMAT_OF(FUZZ_FORMAT);
 #define MAX_SLICED 8u /* slow with sanitizers, and all tensors go the same way */
-#define FORMAT     (&FORMAT_OF(FUZZ_FORMAT))
+
+#define X(id)      extern const tnf_format tnf_format_##id;
+#include "formats/list.h"
+#undef X
+
+static const struct {
+    const char *id;
+    const tnf_format *format;
+} formats[] = {
+#define X(id) { #id, &tnf_format_##id },
+#include "formats/list.h"
+#undef X
+};
+
+static const tnf_format *chosen;
+
+bool fuzz_choose_format(const char *name)
+{
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        if (strcmp(formats[i].id, name) == 0)
+            chosen = formats[i].format;
+    return chosen != NULL;
+}
 
 static void on_problem(void *ctx, const tnf_problem *problem)
 {
@@ -114,7 +132,7 @@ static void check_object(const tnf_file *file, const tnf_object *object, bool le
     fuzz_eat(object->shape, object->rank * sizeof *object->shape);
     tnf_elements(object);
     const tnf_object *found = tnf_find_n(file, object->name.p, object->name.n);
-    bool may_repeat = lenient || FORMAT->rules & TNF_RULE_NAMES_MAY_REPEAT;
+    bool may_repeat = lenient || chosen->rules & TNF_RULE_NAMES_MAY_REPEAT;
     FUZZ_REQUIRE(found == object || (may_repeat && found), "a tensor is not found under its name");
     for (uint16_t i = 0; i < object->nparts; i++)
         check_part(&object->parts[i]);
@@ -137,7 +155,7 @@ static bool check_file(const tnf_file *file, bool lenient)
     tnf_verify_options options = { .size = sizeof options };
     options.problem = on_problem;
     options.values = on_values;
-    options.canonical = FORMAT->canonical != NULL;
+    options.canonical = chosen->canonical != NULL;
     tnf_verify_result result = TNF_VERIFY_RESULT_INIT;
     tnf_status status = tnf_verify(&result, file, &options, &error);
     fuzz_expect_honest(status, &error);
@@ -147,16 +165,16 @@ static bool check_file(const tnf_file *file, bool lenient)
 /* `same`: the bytes that must come of it, or NULL. */
 static void check_round_trip(const tnf_file *file, bool lenient, const uint8_t *same, size_t n)
 {
-    tnf_sink *first = fuzz_save(file, FORMAT->name);
+    tnf_sink *first = fuzz_save(file, chosen->name);
     FUZZ_REQUIRE(first || !same, "canonical, but refused");
     if (!first)
         return;
     tnf_str bytes = tnf_sink_bytes(first);
     FUZZ_REQUIRE(!same || (bytes.n == n && memcmp(bytes.p, same, n) == 0),
                  "canonical, but written otherwise");
-    tnf_file *again = fuzz_reopen(first, FORMAT->name, lenient);
+    tnf_file *again = fuzz_reopen(first, chosen->name, lenient);
     fuzz_compare_files(file, again);
-    tnf_sink *second = fuzz_save(again, FORMAT->name);
+    tnf_sink *second = fuzz_save(again, chosen->name);
     FUZZ_REQUIRE(second != NULL, "saved once, refused the second time");
     fuzz_compare_bytes(first, second, "saving what was saved");
     tnf_sink_close(second);
@@ -171,19 +189,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     probe.tail = data ? data + size - probe.ntail : NULL;
     probe.size = size;
     probe.ext = "";
-    int score = FORMAT->probe(&probe);
+    int score = chosen->probe(&probe);
     FUZZ_REQUIRE(score >= 0 && score <= 100, "probe says %d", score);
 
     tnf_file *(*open)(const void *, size_t, const char *, bool,
-                      tnf_status *) = FORMAT->stands_for_shards ? fuzz_open_among_shards
+                      tnf_status *) = chosen->stands_for_shards ? fuzz_open_among_shards
                                                                 : fuzz_open;
     tnf_status strict, lenient;
     for (int round = 0; round < 2; round++) {
-        tnf_file *file = open(data, size, FORMAT->name, round == 1, round ? &lenient : &strict);
+        tnf_file *file = open(data, size, chosen->name, round == 1, round ? &lenient : &strict);
         if (!file)
             continue;
         bool canonical = check_file(file, round == 1);
-        if (FORMAT->caps & TNF_CAN_WRITE)
+        if (chosen->caps & TNF_CAN_WRITE)
             check_round_trip(file, round == 1, canonical ? data : NULL, size);
         tnf_close(file);
     }
