@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What an interactive bash makes of completions. completion.py TENFOLD
+"""What an interactive shell makes of completions. completion.py TENFOLD bash|zsh|fish
 
 Names come from files, and files from strangers: a name put on the line must arrive at the command as
-it is, and nothing in it may run. Types into a bash in a pseudo-terminal, presses TAB and ENTER, and
-looks at what a stand-in for the command was given.
+it is, and nothing in it may run. Types into a shell in a pseudo-terminal, presses TAB and ENTER, and
+looks at what a stand-in for the command was given. Exit status 77: there is no such shell.
 """
 import json
 import os
@@ -16,6 +16,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 # What is typed (to be completed), and the name that must arrive.
 NAMES = [
@@ -51,47 +52,77 @@ def safetensors(path, names, metadata):
 
 
 class Shell:
-    """bash in a pseudo-terminal; `tenfold` notes its arguments in the file `given`."""
+    """A shell in a pseudo-terminal; `tenfold` notes its arguments in the file `given`."""
+    command, begin = ["bash", "--norc", "--noprofile", "-i"], (
+        ". ./tenfold.bash; bind 'set enable-bracketed-paste off'")
+    terminal = "dumb"
+    several = []  # beginnings that it does not complete, for there are several ways
+    special, lines = "`|~#", LINES  # what is typed behind a backslash, as one has to
 
     def __init__(self, where, path):
-        env = {**os.environ, "PATH": f"{path}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8", "TERM": "dumb", "HISTFILE": "",
-               "INPUTRC": "/dev/null", "PS1": "$ "}
+        env = {**os.environ, "PATH": f"{path}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8", "TERM": self.terminal, "HISTFILE": "",
+               "INPUTRC": "/dev/null", "PS1": "$ ", "HOME": str(where), "XDG_CONFIG_HOME": str(where / ".config"),
+               "XDG_DATA_HOME": str(where / ".data"), "XDG_RUNTIME_DIR": str(where)}
+        self.where, self.note = where, where / "given"
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             os.chdir(where)
-            os.execvpe("bash", ["bash", "--norc", "--noprofile", "-i"], env)
-        self.send(". ./tenfold.bash; PS1='rea''dy'$' '; bind 'set enable-bracketed-paste off'\r")
+            os.execvpe(self.command[0], self.command, env)
+        self.type("")
+        self.run(f"{self.begin}; tenfold begun")
 
-    def send(self, text):
-        """Types, and waits until the prompt is seen."""
+    def type(self, text, quiet=0.1):
+        """Types, and waits until the shell has nothing more to show."""
         os.write(self.fd, text.encode())
-        seen = b""
-        while b"ready " not in seen:
-            if not select.select([self.fd], [], [], 60)[0]:
-                raise TimeoutError(seen)
-            seen += os.read(self.fd, 65536)
+        while select.select([self.fd], [], [], quiet)[0]:
+            os.read(self.fd, 65536)
+
+    def run(self, line):
+        """What the command gets of a line; None if it is not run."""
+        self.note.unlink(missing_ok=True)
+        for _ in range(3):  # a shell that is still busy may lose what is typed ahead
+            for key in (*line.partition("\t"), "\r"):
+                self.type(key)
+            until = time.monotonic() + 10
+            while not self.note.exists() and time.monotonic() < until:
+                self.type("")
+            if self.note.exists():
+                return self.note.read_bytes().decode().split("\0")[:-1]
+            self.type("\x03")
+        return None
 
     def close(self):
         os.write(self.fd, b"\x15exit\r")
+        os.close(self.fd)
         os.waitpid(self.pid, 0)
 
 
-def given(shell, where, line):
-    """What the command gets of the line after TAB and ENTER."""
-    note = where / "given"
-    if note.exists():
-        note.unlink()
-    shell.send(f"tenfold {line}\t\r")
-    return note.read_bytes().decode().split("\0")[:-1] if note.exists() else None
+class Zsh(Shell):
+    terminal = "vt100"  # it completes nothing on a dumb one
+    command = ["zsh", "-f", "-i"]
+    begin = "fpath=($PWD $fpath); autoload -Uz compinit; compinit -u -D; setopt interactive_comments no_beep"
+    special = "`|~#?*[]{}!&;<>()$"
+    lines = [line for line in LINES if not line[0].startswith(("ls --acc=mm", "hash --check"))]
 
 
-def check(where, path):
-    shell = Shell(where, path)
-    # Characters of the shell are typed behind a backslash, as one has to.
-    typed = [("".join("\\" + c if c in "`|~#" else c for c in begin), name) for begin, name in NAMES]
+class Fish(Shell):
+    command = ["fish", "--no-config", "--private"]
+    begin = "function fish_prompt; echo '> '; end; set -g fish_autosuggestion_enabled 0; source ./tenfold.fish"
+    special = "|~#"
+    lines = [line for line in LINES if line[0].startswith(("cat", "meta", "verif")) and '"' not in line[0]]
+    several = ["semi:a"]  # behind a colon it also offers files, of which one begins with "a"
+
+
+SHELLS = {"bash": Shell, "zsh": Zsh, "fish": Fish}
+
+
+def check(kind, where, path):
+    shell = kind(where, path)
+    typed = [("".join("\\" + c if c in kind.special else c for c in begin), name) for begin, name in NAMES
+             if begin not in kind.several]
     wanted = [(f"cat f.safetensors {begin}", ["cat", "f.safetensors", name]) for begin, name in typed]
-    for line, args in wanted + LINES:
-        got = given(shell, where, line)
+    for line, args in wanted + kind.lines:
+        got = shell.run(f"tenfold {line}\t")
         if got != args:
             yield f"{line!r} and TAB gives {got}, not {args}"
     if (where / "PWNED").exists():
@@ -100,15 +131,15 @@ def check(where, path):
 
 
 def main():
-    tenfold = str(pathlib.Path(sys.argv[1]).resolve())
-    if not shutil.which("bash"):
-        print("completion: there is no bash")
-        return
+    tenfold, name = str(pathlib.Path(sys.argv[1]).resolve()), sys.argv[2]
+    if not shutil.which(name):
+        print(f"completion: there is no {name}")
+        sys.exit(77)
     with tempfile.TemporaryDirectory() as made:
         where, path = pathlib.Path(made) / "work", pathlib.Path(made) / "bin"
         where.mkdir()
         path.mkdir()
-        subprocess.run([tenfold, "--generate", "bash", str(where)], check=True)
+        subprocess.run([tenfold, "--generate", name, str(where)], check=True)
         safetensors(where / "f.safetensors", [name for _, name in NAMES] + ["--force"], {"key;touch PWNED": "v"})
         safetensors(where / "a file.safetensors", ["only"], {})
         (where / "list of hashes").write_text("")
@@ -116,9 +147,9 @@ def main():
         stand_in.write_text('#!/bin/sh\nif [ "$1" = --complete ]; then exec "' + tenfold + '" "$@"; fi\n'
                             "printf '%s\\0' \"$@\" > given\n")
         stand_in.chmod(0o755)
-        wrong = [*check(where, path)]
+        wrong = [*check(SHELLS[name], where, path)]
     print("".join(w + "\n" for w in wrong), end="")
-    print(f"completion: {len(NAMES) + len(LINES)} lines, {len(wrong)} complaints")
+    print(f"completion: {len(NAMES) + len(SHELLS[name].lines)} lines, {len(wrong)} complaints")
     sys.exit(1 if wrong else 0)
 
 
