@@ -212,46 +212,69 @@ static void tensor_release(PyObject *self, Py_buffer *view)
 
 /* -------------------------------------------------------------------- numpy */
 
+/* Room for the elements of a block, each `width` bytes, in the same order; *n: how many. */
+static block *widened_block(const block *from, size_t old, size_t width, size_t *n)
+{
+    *n = 1;
+    for (int i = 0; i < from->rank; i++)
+        *n *= (size_t)from->shape[i];
+    block *b = block_new(from->rank, *n * width);
+    /* The new strides are the old ones in elements of another width. */
+    for (int i = 0; b && i < b->rank; i++) {
+        b->shape[i] = from->shape[i];
+        b->strides[i] = from->strides[i] / (Py_ssize_t)old * (Py_ssize_t)width;
+    }
+    return b;
+}
+
+/* Elements as floats of 4 or 8 bytes; false if they are no numbers. Holds no lock. */
+static bool widen_elements(void *out, size_t width, const tnf_type *type, const void *data,
+                           size_t n)
+{
+    double some[256];
+    for (size_t at = 0, m; at < n; at += m) {
+        m = n - at < 256 ? n - at : 256;
+        if (!tnf_type_decode(type, data, at, m, some))
+            return false;
+        for (size_t i = 0; i < m; i++) {
+            if (width == 8)
+                ((double *)out)[at + i] = some[i];
+            else
+                ((float *)out)[at + i] = (float)some[i];
+        }
+    }
+    return true;
+}
+
+static PyObject *make_widened(const array *a, const tnf_type *type)
+{
+    size_t old = kind_of(a->type)->width, width = type->bits / 8, n;
+    block *b = widened_block(a->block, old ? old : 1, width, &n);
+    if (!b)
+        return PyErr_NoMemory();
+    PyThreadState *save = PyEval_SaveThread();
+    bool ok = widen_elements(b->data, width, a->type, a->block->data, n);
+    PyEval_RestoreThread(save);
+    if (ok)
+        return array_make(a->st, type, b);
+    block_drop(b);
+    return raise_text(a->st, TNF_EUNSUPPORTED, "%s is not a number", a->type->id);
+}
+
 /* Numbers of any type as f32 or f64, which needs no ml_dtypes. Takes the array over. */
 static PyObject *widened_array(PyObject *arr, const char *wanted)
 {
     const tnf_type *type = tnf_type_named(wanted);
-    const array *a = arr ? DATA(array, arr) : NULL;
-    bool ok = type && (type == tnf_type_of(TNF_F32) || type == tnf_type_of(TNF_F64)) && a &&
-              a->type->number != TNF_NUMBER_COMPLEX;
-    if (arr && !ok)
-        PyErr_SetString(PyExc_ValueError, "astype is 'f32' or 'f64', of numbers that are real");
-    size_t width = ok ? type->bits / 8 : 1, n = 1;
-    for (int i = 0; ok && i < a->block->rank; i++)
-        n *= (size_t)a->block->shape[i];
-    block *b = ok ? block_new(a->block->rank, n * width) : NULL;
-    /* The new strides are the old ones in elements of another width. */
-    size_t old = ok && kind_of(a->type)->width ? kind_of(a->type)->width : 1;
-    for (int i = 0; b && i < b->rank; i++) {
-        b->shape[i] = a->block->shape[i];
-        b->strides[i] = a->block->strides[i] / (Py_ssize_t)old * (Py_ssize_t)width;
-    }
-    PyThreadState *save = PyEval_SaveThread();
-    for (size_t at = 0, m; b && at < n; at += m) {
-        double some[256];
-        m = n - at < 256 ? n - at : 256;
-        ok = ok && tnf_type_decode(a->type, a->block->data, at, m, some);
-        for (size_t i = 0; ok && i < m; i++) {
-            if (width == 8)
-                ((double *)(void *)b->data)[at + i] = some[i];
-            else
-                ((float *)(void *)b->data)[at + i] = (float)some[i];
-        }
-    }
-    PyEval_RestoreThread(save);
+    if (!arr)
+        return NULL;
+    const array *a = DATA(array, arr);
     PyObject *made = NULL;
-    if (b && ok)
-        made = array_make(a->st, type, b);
-    else if (b)
-        block_drop(b), raise_text(a->st, TNF_EUNSUPPORTED, "%s is not a number", a->type->id);
-    else if (ok)
-        PyErr_NoMemory();
-    Py_XDECREF(arr);
+    if ((type == tnf_type_of(TNF_F32) || type == tnf_type_of(TNF_F64)) &&
+        a->type->number != TNF_NUMBER_COMPLEX)
+        made = make_widened(a, type);
+    else
+        PyErr_SetString(PyExc_ValueError, "astype is 'f32' or 'f64', of numbers that are real");
+    Py_DECREF(arr);
     return made;
 }
 

@@ -292,6 +292,52 @@ static void several_devices(void **state)
     tnf_close(file);
 }
 
+/* What is on the caller's stream comes first: old bytes, which are late, do not end up in a tensor.
+ */
+static void after_callers_stream(void **state)
+{
+    (void)state;
+    uint64_t rng = 31, shape[] = { 300, 1000 };
+    tnf_file *file = one_tensor(2, shape, &rng);
+    tnf_device *d = rig_open("cuda:0");
+    static const tnf_dtype as[] = { TNF_F16, TNF_F32 }; /* together; each thread by itself */
+    for (size_t k = 0; k < 2; k++) {
+        tnf_error e;
+        tnf_load *load;
+        cu_stream stream;
+        size_t n = 600000 * (k + 1);
+        uint8_t *dst = rig_take(d, n), *old = aligned_alloc(4096, 293 * 4096), *there = malloc(n);
+        tnf_device_request r = { .object = tnf_at(file, 0), .dst = dst, .dst_bytes = n };
+        tnf_load_options how = { .size = sizeof how, .block = 64 << 10, .threads = 3 };
+        MUST(old && there && tnf_device_enter(d, NULL) == TNF_OK);
+        memset(old, 0, n);
+        MUST(d->cuda->host_register(old, n, CU_REGISTER_PORTABLE) == 0);
+        MUST(d->cuda->stream_new(&stream, CU_STREAM_NON_BLOCKING) == 0);
+        if (fake)
+            fake->delay_us = 2000;
+        for (int i = 0; i < 20; i++)
+            MUST(d->cuda->copy_to((cu_ptr)(uintptr_t)dst, old, n, stream) == 0);
+        tnf_device_leave(d);
+        memcpy(&how.after, &stream, sizeof stream);
+        r.as = as[k] == TNF_F16 ? NULL : tnf_type_of(as[k]);
+        assert_ok(tnf_device_load(&load, d, &r, 1, &how, &e));
+        assert_ok(tnf_device_read(d, there, dst, n, &e));
+        MUST(tnf_device_enter(d, NULL) == TNF_OK);
+        MUST(d->cuda->stream_sync(stream) == 0);
+        MUST(d->cuda->stream_free(stream) == 0);
+        MUST(d->cuda->host_unregister(old) == 0);
+        tnf_device_leave(d);
+        assert_true(same_bytes(d, dst, there, n));
+        assert_true(memcmp(there, old, 256) != 0);
+        tnf_load_free(load);
+        rig_give(d, dst);
+        free(old);
+        free(there);
+    }
+    tnf_device_close(d);
+    tnf_close(file);
+}
+
 /* ------------------------------------------------------------------ names */
 
 static void names_of_devices(void **state)
@@ -345,6 +391,32 @@ static void near_cpus(void **state)
     tnf_numa_bind(&cpus); /* of none: nothing happens */
 }
 
+/* Threads and buffers go near a device; the caller's thread stays where it may run. */
+static void caller_stays(void **state)
+{
+    (void)state;
+    uint64_t rng = 5, shape[] = { 700, 1000 };
+    cpu_set_t before, after;
+    tnf_error e;
+    tnf_load *load;
+    tnf_file *file = one_tensor(2, shape, &rng);
+    tnf_device *d = rig_open("cuda:0");
+    tnf_device_request r = { .object = tnf_at(file, 0) };
+    MUST(sched_getaffinity(0, sizeof before, &before) == 0);
+    int first = 0;
+    while (!CPU_ISSET(first, &before))
+        first++;
+    d->has_cpus = true;
+    CPU_ZERO(&d->cpus);
+    CPU_SET(first, &d->cpus);
+    assert_ok(tnf_device_load(&load, d, &r, 1, NULL, &e));
+    MUST(sched_getaffinity(0, sizeof after, &after) == 0);
+    assert_true(CPU_EQUAL(&before, &after));
+    tnf_load_free(load);
+    tnf_device_close(d);
+    tnf_close(file);
+}
+
 /* Thousands of small tensors of uneven sizes: a block of them is one copy. */
 static void many_small(void **state)
 {
@@ -379,9 +451,9 @@ static void many_small(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(every_format),     CASE(random_models), CASE(every_slice),
-        CASE(wrong_slices),     CASE(two_at_once),   CASE(several_devices),
-        CASE(names_of_devices), CASE(near_cpus),     CASE(many_small),
+        CASE(every_format), CASE(random_models),        CASE(every_slice),      CASE(wrong_slices),
+        CASE(two_at_once),  CASE(several_devices),      CASE(names_of_devices), CASE(near_cpus),
+        CASE(many_small),   CASE(after_callers_stream), CASE(caller_stays),
     };
     return cmocka_run_group_tests(tests, rig_begin, NULL);
 }

@@ -258,10 +258,13 @@ static void print_clock(const tnf_load_clock *c, unsigned threads, const struct 
     const struct {
         const char *name;
         uint64_t at;
-    } marks[] = { { "planned", c->planned },           { "placed", c->placed },
-                  { "first_pinned", c->first_pinned }, { "last_pinned", c->last_pinned },
-                  { "first_read", c->first_read },     { "first_sent", c->first_sent },
-                  { "last_sent", c->last_sent },       { "ended", c->ended } };
+    } marks[] = { { "planned", c->planned },
+                  { "placed", c->placed },
+                  { "pinned", c->pinned },
+                  { "first_read", c->first_read },
+                  { "first_sent", c->first_sent },
+                  { "last_sent", c->last_sent },
+                  { "ended", c->ended } };
     double share = threads ? 1e-6 / threads : 0;
     printf("\"block\": %zu, \"slots\": %u, \"streams\": %u, \"ms\": {", how->load.block,
            how->load.slots, how->streams);
@@ -270,7 +273,7 @@ static void print_clock(const tnf_load_clock *c, unsigned threads, const struct 
                marks[i].at ? (double)(marks[i].at - c->begun) * 1e-6 : -1);
     printf("\"pinning\": %.2f, \"reading\": %.2f, \"sending\": %.2f, \"waiting\": %.2f}, "
            "\"gbps\": [",
-           (double)c->pinning * share, (double)c->reading * share, (double)c->sending * share,
+           (double)c->pinning * 1e-6, (double)c->reading * share, (double)c->sending * share,
            (double)c->waiting * share);
 }
 

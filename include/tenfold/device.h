@@ -100,8 +100,9 @@ typedef enum tnf_device_alloc {
 typedef struct tnf_load_options {
     size_t size;               /**< sizeof(tnf_load_options) */
     unsigned threads;          /**< 0: up to 15 for files in the cache, up to 16 for others */
-    unsigned slots;            /**< buffers of a thread, at most 8; 0: 2 */
-    size_t block;              /**< bytes of a buffer, 64 KiB to 64 MiB; 0: 4 MiB */
+    unsigned slots;            /**< buffers of a thread, at most 8; 0: 2, or 7 of short blocks */
+    size_t block;              /**< bytes of a buffer, 64 KiB to 64 MiB; 0: 512 KiB where blocks
+                                    are sent together, else 3 MiB */
     tnf_device_read_mode read; /**< how files are read */
     tnf_device_alloc alloc;    /**< how memory is allocated */
     /** Memory of the caller: at least n bytes of the device at a multiple of 256, or NULL. Called

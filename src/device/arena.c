@@ -144,8 +144,6 @@ tnf_status tnf_target_fill(tnf_load *l, tnf_target *t, tnf_error *e)
         TNF_TRY(take_slab(t, size, &l->how, e));
         pthread_mutex_lock(&l->lock);
         place_wants(t, p, i, end);
-        if (l->early)
-            pthread_cond_broadcast(&l->changed);
         pthread_mutex_unlock(&l->lock);
     }
     return TNF_OK;

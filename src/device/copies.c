@@ -55,7 +55,7 @@ static tnf_status stage_block(tnf_copier *c, const tnf_job *job, const uint8_t *
     *staged = 0;
     if (!needed)
         return TNF_OK;
-    size_t share = c->o->buffer->slot;
+    size_t share = l->buffer->slot;
     TNF_TRY(tnf_queue_stage(c->device, c->queue, share * l->how.slots, e));
     *staged = c->queue->staging + share * c->o->slot;
     c->o->copies++;
@@ -115,8 +115,8 @@ static size_t fill_table(const tnf_copier *c, const tnf_target *t, const tnf_job
 static tnf_status scatter_block(tnf_copier *c, const tnf_target *t, const tnf_job *job,
                                 const uint8_t *bytes, bool *done, tnf_error *e)
 {
-    size_t share = c->o->buffer->slot, last = share - TNF_TABLE;
-    uint8_t *table = c->o->buffer->memory + c->o->slot * share + last;
+    size_t share = c->o->load->buffer->slot, last = share - TNF_TABLE;
+    uint8_t *table = tnf_slot_memory(c->o) + last;
     uint64_t chunks;
     size_t n = fill_table(c, t, job, (uint64_t *)(void *)table, &chunks);
     *done = false;
@@ -146,7 +146,7 @@ tnf_status tnf_copy_job(tnf_copier *c, const tnf_target *t, const tnf_job *job,
     bool runs = job->kind == TNF_JOB_GATHER;
     uint8_t *dst = runs ? (uint8_t *)t->at[x->want] + x->to + job->at * x->run
                         : (uint8_t *)t->at[job->first] + job->at;
-    return add_copy(c, 0, dst, bytes, &all, e);
+    return add_copy(c, runs ? t->block[x->want] : 0, dst, bytes, &all, e);
 }
 
 /* A block with pieces for kernels. */

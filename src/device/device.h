@@ -32,7 +32,6 @@ typedef struct tnf_buffer {
     uint8_t *memory;
     size_t size; /* of the memory */
     size_t slot; /* bytes of a slot: a block, a page on each side of it, and a table */
-    unsigned slots;
     bool pinned;
 } tnf_buffer;
 

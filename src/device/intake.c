@@ -50,11 +50,16 @@ static bool mostly_cached(const tnf_intake *in)
 }
 
 /* A second descriptor of the same file; -1: the file system has no such way. */
-static int open_direct(int fd)
+static int open_again(int fd, int more)
 {
     char path[40];
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    return open(path, O_RDONLY | O_DIRECT | O_CLOEXEC);
+    return open(path, O_RDONLY | O_CLOEXEC | more);
+}
+
+static int open_direct(int fd)
+{
+    return open_again(fd, O_DIRECT);
 }
 
 #else
@@ -65,10 +70,16 @@ static bool mostly_cached(const tnf_intake *in)
     return true;
 }
 
-static int open_direct(int fd)
+static int open_again(int fd, int more)
 {
     (void)fd;
+    (void)more;
     return -1;
+}
+
+static int open_direct(int fd)
+{
+    return open_again(fd, 0);
 }
 
 #endif
@@ -96,6 +107,17 @@ void tnf_intake_close(tnf_intake *in)
     if (in->direct >= 0)
         close(in->direct);
     in->direct = -1;
+}
+
+int tnf_intake_again(const tnf_intake *in)
+{
+    return in->source->fd >= 0 ? open_again(in->source->fd, 0) : -1;
+}
+
+void tnf_intake_give(int fd)
+{
+    if (fd >= 0)
+        close(fd);
 }
 
 /* Whole pages; *done is how many bytes of them came. A file system may refuse in the middle what it

@@ -10,26 +10,20 @@
 
 #include <string.h>
 
-#define BLOCK                                                                                      \
-    (((size_t)4 << 20) - 2 * TNF_PAGE - TNF_TABLE) /* with its slack: whole huge pages             \
-                                                    */
-#define LEAST_BLOCK   ((size_t)64 << 10)
-#define MOST_BLOCK    ((size_t)64 << 20)
-#define SLOTS         2u
-/* So many small tensors are worth a kernel that puts them in their places. */
-#define MANY_PIECES   1024u
-#define MANY_IN_BLOCK 8u
-#define NEAR          15u /* threads fill the bus from the system's cache */
-#define FAR           16u /* and a disk */
+#define LEAST_BLOCK ((size_t)64 << 10)
+#define MOST_BLOCK  ((size_t)64 << 20)
+#define SLOTS       2u
+#define PLAIN_SLOTS 7u  /* of short blocks, which are sent together */
+#define NEAR        15u /* threads fill the bus from the system's cache */
+#define FAR         16u /* and a disk */
 
 /* ------------------------------------------------------------------ begin */
 
 static tnf_status check_options(tnf_load_options *how, const tnf_load_options *given, tnf_error *e)
 {
     TNF_TRY(tnf_options_copy(how, sizeof *how, given, e));
-    how->block = how->block ? how->block : BLOCK;
-    how->slots = how->slots ? how->slots : SLOTS;
-    if (how->block < LEAST_BLOCK || how->block > MOST_BLOCK || how->block % TNF_PAGE)
+    if (how->block &&
+        (how->block < LEAST_BLOCK || how->block > MOST_BLOCK || how->block % TNF_PAGE))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "a block of a load has 64 KiB to 64 MiB in pages of 4 KiB, not %zu bytes",
                         how->block);
@@ -40,19 +34,6 @@ static tnf_status check_options(tnf_load_options *how, const tnf_load_options *g
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET,
                         "a load takes `allocate` and `release` together, or none of them");
     return TNF_OK;
-}
-
-static bool many_small(const tnf_plan *p)
-{
-    return p->npieces >= MANY_PIECES && p->npieces / MANY_IN_BLOCK >= p->njobs;
-}
-
-static bool has_kernel(const tnf_plan *p)
-{
-    for (size_t i = 0; i < p->n; i++)
-        if (p->wants[i].kernel)
-            return true;
-    return false;
 }
 
 static unsigned count_threads(const tnf_load *l)
@@ -92,7 +73,7 @@ static tnf_status start_threads(tnf_load *l, tnf_error *e)
     for (size_t i = 0; i < l->plan.n; i++)
         undone += atomic_load(&l->plan.wants[i].left) != 0;
     atomic_init(&l->undone, undone);
-    TNF_TRY(tnf_ring_begin(l, wanted, e));
+    TNF_TRY(l->plan.plain ? tnf_ring_begin(l, wanted, e) : tnf_slots_begin(l, wanted, e));
     atomic_init(&l->inside, wanted);
     l->running = wanted;
     while (l->nthreads < wanted &&
@@ -106,6 +87,8 @@ static tnf_status start_threads(tnf_load *l, tnf_error *e)
                : tnf_fail(e, TNF_EIO, TNF_NO_OFFSET, "the system gives no thread for a load");
 }
 
+/* All that the driver is asked for comes before the threads: its calls wait for each other, and
+ * take several times as long beside threads that read. */
 static tnf_status begin_load(tnf_load *l, tnf_device *const *devices,
                              const tnf_device_request *requests, size_t n, tnf_error *e)
 {
@@ -119,22 +102,16 @@ static tnf_status begin_load(tnf_load *l, tnf_device *const *devices,
     for (size_t t = 0; t < l->ntargets; t++)
         TNF_TRY(tnf_target_check(&l->targets[t], &l->plan, &l->how, e));
     l->clock.planned = tnf_load_now();
-    l->early = l->ntargets == 1 && !l->how.after && !l->how.has_after &&
-               l->how.alloc == TNF_DEVICE_ARENA && !many_small(&l->plan);
-    l->apart = many_small(&l->plan) || has_kernel(&l->plan);
-    TNF_TRY(start_threads(l, e)); /* they pin and read while this thread allocates */
+    if (l->how.slots == 0)
+        l->how.slots = l->plan.plain && l->how.block == 0 ? PLAIN_SLOTS : SLOTS;
     for (size_t t = 0; t < l->ntargets; t++) {
         TNF_TRY(tnf_target_fill(l, &l->targets[t], e));
         TNF_TRY(note_stream(&l->targets[t], &l->how, e));
     }
-    for (size_t t = 0; t < l->ntargets && many_small(&l->plan); t++)
+    for (size_t t = 0; t < l->ntargets && l->plan.small; t++)
         l->targets[t].scatter = tnf_kernel_ready(l->targets[t].device);
     l->clock.placed = tnf_load_now();
-    pthread_mutex_lock(&l->lock);
-    l->placed = true;
-    pthread_cond_broadcast(&l->changed);
-    pthread_mutex_unlock(&l->lock);
-    return TNF_OK;
+    return start_threads(l, e);
 }
 
 tnf_status tnf_device_start_many(tnf_load **out, tnf_device *const *devices, size_t ndevices,
@@ -233,6 +210,7 @@ void tnf_load_free(tnf_load *l)
     for (unsigned i = 0; i < l->nthreads; i++)
         pthread_join(l->threads[i], NULL);
     tnf_ring_free(l);
+    tnf_slots_end(l);
     for (size_t t = 0; t < l->ntargets; t++)
         tnf_target_free(&l->targets[t], &l->plan);
     tnf_plan_free(&l->plan);

@@ -22,9 +22,9 @@ typedef struct tnf_target {
 
 /* When things happened, in nanoseconds of the monotonic clock, and for how long. */
 typedef struct tnf_load_clock {
-    uint64_t begun, planned, placed; /* by the caller's thread */
-    uint64_t first_pinned, last_pinned, first_read, first_sent, last_sent, ended;
-    uint64_t pinning, reading, sending, waiting; /* sums of all threads */
+    uint64_t begun, planned, placed, pinned; /* by the caller's thread */
+    uint64_t first_read, first_sent, last_sent, ended;
+    uint64_t pinning, reading, sending, waiting; /* sums; of all threads but for pinning */
 } tnf_load_clock;
 uint64_t tnf_load_now(void);
 
@@ -35,9 +35,11 @@ struct tnf_load {
     tnf_load_options how;
     tnf_target *targets;
     size_t ntargets;
-    bool early;         /* a block goes as soon as the memory of its own tensors is there */
-    bool apart;         /* kernels take part: each thread has a stream of its own */
-    tnf_ring *ring;     /* of a plain load; NULL: each thread has a buffer of its own */
+    tnf_ring *ring;     /* of a plain load; NULL: each thread has slots of its own */
+    tnf_buffer *buffer; /* what all threads read into; NULL: none */
+    tnf_queue **queues; /* of each thread, one of each target; NULL: the ring has them */
+    size_t nqueues, room_queues;
+    atomic_uint begun;  /* loaders */
     atomic_size_t next; /* job */
     atomic_uint inside; /* loaders that may still use the ring */
     atomic_bool stop;
@@ -52,7 +54,6 @@ struct tnf_load {
     tnf_status status;
     tnf_error error;
     uint64_t progress;
-    bool placed; /* all memory is there: copies may begin */
     tnf_load_clock clock;
 };
 
@@ -62,8 +63,16 @@ tnf_status tnf_target_check(tnf_target *t, const tnf_plan *p, const tnf_load_opt
 tnf_status tnf_target_fill(tnf_load *l, tnf_target *t, tnf_error *e);
 void tnf_target_free(tnf_target *t, const tnf_plan *p);
 
-/* ring.c: what the threads of a plain load share; of another load there is none. Its end waits for
- * all copies, and gives buffers and streams back to the device. */
+/* buffers.c: memory to read into, pinned, and the queues of each thread. */
+tnf_status tnf_buffer_ready(tnf_load *l, size_t block, unsigned slots, unsigned threads,
+                            tnf_error *e);
+tnf_status tnf_slots_begin(tnf_load *l, unsigned threads, tnf_error *e);
+void tnf_slots_end(tnf_load *l); /* gives buffer and queues back; nothing is on its way */
+/* The queues, one of each target, wait until the caller's stream has come so far. */
+tnf_status tnf_queues_follow(tnf_load *l, tnf_queue *const *queues, tnf_error *e);
+
+/* ring.c: what the threads of a plain load share. Its end waits for all copies, and gives streams
+ * back to the device. */
 tnf_status tnf_ring_begin(tnf_load *l, unsigned threads, tnf_error *e);
 void tnf_ring_end(tnf_load *l);
 void tnf_ring_free(tnf_load *l);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What one thread of a load does, unless ring.c serves it: it takes the next job, reads its bytes
- * into a slot of its own pinned buffer and has them copied to every device while it reads the next
+ * into a pinned slot of its own and has them copied to every device while it reads the next
  * one into another slot.
  *
  *   slot 0   read ▓▓▓▓▓ copy ░░           read ▓▓▓▓▓ copy ░░
@@ -20,7 +20,7 @@ static tnf_status free_slot(tnf_loader *o, unsigned slot, tnf_error *e)
     uint64_t from = tnf_load_now();
     if (!f.job)
         return TNF_OK;
-    for (size_t t = 0; t < o->nqueues; t++) {
+    for (size_t t = 0; t < o->load->ntargets; t++) {
         tnf_device *d = o->load->targets[t].device;
         TNF_TRY(tnf_device_enter(d, e));
         tnf_status status = tnf_queue_await(d, o->queues[t], slot, e);
@@ -32,9 +32,10 @@ static tnf_status free_slot(tnf_loader *o, unsigned slot, tnf_error *e)
     return tnf_job_arrived(o, f.job, f.bytes, e);
 }
 
-static uint8_t *slot_memory(const tnf_loader *o)
+uint8_t *tnf_slot_memory(const tnf_loader *o)
 {
-    return o->buffer->memory + o->slot * o->buffer->slot;
+    const tnf_buffer *b = o->load->buffer;
+    return b->memory + (o->number * o->load->how.slots + o->slot) * b->slot;
 }
 
 /* Sends what is in the slot on its way, and goes to the next slot. */
@@ -46,9 +47,7 @@ static tnf_status send_slot(tnf_loader *o, const tnf_job *job, const uint8_t *by
     uint64_t from = tnf_load_now();
     if (!o->clock.first_read)
         o->clock.first_read = from;
-    if (!o->placed)
-        TNF_TRY(tnf_job_await(o, job, e));
-    for (size_t t = 0; t < o->nqueues && status == TNF_OK; t++) {
+    for (size_t t = 0; t < o->load->ntargets && status == TNF_OK; t++) {
         const tnf_target *target = &o->load->targets[t];
         tnf_copier c = { .o = o, .device = target->device, .queue = o->queues[t] };
         TNF_TRY(tnf_device_enter(c.device, e));
@@ -74,7 +73,7 @@ static tnf_status send_scanned(tnf_loader *o, tnf_error *e)
     uint64_t n = o->filled;
     if (n == 0)
         return TNF_OK;
-    TNF_TRY(send_slot(o, o->scan, slot_memory(o), n, e));
+    TNF_TRY(send_slot(o, o->scan, tnf_slot_memory(o), n, e));
     o->scanned += n;
     o->filled = 0;
     return free_slot(o, o->slot, e);
@@ -89,7 +88,7 @@ static tnf_status take_scanned(void *ctx, const void *bytes, size_t n, tnf_error
     for (size_t some; n > 0; p += some, n -= some) {
         size_t room = o->load->plan.block - o->filled;
         some = n < room ? n : room;
-        memcpy(slot_memory(o) + o->filled, p, some);
+        memcpy(tnf_slot_memory(o) + o->filled, p, some);
         o->filled += some;
         if (o->filled == o->load->plan.block)
             TNF_TRY(send_scanned(o, e));
@@ -119,37 +118,11 @@ static tnf_status run_job(tnf_loader *o, size_t i, tnf_error *e)
     TNF_TRY(free_slot(o, o->slot, e));
     if (job->kind == TNF_JOB_SCAN)
         return run_scan(o, job, e);
-    TNF_TRY(tnf_job_read(o, job, slot_memory(o), &bytes, e));
+    TNF_TRY(tnf_job_read(o, job, tnf_slot_memory(o), &bytes, e));
     return send_slot(o, job, bytes, job->bytes, e);
 }
 
 /* ------------------------------------------------------------- the thread */
-
-/* A buffer of the thread's own is written to by the thread itself, so that it is near its CPU. */
-static tnf_status pin_own(const tnf_loader *o, tnf_error *e)
-{
-    tnf_device *d = o->load->targets[0].device;
-    for (size_t at = 0; at < o->buffer->size && !o->buffer->pinned; at += TNF_PAGE)
-        o->buffer->memory[at] = 0;
-    TNF_TRY(tnf_device_enter(d, e));
-    tnf_status status = tnf_buffer_pin(d, o->buffer, e);
-    tnf_device_leave(d);
-    return status;
-}
-
-static tnf_status begin_loader(tnf_loader *o, tnf_error *e)
-{
-    tnf_load *l = o->load;
-    if (l->ring)
-        return TNF_OK;
-    TNF_TRY(tnf_buffer_take(&o->buffer, l->targets[0].device, l->plan.block, l->how.slots, e));
-    TNF_TRY(pin_own(o, e));
-    atomic_fetch_add(&l->pinned, o->buffer->size);
-    for (; o->nqueues < l->ntargets; o->nqueues++)
-        TNF_TRY(tnf_queue_take(&o->queues[o->nqueues], l->targets[o->nqueues].device, l->how.slots,
-                               l->apart, e));
-    return TNF_OK;
-}
 
 /* All that is on its way arrives, or the load has failed; then nothing is on its way either. */
 static tnf_status end_loader(tnf_loader *o, tnf_status status, tnf_error *e)
@@ -159,7 +132,7 @@ static tnf_status end_loader(tnf_loader *o, tnf_status status, tnf_error *e)
         status = tnf_ring_arrive(o, e);
     for (unsigned i = 0; i < l->how.slots && status == TNF_OK; i++)
         status = free_slot(o, (o->slot + i) % l->how.slots, e);
-    for (size_t t = 0; t < o->nqueues; t++) {
+    for (size_t t = 0; t < l->ntargets && o->queues; t++) {
         tnf_device *d = l->targets[t].device;
         tnf_error ignored;
         tnf_error *told = status == TNF_OK ? e : &ignored;
@@ -169,10 +142,8 @@ static tnf_status end_loader(tnf_loader *o, tnf_status status, tnf_error *e)
             tnf_device_leave(d);
         }
         status = status == TNF_OK ? drained : status;
-        tnf_queue_give(d, o->queues[t]);
     }
-    if (o->buffer)
-        tnf_buffer_give(l->targets[0].device, o->buffer);
+    tnf_intake_give(o->own_fd);
     return status;
 }
 
@@ -207,34 +178,29 @@ static void keep_last(uint64_t *all, uint64_t one)
         *all = one;
 }
 
-/* What one thread adds, which began and had its memory pinned at these times. */
-static void note_times(tnf_load_clock *all, const tnf_load_clock *one, uint64_t begun,
-                       uint64_t pinned)
+/* What one thread adds, which began then. */
+static void note_times(tnf_load_clock *all, const tnf_load_clock *one, uint64_t begun)
 {
     uint64_t now = tnf_load_now();
-    keep_first(&all->first_pinned, pinned);
-    keep_last(&all->last_pinned, pinned);
     keep_first(&all->first_read, one->first_read);
     keep_first(&all->first_sent, one->first_sent);
     keep_last(&all->last_sent, one->last_sent);
     keep_last(&all->ended, now);
-    all->pinning += pinned - begun;
     all->sending += one->sending;
     all->waiting += one->waiting;
-    all->reading += now - pinned - one->sending - one->waiting;
+    all->reading += now - begun - one->sending - one->waiting;
 }
 
 void *tnf_loader_run(void *load)
 {
     tnf_load *l = load;
-    tnf_queue *queues[TNF_TARGETS_MAX] = { NULL };
-    tnf_loader o = { .load = l, .queues = queues };
+    tnf_loader o = { .load = l, .number = atomic_fetch_add(&l->begun, 1), .own_fd = -1 };
     tnf_error error = { .offset = TNF_NO_OFFSET };
+    o.queues = l->queues ? l->queues + o.number * l->ntargets : NULL;
     if (l->targets[0].device->has_cpus)
         tnf_numa_bind(&l->targets[0].device->cpus);
     uint64_t from = tnf_load_now();
-    tnf_status status = begin_loader(&o, &error);
-    uint64_t pinned = tnf_load_now();
+    tnf_status status = TNF_OK;
     while (status == TNF_OK && !atomic_load_explicit(&l->stop, memory_order_relaxed)) {
         size_t i = atomic_fetch_add_explicit(&l->next, 1, memory_order_relaxed);
         if (i >= l->plan.njobs)
@@ -244,12 +210,14 @@ void *tnf_loader_run(void *load)
     status = end_loader(&o, status, &error);
     if (status != TNF_OK)
         tnf_load_fail(l, status, &error);
-    if (atomic_fetch_sub(&l->inside, 1) == 1)
+    if (atomic_fetch_sub(&l->inside, 1) == 1) {
         tnf_ring_end(l);
+        tnf_slots_end(l);
+    }
     atomic_fetch_add(&l->bytes_read, o.bytes_read);
     atomic_fetch_add(&l->copies, o.copies);
     pthread_mutex_lock(&l->lock);
-    note_times(&l->clock, &o.clock, from, pinned);
+    note_times(&l->clock, &o.clock, from);
     l->running--;
     pthread_cond_broadcast(&l->changed);
     pthread_mutex_unlock(&l->lock);

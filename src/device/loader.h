@@ -14,13 +14,13 @@ typedef struct tnf_flight {
 /* One thread. */
 typedef struct tnf_loader {
     tnf_load *load;
-    tnf_buffer *buffer; /* of its own; NULL: it shares a ring */
-    tnf_queue **queues; /* one of each target */
-    size_t nqueues;
+    unsigned number;
+    tnf_queue **queues; /* one of each target; NULL: it shares a ring */
     tnf_flight flights[TNF_SLOTS_MAX];
     unsigned slot;
     uint64_t bytes_read, copies;
-    bool placed; /* it has seen that all memory is there */
+    const tnf_intake *own_of; /* that it has a descriptor of its own of; NULL: none */
+    int own_fd;
     tnf_load_clock clock;
     /* of a job that is read in order: where it is, and what is in the slot */
     const tnf_job *scan;
@@ -28,13 +28,14 @@ typedef struct tnf_loader {
     size_t filled;
 } tnf_loader;
 
+/* loader.c: the memory of the slot that is its turn, unless it shares a ring. */
+uint8_t *tnf_slot_memory(const tnf_loader *o);
+
 /* jobs.c: the bytes of a job that is not read in order, into a slot; *out says where there. */
 tnf_status tnf_job_read(tnf_loader *o, const tnf_job *job, uint8_t *slot, const uint8_t **out,
                         tnf_error *e);
 /* `bytes` bytes of a job are on every device. */
 tnf_status tnf_job_arrived(tnf_loader *o, const tnf_job *job, uint64_t bytes, tnf_error *e);
-/* Waits until there is memory for a job's tensors, and the caller's stream has come so far. */
-tnf_status tnf_job_await(tnf_loader *o, const tnf_job *job, tnf_error *e);
 
 /* copies.c: copies onto one device, which is entered. Those that touch each other on both sides
  * wait to become one, until they are flushed. */

@@ -7,10 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GAP      ((uint64_t)64 << 10) /* bytes nobody wants that are read across */
-#define LONG_RUN ((uint64_t)1 << 20)  /* a run that is a piece of its own */
-#define FAR_RUN  ((uint64_t)4 << 10)  /* a gap that costs more to read than another call */
-#define LANES    4u                   /* times that bytes are wanted before it gets slow */
+#define GAP           ((uint64_t)64 << 10) /* bytes nobody wants that are read across */
+#define LONG_RUN      PLAIN_BLOCK          /* a run that is a piece of its own */
+#define FAR_RUN       ((uint64_t)4 << 10)  /* a gap that costs more to read than another call */
+#define LANES         4u                   /* times that bytes are wanted before it gets slow */
+
+/* Blocks unless the caller says otherwise. Those of plain loads are sent many at a time, so they
+ * are as short as a call is worth: few pinned pages suffice, and the CPU's cache holds them. */
+#define PLAIN_BLOCK   ((size_t)512 << 10)
+#define BLOCK         (((size_t)3 << 20) - 2 * TNF_PAGE - TNF_TABLE)
+/* So many small tensors are worth a kernel that puts them in their places. */
+#define MANY_PIECES   1024u
+#define MANY_IN_BLOCK 8u
 
 /* Bytes nobody wants that may be read between two that are wanted. A file on another machine is
  * asked for few long ranges, whatever the mode. */
@@ -232,7 +240,7 @@ struct filling {
     uint64_t limit; /* where it must end */
 };
 
-static bool fits(const tnf_plan *p, const struct filling *f, size_t intake, uint64_t at)
+static bool fits_block(const tnf_plan *p, const struct filling *f, size_t intake, uint64_t at)
 {
     uint64_t end = f->job ? f->job->at + f->job->bytes : 0;
     return f->job && f->intake == intake && at >= end && at - end <= gap_of(p, intake) &&
@@ -255,7 +263,7 @@ static tnf_status cut_piece(tnf_plan *p, struct filling *f, size_t piece, tnf_er
     const tnf_piece *x = &p->pieces[piece];
     const tnf_want *w = &p->wants[x->want];
     for (uint64_t at = x->at, end = x->at + x->span; at < end;) {
-        if (!fits(p, f, w->intake, at))
+        if (!fits_block(p, f, w->intake, at))
             TNF_TRY(begin_block(p, f, piece, at, e));
         uint64_t take = end - at, room = f->limit - at;
         if (take > room)
@@ -321,11 +329,40 @@ static tnf_status make_wants(tnf_plan *p, tnf_device *device, const tnf_device_r
     return TNF_OK;
 }
 
+/* Files that are read past the cache need room at both ends of each block, what is read in order
+ * has no length ahead, and kernels have streams and staging memory for each thread. */
+static bool is_plain(const tnf_plan *p)
+{
+    for (size_t i = 0; i < p->nintakes; i++)
+        if (p->intakes[i].direct >= 0 || !p->intakes[i].cached)
+            return false;
+    for (size_t i = 0; i < p->n; i++) {
+        const tnf_want *w = &p->wants[i];
+        if (!w->place.source && w->count && !w->place.anywhere)
+            return false;
+    }
+    return !p->apart;
+}
+
+static bool has_kernel(const tnf_plan *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        if (p->wants[i].kernel)
+            return true;
+    return false;
+}
+
+static bool is_small(const tnf_plan *p)
+{
+    return p->npieces >= MANY_PIECES && p->source_bytes / p->npieces <= p->block / MANY_IN_BLOCK;
+}
+
 tnf_status tnf_plan_make(tnf_plan *p, tnf_device *device, const tnf_device_request *requests,
                          size_t n, const tnf_load_options *how, tnf_error *e)
 {
     tnf_allocator a = tnf_allocator_or_default(NULL);
-    *p = (tnf_plan) { .block = how->block, .exact = how->read == TNF_DEVICE_READ_EXACT };
+    *p = (tnf_plan) { .block = how->block ? how->block : BLOCK,
+                      .exact = how->read == TNF_DEVICE_READ_EXACT };
     if (n > SIZE_MAX / sizeof(tnf_want) || !(p->wants = tnf_alloc0(&a, n * sizeof *p->wants)))
         return out_of_memory(e);
     p->n = n;
@@ -336,6 +373,11 @@ tnf_status tnf_plan_make(tnf_plan *p, tnf_device *device, const tnf_device_reque
         if (p->wants[p->order[i]].place.source && p->wants[p->order[i]].count)
             TNF_TRY(add_pieces(p, p->order[i], e));
     TNF_TRY(sort_lanes(p, e));
+    p->small = is_small(p);
+    p->apart = p->small || has_kernel(p);
+    p->plain = is_plain(p);
+    if (p->plain && how->block == 0)
+        p->block = PLAIN_BLOCK;
     return cut_jobs(p, e);
 }
 

@@ -80,6 +80,9 @@ typedef struct tnf_plan {
     uint64_t device_bytes;
     size_t block;
     bool exact; /* nothing is read that is not wanted */
+    bool small; /* a block has many tensors: a kernel puts them in their places */
+    bool apart; /* kernels take part: each thread has a stream of its own */
+    bool plain; /* bytes of files in memory, which no kernel takes part in: ring.c serves it */
 } tnf_plan;
 
 /* device: for its kernels; NULL: all is computed on the host. To be freed also after a failure. */
@@ -94,6 +97,9 @@ tnf_status tnf_want_make(tnf_want *w, tnf_device *device, const tnf_device_reque
 /* intake.c: looks how it is best read. */
 void tnf_intake_open(tnf_intake *in, tnf_device_read_mode mode);
 void tnf_intake_close(tnf_intake *in);
+/* Another descriptor of the same file, which tnf_intake_give() closes; -1: there is none. */
+int tnf_intake_again(const tnf_intake *in);
+void tnf_intake_give(int fd);
 /* Bytes [at, at + n) somewhere in a slot that has a page of room on each side; *out says where. */
 tnf_status tnf_intake_read(const tnf_intake *in, uint64_t at, size_t n, uint8_t *slot,
                            const uint8_t **out, tnf_error *e);

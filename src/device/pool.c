@@ -69,7 +69,6 @@ static tnf_status make_buffer(tnf_buffer **out, size_t slot, unsigned slots, tnf
     }
     b->size = size;
     b->slot = slot;
-    b->slots = slots;
     *out = b;
     return TNF_OK;
 }
@@ -83,7 +82,8 @@ tnf_status tnf_buffer_take(tnf_buffer **out, tnf_device *d, size_t block, unsign
     if (b)
         d->buffers = b->next;
     pthread_mutex_unlock(&d->lock);
-    if (b && b->slot == slot && b->slots >= slots) {
+    if (b && slots <= b->size / slot) { /* it is memory, however it was cut */
+        b->slot = slot;
         *out = b;
         return TNF_OK;
     }

@@ -34,7 +34,7 @@ static void free_part(uint8_t *bytes, const tnf_part *part)
     tnf_free(&a, bytes, (size_t)part->nbytes);
 }
 
-static bool upload(tnf_want *w, tnf_device *d, const void *host, size_t n)
+static bool upload_numbers(tnf_want *w, tnf_device *d, const void *host, size_t n)
 {
     tnf_load_options how = TNF_LOAD_INIT;
     if (tnf_memory_new(&w->scales, d, n, &how, NULL) != TNF_OK ||
@@ -47,7 +47,7 @@ static bool upload(tnf_want *w, tnf_device *d, const void *host, size_t n)
 
 /* Numbers of a part as f32, `step` apart; false if one of them is not finite, or 0 where it must
  * not be. */
-static bool decode(float *out, size_t step, const tnf_part *part, size_t n, bool may_be_0)
+static bool decode_numbers(float *out, size_t step, const tnf_part *part, size_t n, bool may_be_0)
 {
     uint8_t *bytes = read_part(part);
     bool fine = bytes != NULL;
@@ -66,8 +66,8 @@ static bool decode(float *out, size_t step, const tnf_part *part, size_t n, bool
 }
 
 /* Where element i finds its scale: place_of() of casts.cl. false: the numbers are too large. */
-static bool place(tnf_want *w, uint64_t cols, uint64_t block_rows, uint64_t block_cols,
-                  uint64_t across)
+static bool place_scales(tnf_want *w, uint64_t cols, uint64_t block_rows, uint64_t block_cols,
+                         uint64_t across)
 {
     w->cols = cols;
     w->rows_cols = block_rows << 32 | block_cols;
@@ -101,8 +101,8 @@ static bool take_floats(tnf_want *w, tnf_device *d, const tnf_object *scales, si
 {
     tnf_allocator a = tnf_allocator_or_default(NULL);
     float *host = tnf_alloc(&a, n * sizeof *host);
-    bool fine = host && decode(host, 1, scales->parts, n, !w->kernel->has_infinity) &&
-                upload(w, d, host, n * sizeof *host);
+    bool fine = host && decode_numbers(host, 1, scales->parts, n, !w->kernel->has_infinity) &&
+                upload_numbers(w, d, host, n * sizeof *host);
     tnf_free(&a, host, n * sizeof *host);
     return fine;
 }
@@ -121,7 +121,7 @@ static bool take_scales(tnf_want *w, tnf_device *d, const tnf_object *o, const t
     uint64_t across = one || s->rank < o->rank ? 1 : s->shape[o->rank - 1];
     uint64_t block_rows = block_of(rows, down), block_cols = block_of(cols, across);
     return block_rows && block_cols && down * across == tnf_elements(s) &&
-           place(w, cols, block_rows, block_cols, across) &&
+           place_scales(w, cols, block_rows, block_cols, across) &&
            take_floats(w, d, s, (size_t)(down * across));
 }
 
@@ -136,9 +136,9 @@ static bool take_exponents(tnf_want *w, tnf_device *d, const tnf_object *o)
     uint64_t inner = elements_behind(o, m.axis);
     bool has_nan = w->part->type->number == TNF_NUMBER_FLOAT && w->part->type->bits == 8;
     uint8_t *bytes = read_part(part);
-    bool fine = bytes && place(w, inner, m.block_size, 1, inner) &&
+    bool fine = bytes && place_scales(w, inner, m.block_size, 1, inner) &&
                 !(has_nan && memchr(bytes, 0xff, (size_t)part->nbytes)) &&
-                upload(w, d, bytes, (size_t)part->nbytes);
+                upload_numbers(w, d, bytes, (size_t)part->nbytes);
     free_part(bytes, part);
     return fine;
 }
@@ -150,7 +150,7 @@ static bool fill_zeros(float *out, const tnf_object *o, const tnf_quant *q, size
 {
     const tnf_part *zeros = tnf_object_part(o, "zeros");
     if (q->zero_form == TNF_ZERO_TENSOR && q->zero_packing == TNF_ZEROS_PLAIN)
-        return decode(out, 2, zeros, n, true);
+        return decode_numbers(out, 2, zeros, n, true);
     uint8_t *bytes = q->zero_form == TNF_ZERO_TENSOR ? read_part(zeros) : NULL;
     if (q->zero_form == TNF_ZERO_TENSOR && !bytes)
         return false;
@@ -169,8 +169,8 @@ static bool place_groups(tnf_want *w, const tnf_object *o, const tnf_quant *q)
 {
     uint64_t inner = elements_behind(o, q->axis);
     if (q->scale_a_row)
-        return q->axis == 0 && place(w, inner, 1, inner, 1);
-    return place(w, inner, q->group_size ? q->group_size : 1, 1, inner);
+        return q->axis == 0 && place_scales(w, inner, 1, inner, 1);
+    return place_scales(w, inner, q->group_size ? q->group_size : 1, 1, inner);
 }
 
 static bool take_groups(tnf_want *w, tnf_device *d, const tnf_object *o)
@@ -186,8 +186,8 @@ static bool take_groups(tnf_want *w, tnf_device *d, const tnf_object *o)
     if (n == 0 || n > w->run / (2 * sizeof(float))) /* more to send than the codes themselves */
         return false;
     float *pairs = tnf_alloc(&a, size);
-    bool fine = pairs && decode(pairs, 2, scales, (size_t)n, true) &&
-                fill_zeros(pairs + 1, o, &q, (size_t)n) && upload(w, d, pairs, size);
+    bool fine = pairs && decode_numbers(pairs, 2, scales, (size_t)n, true) &&
+                fill_zeros(pairs + 1, o, &q, (size_t)n) && upload_numbers(w, d, pairs, size);
     tnf_free(&a, pairs, size);
     return fine;
 }
