@@ -175,18 +175,12 @@ static bool not_stopped(void *ctx, uint64_t done, uint64_t total)
     return !stop_asked();
 }
 
-/* A URL without its query, which may be a signature, and without a password. */
-static char *harmless_url(const char *url)
+char *url_to_show(const char *url)
 {
-    char *shown = strndup(url, strcspn(url, "?#"));
-    char *host = shown ? strstr(shown, "://") + 3 : NULL;
-    size_t n = host ? strcspn(host, "/") : 0;
-    if (host && strncmp(shown, "http", 4) == 0)
-        for (size_t i = n; i > 0; i--)
-            if (host[i - 1] == '@') {
-                memmove(host, host + i, strlen(host + i) + 1);
-                break;
-            }
+    size_t n = strlen(url) + 1;
+    char *shown = malloc(n);
+    if (shown)
+        tnf_show_url(url, shown, n);
     return shown;
 }
 
@@ -197,7 +191,7 @@ const tnf_open_options *input_how_begin(input_how *how, input *in, const cli_sta
     tnf_limits limits = { 0 };
     *in = (input) { .path = path, .name = shown_path(path), .cli = cli };
     if (tnf_is_url(path) && strpbrk(path, "?#@")) {
-        in->shown = harmless_url(path);
+        in->shown = url_to_show(path);
         in->path = in->name = in->shown ? in->shown : "URL";
     }
     if ((options->format && !known_format(options->format, &known)) ||

@@ -99,6 +99,8 @@ int input_open(input *in, const cli_state *cli, const input_options *options, co
 tnf_status input_try(input *in, const cli_state *cli, const input_options *options,
                      const char *path, int *code, tnf_error *error);
 void input_close(input *in);
+/* A URL without what may be secret, to be freed; NULL without memory. */
+char *url_to_show(const char *url);
 /* What input_try() opens it with, for who opens it by other means: NULL after saying which option
  * is wrong. `in` gets its names, and must stay. */
 typedef struct input_how {

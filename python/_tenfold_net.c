@@ -160,25 +160,16 @@ tnf_status handle_read(handle *h, const tnf_part *part, void *dst, size_t n, tnf
 
 /* ------------------------------------------------------------------- showing */
 
-/* A URL without its query, which may be a signature, and without a password. */
-static PyObject *shown_url(const char *url)
-{
-    size_t n = strcspn(url, "?#"), skip = 0;
-    size_t host = (size_t)(strstr(url, "://") + 3 - url), end = host + strcspn(url + host, "/?#");
-    if (!strncmp(url, "http", 4))
-        for (size_t i = host; i < end; i++)
-            skip = url[i] == '@' ? i + 1 : skip;
-    PyObject *head = PyUnicode_DecodeFSDefaultAndSize(url, (Py_ssize_t)(skip ? host : 0));
-    PyObject *rest = PyUnicode_DecodeFSDefaultAndSize(url + skip, (Py_ssize_t)(n - skip));
-    PyObject *shown = head && rest ? PyUnicode_Concat(head, rest) : NULL;
-    Py_XDECREF(head);
-    Py_XDECREF(rest);
-    return shown;
-}
-
 PyObject *path_shown(const char *path)
 {
-    return tnf_is_url(path) ? shown_url(path) : PyUnicode_DecodeFSDefault(path);
+    size_t n = strlen(path) + 1;
+    char *text = PyMem_Malloc(n);
+    if (!text)
+        return PyErr_NoMemory();
+    n = tnf_show_url(path, text, n);
+    PyObject *shown = PyUnicode_DecodeFSDefaultAndSize(text, (Py_ssize_t)n);
+    PyMem_Free(text);
+    return shown;
 }
 
 /* shown(path): as it may be told; url(path): is it one? */

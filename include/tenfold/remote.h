@@ -54,6 +54,13 @@ typedef struct tnf_url_options {
 /** Is this a URL that tnf_open() reads over the network? */
 TNF_API bool tnf_is_url(const char *path);
 
+/** Writes a URL of any scheme as it may be shown: without a name and password before the host and
+ * without query and fragment, which may be a signature. All else stays as it is, and so does all of
+ * a path, which has no "scheme://". Works as snprintf(): writes at most n bytes, the last one a
+ * NUL, and returns the length of the whole text, which is never longer than the URL. NULL is an
+ * empty text. */
+TNF_API size_t tnf_show_url(const char *url, char *out, size_t n);
+
 /** Opens a URL as a source. tnf_open() also finds what belongs to it (shards), which a source does
  *  not. */
 TNF_API TNF_CHECKED tnf_status tnf_source_url(tnf_source **out, const char *url,

@@ -15,24 +15,15 @@
 
 /* ------------------------------------------------------------------- names */
 
-/* As the commands show a URL: without its query, which may be a signature, and without a name and
- * a password before the host. */
 static tnf_status show_url(tnf_job *job, struct job_input *in, tnf_error *e)
 {
-    const char *url = in->own.name, *host = strstr(url, "://"), *at = NULL;
-    size_t n = strcspn(url, "?#"), begin = host ? (size_t)(host + 3 - url) : 0;
-    tnf_buf text;
-    for (size_t i = begin; strncmp(url, "http", 4) == 0 && i < n && url[i] != '/'; i++)
-        at = url[i] == '@' ? &url[i] : at;
-    size_t rest = at ? (size_t)(at + 1 - url) : begin < n ? begin : 0;
-    tnf_text_begin(&text, UINT64_MAX);
-    tnf_buf_put(&text, url, rest ? begin : 0);
-    tnf_buf_put(&text, url + rest, n - rest);
-    tnf_status status = tnf_buf_status(&text, "the plan", e);
-    if (status == TNF_OK)
-        status = tnf_job_copy(&in->shown, job, (const char *)text.p, text.n, e);
-    tnf_buf_free(&text);
-    return status;
+    size_t n = strlen(in->own.name) + 1;
+    char *shown = tnf_arena_alloc(&job->arena, n);
+    if (!shown)
+        return tnf_arena_fail(&job->arena, "the plan", e);
+    tnf_show_url(in->own.name, shown, n);
+    in->shown = shown;
+    return TNF_OK;
 }
 
 tnf_status tnf_job_name(tnf_job *job, tnf_error *e)
@@ -167,7 +158,7 @@ static tnf_status note_input(tnf_job *job, struct job_input *in, tnf_error *e)
     return hash_header(in->header, file, e);
 }
 
-static tnf_status changed(const char *name, const char *what, tnf_error *e)
+static tnf_status fail_changed(const char *name, const char *what, tnf_error *e)
 {
     return tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET,
                     "%s: the input is not the one that was planned: %s", TNF_VISIBLE(name), what);
@@ -178,14 +169,15 @@ static tnf_status check_pin(const struct job_pin *pin, const char *shown, const 
 {
     struct job_pin now = pin_of(pin->name, source);
     if (now.size != pin->size)
-        return changed(shown, "it has another size", e);
+        return fail_changed(shown, "it has another size", e);
     if (!trust && pin->dated && now.dated && now.mtime_ns != pin->mtime_ns)
-        return changed(shown, "it was changed, or is a copy (--trust-content compares less)", e);
+        return fail_changed(shown, "it was changed, or is a copy (--trust-content compares less)",
+                            e);
     if (!trust && pin->etag && !now.etag)
-        return changed(shown, "its server tells no ETag any more (--trust-content compares less)",
-                       e);
+        return fail_changed(shown,
+                            "its server tells no ETag any more (--trust-content compares less)", e);
     if (!trust && pin->etag && strcmp(now.etag, pin->etag) != 0)
-        return changed(
+        return fail_changed(
             shown, "its ETag is another, so it is another version (--trust-content compares less)",
             e);
     return TNF_OK;
@@ -198,11 +190,11 @@ static tnf_status check_shards(const struct job_input *in, bool trust, tnf_error
         if (!s->file)
             continue;
         if (n == in->nshards || strcmp(in->shards[n].name, s->name) != 0)
-            return changed(in->shown, "it is of other files", e);
+            return fail_changed(in->shown, "it is of other files", e);
         TNF_TRY(check_pin(&in->shards[n], s->name, s->file->source, trust, e));
         n++;
     }
-    return n == in->nshards ? TNF_OK : changed(in->shown, "it is of other files", e);
+    return n == in->nshards ? TNF_OK : fail_changed(in->shown, "it is of other files", e);
 }
 
 static tnf_status check_input(const struct job_input *in, bool trust, tnf_error *e)
@@ -211,7 +203,8 @@ static tnf_status check_input(const struct job_input *in, bool trust, tnf_error 
     TNF_TRY(check_pin(&in->own, in->shown, in->file->source, trust, e));
     TNF_TRY(check_shards(in, trust, e));
     TNF_TRY(hash_header(header, in->file, e));
-    return strcmp(header, in->header) == 0 ? TNF_OK : changed(in->shown, "its header differs", e);
+    return strcmp(header, in->header) == 0 ? TNF_OK
+                                           : fail_changed(in->shown, "its header differs", e);
 }
 
 /* -------------------------------------------------------------------- open */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The room of the network in a library that was built without it: it knows a URL when it sees one,
- * and says what is missing. */
+/* The room of the network in a library that was built without it: it says
+ * what is missing. */
 #include "remote/list.h"
 
 #include "base/error.h"
@@ -14,21 +14,6 @@ static tnf_status no_network(tnf_error *e)
     return tnf_fail(e, TNF_EUNSUPPORTED, TNF_NO_OFFSET,
                     "this library was built without the network: use one that was built with "
                     "TENFOLD_CURL, or fetch the file first");
-}
-
-bool tnf_is_remote(const char *path)
-{
-    static const char *const schemes[] = { "http://", "https://", "s3://",    "gs://",
-                                           "az://",   "abfs://",  "abfss://", "hf://" };
-    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
-        if (strncmp(path, schemes[i], strlen(schemes[i])) == 0)
-            return true;
-    return false;
-}
-
-bool tnf_is_url(const char *path)
-{
-    return path && tnf_is_remote(path);
 }
 
 tnf_status tnf_remote_how(tnf_url_options *how, const tnf_url_options *given, tnf_option *options,

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "remote/answer.h"
 
+#include "base/utf8.h"
+
 #include <string.h>
 #include <time.h>
-
-static char lower_case(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
 
 static bool same_word(const char *p, size_t n, const char *word)
 {
     for (size_t i = 0; i < n; i++)
-        if (!word[i] || lower_case(p[i]) != word[i])
+        if (!word[i] || tnf_lower_case(p[i]) != word[i])
             return false;
     return word[n] == 0;
 }

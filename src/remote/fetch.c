@@ -386,7 +386,7 @@ tnf_status tnf_fetch(const char *url, const char *directory, const tnf_fetch_opt
     struct stat st;
     TNF_TRY(tnf_options_copy(&f.how, sizeof f.how, options, e));
     TNF_TRY(settle_options(&f, &remote, e));
-    if (!tnf_url_is(url))
+    if (!tnf_is_remote(url))
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "not a URL (http, https, s3, gs, az, hf)");
     if (mkdir(directory, 0777) != 0 && errno != EEXIST)
         return tnf_fail_sys(e, errno, "cannot make the directory");

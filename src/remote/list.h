@@ -8,7 +8,7 @@
 #include "io/source.h"
 #include <tenfold/remote.h>
 
-/* Is a path a URL of ours? */
+/* address.c: is a path a URL of ours? */
 bool tnf_is_remote(const char *path);
 
 /* The caller's settings, with what -o KEY=VALUE says of the network put into *how; those options

@@ -177,7 +177,7 @@ tnf_status tnf_place_prove(const tnf_place *p, tnf_session *s, tnf_exchange *x, 
 /* ---------------------------------------------------------------- refusals */
 
 /* What would help, as the end of a sentence. */
-static const char *advice(const tnf_place *p, tnf_session *s, int status)
+static const char *proof_advice(const tnf_place *p, tnf_session *s, int status)
 {
     if (status != 401 && status != 403)
         return "";
@@ -229,7 +229,7 @@ tnf_status tnf_place_refused(const tnf_place *p, tnf_session *s, const tnf_excha
                                            : NULL;
     if (words) {
         (void)tnf_fail(e, status, TNF_NO_OFFSET, "%s %s%s%s%s", TNF_VISIBLE(x->url.host), words,
-                       code[0] ? ": " : "", code, advice(p, s, a->status));
+                       code[0] ? ": " : "", code, proof_advice(p, s, a->status));
     } else {
         (void)tnf_excerpt(begin, sizeof begin, a->excerpt, a->nexcerpt < 200 ? a->nexcerpt : 200);
         const char *text = code[0] ? code : begin;

@@ -53,8 +53,8 @@ struct intake {
     tnf_error error;
 };
 
-static tnf_status changed(const struct intake *in, const char *what, const char *was,
-                          const char *is, tnf_error *e)
+static tnf_status object_changed(const struct intake *in, const char *what, const char *was,
+                                 const char *is, tnf_error *e)
 {
     (void)in;
     return tnf_fail(e, TNF_ECHANGED, TNF_NO_OFFSET,
@@ -70,15 +70,15 @@ static tnf_status check_pin(const struct intake *in, tnf_error *e)
     if (!pin->set)
         return TNF_OK;
     if (pin->etag[0] && etag[0] && strcmp(pin->etag, etag) != 0)
-        return changed(in, "ETag", pin->etag, etag, e);
+        return object_changed(in, "ETag", pin->etag, etag, e);
     if (!pin->etag[0] && pin->modified[0] && a->modified[0] &&
         strcmp(pin->modified, a->modified) != 0)
-        return changed(in, "modified", pin->modified, a->modified, e);
+        return object_changed(in, "modified", pin->modified, a->modified, e);
     if (a->total != TNF_NOT_TOLD && a->total != pin->total) {
         char was[24], is[24];
         snprintf(was, sizeof was, "%llu", (unsigned long long)pin->total);
         snprintf(is, sizeof is, "%llu", (unsigned long long)a->total);
-        return changed(in, "bytes", was, is, e);
+        return object_changed(in, "bytes", was, is, e);
     }
     return TNF_OK;
 }

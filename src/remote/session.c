@@ -346,7 +346,7 @@ static int on_seek(void *ctx, int64_t to, int from)
     return 0;
 }
 
-static const char *certificates(void)
+static const char *certificate_file(void)
 {
     static const char *const names[] = { "CURL_CA_BUNDLE", "SSL_CERT_FILE", "AWS_CA_BUNDLE" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -359,7 +359,7 @@ static const char *certificates(void)
 
 static void set_safety(const tnf_curl *c, void *easy, tnf_session *s)
 {
-    const char *bundle = certificates(), *insecure = tnf_setting("TENFOLD_INSECURE_TLS");
+    const char *bundle = certificate_file(), *insecure = tnf_setting("TENFOLD_INSECURE_TLS");
     if (c->setopt(easy, TNF_CURL_PROTOCOLS_STR, "http,https") != TNF_CURLE_OK)
         c->setopt(easy, TNF_CURL_PROTOCOLS, (long)TNF_CURL_HTTP_AND_HTTPS); /* before 7.85 */
     c->setopt(easy, TNF_CURL_FOLLOWLOCATION, 0L);
@@ -480,7 +480,7 @@ static void trace_exchange(const tnf_exchange *x, const struct timespec *began)
                           range, x->answer.status, ms);
 }
 
-static void perform(tnf_exchange *x, void *easy, struct tnf_curl_slist *headers)
+static void perform_exchange(tnf_exchange *x, void *easy, struct tnf_curl_slist *headers)
 {
     const tnf_curl *c = x->session->curl;
     char text[TNF_URL_TEXT];
@@ -527,7 +527,7 @@ tnf_status tnf_exchange_run(tnf_session *s, tnf_exchange *x, tnf_error *e)
         s->curl->free_all(headers);
         return tnf_fail(e, TNF_ENOMEM, TNF_NO_OFFSET, "out of memory for a connection");
     }
-    perform(x, easy, headers);
+    perform_exchange(x, easy, headers);
     return_connection(s, easy);
     s->curl->free_all(headers);
     if (x->cancelled)

@@ -343,16 +343,6 @@ void tnf_remote_expect(const tnf_source *near, const tnf_str *names, size_t n)
 
 /* -------------------------------------------------------------------- looks */
 
-bool tnf_is_remote(const char *path)
-{
-    return tnf_url_is(path);
-}
-
-bool tnf_is_url(const char *path)
-{
-    return path && tnf_url_is(path);
-}
-
 char *tnf_remote_shown(tnf_arena *arena, const char *url)
 {
     bool web = tnf_url_scheme(url, "http") || tnf_url_scheme(url, "https");

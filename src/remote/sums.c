@@ -4,6 +4,7 @@
 #include "base/base64.h"
 #include "base/error.h"
 #include "base/hex.h"
+#include "base/utf8.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -33,11 +34,9 @@ const char *tnf_sum_name(tnf_sum_kind kind)
 static bool same_letters(tnf_str s, const char *word)
 {
     size_t n = strlen(word);
-    for (size_t i = 0; i < n && i < s.n; i++) {
-        char c = s.p[i] >= 'A' && s.p[i] <= 'Z' ? (char)(s.p[i] - 'A' + 'a') : s.p[i];
-        if (c != word[i])
+    for (size_t i = 0; i < n && i < s.n; i++)
+        if (tnf_lower_case(s.p[i]) != word[i])
             return false;
-    }
     return s.n == n;
 }
 

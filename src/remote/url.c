@@ -2,37 +2,13 @@
 #include "remote/url.h"
 
 #include "base/hex.h"
+#include "base/utf8.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
 
-static char lower_case(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
-size_t tnf_url_scheme(const char *text, const char *scheme)
-{
-    size_t n = strlen(scheme);
-    for (size_t i = 0; i < n; i++)
-        if (lower_case(text[i]) != scheme[i])
-            return 0;
-    return strncmp(text + n, "://", 3) == 0 ? n + 3 : 0;
-}
-
-bool tnf_url_is(const char *text)
-{
-    static const char *const schemes[] = {
-        "http", "https", "s3", "gs", "az", "abfs", "abfss", "hf"
-    };
-    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
-        if (tnf_url_scheme(text, schemes[i]))
-            return true;
-    return false;
-}
-
-static bool unreserved(char c)
+static bool is_unreserved(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
            c == '.' || c == '_' || c == '~';
@@ -63,11 +39,11 @@ static tnf_status copy_host(tnf_url *u, const char *p, size_t n, tnf_error *e)
     bool bad = n == 0 || n >= sizeof u->host, bracket = n > 2 && p[0] == '[' && p[n - 1] == ']';
     for (size_t i = bracket; i < n - (bracket ? 1u : 0u) && !bad; i++)
         bad = bracket ? tnf_hex_digit(p[i]) < 0 && p[i] != ':' && p[i] != '.'
-                      : !unreserved(p[i]) || p[i] == '~';
+                      : !is_unreserved(p[i]) || p[i] == '~';
     if (bad)
         return tnf_fail(e, TNF_EINVAL, TNF_NO_OFFSET, "the URL has no valid host name");
     for (size_t i = 0; i < n; i++)
-        u->host[i] = lower_case(p[i]);
+        u->host[i] = tnf_lower_case(p[i]);
     u->host[n] = 0;
     return TNF_OK;
 }
@@ -181,7 +157,7 @@ static tnf_status add_encoded(char *out, size_t room, const char *raw, size_t n,
 {
     size_t at = strlen(out);
     for (size_t i = 0; i < n; i++) {
-        bool plain = unreserved(raw[i]) || (slashes && raw[i] == '/');
+        bool plain = is_unreserved(raw[i]) || (slashes && raw[i] == '/');
         if (at + 4 > room)
             return too_long(e);
         if (raw[i] == 0)

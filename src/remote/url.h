@@ -25,9 +25,7 @@ typedef struct tnf_url {
     char query[TNF_URL_QUERY]; /* without '?' */
 } tnf_url;
 
-/* Has it a scheme that is read over the network? */
-bool tnf_url_is(const char *text);
-/* Does the text begin with that scheme, in any case? The length with "://", or 0. */
+/* address.c: does the text begin with that scheme, in any case? The length with "://", or 0. */
 size_t tnf_url_scheme(const char *text, const char *scheme);
 
 /* Of http:// and https://, whose path is encoded already. */

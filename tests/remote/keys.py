@@ -8,8 +8,12 @@ redirects that lead inward; objects that are written.
 import json
 import os
 import random
+import sys
 
 from world import at_once, check, floats, main, make_safetensors, run
+
+with open(sys.argv[1], "rb") as command:
+    SLOW = b"__asan_init" in command.read()  # megabytes take long: a third of the uploads is made
 
 
 def test_secrets(w):
@@ -26,6 +30,9 @@ def test_secrets(w):
     check(code == 0, "with a token: " + err)
     check("t0ken" not in err + out.decode() and "SECRET" not in err + out.decode(), "printed: " + err)
     check([h["path"] for h in w.log()] == ["/auth/m.safetensors?sig=SECRET"], "the query is not sent")
+    code, out, err = run("verify", w.url("auth/m.safetensors?sig=SECRET"), env=env)
+    check(code == 0 and "SECRET" not in err + out.decode(), "verify: " + err)
+    check({h["path"] for h in w.log()} == {"/auth/m.safetensors?sig=SECRET"}, "verify: the query is not sent")
     code, out, err = run("--trace", "hash", w.url("other/m.safetensors"), env=env)
     seen = w.log()
     check(code == 0, "another host: " + err)
@@ -100,7 +107,7 @@ def test_object_of_a_plan(w):
 
     plain = w.folder + "/plain.safetensors"
     check(run("convert", big, plain)[0] == 0, "plain")
-    for n, bucket in ((1, "kept"), (5, "kept-slow"), (4, "kept-lost")):
+    for n, bucket in ((5, "kept-slow"), (1, "kept"), (4, "kept-lost"))[:1 if SLOW else 3]:
         out = "s3://%s/n%d.safetensors" % (bucket, n)
         check(planned(out, n) == (0, ""), "plan")
         at_once(n, [lambda i=i: check(part(i, n)[0] == 0, "part %d of %d" % (i, n)) for i in range(n)])
@@ -113,7 +120,7 @@ def test_object_of_a_plan(w):
         check(same(out, plain) and told.get("size") == os.path.getsize(plain), "%d parts: another object" % n)
         check(told.get("hash") == json.loads(run("hash", "--json", plain)[1])["hash"], "%d parts: another hash" % n)
         check(state()[1] == 0 and not [f for f in os.listdir(w.folder) if "tenfold-" in f], "%d: something is left" % n)
-    code, text, err = part(0, 4)
+    code, text, err = part(0, n)
     check(code == 3 and "exists already" in err and state()[1] == 0, "a late part: %d %s" % (code, err))
     run("finish", "--abort", plan, env=env)
     # given up; somebody else's object; a format that one part writes
@@ -337,7 +344,7 @@ def test_upload(w):
     """Parts appear as one object or not at all: what fails is aborted, and nothing is replaced unasked."""
     env = {"AWS_ENDPOINT_URL": w.url("")[:-1], "AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s3cr3t"}
     big, small = os.path.join(w.folder, "big.safetensors"), os.path.join(w.folder, "m.safetensors")
-    for how, source, want, sentence, methods in [
+    uploads = [
             ("bucket-good", small, 0, None, "GET PUT"),
             ("bucket-good", big, 0, None, "GET POST" + 10 * " PUT" + " POST"),  # 72 MiB of 8, and the header
             ("bucket-there", small, 3, "exists already", "GET"),
@@ -350,7 +357,8 @@ def test_upload(w):
             ("bucket-foreign", big, 3, "exists already", "GET POST" + 10 * " PUT" + " POST POST HEAD DELETE"),
             ("bucket-badpart", big, 3, "does not allow it (403)", "GET POST PUT PUT DELETE"),
             ("bucket-late", big, 3, "does not finish the upload: InternalError", "GET POST" + 10 * " PUT" + " POST DELETE"),
-            ("bucket-noid", big, 3, "does not begin an upload", "GET POST")]:
+            ("bucket-noid", big, 3, "does not begin an upload", "GET POST")]
+    for how, source, want, sentence, methods in uploads[1::3] if SLOW else uploads:
         w.log()
         code, out, err = run("--trace", "convert", source, "s3://%s/out.safetensors" % how, env=env)
         seen = w.log()

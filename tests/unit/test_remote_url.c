@@ -44,18 +44,6 @@ static void test_parse(void **state)
     test_free(longest);
 }
 
-static void test_schemes(void **state)
-{
-    (void)state;
-    static const char *const yes[] = { "http://a", "HTTPS://a",  "s3://b/k", "gs://b/k",
-                                       "az://c/b", "abfs://c/b", "hf://o/n" };
-    static const char *const no[] = { "", "http", "http:/a", "file://a", "./http://a", "model.zt" };
-    for (size_t i = 0; i < sizeof yes / sizeof *yes; i++)
-        assert_true(tnf_url_is(yes[i]));
-    for (size_t i = 0; i < sizeof no / sizeof *no; i++)
-        assert_false(tnf_url_is(no[i]));
-}
-
 static void test_follow(void **state)
 {
     static const char *const cases[][2] = {
@@ -157,9 +145,9 @@ static void test_private(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parse),  cmocka_unit_test(test_schemes),
-        cmocka_unit_test(test_follow), cmocka_unit_test(test_encoding),
-        cmocka_unit_test(test_shown),  cmocka_unit_test(test_private),
+        cmocka_unit_test(test_parse),    cmocka_unit_test(test_follow),
+        cmocka_unit_test(test_encoding), cmocka_unit_test(test_shown),
+        cmocka_unit_test(test_private),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
